@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the import library says no: a list of failures, so that everything wrong with a model is told at once.
+#pragma once
+#include <cassert>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace accum::import {
+
+/// One thing wrong with the user's model, file or flag. Printed as
+/// `error: <subject>: <message> [<slug>]`, then one `note:` line for each note.
+/// The slugs of this library and the exit codes they stand for:
+///   malformed-model (3), missing-file (3), unsupported (1), no-such-parameter (2).
+struct Failure {
+  std::string slug;               ///< stable word, without brackets
+  std::string subject;            ///< the file, or the node's, tensor's or flag's name in backquotes
+  std::string message;            ///< one lowercase sentence without a full stop
+  std::vector<std::string> notes; ///< ways out, each one sentence
+};
+using Failures = std::vector<Failure>;
+
+/// A value, or why there is none. Never both; the list of failures is never empty.
+template <class T> class [[nodiscard]] Result {
+public:
+  Result(T value) : content(std::in_place_index<0>, std::move(value)) {}
+  Result(Failure failure) : content(std::in_place_index<1>, Failures{std::move(failure)}) {}
+  Result(Failures failures) : content(std::in_place_index<1>, std::move(failures)) {
+    assert(!std::get<1>(content).empty());
+  }
+
+  explicit operator bool() const { return content.index() == 0; }
+  T &operator*() { return std::get<0>(content); }
+  const T &operator*() const { return std::get<0>(content); }
+  T *operator->() { return &std::get<0>(content); }
+  const T *operator->() const { return &std::get<0>(content); }
+  const Failures &failures() const { return std::get<1>(content); }
+  Failures takeFailures() { return std::move(std::get<1>(content)); }
+
+private:
+  std::variant<T, Failures> content;
+};
+
+/// The same for functions that only check or rewrite.
+struct Done {};
+
+} // namespace accum::import
