@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One model to one ONNX file: TorchScript or dynamo, symbolic batch, weights inside, no local paths."""
+import copy
+import re
+import warnings
+
+import onnx
+import torch
+
+TRACED = 3  # samples while tracing: neither 1 nor 2, which exporters specialise on, nor any other extent
+
+
+def export(model, arrays, path, *, exporter, opset, outputs, train=False):
+    traced = {name: array[:TRACED] for name, array in arrays.items()}
+    warnings.simplefilter("ignore")
+    if exporter == "dynamo":
+        dynamo(model, traced, path, opset, outputs)
+    else:
+        torchscript(model, traced, path, opset, outputs, train)
+    finish(path)
+
+
+def dynamo(model, traced, path, opset, outputs):
+    shapes = {name: {0: "batch"} for name in traced}
+    program = torch.onnx.export(model, args=(), kwargs=traced, dynamo=True, opset_version=opset,
+                                dynamic_shapes=shapes, output_names=outputs, verbose=False)
+    program.save(path, external_data=False)
+
+
+def positional(model, names):
+    """TorchScript traces positions, not names. A subclass, not a wrapper: parameters keep their names."""
+    def forward(self, *tensors):
+        return kind.forward(self, **dict(zip(names, tensors)), return_dict=False)
+
+    kind = type(model)
+    model = copy.copy(model)
+    model.__class__ = type(kind.__name__, (kind,), {"forward": forward})
+    return model
+
+
+def torchscript(model, traced, path, opset, outputs, train):
+    mode = torch.onnx.TrainingMode.TRAINING if train else torch.onnx.TrainingMode.EVAL
+    axes = {name: {0: "batch"} for name in traced}
+    if "logits" in outputs:
+        axes["logits"] = {0: "batch"}
+    torch.onnx.export(positional(model, list(traced)), args=tuple(traced.values()), f=path, dynamo=False,
+                      opset_version=opset,
+                      input_names=list(traced), output_names=outputs, dynamic_axes=axes,
+                      training=mode, do_constant_folding=not train)
+
+
+def finish(path):
+    """Source lines stay in the metadata; the folders of the machine that made the file do not."""
+    model = onnx.load(path)
+    for node in model.graph.node:
+        node.doc_string = local_paths_removed(node.doc_string)
+        for entry in node.metadata_props:
+            entry.value = local_paths_removed(entry.value)
+    onnx.checker.check_model(model)
+    onnx.save(model, path)
+
+
+def local_paths_removed(text):
+    text = re.sub(r'"[^"]*/site-packages/', '"/usr/lib/python3/site-packages/', text)
+    return re.sub(r'(?m)^/[^\s"]*/site-packages/', '/usr/lib/python3/site-packages/', text)

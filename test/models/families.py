@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The model families: small transformers configurations with seeded weights, no two tensors equal."""
+import zlib
+
+import torch
+import transformers
+
+HIDDEN, LAYERS, HEADS = 32, 2, 4
+DROPOUT = 0.1
+
+
+def gpt2(attention, dropout):
+    config = transformers.GPT2Config(
+        vocab_size=97, n_positions=16, n_embd=HIDDEN, n_layer=LAYERS, n_head=HEADS, bos_token_id=0, eos_token_id=0,
+        resid_pdrop=dropout, embd_pdrop=dropout, attn_pdrop=dropout, attn_implementation=attention)
+    return transformers.GPT2LMHeadModel(config)
+
+
+def bert_config(attention, dropout, **more):
+    return transformers.BertConfig(
+        vocab_size=131, max_position_embeddings=28, hidden_size=HIDDEN, num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS, intermediate_size=64, hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout, attn_implementation=attention, **more)
+
+
+def bert_mlm(attention, dropout):
+    return transformers.BertForMaskedLM(bert_config(attention, dropout))
+
+
+def bert_classification(attention, dropout):
+    config = bert_config(attention, dropout, num_labels=3, problem_type="single_label_classification")
+    return transformers.BertForSequenceClassification(config)
+
+
+def llama(attention, dropout):
+    config = transformers.LlamaConfig(
+        vocab_size=101, max_position_embeddings=64, hidden_size=HIDDEN, num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS, num_key_value_heads=2, intermediate_size=56, attention_dropout=dropout,
+        tie_word_embeddings=False, bos_token_id=0, eos_token_id=0, attn_implementation=attention)
+    return transformers.LlamaForCausalLM(config)
+
+
+BUILD = {"gpt2": gpt2, "bert-mlm": bert_mlm, "bert-classification": bert_classification, "llama": llama}
+CAUSAL = {"gpt2", "llama"}
+
+
+def seeded(name, shape, scale):
+    """Normal numbers that depend on the name only, so that every export of a family has the same weights."""
+    generator = torch.Generator().manual_seed(zlib.crc32(name.encode()))
+    return torch.randn(shape, generator=generator, dtype=torch.float32) * scale
+
+
+def fill(model):
+    """Gains lie about one, all else about zero; larger than a fresh model's, so that every gradient is far from zero."""
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            gain = parameter.dim() == 1 and name.endswith("weight")
+            values = seeded(name, parameter.shape, 0.1)
+            parameter.copy_(1 + values if gain else values)
+    return model
+
+
+def build(family, attention="eager", train=False):
+    model = fill(BUILD[family](attention, DROPOUT if train else 0.0))
+    model.config.use_cache = False
+    return model.train(train)

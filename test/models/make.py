@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the test models: `make.py [--only NAME...]`, in an environment of requirements-current.txt or -torch26.txt."""
+import argparse
+import json
+import os
+import pathlib
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import onnxruntime
+import torch
+from safetensors.torch import save_file
+
+import catalogue
+import export
+import families
+import names
+import reference
+import samples
+
+HERE = pathlib.Path(__file__).parent
+
+
+def convention(entry):
+    if entry.family not in families.CAUSAL:
+        return "cross-entropy"
+    return "causal-lm" if entry.loss else "next-token"
+
+
+def runtime_outputs(path, arrays):
+    """All outputs of ONNX Runtime on all samples: a batch that was not traced."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    feeds = {i.name: arrays[i.name].numpy() for i in session.get_inputs()}
+    return dict(zip([o.name for o in session.get_outputs()], session.run(None, feeds)))
+
+
+def check_forward(entry, path, arrays, expected):
+    outputs = runtime_outputs(path, arrays)
+    logits = torch.from_numpy(outputs["logits"]).double()
+    if entry.loss:
+        loss = float(outputs["loss"])
+    elif convention(entry) == "next-token":
+        loss = float(reference.cross_entropy(logits[:, :-1], arrays["input_ids"][:, 1:]))
+    else:
+        loss = float(reference.cross_entropy(logits, arrays["labels"]))
+    error = abs(loss - expected) / abs(expected)
+    print(f"  forward by onnxruntime: loss {loss:.7f}, reference {expected:.7f}, relative error {error:.1e}")
+    assert error < 1e-5, entry.name
+
+
+def inputs_of(entry):
+    """The arrays that a user has to bring: labels where the graph or the loss convention takes them."""
+    arrays = samples.arrays(entry.family)
+    return {k: v for k, v in arrays.items() if k != "labels" or convention(entry) != "next-token"}
+
+
+def description(entry, path, model):
+    import transformers
+    held = names.parameter_map(path, model)
+    return {
+        "family": entry.family, "exporter": entry.exporter, "opset": entry.opset, "attention": entry.attention,
+        "mode": "training" if entry.train else "evaluation", "torch": torch.__version__.split("+")[0],
+        "transformers": transformers.__version__, "loss": "output" if entry.loss else convention(entry),
+        "inputs": names.signature(path), "samples": samples.SAMPLES, "parameters": held,
+        "ties": [[c["onnx"] for c in copies] for copies in held.values() if len(copies) > 1],
+        "missing": [name for name, copies in held.items() if not copies],
+    }
+
+
+def written(values):
+    """JSON with one entry a line, one parameter a line."""
+    parameters = ",\n".join(f'  "{name}": {json.dumps(held)}' for name, held in values.pop("parameters").items())
+    lines = [f' "{name}": {json.dumps(value)}' for name, value in values.items()]
+    return "{\n" + ",\n".join(lines) + ',\n "parameters": {\n' + parameters + "\n }\n}\n"
+
+
+def linked(entry, kind, arrays):
+    """Data and reference values depend on family and loss only: one file, and a link for each export."""
+    shared = f"{entry.family}.{convention(entry)}.{kind}.safetensors"
+    save_file(arrays, HERE / shared)
+    (HERE / shared).chmod(0o644)
+    link = HERE / f"{entry.name}.{kind}.safetensors"
+    link.unlink(missing_ok=True)
+    link.symlink_to(shared)
+
+
+def make(entry):
+    print(entry.name)
+    path = HERE / f"{entry.name}.onnx"
+    model = families.build(entry.family, entry.attention, entry.train)
+    arrays = inputs_of(entry)
+    traced = {k: v for k, v in samples.arrays(entry.family).items() if k != "labels" or entry.loss}
+    outputs = ["loss", "logits"] if entry.loss else ["logits"]
+    export.export(model, traced, path, exporter=entry.exporter, opset=entry.opset, outputs=outputs, train=entry.train)
+    path.with_suffix(".json").write_text(written(description(entry, path, model)))
+    linked(entry, "data", arrays)
+    if not entry.train:
+        values = reference.reference(families.build(entry.family), reference.loss_of(convention(entry)), arrays)
+        linked(entry, "reference", values)
+        check_forward(entry, path, arrays, float(values["loss"]))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", metavar="NAME")
+    chosen = parser.parse_args().only
+    stack = "torch26" if torch.__version__.startswith("2.6") else "current"
+    table = catalogue.entries()
+    for name in chosen or [n for n, e in table.items() if e.stack == stack]:
+        make(table[name])
+
+
+if __name__ == "__main__":
+    main()

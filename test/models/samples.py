@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The samples of each family: seven, ragged, one of them without a single counted label."""
+import torch
+
+SAMPLES, IGNORED = 7, -100
+LENGTH = {"gpt2": 16, "bert-mlm": 20, "bert-classification": 20, "llama": 18}
+VOCABULARY = {"gpt2": 97, "bert-mlm": 131, "bert-classification": 131, "llama": 101}
+# Valid tokens of each sample as a share of the sequence; at least two remain.
+FILLED = (1.0, 0.55, 1.0, 0.3, 0.75, 0.9, 0.15)
+UNCOUNTED = 4  # the sample whose labels are all ignored
+
+
+def tokens(family):
+    length, generator = LENGTH[family], torch.Generator().manual_seed(20)
+    ids = torch.randint(1, VOCABULARY[family], (SAMPLES, length), generator=generator)
+    filled = torch.tensor([max(2, round(share * length)) for share in FILLED])
+    mask = (torch.arange(length)[None, :] < filled[:, None]).long()
+    return ids * mask, mask, generator
+
+
+def causal_labels(ids, mask, generator):
+    """Unshifted, as Hugging Face models take them; padding and a tenth of the rest are ignored."""
+    dropped = torch.rand(ids.shape, generator=generator) < 0.1
+    labels = torch.where((mask == 1) & ~dropped, ids, IGNORED)
+    labels[UNCOUNTED] = IGNORED
+    return labels
+
+
+def masked_labels(ids, mask, generator):
+    """A third of the valid tokens is to be predicted; a few of those in a random place of the vocabulary."""
+    chosen = torch.rand(ids.shape, generator=generator) < 0.33
+    labels = torch.where((mask == 1) & chosen, ids.flip(0), IGNORED)
+    labels[UNCOUNTED] = IGNORED
+    return labels
+
+
+def arrays(family):
+    """Model inputs by name, samples leading, in the order of the model's signature; `labels` last."""
+    ids, mask, generator = tokens(family)
+    result = {"input_ids": ids, "attention_mask": mask}
+    if family.startswith("bert"):
+        result["token_type_ids"] = (torch.arange(ids.shape[1])[None, :] >= mask.sum(1, keepdim=True) // 2).long() * mask
+    if family == "bert-classification":
+        result["labels"] = torch.tensor([0, 2, 1, 1, IGNORED, 0, 2])
+    elif family == "bert-mlm":
+        result["labels"] = masked_labels(ids, mask, generator)
+    else:
+        result["labels"] = causal_labels(ids, mask, generator)
+    return result
