@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The whole interface between an emitted program and the runtime that executes it.
  *
- * program.so exports one symbol, accum_program(), and has no undefined accum_ symbols: everything that it needs is
- * passed in as a table. kernels.so (host) exports one symbol, accum_kernels(). The header is plain C so that the
- * emitted program.cpp, a debugger and other languages can use it.
+ * program.so exports one symbol, accum_program(), and has no undefined accum_ symbols: everything that it
+ * needs is passed in as a table. kernels.so (host) exports one symbol, accum_kernels(). The header is plain C
+ * so that the emitted program.cpp, a debugger and other languages can use it.
  *
- * Sizes are bytes unless a name says otherwise. All pointers handed to kernels and library calls are device pointers
- * (on the host: ordinary ones), 64-byte aligned or better.
+ * Sizes are bytes unless a name says otherwise. All pointers handed to kernels and library calls are device
+ * pointers (on the host: ordinary ones), 64-byte aligned or better.
  */
 #ifndef ACCUM_PROGRAM_H
 #define ACCUM_PROGRAM_H
@@ -41,17 +41,20 @@ enum accum_phase {
 struct accum_ctx;
 struct accum_runtime_v1;
 
-/* Hyper-parameters of one optimizer step. Everything is a double so that the bias corrections keep the precision of
- * the reference formulas; kernels round where they use them. `values` is indexed by accum_hyper_slot; `decay` has one
- * entry per trained parameter, in manifest order: the weight-decay coefficient, or 0 where decay does not apply. */
+/* Hyper-parameters of one optimizer step. Everything is a double so that the bias corrections keep the
+ * precision of the reference formulas; kernels round where they use them. `values` is indexed by
+ * accum_hyper_slot; `decay` has one entry per trained parameter, in manifest order: the weight-decay
+ * coefficient, or 0 where decay does not apply. */
 enum accum_hyper_slot {
   ACCUM_HYPER_LR = 0,
-  ACCUM_HYPER_BETA1 = 1,        /* sgd-momentum: the momentum */
+  ACCUM_HYPER_BETA1 = 1, /* sgd-momentum: the momentum */
   ACCUM_HYPER_BETA2 = 2,
   ACCUM_HYPER_EPS = 3,
-  ACCUM_HYPER_CORRECTION1 = 4,  /* 1 - beta1^t, t counted from 1; 1 where unused. sgd-momentum: 0 at t = 1, else 1 */
-  ACCUM_HYPER_CORRECTION2 = 5,  /* sqrt(1 - beta2^t); 1 where unused */
-  ACCUM_HYPER_GRAD_SCALE = 6,   /* gradients are multiplied by this before the update (clipping); 1 where unused */
+  ACCUM_HYPER_CORRECTION1 =
+      4, /* 1 - beta1^t, t counted from 1; 1 where unused. sgd-momentum: 0 at t = 1, else 1 */
+  ACCUM_HYPER_CORRECTION2 = 5, /* sqrt(1 - beta2^t); 1 where unused */
+  ACCUM_HYPER_GRAD_SCALE =
+      6, /* gradients are multiplied by this before the update (clipping); 1 where unused */
   ACCUM_HYPER_COUNT = 8
 };
 typedef struct accum_hyper {
@@ -59,10 +62,10 @@ typedef struct accum_hyper {
   const double *decay;
 } accum_hyper;
 
-/* C[i,j] (+)= sum_k A[i,k] * B[k,j], for every point of the batch dimensions. Element strides, so that transposes and
- * heads in the middle of a row need no copy. For A and B one of (row, col) stride is 1; C is row-major with
- * c_col == 1. beta = 0 writes (C may hold anything, NaN included), beta = 1 accumulates. bias, when not null, has n
- * elements, is added to each row, and needs beta = 0. */
+/* C[i,j] (+)= sum_k A[i,k] * B[k,j], for every point of the batch dimensions. Element strides, so that
+ * transposes and heads in the middle of a row need no copy. For A and B one of (row, col) stride is 1; C is
+ * row-major with c_col == 1. beta = 0 writes (C may hold anything, NaN included), beta = 1 accumulates. bias,
+ * when not null, has n elements, is added to each row, and needs beta = 0. */
 #define ACCUM_GEMM_MAX_BATCH_DIMS 4
 typedef struct accum_gemm {
   const void *a, *b, *bias;
@@ -78,8 +81,8 @@ typedef struct accum_gemm {
   int64_t c_batch[ACCUM_GEMM_MAX_BATCH_DIMS];
 } accum_gemm;
 
-/* What the program sees of the process that runs it. `inputs` is filled by begin_micro: one pointer per entry of the
- * manifest's "inputs", in that order. The last two entries always exist and are made by the runtime:
+/* What the program sees of the process that runs it. `inputs` is filled by begin_micro: one pointer per entry
+ * of the manifest's "inputs", in that order. The last two entries always exist and are made by the runtime:
  *   "valid"     i8/bool [m]: 1 for real samples, 0 for the spare rows of a ragged micro-step
  *   "first_row" i64 []:     position of the micro-batch's first sample in the global batch window
  * Losses, counts and norms are named scalars inside `state`; the manifest says where. */
@@ -89,27 +92,33 @@ typedef struct accum_ctx {
   uint8_t *const *inputs;
   const struct accum_runtime_v1 *rt;
   void *self; /* the runtime's own */
-  uint64_t seed, step;
+  uint64_t seed, step; /* step counts from 0 */
   int32_t rank, size;
+  uint64_t samples; /* valid samples of this step's global window, over all ranks: the `N` of a graph that reads it */
 } accum_ctx;
 
-/* Every function returns 0 on success. A program that gets non-zero from a call returns it at once: command id + 1
- * for a command, so that the runtime can name the command and its ONNX nodes from the manifest; the value itself for
- * begin_micro, end_micro and collectives. */
+/* Every function returns 0 on success. A program that gets non-zero from a call returns it at once: command
+ * id + 1 for a command, so that the runtime can name the command and its ONNX nodes from the manifest; the
+ * value itself for begin_micro, end_micro and collectives. */
 typedef struct accum_runtime_v1 {
   uint32_t abi, size;
-  /* Binds ctx->inputs to the rows [first_row, first_row + valid) of this rank's share of the global window; spare rows
-   * repeat a real sample. */
+  /* Binds ctx->inputs to the rows [first_row, first_row + valid) of this rank's share of the global window;
+   * spare rows repeat a real sample. */
   int (*begin_micro)(accum_ctx *, uint32_t phase, uint32_t k, uint64_t *first_row, uint32_t *valid);
-  /* Observer: profile, parameter prints. The one of the last micro-step of ACCUM_MICRO is called after the update. */
+  /* Observer: profile, parameter prints. The one of the last micro-step of ACCUM_MICRO is called after the
+   * update. */
   int (*end_micro)(accum_ctx *, uint32_t phase, uint32_t k);
   /* Runs kernel number `kernel` of kernels.so over all its chunks. args: one pointer per kernel operand. */
   int (*launch)(accum_ctx *, uint32_t kernel, void *const *args);
   int (*gemm)(accum_ctx *, const accum_gemm *, float beta);
-  /* fn(data, begin, end) over [0, n) cut into `chunks` pieces fixed by the program, never by the thread count: result
-   * bits do not depend on how many threads run. */
-  int (*parallel_for)(accum_ctx *, void (*fn)(void *, int64_t, int64_t), void *data, int64_t n, int64_t chunks);
-  /* In place, sum over all ranks; n elements. A no-op for one device. */
+  /* fn(data, begin, end) over [0, n) cut into `chunks` pieces fixed by the program, never by the thread
+   * count: result bits do not depend on how many threads run. */
+  int (*parallel_for)(accum_ctx *, void (*fn)(void *, int64_t, int64_t), void *data, int64_t n,
+                      int64_t chunks);
+  /* In place, sum over all ranks; n elements. For one device too, where the values stay as they are: when the range
+   * lies in the gradients, the runtime looks there at norm and finiteness, before the update reads *hyper (clipping
+   * changes GRAD_SCALE here). So: scalars first, then the gradients, then the update; and a non-zero result, which also
+   * means `leave this step out`, is returned at once and before any parameter changes. */
   int (*all_reduce)(accum_ctx *, void *data, uint64_t n, int32_t dtype);
 } accum_runtime_v1;
 
@@ -126,7 +135,8 @@ typedef struct accum_program_v1 {
 /* The symbol of program.so. */
 const accum_program_v1 *accum_program(void);
 
-/* Host kernels: fn runs the outer rows [begin, end) of [0, n); the runtime cuts [0, n) into `chunks` pieces. */
+/* Host kernels: fn runs the outer rows [begin, end) of [0, n); the runtime cuts [0, n) into `chunks` pieces.
+ */
 typedef struct accum_kernel_v1 {
   const char *name;
   void (*fn)(void *const *args, int64_t begin, int64_t end);

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// manifest.json as a value: what an artifact holds, how its inputs look, and where everything that persists
+// lies in the state. The one schema: the compiler writes it and the runtime reads it through this file
+// (docs/manifest.md).
+#ifndef ACCUM_RUNTIME_MANIFEST_H
+#define ACCUM_RUNTIME_MANIFEST_H
+
+#include "runtime/DType.h"
+#include "runtime/Status.h"
+#include <cstdint>
+
+namespace accum::runtime {
+
+inline constexpr int kManifestFormat = 1;
+
+/// What an input becomes when the data lacks it.
+enum class Synthesize { None, Ones, Zeros, Iota };
+
+/// One model input. `shape` is the slab, one sample's static shape; axis `batchDim` of the value that the
+/// program sees is outer x m x rows, with rows = shape[batchDim] / outer.
+struct InputSpec {
+  std::string name;
+  DType dtype = ACCUM_F32;
+  std::vector<int64_t> shape;
+  std::optional<int64_t> batchDim; ///< none: the same for every sample (only "first_row")
+  int64_t outer = 1;
+  std::optional<int64_t> bound;       ///< index input: 0 <= value < bound
+  std::optional<int64_t> ignoreIndex; ///< the one value outside [0, bound) that is legal
+  Synthesize synthesize = Synthesize::None;
+
+  int64_t slabElements() const;
+  uint64_t slabBytes() const { return slabElements() * bytesOf(dtype); }
+};
+
+/// Another name of a parameter in the model file; `transposed`: its two axes are swapped there.
+struct AliasSpec {
+  std::string name;
+  bool transposed = false;
+};
+
+struct SlotSpec {
+  std::string name; ///< "m", "v", "momentum"
+  uint64_t stateOffset = 0;
+};
+
+/// A tensor of the state that the model file defines. A gradient and an optimizer slot have the parameter's
+/// dtype and shape.
+struct ParameterSpec {
+  std::string onnxName;
+  std::vector<AliasSpec> aliases;
+  std::vector<AliasSpec> framework; ///< names for `load_state_dict`; empty: not known
+  DType dtype = ACCUM_F32;
+  std::vector<int64_t> shape;
+  bool trained = false;
+  bool decayDefault = false; ///< what `--decay matrices` decays: two or more axes
+  uint64_t stateOffset = 0;
+  uint64_t gradOffset = 0;     ///< trained only
+  std::vector<SlotSpec> slots; ///< trained only
+
+  int64_t elements() const;
+  uint64_t bytes() const { return elements() * bytesOf(dtype); }
+};
+
+/// A named number in the state: "loss" (f64, mean over the global batch) and "targets" (i64, what it was
+/// divided by) mean something to accum-run, others are carried along.
+struct ScalarSpec {
+  std::string name;
+  DType dtype = ACCUM_F64;
+  uint64_t stateOffset = 0;
+};
+
+struct CommandSpec {
+  uint32_t id = 0;
+  std::string kernel;
+  std::vector<std::string> onnxNodes;
+};
+
+struct FileSpec {
+  std::string name;
+  uint64_t bytes = 0;
+  std::string xxh3; ///< XXH3 64 bit, 16 lowercase hexadecimal digits
+};
+
+/// All gradients: one flat range of the state, one dtype, padded to a multiple of devices * 256 bytes.
+struct GradientRange {
+  uint64_t offset = 0, bytes = 0;
+  DType dtype = ACCUM_F32;
+};
+
+struct Manifest {
+  std::string producer;
+  uint32_t abi = ACCUM_ABI_VERSION;
+  std::string target = "host";
+  std::vector<std::string> cpuFeatures; ///< needed by kernels.so; names as LLVM or /proc/cpuinfo has them
+  std::vector<std::string> argv;        ///< the compile command
+  std::string model, modelHash;
+  int64_t batch = 0, devices = 1, m = 0;
+  std::string optimizer; ///< "sgd", "sgd-momentum", "adam", "adamw"
+  std::vector<InputSpec>
+      inputs;         ///< in the order of accum_ctx::inputs; the last two are "valid" and "first_row"
+  std::string labels; ///< label convention, informative; empty: none
+  std::vector<ParameterSpec> params;
+  uint64_t stateBytes = 0;
+  GradientRange gradients;
+  std::vector<ScalarSpec> scalars;
+  std::vector<CommandSpec> commands;
+  std::vector<FileSpec> files;
+
+  /// Samples of the global batch that one device holds: ceil(batch / devices).
+  int64_t deviceBatch() const { return (batch + devices - 1) / devices; }
+  const ScalarSpec *findScalar(const std::string &name) const;
+  const ParameterSpec *findParameter(const std::string &onnxName) const;
+};
+
+/// The names of the optimizer's slots: sgd none, sgd-momentum {"momentum"}, adam and adamw {"m", "v"};
+/// nothing for a name that is none of these.
+std::optional<std::vector<std::string>> slotNamesOf(const std::string &optimizer);
+
+/// Gives every parameter, gradient, slot and scalar its offset, and fills gradients, stateBytes and
+/// decayDefault. Order: parameters, gradients, slots by parameter, scalars; every item starts on a multiple
+/// of 256 bytes. Needs: params (dtype, shape, trained), scalars, optimizer and devices. All trained
+/// parameters have one dtype.
+Status assignStateLayout(Manifest &manifest);
+
+/// Adds the two inputs that the runtime makes itself, "valid" and "first_row".
+void appendRuntimeInputs(Manifest &manifest);
+
+std::string toJson(const Manifest &manifest);
+
+/// Refuses, naming `path`: what is not JSON, a newer format, a missing or mistyped key, and what contradicts
+/// itself (an offset outside the state, overlapping tensors, wrong slots, `valid` and `first_row` not last).
+Expected<Manifest> parseManifest(const std::string &text, const std::string &path);
+
+} // namespace accum::runtime
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// The manifest's layout, its round trip, and what the reader refuses.
+#include "runtime/Manifest.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+using namespace accum::runtime;
+using nlohmann::ordered_json;
+using testing::HasSubstr;
+
+static Manifest sample() {
+  Manifest manifest;
+  manifest.producer = "accumc 0.1.0";
+  manifest.cpuFeatures = {"avx2"};
+  manifest.argv = {"accumc", "m.onnx"};
+  manifest.model = "m.onnx";
+  manifest.batch = 5;
+  manifest.devices = 3;
+  manifest.m = 2;
+  manifest.optimizer = "adamw";
+  InputSpec ids;
+  ids.name = "ids";
+  ids.dtype = ACCUM_I64;
+  ids.shape = {1, 7};
+  ids.batchDim = 0;
+  ids.bound = 11;
+  ids.ignoreIndex = -100;
+  ids.synthesize = Synthesize::Iota;
+  manifest.inputs = {ids};
+  appendRuntimeInputs(manifest);
+  ParameterSpec weight, bias, table;
+  weight.onnxName = "w";
+  weight.aliases = {{"w_t", true}};
+  weight.shape = {7, 11};
+  weight.trained = true;
+  bias.onnxName = "b";
+  bias.shape = {11};
+  bias.trained = true;
+  table.onnxName = "table";
+  table.dtype = ACCUM_I64;
+  table.shape = {3};
+  manifest.params = {weight, bias, table};
+  manifest.scalars = {{"loss", ACCUM_F64, 0}, {"targets", ACCUM_I64, 0}};
+  manifest.commands = {{17, "ln_fwd", {"/h.0/ln"}}};
+  manifest.files = {{"kernels.so", 10, "0011223344556677"}};
+  EXPECT_TRUE(assignStateLayout(manifest));
+  return manifest;
+}
+
+TEST(Manifest, LayoutIsInManifestOrderAndAligned) {
+  Manifest manifest = sample();
+  // w: 308 bytes -> 512, b: 44 -> 256, table: 24 -> 256; gradients: 768 bytes are 3 * 256.
+  EXPECT_EQ(manifest.params[0].stateOffset, 0u);
+  EXPECT_EQ(manifest.params[1].stateOffset, 512u);
+  EXPECT_EQ(manifest.params[2].stateOffset, 768u);
+  EXPECT_EQ(manifest.gradients.offset, 1024u);
+  EXPECT_EQ(manifest.gradients.bytes, 768u);
+  EXPECT_EQ(manifest.params[1].gradOffset, 1536u);
+  EXPECT_EQ(manifest.params[0].slots[0].stateOffset, 1792u);
+  EXPECT_EQ(manifest.params[0].slots[1].stateOffset, 2304u);
+  EXPECT_EQ(manifest.params[1].slots[1].stateOffset, 3072u);
+  EXPECT_EQ(manifest.findScalar("loss")->stateOffset, 3328u);
+  EXPECT_EQ(manifest.stateBytes, 3840u);
+  EXPECT_TRUE(manifest.params[0].decayDefault);
+  EXPECT_FALSE(manifest.params[1].decayDefault);
+}
+
+TEST(Manifest, GradientsArePaddedForEveryDevice) {
+  Manifest manifest = sample();
+  manifest.devices = 4;
+  ASSERT_TRUE(assignStateLayout(manifest));
+  EXPECT_EQ(manifest.gradients.bytes, 1024u);
+}
+
+TEST(Manifest, RoundTrip) {
+  std::string text = toJson(sample());
+  auto read = parseManifest(text, "manifest.json");
+  ASSERT_TRUE(read) << format(read.error());
+  EXPECT_EQ(toJson(*read), text);
+  EXPECT_EQ(read->inputs[0].ignoreIndex, -100);
+  EXPECT_EQ(read->inputs[0].synthesize, Synthesize::Iota);
+  EXPECT_TRUE(read->params[0].aliases[0].transposed);
+}
+
+/// The message for the sample manifest after `edit`.
+static std::string refusal(void (*edit)(ordered_json &)) {
+  ordered_json json = ordered_json::parse(toJson(sample()));
+  edit(json);
+  auto read = parseManifest(json.dump(), "a/manifest.json");
+  EXPECT_FALSE(read);
+  return read ? "accepted" : format(read.error());
+}
+
+TEST(Manifest, RefusesOtherFormats) {
+  EXPECT_THAT(refusal([](ordered_json &json) { json["format"] = 2; }),
+              HasSubstr("a/manifest.json: is format 2, this runtime reads format 1 (the artifact is newer)"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json.erase("format"); }), HasSubstr("no `format` number"));
+}
+
+TEST(Manifest, RefusesWhatIsNotJson) {
+  EXPECT_FALSE(parseManifest("", "m"));
+  EXPECT_FALSE(parseManifest("{\"format\": 1", "m"));
+  EXPECT_FALSE(parseManifest("[1]", "m"));
+  EXPECT_FALSE(parseManifest(std::string(100000, '['), "m"));
+}
+
+TEST(Manifest, RefusesContradictions) {
+  EXPECT_THAT(refusal([](ordered_json &json) { json["params"][0]["state_offset"] = 1 << 20; }),
+              HasSubstr("`w` ends outside the state"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["params"][1]["state_offset"] = 256; }),
+              HasSubstr("`b` overlaps `w`"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["params"][1]["state_offset"] = -256; }),
+              HasSubstr("`state_offset` is not a number of bytes"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["params"][0]["grad_offset"] = 0; }),
+              HasSubstr("the gradient of `w` is outside the gradients"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["inputs"].erase(1); }),
+              HasSubstr("`valid` and `first_row`"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["params"][0]["shape"] = {1ll << 40, 1ll << 40}; }),
+              HasSubstr("`w` has an impossible shape"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["optimizer"] = "sgd"; }),
+              HasSubstr("other optimizer slots"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["m"] = 3; }),
+              HasSubstr("larger than the per-device batch"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["files"][0]["name"] = "../x"; }),
+              HasSubstr("leaves the artifact"));
+}
