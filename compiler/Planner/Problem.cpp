@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks that make a Problem safe to plan, and the words of its enumerations.
+#include "compiler/Planner/Problem.h"
+#include <fmt/format.h>
+#include <unordered_set>
+
+namespace accum::planner {
+
+const char *toText(Region region) {
+  static constexpr const char *words[] = {"prepass", "prologue", "micro", "update"};
+  return words[static_cast<int>(region)];
+}
+
+const char *toText(CommandKind kind) {
+  static constexpr const char *words[] = {"gemm",   "attention", "convolution", "loss",
+                                          "kernel", "gather",    "copy",        "update"};
+  return words[static_cast<int>(kind)];
+}
+
+const char *toText(BufferKind kind) {
+  static constexpr const char *words[] = {"activation", "logits", "gradient", "workspace",
+                                          "io",         "total",  "constant"};
+  return words[static_cast<int>(kind)];
+}
+
+const char *toText(FixedKind kind) {
+  static constexpr const char *words[] = {"state", "inputs", "library", "runtime"};
+  return words[static_cast<int>(kind)];
+}
+
+namespace {
+
+Error malformed(std::string message) { return {std::move(message), "malformed-problem"}; }
+
+Status checkCommand(const Problem &problem, size_t index) {
+  const Command &command = problem.commands[index];
+  if (index > 0 && command.region < problem.commands[index - 1].region)
+    return malformed(
+        fmt::format("command {} of region {} stands behind region {}; the order is prepass, prologue, "
+                    "micro, update",
+                    command.id, toText(command.region), toText(problem.commands[index - 1].region)));
+  if (command.variants.empty())
+    return malformed(fmt::format("command {} has no variant", command.id));
+  for (const Variant &variant : command.variants)
+    if (!variant.flops.isValid() || !variant.bytes.isValid() || !variant.workspace.isValid())
+      return malformed(
+          fmt::format("command {}, variant {}: an amount is negative, or a table does not start at 1 "
+                      "and ascend",
+                      command.id, variant.name));
+  return {};
+}
+
+bool inRange(int index, size_t size) { return index >= 0 && static_cast<size_t>(index) < size; }
+
+Status checkLinks(const Problem &problem, const Buffer &buffer) {
+  size_t commands = problem.commands.size(), buffers = problem.buffers.size();
+  if (buffer.producer != kNoIndex && !inRange(buffer.producer, commands))
+    return malformed(fmt::format("buffer {}: its producer is not a command", buffer.id));
+  for (int user : buffer.users) {
+    if (!inRange(user, commands))
+      return malformed(fmt::format("buffer {}: a user is not a command", buffer.id));
+    if (user <= buffer.producer)
+      return malformed(
+          fmt::format("buffer {}: command {} uses it, but its producer, command {}, does not run before",
+                      buffer.id, problem.commands[user].id, problem.commands[buffer.producer].id));
+  }
+  if (buffer.aliasOf != kNoIndex && !inRange(buffer.aliasOf, buffers))
+    return malformed(fmt::format("buffer {}: the buffer that it views does not exist", buffer.id));
+  for (int operand : buffer.mayAlias)
+    if (!inRange(operand, buffers))
+      return malformed(
+          fmt::format("buffer {}: an operand whose place it may take does not exist", buffer.id));
+  if (!buffer.mayAlias.empty() && (buffer.producer == kNoIndex || buffer.aliasOf != kNoIndex))
+    return malformed(fmt::format(
+        "buffer {}: only a result with storage of its own can take an operand's place", buffer.id));
+  return {};
+}
+
+/// Follows views to their storage; every buffer is walked once.
+Status checkAliasCycles(const Problem &problem) {
+  enum : char { Unseen, OnPath, Done };
+  std::vector<char> state(problem.buffers.size(), Unseen);
+  std::vector<int> path;
+  for (size_t first = 0; first < state.size(); ++first) {
+    path.clear();
+    int at = static_cast<int>(first);
+    while (at != kNoIndex && state[at] == Unseen) {
+      state[at] = OnPath;
+      path.push_back(at);
+      at = problem.buffers[at].aliasOf;
+    }
+    if (at != kNoIndex && state[at] == OnPath)
+      return malformed(
+          fmt::format("buffer {}: it is, through other buffers, a view of itself", problem.buffers[at].id));
+    for (int visited : path)
+      state[visited] = Done;
+  }
+  return {};
+}
+
+Status checkCommands(const Problem &problem) {
+  std::unordered_set<int64_t> ids;
+  for (size_t index = 0; index < problem.commands.size(); ++index) {
+    if (!ids.insert(problem.commands[index].id).second)
+      return malformed(fmt::format("two commands have the id {}", problem.commands[index].id));
+    if (Status status = checkCommand(problem, index); !status)
+      return status;
+  }
+  return {};
+}
+
+Status checkBuffers(const Problem &problem) {
+  std::unordered_set<std::string> ids;
+  for (const Buffer &buffer : problem.buffers) {
+    if (buffer.id.empty() || buffer.id.find_first_of(" \t\r\n,\"#=") != std::string::npos)
+      return malformed(fmt::format(
+          "buffer id `{}`: expected a word without white space, quotes, commas, # and =", buffer.id));
+    if (buffer.id.ends_with(":w"))
+      return malformed(fmt::format("buffer id {}: ids that end in :w are those of workspaces", buffer.id));
+    if (!ids.insert(buffer.id).second)
+      return malformed(fmt::format("two buffers have the id {}", buffer.id));
+    if (!buffer.bytes.isValid())
+      return malformed(fmt::format(
+          "buffer {}: its size is negative, or a table does not start at 1 and ascend", buffer.id));
+    if (Status status = checkLinks(problem, buffer); !status)
+      return status;
+  }
+  return checkAliasCycles(problem);
+}
+
+} // namespace
+
+Status check(const Problem &problem) {
+  if (problem.tokensPerSample < 0 || problem.allReduceBytes < 0 || problem.allReduceBytes > kAmountLimit)
+    return malformed("tokens per sample and all-reduced bytes must be between 0 and 2^60");
+  for (const FixedMemory &line : problem.fixed)
+    if (!line.bytes.isValid())
+      return malformed(
+          fmt::format("fixed memory `{}`: its size is negative, or a table does not start at 1 and "
+                      "ascend",
+                      line.name));
+  if (Status status = checkCommands(problem); !status)
+    return status;
+  return checkBuffers(problem);
+}
+
+} // namespace accum::planner

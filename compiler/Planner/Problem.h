@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the planner knows of a training step: commands in order, the buffers between them, and the memory that
+// is fixed.
+#pragma once
+#include "compiler/Planner/Amount.h"
+#include "compiler/Planner/Result.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace accum::planner {
+
+/// The parts of a step, in the order in which they run. Prepass and micro are loops of K iterations each,
+/// prologue (values that are the same for every sample) and update run once.
+///
+///     prepass x K | prologue | micro x K | all-reduce | update
+enum class Region : uint8_t { Prepass, Prologue, Micro, Update };
+
+/// Which rate of the device profile bounds the arithmetic. Loss is the pair that contains the vocabulary
+/// GEMM.
+enum class CommandKind : uint8_t { Gemm, Attention, Convolution, Loss, Kernel, Gather, Copy, Update };
+
+/// Decides the memory line that a buffer is counted in, nothing else.
+enum class BufferKind : uint8_t { Activation, Logits, Gradient, Workspace, Io, Total, Constant };
+
+/// Fixed memory. State: the one flat range that the manifest lays out (parameters, gradients, optimizer
+/// slots, scalars), whose lines sum to `Plan::state`. Inputs: staging of input rows. Library: what libraries
+/// take for themselves. Runtime: anything else that counts against the budget.
+enum class FixedKind : uint8_t { State, Inputs, Library, Runtime };
+
+/// One way to execute a command. Bytes are those moved to and from memory, not those held.
+struct Variant {
+  std::string name = "default";
+  Amount flops = {};
+  Amount bytes = {};
+  /// Scratch that lives during this command only; planned like a buffer, slot "ID:w".
+  Amount workspace = {};
+};
+
+struct Command {
+  int64_t id = 0; ///< unique, stable across dumps
+  Region region = Region::Micro;
+  CommandKind kind = CommandKind::Kernel;
+  std::string kernel = {};   ///< e.g. `ln_fwd`
+  std::string node = {};     ///< the ONNX node that it came from, for people
+  std::string dtype = "f32"; ///< the arithmetic's type: `f32`, `tf32`, `bf16`, `f64`
+  std::vector<Variant> variants = {
+      Variant{}}; ///< never empty; 0 is the default, the only one `solve` uses so far
+};
+
+inline constexpr int kNoIndex = -1;
+
+/// A value between commands. All links are indices into Problem::commands and Problem::buffers.
+///
+/// Lifetime, half-open over the command order: from the producer to behind the last user (at least one
+/// command long). A buffer whose producer and users stand in different regions lives, in each loop that it
+/// touches, through the whole loop. A buffer without a producer is there from the start of the region of its
+/// first user.
+struct Buffer {
+  std::string id = {};    ///< unique, no white space: `17:0` is result 0 of command 17
+  std::string label = {}; ///< the ONNX value's name, for people
+  BufferKind kind = BufferKind::Activation;
+  Amount bytes = {};
+  int producer = kNoIndex;
+  std::vector<int> users = {};
+  /// The storage of this one is that of another buffer, from its first byte (a reshape, an accumulator's new
+  /// value). May chain. The storage lives while any of its views does; a view is never larger than its
+  /// storage.
+  int aliasOf = kNoIndex;
+  /// Operands of the producer whose place this one may take, where the operand dies in the producer. The
+  /// place is the operand's offset, and this buffer must not be larger.
+  std::vector<int> mayAlias = {};
+  /// Lives from the first command to the last (totals, values the runtime reads after the step).
+  bool wholeStep = false;
+};
+
+struct FixedMemory {
+  FixedKind kind = FixedKind::State;
+  std::string name = {}; ///< as printed: `gradients f32`
+  Amount bytes = {};
+};
+
+struct Problem {
+  std::string name = {};
+  int64_t tokensPerSample = 0; ///< for tokens/s; 0 where a sample has none
+  int64_t allReduceBytes = 0;  ///< summed over the devices once a step
+  std::vector<FixedMemory> fixed = {};
+  std::vector<Command> commands = {}; ///< in execution order, hence ascending by region
+  std::vector<Buffer> buffers = {};
+};
+
+/// Whether the problem means something: ids unique, links in range, every user behind its producer, aliases
+/// without cycles, amounts not negative. Everything else in this library takes a problem that passed. Slug
+/// `malformed-problem`.
+Status check(const Problem &problem);
+
+const char *toText(Region region);
+const char *toText(CommandKind kind);
+const char *toText(BufferKind kind);
+const char *toText(FixedKind kind);
+
+} // namespace accum::planner
