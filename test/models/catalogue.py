@@ -15,12 +15,33 @@ class Entry:
     stack: str = "current"     # which requirements file
 
 
+def family_entries(family):
+    """Both exporters, loss inside and logits only; and the same from torch 2.6 at opset 17."""
+    dynamo = Entry(f"{family}-dynamo", family)
+    script = Entry(f"{family}-torchscript", family, exporter="torchscript", opset=17)
+    torch26 = dataclasses.replace(script, name=f"{family}-torch26", stack="torch26")
+    for entry in (dynamo, script, torch26):
+        yield entry
+        yield dataclasses.replace(entry, name=f"{entry.name}-logits", loss=False)
+
+
+def special_entries():
+    """Where an exporter or an opset writes another graph."""
+    gpt2, bert, llama = (Entry("", family) for family in ("gpt2", "bert-mlm", "llama"))
+    script = dict(exporter="torchscript", opset=17)
+    yield dataclasses.replace(gpt2, name="gpt2-dynamo-sdpa", attention="sdpa")
+    yield dataclasses.replace(gpt2, name="gpt2-torchscript-sdpa", attention="sdpa", **script)
+    yield dataclasses.replace(gpt2, name="gpt2-dynamo-wide", family="gpt2-wide")
+    yield dataclasses.replace(gpt2, name="gpt2-dynamo-opset18", opset=18)
+    yield dataclasses.replace(gpt2, name="gpt2-dynamo-train", train=True)
+    yield dataclasses.replace(gpt2, name="gpt2-torchscript-train", train=True, **script)
+    yield dataclasses.replace(gpt2, name="gpt2-torch26-opset14", exporter="torchscript", opset=14, stack="torch26")
+    yield dataclasses.replace(bert, name="bert-mlm-torch26-opset14", exporter="torchscript", opset=14, stack="torch26")
+    yield dataclasses.replace(bert, name="bert-mlm-dynamo-sdpa", attention="sdpa")
+    yield dataclasses.replace(llama, name="llama-dynamo-opset23", attention="sdpa", opset=23)
+    yield dataclasses.replace(llama, name="llama-torchscript-opset20", exporter="torchscript", opset=20)
+
+
 def entries():
-    return {entry.name: entry for entry in TABLE}
-
-
-TABLE = [
-    Entry("gpt2-dynamo", "gpt2"),
-    Entry("gpt2-dynamo-logits", "gpt2", loss=False),
-    Entry("gpt2-torchscript", "gpt2", exporter="torchscript", opset=17),
-]
+    table = [e for family in ("gpt2", "bert-mlm", "bert-classification", "llama") for e in family_entries(family)]
+    return {entry.name: entry for entry in table + list(special_entries())}

@@ -9,11 +9,16 @@ HIDDEN, LAYERS, HEADS = 32, 2, 4
 DROPOUT = 0.1
 
 
-def gpt2(attention, dropout):
+def gpt2(attention, dropout, vocabulary=97):
     config = transformers.GPT2Config(
-        vocab_size=97, n_positions=16, n_embd=HIDDEN, n_layer=LAYERS, n_head=HEADS, bos_token_id=0, eos_token_id=0,
+        vocab_size=vocabulary, n_positions=16, n_embd=HIDDEN, n_layer=LAYERS, n_head=HEADS, bos_token_id=0, eos_token_id=0,
         resid_pdrop=dropout, embd_pdrop=dropout, attn_pdrop=dropout, attn_implementation=attention)
     return transformers.GPT2LMHeadModel(config)
+
+
+def gpt2_wide(attention, dropout):
+    """An embedding of more than 8192 elements, whose transpose the dynamo exporter does not fold: it stays shared."""
+    return gpt2(attention, dropout, vocabulary=263)
 
 
 def bert_config(attention, dropout, **more):
@@ -40,8 +45,8 @@ def llama(attention, dropout):
     return transformers.LlamaForCausalLM(config)
 
 
-BUILD = {"gpt2": gpt2, "bert-mlm": bert_mlm, "bert-classification": bert_classification, "llama": llama}
-CAUSAL = {"gpt2", "llama"}
+BUILD = {"gpt2": gpt2, "gpt2-wide": gpt2_wide, "bert-mlm": bert_mlm, "bert-classification": bert_classification, "llama": llama}
+CAUSAL = {"gpt2", "gpt2-wide", "llama"}
 
 
 def seeded(name, shape, scale):
