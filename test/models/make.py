@@ -9,7 +9,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import onnxruntime
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 
 import catalogue
 import export
@@ -76,29 +76,31 @@ def written(values):
     return "{\n" + ",\n".join(lines) + ',\n "parameters": {\n' + parameters + "\n }\n}\n"
 
 
-def linked(entry, kind, arrays):
-    """Data and reference values depend on family and loss only: one file, and a link for each export."""
-    shared = f"{entry.family}.{convention(entry)}.{kind}.safetensors"
-    save_file(arrays, HERE / shared)
-    (HERE / shared).chmod(0o644)
+def linked(entry, kind, compute):
+    """Data and reference values depend on family and loss only: made once, by the current stack; a link per export."""
+    shared = HERE / f"{entry.family}.{convention(entry)}.{kind}.safetensors"
+    if entry.stack == "current":
+        save_file(compute(), shared)
+        shared.chmod(0o644)
     link = HERE / f"{entry.name}.{kind}.safetensors"
     link.unlink(missing_ok=True)
-    link.symlink_to(shared)
+    link.symlink_to(shared.name)
+    return load_file(link)
 
 
 def make(entry):
     print(entry.name)
     path = HERE / f"{entry.name}.onnx"
     model = families.build(entry.family, entry.attention, entry.train)
-    arrays = inputs_of(entry)
     traced = {k: v for k, v in samples.arrays(entry.family).items() if k != "labels" or entry.loss}
     outputs = ["loss", "logits"] if entry.loss else ["logits"]
     export.export(model, traced, path, exporter=entry.exporter, opset=entry.opset, outputs=outputs, train=entry.train)
     path.with_suffix(".json").write_text(written(description(entry, path, model)))
-    linked(entry, "data", arrays)
+    arrays = linked(entry, "data", lambda: inputs_of(entry))
     if not entry.train:
-        values = reference.reference(families.build(entry.family), reference.loss_of(convention(entry)), arrays)
-        linked(entry, "reference", values)
+        values = linked(entry, "reference", lambda: reference.reference(
+            families.build(entry.family), reference.loss_of(convention(entry)), arrays))
+        assert {f"grad/{name}" for name, _ in model.named_parameters()} == {n for n in values if n.startswith("grad/")}
         check_forward(entry, path, arrays, float(values["loss"]))
 
 
