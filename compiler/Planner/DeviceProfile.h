@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the time and memory model knows of a device: rates, latencies and what software on it takes before we
+// start.
+#pragma once
+#include "compiler/Planner/Result.h"
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace accum::planner {
+
+/// Arithmetic rate of matrix units (`matrix`) or of everything else, in flops per second.
+struct Rate {
+  bool matrix = false;
+  std::string dtype = {};
+  double sustained = 0; ///< what large problems reach; the time model uses this
+  double peak = 0;      ///< the figure MFU is taken against
+  std::string source = {};
+};
+
+/// Memory that is gone on the device for other reasons than our arena.
+struct Overhead {
+  std::string name = {};
+  int64_t bytes = 0;
+  bool counted = false; ///< whether it comes out of the budget, or was gone before the budget was measured
+  bool onlyParallel = false; ///< only with more than one device
+};
+
+struct DeviceProfile {
+  std::string name = {};
+  std::string basis = {};       ///< `datasheet`, `estimated` or `measured`: printed with every predicted time
+  int64_t memoryTotal = 0;      ///< bytes; 0 where only the machine itself knows (host)
+  int64_t memoryUsable = 0;     ///< bytes, the default budget
+  int64_t alignment = 256;      ///< of every offset in the arena, a power of two
+  bool sharedByDevices = false; ///< the D devices are processes on one machine and divide its rates
+  std::vector<Rate> rates = {};
+  double bandwidth = 0;     ///< bytes per second, device memory
+  double launch = 0;        ///< seconds per command
+  double linkBandwidth = 0; ///< bytes per second and direction between devices
+  double linkLatency = 0;   ///< seconds per hop of a collective
+  std::vector<Overhead> overheads = {};
+
+  /// The rate for that arithmetic; falls back to f32, then to the first rate of that unit, which a read
+  /// profile has.
+  const Rate &rate(bool matrix, std::string_view dtype) const;
+};
+
+/// What a profile whose rates are given per core and instruction set is resolved against.
+struct HostFacts {
+  int cores = 1;
+  std::vector<std::string> features = {}; ///< `avx2`, `avx512f`, `avx512bf16`, `amx-bf16`
+};
+
+/// This machine: the cores this process may run on, and its instruction sets.
+HostFacts detectHost();
+
+/// Reads a profile strictly: an unknown key or a figure out of range is an error that names where it stands.
+/// `origin` is the file's name in messages. Slug `malformed-profile`.
+Result<DeviceProfile> parseProfile(std::string_view json, const std::string &origin, const HostFacts &host);
+
+/// A built-in profile by name, or a file when the name ends in `.json`. Slugs `unknown-target`,
+/// `file-unreadable`, `malformed-profile`.
+Result<DeviceProfile> loadProfile(const std::string &nameOrFile, const HostFacts &host = detectHost());
+
+/// Names of the built-in profiles, sorted.
+std::vector<std::string> profileNames();
+
+} // namespace accum::planner
