@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// Contractions: letters to shapes.
+#include "dialects/NN/NNDialect.h"
+#include "llvm/ADT/SmallString.h"
+
+using namespace mlir;
+
+#define GET_OP_CLASSES
+#include "dialects/NN/NNContraction.cpp.inc"
+
+namespace accum::nn {
+
+void detail::addContractionOps(Dialect *dialect) {
+  RegisteredOperationName::insert<ContractOp>(*dialect);
+  RegisteredOperationName::insert<ConvOp>(*dialect);
+}
+
+namespace {
+struct Spec {
+  StringRef lhs, rhs, result;
+};
+} // namespace
+
+static Spec parse(StringRef spec) {
+  auto [operands, result] = spec.split("->");
+  auto [lhs, rhs] = operands.split(',');
+  return {lhs, rhs, result};
+}
+
+StringRef ContractOp::lhsLetters() { return parse(getSpec()).lhs; }
+StringRef ContractOp::rhsLetters() { return parse(getSpec()).rhs; }
+StringRef ContractOp::resultLetters() { return parse(getSpec()).result; }
+
+/// Records the extent of each letter; false where a letter stands twice or has two extents.
+static bool bindLetters(StringRef letters, ArrayRef<int64_t> shape, llvm::SmallDenseMap<char, int64_t> &extents) {
+  if (letters.size() != shape.size())
+    return false;
+  for (auto [i, letter] : llvm::enumerate(letters)) {
+    if (letters.find(letter) != i || !extents.try_emplace(letter, shape[i]).second && extents[letter] != shape[i])
+      return false;
+  }
+  return true;
+}
+
+LogicalResult ContractOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
+                                           DictionaryAttr, OpaqueProperties properties, RegionRange,
+                                           SmallVectorImpl<Type> &types) {
+  Spec spec = parse(properties.as<Properties *>()->spec.getValue());
+  auto lhs = cast<RankedTensorType>(operands[0].getType());
+  auto rhs = cast<RankedTensorType>(operands[1].getType());
+  llvm::SmallDenseMap<char, int64_t> extents;
+  if (!bindLetters(spec.lhs, lhs.getShape(), extents) || !bindLetters(spec.rhs, rhs.getShape(), extents))
+    return emitOptionalError(location, "letters do not fit the operands' shapes");
+  SmallVector<int64_t> shape;
+  for (char letter : spec.result) {
+    auto it = extents.find(letter);
+    if (it == extents.end())
+      return emitOptionalError(location, "letter '", std::string(1, letter), "' of the result is in no operand");
+    shape.push_back(it->second);
+  }
+  types.push_back(RankedTensorType::get(shape, lhs.getElementType()));
+  return success();
+}
+
+bool ContractOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) { return sameSlabs(l, r); }
+
+void ContractOp::build(OpBuilder &builder, OperationState &state, StringRef spec, Value lhs, Value rhs) {
+  build(builder, state, lhs, rhs, builder.getStringAttr(spec));
+}
+
+LogicalResult ContractOp::verify() {
+  for (char letter : (lhsLetters() + rhsLetters()).str()) {
+    bool inLhs = lhsLetters().contains(letter), inRhs = rhsLetters().contains(letter);
+    if (!resultLetters().contains(letter) && !(inLhs && inRhs))
+      return emitOpError("letter '") << letter << "' is summed but stands in one operand only";
+  }
+  return success();
+}
+
+} // namespace accum::nn

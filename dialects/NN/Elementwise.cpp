@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants and elementwise ops: shapes, verification, folding.
+#include "dialects/NN/NNDialect.h"
+
+using namespace mlir;
+
+#define GET_OP_CLASSES
+#include "dialects/NN/NNElementwise.cpp.inc"
+
+namespace accum::nn {
+
+void detail::addElementwiseOps(Dialect *dialect) {
+  RegisteredOperationName::insert<ConstantOp>(*dialect);
+  RegisteredOperationName::insert<IotaOp>(*dialect);
+  RegisteredOperationName::insert<ElementwiseOp>(*dialect);
+  RegisteredOperationName::insert<CastOp>(*dialect);
+}
+
+OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
+
+LogicalResult ConstantOp::verify() {
+  if (slabOf(getValue().getShapedType()) != slabOf(getType()))
+    return emitOpError("value has type ") << getValue().getShapedType() << ", expected " << slabOf(getType());
+  return success();
+}
+
+/// Number of operands that a function takes: the enum is numbered by arity.
+static unsigned arityOf(ElementwiseFn fn) { return static_cast<unsigned>(fn) / 100 + 1; }
+
+static bool givesBool(ElementwiseFn fn) {
+  switch (fn) {
+  case ElementwiseFn::logical_not:
+  case ElementwiseFn::is_nan:
+  case ElementwiseFn::is_inf:
+  case ElementwiseFn::logical_and:
+  case ElementwiseFn::logical_or:
+  case ElementwiseFn::logical_xor:
+  case ElementwiseFn::eq:
+  case ElementwiseFn::ne:
+  case ElementwiseFn::lt:
+  case ElementwiseFn::le:
+  case ElementwiseFn::gt:
+  case ElementwiseFn::ge:
+    return true;
+  default:
+    return false;
+  }
+}
+
+LogicalResult ElementwiseOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location, ValueRange operands,
+                                              DictionaryAttr attributes, OpaqueProperties properties, RegionRange,
+                                              SmallVectorImpl<Type> &types) {
+  ElementwiseFn fn = properties.as<Properties *>()->fn.getValue();
+  if (operands.size() != arityOf(fn))
+    return emitOptionalError(location, "expected ", arityOf(fn), " operands, got ", operands.size());
+  auto shape = broadcastShapes(operands.getTypes());
+  if (failed(shape))
+    return emitOptionalError(location, "operands do not broadcast");
+  Type element = givesBool(fn) ? IntegerType::get(context, 1)
+                               : cast<RankedTensorType>(operands.back().getType()).getElementType();
+  types.push_back(RankedTensorType::get(*shape, element));
+  return success();
+}
+
+bool ElementwiseOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) { return sameSlabs(l, r); }
+
+void ElementwiseOp::build(OpBuilder &builder, OperationState &state, ElementwiseFn fn, ValueRange operands) {
+  build(builder, state, ElementwiseFnAttr::get(builder.getContext(), fn), operands);
+}
+
+LogicalResult ElementwiseOp::verify() {
+  OperandRange values = getOperands();
+  if (getFn() == ElementwiseFn::select) {
+    if (!cast<RankedTensorType>(values[0].getType()).getElementType().isInteger(1))
+      return emitOpError("condition of select is not i1");
+    values = values.drop_front();
+  }
+  Type element = cast<RankedTensorType>(values[0].getType()).getElementType();
+  for (Value value : values)
+    if (cast<RankedTensorType>(value.getType()).getElementType() != element)
+      return emitOpError("operands have different element types");
+  return success();
+}
+
+void CastOp::build(OpBuilder &builder, OperationState &state, Value input, Type elementType) {
+  auto type = cast<RankedTensorType>(input.getType());
+  build(builder, state, RankedTensorType::get(type.getShape(), elementType, type.getEncoding()), input);
+}
+
+OpFoldResult CastOp::fold(FoldAdaptor) { return getInput().getType() == getType() ? getInput() : OpFoldResult(); }
+
+LogicalResult CastOp::verify() {
+  if (cast<RankedTensorType>(getInput().getType()).getShape() != cast<RankedTensorType>(getType()).getShape())
+    return emitOpError("changes the shape");
+  return success();
+}
+
+} // namespace accum::nn

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Losses: shapes.
+#include "dialects/NN/NNDialect.h"
+
+using namespace mlir;
+
+#define GET_OP_CLASSES
+#include "dialects/NN/NNLoss.cpp.inc"
+
+namespace accum::nn {
+
+void detail::addLossOps(Dialect *dialect) {
+  RegisteredOperationName::insert<CrossEntropyOp>(*dialect);
+  RegisteredOperationName::insert<CrossEntropyGradOp>(*dialect);
+}
+
+LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
+                                               DictionaryAttr, OpaqueProperties, RegionRange,
+                                               SmallVectorImpl<Type> &types) {
+  auto logits = cast<RankedTensorType>(operands[0].getType());
+  auto labels = cast<RankedTensorType>(operands[1].getType());
+  if (logits.getRank() == 0 || logits.getShape().drop_back() != labels.getShape())
+    return emitOptionalError(location, "logits are not labels' shape plus a last axis of classes");
+  types.append(2, RankedTensorType::get(labels.getShape(), logits.getElementType()));
+  return success();
+}
+
+bool CrossEntropyOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) { return sameSlabs(l, r); }
+
+LogicalResult CrossEntropyGradOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands,
+                                                   DictionaryAttr, OpaqueProperties, RegionRange,
+                                                   SmallVectorImpl<Type> &types) {
+  types.push_back(slabOf(operands[0].getType()));
+  return success();
+}
+
+bool CrossEntropyGradOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) { return sameSlabs(l, r); }
+
+} // namespace accum::nn

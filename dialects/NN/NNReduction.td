@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions, scans and selections along axes.
+#ifndef ACCUM_NN_REDUCTION
+#define ACCUM_NN_REDUCTION
+
+include "dialects/NN/NNBase.td"
+
+def NN_ReduceKind : I32EnumAttr<"ReduceKind", "what a reduction computes", [
+    I32EnumAttrCase<"sum", 0>, I32EnumAttrCase<"max", 1>, I32EnumAttrCase<"min", 2>, I32EnumAttrCase<"prod", 3>]> {
+  let cppNamespace = "::accum::nn";
+  let genSpecializedAttr = 0;
+}
+def NN_ReduceKindAttr : EnumAttr<NN_Dialect, NN_ReduceKind, "reduce_kind"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def NN_ReduceOp : NN_PureOp<"reduce", [
+    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes", "isCompatibleReturnTypes"]>]> {
+  let summary = "reduction over axes, which are dropped";
+  let description = [{
+    `nn.reduce <sum> (%x) {axes = array<i64: 1>} : (tensor<24x32xf32>) -> tensor<24xf32>`. A sum over the batch axis is
+    a partial. A mean does not exist: import writes sum / count, so that no op's meaning depends on the micro-batch.
+  }];
+  let arguments = (ins NN_ReduceKindAttr:$kind, NN_Tensor:$input, DenseI64ArrayAttr:$axes);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$kind ` ` `(` $input `)` attr-dict `:` functional-type($input, $result)";
+  let builders = [OpBuilder<(ins "ReduceKind":$kind, "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$axes)>];
+  let hasVerifier = 1;
+}
+
+def NN_ArgReduceOp : NN_PureOp<"arg_reduce"> {
+  let summary = "index (i64) of the first largest or smallest element along an axis, which is dropped";
+  let arguments = (ins NN_ReduceKindAttr:$kind, NN_Tensor:$input, I64Attr:$axis);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$kind ` ` `(` $input `)` attr-dict `:` functional-type($input, $result)";
+}
+
+def NN_CumSumOp : NN_PureOp<"cumsum"> {
+  let summary = "running sum along an axis";
+  let arguments = (ins NN_Tensor:$input, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "`(` $input `)` attr-dict `:` functional-type($input, $result)";
+}
+
+def NN_TopKOp : NN_PureOp<"top_k"> {
+  let summary = "the k largest (or smallest) elements along an axis, in order, and their indices (i64)";
+  let arguments = (ins NN_Tensor:$input, I64Attr:$axis, I64Attr:$k, UnitAttr:$smallest);
+  let results = (outs NN_Tensor:$values, NN_Tensor:$indices);
+  let assemblyFormat = "`(` $input `)` attr-dict `:` functional-type($input, results)";
+}
+
+def NN_PoolOp : NN_PureOp<"pool"> {
+  let summary = "max or average pooling over the spatial axes of [N, C, spatial...]";
+  let arguments = (ins NN_ReduceKindAttr:$kind, NN_Tensor:$input, DenseI64ArrayAttr:$kernel,
+                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$kind ` ` `(` $input `)` attr-dict `:` functional-type($input, $result)";
+}
+
+#endif

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data movement: shapes, verification, folding.
+#include "dialects/NN/NNDialect.h"
+
+using namespace mlir;
+
+#define GET_OP_CLASSES
+#include "dialects/NN/NNShape.cpp.inc"
+
+namespace accum::nn {
+
+void detail::addShapeOps(Dialect *dialect) {
+  RegisteredOperationName::insert<ReshapeOp>(*dialect);
+  RegisteredOperationName::insert<TransposeOp>(*dialect);
+  RegisteredOperationName::insert<BroadcastOp>(*dialect);
+  RegisteredOperationName::insert<SliceOp>(*dialect);
+  RegisteredOperationName::insert<PadOp>(*dialect);
+  RegisteredOperationName::insert<ConcatOp>(*dialect);
+}
+
+OpFoldResult ReshapeOp::fold(FoldAdaptor) {
+  return getInput().getType() == getType() ? getInput() : OpFoldResult();
+}
+
+OpFoldResult TransposeOp::fold(FoldAdaptor) {
+  for (auto [i, axis] : llvm::enumerate(getPerm()))
+    if (axis != static_cast<int64_t>(i))
+      return {};
+  return getInput().getType() == getType() ? getInput() : OpFoldResult();
+}
+
+LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
+                                            DictionaryAttr, OpaqueProperties properties, RegionRange,
+                                            SmallVectorImpl<Type> &types) {
+  auto input = cast<RankedTensorType>(operands[0].getType());
+  ArrayRef<int64_t> perm = properties.as<Properties *>()->perm;
+  SmallVector<int64_t> shape;
+  for (int64_t axis : perm) {
+    if (axis < 0 || axis >= input.getRank())
+      return emitOptionalError(location, "perm is not a permutation of the input's axes");
+    shape.push_back(input.getDimSize(axis));
+  }
+  types.push_back(RankedTensorType::get(shape, input.getElementType()));
+  return success();
+}
+
+bool TransposeOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) { return sameSlabs(l, r); }
+
+LogicalResult TransposeOp::verify() {
+  SmallVector<int64_t> sorted(getPerm());
+  llvm::sort(sorted);
+  for (auto [i, axis] : llvm::enumerate(sorted))
+    if (axis != static_cast<int64_t>(i))
+      return emitOpError("perm is not a permutation");
+  return success(static_cast<int64_t>(sorted.size()) == cast<RankedTensorType>(getType()).getRank());
+}
+
+LogicalResult SliceOp::verify() {
+  auto input = cast<RankedTensorType>(getInput().getType()), result = cast<RankedTensorType>(getType());
+  if (getStarts().size() != static_cast<size_t>(input.getRank()) || getStrides().size() != getStarts().size() ||
+      result.getRank() != input.getRank())
+    return emitOpError("starts, strides and shapes differ in rank");
+  for (int64_t i = 0; i < input.getRank(); ++i) {
+    int64_t last = getStarts()[i] + (result.getDimSize(i) - 1) * getStrides()[i];
+    if (result.getDimSize(i) > 0 &&
+        (getStarts()[i] < 0 || last < 0 || std::max(getStarts()[i], last) >= input.getDimSize(i)))
+      return emitOpError("reads outside axis ") << i;
+  }
+  return success();
+}
+
+LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
+                                         DictionaryAttr, OpaqueProperties properties, RegionRange,
+                                         SmallVectorImpl<Type> &types) {
+  if (operands.empty())
+    return emitOptionalError(location, "nothing to concatenate");
+  int64_t axis = properties.as<Properties *>()->axis.getInt();
+  auto first = cast<RankedTensorType>(operands[0].getType());
+  SmallVector<int64_t> shape(first.getShape());
+  for (Value value : operands.drop_front()) {
+    auto type = cast<RankedTensorType>(value.getType());
+    if (type.getRank() != first.getRank() || axis < 0 || axis >= first.getRank())
+      return emitOptionalError(location, "operands differ in rank");
+    shape[axis] += type.getDimSize(axis);
+  }
+  types.push_back(RankedTensorType::get(shape, first.getElementType()));
+  return success();
+}
+
+bool ConcatOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) { return sameSlabs(l, r); }
+
+} // namespace accum::nn

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The train dialect: the structure of an optimizer step. Dialect and attributes.
+#ifndef ACCUM_TRAIN
+#define ACCUM_TRAIN
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/OpBase.td"
+
+def Train_Dialect : Dialect {
+  let name = "train";
+  let cppNamespace = "::accum::train";
+  let summary = "parameters, steps, commands and plans";
+  let useDefaultAttributePrinterParser = 1;
+  let description = [{
+    A compiled module holds `train.param`s, one `func.func @forward` up to `check`, then `train.step @step` and
+    `train.step @eval`. Weights are never in IR: a parameter names its bytes in a file.
+  }];
+}
+
+class Train_Attr<string name, string attrMnemonic> : AttrDef<Train_Dialect, name> { let mnemonic = attrMnemonic; }
+
+def Train_FileAttr : Train_Attr<"File", "file"> {
+  let summary = "where a parameter's bytes are: path, byte offset, byte count, xxh3 of the bytes (0: not known)";
+  let parameters = (ins StringRefParameter<>:$path, "int64_t":$offset, "int64_t":$bytes, "uint64_t":$hash);
+  let assemblyFormat = "`<` $path `,` $offset `,` $bytes `,` $hash `>`";
+}
+
+def Train_AliasAttr : Train_Attr<"Alias", "alias"> {
+  let summary = "another initializer of the model file with the same values, possibly transposed";
+  let parameters = (ins StringRefParameter<>:$name, OptionalParameter<"bool">:$transposed);
+  let assemblyFormat = "`<` $name (`,` `transposed` `=` $transposed^)? `>`";
+}
+
+def Train_PolyAttr : Train_Attr<"Poly", "poly"> {
+  let summary = "a + b * m, in the micro-batch size m";
+  let parameters = (ins "int64_t":$constant, "int64_t":$slope);
+  let assemblyFormat = "`<` $constant `,` $slope `>`";
+}
+
+def Train_PlanAttr : Train_Attr<"Plan", "plan"> {
+  let summary = "the chosen plan, on the module; mirrors plan.json";
+  let description = [{
+    `slots` maps "id:result" of a command to its byte offset in scratch; `inputs` (m samples of each) and values that
+    are views need none.
+  }];
+  let parameters = (ins "int64_t":$m, "int64_t":$devices, "int64_t":$state, "int64_t":$scratch, "int64_t":$align,
+                        "::mlir::DictionaryAttr":$slots);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+#endif

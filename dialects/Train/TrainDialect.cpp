@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registration of the train dialect.
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include "dialects/Train/TrainDialect.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "dialects/Train/TrainAttrs.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialects/Train/TrainOps.cpp.inc"
+
+void accum::train::TrainDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "dialects/Train/TrainAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Train/TrainOps.cpp.inc"
+      >();
+}

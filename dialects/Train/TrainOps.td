@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// The train dialect's ops: parameters, steps with their regions, commands, reads and writes of state.
+#ifndef ACCUM_TRAIN_OPS
+#define ACCUM_TRAIN_OPS
+
+include "dialects/Train/Train.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Train_Op<string mnemonic, list<Trait> traits = []> : Op<Train_Dialect, mnemonic, traits>;
+def Train_Tensor : TensorOf<[AnyType]>;
+
+def Train_ParamOp : Train_Op<"param", [Symbol]> {
+  let summary = "a parameter of the model (one per tied group), or a table of the file that is not trained";
+  let description = [{
+    The symbol is the ONNX initializer's name, `aliases` its copies in the file, `module` the framework's name where it
+    could be recovered. Trained parameters have gradient accumulators and optimizer slots in the state.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Train_Tensor>:$type, Train_FileAttr:$source,
+                       OptionalAttr<ArrayAttr>:$aliases, UnitAttr:$trained, OptionalAttr<StrAttr>:$module);
+  let assemblyFormat = [{
+    $sym_name `:` $type `from` $source (`trained` $trained^)? (`aliases` $aliases^)? (`module` $module^)? attr-dict
+  }];
+}
+
+def Train_LoadParamOp : Train_Op<"load_param", [Pure]> {
+  let summary = "the value of a parameter; the same throughout a step until update";
+  let arguments = (ins FlatSymbolRefAttr:$param);
+  let results = (outs Train_Tensor:$result);
+  let assemblyFormat = "$param attr-dict `:` type($result)";
+}
+
+def Train_LoadSlotOp : Train_Op<"load_slot", [Pure]> {
+  let summary = "an optimizer slot of a parameter (`m`, `v`, `momentum`); only in update";
+  let arguments = (ins FlatSymbolRefAttr:$param, StrAttr:$slot);
+  let results = (outs Train_Tensor:$result);
+  let assemblyFormat = "$param $slot attr-dict `:` type($result)";
+}
+
+def Train_LoadDecayOp : Train_Op<"load_decay", [Pure]> {
+  let summary = "the weight-decay coefficient (f64 scalar) that applies to a parameter in this run; only in update";
+  let arguments = (ins FlatSymbolRefAttr:$param);
+  let results = (outs Train_Tensor:$result);
+  let assemblyFormat = "$param attr-dict `:` type($result)";
+}
+
+def Train_StoreOp : Train_Op<"store"> {
+  let summary = "overwrites a parameter, or one of its slots; only in update";
+  let arguments = (ins Train_Tensor:$value, FlatSymbolRefAttr:$param, OptionalAttr<StrAttr>:$slot);
+  let assemblyFormat = "$value `,` $param ($slot^)? attr-dict `:` type($value)";
+}
+
+def Train_StepOp : Train_Op<"step", [Symbol, IsolatedFromAbove]> {
+  let summary = "one optimizer step (`@step`), or forward and loss only (`@eval`, with an empty update)";
+  let description = [{
+    Regions run in this order; prepass and micro are loops over the micro-batches. Each has one block:
+
+    | region | block arguments | yields |
+    |---|---|---|
+    | prepass | inputs | totals: partial, summed over micro-steps and devices |
+    | prologue | totals | replicated values that do not depend on the micro-batch, computed once |
+    | micro | inputs, totals (replicated now), prologue values | partial values, added to the targets named by the yield |
+    | update | hyper: tensor<8xf64> (accum_program.h: accum_hyper_slot), totals, gradients (replicated now, in the order of `gradients`) | nothing |
+
+    Inputs are the model's, described by `inputs` (one dictionary each: name, bound, synthesize, made by import), then
+    `valid: tensor<1xi1, #nn.batched<0>>`, `first_row: tensor<i64>`, `rng: tensor<2xi64>` (seed, step).
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$inputs, ArrayAttr:$gradients);
+  let regions = (region MaxSizedRegion<1>:$prepass, MaxSizedRegion<1>:$prologue, MaxSizedRegion<1>:$micro,
+                        MaxSizedRegion<1>:$update);
+  let assemblyFormat = [{
+    $sym_name `inputs` $inputs `gradients` $gradients `prepass` $prepass `prologue` $prologue `micro` $micro
+    `update` $update attr-dict
+  }];
+}
+
+def Train_YieldOp : Train_Op<"yield", [Terminator]> {
+  let summary = "end of a region of a step";
+  let description = [{
+    In micro, `targets` names where each value is added: a string is a named scalar of the state (`"loss"`), a symbol is
+    the gradient of that parameter; the same target may stand several times. The first micro-step writes, later ones add.
+  }];
+  let arguments = (ins Variadic<Train_Tensor>:$values, DefaultValuedAttr<ArrayAttr, "{}">:$targets);
+  let assemblyFormat = "($values^ `:` type($values))? (`to` $targets^)? attr-dict";
+}
+
+def Train_CommandOp : Train_Op<"command"> {
+  let summary = "one kernel or one library call";
+  let description = [{
+    `@kernel` is a func.func whose body is nn on slab types (plain static types after schedule); commands with the same
+    symbol run the same code. `library` (`gemm`) asks for a library call that computes the kernel's body. Result i is
+    added to its yield target in place where `accumulate` contains i, instead of being a buffer of its own. `may_alias` lists
+    pairs (result, operand) that may share memory. Costs are per micro-step.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Train_Tensor>:$inputs, I64Attr:$id,
+                       OptionalAttr<StrAttr>:$library, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$accumulate,
+                       Train_PolyAttr:$flops, Train_PolyAttr:$bytes,
+                       DefaultValuedAttr<ArrayAttr, "{}">:$may_alias,
+                       OptionalAttr<ArrayAttr>:$variants, OptionalAttr<I64Attr>:$clone_of);
+  let results = (outs Variadic<Train_Tensor>:$results);
+  let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)";
+}
+
+#endif
