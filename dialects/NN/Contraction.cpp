@@ -21,33 +21,33 @@ struct Spec {
 };
 } // namespace
 
-static Spec parse(StringRef spec) {
+static Spec parseSpec(StringRef spec) {
   auto [operands, result] = spec.split("->");
   auto [lhs, rhs] = operands.split(',');
   return {lhs, rhs, result};
 }
 
-StringRef ContractOp::lhsLetters() { return parse(getSpec()).lhs; }
-StringRef ContractOp::rhsLetters() { return parse(getSpec()).rhs; }
-StringRef ContractOp::resultLetters() { return parse(getSpec()).result; }
+StringRef ContractOp::lhsLetters() { return parseSpec(getSpec()).lhs; }
+StringRef ContractOp::rhsLetters() { return parseSpec(getSpec()).rhs; }
+StringRef ContractOp::resultLetters() { return parseSpec(getSpec()).result; }
 
 /// Records the extent of each letter; false where a letter stands twice or has two extents.
-static bool bindLetters(StringRef letters, ArrayRef<int64_t> shape, llvm::SmallDenseMap<char, int64_t> &extents) {
+static bool bindLetters(StringRef letters, ArrayRef<int64_t> shape,
+                        llvm::SmallDenseMap<char, int64_t> &extents) {
   if (letters.size() != shape.size())
     return false;
   for (auto [i, letter] : llvm::enumerate(letters)) {
-    if (letters.find(letter) != i || !extents.try_emplace(letter, shape[i]).second && extents[letter] != shape[i])
+    if (letters.find(letter) != i || extents.try_emplace(letter, shape[i]).first->second != shape[i])
       return false;
   }
   return true;
 }
 
-LogicalResult ContractOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                           DictionaryAttr, OpaqueProperties properties, RegionRange,
+LogicalResult ContractOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                            SmallVectorImpl<Type> &types) {
-  Spec spec = parse(properties.as<Properties *>()->spec.getValue());
-  auto lhs = cast<RankedTensorType>(operands[0].getType());
-  auto rhs = cast<RankedTensorType>(operands[1].getType());
+  Spec spec = parseSpec(adaptor.getSpec());
+  auto lhs = cast<RankedTensorType>(adaptor.getOperands()[0].getType());
+  auto rhs = cast<RankedTensorType>(adaptor.getOperands()[1].getType());
   llvm::SmallDenseMap<char, int64_t> extents;
   if (!bindLetters(spec.lhs, lhs.getShape(), extents) || !bindLetters(spec.rhs, rhs.getShape(), extents))
     return emitOptionalError(location, "letters do not fit the operands' shapes");
@@ -55,7 +55,8 @@ LogicalResult ContractOp::inferReturnTypes(MLIRContext *, std::optional<Location
   for (char letter : spec.result) {
     auto it = extents.find(letter);
     if (it == extents.end())
-      return emitOptionalError(location, "letter '", std::string(1, letter), "' of the result is in no operand");
+      return emitOptionalError(location, "letter '", std::string(1, letter),
+                               "' of the result is in no operand");
     shape.push_back(it->second);
   }
   types.push_back(RankedTensorType::get(shape, lhs.getElementType()));
@@ -69,7 +70,7 @@ void ContractOp::build(OpBuilder &builder, OperationState &state, StringRef spec
 }
 
 LogicalResult ContractOp::verify() {
-  for (char letter : (lhsLetters() + rhsLetters()).str()) {
+  for (char letter : lhsLetters().str() + rhsLetters().str()) {
     bool inLhs = lhsLetters().contains(letter), inRhs = rhsLetters().contains(letter);
     if (!resultLetters().contains(letter) && !(inLhs && inRhs))
       return emitOpError("letter '") << letter << "' is summed but stands in one operand only";

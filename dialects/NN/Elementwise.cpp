@@ -47,26 +47,23 @@ static bool givesBool(ElementwiseFn fn) {
   }
 }
 
-LogicalResult ElementwiseOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location, ValueRange operands,
-                                              DictionaryAttr attributes, OpaqueProperties properties, RegionRange,
-                                              SmallVectorImpl<Type> &types) {
-  ElementwiseFn fn = properties.as<Properties *>()->fn.getValue();
-  if (operands.size() != arityOf(fn))
-    return emitOptionalError(location, "expected ", arityOf(fn), " operands, got ", operands.size());
-  auto shape = broadcastShapes(operands.getTypes());
+LogicalResult ElementwiseOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location,
+                                              Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  ElementwiseFn fn = adaptor.getFn();
+  if (adaptor.getOperands().size() != arityOf(fn))
+    return emitOptionalError(location, "expected ", arityOf(fn), " operands, got ",
+                             adaptor.getOperands().size());
+  auto shape = broadcastShapes(adaptor.getOperands().getTypes());
   if (failed(shape))
     return emitOptionalError(location, "operands do not broadcast");
-  Type element = givesBool(fn) ? IntegerType::get(context, 1)
-                               : cast<RankedTensorType>(operands.back().getType()).getElementType();
+  Type element = givesBool(fn)
+                     ? IntegerType::get(context, 1)
+                     : cast<RankedTensorType>(adaptor.getOperands().back().getType()).getElementType();
   types.push_back(RankedTensorType::get(*shape, element));
   return success();
 }
 
 bool ElementwiseOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) { return sameSlabs(l, r); }
-
-void ElementwiseOp::build(OpBuilder &builder, OperationState &state, ElementwiseFn fn, ValueRange operands) {
-  build(builder, state, ElementwiseFnAttr::get(builder.getContext(), fn), operands);
-}
 
 LogicalResult ElementwiseOp::verify() {
   OperandRange values = getOperands();
@@ -87,7 +84,9 @@ void CastOp::build(OpBuilder &builder, OperationState &state, Value input, Type 
   build(builder, state, RankedTensorType::get(type.getShape(), elementType, type.getEncoding()), input);
 }
 
-OpFoldResult CastOp::fold(FoldAdaptor) { return getInput().getType() == getType() ? getInput() : OpFoldResult(); }
+OpFoldResult CastOp::fold(FoldAdaptor) {
+  return getInput().getType() == getType() ? getInput() : OpFoldResult();
+}
 
 LogicalResult CastOp::verify() {
   if (cast<RankedTensorType>(getInput().getType()).getShape() != cast<RankedTensorType>(getType()).getShape())

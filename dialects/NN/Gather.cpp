@@ -16,15 +16,14 @@ void detail::addGatherOps(Dialect *dialect) {
   RegisteredOperationName::insert<ScatterElementsAddOp>(*dialect);
 }
 
-LogicalResult GatherOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                         DictionaryAttr, OpaqueProperties properties, RegionRange,
+LogicalResult GatherOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                          SmallVectorImpl<Type> &types) {
-  auto input = cast<RankedTensorType>(operands[0].getType());
-  auto indices = cast<RankedTensorType>(operands[1].getType());
-  auto *p = properties.as<Properties *>();
-  int64_t axis = p->axis.getInt(), batchDims = p->batch_dims ? p->batch_dims.getInt() : 0;
+  auto input = cast<RankedTensorType>(adaptor.getOperands()[0].getType());
+  auto indices = cast<RankedTensorType>(adaptor.getOperands()[1].getType());
+  int64_t axis = adaptor.getAxis(), batchDims = adaptor.getBatchDims();
   if (batchDims < 0 || axis < batchDims || axis >= input.getRank() || batchDims > indices.getRank())
-    return emitOptionalError(location, "axis ", axis, " and batch_dims ", batchDims, " do not fit the operands");
+    return emitOptionalError(location, "axis ", axis, " and batch_dims ", batchDims,
+                             " do not fit the operands");
   SmallVector<int64_t> shape(input.getShape().take_front(axis));
   llvm::append_range(shape, indices.getShape().drop_front(batchDims));
   llvm::append_range(shape, input.getShape().drop_front(axis + 1));
@@ -36,7 +35,8 @@ bool GatherOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) { return sameSl
 
 void GatherOp::build(OpBuilder &builder, OperationState &state, Value input, Value indices, int64_t axis,
                      int64_t batchDims) {
-  build(builder, state, input, indices, builder.getI64IntegerAttr(axis), builder.getI64IntegerAttr(batchDims));
+  build(builder, state, input, indices, builder.getI64IntegerAttr(axis),
+        builder.getI64IntegerAttr(batchDims));
 }
 
 LogicalResult GatherOp::verify() {

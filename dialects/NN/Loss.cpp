@@ -14,11 +14,10 @@ void detail::addLossOps(Dialect *dialect) {
   RegisteredOperationName::insert<CrossEntropyGradOp>(*dialect);
 }
 
-LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                               DictionaryAttr, OpaqueProperties, RegionRange,
-                                               SmallVectorImpl<Type> &types) {
-  auto logits = cast<RankedTensorType>(operands[0].getType());
-  auto labels = cast<RankedTensorType>(operands[1].getType());
+LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *, std::optional<Location> location,
+                                               Adaptor adaptor, SmallVectorImpl<Type> &types) {
+  auto logits = cast<RankedTensorType>(adaptor.getOperands()[0].getType());
+  auto labels = cast<RankedTensorType>(adaptor.getOperands()[1].getType());
   if (logits.getRank() == 0 || logits.getShape().drop_back() != labels.getShape())
     return emitOptionalError(location, "logits are not labels' shape plus a last axis of classes");
   types.append(2, RankedTensorType::get(labels.getShape(), logits.getElementType()));
@@ -27,10 +26,9 @@ LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *, std::optional<Loca
 
 bool CrossEntropyOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) { return sameSlabs(l, r); }
 
-LogicalResult CrossEntropyGradOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands,
-                                                   DictionaryAttr, OpaqueProperties, RegionRange,
+LogicalResult CrossEntropyGradOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
                                                    SmallVectorImpl<Type> &types) {
-  types.push_back(slabOf(operands[0].getType()));
+  types.push_back(slabOf(adaptor.getOperands()[0].getType()));
   return success();
 }
 

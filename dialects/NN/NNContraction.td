@@ -5,8 +5,7 @@
 
 include "dialects/NN/NNBase.td"
 
-def NN_ContractOp : NN_PureOp<"contract", [
-    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes", "isCompatibleReturnTypes"]>]> {
+def NN_ContractOp : NN_PureOp<"contract", [InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "sum of products over the indices that the result lacks";
   let description = [{
     Three maps that are projected permutations, in the order lhs, rhs, result; written as letters:

@@ -43,7 +43,8 @@ LogicalResult BatchedAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
   if (getDim() < 0 || getDim() >= static_cast<int64_t>(shape.size()))
     return emitError() << "batch axis " << getDim() << " is outside a tensor of rank " << shape.size();
   if (getOuter() < 1 || shape[getDim()] % getOuter() != 0)
-    return emitError() << "outer = " << getOuter() << " does not divide the slab's extent " << shape[getDim()];
+    return emitError() << "outer = " << getOuter() << " does not divide the slab's extent "
+                       << shape[getDim()];
   return success();
 }
 
@@ -55,8 +56,9 @@ RankedTensorType withEncoding(Type type, Attribute encoding) {
 }
 
 bool sameSlabs(TypeRange a, TypeRange b) {
-  return a.size() == b.size() &&
-         llvm::all_of(llvm::zip(a, b), [](auto pair) { return slabOf(std::get<0>(pair)) == slabOf(std::get<1>(pair)); });
+  return a.size() == b.size() && llvm::all_of(llvm::zip(a, b), [](auto pair) {
+           return slabOf(std::get<0>(pair)) == slabOf(std::get<1>(pair));
+         });
 }
 
 FailureOr<SmallVector<int64_t>> broadcastShapes(TypeRange types) {

@@ -44,11 +44,12 @@ mlir::RankedTensorType slabOf(mlir::Type type);
 /// `type` with `encoding` instead of its own (null: none).
 mlir::RankedTensorType withEncoding(mlir::Type type, mlir::Attribute encoding);
 
-/// Same shape and element type, encodings aside: what an op's verifier asks of its results. Placements are verified by
-/// the phases that promise them.
+/// Same shape and element type, encodings aside: what an op's verifier asks of its results. Placements are
+/// verified by the phases that promise them.
 bool sameSlabs(mlir::TypeRange a, mlir::TypeRange b);
 
-/// Shape of operands that are broadcast against each other, aligned right; failure where extents differ and none is 1.
+/// Shape of operands that are broadcast against each other, aligned right; failure where extents differ and
+/// none is 1.
 mlir::FailureOr<llvm::SmallVector<int64_t>> broadcastShapes(mlir::TypeRange types);
 
 namespace detail {

@@ -46,8 +46,7 @@ def NN_IotaOp : NN_PureOp<"iota"> {
   let assemblyFormat = "$dim attr-dict `:` type($result)";
 }
 
-def NN_ElementwiseOp : NN_PureOp<"elementwise", [
-    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes", "isCompatibleReturnTypes"]>]> {
+def NN_ElementwiseOp : NN_PureOp<"elementwise", [InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "one scalar function over right-aligned, broadcast operands";
   let description = [{
     `nn.elementwise <add> (%a, %b) : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>`. Operands have one element
@@ -58,7 +57,6 @@ def NN_ElementwiseOp : NN_PureOp<"elementwise", [
   let arguments = (ins NN_ElementwiseFnAttr:$fn, Variadic<NN_Tensor>:$operands);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$fn ` ` `(` $operands `)` attr-dict `:` functional-type($operands, $result)";
-  let builders = [OpBuilder<(ins "ElementwiseFn":$fn, "::mlir::ValueRange":$operands)>];
   let hasVerifier = 1;
 }
 

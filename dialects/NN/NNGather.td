@@ -5,8 +5,7 @@
 
 include "dialects/NN/NNBase.td"
 
-def NN_GatherOp : NN_PureOp<"gather", [
-    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes", "isCompatibleReturnTypes"]>]> {
+def NN_GatherOp : NN_PureOp<"gather", [InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "rows of `input` along `axis`, picked by `indices`";
   let description = [{
     result[b..., l..., i..., t...] = input[b..., l..., indices[b..., i...], t...], where b are the first `batch_dims`

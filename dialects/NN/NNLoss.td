@@ -5,8 +5,7 @@
 
 include "dialects/NN/NNBase.td"
 
-def NN_CrossEntropyOp : NN_PureOp<"cross_entropy", [
-    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes", "isCompatibleReturnTypes"]>]> {
+def NN_CrossEntropyOp : NN_PureOp<"cross_entropy", [InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "-log softmax(logits)[label] per row; classes are the last axis";
   let description = [{
     loss and lse (log sum exp, kept for the derivative) have the labels' shape. Rows whose label is `ignore_index` have
@@ -17,8 +16,7 @@ def NN_CrossEntropyOp : NN_PureOp<"cross_entropy", [
   let assemblyFormat = "`(` $logits `,` $labels `)` attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_CrossEntropyGradOp : NN_PureOp<"cross_entropy_grad", [
-    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes", "isCompatibleReturnTypes"]>]> {
+def NN_CrossEntropyGradOp : NN_PureOp<"cross_entropy_grad", [InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "(exp(logits - lse) - [class == label]) * dloss; 0 in ignored rows";
   let arguments = (ins NN_Tensor:$logits, NN_Tensor:$labels, NN_Tensor:$lse, NN_Tensor:$dloss,
                        OptionalAttr<I64Attr>:$ignore_index);

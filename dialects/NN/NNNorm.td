@@ -5,16 +5,14 @@
 
 include "dialects/NN/NNBase.td"
 
-def NN_SoftmaxOp : NN_PureOp<"softmax", [
-    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes", "isCompatibleReturnTypes"]>]> {
+def NN_SoftmaxOp : NN_PureOp<"softmax", [InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "exp(x - max) / sum over one axis; with `log`, its logarithm";
   let arguments = (ins NN_Tensor:$input, I64Attr:$axis, UnitAttr:$log);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "`(` $input `)` attr-dict `:` functional-type($input, $result)";
 }
 
-def NN_LayerNormOp : NN_PureOp<"layer_norm", [AttrSizedOperandSegments,
-    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes", "isCompatibleReturnTypes"]>]> {
+def NN_LayerNormOp : NN_PureOp<"layer_norm", [AttrSizedOperandSegments, InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "(x - mean) * rstd * scale + bias over the axes from `axis` on";
   let description = [{
     scale and bias have the normalised axes' shape. mean and rstd = 1 / sqrt(variance + eps) have the leading axes'
@@ -28,8 +26,7 @@ def NN_LayerNormOp : NN_PureOp<"layer_norm", [AttrSizedOperandSegments,
   }];
 }
 
-def NN_RmsNormOp : NN_PureOp<"rms_norm", [
-    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes", "isCompatibleReturnTypes"]>]> {
+def NN_RmsNormOp : NN_PureOp<"rms_norm", [InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "x * rstd * scale over the axes from `axis` on, rstd = 1 / sqrt(mean(x^2) + eps)";
   let arguments = (ins NN_Tensor:$input, Optional<NN_Tensor>:$scale, I64Attr:$axis, F64Attr:$eps);
   let results = (outs NN_Tensor:$result, NN_Tensor:$rstd);

@@ -14,8 +14,7 @@ def NN_ReduceKindAttr : EnumAttr<NN_Dialect, NN_ReduceKind, "reduce_kind"> {
   let assemblyFormat = "`<` $value `>`";
 }
 
-def NN_ReduceOp : NN_PureOp<"reduce", [
-    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes", "isCompatibleReturnTypes"]>]> {
+def NN_ReduceOp : NN_PureOp<"reduce", [InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "reduction over axes, which are dropped";
   let description = [{
     `nn.reduce <sum> (%x) {axes = array<i64: 1>} : (tensor<24x32xf32>) -> tensor<24xf32>`. A sum over the batch axis is
@@ -24,7 +23,6 @@ def NN_ReduceOp : NN_PureOp<"reduce", [
   let arguments = (ins NN_ReduceKindAttr:$kind, NN_Tensor:$input, DenseI64ArrayAttr:$axes);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$kind ` ` `(` $input `)` attr-dict `:` functional-type($input, $result)";
-  let builders = [OpBuilder<(ins "ReduceKind":$kind, "::mlir::Value":$input, "::llvm::ArrayRef<int64_t>":$axes)>];
   let hasVerifier = 1;
 }
 

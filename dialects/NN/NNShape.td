@@ -13,8 +13,7 @@ def NN_ReshapeOp : NN_PureOp<"reshape"> {
   let hasFolder = 1;
 }
 
-def NN_TransposeOp : NN_PureOp<"transpose", [
-    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes", "isCompatibleReturnTypes"]>]> {
+def NN_TransposeOp : NN_PureOp<"transpose", [InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "axis i of the result is axis perm[i] of the input";
   let arguments = (ins NN_Tensor:$input, DenseI64ArrayAttr:$perm);
   let results = (outs NN_Tensor:$result);
@@ -49,8 +48,7 @@ def NN_PadOp : NN_PureOp<"pad"> {
   let assemblyFormat = "$input `with` $value `low` $low attr-dict `:` functional-type(operands, $result)";
 }
 
-def NN_ConcatOp : NN_PureOp<"concat", [
-    DeclareOpInterfaceMethods<InferTypeOpInterface, ["inferReturnTypes", "isCompatibleReturnTypes"]>]> {
+def NN_ConcatOp : NN_PureOp<"concat", [InferTypeOpAdaptorWithIsCompatible]> {
   let summary = "operands one behind the other along an axis";
   let arguments = (ins Variadic<NN_Tensor>:$inputs, I64Attr:$axis);
   let results = (outs NN_Tensor:$result);

@@ -15,9 +15,9 @@ void detail::addNormOps(Dialect *dialect) {
   RegisteredOperationName::insert<RmsNormOp>(*dialect);
 }
 
-LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands, DictionaryAttr,
-                                          OpaqueProperties, RegionRange, SmallVectorImpl<Type> &types) {
-  types.push_back(slabOf(operands[0].getType()));
+LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  types.push_back(slabOf(adaptor.getOperands()[0].getType()));
   return success();
 }
 
@@ -28,11 +28,10 @@ static RankedTensorType statisticsOf(RankedTensorType input, int64_t axis) {
   return RankedTensorType::get(input.getShape().take_front(axis), input.getElementType());
 }
 
-LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                            DictionaryAttr, OpaqueProperties properties, RegionRange,
+LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                             SmallVectorImpl<Type> &types) {
-  auto input = slabOf(operands[0].getType());
-  int64_t axis = properties.as<Properties *>()->axis.getInt();
+  auto input = slabOf(adaptor.getOperands()[0].getType());
+  int64_t axis = adaptor.getAxis();
   if (axis < 0 || axis >= input.getRank())
     return emitOptionalError(location, "axis ", axis, " is not an axis of the input");
   types.append({input, statisticsOf(input, axis), statisticsOf(input, axis)});
@@ -41,11 +40,10 @@ LogicalResult LayerNormOp::inferReturnTypes(MLIRContext *, std::optional<Locatio
 
 bool LayerNormOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) { return sameSlabs(l, r); }
 
-LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                          DictionaryAttr, OpaqueProperties properties, RegionRange,
+LogicalResult RmsNormOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                           SmallVectorImpl<Type> &types) {
-  auto input = slabOf(operands[0].getType());
-  int64_t axis = properties.as<Properties *>()->axis.getInt();
+  auto input = slabOf(adaptor.getOperands()[0].getType());
+  int64_t axis = adaptor.getAxis();
   if (axis < 0 || axis >= input.getRank())
     return emitOptionalError(location, "axis ", axis, " is not an axis of the input");
   types.append({input, statisticsOf(input, axis)});

@@ -7,4 +7,6 @@ using namespace mlir;
 #define GET_OP_CLASSES
 #include "dialects/NN/NNRandom.cpp.inc"
 
-void accum::nn::detail::addRandomOps(Dialect *dialect) { RegisteredOperationName::insert<DropoutOp>(*dialect); }
+void accum::nn::detail::addRandomOps(Dialect *dialect) {
+  RegisteredOperationName::insert<DropoutOp>(*dialect);
+}

@@ -17,10 +17,10 @@ void detail::addReductionOps(Dialect *dialect) {
   RegisteredOperationName::insert<PoolOp>(*dialect);
 }
 
-LogicalResult ReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>, ValueRange operands, DictionaryAttr,
-                                         OpaqueProperties properties, RegionRange, SmallVectorImpl<Type> &types) {
-  auto input = cast<RankedTensorType>(operands[0].getType());
-  ArrayRef<int64_t> axes = properties.as<Properties *>()->axes;
+LogicalResult ReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                         SmallVectorImpl<Type> &types) {
+  auto input = cast<RankedTensorType>(adaptor.getOperands()[0].getType());
+  ArrayRef<int64_t> axes = adaptor.getAxes();
   SmallVector<int64_t> shape;
   for (auto [i, extent] : llvm::enumerate(input.getShape()))
     if (!llvm::is_contained(axes, static_cast<int64_t>(i)))
@@ -30,10 +30,6 @@ LogicalResult ReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
 }
 
 bool ReduceOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) { return sameSlabs(l, r); }
-
-void ReduceOp::build(OpBuilder &builder, OperationState &state, ReduceKind kind, Value input, ArrayRef<int64_t> axes) {
-  build(builder, state, ReduceKindAttr::get(builder.getContext(), kind), input, builder.getDenseI64ArrayAttr(axes));
-}
 
 LogicalResult ReduceOp::verify() {
   int64_t rank = cast<RankedTensorType>(getInput().getType()).getRank(), previous = -1;

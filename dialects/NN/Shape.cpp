@@ -29,11 +29,10 @@ OpFoldResult TransposeOp::fold(FoldAdaptor) {
   return getInput().getType() == getType() ? getInput() : OpFoldResult();
 }
 
-LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                            DictionaryAttr, OpaqueProperties properties, RegionRange,
+LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                             SmallVectorImpl<Type> &types) {
-  auto input = cast<RankedTensorType>(operands[0].getType());
-  ArrayRef<int64_t> perm = properties.as<Properties *>()->perm;
+  auto input = cast<RankedTensorType>(adaptor.getOperands()[0].getType());
+  ArrayRef<int64_t> perm = adaptor.getPerm();
   SmallVector<int64_t> shape;
   for (int64_t axis : perm) {
     if (axis < 0 || axis >= input.getRank())
@@ -57,8 +56,8 @@ LogicalResult TransposeOp::verify() {
 
 LogicalResult SliceOp::verify() {
   auto input = cast<RankedTensorType>(getInput().getType()), result = cast<RankedTensorType>(getType());
-  if (getStarts().size() != static_cast<size_t>(input.getRank()) || getStrides().size() != getStarts().size() ||
-      result.getRank() != input.getRank())
+  if (getStarts().size() != static_cast<size_t>(input.getRank()) ||
+      getStrides().size() != getStarts().size() || result.getRank() != input.getRank())
     return emitOpError("starts, strides and shapes differ in rank");
   for (int64_t i = 0; i < input.getRank(); ++i) {
     int64_t last = getStarts()[i] + (result.getDimSize(i) - 1) * getStrides()[i];
@@ -69,15 +68,14 @@ LogicalResult SliceOp::verify() {
   return success();
 }
 
-LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, ValueRange operands,
-                                         DictionaryAttr, OpaqueProperties properties, RegionRange,
+LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> location, Adaptor adaptor,
                                          SmallVectorImpl<Type> &types) {
-  if (operands.empty())
+  if (adaptor.getOperands().empty())
     return emitOptionalError(location, "nothing to concatenate");
-  int64_t axis = properties.as<Properties *>()->axis.getInt();
-  auto first = cast<RankedTensorType>(operands[0].getType());
+  int64_t axis = adaptor.getAxis();
+  auto first = cast<RankedTensorType>(adaptor.getOperands()[0].getType());
   SmallVector<int64_t> shape(first.getShape());
-  for (Value value : operands.drop_front()) {
+  for (Value value : adaptor.getOperands().drop_front()) {
     auto type = cast<RankedTensorType>(value.getType());
     if (type.getRank() != first.getRank() || axis < 0 || axis >= first.getRank())
       return emitOptionalError(location, "operands differ in rank");

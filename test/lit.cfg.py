@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: Apache-2.0
+# lit: every *.mlir and *.test below this folder. Run by ./dev test.
+import os
+
+import lit.formats
+
+config.name = "accum"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.test_source_root = os.path.dirname(__file__)
+build = os.environ.get("ACCUM_BUILD", os.path.join(config.test_source_root, "..", "build"))
+build = os.path.realpath(build)
+config.test_exec_root = os.path.join(build, "test", "lit")
+llvm = "/usr/lib/llvm-22/bin"
+config.environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), llvm, os.environ["PATH"]])
+config.excludes = ["fuzz"]
+config.substitutions.append(("%models", os.path.join(config.test_source_root, "models")))
+config.substitutions.append(("%source", os.path.dirname(config.test_source_root)))
+config.substitutions.append(("%build", build))

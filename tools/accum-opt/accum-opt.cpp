@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+// MLIR's usual optimizer driver with our dialects and passes.
+#include "dialects/Registration.h"
+#include "mlir/Transforms/Passes.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  accum::registerDialects(registry);
+  mlir::registerTransformsPasses();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "accumc's passes, one at a time\n", registry));
+}
