@@ -12,6 +12,8 @@ class Entry:
     loss: bool = True          # the loss is inside the graph
     attention: str = "eager"
     train: bool = False        # exported in training mode, with dropout: no reference values
+    external: bool = False     # weights in NAME.onnx.data
+    mask: bool = True          # attention_mask (and token_type_ids) are inputs
     stack: str = "current"     # which requirements file
 
 
@@ -33,6 +35,15 @@ def special_entries():
     yield dataclasses.replace(gpt2, name="gpt2-torchscript-sdpa", attention="sdpa", **script)
     yield dataclasses.replace(gpt2, name="gpt2-dynamo-wide", family="gpt2-wide")
     yield dataclasses.replace(gpt2, name="gpt2-dynamo-opset18", opset=18)
+    yield dataclasses.replace(gpt2, name="gpt2-external", external=True)
+    yield dataclasses.replace(gpt2, name="gpt2-dynamo-nomask", mask=False)
+    yield dataclasses.replace(gpt2, name="gpt2-torch26-nomask", mask=False, stack="torch26", **script)
+    yield dataclasses.replace(llama, name="llama-dynamo-nomask", mask=False)
+    yield dataclasses.replace(llama, name="llama-torch26-nomask", mask=False, stack="torch26", **script)
+    yield dataclasses.replace(bert, name="bert-mlm-dynamo-nomask", mask=False)
+    yield dataclasses.replace(bert, name="bert-mlm-torch26-sdpa", attention="sdpa", stack="torch26", **script)
+    yield dataclasses.replace(llama, name="llama-torch26-sdpa", attention="sdpa", stack="torch26", **script)
+    yield dataclasses.replace(gpt2, name="gpt2-torch26-sdpa", attention="sdpa", stack="torch26", **script)
     yield dataclasses.replace(gpt2, name="gpt2-dynamo-train", train=True)
     yield dataclasses.replace(gpt2, name="gpt2-torchscript-train", train=True, **script)
     yield dataclasses.replace(gpt2, name="gpt2-torch26-opset14", exporter="torchscript", opset=14, stack="torch26")

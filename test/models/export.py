@@ -10,21 +10,21 @@ import torch
 TRACED = 3  # samples while tracing: neither 1 nor 2, which exporters specialise on, nor any other extent
 
 
-def export(model, arrays, path, *, exporter, opset, outputs, train=False):
+def export(model, arrays, path, *, exporter, opset, outputs, train=False, external=False):
     traced = {name: array[:TRACED] for name, array in arrays.items()}
     warnings.simplefilter("ignore")
     if exporter == "dynamo":
-        dynamo(model, traced, path, opset, outputs)
+        dynamo(model, traced, path, opset, outputs, external)
     else:
         torchscript(model, traced, path, opset, outputs, train)
     finish(path)
 
 
-def dynamo(model, traced, path, opset, outputs):
+def dynamo(model, traced, path, opset, outputs, external):
     shapes = {name: {0: "batch"} for name in traced}
     program = torch.onnx.export(model, args=(), kwargs=traced, dynamo=True, opset_version=opset,
                                 dynamic_shapes=shapes, output_names=outputs, verbose=False)
-    program.save(path, external_data=False)
+    program.save(path, external_data=external)
 
 
 def positional(model, names):
@@ -51,13 +51,13 @@ def torchscript(model, traced, path, opset, outputs, train):
 
 def finish(path):
     """Source lines stay in the metadata; the folders of the machine that made the file do not."""
-    model = onnx.load(path)
+    model = onnx.load(path, load_external_data=False)
     for node in model.graph.node:
         node.doc_string = local_paths_removed(node.doc_string)
         for entry in node.metadata_props:
             entry.value = local_paths_removed(entry.value)
-    onnx.checker.check_model(model)
     onnx.save(model, path)
+    onnx.checker.check_model(path)
 
 
 def local_paths_removed(text):

@@ -52,7 +52,7 @@ def check_forward(entry, path, arrays, expected):
 
 def inputs_of(entry):
     """The arrays that a user has to bring: labels where the graph or the loss convention takes them."""
-    arrays = samples.arrays(entry.family)
+    arrays = samples.arrays(entry.family, entry.mask)
     return {k: v for k, v in arrays.items() if k != "labels" or convention(entry) != "next-token"}
 
 
@@ -78,7 +78,8 @@ def written(values):
 
 def linked(entry, kind, compute):
     """Data and reference values depend on family and loss only: made once, by the current stack; a link per export."""
-    shared = HERE / f"{entry.family}.{convention(entry)}.{kind}.safetensors"
+    unmasked = "" if entry.mask else "-nomask"
+    shared = HERE / f"{entry.family}{unmasked}.{convention(entry)}.{kind}.safetensors"
     if entry.stack == "current":
         save_file(compute(), shared)
         shared.chmod(0o644)
@@ -92,9 +93,10 @@ def make(entry):
     print(entry.name)
     path = HERE / f"{entry.name}.onnx"
     model = families.build(entry.family, entry.attention, entry.train)
-    traced = {k: v for k, v in samples.arrays(entry.family).items() if k != "labels" or entry.loss}
+    traced = {k: v for k, v in samples.arrays(entry.family, entry.mask).items() if k != "labels" or entry.loss}
     outputs = ["loss", "logits"] if entry.loss else ["logits"]
-    export.export(model, traced, path, exporter=entry.exporter, opset=entry.opset, outputs=outputs, train=entry.train)
+    export.export(model, traced, path, exporter=entry.exporter, opset=entry.opset, outputs=outputs, train=entry.train,
+                  external=entry.external)
     path.with_suffix(".json").write_text(written(description(entry, path, model)))
     arrays = linked(entry, "data", lambda: inputs_of(entry))
     if not entry.train:

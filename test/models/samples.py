@@ -10,12 +10,12 @@ FILLED = (1.0, 0.55, 1.0, 0.3, 0.75, 0.9, 0.15)
 UNCOUNTED = 4  # the sample whose labels are all ignored
 
 
-def tokens(family):
+def tokens(family, masked):
     length, generator = LENGTH[family], torch.Generator().manual_seed(20)
     ids = torch.randint(1, VOCABULARY[family], (SAMPLES, length), generator=generator)
     filled = torch.tensor([max(2, round(share * length)) for share in FILLED])
     mask = (torch.arange(length)[None, :] < filled[:, None]).long()
-    return ids * mask, mask, generator
+    return ids * mask if masked else ids, mask, generator
 
 
 def causal_labels(ids, mask, generator):
@@ -34,11 +34,14 @@ def masked_labels(ids, mask, generator):
     return labels
 
 
-def arrays(family):
-    """Model inputs by name, samples leading, in the order of the model's signature; `labels` last."""
-    ids, mask, generator = tokens(family)
-    result = {"input_ids": ids, "attention_mask": mask}
-    if family.startswith("bert"):
+def arrays(family, masked=True):
+    """Model inputs by name, samples leading, in the order of the model's signature; `labels` last.
+    Without a mask no token is padding: PyTorch's `padding_idx` drops that row's gradient, and ONNX cannot say so."""
+    ids, mask, generator = tokens(family, masked)
+    result = {"input_ids": ids}
+    if masked:
+        result["attention_mask"] = mask
+    if masked and family.startswith("bert"):
         result["token_type_ids"] = (torch.arange(ids.shape[1])[None, :] >= mask.sum(1, keepdim=True) // 2).long() * mask
     if family == "bert-classification":
         result["labels"] = torch.tensor([0, 2, 1, 1, IGNORED, 0, 2])
