@@ -91,10 +91,11 @@ typedef struct accum_ctx {
   uint8_t *scratch;
   uint8_t *const *inputs;
   const struct accum_runtime_v1 *rt;
-  void *self; /* the runtime's own */
+  void *self;          /* the runtime's own */
   uint64_t seed, step; /* step counts from 0 */
   int32_t rank, size;
-  uint64_t samples; /* valid samples of this step's global window, over all ranks: the `N` of a graph that reads it */
+  uint64_t samples; /* valid samples of this step's global window, over all ranks: the `N` of a graph that
+                       reads it */
 } accum_ctx;
 
 /* Every function returns 0 on success. A program that gets non-zero from a call returns it at once: command
@@ -115,10 +116,11 @@ typedef struct accum_runtime_v1 {
    * count: result bits do not depend on how many threads run. */
   int (*parallel_for)(accum_ctx *, void (*fn)(void *, int64_t, int64_t), void *data, int64_t n,
                       int64_t chunks);
-  /* In place, sum over all ranks; n elements. For one device too, where the values stay as they are: when the range
-   * lies in the gradients, the runtime looks there at norm and finiteness, before the update reads *hyper (clipping
-   * changes GRAD_SCALE here). So: scalars first, then the gradients, then the update; and a non-zero result, which also
-   * means `leave this step out`, is returned at once and before any parameter changes. */
+  /* In place, sum over all ranks; n elements. For one device too, where the values stay as they are: when the
+   * range lies in the gradients, the runtime looks there at norm and finiteness, before the update reads
+   * *hyper (clipping changes GRAD_SCALE here). So: scalars first, then the gradients, then the update; and a
+   * non-zero result, which also means `leave this step out`, is returned at once and before any parameter
+   * changes. */
   int (*all_reduce)(accum_ctx *, void *data, uint64_t n, int32_t dtype);
 } accum_runtime_v1;
 

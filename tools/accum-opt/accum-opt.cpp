@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // MLIR's usual optimizer driver with our dialects and passes.
 #include "dialects/Registration.h"
-#include "mlir/Transforms/Passes.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;

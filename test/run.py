@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs lit and every GoogleTest binary of a build, and sums up: the last line is `N passed, N failed, N skipped`."""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+LIT = "/usr/lib/llvm-22/bin/lit"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+class Sum:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def add(self, passed, failed, skipped):
+        self.passed += passed
+        self.failed += failed
+        self.skipped += skipped
+
+
+def check_run_lines(total):
+    """A RUN line without an oracle proves nothing: each test file must compare something."""
+    oracles = ("FileCheck", "-verify-diagnostics", "diff ", "cmp ", "accum-diff", "not ", "grep", "test ")
+    for path in sorted((ROOT / "test").rglob("*")):
+        if path.suffix not in (".mlir", ".test"):
+            continue
+        text = path.read_text()
+        # A test is its RUN lines together with the scripts that they call.
+        if "RUN:" in text and not any(oracle in text for oracle in oracles) and "oracle:" not in text:
+            print(f"{path.relative_to(ROOT)}: no RUN line has an oracle (FileCheck, diff, accum-diff, not, ...)")
+            total.add(0, 1, 0)
+
+
+def run_lit(build, total, paths, jobs):
+    with tempfile.TemporaryDirectory() as folder:
+        result = os.path.join(folder, "lit.json")
+        env = dict(os.environ, ACCUM_BUILD=str(build))
+        command = [LIT, "-q", f"-j{jobs}", "--timeout=600", "-o", result, *paths]
+        status = subprocess.run(command, env=env).returncode
+        if not os.path.exists(result):
+            print("lit did not finish")
+            total.add(0, 1, 0)
+            return
+        tests = json.loads(pathlib.Path(result).read_text())["tests"]
+    codes = [test["code"] for test in tests]
+    good = sum(code in ("PASS", "XFAIL", "FLAKYPASS") for code in codes)
+    skipped = sum(code in ("UNSUPPORTED", "SKIPPED", "EXCLUDED") for code in codes)
+    failed = len(codes) - good - skipped
+    total.add(good, failed if failed or status == 0 else 1, skipped)
+
+
+def run_unit(binary, total):
+    with tempfile.TemporaryDirectory() as folder:
+        result = os.path.join(folder, "unit.json")
+        run = subprocess.run([binary, "--gtest_brief=1", f"--gtest_output=json:{result}"], capture_output=True, text=True)
+        if not os.path.exists(result):
+            print(run.stdout[-4000:], run.stderr[-4000:], f"\n{binary}: died with status {run.returncode}")
+            total.add(0, 1, 0)
+            return
+        suites = json.loads(pathlib.Path(result).read_text()).get("testsuites", [])
+    tests = [test for suite in suites for test in suite["testsuite"]]
+    failed = sum("failures" in test for test in tests)
+    skipped = sum(test.get("result") == "SKIPPED" for test in tests)
+    if failed or run.returncode:
+        print(run.stdout[-8000:], run.stderr[-4000:])
+    total.add(len(tests) - failed - skipped, failed if failed or not run.returncode else 1, skipped)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", default="build", type=pathlib.Path)
+    parser.add_argument("-j", "--jobs", default=os.cpu_count(), type=int)
+    parser.add_argument("paths", nargs="*", help="lit tests or folders only; without any: everything")
+    args = parser.parse_args()
+    build, total = args.build.resolve(), Sum()
+    run_lit(build, total, args.paths or [str(ROOT / "test")], args.jobs)
+    if not args.paths:
+        check_run_lines(total)
+        for binary in sorted((build / "test" / "unit").glob("*")):
+            if os.access(binary, os.X_OK) and binary.is_file():
+                run_unit(str(binary), total)
+    print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
+    return 1 if total.failed or not total.passed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
