@@ -3,6 +3,7 @@
 #pragma once
 #include <cassert>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -42,7 +43,10 @@ private:
   std::variant<T, Failures> content;
 };
 
-/// The same for functions that only check or rewrite.
+/// What Result holds for functions that only check or rewrite.
 struct Done {};
+
+/// How names appear in subjects and messages.
+inline std::string backquoted(std::string_view name) { return "`" + std::string(name) + "`"; }
 
 } // namespace accum::import

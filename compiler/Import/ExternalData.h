@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Weights in files beside the model.
+#pragma once
+#include "compiler/Import/MappedFile.h"
+#include "compiler/Import/Model.h"
+#include <map>
+
+namespace accum::import {
+
+/// The external data files of one model. Each is opened once and mapped whole; nothing is read. Only files
+/// below the model's folder are opened: a model from somewhere else must not read what it likes.
+class ExternalData {
+public:
+  ExternalData(std::filesystem::path folder, bool allowMissing)
+      : folder(std::move(folder)), allowMissing(allowMissing) {}
+
+  /// Where an external tensor claims to lie; offset and length in bytes.
+  struct Place {
+    std::string location;
+    uint64_t offset = 0;
+    std::optional<uint64_t> length;
+  };
+
+  /// The bytes of `tensor`, whose dtype and shape are set. A missing file gives absent data when that is
+  /// allowed. Otherwise fails with `missing-file`, or with `malformed-model` when the place leaves the folder
+  /// or the file, or when the length is not the shape's.
+  Result<TensorData> locate(const Tensor &tensor, const Place &place);
+
+private:
+  Result<std::shared_ptr<const MappedFile>> file(const std::string &location);
+  Result<std::filesystem::path> resolve(const std::string &location) const;
+
+  std::filesystem::path folder;
+  bool allowMissing;
+  std::map<std::string, Result<std::shared_ptr<const MappedFile>>> opened;
+};
+
+} // namespace accum::import

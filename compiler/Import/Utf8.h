@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names end up in JSON and on terminals: they must be text.
+#pragma once
+#include <string_view>
+
+namespace accum::import {
+
+/// Well-formed UTF-8 without overlong forms or surrogates (RFC 3629).
+bool isUtf8(std::string_view text);
+
+} // namespace accum::import
