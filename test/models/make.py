@@ -69,6 +69,17 @@ def description(entry, path, model):
     }
 
 
+def without_gradient(values):
+    """Parts [from, to) of biases whose gradient is zero in exact arithmetic: softmax does not see a key's bias."""
+    result = {}
+    for name, gradient in values.items():
+        zero = (gradient.abs() < 1e-12).nonzero().flatten().tolist() if gradient.dim() == 1 else []
+        if name.startswith("grad/") and zero:
+            assert zero == list(range(zero[0], zero[-1] + 1)), name
+            result[name.removeprefix("grad/")] = [zero[0], zero[-1] + 1]
+    return result
+
+
 def written(values):
     """JSON with one entry a line, one parameter a line."""
     parameters = ",\n".join(f'  "{name}": {json.dumps(held)}' for name, held in values.pop("parameters").items())
@@ -97,13 +108,15 @@ def make(entry):
     outputs = ["loss", "logits"] if entry.loss else ["logits"]
     export.export(model, traced, path, exporter=entry.exporter, opset=entry.opset, outputs=outputs, train=entry.train,
                   external=entry.external)
-    path.with_suffix(".json").write_text(written(description(entry, path, model)))
     arrays = linked(entry, "data", lambda: inputs_of(entry))
+    facts = description(entry, path, model)
     if not entry.train:
         values = linked(entry, "reference", lambda: reference.reference(
             families.build(entry.family), reference.loss_of(convention(entry)), arrays))
         assert {f"grad/{name}" for name, _ in model.named_parameters()} == {n for n in values if n.startswith("grad/")}
         check_forward(entry, path, arrays, float(values["loss"]))
+        facts["zero_gradient"] = without_gradient(values)
+    path.with_suffix(".json").write_text(written(facts))
 
 
 def main():

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the models that must be refused, and their accepted twin; `--only NAME...` as in make.py."""
+import argparse
+import dataclasses
+import os
+import pathlib
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+
+import onnx
+import torch
+from safetensors.torch import save_file
+
+import crossing
+import export
+import make
+import names
+import reference
+
+HERE = pathlib.Path(__file__).parent
+STATISTICS = "mean and variance are taken over all samples"
+LOST = "exported in training mode, but the graph computes the evaluation loss; only BUFFER_MUTATION of running_mean says so"
+PAIRS = "entry (i, j) pairs text i with image j"
+BALANCE = "a product of two sums over the batch: expert counts and router probabilities"
+SOFTMAX = "softmax over axis 0, the batch"
+
+
+@dataclasses.dataclass(frozen=True)
+class Entry:
+    name: str
+    kind: str
+    exporter: str
+    train: bool = False
+    why: str = ""              # empty: accepted
+    nodes: tuple = ()          # where the check should point, by name; `op:X`: every node of that kind
+
+    @property
+    def opset(self):
+        return 20 if self.exporter == "dynamo" else 17
+
+
+TABLE = [
+    Entry("resnet-torchscript-train", "resnet", "torchscript", True, STATISTICS, ("op:BatchNormalization",)),
+    Entry("resnet-dynamo-train", "resnet", "dynamo", True, LOST),
+    Entry("resnet-torchscript-frozen", "resnet", "torchscript"),
+    Entry("clip-torchscript", "clip", "torchscript", False, PAIRS, ("/MatMul",)),
+    Entry("clip-dynamo", "clip", "dynamo", False, PAIRS, ("node_matmul_4",)),
+    Entry("mixtral-torchscript", "mixtral", "torchscript", False, BALANCE, ("/Mul_2",)),
+    Entry("mixtral-dynamo", "mixtral", "dynamo", False, BALANCE, ("node_mul_193",)),
+    Entry("batch-softmax-torchscript", "batch-softmax", "torchscript", False, SOFTMAX, ("/Softmax",)),
+    Entry("batch-softmax-dynamo", "batch-softmax", "dynamo", False, SOFTMAX, ("node_softmax",)),
+]
+
+
+def pointed_at(entry, path):
+    nodes = onnx.load(path).graph.node
+    found = [n.name for n in nodes if n.name in entry.nodes or f"op:{n.op_type}" in entry.nodes]
+    assert bool(found) == bool(entry.nodes), entry.name
+    return found
+
+
+def description(entry, path, model):
+    verdict = {"verdict": "reject", "why": entry.why, "nodes": pointed_at(entry, path)} if entry.why else {
+        "verdict": "accept"}
+    return {"family": entry.kind, "exporter": entry.exporter, "opset": entry.opset,
+            "mode": "training" if entry.train else "evaluation", "torch": torch.__version__.split("+")[0], **verdict,
+            "loss": "output", "inputs": names.signature(path), "parameters": names.parameter_map(path, model)}
+
+
+def in_graph(model, arrays):
+    with reference.everything_in_float64():
+        doubled = {k: v.double() if v.is_floating_point() else v for k, v in arrays.items()}
+        return model(**doubled)[0]
+
+
+def accepted(entry, path, model, arrays):
+    """Reference values for the twin whose loss is a mean over samples."""
+    values = reference.reference(model, in_graph, arrays)
+    save_file(values, path.with_suffix(".reference.safetensors"))
+    save_file(arrays, path.with_suffix(".data.safetensors"))
+    for kind in ("data", "reference"):
+        path.with_suffix(f".{kind}.safetensors").chmod(0o644)
+    loss, expected = float(make.runtime_outputs(path, arrays)["loss"]), float(values["loss"])
+    print(f"  forward by onnxruntime: loss {loss:.7f}, reference {expected:.7f}")
+    assert abs(loss - expected) < 1e-5 * abs(expected), entry.name
+
+
+def write(entry):
+    print(entry.name)
+    path = HERE / f"{entry.name}.onnx"
+    model = crossing.BUILD[entry.kind]().train(entry.train)
+    arrays = crossing.arrays(entry.kind)
+    export.export(model, arrays, path, exporter=entry.exporter, opset=entry.opset, outputs=["loss", "logits"],
+                  train=entry.train, constants_folded=not entry.train and bool(entry.why), brief=True)
+    path.with_suffix(".json").write_text(make.written(description(entry, path, model)))
+    if not entry.why:
+        accepted(entry, path, model.eval(), arrays)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", nargs="+", metavar="NAME")
+    chosen = parser.parse_args().only
+    for entry in TABLE:
+        if not chosen or entry.name in chosen:
+            write(entry)
+
+
+if __name__ == "__main__":
+    main()
