@@ -56,7 +56,8 @@ struct Plan {
   std::string shard = "none", offload = "none";
   std::vector<int64_t> recompute = {};                        ///< command ids
   std::vector<std::pair<int64_t, std::string>> variants = {}; ///< command id -> other than the default
-  std::vector<std::pair<std::string, int64_t>> slots = {};    ///< buffer id (or `ID:w`) -> offset in scratch
+  std::vector<std::pair<std::string, int64_t>> slots =
+      {};                                 ///< buffer id (or `ID:w`) -> offset in scratch, by id
   std::vector<MemoryLine> memory = {};    ///< State lines sum to state, Scratch to scratch
   std::vector<TimeLine> time = {};        ///< sums to the predicted step
   std::vector<Candidate> candidates = {}; ///< largest m first

@@ -39,8 +39,10 @@ Status checkCommand(const Problem &problem, size_t index) {
         fmt::format("command {} of region {} stands behind region {}; the order is prepass, prologue, "
                     "micro, update",
                     command.id, toText(command.region), toText(problem.commands[index - 1].region)));
-  if (command.variants.empty())
-    return malformed(fmt::format("command {} has no variant", command.id));
+  if (command.id < 0)
+    return malformed(fmt::format("command id {} is negative", command.id));
+  if (command.variants.empty() || command.variants.front().name != "default")
+    return malformed(fmt::format("the first variant of command {} is not `default`", command.id));
   for (const Variant &variant : command.variants)
     if (!variant.flops.isValid() || !variant.bytes.isValid() || !variant.workspace.isValid())
       return malformed(
@@ -52,8 +54,8 @@ Status checkCommand(const Problem &problem, size_t index) {
 
 bool inRange(int index, size_t size) { return index >= 0 && static_cast<size_t>(index) < size; }
 
-Status checkLinks(const Problem &problem, const Buffer &buffer) {
-  size_t commands = problem.commands.size(), buffers = problem.buffers.size();
+Status checkUsers(const Problem &problem, const Buffer &buffer) {
+  size_t commands = problem.commands.size();
   if (buffer.producer != kNoIndex && !inRange(buffer.producer, commands))
     return malformed(fmt::format("buffer {}: its producer is not a command", buffer.id));
   for (int user : buffer.users) {
@@ -64,37 +66,19 @@ Status checkLinks(const Problem &problem, const Buffer &buffer) {
           fmt::format("buffer {}: command {} uses it, but its producer, command {}, does not run before",
                       buffer.id, problem.commands[user].id, problem.commands[buffer.producer].id));
   }
-  if (buffer.aliasOf != kNoIndex && !inRange(buffer.aliasOf, buffers))
-    return malformed(fmt::format("buffer {}: the buffer that it views does not exist", buffer.id));
-  for (int operand : buffer.mayAlias)
-    if (!inRange(operand, buffers))
-      return malformed(
-          fmt::format("buffer {}: an operand whose place it may take does not exist", buffer.id));
-  if (!buffer.mayAlias.empty() && (buffer.producer == kNoIndex || buffer.aliasOf != kNoIndex))
-    return malformed(fmt::format(
-        "buffer {}: only a result with storage of its own can take an operand's place", buffer.id));
   return {};
 }
 
-/// Follows views to their storage; every buffer is walked once.
-Status checkAliasCycles(const Problem &problem) {
-  enum : char { Unseen, OnPath, Done };
-  std::vector<char> state(problem.buffers.size(), Unseen);
-  std::vector<int> path;
-  for (size_t first = 0; first < state.size(); ++first) {
-    path.clear();
-    int at = static_cast<int>(first);
-    while (at != kNoIndex && state[at] == Unseen) {
-      state[at] = OnPath;
-      path.push_back(at);
-      at = problem.buffers[at].aliasOf;
-    }
-    if (at != kNoIndex && state[at] == OnPath)
+Status checkAliases(const Buffer &buffer, size_t index) {
+  if (buffer.aliasOf != kNoIndex && !inRange(buffer.aliasOf, index))
+    return malformed(fmt::format("buffer {}: what it is a view of is not an earlier buffer", buffer.id));
+  for (int operand : buffer.mayAlias)
+    if (!inRange(operand, index))
       return malformed(
-          fmt::format("buffer {}: it is, through other buffers, a view of itself", problem.buffers[at].id));
-    for (int visited : path)
-      state[visited] = Done;
-  }
+          fmt::format("buffer {}: what it may take the place of is not an earlier buffer", buffer.id));
+  if (!buffer.mayAlias.empty() && (buffer.producer == kNoIndex || buffer.aliasOf != kNoIndex))
+    return malformed(fmt::format(
+        "buffer {}: only a result with storage of its own can take an operand's place", buffer.id));
   return {};
 }
 
@@ -111,7 +95,8 @@ Status checkCommands(const Problem &problem) {
 
 Status checkBuffers(const Problem &problem) {
   std::unordered_set<std::string> ids;
-  for (const Buffer &buffer : problem.buffers) {
+  for (size_t index = 0; index < problem.buffers.size(); ++index) {
+    const Buffer &buffer = problem.buffers[index];
     if (buffer.id.empty() || buffer.id.find_first_of(" \t\r\n,\"#=") != std::string::npos)
       return malformed(fmt::format(
           "buffer id `{}`: expected a word without white space, quotes, commas, # and =", buffer.id));
@@ -122,10 +107,12 @@ Status checkBuffers(const Problem &problem) {
     if (!buffer.bytes.isValid())
       return malformed(fmt::format(
           "buffer {}: its size is negative, or a table does not start at 1 and ascend", buffer.id));
-    if (Status status = checkLinks(problem, buffer); !status)
+    if (Status status = checkUsers(problem, buffer); !status)
+      return status;
+    if (Status status = checkAliases(buffer, index); !status)
       return status;
   }
-  return checkAliasCycles(problem);
+  return {};
 }
 
 } // namespace

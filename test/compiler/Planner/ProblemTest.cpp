@@ -60,7 +60,7 @@ TEST(Check, RefusesCommands) {
   expectRefused(problem, "command 2 of region micro stands behind region update");
   problem = twoCommands();
   problem.commands[0].variants.clear();
-  expectRefused(problem, "command 1 has no variant");
+  expectRefused(problem, "the first variant of command 1 is not `default`");
   problem = twoCommands();
   problem.commands[0].variants[0].flops.fixed = -1;
   expectRefused(problem, "command 1, variant default: an amount is negative");
@@ -96,9 +96,9 @@ TEST(Check, RefusesLinks) {
 TEST(Check, RefusesAliasCycles) {
   Problem problem = twoCommands();
   problem.buffers[0].aliasOf = 1;
-  expectRefused(problem, "a view of itself");
+  expectRefused(problem, "buffer 1:0: what it is a view of is not an earlier buffer");
   problem.buffers[0].aliasOf = 0;
-  expectRefused(problem, "a view of itself");
+  expectRefused(problem, "not an earlier buffer");
 }
 
 } // namespace

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads device profiles, built in or from a file, and resolves those of the host against this machine.
+#include "compiler/Planner/DeviceProfile.h"
+#include "compiler/Planner/BuiltinProfiles.h"
+#include "compiler/Planner/StrictJson.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <sched.h>
+#include <sstream>
+
+namespace accum::planner {
+
+const Rate &DeviceProfile::rate(bool matrix, std::string_view dtype) const {
+  const Rate *fallback = nullptr;
+  for (const Rate &rate : rates) {
+    if (rate.matrix != matrix)
+      continue;
+    if (rate.dtype == dtype)
+      return rate;
+    if (!fallback || (rate.dtype == "f32" && fallback->dtype != "f32"))
+      fallback = &rate;
+  }
+  return *fallback;
+}
+
+HostFacts detectHost() {
+  HostFacts host;
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    host.cores = std::max(1, CPU_COUNT(&set));
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2"))
+    host.features.push_back("avx2");
+  if (__builtin_cpu_supports("avx512f"))
+    host.features.push_back("avx512f");
+  if (__builtin_cpu_supports("avx512bf16"))
+    host.features.push_back("avx512bf16");
+#endif
+  return host;
+}
+
+namespace {
+
+constexpr double kMaxRate = 1e21;
+
+/// A factor for figures given per core.
+double perCore(ObjectReader &reader, const HostFacts &host) {
+  if (!reader.has("per"))
+    return 1;
+  if (std::string unit = reader.text("per"); unit != "core")
+    reader.raise("per", fmt::format("is `{}`, expected `core`", unit));
+  return host.cores;
+}
+
+/// The first rate of each unit and type that this machine has the instructions for.
+void readRate(ObjectReader reader, const HostFacts &host, DeviceProfile &profile) {
+  Rate rate;
+  std::string unit = reader.text("unit");
+  if (unit != "matrix" && unit != "vector")
+    reader.raise("unit", fmt::format("is `{}`, expected `matrix` or `vector`", unit));
+  rate.matrix = unit == "matrix";
+  rate.dtype = reader.text("dtype");
+  double factor = perCore(reader, host);
+  rate.peak = factor * reader.number("peak", 1, kMaxRate);
+  rate.sustained = factor * reader.number("sustained", 1, kMaxRate);
+  if (rate.sustained > rate.peak)
+    reader.raise("sustained", "is larger than the peak");
+  rate.source = reader.text("source");
+  std::string needs = reader.has("needs") ? reader.text("needs") : "";
+  reader.finish();
+  bool usable =
+      needs.empty() || std::find(host.features.begin(), host.features.end(), needs) != host.features.end();
+  bool known = std::any_of(profile.rates.begin(), profile.rates.end(), [&](const Rate &other) {
+    return other.matrix == rate.matrix && other.dtype == rate.dtype;
+  });
+  if (usable && !known)
+    profile.rates.push_back(std::move(rate));
+}
+
+void readMemory(ObjectReader reader, DeviceProfile &profile) {
+  profile.memoryTotal = reader.integer("total");
+  profile.memoryUsable = reader.integer("usable", 0, profile.memoryTotal);
+  reader.text("source");
+  reader.finish();
+}
+
+void readSpeeds(ObjectReader &root, const HostFacts &host, DeviceProfile &profile) {
+  ObjectReader bandwidth = root.child("bandwidth");
+  profile.bandwidth = perCore(bandwidth, host) * bandwidth.number("bytes_per_second", 1, kMaxRate);
+  if (bandwidth.has("limit"))
+    profile.bandwidth = std::min(profile.bandwidth, bandwidth.number("limit", 1, kMaxRate));
+  bandwidth.text("source");
+  bandwidth.finish();
+
+  ObjectReader launch = root.child("launch");
+  profile.launch = launch.number("seconds", 0, 1);
+  launch.text("source");
+  launch.finish();
+
+  ObjectReader link = root.child("link");
+  profile.linkBandwidth = link.number("bytes_per_second", 1, kMaxRate);
+  profile.linkLatency = link.number("latency_seconds", 0, 1);
+  link.text("source");
+  link.finish();
+}
+
+Overhead readOverhead(ObjectReader reader) {
+  Overhead overhead;
+  overhead.name = reader.text("name");
+  overhead.bytes = reader.integer("bytes");
+  overhead.counted = reader.boolean("counted");
+  overhead.onlyParallel = reader.boolean("parallel_only");
+  reader.text("source");
+  reader.finish();
+  return overhead;
+}
+
+void requireRates(ObjectReader &root, const DeviceProfile &profile) {
+  for (bool matrix : {true, false})
+    if (std::none_of(profile.rates.begin(), profile.rates.end(),
+                     [&](const Rate &r) { return r.matrix == matrix; }))
+      root.raise("rates", fmt::format("has no {} rate for this machine", matrix ? "matrix" : "vector"));
+}
+
+} // namespace
+
+Result<DeviceProfile> parseProfile(std::string_view json, const std::string &origin, const HostFacts &host) {
+  Result<Json> document = parseJson(json, origin, "malformed-profile");
+  if (!document)
+    return document.error();
+  Complaint complaint{origin, "malformed-profile"};
+  ObjectReader root(*document, "", complaint);
+  DeviceProfile profile;
+  root.expectFormat("accum-device-profile", 1);
+  profile.name = root.text("name");
+  profile.basis = root.text("basis");
+  if (profile.basis != "datasheet" && profile.basis != "estimated" && profile.basis != "measured")
+    root.raise("basis", fmt::format("is `{}`, expected datasheet, estimated or measured", profile.basis));
+  readMemory(root.child("memory"), profile);
+  profile.alignment = root.integer("alignment", 1, 1 << 20);
+  if ((profile.alignment & (profile.alignment - 1)) != 0)
+    root.raise("alignment", fmt::format("is {}, expected a power of two", profile.alignment));
+  profile.sharedByDevices = root.boolean("shared");
+  for (auto &[path, element] : root.array("rates"))
+    readRate({*element, path, complaint}, host, profile);
+  requireRates(root, profile);
+  readSpeeds(root, host, profile);
+  for (auto &[path, element] : root.array("overheads"))
+    profile.overheads.push_back(readOverhead({*element, path, complaint}));
+  root.finish();
+  if (complaint.error)
+    return *complaint.error;
+  return profile;
+}
+
+std::vector<std::string> profileNames() {
+  std::vector<std::string> names;
+  for (const BuiltinProfile &profile : builtinProfiles())
+    names.emplace_back(profile.name);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+Result<DeviceProfile> loadProfile(const std::string &nameOrFile, const HostFacts &host) {
+  for (const BuiltinProfile &profile : builtinProfiles())
+    if (nameOrFile == profile.name)
+      return parseProfile(profile.json, fmt::format("{}.json", nameOrFile), host);
+  if (!nameOrFile.ends_with(".json"))
+    return Error{fmt::format("unknown target `{}`", nameOrFile),
+                 "unknown-target",
+                 {fmt::format("known: {}; or a profile FILE.json", fmt::join(profileNames(), ", "))}};
+  std::ifstream file(nameOrFile, std::ios::binary);
+  std::stringstream text;
+  if (!file || !(text << file.rdbuf()))
+    return Error{fmt::format("{}: cannot be read", nameOrFile), "file-unreadable"};
+  return parseProfile(text.str(), nameOrFile, host);
+}
+
+} // namespace accum::planner

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Greedy placement: on top of the skyline, or into the lowest gap.
+#include "compiler/Planner/GreedyPacking.h"
+#include <algorithm>
+#include <bit>
+
+namespace accum::planner {
+
+namespace {
+
+/// Heights over time: the highest top placed in an interval, and raising an interval to a new top.
+class Skyline {
+public:
+  explicit Skyline(int horizon) : leaves(std::bit_ceil(static_cast<unsigned>(std::max(1, horizon)))) {
+    highest.assign(2 * static_cast<size_t>(leaves), 0);
+    raised.assign(highest.size(), 0);
+  }
+
+  int64_t top(int start, int end) const { return top(1, 0, leaves, start, end); }
+  void raise(int start, int end, int64_t to) { raise(1, 0, leaves, start, end, to); }
+
+private:
+  int64_t top(int node, int low, int high, int start, int end) const {
+    if (end <= low || high <= start)
+      return 0;
+    if (start <= low && high <= end)
+      return highest[node];
+    int middle = low + (high - low) / 2;
+    return std::max(
+        {raised[node], top(2 * node, low, middle, start, end), top(2 * node + 1, middle, high, start, end)});
+  }
+
+  /// `to` is never below the interval's top, so raising is a maximum and needs no push to the children.
+  void raise(int node, int low, int high, int start, int end, int64_t to) {
+    if (end <= low || high <= start)
+      return;
+    highest[node] = std::max(highest[node], to);
+    if (start <= low && high <= end) {
+      raised[node] = to;
+      return;
+    }
+    int middle = low + (high - low) / 2;
+    raise(2 * node, low, middle, start, end, to);
+    raise(2 * node + 1, middle, high, start, end, to);
+  }
+
+  int leaves;
+  std::vector<int64_t> highest; ///< per node: of everything inside it
+  std::vector<int64_t> raised;  ///< per node: of what covers the whole node
+};
+
+struct Placed {
+  int start, end;
+  int64_t offset, top;
+};
+
+} // namespace
+
+Packing stackUp(std::span<const Rectangle> rectangles, std::span<const int> order) {
+  int horizon = 0;
+  for (const Rectangle &r : rectangles)
+    horizon = std::max(horizon, r.end);
+  Skyline skyline(horizon);
+  Packing packing;
+  packing.offsets.assign(rectangles.size(), 0);
+  for (int index : order) {
+    const Rectangle &r = rectangles[index];
+    int64_t offset = skyline.top(r.start, r.end);
+    skyline.raise(r.start, r.end, offset + r.size);
+    packing.offsets[index] = offset;
+    packing.height = std::max(packing.height, offset + r.size);
+  }
+  return packing;
+}
+
+Packing firstFit(std::span<const Rectangle> rectangles, std::span<const int> order) {
+  Packing packing;
+  packing.offsets.assign(rectangles.size(), 0);
+  std::vector<Placed> placed; // by offset
+  placed.reserve(rectangles.size());
+  for (int index : order) {
+    const Rectangle &r = rectangles[index];
+    int64_t offset = 0;
+    for (const Placed &other : placed) {
+      if (other.offset - offset >= r.size)
+        break; // every later one starts higher still
+      if (other.start < r.end && r.start < other.end)
+        offset = std::max(offset, other.top);
+    }
+    auto at = std::upper_bound(placed.begin(), placed.end(), offset,
+                               [](int64_t value, const Placed &other) { return value < other.offset; });
+    placed.insert(at, {r.start, r.end, offset, offset + r.size});
+    packing.offsets[index] = offset;
+    packing.height = std::max(packing.height, offset + r.size);
+  }
+  return packing;
+}
+
+} // namespace accum::planner

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sizes worth comparing, and what of the options is a contradiction.
+#include "compiler/Planner/Options.h"
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+
+namespace accum::planner {
+
+namespace {
+
+/// Sizes compared at most: 2 * sqrt(device batch) of them reach it at a billion samples per device.
+constexpr size_t kMaxCuts = 65536;
+constexpr int64_t kMaxBatch = int64_t{1} << 40;
+
+Error usage(std::string message, std::vector<std::string> notes = {}) {
+  return {std::move(message), "usage", std::move(notes)};
+}
+
+int64_t ceilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0); }
+
+bool parsePositive(std::string_view text, int64_t &value) {
+  auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return failed == std::errc() && end == text.data() + text.size() && value >= 1;
+}
+
+Status checkOptions(const Options &options) {
+  if (options.batch < 1 || options.batch > kMaxBatch)
+    return usage(fmt::format("--batch is {}, expected 1 to {}", options.batch, kMaxBatch));
+  if (options.devices < 1)
+    return usage(fmt::format("--devices is {}, expected at least 1", options.devices));
+  if (options.accumulationSteps && options.microBatch.kind != MicroBatch::Auto)
+    return usage("--micro-batch and --accumulation-steps are both given; each decides the other");
+  if (options.accumulationSteps && *options.accumulationSteps < 1)
+    return usage(fmt::format("--accumulation-steps is {}, expected at least 1", *options.accumulationSteps));
+  if (options.budget && *options.budget < 1)
+    return usage(fmt::format("the memory budget is {} bytes, expected at least 1", *options.budget));
+  for (auto [flag, value] : {std::pair{"--recompute", &options.recompute},
+                             std::pair{"--shard", &options.shard}, std::pair{"--offload", &options.offload}})
+    if (*value != "auto" && *value != "none")
+      return Error{
+          fmt::format("{} {} is not built yet", flag, *value), "not-built", {fmt::format("{} none", flag)}};
+  return {};
+}
+
+/// The smallest and largest m that the options allow, before the device batch cuts them off.
+MicroBatch allowedSizes(const Options &options, int64_t samples) {
+  if (options.accumulationSteps) {
+    int64_t m = ceilDiv(samples, *options.accumulationSteps);
+    return {MicroBatch::Forced, m, m};
+  }
+  switch (options.microBatch.kind) {
+  case MicroBatch::Auto:
+    return {MicroBatch::Auto, 1, samples};
+  case MicroBatch::None:
+    return {MicroBatch::None, samples, samples};
+  case MicroBatch::Forced:
+    return {MicroBatch::Forced, options.microBatch.min, options.microBatch.min};
+  case MicroBatch::Range:
+    break;
+  }
+  return {MicroBatch::Range, options.microBatch.min, std::min(options.microBatch.max, samples)};
+}
+
+void addNotices(const Options &options, int64_t samples, const Cut &cut, Cuts &result) {
+  if (options.accumulationSteps && *options.accumulationSteps != cut.steps)
+    result.notices.push_back(
+        fmt::format("{} accumulation steps over {} samples per device: micro-batch {} needs {}",
+                    *options.accumulationSteps, samples, cut.m, cut.steps));
+  if (cut.last == cut.m || options.microBatch.kind != MicroBatch::Forced)
+    return;
+  int64_t even = ceilDiv(samples, cut.steps);
+  result.notices.push_back(
+      fmt::format("micro-batch {}: the last of {} micro-steps holds {} samples{}", cut.m, cut.steps, cut.last,
+                  even == cut.m ? "" : fmt::format("; the even size of {} steps is {}", cut.steps, even)));
+}
+
+} // namespace
+
+Result<MicroBatch> parseMicroBatch(const std::string &text) {
+  if (text == "auto")
+    return MicroBatch{};
+  if (text == "none")
+    return MicroBatch{MicroBatch::None};
+  if (text == "explore" || text.starts_with("explore:"))
+    return Error{
+        "--micro-batch explore is not built yet", "not-built", {"--micro-batch auto compares by prediction"}};
+  MicroBatch range{MicroBatch::Range};
+  size_t dots = text.find("..");
+  if (dots == std::string::npos && parsePositive(text, range.min))
+    return MicroBatch{MicroBatch::Forced, range.min, range.min};
+  if (dots != std::string::npos && text.size() > 2) {
+    std::string low = text.substr(0, dots), high = text.substr(dots + 2);
+    if ((low.empty() || parsePositive(low, range.min)) && (high.empty() || parsePositive(high, range.max)) &&
+        range.min <= range.max)
+      return range;
+  }
+  return usage(
+      fmt::format("--micro-batch is `{}`, expected auto, none, a positive number or MIN..MAX", text));
+}
+
+int64_t deviceBatch(const Options &options) { return ceilDiv(options.batch, options.devices); }
+
+Result<Cuts> enumerateCuts(const Options &options) {
+  if (Status status = checkOptions(options); !status)
+    return status.error();
+  int64_t samples = deviceBatch(options);
+  MicroBatch allowed = allowedSizes(options, samples);
+  if (allowed.min > samples)
+    return usage(fmt::format("micro-batch {} is larger than the per-device batch {}", allowed.min, samples));
+  if (options.requireDivisible && options.batch % options.devices != 0)
+    return usage(fmt::format("--require-divisible: a batch of {} does not divide over {} devices",
+                             options.batch, options.devices));
+  Cuts result;
+  for (int64_t m = allowed.max; m >= allowed.min;) {
+    int64_t steps = ceilDiv(samples, m);
+    m = std::max(allowed.min, ceilDiv(samples, steps));
+    result.cuts.push_back({m, steps, samples - (steps - 1) * m});
+    if (result.cuts.size() > kMaxCuts)
+      return usage(fmt::format("a per-device batch of {} has more than {} sizes", samples, kMaxCuts),
+                   {"--micro-batch MIN..MAX narrows the search"});
+    --m;
+  }
+  if (result.cuts.size() == 1) {
+    const Cut &only = result.cuts.front();
+    if (options.requireDivisible && only.last != only.m)
+      return usage(
+          fmt::format("--require-divisible: micro-batch {} leaves {} samples in the last of {} micro-steps",
+                      only.m, only.last, only.steps));
+    addNotices(options, samples, only, result);
+  }
+  return result;
+}
+
+} // namespace accum::planner

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+// The line-text form of a Problem, read: every complaint carries its line.
+#include "compiler/Planner/ProblemLine.h"
+#include "compiler/Planner/ProblemText.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <unordered_map>
+
+namespace accum::planner {
+
+namespace {
+
+template <class Enum> std::optional<Enum> parseWord(std::string_view word, int count) {
+  for (int index = 0; index < count; ++index)
+    if (word == toText(static_cast<Enum>(index)))
+      return static_cast<Enum>(index);
+  return std::nullopt;
+}
+
+/// The words of one line, taken one after the other; the first complaint is kept.
+class Line {
+public:
+  explicit Line(std::vector<Field> fields) : fields(std::move(fields)) {}
+
+  std::string complaint;
+
+  void complain(std::string what) {
+    if (complaint.empty())
+      complaint = std::move(what);
+  }
+
+  /// The next word without a key.
+  std::string word(const char *what) {
+    for (Field &field : fields)
+      if (!field.taken && field.key.empty()) {
+        field.taken = true;
+        return field.value;
+      }
+    complain(fmt::format("the {} is missing", what));
+    return {};
+  }
+
+  bool hasWord() const {
+    return std::any_of(fields.begin(), fields.end(),
+                       [](const Field &f) { return !f.taken && f.key.empty(); });
+  }
+
+  std::optional<std::string> value(const char *key) {
+    for (Field &field : fields)
+      if (!field.taken && field.key == key) {
+        field.taken = true;
+        return field.value;
+      }
+    return std::nullopt;
+  }
+
+  int64_t number(const std::string &text, const char *what) {
+    auto parsed = parseInteger(text);
+    if (!parsed || *parsed < 0)
+      complain(fmt::format("{} is `{}`, expected a number from 0 to 2^63 - 1", what, text));
+    return parsed.value_or(0);
+  }
+
+  Amount amount(const std::string &text, const char *what) {
+    auto parsed = parseAmount(text);
+    if (!parsed)
+      complain(
+          fmt::format("{} is `{}`, expected A, B*m, A+B*m or table{{1:A,M:B}}, none negative", what, text));
+    return parsed.value_or(Amount{});
+  }
+
+  Amount optionalAmount(const char *key) {
+    auto text = value(key);
+    return text ? amount(*text, key) : Amount{};
+  }
+
+  template <class Enum> Enum oneOf(const char *what, int count) {
+    std::string text = word(what);
+    auto parsed = parseWord<Enum>(text, count);
+    if (!parsed)
+      complain(fmt::format("`{}` is not a {}", text, what));
+    return parsed.value_or(Enum{});
+  }
+
+  /// Complains about everything nobody asked for.
+  void finish() {
+    for (const Field &field : fields)
+      if (!field.taken)
+        complain(field.key.empty() ? fmt::format("unexpected word `{}`", field.value)
+                                   : fmt::format("unknown or repeated key `{}`", field.key));
+  }
+
+private:
+  std::vector<Field> fields;
+};
+
+class ProblemReader {
+public:
+  Result<Problem> read(std::string_view text, const std::string &origin);
+
+private:
+  void readLine(Line &line);
+  void readFixed(Line &line);
+  void readCommand(Line &line);
+  void readVariant(Line &line);
+  void readBuffer(Line &line);
+  Variant readCosts(Line &line, std::string name);
+  int commandIndex(Line &line, const std::string &id);
+  std::vector<int> indices(Line &line, const char *key, bool ofCommands);
+  int bufferIndex(Line &line, const std::string &id);
+
+  Problem problem;
+  bool begun = false;
+  std::unordered_map<int64_t, int> commands;
+  std::unordered_map<std::string, int> buffers;
+};
+
+int ProblemReader::commandIndex(Line &line, const std::string &id) {
+  auto found = commands.find(parseInteger(id).value_or(-1));
+  if (found != commands.end())
+    return found->second;
+  line.complain(fmt::format("command `{}` is not defined above", id));
+  return kNoIndex;
+}
+
+int ProblemReader::bufferIndex(Line &line, const std::string &id) {
+  auto found = buffers.find(id);
+  if (found != buffers.end())
+    return found->second;
+  line.complain(fmt::format("buffer `{}` is not defined above", id));
+  return kNoIndex;
+}
+
+std::vector<int> ProblemReader::indices(Line &line, const char *key, bool ofCommands) {
+  std::vector<int> result;
+  auto list = line.value(key);
+  for (size_t at = 0; list && at <= list->size();) {
+    size_t comma = std::min(list->find(',', at), list->size());
+    std::string id = list->substr(at, comma - at);
+    result.push_back(ofCommands ? commandIndex(line, id) : bufferIndex(line, id));
+    at = comma + 1;
+  }
+  return result;
+}
+
+void ProblemReader::readFixed(Line &line) {
+  FixedMemory fixed;
+  fixed.kind = line.oneOf<FixedKind>("kind of fixed memory", 4);
+  fixed.name = line.word("name");
+  fixed.bytes = line.amount(line.word("size"), "size");
+  problem.fixed.push_back(std::move(fixed));
+}
+
+Variant ProblemReader::readCosts(Line &line, std::string name) {
+  Variant variant{.name = std::move(name)};
+  variant.flops = line.optionalAmount("flops");
+  variant.bytes = line.optionalAmount("bytes");
+  variant.workspace = line.optionalAmount("workspace");
+  return variant;
+}
+
+void ProblemReader::readCommand(Line &line) {
+  Command command;
+  command.id = line.number(line.word("id"), "id");
+  command.region = line.oneOf<Region>("region", 4);
+  command.kind = line.oneOf<CommandKind>("kind of command", 8);
+  command.kernel = line.word("kernel");
+  command.node = line.value("node").value_or("");
+  command.dtype = line.value("dtype").value_or("f32");
+  command.variants = {readCosts(line, "default")};
+  if (!commands.emplace(command.id, static_cast<int>(problem.commands.size())).second)
+    line.complain(fmt::format("command {} is defined twice", command.id));
+  if (!problem.commands.empty() && command.region < problem.commands.back().region)
+    line.complain(fmt::format("region {} stands behind region {}", toText(command.region),
+                              toText(problem.commands.back().region)));
+  problem.commands.push_back(std::move(command));
+}
+
+void ProblemReader::readVariant(Line &line) {
+  int command = commandIndex(line, line.word("id"));
+  Variant variant = readCosts(line, line.word("name"));
+  if (command != kNoIndex)
+    problem.commands[command].variants.push_back(std::move(variant));
+}
+
+void ProblemReader::readBuffer(Line &line) {
+  Buffer buffer;
+  buffer.id = line.word("id");
+  buffer.kind = line.oneOf<BufferKind>("kind of buffer", 7);
+  buffer.bytes = line.amount(line.word("size"), "size");
+  buffer.label = line.value("label").value_or("");
+  if (auto producer = line.value("producer"))
+    buffer.producer = commandIndex(line, *producer);
+  buffer.users = indices(line, "users", true);
+  if (auto storage = line.value("alias"))
+    buffer.aliasOf = bufferIndex(line, *storage);
+  buffer.mayAlias = indices(line, "may-alias", false);
+  if (line.hasWord()) {
+    std::string word = line.word("");
+    buffer.wholeStep = word == "whole-step";
+    if (!buffer.wholeStep)
+      line.complain(fmt::format("unexpected word `{}`", word));
+  }
+  for (int user : buffer.users)
+    if (user <= buffer.producer)
+      line.complain("a user does not run behind the producer");
+  if (!buffers.emplace(buffer.id, static_cast<int>(problem.buffers.size())).second)
+    line.complain(fmt::format("buffer {} is defined twice", buffer.id));
+  problem.buffers.push_back(std::move(buffer));
+}
+
+void ProblemReader::readLine(Line &line) {
+  std::string head = line.word("first word");
+  if (!begun) {
+    if (head != "accum-problem" || line.word("version") != "1")
+      line.complain("expected `accum-problem 1` first");
+    begun = true;
+  } else if (head == "name") {
+    problem.name = line.word("name");
+  } else if (head == "tokens") {
+    problem.tokensPerSample = line.number(line.word("count"), "tokens per sample");
+  } else if (head == "all-reduce") {
+    problem.allReduceBytes = line.number(line.word("size"), "all-reduced bytes");
+  } else if (head == "fixed") {
+    readFixed(line);
+  } else if (head == "command") {
+    readCommand(line);
+  } else if (head == "variant") {
+    readVariant(line);
+  } else if (head == "buffer") {
+    readBuffer(line);
+  } else {
+    line.complain(
+        fmt::format("`{}` does not begin a line; name, tokens, all-reduce, fixed, command, variant and "
+                    "buffer do",
+                    head));
+  }
+  line.finish();
+}
+
+Result<Problem> ProblemReader::read(std::string_view text, const std::string &origin) {
+  int number = 0;
+  while (!text.empty()) {
+    size_t end = std::min(text.find('\n'), text.size());
+    std::string_view content = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    ++number;
+    auto failed = [&](const std::string &what) {
+      return Error{fmt::format("{}:{}: {}", origin, number, what), "malformed-problem", {}, number};
+    };
+    Result<std::vector<Field>> fields = splitLine(content);
+    if (!fields)
+      return failed(fields.error().message);
+    if (fields->empty())
+      continue;
+    Line line(std::move(*fields));
+    readLine(line);
+    if (!line.complaint.empty())
+      return failed(line.complaint);
+  }
+  if (!begun)
+    return Error{fmt::format("{}: no problem in it; expected `accum-problem 1` first", origin),
+                 "malformed-problem"};
+  if (Status status = check(problem); !status)
+    return Error{fmt::format("{}: {}", origin, status.error().message), status.error().slug};
+  return std::move(problem);
+}
+
+} // namespace
+
+Result<Problem> parseProblem(std::string_view text, const std::string &origin) {
+  return ProblemReader().read(text, origin);
+}
+
+} // namespace accum::planner

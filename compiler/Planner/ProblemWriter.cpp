@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The line-text form of a Problem, written.
+#include "compiler/Planner/ProblemLine.h"
+#include "compiler/Planner/ProblemText.h"
+#include <fmt/format.h>
+#include <iterator>
+
+namespace accum::planner {
+
+namespace {
+
+using Out = std::back_insert_iterator<std::string>;
+
+void writeCosts(Out out, const Variant &variant) {
+  for (auto [key, amount] : {std::pair{"flops", &variant.flops}, std::pair{"bytes", &variant.bytes},
+                             std::pair{"workspace", &variant.workspace}})
+    if (!amount->isZero())
+      fmt::format_to(out, " {}={}", key, toText(*amount));
+  fmt::format_to(out, "\n");
+}
+
+void writeCommand(Out out, const Command &command) {
+  fmt::format_to(out, "command {} {} {} {}", command.id, toText(command.region), toText(command.kind),
+                 quoted(command.kernel));
+  if (!command.node.empty())
+    fmt::format_to(out, " node={}", quoted(command.node));
+  if (command.dtype != "f32")
+    fmt::format_to(out, " dtype={}", quoted(command.dtype));
+  writeCosts(out, command.variants.front());
+  for (size_t index = 1; index < command.variants.size(); ++index) {
+    fmt::format_to(out, "variant {} {}", command.id, quoted(command.variants[index].name));
+    writeCosts(out, command.variants[index]);
+  }
+}
+
+void writeBuffer(Out out, const Problem &problem, const Buffer &buffer) {
+  fmt::format_to(out, "buffer {} {} {}", buffer.id, toText(buffer.kind), toText(buffer.bytes));
+  if (buffer.wholeStep)
+    fmt::format_to(out, " whole-step");
+  if (buffer.producer != kNoIndex)
+    fmt::format_to(out, " producer={}", problem.commands[buffer.producer].id);
+  for (size_t index = 0; index < buffer.users.size(); ++index)
+    fmt::format_to(out, "{}{}", index == 0 ? " users=" : ",", problem.commands[buffer.users[index]].id);
+  if (buffer.aliasOf != kNoIndex)
+    fmt::format_to(out, " alias={}", problem.buffers[buffer.aliasOf].id);
+  for (size_t index = 0; index < buffer.mayAlias.size(); ++index)
+    fmt::format_to(out, "{}{}", index == 0 ? " may-alias=" : ",", problem.buffers[buffer.mayAlias[index]].id);
+  if (!buffer.label.empty())
+    fmt::format_to(out, " label={}", quoted(buffer.label));
+  fmt::format_to(out, "\n");
+}
+
+} // namespace
+
+std::string toText(const Problem &problem) {
+  std::string text = "accum-problem 1\n";
+  Out out(text);
+  if (!problem.name.empty())
+    fmt::format_to(out, "name {}\n", quoted(problem.name));
+  if (problem.tokensPerSample != 0)
+    fmt::format_to(out, "tokens {}\n", problem.tokensPerSample);
+  if (problem.allReduceBytes != 0)
+    fmt::format_to(out, "all-reduce {}\n", problem.allReduceBytes);
+  for (const FixedMemory &fixed : problem.fixed)
+    fmt::format_to(out, "fixed {} {} {}\n", toText(fixed.kind), quoted(fixed.name), toText(fixed.bytes));
+  for (const Command &command : problem.commands)
+    writeCommand(out, command);
+  for (const Buffer &buffer : problem.buffers)
+    writeBuffer(out, problem, buffer);
+  return text;
+}
+
+} // namespace accum::planner

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reading JSON objects whose every key is known.
+#include "compiler/Planner/StrictJson.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace accum::planner {
+
+Result<Json> parseJson(std::string_view text, const std::string &origin, const std::string &slug) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error &failure) {
+    auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(failure.byte, text.size()));
+    int line = 1 + static_cast<int>(std::count(text.begin(), end, '\n'));
+    return Error{fmt::format("{}:{}: not valid JSON", origin, line), slug, {}, line};
+  } catch (const Json::exception &) { // numbers out of range
+    return Error{fmt::format("{}: not valid JSON: a number is out of range", origin), slug};
+  }
+}
+
+void Complaint::raise(const std::string &path, const std::string &what) {
+  if (!error)
+    error = Error{fmt::format("{}: {} {}", origin, path.empty() ? "the document" : path, what), slug};
+}
+
+ObjectReader::ObjectReader(const Json &value, std::string path, Complaint &complaint)
+    : path(std::move(path)), complaint(complaint) {
+  if (value.is_object())
+    object = &value;
+  else
+    complaint.raise(this->path, fmt::format("is a {}, expected an object", value.type_name()));
+}
+
+std::string ObjectReader::at(const char *key) const { return path.empty() ? key : path + "." + key; }
+
+void ObjectReader::raise(const char *key, const std::string &what) { complaint.raise(at(key), what); }
+
+const Json *ObjectReader::take(const char *key) {
+  if (!object)
+    return nullptr;
+  taken.insert(key);
+  auto found = object->find(key);
+  if (found != object->end())
+    return &*found;
+  raise(key, "is missing");
+  return nullptr;
+}
+
+int64_t ObjectReader::integer(const char *key, int64_t min, int64_t max) {
+  const Json *value = take(key);
+  if (!value)
+    return min;
+  bool fits = value->is_number_integer() &&
+              !(value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX));
+  if (fits && value->get<int64_t>() >= min && value->get<int64_t>() <= max)
+    return value->get<int64_t>();
+  raise(key, fmt::format("is {}, expected an integer between {} and {}", value->dump(), min, max));
+  return min;
+}
+
+double ObjectReader::number(const char *key, double min, double max) {
+  const Json *value = take(key);
+  if (!value)
+    return min;
+  if (value->is_number() && value->get<double>() >= min && value->get<double>() <= max)
+    return value->get<double>();
+  raise(key, fmt::format("is {}, expected a number between {:g} and {:g}",
+                         value->is_number() ? value->dump() : value->type_name(), min, max));
+  return min;
+}
+
+std::string ObjectReader::text(const char *key) {
+  const Json *value = take(key);
+  if (value && value->is_string())
+    return value->get<std::string>();
+  if (value)
+    raise(key, fmt::format("is a {}, expected a string", value->type_name()));
+  return {};
+}
+
+bool ObjectReader::boolean(const char *key) {
+  const Json *value = take(key);
+  if (value && value->is_boolean())
+    return value->get<bool>();
+  if (value)
+    raise(key, fmt::format("is a {}, expected true or false", value->type_name()));
+  return false;
+}
+
+std::vector<std::pair<std::string, const Json *>> ObjectReader::array(const char *key) {
+  std::vector<std::pair<std::string, const Json *>> elements;
+  const Json *value = take(key);
+  if (value && !value->is_array())
+    raise(key, fmt::format("is a {}, expected an array", value->type_name()));
+  if (value && value->is_array())
+    for (const Json &element : *value)
+      elements.emplace_back(fmt::format("{}[{}]", at(key), elements.size()), &element);
+  return elements;
+}
+
+std::vector<std::pair<std::string, const Json *>> ObjectReader::members(const char *key) {
+  std::vector<std::pair<std::string, const Json *>> members;
+  const Json *value = take(key);
+  if (value && !value->is_object())
+    raise(key, fmt::format("is a {}, expected an object", value->type_name()));
+  if (value && value->is_object())
+    for (const auto &member : value->items())
+      members.emplace_back(member.key(), &member.value());
+  return members;
+}
+
+ObjectReader ObjectReader::child(const char *key) {
+  static const Json empty = Json::object();
+  const Json *value = take(key);
+  return {value ? *value : empty, at(key), complaint};
+}
+
+void ObjectReader::expectFormat(const char *format, int64_t version) {
+  if (std::string found = text("format"); found != format && !complaint.error)
+    raise("format", fmt::format("is `{}`, expected `{}`", found, format));
+  if (int64_t found = integer("version"); found != version)
+    raise("version", fmt::format("is {}, this program reads version {}", found, version));
+}
+
+void ObjectReader::finish() {
+  if (!object)
+    return;
+  for (const auto &member : object->items())
+    if (!taken.contains(member.key()))
+      complaint.raise(path.empty() ? member.key() : path + "." + member.key(), "is not a known key");
+}
+
+} // namespace accum::planner

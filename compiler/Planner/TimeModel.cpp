@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+// The roofline per command, summed by region.
+#include "compiler/Planner/TimeModel.h"
+#include <algorithm>
+
+namespace accum::planner {
+
+namespace {
+
+bool usesMatrixUnits(CommandKind kind) {
+  return kind == CommandKind::Gemm || kind == CommandKind::Attention || kind == CommandKind::Convolution ||
+         kind == CommandKind::Loss;
+}
+
+double evaluate(const Amount &amount, int64_t m) {
+  if (!amount.table.empty())
+    return static_cast<double>(amount.at(m));
+  return static_cast<double>(amount.fixed) + static_cast<double>(amount.perSample) * static_cast<double>(m);
+}
+
+} // namespace
+
+TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64_t devices)
+    : problem(problem), profile(profile), devices(devices),
+      share(profile.sharedByDevices ? 1.0 / static_cast<double>(devices) : 1.0) {
+  rates.reserve(problem.commands.size());
+  for (const Command &command : problem.commands) {
+    bool matrix = usesMatrixUnits(command.kind);
+    const Rate &rate = profile.rate(matrix, command.dtype);
+    rates.push_back({rate.sustained * share, matrix, rate.peak * share});
+  }
+}
+
+std::array<RegionTime, 4> TimeModel::regions(int64_t m) const {
+  std::array<RegionTime, 4> times{};
+  for (size_t index = 0; index < problem.commands.size(); ++index) {
+    const Command &command = problem.commands[index];
+    const Variant &variant = command.variants.front();
+    double compute = evaluate(variant.flops, m) / rates[index].flopsPerSecond;
+    double memory = evaluate(variant.bytes, m) / (profile.bandwidth * share);
+    RegionTime &region = times[static_cast<int>(command.region)];
+    region.total += std::max(compute, memory) + profile.launch;
+    region.launch += profile.launch;
+    region.memory += memory > compute ? memory : 0;
+  }
+  return times;
+}
+
+double TimeModel::allReduce() const {
+  if (devices <= 1 || problem.allReduceBytes == 0)
+    return 0;
+  double ranks = static_cast<double>(devices), hops = 2 * (ranks - 1);
+  return hops / ranks * static_cast<double>(problem.allReduceBytes) / profile.linkBandwidth +
+         hops * profile.linkLatency;
+}
+
+std::vector<TimeLine> TimeModel::step(const Cut &cut) const {
+  auto [prepass, prologue, micro, update] = regions(cut.m);
+  double steps = static_cast<double>(cut.steps);
+  std::vector<TimeLine> lines = {{"micro-steps", steps * micro.total}, {"update", update.total}};
+  if (prologue.total > 0)
+    lines.insert(lines.begin(), {"once per step", prologue.total});
+  if (prepass.total > 0)
+    lines.insert(lines.begin(), {"pre-pass", steps * prepass.total});
+  if (devices > 1)
+    lines.insert(lines.end() - 1, {"all-reduce", allReduce()});
+  return lines;
+}
+
+double TimeModel::utilisation(int64_t samples, double seconds) const {
+  double secondsAtPeak = 0;
+  for (size_t index = 0; index < problem.commands.size(); ++index) {
+    if (!rates[index].matrix || problem.commands[index].region != Region::Micro)
+      continue;
+    secondsAtPeak += evaluate(problem.commands[index].variants.front().flops, samples) / rates[index].peak;
+  }
+  return seconds > 0 ? secondsAtPeak / seconds : 0;
+}
+
+} // namespace accum::planner

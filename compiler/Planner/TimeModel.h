@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicted seconds of a step: per command the slower of arithmetic and memory traffic, and a launch.
+#pragma once
+#include "compiler/Planner/DeviceProfile.h"
+#include "compiler/Planner/Options.h"
+#include "compiler/Planner/Plan.h"
+#include "compiler/Planner/Problem.h"
+#include <array>
+#include <vector>
+
+namespace accum::planner {
+
+/// Seconds of one pass over a region's commands.
+struct RegionTime {
+  double total = 0;
+  double launch = 0; ///< the part that is launches
+  double memory = 0; ///< the part in commands that wait for memory
+};
+
+class TimeModel {
+public:
+  TimeModel(const Problem &problem, const DeviceProfile &profile, int64_t devices);
+
+  /// One iteration of each region at m.
+  std::array<RegionTime, 4> regions(int64_t m) const;
+  /// Named parts of a whole step; they sum to its time.
+  std::vector<TimeLine> step(const Cut &cut) const;
+  /// The all-reduce of the accumulators, a ring over the devices, not overlapped with anything.
+  double allReduce() const;
+  /// Matrix flops of `samples` samples over what the device peaks at in `seconds`; 0 where there are none.
+  double utilisation(int64_t samples, double seconds) const;
+
+private:
+  struct Rated {
+    double flopsPerSecond;
+    bool matrix;
+    double peak;
+  };
+
+  const Problem &problem;
+  const DeviceProfile &profile;
+  int64_t devices;
+  double share;             ///< of the machine's rates that one device has
+  std::vector<Rated> rates; ///< per command
+};
+
+} // namespace accum::planner

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small random problems and rectangles from a seed, with every feature of the model in them.
+#pragma once
+#include "compiler/Planner/Packing.h"
+#include "compiler/Planner/Problem.h"
+#include <random>
+
+namespace accum::planner {
+
+using Random = std::mt19937_64;
+
+/// Uniform in [low, high]; the same on every platform.
+int64_t draw(Random &random, int64_t low, int64_t high);
+
+/// About `commands` commands over all four regions, in-place offers, views, workspaces, tables, whole-step
+/// buffers.
+Problem randomProblem(Random &random, int commands);
+
+std::vector<Rectangle> randomRectangles(Random &random, int count, int horizon, int64_t largest);
+
+/// No two rectangles that live together overlap, none is outside [0, height): the O(n^2) way.
+bool isPacking(const std::vector<Rectangle> &rectangles, const Packing &packing);
+
+} // namespace accum::planner

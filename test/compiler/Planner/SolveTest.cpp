@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search: all sizes enumerated, the fastest fitting one chosen, budgets monotone, every plan verified.
+#include "compiler/Planner/Solve.h"
+#include "compiler/Planner/Verify.h"
+#include "test/compiler/Planner/RandomProblem.h"
+#include "test/compiler/Planner/TransformerProblem.h"
+#include <chrono>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <map>
+
+using namespace accum::planner;
+using testing::HasSubstr;
+
+namespace {
+
+DeviceProfile h100() { return *loadProfile("h100"); }
+
+Search solved(const Problem &problem, const DeviceProfile &profile, const Options &options) {
+  Result<Search> search = solve(problem, profile, options);
+  EXPECT_TRUE(search) << search.error().message;
+  return *search;
+}
+
+TEST(Cuts, AreTheDistinctSizesAndNoOthers) {
+  for (int64_t batch = 1; batch <= 200; ++batch) {
+    std::map<int64_t, int64_t> naive; // m -> K
+    for (int64_t steps = 1; steps <= batch; ++steps) {
+      int64_t m = (batch + steps - 1) / steps;
+      naive[m] = (batch + m - 1) / m;
+    }
+    Result<Cuts> cuts = enumerateCuts({.batch = batch});
+    ASSERT_TRUE(cuts);
+    ASSERT_EQ(cuts->cuts.size(), naive.size()) << batch;
+    for (const Cut &cut : cuts->cuts) {
+      ASSERT_EQ(naive[cut.m], cut.steps) << batch;
+      ASSERT_EQ((cut.steps - 1) * cut.m + cut.last, batch);
+      ASSERT_TRUE(cut.last >= 1 && cut.last <= cut.m);
+    }
+  }
+}
+
+TEST(Cuts, FollowTheOptions) {
+  auto only = [](const Options &options) { return enumerateCuts(options)->cuts; };
+  using testing::ElementsAre;
+  EXPECT_THAT(only({.batch = 256, .microBatch = *parseMicroBatch("100")}), ElementsAre(Cut{100, 3, 56}));
+  EXPECT_THAT(only({.batch = 1000, .devices = 3, .microBatch = *parseMicroBatch("none")}),
+              ElementsAre(Cut{334, 1, 334}));
+  EXPECT_THAT(only({.batch = 10, .accumulationSteps = 4}), ElementsAre(Cut{3, 4, 1}));
+  EXPECT_THAT(only({.batch = 256, .microBatch = *parseMicroBatch("100..120")}), ElementsAre(Cut{100, 3, 56}));
+  EXPECT_THAT(only({.batch = 6, .microBatch = *parseMicroBatch("..2")}),
+              ElementsAre(Cut{2, 3, 2}, Cut{1, 6, 1}));
+  EXPECT_THAT(only({.batch = 6, .microBatch = *parseMicroBatch("3..")}),
+              ElementsAre(Cut{6, 1, 6}, Cut{3, 2, 3}));
+}
+
+TEST(Cuts, SayWhatTheyChanged) {
+  EXPECT_THAT(enumerateCuts({.batch = 256, .microBatch = *parseMicroBatch("100")})->notices,
+              testing::ElementsAre(
+                  HasSubstr("the last of 3 micro-steps holds 56 samples; the even size of 3 steps is 86")));
+  EXPECT_THAT(enumerateCuts({.batch = 10, .accumulationSteps = 7})->notices,
+              testing::ElementsAre(
+                  HasSubstr("7 accumulation steps over 10 samples per device: micro-batch 2 needs 5")));
+}
+
+void expectUsage(const Options &options, const char *what, const char *slug = "usage") {
+  Result<Cuts> cuts = enumerateCuts(options);
+  ASSERT_FALSE(cuts) << what;
+  EXPECT_THAT(cuts.error().message, HasSubstr(what));
+  EXPECT_EQ(cuts.error().slug, slug);
+}
+
+TEST(Cuts, RefuseContradictions) {
+  expectUsage({.batch = 0}, "--batch is 0");
+  expectUsage({.batch = -3}, "--batch is -3");
+  expectUsage({.batch = 4, .devices = 0}, "--devices is 0");
+  expectUsage({.batch = 8, .devices = 2, .microBatch = *parseMicroBatch("5")},
+              "micro-batch 5 is larger than the per-device batch 4");
+  expectUsage({.batch = 8, .microBatch = *parseMicroBatch("2"), .accumulationSteps = 4}, "both given");
+  expectUsage({.batch = 8, .microBatch = *parseMicroBatch("3"), .requireDivisible = true},
+              "micro-batch 3 leaves 2 samples in the last of 3 micro-steps");
+  expectUsage({.batch = 9, .devices = 2, .requireDivisible = true}, "does not divide over 2 devices");
+  expectUsage({.batch = 8, .recompute = "all"}, "--recompute all is not built yet", "not-built");
+  expectUsage({.batch = 8, .shard = "zero1"}, "--shard zero1 is not built yet", "not-built");
+  expectUsage({.batch = 8, .offload = "optimizer"}, "--offload optimizer is not built yet", "not-built");
+  expectUsage({.batch = int64_t{1} << 40}, "more than 65536 sizes");
+}
+
+TEST(Cuts, ReadTheFlag) {
+  for (const char *bad : {"0", "-3", "x", "", "..", "8..4", "0..4", "1e9", "99999999999999999999", "4..x"})
+    EXPECT_FALSE(parseMicroBatch(bad)) << bad;
+  EXPECT_EQ(parseMicroBatch("explore").error().slug, "not-built");
+}
+
+TEST(Solve, PlansOfRandomProblemsAreValid) {
+  Random random(11);
+  DeviceProfile profile = h100();
+  for (int round = 0; round < 300; ++round) {
+    Problem problem = randomProblem(random, static_cast<int>(draw(random, 0, 30)));
+    Status sound = check(problem);
+    ASSERT_TRUE(sound) << sound.error().message;
+    Options options{.batch = draw(random, 1, 40), .devices = draw(random, 1, 4)};
+    Search search = solved(problem, profile, options);
+    ASSERT_TRUE(search.plan);
+    Status status = verify(problem, *search.plan);
+    ASSERT_TRUE(status) << "round " << round << ": " << status.error().message;
+    for (const Candidate &candidate : search.candidates)
+      if (candidate.verdict == Verdict::Chosen)
+        EXPECT_EQ(search.plan->counted(), candidate.counted);
+    EXPECT_EQ(search.peak.bytes, search.plan->lowerBound);
+  }
+}
+
+TEST(Solve, ChoosesTheFastestThatFitsAndMoreMemoryNeverHurts) {
+  Random random(12);
+  DeviceProfile profile = h100();
+  for (int round = 0; round < 60; ++round) {
+    Problem problem = randomProblem(random, 20);
+    double before = 1e30;
+    for (int64_t budget = 2000; budget < 3'000'000; budget = budget * 5 / 4) {
+      Search search = solved(problem, profile, {.batch = 24, .budget = budget});
+      double best = 1e30;
+      for (const Candidate &candidate : search.candidates)
+        if (candidate.packed && candidate.counted <= budget)
+          best = std::min(best, candidate.seconds);
+      ASSERT_EQ(search.plan.has_value(), best < 1e30);
+      if (!search.plan)
+        continue;
+      ASSERT_TRUE(verify(problem, *search.plan));
+      ASSERT_NEAR(search.plan->seconds(), best, 1e-12 + 1e-9 * best);
+      ASSERT_LE(search.plan->seconds(), before * (1 + 1e-9) + 1e-12);
+      before = search.plan->seconds();
+    }
+  }
+}
+
+TEST(Solve, TheSmallestCandidateIsTheSmallestBudget) {
+  Problem problem = transformerProblem(gpt2Small());
+  Search wide = solved(problem, h100(), {.batch = 64});
+  int64_t least = wide.candidates[wide.smallest].counted;
+  EXPECT_TRUE(solved(problem, h100(), {.batch = 64, .budget = least}).plan);
+  Search none = solved(problem, h100(), {.batch = 64, .budget = least - 1});
+  EXPECT_FALSE(none.plan);
+  EXPECT_EQ(none.candidates[none.smallest].over, 1);
+}
+
+TEST(Solve, MemoryLinesSumToTheTotal) {
+  Search search = solved(transformerProblem(gpt2Small()), h100(), {.batch = 1024, .devices = 4});
+  int64_t state = 0, scratch = 0;
+  for (const MemoryLine &line : search.plan->memory) {
+    state += line.kind == MemoryClass::State ? line.bytes : 0;
+    scratch += line.kind == MemoryClass::Scratch ? line.bytes : 0;
+  }
+  EXPECT_EQ(state, search.plan->state);
+  EXPECT_EQ(scratch, search.plan->scratch);
+  EXPECT_GT(search.plan->total(), search.plan->counted());
+  EXPECT_EQ(search.plan->cut.m, 128);
+  EXPECT_EQ(search.plan->scratch, search.plan->lowerBound);
+}
+
+TEST(Solve, RequireDivisibleMarksTheOthers) {
+  Search search = solved(transformerProblem(gpt2Small()), h100(), {.batch = 6, .requireDivisible = true});
+  for (const Candidate &candidate : search.candidates)
+    EXPECT_EQ(candidate.verdict == Verdict::NotDivisible, candidate.cut.last != candidate.cut.m);
+}
+
+TEST(Solve, RefusesSizesNearOverflow) {
+  Problem problem;
+  problem.commands = {Command{.id = 1}};
+  problem.buffers = {Buffer{.id = "b", .bytes = {0, int64_t{1} << 58, {}}, .producer = 0}};
+  Result<Search> search = solve(problem, h100(), {.batch = 1000});
+  ASSERT_FALSE(search);
+  EXPECT_THAT(search.error().message, HasSubstr("buffer b is larger than 2^60 bytes"));
+}
+
+TEST(Solve, IsDeterministic) {
+  Random random(13);
+  Problem problem = randomProblem(random, 40);
+  EXPECT_EQ(toJson(*solved(problem, h100(), {.batch = 17}).plan),
+            toJson(*solved(problem, h100(), {.batch = 17}).plan));
+}
+
+TEST(Solve, SpeedBars) {
+  auto secondsFor = [](const TransformerShape &shape, int64_t budget) {
+    Problem problem = transformerProblem(shape);
+    auto begin = std::chrono::steady_clock::now();
+    Search search = solved(problem, h100(), {.batch = 1024, .devices = 4, .budget = budget});
+    EXPECT_TRUE(search.plan && verify(problem, *search.plan));
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  };
+  EXPECT_LT(secondsFor(gpt2Small(), int64_t{80} << 30), 1.0);
+  EXPECT_LT(secondsFor(gpt3Largest(), int64_t{8} << 40), 3.0);
+}
+
+} // namespace
