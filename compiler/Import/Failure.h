@@ -13,7 +13,8 @@ namespace accum::import {
 /// One thing wrong with the user's model, file or flag. Printed as
 /// `error: <subject>: <message> [<slug>]`, then one `note:` line for each note.
 /// The slugs of this library and the exit codes they stand for:
-///   malformed-model (3), missing-file (3), unsupported (1), no-such-parameter (2).
+///   malformed-model (3), missing-file (3), unsupported (1),
+///   no-trainable-parameter (1), no-such-parameter (2).
 struct Failure {
   std::string slug;               ///< stable word, without brackets
   std::string subject;            ///< the file, or the node's, tensor's or flag's name in backquotes

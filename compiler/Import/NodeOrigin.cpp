@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where a node came from, as exporters record it.
 #include "compiler/Import/Model.h"
+#include "compiler/Import/Signature.h"
 #include <algorithm>
 
 namespace accum::import {
@@ -29,15 +30,10 @@ std::string frame(std::string_view line) {
 
 /// The last quoted string but one of `['', 'transformer', 'transformer.h.0', 'linear_1']`.
 std::string innermostScope(std::string_view list) {
-  std::vector<std::string_view> scopes;
-  for (size_t open = list.find('\''); open != std::string_view::npos;) {
-    size_t close = list.find('\'', open + 1);
-    if (close == std::string_view::npos)
-      break;
-    scopes.push_back(list.substr(open + 1, close - open - 1));
-    open = list.find('\'', close + 1);
-  }
-  return scopes.size() < 2 ? "" : std::string(scopes[scopes.size() - 2]);
+  std::vector<std::string> scopes = quotedStrings(list);
+  // The exporter's own shape checks have a scope that is no module.
+  constexpr std::string_view noModule = "_empty_nn_module_stack_from_metadata_hook";
+  return scopes.size() < 2 || scopes.front() == noModule ? "" : scopes[scopes.size() - 2];
 }
 
 /// `/transformer/h.0/attn/c_attn/Gemm` -> `transformer.h.0.attn.c_attn`: the TorchScript exporter's node

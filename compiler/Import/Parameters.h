@@ -16,7 +16,8 @@ struct Parameter {
   std::string name; ///< of the initializer that is kept; unique in the graph
   std::string
       module; ///< the framework's name, `transformer.h.0.attn.c_attn.weight`; `name` where not recoverable
-  bool moduleTransposed = false;          ///< the framework's layout is the transpose of the file's
+  bool moduleTransposed = false; ///< the framework's layout is the transpose of the file's
+  bool isSlice = false;          ///< rows of the framework's table, which the export cut to what it reads
   std::vector<ParameterAlias> aliases;    ///< sorted by initializer; not listed as parameters themselves
   std::vector<std::string> moduleAliases; ///< other framework names of the same parameter (`lm_head.weight`)
   DType dtype = DType::Undefined;
@@ -37,15 +38,19 @@ struct Parameter {
 struct ParameterOptions {
   /// When not empty, exactly the parameters that match one of these are trained. A float constant or buffer
   /// is trained only when its name is written out, never through a wildcard.
-  std::vector<std::string> trainable;
-  std::vector<std::string> freeze; ///< wins over `trainable`
-  bool untie = false;              ///< equal initializers stay separate parameters
-  std::vector<std::string> tie;    ///< "A=B", for models whose weights are absent
+  std::vector<std::string> trainable = {};
+  std::vector<std::string> freeze = {}; ///< wins over `trainable`
+  bool untie = false;                   ///< equal initializers stay separate parameters
+  std::vector<std::string> tie = {};    ///< "A=B", for models whose weights are absent
 };
 
 struct ParameterTable {
   std::vector<Parameter> parameters; ///< in order of the initializers; trained and frozen ones
-  std::vector<std::string> notices;  ///< lowercase sentences for the summary: ties, vanished biases, slices
+  std::vector<std::string> notices;  ///< lowercase sentences for the summary: ties, vanished biases
+  /// Values that the exporter computed from a parameter, so that training them would not train it; not frozen
+  /// by the user. Each is an error (`unsupported`) to report once the graph has passed the check: a graph
+  /// that is refused for another reason should be told that one.
+  Failures refused;
 
   int64_t trainedElements() const;
   /// The entry of that initializer, itself or as an alias; null for constants.

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a float tensor's values give away. Every question is answered with no when the bytes are absent.
+#pragma once
+#include "compiler/Import/Model.h"
+
+namespace accum::import {
+
+/// One value repeated: ones, zeros. At least two elements.
+bool isAllEqual(const Tensor &tensor);
+/// cos and sin tables, sinusoidal positions: rows of sines and cosines of row-number times frequency, in
+/// whichever order. Looks at no more than 64 rows.
+bool isTrigonometricTable(const Tensor &tensor);
+/// Rank 2 or more, and two distinct values of which one is 0 or at most -10,000 (-inf included).
+bool isMask(const Tensor &tensor);
+/// 1, r, r^2, ...: rotary inverse frequencies.
+bool isGeometric(const Tensor &tensor);
+/// No two rows (over the last dimension) are equal.
+bool hasDistinctRows(const Tensor &tensor);
+
+/// Element `index` of a float tensor with bytes.
+double elementAt(const Tensor &tensor, int64_t index);
+
+} // namespace accum::import

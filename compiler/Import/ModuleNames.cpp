@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recovers names from readers.
+#include "compiler/Import/ModuleNames.h"
+#include <algorithm>
+#include <cctype>
+
+namespace accum::import {
+namespace {
+bool isDigit(char c) { return std::isdigit(static_cast<unsigned char>(c)); }
+bool isWord(char c) { return c == '_' || std::isalnum(static_cast<unsigned char>(c)); }
+
+/// Runs of digits become one `#`.
+std::string withoutNumbers(std::string_view name) {
+  std::string result;
+  for (size_t i = 0; i < name.size(); ++i) {
+    if (!isDigit(name[i]))
+      result.push_back(name[i]);
+    else if (result.empty() || result.back() != '#')
+      result.push_back('#');
+  }
+  return result;
+}
+} // namespace
+
+bool isModuleName(std::string_view name) {
+  if (name.empty() || isDigit(name.front()) || name.front() == '.' || name.back() == '.')
+    return false;
+  if (!std::all_of(name.begin(), name.end(), [](char c) { return isWord(c) || c == '.'; }))
+    return false;
+  return !(name.starts_with("val_") && std::all_of(name.begin() + 4, name.end(), isDigit));
+}
+
+bool isSamePlaceInAnotherLayer(std::string_view a, std::string_view b) {
+  return a != b && withoutNumbers(a) == withoutNumbers(b);
+}
+
+std::string nameAtReader(const Graph &graph, const Signature &signature, std::string_view initializer,
+                         const Reader &reader) {
+  std::string name = moduleNameOf(graph, reader);
+  if (name.empty() || signature.isEmpty() || signature.hasParameter(name))
+    return name;
+  size_t dot = initializer.rfind('.');
+  std::string_view lastWord = dot == std::string_view::npos ? initializer : initializer.substr(dot + 1);
+  name = name.substr(0, name.rfind('.') + 1) + std::string(lastWord);
+  return signature.hasParameter(name) ? name : "";
+}
+
+} // namespace accum::import

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// The framework's names of parameters, as far as the export lets us recover them.
+#pragma once
+#include "compiler/Import/Readers.h"
+#include "compiler/Import/Signature.h"
+
+namespace accum::import {
+
+/// A name such as state_dict has: `transformer.ln_f.bias`, `w`; not `onnx::MatMul_634`, `val_57`,
+/// `/h/Cast_output_0`.
+bool isModuleName(std::string_view name);
+/// `layers.0.fc.weight` and `layers.11.fc.weight`: the same place in two copies of a layer.
+bool isSamePlaceInAnotherLayer(std::string_view a, std::string_view b);
+/// What that reader calls the initializer: module and `weight` or `bias`, or the module and the initializer's
+/// own last word where the signature has that. "" when not known, or when there is a signature and it has
+/// neither.
+std::string nameAtReader(const Graph &graph, const Signature &signature, std::string_view initializer,
+                         const Reader &reader);
+
+} // namespace accum::import

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the summary says about ties, and about what the export lost.
+#include "compiler/Import/ParameterNotices.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <set>
+
+namespace accum::import {
+namespace {
+
+/// `cls.predictions.bias` for a file that holds `cls.predictions.decoder.bias`: a module and its child share
+/// it.
+Parameter *sharedWithChild(const std::string &target, ParameterTable &table) {
+  size_t dot = target.rfind('.');
+  if (dot == std::string::npos)
+    return nullptr;
+  std::string module = target.substr(0, dot + 1), word = target.substr(dot);
+  Parameter *found = nullptr;
+  for (Parameter &parameter : table.parameters) {
+    bool isBelow = parameter.module.starts_with(module) && parameter.module.ends_with(word);
+    size_t child = module.size();
+    if (!isBelow || parameter.module.find('.', child) != parameter.module.size() - word.size())
+      continue;
+    if (found)
+      return nullptr;
+    found = &parameter;
+  }
+  return found;
+}
+
+std::set<std::string> knownNames(const ParameterTable &table) {
+  std::set<std::string> names;
+  for (const Parameter &parameter : table.parameters) {
+    names.insert(parameter.module);
+    names.insert(parameter.name);
+    names.insert(parameter.moduleAliases.begin(), parameter.moduleAliases.end());
+  }
+  return names;
+}
+
+std::string list(const std::vector<std::string> &names) {
+  constexpr size_t shown = 4;
+  std::string text =
+      fmt::format("`{}`", fmt::join(names.begin(), names.begin() + std::min(shown, names.size()), "`, `"));
+  return names.size() > shown ? fmt::format("{} and {} more", text, names.size() - shown) : text;
+}
+} // namespace
+
+std::string tieNotice(const Parameter &kept, const Parameter &alias, bool transposed) {
+  return fmt::format("{} = {} (tied): `{}` is `{}`{} in the file; --untie keeps them apart", alias.module,
+                     kept.module, alias.name, kept.name, transposed ? " transposed" : "");
+}
+
+std::string namesForNote(size_t count, const std::function<std::string(size_t)> &name) {
+  std::string text = "names are matched whole: ";
+  constexpr size_t shown = 3;
+  for (size_t i = 0; i < std::min(count, shown); ++i)
+    text += fmt::format("{}{}", i ? ", " : "", name(i));
+  return text + (count > shown ? ", ..." : "");
+}
+
+void noteVanished(const Signature &signature, ParameterTable &table) {
+  std::set<std::string> known = knownNames(table);
+  std::vector<std::string> biases, others;
+  for (const std::string &target : signature.parameters) {
+    if (known.count(target))
+      continue;
+    bool isBias = target.ends_with(".bias");
+    bool hasWeight = isBias && known.count(target.substr(0, target.size() - 4) + "weight");
+    if (Parameter *shared = hasWeight ? nullptr : sharedWithChild(target, table)) {
+      // Listed before its child's, this is the name the framework keeps.
+      shared->moduleAliases.push_back(std::exchange(shared->module, target));
+      std::sort(shared->moduleAliases.begin(), shared->moduleAliases.end());
+    } else {
+      (hasWeight ? biases : others).push_back(target);
+    }
+  }
+  if (!biases.empty())
+    table.notices.push_back(
+        fmt::format("{} not in the file: zero when exported, so the export dropped {}; not trained. "
+                    "Export trained or perturbed weights to keep {}",
+                    list(biases), biases.size() == 1 ? "it" : "them", biases.size() == 1 ? "it" : "them"));
+  if (!others.empty())
+    table.notices.push_back(fmt::format(
+        "{} not in the file: unused, or fused into others by the export; not trained", list(others)));
+}
+
+Failure nothingToTrain(const Model &model, const ParameterTable &table) {
+  Failure failure{"no-trainable-parameter", model.path.string(), "has no trainable parameter", {}};
+  std::vector<std::string> candidates;
+  for (const Parameter &parameter : table.parameters)
+    candidates.push_back(fmt::format("{} ({})", parameter.name, parameter.reason));
+  if (!candidates.empty())
+    failure.notes.push_back(fmt::format("to train one of these, name it: --trainable {}", list(candidates)));
+  return failure;
+}
+
+} // namespace accum::import

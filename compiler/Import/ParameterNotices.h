@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sentences about parameters.
+#pragma once
+#include "compiler/Import/Parameters.h"
+#include "compiler/Import/Signature.h"
+#include <functional>
+
+namespace accum::import {
+
+/// "lm_head.weight = transformer.wte.weight (tied): ...".
+std::string tieNotice(const Parameter &kept, const Parameter &alias, bool transposed);
+/// "parameters are: a, b, c, ..." for a pattern that matched none of `count` names.
+std::string namesForNote(size_t count, const std::function<std::string(size_t)> &name);
+/// Adds a notice for each parameter of the signature that the file does not hold: a bias that was zero, or
+/// another one. Names that other parameters also go by are added to those instead.
+void noteVanished(const Signature &signature, ParameterTable &table);
+/// The failure for a model without a trained parameter, with what could be trained.
+Failure nothingToTrain(const Model &model, const ParameterTable &table);
+
+} // namespace accum::import

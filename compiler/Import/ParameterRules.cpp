@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The rule for exports that tell their parameters, and the one for those that do not.
+#include "compiler/Import/ParameterRules.h"
+#include "compiler/Import/Contents.h"
+#include "compiler/Import/ModuleNames.h"
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+namespace accum::import {
+namespace {
+
+Verdict verdict(Standing standing, std::string reason, std::string module) {
+  return {standing, std::move(reason), std::move(module), false, false};
+}
+
+bool isRead(const std::vector<Reader> &readers, std::initializer_list<Role> roles) {
+  return std::any_of(readers.begin(), readers.end(), [&](const Reader &reader) {
+    return std::find(roles.begin(), roles.end(), reader.role) != roles.end();
+  });
+}
+
+std::string_view lastWord(std::string_view name) {
+  size_t dot = name.rfind('.');
+  return dot == std::string_view::npos ? name : name.substr(dot + 1);
+}
+
+/// Buffers of well-known modules; a parameter never has these names.
+bool hasNameOfBuffer(std::string_view name) {
+  static constexpr std::array<std::string_view, 14> buffers{
+      "inv_freq",     "original_inv_freq", "cos_cached",   "sin_cached",         "freqs_cis",
+      "running_mean", "running_var",       "mask_bias",    "masked_bias",        "attn_mask",
+      "causal_mask",  "scaling",           "scale_factor", "num_batches_tracked"};
+  return std::find(buffers.begin(), buffers.end(), lastWord(name)) != buffers.end();
+}
+
+bool isMatrixOnly(const std::vector<Reader> &readers) {
+  return std::all_of(readers.begin(), readers.end(), [](const Reader &r) { return r.role == Role::Matrix; });
+}
+
+/// Frameworks keep fixed position tables as parameters without a gradient; the signature does not tell.
+std::string whyNotThoughTold(const Tensor &tensor, const std::vector<Reader> &readers) {
+  return !isMatrixOnly(readers) && isTrigonometricTable(tensor) ? "a fixed table of sines and cosines" : "";
+}
+
+/// What name and values say against training it, or "". Weights of matrices are no tables and no masks.
+std::string whyNot(std::string_view module, const Tensor &tensor, const std::vector<Reader> &readers) {
+  if (hasNameOfBuffer(module))
+    return "named like a buffer";
+  if (isGeometric(tensor))
+    return "a geometric series, as rotary frequencies are";
+  if (!isMatrixOnly(readers) && isMask(tensor))
+    return "a mask";
+  return whyNotThoughTold(tensor, readers);
+}
+
+/// The only PARAMETER among what the exporter folded; "" for none, and nothing for several.
+std::optional<std::string> onlyParameterOf(const std::vector<std::string> &sources,
+                                           const Signature &signature, const Graph &graph) {
+  std::string found;
+  for (const std::string &source : sources) {
+    if (!signature.hasParameter(source) && signatureKind(graph, source) != "PARAMETER")
+      continue;
+    if (!found.empty())
+      return std::nullopt;
+    found = source;
+  }
+  return found;
+}
+
+/// From one matrix, read as a matrix: the exporter only moved its elements, nearly always transposing.
+Verdict rearranged(const Graph &graph, const Tensor &tensor, const std::string &source) {
+  const Tensor *original = graph.initializer(source);
+  bool isSame = original && original->shape == tensor.shape && tensor.shape[0] != tensor.shape[1];
+  Verdict copy =
+      verdict(Standing::Trained, fmt::format("the export's transposed copy of `{}`", source), source);
+  copy.moduleTransposed = tensor.shape.size() == 2 && !isSame;
+  return copy;
+}
+
+Verdict folded(const Graph &graph, const Tensor &tensor, const Signature &signature,
+               const std::vector<Reader> &readers) {
+  std::vector<std::string> sources = foldedFrom(graph, tensor.name);
+  std::optional<std::string> source = onlyParameterOf(sources, signature, graph);
+  if (source && source->empty())
+    return verdict(Standing::Constant, "computed from no parameter", tensor.name);
+  if (!source)
+    return verdict(Standing::Derived, "was computed from several parameters", tensor.name);
+  if (sources.size() == 1 && tensor.shape.size() >= 2 && isRead(readers, {Role::Matrix, Role::Table}))
+    return rearranged(graph, tensor, *source);
+  // aten.embedding with known indices: rows of the table, if none of them twice.
+  bool isLookUp = tensor.name.starts_with("embedding") && tensor.shape.size() >= 2;
+  if (isLookUp && (!tensor.data.isPresent() || hasDistinctRows(tensor))) {
+    Verdict slice =
+        verdict(Standing::Trained, fmt::format("the rows of `{}` that the export kept", *source), *source);
+    slice.isSlice = true;
+    return slice;
+  }
+  return verdict(Standing::Derived, fmt::format("was computed from `{}`", *source), *source);
+}
+
+/// Exports with a signature.
+Verdict judgeBySignature(const Graph &graph, const Tensor &tensor, const Signature &signature,
+                         const std::vector<Reader> &readers) {
+  std::string_view kind = signatureKind(graph, tensor.name);
+  if (kind == "PARAMETER")
+    return verdict(Standing::Trained, "PARAMETER in the export's signature", tensor.name);
+  if (!kind.empty())
+    return verdict(Standing::Frozen, fmt::format("{} in the export's signature", kind), tensor.name);
+  return folded(graph, tensor, signature, readers);
+}
+
+/// The name at the first reader that takes it for a weight.
+void recoverName(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers,
+                 Verdict &verdict) {
+  if (isModuleName(tensor.name))
+    return;
+  for (const Reader &reader : readers) {
+    std::string name = moduleNameOf(graph, reader);
+    if (name.empty() || reader.role == Role::Control)
+      continue;
+    verdict.module = name;
+    const Node &node = graph.nodes[reader.node];
+    const auto *transB = node.attribute<int64_t>("transB");
+    bool isRightOperand = reader.role == Role::Matrix && reader.operand == 1 && tensor.shape.size() == 2;
+    bool isLinear = node.opType == "MatMul" || (node.opType == "Gemm" && !(transB && *transB));
+    // Seen through a Transpose, the initializer itself is in the framework's layout.
+    verdict.moduleTransposed = isRightOperand && isLinear && reader.first == reader.node;
+    return;
+  }
+}
+
+/// Exports without one: TorchScript and whatever else writes ONNX.
+Verdict judgeByUse(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
+  bool isOneNumber = tensor.elementCount() == 1;
+  bool isNamed = isModuleName(tensor.name);
+  if (isOneNumber && (!isNamed || lastWord(tensor.name) == "scale"))
+    return verdict(isNamed ? Standing::Frozen : Standing::Constant, "one number", tensor.name);
+  bool isWeight = isRead(readers, {Role::Matrix, Role::Table, Role::Scale, Role::Bias});
+  bool isVector = tensor.shape.size() == 1 && isRead(readers, {Role::Operand});
+  if (!isWeight && !isVector && !isNamed)
+    return verdict(Standing::Frozen, "a constant operand without a parameter's name", tensor.name);
+  if (!isNamed && tensor.shape.size() < 2 && isRead(readers, {Role::Table}))
+    return verdict(Standing::Frozen, "a looked-up vector without a parameter's name", tensor.name);
+  Verdict trained = verdict(Standing::Trained, "", tensor.name);
+  recoverName(graph, tensor, readers, trained);
+  const Node &node = graph.nodes[readers.front().node];
+  trained.reason = fmt::format("read as a weight by `{}`", node.name);
+  return trained;
+}
+} // namespace
+
+Verdict judge(const Graph &graph, const Tensor &tensor, const Signature &signature,
+              const std::vector<Reader> &readers) {
+  if (!isFloat(tensor.dtype) || tensor.elementCount() == 0)
+    return verdict(Standing::Constant, "not a float tensor", tensor.name);
+  if (readers.empty())
+    return verdict(Standing::Constant, "no node reads it", tensor.name);
+  if (!isRead(readers, {Role::Matrix, Role::Table, Role::Scale, Role::Bias, Role::Operand}))
+    return verdict(isRead(readers, {Role::Statistic}) ? Standing::Frozen : Standing::Constant,
+                   "a statistic, a bound or a shape", tensor.name);
+  bool isTold = !signature.isEmpty() || !signatureKind(graph, tensor.name).empty();
+  Verdict result =
+      isTold ? judgeBySignature(graph, tensor, signature, readers) : judgeByUse(graph, tensor, readers);
+  if (result.standing != Standing::Trained)
+    return result;
+  std::string against = isTold ? whyNotThoughTold(tensor, readers) : whyNot(result.module, tensor, readers);
+  return against.empty() ? result : verdict(Standing::Frozen, against, result.module);
+}
+
+} // namespace accum::import

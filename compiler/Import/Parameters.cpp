@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+// Separate what was merged, judge each initializer, tie what was duplicated, then do what the user asked.
+#include "compiler/Import/Parameters.h"
+#include "compiler/Import/ModuleNames.h"
+#include "compiler/Import/ParameterNotices.h"
+#include "compiler/Import/ParameterRules.h"
+#include "compiler/Import/SeparateMerged.h"
+#include "compiler/Import/Ties.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+
+namespace accum::import {
+namespace {
+
+/// An initializer under judgement.
+struct Entry {
+  Parameter parameter;
+  Standing standing = Standing::Constant;
+  bool isTable = false;
+};
+
+class Decision {
+public:
+  Decision(Model &model, const ParameterOptions &options)
+      : model(model), graph(model.graph), options(options), signature(Signature::of(graph)) {}
+
+  Result<ParameterTable> run() {
+    separateMerged(graph, signature);
+    judgeAll();
+    if (auto tied = tie(); !tied)
+      return tied.takeFailures();
+    if (Failures wrong = applyOptions(); !wrong.empty())
+      return wrong;
+    return finish();
+  }
+
+private:
+  void judgeAll();
+  Entry enter(const Tensor &tensor, const std::vector<Reader> &readers);
+  void nameAliases(Parameter &parameter, const std::vector<Reader> &readers);
+  Result<Done> tie();
+  void apply(const Tie &tie);
+  Failures applyOptions();
+  Failures unmatched() const;
+  Failures refuseDerived() const;
+  Result<ParameterTable> finish();
+
+  Model &model;
+  Graph &graph;
+  const ParameterOptions &options;
+  Signature signature;
+  std::vector<Entry> entries;
+  std::vector<std::string> notices;
+};
+
+/// Every name by which a user may mean it.
+bool matches(const Parameter &parameter, const std::string &pattern) {
+  auto isMeant = [&](std::string_view name) { return matchesGlob(pattern, name); };
+  return isMeant(parameter.name) || isMeant(parameter.module) ||
+         std::any_of(parameter.moduleAliases.begin(), parameter.moduleAliases.end(), isMeant) ||
+         std::any_of(parameter.aliases.begin(), parameter.aliases.end(),
+                     [&](const ParameterAlias &alias) { return isMeant(alias.initializer); });
+}
+
+bool matchesAny(const Parameter &parameter, const std::vector<std::string> &patterns) {
+  return std::any_of(patterns.begin(), patterns.end(),
+                     [&](const std::string &pattern) { return matches(parameter, pattern); });
+}
+
+bool isWrittenOut(const Parameter &parameter, const std::vector<std::string> &patterns) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string &pattern) {
+    return pattern == parameter.name || pattern == parameter.module;
+  });
+}
+
+void Decision::nameAliases(Parameter &parameter, const std::vector<Reader> &readers) {
+  if (signature.isEmpty())
+    return;
+  std::set<std::string> names;
+  for (const Reader &reader : readers) {
+    std::string name = nameAtReader(graph, signature, parameter.name, reader);
+    if (!name.empty() && !graph.initializer(name))
+      names.insert(name);
+  }
+  names.insert(parameter.module);
+  // The framework lists a shared parameter under the first of its names.
+  auto isFirst = [&](const std::string &target) { return names.count(target) > 0; };
+  auto first = std::find_if(signature.parameters.begin(), signature.parameters.end(), isFirst);
+  if (first != signature.parameters.end())
+    parameter.module = *first;
+  names.erase(parameter.module);
+  parameter.moduleAliases.assign(names.begin(), names.end());
+}
+
+Entry Decision::enter(const Tensor &tensor, const std::vector<Reader> &readers) {
+  Verdict verdict = judge(graph, tensor, signature, readers);
+  Entry entry;
+  entry.standing = verdict.standing;
+  entry.isTable =
+      std::any_of(readers.begin(), readers.end(), [](const Reader &r) { return r.role == Role::Table; });
+  Parameter &parameter = entry.parameter;
+  parameter.name = tensor.name;
+  parameter.module = verdict.module;
+  parameter.moduleTransposed = verdict.moduleTransposed;
+  parameter.isSlice = verdict.isSlice;
+  parameter.dtype = tensor.dtype;
+  parameter.shape = tensor.shape;
+  parameter.trained = verdict.standing == Standing::Trained;
+  parameter.reason = verdict.reason;
+  parameter.sourceOffset = tensor.data.offset;
+  parameter.sourceBytes = tensor.byteSize();
+  if (!tensor.externalLocation.empty())
+    parameter.sourceFile = tensor.externalLocation;
+  else if (tensor.data.file)
+    parameter.sourceFile = model.path.filename().string();
+  if (parameter.trained)
+    nameAliases(parameter, readers);
+  return entry;
+}
+
+void Decision::judgeAll() {
+  Readers readers(graph);
+  for (const Tensor &tensor : graph.initializers)
+    if (isFloat(tensor.dtype))
+      entries.push_back(enter(tensor, readers.of(tensor.name)));
+}
+
+Result<Done> Decision::tie() {
+  std::vector<TieCandidate> candidates;
+  for (const Entry &entry : entries)
+    if (entry.parameter.trained)
+      candidates.push_back({graph.initializer(entry.parameter.name), entry.parameter.module,
+                            entry.parameter.moduleAliases, entry.isTable, entry.parameter.moduleTransposed});
+  Ties found;
+  if (!options.untie)
+    found = findTies(candidates);
+  for (const std::string &request : options.tie) {
+    Result<Tie> byHand = tieByHand(request, candidates);
+    if (!byHand)
+      return byHand.takeFailures();
+    found.ties.push_back(*byHand);
+  }
+  for (const Tie &tie : found.ties)
+    apply(tie);
+  notices.insert(notices.end(), found.notices.begin(), found.notices.end());
+  return Done{};
+}
+
+void Decision::apply(const Tie &tie) {
+  auto named = [&](const std::string &name) {
+    return std::find_if(entries.begin(), entries.end(),
+                        [&](const Entry &e) { return e.parameter.name == name; });
+  };
+  auto alias = named(tie.alias), kept = named(tie.kept);
+  if (alias == entries.end() || kept == entries.end())
+    return; // tied by hand what is tied already
+  Parameter &parameter = kept->parameter;
+  for (ParameterAlias &inherited : alias->parameter.aliases)
+    parameter.aliases.push_back({inherited.initializer, inherited.transposed != tie.transposed});
+  parameter.aliases.push_back({tie.alias, tie.transposed});
+  std::sort(parameter.aliases.begin(), parameter.aliases.end(),
+            [](const auto &a, const auto &b) { return a.initializer < b.initializer; });
+  notices.push_back(tieNotice(parameter, alias->parameter, tie.transposed));
+  std::set<std::string> names(parameter.moduleAliases.begin(), parameter.moduleAliases.end());
+  names.insert(alias->parameter.moduleAliases.begin(), alias->parameter.moduleAliases.end());
+  if (isModuleName(alias->parameter.module))
+    names.insert(alias->parameter.module);
+  names.erase(parameter.module);
+  parameter.moduleAliases.assign(names.begin(), names.end());
+  entries.erase(alias);
+}
+
+Failures Decision::unmatched() const {
+  Failures failures;
+  auto check = [&](const char *flag, const std::vector<std::string> &patterns) {
+    for (const std::string &pattern : patterns)
+      if (std::none_of(entries.begin(), entries.end(),
+                       [&](const Entry &e) { return matches(e.parameter, pattern); }))
+        failures.push_back(
+            {"no-such-parameter",
+             fmt::format("{} {}", flag, pattern),
+             "matches no parameter",
+             {namesForNote(entries.size(), [&](size_t i) { return entries[i].parameter.module; })}});
+  };
+  check("--trainable", options.trainable);
+  check("--freeze", options.freeze);
+  return failures;
+}
+
+Failures Decision::applyOptions() {
+  for (Entry &entry : entries) {
+    Parameter &parameter = entry.parameter;
+    bool isParameter = entry.standing == Standing::Trained;
+    if (!options.trainable.empty()) {
+      bool isChosen =
+          isParameter ? matchesAny(parameter, options.trainable) : isWrittenOut(parameter, options.trainable);
+      if (isChosen != parameter.trained)
+        parameter.reason = isChosen ? "asked for by --trainable" : "not named by --trainable";
+      parameter.trained = isChosen;
+    }
+    if (matchesAny(parameter, options.freeze) && (isParameter || parameter.trained)) {
+      parameter.trained = false;
+      parameter.reason = "asked for by --freeze";
+    }
+  }
+  return unmatched();
+}
+
+Failures Decision::refuseDerived() const {
+  Failures failures;
+  for (const Entry &entry : entries) {
+    const Parameter &parameter = entry.parameter;
+    if (entry.standing != Standing::Derived || parameter.trained || matchesAny(parameter, options.freeze))
+      continue;
+    failures.push_back(
+        {"unsupported",
+         backquoted(parameter.name),
+         parameter.reason + " when the model was exported; training it would not train the parameter",
+         {"re-export with optimize=False",
+          fmt::format("or leave it as it is: --freeze {}", parameter.name)}});
+  }
+  return failures;
+}
+
+Result<ParameterTable> Decision::finish() {
+  ParameterTable table;
+  Failures refused = refuseDerived();
+  for (Entry &entry : entries)
+    if (entry.standing != Standing::Constant || entry.parameter.trained)
+      table.parameters.push_back(std::move(entry.parameter));
+  if (std::none_of(table.parameters.begin(), table.parameters.end(),
+                   [](const Parameter &p) { return p.trained; }))
+    return nothingToTrain(model, table);
+  table.notices = std::move(notices);
+  table.refused = std::move(refused);
+  noteVanished(signature, table);
+  return table;
+}
+} // namespace
+
+int64_t ParameterTable::trainedElements() const {
+  int64_t count = 0;
+  for (const Parameter &parameter : parameters) {
+    int64_t elements = 1;
+    for (int64_t size : parameter.shape)
+      elements *= size;
+    count += parameter.trained ? elements : 0;
+  }
+  return count;
+}
+
+const Parameter *ParameterTable::find(std::string_view initializer) const {
+  for (const Parameter &parameter : parameters) {
+    auto isIt = [&](const ParameterAlias &alias) { return alias.initializer == initializer; };
+    if (parameter.name == initializer ||
+        std::any_of(parameter.aliases.begin(), parameter.aliases.end(), isIt))
+      return &parameter;
+  }
+  return nullptr;
+}
+
+Result<ParameterTable> decideParameters(Model &model, const ParameterOptions &options) {
+  return Decision(model, options).run();
+}
+
+} // namespace accum::import

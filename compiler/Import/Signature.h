@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a dynamo export says about its parameters.
+#pragma once
+#include "compiler/Import/Model.h"
+
+namespace accum::import {
+
+/// The graph's `pkg.torch.export.ExportedProgram.graph_signature`: parameters and buffers under the names of
+/// state_dict, in its order. Empty for every other exporter.
+struct Signature {
+  std::vector<std::string> parameters; ///< PARAMETER targets
+  std::vector<std::string> buffers;    ///< BUFFER targets
+
+  static Signature of(const Graph &graph);
+  bool isEmpty() const { return parameters.empty() && buffers.empty(); }
+  bool hasParameter(std::string_view target) const;
+};
+
+/// `PARAMETER`, `BUFFER`, ..., or "" where the export does not say.
+std::string_view signatureKind(const Graph &graph, std::string_view initializer);
+/// The values that the exporter computed this initializer from, or none.
+std::vector<std::string> foldedFrom(const Graph &graph, std::string_view initializer);
+/// The single-quoted strings of a Python list.
+std::vector<std::string> quotedStrings(std::string_view list);
+
+} // namespace accum::import

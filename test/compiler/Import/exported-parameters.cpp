@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// The parameters found in real exports are those of the framework, under its names.
+#include "compiler/Import/Parameters.h"
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <map>
+#include <nlohmann/json.hpp>
+
+using namespace accum::import;
+namespace fs = std::filesystem;
+
+namespace {
+const fs::path models = fs::path(ACCUM_SOURCE_DIR) / "test/models";
+
+std::vector<std::string> described() {
+  std::vector<std::string> names;
+  for (const auto &file : fs::directory_iterator(models))
+    if (file.path().extension() == ".json" && fs::exists(fs::path(file.path()).replace_extension(".onnx")))
+      names.push_back(file.path().stem());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+/// Initializer -> is it the transpose of the framework's tensor.
+using Holders = std::map<std::string, bool>;
+
+Holders holders(const Parameter &parameter) {
+  Holders found{{parameter.name, parameter.moduleTransposed}};
+  for (const ParameterAlias &alias : parameter.aliases)
+    found[alias.initializer] = alias.transposed != parameter.moduleTransposed;
+  return found;
+}
+
+class ExportedParameters : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(ExportedParameters, areThoseOfTheFramework) {
+  nlohmann::json description = nlohmann::json::parse(std::ifstream(models / (GetParam() + ".json")));
+  auto model = readModel(models / (GetParam() + ".onnx"));
+  ASSERT_TRUE(model) << model.failures().front().message;
+  auto table = decideParameters(*model);
+  ASSERT_TRUE(table) << table.failures().front().message;
+  std::map<std::string, const Parameter *> trained;
+  for (const Parameter &parameter : table->parameters)
+    if (parameter.trained)
+      EXPECT_TRUE(trained.emplace(parameter.module, &parameter).second) << parameter.module << " twice";
+  size_t expected = 0;
+  for (const auto &[name, places] : description["parameters"].items()) {
+    if (places.empty())
+      continue;
+    ++expected;
+    ASSERT_TRUE(trained.count(name)) << name;
+    Holders wanted;
+    for (const auto &place : places)
+      wanted[place["onnx"]] = place["transposed"];
+    EXPECT_EQ(holders(*trained[name]), wanted) << name;
+    if (places[0].contains("rows"))
+      EXPECT_TRUE(trained[name]->isSlice) << name;
+  }
+  EXPECT_EQ(trained.size(), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ExportedParameters, ::testing::ValuesIn(described()), [](const auto &info) {
+  std::string name = info.param;
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+});
+
+TEST(DerivedParameter, isRefusedUnlessFrozen) {
+  auto model = readModel(models / "clip-dynamo.onnx");
+  ASSERT_TRUE(model);
+  auto table = decideParameters(*model);
+  ASSERT_TRUE(table);
+  ASSERT_EQ(table->refused.size(), 1u);
+  const Failure &failure = table->refused.front();
+  EXPECT_THAT(failure.message, ::testing::StartsWith("was computed from `logit_scale`"));
+  EXPECT_THAT(failure.notes, ::testing::Contains("re-export with optimize=False"));
+  std::string initializer = failure.subject.substr(1, failure.subject.size() - 2);
+  auto frozen = decideParameters(*model, {.freeze = {initializer}});
+  ASSERT_TRUE(frozen);
+  EXPECT_TRUE(frozen->refused.empty());
+}
+
+TEST(WeightlessModel, isReadWithoutItsWeights) {
+  auto model = readModel(models / "gpt2-124m.onnx", {.allowMissingWeights = true});
+  ASSERT_TRUE(model) << model.failures().front().message;
+  auto table = decideParameters(*model);
+  ASSERT_TRUE(table) << table.failures().front().message;
+  EXPECT_EQ(table->trainedElements(), 124439808) << "GPT-2 small";
+  const Parameter *head = table->find("lm_head.weight");
+  ASSERT_TRUE(head);
+  EXPECT_EQ(head->module, "transformer.wte.weight");
+  EXPECT_THAT(head->moduleAliases, ::testing::ElementsAre("lm_head.weight"));
+  EXPECT_EQ(head->sourceBytes, 50257u * 768 * 4);
+}
+} // namespace
