@@ -3,6 +3,7 @@
 #ifndef ACCUM_NN_BASE
 #define ACCUM_NN_BASE
 
+include "dialects/NN/Placement.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/BuiltinAttributeInterfaces.td"
 include "mlir/IR/EnumAttr.td"
@@ -61,6 +62,7 @@ def NN_Tensor : TensorOf<[AnyType]>;
 
 class NN_Op<string mnemonic, list<Trait> traits = []> : Op<NN_Dialect, mnemonic, traits>;
 
-class NN_PureOp<string mnemonic, list<Trait> traits = []> : NN_Op<mnemonic, !listconcat([Pure], traits)>;
+class NN_PureOp<string mnemonic, list<Trait> traits = []>
+    : NN_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<NN_PlacementOpInterface>], traits)>;
 
 #endif

@@ -12,6 +12,8 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include "dialects/NN/PlacementOpInterface.h"
+
 #include "dialects/NN/NNDialect.h.inc"
 #include "dialects/NN/NNEnums.h.inc"
 #define GET_ATTRDEF_CLASSES

@@ -3,10 +3,12 @@
 #include "dialects/Registration.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Check/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   accum::registerDialects(registry);
+  accum::registerCheckPasses();
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "accumc's passes, one at a time\n", registry));
 }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Infers every placement again and compares it with the types.
+#include "dialects/NN/NNDialect.h"
+#include "dialects/Train/TrainDialect.h"
+#include "passes/Check/Passes.h"
+
+using namespace mlir;
+
+namespace accum {
+#define GEN_PASS_DEF_VERIFYPLACEMENT
+#include "passes/Check/Passes.h.inc"
+
+static LogicalResult verifyOp(nn::PlacementOpInterface op) {
+  SmallVector<nn::Placement> operands, results;
+  for (auto [i, value] : llvm::enumerate(op->getOperands())) {
+    operands.push_back(nn::Placement::of(value.getType()));
+    if (operands.back().kind == nn::Placement::Kind::Unplaced)
+      return op->emitError("operand ") << i << " has no placement";
+  }
+  nn::Refusal why;
+  if (failed(op.inferPlacements(operands, results, why)))
+    return op->emitError("has no placement: it ") << why.sentence;
+  for (auto [i, value, placement] : llvm::enumerate(op->getResults(), results))
+    if (value.getType() != placement.place(value.getType()))
+      return op->emitError("result ") << i << " has type " << value.getType() << ", but its operands give "
+                                      << placement.place(value.getType());
+  return success();
+}
+
+static LogicalResult verifyYield(Region &region, nn::Placement wanted, StringRef name) {
+  auto yield = dyn_cast<train::YieldOp>(region.front().back());
+  if (!yield)
+    return region.getParentOp()->emitError(name) << " does not end in train.yield";
+  for (Value value : yield.getValues())
+    if (nn::Placement::of(value.getType()) != wanted)
+      return yield.emitError() << value.getType() << " leaves the " << name << ", expected "
+                               << wanted.place(value.getType());
+  return success();
+}
+
+static LogicalResult verifyStep(train::StepOp step) {
+  struct {
+    Region &region;
+    nn::Placement wanted;
+    StringRef name;
+  } exits[] = {{step.getPrepass(), nn::Placement::partial(), "pre-pass"},
+               {step.getPrologue(), nn::Placement::replicated(), "prologue"},
+               {step.getMicro(), nn::Placement::partial(), "micro-step"}};
+  for (auto &exit : exits)
+    if (!exit.region.empty() && failed(verifyYield(exit.region, exit.wanted, exit.name)))
+      return failure();
+  return success();
+}
+
+namespace {
+struct VerifyPlacement : impl::VerifyPlacementBase<VerifyPlacement> {
+  void runOnOperation() override {
+    bool anyFailed = false;
+    getOperation().walk([&](Operation *op) {
+      if (auto placed = dyn_cast<nn::PlacementOpInterface>(op))
+        anyFailed |= failed(verifyOp(placed));
+      else if (auto step = dyn_cast<train::StepOp>(op))
+        anyFailed |= failed(verifyStep(step));
+    });
+    markAllAnalysesPreserved();
+    if (anyFailed)
+      signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace accum
