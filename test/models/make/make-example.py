@@ -14,7 +14,7 @@ import export
 import families
 import reference
 
-EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+EXAMPLES = pathlib.Path(__file__).resolve().parents[3] / "examples"
 SAMPLES, LENGTH, STEPS = 1024, 32, 20
 
 
@@ -53,7 +53,7 @@ def main():
     EXAMPLES.mkdir(exist_ok=True)
     ids = tokens()
     arrays = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "labels": ids.clone()}
-    export.export(model(), arrays, EXAMPLES / "gpt2-tiny.onnx", exporter="dynamo", opset=20, outputs=["loss", "logits"])
+    export.export(model(), arrays, EXAMPLES / "gpt2-tiny.onnx", export.Recipe("dynamo", 20))
     del arrays["attention_mask"]
     save_file(arrays, EXAMPLES / "tokens.safetensors")
     (EXAMPLES / "tokens.safetensors").chmod(0o644)

@@ -12,12 +12,12 @@ import transformers
 import export
 import families
 
-HERE = pathlib.Path(__file__).parent
+MODELS = pathlib.Path(__file__).resolve().parents[1]
 
 
 def main():
     torch.manual_seed(0)
-    path = HERE / "gpt2-124m.onnx"
+    path = MODELS / "gpt2-124m.onnx"
     model = families.fill(transformers.GPT2LMHeadModel(transformers.GPT2Config(attn_implementation="eager"))).eval()
     model.config.use_cache = False
     ids = torch.randint(0, 50257, (3, 33))

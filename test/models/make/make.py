@@ -18,7 +18,7 @@ import names
 import reference
 import samples
 
-HERE = pathlib.Path(__file__).parent
+MODELS = pathlib.Path(__file__).resolve().parents[1]
 
 
 def convention(entry):
@@ -58,11 +58,12 @@ def inputs_of(entry):
 
 def description(entry, path, model):
     import transformers
-    held = names.parameter_map(path, model)
+    held = names.parameter_map(path, model) if entry.reference else {}
     return {
         "family": entry.family, "exporter": entry.exporter, "opset": entry.opset, "attention": entry.attention,
         "mode": "training" if entry.train else "evaluation", "torch": torch.__version__.split("+")[0],
         "transformers": transformers.__version__, "loss": "output" if entry.loss else convention(entry),
+        **({"verdict": "reject", "why": "the traced batch is baked in", "nodes": []} if entry.static else {}),
         "inputs": names.signature(path), "samples": samples.SAMPLES, "parameters": held,
         "ties": [[c["onnx"] for c in copies] for copies in held.values() if len(copies) > 1],
         "missing": [name for name, copies in held.items() if not copies],
@@ -90,27 +91,32 @@ def written(values):
 def linked(entry, kind, compute):
     """Data and reference values depend on family and loss only: made once, by the current stack; a link per export."""
     unmasked = "" if entry.mask else "-nomask"
-    shared = HERE / f"{entry.family}{unmasked}.{convention(entry)}.{kind}.safetensors"
+    shared = MODELS / f"{entry.family}{unmasked}.{convention(entry)}.{kind}.safetensors"
     if entry.stack == "current":
         save_file(compute(), shared)
         shared.chmod(0o644)
-    link = HERE / f"{entry.name}.{kind}.safetensors"
+    link = MODELS / f"{entry.name}.{kind}.safetensors"
     link.unlink(missing_ok=True)
     link.symlink_to(shared.name)
     return load_file(link)
 
 
+def recipe(entry):
+    symbolic = () if entry.static else ("batch", "sequence") if entry.sequence else ("batch",)
+    return export.Recipe(entry.exporter, entry.opset, ("loss", "logits") if entry.loss else ("logits",), symbolic,
+                         entry.train, entry.optimize, entry.external, brief=entry.sequence or not entry.optimize)
+
+
 def make(entry):
     print(entry.name)
-    path = HERE / f"{entry.name}.onnx"
+    path = MODELS / f"{entry.name}.onnx"
     model = families.build(entry.family, entry.attention, entry.train)
     traced = {k: v for k, v in samples.arrays(entry.family, entry.mask).items() if k != "labels" or entry.loss}
-    outputs = ["loss", "logits"] if entry.loss else ["logits"]
-    export.export(model, traced, path, exporter=entry.exporter, opset=entry.opset, outputs=outputs, train=entry.train,
-                  external=entry.external)
-    arrays = linked(entry, "data", lambda: inputs_of(entry))
+    export.export(model, traced, path, recipe(entry))
     facts = description(entry, path, model)
-    if not entry.train:
+    if not entry.static:
+        arrays = linked(entry, "data", lambda: inputs_of(entry))
+    if entry.reference and not entry.train and not entry.static:
         values = linked(entry, "reference", lambda: reference.reference(
             families.build(entry.family), reference.loss_of(convention(entry)), arrays))
         assert {f"grad/{name}" for name, _ in model.named_parameters()} == {n for n in values if n.startswith("grad/")}

@@ -17,7 +17,7 @@ import make
 import names
 import reference
 
-HERE = pathlib.Path(__file__).parent
+MODELS = pathlib.Path(__file__).resolve().parents[1]
 STATISTICS = "mean and variance are taken over all samples"
 LOST = "exported in training mode, but the graph computes the evaluation loss; only BUFFER_MUTATION of running_mean says so"
 PAIRS = "entry (i, j) pairs text i with image j"
@@ -87,11 +87,11 @@ def accepted(entry, path, model, arrays):
 
 def write(entry):
     print(entry.name)
-    path = HERE / f"{entry.name}.onnx"
+    path = MODELS / f"{entry.name}.onnx"
     model = crossing.BUILD[entry.kind]().train(entry.train)
     arrays = crossing.arrays(entry.kind)
-    export.export(model, arrays, path, exporter=entry.exporter, opset=entry.opset, outputs=["loss", "logits"],
-                  train=entry.train, constants_folded=not entry.train and bool(entry.why), brief=True)
+    export.export(model, arrays, path, export.Recipe(entry.exporter, entry.opset, train=entry.train, brief=True,
+                                                     fold=bool(entry.why)))
     path.with_suffix(".json").write_text(make.written(description(entry, path, model)))
     if not entry.why:
         accepted(entry, path, model.eval(), arrays)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One model to one ONNX file: TorchScript or dynamo, symbolic batch, weights inside, no local paths."""
 import copy
+import dataclasses
 import inspect
 import re
 import warnings
@@ -11,23 +12,35 @@ import torch
 TRACED = 3  # samples while tracing: neither 1 nor 2, which exporters specialise on, nor any other extent
 
 
-def export(model, arrays, path, *, exporter, opset, outputs, train=False,
-           external=False, constants_folded=None, brief=False):
+@dataclasses.dataclass(frozen=True)
+class Recipe:
+    exporter: str
+    opset: int
+    outputs: tuple = ("loss", "logits")
+    symbolic: tuple = ("batch",)   # names of the leading dimensions that stay open
+    train: bool = False
+    fold: bool = True              # constants, and batch norm into convolutions
+    external: bool = False         # weights in a second file
+    brief: bool = False            # without stack traces
+
+
+def export(model, arrays, path, recipe):
     traced = {name: array[:TRACED] for name, array in arrays.items()}
     warnings.simplefilter("ignore")
-    folded = not train if constants_folded is None else constants_folded
-    if exporter == "dynamo":
-        dynamo(model, traced, path, opset, outputs, external)
-    else:
-        torchscript(model, traced, path, opset, outputs, train, folded)
-    finish(path, brief)
+    (dynamo if recipe.exporter == "dynamo" else torchscript)(model, traced, path, recipe)
+    finish(path, recipe.brief)
 
 
-def dynamo(model, traced, path, opset, outputs, external):
-    shapes = {name: {0: "batch"} for name in traced}
-    program = torch.onnx.export(model, args=(), kwargs=traced, dynamo=True, opset_version=opset,
-                                dynamic_shapes=shapes, output_names=outputs, verbose=False)
-    program.save(path, external_data=external)
+def open_dimensions(tensor, recipe):
+    return dict(enumerate(recipe.symbolic[:tensor.dim()]))
+
+
+def dynamo(model, traced, path, recipe):
+    shapes = {name: open_dimensions(tensor, recipe) for name, tensor in traced.items()}
+    program = torch.onnx.export(model, args=(), kwargs=traced, dynamo=True, opset_version=recipe.opset,
+                                dynamic_shapes=shapes if recipe.symbolic else None, optimize=recipe.fold,
+                                output_names=list(recipe.outputs), verbose=False)
+    program.save(path, external_data=recipe.external)
 
 
 def positional(model, names):
@@ -43,17 +56,17 @@ def positional(model, names):
     return model
 
 
-def torchscript(model, traced, path, opset, outputs, train, folded):
+def torchscript(model, traced, path, recipe):
     """With nothing folded, batch norm stays a node of its own in evaluation mode too."""
-    mode = torch.onnx.TrainingMode.TRAINING if train else torch.onnx.TrainingMode.EVAL
-    mode = mode if train or folded else torch.onnx.TrainingMode.PRESERVE
-    axes = {name: {0: "batch"} for name in traced}
-    if "logits" in outputs:
-        axes["logits"] = {0: "batch"}
+    mode = torch.onnx.TrainingMode.TRAINING if recipe.train else torch.onnx.TrainingMode.EVAL
+    mode = mode if recipe.train or recipe.fold else torch.onnx.TrainingMode.PRESERVE
+    axes = {name: open_dimensions(tensor, recipe) for name, tensor in traced.items()}
+    axes["logits"] = dict(enumerate(recipe.symbolic))
+    if not recipe.symbolic:
+        axes = None
     torch.onnx.export(positional(model, list(traced)), args=tuple(traced.values()), f=path, dynamo=False,
-                      opset_version=opset,
-                      input_names=list(traced), output_names=outputs, dynamic_axes=axes,
-                      training=mode, do_constant_folding=folded)
+                      opset_version=recipe.opset, input_names=list(traced), output_names=list(recipe.outputs),
+                      dynamic_axes=axes, training=mode, do_constant_folding=recipe.fold and not recipe.train)
 
 
 def finish(path, brief):

@@ -14,6 +14,10 @@ class Entry:
     train: bool = False        # exported in training mode, with dropout: no reference values
     external: bool = False     # weights in NAME.onnx.data
     mask: bool = True          # attention_mask (and token_type_ids) are inputs
+    sequence: bool = False     # the sequence is symbolic too
+    static: bool = False       # nothing is symbolic: the traced batch is baked in, which must be refused
+    optimize: bool = True      # dynamo: fold and fuse after the export
+    reference: bool = True     # False: freshly initialised, equal tensors are merged, names cannot be told from content
     stack: str = "current"     # which requirements file
 
 
@@ -59,6 +63,20 @@ def special_entries():
     yield dataclasses.replace(llama, name="llama-torchscript-opset20", exporter="torchscript", opset=20)
 
 
+def shape_entries():
+    """The sequence open, nothing folded, everything baked in, and equal tensors merged."""
+    for family in ("gpt2", "bert-mlm", "llama"):
+        dynamo = Entry(f"{family}-dynamo", family)
+        script = Entry(f"{family}-torchscript", family, exporter="torchscript", opset=17)
+        yield dataclasses.replace(dynamo, name=f"{dynamo.name}-sequence", sequence=True)
+        yield dataclasses.replace(script, name=f"{script.name}-sequence", sequence=True)
+        yield dataclasses.replace(dynamo, name=f"{dynamo.name}-unoptimized", optimize=False)
+    for exporter, opset in (("dynamo", 20), ("torchscript", 17)):
+        plain = Entry("", "gpt2", exporter=exporter, opset=opset)
+        yield dataclasses.replace(plain, name=f"gpt2-{exporter}-static", static=True)
+        yield dataclasses.replace(plain, name=f"gpt2-{exporter}-fresh", family="gpt2-fresh", reference=False)
+
+
 def entries():
     table = [e for family in ("gpt2", "bert-mlm", "bert-classification", "llama") for e in family_entries(family)]
-    return {entry.name: entry for entry in table + list(special_entries())}
+    return {entry.name: entry for entry in [*table, *special_entries(), *shape_entries()]}

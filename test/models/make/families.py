@@ -21,6 +21,12 @@ def gpt2_wide(attention, dropout):
     return gpt2(attention, dropout, vocabulary=263)
 
 
+def gpt2_fresh(attention, dropout):
+    """As initialised: every gain is one, every bias zero, and exporters merge equal tensors."""
+    torch.manual_seed(11)
+    return gpt2(attention, dropout)
+
+
 def bert_config(attention, dropout, **more):
     return transformers.BertConfig(
         vocab_size=131, max_position_embeddings=28, hidden_size=HIDDEN, num_hidden_layers=LAYERS,
@@ -45,8 +51,8 @@ def llama(attention, dropout):
     return transformers.LlamaForCausalLM(config)
 
 
-BUILD = {"gpt2": gpt2, "gpt2-wide": gpt2_wide, "bert-mlm": bert_mlm, "bert-classification": bert_classification, "llama": llama}
-CAUSAL = {"gpt2", "gpt2-wide", "llama"}
+BUILD = {"gpt2": gpt2, "gpt2-wide": gpt2_wide, "gpt2-fresh": gpt2_fresh, "bert-mlm": bert_mlm, "bert-classification": bert_classification, "llama": llama}
+CAUSAL = {"gpt2", "gpt2-wide", "gpt2-fresh", "llama"}
 
 
 def seeded(name, shape, scale):
@@ -66,6 +72,8 @@ def fill(model):
 
 
 def build(family, attention="eager", train=False):
-    model = fill(BUILD[family](attention, DROPOUT if train else 0.0))
+    model = BUILD[family](attention, DROPOUT if train else 0.0)
+    if family != "gpt2-fresh":
+        fill(model)
     model.config.use_cache = False
     return model.train(train)

@@ -3,8 +3,8 @@
 import torch
 
 SAMPLES, IGNORED = 7, -100
-LENGTH = {"gpt2": 16, "gpt2-wide": 16, "bert-mlm": 20, "bert-classification": 20, "llama": 18}
-VOCABULARY = {"gpt2": 97, "gpt2-wide": 263, "bert-mlm": 131, "bert-classification": 131, "llama": 101}
+LENGTH = {"gpt2": 16, "gpt2-wide": 16, "gpt2-fresh": 16, "bert-mlm": 20, "bert-classification": 20, "llama": 18}
+VOCABULARY = {"gpt2": 97, "gpt2-wide": 263, "gpt2-fresh": 97, "bert-mlm": 131, "bert-classification": 131, "llama": 101}
 # Valid tokens of each sample as a share of the sequence; at least two remain.
 FILLED = (1.0, 0.55, 1.0, 0.3, 0.75, 0.9, 0.15)
 UNCOUNTED = 4  # the sample whose labels are all ignored
@@ -49,4 +49,16 @@ def arrays(family, masked=True):
         result["labels"] = masked_labels(ids, mask, generator)
     else:
         result["labels"] = causal_labels(ids, mask, generator)
+    return result
+
+
+def left_padded(family):
+    """The same samples padded on the left: under a causal mask their first rows see nothing at all. The first real
+    token is not counted: it is predicted from such a row, where framework gradients are not the derivative."""
+    result = arrays(family)
+    valid = result["attention_mask"].sum(1)
+    for i, count in enumerate(valid.tolist()):
+        for name in result:
+            result[name][i] = result[name][i].roll(-count)
+        result["labels"][i, -count] = IGNORED
     return result
