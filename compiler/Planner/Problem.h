@@ -82,6 +82,9 @@ struct FixedMemory {
 
 struct Problem {
   std::string name = {};
+  /// What the step was asked for, so that a problem in a file says it; `solve` takes it from its options. 0:
+  /// not said.
+  int64_t batch = 0, devices = 0;
   int64_t tokensPerSample = 0; ///< for tokens/s; 0 where a sample has none
   int64_t allReduceBytes = 0;  ///< summed over the devices once a step
   std::vector<FixedMemory> fixed = {};

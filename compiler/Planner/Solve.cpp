@@ -4,6 +4,7 @@
 #include "compiler/Planner/Storage.h"
 #include "compiler/Planner/TimeModel.h"
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <fmt/format.h>
 #include <numeric>
@@ -198,7 +199,7 @@ std::string Searcher::whySlower(const Trial &trial, const Trial &chosen) const {
   if (launches > 0.3)
     reasons.push_back("launch-bound");
   else if (memory > chosen.micro.memory / chosen.micro.total + 0.05)
-    reasons.push_back("more commands wait for memory");
+    reasons.push_back("more time waits for memory");
   if (cut.steps > best.steps)
     reasons.push_back(count(cut.steps - best.steps, "more micro-step", "more micro-steps"));
   else if (reasons.empty() && cut.steps < best.steps)
@@ -320,7 +321,11 @@ Result<Search> Searcher::run() {
 } // namespace
 
 Result<Search> solve(const Problem &problem, const DeviceProfile &profile, const Options &options) {
-  return Searcher(problem, profile, options).run();
+  auto begin = std::chrono::steady_clock::now();
+  Result<Search> search = Searcher(problem, profile, options).run();
+  if (search)
+    search->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return search;
 }
 
 } // namespace accum::planner
