@@ -97,6 +97,10 @@ struct Problem {
 /// `malformed-problem`.
 Status check(const Problem &problem);
 
+/// Whether every amount and their sum stay in range for all m up to `largest`, and no view is larger than its
+/// storage at either end. Slug `malformed-problem`.
+Status checkAmounts(const Problem &problem, int64_t smallest, int64_t largest);
+
 const char *toText(Region region);
 const char *toText(CommandKind kind);
 const char *toText(BufferKind kind);
