@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules: elementwise operators.
+#include "compiler/Import/Binder.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace accum::import {
+using nn::ElementwiseFn;
+
+template <ElementwiseFn fn> static void unary(Binder &node) {
+  node.set(0, elementwise(node.emit, fn, {&node.input(0)}));
+}
+
+template <ElementwiseFn fn> static void binary(Binder &node) {
+  node.set(0, elementwise(node.emit, fn, {&node.input(0), &node.input(1)}));
+}
+
+/// Any number of operands, folded from the left.
+template <ElementwiseFn fn> static void variadic(Binder &node) {
+  GraphValue result = node.input(0);
+  for (int64_t i = 1; i < node.inputCount(); ++i)
+    result = elementwise(node.emit, fn, {&result, &node.input(i)});
+  node.set(0, result);
+}
+
+static void mean(Binder &node) {
+  GraphValue sum = node.input(0);
+  for (int64_t i = 1; i < node.inputCount(); ++i)
+    sum = elementwise(node.emit, ElementwiseFn::add, {&sum, &node.input(i)});
+  GraphValue count(Content::scalar(sum.dtype, Element::floating(static_cast<double>(node.inputCount()))));
+  node.set(0, elementwise(node.emit, ElementwiseFn::div, {&sum, &count}));
+}
+
+static void where(Binder &node) {
+  const std::optional<Content> &condition = node.input(0).content;
+  const GraphValue &yes = node.input(1), &no = node.input(2);
+  if (condition && condition->isUniform() && !(yes.content && no.content)) {
+    std::optional<Shape> shape = broadcast(yes.shape, no.shape);
+    shape = shape ? broadcast(*shape, node.input(0).shape) : std::nullopt;
+    if (shape)
+      return node.set(0, broadcastTo(node.emit, condition->only().constant != 0 ? yes : no, *shape));
+  }
+  node.set(0,
+           elementwise(node.emit, ElementwiseFn::select, {&node.input(0), &node.input(1), &node.input(2)}));
+}
+
+static void castTo(Binder &node) {
+  std::optional<DType> to = dtypeFromNumber(node.integer("to", 0));
+  if (!to)
+    refuseMalformed("casts to an element type that ONNX does not have");
+  node.set(0, cast(node.emit, node.input(0), *to));
+}
+
+static void castLike(Binder &node) { node.set(0, cast(node.emit, node.input(0), node.input(1).dtype)); }
+
+static void modulo(Binder &node) {
+  auto fn = node.integer("fmod", 0) != 0 ? ElementwiseFn::rem : ElementwiseFn::mod;
+  node.set(0, elementwise(node.emit, fn, {&node.input(0), &node.input(1)}));
+}
+
+/// x^p for the exponents that have cheaper exact forms; null for others.
+static Value powerOf(Emitter &emit, Value x, double exponent) {
+  if (exponent == 1)
+    return x;
+  if (exponent == 2)
+    return emit.mul(x, x);
+  if (exponent == 3)
+    return emit.mul(emit.mul(x, x), x);
+  if (exponent == 0.5)
+    return emit.unary(ElementwiseFn::sqrt, x);
+  if (exponent == -0.5)
+    return emit.unary(ElementwiseFn::rsqrt, x);
+  if (exponent == -1)
+    return emit.unary(ElementwiseFn::reciprocal, x);
+  return {};
+}
+
+static void power(Binder &node) {
+  const GraphValue &x = node.input(0);
+  GraphValue exponent = node.input(1);
+  bool uniform = exponent.content && exponent.content->isUniform() && exponent.content->isConstant();
+  if (!x.content && isFloat(x.dtype) && uniform) {
+    const Element &e = exponent.content->only();
+    double p = isFloat(exponent.dtype) ? e.real : static_cast<double>(e.constant);
+    std::optional<Shape> shape = broadcast(x.shape, exponent.shape);
+    Value cheap = shape && *shape == x.shape ? powerOf(node.emit, x.lean(node.emit), p) : Value();
+    if (cheap) {
+      GraphValue result(x.dtype, cheap);
+      result.shape = x.shape;
+      return node.set(0, result);
+    }
+  }
+  exponent = cast(node.emit, exponent, x.dtype);
+  node.set(0, elementwise(node.emit, ElementwiseFn::pow, {&x, &exponent}));
+}
+
+static void gelu(Binder &node) {
+  std::string form = node.text("approximate", "none");
+  auto fn = form == "tanh" ? ElementwiseFn::gelu_tanh : ElementwiseFn::gelu;
+  node.set(0, elementwise(node.emit, fn, {&node.input(0)}));
+}
+
+static void isInf(Binder &node) {
+  if (node.integer("detect_negative", 1) == 0 || node.integer("detect_positive", 1) == 0)
+    refuseUnsupported("looks for infinities of one sign");
+  unary<ElementwiseFn::is_inf>(node);
+}
+
+static GraphValue bound(Binder &node, int64_t i, llvm::StringRef attribute, double absent) {
+  if (node.has(i))
+    return node.input(i);
+  DType type = node.input(0).dtype;
+  double limit = node.real(attribute, absent);
+  return Content::scalar(type, isFloat(type) ? Element::floating(limit)
+                                             : Element::integer(static_cast<int64_t>(limit)));
+}
+
+static void clip(Binder &node) {
+  GraphValue result = node.input(0);
+  if (node.has(1) || node.hasAttribute("min")) {
+    GraphValue low = bound(node, 1, "min", 0);
+    result = elementwise(node.emit, ElementwiseFn::max, {&result, &low});
+  }
+  if (node.has(2) || node.hasAttribute("max")) {
+    GraphValue high = bound(node, 2, "max", 0);
+    result = elementwise(node.emit, ElementwiseFn::min, {&result, &high});
+  }
+  node.set(0, result);
+}
+
+static void leakyRelu(Binder &node) {
+  Emitter &emit = node.emit;
+  Value x = node.value(0);
+  Value zero = emit.scalar(elementTypeOf(x), 0);
+  Value scaled = emit.scale(x, node.real("alpha", 0.01));
+  node.set(0, emit.select(emit.elementwise(ElementwiseFn::ge, {x, zero}), x, scaled));
+}
+
+static void swish(Binder &node) {
+  if (node.real("alpha", 1) != 1)
+    refuseUnsupported("has alpha other than 1");
+  unary<ElementwiseFn::silu>(node);
+}
+
+static void addComparisons(RuleTable &table) {
+  table.add("Equal", 7, binary<ElementwiseFn::eq>);
+  table.add("Less", 7, binary<ElementwiseFn::lt>);
+  table.add("LessOrEqual", 12, binary<ElementwiseFn::le>);
+  table.add("Greater", 7, binary<ElementwiseFn::gt>);
+  table.add("GreaterOrEqual", 12, binary<ElementwiseFn::ge>);
+  table.add("And", 7, binary<ElementwiseFn::logical_and>);
+  table.add("Or", 7, binary<ElementwiseFn::logical_or>);
+  table.add("Xor", 7, binary<ElementwiseFn::logical_xor>);
+  table.add("Not", 1, unary<ElementwiseFn::logical_not>);
+  table.add("IsNaN", 9, unary<ElementwiseFn::is_nan>);
+  table.add("IsInf", 10, isInf);
+  table.add("Where", 9, where);
+}
+
+static void addUnary(RuleTable &table) {
+  table.add("Neg", 6, unary<ElementwiseFn::neg>);
+  table.add("Abs", 6, unary<ElementwiseFn::abs>);
+  table.add("Sign", 9, unary<ElementwiseFn::sign>);
+  table.add("Exp", 6, unary<ElementwiseFn::exp>);
+  table.add("Log", 6, unary<ElementwiseFn::log>);
+  table.add("Sqrt", 6, unary<ElementwiseFn::sqrt>);
+  table.add("Reciprocal", 6, unary<ElementwiseFn::reciprocal>);
+  table.add("Tanh", 6, unary<ElementwiseFn::tanh>);
+  table.add("Erf", 9, unary<ElementwiseFn::erf>);
+  table.add("Sigmoid", 6, unary<ElementwiseFn::sigmoid>);
+  table.add("Relu", 6, unary<ElementwiseFn::relu>);
+  table.add("Sin", 7, unary<ElementwiseFn::sin>);
+  table.add("Cos", 7, unary<ElementwiseFn::cos>);
+  table.add("Floor", 6, unary<ElementwiseFn::floor>);
+  table.add("Ceil", 6, unary<ElementwiseFn::ceil>);
+  table.add("Round", 11, unary<ElementwiseFn::round>);
+  table.add("Softplus", 1, unary<ElementwiseFn::softplus>);
+  table.add("Gelu", 20, gelu);
+  table.add("Swish", 24, swish);
+  table.add("LeakyRelu", 6, leakyRelu);
+}
+
+void addElementwiseRules(RuleTable &table) {
+  addComparisons(table);
+  addUnary(table);
+  table.add("Add", 7, binary<ElementwiseFn::add>);
+  table.add("Sub", 7, binary<ElementwiseFn::sub>);
+  table.add("Mul", 7, binary<ElementwiseFn::mul>);
+  table.add("Div", 7, binary<ElementwiseFn::div>);
+  table.add("Mod", 10, modulo);
+  table.add("Pow", 7, power);
+  table.add("Min", 8, variadic<ElementwiseFn::min>);
+  table.add("Max", 8, variadic<ElementwiseFn::max>);
+  table.add("Sum", 8, variadic<ElementwiseFn::add>);
+  table.add("Mean", 8, mean);
+  table.add("Clip", 6, clip);
+  table.add("Cast", 6, castTo);
+  table.add("CastLike", 15, castLike);
+}
+
+} // namespace accum::import

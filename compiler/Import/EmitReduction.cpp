@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Building nn ops: reductions, means, contractions.
+#include "compiler/Import/Emitter.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace accum::import {
+using nn::ReduceKind;
+
+Value Emitter::reduce(ReduceKind kind, Value x, ArrayRef<int64_t> axes, bool keepAsOnes) {
+  if (axes.empty())
+    return x;
+  SmallVector<int64_t> sorted(axes);
+  llvm::sort(sorted);
+  Shape shape = shapeOf(x);
+  Value result = nn::ReduceOp::create(builder, location, type(dropAxes(shape, sorted), elementTypeOf(x)),
+                                      kind, x, builder.getDenseI64ArrayAttr(sorted));
+  return keepAsOnes ? reshape(result, dropAxes(shape, sorted, true)) : result;
+}
+
+Value Emitter::batchSize() {
+  return nn::BatchSizeOp::create(builder, location, type({}, builder.getI64Type()));
+}
+
+Value Emitter::count(Volume volume, Type element) {
+  if (volume.power == 0)
+    return scalar(element, static_cast<double>(volume.count));
+  Value samples = batchSize();
+  if (volume.count != 1)
+    samples = mul(samples, integerScalar(builder.getI64Type(), volume.count));
+  return cast(samples, element);
+}
+
+Value Emitter::mean(Value x, ArrayRef<int64_t> axes, bool keepAsOnes) {
+  Shape shape = shapeOf(x), reduced;
+  for (int64_t axis : axes)
+    reduced.push_back(shape[axis]);
+  Volume volume = volumeOf(reduced);
+  if (volume.power > 1)
+    refuseCrossBatch("averages over pairs of samples");
+  return div(reduce(ReduceKind::sum, x, axes, keepAsOnes), count(volume, elementTypeOf(x)));
+}
+
+Value Emitter::softmax(Value x, int64_t axis, bool log) {
+  return nn::SoftmaxOp::create(builder, location, x.getType(), x, builder.getI64IntegerAttr(axis),
+                               log ? builder.getUnitAttr() : UnitAttr());
+}
+
+Value Emitter::contract(const std::string &spec, Value lhs, Value rhs) {
+  StringRef text(spec);
+  auto [operands, result] = text.split("->");
+  auto [left, right] = operands.split(',');
+  llvm::SmallDenseMap<char, Extent> extents;
+  auto bind = [&](StringRef letters, Value value) {
+    for (auto [letter, extent] : llvm::zip_equal(letters, shapeOf(value))) {
+      Extent known = extents.try_emplace(letter, extent).first->second;
+      if (known == extent)
+        continue;
+      std::string pair = toString({known}) + " and " + toString({extent});
+      if (known.batched != extent.batched)
+        refuseCrossBatch("multiplies extents " + pair + ": the batch size of the export is baked in");
+      refuseMalformed("multiplies matrices with inner extents " + pair);
+    }
+  };
+  bind(left, lhs);
+  bind(right, rhs);
+  Shape shape;
+  for (char letter : result)
+    shape.push_back(extents.lookup(letter));
+  if (elementTypeOf(lhs) != elementTypeOf(rhs))
+    refuseMalformed("has operands of different element types");
+  return nn::ContractOp::create(builder, location, type(shape, elementTypeOf(lhs)), lhs, rhs,
+                                builder.getStringAttr(spec));
+}
+
+} // namespace accum::import

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Builds nn ops on values whose types carry their extents: slab sizes, and which axes are multiples of N.
+#pragma once
+#include "compiler/Import/Content.h"
+#include "compiler/Import/Refusal.h"
+#include "mlir/IR/Builders.h"
+
+namespace accum::import {
+
+/// Extents of a value, read off its type.
+Shape shapeOf(mlir::Value value);
+mlir::Type elementTypeOf(mlir::Value value);
+
+/// Every function refuses (throws Refusal) what the types do not allow.
+class Emitter {
+public:
+  explicit Emitter(mlir::OpBuilder builder) : builder(builder), location(builder.getUnknownLoc()) {}
+
+  mlir::OpBuilder builder;
+  mlir::Location location;
+  bool sawCausalMask = false; ///< a known lower-triangular mask became a constant
+
+  mlir::Type elementType(DType dtype);
+  mlir::RankedTensorType type(llvm::ArrayRef<Extent> shape, mlir::Type element);
+
+  /// A scalar of that element type.
+  mlir::Value scalar(mlir::Type element, double value);
+  mlir::Value integerScalar(mlir::Type element, int64_t value);
+  /// Known content as a run-time value of its whole shape. Refuses what depends on the sample's place.
+  mlir::Value constant(const Content &content);
+  /// The same, but axes along which nothing moves are left at 1: for operands that are broadcast anyway.
+  mlir::Value leanConstant(const Content &content);
+  mlir::Value batchSize(); ///< i64 scalar: valid samples of the global step
+
+  /// Right-aligned broadcast.
+  mlir::Value elementwise(nn::ElementwiseFn fn, llvm::ArrayRef<mlir::Value> operands);
+  mlir::Value unary(nn::ElementwiseFn fn, mlir::Value x) { return elementwise(fn, {x}); }
+  mlir::Value add(mlir::Value a, mlir::Value b) { return elementwise(nn::ElementwiseFn::add, {a, b}); }
+  mlir::Value sub(mlir::Value a, mlir::Value b) { return elementwise(nn::ElementwiseFn::sub, {a, b}); }
+  mlir::Value mul(mlir::Value a, mlir::Value b) { return elementwise(nn::ElementwiseFn::mul, {a, b}); }
+  mlir::Value div(mlir::Value a, mlir::Value b) { return elementwise(nn::ElementwiseFn::div, {a, b}); }
+  mlir::Value scale(mlir::Value x, double factor);
+  mlir::Value select(mlir::Value condition, mlir::Value yes, mlir::Value no);
+  mlir::Value cast(mlir::Value x, mlir::Type element);
+
+  mlir::Value reshape(mlir::Value x, llvm::ArrayRef<Extent> target);
+  mlir::Value transpose(mlir::Value x, llvm::ArrayRef<int64_t> perm);
+  mlir::Value broadcastTo(mlir::Value x, llvm::ArrayRef<Extent> target);
+  /// Static axes only, except whole ones.
+  mlir::Value slice(mlir::Value x, llvm::ArrayRef<int64_t> starts, llvm::ArrayRef<int64_t> steps,
+                    llvm::ArrayRef<Extent> target);
+  mlir::Value concat(llvm::ArrayRef<mlir::Value> inputs, int64_t axis);
+  mlir::Value pad(mlir::Value x, mlir::Value value, llvm::ArrayRef<int64_t> low,
+                  llvm::ArrayRef<int64_t> high);
+  mlir::Value gather(mlir::Value x, mlir::Value indices, int64_t axis, int64_t batchDims = 0);
+
+  mlir::Value reduce(nn::ReduceKind kind, mlir::Value x, llvm::ArrayRef<int64_t> axes,
+                     bool keepAsOnes = false);
+  /// Sum over axes divided by their count: static, or times the batch size.
+  mlir::Value mean(mlir::Value x, llvm::ArrayRef<int64_t> axes, bool keepAsOnes = false);
+  /// Number of elements of `volume` as a scalar of that float type.
+  mlir::Value count(Volume volume, mlir::Type element);
+  mlir::Value softmax(mlir::Value x, int64_t axis, bool log = false);
+  /// Letters as in nn.contract.
+  mlir::Value contract(const std::string &spec, mlir::Value lhs, mlir::Value rhs);
+
+private:
+  mlir::Value denseConstant(const Content &content);
+};
+
+} // namespace accum::import

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// What import knows about one ONNX value, and operations on it that fold where they can and emit where not.
+#pragma once
+#include "compiler/Import/Emitter.h"
+
+namespace accum::import {
+
+/// Content, a run-time value, or both; or neither, when only the shape may be asked for: exporters take the
+/// Shape of a maximum of indices whose values no one reads. `value` may be lean: any shape that broadcasts to
+/// `shape`, so that an Expand costs nothing where its reader broadcasts anyway.
+struct GraphValue {
+  DType dtype = DType::Undefined;
+  Shape shape;
+  std::optional<Content> content;
+  mlir::Value value;
+  std::shared_ptr<const Refusal> refusal; ///< why there is neither: thrown when the value is needed
+
+  GraphValue() = default;
+  GraphValue(Content known) : dtype(known.dtype), shape(known.shape()), content(std::move(known)) {}
+  GraphValue(DType dtype, mlir::Value value) : dtype(dtype), shape(shapeOf(value)), value(value) {}
+
+  int64_t rank() const { return static_cast<int64_t>(shape.size()); }
+  /// A run-time value of exactly `shape`.
+  mlir::Value whole(Emitter &emit) const;
+  /// A run-time value that broadcasts to `shape`.
+  mlir::Value lean(Emitter &emit) const;
+};
+
+GraphValue elementwise(Emitter &emit, nn::ElementwiseFn fn, llvm::ArrayRef<const GraphValue *> operands);
+GraphValue cast(Emitter &emit, const GraphValue &x, DType to);
+GraphValue reshape(Emitter &emit, const GraphValue &x, llvm::ArrayRef<Extent> target);
+GraphValue transpose(Emitter &emit, const GraphValue &x, llvm::ArrayRef<int64_t> perm);
+/// `target` is the broadcast of the shape with something.
+GraphValue broadcastTo(Emitter &emit, const GraphValue &x, llvm::ArrayRef<Extent> target);
+GraphValue slice(Emitter &emit, const GraphValue &x, llvm::ArrayRef<int64_t> starts,
+                 llvm::ArrayRef<int64_t> steps, llvm::ArrayRef<Extent> target);
+GraphValue concat(Emitter &emit, llvm::ArrayRef<const GraphValue *> inputs, int64_t axis);
+
+/// Static positions along a static axis: a slice where they are evenly spaced.
+mlir::Value pick(Emitter &emit, mlir::Value x, int64_t axis, llvm::ArrayRef<int64_t> positions);
+
+} // namespace accum::import

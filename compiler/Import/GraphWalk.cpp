@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks the nodes that the loss needs, in order, and applies each one's rule.
+#include "compiler/Import/GraphWalk.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace accum::import {
+
+/// Names that a node reads, those captured by its subgraphs included.
+static void collectReads(const Node &node, std::set<std::string> &reads) {
+  reads.insert(node.inputs.begin(), node.inputs.end());
+  for (const auto &[key, value] : node.attributes)
+    if (const auto *graph = std::get_if<std::shared_ptr<Graph>>(&value)) {
+      for (const Node &inner : (*graph)->nodes)
+        collectReads(inner, reads);
+      for (const ValueInfo &output : (*graph)->outputs)
+        reads.insert(output.name);
+    }
+}
+
+std::set<std::string> neededValues(const Graph &graph, ArrayRef<std::string> outputs) {
+  std::set<std::string> needed(outputs.begin(), outputs.end());
+  for (const Node &node : llvm::reverse(graph.nodes))
+    if (llvm::any_of(node.outputs, [&](const std::string &output) { return needed.count(output) > 0; }))
+      collectReads(node, needed);
+  return needed;
+}
+
+void GraphWalk::run(const Graph &graph, ArrayRef<std::string> outputs) {
+  scopes.push_back(&graph);
+  std::set<std::string> needed = neededValues(graph, outputs);
+  for (const Node &node : graph.nodes)
+    if (llvm::any_of(node.outputs,
+                     [&](const std::string &output) { return !output.empty() && needed.count(output) > 0; }))
+      visit(graph, node);
+  for (const std::string &output : outputs)
+    if (const Tensor *tensor = graph.initializer(output))
+      if (std::optional<GraphValue> value = initializers(*tensor))
+        values[output] = *value;
+  scopes.pop_back();
+}
+
+/// False where an input belongs to a refused node: then this node is not looked at.
+bool GraphWalk::bindInputs(const Graph &, const Node &node) {
+  for (const std::string &input : node.inputs) {
+    if (input.empty() || values.count(input) != 0)
+      continue;
+    const Tensor *tensor = nullptr;
+    for (const Graph *scope : scopes)
+      tensor = tensor ? tensor : scope->initializer(input);
+    std::optional<GraphValue> value = tensor ? initializers(*tensor) : std::nullopt;
+    if (!value)
+      return false;
+    values[input] = *value;
+  }
+  return true;
+}
+
+void GraphWalk::visit(const Graph &graph, const Node &node) {
+  MLIRContext *context = emit.builder.getContext();
+  Location op = NameLoc::get(StringAttr::get(context, node.opType));
+  emit.location = NameLoc::get(StringAttr::get(context, node.name), op);
+  try {
+    if (bindInputs(graph, node))
+      apply(graph, node);
+  } catch (Refusal &refusal) {
+    record(node, std::move(refusal));
+  }
+}
+
+void GraphWalk::apply(const Graph &graph, const Node &node) {
+  if (!node.domain.empty() && node.domain != "ai.onnx")
+    refuseUnsupported("is an operator of domain `" + node.domain + "`, which is not supported");
+  if (node.opType == "If")
+    return branch(graph, node);
+  Rule rule = ruleTable().find(node.opType, node.opset);
+  if (!rule)
+    refuseUnsupported("operator `" + node.opType + "` (opset " + std::to_string(node.opset) +
+                      ") is not supported");
+  Binder binder(node, emit, values);
+  rule(binder);
+}
+
+/// A condition that is known picks a branch, whose nodes are imported in place.
+void GraphWalk::branch(const Graph &, const Node &node) {
+  Binder binder(node, emit, values);
+  const GraphValue &condition = binder.input(0);
+  if (!condition.content || condition.content->size() != 1)
+    refuseUnsupported("operator `If` has a condition that depends on data");
+  const char *key = condition.content->only().constant != 0 ? "then_branch" : "else_branch";
+  const auto *body = node.attribute<std::shared_ptr<Graph>>(key);
+  if (!body)
+    refuseMalformed(std::string("lacks attribute `") + key + "`");
+  std::vector<std::string> outputs;
+  for (const ValueInfo &output : (*body)->outputs)
+    outputs.push_back(output.name);
+  run(**body, outputs);
+  for (size_t i = 0; i < std::min(outputs.size(), node.outputs.size()); ++i) {
+    auto it = values.find(outputs[i]);
+    if (it != values.end() && !node.outputs[i].empty()) {
+      GraphValue value = it->second;
+      values[node.outputs[i]] = value;
+    }
+  }
+}
+
+void GraphWalk::record(const Node &node, Refusal refusal) {
+  std::string key = refusal.slug + node.opType + refusal.message;
+  Cause &cause = causes[key];
+  cause.opType = node.opType;
+  cause.refusal = std::move(refusal);
+  cause.nodes.push_back(&node);
+}
+
+static Failure toFailure(const std::string &opType, const Refusal &refusal, ArrayRef<const Node *> nodes) {
+  Failure failure{refusal.slug, "`" + nodes[0]->name + "`", refusal.message, refusal.notes};
+  if (refusal.message.find("operator `") != 0)
+    failure.message = opType + " " + failure.message;
+  if (std::string line = sourceLine(*nodes[0]); !line.empty())
+    failure.notes.push_back("from " + line);
+  if (nodes.size() == 1)
+    return failure;
+  std::string others = std::to_string(nodes.size()) + " nodes of this kind:";
+  for (const Node *node : nodes.take_front(8))
+    others += " `" + node->name + "`";
+  failure.notes.push_back(others + (nodes.size() > 8 ? " ..." : ""));
+  return failure;
+}
+
+Failures GraphWalk::takeFailures() {
+  Failures failures;
+  for (auto &[key, cause] : causes)
+    failures.push_back(toFailure(cause.opType, cause.refusal, cause.nodes));
+  causes.clear();
+  return failures;
+}
+
+} // namespace accum::import

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Walks the nodes that the loss needs, in order, and applies each one's rule.
+#pragma once
+#include "compiler/Import/Binder.h"
+#include "compiler/Import/Parameters.h"
+#include "llvm/ADT/MapVector.h"
+#include <set>
+
+namespace accum::import {
+
+/// Gives the value of an initializer: known content, or a parameter's load.
+using InitializerSource = std::function<std::optional<GraphValue>(const Tensor &)>;
+
+class GraphWalk {
+public:
+  GraphWalk(Emitter &emit, InitializerSource initializers)
+      : emit(emit), initializers(std::move(initializers)) {}
+
+  /// Imports what `outputs` need of `graph`; inputs are in `values` already.
+  void run(const Graph &graph, llvm::ArrayRef<std::string> outputs);
+  /// One failure for each cause: the same sentence about several nodes is told once, with their names.
+  Failures takeFailures();
+
+  Values values;
+
+private:
+  struct Cause {
+    std::string opType;
+    Refusal refusal;
+    std::vector<const Node *> nodes;
+  };
+
+  void visit(const Graph &graph, const Node &node);
+  void apply(const Graph &graph, const Node &node);
+  void branch(const Graph &graph, const Node &node);
+  bool bindInputs(const Graph &graph, const Node &node);
+  void record(const Node &node, Refusal refusal);
+
+  Emitter &emit;
+  InitializerSource initializers;
+  std::vector<const Graph *> scopes;
+  llvm::MapVector<std::string, Cause, std::map<std::string, unsigned>> causes;
+};
+
+/// Names of the nodes' outputs and inputs that `outputs` depend on, subgraphs included.
+std::set<std::string> neededValues(const Graph &graph, llvm::ArrayRef<std::string> outputs);
+
+} // namespace accum::import

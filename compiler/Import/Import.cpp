@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The phase `import`: read, decide, walk, clean.
+#include "compiler/Import/Import.h"
+#include "compiler/Import/ArgumentFacts.h"
+#include "compiler/Import/GraphWalk.h"
+#include "compiler/Import/LossSelection.h"
+#include "compiler/Import/ModelInputs.h"
+#include "compiler/Import/ParameterOps.h"
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace accum::import {
+
+namespace {
+/// The function under construction.
+class Forward {
+public:
+  Forward(const Model &model, const ModelInputs &inputs, func::FuncOp function, ModuleOp module,
+          const ParameterTable &table)
+      : model(model), function(function), emit(OpBuilder::atBlockEnd(&function.getBody().front())),
+        parameters(model, table, module, emit),
+        walk(emit, [this](const Tensor &tensor) { return parameters.valueOf(tensor); }) {
+    for (const ValueInfo &input : model.graph.inputs)
+      if (auto it = inputs.shapes.find(input.name); it != inputs.shapes.end())
+        shapes[input.name] = it->second;
+  }
+
+  void addInputs(const std::set<std::string> &needed);
+  /// The loss as a scalar; null after a failure.
+  Value build(const LossChoice &choice, ImportReport &report, Failures &failures);
+  void finish(Value loss);
+
+private:
+  Value addInput(const std::string &name, ArrayRef<Extent> shape, DType dtype);
+  Value lossOf(const LossChoice &choice, ImportReport &report);
+
+  const Model &model;
+  func::FuncOp function;
+  Emitter emit;
+  ParameterOps parameters;
+  GraphWalk walk;
+  std::map<std::string, Shape> shapes;
+};
+} // namespace
+
+Value Forward::addInput(const std::string &name, ArrayRef<Extent> shape, DType dtype) {
+  MLIRContext *context = function.getContext();
+  Location location = NameLoc::get(StringAttr::get(context, name));
+  auto attributes = DictionaryAttr::get(
+      context, NamedAttribute(StringAttr::get(context, "train.name"), StringAttr::get(context, name)));
+  unsigned position = function.getNumArguments();
+  (void)function.insertArgument(position, emit.type(shape, emit.elementType(dtype)), attributes, location);
+  return function.getArgument(position);
+}
+
+void Forward::addInputs(const std::set<std::string> &needed) {
+  for (const ValueInfo &input : model.graph.inputs)
+    if (needed.count(input.name) != 0)
+      walk.values[input.name] =
+          GraphValue(input.type.dtype, addInput(input.name, shapes[input.name], input.type.dtype));
+}
+
+Value Forward::lossOf(const LossChoice &choice, ImportReport &report) {
+  const GraphValue &output = walk.values.find(choice.output)->second;
+  emit.location = NameLoc::get(emit.builder.getStringAttr(choice.output));
+  reportLoss(choice, emit.sawCausalMask, output.shape, report);
+  if (choice.kind == LossChoice::Kind::Output) {
+    if (!(volumeOf(output.shape) == Volume{}) || !isFloat(output.dtype))
+      refuseUnsupported("is the loss, but has the shape " + toString(output.shape) + ", not a float scalar");
+    return emit.reshape(output.whole(emit), {});
+  }
+  LossChoice::Kind kind = choice.kind;
+  if (kind == LossChoice::Kind::Undecided)
+    kind = emit.sawCausalMask ? LossChoice::Kind::NextToken : LossChoice::Kind::CrossEntropy;
+  auto tokens = walk.values.find("input_ids");
+  return emitLoss(emit, kind, output.whole(emit),
+                  tokens == walk.values.end() ? Value() : tokens->second.value,
+                  [&](const std::string &name, ArrayRef<Extent> shape, DType dtype) {
+                    return addInput(name, shape, dtype);
+                  });
+}
+
+Value Forward::build(const LossChoice &choice, ImportReport &report, Failures &failures) {
+  walk.run(model.graph, {choice.output});
+  failures = walk.takeFailures();
+  if (!failures.empty())
+    return {};
+  try {
+    return lossOf(choice, report);
+  } catch (Refusal &refusal) {
+    failures.push_back({refusal.slug, "`" + choice.output + "`", refusal.message, refusal.notes});
+    return {};
+  }
+}
+
+static void eraseDead(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+void Forward::finish(Value loss) {
+  func::ReturnOp::create(emit.builder, function.getLoc(), loss);
+  function.setType(FunctionType::get(function.getContext(), function.getArgumentTypes(), loss.getType()));
+  eraseDead(function.getBody().front());
+  IRRewriter rewriter(function.getContext());
+  DominanceInfo dominance(function);
+  eliminateCommonSubExpressions(rewriter, dominance, function);
+  eraseDead(function.getBody().front());
+  llvm::BitVector unused(function.getNumArguments());
+  for (BlockArgument argument : function.getArguments())
+    unused[argument.getArgNumber()] = argument.use_empty();
+  (void)function.eraseArguments(unused);
+  annotateArguments(function);
+}
+
+/// Parameters that no load reads any more leave the module; trained ones are told.
+static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTable &table,
+                       ImportReport &report) {
+  std::set<std::string> read;
+  function.walk([&](train::LoadParamOp load) { read.insert(load.getParam().str()); });
+  for (auto param : llvm::make_early_inc_range(module.getOps<train::ParamOp>()))
+    if (read.count(param.getSymName().str()) == 0)
+      param.erase();
+  for (const Parameter &parameter : table.parameters) {
+    bool reached = read.count(parameter.name) != 0;
+    if (parameter.trained && !reached)
+      report.notices.push_back("`" + parameter.name + "` does not reach the loss and is not trained");
+    int64_t elements = 1;
+    for (int64_t size : parameter.shape)
+      elements *= size;
+    bool trained = parameter.trained && reached;
+    (trained ? report.tensorsTrained : report.tensorsFrozen) += 1;
+    (trained ? report.elementsTrained : report.elementsFrozen) += elements;
+    for (const ParameterAlias &alias : parameter.aliases)
+      report.ties.push_back(alias.initializer + " = " + parameter.name);
+  }
+  function.walk([&](nn::DropoutOp) { report.hasDropout = true; });
+}
+
+static OwningOpRef<ModuleOp> emptyModule(MLIRContext &context, const Model &model) {
+  context.loadDialect<nn::NNDialect, train::TrainDialect, func::FuncDialect>();
+  Location location = FileLineColLoc::get(&context, model.path.filename().string(), 0, 0);
+  OwningOpRef<ModuleOp> module(ModuleOp::create(location));
+  OpBuilder builder = OpBuilder::atBlockEnd(module->getBody());
+  auto function = func::FuncOp::create(builder, location, "forward", builder.getFunctionType({}, {}));
+  function.addEntryBlock();
+  return module;
+}
+
+OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &options, ImportReport &report,
+                                  Failures &failures) {
+  auto give = [&](auto &result) {
+    failures = result.takeFailures();
+    return OwningOpRef<ModuleOp>();
+  };
+  ReadOptions reading;
+  reading.allowMissingWeights = options.planOnly;
+  Result<Model> model = readModel(options.path, reading);
+  if (!model)
+    return give(model);
+  report.producer = model->producer;
+  report.opset = model->opset();
+  Result<LossChoice> choice = chooseLoss(model->graph, options.loss);
+  if (!choice)
+    return give(choice);
+  Result<ModelInputs> inputs = resolveInputs(model->graph, options);
+  if (!inputs)
+    return give(inputs);
+  report.batchDim = inputs->batchDim;
+  Result<ParameterTable> table = decideParameters(*model, options.parameters);
+  if (!table)
+    return give(table);
+  report.notices = table->notices;
+  report.deferred = table->refused;
+  OwningOpRef<ModuleOp> module = emptyModule(context, *model);
+  auto function = *module->getOps<func::FuncOp>().begin();
+  Forward forward(*model, *inputs, function, *module, *table);
+  forward.addInputs(neededValues(model->graph, {choice->output, "input_ids"}));
+  Value loss = forward.build(*choice, report, failures);
+  if (!loss)
+    return {};
+  forward.finish(loss);
+  dropUnread(*module, function, *table, report);
+  return module;
+}
+
+} // namespace accum::import

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// ONNX file -> module of nn: one function @forward(inputs) -> loss, its parameters, no shape arithmetic left.
+#pragma once
+#include "compiler/Import/Failure.h"
+#include "compiler/Import/Parameters.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+#include <map>
+
+namespace accum::import {
+
+struct ImportOptions {
+  std::filesystem::path path;
+  std::map<std::string, int64_t> dims; ///< sizes of symbolic dimensions other than the batch
+  std::string batchDim;                ///< its symbol; empty: the one leading every input
+  /// `auto`, an output's name, or cross-entropy | causal-lm | next-token | mse, each with an optional
+  /// `:OUTPUT`.
+  std::string loss = "auto";
+  ParameterOptions parameters;
+  bool planOnly = false; ///< weights may be missing
+};
+
+/// Facts for the driver's summary.
+struct ImportReport {
+  std::string producer;
+  int64_t opset = 0;
+  int64_t tensorsTrained = 0, elementsTrained = 0;
+  int64_t tensorsFrozen = 0, elementsFrozen = 0;
+  std::vector<std::string> ties;        ///< "lm_head.weight = transformer.wte.weight"
+  std::string batchDim;                 ///< symbol
+  std::string loss;                     ///< which convention, on which output, and what it counts: one phrase
+  std::string lossKind;                 ///< `output`, `cross-entropy`, `causal-lm`, `next-token`, `mse`
+  std::string lossOutput;               ///< the ONNX output that it is, or is taken on
+  std::vector<std::string> otherLosses; ///< flags that would give another loss
+  bool hasDropout = false;
+  std::vector<std::string> notices; ///< lowercase sentences
+  /// To report once the check has passed: see ParameterTable::refused.
+  Failures deferred;
+};
+
+/// Nothing where `failures` is not empty. The slugs beside those of Failure.h:
+/// cross-batch, data-dependent-shape, static-batch, no-loss, ambiguous-loss, past-key-values (1);
+/// open-dimension, no-such-dimension, no-such-output (2).
+mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context, const ImportOptions &options,
+                                              ImportReport &report, Failures &failures);
+
+} // namespace accum::import

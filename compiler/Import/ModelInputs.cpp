@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shapes of the graph's inputs: one symbol is the batch, every other size is fixed.
+#include "compiler/Import/ModelInputs.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include <set>
+
+namespace accum::import {
+
+/// An unnamed open dimension is called after its place, `input_ids.1`.
+static std::string symbolOf(const ValueInfo &input, size_t axis) {
+  const Dim &dim = (*input.type.shape)[axis];
+  return dim.symbol.empty() ? input.name + "." + std::to_string(axis) : dim.symbol;
+}
+
+static std::string tick(const std::string &name) { return "`" + name + "`"; }
+
+/// The symbols that lead the inputs, in order of appearance.
+static std::vector<std::string> leadingSymbols(const Graph &graph) {
+  std::vector<std::string> symbols;
+  for (const ValueInfo &input : graph.inputs) {
+    if (!input.type.shape || input.type.shape->empty() || input.type.shape->front().isStatic())
+      continue;
+    std::string symbol = symbolOf(input, 0);
+    if (!llvm::is_contained(symbols, symbol))
+      symbols.push_back(symbol);
+  }
+  return symbols;
+}
+
+static Result<std::string> findBatchDim(const Graph &graph, const ImportOptions &options) {
+  if (!options.batchDim.empty())
+    return options.batchDim;
+  std::vector<std::string> symbols = leadingSymbols(graph);
+  std::erase_if(symbols, [&](const std::string &symbol) { return options.dims.count(symbol) > 0; });
+  if (symbols.size() == 1)
+    return symbols[0];
+  if (symbols.empty())
+    return Failure{"static-batch",
+                   "the model",
+                   "has no symbolic batch dimension: the batch size of the export is baked in",
+                   {"export again with dimension 0 of every input dynamic"}};
+  std::string list;
+  for (const std::string &symbol : symbols)
+    list += (list.empty() ? "" : ", ") + tick(symbol);
+  return Failure{"static-batch",
+                 "the model",
+                 "has inputs that are led by different symbols: " + list,
+                 {"--batch-dim NAME says which is the batch, --dim NAME=SIZE fixes the others"}};
+}
+
+namespace {
+class Resolver {
+public:
+  Resolver(const ImportOptions &options, ModelInputs &inputs) : options(options), inputs(inputs) {}
+
+  void resolve(const ValueInfo &input);
+  void checkDims();
+  Failures failures;
+
+private:
+  Extent extentOf(const ValueInfo &input, size_t axis);
+
+  const ImportOptions &options;
+  ModelInputs &inputs;
+  std::set<std::string> seen, reported;
+};
+} // namespace
+
+Extent Resolver::extentOf(const ValueInfo &input, size_t axis) {
+  const Dim &dim = (*input.type.shape)[axis];
+  if (dim.isStatic())
+    return Extent::fixed(dim.size);
+  std::string symbol = symbolOf(input, axis);
+  seen.insert(symbol);
+  if (symbol == inputs.batchDim)
+    return Extent::ofBatch(1);
+  auto given = options.dims.find(symbol);
+  if (given != options.dims.end())
+    return Extent::fixed(given->second);
+  if (reported.insert(symbol).second)
+    failures.push_back({"open-dimension",
+                        tick(input.name),
+                        "dimension " + std::to_string(axis) + " (" + tick(symbol) + ") has no size",
+                        {"add --dim " + symbol + "=SIZE"}});
+  return Extent::fixed(1);
+}
+
+void Resolver::resolve(const ValueInfo &input) {
+  if (llvm::StringRef(input.name).starts_with("past_key")) {
+    failures.push_back({"past-key-values",
+                        tick(input.name),
+                        "is a cache of an earlier call, which training has not",
+                        {"export again with use_cache=False"}});
+    return;
+  }
+  if (!input.type.shape || !input.type.otherKind.empty()) {
+    failures.push_back({"unsupported", tick(input.name), "is an input of unknown rank, or not a tensor", {}});
+    return;
+  }
+  Shape shape;
+  for (size_t axis = 0; axis < input.type.shape->size(); ++axis)
+    shape.push_back(extentOf(input, axis));
+  inputs.shapes[input.name] = shape;
+}
+
+void Resolver::checkDims() {
+  for (const auto &[name, size] : options.dims) {
+    if (seen.count(name) == 0 || name == inputs.batchDim)
+      failures.push_back({"no-such-dimension",
+                          "--dim " + name,
+                          name == inputs.batchDim ? "is the batch, which stays symbolic"
+                                                  : "the model has no symbolic dimension of that name",
+                          {}});
+    else if (size < 1)
+      failures.push_back({"no-such-dimension", "--dim " + name, "needs a positive size", {}});
+  }
+  if (seen.count(inputs.batchDim) == 0)
+    failures.push_back({"no-such-dimension",
+                        "--batch-dim " + inputs.batchDim,
+                        "the model has no symbolic dimension of that name",
+                        {}});
+}
+
+Result<ModelInputs> resolveInputs(const Graph &graph, const ImportOptions &options) {
+  ModelInputs inputs;
+  Resolver resolver(options, inputs);
+  Result<std::string> batchDim = findBatchDim(graph, options);
+  bool hasCache = llvm::any_of(graph.inputs, [](const ValueInfo &input) {
+    return llvm::StringRef(input.name).starts_with("past_key");
+  });
+  if (!batchDim && !hasCache)
+    return batchDim.takeFailures();
+  if (batchDim)
+    inputs.batchDim = *batchDim;
+  for (const ValueInfo &input : graph.inputs)
+    resolver.resolve(input);
+  if (!hasCache)
+    resolver.checkDims();
+  if (!resolver.failures.empty())
+    return std::move(resolver.failures);
+  return inputs;
+}
+
+} // namespace accum::import

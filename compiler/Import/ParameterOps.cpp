@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Initializers as values: known content, or train.param and a load.
+#include "compiler/Import/ParameterOps.h"
+#include "compiler/Import/TensorContent.h"
+#include "dialects/Train/TrainDialect.h"
+
+using namespace mlir;
+
+namespace accum::import {
+
+/// Float constants up to here are nn.constant, larger ones stay in the file.
+static constexpr int64_t smallConstant = 16;
+
+static RankedTensorType typeOf(Emitter &emit, DType dtype, ArrayRef<int64_t> shape) {
+  return RankedTensorType::get(shape, emit.elementType(dtype));
+}
+
+/// A float table of the file that is no parameter.
+Parameter ParameterOps::tableOf(const Tensor &tensor) const {
+  Parameter parameter;
+  parameter.name = parameter.module = tensor.name;
+  parameter.dtype = tensor.dtype;
+  parameter.shape = tensor.shape;
+  parameter.sourceFile =
+      tensor.externalLocation.empty() ? model.path.filename().string() : tensor.externalLocation;
+  parameter.sourceOffset = tensor.data.offset;
+  parameter.sourceBytes = tensor.byteSize();
+  return parameter;
+}
+
+void ParameterOps::declare(const Parameter &p) {
+  if (!declared.insert(p.name).second)
+    return;
+  MLIRContext *context = module.getContext();
+  const Tensor *tensor = model.graph.initializer(p.name);
+  uint64_t hash = tensor ? fingerprint(*tensor).value_or(0) : 0;
+  SmallVector<Attribute> aliases;
+  for (const ParameterAlias &alias : p.aliases)
+    aliases.push_back(train::AliasAttr::get(context, alias.initializer, alias.transposed));
+  auto source = train::FileAttr::get(context, p.sourceFile, static_cast<int64_t>(p.sourceOffset),
+                                     static_cast<int64_t>(p.sourceBytes), hash);
+  OpBuilder builder(context);
+  builder.setInsertionPointToEnd(module.getBody());
+  if (!module.getBody()->empty())
+    builder.setInsertionPoint(&module.getBody()->back());
+  StringAttr moduleName =
+      p.module.empty() || p.module == p.name ? StringAttr() : builder.getStringAttr(p.module);
+  train::ParamOp::create(builder, NameLoc::get(builder.getStringAttr(p.name)), builder.getStringAttr(p.name),
+                         TypeAttr::get(typeOf(emit, p.dtype, p.shape)), source,
+                         aliases.empty() ? ArrayAttr() : builder.getArrayAttr(aliases),
+                         p.trained ? builder.getUnitAttr() : UnitAttr(), moduleName);
+}
+
+Value ParameterOps::load(const Parameter &p, const Tensor &tensor) {
+  declare(p);
+  Value value = train::LoadParamOp::create(emit.builder, emit.location, typeOf(emit, p.dtype, p.shape),
+                                           FlatSymbolRefAttr::get(emit.builder.getStringAttr(p.name)));
+  for (const ParameterAlias &alias : p.aliases)
+    if (alias.initializer == tensor.name && alias.transposed)
+      return emit.transpose(value, {1, 0});
+  return value;
+}
+
+GraphValue ParameterOps::valueOf(const Tensor &tensor) {
+  const Parameter *parameter = table.find(tensor.name);
+  bool trained = parameter && parameter->trained;
+  bool inFile = tensor.data.file || !tensor.data.isPresent();
+  if (!isFloat(tensor.dtype) || (!trained && (tensor.elementCount() <= smallConstant || !inFile)))
+    if (std::optional<Content> content = contentOf(tensor))
+      return *content;
+  if (!isFloat(tensor.dtype))
+    throw Refusal{
+        tensor.data.isPresent() ? "unsupported" : "missing-file",
+        "needs the numbers of `" + tensor.name + "`, which are " +
+            (tensor.data.isPresent() ? "of type " + std::string(name(tensor.dtype)) : "in a missing file"),
+        {}};
+  if (!inFile && parameter)
+    throw Refusal{"unsupported",
+                  "reads the parameter `" + tensor.name + "`, whose numbers are spelled out one by one",
+                  {"save the model again with raw data"}};
+  return {tensor.dtype, load(parameter ? *parameter : tableOf(tensor), tensor)};
+}
+
+} // namespace accum::import

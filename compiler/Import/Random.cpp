@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules: dropout.
+#include "compiler/Import/Binder.h"
+#include "llvm/Support/xxhash.h"
+
+using namespace mlir;
+
+namespace accum::import {
+
+/// Drops in training mode only: inputs are data, ratio and the training flag, both known.
+static void dropout(Binder &node) {
+  Emitter &emit = node.emit;
+  const GraphValue x = node.input(0);
+  bool training = node.has(2) && node.content(2).only().constant != 0;
+  double ratio = !training ? 0 : node.has(1) ? node.constantReal(1) : 0.5;
+  if (node.wants(1))
+    node.set(1, training ? throw Refusal{"unsupported", "gives the mask of its dropout", {}}
+                         : GraphValue(Content::splat(DType::Bool, x.shape, Element::integer(1))));
+  if (ratio == 0)
+    return node.set(0, x);
+  if (!(ratio > 0 && ratio < 1))
+    refuseMalformed("has a dropout ratio outside of [0, 1)");
+  auto key = static_cast<int64_t>(llvm::xxh3_64bits(StringRef(node.node.name)));
+  Value value = x.whole(emit);
+  node.set(0, nn::DropoutOp::create(emit.builder, emit.location, value.getType(), value, ValueRange(),
+                                    emit.builder.getF64FloatAttr(ratio), emit.builder.getI64IntegerAttr(key),
+                                    IntegerAttr(), IntegerAttr(), IntegerAttr())
+                  .getResult());
+}
+
+void addRandomRules(RuleTable &table) { table.add("Dropout", 12, dropout); }
+
+} // namespace accum::import
