@@ -66,6 +66,17 @@ const ParameterSpec *Manifest::findParameter(const std::string &onnxName) const 
   return findBy(params, &ParameterSpec::onnxName, onnxName);
 }
 
+const ParameterSpec *Manifest::findByAnyName(const std::string &name) const {
+  if (const ParameterSpec *param = findParameter(name))
+    return param;
+  auto isIt = [&](const AliasSpec &alias) { return alias.name == name && !alias.transposed; };
+  for (const ParameterSpec &param : params)
+    for (const auto *names : {&param.aliases, &param.framework})
+      if (std::any_of(names->begin(), names->end(), isIt))
+        return &param;
+  return nullptr;
+}
+
 std::optional<std::vector<std::string>> slotNamesOf(const std::string &optimizer) {
   if (optimizer == "sgd")
     return std::vector<std::string>{};

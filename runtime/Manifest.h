@@ -110,6 +110,8 @@ struct Manifest {
   int64_t deviceBatch() const { return (batch + devices - 1) / devices; }
   const ScalarSpec *findScalar(const std::string &name) const;
   const ParameterSpec *findParameter(const std::string &onnxName) const;
+  /// Also by an alias or a framework name that has the parameter's own layout.
+  const ParameterSpec *findByAnyName(const std::string &name) const;
 };
 
 /// The names of the optimizer's slots: sgd none, sgd-momentum {"momentum"}, adam and adamw {"m", "v"};

@@ -5,6 +5,8 @@
 namespace accum::runtime {
 
 std::string format(const Error &error) {
+  if (error.message.empty()) // another rank has said it
+    return "";
   std::string text = "error: " + error.message;
   if (!error.slug.empty())
     text += " [" + error.slug + "]";

@@ -29,7 +29,8 @@ struct Error {
   std::vector<std::string> notes = {};
 };
 
-/// "error: MESSAGE [SLUG]" and one "note: ..." line per note, each ending in a newline.
+/// "error: MESSAGE [SLUG]" and one "note: ..." line per note, each ending in a newline; empty for an error
+/// without a message, which another rank reports.
 std::string format(const Error &error);
 
 class [[nodiscard]] Status {

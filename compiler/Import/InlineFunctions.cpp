@@ -14,7 +14,7 @@ namespace {
 using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 
 /// Twenty functions that call each other twice are a million nodes: what all bodies may take together.
-constexpr size_t maxInlinedBytes = size_t(256) << 20;
+constexpr size_t maxInlinedBytes = size_t(64) << 20;
 /// Functions that call each other.
 constexpr size_t maxCallDepth = 64;
 /// Of one node beside its message.

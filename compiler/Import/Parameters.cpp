@@ -26,7 +26,9 @@ public:
       : model(model), graph(model.graph), options(options), signature(Signature::of(graph)) {}
 
   Result<ParameterTable> run() {
-    separateMerged(graph, signature);
+    if (size_t separated = separateMerged(graph, signature).size())
+      notices.push_back(
+          fmt::format("{} parameters had been merged with equal ones by the export: trained apart", separated));
     judgeAll();
     if (auto tied = tie(); !tied)
       return tied.takeFailures();

@@ -118,6 +118,8 @@ Status checkBuffers(const Problem &problem) {
 } // namespace
 
 Status check(const Problem &problem) {
+  if (problem.batch < 0 || problem.devices < 0)
+    return malformed("batch and devices must not be negative");
   if (problem.tokensPerSample < 0 || problem.allReduceBytes < 0 || problem.allReduceBytes > kAmountLimit)
     return malformed("tokens per sample and all-reduced bytes must be between 0 and 2^60");
   for (const FixedMemory &line : problem.fixed)

@@ -82,6 +82,9 @@ struct FixedMemory {
 
 struct Problem {
   std::string name = {};
+  /// What the step was asked for, so that a problem in a file says it; `solve` takes it from its options. 0:
+  /// not said.
+  int64_t batch = 0, devices = 0;
   int64_t tokensPerSample = 0; ///< for tokens/s; 0 where a sample has none
   int64_t allReduceBytes = 0;  ///< summed over the devices once a step
   std::vector<FixedMemory> fixed = {};
@@ -93,6 +96,10 @@ struct Problem {
 /// without cycles, amounts not negative. Everything else in this library takes a problem that passed. Slug
 /// `malformed-problem`.
 Status check(const Problem &problem);
+
+/// Whether every amount and their sum stay in range for all m up to `largest`, and no view is larger than its
+/// storage at either end. Slug `malformed-problem`.
+Status checkAmounts(const Problem &problem, int64_t smallest, int64_t largest);
 
 const char *toText(Region region);
 const char *toText(CommandKind kind);

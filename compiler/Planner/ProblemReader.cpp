@@ -217,6 +217,10 @@ void ProblemReader::readLine(Line &line) {
     begun = true;
   } else if (head == "name") {
     problem.name = line.word("name");
+  } else if (head == "batch") {
+    problem.batch = line.number(line.word("count"), "batch");
+  } else if (head == "devices") {
+    problem.devices = line.number(line.word("count"), "devices");
   } else if (head == "tokens") {
     problem.tokensPerSample = line.number(line.word("count"), "tokens per sample");
   } else if (head == "all-reduce") {
@@ -231,8 +235,8 @@ void ProblemReader::readLine(Line &line) {
     readBuffer(line);
   } else {
     line.complain(
-        fmt::format("`{}` does not begin a line; name, tokens, all-reduce, fixed, command, variant and "
-                    "buffer do",
+        fmt::format("`{}` does not begin a line; name, batch, devices, tokens, all-reduce, fixed, command, "
+                    "variant and buffer do",
                     head));
   }
   line.finish();

@@ -57,10 +57,11 @@ std::string toText(const Problem &problem) {
   Out out(text);
   if (!problem.name.empty())
     fmt::format_to(out, "name {}\n", quoted(problem.name));
-  if (problem.tokensPerSample != 0)
-    fmt::format_to(out, "tokens {}\n", problem.tokensPerSample);
-  if (problem.allReduceBytes != 0)
-    fmt::format_to(out, "all-reduce {}\n", problem.allReduceBytes);
+  for (auto [word, value] :
+       {std::pair{"batch", problem.batch}, std::pair{"devices", problem.devices},
+        std::pair{"tokens", problem.tokensPerSample}, std::pair{"all-reduce", problem.allReduceBytes}})
+    if (value != 0)
+      fmt::format_to(out, "{} {}\n", word, value);
   for (const FixedMemory &fixed : problem.fixed)
     fmt::format_to(out, "fixed {} {} {}\n", toText(fixed.kind), quoted(fixed.name), toText(fixed.bytes));
   for (const Command &command : problem.commands)

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search over micro-batch sizes: bounds and times for all, packing where it decides, then the verdicts.
 #include "compiler/Planner/Solve.h"
+#include "compiler/Planner/MemoryLines.h"
 #include "compiler/Planner/Storage.h"
 #include "compiler/Planner/TimeModel.h"
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <fmt/format.h>
 #include <numeric>
@@ -15,16 +17,6 @@ namespace {
 
 /// Rectangles that may be packed for the table alone, once the choice has been made.
 constexpr size_t kTableRectangles = 400'000;
-/// No sum of sizes may exceed this.
-constexpr int64_t kTotalLimit = int64_t{1} << 62;
-
-int64_t largestValue(const Amount &amount, int64_t m) {
-  int64_t value = amount.table.empty() ? amount.at(m) : 0;
-  for (auto [size, bytes] : amount.table)
-    value = std::max(value, bytes);
-  return value;
-}
-
 /// Everything the search keeps of one candidate besides what the user sees.
 struct Trial {
   Candidate candidate = {};
@@ -42,7 +34,6 @@ public:
   Result<Search> run();
 
 private:
-  Status checkAmounts(const Cuts &cuts) const;
   Trial bound(const Cut &cut) const;
   Packing packAt(Trial &trial) const;
   bool fits(const Trial &trial) const { return trial.candidate.counted <= search.budget; }
@@ -54,7 +45,6 @@ private:
   void findSmallest();
   void giveVerdicts(int chosen);
   std::string whySlower(const Trial &trial, const Trial &chosen) const;
-  std::vector<MemoryLine> memoryLines(const Cut &cut, int64_t scratch, const PeakMoment &peak) const;
   Plan makePlan(int chosen, const Packing &packing) const;
 
   const Problem &problem;
@@ -66,41 +56,6 @@ private:
   std::vector<Trial> trials; ///< as `search.candidates`, largest m first
   Packing chosenPacking;
 };
-
-Status Searcher::checkAmounts(const Cuts &cuts) const {
-  int64_t largest = cuts.cuts.front().m, smallest = cuts.cuts.back().m;
-  __int128 sum = 0;
-  auto tooLarge = [](const std::string &what) {
-    return Error{fmt::format("{} is larger than 2^60 bytes at this batch", what), "malformed-problem"};
-  };
-  for (const Buffer &buffer : problem.buffers) {
-    int64_t bytes = largestValue(buffer.bytes, largest);
-    sum += bytes;
-    if (bytes > kAmountLimit)
-      return tooLarge(fmt::format("buffer {}", buffer.id));
-    for (int64_t m : {smallest, largest})
-      if (buffer.aliasOf != kNoIndex && buffer.bytes.at(m) > problem.buffers[buffer.aliasOf].bytes.at(m))
-        return Error{fmt::format("buffer {}: the view is larger than {}, at m = {}", buffer.id,
-                                 problem.buffers[buffer.aliasOf].id, m),
-                     "malformed-problem"};
-  }
-  for (const Command &command : problem.commands) {
-    int64_t bytes = largestValue(command.variants.front().workspace, largest);
-    sum += bytes;
-    if (bytes > kAmountLimit)
-      return tooLarge(fmt::format("the workspace of command {}", command.id));
-  }
-  for (const FixedMemory &fixed : problem.fixed) {
-    int64_t bytes = largestValue(fixed.bytes, largest);
-    sum += bytes;
-    if (bytes > kAmountLimit)
-      return tooLarge(fmt::format("fixed memory `{}`", fixed.name));
-  }
-  sum += static_cast<__int128>(profile.alignment) * (problem.buffers.size() + problem.commands.size());
-  if (sum > kTotalLimit / 2)
-    return tooLarge("the sum of all buffers");
-  return {};
-}
 
 Trial Searcher::bound(const Cut &cut) const {
   Trial trial;
@@ -198,7 +153,7 @@ std::string Searcher::whySlower(const Trial &trial, const Trial &chosen) const {
   if (launches > 0.3)
     reasons.push_back("launch-bound");
   else if (memory > chosen.micro.memory / chosen.micro.total + 0.05)
-    reasons.push_back("more commands wait for memory");
+    reasons.push_back("more time waits for memory");
   if (cut.steps > best.steps)
     reasons.push_back(count(cut.steps - best.steps, "more micro-step", "more micro-steps"));
   else if (reasons.empty() && cut.steps < best.steps)
@@ -223,35 +178,6 @@ void Searcher::giveVerdicts(int chosen) {
     }
     search.candidates.push_back(candidate);
   }
-}
-
-std::vector<MemoryLine> Searcher::memoryLines(const Cut &cut, int64_t scratch, const PeakMoment &peak) const {
-  static constexpr const char *names[] = {
-      "activations",       "logits", "activation gradients", "library workspaces",
-      "inputs in scratch", "totals", "per-step values"};
-  std::vector<MemoryLine> lines;
-  auto addFixed = [&](FixedKind from, MemoryClass kind) {
-    for (const FixedMemory &fixed : problem.fixed)
-      if (fixed.kind == from)
-        lines.push_back({kind, fixed.name, fixed.bytes.at(cut.m)});
-  };
-  addFixed(FixedKind::State, MemoryClass::State);
-  int64_t byKind[std::size(names)] = {};
-  for (const PeakTensor &tensor : peak.tensors)
-    byKind[static_cast<int>(tensor.kind)] += tensor.bytes;
-  for (size_t kind = 0; kind < std::size(names); ++kind)
-    if (byKind[kind] > 0)
-      lines.push_back({MemoryClass::Scratch, names[kind], byKind[kind]});
-  if (scratch > peak.bytes)
-    lines.push_back({MemoryClass::Scratch, "gaps", scratch - peak.bytes});
-  addFixed(FixedKind::Inputs, MemoryClass::Inputs);
-  addFixed(FixedKind::Library, MemoryClass::Library);
-  addFixed(FixedKind::Runtime, MemoryClass::Runtime);
-  for (const Overhead &overhead : profile.overheads)
-    if (!overhead.onlyParallel || options.devices > 1)
-      lines.push_back(
-          {overhead.counted ? MemoryClass::Runtime : MemoryClass::Context, overhead.name, overhead.bytes});
-  return lines;
 }
 
 Plan Searcher::makePlan(int chosen, const Packing &packing) const {
@@ -289,7 +215,7 @@ Result<Search> Searcher::run() {
     return Error{fmt::format("target {} does not say how much memory there is", profile.name),
                  "usage",
                  {"--memory SIZE says it"}};
-  if (Status status = checkAmounts(*cuts); !status)
+  if (Status status = checkAmounts(problem, cuts->cuts.back().m, cuts->cuts.front().m); !status)
     return status.error();
   search.problem = problem.name;
   search.target = profile.name;
@@ -309,7 +235,7 @@ Result<Search> Searcher::run() {
   const Candidate &shown =
       search.candidates[chosen == kNoIndex ? search.smallest : static_cast<size_t>(chosen)];
   search.peak = peakMoment(problem, shown.cut.m, profile.alignment);
-  search.memory = memoryLines(shown.cut, shown.scratch, search.peak);
+  search.memory = memoryLines(problem, profile, options.devices, shown, search.peak);
   if (chosen != kNoIndex) {
     search.plan = makePlan(chosen, chosenPacking);
     search.mfu = times.utilisation(search.deviceBatch, shown.seconds);
@@ -320,7 +246,11 @@ Result<Search> Searcher::run() {
 } // namespace
 
 Result<Search> solve(const Problem &problem, const DeviceProfile &profile, const Options &options) {
-  return Searcher(problem, profile, options).run();
+  auto begin = std::chrono::steady_clock::now();
+  Result<Search> search = Searcher(problem, profile, options).run();
+  if (search)
+    search->seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  return search;
 }
 
 } // namespace accum::planner

@@ -23,6 +23,7 @@ struct Search {
   std::vector<MemoryLine> memory = {};
   PeakMoment peak = {};
   std::vector<std::string> notices = {};
+  double seconds = 0; ///< wall time of the search itself
 };
 
 /// Searches a problem that passed `check`. An Error is a contradiction in the options or a size beyond 2^60

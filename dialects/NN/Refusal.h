@@ -30,6 +30,17 @@ struct Refusal {
     /// shares
     /// they would do.
     ReplicatedTerm,
+    // What only the whole graph shows:
+    /// Divides by a sum over the samples that depends on parameters.
+    MeanOfParameters,
+    /// Needs a total of values that need a total themselves: one pre-pass is not enough.
+    NestedTotals,
+    /// An input without a batch axis.
+    NoBatchAxis,
+    /// The loss is the same for every batch.
+    LossIsConstant,
+    /// The loss is one value per sample, or not a scalar.
+    LossPerSample,
     /// An op that only the compiler makes does not stand where it may: our own bug.
     Misplaced,
   };

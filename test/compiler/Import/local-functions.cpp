@@ -108,6 +108,6 @@ TEST_F(LocalFunctions, refuseExplosion) {
   graph.functions.push_back(function("F40", {"a"}, {"b"}, {node("Neg", {"a"}, {"b"}, "n")}));
   auto model = readModel(write(graph.model()));
   ASSERT_FALSE(model);
-  EXPECT_THAT(model.failures().front().message, HasSubstr("inline to more than 256 MiB"));
+  EXPECT_THAT(model.failures().front().message, HasSubstr("inline to more than 64 MiB"));
 }
 } // namespace

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search in words and tables.
+#include "compiler/Planner/Explain.h"
+#include "compiler/Planner/Quantity.h"
+#include "compiler/Planner/TensorNames.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+#include <numeric>
+
+namespace accum::planner {
+
+namespace {
+
+using Out = std::back_insert_iterator<std::string>;
+
+constexpr size_t kPeakTensors = 10;
+constexpr size_t kLineWidth = 110;
+
+const Candidate *chosenOf(const Search &search) {
+  for (const Candidate &candidate : search.candidates)
+    if (candidate.verdict == Verdict::Chosen)
+      return &candidate;
+  return nullptr;
+}
+
+std::string slowerBy(const Candidate &candidate, const Candidate &chosen) {
+  double percent = 100 * (candidate.seconds / chosen.seconds - 1);
+  return fmt::format("+{:.{}f} %", percent, percent < 10 ? 1 : 0);
+}
+
+/// Joins phrases with `; `, broken at the line width under the label's column.
+std::string wrapped(const std::string &label, const std::vector<std::string> &phrases) {
+  std::string text = fmt::format("{:<9}", label), line;
+  for (size_t index = 0; index < phrases.size(); ++index) {
+    std::string phrase = phrases[index] + (index + 1 < phrases.size() ? "; " : "");
+    if (!line.empty() && 9 + line.size() + phrase.size() > kLineWidth) {
+      text += line.substr(0, line.size() - 1) + "\n         ";
+      line.clear();
+    }
+    line += phrase;
+  }
+  return text + line + "\n";
+}
+
+void writeMemory(Out out, const Search &search) {
+  int64_t arena = 0, total = 0;
+  for (const MemoryLine &line : search.memory) {
+    total += line.bytes;
+    arena += line.kind == MemoryClass::State || line.kind == MemoryClass::Scratch ? line.bytes : 0;
+  }
+  ByteUnit unit = unitFor(total);
+  auto row = [&](const std::string &name, int64_t bytes) {
+    return fmt::format("         {:<26} {:>9.2f}", name, unit.of(bytes));
+  };
+  fmt::format_to(out, "{:<9}{:<26} {:>9}\n", "memory", "per device", unit.name);
+  std::vector<std::string> rest;
+  for (const MemoryLine &line : search.memory) {
+    if (line.kind == MemoryClass::State || line.kind == MemoryClass::Scratch)
+      fmt::format_to(out, "{}\n", row(line.name, line.bytes));
+    else
+      rest.push_back(row(line.name, line.bytes));
+  }
+  std::string sum = fmt::format("   total {:.2f}", unit.of(total));
+  int64_t capacity = search.memoryTotal > 0 ? search.memoryTotal : search.budget;
+  sum += fmt::format(" of {:.1f}", unit.of(capacity));
+  const Plan &plan = *search.plan;
+  std::string bound = plan.scratch == plan.lowerBound
+                          ? "   = lower bound"
+                          : fmt::format("   lower bound {:.2f}", unit.of(plan.state + plan.lowerBound));
+  fmt::format_to(out, "{}{}{}\n", row("arena", arena), bound, rest.empty() ? sum : "");
+  for (size_t index = 0; index < rest.size(); ++index)
+    fmt::format_to(out, "{}{}\n", rest[index], index + 1 == rest.size() ? sum : "");
+}
+
+std::string timeLine(const Search &search) {
+  const Plan &plan = *search.plan;
+  double seconds = plan.seconds();
+  std::string text =
+      fmt::format("{:<9}{} per step (predicted, {} rates): ", "time", formatSeconds(seconds), plan.basis);
+  double samples = static_cast<double>(search.batch) / seconds;
+  if (search.tokensPerSample > 0)
+    text += fmt::format("{} tokens/s", formatCount(samples * static_cast<double>(search.tokensPerSample)));
+  else
+    text += fmt::format("{} samples/s", formatCount(samples));
+  if (search.mfu > 0)
+    text += fmt::format(", {:.1f} % MFU", 100 * search.mfu);
+  for (const TimeLine &line : plan.time)
+    if (line.name == "all-reduce")
+      text += fmt::format("; all-reduce {}, not overlapped", formatSeconds(line.seconds));
+  return text + "\n";
+}
+
+/// The nearest larger size that lost, the nearest smaller one, and how many there were.
+std::string whyLine(const Search &search, const Candidate &chosen) {
+  std::vector<std::string> phrases;
+  size_t at = static_cast<size_t>(&chosen - search.candidates.data());
+  if (at > 0 && search.candidates[at - 1].verdict == Verdict::DoesNotFit)
+    phrases.push_back(fmt::format("{} does not fit ({} over)", search.candidates[at - 1].cut.m,
+                                  formatBytes(search.candidates[at - 1].over)));
+  for (size_t next = at + 1; next < search.candidates.size(); ++next)
+    if (const Candidate &other = search.candidates[next];
+        other.verdict == Verdict::Slower && other.cut.last == other.cut.m) {
+      phrases.push_back(
+          fmt::format("{} takes {} and {}", other.cut.m, formatBytes(other.arena), slowerBy(other, chosen)));
+      break;
+    }
+  if (search.candidates.size() > 1)
+    phrases.push_back(
+        fmt::format("{} sizes compared in {:.2f} s: --explain", search.candidates.size(), search.seconds));
+  else
+    phrases.push_back("the only size allowed");
+  return wrapped("why", phrases);
+}
+
+std::string verdictText(const Candidate &candidate, const Candidate *chosen, int64_t budget) {
+  ByteUnit unit = unitFor(budget);
+  switch (candidate.verdict) {
+  case Verdict::Chosen:
+    return "chosen";
+  case Verdict::DoesNotFit:
+    return fmt::format("does not fit: {} over {}", formatBytes(candidate.over),
+                       unitFor(candidate.over).bytes == unit.bytes ? fmt::format("{:.1f}", unit.of(budget))
+                                                                   : formatBytes(budget));
+  case Verdict::NotDivisible:
+    return fmt::format("not divisible: {}", candidate.note);
+  case Verdict::MoreMemory:
+    return "as fast, more memory";
+  case Verdict::Slower:
+    break;
+  }
+  return fmt::format("{}: {}", chosen ? slowerBy(candidate, *chosen) : "slower", candidate.note);
+}
+
+/// Which candidates a table of `rows` shows: both ends, the chosen one and its neighbours, then the fastest;
+/// where nothing fits, the smallest.
+std::vector<size_t> shownCandidates(const Search &search, size_t rows) {
+  std::vector<size_t> shown;
+  auto show = [&](size_t index) {
+    bool isNew =
+        index < search.candidates.size() && std::find(shown.begin(), shown.end(), index) == shown.end();
+    if (isNew && shown.size() < rows)
+      shown.push_back(index);
+  };
+  const Candidate *chosen = chosenOf(search);
+  if (chosen)
+    show(static_cast<size_t>(chosen - search.candidates.data()));
+  show(0);
+  show(search.candidates.size() - 1);
+  if (chosen) {
+    show(static_cast<size_t>(chosen - search.candidates.data()) - 1);
+    show(static_cast<size_t>(chosen - search.candidates.data()) + 1);
+  }
+  std::vector<size_t> best(search.candidates.size());
+  std::iota(best.begin(), best.end(), size_t{0});
+  std::sort(best.begin(), best.end(), [&](size_t a, size_t b) {
+    auto cost = [&](size_t index) {
+      const Candidate &candidate = search.candidates[index];
+      return chosen ? candidate.seconds : static_cast<double>(candidate.counted);
+    };
+    return std::pair(cost(a), a) < std::pair(cost(b), b);
+  });
+  for (size_t index : best)
+    show(index);
+  std::sort(shown.begin(), shown.end());
+  return shown;
+}
+
+void writeTable(Out out, const Search &search, size_t rows) {
+  int64_t largest = 0;
+  for (const Candidate &candidate : search.candidates)
+    largest = std::max(largest, candidate.arena);
+  ByteUnit unit = unitFor(largest);
+  const Candidate *chosen = chosenOf(search);
+  fmt::format_to(out, "{:>4} {:>4} {:>5} {:>10} {:>8}\n", "K", "m", "last",
+                 fmt::format("arena {}", unit.name), "ms/step");
+  std::vector<size_t> shown = shownCandidates(search, rows);
+  for (size_t index : shown) {
+    const Candidate &candidate = search.candidates[index];
+    fmt::format_to(out, "{:>4} {:>4} {:>5} {:>10.2f} {:>8.{}f}   {}\n", candidate.cut.steps, candidate.cut.m,
+                   candidate.cut.last, unit.of(candidate.arena), candidate.seconds * 1e3,
+                   search.candidates.back().seconds < 0.01 ? 4 : 1,
+                   verdictText(candidate, chosen, search.budget));
+  }
+  if (size_t more = search.candidates.size() - shown.size(); more > 0)
+    fmt::format_to(out, "         {} more size{}: --json\n", more, more == 1 ? "" : "s");
+}
+
+std::string peakLine(const Search &search) {
+  if (search.peak.tensors.empty())
+    return "peak     nothing is kept between commands\n";
+  std::vector<std::string> phrases;
+  std::vector<TensorGroup> groups = groupTensors(search.peak.tensors);
+  ByteUnit unit = unitFor(search.peak.bytes);
+  for (size_t index = 0; index < std::min(kPeakTensors, groups.size()); ++index)
+    phrases.push_back(
+        fmt::format("{}{} {:.2f}{}", index == 0 ? search.peak.where + ": " : "", groups[index].label,
+                    unit.of(groups[index].bytesEach),
+                    index == 0 ? fmt::format(" {}{}", unit.name, groups[index].count > 1 ? " each" : "")
+                               : (groups[index].count > 1 ? " each" : "")));
+  if (groups.size() > kPeakTensors)
+    phrases.push_back(fmt::format("{} smaller groups", groups.size() - kPeakTensors));
+  return wrapped("peak", phrases);
+}
+
+/// What other budgets would give. The next step up is ten units of what the budget is measured in.
+std::string budgetLine(const Search &search) {
+  const Candidate *chosen = chosenOf(search);
+  const Candidate &least = search.candidates[search.smallest];
+  std::vector<std::string> phrases = {
+      fmt::format("least {} (m = {})", formatBytes(least.counted), least.cut.m)};
+  ByteUnit unit = unitFor(search.budget);
+  int64_t step = search.budget >= 10 * unit.bytes ? 10 * unit.bytes : unit.bytes;
+  const Candidate *next = nullptr, *fastest = nullptr;
+  for (const Candidate &candidate : search.candidates) {
+    if (candidate.verdict != Verdict::DoesNotFit || (chosen && candidate.seconds >= chosen->seconds))
+      continue;
+    if (candidate.counted <= search.budget + step && (!next || candidate.seconds < next->seconds))
+      next = &candidate;
+    if (!fastest || candidate.seconds < fastest->seconds)
+      fastest = &candidate;
+  }
+  auto saves = [&](const Candidate &candidate) {
+    return chosen ? fmt::format(" and saves {}", formatSeconds(chosen->seconds - candidate.seconds))
+                  : std::string();
+  };
+  std::string more = fmt::format("+{:.0f} {}", unit.of(step), unit.name);
+  phrases.push_back(next ? fmt::format("{} buys m = {}{}", more, next->cut.m, saves(*next))
+                         : more + " buys nothing");
+  if (fastest && fastest != next)
+    phrases.push_back(
+        fmt::format("m = {} needs {}{}", fastest->cut.m, formatBytes(fastest->counted), saves(*fastest)));
+  return wrapped("budget", phrases);
+}
+
+} // namespace
+
+std::string explainPlan(const Search &search) {
+  const Candidate &chosen = *chosenOf(search);
+  std::string text;
+  Out out(text);
+  fmt::format_to(out, "{:<9}micro-batch {} x {} accumulation step{}, no recompute, not sharded{}\n", "plan",
+                 chosen.cut.m, chosen.cut.steps, chosen.cut.steps == 1 ? "" : "s",
+                 search.devices > 1 ? ", 1 all-reduce per step" : "");
+  writeMemory(out, search);
+  text += timeLine(search) + whyLine(search, chosen);
+  return text;
+}
+
+std::string explainSearch(const Search &search, size_t rows) {
+  std::string text;
+  writeTable(Out(text), search, rows);
+  return text + peakLine(search) + budgetLine(search);
+}
+
+Error explainNoFit(const Search &search) {
+  const Candidate &least = search.candidates[search.smallest];
+  Error error{fmt::format("no micro-batch fits into {}: the smallest, {}, needs {} ({} over)",
+                          formatBytes(search.budget), least.cut.m, formatBytes(least.counted),
+                          formatBytes(least.over)),
+              "does-not-fit"};
+  std::vector<MemoryLine> lines = search.memory;
+  std::erase_if(lines,
+                [](const MemoryLine &line) { return line.kind == MemoryClass::Context || line.bytes == 0; });
+  std::sort(lines.begin(), lines.end(), [](const MemoryLine &a, const MemoryLine &b) {
+    return std::pair(-a.bytes, a.name) < std::pair(-b.bytes, b.name);
+  });
+  std::string dominates;
+  int64_t state = 0;
+  for (const MemoryLine &line : lines)
+    state += line.kind == MemoryClass::State ? line.bytes : 0;
+  for (size_t index = 0; index < std::min<size_t>(3, lines.size()); ++index)
+    dominates +=
+        fmt::format("{}{} {}", index == 0 ? "" : ", ", lines[index].name, formatBytes(lines[index].bytes));
+  error.notes.push_back(fmt::format("what it needs most: {}", dominates));
+  if (!search.peak.tensors.empty())
+    error.notes.push_back(fmt::format("the peak is at {}; largest there: {} {}", search.peak.where,
+                                      search.peak.tensors[0].label,
+                                      formatBytes(search.peak.tensors[0].bytes)));
+  if (least.cut.m > 1)
+    error.notes.push_back("--micro-batch auto tries smaller sizes");
+  if (state > search.budget)
+    error.notes.push_back(
+        fmt::format("parameters, gradients and optimizer state alone take {}, at any micro-batch: "
+                    "--optimizer sgd keeps no moments, --freeze GLOB no gradients",
+                    formatBytes(state)));
+  error.notes.push_back(
+      fmt::format("--memory {}MiB is the least that works", (least.counted + (1 << 20) - 1) >> 20));
+  return error;
+}
+
+} // namespace accum::planner

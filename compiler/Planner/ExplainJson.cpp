@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search as one JSON object, complete.
+#include "compiler/Planner/Explain.h"
+#include <nlohmann/json.hpp>
+
+namespace accum::planner {
+
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+
+OrderedJson candidateJson(const Candidate &candidate) {
+  OrderedJson json = {{"micro_batch", candidate.cut.m},      {"steps", candidate.cut.steps},
+                      {"last", candidate.cut.last},          {"arena_bytes", candidate.arena},
+                      {"counted_bytes", candidate.counted},  {"lower_bound_bytes", candidate.lowerBound},
+                      {"packed", candidate.packed},          {"seconds", candidate.seconds},
+                      {"verdict", toText(candidate.verdict)}};
+  if (candidate.verdict == Verdict::DoesNotFit)
+    json["over_bytes"] = candidate.over;
+  if (!candidate.note.empty())
+    json["note"] = candidate.note;
+  return json;
+}
+
+OrderedJson peakJson(const PeakMoment &peak) {
+  OrderedJson tensors = OrderedJson::array();
+  for (const PeakTensor &tensor : peak.tensors)
+    tensors.push_back({{"label", tensor.label}, {"kind", toText(tensor.kind)}, {"bytes", tensor.bytes}});
+  return {{"where", peak.where}, {"bytes", peak.bytes}, {"tensors", tensors}};
+}
+
+} // namespace
+
+OrderedJson toJson(const Search &search) {
+  OrderedJson json = {{"problem", search.problem},     {"target", search.target},
+                      {"rates", search.basis},         {"batch", search.batch},
+                      {"devices", search.devices},     {"device_batch", search.deviceBatch},
+                      {"budget_bytes", search.budget}, {"device_memory_bytes", search.memoryTotal}};
+  json["reason"] = search.plan ? "chosen" : "does-not-fit";
+  if (search.plan) {
+    const Plan &plan = *search.plan;
+    json["plan"] = {{"micro_batch", plan.cut.m},
+                    {"steps", plan.cut.steps},
+                    {"last", plan.cut.last},
+                    {"state_bytes", plan.state},
+                    {"scratch_bytes", plan.scratch},
+                    {"lower_bound_bytes", plan.lowerBound},
+                    {"arena_bytes", plan.arena()},
+                    {"counted_bytes", plan.counted()},
+                    {"total_bytes", plan.total()},
+                    {"seconds", plan.seconds()},
+                    {"mfu", search.mfu},
+                    {"recompute", plan.recompute},
+                    {"shard", plan.shard},
+                    {"offload", plan.offload}};
+    json["time"] = OrderedJson::array();
+    for (const TimeLine &line : plan.time)
+      json["time"].push_back({{"name", line.name}, {"seconds", line.seconds}});
+  }
+  json["memory"] = OrderedJson::array();
+  for (const MemoryLine &line : search.memory)
+    json["memory"].push_back({{"kind", toText(line.kind)}, {"name", line.name}, {"bytes", line.bytes}});
+  json["candidates"] = OrderedJson::array();
+  for (const Candidate &candidate : search.candidates)
+    json["candidates"].push_back(candidateJson(candidate));
+  json["smallest"] = candidateJson(search.candidates[search.smallest]);
+  json["peak"] = peakJson(search.peak);
+  json["notices"] = search.notices;
+  return json;
+}
+
+} // namespace accum::planner

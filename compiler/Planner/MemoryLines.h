@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything a candidate takes, line by line: fixed memory, the scratch by kind at its peak, what the device
+// keeps.
+#pragma once
+#include "compiler/Planner/DeviceProfile.h"
+#include "compiler/Planner/PeakMoment.h"
+
+namespace accum::planner {
+
+/// State lines sum to the state, Scratch lines to `candidate.scratch`, all but Context to what the budget is
+/// compared with.
+std::vector<MemoryLine> memoryLines(const Problem &problem, const DeviceProfile &profile, int64_t devices,
+                                    const Candidate &candidate, const PeakMoment &peak);
+
+} // namespace accum::planner

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors of repeated layers under one name: `h.0..11.mlp.c_fc`.
+#pragma once
+#include "compiler/Planner/PeakMoment.h"
+#include <string>
+#include <vector>
+
+namespace accum::planner {
+
+struct TensorGroup {
+  std::string label = {};
+  int64_t bytesEach = 0;
+  int count = 0;
+};
+
+/// Groups tensors of equal size whose labels differ in one number only; largest sum first.
+std::vector<TensorGroup> groupTensors(const std::vector<PeakTensor> &tensors);
+
+} // namespace accum::planner

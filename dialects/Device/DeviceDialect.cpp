@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Registration and verifiers of the device dialect.
+#include "dialects/Device/DeviceDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+#include "dialects/Device/DeviceDialect.cpp.inc"
+#include "dialects/Device/DeviceEnums.cpp.inc"
+#define GET_TYPEDEF_CLASSES
+#include "dialects/Device/DeviceTypes.cpp.inc"
+#define GET_OP_CLASSES
+#include "dialects/Device/DeviceOps.cpp.inc"
+
+namespace accum::device {
+
+void DeviceDialect::initialize() {
+  addTypes<
+#define GET_TYPEDEF_LIST
+#include "dialects/Device/DeviceTypes.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/Device/DeviceOps.cpp.inc"
+      >();
+}
+
+BufferOp definition(Value buffer) { return cast<BufferOp>(buffer.getDefiningOp()); }
+
+int64_t bytesOf(RankedTensorType tensor) {
+  return tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8);
+}
+
+LogicalResult ProgramOp::verify() {
+  if (getM() < 1 || getDevices() < 1)
+    return emitOpError("needs m >= 1 and devices >= 1");
+  return success();
+}
+
+int64_t BufferOp::getBytes() { return bytesOf(getTensor()); }
+
+/// The last words of the label, as an SSA name: `/h.0/ln_1/LayerNormalization` reads
+/// `%h.0_ln_1_LayerNormalization`.
+void BufferOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
+  std::string name;
+  for (char c : getLabel())
+    if (llvm::isAlnum(c) || c == '.' || c == '_')
+      name += c;
+    else if (!name.empty() && name.back() != '_')
+      name += '_';
+  StringRef trimmed = StringRef(name).rtrim('_').take_back(48).ltrim("._0123456789");
+  setName(getResult(), trimmed.empty() ? "buffer" : trimmed);
+}
+
+/// [offset, offset + bytes) inside `size`, offset a multiple of `alignment`.
+static LogicalResult verifyPlace(BufferOp op, StringRef space, int64_t size, int64_t alignment) {
+  int64_t offset = op.getOffset(), bytes = op.getBytes();
+  if (offset < 0 || bytes > size || offset > size - bytes)
+    return op.emitOpError("ends outside the ") << space << " of " << size << " bytes";
+  if (offset % alignment != 0)
+    return op.emitOpError("does not start on a multiple of ") << alignment << " bytes";
+  return success();
+}
+
+LogicalResult BufferOp::verify() {
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  if (!program)
+    return emitOpError("stands outside a device.program");
+  if (!getTensor().hasStaticShape() || getTensor().getEncoding() ||
+      !getTensor().getElementType().isIntOrFloat())
+    return emitOpError("holds a plain static tensor");
+  switch (getSpace()) {
+  case Space::state:
+    return verifyPlace(*this, "state", program.getStateBytes(), kStateAlignment);
+  case Space::scratch:
+    return verifyPlace(*this, "scratch", program.getScratchBytes(), kScratchAlignment);
+  case Space::input:
+    if (!(*this)->getParentOfType<ForMicroOp>())
+      return emitOpError("is an input: bound inside device.for_micro only");
+    if (getOffset() >= program.getInputs().size())
+      return emitOpError("is none of the ") << program.getInputs().size() << " inputs";
+    return success();
+  case Space::decay:
+    if (getOffset() >= program.getGradients().size())
+      return emitOpError("is none of the ") << program.getGradients().size() << " trained parameters";
+    return success();
+  case Space::rng:
+  case Space::hyper:
+    return getOffset() == 0 ? success() : LogicalResult(emitOpError("starts at 0"));
+  }
+  llvm_unreachable("unknown space");
+}
+
+static LogicalResult verifyUpdate(Operation *op, std::optional<Update> update) {
+  if (update == Update::accumulate && !op->getParentOfType<ForMicroOp>())
+    return op->emitOpError("accumulates outside device.for_micro");
+  return success();
+}
+
+LogicalResult LaunchOp::verify() { return verifyUpdate(*this, getUpdate()); }
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getKernelAttr());
+  if (!kernel)
+    return success(); // programs can be read without their kernels
+  auto index = kernel->getAttrOfType<IntegerAttr>("accum.kernel");
+  if (!index || index.getInt() != static_cast<int64_t>(getIndex()))
+    return emitOpError("calls kernel ") << getIndex() << ", but " << getKernelAttr() << " has another number";
+  if (kernel.getNumArguments() + kernel.getNumResults() != getArgs().size())
+    return emitOpError("has ") << getArgs().size() << " arguments, " << getKernelAttr() << " takes "
+                               << kernel.getNumArguments() + kernel.getNumResults();
+  return success();
+}
+
+/// Elements that are reached from a matrix's first one, plus one.
+static int64_t extentOf(ArrayRef<int64_t> sizes, ArrayRef<int64_t> strides) {
+  int64_t last = 0;
+  for (auto [size, stride] : llvm::zip_equal(sizes, strides))
+    last += (size - 1) * stride;
+  return last + 1;
+}
+
+static LogicalResult verifyMatrix(GemmOp op, StringRef name, Value buffer, std::array<int64_t, 2> sizes,
+                                  std::array<int64_t, 2> strides, ArrayRef<int64_t> batchStrides) {
+  if (strides[0] != 1 && strides[1] != 1)
+    return op.emitOpError("needs a unit stride in ") << name;
+  int64_t reached = extentOf(sizes, strides) + extentOf(op.getBatch(), batchStrides) - 1;
+  if (reached > definition(buffer).getNumElements())
+    return op.emitOpError("reaches element ")
+           << reached - 1 << " of " << name << ", which has " << definition(buffer).getNumElements();
+  return success();
+}
+
+LogicalResult GemmOp::verify() {
+  if (getSizes().size() != 3 || getAStrides().size() != 2 || getBStrides().size() != 2)
+    return emitOpError("needs 3 sizes and 2 strides each for a and b");
+  size_t dims = getBatch().size();
+  if (dims > 4 || getABatch().size() != dims || getBBatch().size() != dims || getCBatch().size() != dims)
+    return emitOpError("has at most 4 batch dimensions, with one stride in each of a, b and c");
+  int64_t m = getSizes()[0], n = getSizes()[1], k = getSizes()[2];
+  if (failed(verifyMatrix(*this, "a", getA(), {m, k}, {getAStrides()[0], getAStrides()[1]}, getABatch())) ||
+      failed(verifyMatrix(*this, "b", getB(), {k, n}, {getBStrides()[0], getBStrides()[1]}, getBBatch())) ||
+      failed(verifyMatrix(*this, "c", getC(), {m, n}, {static_cast<int64_t>(getCRow()), 1}, getCBatch())))
+    return failure();
+  if (definition(getA()).getTensor().getElementType() != definition(getB()).getTensor().getElementType())
+    return emitOpError("multiplies two element types");
+  return verifyUpdate(*this, getUpdate());
+}
+
+LogicalResult CopyOp::verify() {
+  if (definition(getSource()).getBytes() != definition(getTarget()).getBytes())
+    return emitOpError("copies between buffers of different sizes");
+  return success();
+}
+
+LogicalResult ZeroOp::verify() {
+  if (getIfFirst() && !(*this)->getParentOfType<ForMicroOp>())
+    return emitOpError("asks for the first micro-step outside device.for_micro");
+  return success();
+}
+
+LogicalResult AllReduceOp::verify() {
+  if (definition(getTarget()).getSpace() != Space::state)
+    return emitOpError("sums over devices what is not in the state");
+  return success();
+}
+
+} // namespace accum::device

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// The device dialect's ops.
+#ifndef ACCUM_DEVICE_OPS
+#define ACCUM_DEVICE_OPS
+
+include "dialects/Device/Device.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class Device_Op<string mnemonic, list<Trait> traits = []> : Op<Device_Dialect, mnemonic, traits>;
+def Device_Tensor : TensorOf<[AnyType]>;
+
+def Device_ProgramOp : Device_Op<"program", [Symbol, IsolatedFromAbove, NoTerminator, NoRegionArguments,
+                                             SingleBlock]> {
+  let summary = "one optimizer step, and the evaluation of the loss, for one micro-batch size and device count";
+  let description = [{
+    Carries what the manifest needs beside the code: `inputs` (one dictionary each: name, type (the slab with its
+    placement), bound, synthesize), `gradients` (symbols of the trained parameters), `scalars` (dictionaries: name,
+    type) and `optimizer`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$m, I64Attr:$devices, I64Attr:$state_bytes,
+                       I64Attr:$scratch_bytes, DefaultValuedAttr<ArrayAttr, "{}">:$inputs,
+                       DefaultValuedAttr<ArrayAttr, "{}">:$gradients, DefaultValuedAttr<ArrayAttr, "{}">:$scalars,
+                       DefaultValuedAttr<StrAttr, "\"\"">:$optimizer);
+  let regions = (region SizedRegion<1>:$step, SizedRegion<1>:$eval);
+  let assemblyFormat = [{
+    $sym_name `m` $m `devices` $devices `state` $state_bytes `bytes` `scratch` $scratch_bytes `bytes`
+    attr-dict-with-keyword `step` $step `eval` $eval
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_BufferOp : Device_Op<"buffer", [Pure, DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmResultNames"]>]> {
+  let summary = "the address of a tensor: a byte offset in a space";
+  let description = [{
+    | space | `at` | lifetime |
+    |---|---|---|
+    | state | byte offset in the state; a multiple of 256 | across steps |
+    | scratch | byte offset in the arena; a multiple of 64 | where the plan says so |
+    | input | number of the input in the manifest | one micro-step: inside for_micro only |
+    | rng | 0: seed and step, i64 | the step |
+    | hyper | 0: accum_hyper::values | the step |
+    | decay | number of the trained parameter: entry of accum_hyper::decay | the step |
+  }];
+  let arguments = (ins Device_Space:$space, I64Attr:$offset, TypeAttrOf<Device_Tensor>:$contents, StrAttr:$label);
+  let results = (outs Device_BufferLike:$result);
+  let assemblyFormat = "$space `at` $offset `:` $contents $label attr-dict";
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensor() { return ::llvm::cast<::mlir::RankedTensorType>(getContents()); }
+    int64_t getNumElements() { return getTensor().getNumElements(); }
+    /// Of the contents, row-major; an i1 takes one byte.
+    int64_t getBytes();
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_ForMicroOp : Device_Op<"for_micro", [NoTerminator, NoRegionArguments, SingleBlock]> {
+  let summary = "for k in 0 .. K: begin_micro, the body, end_micro";
+  let description = [{
+    K is the program's run-time argument. In phase `micro` the last end_micro is left to `device.end_micro`, which
+    stands behind the update.
+  }];
+  let arguments = (ins Device_Phase:$phase);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$phase attr-dict-with-keyword $body";
+}
+
+def Device_EndMicroOp : Device_Op<"end_micro"> {
+  let summary = "end_micro of the last micro-step, after the update";
+  let assemblyFormat = "attr-dict";
+}
+
+def Device_SectionOp : Device_Op<"section"> {
+  let summary = "a heading for whoever reads the program";
+  let arguments = (ins StrAttr:$title);
+  let assemblyFormat = "$title attr-dict";
+}
+
+def Device_LaunchOp : Device_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "runs a kernel: pointers to its operands, then to its results";
+  let description = [{
+    `device.launch 17 @ln_fwd[3](%x, %y)`: command 17 runs kernel 3 of the table, whose `accum.kernel` is 3. `update` is
+    there where the kernel has accumulating results: its last argument is then the flag `1: write, 0: add`.
+  }];
+  let arguments = (ins I64Attr:$id, FlatSymbolRefAttr:$kernel, I64Attr:$index, Variadic<Device_BufferLike>:$args,
+                       OptionalAttr<Device_Update>:$update);
+  let assemblyFormat = "$id $kernel `` `[` $index `]` `` `(` $args `)` ($update^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Device_GemmOp : Device_Op<"gemm"> {
+  let summary = "c (+)= a * b by the library, for every point of the batch";
+  let description = [{
+    `sizes` are M, N, K; element strides are [row, column] of a and b (one of them is 1) and the row of c, whose column
+    stride is 1; `batch` extents have one stride in each of a, b and c, 0 meaning the same matrix again.
+  }];
+  let arguments = (ins I64Attr:$id, FlatSymbolRefAttr:$kernel, Device_Update:$update, Device_BufferLike:$c,
+                       Device_BufferLike:$a, Device_BufferLike:$b, DenseI64ArrayAttr:$sizes,
+                       DenseI64ArrayAttr:$a_strides, DenseI64ArrayAttr:$b_strides, I64Attr:$c_row,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$batch, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$a_batch,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$b_batch, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$c_batch);
+  let assemblyFormat = [{
+    $id $kernel $update $c `=` $a `*` $b `sizes` $sizes `strides` `a` $a_strides `b` $b_strides `c` $c_row
+    (`batch` $batch^ `a` $a_batch `b` $b_batch `c` $c_batch)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Device_CopyOp : Device_Op<"copy"> {
+  let summary = "copies the bytes of one buffer to another of the same size";
+  let arguments = (ins Device_BufferLike:$source, Device_BufferLike:$target);
+  let assemblyFormat = "$source `to` $target attr-dict";
+  let hasVerifier = 1;
+}
+
+def Device_ZeroOp : Device_Op<"zero"> {
+  let summary = "sets the bytes of a buffer to zero, with `if_first` in the first micro-step only";
+  let arguments = (ins Device_BufferLike:$target, UnitAttr:$if_first);
+  let assemblyFormat = "$target (`if_first` $if_first^)? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Device_AllReduceOp : Device_Op<"all_reduce"> {
+  let summary = "sums a buffer over all devices, in place";
+  let arguments = (ins Device_BufferLike:$target);
+  let assemblyFormat = "$target attr-dict";
+  let hasVerifier = 1;
+}
+
+#endif

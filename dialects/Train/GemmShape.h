@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which contractions are one matrix product for the library, and which one.
+#pragma once
+
+#include "dialects/NN/NNDialect.h"
+#include <array>
+#include <optional>
+
+namespace accum {
+
+/// C[i,j] = sum_k A[i,k] * B[k,j] over row-major tensors, as accum_gemm of runtime/accum_program.h describes
+/// it: element strides, one of (row, col) of A and of B is 1, C's column stride is 1. Transposes, and heads
+/// in the middle of a row, are strides; nothing is copied.
+struct Gemm {
+  unsigned a = 0, b = 1; ///< which operand of the contraction is A, which is B
+  int64_t m = 1, n = 1, k = 1;
+  int64_t aRow = 1, aCol = 1, bRow = 1, bCol = 1, cRow = 1;
+  /// Extents, and strides in A, B and C (0: the same matrix again); at most four.
+  llvm::SmallVector<int64_t, 4> batch, aBatch, bBatch, cBatch;
+};
+
+/// The letters sorted into M, N, K and batch; nothing where a group has no single stride, no matrix order has
+/// unit strides, more than four batch dimensions remain, or the element type is not f32, f64 or bf16.
+///
+/// On types without batch placements the result holds for them. On slabs (`#nn.batched`) it says whether
+/// there is one for every micro-batch size; its numbers are then meaningless.
+std::optional<Gemm> analyseGemm(nn::ContractOp contract);
+
+} // namespace accum

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Replicated twins of partial values: sums over the batch that the pre-pass can compute.
+#pragma once
+
+#include "dialects/NN/NNDialect.h"
+#include "passes/Check/Dependence.h"
+
+namespace accum {
+
+class Totals {
+public:
+  explicit Totals(Dependences &dependences) : dependences(dependences) {}
+
+  /// Why a partial has no replicated twin: its sums depend on parameters, or on totals. Nothing: it has one.
+  std::optional<nn::Refusal::Kind> obstacle(mlir::Value partial);
+
+  /// The twin, made in front of `before` and once per value. Totals are taken where the sums are born and the
+  /// ops behind them are repeated, so that counts are added up as integers and a mean of a mean needs one
+  /// pre-pass. Requires: no obstacle.
+  mlir::Value replicated(mlir::Value partial, mlir::Operation *before);
+
+  /// The ops that sum over the batch, from which `partial` comes.
+  llvm::SmallVector<mlir::Operation *> originsOf(mlir::Value partial);
+
+private:
+  bool isTotalled(mlir::Value partial);
+
+  Dependences &dependences;
+  llvm::DenseMap<mlir::Value, mlir::Value> twins;
+};
+
+} // namespace accum

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A named array of a data or weight file, and the readers that make arrays: .safetensors, .npz, .npy.
+#ifndef ACCUM_RUNTIME_ARRAY_H
+#define ACCUM_RUNTIME_ARRAY_H
+
+#include "runtime/DType.h"
+#include "runtime/File.h"
+#include <cstdint>
+
+namespace accum::runtime {
+
+/// Row-major and dense. `data` may be unaligned: a safetensors header has any length.
+struct Array {
+  std::string name, path; ///< path: the file it came from, for messages
+  DType dtype = ACCUM_F32;
+  std::vector<int64_t> shape;
+  const uint8_t *data = nullptr;
+  std::shared_ptr<const void> storage;    ///< keeps `data` alive
+  std::shared_ptr<const MappedFile> file; ///< set where data is mapped
+
+  int64_t elements() const;
+  uint64_t bytes() const { return elements() * bytesOf(dtype); }
+};
+
+/// "[3, 17]"; "[]" for a scalar.
+std::string formatShape(const std::vector<int64_t> &shape);
+
+/// Arrays in the order of their data in the file.
+Expected<std::vector<Array>> readSafetensors(const std::string &path);
+Expected<std::vector<Array>> readNpz(const std::string &path);
+Expected<Array> readNpy(const std::string &path, const std::string &name);
+
+/// `text` is a command-line word: FILE.safetensors, FILE.npz or NAME=FILE.npy.
+Expected<std::vector<Array>> readArrays(const std::string &text);
+
+/// Parses the .npy header at the start of `bytes` and points `data` behind it; refuses a body of another
+/// length.
+Expected<Array> parseNpy(const uint8_t *bytes, uint64_t size, const std::string &name,
+                         const std::string &path);
+
+/// The number of elements, or nothing where an extent is negative or the bytes would pass 2^62.
+std::optional<int64_t> countElements(const std::vector<int64_t> &shape, DType dtype);
+
+} // namespace accum::runtime
+#endif

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything that can be wrong with an artifact is found here, before any of its code runs.
+#include "runtime/Artifact.h"
+#include "runtime/CpuFeatures.h"
+#include "runtime/File.h"
+#include <algorithm>
+#include <dlfcn.h>
+#include <sys/stat.h>
+
+namespace accum::runtime {
+namespace {
+
+// GPT-3's manifest is some 3 MiB.
+constexpr uint64_t kMaxManifest = 256 << 20;
+
+Error bad(const std::string &message, const std::string &slug = "bad-artifact") {
+  return {kExitFile, message, slug, {"compile the model again"}};
+}
+
+Status checkFile(const Artifact &artifact, const FileSpec &spec) {
+  std::string path = artifact.file(spec.name);
+  struct stat info;
+  if (stat(path.c_str(), &info) != 0)
+    return bad(path + ": is missing from the artifact");
+  if (uint64_t(info.st_size) != spec.bytes)
+    return bad(path + ": is damaged: " + std::to_string(info.st_size) + " bytes, expected " +
+               std::to_string(spec.bytes));
+  auto hash = hashFile(path);
+  if (!hash)
+    return hash.error();
+  if (*hash != spec.xxh3)
+    return bad(path + ": is damaged: its checksum is " + *hash + ", expected " + spec.xxh3);
+  return {};
+}
+
+Status checkVersions(const Artifact &artifact) {
+  const Manifest &manifest = artifact.manifest;
+  if (manifest.abi != ACCUM_ABI_VERSION)
+    return Error{kExitFile,
+                 artifact.folder + ": was compiled by " + manifest.producer + " for program interface " +
+                     std::to_string(manifest.abi) + ", this runtime has " + std::to_string(ACCUM_ABI_VERSION),
+                 "artifact-version",
+                 {"use an accum-run and an accumc of one version, or compile the model again"}};
+  if (manifest.target != "host")
+    return Error{kExitUsage,
+                 artifact.folder + ": is for target " + manifest.target + ", this runtime runs host only",
+                 "target"};
+  std::vector<std::string> missing = missingCpuFeatures(manifest.cpuFeatures);
+  if (missing.empty())
+    return {};
+  std::string names;
+  for (const std::string &name : missing)
+    names += " " + name;
+  return Error{kExitFile,
+               artifact.folder + ": was compiled for a processor with" + names + ", which this one lacks",
+               "cpu-features",
+               {"compile it on this machine, or with --cpu x86-64-v3"}};
+}
+
+/// The table that `symbol` of `file` returns.
+template <typename Table>
+Expected<const Table *> loadTable(const Artifact &artifact, const char *file, const char *symbol) {
+  std::string path = artifact.file(file);
+  // A name without a slash would be searched for on the loader's path.
+  if (path.find('/') == std::string::npos)
+    path = "./" + path;
+  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    return bad(path + ": cannot be loaded: " + dlerror());
+  auto entry = reinterpret_cast<const Table *(*)()>(dlsym(handle, symbol));
+  if (!entry)
+    return bad(path + ": does not define " + symbol + "()");
+  const Table *table = entry();
+  if (table->abi != ACCUM_ABI_VERSION || table->size < sizeof(Table))
+    return bad(path + ": has program interface " + std::to_string(table->abi) + ", expected " +
+                   std::to_string(ACCUM_ABI_VERSION),
+               "artifact-version");
+  return table;
+}
+
+Status checkProgram(const Artifact &artifact) {
+  const Manifest &manifest = artifact.manifest;
+  const accum_program_v1 &program = *artifact.program;
+  if (program.state_bytes != manifest.stateBytes || program.m != manifest.m ||
+      program.devices != manifest.devices)
+    return bad(artifact.file("program.so") + ": does not belong to the manifest beside it");
+  return {};
+}
+
+} // namespace
+
+bool Artifact::has(const std::string &name) const {
+  return std::any_of(manifest.files.begin(), manifest.files.end(),
+                     [&](const FileSpec &spec) { return spec.name == name; });
+}
+
+Expected<Artifact> readArtifact(const std::string &folder) {
+  Artifact artifact;
+  artifact.folder = folder.size() > 1 && folder.back() == '/' ? folder.substr(0, folder.size() - 1) : folder;
+  struct stat info;
+  if (stat(folder.c_str(), &info) != 0)
+    return Error{
+        kExitFile, folder + ": no such artifact", "no-artifact", {"make one: accumc MODEL.onnx --batch N"}};
+  std::string path = artifact.file("manifest.json");
+  if (!S_ISDIR(info.st_mode) || stat(path.c_str(), &info) != 0)
+    return Error{kExitFile,
+                 folder + ": is not an artifact: it has no manifest.json",
+                 "no-artifact",
+                 {"make one: accumc MODEL.onnx --batch N"}};
+  auto text = readText(path, kMaxManifest);
+  if (!text)
+    return text.error();
+  auto manifest = parseManifest(*text, path);
+  if (!manifest)
+    return manifest.error();
+  artifact.manifest = std::move(*manifest);
+  return artifact;
+}
+
+Status checkFiles(const Artifact &artifact) {
+  for (const FileSpec &spec : artifact.manifest.files)
+    if (Status status = checkFile(artifact, spec); !status)
+      return status;
+  return {};
+}
+
+Status loadPrograms(Artifact &artifact) {
+  if (Status status = checkVersions(artifact); !status)
+    return status;
+  for (const char *name : {"program.so", "kernels.so", "params.safetensors"})
+    if (!artifact.has(name))
+      return bad(artifact.folder + ": the manifest lists no " + name);
+  auto program = loadTable<accum_program_v1>(artifact, "program.so", "accum_program");
+  if (!program)
+    return program.error();
+  auto kernels = loadTable<accum_kernels_v1>(artifact, "kernels.so", "accum_kernels");
+  if (!kernels)
+    return kernels.error();
+  artifact.program = *program;
+  artifact.kernels = *kernels;
+  return checkProgram(artifact);
+}
+
+} // namespace accum::runtime

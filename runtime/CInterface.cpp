@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// accum_runtime.h in front of Session: checks arguments, turns errors into codes and text.
+#include "runtime/Describe.h"
+#include "runtime/Session.h"
+#include <cmath>
+#include <cstring>
+
+using namespace accum::runtime;
+
+struct accum_session {
+  std::unique_ptr<Session> session;
+};
+
+namespace {
+
+thread_local std::string lastError;
+
+int report(const Error &error) {
+  lastError = format(error);
+  return error.exitCode;
+}
+
+int report(const Status &status) { return status ? 0 : report(status.error()); }
+
+/// Runs a body that may throw only for lack of memory.
+template <typename Body> int guarded(Body &&body) {
+  try {
+    return body();
+  } catch (const std::exception &exception) {
+    return report(Error{kExitRunFailed, std::string("the runtime ran out of something: ") + exception.what(),
+                        "memory"});
+  }
+}
+
+std::optional<double> given(double value) {
+  return std::isnan(value) ? std::nullopt : std::optional<double>(value);
+}
+
+int bindArrays(accum_session *session, std::vector<Array> arrays, const accum_data_options &options) {
+  auto dataset = Dataset::fromArrays(session->session->manifest(), std::move(arrays));
+  if (!dataset)
+    return report(dataset.error());
+  session->session->bind(std::move(*dataset), options);
+  return 0;
+}
+
+int storeResult(const Expected<accum_step_result> &outcome, accum_step_result *result) {
+  if (!outcome)
+    return report(outcome.error());
+  if (result)
+    *result = *outcome;
+  return 0;
+}
+
+} // namespace
+
+extern "C" {
+
+const char *accum_last_error(void) { return lastError.c_str(); }
+const char *accum_runtime_version(void) { return ACCUM_VERSION; }
+
+int accum_open(const char *artifact, const accum_open_options *options, accum_session **session) {
+  *session = nullptr;
+  return guarded([&] {
+    auto opened = Session::open(artifact, options ? *options : accum_open_options{});
+    if (!opened)
+      return report(opened.error());
+    *session = new accum_session{std::move(*opened)};
+    return 0;
+  });
+}
+
+void accum_close(accum_session *session) { delete session; }
+
+int accum_describe(const char *artifact, char **text) {
+  return guarded([&] {
+    auto read = readArtifact(artifact);
+    if (!read)
+      return report(read.error());
+    if (Status status = checkFiles(*read); !status)
+      return report(status.error());
+    (void)loadPrograms(*read); // for another machine: described without its scratch
+    *text = strdup(describe(*read).c_str());
+    return 0;
+  });
+}
+
+void accum_free(void *text) { std::free(text); }
+
+void accum_get_info(const accum_session *session, accum_info *info) { session->session->describe(*info); }
+
+int accum_bind_files(accum_session *session, const char *const *paths, size_t count,
+                     const accum_data_options *options) {
+  return guarded([&] {
+    std::vector<Array> all;
+    for (size_t i = 0; i < count; ++i) {
+      auto arrays = readArrays(paths[i]);
+      if (!arrays)
+        return report(arrays.error());
+      std::move(arrays->begin(), arrays->end(), std::back_inserter(all));
+    }
+    return bindArrays(session, std::move(all), *options);
+  });
+}
+
+int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t count,
+                      const accum_data_options *options) {
+  return guarded([&] {
+    std::vector<Array> all(count);
+    for (size_t i = 0; i < count; ++i) {
+      if (arrays[i].dtype < 0 || arrays[i].dtype > ACCUM_F64)
+        return report(
+            Error{kExitUsage, std::string("array `") + arrays[i].name + "` has no known dtype", "usage"});
+      all[i].name = arrays[i].name;
+      all[i].path = "memory";
+      all[i].dtype = DType(arrays[i].dtype);
+      all[i].shape.assign(arrays[i].shape, arrays[i].shape + arrays[i].rank);
+      all[i].data = static_cast<const uint8_t *>(arrays[i].data);
+    }
+    return bindArrays(session, std::move(all), *options);
+  });
+}
+
+int accum_bind_synthetic(accum_session *session, const accum_data_options *options) {
+  return guarded([&] {
+    const Manifest &manifest = session->session->manifest();
+    session->session->bind(Dataset::synthetic(manifest, manifest.batch, options->seed), *options);
+    return 0;
+  });
+}
+
+const char *accum_notice(const accum_session *session, size_t index) {
+  const std::vector<std::string> &notices = session->session->notices();
+  return index < notices.size() ? notices[index].c_str() : nullptr;
+}
+
+void accum_hyper_defaults(accum_hyper_options *options) {
+  *options = {sizeof(accum_hyper_options), NAN, NAN, NAN, NAN, NAN, NAN, nullptr};
+}
+
+int accum_set_hyper(accum_session *session, const accum_hyper_options *options) {
+  return guarded([&] {
+    HyperOptions hyper;
+    hyper.lr = given(options->lr);
+    hyper.weightDecay = given(options->weight_decay);
+    hyper.beta1 = given(options->beta1);
+    hyper.beta2 = given(options->beta2);
+    hyper.eps = given(options->eps);
+    hyper.momentum = given(options->momentum);
+    hyper.decay = options->decay ? options->decay : "";
+    return report(session->session->setHyper(hyper));
+  });
+}
+
+int accum_step(accum_session *session, uint64_t step, accum_step_result *result) {
+  return guarded([&] {
+    int code = storeResult(session->session->step(step), result);
+    if (code != 0 && result) {
+      *result = {};
+      result->skipped = session->session->stoppedUnchanged();
+    }
+    return code;
+  });
+}
+
+int accum_eval(accum_session *session, uint64_t step, accum_step_result *result) {
+  return guarded([&] { return storeResult(session->session->eval(step), result); });
+}
+
+void accum_observe(accum_session *session, accum_observer observer, void *user) {
+  session->session->observe(observer, user, session);
+}
+
+int accum_maximum(accum_session *session, int64_t value, int64_t *largest) {
+  auto result = session->session->ranks().maximum(value);
+  if (!result)
+    return report(result.error());
+  *largest = *result;
+  return 0;
+}
+
+void accum_abort(accum_session *session, int32_t exitCode) { session->session->ranks().abort(exitCode); }
+
+int accum_read(const accum_session *session, const char *kind, const char *name, accum_tensor *tensor) {
+  return guarded([&] {
+    auto found = session->session->read(kind, name);
+    if (!found)
+      return report(found.error());
+    *tensor = *found;
+    return 0;
+  });
+}
+
+int accum_save(const accum_session *session, const char *kind, const char *names, const char *path,
+               int32_t keepOld) {
+  return guarded([&] { return report(session->session->save(kind, names, path, keepOld != 0)); });
+}
+
+} // extern "C"

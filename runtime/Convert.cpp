@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversions go through memcpy: arrays in files need not be aligned.
+#include "runtime/Convert.h"
+#include <cmath>
+#include <cstring>
+
+namespace accum::runtime {
+namespace {
+
+template <typename T> T load(const uint8_t *data, int64_t index) {
+  T value;
+  std::memcpy(&value, data + index * sizeof(T), sizeof(T));
+  return value;
+}
+
+template <typename From, typename To> void convertAll(const uint8_t *from, uint8_t *to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    To value = static_cast<To>(load<From>(from, i));
+    std::memcpy(to + i * sizeof(To), &value, sizeof(To));
+  }
+}
+
+double fromHalf(uint16_t bits) {
+  int exponent = bits >> 10 & 31;
+  double fraction = bits & 1023;
+  double magnitude = exponent == 0   ? std::ldexp(fraction, -24)
+                     : exponent < 31 ? std::ldexp(1024 + fraction, exponent - 25)
+                     : fraction == 0 ? INFINITY
+                                     : NAN;
+  return bits >> 15 ? -magnitude : magnitude;
+}
+
+double fromBrain(uint16_t bits) {
+  uint32_t wide = uint32_t(bits) << 16;
+  float value;
+  std::memcpy(&value, &wide, sizeof value);
+  return value;
+}
+
+} // namespace
+
+bool canConvert(DType from, DType to) {
+  return from == to || (from == ACCUM_I32 && to == ACCUM_I64) || (from == ACCUM_F32 && to == ACCUM_F64) ||
+         (from == ACCUM_F64 && to == ACCUM_F32);
+}
+
+void convert(const uint8_t *from, DType fromType, uint8_t *to, DType toType, int64_t count) {
+  if (fromType == toType)
+    std::memcpy(to, from, count * bytesOf(toType));
+  else if (fromType == ACCUM_I32)
+    convertAll<int32_t, int64_t>(from, to, count);
+  else if (fromType == ACCUM_F32)
+    convertAll<float, double>(from, to, count);
+  else
+    convertAll<double, float>(from, to, count);
+}
+
+double asDouble(const uint8_t *data, DType dtype, int64_t index) {
+  switch (dtype) {
+  case ACCUM_F64:
+    return load<double>(data, index);
+  case ACCUM_F32:
+    return load<float>(data, index);
+  case ACCUM_F16:
+    return fromHalf(load<uint16_t>(data, index));
+  case ACCUM_BF16:
+    return fromBrain(load<uint16_t>(data, index));
+  default:
+    return static_cast<double>(asInteger(data, dtype, index));
+  }
+}
+
+int64_t asInteger(const uint8_t *data, DType dtype, int64_t index) {
+  switch (dtype) {
+  case ACCUM_I64:
+    return load<int64_t>(data, index);
+  case ACCUM_I32:
+    return load<int32_t>(data, index);
+  case ACCUM_I8:
+    return load<int8_t>(data, index);
+  default:
+    return data[index];
+  }
+}
+
+} // namespace accum::runtime

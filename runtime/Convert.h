@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Element conversion between dtypes: exact widening for data, f32 <-> f64 for weights, anything to double to
+// compare.
+#ifndef ACCUM_RUNTIME_CONVERT_H
+#define ACCUM_RUNTIME_CONVERT_H
+
+#include "runtime/DType.h"
+#include <cstdint>
+
+namespace accum::runtime {
+
+/// Whether `convert` knows this pair: equal dtypes, i32 -> i64, f32 <-> f64.
+bool canConvert(DType from, DType to);
+
+/// `count` elements; neither side needs to be aligned.
+void convert(const uint8_t *from, DType fromType, uint8_t *to, DType toType, int64_t count);
+
+/// Element `index` as a double; i64 beyond 2^53 is rounded.
+double asDouble(const uint8_t *data, DType dtype, int64_t index);
+
+/// Element `index` of an integer or bool array.
+int64_t asInteger(const uint8_t *data, DType dtype, int64_t index);
+
+} // namespace accum::runtime
+#endif

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Matching arrays to inputs.
+#include "runtime/Dataset.h"
+#include "runtime/Convert.h"
+#include <algorithm>
+
+namespace accum::runtime {
+namespace {
+
+Error badData(const std::string &message) { return {kExitFile, message, "bad-data"}; }
+
+std::string namesOf(const std::vector<Array> &arrays) {
+  std::string names;
+  for (const Array &array : arrays)
+    names += (names.empty() ? "`" : ", `") + array.name + "`";
+  return names.empty() ? "nothing" : names;
+}
+
+const char *describeRule(const InputSpec &spec) {
+  switch (spec.synthesize) {
+  case Synthesize::Ones:
+    return "1";
+  case Synthesize::Zeros:
+    return "0";
+  default:
+    return "0, 1, 2, ...";
+  }
+}
+
+bool isRuntimeMade(const InputSpec &spec) { return spec.name == "valid" || spec.name == "first_row"; }
+
+} // namespace
+
+Expected<Dataset> Dataset::fromArrays(const Manifest &manifest, std::vector<Array> arrays) {
+  Dataset dataset;
+  if (Status status = dataset.matchArrays(manifest, std::move(arrays)); !status)
+    return status.error();
+  if (dataset.count < manifest.batch)
+    return badData("the data holds " + std::to_string(dataset.count) +
+                   " samples, expected at least one global batch of " + std::to_string(manifest.batch));
+  for (const Column &column : dataset.columns)
+    if (column.array)
+      if (Status status = checkValues(*column.spec, *column.array); !status)
+        return status.error();
+  dataset.release();
+  return dataset;
+}
+
+Status Dataset::matchArrays(const Manifest &manifest, std::vector<Array> arrays) {
+  uint64_t largest = 0;
+  for (const InputSpec &spec : manifest.inputs) {
+    if (isRuntimeMade(spec))
+      continue;
+    if (Status status = matchInput(spec, arrays); !status)
+      return status;
+    largest = std::max(largest, spec.slabBytes());
+  }
+  for (const Array &array : arrays)
+    decisions.push_back(array.path + ": array `" + array.name + "` is not an input of the model: ignored");
+  if (count == 0)
+    return badData("the data holds no array of the model's inputs");
+  slab.resize(largest);
+  return {};
+}
+
+/// Takes the input's array out of `arrays`.
+Status Dataset::matchInput(const InputSpec &spec, std::vector<Array> &arrays) {
+  auto isIt = [&](const Array &array) { return array.name == spec.name; };
+  auto found = std::find_if(arrays.begin(), arrays.end(), isIt);
+  Column column{&spec, {}, false};
+  if (found == arrays.end() && spec.synthesize == Synthesize::None)
+    return badData("no array named `" + spec.name + "` in the data, expected one of dtype " +
+                   std::string(nameOf(spec.dtype)) + " (found " + namesOf(arrays) + ")");
+  if (found == arrays.end()) {
+    decisions.push_back("`" + spec.name + "` is not in the data: " + describeRule(spec) + " everywhere");
+    if (spec.synthesize == Synthesize::Iota)
+      decisions.back() = "`" + spec.name + "` is not in the data: 0, 1, 2, ... in every sample";
+    columns.push_back(std::move(column));
+    return {};
+  }
+  column.array = std::move(*found);
+  arrays.erase(found);
+  if (std::any_of(arrays.begin(), arrays.end(), isIt))
+    return badData("array `" + spec.name + "` is in the data twice");
+  if (Status status = countSamples(column); !status)
+    return status;
+  columns.push_back(std::move(column));
+  return {};
+}
+
+Status Dataset::countSamples(const Column &column) {
+  const InputSpec &spec = *column.spec;
+  const Array &array = *column.array;
+  bool exact = array.dtype == spec.dtype, widens = bytesOf(array.dtype) < bytesOf(spec.dtype);
+  if (!exact && (!widens || !canConvert(array.dtype, spec.dtype)))
+    return badData(array.path + ": array `" + array.name + "` has dtype " + std::string(nameOf(array.dtype)) +
+                   ", expected " + std::string(nameOf(spec.dtype)));
+  if (!exact)
+    decisions.push_back(array.path + ": array `" + array.name + "` is " + std::string(nameOf(array.dtype)) +
+                        ", widened to " + std::string(nameOf(spec.dtype)));
+  auto samples = samplesOf(spec, array);
+  if (!samples)
+    return samples.error();
+  if (count != 0 && count != *samples)
+    return badData(array.path + ": array `" + array.name + "` holds " + std::to_string(*samples) +
+                   " samples, expected " + std::to_string(count) + " as in `" + columns.front().spec->name +
+                   "`");
+  count = *samples;
+  return {};
+}
+
+Dataset Dataset::synthetic(const Manifest &manifest, int64_t samples, uint64_t seed) {
+  Dataset dataset;
+  dataset.seed = seed;
+  dataset.count = samples;
+  uint64_t largest = 0;
+  for (const InputSpec &spec : manifest.inputs) {
+    if (isRuntimeMade(spec))
+      continue;
+    dataset.columns.push_back({&spec, {}, spec.synthesize == Synthesize::None});
+    largest = std::max(largest, spec.slabBytes());
+  }
+  dataset.slab.resize(largest);
+  return dataset;
+}
+
+void Dataset::release() const {
+  for (const Column &column : columns)
+    if (column.array && column.array->file)
+      column.array->file->release();
+}
+
+} // namespace accum::runtime

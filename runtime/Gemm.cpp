@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cuts a GEMM into tiles by its shape alone and runs each tile with one thread. oneDNN's own threading splits
+// k for small outputs (up to 64 x 64 on 8 threads, measured with 2.6), and then bits follow the thread count.
+#include "runtime/Gemm.h"
+#include "runtime/ThreadPool.h"
+#include <algorithm>
+#include <atomic>
+#include <dlfcn.h>
+
+namespace accum::runtime {
+namespace {
+
+using SgemmFn = int (*)(char, char, int64_t, int64_t, int64_t, float, const float *, int64_t, const float *,
+                        int64_t, float, float *, int64_t);
+
+struct Library {
+  SgemmFn sgemm = nullptr;
+  std::string version;
+};
+Library library;
+
+/// How the m x n outputs of one point are cut. Tiles of half a thousand keep the packing below a few percent;
+/// fewer, larger ones leave threads idle.
+struct Tiling {
+  int64_t points, rows, columns; ///< tiles per point: rows x columns
+  int64_t tileM, tileN;
+};
+
+constexpr int64_t kTile = 512;
+// Below this many multiply-adds a tile costs less than handing it to another thread.
+constexpr int64_t kSmall = 1 << 15;
+
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t tileOf(int64_t extent, int64_t pieces) { return ceilDiv(ceilDiv(extent, pieces), 16) * 16; }
+
+/// Starts from tiles of at most 512 x 512 and halves the longer side while there are fewer than 16 and they
+/// stay big enough.
+Tiling tile(const accum_gemm &call) {
+  Tiling tiling{1, 1, 1, 0, 0};
+  for (int32_t d = 0; d < call.batch_dims; ++d)
+    tiling.points *= call.batch[d];
+  int64_t rows = ceilDiv(call.m, kTile), columns = ceilDiv(call.n, kTile);
+  while (tiling.points * rows * columns < 16) {
+    int64_t m = ceilDiv(call.m, rows), n = ceilDiv(call.n, columns);
+    if (std::max(m, n) < 192 || m * n * call.k < (int64_t(1) << 22))
+      break;
+    (m > n ? rows : columns) *= 2;
+  }
+  tiling.tileM = tileOf(call.m, rows);
+  tiling.tileN = tileOf(call.n, columns);
+  tiling.rows = ceilDiv(call.m, tiling.tileM);
+  tiling.columns = ceilDiv(call.n, tiling.tileN);
+  return tiling;
+}
+
+void startRows(const accum_gemm &call, float *c, const float *bias, int64_t m, int64_t n) {
+  for (int64_t i = 0; i < m; ++i)
+    std::copy(bias, bias + n, c + i * call.c_row);
+}
+
+/// A matrix for sgemm: 'N' with unit column stride, 'T' with unit row stride, and the leading dimension.
+struct Operand {
+  char transpose;
+  int64_t leading;
+};
+
+Operand operandOf(int64_t rowStride, int64_t colStride, int64_t rows, int64_t cols) {
+  if (colStride == 1)
+    return {'N', std::max(rowStride, cols)};
+  return {'T', std::max(colStride, rows)};
+}
+
+int gemmF32Tile(const accum_gemm &call, const GemmPoint &point, float beta, int64_t row, int64_t m,
+                int64_t col, int64_t n) {
+  float *c = static_cast<float *>(point.c) + row * call.c_row + col;
+  if (point.bias) {
+    startRows(call, c, static_cast<const float *>(point.bias) + col, m, n);
+    beta = 1;
+  }
+  Operand a = operandOf(call.a_row, call.a_col, m, call.k), b = operandOf(call.b_row, call.b_col, call.k, n);
+  return library.sgemm(
+      a.transpose, b.transpose, m, n, call.k, 1.0f, static_cast<const float *>(point.a) + row * call.a_row,
+      a.leading, static_cast<const float *>(point.b) + col * call.b_col, b.leading, beta, c, call.c_row);
+}
+
+Error refuse(const std::string &why) { return {kExitRunFailed, "a GEMM was refused: " + why, "gemm"}; }
+
+/// Sgemm wants one unit stride; an extent of 1 makes the other stride irrelevant.
+bool isTakeable(int64_t rowStride, int64_t colStride, int64_t rows, int64_t cols) {
+  return (colStride == 1 && (rowStride >= cols || rows == 1)) ||
+         (rowStride == 1 && (colStride >= rows || cols == 1));
+}
+
+Status check(const accum_gemm &call, float beta) {
+  if (call.dtype != call.c_dtype || (call.dtype != ACCUM_F32 && call.dtype != ACCUM_F64))
+    return refuse("the host multiplies f32 by f32 and f64 by f64 only");
+  if (call.bias && beta != 0)
+    return refuse("a bias needs beta = 0");
+  if (call.m <= 0 || call.n <= 0 || call.k <= 0 || call.batch_dims < 0 ||
+      call.batch_dims > ACCUM_GEMM_MAX_BATCH_DIMS)
+    return refuse("m, n and k must be positive");
+  if (call.dtype == ACCUM_F64)
+    return {};
+  if (!library.sgemm)
+    return refuse("oneDNN is not loaded");
+  if (!isTakeable(call.a_row, call.a_col, call.m, call.k) ||
+      !isTakeable(call.b_row, call.b_col, call.k, call.n))
+    return refuse("an operand has no unit stride");
+  return {};
+}
+
+} // namespace
+
+GemmPoint pointOf(const accum_gemm &call, int64_t index) {
+  int64_t a = 0, b = 0, c = 0;
+  for (int32_t d = call.batch_dims - 1; d >= 0; --d) {
+    int64_t at = index % call.batch[d];
+    index /= call.batch[d];
+    a += at * call.a_batch[d];
+    b += at * call.b_batch[d];
+    c += at * call.c_batch[d];
+  }
+  int64_t size = call.dtype == ACCUM_F64 ? 8 : 4;
+  return {static_cast<const char *>(call.a) + a * size, static_cast<const char *>(call.b) + b * size,
+          call.bias, static_cast<char *>(call.c) + c * size};
+}
+
+Status loadGemmLibrary() {
+  if (library.sgemm)
+    return {};
+  void *handle = nullptr;
+  for (const char *name : {"libdnnl.so.2", "libdnnl.so.3", "libdnnl.so"})
+    if (!handle)
+      handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  void *sgemm = handle ? dlsym(handle, "dnnl_sgemm") : nullptr;
+  if (!sgemm)
+    return Error{kExitFile,
+                 "oneDNN (libdnnl.so.2) is not on this machine, and the program multiplies matrices in f32",
+                 "no-onednn",
+                 {"install it: apt-get install libdnnl2"}};
+  struct Version {
+    int major, minor, patch;
+  };
+  if (auto *version = reinterpret_cast<const Version *(*)()>(dlsym(handle, "dnnl_version")))
+    library.version = "oneDNN " + std::to_string(version()->major) + "." + std::to_string(version()->minor) +
+                      "." + std::to_string(version()->patch);
+  library.sgemm = reinterpret_cast<SgemmFn>(sgemm);
+  return {};
+}
+
+std::string gemmLibraryVersion() { return library.version; }
+
+Status gemm(const accum_gemm &call, float beta) {
+  if (Status status = check(call, beta); !status)
+    return status;
+  Tiling tiling = tile(call);
+  int64_t perPoint = tiling.rows * tiling.columns, tiles = tiling.points * perPoint;
+  std::atomic<int> failure{0};
+  auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      GemmPoint point = pointOf(call, t / perPoint);
+      int64_t row = t % perPoint / tiling.columns * tiling.tileM, col = t % tiling.columns * tiling.tileN;
+      int64_t m = std::min(tiling.tileM, call.m - row), n = std::min(tiling.tileN, call.n - col);
+      if (call.dtype == ACCUM_F64)
+        gemmF64Tile(call, point, beta, row, m, col, n);
+      else if (int code = gemmF32Tile(call, point, beta, row, m, col, n))
+        failure = code;
+    }
+  };
+  int64_t perChunk =
+      std::max<int64_t>(1, kSmall / std::max<int64_t>(1, tiling.tileM * tiling.tileN * call.k));
+  parallelFor(tiles, ceilDiv(tiles, perChunk), run);
+  return failure ? Status(refuse("oneDNN returned " + std::to_string(failure))) : Status();
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The GEMM of accum_program.h on the host: f32 by oneDNN's sgemm, f64 by a small blocked loop (reference
+// precision). Result bits depend on the operands and shapes only, never on the number of threads.
+#ifndef ACCUM_RUNTIME_GEMM_H
+#define ACCUM_RUNTIME_GEMM_H
+
+#include "runtime/Status.h"
+#include "runtime/accum_program.h"
+
+namespace accum::runtime {
+
+/// Loads oneDNN now, so that its absence is an error before step 1 and not in the middle of it.
+Status loadGemmLibrary();
+
+/// "oneDNN 2.6.3", or nothing before loadGemmLibrary.
+std::string gemmLibraryVersion();
+
+/// Refuses dtypes that the host cannot do, strides that sgemm cannot take and a bias with beta = 1.
+Status gemm(const accum_gemm &call, float beta);
+
+/// One point of the batch dimensions, for the loops behind `gemm`.
+struct GemmPoint {
+  const void *a, *b, *bias;
+  void *c;
+};
+
+/// The pointers of batch point `index`, 0 <= index < product of batch.
+GemmPoint pointOf(const accum_gemm &call, int64_t index);
+
+/// Rows [row, row + m) x columns [col, col + n) of one point, in double, accumulating over k in order.
+void gemmF64Tile(const accum_gemm &call, const GemmPoint &point, double beta, int64_t row, int64_t m,
+                 int64_t col, int64_t n);
+
+} // namespace accum::runtime
+#endif

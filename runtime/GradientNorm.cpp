@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory-bound: eight partial sums a piece, so that the loop vectorises without reassociation by the
+// compiler.
+#include "runtime/GradientNorm.h"
+#include "runtime/ThreadPool.h"
+
+namespace accum::runtime {
+namespace {
+
+constexpr int64_t kPieces = 256;
+constexpr int kLanes = 8;
+
+template <typename T> double sumOfSquares(const T *data, int64_t n) {
+  double lanes[kLanes] = {};
+  int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (int lane = 0; lane < kLanes; ++lane)
+      lanes[lane] += double(data[i + lane]) * double(data[i + lane]);
+  for (; i < n; ++i)
+    lanes[0] += double(data[i]) * double(data[i]);
+  double sum = 0;
+  for (double lane : lanes)
+    sum += lane;
+  return sum;
+}
+
+template <typename T> double total(const T *data, int64_t n) {
+  double sums[kPieces] = {};
+  parallelFor(kPieces, kPieces, [&](int64_t begin, int64_t end) {
+    for (int64_t piece = begin; piece < end; ++piece) {
+      int64_t first = n * piece / kPieces, last = n * (piece + 1) / kPieces;
+      sums[piece] = sumOfSquares(data + first, last - first);
+    }
+  });
+  double sum = 0;
+  for (double piece : sums)
+    sum += piece;
+  return sum;
+}
+
+} // namespace
+
+double squaredNormOf(const void *data, uint64_t n, DType dtype) {
+  return dtype == ACCUM_F64 ? total(static_cast<const double *>(data), int64_t(n))
+                            : total(static_cast<const float *>(data), int64_t(n));
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Defaults, ranges and bias corrections.
+#include "runtime/Hyper.h"
+#include <algorithm>
+#include <cmath>
+#include <fnmatch.h>
+
+namespace accum::runtime {
+namespace {
+
+Error usage(const std::string &message) { return {kExitUsage, message, "usage"}; }
+
+Status checkRange(const char *flag, const std::optional<double> &value, double end) {
+  if (!value || (std::isfinite(*value) && *value >= 0 && *value < end))
+    return {};
+  std::string range = end > 1 ? "a number that is not negative" : "a number in [0, 1)";
+  return usage(std::string(flag) + " is " + std::to_string(*value) + ", expected " + range);
+}
+
+Status checkRanges(const HyperOptions &options) {
+  struct Row {
+    const char *flag;
+    const std::optional<double> &value;
+    double end;
+  };
+  for (const Row &row :
+       {Row{"--lr", options.lr, HUGE_VAL}, Row{"--weight-decay", options.weightDecay, HUGE_VAL},
+        Row{"--beta1", options.beta1, 1}, Row{"--beta2", options.beta2, 1},
+        Row{"--eps", options.eps, HUGE_VAL}, Row{"--momentum", options.momentum, 1}})
+    if (Status status = checkRange(row.flag, row.value, row.end); !status)
+      return status;
+  return {};
+}
+
+Status checkApplies(const std::string &optimizer, const HyperOptions &options) {
+  bool adaptive = optimizer == "adam" || optimizer == "adamw";
+  if (!adaptive && (options.beta1 || options.beta2 || options.eps))
+    return usage("--beta1, --beta2 and --eps belong to adam and adamw, the artifact was compiled for " +
+                 optimizer);
+  if (options.momentum && optimizer != "sgd-momentum")
+    return usage("--momentum belongs to sgd-momentum, the artifact was compiled for " + optimizer);
+  if (!options.decay.empty() && options.weightDecay.value_or(0) == 0)
+    return usage("--decay says what decays, but --weight-decay is not given");
+  return {};
+}
+
+bool decays(const ParameterSpec &param, const std::string &rule) {
+  if (rule == "all")
+    return true;
+  if (rule.empty() || rule == "matrices")
+    return param.decayDefault;
+  auto matches = [&](const AliasSpec &alias) { return matchesGlob(rule, alias.name); };
+  return matchesGlob(rule, param.onnxName) ||
+         std::any_of(param.aliases.begin(), param.aliases.end(), matches) ||
+         std::any_of(param.framework.begin(), param.framework.end(), matches);
+}
+
+} // namespace
+
+bool matchesGlob(const std::string &glob, const std::string &name) {
+  return fnmatch(glob.c_str(), name.c_str(), 0) == 0;
+}
+
+Expected<Hyper> Hyper::make(const Manifest &manifest, const HyperOptions &options) {
+  if (Status status = checkRanges(options); !status)
+    return status.error();
+  if (Status status = checkApplies(manifest.optimizer, options); !status)
+    return status.error();
+  Hyper hyper;
+  hyper.optimizer = manifest.optimizer;
+  hyper.lr = options.lr.value_or(1e-3);
+  if (manifest.optimizer == "sgd-momentum")
+    hyper.beta1 = options.momentum.value_or(0.9);
+  if (manifest.optimizer == "adam" || manifest.optimizer == "adamw") {
+    hyper.beta1 = options.beta1.value_or(0.9);
+    hyper.beta2 = options.beta2.value_or(0.999);
+    hyper.eps = options.eps.value_or(1e-8);
+  }
+  bool any = options.weightDecay.value_or(0) == 0;
+  for (const ParameterSpec &param : manifest.params) {
+    if (!param.trained)
+      continue;
+    bool decayed = decays(param, options.decay);
+    hyper.decay.push_back(decayed ? options.weightDecay.value_or(0) : 0);
+    any |= decayed;
+  }
+  if (!any)
+    return usage("--decay " + (options.decay.empty() ? "matrices" : options.decay) +
+                 " matches no trained parameter");
+  return hyper;
+}
+
+void Hyper::fill(uint64_t t, double values[ACCUM_HYPER_COUNT]) const {
+  std::fill(values, values + ACCUM_HYPER_COUNT, 0.0);
+  values[ACCUM_HYPER_LR] = lr;
+  values[ACCUM_HYPER_BETA1] = beta1;
+  values[ACCUM_HYPER_BETA2] = beta2;
+  values[ACCUM_HYPER_EPS] = eps;
+  values[ACCUM_HYPER_CORRECTION1] = 1;
+  values[ACCUM_HYPER_CORRECTION2] = 1;
+  values[ACCUM_HYPER_GRAD_SCALE] = 1;
+  if (optimizer == "sgd-momentum")
+    values[ACCUM_HYPER_CORRECTION1] = t == 1 ? 0 : 1;
+  if (optimizer == "adam" || optimizer == "adamw") {
+    values[ACCUM_HYPER_CORRECTION1] = 1 - std::pow(beta1, double(t));
+    values[ACCUM_HYPER_CORRECTION2] = std::sqrt(1 - std::pow(beta2, double(t)));
+  }
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Header first, then every tensor in pieces of about a megabyte.
+#include "runtime/SafetensorsWriter.h"
+#include "runtime/Convert.h"
+#include "runtime/File.h"
+#include <algorithm>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+namespace accum::runtime {
+namespace {
+
+constexpr int64_t kPieceBytes = 1 << 20;
+
+int64_t elementsOf(const TensorToWrite &tensor) {
+  int64_t count = 1;
+  for (int64_t extent : tensor.memoryShape)
+    count *= extent;
+  return count;
+}
+
+std::string makeHeader(const std::vector<TensorToWrite> &tensors) {
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  header["__metadata__"] = {{"format", "pt"}};
+  uint64_t offset = 0;
+  for (const TensorToWrite &tensor : tensors) {
+    std::vector<int64_t> shape = tensor.memoryShape;
+    if (tensor.transposed)
+      std::swap(shape[0], shape[1]);
+    uint64_t end = offset + elementsOf(tensor) * bytesOf(tensor.fileType);
+    header[tensor.name] = {
+        {"dtype", safetensorsNameOf(tensor.fileType)}, {"shape", shape}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' '); // so that the data starts aligned
+  return text;
+}
+
+Status writePlain(FileWriter &writer, const TensorToWrite &tensor, std::vector<uint8_t> &piece) {
+  int64_t count = elementsOf(tensor), step = kPieceBytes / 8;
+  for (int64_t first = 0; first < count; first += step) {
+    int64_t now = std::min(step, count - first);
+    convert(tensor.data + first * bytesOf(tensor.memoryType), tensor.memoryType, piece.data(),
+            tensor.fileType, now);
+    if (Status status = writer.write(piece.data(), now * bytesOf(tensor.fileType)); !status)
+      return status;
+  }
+  return {};
+}
+
+/// Row after row of the file: a column of the memory's matrix.
+Status writeTransposed(FileWriter &writer, const TensorToWrite &tensor, std::vector<uint8_t> &piece) {
+  int64_t rows = tensor.memoryShape[0], columns = tensor.memoryShape[1];
+  size_t from = bytesOf(tensor.memoryType), to = bytesOf(tensor.fileType);
+  int64_t held = 0, capacity = kPieceBytes / int64_t(to);
+  for (int64_t column = 0; column < columns; ++column)
+    for (int64_t row = 0; row < rows; ++row) {
+      const uint8_t *element = tensor.data + (row * columns + column) * from;
+      convert(element, tensor.memoryType, piece.data() + held * to, tensor.fileType, 1);
+      bool last = column == columns - 1 && row == rows - 1;
+      if (++held < capacity && !last)
+        continue;
+      if (Status status = writer.write(piece.data(), held * to); !status)
+        return status;
+      held = 0;
+    }
+  return {};
+}
+
+} // namespace
+
+Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors, bool keepOld) {
+  auto writer = FileWriter::create(path);
+  if (!writer)
+    return writer.error();
+  std::string header = makeHeader(tensors);
+  uint64_t length = header.size();
+  if (Status status = (*writer)->write(&length, sizeof length); !status)
+    return status;
+  if (Status status = (*writer)->write(header.data(), header.size()); !status)
+    return status;
+  std::vector<uint8_t> piece(kPieceBytes);
+  for (const TensorToWrite &tensor : tensors) {
+    Status status =
+        tensor.transposed ? writeTransposed(**writer, tensor, piece) : writePlain(**writer, tensor, piece);
+    if (!status)
+      return status;
+  }
+  return (*writer)->commit(keepOld);
+}
+
+} // namespace accum::runtime

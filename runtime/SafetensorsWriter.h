@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes tensors that lie in memory as one safetensors file, converting and transposing on the way, without a
+// copy of a whole tensor.
+#ifndef ACCUM_RUNTIME_SAFETENSORSWRITER_H
+#define ACCUM_RUNTIME_SAFETENSORSWRITER_H
+
+#include "runtime/DType.h"
+#include "runtime/Status.h"
+#include <cstdint>
+
+namespace accum::runtime {
+
+struct TensorToWrite {
+  std::string name;
+  const uint8_t *data;        ///< row-major, of `memoryType` and `memoryShape`
+  DType memoryType, fileType; ///< a pair that `canConvert` knows
+  std::vector<int64_t> memoryShape;
+  bool transposed = false; ///< two axes, swapped in the file
+};
+
+/// Through a temporary file and a rename; with `keepOld` an existing file becomes PATH.1.
+Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors, bool keepOld);
+
+} // namespace accum::runtime
+#endif

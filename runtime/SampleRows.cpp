@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// One sample into one row of a staging buffer, read from an array or made on the spot.
+#include "runtime/Convert.h"
+#include "runtime/Dataset.h"
+#include "runtime/Philox.h"
+#include <cstring>
+
+namespace accum::runtime {
+namespace {
+
+template <typename T> void store(uint8_t *slab, int64_t index, T value) {
+  std::memcpy(slab + index * sizeof(T), &value, sizeof(T));
+}
+
+void storeNumber(uint8_t *slab, DType dtype, int64_t index, double value) {
+  switch (dtype) {
+  case ACCUM_F64:
+    return store(slab, index, value);
+  case ACCUM_F32:
+    return store(slab, index, float(value));
+  case ACCUM_I64:
+    return store(slab, index, int64_t(value));
+  case ACCUM_I32:
+    return store(slab, index, int32_t(value));
+  default:
+    return store(slab, index, uint8_t(value));
+  }
+}
+
+/// Indices uniform below their bound, other integers 0 or 1, floats normal.
+double randomValue(const InputSpec &spec, Draws &draws) {
+  if (isFloat(spec.dtype))
+    return draws.normal();
+  return double(draws.below(spec.bound.value_or(2)));
+}
+
+} // namespace
+
+int64_t iotaAt(const InputSpec &spec, int64_t index) {
+  int64_t stride = 1;
+  for (int64_t d = int64_t(spec.shape.size()) - 1; d >= 0; --d) {
+    if (d != spec.batchDim)
+      return index / stride % spec.shape[d];
+    stride *= spec.shape[d];
+  }
+  return 0;
+}
+
+void Dataset::makeSlab(const Column &column, size_t input, uint64_t sample) {
+  const InputSpec &spec = *column.spec;
+  Draws draws(seed, (uint64_t(input) + 1) << 40 | sample);
+  for (int64_t i = 0, n = spec.slabElements(); i < n; ++i) {
+    double value = column.random                         ? randomValue(spec, draws)
+                   : spec.synthesize == Synthesize::Iota ? double(iotaAt(spec, i))
+                                                         : double(spec.synthesize == Synthesize::Ones);
+    storeNumber(slab.data(), spec.dtype, i, value);
+  }
+}
+
+void Dataset::copyRow(size_t input, uint64_t sample, uint8_t *staging, int64_t row, int64_t m) {
+  const Column &column = columns[input];
+  const InputSpec &spec = *column.spec;
+  int64_t elements = spec.slabElements(), inner = spec.shape[*spec.batchDim] / spec.outer;
+  for (size_t d = *spec.batchDim + 1; d < spec.shape.size(); ++d)
+    inner *= spec.shape[d];
+  if (!column.array)
+    makeSlab(column, input, sample);
+  DType from = column.array ? column.array->dtype : spec.dtype;
+  const uint8_t *source = column.array ? column.array->data + sample * elements * bytesOf(from) : slab.data();
+  for (int64_t piece = 0; piece < elements / inner; ++piece)
+    convert(source + piece * inner * bytesOf(from), from,
+            staging + (piece * m + row) * inner * bytesOf(spec.dtype), spec.dtype, inner);
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening an artifact, and the frame around a step.
+#include "runtime/Session.h"
+#include "runtime/Clock.h"
+#include "runtime/Convert.h"
+#include "runtime/Gemm.h"
+#include "runtime/Parameters.h"
+#include "runtime/ThreadPool.h"
+#include <algorithm>
+#include <cmath>
+
+namespace accum::runtime {
+namespace {
+
+Error usage(const std::string &message) { return {kExitUsage, message, "usage"}; }
+
+std::string joinNames(const std::vector<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "`" : ", `") + name + "`";
+  return text;
+}
+
+} // namespace
+
+Expected<std::unique_ptr<Session>> Session::open(const std::string &folder,
+                                                 const accum_open_options &options) {
+  auto artifact = readArtifact(folder);
+  if (!artifact)
+    return artifact.error();
+  auto session = std::make_unique<Session>();
+  session->artifact = std::move(*artifact);
+  session->skipNan = options.skip_nan != 0;
+  if (Status status = session->joinRanks(options); !status)
+    return status.error();
+  if (Status status = session->agree(session->prepare(options)); !status)
+    return status.error();
+  return session;
+}
+
+/// All ranks fail when one does; the lowest that did reports.
+Status Session::agree(const Status &own) {
+  auto speaker = collectives.maximum(own ? 0 : collectives.ranks() - collectives.rank());
+  if (!speaker)
+    return speaker.error();
+  if (*speaker == 0 || *speaker == collectives.ranks() - collectives.rank())
+    return own;
+  return Error{own ? kExitRunFailed : own.error().exitCode, "", ""};
+}
+
+Status Session::prepare(const accum_open_options &options) {
+  if (Status status = checkFiles(artifact); !status)
+    return status;
+  if (Status status = loadPrograms(artifact); !status)
+    return status;
+  (void)loadGemmLibrary(); // absent: an f64 program does not need it, an f32 GEMM says so
+  if (Status status = placeMemory(options); !status)
+    return status;
+  return setHyper({});
+}
+
+Status Session::joinRanks(const accum_open_options &options) {
+  int64_t devices = artifact.manifest.devices;
+  if (devices > 1)
+    if (Status status = collectives.join(); !status)
+      return status;
+  if (collectives.ranks() != devices)
+    return usage("the artifact is for " + std::to_string(devices) + " devices, but " +
+                 std::to_string(collectives.ranks()) + " processes were started");
+  int threads = options.threads;
+  if (threads == 0 && !std::getenv("OMP_NUM_THREADS") && collectives.localRanks() > 1)
+    threads = std::max(1, threadCount() / collectives.localRanks());
+  setThreads(threads);
+  return {};
+}
+
+Status Session::placeMemory(const accum_open_options &options) {
+  const Manifest &manifest = artifact.manifest;
+  uint64_t programBytes = manifest.stateBytes + (artifact.program->scratch_bytes + 255) / 256 * 256;
+  auto allocated = Arena::allocate(programBytes + Staging::bytesFor(manifest));
+  if (!allocated)
+    return allocated.error();
+  arena = std::move(*allocated);
+  staging.place(manifest, arena.data() + programBytes);
+  Status loaded = loadParameters(manifest, artifact.file("params.safetensors"), arena.data(), fileTypes);
+  if (loaded && options.random_params)
+    randomizeParameters(manifest, options.random_seed, arena.data());
+  return loaded;
+}
+
+void Session::bind(Dataset data, const accum_data_options &options) {
+  dataset = std::move(data);
+  dataOptions = options;
+  order.resize(dataset->samples());
+  orderEpoch.reset();
+  for (const std::string &notice : dataset->notices())
+    decisions.push_back(notice);
+}
+
+Status Session::setHyper(const HyperOptions &options) {
+  auto made = Hyper::make(artifact.manifest, options);
+  if (!made)
+    return made.error();
+  hyper = std::move(*made);
+  return {};
+}
+
+void Session::observe(accum_observer callback, void *user, const accum_session *handle) {
+  observer = callback;
+  observerUser = user;
+  observerHandle = handle;
+}
+
+Status Session::selectWindow(uint64_t step) {
+  squaredNorm = dataSeconds = 0;
+  sawGradients = skipped = failedInCommand = unchanged = false;
+  failure.reset();
+  if (!dataset)
+    return usage("no data is bound");
+  const Manifest &manifest = artifact.manifest;
+  Epochs epochs{dataset->samples(), manifest.batch, dataOptions.drop_last != 0};
+  window = epochs.at(step);
+  if (orderEpoch != window.epoch) {
+    fillOrder(order, window.epoch, dataOptions.shuffle != 0, dataOptions.seed);
+    orderEpoch = window.epoch;
+  }
+  share.emplace(window.samples, manifest.m, collectives.ranks(), collectives.rank());
+  return {};
+}
+
+accum_ctx Session::makeContext(uint64_t step) {
+  accum_ctx context{};
+  context.state = arena.data();
+  context.scratch = arena.data() + artifact.manifest.stateBytes;
+  context.inputs = staging.inputs();
+  context.rt = programTable();
+  context.self = this;
+  context.seed = dataOptions.seed;
+  context.step = step;
+  context.rank = collectives.rank();
+  context.size = collectives.ranks();
+  context.samples = uint64_t(window.samples);
+  return context;
+}
+
+Expected<accum_step_result> Session::step(uint64_t step) {
+  double started = now();
+  if (Status status = selectWindow(step); !status)
+    return status.error();
+  accum_ctx context = makeContext(step);
+  hyper.fill(updates + 1, hyperOfStep.values);
+  hyperOfStep.decay = hyper.decay.data();
+  int code = artifact.program->step(&context, share->steps, &hyperOfStep);
+  if (code == 0)
+    ++updates;
+  return finish(code, started);
+}
+
+Expected<accum_step_result> Session::eval(uint64_t step) {
+  double started = now();
+  if (Status status = selectWindow(step); !status)
+    return status.error();
+  if (!artifact.program->eval)
+    return usage("the artifact has no eval program");
+  accum_ctx context = makeContext(step);
+  return finish(artifact.program->eval(&context, share->steps), started);
+}
+
+Expected<accum_step_result> Session::finish(int code, double started) {
+  accum_step_result result{};
+  if (code != 0 && !skipped)
+    return explain(code);
+  if (code == 0 && !skipNan && !std::isfinite(scalarOr("loss", 0)))
+    return Error{kExitRunFailed, "the loss is not finite", "nan"};
+  result.loss = scalarOr("loss", NAN);
+  result.targets = int64_t(scalarOr("targets", 0));
+  result.gradient_norm = sawGradients ? std::sqrt(squaredNorm) : NAN;
+  result.samples = window.samples;
+  result.micro_steps = share->steps;
+  result.skipped = skipped;
+  result.data_seconds = dataSeconds;
+  result.seconds = now() - started;
+  dataset->release();
+  return result;
+}
+
+double Session::scalarOr(const char *name, double otherwise) const {
+  for (const ScalarSpec &scalar : artifact.manifest.scalars)
+    if (scalar.name == name)
+      return asDouble(arena.data() + scalar.stateOffset, scalar.dtype, 0);
+  return otherwise;
+}
+
+/// The failure behind a program's non-zero result, with the command and its nodes when one failed.
+Error Session::explain(int code) const {
+  Error error = failure.value_or(
+      Error{kExitInternal, "the program ended with code " + std::to_string(code), "program"});
+  if (failure && !failedInCommand)
+    return error;
+  for (const CommandSpec &command : artifact.manifest.commands) {
+    if (int64_t(command.id) + 1 != code)
+      continue;
+    error.message = "command " + std::to_string(command.id) + " @" + command.kernel + ": " + error.message;
+    if (!command.onnxNodes.empty())
+      error.notes.insert(error.notes.begin(), "it computes " + joinNames(command.onnxNodes));
+  }
+  return error;
+}
+
+Expected<accum_tensor> Session::read(const std::string &kind, const std::string &name) const {
+  static const std::vector<int64_t> kScalarShape;
+  if (kind == "scalar") {
+    const ScalarSpec *scalar = artifact.manifest.findScalar(name);
+    if (!scalar)
+      return usage("the artifact has no scalar `" + name + "`");
+    return accum_tensor{arena.data() + scalar->stateOffset, scalar->dtype, 0, kScalarShape.data()};
+  }
+  const ParameterSpec *param = artifact.manifest.findByAnyName(name);
+  if (!param)
+    return usage("the artifact has no parameter `" + name + "`");
+  std::optional<uint64_t> offset;
+  if (kind == "parameter")
+    offset = param->stateOffset;
+  if (kind == "gradient" && param->trained)
+    offset = param->gradOffset;
+  for (const SlotSpec &slot : param->slots)
+    if (slot.name == kind)
+      offset = slot.stateOffset;
+  if (!offset)
+    return usage("parameter `" + name + "` has no " + kind);
+  return accum_tensor{arena.data() + *offset, param->dtype, int32_t(param->shape.size()),
+                      param->shape.data()};
+}
+
+Status Session::save(const std::string &kind, const std::string &names, const std::string &path,
+                     bool keepOld) const {
+  SavedTensor what = kind == "gradient" ? SavedTensor::Gradient : SavedTensor::Parameter;
+  SavedNames which = names == "framework" ? SavedNames::Framework : SavedNames::Onnx;
+  return saveTensors(artifact.manifest, arena.data(), fileTypes, what, which, path, keepOld);
+}
+
+void Session::describe(accum_info &info) const {
+  const Manifest &manifest = artifact.manifest;
+  info = {};
+  info.batch = manifest.batch;
+  info.m = manifest.m;
+  info.devices = manifest.devices;
+  if (dataset) {
+    info.samples = dataset->samples();
+    info.windows = Epochs{info.samples, manifest.batch, dataOptions.drop_last != 0}.windows();
+  }
+  info.rank = collectives.rank();
+  info.ranks = collectives.ranks();
+  info.threads = threadCount();
+  info.state_bytes = manifest.stateBytes;
+  info.scratch_bytes = artifact.program->scratch_bytes;
+  info.staging_bytes = Staging::bytesFor(manifest);
+  info.arena_bytes = arena.size();
+  info.optimizer = manifest.optimizer.c_str();
+  info.lr = hyper.lr;
+}
+
+} // namespace accum::runtime

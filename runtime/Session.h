@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// One open artifact in one process: its memory, data, hyper-parameters and place among the ranks.
+#ifndef ACCUM_RUNTIME_SESSION_H
+#define ACCUM_RUNTIME_SESSION_H
+
+#include "runtime/Arena.h"
+#include "runtime/Artifact.h"
+#include "runtime/Collectives.h"
+#include "runtime/Hyper.h"
+#include "runtime/Staging.h"
+#include "runtime/accum_runtime.h"
+
+namespace accum::runtime {
+
+class Session {
+public:
+  static Expected<std::unique_ptr<Session>> open(const std::string &folder,
+                                                 const accum_open_options &options);
+
+  void bind(Dataset dataset, const accum_data_options &options);
+  Status setHyper(const HyperOptions &options);
+  Expected<accum_step_result> step(uint64_t step);
+  Expected<accum_step_result> eval(uint64_t step);
+  Expected<accum_tensor> read(const std::string &kind, const std::string &name) const;
+  Status save(const std::string &kind, const std::string &names, const std::string &path, bool keepOld) const;
+  void describe(accum_info &info) const;
+  /// Whether the last step failed because it was not finite, on every rank alike and before its update.
+  bool stoppedUnchanged() const { return unchanged; }
+
+  const Manifest &manifest() const { return artifact.manifest; }
+  Collectives &ranks() { return collectives; }
+  const std::vector<std::string> &notices() const { return decisions; }
+  void observe(accum_observer callback, void *user, const accum_session *handle);
+
+  // What the program's table calls; see ProgramTable.cpp. Zero, or non-zero with `failure` set.
+  int beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t *valid);
+  int endMicro(uint32_t phase, uint32_t k);
+  int launch(uint32_t kernel, void *const *args);
+  int runGemm(const accum_gemm *call, float beta);
+  int allReduce(void *data, uint64_t n, int32_t dtype);
+
+private:
+  Status agree(const Status &own);
+  Status prepare(const accum_open_options &options);
+  Status joinRanks(const accum_open_options &options);
+  Status placeMemory(const accum_open_options &options);
+  Status selectWindow(uint64_t step);
+  accum_ctx makeContext(uint64_t step);
+  Expected<accum_step_result> finish(int code, double started);
+  void inspectGradients(const uint8_t *data, uint64_t n, int32_t dtype);
+  bool isFinite() const;
+  double scalarOr(const char *name, double otherwise) const;
+  Error explain(int code) const;
+  int fail(Error error, bool inCommand);
+
+  Artifact artifact;
+  Collectives collectives;
+  Arena arena;
+  Staging staging;
+  std::optional<Dataset> dataset;
+  Hyper hyper;
+  std::vector<DType> fileTypes;
+  std::vector<std::string> decisions;
+  accum_data_options dataOptions{};
+  bool skipNan = false;
+
+  std::vector<uint64_t> order; ///< of epoch `orderEpoch`
+  std::optional<uint64_t> orderEpoch;
+  Window window{};
+  std::optional<Share> share;
+
+  uint64_t updates = 0; ///< steps that changed the parameters
+  double squaredNorm = 0;
+  bool sawGradients = false, skipped = false, failedInCommand = false;
+  double dataSeconds = 0;
+  std::optional<Error> failure;
+  bool unchanged = false; ///< the step failed before its update, on every rank alike
+  accum_hyper hyperOfStep{};
+  accum_observer observer = nullptr;
+  void *observerUser = nullptr;
+  const accum_session *observerHandle = nullptr;
+};
+
+/// The table that programs get.
+const accum_runtime_v1 *programTable();
+
+} // namespace accum::runtime
+#endif

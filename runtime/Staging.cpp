@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places and fills the staging buffers.
+#include "runtime/Staging.h"
+
+namespace accum::runtime {
+namespace {
+
+constexpr uint64_t kAlign = 256;
+
+uint64_t stagedBytes(const Manifest &manifest, const InputSpec &spec) {
+  uint64_t bytes = spec.slabBytes() * (spec.batchDim ? manifest.m : 1);
+  return (bytes + kAlign - 1) / kAlign * kAlign;
+}
+
+} // namespace
+
+uint64_t Staging::bytesFor(const Manifest &manifest) {
+  uint64_t bytes = 0;
+  for (const InputSpec &spec : manifest.inputs)
+    bytes += stagedBytes(manifest, spec);
+  return bytes;
+}
+
+void Staging::place(const Manifest &manifest, uint8_t *base) {
+  pointers.clear();
+  for (const InputSpec &spec : manifest.inputs) {
+    pointers.push_back(base);
+    base += stagedBytes(manifest, spec);
+  }
+}
+
+void Staging::bind(Dataset &dataset, const Share &share, uint32_t k, const uint64_t *order) {
+  size_t models = pointers.size() - 2;
+  for (size_t input = 0; input < models; ++input)
+    for (int64_t row = 0; row < share.m; ++row)
+      dataset.copyRow(input, order[share.sampleOf(k, row)], pointers[input], row, share.m);
+  int64_t real = share.valid(k);
+  for (int64_t row = 0; row < share.m; ++row)
+    pointers[models][row] = row < real;
+  *reinterpret_cast<int64_t *>(pointers[models + 1]) = share.firstRow(k);
+}
+
+} // namespace accum::runtime

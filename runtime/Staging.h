@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The buffers that the program's inputs point to: m rows each, refilled by every begin_micro.
+#ifndef ACCUM_RUNTIME_STAGING_H
+#define ACCUM_RUNTIME_STAGING_H
+
+#include "runtime/Dataset.h"
+#include "runtime/Window.h"
+
+namespace accum::runtime {
+
+class Staging {
+public:
+  /// Bytes that `place` needs.
+  static uint64_t bytesFor(const Manifest &manifest);
+  /// Puts the buffers at `base`, which stays the caller's.
+  void place(const Manifest &manifest, uint8_t *base);
+  /// Rows of micro-step k: `order` gives the data set's sample at each position of the window.
+  void bind(Dataset &dataset, const Share &share, uint32_t k, const uint64_t *order);
+  uint8_t *const *inputs() const { return pointers.data(); }
+
+private:
+  std::vector<uint8_t *> pointers; ///< one per manifest input
+};
+
+} // namespace accum::runtime
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The interface of a communicator plugin (libaccum_mpi.so): loaded only where there is more than one device.
+ * Every function returns 0, or non-zero with a sentence in error_text(). */
+#ifndef ACCUM_COLLECTIVES_H
+#define ACCUM_COLLECTIVES_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum accum_reduction { ACCUM_SUM = 0, ACCUM_MAX = 1 };
+
+typedef struct accum_collectives_v1 {
+  uint32_t abi, size;
+  /* Joins the job that the launcher started. *heartbeat: a counter to move whenever this rank gets something
+   * done; ranks on the same machine watch each other's. */
+  int (*init)(int32_t *rank, int32_t *ranks, int32_t *local_ranks, uint64_t **heartbeat);
+  /* In place over all ranks, n elements of dtype (i32, i64, f32, f64), in pieces of at most 8 MiB. While it
+   * waits it watches the heartbeats: one that stands still for `watchdog_seconds` is a failure that names the
+   * rank. */
+  int (*all_reduce)(void *data, uint64_t n, int32_t dtype, int32_t reduction, double watchdog_seconds);
+  const char *(*error_text)(void);
+  /* Ends all ranks at once with this exit code; does not return. */
+  void (*abort)(int32_t exit_code);
+  /* Waits for all ranks and leaves the job. */
+  int (*finalize)(void);
+  const char *(*version)(void);
+} accum_collectives_v1;
+
+/* The symbol of the plugin. */
+const accum_collectives_v1 *accum_collectives(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The C interface of the runtime: open an artifact, bind data, step, read tensors, save, close. accum-run is
+ * written against it; libaccum_runtime.so and libaccum_runtime.a define it.
+ *
+ * Every function that returns int returns 0, or the exit code that accum-run would end with (2 usage, 3 file,
+ * 4 run); accum_last_error() then holds "error: ..." and "note: ..." lines. A session is used by one thread
+ * at a time. With more than one device every rank makes the same calls in the same order.
+ */
+#ifndef ACCUM_RUNTIME_H
+#define ACCUM_RUNTIME_H
+
+#include "accum_program.h"
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct accum_session accum_session;
+
+/* The message of this thread's last failed call; valid until its next call. */
+const char *accum_last_error(void);
+const char *accum_runtime_version(void);
+
+/* ---- Open
+ * ------------------------------------------------------------------------------------------------------ */
+
+typedef struct accum_open_options {
+  uint32_t size;         /* sizeof(accum_open_options) */
+  int32_t threads;       /* per process; 0: OMP_NUM_THREADS, or the processors divided by the local ranks */
+  int32_t random_params; /* non-zero: trained parameters are drawn, not read */
+  int32_t
+      skip_nan; /* non-zero: a step whose loss or gradients are not finite changes nothing; else it fails */
+  uint64_t random_seed; /* of random_params */
+} accum_open_options;
+
+/* Checks and loads the artifact, joins the other ranks when it has more than one device, allocates the arena
+ * and loads the parameters. options may be null. */
+int accum_open(const char *artifact, const accum_open_options *options, accum_session **session);
+void accum_close(accum_session *session);
+
+/* Signature, plan, memory table and versions as text, without running anything; free with accum_free. */
+int accum_describe(const char *artifact, char **text);
+void accum_free(void *text);
+
+/* ---- What is open
+ * ---------------------------------------------------------------------------------------------- */
+
+typedef struct accum_info {
+  int64_t batch, m, devices, samples; /* samples: of the bound data, 0 before bind */
+  int64_t windows;                    /* steps per epoch of the bound data */
+  int32_t rank, ranks, threads;
+  uint64_t state_bytes, scratch_bytes, staging_bytes,
+      arena_bytes; /* arena: allocated; the sum of the three */
+  const char *optimizer;
+  double lr; /* in force */
+} accum_info;
+void accum_get_info(const accum_session *session, accum_info *info);
+
+/* ---- Data
+ * ------------------------------------------------------------------------------------------------------ */
+
+typedef struct accum_data_options {
+  uint32_t size; /* sizeof(accum_data_options) */
+  int32_t shuffle, drop_last;
+  uint64_t seed; /* of the shuffle, of synthetic data, and accum_ctx::seed */
+} accum_data_options;
+
+/* An array in memory, samples leading; kept by the caller until the session closes. */
+typedef struct accum_array {
+  const char *name;
+  int32_t dtype, rank;
+  const int64_t *shape;
+  const void *data;
+} accum_array;
+
+/* paths: FILE.safetensors, FILE.npz or NAME=FILE.npy. All values are checked here. */
+int accum_bind_files(accum_session *session, const char *const *paths, size_t count,
+                     const accum_data_options *options);
+int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t count,
+                      const accum_data_options *options);
+/* One global batch of random samples. */
+int accum_bind_synthetic(accum_session *session, const accum_data_options *options);
+/* Decisions taken while opening and binding, one line each, until null. */
+const char *accum_notice(const accum_session *session, size_t index);
+
+/* ---- Train
+ * ----------------------------------------------------------------------------------------------------- */
+
+/* NaN: the optimizer's default. decay: null or "matrices", "all", or a glob over parameter names. */
+typedef struct accum_hyper_options {
+  uint32_t size; /* sizeof(accum_hyper_options) */
+  double lr, weight_decay, beta1, beta2, eps, momentum;
+  const char *decay;
+} accum_hyper_options;
+void accum_hyper_defaults(accum_hyper_options *options);
+int accum_set_hyper(accum_session *session, const accum_hyper_options *options);
+
+typedef struct accum_step_result {
+  double loss,
+      gradient_norm; /* gradient_norm: over all gradients, before clipping; NaN where no gradient was seen */
+  int64_t samples, targets; /* targets: 0 where the artifact does not count them */
+  double seconds, data_seconds;
+  uint32_t micro_steps;
+  int32_t skipped; /* the step was not finite and changed nothing; also set where accum_step fails for that
+                      reason */
+} accum_step_result;
+
+/* Step number `step`, counted from 0, decides the samples and the randomness. The number of updates since
+ * open decides the bias corrections. */
+int accum_step(accum_session *session, uint64_t step, accum_step_result *result);
+/* Forward and loss over the same samples; nothing is updated. */
+int accum_eval(accum_session *session, uint64_t step, accum_step_result *result);
+
+/* Called after every micro-step of accum_step; for the last one (k + 1 == steps) after the update. */
+typedef void (*accum_observer)(void *user, const accum_session *session, uint32_t k, uint32_t steps);
+void accum_observe(accum_session *session, accum_observer observer, void *user);
+
+/* The largest `value` over all ranks. */
+int accum_maximum(accum_session *session, int64_t value, int64_t *largest);
+/* Ends all ranks now; does not return. */
+void accum_abort(accum_session *session, int32_t exit_code);
+
+/* ---- Read and save
+ * --------------------------------------------------------------------------------------------- */
+
+typedef struct accum_tensor {
+  const void *data; /* in the state: changes with the next step */
+  int32_t dtype, rank;
+  const int64_t *shape;
+} accum_tensor;
+
+/* kind: "parameter", "gradient", "scalar", or the name of an optimizer slot ("m", "v", "momentum"). */
+int accum_read(const accum_session *session, const char *kind, const char *name, accum_tensor *tensor);
+
+/* kind: "parameter" or "gradient"; names: "onnx" or "framework". An existing file is kept as PATH.1 when
+ * keep_old. */
+int accum_save(const accum_session *session, const char *kind, const char *names, const char *path,
+               int32_t keep_old);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is trained in exports without a signature, and what the command line changes.
+#include "compiler/Import/Parameters.h"
+#include "test/compiler/Import/WireFormat.h"
+#include <cmath>
+#include <gmock/gmock.h>
+
+using namespace accum::import;
+using namespace accum::import::test;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+namespace {
+/// `size` values that no rule takes for a table.
+std::vector<float> weights(size_t size, float seed = 0.3f) {
+  std::vector<float> values(size);
+  for (size_t i = 0; i < size; ++i)
+    values[i] = std::sin(seed * static_cast<float>(i * i + 1)) * (1 + 0.01f * static_cast<float>(i));
+  return values;
+}
+
+std::string matrix(std::string_view name, int64_t rows, int64_t columns, const std::vector<float> &values) {
+  return tensor(name, {rows, columns}, 1, rawFloats(values));
+}
+std::string vectorOf(std::string_view name, const std::vector<float> &values) {
+  return tensor(name, {static_cast<int64_t>(values.size())}, 1, rawFloats(values));
+}
+
+class ParameterRules : public FolderTest {
+protected:
+  /// `x @ w` and then `op` with the tensor under test.
+  GraphBytes operandOf(const std::string &op, const std::string &name, const std::string &tensorBytes) {
+    GraphBytes graph;
+    graph.inputs = {value("x", {4, 4})};
+    graph.outputs = {value("y", {4, 4})};
+    graph.initializers = {matrix("w.weight", 4, 4, weights(16)), tensorBytes};
+    graph.nodes = {node("MatMul", {"x", "w.weight"}, {"h"}, "first"), node(op, {"h", name}, {"y"}, "second")};
+    return graph;
+  }
+
+  Result<ParameterTable> decide(const GraphBytes &graph, const ParameterOptions &options = {}) {
+    model = readModel(write(graph.model()));
+    EXPECT_TRUE(*model) << model->failures().front().message;
+    return decideParameters(**model, options);
+  }
+
+  /// "trained: reason" or "frozen: reason" or "constant" of that initializer.
+  std::string outcome(const GraphBytes &graph, const std::string &name,
+                      const ParameterOptions &options = {}) {
+    auto table = decide(graph, options);
+    if (!table)
+      return table.failures().front().message;
+    const Parameter *parameter = table->find(name);
+    return parameter ? (parameter->trained ? "trained: " : "frozen: ") + parameter->reason : "constant";
+  }
+  std::optional<Result<Model>> model;
+};
+
+TEST_F(ParameterRules, weightsAreTrained) {
+  EXPECT_EQ(outcome(operandOf("Add", "b", vectorOf("b", weights(4))), "b"),
+            "trained: read as a weight by `second`");
+  EXPECT_EQ(outcome(operandOf("Mul", "onnx::Mul_7", vectorOf("onnx::Mul_7", weights(4))), "onnx::Mul_7"),
+            "trained: read as a weight by `second`");
+  EXPECT_EQ(outcome(operandOf("Add", "pos", tensor("pos", {1, 4, 4}, 1, rawFloats(weights(16)))), "pos"),
+            "trained: read as a weight by `second`");
+}
+
+TEST_F(ParameterRules, namesComeFromTheNodesThatReadThem) {
+  GraphBytes graph;
+  graph.inputs = {value("x", {4, 2})};
+  graph.outputs = {value("y", {4, 3})};
+  graph.initializers = {matrix("onnx::MatMul_12", 2, 3, weights(6))};
+  graph.nodes = {node("MatMul", {"x", "onnx::MatMul_12"}, {"y"}, "/h.0/fc/MatMul")};
+  auto table = decide(graph);
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->parameters[0].module, "h.0.fc.weight");
+  EXPECT_TRUE(table->parameters[0].moduleTransposed) << "Linear keeps [out, in]";
+}
+
+TEST_F(ParameterRules, floatConstantsAreNot) {
+  EXPECT_EQ(outcome(operandOf("Mul", "onnx::c", tensor("onnx::c", {}, 1, rawFloats({0.25}))), "onnx::c"),
+            "constant");
+  EXPECT_EQ(
+      outcome(operandOf("Mul", "attn.scale", tensor("attn.scale", {}, 1, rawFloats({0.25}))), "attn.scale"),
+      "frozen: one number");
+  EXPECT_EQ(outcome(operandOf("Mul", "logit_scale", tensor("logit_scale", {}, 1, rawFloats({0.25}))),
+                    "logit_scale"),
+            "trained: read as a weight by `second`");
+  EXPECT_EQ(
+      outcome(operandOf("Pow", "e.exponent", tensor("e.exponent", {}, 1, rawFloats({2}))), "e.exponent"),
+      "constant");
+  EXPECT_EQ(outcome(operandOf("Mul", "a.inv_freq", vectorOf("a.inv_freq", weights(4))), "a.inv_freq"),
+            "frozen: named like a buffer");
+  EXPECT_EQ(outcome(operandOf("Mul", "f", vectorOf("f", {1, 0.1f, 0.01f, 0.001f})), "f"),
+            "frozen: a geometric series, as rotary frequencies are");
+  EXPECT_EQ(outcome(operandOf("Add", "m", matrix("m", 2, 2, {0, -1e9f, 0, 0})), "m"), "frozen: a mask");
+  EXPECT_EQ(outcome(operandOf("Add", "m", matrix("m", 2, 2, {0, -INFINITY, 0, 0})), "m"), "frozen: a mask");
+}
+
+TEST_F(ParameterRules, tablesOfSinesAreNot) {
+  std::vector<float> positions, cosines;
+  for (int row = 0; row < 8; ++row)
+    for (int column = 0; column < 4; ++column) {
+      float angle = static_cast<float>(row) * std::pow(0.1f, static_cast<float>(column / 2));
+      positions.push_back(column % 2 ? std::cos(angle) : std::sin(angle));
+      cosines.push_back(std::cos(angle));
+    }
+  std::string fixed = "frozen: a fixed table of sines and cosines";
+  EXPECT_EQ(outcome(operandOf("Add", "pe", matrix("pe", 8, 4, positions)), "pe"), fixed);
+  EXPECT_EQ(outcome(operandOf("Mul", "c", matrix("c", 8, 4, cosines)), "c"), fixed);
+  EXPECT_EQ(outcome(operandOf("Add", "pe", matrix("pe", 8, 4, weights(32))), "pe"),
+            "trained: read as a weight by `second`");
+}
+
+TEST_F(ParameterRules, statisticsAreNot) {
+  GraphBytes graph = operandOf("Relu", "", matrix("w2.weight", 4, 4, weights(16, 0.7f)));
+  graph.nodes[1] =
+      node("BatchNormalization", {"h", "bn.weight", "bn.bias", "bn.mean", "bn.var"}, {"y"}, "bn");
+  for (const char *name : {"bn.weight", "bn.bias", "bn.mean", "bn.var"})
+    graph.initializers.push_back(vectorOf(name, weights(4, 0.1f * static_cast<float>(name[3]))));
+  EXPECT_THAT(outcome(graph, "bn.weight"), HasSubstr("trained"));
+  EXPECT_EQ(outcome(graph, "bn.mean"), "frozen: a statistic, a bound or a shape");
+}
+
+TEST_F(ParameterRules, overrides) {
+  GraphBytes graph = operandOf("Mul", "attn.scale", tensor("attn.scale", {}, 1, rawFloats({0.25})));
+  EXPECT_EQ(outcome(graph, "w.weight", {.freeze = {"w.*"}}), "has no trainable parameter");
+  EXPECT_EQ(outcome(graph, "attn.scale", {.trainable = {"*"}}), "frozen: one number")
+      << "a pattern reaches parameters only";
+  EXPECT_EQ(outcome(graph, "attn.scale", {.trainable = {"attn.scale"}}), "trained: asked for by --trainable");
+  EXPECT_EQ(outcome(graph, "w.weight", {.trainable = {"attn.scale"}}), "frozen: not named by --trainable");
+  EXPECT_EQ(outcome(graph, "w.weight", {.trainable = {"*", "attn.scale"}, .freeze = {"w.weight"}}),
+            "frozen: asked for by --freeze");
+  auto unmatched = decide(graph, {.freeze = {"nothing*"}});
+  ASSERT_FALSE(unmatched);
+  EXPECT_EQ(unmatched.failures().front().slug, "no-such-parameter");
+  EXPECT_EQ(unmatched.failures().front().subject, "--freeze nothing*");
+}
+
+TEST_F(ParameterRules, sourceAndFingerprint) {
+  auto table = decide(operandOf("Add", "b", vectorOf("b", weights(4))));
+  ASSERT_TRUE(table);
+  const Parameter &parameter = *table->find("b");
+  EXPECT_EQ(parameter.sourceFile, "model.onnx");
+  EXPECT_EQ(parameter.sourceBytes, 16u);
+  const Tensor &tensor = *(*model)->graph.initializer("b");
+  auto print = fingerprint(tensor);
+  ASSERT_TRUE(print);
+  Tensor changed = tensor;
+  std::vector<std::byte> bytes(tensor.data.bytes().begin(), tensor.data.bytes().end());
+  bytes[5] ^= std::byte(1);
+  changed.data = {};
+  changed.data.owned = std::make_shared<const std::vector<std::byte>>(bytes);
+  EXPECT_NE(fingerprint(changed), print);
+}
+} // namespace

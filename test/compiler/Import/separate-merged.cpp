@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters that an exporter merged because they were equal are told apart again.
+#include "compiler/Import/Parameters.h"
+#include "test/compiler/Import/WireFormat.h"
+#include <gmock/gmock.h>
+
+using namespace accum::import;
+using namespace accum::import::test;
+using ::testing::HasSubstr;
+using ::testing::SizeIs;
+
+namespace {
+class SeparateMerged : public FolderTest {
+protected:
+  ParameterTable decide(const GraphBytes &graph, const ParameterOptions &options = {}) {
+    model = readModel(write(graph.model()));
+    EXPECT_TRUE(*model) << model->failures().front().message;
+    auto table = decideParameters(**model, options);
+    EXPECT_TRUE(table) << table.failures().front().message;
+    return *table;
+  }
+  const Node &nodeNamed(const std::string &name) {
+    for (const Node &node : (*model)->graph.nodes)
+      if (node.name == name)
+        return node;
+    throw std::out_of_range(name);
+  }
+  std::optional<Result<Model>> model;
+};
+
+Message scoped(Message node, const std::string &module) {
+  return node.bytes(9, entry("pkg.torch.onnx.name_scopes", "['', '" + module + "', 'op']"));
+}
+
+std::string signature(const std::vector<std::string> &targets) {
+  std::string text = "\n# inputs\n";
+  for (const std::string &target : targets)
+    text += "p_x: PARAMETER target='" + target + "'\n";
+  return entry("pkg.torch.export.ExportedProgram.graph_signature", text + "x: USER_INPUT\n\n# outputs\n");
+}
+
+std::string kindOf(const std::string &name) {
+  return Message().bytes(1, name).bytes(
+      4, entry("pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER"));
+}
+
+GraphBytes twoNorms() {
+  GraphBytes graph;
+  graph.inputs = {value("x", {2, 4})};
+  graph.outputs = {value("y", {2, 4})};
+  graph.initializers = {tensor("h.0.ln.weight", {4}, 1, rawFloats({1, 1, 1, 1})),
+                        tensor("h.0.ln.bias", {4}, 1, rawFloats({0, 0, 0, 0}))};
+  graph.valueInfo = {kindOf("h.0.ln.weight"), kindOf("h.0.ln.bias")};
+  graph.metadata = {
+      signature({"h.0.ln.weight", "h.0.ln.bias", "h.1.ln.weight", "h.1.ln.bias", "fc.weight", "fc.bias"})};
+  graph.nodes = {
+      scoped(node("LayerNormalization", {"x", "h.0.ln.weight", "h.0.ln.bias"}, {"a"}, "n0"), "h.0.ln"),
+      scoped(node("LayerNormalization", {"a", "h.0.ln.weight", "h.0.ln.bias"}, {"b"}, "n1"), "h.1.ln"),
+      scoped(node("Gemm", {"b", "fc.weight"}, {"y"}, "g"), "fc")};
+  std::vector<float> weights(16);
+  for (size_t i = 0; i < 16; ++i)
+    weights[i] = 0.1f * static_cast<float>(i * i % 7);
+  graph.initializers.push_back(tensor("fc.weight", {4, 4}, 1, rawFloats(weights)));
+  graph.valueInfo.push_back(kindOf("fc.weight"));
+  return graph;
+}
+
+TEST_F(SeparateMerged, vectorsOfEqualValues) {
+  ParameterTable table = decide(twoNorms());
+  EXPECT_THAT(table.parameters, SizeIs(5));
+  EXPECT_EQ(nodeNamed("n0").inputs[1], "h.0.ln.weight");
+  EXPECT_EQ(nodeNamed("n1").inputs[1], "h.1.ln.weight");
+  EXPECT_EQ(nodeNamed("n1").inputs[2], "h.1.ln.bias");
+  const Parameter &second = *table.find("h.1.ln.weight");
+  EXPECT_TRUE(second.trained);
+  EXPECT_EQ(second.sourceOffset, table.find("h.0.ln.weight")->sourceOffset) << "over the same bytes";
+}
+
+TEST_F(SeparateMerged, vanishedBiasIsNamed) {
+  ParameterTable table = decide(twoNorms());
+  ASSERT_THAT(table.notices, SizeIs(2));
+  EXPECT_THAT(table.notices[0], HasSubstr("2 parameters had been merged with equal ones"));
+  EXPECT_THAT(table.notices[1], HasSubstr("`fc.bias` not in the file: zero when exported"));
+}
+
+TEST_F(SeparateMerged, sharedWeightsStayShared) {
+  GraphBytes graph = twoNorms();
+  // The same table looked up and multiplied with: tied, and listed under both names.
+  graph.metadata = {
+      signature({"wte.weight", "h.0.ln.weight", "h.0.ln.bias", "h.1.ln.weight", "h.1.ln.bias", "fc.weight"})};
+  graph.inputs.push_back(value("i", {4}));
+  graph.nodes.push_back(scoped(node("Gather", {"fc.weight", "i"}, {"z"}, "look"), "wte"));
+  graph.outputs.push_back(value("z", {4, 4}));
+  ParameterTable table = decide(graph);
+  EXPECT_EQ(nodeNamed("look").inputs[0], "fc.weight");
+  EXPECT_EQ(table.find("fc.weight")->module, "wte.weight");
+  EXPECT_THAT(table.find("fc.weight")->moduleAliases, ::testing::ElementsAre("fc.weight"));
+}
+
+TEST_F(SeparateMerged, copiedLayersOfASignature) {
+  GraphBytes graph = twoNorms();
+  graph.metadata = {signature({"h.0.ln.weight", "h.0.ln.bias", "l.0.fc.weight", "l.1.fc.weight"})};
+  graph.initializers.pop_back();
+  std::vector<float> weights{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7};
+  graph.initializers.push_back(tensor("l.0.fc.weight", {4, 4}, 1, rawFloats(weights)));
+  graph.valueInfo = {kindOf("h.0.ln.weight"), kindOf("h.0.ln.bias"), kindOf("l.0.fc.weight")};
+  graph.nodes = {graph.nodes[0], scoped(node("MatMul", {"a", "l.0.fc.weight"}, {"b"}, "m0"), "l.0.fc"),
+                 scoped(node("MatMul", {"b", "l.0.fc.weight"}, {"y"}, "m1"), "l.1.fc")};
+  ParameterTable table = decide(graph);
+  EXPECT_EQ(nodeNamed("m1").inputs[1], "l.1.fc.weight");
+  EXPECT_TRUE(table.find("l.1.fc.weight")->trained);
+  EXPECT_TRUE(table.find("l.1.fc.weight")->aliases.empty()) << "and they are not tied again";
+}
+
+TEST_F(SeparateMerged, identitiesBetweenDottedNames) {
+  GraphBytes graph = twoNorms();
+  graph.metadata.clear();
+  graph.valueInfo.clear();
+  graph.nodes = {node("Identity", {"h.0.ln.bias"}, {"h.1.ln.bias"}, "i0"),
+                 node("Identity", {"fc.weight"}, {"onnx::shared"}, "i1"),
+                 node("LayerNormalization", {"x", "h.0.ln.weight", "h.0.ln.bias"}, {"a"}, "n0"),
+                 node("LayerNormalization", {"a", "h.0.ln.weight", "h.1.ln.bias"}, {"b"}, "n1"),
+                 node("MatMul", {"b", "onnx::shared"}, {"y"}, "g")};
+  ParameterTable table = decide(graph);
+  EXPECT_TRUE(table.find("h.1.ln.bias")->trained);
+  EXPECT_THAT((*model)->graph.nodes, SizeIs(4)) << "genuine sharing keeps its Identity";
+}
+} // namespace

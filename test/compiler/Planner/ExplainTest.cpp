@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words and tables that people see.
+#include "compiler/Planner/Explain.h"
+#include "compiler/Planner/Quantity.h"
+#include "compiler/Planner/TensorNames.h"
+#include "test/compiler/Planner/TransformerProblem.h"
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+using namespace accum::planner;
+using testing::HasSubstr;
+using testing::Not;
+
+namespace {
+
+Search gpt2(Options options = {.batch = 1024, .devices = 4}) {
+  return *solve(transformerProblem(gpt2Small()), *loadProfile("h100"), options);
+}
+
+TEST(Explain, ThePlan) {
+  std::string text = explainPlan(gpt2());
+  EXPECT_THAT(
+      text,
+      HasSubstr("plan     micro-batch 128 x 2 accumulation steps, no recompute, not sharded, 1 all-reduce"));
+  EXPECT_THAT(text, HasSubstr("         gradients f32                   0.46\n"));
+  EXPECT_THAT(text, HasSubstr("         logits                         12.27\n"));
+  EXPECT_THAT(text, HasSubstr("   = lower bound\n"));
+  EXPECT_THAT(text, HasSubstr(" of 79.1\n"));
+  EXPECT_THAT(text, HasSubstr("(predicted, datasheet rates)"));
+  EXPECT_THAT(text, HasSubstr("why      256 does not fit (22.0 GiB over); 64 takes"));
+  EXPECT_THAT(text, HasSubstr("31 sizes compared in "));
+}
+
+TEST(Explain, TheSearch) {
+  std::string text = explainSearch(gpt2());
+  EXPECT_THAT(text, HasSubstr("   K    m  last  arena GiB  ms/step\n"));
+  EXPECT_THAT(text, HasSubstr("does not fit: 22.0 GiB over 77.9\n"));
+  EXPECT_THAT(text, HasSubstr("   chosen\n"));
+  EXPECT_THAT(text, HasSubstr("2 padded rows, one more micro-step\n"));
+  EXPECT_THAT(text, HasSubstr("         23 more sizes: --json\n"));
+  EXPECT_THAT(text,
+              HasSubstr("peak     micro-step, at lm_head (linear_cross_entropy_bwd): logits 12.27 GiB;"));
+  EXPECT_THAT(text, HasSubstr("h.0..11.mlp.c_fc 0.75 each"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("budget   least 2.5 GiB (m = 1); +10 GiB buys nothing; m = 256 needs 99.9 GiB and saves"));
+  for (size_t rows : {1, 2, 3, 100})
+    EXPECT_THAT(explainSearch(gpt2(), rows), HasSubstr("   chosen\n"));
+}
+
+TEST(Explain, WhenNothingFits) {
+  Search search = gpt2({.batch = 1024, .devices = 4, .budget = int64_t{2} << 30});
+  ASSERT_FALSE(search.plan);
+  Error error = explainNoFit(search);
+  EXPECT_EQ(error.slug, "does-not-fit");
+  EXPECT_EQ(error.message,
+            "no micro-batch fits into 2.0 GiB: the smallest, 1, needs 2.5 GiB (479.6 MiB over)");
+  EXPECT_THAT(error.notes, testing::Contains(HasSubstr("what it needs most: AdamW m, v 949.4 MiB")));
+  EXPECT_THAT(error.notes, testing::Contains(HasSubstr("--optimizer sgd keeps no moments")));
+  EXPECT_EQ(error.notes.back(), "--memory 2528MiB is the least that works");
+  EXPECT_TRUE(gpt2({.batch = 1024, .devices = 4, .budget = int64_t{2528} << 20}).plan);
+  EXPECT_FALSE(gpt2({.batch = 1024, .devices = 4, .budget = int64_t{2527} << 20}).plan);
+  EXPECT_THAT(explainSearch(search), Not(HasSubstr("chosen")));
+}
+
+TEST(Explain, ForcedSizesNameTheWayOut) {
+  Search search = gpt2({.batch = 1024, .devices = 4, .microBatch = *parseMicroBatch("256")});
+  ASSERT_FALSE(search.plan);
+  EXPECT_THAT(explainNoFit(search).notes, testing::Contains("--micro-batch auto tries smaller sizes"));
+}
+
+TEST(Explain, JsonIsComplete) {
+  nlohmann::ordered_json json = toJson(gpt2());
+  EXPECT_EQ(json["reason"], "chosen");
+  EXPECT_EQ(json["candidates"].size(), 31u);
+  EXPECT_EQ(json["candidates"][0]["verdict"], "does-not-fit");
+  EXPECT_EQ(json["plan"]["micro_batch"], 128);
+  EXPECT_EQ(toJson(gpt2({.batch = 4, .budget = 1 << 20}))["reason"], "does-not-fit");
+}
+
+TEST(Explain, AnEmptyProblem) {
+  Search search = *solve(Problem{}, *loadProfile("h100"), {.batch = 1});
+  EXPECT_THAT(explainPlan(search) + explainSearch(search), HasSubstr("nothing is kept between commands"));
+}
+
+TEST(TensorNames, LayersBecomeRanges) {
+  auto groups = groupTensors({{"h.0.a", BufferKind::Activation, 8},
+                              {"h.1.a", BufferKind::Activation, 8},
+                              {"h.3.a", BufferKind::Activation, 8},
+                              {"h.0.b", BufferKind::Activation, 8},
+                              {"x2", BufferKind::Activation, 8},
+                              {"/7/b", BufferKind::Activation, 4},
+                              {"/8/b", BufferKind::Activation, 4}});
+  std::vector<std::string> labels;
+  for (const TensorGroup &group : groups)
+    labels.push_back(group.label);
+  EXPECT_THAT(labels, testing::ElementsAre("h.{3 of 0..3}.a", "/7..8/b", "h.0.b", "x2"));
+}
+
+TEST(Quantity, BytesAreRead) {
+  EXPECT_EQ(*parseBytes("16GiB"), int64_t{16} << 30);
+  EXPECT_EQ(*parseBytes("1.5MiB"), 3 << 19);
+  EXPECT_EQ(*parseBytes("40GB"), 40'000'000'000);
+  EXPECT_EQ(*parseBytes("4096"), 4096);
+  for (const char *bad : {"", "0", "-1", "1e9", "GiB", "12 GiB", "1XiB", "nan", "inf", "99999999999TiB"})
+    EXPECT_FALSE(parseBytes(bad)) << bad;
+}
+
+TEST(Quantity, FiguresReadWell) {
+  EXPECT_EQ(formatBytes(27166562714), "25.3 GiB");
+  EXPECT_EQ(formatSeconds(0.498), "498 ms");
+  EXPECT_EQ(formatSeconds(0.0017), "1.7 ms");
+  EXPECT_EQ(formatSeconds(0.000085), "85 us");
+  EXPECT_EQ(formatCount(2110000), "2.11M");
+  EXPECT_EQ(formatThousands(1048576), "1,048,576");
+  EXPECT_EQ(formatThousands(-1024), "-1,024");
+}
+
+} // namespace

@@ -1,0 +1,73 @@
+// Buffers lie inside their spaces, matrices inside their buffers, and only loops accumulate.
+// RUN: accum-opt %s --split-input-file --verify-diagnostics
+
+device.program @outside m 2 devices 1 state 256 bytes scratch 0 bytes step {
+  // expected-error@+1 {{ends outside the state of 256 bytes}}
+  %0 = device.buffer state at 256 : tensor<f32> "w"
+} eval {
+}
+
+// -----
+
+device.program @huge m 2 devices 1 state 256 bytes scratch 0 bytes step {
+  // expected-error@+1 {{ends outside the state of 256 bytes}}
+  %0 = device.buffer state at 9223372036854775807 : tensor<f32> "w"
+} eval {
+}
+
+// -----
+
+device.program @unaligned m 2 devices 1 state 0 bytes scratch 256 bytes step {
+  // expected-error@+1 {{does not start on a multiple of 64 bytes}}
+  %0 = device.buffer scratch at 32 : tensor<f32> "w"
+} eval {
+}
+
+// -----
+
+device.program @loose m 2 devices 1 state 0 bytes scratch 0 bytes attributes {inputs = [{name = "x"}]} step {
+  // expected-error@+1 {{is an input: bound inside device.for_micro only}}
+  %0 = device.buffer input at 0 : tensor<2xf32> "x"
+} eval {
+}
+
+// -----
+
+device.program @reach m 2 devices 1 state 0 bytes scratch 256 bytes step {
+  %0 = device.buffer scratch at 0 : tensor<2x3xf32> "a"
+  %1 = device.buffer scratch at 64 : tensor<3x2xf32> "b"
+  %2 = device.buffer scratch at 128 : tensor<2x2xf32> "c"
+  // expected-error@+1 {{reaches element 6 of b, which has 6}}
+  device.gemm 0 @mm write %2 = %0 * %1 sizes [2, 2, 3] strides a [3, 1] b [1, 4] c 2
+} eval {
+}
+
+// -----
+
+device.program @strided m 2 devices 1 state 0 bytes scratch 256 bytes step {
+  %0 = device.buffer scratch at 0 : tensor<2x6xf32> "a"
+  %1 = device.buffer scratch at 64 : tensor<3x2xf32> "b"
+  %2 = device.buffer scratch at 128 : tensor<2x2xf32> "c"
+  // expected-error@+1 {{needs a unit stride in a}}
+  device.gemm 0 @mm write %2 = %0 * %1 sizes [2, 2, 3] strides a [6, 2] b [2, 1] c 2
+} eval {
+}
+
+// -----
+
+device.program @once m 2 devices 1 state 0 bytes scratch 256 bytes step {
+  %0 = device.buffer scratch at 0 : tensor<2xf32> "a"
+  // expected-error@+1 {{accumulates outside device.for_micro}}
+  device.launch 0 @sum[0](%0) accumulate
+} eval {
+}
+
+// -----
+
+func.func private @k(%x: tensor<f32>) -> tensor<f32> attributes {accum.kernel = 3 : i64}
+device.program @number m 2 devices 1 state 0 bytes scratch 256 bytes step {
+  %0 = device.buffer scratch at 0 : tensor<f32> "a"
+  // expected-error@+1 {{calls kernel 0, but @k has another number}}
+  device.launch 0 @k[0](%0, %0)
+} eval {
+}

@@ -1,0 +1,37 @@
+// A program prints as it was read, with names made from the labels.
+// RUN: accum-opt %s | accum-opt | FileCheck %s
+
+func.func private @dot(%x: tensor<2x3xf32>, %w: tensor<3xf32>) -> tensor<2xf32> attributes {accum.kernel = 0 : i64}
+
+// CHECK-LABEL: device.program @program m 2 devices 4 state 1280 bytes scratch 256 bytes
+// CHECK-SAME: attributes {inputs = [{name = "x"}, {name = "valid"}, {name = "first_row"}]} step {
+device.program @program m 2 devices 4 state 1280 bytes scratch 256 bytes
+    attributes {inputs = [{name = "x"}, {name = "valid"}, {name = "first_row"}]} step {
+  // CHECK: %h.0_weight = device.buffer state at 0 : tensor<3xf32> "h.0/weight"
+  %0 = device.buffer state at 0 : tensor<3xf32> "h.0/weight"
+  %1 = device.buffer state at 256 : tensor<3xf32> "gradient of h.0.weight"
+  // CHECK: device.for_micro micro {
+  device.for_micro micro {
+    // CHECK: %input_ids = device.buffer input at 0 : tensor<2x3xf32> "input_ids"
+    %2 = device.buffer input at 0 : tensor<2x3xf32> "input_ids"
+    // CHECK: %MatMul = device.buffer scratch at 64 : tensor<2xf32> "/MatMul"
+    %3 = device.buffer scratch at 64 : tensor<2xf32> "/MatMul"
+    // CHECK: device.launch 4 @dot[0](%input_ids, %h.0_weight, %MatMul)
+    device.launch 4 @dot[0](%2, %0, %3)
+    // CHECK: device.zero %gradient_of_h.0.weight if_first
+    device.zero %1 if_first
+    // CHECK: device.gemm 5 @outer accumulate %gradient_of_h.0.weight = %MatMul * %input_ids sizes [1, 3, 2]
+    // CHECK-SAME: strides a [2, 1] b [3, 1] c 3{{$}}
+    device.gemm 5 @outer accumulate %1 = %3 * %2 sizes [1, 3, 2] strides a [2, 1] b [3, 1] c 3
+  }
+  // CHECK: device.all_reduce %gradient_of_h.0.weight
+  device.all_reduce %1
+  // CHECK: device.section "update"
+  device.section "update"
+  // CHECK: device.copy %gradient_of_h.0.weight to %h.0_weight
+  device.copy %1 to %0
+  // CHECK: device.end_micro
+  device.end_micro
+// CHECK: eval {
+} eval {
+}

@@ -1,0 +1,107 @@
+// Denominators: what the pre-pass can compute and what it cannot.
+// RUN: accum-opt %s -accum-check-placement -accum-verify-placement -split-input-file -verify-diagnostics | FileCheck %s
+
+// sum(l * mask) / max(sum(mask), 1): the total is taken where the sum is born.
+// CHECK-LABEL: @forward
+// CHECK: %[[SUM:.*]] = nn.reduce <sum> {{.*}} -> tensor<f32, #nn.partial<sum>>
+// CHECK: %[[TOTAL:.*]] = nn.total
+// CHECK: %[[CLAMPED:.*]] = nn.elementwise <max> (%[[TOTAL]], %{{.*}}) : {{.*}} -> tensor<f32, #nn.replicated>
+// CHECK: nn.elementwise <div> (%[[SUM]], %[[CLAMPED]]) : {{.*}} -> tensor<f32, #nn.partial<sum>>
+func.func @forward(%x: tensor<1x4xf32, #nn.extent<0>>, %mask: tensor<1x4xf32, #nn.extent<0>>) -> tensor<f32> {
+  %m = nn.elementwise <mul> (%x, %mask) : (tensor<1x4xf32, #nn.extent<0>>, tensor<1x4xf32, #nn.extent<0>>) -> tensor<1x4xf32, #nn.extent<0>>
+  %s = nn.reduce <sum> (%m) {axes = array<i64: 0, 1>} : (tensor<1x4xf32, #nn.extent<0>>) -> tensor<f32>
+  %c = nn.reduce <sum> (%mask) {axes = array<i64: 0, 1>} : (tensor<1x4xf32, #nn.extent<0>>) -> tensor<f32>
+  %one = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %d = nn.elementwise <max> (%c, %one) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %l = nn.elementwise <div> (%s, %d) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
+// Mean-centred inputs: one pre-pass for the sum and the number of samples.
+// CHECK-LABEL: @forward
+// CHECK-DAG: %[[N:.*]] = nn.total %{{.*}} : tensor<i64, #nn.partial<sum>>
+// CHECK-DAG: %[[S:.*]] = nn.total %{{.*}} : tensor<4xf32, #nn.partial<sum>>
+// CHECK: %[[MEAN:.*]] = nn.elementwise <div> (%[[S]], %{{.*}}) : {{.*}} -> tensor<4xf32, #nn.replicated>
+// CHECK: nn.elementwise <sub> (%{{.*}}, %[[MEAN]]) : {{.*}} -> tensor<1x4xf32, #nn.batched<0>>
+// CHECK-NOT: nn.total
+func.func @forward(%x: tensor<1x4xf32, #nn.extent<0>>) -> tensor<f32> {
+  %s = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<1x4xf32, #nn.extent<0>>) -> tensor<4xf32>
+  %n = nn.batch_size : tensor<i64>
+  %f = nn.cast %n : tensor<i64> -> tensor<f32>
+  %mean = nn.elementwise <div> (%s, %f) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %c = nn.elementwise <sub> (%x, %mean) : (tensor<1x4xf32, #nn.extent<0>>, tensor<4xf32>) -> tensor<1x4xf32, #nn.extent<0>>
+  %q = nn.elementwise <abs> (%c) : (tensor<1x4xf32, #nn.extent<0>>) -> tensor<1x4xf32, #nn.extent<0>>
+  %l = nn.reduce <sum> (%q) {axes = array<i64: 0, 1>} : (tensor<1x4xf32, #nn.extent<0>>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
+// Standardised inputs: the variance needs the mean.
+func.func @forward(%x: tensor<1x4xf32, #nn.extent<0>>) -> tensor<f32> {
+  %s = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<1x4xf32, #nn.extent<0>>) -> tensor<4xf32>
+  %n = nn.batch_size : tensor<i64>
+  %f = nn.cast %n : tensor<i64> -> tensor<f32>
+  %mean = nn.elementwise <div> (%s, %f) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  %c = nn.elementwise <sub> (%x, %mean) : (tensor<1x4xf32, #nn.extent<0>>, tensor<4xf32>) -> tensor<1x4xf32, #nn.extent<0>>
+  %q = nn.elementwise <mul> (%c, %c) : (tensor<1x4xf32, #nn.extent<0>>, tensor<1x4xf32, #nn.extent<0>>) -> tensor<1x4xf32, #nn.extent<0>>
+  %v = nn.reduce <sum> (%q) {axes = array<i64: 0>} : (tensor<1x4xf32, #nn.extent<0>>) -> tensor<4xf32>
+  // expected-error @+3 {{needs a sum over the batch of values that need a sum over the batch themselves: there is one pre-pass, not two [cross-batch]}}
+  // expected-note @+2 {{the sum over the batch is taken by nn.reduce}}
+  // expected-note @+1 {{compute the inner statistic once over the data and pass it as an input}}
+  %d = nn.elementwise <rsqrt> (%v) : (tensor<4xf32>) -> tensor<4xf32>
+  %z = nn.elementwise <mul> (%c, %d) : (tensor<1x4xf32, #nn.extent<0>>, tensor<4xf32>) -> tensor<1x4xf32, #nn.extent<0>>
+  %l = nn.reduce <sum> (%z) {axes = array<i64: 0, 1>} : (tensor<1x4xf32, #nn.extent<0>>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
+// Gated mean: the weights of the mean are learned.
+train.param @w : tensor<4xf32> from #train.file<"m.onnx", 0, 16, 0> trained
+func.func @forward(%x: tensor<1x4xf32, #nn.extent<0>>) -> tensor<f32> {
+  %w = train.load_param @w : tensor<4xf32>
+  %g = nn.elementwise <mul> (%x, %w) : (tensor<1x4xf32, #nn.extent<0>>, tensor<4xf32>) -> tensor<1x4xf32, #nn.extent<0>>
+  %s = nn.reduce <sum> (%x) {axes = array<i64: 0, 1>} : (tensor<1x4xf32, #nn.extent<0>>) -> tensor<f32>
+  %c = nn.reduce <sum> (%g) {axes = array<i64: 0, 1>} : (tensor<1x4xf32, #nn.extent<0>>) -> tensor<f32>
+  // expected-error @+3 {{divides by a sum over the batch that depends on parameters [cross-batch]}}
+  // expected-note @+2 {{the sum over the batch is taken by nn.reduce}}
+  // expected-note @+1 {{divide by what depends on the inputs only, such as the number of targets: that is computed first}}
+  %l = nn.elementwise <div> (%s, %c) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
+// Class weights that are a frozen table: their sum is computed first.
+// CHECK-LABEL: @forward
+// CHECK: %[[T:.*]] = nn.total
+// CHECK: nn.elementwise <div> (%{{.*}}, %[[T]])
+train.param @w : tensor<4xf32> from #train.file<"m.onnx", 0, 16, 0>
+func.func @forward(%x: tensor<1xf32, #nn.extent<0>>, %labels: tensor<1xi64, #nn.extent<0>>) -> tensor<f32> {
+  %w = train.load_param @w : tensor<4xf32>
+  %g = nn.gather(%w, %labels) {axis = 0 : i64} : (tensor<4xf32>, tensor<1xi64, #nn.extent<0>>) -> tensor<1xf32, #nn.extent<0>>
+  %s = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<1xf32, #nn.extent<0>>) -> tensor<f32>
+  %c = nn.reduce <sum> (%g) {axes = array<i64: 0>} : (tensor<1xf32, #nn.extent<0>>) -> tensor<f32>
+  %l = nn.elementwise <div> (%s, %c) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
+// A function of inputs and parameters that needs all samples, but not one by one: computed once, counted once.
+// CHECK-LABEL: @forward
+// CHECK: %[[T:.*]] = nn.total
+// CHECK: %[[E:.*]] = nn.elementwise <exp>
+// CHECK: %[[L:.*]] = nn.share(%[[E]])
+// CHECK: return %[[L]]
+train.param @w : tensor<f32> from #train.file<"m.onnx", 0, 4, 0> trained
+func.func @forward(%x: tensor<1xf32, #nn.extent<0>>) -> tensor<f32> {
+  %w = train.load_param @w : tensor<f32>
+  %s = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<1xf32, #nn.extent<0>>) -> tensor<f32>
+  %p = nn.elementwise <mul> (%s, %w) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %e = nn.elementwise <exp> (%p) : (tensor<f32>) -> tensor<f32>
+  return %e : tensor<f32>
+}

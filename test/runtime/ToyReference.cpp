@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracle: one window at a time, samples in order, PyTorch's optimizer formulas written out.
+#include "runtime/Window.h"
+#include "test/runtime/ToyArtifact.h"
+#include "test/runtime/ToyValues.h"
+#include <cmath>
+#include <random>
+
+namespace accum::test {
+namespace {
+
+/// Loss and gradients over the samples named by `window`.
+void differentiate(ToyState &state, const ToyData &data, const std::vector<uint64_t> &window) {
+  state.targets = 0;
+  for (uint64_t n : window)
+    for (int j = 0; j < kWords; ++j)
+      if (data.ids[n * kWords + j] != kIgnored)
+        state.targets += data.mask[n * kWords + j];
+  state.dw.assign(kFeatures, 0);
+  state.de.assign(kVocabulary, 0);
+  state.db = state.loss = 0;
+  for (uint64_t n : window) {
+    double error = state.b - data.t[n];
+    for (int f = 0; f < kFeatures; ++f)
+      error += kScale * data.x[n * kFeatures + f] * state.w[f];
+    for (int j = 0; j < kWords; ++j)
+      if (data.ids[n * kWords + j] != kIgnored)
+        error += double(data.mask[n * kWords + j]) * state.e[data.ids[n * kWords + j]];
+    state.loss += error * error / double(state.targets);
+    double r = 2 * error / double(state.targets);
+    state.db += r;
+    for (int f = 0; f < kFeatures; ++f)
+      state.dw[f] += kScale * data.x[n * kFeatures + f] * r;
+    for (int j = 0; j < kWords; ++j)
+      if (data.ids[n * kWords + j] != kIgnored)
+        state.de[data.ids[n * kWords + j]] += double(data.mask[n * kWords + j]) * r;
+  }
+}
+
+/// torch.optim.SGD, Adam and AdamW for one number.
+class Optimizer {
+public:
+  Optimizer(const ToyOptions &options, const runtime::HyperOptions &hyper)
+      : name(options.optimizer), hyper(hyper) {}
+
+  void update(double &value, double gradient, bool matrix, double *slots, uint64_t t) const {
+    bool decayed = matrix || hyper.decay == "all";
+    double decay = decayed ? hyper.weightDecay.value_or(0) : 0, lr = hyper.lr.value_or(1e-3);
+    if (name == "adamw")
+      value *= 1 - lr * decay;
+    else
+      gradient += decay * value;
+    if (name == "sgd")
+      value -= lr * gradient;
+    else if (name == "sgd-momentum") {
+      slots[0] = t == 1 ? gradient : hyper.momentum.value_or(0.9) * slots[0] + gradient;
+      value -= lr * slots[0];
+    } else {
+      double beta1 = hyper.beta1.value_or(0.9), beta2 = hyper.beta2.value_or(0.999);
+      slots[0] = beta1 * slots[0] + (1 - beta1) * gradient;
+      slots[1] = beta2 * slots[1] + (1 - beta2) * gradient * gradient;
+      double mean = slots[0] / (1 - std::pow(beta1, double(t)));
+      double square = slots[1] / (1 - std::pow(beta2, double(t)));
+      value -= lr * mean / (std::sqrt(square) + hyper.eps.value_or(1e-8));
+    }
+  }
+
+private:
+  std::string name;
+  runtime::HyperOptions hyper;
+};
+
+} // namespace
+
+ToyData makeToyData(int64_t samples) {
+  std::mt19937_64 random(7);
+  std::normal_distribution<float> normal;
+  ToyData data;
+  data.samples = samples;
+  for (int64_t i = 0; i < samples * kFeatures; ++i)
+    data.x.push_back(normal(random));
+  for (int64_t i = 0; i < samples; ++i)
+    data.t.push_back(normal(random));
+  for (int64_t i = 0; i < samples * kWords; ++i) {
+    data.ids.push_back(random() % 4 == 0 ? kIgnored : int64_t(random() % kVocabulary));
+    data.mask.push_back(random() % 5 != 0);
+  }
+  return data;
+}
+
+ToyState trainReference(const ToyOptions &options, const ToyData &data, const ToyRun &run) {
+  ToyState state = startState();
+  Optimizer optimizer(options, run.hyper);
+  runtime::Epochs epochs{data.samples, options.batch, run.dropLast};
+  std::vector<double> slots(2 * (kFeatures + kVocabulary + 1));
+  std::vector<uint64_t> order(data.samples);
+  for (uint64_t step = 0; step < run.steps; ++step) {
+    runtime::Window at = epochs.at(step);
+    runtime::fillOrder(order, at.epoch, run.shuffle, run.seed);
+    differentiate(state, data, {order.begin() + at.start, order.begin() + at.start + at.samples});
+    double *slot = slots.data();
+    for (int f = 0; f < kFeatures; ++f, slot += 2)
+      optimizer.update(state.w[f], state.dw[f], true, slot, step + 1);
+    for (int i = 0; i < kVocabulary; ++i, slot += 2)
+      optimizer.update(state.e[i], state.de[i], false, slot, step + 1);
+    optimizer.update(state.b, state.db, false, slot, step + 1);
+  }
+  return state;
+}
+
+} // namespace accum::test

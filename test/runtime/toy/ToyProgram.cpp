@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// program.so of the toy artifact, written the way an emitted program is: pre-pass, loop, sums over devices,
+// update.
+#include "ToyModel.h"
+#include "runtime/accum_program.h"
+#include <cmath>
+#include <cstdio>
+#include <dlfcn.h>
+#include <string>
+#include <time.h>
+#include <unistd.h>
+
+namespace {
+
+ToyConfig config;
+std::string folder;
+
+/// Where this shared object lies.
+void readConfig() {
+  Dl_info info;
+  dladdr(reinterpret_cast<void *>(&config), &info);
+  folder = info.dli_fname;
+  folder.resize(folder.rfind('/'));
+  if (std::FILE *file = std::fopen((folder + "/toy.config").c_str(), "rb")) {
+    if (std::fread(&config, sizeof config, 1, file) != 1)
+      config = {};
+    std::fclose(file);
+  }
+}
+
+uint64_t realBytes() { return config.isDouble ? 8 : 4; }
+
+struct Scratch {
+  void *pred, *r, *scaled;
+  explicit Scratch(accum_ctx *ctx) {
+    uint64_t stride = (config.m * realBytes() + 63) / 64 * 64;
+    pred = ctx->scratch;
+    r = ctx->scratch + stride;
+    scaled = ctx->scratch + 2 * stride;
+  }
+};
+
+accum_gemm makeGemm(const void *a, const void *b, void *c) {
+  accum_gemm call = {};
+  call.a = a;
+  call.b = b;
+  call.c = c;
+  call.dtype = call.c_dtype = config.isDouble ? ACCUM_F64 : ACCUM_F32;
+  return call;
+}
+
+/// pred[m] = x^T w; x is [features, m].
+int forward(accum_ctx *ctx, const Scratch &scratch) {
+  accum_gemm call = makeGemm(ctx->inputs[kX], ctx->state + config.w, scratch.pred);
+  call.m = config.m;
+  call.n = 1;
+  call.k = kFeatures;
+  call.a_row = 1;
+  call.a_col = config.m;
+  call.b_row = call.b_col = call.c_row = 1;
+  return ctx->rt->gemm(ctx, &call, 0);
+}
+
+/// dw[features] (+)= x scaled.
+int backward(accum_ctx *ctx, const Scratch &scratch, uint32_t k) {
+  accum_gemm call = makeGemm(ctx->inputs[kX], scratch.scaled, ctx->state + config.dw);
+  call.m = kFeatures;
+  call.n = 1;
+  call.k = config.m;
+  call.a_row = config.m;
+  call.a_col = call.b_row = call.b_col = call.c_row = 1;
+  return ctx->rt->gemm(ctx, &call, k == 0 ? 0 : 1);
+}
+
+int countTargets(accum_ctx *ctx, uint32_t steps) {
+  uint64_t firstRow;
+  uint32_t valid;
+  for (uint32_t k = 0; k < steps; ++k) {
+    if (int code = ctx->rt->begin_micro(ctx, ACCUM_PREPASS, k, &firstRow, &valid))
+      return code;
+    void *args[] = {
+        &config, ctx->inputs[kIds], ctx->inputs[kMask], ctx->inputs[kValid], ctx->state + config.targets, &k};
+    if (ctx->rt->launch(ctx, kCount, args))
+      return 0 + 1;
+    if (int code = ctx->rt->end_micro(ctx, ACCUM_PREPASS, k))
+      return code;
+  }
+  return ctx->rt->all_reduce(ctx, ctx->state + config.targets, 1, ACCUM_I64);
+}
+
+int residualOf(accum_ctx *ctx, const Scratch &scratch, uint32_t k) {
+  uint8_t *state = ctx->state;
+  void *args[] = {&config,
+                  scratch.pred,
+                  ctx->inputs[kIds],
+                  ctx->inputs[kMask],
+                  ctx->inputs[kT],
+                  ctx->inputs[kValid],
+                  state + config.e,
+                  state + config.b,
+                  state + config.scale,
+                  state + config.targets,
+                  scratch.r,
+                  scratch.scaled,
+                  state + config.loss,
+                  &k};
+  return ctx->rt->launch(ctx, config.failKernel ? 99 : kResidual + config.isDouble, args);
+}
+
+int micro(accum_ctx *ctx, const Scratch &scratch, uint32_t phase, uint32_t k) {
+  uint64_t firstRow;
+  uint32_t valid;
+  if (int code = ctx->rt->begin_micro(ctx, phase, k, &firstRow, &valid))
+    return code;
+  if (*reinterpret_cast<int64_t *>(ctx->inputs[kFirstRow]) != int64_t(firstRow))
+    return 1000;
+  if (forward(ctx, scratch))
+    return 1 + 1;
+  if (residualOf(ctx, scratch, k))
+    return 2 + 1;
+  if (phase == ACCUM_EVAL)
+    return 0;
+  void *args[] = {&config,   ctx->inputs[kIds],      ctx->inputs[kMask],
+                  scratch.r, ctx->state + config.de, ctx->state + config.db,
+                  &k};
+  if (ctx->rt->launch(ctx, kScatter + config.isDouble, args))
+    return 3 + 1;
+  return backward(ctx, scratch, k) ? 4 + 1 : 0;
+}
+
+void misbehave(accum_ctx *ctx) {
+  if (config.nanStep == int64_t(ctx->step)) {
+    auto *gradient = ctx->state + config.db;
+    if (config.isDouble)
+      *reinterpret_cast<double *>(gradient) = NAN;
+    else
+      *reinterpret_cast<float *>(gradient) = NAN;
+  }
+  timespec pause = {config.stepMilliseconds / 1000, long(config.stepMilliseconds % 1000) * 1000000};
+  nanosleep(&pause, nullptr);
+  if (!config.writePids || ctx->step != 0)
+    return;
+  if (std::FILE *file = std::fopen((folder + "/rank-" + std::to_string(ctx->rank) + ".pid").c_str(), "w")) {
+    std::fprintf(file, "%d\n", int(getpid()));
+    std::fclose(file);
+  }
+}
+
+int reduceAndUpdate(accum_ctx *ctx, const accum_hyper *hyper) {
+  if (int code = ctx->rt->all_reduce(ctx, ctx->state + config.loss, 1, ACCUM_F64))
+    return code;
+  if (int code = ctx->rt->all_reduce(ctx, ctx->state + config.gradients, config.gradientBytes / realBytes(),
+                                     config.isDouble ? ACCUM_F64 : ACCUM_F32))
+    return code;
+  void *args[] = {&config, ctx->state, const_cast<accum_hyper *>(hyper)};
+  return ctx->rt->launch(ctx, kUpdate + config.isDouble, args) ? 5 + 1 : 0;
+}
+
+int step(accum_ctx *ctx, uint32_t steps, const accum_hyper *hyper) {
+  Scratch scratch(ctx);
+  if (int code = countTargets(ctx, steps))
+    return code;
+  for (uint32_t k = 0; k < steps; ++k) {
+    if (int code = micro(ctx, scratch, ACCUM_MICRO, k))
+      return code;
+    if (k + 1 < steps)
+      if (int code = ctx->rt->end_micro(ctx, ACCUM_MICRO, k))
+        return code;
+  }
+  misbehave(ctx);
+  if (int code = reduceAndUpdate(ctx, hyper))
+    return code;
+  return ctx->rt->end_micro(ctx, ACCUM_MICRO, steps - 1);
+}
+
+int eval(accum_ctx *ctx, uint32_t steps) {
+  Scratch scratch(ctx);
+  if (int code = countTargets(ctx, steps))
+    return code;
+  for (uint32_t k = 0; k < steps; ++k)
+    if (int code = micro(ctx, scratch, ACCUM_EVAL, k))
+      return code;
+  return ctx->rt->all_reduce(ctx, ctx->state + config.loss, 1, ACCUM_F64);
+}
+
+} // namespace
+
+extern "C" const accum_program_v1 *accum_program(void) {
+  static accum_program_v1 table;
+  readConfig();
+  table = {config.abi, sizeof table, config.stateBytes, config.scratchBytes, config.m, config.devices,
+           step,       eval};
+  return &table;
+}

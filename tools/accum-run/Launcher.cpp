@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs mpirun as a child in a process group of its own: a terminal's Ctrl-C would make it kill ranks that
+// still have to save. It forwards SIGUSR1, which ranks take as the request to stop.
+#include "tools/accum-run/Launcher.h"
+#include "tools/accum-run/RankBoard.h"
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace accum::run {
+
+using runtime::Error;
+using runtime::Status;
+
+namespace {
+
+volatile std::sig_atomic_t childToTell = 0;
+
+void passOn(int) {
+  if (childToTell)
+    kill(childToTell, SIGUSR1);
+}
+
+std::string ownPath() {
+  char link[4096];
+  ssize_t length = readlink("/proc/self/exe", link, sizeof link);
+  return std::string(link, length > 0 ? length : 0);
+}
+
+/// Quiet (-q): the ranks' own sentences are enough. Shared memory only, yielding: there are often more ranks
+/// than processors; single-copy transfers are forbidden in most containers.
+std::vector<std::string> mpirunWords(const Options &options, int devices) {
+  std::vector<std::string> words = {"mpirun",          "-q",        "-n",  std::to_string(devices),
+                                    "--oversubscribe", "--bind-to", "none"};
+  for (const char *setting :
+       {"mpi_yield_when_idle=1", "btl=self,vader", "pml=ob1", "btl_vader_single_copy_mechanism=none"}) {
+    std::string text = setting;
+    size_t equals = text.find('=');
+    words.insert(words.end(), {"--mca", text.substr(0, equals), text.substr(equals + 1)});
+  }
+  if (geteuid() == 0)
+    words.push_back("--allow-run-as-root");
+  words.push_back(ownPath());
+  words.insert(words.end(), options.words.begin(), options.words.end());
+  return words;
+}
+
+[[noreturn]] void becomeMpirun(std::vector<std::string> words) {
+  setpgid(0, 0);
+  int nothing = open("/dev/null", O_RDONLY);
+  dup2(nothing, STDIN_FILENO);
+  std::vector<char *> argv;
+  for (std::string &word : words)
+    argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execvp(argv[0], argv.data());
+  _exit(127);
+}
+
+int failWith(const Error &error) {
+  std::fputs(format(error).c_str(), stderr);
+  return error.exitCode;
+}
+
+/// The exit code for mpirun's status; what nobody has said yet is said here.
+int interpret(int status, const RankBoard &board) {
+  int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  if (code == 127)
+    return failWith({runtime::kExitFile,
+                     "mpirun cannot be started, and the artifact is for several devices",
+                     "no-mpi",
+                     {"install Open MPI: apt-get install openmpi-bin; or compile with --devices 1"}});
+  if (code <= 128)
+    return code;
+  std::string who;
+  for (int rank : board.find(RankBoard::Running))
+    who += (who.empty() ? "rank " : ", rank ") + std::to_string(rank);
+  if (who.empty())
+    who = "a rank";
+  return failWith({runtime::kExitRunFailed,
+                   who + " died (" + strsignal(code - 128) + "); the others were ended and nothing was saved",
+                   "rank-died"});
+}
+
+} // namespace
+
+std::optional<int> launchedProcesses() {
+  for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    if (const char *text = std::getenv(name))
+      return std::atoi(text);
+  const char *slurm = std::getenv("SLURM_STEP_NUM_TASKS");
+  if (slurm && std::getenv("SLURM_PROCID"))
+    return std::atoi(slurm);
+  return std::nullopt;
+}
+
+Status checkLaunched(const Options &options, int processes, int64_t devices) {
+  if (processes == devices)
+    return {};
+  std::string line = devices == 1 ? "accum-run" : "mpirun -n " + std::to_string(devices) + " accum-run";
+  for (const std::string &word : options.words)
+    line += " " + word;
+  return Error{runtime::kExitUsage,
+               "the artifact is for " + std::to_string(devices) + " devices, but the launcher started " +
+                   std::to_string(processes) + " processes",
+               "wrong-ranks",
+               {"use: " + line}};
+}
+
+int launchLocally(const Options &options, int devices) {
+  RankBoard board(devices);
+  pid_t child = fork();
+  if (child == 0)
+    becomeMpirun(mpirunWords(options, devices));
+  if (child < 0)
+    return failWith({runtime::kExitRunFailed,
+                     std::string("no process can be started: ") + std::strerror(errno), "launch"});
+  childToTell = child;
+  struct sigaction action = {};
+  action.sa_handler = passOn;
+  for (int number : {SIGINT, SIGTERM, SIGUSR1})
+    sigaction(number, &action, nullptr);
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+    continue;
+  return interpret(status, board);
+}
+
+} // namespace accum::run

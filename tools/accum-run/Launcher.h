@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the processes of a job come from: one is enough, a launcher started them, or mpirun starts them from
+// here.
+#ifndef ACCUM_RUN_LAUNCHER_H
+#define ACCUM_RUN_LAUNCHER_H
+
+#include "tools/accum-run/Options.h"
+
+namespace accum::run {
+
+/// How many processes a launcher (mpirun, srun) started this one among; nothing when there is none.
+std::optional<int> launchedProcesses();
+
+/// Refuses (exit 2) with the line to use when a launcher started another number than `devices`.
+runtime::Status checkLaunched(const Options &options, int processes, int64_t devices);
+
+/// Starts `devices` local processes of this command line through mpirun, passes stop requests on, and returns
+/// the job's exit code: a rank's own, or 4 when one died, which is said on stderr.
+int launchLocally(const Options &options, int devices);
+
+} // namespace accum::run
+#endif

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// One CLI11 declaration per option, and the rules between options.
+#include "tools/accum-run/Options.h"
+#include "tools/accum-run/NotBuilt.h"
+#include <CLI/CLI.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace accum::run {
+
+using runtime::Error;
+using runtime::Expected;
+using runtime::Status;
+
+namespace {
+
+Error usage(const std::string &message) {
+  return {runtime::kExitUsage, message, "usage", {"accum-run --help"}};
+}
+
+void addData(CLI::App &app, Options &options) {
+  app.add_option("--data", options.data,
+                 ".safetensors, .npz or NAME=FILE.npy: one array per model input, samples "
+                 "leading")
+      ->type_name("PATH...");
+  app.add_flag("--synthetic", options.synthetic, "random inputs from the artifact's signature");
+  app.add_option("--steps", options.steps, "optimizer steps")->type_name("N");
+  app.add_option("--epochs", options.epochs, "passes over the data")->type_name("N");
+  app.add_flag("--shuffle,!--no-shuffle", options.shuffle, "another order in every epoch (default)");
+  app.add_option("--seed", options.seed, "of the shuffle, of dropout and of synthetic data (default 0)");
+  app.add_flag("--drop-last", options.dropLast, "leave out the last incomplete window of an epoch");
+}
+
+void addOptimizer(CLI::App &app, Options &options) {
+  runtime::HyperOptions &hyper = options.hyper;
+  app.add_option("--lr", hyper.lr, "learning rate (default 0.001)");
+  app.add_option("--weight-decay", hyper.weightDecay, "default 0");
+  app.add_option("--decay", hyper.decay,
+                 "what decays: matrices (default), all, or a glob over parameter names");
+  app.add_option("--beta1", hyper.beta1, "adam, adamw: default 0.9");
+  app.add_option("--beta2", hyper.beta2, "adam, adamw: default 0.999");
+  app.add_option("--eps", hyper.eps, "adam, adamw: default 1e-8");
+  app.add_option("--momentum", hyper.momentum, "sgd-momentum: default 0.9");
+}
+
+void addOutput(CLI::App &app, Options &options) {
+  app.add_option("--save", options.save,
+                 "trained weights (default MODEL.trained.safetensors beside the artifact)");
+  app.add_option("--names", options.names, "names and layouts in saved files: onnx (default) or framework")
+      ->check(CLI::IsMember({"onnx", "framework"}));
+  app.add_option("--dump-gradients", options.dumpGradients, "gradients of the last step")->type_name("FILE");
+  app.add_option("--print-param", options.printParam, "first values of a parameter after every micro-step")
+      ->type_name("NAME[:COUNT]");
+  app.add_option("--log", options.log, "one JSON line per step; - is stdout")->type_name("FILE");
+}
+
+void addRun(CLI::App &app, Options &options, std::string &onNan, std::string &progress) {
+  app.add_option("--on-nan", onNan, "a step that is not finite: stop (default) or skip")
+      ->check(CLI::IsMember({"stop", "skip"}));
+  app.add_option("--progress", progress, "auto (default): a line on a terminal; none")
+      ->check(CLI::IsMember({"auto", "none"}));
+  app.add_option("--random-params", options.randomParams, "fresh weights instead of the file's")
+      ->type_name("SEED");
+  app.add_option("--threads", options.threads,
+                 "per process (default: OMP_NUM_THREADS, or processors / processes)")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--describe", options.describe, "what is in the artifact; runs nothing");
+}
+
+/// Beside this program after an installation, in the source tree before.
+std::string includeFolder() {
+  char link[4096];
+  ssize_t length = readlink("/proc/self/exe", link, sizeof link);
+  std::string self(link, length > 0 ? length : 0);
+  std::string folder = self.substr(0, self.rfind('/')) + "/../include/accum";
+  struct stat info;
+  return stat((folder + "/accum_program.h").c_str(), &info) == 0 ? folder : ACCUM_HEADER_DIR;
+}
+
+Status checkTogether(const Options &options) {
+  if (options.artifact.empty())
+    return usage("no artifact given");
+  if (options.describe)
+    return {};
+  if (!options.steps && !options.epochs)
+    return usage("one of --steps and --epochs is required");
+  if (!options.data.empty() && options.synthetic)
+    return usage("--data and --synthetic exclude each other");
+  bool any = options.steps.value_or(1) > 0 && options.epochs.value_or(1) > 0;
+  if (any && options.data.empty() && !options.synthetic)
+    return usage("one of --data and --synthetic is required");
+  if (!any && !options.dumpGradients.empty())
+    return usage("--dump-gradients needs at least one step");
+  return {};
+}
+
+/// gpt2.accum -> gpt2.trained.safetensors beside it.
+std::string defaultSave(std::string artifact) {
+  while (artifact.size() > 1 && artifact.back() == '/')
+    artifact.pop_back();
+  size_t end = artifact.rfind(".accum");
+  if (end != std::string::npos && end + 6 == artifact.size())
+    artifact.resize(end);
+  return artifact + ".trained.safetensors";
+}
+
+} // namespace
+
+Expected<Options> parseOptions(int argc, char **argv) {
+  Options options;
+  options.words.assign(argv + 1, argv + argc);
+  if (Status status = refuseNotBuilt(options.words); !status)
+    return status.error();
+  std::string onNan = "stop", progress = "auto";
+  bool version = false, include = false;
+  CLI::App app("Runs an artifact that accumc compiled: data in, trained weights out.", "accum-run");
+  app.add_option("artifact", options.artifact, "DIR.accum");
+  addData(app, options);
+  addOptimizer(app, options);
+  addOutput(app, options);
+  addRun(app, options, onNan, progress);
+  app.add_flag("--include-dir", include, "the folder of accum_program.h and accum_runtime.h");
+  app.add_flag("--version", version, "print the version");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp &) {
+    options.answer = app.help();
+    return options;
+  } catch (const CLI::ParseError &error) {
+    return usage(error.what());
+  }
+  if (version || include) {
+    options.answer = version ? "accum-run " ACCUM_VERSION "\n" : includeFolder() + "\n";
+    return options;
+  }
+  options.skipNan = onNan == "skip";
+  options.progress = progress == "auto";
+  if (Status status = checkTogether(options); !status)
+    return status.error();
+  if (options.save.empty())
+    options.save = defaultSave(options.artifact);
+  return options;
+}
+
+} // namespace accum::run

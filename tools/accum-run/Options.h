@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of accum-run.
+#ifndef ACCUM_RUN_OPTIONS_H
+#define ACCUM_RUN_OPTIONS_H
+
+#include "runtime/Hyper.h"
+#include "runtime/Status.h"
+#include <cstdint>
+
+namespace accum::run {
+
+struct Options {
+  std::string artifact;
+  std::vector<std::string> data;
+  bool synthetic = false;
+  std::optional<uint64_t> steps, epochs;
+  bool shuffle = true, dropLast = false;
+  uint64_t seed = 0;
+  runtime::HyperOptions hyper;
+  std::string save, names = "onnx", dumpGradients, printParam, log;
+  bool skipNan = false, progress = true;
+  std::optional<uint64_t> randomParams;
+  int threads = 0;
+  bool describe = false;
+  std::vector<std::string> words; ///< the command line again, for processes that are started with it
+
+  /// Something to print and an exit code of 0, instead of a run: --help, --version, --include-dir.
+  std::optional<std::string> answer;
+};
+
+/// Refuses (exit 2) what is wrong, unknown, contradictory or not built yet.
+runtime::Expected<Options> parseOptions(int argc, char **argv);
+
+} // namespace accum::run
+#endif

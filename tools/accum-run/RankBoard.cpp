@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// A mapped file of one byte per rank.
+#include "tools/accum-run/RankBoard.h"
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace accum::run {
+namespace {
+
+constexpr const char *kVariable = "ACCUM_RANK_BOARD";
+
+} // namespace
+
+RankBoard::RankBoard(int ranks) : ranks(ranks) {
+  const char *folder = std::getenv("TMPDIR");
+  path = std::string(folder ? folder : "/tmp") + "/accum-run-XXXXXX";
+  int descriptor = mkstemp(path.data());
+  if (descriptor < 0 || ftruncate(descriptor, ranks) != 0)
+    this->ranks = 0; // without a board the job runs as well
+  if (descriptor >= 0)
+    close(descriptor);
+  if (this->ranks == 0)
+    return;
+  map(path);
+  setenv(kVariable, path.c_str(), 1);
+}
+
+RankBoard::RankBoard() {
+  const char *name = std::getenv(kVariable);
+  struct stat info;
+  if (!name || stat(name, &info) != 0)
+    return;
+  ranks = int(info.st_size);
+  map(name);
+}
+
+RankBoard::~RankBoard() {
+  if (marks)
+    munmap(marks, ranks);
+  if (!path.empty())
+    unlink(path.c_str());
+}
+
+void RankBoard::map(const std::string &name) {
+  int descriptor = open(name.c_str(), O_RDWR | O_CLOEXEC);
+  void *base = descriptor < 0 || ranks == 0
+                   ? MAP_FAILED
+                   : mmap(nullptr, ranks, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (descriptor >= 0)
+    close(descriptor);
+  marks = base == MAP_FAILED ? nullptr : static_cast<char *>(base);
+}
+
+void RankBoard::set(int rank, Mark mark) {
+  if (marks && rank >= 0 && rank < ranks)
+    marks[rank] = mark;
+}
+
+std::vector<int> RankBoard::find(Mark mark) const {
+  std::vector<int> found;
+  for (int rank = 0; marks && rank < ranks; ++rank)
+    if (marks[rank] == mark)
+      found.push_back(rank);
+  return found;
+}
+
+int launchedRank() {
+  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"})
+    if (const char *text = std::getenv(name))
+      return std::atoi(text);
+  return 0;
+}
+
+} // namespace accum::run

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Flushed after every line, so that a log can be followed.
+#include "tools/accum-run/StepLog.h"
+#include "runtime/Memory.h"
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace accum::run {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+/// JSON has no NaN.
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
+
+} // namespace
+
+runtime::Expected<StepLog> StepLog::open(const std::string &path) {
+  if (path.empty())
+    return StepLog(nullptr);
+  std::FILE *file = path == "-" ? stdout : std::fopen(path.c_str(), "we");
+  if (!file)
+    return runtime::Error{runtime::kExitFile, path + ": cannot be written: " + std::strerror(errno),
+                          "unwritable"};
+  return StepLog(file);
+}
+
+StepLog::StepLog(StepLog &&other) noexcept : file(std::exchange(other.file, nullptr)) {}
+
+StepLog::~StepLog() {
+  if (file && file != stdout)
+    std::fclose(file);
+}
+
+void StepLog::write(uint64_t step, double lr, const accum_step_result &result) {
+  if (!file)
+    return;
+  Json line = {{"step", step},
+               {"loss", number(result.loss)},
+               {"lr", lr},
+               {"gradient_norm", number(result.gradient_norm)},
+               {"samples", result.samples},
+               {"targets", result.targets ? Json(result.targets) : Json()},
+               {"samples_per_s", number(double(result.samples) / result.seconds)},
+               {"tokens_per_s", result.targets ? number(double(result.targets) / result.seconds) : Json()},
+               {"ms", result.seconds * 1e3},
+               {"data_wait_ms", result.data_seconds * 1e3},
+               {"micro_steps", result.micro_steps},
+               {"peak_bytes", runtime::peakResident()}};
+  if (result.skipped)
+    line["skipped"] = true;
+  std::fprintf(file, "%s\n", line.dump().c_str());
+  std::fflush(file);
+}
+
+} // namespace accum::run

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// --log: one JSON object per optimizer step, one per line.
+#ifndef ACCUM_RUN_STEPLOG_H
+#define ACCUM_RUN_STEPLOG_H
+
+#include "runtime/Status.h"
+#include "runtime/accum_runtime.h"
+#include <cstdio>
+
+namespace accum::run {
+
+class StepLog {
+public:
+  /// An empty path logs nothing; "-" is stdout. An existing file is replaced.
+  static runtime::Expected<StepLog> open(const std::string &path);
+  StepLog(StepLog &&other) noexcept;
+  StepLog &operator=(StepLog &&) = delete;
+  ~StepLog();
+
+  /// `step` counts from 1.
+  void write(uint64_t step, double lr, const accum_step_result &result);
+
+private:
+  explicit StepLog(std::FILE *file) : file(file) {}
+  std::FILE *file;
+};
+
+} // namespace accum::run
+#endif

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// The training loop over the C interface of the runtime.
+#include "tools/accum-run/Training.h"
+#include "runtime/File.h"
+#include "runtime/accum_runtime.h"
+#include "tools/accum-run/ParameterPrint.h"
+#include "tools/accum-run/ProgressLine.h"
+#include "tools/accum-run/StepLog.h"
+#include "tools/accum-run/StopSignal.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+namespace accum::run {
+namespace {
+
+using runtime::Error;
+
+/// Sum of what the summary needs.
+struct Tally {
+  uint64_t steps = 0, skipped = 0;
+  double firstLoss = NAN, lastLoss = NAN, seconds = 0;
+};
+
+class Training {
+public:
+  Training(const Options &options, accum_session *session) : options(options), session(session) {
+    accum_get_info(session, &info);
+  }
+
+  int run();
+
+private:
+  bool isFirst() const { return info.rank == 0; }
+  int say(int code) const;
+  int say(const Error &error) const;
+  int agree(int code);
+  int prepare();
+  int bind();
+  int setHyper();
+  int checkOutputs() const;
+  void printNotes() const;
+  uint64_t totalSteps() const;
+  int loop();
+  int stopAgreed(bool &stop);
+  int failedStep(int code, uint64_t step, const accum_step_result &result);
+  [[noreturn]] void leave(int code);
+  int save();
+  void summarize() const;
+
+  const Options &options;
+  accum_session *session;
+  accum_info info{};
+  Tally tally;
+};
+
+/// The last error of the runtime on stderr.
+int Training::say(int code) const {
+  if (code != 0)
+    std::fputs(accum_last_error(), stderr);
+  return code;
+}
+
+int Training::say(const Error &error) const {
+  std::fputs(format(error).c_str(), stderr);
+  return error.exitCode;
+}
+
+/// All ranks learn whether one has failed; the lowest that has says why (its message is the runtime's last
+/// error).
+int Training::agree(int code) {
+  std::string message = code ? accum_last_error() : "";
+  int64_t speaker = 0, worst = 0;
+  if (int failed = accum_maximum(session, code ? info.ranks - info.rank : 0, &speaker))
+    leave(say(failed));
+  if (speaker == 0)
+    return 0;
+  if (speaker == info.ranks - info.rank)
+    std::fputs(message.c_str(), stderr);
+  if (int failed = accum_maximum(session, code, &worst))
+    leave(say(failed));
+  return int(worst);
+}
+
+int Training::bind() {
+  accum_data_options data = {sizeof(accum_data_options), options.shuffle, options.dropLast, options.seed};
+  if (options.synthetic)
+    return accum_bind_synthetic(session, &data);
+  if (options.data.empty())
+    return 0;
+  std::vector<const char *> paths;
+  for (const std::string &path : options.data)
+    paths.push_back(path.c_str());
+  return accum_bind_files(session, paths.data(), paths.size(), &data);
+}
+
+int Training::setHyper() {
+  const runtime::HyperOptions &given = options.hyper;
+  accum_hyper_options hyper;
+  accum_hyper_defaults(&hyper);
+  hyper.lr = given.lr.value_or(NAN);
+  hyper.weight_decay = given.weightDecay.value_or(NAN);
+  hyper.beta1 = given.beta1.value_or(NAN);
+  hyper.beta2 = given.beta2.value_or(NAN);
+  hyper.eps = given.eps.value_or(NAN);
+  hyper.momentum = given.momentum.value_or(NAN);
+  hyper.decay = given.decay.c_str();
+  return accum_set_hyper(session, &hyper);
+}
+
+int Training::prepare() {
+  int code = setHyper();
+  if (code == 0)
+    code = bind();
+  if (int agreed = agree(code))
+    return agreed;
+  accum_get_info(session, &info);
+  printNotes();
+  return 0;
+}
+
+/// Finds out before the first step whether the results will have a place.
+int Training::checkOutputs() const {
+  for (const std::string &path : {options.save, options.dumpGradients})
+    if (!path.empty())
+      if (auto writer = runtime::FileWriter::create(path); !writer)
+        return say(writer.error());
+  return 0;
+}
+
+void Training::printNotes() const {
+  if (!isFirst())
+    return;
+  for (size_t i = 0; const char *notice = accum_notice(session, i); ++i)
+    std::fprintf(stderr, "note: %s\n", notice);
+  if (!options.hyper.lr && totalSteps() > 0)
+    std::fprintf(stderr, "note: --lr is not given: %g (%s)\n", info.lr, info.optimizer);
+}
+
+uint64_t Training::totalSteps() const {
+  uint64_t steps = options.steps.value_or(UINT64_MAX);
+  if (options.epochs)
+    steps = std::min(steps, *options.epochs * uint64_t(info.windows));
+  return steps;
+}
+
+int Training::stopAgreed(bool &stop) {
+  int64_t any = 0;
+  int code = accum_maximum(session, stopRequested(), &any);
+  stop = any != 0;
+  return code;
+}
+
+int Training::loop() {
+  auto log = StepLog::open(isFirst() ? options.log : "");
+  if (!log)
+    leave(say(log.error()));
+  ProgressLine progress(options.progress && isFirst(), totalSteps());
+  std::optional<ParameterPrint> print;
+  if (!options.printParam.empty()) {
+    auto parsed = ParameterPrint::parse(options.printParam, session);
+    if (!parsed)
+      return isFirst() ? say(parsed.error()) : parsed.error().exitCode;
+    print = *parsed;
+    if (isFirst())
+      accum_observe(session, ParameterPrint::print, &*print);
+  }
+  for (uint64_t step = 0; step < totalSteps(); ++step) {
+    accum_step_result result;
+    if (print)
+      print->startStep(step + 1);
+    if (int code = accum_step(session, step, &result)) {
+      progress.finish();
+      return failedStep(code, step, result);
+    }
+    log->write(step + 1, info.lr, result);
+    progress.show(step + 1, info.lr, result);
+    tally.firstLoss = step == 0 ? result.loss : tally.firstLoss;
+    tally.lastLoss = result.loss;
+    tally.seconds += result.seconds;
+    tally.skipped += result.skipped != 0;
+    ++tally.steps;
+    bool stop = false;
+    if (int code = stopAgreed(stop))
+      leave(say(code));
+    if (stop)
+      return runtime::kExitStopped;
+  }
+  return 0;
+}
+
+/// A step that was not finite failed on all ranks alike: the weights are those of the last good step, and are
+/// saved. Any other failure may be this rank's alone and ends the job.
+int Training::failedStep(int code, uint64_t step, const accum_step_result &result) {
+  std::string message = accum_last_error();
+  if (message.rfind("error: ", 0) == 0)
+    message.insert(7, "step " + std::to_string(step + 1) + ": ");
+  if (isFirst() || !result.skipped)
+    std::fputs(message.c_str(), stderr);
+  if (!result.skipped)
+    leave(code);
+  if (int failed = save())
+    return failed;
+  return code;
+}
+
+/// Ends the job with the ranks that may be waiting.
+void Training::leave(int code) {
+  std::fflush(stdout);
+  accum_abort(session, code);
+  std::abort(); // not reached
+}
+
+int Training::save() {
+  if (!isFirst())
+    return 0;
+  if (!options.dumpGradients.empty() && tally.steps > 0)
+    if (int code = accum_save(session, "gradient", options.names.c_str(), options.dumpGradients.c_str(), 0))
+      return say(code);
+  if (int code = accum_save(session, "parameter", options.names.c_str(), options.save.c_str(), 1))
+    return say(code);
+  std::printf("wrote    %s\n", options.save.c_str());
+  return 0;
+}
+
+void Training::summarize() const {
+  if (!isFirst())
+    return;
+  std::printf("steps    %llu of %lld samples", static_cast<unsigned long long>(tally.steps),
+              static_cast<long long>(info.batch));
+  if (tally.steps > 0)
+    std::printf("; loss %.6g -> %.6g; %.4g ms per step", tally.firstLoss, tally.lastLoss,
+                tally.seconds / double(tally.steps) * 1e3);
+  if (tally.skipped)
+    std::printf("; %llu skipped, not finite", static_cast<unsigned long long>(tally.skipped));
+  std::printf("\n");
+}
+
+int Training::run() {
+  if (int code = prepare())
+    return code;
+  if (int code = isFirst() ? checkOutputs() : 0)
+    leave(code);
+  int code = loop();
+  if (code == 0 || code == runtime::kExitStopped) {
+    summarize();
+    int saved = save();
+    return saved ? saved : code;
+  }
+  return code;
+}
+
+} // namespace
+
+int train(const Options &options, RankBoard &board) {
+  listenForStop(&board, launchedRank());
+  board.set(launchedRank(), RankBoard::Running);
+  accum_open_options open = {sizeof(accum_open_options), options.threads, options.randomParams.has_value(),
+                             options.skipNan, options.randomParams.value_or(0)};
+  accum_session *session = nullptr;
+  int code = accum_open(options.artifact.c_str(), &open, &session);
+  if (code != 0) {
+    std::fputs(accum_last_error(), stderr);
+    return code;
+  }
+  code = Training(options, session).run();
+  std::fflush(stdout);
+  accum_close(session);
+  board.set(launchedRank(), RankBoard::Ended);
+  return code;
+}
+
+} // namespace accum::run
