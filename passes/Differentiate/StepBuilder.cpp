@@ -56,7 +56,8 @@ static ArrayAttr describeInputs(func::FuncOp forward) {
   SmallVector<Attribute> inputs;
   for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
     SmallVector<NamedAttribute> entries;
-    for (NamedAttribute attr : forward.getArgAttrs(i))
+    DictionaryAttr attrs = forward.getArgAttrDict(i);
+    for (NamedAttribute attr : attrs ? attrs.getValue() : ArrayRef<NamedAttribute>())
       if (attr.getName().strref().starts_with("train."))
         entries.emplace_back(builder.getStringAttr(attr.getName().strref().drop_front(6)), attr.getValue());
     inputs.push_back(builder.getDictionaryAttr(entries));
@@ -66,8 +67,8 @@ static ArrayAttr describeInputs(func::FuncOp forward) {
 }
 
 StepBuilder::StepBuilder(const ForwardGraph &graph, StringRef name, Operation *before)
-    : builder(before), graph(graph) {
-  step = train::StepOp::create(builder, graph.function.getLoc(), name, describeInputs(graph.function),
+    : builder(before), graph(graph), forward(graph.function) {
+  step = train::StepOp::create(builder, forward.getLoc(), name, describeInputs(forward),
                                builder.getArrayAttr({}));
   buildPrepass();
   buildPrologue();
@@ -81,10 +82,10 @@ Block *StepBuilder::addBlock(Region &region) {
 }
 
 void StepBuilder::addInputs(Block *block, IRMapping &mapping) {
-  Location loc = graph.function.getLoc();
-  for (auto [i, argument] : llvm::enumerate(graph.function.getArguments())) {
+  Location loc = forward.getLoc();
+  for (auto [i, argument] : llvm::enumerate(forward.getArguments())) {
     mapping.map(argument, block->addArgument(argument.getType(), argument.getLoc()));
-    auto name = graph.function.getArgAttrOfType<StringAttr>(i, "train.name");
+    auto name = forward.getArgAttrOfType<StringAttr>(i, "train.name");
     if (name && name.getValue() == "first_row")
       firstRow = block->getArguments().back();
   }
@@ -118,7 +119,7 @@ void StepBuilder::buildPrepass() {
   for (Operation *total : graph.totals)
     if (Operation *producer = total->getOperand(0).getDefiningOp())
       (void)getBackwardSlice(producer, &slice, options);
-  for (Operation &op : graph.function.getBody().front())
+  for (Operation &op : forward.getBody().front())
     if (slice.contains(&op))
       cloneInto(&op, mapping, block);
   SmallVector<Value> values;
@@ -139,7 +140,7 @@ void StepBuilder::buildPrologue() {
   BackwardSliceOptions options;
   options.inclusive = true;
   options.filter = [](Operation *op) { return !isa<nn::TotalOp>(op); };
-  for (Operation &op : graph.function.getBody().front()) {
+  for (Operation &op : forward.getBody().front()) {
     if (!graph.prologue.contains(&op))
       continue;
     (void)getBackwardSlice(&op, &needed, options);
@@ -147,7 +148,7 @@ void StepBuilder::buildPrologue() {
       if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !graph.prologue.contains(user); }))
         kept.push_back(result);
   }
-  for (Operation &op : graph.function.getBody().front())
+  for (Operation &op : forward.getBody().front())
     if (needed.contains(&op))
       cloneInto(&op, mapping, block);
   auto values = llvm::map_to_vector(kept, [&](Value value) { return mapping.lookup(value); });
@@ -161,7 +162,7 @@ void StepBuilder::buildMicro() {
   addTotals(block, micro);
   for (Value value : kept)
     micro.map(value, block->addArgument(value.getType(), value.getLoc()));
-  for (Operation &op : graph.function.getBody().front().without_terminator())
+  for (Operation &op : forward.getBody().front().without_terminator())
     if (!isa<nn::TotalOp>(op) && !graph.prologue.contains(&op))
       cloneInto(&op, micro, block);
   builder.setInsertionPointToEnd(block);

@@ -45,6 +45,7 @@ private:
   mlir::Operation *cloneInto(mlir::Operation *op, mlir::IRMapping &mapping, mlir::Block *block);
 
   const ForwardGraph &graph;
+  mlir::func::FuncOp forward;
   mlir::Value firstRow, rng;
   mlir::SmallVector<mlir::Value> kept; // prologue values, in the forward graph
 };
