@@ -13,7 +13,8 @@ Vjp::Vjp(OpBuilder &builder, Operation *op, ArrayRef<Value> cotangents, std::fun
     : builder(builder), source(op), cotangents(cotangents), wanted(std::move(wanted)) {}
 
 void Vjp::give(unsigned operand, Value value) {
-  assert(nn::sameSlabs(value.getType(), source->getOperand(operand).getType()) && "cotangent has another shape");
+  assert(nn::sameSlabs(value.getType(), source->getOperand(operand).getType()) &&
+         "cotangent has another shape");
   results.emplace_back(operand, value);
 }
 
@@ -23,15 +24,17 @@ Value Vjp::map(nn::ElementwiseFn fn, ValueRange operands) {
 
 Value Vjp::constant(double value, Value like) {
   auto type = RankedTensorType::get({}, typeOf(like).getElementType());
-  TypedAttr element = isa<FloatType>(type.getElementType())
-                          ? TypedAttr(builder.getFloatAttr(type.getElementType(), value))
-                          : TypedAttr(builder.getIntegerAttr(type.getElementType(), static_cast<int64_t>(value)));
+  TypedAttr element =
+      isa<FloatType>(type.getElementType())
+          ? TypedAttr(builder.getFloatAttr(type.getElementType(), value))
+          : TypedAttr(builder.getIntegerAttr(type.getElementType(), static_cast<int64_t>(value)));
   auto attr = DenseElementsAttr::get(type, Attribute(element));
   return nn::ConstantOp::create(builder, source->getLoc(), nn::Placement::replicated().place(type), attr);
 }
 
 Value Vjp::sum(Value value, ArrayRef<int64_t> axes) {
-  return axes.empty() ? value : nn::ReduceOp::create(builder, source->getLoc(), nn::ReduceKind::sum, value, axes);
+  return axes.empty() ? value
+                      : nn::ReduceOp::create(builder, source->getLoc(), nn::ReduceKind::sum, value, axes);
 }
 
 Value Vjp::contract(const std::string &spec, Value lhs, Value rhs) {
@@ -39,8 +42,9 @@ Value Vjp::contract(const std::string &spec, Value lhs, Value rhs) {
 }
 
 Value Vjp::cast(Value value, Type element) {
-  return typeOf(value).getElementType() == element ? value
-                                                   : nn::CastOp::create(builder, source->getLoc(), value, element);
+  return typeOf(value).getElementType() == element
+             ? value
+             : nn::CastOp::create(builder, source->getLoc(), value, element);
 }
 
 RankedTensorType Vjp::cotangentType(Value like) const {

@@ -2,10 +2,10 @@
 // Reverse mode over a straight-line forward graph.
 #include "dialects/NN/PlacedBuilder.h"
 #include "dialects/NN/Placement.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "passes/Differentiate/Passes.h"
 #include "passes/Differentiate/StepBuilder.h"
 #include "passes/Differentiate/Vjp.h"
-#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 
@@ -48,8 +48,8 @@ Value Backward::sumOf(Value value) {
   while (terms.size() > 1) {
     SmallVector<Value> next;
     for (size_t i = 0; i + 1 < terms.size(); i += 2)
-      next.push_back(
-          nn::ElementwiseOp::create(builder, value.getLoc(), nn::ElementwiseFn::add, ValueRange{terms[i], terms[i + 1]}));
+      next.push_back(nn::ElementwiseOp::create(builder, value.getLoc(), nn::ElementwiseFn::add,
+                                               ValueRange{terms[i], terms[i + 1]}));
     if (terms.size() % 2)
       next.push_back(terms.back());
     terms = std::move(next);
@@ -79,7 +79,8 @@ LogicalResult Backward::visit(Operation *op) {
 
 LogicalResult Backward::run(Value loss) {
   auto type = cast<RankedTensorType>(loss.getType());
-  auto one = DenseElementsAttr::get(nn::slabOf(type), Attribute(builder.getFloatAttr(type.getElementType(), 1)));
+  auto one =
+      DenseElementsAttr::get(nn::slabOf(type), Attribute(builder.getFloatAttr(type.getElementType(), 1)));
   auto ops = llvm::map_to_vector(*loss.getParentBlock(), [](Operation &op) { return &op; });
   contributions[loss].push_back(
       nn::ConstantOp::create(builder, loss.getLoc(), nn::Placement::replicated().place(type), one));
@@ -112,7 +113,8 @@ LogicalResult Differentiate::buildStep(const ForwardGraph &graph) {
 /// A trained parameter that the loss does not depend on has no gradient and is left as it is.
 void Differentiate::freezeUnreached(train::StepOp step) {
   for (auto param : getOperation().getOps<train::ParamOp>()) {
-    if (!param.getTrained() || llvm::is_contained(step.getGradients(), FlatSymbolRefAttr::get(param.getSymNameAttr())))
+    if (!param.getTrained() ||
+        llvm::is_contained(step.getGradients(), FlatSymbolRefAttr::get(param.getSymNameAttr())))
       continue;
     param.emitRemark() << "`" << param.getSymName() << "` is trained but the loss does not depend on it";
     param.setTrained(false);

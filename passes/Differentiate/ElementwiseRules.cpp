@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Derivatives of the elementwise functions: for each, d loss / d operand from dy, the operands and the result.
+// Derivatives of the elementwise functions: for each, d loss / d operand from dy, the operands and the
+// result.
 #include "passes/Differentiate/Vjp.h"
 
 using namespace mlir;
@@ -108,7 +109,8 @@ static FailureOr<Value> derivative(Vjp &v, nn::ElementwiseOp op, unsigned operan
     return operand == 1 ? v.select(x[0], dy, v.constant(0, dy)) : v.select(x[0], v.constant(0, dy), dy);
   if (x.size() == 1)
     return unary(v, op.getFn(), dy, x[0], y);
-  return operand == 0 ? binaryLhs(v, op.getFn(), dy, x[0], x[1]) : binaryRhs(v, op.getFn(), dy, x[0], x[1], y);
+  return operand == 0 ? binaryLhs(v, op.getFn(), dy, x[0], x[1])
+                      : binaryRhs(v, op.getFn(), dy, x[0], x[1], y);
 }
 
 LogicalResult differentiateElementwise(Vjp &v, nn::ElementwiseOp op) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of derivative rules, and those of contractions, reductions, gathers, losses, randomness and accumulation.
+// The table of derivative rules, and those of contractions, reductions, gathers, losses, randomness and
+// accumulation.
 #include "passes/Differentiate/Vjp.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -61,22 +62,22 @@ static LogicalResult differentiateScatterAdd(Vjp &v, nn::ScatterAddOp op) {
 }
 
 static LogicalResult differentiateGatherElements(Vjp &v, nn::GatherElementsOp op) {
-  v.give(0, nn::ScatterElementsAddOp::create(v.builder, op.getLoc(), v.cotangentType(op.getInput()), op.getIndices(),
-                                             v.cotangent(), op.getAxis()));
+  v.give(0, nn::ScatterElementsAddOp::create(v.builder, op.getLoc(), v.cotangentType(op.getInput()),
+                                             op.getIndices(), v.cotangent(), op.getAxis()));
   return success();
 }
 
 static LogicalResult differentiateScatterElementsAdd(Vjp &v, nn::ScatterElementsAddOp op) {
-  v.give(1, nn::GatherElementsOp::create(v.builder, op.getLoc(), v.cotangentType(op.getUpdates()), v.cotangent(),
-                                         op.getIndices(), op.getAxis()));
+  v.give(1, nn::GatherElementsOp::create(v.builder, op.getLoc(), v.cotangentType(op.getUpdates()),
+                                         v.cotangent(), op.getIndices(), op.getAxis()));
   return success();
 }
 
 static LogicalResult differentiateCrossEntropy(Vjp &v, nn::CrossEntropyOp op) {
   if (v.cotangent(1))
     return op.emitOpError("has no derivative through its log-sum-exp");
-  v.give(0, nn::CrossEntropyGradOp::create(v.builder, op.getLoc(), op.getLogits(), op.getLabels(), op.getLse(),
-                                           v.cotangent(), op.getIgnoreIndexAttr()));
+  v.give(0, nn::CrossEntropyGradOp::create(v.builder, op.getLoc(), op.getLogits(), op.getLabels(),
+                                           op.getLse(), v.cotangent(), op.getIgnoreIndexAttr()));
   return success();
 }
 
@@ -116,10 +117,12 @@ LogicalResult differentiateOp(Vjp &v) {
           .Case([&](nn::GatherElementsOp op) { return differentiateGatherElements(v, op); })
           .Case([&](nn::ScatterElementsAddOp op) { return differentiateScatterElementsAdd(v, op); })
           .Case([&](nn::CrossEntropyOp op) { return differentiateCrossEntropy(v, op); })
-          .Case<nn::DropoutOp, nn::MaskRowsOp, nn::ShareOp>([&](Operation *) { return differentiateSelfDual(v); })
+          .Case<nn::DropoutOp, nn::MaskRowsOp, nn::ShareOp>(
+              [&](Operation *) { return differentiateSelfDual(v); })
           .Default([](Operation *) { return failure(); });
   if (failed(result))
-    v.op()->emitError() << v.op()->getName() << " on the path from a trained parameter to the loss has no derivative "
+    v.op()->emitError() << v.op()->getName()
+                        << " on the path from a trained parameter to the loss has no derivative "
                         << "[unsupported-derivative]";
   return result;
 }

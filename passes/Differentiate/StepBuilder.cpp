@@ -34,11 +34,13 @@ ForwardGraph::ForwardGraph(func::FuncOp forward) : function(forward) {
   for (Operation &op : block.without_terminator()) {
     if (isa<nn::TotalOp>(op))
       totals.push_back(&op);
-    bool reached = isTrained(&op) || llvm::any_of(op.getOperands(), [&](Value v) { return active.contains(v); });
-    bool early = isa<nn::TotalOp>(op) ||
-                 (!reached && !isa<nn::DropoutOp, nn::ShareOp>(op) &&
-                  llvm::all_of(op.getOperands(), [&](Value v) { return constant.contains(v); }) &&
-                  llvm::all_of(op.getResultTypes(), [](Type t) { return nn::Placement::of(t).isReplicated(); }));
+    bool reached =
+        isTrained(&op) || llvm::any_of(op.getOperands(), [&](Value v) { return active.contains(v); });
+    bool early =
+        isa<nn::TotalOp>(op) ||
+        (!reached && !isa<nn::DropoutOp, nn::ShareOp>(op) &&
+         llvm::all_of(op.getOperands(), [&](Value v) { return constant.contains(v); }) &&
+         llvm::all_of(op.getResultTypes(), [](Type t) { return nn::Placement::of(t).isReplicated(); }));
     for (Value result : op.getResults()) {
       if (reached && isFloat(result))
         active.insert(result);
@@ -62,7 +64,8 @@ static ArrayAttr describeInputs(func::FuncOp forward) {
         entries.emplace_back(builder.getStringAttr(attr.getName().strref().drop_front(6)), attr.getValue());
     inputs.push_back(builder.getDictionaryAttr(entries));
   }
-  inputs.push_back(builder.getDictionaryAttr({{builder.getStringAttr("name"), builder.getStringAttr("rng")}}));
+  inputs.push_back(
+      builder.getDictionaryAttr({{builder.getStringAttr("name"), builder.getStringAttr("rng")}}));
   return builder.getArrayAttr(inputs);
 }
 
@@ -171,9 +174,11 @@ void StepBuilder::buildMicro() {
 void StepBuilder::finish(ArrayRef<std::pair<StringAttr, Value>> gradients, StringRef optimizer) {
   builder.setInsertionPointToEnd(&step.getMicro().front());
   Value loss = micro.lookup(graph.loss);
-  auto wide = withEncoding(RankedTensorType::get({}, builder.getF64Type()), nn::PartialAttr::get(step.getContext()));
+  auto wide =
+      withEncoding(RankedTensorType::get({}, builder.getF64Type()), nn::PartialAttr::get(step.getContext()));
   // The reported loss is summed over micro-steps and devices in f64.
-  Value logged = loss.getType() == wide ? loss : nn::CastOp::create(builder, step.getLoc(), wide, loss).getResult();
+  Value logged =
+      loss.getType() == wide ? loss : nn::CastOp::create(builder, step.getLoc(), wide, loss).getResult();
   SmallVector<Value> values = {logged};
   SmallVector<Attribute> targets = {builder.getStringAttr("loss")};
   SetVector<Attribute> parameters;
@@ -199,7 +204,8 @@ void StepBuilder::buildUpdate(ArrayRef<Attribute> parameters, StringRef optimize
     auto param = SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(step, symbol);
     Value gradient = block->addArgument(nn::Placement::replicated().place(param.getType()), param.getLoc());
     builder.setInsertionPointToEnd(block);
-    train::UpdateOp::create(builder, param.getLoc(), symbol, gradient, hyper, builder.getStringAttr(optimizer));
+    train::UpdateOp::create(builder, param.getLoc(), symbol, gradient, hyper,
+                            builder.getStringAttr(optimizer));
   }
   builder.setInsertionPointToEnd(block);
   train::YieldOp::create(builder, loc, ValueRange(), builder.getArrayAttr({}));

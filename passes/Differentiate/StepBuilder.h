@@ -21,12 +21,14 @@ struct ForwardGraph {
   mlir::DenseSet<mlir::Operation *> prologue;
 };
 
-/// A step whose pre-pass, prologue and the forward part of whose micro region are filled; micro has no terminator yet.
+/// A step whose pre-pass, prologue and the forward part of whose micro region are filled; micro has no
+/// terminator yet.
 struct StepBuilder {
   /// Creates `train.step @name` before `before`.
   StepBuilder(const ForwardGraph &graph, mlir::StringRef name, mlir::Operation *before);
 
-  /// Ends micro with the loss (as f64) and one gradient contribution per entry of `gradients`, and writes the update.
+  /// Ends micro with the loss (as f64) and one gradient contribution per entry of `gradients`, and writes the
+  /// update.
   void finish(mlir::ArrayRef<std::pair<mlir::StringAttr, mlir::Value>> gradients, mlir::StringRef optimizer);
 
   train::StepOp step;

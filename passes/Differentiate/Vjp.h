@@ -8,11 +8,12 @@
 
 namespace accum {
 
-/// One op being differentiated, and the small algebra that rules are written in. Types of results are inferred; the
-/// builder carries a listener that places them.
+/// One op being differentiated, and the small algebra that rules are written in. Types of results are
+/// inferred; the builder carries a listener that places them.
 class Vjp {
 public:
-  /// cotangents: one per result, null where the loss does not depend on it. wanted: which operands need theirs.
+  /// cotangents: one per result, null where the loss does not depend on it. wanted: which operands need
+  /// theirs.
   Vjp(mlir::OpBuilder &builder, mlir::Operation *op, mlir::ArrayRef<mlir::Value> cotangents,
       std::function<bool(mlir::Value)> wanted);
 
@@ -31,7 +32,9 @@ public:
   mlir::Value mul(mlir::Value a, mlir::Value b) { return map(nn::ElementwiseFn::mul, {a, b}); }
   mlir::Value div(mlir::Value a, mlir::Value b) { return map(nn::ElementwiseFn::div, {a, b}); }
   mlir::Value neg(mlir::Value a) { return map(nn::ElementwiseFn::neg, {a}); }
-  mlir::Value select(mlir::Value c, mlir::Value a, mlir::Value b) { return map(nn::ElementwiseFn::select, {c, a, b}); }
+  mlir::Value select(mlir::Value c, mlir::Value a, mlir::Value b) {
+    return map(nn::ElementwiseFn::select, {c, a, b});
+  }
 
   /// Scalar constant of `like`'s element type; it broadcasts.
   mlir::Value constant(double value, mlir::Value like);
@@ -59,7 +62,8 @@ private:
 /// Applies the rule of vjp.op(); failure, with a diagnostic naming the op, where there is none.
 mlir::LogicalResult differentiateOp(Vjp &vjp);
 
-// One function per op kind, called by differentiateOp; by kind in ElementwiseRules, NormRules, ShapeRules, Rules.
+// One function per op kind, called by differentiateOp; by kind in ElementwiseRules, NormRules, ShapeRules,
+// Rules.
 mlir::LogicalResult differentiateElementwise(Vjp &vjp, nn::ElementwiseOp op);
 mlir::LogicalResult differentiateSoftmax(Vjp &vjp, nn::SoftmaxOp op);
 mlir::LogicalResult differentiateLayerNorm(Vjp &vjp, nn::LayerNormOp op);
