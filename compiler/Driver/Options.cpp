@@ -52,13 +52,17 @@ std::string notBuilt(const std::string &flag) { return fmt::format("{} is not bu
 void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("MODEL", options.model, "ONNX file, or a dump (.mlir) to resume from");
   app.add_option("-o,--output", options.output, "artifact to write (default: MODEL.accum)");
-  app.add_option("--batch", raw.batch, "global batch: samples per optimizer step over all devices")->check(positive);
-  app.add_option("--devices", raw.devices, "data-parallel processes, one device each (default: 1)")->check(positive);
-  app.add_option("--loss", options.loss,
-                 "auto, an output's name, or cross-entropy|causal-lm|next-token|mse[:OUTPUT] (default: auto)");
+  app.add_option("--batch", raw.batch, "global batch: samples per optimizer step over all devices")
+      ->check(positive);
+  app.add_option("--devices", raw.devices, "data-parallel processes, one device each (default: 1)")
+      ->check(positive);
+  app.add_option(
+      "--loss", options.loss,
+      "auto, an output's name, or cross-entropy|causal-lm|next-token|mse[:OUTPUT] (default: auto)");
   app.add_option("--dim", raw.dims, "size of a symbolic dimension other than the batch: NAME=SIZE");
   app.add_option("--batch-dim", options.batchDim, "which symbolic dimension is the batch");
-  app.add_option("--trainable", options.trainable, "train only what matches (glob on module or initializer names)");
+  app.add_option("--trainable", options.trainable,
+                 "train only what matches (glob on module or initializer names)");
   app.add_option("--freeze", options.freeze, "do not train what matches");
   app.add_flag("--untie", options.untie, "keep apart what the file holds twice");
   app.add_option("--tie", options.ties, "one parameter of two initializers: A=B");
@@ -70,11 +74,13 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("--precision", options.precision, "f32; f64 with --target reference")
       ->check(CLI::IsMember({"f32", "f64", "tf32", "bf16", "f16"}));
   app.add_option("--micro-batch", options.microBatch, "auto, N, none, MIN..MAX (default: auto)");
-  app.add_option("--accumulation-steps", raw.accumulationSteps, "micro-steps per optimizer step")->check(positive);
+  app.add_option("--accumulation-steps", raw.accumulationSteps, "micro-steps per optimizer step")
+      ->check(positive);
   app.add_flag("--require-divisible", options.requireDivisible, "refuse a ragged last micro-step");
   app.add_option("--on-cross-batch", options.onCrossBatch, "reject or disable (default: reject)")
       ->check(CLI::IsMember({"reject", "disable"}));
-  app.add_option("--target", options.target, "device profile: host, h100, reference, or FILE.json (default: host)");
+  app.add_option("--target", options.target,
+                 "device profile: host, h100, reference, or FILE.json (default: host)");
   app.add_option("--cpu", options.cpu, "native, x86-64-v3, x86-64-v4 (default: native)")
       ->check(CLI::IsMember({"native", "x86-64-v3", "x86-64-v4"}));
   app.add_option("--memory", raw.memory, "memory per device, e.g. 16GiB");
@@ -143,9 +149,9 @@ ParsedOptions parseOptions(int argc, char **argv) {
   addPlanOptions(app, options, raw);
   addOutputOptions(app, options);
   for (const char *flag : {"--report", "--plan", "--config"})
-    app.add_option_function<std::string>(flag, [flag](const std::string &) {
-      throw CLI::ValidationError(notBuilt(flag));
-    })->group("");
+    app.add_option_function<std::string>(
+           flag, [flag](const std::string &) { throw CLI::ValidationError(notBuilt(flag)); })
+        ->group("");
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success &success) {

@@ -10,7 +10,8 @@
 
 namespace accum::driver {
 
-/// The command line after parsing; docs in Options.cpp's help texts, which are the one place where they stand.
+/// The command line after parsing; docs in Options.cpp's help texts, which are the one place where they
+/// stand.
 struct Options {
   std::string model;
   std::string output; // empty: MODEL.accum

@@ -22,7 +22,8 @@ Affine bytesOf(Type type) {
 
 /// 2 * product of all extents; some letter of a contraction with a batched operand is the sample axis.
 static Affine contractFlops(nn::ContractOp op) {
-  auto lhs = cast<RankedTensorType>(op.getLhs().getType()), rhs = cast<RankedTensorType>(op.getRhs().getType());
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType()),
+       rhs = cast<RankedTensorType>(op.getRhs().getType());
   int64_t product = 2 * lhs.getNumElements();
   for (auto [i, letter] : llvm::enumerate(op.rhsLetters()))
     if (!op.lhsLetters().contains(letter))
@@ -41,9 +42,8 @@ Affine flopsOf(Operation *op) {
   Affine largest;
   for (Value value : op->getOperands())
     if (auto type = dyn_cast<RankedTensorType>(value.getType()))
-      largest = std::max(largest, elementsOf(type), [](Affine a, Affine b) {
-        return a.constant + a.slope < b.constant + b.slope;
-      });
+      largest = std::max(largest, elementsOf(type),
+                         [](Affine a, Affine b) { return a.constant + a.slope < b.constant + b.slope; });
   return largest;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contractions read and write transposed values in place.
 #include "dialects/NN/NNDialect.h"
-#include "passes/Fuse/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/Fuse/Passes.h"
 
 using namespace mlir;
 

@@ -38,8 +38,8 @@ Value copy(Value value, Operation *anchor, Outliner &outliner) {
   return outliner.outline(op.getOperation()).getResult(0);
 }
 
-/// Yielded values of a loop are added in place by the commands that compute them; what cannot be (values with other
-/// users, inputs, parameters, values yielded twice) is copied by a command that does nothing else.
+/// Yielded values of a loop are added in place by the commands that compute them; what cannot be (values with
+/// other users, inputs, parameters, values yielded twice) is copied by a command that does nothing else.
 void accumulateYields(train::YieldOp yield, Outliner &outliner) {
   for (OpOperand &operand : yield->getOpOperands()) {
     Value value = behindViews(operand.get());

@@ -2,8 +2,8 @@
 // From a group of ops to a command and its kernel.
 #include "passes/Fuse/Outline.h"
 #include "dialects/NN/NNDialect.h"
-#include "passes/Fuse/CommandCost.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/Fuse/CommandCost.h"
 
 using namespace mlir;
 
@@ -77,10 +77,11 @@ train::CommandOp Outliner::call(func::FuncOp kernel, ValueRange inputs, Operatio
   FlatSymbolRefAttr symbol = share(kernel);
   OpBuilder builder(anchor);
   MLIRContext *context = builder.getContext();
-  return train::CommandOp::create(
-      builder, loc, results, symbol, inputs, builder.getI64IntegerAttr(nextId++), StringAttr(),
-      builder.getDenseI64ArrayAttr({}), train::PolyAttr::get(context, flops.constant, flops.slope),
-      train::PolyAttr::get(context, bytes.constant, bytes.slope), builder.getArrayAttr({}), ArrayAttr(), IntegerAttr());
+  return train::CommandOp::create(builder, loc, results, symbol, inputs, builder.getI64IntegerAttr(nextId++),
+                                  StringAttr(), builder.getDenseI64ArrayAttr({}),
+                                  train::PolyAttr::get(context, flops.constant, flops.slope),
+                                  train::PolyAttr::get(context, bytes.constant, bytes.slope),
+                                  builder.getArrayAttr({}), ArrayAttr(), IntegerAttr());
 }
 
 train::CommandOp Outliner::outline(ArrayRef<Operation *> group) {
@@ -106,7 +107,8 @@ train::CommandOp Outliner::outline(ArrayRef<Operation *> group) {
   if (outputs.empty())
     outputs.push_back(group.back()->getResult(0));
   OpBuilder builder(module.getContext());
-  auto type = builder.getFunctionType(ValueRange(inputs.getArrayRef()).getTypes(), ValueRange(outputs).getTypes());
+  auto type =
+      builder.getFunctionType(ValueRange(inputs.getArrayRef()).getTypes(), ValueRange(outputs).getTypes());
   Location loc = builder.getFusedLoc(locations);
   auto kernel = func::FuncOp::create(loc, "kernel", type);
   Block *body = kernel.addEntryBlock();

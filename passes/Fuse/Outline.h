@@ -13,8 +13,8 @@ class Outliner {
 public:
   explicit Outliner(mlir::ModuleOp module) : module(module), symbols(module) {}
 
-  /// Replaces `group` (ops of one block, in block order, closed under paths between its members) by a command at the
-  /// place of the last one. Constants and iotas that the group reads are copied into the kernel.
+  /// Replaces `group` (ops of one block, in block order, closed under paths between its members) by a command
+  /// at the place of the last one. Constants and iotas that the group reads are copied into the kernel.
   train::CommandOp outline(mlir::ArrayRef<mlir::Operation *> group);
 
   /// Command before `anchor` that runs `kernel`, which is consumed (shared with an equal one if there is).

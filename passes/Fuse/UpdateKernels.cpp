@@ -16,7 +16,8 @@ using Fn = nn::ElementwiseFn;
 /// Indices of accum_hyper_slot in accum_program.h.
 enum Hyper { lr = 0, beta1 = 1, beta2 = 2, eps = 3, correction1 = 4, correction2 = 5, gradScale = 6 };
 
-/// Elementwise maths on flat tensors; scalars are computed in f64 and rounded once, as the reference formulas do.
+/// Elementwise maths on flat tensors; scalars are computed in f64 and rounded once, as the reference formulas
+/// do.
 struct Formula {
   ImplicitLocOpBuilder b;
   Type element;
@@ -112,7 +113,8 @@ func::FuncOp buildUpdateKernel(StringRef optimizer, int64_t elements, Type eleme
   Value g = f.mul(body->getArgument(3), f.narrow(f.scalar(gradScale)));
   ValueRange state = body->getArguments().drop_front(4);
   bool adaptive = optimizer == "adam" || optimizer == "adamw";
-  SmallVector<Value> values = adaptive ? adam(f, decay, p, g, state, optimizer == "adamw") : sgd(f, decay, p, g, state);
+  SmallVector<Value> values =
+      adaptive ? adam(f, decay, p, g, state, optimizer == "adamw") : sgd(f, decay, p, g, state);
   func::ReturnOp::create(f.b, values);
   kernel->setAttr("accum.update", StringAttr::get(context, optimizer));
   return kernel;

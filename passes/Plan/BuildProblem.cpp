@@ -18,7 +18,8 @@ planner::Amount amountOf(train::PolyAttr poly) {
 planner::Amount bytesOfValue(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   int64_t bytes = tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8);
-  return nn::Placement::of(type).isBatched() ? planner::Amount{.perSample = bytes} : planner::Amount{.fixed = bytes};
+  return nn::Placement::of(type).isBatched() ? planner::Amount{.perSample = bytes}
+                                             : planner::Amount{.fixed = bytes};
 }
 
 std::string dtypeOf(train::CommandOp command) {
@@ -83,7 +84,8 @@ private:
       return planner::CommandKind::Update;
     if (command.getKernel().starts_with("cross_entropy"))
       return planner::CommandKind::Loss;
-    return command.getKernel().starts_with("gather") ? planner::CommandKind::Gather : planner::CommandKind::Kernel;
+    return command.getKernel().starts_with("gather") ? planner::CommandKind::Gather
+                                                     : planner::CommandKind::Kernel;
   }
 
   static bool needsBuffer(train::CommandOp command, OpResult result) {

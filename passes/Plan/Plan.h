@@ -8,9 +8,9 @@
 
 namespace accum {
 
-/// The planning problem of one step: its commands in order, and a buffer `id:result` for every command result that
-/// needs one. Results that are added to accumulators or stored into the state need none, views share their storage.
-/// The caller adds what is fixed (state, inputs, libraries).
+/// The planning problem of one step: its commands in order, and a buffer `id:result` for every command result
+/// that needs one. Results that are added to accumulators or stored into the state need none, views share
+/// their storage. The caller adds what is fixed (state, inputs, libraries).
 planner::Problem buildProblem(train::StepOp step);
 
 /// Bytes that staging the step's inputs takes per device, in m: each input has one buffer of m samples.
