@@ -96,14 +96,13 @@ LogicalResult Differentiate::buildStep(const ForwardGraph &graph) {
   for (Value value : graph.active)
     if (Value copy = step.micro.lookupOrNull(value))
       active.insert(copy);
-  nn::PlacedBuilder placing;
-  OpBuilder builder(graph.function.getContext(), &placing);
+  nn::PlacedBuilder builder(&getContext());
   builder.setInsertionPointToEnd(&step.step.getMicro().front());
   Backward backward(builder, std::move(active));
   if (failed(backward.run(step.micro.lookup(graph.loss))))
     return failure();
-  if (placing.failed())
-    return step.step.emitError("internal: a derivative could not be placed");
+  if (builder.failed())
+    return failure(); // a derivative that has no placement is our bug, reported at the op
   step.finish(backward.gradients, optimizer);
   StepBuilder(graph, "eval", graph.function).finish({}, optimizer);
   freezeUnreached(step.step);
