@@ -35,7 +35,8 @@ static Affine contractFlops(nn::ContractOp op) {
 Affine flopsOf(Operation *op) {
   if (auto contract = dyn_cast<nn::ContractOp>(op))
     return contractFlops(contract);
-  if (isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::PadOp, nn::ConcatOp, nn::GatherOp, nn::BroadcastOp,
+  if (!isa<nn::NNDialect>(op->getDialect()) ||
+      isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::PadOp, nn::ConcatOp, nn::GatherOp, nn::BroadcastOp,
           nn::ConstantOp, nn::IotaOp>(op))
     return {};
   // Elementwise and row ops touch each element of their largest value once or a few times.

@@ -47,7 +47,8 @@ public:
     }
   }
 
-  /// Puts the block's ops in an order in which groups are contiguous, and returns the groups that are commands.
+  /// Puts the block's ops in an order in which groups are contiguous, and returns the groups that are
+  /// commands.
   std::vector<Group> arrange();
 
 private:
@@ -82,9 +83,11 @@ bool Grouping::fits(Operation *op, const Members &group) const {
     return false;
   // Statistics reshaped from [rows] to [rows, 1] and back stay in the kernel.
   if (isa<nn::ReshapeOp>(op))
-    return group.space->isStatistic(op->getOperand(0).getType()) && group.space->isStatistic(op->getResult(0).getType());
+    return group.space->isStatistic(op->getOperand(0).getType()) &&
+           group.space->isStatistic(op->getResult(0).getType());
   auto own = isCommandOp(op) ? rowSpaceOf(op) : std::nullopt;
-  return own && (group.space->isFull(own->full) || group.space->isStatistic(own->full)) && group.space->holds(op);
+  return own && (group.space->isFull(own->full) || group.space->isStatistic(own->full)) &&
+         group.space->holds(op);
 }
 
 /// Whether a path from a member of `group` leads to `op` through an op outside: then op cannot join.
@@ -126,7 +129,8 @@ void Grouping::joinProducer(Operation *op) {
   SmallVector<size_t> candidates;
   for (Value operand : op->getOperands())
     if (Operation *producer = operand.getDefiningOp())
-      if (auto it = groupOf.find(producer); it != groupOf.end() && !llvm::is_contained(candidates, it->second))
+      if (auto it = groupOf.find(producer);
+          it != groupOf.end() && !llvm::is_contained(candidates, it->second))
         candidates.push_back(it->second);
   llvm::sort(candidates, std::greater<>());
   for (size_t group : candidates)
@@ -134,8 +138,8 @@ void Grouping::joinProducer(Operation *op) {
       return add(op, group);
 }
 
-/// A column sum computes what it sums itself: cheap elementwise producers are copied into its group, so that no
-/// temporary of the input's size is written for it.
+/// A column sum computes what it sums itself: cheap elementwise producers are copied into its group, so that
+/// no temporary of the input's size is written for it.
 void Grouping::claimProducers(Operation *columnSum) {
   Group group;
   std::function<void(OpOperand &, int)> claim = [&](OpOperand &use, int depth) {
@@ -157,8 +161,8 @@ void Grouping::claimProducers(Operation *columnSum) {
   groups.push_back({std::move(group), std::nullopt});
 }
 
-/// Groups in an order that respects their dependences and stays close to the ops' own: the group whose last member
-/// comes first runs first.
+/// Groups in an order that respects their dependences and stays close to the ops' own: the group whose last
+/// member comes first runs first.
 std::vector<Group> Grouping::arrange() {
   size_t count = groups.size();
   std::vector<DenseSet<size_t>> successors(count);

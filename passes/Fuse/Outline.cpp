@@ -31,7 +31,8 @@ static std::string describeOps(func::FuncOp kernel) {
 
 /// `layer_norm_16x32xf32`: the ops and the slab of the first result.
 static std::string nameOf(func::FuncOp kernel) {
-  std::string name = describeOps(kernel);
+  auto update = kernel->getAttrOfType<StringAttr>("accum.update");
+  std::string name = update ? update.str() : describeOps(kernel);
   llvm::raw_string_ostream stream(name);
   auto type = cast<RankedTensorType>(kernel.getResultTypes().front());
   stream << "_";

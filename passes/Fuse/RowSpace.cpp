@@ -40,17 +40,18 @@ static bool isLastAxis(Value value, int64_t axis) {
 }
 
 std::optional<RowSpace> rowSpaceOf(Operation *op) {
-  Value full = llvm::TypeSwitch<Operation *, Value>(op)
-                   .Case<nn::ElementwiseOp, nn::CastOp, nn::MaskRowsOp, nn::DropoutOp, nn::BroadcastOp>(
-                       [](Operation *op) { return op->getResult(0); })
-                   .Case([](nn::ReduceOp op) { return reducesRows(op) ? op.getInput() : Value(); })
-                   .Case([](nn::SoftmaxOp op) {
-                     return isLastAxis(op.getInput(), static_cast<int64_t>(op.getAxis())) ? op.getInput() : Value();
-                   })
-                   .Case<nn::LayerNormOp, nn::RmsNormOp>([](auto op) {
-                     return isLastAxis(op.getInput(), static_cast<int64_t>(op.getAxis())) ? op.getInput() : Value();
-                   })
-                   .Default(Value());
+  Value full =
+      llvm::TypeSwitch<Operation *, Value>(op)
+          .Case<nn::ElementwiseOp, nn::CastOp, nn::MaskRowsOp, nn::DropoutOp, nn::BroadcastOp>(
+              [](Operation *op) { return op->getResult(0); })
+          .Case([](nn::ReduceOp op) { return reducesRows(op) ? op.getInput() : Value(); })
+          .Case([](nn::SoftmaxOp op) {
+            return isLastAxis(op.getInput(), static_cast<int64_t>(op.getAxis())) ? op.getInput() : Value();
+          })
+          .Case<nn::LayerNormOp, nn::RmsNormOp>([](auto op) {
+            return isLastAxis(op.getInput(), static_cast<int64_t>(op.getAxis())) ? op.getInput() : Value();
+          })
+          .Default(Value());
   if (!full)
     return std::nullopt;
   return RowSpace{cast<RankedTensorType>(full.getType())};

@@ -8,8 +8,8 @@
 
 namespace accum {
 
-/// A row kernel visits values of one type, `full`, row by row (rows run along the last axis), and may keep statistics:
-/// one number per row.
+/// A row kernel visits values of one type, `full`, row by row (rows run along the last axis), and may keep
+/// statistics: one number per row.
 struct RowSpace {
   mlir::RankedTensorType full;
 
@@ -21,15 +21,15 @@ struct RowSpace {
   bool holds(mlir::Operation *op) const;
 };
 
-/// The row space that an op runs in by itself; nothing for ops that are no row ops (contractions, gathers, reductions
-/// over leading axes, data movement).
+/// The row space that an op runs in by itself; nothing for ops that are no row ops (contractions, gathers,
+/// reductions over leading axes, data movement).
 std::optional<RowSpace> rowSpaceOf(mlir::Operation *op);
 
 /// A sum over leading axes only (bias and norm weight gradients).
 bool isColumnSum(mlir::Operation *op);
 
-/// Recomputing it costs less than storing and reading its result: elementwise arithmetic without transcendental
-/// functions.
+/// Recomputing it costs less than storing and reading its result: elementwise arithmetic without
+/// transcendental functions.
 bool isCheap(mlir::Operation *op);
 
 } // namespace accum

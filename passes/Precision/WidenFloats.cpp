@@ -2,8 +2,8 @@
 // Computes in f64 what the model computes in f32.
 #include "dialects/NN/NNDialect.h"
 #include "dialects/Train/TrainDialect.h"
-#include "passes/Precision/Passes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Precision/Passes.h"
 
 using namespace mlir;
 

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // MLIR's usual optimizer driver with our dialects and passes.
 #include "dialects/Registration.h"
-#include "passes/Precision/Passes.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Check/Passes.h"
 #include "passes/Differentiate/Passes.h"
+#include "passes/Fuse/Passes.h"
+#include "passes/Precision/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   accum::registerDialects(registry);
   accum::registerCheckPasses();
   accum::registerDifferentiatePasses();
+  accum::registerFusePasses();
   accum::registerPrecisionPasses();
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "accumc's passes, one at a time\n", registry));
