@@ -18,7 +18,7 @@ train.step @step inputs [{name = "x"}, {name = "valid"}, {name = "first_row"}, {
   %y = nn.contract "bk,kn->bn" (%x, %w) : (tensor<1x8xf32, #nn.batched<0>>, tensor<8x4xf32, #nn.replicated>) -> tensor<1x4xf32, #nn.batched<0>>
   // REF: train.command @exp_1x4xf32(%[[Y]])
   // REF: train.command @neg_1x4xf32
-  // FUSED: train.command @exp_neg_reduce_1x4xf32(%[[Y]]) {{.*}} -> (tensor<1x4xf32, #nn.batched<0>>, tensor<1xf32, #nn.batched<0>>)
+  // FUSED: train.command @exp_neg_reduce_1x4xf32(%[[Y]]) {{.*}} -> (tensor<1x4xf32, #nn.batched<0>>, tensor<1x4xf32, #nn.batched<0>>, tensor<1xf32, #nn.batched<0>>)
   %e = nn.elementwise <exp> (%y) : (tensor<1x4xf32, #nn.batched<0>>) -> tensor<1x4xf32, #nn.batched<0>>
   %n = nn.elementwise <neg> (%e) : (tensor<1x4xf32, #nn.batched<0>>) -> tensor<1x4xf32, #nn.batched<0>>
   %r = nn.reduce <sum> (%n) {axes = array<i64: 1>} : (tensor<1x4xf32, #nn.batched<0>>) -> tensor<1xf32, #nn.batched<0>>
