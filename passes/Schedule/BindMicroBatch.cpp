@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Multiplies sample axes by the micro-batch size and numbers the kernels.
+#include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Placement.h"
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Schedule/Passes.h"
+
+using namespace mlir;
+
+namespace accum {
+#define GEN_PASS_DEF_BINDMICROBATCH
+#include "passes/Schedule/Passes.h.inc"
+
+namespace {
+
+struct BindMicroBatch : impl::BindMicroBatchBase<BindMicroBatch> {
+  using BindMicroBatchBase::BindMicroBatchBase;
+  void runOnOperation() override;
+
+  RankedTensorType bound(Type type) const;
+  LogicalResult bindAttributes(Operation *op);
+  void bindTypes(Operation *op);
+  int64_t m = 1;
+};
+
+/// What the manifest says about each input, from the types that are about to be bound.
+void describeInputs(train::StepOp step) {
+  Builder builder(step.getContext());
+  SmallVector<Attribute> inputs;
+  for (auto [input, argument] :
+       llvm::zip(step.getInputs().getAsRange<DictionaryAttr>(), step.getMicro().front().getArguments())) {
+    NamedAttrList entries(input);
+    entries.set("type", TypeAttr::get(argument.getType()));
+    inputs.push_back(entries.getDictionary(step.getContext()));
+  }
+  step.setInputsAttr(builder.getArrayAttr(inputs));
+}
+
+/// A flag argument tells a kernel whether to write or to add: commands that accumulate other results than the
+/// kernel's other callers get a copy of it. The kernel says so in `accumulate`.
+void splitByAccumulation(ModuleOp module) {
+  SymbolTable symbols(module);
+  DenseMap<std::pair<Attribute, Attribute>, FlatSymbolRefAttr> versions;
+  DenseSet<Attribute> taken;
+  module.walk([&](train::CommandOp command) {
+    if (command.getLibrary())
+      return;
+    Attribute accumulate = command.getAccumulateAttr();
+    FlatSymbolRefAttr &version = versions[{command.getKernelAttr(), accumulate}];
+    if (!version) {
+      auto kernel = symbols.lookup<func::FuncOp>(command.getKernel());
+      if (!taken.insert(command.getKernelAttr()).second) {
+        kernel = kernel.clone();
+        symbols.insert(kernel);
+      }
+      kernel->removeAttr("accumulate");
+      if (!command.getAccumulate().empty())
+        kernel->setAttr("accumulate", accumulate);
+      version = FlatSymbolRefAttr::get(kernel);
+    }
+    command.setKernelAttr(version);
+  });
+}
+
+/// Drops kernels without a caller, numbers those that are launched.
+void numberKernels(ModuleOp module) {
+  DenseSet<StringAttr> called, launched;
+  module.walk([&](train::CommandOp command) {
+    called.insert(command.getKernelAttr().getAttr());
+    if (!command.getLibrary())
+      launched.insert(command.getKernelAttr().getAttr());
+  });
+  Builder builder(module.getContext());
+  int64_t index = 0;
+  for (auto kernel : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    if (!called.contains(kernel.getSymNameAttr()))
+      kernel.erase();
+    else if (launched.contains(kernel.getSymNameAttr()))
+      kernel->setAttr("accum.kernel", builder.getI64IntegerAttr(index++));
+}
+
+} // namespace
+
+RankedTensorType BindMicroBatch::bound(Type type) const {
+  auto tensor = cast<RankedTensorType>(type);
+  SmallVector<int64_t> shape(tensor.getShape());
+  auto placement = nn::Placement::of(tensor);
+  if (placement.isBatched())
+    shape[placement.dim] *= m;
+  return RankedTensorType::get(shape, tensor.getElementType());
+}
+
+/// Attributes that count slab rows; called while the types still tell the placement.
+LogicalResult BindMicroBatch::bindAttributes(Operation *op) {
+  if (auto slice = dyn_cast<nn::SliceOp>(op)) {
+    auto placement = nn::Placement::of(slice.getInput().getType());
+    if (!placement.isBatched())
+      return success();
+    SmallVector<int64_t> starts(slice.getStarts());
+    starts[placement.dim] *= m;
+    slice.setStarts(starts);
+  } else if (auto dropout = dyn_cast<nn::DropoutOp>(op)) {
+    auto placement = nn::Placement::of(dropout.getInput().getType());
+    if (!placement.isBatched())
+      return success();
+    Builder builder(op->getContext());
+    int64_t slab = nn::slabOf(dropout.getInput().getType()).getDimSize(placement.dim);
+    dropout.setDimAttr(builder.getI64IntegerAttr(placement.dim));
+    dropout.setOuterAttr(builder.getI64IntegerAttr(placement.outer));
+    dropout.setRowsAttr(builder.getI64IntegerAttr(slab / placement.outer));
+  } else if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
+    auto values = dyn_cast<DenseElementsAttr>(constant.getValue());
+    if (!nn::Placement::of(constant.getType()).isBatched())
+      return success();
+    if (!values || !values.isSplat())
+      return op->emitOpError("differs from sample to sample");
+    constant.setValueAttr(values.resizeSplat(bound(constant.getType())));
+  }
+  return success();
+}
+
+void BindMicroBatch::bindTypes(Operation *op) {
+  for (Value result : op->getResults())
+    result.setType(bound(result.getType()));
+  for (Region &region : op->getRegions())
+    for (Block &block : region)
+      for (BlockArgument argument : block.getArguments())
+        argument.setType(bound(argument.getType()));
+  if (auto kernel = dyn_cast<func::FuncOp>(op)) {
+    auto bind = [&](Type type) -> Type { return bound(type); };
+    auto inputs = llvm::map_to_vector(kernel.getArgumentTypes(), bind);
+    auto results = llvm::map_to_vector(kernel.getResultTypes(), bind);
+    kernel.setFunctionType(FunctionType::get(op->getContext(), inputs, results));
+  }
+}
+
+void BindMicroBatch::runOnOperation() {
+  ModuleOp module = getOperation();
+  auto plan = module->getAttrOfType<train::PlanAttr>("train.plan");
+  if (!plan) {
+    module.emitError("has no train.plan");
+    return signalPassFailure();
+  }
+  m = plan.getM();
+  for (auto step : module.getOps<train::StepOp>())
+    describeInputs(step);
+  auto attributes = module.walk([&](Operation *op) {
+    return failed(bindAttributes(op)) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (attributes.wasInterrupted())
+    return signalPassFailure();
+  module.walk([&](Operation *op) {
+    if (op != module)
+      bindTypes(op);
+  });
+  splitByAccumulation(module);
+  numberKernels(module);
+}
+
+} // namespace accum

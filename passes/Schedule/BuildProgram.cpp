@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steps of commands and a plan -> device.program.
+#include "passes/Schedule/CommandSchedule.h"
+#include "passes/Schedule/Passes.h"
+#include "passes/Schedule/UpdateSchedule.h"
+
+using namespace mlir;
+
+namespace accum {
+#define GEN_PASS_DEF_BUILDPROGRAM
+#include "passes/Schedule/Passes.h.inc"
+
+namespace {
+
+using device::Phase;
+using device::Space;
+
+/// One step op -> one region of the program.
+class StepSchedule {
+public:
+  StepSchedule(train::StepOp step, Block *top, const StateLayout &layout, train::PlanAttr plan)
+      : step(step), builder(OpBuilder::atBlockEnd(top)), buffers(layout, top),
+        commands(plan, buffers, builder) {}
+
+  LogicalResult build(Phase microPhase);
+
+private:
+  LogicalResult buildPrepass();
+  LogicalResult buildPrologue();
+  LogicalResult buildMicro(Phase phase);
+  void reduceScalars(Block &body);
+  LogicalResult buildUpdate();
+
+  void section(StringRef title) { device::SectionOp::create(builder, step.getLoc(), title); }
+  void placeInputs(Block &body);
+  void placeTotals(Block::BlockArgListType arguments);
+  LogicalResult buildLoop(Block &body, Phase phase);
+
+  train::StepOp step;
+  OpBuilder builder;
+  ProgramBuffers buffers;
+  CommandSchedule commands;
+};
+
+SmallVector<Value> totalsOf(train::StepOp step) {
+  return SmallVector<Value>(step.getPrepass().front().getTerminator()->getOperands());
+}
+
+struct BuildProgram : impl::BuildProgramBase<BuildProgram> {
+  using BuildProgramBase::BuildProgramBase;
+  void runOnOperation() override;
+};
+
+} // namespace
+
+/// Inputs in the manifest's order; the last one, rng, is the runtime's seed and step.
+void StepSchedule::placeInputs(Block &body) {
+  for (auto [i, input] : llvm::enumerate(step.getInputs().getAsRange<DictionaryAttr>())) {
+    StringRef name = input.getAs<StringAttr>("name").getValue();
+    BlockArgument argument = body.getArgument(i);
+    auto type = cast<RankedTensorType>(argument.getType());
+    if (name == "rng")
+      buffers.place(argument, {Space::rng, 0, type, "rng"});
+    else
+      buffers.place(argument, {Space::input, static_cast<int64_t>(i), type, name.str()});
+  }
+}
+
+void StepSchedule::placeTotals(Block::BlockArgListType arguments) {
+  auto yield = cast<train::YieldOp>(step.getPrepass().front().getTerminator());
+  for (auto [argument, target] : llvm::zip(arguments, yield.getTargets()))
+    buffers.place(argument, buffers.target(target, cast<RankedTensorType>(argument.getType())));
+}
+
+LogicalResult StepSchedule::buildLoop(Block &body, Phase phase) {
+  auto contributions = Contributions::of(body);
+  if (failed(contributions))
+    return failure();
+  auto loop = device::ForMicroOp::create(builder, step.getLoc(), phase);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(builder.createBlock(&loop.getBody()));
+  LogicalResult result = commands.runAll(body, &*contributions);
+  buffers.leaveLoop();
+  return result;
+}
+
+/// One call each; a total or a loss is a few bytes.
+void StepSchedule::reduceScalars(Block &body) {
+  auto yield = cast<train::YieldOp>(body.getTerminator());
+  DenseSet<Attribute> seen;
+  for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
+    if (!isa<StringAttr>(target) || !seen.insert(target).second)
+      continue;
+    Place place = buffers.target(target, cast<RankedTensorType>(value.getType()));
+    device::AllReduceOp::create(builder, step.getLoc(), buffers.at(place, builder, step.getLoc()));
+  }
+}
+
+LogicalResult StepSchedule::buildPrepass() {
+  Block &body = step.getPrepass().front();
+  if (body.getOps<train::CommandOp>().empty())
+    return success();
+  section("pre-pass: totals over the global batch");
+  placeInputs(body);
+  if (failed(buildLoop(body, Phase::prepass)))
+    return failure();
+  reduceScalars(body);
+  return success();
+}
+
+LogicalResult StepSchedule::buildPrologue() {
+  Block &body = step.getPrologue().front();
+  if (body.getOps<train::CommandOp>().empty())
+    return success();
+  section("prologue: what does not depend on the micro-batch");
+  placeTotals(body.getArguments());
+  return commands.runAll(body, nullptr);
+}
+
+LogicalResult StepSchedule::buildMicro(Phase phase) {
+  Block &body = step.getMicro().front();
+  section("micro-steps");
+  size_t inputs = step.getInputs().size(), totals = totalsOf(step).size();
+  placeInputs(body);
+  placeTotals(body.getArguments().slice(inputs, totals));
+  ValueRange kept = step.getPrologue().front().getTerminator()->getOperands();
+  for (auto [value, argument] : llvm::zip(kept, body.getArguments().drop_front(inputs + totals))) {
+    const Place *place = buffers.find(value);
+    if (!place)
+      return step.emitOpError("prologue yields a value that is in no buffer");
+    buffers.place(argument, Place(*place));
+  }
+  if (failed(buildLoop(body, phase)))
+    return failure();
+  section("sums over devices");
+  reduceScalars(body);
+  return success();
+}
+
+LogicalResult StepSchedule::buildUpdate() {
+  Block &body = step.getUpdate().front();
+  Place all = buffers.gradients();
+  if (all.contents.getNumElements() > 0)
+    device::AllReduceOp::create(builder, step.getLoc(), buffers.at(all, builder, step.getLoc()));
+  section("update");
+  size_t totals = totalsOf(step).size();
+  BlockArgument hyper = body.getArgument(0);
+  buffers.place(hyper, {Space::hyper, 0, cast<RankedTensorType>(hyper.getType()), "hyper"});
+  placeTotals(body.getArguments().slice(1, totals));
+  for (auto [symbol, argument] : llvm::zip(step.getGradients().getAsRange<FlatSymbolRefAttr>(),
+                                           body.getArguments().drop_front(1 + totals)))
+    buffers.place(argument, buffers.gradient(symbol.getValue()));
+  DenseSet<Operation *> copies;
+  if (failed(placeStores(body, buffers, copies)))
+    return failure();
+  for (Operation &op : body) {
+    if (auto command = dyn_cast<train::CommandOp>(op); command && failed(commands.run(command, nullptr)))
+      return failure();
+    if (!copies.contains(&op))
+      continue;
+    auto store = cast<train::StoreOp>(op);
+    auto source = commands.bufferOf(store, store.getValue());
+    if (failed(source))
+      return failure();
+    device::CopyOp::create(builder, op.getLoc(), *source,
+                           buffers.at(storePlace(store, buffers), builder, op.getLoc()));
+  }
+  device::EndMicroOp::create(builder, step.getLoc());
+  return success();
+}
+
+LogicalResult StepSchedule::build(Phase microPhase) {
+  if (failed(buildPrepass()) || failed(buildPrologue()) || failed(buildMicro(microPhase)))
+    return failure();
+  return microPhase == Phase::micro ? buildUpdate() : success();
+}
+
+/// The inputs that the runtime binds: all but rng.
+static ArrayAttr boundInputs(train::StepOp step) {
+  SmallVector<Attribute> inputs;
+  for (auto input : step.getInputs().getAsRange<DictionaryAttr>())
+    if (input.getAs<StringAttr>("name").getValue() != "rng")
+      inputs.push_back(input);
+  return ArrayAttr::get(step.getContext(), inputs);
+}
+
+static LogicalResult buildProgram(ModuleOp module, train::PlanAttr plan) {
+  auto contents = stateContents(module);
+  if (failed(contents))
+    return failure();
+  auto layout = layOutState(module, *contents, plan.getDevices());
+  if (failed(layout))
+    return failure();
+  auto state = static_cast<int64_t>(layout->manifest.stateBytes);
+  if (state != plan.getState())
+    return module.emitError("the plan counts ")
+           << plan.getState() << " bytes of state, the layout has " << state;
+  auto step = module.lookupSymbol<train::StepOp>("step"), eval = module.lookupSymbol<train::StepOp>("eval");
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto program = device::ProgramOp::create(builder, step.getLoc(), "program", plan.getM(), plan.getDevices(),
+                                           state, plan.getScratch(), boundInputs(step), contents->gradients,
+                                           contents->scalars, contents->optimizer);
+  Block *stepBlock = builder.createBlock(&program.getStep()),
+        *evalBlock = builder.createBlock(&program.getEval());
+  if (failed(StepSchedule(step, stepBlock, *layout, plan).build(Phase::micro)))
+    return failure();
+  if (eval && failed(StepSchedule(eval, evalBlock, *layout, plan).build(Phase::eval)))
+    return failure();
+  step.erase();
+  if (eval)
+    eval.erase();
+  return success();
+}
+
+void BuildProgram::runOnOperation() {
+  auto plan = getOperation()->getAttrOfType<train::PlanAttr>("train.plan");
+  if (!plan)
+    getOperation().emitError("has no train.plan");
+  if (!plan || failed(buildProgram(getOperation(), plan)))
+    signalPassFailure();
+}
+
+} // namespace accum

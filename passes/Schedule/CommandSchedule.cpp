@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// train.command -> device.launch, device.gemm.
+#include "passes/Schedule/CommandSchedule.h"
+#include "dialects/NN/NNDialect.h"
+#include "dialects/Train/GemmShape.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Plan/NodeNames.h"
+
+using namespace mlir;
+
+namespace accum {
+
+using device::Space;
+
+FailureOr<Value> CommandSchedule::bufferOf(Operation *user, Value value) {
+  if (const Place *place = buffers.find(value)) {
+    Value root = ProgramBuffers::root(value);
+    return buffers.at(*place, builder, root.getLoc());
+  }
+  Operation *op = ProgramBuffers::root(value).getDefiningOp();
+  if (auto load = dyn_cast_or_null<train::LoadParamOp>(op))
+    return buffers.at(buffers.parameter(load.getParam()), builder, load.getLoc());
+  if (auto load = dyn_cast_or_null<train::LoadSlotOp>(op))
+    return buffers.at(buffers.slot(load.getParam(), load.getSlot()), builder, load.getLoc());
+  if (auto load = dyn_cast_or_null<train::LoadDecayOp>(op))
+    return buffers.at(buffers.decay(load.getParam()), builder, load.getLoc());
+  return user->emitOpError("reads a value that is in no buffer");
+}
+
+/// Accumulated results lie in their targets, others where the plan says.
+LogicalResult CommandSchedule::placeResults(train::CommandOp command, const Contributions *contributions) {
+  for (OpResult result : command->getResults()) {
+    auto type = cast<RankedTensorType>(result.getType());
+    if (buffers.find(result))
+      continue; // stored in place
+    if (Attribute target = contributions ? contributions->target(result) : Attribute()) {
+      Place place = buffers.target(target, type);
+      if (device::bytesOf(place.contents) != device::bytesOf(type))
+        return command.emitOpError("result ")
+               << result.getResultNumber() << " does not have the size of " << target;
+      buffers.place(result, place);
+      continue;
+    }
+    std::string slot = std::to_string(command.getId()) + ":" + std::to_string(result.getResultNumber());
+    auto offset = plan.getSlots().getAs<IntegerAttr>(slot);
+    if (!offset)
+      return command.emitOpError("result ") << slot << " has no slot in the plan";
+    std::string label = nodeLabel(command.getLoc());
+    buffers.place(result,
+                  {Space::scratch, offset.getInt(), type, label.empty() ? command.getKernel().str() : label});
+  }
+  return success();
+}
+
+LogicalResult CommandSchedule::runGemm(train::CommandOp command, device::Update update, ValueRange inputs,
+                                       Value output) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
+  auto contract = kernel ? dyn_cast<nn::ContractOp>(kernel.getBody().front().front()) : nn::ContractOp();
+  if (!contract || !isa<func::ReturnOp>(contract->getNextNode()))
+    return command.emitOpError("asks the library for a kernel that is not one contraction");
+  auto gemm = analyseGemm(contract);
+  if (!gemm)
+    return command.emitOpError("asks the library for a contraction that is no matrix product");
+  auto input = [&](unsigned operand) {
+    return inputs[cast<BlockArgument>(contract->getOperand(operand)).getArgNumber()];
+  };
+  device::GemmOp::create(builder, command.getLoc(), command.getId(), command.getKernel(), update, output,
+                         input(gemm->a), input(gemm->b), ArrayRef<int64_t>{gemm->m, gemm->n, gemm->k},
+                         ArrayRef<int64_t>{gemm->aRow, gemm->aCol}, ArrayRef<int64_t>{gemm->bRow, gemm->bCol},
+                         gemm->cRow, gemm->batch, gemm->aBatch, gemm->bBatch, gemm->cBatch);
+  return success();
+}
+
+LogicalResult CommandSchedule::runKernel(train::CommandOp command, std::optional<device::Update> update,
+                                         ValueRange arguments) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
+  auto index = kernel ? kernel->getAttrOfType<IntegerAttr>("accum.kernel") : IntegerAttr();
+  if (!index)
+    return command.emitOpError("calls a kernel without a number");
+  device::UpdateAttr mode;
+  if (update)
+    mode = device::UpdateAttr::get(builder.getContext(), *update);
+  device::LaunchOp::create(builder, command.getLoc(), command.getId(), command.getKernel(), index.getInt(),
+                           arguments, mode);
+  return success();
+}
+
+LogicalResult CommandSchedule::run(train::CommandOp command, const Contributions *contributions) {
+  if (!contributions && !command.getAccumulate().empty())
+    return command.emitOpError("accumulates outside a loop over micro-steps");
+  if (failed(placeResults(command, contributions)))
+    return failure();
+  SmallVector<Value> arguments;
+  for (Value input : command.getInputs()) {
+    auto buffer = bufferOf(command, input);
+    if (failed(buffer))
+      return failure();
+    arguments.push_back(*buffer);
+  }
+  for (Value result : command.getResults())
+    arguments.push_back(buffers.at(*buffers.find(result), builder, command.getLoc()));
+  if (contributions)
+    for (OpResult result : contributions->zeroed(command))
+      device::ZeroOp::create(builder, command.getLoc(),
+                             arguments[command.getInputs().size() + result.getResultNumber()],
+                             /*if_first=*/true);
+  auto update = contributions ? contributions->update(command) : std::nullopt;
+  if (command.getLibrary() == "gemm")
+    return runGemm(command, update.value_or(device::Update::write), ArrayRef(arguments).drop_back(),
+                   arguments.back());
+  if (command.getLibrary())
+    return command.emitOpError("asks for the unknown library ") << *command.getLibrary();
+  return runKernel(command, update, arguments);
+}
+
+LogicalResult CommandSchedule::runAll(Block &body, const Contributions *contributions) {
+  for (auto command : body.getOps<train::CommandOp>())
+    if (failed(run(command, contributions)))
+      return failure();
+  return success();
+}
+
+} // namespace accum

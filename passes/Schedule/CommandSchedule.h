@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// Commands become launches and library calls on buffers.
+#pragma once
+
+#include "passes/Schedule/Contributions.h"
+#include "passes/Schedule/ProgramBuffers.h"
+
+namespace accum {
+
+/// Writes device ops at a builder's position. Results lie where the plan says, accumulated ones in their
+/// targets, stored ones where `buffers` has them already.
+class CommandSchedule {
+public:
+  CommandSchedule(train::PlanAttr plan, ProgramBuffers &buffers, mlir::OpBuilder &builder)
+      : plan(plan), buffers(buffers), builder(builder) {}
+
+  /// `contributions` of the loop body that the command stands in; null outside of loops.
+  mlir::LogicalResult run(train::CommandOp command, const Contributions *contributions);
+  mlir::LogicalResult runAll(mlir::Block &body, const Contributions *contributions);
+  /// The buffer of a value that `user` reads.
+  mlir::FailureOr<mlir::Value> bufferOf(mlir::Operation *user, mlir::Value value);
+
+private:
+  mlir::LogicalResult placeResults(train::CommandOp command, const Contributions *contributions);
+  mlir::LogicalResult runGemm(train::CommandOp command, device::Update update, mlir::ValueRange inputs,
+                              mlir::Value output);
+  mlir::LogicalResult runKernel(train::CommandOp command, std::optional<device::Update> update,
+                                mlir::ValueRange arguments);
+
+  train::PlanAttr plan;
+  ProgramBuffers &buffers;
+  mlir::OpBuilder &builder;
+};
+
+} // namespace accum

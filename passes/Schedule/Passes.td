@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes of the phase `schedule`.
+#ifndef ACCUM_SCHEDULE_PASSES
+#define ACCUM_SCHEDULE_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def BindMicroBatch : Pass<"accum-bind-micro-batch", "::mlir::ModuleOp"> {
+  let summary = "slabs to the static types of the planned micro-batch";
+  let description = [{
+    Multiplies every axis that holds samples by m of `train.plan`, in steps and kernels, and drops the encodings. Starts of
+    slices on such an axis count slab rows and are multiplied too. Kernels that nobody calls go; kernels that a command
+    launches are numbered (`accum.kernel`). The steps' `inputs` gain `type`, the slab with its placement.
+
+    Requires: commands, a plan. Ensures: plain static tensor types everywhere.
+
+    Before (m = 6): `func.func private @k(%x: tensor<1x8xf32, #nn.batched<0>>)`.
+    After: `func.func private @k(%x: tensor<6x8xf32>) attributes {accum.kernel = 0 : i64}`.
+  }];
+  let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect"];
+}
+
+def BuildProgram : Pass<"accum-build-program", "::mlir::ModuleOp"> {
+  let summary = "steps and plan to the program that runs";
+  let description = [{
+    Replaces `train.step @step` and `@eval` by one `device.program`: the pre-pass loop, the sum of the totals over devices,
+    the prologue, the micro-step loop (its first iteration writes what later ones add to), the sums of scalars and of all
+    gradients at once, the update.
+
+    Requires: `accum-bind-micro-batch`; a slot in the plan for every result that is neither accumulated nor stored.
+    Ensures: a `device.program`; parameters, commands' locations and kernels stay.
+
+    Before: `%y = train.command @ln(%x) {id = 17, ...}` with slot `"17:0" = 4096`.
+    After: `%y = device.buffer scratch at 4096 : tensor<6x8xf32> "/ln"`, `device.launch 17 @ln[3](%x, %y)`.
+  }];
+  let dependentDialects = ["::accum::device::DeviceDialect", "::accum::train::TrainDialect"];
+}
+
+#endif

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Places and their buffer ops.
+#include "passes/Schedule/ProgramBuffers.h"
+#include "dialects/NN/NNDialect.h"
+
+using namespace mlir;
+
+namespace accum {
+
+using device::Space;
+
+static Type elementType(MLIRContext *context, runtime::DType dtype) {
+  switch (dtype) {
+  case ACCUM_F16:
+    return Float16Type::get(context);
+  case ACCUM_BF16:
+    return BFloat16Type::get(context);
+  case ACCUM_F32:
+    return Float32Type::get(context);
+  case ACCUM_F64:
+    return Float64Type::get(context);
+  default:
+    return IntegerType::get(context, dtype == ACCUM_BOOL ? 1 : 8 * runtime::bytesOf(dtype));
+  }
+}
+
+RankedTensorType ProgramBuffers::typeOf(const runtime::ParameterSpec &spec) const {
+  return RankedTensorType::get(spec.shape, elementType(top->getParent()->getContext(), spec.dtype));
+}
+
+Place ProgramBuffers::parameter(StringRef name) const {
+  const auto &spec = layout.parameter(name);
+  return {Space::state, static_cast<int64_t>(spec.stateOffset), typeOf(spec), name.str()};
+}
+
+Place ProgramBuffers::gradient(StringRef name) const {
+  const auto &spec = layout.parameter(name);
+  return {Space::state, static_cast<int64_t>(spec.gradOffset), typeOf(spec), "gradient of " + name.str()};
+}
+
+Place ProgramBuffers::slot(StringRef name, StringRef slot) const {
+  return {Space::state, layout.slotOffset(name, slot), typeOf(layout.parameter(name)),
+          slot.str() + " of " + name.str()};
+}
+
+Place ProgramBuffers::decay(StringRef name) const {
+  int64_t index = 0;
+  for (const auto &spec : layout.manifest.params) {
+    if (spec.onnxName == name)
+      break;
+    index += spec.trained;
+  }
+  auto type = RankedTensorType::get({}, Float64Type::get(top->getParent()->getContext()));
+  return {Space::decay, index, type, "weight decay of " + name.str()};
+}
+
+Place ProgramBuffers::scalar(StringRef name, RankedTensorType type) const {
+  return {Space::state, layout.offsets.lookup(name), nn::slabOf(type), name.str()};
+}
+
+Place ProgramBuffers::gradients() const {
+  const auto &range = layout.manifest.gradients;
+  auto count = static_cast<int64_t>(range.bytes / runtime::bytesOf(range.dtype));
+  auto type = RankedTensorType::get({count}, elementType(top->getParent()->getContext(), range.dtype));
+  return {Space::state, static_cast<int64_t>(range.offset), type, "all gradients"};
+}
+
+Place ProgramBuffers::target(Attribute target, RankedTensorType type) const {
+  if (auto symbol = dyn_cast<FlatSymbolRefAttr>(target))
+    return gradient(symbol.getValue());
+  return scalar(cast<StringAttr>(target).getValue(), type);
+}
+
+Value ProgramBuffers::root(Value value) {
+  while (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
+    value = reshape.getInput();
+  return value;
+}
+
+const Place *ProgramBuffers::find(Value value) const {
+  auto it = places.find(root(value));
+  return it == places.end() ? nullptr : &it->second;
+}
+
+Value ProgramBuffers::at(const Place &place, OpBuilder &builder, Location loc) {
+  Key key = {place.space, place.offset, place.contents.getAsOpaquePointer(), place.label};
+  for (auto *known : {&listed, &inLoop})
+    if (auto it = known->find(key); it != known->end())
+      return it->second;
+  bool local = place.space == Space::scratch || place.space == Space::input;
+  bool inside = local && builder.getInsertionBlock() != top;
+  OpBuilder::InsertionGuard guard(builder);
+  if (!local && lastListed)
+    builder.setInsertionPointAfter(lastListed);
+  else if (!local)
+    builder.setInsertionPointToStart(top);
+  auto op = device::BufferOp::create(builder, loc, device::BufferType::get(builder.getContext()), place.space,
+                                     place.offset, place.contents, place.label);
+  if (!local)
+    lastListed = op;
+  (inside ? inLoop : listed)[key] = op;
+  return op;
+}
+
+} // namespace accum

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the values of a step lie, and the device.buffer ops that say so.
+#pragma once
+
+#include "passes/Schedule/StateLayout.h"
+#include "llvm/ADT/DenseMap.h"
+#include <map>
+
+namespace accum {
+
+struct Place {
+  device::Space space;
+  int64_t offset;
+  mlir::RankedTensorType contents;
+  std::string label;
+};
+
+/// Buffers of one program region. What outlives the step (state, hyper-parameters) is listed at its top,
+/// scratch and inputs stand where they are first used.
+class ProgramBuffers {
+public:
+  ProgramBuffers(const StateLayout &layout, mlir::Block *top) : layout(layout), top(top) {}
+
+  // --- places of the state ---
+  Place parameter(mlir::StringRef name) const;
+  Place gradient(mlir::StringRef name) const;
+  Place slot(mlir::StringRef name, mlir::StringRef slot) const;
+  Place decay(mlir::StringRef name) const;
+  Place scalar(mlir::StringRef name, mlir::RankedTensorType type) const;
+  /// All of them, with the padding between and behind.
+  Place gradients() const;
+  /// A yield target: a string is a scalar of the state, a symbol a gradient.
+  Place target(mlir::Attribute target, mlir::RankedTensorType type) const;
+
+  // --- values ---
+  void place(mlir::Value value, Place place) { places.insert_or_assign(value, std::move(place)); }
+  /// Where a value lies, looking through reshapes; null where nothing placed it.
+  const Place *find(mlir::Value value) const;
+  /// The value that owns the bytes: the operand behind reshapes.
+  static mlir::Value root(mlir::Value value);
+
+  /// The buffer op of a place, made where needed. `builder` stands where it is used.
+  mlir::Value at(const Place &place, mlir::OpBuilder &builder, mlir::Location loc);
+  /// Forgets the buffers that were made inside a loop.
+  void leaveLoop() { inLoop.clear(); }
+
+private:
+  using Key = std::tuple<device::Space, int64_t, const void *, std::string>;
+  mlir::RankedTensorType typeOf(const runtime::ParameterSpec &spec) const;
+
+  const StateLayout &layout;
+  mlir::Block *top;
+  mlir::Operation *lastListed = nullptr;
+  llvm::DenseMap<mlir::Value, Place> places;
+  std::map<Key, mlir::Value> listed, inLoop;
+};
+
+} // namespace accum

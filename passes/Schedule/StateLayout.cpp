@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Module -> manifest entries of the state; the manifest assigns the offsets.
+#include "passes/Schedule/StateLayout.h"
+#include "dialects/NN/NNDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+
+namespace accum {
+namespace {
+
+using NamedTypes = llvm::MapVector<StringRef, RankedTensorType>;
+
+/// Adds the string targets of a region's yield.
+LogicalResult addScalars(Region &region, NamedTypes &scalars) {
+  auto yield = cast<train::YieldOp>(region.front().getTerminator());
+  for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
+    auto name = dyn_cast<StringAttr>(target);
+    if (!name)
+      continue;
+    RankedTensorType type = nn::slabOf(value.getType());
+    if (scalars.try_emplace(name.getValue(), type).first->second != type)
+      return yield.emitOpError("names `") << name.getValue() << "`, which has another type elsewhere";
+  }
+  return success();
+}
+
+StringAttr optimizerOf(ModuleOp module, train::StepOp step) {
+  for (auto kernel : module.getOps<func::FuncOp>())
+    if (auto name = kernel->getAttrOfType<StringAttr>("accum.update"))
+      return name;
+  bool momentum = false, adaptive = false;
+  for (auto load : step.getUpdate().front().getOps<train::LoadSlotOp>())
+    (load.getSlot() == "momentum" ? momentum : adaptive) = true;
+  return StringAttr::get(module.getContext(), adaptive ? "adam" : momentum ? "sgd-momentum" : "sgd");
+}
+
+std::vector<int64_t> shapeOf(RankedTensorType type) { return type.getShape().vec(); }
+
+runtime::ParameterSpec specOf(train::ParamOp param, const llvm::StringSet<> &trained) {
+  runtime::ParameterSpec spec;
+  auto type = cast<RankedTensorType>(param.getType());
+  spec.onnxName = param.getSymName().str();
+  spec.dtype = dtypeOf(type.getElementType()).value_or(ACCUM_F32);
+  spec.shape = shapeOf(type);
+  spec.trained = trained.contains(param.getSymName());
+  if (ArrayAttr aliases = param.getAliasesAttr())
+    for (auto alias : aliases.getAsRange<train::AliasAttr>())
+      spec.aliases.push_back({alias.getName().str(), alias.getTransposed()});
+  if (param.getModule())
+    spec.framework.push_back({param.getModule()->str(), false});
+  return spec;
+}
+
+/// Totals with more than one element, behind what the manifest lays out.
+void placeArrays(const NamedTypes &scalars, StateLayout &layout) {
+  for (auto &[name, type] : scalars) {
+    if (type.getNumElements() == 1)
+      continue;
+    layout.offsets[name] = static_cast<int64_t>(layout.manifest.stateBytes);
+    int64_t end = layout.offsets[name] + device::bytesOf(type);
+    layout.manifest.stateBytes = llvm::alignTo(end, device::kStateAlignment);
+  }
+}
+
+} // namespace
+
+std::optional<runtime::DType> dtypeOf(Type element) {
+  if (auto integer = dyn_cast<IntegerType>(element))
+    switch (integer.getWidth()) {
+    case 1:
+      return ACCUM_BOOL;
+    case 8:
+      return integer.isUnsigned() ? ACCUM_U8 : ACCUM_I8;
+    case 32:
+      return ACCUM_I32;
+    case 64:
+      return ACCUM_I64;
+    default:
+      return std::nullopt;
+    }
+  if (element.isF16())
+    return ACCUM_F16;
+  if (element.isBF16())
+    return ACCUM_BF16;
+  if (element.isF32())
+    return ACCUM_F32;
+  return element.isF64() ? std::optional(ACCUM_F64) : std::nullopt;
+}
+
+FailureOr<StateContents> stateContents(ModuleOp module) {
+  auto step = module.lookupSymbol<train::StepOp>("step");
+  if (!step)
+    return module.emitError("has no train.step @step");
+  NamedTypes scalars;
+  scalars["loss"] = RankedTensorType::get({}, Float64Type::get(module.getContext()));
+  for (auto each : module.getOps<train::StepOp>())
+    for (Region *region : {&each.getPrepass(), &each.getMicro()})
+      if (failed(addScalars(*region, scalars)))
+        return failure();
+  Builder builder(module.getContext());
+  SmallVector<Attribute> entries;
+  for (auto &[name, type] : scalars)
+    entries.push_back(builder.getDictionaryAttr({builder.getNamedAttr("name", builder.getStringAttr(name)),
+                                                 builder.getNamedAttr("type", TypeAttr::get(type))}));
+  return StateContents{step.getGradients(), builder.getArrayAttr(entries), optimizerOf(module, step)};
+}
+
+StateContents stateContents(device::ProgramOp program) {
+  return {program.getGradients(), program.getScalars(), program.getOptimizerAttr()};
+}
+
+FailureOr<StateLayout> layOutState(ModuleOp module, const StateContents &contents, int64_t devices) {
+  StateLayout layout;
+  runtime::Manifest &manifest = layout.manifest;
+  manifest.devices = devices;
+  manifest.optimizer = contents.optimizer.str();
+  llvm::StringSet<> trained;
+  for (auto symbol : contents.gradients.getAsRange<FlatSymbolRefAttr>())
+    trained.insert(symbol.getValue());
+  for (auto param : module.getOps<train::ParamOp>())
+    manifest.params.push_back(specOf(param, trained));
+  NamedTypes scalars;
+  for (auto entry : contents.scalars.getAsRange<DictionaryAttr>())
+    scalars[entry.getAs<StringAttr>("name").getValue()] =
+        cast<RankedTensorType>(entry.getAs<TypeAttr>("type").getValue());
+  for (auto &[name, type] : scalars)
+    if (type.getNumElements() == 1)
+      manifest.scalars.push_back({name.str(), dtypeOf(type.getElementType()).value_or(ACCUM_F64)});
+  if (runtime::Status status = runtime::assignStateLayout(manifest); !status)
+    return module.emitError(status.error().message);
+  for (const runtime::ScalarSpec &scalar : manifest.scalars)
+    layout.offsets[scalar.name] = static_cast<int64_t>(scalar.stateOffset);
+  placeArrays(scalars, layout);
+  return layout;
+}
+
+const runtime::ParameterSpec &StateLayout::parameter(StringRef name) const {
+  const runtime::ParameterSpec *spec = manifest.findParameter(name.str());
+  assert(spec && "symbols were verified");
+  return *spec;
+}
+
+int64_t StateLayout::slotOffset(StringRef parameter, StringRef slot) const {
+  for (const runtime::SlotSpec &each : this->parameter(parameter).slots)
+    if (each.name == slot)
+      return static_cast<int64_t>(each.stateOffset);
+  llvm_unreachable("the optimizer has no such slot");
+}
+
+} // namespace accum

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where parameters, gradients, optimizer slots and named numbers lie in the state.
+#pragma once
+
+#include "dialects/Device/DeviceDialect.h"
+#include "dialects/Train/TrainDialect.h"
+#include "runtime/Manifest.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace accum {
+
+/// What the state of a module holds beside its `train.param`s. A `device.program` carries the same three
+/// attributes.
+struct StateContents {
+  mlir::ArrayAttr gradients;  ///< symbols of the parameters that are trained
+  mlir::ArrayAttr scalars;    ///< dictionaries {name, type}: loss and totals; a total may be an array
+  mlir::StringAttr optimizer; ///< "sgd", "sgd-momentum", "adam", "adamw"
+};
+
+/// Read off @step and @eval: targets of their yields, slots that the update loads. The optimizer's name
+/// stands on its kernels (`accum.update`). Fails, with a diagnostic, where a name has two types.
+mlir::FailureOr<StateContents> stateContents(mlir::ModuleOp module);
+StateContents stateContents(device::ProgramOp program);
+
+/// A manifest with `devices`, `optimizer`, `params`, `gradients`, `scalars` and `stateBytes`, and what it has
+/// no word for: totals that are arrays lie behind everything else.
+struct StateLayout {
+  runtime::Manifest manifest;
+  llvm::StringMap<int64_t> offsets; ///< of scalars and totals by name
+
+  const runtime::ParameterSpec &parameter(llvm::StringRef name) const;
+  int64_t slotOffset(llvm::StringRef parameter, llvm::StringRef slot) const;
+};
+
+/// Parameters are in the module's order. Fails, with a diagnostic, where trained parameters differ in dtype.
+mlir::FailureOr<StateLayout> layOutState(mlir::ModuleOp module, const StateContents &contents,
+                                         int64_t devices);
+
+/// The runtime's name of an element type; nothing for one that no tensor of an artifact has.
+std::optional<runtime::DType> dtypeOf(mlir::Type element);
+
+} // namespace accum
