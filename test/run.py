@@ -39,7 +39,7 @@ def run_lit(build, total, paths, jobs):
     with tempfile.TemporaryDirectory() as folder:
         result = os.path.join(folder, "lit.json")
         env = dict(os.environ, ACCUM_BUILD=str(build))
-        command = [LIT, "-q", f"-j{jobs}", "--timeout=600", "-o", result, *paths]
+        command = [LIT, "-q", f"-j{jobs}", "-o", result, *paths]
         status = subprocess.run(command, env=env).returncode
         if not os.path.exists(result):
             print("lit did not finish")

@@ -27,8 +27,8 @@ public:
 
   Result<ParameterTable> run() {
     if (size_t separated = separateMerged(graph, signature).size())
-      notices.push_back(
-          fmt::format("{} parameters had been merged with equal ones by the export: trained apart", separated));
+      notices.push_back(fmt::format(
+          "{} parameters had been merged with equal ones by the export: trained apart", separated));
     judgeAll();
     if (auto tied = tie(); !tied)
       return tied.takeFailures();

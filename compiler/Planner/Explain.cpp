@@ -49,7 +49,7 @@ void writeMemory(Out out, const Search &search) {
     total += line.bytes;
     arena += line.kind == MemoryClass::State || line.kind == MemoryClass::Scratch ? line.bytes : 0;
   }
-  ByteUnit unit = unitFor(total);
+  ByteUnit unit = unitFor(arena);
   auto row = [&](const std::string &name, int64_t bytes) {
     return fmt::format("         {:<26} {:>9.2f}", name, unit.of(bytes));
   };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The portfolio: cheap passes first, stopped at the lower bound.
+// The portfolio: cheap passes first, then exact search, stopped at the lower bound.
 #include "compiler/Planner/Packing.h"
 #include "compiler/Planner/GreedyPacking.h"
+#include "compiler/Planner/ValleySearch.h"
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -12,6 +13,8 @@ namespace {
 
 /// Pair comparisons that one call may spend on quadratic passes: about a second.
 constexpr double kPairBudget = 1.2e9;
+/// Rectangles beyond which the exact search is not tried.
+constexpr size_t kMaxSearched = 2000;
 
 using Key = double (*)(const Rectangle &);
 
@@ -29,6 +32,47 @@ std::vector<int> ordered(std::span<const Rectangle> rectangles, Key key) {
            std::tuple(-key(rectangles[b]), -rectangles[b].size, b);
   });
   return order;
+}
+
+void tryGreedy(std::span<const Rectangle> rectangles, int64_t enough, Packing &best) {
+  best = stackUp(rectangles, ordered(rectangles, length));
+  double pairs = 0.5 * static_cast<double>(rectangles.size()) * static_cast<double>(rectangles.size());
+  double spent = 0;
+  for (Key key : {length, byArea, bySize, byStart}) {
+    if (best.height <= enough || spent + pairs > kPairBudget)
+      return;
+    spent += pairs;
+    Packing tried = firstFit(rectangles, ordered(rectangles, key));
+    if (tried.height < best.height)
+      best = std::move(tried);
+  }
+}
+
+/// Searches for packings of given heights: first the lowest that may exist, then by halves between what is
+/// proved impossible (or was not found) and the best so far.
+void trySearch(std::span<const Rectangle> rectangles, const PackingEffort &effort, Packing &best) {
+  if (rectangles.size() > kMaxSearched)
+    return;
+  int64_t grain = 0;
+  for (const Rectangle &r : rectangles)
+    grain = std::gcd(grain, r.size);
+  int64_t nodes = effort.visits / static_cast<int64_t>(rectangles.size());
+  int64_t low = std::max(best.lowerBound, effort.enough), target = low; // heights from `low` on may exist
+  for (; low < best.height && nodes > 0; target = low + (best.height - low) / 2 / grain * grain) {
+    ValleySearch search(rectangles, target);
+    ValleySearch::Outcome outcome = search.run(nodes / 2 + 1);
+    nodes -= search.visited();
+    if (outcome == ValleySearch::Outcome::Found) {
+      best.offsets = std::move(search.offsets);
+      best.height = 0;
+      for (size_t index = 0; index < rectangles.size(); ++index)
+        best.height = std::max(best.height, best.offsets[index] + rectangles[index].size);
+      continue;
+    }
+    low = (target / grain + 1) * grain;
+    if (outcome == ValleySearch::Outcome::Impossible)
+      best.lowerBound = std::max(best.lowerBound, low);
+  }
 }
 
 } // namespace
@@ -50,19 +94,13 @@ int64_t maxLoad(std::span<const Rectangle> rectangles) {
   return largest;
 }
 
-Packing pack(std::span<const Rectangle> rectangles) {
-  int64_t bound = maxLoad(rectangles);
-  Packing best = stackUp(rectangles, ordered(rectangles, length));
-  double pairs = 0.5 * static_cast<double>(rectangles.size()) * static_cast<double>(rectangles.size());
-  double spent = 0;
-  for (Key key : {length, byArea, bySize, byStart}) {
-    if (best.height == bound || spent + pairs > kPairBudget)
-      break;
-    spent += pairs;
-    Packing tried = firstFit(rectangles, ordered(rectangles, key));
-    if (tried.height < best.height)
-      best = std::move(tried);
-  }
+Packing pack(std::span<const Rectangle> rectangles, const PackingEffort &effort) {
+  int64_t bound = maxLoad(rectangles), enough = std::max(bound, effort.enough);
+  Packing best;
+  tryGreedy(rectangles, enough, best);
+  best.lowerBound = bound;
+  if (best.height > enough)
+    trySearch(rectangles, effort, best);
   return best;
 }
 

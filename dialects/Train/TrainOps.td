@@ -50,6 +50,16 @@ def Train_StoreOp : Train_Op<"store"> {
   let assemblyFormat = "$value `,` $param ($slot^)? attr-dict `:` type($value)";
 }
 
+def Train_UpdateOp : Train_Op<"update"> {
+  let summary = "the optimizer's formula for one parameter; only in update";
+  let description = [{
+    `optimizer` is sgd, sgd-momentum, adam or adamw, with PyTorch's formulas. Reads and overwrites the parameter and its
+    slots. `hyper` holds accum_program.h's accum_hyper values; the decay coefficient is the parameter's own.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$param, Train_Tensor:$gradient, Train_Tensor:$hyper, StrAttr:$optimizer);
+  let assemblyFormat = "$optimizer $param `,` $gradient `,` $hyper attr-dict `:` type($gradient) `,` type($hyper)";
+}
+
 def Train_StepOp : Train_Op<"step", [Symbol, IsolatedFromAbove]> {
   let summary = "one optimizer step (`@step`), or forward and loss only (`@eval`, with an empty update)";
   let description = [{

@@ -4,12 +4,18 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Check/Passes.h"
+#include "passes/Differentiate/Passes.h"
+#include "passes/Fuse/Passes.h"
+#include "passes/Precision/Passes.h"
 #include "passes/Schedule/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   accum::registerDialects(registry);
   accum::registerCheckPasses();
+  accum::registerDifferentiatePasses();
+  accum::registerFusePasses();
+  accum::registerPrecisionPasses();
   accum::registerSchedulePasses();
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "accumc's passes, one at a time\n", registry));

@@ -41,19 +41,37 @@ TEST(MaxLoad, IsTheLargestSumAliveAtOnce) {
   EXPECT_EQ(maxLoad(crossing), 12);
 }
 
-TEST(Pack, MatchesExhaustiveSearchOnSmallInputs) {
+TEST(Pack, IsOptimalOnSmallInputs) {
   Random random(1);
-  int optimal = 0, rounds = 300;
-  for (int round = 0; round < rounds; ++round) {
+  for (int round = 0; round < 400; ++round) {
     auto rectangles = randomRectangles(random, static_cast<int>(draw(random, 1, 7)), 8, 9);
     Packing packing = pack(rectangles);
-    int64_t best = optimalHeight(rectangles);
     ASSERT_TRUE(isPacking(rectangles, packing)) << "round " << round;
-    ASSERT_GE(packing.height, best) << "round " << round;
-    ASSERT_LE(packing.height, best + best / 4 + 1) << "round " << round;
-    optimal += packing.height == best;
+    ASSERT_EQ(packing.height, optimalHeight(rectangles)) << "round " << round;
+    ASSERT_EQ(packing.height, packing.lowerBound) << "round " << round << ": the optimum is proved";
   }
-  EXPECT_GE(optimal, rounds * 95 / 100);
+}
+
+/// The smallest kind of input whose optimum is above its load.
+TEST(Pack, ProvesThatTheLoadCannotBeReached) {
+  std::vector<Rectangle> rectangles = {{4, 7, 2}, {6, 8, 3}, {3, 5, 3}, {7, 8, 3},
+                                       {5, 7, 2}, {4, 6, 1}, {4, 6, 1}, {0, 4, 3}};
+  ASSERT_EQ(maxLoad(rectangles), 7);
+  ASSERT_EQ(optimalHeight(rectangles), 8);
+  Packing packing = pack(rectangles);
+  EXPECT_EQ(packing.height, 8);
+  EXPECT_EQ(packing.lowerBound, 8);
+  EXPECT_LE(pack(rectangles, {.enough = 9}).height, 9);
+}
+
+TEST(Pack, FillsARectangleThatWasCut) {
+  Random random(6);
+  for (int pieces : {20, 60, 100}) {
+    auto rectangles = cutRectangle(random, pieces, 50, 1 << 20, 1 << 14);
+    Packing packing = pack(rectangles, {.visits = 20'000'000});
+    EXPECT_TRUE(isPacking(rectangles, packing));
+    EXPECT_EQ(packing.height, 1 << 20) << pieces;
+  }
 }
 
 TEST(Pack, LargeInputsStayValid) {

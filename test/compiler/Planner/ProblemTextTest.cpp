@@ -5,8 +5,10 @@
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <chrono>
 #include <fmt/format.h>
+#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sstream>
 
 using namespace accum::planner;
 using testing::HasSubstr;
@@ -23,6 +25,13 @@ TEST(ProblemText, RoundTrips) {
   }
   std::string text = toText(transformerProblem(gpt2Small()));
   EXPECT_EQ(toText(*parseProblem(text, "p")), text);
+}
+
+TEST(ProblemText, TheCommittedProblemIsWhatTheGeneratorWrites) {
+  std::ifstream file(ACCUM_SOURCE_DIR "/test/compiler/Planner/tiny-transformer.txt");
+  std::stringstream text;
+  text << file.rdbuf();
+  EXPECT_EQ(text.str(), toText(transformerProblem(tinyTransformer())));
 }
 
 TEST(ProblemText, KeepsNamesOfAnyBytes) {

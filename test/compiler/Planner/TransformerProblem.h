@@ -18,6 +18,10 @@ struct TransformerShape {
 Problem transformerProblem(const TransformerShape &shape);
 
 inline TransformerShape gpt2Small() { return {}; }
+/// The one of tiny-transformer.txt.
+inline TransformerShape tinyTransformer() {
+  return {.layers = 2, .hidden = 64, .heads = 2, .sequence = 32, .vocabulary = 101, .mixedPrecision = false};
+}
 inline TransformerShape gpt3Largest() { return {96, 12288, 96, 2048, 50257, 12, true}; }
 
 } // namespace accum::planner

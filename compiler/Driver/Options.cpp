@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// accumc's command line.
+#include "compiler/Driver/Options.h"
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace accum::driver {
+
+std::optional<int64_t> parseSize(const std::string &text) {
+  size_t used = 0;
+  double number = 0;
+  try {
+    number = std::stod(text, &used);
+  } catch (const std::exception &) {
+    return std::nullopt;
+  }
+  std::string unit = text.substr(used);
+  if (unit.size() == 3 && unit.substr(1) == "iB")
+    unit = unit.substr(0, 1);
+  static const std::string prefixes = "KMGT";
+  double scale = 1;
+  if (unit.size() == 1 && prefixes.find(unit[0]) != std::string::npos)
+    scale = std::pow(1024.0, 1.0 + static_cast<double>(prefixes.find(unit[0])));
+  else if (!unit.empty() && unit != "B")
+    return std::nullopt;
+  double bytes = number * scale;
+  if (!std::isfinite(bytes) || bytes < 1 || bytes > std::ldexp(1.0, 60))
+    return std::nullopt;
+  return static_cast<int64_t>(bytes);
+}
+
+namespace {
+
+/// What CLI11 fills before it is checked as a whole.
+struct Raw {
+  std::vector<std::string> dims;
+  std::string memory, accumulationSteps;
+  std::string batch, devices;
+};
+
+std::string positive(const std::string &text) {
+  bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  if (digits && text.size() <= 15 && std::stoll(text) >= 1)
+    return {};
+  return fmt::format("{} is not a positive whole number", text.empty() ? "nothing" : text);
+}
+
+/// Options that the surface has and that are not built.
+std::string notBuilt(const std::string &flag) { return fmt::format("{} is not built yet [not-built]", flag); }
+
+void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
+  app.add_option("MODEL", options.model, "ONNX file, or a dump (.mlir) to resume from");
+  app.add_option("-o,--output", options.output, "artifact to write (default: MODEL.accum)");
+  app.add_option("--batch", raw.batch, "global batch: samples per optimizer step over all devices")
+      ->check(positive);
+  app.add_option("--devices", raw.devices, "data-parallel processes, one device each (default: 1)")
+      ->check(positive);
+  app.add_option(
+      "--loss", options.loss,
+      "auto, an output's name, or cross-entropy|causal-lm|next-token|mse[:OUTPUT] (default: auto)");
+  app.add_option("--dim", raw.dims, "size of a symbolic dimension other than the batch: NAME=SIZE");
+  app.add_option("--batch-dim", options.batchDim, "which symbolic dimension is the batch");
+  app.add_option("--trainable", options.trainable,
+                 "train only what matches (glob on module or initializer names)");
+  app.add_option("--freeze", options.freeze, "do not train what matches");
+  app.add_flag("--untie", options.untie, "keep apart what the file holds twice");
+  app.add_option("--tie", options.ties, "one parameter of two initializers: A=B");
+}
+
+void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
+  app.add_option("--optimizer", options.optimizer, "adamw, adam, sgd, sgd-momentum (default: adamw)")
+      ->check(CLI::IsMember({"adamw", "adam", "sgd", "sgd-momentum"}));
+  app.add_option("--precision", options.precision, "f32; f64 with --target reference")
+      ->check(CLI::IsMember({"f32", "f64", "tf32", "bf16", "f16"}));
+  app.add_option("--micro-batch", options.microBatch, "auto, N, none, MIN..MAX (default: auto)");
+  app.add_option("--accumulation-steps", raw.accumulationSteps, "micro-steps per optimizer step")
+      ->check(positive);
+  app.add_flag("--require-divisible", options.requireDivisible, "refuse a ragged last micro-step");
+  app.add_option("--on-cross-batch", options.onCrossBatch, "reject or disable (default: reject)")
+      ->check(CLI::IsMember({"reject", "disable"}));
+  app.add_option("--target", options.target,
+                 "device profile: host, h100, reference, or FILE.json (default: host)");
+  app.add_option("--cpu", options.cpu, "native, x86-64-v3, x86-64-v4 (default: native)")
+      ->check(CLI::IsMember({"native", "x86-64-v3", "x86-64-v4"}));
+  app.add_option("--memory", raw.memory, "memory per device, e.g. 16GiB");
+  app.add_option("--recompute", options.recompute, "auto, none");
+  app.add_option("--shard", options.shard, "auto, none");
+  app.add_option("--offload", options.offload, "auto, none");
+}
+
+void addOutputOptions(CLI::App &app, Options &options) {
+  app.add_flag("--plan-only", options.planOnly, "stop after the plan; needs no weights");
+  app.add_flag("--explain", options.explain, "show the search: every candidate and why it lost");
+  app.add_flag("--json", options.json, "one JSON object on stdout");
+  app.add_option("--dump-phases", options.dumpPhases, "write the IR after each phase into this folder");
+  app.add_option("--to", options.toPhase, "stop after a phase and print its IR")
+      ->check(CLI::IsMember({"import", "check", "differentiate", "fuse", "plan", "schedule"}));
+  app.add_flag("--timing", options.timing, "time of each phase");
+  app.add_flag("--verbose", options.verbose, "say more");
+  app.add_flag("--list-targets", options.listTargets, "the built-in device profiles");
+}
+
+/// Checks what CLI11 cannot; a message where something is wrong.
+std::string complete(Options &options, const Raw &raw) {
+  for (const std::string &dim : raw.dims) {
+    size_t equals = dim.find('=');
+    if (equals == std::string::npos || equals == 0 || !positive(dim.substr(equals + 1)).empty())
+      return fmt::format("--dim {}: expected NAME=SIZE with a positive size [usage]", dim);
+    options.dims.emplace_back(dim.substr(0, equals), std::stoll(dim.substr(equals + 1)));
+  }
+  if (!raw.memory.empty() && !(options.memory = parseSize(raw.memory)))
+    return fmt::format("--memory {}: expected a size such as 16GiB or 512MiB [usage]", raw.memory);
+  if (!raw.accumulationSteps.empty())
+    options.accumulationSteps = std::stoll(raw.accumulationSteps);
+  if (options.accumulationSteps && options.microBatch != "auto")
+    return "--micro-batch and --accumulation-steps decide the same thing: give one of them [usage]";
+  options.batch = raw.batch.empty() ? 0 : std::stoll(raw.batch);
+  options.devices = raw.devices.empty() ? 1 : std::stoll(raw.devices);
+  if (options.listTargets)
+    return {};
+  if (options.model.empty())
+    return "no model given: accumc MODEL.onnx --batch N [usage]";
+  bool planned = options.toPhase.empty() || options.toPhase == "plan" || options.toPhase == "schedule";
+  if (options.batch == 0 && planned)
+    return "--batch N is missing: the samples of one optimizer step over all devices [usage]";
+  options.reference = options.target == "reference";
+  if (options.reference)
+    options.target = "host";
+  if (options.precision == "f64" && !options.reference)
+    return "--precision f64 runs on --target reference only [usage]";
+  if (options.precision != "f32" && options.precision != "f64")
+    return notBuilt("--precision " + options.precision);
+  if (options.onCrossBatch == "disable")
+    return notBuilt("--on-cross-batch disable");
+  return {};
+}
+
+} // namespace
+
+ParsedOptions parseOptions(int argc, char **argv) {
+  Options options;
+  Raw raw;
+  CLI::App app("Compiles a transformer's ONNX file into a training program that accumulates gradients over "
+               "micro-batches, and picks their size.",
+               "accumc");
+  app.set_version_flag("--version", std::string("accumc ") + ACCUM_VERSION);
+  addModelOptions(app, options, raw);
+  addPlanOptions(app, options, raw);
+  addOutputOptions(app, options);
+  for (const char *flag : {"--report", "--plan", "--config"})
+    app.add_option_function<std::string>(
+           flag, [flag](const std::string &) { throw CLI::ValidationError(notBuilt(flag)); })
+        ->group("");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success &success) {
+    std::string text = success.get_name() == "CallForHelp" ? app.help() : std::string(success.what()) + "\n";
+    return {std::nullopt, text, 0};
+  } catch (const CLI::ParseError &error) {
+    std::string message = error.what();
+    bool tagged = !message.empty() && message.back() == ']';
+    return {std::nullopt, "error: " + message + (tagged ? "\n" : " [usage]\n"), 2};
+  }
+  if (std::string message = complete(options, raw); !message.empty())
+    return {std::nullopt, "error: " + message + "\n", 2};
+  options.argv.assign(argv, argv + argc);
+  return {std::move(options), "", 0};
+}
+
+} // namespace accum::driver

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// accumc's command line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace accum::driver {
+
+/// The command line after parsing; docs in Options.cpp's help texts, which are the one place where they
+/// stand.
+struct Options {
+  std::string model;
+  std::string output; // empty: MODEL.accum
+  int64_t batch = 0;
+  int64_t devices = 1;
+  std::string loss = "auto";
+  std::vector<std::pair<std::string, int64_t>> dims;
+  std::string batchDim;
+  std::vector<std::string> trainable, freeze, ties;
+  bool untie = false;
+  std::string optimizer = "adamw";
+  std::string precision = "f32";
+  std::string microBatch = "auto";
+  std::optional<int64_t> accumulationSteps;
+  bool requireDivisible = false;
+  std::string onCrossBatch = "reject";
+  std::string target = "host";
+  std::string cpu = "native";
+  std::optional<int64_t> memory; // bytes per device
+  std::string recompute = "auto", shard = "auto", offload = "auto";
+  bool planOnly = false, explain = false, json = false, timing = false, verbose = false, listTargets = false;
+  bool reference = false; // --target reference
+  std::string dumpPhases, toPhase;
+  std::vector<std::string> argv;
+};
+
+/// What parsing came to: options, or text for stdout (exit 0), or a message for stderr (exit 2).
+struct ParsedOptions {
+  std::optional<Options> options;
+  std::string text;
+  int exitCode = 0;
+};
+
+ParsedOptions parseOptions(int argc, char **argv);
+
+/// `16GiB`, `512MiB`, `1.5G`, `1000000`: bytes. Nothing where the text is no size or is beyond 2^60.
+std::optional<int64_t> parseSize(const std::string &text);
+
+} // namespace accum::driver

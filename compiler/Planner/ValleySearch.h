@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// Exact packing into a fixed height: depth-first, bottom-up, over the valleys of the skyline.
+#pragma once
+#include "compiler/Planner/Packing.h"
+#include <cstdint>
+#include <span>
+#include <unordered_set>
+#include <vector>
+
+namespace accum::planner {
+
+/// Looks for offsets under a height, or proves that there are none.
+///
+/// The skyline has a floor per section of time. In a valley (a run of equal floors between higher ones)
+/// whatever comes next either lies inside the valley, on its floor, or crosses a wall and lies no lower than
+/// that wall. So for any one section of any one valley the choices are complete: a rectangle inside the
+/// valley over that section goes onto the floor, or the floor there is given up as waste up to the lowest
+/// height at which anything could stand. The search branches on the section with the fewest choices, cuts
+/// where floor plus what is still to come exceeds the height, solves stretches that no rectangle joins one by
+/// one, and remembers skylines that failed.
+class ValleySearch {
+public:
+  ValleySearch(std::span<const Rectangle> rectangles, int64_t height);
+
+  enum class Outcome { Found, Impossible, GaveUp };
+  /// Restarts with other orders of the choices until `nodes` are spent. A function of its input.
+  Outcome run(int64_t nodes);
+
+  int64_t visited() const { return nodes; }
+
+  std::vector<int64_t> offsets; ///< per rectangle, after Found
+
+private:
+  enum class Result { Solved, Failed, Limit };
+  struct Piece {
+    int start, end; ///< in sections
+    int64_t size;
+    int rectangle;
+  };
+  struct Valley {
+    int start, end;
+    int64_t floor, wall; ///< the lower of the walls beside it
+    int64_t smallest;    ///< size inside it
+    int inside;          ///< pieces inside it
+  };
+  struct Step {
+    int start, end;
+    int64_t floor; ///< before
+    int piece;     ///< placed, or -1: waste
+  };
+  struct Choice {
+    int section = -1, valley = -1, count = 0;
+    int64_t slack = 0;
+  };
+
+  void makeSections(std::span<const Rectangle> rectangles);
+  Result solve(int start, int end);
+  Result branch(int start, int end);
+  Result tryChoices(int start, int end, const Valley &valley, int section);
+  int findSplit(int start, int end) const;
+  bool scan(int start, int end, Choice &best);
+  void findValleys(int start, int end);
+  bool raise(int start, int end, int64_t to);
+  void place(int piece);
+  void undo(size_t mark);
+  uint64_t fingerprint(int start, int end) const;
+  double preference(const Piece &piece, const Valley &valley) const;
+
+  int64_t height;
+  std::vector<Piece> pieces;   ///< by start
+  std::vector<int> firstPiece; ///< per section (and one behind): the first piece that starts there or later
+  std::vector<char> placed;    ///< per piece
+  std::vector<int64_t> floor, left; ///< per section: the skyline, and the sizes still to come
+  std::vector<int> crossing;        ///< per section: pieces still to come that join it with the one before
+  std::vector<Step> trail;
+  std::vector<Valley> valleys;        ///< of the node being scanned
+  std::vector<int> valleyAt, choices; ///< per section, likewise
+  std::unordered_set<uint64_t> failed;
+  int64_t nodes = 0, limit = 0;
+  int round = 0;
+};
+
+} // namespace accum::planner

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reverse mode over a straight-line forward graph.
+#include "dialects/NN/PlacedBuilder.h"
+#include "dialects/NN/Placement.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "passes/Differentiate/Passes.h"
+#include "passes/Differentiate/StepBuilder.h"
+#include "passes/Differentiate/Vjp.h"
+
+using namespace mlir;
+
+namespace accum {
+#define GEN_PASS_DEF_DIFFERENTIATE
+#include "passes/Differentiate/Passes.h.inc"
+
+namespace {
+
+/// The cotangents of one micro-step.
+class Backward {
+public:
+  Backward(OpBuilder &builder, DenseSet<Value> active) : builder(builder), active(std::move(active)) {}
+
+  LogicalResult run(Value loss);
+  /// Contributions to the gradient of each trained parameter, in the order in which they are computed.
+  SmallVector<std::pair<StringAttr, Value>> gradients;
+
+private:
+  LogicalResult visit(Operation *op);
+  Value sumOf(Value value);
+
+  OpBuilder &builder;
+  DenseSet<Value> active;
+  DenseMap<Value, SmallVector<Value>> contributions;
+};
+
+struct Differentiate : impl::DifferentiateBase<Differentiate> {
+  using DifferentiateBase::DifferentiateBase;
+  void runOnOperation() override;
+  LogicalResult buildStep(const ForwardGraph &graph);
+  void freezeUnreached(train::StepOp step);
+};
+
+} // namespace
+
+/// All contributions to a value's cotangent as a balanced tree of sums; null where there are none.
+Value Backward::sumOf(Value value) {
+  SmallVector<Value> terms = contributions.lookup(value);
+  while (terms.size() > 1) {
+    SmallVector<Value> next;
+    for (size_t i = 0; i + 1 < terms.size(); i += 2)
+      next.push_back(nn::ElementwiseOp::create(builder, value.getLoc(), nn::ElementwiseFn::add,
+                                               ValueRange{terms[i], terms[i + 1]}));
+    if (terms.size() % 2)
+      next.push_back(terms.back());
+    terms = std::move(next);
+  }
+  return terms.empty() ? Value() : terms.front();
+}
+
+LogicalResult Backward::visit(Operation *op) {
+  if (auto load = dyn_cast<train::LoadParamOp>(op)) {
+    for (Value contribution : contributions.lookup(load.getResult()))
+      gradients.emplace_back(load.getParamAttr().getAttr(), contribution);
+    return success();
+  }
+  SmallVector<Value> cotangents;
+  for (Value result : op->getResults())
+    cotangents.push_back(sumOf(result));
+  if (llvm::none_of(cotangents, [](Value v) { return static_cast<bool>(v); }))
+    return success();
+  Vjp vjp(builder, op, cotangents, [&](Value v) { return active.contains(v); });
+  if (failed(differentiateOp(vjp)))
+    return failure();
+  for (auto [operand, value] : vjp.given())
+    if (active.contains(op->getOperand(operand)))
+      contributions[op->getOperand(operand)].push_back(value);
+  return success();
+}
+
+LogicalResult Backward::run(Value loss) {
+  auto type = cast<RankedTensorType>(loss.getType());
+  auto one =
+      DenseElementsAttr::get(nn::slabOf(type), Attribute(builder.getFloatAttr(type.getElementType(), 1)));
+  auto ops = llvm::map_to_vector(*loss.getParentBlock(), [](Operation &op) { return &op; });
+  contributions[loss].push_back(
+      nn::ConstantOp::create(builder, loss.getLoc(), nn::Placement::replicated().place(type), one));
+  for (Operation *op : llvm::reverse(ops))
+    if (llvm::any_of(op->getResults(), [&](Value v) { return active.contains(v); }) && failed(visit(op)))
+      return failure();
+  return success();
+}
+
+LogicalResult Differentiate::buildStep(const ForwardGraph &graph) {
+  StepBuilder step(graph, "step", graph.function);
+  DenseSet<Value> active;
+  for (Value value : graph.active)
+    if (Value copy = step.micro.lookupOrNull(value))
+      active.insert(copy);
+  nn::PlacedBuilder builder(&getContext());
+  builder.setInsertionPointToEnd(&step.step.getMicro().front());
+  Backward backward(builder, std::move(active));
+  if (failed(backward.run(step.micro.lookup(graph.loss))))
+    return failure();
+  if (builder.failed())
+    return failure(); // a derivative that has no placement is our bug, reported at the op
+  step.finish(backward.gradients, optimizer);
+  StepBuilder(graph, "eval", graph.function).finish({}, optimizer);
+  freezeUnreached(step.step);
+  return success();
+}
+
+/// A trained parameter that the loss does not depend on has no gradient and is left as it is.
+void Differentiate::freezeUnreached(train::StepOp step) {
+  for (auto param : getOperation().getOps<train::ParamOp>()) {
+    if (!param.getTrained() ||
+        llvm::is_contained(step.getGradients(), FlatSymbolRefAttr::get(param.getSymNameAttr())))
+      continue;
+    param.emitRemark() << "`" << param.getSymName() << "` is trained but the loss does not depend on it";
+    param.setTrained(false);
+  }
+}
+
+void Differentiate::runOnOperation() {
+  auto forward = getOperation().lookupSymbol<func::FuncOp>("forward");
+  if (!forward) {
+    getOperation().emitError("there is no func.func @forward to differentiate");
+    return signalPassFailure();
+  }
+  ForwardGraph graph(forward);
+  if (failed(buildStep(graph)))
+    return signalPassFailure();
+  forward.erase();
+  IRRewriter rewriter(&getContext());
+  for (auto step : getOperation().getOps<train::StepOp>())
+    for (Region &region : step->getRegions())
+      (void)runRegionDCE(rewriter, region);
+}
+
+} // namespace accum

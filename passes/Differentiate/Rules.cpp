@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of derivative rules, and those of contractions, reductions, gathers, losses, randomness and
+// accumulation.
+#include "passes/Differentiate/Vjp.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace accum {
+
+using Fn = nn::ElementwiseFn;
+
+static LogicalResult differentiateContract(Vjp &v, nn::ContractOp op) {
+  std::string lhs = op.lhsLetters().str(), rhs = op.rhsLetters().str(), result = op.resultLetters().str();
+  if (v.wants(0))
+    v.give(0, v.contract(result + "," + rhs + "->" + lhs, v.cotangent(), op.getRhs()));
+  if (v.wants(1))
+    v.give(1, v.contract(lhs + "," + result + "->" + rhs, op.getLhs(), v.cotangent()));
+  return success();
+}
+
+/// A reduction's result or cotangent, spread over the input again.
+static Value spread(Vjp &v, nn::ReduceOp op, Value value) {
+  return nn::BroadcastOp::create(v.builder, op.getLoc(), v.cotangentType(op.getInput()),
+                                 v.unsqueeze(value, op.getAxes()));
+}
+
+static LogicalResult differentiateReduce(Vjp &v, nn::ReduceOp op) {
+  if (op.getKind() == nn::ReduceKind::sum) {
+    v.give(0, spread(v, op, v.cotangent()));
+    return success();
+  }
+  if (op.getKind() == nn::ReduceKind::prod)
+    return failure();
+  // Elements that tie for the extremum share its cotangent equally, as in PyTorch's amax.
+  Value x = op.getInput();
+  Type element = cast<RankedTensorType>(x.getType()).getElementType();
+  Value hit = v.cast(v.map(Fn::eq, {x, v.unsqueeze(op.getResult(), op.getAxes())}), element);
+  Value each = v.div(v.cotangent(), v.sum(hit, op.getAxes()));
+  v.give(0, v.mul(hit, v.unsqueeze(each, op.getAxes())));
+  return success();
+}
+
+static LogicalResult differentiateCumSum(Vjp &v, nn::CumSumOp op) {
+  auto dx = nn::CumSumOp::create(v.builder, op.getLoc(), v.cotangentType(op.getInput()), v.cotangent(),
+                                 op.getAxisAttr(), op.getExclusiveAttr(), UnitAttr());
+  dx.setReverse(!op.getReverse());
+  v.give(0, dx);
+  return success();
+}
+
+static LogicalResult differentiateGather(Vjp &v, nn::GatherOp op) {
+  v.give(0, nn::ScatterAddOp::create(v.builder, op.getLoc(), v.cotangentType(op.getInput()), op.getIndices(),
+                                     v.cotangent(), op.getAxis(), op.getBatchDims()));
+  return success();
+}
+
+static LogicalResult differentiateScatterAdd(Vjp &v, nn::ScatterAddOp op) {
+  v.give(1, nn::GatherOp::create(v.builder, op.getLoc(), v.cotangent(), op.getIndices(), op.getAxis(),
+                                 op.getBatchDims()));
+  return success();
+}
+
+static LogicalResult differentiateGatherElements(Vjp &v, nn::GatherElementsOp op) {
+  v.give(0, nn::ScatterElementsAddOp::create(v.builder, op.getLoc(), v.cotangentType(op.getInput()),
+                                             op.getIndices(), v.cotangent(), op.getAxis()));
+  return success();
+}
+
+static LogicalResult differentiateScatterElementsAdd(Vjp &v, nn::ScatterElementsAddOp op) {
+  v.give(1, nn::GatherElementsOp::create(v.builder, op.getLoc(), v.cotangentType(op.getUpdates()),
+                                         v.cotangent(), op.getIndices(), op.getAxis()));
+  return success();
+}
+
+static LogicalResult differentiateCrossEntropy(Vjp &v, nn::CrossEntropyOp op) {
+  if (v.cotangent(1))
+    return op.emitOpError("has no derivative through its log-sum-exp");
+  v.give(0, nn::CrossEntropyGradOp::create(v.builder, op.getLoc(), op.getLogits(), op.getLabels(),
+                                           op.getLse(), v.cotangent(), op.getIgnoreIndexAttr()));
+  return success();
+}
+
+/// Ops that are linear and their own transpose: the cotangent goes through the op itself.
+static LogicalResult differentiateSelfDual(Vjp &v) {
+  Operation *clone = v.op()->clone();
+  clone->setOperand(0, v.cotangent());
+  clone->getResult(0).setType(v.cotangentType(v.op()->getOperand(0)));
+  v.give(0, v.builder.insert(clone)->getResult(0));
+  return success();
+}
+
+static LogicalResult differentiateCast(Vjp &v, nn::CastOp op) {
+  v.give(0, v.cast(v.cotangent(), cast<RankedTensorType>(op.getInput().getType()).getElementType()));
+  return success();
+}
+
+LogicalResult differentiateOp(Vjp &v) {
+  LogicalResult result =
+      TypeSwitch<Operation *, LogicalResult>(v.op())
+          .Case([&](nn::ElementwiseOp op) { return differentiateElementwise(v, op); })
+          .Case([&](nn::CastOp op) { return differentiateCast(v, op); })
+          .Case([&](nn::ContractOp op) { return differentiateContract(v, op); })
+          .Case([&](nn::ReduceOp op) { return differentiateReduce(v, op); })
+          .Case([&](nn::CumSumOp op) { return differentiateCumSum(v, op); })
+          .Case([&](nn::SoftmaxOp op) { return differentiateSoftmax(v, op); })
+          .Case([&](nn::LayerNormOp op) { return differentiateLayerNorm(v, op); })
+          .Case([&](nn::RmsNormOp op) { return differentiateRmsNorm(v, op); })
+          .Case([&](nn::ReshapeOp op) { return differentiateReshape(v, op); })
+          .Case([&](nn::TransposeOp op) { return differentiateTranspose(v, op); })
+          .Case([&](nn::BroadcastOp op) { return differentiateBroadcast(v, op); })
+          .Case([&](nn::SliceOp op) { return differentiateSlice(v, op); })
+          .Case([&](nn::PadOp op) { return differentiatePad(v, op); })
+          .Case([&](nn::ConcatOp op) { return differentiateConcat(v, op); })
+          .Case([&](nn::GatherOp op) { return differentiateGather(v, op); })
+          .Case([&](nn::ScatterAddOp op) { return differentiateScatterAdd(v, op); })
+          .Case([&](nn::GatherElementsOp op) { return differentiateGatherElements(v, op); })
+          .Case([&](nn::ScatterElementsAddOp op) { return differentiateScatterElementsAdd(v, op); })
+          .Case([&](nn::CrossEntropyOp op) { return differentiateCrossEntropy(v, op); })
+          .Case<nn::DropoutOp, nn::MaskRowsOp, nn::ShareOp>(
+              [&](Operation *) { return differentiateSelfDual(v); })
+          .Default([](Operation *) { return failure(); });
+  if (failed(result))
+    v.op()->emitError() << v.op()->getName()
+                        << " on the path from a trained parameter to the loss has no derivative "
+                        << "[unsupported-derivative]";
+  return result;
+}
+
+} // namespace accum

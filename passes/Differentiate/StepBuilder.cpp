@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Splits a placed forward graph into the regions of a step.
+#include "passes/Differentiate/StepBuilder.h"
+#include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Placement.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace accum {
+
+static bool isFloat(Value value) {
+  return isa<FloatType>(cast<RankedTensorType>(value.getType()).getElementType());
+}
+
+static bool isTrained(Operation *op) {
+  auto load = dyn_cast<train::LoadParamOp>(op);
+  return load && SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(op, load.getParamAttr()).getTrained();
+}
+
+/// Worth a buffer that lives all step: not what is free (constants, parameters, views), nor a transpose that
+/// contractions read in place.
+static bool isWorthKeeping(Operation *op) {
+  if (isa<nn::ConstantOp, nn::IotaOp, nn::ReshapeOp, train::LoadParamOp>(op))
+    return false;
+  return !isa<nn::TransposeOp>(op) || !llvm::all_of(op->getUsers(), llvm::IsaPred<nn::ContractOp>);
+}
+
+ForwardGraph::ForwardGraph(func::FuncOp forward) : function(forward) {
+  Block &block = forward.getBody().front();
+  loss = block.getTerminator()->getOperand(0);
+  DenseSet<Value> constant; // replicated, and known before the micro loop
+  for (Operation &op : block.without_terminator()) {
+    if (isa<nn::TotalOp>(op))
+      totals.push_back(&op);
+    bool reached =
+        isTrained(&op) || llvm::any_of(op.getOperands(), [&](Value v) { return active.contains(v); });
+    bool early =
+        isa<nn::TotalOp>(op) ||
+        (!reached && !isa<nn::DropoutOp, nn::ShareOp>(op) &&
+         llvm::all_of(op.getOperands(), [&](Value v) { return constant.contains(v); }) &&
+         llvm::all_of(op.getResultTypes(), [](Type t) { return nn::Placement::of(t).isReplicated(); }));
+    for (Value result : op.getResults()) {
+      if (reached && isFloat(result))
+        active.insert(result);
+      if (early)
+        constant.insert(result);
+    }
+    if (early && !isa<nn::TotalOp>(op) && isWorthKeeping(&op))
+      prologue.insert(&op);
+  }
+}
+
+/// One dictionary per argument of the forward graph, without the dialect prefix, then rng.
+static ArrayAttr describeInputs(func::FuncOp forward) {
+  Builder builder(forward.getContext());
+  SmallVector<Attribute> inputs;
+  for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
+    SmallVector<NamedAttribute> entries;
+    DictionaryAttr attrs = forward.getArgAttrDict(i);
+    for (NamedAttribute attr : attrs ? attrs.getValue() : ArrayRef<NamedAttribute>())
+      if (attr.getName().strref().starts_with("train."))
+        entries.emplace_back(builder.getStringAttr(attr.getName().strref().drop_front(6)), attr.getValue());
+    inputs.push_back(builder.getDictionaryAttr(entries));
+  }
+  inputs.push_back(
+      builder.getDictionaryAttr({{builder.getStringAttr("name"), builder.getStringAttr("rng")}}));
+  return builder.getArrayAttr(inputs);
+}
+
+StepBuilder::StepBuilder(const ForwardGraph &graph, StringRef name, Operation *before)
+    : builder(before), graph(graph), forward(graph.function) {
+  step = train::StepOp::create(builder, forward.getLoc(), name, describeInputs(forward),
+                               builder.getArrayAttr({}));
+  buildPrepass();
+  buildPrologue();
+  buildMicro();
+}
+
+Block *StepBuilder::addBlock(Region &region) {
+  Block *block = builder.createBlock(&region);
+  builder.setInsertionPointToEnd(block);
+  return block;
+}
+
+void StepBuilder::addInputs(Block *block, IRMapping &mapping) {
+  Location loc = forward.getLoc();
+  for (auto [i, argument] : llvm::enumerate(forward.getArguments())) {
+    mapping.map(argument, block->addArgument(argument.getType(), argument.getLoc()));
+    auto name = forward.getArgAttrOfType<StringAttr>(i, "train.name");
+    if (name && name.getValue() == "first_row")
+      firstRow = block->getArguments().back();
+  }
+  auto seeds = RankedTensorType::get({2}, builder.getI64Type());
+  rng = block->addArgument(nn::Placement::replicated().place(seeds), loc);
+}
+
+void StepBuilder::addTotals(Block *block, IRMapping &mapping) {
+  for (Operation *total : graph.totals)
+    mapping.map(total->getResult(0), block->addArgument(total->getResult(0).getType(), total->getLoc()));
+}
+
+Operation *StepBuilder::cloneInto(Operation *op, IRMapping &mapping, Block *block) {
+  builder.setInsertionPointToEnd(block);
+  Operation *clone = builder.clone(*op, mapping);
+  unsigned operands = clone->getNumOperands();
+  if (isa<nn::DropoutOp>(clone))
+    clone->insertOperands(operands, {rng, firstRow});
+  else if (isa<nn::ShareOp>(clone))
+    clone->insertOperands(operands, {firstRow});
+  return clone;
+}
+
+void StepBuilder::buildPrepass() {
+  Block *block = addBlock(step.getPrepass());
+  IRMapping mapping;
+  addInputs(block, mapping);
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  for (Operation *total : graph.totals)
+    if (Operation *producer = total->getOperand(0).getDefiningOp())
+      (void)getBackwardSlice(producer, &slice, options);
+  for (Operation &op : forward.getBody().front())
+    if (slice.contains(&op))
+      cloneInto(&op, mapping, block);
+  SmallVector<Value> values;
+  SmallVector<Attribute> targets;
+  for (auto [i, total] : llvm::enumerate(graph.totals)) {
+    values.push_back(mapping.lookup(total->getOperand(0)));
+    targets.push_back(builder.getStringAttr("total" + std::to_string(i)));
+  }
+  builder.setInsertionPointToEnd(block);
+  train::YieldOp::create(builder, step.getLoc(), values, builder.getArrayAttr(targets));
+}
+
+void StepBuilder::buildPrologue() {
+  Block *block = addBlock(step.getPrologue());
+  IRMapping mapping;
+  addTotals(block, mapping);
+  SetVector<Operation *> needed;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.filter = [](Operation *op) { return !isa<nn::TotalOp>(op); };
+  for (Operation &op : forward.getBody().front()) {
+    if (!graph.prologue.contains(&op))
+      continue;
+    (void)getBackwardSlice(&op, &needed, options);
+    for (Value result : op.getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !graph.prologue.contains(user); }))
+        kept.push_back(result);
+  }
+  for (Operation &op : forward.getBody().front())
+    if (needed.contains(&op))
+      cloneInto(&op, mapping, block);
+  auto values = llvm::map_to_vector(kept, [&](Value value) { return mapping.lookup(value); });
+  builder.setInsertionPointToEnd(block);
+  train::YieldOp::create(builder, step.getLoc(), values, builder.getArrayAttr({}));
+}
+
+void StepBuilder::buildMicro() {
+  Block *block = addBlock(step.getMicro());
+  addInputs(block, micro);
+  addTotals(block, micro);
+  for (Value value : kept)
+    micro.map(value, block->addArgument(value.getType(), value.getLoc()));
+  for (Operation &op : forward.getBody().front().without_terminator())
+    if (!isa<nn::TotalOp>(op) && !graph.prologue.contains(&op))
+      cloneInto(&op, micro, block);
+  builder.setInsertionPointToEnd(block);
+}
+
+void StepBuilder::finish(ArrayRef<std::pair<StringAttr, Value>> gradients, StringRef optimizer) {
+  builder.setInsertionPointToEnd(&step.getMicro().front());
+  Value loss = micro.lookup(graph.loss);
+  auto wide =
+      withEncoding(RankedTensorType::get({}, builder.getF64Type()), nn::PartialAttr::get(step.getContext()));
+  // The reported loss is summed over micro-steps and devices in f64.
+  Value logged =
+      loss.getType() == wide ? loss : nn::CastOp::create(builder, step.getLoc(), wide, loss).getResult();
+  SmallVector<Value> values = {logged};
+  SmallVector<Attribute> targets = {builder.getStringAttr("loss")};
+  SetVector<Attribute> parameters;
+  for (auto [name, value] : gradients) {
+    values.push_back(value);
+    targets.push_back(FlatSymbolRefAttr::get(name));
+    parameters.insert(targets.back());
+  }
+  train::YieldOp::create(builder, step.getLoc(), values, builder.getArrayAttr(targets));
+  step.setGradientsAttr(builder.getArrayAttr(parameters.getArrayRef()));
+  buildUpdate(parameters.getArrayRef(), optimizer);
+}
+
+void StepBuilder::buildUpdate(ArrayRef<Attribute> parameters, StringRef optimizer) {
+  Block *block = addBlock(step.getUpdate());
+  Location loc = step.getLoc();
+  auto hyperType = RankedTensorType::get({8}, builder.getF64Type());
+  Value hyper = block->addArgument(nn::Placement::replicated().place(hyperType), loc);
+  IRMapping unused;
+  addTotals(block, unused);
+  for (Attribute parameter : parameters) {
+    auto symbol = cast<FlatSymbolRefAttr>(parameter);
+    auto param = SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(step, symbol);
+    Value gradient = block->addArgument(nn::Placement::replicated().place(param.getType()), param.getLoc());
+    builder.setInsertionPointToEnd(block);
+    train::UpdateOp::create(builder, param.getLoc(), symbol, gradient, hyper,
+                            builder.getStringAttr(optimizer));
+  }
+  builder.setInsertionPointToEnd(block);
+  train::YieldOp::create(builder, loc, ValueRange(), builder.getArrayAttr({}));
+}
+
+} // namespace accum

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Splits a placed forward graph into the regions of a step: pre-pass, prologue, micro-step.
+#pragma once
+
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace accum {
+
+/// What depends on what in a forward graph (one block, straight-line).
+struct ForwardGraph {
+  explicit ForwardGraph(mlir::func::FuncOp forward);
+
+  mlir::func::FuncOp function;
+  mlir::Value loss;
+  mlir::SmallVector<mlir::Operation *> totals;
+  /// Values that a trained parameter reaches through differentiable ops.
+  mlir::DenseSet<mlir::Value> active;
+  /// Ops of the prologue: replicated, reached by no trained parameter, worth keeping.
+  mlir::DenseSet<mlir::Operation *> prologue;
+};
+
+/// A step whose pre-pass, prologue and the forward part of whose micro region are filled; micro has no
+/// terminator yet.
+struct StepBuilder {
+  /// Creates `train.step @name` before `before`.
+  StepBuilder(const ForwardGraph &graph, mlir::StringRef name, mlir::Operation *before);
+
+  /// Ends micro with the loss (as f64) and one gradient contribution per entry of `gradients`, and writes the
+  /// update.
+  void finish(mlir::ArrayRef<std::pair<mlir::StringAttr, mlir::Value>> gradients, mlir::StringRef optimizer);
+
+  train::StepOp step;
+  mlir::OpBuilder builder;
+  /// From the forward graph to the micro region.
+  mlir::IRMapping micro;
+
+private:
+  void buildPrepass();
+  void buildPrologue();
+  void buildMicro();
+  void buildUpdate(mlir::ArrayRef<mlir::Attribute> parameters, mlir::StringRef optimizer);
+  mlir::Block *addBlock(mlir::Region &region);
+  void addInputs(mlir::Block *block, mlir::IRMapping &mapping);
+  void addTotals(mlir::Block *block, mlir::IRMapping &mapping);
+  mlir::Operation *cloneInto(mlir::Operation *op, mlir::IRMapping &mapping, mlir::Block *block);
+
+  const ForwardGraph &graph;
+  mlir::func::FuncOp forward;
+  mlir::Value firstRow, rng;
+  mlir::SmallVector<mlir::Value> kept; // prologue values, in the forward graph
+};
+
+} // namespace accum

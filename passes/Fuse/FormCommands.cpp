@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// Groups the ops of a step into commands.
+#include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Placement.h"
+#include "dialects/Train/GemmShape.h"
+#include "passes/Fuse/Groups.h"
+#include "passes/Fuse/Outline.h"
+#include "passes/Fuse/Passes.h"
+#include "passes/Fuse/UpdateKernels.h"
+
+using namespace mlir;
+
+namespace accum {
+#define GEN_PASS_DEF_FORMCOMMANDS
+#include "passes/Fuse/Passes.h.inc"
+
+namespace {
+
+struct FormCommands : impl::FormCommandsBase<FormCommands> {
+  using FormCommandsBase::FormCommandsBase;
+  void runOnOperation() override;
+  void formRegion(Region &region, Outliner &outliner);
+  void formUpdate(train::UpdateOp update, Outliner &outliner);
+  bool isGemm(train::CommandOp command, Outliner &outliner);
+};
+
+/// The value behind views.
+Value behindViews(Value value) {
+  while (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
+    value = reshape.getInput();
+  return value;
+}
+
+/// A command that copies `value`, before `anchor`.
+Value copy(Value value, Operation *anchor, Outliner &outliner) {
+  OpBuilder builder(anchor);
+  auto op = nn::BroadcastOp::create(builder, value.getLoc(), value.getType(), value);
+  return outliner.outline(op.getOperation()).getResult(0);
+}
+
+/// Yielded values of a loop are added in place by the commands that compute them; what cannot be (values with
+/// other users, inputs, parameters, values yielded twice) is copied by a command that does nothing else.
+void accumulateYields(train::YieldOp yield, Outliner &outliner) {
+  for (OpOperand &operand : yield->getOpOperands()) {
+    Value value = behindViews(operand.get());
+    auto command = value.getDefiningOp<train::CommandOp>();
+    // Every view on the way must be private too.
+    bool sole = command && value.hasOneUse();
+    for (Value view = operand.get(); sole && view != value; view = view.getDefiningOp()->getOperand(0))
+      sole = view.hasOneUse();
+    if (!sole) {
+      value = copy(operand.get(), yield, outliner);
+      command = value.getDefiningOp<train::CommandOp>();
+    }
+    operand.set(value);
+    SmallVector<int64_t> accumulate(command.getAccumulate());
+    accumulate.push_back(cast<OpResult>(value).getResultNumber());
+    command.setAccumulate(accumulate);
+  }
+}
+
+/// Prologue values that no command computes (constants, parameters) get one that copies them.
+void materialiseYields(train::YieldOp yield, Outliner &outliner) {
+  for (OpOperand &operand : yield->getOpOperands())
+    if (!behindViews(operand.get()).getDefiningOp<train::CommandOp>())
+      operand.set(copy(operand.get(), yield, outliner));
+}
+
+void eraseDeadOps(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+} // namespace
+
+bool FormCommands::isGemm(train::CommandOp command, Outliner &outliner) {
+  auto kernel = outliner.getModule().lookupSymbol<func::FuncOp>(command.getKernelAttr());
+  Block &body = kernel.getBody().front();
+  auto contract = dyn_cast<nn::ContractOp>(body.front());
+  return contract && contract->getNextNode() == body.getTerminator() && analyseGemm(contract).has_value();
+}
+
+void FormCommands::formUpdate(train::UpdateOp update, Outliner &outliner) {
+  OpBuilder builder(update);
+  Location loc = update.getLoc();
+  auto type = cast<RankedTensorType>(update.getGradient().getType());
+  auto flat = nn::withEncoding(RankedTensorType::get({type.getNumElements()}, type.getElementType()),
+                               type.getEncoding());
+  auto flatten = [&](Value value) { return nn::ReshapeOp::create(builder, loc, flat, value).getResult(); };
+  auto slots = optimizerSlots(update.getOptimizer());
+  auto decayType = nn::Placement::replicated().place(RankedTensorType::get({}, builder.getF64Type()));
+  Value decay = train::LoadDecayOp::create(builder, loc, decayType, update.getParam());
+  SmallVector<Value> inputs = {update.getHyper(), decay};
+  inputs.push_back(flatten(train::LoadParamOp::create(builder, loc, type, update.getParam())));
+  inputs.push_back(flatten(update.getGradient()));
+  for (StringRef slot : slots)
+    inputs.push_back(flatten(train::LoadSlotOp::create(builder, loc, type, update.getParam(), slot)));
+  auto kernel = buildUpdateKernel(update.getOptimizer(), type.getNumElements(), type.getElementType());
+  train::CommandOp command = outliner.call(kernel, inputs, update, loc);
+  SmallVector<Attribute> inPlace;
+  for (auto [i, result] : llvm::enumerate(command.getResults())) {
+    int64_t operand = i == 0 ? 2 : 3 + static_cast<int64_t>(i);
+    inPlace.push_back(builder.getDenseI64ArrayAttr({static_cast<int64_t>(i), operand}));
+    auto slot = i == 0 ? StringAttr() : builder.getStringAttr(slots[i - 1]);
+    train::StoreOp::create(builder, loc, result, update.getParamAttr(), slot);
+  }
+  command.setMayAliasAttr(builder.getArrayAttr(inPlace));
+  update.erase();
+}
+
+void FormCommands::formRegion(Region &region, Outliner &outliner) {
+  Block &block = region.front();
+  for (Group &group : mode == "fused" ? fusedGroups(block) : singleGroups(block)) {
+    train::CommandOp command = outliner.outline(group);
+    if (gemm && isGemm(command, outliner))
+      command.setLibrary("gemm");
+  }
+  for (auto update : llvm::make_early_inc_range(block.getOps<train::UpdateOp>()))
+    formUpdate(update, outliner);
+}
+
+void FormCommands::runOnOperation() {
+  Outliner outliner(getOperation());
+  for (auto step : getOperation().getOps<train::StepOp>()) {
+    for (Region &region : step->getRegions())
+      formRegion(region, outliner);
+    accumulateYields(cast<train::YieldOp>(step.getPrepass().front().getTerminator()), outliner);
+    materialiseYields(cast<train::YieldOp>(step.getPrologue().front().getTerminator()), outliner);
+    accumulateYields(cast<train::YieldOp>(step.getMicro().front().getTerminator()), outliner);
+    for (Region &region : step->getRegions())
+      eraseDeadOps(region.front());
+  }
+  int64_t id = 0;
+  getOperation().walk([&](train::CommandOp command) { command.setId(id++); });
+}
+
+} // namespace accum

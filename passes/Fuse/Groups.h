@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which ops of a region run in one command.
+#pragma once
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+
+namespace accum {
+
+using Group = mlir::SmallVector<mlir::Operation *>;
+
+/// Ops that become commands: what computes or moves data. Not constants, loads, stores, views, yields.
+bool isCommandOp(mlir::Operation *op);
+
+/// One op, one group.
+std::vector<Group> singleGroups(mlir::Block &block);
+
+/// Elementwise chains and row reductions over the same rows in one group each; everything else alone.
+std::vector<Group> fusedGroups(mlir::Block &block);
+
+} // namespace accum

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a group of ops to a command and its kernel.
+#include "passes/Fuse/Outline.h"
+#include "dialects/NN/NNDialect.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/Fuse/CommandCost.h"
+
+using namespace mlir;
+
+namespace accum {
+
+bool isKernelConstant(Operation *op) { return op && isa<nn::ConstantOp, nn::IotaOp>(op); }
+
+/// What a kernel is called after: its ops, leaving out what only moves data when something computes.
+static std::string describeOps(func::FuncOp kernel) {
+  SmallVector<std::string> names;
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    if (isKernelConstant(&op) || isa<nn::ReshapeOp, nn::BroadcastOp>(op))
+      continue;
+    if (auto elementwise = dyn_cast<nn::ElementwiseOp>(op))
+      names.push_back(stringifyElementwiseFn(elementwise.getFn()).str());
+    else
+      names.push_back(op.getName().stripDialect().str());
+  }
+  if (names.empty())
+    return "copy";
+  if (names.size() > 4)
+    names = {names.front(), names[1], "x" + std::to_string(names.size() - 3), names.back()};
+  return llvm::join(names, "_");
+}
+
+/// `layer_norm_16x32xf32`: the ops and the slab of the first result.
+static std::string nameOf(func::FuncOp kernel) {
+  auto update = kernel->getAttrOfType<StringAttr>("accum.update");
+  std::string name = update ? update.str() : describeOps(kernel);
+  llvm::raw_string_ostream stream(name);
+  auto type = cast<RankedTensorType>(kernel.getResultTypes().front());
+  stream << "_";
+  for (int64_t extent : type.getShape())
+    stream << extent << "x";
+  stream << type.getElementType();
+  return name;
+}
+
+/// The body as text without locations and name: equal texts compute the same.
+static std::string bodyText(func::FuncOp kernel) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << kernel.getFunctionType();
+  for (NamedAttribute attr : kernel->getDiscardableAttrs())
+    stream << attr.getName().strref() << attr.getValue();
+  OpPrintingFlags flags;
+  flags.useLocalScope().enableDebugInfo(false);
+  for (Operation &op : kernel.getBody().front())
+    op.print(stream, flags);
+  return text;
+}
+
+FlatSymbolRefAttr Outliner::share(func::FuncOp kernel) {
+  auto [entry, isNew] = kernels.try_emplace(bodyText(kernel));
+  if (!isNew) {
+    kernel.erase();
+    return entry->second;
+  }
+  kernel.setName(nameOf(kernel));
+  kernel.setPrivate();
+  symbols.insert(kernel); // renames where the name is taken
+  entry->second = FlatSymbolRefAttr::get(kernel);
+  return entry->second;
+}
+
+train::CommandOp Outliner::call(func::FuncOp kernel, ValueRange inputs, Operation *anchor, Location loc) {
+  Affine flops, bytes;
+  kernel.getBody().walk([&](Operation *op) { flops += flopsOf(op); });
+  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes()))
+    bytes += bytesOf(type);
+  SmallVector<Type> results(kernel.getResultTypes());
+  FlatSymbolRefAttr symbol = share(kernel);
+  OpBuilder builder(anchor);
+  MLIRContext *context = builder.getContext();
+  return train::CommandOp::create(builder, loc, results, symbol, inputs, builder.getI64IntegerAttr(nextId++),
+                                  StringAttr(), builder.getDenseI64ArrayAttr({}),
+                                  train::PolyAttr::get(context, flops.constant, flops.slope),
+                                  train::PolyAttr::get(context, bytes.constant, bytes.slope),
+                                  builder.getArrayAttr({}), ArrayAttr(), IntegerAttr());
+}
+
+train::CommandOp Outliner::outline(ArrayRef<Operation *> group) {
+  DenseSet<Operation *> members(group.begin(), group.end());
+  SetVector<Value> inputs;
+  SetVector<Operation *> constants;
+  SmallVector<Value> outputs;
+  SmallVector<Location> locations;
+  for (Operation *op : group) {
+    locations.push_back(op->getLoc());
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (isKernelConstant(producer))
+        constants.insert(producer);
+      else if (!members.contains(producer))
+        inputs.insert(operand);
+    }
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
+        outputs.push_back(result);
+  }
+  // A result that nobody reads is still written: it needs a place to go.
+  if (outputs.empty())
+    outputs.push_back(group.back()->getResult(0));
+  OpBuilder builder(module.getContext());
+  auto type =
+      builder.getFunctionType(ValueRange(inputs.getArrayRef()).getTypes(), ValueRange(outputs).getTypes());
+  Location loc = builder.getFusedLoc(locations);
+  auto kernel = func::FuncOp::create(loc, "kernel", type);
+  Block *body = kernel.addEntryBlock();
+  IRMapping mapping;
+  mapping.map(inputs.getArrayRef(), body->getArguments());
+  builder.setInsertionPointToEnd(body);
+  for (Operation *op : constants)
+    builder.clone(*op, mapping);
+  for (Operation *op : group)
+    builder.clone(*op, mapping);
+  auto values = llvm::map_to_vector(outputs, [&](Value value) { return mapping.lookup(value); });
+  func::ReturnOp::create(builder, loc, values);
+  train::CommandOp command = call(kernel, inputs.getArrayRef(), group.back(), loc);
+  for (auto [output, result] : llvm::zip(outputs, command.getResults()))
+    output.replaceAllUsesWith(result);
+  for (Operation *op : llvm::reverse(group))
+    op->erase();
+  return command;
+}
+
+} // namespace accum

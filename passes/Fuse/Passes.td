@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes of the phase `fuse`.
+#ifndef ACCUM_FUSE_PASSES
+#define ACCUM_FUSE_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def FoldTransposes : Pass<"accum-fold-transposes"> {
+  let summary = "contractions read and write transposed values in place";
+  let description = [{
+    Requires: nothing. Ensures: no contraction reads a transpose, and no transpose reads a contraction without other
+    users; letters are permuted instead.
+
+    Before: `%t = nn.transpose %q [0, 2, 1, 3]`, `nn.contract "bhsd,bhtd->bhst" (%t, %k)`.
+    After: `nn.contract "bshd,bhtd->bhst" (%q, %k)`.
+  }];
+  let dependentDialects = ["::accum::nn::NNDialect"];
+}
+
+def FormCommands : Pass<"accum-form-commands", "::mlir::ModuleOp"> {
+  let summary = "groups the ops of a step into commands";
+  let description = [{
+    Each group becomes a `train.command` that names a kernel: a private func.func with the group's ops. Kernels with the
+    same body are shared. Constants are part of the kernels that read them; reshapes stay outside as free views.
+
+    Requires: `train.step`s with placed values.
+    Ensures: regions hold commands, loads, stores, views and the yield only; every yielded value of the pre-pass and the
+    micro-step is an accumulating result of a command; ids are unique and ascending.
+
+    With `mode=reference` one op is one command. With `mode=fused` chains of elementwise ops and row reductions over the
+    same rows are one command.
+
+    Before: `%y = nn.elementwise <exp> (%x)`. After: `%y = train.command @exp_16x32_f32(%x) {id = 7, ...}`.
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "\"fused\"", "reference or fused">,
+    Option<"gemm", "gemm", "bool", "true", "matrix products by library calls">
+  ];
+  let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect", "::mlir::func::FuncDialect"];
+}
+
+#endif

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan as the module's attribute.
+#include "passes/Plan/Plan.h"
+
+using namespace mlir;
+
+namespace accum {
+
+void applyPlan(ModuleOp module, const planner::Plan &step, const planner::Plan &eval) {
+  Builder builder(module.getContext());
+  SmallVector<NamedAttribute> slots;
+  for (const planner::Plan *plan : {&step, &eval})
+    for (const auto &[id, offset] : plan->slots)
+      slots.push_back(builder.getNamedAttr(id, builder.getI64IntegerAttr(offset)));
+  int64_t scratch = std::max(step.scratch, eval.scratch);
+  module->setAttr("train.plan",
+                  train::PlanAttr::get(module.getContext(), step.cut.m, step.devices, step.state, scratch,
+                                       step.alignment, builder.getDictionaryAttr(slots)));
+}
+
+} // namespace accum

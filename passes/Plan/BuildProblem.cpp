@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// A step of commands as a planning problem.
+#include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Placement.h"
+#include "passes/Plan/NodeNames.h"
+#include "passes/Plan/Plan.h"
+
+using namespace mlir;
+
+namespace accum {
+
+namespace {
+
+planner::Amount amountOf(train::PolyAttr poly) {
+  return {.fixed = poly.getConstant(), .perSample = poly.getSlope()};
+}
+
+planner::Amount bytesOfValue(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  int64_t bytes = tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8);
+  return nn::Placement::of(type).isBatched() ? planner::Amount{.perSample = bytes}
+                                             : planner::Amount{.fixed = bytes};
+}
+
+std::string dtypeOf(train::CommandOp command) {
+  for (Type type : command.getResultTypes())
+    if (auto element = dyn_cast<FloatType>(cast<RankedTensorType>(type).getElementType()))
+      return (element.isBF16() ? "bf16" : "f" + std::to_string(element.getWidth()));
+  return "f32";
+}
+
+/// Fills a Problem region by region.
+class ProblemBuilder {
+public:
+  explicit ProblemBuilder(train::StepOp step) : step(step) {}
+
+  planner::Problem build() {
+    problem.name = step.getSymName().str();
+    addRegion(step.getPrepass(), planner::Region::Prepass);
+    addRegion(step.getPrologue(), planner::Region::Prologue);
+    // A prologue value is the same buffer as the micro region's argument.
+    auto kept = step.getPrologue().front().getTerminator()->getOperands();
+    for (auto [value, argument] : llvm::zip(kept, step.getMicro().getArguments().take_back(kept.size())))
+      follow(value, argument);
+    addRegion(step.getMicro(), planner::Region::Micro);
+    addRegion(step.getUpdate(), planner::Region::Update);
+    return std::move(problem);
+  }
+
+private:
+  void addRegion(Region &region, planner::Region kind) {
+    for (Operation &op : region.front()) {
+      if (auto command = dyn_cast<train::CommandOp>(op))
+        addCommand(command, kind);
+      else if (isa<nn::ReshapeOp>(op))
+        follow(op.getOperand(0), op.getResult(0));
+    }
+  }
+
+  void addCommand(train::CommandOp command, planner::Region region) {
+    int index = static_cast<int>(problem.commands.size());
+    planner::Command entry;
+    entry.id = static_cast<int64_t>(command.getId());
+    entry.region = region;
+    entry.kind = kindOf(command, region);
+    entry.kernel = command.getKernel().str();
+    entry.node = nodeLabel(command.getLoc());
+    entry.dtype = dtypeOf(command);
+    entry.variants.front().flops = amountOf(command.getFlops());
+    entry.variants.front().bytes = amountOf(command.getBytes());
+    problem.commands.push_back(std::move(entry));
+    for (Value input : command.getInputs())
+      if (auto it = storage.find(input); it != storage.end())
+        addUser(problem.buffers[it->second], index);
+    for (OpResult result : command->getResults())
+      if (needsBuffer(command, result))
+        addBuffer(command, result, index, region);
+  }
+
+  static planner::CommandKind kindOf(train::CommandOp command, planner::Region region) {
+    if (command.getLibrary() == "gemm")
+      return planner::CommandKind::Gemm;
+    if (region == planner::Region::Update)
+      return planner::CommandKind::Update;
+    if (command.getKernel().starts_with("cross_entropy"))
+      return planner::CommandKind::Loss;
+    return command.getKernel().starts_with("gather") ? planner::CommandKind::Gather
+                                                     : planner::CommandKind::Kernel;
+  }
+
+  static bool needsBuffer(train::CommandOp command, OpResult result) {
+    if (llvm::is_contained(command.getAccumulate(), static_cast<int64_t>(result.getResultNumber())))
+      return false;
+    return !llvm::any_of(result.getUsers(), llvm::IsaPred<train::StoreOp>);
+  }
+
+  void addBuffer(train::CommandOp command, OpResult result, int producer, planner::Region region) {
+    planner::Buffer buffer;
+    buffer.id = std::to_string(command.getId()) + ":" + std::to_string(result.getResultNumber());
+    buffer.label = nodeLabel(command.getLoc());
+    buffer.bytes = bytesOfValue(result.getType());
+    buffer.producer = producer;
+    buffer.wholeStep = region == planner::Region::Prologue && isYielded(result);
+    if (buffer.wholeStep)
+      buffer.kind = planner::BufferKind::Constant;
+    else if (command.getKernel().starts_with("cross_entropy_grad"))
+      buffer.kind = planner::BufferKind::Logits;
+    for (Attribute pair : command.getMayAlias()) {
+      ArrayRef<int64_t> entry = cast<DenseI64ArrayAttr>(pair).asArrayRef();
+      auto it = storage.find(command.getInputs()[entry[1]]);
+      if (entry[0] == static_cast<int64_t>(result.getResultNumber()) && it != storage.end())
+        buffer.mayAlias.push_back(it->second);
+    }
+    storage[result] = static_cast<int>(problem.buffers.size());
+    problem.buffers.push_back(std::move(buffer));
+  }
+
+  static bool isYielded(Value value) {
+    return llvm::any_of(value.getUsers(), [](Operation *user) {
+      return isa<train::YieldOp>(user) || (isa<nn::ReshapeOp>(user) && isYielded(user->getResult(0)));
+    });
+  }
+
+  static void addUser(planner::Buffer &buffer, int command) {
+    if (buffer.users.empty() || buffer.users.back() != command)
+      buffer.users.push_back(command);
+  }
+
+  void follow(Value from, Value to) {
+    if (auto it = storage.find(from); it != storage.end()) {
+      int index = it->second; // the insertion below may move the entry
+      storage[to] = index;
+    }
+  }
+
+  train::StepOp step;
+  planner::Problem problem;
+  DenseMap<Value, int> storage; // value -> buffer
+};
+
+} // namespace
+
+planner::Problem buildProblem(train::StepOp step) { return ProblemBuilder(step).build(); }
+
+planner::Amount inputBytes(train::StepOp step) {
+  planner::Amount total;
+  Block &block = step.getMicro().front();
+  size_t inputs = step.getInputs().size() - 1; // rng is not staged
+  for (BlockArgument argument : block.getArguments().take_front(inputs)) {
+    planner::Amount bytes = bytesOfValue(argument.getType());
+    total.fixed += bytes.fixed;
+    total.perSample += bytes.perSample;
+  }
+  return total;
+}
+
+} // namespace accum

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Between the IR of a step and the planner: a step becomes a Problem, a Plan becomes an attribute.
+#pragma once
+
+#include "compiler/Planner/Plan.h"
+#include "compiler/Planner/Problem.h"
+#include "dialects/Train/TrainDialect.h"
+
+namespace accum {
+
+/// The planning problem of one step: its commands in order, and a buffer `id:result` for every command result
+/// that needs one. Results that are added to accumulators or stored into the state need none, views share
+/// their storage. The caller adds what is fixed (state, inputs, libraries).
+planner::Problem buildProblem(train::StepOp step);
+
+/// Bytes that staging the step's inputs takes per device, in m: each input has one buffer of m samples.
+planner::Amount inputBytes(train::StepOp step);
+
+/// Writes the plan of @step, and the scratch slots of @eval at the same m, as the module's `train.plan`.
+void applyPlan(mlir::ModuleOp module, const planner::Plan &step, const planner::Plan &eval);
+
+} // namespace accum
