@@ -6,6 +6,7 @@
 #include "passes/Check/Passes.h"
 #include "passes/Differentiate/Passes.h"
 #include "passes/Fuse/Passes.h"
+#include "passes/Import/Passes.h"
 #include "passes/Precision/Passes.h"
 #include "passes/Schedule/Passes.h"
 
@@ -17,6 +18,7 @@ int main(int argc, char **argv) {
   accum::registerFusePasses();
   accum::registerPrecisionPasses();
   accum::registerSchedulePasses();
+  accum::registerRecognisePasses();
   mlir::registerTransformsPasses();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "accumc's passes, one at a time\n", registry));
 }

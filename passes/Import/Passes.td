@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Passes that end the phase `import`.
+#ifndef ACCUM_IMPORT_PASSES
+#define ACCUM_IMPORT_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def Recognise : Pass<"accum-recognise", "::mlir::ModuleOp"> {
+  let summary = "put scattered primitives back together: norms, activations, softmax, cross-entropy";
+  let description = [{
+    Exporters write LayerNorm, RMSNorm, GELU, SiLU, softmax and cross-entropy as primitive ops, each in several ways.
+    Products are compared as sets of factors with one constant, so that the order and grouping of multiplications
+    do not matter. What does not match stays as it is, and correct.
+
+    A softmax whose NaN rows are replaced by zeros (all scores -inf: a fully masked row) is rewritten so that no NaN
+    arises: its derivative would be NaN, although its value is not. Where no score can be -inf the replacement goes.
+
+    Requires: what `import` ensures, without duplicated ops left by it: common subexpressions are merged first.
+    Ensures: the same values; locations are those of the last op of each match.
+
+    Before:
+    ```mlir
+    %0 = nn.elementwise <sigmoid> (%x) : (tensor<1x4xf32, #nn.extent<0>>) -> tensor<1x4xf32, #nn.extent<0>>
+    %1 = nn.elementwise <mul> (%x, %0) : ...
+    ```
+    After:
+    ```mlir
+    %1 = nn.elementwise <silu> (%x) : (tensor<1x4xf32, #nn.extent<0>>) -> tensor<1x4xf32, #nn.extent<0>>
+    ```
+  }];
+  let dependentDialects = ["::accum::nn::NNDialect"];
+}
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts norms, activations, softmax and cross-entropy back together.
+#include "dialects/NN/NNDialect.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
+#include "passes/Import/Passes.h"
+#include "passes/Import/Recognisers.h"
+
+using namespace mlir;
+
+namespace accum {
+#define GEN_PASS_DEF_RECOGNISE
+#include "passes/Import/Passes.h.inc"
+
+namespace {
+struct Recognise : impl::RecogniseBase<Recognise> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    DominanceInfo dominance(getOperation());
+    eliminateCommonSubExpressions(rewriter, dominance, getOperation());
+    RewritePatternSet patterns(&getContext());
+    recognise::addNormPatterns(patterns);
+    recognise::addActivationPatterns(patterns);
+    recognise::addSoftmaxPatterns(patterns);
+    recognise::addCrossEntropyPatterns(patterns);
+    GreedyRewriteConfig config;
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled).enableFolding(false);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace accum

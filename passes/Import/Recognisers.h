@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// The patterns of accum-recognise, by what they make.
+#pragma once
+
+#include "mlir/IR/PatternMatch.h"
+
+namespace accum::recognise {
+
+void addNormPatterns(mlir::RewritePatternSet &patterns);
+void addActivationPatterns(mlir::RewritePatternSet &patterns);
+void addSoftmaxPatterns(mlir::RewritePatternSet &patterns);
+void addCrossEntropyPatterns(mlir::RewritePatternSet &patterns);
+
+} // namespace accum::recognise
