@@ -81,6 +81,16 @@ static LogicalResult refuseMixture(Placements operands, Refusal &why) {
                 "uses a sum over all samples of the batch for each single sample", partialsOf(operands));
 }
 
+static LogicalResult refuseNonLinear(Operation *op, ArrayRef<unsigned> sums, Refusal &why) {
+  auto elementwise = dyn_cast<ElementwiseOp>(op);
+  std::string what = elementwise ? "applies `" + stringifyElementwiseFn(elementwise.getFn()).str() + "`"
+                                 : "applies a function that is not linear";
+  return refuse(why, Refusal::Kind::NonLinearInSum,
+                what + " to " + (sums.size() > 1 ? "sums" : "a sum") +
+                    " over the samples, of which a micro-step has only its own terms",
+                sums);
+}
+
 FailureOr<bool> settlePartials(Operation *op, Placements operands, ArrayRef<unsigned> linear,
                                Results &results, Refusal &why) {
   SmallVector<unsigned, 2> partials = partialsOf(operands);
@@ -89,7 +99,7 @@ FailureOr<bool> settlePartials(Operation *op, Placements operands, ArrayRef<unsi
   if (anyBatched(operands))
     return refuseMixture(operands, why);
   if (partials.size() > 1 || !llvm::is_contained(linear, partials[0]))
-    return refuse(why, Refusal::Kind::NonLinearInSum, "is not linear in a sum over the samples", partials);
+    return refuseNonLinear(op, partials, why);
   results.assign(op->getNumResults(), Placement::partial());
   return true;
 }
@@ -105,7 +115,7 @@ FailureOr<bool> settleSum(Operation *op, Placements operands, ArrayRef<unsigned>
     if (!llvm::is_contained(terms, i))
       fixed.push_back(i);
   if (!fixed.empty())
-    return refuse(why, Refusal::Kind::NonLinearInSum, "is not linear in a sum over the samples", fixed);
+    return refuseNonLinear(op, fixed, why);
   for (unsigned i : terms)
     if (operands[i].isReplicated() && !isZero(op->getOperand(i)))
       shared.push_back(i);

@@ -72,11 +72,11 @@ func.func @sum_meets_samples(%x: tensor<1x4xf32, #nn.batched<0>>, %p: tensor<4xf
 // -----
 
 func.func @products_of_sums(%p: tensor<f32, #nn.partial<sum>>, %q: tensor<f32, #nn.partial<sum>>, %r: tensor<f32, #nn.replicated>) {
-  // expected-error @+1 {{it is not linear in a sum over the samples}}
+  // expected-error @+1 {{over the samples, of which a micro-step has only its own terms}}
   %0 = nn.elementwise <mul> (%p, %q) : (tensor<f32, #nn.partial<sum>>, tensor<f32, #nn.partial<sum>>) -> tensor<f32, #nn.partial<sum>>
-  // expected-error @+1 {{it is not linear in a sum over the samples}}
+  // expected-error @+1 {{over the samples, of which a micro-step has only its own terms}}
   %1 = nn.elementwise <div> (%r, %q) : (tensor<f32, #nn.replicated>, tensor<f32, #nn.partial<sum>>) -> tensor<f32, #nn.partial<sum>>
-  // expected-error @+1 {{it is not linear in a sum over the samples}}
+  // expected-error @+1 {{over the samples, of which a micro-step has only its own terms}}
   %2 = nn.elementwise <sqrt> (%q) : (tensor<f32, #nn.partial<sum>>) -> tensor<f32, #nn.partial<sum>>
   // expected-error @+1 {{it adds a value that is the same for all samples to a sum over them}}
   %3 = nn.elementwise <add> (%r, %q) : (tensor<f32, #nn.replicated>, tensor<f32, #nn.partial<sum>>) -> tensor<f32, #nn.partial<sum>>
@@ -86,7 +86,7 @@ func.func @products_of_sums(%p: tensor<f32, #nn.partial<sum>>, %q: tensor<f32, #
 // -----
 
 func.func @whole_numbers(%n: tensor<i64, #nn.partial<sum>>, %p: tensor<f32, #nn.partial<sum>>, %two: tensor<i64, #nn.replicated>) {
-  // expected-error @+1 {{it is not linear in a sum over the samples}}
+  // expected-error @+1 {{over the samples, of which a micro-step has only its own terms}}
   %0 = nn.elementwise <div> (%n, %two) : (tensor<i64, #nn.partial<sum>>, tensor<i64, #nn.replicated>) -> tensor<i64, #nn.partial<sum>>
   // expected-error @+1 {{it rounds a sum over the samples to whole numbers}}
   %1 = nn.cast %p : tensor<f32, #nn.partial<sum>> -> tensor<i64, #nn.partial<sum>>

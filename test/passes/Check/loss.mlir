@@ -28,7 +28,7 @@ func.func @forward(%x: tensor<1x4xf32, #nn.extent<0>>) -> tensor<f32> {
   %n = nn.batch_size : tensor<i64>
   %f = nn.cast %n : tensor<i64> -> tensor<f32>
   %2 = nn.elementwise <div> (%1, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
-  // expected-error @+3 {{is not linear in a sum over the samples [cross-batch]}}
+  // expected-error @+3 {{applies `exp` to a sum over the samples, of which a micro-step has only its own terms [cross-batch]}}
   // expected-note @+2 {{the sum over the batch is taken by nn.reduce}}
   // expected-note @+1 {{the sum is complete only after the last micro-step: apply the function to each sample, or to the reported loss}}
   %3 = nn.elementwise <exp> (%2) : (tensor<f32>) -> tensor<f32>
