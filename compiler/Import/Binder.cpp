@@ -121,6 +121,7 @@ Rule RuleTable::find(llvm::StringRef op, int64_t opset) const {
 const RuleTable &ruleTable() {
   static const RuleTable table = [] {
     RuleTable result;
+    addAttentionRules(result);
     addConstantRules(result);
     addContractionRules(result);
     addConvolutionRules(result);
@@ -130,6 +131,7 @@ const RuleTable &ruleTable() {
     addNormRules(result);
     addRandomRules(result);
     addReductionRules(result);
+    addScatterRules(result);
     addShapeRules(result);
     addSliceRules(result);
     return result;

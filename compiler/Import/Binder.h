@@ -66,6 +66,7 @@ private:
   llvm::StringMap<std::map<int64_t, Rule>> rules;
 };
 
+void addAttentionRules(RuleTable &table);
 void addConstantRules(RuleTable &table);
 void addContractionRules(RuleTable &table);
 void addConvolutionRules(RuleTable &table);
@@ -75,6 +76,7 @@ void addLossRules(RuleTable &table);
 void addNormRules(RuleTable &table);
 void addRandomRules(RuleTable &table);
 void addReductionRules(RuleTable &table);
+void addScatterRules(RuleTable &table);
 void addShapeRules(RuleTable &table);
 void addSliceRules(RuleTable &table);
 /// All of them.

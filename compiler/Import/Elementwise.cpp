@@ -32,7 +32,22 @@ static void mean(Binder &node) {
   node.set(0, elementwise(node.emit, ElementwiseFn::div, {&sum, &count}));
 }
 
+/// Where(IsNaN(p), 0, p) of p = Softmax(x): how exporters write that a row without any allowed score is zero.
+/// Null where the operands are not that.
+static Value guardedSoftmax(Binder &node) {
+  const std::optional<Content> &zero = node.input(1).content;
+  Value condition = node.input(0).value, kept = node.input(2).value;
+  auto isNan = condition ? condition.getDefiningOp<nn::ElementwiseOp>() : nn::ElementwiseOp();
+  auto softmax = kept ? kept.getDefiningOp<nn::SoftmaxOp>() : nn::SoftmaxOp();
+  if (!isNan || !softmax || isNan.getFn() != ElementwiseFn::is_nan || isNan.getOperand(0) != kept ||
+      softmax.getLog() || !zero || !zero->isUniform() || zero->only().real != 0)
+    return {};
+  return node.emit.safeSoftmax(softmax.getInput(), static_cast<int64_t>(softmax.getAxis()));
+}
+
 static void where(Binder &node) {
+  if (Value softmax = guardedSoftmax(node))
+    return node.set(0, GraphValue(node.input(2).dtype, softmax));
   const std::optional<Content> &condition = node.input(0).content;
   const GraphValue &yes = node.input(1), &no = node.input(2);
   if (condition && condition->isUniform() && !(yes.content && no.content)) {

@@ -2,6 +2,7 @@
 // Building nn ops: reductions, means, contractions.
 #include "compiler/Import/Emitter.h"
 #include "llvm/ADT/STLExtras.h"
+#include <limits>
 
 using namespace mlir;
 
@@ -45,6 +46,23 @@ Value Emitter::mean(Value x, ArrayRef<int64_t> axes, bool keepAsOnes) {
 Value Emitter::softmax(Value x, int64_t axis, bool log) {
   return nn::SoftmaxOp::create(builder, location, x.getType(), x, builder.getI64IntegerAttr(axis),
                                log ? builder.getUnitAttr() : UnitAttr());
+}
+
+Value Emitter::safeSoftmax(Value x, int64_t axis) {
+  Value lowest = scalar(elementTypeOf(x), -std::numeric_limits<double>::infinity());
+  Value zero = scalar(elementTypeOf(x), 0);
+  Value dead = elementwise(nn::ElementwiseFn::eq, {reduce(ReduceKind::max, x, {axis}, true), lowest});
+  return select(dead, zero, softmax(select(dead, zero, x), axis));
+}
+
+Value Emitter::maskedSoftmax(Value x, Value allowed, int64_t axis) {
+  Value lowest = scalar(elementTypeOf(x), -std::numeric_limits<double>::infinity());
+  int64_t maskAxis = axis - static_cast<int64_t>(shapeOf(x).size() - shapeOf(allowed).size());
+  Value count = reduce(ReduceKind::max, cast(allowed, builder.getI64Type()), {maskAxis}, true);
+  Value alive = cast(count, builder.getI1Type());
+  Value kept =
+      elementwise(nn::ElementwiseFn::logical_or, {allowed, unary(nn::ElementwiseFn::logical_not, alive)});
+  return select(alive, softmax(select(kept, x, lowest), axis), scalar(elementTypeOf(x), 0));
 }
 
 Value Emitter::contract(const std::string &spec, Value lhs, Value rhs) {

@@ -61,6 +61,10 @@ public:
   /// Number of elements of `volume` as a scalar of that float type.
   mlir::Value count(Volume volume, mlir::Type element);
   mlir::Value softmax(mlir::Value x, int64_t axis, bool log = false);
+  /// Rows whose scores are all -inf give zeros instead of NaN, and zero derivatives.
+  mlir::Value safeSoftmax(mlir::Value x, int64_t axis);
+  /// The same where `allowed` (i1, broadcast against x) is false instead of a score of -inf.
+  mlir::Value maskedSoftmax(mlir::Value x, mlir::Value allowed, int64_t axis);
   /// Letters as in nn.contract.
   mlir::Value contract(const std::string &spec, mlir::Value lhs, mlir::Value rhs);
 

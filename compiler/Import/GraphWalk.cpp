@@ -33,7 +33,7 @@ void GraphWalk::run(const Graph &graph, ArrayRef<std::string> outputs) {
   for (const Node &node : graph.nodes)
     if (llvm::any_of(node.outputs,
                      [&](const std::string &output) { return !output.empty() && needed.count(output) > 0; }))
-      visit(graph, node);
+      visit(node);
   for (const std::string &output : outputs)
     if (const Tensor *tensor = graph.initializer(output))
       if (std::optional<GraphValue> value = initializers(*tensor))
@@ -42,38 +42,41 @@ void GraphWalk::run(const Graph &graph, ArrayRef<std::string> outputs) {
 }
 
 /// False where an input belongs to a refused node: then this node is not looked at.
-bool GraphWalk::bindInputs(const Graph &, const Node &node) {
+bool GraphWalk::bindInputs(const Node &node) {
   for (const std::string &input : node.inputs) {
     if (input.empty() || values.count(input) != 0)
       continue;
+    if (refused.count(input) != 0)
+      return false;
     const Tensor *tensor = nullptr;
     for (const Graph *scope : scopes)
       tensor = tensor ? tensor : scope->initializer(input);
     std::optional<GraphValue> value = tensor ? initializers(*tensor) : std::nullopt;
     if (!value)
-      return false;
+      refuseUnsupported("reads `" + input + "`, an output that is not computed here");
     values[input] = *value;
   }
   return true;
 }
 
-void GraphWalk::visit(const Graph &graph, const Node &node) {
+void GraphWalk::visit(const Node &node) {
   MLIRContext *context = emit.builder.getContext();
   Location op = NameLoc::get(StringAttr::get(context, node.opType));
   emit.location = NameLoc::get(StringAttr::get(context, node.name), op);
   try {
-    if (bindInputs(graph, node))
-      apply(graph, node);
+    if (bindInputs(node))
+      return apply(node);
   } catch (Refusal &refusal) {
     record(node, std::move(refusal));
   }
+  refused.insert(node.outputs.begin(), node.outputs.end());
 }
 
-void GraphWalk::apply(const Graph &graph, const Node &node) {
+void GraphWalk::apply(const Node &node) {
   if (!node.domain.empty() && node.domain != "ai.onnx")
     refuseUnsupported("is an operator of domain `" + node.domain + "`, which is not supported");
   if (node.opType == "If")
-    return branch(graph, node);
+    return branch(node);
   Rule rule = ruleTable().find(node.opType, node.opset);
   if (!rule)
     refuseUnsupported("operator `" + node.opType + "` (opset " + std::to_string(node.opset) +
@@ -83,7 +86,7 @@ void GraphWalk::apply(const Graph &graph, const Node &node) {
 }
 
 /// A condition that is known picks a branch, whose nodes are imported in place.
-void GraphWalk::branch(const Graph &, const Node &node) {
+void GraphWalk::branch(const Node &node) {
   Binder binder(node, emit, values);
   const GraphValue &condition = binder.input(0);
   if (!condition.content || condition.content->size() != 1)
@@ -98,7 +101,9 @@ void GraphWalk::branch(const Graph &, const Node &node) {
   run(**body, outputs);
   for (size_t i = 0; i < std::min(outputs.size(), node.outputs.size()); ++i) {
     auto it = values.find(outputs[i]);
-    if (it != values.end() && !node.outputs[i].empty()) {
+    if (it == values.end()) {
+      refused.insert(node.outputs[i]);
+    } else if (!node.outputs[i].empty()) {
       GraphValue value = it->second;
       values[node.outputs[i]] = value;
     }

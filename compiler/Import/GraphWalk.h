@@ -30,11 +30,13 @@ private:
     std::vector<const Node *> nodes;
   };
 
-  void visit(const Graph &graph, const Node &node);
-  void apply(const Graph &graph, const Node &node);
-  void branch(const Graph &graph, const Node &node);
-  bool bindInputs(const Graph &graph, const Node &node);
+  void visit(const Node &node);
+  void apply(const Node &node);
+  void branch(const Node &node);
+  bool bindInputs(const Node &node);
   void record(const Node &node, Refusal refusal);
+
+  std::set<std::string> refused; ///< outputs of nodes that were refused, or need one
 
   Emitter &emit;
   InitializerSource initializers;

@@ -89,6 +89,9 @@ Value Forward::lossOf(const LossChoice &choice, ImportReport &report) {
 Value Forward::build(const LossChoice &choice, ImportReport &report, Failures &failures) {
   walk.run(model.graph, {choice.output});
   failures = walk.takeFailures();
+  if (walk.values.find(choice.output) == walk.values.end() && failures.empty())
+    failures.push_back(
+        {"malformed-model", "`" + choice.output + "`", "is an output that no node computes", {}});
   if (!failures.empty())
     return {};
   try {

@@ -54,7 +54,11 @@ Value reduceLoss(Emitter &emit, const LossTerms &terms, LossReduction reduction)
 }
 
 Value crossEntropyRows(Emitter &emit, Value logits, Value labels, std::optional<int64_t> ignored) {
-  if (ArrayRef(shapeOf(logits)).drop_back() != ArrayRef(shapeOf(labels)))
+  Shape scores(ArrayRef(shapeOf(logits)).drop_back()), given = shapeOf(labels);
+  if (scores != given && volumeOf(scores).power != volumeOf(given).power)
+    refuseCrossBatch("has labels " + toString(given) + " for logits " + toString(shapeOf(logits)) +
+                     ": the batch size of the export is baked in");
+  if (scores != given)
     refuseMalformed("has labels " + toString(shapeOf(labels)) + " for logits " + toString(shapeOf(logits)));
   Type rows = emit.type(shapeOf(labels), elementTypeOf(logits));
   IntegerAttr ignoredLabel = ignored ? emit.builder.getI64IntegerAttr(*ignored) : IntegerAttr();

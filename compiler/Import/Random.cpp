@@ -11,11 +11,17 @@ namespace accum::import {
 static void dropout(Binder &node) {
   Emitter &emit = node.emit;
   const GraphValue x = node.input(0);
-  bool training = node.has(2) && node.content(2).only().constant != 0;
+  bool training = node.has(2) && node.integers(2) != SmallVector<int64_t>{0};
   double ratio = !training ? 0 : node.has(1) ? node.constantReal(1) : 0.5;
-  if (node.wants(1))
-    node.set(1, training ? throw Refusal{"unsupported", "gives the mask of its dropout", {}}
-                         : GraphValue(Content::splat(DType::Bool, x.shape, Element::integer(1))));
+  if (node.wants(1)) {
+    GraphValue mask(Content::splat(DType::Bool, x.shape, Element::integer(1)));
+    if (training) {
+      mask.content.reset();
+      mask.refusal =
+          std::make_shared<const Refusal>(Refusal{"unsupported", "reads the mask of a dropout", {}});
+    }
+    node.set(1, mask);
+  }
   if (ratio == 0)
     return node.set(0, x);
   if (!(ratio > 0 && ratio < 1))

@@ -33,7 +33,7 @@ int main(int argc, char **argv) {
   CLI::App app("prints the imported module of an ONNX file");
   ImportOptions options;
   std::vector<std::string> dims;
-  bool quiet = false, locations = false;
+  bool quiet = false, locations = false, all = false;
   app.add_option("model", options.path)->required();
   app.add_option("--dim", dims, "NAME=SIZE")->take_all();
   app.add_option("--batch-dim", options.batchDim);
@@ -41,6 +41,7 @@ int main(int argc, char **argv) {
   app.add_flag("--plan-only", options.planOnly);
   app.add_flag("--untie", options.parameters.untie);
   app.add_flag("--quiet", quiet, "print no module");
+  app.add_flag("--print-all", all, "print large constants");
   app.add_flag("--locations", locations, "print the ONNX nodes' names");
   CLI11_PARSE(app, argc, argv);
   for (const std::string &dim : dims) {
@@ -59,7 +60,8 @@ int main(int argc, char **argv) {
     return 1;
   print(report);
   mlir::OpPrintingFlags flags;
-  flags.elideLargeElementsAttrs(64);
+  if (!all)
+    flags.elideLargeElementsAttrs(64);
   if (!quiet)
     module->print(llvm::outs(), locations ? flags.enableDebugInfo(true, true) : flags);
   return mlir::succeeded(mlir::verify(*module)) ? 0 : 70;

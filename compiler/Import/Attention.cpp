@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules: Attention (opset 23) as products and a softmax.
+#include "compiler/Import/Binder.h"
+#include "llvm/ADT/STLExtras.h"
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+
+namespace accum::import {
+
+void addRotaryRule(RuleTable &table);
+
+namespace {
+/// Queries, keys and values with their heads split off. Letters: b batch, h key head, g query heads for each
+/// key head, q and k positions, d and e features.
+struct Heads {
+  Value query, key, value;
+  std::string queryLetters = "bhgqd", keyLetters = "bhkd", valueLetters = "bhke", outputLetters = "bhgqe";
+  std::string scoreLetters = "bhgqk"; ///< every `g` is left out where each key head has one query head
+  Shape output;                       ///< of the node's result
+  int64_t size = 0;
+
+  bool isGrouped() const { return scoreLetters.size() == 5; }
+};
+} // namespace
+
+/// Outputs 1 to 3 (present keys, values, scores) are not made: reading one is refused where it is read.
+static void refuseStates(Binder &node) {
+  if (node.has(4) || node.has(5))
+    refuseUnsupported("has past keys and values, which training has not");
+  if (node.has(6))
+    refuseUnsupported("has the input nonpad_kv_seqlen");
+}
+
+/// [B, S, heads * size] as [B, S, heads, size].
+static Value splitHeads(Emitter &emit, Value x, int64_t heads) {
+  Shape shape = shapeOf(x);
+  if (heads < 1 || shape[2].batched || shape[2].count % heads != 0)
+    refuseMalformed("has a number of heads that does not divide its features");
+  Extent size = Extent::fixed(shape[2].count / heads);
+  return emit.reshape(x, {shape[0], shape[1], Extent::fixed(heads), size});
+}
+
+/// Query heads as [key heads, group].
+static Value splitGroups(Emitter &emit, Value query, int64_t axis, int64_t keyHeads) {
+  Shape shape = shapeOf(query);
+  if (keyHeads < 1 || shape[axis].batched || shape[axis].count % keyHeads != 0)
+    refuseMalformed("has query heads that are no multiple of its key heads");
+  Extent group = Extent::fixed(shape[axis].count / keyHeads);
+  shape[axis] = Extent::fixed(keyHeads);
+  shape.insert(shape.begin() + axis + 1, group);
+  return emit.reshape(query, shape);
+}
+
+static Heads headsOf(Binder &node) {
+  Emitter &emit = node.emit;
+  Heads heads;
+  heads.query = node.value(0), heads.key = node.value(1), heads.value = node.value(2);
+  bool flat = node.input(0).rank() == 3;
+  for (int64_t i = 0; i < 3; ++i)
+    if (node.input(i).rank() != node.input(0).rank() || (!flat && node.input(i).rank() != 4))
+      refuseMalformed("has queries, keys and values of rank other than 3 or 4");
+  if (flat) {
+    heads.query = splitHeads(emit, heads.query, node.integer("q_num_heads", 0));
+    heads.key = splitHeads(emit, heads.key, node.integer("kv_num_heads", 0));
+    heads.value = splitHeads(emit, heads.value, node.integer("kv_num_heads", 0));
+    heads.queryLetters = "bqhgd", heads.keyLetters = "bkhd", heads.valueLetters = "bkhe";
+    heads.outputLetters = "bqhge";
+  }
+  int64_t axis = flat ? 2 : 1;
+  Shape key = shapeOf(heads.key), value = shapeOf(heads.value);
+  heads.output = shapeOf(heads.query);
+  heads.output.back() = value.back();
+  heads.size = heads.output.empty() ? 0 : shapeOf(heads.query).back().count;
+  if (heads.output[axis] == key[axis]) {
+    for (std::string *letters : {&heads.queryLetters, &heads.outputLetters, &heads.scoreLetters})
+      llvm::erase(*letters, 'g');
+  } else {
+    heads.query = splitGroups(emit, heads.query, axis, key[axis].count);
+  }
+  if (flat)
+    heads.output = {heads.output[0], heads.output[1],
+                    Extent::fixed(heads.output[2].count * heads.output[3].count)};
+  return heads;
+}
+
+/// A mask of up to four axes, [.., heads, q, k], with the heads as [key heads, group] where there are
+/// several.
+static Value groupedMask(Emitter &emit, Value mask, int64_t keyHeads) {
+  Shape shape = shapeOf(mask);
+  if (shape.size() < 3)
+    return mask;
+  size_t axis = shape.size() - 3;
+  if (!shape[axis].isOne())
+    return splitGroups(emit, mask, static_cast<int64_t>(axis), keyHeads);
+  shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis), Extent::fixed(1));
+  return emit.reshape(mask, shape);
+}
+
+/// Position q sees the positions up to its own.
+static Value causalMask(Emitter &emit, const Shape &scores) {
+  Shape corner(ArrayRef(scores).take_back(2));
+  if (corner[0].batched || corner[1].batched)
+    refuseCrossBatch("attends over the batch axis");
+  Folded mask = foldTrilu(Content::splat(DType::Bool, corner, Element::integer(1)), 0, /*upper=*/false);
+  return emit.constant(*mask);
+}
+
+static Value probabilities(Binder &node, const Heads &heads, Value scores) {
+  Emitter &emit = node.emit;
+  auto axis = static_cast<int64_t>(shapeOf(scores).size()) - 1;
+  Value causal = node.integer("is_causal", 0) != 0 ? causalMask(emit, shapeOf(scores)) : Value();
+  Value mask = node.has(3) ? node.value(3) : Value();
+  if (mask && heads.isGrouped())
+    mask = groupedMask(emit, mask, shapeOf(scores)[1].count);
+  bool additive = mask && !elementTypeOf(mask).isInteger(1);
+  if (additive)
+    scores = emit.add(scores, mask);
+  Value allowed = additive ? causal : mask;
+  if (causal && allowed != causal)
+    allowed = mask ? emit.elementwise(nn::ElementwiseFn::logical_and, {mask, causal}) : causal;
+  if (additive && allowed)
+    scores = emit.select(allowed, scores,
+                         emit.scalar(elementTypeOf(scores), -std::numeric_limits<double>::infinity()));
+  if (additive)
+    return emit.safeSoftmax(scores, axis);
+  return allowed ? emit.maskedSoftmax(scores, allowed, axis) : emit.softmax(scores, axis);
+}
+
+static void attention(Binder &node) {
+  Emitter &emit = node.emit;
+  refuseStates(node);
+  Heads heads = headsOf(node);
+  double scale = node.real("scale", 0);
+  if (!node.hasAttribute("scale"))
+    scale = 1 / std::sqrt(static_cast<double>(heads.size));
+  Value scores = emit.contract(heads.queryLetters + "," + heads.keyLetters + "->" + heads.scoreLetters,
+                               emit.scale(heads.query, scale), heads.key);
+  double cap = node.real("softcap", 0);
+  if (cap != 0)
+    scores = emit.scale(emit.unary(nn::ElementwiseFn::tanh, emit.scale(scores, 1 / cap)), cap);
+  Value weights = probabilities(node, heads, scores);
+  Value output = emit.contract(heads.scoreLetters + "," + heads.valueLetters + "->" + heads.outputLetters,
+                               weights, heads.value);
+  node.set(0, emit.reshape(output, heads.output));
+}
+
+void addAttentionRules(RuleTable &table) {
+  table.add("Attention", 23, attention);
+  addRotaryRule(table);
+}
+
+} // namespace accum::import

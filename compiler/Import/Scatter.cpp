@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules: indexed writes, as a choice between old and new rows at known positions.
+#include "compiler/Import/Binder.h"
+#include "compiler/Import/LocalRead.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+
+namespace accum::import {
+
+/// Rows [.., P, ..] and [.., U, ..] along `axis`; position p of the result is old row p, or the last new row
+/// written to p. `targets[u]` is where new row u goes.
+static Value replaceRows(Emitter &emit, const GraphValue &old, Value fresh, int64_t axis, int64_t size,
+                         ArrayRef<int64_t> targets) {
+  SmallVector<int64_t> source;
+  for (int64_t p = 0; p < size; ++p)
+    source.push_back(p);
+  for (auto [u, target] : llvm::enumerate(targets))
+    source[target] = size + static_cast<int64_t>(u);
+  bool replacesAll = llvm::all_of(source, [&](int64_t from) { return from >= size; });
+  if (!replacesAll)
+    return pick(emit, emit.concat({old.whole(emit), fresh}, axis), axis, source);
+  for (int64_t &from : source)
+    from -= size;
+  bool inOrder = llvm::is_sorted(source) && static_cast<int64_t>(targets.size()) == size;
+  return inOrder ? fresh : pick(emit, fresh, axis, source);
+}
+
+/// The position on axis d of the data that an index names.
+static int64_t placeOn(const Shape &data, size_t d, const Element &element) {
+  int64_t size = data[d].count;
+  if (data[d].batched)
+    return localIndex(element, size);
+  int64_t place = element.constant < 0 ? element.constant + size : element.constant;
+  if (!element.isConstant())
+    refuseCrossBatch("writes a table at positions that depend on the place in the batch");
+  if (place < 0 || place >= size)
+    refuseMalformed("writes outside of its input");
+  return place;
+}
+
+static SmallVector<int64_t> linearTargets(const Shape &data, const Content &indices) {
+  SmallVector<int64_t> targets;
+  std::vector<Element> elements = indices.flatten();
+  auto depth = static_cast<size_t>(indices.slab.back());
+  for (size_t at = 0; at < elements.size(); at += depth) {
+    int64_t linear = 0;
+    for (size_t d = 0; d < depth; ++d)
+      linear = linear * data[d].count + placeOn(data, d, elements[at + d]);
+    targets.push_back(linear);
+  }
+  return targets;
+}
+
+/// Moves c*N on `axis` to the front as N, c staying in place: [N, .., c, ..].
+static GraphValue batchToFront(Emitter &emit, const GraphValue &x, int64_t axis) {
+  Shape split = x.shape;
+  split.insert(split.begin() + axis + 1, Extent::fixed(split[axis].count));
+  split[axis] = Extent::ofBatch(1);
+  SmallVector<int64_t> perm{axis};
+  for (int64_t d = 0; d < static_cast<int64_t>(split.size()); ++d)
+    if (d != axis)
+      perm.push_back(d);
+  return transpose(emit, reshape(emit, x, split), perm);
+}
+
+/// The inverse, to the shape that was moved.
+static Value batchToPlace(Emitter &emit, Value x, const Shape &shape, int64_t axis) {
+  Shape split{Extent::ofBatch(1)};
+  for (Extent extent : shape)
+    split.push_back(Extent::fixed(extent.count));
+  SmallVector<int64_t> perm;
+  for (int64_t d = 0; d < axis; ++d)
+    perm.push_back(d + 1);
+  perm.push_back(0);
+  for (int64_t d = axis; d < static_cast<int64_t>(shape.size()); ++d)
+    perm.push_back(d + 1);
+  return emit.reshape(emit.transpose(emit.reshape(x, split), perm), shape);
+}
+
+/// [lead, joined axes, rest].
+static Shape joined(ArrayRef<Extent> lead, int64_t count, ArrayRef<Extent> rest) {
+  Shape shape(lead);
+  shape.push_back(Extent::fixed(count));
+  shape.append(rest.begin(), rest.end());
+  return shape;
+}
+
+static void scatterND(Binder &node) {
+  Emitter &emit = node.emit;
+  const GraphValue data = node.input(0), updates = node.input(2);
+  const Content indices = node.content(1);
+  if (node.text("reduction", "none") != "none")
+    refuseUnsupported("has the reduction `" + node.text("reduction", "") + "`");
+  int64_t depth = indices.slab.back();
+  SmallVector<int64_t> targets = linearTargets(data.shape, indices),
+                       axes = batchAxes(ArrayRef(data.shape).take_front(depth));
+  int64_t size = 1;
+  for (int64_t d = 0; d < depth; ++d)
+    size *= data.shape[d].count;
+  ArrayRef<Extent> rest = ArrayRef(data.shape).drop_front(depth);
+  auto count = static_cast<int64_t>(targets.size());
+  if (axes.empty() && indices.batchAxis < 0) {
+    GraphValue old = reshape(emit, data, joined({}, size, rest));
+    Value fresh = emit.reshape(updates.whole(emit), joined({}, count, rest));
+    return node.set(0, emit.reshape(replaceRows(emit, old, fresh, 0, size, targets), data.shape));
+  }
+  if (axes.size() != 1 || indices.batchAxis < 0 || indices.outer != 1)
+    refuseCrossBatch("writes rows of all samples into one table");
+  Shape lead{Extent::ofBatch(1)};
+  GraphValue old = reshape(emit, batchToFront(emit, data, axes[0]), joined(lead, size, rest));
+  Value moved = batchToFront(emit, updates, indices.batchAxis).whole(emit);
+  Value rows = replaceRows(emit, old, emit.reshape(moved, joined(lead, count, rest)), 1, size, targets);
+  node.set(0, batchToPlace(emit, rows, data.shape, axes[0]));
+}
+
+/// Positions along the axis, where they are the same for all other coordinates.
+static SmallVector<int64_t> commonTargets(const Shape &data, const Content &indices, int64_t axis) {
+  SmallVector<int64_t, 6> index(indices.slab.size(), 0);
+  SmallVector<int64_t> targets(indices.slab[axis], -1);
+  for (bool more = indices.size() > 0; more; more = advance(index, indices.slab)) {
+    int64_t place = placeOn(data, static_cast<size_t>(axis), indices.at(index));
+    int64_t &target = targets[index[axis]];
+    if (target >= 0 && target != place)
+      refuseUnsupported("writes at positions that differ between rows");
+    target = place;
+  }
+  return targets;
+}
+
+static void scatterElements(Binder &node) {
+  Emitter &emit = node.emit;
+  const GraphValue data = node.input(0), indices = node.input(1), updates = node.input(2);
+  int64_t axis = node.axis(node.integer("axis", 0), data.rank());
+  std::string reduction = node.text("reduction", "none");
+  if (data.shape[axis].batched)
+    refuseCrossBatch("writes the batch axis at given positions: a sample may write another one's row");
+  if (reduction == "add") {
+    Value added = nn::ScatterElementsAddOp::create(
+        emit.builder, emit.location, emit.type(data.shape, emit.elementType(data.dtype)), indices.whole(emit),
+        updates.whole(emit), emit.builder.getI64IntegerAttr(axis));
+    return node.set(0, emit.add(data.whole(emit), added));
+  }
+  if (reduction != "none" || !indices.content)
+    refuseUnsupported("overwrites elements at positions that depend on data");
+  for (int64_t d = 0; d < data.rank(); ++d)
+    if (d != axis && !(indices.shape[d] == data.shape[d]))
+      refuseUnsupported("writes part of an axis beside its own");
+  SmallVector<int64_t> targets = commonTargets(data.shape, *indices.content, axis);
+  node.set(0, replaceRows(emit, data, updates.whole(emit), axis, data.shape[axis].count, targets));
+}
+
+static void oneHot(Binder &node) {
+  Emitter &emit = node.emit;
+  const GraphValue indices = node.input(0), values = node.input(2);
+  SmallVector<int64_t> depth = node.integers(1);
+  int64_t axis = node.axis(node.integer("axis", -1), indices.rank() + 1);
+  if (depth.size() != 1 || depth[0] < 1 || values.rank() != 1 || !(values.shape[0] == Extent::fixed(2)))
+    refuseMalformed("has no depth, or not two values");
+  Shape column(indices.shape), classes(indices.shape.size() + 1, Extent::fixed(1));
+  column.insert(column.begin() + axis, Extent::fixed(1));
+  classes[axis] = Extent::fixed(depth[0]);
+  std::vector<Element> positions;
+  for (int64_t j = 0; j < depth[0]; ++j)
+    positions.push_back(Element::integer(j));
+  GraphValue iota(Content::dense(indices.dtype, classes, std::move(positions)));
+  GraphValue hit = reshape(emit, indices, column);
+  hit = elementwise(emit, nn::ElementwiseFn::eq, {&hit, &iota});
+  auto value = [&](int64_t i) {
+    return reshape(emit, slice(emit, values, {i}, {1}, {Extent::fixed(1)}), {});
+  };
+  GraphValue on = value(1), off = value(0);
+  node.set(0, elementwise(emit, nn::ElementwiseFn::select, {&hit, &on, &off}));
+}
+
+void addScatterRules(RuleTable &table) {
+  table.add("ScatterND", 11, scatterND);
+  table.add("ScatterElements", 11, scatterElements);
+  table.add("OneHot", 9, oneHot);
+}
+
+} // namespace accum::import
