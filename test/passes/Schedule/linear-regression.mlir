@@ -7,7 +7,8 @@
 #cost = #train.poly<0, 0>
 
 module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 2048, scratch = 768, align = 256,
-                                            slots = {"1:0" = 0 : i64, "2:0" = 256 : i64, "3:0" = 512 : i64}>} {
+                                            slots = {"1:0" = 0 : i64, "2:0" = 256 : i64, "3:0" = 512 : i64,
+                                                     "9:0" = 0 : i64, "10:0" = 256 : i64, "11:0" = 512 : i64}>} {
 train.param @w : tensor<3x2xf32> from #train.file<"linear.onnx", 64, 24, 0> trained
 train.param @b : tensor<2xf32> from #train.file<"linear.onnx", 88, 8, 0> trained
 
@@ -107,6 +108,11 @@ func.func private @update2(%hyper: tensor<8xf64, #same>, %p: tensor<2xf32, #same
 // CHECK: device.launch 7 @update2[5](%hyper, %b, %gradient_of_b, %momentum_of_b, %b, %momentum_of_b)
 // CHECK: device.end_micro
 // CHECK: eval {
+// CHECK: device.for_micro prepass {
+// CHECK: device.for_micro eval {
+// CHECK:   device.launch 11 @residual[2](%y, %b, %t, %valid{{.*}}, %Div, %{{.*}}, %loss) accumulate
+// CHECK: device.all_reduce %loss
+// CHECK-NOT: update
 train.step @step inputs [{name = "x"}, {name = "t"}, {name = "valid"}, {name = "first_row"}, {name = "rng"}] gradients [@w, @b]
 prepass {
 ^bb0(%x: tensor<1x3xf32, #rows>, %t: tensor<1x2xf32, #rows>, %valid: tensor<1xi1, #rows>, %first: tensor<i64, #same>, %rng: tensor<2xi64, #same>):
@@ -140,6 +146,26 @@ prepass {
   %b1, %vb1 = train.command @update2(%hyper, %b, %db, %vb) {id = 7 : i64, may_alias = [array<i64: 0, 1>, array<i64: 1, 3>], flops = #cost, bytes = #cost} : (tensor<8xf64, #same>, tensor<2xf32, #same>, tensor<2xf32, #same>, tensor<2xf32, #same>) -> (tensor<2xf32, #same>, tensor<2xf32, #same>)
   train.store %b1, @b : tensor<2xf32, #same>
   train.store %vb1, @b "momentum" : tensor<2xf32, #same>
+  train.yield
+}
+train.step @eval inputs [{name = "x"}, {name = "t"}, {name = "valid"}, {name = "first_row"}, {name = "rng"}] gradients []
+prepass {
+^bb0(%x: tensor<1x3xf32, #rows>, %t: tensor<1x2xf32, #rows>, %valid: tensor<1xi1, #rows>, %first: tensor<i64, #same>, %rng: tensor<2xi64, #same>):
+  %0 = train.command @count(%valid) {id = 8 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1xi1, #rows>) -> tensor<i64, #sum>
+  train.yield %0 : tensor<i64, #sum> to ["targets"]
+} prologue {
+^bb0(%count: tensor<i64, #same>):
+  %0 = train.command @weight(%count) {id = 9 : i64, flops = #cost, bytes = #cost} : (tensor<i64, #same>) -> tensor<f32, #same> loc("Div")
+  train.yield %0 : tensor<f32, #same>
+} micro {
+^bb0(%x: tensor<1x3xf32, #rows>, %t: tensor<1x2xf32, #rows>, %valid: tensor<1xi1, #rows>, %first: tensor<i64, #same>, %rng: tensor<2xi64, #same>, %count: tensor<i64, #same>, %weight: tensor<f32, #same>):
+  %w = train.load_param @w : tensor<3x2xf32, #same>
+  %b = train.load_param @b : tensor<2xf32, #same>
+  %y = train.command @product(%x, %w) {id = 10 : i64, library = "gemm", flops = #cost, bytes = #cost} : (tensor<1x3xf32, #rows>, tensor<3x2xf32, #same>) -> tensor<1x2xf32, #rows> loc("y")
+  %dy, %loss = train.command @residual(%y, %b, %t, %valid, %weight) {id = 11 : i64, accumulate = array<i64: 1>, flops = #cost, bytes = #cost} : (tensor<1x2xf32, #rows>, tensor<2xf32, #same>, tensor<1x2xf32, #rows>, tensor<1xi1, #rows>, tensor<f32, #same>) -> (tensor<1x2xf32, #rows>, tensor<f64, #sum>)
+  train.yield %loss : tensor<f64, #sum> to ["loss"]
+} update {
+^bb0:
   train.yield
 }
 }

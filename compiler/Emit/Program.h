@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two printers of one device.program: code that runs and code to read. Both use accum_program.h only, and do
+// the same, bit for bit.
+#pragma once
+
+#include "dialects/Device/DeviceDialect.h"
+#include "runtime/accum_program.h"
+#include "llvm/Support/raw_ostream.h"
+#include <memory>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+} // namespace llvm
+
+namespace accum::emit {
+
+/// LLVM IR that defines accum_program() and calls nothing but memcpy and memset.
+std::unique_ptr<llvm::Module> programModule(device::ProgramOp program, llvm::LLVMContext &context);
+
+/// C++20 that defines accum_program(). `title` is the first comment's subject: the artifact's name.
+void printProgram(device::ProgramOp program, llvm::StringRef title, llvm::raw_ostream &stream);
+
+/// A device.gemm in the runtime's words, pointers null.
+accum_gemm describeGemm(device::GemmOp gemm);
+
+} // namespace accum::emit

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+// device.program -> C++ to be read in a review.
+#include "compiler/Emit/CppNames.h"
+#include "compiler/Emit/Program.h"
+#include "passes/Plan/NodeNames.h"
+#include "passes/Schedule/StateLayout.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace accum::device;
+using llvm::formatv;
+using llvm::StringRef;
+
+namespace accum::emit {
+namespace {
+
+constexpr size_t kLineWidth = 110;
+
+/// What the printed helpers and functions use themselves.
+constexpr StringRef kReserved[] = {"ctx",      "k",        "k_steps", "hyper",  "row",     "rows",
+                                   "first",    "failed",   "rng",     "write",  "add",     "step",
+                                   "eval",     "launch",   "gemm",    "main",   "uint8_t", "int32_t",
+                                   "uint32_t", "uint64_t", "std",     "Kernel", "program"};
+
+class CppPrinter {
+public:
+  CppPrinter(ProgramOp program, llvm::raw_ostream &out) : program(program), out(out) {}
+  void print(StringRef title);
+
+private:
+  void printKernels();
+  void printHelpers();
+  void printFunction(StringRef signature, mlir::Region &region);
+  void printBlock(mlir::Block &block);
+  void printOp(mlir::Operation *op);
+  void printBuffer(BufferOp buffer);
+  void printLoop(ForMicroOp loop);
+  void printLaunch(LaunchOp launch);
+  void printGemm(GemmOp gemm);
+  void printAllReduce(AllReduceOp reduce);
+  void printCheck(const std::string &call);
+  void printCommand(std::string head, llvm::ArrayRef<std::string> words, mlir::Operation *op, uint64_t id);
+  void printTable();
+
+  llvm::raw_ostream &line() { return out.indent(depth * 2); }
+  std::string name(mlir::Value buffer) { return names.lookup(buffer); }
+  std::string kernelName(mlir::FlatSymbolRefAttr kernel) { return kernels.lookup(kernel); }
+  template <typename Op> bool uses(llvm::function_ref<bool(Op)> what);
+
+  ProgramOp program;
+  llvm::raw_ostream &out;
+  unsigned depth = 0;
+  std::optional<CppNames> scope;
+  llvm::DenseMap<mlir::Value, std::string> names;
+  llvm::DenseMap<mlir::Attribute, std::string> kernels;
+};
+
+std::string typeText(BufferOp buffer) {
+  std::string text;
+  for (int64_t extent : buffer.getTensor().getShape())
+    text += std::to_string(extent) + "x";
+  llvm::raw_string_ostream(text) << buffer.getTensor().getElementType();
+  return text;
+}
+
+std::string list(llvm::ArrayRef<int64_t> values) {
+  return "{" + llvm::join(llvm::map_range(values, [](int64_t v) { return std::to_string(v); }), ", ") + "}";
+}
+
+std::string dtypeName(int32_t dtype) {
+  return "ACCUM_" + StringRef(runtime::nameOf(static_cast<runtime::DType>(dtype))).upper();
+}
+
+StringRef phaseName(Phase phase) {
+  return phase == Phase::prepass ? "ACCUM_PREPASS" : phase == Phase::micro ? "ACCUM_MICRO" : "ACCUM_EVAL";
+}
+
+StringRef flagName(Update update) {
+  return update == Update::accumulate ? "&first" : update == Update::add ? "&add" : "&write";
+}
+
+} // namespace
+
+template <typename Op> bool CppPrinter::uses(llvm::function_ref<bool(Op)> what) {
+  return program
+      .walk([&](Op op) { return what(op) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance(); })
+      .wasInterrupted();
+}
+
+void CppPrinter::print(StringRef title) {
+  out << formatv("// {0}: one optimizer step, {1} samples per micro-step, {2} device(s).\n",
+                 cppComment(title), program.getM(), program.getDevices());
+  out << "// Written to be read; program.so does the same, bit for bit. To build it:\n"
+         "//   c++ -std=c++20 -O1 -fPIC -shared -I INCLUDE program.cpp -o program.so\n"
+         "// INCLUDE is the folder that `accum-run --include-dir` prints.\n"
+         "#include \"accum_program.h\"\n";
+  if (uses<ZeroOp>([](ZeroOp) { return true; }) || uses<CopyOp>([](CopyOp) { return true; }))
+    out << "#include <cstring>\n";
+  out << "\nnamespace {\n\n";
+  printKernels();
+  printHelpers();
+  printFunction("int step(accum_ctx *ctx, uint32_t k_steps, const accum_hyper *hyper)", program.getStep());
+  printFunction("int eval(accum_ctx *ctx, uint32_t k_steps)", program.getEval());
+  printTable();
+}
+
+void CppPrinter::printKernels() {
+  CppNames taken(kReserved);
+  std::map<uint64_t, std::string> byIndex;
+  program.walk([&](LaunchOp launch) {
+    std::string &known = kernels[launch.getKernelAttr()];
+    if (known.empty())
+      known = taken.unique(launch.getKernel());
+    byIndex[launch.getIndex()] = known;
+  });
+  out << "// Positions in the table of kernels.\nenum class Kernel : uint32_t {\n";
+  for (auto &[index, kernel] : byIndex)
+    out << "  " << kernel << " = " << index << ",\n";
+  out << "};\n\n";
+}
+
+void CppPrinter::printHelpers() {
+  if (!kernels.empty())
+    out << "// Runs a kernel: pointers to operands, results and, where it accumulates, the flag.\n"
+           "template <typename... Buffer> int launch(accum_ctx *ctx, Kernel kernel, const Buffer "
+           "*...buffers) {\n"
+           "  void *arguments[] = {const_cast<Buffer *>(buffers)...};\n"
+           "  return ctx->rt->launch(ctx, static_cast<uint32_t>(kernel), arguments);\n"
+           "}\n\n";
+  if (uses<GemmOp>([](GemmOp) { return true; }))
+    out << "// c = a * b + beta * c\n"
+           "int gemm(accum_ctx *ctx, const accum_gemm &product, float beta) {\n"
+           "  return ctx->rt->gemm(ctx, &product, beta);\n"
+           "}\n\n";
+  auto flagged = [&](Update update) {
+    return uses<LaunchOp>([&](LaunchOp launch) { return launch.getUpdate() == update; });
+  };
+  if (flagged(Update::add))
+    out << "constexpr int32_t add = 0;\n\n";
+  if (flagged(Update::write))
+    out << "constexpr int32_t write = 1;\n\n";
+}
+
+void CppPrinter::printFunction(StringRef signature, mlir::Region &region) {
+  scope.emplace(kReserved);
+  out << signature << " {\n";
+  depth = 1;
+  bool seeds = region
+                   .walk([](BufferOp buffer) {
+                     return buffer.getSpace() == Space::rng ? mlir::WalkResult::interrupt()
+                                                            : mlir::WalkResult::advance();
+                   })
+                   .wasInterrupted();
+  if (seeds)
+    line() << "const uint64_t rng[2] = {ctx->seed, ctx->step};\n";
+  printBlock(region.front());
+  line() << "return 0;\n";
+  out << "}\n\n";
+}
+
+void CppPrinter::printBlock(mlir::Block &block) {
+  for (mlir::Operation &op : block)
+    printOp(&op);
+}
+
+void CppPrinter::printOp(mlir::Operation *op) {
+  llvm::TypeSwitch<mlir::Operation *>(op)
+      .Case([&](BufferOp buffer) { printBuffer(buffer); })
+      .Case([&](ForMicroOp loop) { printLoop(loop); })
+      .Case([&](LaunchOp launch) { printLaunch(launch); })
+      .Case([&](GemmOp gemm) { printGemm(gemm); })
+      .Case([&](AllReduceOp reduce) { printAllReduce(reduce); })
+      .Case([&](ZeroOp zero) {
+        line() << (zero.getIfFirst() ? "if (first) " : "");
+        out << formatv("std::memset({0}, 0, {1});\n", name(zero.getTarget()),
+                       definition(zero.getTarget()).getBytes());
+      })
+      .Case([&](CopyOp copy) {
+        line() << formatv("std::memcpy({0}, {1}, {2});\n", name(copy.getTarget()), name(copy.getSource()),
+                          definition(copy.getSource()).getBytes());
+      })
+      .Case([&](EndMicroOp) { printCheck("ctx->rt->end_micro(ctx, ACCUM_MICRO, k_steps - 1)"); })
+      .Case([&](SectionOp section) {
+        out << "\n";
+        line() << "// " << cppComment(section.getTitle()) << "\n";
+      });
+}
+
+void CppPrinter::printBuffer(BufferOp buffer) {
+  if (buffer.getSpace() == Space::rng) {
+    names[buffer] = "rng";
+    return;
+  }
+  std::string &name = names[buffer] = scope->unique(buffer.getLabel());
+  bool isDouble = buffer.getSpace() == Space::hyper || buffer.getSpace() == Space::decay;
+  line() << (isDouble ? "const double *const " : "uint8_t *const ") << name << " = ";
+  switch (buffer.getSpace()) {
+  case Space::state:
+    out << "ctx->state + " << buffer.getOffset();
+    break;
+  case Space::scratch:
+    out << "ctx->scratch + " << buffer.getOffset();
+    break;
+  case Space::input:
+    out << "ctx->inputs[" << buffer.getOffset() << "]";
+    break;
+  case Space::hyper:
+    out << "hyper->values";
+    break;
+  case Space::decay:
+    out << "hyper->decay + " << buffer.getOffset();
+    break;
+  case Space::rng:
+    llvm_unreachable("named above");
+  }
+  out << "; // " << cppComment(buffer.getLabel()) << ": " << typeText(buffer) << "\n";
+}
+
+void CppPrinter::printCheck(const std::string &call) {
+  line() << "if (int failed = " << call << ")\n";
+  line() << "  return failed;\n";
+}
+
+void CppPrinter::printLoop(ForMicroOp loop) {
+  line() << "for (uint32_t k = 0; k < k_steps; ++k) {\n";
+  ++depth;
+  line() << "uint64_t row;\n";
+  line() << "uint32_t rows;\n";
+  printCheck(formatv("ctx->rt->begin_micro(ctx, {0}, k, &row, &rows)", phaseName(loop.getPhase())));
+  line() << "[[maybe_unused]] const int32_t first = k == 0; // write in the first micro-step, add in later "
+            "ones\n";
+  CppNames outer = *scope;
+  printBlock(loop.getBody().front());
+  scope = outer;
+  std::string end = formatv("ctx->rt->end_micro(ctx, {0}, k)", phaseName(loop.getPhase()));
+  if (loop.getPhase() == Phase::micro) {
+    line() << "if (k + 1 == k_steps)\n";
+    line() << "  break; // the last one ends behind the update\n";
+  }
+  printCheck(end);
+  --depth;
+  line() << "}\n";
+}
+
+/// `if (head words...)`, wrapped, and the return of the command's number.
+void CppPrinter::printCommand(std::string head, llvm::ArrayRef<std::string> words, mlir::Operation *op,
+                              uint64_t id) {
+  std::string text = "if (" + head;
+  size_t column = depth * 2 + text.size();
+  size_t hang = column;
+  for (auto [i, word] : llvm::enumerate(words)) {
+    std::string piece = word + (i + 1 < words.size() ? "," : "))");
+    if (i > 0 && column + piece.size() + 1 > kLineWidth) {
+      text += "\n" + std::string(hang, ' ');
+      column = hang;
+    } else if (i > 0) {
+      text += " ";
+      ++column;
+    }
+    text += piece;
+    column += piece.size();
+  }
+  line() << text << "\n";
+  line() << "  return " << id + 1 << ";";
+  if (std::vector<std::string> nodes = nodeNames(op->getLoc()); !nodes.empty())
+    out << " // " << cppComment(llvm::join(nodes, ", "));
+  out << "\n";
+}
+
+void CppPrinter::printLaunch(LaunchOp launch) {
+  std::vector<std::string> words = {"ctx", "Kernel::" + kernelName(launch.getKernelAttr())};
+  for (mlir::Value argument : launch.getArgs())
+    words.push_back(name(argument));
+  if (launch.getUpdate())
+    words.push_back(flagName(*launch.getUpdate()).str());
+  printCommand("launch(", words, launch, launch.getId());
+}
+
+void CppPrinter::printGemm(GemmOp gemm) {
+  accum_gemm words = describeGemm(gemm);
+  std::vector<std::string> fields = {
+      "ctx",
+      formatv("{{.a = {0}", name(gemm.getA())),
+      formatv(".b = {0}", name(gemm.getB())),
+      ".bias = nullptr",
+      formatv(".c = {0}", name(gemm.getC())),
+      formatv(".dtype = {0}", dtypeName(words.dtype)),
+      formatv(".c_dtype = {0}", dtypeName(words.c_dtype)),
+      formatv(".m = {0}", words.m),
+      formatv(".n = {0}", words.n),
+      formatv(".k = {0}", words.k),
+      formatv(".a_row = {0}", words.a_row),
+      formatv(".a_col = {0}", words.a_col),
+      formatv(".b_row = {0}", words.b_row),
+      formatv(".b_col = {0}", words.b_col),
+      formatv(".c_row = {0}", words.c_row),
+      formatv(".batch_dims = {0}", words.batch_dims),
+      ".batch = " + list(gemm.getBatch()),
+      ".a_batch = " + list(gemm.getABatch()),
+      ".b_batch = " + list(gemm.getBBatch()),
+      ".c_batch = " + list(gemm.getCBatch()) + "}",
+  };
+  fields.push_back(gemm.getUpdate() == Update::write ? "0.0f"
+                   : gemm.getUpdate() == Update::add ? "1.0f"
+                                                     : "first ? 0.0f : 1.0f");
+  printCommand("gemm(", fields, gemm, gemm.getId());
+}
+
+void CppPrinter::printAllReduce(AllReduceOp reduce) {
+  BufferOp target = definition(reduce.getTarget());
+  printCheck(formatv("ctx->rt->all_reduce(ctx, {0}, {1}, {2})", name(target), target.getNumElements(),
+                     dtypeName(*dtypeOf(target.getTensor().getElementType()))));
+}
+
+void CppPrinter::printTable() {
+  out << "constexpr accum_program_v1 program = {\n"
+      << "    .abi = ACCUM_ABI_VERSION,\n"
+      << "    .size = sizeof(accum_program_v1),\n"
+      << formatv("    .state_bytes = {0},\n    .scratch_bytes = {1},\n    .m = {2},\n    .devices = {3},\n",
+                 program.getStateBytes(), program.getScratchBytes(), program.getM(), program.getDevices())
+      << "    .step = step,\n    .eval = eval,\n};\n\n} // namespace\n\n"
+      << "extern \"C\" const accum_program_v1 *accum_program(void) { return &program; }\n";
+}
+
+void printProgram(ProgramOp program, StringRef title, llvm::raw_ostream &stream) {
+  CppPrinter(program, stream).print(title);
+}
+
+} // namespace accum::emit

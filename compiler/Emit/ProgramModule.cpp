@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// device.program -> LLVM IR. Offsets into the interface's structs come from its header.
+#include "compiler/Emit/Program.h"
+#include "passes/Schedule/StateLayout.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include <cstddef>
+
+using namespace accum::device;
+
+namespace accum::emit {
+namespace {
+
+/// step or eval: a call after the other, each followed by a branch to the exit.
+class FunctionWriter {
+public:
+  FunctionWriter(llvm::Function *function, mlir::Region &region);
+  void write();
+
+private:
+  void writeBlock(mlir::Block &block);
+  void writeOp(mlir::Operation *op);
+  void writeLoop(ForMicroOp loop);
+  void writeLaunch(LaunchOp launch);
+  void writeGemm(GemmOp gemm);
+  void writeAllReduce(AllReduceOp reduce);
+  void writeZero(ZeroOp zero);
+  void endMicro(Phase phase, llvm::Value *k);
+
+  llvm::Value *address(BufferOp buffer);
+  llvm::Value *pointer(mlir::Value buffer) { return pointers.lookup(buffer); }
+  llvm::Value *at(llvm::Value *base, uint64_t bytes) {
+    return b.CreateConstGEP1_64(b.getInt8Ty(), base, bytes);
+  }
+  llvm::Value *load(llvm::Type *type, llvm::Value *base, uint64_t bytes) {
+    return b.CreateLoad(type, at(base, bytes));
+  }
+  llvm::Value *flag(Update update);
+  /// Calls entry `offset` of the runtime's table with the context and `arguments`.
+  llvm::Value *call(uint64_t offset, llvm::ArrayRef<llvm::Value *> arguments);
+  /// Leaves with `code`, or with the result itself, where that is not zero.
+  void check(llvm::Value *result, llvm::Value *code = nullptr);
+  llvm::Value *codeOf(uint64_t command) { return b.getInt32(static_cast<uint32_t>(command) + 1); }
+  llvm::BasicBlock *newBlock(const char *name) {
+    return llvm::BasicBlock::Create(function->getContext(), name, function);
+  }
+
+  llvm::Function *function;
+  mlir::Region &region;
+  llvm::IRBuilder<> b;
+  llvm::PointerType *ptr;
+  llvm::BasicBlock *exit;
+  llvm::PHINode *result;
+  llvm::Value *context, *steps, *hyper, *runtime;
+  llvm::Value *arguments, *gemmWords, *first, *constants[2], *rng, *row, *rows;
+  llvm::DenseMap<mlir::Value, llvm::Value *> pointers;
+};
+
+size_t mostArguments(mlir::Region &region) {
+  size_t most = 1;
+  region.walk([&](LaunchOp launch) { most = std::max<size_t>(most, launch.getArgs().size() + 1); });
+  return most;
+}
+
+} // namespace
+
+FunctionWriter::FunctionWriter(llvm::Function *function, mlir::Region &region)
+    : function(function), region(region),
+      b(llvm::BasicBlock::Create(function->getContext(), "entry", function)), ptr(b.getPtrTy()) {
+  context = function->getArg(0);
+  steps = function->getArg(1);
+  hyper = function->arg_size() > 2 ? function->getArg(2) : nullptr;
+  exit = newBlock("exit");
+  result = llvm::PHINode::Create(b.getInt32Ty(), 0, "result", exit);
+  llvm::ReturnInst::Create(function->getContext(), result, exit);
+  arguments = b.CreateAlloca(ptr, b.getInt64(mostArguments(region)), "arguments");
+  gemmWords = b.CreateAlloca(b.getInt64Ty(), b.getInt64(sizeof(accum_gemm) / 8), "gemm");
+  first = b.CreateAlloca(b.getInt32Ty(), nullptr, "first");
+  rng = b.CreateAlloca(b.getInt64Ty(), b.getInt64(2), "rng");
+  row = b.CreateAlloca(b.getInt64Ty(), nullptr, "row");
+  rows = b.CreateAlloca(b.getInt32Ty(), nullptr, "rows");
+  for (uint32_t value : {0, 1}) {
+    constants[value] = b.CreateAlloca(b.getInt32Ty(), nullptr, value ? "write" : "add");
+    b.CreateStore(b.getInt32(value), constants[value]);
+  }
+  runtime = load(ptr, context, offsetof(accum_ctx, rt));
+  b.CreateStore(load(b.getInt64Ty(), context, offsetof(accum_ctx, seed)), rng);
+  b.CreateStore(load(b.getInt64Ty(), context, offsetof(accum_ctx, step)), at(rng, 8));
+}
+
+void FunctionWriter::write() {
+  writeBlock(region.front());
+  result->addIncoming(b.getInt32(0), b.GetInsertBlock());
+  b.CreateBr(exit);
+}
+
+void FunctionWriter::writeBlock(mlir::Block &block) {
+  for (mlir::Operation &op : block)
+    writeOp(&op);
+}
+
+void FunctionWriter::writeOp(mlir::Operation *op) {
+  llvm::TypeSwitch<mlir::Operation *>(op)
+      .Case([&](BufferOp buffer) { pointers[buffer] = address(buffer); })
+      .Case([&](ForMicroOp loop) { writeLoop(loop); })
+      .Case([&](LaunchOp launch) { writeLaunch(launch); })
+      .Case([&](GemmOp gemm) { writeGemm(gemm); })
+      .Case([&](AllReduceOp reduce) { writeAllReduce(reduce); })
+      .Case([&](ZeroOp zero) { writeZero(zero); })
+      .Case([&](CopyOp copy) {
+        b.CreateMemCpy(pointer(copy.getTarget()), llvm::Align(1), pointer(copy.getSource()), llvm::Align(1),
+                       definition(copy.getSource()).getBytes());
+      })
+      .Case([&](EndMicroOp) { endMicro(Phase::micro, b.CreateSub(steps, b.getInt32(1))); })
+      .Case([&](SectionOp) {});
+}
+
+llvm::Value *FunctionWriter::address(BufferOp buffer) {
+  switch (buffer.getSpace()) {
+  case Space::state:
+    return at(load(ptr, context, offsetof(accum_ctx, state)), buffer.getOffset());
+  case Space::scratch:
+    return at(load(ptr, context, offsetof(accum_ctx, scratch)), buffer.getOffset());
+  case Space::input:
+    return load(ptr, load(ptr, context, offsetof(accum_ctx, inputs)), buffer.getOffset() * sizeof(void *));
+  case Space::rng:
+    return rng;
+  case Space::hyper:
+    return at(hyper, offsetof(accum_hyper, values));
+  case Space::decay:
+    return at(load(ptr, hyper, offsetof(accum_hyper, decay)), buffer.getOffset() * sizeof(double));
+  }
+  llvm_unreachable("unknown space");
+}
+
+llvm::Value *FunctionWriter::flag(Update update) {
+  return update == Update::accumulate ? first : constants[update == Update::write];
+}
+
+llvm::Value *FunctionWriter::call(uint64_t offset, llvm::ArrayRef<llvm::Value *> arguments) {
+  llvm::SmallVector<llvm::Value *> all = {context};
+  all.append(arguments.begin(), arguments.end());
+  auto types = llvm::map_to_vector(all, [](llvm::Value *value) { return value->getType(); });
+  return b.CreateCall(llvm::FunctionType::get(b.getInt32Ty(), types, false), load(ptr, runtime, offset), all);
+}
+
+void FunctionWriter::check(llvm::Value *value, llvm::Value *code) {
+  llvm::BasicBlock *next = newBlock("next");
+  result->addIncoming(code ? code : value, b.GetInsertBlock());
+  b.CreateCondBr(b.CreateIsNotNull(value), exit, next);
+  b.SetInsertPoint(next);
+}
+
+void FunctionWriter::endMicro(Phase phase, llvm::Value *k) {
+  check(call(offsetof(accum_runtime_v1, end_micro), {b.getInt32(static_cast<uint32_t>(phase)), k}));
+}
+
+void FunctionWriter::writeLoop(ForMicroOp loop) {
+  llvm::BasicBlock *before = b.GetInsertBlock(), *head = newBlock("head"), *body = newBlock("body"),
+                   *done = newBlock("done");
+  b.CreateBr(head);
+  b.SetInsertPoint(head);
+  llvm::PHINode *k = b.CreatePHI(b.getInt32Ty(), 2, "k");
+  k->addIncoming(b.getInt32(0), before);
+  b.CreateCondBr(b.CreateICmpULT(k, steps), body, done);
+  b.SetInsertPoint(body);
+  llvm::Value *phase = b.getInt32(static_cast<uint32_t>(loop.getPhase()));
+  check(call(offsetof(accum_runtime_v1, begin_micro), {phase, k, row, rows}));
+  b.CreateStore(b.CreateZExt(b.CreateIsNull(k), b.getInt32Ty()), first);
+  writeBlock(loop.getBody().front());
+  llvm::Value *next = b.CreateAdd(k, b.getInt32(1));
+  if (loop.getPhase() == Phase::micro) { // the last one is ended behind the update
+    llvm::BasicBlock *more = newBlock("more");
+    b.CreateCondBr(b.CreateICmpULT(next, steps), more, done);
+    b.SetInsertPoint(more);
+  }
+  endMicro(loop.getPhase(), k);
+  k->addIncoming(next, b.GetInsertBlock());
+  b.CreateBr(head);
+  b.SetInsertPoint(done);
+}
+
+void FunctionWriter::writeLaunch(LaunchOp launch) {
+  llvm::SmallVector<llvm::Value *> values;
+  for (mlir::Value argument : launch.getArgs())
+    values.push_back(pointer(argument));
+  if (launch.getUpdate())
+    values.push_back(flag(*launch.getUpdate()));
+  for (auto [i, value] : llvm::enumerate(values))
+    b.CreateStore(value, at(arguments, i * sizeof(void *)));
+  llvm::Value *index = b.getInt32(static_cast<uint32_t>(launch.getIndex()));
+  check(call(offsetof(accum_runtime_v1, launch), {index, arguments}), codeOf(launch.getId()));
+}
+
+/// The numbers are a constant; only the pointers are filled in.
+void FunctionWriter::writeGemm(GemmOp gemm) {
+  accum_gemm words = describeGemm(gemm);
+  llvm::StringRef bytes(reinterpret_cast<const char *>(&words), sizeof(words));
+  auto *initial = llvm::ConstantDataArray::getString(function->getContext(), bytes, /*AddNull=*/false);
+  auto *global = new llvm::GlobalVariable(*function->getParent(), initial->getType(), /*isConstant=*/true,
+                                          llvm::GlobalValue::PrivateLinkage, initial, "gemm");
+  global->setAlignment(llvm::Align(8));
+  b.CreateMemCpy(gemmWords, llvm::Align(8), global, llvm::Align(8), sizeof(words));
+  b.CreateStore(pointer(gemm.getA()), at(gemmWords, offsetof(accum_gemm, a)));
+  b.CreateStore(pointer(gemm.getB()), at(gemmWords, offsetof(accum_gemm, b)));
+  b.CreateStore(pointer(gemm.getC()), at(gemmWords, offsetof(accum_gemm, c)));
+  llvm::Value *zero = llvm::ConstantFP::get(b.getFloatTy(), 0),
+              *one = llvm::ConstantFP::get(b.getFloatTy(), 1);
+  llvm::Value *beta = gemm.getUpdate() == Update::write ? zero : one;
+  if (gemm.getUpdate() == Update::accumulate)
+    beta = b.CreateSelect(b.CreateIsNotNull(b.CreateLoad(b.getInt32Ty(), first)), zero, one);
+  check(call(offsetof(accum_runtime_v1, gemm), {gemmWords, beta}), codeOf(gemm.getId()));
+}
+
+void FunctionWriter::writeAllReduce(AllReduceOp reduce) {
+  BufferOp target = definition(reduce.getTarget());
+  llvm::Value *dtype = b.getInt32(*dtypeOf(target.getTensor().getElementType()));
+  llvm::Value *count = b.getInt64(target.getNumElements());
+  check(call(offsetof(accum_runtime_v1, all_reduce), {pointer(target), count, dtype}));
+}
+
+void FunctionWriter::writeZero(ZeroOp zero) {
+  llvm::BasicBlock *after = nullptr;
+  if (zero.getIfFirst()) {
+    llvm::BasicBlock *clear = newBlock("clear");
+    after = newBlock("after");
+    b.CreateCondBr(b.CreateIsNotNull(b.CreateLoad(b.getInt32Ty(), first)), clear, after);
+    b.SetInsertPoint(clear);
+  }
+  b.CreateMemSet(pointer(zero.getTarget()), b.getInt8(0), definition(zero.getTarget()).getBytes(),
+                 llvm::Align(1));
+  if (after) {
+    b.CreateBr(after);
+    b.SetInsertPoint(after);
+  }
+}
+
+static llvm::Function *addFunction(llvm::Module &module, const char *name, bool takesHyper) {
+  llvm::IRBuilder<> b(module.getContext());
+  llvm::SmallVector<llvm::Type *> types = {b.getPtrTy(), b.getInt32Ty()};
+  if (takesHyper)
+    types.push_back(b.getPtrTy());
+  auto *type = llvm::FunctionType::get(b.getInt32Ty(), types, false);
+  return llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, name, module);
+}
+
+/// accum_program(), which returns a constant table.
+static void addTable(llvm::Module &module, ProgramOp program, llvm::Function *step, llvm::Function *eval) {
+  static_assert(offsetof(accum_program_v1, eval) == offsetof(accum_program_v1, step) + sizeof(void *) &&
+                sizeof(accum_program_v1) == offsetof(accum_program_v1, eval) + sizeof(void *));
+  accum_program_v1 table = {ACCUM_ABI_VERSION,
+                            sizeof(accum_program_v1),
+                            program.getStateBytes(),
+                            program.getScratchBytes(),
+                            static_cast<uint32_t>(program.getM()),
+                            static_cast<uint32_t>(program.getDevices()),
+                            nullptr,
+                            nullptr};
+  llvm::LLVMContext &context = module.getContext();
+  llvm::StringRef bytes(reinterpret_cast<const char *>(&table), offsetof(accum_program_v1, step));
+  auto *initial = llvm::ConstantStruct::getAnon(
+      {llvm::ConstantDataArray::getString(context, bytes, /*AddNull=*/false), step, eval});
+  auto *global = new llvm::GlobalVariable(module, initial->getType(), /*isConstant=*/true,
+                                          llvm::GlobalValue::PrivateLinkage, initial, "program");
+  global->setAlignment(llvm::Align(8));
+  auto *type = llvm::FunctionType::get(llvm::PointerType::get(context, 0), false);
+  auto *entry = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, "accum_program", module);
+  llvm::IRBuilder<> b(llvm::BasicBlock::Create(context, "entry", entry));
+  b.CreateRet(global);
+}
+
+std::unique_ptr<llvm::Module> programModule(ProgramOp program, llvm::LLVMContext &context) {
+  auto module = std::make_unique<llvm::Module>("program", context);
+  llvm::Function *step = addFunction(*module, "step", /*takesHyper=*/true);
+  llvm::Function *eval = addFunction(*module, "eval", /*takesHyper=*/false);
+  FunctionWriter(step, program.getStep()).write();
+  FunctionWriter(eval, program.getEval()).write();
+  addTable(*module, program, step, eval);
+  assert(!llvm::verifyModule(*module, &llvm::errs()));
+  return module;
+}
+
+} // namespace accum::emit

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+// A runtime that fits on a page, and the kernels of the linear regression.
+#include "test/compiler/Emit/LinearRegression.h"
+#include "dialects/Registration.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "passes/Schedule/Passes.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <cstring>
+
+using namespace mlir;
+
+namespace accum::test {
+
+OwningOpRef<ModuleOp> scheduleLinearRegression(MLIRContext &context, int64_t m) {
+  DialectRegistry registry;
+  registerDialects(registry);
+  context.appendDialectRegistry(registry);
+  auto file = llvm::MemoryBuffer::getFile(ACCUM_SOURCE_DIR "/test/passes/Schedule/linear-regression.mlir");
+  std::string text = (*file)->getBuffer().str();
+  size_t at = text.find("m = 2,");
+  text.replace(at, 6, "m = " + std::to_string(m) + ",");
+  auto module = parseSourceString<ModuleOp>(text, &context);
+  PassManager passes(&context);
+  passes.addPass(createBindMicroBatch());
+  passes.addPass(createBuildProgram());
+  return module && succeeded(passes.run(*module)) ? std::move(module) : OwningOpRef<ModuleOp>();
+}
+
+Samples makeSamples(size_t count) {
+  Samples samples;
+  for (size_t i = 0; i < count; ++i) {
+    auto number = [&](size_t j) { return static_cast<float>((i * 37 + j * 17) % 23) / 11 - 1; };
+    samples.x.push_back({number(0), number(1), number(2)});
+    samples.t.push_back({number(3), number(4)});
+  }
+  return samples;
+}
+
+ToyRuntime::ToyRuntime(ModuleOp module, int64_t m, Samples samples)
+    : stateBytes(kStateBytes, 0), m(m), samples(std::move(samples)), scratch(768, 0xff),
+      table{ACCUM_ABI_VERSION, sizeof(accum_runtime_v1), beginMicro, endMicro, launch, gemm, nullptr,
+            allReduce},
+      x(m * 3), t(m * 2), valid(m) {
+  for (auto kernel : module.getOps<func::FuncOp>())
+    if (kernel->hasAttr("accum.kernel"))
+      kernels.push_back(kernel.getSymName().str());
+  for (int i = 0; i < 6; ++i)
+    state<float>(kW)[i] = 0.1f * static_cast<float>(i) - 0.2f;
+  state<float>(kB)[1] = 0.5f;
+}
+
+accum_ctx ToyRuntime::context(uint64_t step) {
+  inputs[0] = reinterpret_cast<uint8_t *>(x.data());
+  inputs[1] = reinterpret_cast<uint8_t *>(t.data());
+  inputs[2] = valid.data();
+  inputs[3] = reinterpret_cast<uint8_t *>(&firstRow);
+  return {stateBytes.data(), scratch.data(), inputs, &table, this, 0, step, 0, 1, samples.x.size()};
+}
+
+int ToyRuntime::step(const accum_program_v1 &program, uint64_t number) {
+  accum_ctx ctx = context(number);
+  accum_hyper hyper = {{0.1, 0.9, 0, 0, number ? 1.0 : 0.0, 1, 1}, nullptr};
+  return program.step(&ctx, steps(), &hyper);
+}
+
+int ToyRuntime::eval(const accum_program_v1 &program) {
+  accum_ctx ctx = context(0);
+  return program.eval(&ctx, steps());
+}
+
+int ToyRuntime::note(const std::string &what) {
+  log += what + " ";
+  return what == failAt ? 77 : 0;
+}
+
+int ToyRuntime::beginMicro(accum_ctx *ctx, uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t *valid) {
+  ToyRuntime &self = of(ctx);
+  for (size_t i = 0; i < self.m; ++i) {
+    size_t row = k * self.m + i, real = std::min(row, self.samples.x.size() - 1);
+    std::memcpy(&self.x[i * 3], self.samples.x[real].data(), 12);
+    std::memcpy(&self.t[i * 2], self.samples.t[real].data(), 8);
+    self.valid[i] = row < self.samples.x.size();
+  }
+  *firstRow = self.firstRow = static_cast<int64_t>(k * self.m);
+  *valid = static_cast<uint32_t>(std::min(self.m, self.samples.x.size() - k * self.m));
+  return self.note("begin" + std::to_string(phase));
+}
+
+int ToyRuntime::endMicro(accum_ctx *ctx, uint32_t phase, uint32_t) {
+  return of(ctx).note("end" + std::to_string(phase));
+}
+
+int ToyRuntime::allReduce(accum_ctx *ctx, void *data, uint64_t n, int32_t dtype) {
+  auto offset = static_cast<uint8_t *>(data) - of(ctx).stateBytes.data();
+  of(ctx).log +=
+      "sum@" + std::to_string(offset) + "x" + std::to_string(n) + ":" + std::to_string(dtype) + " ";
+  return of(ctx).failAt == "all_reduce" ? 77 : 0;
+}
+
+int ToyRuntime::gemm(accum_ctx *ctx, const accum_gemm *g, float beta) {
+  auto *a = static_cast<const float *>(g->a), *b = static_cast<const float *>(g->b);
+  auto *c = static_cast<float *>(g->c);
+  for (int64_t i = 0; i < g->m; ++i)
+    for (int64_t j = 0; j < g->n; ++j) {
+      float sum = beta == 0 ? 0 : c[i * g->c_row + j];
+      for (int64_t k = 0; k < g->k; ++k)
+        sum += a[i * g->a_row + k * g->a_col] * b[k * g->b_row + j * g->b_col];
+      c[i * g->c_row + j] = sum;
+    }
+  return of(ctx).note("gemm");
+}
+
+namespace {
+
+template <typename T> T *as(void *pointer) { return static_cast<T *>(pointer); }
+
+/// The flag 1 writes, 0 adds.
+template <typename T> void contribute(void *target, T value, void *first) {
+  *as<T>(target) = *as<int32_t>(first) ? value : *as<T>(target) + value;
+}
+
+/// (y, b, t, valid, weight) -> (dy, loss), flag.
+void residual(void *const *args, size_t m) {
+  double loss = 0;
+  float weight = *as<float>(args[4]);
+  for (size_t i = 0; i < 2 * m; ++i) {
+    float r = as<float>(args[0])[i] + as<float>(args[1])[i % 2] - as<float>(args[2])[i];
+    r = as<uint8_t>(args[3])[i / 2] ? r : 0;
+    as<float>(args[5])[i] = 2 * r * weight;
+    loss += static_cast<double>(r * weight * r);
+  }
+  contribute(args[6], loss, args[7]);
+}
+
+/// (hyper, p, g, v) -> (p, v), in place.
+void update(void *const *args, size_t count) {
+  auto *hyper = as<double>(args[0]);
+  for (size_t i = 0; i < count; ++i) {
+    float keep = static_cast<float>(hyper[ACCUM_HYPER_BETA1] * hyper[ACCUM_HYPER_CORRECTION1]);
+    float v = as<float>(args[3])[i] * keep + as<float>(args[2])[i];
+    as<float>(args[4])[i] = as<float>(args[1])[i] - v * static_cast<float>(hyper[ACCUM_HYPER_LR]);
+    as<float>(args[5])[i] = v;
+  }
+}
+
+void columns(void *const *args, size_t m) {
+  for (size_t column = 0; column < 2; ++column) {
+    float sum = 0;
+    for (size_t i = 0; i < m; ++i)
+      sum += as<float>(args[0])[2 * i + column];
+    contribute(as<float>(args[1]) + column, sum, args[2]);
+  }
+}
+
+} // namespace
+
+int ToyRuntime::launch(accum_ctx *ctx, uint32_t kernel, void *const *args) {
+  ToyRuntime &self = of(ctx);
+  const std::string &name = self.kernels.at(kernel);
+  if (name == "count")
+    contribute<int64_t>(args[1], std::count(self.valid.begin(), self.valid.end(), 1), args[2]);
+  else if (name == "weight")
+    *as<float>(args[1]) = 1 / (2 * static_cast<float>(*as<int64_t>(args[0])));
+  else if (name == "residual")
+    residual(args, self.m);
+  else if (name == "columns")
+    columns(args, self.m);
+  else
+    update(args, name == "update6" ? 6 : 2);
+  return self.note(name);
+}
+
+} // namespace accum::test
