@@ -15,6 +15,9 @@ def Recognise : Pass<"accum-recognise", "::mlir::ModuleOp"> {
     A softmax whose NaN rows are replaced by zeros (all scores -inf: a fully masked row) is rewritten so that no NaN
     arises: its derivative would be NaN, although its value is not. Where no score can be -inf the replacement goes.
 
+    Numbers computed from numbers are computed, and a transpose between reshapes that merge and split leading axes
+    becomes one transpose.
+
     Requires: what `import` ensures, without duplicated ops left by it: common subexpressions are merged first.
     Ensures: the same values; locations are those of the last op of each match.
 

@@ -19,6 +19,7 @@ struct Recognise : impl::RecogniseBase<Recognise> {
     DominanceInfo dominance(getOperation());
     eliminateCommonSubExpressions(rewriter, dominance, getOperation());
     RewritePatternSet patterns(&getContext());
+    recognise::addSimplifications(patterns);
     recognise::addNormPatterns(patterns);
     recognise::addActivationPatterns(patterns);
     recognise::addSoftmaxPatterns(patterns);

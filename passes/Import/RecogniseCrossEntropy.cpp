@@ -101,26 +101,10 @@ struct RemoveDoubleNegation : OpRewritePattern<nn::ElementwiseOp> {
     return success();
   }
 };
-
-/// A reshape of a reshape is one, and one to its own type is none.
-struct MergeReshapes : OpRewritePattern<nn::ReshapeOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(nn::ReshapeOp op, PatternRewriter &rewriter) const override {
-    if (op.getInput().getType() == op.getType()) {
-      rewriter.replaceOp(op, op.getInput());
-      return success();
-    }
-    auto inner = op.getInput().getDefiningOp<nn::ReshapeOp>();
-    if (!inner || inner.getInput().getType() != op.getType())
-      return rewriter.notifyMatchFailure(op, "does not undo a reshape");
-    rewriter.replaceOp(op, inner.getInput());
-    return success();
-  }
-};
 } // namespace
 
 void addCrossEntropyPatterns(RewritePatternSet &patterns) {
-  patterns.add<RecogniseCrossEntropy, RecogniseIndexedCrossEntropy, RemoveDoubleNegation, MergeReshapes>(
+  patterns.add<RecogniseCrossEntropy, RecogniseIndexedCrossEntropy, RemoveDoubleNegation>(
       patterns.getContext());
 }
 

@@ -171,8 +171,9 @@ static double numberOf(Attribute element) {
   if (auto real = dyn_cast<FloatAttr>(element))
     return real.getValueAsDouble();
   auto integer = cast<IntegerAttr>(element);
-  return integer.getType().isInteger(1) ? integer.getValue().getZExtValue()
-                                        : integer.getValue().getSExtValue();
+  // One type for both arms: a common one would be unsigned, and -100 no longer negative.
+  return integer.getType().isInteger(1) ? static_cast<double>(integer.getValue().getZExtValue())
+                                        : static_cast<double>(integer.getValue().getSExtValue());
 }
 
 /// A splat with a batch axis holds as many samples as the batch.

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// What exporters write in several ops and one suffices: numbers computed from numbers, reshapes around
+// transposes.
+#include "passes/Import/Recognisers.h"
+#include "passes/Import/Terms.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace accum::recognise {
+namespace {
+using nn::ElementwiseFn;
+
+/// A scalar constant, integers included.
+std::optional<double> numberOf(Value value) {
+  auto constant = value.getDefiningOp<nn::ConstantOp>();
+  auto elements = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  if (!elements || !shapeOf(value).empty())
+    return std::nullopt;
+  if (elements.getElementType().isInteger(1) || !isa<IntegerType>(elements.getElementType()))
+    return constantOf(value);
+  return static_cast<double>(elements.getSplatValue<APInt>().getSExtValue());
+}
+
+std::optional<double> evaluate(ElementwiseFn fn, ArrayRef<double> x) {
+  switch (fn) {
+  case ElementwiseFn::neg:
+    return -x[0];
+  case ElementwiseFn::exp:
+    return std::exp(x[0]);
+  case ElementwiseFn::log:
+    return std::log(x[0]);
+  case ElementwiseFn::sqrt:
+    return std::sqrt(x[0]);
+  case ElementwiseFn::rsqrt:
+    return 1 / std::sqrt(x[0]);
+  case ElementwiseFn::reciprocal:
+    return 1 / x[0];
+  case ElementwiseFn::add:
+    return x[0] + x[1];
+  case ElementwiseFn::sub:
+    return x[0] - x[1];
+  case ElementwiseFn::mul:
+    return x[0] * x[1];
+  case ElementwiseFn::div:
+    return x[0] / x[1];
+  case ElementwiseFn::pow:
+    return std::pow(x[0], x[1]);
+  default:
+    return std::nullopt;
+  }
+}
+
+LogicalResult replaceByNumber(Operation *op, double number, PatternRewriter &rewriter) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  auto value = DenseElementsAttr::get(type, rewriter.getFloatAttr(type.getElementType(), number));
+  rewriter.replaceOpWithNewOp<nn::ConstantOp>(op, type, value);
+  return success();
+}
+
+bool isFloatScalar(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return type.getRank() == 0 && isa<FloatType>(type.getElementType());
+}
+
+/// sqrt(1 / sqrt(8)): the scale of attention, as some exporters compute it in the graph.
+struct ComputeNumber : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    SmallVector<double> operands;
+    for (Value operand : op.getOperands())
+      if (std::optional<double> number = isFloatScalar(op.getResult()) ? numberOf(operand) : std::nullopt)
+        operands.push_back(*number);
+    bool isComplete = !operands.empty() && operands.size() == op.getOperands().size();
+    std::optional<double> number = isComplete ? evaluate(op.getFn(), operands) : std::nullopt;
+    if (!number)
+      return rewriter.notifyMatchFailure(op, "not a function of numbers");
+    return replaceByNumber(op, *number, rewriter);
+  }
+};
+
+struct CastNumber : OpRewritePattern<nn::CastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::CastOp op, PatternRewriter &rewriter) const override {
+    std::optional<double> number = isFloatScalar(op.getResult()) ? numberOf(op.getInput()) : std::nullopt;
+    if (!number)
+      return rewriter.notifyMatchFailure(op, "not the cast of a number to a float");
+    return replaceByNumber(op, *number, rewriter);
+  }
+};
+
+/// A reshape that merges the first `merged` axes of its input, and leaves the others; 0 when it does not.
+int64_t mergedAxes(nn::ReshapeOp reshape) {
+  ArrayRef<int64_t> from = shapeOf(reshape.getInput()), to = shapeOf(reshape.getResult());
+  if (from.size() <= to.size() || to.empty())
+    return 0;
+  size_t merged = from.size() - to.size() + 1;
+  return from.drop_front(merged) == to.drop_front(1) ? static_cast<int64_t>(merged) : 0;
+}
+
+/// Batch axes of a type after its axes were permuted.
+SmallVector<int64_t> permutedBatchAxes(Value value, ArrayRef<int64_t> perm) {
+  SmallVector<int64_t> axes;
+  for (auto [i, axis] : llvm::enumerate(perm)) {
+    auto extent = dyn_cast_or_null<nn::ExtentAttr>(cast<RankedTensorType>(value.getType()).getEncoding());
+    if (extent && llvm::is_contained(extent.getDims(), axis))
+      axes.push_back(static_cast<int64_t>(i));
+  }
+  return axes;
+}
+
+/// [a, b, m, n] as [a b, m, n], its last axes swapped, and split again: one transpose.
+struct TransposeBetweenReshapes : OpRewritePattern<nn::ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ReshapeOp op, PatternRewriter &rewriter) const override {
+    auto transpose = op.getInput().getDefiningOp<nn::TransposeOp>();
+    auto merge = transpose ? transpose.getInput().getDefiningOp<nn::ReshapeOp>() : nn::ReshapeOp();
+    int64_t merged = merge ? mergedAxes(merge) : 0;
+    if (merged < 2 || transpose.getPerm()[0] != 0)
+      return rewriter.notifyMatchFailure(op, "no transpose behind a merge of leading axes");
+    SmallVector<int64_t> perm = llvm::to_vector(llvm::seq<int64_t>(0, merged)), shape, batch;
+    for (int64_t axis : transpose.getPerm().drop_front())
+      perm.push_back(axis + merged - 1);
+    for (int64_t axis : perm)
+      shape.push_back(shapeOf(merge.getInput())[axis]);
+    if (shapeOf(op.getResult()) != ArrayRef(shape))
+      return rewriter.notifyMatchFailure(op, "the axes are split otherwise");
+    auto extent = dyn_cast_or_null<nn::ExtentAttr>(cast<RankedTensorType>(op.getType()).getEncoding());
+    if (permutedBatchAxes(merge.getInput(), perm) != (extent ? extent.getDims() : ArrayRef<int64_t>()))
+      return rewriter.notifyMatchFailure(op, "the batch lies along another axis");
+    rewriter.replaceOpWithNewOp<nn::TransposeOp>(op, op.getType(), merge.getInput(), perm);
+    return success();
+  }
+};
+
+/// A reshape that undoes another one, or does nothing.
+struct MergeReshapes : OpRewritePattern<nn::ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ReshapeOp op, PatternRewriter &rewriter) const override {
+    Value x = op.getInput();
+    if (auto inner = x.getDefiningOp<nn::ReshapeOp>(); inner && x.getType() != op.getType())
+      x = inner.getInput();
+    if (x.getType() != op.getType())
+      return rewriter.notifyMatchFailure(op, "does not undo a reshape");
+    rewriter.replaceOp(op, x);
+    return success();
+  }
+};
+} // namespace
+
+void addSimplifications(RewritePatternSet &patterns) {
+  patterns.add<ComputeNumber, CastNumber, TransposeBetweenReshapes, MergeReshapes>(patterns.getContext());
+}
+
+} // namespace accum::recognise

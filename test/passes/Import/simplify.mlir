@@ -1,0 +1,51 @@
+// Numbers computed from numbers, and transposes between reshapes.
+// RUN: accum-opt %s -accum-recognise | FileCheck %s
+
+// The scale of attention: the root of 1 / sqrt(16).
+// CHECK-LABEL: func.func @scale
+func.func @scale(%x: tensor<1x4xf32, #nn.extent<0>>) -> tensor<1x4xf32, #nn.extent<0>> {
+  // CHECK: %[[HALF:.*]] = nn.constant {value = dense<5.000000e-01> : tensor<f32>}
+  // CHECK-NEXT: nn.elementwise <mul> (%arg0, %[[HALF]])
+  %n = nn.constant {value = dense<16> : tensor<i64>} : tensor<i64>
+  %one = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %0 = nn.cast %n : tensor<i64> -> tensor<f32>
+  %1 = nn.elementwise <sqrt> (%0) : (tensor<f32>) -> tensor<f32>
+  %2 = nn.elementwise <div> (%one, %1) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %3 = nn.elementwise <sqrt> (%2) : (tensor<f32>) -> tensor<f32>
+  %4 = nn.elementwise <mul> (%x, %3) : (tensor<1x4xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x4xf32, #nn.extent<0>>
+  return %4 : tensor<1x4xf32, #nn.extent<0>>
+}
+
+// CHECK-LABEL: func.func @one_transpose
+func.func @one_transpose(%x: tensor<1x4x6x8xf32, #nn.extent<0>>) -> tensor<1x4x8x6xf32, #nn.extent<0>> {
+  // CHECK-NEXT: %[[Y:.*]] = nn.transpose %arg0 [0, 1, 3, 2]
+  // CHECK-NEXT: return %[[Y]]
+  %0 = nn.reshape %x : tensor<1x4x6x8xf32, #nn.extent<0>> -> tensor<4x6x8xf32, #nn.extent<0>>
+  %1 = nn.transpose %0 [0, 2, 1] : tensor<4x6x8xf32, #nn.extent<0>> -> tensor<4x8x6xf32, #nn.extent<0>>
+  %2 = nn.reshape %1 : tensor<4x8x6xf32, #nn.extent<0>> -> tensor<1x4x8x6xf32, #nn.extent<0>>
+  return %2 : tensor<1x4x8x6xf32, #nn.extent<0>>
+}
+
+// Near miss: the merged axis moves.
+// CHECK-LABEL: func.func @merged_axis_moves
+func.func @merged_axis_moves(%x: tensor<1x4x6x8xf32, #nn.extent<0>>) -> tensor<6x1x4x8xf32, #nn.extent<1>> {
+  // CHECK-NEXT: nn.reshape
+  // CHECK-NEXT: nn.transpose
+  // CHECK-NEXT: nn.reshape
+  %0 = nn.reshape %x : tensor<1x4x6x8xf32, #nn.extent<0>> -> tensor<4x6x8xf32, #nn.extent<0>>
+  %1 = nn.transpose %0 [1, 0, 2] : tensor<4x6x8xf32, #nn.extent<0>> -> tensor<6x4x8xf32, #nn.extent<1>>
+  %2 = nn.reshape %1 : tensor<6x4x8xf32, #nn.extent<1>> -> tensor<6x1x4x8xf32, #nn.extent<1>>
+  return %2 : tensor<6x1x4x8xf32, #nn.extent<1>>
+}
+
+// Near miss: split otherwise than merged.
+// CHECK-LABEL: func.func @split_otherwise
+func.func @split_otherwise(%x: tensor<1x4x6x8xf32, #nn.extent<0>>) -> tensor<2x2x8x6xf32, #nn.extent<0>> {
+  // CHECK-NEXT: nn.reshape
+  // CHECK-NEXT: nn.transpose
+  // CHECK-NEXT: nn.reshape
+  %0 = nn.reshape %x : tensor<1x4x6x8xf32, #nn.extent<0>> -> tensor<4x6x8xf32, #nn.extent<0>>
+  %1 = nn.transpose %0 [0, 2, 1] : tensor<4x6x8xf32, #nn.extent<0>> -> tensor<4x8x6xf32, #nn.extent<0>>
+  %2 = nn.reshape %1 : tensor<4x8x6xf32, #nn.extent<0>> -> tensor<2x2x8x6xf32, #nn.extent<0>>
+  return %2 : tensor<2x2x8x6xf32, #nn.extent<0>>
+}
