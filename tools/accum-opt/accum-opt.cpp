@@ -4,6 +4,7 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Check/Passes.h"
+#include "passes/Codegen/Passes.h"
 #include "passes/Differentiate/Passes.h"
 #include "passes/Fuse/Passes.h"
 #include "passes/Import/Passes.h"
@@ -14,6 +15,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   accum::registerDialects(registry);
   accum::registerCheckPasses();
+  accum::registerCodegenPasses();
   accum::registerDifferentiatePasses();
   accum::registerFusePasses();
   accum::registerPrecisionPasses();

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// accum_kernels_v1 and accum_kernel_v1 (runtime/accum_program.h) as constants.
+#include "compiler/Emit/KernelTable.h"
+#include "runtime/accum_program.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/Module.h"
+
+using namespace llvm;
+
+namespace accum::emit {
+namespace {
+
+/// { const char *name; void (*fn)(...); int64_t n, chunks; uint32_t num_args; }
+StructType *entryType(LLVMContext &context) {
+  Type *pointer = PointerType::get(context, 0), *i64 = Type::getInt64Ty(context);
+  return StructType::get(context, {pointer, pointer, i64, i64, Type::getInt32Ty(context)});
+}
+
+Constant *constantEntry(Module &module, const KernelEntry &entry) {
+  LLVMContext &context = module.getContext();
+  Type *pointer = PointerType::get(context, 0), *i64 = Type::getInt64Ty(context);
+  auto *type = FunctionType::get(Type::getVoidTy(context), {pointer, i64, i64}, false);
+  auto *function = Function::Create(type, GlobalValue::ExternalLinkage, kKernelPrefix + entry.name, module);
+  function->setVisibility(GlobalValue::HiddenVisibility);
+  Constant *text = ConstantDataArray::getString(context, entry.name);
+  auto *name = new GlobalVariable(module, text->getType(), true, GlobalValue::PrivateLinkage, text, "name");
+  return ConstantStruct::get(entryType(context),
+                             {name, function, ConstantInt::get(i64, entry.n),
+                              ConstantInt::get(i64, entry.chunks),
+                              ConstantInt::get(Type::getInt32Ty(context), entry.arguments)});
+}
+
+} // namespace
+
+std::unique_ptr<Module> makeKernelTable(LLVMContext &context, ArrayRef<KernelEntry> entries) {
+  static_assert(sizeof(accum_kernel_v1) == 40 && sizeof(accum_kernels_v1) == 24, "as written below");
+  auto module = std::make_unique<Module>("kernel-table", context);
+  std::vector<Constant *> lines;
+  for (const KernelEntry &entry : entries)
+    lines.push_back(constantEntry(*module, entry));
+  Constant *array = ConstantArray::get(ArrayType::get(entryType(context), lines.size()), lines);
+  auto *table =
+      new GlobalVariable(*module, array->getType(), true, GlobalValue::PrivateLinkage, array, "table");
+  Type *i32 = Type::getInt32Ty(context);
+  Constant *fields[] = {ConstantInt::get(i32, ACCUM_ABI_VERSION),
+                        ConstantInt::get(i32, sizeof(accum_kernels_v1)),
+                        ConstantInt::get(i32, entries.size()), table};
+  Constant *header = ConstantStruct::getAnon(fields);
+  auto *kernels =
+      new GlobalVariable(*module, header->getType(), true, GlobalValue::PrivateLinkage, header, "kernels");
+  auto *type = FunctionType::get(PointerType::get(context, 0), false);
+  auto *function = Function::Create(type, GlobalValue::ExternalLinkage, "accum_kernels", *module);
+  IRBuilder<>(BasicBlock::Create(context, "", function)).CreateRet(kernels);
+  return module;
+}
+
+} // namespace accum::emit

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+// The scalar functions of nn.elementwise in arith and math, on scalars or vectors.
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "passes/Codegen/Emitter.h"
+#include <numbers>
+
+using namespace mlir;
+
+namespace accum::codegen {
+namespace {
+
+using nn::ElementwiseFn;
+
+/// Arithmetic in the form of one value, spelled as formulas.
+struct Formula {
+  ImplicitLocOpBuilder &builder;
+  Type type; ///< scalar or vector
+
+  Type scalar() const { return getElementTypeOrSelf(type); }
+  bool isFloat() const { return isa<FloatType>(scalar()); }
+  bool isBool() const { return scalar().isInteger(1); }
+
+  Value constant(double value) const {
+    TypedAttr attribute = isFloat()
+                              ? TypedAttr(builder.getFloatAttr(scalar(), value))
+                              : TypedAttr(builder.getIntegerAttr(scalar(), static_cast<int64_t>(value)));
+    if (auto shaped = dyn_cast<ShapedType>(type))
+      attribute = DenseElementsAttr::get(shaped, Attribute(attribute));
+    return arith::ConstantOp::create(builder, attribute);
+  }
+  Value add(Value a, Value b) const {
+    return isFloat() ? arith::AddFOp::create(builder, a, b).getResult()
+                     : arith::AddIOp::create(builder, a, b);
+  }
+  Value sub(Value a, Value b) const {
+    return isFloat() ? arith::SubFOp::create(builder, a, b).getResult()
+                     : arith::SubIOp::create(builder, a, b);
+  }
+  Value mul(Value a, Value b) const {
+    return isFloat() ? arith::MulFOp::create(builder, a, b).getResult()
+                     : arith::MulIOp::create(builder, a, b);
+  }
+  Value mul(Value a, double b) const { return mul(a, constant(b)); }
+  Value add(Value a, double b) const { return add(a, constant(b)); }
+  Value over(Value a, Value b) const { return arith::DivFOp::create(builder, a, b); }
+  Value select(Value condition, Value yes, Value no) const {
+    return arith::SelectOp::create(builder, condition, yes, no);
+  }
+  Value compare(arith::CmpFPredicate predicate, Value a, Value b) const {
+    return arith::CmpFOp::create(builder, predicate, a, b);
+  }
+  Value compare(arith::CmpIPredicate predicate, Value a, Value b) const {
+    return arith::CmpIOp::create(builder, predicate, a, b);
+  }
+  template <typename Op> Value apply(Value x) const { return Op::create(builder, x); }
+  Value larger(Value a, Value b) const {
+    if (isFloat())
+      return arith::MaximumFOp::create(builder, a, b);
+    return isBool() ? arith::OrIOp::create(builder, a, b).getResult() : arith::MaxSIOp::create(builder, a, b);
+  }
+  Value smaller(Value a, Value b) const {
+    if (isFloat())
+      return arith::MinimumFOp::create(builder, a, b);
+    return isBool() ? arith::AndIOp::create(builder, a, b).getResult()
+                    : arith::MinSIOp::create(builder, a, b);
+  }
+
+  Value sigmoid(Value x) const {
+    Value e = apply<math::ExpOp>(apply<arith::NegFOp>(x));
+    return over(constant(1), add(e, 1));
+  }
+  /// The standard normal distribution's integral: 0.5 * (1 + erf(x / sqrt(2))).
+  Value normalIntegral(Value x) const {
+    return mul(add(apply<math::ErfOp>(mul(x, 1 / std::numbers::sqrt2)), 1), 0.5);
+  }
+  Value normalDensity(Value x) const {
+    return mul(apply<math::ExpOp>(mul(mul(x, x), -0.5)), std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+  }
+  static constexpr double kCubic = 0.044715;
+  static constexpr double kScale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
+  /// tanh(sqrt(2 / pi) * (x + 0.044715 x^3))
+  Value geluTanh(Value x) const {
+    Value inner = mul(x, add(mul(mul(x, x), kCubic), 1));
+    return apply<math::TanhOp>(mul(inner, kScale));
+  }
+  Value geluTanhGrad(Value x) const {
+    Value t = geluTanh(x);
+    Value slope = mul(add(mul(mul(x, x), 3 * kCubic), 1), kScale);
+    Value curve = mul(mul(sub(constant(1), mul(t, t)), x), slope);
+    return mul(add(add(t, 1), curve), 0.5);
+  }
+  /// max(x, 0) + log1p(exp(-|x|)): finite for every finite x.
+  Value softplus(Value x) const {
+    Value decay = apply<math::ExpOp>(apply<arith::NegFOp>(apply<math::AbsFOp>(x)));
+    return add(larger(x, constant(0)), apply<math::Log1pOp>(decay));
+  }
+  Value sign(Value x) const {
+    Value zero = constant(0), positive, negative;
+    if (isFloat()) {
+      positive = compare(arith::CmpFPredicate::OGT, x, zero);
+      negative = compare(arith::CmpFPredicate::OLT, x, zero);
+    } else {
+      positive = compare(arith::CmpIPredicate::sgt, x, zero);
+      negative = compare(arith::CmpIPredicate::slt, x, zero);
+    }
+    return select(positive, constant(1), select(negative, constant(-1), zero));
+  }
+  Value negate(Value x) const { return isFloat() ? apply<arith::NegFOp>(x) : sub(constant(0), x); }
+  Value absolute(Value x) const { return isFloat() ? apply<math::AbsFOp>(x) : larger(x, negate(x)); }
+  Value isInfinite(Value x) const {
+    return compare(arith::CmpFPredicate::OEQ, apply<math::AbsFOp>(x),
+                   constant(std::numeric_limits<double>::infinity()));
+  }
+
+  /// Lanes that do not exist hold zeros, which integer division must not see.
+  Value safeDivisor(Value a, Value b) const {
+    Value zero = compare(arith::CmpIPredicate::eq, b, constant(0));
+    Value overflow = arith::AndIOp::create(builder, compare(arith::CmpIPredicate::eq, b, constant(-1)),
+                                           compare(arith::CmpIPredicate::eq, a, negate(a)));
+    return select(arith::OrIOp::create(builder, zero, overflow), constant(1), b);
+  }
+  Value divide(Value a, Value b) const {
+    return isFloat() ? over(a, b) : arith::DivSIOp::create(builder, a, safeDivisor(a, b)).getResult();
+  }
+  Value remainder(Value a, Value b) const {
+    return isFloat() ? arith::RemFOp::create(builder, a, b).getResult()
+                     : arith::RemSIOp::create(builder, a, safeDivisor(a, b)).getResult();
+  }
+  /// The remainder with the divisor's sign.
+  Value modulo(Value a, Value b) const {
+    Value rest = remainder(a, b), zero = constant(0), off, signs;
+    if (isFloat()) {
+      off = compare(arith::CmpFPredicate::ONE, rest, zero);
+      signs = arith::XOrIOp::create(builder, compare(arith::CmpFPredicate::OLT, rest, zero),
+                                    compare(arith::CmpFPredicate::OLT, b, zero));
+    } else {
+      off = compare(arith::CmpIPredicate::ne, rest, zero);
+      signs = compare(arith::CmpIPredicate::slt, arith::XOrIOp::create(builder, rest, b), zero);
+    }
+    return select(arith::AndIOp::create(builder, off, signs), add(rest, b), rest);
+  }
+  Value relation(arith::CmpFPredicate floats, arith::CmpIPredicate integers, Value a, Value b) const {
+    return isFloat() ? compare(floats, a, b) : compare(integers, a, b);
+  }
+  Value power(Value a, Value b) const;
+  Value integerPower(Value a, Value b) const;
+  Value activation(ElementwiseFn fn, Value x) const;
+  Value unary(ElementwiseFn fn, Value x) const;
+  Value comparison(ElementwiseFn fn, Value a, Value b) const;
+  Value binary(ElementwiseFn fn, Value a, Value b) const;
+};
+
+/// The number that all lanes of `value` are, if it is known.
+std::optional<double> constantOf(Value value) {
+  if (auto broadcast = value.getDefiningOp();
+      broadcast && broadcast->getName().getStringRef() == "vector.broadcast")
+    value = broadcast->getOperand(0);
+  Attribute attribute;
+  if (!matchPattern(value, m_Constant(&attribute)))
+    return std::nullopt;
+  if (auto splat = dyn_cast<SplatElementsAttr>(attribute))
+    attribute = splat.getSplatValue<Attribute>();
+  auto number = dyn_cast<FloatAttr>(attribute);
+  return number ? std::optional(number.getValueAsDouble()) : std::nullopt;
+}
+
+/// Squares, cubes and roots are what models hold; they need no pow.
+Value Formula::power(Value a, Value b) const {
+  std::optional<double> exponent = constantOf(b);
+  if (exponent == 0.5)
+    return apply<math::SqrtOp>(a);
+  if (exponent == -0.5)
+    return over(constant(1), apply<math::SqrtOp>(a));
+  if (exponent == -1.0)
+    return over(constant(1), a);
+  if (exponent && *exponent >= 1 && *exponent <= 4 && *exponent == static_cast<int>(*exponent)) {
+    Value product = a;
+    for (int i = 1; i < *exponent; ++i)
+      product = mul(product, a);
+    return product;
+  }
+  return math::PowFOp::create(builder, a, b);
+}
+
+/// Square and multiply over six bits: a larger exponent only matters for bases -1, 0 and 1, where its parity
+/// is what counts. Negative exponents give 0 except for bases 1 and -1.
+Value Formula::integerPower(Value a, Value b) const {
+  Value one = constant(1), zero = constant(0);
+  Value parity = arith::OrIOp::create(builder, arith::AndIOp::create(builder, b, one), constant(62));
+  Value exponent = select(compare(arith::CmpIPredicate::ult, b, constant(64)), b, parity);
+  Value result = one, base = a;
+  for (int bit = 0; bit < 6; ++bit) {
+    Value flag = arith::AndIOp::create(builder, exponent, constant(1 << bit));
+    result = select(compare(arith::CmpIPredicate::ne, flag, zero), mul(result, base), result);
+    base = mul(base, base);
+  }
+  Value vanishes = arith::AndIOp::create(builder, compare(arith::CmpIPredicate::slt, b, zero),
+                                         compare(arith::CmpIPredicate::ne, mul(a, a), one));
+  return select(vanishes, zero, result);
+}
+
+Value Formula::activation(ElementwiseFn fn, Value x) const {
+  switch (fn) {
+  case ElementwiseFn::sigmoid:
+    return sigmoid(x);
+  case ElementwiseFn::relu:
+    return larger(x, constant(0));
+  case ElementwiseFn::gelu:
+    return mul(x, normalIntegral(x));
+  case ElementwiseFn::gelu_tanh:
+    return mul(mul(x, 0.5), add(geluTanh(x), 1));
+  case ElementwiseFn::silu:
+    return mul(x, sigmoid(x));
+  case ElementwiseFn::softplus:
+    return softplus(x);
+  case ElementwiseFn::gelu_grad:
+    return add(normalIntegral(x), mul(x, normalDensity(x)));
+  case ElementwiseFn::gelu_tanh_grad:
+    return geluTanhGrad(x);
+  default: // silu_grad: s * (1 + x * (1 - s))
+    Value s = sigmoid(x);
+    return mul(s, add(mul(x, sub(constant(1), s)), 1));
+  }
+}
+
+Value Formula::unary(ElementwiseFn fn, Value x) const {
+  switch (fn) {
+  case ElementwiseFn::neg:
+    return negate(x);
+  case ElementwiseFn::abs:
+    return absolute(x);
+  case ElementwiseFn::sign:
+    return sign(x);
+  case ElementwiseFn::exp:
+    return apply<math::ExpOp>(x);
+  case ElementwiseFn::log:
+    return apply<math::LogOp>(x);
+  case ElementwiseFn::sqrt:
+    return apply<math::SqrtOp>(x);
+  case ElementwiseFn::rsqrt:
+    return over(constant(1), apply<math::SqrtOp>(x));
+  case ElementwiseFn::reciprocal:
+    return over(constant(1), x);
+  case ElementwiseFn::tanh:
+    return apply<math::TanhOp>(x);
+  case ElementwiseFn::erf:
+    return apply<math::ErfOp>(x);
+  case ElementwiseFn::sin:
+    return apply<math::SinOp>(x);
+  case ElementwiseFn::cos:
+    return apply<math::CosOp>(x);
+  case ElementwiseFn::floor:
+    return apply<math::FloorOp>(x);
+  case ElementwiseFn::ceil:
+    return apply<math::CeilOp>(x);
+  case ElementwiseFn::round:
+    return apply<math::RoundEvenOp>(x);
+  case ElementwiseFn::logical_not:
+    return arith::XOrIOp::create(builder, x, constant(1));
+  case ElementwiseFn::is_nan:
+    return compare(arith::CmpFPredicate::UNO, x, x);
+  case ElementwiseFn::is_inf:
+    return isInfinite(x);
+  default:
+    return activation(fn, x);
+  }
+}
+
+Value Formula::comparison(ElementwiseFn fn, Value a, Value b) const {
+  using F = arith::CmpFPredicate;
+  using I = arith::CmpIPredicate;
+  switch (fn) {
+  case ElementwiseFn::eq:
+    return relation(F::OEQ, I::eq, a, b);
+  case ElementwiseFn::ne:
+    return relation(F::UNE, I::ne, a, b);
+  case ElementwiseFn::lt:
+    return relation(F::OLT, I::slt, a, b);
+  case ElementwiseFn::le:
+    return relation(F::OLE, I::sle, a, b);
+  case ElementwiseFn::gt:
+    return relation(F::OGT, I::sgt, a, b);
+  default: // ge
+    return relation(F::OGE, I::sge, a, b);
+  }
+}
+
+Value Formula::binary(ElementwiseFn fn, Value a, Value b) const {
+  switch (fn) {
+  case ElementwiseFn::add:
+    return add(a, b);
+  case ElementwiseFn::sub:
+    return sub(a, b);
+  case ElementwiseFn::mul:
+    return mul(a, b);
+  case ElementwiseFn::div:
+    return divide(a, b);
+  case ElementwiseFn::pow:
+    return isFloat() ? power(a, b) : integerPower(a, b);
+  case ElementwiseFn::min:
+    return smaller(a, b);
+  case ElementwiseFn::max:
+    return larger(a, b);
+  case ElementwiseFn::mod:
+    return modulo(a, b);
+  case ElementwiseFn::rem:
+    return remainder(a, b);
+  case ElementwiseFn::logical_and:
+    return arith::AndIOp::create(builder, a, b);
+  case ElementwiseFn::logical_or:
+    return arith::OrIOp::create(builder, a, b);
+  case ElementwiseFn::logical_xor:
+    return arith::XOrIOp::create(builder, a, b);
+  default:
+    return comparison(fn, a, b);
+  }
+}
+
+} // namespace
+
+Value applyFunction(ImplicitLocOpBuilder &builder, ElementwiseFn fn, ArrayRef<Value> operands) {
+  Formula formula{builder, operands[0].getType()};
+  return operands.size() == 1 ? formula.unary(fn, operands[0]) : formula.binary(fn, operands[0], operands[1]);
+}
+
+} // namespace accum::codegen

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loops and scopes, and what keeps elements of different forms together.
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/Codegen/Emitter.h"
+
+using namespace mlir;
+
+namespace accum::codegen {
+
+Emitter::Emitter(Operation *end, int64_t lanes) : builder(end->getLoc(), end), lanes(lanes) {
+  scopes.push_back({nullptr, end, 0, {}});
+}
+
+ImplicitLocOpBuilder &Emitter::in(Scope *scope) {
+  builder.setInsertionPoint(scope->anchor);
+  return builder;
+}
+
+Emitter::Values Emitter::loop(Scope *scope, Value lower, Value upper, int64_t step, ValueRange initial,
+                              const Body &body) {
+  Value stride = integer(step);
+  auto loop = scf::ForOp::create(in(scope), lower, upper, stride, initial);
+  Block *block = loop.getBody();
+  Operation *yield = block->empty() ? nullptr : block->getTerminator();
+  if (!yield) {
+    builder.setInsertionPointToEnd(block);
+    yield = scf::YieldOp::create(builder, loop.getRegionIterArgs());
+  }
+  Scope *inner = &scopes.emplace_back(Scope{scope, yield, scope->depth + 1, {}});
+  Operation *outerAnchor = std::exchange(scope->anchor, loop.getOperation());
+  Values results = body(inner, loop.getInductionVar(), loop.getRegionIterArgs());
+  yield->setOperands(results);
+  scope->anchor = outerAnchor;
+  return Values(loop.getResults());
+}
+
+/// The first `count` of the lanes.
+static Value firstLanes(ImplicitLocOpBuilder &builder, int64_t lanes, int64_t count) {
+  SmallVector<bool> exist(lanes, false);
+  std::fill_n(exist.begin(), count, true);
+  auto type = VectorType::get({lanes}, builder.getI1Type());
+  return arith::ConstantOp::create(builder, DenseElementsAttr::get(type, ArrayRef<bool>(exist)));
+}
+
+Emitter::Values Emitter::fold(Scope *scope, ArrayRef<int64_t> extents, bool vectorLast, ValueRange initial,
+                              const Step &step) {
+  SmallVector<Index> at;
+  std::function<Values(Scope *, ValueRange)> nest = [&](Scope *outer, ValueRange carried) -> Values {
+    int64_t axis = at.size();
+    if (axis == static_cast<int64_t>(extents.size()))
+      return step(outer, at, {}, carried);
+    int64_t extent = extents[axis];
+    bool vector = vectorLast && lanes > 1 && axis + 1 == static_cast<int64_t>(extents.size());
+    int64_t width = vector ? lanes : 1, whole = extent - extent % width;
+    Values values = llvm::to_vector(carried);
+    if (whole > 0)
+      values = loop(outer, integer(0), integer(whole), width, values,
+                    [&](Scope *inner, Value induction, ValueRange now) {
+                      Index::Form form = vector ? Index::Form::Lanes : Index::Form::Uniform;
+                      at.push_back({induction, inner, form, width});
+                      Values next = vector ? step(inner, at, {}, now) : nest(inner, now);
+                      at.pop_back();
+                      return next;
+                    });
+    if (whole == extent)
+      return values;
+    Mask mask{firstLanes(in(root()), lanes, extent - whole), root()};
+    at.push_back({integer(whole), root(), Index::Form::Lanes, whole});
+    values = step(outer, at, mask, values);
+    at.pop_back();
+    return values;
+  };
+  return nest(scope, initial);
+}
+
+void Emitter::lanesLoop(Scope *scope, Value lower, Value upper, const LaneBody &body) {
+  auto round = [&](Scope *inner, Value first, Mask mask) {
+    body(inner, {first, inner, lanes > 1 ? Index::Form::Lanes : Index::Form::Uniform, lanes}, mask);
+    return Values();
+  };
+  if (lanes == 1) {
+    loop(scope, lower, upper, 1, {},
+         [&](Scope *inner, Value first, ValueRange) { return round(inner, first, {}); });
+    return;
+  }
+  Value width = integer(lanes);
+  Value size = in(scope).createOrFold<arith::SubIOp>(upper, lower);
+  Value vectors = builder.createOrFold<arith::DivUIOp>(size, width);
+  Value whole =
+      builder.createOrFold<arith::AddIOp>(builder.createOrFold<arith::MulIOp>(vectors, width), lower);
+  APInt wholeEnd, end;
+  bool constant = matchPattern(whole, m_ConstantInt(&wholeEnd)) && matchPattern(upper, m_ConstantInt(&end));
+  if (!constant || wholeEnd.getSExtValue() > 0)
+    loop(scope, lower, whole, lanes, {},
+         [&](Scope *inner, Value first, ValueRange) { return round(inner, first, {}); });
+  if (constant && wholeEnd == end)
+    return;
+  loop(scope, whole, upper, lanes, {}, [&](Scope *inner, Value first, ValueRange) {
+    Element exists = less({first, inner, Index::Form::Lanes}, uniform(upper, scope));
+    return round(inner, first, {exists.value, inner});
+  });
+}
+
+Element Emitter::splat(Element element) {
+  if (lanes == 1 || isa<VectorType>(element.value.getType()))
+    return element;
+  Scope::Key key = {"splat", element.value.getAsOpaquePointer()};
+  if (const Element *known = element.scope->lookup(key))
+    return *known;
+  Value value =
+      vector::BroadcastOp::create(in(element.scope), vectorOf(element.value.getType()), element.value);
+  return element.scope->known[key] = {value, element.scope};
+}
+
+Scope *Emitter::unify(MutableArrayRef<Element> elements) {
+  bool vector = llvm::any_of(elements, [](const Element &e) { return isa<VectorType>(e.value.getType()); });
+  Scope *scope = root();
+  for (Element &element : elements) {
+    if (vector)
+      element = splat(element);
+    scope = deeper(scope, element.scope);
+  }
+  return scope;
+}
+
+Element Emitter::select(Element condition, Element yes, Element no) {
+  Element values[] = {yes, no};
+  if (isa<VectorType>(condition.value.getType())) {
+    values[0] = splat(yes);
+    values[1] = splat(no);
+  }
+  Scope *scope = deeper(condition.scope, unify(values));
+  return {in(scope).createOrFold<arith::SelectOp>(condition.value, values[0].value, values[1].value), scope};
+}
+
+Element Emitter::both(Element a, Element b) {
+  Element values[] = {a, b};
+  Scope *scope = unify(values);
+  return {in(scope).createOrFold<arith::AndIOp>(values[0].value, values[1].value), scope};
+}
+
+Mask Emitter::masked(Mask mask, Element condition) {
+  if (!isa<VectorType>(condition.value.getType()))
+    return mask;
+  if (mask)
+    condition = both({mask.value, mask.scope}, condition);
+  return {condition.value, condition.scope};
+}
+
+Element Emitter::constant(TypedAttr value) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(root()->anchor->getBlock());
+  return {arith::ConstantOp::create(builder, value), root()};
+}
+
+Element Emitter::constant(Type type, double value) {
+  return constant(isa<FloatType>(type)
+                      ? TypedAttr(builder.getFloatAttr(type, value))
+                      : TypedAttr(builder.getIntegerAttr(type, static_cast<int64_t>(value))));
+}
+
+} // namespace accum::codegen

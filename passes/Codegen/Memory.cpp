@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads and stores of elements.
+#include "passes/Codegen/Emitter.h"
+
+using namespace mlir;
+
+namespace accum::codegen {
+
+Type computeType(Type element) {
+  if (element.isF16() || element.isBF16())
+    return Float32Type::get(element.getContext());
+  if (element.isInteger() && !element.isSignlessInteger())
+    return IntegerType::get(element.getContext(), element.getIntOrFloatBitWidth());
+  return element;
+}
+
+/// i1 is one byte; unsigned integers and 16-bit floats are bits.
+static Type memoryType(Type element) {
+  if (element.isF16() || element.isBF16())
+    return IntegerType::get(element.getContext(), 16);
+  if (auto integer = dyn_cast<IntegerType>(element))
+    return IntegerType::get(element.getContext(), std::max(8u, integer.getWidth()));
+  return element;
+}
+
+static Type like(Type form, Type element) {
+  auto vector = dyn_cast<VectorType>(form);
+  return vector ? Type(VectorType::get(vector.getShape(), element)) : element;
+}
+
+/// From what memory holds to what is computed with.
+static Value widen(ImplicitLocOpBuilder &builder, Value value, Type element) {
+  Type type = like(value.getType(), computeType(element));
+  if (type == value.getType())
+    return value;
+  if (isa<FloatType>(element)) {
+    Value half = arith::BitcastOp::create(builder, like(type, element), value);
+    return arith::ExtFOp::create(builder, type, half);
+  }
+  Value zero = arith::ConstantOp::create(builder, builder.getZeroAttr(value.getType()));
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, value, zero);
+}
+
+static Value narrow(ImplicitLocOpBuilder &builder, Value value, Type element) {
+  Type type = like(value.getType(), memoryType(element));
+  if (type == value.getType())
+    return value;
+  if (isa<FloatType>(element)) {
+    Value half = arith::TruncFOp::create(builder, like(type, element), value);
+    return arith::BitcastOp::create(builder, type, half);
+  }
+  return arith::ExtUIOp::create(builder, type, value);
+}
+
+static unsigned alignmentOf(Type element) { return memoryType(element).getIntOrFloatBitWidth() / 8; }
+
+static Value pointerTo(ImplicitLocOpBuilder &builder, const Buffer &buffer, Value position) {
+  auto vector = dyn_cast<VectorType>(position.getType());
+  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  Type type = vector ? Type(VectorType::get(vector.getShape(), pointer)) : pointer;
+  return LLVM::GEPOp::create(builder, type, memoryType(buffer.type.getElementType()), buffer.pointer,
+                             ArrayRef<LLVM::GEPArg>{position});
+}
+
+Element Emitter::load(const Buffer &buffer, ArrayRef<Index> at, Mask mask) {
+  Type element = buffer.type.getElementType(), memory = memoryType(element);
+  Index position = linearize(at, buffer.type.getShape());
+  if (position.isUniform()) {
+    Value pointer = pointerTo(in(position.scope), buffer, position.value);
+    Value value = LLVM::LoadOp::create(builder, memory, pointer, alignmentOf(element));
+    return {widen(builder, value, element), position.scope};
+  }
+  Scope *scope = mask ? deeper(position.scope, mask.scope) : position.scope;
+  auto type = vectorOf(memory);
+  Value pointers = pointerTo(in(scope), buffer, position.value), value;
+  Value zeros = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
+  IntegerAttr alignment = builder.getI32IntegerAttr(alignmentOf(element));
+  if (position.form == Index::Form::Lanes && !mask)
+    value = LLVM::LoadOp::create(builder, type, pointers, alignmentOf(element));
+  else if (position.form == Index::Form::Lanes)
+    value = LLVM::MaskedLoadOp::create(builder, type, pointers, mask.value, zeros, alignment, UnitAttr());
+  else {
+    auto all = DenseElementsAttr::get(vectorOf(builder.getI1Type()), true);
+    Value which = mask ? mask.value : arith::ConstantOp::create(builder, all).getResult();
+    value = LLVM::masked_gather::create(builder, type, pointers, which, zeros, alignment);
+  }
+  return {widen(builder, value, element), scope};
+}
+
+void Emitter::store(const Buffer &buffer, ArrayRef<Index> at, Mask mask, Element what, Scope *scope) {
+  Type element = buffer.type.getElementType();
+  Index position = linearize(at, buffer.type.getShape());
+  if (position.isUniform()) {
+    Value pointer = pointerTo(in(scope), buffer, position.value);
+    LLVM::StoreOp::create(builder, narrow(builder, what.value, element), pointer, alignmentOf(element));
+    return;
+  }
+  what = splat(what);
+  Value pointers = pointerTo(in(scope), buffer, position.value);
+  Value value = narrow(builder, what.value, element);
+  if (position.form == Index::Form::Lanes && !mask) {
+    LLVM::StoreOp::create(builder, value, pointers, alignmentOf(element));
+    return;
+  }
+  IntegerAttr alignment = builder.getI32IntegerAttr(alignmentOf(element));
+  if (position.form == Index::Form::Lanes) {
+    LLVM::MaskedStoreOp::create(builder, value, pointers, mask.value, alignment);
+    return;
+  }
+  auto all = DenseElementsAttr::get(vectorOf(builder.getI1Type()), true);
+  Value which = mask ? mask.value : arith::ConstantOp::create(builder, all).getResult();
+  LLVM::masked_scatter::create(builder, value, pointers, which, alignment);
+}
+
+} // namespace accum::codegen

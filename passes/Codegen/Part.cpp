@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// Grouping of results into parts.
+#include "passes/Codegen/Part.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+
+using namespace mlir;
+
+namespace accum::codegen {
+
+void Root::write(Emitter &emitter, ArrayRef<Index> at, Mask mask, Element what, Scope *scope) const {
+  if (adds) {
+    Element old = emitter.load(buffer(), at, mask);
+    Element both[] = {old, what};
+    Scope *sum = emitter.unify(both);
+    Value added = applyFunction(emitter.in(sum), nn::ElementwiseFn::add, {both[0].value, both[1].value});
+    what = emitter.select({first, emitter.root()}, both[1], {added, sum});
+  }
+  emitter.store(buffer(), at, mask, what, scope);
+}
+
+void addTo(Emitter &emitter, const Buffer &buffer, ArrayRef<Index> at, Mask mask, Element what,
+           Scope *scope) {
+  Element both[] = {emitter.load(buffer, at, mask), what};
+  // Loads of equal positions are not remembered, but their place is: it must be behind the store before.
+  Scope *sum = deeper(emitter.unify(both), scope);
+  Value added = applyFunction(emitter.in(sum), nn::ElementwiseFn::add, {both[0].value, both[1].value});
+  emitter.store(buffer, at, mask, {added, sum}, scope);
+}
+
+SmallVector<int64_t> significant(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> extents;
+  llvm::copy_if(shape, std::back_inserter(extents), [](int64_t extent) { return extent != 1; });
+  return extents;
+}
+
+int64_t lastAxis(RankedTensorType type) {
+  int64_t axis = type.getRank() - 1;
+  while (axis >= 0 && type.getDimSize(axis) == 1)
+    --axis;
+  return axis;
+}
+
+/// Whether `row`'s value comes from a reduction that `full` needs too.
+static bool shareReduction(Value row, Value full) {
+  SetVector<Operation *> rows, fulls;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  (void)getBackwardSlice(row, &rows, options);
+  (void)getBackwardSlice(full, &fulls, options);
+  return llvm::any_of(rows, [&](Operation *op) { return isa<nn::ReduceOp>(op) && fulls.contains(op); });
+}
+
+static bool joins(const Root &root, const std::vector<Root> &group) {
+  SmallVector<int64_t> own = significant(root.type().getShape());
+  SmallVector<int64_t> shape = significant(group.front().type().getShape());
+  auto useOf = [](const Root &root) {
+    int64_t axis = lastAxis(root.type());
+    return axis < 0 ? LaneUse::Free : laneUseOf(root.value, axis);
+  };
+  if (own == shape)
+    return useOf(root) == useOf(group.front());
+  bool isRow = own.size() + 1 == shape.size() && ArrayRef(own) == ArrayRef(shape).drop_back();
+  return isRow && useOf(group.front()) == LaneUse::Free && shareReduction(root.value, group.front().value);
+}
+
+std::vector<std::unique_ptr<Part>> partsOf(ArrayRef<Root> roots, int64_t machineLanes) {
+  std::vector<std::unique_ptr<Part>> parts;
+  std::vector<std::vector<Root>> groups;
+  // Of several ranks the highest first: results of one number per row join the loops of their rows.
+  SmallVector<std::pair<int64_t, size_t>> order;
+  for (auto [number, root] : llvm::enumerate(roots))
+    order.push_back({-static_cast<int64_t>(significant(root.type().getShape()).size()), number});
+  llvm::sort(order);
+  for (auto [rank, number] : order) {
+    const Root &root = roots[number];
+    if (root.type().getNumElements() == 0)
+      continue;
+    if (auto scatter = root.value.getDefiningOp<nn::ScatterAddOp>()) {
+      parts.push_back(makeScatterPart(root, scatter));
+    } else if (auto scatter = root.value.getDefiningOp<nn::ScatterElementsAddOp>()) {
+      parts.push_back(makeScatterElementsPart(root, scatter));
+    } else if (auto sum = root.value.getDefiningOp<nn::CumSumOp>()) {
+      parts.push_back(makeCumSumPart(root, sum));
+    } else {
+      auto group = llvm::find_if(groups, [&](const auto &group) { return joins(root, group); });
+      if (group == groups.end())
+        group = groups.insert(groups.end(), std::vector<Root>());
+      group->push_back(root);
+    }
+  }
+  for (std::vector<Root> &group : groups)
+    parts.push_back(makeMapPart(std::move(group), machineLanes));
+  return parts;
+}
+
+} // namespace accum::codegen

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// A kernel's results, grouped by the loops that compute them.
+//
+// A part owns whole elements of its results: each is written once, by one row of one part, so rows can run in
+// any order and on any thread, and bits depend on neither. A kernel runs the rows of its parts one part
+// behind the other.
+#pragma once
+
+#include "passes/Codegen/Emitter.h"
+
+namespace accum::codegen {
+
+/// One result: where it goes, and what it is.
+struct Root {
+  mlir::Value value;   ///< reshapes peeled off
+  mlir::Value pointer; ///< of the result
+  bool adds = false;   ///< added to the memory except in the first micro-step
+  mlir::Value first;   ///< i1, known at the kernel's entry; null where nothing is added
+
+  mlir::RankedTensorType type() const { return mlir::cast<mlir::RankedTensorType>(value.getType()); }
+  Buffer buffer() const { return {pointer, type()}; }
+  /// Writes an element, or adds it.
+  void write(Emitter &emitter, mlir::ArrayRef<Index> at, Mask mask, Element what, Scope *scope) const;
+};
+
+/// What a vector along `axis` of `value` would do in the reductions below it.
+enum class LaneUse {
+  Free,    ///< nothing is reduced per element
+  PerLane, ///< lanes stay apart while another axis is reduced, e.g. sums of columns
+  Across   ///< the reduced axis is the contiguous one: better to have vectors there
+};
+LaneUse laneUseOf(mlir::Value value, int64_t axis);
+
+class Part {
+public:
+  virtual ~Part() = default;
+  virtual int64_t rows() const = 0;
+  /// Vector width to write it with, given the machine's for f32 (1: scalar code).
+  virtual int64_t lanes(int64_t machine) const = 0;
+  virtual void emitRow(Emitter &emitter, Scope *scope, Index row) const = 0;
+};
+
+/// The parts of a kernel with these results, on a machine with so many f32 lanes.
+std::vector<std::unique_ptr<Part>> partsOf(mlir::ArrayRef<Root> roots, int64_t machineLanes);
+
+std::unique_ptr<Part> makeMapPart(std::vector<Root> roots, int64_t machineLanes);
+std::unique_ptr<Part> makeScatterPart(const Root &root, nn::ScatterAddOp op);
+std::unique_ptr<Part> makeScatterElementsPart(const Root &root, nn::ScatterElementsAddOp op);
+std::unique_ptr<Part> makeCumSumPart(const Root &root, nn::CumSumOp op);
+
+/// Elements of a shape.
+inline int64_t product(mlir::ArrayRef<int64_t> shape) {
+  int64_t size = 1;
+  for (int64_t extent : shape)
+    size *= extent;
+  return size;
+}
+
+/// The extents other than 1, which alone say how memory lies.
+mlir::SmallVector<int64_t> significant(mlir::ArrayRef<int64_t> shape);
+
+/// The last axis of more than one element; -1 where there is none.
+int64_t lastAxis(mlir::RankedTensorType type);
+
+/// Adds to what memory holds: used where several updates meet in one element.
+void addTo(Emitter &emitter, const Buffer &buffer, mlir::ArrayRef<Index> at, Mask mask, Element what,
+           Scope *scope);
+
+} // namespace accum::codegen

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Elements of reductions, scans and contractions: a loop where their coordinates are known. Sums and products
+// of floats are carried in f64, so that a long axis loses nothing and the order hardly matters.
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/Codegen/Emitter.h"
+
+using namespace mlir;
+
+namespace accum::codegen {
+namespace {
+
+/// How two elements of one reduction become one.
+struct Combiner {
+  nn::ReduceKind kind;
+  Type type; ///< scalar type of the carried value
+
+  static Combiner of(nn::ReduceKind kind, Type element) {
+    Type type = computeType(element);
+    bool exact = kind == nn::ReduceKind::max || kind == nn::ReduceKind::min;
+    if (isa<FloatType>(type) && !exact)
+      type = Float64Type::get(type.getContext());
+    return {kind, type};
+  }
+
+  TypedAttr identity() const {
+    OpBuilder builder(type.getContext());
+    bool sum = kind == nn::ReduceKind::sum, largest = kind == nn::ReduceKind::min;
+    if (isa<FloatType>(type)) {
+      double infinity = std::numeric_limits<double>::infinity();
+      bool extreme = largest || kind == nn::ReduceKind::max;
+      return builder.getFloatAttr(type, extreme ? (largest ? infinity : -infinity) : (sum ? 0.0 : 1.0));
+    }
+    unsigned bits = type.getIntOrFloatBitWidth();
+    switch (kind) {
+    case nn::ReduceKind::sum:
+      return builder.getIntegerAttr(type, APInt(bits, 0));
+    case nn::ReduceKind::prod:
+      return builder.getIntegerAttr(type, APInt(bits, 1));
+    case nn::ReduceKind::max:
+      return builder.getIntegerAttr(type, bits == 1 ? APInt(1, 0) : APInt::getSignedMinValue(bits));
+    case nn::ReduceKind::min:
+      return builder.getIntegerAttr(type, bits == 1 ? APInt(1, 1) : APInt::getSignedMaxValue(bits));
+    }
+    llvm_unreachable("reduction kind");
+  }
+
+  vector::CombiningKind vectorKind() const {
+    bool floats = isa<FloatType>(type), bit = type.isInteger(1);
+    switch (kind) {
+    case nn::ReduceKind::sum:
+      return vector::CombiningKind::ADD;
+    case nn::ReduceKind::prod:
+      return vector::CombiningKind::MUL;
+    case nn::ReduceKind::max:
+      return floats ? vector::CombiningKind::MAXIMUMF
+             : bit  ? vector::CombiningKind::OR
+                    : vector::CombiningKind::MAXSI;
+    case nn::ReduceKind::min:
+      return floats ? vector::CombiningKind::MINIMUMF
+             : bit  ? vector::CombiningKind::AND
+                    : vector::CombiningKind::MINSI;
+    }
+    llvm_unreachable("reduction kind");
+  }
+
+  Value combine(ImplicitLocOpBuilder &builder, Value a, Value b) const {
+    return vector::makeArithReduction(builder, builder.getLoc(), vectorKind(), a, b);
+  }
+
+  /// One number of all lanes.
+  Value across(ImplicitLocOpBuilder &builder, Value lanes) const {
+    if (!isa<VectorType>(lanes.getType()))
+      return lanes;
+    return vector::ReductionOp::create(builder, vectorKind(), lanes, arith::FastMathFlags::reassoc);
+  }
+};
+
+/// Products of a contraction are exact in f64 where the operands are f32.
+Type productType(Type element) { return Combiner::of(nn::ReduceKind::sum, element).type; }
+
+bool allUniform(ArrayRef<Index> at) {
+  return llvm::all_of(at, [](const Index &index) { return index.isUniform(); });
+}
+
+Scope *scopeOf(ArrayRef<Index> at, Scope *scope) {
+  for (const Index &index : at)
+    scope = deeper(scope, index.scope);
+  return scope;
+}
+
+} // namespace
+
+/// Folds `term` over `extents` in `scope` and gives one element of type `to`.
+Element Emitter::accumulate(Scope *scope, nn::ReduceKind kind, Type to, ArrayRef<int64_t> extents,
+                            bool vectorLast, bool perLane, const Term &term) {
+  Combiner combiner = Combiner::of(kind, to);
+  Element identity = constant(combiner.identity());
+  bool vectors = lanes > 1 && (vectorLast || perLane);
+  Value initial = vectors ? splat(identity).value : identity.value;
+  auto step = [&](Scope *inner, ArrayRef<Index> at, Mask mask, ValueRange carried) -> Values {
+    Element value = convert(term(at, mask), to, combiner.type);
+    if (vectors)
+      value = splat(value);
+    if (mask)
+      value = select({mask.value, mask.scope}, value, identity);
+    return {combiner.combine(in(inner), carried[0], value.value)};
+  };
+  Value last = fold(scope, extents, vectorLast && !perLane, initial, step)[0];
+  if (vectors && !perLane)
+    last = combiner.across(in(scope), last);
+  return convert({last, scope}, combiner.type, to);
+}
+
+Element Emitter::reduce(nn::ReduceOp op, ArrayRef<Index> at, Mask mask) {
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  SmallVector<int64_t> axes(op.getAxes()), extents;
+  llvm::sort(axes);
+  SmallVector<Index> source(type.getRank());
+  auto next = at.begin();
+  for (int64_t axis = 0; axis < type.getRank(); ++axis) {
+    if (llvm::is_contained(axes, axis))
+      extents.push_back(type.getDimSize(axis));
+    else
+      source[axis] = *next++;
+  }
+  bool perLane = !allUniform(at);
+  bool vectorLast = !axes.empty() && axes.back() + 1 == type.getRank() && extents.back() > 1;
+  Scope *scope = scopeOf(at, mask ? mask.scope : root());
+  return accumulate(scope, op.getKind(), type.getElementType(), extents, vectorLast, perLane,
+                    [&](ArrayRef<Index> folded, Mask tail) {
+                      for (auto [axis, index] : llvm::zip_equal(axes, folded))
+                        source[axis] = index;
+                      return element(op.getInput(), source, perLane ? mask : tail);
+                    });
+}
+
+Element Emitter::contract(nn::ContractOp op, ArrayRef<Index> at, Mask mask) {
+  StringRef lhs = op.lhsLetters(), rhs = op.rhsLetters(), result = op.resultLetters();
+  llvm::SmallMapVector<char, Index, 8> where;
+  for (auto [letter, index] : llvm::zip_equal(result, at))
+    where[letter] = index;
+  SmallVector<char> folded;
+  SmallVector<int64_t> extents;
+  auto type = cast<RankedTensorType>(op.getLhs().getType());
+  for (auto [axis, letter] : llvm::enumerate(lhs))
+    if (!result.contains(letter)) {
+      folded.push_back(letter);
+      extents.push_back(type.getDimSize(axis));
+    }
+  bool perLane = !allUniform(at);
+  bool vectorLast = !folded.empty() && lhs.back() == folded.back() && rhs.back() == folded.back();
+  Scope *scope = scopeOf(at, mask ? mask.scope : root());
+  Type product = productType(type.getElementType());
+  auto operand = [&](Value value, StringRef letters, Mask lanesThatExist) {
+    SmallVector<Index> source = llvm::map_to_vector(letters, [&](char letter) { return where[letter]; });
+    return convert(element(value, source, lanesThatExist), type.getElementType(), product);
+  };
+  return convert(accumulate(scope, nn::ReduceKind::sum, product, extents, vectorLast, perLane,
+                            [&](ArrayRef<Index> indices, Mask tail) {
+                              for (auto [letter, index] : llvm::zip_equal(folded, indices))
+                                where[letter] = index;
+                              Mask exist = perLane ? mask : tail;
+                              Element factors[] = {operand(op.getLhs(), lhs, exist),
+                                                   operand(op.getRhs(), rhs, exist)};
+                              Scope *inner = unify(factors);
+                              return Element{applyFunction(in(inner), nn::ElementwiseFn::mul,
+                                                           {factors[0].value, factors[1].value}),
+                                             inner};
+                            }),
+                 product, type.getElementType());
+}
+
+Element Emitter::cumSum(nn::CumSumOp op, ArrayRef<Index> at, Mask mask) {
+  // The element alone: all of the axis, what does not count replaced by zero. A kernel whose result is a
+  // running sum is written as one (Roots.cpp).
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  int64_t axis = op.getAxis();
+  bool perLane = !allUniform(at);
+  bool vectorLast = axis + 1 == type.getRank() && type.getDimSize(axis) > 1;
+  SmallVector<Index> source(at);
+  Element zero = constant(computeType(type.getElementType()), 0);
+  return accumulate(scopeOf(at, mask ? mask.scope : root()), nn::ReduceKind::sum, type.getElementType(),
+                    {type.getDimSize(axis)}, vectorLast, perLane, [&](ArrayRef<Index> folded, Mask tail) {
+                      Index here = at[axis], from = source[axis] = folded[0];
+                      if (op.getReverse())
+                        std::swap(here, from);
+                      Element counts = less(from, op.getExclusive() ? here : add(here, 1));
+                      return select(counts, element(op.getInput(), source, perLane ? mask : tail), zero);
+                    });
+}
+
+/// The first of equals wins, and NaN wins over everything.
+Element Emitter::argReduce(nn::ArgReduceOp op, ArrayRef<Index> at, Mask mask) {
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  SmallVector<Index> source(at);
+  source.insert(source.begin() + op.getAxis(), Index());
+  bool perLane = !allUniform(at), isFloat = isa<FloatType>(type.getElementType());
+  Combiner combiner = Combiner::of(op.getKind(), type.getElementType());
+  auto better = op.getKind() == nn::ReduceKind::max ? nn::ElementwiseFn::gt : nn::ElementwiseFn::lt;
+  auto start = [&](Element value) { return perLane ? splat(value).value : value.value; };
+  Value initial[] = {start(constant(combiner.identity())), start({integer(0), root()})};
+  auto step = [&](Scope *inner, ArrayRef<Index> folded, Mask, ValueRange carried) -> Values {
+    source[op.getAxis()] = folded[0];
+    Element value = element(op.getInput(), source, mask), position{folded[0].value, folded[0].scope};
+    if (perLane) {
+      value = splat(value);
+      position = splat(position);
+    }
+    Value wins = applyFunction(in(inner), better, {value.value, carried[0]});
+    if (isFloat) {
+      Value isNaN = applyFunction(builder, nn::ElementwiseFn::is_nan, {value.value});
+      Value bestIsNot = arith::CmpFOp::create(builder, arith::CmpFPredicate::ORD, carried[0], carried[0]);
+      wins = arith::OrIOp::create(builder, wins, arith::AndIOp::create(builder, isNaN, bestIsNot));
+    }
+    return {arith::SelectOp::create(builder, wins, value.value, carried[0]),
+            arith::SelectOp::create(builder, wins, position.value, carried[1])};
+  };
+  Scope *scope = scopeOf(at, mask ? mask.scope : root());
+  return {fold(scope, {type.getDimSize(op.getAxis())}, false, initial, step)[1], scope};
+}
+
+} // namespace accum::codegen

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts that add updates at indices. A row owns a slice of the result, zeroes it and goes through all updates
+// in order, so that updates of one element never race and are always added in the same order.
+#include "passes/Codegen/Part.h"
+
+using namespace mlir;
+
+namespace accum::codegen {
+namespace {
+
+/// The end of the zeroing loop: nothing is zeroed where the result is added to.
+Value zeroedRows(Emitter &emitter, const Root &root, int64_t extent) {
+  if (!root.adds)
+    return emitter.integer(extent);
+  Element all{emitter.integer(extent), emitter.root()}, none{emitter.integer(0), emitter.root()};
+  return emitter.select({root.first, emitter.root()}, all, none).value;
+}
+
+Element zeroOf(Emitter &emitter, const Root &root) {
+  return emitter.constant(computeType(root.type().getElementType()), 0);
+}
+
+/// result[b..., l..., indices[b..., i...], t...] += updates[b..., l..., i..., t...]: a row is one (b, l,
+/// outer t) and a block of the last t.
+class ScatterPart : public Part {
+public:
+  ScatterPart(const Root &root, nn::ScatterAddOp op) : root(root), op(op) {
+    ArrayRef<int64_t> shape = root.type().getShape();
+    llvm::append_range(outer, shape.take_front(op.getAxis()));
+    leading = outer.size();
+    ArrayRef<int64_t> tail = shape.drop_front(op.getAxis() + 1);
+    if (!tail.empty()) {
+      llvm::append_range(outer, tail.drop_back());
+      columns = tail.back();
+    }
+    int64_t blocks = std::clamp<int64_t>(kRows / std::max<int64_t>(product(outer), 1), 1, kRows);
+    block = llvm::alignTo(llvm::divideCeil(columns, blocks), kColumns);
+  }
+
+  int64_t rows() const override { return product(outer) * blocks(); }
+  int64_t lanes(int64_t machine) const override {
+    return std::min<int64_t>(machine, llvm::PowerOf2Ceil(columns));
+  }
+
+  void emitRow(Emitter &emitter, Scope *scope, Index row) const override {
+    SmallVector<Index> at = emitter.delinearize(emitter.div(row, blocks()), outer);
+    Value lower = emitter.integer(0), upper = emitter.integer(columns);
+    if (blocks() > 1) {
+      Index first = emitter.mul(emitter.rem(row, blocks()), block);
+      lower = first.value;
+      upper = arith::MinSIOp::create(emitter.in(scope), emitter.add(first, block).value, upper);
+    }
+    emitZeros(emitter, scope, at, lower, upper);
+    emitUpdates(emitter, scope, at, lower, upper);
+  }
+
+private:
+  static constexpr int64_t kRows = 16;    ///< pieces of work to aim at
+  static constexpr int64_t kColumns = 64; ///< multiple of every vector width and of a cache line
+
+  int64_t blocks() const { return llvm::divideCeil(columns, block); }
+  bool hasColumns() const { return root.type().getRank() > static_cast<int64_t>(op.getAxis()) + 1; }
+
+  /// Coordinates of the result.
+  SmallVector<Index> place(ArrayRef<Index> at, ArrayRef<Index> middle, Index column) const {
+    SmallVector<Index> where(at.take_front(leading));
+    llvm::append_range(where, middle);
+    llvm::append_range(where, at.drop_front(leading));
+    if (hasColumns())
+      where.push_back(column);
+    return where;
+  }
+
+  void emitZeros(Emitter &emitter, Scope *scope, ArrayRef<Index> at, Value lower, Value upper) const {
+    Value extent = zeroedRows(emitter, root, root.type().getDimSize(op.getAxis()));
+    emitter.loop(scope, emitter.integer(0), extent, 1, {}, [&](Scope *inner, Value target, ValueRange) {
+      emitter.lanesLoop(inner, lower, upper, [&](Scope *lane, Index column, Mask mask) {
+        auto where = place(at, emitter.uniform(target, inner), column);
+        emitter.store(root.buffer(), where, mask, zeroOf(emitter, root), lane);
+      });
+      return Emitter::Values();
+    });
+  }
+
+  void emitUpdates(Emitter &emitter, Scope *scope, ArrayRef<Index> at, Value lower, Value upper) const {
+    auto indices = cast<RankedTensorType>(op.getIndices().getType());
+    int64_t batch = op.getBatchDims(), extent = root.type().getDimSize(op.getAxis());
+    auto add = [&](Scope *inner, ArrayRef<Index> picked, Mask, ValueRange) {
+      SmallVector<Index> where(at.take_front(batch));
+      llvm::append_range(where, picked);
+      Index target = emitter.indexFrom(emitter.element(op.getIndices(), where, {}), extent);
+      emitter.lanesLoop(inner, lower, upper, [&](Scope *lane, Index column, Mask mask) {
+        Element update = emitter.element(op.getUpdates(), place(at, picked, column), mask);
+        addTo(emitter, root.buffer(), place(at, target, column), mask, update, lane);
+      });
+      return Emitter::Values();
+    };
+    emitter.fold(scope, indices.getShape().drop_front(batch), false, {}, add);
+  }
+
+  Root root;
+  mutable nn::ScatterAddOp op;
+  SmallVector<int64_t> outer; ///< b, l and all t but the last
+  int64_t leading = 0;        ///< how many of them stand before the scattered axis
+  int64_t columns = 1, block = 1;
+};
+
+/// result[..., indices[..., j, ...], ...] += updates[..., j, ...]: a row is one line along the axis.
+class ScatterElementsPart : public Part {
+public:
+  ScatterElementsPart(const Root &root, nn::ScatterElementsAddOp op) : root(root), op(op) {
+    shape = SmallVector<int64_t>(root.type().getShape());
+    shape[op.getAxis()] = 1;
+  }
+
+  int64_t rows() const override { return product(shape); }
+  int64_t lanes(int64_t) const override { return 1; }
+
+  void emitRow(Emitter &emitter, Scope *scope, Index row) const override {
+    SmallVector<Index> at = emitter.delinearize(row, shape);
+    int64_t axis = op.getAxis(), extent = root.type().getDimSize(axis);
+    emitter.loop(scope, emitter.integer(0), zeroedRows(emitter, root, extent), 1, {},
+                 [&](Scope *inner, Value target, ValueRange) {
+                   at[axis] = emitter.uniform(target, inner);
+                   emitter.store(root.buffer(), at, {}, zeroOf(emitter, root), inner);
+                   return Emitter::Values();
+                 });
+    emitter.loop(scope, emitter.integer(0), updateEnd(emitter, scope, at), 1, {},
+                 [&](Scope *inner, Value from, ValueRange) {
+                   SmallVector<Index> source(at);
+                   source[axis] = emitter.uniform(from, inner);
+                   at[axis] = emitter.indexFrom(emitter.element(op.getIndices(), source, {}), extent);
+                   Element update = emitter.element(op.getUpdates(), source, {});
+                   addTo(emitter, root.buffer(), at, {}, update, inner);
+                   return Emitter::Values();
+                 });
+  }
+
+private:
+  /// Lines outside the updates' shape get none.
+  Value updateEnd(Emitter &emitter, Scope *scope, ArrayRef<Index> at) const {
+    auto updates = cast<RankedTensorType>(op.getUpdates().getType());
+    Element end{emitter.integer(updates.getDimSize(op.getAxis())), emitter.root()};
+    for (int64_t axis = 0; axis < updates.getRank(); ++axis)
+      if (axis != static_cast<int64_t>(op.getAxis()) && updates.getDimSize(axis) < shape[axis])
+        end = emitter.select(emitter.less(at[axis], emitter.constantIndex(updates.getDimSize(axis))), end,
+                             {emitter.integer(0), emitter.root()});
+    return end.value;
+  }
+
+  Root root;
+  mutable nn::ScatterElementsAddOp op;
+  SmallVector<int64_t> shape; ///< of the result, the scattered axis 1
+};
+
+} // namespace
+
+std::unique_ptr<Part> makeScatterPart(const Root &root, nn::ScatterAddOp op) {
+  return std::make_unique<ScatterPart>(root, op);
+}
+
+std::unique_ptr<Part> makeScatterElementsPart(const Root &root, nn::ScatterElementsAddOp op) {
+  return std::make_unique<ScatterElementsPart>(root, op);
+}
+
+} // namespace accum::codegen

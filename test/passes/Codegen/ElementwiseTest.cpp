@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every function of nn.elementwise, broadcasting, casts, constants and iota against the C library.
+#include "KernelRun.h"
+
+using namespace accum::test;
+
+namespace {
+
+const double kInf = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
+
+std::string unary(const std::string &fn, size_t count, const std::string &result = "$T") {
+  std::string size = std::to_string(count) + "x";
+  return "func.func private @k(%x: tensor<" + size + "$T>) -> tensor<" + size + result +
+         "> attributes {accum.kernel = 0 : i64} {\n %y = nn.elementwise <" + fn + "> (%x) : (tensor<" + size +
+         "$T>) -> tensor<" + size + result + ">\n return %y : tensor<" + size + result + ">\n}";
+}
+
+std::string binary(const std::string &fn, const std::string &type, size_t count, const std::string &result) {
+  std::string size = "tensor<" + std::to_string(count) + "x", in = size + type + ">",
+              out = size + result + ">";
+  return "func.func private @k(%a: " + in + ", %b: " + in + ") -> " + out +
+         " attributes {accum.kernel = 0 : i64} {\n %y = nn.elementwise <" + fn + "> (%a, %b) : (" + in +
+         ", " + in + ") -> " + out + "\n return %y : " + out + "\n}";
+}
+
+Array map(const Array &x, const std::function<double(double)> &f) {
+  Array y;
+  for (double v : x)
+    y.push_back(f(v));
+  return y;
+}
+
+double normal(double x) { return 0.5 * std::erfc(-x / std::sqrt(2.0)); }
+double density(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * M_PI); }
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double geluTanh(double x) {
+  return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+}
+
+class Elementwise : public KernelTest {
+public:
+  void check(const std::string &fn, const Array &x, const std::function<double(double)> &f) {
+    SCOPED_TRACE(fn);
+    expectClose(call(unary(fn, x.size()), {x})[0], map(x, f), 2);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, Elementwise, testing::ValuesIn(allModes()), nameOf);
+
+TEST_P(Elementwise, Arithmetic) {
+  Array x = numbers(37);
+  x[3] = 0;
+  x[5] = 2.5;
+  x[6] = -3.5;
+  check("neg", x, [](double v) { return -v; });
+  check("abs", x, [](double v) { return std::abs(v); });
+  check("sign", x, [](double v) { return (v > 0) - (v < 0); });
+  check("floor", x, [](double v) { return std::floor(v); });
+  check("ceil", x, [](double v) { return std::ceil(v); });
+  check("round", x, [](double v) { return std::nearbyint(v); });
+  check("relu", x, [](double v) { return std::max(v, 0.0); });
+}
+
+TEST_P(Elementwise, Exponentials) {
+  Array x = numbers(53, 2);
+  x[0] = -80;
+  x[1] = 80;
+  x[2] = 0;
+  Array modest = numbers(53, 3);
+  check("exp", modest, [](double v) { return std::exp(v); });
+  check("tanh", x, [](double v) { return std::tanh(v); });
+  check("sigmoid", x, sigmoid);
+  check("silu", modest, [](double v) { return v * sigmoid(v); });
+  check("softplus", x, [](double v) { return std::max(v, 0.0) + std::log1p(std::exp(-std::abs(v))); });
+  check("silu_grad", modest, [](double v) { return sigmoid(v) * (1 + v * (1 - sigmoid(v))); });
+  check("gelu_tanh", modest, geluTanh);
+  check("gelu_tanh_grad", modest, [](double v) {
+    double u = std::sqrt(2 / M_PI) * (v + 0.044715 * std::pow(v, 3)), cosh = std::cosh(u);
+    return 0.5 * (1 + std::tanh(u)) +
+           0.5 * v / (cosh * cosh) * std::sqrt(2 / M_PI) * (1 + 0.134145 * std::pow(v, 2));
+  });
+}
+
+TEST_P(Elementwise, Erf) {
+  Array x = numbers(41, 4);
+  x[0] = -9;
+  x[1] = 9;
+  check("erf", x, [](double v) { return std::erf(v); });
+  check("gelu", x, [](double v) { return v * normal(v); });
+  check("gelu_grad", x, [](double v) { return normal(v) + v * density(v); });
+}
+
+TEST_P(Elementwise, RootsAndLogarithms) {
+  Array x = map(numbers(35, 5), [](double v) { return static_cast<float>(std::abs(v) + 0.01); });
+  check("log", x, [](double v) { return std::log(v); });
+  check("sqrt", x, [](double v) { return std::sqrt(v); });
+  check("rsqrt", x, [](double v) { return 1 / std::sqrt(v); });
+  check("reciprocal", x, [](double v) { return 1 / v; });
+}
+
+TEST_P(Elementwise, Trigonometry) {
+  Array x = map(numbers(35, 6), [](double v) { return static_cast<float>(v * 200); });
+  check("sin", x, [](double v) { return std::sin(v); });
+  check("cos", x, [](double v) { return std::cos(v); });
+}
+
+TEST_P(Elementwise, NotFinite) {
+  Array x = {kInf, -kInf, kNaN, 0, 1, -1};
+  check("exp", x, [](double v) { return std::exp(v); });
+  check("tanh", x, [](double v) { return std::tanh(v); });
+  check("relu", x, [](double v) { return std::isnan(v) ? v : std::max(v, 0.0); });
+  check("log", x, [](double v) { return v < 0 ? kNaN : std::log(v); });
+  EXPECT_EQ(call(unary("is_nan", 6, "i1"), {x})[0], (Array{0, 0, 1, 0, 0, 0}));
+  EXPECT_EQ(call(unary("is_inf", 6, "i1"), {x})[0], (Array{1, 1, 0, 0, 0, 0}));
+}
+
+TEST_P(Elementwise, Binary) {
+  Array a = numbers(19, 7), b = numbers(19, 8);
+  a[4] = b[4] = 1;
+  auto check = [&](const std::string &fn, const std::function<double(double, double)> &f) {
+    SCOPED_TRACE(fn);
+    Array expected;
+    for (size_t i = 0; i < a.size(); ++i)
+      expected.push_back(f(a[i], b[i]));
+    expectClose(call(binary(fn, "$T", 19, "$T"), {a, b})[0], expected);
+  };
+  check("add", [](double x, double y) { return x + y; });
+  check("sub", [](double x, double y) { return x - y; });
+  check("mul", [](double x, double y) { return x * y; });
+  check("div", [](double x, double y) { return x / y; });
+  check("min", [](double x, double y) { return std::min(x, y); });
+  check("max", [](double x, double y) { return std::max(x, y); });
+  check("rem", [](double x, double y) { return std::fmod(x, y); });
+  check("mod", [](double x, double y) { return x - y * std::floor(x / y); });
+}
+
+TEST_P(Elementwise, Powers) {
+  Array a = map(numbers(19, 7), [](double v) { return std::abs(v); }), b = numbers(19, 8), expected;
+  for (size_t i = 0; i < a.size(); ++i)
+    expected.push_back(std::pow(a[i], b[i]));
+  expectClose(call(binary("pow", "$T", 19, "$T"), {a, b})[0], expected, 4);
+  Array bases = {2, -3, 7, 1, -1, -1, 5, 0, 0}, exponents = {10, 3, 0, 90, 91, -4, -1, 0, 70};
+  EXPECT_EQ(call(binary("pow", "i64", 9, "i64"), {bases, exponents})[0],
+            (Array{1024, -27, 1, 1, -1, 1, 0, 1, 0}));
+}
+
+TEST_P(Elementwise, PowersKnownAtCompileTime) {
+  Array x = map(numbers(18, 9), [](double v) { return std::abs(v) + 0.25; });
+  for (double exponent : {2.0, 3.0, 0.5, -0.5, -1.0, 1.7}) {
+    std::string text = R"(func.func private @k(%x: tensor<18x$T>) -> tensor<18x$T>
+        attributes {accum.kernel = 0 : i64} {
+      %e = nn.constant {value = dense<)" +
+                       std::to_string(exponent) + R"(> : tensor<$T>} : tensor<$T>
+      %y = nn.elementwise <pow> (%x, %e) : (tensor<18x$T>, tensor<$T>) -> tensor<18x$T>
+      return %y : tensor<18x$T> })";
+    expectClose(call(text, {x})[0], map(x, [&](double v) { return std::pow(v, exponent); }), 4);
+  }
+}
+
+TEST_P(Elementwise, Integers) {
+  Array a = {7, -7, 7, -7, 5, -9223372036854775808.0}, b = {2, 2, -2, -2, 0, -1};
+  auto finite = [&](const std::string &fn) { return call(binary(fn, "i64", 6, "i64"), {a, b})[0]; };
+  Array quotient = finite("div"), remainder = finite("rem"), modulo = finite("mod");
+  quotient.resize(4);
+  remainder.resize(4);
+  modulo.resize(4);
+  EXPECT_EQ(quotient, (Array{3, -3, -3, 3}));
+  EXPECT_EQ(remainder, (Array{1, -1, 1, -1}));
+  EXPECT_EQ(modulo, (Array{1, 1, -1, -1}));
+}
+
+TEST_P(Elementwise, Comparisons) {
+  Array a = {1, 2, 3, kNaN, 2}, b = {2, 2, 2, 2, kNaN};
+  auto check = [&](const std::string &fn, const Array &expected) {
+    EXPECT_EQ(call(binary(fn, "$T", 5, "i1"), {a, b})[0], expected) << fn;
+  };
+  check("eq", {0, 1, 0, 0, 0});
+  check("ne", {1, 0, 1, 1, 1});
+  check("lt", {1, 0, 0, 0, 0});
+  check("le", {1, 1, 0, 0, 0});
+  check("gt", {0, 0, 1, 0, 0});
+  check("ge", {0, 1, 1, 0, 0});
+}
+
+TEST_P(Elementwise, Logic) {
+  Array a = {0, 0, 1, 1}, b = {0, 1, 0, 1};
+  EXPECT_EQ(call(binary("logical_and", "i1", 4, "i1"), {a, b})[0], (Array{0, 0, 0, 1}));
+  EXPECT_EQ(call(binary("logical_or", "i1", 4, "i1"), {a, b})[0], (Array{0, 1, 1, 1}));
+  EXPECT_EQ(call(binary("logical_xor", "i1", 4, "i1"), {a, b})[0], (Array{0, 1, 1, 0}));
+}
+
+TEST_P(Elementwise, SelectHidesWhatIsNotFinite) {
+  std::string text =
+      R"(func.func private @k(%c: tensor<5xi1>, %a: tensor<5x$T>, %b: tensor<$T>) -> tensor<5x$T>
+      attributes {accum.kernel = 0 : i64} {
+    %y = nn.elementwise <select> (%c, %a, %b) : (tensor<5xi1>, tensor<5x$T>, tensor<$T>) -> tensor<5x$T>
+    return %y : tensor<5x$T> })";
+  EXPECT_EQ(call(text, {{1, 0, 0, 1, 0}, {1, kNaN, kInf, 4, 5}, {9}})[0], (Array{1, 9, 9, 4, 9}));
+}
+
+TEST_P(Elementwise, Broadcasting) {
+  std::string text = R"(func.func private @k(%a: tensor<3x1x21x$T>, %b: tensor<2x1x$T>, %c: tensor<21x$T>)
+      -> tensor<3x2x21x$T> attributes {accum.kernel = 0 : i64} {
+    %s = nn.elementwise <add> (%a, %b) : (tensor<3x1x21x$T>, tensor<2x1x$T>) -> tensor<3x2x21x$T>
+    %y = nn.elementwise <mul> (%s, %c) : (tensor<3x2x21x$T>, tensor<21x$T>) -> tensor<3x2x21x$T>
+    return %y : tensor<3x2x21x$T> })";
+  Array a = numbers(63, 1), b = numbers(2, 2), c = numbers(21, 3), expected;
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 2; ++j)
+      for (int k = 0; k < 21; ++k)
+        expected.push_back((a[i * 21 + k] + b[j]) * c[k]);
+  expectClose(call(text, {a, b, c})[0], expected);
+}
+
+TEST_P(Elementwise, ChainOfSeveralResultsAndBlocks) {
+  // Long enough for several chunks.
+  std::string text = R"(func.func private @k(%a: tensor<37x3001x$T>, %b: tensor<37x3001x$T>)
+      -> (tensor<37x3001x$T>, tensor<37x3001x$T>) attributes {accum.kernel = 0 : i64} {
+    %s = nn.elementwise <add> (%a, %b) : (tensor<37x3001x$T>, tensor<37x3001x$T>) -> tensor<37x3001x$T>
+    %p = nn.elementwise <mul> (%s, %b) : (tensor<37x3001x$T>, tensor<37x3001x$T>) -> tensor<37x3001x$T>
+    return %p, %s : tensor<37x3001x$T>, tensor<37x3001x$T> })";
+  Array a = numbers(37 * 3001, 1), b = numbers(37 * 3001, 2), sum, product;
+  for (size_t i = 0; i < a.size(); ++i) {
+    sum.push_back(a[i] + b[i]);
+    product.push_back((a[i] + b[i]) * b[i]);
+  }
+  auto results = call(text, {a, b});
+  expectClose(results[0], product);
+  expectClose(results[1], sum);
+  if (GetParam().cpu)
+    EXPECT_GT(line.chunks, 1);
+  else
+    EXPECT_EQ(line.chunks, 1);
+  EXPECT_EQ(line.arguments, 4);
+  EXPECT_EQ(line.name, "k");
+}
+
+TEST_P(Elementwise, Casts) {
+  auto text = [](const std::string &from, const std::string &to) {
+    return "func.func private @k(%x: tensor<6x" + from + ">) -> tensor<6x" + to +
+           "> attributes {accum.kernel = 0 : i64} {\n %y = nn.cast %x : tensor<6x" + from + "> -> tensor<6x" +
+           to + ">\n return %y : tensor<6x" + to + "> }";
+  };
+  Array x = {0, 1, -1.75, 2.5, 100, -0.25};
+  EXPECT_EQ(call(text("$T", "i64"), {x})[0], (Array{0, 1, -1, 2, 100, 0}));
+  EXPECT_EQ(call(text("$T", "i1"), {x})[0], (Array{0, 1, 1, 1, 1, 1}));
+  EXPECT_EQ(call(text("$T", "f64"), {x})[0], x);
+  EXPECT_EQ(call(text("$T", "bf16"), {{1, 1.00390625, 1.01171875, 3, 0, -2}})[0],
+            (Array{1, 1, 1.015625, 3, 0, -2}));
+  EXPECT_EQ(call(text("f16", "$T"), {x})[0], x);
+  EXPECT_EQ(call(text("i64", "$T"), {{3, -4, 5, 0, 1, 2}})[0], (Array{3, -4, 5, 0, 1, 2}));
+  EXPECT_EQ(call(text("i1", "$T"), {{1, 0, 1, 1, 0, 0}})[0], (Array{1, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(call(text("i1", "i64"), {{1, 0, 1, 1, 0, 0}})[0], (Array{1, 0, 1, 1, 0, 0}));
+  EXPECT_EQ(call(text("ui8", "i32"), {{255, 0, 1, 128, 7, 0}})[0], (Array{255, 0, 1, 128, 7, 0}));
+  EXPECT_EQ(call(text("i8", "i32"), {{-1, 0, 1, -128, 7, 0}})[0], (Array{-1, 0, 1, -128, 7, 0}));
+}
+
+TEST_P(Elementwise, ConstantsAndIota) {
+  std::string text = R"(func.func private @k() -> (tensor<2x20xi64>, tensor<2x3x$T>, tensor<3xi1>)
+      attributes {accum.kernel = 0 : i64} {
+    %i = nn.iota 1 : tensor<2x20xi64>
+    %c = nn.constant {value = dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.5]]> : tensor<2x3x$T>} : tensor<2x3x$T>
+    %b = nn.constant {value = dense<[true, false, true]> : tensor<3xi1>} : tensor<3xi1>
+    return %i, %c, %b : tensor<2x20xi64>, tensor<2x3x$T>, tensor<3xi1> })";
+  auto results = call(text, {});
+  for (int i = 0; i < 40; ++i)
+    EXPECT_EQ(results[0][i], i % 20);
+  EXPECT_EQ(results[1], (Array{1, 2, 3, 4, 5, 6.5}));
+  EXPECT_EQ(results[2], (Array{1, 0, 1}));
+}
+
+TEST_P(Elementwise, ScalarsAndEmptyTensors) {
+  std::string text =
+      R"(func.func private @k(%a: tensor<$T>, %e: tensor<0x3x$T>) -> (tensor<$T>, tensor<0x3x$T>)
+      attributes {accum.kernel = 0 : i64} {
+    %y = nn.elementwise <add> (%a, %a) : (tensor<$T>, tensor<$T>) -> tensor<$T>
+    %z = nn.elementwise <add> (%e, %a) : (tensor<0x3x$T>, tensor<$T>) -> tensor<0x3x$T>
+    return %y, %z : tensor<$T>, tensor<0x3x$T> })";
+  auto results = call(text, {{1.5}, {}});
+  EXPECT_EQ(results[0], Array{3});
+  EXPECT_TRUE(results[1].empty());
+}
+
+} // namespace

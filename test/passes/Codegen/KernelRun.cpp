@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text -> kernels.so -> call.
+#include "KernelRun.h"
+#include "compiler/Emit/Kernels.h"
+#include "dialects/Registration.h"
+#include "mlir/Parser/Parser.h"
+#include "runtime/accum_program.h"
+#include <dlfcn.h>
+#include <filesystem>
+#include <random>
+#include <unistd.h>
+
+using namespace mlir;
+
+namespace accum::test {
+namespace {
+
+constexpr size_t kGuard = 64;
+constexpr uint8_t kPattern = 0xCD;
+
+/// Memory of a tensor between two guards; starts as garbage.
+struct Memory {
+  RankedTensorType type;
+  std::vector<uint8_t> bytes;
+
+  explicit Memory(Type tensor) : type(cast<RankedTensorType>(tensor)) {
+    size_t size = type.getNumElements() * width();
+    bytes.assign(size + 2 * kGuard, kPattern);
+  }
+  size_t width() const { return std::max(1u, type.getElementTypeBitWidth() / 8); }
+  uint8_t *data() { return bytes.data() + kGuard; }
+  bool guarded() const {
+    auto intact = [](uint8_t byte) { return byte == kPattern; };
+    return std::all_of(bytes.begin(), bytes.begin() + kGuard, intact) &&
+           std::all_of(bytes.end() - kGuard, bytes.end(), intact);
+  }
+
+  template <typename T> void put(size_t i, double value) {
+    T narrow = static_cast<T>(value);
+    std::memcpy(data() + i * sizeof(T), &narrow, sizeof(T));
+  }
+  template <typename T> double get(size_t i) {
+    T narrow;
+    std::memcpy(&narrow, data() + i * sizeof(T), sizeof(T));
+    return static_cast<double>(narrow);
+  }
+  /// Calls `visit` with a value of the element's C type.
+  template <typename Visit> auto visit(Visit visit) {
+    Type element = type.getElementType();
+    if (element.isF64())
+      return visit(double());
+    if (element.isF32())
+      return visit(float());
+    if (element.isInteger(64))
+      return visit(int64_t());
+    if (element.isInteger(32))
+      return visit(int32_t());
+    if (element.isUnsignedInteger(8))
+      return visit(uint8_t());
+    return visit(int8_t());
+  }
+  bool is16() const { return type.getElementTypeBitWidth() == 16; }
+  void write(const Array &values) {
+    ASSERT_EQ(static_cast<int64_t>(values.size()), type.getNumElements());
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (is16()) {
+        APFloat number(values[i]);
+        bool lossy;
+        number.convert(cast<FloatType>(type.getElementType()).getFloatSemantics(),
+                       APFloat::rmNearestTiesToEven, &lossy);
+        put<uint16_t>(i, number.bitcastToAPInt().getZExtValue());
+      } else {
+        visit([&](auto sample) { put<decltype(sample)>(i, values[i]); });
+      }
+    }
+  }
+  Array read() {
+    Array values(type.getNumElements());
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (is16()) {
+        auto &semantics = cast<FloatType>(type.getElementType()).getFloatSemantics();
+        values[i] = APFloat(semantics, APInt(16, static_cast<uint64_t>(get<uint16_t>(i)))).convertToDouble();
+      } else {
+        values[i] = visit([&](auto sample) { return get<decltype(sample)>(i); });
+      }
+    }
+    return values;
+  }
+};
+
+std::string replaceAll(std::string text, const std::string &from, const std::string &to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+MLIRContext &sharedContext() {
+  static MLIRContext *context = [] {
+    DialectRegistry registry;
+    registerDialects(registry);
+    auto *made = new MLIRContext(registry);
+    made->loadAllAvailableDialects();
+    return made;
+  }();
+  return *context;
+}
+
+/// "func.func private @k(ARGS) -> RESULTS attributes {accum.kernel = 0 : i64} {BODY}"
+OwningOpRef<ModuleOp> parse(const std::string &text, const Mode &mode) {
+  return parseSourceString<ModuleOp>(replaceAll(text, "$T", mode.type), &sharedContext());
+}
+
+bool compile(ModuleOp module, const Mode &mode, const std::string &path) {
+  emit::KernelOptions options;
+  options.reference = !mode.cpu;
+  if (mode.cpu)
+    options.cpu = mode.cpu;
+  return succeeded(emit::compileKernels(module, options, path));
+}
+
+/// All chunks, the last one first.
+void runChunks(const accum_kernel_v1 &kernel, void *const *args) {
+  for (int64_t chunk = kernel.chunks - 1; chunk >= 0; --chunk)
+    kernel.fn(args, kernel.n * chunk / kernel.chunks, kernel.n * (chunk + 1) / kernel.chunks);
+}
+
+} // namespace
+
+void PrintTo(const Mode &mode, std::ostream *stream) {
+  *stream << (mode.cpu ? mode.cpu : "reference") << " " << mode.type;
+}
+
+std::string nameOf(const testing::TestParamInfo<Mode> &info) {
+  std::string cpu = info.param.cpu ? info.param.cpu : "reference";
+  return replaceAll(replaceAll(cpu, "-", "_") + "_" + info.param.type, "x86_64_", "");
+}
+
+const std::vector<Mode> &allModes() {
+  static const std::vector<Mode> modes = {{nullptr, "f32", 1e-6},
+                                          {nullptr, "f64", 1e-14},
+                                          {"native", "f32", 1e-6},
+                                          {"native", "f64", 1e-14},
+                                          {"x86-64-v2", "f32", 1e-6}};
+  return modes;
+}
+
+std::vector<Array> KernelTest::call(const std::string &text, const std::vector<Array> &operands,
+                                    const std::vector<Array> &before, bool first) {
+  auto module = parse(text, GetParam());
+  if (!module) {
+    ADD_FAILURE() << "does not parse";
+    return std::vector<Array>(8);
+  }
+  std::string path = testing::TempDir() + "accum-kernel-" + std::to_string(getpid()) + ".so";
+  if (!compile(*module, GetParam(), path)) {
+    ADD_FAILURE() << "does not compile";
+    return std::vector<Array>(8);
+  }
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::filesystem::remove(path);
+  if (!library) {
+    ADD_FAILURE() << dlerror();
+    return std::vector<Array>(8);
+  }
+  auto table = reinterpret_cast<const accum_kernels_v1 *(*)()>(dlsym(library, "accum_kernels"))();
+  EXPECT_EQ(table->count, 1u);
+  const accum_kernel_v1 &kernel = table->kernels[0];
+  line = {kernel.name, kernel.n, kernel.chunks, kernel.num_args};
+  auto function = *module->getOps<func::FuncOp>().begin();
+  std::vector<Memory> memory;
+  for (Type type : llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes()))
+    memory.emplace_back(type);
+  EXPECT_EQ(operands.size(), function.getNumArguments());
+  for (size_t i = 0; i < operands.size() + before.size(); ++i)
+    memory[i].write(i < operands.size() ? operands[i] : before[i - operands.size()]);
+  std::vector<void *> args;
+  for (Memory &one : memory)
+    args.push_back(one.data());
+  int32_t flag = first;
+  if (function->hasAttr("accumulate"))
+    args.push_back(&flag);
+  EXPECT_EQ(args.size(), kernel.num_args);
+  runChunks(kernel, args.data());
+  std::vector<Array> results;
+  for (size_t i = 0; i < memory.size(); ++i) {
+    EXPECT_TRUE(memory[i].guarded()) << "argument " << i << " was written outside";
+    if (i >= operands.size())
+      results.push_back(memory[i].read());
+    else
+      EXPECT_TRUE(operands[i].empty() || memory[i].guarded());
+  }
+  dlclose(library);
+  return results;
+}
+
+std::string KernelTest::refusal(const std::string &text) {
+  auto module = parse(text, GetParam());
+  std::string said;
+  ScopedDiagnosticHandler handler(&sharedContext(), [&](Diagnostic &diagnostic) {
+    said += diagnostic.str();
+    return success();
+  });
+  if (!module || compile(*module, GetParam(), testing::TempDir() + "accum-refused.so"))
+    return "";
+  return said;
+}
+
+void KernelTest::expectClose(const Array &actual, const Array &expected, double factor) const {
+  ASSERT_EQ(actual.size(), expected.size());
+  double largest = 0;
+  for (double value : expected)
+    if (std::isfinite(value))
+      largest = std::max(largest, std::abs(value));
+  double tolerance = factor * GetParam().tolerance * std::max(largest, 1e-30);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (std::isnan(expected[i]))
+      EXPECT_TRUE(std::isnan(actual[i])) << "element " << i << " is " << actual[i];
+    else if (std::isinf(expected[i]))
+      EXPECT_EQ(actual[i], expected[i]) << "element " << i;
+    else
+      EXPECT_NEAR(actual[i], expected[i], tolerance) << "element " << i;
+    if (HasFailure())
+      return;
+  }
+}
+
+Array numbers(size_t count, unsigned seed) {
+  std::mt19937 engine(seed);
+  Array values(count);
+  for (double &value : values)
+    value = static_cast<float>((static_cast<double>(engine()) / 4294967296.0 - 0.5) * 4);
+  return values;
+}
+
+} // namespace accum::test

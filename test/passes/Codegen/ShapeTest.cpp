@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+// Movement and indexed reads and writes against index arithmetic.
+#include "KernelRun.h"
+
+using namespace accum::test;
+
+namespace {
+
+class Shape : public KernelTest {
+public:
+  /// One op from `in` (types without element type) to `out`.
+  Array move(const std::string &op, const std::string &in, const std::string &out, const Array &x) {
+    std::string from = "tensor<" + in + "$T>", to = "tensor<" + out + "$T>";
+    return call("func.func private @k(%x: " + from + ") -> " + to +
+                    " attributes {accum.kernel = 0 : i64} {\n %y = " + op + " : " + from + " -> " + to +
+                    "\n return %y : " + to + " }",
+                {x})[0];
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, Shape, testing::ValuesIn(allModes()), nameOf);
+
+TEST_P(Shape, Reshape) {
+  Array x = numbers(2 * 3 * 32);
+  EXPECT_EQ(move("nn.reshape %x", "2x3x32x", "6x32x", x), x);
+  EXPECT_EQ(move("nn.reshape %x", "2x3x32x", "192x", x), x);
+  EXPECT_EQ(move("nn.reshape %x", "2x3x32x", "1x64x3x1x", x), x);
+}
+
+TEST_P(Shape, ReshapeBetweenOtherOps) {
+  // Heads: [4, 6 * 16] -> [4, 6, 16] -> [6, 4, 16], and back through an elementwise op; 5 is no multiple of
+  // anything.
+  for (int width : {16, 5}) {
+    std::string w = std::to_string(width), all = std::to_string(6 * width);
+    std::string text = "func.func private @k(%x: tensor<4x" + all + "x$T>) -> (tensor<6x4x" + w +
+                       "x$T>, tensor<4x" + all + "x$T>) attributes {accum.kernel = 0 : i64} {\n" +
+                       " %r = nn.reshape %x : tensor<4x" + all + "x$T> -> tensor<4x6x" + w + "x$T>\n" +
+                       " %t = nn.transpose %r [1, 0, 2] : tensor<4x6x" + w + "x$T> -> tensor<6x4x" + w +
+                       "x$T>\n" + " %n = nn.elementwise <neg> (%r) : (tensor<4x6x" + w +
+                       "x$T>) -> tensor<4x6x" + w + "x$T>\n" + " %b = nn.reshape %n : tensor<4x6x" + w +
+                       "x$T> -> tensor<4x" + all + "x$T>\n %c = nn.elementwise <add> (%b, %x) : (tensor<4x" +
+                       all + "x$T>, tensor<4x" + all + "x$T>) -> tensor<4x" + all +
+                       "x$T>\n return %t, %c : tensor<6x4x" + w + "x$T>, tensor<4x" + all + "x$T> }";
+    Array x = numbers(4 * 6 * width), expected;
+    for (int h = 0; h < 6; ++h)
+      for (int s = 0; s < 4; ++s)
+        for (int d = 0; d < width; ++d)
+          expected.push_back(x[(s * 6 + h) * width + d]);
+    auto results = call(text, {x});
+    EXPECT_EQ(results[0], expected);
+    EXPECT_EQ(results[1], Array(x.size(), 0));
+  }
+}
+
+TEST_P(Shape, Transpose) {
+  Array x = numbers(5 * 3 * 19), swapped(x.size()), rotated(x.size());
+  for (int i = 0; i < 5; ++i)
+    for (int j = 0; j < 3; ++j)
+      for (int k = 0; k < 19; ++k) {
+        swapped[(i * 19 + k) * 3 + j] = x[(i * 3 + j) * 19 + k];
+        rotated[(k * 5 + i) * 3 + j] = x[(i * 3 + j) * 19 + k];
+      }
+  EXPECT_EQ(move("nn.transpose %x [0, 2, 1]", "5x3x19x", "5x19x3x", x), swapped);
+  EXPECT_EQ(move("nn.transpose %x [2, 0, 1]", "5x3x19x", "19x5x3x", x), rotated);
+}
+
+TEST_P(Shape, Broadcast) {
+  Array x = numbers(3), expected;
+  for (int i = 0; i < 2 * 3 * 18; ++i)
+    expected.push_back(x[i / 18 % 3]);
+  EXPECT_EQ(move("nn.broadcast %x", "3x1x", "2x3x18x", x), expected);
+}
+
+TEST_P(Shape, Slice) {
+  Array x = numbers(6 * 40), block, strided;
+  for (int i = 2; i < 5; ++i)
+    for (int j = 3; j < 38; ++j)
+      block.push_back(x[i * 40 + j]);
+  for (int i = 5; i > -1; i -= 5)
+    for (int j = 1; j < 40; j += 3)
+      strided.push_back(x[i * 40 + j]);
+  EXPECT_EQ(move("nn.slice %x at [2, 3] by [1, 1]", "6x40x", "3x35x", x), block);
+  EXPECT_EQ(move("nn.slice %x at [5, 1] by [-5, 3]", "6x40x", "2x13x", x), strided);
+}
+
+TEST_P(Shape, Pad) {
+  std::string text = R"(func.func private @k(%x: tensor<2x18x$T>, %v: tensor<$T>) -> tensor<5x25x$T>
+      attributes {accum.kernel = 0 : i64} {
+    %y = nn.pad %x with %v low [1, 3] : (tensor<2x18x$T>, tensor<$T>) -> tensor<5x25x$T>
+    return %y : tensor<5x25x$T> })";
+  Array x = numbers(36), expected(125, 7);
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < 18; ++j)
+      expected[(i + 1) * 25 + j + 3] = x[i * 18 + j];
+  EXPECT_EQ(call(text, {x, {7}})[0], expected);
+}
+
+TEST_P(Shape, ConcatOfHalvesAsRotaryEmbeddingsDo) {
+  std::string text = R"(func.func private @k(%x: tensor<3x20x$T>) -> tensor<3x20x$T>
+      attributes {accum.kernel = 0 : i64} {
+    %a = nn.slice %x at [0, 0] by [1, 1] : tensor<3x20x$T> -> tensor<3x10x$T>
+    %b = nn.slice %x at [0, 10] by [1, 1] : tensor<3x20x$T> -> tensor<3x10x$T>
+    %n = nn.elementwise <neg> (%b) : (tensor<3x10x$T>) -> tensor<3x10x$T>
+    %y = nn.concat (%n, %a) {axis = 1 : i64} : (tensor<3x10x$T>, tensor<3x10x$T>) -> tensor<3x20x$T>
+    return %y : tensor<3x20x$T> })";
+  Array x = numbers(60), expected;
+  for (int i = 0; i < 60; ++i)
+    expected.push_back(i % 20 < 10 ? -x[i + 10] : x[i - 10]);
+  EXPECT_EQ(call(text, {x})[0], expected);
+}
+
+TEST_P(Shape, ConcatOnAnOuterAxisWithAnEmptyPiece) {
+  std::string text = R"(func.func private @k(%a: tensor<2x9x$T>, %e: tensor<0x9x$T>, %b: tensor<1x9x$T>)
+      -> tensor<3x9x$T> attributes {accum.kernel = 0 : i64} {
+    %y = nn.concat (%a, %e, %b) {axis = 0 : i64}
+        : (tensor<2x9x$T>, tensor<0x9x$T>, tensor<1x9x$T>) -> tensor<3x9x$T>
+    return %y : tensor<3x9x$T> })";
+  Array a = numbers(18, 1), b = numbers(9, 2), expected = a;
+  expected.insert(expected.end(), b.begin(), b.end());
+  EXPECT_EQ(call(text, {a, {}, b})[0], expected);
+}
+
+TEST_P(Shape, ConcatOfBroadcastRowsOutsideTheirRange) {
+  // The second piece's row index comes from a lane that stands before its first element.
+  std::string text = R"(func.func private @k(%a: tensor<64x$T>, %b: tensor<3x1x$T>) -> tensor<256x$T>
+      attributes {accum.kernel = 0 : i64} {
+    %w = nn.broadcast %b : tensor<3x1x$T> -> tensor<3x64x$T>
+    %r = nn.reshape %w : tensor<3x64x$T> -> tensor<192x$T>
+    %y = nn.concat (%a, %r) {axis = 0 : i64} : (tensor<64x$T>, tensor<192x$T>) -> tensor<256x$T>
+    return %y : tensor<256x$T> })";
+  Array a = numbers(64, 1), b = numbers(3, 2), expected = a;
+  for (int i = 0; i < 192; ++i)
+    expected.push_back(b[i / 64]);
+  EXPECT_EQ(call(text, {a, b})[0], expected);
+}
+
+TEST_P(Shape, GatherRowsWithNegativeIndices) {
+  std::string text = R"(func.func private @k(%x: tensor<7x19x$T>, %i: tensor<2x3xi64>) -> tensor<2x3x19x$T>
+      attributes {accum.kernel = 0 : i64} {
+    %y = nn.gather (%x, %i) {axis = 0 : i64} : (tensor<7x19x$T>, tensor<2x3xi64>) -> tensor<2x3x19x$T>
+    return %y : tensor<2x3x19x$T> })";
+  Array x = numbers(7 * 19), indices = {0, 6, -1, 3, -7, 3}, expected;
+  for (double i : indices)
+    for (int j = 0; j < 19; ++j)
+      expected.push_back(x[static_cast<int>(i < 0 ? i + 7 : i) * 19 + j]);
+  EXPECT_EQ(call(text, {x, indices})[0], expected);
+}
+
+TEST_P(Shape, GatherInTheMiddleAndPerSample) {
+  std::string text =
+      R"(func.func private @k(%x: tensor<2x3x5x4x$T>, %i: tensor<2x6xi32>) -> tensor<2x3x6x4x$T>
+      attributes {accum.kernel = 0 : i64} {
+    %y = nn.gather (%x, %i) {axis = 2 : i64, batch_dims = 1 : i64}
+        : (tensor<2x3x5x4x$T>, tensor<2x6xi32>) -> tensor<2x3x6x4x$T>
+    return %y : tensor<2x3x6x4x$T> })";
+  Array x = numbers(120), indices = {0, 4, 1, 1, 2, 3, 4, 4, 0, 2, 1, 3}, expected;
+  for (int b = 0; b < 2; ++b)
+    for (int l = 0; l < 3; ++l)
+      for (int i = 0; i < 6; ++i)
+        for (int t = 0; t < 4; ++t)
+          expected.push_back(x[((b * 3 + l) * 5 + static_cast<int>(indices[b * 6 + i])) * 4 + t]);
+  EXPECT_EQ(call(text, {x, indices})[0], expected);
+}
+
+TEST_P(Shape, GatherElements) {
+  std::string text = R"(func.func private @k(%x: tensor<4x9x$T>, %i: tensor<4x20xi64>) -> tensor<4x20x$T>
+      attributes {accum.kernel = 0 : i64} {
+    %y = nn.gather_elements (%x, %i) {axis = 1 : i64} : (tensor<4x9x$T>, tensor<4x20xi64>) -> tensor<4x20x$T>
+    return %y : tensor<4x20x$T> })";
+  Array x = numbers(36), indices, expected;
+  for (int i = 0; i < 80; ++i) {
+    indices.push_back((i * 7) % 9 - (i % 2 ? 9 : 0));
+    expected.push_back(x[i / 20 * 9 + (i * 7) % 9]);
+  }
+  EXPECT_EQ(call(text, {x, indices})[0], expected);
+}
+
+TEST_P(Shape, AnIndexOutsideStaysInTheTable) {
+  // -100 is a label that loss functions ignore: what is read does not matter, that it can be read does.
+  std::string text = R"(func.func private @k(%x: tensor<2x3x$T>, %i: tensor<2x1xi64>) -> tensor<2x1x$T>
+      attributes {accum.kernel = 0 : i64} {
+    %y = nn.gather_elements (%x, %i) {axis = 1 : i64} : (tensor<2x3x$T>, tensor<2x1xi64>) -> tensor<2x1x$T>
+    return %y : tensor<2x1x$T> })";
+  EXPECT_EQ(call(text, {{1, 2, 3, 4, 5, 6}, {-100, 1e15}})[0], (Array{1, 6}));
+}
+
+std::string scatter(const std::string &columns, const std::string &more = "") {
+  return "func.func private @k(%i: tensor<4x2xi64>, %u: tensor<4x2x" + columns + "$T>) -> tensor<5x" +
+         columns + "$T> attributes {accum.kernel = 0 : i64" + more +
+         "} {\n %y = nn.scatter_add (%i, %u) {axis = 0 : i64} : (tensor<4x2xi64>, tensor<4x2x" + columns +
+         "$T>) -> tensor<5x" + columns + "$T>\n return %y : tensor<5x" + columns + "$T> }";
+}
+
+TEST_P(Shape, ScatterAddMeetsInOneRow) {
+  Array indices = {0, 3, 3, -1, 3, 0, 1, 3};
+  for (int columns : {1, 7, 64, 300}) {
+    Array u = numbers(8 * columns), expected(5 * columns);
+    for (int i = 0; i < 8; ++i)
+      for (int j = 0; j < columns; ++j)
+        expected[(static_cast<int>(indices[i]) + 5) % 5 * columns + j] += u[i * columns + j];
+    expectClose(call(scatter(std::to_string(columns) + "x"), {indices, u})[0], expected);
+  }
+  Array flat = call(scatter(""), {indices, {1, 1, 1, 1, 1, 1, 1, 1}})[0];
+  EXPECT_EQ(flat, (Array{2, 1, 0, 4, 1}));
+}
+
+TEST_P(Shape, ScatterAddAccumulates) {
+  std::string text = scatter("17x", ", accumulate = array<i64: 0>");
+  Array indices = {0, 3, 3, 4, 3, 0, 1, 3}, u = numbers(8 * 17), before = numbers(5 * 17, 4), fresh(5 * 17);
+  for (int i = 0; i < 8; ++i)
+    for (int j = 0; j < 17; ++j)
+      fresh[static_cast<int>(indices[i]) * 17 + j] += u[i * 17 + j];
+  Array both = before;
+  for (size_t i = 0; i < both.size(); ++i)
+    both[i] += fresh[i];
+  expectClose(call(text, {indices, u}, {Array(5 * 17, std::nan(""))}, true)[0], fresh);
+  expectClose(call(text, {indices, u}, {before}, false)[0], both);
+}
+
+TEST_P(Shape, ScatterAddPerSampleInTheMiddle) {
+  std::string text =
+      R"(func.func private @k(%i: tensor<2x6xi64>, %u: tensor<2x3x6x4x$T>) -> tensor<2x3x5x4x$T>
+      attributes {accum.kernel = 0 : i64} {
+    %y = nn.scatter_add (%i, %u) {axis = 2 : i64, batch_dims = 1 : i64}
+        : (tensor<2x6xi64>, tensor<2x3x6x4x$T>) -> tensor<2x3x5x4x$T>
+    return %y : tensor<2x3x5x4x$T> })";
+  Array indices = {0, 4, 1, 1, 2, 3, 4, 4, 0, 2, 1, 3}, u = numbers(144), expected(120);
+  for (int i = 0; i < 144; ++i) {
+    int b = i / 72, l = i / 24 % 3, t = i % 4, target = static_cast<int>(indices[b * 6 + i / 4 % 6]);
+    expected[((b * 3 + l) * 5 + target) * 4 + t] += u[i];
+  }
+  expectClose(call(text, {indices, u})[0], expected);
+}
+
+TEST_P(Shape, ScatterElementsAdd) {
+  std::string text = R"(func.func private @k(%i: tensor<3x4xi64>, %u: tensor<3x4x$T>) -> tensor<3x6x$T>
+      attributes {accum.kernel = 0 : i64} {
+    %y = nn.scatter_elements_add (%i, %u) {axis = 1 : i64} : (tensor<3x4xi64>, tensor<3x4x$T>) -> tensor<3x6x$T>
+    return %y : tensor<3x6x$T> })";
+  Array indices = {0, 5, 0, 2, 1, 1, 1, 1, -1, 3, 4, 5}, u = numbers(12), expected(18);
+  for (int i = 0; i < 12; ++i)
+    expected[i / 4 * 6 + (static_cast<int>(indices[i]) + 6) % 6] += u[i];
+  expectClose(call(text, {indices, u})[0], expected);
+}
+
+TEST_P(Shape, ScatterElementsAddWithShorterUpdates) {
+  std::string text = R"(func.func private @k(%i: tensor<2x2xi64>, %u: tensor<2x2x$T>) -> tensor<3x4x$T>
+      attributes {accum.kernel = 0 : i64} {
+    %y = nn.scatter_elements_add (%i, %u) {axis = 0 : i64} : (tensor<2x2xi64>, tensor<2x2x$T>) -> tensor<3x4x$T>
+    return %y : tensor<3x4x$T> })";
+  EXPECT_EQ(call(text, {{2, 0, 2, 1}, {1, 2, 3, 4}})[0], (Array{0, 2, 0, 0, 0, 4, 0, 0, 4, 0, 0, 0}));
+}
+
+TEST_P(Shape, WhatHasNoCodeIsRefusedByName) {
+  std::string text = R"(func.func private @k(%x: tensor<1x1x4x$T>) -> tensor<1x1x2x$T>
+      attributes {accum.kernel = 0 : i64} {
+    %y = nn.pool <max> (%x) {kernel = array<i64: 2>, strides = array<i64: 2>, pads = array<i64: 0, 0>}
+        : (tensor<1x1x4x$T>) -> tensor<1x1x2x$T>
+    return %y : tensor<1x1x2x$T> })";
+  EXPECT_EQ(refusal(text), "'nn.pool' op has no kernel code [kernel-op]");
+}
+
+} // namespace
