@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Access to one node's inputs and attributes; the table of rules.
 #include "compiler/Import/Binder.h"
+#include "dialects/Train/TrainDialect.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace accum::import {
@@ -14,8 +15,20 @@ const GraphValue &Binder::input(int64_t i) {
   return it->second;
 }
 
+/// Nothing but the batch size, as N / 2: known, but not of the form a + b*N.
+static bool dependsOnBatchSizeOnly(mlir::Value value) {
+  mlir::Operation *op = value ? value.getDefiningOp() : nullptr;
+  if (!op || isa<train::LoadParamOp>(op))
+    return false;
+  return llvm::all_of(op->getOperands(), dependsOnBatchSizeOnly);
+}
+
 const Content &Binder::content(int64_t i) {
   const GraphValue &value = input(i);
+  if (value.refusal)
+    throw Refusal(*value.refusal);
+  if (!value.content && dependsOnBatchSizeOnly(value.value))
+    refuseCrossBatch("needs `" + node.inputs[i] + "`, a size that is not a multiple of the batch size");
   if (!value.content)
     throw Refusal{"data-dependent-shape",
                   "needs the value of `" + node.inputs[i] + "` at compile time, but it depends on data",

@@ -32,17 +32,23 @@ static Value toFront(Emitter &emit, Value x, int64_t axis) {
   return emit.transpose(x, perm);
 }
 
-/// Known indices into the batch axis: allowed where every one is a row of its own sample.
-static Value gatherFromBatch(Binder &node, const GraphValue &x, const Content &indices, int64_t axis) {
+/// Indices into the batch axis: allowed where every one is a row of its own sample.
+static Value gatherFromBatch(Binder &node, const GraphValue &x, const GraphValue &indices, int64_t axis) {
   Emitter &emit = node.emit;
-  int64_t rows = x.shape[axis].count;
-  SmallVector<int64_t> table;
-  indices.forEach([&](const Element &e) { table.push_back(localIndex(e, rows)); });
-  Value split = splitBatchAxis(emit, toFront(emit, x.whole(emit), axis), 0);
-  Value read = localRead(emit, split, indices, table);
+  int64_t rows = x.shape[axis].count, picks = indices.rank();
+  if (!indices.content && !indices.bounds)
+    refuseCrossBatch("reads the batch axis at positions that depend on data: a sample may read another one");
+  Value split = splitBatchAxis(emit, toFront(emit, x.whole(emit), axis), 0), read;
+  if (indices.content) {
+    SmallVector<int64_t> table;
+    indices.content->forEach([&](const Element &e) { table.push_back(localIndex(e, rows)); });
+    read = localRead(emit, split, *indices.content, table);
+  } else {
+    requireLocal(*indices.bounds, rows);
+    read = localReadByData(emit, split, indices.residual(emit));
+  }
   // [indices..., before axis..., behind it...] -> [before..., indices..., behind...]
   SmallVector<int64_t> perm;
-  int64_t picks = indices.rank();
   for (int64_t d = 0; d < axis; ++d)
     perm.push_back(picks + d);
   for (int64_t d = 0; d < picks; ++d)
@@ -80,13 +86,10 @@ static void gather(Binder &node) {
   if (x.content && indices.content)
     if (Folded folded = foldGather(*x.content, *indices.content, axis))
       return node.set(0, *folded);
-  bool readsBatch = x.shape[axis].batched;
-  if (indices.content && readsBatch)
-    return node.set(0, gatherFromBatch(node, x, *indices.content, axis));
+  if (x.shape[axis].batched)
+    return node.set(0, gatherFromBatch(node, x, indices, axis));
   if (indices.content)
     return node.set(0, gatherStatic(node, x, *indices.content, axis));
-  if (readsBatch)
-    refuseCrossBatch("reads the batch axis at positions that depend on data: a sample may read another one");
   Emitter &emit = node.emit;
   node.set(0, emit.gather(x.whole(emit), indices.whole(emit), axis));
 }
@@ -120,12 +123,33 @@ static Value flattenLeading(Emitter &emit, const GraphValue &x, int64_t batchAxi
   return emit.reshape(split, target);
 }
 
+/// GatherND with indices that depend on data.
+static Value gatherTuples(Binder &node, const GraphValue &x, const GraphValue &tuples) {
+  Emitter &emit = node.emit;
+  int64_t depth = tuples.shape.back().count;
+  Value positions = linearPositions(emit, x, tuples);
+  SmallVector<int64_t> axes = batchAxes(ArrayRef(x.shape).take_front(depth));
+  if (axes.size() == 1 && batchAxes(shapeOf(positions)).size() == 1)
+    return localReadByData(emit, flattenLeading(emit, x, axes[0], depth), positions);
+  if (!axes.empty())
+    refuseCrossBatch("reads the batch axis at positions that depend on data: a sample may read another one");
+  Shape flat{Extent::fixed(1)};
+  for (int64_t d = 0; d < depth; ++d)
+    flat[0].count *= x.shape[d].count;
+  flat.append(x.shape.begin() + depth, x.shape.end());
+  return emit.gather(emit.reshape(x.whole(emit), flat), positions, 0);
+}
+
 static void gatherND(Binder &node) {
   Emitter &emit = node.emit;
-  const GraphValue x = node.input(0);
+  const GraphValue x = node.input(0), tuples = node.input(1);
   if (node.integer("batch_dims", 0) != 0)
     refuseUnsupported("has batch_dims");
-  const Content indices = node.content(1);
+  if (tuples.rank() == 0 || tuples.shape.back().batched || tuples.shape.back().count > x.rank())
+    refuseMalformed("has index tuples of shape " + toString(tuples.shape));
+  if (!tuples.content)
+    return node.set(0, gatherTuples(node, x, tuples));
+  const Content indices = *tuples.content;
   if (x.content)
     if (Folded folded = foldGatherND(*x.content, indices))
       return node.set(0, *folded);

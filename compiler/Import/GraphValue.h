@@ -13,6 +13,12 @@ struct GraphValue {
   Shape shape;
   std::optional<Content> content;
   mlir::Value value;
+  /// For integers that depend on data and on the sample's index: an element is that of `value` plus the
+  /// affine part that `low` and `high` agree in, and lies between them (both included).
+  struct Bounds {
+    Content low, high;
+  };
+  std::optional<Bounds> bounds;
   std::shared_ptr<const Refusal> refusal; ///< why there is neither: thrown when the value is needed
 
   GraphValue() = default;
@@ -24,6 +30,10 @@ struct GraphValue {
   mlir::Value whole(Emitter &emit) const;
   /// A run-time value that broadcasts to `shape`.
   mlir::Value lean(Emitter &emit) const;
+  /// Without the part that is affine in the sample's index and the batch size; of exactly `shape`.
+  mlir::Value residual(Emitter &emit) const;
+  /// Content as its own bounds; bounds of at least `reach` in both directions where an integer has none.
+  std::optional<Bounds> boundsOr(int64_t reach) const;
 };
 
 GraphValue elementwise(Emitter &emit, nn::ElementwiseFn fn, llvm::ArrayRef<const GraphValue *> operands);
@@ -35,6 +45,9 @@ GraphValue broadcastTo(Emitter &emit, const GraphValue &x, llvm::ArrayRef<Extent
 GraphValue slice(Emitter &emit, const GraphValue &x, llvm::ArrayRef<int64_t> starts,
                  llvm::ArrayRef<int64_t> steps, llvm::ArrayRef<Extent> target);
 GraphValue concat(Emitter &emit, llvm::ArrayRef<const GraphValue *> inputs, int64_t axis);
+
+/// `low` <= x <= `high` everywhere, for an integer that depends on data only.
+GraphValue withBounds(GraphValue x, int64_t low, int64_t high);
 
 /// Static positions along a static axis: a slice where they are evenly spaced.
 mlir::Value pick(Emitter &emit, mlir::Value x, int64_t axis, llvm::ArrayRef<int64_t> positions);

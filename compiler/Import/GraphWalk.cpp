@@ -64,12 +64,43 @@ void GraphWalk::visit(const Node &node) {
   Location op = NameLoc::get(StringAttr::get(context, node.opType));
   emit.location = NameLoc::get(StringAttr::get(context, node.name), op);
   try {
-    if (bindInputs(node))
-      return apply(node);
+    if (bindInputs(node)) {
+      apply(node);
+      return tracePairs(node);
+    }
   } catch (Refusal &refusal) {
-    record(node, std::move(refusal));
+    if (!blamePairs(node, refusal))
+      record(node, std::move(refusal));
   }
   refused.insert(node.outputs.begin(), node.outputs.end());
+}
+
+void GraphWalk::tracePairs(const Node &node) {
+  const Node *origin = &node;
+  for (const std::string &input : node.inputs)
+    if (auto it = pairs.find(input); it != pairs.end())
+      origin = it->second;
+  for (const std::string &output : node.outputs)
+    if (auto it = values.find(output); it != values.end() && batchAxes(it->second.shape).size() > 1)
+      pairs[output] = origin;
+}
+
+/// A node that stumbles over pairs of samples is not the cause: the node that paired them is.
+bool GraphWalk::blamePairs(const Node &node, const Refusal &refusal) {
+  for (const std::string &input : node.inputs) {
+    auto it = pairs.find(input);
+    if (it == pairs.end() || refusal.slug == "unsupported")
+      continue;
+    const Node &origin = *it->second;
+    record(origin,
+           {"cross-batch",
+            "compares samples with each other: its result is " + toString(values[origin.outputs[0]].shape) +
+                ", entry (i, j) pairs sample i with sample j; in a micro-batch a sample meets fewer others, "
+                "which is another loss",
+            {"each part of the model with a per-sample loss compiles"}});
+    return true;
+  }
+  return false;
 }
 
 void GraphWalk::apply(const Node &node) {
@@ -115,7 +146,8 @@ void GraphWalk::record(const Node &node, Refusal refusal) {
   Cause &cause = causes[key];
   cause.opType = node.opType;
   cause.refusal = std::move(refusal);
-  cause.nodes.push_back(&node);
+  if (!llvm::is_contained(cause.nodes, &node))
+    cause.nodes.push_back(&node);
 }
 
 static Failure toFailure(const std::string &opType, const Refusal &refusal, ArrayRef<const Node *> nodes) {

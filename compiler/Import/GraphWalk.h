@@ -36,6 +36,11 @@ private:
   bool bindInputs(const Node &node);
   void record(const Node &node, Refusal refusal);
 
+  void tracePairs(const Node &node);
+  bool blamePairs(const Node &node, const Refusal &refusal);
+
+  /// Values over pairs of samples (two batch axes), and the node that first paired them.
+  std::map<std::string, const Node *> pairs;
   std::set<std::string> refused; ///< outputs of nodes that were refused, or need one
 
   Emitter &emit;

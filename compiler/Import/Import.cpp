@@ -12,6 +12,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/STLExtras.h"
+#include <regex>
 
 using namespace mlir;
 
@@ -147,6 +148,28 @@ static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTa
   function.walk([&](nn::DropoutOp) { report.hasDropout = true; });
 }
 
+/// The dynamo exporter writes training-mode batch normalisation in its evaluation form: the graph computes
+/// another loss than the model did, and only the signature tells that running statistics were updated.
+static std::optional<Failure> lostBatchNorm(const Graph &graph) {
+  auto entry = graph.metadata.find("pkg.torch.export.ExportedProgram.graph_signature");
+  if (entry == graph.metadata.end())
+    return std::nullopt;
+  static const std::regex mutation("BUFFER_MUTATION target='([^']*)\\.running_(mean|var)'");
+  std::set<std::string> modules;
+  for (std::sregex_iterator it(entry->second.begin(), entry->second.end(), mutation), end; it != end; ++it)
+    modules.insert((*it)[1]);
+  if (modules.empty())
+    return std::nullopt;
+  return Failure{
+      "cross-batch",
+      "`" + *modules.begin() + "`",
+      "was batch normalisation in training mode (" + std::to_string(modules.size()) +
+          " such modules), which the exporter silently replaced by its evaluation form: the graph does "
+          "not compute the loss of the model",
+      {"to train with frozen statistics: export after model.eval(), scale and bias still train",
+       "or use GroupNorm"}};
+}
+
 static OwningOpRef<ModuleOp> emptyModule(MLIRContext &context, const Model &model) {
   context.loadDialect<nn::NNDialect, train::TrainDialect, func::FuncDialect>();
   Location location = FileLineColLoc::get(&context, model.path.filename().string(), 0, 0);
@@ -168,6 +191,10 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   Result<Model> model = readModel(options.path, reading);
   if (!model)
     return give(model);
+  if (std::optional<Failure> lost = lostBatchNorm(model->graph)) {
+    failures.push_back(*lost);
+    return {};
+  }
   report.producer = model->producer;
   report.opset = model->opset();
   Result<LossChoice> choice = chooseLoss(model->graph, options.loss);

@@ -94,7 +94,8 @@ template <ReduceKind kind> static void argReduce(Binder &node) {
                                         emit.type(dropAxes(shape, {axis}), emit.builder.getI64Type()), kind,
                                         x, static_cast<uint64_t>(axis));
   bool keep = node.integer("keepdims", 1) != 0;
-  node.set(0, GraphValue(DType::Int64, keep ? emit.reshape(index, dropAxes(shape, {axis}, true)) : index));
+  GraphValue result(DType::Int64, keep ? emit.reshape(index, dropAxes(shape, {axis}, true)) : index);
+  node.set(0, shape[axis].batched ? result : withBounds(result, 0, shape[axis].count - 1));
 }
 
 static void topK(Binder &node) {
@@ -107,6 +108,7 @@ static void topK(Binder &node) {
     refuseMalformed("asks for more elements than the axis holds");
   if (shape[axis].batched)
     refuseCrossBatch("picks the largest over the batch: whether a sample counts depends on the others");
+  int64_t size = shape[axis].count;
   shape[axis] = Extent::fixed(count[0]);
   bool smallest = node.integer("largest", 1) == 0;
   auto op = nn::TopKOp::create(emit.builder, emit.location, emit.type(shape, elementTypeOf(x)),
@@ -114,7 +116,7 @@ static void topK(Binder &node) {
                                emit.builder.getI64IntegerAttr(axis), emit.builder.getI64IntegerAttr(count[0]),
                                smallest ? emit.builder.getUnitAttr() : UnitAttr());
   node.set(0, op.getValues());
-  node.set(1, GraphValue(DType::Int64, op.getIndices()));
+  node.set(1, withBounds(GraphValue(DType::Int64, op.getIndices()), 0, size - 1));
 }
 
 void addReductionRules(RuleTable &table) {

@@ -52,32 +52,6 @@ static SmallVector<int64_t> linearTargets(const Shape &data, const Content &indi
   return targets;
 }
 
-/// Moves c*N on `axis` to the front as N, c staying in place: [N, .., c, ..].
-static GraphValue batchToFront(Emitter &emit, const GraphValue &x, int64_t axis) {
-  Shape split = x.shape;
-  split.insert(split.begin() + axis + 1, Extent::fixed(split[axis].count));
-  split[axis] = Extent::ofBatch(1);
-  SmallVector<int64_t> perm{axis};
-  for (int64_t d = 0; d < static_cast<int64_t>(split.size()); ++d)
-    if (d != axis)
-      perm.push_back(d);
-  return transpose(emit, reshape(emit, x, split), perm);
-}
-
-/// The inverse, to the shape that was moved.
-static Value batchToPlace(Emitter &emit, Value x, const Shape &shape, int64_t axis) {
-  Shape split{Extent::ofBatch(1)};
-  for (Extent extent : shape)
-    split.push_back(Extent::fixed(extent.count));
-  SmallVector<int64_t> perm;
-  for (int64_t d = 0; d < axis; ++d)
-    perm.push_back(d + 1);
-  perm.push_back(0);
-  for (int64_t d = axis; d < static_cast<int64_t>(shape.size()); ++d)
-    perm.push_back(d + 1);
-  return emit.reshape(emit.transpose(emit.reshape(x, split), perm), shape);
-}
-
 /// [lead, joined axes, rest].
 static Shape joined(ArrayRef<Extent> lead, int64_t count, ArrayRef<Extent> rest) {
   Shape shape(lead);
@@ -86,9 +60,35 @@ static Shape joined(ArrayRef<Extent> lead, int64_t count, ArrayRef<Extent> rest)
   return shape;
 }
 
+/// ScatterND with reduction `add` into a table without a batch axis, at positions that depend on data.
+static Value addRows(Binder &node, const GraphValue &data, const GraphValue &tuples,
+                     const GraphValue &updates) {
+  Emitter &emit = node.emit;
+  int64_t depth = tuples.shape.back().count;
+  if (!batchAxes(ArrayRef(data.shape).take_front(depth)).empty())
+    refuseCrossBatch(
+        "adds to the batch axis at positions that depend on data: a sample may write another one's row");
+  Shape flat{Extent::fixed(1)};
+  for (int64_t d = 0; d < depth; ++d)
+    flat[0].count *= data.shape[d].count;
+  flat.append(data.shape.begin() + depth, data.shape.end());
+  Value added =
+      nn::ScatterAddOp::create(emit.builder, emit.location, emit.type(flat, emit.elementType(data.dtype)),
+                               linearPositions(emit, data, tuples), updates.whole(emit),
+                               emit.builder.getI64IntegerAttr(0), emit.builder.getI64IntegerAttr(0));
+  return emit.add(data.whole(emit), emit.reshape(added, data.shape));
+}
+
 static void scatterND(Binder &node) {
   Emitter &emit = node.emit;
-  const GraphValue data = node.input(0), updates = node.input(2);
+  const GraphValue data = node.input(0), tuples = node.input(1), updates = node.input(2);
+  if (tuples.rank() == 0 || tuples.shape.back().batched || tuples.shape.back().count > data.rank())
+    refuseMalformed("has index tuples of shape " + toString(tuples.shape));
+  if (node.text("reduction", "none") == "add")
+    return node.set(0, addRows(node, data, tuples, updates));
+  if (!tuples.content && !batchAxes(tuples.shape).empty() && batchAxes(data.shape).empty())
+    refuseCrossBatch(
+        "overwrites rows of one table with those of all samples: which one stays depends on their order");
   const Content indices = node.content(1);
   if (node.text("reduction", "none") != "none")
     refuseUnsupported("has the reduction `" + node.text("reduction", "") + "`");
