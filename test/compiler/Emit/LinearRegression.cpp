@@ -6,6 +6,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Schedule/Passes.h"
+#include "test/compiler/Emit/LinearKernels.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <cstring>
 
@@ -112,64 +113,10 @@ int ToyRuntime::gemm(accum_ctx *ctx, const accum_gemm *g, float beta) {
   return of(ctx).note("gemm");
 }
 
-namespace {
-
-template <typename T> T *as(void *pointer) { return static_cast<T *>(pointer); }
-
-/// The flag 1 writes, 0 adds.
-template <typename T> void contribute(void *target, T value, void *first) {
-  *as<T>(target) = *as<int32_t>(first) ? value : *as<T>(target) + value;
-}
-
-/// (y, b, t, valid, weight) -> (dy, loss), flag.
-void residual(void *const *args, size_t m) {
-  double loss = 0;
-  float weight = *as<float>(args[4]);
-  for (size_t i = 0; i < 2 * m; ++i) {
-    float r = as<float>(args[0])[i] + as<float>(args[1])[i % 2] - as<float>(args[2])[i];
-    r = as<uint8_t>(args[3])[i / 2] ? r : 0;
-    as<float>(args[5])[i] = 2 * r * weight;
-    loss += static_cast<double>(r * weight * r);
-  }
-  contribute(args[6], loss, args[7]);
-}
-
-/// (hyper, p, g, v) -> (p, v), in place.
-void update(void *const *args, size_t count) {
-  auto *hyper = as<double>(args[0]);
-  for (size_t i = 0; i < count; ++i) {
-    float keep = static_cast<float>(hyper[ACCUM_HYPER_BETA1] * hyper[ACCUM_HYPER_CORRECTION1]);
-    float v = as<float>(args[3])[i] * keep + as<float>(args[2])[i];
-    as<float>(args[4])[i] = as<float>(args[1])[i] - v * static_cast<float>(hyper[ACCUM_HYPER_LR]);
-    as<float>(args[5])[i] = v;
-  }
-}
-
-void columns(void *const *args, size_t m) {
-  for (size_t column = 0; column < 2; ++column) {
-    float sum = 0;
-    for (size_t i = 0; i < m; ++i)
-      sum += as<float>(args[0])[2 * i + column];
-    contribute(as<float>(args[1]) + column, sum, args[2]);
-  }
-}
-
-} // namespace
-
 int ToyRuntime::launch(accum_ctx *ctx, uint32_t kernel, void *const *args) {
-  ToyRuntime &self = of(ctx);
-  const std::string &name = self.kernels.at(kernel);
-  if (name == "count")
-    contribute<int64_t>(args[1], std::count(self.valid.begin(), self.valid.end(), 1), args[2]);
-  else if (name == "weight")
-    *as<float>(args[1]) = 1 / (2 * static_cast<float>(*as<int64_t>(args[0])));
-  else if (name == "residual")
-    residual(args, self.m);
-  else if (name == "columns")
-    columns(args, self.m);
-  else
-    update(args, name == "update6" ? 6 : 2);
-  return self.note(name);
+  const std::string &name = of(ctx).kernels.at(kernel);
+  linear::kernelNamed(name)(args, of(ctx).m);
+  return of(ctx).note(name);
 }
 
 } // namespace accum::test

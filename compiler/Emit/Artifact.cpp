@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files of an artifact, in order.
+#include "compiler/Emit/Artifact.h"
+#include "compiler/Emit/Manifest.h"
+#include "compiler/Emit/Objects.h"
+#include "compiler/Emit/OutputFolder.h"
+#include "compiler/Emit/ParameterFile.h"
+#include "compiler/Emit/Program.h"
+#include "runtime/File.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+
+using namespace mlir;
+
+namespace accum::emit {
+namespace {
+
+LogicalResult report(ModuleOp module, const runtime::Error &error) {
+  InFlightDiagnostic diagnostic = emitError(UnknownLoc::get(module.getContext()), error.message);
+  diagnostic << " [" << error.slug << "]";
+  for (const std::string &note : error.notes)
+    diagnostic.attachNote() << note;
+  return diagnostic;
+}
+
+LogicalResult check(ModuleOp module, const runtime::Status &status) {
+  return status ? success() : report(module, status.error());
+}
+
+LogicalResult writeProgram(ModuleOp module, device::ProgramOp program, const ArtifactOptions &options,
+                           OutputFolder &folder) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  printProgram(program, std::filesystem::path(options.folder).filename().string(), stream);
+  if (failed(check(module, folder.writeText("program.cpp", text))))
+    return failure();
+  auto cpu = targetCpuNamed(options.cpu);
+  if (!cpu)
+    return emitError(program.getLoc(), llvm::toString(cpu.takeError())) << " [usage]";
+  llvm::LLVMContext context;
+  auto code = programModule(program, context);
+  if (llvm::Error error = writeSharedObject(*code, *cpu, Optimize::Less, folder.file("program.so").string()))
+    return report(module, outputFailed("program.so", llvm::toString(std::move(error))));
+  return success();
+}
+
+/// Sizes and checksums of what stands in the folder by now.
+LogicalResult listFiles(ModuleOp module, const OutputFolder &folder, runtime::Manifest &manifest) {
+  for (const char *name : {"kernels.so", "params.safetensors", "plan.json", "program.cpp", "program.so"}) {
+    auto hash = runtime::hashFile(folder.file(name).string());
+    if (!hash)
+      return report(module, outputFailed(name, hash.error().message));
+    manifest.files.push_back({name, std::filesystem::file_size(folder.file(name)), *hash});
+  }
+  return success();
+}
+
+} // namespace
+
+LogicalResult writeArtifact(ModuleOp module, const ArtifactOptions &options) {
+  auto programs = module.getOps<device::ProgramOp>();
+  if (programs.empty())
+    return module.emitError("has no device.program");
+  device::ProgramOp program = *programs.begin();
+  auto folder = OutputFolder::create(options.folder);
+  if (!folder)
+    return report(module, folder.error());
+  auto manifest = makeManifest(module, program, options);
+  if (failed(manifest) || failed(writeProgram(module, program, options, **folder)) ||
+      failed(options.kernels(module, (*folder)->file("kernels.so").string())) ||
+      failed(check(module, writeParameters(module, options.model, (*folder)->file("params.safetensors")))) ||
+      failed(check(module, (*folder)->writeText("plan.json", options.plan))) ||
+      failed(listFiles(module, **folder, *manifest)) ||
+      failed(check(module, (*folder)->writeText("manifest.json", runtime::toJson(*manifest)))))
+    return failure();
+  return check(module, (*folder)->commit());
+}
+
+} // namespace accum::emit

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scheduled module -> the folder that accum-run executes.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace accum::emit {
+
+struct ArtifactOptions {
+  std::string folder; ///< MODEL.accum: made, or replaced where it is an older artifact and nothing else
+  std::string model;  ///< the model's file; parameters' files are beside it
+  std::string labels; ///< label convention, for people; empty: none
+  std::string plan;   ///< plan.json's text
+  std::string cpu = "native"; ///< see targetCpuNamed (compiler/Emit/Objects.h)
+  std::vector<std::string> argv;
+  int64_t batch = 0;      ///< global
+  bool reference = false; ///< kernels as scalar code, the oracle
+  /// Writes kernels.so for the module's kernels; empty: compileKernels.
+  std::function<mlir::LogicalResult(mlir::ModuleOp, llvm::StringRef path)> kernels = {};
+};
+
+/// Needs: `schedule` has run. The folder appears under a temporary name beside its place and is renamed when
+/// it is whole, so that a failure leaves what was there before. Diagnostics: [output-not-ours] where the
+/// folder holds anything that is not ours, [output-failed] where it cannot be written, [missing-weights]
+/// where a parameter's bytes are absent or not the ones that were imported.
+mlir::LogicalResult writeArtifact(mlir::ModuleOp module, const ArtifactOptions &options);
+
+} // namespace accum::emit

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// device.program -> manifest.
+#include "compiler/Emit/Manifest.h"
+#include "compiler/Emit/Objects.h"
+#include "dialects/NN/Placement.h"
+#include "passes/Plan/NodeNames.h"
+#include "passes/Schedule/StateLayout.h"
+#include "runtime/File.h"
+#include <filesystem>
+
+using namespace mlir;
+
+namespace accum::emit {
+namespace {
+
+runtime::Synthesize synthesizeNamed(StringRef name) {
+  return llvm::StringSwitch<runtime::Synthesize>(name)
+      .Case("ones", runtime::Synthesize::Ones)
+      .Case("zeros", runtime::Synthesize::Zeros)
+      .Case("iota", runtime::Synthesize::Iota)
+      .Default(runtime::Synthesize::None);
+}
+
+runtime::InputSpec inputOf(DictionaryAttr input) {
+  runtime::InputSpec spec;
+  auto type = cast<RankedTensorType>(input.getAs<TypeAttr>("type").getValue());
+  spec.name = input.getAs<StringAttr>("name").str();
+  spec.dtype = dtypeOf(type.getElementType()).value_or(ACCUM_F32);
+  spec.shape = type.getShape().vec();
+  if (auto placement = nn::Placement::of(type); placement.isBatched()) {
+    spec.batchDim = placement.dim;
+    spec.outer = placement.outer;
+  }
+  if (auto bound = input.getAs<IntegerAttr>("bound"))
+    spec.bound = bound.getInt();
+  if (auto ignore = input.getAs<IntegerAttr>("ignore_index"))
+    spec.ignoreIndex = ignore.getInt();
+  if (auto synthesize = input.getAs<StringAttr>("synthesize"))
+    spec.synthesize = synthesizeNamed(synthesize.getValue());
+  return spec;
+}
+
+void addCommands(device::ProgramOp program, runtime::Manifest &manifest) {
+  auto add = [&](uint64_t id, StringRef kernel, Location loc) {
+    manifest.commands.push_back({static_cast<uint32_t>(id), kernel.str(), nodeNames(loc)});
+  };
+  program.walk([&](Operation *op) {
+    if (auto launch = dyn_cast<device::LaunchOp>(op))
+      add(launch.getId(), launch.getKernel(), op->getLoc());
+    else if (auto gemm = dyn_cast<device::GemmOp>(op))
+      add(gemm.getId(), gemm.getKernel(), op->getLoc());
+  });
+  llvm::sort(manifest.commands, [](const auto &a, const auto &b) { return a.id < b.id; });
+}
+
+} // namespace
+
+FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp program,
+                                          const ArtifactOptions &options) {
+  auto layout = layOutState(module, stateContents(program), static_cast<int64_t>(program.getDevices()));
+  if (failed(layout))
+    return failure();
+  runtime::Manifest manifest = std::move(layout->manifest);
+  if (manifest.stateBytes != program.getStateBytes())
+    return program.emitOpError("has another state than the layout of ") << manifest.stateBytes << " bytes";
+  manifest.producer = "accumc " ACCUM_VERSION;
+  auto cpu = targetCpuNamed(options.cpu);
+  if (!cpu)
+    return module.emitError(llvm::toString(cpu.takeError())) << " [usage]";
+  manifest.cpuFeatures = cpu->features;
+  manifest.argv = options.argv;
+  manifest.model = std::filesystem::path(options.model).filename().string();
+  if (auto hash = runtime::hashFile(options.model))
+    manifest.modelHash = *hash;
+  manifest.batch = options.batch;
+  manifest.m = static_cast<int64_t>(program.getM());
+  manifest.labels = options.labels;
+  for (auto input : program.getInputs().getAsRange<DictionaryAttr>())
+    manifest.inputs.push_back(inputOf(input));
+  addCommands(program, manifest);
+  if (auto parsed = runtime::parseManifest(runtime::toJson(manifest), "manifest.json"); !parsed)
+    return module.emitError(parsed.error().message);
+  return manifest;
+}
+
+} // namespace accum::emit
