@@ -193,7 +193,8 @@ int accum_read(const accum_session *session, const char *kind, const char *name,
 
 int accum_save(const accum_session *session, const char *kind, const char *names, const char *path,
                int32_t keepOld) {
-  return guarded([&] { return report(session->session->save(kind, names, path, keepOld != 0)); });
+  std::string where = path ? path : "";
+  return guarded([&] { return report(session->session->save(kind, names, where, keepOld != 0)); });
 }
 
 } // extern "C"

@@ -109,6 +109,8 @@ Status saveTensors(const Manifest &manifest, const uint8_t *state, const std::ve
   if (names == SavedNames::Framework)
     if (Status status = checkFramework(manifest); !status)
       return status;
+  if (path.empty())
+    return {};
   std::vector<TensorToWrite> tensors;
   for (size_t p = 0; p < manifest.params.size(); ++p) {
     const ParameterSpec &param = manifest.params[p];

@@ -22,7 +22,7 @@ enum class SavedNames { Onnx, Framework };
 
 /// Writes the trained parameters, or their gradients, under every name and in the layout that the model file
 /// has (or the framework's loader wants; refused where the manifest does not know). In the file's dtype,
-/// except that an f64 parameter is written as f64.
+/// except that an f64 parameter is written as f64. An empty path only asks whether the names are known.
 Status saveTensors(const Manifest &manifest, const uint8_t *state, const std::vector<DType> &fileTypes,
                    SavedTensor what, SavedNames names, const std::string &path, bool keepOld);
 

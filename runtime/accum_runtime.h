@@ -134,7 +134,7 @@ typedef struct accum_tensor {
 int accum_read(const accum_session *session, const char *kind, const char *name, accum_tensor *tensor);
 
 /* kind: "parameter" or "gradient"; names: "onnx" or "framework". An existing file is kept as PATH.1 when
- * keep_old. */
+ * keep_old. A null path writes nothing and answers whether the names are known. */
 int accum_save(const accum_session *session, const char *kind, const char *names, const char *path,
                int32_t keep_old);
 

@@ -3,6 +3,8 @@
 #include "tools/accum-run/Options.h"
 #include "tools/accum-run/NotBuilt.h"
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,8 +16,20 @@ using runtime::Status;
 
 namespace {
 
-Error usage(const std::string &message) {
+Error usage(std::string message) {
+  message[0] = char(std::tolower(message[0])); // CLI11 starts some of its sentences with a capital
   return {runtime::kExitUsage, message, "usage", {"accum-run --help"}};
+}
+
+/// A whole number from `least` on; CLI11 itself would wrap -1 around.
+CLI::Validator wholeNumber(int64_t least) {
+  auto check = [least](std::string &text) -> std::string {
+    bool digits = !text.empty() && text.size() < 19 && std::all_of(text.begin(), text.end(), isdigit);
+    if (digits && std::stoll(text) >= least)
+      return "";
+    return "`" + text + "` is not a whole number from " + std::to_string(least) + " on";
+  };
+  return CLI::Validator(check, "N");
 }
 
 void addData(CLI::App &app, Options &options) {
@@ -24,10 +38,11 @@ void addData(CLI::App &app, Options &options) {
                  "leading")
       ->type_name("PATH...");
   app.add_flag("--synthetic", options.synthetic, "random inputs from the artifact's signature");
-  app.add_option("--steps", options.steps, "optimizer steps")->type_name("N");
-  app.add_option("--epochs", options.epochs, "passes over the data")->type_name("N");
+  app.add_option("--steps", options.steps, "optimizer steps")->check(wholeNumber(0));
+  app.add_option("--epochs", options.epochs, "passes over the data")->check(wholeNumber(0));
   app.add_flag("--shuffle,!--no-shuffle", options.shuffle, "another order in every epoch (default)");
-  app.add_option("--seed", options.seed, "of the shuffle, of dropout and of synthetic data (default 0)");
+  app.add_option("--seed", options.seed, "of the shuffle, of dropout and of synthetic data (default 0)")
+      ->check(wholeNumber(0));
   app.add_flag("--drop-last", options.dropLast, "leave out the last incomplete window of an epoch");
 }
 
@@ -60,10 +75,10 @@ void addRun(CLI::App &app, Options &options, std::string &onNan, std::string &pr
   app.add_option("--progress", progress, "auto (default): a line on a terminal; none")
       ->check(CLI::IsMember({"auto", "none"}));
   app.add_option("--random-params", options.randomParams, "fresh weights instead of the file's")
-      ->type_name("SEED");
+      ->check(wholeNumber(0));
   app.add_option("--threads", options.threads,
                  "per process (default: OMP_NUM_THREADS, or processors / processes)")
-      ->check(CLI::PositiveNumber);
+      ->check(wholeNumber(1));
   app.add_flag("--describe", options.describe, "what is in the artifact; runs nothing");
 }
 

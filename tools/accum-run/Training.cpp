@@ -37,6 +37,7 @@ private:
   int say(const Error &error) const;
   int agree(int code);
   int prepare();
+  int setPrint();
   int bind();
   int setHyper();
   int checkOutputs() const;
@@ -53,6 +54,7 @@ private:
   accum_session *session;
   accum_info info{};
   Tally tally;
+  std::optional<ParameterPrint> print;
 };
 
 /// The last error of the runtime on stderr.
@@ -109,8 +111,24 @@ int Training::setHyper() {
   return accum_set_hyper(session, &hyper);
 }
 
+int Training::setPrint() {
+  if (options.printParam.empty())
+    return 0;
+  auto parsed = ParameterPrint::parse(options.printParam, session);
+  if (!parsed)
+    return isFirst() ? say(parsed.error()) : parsed.error().exitCode;
+  print = *parsed;
+  if (isFirst())
+    accum_observe(session, ParameterPrint::print, &*print);
+  return 0;
+}
+
 int Training::prepare() {
+  if (int code = setPrint()) // the same on all ranks
+    return code;
   int code = setHyper();
+  if (code == 0)
+    code = accum_save(session, "parameter", options.names.c_str(), nullptr, 0);
   if (code == 0)
     code = bind();
   if (int agreed = agree(code))
@@ -157,15 +175,6 @@ int Training::loop() {
   if (!log)
     leave(say(log.error()));
   ProgressLine progress(options.progress && isFirst(), totalSteps());
-  std::optional<ParameterPrint> print;
-  if (!options.printParam.empty()) {
-    auto parsed = ParameterPrint::parse(options.printParam, session);
-    if (!parsed)
-      return isFirst() ? say(parsed.error()) : parsed.error().exitCode;
-    print = *parsed;
-    if (isFirst())
-      accum_observe(session, ParameterPrint::print, &*print);
-  }
   for (uint64_t step = 0; step < totalSteps(); ++step) {
     accum_step_result result;
     if (print)

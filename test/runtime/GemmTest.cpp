@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+// GEMM against three plain loops in double, over shapes, strides and batch dimensions; and the same bits on
+// any number of threads.
+#include "runtime/Gemm.h"
+#include "runtime/ThreadPool.h"
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace accum::runtime;
+
+namespace {
+
+/// Operands of one call; `turnA`, `turnB`: stored with unit row stride.
+template <typename T> struct Problem {
+  int64_t points, m, n, k;
+  bool turnA, turnB;
+  std::vector<T> a, b, c, bias;
+
+  Problem(int64_t points, int64_t m, int64_t n, int64_t k, bool turnA, bool turnB)
+      : points(points), m(m), n(n), k(k), turnA(turnA), turnB(turnB), a(points * m * k), b(points * k * n),
+        c(points * m * n, T(0.5)), bias(n) {
+    std::mt19937 random(unsigned(m * 31 + n * 7 + k));
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (auto *values : {&a, &b, &bias})
+      for (T &value : *values)
+        value = uniform(random);
+  }
+
+  accum_gemm call(bool withBias) {
+    accum_gemm call = {};
+    call.a = a.data();
+    call.b = b.data();
+    call.c = c.data();
+    call.bias = withBias ? bias.data() : nullptr;
+    call.dtype = call.c_dtype = sizeof(T) == 8 ? ACCUM_F64 : ACCUM_F32;
+    call.m = m;
+    call.n = n;
+    call.k = k;
+    call.a_row = turnA ? 1 : k;
+    call.a_col = turnA ? m : 1;
+    call.b_row = turnB ? 1 : n;
+    call.b_col = turnB ? k : 1;
+    call.c_row = n;
+    call.batch_dims = 1;
+    call.batch[0] = points;
+    call.a_batch[0] = m * k;
+    call.b_batch[0] = k * n;
+    call.c_batch[0] = m * n;
+    return call;
+  }
+
+  double expected(int64_t p, int64_t i, int64_t j, double start) const {
+    double sum = start;
+    for (int64_t q = 0; q < k; ++q)
+      sum += double(a[p * m * k + (turnA ? q * m + i : i * k + q)]) *
+             double(b[p * k * n + (turnB ? j * k + q : q * n + j)]);
+    return sum;
+  }
+
+  void check(double (*start)(const Problem &, int64_t)) const {
+    double tolerance = (sizeof(T) == 8 ? 1e-13 : 2e-6) * std::sqrt(double(k)) * 4;
+    for (int64_t p = 0; p < points; ++p)
+      for (int64_t i = 0; i < m; ++i)
+        for (int64_t j = 0; j < n; ++j)
+          ASSERT_NEAR(c[(p * m + i) * n + j], expected(p, i, j, start(*this, j)), tolerance)
+              << m << "x" << n << "x" << k << " at " << p << "," << i << "," << j;
+  }
+};
+
+template <typename T> void checkAll(int64_t points, int64_t m, int64_t n, int64_t k) {
+  for (int turn = 0; turn < 4; ++turn) {
+    Problem<T> problem(points, m, n, k, turn & 1, turn & 2);
+    accum_gemm call = problem.call(false);
+    ASSERT_TRUE(gemm(call, 1));
+    problem.check([](const Problem<T> &, int64_t) { return 0.5; });
+    problem.c.assign(problem.c.size(), T(NAN)); // beta = 0 reads nothing
+    ASSERT_TRUE(gemm(call, 0));
+    problem.check([](const Problem<T> &, int64_t) { return 0.0; });
+    problem.c.assign(problem.c.size(), T(NAN));
+    call.bias = problem.bias.data();
+    ASSERT_TRUE(gemm(call, 0));
+    problem.check([](const Problem<T> &p, int64_t j) { return double(p.bias[j]); });
+  }
+}
+
+class Gemm : public testing::Test {
+protected:
+  void SetUp() override { ASSERT_TRUE(loadGemmLibrary()); }
+  void TearDown() override { setThreads(2); }
+};
+
+constexpr int64_t kShapes[][4] = {{1, 1, 1, 1},     {1, 1, 33, 70},  {1, 65, 1, 130},  {3, 7, 5, 9},
+                                  {1, 100, 70, 65}, {8, 16, 16, 32}, {1, 200, 530, 40}};
+
+} // namespace
+
+TEST_F(Gemm, F32EqualsPlainLoops) {
+  for (auto [points, m, n, k] : kShapes)
+    checkAll<float>(points, m, n, k);
+}
+
+TEST_F(Gemm, F64EqualsPlainLoops) {
+  for (auto [points, m, n, k] : kShapes)
+    checkAll<double>(points, m, n, k);
+}
+
+TEST_F(Gemm, BitsDoNotDependOnThreads) {
+  // The last rows are those where oneDNN's own threading changes bits.
+  constexpr int64_t kCases[][3] = {{1, 768, 512},  {768, 1, 512},    {32, 32, 20000}, {24, 96, 2048},
+                                   {64, 64, 1000}, {384, 768, 2048}, {130, 700, 300}};
+  for (auto [m, n, k] : kCases) {
+    std::vector<float> first;
+    for (int threads : {1, 2, 3, 8, 33}) {
+      setThreads(threads);
+      Problem<float> problem(1, m, n, k, false, true);
+      accum_gemm call = problem.call(false);
+      ASSERT_TRUE(gemm(call, 0));
+      if (first.empty())
+        first = problem.c;
+      EXPECT_EQ(std::memcmp(first.data(), problem.c.data(), first.size() * sizeof(float)), 0)
+          << m << "x" << n << "x" << k << " on " << threads;
+    }
+  }
+}
+
+TEST_F(Gemm, HeadsInTheMiddleOfARow) {
+  // q [2 samples, 3 rows, 2 heads x 4] times k of the same layout, transposed: scores [2, 2 heads, 3, 3].
+  std::vector<float> q(2 * 3 * 8), k(q.size()), scores(2 * 2 * 3 * 3, NAN);
+  for (size_t i = 0; i < q.size(); ++i) {
+    q[i] = float(i % 7) - 3;
+    k[i] = float(i % 5) - 2;
+  }
+  accum_gemm call = {};
+  call.a = q.data();
+  call.b = k.data();
+  call.c = scores.data();
+  call.dtype = call.c_dtype = ACCUM_F32;
+  call.m = call.n = 3;
+  call.k = 4;
+  call.a_row = call.b_col = 8;
+  call.a_col = call.b_row = 1;
+  call.c_row = 3;
+  call.batch_dims = 2;
+  call.batch[0] = call.batch[1] = 2;
+  call.a_batch[0] = call.b_batch[0] = 24;
+  call.a_batch[1] = call.b_batch[1] = 4;
+  call.c_batch[0] = 18;
+  call.c_batch[1] = 9;
+  ASSERT_TRUE(gemm(call, 0));
+  for (int s = 0; s < 2; ++s)
+    for (int h = 0; h < 2; ++h)
+      for (int i = 0; i < 3; ++i)
+        for (int j = 0; j < 3; ++j) {
+          float sum = 0;
+          for (int d = 0; d < 4; ++d)
+            sum += q[s * 24 + i * 8 + h * 4 + d] * k[s * 24 + j * 8 + h * 4 + d];
+          EXPECT_EQ(scores[((s * 2 + h) * 3 + i) * 3 + j], sum);
+        }
+}
+
+TEST_F(Gemm, RefusesWhatItCannotDo) {
+  Problem<float> problem(1, 4, 4, 4, false, false);
+  accum_gemm call = problem.call(true);
+  EXPECT_FALSE(gemm(call, 1));
+  call = problem.call(false);
+  call.dtype = ACCUM_BF16;
+  EXPECT_FALSE(gemm(call, 0));
+  call = problem.call(false);
+  call.a_col = 2;
+  EXPECT_FALSE(gemm(call, 0));
+}

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The C interface in this process: bind memory, step, read, eval; sizes as described; no allocation inside a
+// step.
+#include "runtime/Memory.h"
+#include "runtime/accum_runtime.h"
+#include "test/runtime/Command.h"
+#include "test/runtime/ToyArtifact.h"
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace accum::runtime;
+using namespace accum::test;
+using testing::HasSubstr;
+
+static std::atomic<bool> counting{false};
+static std::atomic<int64_t> allocations{0};
+
+// Every allocation of the process goes through these: operator new calls malloc.
+extern "C" {
+void *__libc_malloc(size_t);
+void *__libc_calloc(size_t, size_t);
+void *__libc_realloc(void *, size_t);
+void *malloc(size_t bytes) {
+  allocations += counting;
+  return __libc_malloc(bytes);
+}
+void *calloc(size_t count, size_t bytes) {
+  allocations += counting;
+  return __libc_calloc(count, bytes);
+}
+void *realloc(void *old, size_t bytes) {
+  allocations += counting;
+  return __libc_realloc(old, bytes);
+}
+}
+
+namespace {
+
+/// An open session on a toy artifact, bound to arrays in memory.
+struct Opened {
+  ToyData data;
+  std::vector<float> x, t;
+  accum_session *session = nullptr;
+
+  Opened(const ToyOptions &options, int64_t samples, int32_t threads) : data(makeToyData(samples)) {
+    accum_open_options open = {};
+    open.size = sizeof open;
+    open.threads = threads;
+    std::string artifact = writeToyArtifact(freshFolder("interface"), options);
+    EXPECT_EQ(accum_open(artifact.c_str(), &open, &session), 0) << accum_last_error();
+    x.assign(data.x.begin(), data.x.end());
+    t.assign(data.t.begin(), data.t.end());
+    const int64_t xShape[] = {samples, kFeatures}, wordShape[] = {samples, kWords}, tShape[] = {samples};
+    accum_array arrays[] = {{"x", ACCUM_F32, 2, xShape, x.data()},
+                            {"ids", ACCUM_I64, 2, wordShape, data.ids.data()},
+                            {"mask", ACCUM_I64, 2, wordShape, data.mask.data()},
+                            {"t", ACCUM_F32, 1, tShape, t.data()}};
+    accum_data_options order = {sizeof order, 0, 0, 0};
+    EXPECT_EQ(accum_bind_arrays(session, arrays, 4, &order), 0) << accum_last_error();
+    accum_hyper_options hyper;
+    accum_hyper_defaults(&hyper);
+    hyper.lr = 0.125;
+    EXPECT_EQ(accum_set_hyper(session, &hyper), 0);
+  }
+  ~Opened() { accum_close(session); }
+
+  double read(const char *kind, const char *name) const {
+    accum_tensor tensor;
+    EXPECT_EQ(accum_read(session, kind, name, &tensor), 0) << accum_last_error();
+    return *static_cast<const double *>(tensor.data);
+  }
+};
+
+} // namespace
+
+TEST(Interface, StepsReadsAndEvaluates) {
+  ToyOptions options{.batch = 5, .m = 2, .optimizer = "adamw"};
+  Opened opened(options, 13, 1);
+  accum_step_result result;
+  for (uint64_t step = 0; step < 4; ++step)
+    ASSERT_EQ(accum_step(opened.session, step, &result), 0) << accum_last_error();
+  ToyRun run{.steps = 4};
+  run.hyper.lr = 0.125;
+  ToyState expected = trainReference(options, opened.data, run);
+  EXPECT_NEAR(opened.read("parameter", "b"), expected.b, 1e-12);
+  EXPECT_NEAR(opened.read("gradient", "b"), expected.db, 1e-12);
+  EXPECT_NEAR(opened.read("scalar", "loss"), expected.loss, 1e-12);
+  EXPECT_NEAR(result.loss, expected.loss, 1e-12);
+  EXPECT_EQ(result.targets, expected.targets);
+  EXPECT_EQ(result.micro_steps, 3u);
+  double norm = expected.db * expected.db;
+  for (const auto &gradient : {expected.dw, expected.de})
+    for (double value : gradient)
+      norm += value * value;
+  EXPECT_NEAR(result.gradient_norm, std::sqrt(norm), 1e-12);
+  double before = opened.read("parameter", "b"), m = opened.read("m", "b");
+  ASSERT_EQ(accum_eval(opened.session, 4, &result), 0);
+  EXPECT_EQ(opened.read("parameter", "b"), before);
+  EXPECT_EQ(opened.read("m", "b"), m);
+  run.steps = 5;
+  EXPECT_NEAR(result.loss, trainReference(options, opened.data, run).loss, 1e-12);
+}
+
+TEST(Interface, RefusesUnknownTensors) {
+  Opened opened({.batch = 5, .m = 2}, 5, 1);
+  accum_tensor tensor;
+  EXPECT_EQ(accum_read(opened.session, "parameter", "nobody", &tensor), 2);
+  EXPECT_THAT(accum_last_error(), HasSubstr("the artifact has no parameter `nobody`"));
+  EXPECT_EQ(accum_read(opened.session, "momentum", "w", &tensor), 2);
+  EXPECT_EQ(accum_read(opened.session, "gradient", "scale", &tensor), 2);
+  EXPECT_EQ(accum_read(opened.session, "scalar", "norm", &tensor), 2);
+}
+
+TEST(Interface, StepWithoutDataIsRefused) {
+  accum_session *session = nullptr;
+  ASSERT_EQ(accum_open(writeToyArtifact(freshFolder("interface"), {}).c_str(), nullptr, &session), 0);
+  EXPECT_EQ(accum_step(session, 0, nullptr), 2);
+  accum_close(session);
+}
+
+TEST(Interface, NothingIsAllocatedInsideAStep) {
+  for (int32_t threads : {1, 2}) {
+    Opened opened({.batch = 6, .m = 2, .optimizer = "adamw"}, 13, threads);
+    accum_step_result result;
+    for (uint64_t step = 0; step < 3; ++step)
+      ASSERT_EQ(accum_step(opened.session, step, &result), 0);
+    allocations = 0;
+    counting = true;
+    for (uint64_t step = 3; step < 12; ++step) // crosses three epochs
+      accum_step(opened.session, step, &result);
+    counting = false;
+    EXPECT_EQ(allocations, 0) << threads << " threads";
+  }
+}
+
+TEST(Interface, TheArenaIsWhatTheArtifactSays) {
+  Opened opened({.batch = 5, .m = 2}, 5, 1);
+  accum_info info;
+  accum_get_info(opened.session, &info);
+  EXPECT_EQ(info.arena_bytes, info.state_bytes + (info.scratch_bytes + 255) / 256 * 256 + info.staging_bytes);
+  EXPECT_EQ(info.samples, 5);
+  EXPECT_EQ(info.windows, 1);
+}
+
+TEST(Memory, SizesAreReadable) {
+  EXPECT_EQ(formatBytes(900), "900 B");
+  EXPECT_EQ(formatBytes(13 << 20), "13.0 MiB");
+  EXPECT_EQ(formatBytes(uint64_t(5) << 29), "2.50 GiB");
+  EXPECT_GT(availableMemory(), 0u);
+}

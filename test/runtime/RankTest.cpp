@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs of several processes: a rank that dies, one that stalls, errors that are said once, wrong numbers of
+// processes.
+#include "test/runtime/Command.h"
+#include "test/runtime/ToyArtifact.h"
+#include <chrono>
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace accum::test;
+using testing::HasSubstr;
+
+namespace {
+
+struct Job {
+  std::string folder = freshFolder("ranks"), artifact, words;
+  explicit Job(ToyOptions options = {.batch = 6, .devices = 3, .m = 1}) {
+    options.config.stepMilliseconds = 20;
+    options.config.writePids = 1;
+    artifact = writeToyArtifact(folder, options);
+    words = artifact + " --lr 0.125 --data " + writeToyData(folder, makeToyData(12)) + " --steps ";
+  }
+
+  /// Runs a long job and sends `signal` to rank 1 after its first step; the watchdog is set to 2 s.
+  Outcome disturb(const std::string &signal) const {
+    std::string pid = artifact + "/rank-1.pid";
+    return runCommand("export ACCUM_WATCHDOG_SECONDS=2; " ACCUM_RUN " " + words +
+                      "100000 & p=$!; for i in $(seq 200); "
+                      "do test -s " +
+                      pid + " && break; sleep 0.05; done; sleep 0.3; kill -" + signal + " $(cat " + pid +
+                      "); wait $p");
+  }
+};
+
+size_t countOf(const std::string &text, const std::string &word) {
+  size_t count = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1))
+    ++count;
+  return count;
+}
+
+} // namespace
+
+TEST(Ranks, ADeadRankEndsTheJobAndIsNamed) {
+  auto started = std::chrono::steady_clock::now();
+  Job job;
+  Outcome outcome = job.disturb("KILL");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("error: rank 1 died (Killed)"));
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(30));
+  EXPECT_FALSE(std::filesystem::exists(job.folder + "/toy.trained.safetensors"));
+}
+
+TEST(Ranks, AStalledRankEndsTheJobAndIsNamed) {
+  Outcome outcome = Job().disturb("STOP");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err,
+              HasSubstr("rank 1 has stalled: it did nothing for 2 s while the others wait for it"));
+}
+
+TEST(Ranks, AnErrorIsSaidOnce) {
+  Job job;
+  Outcome outcome = runCommand(ACCUM_RUN " " + job.words + "1 --data nothing.safetensors");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(countOf(outcome.err, "error: "), 1u) << outcome.err;
+  std::filesystem::resize_file(job.artifact + "/kernels.so", 100);
+  outcome = runCommand(ACCUM_RUN " " + job.words + "1");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_EQ(countOf(outcome.err, "error: "), 1u) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("kernels.so: is damaged"));
+}
+
+TEST(Ranks, NaNIsSaidOnceAndSavesTheLastGoodWeights) {
+  ToyOptions options{.batch = 6, .devices = 3, .m = 1};
+  options.config.nanStep = 2;
+  Job job(options);
+  Outcome outcome = accumRun(job.words + "5");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_EQ(countOf(outcome.err, "error: step 3: the loss or a gradient is not finite"), 1u) << outcome.err;
+  EXPECT_TRUE(std::filesystem::exists(job.folder + "/toy.trained.safetensors"));
+}
+
+TEST(Ranks, AWrongNumberGetsTheLineToUse) {
+  Job job;
+  Outcome outcome =
+      runCommand("mpirun -q -n 2 --oversubscribe --allow-run-as-root " ACCUM_RUN " " + job.words + "1");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(
+      countOf(outcome.err, "error: the artifact is for 3 devices, but the launcher started 2 processes"), 1u);
+  EXPECT_THAT(outcome.err, HasSubstr("note: use: mpirun -n 3 accum-run " + job.artifact));
+}
+
+TEST(Ranks, JoinsTheOnesThatMpirunStarted) {
+  Job job;
+  Outcome outcome =
+      runCommand("mpirun -q -n 3 --oversubscribe --allow-run-as-root " ACCUM_RUN " " + job.words + "2");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(countOf(outcome.out, "wrote "), 1u);
+}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows, shares and the shuffle: every sample exactly once, equal K, spare rows that repeat real samples.
+#include "runtime/Window.h"
+#include "runtime/Philox.h"
+#include <Random123/philox.h>
+#include <algorithm>
+#include <gtest/gtest.h>
+
+using namespace accum::runtime;
+
+TEST(Window, EverySampleExactlyOnce) {
+  for (int64_t samples = 1; samples <= 13; ++samples)
+    for (int ranks = 1; ranks <= 5; ++ranks)
+      for (int64_t m = 1; m <= 6; ++m) {
+        std::vector<int> seen(samples);
+        uint32_t steps = Share(samples, m, ranks, 0).steps;
+        for (int rank = 0; rank < ranks; ++rank) {
+          Share share(samples, m, ranks, rank);
+          ASSERT_EQ(share.steps, steps);
+          for (uint32_t k = 0; k < steps; ++k)
+            for (int64_t row = 0; row < m; ++row) {
+              int64_t sample = share.sampleOf(k, row);
+              ASSERT_TRUE(sample >= 0 && sample < samples);
+              if (row < share.valid(k)) {
+                ASSERT_EQ(sample, share.firstRow(k) + row);
+                ++seen[sample];
+              }
+            }
+        }
+        EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](int count) { return count == 1; }));
+      }
+}
+
+TEST(Window, BlocksOfFiveOverFour) {
+  // ceil(5 / 4) = 2: two, two, one, none.
+  const int64_t expected[] = {2, 2, 1, 0};
+  for (int rank = 0; rank < 4; ++rank) {
+    Share share(5, 3, 4, rank);
+    EXPECT_EQ(share.end - share.begin, expected[rank]);
+    EXPECT_EQ(share.steps, 1u);
+  }
+}
+
+TEST(Window, EpochsFollowEachOther) {
+  Epochs epochs{10, 4, false}, dropped{10, 4, true};
+  EXPECT_EQ(epochs.windows(), 3);
+  EXPECT_EQ(epochs.at(2).samples, 2);
+  EXPECT_EQ(epochs.at(3).epoch, 1u);
+  EXPECT_EQ(epochs.at(4).start, 4u);
+  EXPECT_EQ(dropped.windows(), 2);
+  EXPECT_EQ(dropped.at(2).epoch, 1u);
+  EXPECT_EQ(dropped.at(5).samples, 4);
+}
+
+TEST(Window, ShuffleIsAPermutationBySeedAndEpoch) {
+  std::vector<uint64_t> a(100), b(100), c(100), d(100), plain(100);
+  fillOrder(a, 0, true, 3);
+  fillOrder(b, 0, true, 3);
+  fillOrder(c, 1, true, 3);
+  fillOrder(d, 0, true, 4);
+  fillOrder(plain, 5, false, 3);
+  EXPECT_EQ(a, b);
+  EXPECT_NE(a, c);
+  EXPECT_NE(a, d);
+  EXPECT_TRUE(std::is_sorted(plain.begin(), plain.end()));
+  std::sort(a.begin(), a.end());
+  EXPECT_EQ(a, plain);
+}
+
+TEST(Philox, EqualsRandom123) {
+  r123::Philox4x32 reference;
+  for (uint32_t i = 0; i < 1000; ++i) {
+    std::array<uint32_t, 4> counter = {i, i * 77, ~i, i << 20};
+    std::array<uint32_t, 2> key = {i * 3, 0xdeadbeef - i};
+    auto expected = reference({{counter[0], counter[1], counter[2], counter[3]}}, {{key[0], key[1]}});
+    auto actual = philox(counter, key);
+    for (int word = 0; word < 4; ++word)
+      ASSERT_EQ(actual[word], expected[word]);
+  }
+}
+
+TEST(Philox, DrawsAreInRange) {
+  Draws draws(1, 2);
+  double sum = 0, square = 0;
+  for (int i = 0; i < 20000; ++i) {
+    EXPECT_LT(draws.below(7), 7u);
+    double value = draws.normal();
+    sum += value;
+    square += value * value;
+  }
+  EXPECT_NEAR(sum / 20000, 0, 0.03);
+  EXPECT_NEAR(square / 20000, 1, 0.04);
+}
