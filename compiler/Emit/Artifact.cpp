@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of an artifact, in order.
 #include "compiler/Emit/Artifact.h"
+#include "compiler/Emit/Kernels.h"
 #include "compiler/Emit/Manifest.h"
 #include "compiler/Emit/Objects.h"
 #include "compiler/Emit/OutputFolder.h"
@@ -44,6 +45,13 @@ LogicalResult writeProgram(ModuleOp module, device::ProgramOp program, const Art
   return success();
 }
 
+LogicalResult writeKernels(ModuleOp module, const ArtifactOptions &options, const OutputFolder &folder) {
+  std::string path = folder.file("kernels.so").string();
+  if (options.kernels)
+    return options.kernels(module, path);
+  return compileKernels(module, {options.cpu, options.reference}, path);
+}
+
 /// Sizes and checksums of what stands in the folder by now.
 LogicalResult listFiles(ModuleOp module, const OutputFolder &folder, runtime::Manifest &manifest) {
   for (const char *name : {"kernels.so", "params.safetensors", "plan.json", "program.cpp", "program.so"}) {
@@ -67,7 +75,7 @@ LogicalResult writeArtifact(ModuleOp module, const ArtifactOptions &options) {
     return report(module, folder.error());
   auto manifest = makeManifest(module, program, options);
   if (failed(manifest) || failed(writeProgram(module, program, options, **folder)) ||
-      failed(options.kernels(module, (*folder)->file("kernels.so").string())) ||
+      failed(writeKernels(module, options, **folder)) ||
       failed(check(module, writeParameters(module, options.model, (*folder)->file("params.safetensors")))) ||
       failed(check(module, (*folder)->writeText("plan.json", options.plan))) ||
       failed(listFiles(module, **folder, *manifest)) ||

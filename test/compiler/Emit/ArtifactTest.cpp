@@ -106,10 +106,12 @@ std::vector<double> gradientsAt(const std::vector<double> &w, const Samples &sam
   return gradient;
 }
 
-TEST_F(ArtifactTest, AccumRunTrainsItAsOneBigBatch) {
+struct TrainedArtifactTest : ArtifactTest, testing::WithParamInterface<const char *> {};
+
+/// Kernels by hand, vector code, reference code: two steps of SGD with momentum 0.9.
+TEST_P(TrainedArtifactTest, AccumRunTrainsItAsOneBigBatch) {
   Samples samples = makeSamples(11);
   std::string data = writeData(samples);
-  // Two steps of SGD with momentum 0.9.
   std::vector<double> w(kWeights, kWeights + 8), momentum(8), gradient;
   for (int step = 0; step < 2; ++step) {
     gradient = gradientsAt(w, samples);
@@ -120,7 +122,11 @@ TEST_F(ArtifactTest, AccumRunTrainsItAsOneBigBatch) {
   }
   for (int64_t m : {1, 2, 4, 11}) {
     SCOPED_TRACE(m);
-    ASSERT_TRUE(write(m, options(m))) << messages;
+    emit::ArtifactOptions with = options(m);
+    if (GetParam() != std::string("ByHand"))
+      with.kernels = nullptr;
+    with.reference = GetParam() == std::string("Reference");
+    ASSERT_TRUE(write(m, with)) << messages;
     std::string saved = folder / "out.safetensors", gradients = folder / "gradients.safetensors";
     Outcome run = accumRun((folder / "linear.accum").string() + " --data " + data +
                            " --steps 2 --lr 0.125 --momentum 0.9 --no-shuffle --save " + saved +
@@ -134,6 +140,9 @@ TEST_F(ArtifactTest, AccumRunTrainsItAsOneBigBatch) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Kernels, TrainedArtifactTest, testing::Values("ByHand", "Vector", "Reference"),
+                         [](const auto &test) { return std::string(test.param); });
 
 TEST_F(ArtifactTest, ReplacesAnOlderArtifactAndNothingElse) {
   ASSERT_TRUE(write(2, options(2))) << messages;
