@@ -2,8 +2,10 @@
 // The portfolio: cheap passes first, then exact search, stopped at the lower bound.
 #include "compiler/Planner/Packing.h"
 #include "compiler/Planner/GreedyPacking.h"
+#include "compiler/Planner/ValleyFit.h"
 #include "compiler/Planner/ValleySearch.h"
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <tuple>
 
@@ -11,62 +13,145 @@ namespace accum::planner {
 
 namespace {
 
-/// Pair comparisons that one call may spend on quadratic passes: about a second.
-constexpr double kPairBudget = 1.2e9;
+/// Pair comparisons that one call may spend on first-fit passes: some tenths of a second.
+constexpr double kPairBudget = 4e8;
+/// Visits that greedy passes may take, whatever the effort.
+constexpr int64_t kGreedyVisits = 60'000'000;
 /// Rectangles beyond which the exact search is not tried.
 constexpr size_t kMaxSearched = 2000;
+/// Improvement starts again from the best weights after so many rounds.
+constexpr int kRoundsPerStart = 50;
+/// What a rectangle above the lower bound gains in weight.
+constexpr double kGain = 1.5;
 
-using Key = double (*)(const Rectangle &);
+/// What a greedy pass places first: length^a * size^b.
+struct Preference {
+  double length, size;
+};
+constexpr Preference kPreferences[] = {{1, 0}, {1, 1}, {0, 1}, {2, 1}, {1, 2}};
 
-double length(const Rectangle &r) { return static_cast<double>(r.end) - r.start; }
-double bySize(const Rectangle &r) { return static_cast<double>(r.size); }
-double byArea(const Rectangle &r) { return length(r) * static_cast<double>(r.size); }
-double byStart(const Rectangle &r) { return -static_cast<double>(r.start); }
+std::vector<double> weightsFor(std::span<const Rectangle> rectangles, const Preference &preference) {
+  std::vector<double> weights;
+  weights.reserve(rectangles.size());
+  for (const Rectangle &r : rectangles)
+    weights.push_back(std::pow(static_cast<double>(r.end) - r.start, preference.length) *
+                      std::pow(static_cast<double>(r.size), preference.size));
+  return weights;
+}
 
-/// Indices in descending key; ties by size, then by index, so that the order is a function of the input.
-std::vector<int> ordered(std::span<const Rectangle> rectangles, Key key) {
+/// Indices in descending weight; ties by size, then by index, so that the order is a function of the input.
+std::vector<int> ordered(std::span<const Rectangle> rectangles, const std::vector<double> &weights) {
   std::vector<int> order(rectangles.size());
   std::iota(order.begin(), order.end(), 0);
   std::sort(order.begin(), order.end(), [&](int a, int b) {
-    return std::tuple(-key(rectangles[a]), -rectangles[a].size, a) <
-           std::tuple(-key(rectangles[b]), -rectangles[b].size, b);
+    return std::tuple(-weights[a], -rectangles[a].size, a) < std::tuple(-weights[b], -rectangles[b].size, b);
   });
   return order;
 }
 
-void tryGreedy(std::span<const Rectangle> rectangles, int64_t enough, Packing &best) {
-  best = stackUp(rectangles, ordered(rectangles, length));
+/// One call of `pack`: the best packing so far, and how it gets better.
+class Portfolio {
+public:
+  Portfolio(std::span<const Rectangle> rectangles, const PackingEffort &effort)
+      : rectangles(rectangles), effort(effort), valleys(rectangles) {
+    best.lowerBound = maxLoad(rectangles);
+    best.height = INT64_MAX;
+    enough = std::max(best.lowerBound, effort.enough);
+  }
+
+  Packing run() {
+    tryGreedy();
+    improve();
+    search();
+    return std::move(best);
+  }
+
+private:
+  bool isDone() const { return best.height <= enough; }
+
+  bool keep(Packing &&tried) {
+    if (tried.height >= best.height)
+      return false;
+    best.offsets = std::move(tried.offsets);
+    best.height = tried.height;
+    return true;
+  }
+
+  void tryGreedy();
+  void improve();
+  void search();
+
+  std::span<const Rectangle> rectangles;
+  const PackingEffort &effort;
+  ValleyFit valleys;
+  Packing best;
+  int64_t enough;
+  std::vector<double> bestWeights; ///< of the valley pass that did best
+};
+
+void Portfolio::tryGreedy() {
+  keep(stackUp(rectangles, ordered(rectangles, weightsFor(rectangles, kPreferences[0]))));
+  int64_t lowest = INT64_MAX;
+  for (const Preference &preference : kPreferences) {
+    if (isDone() || valleys.visited() > kGreedyVisits)
+      break;
+    std::vector<double> weights = weightsFor(rectangles, preference);
+    Packing tried = valleys.pack(weights, kGreedyVisits);
+    if (tried.height < lowest) {
+      lowest = tried.height;
+      bestWeights = std::move(weights);
+    }
+    keep(std::move(tried));
+  }
   double pairs = 0.5 * static_cast<double>(rectangles.size()) * static_cast<double>(rectangles.size());
   double spent = 0;
-  for (Key key : {length, byArea, bySize, byStart}) {
-    if (best.height <= enough || spent + pairs > kPairBudget)
+  for (const Preference &preference : kPreferences) {
+    if (isDone() || spent + pairs > kPairBudget)
       return;
     spent += pairs;
-    Packing tried = firstFit(rectangles, ordered(rectangles, key));
-    if (tried.height < best.height)
-      best = std::move(tried);
+    keep(firstFit(rectangles, ordered(rectangles, weightsFor(rectangles, preference))));
+  }
+}
+
+/// Packs again and again with more weight for what ended above the lower bound.
+void Portfolio::improve() {
+  int64_t end = valleys.visited() + effort.visits / 2;
+  std::vector<double> weights = bestWeights;
+  int64_t lowest = INT64_MAX;
+  for (int round = 1; !isDone() && !weights.empty() && valleys.visited() < end; ++round) {
+    Packing tried = valleys.pack(weights, end - valleys.visited());
+    if (tried.height < lowest) {
+      lowest = tried.height;
+      bestWeights = weights;
+    }
+    if (round % kRoundsPerStart == 0)
+      weights = bestWeights;
+    for (size_t index = 0; index < rectangles.size(); ++index)
+      if (tried.offsets[index] + rectangles[index].size > enough)
+        weights[index] *= kGain;
+    keep(std::move(tried));
   }
 }
 
 /// Searches for packings of given heights: first the lowest that may exist, then by halves between what is
 /// proved impossible (or was not found) and the best so far.
-void trySearch(std::span<const Rectangle> rectangles, const PackingEffort &effort, Packing &best) {
-  if (rectangles.size() > kMaxSearched)
+void Portfolio::search() {
+  if (isDone() || rectangles.size() > kMaxSearched)
     return;
   int64_t grain = 0;
   for (const Rectangle &r : rectangles)
     grain = std::gcd(grain, r.size);
-  int64_t nodes = effort.visits / static_cast<int64_t>(rectangles.size());
-  int64_t low = std::max(best.lowerBound, effort.enough), target = low; // heights from `low` on may exist
+  int64_t nodes = effort.visits / 2 / static_cast<int64_t>(rectangles.size());
+  int64_t low = enough, target = low; // heights from `low` on may exist
   for (; low < best.height && nodes > 0; target = low + (best.height - low) / 2 / grain * grain) {
     ValleySearch search(rectangles, target);
     ValleySearch::Outcome outcome = search.run(nodes / 2 + 1);
     nodes -= search.visited();
     if (outcome == ValleySearch::Outcome::Found) {
-      best.offsets = std::move(search.offsets);
-      best.height = 0;
+      Packing found{std::move(search.offsets)};
       for (size_t index = 0; index < rectangles.size(); ++index)
-        best.height = std::max(best.height, best.offsets[index] + rectangles[index].size);
+        found.height = std::max(found.height, found.offsets[index] + rectangles[index].size);
+      keep(std::move(found));
       continue;
     }
     low = (target / grain + 1) * grain;
@@ -95,13 +180,7 @@ int64_t maxLoad(std::span<const Rectangle> rectangles) {
 }
 
 Packing pack(std::span<const Rectangle> rectangles, const PackingEffort &effort) {
-  int64_t bound = maxLoad(rectangles), enough = std::max(bound, effort.enough);
-  Packing best;
-  tryGreedy(rectangles, enough, best);
-  best.lowerBound = bound;
-  if (best.height > enough)
-    trySearch(rectangles, effort, best);
-  return best;
+  return Portfolio(rectangles, effort).run();
 }
 
 } // namespace accum::planner

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// Greedy packing into the valleys of the skyline.
+#include "compiler/Planner/ValleyFit.h"
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <tuple>
+
+namespace accum::planner {
+
+ValleyFit::ValleyFit(std::span<const Rectangle> rectangles)
+    : rectangles(rectangles), byStart(rectangles.size()) {
+  std::iota(byStart.begin(), byStart.end(), 0);
+  std::sort(byStart.begin(), byStart.end(), [&](int a, int b) {
+    return std::pair(rectangles[a].start, a) < std::pair(rectangles[b].start, b);
+  });
+  for (const Rectangle &r : rectangles)
+    horizon = std::max(horizon, r.end);
+  firstAt.assign(horizon + 2, 0);
+  for (const Rectangle &r : rectangles)
+    ++firstAt[r.start + 1];
+  std::partial_sum(firstAt.begin(), firstAt.end(), firstAt.begin());
+}
+
+int ValleyFit::nextUnplaced(int position) {
+  while (skip[position] != position) {
+    skip[position] = skip[skip[position]];
+    position = skip[position];
+  }
+  return position;
+}
+
+int ValleyFit::bestInside(const Run &run, int64_t wall, std::span<const double> weights) {
+  int best = -1, end = firstAt[run.end];
+  double most = 0;
+  for (int at = nextUnplaced(firstAt[run.start]); at < end; at = nextUnplaced(at + 1)) {
+    const Rectangle &r = rectangles[byStart[at]];
+    ++visits;
+    if (r.end > run.end)
+      continue;
+    double weight = weights[byStart[at]];
+    if (r.start == run.start && r.end == run.end)
+      weight *= 2;
+    if (run.floor + r.size == wall)
+      weight *= 2;
+    if (weight > most) {
+      most = weight;
+      best = at;
+    }
+  }
+  return best;
+}
+
+int ValleyFit::newRun(int start, int end, int64_t floor, int before, int behind) {
+  int run = static_cast<int>(runs.size());
+  runs.push_back({start, end, floor, before, behind, true});
+  link(before, run);
+  link(run, behind);
+  return run;
+}
+
+void ValleyFit::link(int before, int behind) {
+  if (before >= 0)
+    runs[before].behind = behind;
+  if (behind >= 0)
+    runs[behind].before = before;
+}
+
+/// Joins a run with neighbours of the same floor, and puts it into the heap.
+int ValleyFit::merged(int run) {
+  for (int side = 0; side < 2; ++side) {
+    int other = side == 0 ? runs[run].before : runs[run].behind;
+    if (other < 0 || runs[other].floor != runs[run].floor)
+      continue;
+    runs[other].alive = false;
+    if (side == 0) {
+      runs[run].start = runs[other].start;
+      runs[run].before = runs[other].before;
+      link(runs[run].before, run);
+    } else {
+      runs[run].end = runs[other].end;
+      runs[run].behind = runs[other].behind;
+      link(run, runs[run].behind);
+    }
+  }
+  heap.emplace_back(runs[run].floor, run);
+  std::push_heap(heap.begin(), heap.end(), std::greater<>());
+  return run;
+}
+
+/// Raises a part of a run; what is left of it stays on the floor.
+void ValleyFit::split(int run, int start, int end, int64_t to) {
+  Run old = runs[run];
+  runs[run].alive = false;
+  int before = old.before, behind = old.behind;
+  int middle = newRun(start, end, to, before, behind);
+  if (old.start < start)
+    merged(newRun(old.start, start, old.floor, before, middle));
+  if (end < old.end)
+    merged(newRun(end, old.end, old.floor, middle, behind));
+  merged(middle);
+}
+
+Packing ValleyFit::pack(std::span<const double> weights, int64_t most) {
+  Packing packing;
+  int64_t end = visits + most;
+  packing.offsets.assign(rectangles.size(), 0);
+  skip.resize(rectangles.size() + 1);
+  std::iota(skip.begin(), skip.end(), 0);
+  runs.clear();
+  heap.clear();
+  merged(newRun(0, horizon, 0, -1, -1));
+  for (size_t placed = 0; placed < rectangles.size();) {
+    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
+    int lowest = heap.back().second;
+    heap.pop_back();
+    if (!runs[lowest].alive)
+      continue;
+    if (visits > end) {
+      packing.height = INT64_MAX;
+      break;
+    }
+    Run run = runs[lowest];
+    int64_t before = run.before < 0 ? INT64_MAX : runs[run.before].floor;
+    int64_t behind = run.behind < 0 ? INT64_MAX : runs[run.behind].floor;
+    int at = bestInside(run, std::min(before, behind), weights);
+    if (at < 0) {
+      runs[lowest].floor = std::min(before, behind);
+      merged(lowest);
+      continue;
+    }
+    const Rectangle &r = rectangles[byStart[at]];
+    skip[at] = at + 1;
+    ++placed;
+    packing.offsets[byStart[at]] = run.floor;
+    packing.height = std::max(packing.height, run.floor + r.size);
+    split(lowest, r.start, r.end, run.floor + r.size);
+  }
+  visits += static_cast<int64_t>(rectangles.size());
+  return packing;
+}
+
+} // namespace accum::planner

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Greedy packing into the valleys of the skyline, lowest first.
+#pragma once
+#include "compiler/Planner/Packing.h"
+#include <span>
+#include <vector>
+
+namespace accum::planner {
+
+/// Fills the lowest valley of the skyline with the rectangle of the highest weight among those that lie
+/// inside it, or, where none does, raises its floor to the lower wall. Best-fit of strip packing, for
+/// rectangles that cannot move in time. About O(n log n) where lifetimes are short against the step.
+class ValleyFit {
+public:
+  explicit ValleyFit(std::span<const Rectangle> rectangles);
+
+  /// Weights are per rectangle, positive; a rectangle that fills the valley or ends level with its wall
+  /// counts double.
+  /// Gives up, with a height of INT64_MAX, where it would have to look at more than `most` rectangles.
+  Packing pack(std::span<const double> weights, int64_t most);
+  /// Rectangles looked at so far, over all calls: the cost.
+  int64_t visited() const { return visits; }
+
+private:
+  /// A run of the skyline; runs form a list in time, with the horizon's ends as walls.
+  struct Run {
+    int start, end;
+    int64_t floor;
+    int before, behind; ///< neighbours, -1: a wall
+    bool alive;
+  };
+  int nextUnplaced(int index);
+  int bestInside(const Run &run, int64_t wall, std::span<const double> weights);
+  int newRun(int start, int end, int64_t floor, int before, int behind);
+  void link(int before, int behind);
+  int merged(int run);
+  void split(int run, int start, int end, int64_t to);
+
+  std::span<const Rectangle> rectangles;
+  int horizon = 0;
+  int64_t visits = 0;
+  std::vector<int> byStart; ///< rectangles in the order of their starts
+  std::vector<int> firstAt; ///< per time (and one behind): position in byStart
+  std::vector<int> skip;    ///< per position: the next one that may be unplaced
+  std::vector<Run> runs;
+  std::vector<std::pair<int64_t, int>>
+      heap; ///< (floor, run), lowest first; stale entries are dropped when met
+};
+
+} // namespace accum::planner
