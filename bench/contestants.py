@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How each contestant is installed, compiled and run. Every round is a process of its own, so peaks are comparable."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+MIB = 1 << 20
+
+
+def command(words, threads):
+    """Runs to the end: (stdout, seconds, peak resident MiB). Fails with the last lines of stderr."""
+    env = dict(os.environ, OMP_NUM_THREADS=str(threads))
+    with tempfile.TemporaryFile("w+") as err:
+        start = time.perf_counter()
+        process = subprocess.Popen([str(word) for word in words], stdout=subprocess.PIPE, stderr=err, env=env, text=True)
+        out = process.stdout.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            err.seek(0)
+            sys.exit(f"error: {' '.join(map(str, words))}: exit {process.returncode}\n{err.read()[-1500:]}")
+    return out, seconds, usage.ru_maxrss * 1024 / MIB
+
+
+def environment(name, pythons):
+    """The Python of bench/.venv-NAME, made on demand from the first of `pythons` that is here."""
+    folder = HERE / f".venv-{name}"
+    python = folder / "bin" / "python"
+    requirements = HERE / f"requirements-{name}.txt"
+    stamp = folder / "installed.txt"
+    if not stamp.exists() or stamp.read_text() != requirements.read_text():
+        base = next((found for found in map(shutil.which, pythons) if found), None)
+        if not base:
+            sys.exit(f"error: {name} needs one of {', '.join(pythons)}; --{name} PYTHON names another, --only leaves it out")
+        print(f"bench: installing {requirements.name} into {folder.relative_to(HERE.parent)}", file=sys.stderr)
+        subprocess.run([base, "-m", "venv", folder], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "-r", requirements],
+                       check=True)
+        stamp.write_text(requirements.read_text())
+    return python
+
+
+def lines(text):
+    return [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+
+
+class Accum:
+    name = "accumc"
+
+    def __init__(self, options):
+        self.bin, self.threads = options.build / "bin", options.threads
+
+    def compile(self, case, folder):
+        self.artifact = folder / f"{case.key}.accum"
+        words = [self.bin / "accumc", case.model, "--batch", case.batch, "--dim", f"sequence={case.sequence}",
+                 "--micro-batch", case.batch // case.micro_batches, "-o", self.artifact]
+        return command(words, self.threads)[1]
+
+    def steps(self, case, count, folder):
+        words = [self.bin / "accum-run", self.artifact, "--data", f"input_ids={case.tokens}", "--steps", count,
+                 "--no-shuffle", "--lr", "1e-4", "--threads", self.threads, "--log", "-",
+                 "--progress", "none", "--save", folder / "trained.safetensors"]
+        out, _, peak = command(words, self.threads)
+        return lines(out), peak
+
+
+class Scripted:
+    """A Python script of this folder in an environment of its own."""
+
+    def __init__(self, options):
+        given = getattr(options, self.key)
+        self.python = given or environment(self.key, self.pythons)
+        self.threads = options.threads
+
+    def run(self, case, count, folder):
+        words = [self.python, HERE / self.script, "--model", case.model, "--tokens", case.tokens, "--micro-batches",
+                 case.micro_batches, "--steps", count, "--threads", self.threads, "--artifacts",
+                 folder / f"{self.key}-{case.micro_batches}"]
+        return command(words, self.threads)
+
+    def steps(self, case, count, folder):
+        out, _, peak = self.run(case, count, folder)
+        return lines(out), peak
+
+
+class PyTorch(Scripted):
+    name, key, script = "PyTorch eager", "pytorch", "pytorch-step"
+    pythons = ("python3",)
+
+    def compile(self, case, folder):
+        return None
+
+
+class OnnxRuntime(Scripted):
+    name, key, script = "ONNX Runtime 1.19.2", "onnxruntime", "onnxruntime-step"
+    pythons = ("python3.11", "python3.10", "python3.9")
+
+    def compile(self, case, folder):
+        shutil.rmtree(folder / f"{self.key}-{case.micro_batches}", ignore_errors=True)
+        return lines(self.run(case, 0, folder)[0])[0]["compile_s"]
+
+
+ALL = {"accumc": Accum, "pytorch": PyTorch, "onnxruntime": OnnxRuntime}
