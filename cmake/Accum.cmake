@@ -37,15 +37,25 @@ function(accum_mlir_library name)
   target_precompile_headers(${name} REUSE_FROM AccumPCH)
 endfunction()
 
-# Command-line tool, installed: accum_tool(NAME SOURCES ... DEPS ...).
+# A RPATH, where the default is a RUNPATH: it also serves the libraries that a library beside the binary needs.
+function(accum_relocatable name)
+  target_link_options(${name} PRIVATE LINKER:--disable-new-dtags)
+endfunction()
+
+# Command-line tool, installed with the compiler, or with the runtime: accum_tool(NAME [RUNTIME] SOURCES ... DEPS ...).
 function(accum_tool name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "RUNTIME" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   target_compile_options(${name} PRIVATE ${ACCUM_WARNINGS})
   target_compile_definitions(${name} PRIVATE ACCUM_VERSION="${PROJECT_VERSION}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
-  install(TARGETS ${name} RUNTIME DESTINATION bin)
+  set(part compiler)
+  if(ARG_RUNTIME)
+    set(part runtime)
+    accum_relocatable(${name})
+  endif()
+  install(TARGETS ${name} EXPORT accum-${part} RUNTIME DESTINATION bin COMPONENT ${part})
 endfunction()
 
 # GoogleTest executable, found by ./dev test under build/test/unit: accum_unit_test(NAME SOURCES ... DEPS ...).

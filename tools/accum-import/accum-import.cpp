@@ -34,6 +34,7 @@ int main(int argc, char **argv) {
   ImportOptions options;
   std::vector<std::string> dims;
   bool quiet = false, locations = false, all = false;
+  app.set_version_flag("--version", "accum-import " ACCUM_VERSION);
   app.add_option("model", options.path)->required();
   app.add_option("--dim", dims, "NAME=SIZE")->take_all();
   app.add_option("--batch-dim", options.batchDim);

@@ -12,6 +12,7 @@
 #include "passes/Schedule/Passes.h"
 
 int main(int argc, char **argv) {
+  llvm::cl::AddExtraVersionPrinter([](llvm::raw_ostream &os) { os << "accum-opt " ACCUM_VERSION "\n"; });
   mlir::DialectRegistry registry;
   accum::registerDialects(registry);
   accum::registerCheckPasses();

@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+# What an installation holds beside the binaries: find_package(accum), and `cpack`, a relocatable archive of the runtime.
+include(CMakePackageConfigHelpers)
+set(config ${PROJECT_BINARY_DIR}/cmake)
+set(destination lib/cmake/accum)
+set(ACCUM_INCLUDE include/accum)
+configure_package_config_file(cmake/accum-config.cmake.in ${config}/accum-config.cmake INSTALL_DESTINATION ${destination}
+  PATH_VARS ACCUM_INCLUDE)
+write_basic_package_version_file(${config}/accum-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${config}/accum-config.cmake ${config}/accum-config-version.cmake
+  DESTINATION ${destination} COMPONENT runtime)
+foreach(part runtime compiler)
+  install(EXPORT accum-${part} FILE accum-${part}.cmake NAMESPACE accum:: DESTINATION ${destination} COMPONENT ${part})
+endforeach()
+
+# The archive alone carries the libraries that the runtime links or loads; libc and libstdc++ are the machine's. oneDNN is
+# loaded by name, so it is found through the RPATH of the binaries.
+find_library(ACCUM_DNNL dnnl)
+install(CODE "set(binaries \"$<TARGET_FILE:accum-run>\")\nset(loaded \"${ACCUM_DNNL}\")\n" COMPONENT libraries
+  EXCLUDE_FROM_ALL)
+install(SCRIPT cmake/BundleLibraries.cmake COMPONENT libraries EXCLUDE_FROM_ALL)
+
+set(CPACK_PACKAGE_NAME accum-runtime)
+set(CPACK_PACKAGE_VENDOR accumc)
+set(CPACK_GENERATOR TGZ)
+set(CPACK_ARCHIVE_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENT_INCLUDE_TOPLEVEL_DIRECTORY ON)
+set(CPACK_COMPONENTS_GROUPING ALL_COMPONENTS_IN_ONE)
+set(CPACK_COMPONENTS_ALL runtime libraries)
+set(CPACK_PACKAGE_FILE_NAME accum-runtime-${PROJECT_VERSION}-linux-${CMAKE_SYSTEM_PROCESSOR})
+set(CPACK_VERBATIM_VARIABLES ON)
+include(CPack)
