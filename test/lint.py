@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What no compiler checks: RUN lines have oracles, slugs stand in tables, error pages exist. Prints one line a finding."""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ORACLE = re.compile(r"\bFileCheck\b|-verify-diagnostics|-accum-verify|(^|[\s|;&])(not|cmp|diff|accum-diff|grep|test|count)\s")
+SLUG = r'"([a-z]+(?:-[a-z]+)*)"'
+FAILURE = re.compile(r"\b(?:Error|Failure|Refusal)\s*\{|\b(?:noLoss|refuse|malformed|unsupported|usage)\(|failures\w*\.push_back\(\{")
+LONGEST = 400  # lines
+
+
+def run_lines(path):
+    """(number, text) of each RUN line, continued ones joined."""
+    joined = None
+    for number, line in enumerate(path.read_text().splitlines(), 1):
+        match = re.match(r"^[/#;\s]*RUN:\s?(.*)$", line)
+        if not match:
+            continue
+        start, text = joined or (number, "")
+        text += match[1]
+        joined = (start, text[:-1]) if text.endswith("\\") else None
+        if not joined:
+            yield start, text
+
+
+def check_run_lines():
+    """A RUN line compares something, or prepares %t for a later one that does."""
+    for path in sorted((ROOT / "test").rglob("*")):
+        if path.suffix not in (".mlir", ".test"):
+            continue
+        prepared = None
+        for number, text in run_lines(path):
+            if ORACLE.search(text):
+                prepared = None
+            elif "%t" in text:
+                prepared = prepared or number
+            else:
+                yield path, number, "a RUN line without an oracle (FileCheck, diff, accum-diff, not, ...)"
+        if prepared:
+            yield path, prepared, "no RUN line with an oracle follows"
+
+
+def statements(text):
+    for start in FAILURE.finditer(text):
+        yield start.start(), text[start.start():text.find(";", start.start())]
+
+
+def slugs(folder):
+    """slug -> (path, line) of its first use in the C++ sources of a folder."""
+    found = {}
+    for path in sorted((ROOT / folder).rglob("*.cpp")):
+        text = path.read_text()
+        uses = [(match.start(), match[1]) for match in re.finditer(r"\[([a-z]+(?:-[a-z]+)*)\](?:\\n)?\"", text)]
+        for at, statement in statements(text):
+            uses += [(at, match[1]) for match in re.finditer(r"[{(,]\s*" + SLUG + r"\s*(?=[,})])", statement)]
+        for at, slug in uses:
+            found.setdefault(slug, (path, text.count("\n", 0, at) + 1))
+    return found
+
+
+def defined_slugs():
+    text = (ROOT / "compiler" / "Driver" / "Errors.def").read_text()
+    return re.findall(r"^ACCUM_ERROR\(" + SLUG, text, re.M)
+
+
+def check_slugs():
+    """Every slug of the compiler has an exit code; every slug at all has a row in docs/errors/README.md."""
+    defined = defined_slugs()
+    table = (ROOT / "docs" / "errors" / "README.md").read_text()
+    compiler = {slug: at for folder in ("compiler", "passes", "tools/accumc") for slug, at in slugs(folder).items()}
+    runtime = {slug: at for folder in ("runtime", "tools/accum-run") for slug, at in slugs(folder).items()}
+    for slug, (path, number) in compiler.items():
+        if slug not in defined:
+            yield path, number, f"[{slug}] has no exit code in compiler/Driver/Errors.def"
+    for slug in [*defined, *runtime]:
+        if f"`{slug}`" not in table:
+            yield ROOT / "docs" / "errors" / "README.md", 1, f"`{slug}` has no row"
+    for page in re.findall(r"\]\(([a-z-]+\.md)\)", table):
+        if not (ROOT / "docs" / "errors" / page).exists():
+            yield ROOT / "docs" / "errors" / "README.md", 1, f"{page} does not exist"
+
+
+def check_sources():
+    for top in ("compiler", "dialects", "passes", "runtime", "tools", "test"):
+        for path in sorted((ROOT / top).rglob("*")):
+            if path.suffix not in (".cpp", ".h", ".td", ".py"):
+                continue
+            lines = path.read_text().splitlines()
+            if len(lines) > LONGEST:
+                yield path, len(lines), f"more than {LONGEST} lines: another noun wants its own file"
+            if not any("SPDX-License-Identifier: Apache-2.0" in line for line in lines[:3]):
+                yield path, 1, "no SPDX line"
+
+
+def main():
+    findings = [finding for check in (check_run_lines, check_sources) for finding in check()]
+    for path, number, text in findings:
+        print(f"{path.relative_to(ROOT)}:{number}: {text}")
+    return len(findings)
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main() else 0)
