@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Known values as run-time constants, as small as broadcasting allows.
 #include "compiler/Import/Emitter.h"
+#include "compiler/Import/TablePatterns.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -61,21 +62,6 @@ static DenseElementsAttr denseAttribute(RankedTensorType type, ArrayRef<Element>
   return DenseElementsAttr::get(type, values);
 }
 
-/// One value on and below a diagonal of square matrices, another above it: how causal masks look.
-static bool isLowerTriangular(ArrayRef<int64_t> slab, ArrayRef<Element> elements) {
-  if (elements.empty() || slab.size() < 2 || slab.back() < 2 || slab.back() != slab[slab.size() - 2])
-    return false;
-  int64_t size = slab.back();
-  if (sameElement(elements[0], elements[1]))
-    return false;
-  for (int64_t i = 0; i < static_cast<int64_t>(elements.size()); ++i) {
-    bool above = i % size > i / size % size;
-    if (!sameElement(elements[i], elements[above ? 1 : 0]))
-      return false;
-  }
-  return true;
-}
-
 /// The same elements with every axis that does not move cut to one; no batch axis where its rows are equal.
 static Content compact(const Content &content) {
   Content result = content;
@@ -92,6 +78,71 @@ static Content compact(const Content &content) {
   return result;
 }
 
+/// The same elements seen the same way: layers share one mask.
+static bool sameView(const Content &a, const Content &b) {
+  return a.data == b.data && a.offset == b.offset && a.dtype == b.dtype && a.slab == b.slab &&
+         a.strides == b.strides && a.batchAxis == b.batchAxis && a.outer == b.outer;
+}
+
+/// Inline tables up to this many elements; larger ones are looked at for a rule that makes them.
+static constexpr int64_t smallTable = 64;
+
+Value Emitter::table(const Content &content, ArrayRef<Element> elements) {
+  Shape shape = staticShape(content.slab);
+  Type element = elementType(content.dtype);
+  if (static_cast<int64_t>(elements.size()) > smallTable) {
+    if (std::optional<Ramp> ramp = rampOf(content.slab, elements); ramp && !isFloat(content.dtype))
+      return emitRamp(*ramp, shape, element);
+    if (std::optional<TwoValues> two = twoValuesOf(content.slab, elements))
+      return emitTwoValues(*two, shape, element);
+  }
+  RankedTensorType tensor = type(shape, element);
+  return nn::ConstantOp::create(builder, location, tensor, denseAttribute(tensor, elements));
+}
+
+Value Emitter::iota(const Shape &shape, int64_t axis, Type element) {
+  Shape line(shape.size(), Extent::fixed(1));
+  line[axis] = shape[axis];
+  Value index = nn::IotaOp::create(builder, location, type(line, builder.getI64Type()), axis);
+  return cast(index, element);
+}
+
+Value Emitter::emitRamp(const Ramp &ramp, const Shape &shape, Type element) {
+  Value value = iota(shape, ramp.axis, element);
+  if (ramp.step != 1)
+    value = mul(value, integerScalar(element, ramp.step));
+  if (ramp.start != 0)
+    value = add(value, integerScalar(element, ramp.start));
+  return broadcastTo(value, shape);
+}
+
+/// True where column < row + diagonal.
+Value Emitter::lowerTriangle(const Shape &shape, int64_t diagonal) {
+  auto rank = static_cast<int64_t>(shape.size());
+  Type integer = builder.getI64Type();
+  sawCausalMask |= diagonal == 1 && shape[rank - 1] == shape[rank - 2];
+  Value row = iota(shape, rank - 2, integer), column = iota(shape, rank - 1, integer);
+  if (diagonal == 1)
+    return elementwise(nn::ElementwiseFn::le, {column, row});
+  return elementwise(nn::ElementwiseFn::lt, {column, add(row, integerScalar(integer, diagonal))});
+}
+
+Value Emitter::emitTwoValues(const TwoValues &two, const Shape &shape, Type element) {
+  Value mask;
+  if (two.diagonal) {
+    mask = lowerTriangle(shape, *two.diagonal);
+  } else {
+    RankedTensorType bits = type(shape, builder.getI1Type());
+    mask = nn::ConstantOp::create(builder, location, bits, denseAttribute(bits, two.isFirst));
+  }
+  if (element.isInteger(1))
+    return two.first.constant != 0 ? mask : unary(nn::ElementwiseFn::logical_not, mask);
+  auto value = [&](const Element &e) {
+    return isa<FloatType>(element) ? scalar(element, e.real) : integerScalar(element, e.constant);
+  };
+  return select(mask, value(two.first), value(two.second));
+}
+
 /// a + D * N for constants a and D of the slab's shape.
 Value Emitter::denseConstant(const Content &content) {
   std::vector<Element> elements = content.flatten();
@@ -99,19 +150,29 @@ Value Emitter::denseConstant(const Content &content) {
     refuseCrossBatch(
         "uses the index of a sample in the batch as data: its value depends on the place in the batch",
         {"a sample's own data may not depend on where it stands"});
-  RankedTensorType tensor = type(staticShape(content.slab), elementType(content.dtype));
-  sawCausalMask |= isLowerTriangular(content.slab, elements);
-  Value base = nn::ConstantOp::create(builder, location, tensor, denseAttribute(tensor, elements));
-  if (llvm::all_of(elements, [](const Element &e) { return e.perBatch == 0; }))
+  bool varies = llvm::any_of(elements, [](const Element &e) { return e.perBatch != 0; });
+  std::vector<Element> slopes;
+  for (Element &e : elements) {
+    slopes.push_back(Element::integer(e.perBatch));
+    e.perBatch = 0;
+  }
+  Value base = table(content, elements);
+  if (!varies)
     return base;
-  for (Element &e : elements)
-    e = Element::integer(e.perBatch);
-  Value slope = nn::ConstantOp::create(builder, location, tensor, denseAttribute(tensor, elements));
-  return add(base, mul(cast(batchSize(), tensor.getElementType()), slope));
+  return add(base, mul(cast(batchSize(), elementTypeOf(base)), table(content, slopes)));
 }
 
 Value Emitter::leanConstant(const Content &content) {
-  Content lean = compact(content);
+  for (const auto &[known, value] : constants)
+    if (sameView(known, content))
+      return value;
+  Value value = makeLean(compact(content));
+  if (content.size() > smallTable)
+    constants.emplace_back(content, value);
+  return value;
+}
+
+Value Emitter::makeLean(const Content &lean) {
   if (lean.batchAxis < 0)
     return denseConstant(lean);
   // Rows of a sample differ: [.., outer * rows, ..] as [.., outer, 1, rows, ..], expanded over the samples.

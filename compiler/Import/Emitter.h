@@ -7,6 +7,9 @@
 
 namespace accum::import {
 
+struct Ramp;
+struct TwoValues;
+
 /// Extents of a value, read off its type.
 Shape shapeOf(mlir::Value value);
 mlir::Type elementTypeOf(mlir::Value value);
@@ -69,7 +72,17 @@ public:
   mlir::Value contract(const std::string &spec, mlir::Value lhs, mlir::Value rhs);
 
 private:
+  mlir::Value makeLean(const Content &lean);
   mlir::Value denseConstant(const Content &content);
+  /// Elements of the content's slab, none of which depends on N: as a rule where one makes them.
+  mlir::Value table(const Content &content, llvm::ArrayRef<Element> elements);
+  /// The index along an axis, with ones elsewhere.
+  mlir::Value iota(const Shape &shape, int64_t axis, mlir::Type element);
+  mlir::Value emitRamp(const Ramp &ramp, const Shape &shape, mlir::Type element);
+  mlir::Value lowerTriangle(const Shape &shape, int64_t diagonal);
+  mlir::Value emitTwoValues(const TwoValues &two, const Shape &shape, mlir::Type element);
+
+  std::vector<std::pair<Content, mlir::Value>> constants; ///< large ones, made once
 };
 
 } // namespace accum::import
