@@ -43,6 +43,7 @@ def NN_SliceOp : NN_PureOp<"slice"> {
 
 def NN_PadOp : NN_PureOp<"pad"> {
   let summary = "`low[i]` elements of the scalar `value` before axis i, and as many behind as the result type asks for";
+  let description = "On the batch axis whole outer blocks only; there `low` counts slab rows, as `starts` of a slice.";
   let arguments = (ins NN_Tensor:$input, NN_Tensor:$value, DenseI64ArrayAttr:$low);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input `with` $value `low` $low attr-dict `:` functional-type(operands, $result)";

@@ -102,10 +102,15 @@ LogicalResult PadOp::inferPlacements(Placements operands, Results &results, Refu
   Placement placement = operands[0];
   if (operands[1].isBatched())
     return refuse(why, Kind::MixesSamples, "pads with a value that differs from sample to sample");
-  if (placement.isBatched() && (getLow()[placement.dim] != 0 ||
-                                shapeOf(getInput())[placement.dim] != shapeOf(getResult())[placement.dim]))
-    return refuse(why, Kind::BatchBakedIn,
-                  "pads the batch axis " + Twine(placement.dim) + " of " + wholeShape(getInput(), placement));
+  if (placement.isBatched()) {
+    // Whole blocks only: the transpose of a slice.
+    int64_t rows = rowsOf(getInput(), placement), extent = shapeOf(getResult())[placement.dim];
+    if (getLow()[placement.dim] % rows != 0 || extent % rows != 0)
+      return refuse(why, Kind::BatchBakedIn,
+                    "pads the batch axis " + Twine(placement.dim) + " of " +
+                        wholeShape(getInput(), placement));
+    placement.outer = extent / rows;
+  }
   results.assign(1, placement);
   return success();
 }

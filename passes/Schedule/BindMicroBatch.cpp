@@ -100,6 +100,13 @@ LogicalResult BindMicroBatch::bindAttributes(Operation *op) {
     SmallVector<int64_t> starts(slice.getStarts());
     starts[placement.dim] *= m;
     slice.setStarts(starts);
+  } else if (auto pad = dyn_cast<nn::PadOp>(op)) {
+    auto placement = nn::Placement::of(pad.getInput().getType());
+    if (!placement.isBatched())
+      return success();
+    SmallVector<int64_t> low(pad.getLow());
+    low[placement.dim] *= m;
+    pad.setLow(low);
   } else if (auto dropout = dyn_cast<nn::DropoutOp>(op)) {
     auto placement = nn::Placement::of(dropout.getInput().getType());
     if (!placement.isBatched())

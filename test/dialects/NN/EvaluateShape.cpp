@@ -46,14 +46,17 @@ static Array evaluate(Evaluator &e, nn::SliceOp op) {
   return result;
 }
 
+/// As for slices, `low` counts slab rows on the batch axis.
 static Array evaluate(Evaluator &e, nn::PadOp op) {
   Array result = Array::zeros(e.shapeOf(op));
+  nn::Placement placement = nn::Placement::of(op.getType());
   const Array &input = e.at(op.getInput());
   forEachIndex(result.shape, [&](ArrayRef<int64_t> index) {
     SmallVector<int64_t> from(index);
     bool inside = true;
     for (auto [axis, i] : llvm::enumerate(from)) {
-      i -= op.getLow()[axis];
+      bool isBatch = placement.isBatched() && placement.dim == static_cast<int64_t>(axis);
+      i -= op.getLow()[axis] * (isBatch ? e.batch.samples : 1);
       inside &= i >= 0 && i < input.shape[axis];
     }
     result.at(index) = inside ? input.at(from) : e.at(op.getValue()).data[0];
