@@ -170,4 +170,8 @@ TEST_F(Gemm, RefusesWhatItCannotDo) {
   call = problem.call(false);
   call.a_col = 2;
   EXPECT_FALSE(gemm(call, 0));
+  call = problem.call(false);
+  call.batch[0] = 2;
+  call.c_batch[0] = 0;
+  EXPECT_FALSE(gemm(call, 0));
 }
