@@ -53,6 +53,13 @@ void addCommands(device::ProgramOp program, runtime::Manifest &manifest) {
   llvm::sort(manifest.commands, [](const auto &a, const auto &b) { return a.id < b.id; });
 }
 
+/// A sole integer total is what the loss is divided by: its targets.
+void nameTargets(runtime::Manifest &manifest) {
+  auto isCount = [](const runtime::ScalarSpec &scalar) { return scalar.dtype == ACCUM_I64; };
+  if (llvm::count_if(manifest.scalars, isCount) == 1)
+    llvm::find_if(manifest.scalars, isCount)->name = "targets";
+}
+
 } // namespace
 
 FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp program,
@@ -78,6 +85,7 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   for (auto input : program.getInputs().getAsRange<DictionaryAttr>())
     manifest.inputs.push_back(inputOf(input));
   addCommands(program, manifest);
+  nameTargets(manifest);
   if (auto parsed = runtime::parseManifest(runtime::toJson(manifest), "manifest.json"); !parsed)
     return module.emitError(parsed.error().message);
   return manifest;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // device.program -> C++ to be read in a review.
+#include "compiler/Emit/CppHelpers.h"
 #include "compiler/Emit/CppNames.h"
 #include "compiler/Emit/Program.h"
 #include "passes/Plan/NodeNames.h"
@@ -17,10 +18,10 @@ namespace {
 constexpr size_t kLineWidth = 110;
 
 /// What the printed helpers and functions use themselves.
-constexpr StringRef kReserved[] = {"ctx",      "k",        "k_steps", "hyper",  "row",     "rows",
-                                   "first",    "failed",   "rng",     "write",  "add",     "step",
-                                   "eval",     "launch",   "gemm",    "main",   "uint8_t", "int32_t",
-                                   "uint32_t", "uint64_t", "std",     "Kernel", "program"};
+constexpr StringRef kReserved[] = {"ctx",      "k",    "k_steps", "hyper",  "row",     "rows",    "first",
+                                   "failed",   "rng",  "write",   "add",    "step",    "eval",    "launch",
+                                   "gemm",     "main", "Matrix",  "Batch",  "uint8_t", "int32_t", "uint32_t",
+                                   "uint64_t", "std",  "Kernel",  "program"};
 
 class CppPrinter {
 public:
@@ -29,7 +30,6 @@ public:
 
 private:
   void printKernels();
-  void printHelpers();
   void printFunction(StringRef signature, mlir::Region &region);
   void printBlock(mlir::Block &block);
   void printOp(mlir::Operation *op);
@@ -45,7 +45,6 @@ private:
   llvm::raw_ostream &line() { return out.indent(depth * 2); }
   std::string name(mlir::Value buffer) { return names.lookup(buffer); }
   std::string kernelName(mlir::FlatSymbolRefAttr kernel) { return kernels.lookup(kernel); }
-  template <typename Op> bool uses(llvm::function_ref<bool(Op)> what);
 
   ProgramOp program;
   llvm::raw_ostream &out;
@@ -63,10 +62,6 @@ std::string typeText(BufferOp buffer) {
   return text;
 }
 
-std::string list(llvm::ArrayRef<int64_t> values) {
-  return "{" + llvm::join(llvm::map_range(values, [](int64_t v) { return std::to_string(v); }), ", ") + "}";
-}
-
 std::string dtypeName(int32_t dtype) {
   return "ACCUM_" + StringRef(runtime::nameOf(static_cast<runtime::DType>(dtype))).upper();
 }
@@ -81,24 +76,11 @@ StringRef flagName(Update update) {
 
 } // namespace
 
-template <typename Op> bool CppPrinter::uses(llvm::function_ref<bool(Op)> what) {
-  return program
-      .walk([&](Op op) { return what(op) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance(); })
-      .wasInterrupted();
-}
-
 void CppPrinter::print(StringRef title) {
-  out << formatv("// {0}: one optimizer step, {1} samples per micro-step, {2} device(s).\n",
-                 cppComment(title), program.getM(), program.getDevices());
-  out << "// Written to be read; program.so does the same, bit for bit. To build it:\n"
-         "//   c++ -std=c++20 -O1 -fPIC -shared -I INCLUDE program.cpp -o program.so\n"
-         "// INCLUDE is the folder that `accum-run --include-dir` prints.\n"
-         "#include \"accum_program.h\"\n";
-  if (uses<ZeroOp>([](ZeroOp) { return true; }) || uses<CopyOp>([](CopyOp) { return true; }))
-    out << "#include <cstring>\n";
+  printCppHead(program, title, out);
   out << "\nnamespace {\n\n";
   printKernels();
-  printHelpers();
+  printCppHelpers(program, out);
   printFunction("int step(accum_ctx *ctx, uint32_t k_steps, const accum_hyper *hyper)", program.getStep());
   printFunction("int eval(accum_ctx *ctx, uint32_t k_steps)", program.getEval());
   printTable();
@@ -117,28 +99,6 @@ void CppPrinter::printKernels() {
   for (auto &[index, kernel] : byIndex)
     out << "  " << kernel << " = " << index << ",\n";
   out << "};\n\n";
-}
-
-void CppPrinter::printHelpers() {
-  if (!kernels.empty())
-    out << "// Runs a kernel: pointers to operands, results and, where it accumulates, the flag.\n"
-           "template <typename... Buffer> int launch(accum_ctx *ctx, Kernel kernel, const Buffer "
-           "*...buffers) {\n"
-           "  void *arguments[] = {const_cast<Buffer *>(buffers)...};\n"
-           "  return ctx->rt->launch(ctx, static_cast<uint32_t>(kernel), arguments);\n"
-           "}\n\n";
-  if (uses<GemmOp>([](GemmOp) { return true; }))
-    out << "// c = a * b + beta * c\n"
-           "int gemm(accum_ctx *ctx, const accum_gemm &product, float beta) {\n"
-           "  return ctx->rt->gemm(ctx, &product, beta);\n"
-           "}\n\n";
-  auto flagged = [&](Update update) {
-    return uses<LaunchOp>([&](LaunchOp launch) { return launch.getUpdate() == update; });
-  };
-  if (flagged(Update::add))
-    out << "constexpr int32_t add = 0;\n\n";
-  if (flagged(Update::write))
-    out << "constexpr int32_t write = 1;\n\n";
 }
 
 void CppPrinter::printFunction(StringRef signature, mlir::Region &region) {
@@ -278,32 +238,25 @@ void CppPrinter::printLaunch(LaunchOp launch) {
 
 void CppPrinter::printGemm(GemmOp gemm) {
   accum_gemm words = describeGemm(gemm);
-  std::vector<std::string> fields = {
-      "ctx",
-      formatv("{{.a = {0}", name(gemm.getA())),
-      formatv(".b = {0}", name(gemm.getB())),
-      ".bias = nullptr",
-      formatv(".c = {0}", name(gemm.getC())),
-      formatv(".dtype = {0}", dtypeName(words.dtype)),
-      formatv(".c_dtype = {0}", dtypeName(words.c_dtype)),
-      formatv(".m = {0}", words.m),
-      formatv(".n = {0}", words.n),
-      formatv(".k = {0}", words.k),
-      formatv(".a_row = {0}", words.a_row),
-      formatv(".a_col = {0}", words.a_col),
-      formatv(".b_row = {0}", words.b_row),
-      formatv(".b_col = {0}", words.b_col),
-      formatv(".c_row = {0}", words.c_row),
-      formatv(".batch_dims = {0}", words.batch_dims),
-      ".batch = " + list(gemm.getBatch()),
-      ".a_batch = " + list(gemm.getABatch()),
-      ".b_batch = " + list(gemm.getBBatch()),
-      ".c_batch = " + list(gemm.getCBatch()) + "}",
+  auto matrix = [&](mlir::Value buffer, int64_t row, int64_t col) -> std::string {
+    return formatv("{{{0}, {1}, {2}}", name(buffer), row, col);
   };
-  fields.push_back(gemm.getUpdate() == Update::write ? "0.0f"
-                   : gemm.getUpdate() == Update::add ? "1.0f"
-                                                     : "first ? 0.0f : 1.0f");
-  printCommand("gemm(", fields, gemm, gemm.getId());
+  std::vector<std::string> arguments = {"ctx",
+                                        dtypeName(words.dtype),
+                                        matrix(gemm.getC(), words.c_row, 1),
+                                        matrix(gemm.getA(), words.a_row, words.a_col),
+                                        matrix(gemm.getB(), words.b_row, words.b_col),
+                                        formatv("{0}, {1}, {2}", words.m, words.n, words.k),
+                                        gemm.getUpdate() == Update::write ? "0.0f"
+                                        : gemm.getUpdate() == Update::add ? "1.0f"
+                                                                          : "first ? 0.0f : 1.0f"};
+  std::vector<std::string> batch;
+  for (int32_t i = 0; i < words.batch_dims; ++i)
+    batch.push_back(formatv("{{{0}, {1}, {2}, {3}}", words.batch[i], words.c_batch[i], words.a_batch[i],
+                            words.b_batch[i]));
+  if (!batch.empty())
+    arguments.push_back("{" + llvm::join(batch, ", ") + "}");
+  printCommand("gemm(", arguments, gemm, gemm.getId());
 }
 
 void CppPrinter::printAllReduce(AllReduceOp reduce) {

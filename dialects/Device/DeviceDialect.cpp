@@ -51,7 +51,7 @@ void BufferOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
       name += c;
     else if (!name.empty() && name.back() != '_')
       name += '_';
-  StringRef trimmed = StringRef(name).rtrim('_').take_back(48).ltrim("._0123456789");
+  StringRef trimmed = StringRef(name).rtrim("._").take_back(48).ltrim("._0123456789");
   setName(getResult(), trimmed.empty() ? "buffer" : trimmed);
 }
 
@@ -72,6 +72,7 @@ LogicalResult BufferOp::verify() {
   if (!getTensor().hasStaticShape() || getTensor().getEncoding() ||
       !getTensor().getElementType().isIntOrFloat())
     return emitOpError("holds a plain static tensor");
+  bool inEval = program.getEval().isAncestor((*this)->getParentRegion());
   switch (getSpace()) {
   case Space::state:
     return verifyPlace(*this, "state", program.getStateBytes(), kStateAlignment);
@@ -84,11 +85,16 @@ LogicalResult BufferOp::verify() {
       return emitOpError("is none of the ") << program.getInputs().size() << " inputs";
     return success();
   case Space::decay:
+    if (inEval)
+      return emitOpError("reads hyper-parameters, which eval does not have");
     if (getOffset() >= program.getGradients().size())
       return emitOpError("is none of the ") << program.getGradients().size() << " trained parameters";
     return success();
-  case Space::rng:
   case Space::hyper:
+    if (inEval)
+      return emitOpError("reads hyper-parameters, which eval does not have");
+    [[fallthrough]];
+  case Space::rng:
     return getOffset() == 0 ? success() : LogicalResult(emitOpError("starts at 0"));
   }
   llvm_unreachable("unknown space");
@@ -145,8 +151,9 @@ LogicalResult GemmOp::verify() {
       failed(verifyMatrix(*this, "b", getB(), {k, n}, {getBStrides()[0], getBStrides()[1]}, getBBatch())) ||
       failed(verifyMatrix(*this, "c", getC(), {m, n}, {static_cast<int64_t>(getCRow()), 1}, getCBatch())))
     return failure();
-  if (definition(getA()).getTensor().getElementType() != definition(getB()).getTensor().getElementType())
-    return emitOpError("multiplies two element types");
+  for (Value other : {getB(), getC()})
+    if (definition(getA()).getTensor().getElementType() != definition(other).getTensor().getElementType())
+      return emitOpError("mixes element types");
   return verifyUpdate(*this, getUpdate());
 }
 

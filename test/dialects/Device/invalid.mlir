@@ -71,3 +71,11 @@ device.program @number m 2 devices 1 state 0 bytes scratch 256 bytes step {
   device.launch 0 @k[0](%0, %0)
 } eval {
 }
+
+// -----
+
+device.program @eval m 2 devices 1 state 0 bytes scratch 256 bytes step {
+} eval {
+  // expected-error@+1 {{reads hyper-parameters, which eval does not have}}
+  %0 = device.buffer hyper at 0 : tensor<8xf64> "hyper"
+}

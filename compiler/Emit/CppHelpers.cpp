@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text that every program.cpp starts with.
+#include "compiler/Emit/CppHelpers.h"
+#include "compiler/Emit/CppNames.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace accum::device;
+using llvm::StringRef;
+
+namespace accum::emit {
+namespace {
+
+constexpr StringRef kGemmHelper =
+    R"(// A matrix: its first element, elements from row to row and from column to column.
+struct Matrix {
+  uint8_t *data;
+  int64_t row, col;
+};
+
+// A dimension of many products: how many, elements from one matrix to the next.
+struct Batch {
+  int64_t extent, c, a, b;
+};
+
+// c = a * b + beta * c; c has m rows and n columns, each element k terms.
+int gemm(accum_ctx *ctx, int32_t dtype, Matrix c, Matrix a, Matrix b, int64_t m, int64_t n, int64_t k,
+         float beta, std::initializer_list<Batch> batch = {}) {
+  accum_gemm product = {};
+  product.a = a.data;
+  product.b = b.data;
+  product.c = c.data;
+  product.dtype = product.c_dtype = dtype;
+  product.m = m;
+  product.n = n;
+  product.k = k;
+  product.a_row = a.row;
+  product.a_col = a.col;
+  product.b_row = b.row;
+  product.b_col = b.col;
+  product.c_row = c.row;
+  for (const Batch &each : batch) {
+    int32_t i = product.batch_dims++;
+    product.batch[i] = each.extent;
+    product.a_batch[i] = each.a;
+    product.b_batch[i] = each.b;
+    product.c_batch[i] = each.c;
+  }
+  return ctx->rt->gemm(ctx, &product, beta);
+}
+
+)";
+
+constexpr StringRef kLaunchHelper =
+    R"(// Runs a kernel: pointers to operands, results and, where it accumulates, the flag.
+template <typename... Buffer> int launch(accum_ctx *ctx, Kernel kernel, const Buffer *...buffers) {
+  void *arguments[] = {const_cast<Buffer *>(buffers)...};
+  return ctx->rt->launch(ctx, static_cast<uint32_t>(kernel), arguments);
+}
+
+)";
+
+template <typename Op>
+bool uses(ProgramOp program, llvm::function_ref<bool(Op)> what = [](Op) { return true; }) {
+  return program
+      .walk([&](Op op) { return what(op) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance(); })
+      .wasInterrupted();
+}
+
+bool usesFlag(ProgramOp program, Update update) {
+  return uses<LaunchOp>(program, [&](LaunchOp launch) { return launch.getUpdate() == update; });
+}
+
+} // namespace
+
+void printCppHead(ProgramOp program, StringRef title, llvm::raw_ostream &out) {
+  out << llvm::formatv("// {0}: one optimizer step, {1} samples per micro-step, {2} device(s).\n",
+                       cppComment(title), program.getM(), program.getDevices());
+  out << "// Written to be read; program.so does the same, bit for bit. To build it:\n"
+         "//   c++ -std=c++20 -O1 -fPIC -shared -I INCLUDE program.cpp -o program.so\n"
+         "// INCLUDE is the folder that `accum-run --include-dir` prints.\n"
+         "#include \"accum_program.h\"\n";
+  if (uses<ZeroOp>(program) || uses<CopyOp>(program))
+    out << "#include <cstring>\n";
+  if (uses<GemmOp>(program))
+    out << "#include <initializer_list>\n";
+}
+
+void printCppHelpers(ProgramOp program, llvm::raw_ostream &out) {
+  if (uses<LaunchOp>(program))
+    out << kLaunchHelper;
+  if (uses<GemmOp>(program))
+    out << kGemmHelper;
+  if (usesFlag(program, Update::add))
+    out << "constexpr int32_t add = 0;\n\n";
+  if (usesFlag(program, Update::write))
+    out << "constexpr int32_t write = 1;\n\n";
+}
+
+} // namespace accum::emit
