@@ -62,6 +62,13 @@ void Diagnostics::print() const {
     llvm::errs() << line << "\n";
 }
 
+std::string Diagnostics::reason() const {
+  if (messages.empty() || exitCodeOf(messages.front()) == 70)
+    return "internal";
+  llvm::StringRef text = llvm::StringRef(messages.front()).trim().drop_back();
+  return text.substr(text.rfind('[') + 1).str();
+}
+
 int Diagnostics::exitCode() const { return messages.empty() ? 70 : exitCodeOf(messages.front()); }
 
 } // namespace accum::driver

@@ -21,6 +21,8 @@ public:
   void print() const;
   /// That of the first error; 70 where something failed without saying why.
   int exitCode() const;
+  /// The slug of the first error; "internal" where it has none.
+  std::string reason() const;
   const std::vector<std::string> &errors() const { return messages; }
   /// Errors from rooms that do not use MLIR.
   void add(const std::string &message, const std::vector<std::string> &notes = {});

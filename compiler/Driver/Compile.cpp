@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// The compiler as a whole: from options to an exit code.
+#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/Diagnostics.h"
+#include "compiler/Driver/Phases.h"
+#include "compiler/Driver/Planning.h"
+#include "compiler/Driver/Summary.h"
+#include "compiler/Emit/Artifact.h"
+#include "compiler/Emit/Kernels.h"
+#include "compiler/Planner/Explain.h"
+#include "dialects/Registration.h"
+#include "passes/Check/Passes.h"
+#include "passes/Differentiate/Passes.h"
+#include "passes/Fuse/Passes.h"
+#include "passes/Precision/Passes.h"
+#include "passes/Schedule/Passes.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Transforms/Passes.h"
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+using namespace mlir;
+
+namespace accum::driver {
+
+namespace {
+
+bool isDump(const std::string &path) { return std::filesystem::path(path).extension() == ".mlir"; }
+
+class Compilation {
+public:
+  explicit Compilation(const Options &options)
+      : options(options), registry(makeRegistry()), context(registry),
+        diagnostics(context, std::filesystem::path(options.model).filename().string()) {
+    context.loadAllAvailableDialects();
+  }
+
+  int run();
+
+private:
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    registerDialects(registry);
+    return registry;
+  }
+
+  LogicalResult load();
+  LogicalResult import();
+  LogicalResult runPhases(PhaseRunner &runner);
+  LogicalResult write(PhaseRunner &runner);
+  int fail() const;
+  void print(const std::string &text) const;
+  void printPlan() const;
+
+  const Options &options;
+  DialectRegistry registry;
+  MLIRContext context;
+  Diagnostics diagnostics;
+  OwningOpRef<ModuleOp> module;
+  import::ImportReport report;
+  planner::Search search;
+  bool stopped = false;
+};
+
+void Compilation::print(const std::string &text) const {
+  if (!options.json && options.toPhase.empty())
+    fmt::print("{}", text);
+}
+
+/// Messages to stderr; with --json also one object with a reason to stdout.
+int Compilation::fail() const {
+  diagnostics.print();
+  if (options.json) {
+    nlohmann::ordered_json json;
+    json["reason"] = diagnostics.reason();
+    json["errors"] = diagnostics.errors();
+    if (!search.candidates.empty())
+      json["search"] = planner::toJson(search);
+    fmt::print("{}\n", json.dump(2));
+  }
+  return diagnostics.exitCode();
+}
+
+LogicalResult Compilation::load() {
+  if (!isDump(options.model))
+    return import();
+  module = parseSourceFile<ModuleOp>(options.model, &context);
+  if (module && module.get()->getAttrOfType<StringAttr>("accum.phase"))
+    return success();
+  diagnostics.add("is no dump of accumc: it cannot be read, or does not record its phase [malformed-dump]");
+  return failure();
+}
+
+LogicalResult Compilation::import() {
+  import::ImportOptions request;
+  request.path = options.model;
+  request.dims.insert(options.dims.begin(), options.dims.end());
+  request.batchDim = options.batchDim;
+  request.loss = options.loss;
+  request.parameters = {options.trainable, options.freeze, options.untie, options.ties};
+  request.planOnly = options.planOnly || !options.toPhase.empty();
+  import::Failures failures;
+  module = import::importModel(context, request, report, failures);
+  for (const import::Failure &failure : failures)
+    diagnostics.add(fmt::format("{}: {} [{}]", failure.subject, failure.message, failure.slug), failure.notes);
+  for (const std::string &notice : report.notices)
+    diagnostics.addNotice(notice);
+  return success(module && failures.empty());
+}
+
+LogicalResult Compilation::runPhases(PhaseRunner &runner) {
+  auto reached = [&](Phase phase) { return stopped = stopped || runner.stopsAfter(phase); };
+  auto phase = [&](Phase which, llvm::function_ref<void(OpPassManager &)> build) {
+    return stopped ? success() : LogicalResult(success(succeeded(runner.run(which, build)) && (reached(which), true)));
+  };
+  LogicalResult good = phase(Phase::Import, [&](OpPassManager &pm) {
+    if (options.precision == "f64")
+      pm.addPass(createWidenFloats());
+    pm.addPass(createCSEPass());
+  });
+  if (failed(good) || failed(phase(Phase::Check, [](OpPassManager &pm) { pm.addPass(createCheckPlacement()); })))
+    return failure();
+  for (const import::Failure &failure : report.deferred)
+    diagnostics.add(fmt::format("{}: {} [{}]", failure.subject, failure.message, failure.slug), failure.notes);
+  if (!report.deferred.empty())
+    return failure();
+  if (!stopped && !module.get()->hasAttr("train.plan"))
+    print(describeModel(options, report));
+  good = phase(Phase::Differentiate, [&](OpPassManager &pm) {
+    pm.addPass(createDifferentiate({.optimizer = options.optimizer}));
+    pm.addPass(createCSEPass());
+    pm.addPass(createVerifyPlacement());
+  });
+  if (failed(good) || failed(phase(Phase::Fuse, [&](OpPassManager &pm) {
+        pm.addPass(createFoldTransposes());
+        pm.addPass(createFormCommands({.mode = options.reference ? "reference" : "fused"}));
+        pm.addPass(createVerifyPlacement());
+      })))
+    return failure();
+  if (stopped)
+    return success();
+  if (failed(runner.run(Phase::Plan, [&] { return planModule(*module, options, diagnostics, search); })))
+    return failure();
+  reached(Phase::Plan);
+  if (stopped || options.planOnly)
+    return success();
+  return phase(Phase::Schedule, [](OpPassManager &pm) {
+    pm.addPass(createBindMicroBatch());
+    pm.addPass(createBuildProgram());
+  });
+}
+
+void Compilation::printPlan() const {
+  if (search.candidates.empty())
+    return;
+  print(describeTarget(options, search) + planner::explainPlan(search));
+  if (options.explain)
+    print("\n" + planner::explainSearch(search));
+}
+
+LogicalResult Compilation::write(PhaseRunner &runner) {
+  namespace fs = std::filesystem;
+  emit::ArtifactOptions artifact;
+  artifact.folder = options.output.empty() ? fs::path(options.model).replace_extension(".accum").string()
+                                           : options.output;
+  artifact.argv = options.argv;
+  artifact.model = options.model;
+  artifact.batch = options.batch;
+  artifact.labels = report.lossKind;
+  artifact.plan = search.plan ? planner::toJson(*search.plan) : "{}";
+  artifact.cpu = options.cpu;
+  artifact.reference = options.reference;
+  if (failed(runner.timed("codegen, emit", [&] { return emit::writeArtifact(*module, artifact); })))
+    return failure();
+  print(fmt::format("wrote    {}     pin this choice: --micro-batch {}\n", artifact.folder,
+                    search.plan ? search.plan->cut.m : 0));
+  print(fmt::format("next     accum-run {} --data FILE --steps 1000 --lr 1e-3\n", artifact.folder));
+  return success();
+}
+
+int Compilation::run() {
+  if (failed(load()))
+    return fail();
+  PhaseRunner runner(*module, options);
+  if (failed(runPhases(runner)))
+    return fail();
+  printPlan();
+  if (!stopped && !options.planOnly && failed(write(runner)))
+    return fail();
+  diagnostics.print();
+  if (options.timing)
+    print(runner.timingTable());
+  if (options.json) {
+    nlohmann::ordered_json json = toJson(options, report);
+    json["reason"] = "ok";
+    json["search"] = planner::toJson(search);
+    fmt::print("{}\n", json.dump(2));
+  }
+  return 0;
+}
+
+} // namespace
+
+int compile(const Options &options) {
+  if (options.listTargets) {
+    for (const std::string &name : planner::profileNames())
+      fmt::print("{}\n", name);
+    return 0;
+  }
+  return Compilation(options).run();
+}
+
+} // namespace accum::driver

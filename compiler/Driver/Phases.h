@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// The named phases: running one, dumping after it, stopping after it, timing it.
+#pragma once
+
+#include "compiler/Driver/Options.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/PassManager.h"
+#include <chrono>
+#include <functional>
+
+namespace accum::driver {
+
+/// In the order in which they run. A dump records the last one that ran in the module's `accum.phase`.
+enum class Phase { Import, Check, Differentiate, Fuse, Plan, Schedule };
+
+const char *toText(Phase phase);
+/// Nothing where `name` is none of them.
+std::optional<Phase> phaseFrom(llvm::StringRef name);
+
+/// Runs phases on one module and keeps count.
+class PhaseRunner {
+public:
+  PhaseRunner(mlir::ModuleOp module, const Options &options);
+
+  /// The phase that a dump recorded; nothing for a fresh module.
+  std::optional<Phase> recorded() const;
+  /// Runs `build`'s passes, or `run`, unless the module is already past `phase`. After it the module is verified,
+  /// dumped where asked.
+  mlir::LogicalResult run(Phase phase, llvm::function_ref<void(mlir::OpPassManager &)> build);
+  mlir::LogicalResult run(Phase phase, llvm::function_ref<mlir::LogicalResult()> action);
+  /// Whether `--to` names this phase: then the module is printed to stdout.
+  bool stopsAfter(Phase phase) const;
+
+  /// Times another piece of work under `name`.
+  template <typename Work> auto timed(const std::string &name, Work work) {
+    auto start = std::chrono::steady_clock::now();
+    auto result = work();
+    note(name, std::chrono::steady_clock::now() - start);
+    return result;
+  }
+  /// `--timing`: one line a phase.
+  std::string timingTable() const;
+
+private:
+  bool done(Phase phase) const;
+  mlir::LogicalResult finish(Phase phase);
+  void note(const std::string &name, std::chrono::duration<double> time) { times.emplace_back(name, time.count()); }
+
+  mlir::ModuleOp module;
+  const Options &options;
+  std::vector<std::pair<std::string, double>> times;
+};
+
+} // namespace accum::driver

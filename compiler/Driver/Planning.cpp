@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a fused module to a plan.
+#include "compiler/Driver/Planning.h"
+#include "compiler/Planner/Explain.h"
+#include "compiler/Planner/Verify.h"
+#include "passes/Plan/Plan.h"
+#include "passes/Schedule/StateLayout.h"
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace accum::driver {
+
+namespace {
+
+LogicalResult report(const planner::Error &error, Diagnostics &diagnostics) {
+  diagnostics.add(fmt::format("{} [{}]", error.message, error.slug), error.notes);
+  return failure();
+}
+
+/// The lines of the state, which sum to its size: what padding there is counts as bookkeeping.
+void addStateLines(const runtime::Manifest &manifest, planner::Problem &problem) {
+  int64_t trained = 0, frozen = 0, slots = 0;
+  for (const runtime::ParameterSpec &param : manifest.params) {
+    auto bytes = static_cast<int64_t>(param.bytes());
+    (param.trained ? trained : frozen) += bytes;
+    slots += static_cast<int64_t>(param.slots.size()) * bytes;
+  }
+  auto gradients = static_cast<int64_t>(manifest.gradients.bytes);
+  auto rest = static_cast<int64_t>(manifest.stateBytes) - trained - frozen - slots - gradients;
+  auto add = [&](const std::string &name, int64_t bytes) {
+    if (bytes != 0)
+      problem.fixed.push_back({planner::FixedKind::State, name, {.fixed = bytes}});
+  };
+  std::string type = manifest.gradients.dtype == ACCUM_F64 ? "f64" : "f32";
+  add("weights " + type, trained);
+  add("frozen tensors", frozen);
+  add("gradients " + type, gradients);
+  add(manifest.optimizer + " state", slots);
+  add("scalars, alignment", rest);
+}
+
+planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, bool &good) {
+  planner::Options result;
+  result.batch = options.batch;
+  result.devices = options.devices;
+  result.accumulationSteps = options.accumulationSteps;
+  result.requireDivisible = options.requireDivisible;
+  result.budget = options.memory;
+  result.recompute = options.recompute;
+  result.shard = options.shard;
+  result.offload = options.offload;
+  auto size = planner::parseMicroBatch(options.microBatch);
+  if (!size)
+    good = succeeded(report(size.error(), diagnostics));
+  else
+    result.microBatch = *size;
+  return result;
+}
+
+/// Samples are sequences where the first input has a second axis: its extent.
+int64_t tokensPerSample(train::StepOp step) {
+  auto type = dyn_cast<RankedTensorType>(step.getMicro().getArgument(0).getType());
+  return type && type.getRank() == 2 && type.getElementType().isInteger(64) ? type.getNumElements() : 0;
+}
+
+/// The same micro-batch for @eval: it only needs offsets, within no budget of its own.
+FailureOr<planner::Plan> planEval(train::StepOp eval, const planner::Plan &step, const planner::DeviceProfile &profile,
+                                  Diagnostics &diagnostics) {
+  planner::Problem problem = buildProblem(eval);
+  planner::Options options;
+  options.batch = step.batch;
+  options.devices = step.devices;
+  options.microBatch = {planner::MicroBatch::Forced, step.cut.m, step.cut.m};
+  options.budget = int64_t{1} << 59;
+  auto search = planner::solve(problem, profile, options);
+  if (!search)
+    return report(search.error(), diagnostics);
+  if (!search->plan) {
+    diagnostics.add("internal: the evaluation program could not be planned");
+    return failure();
+  }
+  if (planner::Status status = planner::verify(problem, *search->plan); !status)
+    return report(status.error(), diagnostics);
+  return *search->plan;
+}
+
+} // namespace
+
+LogicalResult planModule(ModuleOp module, const Options &options, Diagnostics &diagnostics, planner::Search &result) {
+  auto profile = planner::loadProfile(options.target);
+  if (!profile)
+    return report(profile.error(), diagnostics);
+  bool good = true;
+  planner::Options asked = optionsOf(options, diagnostics, good);
+  if (!good)
+    return failure();
+  auto contents = stateContents(module);
+  if (failed(contents))
+    return failure();
+  auto layout = layOutState(module, *contents, options.devices);
+  if (failed(layout))
+    return failure();
+  auto step = module.lookupSymbol<train::StepOp>("step"), eval = module.lookupSymbol<train::StepOp>("eval");
+  planner::Problem problem = buildProblem(step);
+  addStateLines(layout->manifest, problem);
+  problem.fixed.push_back({planner::FixedKind::Inputs, "inputs", inputBytes(step)});
+  problem.tokensPerSample = tokensPerSample(step);
+  problem.allReduceBytes = static_cast<int64_t>(layout->manifest.gradients.bytes);
+  if (planner::Status status = planner::check(problem); !status)
+    return report(status.error(), diagnostics);
+  auto search = planner::solve(problem, *profile, asked);
+  if (!search)
+    return report(search.error(), diagnostics);
+  result = *search;
+  if (!result.plan)
+    return report(planner::explainNoFit(result), diagnostics);
+  if (planner::Status status = planner::verify(problem, *result.plan); !status)
+    return report(status.error(), diagnostics);
+  auto evalPlan = planEval(eval, *result.plan, *profile, diagnostics);
+  if (failed(evalPlan))
+    return failure();
+  applyPlan(module, *result.plan, *evalPlan);
+  return success();
+}
+
+} // namespace accum::driver

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a compilation says of itself.
+#include "compiler/Driver/Summary.h"
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace accum::driver {
+
+static std::string withCommas(int64_t count) {
+  std::string digits = std::to_string(count);
+  for (auto i = static_cast<int>(digits.size()) - 3; i > 0; i -= 3)
+    digits.insert(static_cast<size_t>(i), ",");
+  return digits;
+}
+
+std::string humanCount(int64_t count) {
+  if (count >= 1'000'000'000)
+    return fmt::format("{:.2f}B", static_cast<double>(count) / 1e9);
+  return count >= 1'000'000 ? fmt::format("{:.1f}M", static_cast<double>(count) / 1e6) : withCommas(count);
+}
+
+std::string describeModel(const Options &options, const import::ImportReport &report) {
+  std::string name = std::filesystem::path(options.model).filename().string();
+  std::string text = fmt::format("model    {} ({}, opset {}); {} tensors, {} trained; {} frozen", name, report.producer,
+                                 report.opset, report.tensorsTrained, humanCount(report.elementsTrained),
+                                 humanCount(report.elementsFrozen));
+  for (const std::string &tie : report.ties)
+    text += fmt::format("; {} (tied)", tie);
+  text += "\n";
+  if (!report.hasDropout)
+    text += "         no dropout in this file: exported in eval mode\n";
+  text += fmt::format("loss     {}\n", report.loss);
+  if (!report.otherLosses.empty()) {
+    text += "         otherwise:";
+    for (size_t i = 0; i < report.otherLosses.size(); ++i)
+      text += (i == 0 ? " " : " | ") + report.otherLosses[i];
+    text += "\n";
+  }
+  return text + fmt::format("check    batch axis `{}`; every node is per sample: exact for any micro-batch\n",
+                            report.batchDim);
+}
+
+std::string describeTarget(const Options &options, const planner::Search &search) {
+  std::string memory = options.memory ? "--memory" : "the default budget";
+  std::string text = fmt::format("target   {} x {}, {:.2f} GiB each ({}); {} rates; {}\n", search.devices, search.target,
+                                 static_cast<double>(search.budget) / (1 << 30), memory, search.basis,
+                                 options.precision);
+  text += fmt::format("batch    global {} samples", withCommas(search.batch));
+  if (search.tokensPerSample > 1)
+    text += fmt::format(" = {} tokens", withCommas(search.batch * search.tokensPerSample));
+  return text + fmt::format(" per optimizer step; {} per device\n", withCommas(search.deviceBatch));
+}
+
+nlohmann::ordered_json toJson(const Options &options, const import::ImportReport &report) {
+  nlohmann::ordered_json json;
+  json["model"] = options.model;
+  json["producer"] = report.producer;
+  json["opset"] = report.opset;
+  json["trained"] = {{"tensors", report.tensorsTrained}, {"elements", report.elementsTrained}};
+  json["frozen"] = {{"tensors", report.tensorsFrozen}, {"elements", report.elementsFrozen}};
+  json["ties"] = report.ties;
+  json["batch_dim"] = report.batchDim;
+  json["loss"] = {{"kind", report.lossKind}, {"output", report.lossOutput}, {"alternatives", report.otherLosses}};
+  json["notices"] = report.notices;
+  return json;
+}
+
+} // namespace accum::driver

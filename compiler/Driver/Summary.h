@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a compilation says of itself, line by line, and as JSON.
+#pragma once
+
+#include "compiler/Driver/Options.h"
+#include "compiler/Import/Import.h"
+#include "compiler/Planner/Solve.h"
+#include <nlohmann/json_fwd.hpp>
+
+namespace accum::driver {
+
+/// `model`, `loss`, `check`: what was read and why its batch can be cut.
+std::string describeModel(const Options &options, const import::ImportReport &report);
+
+/// `target`, `batch`: what it is compiled for.
+std::string describeTarget(const Options &options, const planner::Search &search);
+
+/// The same facts for `--json`.
+nlohmann::ordered_json toJson(const Options &options, const import::ImportReport &report);
+
+/// `123.4M`, `29,088`.
+std::string humanCount(int64_t count);
+
+} // namespace accum::driver
