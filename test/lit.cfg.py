@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # lit: every *.mlir and *.test below this folder. Run by ./dev test.
 import os
+import sys
 
 import lit.formats
 
@@ -17,3 +18,4 @@ config.excludes = ["fuzz"]
 config.substitutions.append(("%models", os.path.join(config.test_source_root, "models")))
 config.substitutions.append(("%source", os.path.dirname(config.test_source_root)))
 config.substitutions.append(("%build", build))
+config.substitutions.append(("%python", sys.executable))

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One model against PyTorch's full-batch values: loss, every gradient, parameters after three SGD and AdamW steps.
+
+Usage: reference.py MODEL FOLDER [--micro-batch M] [accumc options]. The batch of 7 is cut into micro-batches, the last one
+ragged; tolerances are relative (largest difference over largest magnitude, per tensor).
+"""
+import argparse
+
+import tensors
+from program import Model, compare
+
+
+def check_loss(model, log):
+    expected, loss = model.reference("loss"), log[0]["loss"]
+    if not abs(loss - expected) <= 1e-5 * abs(expected):
+        raise SystemExit(f"loss is {loss!r}, expected {expected!r}")
+
+
+def check(model, options):
+    ranges = model.zero_gradient()
+    weights, gradients = model.folder / "weights.safetensors", model.folder / "gradients.safetensors"
+
+    def against(kind, file, tolerance):
+        mine, theirs = model.folder / f"mine-{kind}.safetensors", model.folder / f"theirs-{kind}.safetensors"
+        tensors.blank(file, mine, ranges)
+        tensors.blank(model.reference(kind), theirs, ranges)
+        compare(mine, theirs, tolerance)
+
+    artifact = model.compile("--optimizer", "sgd", *options)
+    check_loss(model, model.train(artifact, 1, "--lr", 0.1, gradients=gradients))
+    against("grad", gradients, 1e-4)
+    model.train(artifact, 3, "--lr", 0.1, weights=weights)
+    against("sgd3", weights, 1e-4)
+    artifact = model.compile("--optimizer", "adamw", *options)
+    model.train(artifact, 3, "--lr", 1e-3, weights=weights)
+    against("adamw3", weights, 1e-4)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model")
+    parser.add_argument("folder")
+    parser.add_argument("--micro-batch", default="3")
+    known, options = parser.parse_known_args()
+    check(Model(known.model, known.folder), ["--micro-batch", known.micro_batch, *options])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""safetensors files of f32 and f64 tensors, for the end-to-end tests: read, blank parts out, write."""
+import json
+import struct
+
+SIZES = {"F32": 4, "F64": 8}
+
+
+def read(path):
+    """name -> (dtype, shape, bytearray)."""
+    data = path.read_bytes()
+    size = struct.unpack_from("<Q", data)[0]
+    header = json.loads(data[8:8 + size])
+    body = data[8 + size:]
+    return {name: (t["dtype"], t["shape"], bytearray(body[slice(*t["data_offsets"])]))
+            for name, t in header.items() if name != "__metadata__"}
+
+
+def write(path, tensors):
+    header, at = {}, 0
+    for name, (dtype, shape, values) in tensors.items():
+        header[name] = {"dtype": dtype, "shape": shape, "data_offsets": [at, at + len(values)]}
+        at += len(values)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(bytes(v) for _, _, v in tensors.values()))
+
+
+def blank(path, output, ranges):
+    """Copies a file with the elements [begin, end) of the named tensors set to zero."""
+    tensors = read(path)
+    for name, (begin, end) in ranges.items():
+        if name in tensors:
+            dtype, _, values = tensors[name]
+            size = SIZES[dtype]
+            values[begin * size:end * size] = bytes((end - begin) * size)
+    write(output, tensors)
