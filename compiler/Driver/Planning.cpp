@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a fused module to a plan.
 #include "compiler/Driver/Planning.h"
+#include "compiler/Driver/HostMemory.h"
 #include "compiler/Planner/Explain.h"
 #include "compiler/Planner/Verify.h"
 #include "passes/Plan/Plan.h"
@@ -93,6 +94,9 @@ LogicalResult planModule(ModuleOp module, const Options &options, Diagnostics &d
     return report(profile.error(), diagnostics);
   bool good = true;
   planner::Options asked = optionsOf(options, diagnostics, good);
+  // Processes on one machine share what it has.
+  if (!asked.budget && profile->memoryUsable == 0)
+    asked.budget = availableHostMemory() / options.devices;
   if (!good)
     return failure();
   auto contents = stateContents(module);
