@@ -9,9 +9,11 @@
 #include "compiler/Emit/Kernels.h"
 #include "compiler/Planner/Explain.h"
 #include "dialects/Registration.h"
+#include "passes/Check/CheckPlacement.h"
 #include "passes/Check/Passes.h"
 #include "passes/Differentiate/Passes.h"
 #include "passes/Fuse/Passes.h"
+#include "passes/Import/Passes.h"
 #include "passes/Precision/Passes.h"
 #include "passes/Schedule/Passes.h"
 #include "mlir/Parser/Parser.h"
@@ -59,6 +61,7 @@ private:
   Diagnostics diagnostics;
   OwningOpRef<ModuleOp> module;
   import::ImportReport report;
+  Verdict verdict;
   planner::Search search;
   bool stopped = false;
 };
@@ -118,15 +121,17 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
     if (options.precision == "f64")
       pm.addPass(createWidenFloats());
     pm.addPass(createCSEPass());
+    pm.addPass(createRecognise());
   });
-  if (failed(good) || failed(phase(Phase::Check, [](OpPassManager &pm) { pm.addPass(createCheckPlacement()); })))
+  if (failed(good) || (!stopped && failed(runner.run(Phase::Check, [&] { return checkPlacement(*module, verdict); }))))
     return failure();
+  reached(Phase::Check);
   for (const import::Failure &failure : report.deferred)
     diagnostics.add(fmt::format("{}: {} [{}]", failure.subject, failure.message, failure.slug), failure.notes);
   if (!report.deferred.empty())
     return failure();
   if (!stopped && !module.get()->hasAttr("train.plan"))
-    print(describeModel(options, report));
+    print(describeModel(options, report, verdict));
   good = phase(Phase::Differentiate, [&](OpPassManager &pm) {
     pm.addPass(createDifferentiate({.optimizer = options.optimizer}));
     pm.addPass(createCSEPass());

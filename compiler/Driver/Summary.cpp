@@ -20,7 +20,17 @@ std::string humanCount(int64_t count) {
   return count >= 1'000'000 ? fmt::format("{:.1f}M", static_cast<double>(count) / 1e6) : withCommas(count);
 }
 
-std::string describeModel(const Options &options, const import::ImportReport &report) {
+/// What the loss is divided by: the reason why the sum of micro-steps is the big batch's step.
+static std::string describeNormalisers(const Verdict &verdict) {
+  if (verdict.normalisers.empty())
+    return "a sum over samples";
+  bool batchOnly = true;
+  for (const Normaliser &normaliser : verdict.normalisers)
+    batchOnly = batchOnly && normaliser.isBatchSize;
+  return batchOnly ? "normalised by the global batch" : "normalised by the global target count";
+}
+
+std::string describeModel(const Options &options, const import::ImportReport &report, const Verdict &verdict) {
   std::string name = std::filesystem::path(options.model).filename().string();
   std::string text = fmt::format("model    {} ({}, opset {}); {} tensors, {} trained; {} frozen", name, report.producer,
                                  report.opset, report.tensorsTrained, humanCount(report.elementsTrained),
@@ -37,8 +47,8 @@ std::string describeModel(const Options &options, const import::ImportReport &re
       text += (i == 0 ? " " : " | ") + report.otherLosses[i];
     text += "\n";
   }
-  return text + fmt::format("check    batch axis `{}`; every node is per sample: exact for any micro-batch\n",
-                            report.batchDim);
+  return text + fmt::format("check    batch axis `{}`; every node is per sample; {}: exact for any micro-batch\n",
+                            report.batchDim, describeNormalisers(verdict));
 }
 
 std::string describeTarget(const Options &options, const planner::Search &search) {

@@ -5,12 +5,13 @@
 #include "compiler/Driver/Options.h"
 #include "compiler/Import/Import.h"
 #include "compiler/Planner/Solve.h"
+#include "passes/Check/Verdict.h"
 #include <nlohmann/json_fwd.hpp>
 
 namespace accum::driver {
 
 /// `model`, `loss`, `check`: what was read and why its batch can be cut.
-std::string describeModel(const Options &options, const import::ImportReport &report);
+std::string describeModel(const Options &options, const import::ImportReport &report, const Verdict &verdict);
 
 /// `target`, `batch`: what it is compiled for.
 std::string describeTarget(const Options &options, const planner::Search &search);

@@ -5,6 +5,7 @@
 #include "dialects/Train/TrainDialect.h"
 #include "passes/Fuse/Outline.h"
 #include "passes/Fuse/RowSpace.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include <queue>
 
 using namespace mlir;
@@ -30,25 +31,23 @@ constexpr size_t kMaxGroupSize = 32; // keeps a kernel's live rows within the re
 /// Partition of a block's ops into groups, each closed under paths between its members.
 class Grouping {
 public:
-  explicit Grouping(Block &block) : block(block) {
+  explicit Grouping(Block &block, const DenseMap<Operation *, Operation *> &columnSums)
+      : block(block), columnSums(columnSums) {
     int position = 0;
     for (Operation &op : block.without_terminator())
       positions[&op] = position++;
+    collectForward();
   }
 
   void run() {
-    for (Operation &op : block.without_terminator()) {
-      if (isColumnSum(&op))
-        claimProducers(&op);
-      else
-        joinProducer(&op);
-      if (!groupOf.contains(&op))
+    for (Operation &op : block.without_terminator())
+      if (Operation *sum = columnSums.lookup(&op))
+        joinColumnSum(&op, sum);
+      else if (!joinProducers(&op))
         open(&op);
-    }
   }
 
-  /// Puts the block's ops in an order in which groups are contiguous, and returns the groups that are
-  /// commands.
+  /// Puts the block's ops in an order in which groups are contiguous, and returns the groups that are commands.
   std::vector<Group> arrange();
 
 private:
@@ -59,106 +58,165 @@ private:
 
   void open(Operation *op) {
     groupOf[op] = groups.size();
-    groups.push_back({{op}, isCommandOp(op) && !isColumnSum(op) ? rowSpaceOf(op) : std::nullopt});
+    groups.push_back({{op}, isCommandOp(op) ? rowSpaceOf(op) : std::nullopt});
   }
 
-  void add(Operation *op, size_t group) {
-    groups[group].ops.push_back(op);
-    groupOf[op] = group;
-  }
-
-  void joinProducer(Operation *op);
-  void claimProducers(Operation *columnSum);
+  void collectForward();
+  void joinColumnSum(Operation *op, Operation *sum);
+  bool joinProducers(Operation *op);
   bool fits(Operation *op, const Members &group) const;
-  bool reaches(size_t group, Operation *op) const;
+  bool isClosed(ArrayRef<size_t> merged, Operation *op) const;
 
   Block &block;
-  std::vector<Members> groups;
+  const DenseMap<Operation *, Operation *> &columnSums;
+  std::vector<Members> groups; // empty ones were merged into others
   DenseMap<Operation *, size_t> groupOf;
   DenseMap<Operation *, int> positions;
+  llvm::SetVector<Operation *> forward; // what the loss needs
 };
 
+/// A backward op must not join a forward group: its result would be stored from there to the backward pass, where the
+/// whole point is to compute it again from what is kept anyway.
+void Grouping::collectForward() {
+  auto yield = dyn_cast<train::YieldOp>(block.getTerminator());
+  if (!yield)
+    return;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets()))
+    if (isa<StringAttr>(target) && value.getDefiningOp())
+      (void)getBackwardSlice(value.getDefiningOp(), &forward, options);
+}
+
 bool Grouping::fits(Operation *op, const Members &group) const {
-  if (!group.space || group.ops.size() >= kMaxGroupSize)
+  if (!group.space || group.ops.size() >= kMaxGroupSize ||
+      forward.contains(op) != forward.contains(group.ops.front()))
     return false;
   // Statistics reshaped from [rows] to [rows, 1] and back stay in the kernel.
   if (isa<nn::ReshapeOp>(op))
-    return group.space->isStatistic(op->getOperand(0).getType()) &&
-           group.space->isStatistic(op->getResult(0).getType());
-  auto own = isCommandOp(op) ? rowSpaceOf(op) : std::nullopt;
-  return own && (group.space->isFull(own->full) || group.space->isStatistic(own->full)) &&
-         group.space->holds(op);
+    return group.space->isStatistic(op->getOperand(0).getType()) && group.space->isStatistic(op->getResult(0).getType());
+  auto own = isCommandOp(op) && !isDataMovement(op) ? rowSpaceOf(op) : std::nullopt;
+  return own && (group.space->isFull(own->full) || group.space->isStatistic(own->full)) && group.space->holds(op);
 }
 
-/// Whether a path from a member of `group` leads to `op` through an op outside: then op cannot join.
-bool Grouping::reaches(size_t group, Operation *op) const {
-  int first = positions.lookup(groups[group].ops.front());
+/// Whether the groups `merged` and `op` can run as one: no path leads from one of their members through an op outside to
+/// another. Ops before the first member cannot be on one.
+bool Grouping::isClosed(ArrayRef<size_t> merged, Operation *op) const {
+  int first = positions.lookup(op);
   SmallVector<Operation *> stack;
   DenseSet<Operation *> seen;
-  auto push = [&](Operation *from) {
-    for (Value operand : from->getOperands()) {
-      Operation *producer = operand.getDefiningOp();
-      if (producer && positions.lookup(producer) >= first && seen.insert(producer).second)
-        stack.push_back(producer);
-    }
+  auto groupAt = [&](Operation *at) {
+    auto it = groupOf.find(at);
+    return it == groupOf.end() ? -1 : static_cast<int64_t>(it->second);
   };
-  push(op);
-  while (!stack.empty()) {
-    Operation *current = stack.pop_back_val();
-    auto it = groupOf.find(current);
-    if (it != groupOf.end() && it->second == group)
-      continue; // a direct edge, or the end of a path that was counted when it left
-    // The whole group of an outside op runs together: what any member needs, it needs.
-    Group companions = it == groupOf.end() ? Group{current} : groups[it->second].ops;
-    for (Operation *companion : companions)
-      for (Value operand : companion->getOperands()) {
-        Operation *producer = operand.getDefiningOp();
-        if (!producer)
-          continue;
-        auto producerGroup = groupOf.find(producer);
-        if (producerGroup != groupOf.end() && producerGroup->second == group)
-          return true;
-        if (positions.lookup(producer) >= first && seen.insert(producer).second)
+  auto isInside = [&](Operation *at) { return at == op || llvm::is_contained(merged, static_cast<size_t>(groupAt(at))); };
+  auto push = [&](Operation *from) {
+    for (Value operand : from->getOperands())
+      if (Operation *producer = operand.getDefiningOp())
+        if (positions.lookup(producer) >= first && !isInside(producer) && seen.insert(producer).second)
           stack.push_back(producer);
-      }
+  };
+  for (size_t group : merged)
+    for (Operation *member : groups[group].ops)
+      first = std::min(first, positions.lookup(member));
+  push(op);
+  for (size_t group : merged)
+    for (Operation *member : groups[group].ops)
+      push(member);
+  while (!stack.empty()) {
+    Operation *outside = stack.pop_back_val();
+    // The whole group of an outside op runs together: what any member needs, it needs.
+    Group companions = groupAt(outside) < 0 ? Group{outside} : groups[groupAt(outside)].ops;
+    for (Operation *companion : companions) {
+      if (llvm::any_of(companion->getOperands(),
+                       [&](Value v) { return v.getDefiningOp() && isInside(v.getDefiningOp()); }))
+        return false;
+      push(companion);
+    }
   }
-  return false;
+  return true;
 }
 
-void Grouping::joinProducer(Operation *op) {
-  SmallVector<size_t> candidates;
+/// Adds `op` to the group of one of its producers, and merges those of the others into it where that is possible.
+bool Grouping::joinProducers(Operation *op) {
+  SmallVector<size_t> candidates, merged;
   for (Value operand : op->getOperands())
-    if (Operation *producer = operand.getDefiningOp())
-      if (auto it = groupOf.find(producer);
-          it != groupOf.end() && !llvm::is_contained(candidates, it->second))
+    if (auto it = groupOf.find(operand.getDefiningOp()); operand.getDefiningOp() && it != groupOf.end())
+      if (!llvm::is_contained(candidates, it->second))
         candidates.push_back(it->second);
   llvm::sort(candidates, std::greater<>());
-  for (size_t group : candidates)
-    if (fits(op, groups[group]) && !reaches(group, op))
-      return add(op, group);
+  size_t size = 1;
+  for (size_t group : candidates) {
+    if (!fits(op, groups[group]) || size + groups[group].ops.size() > kMaxGroupSize)
+      continue;
+    if (!merged.empty() && !groups[merged.front()].space->isFull(groups[group].space->full))
+      continue;
+    merged.push_back(group);
+    if (isClosed(merged, op))
+      size += groups[group].ops.size();
+    else
+      merged.pop_back();
+  }
+  if (merged.empty())
+    return false;
+  Members &target = groups[merged.front()];
+  for (size_t group : ArrayRef<size_t>(merged).drop_front()) {
+    for (Operation *member : groups[group].ops)
+      groupOf[member] = merged.front();
+    llvm::append_range(target.ops, groups[group].ops);
+    groups[group].ops.clear();
+    groups[group].space.reset();
+  }
+  llvm::sort(target.ops, [&](Operation *a, Operation *b) { return positions.lookup(a) < positions.lookup(b); });
+  target.ops.push_back(op);
+  groupOf[op] = merged.front();
+  return true;
 }
 
-/// A column sum computes what it sums itself: cheap elementwise producers are copied into its group, so that
-/// no temporary of the input's size is written for it.
-void Grouping::claimProducers(Operation *columnSum) {
-  Group group;
-  std::function<void(OpOperand &, int)> claim = [&](OpOperand &use, int depth) {
-    Operation *producer = use.get().getDefiningOp();
-    if (!producer || depth == 0 || !isCheap(producer) || group.size() >= 8)
-      return;
-    OpBuilder builder(columnSum);
-    Operation *copy = builder.clone(*producer);
-    use.set(copy->getResult(cast<OpResult>(use.get()).getResultNumber()));
-    positions[copy] = positions.lookup(columnSum);
-    for (OpOperand &operand : copy->getOpOperands())
-      claim(operand, depth - 1);
-    group.push_back(copy);
-  };
-  claim(columnSum->getOpOperand(0), 3);
-  group.push_back(columnSum);
-  for (Operation *op : group)
-    groupOf[op] = groups.size();
-  groups.push_back({std::move(group), std::nullopt});
+void Grouping::joinColumnSum(Operation *op, Operation *sum) {
+  auto it = groupOf.find(sum);
+  if (it == groupOf.end()) {
+    it = groupOf.try_emplace(sum, groups.size()).first;
+    groups.push_back({{}, std::nullopt});
+  }
+  size_t group = it->second;
+  groups[group].ops.push_back(op);
+  groupOf[op] = group;
+}
+
+/// Whether a value is computed inside kernels only, so that nobody stores it: all its users are elementwise or sums.
+bool isInternal(Operation *op) {
+  return llvm::all_of(op->getUsers(), [](Operation *user) {
+    return isa<nn::ElementwiseOp, nn::CastOp, nn::MaskRowsOp, nn::ReduceOp>(user);
+  });
+}
+
+/// Column sums compute what they sum themselves: cheap producers that nobody stores are copied, so that no temporary of
+/// the input's size is written for them. Returns the column sum that each of its ops runs with.
+DenseMap<Operation *, Operation *> claimProducers(Block &block) {
+  DenseMap<Operation *, Operation *> claimed;
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    if (!isColumnSum(&op))
+      continue;
+    claimed[&op] = &op;
+    int budget = 8;
+    std::function<void(OpOperand &, Operation *)> claim = [&](OpOperand &use, Operation *before) {
+      Operation *producer = use.get().getDefiningOp();
+      if (!producer || !isCheap(producer) || !isInternal(producer) || budget-- <= 0)
+        return;
+      OpBuilder builder(before);
+      Operation *copy = builder.clone(*producer);
+      use.set(copy->getResult(cast<OpResult>(use.get()).getResultNumber()));
+      claimed[copy] = &op;
+      for (OpOperand &operand : copy->getOpOperands())
+        claim(operand, copy);
+    };
+    claim(op.getOpOperand(0), &op);
+  }
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  return claimed;
 }
 
 /// Groups in an order that respects their dependences and stays close to the ops' own: the group whose last
@@ -178,7 +236,7 @@ std::vector<Group> Grouping::arrange() {
   using Entry = std::pair<int, size_t>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
   for (size_t i = 0; i < count; ++i)
-    if (blockers[i] == 0)
+    if (blockers[i] == 0 && !groups[i].ops.empty())
       ready.emplace(keys[i], i);
   std::vector<Group> commands;
   while (!ready.empty()) {
@@ -198,7 +256,8 @@ std::vector<Group> Grouping::arrange() {
 } // namespace
 
 std::vector<Group> fusedGroups(Block &block) {
-  Grouping grouping(block);
+  DenseMap<Operation *, Operation *> columnSums = claimProducers(block);
+  Grouping grouping(block, columnSums);
   grouping.run();
   return grouping.arrange();
 }

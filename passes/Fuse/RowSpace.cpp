@@ -57,6 +57,10 @@ std::optional<RowSpace> rowSpaceOf(Operation *op) {
   return RowSpace{cast<RankedTensorType>(full.getType())};
 }
 
+bool isDataMovement(Operation *op) {
+  return isa<nn::PadOp, nn::SliceOp, nn::ConcatOp, nn::GatherOp>(op);
+}
+
 bool isColumnSum(Operation *op) {
   auto reduce = dyn_cast<nn::ReduceOp>(op);
   if (!reduce || reduce.getKind() != nn::ReduceKind::sum || reduce.getAxes().empty())

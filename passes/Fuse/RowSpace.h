@@ -28,6 +28,9 @@ std::optional<RowSpace> rowSpaceOf(mlir::Operation *op);
 /// A sum over leading axes only (bias and norm weight gradients).
 bool isColumnSum(mlir::Operation *op);
 
+/// Slices, pads, transposes, gathers: read through by the kernel of their users, with nothing computed.
+bool isDataMovement(mlir::Operation *op);
+
 /// Recomputing it costs less than storing and reading its result: elementwise arithmetic without
 /// transcendental functions.
 bool isCheap(mlir::Operation *op);
