@@ -9,6 +9,8 @@
 #include "compiler/Emit/Kernels.h"
 #include "compiler/Planner/Explain.h"
 #include "dialects/Registration.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Transforms/Passes.h"
 #include "passes/Check/CheckPlacement.h"
 #include "passes/Check/Passes.h"
 #include "passes/Differentiate/Passes.h"
@@ -16,8 +18,6 @@
 #include "passes/Import/Passes.h"
 #include "passes/Precision/Passes.h"
 #include "passes/Schedule/Passes.h"
-#include "mlir/Parser/Parser.h"
-#include "mlir/Transforms/Passes.h"
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -106,7 +106,8 @@ LogicalResult Compilation::import() {
   import::Failures failures;
   module = import::importModel(context, request, report, failures);
   for (const import::Failure &failure : failures)
-    diagnostics.add(fmt::format("{}: {} [{}]", failure.subject, failure.message, failure.slug), failure.notes);
+    diagnostics.add(fmt::format("{}: {} [{}]", failure.subject, failure.message, failure.slug),
+                    failure.notes);
   for (const std::string &notice : report.notices)
     diagnostics.addNotice(notice);
   return success(module && failures.empty());
@@ -115,7 +116,8 @@ LogicalResult Compilation::import() {
 LogicalResult Compilation::runPhases(PhaseRunner &runner) {
   auto reached = [&](Phase phase) { return stopped = stopped || runner.stopsAfter(phase); };
   auto phase = [&](Phase which, llvm::function_ref<void(OpPassManager &)> build) {
-    return stopped ? success() : LogicalResult(success(succeeded(runner.run(which, build)) && (reached(which), true)));
+    return stopped ? success()
+                   : LogicalResult(success(succeeded(runner.run(which, build)) && (reached(which), true)));
   };
   LogicalResult good = phase(Phase::Import, [&](OpPassManager &pm) {
     if (options.precision == "f64")
@@ -123,11 +125,13 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
     pm.addPass(createCSEPass());
     pm.addPass(createRecognise());
   });
-  if (failed(good) || (!stopped && failed(runner.run(Phase::Check, [&] { return checkPlacement(*module, verdict); }))))
+  if (failed(good) ||
+      (!stopped && failed(runner.run(Phase::Check, [&] { return checkPlacement(*module, verdict); }))))
     return failure();
   reached(Phase::Check);
   for (const import::Failure &failure : report.deferred)
-    diagnostics.add(fmt::format("{}: {} [{}]", failure.subject, failure.message, failure.slug), failure.notes);
+    diagnostics.add(fmt::format("{}: {} [{}]", failure.subject, failure.message, failure.slug),
+                    failure.notes);
   if (!report.deferred.empty())
     return failure();
   if (!stopped && !module.get()->hasAttr("train.plan"))
@@ -139,6 +143,7 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
   });
   if (failed(good) || failed(phase(Phase::Fuse, [&](OpPassManager &pm) {
         pm.addPass(createFoldTransposes());
+        pm.addPass(createHoistReshapes());
         pm.addPass(createFormCommands({.mode = options.reference ? "reference" : "fused"}));
         pm.addPass(createVerifyPlacement());
       })))
@@ -167,8 +172,8 @@ void Compilation::printPlan() const {
 LogicalResult Compilation::write(PhaseRunner &runner) {
   namespace fs = std::filesystem;
   emit::ArtifactOptions artifact;
-  artifact.folder = options.output.empty() ? fs::path(options.model).replace_extension(".accum").string()
-                                           : options.output;
+  artifact.folder =
+      options.output.empty() ? fs::path(options.model).replace_extension(".accum").string() : options.output;
   artifact.argv = options.argv;
   artifact.model = options.model;
   artifact.batch = options.batch;

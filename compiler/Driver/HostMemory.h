@@ -6,8 +6,8 @@
 
 namespace accum::driver {
 
-/// Bytes that are available now: the kernel's estimate (/proc/meminfo, MemAvailable), or what is left under the
-/// process's control group where that is less. 0 where neither can be read.
+/// Bytes that are available now: the kernel's estimate (/proc/meminfo, MemAvailable), or what is left under
+/// the process's control group where that is less. 0 where neither can be read.
 int64_t availableHostMemory();
 
 } // namespace accum::driver

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The named phases: running one, dumping after it, stopping after it, timing it.
 #include "compiler/Driver/Phases.h"
+#include "mlir/IR/Verifier.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
-#include "mlir/IR/Verifier.h"
 #include <fmt/format.h>
 
 using namespace mlir;

@@ -24,8 +24,8 @@ public:
 
   /// The phase that a dump recorded; nothing for a fresh module.
   std::optional<Phase> recorded() const;
-  /// Runs `build`'s passes, or `run`, unless the module is already past `phase`. After it the module is verified,
-  /// dumped where asked.
+  /// Runs `build`'s passes, or `run`, unless the module is already past `phase`. After it the module is
+  /// verified, dumped where asked.
   mlir::LogicalResult run(Phase phase, llvm::function_ref<void(mlir::OpPassManager &)> build);
   mlir::LogicalResult run(Phase phase, llvm::function_ref<mlir::LogicalResult()> action);
   /// Whether `--to` names this phase: then the module is printed to stdout.
@@ -44,7 +44,9 @@ public:
 private:
   bool done(Phase phase) const;
   mlir::LogicalResult finish(Phase phase);
-  void note(const std::string &name, std::chrono::duration<double> time) { times.emplace_back(name, time.count()); }
+  void note(const std::string &name, std::chrono::duration<double> time) {
+    times.emplace_back(name, time.count());
+  }
 
   mlir::ModuleOp module;
   const Options &options;

@@ -66,8 +66,8 @@ int64_t tokensPerSample(train::StepOp step) {
 }
 
 /// The same micro-batch for @eval: it only needs offsets, within no budget of its own.
-FailureOr<planner::Plan> planEval(train::StepOp eval, const planner::Plan &step, const planner::DeviceProfile &profile,
-                                  Diagnostics &diagnostics) {
+FailureOr<planner::Plan> planEval(train::StepOp eval, const planner::Plan &step,
+                                  const planner::DeviceProfile &profile, Diagnostics &diagnostics) {
   planner::Problem problem = buildProblem(eval);
   planner::Options options;
   options.batch = step.batch;
@@ -88,7 +88,8 @@ FailureOr<planner::Plan> planEval(train::StepOp eval, const planner::Plan &step,
 
 } // namespace
 
-LogicalResult planModule(ModuleOp module, const Options &options, Diagnostics &diagnostics, planner::Search &result) {
+LogicalResult planModule(ModuleOp module, const Options &options, Diagnostics &diagnostics,
+                         planner::Search &result) {
   auto profile = planner::loadProfile(options.target);
   if (!profile)
     return report(profile.error(), diagnostics);

@@ -9,8 +9,8 @@
 
 namespace accum::driver {
 
-/// Searches, verifies and writes the module's `train.plan`. Failure: reported to `diagnostics`. The search is filled in
-/// either case, as far as it came.
+/// Searches, verifies and writes the module's `train.plan`. Failure: reported to `diagnostics`. The search is
+/// filled in either case, as far as it came.
 mlir::LogicalResult planModule(mlir::ModuleOp module, const Options &options, Diagnostics &diagnostics,
                                planner::Search &search);
 

@@ -30,11 +30,12 @@ static std::string describeNormalisers(const Verdict &verdict) {
   return batchOnly ? "normalised by the global batch" : "normalised by the global target count";
 }
 
-std::string describeModel(const Options &options, const import::ImportReport &report, const Verdict &verdict) {
+std::string describeModel(const Options &options, const import::ImportReport &report,
+                          const Verdict &verdict) {
   std::string name = std::filesystem::path(options.model).filename().string();
-  std::string text = fmt::format("model    {} ({}, opset {}); {} tensors, {} trained; {} frozen", name, report.producer,
-                                 report.opset, report.tensorsTrained, humanCount(report.elementsTrained),
-                                 humanCount(report.elementsFrozen));
+  std::string text = fmt::format("model    {} ({}, opset {}); {} tensors, {} trained; {} frozen", name,
+                                 report.producer, report.opset, report.tensorsTrained,
+                                 humanCount(report.elementsTrained), humanCount(report.elementsFrozen));
   for (const std::string &tie : report.ties)
     text += fmt::format("; {} (tied)", tie);
   text += "\n";
@@ -47,15 +48,16 @@ std::string describeModel(const Options &options, const import::ImportReport &re
       text += (i == 0 ? " " : " | ") + report.otherLosses[i];
     text += "\n";
   }
-  return text + fmt::format("check    batch axis `{}`; every node is per sample; {}: exact for any micro-batch\n",
-                            report.batchDim, describeNormalisers(verdict));
+  return text +
+         fmt::format("check    batch axis `{}`; every node is per sample; {}: exact for any micro-batch\n",
+                     report.batchDim, describeNormalisers(verdict));
 }
 
 std::string describeTarget(const Options &options, const planner::Search &search) {
   std::string memory = options.memory ? "--memory" : "the default budget";
-  std::string text = fmt::format("target   {} x {}, {:.2f} GiB each ({}); {} rates; {}\n", search.devices, search.target,
-                                 static_cast<double>(search.budget) / (1 << 30), memory, search.basis,
-                                 options.precision);
+  std::string text =
+      fmt::format("target   {} x {}, {:.2f} GiB each ({}); {} rates; {}\n", search.devices, search.target,
+                  static_cast<double>(search.budget) / (1 << 30), memory, search.basis, options.precision);
   text += fmt::format("batch    global {} samples", withCommas(search.batch));
   if (search.tokensPerSample > 1)
     text += fmt::format(" = {} tokens", withCommas(search.batch * search.tokensPerSample));
@@ -71,7 +73,8 @@ nlohmann::ordered_json toJson(const Options &options, const import::ImportReport
   json["frozen"] = {{"tensors", report.tensorsFrozen}, {"elements", report.elementsFrozen}};
   json["ties"] = report.ties;
   json["batch_dim"] = report.batchDim;
-  json["loss"] = {{"kind", report.lossKind}, {"output", report.lossOutput}, {"alternatives", report.otherLosses}};
+  json["loss"] = {
+      {"kind", report.lossKind}, {"output", report.lossOutput}, {"alternatives", report.otherLosses}};
   json["notices"] = report.notices;
   return json;
 }

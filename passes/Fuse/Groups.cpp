@@ -3,9 +3,9 @@
 #include "passes/Fuse/Groups.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/Train/TrainDialect.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "passes/Fuse/Outline.h"
 #include "passes/Fuse/RowSpace.h"
-#include "mlir/Analysis/SliceAnalysis.h"
 #include <queue>
 
 using namespace mlir;
@@ -47,7 +47,8 @@ public:
         open(&op);
   }
 
-  /// Puts the block's ops in an order in which groups are contiguous, and returns the groups that are commands.
+  /// Puts the block's ops in an order in which groups are contiguous, and returns the groups that are
+  /// commands.
   std::vector<Group> arrange();
 
 private:
@@ -75,8 +76,8 @@ private:
   llvm::SetVector<Operation *> forward; // what the loss needs
 };
 
-/// A backward op must not join a forward group: its result would be stored from there to the backward pass, where the
-/// whole point is to compute it again from what is kept anyway.
+/// A backward op must not join a forward group: its result would be stored from there to the backward pass,
+/// where the whole point is to compute it again from what is kept anyway.
 void Grouping::collectForward() {
   auto yield = dyn_cast<train::YieldOp>(block.getTerminator());
   if (!yield)
@@ -94,13 +95,15 @@ bool Grouping::fits(Operation *op, const Members &group) const {
     return false;
   // Statistics reshaped from [rows] to [rows, 1] and back stay in the kernel.
   if (isa<nn::ReshapeOp>(op))
-    return group.space->isStatistic(op->getOperand(0).getType()) && group.space->isStatistic(op->getResult(0).getType());
+    return group.space->isStatistic(op->getOperand(0).getType()) &&
+           group.space->isStatistic(op->getResult(0).getType());
   auto own = isCommandOp(op) && !isDataMovement(op) ? rowSpaceOf(op) : std::nullopt;
-  return own && (group.space->isFull(own->full) || group.space->isStatistic(own->full)) && group.space->holds(op);
+  return own && (group.space->isFull(own->full) || group.space->isStatistic(own->full)) &&
+         group.space->holds(op);
 }
 
-/// Whether the groups `merged` and `op` can run as one: no path leads from one of their members through an op outside to
-/// another. Ops before the first member cannot be on one.
+/// Whether the groups `merged` and `op` can run as one: no path leads from one of their members through an op
+/// outside to another. Ops before the first member cannot be on one.
 bool Grouping::isClosed(ArrayRef<size_t> merged, Operation *op) const {
   int first = positions.lookup(op);
   SmallVector<Operation *> stack;
@@ -109,7 +112,9 @@ bool Grouping::isClosed(ArrayRef<size_t> merged, Operation *op) const {
     auto it = groupOf.find(at);
     return it == groupOf.end() ? -1 : static_cast<int64_t>(it->second);
   };
-  auto isInside = [&](Operation *at) { return at == op || llvm::is_contained(merged, static_cast<size_t>(groupAt(at))); };
+  auto isInside = [&](Operation *at) {
+    return at == op || llvm::is_contained(merged, static_cast<size_t>(groupAt(at)));
+  };
   auto push = [&](Operation *from) {
     for (Value operand : from->getOperands())
       if (Operation *producer = operand.getDefiningOp())
@@ -137,7 +142,8 @@ bool Grouping::isClosed(ArrayRef<size_t> merged, Operation *op) const {
   return true;
 }
 
-/// Adds `op` to the group of one of its producers, and merges those of the others into it where that is possible.
+/// Adds `op` to the group of one of its producers, and merges those of the others into it where that is
+/// possible.
 bool Grouping::joinProducers(Operation *op) {
   SmallVector<size_t> candidates, merged;
   for (Value operand : op->getOperands())
@@ -167,7 +173,8 @@ bool Grouping::joinProducers(Operation *op) {
     groups[group].ops.clear();
     groups[group].space.reset();
   }
-  llvm::sort(target.ops, [&](Operation *a, Operation *b) { return positions.lookup(a) < positions.lookup(b); });
+  llvm::sort(target.ops,
+             [&](Operation *a, Operation *b) { return positions.lookup(a) < positions.lookup(b); });
   target.ops.push_back(op);
   groupOf[op] = merged.front();
   return true;
@@ -184,15 +191,16 @@ void Grouping::joinColumnSum(Operation *op, Operation *sum) {
   groupOf[op] = group;
 }
 
-/// Whether a value is computed inside kernels only, so that nobody stores it: all its users are elementwise or sums.
+/// Whether a value is computed inside kernels only, so that nobody stores it: all its users are elementwise
+/// or sums.
 bool isInternal(Operation *op) {
   return llvm::all_of(op->getUsers(), [](Operation *user) {
     return isa<nn::ElementwiseOp, nn::CastOp, nn::MaskRowsOp, nn::ReduceOp>(user);
   });
 }
 
-/// Column sums compute what they sum themselves: cheap producers that nobody stores are copied, so that no temporary of
-/// the input's size is written for them. Returns the column sum that each of its ops runs with.
+/// Column sums compute what they sum themselves: cheap producers that nobody stores are copied, so that no
+/// temporary of the input's size is written for them. Returns the column sum that each of its ops runs with.
 DenseMap<Operation *, Operation *> claimProducers(Block &block) {
   DenseMap<Operation *, Operation *> claimed;
   for (Operation &op : llvm::make_early_inc_range(block)) {

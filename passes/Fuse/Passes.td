@@ -17,6 +17,20 @@ def FoldTransposes : Pass<"accum-fold-transposes"> {
   let dependentDialects = ["::accum::nn::NNDialect"];
 }
 
+def HoistReshapes : Pass<"accum-hoist-reshapes"> {
+  let summary = "views come before elementwise ops instead of behind them";
+  let description = [{
+    A reshape between two elementwise ops keeps them out of one kernel. Where it leaves the last axis as it is, it is
+    moved in front of the first one, onto its full-size operands; there it is a free view of what a library call wrote.
+
+    Requires: nothing. Ensures: the same values.
+
+    Before: `%s = nn.elementwise <add> (%x, %bias)`, `%r = nn.reshape %s : tensor<16x32xf32> -> tensor<1x16x32xf32>`.
+    After: `%v = nn.reshape %x`, `%r = nn.elementwise <add> (%v, %bias)`.
+  }];
+  let dependentDialects = ["::accum::nn::NNDialect"];
+}
+
 def FormCommands : Pass<"accum-form-commands", "::mlir::ModuleOp"> {
   let summary = "groups the ops of a step into commands";
   let description = [{

@@ -42,8 +42,8 @@ static bool isLastAxis(Value value, int64_t axis) {
 std::optional<RowSpace> rowSpaceOf(Operation *op) {
   Value full =
       llvm::TypeSwitch<Operation *, Value>(op)
-          .Case<nn::ElementwiseOp, nn::CastOp, nn::MaskRowsOp, nn::DropoutOp, nn::BroadcastOp>(
-              [](Operation *op) { return op->getResult(0); })
+          .Case<nn::ElementwiseOp, nn::CastOp, nn::MaskRowsOp, nn::DropoutOp, nn::BroadcastOp, nn::PadOp,
+                nn::SliceOp, nn::ConcatOp, nn::GatherOp>([](Operation *op) { return op->getResult(0); })
           .Case([](nn::ReduceOp op) { return reducesRows(op) ? op.getInput() : Value(); })
           .Case([](nn::SoftmaxOp op) {
             return isLastAxis(op.getInput(), static_cast<int64_t>(op.getAxis())) ? op.getInput() : Value();
@@ -57,9 +57,7 @@ std::optional<RowSpace> rowSpaceOf(Operation *op) {
   return RowSpace{cast<RankedTensorType>(full.getType())};
 }
 
-bool isDataMovement(Operation *op) {
-  return isa<nn::PadOp, nn::SliceOp, nn::ConcatOp, nn::GatherOp>(op);
-}
+bool isDataMovement(Operation *op) { return isa<nn::PadOp, nn::SliceOp, nn::ConcatOp, nn::GatherOp>(op); }
 
 bool isColumnSum(Operation *op) {
   auto reduce = dyn_cast<nn::ReduceOp>(op);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views come before elementwise ops instead of behind them.
+#include "dialects/NN/NNDialect.h"
+#include "passes/Fuse/Passes.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+using namespace mlir;
+
+namespace accum {
+#define GEN_PASS_DEF_HOISTRESHAPES
+#include "passes/Fuse/Passes.h.inc"
+
+namespace {
+
+RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Read the same way under any leading axes: scalars and vectors along the last axis.
+bool isAlongLastAxis(Value value) { return typeOf(value).getRank() <= 1; }
+
+struct HoistReshape : OpRewritePattern<nn::ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::ReshapeOp op, PatternRewriter &rewriter) const override {
+    auto source = op.getInput().getDefiningOp<nn::ElementwiseOp>();
+    if (!source || !source->hasOneUse())
+      return rewriter.notifyMatchFailure(op, "reads no elementwise op of its own");
+    RankedTensorType from = typeOf(source.getResult()), to = typeOf(op.getResult());
+    if (from.getRank() < 2 || to.getRank() < 2 || from.getShape().back() != to.getShape().back())
+      return rewriter.notifyMatchFailure(op, "changes the last axis");
+    for (Value operand : source.getOperands())
+      if (!isAlongLastAxis(operand) && (typeOf(operand).getShape() != from.getShape() ||
+                                        typeOf(operand).getEncoding() != from.getEncoding()))
+        return rewriter.notifyMatchFailure(op, "an operand is broadcast over a leading axis");
+    SmallVector<Value> operands;
+    for (Value operand : source.getOperands()) {
+      auto type = nn::withEncoding(RankedTensorType::get(to.getShape(), typeOf(operand).getElementType()),
+                                   to.getEncoding());
+      operands.push_back(isAlongLastAxis(operand)
+                             ? operand
+                             : nn::ReshapeOp::create(rewriter, op.getLoc(), type, operand).getResult());
+    }
+    rewriter.replaceOpWithNewOp<nn::ElementwiseOp>(op, TypeRange{to}, source.getFnAttr(), operands);
+    return success();
+  }
+};
+
+/// reshape(reshape(x)): views of views keep ops from seeing that they read the same thing.
+struct MergeReshapes : OpRewritePattern<nn::ReshapeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(nn::ReshapeOp op, PatternRewriter &rewriter) const override {
+    auto source = op.getInput().getDefiningOp<nn::ReshapeOp>();
+    if (!source)
+      return rewriter.notifyMatchFailure(op, "reads no reshape");
+    if (source.getInput().getType() == op.getType())
+      rewriter.replaceOp(op, source.getInput());
+    else
+      rewriter.modifyOpInPlace(op, [&] { op.getInputMutable().assign(source.getInput()); });
+    return success();
+  }
+};
+
+struct HoistReshapes : impl::HoistReshapesBase<HoistReshapes> {
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<HoistReshape, MergeReshapes>(&getContext());
+    GreedyRewriteConfig config;
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
+    config.enableConstantCSE(false);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+      signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace accum

@@ -1,0 +1,22 @@
+// RUN: accum-opt %s -accum-hoist-reshapes | FileCheck %s
+
+// CHECK-LABEL: func.func @bias
+// CHECK-SAME: (%[[X:.*]]: tensor<16x32xf32>, %[[B:.*]]: tensor<32xf32>)
+func.func @bias(%x: tensor<16x32xf32>, %b: tensor<32xf32>) -> tensor<1x16x32xf32> {
+  // CHECK-NEXT: %[[V:.*]] = nn.reshape %[[X]] : tensor<16x32xf32> -> tensor<1x16x32xf32>
+  // CHECK-NEXT: %[[R:.*]] = nn.elementwise <add> (%[[V]], %[[B]])
+  // CHECK-NEXT: return %[[R]]
+  %0 = nn.elementwise <add> (%x, %b) : (tensor<16x32xf32>, tensor<32xf32>) -> tensor<16x32xf32>
+  %1 = nn.reshape %0 : tensor<16x32xf32> -> tensor<1x16x32xf32>
+  return %1 : tensor<1x16x32xf32>
+}
+
+// Splitting the last axis would move the bias: it stays.
+// CHECK-LABEL: func.func @heads
+func.func @heads(%x: tensor<16x32xf32>, %b: tensor<32xf32>) -> tensor<16x4x8xf32> {
+  // CHECK-NEXT: nn.elementwise <add>
+  // CHECK-NEXT: nn.reshape
+  %0 = nn.elementwise <add> (%x, %b) : (tensor<16x32xf32>, tensor<32xf32>) -> tensor<16x32xf32>
+  %1 = nn.reshape %0 : tensor<16x32xf32> -> tensor<16x4x8xf32>
+  return %1 : tensor<16x4x8xf32>
+}
