@@ -6,6 +6,7 @@
 #include "passes/Fuse/Groups.h"
 #include "passes/Fuse/Outline.h"
 #include "passes/Fuse/Passes.h"
+#include "passes/Fuse/RowSpace.h"
 #include "passes/Fuse/UpdateKernels.h"
 
 using namespace mlir;
@@ -66,6 +67,23 @@ void materialiseYields(train::YieldOp yield, Outliner &outliner) {
       operand.set(copy(operand.get(), yield, outliner));
 }
 
+/// Row kernels of one result read a row's elements before they write that row, and no other row: the result
+/// may take the place of an operand of its own type. Several results could be written one after another, so
+/// they may not.
+void offerInPlace(train::CommandOp command, func::FuncOp kernel) {
+  Block &body = kernel.getBody().front();
+  if (body.getTerminator()->getNumOperands() != 1 || command.getLibrary())
+    return;
+  for (Operation &op : body.without_terminator())
+    if (!isKernelConstant(&op) && !isa<nn::ReshapeOp>(op) && (!rowSpaceOf(&op) || isDataMovement(&op)))
+      return;
+  SmallVector<Attribute> pairs;
+  for (auto [i, argument] : llvm::enumerate(body.getArguments()))
+    if (argument.getType() == kernel.getResultTypes().front())
+      pairs.push_back(DenseI64ArrayAttr::get(command.getContext(), {0, static_cast<int64_t>(i)}));
+  command.setMayAliasAttr(ArrayAttr::get(command.getContext(), pairs));
+}
+
 void eraseDeadOps(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
@@ -75,8 +93,7 @@ void eraseDeadOps(Block &block) {
 } // namespace
 
 bool FormCommands::isGemm(train::CommandOp command, Outliner &outliner) {
-  auto kernel = outliner.getModule().lookupSymbol<func::FuncOp>(command.getKernelAttr());
-  Block &body = kernel.getBody().front();
+  Block &body = outliner.kernelOf(command).getBody().front();
   auto contract = dyn_cast<nn::ContractOp>(body.front());
   return contract && contract->getNextNode() == body.getTerminator() && analyseGemm(contract).has_value();
 }
@@ -115,6 +132,8 @@ void FormCommands::formRegion(Region &region, Outliner &outliner) {
     train::CommandOp command = outliner.outline(group);
     if (gemm && isGemm(command, outliner))
       command.setLibrary("gemm");
+    if (mode == "fused")
+      offerInPlace(command, outliner.kernelOf(command));
   }
   for (auto update : llvm::make_early_inc_range(block.getOps<train::UpdateOp>()))
     formUpdate(update, outliner);

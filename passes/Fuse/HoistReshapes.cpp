@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views come before elementwise ops instead of behind them.
 #include "dialects/NN/NNDialect.h"
-#include "passes/Fuse/Passes.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/Fuse/Passes.h"
 
 using namespace mlir;
 

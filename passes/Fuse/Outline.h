@@ -21,7 +21,9 @@ public:
   train::CommandOp call(mlir::func::FuncOp kernel, mlir::ValueRange inputs, mlir::Operation *anchor,
                         mlir::Location loc);
 
-  mlir::ModuleOp getModule() { return module; }
+  mlir::func::FuncOp kernelOf(train::CommandOp command) {
+    return symbols.lookup<mlir::func::FuncOp>(command.getKernel());
+  }
 
 private:
   mlir::FlatSymbolRefAttr share(mlir::func::FuncOp kernel);
