@@ -43,7 +43,9 @@ std::optional<RowSpace> rowSpaceOf(Operation *op) {
   Value full =
       llvm::TypeSwitch<Operation *, Value>(op)
           .Case<nn::ElementwiseOp, nn::CastOp, nn::MaskRowsOp, nn::DropoutOp, nn::BroadcastOp, nn::PadOp,
-                nn::SliceOp, nn::ConcatOp, nn::GatherOp>([](Operation *op) { return op->getResult(0); })
+                nn::SliceOp, nn::ConcatOp, nn::GatherOp, nn::CrossEntropyGradOp>(
+              [](Operation *op) { return op->getResult(0); })
+          .Case([](nn::CrossEntropyOp op) { return op.getLogits(); })
           .Case([](nn::ReduceOp op) { return reducesRows(op) ? op.getInput() : Value(); })
           .Case([](nn::SoftmaxOp op) {
             return isLastAxis(op.getInput(), static_cast<int64_t>(op.getAxis())) ? op.getInput() : Value();
