@@ -50,9 +50,13 @@ static std::string bodyText(func::FuncOp kernel) {
   for (NamedAttribute attr : kernel->getDiscardableAttrs())
     stream << attr.getName().strref() << attr.getValue();
   OpPrintingFlags flags;
-  flags.useLocalScope().enableDebugInfo(false);
-  for (Operation &op : kernel.getBody().front())
+  flags.useLocalScope().enableDebugInfo(false).elideLargeElementsAttrs();
+  for (Operation &op : kernel.getBody().front()) {
     op.print(stream, flags);
+    // Attributes are unique in a context, so the address stands for a table that would be long to print.
+    if (auto constant = dyn_cast<nn::ConstantOp>(op))
+      stream << constant.getValue().getAsOpaquePointer();
+  }
   return text;
 }
 
