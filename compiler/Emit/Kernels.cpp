@@ -165,6 +165,10 @@ LogicalResult compileKernels(ModuleOp module, const KernelOptions &options, Stri
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
+  // A pass manager loads what its passes need when it runs, and a context must not change under several threads.
+  PassManager pipeline(module.getContext());
+  buildCodegenPipeline(pipeline, /*lanes=*/1);
+  pipeline.getDependentDialects(registry);
   module.getContext()->appendDialectRegistry(registry);
   module.getContext()->loadAllAvailableDialects();
   return Compilation(module, *cpu, options.reference, path).run();
