@@ -1,0 +1,144 @@
+// What an earlier phase got wrong about the micro-step is said, not run.
+// RUN: accum-opt %s --split-input-file --verify-diagnostics --accum-bind-micro-batch --accum-build-program
+
+// The plan belongs to another layout.
+#rows = #nn.batched<0>
+#same = #nn.replicated
+#sum = #nn.partial<sum>
+#cost = #train.poly<0, 0>
+// expected-error@+1 {{the plan counts 512 bytes of state, the layout has 768}}
+module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 512, scratch = 256, align = 256, slots = {}>} {
+train.param @a : tensor<4xf32> from #train.file<"m.onnx", 0, 16, 0> trained
+func.func private @sum(%x: tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum> {
+  %0 = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+  return %0 : tensor<4xf32, #sum>
+}
+train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
+  %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+  train.yield %0 : tensor<4xf32, #sum> to [@a]
+} update {
+^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>):
+  train.yield
+}
+}
+
+// -----
+
+// A yield of what no command accumulates.
+#rows = #nn.batched<0>
+#same = #nn.replicated
+#sum = #nn.partial<sum>
+#cost = #train.poly<0, 0>
+module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 768, scratch = 256, align = 256, slots = {}>} {
+train.param @a : tensor<4xf32> from #train.file<"m.onnx", 0, 16, 0> trained
+func.func private @sum(%x: tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum> {
+  %0 = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+  return %0 : tensor<4xf32, #sum>
+}
+train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
+  // expected-error@+1 {{value for @a is not accumulated by a command}}
+  train.yield %x : tensor<1x4xf32, #rows> to [@a]
+} update {
+^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>):
+  train.yield
+}
+}
+
+// -----
+
+// One result for two targets.
+#rows = #nn.batched<0>
+#same = #nn.replicated
+#sum = #nn.partial<sum>
+#cost = #train.poly<0, 0>
+module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 1024, scratch = 256, align = 256, slots = {}>} {
+train.param @a : tensor<4xf32> from #train.file<"m.onnx", 0, 16, 0> trained
+func.func private @sum(%x: tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum> {
+  %0 = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+  return %0 : tensor<4xf32, #sum>
+}
+train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
+  // expected-error@+1 {{result is yielded twice}}
+  %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+  train.yield %0, %0 : tensor<4xf32, #sum>, tensor<4xf32, #sum> to [@a, "other"]
+} update {
+^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>):
+  train.yield
+}
+}
+
+// -----
+
+// An accumulating result that goes nowhere.
+#rows = #nn.batched<0>
+#same = #nn.replicated
+#sum = #nn.partial<sum>
+#cost = #train.poly<0, 0>
+module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 768, scratch = 256, align = 256, slots = {}>} {
+train.param @a : tensor<4xf32> from #train.file<"m.onnx", 0, 16, 0> trained
+func.func private @sum(%x: tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum> {
+  %0 = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+  return %0 : tensor<4xf32, #sum>
+}
+train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
+  // expected-error@+1 {{accumulates result 0, which is not yielded}}
+  %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+  train.yield
+} update {
+^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>):
+  train.yield
+}
+}
+
+// -----
+
+// A library call for what is no matrix product.
+#rows = #nn.batched<0>
+#same = #nn.replicated
+#sum = #nn.partial<sum>
+#cost = #train.poly<0, 0>
+module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 768, scratch = 256, align = 256, slots = {}>} {
+train.param @a : tensor<4xf32> from #train.file<"m.onnx", 0, 16, 0> trained
+func.func private @sum(%x: tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum> {
+  %0 = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+  return %0 : tensor<4xf32, #sum>
+}
+train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
+  // expected-error@+1 {{asks the library for a kernel that is not one contraction}}
+  %0 = train.command @sum(%x) {id = 0 : i64, library = "gemm", accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+  train.yield %0 : tensor<4xf32, #sum> to [@a]
+} update {
+^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>):
+  train.yield
+}
+}
