@@ -83,12 +83,13 @@ static LogicalResult refuseMixture(Placements operands, Refusal &why) {
 
 static LogicalResult refuseNonLinear(Operation *op, ArrayRef<unsigned> sums, Refusal &why) {
   auto elementwise = dyn_cast<ElementwiseOp>(op);
-  std::string what = elementwise ? "applies `" + stringifyElementwiseFn(elementwise.getFn()).str() + "`"
-                                 : "applies a function that is not linear";
+  std::string what = "applies a function that is not linear to a sum";
+  if (elementwise && elementwise.getFn() == ElementwiseFn::mul)
+    what = "multiplies sums";
+  else if (elementwise)
+    what = "applies `" + stringifyElementwiseFn(elementwise.getFn()).str() + "` to a sum";
   return refuse(why, Refusal::Kind::NonLinearInSum,
-                what + " to " + (sums.size() > 1 ? "sums" : "a sum") +
-                    " over the samples, of which a micro-step has only its own terms",
-                sums);
+                what + " over the samples, of which a micro-step has only its own terms", sums);
 }
 
 FailureOr<bool> settlePartials(Operation *op, Placements operands, ArrayRef<unsigned> linear,
