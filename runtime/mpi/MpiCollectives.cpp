@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <mpi.h>
+#include <sched.h>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -75,10 +76,13 @@ int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **heartbea
   return 0;
 }
 
-/// Remembers when each rank of this machine was last seen moving.
+/// Remembers when each rank of this machine was last seen moving. One for the process: waiting allocates
+/// nothing.
 class Watch {
 public:
-  Watch() : seen(job.hearts.size()), since(job.hearts.size(), Clock::now()) {
+  void start() {
+    seen.resize(job.hearts.size());
+    since.assign(job.hearts.size(), Clock::now());
     for (size_t i = 0; i < seen.size(); ++i)
       seen[i] = job.hearts[i]->load(std::memory_order_relaxed);
   }
@@ -101,32 +105,43 @@ public:
 private:
   std::vector<uint64_t> seen;
   std::vector<Clock::time_point> since;
-};
+} watch;
 
-int wait(MPI_Request &request, double watchdogSeconds) {
-  int done = 0;
-  for (int spin = 0; spin < 2000; ++spin) {
-    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-      return fail("MPI reports a failed all-reduce");
-    if (done)
-      return 0;
-  }
-  Watch watch;
-  Clock::time_point started = Clock::now();
+double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Non-zero with a sentence when a rank has stalled.
+int findStall(double watchdogSeconds, Clock::time_point started) {
+  int stalled = watch.findStalled(watchdogSeconds);
+  if (stalled >= 0)
+    return fail("rank " + std::to_string(stalled) + " has stalled: it did nothing for " +
+                std::to_string(int(watchdogSeconds)) + " s while the others wait for it");
   bool remote = int(job.hearts.size()) < job.ranks;
+  if (remote && secondsSince(started) > 20 * watchdogSeconds)
+    return fail("a rank on another machine has stalled: it keeps the others waiting");
+  return 0;
+}
+
+/// A piece in transit takes a few milliseconds and needs its sides awake; a longer wait is for a rank that
+/// computes and may need this processor.
+int wait(MPI_Request &request, double watchdogSeconds) {
+  constexpr double kAwake = 5e-3;
+  Clock::time_point started = Clock::now();
+  watch.start();
   while (true) {
+    int done = 0;
     job.hearts[job.localRank]->fetch_add(1, std::memory_order_relaxed);
     if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
       return fail("MPI reports a failed all-reduce");
     if (done)
       return 0;
-    int stalled = watch.findStalled(watchdogSeconds);
-    if (stalled >= 0)
-      return fail("rank " + std::to_string(stalled) + " has stalled: it did nothing for " +
-                  std::to_string(int(watchdogSeconds)) + " s while the others wait for it");
-    if (remote && std::chrono::duration<double>(Clock::now() - started).count() > 20 * watchdogSeconds)
-      return fail("a rank on another machine has stalled: it keeps the others waiting");
-    usleep(50);
+    if (secondsSince(started) < kAwake)
+      sched_yield();
+    else if (int code = findStall(watchdogSeconds, started))
+      return code;
+    else
+      usleep(50);
   }
 }
 

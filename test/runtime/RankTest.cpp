@@ -22,10 +22,10 @@ struct Job {
     words = artifact + " --lr 0.125 --data " + writeToyData(folder, makeToyData(12)) + " --steps ";
   }
 
-  /// Runs a long job and sends `signal` to rank 1 after its first step; the watchdog is set to 2 s.
+  /// Runs a long job and sends `signal` to rank 1 after its first step; the watchdog is set to 5 s.
   Outcome disturb(const std::string &signal) const {
     std::string pid = artifact + "/rank-1.pid";
-    return runCommand("export ACCUM_WATCHDOG_SECONDS=2; " ACCUM_RUN " " + words +
+    return runCommand("export ACCUM_WATCHDOG_SECONDS=5; " ACCUM_RUN " " + words +
                       "100000 & p=$!; for i in $(seq 200); "
                       "do test -s " +
                       pid + " && break; sleep 0.05; done; sleep 0.3; kill -" + signal + " $(cat " + pid +
@@ -56,7 +56,7 @@ TEST(Ranks, AStalledRankEndsTheJobAndIsNamed) {
   Outcome outcome = Job().disturb("STOP");
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err,
-              HasSubstr("rank 1 has stalled: it did nothing for 2 s while the others wait for it"));
+              HasSubstr("rank 1 has stalled: it did nothing for 5 s while the others wait for it"));
 }
 
 TEST(Ranks, AnErrorIsSaidOnce) {

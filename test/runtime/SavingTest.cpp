@@ -167,8 +167,9 @@ TEST(Saving, ASignalFinishesTheStepAndSaves) {
     options.config.stepMilliseconds = 50;
     Scene setup(options);
     std::string log = setup.folder + "/log.jsonl";
-    Outcome outcome = runCommand(ACCUM_RUN " " + setup.words("--steps 100000 --log " + log) +
-                                 " & p=$!; sleep 2; kill -TERM $p; wait $p");
+    Outcome outcome =
+        runCommand(ACCUM_RUN " " + setup.words("--steps 100000 --log " + log) + " & p=$!; until test -s " +
+                   log + "; do sleep 0.1; done; kill -TERM $p; wait $p");
     EXPECT_EQ(outcome.code, 5) << outcome.err;
     EXPECT_TRUE(std::isfinite(firstOf(setup.folder + "/toy.trained.safetensors", "b")));
     EXPECT_GT(fs::file_size(log), 100u);

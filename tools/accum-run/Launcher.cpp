@@ -76,6 +76,8 @@ int interpret(int status, const RankBoard &board) {
                      {"install Open MPI: apt-get install openmpi-bin; or compile with --devices 1"}});
   if (code <= 128)
     return code;
+  if (code == 128 + SIGUSR1) // the request came before the ranks listened for it
+    return failWith({runtime::kExitRunFailed, "stopped before the first step; nothing was saved", "stopped"});
   std::string who;
   for (int rank : board.find(RankBoard::Running))
     who += (who.empty() ? "rank " : ", rank ") + std::to_string(rank);
