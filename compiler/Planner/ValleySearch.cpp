@@ -2,6 +2,7 @@
 // Exact packing into a fixed height over the valleys of the skyline.
 #include "compiler/Planner/ValleySearch.h"
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <tuple>
 
@@ -58,6 +59,8 @@ void ValleySearch::makeSections(std::span<const Rectangle> rectangles) {
   crossing.assign(sections + 1, 0);
   valleyAt.assign(sections, 0);
   choices.assign(sections + 1, 0);
+  inside.assign(sections + 1, 0);
+  trouble.assign(sections, 1);
   for (const Piece &piece : pieces)
     for (int section = piece.start; section < piece.end; ++section) {
       left[section] += piece.size;
@@ -76,7 +79,7 @@ ValleySearch::Outcome ValleySearch::run(int64_t budget) {
     if (most > height)
       return Outcome::Impossible;
   double quota = kFirstLimit;
-  for (round = 0; nodes < budget; ++round, quota *= 1.5) {
+  for (round = 0; nodes < budget; ++round, quota *= 1.2) {
     limit = std::min(budget, nodes + static_cast<int64_t>(quota));
     Result result = solve(0, sections);
     if (result == Result::Failed)
@@ -142,11 +145,13 @@ void ValleySearch::findValleys(int start, int end) {
     for (int section = from; section < to; ++section) {
       valleyAt[section] = isValley ? static_cast<int>(valleys.size()) : -1;
       choices[section] = 0;
+      inside[section] = 0;
     }
     if (isValley)
       valleys.push_back({from, to, floor[from], std::min(before, behind), INT64_MAX, 0});
   }
   choices[end] = 0;
+  inside[end] = 0;
 }
 
 /// Counts the choices of every section in a valley and keeps the section with the fewest; raises valleys that
@@ -164,7 +169,11 @@ bool ValleySearch::scan(int start, int end, Choice &best) {
       ++valley.inside;
       valley.smallest = std::min(valley.smallest, piece.size);
       ++choices[piece.start];
-      choices[piece.end] -= piece.end < valley.end;
+      inside[piece.start] += piece.size;
+      if (piece.end < valley.end) {
+        --choices[piece.end];
+        inside[piece.end] -= piece.size;
+      }
     }
     settled = true;
     for (const Valley &valley : valleys)
@@ -180,15 +189,24 @@ bool ValleySearch::scan(int start, int end, Choice &best) {
     int64_t next =
         valley.smallest > height ? valley.wall : std::min(valley.wall, valley.floor + valley.smallest);
     int count = 0;
+    int64_t sum = 0;
     for (int section = valley.start; section < valley.end; ++section) {
       count += choices[section];
+      sum += inside[section];
+      if (valley.wall + left[section] - sum > height) { // what crosses a wall stands on it or above
+        trouble[section] += 1;
+        return false;
+      }
       bool mayWaste = next + left[section] <= height;
       int total = count + (mayWaste ? 1 : 0);
-      if (total == 0)
+      if (total == 0) {
+        trouble[section] += 1;
         return false;
+      }
       int64_t slack = height - left[section] - valley.floor;
-      if (count > 0 && (best.section < 0 || std::pair(total, slack) < std::pair(best.count, best.slack)))
-        best = {section, static_cast<int>(index), total, slack};
+      double cost = total / trouble[section];
+      if (count > 0 && (best.section < 0 || std::pair(cost, slack) < std::pair(best.cost, best.slack)))
+        best = {section, static_cast<int>(index), cost, slack};
     }
   }
   return true;
@@ -200,9 +218,13 @@ double ValleySearch::preference(const Piece &piece, const Valley &valley) const 
   double width = piece.end - piece.start, size = static_cast<double>(piece.size);
   double value = round % 3 == 0 ? width * size : round % 3 == 1 ? width * width * size : width * size * size;
   if (piece.start == valley.start && piece.end == valley.end)
-    value *= 2;
+    value *= 4;
   if (valley.floor + piece.size == valley.wall)
-    value *= 2;
+    value *= 4;
+  double most = 0;
+  for (int section = piece.start; section < piece.end; ++section)
+    most = std::max(most, trouble[section]);
+  value *= std::sqrt(most);
   double noise =
       static_cast<double>(mix(static_cast<uint64_t>(piece.rectangle) * 7919 + round) >> 40) * 0x1p-24;
   return round < 3 ? value : value * (0.5 + noise);

@@ -15,9 +15,9 @@ namespace accum::planner {
 /// whatever comes next either lies inside the valley, on its floor, or crosses a wall and lies no lower than
 /// that wall. So for any one section of any one valley the choices are complete: a rectangle inside the
 /// valley over that section goes onto the floor, or the floor there is given up as waste up to the lowest
-/// height at which anything could stand. The search branches on the section with the fewest choices, cuts
-/// where floor plus what is still to come exceeds the height, solves stretches that no rectangle joins one by
-/// one, and remembers skylines that failed.
+/// height at which anything could stand. The search branches on the section with the fewest choices for the
+/// trouble that it made so far, cuts where floor plus what is still to come exceeds the height, or wall plus
+/// what crosses it, solves stretches that no rectangle joins one by one, and remembers skylines that failed.
 class ValleySearch {
 public:
   ValleySearch(std::span<const Rectangle> rectangles, int64_t height);
@@ -49,7 +49,8 @@ private:
     int piece;     ///< placed, or -1: waste
   };
   struct Choice {
-    int section = -1, valley = -1, count = 0;
+    int section = -1, valley = -1;
+    double cost = 0;
     int64_t slack = 0;
   };
 
@@ -75,6 +76,8 @@ private:
   std::vector<Step> trail;
   std::vector<Valley> valleys;        ///< of the node being scanned
   std::vector<int> valleyAt, choices; ///< per section, likewise
+  std::vector<int64_t> inside;        ///< per section: sizes of the pieces inside its valley
+  std::vector<double> trouble;        ///< per section: how often it left no choice
   std::unordered_set<uint64_t> failed;
   int64_t nodes = 0, limit = 0;
   int round = 0;
