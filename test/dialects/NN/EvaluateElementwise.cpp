@@ -112,6 +112,8 @@ static double compare(Fn fn, double a, double b) {
 }
 
 static double binary(Fn fn, double a, double b, bool isInteger) {
+  if (isInteger && b == 0 && (fn == Fn::div || fn == Fn::mod || fn == Fn::rem))
+    return 0;
   switch (fn) {
   case Fn::add:
     return a + b;
@@ -163,7 +165,7 @@ static Array evaluate(Evaluator &e, nn::CastOp op) {
   Array result = e.at(op.getInput());
   Type to = cast<RankedTensorType>(op.getType()).getElementType();
   for (double &x : result.data)
-    x = to.isInteger(1) ? x != 0 : to.isInteger() ? std::trunc(x) : x;
+    x = to.isInteger(1) ? x != 0 : !to.isInteger() ? x : std::isfinite(x) ? std::trunc(x) : 0;
   return result;
 }
 

@@ -30,33 +30,31 @@ static Array evaluate(Evaluator &e, nn::BroadcastOp op) {
   return result;
 }
 
-/// On the batch axis starts count slab rows: times the samples they count rows.
+/// How many rows of `array` a row of the slab stands for: the number of samples on the batch axis, else 1.
+static int64_t rowsPerSlabRow(const Array &array, Value value, size_t axis) {
+  return array.shape[axis] / cast<RankedTensorType>(value.getType()).getDimSize(axis);
+}
+
 static Array evaluate(Evaluator &e, nn::SliceOp op) {
   Array result = Array::zeros(e.shapeOf(op));
   const Array &input = e.at(op.getInput());
-  nn::Placement placement = nn::Placement::of(op.getType());
   forEachIndex(result.shape, [&](ArrayRef<int64_t> index) {
     SmallVector<int64_t> from(index);
-    for (auto [axis, i] : llvm::enumerate(from)) {
-      bool isBatch = placement.isBatched() && placement.dim == static_cast<int64_t>(axis);
-      i = op.getStarts()[axis] * (isBatch ? e.batch.samples : 1) + i * op.getStrides()[axis];
-    }
+    for (auto [axis, i] : llvm::enumerate(from))
+      i = op.getStarts()[axis] * rowsPerSlabRow(input, op.getInput(), axis) + i * op.getStrides()[axis];
     result.at(index) = input.at(from);
   });
   return result;
 }
 
-/// As for slices, `low` counts slab rows on the batch axis.
 static Array evaluate(Evaluator &e, nn::PadOp op) {
   Array result = Array::zeros(e.shapeOf(op));
-  nn::Placement placement = nn::Placement::of(op.getType());
   const Array &input = e.at(op.getInput());
   forEachIndex(result.shape, [&](ArrayRef<int64_t> index) {
     SmallVector<int64_t> from(index);
     bool inside = true;
     for (auto [axis, i] : llvm::enumerate(from)) {
-      bool isBatch = placement.isBatched() && placement.dim == static_cast<int64_t>(axis);
-      i -= op.getLow()[axis] * (isBatch ? e.batch.samples : 1);
+      i -= op.getLow()[axis] * rowsPerSlabRow(input, op.getInput(), axis);
       inside &= i >= 0 && i < input.shape[axis];
     }
     result.at(index) = inside ? input.at(from) : e.at(op.getValue()).data[0];

@@ -44,6 +44,9 @@ SmallVector<int64_t> Evaluator::shapeOf(Value value) const {
   SmallVector<int64_t> shape(type.getShape());
   if (nn::Placement placement = nn::Placement::of(type); placement.isBatched())
     shape[placement.dim] *= batch.samples;
+  if (auto extent = dyn_cast_or_null<nn::ExtentAttr>(type.getEncoding()))
+    for (int64_t dim : extent.getDims())
+      shape[dim] *= batch.samples;
   return shape;
 }
 
@@ -122,6 +125,8 @@ bool evaluateAccumulation(Evaluator &e, Operation *op) {
   } else if (auto share = dyn_cast<nn::ShareOp>(op)) {
     const Array &input = e.at(share.getInput());
     e.set(share, e.batch.firstRow == 0 ? input : Array::zeros(input.shape));
+  } else if (auto size = dyn_cast<nn::BatchSizeOp>(op)) {
+    e.set(size, {{}, {static_cast<double>(e.batch.samples)}});
   } else if (auto dropout = dyn_cast<nn::DropoutOp>(op)) {
     e.set(dropout, dropOut(dropout, e.at(dropout.getInput()), e.batch));
   } else if (auto load = dyn_cast<train::LoadParamOp>(op)) {

@@ -66,7 +66,12 @@ Value RandomGraph::pickValue(Wanted wanted) {
   return fitting.empty() ? Value() : fitting[pick(fitting.size())];
 }
 
-Value RandomGraph::pickFloat() { return pickValue(isFloat); }
+/// Sums over the batch are rare, so one in three picks prefers them.
+Value RandomGraph::pickFloat() {
+  auto isSum = [](Value v) { return isFloat(v) && nn::Placement::of(v.getType()).isPartial(); };
+  Value sum = pick(3) ? Value() : pickValue(isSum);
+  return sum ? sum : pickValue(isFloat);
+}
 
 Value RandomGraph::constant(double value, Type element) {
   auto type = RankedTensorType::get({}, element);
@@ -85,7 +90,7 @@ void RandomGraph::grow(int tries) {
     auto &[kept, refused] = tally[op->getName().getStringRef().str()];
     nn::Refusal why;
     bool isSmall = llvm::all_of(op->getResults(), [](Value v) { return typeOf(v).getNumElements() <= 64; });
-    if (!isSmall || failed(nn::placeResults(op, why))) {
+    if (!isSmall || (failed(nn::placeResults(op, why)) && (pick(4) == 0 || !takeTotals(op, why)))) {
       refused += isSmall;
       op->erase();
       continue;
@@ -99,6 +104,19 @@ void RandomGraph::grow(int tries) {
       }
     values.append(op->result_begin(), op->result_end());
   }
+}
+
+/// Gives an op that cannot use sums their totals instead; whether it has a placement then.
+bool RandomGraph::takeTotals(Operation *op, nn::Refusal why) {
+  if (why.kind != nn::Refusal::Kind::SumMeetsSamples && why.kind != nn::Refusal::Kind::NonLinearInSum)
+    return false;
+  OpBuilder before(op);
+  for (unsigned i : why.operands) {
+    Value sum = op->getOperand(i);
+    auto type = nn::Placement::replicated().place(sum.getType());
+    op->setOperand(i, nn::TotalOp::create(before, op->getLoc(), type, sum));
+  }
+  return succeeded(nn::placeResults(op, why));
 }
 
 Operation *RandomGraph::makeOp() {

@@ -33,6 +33,7 @@ private:
   mlir::Value constant(double value, mlir::Type element);
   mlir::Value indicesBelow(mlir::Value indices, int64_t bound);
   void addParameter(int number, llvm::ArrayRef<int64_t> shape, bool isInteger);
+  bool takeTotals(mlir::Operation *op, nn::Refusal why);
   mlir::Operation *makeOp();
   mlir::Operation *makeElementwise();
   mlir::Operation *makeContract();
