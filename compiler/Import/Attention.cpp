@@ -112,6 +112,8 @@ static Value probabilities(Binder &node, const Heads &heads, Value scores) {
   auto axis = static_cast<int64_t>(shapeOf(scores).size()) - 1;
   Value causal = node.integer("is_causal", 0) != 0 ? causalMask(emit, shapeOf(scores)) : Value();
   Value mask = node.has(3) ? node.value(3) : Value();
+  if (mask && (shapeOf(mask).empty() || shapeOf(mask).size() > 4))
+    refuseMalformed("has a mask of rank " + std::to_string(shapeOf(mask).size()));
   if (mask && heads.isGrouped())
     mask = groupedMask(emit, mask, shapeOf(scores)[1].count);
   bool additive = mask && !elementTypeOf(mask).isInteger(1);

@@ -15,19 +15,21 @@ const GraphValue &Binder::input(int64_t i) {
   return it->second;
 }
 
-/// Nothing but the batch size, as N / 2: known, but not of the form a + b*N.
-static bool dependsOnBatchSizeOnly(mlir::Value value) {
+/// Nothing but the batch size, as N / 2: known, but not of the form a + b*N. Looks at `budget` ops at most.
+static bool dependsOnBatchSizeOnly(mlir::Value value, int &budget) {
   mlir::Operation *op = value ? value.getDefiningOp() : nullptr;
-  if (!op || isa<train::LoadParamOp>(op))
+  if (!op || isa<train::LoadParamOp>(op) || budget-- <= 0)
     return false;
-  return llvm::all_of(op->getOperands(), dependsOnBatchSizeOnly);
+  return llvm::all_of(op->getOperands(),
+                      [&](mlir::Value operand) { return dependsOnBatchSizeOnly(operand, budget); });
 }
 
 const Content &Binder::content(int64_t i) {
   const GraphValue &value = input(i);
   if (value.refusal)
     throw Refusal(*value.refusal);
-  if (!value.content && dependsOnBatchSizeOnly(value.value))
+  int budget = 64;
+  if (!value.content && dependsOnBatchSizeOnly(value.value, budget))
     refuseCrossBatch("needs `" + node.inputs[i] + "`, a size that is not a multiple of the batch size");
   if (!value.content)
     throw Refusal{"data-dependent-shape",
@@ -36,9 +38,18 @@ const Content &Binder::content(int64_t i) {
   return *value.content;
 }
 
+const Content &Binder::integerContent(int64_t i) {
+  const Content &known = content(i);
+  if (isFloat(known.dtype))
+    refuseMalformed("has floats in `" + node.inputs[i] + "`, expected integers");
+  if (known.size() > (1 << 20))
+    refuseMalformed("has " + std::to_string(known.size()) + " numbers in `" + node.inputs[i] + "`");
+  return known;
+}
+
 llvm::SmallVector<int64_t> Binder::integers(int64_t i) {
   llvm::SmallVector<int64_t> result;
-  content(i).forEach([&](const Element &element) {
+  integerContent(i).forEach([&](const Element &element) {
     if (!element.isConstant())
       refuseCrossBatch("has a parameter `" + node.inputs[i] + "` that depends on the batch size");
     result.push_back(element.constant);
@@ -97,7 +108,16 @@ llvm::SmallVector<int64_t> Binder::axes(llvm::ArrayRef<int64_t> list, int64_t ra
   return result;
 }
 
+void requireSane(llvm::ArrayRef<Extent> shape) {
+  int64_t elements = 1;
+  for (Extent extent : shape)
+    if (__builtin_mul_overflow(elements, std::max<int64_t>(extent.count, 1), &elements) ||
+        elements > (int64_t{1} << 48))
+      refuseMalformed("has a value of the absurd shape " + toString(shape));
+}
+
 void Binder::set(int64_t i, GraphValue value) {
+  requireSane(value.shape);
   if (wants(i))
     values[node.outputs[i]] = std::move(value);
 }

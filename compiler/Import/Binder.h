@@ -27,6 +27,8 @@ public:
   mlir::Value value(int64_t i) { return input(i).whole(emit); }
   /// Known content; refuses values that depend on data.
   const Content &content(int64_t i);
+  /// The same for integers; refuses floats.
+  const Content &integerContent(int64_t i);
   /// Known integers that depend on neither sample nor batch size.
   llvm::SmallVector<int64_t> integers(int64_t i);
   double constantReal(int64_t i); ///< a known float scalar
@@ -50,6 +52,8 @@ private:
   Values &values;
 };
 
+/// Refuses shapes of more than 2^48 elements a sample.
+void requireSane(llvm::ArrayRef<Extent> shape);
 /// The extent that a known element asks for; refuses a + b*N with both parts.
 Extent extentOf(const Element &element);
 /// A known vector as a shape.

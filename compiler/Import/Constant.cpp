@@ -43,7 +43,8 @@ static void constant(Binder &node) {
 }
 
 static void constantOfShape(Binder &node) {
-  Shape shape = shapeFrom(node.content(0));
+  Shape shape = shapeFrom(node.integerContent(0));
+  requireSane(shape);
   Content value = Content::scalar(DType::Float32, Element::floating(0));
   if (const auto *tensor = node.node.attribute<Tensor>("value")) {
     std::optional<Content> given = contentOf(*tensor);
@@ -60,6 +61,11 @@ static void range(Binder &node) {
   for (int64_t i = 0; i < 3; ++i)
     if (node.content(i).size() != 1)
       refuseMalformed("`" + node.node.inputs[i] + "` is not a scalar");
+  if (node.content(1).dtype != node.content(0).dtype || node.content(2).dtype != node.content(0).dtype)
+    refuseMalformed("has a start, a limit and a delta of different element types");
+  if (isFloat(node.content(0).dtype) ? node.content(2).only().real == 0
+                                     : sameElement(node.content(2).only(), {}))
+    refuseMalformed("counts in steps of 0");
   Folded folded = foldRange(node.content(0), node.content(1), node.content(2));
   if (!folded)
     refuseCrossBatch("counts up to a limit that is neither static nor a multiple of the batch size");

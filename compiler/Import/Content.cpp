@@ -14,6 +14,14 @@ bool advance(llvm::MutableArrayRef<int64_t> index, llvm::ArrayRef<int64_t> sizes
   return false;
 }
 
+bool isFoldable(llvm::ArrayRef<Extent> shape) {
+  int64_t elements = 1;
+  for (Extent extent : shape)
+    if (__builtin_mul_overflow(elements, std::max<int64_t>(extent.count, 1), &elements))
+      return false;
+  return elements <= largestContent;
+}
+
 static void setShape(Content &content, llvm::ArrayRef<Extent> shape) {
   for (auto [i, extent] : llvm::enumerate(shape)) {
     content.slab.push_back(extent.count);

@@ -42,6 +42,10 @@ struct Content {
 /// Steps a row-major index through `sizes`; false after the last.
 bool advance(llvm::MutableArrayRef<int64_t> index, llvm::ArrayRef<int64_t> sizes);
 
+/// Values of more elements are not folded.
+constexpr int64_t largestContent = int64_t{1} << 25;
+bool isFoldable(llvm::ArrayRef<Extent> shape);
+
 /// The folds. Each gives nothing where the result is not representable (the batch would be mixed, two batch
 /// axes, not affine): then the operation is emitted, or refused, as for unknown content.
 using Folded = std::optional<Content>;

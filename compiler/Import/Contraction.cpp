@@ -29,8 +29,8 @@ static Lead leadOf(ArrayRef<Extent> own, ArrayRef<Extent> other, size_t rank) {
 /// numpy.matmul.
 static Value matmul(Emitter &emit, Value a, Value b) {
   Shape left = shapeOf(a), right = shapeOf(b);
-  if (left.empty() || right.empty())
-    refuseMalformed("multiplies a scalar");
+  if (left.empty() || right.empty() || left.size() > 12 || right.size() > 12)
+    refuseMalformed("multiplies tensors of rank 0 or more than 12");
   bool isRow = left.size() == 1, isColumn = right.size() == 1;
   ArrayRef<Extent> leftLead = ArrayRef(left).drop_back(isRow ? 1 : 2);
   ArrayRef<Extent> rightLead = ArrayRef(right).drop_back(isColumn ? 1 : 2);
@@ -73,6 +73,8 @@ static std::string equationOf(Binder &node) {
 static Value sumAlone(Emitter &emit, Value x, std::string &letters, const std::string &others) {
   SmallVector<int64_t> axes;
   std::string kept;
+  if (letters.size() != shapeOf(x).size())
+    refuseMalformed("names the axes `" + letters + "` of an operand of shape " + toString(shapeOf(x)));
   for (auto [d, letter] : llvm::enumerate(letters)) {
     if (others.find(letter) == std::string::npos)
       axes.push_back(static_cast<int64_t>(d));
@@ -81,6 +83,14 @@ static Value sumAlone(Emitter &emit, Value x, std::string &letters, const std::s
   }
   letters = kept;
   return emit.reduce(nn::ReduceKind::sum, x, axes);
+}
+
+static bool isPermutation(SmallVector<int64_t> perm) {
+  llvm::sort(perm);
+  for (auto [i, axis] : llvm::enumerate(perm))
+    if (axis != static_cast<int64_t>(i))
+      return false;
+  return true;
 }
 
 static void einsum(Binder &node) {
@@ -94,6 +104,8 @@ static void einsum(Binder &node) {
     SmallVector<int64_t> perm;
     for (char letter : result)
       perm.push_back(static_cast<int64_t>(l.find(letter)));
+    if (perm.size() != shapeOf(x).size() || l.size() != perm.size() || !isPermutation(perm))
+      refuseUnsupported("has the equation `" + equation + "`");
     return node.set(0, emit.transpose(x, perm));
   }
   if (node.inputCount() != 2)

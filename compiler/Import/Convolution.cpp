@@ -49,15 +49,18 @@ static void convolution(Binder &node) {
   Emitter &emit = node.emit;
   OpBuilder &b = emit.builder;
   Value x = node.value(0), weight = node.value(1), bias = node.has(2) ? node.value(2) : Value();
-  Shape filter = shapeOf(weight);
-  if (filter.size() < 3)
-    refuseMalformed("has a filter of rank " + std::to_string(filter.size()));
+  Shape filter = shapeOf(weight), input = shapeOf(x);
+  int64_t groups = node.integer("group", 1);
+  bool fits = filter.size() >= 3 && input.size() == filter.size() && groups >= 1 &&
+              input[1] == Extent::fixed(filter[1].count * groups) && filter[0].count % groups == 0;
+  if (!fits || !batchAxes(filter).empty() || (bias && shapeOf(bias) != Shape{filter[0]}))
+    refuseMalformed("has an input " + toString(input) + " and a filter " + toString(filter) +
+                    " that do not fit");
   Window window = windowOf(node, ArrayRef(slabOf(filter)).drop_front(2));
   Shape shape = slide(node, shapeOf(x), filter[0], window);
   node.set(0, nn::ConvOp::create(b, emit.location, emit.type(shape, elementTypeOf(x)), x, weight, bias,
                                  b.getDenseI64ArrayAttr(window.strides), b.getDenseI64ArrayAttr(window.pads),
-                                 b.getDenseI64ArrayAttr(window.dilations),
-                                 b.getI64IntegerAttr(node.integer("group", 1)))
+                                 b.getDenseI64ArrayAttr(window.dilations), b.getI64IntegerAttr(groups))
                   .getResult());
 }
 

@@ -145,6 +145,8 @@ Value Emitter::emitTwoValues(const TwoValues &two, const Shape &shape, Type elem
 
 /// a + D * N for constants a and D of the slab's shape.
 Value Emitter::denseConstant(const Content &content) {
+  if (!isFoldable(content.shape()))
+    refuseUnsupported("needs a constant of shape " + toString(content.shape()) + ", which is too large");
   std::vector<Element> elements = content.flatten();
   if (llvm::any_of(elements, [](const Element &e) { return e.perIndex != 0; }))
     refuseCrossBatch(

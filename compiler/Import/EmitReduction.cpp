@@ -71,6 +71,9 @@ Value Emitter::contract(const std::string &spec, Value lhs, Value rhs) {
   auto [left, right] = operands.split(',');
   llvm::SmallDenseMap<char, Extent> extents;
   auto bind = [&](StringRef letters, Value value) {
+    if (letters.size() != shapeOf(value).size())
+      refuseMalformed("names the axes `" + letters.str() + "` of an operand of shape " +
+                      toString(shapeOf(value)));
     for (auto [letter, extent] : llvm::zip_equal(letters, shapeOf(value))) {
       Extent known = extents.try_emplace(letter, extent).first->second;
       if (known == extent)
@@ -84,8 +87,15 @@ Value Emitter::contract(const std::string &spec, Value lhs, Value rhs) {
   bind(left, lhs);
   bind(right, rhs);
   Shape shape;
-  for (char letter : result)
+  for (char letter : result) {
+    if (extents.count(letter) == 0)
+      refuseMalformed(std::string("has the axis `") + letter + "` in its result only");
     shape.push_back(extents.lookup(letter));
+  }
+  for (StringRef letters : {left, right, result})
+    for (size_t i = 0; i < letters.size(); ++i)
+      if (letters.find(letters[i]) != i)
+        refuseUnsupported("takes a diagonal: an axis stands twice in `" + letters.str() + "`");
   if (elementTypeOf(lhs) != elementTypeOf(rhs))
     refuseMalformed("has operands of different element types");
   return nn::ContractOp::create(builder, location, type(shape, elementTypeOf(lhs)), lhs, rhs,

@@ -64,6 +64,11 @@ RankedTensorType Emitter::type(ArrayRef<Extent> shape, Type element) {
   refuseMalformed("has operands with extents " + pair + ", which do not broadcast");
 }
 
+static bool isLogical(ElementwiseFn fn) {
+  return fn == ElementwiseFn::logical_not ||
+         (fn >= ElementwiseFn::logical_and && fn <= ElementwiseFn::logical_xor);
+}
+
 Value Emitter::elementwise(ElementwiseFn fn, ArrayRef<Value> operands) {
   Shape shape;
   for (Value operand : operands) {
@@ -73,6 +78,10 @@ Value Emitter::elementwise(ElementwiseFn fn, ArrayRef<Value> operands) {
       refuseBroadcast(left, right);
     shape = *next;
   }
+  if (fn == ElementwiseFn::select && !elementTypeOf(operands[0]).isInteger(1))
+    refuseMalformed("has a condition that is not boolean");
+  if (isLogical(fn) && !elementTypeOf(operands[0]).isInteger(1))
+    refuseMalformed("has operands that are not boolean");
   Type element = givesBool(fn) ? Type(builder.getI1Type()) : elementTypeOf(operands.back());
   for (Value operand : operands.drop_front(fn == ElementwiseFn::select ? 1 : 0))
     if (elementTypeOf(operand) != elementTypeOf(operands.back()))

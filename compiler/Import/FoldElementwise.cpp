@@ -64,6 +64,8 @@ Folded foldElementwise(ElementwiseFn fn, llvm::ArrayRef<const Content *> operand
     strides.push_back(alignedStrides(*operand, shape->size()));
   DType type = operands.back()->dtype;
   Index slab(slabOf(*shape)), stored = movingSizes(strides, slab), index(slab.size(), 0);
+  if (!isFoldable(staticShape(stored)))
+    return std::nullopt;
   std::vector<Element> elements;
   bool isEmpty = llvm::is_contained(slab, 0);
   llvm::SmallVector<Element, 3> values(operands.size());
@@ -103,7 +105,7 @@ Folded foldCast(const Content &input, DType to) {
 }
 
 Folded foldCumSum(const Content &input, int64_t axis, bool exclusive, bool reverse) {
-  if (axis == input.batchAxis)
+  if (axis == input.batchAxis || !isFoldable(input.shape()) || input.size() == 0)
     return std::nullopt;
   std::vector<Element> elements = input.flatten();
   int64_t inner = 1, length = input.slab[axis];
@@ -141,7 +143,7 @@ static ElementwiseFn combiner(ReduceKind kind) {
 }
 
 Folded foldReduce(ReduceKind kind, const Content &input, llvm::ArrayRef<int64_t> axes) {
-  if (llvm::is_contained(axes, input.batchAxis) || input.size() == 0)
+  if (llvm::is_contained(axes, input.batchAxis) || !isFoldable(input.shape()) || input.size() == 0)
     return std::nullopt;
   Shape shape = dropAxes(input.shape(), axes, /*keepAsOnes=*/true);
   Content result = Content::dense(input.dtype, shape, {}, input.outer);
@@ -165,7 +167,7 @@ Folded foldReduce(ReduceKind kind, const Content &input, llvm::ArrayRef<int64_t>
 
 Folded foldTrilu(const Content &input, int64_t diagonal, bool upper) {
   int64_t rank = input.rank();
-  if (rank < 2 || input.batchAxis >= rank - 2)
+  if (rank < 2 || input.batchAxis >= rank - 2 || !isFoldable(input.shape()))
     return std::nullopt;
   std::vector<Element> elements = input.flatten();
   int64_t rows = input.slab[rank - 2], columns = input.slab[rank - 1];

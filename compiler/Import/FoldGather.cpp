@@ -44,7 +44,7 @@ Folded foldGather(const Content &input, const Content &indices, int64_t axis) {
   Shape shape = input.shape(), picks = indices.shape();
   shape.erase(shape.begin() + axis);
   shape.insert(shape.begin() + axis, picks.begin(), picks.end());
-  if (batchAxes(shape).size() > 1)
+  if (batchAxes(shape).size() > 1 || !isFoldable(shape))
     return std::nullopt;
   int64_t outer = indices.batchAxis >= 0 ? indices.outer : input.outer;
   std::vector<Element> elements;
@@ -69,6 +69,8 @@ Folded foldGatherND(const Content &input, const Content &indices) {
     return std::nullopt;
   Shape shape(llvm::ArrayRef(indices.shape()).drop_back()), rest = input.shape();
   shape.append(rest.begin() + depth, rest.end());
+  if (!isFoldable(shape))
+    return std::nullopt;
   std::vector<Element> elements;
   Index index(shape.size(), 0), source(input.slab.size()), slab(slabOf(shape));
   for (bool more = !llvm::is_contained(slab, 0); more; more = advance(index, slab)) {
@@ -90,7 +92,8 @@ Folded foldGatherND(const Content &input, const Content &indices) {
 }
 
 Folded foldGatherElements(const Content &input, const Content &indices, int64_t axis) {
-  if (input.batchAxis != indices.batchAxis || input.outer != indices.outer || axis == input.batchAxis)
+  if (!isFoldable(indices.shape()) || input.batchAxis != indices.batchAxis || input.outer != indices.outer ||
+      axis == input.batchAxis)
     return std::nullopt;
   std::vector<Element> elements;
   Index index(indices.slab.size(), 0);

@@ -42,6 +42,8 @@ Folded foldReshape(const Content &input, llvm::ArrayRef<Extent> target) {
     result.outer = outer;
     return result;
   }
+  if (!isFoldable(target))
+    return std::nullopt;
   return Content::dense(input.dtype, target, input.flatten(), outer);
 }
 
@@ -101,6 +103,8 @@ Folded foldConcat(llvm::ArrayRef<const Content *> inputs, int64_t axis) {
   shape[axis].count = 0;
   for (const Content *input : inputs)
     shape[axis].count += input->slab[axis];
+  if (!isFoldable(shape))
+    return std::nullopt;
   Content result = Content::dense(inputs[0]->dtype, shape, {}, inputs[0]->outer);
   std::vector<Element> elements(result.size());
   int64_t base = 0;
@@ -127,6 +131,8 @@ Folded foldPad(const Content &input, llvm::ArrayRef<int64_t> low, llvm::ArrayRef
     if (low[d] < 0 || high[d] < 0)
       return std::nullopt;
   }
+  if (!isFoldable(shape))
+    return std::nullopt;
   Content result = Content::dense(input.dtype, shape, {}, input.outer);
   std::vector<Element> elements(result.size(), value);
   Index index(input.slab.size(), 0);

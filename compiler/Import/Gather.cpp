@@ -10,6 +10,8 @@ namespace accum::import {
 
 /// Positions of known indices on a static axis, negative ones counted from the end.
 static SmallVector<int64_t> positionsOf(const Content &indices, int64_t extent) {
+  if (!isFoldable(indices.shape()))
+    refuseUnsupported("reads " + toString(indices.shape()) + " known positions, which are too many");
   SmallVector<int64_t> positions;
   indices.forEach([&](const Element &e) {
     int64_t place = e.constant < 0 ? e.constant + extent : e.constant;
@@ -83,6 +85,7 @@ static GraphValue gatherStatic(Binder &node, const GraphValue &x, const Content 
 static void gather(Binder &node) {
   const GraphValue x = node.input(0), indices = node.input(1);
   int64_t axis = node.axis(node.integer("axis", 0), x.rank());
+  requireIntegers(indices);
   if (x.content && indices.content)
     if (Folded folded = foldGather(*x.content, *indices.content, axis))
       return node.set(0, *folded);
@@ -143,9 +146,11 @@ static Value gatherTuples(Binder &node, const GraphValue &x, const GraphValue &t
 static void gatherND(Binder &node) {
   Emitter &emit = node.emit;
   const GraphValue x = node.input(0), tuples = node.input(1);
+  requireIntegers(tuples);
   if (node.integer("batch_dims", 0) != 0)
     refuseUnsupported("has batch_dims");
-  if (tuples.rank() == 0 || tuples.shape.back().batched || tuples.shape.back().count > x.rank())
+  if (tuples.rank() == 0 || tuples.shape.back().count < 1 || tuples.shape.back().batched ||
+      tuples.shape.back().count > x.rank())
     refuseMalformed("has index tuples of shape " + toString(tuples.shape));
   if (!tuples.content)
     return node.set(0, gatherTuples(node, x, tuples));
@@ -179,6 +184,13 @@ static void gatherElements(Binder &node) {
   Emitter &emit = node.emit;
   const GraphValue x = node.input(0), indices = node.input(1);
   int64_t axis = node.axis(node.integer("axis", 0), x.rank());
+  requireIntegers(indices);
+  if (indices.rank() != x.rank())
+    refuseMalformed("has indices of another rank than its input");
+  for (int64_t d = 0; d < x.rank(); ++d)
+    if (d != axis &&
+        (indices.shape[d].batched != x.shape[d].batched || indices.shape[d].count > x.shape[d].count))
+      refuseMalformed("reads " + toString(indices.shape) + " elements of " + toString(x.shape));
   if (x.content && indices.content)
     if (Folded folded = foldGatherElements(*x.content, *indices.content, axis))
       return node.set(0, *folded);

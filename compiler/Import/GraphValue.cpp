@@ -119,6 +119,9 @@ static std::optional<GraphValue> boundedElementwise(Emitter &emit, ElementwiseFn
 }
 
 GraphValue elementwise(Emitter &emit, ElementwiseFn fn, ArrayRef<const GraphValue *> operands) {
+  for (const GraphValue *operand : operands.drop_front(fn == ElementwiseFn::select ? 1 : 0))
+    if (operand->dtype != operands.back()->dtype)
+      refuseMalformed("has operands of different element types");
   if (llvm::all_of(operands, [](const GraphValue *operand) { return operand->content.has_value(); })) {
     SmallVector<const Content *> contents;
     for (const GraphValue *operand : operands)

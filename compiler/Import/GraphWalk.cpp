@@ -36,8 +36,7 @@ void GraphWalk::run(const Graph &graph, ArrayRef<std::string> outputs) {
       visit(node);
   for (const std::string &output : outputs)
     if (const Tensor *tensor = graph.initializer(output))
-      if (std::optional<GraphValue> value = initializers(*tensor))
-        values[output] = *value;
+      values[output] = initializers(*tensor);
   scopes.pop_back();
 }
 
@@ -51,10 +50,10 @@ bool GraphWalk::bindInputs(const Node &node) {
     const Tensor *tensor = nullptr;
     for (const Graph *scope : scopes)
       tensor = tensor ? tensor : scope->initializer(input);
-    std::optional<GraphValue> value = tensor ? initializers(*tensor) : std::nullopt;
-    if (!value)
+    if (!tensor)
       refuseUnsupported("reads `" + input + "`, an output that is not computed here");
-    values[input] = *value;
+    GraphValue value = initializers(*tensor);
+    values[input] = value;
   }
   return true;
 }

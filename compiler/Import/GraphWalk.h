@@ -9,14 +9,15 @@
 namespace accum::import {
 
 /// Gives the value of an initializer: known content, or a parameter's load.
-using InitializerSource = std::function<std::optional<GraphValue>(const Tensor &)>;
+using InitializerSource = std::function<GraphValue(const Tensor &)>;
 
 class GraphWalk {
 public:
   GraphWalk(Emitter &emit, InitializerSource initializers)
       : emit(emit), initializers(std::move(initializers)) {}
 
-  /// Imports what `outputs` need of `graph`; inputs are in `values` already.
+  /// Imports what `outputs` need of `graph`; inputs are in `values` already. Refuses (throws) outputs that
+  /// are initializers which cannot be read; nodes are refused into the failures.
   void run(const Graph &graph, llvm::ArrayRef<std::string> outputs);
   /// One failure for each cause: the same sentence about several nodes is told once, with their names.
   Failures takeFailures();

@@ -32,12 +32,12 @@ public:
         shapes[input.name] = it->second;
   }
 
-  void addInputs(const std::set<std::string> &needed);
   /// The loss as a scalar; null after a failure.
   Value build(const LossChoice &choice, ImportReport &report, Failures &failures);
   void finish(Value loss);
 
 private:
+  void addInputs(const std::set<std::string> &needed);
   Value addInput(const std::string &name, ArrayRef<Extent> shape, DType dtype);
   Value lossOf(const LossChoice &choice, ImportReport &report);
 
@@ -88,7 +88,13 @@ Value Forward::lossOf(const LossChoice &choice, ImportReport &report) {
 }
 
 Value Forward::build(const LossChoice &choice, ImportReport &report, Failures &failures) {
-  walk.run(model.graph, {choice.output});
+  try {
+    addInputs(neededValues(model.graph, {choice.output, "input_ids"}));
+    walk.run(model.graph, {choice.output});
+  } catch (Refusal &refusal) {
+    failures.push_back({refusal.slug, "the model", refusal.message, refusal.notes});
+    return {};
+  }
   failures = walk.takeFailures();
   if (walk.values.find(choice.output) == walk.values.end() && failures.empty())
     failures.push_back(
@@ -212,7 +218,6 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   OwningOpRef<ModuleOp> module = emptyModule(context, *model);
   auto function = *module->getOps<func::FuncOp>().begin();
   Forward forward(*model, *inputs, function, *module, *table);
-  forward.addInputs(neededValues(model->graph, {choice->output, "input_ids"}));
   Value loss = forward.build(*choice, report, failures);
   if (!loss)
     return {};

@@ -7,6 +7,11 @@ using namespace mlir;
 
 namespace accum::import {
 
+void requireIntegers(const GraphValue &indices) {
+  if (isFloat(indices.dtype) || indices.dtype == DType::Bool)
+    refuseMalformed("has indices that are not integers");
+}
+
 Value splitBatchAxis(Emitter &emit, Value x, int64_t axis) {
   Shape target = shapeOf(x);
   target.insert(target.begin() + axis + 1, Extent::fixed(target[axis].count));

@@ -6,6 +6,9 @@
 
 namespace accum::import {
 
+/// Refuses floats and booleans.
+void requireIntegers(const GraphValue &indices);
+
 /// Splits axis `axis` of `x`, which is c*N, into [N, c].
 mlir::Value splitBatchAxis(Emitter &emit, mlir::Value x, int64_t axis);
 

@@ -101,6 +101,11 @@ void Resolver::resolve(const ValueInfo &input) {
   Shape shape;
   for (size_t axis = 0; axis < input.type.shape->size(); ++axis)
     shape.push_back(extentOf(input, axis));
+  double elements = 1;
+  for (Extent extent : shape)
+    elements *= static_cast<double>(extent.count);
+  if (elements > 0x1p40)
+    failures.push_back({"malformed-model", tick(input.name), "has the absurd shape " + toString(shape), {}});
   inputs.shapes[input.name] = shape;
 }
 

@@ -82,7 +82,9 @@ static Value addRows(Binder &node, const GraphValue &data, const GraphValue &tup
 static void scatterND(Binder &node) {
   Emitter &emit = node.emit;
   const GraphValue data = node.input(0), tuples = node.input(1), updates = node.input(2);
-  if (tuples.rank() == 0 || tuples.shape.back().batched || tuples.shape.back().count > data.rank())
+  requireIntegers(tuples);
+  if (tuples.rank() == 0 || tuples.shape.back().count < 1 || tuples.shape.back().batched ||
+      tuples.shape.back().count > data.rank())
     refuseMalformed("has index tuples of shape " + toString(tuples.shape));
   if (node.text("reduction", "none") == "add")
     return node.set(0, addRows(node, data, tuples, updates));
@@ -133,6 +135,9 @@ static void scatterElements(Binder &node) {
   const GraphValue data = node.input(0), indices = node.input(1), updates = node.input(2);
   int64_t axis = node.axis(node.integer("axis", 0), data.rank());
   std::string reduction = node.text("reduction", "none");
+  requireIntegers(indices);
+  if (indices.rank() != data.rank() || updates.shape != indices.shape)
+    refuseMalformed("has indices or updates of another shape than its input");
   if (data.shape[axis].batched)
     refuseCrossBatch("writes the batch axis at given positions: a sample may write another one's row");
   if (reduction == "add") {
@@ -155,7 +160,9 @@ static void oneHot(Binder &node) {
   const GraphValue indices = node.input(0), values = node.input(2);
   SmallVector<int64_t> depth = node.integers(1);
   int64_t axis = node.axis(node.integer("axis", -1), indices.rank() + 1);
-  if (depth.size() != 1 || depth[0] < 1 || values.rank() != 1 || !(values.shape[0] == Extent::fixed(2)))
+  requireIntegers(indices);
+  if (depth.size() != 1 || depth[0] < 1 || depth[0] > (1 << 24) || values.rank() != 1 ||
+      !(values.shape[0] == Extent::fixed(2)))
     refuseMalformed("has no depth, or not two values");
   Shape column(indices.shape), classes(indices.shape.size() + 1, Extent::fixed(1));
   column.insert(column.begin() + axis, Extent::fixed(1));

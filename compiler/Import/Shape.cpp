@@ -68,8 +68,8 @@ static Shape reshapeTarget(const Shape &input, const Content &wanted, bool allow
 
 static void reshapeRule(Binder &node) {
   const GraphValue &x = node.input(0);
-  node.set(0,
-           reshape(node.emit, x, reshapeTarget(x.shape, node.content(1), node.integer("allowzero", 0) != 0)));
+  node.set(0, reshape(node.emit, x,
+                      reshapeTarget(x.shape, node.integerContent(1), node.integer("allowzero", 0) != 0)));
 }
 
 /// Product of extents as one extent.
@@ -135,7 +135,7 @@ static void transposeRule(Binder &node) {
 
 static void expand(Binder &node) {
   const GraphValue &x = node.input(0);
-  Shape wanted = shapeFrom(node.content(1));
+  Shape wanted = shapeFrom(node.integerContent(1));
   Extent left, right;
   std::optional<Shape> target = broadcast(x.shape, wanted, &left, &right);
   if (!target && left.batched != right.batched)
@@ -181,7 +181,7 @@ static GraphValue repeat(Emitter &emit, const GraphValue &x, int64_t axis, Exten
 
 static void tile(Binder &node) {
   GraphValue result = node.input(0);
-  Shape repeats = shapeFrom(node.content(1));
+  Shape repeats = shapeFrom(node.integerContent(1));
   if (repeats.size() != result.shape.size())
     refuseMalformed("has not one repeat for each axis");
   for (auto [axis, times] : llvm::enumerate(repeats))

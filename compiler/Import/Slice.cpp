@@ -61,7 +61,7 @@ static Span staticSpan(int64_t size, const Element &start, const Element &end, i
 
 static void sliceRule(Binder &node) {
   const GraphValue &x = node.input(0);
-  std::vector<Element> starts = node.content(1).flatten(), ends = node.content(2).flatten();
+  std::vector<Element> starts = node.integerContent(1).flatten(), ends = node.integerContent(2).flatten();
   SmallVector<int64_t> axes, steps(starts.size(), 1);
   for (size_t k = 0; k < starts.size(); ++k)
     axes.push_back(static_cast<int64_t>(k));
@@ -92,7 +92,8 @@ static SmallVector<int64_t> splitSizes(Binder &node, int64_t size, int64_t piece
     return node.integers(1);
   if (node.hasAttribute("split"))
     return node.integerList("split");
-  pieces = node.integer("num_outputs", pieces);
+  if (node.integer("num_outputs", pieces) != pieces)
+    refuseMalformed("splits into another number of pieces than it has outputs");
   int64_t each = (size + pieces - 1) / pieces;
   SmallVector<int64_t> sizes(pieces, each);
   sizes.back() = size - each * (pieces - 1);
@@ -133,6 +134,13 @@ static void padAxes(Binder &node, ArrayRef<int64_t> low, ArrayRef<int64_t> high,
     before.push_back(std::max<int64_t>(0, low[d]));
     behind.push_back(std::max<int64_t>(0, high[d]));
   }
+  for (size_t d = 0; d < kept.size(); ++d)
+    if (kept[d].count < 0)
+      refuseMalformed("cuts more off an axis than it holds");
+  Shape padded(kept);
+  for (size_t d = 0; d < padded.size(); ++d)
+    padded[d].count += before[d] + behind[d];
+  requireSane(padded);
   if (kept != x.shape)
     x = slice(emit, x, from, by, kept);
   if (x.content && value.content)
@@ -156,9 +164,13 @@ static void padRule(Binder &node) {
     int64_t d = node.axis(axis, x.rank());
     low[d] = amounts[k];
     high[d] = amounts[axes.size() + k];
+    if (std::max(std::abs(low[d]), std::abs(high[d])) > (int64_t{1} << 40))
+      refuseMalformed("pads by an absurd amount");
   }
   Element zero = isFloat(x.dtype) ? Element::floating(0) : Element::integer(0);
   GraphValue value = node.has(2) ? node.input(2) : GraphValue(Content::scalar(x.dtype, zero));
+  if (value.dtype != x.dtype)
+    refuseMalformed("pads with a value of another element type");
   if (value.rank() != 0)
     value = reshape(node.emit, value, Shape());
   padAxes(node, low, high, value);
@@ -168,7 +180,10 @@ static void trilu(Binder &node) {
   Emitter &emit = node.emit;
   const GraphValue &x = node.input(0);
   bool upper = node.integer("upper", 1) != 0;
-  int64_t diagonal = node.has(1) ? node.integers(1)[0] : 0;
+  SmallVector<int64_t> offset = node.has(1) ? node.integers(1) : SmallVector<int64_t>{0};
+  if (offset.size() != 1)
+    refuseMalformed("has not one diagonal");
+  int64_t diagonal = offset[0];
   if (x.rank() < 2)
     refuseMalformed("has an input of rank " + std::to_string(x.rank()));
   if (x.content)
