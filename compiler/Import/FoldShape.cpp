@@ -88,11 +88,13 @@ Folded foldSlice(const Content &input, llvm::ArrayRef<int64_t> starts, llvm::Arr
   return result;
 }
 
-/// Operands of a concatenation on another axis than the batch: they agree on where the batch is.
+/// Operands of a concatenation on another axis than the batch: they agree in all other extents and on where
+/// the batch is.
 static bool agreeOnBatch(llvm::ArrayRef<const Content *> inputs, int64_t axis) {
+  Shape common = dropAxes(inputs[0]->shape(), {axis});
   return llvm::all_of(inputs, [&](const Content *input) {
-    return input->batchAxis == inputs[0]->batchAxis && input->outer == inputs[0]->outer &&
-           input->batchAxis != axis;
+    return dropAxes(input->shape(), {axis}) == common && input->batchAxis == inputs[0]->batchAxis &&
+           input->outer == inputs[0]->outer && input->batchAxis != axis;
   });
 }
 

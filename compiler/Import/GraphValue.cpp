@@ -234,6 +234,9 @@ static std::optional<GraphValue> boundedConcat(Emitter &emit, ArrayRef<const Gra
 }
 
 GraphValue concat(Emitter &emit, ArrayRef<const GraphValue *> inputs, int64_t axis) {
+  for (const GraphValue *input : inputs)
+    if (input->dtype != inputs[0]->dtype)
+      refuseMalformed("concatenates tensors of different element types");
   bool known = llvm::all_of(inputs, [](const GraphValue *input) { return input->content.has_value(); });
   if (known) {
     SmallVector<const Content *> contents;

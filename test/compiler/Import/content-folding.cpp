@@ -170,8 +170,8 @@ TEST(ContentFolding, GatherNDByCoordinates) {
   Shape column{Extent::ofBatch(1), Extent::fixed(1), Extent::fixed(1)},
       whole{Extent::ofBatch(1), Extent::fixed(4), Extent::fixed(1)};
   Content sample = *foldBroadcast(*foldReshape(batchRange(1), column), whole);
-  Content place = *foldBroadcast(
-      *foldReshape(integers({3, 0, 2, 1}), Shape{Extent::fixed(4), Extent::fixed(1)}), whole);
+  Content place =
+      *foldBroadcast(*foldReshape(integers({3, 0, 2, 1}), Shape{Extent::fixed(4), Extent::fixed(1)}), whole);
   Folded tuples = foldConcat({&sample, &place}, 2);
   expectMeans(foldGatherND(data, *tuples), [&](int64_t n) {
     Whole d = wholeAt(data, n), t = wholeAt(*tuples, n);
@@ -193,14 +193,17 @@ TEST(ContentFolding, CumSumAndTriangle) {
   EXPECT_FALSE(foldCumSum(data, 0, false, false));
   expectMeans(foldTrilu(data, 1, true), [&](int64_t n) {
     Whole whole = wholeAt(data, n);
-    return generate(whole.shape, [&](const std::vector<int64_t> &i) { return i[2] - i[1] < 1 ? 0 : whole.at(i); });
+    return generate(whole.shape,
+                    [&](const std::vector<int64_t> &i) { return i[2] - i[1] < 1 ? 0 : whole.at(i); });
   });
 }
 
 /// Every fold that an operation on random affine tables allows says what the operation gives.
 TEST(ContentFolding, RandomElementwiseChains) {
   std::mt19937 random(7);
-  auto draw = [&](int64_t low, int64_t high) { return std::uniform_int_distribution<int64_t>(low, high)(random); };
+  auto draw = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
   auto operand = [&]() -> Content {
     switch (draw(0, 3)) {
     case 0:
