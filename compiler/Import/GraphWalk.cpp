@@ -58,11 +58,23 @@ bool GraphWalk::bindInputs(const Node &node) {
   return true;
 }
 
+/// Refuses a node that has none; `If` is not in the table.
+static Rule ruleOf(const Node &node) {
+  if (!node.domain.empty() && node.domain != "ai.onnx")
+    refuseUnsupported("is an operator of domain `" + node.domain + "`, which is not supported");
+  Rule rule = ruleTable().find(node.opType, node.opset);
+  if (!rule && node.opType != "If")
+    refuseUnsupported("operator `" + node.opType + "` (opset " + std::to_string(node.opset) +
+                      ") is not supported");
+  return rule;
+}
+
 void GraphWalk::visit(const Node &node) {
   MLIRContext *context = emit.builder.getContext();
   Location op = NameLoc::get(StringAttr::get(context, node.opType));
   emit.location = NameLoc::get(StringAttr::get(context, node.name), op);
   try {
+    ruleOf(node); // also of nodes whose inputs are refused: what is unsupported is listed at once
     if (bindInputs(node)) {
       apply(node);
       return tracePairs(node);
@@ -103,16 +115,10 @@ bool GraphWalk::blamePairs(const Node &node, const Refusal &refusal) {
 }
 
 void GraphWalk::apply(const Node &node) {
-  if (!node.domain.empty() && node.domain != "ai.onnx")
-    refuseUnsupported("is an operator of domain `" + node.domain + "`, which is not supported");
   if (node.opType == "If")
     return branch(node);
-  Rule rule = ruleTable().find(node.opType, node.opset);
-  if (!rule)
-    refuseUnsupported("operator `" + node.opType + "` (opset " + std::to_string(node.opset) +
-                      ") is not supported");
   Binder binder(node, emit, values);
-  rule(binder);
+  ruleOf(node)(binder);
 }
 
 /// A condition that is known picks a branch, whose nodes are imported in place.
