@@ -26,6 +26,15 @@ def run_lines(path):
             yield start, text
 
 
+def has_oracle(path, text):
+    """Compares something itself, or calls a script of the tests that does."""
+    scripts = (word.replace("%S", str(path.parent)).replace("%source", str(ROOT)) for word in text.split())
+    return ORACLE.search(text) or any(
+        ORACLE.search(script.read_text()) or "oracle:" in script.read_text()
+        for script in map(pathlib.Path, scripts) if script.is_absolute() and script.suffix in ("", ".py", ".sh")
+        and script.is_file())
+
+
 def check_run_lines():
     """A RUN line compares something, or prepares %t for a later one that does."""
     for path in sorted((ROOT / "test").rglob("*")):
@@ -33,7 +42,7 @@ def check_run_lines():
             continue
         prepared = None
         for number, text in run_lines(path):
-            if ORACLE.search(text):
+            if has_oracle(path, text):
                 prepared = None
             elif "%t" in text:
                 prepared = prepared or number
@@ -96,7 +105,7 @@ def check_sources():
 
 
 def main():
-    findings = [finding for check in (check_run_lines, check_sources) for finding in check()]
+    findings = [finding for check in (check_run_lines, check_slugs, check_sources) for finding in check()]
     for path, number, text in findings:
         print(f"{path.relative_to(ROOT)}:{number}: {text}")
     return len(findings)
