@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// libFuzzer target: any bytes as a manifest, a safetensors, .npz or .npy file: what is read is there to the
+// last byte.
+#include "runtime/Array.h"
+#include "runtime/Manifest.h"
+#include <cstdlib>
+#include <string>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace accum::runtime;
+
+static unsigned sumOf(const Array &array) {
+  unsigned sum = 0;
+  for (uint64_t i = 0; i < array.bytes(); ++i)
+    sum += array.data[i];
+  return sum;
+}
+
+static void readFile(const uint8_t *data, size_t size) {
+  int file = ::memfd_create("arrays", MFD_CLOEXEC);
+  std::string path = "/proc/self/fd/" + std::to_string(file);
+  if (::write(file, data, size) == ssize_t(size)) {
+    unsigned sum = 0;
+    for (auto read : {readSafetensors, readNpz})
+      if (auto arrays = read(path))
+        for (const Array &array : *arrays)
+          sum += sumOf(array);
+    static volatile unsigned sink;
+    sink = sum;
+  }
+  ::close(file);
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  std::string text(reinterpret_cast<const char *>(data), size);
+  if (auto manifest = parseManifest(text, "input"))
+    if (!parseManifest(toJson(*manifest), "again"))
+      std::abort();
+  if (auto array = parseNpy(data, size, "x", "input"))
+    (void)sumOf(*array);
+  readFile(data, size);
+  return 0;
+}
