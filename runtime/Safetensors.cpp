@@ -72,7 +72,7 @@ Expected<std::vector<Array>> readSafetensors(const std::string &path) {
   auto opened = MappedFile::open(path);
   if (!opened)
     return opened.error();
-  std::shared_ptr<MappedFile> file = *opened;
+  const std::shared_ptr<MappedFile> &file = *opened;
   uint64_t headerBytes = 0;
   if (file->size() < 8)
     return malformed(path, "it has " + std::to_string(file->size()) + " bytes");
