@@ -2,6 +2,7 @@
 // device.program -> manifest.
 #include "compiler/Emit/Manifest.h"
 #include "compiler/Emit/Objects.h"
+#include "compiler/Import/ModuleNames.h"
 #include "dialects/NN/Placement.h"
 #include "passes/Plan/NodeNames.h"
 #include "passes/Schedule/StateLayout.h"
@@ -53,6 +54,21 @@ void addCommands(device::ProgramOp program, runtime::Manifest &manifest) {
   llvm::sort(manifest.commands, [](const auto &a, const auto &b) { return a.id < b.id; });
 }
 
+/// What `load_state_dict` calls a parameter, with the framework's layout; nothing where that is not known.
+std::vector<runtime::AliasSpec> frameworkNames(train::ParamOp param) {
+  bool transposed = param->hasAttr("module_transposed");
+  std::string own = param.getSymName().str();
+  std::vector<runtime::AliasSpec> names;
+  if (param.getModule())
+    names.push_back({param.getModule()->str(), transposed});
+  else if (import::isModuleName(own))
+    names.push_back({own, transposed});
+  if (auto others = param->getAttrOfType<ArrayAttr>("module_aliases"); others && !names.empty())
+    for (auto other : others.getAsRange<StringAttr>())
+      names.push_back({other.str(), transposed});
+  return names;
+}
+
 /// A sole integer total is what the loss is divided by: its targets.
 void nameTargets(runtime::Manifest &manifest) {
   auto isCount = [](const runtime::ScalarSpec &scalar) { return scalar.dtype == ACCUM_I64; };
@@ -84,6 +100,8 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   manifest.labels = options.labels;
   for (auto input : program.getInputs().getAsRange<DictionaryAttr>())
     manifest.inputs.push_back(inputOf(input));
+  for (auto [param, spec] : llvm::zip_equal(module.getOps<train::ParamOp>(), manifest.params))
+    spec.framework = frameworkNames(param);
   addCommands(program, manifest);
   nameTargets(manifest);
   if (auto parsed = runtime::parseManifest(runtime::toJson(manifest), "manifest.json"); !parsed)

@@ -45,10 +45,16 @@ void ParameterOps::declare(const Parameter &p) {
     builder.setInsertionPoint(&module.getBody()->back());
   StringAttr moduleName =
       p.module.empty() || p.module == p.name ? StringAttr() : builder.getStringAttr(p.module);
-  train::ParamOp::create(builder, NameLoc::get(builder.getStringAttr(p.name)), builder.getStringAttr(p.name),
-                         TypeAttr::get(typeOf(emit, p.dtype, p.shape)), source,
-                         aliases.empty() ? ArrayAttr() : builder.getArrayAttr(aliases),
-                         p.trained ? builder.getUnitAttr() : UnitAttr(), moduleName);
+  auto op =
+      train::ParamOp::create(builder, NameLoc::get(builder.getStringAttr(p.name)),
+                             builder.getStringAttr(p.name), TypeAttr::get(typeOf(emit, p.dtype, p.shape)),
+                             source, aliases.empty() ? ArrayAttr() : builder.getArrayAttr(aliases),
+                             p.trained ? builder.getUnitAttr() : UnitAttr(), moduleName);
+  if (p.moduleTransposed)
+    op->setAttr("module_transposed", builder.getUnitAttr());
+  if (!p.moduleAliases.empty())
+    op->setAttr("module_aliases", builder.getStrArrayAttr(SmallVector<StringRef>(p.moduleAliases.begin(),
+                                                                                 p.moduleAliases.end())));
 }
 
 Value ParameterOps::load(const Parameter &p, const Tensor &tensor) {

@@ -49,8 +49,6 @@ runtime::ParameterSpec specOf(train::ParamOp param, const llvm::StringSet<> &tra
   if (ArrayAttr aliases = param.getAliasesAttr())
     for (auto alias : aliases.getAsRange<train::AliasAttr>())
       spec.aliases.push_back({alias.getName().str(), alias.getTransposed()});
-  if (param.getModule())
-    spec.framework.push_back({param.getModule()->str(), false});
   return spec;
 }
 
