@@ -5,6 +5,7 @@ Usage: invariance.py MODEL FOLDER --precision f64|f32 --cuts M:D,M:D,... Every c
 """
 import argparse
 
+import tensors
 from program import Model, compare
 
 # f64 is where a bug differs from noise.
@@ -17,6 +18,8 @@ def measure(model, precision, size, devices, batch):
     artifact = model.compile("--optimizer", "sgd", "--micro-batch", size, "--devices", devices, *target, batch=batch)
     gradients, weights = model.folder / f"g-{tag}.safetensors", model.folder / f"w-{tag}.safetensors"
     log = model.train(artifact, 1, "--lr", 0.1, "--seed", 7, gradients=gradients, weights=weights)
+    # What is zero in exact arithmetic is noise of noise, relative to nothing.
+    tensors.blank(gradients, gradients, model.zero_gradient())
     return log[0]["loss"], gradients, weights
 
 
