@@ -88,11 +88,15 @@ void noteVanished(const Signature &signature, ParameterTable &table) {
 
 Failure nothingToTrain(const Model &model, const ParameterTable &table) {
   Failure failure{"no-trainable-parameter", model.path.string(), "has no trainable parameter", {}};
-  std::vector<std::string> candidates;
-  for (const Parameter &parameter : table.parameters)
-    candidates.push_back(fmt::format("{} ({})", parameter.name, parameter.reason));
-  if (!candidates.empty())
-    failure.notes.push_back(fmt::format("to train one of these, name it: --trainable {}", list(candidates)));
+  constexpr size_t shown = 2;
+  std::string leftOut;
+  for (size_t i = 0; i < std::min(shown, table.parameters.size()); ++i)
+    leftOut +=
+        fmt::format("{}`{}` ({})", i ? ", " : "", table.parameters[i].name, table.parameters[i].reason);
+  if (table.parameters.size() > shown)
+    leftOut += fmt::format(" and {} more", table.parameters.size() - shown);
+  if (!leftOut.empty())
+    failure.notes = {"left out: " + leftOut, "--trainable NAME trains one of them"};
   return failure;
 }
 
