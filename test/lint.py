@@ -104,8 +104,19 @@ def check_sources():
                 yield path, 1, "no SPDX line"
 
 
+def check_links():
+    """Relative links of the documents lead somewhere."""
+    for path in [ROOT / "README.md", *ROOT.glob("*/**/*.md")]:
+        if any(part.startswith((".", "build")) for part in path.relative_to(ROOT).parts):
+            continue
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", line):
+                if not (path.parent / target).exists():
+                    yield path, number, f"the link to {target} leads nowhere"
+
+
 def main():
-    findings = [finding for check in (check_run_lines, check_slugs, check_sources) for finding in check()]
+    findings = [finding for check in (check_run_lines, check_slugs, check_sources, check_links) for finding in check()]
     for path, number, text in findings:
         print(f"{path.relative_to(ROOT)}:{number}: {text}")
     return len(findings)
