@@ -95,9 +95,11 @@ std::string timeLine(const Search &search) {
 std::string whyLine(const Search &search, const Candidate &chosen) {
   std::vector<std::string> phrases;
   size_t at = static_cast<size_t>(&chosen - search.candidates.data());
-  if (at > 0 && search.candidates[at - 1].verdict == Verdict::DoesNotFit)
-    phrases.push_back(fmt::format("{} does not fit ({} over)", search.candidates[at - 1].cut.m,
-                                  formatBytes(search.candidates[at - 1].over)));
+  for (size_t larger = at; larger-- > 0;)
+    if (const Candidate &other = search.candidates[larger]; other.verdict == Verdict::DoesNotFit) {
+      phrases.push_back(fmt::format("{} does not fit ({} over)", other.cut.m, formatBytes(other.over)));
+      break;
+    }
   for (size_t next = at + 1; next < search.candidates.size(); ++next)
     if (const Candidate &other = search.candidates[next];
         other.verdict == Verdict::Slower && other.cut.last == other.cut.m) {
@@ -192,12 +194,16 @@ std::string peakLine(const Search &search) {
   std::vector<std::string> phrases;
   std::vector<TensorGroup> groups = groupTensors(search.peak.tensors);
   ByteUnit unit = unitFor(search.peak.bytes);
-  for (size_t index = 0; index < std::min(kPeakTensors, groups.size()); ++index)
-    phrases.push_back(
-        fmt::format("{}{} {:.2f}{}", index == 0 ? search.peak.where + ": " : "", groups[index].label,
-                    unit.of(groups[index].bytesEach),
-                    index == 0 ? fmt::format(" {}{}", unit.name, groups[index].count > 1 ? " each" : "")
-                               : (groups[index].count > 1 ? " each" : "")));
+  for (size_t index = 0; index < std::min(kPeakTensors, groups.size()); ++index) {
+    const TensorGroup &group = groups[index];
+    std::string size = fmt::format("{:.2f}{}{}", unit.of(group.bytesEach), index == 0 ? " " : "",
+                                   index == 0 ? unit.name : "");
+    if (group.count > group.numbers)
+      size = fmt::format("{} x {}", group.count, size);
+    else if (group.count > 1)
+      size += " each";
+    phrases.push_back(fmt::format("{}{} {}", index == 0 ? search.peak.where + ": " : "", group.label, size));
+  }
   if (groups.size() > kPeakTensors)
     phrases.push_back(fmt::format("{} smaller groups", groups.size() - kPeakTensors));
   return wrapped("peak", phrases);

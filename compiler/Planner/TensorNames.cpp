@@ -20,7 +20,7 @@ struct Numbered {
 
 Numbered splitAtNumber(const std::string &label) {
   auto isDigit = [](char c) { return c >= '0' && c <= '9'; };
-  auto isBreak = [](char c) { return c == '.' || c == '/' || c == '_' || c == '[' || c == ']'; };
+  auto isBreak = [](char c) { return c == '.' || c == '/' || c == '_' || c == '[' || c == ']' || c == ' '; };
   for (size_t begin = 0; begin < label.size(); ++begin) {
     if (!isDigit(label[begin]) || (begin > 0 && !isBreak(label[begin - 1])))
       continue;
@@ -36,9 +36,8 @@ Numbered splitAtNumber(const std::string &label) {
   return {label, ""};
 }
 
-std::string rangeText(std::vector<int> numbers) {
-  std::sort(numbers.begin(), numbers.end());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+/// Of distinct numbers in ascending order.
+std::string rangeText(const std::vector<int> &numbers) {
   if (numbers.size() == 1)
     return fmt::format("{}", numbers[0]);
   bool isRun = numbers.back() - numbers.front() + 1 == static_cast<int>(numbers.size());
@@ -55,10 +54,13 @@ std::vector<TensorGroup> groupTensors(const std::vector<PeakTensor> &tensors) {
     byShape[{-tensor.bytes, parts.before, parts.after, parts.number >= 0}].push_back(parts.number);
   }
   std::vector<TensorGroup> groups;
-  for (const auto &[shape, numbers] : byShape) {
+  for (auto &[shape, numbers] : byShape) {
+    auto count = static_cast<int>(numbers.size());
+    std::sort(numbers.begin(), numbers.end());
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
     const auto &[bytes, before, after, numbered] = shape;
     std::string label = numbered ? before + rangeText(numbers) + after : before;
-    groups.push_back({label, -bytes, static_cast<int>(numbers.size())});
+    groups.push_back({label, -bytes, count, static_cast<int>(numbers.size())});
   }
   std::sort(groups.begin(), groups.end(), [](const TensorGroup &a, const TensorGroup &b) {
     return std::tuple(-a.bytesEach * a.count, std::string_view(a.label)) <

@@ -10,7 +10,9 @@ namespace accum::planner {
 struct TensorGroup {
   std::string label = {};
   int64_t bytesEach = 0;
-  int count = 0;
+  int count = 0; ///< of the tensors
+  int numbers =
+      1; ///< that their labels differ in; fewer than `count` where a label stands for several tensors
 };
 
 /// Groups tensors of equal size whose labels differ in one number only; largest sum first.

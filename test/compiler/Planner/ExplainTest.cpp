@@ -98,6 +98,16 @@ TEST(TensorNames, LayersBecomeRanges) {
   EXPECT_THAT(labels, testing::ElementsAre("h.{3 of 0..3}.a", "/7..8/b", "h.0.b", "x2"));
 }
 
+TEST(TensorNames, SeveralTensorsOfOneLabelAreCounted) {
+  auto groups = groupTensors({{"node_mul_1 ...", BufferKind::Activation, 8},
+                              {"node_mul_105 ...", BufferKind::Activation, 8},
+                              {"node_mul_105 ...", BufferKind::Activation, 8}});
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].label, "node_mul_{2 of 1..105} ...");
+  EXPECT_EQ(groups[0].count, 3);
+  EXPECT_EQ(groups[0].numbers, 2);
+}
+
 TEST(Quantity, BytesAreRead) {
   EXPECT_EQ(*parseBytes("16GiB"), int64_t{16} << 30);
   EXPECT_EQ(*parseBytes("1.5MiB"), 3 << 19);
