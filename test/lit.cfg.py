@@ -19,3 +19,4 @@ config.substitutions.append(("%models", os.path.join(config.test_source_root, "m
 config.substitutions.append(("%source", os.path.dirname(config.test_source_root)))
 config.substitutions.append(("%build", build))
 config.substitutions.append(("%python", sys.executable))
+config.substitutions.append(("%expect", f"{sys.executable} {config.test_source_root}/expect.py"))

@@ -165,7 +165,8 @@ LogicalResult compileKernels(ModuleOp module, const KernelOptions &options, Stri
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
-  // A pass manager loads what its passes need when it runs, and a context must not change under several threads.
+  // A pass manager loads what its passes need when it runs, and a context must not change under several
+  // threads.
   PassManager pipeline(module.getContext());
   buildCodegenPipeline(pipeline, /*lanes=*/1);
   pipeline.getDependentDialects(registry);

@@ -40,8 +40,8 @@ class Evaluator {
 public:
   explicit Evaluator(Batch batch) : batch(std::move(batch)) {}
 
-  /// The shape of a value in this batch: the slab, with the batch axis times the samples. Graphs may be placed, or
-  /// have extents as after import.
+  /// The shape of a value in this batch: the slab, with the batch axis times the samples. Graphs may be
+  /// placed, or have extents as after import.
   llvm::SmallVector<int64_t> shapeOf(mlir::Value value) const;
   void set(mlir::Value value, Array array);
   const Array &at(mlir::Value value) const;
