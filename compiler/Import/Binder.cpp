@@ -165,6 +165,7 @@ const RuleTable &ruleTable() {
     addRandomRules(result);
     addReductionRules(result);
     addScatterRules(result);
+    addSequenceRules(result);
     addShapeRules(result);
     addSliceRules(result);
     return result;

@@ -81,6 +81,7 @@ void addNormRules(RuleTable &table);
 void addRandomRules(RuleTable &table);
 void addReductionRules(RuleTable &table);
 void addScatterRules(RuleTable &table);
+void addSequenceRules(RuleTable &table);
 void addShapeRules(RuleTable &table);
 void addSliceRules(RuleTable &table);
 /// All of them.

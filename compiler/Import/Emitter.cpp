@@ -108,10 +108,10 @@ Value Emitter::reshape(Value x, ArrayRef<Extent> target) {
   if (ArrayRef(shape) == target)
     return x;
   if (!(volumeOf(shape) == volumeOf(target))) {
-    std::string change = toString(shape) + " to " + toString(target);
+    std::string change = toString(shape) + " into " + toString(target);
     if (volumeOf(shape).power != volumeOf(target).power)
-      refuseCrossBatch("reshapes " + change + ": the batch size of the export is baked in");
-    refuseMalformed("reshapes " + change + ", another number of elements");
+      refuseCrossBatch("turns " + change + ": the batch size of the export is baked in");
+    refuseMalformed("turns " + change + ", another number of elements");
   }
   if (auto reshaped = x.getDefiningOp<nn::ReshapeOp>())
     return reshape(reshaped.getInput(), target);

@@ -19,6 +19,7 @@ struct GraphValue {
     Content low, high;
   };
   std::optional<Bounds> bounds;
+  std::shared_ptr<const std::vector<GraphValue>> items; ///< of a sequence, which is no tensor
   std::shared_ptr<const Refusal> refusal; ///< why there is neither: thrown when the value is needed
 
   GraphValue() = default;
