@@ -16,6 +16,9 @@ using namespace mlir;
 namespace accum::emit {
 namespace {
 
+/// Objects, shared objects, program.cpp and plan.json of a large model.
+constexpr uint64_t kRoomForCode = 8 << 20;
+
 LogicalResult report(ModuleOp module, const runtime::Error &error) {
   InFlightDiagnostic diagnostic = emitError(UnknownLoc::get(module.getContext()), error.message);
   diagnostic << " [" << error.slug << "]";
@@ -74,9 +77,11 @@ LogicalResult writeArtifact(ModuleOp module, const ArtifactOptions &options) {
   if (!folder)
     return report(module, folder.error());
   auto manifest = makeManifest(module, program, options);
-  if (failed(manifest) || failed(writeProgram(module, program, options, **folder)) ||
-      failed(writeKernels(module, options, **folder)) ||
+  if (failed(manifest) ||
       failed(check(module, writeParameters(module, options.model, (*folder)->file("params.safetensors")))) ||
+      failed(check(module, (*folder)->requireRoom(kRoomForCode))) ||
+      failed(writeProgram(module, program, options, **folder)) ||
+      failed(writeKernels(module, options, **folder)) ||
       failed(check(module, (*folder)->writeText("plan.json", options.plan))) ||
       failed(listFiles(module, **folder, *manifest)) ||
       failed(check(module, (*folder)->writeText("manifest.json", runtime::toJson(*manifest)))))

@@ -109,6 +109,15 @@ Status OutputFolder::writeText(const std::string &name, const std::string &text)
   return stream ? Status() : outputFailed(place / name, std::strerror(errno));
 }
 
+Status OutputFolder::requireRoom(uint64_t bytes) const {
+  std::error_code error;
+  fs::space_info space = fs::space(temporary, error);
+  if (error || space.available >= bytes)
+    return {};
+  return outputFailed(place, "no space left on device: " + std::to_string(space.available >> 10) +
+                                 " KiB are free, " + std::to_string(bytes >> 10) + " are needed");
+}
+
 Status OutputFolder::commit() {
   // What came into the folder while we compiled is the user's.
   if (Status status = checkPlace(place); !status)

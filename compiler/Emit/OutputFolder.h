@@ -21,6 +21,8 @@ public:
   /// Where a file is written until commit.
   std::filesystem::path file(const std::string &name) const { return temporary / name; }
   runtime::Status writeText(const std::string &name, const std::string &text);
+  /// [output-failed] where the disk has less room: linkers crash on a full one.
+  runtime::Status requireRoom(uint64_t bytes) const;
   /// Puts the folder in its place, instead of an older artifact.
   runtime::Status commit();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A scheduled module becomes a folder that accum-run trains; what may be in its place; what a failure leaves.
 #include "compiler/Emit/Artifact.h"
+#include "compiler/Emit/OutputFolder.h"
 #include "mlir/IR/Diagnostics.h"
 #include "runtime/Array.h"
 #include "runtime/Convert.h"
@@ -210,6 +211,20 @@ TEST_F(ArtifactTest, ParametersAreTheModelsBytes) {
   auto params = readAll(folder / "linear.accum" / "params.safetensors");
   EXPECT_EQ(params["w"], std::vector<double>(kWeights, kWeights + 6));
   EXPECT_EQ(params["b"], std::vector<double>(kWeights + 6, kWeights + 8));
+}
+
+TEST_F(ArtifactTest, NoRoomLeft) {
+  {
+    auto output = emit::OutputFolder::create(folder / "linear.accum");
+    ASSERT_TRUE(output);
+    EXPECT_TRUE((*output)->requireRoom(1));
+    runtime::Status status = (*output)->requireRoom(uint64_t(1) << 62);
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().exitCode, 3);
+    EXPECT_THAT(status.error().message,
+                HasSubstr("linear.accum: cannot be written: no space left on device"));
+  }
+  EXPECT_EQ(entries(), 1u); // the model: the temporary folder is gone
 }
 
 } // namespace
