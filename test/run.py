@@ -63,9 +63,11 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", type=pathlib.Path)
     parser.add_argument("-j", "--jobs", default=os.cpu_count(), type=int)
+    parser.add_argument("--failed", default=0, type=int, help="checks that failed before: added to the sum")
     parser.add_argument("paths", nargs="*", help="lit tests or folders only; without any: everything")
     args = parser.parse_args()
     build, total = args.build.resolve(), Sum()
+    total.add(0, args.failed, 0)
     run_lit(build, total, args.paths or [str(ROOT / "test")], args.jobs)
     if not args.paths:
         total.add(0, lint.main(), 0)
