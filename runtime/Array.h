@@ -5,6 +5,7 @@
 
 #include "runtime/DType.h"
 #include "runtime/File.h"
+#include <algorithm>
 #include <cstdint>
 
 namespace accum::runtime {
@@ -21,6 +22,21 @@ struct Array {
   int64_t elements() const;
   uint64_t bytes() const { return elements() * bytesOf(dtype); }
 };
+
+/// body(first, count) over [0, elements) in pieces of a few megabytes, whose mapped pages are given back
+/// after each: an array of any size can be read through without staying in the resident set. Stops when body
+/// returns false.
+template <typename Body> bool forEachPiece(const Array &array, Body &&body) {
+  int64_t size = int64_t(bytesOf(array.dtype)), step = (4 << 20) / size, count = array.elements();
+  for (int64_t first = 0; first < count; first += step) {
+    int64_t now = std::min(step, count - first);
+    if (!body(first, now))
+      return false;
+    if (array.file)
+      array.file->release(array.data + first * size, now * size);
+  }
+  return true;
+}
 
 /// "[3, 17]"; "[]" for a scalar.
 std::string formatShape(const std::vector<int64_t> &shape);

@@ -30,32 +30,42 @@ Error badValue(const Array &array, int64_t flat, const std::string &value, const
                  ", expected " + expected);
 }
 
+/// The first element that is wrong, or -1.
+template <typename Test> int64_t findWrong(const Array &array, Test &&isWrong) {
+  int64_t wrong = -1;
+  forEachPiece(array, [&](int64_t first, int64_t count) {
+    beat();
+    for (int64_t i = first; i < first + count && wrong < 0; ++i)
+      if (isWrong(i))
+        wrong = i;
+    return wrong < 0;
+  });
+  return wrong;
+}
+
 Status checkIndices(const InputSpec &spec, const Array &array) {
-  int64_t ignored = spec.ignoreIndex.value_or(0);
-  for (int64_t i = 0, n = array.elements(); i < n; ++i) {
+  int64_t ignored = spec.ignoreIndex.value_or(0), bound = *spec.bound;
+  int64_t wrong = findWrong(array, [&](int64_t i) {
     int64_t value = asInteger(array.data, array.dtype, i);
-    if ((value >= 0 && value < *spec.bound) || value == ignored)
-      continue;
-    std::string expected = "0 <= value < " + std::to_string(*spec.bound);
-    if (spec.ignoreIndex)
-      expected += ", or " + std::to_string(ignored);
-    return badValue(array, i, std::to_string(value), expected);
-  }
-  return {};
+    return (value < 0 || value >= bound) && value != ignored;
+  });
+  if (wrong < 0)
+    return {};
+  std::string expected = "0 <= value < " + std::to_string(bound);
+  if (spec.ignoreIndex)
+    expected += ", or " + std::to_string(ignored);
+  return badValue(array, wrong, std::to_string(asInteger(array.data, array.dtype, wrong)), expected);
 }
 
 Status checkFloats(const Array &array) {
-  for (int64_t i = 0, n = array.elements(); i < n; ++i)
-    if (std::isnan(asDouble(array.data, array.dtype, i)))
-      return badValue(array, i, "NaN", "a number");
-  return {};
+  int64_t wrong =
+      findWrong(array, [&](int64_t i) { return std::isnan(asDouble(array.data, array.dtype, i)); });
+  return wrong < 0 ? Status() : badValue(array, wrong, "NaN", "a number");
 }
 
 Status checkBools(const Array &array) {
-  for (int64_t i = 0, n = array.elements(); i < n; ++i)
-    if (array.data[i] > 1)
-      return badValue(array, i, std::to_string(array.data[i]), "0 or 1");
-  return {};
+  int64_t wrong = findWrong(array, [&](int64_t i) { return array.data[i] > 1; });
+  return wrong < 0 ? Status() : badValue(array, wrong, std::to_string(array.data[wrong]), "0 or 1");
 }
 
 } // namespace
@@ -80,7 +90,6 @@ Expected<int64_t> samplesOf(const InputSpec &spec, const Array &array) {
 }
 
 Status checkValues(const InputSpec &spec, const Array &array) {
-  beat();
   if (isFloat(array.dtype))
     return checkFloats(array);
   if (array.dtype == ACCUM_BOOL)

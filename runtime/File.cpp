@@ -63,6 +63,14 @@ void MappedFile::release() const {
     madvise(const_cast<uint8_t *>(base), bytes, MADV_DONTNEED);
 }
 
+void MappedFile::release(const uint8_t *from, uint64_t count) const {
+  constexpr uintptr_t kPage = 4096;
+  uintptr_t first = (reinterpret_cast<uintptr_t>(from) + kPage - 1) / kPage * kPage;
+  uintptr_t end = (reinterpret_cast<uintptr_t>(from) + count) / kPage * kPage;
+  if (first < end)
+    madvise(reinterpret_cast<void *>(first), end - first, MADV_DONTNEED);
+}
+
 Expected<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path) {
   auto file = openRegular(path);
   if (!file)

@@ -23,6 +23,8 @@ public:
   uint64_t size() const { return bytes; }
   const std::string &path() const { return name; }
   void release() const;
+  /// The same for the pages that lie wholly within [from, from + bytes).
+  void release(const uint8_t *from, uint64_t bytes) const;
 
 private:
   MappedFile(std::string path, const uint8_t *base, uint64_t bytes);

@@ -34,7 +34,11 @@ Status loadOne(const ParameterSpec &param, const std::map<std::string, const Arr
     return badParameter(path, param.onnxName,
                         "has dtype " + std::string(nameOf(array.dtype)) + ", expected " +
                             std::string(nameOf(param.dtype)));
-  convert(array.data, array.dtype, state + param.stateOffset, param.dtype, array.elements());
+  forEachPiece(array, [&](int64_t first, int64_t count) {
+    convert(array.data + first * bytesOf(array.dtype), array.dtype,
+            state + param.stateOffset + first * bytesOf(param.dtype), param.dtype, count);
+    return true;
+  });
   fileType = array.dtype;
   return {};
 }

@@ -180,7 +180,6 @@ Expected<accum_step_result> Session::finish(int code, double started) {
   result.skipped = skipped;
   result.data_seconds = dataSeconds;
   result.seconds = now() - started;
-  dataset->release();
   return result;
 }
 

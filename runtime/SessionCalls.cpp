@@ -31,6 +31,7 @@ int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t
          "program"},
         false);
   staging.bind(*dataset, *share, k, order.data() + window.start);
+  dataset->release();
   *firstRow = share->firstRow(k);
   *valid = uint32_t(share->valid(k));
   dataSeconds += now() - started;

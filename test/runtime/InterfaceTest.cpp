@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The C interface in this process: bind memory, step, read, eval; sizes as described; no allocation inside a
 // step.
-#include "runtime/Memory.h"
 #include "runtime/accum_runtime.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyArtifact.h"
@@ -154,11 +153,4 @@ TEST(Interface, TheArenaIsWhatTheArtifactSays) {
   EXPECT_EQ(info.arena_bytes, info.state_bytes + (info.scratch_bytes + 255) / 256 * 256 + info.staging_bytes);
   EXPECT_EQ(info.samples, 5);
   EXPECT_EQ(info.windows, 1);
-}
-
-TEST(Memory, SizesAreReadable) {
-  EXPECT_EQ(formatBytes(900), "900 B");
-  EXPECT_EQ(formatBytes(13 << 20), "13.0 MiB");
-  EXPECT_EQ(formatBytes(uint64_t(5) << 29), "2.50 GiB");
-  EXPECT_GT(availableMemory(), 0u);
 }
