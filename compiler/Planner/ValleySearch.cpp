@@ -124,7 +124,7 @@ ValleySearch::Result ValleySearch::branch(int start, int end) {
   if (++nodes > limit)
     return Result::Limit;
   Choice best;
-  if (!scan(start, end, best))
+  if (!settle(start, end) || !pick(best))
     return Result::Failed;
   uint64_t print = fingerprint(start, end);
   if (failed.contains(print))
@@ -154,36 +154,45 @@ void ValleySearch::findValleys(int start, int end) {
   inside[end] = 0;
 }
 
-/// Counts the choices of every section in a valley and keeps the section with the fewest; raises valleys that
-/// nothing fits into. False where some section has none.
-bool ValleySearch::scan(int start, int end, Choice &best) {
+void ValleySearch::countInside(int start, int end) {
+  for (int index = firstPiece[start]; index < firstPiece[end]; ++index) {
+    const Piece &piece = pieces[index];
+    if (placed[index] || valleyAt[piece.start] < 0)
+      continue;
+    Valley &valley = valleys[valleyAt[piece.start]];
+    if (piece.end > valley.end)
+      continue;
+    ++valley.inside;
+    valley.smallest = std::min(valley.smallest, piece.size);
+    ++choices[piece.start];
+    inside[piece.start] += piece.size;
+    if (piece.end < valley.end) {
+      --choices[piece.end];
+      inside[piece.end] -= piece.size;
+    }
+  }
+}
+
+/// Finds the valleys and what lies inside each; raises those that nothing fits into. False where that cannot
+/// be.
+bool ValleySearch::settle(int start, int end) {
   for (bool settled = false; !settled;) {
     findValleys(start, end);
-    for (int index = firstPiece[start]; index < firstPiece[end]; ++index) {
-      const Piece &piece = pieces[index];
-      if (placed[index] || valleyAt[piece.start] < 0)
-        continue;
-      Valley &valley = valleys[valleyAt[piece.start]];
-      if (piece.end > valley.end)
-        continue;
-      ++valley.inside;
-      valley.smallest = std::min(valley.smallest, piece.size);
-      ++choices[piece.start];
-      inside[piece.start] += piece.size;
-      if (piece.end < valley.end) {
-        --choices[piece.end];
-        inside[piece.end] -= piece.size;
-      }
-    }
+    countInside(start, end);
     settled = true;
-    for (const Valley &valley : valleys)
-      if (valley.inside == 0) {
-        if (!raise(valley.start, valley.end, valley.wall))
-          return false;
-        settled = false;
-      }
+    for (const Valley &valley : valleys) {
+      if (valley.inside > 0)
+        continue;
+      if (!raise(valley.start, valley.end, valley.wall))
+        return false;
+      settled = false;
+    }
   }
-  best = {};
+  return true;
+}
+
+/// The section with the fewest choices for its trouble. False where some section has none.
+bool ValleySearch::pick(Choice &best) {
   for (size_t index = 0; index < valleys.size(); ++index) {
     const Valley &valley = valleys[index];
     int64_t next =
@@ -193,13 +202,9 @@ bool ValleySearch::scan(int start, int end, Choice &best) {
     for (int section = valley.start; section < valley.end; ++section) {
       count += choices[section];
       sum += inside[section];
-      if (valley.wall + left[section] - sum > height) { // what crosses a wall stands on it or above
-        trouble[section] += 1;
-        return false;
-      }
-      bool mayWaste = next + left[section] <= height;
-      int total = count + (mayWaste ? 1 : 0);
-      if (total == 0) {
+      int total = count + (next + left[section] <= height ? 1 : 0);
+      bool wallHolds = valley.wall + left[section] - sum <= height; // what crosses it stands on it or above
+      if (total == 0 || !wallHolds) {
         trouble[section] += 1;
         return false;
       }

@@ -59,8 +59,10 @@ private:
   Result branch(int start, int end);
   Result tryChoices(int start, int end, const Valley &valley, int section);
   int findSplit(int start, int end) const;
-  bool scan(int start, int end, Choice &best);
   void findValleys(int start, int end);
+  void countInside(int start, int end);
+  bool settle(int start, int end);
+  bool pick(Choice &best);
   bool raise(int start, int end, int64_t to);
   void place(int piece);
   void undo(size_t mark);

@@ -3,7 +3,6 @@
 #include "compiler/Planner/Packing.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include <algorithm>
-#include <chrono>
 #include <gtest/gtest.h>
 #include <numeric>
 
@@ -93,9 +92,9 @@ TEST(Pack, IsAFunctionOfItsInput) {
 TEST(Pack, ManyRectanglesEndInTime) {
   Random random(4);
   auto rectangles = randomRectangles(random, 300'000, 300'000, 1000);
-  auto begin = std::chrono::steady_clock::now();
+  double begin = cpuSeconds();
   Packing packing = pack(rectangles);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  EXPECT_LT(cpuSeconds() - begin, 20);
   EXPECT_GE(packing.height, maxLoad(rectangles));
 }
 

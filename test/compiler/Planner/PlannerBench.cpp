@@ -5,17 +5,16 @@
 #include "test/compiler/Planner/RandomProblem.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <algorithm>
-#include <ctime>
 #include <fmt/format.h>
 
 using namespace accum::planner;
 
 namespace {
 
-template <class Work> double cpuSeconds(Work work) {
-  clock_t begin = clock();
+template <class Work> double timed(Work work) {
+  double begin = accum::planner::cpuSeconds();
   work();
-  return static_cast<double>(clock() - begin) / CLOCKS_PER_SEC;
+  return accum::planner::cpuSeconds() - begin;
 }
 
 /// A cut rectangle without some of its pieces: a packing of that height exists, with some room.
@@ -37,7 +36,7 @@ void benchTight() {
         double total = 0, worst = 0;
         for (uint64_t seed = 0; seed < 10; ++seed) {
           auto rectangles = tight(1000 * seed + pieces, pieces, drop, grain);
-          double seconds = cpuSeconds([&] {
+          double seconds = timed([&] {
             solved += pack(rectangles, {.enough = 1 << 20, .visits = 100'000'000}).height <= 1 << 20;
           });
           total += seconds;
@@ -61,7 +60,7 @@ void benchLarge() {
             {start, start + static_cast<int>(draw(random, 1, longest)), 256 * draw(random, 1, 4000)});
       }
       Packing packing;
-      double seconds = cpuSeconds([&] { packing = pack(rectangles); });
+      double seconds = timed([&] { packing = pack(rectangles); });
       fmt::print("{:>6} {:>18} {:>9.4f} {:>8.3f}\n", count, fmt::format("1 to {}", longest),
                  static_cast<double>(packing.height) / static_cast<double>(maxLoad(rectangles)), seconds);
     }
@@ -73,7 +72,7 @@ void benchSearch() {
   for (const TransformerShape &shape : {gpt2Small(), gpt3Largest()}) {
     Problem problem = transformerProblem(shape);
     size_t sizes = 0;
-    double seconds = cpuSeconds([&] {
+    double seconds = timed([&] {
       sizes = solve(problem, profile, {.batch = 1024, .devices = 4, .budget = int64_t{8} << 40})
                   ->candidates.size();
     });

@@ -2,6 +2,7 @@
 // Small random problems and rectangles from a seed.
 #include "test/compiler/Planner/RandomProblem.h"
 #include <algorithm>
+#include <ctime>
 #include <fmt/format.h>
 
 namespace accum::planner {
@@ -9,6 +10,8 @@ namespace accum::planner {
 int64_t draw(Random &random, int64_t low, int64_t high) {
   return low + static_cast<int64_t>(random() % static_cast<uint64_t>(high - low + 1));
 }
+
+double cpuSeconds() { return static_cast<double>(clock()) / CLOCKS_PER_SEC; }
 
 namespace {
 

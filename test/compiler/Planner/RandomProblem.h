@@ -18,6 +18,9 @@ Problem randomProblem(Random &random, int commands);
 
 std::vector<Rectangle> randomRectangles(Random &random, int count, int horizon, int64_t largest);
 
+/// CPU seconds of this process: bars must not depend on what else runs.
+double cpuSeconds();
+
 /// A full rectangle of that height cut into pieces, shuffled: a packing without waste exists. Sizes are
 /// multiples of `grain`.
 std::vector<Rectangle> cutRectangle(Random &random, int pieces, int horizon, int64_t height, int64_t grain);
