@@ -105,3 +105,22 @@ func.func @forward(%x: tensor<1xf32, #nn.extent<0>>) -> tensor<f32> {
   %e = nn.elementwise <exp> (%p) : (tensor<f32>) -> tensor<f32>
   return %e : tensor<f32>
 }
+
+// -----
+
+// max(count + 1, 2): a shared term of a sum whose total is taken is the term itself.
+// CHECK-LABEL: @forward
+// CHECK: %[[T:.*]] = nn.total
+// CHECK: %[[S:.*]] = nn.elementwise <add> (%[[T]], %[[ONE:.*]]) : {{.*}} -> tensor<f32, #nn.replicated>
+// CHECK: nn.elementwise <max> (%[[S]], %{{.*}}) : {{.*}} -> tensor<f32, #nn.replicated>
+// CHECK-NOT: nn.share
+func.func @forward(%x: tensor<1xf32, #nn.extent<0>>, %mask: tensor<1xf32, #nn.extent<0>>) -> tensor<f32> {
+  %s = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<1xf32, #nn.extent<0>>) -> tensor<f32>
+  %c = nn.reduce <sum> (%mask) {axes = array<i64: 0>} : (tensor<1xf32, #nn.extent<0>>) -> tensor<f32>
+  %one = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %two = nn.constant {value = dense<2.0> : tensor<f32>} : tensor<f32>
+  %p = nn.elementwise <add> (%c, %one) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %d = nn.elementwise <max> (%p, %two) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %l = nn.elementwise <div> (%s, %d) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
