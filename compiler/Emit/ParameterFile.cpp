@@ -14,6 +14,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <unistd.h>
+#include <utility>
 
 namespace accum::emit {
 
@@ -121,9 +122,10 @@ public:
     return {};
   }
 
+  /// Not synced: an artifact that a power cut takes is compiled again.
   Status finish() {
-    bool done =
-        descriptor >= 0 && ::ftruncate(descriptor, static_cast<off_t>(size)) == 0 && ::fsync(descriptor) == 0;
+    bool done = descriptor >= 0 && ::ftruncate(descriptor, static_cast<off_t>(size)) == 0;
+    done = done && ::close(std::exchange(descriptor, -1)) == 0;
     return done ? Status() : failure();
   }
 
