@@ -16,7 +16,7 @@ def Device_Dialect : Dialect {
     a place in the state, in the scratch arena or in what the runtime hands over.
 
     ```mlir
-    device.program @program m 2 devices 1 state 1280 bytes scratch 256 bytes attributes {inputs = [{name = "x"}]} step {
+    device.program @program m 2 devices 1 state 1280 bytes scratch 256 bytes attributes {inputs = [{name = "x"} ]} step {
       %w = device.buffer state at 0 : tensor<3xf32> "w"
       %dw = device.buffer state at 256 : tensor<3xf32> "gradient of w"
       device.for_micro micro {
