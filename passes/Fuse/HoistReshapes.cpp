@@ -3,6 +3,7 @@
 #include "dialects/NN/NNDialect.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/Fuse/Passes.h"
+#include "passes/Fuse/RowSpace.h"
 
 using namespace mlir;
 
@@ -17,6 +18,9 @@ RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getTy
 /// Read the same way under any leading axes: scalars and vectors along the last axis.
 bool isAlongLastAxis(Value value) { return typeOf(value).getRank() <= 1; }
 
+/// Read through by the kernel of their users, unless a view comes between.
+bool isReadThrough(Value value) { return value.getDefiningOp() && isDataMovement(value.getDefiningOp()); }
+
 struct HoistReshape : OpRewritePattern<nn::ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -28,8 +32,10 @@ struct HoistReshape : OpRewritePattern<nn::ReshapeOp> {
     if (from.getRank() < 2 || to.getRank() < 2 || from.getShape().back() != to.getShape().back())
       return rewriter.notifyMatchFailure(op, "changes the last axis");
     for (Value operand : source.getOperands())
-      if (!isAlongLastAxis(operand) && (typeOf(operand).getShape() != from.getShape() ||
-                                        typeOf(operand).getEncoding() != from.getEncoding()))
+      if (isReadThrough(operand))
+        return rewriter.notifyMatchFailure(op, "an operand only moves data");
+      else if (!isAlongLastAxis(operand) && (typeOf(operand).getShape() != from.getShape() ||
+                                             typeOf(operand).getEncoding() != from.getEncoding()))
         return rewriter.notifyMatchFailure(op, "an operand is broadcast over a leading axis");
     SmallVector<Value> operands;
     for (Value operand : source.getOperands()) {

@@ -20,3 +20,15 @@ func.func @heads(%x: tensor<16x32xf32>, %b: tensor<32xf32>) -> tensor<16x4x8xf32
   %1 = nn.reshape %0 : tensor<16x32xf32> -> tensor<16x4x8xf32>
   return %1 : tensor<16x4x8xf32>
 }
+
+// What only moves data is read through by the elementwise op: no view comes between.
+// CHECK-LABEL: func.func @pads
+func.func @pads(%x: tensor<1x16x8xf32>, %y: tensor<1x16x8xf32>, %zero: tensor<f32>) -> tensor<16x16xf32> {
+  // CHECK: nn.elementwise <add>
+  // CHECK-NEXT: nn.reshape
+  %0 = nn.pad %x with %zero low [0, 0, 0] : (tensor<1x16x8xf32>, tensor<f32>) -> tensor<1x16x16xf32>
+  %1 = nn.pad %y with %zero low [0, 0, 8] : (tensor<1x16x8xf32>, tensor<f32>) -> tensor<1x16x16xf32>
+  %2 = nn.elementwise <add> (%0, %1) : (tensor<1x16x16xf32>, tensor<1x16x16xf32>) -> tensor<1x16x16xf32>
+  %3 = nn.reshape %2 : tensor<1x16x16xf32> -> tensor<16x16xf32>
+  return %3 : tensor<16x16xf32>
+}
