@@ -17,6 +17,8 @@ Error usage(std::string message, std::vector<std::string> notes = {}) {
   return {std::move(message), "usage", std::move(notes)};
 }
 
+Error notDivisible(std::string message) { return {std::move(message), "not-divisible"}; }
+
 int64_t ceilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 
 bool parsePositive(std::string_view text, int64_t &value) {
@@ -109,8 +111,8 @@ Result<Cuts> enumerateCuts(const Options &options) {
   if (allowed.min > samples)
     return usage(fmt::format("micro-batch {} is larger than the per-device batch {}", allowed.min, samples));
   if (options.requireDivisible && options.batch % options.devices != 0)
-    return usage(fmt::format("--require-divisible: a batch of {} does not divide over {} devices",
-                             options.batch, options.devices));
+    return notDivisible(fmt::format("--require-divisible: a batch of {} does not divide over {} devices",
+                                    options.batch, options.devices));
   Cuts result;
   for (int64_t m = allowed.max; m >= allowed.min;) {
     int64_t steps = ceilDiv(samples, m);
@@ -121,14 +123,14 @@ Result<Cuts> enumerateCuts(const Options &options) {
                    {"--micro-batch MIN..MAX narrows the search"});
     --m;
   }
-  if (result.cuts.size() == 1) {
-    const Cut &only = result.cuts.front();
-    if (options.requireDivisible && only.last != only.m)
-      return usage(
-          fmt::format("--require-divisible: micro-batch {} leaves {} samples in the last of {} micro-steps",
-                      only.m, only.last, only.steps));
-    addNotices(options, samples, only, result);
-  }
+  if (options.requireDivisible &&
+      std::none_of(result.cuts.begin(), result.cuts.end(), [](const Cut &cut) { return cut.last == cut.m; }))
+    return notDivisible(
+        fmt::format("--require-divisible: no allowed micro-batch divides the per-device batch {}; "
+                    "{} leaves {} samples in the last of {} micro-steps",
+                    samples, result.cuts[0].m, result.cuts[0].last, result.cuts[0].steps));
+  if (result.cuts.size() == 1)
+    addNotices(options, samples, result.cuts.front(), result);
   return result;
 }
 

@@ -49,6 +49,7 @@ struct Cuts {
 
 /// Every size worth comparing: for each number of micro-steps the smallest m allowed, ceil(deviceBatch / K)
 /// unless a range asks for more. Slug `usage` where the options contradict themselves or leave nothing.
+/// Slug `not-divisible` where `requireDivisible` leaves none.
 Result<Cuts> enumerateCuts(const Options &options);
 
 } // namespace accum::planner

@@ -26,16 +26,10 @@ struct Flags {
 };
 
 int fail(const Error &error) {
-  static const std::map<std::string, int> codes = {{"usage", 2},
-                                                   {"not-built", 2},
-                                                   {"unknown-target", 2},
-                                                   {"does-not-fit", 1},
-                                                   {"file-unreadable", 3},
-                                                   {"file-unwritable", 3},
-                                                   {"malformed-csv", 3},
-                                                   {"malformed-plan", 3},
-                                                   {"malformed-problem", 3},
-                                                   {"malformed-profile", 3}};
+  static const std::map<std::string, int> codes = {
+      {"usage", 2},          {"not-built", 2},         {"unknown-target", 2},   {"does-not-fit", 1},
+      {"not-divisible", 1},  {"file-unreadable", 3},   {"output-failed", 3},    {"malformed-csv", 3},
+      {"malformed-plan", 3}, {"malformed-problem", 3}, {"malformed-profile", 3}};
   std::cerr << fmt::format("error: {} [{}]\n", error.message, error.slug);
   for (const std::string &note : error.notes)
     std::cerr << "note: " << note << "\n";
@@ -59,7 +53,7 @@ Status writeOutput(const std::string &path, const std::string &text) {
   }
   std::ofstream file(path, std::ios::binary);
   if (!(file << text) || !file.flush())
-    return Error{fmt::format("{}: cannot be written", path), "file-unwritable"};
+    return Error{fmt::format("{}: cannot be written", path), "output-failed"};
   return {};
 }
 

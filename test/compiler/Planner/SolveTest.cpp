@@ -77,8 +77,12 @@ TEST(Cuts, RefuseContradictions) {
               "micro-batch 5 is larger than the per-device batch 4");
   expectUsage({.batch = 8, .microBatch = *parseMicroBatch("2"), .accumulationSteps = 4}, "both given");
   expectUsage({.batch = 8, .microBatch = *parseMicroBatch("3"), .requireDivisible = true},
-              "micro-batch 3 leaves 2 samples in the last of 3 micro-steps");
-  expectUsage({.batch = 9, .devices = 2, .requireDivisible = true}, "does not divide over 2 devices");
+              "no allowed micro-batch divides the per-device batch 8; 3 leaves 2 samples in the last of 3",
+              "not-divisible");
+  expectUsage({.batch = 7, .microBatch = *parseMicroBatch("2..6"), .requireDivisible = true},
+              "no allowed micro-batch divides the per-device batch 7", "not-divisible");
+  expectUsage({.batch = 9, .devices = 2, .requireDivisible = true}, "does not divide over 2 devices",
+              "not-divisible");
   expectUsage({.batch = 8, .recompute = "all"}, "--recompute all is not built yet", "not-built");
   expectUsage({.batch = 8, .shard = "zero1"}, "--shard zero1 is not built yet", "not-built");
   expectUsage({.batch = 8, .offload = "optimizer"}, "--offload optimizer is not built yet", "not-built");
