@@ -64,11 +64,11 @@ void MappedFile::release() const {
 }
 
 void MappedFile::release(const uint8_t *from, uint64_t count) const {
-  constexpr uintptr_t kPage = 4096;
-  uintptr_t first = (reinterpret_cast<uintptr_t>(from) + kPage - 1) / kPage * kPage;
-  uintptr_t end = (reinterpret_cast<uintptr_t>(from) + count) / kPage * kPage;
+  constexpr uint64_t kPage = 4096;
+  auto offset = uint64_t(from - base); // the mapping starts on a page
+  uint64_t first = (offset + kPage - 1) / kPage * kPage, end = (offset + count) / kPage * kPage;
   if (first < end)
-    madvise(reinterpret_cast<void *>(first), end - first, MADV_DONTNEED);
+    madvise(const_cast<uint8_t *>(base) + first, end - first, MADV_DONTNEED);
 }
 
 Expected<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path) {

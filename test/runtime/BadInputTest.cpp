@@ -50,7 +50,7 @@ std::string badData(Edit edit, int64_t samples = 6) {
 
 /// Data whose array `name` is replaced by another.
 std::string withArray(const std::string &name, const std::string &newName, DType dtype,
-                      std::vector<int64_t> shape) {
+                      const std::vector<int64_t> &shape) {
   Scene setup;
   auto arrays = readSafetensors(setup.data);
   std::vector<uint8_t> zeros(4096);

@@ -19,7 +19,7 @@ using testing::HasSubstr;
 namespace {
 
 template <typename T>
-std::string npy(const char *descriptor, std::string shape, const std::vector<T> &values) {
+std::string npy(const char *descriptor, const std::string &shape, const std::vector<T> &values) {
   std::string header =
       "{'descr': '" + std::string(descriptor) + "', 'fortran_order': False, 'shape': " + shape + ", }\n";
   std::string magic("\x93NUMPY\x01\x00", 8);

@@ -8,27 +8,38 @@
 
 using namespace accum::runtime;
 
+namespace {
+
+/// Counts the real samples of one rank, checking every row on the way.
+void countShare(const Share &share, std::vector<int> &seen) {
+  for (uint32_t k = 0; k < share.steps; ++k)
+    for (int64_t row = 0; row < share.m; ++row) {
+      int64_t sample = share.sampleOf(k, row);
+      ASSERT_TRUE(sample >= 0 && sample < share.samples);
+      if (row >= share.valid(k))
+        continue;
+      ASSERT_EQ(sample, share.firstRow(k) + row);
+      ++seen[sample];
+    }
+}
+
+void checkCut(int64_t samples, int ranks, int64_t m) {
+  std::vector<int> seen(samples);
+  for (int rank = 0; rank < ranks; ++rank) {
+    Share share(samples, m, ranks, rank);
+    ASSERT_EQ(share.steps, Share(samples, m, ranks, 0).steps);
+    countShare(share, seen);
+  }
+  EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](int count) { return count == 1; }));
+}
+
+} // namespace
+
 TEST(Window, EverySampleExactlyOnce) {
   for (int64_t samples = 1; samples <= 13; ++samples)
     for (int ranks = 1; ranks <= 5; ++ranks)
-      for (int64_t m = 1; m <= 6; ++m) {
-        std::vector<int> seen(samples);
-        uint32_t steps = Share(samples, m, ranks, 0).steps;
-        for (int rank = 0; rank < ranks; ++rank) {
-          Share share(samples, m, ranks, rank);
-          ASSERT_EQ(share.steps, steps);
-          for (uint32_t k = 0; k < steps; ++k)
-            for (int64_t row = 0; row < m; ++row) {
-              int64_t sample = share.sampleOf(k, row);
-              ASSERT_TRUE(sample >= 0 && sample < samples);
-              if (row < share.valid(k)) {
-                ASSERT_EQ(sample, share.firstRow(k) + row);
-                ++seen[sample];
-              }
-            }
-        }
-        EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](int count) { return count == 1; }));
-      }
+      for (int64_t m = 1; m <= 6; ++m)
+        checkCut(samples, ranks, m);
 }
 
 TEST(Window, BlocksOfFiveOverFour) {
