@@ -9,7 +9,18 @@ using namespace mlir;
 
 namespace accum {
 
-bool isKernelConstant(Operation *op) { return op && isa<nn::ConstantOp, nn::IotaOp>(op); }
+bool isKernelConstant(Operation *op) {
+  if (auto view = dyn_cast_or_null<nn::ReshapeOp>(op))
+    return isKernelConstant(view.getInput().getDefiningOp());
+  return op && isa<nn::ConstantOp, nn::IotaOp>(op);
+}
+
+/// A view comes with what it looks at.
+static void addConstant(Operation *op, SetVector<Operation *> &constants) {
+  if (isa<nn::ReshapeOp>(op))
+    addConstant(op->getOperand(0).getDefiningOp(), constants);
+  constants.insert(op);
+}
 
 /// What a kernel is called after: its ops, leaving out what only moves data when something computes.
 static std::string describeOps(func::FuncOp kernel) {
@@ -100,7 +111,7 @@ train::CommandOp Outliner::outline(ArrayRef<Operation *> group) {
     for (Value operand : op->getOperands()) {
       Operation *producer = operand.getDefiningOp();
       if (isKernelConstant(producer))
-        constants.insert(producer);
+        addConstant(producer, constants);
       else if (!members.contains(producer))
         inputs.insert(operand);
     }

@@ -1,0 +1,23 @@
+// A constant is part of the kernels that read it, also through a view: no command is handed one.
+// RUN: accum-opt %s -accum-form-commands=mode=reference | FileCheck %s
+
+// CHECK: func.func private @add_1x2xi64(%[[X:.*]]: tensor<1x2xi64, #nn.batched<0>>) -> tensor<1x2xi64, #nn.batched<0>> {
+// CHECK:   %[[C:.*]] = nn.constant {value = dense<[0, 1]> : tensor<2xi64>}
+// CHECK:   %[[V:.*]] = nn.reshape %[[C]]
+// CHECK:   nn.elementwise <add> (%[[X]], %[[V]])
+// CHECK: train.command @add_1x2xi64(%{{[^,]*}}) {
+train.step @step inputs [{name = "x"}] gradients [] prepass {
+^bb0(%x: tensor<1x2xi64, #nn.batched<0>>):
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<1x2xi64, #nn.batched<0>>):
+  %c = nn.constant {value = dense<[0, 1]> : tensor<2xi64>} : tensor<2xi64, #nn.replicated>
+  %v = nn.reshape %c : tensor<2xi64, #nn.replicated> -> tensor<1x2xi64, #nn.replicated>
+  %y = nn.elementwise <add> (%x, %v) : (tensor<1x2xi64, #nn.batched<0>>, tensor<1x2xi64, #nn.replicated>) -> tensor<1x2xi64, #nn.batched<0>>
+  %s = nn.reduce <sum> (%y) {axes = array<i64: 0, 1>} : (tensor<1x2xi64, #nn.batched<0>>) -> tensor<i64, #nn.partial<sum>>
+  train.yield %s : tensor<i64, #nn.partial<sum>> to ["sum"]
+} update {
+  train.yield
+}
