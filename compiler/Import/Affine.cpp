@@ -242,89 +242,6 @@ static Maybe integerBinary(ElementwiseFn fn, DType type, const Element &a, const
   }
 }
 
-template <class Real> static std::optional<Real> realUnary(ElementwiseFn fn, Real x) {
-  switch (fn) {
-  case ElementwiseFn::neg:
-    return -x;
-  case ElementwiseFn::abs:
-    return std::abs(x);
-  case ElementwiseFn::sign:
-    return static_cast<Real>((x > 0) - (x < 0));
-  case ElementwiseFn::exp:
-    return std::exp(x);
-  case ElementwiseFn::log:
-    return std::log(x);
-  case ElementwiseFn::sqrt:
-    return std::sqrt(x);
-  case ElementwiseFn::reciprocal:
-    return Real{1} / x;
-  case ElementwiseFn::floor:
-    return std::floor(x);
-  case ElementwiseFn::ceil:
-    return std::ceil(x);
-  case ElementwiseFn::round:
-    return std::nearbyint(x);
-  case ElementwiseFn::sin:
-    return std::sin(x);
-  case ElementwiseFn::cos:
-    return std::cos(x);
-  default:
-    return std::nullopt;
-  }
-}
-
-template <class Real> static std::optional<Real> realBinary(ElementwiseFn fn, Real x, Real y) {
-  switch (fn) {
-  case ElementwiseFn::add:
-    return x + y;
-  case ElementwiseFn::sub:
-    return x - y;
-  case ElementwiseFn::mul:
-    return x * y;
-  case ElementwiseFn::div:
-    return x / y;
-  case ElementwiseFn::pow:
-    return std::pow(x, y);
-  case ElementwiseFn::min:
-    return std::isnan(x) || x < y ? x : y;
-  case ElementwiseFn::max:
-    return std::isnan(x) || x > y ? x : y;
-  default:
-    return std::nullopt;
-  }
-}
-
-static Maybe realPredicate(ElementwiseFn fn, double x, double y) {
-  switch (fn) {
-  case ElementwiseFn::eq:
-    return truth(x == y);
-  case ElementwiseFn::ne:
-    return truth(x != y);
-  case ElementwiseFn::lt:
-    return truth(x < y);
-  case ElementwiseFn::le:
-    return truth(x <= y);
-  case ElementwiseFn::gt:
-    return truth(x > y);
-  case ElementwiseFn::ge:
-    return truth(x >= y);
-  case ElementwiseFn::is_nan:
-    return truth(std::isnan(x));
-  case ElementwiseFn::is_inf:
-    return truth(std::isinf(x));
-  default:
-    return std::nullopt;
-  }
-}
-
-template <class Real> static Maybe evaluateReal(ElementwiseFn fn, llvm::ArrayRef<Element> operands) {
-  Real x = static_cast<Real>(operands[0].real), y = static_cast<Real>(operands.back().real);
-  if (Maybe answer = realPredicate(fn, x, y))
-    return answer;
-  std::optional<Real> result = operands.size() == 1 ? realUnary(fn, x) : realBinary(fn, x, y);
-  return result ? Maybe(Element::floating(*result)) : std::nullopt;
-}
-
 bool givesBool(ElementwiseFn fn) {
   return fn == ElementwiseFn::logical_not || fn == ElementwiseFn::is_nan || fn == ElementwiseFn::is_inf ||
          (fn >= ElementwiseFn::logical_and && fn <= ElementwiseFn::ge);
@@ -333,12 +250,8 @@ bool givesBool(ElementwiseFn fn) {
 Maybe evaluate(ElementwiseFn fn, DType type, llvm::ArrayRef<Element> operands) {
   if (fn == ElementwiseFn::select)
     return operands[0].constant ? operands[1] : operands[2];
-  if (type == DType::Float32)
-    return evaluateReal<float>(fn, operands);
-  if (type == DType::Float64)
-    return evaluateReal<double>(fn, operands);
   if (isFloat(type))
-    return std::nullopt;
+    return evaluateReal(fn, type, operands);
   return operands.size() == 1 ? integerUnary(fn, type, operands[0])
                               : integerBinary(fn, type, operands[0], operands[1]);
 }

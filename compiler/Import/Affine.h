@@ -41,6 +41,9 @@ bool givesBool(nn::ElementwiseFn fn);
 /// `type` does.
 std::optional<Element> evaluate(nn::ElementwiseFn fn, DType type, llvm::ArrayRef<Element> operands);
 
+/// The part of it for floats; nothing for 16-bit ones.
+std::optional<Element> evaluateReal(nn::ElementwiseFn fn, DType type, llvm::ArrayRef<Element> operands);
+
 /// Conversion as ONNX Cast does it. Nothing for an affine value that becomes a float or a boolean that
 /// varies.
 std::optional<Element> convert(const Element &element, DType from, DType to);

@@ -49,8 +49,8 @@ std::vector<std::string> exportsWithReference() {
   std::vector<std::string> names;
   for (const auto &file : fs::directory_iterator(models)) {
     std::string name = file.path().stem();
-    // Sequence ops are refused by import, pooling is unknown to the interpreter.
-    bool isKnown = name != "gpt2-dynamo-unoptimized" && !name.starts_with("resnet");
+    // Pooling is unknown to the interpreter.
+    bool isKnown = !name.starts_with("resnet");
     if (isKnown && file.path().extension() == ".onnx" &&
         fs::exists(models / (name + ".reference.safetensors")))
       names.push_back(name);
