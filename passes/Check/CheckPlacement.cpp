@@ -57,6 +57,8 @@ LogicalResult checkPlacement(ModuleOp module, Verdict &verdict) {
   auto forward = module.lookupSymbol<func::FuncOp>("forward");
   if (!forward)
     return module.emitError("has no function @forward");
+  if (forward.isExternal() || forward.getNumResults() != 1)
+    return forward.emitError("@forward does not return a loss [no-loss]");
   eraseDeadOps(forward);
   Value valid = addRowArguments(forward);
   Value batchSize = countSamples(forward, valid);

@@ -57,7 +57,8 @@ void PlaceValues::run() {
 /// Arguments that `check` added itself are placed already.
 void PlaceValues::placeArguments() {
   for (BlockArgument argument : forward.getArguments()) {
-    if (nn::Placement::of(argument.getType()).kind != nn::Placement::Kind::Unplaced)
+    nn::Placement placement = nn::Placement::of(argument.getType());
+    if (placement.isBatched() || placement.isReplicated())
       continue;
     SmallVector<int64_t> axes = batchAxesOf(argument.getType());
     if (axes.size() == 1) {

@@ -61,3 +61,20 @@ func.func @forward(%x: tensor<1x4xf32, #nn.extent<0>>, %t: tensor<4xf32> {train.
   %1 = nn.reduce <sum> (%0) {axes = array<i64: 0, 1>} : (tensor<1x4xf32, #nn.extent<0>>) -> tensor<f32>
   return %1 : tensor<f32>
 }
+
+// -----
+
+// expected-error @+1 {{@forward does not return a loss [no-loss]}}
+func.func @forward(%x: tensor<1x4xf32, #nn.extent<0>>) {
+  return
+}
+
+// -----
+
+// A sum is never an input.
+// expected-error @+2 {{input `0` has no batch axis [unsupported]}}
+// expected-note @+1 {{every input holds one entry per sample}}
+func.func @forward(%x: tensor<f32, #nn.partial<sum>>) -> tensor<f32> {
+  %0 = nn.elementwise <exp> (%x) : (tensor<f32, #nn.partial<sum>>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
