@@ -106,8 +106,8 @@ Status check(const accum_gemm &call, float beta) {
       return refuse("two points of the batch write the same C");
   if (call.dtype == ACCUM_F64)
     return {};
-  if (!library.sgemm)
-    return refuse("oneDNN is not loaded");
+  if (Status status = loadGemmLibrary(); !status)
+    return status;
   if (!isTakeable(call.a_row, call.a_col, call.m, call.k) ||
       !isTakeable(call.b_row, call.b_col, call.k, call.n))
     return refuse("an operand has no unit stride");

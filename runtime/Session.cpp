@@ -53,7 +53,7 @@ Status Session::prepare(const accum_open_options &options) {
     return status;
   if (Status status = loadPrograms(artifact); !status)
     return status;
-  (void)loadGemmLibrary(); // absent: an f64 program does not need it, an f32 GEMM says so
+  (void)loadGemmLibrary(); // absent: an f64 program does not need it, the first f32 GEMM says so
   if (Status status = placeMemory(options); !status)
     return status;
   return setHyper({});

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <unistd.h>
 
 namespace accum::run {
 namespace {
@@ -260,6 +261,20 @@ int Training::run() {
   return code;
 }
 
+/// Ranks that could not join cannot agree on who speaks: rank 0 does at once, and the others only where it
+/// had nothing to say.
+int sayOpenFailed(int code, RankBoard &board) {
+  std::string message = accum_last_error();
+  board.set(launchedRank(), RankBoard::Ended);
+  if (launchedRank() != 0)
+    usleep(500'000);
+  std::vector<int> ended = board.find(RankBoard::Ended);
+  bool said = stopRequested() || (!ended.empty() && ended.front() == 0);
+  if (launchedRank() == 0 || !said)
+    std::fputs(message.c_str(), stderr);
+  return code;
+}
+
 } // namespace
 
 int train(const Options &options, RankBoard &board) {
@@ -269,10 +284,8 @@ int train(const Options &options, RankBoard &board) {
                              options.skipNan, options.randomParams.value_or(0)};
   accum_session *session = nullptr;
   int code = accum_open(options.artifact.c_str(), &open, &session);
-  if (code != 0) {
-    std::fputs(accum_last_error(), stderr);
-    return code;
-  }
+  if (code != 0)
+    return sayOpenFailed(code, board);
   code = Training(options, session).run();
   std::fflush(stdout);
   accum_close(session);
