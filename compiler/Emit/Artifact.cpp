@@ -43,8 +43,13 @@ LogicalResult writeProgram(ModuleOp module, device::ProgramOp program, const Art
     return emitError(program.getLoc(), llvm::toString(cpu.takeError())) << " [usage]";
   llvm::LLVMContext context;
   auto code = programModule(program, context);
-  if (llvm::Error error = writeSharedObject(*code, *cpu, Optimize::Less, folder.file("program.so").string()))
-    return report(module, outputFailed("program.so", llvm::toString(std::move(error))));
+  if (llvm::Error error =
+          writeSharedObject(*code, *cpu, Optimize::Less, folder.file("program.so").string())) {
+    std::string text = llvm::toString(std::move(error));
+    bool noLinker = StringRef(text).starts_with("no linker");
+    return report(module, noLinker ? runtime::Error{runtime::kExitFile, text, "no-linker"}
+                                   : outputFailed("program.so", text));
+  }
   return success();
 }
 

@@ -89,7 +89,7 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   manifest.producer = "accumc " ACCUM_VERSION;
   auto cpu = targetCpuNamed(options.cpu);
   if (!cpu)
-    return module.emitError(llvm::toString(cpu.takeError())) << " [usage]";
+    return emitError(UnknownLoc::get(module.getContext()), llvm::toString(cpu.takeError())) << " [usage]";
   manifest.cpuFeatures = cpu->features;
   manifest.argv = options.argv;
   manifest.model = std::filesystem::path(options.model).filename().string();
@@ -105,7 +105,7 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   addCommands(program, manifest);
   nameTargets(manifest);
   if (auto parsed = runtime::parseManifest(runtime::toJson(manifest), "manifest.json"); !parsed)
-    return module.emitError(parsed.error().message);
+    return emitError(UnknownLoc::get(module.getContext()), parsed.error().message);
   return manifest;
 }
 
