@@ -41,6 +41,8 @@ Element Emitter::element(Value value, ArrayRef<Index> coordinates, Mask mask) {
 Element Emitter::compute(Value value, ArrayRef<Index> at, Mask mask) {
   if (auto it = buffers.find(value); it != buffers.end())
     return load(it->second, at, mask);
+  if (const Element *row = keptRow(value, at))
+    return load({row->value, rowType(value)}, at.take_back(1), mask);
   Element result =
       llvm::TypeSwitch<Operation *, Element>(value.getDefiningOp())
           .Case<nn::ConstantOp>([&](auto op) { return constantElement(op, at, mask); })

@@ -135,6 +135,10 @@ private:
   Element accumulate(Scope *scope, nn::ReduceKind kind, mlir::Type to, mlir::ArrayRef<int64_t> extents,
                      bool vectorLast, bool perLane, const Term &term);
   Element inside(Index &index, int64_t extent);
+  /// The row of `value` that a reduction left behind (RowBuffer.cpp); null if none did.
+  const Element *keptRow(mlir::Value value, mlir::ArrayRef<Index> at) const;
+  void keepRow(mlir::Value value, mlir::ArrayRef<Index> at, Scope *scope, const Buffer &buffer);
+  Buffer allocateRow(mlir::Value value);
   Element half(Element wide, bool high);
   Element randomWord(nn::DropoutOp op, mlir::ArrayRef<Index> at);
   Index arithmetic(mlir::StringRef name, Index a, Index b, Index::Form form,
@@ -151,6 +155,12 @@ private:
 
 /// f32 for the 16-bit floats, else the type itself: what arithmetic on such a tensor is done in.
 mlir::Type computeType(mlir::Type element);
+
+/// One row of a value, as it is computed with.
+mlir::RankedTensorType rowType(mlir::Value value);
+
+/// The values below `input` that its reduction had better keep: dear ones, used again.
+mlir::SmallVector<mlir::Value> rowsWorthKeeping(mlir::Value input);
 
 /// One scalar function; operands are scalars or vectors of one form.
 mlir::Value applyFunction(mlir::ImplicitLocOpBuilder &builder, nn::ElementwiseFn fn,

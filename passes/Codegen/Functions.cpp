@@ -53,14 +53,20 @@ struct Formula {
     return arith::CmpIOp::create(builder, predicate, a, b);
   }
   template <typename Op> Value apply(Value x) const { return Op::create(builder, x); }
+  /// The one that compares so, and NaN where there is one. arith.maximumf also orders zeros, for five
+  /// instructions where this takes three.
+  Value extreme(arith::CmpFPredicate wins, Value a, Value b) const {
+    Value isNaN = compare(arith::CmpFPredicate::UNO, a, a);
+    return select(isNaN, a, select(compare(wins, a, b), a, b));
+  }
   Value larger(Value a, Value b) const {
     if (isFloat())
-      return arith::MaximumFOp::create(builder, a, b);
+      return extreme(arith::CmpFPredicate::OGT, a, b);
     return isBool() ? arith::OrIOp::create(builder, a, b).getResult() : arith::MaxSIOp::create(builder, a, b);
   }
   Value smaller(Value a, Value b) const {
     if (isFloat())
-      return arith::MinimumFOp::create(builder, a, b);
+      return extreme(arith::CmpFPredicate::OLT, a, b);
     return isBool() ? arith::AndIOp::create(builder, a, b).getResult()
                     : arith::MinSIOp::create(builder, a, b);
   }

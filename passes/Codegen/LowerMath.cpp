@@ -66,6 +66,49 @@ struct Turn {
   }
 };
 
+/// e^x of f32: 2^n * e^r with |r| <= ln(2) / 2 and Cephes' polynomial, below 1.5 ulp. What would be denormal
+/// is zero: masked attention weights must cost the products that read them nothing.
+struct ExpPattern : OpRewritePattern<math::ExpOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op).isF32())
+      return rewriter.notifyMatchFailure(op, "only f32");
+    ImplicitLocOpBuilder b(op.getLoc(), rewriter);
+    Type type = op.getType(), bits = b.getI32Type();
+    if (auto shaped = dyn_cast<ShapedType>(type))
+      bits = shaped.clone(bits);
+    auto constant = [&](Attribute number, Type of) -> Value {
+      if (auto shaped = dyn_cast<ShapedType>(of))
+        return arith::ConstantOp::create(b, DenseElementsAttr::get(shaped, number));
+      return arith::ConstantOp::create(b, cast<TypedAttr>(number));
+    };
+    auto real = [&](double x) { return constant(b.getF32FloatAttr(static_cast<float>(x)), type); };
+    auto fma = [&](Value x, Value y, Value z) -> Value { return math::FmaOp::create(b, x, y, z); };
+    auto below = [&](Value x, Value y) -> Value {
+      return arith::CmpFOp::create(b, arith::CmpFPredicate::OLT, x, y);
+    };
+    // Adding 1.5 * 2^23 rounds to an integer, and leaves it in the low bits.
+    constexpr double kRound = 12582912;
+    Value x = op.getOperand(), shifted = fma(x, real(std::numbers::log2e), real(kRound));
+    Value most = real(kRound + 127);
+    shifted = arith::SelectOp::create(b, below(shifted, most), shifted, most);
+    Value n = arith::SubFOp::create(b, shifted, real(kRound));
+    Value r = fma(n, real(2.12194440e-4), fma(n, real(-0.693359375), x));
+    Value p = real(1.9875691500e-4);
+    for (double c : {1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1})
+      p = fma(p, r, real(c));
+    p = fma(p, arith::MulFOp::create(b, r, r), arith::AddFOp::create(b, r, real(1)));
+    Value exponent = arith::ShLIOp::create(b, arith::BitcastOp::create(b, bits, shifted),
+                                           constant(b.getI32IntegerAttr(23), bits));
+    exponent = arith::AddIOp::create(b, exponent, constant(b.getI32IntegerAttr(127 << 23), bits));
+    Value y = arith::MulFOp::create(b, p, arith::BitcastOp::create(b, type, exponent));
+    double infinity = std::numeric_limits<double>::infinity();
+    y = arith::SelectOp::create(b, below(x, real(-87.3365)), real(0), y);
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, below(real(88.7228317), x), real(infinity), y);
+    return success();
+  }
+};
+
 template <typename Op, int Quarters> struct TurnPattern : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
   LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const override {
@@ -89,10 +132,11 @@ struct LowerMath : impl::LowerMathBase<LowerMath> {
     RewritePatternSet patterns(&getContext());
     arith::populateExpandBFloat16Patterns(patterns);
     if (polynomials) {
-      patterns.add<TurnPattern<math::SinOp, 0>, TurnPattern<math::CosOp, 1>>(&getContext());
-      populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
-        return name != math::SinOp::getOperationName() && name != math::CosOp::getOperationName();
-      });
+      patterns.add<ExpPattern, TurnPattern<math::SinOp, 0>, TurnPattern<math::CosOp, 1>>(&getContext());
+      const StringRef own[] = {math::ExpOp::getOperationName(), math::SinOp::getOperationName(),
+                               math::CosOp::getOperationName()};
+      populateMathPolynomialApproximationPatterns(
+          patterns, [&](StringRef name) { return !llvm::is_contained(own, name); });
     }
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -44,34 +44,32 @@ struct Combiner {
     llvm_unreachable("reduction kind");
   }
 
-  vector::CombiningKind vectorKind() const {
-    bool floats = isa<FloatType>(type), bit = type.isInteger(1);
+  Value combine(ImplicitLocOpBuilder &builder, Value a, Value b) const {
     switch (kind) {
     case nn::ReduceKind::sum:
-      return vector::CombiningKind::ADD;
+      return applyFunction(builder, nn::ElementwiseFn::add, {a, b});
     case nn::ReduceKind::prod:
-      return vector::CombiningKind::MUL;
+      return applyFunction(builder, nn::ElementwiseFn::mul, {a, b});
     case nn::ReduceKind::max:
-      return floats ? vector::CombiningKind::MAXIMUMF
-             : bit  ? vector::CombiningKind::OR
-                    : vector::CombiningKind::MAXSI;
+      return applyFunction(builder, nn::ElementwiseFn::max, {a, b});
     case nn::ReduceKind::min:
-      return floats ? vector::CombiningKind::MINIMUMF
-             : bit  ? vector::CombiningKind::AND
-                    : vector::CombiningKind::MINSI;
+      return applyFunction(builder, nn::ElementwiseFn::min, {a, b});
     }
     llvm_unreachable("reduction kind");
   }
 
-  Value combine(ImplicitLocOpBuilder &builder, Value a, Value b) const {
-    return vector::makeArithReduction(builder, builder.getLoc(), vectorKind(), a, b);
-  }
-
-  /// One number of all lanes.
+  /// One number of all lanes: halves onto halves.
   Value across(ImplicitLocOpBuilder &builder, Value lanes) const {
-    if (!isa<VectorType>(lanes.getType()))
+    auto vector = dyn_cast<VectorType>(lanes.getType());
+    if (!vector)
       return lanes;
-    return vector::ReductionOp::create(builder, vectorKind(), lanes, arith::FastMathFlags::reassoc);
+    for (int64_t half = vector.getNumElements() / 2; half > 0; half /= 2) {
+      auto low = llvm::to_vector(llvm::seq<int64_t>(0, half)),
+           high = llvm::to_vector(llvm::seq(half, 2 * half));
+      Value first = vector::ShuffleOp::create(builder, lanes, lanes, low);
+      lanes = combine(builder, first, vector::ShuffleOp::create(builder, lanes, lanes, high));
+    }
+    return vector::ExtractOp::create(builder, lanes, 0);
   }
 };
 
@@ -126,12 +124,23 @@ Element Emitter::reduce(nn::ReduceOp op, ArrayRef<Index> at, Mask mask) {
   bool perLane = !allUniform(at);
   bool vectorLast = !axes.empty() && axes.back() + 1 == type.getRank() && extents.back() > 1;
   Scope *scope = scopeOf(at, mask ? mask.scope : root());
-  return accumulate(scope, op.getKind(), type.getElementType(), extents, vectorLast, perLane,
-                    [&](ArrayRef<Index> folded, Mask tail) {
-                      for (auto [axis, index] : llvm::zip_equal(axes, folded))
-                        source[axis] = index;
-                      return element(op.getInput(), source, perLane ? mask : tail);
-                    });
+  std::vector<std::pair<Value, Buffer>> kept;
+  if (vectorLast && !perLane && lanes > 1 && axes.size() == 1)
+    for (Value value : rowsWorthKeeping(op.getInput()))
+      kept.push_back({value, allocateRow(value)});
+  Element result = accumulate(scope, op.getKind(), type.getElementType(), extents, vectorLast, perLane,
+                              [&](ArrayRef<Index> folded, Mask tail) {
+                                for (auto [axis, index] : llvm::zip_equal(axes, folded))
+                                  source[axis] = index;
+                                for (const auto &[value, buffer] : kept) {
+                                  Element one = element(value, source, tail);
+                                  store(buffer, folded, tail, one, deeper(one.scope, folded[0].scope));
+                                }
+                                return element(op.getInput(), source, perLane ? mask : tail);
+                              });
+  for (const auto &[value, buffer] : kept)
+    keepRow(value, source, scope, buffer);
+  return result;
 }
 
 Element Emitter::contract(nn::ContractOp op, ArrayRef<Index> at, Mask mask) {

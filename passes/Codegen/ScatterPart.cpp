@@ -8,33 +8,44 @@ using namespace mlir;
 namespace accum::codegen {
 namespace {
 
-/// The end of the zeroing loop: nothing is zeroed where the result is added to.
-Value zeroedRows(Emitter &emitter, const Root &root, int64_t extent) {
+/// The end of the zeroing loop [begin, end): nothing is zeroed where the result is added to.
+Value zeroedEnd(Emitter &emitter, const Root &root, Scope *scope, Value begin, Value end) {
   if (!root.adds)
-    return emitter.integer(extent);
-  Element all{emitter.integer(extent), emitter.root()}, none{emitter.integer(0), emitter.root()};
-  return emitter.select({root.first, emitter.root()}, all, none).value;
+    return end;
+  return emitter.select({root.first, emitter.root()}, {end, scope}, {begin, scope}).value;
 }
 
 Element zeroOf(Emitter &emitter, const Root &root) {
   return emitter.constant(computeType(root.type().getElementType()), 0);
 }
 
+/// [begin, end) of an axis.
+struct Range {
+  Value begin, end;
+};
+
 /// result[b..., l..., indices[b..., i...], t...] += updates[b..., l..., i..., t...]: a row is one (b, l,
-/// outer t) and a block of the last t.
+/// outer t) and a block of the scattered axis, where that is long (a vocabulary), else a block of the last t.
+/// Every row goes through all indices of its b.
 class ScatterPart : public Part {
 public:
   ScatterPart(const Root &root, nn::ScatterAddOp op) : root(root), op(op) {
     ArrayRef<int64_t> shape = root.type().getShape();
-    llvm::append_range(outer, shape.take_front(op.getAxis()));
+    int64_t axis = op.getAxis();
+    llvm::append_range(outer, shape.take_front(axis));
     leading = outer.size();
-    ArrayRef<int64_t> tail = shape.drop_front(op.getAxis() + 1);
+    targets = shape[axis];
+    ArrayRef<int64_t> tail = shape.drop_front(axis + 1);
     if (!tail.empty()) {
       llvm::append_range(outer, tail.drop_back());
       columns = tail.back();
     }
-    int64_t blocks = std::clamp<int64_t>(kRows / std::max<int64_t>(product(outer), 1), 1, kRows);
-    block = llvm::alignTo(llvm::divideCeil(columns, blocks), kColumns);
+    int64_t wanted = std::clamp<int64_t>(kRows / std::max<int64_t>(product(outer), 1), 1, kRows);
+    byTargets = targets >= kManyTargets;
+    if (byTargets)
+      block = llvm::divideCeil(targets, wanted);
+    else
+      block = llvm::alignTo(llvm::divideCeil(columns, wanted), kColumns);
   }
 
   int64_t rows() const override { return product(outer) * blocks(); }
@@ -44,24 +55,27 @@ public:
 
   void emitRow(Emitter &emitter, Scope *scope, Index row) const override {
     SmallVector<Index> at = emitter.delinearize(emitter.div(row, blocks()), outer);
-    Value lower = emitter.integer(0), upper = emitter.integer(columns);
+    Range lines{emitter.integer(0), emitter.integer(targets)},
+        across{emitter.integer(0), emitter.integer(columns)};
     if (blocks() > 1) {
+      Range &cut = byTargets ? lines : across;
       Index first = emitter.mul(emitter.rem(row, blocks()), block);
-      lower = first.value;
-      upper = arith::MinSIOp::create(emitter.in(scope), emitter.add(first, block).value, upper);
+      cut.begin = first.value;
+      cut.end = arith::MinSIOp::create(emitter.in(scope), emitter.add(first, block).value, cut.end);
     }
-    emitZeros(emitter, scope, at, lower, upper);
-    emitUpdates(emitter, scope, at, lower, upper);
+    emitZeros(emitter, scope, at, lines, across);
+    emitUpdates(emitter, scope, at, lines, across);
   }
 
 private:
-  static constexpr int64_t kRows = 16;    ///< pieces of work to aim at
-  static constexpr int64_t kColumns = 64; ///< multiple of every vector width and of a cache line
+  static constexpr int64_t kRows = 32;          ///< pieces of work to aim at
+  static constexpr int64_t kColumns = 64;       ///< multiple of every vector width and of a cache line
+  static constexpr int64_t kManyTargets = 1024; ///< so many make even shares, whatever the indices
 
-  int64_t blocks() const { return llvm::divideCeil(columns, block); }
+  int64_t blocks() const { return llvm::divideCeil(byTargets ? targets : columns, block); }
   bool hasColumns() const { return root.type().getRank() > static_cast<int64_t>(op.getAxis()) + 1; }
 
-  /// Coordinates of the result.
+  /// Coordinates of the result, or of the updates.
   SmallVector<Index> place(ArrayRef<Index> at, ArrayRef<Index> middle, Index column) const {
     SmallVector<Index> where(at.take_front(leading));
     llvm::append_range(where, middle);
@@ -71,10 +85,10 @@ private:
     return where;
   }
 
-  void emitZeros(Emitter &emitter, Scope *scope, ArrayRef<Index> at, Value lower, Value upper) const {
-    Value extent = zeroedRows(emitter, root, root.type().getDimSize(op.getAxis()));
-    emitter.loop(scope, emitter.integer(0), extent, 1, {}, [&](Scope *inner, Value target, ValueRange) {
-      emitter.lanesLoop(inner, lower, upper, [&](Scope *lane, Index column, Mask mask) {
+  void emitZeros(Emitter &emitter, Scope *scope, ArrayRef<Index> at, Range lines, Range across) const {
+    Value end = zeroedEnd(emitter, root, scope, lines.begin, lines.end);
+    emitter.loop(scope, lines.begin, end, 1, {}, [&](Scope *inner, Value target, ValueRange) {
+      emitter.lanesLoop(inner, across.begin, across.end, [&](Scope *lane, Index column, Mask mask) {
         auto where = place(at, emitter.uniform(target, inner), column);
         emitter.store(root.buffer(), where, mask, zeroOf(emitter, root), lane);
       });
@@ -82,27 +96,43 @@ private:
     });
   }
 
-  void emitUpdates(Emitter &emitter, Scope *scope, ArrayRef<Index> at, Value lower, Value upper) const {
+  void emitUpdates(Emitter &emitter, Scope *scope, ArrayRef<Index> at, Range lines, Range across) const {
     auto indices = cast<RankedTensorType>(op.getIndices().getType());
-    int64_t batch = op.getBatchDims(), extent = root.type().getDimSize(op.getAxis());
+    int64_t batch = op.getBatchDims();
     auto add = [&](Scope *inner, ArrayRef<Index> picked, Mask, ValueRange) {
       SmallVector<Index> where(at.take_front(batch));
       llvm::append_range(where, picked);
-      Index target = emitter.indexFrom(emitter.element(op.getIndices(), where, {}), extent);
-      emitter.lanesLoop(inner, lower, upper, [&](Scope *lane, Index column, Mask mask) {
-        Element update = emitter.element(op.getUpdates(), place(at, picked, column), mask);
-        addTo(emitter, root.buffer(), place(at, target, column), mask, update, lane);
+      Index target = emitter.indexFrom(emitter.element(op.getIndices(), where, {}), targets);
+      Value times = timesInside(emitter, inner, target, lines);
+      emitter.loop(inner, emitter.integer(0), times, 1, {}, [&](Scope *once, Value, ValueRange) {
+        emitter.lanesLoop(once, across.begin, across.end, [&](Scope *lane, Index column, Mask mask) {
+          Element update = emitter.element(op.getUpdates(), place(at, picked, column), mask);
+          addTo(emitter, root.buffer(), place(at, target, column), mask, update, lane);
+        });
+        return Emitter::Values();
       });
       return Emitter::Values();
     };
     emitter.fold(scope, indices.getShape().drop_front(batch), false, {}, add);
   }
 
+  /// 1 where this row owns the target, else 0.
+  Value timesInside(Emitter &emitter, Scope *scope, Index target, Range lines) const {
+    if (!byTargets)
+      return emitter.integer(1);
+    Value low =
+        arith::CmpIOp::create(emitter.in(scope), arith::CmpIPredicate::sge, target.value, lines.begin);
+    Value high = arith::CmpIOp::create(emitter.in(scope), arith::CmpIPredicate::slt, target.value, lines.end);
+    Value owns = arith::AndIOp::create(emitter.in(scope), low, high);
+    return arith::ExtUIOp::create(emitter.in(scope), emitter.in(scope).getI64Type(), owns);
+  }
+
   Root root;
   mutable nn::ScatterAddOp op;
   SmallVector<int64_t> outer; ///< b, l and all t but the last
   int64_t leading = 0;        ///< how many of them stand before the scattered axis
-  int64_t columns = 1, block = 1;
+  int64_t targets = 1, columns = 1, block = 1;
+  bool byTargets = false;
 };
 
 /// result[..., indices[..., j, ...], ...] += updates[..., j, ...]: a row is one line along the axis.
@@ -119,7 +149,8 @@ public:
   void emitRow(Emitter &emitter, Scope *scope, Index row) const override {
     SmallVector<Index> at = emitter.delinearize(row, shape);
     int64_t axis = op.getAxis(), extent = root.type().getDimSize(axis);
-    emitter.loop(scope, emitter.integer(0), zeroedRows(emitter, root, extent), 1, {},
+    Value zero = emitter.integer(0);
+    emitter.loop(scope, zero, zeroedEnd(emitter, root, emitter.root(), zero, emitter.integer(extent)), 1, {},
                  [&](Scope *inner, Value target, ValueRange) {
                    at[axis] = emitter.uniform(target, inner);
                    emitter.store(root.buffer(), at, {}, zeroOf(emitter, root), inner);

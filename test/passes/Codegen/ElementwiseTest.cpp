@@ -113,6 +113,18 @@ TEST_P(Elementwise, NotFinite) {
   EXPECT_EQ(call(unary("is_inf", 6, "i1"), {x})[0], (Array{1, 1, 0, 0, 0, 0}));
 }
 
+TEST_P(Elementwise, WeightsOfMaskedElementsAreZero) {
+  // A denormal instead would make every product that reads it slow.
+  Array y = call(unary("exp", 4), {{-kInf, -3e38, -1000, 0}})[0];
+  EXPECT_EQ(y, (Array{0, 0, 0, 1}));
+  Array edge = {88.5, 88.72, -87.25, 1e-20};
+  for (double &x : edge)
+    x = static_cast<float>(x);
+  Array powers = call(unary("exp", 4), {edge})[0];
+  for (int i = 0; i < 4; ++i)
+    EXPECT_NEAR(powers[i] / std::exp(edge[i]), 1, GetParam().tolerance);
+}
+
 TEST_P(Elementwise, Binary) {
   Array a = numbers(19, 7), b = numbers(19, 8);
   a[4] = b[4] = 1;

@@ -203,6 +203,31 @@ TEST_P(Shape, ScatterAddMeetsInOneRow) {
   EXPECT_EQ(flat, (Array{2, 1, 0, 4, 1}));
 }
 
+TEST_P(Shape, ScatterAddIntoALongTable) {
+  // Cut by rows of the table instead of by columns.
+  for (const char *more : {"", ", accumulate = array<i64: 0>"}) {
+    std::string text =
+        "func.func private @k(%i: tensor<40xi64>, %u: tensor<40x19x$T>) -> tensor<1500x19x$T> "
+        "attributes {accum.kernel = 0 : i64" +
+        std::string(more) +
+        "} {\n %y = nn.scatter_add (%i, %u) {axis = 0 : i64} : (tensor<40xi64>, tensor<40x19x$T>)"
+        " -> tensor<1500x19x$T>\n return %y : tensor<1500x19x$T> }";
+    Array indices, u = numbers(40 * 19), before = numbers(1500 * 19, 2), expected(1500 * 19);
+    for (int i = 0; i < 40; ++i) {
+      indices.push_back(i * i % 1500 - (i % 3 ? 0 : 1500));
+      for (int j = 0; j < 19; ++j)
+        expected[i * i % 1500 * 19 + j] += u[i * 19 + j];
+    }
+    expectClose(call(text, {indices, u}, *more ? std::vector<Array>{before} : std::vector<Array>(), true)[0],
+                expected);
+    if (!*more)
+      continue;
+    for (size_t i = 0; i < before.size(); ++i)
+      expected[i] += before[i];
+    expectClose(call(text, {indices, u}, {before}, false)[0], expected);
+  }
+}
+
 TEST_P(Shape, ScatterAddAccumulates) {
   std::string text = scatter("17x", ", accumulate = array<i64: 0>");
   Array indices = {0, 3, 3, 4, 3, 0, 1, 3}, u = numbers(8 * 17), before = numbers(5 * 17, 4), fresh(5 * 17);
