@@ -1,12 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 // The common part: a loop over the elements of results of one shape, in vectors along the last axis, and
 // results that are one number per row of it.
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "passes/Codegen/Part.h"
 
 using namespace mlir;
 
 namespace accum::codegen {
 namespace {
+
+bool reduces(Value value) {
+  SetVector<Operation *> below;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  (void)getBackwardSlice(value, &below, options);
+  return llvm::any_of(below, [](Operation *op) {
+    return isa<nn::ReduceOp, nn::ArgReduceOp, nn::CumSumOp, nn::ContractOp>(op);
+  });
+}
 
 class MapPart : public Part {
 public:
@@ -17,13 +28,16 @@ public:
     vectors = !shape.empty() && use != LaneUse::Across;
     if (!vectors)
       return;
-    // Rows are cut where the last axis is nearly all there is, unless results of whole rows hang on them.
-    bool hasRowResults = llvm::any_of(roots, [&](const Root &root) {
-      return root.type().getNumElements() != roots.front().type().getNumElements();
+    // Rows are cut where the last axis is nearly all there is, unless something is reduced over whole rows:
+    // each piece would do it again, and find the row half overwritten where the result lies in its operand's
+    // place.
+    bool wholeRows = llvm::any_of(roots, [&](const Root &root) {
+      return root.type().getNumElements() != roots.front().type().getNumElements() || reduces(root.value);
     });
+    wholeRows &= use == LaneUse::Free;
     int64_t others = product(ArrayRef(shape).drop_back());
     int64_t wanted = use == LaneUse::PerLane ? lanes(machineLanes) : kBlock;
-    if (!hasRowResults && others < kEnoughRows)
+    if (!wholeRows && others < kEnoughRows)
       block = std::min(block, wanted);
   }
 
