@@ -18,6 +18,8 @@
 #include "passes/Import/Passes.h"
 #include "passes/Precision/Passes.h"
 #include "passes/Schedule/Passes.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -52,6 +54,7 @@ private:
   LogicalResult runPhases(PhaseRunner &runner);
   LogicalResult write(PhaseRunner &runner);
   int fail() const;
+  void writeReproducer() const;
   void print(const std::string &text) const;
   void printPlan() const;
 
@@ -71,9 +74,23 @@ void Compilation::print(const std::string &text) const {
     fmt::print("{}", text);
 }
 
+/// An internal error leaves what is needed to look into it.
+void Compilation::writeReproducer() const {
+  int file = -1;
+  llvm::SmallString<128> path;
+  if (!module || llvm::sys::fs::createTemporaryFile("accumc-reproducer", "mlir", file, path))
+    return;
+  llvm::raw_fd_ostream stream(file, /*shouldClose=*/true);
+  module.get()->print(stream, OpPrintingFlags().enableDebugInfo());
+  llvm::errs() << "note: this is a bug of accumc; please report it with `" << path
+               << "` and the command line\n";
+}
+
 /// Messages to stderr; with --json also one object with a reason to stdout.
 int Compilation::fail() const {
   diagnostics.print();
+  if (diagnostics.exitCode() == 70)
+    writeReproducer();
   if (options.json) {
     nlohmann::ordered_json json;
     json["reason"] = diagnostics.reason();
@@ -110,7 +127,12 @@ LogicalResult Compilation::import() {
                     failure.notes);
   for (const std::string &notice : report.notices)
     diagnostics.addNotice(notice);
-  return success(module && failures.empty());
+  if (!module || !failures.empty())
+    return failure();
+  // A dump is resumed in another folder: it must know where the weights are.
+  auto path = std::filesystem::absolute(options.model).lexically_normal().string();
+  module.get()->setAttr("accum.model", StringAttr::get(&context, path));
+  return success();
 }
 
 LogicalResult Compilation::runPhases(PhaseRunner &runner) {
@@ -134,7 +156,7 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
                     failure.notes);
   if (!report.deferred.empty())
     return failure();
-  if (!stopped && !module.get()->hasAttr("train.plan"))
+  if (!stopped && !isDump(options.model))
     print(describeModel(options, report, verdict));
   good = phase(Phase::Differentiate, [&](OpPassManager &pm) {
     pm.addPass(createDifferentiate({.optimizer = options.optimizer}));
@@ -175,7 +197,8 @@ LogicalResult Compilation::write(PhaseRunner &runner) {
   artifact.folder =
       options.output.empty() ? fs::path(options.model).replace_extension(".accum").string() : options.output;
   artifact.argv = options.argv;
-  artifact.model = options.model;
+  auto origin = module.get()->getAttrOfType<StringAttr>("accum.model");
+  artifact.model = origin ? origin.str() : options.model;
   artifact.batch = options.batch;
   artifact.labels = report.lossKind;
   artifact.plan = search.plan ? planner::toJson(*search.plan) : "{}";

@@ -139,6 +139,8 @@ std::string complete(Options &options, const Raw &raw) {
 } // namespace
 
 ParsedOptions parseOptions(int argc, char **argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "check")
+    return {std::nullopt, "error: " + notBuilt("accumc check") + "\n", 2};
   Options options;
   Raw raw;
   CLI::App app("Compiles a transformer's ONNX file into a training program that accumulates gradients over "

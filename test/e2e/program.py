@@ -59,7 +59,7 @@ class Model:
         """ONNX name -> [begin, end) of the elements whose gradient is zero in exact arithmetic: noise, and Adam's
         steps on noise."""
         ranges = {}
-        for framework, extent in self.about["zero_gradient"].items():
+        for framework, extent in self.about.get("zero_gradient", {}).items():
             for copy in self.about["parameters"][framework]:
                 ranges[copy["onnx"]] = extent
         return ranges
