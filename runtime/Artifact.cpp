@@ -41,10 +41,6 @@ Status checkVersions(const Artifact &artifact) {
                      std::to_string(manifest.abi) + ", this runtime has " + std::to_string(ACCUM_ABI_VERSION),
                  "artifact-version",
                  {"use an accum-run and an accumc of one version, or compile the model again"}};
-  if (manifest.target != "host")
-    return Error{kExitUsage,
-                 artifact.folder + ": is for target " + manifest.target + ", this runtime runs host only",
-                 "target"};
   std::vector<std::string> missing = missingCpuFeatures(manifest.cpuFeatures);
   if (missing.empty())
     return {};
@@ -55,27 +51,6 @@ Status checkVersions(const Artifact &artifact) {
                artifact.folder + ": was compiled for a processor with" + names + ", which this one lacks",
                "cpu-features",
                {"compile it on this machine, or with --cpu x86-64-v3"}};
-}
-
-/// The table that `symbol` of `file` returns.
-template <typename Table>
-Expected<const Table *> loadTable(const Artifact &artifact, const char *file, const char *symbol) {
-  std::string path = artifact.file(file);
-  // A name without a slash would be searched for on the loader's path.
-  if (path.find('/') == std::string::npos)
-    path = "./" + path;
-  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle)
-    return bad(path + ": cannot be loaded: " + dlerror());
-  auto entry = reinterpret_cast<const Table *(*)()>(dlsym(handle, symbol));
-  if (!entry)
-    return bad(path + ": does not define " + symbol + "()");
-  const Table *table = entry();
-  if (table->abi != ACCUM_ABI_VERSION || table->size < sizeof(Table))
-    return bad(path + ": has program interface " + std::to_string(table->abi) + ", expected " +
-                   std::to_string(ACCUM_ABI_VERSION),
-               "artifact-version");
-  return table;
 }
 
 Status checkProgram(const Artifact &artifact) {
@@ -124,20 +99,47 @@ Status checkFiles(const Artifact &artifact) {
   return {};
 }
 
-Status loadPrograms(Artifact &artifact) {
+Expected<void *> openObject(const Artifact &artifact, const std::string &file) {
+  if (!artifact.has(file))
+    return bad(artifact.folder + ": the manifest lists no " + file);
+  std::string path = artifact.file(file);
+  // A name without a slash would be searched for on the loader's path.
+  if (path.find('/') == std::string::npos)
+    path = "./" + path;
+  void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!handle)
+    return bad(path + ": cannot be loaded: " + dlerror());
+  return handle;
+}
+
+Expected<const void *> findTable(const Artifact &artifact, const std::string &file, const char *symbol,
+                                 uint32_t size) {
+  auto handle = openObject(artifact, file);
+  if (!handle)
+    return handle.error();
+  auto entry = reinterpret_cast<const void *(*)()>(dlsym(*handle, symbol));
+  if (!entry)
+    return bad(artifact.file(file) + ": does not define " + symbol + "()");
+  struct Head {
+    uint32_t abi, size;
+  };
+  const auto *table = static_cast<const Head *>(entry());
+  if (table->abi != ACCUM_ABI_VERSION || table->size < size)
+    return bad(artifact.file(file) + ": has program interface " + std::to_string(table->abi) + ", expected " +
+                   std::to_string(ACCUM_ABI_VERSION),
+               "artifact-version");
+  return table;
+}
+
+Status loadProgram(Artifact &artifact) {
   if (Status status = checkVersions(artifact); !status)
     return status;
-  for (const char *name : {"program.so", "kernels.so", "params.safetensors"})
-    if (!artifact.has(name))
-      return bad(artifact.folder + ": the manifest lists no " + name);
+  if (!artifact.has("params.safetensors"))
+    return bad(artifact.folder + ": the manifest lists no params.safetensors");
   auto program = loadTable<accum_program_v1>(artifact, "program.so", "accum_program");
   if (!program)
     return program.error();
-  auto kernels = loadTable<accum_kernels_v1>(artifact, "kernels.so", "accum_kernels");
-  if (!kernels)
-    return kernels.error();
   artifact.program = *program;
-  artifact.kernels = *kernels;
   return checkProgram(artifact);
 }
 

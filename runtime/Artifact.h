@@ -11,7 +11,6 @@ struct Artifact {
   std::string folder;
   Manifest manifest;
   const accum_program_v1 *program = nullptr;
-  const accum_kernels_v1 *kernels = nullptr;
 
   std::string file(const std::string &name) const { return folder + "/" + name; }
   /// "plan.json" and the like, when the manifest lists it.
@@ -24,9 +23,23 @@ Expected<Artifact> readArtifact(const std::string &folder);
 /// Checks every file against the manifest, byte for byte. Loads no code.
 Status checkFiles(const Artifact &artifact);
 
-/// Checks that this machine and this runtime can execute the artifact, and loads program.so and kernels.so.
-/// Loaded code stays until the process ends.
-Status loadPrograms(Artifact &artifact);
+/// Checks that this machine and this runtime can execute the artifact, and loads program.so. Loaded code
+/// stays until the process ends.
+Status loadProgram(Artifact &artifact);
+
+/// A file of the artifact that is a shared object, as dlopen gives it.
+Expected<void *> openObject(const Artifact &artifact, const std::string &file);
+
+/// The table that `symbol` of such a file returns, and its interface's number; refuses another one.
+Expected<const void *> findTable(const Artifact &artifact, const std::string &file, const char *symbol,
+                                 uint32_t size);
+template <typename Table>
+Expected<const Table *> loadTable(const Artifact &artifact, const std::string &file, const char *symbol) {
+  auto table = findTable(artifact, file, symbol, sizeof(Table));
+  if (!table)
+    return table.error();
+  return static_cast<const Table *>(*table);
+}
 
 } // namespace accum::runtime
 #endif

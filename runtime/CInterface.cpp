@@ -79,7 +79,7 @@ int accum_describe(const char *artifact, char **text) {
       return report(read.error());
     if (Status status = checkFiles(*read); !status)
       return report(status.error());
-    (void)loadPrograms(*read); // for another machine: described without its scratch
+    (void)loadProgram(*read); // for another machine: described without its scratch
     *text = strdup(describe(*read).c_str());
     return 0;
   });

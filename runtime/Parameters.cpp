@@ -22,7 +22,7 @@ Error badParameter(const std::string &path, const std::string &name, const std::
 }
 
 Status loadOne(const ParameterSpec &param, const std::map<std::string, const Array *> &byName,
-               const std::string &path, uint8_t *state, DType &fileType) {
+               const std::string &path, Device &device, uint8_t *state, DType &fileType) {
   auto found = byName.find(param.onnxName);
   if (found == byName.end())
     return badParameter(path, param.onnxName, "is missing");
@@ -34,13 +34,17 @@ Status loadOne(const ParameterSpec &param, const std::map<std::string, const Arr
     return badParameter(path, param.onnxName,
                         "has dtype " + std::string(nameOf(array.dtype)) + ", expected " +
                             std::string(nameOf(param.dtype)));
+  Status status;
   forEachPiece(array, [&](int64_t first, int64_t count) {
-    convert(array.data + first * bytesOf(array.dtype), array.dtype,
-            state + param.stateOffset + first * bytesOf(param.dtype), param.dtype, count);
-    return true;
+    status = device.write(state + param.stateOffset + first * bytesOf(param.dtype),
+                          count * bytesOf(param.dtype), [&](uint8_t *to) {
+                            convert(array.data + first * bytesOf(array.dtype), array.dtype, to, param.dtype,
+                                    count);
+                          });
+    return bool(status);
   });
   fileType = array.dtype;
-  return {};
+  return status;
 }
 
 void storeFloat(uint8_t *data, DType dtype, int64_t index, double value) {
@@ -48,11 +52,33 @@ void storeFloat(uint8_t *data, DType dtype, int64_t index, double value) {
   convert(reinterpret_cast<const uint8_t *>(&value), ACCUM_F64, element, dtype, 1);
 }
 
-bool isAllOnes(const uint8_t *data, const ParameterSpec &param) {
+Expected<bool> isAllOnes(Device &device, const uint8_t *state, const ParameterSpec &param) {
+  auto data = device.view(state + param.stateOffset, param.bytes());
+  if (!data)
+    return data.error();
   for (int64_t i = 0; i < param.elements(); ++i)
-    if (asDouble(data, param.dtype, i) != 1)
+    if (asDouble(*data, param.dtype, i) != 1)
       return false;
   return true;
+}
+
+/// Pieces of a parameter, each filled element by element in order.
+Status randomizeOne(const ParameterSpec &param, Draws draws, Device &device, uint8_t *state) {
+  bool matrix = param.shape.size() >= 2;
+  auto ones = matrix ? Expected<bool>(false) : isAllOnes(device, state, param);
+  if (!ones)
+    return ones.error();
+  int64_t size = int64_t(bytesOf(param.dtype)), step = int64_t(Device::kPieceBytes) / size;
+  for (int64_t first = 0; first < param.elements(); first += step) {
+    int64_t count = std::min(step, param.elements() - first);
+    Status status = device.write(state + param.stateOffset + first * size, count * size, [&](uint8_t *to) {
+      for (int64_t i = 0; i < count; ++i)
+        storeFloat(to, param.dtype, i, matrix ? kDeviation * draws.normal() : double(*ones));
+    });
+    if (!status)
+      return status;
+  }
+  return {};
 }
 
 /// The names under which a parameter is written.
@@ -77,7 +103,7 @@ Status checkFramework(const Manifest &manifest) {
 
 } // namespace
 
-Status loadParameters(const Manifest &manifest, const std::string &path, uint8_t *state,
+Status loadParameters(const Manifest &manifest, const std::string &path, Device &device, uint8_t *state,
                       std::vector<DType> &fileTypes) {
   auto arrays = readSafetensors(path);
   if (!arrays)
@@ -87,29 +113,25 @@ Status loadParameters(const Manifest &manifest, const std::string &path, uint8_t
     byName[array.name] = &array;
   fileTypes.assign(manifest.params.size(), ACCUM_F32);
   for (size_t i = 0; i < manifest.params.size(); ++i)
-    if (Status status = loadOne(manifest.params[i], byName, path, state, fileTypes[i]); !status)
+    if (Status status = loadOne(manifest.params[i], byName, path, device, state, fileTypes[i]); !status)
       return status;
   if (!arrays->empty())
     arrays->front().file->release();
   return {};
 }
 
-void randomizeParameters(const Manifest &manifest, uint64_t seed, uint8_t *state) {
-  for (size_t p = 0; p < manifest.params.size(); ++p) {
-    const ParameterSpec &param = manifest.params[p];
-    if (!param.trained)
-      continue;
-    uint8_t *data = state + param.stateOffset;
-    bool matrix = param.shape.size() >= 2;
-    double constant = !matrix && isAllOnes(data, param) ? 1 : 0;
-    Draws draws(seed, kParameterStream + p);
-    for (int64_t i = 0; i < param.elements(); ++i)
-      storeFloat(data, param.dtype, i, matrix ? kDeviation * draws.normal() : constant);
-  }
+Status randomizeParameters(const Manifest &manifest, uint64_t seed, Device &device, uint8_t *state) {
+  for (size_t p = 0; p < manifest.params.size(); ++p)
+    if (manifest.params[p].trained)
+      if (Status status = randomizeOne(manifest.params[p], {seed, kParameterStream + p}, device, state);
+          !status)
+        return status;
+  return {};
 }
 
-Status saveTensors(const Manifest &manifest, const uint8_t *state, const std::vector<DType> &fileTypes,
-                   SavedTensor what, SavedNames names, const std::string &path, bool keepOld) {
+Status saveTensors(const Manifest &manifest, Device &device, const uint8_t *state,
+                   const std::vector<DType> &fileTypes, SavedTensor what, SavedNames names,
+                   const std::string &path, bool keepOld) {
   if (names == SavedNames::Framework)
     if (Status status = checkFramework(manifest); !status)
       return status;
@@ -125,7 +147,8 @@ Status saveTensors(const Manifest &manifest, const uint8_t *state, const std::ve
     for (const AliasSpec &name : namesFor(param, names))
       tensors.push_back({name.name, data, param.dtype, fileType, param.shape, name.transposed});
   }
-  return writeSafetensors(path, tensors, keepOld);
+  return writeSafetensors(path, tensors, keepOld,
+                          [&](const uint8_t *data, uint64_t bytes) { return device.view(data, bytes); });
 }
 
 } // namespace accum::runtime

@@ -68,9 +68,21 @@ Status writeTransposed(FileWriter &writer, const TensorToWrite &tensor, std::vec
   return {};
 }
 
+Status writeTensor(FileWriter &writer, TensorToWrite tensor, const TensorReader &read,
+                   std::vector<uint8_t> &piece) {
+  if (read) {
+    auto data = read(tensor.data, elementsOf(tensor) * bytesOf(tensor.memoryType));
+    if (!data)
+      return data.error();
+    tensor.data = *data;
+  }
+  return tensor.transposed ? writeTransposed(writer, tensor, piece) : writePlain(writer, tensor, piece);
+}
+
 } // namespace
 
-Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors, bool keepOld) {
+Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors, bool keepOld,
+                        const TensorReader &read) {
   auto writer = FileWriter::create(path);
   if (!writer)
     return writer.error();
@@ -81,12 +93,9 @@ Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite
   if (Status status = (*writer)->write(header.data(), header.size()); !status)
     return status;
   std::vector<uint8_t> piece(kPieceBytes);
-  for (const TensorToWrite &tensor : tensors) {
-    Status status =
-        tensor.transposed ? writeTransposed(**writer, tensor, piece) : writePlain(**writer, tensor, piece);
-    if (!status)
+  for (const TensorToWrite &tensor : tensors)
+    if (Status status = writeTensor(**writer, tensor, read, piece); !status)
       return status;
-  }
   return (*writer)->commit(keepOld);
 }
 

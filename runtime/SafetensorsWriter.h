@@ -7,19 +7,25 @@
 #include "runtime/DType.h"
 #include "runtime/Status.h"
 #include <cstdint>
+#include <functional>
 
 namespace accum::runtime {
 
 struct TensorToWrite {
   std::string name;
-  const uint8_t *data;        ///< row-major, of `memoryType` and `memoryShape`
+  const uint8_t *data;        ///< row-major, of `memoryType` and `memoryShape`; what the reader is given
   DType memoryType, fileType; ///< a pair that `canConvert` knows
   std::vector<int64_t> memoryShape;
   bool transposed = false; ///< two axes, swapped in the file
 };
 
-/// Through a temporary file and a rename; with `keepOld` an existing file becomes PATH.1.
-Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors, bool keepOld);
+/// Makes a tensor's bytes readable until its next call: for tensors that lie in a device's memory.
+using TensorReader = std::function<Expected<const uint8_t *>(const uint8_t *data, uint64_t bytes)>;
+
+/// Through a temporary file and a rename; with `keepOld` an existing file becomes PATH.1. Without a reader
+/// `data` is memory of the process.
+Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors, bool keepOld,
+                        const TensorReader &read = {});
 
 } // namespace accum::runtime
 #endif

@@ -3,7 +3,6 @@
 #include "runtime/Session.h"
 #include "runtime/Clock.h"
 #include "runtime/Convert.h"
-#include "runtime/Gemm.h"
 #include "runtime/Parameters.h"
 #include "runtime/ThreadPool.h"
 #include <algorithm>
@@ -51,9 +50,16 @@ Status Session::agree(const Status &own) {
 Status Session::prepare(const accum_open_options &options) {
   if (Status status = checkFiles(artifact); !status)
     return status;
-  if (Status status = loadPrograms(artifact); !status)
+  if (Status status = loadProgram(artifact); !status)
     return status;
-  (void)loadGemmLibrary(); // absent: an f64 program does not need it, the first f32 GEMM says so
+  auto opened = openDevice(artifact);
+  if (!opened)
+    return opened.error();
+  device = std::move(*opened);
+  if (Status status = device->load(artifact); !status)
+    return status;
+  if (Status status = device->join(collectives); !status)
+    return status;
   if (Status status = placeMemory(options); !status)
     return status;
   return setHyper({});
@@ -77,14 +83,17 @@ Status Session::joinRanks(const accum_open_options &options) {
 Status Session::placeMemory(const accum_open_options &options) {
   const Manifest &manifest = artifact.manifest;
   uint64_t programBytes = manifest.stateBytes + (artifact.program->scratch_bytes + 255) / 256 * 256;
-  auto allocated = Arena::allocate(programBytes + Staging::bytesFor(manifest));
+  auto allocated = device->allocate(programBytes, Staging::bytesFor(manifest));
   if (!allocated)
     return allocated.error();
-  arena = std::move(*allocated);
-  staging.place(manifest, arena.data() + programBytes);
-  Status loaded = loadParameters(manifest, artifact.file("params.safetensors"), arena.data(), fileTypes);
+  state = *allocated;
+  staging.place(manifest, state + programBytes);
+  fillInputs = [this](uint32_t k, uint8_t *block) {
+    staging.fill(*dataset, *share, k, order.data() + window.start, block);
+  };
+  Status loaded = loadParameters(manifest, artifact.file("params.safetensors"), *device, state, fileTypes);
   if (loaded && options.random_params)
-    randomizeParameters(manifest, options.random_seed, arena.data());
+    return randomizeParameters(manifest, options.random_seed, *device, state);
   return loaded;
 }
 
@@ -130,8 +139,8 @@ Status Session::selectWindow(uint64_t step) {
 
 accum_ctx Session::makeContext(uint64_t step) {
   accum_ctx context{};
-  context.state = arena.data();
-  context.scratch = arena.data() + artifact.manifest.stateBytes;
+  context.state = state;
+  context.scratch = state + artifact.manifest.stateBytes;
   context.inputs = staging.inputs();
   context.rt = programTable();
   context.self = this;
@@ -170,10 +179,13 @@ Expected<accum_step_result> Session::finish(int code, double started) {
   accum_step_result result{};
   if (code != 0 && !skipped)
     return explain(code);
-  if (code == 0 && !skipNan && !std::isfinite(scalarOr("loss", 0)))
+  auto loss = scalarOr("loss", NAN), targets = scalarOr("targets", 0);
+  if (!loss || !targets)
+    return loss ? targets.error() : loss.error();
+  if (code == 0 && !skipNan && artifact.manifest.findScalar("loss") && !std::isfinite(*loss))
     return Error{kExitRunFailed, "the loss is not finite", "nan"};
-  result.loss = scalarOr("loss", NAN);
-  result.targets = int64_t(scalarOr("targets", 0));
+  result.loss = *loss;
+  result.targets = int64_t(*targets);
   result.gradient_norm = sawGradients ? std::sqrt(squaredNorm) : NAN;
   result.samples = window.samples;
   result.micro_steps = share->steps;
@@ -183,10 +195,13 @@ Expected<accum_step_result> Session::finish(int code, double started) {
   return result;
 }
 
-double Session::scalarOr(const char *name, double otherwise) const {
-  for (const ScalarSpec &scalar : artifact.manifest.scalars)
-    if (scalar.name == name)
-      return asDouble(arena.data() + scalar.stateOffset, scalar.dtype, 0);
+Expected<double> Session::scalarOr(const char *name, double otherwise) {
+  for (const ScalarSpec &scalar : artifact.manifest.scalars) {
+    if (scalar.name != name)
+      continue;
+    auto data = device->view(state + scalar.stateOffset, bytesOf(scalar.dtype));
+    return data ? Expected<double>(asDouble(*data, scalar.dtype, 0)) : data.error();
+  }
   return otherwise;
 }
 
@@ -206,13 +221,21 @@ Error Session::explain(int code) const {
   return error;
 }
 
-Expected<accum_tensor> Session::read(const std::string &kind, const std::string &name) const {
+Expected<accum_tensor> Session::viewed(uint64_t offset, DType dtype, const std::vector<int64_t> &shape,
+                                       uint64_t bytes) {
+  auto data = device->view(state + offset, bytes);
+  if (!data)
+    return data.error();
+  return accum_tensor{*data, dtype, int32_t(shape.size()), shape.data()};
+}
+
+Expected<accum_tensor> Session::read(const std::string &kind, const std::string &name) {
   static const std::vector<int64_t> kScalarShape;
   if (kind == "scalar") {
     const ScalarSpec *scalar = artifact.manifest.findScalar(name);
     if (!scalar)
       return usage("the artifact has no scalar `" + name + "`");
-    return accum_tensor{arena.data() + scalar->stateOffset, scalar->dtype, 0, kScalarShape.data()};
+    return viewed(scalar->stateOffset, scalar->dtype, kScalarShape, bytesOf(scalar->dtype));
   }
   const ParameterSpec *param = artifact.manifest.findByAnyName(name);
   if (!param)
@@ -227,15 +250,14 @@ Expected<accum_tensor> Session::read(const std::string &kind, const std::string 
       offset = slot.stateOffset;
   if (!offset)
     return usage("parameter `" + name + "` has no " + kind);
-  return accum_tensor{arena.data() + *offset, param->dtype, int32_t(param->shape.size()),
-                      param->shape.data()};
+  return viewed(*offset, param->dtype, param->shape, param->bytes());
 }
 
 Status Session::save(const std::string &kind, const std::string &names, const std::string &path,
-                     bool keepOld) const {
+                     bool keepOld) {
   SavedTensor what = kind == "gradient" ? SavedTensor::Gradient : SavedTensor::Parameter;
   SavedNames which = names == "framework" ? SavedNames::Framework : SavedNames::Onnx;
-  return saveTensors(artifact.manifest, arena.data(), fileTypes, what, which, path, keepOld);
+  return saveTensors(artifact.manifest, *device, state, fileTypes, what, which, path, keepOld);
 }
 
 void Session::describe(accum_info &info) const {
@@ -254,7 +276,8 @@ void Session::describe(accum_info &info) const {
   info.state_bytes = manifest.stateBytes;
   info.scratch_bytes = artifact.program->scratch_bytes;
   info.staging_bytes = Staging::bytesFor(manifest);
-  info.arena_bytes = arena.size();
+  info.arena_bytes = device->arenaBytes();
+  info.peak_bytes = device->peakBytes();
   info.optimizer = manifest.optimizer.c_str();
   info.lr = hyper.lr;
 }

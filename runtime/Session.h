@@ -3,9 +3,7 @@
 #ifndef ACCUM_RUNTIME_SESSION_H
 #define ACCUM_RUNTIME_SESSION_H
 
-#include "runtime/Arena.h"
-#include "runtime/Artifact.h"
-#include "runtime/Collectives.h"
+#include "runtime/Device.h"
 #include "runtime/Hyper.h"
 #include "runtime/Staging.h"
 #include "runtime/accum_runtime.h"
@@ -21,8 +19,8 @@ public:
   Status setHyper(const HyperOptions &options);
   Expected<accum_step_result> step(uint64_t step);
   Expected<accum_step_result> eval(uint64_t step);
-  Expected<accum_tensor> read(const std::string &kind, const std::string &name) const;
-  Status save(const std::string &kind, const std::string &names, const std::string &path, bool keepOld) const;
+  Expected<accum_tensor> read(const std::string &kind, const std::string &name);
+  Status save(const std::string &kind, const std::string &names, const std::string &path, bool keepOld);
   void describe(accum_info &info) const;
   /// Whether the last step failed because it was not finite, on every rank alike and before its update.
   bool stoppedUnchanged() const { return unchanged; }
@@ -47,16 +45,20 @@ private:
   Status selectWindow(uint64_t step);
   accum_ctx makeContext(uint64_t step);
   Expected<accum_step_result> finish(int code, double started);
-  void inspectGradients(const uint8_t *data, uint64_t n, int32_t dtype);
-  bool isFinite() const;
-  double scalarOr(const char *name, double otherwise) const;
+  Expected<bool> inspectGradients(const void *data, uint64_t n, DType dtype);
+  Expected<double> scalarOr(const char *name, double otherwise);
+  Expected<accum_tensor> viewed(uint64_t offset, DType dtype, const std::vector<int64_t> &shape,
+                                uint64_t bytes);
+  int check(const Status &status, bool inCommand);
   Error explain(int code) const;
   int fail(Error error, bool inCommand);
 
   Artifact artifact;
   Collectives collectives;
-  Arena arena;
+  std::unique_ptr<Device> device;
+  uint8_t *state = nullptr; ///< in the device's memory, scratch behind it
   Staging staging;
+  Device::FillInputs fillInputs;
   std::optional<Dataset> dataset;
   Hyper hyper;
   std::vector<DType> fileTypes;

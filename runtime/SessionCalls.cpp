@@ -2,10 +2,7 @@
 // What happens inside a step: binding rows, kernels, GEMMs, sums over ranks. Allocates nothing unless it
 // fails.
 #include "runtime/Clock.h"
-#include "runtime/Gemm.h"
-#include "runtime/GradientNorm.h"
 #include "runtime/Session.h"
-#include "runtime/ThreadPool.h"
 #include <cmath>
 
 namespace accum::runtime {
@@ -22,6 +19,11 @@ int Session::fail(Error error, bool inCommand) {
   return kLeaveStep;
 }
 
+/// What the program gets for the outcome of a call to the device.
+int Session::check(const Status &status, bool inCommand) {
+  return status ? 0 : fail(status.error(), inCommand);
+}
+
 int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t *valid) {
   double started = now();
   if (k >= share->steps)
@@ -30,47 +32,37 @@ int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t
          "the program asks for micro-step " + std::to_string(k) + " of " + std::to_string(share->steps),
          "program"},
         false);
-  staging.bind(*dataset, *share, k, order.data() + window.start);
+  Status fed = device->feed({phase, k, share->steps}, fillInputs);
   dataset->release();
   *firstRow = share->firstRow(k);
   *valid = uint32_t(share->valid(k));
   dataSeconds += now() - started;
-  return 0;
+  return check(fed, false);
 }
 
 int Session::endMicro(uint32_t phase, uint32_t k) {
+  if (int code = check(device->endMicro(), false))
+    return code;
   if (observer && phase == ACCUM_MICRO)
     observer(observerUser, observerHandle, k, share->steps);
   return 0;
 }
 
-int Session::launch(uint32_t kernel, void *const *args) {
-  if (kernel >= artifact.kernels->count)
-    return fail({kExitInternal,
-                 "the program launches kernel " + std::to_string(kernel) + " of " +
-                     std::to_string(artifact.kernels->count),
-                 "program"},
-                true);
-  const accum_kernel_v1 &entry = artifact.kernels->kernels[kernel];
-  parallelFor(entry.n, entry.chunks, [&](int64_t begin, int64_t end) { entry.fn(args, begin, end); });
-  return 0;
-}
+int Session::launch(uint32_t kernel, void *const *args) { return check(device->launch(kernel, args), true); }
 
-int Session::runGemm(const accum_gemm *call, float beta) {
-  Status status = gemm(*call, beta);
-  return status ? 0 : fail(status.error(), true);
-}
+int Session::runGemm(const accum_gemm *call, float beta) { return check(device->gemm(*call, beta), true); }
 
 int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
-  if (Status status = collectives.allReduce(data, n, dtype); !status)
-    return fail(status.error(), false);
+  if (int code = check(device->allReduce(data, n, DType(dtype)), false))
+    return code;
   const GradientRange &gradients = artifact.manifest.gradients;
-  uint64_t offset = uint64_t(static_cast<uint8_t *>(data) - arena.data());
+  uint64_t offset = uint64_t(static_cast<uint8_t *>(data) - state);
   if (offset < gradients.offset || offset >= gradients.offset + gradients.bytes)
     return 0;
-  squaredNorm += squaredNormOf(data, n, DType(dtype));
-  sawGradients = true;
-  if (isFinite())
+  auto finite = inspectGradients(data, n, DType(dtype));
+  if (!finite)
+    return fail(finite.error(), false);
+  if (*finite)
     return 0;
   skipped = skipNan;
   if (skipped)
@@ -83,6 +75,17 @@ int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
               false);
 }
 
-bool Session::isFinite() const { return std::isfinite(squaredNorm) && std::isfinite(scalarOr("loss", 0)); }
+/// Adds to the norm; whether it and the loss are finite.
+Expected<bool> Session::inspectGradients(const void *data, uint64_t n, DType dtype) {
+  auto square = device->squaredNorm(data, n, dtype);
+  if (!square)
+    return square.error();
+  squaredNorm += *square;
+  sawGradients = true;
+  auto loss = scalarOr("loss", 0);
+  if (!loss)
+    return loss.error();
+  return std::isfinite(squaredNorm) && std::isfinite(*loss);
+}
 
 } // namespace accum::runtime

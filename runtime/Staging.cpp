@@ -23,21 +23,25 @@ uint64_t Staging::bytesFor(const Manifest &manifest) {
 
 void Staging::place(const Manifest &manifest, uint8_t *base) {
   pointers.clear();
+  offsets.clear();
+  uint64_t offset = 0;
   for (const InputSpec &spec : manifest.inputs) {
-    pointers.push_back(base);
-    base += stagedBytes(manifest, spec);
+    pointers.push_back(base + offset);
+    offsets.push_back(offset);
+    offset += stagedBytes(manifest, spec);
   }
 }
 
-void Staging::bind(Dataset &dataset, const Share &share, uint32_t k, const uint64_t *order) {
-  size_t models = pointers.size() - 2;
+void Staging::fill(Dataset &dataset, const Share &share, uint32_t k, const uint64_t *order,
+                   uint8_t *block) const {
+  size_t models = offsets.size() - 2;
   for (size_t input = 0; input < models; ++input)
     for (int64_t row = 0; row < share.m; ++row)
-      dataset.copyRow(input, order[share.sampleOf(k, row)], pointers[input], row, share.m);
+      dataset.copyRow(input, order[share.sampleOf(k, row)], block + offsets[input], row, share.m);
   int64_t real = share.valid(k);
   for (int64_t row = 0; row < share.m; ++row)
-    pointers[models][row] = row < real;
-  *reinterpret_cast<int64_t *>(pointers[models + 1]) = share.firstRow(k);
+    block[offsets[models] + row] = row < real;
+  *reinterpret_cast<int64_t *>(block + offsets[models + 1]) = share.firstRow(k);
 }
 
 } // namespace accum::runtime

@@ -12,14 +12,16 @@ class Staging {
 public:
   /// Bytes that `place` needs.
   static uint64_t bytesFor(const Manifest &manifest);
-  /// Puts the buffers at `base`, which stays the caller's.
+  /// Puts the buffers at `base`, which stays the caller's and is not touched.
   void place(const Manifest &manifest, uint8_t *base);
-  /// Rows of micro-step k: `order` gives the data set's sample at each position of the window.
-  void bind(Dataset &dataset, const Share &share, uint32_t k, const uint64_t *order);
+  /// Writes the rows of micro-step k to `block`, laid out like the buffers: `order` gives the data set's
+  /// sample at each position of the window.
+  void fill(Dataset &dataset, const Share &share, uint32_t k, const uint64_t *order, uint8_t *block) const;
   uint8_t *const *inputs() const { return pointers.data(); }
 
 private:
   std::vector<uint8_t *> pointers; ///< one per manifest input
+  std::vector<uint64_t> offsets;   ///< of the same
 };
 
 } // namespace accum::runtime

@@ -51,7 +51,8 @@ typedef struct accum_info {
   int64_t windows;                    /* steps per epoch of the bound data */
   int32_t rank, ranks, threads;
   uint64_t state_bytes, scratch_bytes, staging_bytes,
-      arena_bytes; /* arena: allocated; the sum of the three */
+      arena_bytes;     /* arena: allocated; the sum of the three, and on a GPU what libraries work in */
+  uint64_t peak_bytes; /* the most memory in use so far: of the process on the host, of the card elsewhere */
   const char *optimizer;
   double lr; /* in force */
 } accum_info;
@@ -125,7 +126,8 @@ void accum_abort(accum_session *session, int32_t exit_code);
  * --------------------------------------------------------------------------------------------- */
 
 typedef struct accum_tensor {
-  const void *data; /* in the state: changes with the next step */
+  const void *data; /* on the host in the state: changes with the next step; elsewhere a copy, valid until the
+                       session's next call */
   int32_t dtype, rank;
   const int64_t *shape;
 } accum_tensor;

@@ -3,6 +3,7 @@
 // files.
 #include "runtime/Memory.h"
 #include "runtime/Dataset.h"
+#include "runtime/HostDevice.h"
 #include "runtime/Parameters.h"
 #include "runtime/SafetensorsWriter.h"
 #include "test/runtime/ToyArtifact.h"
@@ -55,8 +56,9 @@ TEST(Memory, LoadingParametersKeepsNoCopyOfTheFile) {
   manifest.params = {param};
   std::vector<uint8_t> state(param.bytes(), 1);
   std::vector<DType> types;
+  HostDevice device;
   uint64_t before = peakResident();
-  ASSERT_TRUE(loadParameters(manifest, path, state.data(), types));
+  ASSERT_TRUE(loadParameters(manifest, path, device, state.data(), types));
   EXPECT_EQ(reinterpret_cast<float *>(state.data())[kRows * kColumns - 1], 1.0f);
   EXPECT_LT(peakResident(), before + kSlack);
 }
