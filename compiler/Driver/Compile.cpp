@@ -65,7 +65,7 @@ private:
   OwningOpRef<ModuleOp> module;
   import::ImportReport report;
   Verdict verdict;
-  planner::Search search;
+  Planning planning;
   bool stopped = false;
 };
 
@@ -95,8 +95,10 @@ int Compilation::fail() const {
     nlohmann::ordered_json json;
     json["reason"] = diagnostics.reason();
     json["errors"] = diagnostics.errors();
-    if (!search.candidates.empty())
-      json["search"] = planner::toJson(search);
+    if (!verdict.causes.empty())
+      json["causes"] = causesJson(verdict);
+    if (!planning.search.candidates.empty())
+      json["search"] = planner::toJson(planning.search, planning.budgets);
     fmt::print("{}\n", json.dump(2));
   }
   return diagnostics.exitCode();
@@ -119,7 +121,7 @@ LogicalResult Compilation::import() {
   request.batchDim = options.batchDim;
   request.loss = options.loss;
   request.parameters = {options.trainable, options.freeze, options.untie, options.ties};
-  request.planOnly = options.planOnly || !options.toPhase.empty();
+  request.planOnly = options.planOnly || options.checkOnly || !options.toPhase.empty();
   import::Failures failures;
   module = import::importModel(context, request, report, failures);
   for (const import::Failure &failure : failures)
@@ -163,6 +165,7 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
     pm.addPass(createCSEPass());
     pm.addPass(createVerifyPlacement());
   });
+  stopped = stopped || options.checkOnly;
   if (failed(good) || failed(phase(Phase::Fuse, [&](OpPassManager &pm) {
         pm.addPass(createFoldTransposes());
         pm.addPass(createHoistReshapes());
@@ -172,7 +175,9 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
     return failure();
   if (stopped)
     return success();
-  if (failed(runner.run(Phase::Plan, [&] { return planModule(*module, options, diagnostics, search); })))
+  if (failed(runner.run(Phase::Plan, [&] {
+        return planModule(*module, options, pageFacts(options, report), diagnostics, planning);
+      })))
     return failure();
   reached(Phase::Plan);
   if (stopped || options.planOnly)
@@ -184,11 +189,12 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
 }
 
 void Compilation::printPlan() const {
+  const planner::Search &search = planning.search;
   if (search.candidates.empty())
     return;
   print(describeTarget(options, search) + planner::explainPlan(search));
   if (options.explain)
-    print("\n" + planner::explainSearch(search));
+    print("\n" + planner::explainSearch(search, planning.budgets));
 }
 
 LogicalResult Compilation::write(PhaseRunner &runner) {
@@ -201,6 +207,7 @@ LogicalResult Compilation::write(PhaseRunner &runner) {
   artifact.model = origin ? origin.str() : options.model;
   artifact.batch = options.batch;
   artifact.labels = report.lossKind;
+  const planner::Search &search = planning.search;
   artifact.plan = search.plan ? planner::toJson(*search.plan) : "{}";
   artifact.cpu = options.cpu;
   artifact.reference = options.reference;
@@ -218,6 +225,8 @@ int Compilation::run() {
   PhaseRunner runner(*module, options);
   if (failed(runPhases(runner)))
     return fail();
+  if (options.checkOnly)
+    print("verdict  this model can be trained in micro-batches\n");
   printPlan();
   if (!stopped && !options.planOnly && failed(write(runner)))
     return fail();
@@ -227,7 +236,8 @@ int Compilation::run() {
   if (options.json) {
     nlohmann::ordered_json json = toJson(options, report);
     json["reason"] = "ok";
-    json["search"] = planner::toJson(search);
+    if (!planning.search.candidates.empty())
+      json["search"] = planner::toJson(planning.search, planning.budgets);
     fmt::print("{}\n", json.dump(2));
   }
   return 0;

@@ -92,6 +92,8 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
 void addOutputOptions(CLI::App &app, Options &options) {
   app.add_flag("--plan-only", options.planOnly, "stop after the plan; needs no weights");
   app.add_flag("--explain", options.explain, "show the search: every candidate and why it lost");
+  app.add_option("--plan", options.planFile, "use this plan.json instead of a search");
+  app.add_option("--report", options.report, "the plan as one self-contained page: FILE.html");
   app.add_flag("--json", options.json, "one JSON object on stdout");
   app.add_option("--dump-phases", options.dumpPhases, "write the IR after each phase into this folder");
   app.add_option("--to", options.toPhase, "stop after a phase and print its IR")
@@ -115,13 +117,17 @@ std::string complete(Options &options, const Raw &raw) {
     options.accumulationSteps = std::stoll(raw.accumulationSteps);
   if (options.accumulationSteps && options.microBatch != "auto")
     return "--micro-batch and --accumulation-steps decide the same thing: give one of them [usage]";
+  bool decided = options.accumulationSteps || options.microBatch != "auto";
+  if (!options.planFile.empty() && decided)
+    return "--plan brings its micro-batch: leave --micro-batch and --accumulation-steps out [usage]";
   options.batch = raw.batch.empty() ? 0 : std::stoll(raw.batch);
   options.devices = raw.devices.empty() ? 1 : std::stoll(raw.devices);
   if (options.listTargets)
     return {};
   if (options.model.empty())
-    return "no model given: accumc MODEL.onnx --batch N [usage]";
-  bool planned = options.toPhase.empty() || options.toPhase == "plan" || options.toPhase == "schedule";
+    return "no model given: accumc MODEL.onnx --batch N, or accumc check MODEL.onnx [usage]";
+  bool planned = !options.checkOnly &&
+                 (options.toPhase.empty() || options.toPhase == "plan" || options.toPhase == "schedule");
   if (options.batch == 0 && planned)
     return "--batch N is missing: the samples of one optimizer step over all devices [usage]";
   options.reference = options.target == "reference";
@@ -136,13 +142,26 @@ std::string complete(Options &options, const Raw &raw) {
   return {};
 }
 
+/// The library's message names the key behind a fixed sentence, and marks sections.
+std::string configComplaint(std::string message) {
+  static const std::string prefix = "INI was not able to parse ";
+  if (message.rfind(prefix, 0) != 0)
+    return message;
+  std::string key = message.substr(prefix.size());
+  if (key.size() > 3 && key.substr(key.size() - 3) == ".++")
+    return fmt::format("[{}] is a section, and there are none", key.substr(0, key.size() - 3));
+  return fmt::format("`{}` is no option", key);
+}
+
 } // namespace
 
 ParsedOptions parseOptions(int argc, char **argv) {
-  if (argc > 1 && std::string_view(argv[1]) == "check")
-    return {std::nullopt, "error: " + notBuilt("accumc check") + "\n", 2};
   Options options;
   Raw raw;
+  std::vector<char *> words(argv, argv + argc);
+  options.checkOnly = argc > 1 && std::string_view(argv[1]) == "check";
+  if (options.checkOnly)
+    words.erase(words.begin() + 1);
   CLI::App app("Compiles a transformer's ONNX file into a training program that accumulates gradients over "
                "micro-batches, and picks their size.",
                "accumc");
@@ -150,15 +169,17 @@ ParsedOptions parseOptions(int argc, char **argv) {
   addModelOptions(app, options, raw);
   addPlanOptions(app, options, raw);
   addOutputOptions(app, options);
-  for (const char *flag : {"--report", "--plan", "--config"})
-    app.add_option_function<std::string>(
-           flag, [flag](const std::string &) { throw CLI::ValidationError(notBuilt(flag)); })
-        ->group("");
+  app.set_config("--config", "", "any of these options from a file: TOML, names without the dashes");
+  app.allow_config_extras(CLI::config_extras_mode::error);
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::Success &success) {
     std::string text = success.get_name() == "CallForHelp" ? app.help() : std::string(success.what()) + "\n";
     return {std::nullopt, text, 0};
+  } catch (const CLI::FileError &error) {
+    return {std::nullopt, fmt::format("error: --config: {} [file-unreadable]\n", error.what()), 3};
+  } catch (const CLI::ConfigError &error) {
+    return {std::nullopt, fmt::format("error: --config: {} [usage]\n", configComplaint(error.what())), 2};
   } catch (const CLI::ParseError &error) {
     std::string message = error.what();
     bool tagged = !message.empty() && message.back() == ']';

@@ -34,7 +34,8 @@ struct Options {
   std::string recompute = "auto", shard = "auto", offload = "auto";
   bool planOnly = false, explain = false, json = false, timing = false, verbose = false, listTargets = false;
   bool reference = false; // --target reference
-  std::string dumpPhases, toPhase;
+  bool checkOnly = false; // accumc check
+  std::string dumpPhases, toPhase, report, planFile;
   std::vector<std::string> argv;
 };
 

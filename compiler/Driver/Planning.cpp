@@ -3,10 +3,13 @@
 #include "compiler/Driver/Planning.h"
 #include "compiler/Driver/HostMemory.h"
 #include "compiler/Planner/Explain.h"
+#include "compiler/Planner/ReusedPlan.h"
 #include "compiler/Planner/Verify.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Schedule/StateLayout.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include <fmt/format.h>
+#include <fstream>
 
 using namespace mlir;
 
@@ -86,10 +89,50 @@ FailureOr<planner::Plan> planEval(train::StepOp eval, const planner::Plan &step,
   return *search->plan;
 }
 
+/// `--plan FILE`.
+planner::Result<planner::Search> reuse(const planner::Problem &problem, const planner::DeviceProfile &profile,
+                                       const planner::Options &asked, const std::string &path) {
+  auto text = llvm::MemoryBuffer::getFile(path);
+  if (!text)
+    return planner::Error{fmt::format("--plan {}: cannot be read: {}", path, text.getError().message()),
+                          "file-unreadable"};
+  auto plan = planner::parsePlan(text.get()->getBuffer(), path);
+  if (!plan)
+    return plan.error();
+  auto search = planner::reusePlan(problem, profile, asked, *plan);
+  if (search)
+    return search;
+  planner::Error error = search.error();
+  error.message = path + ": " + error.message;
+  return error;
+}
+
+/// What --explain, --json and --report show beside the search itself.
+LogicalResult explain(const planner::Problem &problem, const planner::DeviceProfile &profile,
+                      const planner::Options &asked, const Options &options,
+                      const planner::report::PageFacts &facts, Diagnostics &diagnostics, Planning &planning) {
+  if (options.explain || options.json) {
+    auto budgets = planner::askBudgets(problem, profile, asked, planning.search);
+    if (!budgets)
+      return report(budgets.error(), diagnostics);
+    planning.budgets = *budgets;
+  }
+  if (options.report.empty())
+    return success();
+  auto page = planner::report::writePage(problem, profile, asked, planning.search, facts);
+  if (!page)
+    return report(page.error(), diagnostics);
+  std::ofstream file(options.report, std::ios::binary);
+  if ((file << *page) && file.flush())
+    return success();
+  diagnostics.add(fmt::format("--report {}: cannot be written [output-failed]", options.report));
+  return failure();
+}
+
 } // namespace
 
-LogicalResult planModule(ModuleOp module, const Options &options, Diagnostics &diagnostics,
-                         planner::Search &result) {
+LogicalResult planModule(ModuleOp module, const Options &options, const planner::report::PageFacts &facts,
+                         Diagnostics &diagnostics, Planning &planning) {
   auto profile = planner::loadProfile(options.target);
   if (!profile)
     return report(profile.error(), diagnostics);
@@ -114,10 +157,15 @@ LogicalResult planModule(ModuleOp module, const Options &options, Diagnostics &d
   problem.allReduceBytes = static_cast<int64_t>(layout->manifest.gradients.bytes);
   if (planner::Status status = planner::check(problem); !status)
     return report(status.error(), diagnostics);
-  auto search = planner::solve(problem, *profile, asked);
+  auto search = options.planFile.empty() ? planner::solve(problem, *profile, asked)
+                                         : reuse(problem, *profile, asked, options.planFile);
   if (!search)
     return report(search.error(), diagnostics);
-  result = *search;
+  const planner::Search &result = planning.search = *search;
+  for (const std::string &notice : result.notices)
+    diagnostics.addNotice(notice);
+  if (failed(explain(problem, *profile, asked, options, facts, diagnostics, planning)))
+    return failure();
   if (!result.plan)
     return report(planner::explainNoFit(result), diagnostics);
   if (planner::Status status = planner::verify(problem, *result.plan); !status)

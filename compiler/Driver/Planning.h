@@ -4,14 +4,21 @@
 
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Options.h"
-#include "compiler/Planner/Solve.h"
+#include "compiler/Planner/BudgetAnswers.h"
+#include "compiler/Planner/Report/Page.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace accum::driver {
 
-/// Searches, verifies and writes the module's `train.plan`. Failure: reported to `diagnostics`. The search is
-/// filled in either case, as far as it came.
-mlir::LogicalResult planModule(mlir::ModuleOp module, const Options &options, Diagnostics &diagnostics,
-                               planner::Search &search);
+struct Planning {
+  planner::Search search = {};
+  planner::BudgetAnswers budgets = {}; ///< where --explain or --json asks for them
+};
+
+/// Searches, verifies and writes the module's `train.plan`, and with `--report` the page. Failure: reported
+/// to `diagnostics`. The planning is filled in either case, as far as it came; so is the page.
+mlir::LogicalResult planModule(mlir::ModuleOp module, const Options &options,
+                               const planner::report::PageFacts &facts, Diagnostics &diagnostics,
+                               Planning &planning);
 
 } // namespace accum::driver

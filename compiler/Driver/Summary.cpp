@@ -67,6 +67,24 @@ std::string describeTarget(const Options &options, const planner::Search &search
   return text + fmt::format(" per optimizer step; {} per device\n", withCommas(search.deviceBatch));
 }
 
+planner::report::PageFacts pageFacts(const Options &options, const import::ImportReport &report) {
+  planner::report::PageFacts facts;
+  facts.title = std::filesystem::path(options.model).filename().string();
+  if (report.tensorsTrained > 0)
+    facts.rows = {{"model", fmt::format("{}, opset {}", report.producer, report.opset)},
+                  {"trained", fmt::format("{} tensors, {} parameters", report.tensorsTrained,
+                                          humanCount(report.elementsTrained))},
+                  {"frozen", humanCount(report.elementsFrozen)},
+                  {"loss", report.loss},
+                  {"batch axis", report.batchDim}};
+  facts.rows.emplace_back("optimizer", options.optimizer);
+  facts.rows.emplace_back("precision", options.precision);
+  facts.rows.emplace_back("made by", "accumc " ACCUM_VERSION);
+  for (const std::string &word : options.argv)
+    facts.commandLine += (facts.commandLine.empty() ? "" : " ") + word;
+  return facts;
+}
+
 nlohmann::ordered_json toJson(const Options &options, const import::ImportReport &report) {
   nlohmann::ordered_json json;
   json["model"] = options.model;
@@ -80,6 +98,17 @@ nlohmann::ordered_json toJson(const Options &options, const import::ImportReport
       {"kind", report.lossKind}, {"output", report.lossOutput}, {"alternatives", report.otherLosses}};
   json["notices"] = report.notices;
   return json;
+}
+
+nlohmann::ordered_json causesJson(const Verdict &verdict) {
+  nlohmann::ordered_json causes = nlohmann::ordered_json::array();
+  for (const Cause &cause : verdict.causes)
+    causes.push_back({{"node", cause.node},
+                      {"op", cause.opType},
+                      {"sentence", cause.sentence},
+                      {"slug", cause.slug},
+                      {"notes", cause.notes}});
+  return causes;
 }
 
 } // namespace accum::driver

@@ -4,7 +4,7 @@
 
 #include "compiler/Driver/Options.h"
 #include "compiler/Import/Import.h"
-#include "compiler/Planner/Solve.h"
+#include "compiler/Planner/Report/Page.h"
 #include "passes/Check/Verdict.h"
 #include <nlohmann/json_fwd.hpp>
 
@@ -16,8 +16,14 @@ std::string describeModel(const Options &options, const import::ImportReport &re
 /// `target`, `batch`: what it is compiled for.
 std::string describeTarget(const Options &options, const planner::Search &search);
 
+/// The same facts for the page of `--report`.
+planner::report::PageFacts pageFacts(const Options &options, const import::ImportReport &report);
+
 /// The same facts for `--json`.
 nlohmann::ordered_json toJson(const Options &options, const import::ImportReport &report);
+
+/// Every root cause of a refusal by `check`: node, op, sentence, slug, notes.
+nlohmann::ordered_json causesJson(const Verdict &verdict);
 
 /// `123.4M`, `29,088`.
 std::string humanCount(int64_t count);

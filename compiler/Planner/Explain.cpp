@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search in words and tables.
 #include "compiler/Planner/Explain.h"
+#include "compiler/Planner/ExplainText.h"
 #include "compiler/Planner/Quantity.h"
 #include "compiler/Planner/TensorNames.h"
 #include <algorithm>
@@ -15,32 +16,10 @@ namespace {
 using Out = std::back_insert_iterator<std::string>;
 
 constexpr size_t kPeakTensors = 10;
-constexpr size_t kLineWidth = 110;
-
-const Candidate *chosenOf(const Search &search) {
-  for (const Candidate &candidate : search.candidates)
-    if (candidate.verdict == Verdict::Chosen)
-      return &candidate;
-  return nullptr;
-}
 
 std::string slowerBy(const Candidate &candidate, const Candidate &chosen) {
   double percent = 100 * (candidate.seconds / chosen.seconds - 1);
   return fmt::format("+{:.{}f} %", percent, percent < 10 ? 1 : 0);
-}
-
-/// Joins phrases with `; `, broken at the line width under the label's column.
-std::string wrapped(const std::string &label, const std::vector<std::string> &phrases) {
-  std::string text = fmt::format("{:<9}", label), line;
-  for (size_t index = 0; index < phrases.size(); ++index) {
-    std::string phrase = phrases[index] + (index + 1 < phrases.size() ? "; " : "");
-    if (!line.empty() && 9 + line.size() + phrase.size() > kLineWidth) {
-      text += line.substr(0, line.size() - 1) + "\n         ";
-      line.clear();
-    }
-    line += phrase;
-  }
-  return text + line + "\n";
 }
 
 void writeMemory(Out out, const Search &search) {
@@ -209,36 +188,6 @@ std::string peakLine(const Search &search) {
   return wrapped("peak", phrases);
 }
 
-/// What other budgets would give. The next step up is ten units of what the budget is measured in.
-std::string budgetLine(const Search &search) {
-  const Candidate *chosen = chosenOf(search);
-  const Candidate &least = search.candidates[search.smallest];
-  std::vector<std::string> phrases = {
-      fmt::format("least {} (m = {})", formatBytes(least.counted), least.cut.m)};
-  ByteUnit unit = unitFor(search.budget);
-  int64_t step = search.budget >= 10 * unit.bytes ? 10 * unit.bytes : unit.bytes;
-  const Candidate *next = nullptr, *fastest = nullptr;
-  for (const Candidate &candidate : search.candidates) {
-    if (candidate.verdict != Verdict::DoesNotFit || (chosen && candidate.seconds >= chosen->seconds))
-      continue;
-    if (candidate.counted <= search.budget + step && (!next || candidate.seconds < next->seconds))
-      next = &candidate;
-    if (!fastest || candidate.seconds < fastest->seconds)
-      fastest = &candidate;
-  }
-  auto saves = [&](const Candidate &candidate) {
-    return chosen ? fmt::format(" and saves {}", formatSeconds(chosen->seconds - candidate.seconds))
-                  : std::string();
-  };
-  std::string more = fmt::format("+{:.0f} {}", unit.of(step), unit.name);
-  phrases.push_back(next ? fmt::format("{} buys m = {}{}", more, next->cut.m, saves(*next))
-                         : more + " buys nothing");
-  if (fastest && fastest != next)
-    phrases.push_back(
-        fmt::format("m = {} needs {}{}", fastest->cut.m, formatBytes(fastest->counted), saves(*fastest)));
-  return wrapped("budget", phrases);
-}
-
 } // namespace
 
 std::string explainPlan(const Search &search) {
@@ -253,10 +202,10 @@ std::string explainPlan(const Search &search) {
   return text;
 }
 
-std::string explainSearch(const Search &search, size_t rows) {
+std::string explainSearch(const Search &search, const BudgetAnswers &budgets, size_t rows) {
   std::string text;
   writeTable(Out(text), search, rows);
-  return text + peakLine(search) + budgetLine(search);
+  return text + peakLine(search) + budgetLine(search, budgets);
 }
 
 Error explainNoFit(const Search &search) {

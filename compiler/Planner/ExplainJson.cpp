@@ -29,9 +29,22 @@ OrderedJson peakJson(const PeakMoment &peak) {
   return {{"where", peak.where}, {"bytes", peak.bytes}, {"tensors", tensors}};
 }
 
+OrderedJson budgetsJson(const BudgetAnswers &budgets) {
+  OrderedJson json = OrderedJson::array();
+  for (const std::vector<BudgetAnswer> *answers : {&budgets.tighter, &budgets.larger})
+    for (const BudgetAnswer &answer : *answers) {
+      OrderedJson entry = {{"budget_bytes", answer.budget}, {"change_bytes", answer.change}};
+      entry["reason"] = answer.chosen ? "chosen" : "does-not-fit";
+      if (answer.chosen)
+        entry["plan"] = candidateJson(*answer.chosen);
+      json.push_back(entry);
+    }
+  return json;
+}
+
 } // namespace
 
-OrderedJson toJson(const Search &search) {
+OrderedJson toJson(const Search &search, const BudgetAnswers &budgets) {
   OrderedJson json = {{"problem", search.problem},     {"target", search.target},
                       {"rates", search.basis},         {"batch", search.batch},
                       {"devices", search.devices},     {"device_batch", search.deviceBatch},
@@ -65,6 +78,7 @@ OrderedJson toJson(const Search &search) {
     json["candidates"].push_back(candidateJson(candidate));
   json["smallest"] = candidateJson(search.candidates[search.smallest]);
   json["peak"] = peakJson(search.peak);
+  json["budgets"] = budgetsJson(budgets);
   json["notices"] = search.notices;
   return json;
 }

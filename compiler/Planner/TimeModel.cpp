@@ -31,17 +31,20 @@ TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64
   }
 }
 
+RegionTime TimeModel::command(size_t index, int64_t m) const {
+  const Variant &variant = problem.commands[index].variants.front();
+  double compute = evaluate(variant.flops, m) / rates[index].flopsPerSecond;
+  double memory = evaluate(variant.bytes, m) / (profile.bandwidth * share);
+  return {std::max(compute, memory) + profile.launch, profile.launch, memory > compute ? memory : 0};
+}
+
 std::array<RegionTime, 4> TimeModel::regions(int64_t m) const {
   std::array<RegionTime, 4> times{};
   for (size_t index = 0; index < problem.commands.size(); ++index) {
-    const Command &command = problem.commands[index];
-    const Variant &variant = command.variants.front();
-    double compute = evaluate(variant.flops, m) / rates[index].flopsPerSecond;
-    double memory = evaluate(variant.bytes, m) / (profile.bandwidth * share);
-    RegionTime &region = times[static_cast<int>(command.region)];
-    region.total += std::max(compute, memory) + profile.launch;
-    region.launch += profile.launch;
-    region.memory += memory > compute ? memory : 0;
+    RegionTime one = command(index, m), &region = times[static_cast<int>(problem.commands[index].region)];
+    region.total += one.total;
+    region.launch += one.launch;
+    region.memory += one.memory;
   }
   return times;
 }

@@ -21,6 +21,8 @@ class TimeModel {
 public:
   TimeModel(const Problem &problem, const DeviceProfile &profile, int64_t devices);
 
+  /// One run of a command at m.
+  RegionTime command(size_t index, int64_t m) const;
   /// One iteration of each region at m.
   std::array<RegionTime, 4> regions(int64_t m) const;
   /// Named parts of a whole step; they sum to its time.

@@ -4,6 +4,7 @@
 #include "compiler/Planner/ProblemText.h"
 #include "compiler/Planner/Quantity.h"
 #include "compiler/Planner/RectangleTable.h"
+#include "compiler/Planner/Report/Page.h"
 #include "compiler/Planner/Solve.h"
 #include "compiler/Planner/Verify.h"
 #include <CLI/CLI.hpp>
@@ -19,10 +20,11 @@ using namespace accum::planner;
 namespace {
 
 struct Flags {
-  std::string input, output, memory, target = "host", microBatch = "auto";
+  std::string input, output, report, memory, target = "host", microBatch = "auto";
   std::string recompute = "auto", shard = "auto", offload = "auto";
   int64_t batch = 0, devices = 0, steps = 0, capacity = 0, effort = 300;
   bool requireDivisible = false, explain = false, json = false;
+  std::string commandLine;
 };
 
 int fail(const Error &error) {
@@ -99,6 +101,16 @@ Result<Options> optionsOf(const Flags &flags, const Problem &problem) {
   return options;
 }
 
+Status writeReport(const Flags &flags, const Problem &problem, const DeviceProfile &profile,
+                   const Options &options, const Search &search) {
+  report::PageFacts facts;
+  facts.title = problem.name.empty() ? flags.input : problem.name;
+  facts.rows = {{"problem", flags.input}, {"made by", "accum-plan " ACCUM_VERSION}};
+  facts.commandLine = flags.commandLine;
+  Result<std::string> page = report::writePage(problem, profile, options, search, facts);
+  return page ? writeOutput(flags.report, *page) : page.error();
+}
+
 int planProblem(const Flags &flags, const std::string &text) {
   Result<Problem> problem = parseProblem(text, flags.input);
   if (!problem)
@@ -117,11 +129,23 @@ int planProblem(const Flags &flags, const std::string &text) {
   if (search->plan)
     if (Status status = verify(*problem, *search->plan); !status)
       return fail(status.error());
+  if (!flags.report.empty())
+    if (Status status = writeReport(flags, *problem, *profile, *options, *search); !status)
+      return fail(status.error());
+  BudgetAnswers budgets;
+  if (flags.json || flags.explain) {
+    Result<BudgetAnswers> answers = askBudgets(*problem, *profile, *options, *search);
+    if (!answers)
+      return fail(answers.error());
+    budgets = *answers;
+  }
   if (flags.json)
-    std::cout << toJson(*search).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-              << "\n";
+    std::cout
+        << toJson(*search, budgets).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
+        << "\n";
   else
-    std::cout << (search->plan ? explainPlan(*search) : "") << (flags.explain ? explainSearch(*search) : "");
+    std::cout << (search->plan ? explainPlan(*search) : "")
+              << (flags.explain ? explainSearch(*search, budgets) : "");
   if (!search->plan)
     return fail(explainNoFit(*search));
   if (flags.output.empty())
@@ -134,6 +158,7 @@ void declare(CLI::App &app, Flags &flags) {
   app.set_version_flag("--version", "accum-plan " ACCUM_VERSION);
   app.add_option("PROBLEM", flags.input, "a problem in text form, or id,lower,upper,size as CSV")->required();
   app.add_option("-o", flags.output, "plan.json, or the CSV with offsets");
+  app.add_option("--report", flags.report, "the plan as a page: FILE.html");
   app.add_option("--capacity", flags.capacity, "CSV: the height to fit into; by default the lowest found")
       ->check(CLI::Range(int64_t{1}, kAmountLimit));
   app.add_option("--effort", flags.effort, "CSV: millions of rectangles that the exact search looks at")
@@ -168,6 +193,8 @@ int main(int argc, char **argv) {
   Result<std::string> text = readFile(flags.input);
   if (!text)
     return fail(text.error());
+  for (int index = 0; index < argc; ++index)
+    flags.commandLine += (index > 0 ? " " : "") + std::string(argv[index]);
   bool isTable = flags.capacity > 0 || flags.input.ends_with(".csv");
   return isTable ? packTable(flags, *text) : planProblem(flags, *text);
 }

@@ -18,6 +18,10 @@ Search gpt2(Options options = {.batch = 1024, .devices = 4}) {
   return *solve(transformerProblem(gpt2Small()), *loadProfile("h100"), options);
 }
 
+BudgetAnswers gpt2Budgets(const Options &options = {.batch = 1024, .devices = 4}) {
+  return *askBudgets(transformerProblem(gpt2Small()), *loadProfile("h100"), options, gpt2(options));
+}
+
 TEST(Explain, ThePlan) {
   std::string text = explainPlan(gpt2());
   EXPECT_THAT(
@@ -33,7 +37,7 @@ TEST(Explain, ThePlan) {
 }
 
 TEST(Explain, TheSearch) {
-  std::string text = explainSearch(gpt2());
+  std::string text = explainSearch(gpt2(), gpt2Budgets());
   EXPECT_THAT(text, HasSubstr("   K    m  last  arena GiB  ms/step\n"));
   EXPECT_THAT(text, HasSubstr("does not fit: 22.0 GiB over 77.9\n"));
   EXPECT_THAT(text, HasSubstr("   chosen\n"));
@@ -42,11 +46,10 @@ TEST(Explain, TheSearch) {
   EXPECT_THAT(text,
               HasSubstr("peak     micro-step, at lm_head (linear_cross_entropy_bwd): logits 12.27 GiB;"));
   EXPECT_THAT(text, HasSubstr("h.0..11.mlp.c_fc 0.75 each"));
-  EXPECT_THAT(
-      text,
-      HasSubstr("budget   least 2.5 GiB (m = 1); +10 GiB buys nothing; m = 256 needs 99.9 GiB and saves"));
+  EXPECT_THAT(text, HasSubstr("budget   least 2.5 GiB (m = 1); +1 GiB, +4 GiB or +10 GiB buys nothing;"));
+  EXPECT_THAT(text, HasSubstr("m = 256 needs 99.9 GiB and saves"));
   for (size_t rows : {1, 2, 3, 100})
-    EXPECT_THAT(explainSearch(gpt2(), rows), HasSubstr("   chosen\n"));
+    EXPECT_THAT(explainSearch(gpt2(), {}, rows), HasSubstr("   chosen\n"));
 }
 
 TEST(Explain, WhenNothingFits) {
@@ -61,7 +64,7 @@ TEST(Explain, WhenNothingFits) {
   EXPECT_EQ(error.notes.back(), "--memory 2528MiB is the least that works");
   EXPECT_TRUE(gpt2({.batch = 1024, .devices = 4, .budget = int64_t{2528} << 20}).plan);
   EXPECT_FALSE(gpt2({.batch = 1024, .devices = 4, .budget = int64_t{2527} << 20}).plan);
-  EXPECT_THAT(explainSearch(search), Not(HasSubstr("chosen")));
+  EXPECT_THAT(explainSearch(search, {}), Not(HasSubstr("chosen")));
 }
 
 TEST(Explain, ForcedSizesNameTheWayOut) {
@@ -71,17 +74,48 @@ TEST(Explain, ForcedSizesNameTheWayOut) {
 }
 
 TEST(Explain, JsonIsComplete) {
-  nlohmann::ordered_json json = toJson(gpt2());
+  nlohmann::ordered_json json = toJson(gpt2(), {});
   EXPECT_EQ(json["reason"], "chosen");
   EXPECT_EQ(json["candidates"].size(), 31u);
   EXPECT_EQ(json["candidates"][0]["verdict"], "does-not-fit");
   EXPECT_EQ(json["plan"]["micro_batch"], 128);
-  EXPECT_EQ(toJson(gpt2({.batch = 4, .budget = 1 << 20}))["reason"], "does-not-fit");
+  EXPECT_EQ(toJson(gpt2({.batch = 4, .budget = 1 << 20}), {})["reason"], "does-not-fit");
+}
+
+TEST(Explain, OtherBudgetsAreAskedAgain) {
+  Options options{.batch = 1024, .devices = 4, .budget = int64_t{20} << 30};
+  BudgetAnswers answers = gpt2Budgets(options);
+  Search now = gpt2(options);
+  ASSERT_EQ(answers.larger.size(), 3u);
+  for (const BudgetAnswer &answer : answers.larger) {
+    Options more = options;
+    more.budget = answer.budget;
+    EXPECT_EQ(answer.change, answer.budget - (int64_t{20} << 30));
+    EXPECT_EQ(answer.chosen->cut, gpt2(more).plan->cut);
+    EXPECT_LE(answer.chosen->seconds, now.plan->seconds());
+  }
+  ASSERT_GE(answers.tighter.size(), 2u);
+  EXPECT_EQ(answers.tighter.back().budget, now.candidates[now.smallest].counted);
+  for (const BudgetAnswer &answer : answers.tighter) {
+    EXPECT_LE(answer.chosen->counted, answer.budget);
+    EXPECT_GE(answer.chosen->seconds, now.plan->seconds());
+  }
+  nlohmann::ordered_json json = toJson(now, answers);
+  EXPECT_EQ(json["budgets"].size(), answers.larger.size() + answers.tighter.size());
+  EXPECT_EQ(json["budgets"].back()["change_bytes"], int64_t{10} << 30);
+}
+
+TEST(Explain, BudgetsWhereNothingFits) {
+  Options options{.batch = 1024, .devices = 4, .budget = int64_t{64} << 20};
+  BudgetAnswers answers = gpt2Budgets(options);
+  EXPECT_TRUE(answers.tighter.empty());
+  EXPECT_FALSE(answers.larger.front().chosen);
+  EXPECT_TRUE(answers.larger.back().chosen);
 }
 
 TEST(Explain, AnEmptyProblem) {
   Search search = *solve(Problem{}, *loadProfile("h100"), {.batch = 1});
-  EXPECT_THAT(explainPlan(search) + explainSearch(search), HasSubstr("nothing is kept between commands"));
+  EXPECT_THAT(explainPlan(search) + explainSearch(search, {}), HasSubstr("nothing is kept between commands"));
 }
 
 TEST(TensorNames, LayersBecomeRanges) {

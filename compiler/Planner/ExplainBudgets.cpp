@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Other budgets in words.
+#include "compiler/Planner/ExplainText.h"
+#include "compiler/Planner/Quantity.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace accum::planner {
+
+namespace {
+
+constexpr size_t kLineWidth = 110;
+
+std::string changeText(int64_t change) {
+  ByteUnit unit = unitFor(change);
+  return fmt::format("+{:.0f} {}", unit.of(change), unit.name);
+}
+
+std::string saves(const Candidate *now, const Candidate &then) {
+  if (!now || then.seconds >= now->seconds)
+    return "";
+  return fmt::format(" and saves {}", formatSeconds(now->seconds - then.seconds));
+}
+
+/// What each larger budget buys; those that buy the same stand together.
+std::vector<std::string> purchases(const Candidate *now, const std::vector<BudgetAnswer> &larger) {
+  std::vector<std::string> phrases;
+  for (size_t index = 0; index < larger.size();) {
+    std::string changes = changeText(larger[index].change), bought = "nothing";
+    const std::optional<Candidate> &chosen = larger[index].chosen;
+    bool buys = chosen && (!now || chosen->seconds < now->seconds);
+    if (buys)
+      bought = fmt::format("m = {}{}", chosen->cut.m, saves(now, *chosen));
+    size_t next = index + 1;
+    auto isSame = [&](const BudgetAnswer &other) {
+      bool alsoBuys = other.chosen && (!now || other.chosen->seconds < now->seconds);
+      return buys == alsoBuys && (!buys || other.chosen->seconds == chosen->seconds);
+    };
+    for (; next < larger.size() && isSame(larger[next]); ++next) {
+      bool isLast = next + 1 == larger.size() || !isSame(larger[next + 1]);
+      changes += (isLast ? " or " : ", ") + changeText(larger[next].change);
+    }
+    phrases.push_back(fmt::format("{} buys {}", changes, bought));
+    index = next;
+  }
+  return phrases;
+}
+
+} // namespace
+
+const Candidate *chosenOf(const Search &search) {
+  for (const Candidate &candidate : search.candidates)
+    if (candidate.verdict == Verdict::Chosen)
+      return &candidate;
+  return nullptr;
+}
+
+std::string wrapped(const std::string &label, const std::vector<std::string> &phrases) {
+  std::string text = fmt::format("{:<9}", label), line;
+  for (size_t index = 0; index < phrases.size(); ++index) {
+    std::string phrase = phrases[index] + (index + 1 < phrases.size() ? "; " : "");
+    if (!line.empty() && 9 + line.size() + phrase.size() > kLineWidth) {
+      text += line.substr(0, line.size() - 1) + "\n         ";
+      line.clear();
+    }
+    line += phrase;
+  }
+  return text + line + "\n";
+}
+
+std::string budgetLine(const Search &search, const BudgetAnswers &budgets) {
+  const Candidate *now = chosenOf(search);
+  const Candidate &least = search.candidates[search.smallest];
+  std::vector<std::string> phrases = {
+      fmt::format("least {} (m = {})", formatBytes(least.counted), least.cut.m)};
+  for (std::string &phrase : purchases(now, budgets.larger))
+    phrases.push_back(std::move(phrase));
+  // Largest m first: the last one that is faster is the next larger.
+  const Candidate *next = nullptr, *fastest = nullptr;
+  for (const Candidate &candidate : search.candidates) {
+    if (candidate.verdict != Verdict::DoesNotFit || (now && candidate.seconds >= now->seconds))
+      continue;
+    next = &candidate;
+    if (!fastest || candidate.seconds < fastest->seconds)
+      fastest = &candidate;
+  }
+  auto isBought = [&](const Candidate &candidate) {
+    return std::any_of(budgets.larger.begin(), budgets.larger.end(), [&](const BudgetAnswer &answer) {
+      return answer.chosen && answer.chosen->cut == candidate.cut;
+    });
+  };
+  for (const Candidate *candidate : {next, fastest == next ? nullptr : fastest})
+    if (candidate && !isBought(*candidate))
+      phrases.push_back(fmt::format("m = {} needs {}{}", candidate->cut.m, formatBytes(candidate->counted),
+                                    saves(now, *candidate)));
+  return wrapped("budget", phrases);
+}
+
+} // namespace accum::planner

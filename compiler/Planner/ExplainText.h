@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the texts about a search share.
+#pragma once
+#include "compiler/Planner/BudgetAnswers.h"
+#include <string>
+#include <vector>
+
+namespace accum::planner {
+
+/// The candidate that became the plan; null where none did.
+const Candidate *chosenOf(const Search &search);
+
+/// Joins phrases with `; `, broken at the line width under the label's column.
+std::string wrapped(const std::string &label, const std::vector<std::string> &phrases);
+
+/// `budget`: the least that works, what more would buy, what the next larger micro-batch needs and saves.
+std::string budgetLine(const Search &search, const BudgetAnswers &budgets);
+
+} // namespace accum::planner
