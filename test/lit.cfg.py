@@ -15,8 +15,11 @@ config.test_exec_root = os.path.join(build, "test", "lit")
 llvm = "/usr/lib/llvm-22/bin"
 config.environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), llvm, os.environ["PATH"]])
 config.excludes = ["fuzz"]
+if os.path.exists(os.path.join(build, "test", "runtime", "step-allocations")):  # not with sanitizers
+    config.available_features.add("allocation-count")
 config.substitutions.append(("%models", os.path.join(config.test_source_root, "models")))
 config.substitutions.append(("%source", os.path.dirname(config.test_source_root)))
 config.substitutions.append(("%build", build))
+config.substitutions.append(("%cuts", "all" if os.environ.get("ACCUM_NIGHTLY") else "sample"))
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%expect", f"{sys.executable} {config.test_source_root}/expect.py"))

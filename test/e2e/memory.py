@@ -7,7 +7,7 @@ import argparse
 import json
 import pathlib
 
-from program import run
+from program import check_arena, run
 
 EXAMPLES = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
 
@@ -22,7 +22,9 @@ def measured(artifact, folder):
     log = folder / "log.jsonl"
     run("accum-run", artifact, "--data", EXAMPLES / "tokens.safetensors", "--steps", 2, "--progress", "none",
         "--log", log, "--save", folder / "weights.safetensors")
-    return max(json.loads(line)["peak_bytes"] for line in log.read_text().splitlines())
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    check_arena(artifact, lines)
+    return max(line["peak_bytes"] for line in lines)
 
 
 def main():

@@ -6,6 +6,9 @@ import pathlib
 import subprocess
 import sys
 
+import tensors
+
+ALIGNMENT = 256
 MODELS = pathlib.Path(__file__).resolve().parent.parent / "models"
 
 
@@ -18,16 +21,48 @@ def run(*command, ok=(0,)):
     return result
 
 
+def about(name):
+    return json.loads((MODELS / f"{name}.json").read_text())
+
+
+def check_arena(artifact, log):
+    """The plan's bytes are the allocated ones. Each staged input takes whole units of ALIGNMENT."""
+    plan = json.loads((artifact / "plan.json").read_text())
+    count = len(json.loads((artifact / "manifest.json").read_text())["inputs"])
+    inputs = sum(line["bytes"] for line in plan["memory"] if line["kind"] == "inputs")
+    planned = plan["state"] + -(-plan["scratch"] // ALIGNMENT) * ALIGNMENT + inputs
+    for line in log:
+        if not planned <= line["arena_bytes"] < planned + ALIGNMENT * count:
+            sys.exit(f"the arena has {line['arena_bytes']} bytes, planned are {planned}")
+
+
 class Model:
     """A model of test/models with its data and description."""
 
     def __init__(self, name, folder):
         self.name = name
         self.path = MODELS / f"{name}.onnx"
-        self.about = json.loads((MODELS / f"{name}.json").read_text())
+        self.about = about(name)
         self.data = MODELS / f"{name}.data.safetensors"
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
+
+    def repeat_data(self, samples):
+        """Data of more samples than the file has: each round the ids move on, so that no two samples are equal, and
+        samples without a counted label stay what the file has of them."""
+        arrays = tensors.read(self.data)
+        labels = tensors.rows(arrays["labels"])
+        counted = [i for i, row in enumerate(labels) if any(label != -100 for label in row)]
+        picks = [i if i < len(labels) else counted[i % len(counted)] for i in range(samples)]
+        vocabulary = 1 + max(max(row) for row in tensors.rows(arrays["input_ids"]))
+        for name, array in arrays.items():
+            rows = tensors.rows(array)
+            chosen = [rows[pick] for pick in picks]
+            if name == "input_ids":
+                chosen = [[(token + i // len(rows)) % vocabulary for token in row] for i, row in enumerate(chosen)]
+            arrays[name] = tensors.from_rows(array, chosen)
+        self.data = self.folder / "data.safetensors"
+        tensors.write(self.data, arrays)
 
     def compile(self, *options, batch=None):
         """Compiles for the whole data as one batch; returns the artifact."""
@@ -45,7 +80,9 @@ class Model:
             outputs += ["--dump-gradients", gradients]
         run("accum-run", artifact, "--data", self.data, "--steps", steps, "--no-shuffle", "--progress", "none",
             "--log", log, *outputs, *options)
-        return [json.loads(line) for line in log.read_text().splitlines()]
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        check_arena(artifact, lines)
+        return lines
 
     def reference(self, kind):
         """Reference values under ONNX names, as a file; the loss as a number."""
@@ -57,9 +94,10 @@ class Model:
 
     def zero_gradient(self):
         """ONNX name -> [begin, end) of the elements whose gradient is zero in exact arithmetic: noise, and Adam's
-        steps on noise."""
+        steps on noise. Exports in training mode have no reference values; dropout does not change which these are."""
+        known = self.about if self.about["mode"] == "evaluation" else about(f"{self.about['family']}-dynamo")
         ranges = {}
-        for framework, extent in self.about.get("zero_gradient", {}).items():
+        for framework, extent in known.get("zero_gradient", {}).items():
             for copy in self.about["parameters"][framework]:
                 ranges[copy["onnx"]] = extent
         return ranges

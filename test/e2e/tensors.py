@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""safetensors files of f32 and f64 tensors, for the end-to-end tests: read, blank parts out, write."""
+"""safetensors files for the end-to-end tests: read, blank parts out, write."""
 import json
 import struct
 
-SIZES = {"F32": 4, "F64": 8}
+SIZES = {"F32": 4, "F64": 8, "I64": 8}
 
 
 def read(path):
@@ -24,6 +24,17 @@ def write(path, tensors):
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     path.write_bytes(struct.pack("<Q", len(text)) + text + b"".join(bytes(v) for _, _, v in tensors.values()))
+
+
+def rows(tensor):
+    """The rows of a matrix of i64."""
+    _, (count, width), values = tensor
+    return [list(struct.unpack_from(f"<{width}q", values, i * width * 8)) for i in range(count)]
+
+
+def from_rows(like, rows):
+    dtype, shape, _ = like
+    return dtype, [len(rows), *shape[1:]], b"".join(struct.pack(f"<{len(row)}q", *row) for row in rows)
 
 
 def blank(path, output, ranges):

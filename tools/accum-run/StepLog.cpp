@@ -18,17 +18,18 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); 
 
 } // namespace
 
-runtime::Expected<StepLog> StepLog::open(const std::string &path) {
+runtime::Expected<StepLog> StepLog::open(const std::string &path, uint64_t arenaBytes) {
   if (path.empty())
-    return StepLog(nullptr);
+    return StepLog(nullptr, arenaBytes);
   std::FILE *file = path == "-" ? stdout : std::fopen(path.c_str(), "we");
   if (!file)
     return runtime::Error{runtime::kExitFile, path + ": cannot be written: " + std::strerror(errno),
                           "unwritable"};
-  return StepLog(file);
+  return StepLog(file, arenaBytes);
 }
 
-StepLog::StepLog(StepLog &&other) noexcept : file(std::exchange(other.file, nullptr)) {}
+StepLog::StepLog(StepLog &&other) noexcept
+    : file(std::exchange(other.file, nullptr)), arenaBytes(other.arenaBytes) {}
 
 StepLog::~StepLog() {
   if (file && file != stdout)
@@ -49,6 +50,7 @@ void StepLog::write(uint64_t step, double lr, const accum_step_result &result) {
                {"ms", result.seconds * 1e3},
                {"data_wait_ms", result.data_seconds * 1e3},
                {"micro_steps", result.micro_steps},
+               {"arena_bytes", arenaBytes},
                {"peak_bytes", runtime::peakResident()}};
   if (result.skipped)
     line["skipped"] = true;

@@ -11,8 +11,9 @@ namespace accum::run {
 
 class StepLog {
 public:
-  /// An empty path logs nothing; "-" is stdout. An existing file is replaced.
-  static runtime::Expected<StepLog> open(const std::string &path);
+  /// An empty path logs nothing; "-" is stdout. An existing file is replaced. arenaBytes: what was allocated
+  /// before the first step, said in every line.
+  static runtime::Expected<StepLog> open(const std::string &path, uint64_t arenaBytes);
   StepLog(StepLog &&other) noexcept;
   StepLog &operator=(StepLog &&) = delete;
   ~StepLog();
@@ -21,8 +22,9 @@ public:
   void write(uint64_t step, double lr, const accum_step_result &result);
 
 private:
-  explicit StepLog(std::FILE *file) : file(file) {}
+  StepLog(std::FILE *file, uint64_t arenaBytes) : file(file), arenaBytes(arenaBytes) {}
   std::FILE *file;
+  uint64_t arenaBytes;
 };
 
 } // namespace accum::run

@@ -172,7 +172,7 @@ int Training::stopAgreed(bool &stop) {
 }
 
 int Training::loop() {
-  auto log = StepLog::open(isFirst() ? options.log : "");
+  auto log = StepLog::open(isFirst() ? options.log : "", info.arena_bytes);
   if (!log)
     leave(say(log.error()));
   ProgressLine progress(options.progress && isFirst(), totalSteps());
