@@ -24,10 +24,10 @@ class Sum:
         self.skipped += skipped
 
 
-def run_lit(build, total, paths, jobs):
+def run_lit(build, total, paths, jobs, nightly):
     with tempfile.TemporaryDirectory() as folder:
         result = os.path.join(folder, "lit.json")
-        env = dict(os.environ, ACCUM_BUILD=str(build))
+        env = dict(os.environ, ACCUM_BUILD=str(build), ACCUM_NIGHTLY="1" if nightly else "")
         command = [LIT, "-q", f"-j{jobs}", "-o", result, *paths]
         status = subprocess.run(command, env=env).returncode
         if not os.path.exists(result):
@@ -64,11 +64,12 @@ def main():
     parser.add_argument("--build", default="build", type=pathlib.Path)
     parser.add_argument("-j", "--jobs", default=os.cpu_count(), type=int)
     parser.add_argument("--failed", default=0, type=int, help="checks that failed before: added to the sum")
+    parser.add_argument("--nightly", action="store_true", help="whole grids where a sample is drawn otherwise")
     parser.add_argument("paths", nargs="*", help="lit tests or folders only; without any: everything")
     args = parser.parse_args()
     build, total = args.build.resolve(), Sum()
     total.add(0, args.failed, 0)
-    run_lit(build, total, args.paths or [str(ROOT / "test")], args.jobs)
+    run_lit(build, total, args.paths or [str(ROOT / "test")], args.jobs, args.nightly)
     if not args.paths:
         total.add(0, lint.main(), 0)
         for binary in sorted((build / "test" / "unit").glob("*")):
