@@ -62,6 +62,8 @@ static FailureOr<Value> binaryLhs(Vjp &v, Fn fn, Value dy, Value a, Value b) {
   switch (fn) {
   case Fn::add:
   case Fn::sub:
+  case Fn::mod:
+  case Fn::rem:
     return dy;
   case Fn::mul:
     return v.mul(dy, b);
@@ -90,6 +92,9 @@ static FailureOr<Value> binaryRhs(Vjp &v, Fn fn, Value dy, Value a, Value b, Val
     return v.neg(v.div(v.mul(dy, y), b));
   case Fn::pow: // y * log(a)
     return v.mul(dy, v.mul(y, v.map(Fn::log, {a})));
+  case Fn::mod: // a + n * b with a whole n, piecewise constant
+  case Fn::rem:
+    return v.mul(dy, v.map(Fn::round, {v.div(v.sub(y, a), b)}));
   case Fn::min:
     return extremum(v, Fn::lt, dy, b, a);
   case Fn::max:

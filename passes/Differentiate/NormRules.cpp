@@ -32,14 +32,30 @@ static double rowLength(Value value, int64_t axis) {
   return static_cast<double>(ShapedType::getNumElements(shape));
 }
 
+/// `value`, one number a row, over the whole rows of x.
+static Value spread(Vjp &v, Value value, Value x) {
+  return nn::BroadcastOp::create(v.builder, v.op()->getLoc(), v.cotangentType(x), value);
+}
+
+/// What the cotangent of rstd = (variance + eps)^-1/2, or of a root mean square's, gives to x. `normal` is
+/// x - mean (or x) times rstd.
+static Value throughRstd(Vjp &v, Value dRstd, ArrayRef<int64_t> row, Value rstd, Value normal, Value share) {
+  Value each = v.mul(v.unsqueeze(dRstd, row), v.mul(v.mul(rstd, rstd), share));
+  return v.neg(v.mul(each, normal));
+}
+
 LogicalResult differentiateLayerNorm(Vjp &v, nn::LayerNormOp op) {
-  if (v.cotangent(1) || v.cotangent(2))
-    return op.emitOpError("has no derivative through its statistics");
   Value dy = v.cotangent(), x = op.getInput();
   int64_t axis = op.getAxis();
   SmallVector<int64_t> row = axesFrom(axis, x);
   Value mean = v.unsqueeze(op.getMean(), row), rstd = v.unsqueeze(op.getRstd(), row);
-  Value normal = v.mul(v.sub(x, mean), rstd);
+  Value normal = v.mul(v.sub(x, mean), rstd), share = v.constant(1 / rowLength(x, axis), x);
+  if (v.cotangent(1) && v.wants(0))
+    v.give(0, spread(v, v.mul(v.unsqueeze(v.cotangent(1), row), share), x));
+  if (v.cotangent(2) && v.wants(0))
+    v.give(0, throughRstd(v, v.cotangent(2), row, rstd, normal, share));
+  if (!dy)
+    return success();
   unsigned next = 1;
   if (op.getScale()) {
     if (v.wants(next))
@@ -52,7 +68,6 @@ LogicalResult differentiateLayerNorm(Vjp &v, nn::LayerNormOp op) {
     return success();
   // dx = rstd * (g - mean(g) - normal * mean(g * normal)), g = dy * scale
   Value g = op.getScale() ? v.mul(dy, op.getScale()) : dy;
-  Value share = v.constant(1 / rowLength(x, axis), x);
   Value meanG = v.mul(v.unsqueeze(v.sum(g, row), row), share);
   Value meanGN = v.mul(v.unsqueeze(v.sum(v.mul(g, normal), row), row), share);
   v.give(0, v.mul(rstd, v.sub(v.sub(g, meanG), v.mul(normal, meanGN))));
@@ -60,20 +75,21 @@ LogicalResult differentiateLayerNorm(Vjp &v, nn::LayerNormOp op) {
 }
 
 LogicalResult differentiateRmsNorm(Vjp &v, nn::RmsNormOp op) {
-  if (v.cotangent(1))
-    return op.emitOpError("has no derivative through its statistics");
   Value dy = v.cotangent(), x = op.getInput();
   int64_t axis = op.getAxis();
   SmallVector<int64_t> row = axesFrom(axis, x);
   Value rstd = v.unsqueeze(op.getRstd(), row);
-  Value normal = v.mul(x, rstd);
+  Value normal = v.mul(x, rstd), share = v.constant(1 / rowLength(x, axis), x);
+  if (v.cotangent(1) && v.wants(0))
+    v.give(0, throughRstd(v, v.cotangent(1), row, rstd, normal, share));
+  if (!dy)
+    return success();
   if (op.getScale() && v.wants(1))
     v.give(1, v.unbroadcast(v.mul(dy, normal), op.getScale()));
   if (!v.wants(0))
     return success();
   // dx = rstd * (g - normal * mean(g * normal)), g = dy * scale
   Value g = op.getScale() ? v.mul(dy, op.getScale()) : dy;
-  Value share = v.constant(1 / rowLength(x, axis), x);
   Value meanGN = v.mul(v.unsqueeze(v.sum(v.mul(g, normal), row), row), share);
   v.give(0, v.mul(rstd, v.sub(g, v.mul(normal, meanGN))));
   return success();

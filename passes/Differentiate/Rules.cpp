@@ -25,13 +25,28 @@ static Value spread(Vjp &v, nn::ReduceOp op, Value value) {
                                  v.unsqueeze(value, op.getAxes()));
 }
 
+/// dx[i] = dy * product of the others, exact where some are zero: with none, the product over x[i]; with one,
+/// only that one's is not 0.
+static void differentiateProduct(Vjp &v, nn::ReduceOp op) {
+  Value x = op.getInput(), zero = v.constant(0, x), one = v.constant(1, x);
+  Type element = cast<RankedTensorType>(x.getType()).getElementType();
+  Value isZero = v.map(Fn::eq, {x, zero}), counted = v.cast(isZero, element);
+  Value others = v.select(isZero, one, x);
+  Value product = nn::ReduceOp::create(v.builder, op.getLoc(), nn::ReduceKind::prod, others, op.getAxes());
+  Value zeros = v.sub(v.unsqueeze(v.sum(counted, op.getAxes()), op.getAxes()), counted);
+  Value each = v.div(v.unsqueeze(v.mul(v.cotangent(), product), op.getAxes()), others);
+  v.give(0, v.select(v.map(Fn::eq, {zeros, zero}), each, zero));
+}
+
 static LogicalResult differentiateReduce(Vjp &v, nn::ReduceOp op) {
   if (op.getKind() == nn::ReduceKind::sum) {
     v.give(0, spread(v, op, v.cotangent()));
     return success();
   }
-  if (op.getKind() == nn::ReduceKind::prod)
-    return failure();
+  if (op.getKind() == nn::ReduceKind::prod) {
+    differentiateProduct(v, op);
+    return success();
+  }
   // Elements that tie for the extremum share its cotangent equally, as in PyTorch's amax.
   Value x = op.getInput();
   Type element = cast<RankedTensorType>(x.getType()).getElementType();
@@ -73,11 +88,16 @@ static LogicalResult differentiateScatterElementsAdd(Vjp &v, nn::ScatterElements
   return success();
 }
 
+/// dlogits through the loss; through the log-sum-exp, its derivative is the softmax.
 static LogicalResult differentiateCrossEntropy(Vjp &v, nn::CrossEntropyOp op) {
-  if (v.cotangent(1))
-    return op.emitOpError("has no derivative through its log-sum-exp");
-  v.give(0, nn::CrossEntropyGradOp::create(v.builder, op.getLoc(), op.getLogits(), op.getLabels(),
-                                           op.getLse(), v.cotangent(), op.getIgnoreIndexAttr()));
+  if (v.cotangent(0))
+    v.give(0, nn::CrossEntropyGradOp::create(v.builder, op.getLoc(), op.getLogits(), op.getLabels(),
+                                             op.getLse(), v.cotangent(), op.getIgnoreIndexAttr()));
+  if (v.cotangent(1)) {
+    int64_t classes = cast<RankedTensorType>(op.getLogits().getType()).getRank() - 1;
+    Value softmax = v.map(Fn::exp, {v.sub(op.getLogits(), v.unsqueeze(op.getLse(), classes))});
+    v.give(0, v.mul(softmax, v.unsqueeze(v.cotangent(1), classes)));
+  }
   return success();
 }
 

@@ -33,7 +33,7 @@ std::vector<NamedGraph> elementwiseGraphs() {
     graphs.push_back({nn::stringifyElementwiseFn(fn).str(), [fn](Ingredients i) {
                         return i.map(fn, {i.map(Fn::sub, {i.in, i.scalar(fn == Fn::relu ? 1.1 : 0)})});
                       }});
-  for (Fn fn : {Fn::add, Fn::sub, Fn::mul, Fn::div, Fn::pow, Fn::min, Fn::max}) {
+  for (Fn fn : {Fn::add, Fn::sub, Fn::mul, Fn::div, Fn::pow, Fn::min, Fn::max, Fn::mod, Fn::rem}) {
     std::string name = nn::stringifyElementwiseFn(fn).str();
     graphs.push_back({name, [fn](Ingredients i) { return i.map(fn, {i.in, i.other}); }});
     graphs.push_back({name + "_row", [fn](Ingredients i) {
@@ -112,12 +112,20 @@ std::vector<NamedGraph> rowGraphs() {
 
 std::vector<NamedGraph> reductionGraphs() {
   std::vector<NamedGraph> graphs;
-  for (auto kind : {nn::ReduceKind::sum, nn::ReduceKind::max, nn::ReduceKind::min})
+  for (auto kind : {nn::ReduceKind::sum, nn::ReduceKind::max, nn::ReduceKind::min, nn::ReduceKind::prod})
     for (std::vector<int64_t> axes : {std::vector<int64_t>{1}, {1, 2}, {2}})
       graphs.push_back({"reduce_" + nn::stringifyReduceKind(kind).str() + std::to_string(axes.size()),
                         [=](Ingredients i) -> Value {
                           return nn::ReduceOp::create(i.builder, i.loc(), kind, i.in, axes);
                         }});
+  // Products with no, one and several zeros.
+  graphs.push_back({"reduce_prod_zeros", [](Ingredients i) -> Value {
+                      int64_t n = typeOf(i.in).getDimSize(0);
+                      Value ids = nn::CastOp::create(i.builder, i.loc(), i.ids, i.builder.getF64Type());
+                      Value column = nn::ReshapeOp::create(i.builder, i.loc(), like(i, ids, {n, 3, 1}), ids);
+                      return nn::ReduceOp::create(i.builder, i.loc(), nn::ReduceKind::prod,
+                                                  i.map(Fn::mul, {i.in, column}), ArrayRef<int64_t>{1});
+                    }});
   for (int flags = 0; flags < 4; ++flags)
     graphs.push_back({"cumsum_" + std::to_string(flags), [=](Ingredients i) -> Value {
                         return nn::CumSumOp::create(i.builder, i.loc(), nn::slabOf(i.in.getType()), i.in, 1,
@@ -163,6 +171,20 @@ std::vector<NamedGraph> shapeGraphs() {
   add("slice", [](Ingredients i) -> Value {
     return nn::SliceOp::create(i.builder, i.loc(), i.typeOf({typeOf(i.in).getDimSize(0), 2, 2}), i.in,
                                ArrayRef<int64_t>{0, 1, 2}, ArrayRef<int64_t>{1, 1, 1});
+  });
+  add("slice_every_second", [](Ingredients i) -> Value {
+    return nn::SliceOp::create(i.builder, i.loc(), i.typeOf({typeOf(i.in).getDimSize(0), 2, 2}), i.in,
+                               ArrayRef<int64_t>{0, 0, 1}, ArrayRef<int64_t>{1, 2, 2});
+  });
+  add("slice_backwards", [](Ingredients i) -> Value {
+    return nn::SliceOp::create(i.builder, i.loc(), i.typeOf({typeOf(i.in).getDimSize(0), 3, 2}), i.in,
+                               ArrayRef<int64_t>{0, 2, 3}, ArrayRef<int64_t>{1, -1, -2});
+  });
+  add("pad_value", [](Ingredients i) -> Value {
+    Value value =
+        nn::ReduceOp::create(i.builder, i.loc(), nn::ReduceKind::sum, i.table, ArrayRef<int64_t>{0, 1});
+    return nn::PadOp::create(i.builder, i.loc(), i.typeOf({typeOf(i.in).getDimSize(0), 3, 7}), i.in, value,
+                             ArrayRef<int64_t>{0, 0, 2});
   });
   add("pad", [](Ingredients i) -> Value {
     return nn::PadOp::create(i.builder, i.loc(), i.typeOf({typeOf(i.in).getDimSize(0), 5, 4}), i.in,
@@ -228,6 +250,41 @@ std::vector<NamedGraph> gatherGraphs() {
   return graphs;
 }
 
+/// Results beside the main one: statistics of norms, the log-sum-exp of cross-entropy; alone and together
+/// with it.
+std::vector<NamedGraph> statisticGraphs() {
+  std::vector<NamedGraph> graphs;
+  auto sum = [](Ingredients i, Value value) -> Value {
+    return nn::ReduceOp::create(i.builder, i.loc(), nn::ReduceKind::sum, value, ArrayRef<int64_t>{2});
+  };
+  auto eps = [](Ingredients i) { return i.builder.getF64FloatAttr(1e-5); };
+  for (bool alone : {true, false}) {
+    std::string suffix = alone ? "_alone" : "_too";
+    for (int which : {1, 2})
+      graphs.push_back({"layer_norm_statistic" + std::to_string(which) + suffix, [=](Ingredients i) -> Value {
+                          auto norm = nn::LayerNormOp::create(i.builder, i.loc(), i.in, Value(), Value(),
+                                                              i.builder.getI64IntegerAttr(2), eps(i));
+                          Value square = i.map(Fn::mul, {norm.getResult(), norm.getResult()});
+                          Value statistic = i.map(Fn::exp, {norm->getResult(which)});
+                          return alone
+                                     ? statistic
+                                     : i.map(Fn::mul, {statistic, sum(i, i.map(Fn::mul, {square, i.other}))});
+                        }});
+    graphs.push_back({"rms_norm_statistic" + suffix, [=](Ingredients i) -> Value {
+                        auto norm = nn::RmsNormOp::create(i.builder, i.loc(), i.in, Value(),
+                                                          i.builder.getI64IntegerAttr(2), eps(i));
+                        Value statistic = i.map(Fn::exp, {norm.getRstd()});
+                        return alone ? statistic : i.map(Fn::mul, {statistic, sum(i, norm.getResult())});
+                      }});
+    graphs.push_back({"log_sum_exp" + suffix, [=](Ingredients i) -> Value {
+                        auto loss =
+                            nn::CrossEntropyOp::create(i.builder, i.loc(), i.in, i.ids, IntegerAttr());
+                        return alone ? Value(loss.getLse()) : i.map(Fn::mul, {loss.getLse(), loss.getLoss()});
+                      }});
+  }
+  return graphs;
+}
+
 /// Largest difference over largest magnitude.
 double distance(const Array &a, const Array &b) {
   double difference = 0, magnitude = 1e-3;
@@ -283,6 +340,7 @@ TEST(NumericDerivatives, Contractions) { testAll(contractionGraphs()); }
 TEST(NumericDerivatives, Rows) { testAll(rowGraphs()); }
 TEST(NumericDerivatives, Reductions) { testAll(reductionGraphs()); }
 TEST(NumericDerivatives, Shapes) { testAll(shapeGraphs()); }
+TEST(NumericDerivatives, Statistics) { testAll(statisticGraphs()); }
 TEST(NumericDerivatives, Gathers) { testAll(gatherGraphs()); }
 
 } // namespace
