@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contractions read and write transposed values in place.
 #include "dialects/NN/NNDialect.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "dialects/Train/GemmShape.h"
 #include "passes/Fuse/Passes.h"
+#include "passes/Fuse/RewriteLocally.h"
 
 using namespace mlir;
 
@@ -20,22 +21,53 @@ std::string lettersBefore(nn::TransposeOp transpose, StringRef letters) {
   return before;
 }
 
+/// Operands of a contraction read in place, and its letters then.
+struct Folded {
+  Value lhs, rhs;
+  std::string spec;
+};
+
+Folded fold(nn::ContractOp op, nn::TransposeOp lhs, nn::TransposeOp rhs) {
+  std::string spec = (lhs ? lettersBefore(lhs, op.lhsLetters()) : op.lhsLetters().str()) + "," +
+                     (rhs ? lettersBefore(rhs, op.rhsLetters()) : op.rhsLetters().str()) + "->" +
+                     op.resultLetters().str();
+  return {lhs ? lhs.getInput() : op.getLhs(), rhs ? rhs.getInput() : op.getRhs(), spec};
+}
+
+void assign(nn::ContractOp op, const Folded &folded) {
+  op.setSpec(folded.spec);
+  op.getLhsMutable().assign(folded.lhs);
+  op.getRhsMutable().assign(folded.rhs);
+}
+
+/// A product for the library must stay one: where summed axes no longer lie beside each other, the copy is
+/// cheaper than loops.
+bool losesProduct(nn::ContractOp op, const Folded &folded) {
+  if (!analyseGemm(op))
+    return false;
+  nn::ContractOp tried = op.clone();
+  assign(tried, folded);
+  bool loses = !analyseGemm(tried);
+  tried->destroy();
+  return loses;
+}
+
 struct ReadTransposed : OpRewritePattern<nn::ContractOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(nn::ContractOp op, PatternRewriter &rewriter) const override {
     auto lhs = op.getLhs().getDefiningOp<nn::TransposeOp>();
     auto rhs = op.getRhs().getDefiningOp<nn::TransposeOp>();
-    if (!lhs && !rhs)
-      return rewriter.notifyMatchFailure(op, "reads no transpose");
-    std::string spec = (lhs ? lettersBefore(lhs, op.lhsLetters()) : op.lhsLetters().str()) + "," +
-                       (rhs ? lettersBefore(rhs, op.rhsLetters()) : op.rhsLetters().str()) + "->" +
-                       op.resultLetters().str();
-    rewriter.modifyOpInPlace(op, [&] {
-      op.setSpec(spec);
-      op.getLhsMutable().assign(lhs ? lhs.getInput() : op.getLhs());
-      op.getRhsMutable().assign(rhs ? rhs.getInput() : op.getRhs());
-    });
-    return success();
+    using Choice = std::pair<nn::TransposeOp, nn::TransposeOp>;
+    for (auto [left, right] : {Choice(lhs, rhs), Choice(lhs, {}), Choice({}, rhs)}) {
+      if (!left && !right)
+        continue;
+      Folded folded = fold(op, left, right);
+      if (losesProduct(op, folded))
+        continue;
+      rewriter.modifyOpInPlace(op, [&] { assign(op, folded); });
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "reads no transpose that could go");
   }
 };
 
@@ -61,11 +93,7 @@ struct FoldTransposes : impl::FoldTransposesBase<FoldTransposes> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<ReadTransposed, WriteTransposed>(&getContext());
-    // Constants stay where they are: regions of a step are not isolated from the pass's view of folding.
-    GreedyRewriteConfig config;
-    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-    config.enableConstantCSE(false);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+    if (failed(rewriteLocally(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views come before elementwise ops instead of behind them.
 #include "dialects/NN/NNDialect.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/Fuse/Passes.h"
+#include "passes/Fuse/RewriteLocally.h"
 #include "passes/Fuse/RowSpace.h"
 
 using namespace mlir;
@@ -70,10 +70,7 @@ struct HoistReshapes : impl::HoistReshapesBase<HoistReshapes> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<HoistReshape, MergeReshapes>(&getContext());
-    GreedyRewriteConfig config;
-    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-    config.enableConstantCSE(false);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+    if (failed(rewriteLocally(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };

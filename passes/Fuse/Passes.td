@@ -9,7 +9,7 @@ def FoldTransposes : Pass<"accum-fold-transposes"> {
   let summary = "contractions read and write transposed values in place";
   let description = [{
     Requires: nothing. Ensures: no contraction reads a transpose, and no transpose reads a contraction without other
-    users; letters are permuted instead.
+    users; letters are permuted instead. A transpose stays where a matrix product for the library would become none.
 
     Before: `%t = nn.transpose %q [0, 2, 1, 3]`, `nn.contract "bhsd,bhtd->bhst" (%t, %k)`.
     After: `nn.contract "bshd,bhtd->bhst" (%q, %k)`.

@@ -28,3 +28,14 @@ func.func @shared(%p: tensor<4x8xf32>, %v: tensor<8x3xf32>) -> (tensor<4x3xf32>,
   %1 = nn.transpose %0 [1, 0] : tensor<4x3xf32> -> tensor<3x4xf32>
   return %0, %1 : tensor<4x3xf32>, tensor<3x4xf32>
 }
+
+// The gradient of a convolution's filter: read in place, samples and places would no longer be one summed axis.
+// CHECK-LABEL: func.func @product
+// CHECK-SAME: (%[[ROWS:.*]]: tensor<1x16x27xf32, #nn.batched<0>>, %[[DY:.*]]: tensor<1x8x16xf32, #nn.batched<0>>)
+func.func @product(%rows: tensor<1x16x27xf32, #nn.batched<0>>, %dy: tensor<1x8x16xf32, #nn.batched<0>>) -> tensor<8x27xf32, #nn.partial<sum>> {
+  // CHECK: %[[T:.*]] = nn.transpose %[[DY]]
+  // CHECK: nn.contract "nxk,nxo->ok" (%[[ROWS]], %[[T]])
+  %0 = nn.transpose %dy [0, 2, 1] : tensor<1x8x16xf32, #nn.batched<0>> -> tensor<1x16x8xf32, #nn.batched<0>>
+  %1 = nn.contract "nxk,nxo->ok" (%rows, %0) : (tensor<1x16x27xf32, #nn.batched<0>>, tensor<1x16x8xf32, #nn.batched<0>>) -> tensor<8x27xf32, #nn.partial<sum>>
+  return %1 : tensor<8x27xf32, #nn.partial<sum>>
+}
