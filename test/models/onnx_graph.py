@@ -20,6 +20,8 @@ def value_info(name, kind, shape):
 def attribute(name, value):
     if isinstance(value, bytes):
         body = wire.message(5, value) + wire.number(20, 4)
+    elif isinstance(value, str):
+        body = wire.message(4, value) + wire.number(20, 3)
     elif isinstance(value, float):
         body = wire.single(2, value) + wire.number(20, 1)
     elif isinstance(value, int):

@@ -61,7 +61,7 @@ def pointed_at(entry, path):
 
 def description(entry, path, model):
     verdict = {"verdict": "reject", "why": entry.why, "nodes": pointed_at(entry, path)} if entry.why else {
-        "verdict": "accept"}
+        "verdict": "accept", "samples": len(crossing.arrays(entry.kind)["labels"])}
     return {"family": entry.kind, "exporter": entry.exporter, "opset": entry.opset,
             "mode": "training" if entry.train else "evaluation", "torch": torch.__version__.split("+")[0], **verdict,
             "loss": "output", "inputs": names.signature(path), "parameters": names.parameter_map(path, model)}
