@@ -7,7 +7,12 @@ using namespace mlir;
 
 namespace accum {
 
+/// The argument of that name, a new one where a graph is checked for the first time.
 static Value addArgument(func::FuncOp forward, StringRef name, RankedTensorType type) {
+  for (BlockArgument argument : forward.getArguments())
+    if (auto known = forward.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.name"))
+      if (known.getValue() == name && argument.getType() == type)
+        return argument;
   unsigned index = forward.getNumArguments();
   auto attrs = DictionaryAttr::get(forward.getContext(),
                                    {NamedAttribute(StringAttr::get(forward.getContext(), "train.name"),
@@ -26,6 +31,27 @@ Value addRowArguments(func::FuncOp forward) {
   return argument;
 }
 
+/// The number that the batch size is multiplied by wherever it is used: how many targets a sample has. 1 where
+/// it is used otherwise too, or times several numbers.
+static int64_t targetsPerSample(ArrayRef<nn::BatchSizeOp> sizes) {
+  std::optional<int64_t> targets;
+  for (nn::BatchSizeOp size : sizes)
+    for (Operation *user : size->getUsers()) {
+      auto product = dyn_cast<nn::ElementwiseOp>(user);
+      if (!product || product.getFn() != nn::ElementwiseFn::mul)
+        return 1;
+      auto constant = product.getOperands()[1].getDefiningOp<nn::ConstantOp>();
+      auto values = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+      if (!values || values.getType().getRank() != 0)
+        return 1;
+      int64_t number = values.getSplatValue<APInt>().getSExtValue();
+      if (targets.value_or(number) != number)
+        return 1;
+      targets = number;
+    }
+  return targets.value_or(1);
+}
+
 Value countSamples(func::FuncOp forward, Value valid) {
   auto sizes = llvm::to_vector(forward.getOps<nn::BatchSizeOp>());
   if (sizes.empty())
@@ -35,8 +61,21 @@ Value countSamples(func::FuncOp forward, Value valid) {
   Location loc = sizes[0].getLoc();
   Value ones = nn::CastOp::create(builder, loc, valid, builder.getI64Type());
   Value count = nn::ReduceOp::create(builder, loc, nn::ReduceKind::sum, ones, ArrayRef<int64_t>{0});
+  // The total is then what the loss is divided by, which is what users ask for.
+  int64_t targets = targetsPerSample(sizes);
+  if (targets != 1) {
+    auto type = RankedTensorType::get({}, builder.getI64Type());
+    Value number = nn::ConstantOp::create(builder, loc, nn::Placement::replicated().place(type),
+                                          DenseElementsAttr::get(type, targets));
+    count = nn::ElementwiseOp::create(builder, loc, nn::ElementwiseFn::mul, ValueRange{count, number});
+  }
   Value total = nn::TotalOp::create(builder, loc, nn::Placement::replicated().place(count.getType()), count);
   for (nn::BatchSizeOp size : sizes) {
+    for (Operation *product : llvm::make_early_inc_range(size->getUsers()))
+      if (targets != 1) {
+        product->replaceAllUsesWith(ValueRange{total});
+        product->erase();
+      }
     size.replaceAllUsesWith(total);
     size.erase();
   }
@@ -70,6 +109,8 @@ unsigned maskRows(func::FuncOp forward, Value valid) {
       continue;
     ++sums;
     Value operand = op.getOperand(i);
+    if (auto mask = operand.getDefiningOp<nn::MaskRowsOp>(); mask && mask.getValid() == valid)
+      continue;
     // The count of the valid rows themselves.
     if (auto cast = operand.getDefiningOp<nn::CastOp>(); cast && cast.getInput() == valid)
       continue;

@@ -16,6 +16,16 @@ def check_loss(model, log):
         raise SystemExit(f"loss is {loss!r}, expected {expected!r}")
 
 
+def check_targets(model, log):
+    """The log counts every predicted token, padding too: all but the first of each sample."""
+    if model.about["loss"] != "next-token":
+        return
+    length = model.about["inputs"][0]["shape"][1]
+    expected, targets = model.about["samples"] * (length - 1), log[0]["targets"]
+    if targets != expected:
+        raise SystemExit(f"{targets} targets, expected {expected}")
+
+
 def check(model, options):
     ranges = model.zero_gradient()
     weights, gradients = model.folder / "weights.safetensors", model.folder / "gradients.safetensors"
@@ -27,7 +37,9 @@ def check(model, options):
         compare(mine, theirs, tolerance)
 
     artifact = model.compile("--optimizer", "sgd", *options)
-    check_loss(model, model.train(artifact, 1, "--lr", 0.1, gradients=gradients))
+    log = model.train(artifact, 1, "--lr", 0.1, gradients=gradients)
+    check_loss(model, log)
+    check_targets(model, log)
     against("grad", gradients, 1e-4)
     model.train(artifact, 3, "--lr", 0.1, weights=weights)
     against("sgd3", weights, 1e-4)

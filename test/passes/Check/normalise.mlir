@@ -124,3 +124,45 @@ func.func @forward(%x: tensor<1xf32, #nn.extent<0>>, %mask: tensor<1xf32, #nn.ex
   %l = nn.elementwise <div> (%s, %d) : (tensor<f32>, tensor<f32>) -> tensor<f32>
   return %l : tensor<f32>
 }
+
+// -----
+
+// A mean over 15 targets of each sample: the total counts targets, which is what the loss is divided by.
+// CHECK-LABEL: @forward
+// CHECK: %[[ROWS:.*]] = nn.reduce <sum> (%{{.*}}) {axes = array<i64: 0>} : (tensor<1xi64, #nn.batched<0>>) -> tensor<i64, #nn.partial<sum>>
+// CHECK: %[[COUNT:.*]] = nn.elementwise <mul> (%[[ROWS]], %{{.*}}) : (tensor<i64, #nn.partial<sum>>, tensor<i64, #nn.replicated>) -> tensor<i64, #nn.partial<sum>>
+// CHECK: %[[TOTAL:.*]] = nn.total %[[COUNT]]
+// CHECK: nn.cast %[[TOTAL]]
+// CHECK-NOT: nn.total
+func.func @forward(%x: tensor<1x15xf32, #nn.extent<0>>) -> tensor<f32> {
+  %s = nn.reduce <sum> (%x) {axes = array<i64: 0, 1>} : (tensor<1x15xf32, #nn.extent<0>>) -> tensor<f32>
+  %n = nn.batch_size : tensor<i64>
+  %c = nn.constant {value = dense<15> : tensor<i64>} : tensor<i64>
+  %p = nn.elementwise <mul> (%n, %c) : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %f = nn.cast %p : tensor<i64> -> tensor<f32>
+  %l = nn.elementwise <div> (%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+
+// -----
+
+// Two means over different numbers of targets: what they share is the number of samples.
+// CHECK-LABEL: @forward
+// CHECK: %[[ROWS:.*]] = nn.reduce <sum> (%{{.*}}) {axes = array<i64: 0>} : (tensor<1xi64, #nn.batched<0>>) -> tensor<i64, #nn.partial<sum>>
+// CHECK: nn.total %[[ROWS]]
+// CHECK-NOT: nn.total
+func.func @forward(%x: tensor<1x15xf32, #nn.extent<0>>, %y: tensor<1x4xf32, #nn.extent<0>>) -> tensor<f32> {
+  %s = nn.reduce <sum> (%x) {axes = array<i64: 0, 1>} : (tensor<1x15xf32, #nn.extent<0>>) -> tensor<f32>
+  %t = nn.reduce <sum> (%y) {axes = array<i64: 0, 1>} : (tensor<1x4xf32, #nn.extent<0>>) -> tensor<f32>
+  %n = nn.batch_size : tensor<i64>
+  %c = nn.constant {value = dense<15> : tensor<i64>} : tensor<i64>
+  %d = nn.constant {value = dense<4> : tensor<i64>} : tensor<i64>
+  %p = nn.elementwise <mul> (%n, %c) : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %q = nn.elementwise <mul> (%n, %d) : (tensor<i64>, tensor<i64>) -> tensor<i64>
+  %f = nn.cast %p : tensor<i64> -> tensor<f32>
+  %g = nn.cast %q : tensor<i64> -> tensor<f32>
+  %l = nn.elementwise <div> (%s, %f) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %k = nn.elementwise <div> (%t, %g) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  %r = nn.elementwise <add> (%l, %k) : (tensor<f32>, tensor<f32>) -> tensor<f32>
+  return %r : tensor<f32>
+}
