@@ -29,9 +29,9 @@ struct Flags {
 
 int fail(const Error &error) {
   static const std::map<std::string, int> codes = {
-      {"usage", 2},          {"not-built", 2},         {"unknown-target", 2},   {"does-not-fit", 1},
-      {"not-divisible", 1},  {"file-unreadable", 3},   {"output-failed", 3},    {"malformed-csv", 3},
-      {"malformed-plan", 3}, {"malformed-problem", 3}, {"malformed-profile", 3}};
+#define ACCUM_ERROR(slug, exitCode, meaning) {slug, exitCode},
+#include "compiler/Driver/Errors.def"
+  };
   std::cerr << fmt::format("error: {} [{}]\n", error.message, error.slug);
   for (const std::string &note : error.notes)
     std::cerr << "note: " << note << "\n";
