@@ -176,6 +176,20 @@ static std::optional<Failure> lostBatchNorm(const Graph &graph) {
        "or use GroupNorm"}};
 }
 
+/// Frozen statistics are what the file asks for, but not what a network with batch norms is usually trained
+/// with.
+static void warnOfFrozenStatistics(const Graph &graph, ImportReport &report) {
+  auto frozen = llvm::count_if(graph.nodes, [](const Node &node) {
+    const int64_t *training = node.attribute<int64_t>("training_mode");
+    return node.opType == "BatchNormalization" && node.domain.empty() && (!training || *training == 0);
+  });
+  if (frozen > 0)
+    report.notices.push_back(
+        std::to_string(frozen) +
+        " batch normalisations keep the statistics of the file: scale and bias train, mean "
+        "and variance do not");
+}
+
 static OwningOpRef<ModuleOp> emptyModule(MLIRContext &context, const Model &model) {
   context.loadDialect<nn::NNDialect, train::TrainDialect, func::FuncDialect>();
   Location location = FileLineColLoc::get(&context, model.path.filename().string(), 0, 0);
@@ -214,6 +228,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   if (!table)
     return give(table);
   report.notices = table->notices;
+  warnOfFrozenStatistics(model->graph, report);
   report.deferred = table->refused;
   OwningOpRef<ModuleOp> module = emptyModule(context, *model);
   auto function = *module->getOps<func::FuncOp>().begin();
