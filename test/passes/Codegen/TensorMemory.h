@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory of a kernel's tensors, and how a kernel is run on it.
+#pragma once
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "runtime/accum_program.h"
+#include "llvm/ADT/APFloat.h"
+#include <cstring>
+#include <gtest/gtest.h>
+#include <vector>
+
+namespace accum::test {
+
+/// Memory of a tensor between two guards; starts as garbage.
+struct TensorMemory {
+  static constexpr size_t kGuard = 64;
+  static constexpr uint8_t kPattern = 0xCD;
+
+  mlir::RankedTensorType type;
+  std::vector<uint8_t> bytes;
+
+  explicit TensorMemory(mlir::Type tensor) : type(mlir::cast<mlir::RankedTensorType>(tensor)) {
+    size_t size = type.getNumElements() * width();
+    bytes.assign(size + 2 * kGuard, kPattern);
+  }
+  size_t width() const { return std::max(1u, type.getElementTypeBitWidth() / 8); }
+  uint8_t *data() { return bytes.data() + kGuard; }
+  bool guarded() const {
+    auto intact = [](uint8_t byte) { return byte == kPattern; };
+    return std::all_of(bytes.begin(), bytes.begin() + kGuard, intact) &&
+           std::all_of(bytes.end() - kGuard, bytes.end(), intact);
+  }
+
+  template <typename T> void put(size_t i, double value) {
+    T narrow = static_cast<T>(value);
+    std::memcpy(data() + i * sizeof(T), &narrow, sizeof(T));
+  }
+  template <typename T> double get(size_t i) {
+    T narrow;
+    std::memcpy(&narrow, data() + i * sizeof(T), sizeof(T));
+    return static_cast<double>(narrow);
+  }
+  /// Calls `visit` with a value of the element's C type.
+  template <typename Visit> auto visit(Visit visit) {
+    mlir::Type element = type.getElementType();
+    if (element.isF64())
+      return visit(double());
+    if (element.isF32())
+      return visit(float());
+    if (element.isInteger(64))
+      return visit(int64_t());
+    if (element.isInteger(32))
+      return visit(int32_t());
+    if (element.isUnsignedInteger(8))
+      return visit(uint8_t());
+    return visit(int8_t());
+  }
+  bool is16() const { return type.getElementTypeBitWidth() == 16; }
+  void write(const std::vector<double> &values) {
+    ASSERT_EQ(static_cast<int64_t>(values.size()), type.getNumElements());
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (is16()) {
+        llvm::APFloat number(values[i]);
+        bool lossy;
+        number.convert(mlir::cast<mlir::FloatType>(type.getElementType()).getFloatSemantics(),
+                       llvm::APFloat::rmNearestTiesToEven, &lossy);
+        put<uint16_t>(i, number.bitcastToAPInt().getZExtValue());
+      } else {
+        visit([&](auto sample) { put<decltype(sample)>(i, values[i]); });
+      }
+    }
+  }
+  std::vector<double> read() {
+    std::vector<double> values(type.getNumElements());
+    for (size_t i = 0; i < values.size(); ++i) {
+      if (is16()) {
+        auto &semantics = mlir::cast<mlir::FloatType>(type.getElementType()).getFloatSemantics();
+        values[i] = llvm::APFloat(semantics, llvm::APInt(16, static_cast<uint64_t>(get<uint16_t>(i))))
+                        .convertToDouble();
+      } else {
+        values[i] = visit([&](auto sample) { return get<decltype(sample)>(i); });
+      }
+    }
+    return values;
+  }
+};
+
+/// All chunks, the last one first.
+inline void runChunks(const accum_kernel_v1 &kernel, void *const *args) {
+  for (int64_t chunk = kernel.chunks - 1; chunk >= 0; --chunk)
+    kernel.fn(args, kernel.n * chunk / kernel.chunks, kernel.n * (chunk + 1) / kernel.chunks);
+}
+
+} // namespace accum::test
