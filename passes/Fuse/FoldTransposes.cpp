@@ -21,9 +21,10 @@ std::string lettersBefore(nn::TransposeOp transpose, StringRef letters) {
   return before;
 }
 
-/// Operands of a contraction read in place, and its letters then.
+/// A contraction that reads or writes in place: its operands, result and letters then.
 struct Folded {
   Value lhs, rhs;
+  Type result;
   std::string spec;
 };
 
@@ -31,17 +32,18 @@ Folded fold(nn::ContractOp op, nn::TransposeOp lhs, nn::TransposeOp rhs) {
   std::string spec = (lhs ? lettersBefore(lhs, op.lhsLetters()) : op.lhsLetters().str()) + "," +
                      (rhs ? lettersBefore(rhs, op.rhsLetters()) : op.rhsLetters().str()) + "->" +
                      op.resultLetters().str();
-  return {lhs ? lhs.getInput() : op.getLhs(), rhs ? rhs.getInput() : op.getRhs(), spec};
+  return {lhs ? lhs.getInput() : op.getLhs(), rhs ? rhs.getInput() : op.getRhs(), op.getType(), spec};
 }
 
 void assign(nn::ContractOp op, const Folded &folded) {
   op.setSpec(folded.spec);
   op.getLhsMutable().assign(folded.lhs);
   op.getRhsMutable().assign(folded.rhs);
+  op.getResult().setType(cast<RankedTensorType>(folded.result));
 }
 
-/// A product for the library must stay one: where summed axes no longer lie beside each other, the copy is
-/// cheaper than loops.
+/// A product for the library must stay one: where axes no longer lie beside each other, the copy is cheaper
+/// than loops.
 bool losesProduct(nn::ContractOp op, const Folded &folded) {
   if (!analyseGemm(op))
     return false;
@@ -81,6 +83,8 @@ struct WriteTransposed : OpRewritePattern<nn::TransposeOp> {
     for (int64_t axis : op.getPerm())
       result += contract.resultLetters()[axis];
     std::string spec = contract.lhsLetters().str() + "," + contract.rhsLetters().str() + "->" + result;
+    if (losesProduct(contract, {contract.getLhs(), contract.getRhs(), op.getType(), spec}))
+      return rewriter.notifyMatchFailure(op, "would take the matrix product apart");
     rewriter.setInsertionPoint(contract);
     auto direct = nn::ContractOp::create(rewriter, contract.getLoc(), op.getType(), contract.getLhs(),
                                          contract.getRhs(), spec);

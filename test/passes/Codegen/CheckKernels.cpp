@@ -70,10 +70,15 @@ private:
   std::mt19937_64 engine{17};
 };
 
-/// Integers in [0, 3), which are indices and labels inside of every table; f32 values exactly.
+/// Integers in [0, 3), which are indices and labels inside of every table; f32 values exactly. f64 operands
+/// are the optimizer's settings, always positive: it divides by sums of them.
 Numbers KernelCheck::numbersFor(RankedTensorType type, double low, double high) {
   Numbers numbers(type.getNumElements());
   bool isFloat = isa<FloatType>(type.getElementType());
+  if (type.getElementType().isF64()) {
+    low = 0.2;
+    high = 1.8;
+  }
   int64_t bound = type.getElementType().isInteger(1) ? 2 : 3;
   for (double &number : numbers)
     number = isFloat ? static_cast<float>(std::uniform_real_distribution(low, high)(engine))

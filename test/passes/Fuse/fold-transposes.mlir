@@ -39,3 +39,13 @@ func.func @product(%rows: tensor<1x16x27xf32, #nn.batched<0>>, %dy: tensor<1x8x1
   %1 = nn.contract "nxk,nxo->ok" (%rows, %0) : (tensor<1x16x27xf32, #nn.batched<0>>, tensor<1x16x8xf32, #nn.batched<0>>) -> tensor<8x27xf32, #nn.partial<sum>>
   return %1 : tensor<8x27xf32, #nn.partial<sum>>
 }
+
+// The same gradient in the filter's layout: its columns would be neither together nor apart.
+// CHECK-LABEL: func.func @layout
+func.func @layout(%rows: tensor<16x9x3xf32>, %dy: tensor<16x8xf32>) -> tensor<8x3x9xf32> {
+  // CHECK: nn.contract "xkc,xo->okc"
+  // CHECK: nn.transpose
+  %0 = nn.contract "xkc,xo->okc" (%rows, %dy) : (tensor<16x9x3xf32>, tensor<16x8xf32>) -> tensor<8x9x3xf32>
+  %1 = nn.transpose %0 [0, 2, 1] : tensor<8x9x3xf32> -> tensor<8x3x9xf32>
+  return %1 : tensor<8x3x9xf32>
+}
