@@ -31,8 +31,8 @@ Value addRowArguments(func::FuncOp forward) {
   return argument;
 }
 
-/// The number that the batch size is multiplied by wherever it is used: how many targets a sample has. 1 where
-/// it is used otherwise too, or times several numbers.
+/// The number that the batch size is multiplied by wherever it is used: how many targets a sample has. 1
+/// where it is used otherwise too, or times several numbers.
 static int64_t targetsPerSample(ArrayRef<nn::BatchSizeOp> sizes) {
   std::optional<int64_t> targets;
   for (nn::BatchSizeOp size : sizes)
