@@ -124,7 +124,8 @@ int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t 
 int accum_bind_synthetic(accum_session *session, const accum_data_options *options) {
   return guarded([&] {
     const Manifest &manifest = session->session->manifest();
-    session->session->bind(Dataset::synthetic(manifest, manifest.batch, options->seed), *options);
+    int64_t samples = options->samples > 0 ? options->samples : manifest.batch;
+    session->session->bind(Dataset::synthetic(manifest, samples, options->seed), *options);
     return 0;
   });
 }
@@ -165,6 +166,16 @@ int accum_step(accum_session *session, uint64_t step, accum_step_result *result)
 
 int accum_eval(accum_session *session, uint64_t step, accum_step_result *result) {
   return guarded([&] { return storeResult(session->session->eval(step), result); });
+}
+
+int accum_set_cut(accum_session *session, int64_t rows, int64_t only) {
+  int64_t m = session->session->manifest().m;
+  if (rows < 0 || rows > m)
+    return report(Error{
+        kExitUsage, std::to_string(rows) + " samples do not fit into a micro-step of " + std::to_string(m),
+        "usage"});
+  session->session->setCut({rows, only});
+  return 0;
 }
 
 void accum_observe(accum_session *session, accum_observer observer, void *user) {

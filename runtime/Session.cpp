@@ -133,7 +133,7 @@ Status Session::selectWindow(uint64_t step) {
     fillOrder(order, window.epoch, dataOptions.shuffle != 0, dataOptions.seed);
     orderEpoch = window.epoch;
   }
-  share.emplace(window.samples, manifest.m, collectives.ranks(), collectives.rank());
+  share.emplace(window.samples, manifest.m, collectives.ranks(), collectives.rank(), cut.rows);
   return {};
 }
 

@@ -10,6 +10,11 @@
 
 namespace accum::runtime {
 
+/// How steps are cut; see accum_set_cut.
+struct StepCut {
+  int64_t rows = 0, only = -1;
+};
+
 class Session {
 public:
   static Expected<std::unique_ptr<Session>> open(const std::string &folder,
@@ -17,6 +22,7 @@ public:
 
   void bind(Dataset dataset, const accum_data_options &options);
   Status setHyper(const HyperOptions &options);
+  void setCut(const StepCut &value) { cut = value; }
   Expected<accum_step_result> step(uint64_t step);
   Expected<accum_step_result> eval(uint64_t step);
   Expected<accum_tensor> read(const std::string &kind, const std::string &name);
@@ -69,6 +75,7 @@ private:
   std::vector<uint64_t> order; ///< of epoch `orderEpoch`
   std::optional<uint64_t> orderEpoch;
   Window window{};
+  StepCut cut;
   std::optional<Share> share;
 
   uint64_t updates = 0; ///< steps that changed the parameters

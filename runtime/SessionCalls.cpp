@@ -32,6 +32,8 @@ int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t
          "the program asks for micro-step " + std::to_string(k) + " of " + std::to_string(share->steps),
          "program"},
         false);
+  bool isAlone = cut.only >= 0 && phase == ACCUM_MICRO;
+  share->only = isAlone ? std::optional(uint32_t(cut.only)) : std::nullopt;
   Status fed = device->feed({phase, k, share->steps}, fillInputs);
   dataset->release();
   *firstRow = share->firstRow(k);

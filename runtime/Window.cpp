@@ -20,14 +20,17 @@ Window Epochs::at(uint64_t step) const {
   return {step / perEpoch, start, std::min<int64_t>(batch, samples - int64_t(start))};
 }
 
-Share::Share(int64_t samples, int64_t m, int ranks, int rank) : samples(samples), m(m) {
+Share::Share(int64_t samples, int64_t m, int ranks, int rank, int64_t rows)
+    : samples(samples), m(m), rows(rows > 0 ? rows : m) {
   int64_t block = ceilDiv(samples, ranks);
   begin = std::min(rank * block, samples);
   end = std::min(begin + block, samples);
-  steps = uint32_t(ceilDiv(block, m));
+  steps = uint32_t(ceilDiv(block, this->rows));
 }
 
-int64_t Share::valid(uint32_t k) const { return std::clamp<int64_t>(end - firstRow(k), 0, m); }
+int64_t Share::valid(uint32_t k) const {
+  return only && *only != k ? 0 : std::clamp<int64_t>(end - firstRow(k), 0, rows);
+}
 
 int64_t Share::sampleOf(uint32_t k, int64_t row) const {
   int64_t last = end > begin ? end - 1 : samples - 1;

@@ -4,6 +4,7 @@
 #define ACCUM_RUNTIME_WINDOW_H
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 namespace accum::runtime {
@@ -30,12 +31,14 @@ struct Share {
   int64_t begin, end; ///< positions in the window; empty on a rank that has none
   int64_t samples;    ///< of the whole window
   int64_t m;
-  uint32_t steps; ///< K = ceil(ceil(samples / ranks) / m)
+  int64_t rows;   ///< samples of a micro-step: m, or fewer to check that the cut does not matter
+  uint32_t steps; ///< K = ceil(ceil(samples / ranks) / rows)
+  std::optional<uint32_t> only = {}; ///< the other micro-steps have no real sample
 
-  Share(int64_t samples, int64_t m, int ranks, int rank);
+  Share(int64_t samples, int64_t m, int ranks, int rank, int64_t rows = 0);
   /// Position in the window of the first row of micro-step k.
-  int64_t firstRow(uint32_t k) const { return begin + int64_t(k) * m; }
-  /// Real samples of micro-step k, 0 .. m.
+  int64_t firstRow(uint32_t k) const { return begin + int64_t(k) * rows; }
+  /// Real samples of micro-step k, 0 .. rows.
   int64_t valid(uint32_t k) const;
   /// The sample that row `row` of micro-step k holds: spare rows repeat a real one.
   int64_t sampleOf(uint32_t k, int64_t row) const;

@@ -64,7 +64,8 @@ void accum_get_info(const accum_session *session, accum_info *info);
 typedef struct accum_data_options {
   uint32_t size; /* sizeof(accum_data_options) */
   int32_t shuffle, drop_last;
-  uint64_t seed; /* of the shuffle, of synthetic data, and accum_ctx::seed */
+  uint64_t seed;   /* of the shuffle, of synthetic data, and accum_ctx::seed */
+  int64_t samples; /* of synthetic data; 0: one global batch */
 } accum_data_options;
 
 /* An array in memory, samples leading; kept by the caller until the session closes. */
@@ -80,7 +81,7 @@ int accum_bind_files(accum_session *session, const char *const *paths, size_t co
                      const accum_data_options *options);
 int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t count,
                       const accum_data_options *options);
-/* One global batch of random samples. */
+/* Random samples: one global batch, or as many as the options say. */
 int accum_bind_synthetic(accum_session *session, const accum_data_options *options);
 /* Decisions taken while opening and binding, one line each, until null. */
 const char *accum_notice(const accum_session *session, size_t index);
@@ -112,6 +113,11 @@ typedef struct accum_step_result {
 int accum_step(accum_session *session, uint64_t step, accum_step_result *result);
 /* Forward and loss over the same samples; nothing is updated. */
 int accum_eval(accum_session *session, uint64_t step, accum_step_result *result);
+
+/* How steps are cut from now on, to check that it does not matter: `rows` samples a micro-step, 1 to m, or 0
+ * for m. With only >= 0 the samples of that micro-step alone contribute (none where only >= K), while the
+ * pre-pass still counts all; only < 0: all contribute. */
+int accum_set_cut(accum_session *session, int64_t rows, int64_t only);
 
 /* Called after every micro-step of accum_step; for the last one (k + 1 == steps) after the update. */
 typedef void (*accum_observer)(void *user, const accum_session *session, uint32_t k, uint32_t steps);

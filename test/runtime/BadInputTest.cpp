@@ -178,10 +178,15 @@ TEST(BadUse, Options) {
   EXPECT_EQ(accumRun("--steps 1 --synthetic").code, 2);
 }
 
+TEST(BadUse, VerifyDrawsItsOwnDataAndTrainsNothing) {
+  EXPECT_EQ(accumRun("toy.accum --verify --steps 1").code, 2);
+  EXPECT_EQ(accumRun("toy.accum --verify --data x.npz").code, 2);
+}
+
 TEST(BadUse, NotBuiltYetIsRefusedByName) {
   for (const char *flag : {"--schedule", "--warmup", "--clip-norm", "--checkpoint", "--checkpoint-every",
                            "--checkpoint-keep", "--resume", "--eval", "--eval-every", "--eval-micro-batch",
-                           "--init", "--tensorboard", "--profile", "--launcher", "--target", "--verify"}) {
+                           "--init", "--tensorboard", "--profile", "--launcher", "--target"}) {
     Outcome outcome = accumRun("toy.accum --steps 1 " + std::string(flag) + "=1");
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.err, "error: " + std::string(flag) + " is not built yet in this version [not-built]\n");

@@ -65,7 +65,7 @@ struct Opened {
                             {"ids", ACCUM_I64, 2, wordShape, data.ids.data()},
                             {"mask", ACCUM_I64, 2, wordShape, data.mask.data()},
                             {"t", ACCUM_F32, 1, tShape, t.data()}};
-    accum_data_options order = {sizeof order, 0, 0, 0};
+    accum_data_options order = {sizeof order, 0, 0, 0, 0};
     EXPECT_EQ(accum_bind_arrays(session, arrays, 4, &order), 0) << accum_last_error();
     accum_hyper_options hyper;
     accum_hyper_defaults(&hyper);
@@ -153,4 +153,28 @@ TEST(Interface, TheArenaIsWhatTheArtifactSays) {
   EXPECT_EQ(info.arena_bytes, info.state_bytes + (info.scratch_bytes + 255) / 256 * 256 + info.staging_bytes);
   EXPECT_EQ(info.samples, 5);
   EXPECT_EQ(info.windows, 1);
+}
+
+TEST(Interface, TheCutDoesNotMatterAndAMissingSampleDoes) {
+  Opened opened({.batch = 5, .m = 2}, 5, 1);
+  accum_hyper_options hyper;
+  accum_hyper_defaults(&hyper);
+  hyper.lr = 0;
+  ASSERT_EQ(accum_set_hyper(opened.session, &hyper), 0);
+  accum_step_result result;
+  auto gradient = [&](int64_t rows, int64_t only) {
+    EXPECT_EQ(accum_set_cut(opened.session, rows, only), 0) << accum_last_error();
+    EXPECT_EQ(accum_step(opened.session, 0, &result), 0) << accum_last_error();
+    return opened.read("gradient", "b");
+  };
+  double planned = gradient(0, -1);
+  EXPECT_EQ(result.micro_steps, 3u);
+  EXPECT_NEAR(gradient(1, -1), planned, 1e-12);
+  EXPECT_EQ(result.micro_steps, 5u);
+  double parts[] = {gradient(2, 0), gradient(2, 1), gradient(2, 2)};
+  EXPECT_NEAR(parts[0] + parts[1] + parts[2], planned, 1e-12);
+  for (double part : parts)
+    EXPECT_GT(std::fabs(part - planned), 1e-3 * std::fabs(planned));
+  EXPECT_EQ(gradient(2, 3), 0);
+  EXPECT_NE(accum_set_cut(opened.session, 3, -1), 0);
 }

@@ -79,6 +79,9 @@ void addRun(CLI::App &app, Options &options, std::string &onNan, std::string &pr
   app.add_option("--threads", options.threads,
                  "per process (default: OMP_NUM_THREADS, or processors / processes)")
       ->check(wholeNumber(1));
+  app.add_flag(
+      "--verify", options.verify,
+      "the plan's step against the same samples cut in other ways, on synthetic data; trains nothing");
   app.add_flag("--describe", options.describe, "what is in the artifact; runs nothing");
 }
 
@@ -96,6 +99,12 @@ Status checkTogether(const Options &options) {
   if (options.artifact.empty())
     return usage("no artifact given");
   if (options.describe)
+    return {};
+  if (options.verify && !options.data.empty())
+    return usage("--verify draws its own data: leave --data out");
+  if (options.verify && (options.steps || options.epochs))
+    return usage("--verify trains nothing: leave --steps and --epochs out");
+  if (options.verify)
     return {};
   if (!options.steps && !options.epochs)
     return usage("one of --steps and --epochs is required");

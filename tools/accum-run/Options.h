@@ -21,7 +21,7 @@ struct Options {
   bool skipNan = false, progress = true;
   std::optional<uint64_t> randomParams;
   int threads = 0;
-  bool describe = false;
+  bool describe = false, verify = false;
   std::vector<std::string> words; ///< the command line again, for processes that are started with it
 
   /// Something to print and an exit code of 0, instead of a run: --help, --version, --include-dir.

@@ -7,6 +7,7 @@
 #include "tools/accum-run/ProgressLine.h"
 #include "tools/accum-run/StepLog.h"
 #include "tools/accum-run/StopSignal.h"
+#include "tools/accum-run/Verification.h"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -87,7 +88,7 @@ int Training::agree(int code) {
 }
 
 int Training::bind() {
-  accum_data_options data = {sizeof(accum_data_options), options.shuffle, options.dropLast, options.seed};
+  accum_data_options data = {sizeof(accum_data_options), options.shuffle, options.dropLast, options.seed, 0};
   if (options.synthetic)
     return accum_bind_synthetic(session, &data);
   if (options.data.empty())
@@ -277,7 +278,7 @@ int sayOpenFailed(int code, RankBoard &board) {
 
 } // namespace
 
-int train(const Options &options, RankBoard &board) {
+int train(const Options &options, const runtime::Manifest &manifest, RankBoard &board) {
   listenForStop(&board, launchedRank());
   board.set(launchedRank(), RankBoard::Running);
   accum_open_options open = {sizeof(accum_open_options), options.threads, options.randomParams.has_value(),
@@ -286,7 +287,7 @@ int train(const Options &options, RankBoard &board) {
   int code = accum_open(options.artifact.c_str(), &open, &session);
   if (code != 0)
     return sayOpenFailed(code, board);
-  code = Training(options, session).run();
+  code = options.verify ? verifyPlan(options, manifest, session) : Training(options, session).run();
   std::fflush(stdout);
   accum_close(session);
   board.set(launchedRank(), RankBoard::Ended);

@@ -45,5 +45,5 @@ int main(int argc, char **argv) {
   if (auto status = run::checkLaunched(*options, processes.value_or(1), devices); !status)
     return speaks ? fail(status.error()) : status.error().exitCode;
   run::RankBoard board;
-  return run::train(*options, board);
+  return run::train(*options, artifact->manifest, board);
 }
