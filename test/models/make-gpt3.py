@@ -8,9 +8,12 @@ import pathlib
 
 from onnx_graph import BOOL, FLOAT, INT64, Graph
 
-# Layers, hidden size, heads; where heads do not divide the hidden size, heads of 128 as in the larger models.
+# Layers, hidden size, heads; where heads do not divide the hidden size, heads of 128 as in the larger models. The sizes
+# between 13B and 175B are not in that table: they have the shapes of well-known models of that size.
 SIZES = {"125M": (12, 768, 12), "350M": (24, 1024, 16), "760M": (24, 1536, 16), "1.3B": (24, 2048, 16),
-         "2.7B": (32, 2560, 32), "6.7B": (32, 4096, 32), "13B": (40, 5120, 40), "175B": (96, 12288, 96)}
+         "2.7B": (32, 2560, 32), "6.7B": (32, 4096, 32), "13B": (40, 5120, 40), "20B": (44, 6144, 64),
+         "30B": (48, 7168, 56), "39B": (48, 8192, 64), "65B": (80, 8192, 64), "82B": (64, 10240, 80),
+         "175B": (96, 12288, 96)}
 VOCABULARY, POSITIONS, OPSET = 50257, 2048, 17
 
 

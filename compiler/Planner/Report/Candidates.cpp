@@ -93,9 +93,13 @@ struct Curve {
                        tickText(ticks[index], ticks.size() > 1 ? ticks[1] - ticks[0] : ticks[index]) +
                            (index + 1 == ticks.size() ? " " + unit : ""));
     std::string path;
+    int64_t last = 0; // a size may stand more than once: the line goes through the first
     for (const Candidate *candidate : drawn)
-      path += fmt::format("{}{:.4g} {:.4g}", path.empty() ? "M" : "L", 1000 * x(*candidate),
-                          1000 * axis.at(value(*candidate)));
+      if (candidate->cut.m != last) {
+        path += fmt::format("{}{:.4g} {:.4g}", path.empty() ? "M" : "L", 1000 * x(*candidate),
+                            1000 * axis.at(value(*candidate)));
+        last = candidate->cut.m;
+      }
     text += fmt::format("<svg viewBox='0 0 1000 1000' preserveAspectRatio='none' width='100%' height='100%'>"
                         "<path class='curve' d='{}'/></svg>\n{}",
                         path, more);

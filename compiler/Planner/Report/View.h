@@ -29,7 +29,7 @@ struct RegionSpan {
 };
 
 struct View {
-  const Problem &problem;
+  Problem problem; ///< the one that runs
   const DeviceProfile &profile;
   const Search &search;
   const PageFacts &facts;
