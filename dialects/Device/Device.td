@@ -60,4 +60,10 @@ def Device_Update : I32EnumAttr<"Update", "how results meet what the buffer hold
   let cppNamespace = "::accum::device";
 }
 
+def Device_Hidden : I32EnumAttr<"Hidden", "the score of a key that a query may not see (values of accum_hidden)", [
+    I32EnumAttrCase<"excluded", 0>, I32EnumAttrCase<"infinite", 1>, I32EnumAttrCase<"lowered", 2>,
+    I32EnumAttrCase<"replaced", 3>]> {
+  let cppNamespace = "::accum::device";
+}
+
 #endif

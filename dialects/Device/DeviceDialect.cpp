@@ -157,6 +157,54 @@ LogicalResult GemmOp::verify() {
   return verifyUpdate(*this, getUpdate());
 }
 
+SmallVector<StringRef> AttentionOp::names() {
+  SmallVector<StringRef> names = {"q", "k", "v"};
+  if (getMasked())
+    names.push_back("mask");
+  names.append({"y", "lse"});
+  if (getBackward())
+    names.append({"dy", "dq", "dk", "dv"});
+  return names;
+}
+
+/// [batch, heads, rows, columns] of each operand.
+static SmallVector<std::array<int64_t, 4>> shapesOf(AttentionOp op) {
+  ArrayRef<int64_t> sizes = op.getSizes();
+  int64_t batch = sizes[0], heads = sizes[1], groups = sizes[2], queries = sizes[3], keys = sizes[4];
+  SmallVector<std::array<int64_t, 4>> shapes;
+  for (StringRef name : op.names()) {
+    if (name == "lse")
+      shapes.push_back({batch, heads, queries, 1});
+    else if (name == "mask")
+      shapes.push_back({batch, heads, queries, keys});
+    else if (name.ends_with("k") || name.ends_with("v"))
+      shapes.push_back({batch, groups, keys, name.ends_with("k") ? sizes[5] : sizes[6]});
+    else
+      shapes.push_back({batch, heads, queries, name.ends_with("q") ? sizes[5] : sizes[6]});
+  }
+  return shapes;
+}
+
+LogicalResult AttentionOp::verify() {
+  auto names = this->names();
+  if (getSizes().size() != 7 || getArgs().size() != names.size() || getOffsets().size() != names.size() ||
+      getStrides().size() != 4 * names.size())
+    return emitOpError("needs 7 sizes, and ")
+           << names.size() << " operands with an offset and 4 strides each";
+  if (llvm::any_of(getSizes(), [](int64_t size) { return size < 1; }) || getSizes()[1] % getSizes()[2] != 0)
+    return emitOpError("has no positive sizes, or heads that are no multiple of its groups");
+  for (auto [i, shape] : llvm::enumerate(shapesOf(*this))) {
+    BufferOp buffer = definition(getArgs()[i]);
+    int64_t reached = getOffsets()[i] + extentOf(shape, stridesOf(i));
+    if (getOffsets()[i] < 0 || reached > buffer.getNumElements())
+      return emitOpError("reaches element ")
+             << reached - 1 << " of " << names[i] << ", which has " << buffer.getNumElements();
+    if (names[i] != "mask" && names[i] != "lse" && shape[3] > 1 && stridesOf(i)[3] != 1)
+      return emitOpError("needs a unit stride along the features of ") << names[i];
+  }
+  return success();
+}
+
 LogicalResult CopyOp::verify() {
   if (definition(getSource()).getBytes() != definition(getTarget()).getBytes())
     return emitOpError("copies between buffers of different sizes");

@@ -107,6 +107,29 @@ def Device_GemmOp : Device_Op<"gemm"> {
   let hasVerifier = 1;
 }
 
+def Device_AttentionOp : Device_Op<"attention"> {
+  let summary = "attention, or with `backward` its derivative, by the library";
+  let description = [{
+    The operands in this order: q, k, v, with `masked` the mask, then y and lse, which forward writes and backward reads;
+    backward reads dy and writes dq, dk and dv behind them. `sizes` are batch, heads, groups (key heads), queries, keys,
+    features of a key and of a value. Each operand starts `offsets` elements into its buffer and has four element
+    `strides`: batch, head, row, column; columns of all but the mask and lse are neighbours. lse has no columns.
+  }];
+  let arguments = (ins I64Attr:$id, FlatSymbolRefAttr:$kernel, UnitAttr:$backward, Variadic<Device_BufferLike>:$args,
+                       DenseI64ArrayAttr:$sizes, DenseI64ArrayAttr:$offsets, DenseI64ArrayAttr:$strides,
+                       F64Attr:$scale, UnitAttr:$causal, UnitAttr:$masked, Device_Hidden:$hidden);
+  let assemblyFormat = [{
+    $id $kernel (`backward` $backward^)? `(` $args `)` `sizes` $sizes `offsets` $offsets `strides` $strides
+    `scale` $scale (`causal` $causal^)? (`masked` $masked^)? $hidden attr-dict
+  }];
+  let extraClassDeclaration = [{
+    /// What operand i of `args` is called in accum_attention: "q", "mask", "dv".
+    ::llvm::SmallVector<::llvm::StringRef> names();
+    ::llvm::ArrayRef<int64_t> stridesOf(unsigned operand) { return getStrides().slice(4 * operand, 4); }
+  }];
+  let hasVerifier = 1;
+}
+
 def Device_CopyOp : Device_Op<"copy"> {
   let summary = "copies the bytes of one buffer to another of the same size";
   let arguments = (ins Device_BufferLike:$source, Device_BufferLike:$target);

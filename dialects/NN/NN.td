@@ -4,6 +4,7 @@
 #define ACCUM_NN
 
 include "dialects/NN/NNAccumulation.td"
+include "dialects/NN/NNAttention.td"
 include "dialects/NN/NNContraction.td"
 include "dialects/NN/NNElementwise.td"
 include "dialects/NN/NNGather.td"

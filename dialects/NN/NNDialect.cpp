@@ -20,6 +20,7 @@ void NNDialect::initialize() {
 #include "dialects/NN/NNAttrs.cpp.inc"
       >();
   detail::addAccumulationOps(this);
+  detail::addAttentionOps(this);
   detail::addContractionOps(this);
   detail::addElementwiseOps(this);
   detail::addGatherOps(this);

@@ -22,6 +22,8 @@
 #define GET_OP_CLASSES
 #include "dialects/NN/NNAccumulation.h.inc"
 #define GET_OP_CLASSES
+#include "dialects/NN/NNAttention.h.inc"
+#define GET_OP_CLASSES
 #include "dialects/NN/NNContraction.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/NN/NNElementwise.h.inc"
@@ -56,6 +58,7 @@ mlir::FailureOr<llvm::SmallVector<int64_t>> broadcastShapes(mlir::TypeRange type
 
 namespace detail {
 void addAccumulationOps(mlir::Dialect *dialect);
+void addAttentionOps(mlir::Dialect *dialect);
 void addContractionOps(mlir::Dialect *dialect);
 void addElementwiseOps(mlir::Dialect *dialect);
 void addGatherOps(mlir::Dialect *dialect);

@@ -8,8 +8,6 @@ using namespace mlir;
 namespace accum {
 namespace {
 
-/// Stands for the micro-batch size on slabs: a prime so large that a stride equals another only where it does
-/// so for every size.
 constexpr int64_t kSomeMicroBatch = 1000003;
 constexpr size_t kMaxBatchDims = 4;
 
@@ -27,15 +25,6 @@ struct Groups {
   Axes m, n, k, batch;
   bool summed = false, free = false; ///< has letters that are summed; has letters of one operand
 };
-
-SmallVector<int64_t> boundShape(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> shape(type.getShape());
-  auto placement = nn::Placement::of(type);
-  if (placement.isBatched())
-    shape[placement.dim] *= kSomeMicroBatch;
-  return shape;
-}
 
 /// The axis of one letter over (lhs, rhs, result).
 Axis axisOf(char letter, ArrayRef<StringRef> letters, ArrayRef<SmallVector<int64_t>> shapes) {
@@ -160,6 +149,15 @@ bool isSupported(nn::ContractOp contract) {
 }
 
 } // namespace
+
+SmallVector<int64_t> boundShape(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  SmallVector<int64_t> shape(type.getShape());
+  auto placement = nn::Placement::of(type);
+  if (placement.isBatched())
+    shape[placement.dim] *= kSomeMicroBatch;
+  return shape;
+}
 
 std::optional<Gemm> analyseGemm(nn::ContractOp contract) {
   Groups groups = groupsOf(contract);

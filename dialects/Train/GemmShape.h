@@ -8,6 +8,10 @@
 
 namespace accum {
 
+/// A value's shape where it has no batch placement; else its slab's shape with the batch axis multiplied by a
+/// prime so large that a stride equals another only where it does so for every micro-batch size.
+llvm::SmallVector<int64_t> boundShape(mlir::Value value);
+
 /// C[i,j] = sum_k A[i,k] * B[k,j] over row-major tensors, as accum_gemm of runtime/accum_program.h describes
 /// it: element strides, one of (row, col) of A and of B is 1, C's column stride is 1. Transposes, and heads
 /// in the middle of a row, are strides; nothing is copied.

@@ -99,7 +99,7 @@ def Train_CommandOp : Train_Op<"command"> {
   let summary = "one kernel or one library call";
   let description = [{
     `@kernel` is a func.func whose body is nn on slab types (plain static types after schedule); commands with the same
-    symbol run the same code. `library` (`gemm`) asks for a library call that computes the kernel's body. Result i is
+    symbol run the same code. `library` (`gemm`, `attention`) asks for a library call that computes the kernel's body. Result i is
     added to its yield target in place where `accumulate` contains i, instead of being a buffer of its own. `may_alias` lists
     pairs (result, operand) that may share memory. Costs are per micro-step.
   }];

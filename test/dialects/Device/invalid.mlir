@@ -79,3 +79,34 @@ device.program @eval m 2 devices 1 state 0 bytes scratch 256 bytes step {
   // expected-error@+1 {{reads hyper-parameters, which eval does not have}}
   %0 = device.buffer hyper at 0 : tensor<8xf64> "hyper"
 }
+
+// -----
+
+device.program @features m 2 devices 1 state 0 bytes scratch 4096 bytes step {
+  %0 = device.buffer scratch at 0 : tensor<2x3x8xf32> "qkv"
+  %1 = device.buffer scratch at 256 : tensor<2x3x8xf32> "y"
+  %2 = device.buffer scratch at 512 : tensor<2x2x3xf32> "lse"
+  // expected-error@+1 {{needs a unit stride along the features of k}}
+  device.attention 0 @attention(%0, %0, %0, %1, %2) sizes [2, 2, 2, 3, 3, 4, 4] offsets [0, 0, 0, 0, 0] strides [24, 4, 8, 1, 24, 1, 8, 2, 24, 4, 8, 1, 24, 4, 8, 1, 6, 3, 1, 0] scale 1.0 infinite
+} eval {
+}
+
+// -----
+
+device.program @beyond m 2 devices 1 state 0 bytes scratch 4096 bytes step {
+  %0 = device.buffer scratch at 0 : tensor<2x3x8xf32> "qkv"
+  %1 = device.buffer scratch at 256 : tensor<2x3x8xf32> "y"
+  %2 = device.buffer scratch at 512 : tensor<2x2x3xf32> "lse"
+  // expected-error@+1 {{reaches element 48 of v, which has 48}}
+  device.attention 0 @attention(%0, %0, %0, %1, %2) sizes [2, 2, 2, 3, 3, 4, 4] offsets [0, 0, 1, 0, 0] strides [24, 4, 8, 1, 24, 4, 8, 1, 24, 4, 8, 1, 24, 4, 8, 1, 6, 3, 1, 0] scale 1.0 infinite
+} eval {
+}
+
+// -----
+
+device.program @operands m 2 devices 1 state 0 bytes scratch 4096 bytes step {
+  %0 = device.buffer scratch at 0 : tensor<2x3x8xf32> "qkv"
+  // expected-error@+1 {{needs 7 sizes, and 6 operands with an offset and 4 strides each}}
+  device.attention 0 @attention(%0, %0, %0, %0, %0) sizes [2, 2, 2, 3, 3, 4, 4] offsets [0, 0, 0, 0, 0] strides [24, 4, 8, 1] scale 1.0 masked infinite
+} eval {
+}

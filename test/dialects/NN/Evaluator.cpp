@@ -66,7 +66,7 @@ const Array &Evaluator::at(Value value) const {
 void Evaluator::run(Operation *op) {
   bool done = evaluateElementwise(*this, op) || evaluateContraction(*this, op) ||
               evaluateReduction(*this, op) || evaluateNorm(*this, op) || evaluateShape(*this, op) ||
-              evaluateGather(*this, op) || evaluateAccumulation(*this, op);
+              evaluateGather(*this, op) || evaluateAttention(*this, op) || evaluateAccumulation(*this, op);
   if (!done)
     llvm::report_fatal_error(llvm::Twine("no evaluation of ") + op->getName().getStringRef());
 }

@@ -57,6 +57,7 @@ private:
 
 // By kind; each computes the results of `op`, or returns false where it is of another kind.
 bool evaluateElementwise(Evaluator &evaluator, mlir::Operation *op);
+bool evaluateAttention(Evaluator &evaluator, mlir::Operation *op);
 bool evaluateContraction(Evaluator &evaluator, mlir::Operation *op);
 bool evaluateReduction(Evaluator &evaluator, mlir::Operation *op);
 bool evaluateNorm(Evaluator &evaluator, mlir::Operation *op);

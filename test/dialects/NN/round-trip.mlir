@@ -31,3 +31,15 @@ func.func @gather(%x: tensor<97x8xf32, #nn.replicated>, %i: tensor<1x5xi64, #nn.
   %0 = nn.gather(%x, %i) {axis = 0 : i64} : (tensor<97x8xf32, #nn.replicated>, tensor<1x5xi64, #nn.batched<0>>) -> tensor<1x5x8xf32, #nn.batched<0>>
   return %0 : tensor<1x5x8xf32, #nn.batched<0>>
 }
+
+// CHECK-LABEL: func.func @attention
+func.func @attention(%q: tensor<1x4x9x8xf32, #nn.batched<0>>, %k: tensor<1x2x7x8xf32, #nn.batched<0>>, %v: tensor<1x2x7x6xf32, #nn.batched<0>>, %m: tensor<1x1x1x7xi1, #nn.batched<0>>) -> tensor<1x4x9x6xf32, #nn.batched<0>> {
+  // CHECK: nn.attention(%{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}}) <lowered> causal {scale = 2.500000e-01 : f64} :
+  // CHECK-SAME: -> (tensor<1x4x9x6xf32, #nn.batched<0>>, tensor<1x4x9xf32, #nn.batched<0>>)
+  %y, %lse = nn.attention(%q, %k, %v mask %m) <lowered> causal {scale = 0.25 : f64} : (tensor<1x4x9x8xf32, #nn.batched<0>>, tensor<1x2x7x8xf32, #nn.batched<0>>, tensor<1x2x7x6xf32, #nn.batched<0>>, tensor<1x1x1x7xi1, #nn.batched<0>>) -> (tensor<1x4x9x6xf32, #nn.batched<0>>, tensor<1x4x9xf32, #nn.batched<0>>)
+  // CHECK: nn.attention_bwd(%{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}}) <lowered> causal {scale = 2.500000e-01 : f64} :
+  %d:3 = nn.attention_bwd(%q, %k, %v, %y, %lse, %y mask %m) <lowered> causal {scale = 0.25 : f64} : (tensor<1x4x9x8xf32, #nn.batched<0>>, tensor<1x2x7x8xf32, #nn.batched<0>>, tensor<1x2x7x6xf32, #nn.batched<0>>, tensor<1x4x9x6xf32, #nn.batched<0>>, tensor<1x4x9xf32, #nn.batched<0>>, tensor<1x4x9x6xf32, #nn.batched<0>>, tensor<1x1x1x7xi1, #nn.batched<0>>) -> (tensor<1x4x9x8xf32, #nn.batched<0>>, tensor<1x2x7x8xf32, #nn.batched<0>>, tensor<1x2x7x6xf32, #nn.batched<0>>)
+  // CHECK: nn.attention(%{{.*}}, %{{.*}}, %{{.*}}) <infinite> {scale = 1.000000e+00 : f64}
+  %z, %s = nn.attention(%q, %k, %v) <infinite> {scale = 1.0 : f64} : (tensor<1x4x9x8xf32, #nn.batched<0>>, tensor<1x2x7x8xf32, #nn.batched<0>>, tensor<1x2x7x6xf32, #nn.batched<0>>) -> (tensor<1x4x9x6xf32, #nn.batched<0>>, tensor<1x4x9xf32, #nn.batched<0>>)
+  return %z : tensor<1x4x9x6xf32, #nn.batched<0>>
+}
