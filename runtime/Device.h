@@ -66,6 +66,7 @@ public:
   /// Kernel number `kernel` over all its work.
   virtual Status launch(uint32_t kernel, void *const *args) = 0;
   virtual Status gemm(const accum_gemm &call, float beta) = 0;
+  virtual Status attention(const accum_attention &call) = 0;
   /// In place, over all ranks.
   virtual Status allReduce(void *data, uint64_t n, DType dtype) = 0;
   /// The sum of squares in double; its bits depend on the values alone. f32 and f64.

@@ -155,6 +155,14 @@ Status loadGemmLibrary() {
 
 std::string gemmLibraryVersion() { return library.version; }
 
+void gemmOnThisThread(const accum_gemm &call, float beta) {
+  GemmPoint point{call.a, call.b, call.bias, call.c};
+  if (call.dtype == ACCUM_F64)
+    gemmF64Tile(call, point, beta, 0, call.m, 0, call.n);
+  else
+    gemmF32Tile(call, point, beta, 0, call.m, 0, call.n);
+}
+
 Status gemm(const accum_gemm &call, float beta) {
   if (Status status = check(call, beta); !status)
     return status;

@@ -18,6 +18,10 @@ std::string gemmLibraryVersion();
 /// Refuses dtypes that the host cannot do, strides that sgemm cannot take and a bias with beta = 1.
 Status gemm(const accum_gemm &call, float beta);
 
+/// The same for one point and without checks, on the calling thread, which must be a piece of parallelFor's;
+/// f32 needs loadGemmLibrary first.
+void gemmOnThisThread(const accum_gemm &call, float beta);
+
 /// One point of the batch dimensions, for the loops behind `gemm`.
 struct GemmPoint {
   const void *a, *b, *bias;

@@ -2,6 +2,7 @@
 // kernels.so by the thread pool, GEMMs by oneDNN, sums by the communicator plugin. Allocates nothing in a
 // step.
 #include "runtime/HostDevice.h"
+#include "runtime/Attention.h"
 #include "runtime/Gemm.h"
 #include "runtime/GradientNorm.h"
 #include "runtime/Memory.h"
@@ -60,6 +61,8 @@ Status HostDevice::launch(uint32_t kernel, void *const *args) {
 }
 
 Status HostDevice::gemm(const accum_gemm &call, float beta) { return runtime::gemm(call, beta); }
+
+Status HostDevice::attention(const accum_attention &call) { return runtime::attention(call); }
 
 Status HostDevice::allReduce(void *data, uint64_t n, DType dtype) { return ranks->allReduce(data, n, dtype); }
 

@@ -24,6 +24,7 @@ public:
   Status feed(MicroStep at, const FillInputs &fill) override;
   Status launch(uint32_t kernel, void *const *args) override;
   Status gemm(const accum_gemm &call, float beta) override;
+  Status attention(const accum_attention &call) override;
   Status allReduce(void *data, uint64_t n, DType dtype) override;
   Expected<double> squaredNorm(const void *data, uint64_t n, DType dtype) override;
 

@@ -22,6 +22,8 @@ int runGemm(accum_ctx *context, const accum_gemm *call, float beta) {
   return sessionOf(context).runGemm(call, beta);
 }
 
+int attend(accum_ctx *context, const accum_attention *call) { return sessionOf(context).attend(call); }
+
 int runParallel(accum_ctx *, void (*fn)(void *, int64_t, int64_t), void *data, int64_t n, int64_t chunks) {
   parallelFor(fn, data, n, chunks);
   return 0;
@@ -34,9 +36,15 @@ int allReduce(accum_ctx *context, void *data, uint64_t n, int32_t dtype) {
 } // namespace
 
 const accum_runtime_v1 *programTable() {
-  static const accum_runtime_v1 table = {
-      ACCUM_ABI_VERSION, sizeof(accum_runtime_v1), beginMicro, endMicro, launch, runGemm, runParallel,
-      allReduce};
+  static const accum_runtime_v1 table = {ACCUM_ABI_VERSION,
+                                         sizeof(accum_runtime_v1),
+                                         beginMicro,
+                                         endMicro,
+                                         launch,
+                                         runGemm,
+                                         runParallel,
+                                         allReduce,
+                                         attend};
   return &table;
 }
 

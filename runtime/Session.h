@@ -41,6 +41,7 @@ public:
   int endMicro(uint32_t phase, uint32_t k);
   int launch(uint32_t kernel, void *const *args);
   int runGemm(const accum_gemm *call, float beta);
+  int attend(const accum_attention *call);
   int allReduce(void *data, uint64_t n, int32_t dtype);
 
 private:

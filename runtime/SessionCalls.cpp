@@ -54,6 +54,8 @@ int Session::launch(uint32_t kernel, void *const *args) { return check(device->l
 
 int Session::runGemm(const accum_gemm *call, float beta) { return check(device->gemm(*call, beta), true); }
 
+int Session::attend(const accum_attention *call) { return check(device->attention(*call), true); }
+
 int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
   if (int code = check(device->allReduce(data, n, DType(dtype)), false))
     return code;

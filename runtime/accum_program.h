@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-#define ACCUM_ABI_VERSION 1u
+#define ACCUM_ABI_VERSION 2u
 
 enum accum_dtype {
   ACCUM_BOOL = 0, /* one byte, 0 or 1 */
@@ -81,6 +81,53 @@ typedef struct accum_gemm {
   int64_t c_batch[ACCUM_GEMM_MAX_BATCH_DIMS];
 } accum_gemm;
 
+/* The score of a key that a query may not see (by a mask of ACCUM_BOOL, or causal). Which one it is shows
+ * only in rows that see no key at all; `lowest` is the lowest f32, -3.4028235e38, for every dtype. */
+enum accum_hidden {
+  ACCUM_HIDDEN_EXCLUDED = 0, /* -inf; a row whose scores are all -inf gives y = 0 and passes no cotangents */
+  ACCUM_HIDDEN_INFINITE = 1, /* -inf; such a row gives NaN, as a bare softmax does */
+  ACCUM_HIDDEN_LOWERED = 2,  /* the score + lowest: equal weights over all keys; cotangents pass */
+  ACCUM_HIDDEN_REPLACED = 3  /* lowest: the same weights; hidden scores get no cotangent */
+};
+
+/* Where a tensor lies: elements from one batch entry, head, row and column to the next; 0: the same again. */
+typedef struct accum_strided {
+  void *data;
+  int64_t batch, head, row, column;
+} accum_strided;
+
+/* Attention as one command: scores[i,j] = scale * q[i,:] . k[j,:] + mask[i,j]; y = softmax(scores) v. Head h
+ * of `heads` reads keys and values of group h / (heads / groups). With `causal`, query i sees keys 0 .. i.
+ * Weights of hidden keys are exactly 0 in every row that sees a key whose score is above lowest / 2.
+ *
+ *            shape [batch, head, row, column]          column stride
+ *   q, dq    [batch, heads, queries, features]         1
+ *   k, dk    [batch, groups, keys, features]           1
+ *   v, dv    [batch, groups, keys, value_features]     1
+ *   y, dy    [batch, heads, queries, value_features]   1
+ *   mask     [batch, heads, queries, keys]             any, 0 where it is broadcast
+ *   lse      [batch, heads, queries]                   unused
+ *
+ * lse is max + log(sum of exp(score - max)) of each row, in f64 where dtype is, else in f32; -inf for a row
+ * of zeros by ACCUM_HIDDEN_EXCLUDED. Where it is below lowest / 2 the sum is lost in it: a backward pass has
+ * to find the row's maximum and sum again.
+ *
+ * Forward (backward = 0) reads q, k, v, mask and writes y, lse. Backward reads q, k, v, mask, y, lse, dy and
+ * writes dq, dk, dv, which may lie between each other in one buffer; it computes the weights again. Outputs
+ * are written, never added to, and overlap no operand. The memory between their elements is not touched. */
+typedef struct accum_attention {
+  int32_t backward;
+  int32_t dtype; /* of all tensors but mask and lse: ACCUM_F32, ACCUM_F64, ACCUM_BF16 */
+  int32_t
+      mask_dtype; /* ACCUM_BOOL: 1 where the query sees the key; or dtype: added. mask.data null: no mask */
+  int32_t causal;
+  int32_t hidden; /* accum_hidden */
+  int32_t reserved;
+  int64_t batch, heads, groups, queries, keys, features, value_features;
+  double scale;
+  accum_strided q, k, v, mask, y, lse, dy, dq, dk, dv;
+} accum_attention;
+
 /* What the program sees of the process that runs it. `inputs` is filled by begin_micro: one pointer per entry
  * of the manifest's "inputs", in that order. The last two entries always exist and are made by the runtime:
  *   "valid"     i8/bool [m]: 1 for real samples, 0 for the spare rows of a ragged micro-step
@@ -122,6 +169,7 @@ typedef struct accum_runtime_v1 {
    * non-zero result, which also means `leave this step out`, is returned at once and before any parameter
    * changes. */
   int (*all_reduce)(accum_ctx *, void *data, uint64_t n, int32_t dtype);
+  int (*attention)(accum_ctx *, const accum_attention *);
 } accum_runtime_v1;
 
 typedef struct accum_program_v1 {

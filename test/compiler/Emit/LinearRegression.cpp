@@ -41,8 +41,15 @@ Samples makeSamples(size_t count) {
 
 ToyRuntime::ToyRuntime(ModuleOp module, int64_t m, Samples samples)
     : stateBytes(kStateBytes, 0), m(m), samples(std::move(samples)), scratch(768, 0xff),
-      table{ACCUM_ABI_VERSION, sizeof(accum_runtime_v1), beginMicro, endMicro, launch, gemm, nullptr,
-            allReduce},
+      table{ACCUM_ABI_VERSION,
+            sizeof(accum_runtime_v1),
+            beginMicro,
+            endMicro,
+            launch,
+            gemm,
+            nullptr,
+            allReduce,
+            nullptr},
       x(m * 3), t(m * 2), valid(m) {
   for (auto kernel : module.getOps<func::FuncOp>())
     if (kernel->hasAttr("accum.kernel"))
