@@ -101,6 +101,21 @@ static LogicalResult differentiateCrossEntropy(Vjp &v, nn::CrossEntropyOp op) {
   return success();
 }
 
+/// Weights are computed again from the scores: nothing of their size is kept.
+static LogicalResult differentiateAttention(Vjp &v, nn::AttentionOp op) {
+  if (v.cotangent(1))
+    return op.emitOpError("has no derivative through its statistics");
+  if (op.getMask() && v.wants(3))
+    return op.emitOpError("has no derivative through its mask");
+  auto backward = nn::AttentionBwdOp::create(v.builder, op.getLoc(), op.getQuery(), op.getKey(),
+                                             op.getValue(), op.getResult(), op.getLse(), v.cotangent(),
+                                             op.getMask(), op.getHidden(), op.getCausal(), op.getScale());
+  for (auto [i, cotangent] : llvm::enumerate(backward.getResults()))
+    if (v.wants(i))
+      v.give(i, cotangent);
+  return success();
+}
+
 /// Ops that are linear and their own transpose: the cotangent goes through the op itself.
 static LogicalResult differentiateSelfDual(Vjp &v) {
   Operation *clone = v.op()->clone();
@@ -136,6 +151,7 @@ LogicalResult differentiateOp(Vjp &v) {
           .Case([&](nn::ScatterAddOp op) { return differentiateScatterAdd(v, op); })
           .Case([&](nn::GatherElementsOp op) { return differentiateGatherElements(v, op); })
           .Case([&](nn::ScatterElementsAddOp op) { return differentiateScatterElementsAdd(v, op); })
+          .Case([&](nn::AttentionOp op) { return differentiateAttention(v, op); })
           .Case([&](nn::CrossEntropyOp op) { return differentiateCrossEntropy(v, op); })
           .Case<nn::DropoutOp, nn::MaskRowsOp, nn::ShareOp>(
               [&](Operation *) { return differentiateSelfDual(v); })

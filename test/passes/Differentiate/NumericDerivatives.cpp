@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every derivative rule against central differences in f64, on batched and on replicated values, and in
 // micro-steps against the whole batch.
+#include "test/passes/Differentiate/AttentionGraphs.h"
 #include "test/passes/Differentiate/DerivativeCase.h"
 #include <cmath>
 #include <gtest/gtest.h>
@@ -341,6 +342,12 @@ TEST(NumericDerivatives, Rows) { testAll(rowGraphs()); }
 TEST(NumericDerivatives, Reductions) { testAll(reductionGraphs()); }
 TEST(NumericDerivatives, Shapes) { testAll(shapeGraphs()); }
 TEST(NumericDerivatives, Statistics) { testAll(statisticGraphs()); }
+TEST(NumericDerivatives, Attention) {
+  std::vector<NamedGraph> graphs;
+  for (auto &[name, graph] : attentionGraphs())
+    graphs.push_back({name, graph});
+  testAll(graphs);
+}
 TEST(NumericDerivatives, Gathers) { testAll(gatherGraphs()); }
 
 } // namespace
