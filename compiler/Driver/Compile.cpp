@@ -169,6 +169,7 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
   if (failed(good) || failed(phase(Phase::Fuse, [&](OpPassManager &pm) {
         pm.addPass(createFoldTransposes());
         pm.addPass(createHoistReshapes());
+        pm.addPass(createJoinPads());
         pm.addPass(createFormCommands({.mode = options.reference ? "reference" : "fused"}));
         pm.addPass(createVerifyPlacement());
       })))

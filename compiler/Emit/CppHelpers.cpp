@@ -50,6 +50,12 @@ int gemm(accum_ctx *ctx, int32_t dtype, Matrix c, Matrix a, Matrix b, int64_t m,
 
 )";
 
+constexpr StringRef kAttentionHelper =
+    R"(// Operands: first element, then elements from one batch entry, head, row and column to the next.
+int attention(accum_ctx *ctx, const accum_attention &call) { return ctx->rt->attention(ctx, &call); }
+
+)";
+
 constexpr StringRef kLaunchHelper =
     R"(// Runs a kernel: pointers to operands, results and, where it accumulates, the flag.
 template <typename... Buffer> int launch(accum_ctx *ctx, Kernel kernel, const Buffer *...buffers) {
@@ -90,6 +96,8 @@ void printCppHelpers(ProgramOp program, llvm::raw_ostream &out) {
     out << kLaunchHelper;
   if (uses<GemmOp>(program))
     out << kGemmHelper;
+  if (uses<AttentionOp>(program))
+    out << kAttentionHelper;
   if (usesFlag(program, Update::add))
     out << "constexpr int32_t add = 0;\n\n";
   if (usesFlag(program, Update::write))

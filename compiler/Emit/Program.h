@@ -24,4 +24,11 @@ void printProgram(device::ProgramOp program, llvm::StringRef title, llvm::raw_os
 /// A device.gemm in the runtime's words, pointers null.
 accum_gemm describeGemm(device::GemmOp gemm);
 
+/// A device.attention in the runtime's words, pointers null.
+accum_attention describeAttention(device::AttentionOp attention);
+/// Where accum_attention has the operand called `name`, in bytes; its pointer comes first there.
+uint64_t offsetOfOperand(llvm::StringRef name);
+/// Where operand number `operand` starts in its buffer, in bytes.
+int64_t byteOffsetOf(device::AttentionOp attention, unsigned operand);
+
 } // namespace accum::emit

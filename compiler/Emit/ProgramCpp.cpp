@@ -18,10 +18,10 @@ namespace {
 constexpr size_t kLineWidth = 110;
 
 /// What the printed helpers and functions use themselves.
-constexpr StringRef kReserved[] = {"ctx",      "k",    "k_steps", "hyper",  "row",     "rows",    "first",
-                                   "failed",   "rng",  "write",   "add",    "step",    "eval",    "launch",
-                                   "gemm",     "main", "Matrix",  "Batch",  "uint8_t", "int32_t", "uint32_t",
-                                   "uint64_t", "std",  "Kernel",  "program"};
+constexpr StringRef kReserved[] = {
+    "ctx",   "k",       "k_steps", "hyper",    "row",      "rows", "first",  "failed",    "rng",
+    "write", "add",     "step",    "eval",     "launch",   "gemm", "main",   "attention", "Matrix",
+    "Batch", "uint8_t", "int32_t", "uint32_t", "uint64_t", "std",  "Kernel", "program"};
 
 class CppPrinter {
 public:
@@ -37,9 +37,11 @@ private:
   void printLoop(ForMicroOp loop);
   void printLaunch(LaunchOp launch);
   void printGemm(GemmOp gemm);
+  void printAttention(AttentionOp attention);
   void printAllReduce(AllReduceOp reduce);
   void printCheck(const std::string &call);
   void printCommand(std::string head, llvm::ArrayRef<std::string> words, mlir::Operation *op, uint64_t id);
+  void printReturn(mlir::Operation *op, uint64_t id);
   void printTable();
 
   llvm::raw_ostream &line() { return out.indent(depth * 2); }
@@ -64,6 +66,13 @@ std::string typeText(BufferOp buffer) {
 
 std::string dtypeName(int32_t dtype) {
   return "ACCUM_" + StringRef(runtime::nameOf(static_cast<runtime::DType>(dtype))).upper();
+}
+
+/// Digits that give the same double again.
+std::string exactNumber(double number) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", number);
+  return text;
 }
 
 StringRef phaseName(Phase phase) {
@@ -129,6 +138,7 @@ void CppPrinter::printOp(mlir::Operation *op) {
       .Case([&](ForMicroOp loop) { printLoop(loop); })
       .Case([&](LaunchOp launch) { printLaunch(launch); })
       .Case([&](GemmOp gemm) { printGemm(gemm); })
+      .Case([&](AttentionOp attention) { printAttention(attention); })
       .Case([&](AllReduceOp reduce) { printAllReduce(reduce); })
       .Case([&](ZeroOp zero) {
         line() << (zero.getIfFirst() ? "if (first) " : "");
@@ -221,6 +231,11 @@ void CppPrinter::printCommand(std::string head, llvm::ArrayRef<std::string> word
     column += piece.size();
   }
   line() << text << "\n";
+  printReturn(op, id);
+}
+
+/// Behind a failed command.
+void CppPrinter::printReturn(mlir::Operation *op, uint64_t id) {
   line() << "  return " << id + 1 << ";";
   if (std::vector<std::string> nodes = nodeNames(op->getLoc()); !nodes.empty())
     out << " // " << cppComment(llvm::join(nodes, ", "));
@@ -257,6 +272,37 @@ void CppPrinter::printGemm(GemmOp gemm) {
   if (!batch.empty())
     arguments.push_back("{" + llvm::join(batch, ", ") + "}");
   printCommand("gemm(", arguments, gemm, gemm.getId());
+}
+
+/// Operands are {first element, batch, head, row, column}.
+void CppPrinter::printAttention(AttentionOp attention) {
+  accum_attention words = describeAttention(attention);
+  static constexpr StringRef kHidden[] = {"ACCUM_HIDDEN_EXCLUDED", "ACCUM_HIDDEN_INFINITE",
+                                          "ACCUM_HIDDEN_LOWERED", "ACCUM_HIDDEN_REPLACED"};
+  std::string fields = formatv(
+      ".backward = {0}, .dtype = {1}, .mask_dtype = {2}, .causal = {3}, .hidden = {4}", words.backward,
+      dtypeName(words.dtype), dtypeName(words.mask_dtype), words.causal, kHidden[words.hidden]);
+  std::vector<std::string> entries = {
+      fields,
+      formatv(".batch = {0}, .heads = {1}, .groups = {2}, .queries = {3}, .keys = {4}", words.batch,
+              words.heads, words.groups, words.queries, words.keys),
+      formatv(".features = {0}, .value_features = {1}, .scale = {2}", words.features, words.value_features,
+              exactNumber(words.scale))};
+  for (auto [i, operand] : llvm::enumerate(attention.names())) {
+    std::string data = name(attention.getArgs()[i]);
+    if (int64_t offset = byteOffsetOf(attention, i))
+      data += " + " + std::to_string(offset);
+    llvm::ArrayRef<int64_t> strides = attention.stridesOf(i);
+    entries.push_back(formatv(".{0} = {{{1}, {2}, {3}, {4}, {5}}", operand, data, strides[0], strides[1],
+                              strides[2], strides[3]));
+  }
+  line() << "if (attention(ctx, {" << entries.front();
+  for (const std::string &entry : llvm::ArrayRef(entries).drop_front()) {
+    out << ",\n";
+    line() << "                    " << entry;
+  }
+  out << "}))\n";
+  printReturn(attention, attention.getId());
 }
 
 void CppPrinter::printAllReduce(AllReduceOp reduce) {

@@ -25,6 +25,9 @@ private:
   void writeLoop(ForMicroOp loop);
   void writeLaunch(LaunchOp launch);
   void writeGemm(GemmOp gemm);
+  void writeAttention(AttentionOp attention);
+  /// A copy of these constant words in which pointers can be filled in.
+  template <typename Words> llvm::Value *copyOf(const Words &words, llvm::Value *to, const char *name);
   void writeAllReduce(AllReduceOp reduce);
   void writeZero(ZeroOp zero);
   void endMicro(Phase phase, llvm::Value *k);
@@ -54,7 +57,7 @@ private:
   llvm::BasicBlock *exit;
   llvm::PHINode *result;
   llvm::Value *context, *steps, *hyper, *runtime;
-  llvm::Value *arguments, *gemmWords, *first, *constants[2], *rng, *row, *rows;
+  llvm::Value *arguments, *gemmWords, *attentionWords, *first, *constants[2], *rng, *row, *rows;
   llvm::DenseMap<mlir::Value, llvm::Value *> pointers;
 };
 
@@ -77,6 +80,7 @@ FunctionWriter::FunctionWriter(llvm::Function *function, mlir::Region &region)
   llvm::ReturnInst::Create(function->getContext(), result, exit);
   arguments = b.CreateAlloca(ptr, b.getInt64(mostArguments(region)), "arguments");
   gemmWords = b.CreateAlloca(b.getInt64Ty(), b.getInt64(sizeof(accum_gemm) / 8), "gemm");
+  attentionWords = b.CreateAlloca(b.getInt64Ty(), b.getInt64(sizeof(accum_attention) / 8), "attention");
   first = b.CreateAlloca(b.getInt32Ty(), nullptr, "first");
   rng = b.CreateAlloca(b.getInt64Ty(), b.getInt64(2), "rng");
   row = b.CreateAlloca(b.getInt64Ty(), nullptr, "row");
@@ -107,6 +111,7 @@ void FunctionWriter::writeOp(mlir::Operation *op) {
       .Case([&](ForMicroOp loop) { writeLoop(loop); })
       .Case([&](LaunchOp launch) { writeLaunch(launch); })
       .Case([&](GemmOp gemm) { writeGemm(gemm); })
+      .Case([&](AttentionOp attention) { writeAttention(attention); })
       .Case([&](AllReduceOp reduce) { writeAllReduce(reduce); })
       .Case([&](ZeroOp zero) { writeZero(zero); })
       .Case([&](CopyOp copy) {
@@ -194,15 +199,28 @@ void FunctionWriter::writeLaunch(LaunchOp launch) {
   check(call(offsetof(accum_runtime_v1, launch), {index, arguments}), codeOf(launch.getId()));
 }
 
-/// The numbers are a constant; only the pointers are filled in.
-void FunctionWriter::writeGemm(GemmOp gemm) {
-  accum_gemm words = describeGemm(gemm);
+template <typename Words>
+llvm::Value *FunctionWriter::copyOf(const Words &words, llvm::Value *to, const char *name) {
+  static_assert(sizeof(words) % 8 == 0);
   llvm::StringRef bytes(reinterpret_cast<const char *>(&words), sizeof(words));
   auto *initial = llvm::ConstantDataArray::getString(function->getContext(), bytes, /*AddNull=*/false);
   auto *global = new llvm::GlobalVariable(*function->getParent(), initial->getType(), /*isConstant=*/true,
-                                          llvm::GlobalValue::PrivateLinkage, initial, "gemm");
+                                          llvm::GlobalValue::PrivateLinkage, initial, name);
   global->setAlignment(llvm::Align(8));
-  b.CreateMemCpy(gemmWords, llvm::Align(8), global, llvm::Align(8), sizeof(words));
+  b.CreateMemCpy(to, llvm::Align(8), global, llvm::Align(8), sizeof(words));
+  return to;
+}
+
+void FunctionWriter::writeAttention(AttentionOp attention) {
+  copyOf(describeAttention(attention), attentionWords, "attention");
+  for (auto [i, name] : llvm::enumerate(attention.names()))
+    b.CreateStore(at(pointer(attention.getArgs()[i]), byteOffsetOf(attention, i)),
+                  at(attentionWords, offsetOfOperand(name) + offsetof(accum_strided, data)));
+  check(call(offsetof(accum_runtime_v1, attention), {attentionWords}), codeOf(attention.getId()));
+}
+
+void FunctionWriter::writeGemm(GemmOp gemm) {
+  copyOf(describeGemm(gemm), gemmWords, "gemm");
   b.CreateStore(pointer(gemm.getA()), at(gemmWords, offsetof(accum_gemm, a)));
   b.CreateStore(pointer(gemm.getB()), at(gemmWords, offsetof(accum_gemm, b)));
   b.CreateStore(pointer(gemm.getC()), at(gemmWords, offsetof(accum_gemm, c)));

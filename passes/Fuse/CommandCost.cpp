@@ -32,7 +32,28 @@ static Affine contractFlops(nn::ContractOp op) {
   return batched ? Affine{0, product} : Affine{product, 0};
 }
 
+/// Products over the features of keys and over those of values, for each pair of a query and a key that it
+/// sees.
+static Affine attentionFlops(Type query, Type key, Type value, bool causal, int64_t keyProducts,
+                             int64_t valueProducts) {
+  auto q = cast<RankedTensorType>(query), k = cast<RankedTensorType>(key), v = cast<RankedTensorType>(value);
+  int64_t queries = q.getDimSize(2), keys = k.getDimSize(2), pairs = queries * keys;
+  if (causal) { // query i sees min(i + 1, keys)
+    int64_t growing = std::min(queries, keys);
+    pairs = growing * (growing + 1) / 2 + (queries - growing) * keys;
+  }
+  int64_t products = keyProducts * q.getDimSize(3) + valueProducts * v.getDimSize(3);
+  int64_t flops = 2 * q.getDimSize(0) * q.getDimSize(1) * pairs * products;
+  return nn::Placement::of(query).isBatched() ? Affine{0, flops} : Affine{flops, 0};
+}
+
 Affine flopsOf(Operation *op) {
+  if (auto attention = dyn_cast<nn::AttentionOp>(op))
+    return attentionFlops(attention.getQuery().getType(), attention.getKey().getType(),
+                          attention.getValue().getType(), attention.getCausal(), 1, 1);
+  if (auto backward = dyn_cast<nn::AttentionBwdOp>(op)) // scores again, dq, dk; dv, cotangents of the weights
+    return attentionFlops(backward.getQuery().getType(), backward.getKey().getType(),
+                          backward.getValue().getType(), backward.getCausal(), 3, 2);
   if (auto contract = dyn_cast<nn::ContractOp>(op))
     return contractFlops(contract);
   if (!isa<nn::NNDialect>(op->getDialect()) ||

@@ -2,6 +2,7 @@
 // Groups the ops of a step into commands.
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/GemmShape.h"
 #include "passes/Fuse/Groups.h"
 #include "passes/Fuse/Outline.h"
@@ -132,6 +133,8 @@ void FormCommands::formRegion(Region &region, Outliner &outliner) {
     train::CommandOp command = outliner.outline(group);
     if (gemm && isGemm(command, outliner))
       command.setLibrary("gemm");
+    if (attentionOf(outliner.kernelOf(command)))
+      command.setLibrary("attention");
     if (mode == "fused")
       offerInPlace(command, outliner.kernelOf(command));
   }

@@ -4,6 +4,7 @@
 #include "dialects/NN/NNDialect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Analysis/SliceAnalysis.h"
+#include "passes/Fuse/AttentionViews.h"
 #include "passes/Fuse/Outline.h"
 #include "passes/Fuse/RowSpace.h"
 #include <queue>
@@ -17,6 +18,7 @@ bool isCommandOp(Operation *op) {
 }
 
 std::vector<Group> singleGroups(Block &block) {
+  materialiseMasks(block);
   std::vector<Group> groups;
   for (Operation &op : block)
     if (isCommandOp(&op))
@@ -31,8 +33,8 @@ constexpr size_t kMaxGroupSize = 32; // keeps a kernel's live rows within the re
 /// Partition of a block's ops into groups, each closed under paths between its members.
 class Grouping {
 public:
-  explicit Grouping(Block &block, const DenseMap<Operation *, Operation *> &columnSums)
-      : block(block), columnSums(columnSums) {
+  explicit Grouping(Block &block, const DenseMap<Operation *, Operation *> &leaders)
+      : block(block), leaders(leaders) {
     int position = 0;
     for (Operation &op : block.without_terminator())
       positions[&op] = position++;
@@ -41,8 +43,8 @@ public:
 
   void run() {
     for (Operation &op : block.without_terminator())
-      if (Operation *sum = columnSums.lookup(&op))
-        joinColumnSum(&op, sum);
+      if (Operation *leader = leaders.lookup(&op))
+        joinLeader(&op, leader);
       else if (!joinProducers(&op))
         open(&op);
   }
@@ -63,14 +65,14 @@ private:
   }
 
   void collectForward();
-  void joinColumnSum(Operation *op, Operation *sum);
+  void joinLeader(Operation *op, Operation *leader);
   bool joinProducers(Operation *op);
   bool fits(Operation *op, const Members &group) const;
   bool isClosed(ArrayRef<size_t> merged, Operation *op) const;
 
   Block &block;
-  const DenseMap<Operation *, Operation *> &columnSums;
-  std::vector<Members> groups; // empty ones were merged into others
+  const DenseMap<Operation *, Operation *> &leaders; ///< of groups that are settled
+  std::vector<Members> groups;                       // empty ones were merged into others
   DenseMap<Operation *, size_t> groupOf;
   DenseMap<Operation *, int> positions;
   llvm::SetVector<Operation *> forward; // what the loss needs
@@ -180,10 +182,10 @@ bool Grouping::joinProducers(Operation *op) {
   return true;
 }
 
-void Grouping::joinColumnSum(Operation *op, Operation *sum) {
-  auto it = groupOf.find(sum);
+void Grouping::joinLeader(Operation *op, Operation *leader) {
+  auto it = groupOf.find(leader);
   if (it == groupOf.end()) {
-    it = groupOf.try_emplace(sum, groups.size()).first;
+    it = groupOf.try_emplace(leader, groups.size()).first;
     groups.push_back({{}, std::nullopt});
   }
   size_t group = it->second;
@@ -221,9 +223,6 @@ DenseMap<Operation *, Operation *> claimProducers(Block &block) {
     };
     claim(op.getOpOperand(0), &op);
   }
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
   return claimed;
 }
 
@@ -263,9 +262,19 @@ std::vector<Group> Grouping::arrange() {
 
 } // namespace
 
+static void eraseDeadOps(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
 std::vector<Group> fusedGroups(Block &block) {
-  DenseMap<Operation *, Operation *> columnSums = claimProducers(block);
-  Grouping grouping(block, columnSums);
+  materialiseMasks(block);
+  DenseMap<Operation *, Operation *> leaders = claimProducers(block);
+  eraseDeadOps(block);
+  claimViews(block, leaders);
+  eraseDeadOps(block);
+  Grouping grouping(block, leaders);
   grouping.run();
   return grouping.arrange();
 }

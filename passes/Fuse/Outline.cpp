@@ -2,6 +2,7 @@
 // From a group of ops to a command and its kernel.
 #include "passes/Fuse/Outline.h"
 #include "dialects/NN/NNDialect.h"
+#include "dialects/Train/AttentionShape.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Fuse/CommandCost.h"
 
@@ -24,6 +25,8 @@ static void addConstant(Operation *op, SetVector<Operation *> &constants) {
 
 /// What a kernel is called after: its ops, leaving out what only moves data when something computes.
 static std::string describeOps(func::FuncOp kernel) {
+  if (Operation *attention = attentionOf(kernel))
+    return attention->getName().stripDialect().str();
   SmallVector<std::string> names;
   for (Operation &op : kernel.getBody().front().without_terminator()) {
     if (isKernelConstant(&op) || isa<nn::ReshapeOp, nn::BroadcastOp>(op))
@@ -45,7 +48,9 @@ static std::string nameOf(func::FuncOp kernel) {
   auto update = kernel->getAttrOfType<StringAttr>("accum.update");
   std::string name = update ? update.str() : describeOps(kernel);
   llvm::raw_string_ostream stream(name);
-  auto type = cast<RankedTensorType>(kernel.getResultTypes().front());
+  Operation *attention = attentionOf(kernel);
+  auto type =
+      cast<RankedTensorType>(attention ? attention->getResult(0).getType() : kernel.getResultTypes().front());
   stream << "_";
   for (int64_t extent : type.getShape())
     stream << extent << "x";
@@ -107,7 +112,9 @@ train::CommandOp Outliner::outline(ArrayRef<Operation *> group) {
   SmallVector<Value> outputs;
   SmallVector<Location> locations;
   for (Operation *op : group) {
-    locations.push_back(op->getLoc());
+    // A command is called after its first node: an attention, not what slices its operands.
+    bool isAttention = isa<nn::AttentionOp, nn::AttentionBwdOp>(op);
+    locations.insert(isAttention ? locations.begin() : locations.end(), op->getLoc());
     for (Value operand : op->getOperands()) {
       Operation *producer = operand.getDefiningOp();
       if (isKernelConstant(producer))
@@ -115,8 +122,10 @@ train::CommandOp Outliner::outline(ArrayRef<Operation *> group) {
       else if (!members.contains(producer))
         inputs.insert(operand);
     }
+    // The library writes all results of an attention: those that nobody reads need a place too.
     for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
+      if ((isAttention && result.use_empty()) ||
+          llvm::any_of(result.getUsers(), [&](Operation *user) { return !members.contains(user); }))
         outputs.push_back(result);
   }
   // A result that nobody reads is still written: it needs a place to go.

@@ -31,6 +31,21 @@ def HoistReshapes : Pass<"accum-hoist-reshapes"> {
   let dependentDialects = ["::accum::nn::NNDialect"];
 }
 
+def JoinPads : Pass<"accum-join-pads"> {
+  let summary = "sums of values that are padded with zeros beside each other are concatenations";
+  let description = [{
+    The cotangents of slices are padded and summed. Where they fill an axis without gaps and overlaps they are put side
+    by side instead; a library call can then write each to its place.
+
+    Requires: nothing. Ensures: the same values, but for the sign of zeros.
+
+    Before: `%p = nn.pad %a with %zero low [0, 0]`, `%q = nn.pad %b with %zero low [0, 4]`,
+    `%s = nn.elementwise <add> (%p, %q)`.
+    After: `%s = nn.concat(%a, %b) {axis = 1}`.
+  }];
+  let dependentDialects = ["::accum::nn::NNDialect"];
+}
+
 def FormCommands : Pass<"accum-form-commands", "::mlir::ModuleOp"> {
   let summary = "groups the ops of a step into commands";
   let description = [{
@@ -40,6 +55,8 @@ def FormCommands : Pass<"accum-form-commands", "::mlir::ModuleOp"> {
     Requires: `train.step`s with placed values.
     Ensures: regions hold commands, loads, stores, views and the yield only; every yielded value of the pre-pass and the
     micro-step is an accumulating result of a command; ids are unique and ascending.
+
+    An attention takes the slices, transposes and reshapes around it along, as far as they are strides of its operands.
 
     With `mode=reference` one op is one command. With `mode=fused` chains of elementwise ops and row reductions over the
     same rows are one command.

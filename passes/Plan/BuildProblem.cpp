@@ -80,6 +80,8 @@ private:
   static planner::CommandKind kindOf(train::CommandOp command, planner::Region region) {
     if (command.getLibrary() == "gemm")
       return planner::CommandKind::Gemm;
+    if (command.getLibrary() == "attention")
+      return planner::CommandKind::Attention;
     if (region == planner::Region::Update)
       return planner::CommandKind::Update;
     if (command.getKernel().starts_with("cross_entropy"))

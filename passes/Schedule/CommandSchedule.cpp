@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// train.command -> device.launch, device.gemm.
+// train.command -> device.launch, device.gemm, device.attention.
 #include "passes/Schedule/CommandSchedule.h"
 #include "dialects/NN/NNDialect.h"
+#include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/GemmShape.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Plan/NodeNames.h"
@@ -71,6 +72,32 @@ LogicalResult CommandSchedule::runGemm(train::CommandOp command, device::Update 
   return success();
 }
 
+LogicalResult CommandSchedule::runAttention(train::CommandOp command, ValueRange buffers) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
+  auto views = kernel ? analyseAttention(kernel) : std::nullopt;
+  if (!views)
+    return command.emitOpError("asks the library for a kernel that is not one attention");
+  Operation *op = attentionOf(kernel);
+  auto backward = dyn_cast<nn::AttentionBwdOp>(op);
+  auto forward = dyn_cast<nn::AttentionOp>(op);
+  SmallVector<Value> args;
+  SmallVector<int64_t> offsets, strides;
+  for (const StridedView &view : *views) {
+    args.push_back(buffers[view.buffer]);
+    offsets.push_back(view.offset);
+    strides.append(view.strides);
+  }
+  ArrayRef<int64_t> query = (*views)[0].shape, key = (*views)[1].shape;
+  int64_t sizes[] = {query[0], query[1], key[1], query[2], key[2], key[3], (*views)[2].shape[3]};
+  auto hidden = backward ? backward.getHidden() : forward.getHidden();
+  device::AttentionOp::create(
+      builder, command.getLoc(), command.getId(), command.getKernel(), bool(backward), args, sizes, offsets,
+      strides, backward ? backward.getScale() : forward.getScale(),
+      backward ? backward.getCausal() : forward.getCausal(),
+      bool(backward ? backward.getMask() : forward.getMask()), static_cast<device::Hidden>(hidden));
+  return success();
+}
+
 LogicalResult CommandSchedule::runKernel(train::CommandOp command, std::optional<device::Update> update,
                                          ValueRange arguments) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
@@ -108,6 +135,8 @@ LogicalResult CommandSchedule::run(train::CommandOp command, const Contributions
   if (command.getLibrary() == "gemm")
     return runGemm(command, update.value_or(device::Update::write), ArrayRef(arguments).drop_back(),
                    arguments.back());
+  if (command.getLibrary() == "attention")
+    return runAttention(command, arguments);
   if (command.getLibrary())
     return command.emitOpError("asks for the unknown library ") << *command.getLibrary();
   return runKernel(command, update, arguments);

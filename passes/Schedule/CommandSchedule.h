@@ -24,6 +24,7 @@ private:
   mlir::LogicalResult placeResults(train::CommandOp command, const Contributions *contributions);
   mlir::LogicalResult runGemm(train::CommandOp command, device::Update update, mlir::ValueRange inputs,
                               mlir::Value output);
+  mlir::LogicalResult runAttention(train::CommandOp command, mlir::ValueRange buffers);
   mlir::LogicalResult runKernel(train::CommandOp command, std::optional<device::Update> update,
                                 mlir::ValueRange arguments);
 
