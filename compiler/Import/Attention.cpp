@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules: Attention (opset 23) as products and a softmax.
+// Rules: Attention (opset 23) as nn.attention, or as products and a softmax where that has no room for it.
 #include "compiler/Import/Binder.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
@@ -130,6 +130,65 @@ static Value probabilities(Binder &node, const Heads &heads, Value scores) {
   return allowed ? emit.maskedSoftmax(scores, allowed, axis) : emit.softmax(scores, axis);
 }
 
+/// Whether the samples, if any, lie along the first axis as queries' do, and nowhere else.
+static bool isBatchedAs(const Shape &query, const Shape &shape) {
+  bool isElsewhere = llvm::any_of(ArrayRef(shape).drop_front(), [](Extent extent) { return extent.batched; });
+  return !isElsewhere && shape[0] == query[0];
+}
+
+/// The mask with four axes, each 1 or as the scores'; null where it is otherwise.
+static Value wholeMask(Emitter &emit, Value mask, const Shape &scores) {
+  Shape shape = shapeOf(mask);
+  if (shape.empty() || shape.size() > 4)
+    return {};
+  shape.insert(shape.begin(), 4 - shape.size(), Extent::fixed(1));
+  for (size_t axis = 0; axis < 4; ++axis)
+    if (!shape[axis].isOne() && !(shape[axis] == scores[axis]))
+      return {};
+  return emit.reshape(mask, shape);
+}
+
+/// One op; false, with nothing set, where shapes or a soft cap do not fit it.
+static bool attendAtOnce(Binder &node, double scale) {
+  Emitter &emit = node.emit;
+  if (node.real("softcap", 0) != 0)
+    return false;
+  bool isFlat = node.input(0).rank() == 3;
+  SmallVector<Value, 3> qkv = {node.value(0), node.value(1), node.value(2)};
+  for (auto [i, value] : llvm::enumerate(qkv))
+    if (isFlat)
+      value = emit.transpose(
+          splitHeads(emit, value, node.integer(i == 0 ? "q_num_heads" : "kv_num_heads", 0)), {0, 2, 1, 3});
+  Shape query = shapeOf(qkv[0]), key = shapeOf(qkv[1]), value = shapeOf(qkv[2]);
+  bool fits = isBatchedAs(query, query) && isBatchedAs(query, key) && isBatchedAs(query, value) &&
+              key[1] == value[1] && key[2] == value[2] && query[3] == key[3] && key[1].count > 0 &&
+              query[1].count % key[1].count == 0;
+  if (!fits)
+    return false;
+  Value mask;
+  if (node.has(3)) {
+    mask = wholeMask(emit, node.value(3), {query[0], query[1], query[2], key[2]});
+    if (!mask || (!elementTypeOf(mask).isInteger(1) && elementTypeOf(mask) != elementTypeOf(qkv[0])))
+      return false;
+  }
+  bool isCausal = node.integer("is_causal", 0) != 0;
+  emit.sawCausalMask |= isCausal;
+  Type element = elementTypeOf(qkv[0]);
+  Type statistics =
+      emit.type(ArrayRef(query).drop_back(), element.isF64() ? element : Type(emit.builder.getF32Type()));
+  query[3] = value[3];
+  auto hidden = mask || isCausal ? nn::HiddenScore::excluded : nn::HiddenScore::infinite;
+  Value result =
+      nn::AttentionOp::create(emit.builder, emit.location, TypeRange{emit.type(query, element), statistics},
+                              qkv[0], qkv[1], qkv[2], mask, hidden, isCausal, APFloat(scale))
+          .getResult();
+  if (isFlat)
+    result = emit.reshape(emit.transpose(result, {0, 2, 1, 3}),
+                          {query[0], query[2], Extent::fixed(query[1].count * query[3].count)});
+  node.set(0, result);
+  return true;
+}
+
 static void attention(Binder &node) {
   Emitter &emit = node.emit;
   refuseStates(node);
@@ -137,6 +196,8 @@ static void attention(Binder &node) {
   double scale = node.real("scale", 0);
   if (!node.hasAttribute("scale"))
     scale = 1 / std::sqrt(static_cast<double>(heads.size));
+  if (attendAtOnce(node, scale))
+    return;
   Value scores = emit.contract(heads.queryLetters + "," + heads.keyLetters + "->" + heads.scoreLetters,
                                emit.scale(heads.query, scale), heads.key);
   double cap = node.real("softcap", 0);

@@ -6,7 +6,7 @@
 include "mlir/Pass/PassBase.td"
 
 def Recognise : Pass<"accum-recognise", "::mlir::ModuleOp"> {
-  let summary = "put scattered primitives back together: norms, activations, softmax, cross-entropy";
+  let summary = "put scattered primitives back together: norms, activations, softmax, cross-entropy, attention";
   let description = [{
     Exporters write LayerNorm, RMSNorm, GELU, SiLU, softmax and cross-entropy as primitive ops, each in several ways.
     Products are compared as sets of factors with one constant, so that the order and grouping of multiplications
@@ -14,6 +14,11 @@ def Recognise : Pass<"accum-recognise", "::mlir::ModuleOp"> {
 
     A softmax whose NaN rows are replaced by zeros (all scores -inf: a fully masked row) is rewritten so that no NaN
     arises: its derivative would be NaN, although its value is not. Where no score can be -inf the replacement goes.
+
+    Attention is a product of queries and keys, scaled anywhere, a mask, a softmax that nothing else reads, and a product
+    with the values. Masks are read as conditions: a triangle becomes `causal`, the rest one i1 operand where every hidden
+    score is -inf or below -1e30, else the float mask as it is. Masks that a trained parameter reaches, dropout on the
+    probabilities and probabilities with other users stay primitives.
 
     Numbers computed from numbers are computed, and a transpose between reshapes that merge and split leading axes
     becomes one transpose.

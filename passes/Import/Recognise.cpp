@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts norms, activations, softmax and cross-entropy back together.
+// Puts norms, activations, softmax, cross-entropy and attention back together.
 #include "dialects/NN/NNDialect.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"
@@ -18,7 +18,8 @@ struct Recognise : impl::RecogniseBase<Recognise> {
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance(getOperation());
     eliminateCommonSubExpressions(rewriter, dominance, getOperation());
-    RewritePatternSet patterns(&getContext());
+    RewritePatternSet patterns(&getContext()), attention(&getContext());
+    recognise::addAttentionPatterns(attention);
     recognise::addSimplifications(patterns);
     recognise::addNormPatterns(patterns);
     recognise::addActivationPatterns(patterns);
@@ -26,7 +27,8 @@ struct Recognise : impl::RecogniseBase<Recognise> {
     recognise::addCrossEntropyPatterns(patterns);
     GreedyRewriteConfig config;
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled).enableFolding(false);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)) ||
+        failed(applyPatternsGreedily(getOperation(), std::move(attention), config)))
       signalPassFailure();
   }
 };

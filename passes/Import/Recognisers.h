@@ -11,5 +11,8 @@ void addNormPatterns(mlir::RewritePatternSet &patterns);
 void addActivationPatterns(mlir::RewritePatternSet &patterns);
 void addSoftmaxPatterns(mlir::RewritePatternSet &patterns);
 void addCrossEntropyPatterns(mlir::RewritePatternSet &patterns);
+/// To be applied behind the others, which compute scales and bring softmax into one form.
+void addAttentionPatterns(mlir::RewritePatternSet &patterns);
+void addAttentionOperandPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace accum::recognise
