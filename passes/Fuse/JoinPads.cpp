@@ -3,8 +3,8 @@
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/NN/PlacementRules.h"
-#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "passes/Fuse/Passes.h"
+#include "passes/Fuse/RewriteLocally.h"
 
 using namespace mlir;
 
@@ -74,10 +74,7 @@ struct JoinPads : impl::JoinPadsBase<JoinPads> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<JoinPad>(&getContext());
-    GreedyRewriteConfig config;
-    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled);
-    config.enableConstantCSE(false);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)))
+    if (failed(rewriteLocally(getOperation(), std::move(patterns))))
       signalPassFailure();
   }
 };

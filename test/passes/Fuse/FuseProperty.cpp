@@ -94,6 +94,7 @@ bool isEqual(const Outcome &a, const Outcome &b) {
 bool formCommands(ModuleOp module, const char *mode) {
   PassManager passes(module.getContext());
   passes.addPass(createHoistReshapes());
+  passes.addPass(createJoinPads());
   FormCommandsOptions options;
   options.mode = mode;
   options.gemm = false;
