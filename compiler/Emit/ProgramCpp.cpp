@@ -279,16 +279,23 @@ void CppPrinter::printAttention(AttentionOp attention) {
   accum_attention words = describeAttention(attention);
   static constexpr StringRef kHidden[] = {"ACCUM_HIDDEN_EXCLUDED", "ACCUM_HIDDEN_INFINITE",
                                           "ACCUM_HIDDEN_LOWERED", "ACCUM_HIDDEN_REPLACED"};
-  std::string fields = formatv(
-      ".backward = {0}, .dtype = {1}, .mask_dtype = {2}, .causal = {3}, .hidden = {4}", words.backward,
-      dtypeName(words.dtype), dtypeName(words.mask_dtype), words.causal, kHidden[words.hidden]);
+  std::string fields =
+      formatv(".backward = {0}, .dtype = {1}, .mask_dtype = {2}, .causal = {3}, .hidden = {4}, .reserved = 0",
+              words.backward, dtypeName(words.dtype), dtypeName(words.mask_dtype), words.causal,
+              kHidden[words.hidden]);
   std::vector<std::string> entries = {
       fields,
       formatv(".batch = {0}, .heads = {1}, .groups = {2}, .queries = {3}, .keys = {4}", words.batch,
               words.heads, words.groups, words.queries, words.keys),
       formatv(".features = {0}, .value_features = {1}, .scale = {2}", words.features, words.value_features,
               exactNumber(words.scale))};
-  for (auto [i, operand] : llvm::enumerate(attention.names())) {
+  auto names = attention.names();
+  for (StringRef operand : {"q", "k", "v", "mask", "y", "lse", "dy", "dq", "dk", "dv"}) {
+    auto i = static_cast<unsigned>(llvm::find(names, operand) - names.begin());
+    if (i == names.size()) {
+      entries.push_back(formatv(".{0} = {{}", operand));
+      continue;
+    }
     std::string data = name(attention.getArgs()[i]);
     if (int64_t offset = byteOffsetOf(attention, i))
       data += " + " + std::to_string(offset);
