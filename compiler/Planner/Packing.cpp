@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The portfolio: cheap passes first, then exact search, stopped at the lower bound.
 #include "compiler/Planner/Packing.h"
+#include "compiler/Planner/EvictionSearch.h"
 #include "compiler/Planner/GreedyPacking.h"
 #include "compiler/Planner/ValleyFit.h"
 #include "compiler/Planner/ValleySearch.h"
@@ -13,14 +14,19 @@ namespace accum::planner {
 
 namespace {
 
-/// Pair comparisons that one call may spend on first-fit passes: some tenths of a second.
-constexpr double kPairBudget = 4e8;
+/// Pair comparisons that one call may spend on first-fit passes: some hundredths of a second.
+constexpr double kPairBudget = 5e7;
 /// Visits that greedy passes may take, whatever the effort.
 constexpr int64_t kGreedyVisits = 60'000'000;
 /// Rectangles beyond which the exact search is not tried.
 constexpr size_t kMaxSearched = 2000;
+/// Rectangles beyond which single moves are not tried: one looks at all that live at the same time.
+constexpr size_t kMaxEvicted = 50'000;
 /// Improvement starts again from the best weights after so many rounds.
 constexpr int kRoundsPerStart = 50;
+/// Evictions aim at this part of what the best packing is above the bound, and at the bound itself from so
+/// near to it on.
+constexpr double kStride = 0.8, kNear = 0.001;
 /// What a rectangle above the lower bound gains in weight.
 constexpr double kGain = 1.5;
 
@@ -61,8 +67,9 @@ public:
 
   Packing run() {
     tryGreedy();
-    improve();
     search();
+    improve();
+    evict();
     return std::move(best);
   }
 
@@ -80,6 +87,7 @@ private:
   void tryGreedy();
   void improve();
   void search();
+  void evict();
 
   std::span<const Rectangle> rectangles;
   const PackingEffort &effort;
@@ -115,7 +123,7 @@ void Portfolio::tryGreedy() {
 
 /// Packs again and again with more weight for what ended above the lower bound.
 void Portfolio::improve() {
-  int64_t end = valleys.visited() + effort.visits / 2;
+  int64_t end = valleys.visited() + effort.visits / 4;
   std::vector<double> weights = bestWeights;
   int64_t lowest = INT64_MAX;
   for (int round = 1; !isDone() && !weights.empty() && valleys.visited() < end; ++round) {
@@ -157,6 +165,25 @@ void Portfolio::search() {
     low = (target / grain + 1) * grain;
     if (outcome == ValleySearch::Outcome::Impossible)
       best.lowerBound = std::max(best.lowerBound, low);
+  }
+}
+
+/// Lowers the best packing step by step, as long as each step is found within what is left of the effort.
+void Portfolio::evict() {
+  if (isDone() || rectangles.size() > kMaxEvicted)
+    return;
+  EvictionSearch eviction(rectangles, best.offsets);
+  int64_t end = effort.visits / 4;
+  while (!isDone() && eviction.visited() < end) {
+    auto above = static_cast<double>(best.height - enough);
+    bool isNear = above < kNear * static_cast<double>(enough);
+    int64_t target = enough + (isNear ? 0 : static_cast<int64_t>(kStride * above));
+    if (!eviction.run(target, end - eviction.visited()))
+      return;
+    Packing found{eviction.offsets()};
+    for (size_t index = 0; index < rectangles.size(); ++index)
+      found.height = std::max(found.height, found.offsets[index] + rectangles[index].size);
+    keep(std::move(found));
   }
 }
 

@@ -10,10 +10,10 @@ namespace accum::planner {
 
 namespace {
 
-/// Nodes of the first restart; each later one may take half as many more.
-constexpr int64_t kFirstLimit = 500;
-/// Failed skylines kept at most.
-constexpr size_t kMaxFailed = 4'000'000;
+/// Nodes of the first restart, and how many times more each later one may take.
+constexpr double kFirstLimit = 500, kGrowth = 1.05;
+/// Failed skylines remembered at most; a later one takes the place of another.
+constexpr size_t kFailed = size_t{1} << 18;
 
 uint64_t mix(uint64_t value) { // splitmix64's finaliser
   value += 0x9e3779b97f4a7c15;
@@ -26,7 +26,7 @@ uint64_t mix(uint64_t value) { // splitmix64's finaliser
 
 ValleySearch::ValleySearch(std::span<const Rectangle> rectangles, int64_t height) : height(height) {
   makeSections(rectangles);
-  placed.assign(pieces.size(), 0);
+  failed.assign(kFailed, 0);
   offsets.assign(rectangles.size(), 0);
 }
 
@@ -55,9 +55,11 @@ void ValleySearch::makeSections(std::span<const Rectangle> rectangles) {
   });
   int sections = static_cast<int>(times.size());
   floor.assign(sections, 0);
+  prints.assign(sections, 0);
+  for (int section = 0; section < sections; ++section)
+    prints[section] = floorPrint(section);
   left.assign(sections, 0);
   crossing.assign(sections + 1, 0);
-  valleyAt.assign(sections, 0);
   choices.assign(sections + 1, 0);
   inside.assign(sections + 1, 0);
   trouble.assign(sections, 1);
@@ -66,11 +68,41 @@ void ValleySearch::makeSections(std::span<const Rectangle> rectangles) {
       left[section] += piece.size;
       crossing[section] += section > piece.start;
     }
-  for (int section = 0; section <= sections; ++section) {
-    auto first = std::partition_point(pieces.begin(), pieces.end(),
-                                      [&](const Piece &piece) { return piece.start < section; });
-    firstPiece.push_back(static_cast<int>(first - pieces.begin()));
+  makeLists(sections);
+}
+
+/// One ring of unplaced pieces per section, by start, around a head of index pieces.size() + section.
+void ValleySearch::makeLists(int sections) {
+  int count = static_cast<int>(pieces.size());
+  links.resize(count + sections);
+  for (int head = count; head < count + sections; ++head)
+    links[head] = {head, head};
+  for (int index = 0; index < count; ++index) {
+    int head = count + pieces[index].start;
+    links[index] = {links[head].before, head};
+    link(index);
+    prints[pieces[index].start] += pieces[index].print = mix(static_cast<uint64_t>(index) + 0x100000000);
   }
+}
+
+void ValleySearch::link(int index) {
+  links[links[index].before].behind = index;
+  links[links[index].behind].before = index;
+}
+
+void ValleySearch::unlink(int index) {
+  links[links[index].before].behind = links[index].behind;
+  links[links[index].behind].before = links[index].before;
+}
+
+uint64_t ValleySearch::floorPrint(int section) const {
+  return mix(static_cast<uint64_t>(section) << 48 ^ static_cast<uint64_t>(floor[section]));
+}
+
+void ValleySearch::setFloor(int section, int64_t to) {
+  prints[section] -= floorPrint(section);
+  floor[section] = to;
+  prints[section] += floorPrint(section);
 }
 
 ValleySearch::Outcome ValleySearch::run(int64_t budget) {
@@ -79,7 +111,7 @@ ValleySearch::Outcome ValleySearch::run(int64_t budget) {
     if (most > height)
       return Outcome::Impossible;
   double quota = kFirstLimit;
-  for (round = 0; nodes < budget; ++round, quota *= 1.2) {
+  for (round = 0; nodes < budget; ++round, quota *= kGrowth) {
     limit = std::min(budget, nodes + static_cast<int64_t>(quota));
     Result result = solve(0, sections);
     if (result == Result::Failed)
@@ -116,9 +148,9 @@ ValleySearch::Result ValleySearch::solve(int start, int end) {
 
 ValleySearch::Result ValleySearch::branch(int start, int end) {
   if (end - start == 1 || left[start] == 0) { // one section: any order does
-    for (int piece = firstPiece[start]; piece < firstPiece[start + 1]; ++piece)
-      if (!placed[piece] && pieces[piece].end <= end)
-        place(piece);
+    int head = static_cast<int>(pieces.size()) + start;
+    while (links[head].behind != head)
+      place(links[head].behind);
     return Result::Solved;
   }
   if (++nodes > limit)
@@ -127,11 +159,11 @@ ValleySearch::Result ValleySearch::branch(int start, int end) {
   if (!settle(start, end) || !pick(best))
     return Result::Failed;
   uint64_t print = fingerprint(start, end);
-  if (failed.contains(print))
+  if (failed[print % failed.size()] == print)
     return Result::Failed;
   Result result = tryChoices(start, end, Valley(valleys[best.valley]), best.section);
-  if (result == Result::Failed && failed.size() < kMaxFailed)
-    failed.insert(print);
+  if (result == Result::Failed)
+    failed[print % failed.size()] = print;
   return result;
 }
 
@@ -141,36 +173,33 @@ void ValleySearch::findValleys(int start, int end) {
     for (to = from + 1; to < end && floor[to] == floor[from];)
       ++to;
     int64_t before = from == start ? height : floor[from - 1], behind = to == end ? height : floor[to];
-    bool isValley = before > floor[from] && behind > floor[from];
-    for (int section = from; section < to; ++section) {
-      valleyAt[section] = isValley ? static_cast<int>(valleys.size()) : -1;
-      choices[section] = 0;
-      inside[section] = 0;
-    }
-    if (isValley)
-      valleys.push_back({from, to, floor[from], std::min(before, behind), INT64_MAX, 0});
+    if (before <= floor[from] || behind <= floor[from])
+      continue;
+    valleys.push_back({from, to, floor[from], std::min(before, behind), INT64_MAX, 0});
+    countInside(valleys.back());
   }
-  choices[end] = 0;
-  inside[end] = 0;
 }
 
-void ValleySearch::countInside(int start, int end) {
-  for (int index = firstPiece[start]; index < firstPiece[end]; ++index) {
-    const Piece &piece = pieces[index];
-    if (placed[index] || valleyAt[piece.start] < 0)
-      continue;
-    Valley &valley = valleys[valleyAt[piece.start]];
-    if (piece.end > valley.end)
-      continue;
-    ++valley.inside;
-    valley.smallest = std::min(valley.smallest, piece.size);
-    ++choices[piece.start];
-    inside[piece.start] += piece.size;
-    if (piece.end < valley.end) {
-      --choices[piece.end];
-      inside[piece.end] -= piece.size;
-    }
+void ValleySearch::countInside(Valley &valley) {
+  for (int section = valley.start; section < valley.end; ++section) {
+    choices[section] = 0;
+    inside[section] = 0;
   }
+  int count = static_cast<int>(pieces.size());
+  for (int section = valley.start; section < valley.end; ++section)
+    for (int index = links[count + section].behind; index < count; index = links[index].behind) {
+      const Piece &piece = pieces[index];
+      if (piece.end > valley.end)
+        continue;
+      ++valley.inside;
+      valley.smallest = std::min(valley.smallest, piece.size);
+      ++choices[section];
+      inside[section] += piece.size;
+      if (piece.end < valley.end) {
+        --choices[piece.end];
+        inside[piece.end] -= piece.size;
+      }
+    }
 }
 
 /// Finds the valleys and what lies inside each; raises those that nothing fits into. False where that cannot
@@ -178,7 +207,6 @@ void ValleySearch::countInside(int start, int end) {
 bool ValleySearch::settle(int start, int end) {
   for (bool settled = false; !settled;) {
     findValleys(start, end);
-    countInside(start, end);
     settled = true;
     for (const Valley &valley : valleys) {
       if (valley.inside > 0)
@@ -209,7 +237,7 @@ bool ValleySearch::pick(Choice &best) {
         return false;
       }
       int64_t slack = height - left[section] - valley.floor;
-      double cost = total / trouble[section];
+      double cost = total <= 1 ? 0 : total / trouble[section]; // what is forced, first
       if (count > 0 && (best.section < 0 || std::pair(cost, slack) < std::pair(best.cost, best.slack)))
         best = {section, static_cast<int>(index), cost, slack};
     }
@@ -238,21 +266,23 @@ double ValleySearch::preference(const Piece &piece, const Valley &valley) const 
 ValleySearch::Result ValleySearch::tryChoices(int start, int end, const Valley &valley, int section) {
   std::vector<std::pair<double, int>> order;
   int64_t support = INT64_MAX; // the lowest piece of the valley that leaves the section free
-  for (int index = firstPiece[valley.start]; index < firstPiece[valley.end]; ++index) {
-    const Piece &piece = pieces[index];
-    if (placed[index] || piece.end > valley.end)
-      continue;
-    if (piece.start > section || piece.end <= section) {
-      support = std::min(support, piece.size);
-      continue;
+  int count = static_cast<int>(pieces.size());
+  for (int first = valley.start; first < valley.end; ++first)
+    for (int index = links[count + first].behind; index < count; index = links[index].behind) {
+      const Piece &piece = pieces[index];
+      if (piece.end > valley.end)
+        continue;
+      if (piece.start > section || piece.end <= section) {
+        support = std::min(support, piece.size);
+        continue;
+      }
+      bool isTwin =
+          !order.empty() &&
+          std::tuple(pieces[order.back().second].start, pieces[order.back().second].end,
+                     pieces[order.back().second].size) == std::tuple(piece.start, piece.end, piece.size);
+      if (!isTwin)
+        order.emplace_back(-preference(piece, valley), index);
     }
-    bool isTwin =
-        !order.empty() &&
-        std::tuple(pieces[order.back().second].start, pieces[order.back().second].end,
-                   pieces[order.back().second].size) == std::tuple(piece.start, piece.end, piece.size);
-    if (!isTwin)
-      order.emplace_back(-preference(piece, valley), index);
-  }
   std::sort(order.begin(), order.end());
   size_t mark = trail.size();
   for (auto [cost, index] : order) {
@@ -276,16 +306,18 @@ bool ValleySearch::raise(int start, int end, int64_t to) {
     if (to + left[section] > height)
       return false;
   trail.push_back({start, end, floor[start], -1});
-  std::fill(floor.begin() + start, floor.begin() + end, to);
+  for (int section = start; section < end; ++section)
+    setFloor(section, to);
   return true;
 }
 
 void ValleySearch::place(int index) {
   const Piece &piece = pieces[index];
   trail.push_back({piece.start, piece.end, floor[piece.start], index});
-  placed[index] = 1;
+  unlink(index);
+  prints[piece.start] -= piece.print;
   for (int section = piece.start; section < piece.end; ++section) {
-    floor[section] += piece.size;
+    setFloor(section, floor[section] + piece.size);
     left[section] -= piece.size;
     crossing[section] -= section > piece.start;
   }
@@ -294,10 +326,12 @@ void ValleySearch::place(int index) {
 void ValleySearch::undo(size_t mark) {
   for (; trail.size() > mark; trail.pop_back()) {
     const Step &step = trail.back();
-    std::fill(floor.begin() + step.start, floor.begin() + step.end, step.floor);
+    for (int section = step.start; section < step.end; ++section)
+      setFloor(section, step.floor);
     if (step.piece < 0)
       continue;
-    placed[step.piece] = 0;
+    link(step.piece);
+    prints[step.start] += pieces[step.piece].print;
     for (int section = step.start; section < step.end; ++section) {
       left[section] += pieces[step.piece].size;
       crossing[section] += section > step.start;
@@ -306,13 +340,10 @@ void ValleySearch::undo(size_t mark) {
 }
 
 uint64_t ValleySearch::fingerprint(int start, int end) const {
-  uint64_t print = mix(static_cast<uint64_t>(start) << 32 | static_cast<uint32_t>(end));
+  uint64_t print = static_cast<uint64_t>(start) << 32 | static_cast<uint32_t>(end);
   for (int section = start; section < end; ++section)
-    print = mix(print ^ static_cast<uint64_t>(floor[section]));
-  for (int index = firstPiece[start]; index < firstPiece[end]; ++index)
-    if (!placed[index])
-      print += mix(static_cast<uint64_t>(index) + 0x100000000);
-  return print;
+    print += prints[section];
+  return mix(print);
 }
 
 } // namespace accum::planner

@@ -4,7 +4,6 @@
 #include "compiler/Planner/Packing.h"
 #include <cstdint>
 #include <span>
-#include <unordered_set>
 #include <vector>
 
 namespace accum::planner {
@@ -36,6 +35,10 @@ private:
     int start, end; ///< in sections
     int64_t size;
     int rectangle;
+    uint64_t print = 0; ///< what it adds to a fingerprint while it is unplaced
+  };
+  struct Link {
+    int before, behind;
   };
   struct Valley {
     int start, end;
@@ -60,7 +63,12 @@ private:
   Result tryChoices(int start, int end, const Valley &valley, int section);
   int findSplit(int start, int end) const;
   void findValleys(int start, int end);
-  void countInside(int start, int end);
+  void countInside(Valley &valley);
+  void makeLists(int sections);
+  void link(int index);
+  void unlink(int index);
+  uint64_t floorPrint(int section) const;
+  void setFloor(int section, int64_t to);
   bool settle(int start, int end);
   bool pick(Choice &best);
   bool raise(int start, int end, int64_t to);
@@ -70,17 +78,17 @@ private:
   double preference(const Piece &piece, const Valley &valley) const;
 
   int64_t height;
-  std::vector<Piece> pieces;   ///< by start
-  std::vector<int> firstPiece; ///< per section (and one behind): the first piece that starts there or later
-  std::vector<char> placed;    ///< per piece
+  std::vector<Piece> pieces;    ///< by start
+  std::vector<Link> links;      ///< unplaced pieces in rings by start; behind the pieces, a head per section
+  std::vector<uint64_t> prints; ///< per section: of its floor and the unplaced pieces that start there
   std::vector<int64_t> floor, left; ///< per section: the skyline, and the sizes still to come
   std::vector<int> crossing;        ///< per section: pieces still to come that join it with the one before
   std::vector<Step> trail;
-  std::vector<Valley> valleys;        ///< of the node being scanned
-  std::vector<int> valleyAt, choices; ///< per section, likewise
-  std::vector<int64_t> inside;        ///< per section: sizes of the pieces inside its valley
-  std::vector<double> trouble;        ///< per section: how often it left no choice
-  std::unordered_set<uint64_t> failed;
+  std::vector<Valley> valleys; ///< of the node being scanned
+  std::vector<int> choices;    ///< per section, likewise
+  std::vector<int64_t> inside; ///< per section: sizes of the pieces inside its valley
+  std::vector<double> trouble; ///< per section: how often it left no choice
+  std::vector<uint64_t> failed;
   int64_t nodes = 0, limit = 0;
   int round = 0;
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packings against exhaustive search on small inputs, and their validity on large ones.
 #include "compiler/Planner/Packing.h"
-#include "test/compiler/Planner/RandomProblem.h"
+#include "compiler/Planner/EvictionSearch.h"
+#include "test/compiler/Planner/PackingInstances.h"
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <numeric>
@@ -66,11 +67,53 @@ TEST(Pack, ProvesThatTheLoadCannotBeReached) {
 TEST(Pack, FillsARectangleThatWasCut) {
   Random random(6);
   for (int pieces : {20, 60, 100}) {
-    auto rectangles = cutRectangle(random, pieces, 50, 1 << 20, 1 << 14);
+    auto rectangles =
+        cutRectangle(random, {.pieces = pieces, .horizon = 50, .grain = 1 << 14, .largestFirst = false});
     Packing packing = pack(rectangles, {.visits = 20'000'000});
     EXPECT_TRUE(isPacking(rectangles, packing));
     EXPECT_EQ(packing.height, 1 << 20) << pieces;
   }
+}
+
+/// Pinwheels: no cut goes through them from edge to edge.
+TEST(Pack, FillsWhatNoLineCuts) {
+  Random random(8);
+  for (int pieces : {50, 100, 150}) {
+    auto rectangles =
+        cutRectangle(random, {.pieces = pieces, .horizon = 60, .grain = 1024, .pinwheelPercent = 20});
+    drop(random, rectangles, 15);
+    Packing packing = pack(rectangles, {.enough = 1 << 20, .visits = 100'000'000});
+    EXPECT_TRUE(isPacking(rectangles, packing));
+    EXPECT_LE(packing.height, 1 << 20) << pieces;
+  }
+}
+
+/// Every height it says it reached, it reached; what is given is any packing, here a tower.
+TEST(EvictionSearch, EndsInAPackingBelowTheHeight) {
+  Random random(9);
+  for (int round = 0; round < 50; ++round) {
+    auto rectangles = scatteredRectangles(random, 200, 40);
+    std::vector<int64_t> tower;
+    int64_t top = 0;
+    for (const Rectangle &r : rectangles) {
+      tower.push_back(top);
+      top += r.size;
+    }
+    EvictionSearch eviction(rectangles, tower);
+    int64_t height = maxLoad(rectangles) * 5 / 4;
+    ASSERT_TRUE(eviction.run(height, 20'000'000)) << round;
+    ASSERT_TRUE(isPacking(rectangles, {eviction.offsets(), height})) << round;
+    EXPECT_FALSE(eviction.run(maxLoad(rectangles) - 1, 10'000)) << "below the load";
+  }
+}
+
+/// With short lives the load is reached though 20,000 are too many for exact search.
+TEST(Pack, ReachesTheLoadOfManyShortLives) {
+  Random random(20020);
+  auto rectangles = scatteredRectangles(random, 20'000, 20);
+  Packing packing = pack(rectangles, {.visits = 100'000'000});
+  EXPECT_TRUE(isPacking(rectangles, packing));
+  EXPECT_LE(static_cast<double>(packing.height), 1.005 * static_cast<double>(maxLoad(rectangles)));
 }
 
 TEST(Pack, LargeInputsStayValid) {

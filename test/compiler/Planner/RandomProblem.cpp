@@ -106,27 +106,6 @@ std::vector<Rectangle> randomRectangles(Random &random, int count, int horizon, 
   return rectangles;
 }
 
-std::vector<Rectangle> cutRectangle(Random &random, int pieces, int horizon, int64_t height, int64_t grain) {
-  std::vector<Rectangle> cut = {{0, horizon, height}};
-  for (int64_t tries = 0; static_cast<int>(cut.size()) < pieces && tries < 100 * pieces; ++tries) {
-    auto index = static_cast<size_t>(draw(random, 0, static_cast<int64_t>(cut.size()) - 1));
-    Rectangle piece = cut[index];
-    bool inTime = draw(random, 0, 1) == 0;
-    if (inTime && piece.end - piece.start > 1) {
-      int at = static_cast<int>(draw(random, piece.start + 1, piece.end - 1));
-      cut[index].end = at;
-      cut.push_back({at, piece.end, piece.size});
-    } else if (!inTime && piece.size > grain) {
-      int64_t part = grain * draw(random, 1, piece.size / grain - 1);
-      cut[index].size = part;
-      cut.push_back({piece.start, piece.end, piece.size - part});
-    }
-  }
-  for (size_t index = cut.size(); index > 1; --index)
-    std::swap(cut[index - 1], cut[static_cast<size_t>(draw(random, 0, static_cast<int64_t>(index) - 1))]);
-  return cut;
-}
-
 bool isPacking(const std::vector<Rectangle> &rectangles, const Packing &packing) {
   if (packing.offsets.size() != rectangles.size())
     return false;

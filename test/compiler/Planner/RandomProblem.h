@@ -21,10 +21,6 @@ std::vector<Rectangle> randomRectangles(Random &random, int count, int horizon, 
 /// CPU seconds of this process: bars must not depend on what else runs.
 double cpuSeconds();
 
-/// A full rectangle of that height cut into pieces, shuffled: a packing without waste exists. Sizes are
-/// multiples of `grain`.
-std::vector<Rectangle> cutRectangle(Random &random, int pieces, int horizon, int64_t height, int64_t grain);
-
 /// No two rectangles that live together overlap, none is outside [0, height): the O(n^2) way.
 bool isPacking(const std::vector<Rectangle> &rectangles, const Packing &packing);
 
