@@ -184,6 +184,7 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
   if (stopped || options.planOnly)
     return success();
   return phase(Phase::Schedule, [](OpPassManager &pm) {
+    pm.addPass(createRepeatCommands());
     pm.addPass(createBindMicroBatch());
     pm.addPass(createBuildProgram());
   });

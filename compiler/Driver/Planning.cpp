@@ -77,6 +77,7 @@ FailureOr<planner::Plan> planEval(train::StepOp eval, const planner::Plan &step,
   options.devices = step.devices;
   options.microBatch = {planner::MicroBatch::Forced, step.cut.m, step.cut.m};
   options.budget = int64_t{1} << 59;
+  options.recompute = "none";
   auto search = planner::solve(problem, profile, options);
   if (!search)
     return report(search.error(), diagnostics);

@@ -194,8 +194,9 @@ std::string explainPlan(const Search &search) {
   const Candidate &chosen = *chosenOf(search);
   std::string text;
   Out out(text);
-  fmt::format_to(out, "{:<9}micro-batch {} x {} accumulation step{}, no recompute, not sharded{}\n", "plan",
-                 chosen.cut.m, chosen.cut.steps, chosen.cut.steps == 1 ? "" : "s",
+  fmt::format_to(out, "{:<9}micro-batch {} x {} accumulation step{}, {}, not sharded{}\n", "plan", chosen.cut.m,
+                 chosen.cut.steps, chosen.cut.steps == 1 ? "" : "s",
+                 search.recomputed.empty() ? "no recompute" : "recompute " + search.recomputed,
                  search.devices > 1 ? ", 1 all-reduce per step" : "");
   writeMemory(out, search);
   text += timeLine(search) + whyLine(search, chosen);

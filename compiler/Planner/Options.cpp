@@ -37,8 +37,9 @@ Status checkOptions(const Options &options) {
     return usage(fmt::format("--accumulation-steps is {}, expected at least 1", *options.accumulationSteps));
   if (options.budget && *options.budget < 1)
     return usage(fmt::format("the memory budget is {} bytes, expected at least 1", *options.budget));
-  for (auto [flag, value] : {std::pair{"--recompute", &options.recompute},
-                             std::pair{"--shard", &options.shard}, std::pair{"--offload", &options.offload}})
+  if (options.recompute != "auto" && options.recompute != "none" && options.recompute != "all")
+    return usage(fmt::format("--recompute is `{}`, expected auto, none or all", options.recompute));
+  for (auto [flag, value] : {std::pair{"--shard", &options.shard}, std::pair{"--offload", &options.offload}})
     if (*value != "auto" && *value != "none")
       return Error{
           fmt::format("{} {} is not built yet", flag, *value), "not-built", {fmt::format("{} none", flag)}};

@@ -26,9 +26,12 @@ struct Options {
   std::optional<int64_t> accumulationSteps = {}; ///< instead of microBatch
   bool requireDivisible = false;
   std::optional<int64_t> budget = {}; ///< bytes per device; default: what the profile says is usable
+  /// `auto`: search; `none`: keep everything; `all`: for each size the alternative with the lowest peak,
+  /// whatever it costs.
+  std::string recompute = "auto";
   /// `auto` and `none` are the same until the choices exist; anything else is refused by name (slug
   /// `not-built`).
-  std::string recompute = "auto", shard = "auto", offload = "auto";
+  std::string shard = "auto", offload = "auto";
 };
 
 /// One way to cut the device batch: K micro-steps of m samples, `last` real ones in the last.

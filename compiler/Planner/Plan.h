@@ -21,7 +21,8 @@ struct Candidate {
   int64_t counted = 0;    ///< everything that comes out of the budget, with `scratch`
   int64_t arena = 0;      ///< state + scratch
   bool packed = false;
-  double seconds = 0; ///< predicted, a whole step
+  int64_t recomputed = 0; ///< commands that run a second time in a micro-step
+  double seconds = 0;     ///< predicted, a whole step
   Verdict verdict = Verdict::Slower;
   int64_t over = 0;      ///< bytes over the budget, where it does not fit
   std::string note = {}; ///< why it is slower, in words
@@ -60,7 +61,7 @@ struct Plan {
       {};                                 ///< buffer id (or `ID:w`) -> offset in scratch, by id
   std::vector<MemoryLine> memory = {};    ///< State lines sum to state, Scratch to scratch
   std::vector<TimeLine> time = {};        ///< sums to the predicted step
-  std::vector<Candidate> candidates = {}; ///< largest m first
+  std::vector<Candidate> candidates = {}; ///< largest m first; a size may stand more than once
 
   int64_t arena() const { return state + scratch; }
   int64_t counted() const; ///< all lines but Context: what the budget is compared with

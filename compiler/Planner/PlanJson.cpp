@@ -23,6 +23,7 @@ nlohmann::ordered_json candidateJson(const Candidate &candidate) {
           {"arena", candidate.arena},
           {"counted", candidate.counted},
           {"packed", candidate.packed},
+          {"recomputed", candidate.recomputed},
           {"seconds", candidate.seconds},
           {"verdict", toText(candidate.verdict)},
           {"over", candidate.over},
@@ -37,6 +38,7 @@ Candidate readCandidate(ObjectReader reader) {
   candidate.arena = reader.integer("arena", 0, INT64_MAX);
   candidate.counted = reader.integer("counted", 0, INT64_MAX);
   candidate.packed = reader.boolean("packed");
+  candidate.recomputed = reader.integer("recomputed");
   candidate.seconds = reader.number("seconds", 0, kMaxSeconds);
   std::string verdict = reader.text("verdict");
   bool known = false;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks that make a Problem safe to plan, and the words of its enumerations.
 #include "compiler/Planner/Problem.h"
+#include "compiler/Planner/Recompute.h"
+#include <algorithm>
+#include <charconv>
 #include <fmt/format.h>
 #include <unordered_set>
 
@@ -41,18 +44,64 @@ Status checkCommand(const Problem &problem, size_t index) {
                     command.id, toText(command.region), toText(problem.commands[index - 1].region)));
   if (command.id < 0)
     return malformed(fmt::format("command id {} is negative", command.id));
+  if (command.backward && command.region != Region::Micro)
+    return malformed(fmt::format("command {} is backward, but not of the region micro", command.id));
+  if (index > 0 && problem.commands[index - 1].backward && command.region == Region::Micro &&
+      !command.backward)
+    return malformed(fmt::format("command {} is not backward, but stands behind command {}, which is",
+                                 command.id, problem.commands[index - 1].id));
+  return {};
+}
+
+bool inRange(int index, size_t size) { return index >= 0 && static_cast<size_t>(index) < size; }
+
+/// Per buffer, whether another one is a view of it.
+std::vector<char> viewedBuffers(const Problem &problem) {
+  std::vector<char> viewed(problem.buffers.size(), 0);
+  for (const Buffer &buffer : problem.buffers)
+    if (inRange(buffer.aliasOf, viewed.size()))
+      viewed[buffer.aliasOf] = 1;
+  return viewed;
+}
+
+/// What a variant changes must be a result of its command, with storage of its own and no views.
+Status checkResults(const Problem &problem, int index, const Variant &variant,
+                    const std::vector<char> &viewed) {
+  for (const auto &[result, bytes] : variant.results) {
+    if (!bytes.isValid() || !inRange(result, problem.buffers.size()))
+      return malformed(fmt::format("command {}, variant {}: the size of a result is malformed",
+                                   problem.commands[index].id, variant.name));
+    const Buffer &buffer = problem.buffers[result];
+    if (buffer.producer != index || buffer.aliasOf != kNoIndex || viewed[result] != 0)
+      return malformed(fmt::format("command {}, variant {}: buffer {} is not a result of the command without "
+                                   "views",
+                                   problem.commands[index].id, variant.name, buffer.id));
+  }
+  return {};
+}
+
+Status checkVariants(const Problem &problem, size_t index, const std::vector<char> &viewed) {
+  const Command &command = problem.commands[index];
   if (command.variants.empty() || command.variants.front().name != "default")
     return malformed(fmt::format("the first variant of command {} is not `default`", command.id));
-  for (const Variant &variant : command.variants)
+  std::unordered_set<std::string> names;
+  for (const Variant &variant : command.variants) {
+    if (!names.insert(variant.name).second)
+      return malformed(fmt::format("command {} has two variants {}", command.id, variant.name));
     if (!variant.flops.isValid() || !variant.bytes.isValid() || !variant.workspace.isValid())
       return malformed(
           fmt::format("command {}, variant {}: an amount is negative, or a table does not start at 1 "
                       "and ascend",
                       command.id, variant.name));
+    if (Status status = checkResults(problem, static_cast<int>(index), variant, viewed); !status)
+      return status;
+  }
+  if (command.follows != kNoIndex &&
+      (!inRange(command.follows, index) || problem.commands[command.follows].follows != kNoIndex))
+    return malformed(fmt::format(
+        "command {}: what it follows is not an earlier command that chooses for itself", command.id));
   return {};
 }
-
-bool inRange(int index, size_t size) { return index >= 0 && static_cast<size_t>(index) < size; }
 
 Status checkUsers(const Problem &problem, const Buffer &buffer) {
   size_t commands = problem.commands.size();
@@ -84,10 +133,18 @@ Status checkAliases(const Buffer &buffer, size_t index) {
 
 Status checkCommands(const Problem &problem) {
   std::unordered_set<int64_t> ids;
+  std::vector<char> viewed = viewedBuffers(problem);
+  constexpr int64_t largest = int64_t{1} << 62;
+  for (const Command &command : problem.commands)
+    if (command.id >= (problem.cloneIds > 0 ? problem.cloneIds : largest))
+      return malformed(fmt::format("command id {}: ids from {} on are those of repetitions", command.id,
+                                   problem.cloneIds > 0 ? problem.cloneIds : largest));
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     if (!ids.insert(problem.commands[index].id).second)
       return malformed(fmt::format("two commands have the id {}", problem.commands[index].id));
     if (Status status = checkCommand(problem, index); !status)
+      return status;
+    if (Status status = checkVariants(problem, index, viewed); !status)
       return status;
   }
   return {};
@@ -95,8 +152,15 @@ Status checkCommands(const Problem &problem) {
 
 Status checkBuffers(const Problem &problem) {
   std::unordered_set<std::string> ids;
+  int64_t clones = cloneBase(problem);
   for (size_t index = 0; index < problem.buffers.size(); ++index) {
     const Buffer &buffer = problem.buffers[index];
+    int64_t number = -1;
+    const char *begin = buffer.id.data(), *end = begin + buffer.id.size();
+    if (auto [rest, failed] = std::from_chars(begin, end, number);
+        failed == std::errc() && rest != end && *rest == ':' && number >= clones)
+      return malformed(fmt::format("buffer id {}: ids that begin with {}: or more are those of repetitions",
+                                   buffer.id, clones));
     if (buffer.id.empty() || buffer.id.find_first_of(" \t\r\n,\"#=") != std::string::npos)
       return malformed(fmt::format(
           "buffer id `{}`: expected a word without white space, quotes, commas, # and =", buffer.id));
@@ -118,6 +182,8 @@ Status checkBuffers(const Problem &problem) {
 } // namespace
 
 Status check(const Problem &problem) {
+  if (problem.cloneIds < 0 || problem.cloneIds > int64_t{1} << 62)
+    return malformed("the ids of repetitions must begin between 0 and 2^62");
   if (problem.batch < 0 || problem.devices < 0)
     return malformed("batch and devices must not be negative");
   if (problem.tokensPerSample < 0 || problem.allReduceBytes < 0 || problem.allReduceBytes > kAmountLimit)

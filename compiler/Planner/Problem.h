@@ -28,6 +28,8 @@ enum class BufferKind : uint8_t { Activation, Logits, Gradient, Workspace, Io, T
 /// take for themselves. Runtime: anything else that counts against the budget.
 enum class FixedKind : uint8_t { State, Inputs, Library, Runtime };
 
+inline constexpr int kNoIndex = -1;
+
 /// One way to execute a command. Bytes are those moved to and from memory, not those held.
 struct Variant {
   std::string name = "default";
@@ -35,6 +37,8 @@ struct Variant {
   Amount bytes = {};
   /// Scratch that lives during this command only; planned like a buffer, slot "ID:w".
   Amount workspace = {};
+  /// Results (indices into Problem::buffers) that have another size in this variant; 0 where it has none.
+  std::vector<std::pair<int, Amount>> results = {};
 };
 
 struct Command {
@@ -44,11 +48,16 @@ struct Command {
   std::string kernel = {};   ///< e.g. `ln_fwd`
   std::string node = {};     ///< the ONNX node that it came from, for people
   std::string dtype = "f32"; ///< the arithmetic's type: `f32`, `tf32`, `bf16`, `f64`
-  std::vector<Variant> variants = {
-      Variant{}}; ///< never empty; 0 is the default, the only one `solve` uses so far
+  std::vector<Variant> variants = {Variant{}}; ///< never empty; 0 is the default
+  /// An earlier command (index) whose variant this one takes over, by name; where it has none of that name,
+  /// the default. For pairs such as the forward and backward part of a chunked loss.
+  int follows = kNoIndex;
+  /// Runs behind the forward part of its micro-step. Once one does, all later ones of the region do.
+  bool backward = false;
+  /// Has an effect besides its results (adds to an accumulator, stores), so that it never runs twice.
+  bool once = false;
+  int64_t cloneOf = -1; ///< in an expanded problem: the id of the command that this one repeats
 };
-
-inline constexpr int kNoIndex = -1;
 
 /// A value between commands. All links are indices into Problem::commands and Problem::buffers.
 ///
@@ -87,6 +96,8 @@ struct Problem {
   int64_t batch = 0, devices = 0;
   int64_t tokensPerSample = 0; ///< for tokens/s; 0 where a sample has none
   int64_t allReduceBytes = 0;  ///< summed over the devices once a step
+  /// The repetition of command `id` has the id `cloneIds + id`. 0: behind the largest id here.
+  int64_t cloneIds = 0;
   std::vector<FixedMemory> fixed = {};
   std::vector<Command> commands = {}; ///< in execution order, hence ascending by region
   std::vector<Buffer> buffers = {};

@@ -24,7 +24,7 @@ public:
       value = std::max(value, bytes);
     if (value > kAmountLimit && tooLarge.empty())
       tooLarge = name();
-    sum += value + kLargestAlignment;
+    sum += 2 * (value + kLargestAlignment); // once more where its command runs again
   }
 
   Status result() const {
@@ -49,8 +49,11 @@ Status checkAmounts(const Problem &problem, int64_t smallest, int64_t largest) {
   for (const Buffer &buffer : problem.buffers)
     range.add(buffer.bytes, [&] { return fmt::format("buffer {}", buffer.id); });
   for (const Command &command : problem.commands)
-    range.add(command.variants.front().workspace,
-              [&] { return fmt::format("the workspace of command {}", command.id); });
+    for (const Variant &variant : command.variants) {
+      range.add(variant.workspace, [&] { return fmt::format("the workspace of command {}", command.id); });
+      for (const auto &[buffer, bytes] : variant.results)
+        range.add(bytes, [&] { return fmt::format("buffer {}", problem.buffers[buffer].id); });
+    }
   for (const FixedMemory &fixed : problem.fixed)
     range.add(fixed.bytes, [&] { return fmt::format("fixed memory `{}`", fixed.name); });
   if (Status status = range.result(); !status)

@@ -167,6 +167,15 @@ void ProblemReader::readCommand(Line &line) {
   command.kernel = line.word("kernel");
   command.node = line.value("node").value_or("");
   command.dtype = line.value("dtype").value_or("f32");
+  if (auto leader = line.value("follows"))
+    command.follows = commandIndex(line, *leader);
+  while (line.hasWord()) {
+    std::string word = line.word("");
+    command.backward |= word == "backward";
+    command.once |= word == "once";
+    if (word != "backward" && word != "once")
+      line.complain(fmt::format("unexpected word `{}`", word));
+  }
   command.variants = {readCosts(line, "default")};
   if (!commands.emplace(command.id, static_cast<int>(problem.commands.size())).second)
     line.complain(fmt::format("command {} is defined twice", command.id));
@@ -179,6 +188,11 @@ void ProblemReader::readCommand(Line &line) {
 void ProblemReader::readVariant(Line &line) {
   int command = commandIndex(line, line.word("id"));
   Variant variant = readCosts(line, line.word("name"));
+  while (auto result = line.value("result")) {
+    size_t at = std::min(result->find('@'), result->size());
+    int buffer = bufferIndex(line, result->substr(0, at));
+    variant.results.emplace_back(buffer, line.amount(result->substr(std::min(at + 1, result->size())), "result"));
+  }
   if (command != kNoIndex)
     problem.commands[command].variants.push_back(std::move(variant));
 }
@@ -225,6 +239,8 @@ void ProblemReader::readLine(Line &line) {
     problem.tokensPerSample = line.number(line.word("count"), "tokens per sample");
   } else if (head == "all-reduce") {
     problem.allReduceBytes = line.number(line.word("size"), "all-reduced bytes");
+  } else if (head == "clone-ids") {
+    problem.cloneIds = line.number(line.word("id"), "first id of repetitions");
   } else if (head == "fixed") {
     readFixed(line);
   } else if (head == "command") {
@@ -235,8 +251,8 @@ void ProblemReader::readLine(Line &line) {
     readBuffer(line);
   } else {
     line.complain(
-        fmt::format("`{}` does not begin a line; name, batch, devices, tokens, all-reduce, fixed, command, "
-                    "variant and buffer do",
+        fmt::format("`{}` does not begin a line; name, batch, devices, tokens, all-reduce, clone-ids, fixed, "
+                    "command, variant and buffer do",
                     head));
   }
   line.finish();

@@ -16,20 +16,29 @@ void writeCosts(Out out, const Variant &variant) {
                              std::pair{"workspace", &variant.workspace}})
     if (!amount->isZero())
       fmt::format_to(out, " {}={}", key, toText(*amount));
-  fmt::format_to(out, "\n");
 }
 
-void writeCommand(Out out, const Command &command) {
+void writeCommand(Out out, const Problem &problem, const Command &command) {
   fmt::format_to(out, "command {} {} {} {}", command.id, toText(command.region), toText(command.kind),
                  quoted(command.kernel));
   if (!command.node.empty())
     fmt::format_to(out, " node={}", quoted(command.node));
   if (command.dtype != "f32")
     fmt::format_to(out, " dtype={}", quoted(command.dtype));
+  if (command.follows != kNoIndex)
+    fmt::format_to(out, " follows={}", problem.commands[command.follows].id);
   writeCosts(out, command.variants.front());
+  fmt::format_to(out, "{}{}\n", command.backward ? " backward" : "", command.once ? " once" : "");
+}
+
+void writeVariants(Out out, const Problem &problem, const Command &command) {
   for (size_t index = 1; index < command.variants.size(); ++index) {
-    fmt::format_to(out, "variant {} {}", command.id, quoted(command.variants[index].name));
-    writeCosts(out, command.variants[index]);
+    const Variant &variant = command.variants[index];
+    fmt::format_to(out, "variant {} {}", command.id, quoted(variant.name));
+    writeCosts(out, variant);
+    for (const auto &[buffer, bytes] : variant.results)
+      fmt::format_to(out, " result={}@{}", problem.buffers[buffer].id, toText(bytes));
+    fmt::format_to(out, "\n");
   }
 }
 
@@ -59,15 +68,18 @@ std::string toText(const Problem &problem) {
     fmt::format_to(out, "name {}\n", quoted(problem.name));
   for (auto [word, value] :
        {std::pair{"batch", problem.batch}, std::pair{"devices", problem.devices},
-        std::pair{"tokens", problem.tokensPerSample}, std::pair{"all-reduce", problem.allReduceBytes}})
+        std::pair{"tokens", problem.tokensPerSample}, std::pair{"all-reduce", problem.allReduceBytes},
+        std::pair{"clone-ids", problem.cloneIds}})
     if (value != 0)
       fmt::format_to(out, "{} {}\n", word, value);
   for (const FixedMemory &fixed : problem.fixed)
     fmt::format_to(out, "fixed {} {} {}\n", toText(fixed.kind), quoted(fixed.name), toText(fixed.bytes));
   for (const Command &command : problem.commands)
-    writeCommand(out, command);
+    writeCommand(out, problem, command);
   for (const Buffer &buffer : problem.buffers)
     writeBuffer(out, problem, buffer);
+  for (const Command &command : problem.commands)
+    writeVariants(out, problem, command);
   return text;
 }
 

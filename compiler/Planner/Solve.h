@@ -16,8 +16,12 @@ struct Search {
   int64_t tokensPerSample = 0;
   double mfu =
       0; ///< of the plan: matrix flops of the step over what the device peaks at in its time; 0 if unknown
-  std::vector<Candidate> candidates = {}; ///< largest m first
-  std::optional<Plan> plan = {};          ///< absent where nothing fits
+  /// Largest m first. One for each size, the fastest way to run it that fits, else the one that needs least;
+  /// besides, the one that needs least of all, and the chosen size without recomputation, where they differ.
+  std::vector<Candidate> candidates = {};
+  std::optional<Plan> plan = {}; ///< absent where nothing fits
+  /// What the plan recomputes, for people: `24 of 148 commands (attention, gelu)`; empty where nothing.
+  std::string recomputed = {};
   size_t smallest = 0;                    ///< the candidate that needs the least
   /// Memory and peak of the plan, or of the smallest candidate where nothing fits.
   std::vector<MemoryLine> memory = {};
@@ -27,9 +31,13 @@ struct Search {
 };
 
 /// Searches a problem that passed `check`. An Error is a contradiction in the options or a size beyond 2^60
-/// bytes; that nothing fits is a Search without a plan. Among the candidates that fit the fastest wins, ties
-/// go to less memory. The offsets of a size do not depend on the budget, so that a larger budget never gives
-/// a slower plan. The caller runs `verify` on the plan.
+/// bytes; that nothing fits is a Search without a plan. Among the pairs of a size and an alternative that fit
+/// the fastest wins, ties go to less memory. Neither the alternatives nor the offsets depend on the budget, so
+/// that a larger budget never gives a slower plan, nor a smaller one a higher peak. The caller runs `verify`
+/// on the plan.
+///
+/// Slots, peak and times of a plan are those of the problem that runs: `expand(problem, *choiceOf(problem,
+/// plan))`.
 Result<Search> solve(const Problem &problem, const DeviceProfile &profile, const Options &options);
 
 } // namespace accum::planner

@@ -35,7 +35,15 @@ RegionTime TimeModel::command(size_t index, int64_t m) const {
   const Variant &variant = problem.commands[index].variants.front();
   double compute = evaluate(variant.flops, m) / rates[index].flopsPerSecond;
   double memory = evaluate(variant.bytes, m) / (profile.bandwidth * share);
-  return {std::max(compute, memory) + profile.launch, profile.launch, memory > compute ? memory : 0};
+  double total = std::max(compute, memory) + profile.launch;
+  return {.total = total, .launch = profile.launch, .memory = memory > compute ? memory : 0};
+}
+
+double TimeModel::seconds(int command, int variant, int64_t m) const {
+  const Variant &way = problem.commands[command].variants[variant];
+  return std::max(evaluate(way.flops, m) / rates[command].flopsPerSecond,
+                  evaluate(way.bytes, m) / (profile.bandwidth * share)) +
+         profile.launch;
 }
 
 std::array<RegionTime, 4> TimeModel::regions(int64_t m) const {
@@ -45,6 +53,7 @@ std::array<RegionTime, 4> TimeModel::regions(int64_t m) const {
     region.total += one.total;
     region.launch += one.launch;
     region.memory += one.memory;
+    region.again += problem.commands[index].cloneOf < 0 ? 0 : one.total;
   }
   return times;
 }
@@ -60,7 +69,10 @@ double TimeModel::allReduce() const {
 std::vector<TimeLine> TimeModel::step(const Cut &cut) const {
   auto [prepass, prologue, micro, update] = regions(cut.m);
   double steps = static_cast<double>(cut.steps);
-  std::vector<TimeLine> lines = {{"micro-steps", steps * micro.total}, {"update", update.total}};
+  std::vector<TimeLine> lines = {{"micro-steps", steps * (micro.total - micro.again)},
+                                 {"update", update.total}};
+  if (micro.again > 0)
+    lines.insert(lines.begin() + 1, {"recomputation", steps * micro.again});
   if (prologue.total > 0)
     lines.insert(lines.begin(), {"once per step", prologue.total});
   if (prepass.total > 0)
@@ -73,9 +85,10 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut) const {
 double TimeModel::utilisation(int64_t samples, double seconds) const {
   double secondsAtPeak = 0;
   for (size_t index = 0; index < problem.commands.size(); ++index) {
-    if (!rates[index].matrix || problem.commands[index].region != Region::Micro)
+    const Command &command = problem.commands[index];
+    if (!rates[index].matrix || command.region != Region::Micro || command.cloneOf >= 0)
       continue;
-    secondsAtPeak += evaluate(problem.commands[index].variants.front().flops, samples) / rates[index].peak;
+    secondsAtPeak += evaluate(command.variants.front().flops, samples) / rates[index].peak;
   }
   return seconds > 0 ? secondsAtPeak / seconds : 0;
 }

@@ -15,15 +15,18 @@ struct RegionTime {
   double total = 0;
   double launch = 0; ///< the part that is launches
   double memory = 0; ///< the part in commands that wait for memory
+  double again = 0;  ///< the part in commands that run a second time
 };
 
 class TimeModel {
 public:
   TimeModel(const Problem &problem, const DeviceProfile &profile, int64_t devices);
 
-  /// One run of a command at m.
+  /// One run of a command at m, in its first variant.
   RegionTime command(size_t index, int64_t m) const;
-  /// One iteration of each region at m.
+  /// Its seconds in another variant.
+  double seconds(int command, int variant, int64_t m) const;
+  /// One iteration of each region at m, commands in their first variant.
   std::array<RegionTime, 4> regions(int64_t m) const;
   /// Named parts of a whole step; they sum to its time.
   std::vector<TimeLine> step(const Cut &cut) const;

@@ -41,9 +41,12 @@ def Train_PlanAttr : Train_Attr<"Plan", "plan"> {
   let summary = "the chosen plan, on the module; mirrors plan.json";
   let description = [{
     `slots` maps "id:result" of a command to its byte offset in scratch; `inputs` (m samples of each) and values that
-    are views need none.
+    are views need none. `recompute` lists the commands of the micro region that run a second time, right before the
+    backward part needs them; `variant` maps a command's id to the variant that it runs as, where it is not the default.
   }];
   let parameters = (ins "int64_t":$m, "int64_t":$devices, "int64_t":$state, "int64_t":$scratch, "int64_t":$align,
+                        OptionalParameter<"::mlir::DictionaryAttr">:$variant,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$recompute,
                         "::mlir::DictionaryAttr":$slots);
   let assemblyFormat = "`<` struct(params) `>`";
 }

@@ -13,9 +13,15 @@ void applyPlan(ModuleOp module, const planner::Plan &step, const planner::Plan &
     for (const auto &[id, offset] : plan->slots)
       slots.push_back(builder.getNamedAttr(id, builder.getI64IntegerAttr(offset)));
   int64_t scratch = std::max(step.scratch, eval.scratch);
+  SmallVector<NamedAttribute> variants;
+  for (const auto &[id, variant] : step.variants)
+    variants.push_back(builder.getNamedAttr(std::to_string(id), builder.getStringAttr(variant)));
+  DictionaryAttr variant = variants.empty() ? DictionaryAttr() : builder.getDictionaryAttr(variants);
+  DenseI64ArrayAttr recompute =
+      step.recompute.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(step.recompute);
   module->setAttr("train.plan",
                   train::PlanAttr::get(module.getContext(), step.cut.m, step.devices, step.state, scratch,
-                                       step.alignment, builder.getDictionaryAttr(slots)));
+                                       step.alignment, variant, recompute, builder.getDictionaryAttr(slots)));
 }
 
 } // namespace accum

@@ -36,6 +36,10 @@ public:
 
   planner::Problem build() {
     problem.name = step.getSymName().str();
+    findForward();
+    step->getParentOfType<ModuleOp>().walk([&](train::CommandOp command) {
+      problem.cloneIds = std::max(problem.cloneIds, static_cast<int64_t>(command.getId()) + 1);
+    });
     addRegion(step.getPrepass(), planner::Region::Prepass);
     addRegion(step.getPrologue(), planner::Region::Prologue);
     // A prologue value is the same buffer as the micro region's argument.
@@ -48,6 +52,25 @@ public:
   }
 
 private:
+  /// The forward part of the micro-step ends with the last command that what becomes the loss is made from.
+  void findForward() {
+    auto yield = cast<train::YieldOp>(step.getMicro().front().getTerminator());
+    SmallVector<Value> open;
+    auto ask = [&](Operation *op) { open.append(op->operand_begin(), op->operand_end()); };
+    for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets()))
+      if (isa<StringAttr>(target) && value.getDefiningOp())
+        ask(value.getDefiningOp());
+    DenseSet<Operation *> seen;
+    while (!open.empty()) {
+      Operation *op = open.pop_back_val().getDefiningOp();
+      if (!op || !seen.insert(op).second)
+        continue;
+      ask(op);
+      if (isa<train::CommandOp>(op) && (!lastForward || lastForward->isBeforeInBlock(op)))
+        lastForward = op;
+    }
+  }
+
   void addRegion(Region &region, planner::Region kind) {
     for (Operation &op : region.front()) {
       if (auto command = dyn_cast<train::CommandOp>(op))
@@ -66,6 +89,9 @@ private:
     entry.kernel = command.getKernel().str();
     entry.node = nodeLabel(command.getLoc());
     entry.dtype = dtypeOf(command);
+    entry.backward = region == planner::Region::Micro && lastForward && lastForward->isBeforeInBlock(command);
+    entry.once = !command.getAccumulate().empty() ||
+                 llvm::any_of(command->getUsers(), llvm::IsaPred<train::StoreOp>);
     entry.variants.front().flops = amountOf(command.getFlops());
     entry.variants.front().bytes = amountOf(command.getBytes());
     problem.commands.push_back(std::move(entry));
@@ -136,6 +162,7 @@ private:
   }
 
   train::StepOp step;
+  Operation *lastForward = nullptr;
   planner::Problem problem;
   DenseMap<Value, int> storage; // value -> buffer
 };
@@ -143,6 +170,13 @@ private:
 } // namespace
 
 planner::Problem buildProblem(train::StepOp step) { return ProblemBuilder(step).build(); }
+
+SmallVector<train::CommandOp> commandsOf(train::StepOp step) {
+  SmallVector<train::CommandOp> commands;
+  for (Region &region : step->getRegions())
+    llvm::append_range(commands, region.front().getOps<train::CommandOp>());
+  return commands;
+}
 
 planner::Amount inputBytes(train::StepOp step) {
   planner::Amount total;

@@ -13,6 +13,9 @@ namespace accum {
 /// their storage. The caller adds what is fixed (state, inputs, libraries).
 planner::Problem buildProblem(train::StepOp step);
 
+/// The commands of a step in the order of its problem.
+llvm::SmallVector<train::CommandOp> commandsOf(train::StepOp step);
+
 /// Bytes that staging the step's inputs takes per device, in m: each input has one buffer of m samples.
 planner::Amount inputBytes(train::StepOp step);
 

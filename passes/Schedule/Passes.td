@@ -5,6 +5,21 @@
 
 include "mlir/Pass/PassBase.td"
 
+def RepeatCommands : Pass<"accum-repeat-commands", "::mlir::ModuleOp"> {
+  let summary = "commands that the plan recomputes run a second time";
+  let description = [{
+    Each command in `recompute` of `train.plan` gets a clone (`clone_of`) right before the first command of the backward
+    part that needs it; the backward part and the clones read the clones from then on. Where the clones stand is the
+    planner's definition, their ids lie behind all others.
+
+    Requires: commands, a plan. Ensures: every command of the plan's slots is there.
+
+    Before (recompute = [4]): `%y = @gelu(%x) {id = 4}`, ..., `@gemm_tn(%y, %dy) {id = 9}`.
+    After: `%y = @gelu(%x) {id = 4}`, ..., `%z = @gelu(%x) {clone_of = 4, id = 24}`, `@gemm_tn(%z, %dy) {id = 9}`.
+  }];
+  let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect"];
+}
+
 def BindMicroBatch : Pass<"accum-bind-micro-batch", "::mlir::ModuleOp"> {
   let summary = "slabs to the static types of the planned micro-batch";
   let description = [{

@@ -172,7 +172,7 @@ void declare(CLI::App &app, Flags &flags) {
   app.add_option("--micro-batch", flags.microBatch, "auto, N, none or MIN..MAX")->capture_default_str();
   app.add_option("--accumulation-steps", flags.steps, "instead of --micro-batch");
   app.add_flag("--require-divisible", flags.requireDivisible, "no ragged last micro-step");
-  app.add_option("--recompute", flags.recompute, "auto or none");
+  app.add_option("--recompute", flags.recompute, "auto, none or all");
   app.add_option("--shard", flags.shard, "auto or none");
   app.add_option("--offload", flags.offload, "auto or none");
   app.add_flag("--explain", flags.explain, "the table of sizes, the peak's tensors, other budgets");

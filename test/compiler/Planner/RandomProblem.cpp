@@ -63,6 +63,34 @@ void addResult(Random &random, Problem &problem, int producer) {
   }
 }
 
+/// Some variants for some commands, the backward part, commands with effects.
+void addChoices(Random &random, Problem &problem) {
+  bool backward = false;
+  for (size_t index = 0; index < problem.commands.size(); ++index) {
+    Command &command = problem.commands[index];
+    backward = command.region == Region::Micro && (backward || draw(random, 0, 5) == 0);
+    command.backward = backward;
+    command.once = draw(random, 0, 9) == 0;
+    if (draw(random, 0, 5) != 0)
+      continue;
+    Variant variant{.name = "small"};
+    variant.flops = {draw(random, 0, 1000000000), draw(random, 0, 1000000000), {}};
+    variant.workspace = randomAmount(random, 512);
+    command.variants.push_back(variant);
+    for (size_t leader = 0; leader < index && draw(random, 0, 1) == 0; ++leader)
+      if (problem.commands[leader].variants.size() > 1 && problem.commands[leader].follows == kNoIndex)
+        command.follows = static_cast<int>(leader);
+  }
+  for (size_t index = 0; index < problem.buffers.size(); ++index) {
+    int producer = problem.buffers[index].producer, buffer = static_cast<int>(index);
+    bool isView = problem.buffers[index].aliasOf != kNoIndex;
+    for (const Buffer &other : problem.buffers)
+      isView |= other.aliasOf == buffer;
+    if (!isView && producer != kNoIndex && problem.commands[producer].variants.size() > 1)
+      problem.commands[producer].variants[1].results.emplace_back(buffer, randomAmount(random, 512));
+  }
+}
+
 } // namespace
 
 Problem randomProblem(Random &random, int commands) {
@@ -93,6 +121,66 @@ Problem randomProblem(Random &random, int commands) {
   for (int producer = 0; producer < commands; ++producer)
     for (int64_t results = draw(random, 0, 2); results > 0; --results)
       addResult(random, problem, producer);
+  addChoices(random, problem);
+  return problem;
+}
+
+Problem randomStep(Random &random, int commands, int layers, int variants) {
+  Problem problem;
+  problem.name = "step";
+  uint64_t seed = random();
+  Random layer(seed);
+  auto add = [&](bool backward, const std::vector<int> &operands, const std::string &kernel) {
+    int index = static_cast<int>(problem.commands.size());
+    Command command{.id = index, .kind = CommandKind::Gemm, .kernel = kernel, .backward = backward};
+    command.variants[0].flops = {0, draw(layer, 1, 100) * 1'000'000'000, {}};
+    command.once = draw(layer, 0, 12) == 0 && !backward;
+    problem.commands.push_back(command);
+    for (int operand : operands)
+      problem.buffers[operand].users.push_back(index);
+    Buffer buffer{.id = fmt::format("{}:0", index), .bytes = {0, 4096 * draw(layer, 1, 40), {}}, .producer = index};
+    if (draw(layer, 0, 3) == 0 && !operands.empty()) {
+      buffer.mayAlias.push_back(operands.front());
+      buffer.bytes = problem.buffers[operands.front()].bytes;
+    }
+    problem.buffers.push_back(buffer);
+    return index;
+  };
+  int forward = commands * layers;
+  std::vector<std::vector<int>> operands;
+  for (int index = 0; index < forward; ++index) {
+    if (index % commands == 0)
+      layer.seed(seed);
+    std::vector<int> reads;
+    if (index > 0)
+      reads.push_back(index - 1);
+    if (int64_t back = draw(layer, 2, 6); back <= 3 && index >= back)
+      reads.push_back(index - static_cast<int>(back));
+    operands.push_back(reads);
+    add(false, reads, fmt::format("k{}", index % commands));
+  }
+  int gradient = forward - 1;
+  for (int index = forward - 1; index >= 0; --index) {
+    if (index % commands == commands - 1)
+      layer.seed(seed + 1);
+    std::vector<int> reads = {gradient};
+    for (int operand : operands[index])
+      if (draw(layer, 0, 3) != 0 && operand != gradient)
+        reads.push_back(operand);
+    if (draw(layer, 0, 1) == 0 && index != gradient)
+      reads.push_back(index);
+    gradient = add(true, reads, fmt::format("d{}", index % commands));
+  }
+  for (int count = 0; count < variants; ++count) {
+    Variant variant{.name = "other", .flops = {0, draw(random, 1, 100) * 1'000'000'000, {}}};
+    variant.workspace = {0, 4096 * draw(random, 0, 20), {}};
+    Amount size{0, 4096 * draw(random, 1, 40), {}};
+    auto first = static_cast<int>(draw(random, 0, commands - 1));
+    for (int at = first; at < forward && problem.commands[at].variants.size() == 1; at += commands) {
+      problem.commands[at].variants.push_back(variant);
+      problem.commands[at].variants[1].results = {{at, size}};
+    }
+  }
   return problem;
 }
 

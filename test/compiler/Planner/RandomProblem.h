@@ -13,8 +13,12 @@ using Random = std::mt19937_64;
 int64_t draw(Random &random, int64_t low, int64_t high);
 
 /// About `commands` commands over all four regions, in-place offers, views, workspaces, tables, whole-step
-/// buffers.
+/// buffers, a backward part, variants and followers.
 Problem randomProblem(Random &random, int commands);
+
+/// A micro-step: `layers` equal layers of `commands` forward commands in a chain with side links, then as many
+/// backward ones that read what was kept; about `variants` commands of a layer with a second variant.
+Problem randomStep(Random &random, int commands, int layers, int variants);
 
 std::vector<Rectangle> randomRectangles(Random &random, int count, int horizon, int64_t largest);
 

@@ -27,6 +27,7 @@ private:
     command.kernel = kernel;
     command.node = node;
     command.dtype = shape.mixedPrecision && kind != CommandKind::Kernel ? "bf16" : "f32";
+    command.backward = isBackward && region == Region::Micro;
     command.variants = {Variant{"default", {0, flops, {}}, {fixedBytes, bytesPerSample, {}}, {}}};
     problem.commands.push_back(command);
     results = 0;
@@ -98,6 +99,7 @@ private:
   const TransformerShape &shape;
   int64_t width;
   Region region = Region::Micro;
+  bool isBackward = false;
   Problem problem = {};
   int results = 0;
 };
@@ -203,7 +205,9 @@ Problem StepBuilder::build() {
   command("linear_cross_entropy_fwd", "lm_head", CommandKind::Loss, 2 * tokens() * d * shape.vocabulary,
           shape.vocabulary * d * width, tokens() * (d + 3 * shape.vocabulary) * width);
   use({last});
+  problem.commands.back().once = true; // adds to the loss
   int logits = result("logits", tokens() * shape.vocabulary * width, BufferKind::Logits);
+  isBackward = true;
   command("linear_cross_entropy_bwd", "lm_head", CommandKind::Loss, 4 * tokens() * d * shape.vocabulary,
           shape.vocabulary * d * (width + 8), tokens() * (2 * d + 3 * shape.vocabulary) * width);
   use({last, logits});

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The choices of recomputation and variants that the search compares, at every micro-batch size alike.
+#pragma once
+#include "compiler/Planner/LoadModel.h"
+#include "compiler/Planner/TimeModel.h"
+
+namespace accum::planner {
+
+struct Alternative {
+  Choice choice = {};
+  int recomputed = 0; ///< commands that run again
+  PeakCurve peak = {};
+  /// Commands whose time it adds to the micro-step, or takes from it: cost class -> how often.
+  std::vector<std::pair<int, int>> costs = {};
+};
+
+/// How far to look. Counts and not seconds, so that the same problem gives the same alternatives anywhere.
+struct AlternativeEffort {
+  int64_t visits = 4'000'000; ///< commands and buffers looked at
+  int64_t exact = 1024;       ///< all choices are compared where they are at most so many
+};
+
+/// What a search looks at besides the default: no budget enters, so that the same alternatives are there
+/// whatever the budget, and more memory never leads to a slower plan.
+struct Alternatives {
+  std::vector<Alternative> list = {}; ///< the default first
+  /// A command and variant that stand for each cost class.
+  std::vector<std::pair<int, int>> costClasses = {};
+
+  /// Seconds that an alternative adds to one micro-step of m samples.
+  std::vector<double> addedSeconds(const TimeModel &times, int64_t m) const;
+};
+
+/// Sizes `smallest` to `largest` will be asked for. `recompute` and `variants`: whether to choose those at all.
+Alternatives findAlternatives(const Problem &problem, const TimeModel &times, int64_t smallest, int64_t largest,
+                              bool recompute, const AlternativeEffort &effort = {});
+
+} // namespace accum::planner

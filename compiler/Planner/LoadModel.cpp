@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The load at every moment of an expanded order, as lines in m, and their maximum.
+#include "compiler/Planner/LoadModel.h"
+#include "compiler/Planner/Storage.h"
+#include <algorithm>
+
+namespace accum::planner {
+
+LoadLine LoadModel::lineOf(const Amount &amount) const {
+  if (amount.table.empty())
+    return {amount.fixed, amount.perSample};
+  int64_t least = INT64_MAX;
+  for (auto [m, bytes] : amount.table)
+    least = std::min(least, bytes);
+  return {least, 0};
+}
+
+LoadModel::LoadModel(const Problem &problem, const Recomputation &flow, int64_t smallest, int64_t largest)
+    : problem(problem), smallest(smallest), largest(largest),
+      storageOf(problem.buffers.size(), kNoIndex) {
+  Lifetimes lifetimes(problem);
+  for (size_t index = 0; index < problem.buffers.size(); ++index) {
+    const Lifetimes::Interval &life = lifetimes.life[index];
+    if (lifetimes.root[index] != static_cast<int>(index) || life.isEmpty())
+      continue;
+    const Buffer &buffer = problem.buffers[index];
+    Storage storage{static_cast<int>(index), buffer.producer, life.start, life.end};
+    storage.bytes = lineOf(buffer.bytes);
+    storage.lastEarly = buffer.producer;
+    storage.crossesLoop = lifetimes.crossesLoop[index] != 0;
+    for (int user : flow.users(static_cast<int>(index))) {
+      if (problem.commands[user].backward)
+        storage.lastLate = user;
+      else
+        storage.lastEarly = std::max(storage.lastEarly, user);
+      if (flow.isAllowed(user))
+        storage.mayRepeat.push_back(user);
+    }
+    for (int operand : buffer.mayAlias) {
+      int donor = storageOf[flow.root(operand)];
+      if (donor != kNoIndex && problem.buffers[operand].bytes == buffer.bytes &&
+          problem.buffers[flow.root(operand)].bytes == buffer.bytes)
+        storage.donors.push_back(donor);
+    }
+    storageOf[index] = static_cast<int>(storages.size());
+    storages.push_back(std::move(storage));
+  }
+  for (const Command &command : problem.commands) {
+    std::vector<LoadLine> &lines = workspaces.emplace_back();
+    for (const Variant &variant : command.variants)
+      lines.push_back(lineOf(variant.workspace));
+  }
+}
+
+/// One choice: positions in its order, instances of the storages, loads.
+struct LoadModel::Run {
+  const LoadModel &model;
+  const std::vector<int> &before;
+  std::vector<int> original, clone; ///< command -> position
+  std::vector<Instance> originals, clones;
+  int length = 0;
+
+  Run(const LoadModel &model, const std::vector<int> &before) : model(model), before(before) {
+    size_t commands = before.size();
+    original.assign(commands, 0);
+    clone.assign(commands, kNoIndex);
+    // Counting sort: repetitions before each command, in their order.
+    std::vector<int> first(commands + 1, 0);
+    for (int at : before)
+      if (at != kNoIndex)
+        ++first[at];
+    for (size_t index = 0; index < commands; ++index) {
+      int count = first[index];
+      first[index] = length;
+      length += count + 1;
+      original[index] = length - 1;
+    }
+    for (size_t index = 0; index < commands; ++index)
+      if (before[index] != kNoIndex)
+        clone[index] = first[before[index]]++;
+  }
+
+  bool isCloned(const Storage &storage) const {
+    return storage.producer != kNoIndex && clone[storage.producer] != kNoIndex;
+  }
+
+  void place() {
+    originals.resize(model.storages.size());
+    clones.resize(model.storages.size());
+    for (size_t index = 0; index < model.storages.size(); ++index) {
+      const Storage &storage = model.storages[index];
+      int late = kNoIndex;
+      for (int user : storage.mayRepeat)
+        late = std::max(late, clone[user]);
+      Instance &value = originals[index];
+      value.start = original[storage.start];
+      if (isCloned(storage)) {
+        value.end = original[storage.lastEarly] + 1;
+        if (storage.lastLate != kNoIndex)
+          late = std::max(late, original[storage.lastLate]);
+        int made = clone[storage.producer];
+        clones[index] = {made, std::max(made, late) + 1};
+      } else {
+        value.end = std::max(original[storage.end - 1], late) + 1;
+      }
+      takePlace(storage, value, false);
+      if (isCloned(storage))
+        takePlace(storage, clones[index], true);
+    }
+  }
+
+  /// A result stands where an operand stood that dies in its producer.
+  void takePlace(const Storage &storage, const Instance &value, bool isClone) {
+    if (storage.donors.empty() || (!isClone && storage.producer != storage.start))
+      return;
+    bool late = isClone || model.problem.commands[storage.producer].backward;
+    for (int donor : storage.donors) {
+      bool fromClone = late && isCloned(model.storages[donor]);
+      Instance &from = fromClone ? clones[donor] : originals[donor];
+      if (from.taken || from.start >= value.start || from.end != value.start + 1 ||
+          model.storages[donor].crossesLoop)
+        continue;
+      from.taken = true;
+      --from.end;
+      return;
+    }
+  }
+};
+
+PeakCurve LoadModel::envelope(const std::vector<LoadLine> &loads) const {
+  PeakCurve curve;
+  auto fullest = [&](int64_t m) {
+    const LoadLine *best = nullptr;
+    int64_t most = -1;
+    for (const LoadLine &line : loads)
+      if (int64_t bytes = line.at(m); bytes > most) {
+        most = bytes;
+        best = &line;
+      }
+    return best ? *best : LoadLine{};
+  };
+  // Between two sizes with different fullest moments, look where their lines cross.
+  auto split = [&](auto &self, LoadLine low, LoadLine high, int depth) -> void {
+    if (low.perSample >= high.perSample || depth > 16)
+      return;
+    int64_t cross = (low.fixed - high.fixed) / (high.perSample - low.perSample);
+    for (int64_t m : {cross, cross + 1}) {
+      if (m <= smallest || m >= largest)
+        continue;
+      LoadLine middle = fullest(m);
+      if (middle.at(m) <= std::max(low.at(m), high.at(m)))
+        continue;
+      curve.lines.push_back(middle);
+      self(self, low, middle, depth + 1);
+      self(self, middle, high, depth + 1);
+      return;
+    }
+  };
+  LoadLine low = fullest(smallest), high = fullest(largest);
+  curve.lines = {low, high};
+  split(split, low, high, 0);
+  return curve;
+}
+
+PeakCurve LoadModel::peak(const std::vector<int> &before, const std::vector<int> &variants) const {
+  Run run(*this, before);
+  run.place();
+  std::vector<LoadLine> loads(run.length + 1);
+  auto add = [&](int start, int end, const LoadLine &bytes) {
+    loads[start].fixed += bytes.fixed, loads[start].perSample += bytes.perSample;
+    loads[end].fixed -= bytes.fixed, loads[end].perSample -= bytes.perSample;
+  };
+  auto bytesOf = [&](size_t index) {
+    const Storage &storage = storages[index];
+    if (storage.producer != kNoIndex && variants[storage.producer] != 0)
+      for (const auto &[buffer, bytes] :
+           problem.commands[storage.producer].variants[variants[storage.producer]].results)
+        if (buffer == storage.buffer)
+          return lineOf(bytes);
+    return storage.bytes;
+  };
+  for (size_t index = 0; index < storages.size(); ++index) {
+    LoadLine bytes = bytesOf(index);
+    for (const Instance &value : {run.originals[index], run.clones[index]})
+      if (value.start < value.end)
+        add(value.start, value.end, bytes);
+  }
+  for (size_t index = 0; index < workspaces.size(); ++index) {
+    const LoadLine &bytes = workspaces[index][variants[index]];
+    if (bytes.fixed == 0 && bytes.perSample == 0)
+      continue;
+    add(run.original[index], run.original[index] + 1, bytes);
+    if (run.clone[index] != kNoIndex)
+      add(run.clone[index], run.clone[index] + 1, bytes);
+  }
+  loads.pop_back();
+  for (size_t at = 1; at < loads.size(); ++at) {
+    loads[at].fixed += loads[at - 1].fixed;
+    loads[at].perSample += loads[at - 1].perSample;
+  }
+  return envelope(loads);
+}
+
+} // namespace accum::planner

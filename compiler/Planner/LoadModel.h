@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a choice takes at its fullest moment, as a function of the micro-batch size, without building its problem.
+#pragma once
+#include "compiler/Planner/Recompute.h"
+
+namespace accum::planner {
+
+/// Bytes `fixed + perSample * m`.
+struct LoadLine {
+  int64_t fixed = 0, perSample = 0;
+  int64_t at(int64_t m) const { return fixed + perSample * m; }
+};
+
+/// The maximum of lines: the load of the fullest moments, one line for each that is the fullest at some m.
+class PeakCurve {
+public:
+  std::vector<LoadLine> lines = {};
+  int64_t at(int64_t m) const {
+    int64_t largest = 0;
+    for (const LoadLine &line : lines)
+      largest = std::max(largest, line.at(m));
+    return largest;
+  }
+};
+
+/// Loads without alignment, tables taken at their least value, results merged with an operand whose place they
+/// may take where both have the same amount: nearly a lower bound of what packing needs, and close to it.
+class LoadModel {
+public:
+  /// For sizes m in [smallest, largest].
+  LoadModel(const Problem &problem, const Recomputation &flow, int64_t smallest, int64_t largest);
+
+  /// `before`: positions of `choice.recomputed`. `variants` has one entry per command.
+  PeakCurve peak(const std::vector<int> &before, const std::vector<int> &variants) const;
+
+private:
+  struct Storage {
+    int buffer = kNoIndex;
+    int producer = kNoIndex;
+    int start = 0, end = 0; ///< in the original order
+    int lastEarly = 0;      ///< the last of the producer and its users in the forward part
+    int lastLate = kNoIndex; ///< the last backward user
+    LoadLine bytes = {};
+    std::vector<int> mayRepeat = {}; ///< users that may be recomputed
+    std::vector<int> donors = {};    ///< storages of the same amount whose place this one may take
+    bool crossesLoop = false;
+  };
+  struct Instance {
+    int start = 0, end = 0; ///< in the expanded order; empty: not there
+    bool taken = false;
+  };
+  struct Run;
+
+  LoadLine lineOf(const Amount &amount) const;
+  PeakCurve envelope(const std::vector<LoadLine> &loads) const;
+
+  const Problem &problem;
+  int64_t smallest, largest;
+  std::vector<Storage> storages;
+  std::vector<int> storageOf; ///< buffer -> index into storages
+  std::vector<std::vector<LoadLine>> workspaces; ///< per command and variant
+};
+
+} // namespace accum::planner

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checker's own expansion of a plan.
+#include "compiler/Planner/Replay.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+
+namespace accum::planner {
+
+namespace {
+
+Error invalid(std::string message) { return {std::move(message), "invalid-plan"}; }
+
+/// A command in the order that runs.
+struct Turn {
+  int command = kNoIndex;
+  bool again = false;
+};
+
+class Player {
+public:
+  Player(const Problem &problem, const Plan &plan) : problem(problem), plan(plan) {}
+
+  Result<Problem> run() {
+    for (size_t index = 0; index < problem.commands.size(); ++index)
+      byId[problem.commands[index].id] = static_cast<int>(index);
+    for (size_t index = 0; index < problem.buffers.size(); ++index) {
+      const Buffer &buffer = problem.buffers[index];
+      storage.push_back(buffer.aliasOf == kNoIndex ? static_cast<int>(index) : storage[buffer.aliasOf]);
+      for (int user : buffer.users)
+        reads[user].insert(static_cast<int>(index));
+    }
+    for (auto check : {&Player::readRecompute, &Player::checkWrites, &Player::readVariants})
+      if (Status status = (this->*check)(); !status)
+        return status.error();
+    play();
+    for (int command : again)
+      if (!repeated.contains(command))
+        return invalid(fmt::format("command {} runs again, but nothing backward needs it",
+                                   problem.commands[command].id));
+    return build();
+  }
+
+private:
+  Status readRecompute();
+  Status checkWrites();
+  Status readVariants();
+  void play();
+  Problem build() const;
+
+  int maker(int buffer) const { return problem.buffers[storage[buffer]].producer; }
+
+  const Problem &problem;
+  const Plan &plan;
+  std::map<int64_t, int> byId;
+  std::vector<int> storage;
+  std::map<int, std::set<int>> reads; ///< command -> buffers
+  std::set<int> again, repeated;
+  std::map<int, const Variant *> chosen;
+  std::vector<Turn> turns;
+};
+
+Status Player::readRecompute() {
+  for (int64_t id : plan.recompute) {
+    auto found = byId.find(id);
+    if (found == byId.end() || !again.insert(found->second).second)
+      return invalid(fmt::format("command {} of the recomputed ones is unknown, or stands there twice", id));
+    const Command &command = problem.commands[found->second];
+    if (command.region != Region::Micro || command.backward || command.once)
+      return invalid(fmt::format("command {} may not run again", id));
+  }
+  return {};
+}
+
+/// Running again gives the same only where nobody else writes what is read or made.
+Status Player::checkWrites() {
+  std::set<int> overwritten; // storages
+  for (size_t index = 0; index < problem.buffers.size(); ++index) {
+    int writer = problem.buffers[index].producer;
+    if (writer == kNoIndex || writer == maker(static_cast<int>(index)))
+      continue;
+    overwritten.insert(storage[index]);
+    if (again.contains(writer))
+      return invalid(fmt::format("command {} overwrites a value, and runs again", problem.commands[writer].id));
+  }
+  for (size_t index = 0; index < problem.buffers.size(); ++index) {
+    const Buffer &buffer = problem.buffers[index];
+    bool made = again.contains(maker(static_cast<int>(index)));
+    bool read = std::ranges::any_of(buffer.users, [&](int user) { return again.contains(user); });
+    if (overwritten.contains(storage[index]) && (made || read))
+      return invalid(fmt::format("buffer {} is overwritten, and made or read again", buffer.id));
+    bool escapes = buffer.wholeStep || std::ranges::any_of(buffer.users, [&](int user) {
+                     return problem.commands[user].region != Region::Micro;
+                   });
+    if (made && escapes)
+      return invalid(fmt::format("buffer {} is made again, but lives beyond the micro-step", buffer.id));
+  }
+  return {};
+}
+
+Status Player::readVariants() {
+  std::map<int64_t, std::string> names(plan.variants.begin(), plan.variants.end());
+  if (names.size() != plan.variants.size())
+    return invalid("a command has two variants");
+  for (const auto &[id, name] : names)
+    if (!byId.contains(id))
+      return invalid(fmt::format("command {} has a variant, but is unknown", id));
+  for (size_t index = 0; index < problem.commands.size(); ++index) {
+    const Command &command = problem.commands[index];
+    auto named = names.find(command.id);
+    std::string name = named == names.end() ? "default" : named->second;
+    const Variant *variant = nullptr;
+    bool hasLeaders = false;
+    for (const Variant &way : command.variants) {
+      variant = way.name == name ? &way : variant;
+      hasLeaders |= command.follows != kNoIndex && way.name == chosen.at(command.follows)->name;
+    }
+    if (!variant)
+      return invalid(fmt::format("command {} has no variant {}", command.id, name));
+    if (command.follows != kNoIndex && name != (hasLeaders ? chosen.at(command.follows)->name : "default"))
+      return invalid(fmt::format("command {} does not follow command {}", command.id,
+                                 problem.commands[command.follows].id));
+    chosen[static_cast<int>(index)] = variant;
+  }
+  return {};
+}
+
+void Player::play() {
+  for (int command = 0; command < static_cast<int>(problem.commands.size()); ++command) {
+    std::set<int> wanted;
+    std::vector<int> open;
+    if (problem.commands[command].backward)
+      open.push_back(command);
+    while (!open.empty()) {
+      int asks = open.back();
+      open.pop_back();
+      for (int buffer : reads[asks])
+        if (int made = maker(buffer); again.contains(made) && !repeated.contains(made) && wanted.insert(made).second)
+          open.push_back(made);
+    }
+    for (int made : wanted) {
+      turns.push_back({made, true});
+      repeated.insert(made);
+    }
+    turns.push_back({command, false});
+  }
+}
+
+Problem Player::build() const {
+  Problem result = problem;
+  result.commands.clear();
+  result.buffers.clear();
+  int64_t base = problem.cloneIds;
+  for (const Command &command : problem.commands)
+    base = problem.cloneIds > 0 ? base : std::max(base, command.id + 1);
+  std::vector<int> placeOf[2] = {std::vector<int>(problem.buffers.size(), kNoIndex),
+                                 std::vector<int>(problem.buffers.size(), kNoIndex)};
+  for (int index = 0; index < static_cast<int>(problem.buffers.size()); ++index)
+    for (bool copy : {false, true}) {
+      int made = maker(index);
+      if (copy && !repeated.contains(made))
+        continue;
+      placeOf[copy ? 1 : 0][index] = static_cast<int>(result.buffers.size());
+      Buffer buffer = problem.buffers[index];
+      buffer.producer = kNoIndex;
+      buffer.users.clear();
+      buffer.mayAlias.clear();
+      if (buffer.aliasOf != kNoIndex)
+        buffer.aliasOf = placeOf[copy ? 1 : 0][buffer.aliasOf];
+      if (copy) {
+        std::string own = fmt::format("{}:", problem.commands[made].id);
+        buffer.id = fmt::format("{}:{}", base + problem.commands[made].id,
+                                buffer.id.starts_with(own) ? buffer.id.substr(own.size()) : buffer.id);
+      }
+      result.buffers.push_back(buffer);
+    }
+  std::map<int, std::vector<int>> makes;
+  for (int index = 0; index < static_cast<int>(problem.buffers.size()); ++index)
+    if (problem.buffers[index].producer != kNoIndex)
+      makes[problem.buffers[index].producer].push_back(index);
+  for (const Turn &turn : turns) {
+    int at = static_cast<int>(result.commands.size());
+    Command command = problem.commands[turn.command];
+    bool late = command.backward || turn.again;
+    auto read = [&](int buffer) { return placeOf[late && placeOf[1][buffer] != kNoIndex ? 1 : 0][buffer]; };
+    if (auto list = reads.find(turn.command); list != reads.end())
+      for (int buffer : list->second)
+        result.buffers[read(buffer)].users.push_back(at);
+    for (int buffer : makes[turn.command]) {
+      Buffer &slot = result.buffers[placeOf[turn.again ? 1 : 0][buffer]];
+      slot.producer = at;
+      for (int operand : problem.buffers[buffer].mayAlias)
+        slot.mayAlias.push_back(read(operand));
+      for (const auto &[resized, bytes] : chosen.at(turn.command)->results)
+        if (resized == buffer)
+          slot.bytes = bytes;
+    }
+    command.variants = {*chosen.at(turn.command)};
+    command.id += turn.again ? base : 0;
+    result.commands.push_back(std::move(command));
+  }
+  return result;
+}
+
+} // namespace
+
+Result<Problem> replay(const Problem &problem, const Plan &plan) { return Player(problem, plan).run(); }
+
+} // namespace accum::planner

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// For the checker: the commands that a plan runs, played by demand. Shares nothing with the search.
+#pragma once
+#include "compiler/Planner/Plan.h"
+#include "compiler/Planner/Problem.h"
+
+namespace accum::planner {
+
+/// What runs: before each backward command, whatever it reads, directly or through others, of the commands that
+/// run again and did not yet, in their order; every command in the plan's variant. Slug `invalid-plan` where
+/// a command that runs again has an effect besides its results, reads or writes what another one changes, or
+/// is needed by nothing; where a variant is unknown, or is not that of the command it follows.
+Result<Problem> replay(const Problem &problem, const Plan &plan);
+
+} // namespace accum::planner

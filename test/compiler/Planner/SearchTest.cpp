@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// The joint search of micro-batch, recomputation and variants against brute force; budgets are monotone; bars.
+#include "compiler/Planner/Alternatives.h"
+#include "compiler/Planner/Solve.h"
+#include "compiler/Planner/Storage.h"
+#include "compiler/Planner/Verify.h"
+#include "test/compiler/Planner/RandomProblem.h"
+#include "test/compiler/Planner/TransformerProblem.h"
+#include <algorithm>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace accum::planner;
+
+namespace {
+
+DeviceProfile h100() { return *loadProfile("h100"); }
+
+/// Every subset of the commands that may run again, with every combination of variants.
+std::vector<Choice> allChoices(const Problem &problem) {
+  Recomputation flow(problem);
+  Choice none{std::vector<char>(problem.commands.size(), 0), std::vector<int>(problem.commands.size(), 0)};
+  std::vector<Choice> choices = {none};
+  for (size_t index = 0; index < problem.commands.size(); ++index) {
+    size_t known = choices.size();
+    for (size_t way = 1; way < problem.commands[index].variants.size(); ++way)
+      for (size_t at = 0; at < known; ++at) {
+        choices.push_back(choices[at]);
+        choices.back().variants[index] = static_cast<int>(way);
+      }
+    known = choices.size();
+    for (size_t at = 0; flow.isAllowed(static_cast<int>(index)) && at < known; ++at) {
+      choices.push_back(choices[at]);
+      choices.back().recomputed[index] = 1;
+    }
+  }
+  return choices;
+}
+
+struct Way {
+  double seconds;
+  int64_t bytes;
+};
+
+/// What each choice really takes at each size.
+std::vector<Way> bruteForce(const Problem &problem, const DeviceProfile &profile, const Options &options) {
+  std::vector<Way> ways;
+  for (const Choice &choice : allChoices(problem)) {
+    Problem runs = expand(problem, choice);
+    Lifetimes lifetimes(runs);
+    TimeModel times(runs, profile, options.devices);
+    for (const Cut &cut : enumerateCuts(options)->cuts) {
+      double seconds = 0;
+      for (const TimeLine &line : times.step(cut))
+        seconds += line.seconds;
+      int64_t scratch = pack(layOut(runs, lifetimes, cut.m, profile.alignment).blocks).height;
+      ways.push_back({seconds, scratch});
+    }
+  }
+  return ways;
+}
+
+TEST(Search, FindsTheOptimumOfSmallProblems) {
+  Random random(71);
+  DeviceProfile profile = h100();
+  int recomputed = 0, varied = 0;
+  for (int round = 0; round < 25; ++round) {
+    Problem problem = randomStep(random, static_cast<int>(draw(random, 2, 5)), 1, static_cast<int>(draw(random, 0, 2)));
+    ASSERT_TRUE(check(problem));
+    Options options{.batch = 6};
+    std::vector<Way> ways = bruteForce(problem, profile, options);
+    std::vector<int64_t> budgets;
+    for (const Way &way : ways)
+      budgets.push_back(way.bytes);
+    std::ranges::sort(budgets);
+    for (size_t at = 0; at < budgets.size(); at += 1 + budgets.size() / 12) {
+      double best = 1e30;
+      for (const Way &way : ways)
+        best = way.bytes <= budgets[at] ? std::min(best, way.seconds) : best;
+      options.budget = budgets[at];
+      Search search = *solve(problem, profile, options);
+      ASSERT_TRUE(search.plan) << "round " << round;
+      ASSERT_NEAR(search.plan->seconds(), best, 1e-9 * best) << "round " << round << ", budget " << budgets[at];
+      Status status = verify(problem, *search.plan);
+      ASSERT_TRUE(status) << status.error().message;
+      recomputed += search.plan->recompute.empty() ? 0 : 1;
+      varied += search.plan->variants.empty() ? 0 : 1;
+    }
+    options.budget = budgets.front() - 1;
+    ASSERT_FALSE(solve(problem, profile, options)->plan);
+  }
+  EXPECT_GT(recomputed, 20);
+  EXPECT_GT(varied, 20);
+}
+
+/// The best time of what fits, over the loads of alternatives and not over packings.
+double bestTime(const Alternatives &alternatives, const std::vector<double> &added, int64_t m, int64_t bytes) {
+  double best = 1e30;
+  for (size_t index = 0; index < added.size(); ++index)
+    if (alternatives.list[index].peak.at(m) <= bytes)
+      best = std::min(best, added[index]);
+  return best;
+}
+
+/// Without comparing everything: layers decide alike, cuts by price, improvement, tiling.
+TEST(Search, IsWithinAPercentOfTheOptimumOnLayers) {
+  Random random(72);
+  DeviceProfile profile = h100();
+  constexpr int64_t m = 4;
+  int cases = 0, good = 0;
+  double worst = 1;
+  for (int round = 0; round < 40; ++round) {
+    Problem problem = randomStep(random, static_cast<int>(draw(random, 2, 3)), 4, 0);
+    TimeModel times(problem, profile, 1);
+    Alternatives all = findAlternatives(problem, times, m, m, true, {.exact = 1 << 20});
+    Alternatives found = findAlternatives(problem, times, m, m, true, {.exact = 0});
+    std::vector<double> allAdded = all.addedSeconds(times, m), foundAdded = found.addedSeconds(times, m);
+    double step = times.regions(m)[2].total;
+    int64_t most = all.list[0].peak.at(m), least = most;
+    for (const Alternative &alternative : all.list)
+      least = std::min(least, alternative.peak.at(m));
+    for (int64_t bytes = least; bytes < most; bytes += 1 + (most - least) / 10, ++cases) {
+      double ratio = (step + bestTime(found, foundAdded, m, bytes)) / (step + bestTime(all, allAdded, m, bytes));
+      good += ratio <= 1.01 ? 1 : 0;
+      worst = std::max(worst, ratio);
+    }
+  }
+  RecordProperty("worst", std::to_string(worst));
+  EXPECT_GT(cases, 100);
+  EXPECT_GE(good, cases * 95 / 100) << good << " of " << cases << ", worst " << worst;
+}
+
+TEST(Search, BudgetsAreMonotone) {
+  Random random(73);
+  DeviceProfile profile = h100();
+  for (int round = 0; round < 12; ++round) {
+    Problem problem = randomStep(random, static_cast<int>(draw(random, 3, 8)), 3, 1);
+    double slower = 1e30;
+    int64_t lower = 0;
+    for (int64_t budget = 100'000; budget < 40'000'000; budget = budget * 9 / 8) {
+      Search search = *solve(problem, profile, {.batch = 8, .budget = budget});
+      if (!search.plan)
+        continue;
+      Status status = verify(problem, *search.plan);
+      ASSERT_TRUE(status) << status.error().message;
+      ASSERT_LE(search.plan->seconds(), slower * (1 + 1e-12));
+      ASSERT_GE(search.plan->counted(), lower);
+      ASSERT_LE(search.plan->counted(), budget);
+      slower = search.plan->seconds();
+      lower = search.plan->counted();
+    }
+    EXPECT_GT(lower, 0);
+  }
+}
+
+TEST(Search, FollowsTheFlag) {
+  Problem problem = transformerProblem(gpt2Small());
+  auto planned = [&](const char *recompute, int64_t budget) {
+    return *solve(problem, h100(),
+                  {.batch = 64, .microBatch = *parseMicroBatch("16"), .budget = budget, .recompute = recompute});
+  };
+  int64_t plenty = int64_t{80} << 30;
+  Search none = planned("none", plenty), all = planned("all", plenty), automatic = planned("auto", plenty);
+  EXPECT_TRUE(none.plan->recompute.empty());
+  EXPECT_EQ(automatic.plan->seconds(), none.plan->seconds());
+  EXPECT_LT(all.plan->scratch, none.plan->scratch / 3);
+  EXPECT_FALSE(all.recomputed.empty());
+  EXPECT_FALSE(planned("none", all.plan->counted()).plan);
+  EXPECT_EQ(planned("auto", all.plan->counted()).plan->counted(), all.plan->counted());
+}
+
+/// Half of what is kept for the backward part, in units of the activations at the default.
+void expectHalved(const TransformerShape &shape, const DeviceProfile &profile) {
+  Problem problem = transformerProblem(shape);
+  Options options{.batch = 64, .microBatch = *parseMicroBatch("8"), .budget = int64_t{1} << 50};
+  Search whole = *solve(problem, profile, options);
+  int64_t rest = whole.plan->counted() - whole.plan->scratch;
+  options.budget = rest + whole.plan->scratch / 2;
+  double begin = cpuSeconds();
+  Search half = *solve(problem, profile, options);
+  double seconds = cpuSeconds() - begin;
+  ASSERT_TRUE(half.plan);
+  EXPECT_TRUE(verify(problem, *half.plan));
+  EXPECT_LE(half.plan->seconds() / whole.plan->seconds(), 1.03) << half.recomputed;
+  EXPECT_LT(seconds, 1.0);
+}
+
+TEST(Search, HalvesActivationsForThreePercent) {
+  expectHalved(gpt2Small(), h100());
+  expectHalved({.layers = 32, .hidden = 4096, .heads = 32, .sequence = 2048, .vocabulary = 32000}, h100());
+}
+
+TEST(Search, SearchesNinetySixLayersInHalfASecond) {
+  Problem problem = transformerProblem(gpt3Largest());
+  double begin = cpuSeconds();
+  Search search =
+      *solve(problem, h100(), {.batch = 8, .microBatch = *parseMicroBatch("1"), .budget = int64_t{3} << 40});
+  EXPECT_LT(cpuSeconds() - begin, 0.5);
+  ASSERT_TRUE(search.plan);
+  EXPECT_TRUE(verify(problem, *search.plan));
+}
+
+} // namespace
