@@ -11,6 +11,7 @@ namespace accum::planner {
 namespace {
 
 constexpr size_t kHullPoints = 24;
+constexpr int kMixRounds = 3;
 /// Alternatives that are handed on at most.
 constexpr size_t kKept = 1500;
 
@@ -28,15 +29,22 @@ public:
   }
 
   Alternatives run() {
-    try_(decisions.none());
+    look(decisions.none());
     if (decisions.combinations(effort.exact) <= effort.exact) {
-      decisions.forAll([&](const Choice &choice) { try_(choice); });
+      decisions.forAll([&](const Choice &choice) { look(choice); });
     } else {
       seed();
-      for (size_t at = 0; at < sizes.size(); ++at)
-        improve(at, evaluations * static_cast<int64_t>(at + 1) / static_cast<int64_t>(2 * sizes.size()));
-      for (size_t at = 0; at < sizes.size(); ++at)
-        mix(at, evaluations / static_cast<int64_t>(2 * sizes.size()));
+      // A third for classes, a third for mixtures, the rest for single commands.
+      auto share = [&](int64_t part, int64_t of) { return evaluations * part / of; };
+      auto count = static_cast<int64_t>(sizes.size());
+      for (int64_t at = 0; at < count; ++at)
+        improve(at, false, share(at + 1, 3 * count));
+      for (int round = 0; round < kMixRounds; ++round)
+        for (int64_t at = 0; at < count; ++at)
+          mix(at, share(1, 3 * kMixRounds * count));
+      auto known = static_cast<int64_t>(found.list.size());
+      for (int64_t at = 0; at < count; ++at)
+        improve(at, true, known + share(at + 1, 3 * count));
     }
     keepUseful();
     return std::move(found);
@@ -44,10 +52,10 @@ public:
 
 private:
   void classifyCosts();
-  void try_(const Choice &choice);
+  void look(const Choice &choice);
   void seed();
-  void improve(size_t size, int64_t until);
-  void mix(size_t size, int64_t count);
+  void improve(int64_t size, bool single, int64_t until);
+  void mix(int64_t size, int64_t count);
   void keepUseful();
   /// Indices of what no other has both less time and a lower peak than, at one size; by time.
   std::vector<int> front(int64_t m) const;
@@ -84,7 +92,7 @@ void Finder::classifyCosts() {
 }
 
 /// Looks at a choice, unless it is known already.
-void Finder::try_(const Choice &asked) {
+void Finder::look(const Choice &asked) {
   Alternative entry;
   entry.choice = asked;
   Choice &choice = entry.choice;
@@ -127,10 +135,10 @@ void Finder::seed() {
           bytes[buffer] = static_cast<double>(size.at(m));
       CheckpointCut cut(problem, flow, decisions.classes(), seconds, bytes);
       for (const std::vector<char> &again : cut.hull(kHullPoints))
-        try_(decisions.with(start, again));
+        look(decisions.with(start, again));
       for (int windows = 1; windows <= 16; windows *= 2)
         if (std::optional<Choice> choice = decisions.checkpoints(start, windows))
-          try_(*choice);
+          look(*choice);
     });
 }
 
@@ -150,31 +158,42 @@ std::vector<int> Finder::front(int64_t m) const {
   return best;
 }
 
-/// Changes one decision at a time of what is best so far, as long as there is something new to start from.
-void Finder::improve(size_t size, int64_t until) {
+/// Changes one decision at a time of what is best so far, then (`single`) of everything known, as long as there is
+/// something new to start from.
+void Finder::improve(int64_t size, bool single, int64_t until) {
   std::vector<char> expanded;
   auto isSpent = [&] { return static_cast<int64_t>(found.list.size()) >= until; };
-  for (bool isNew = true; isNew && !isSpent();) {
+  auto expand = [&](int index) {
+    expanded.resize(found.list.size(), 0);
+    if (isSpent() || expanded[index] != 0)
+      return false;
+    expanded[index] = 1;
+    Choice start = found.list[index].choice;
+    decisions.forNeighbours(start, single, [&](const Choice &choice) { look(choice); });
+    return true;
+  };
+  for (bool isNew = true; isNew;) {
     isNew = false;
-    for (int index : front(sizes[size])) {
-      expanded.resize(found.list.size(), 0);
-      if (expanded[index] != 0 || isSpent())
-        continue;
-      expanded[index] = 1;
-      isNew = true;
-      Choice start = found.list[index].choice;
-      decisions.forNeighbours(start, [&](const Choice &choice) { try_(choice); });
-    }
+    for (int index : front(sizes[size]))
+      isNew |= expand(index);
   }
+  for (int index = 0; single && index < static_cast<int>(found.list.size()) && !isSpent(); ++index)
+    expand(index);
 }
 
-/// Between neighbours of the front, gives the first layers the one and the rest the other.
-void Finder::mix(size_t size, int64_t count) {
-  std::vector<int> best = front(sizes[size]);
+/// Between neighbours of the front, gives the first layers the one and the rest the other: the more of them, the
+/// further the neighbours are apart.
+void Finder::mix(int64_t size, int64_t count) {
+  int64_t m = sizes[size];
+  std::vector<int> best = front(m);
+  std::vector<double> added = found.addedSeconds(times, m);
+  auto peak = [&](int index) { return static_cast<double>(found.list[index].peak.at(m)); };
+  double seconds = added[best.back()] - added[best.front()], bytes = peak(best.front()) - peak(best.back());
   for (size_t at = 0; at + 1 < best.size(); ++at) {
+    double apart = (added[best[at + 1]] - added[best[at]]) / seconds + (peak(best[at]) - peak(best[at + 1])) / bytes;
+    auto share = static_cast<int64_t>(static_cast<double>(count) * apart / 2);
     Choice less = found.list[best[at]].choice, more = found.list[best[at + 1]].choice;
-    int64_t share = std::max<int64_t>(2, count / static_cast<int64_t>(best.size()));
-    decisions.forMixtures(less, more, share, [&](const Choice &choice) { try_(choice); });
+    decisions.forMixtures(less, more, share, [&](const Choice &choice) { look(choice); });
   }
 }
 

@@ -158,18 +158,28 @@ void Decisions::forVariants(const Visit &visit) const {
     visit(start);
 }
 
-void Decisions::forNeighbours(const Choice &start, const Visit &visit) const {
-  for (const DecisionClass &entry : repeatable) {
-    Choice choice = start;
-    bool again = choice.recomputed[entry.members.front()] == 0;
-    for (int member : entry.members)
-      choice.recomputed[member] = again ? 1 : 0;
-    visit(choice);
-  }
-  for (const DecisionClass &entry : varied)
-    for (size_t variant = 0; variant < problem.commands[entry.members.front()].variants.size(); ++variant)
-      if (start.variants[entry.members.front()] != static_cast<int>(variant))
+void Decisions::forNeighbours(const Choice &start, bool single, const Visit &visit) const {
+  auto change = [&](const DecisionClass &entry, bool isVariant) {
+    int first = entry.members.front();
+    if (!isVariant) {
+      Choice choice = start;
+      char again = choice.recomputed[first] == 0 ? 1 : 0;
+      for (int member : entry.members)
+        choice.recomputed[member] = again;
+      visit(choice);
+      return;
+    }
+    for (size_t variant = 0; variant < problem.commands[first].variants.size(); ++variant)
+      if (start.variants[first] != static_cast<int>(variant))
         visit(withVariant(start, entry, static_cast<int>(variant)));
+  };
+  for (bool isVariant : {false, true})
+    for (const DecisionClass &entry : isVariant ? varied : repeatable) {
+      if (!single)
+        change(entry, isVariant);
+      for (size_t member = 0; single && member < entry.members.size(); ++member)
+        change({{entry.members[member]}}, isVariant);
+    }
 }
 
 void Decisions::forMixtures(const Choice &less, const Choice &more, int64_t count, const Visit &visit) const {

@@ -200,6 +200,13 @@ Result<Choice> choiceOf(const Problem &problem, const Plan &plan) {
   return choice;
 }
 
+Result<Problem> problemThatRuns(const Problem &problem, const Plan &plan) {
+  Result<Choice> choice = choiceOf(problem, plan);
+  if (!choice)
+    return choice.error();
+  return expand(problem, *choice);
+}
+
 Problem expand(const Problem &problem, const Choice &choice) { return Expander(problem, choice).run(); }
 
 } // namespace accum::planner

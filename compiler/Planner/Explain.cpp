@@ -70,27 +70,30 @@ std::string timeLine(const Search &search) {
   return text + "\n";
 }
 
-/// The nearest larger size that lost, the nearest smaller one, and how many there were.
+/// What would be faster and does not fit, the nearest smaller size, and how many there were.
 std::string whyLine(const Search &search, const Candidate &chosen) {
   std::vector<std::string> phrases;
   size_t at = static_cast<size_t>(&chosen - search.candidates.data());
   for (size_t larger = at; larger-- > 0;)
     if (const Candidate &other = search.candidates[larger]; other.verdict == Verdict::DoesNotFit) {
-      phrases.push_back(fmt::format("{} does not fit ({} over)", other.cut.m, formatBytes(other.over)));
+      phrases.push_back(fmt::format("{}{} does not fit ({} over)", other.cut.m,
+                                    other.cut == chosen.cut ? " with everything kept" : "",
+                                    formatBytes(other.over)));
       break;
     }
   for (size_t next = at + 1; next < search.candidates.size(); ++next)
-    if (const Candidate &other = search.candidates[next];
-        other.verdict == Verdict::Slower && other.cut.last == other.cut.m) {
+    if (const Candidate &other = search.candidates[next]; other.verdict == Verdict::Slower &&
+                                                          other.cut.last == other.cut.m &&
+                                                          other.cut != chosen.cut) {
       phrases.push_back(
           fmt::format("{} takes {} and {}", other.cut.m, formatBytes(other.arena), slowerBy(other, chosen)));
       break;
     }
-  if (search.candidates.size() > 1)
-    phrases.push_back(
-        fmt::format("{} sizes compared in {:.2f} s: --explain", search.candidates.size(), search.seconds));
-  else
-    phrases.push_back("the only size allowed");
+  size_t sizes = 0;
+  for (size_t index = 0; index < search.candidates.size(); ++index)
+    sizes += index == 0 || search.candidates[index].cut != search.candidates[index - 1].cut ? 1 : 0;
+  phrases.push_back(sizes > 1 ? fmt::format("{} sizes compared in {:.2f} s: --explain", sizes, search.seconds)
+                              : "the only size allowed");
   return wrapped("why", phrases);
 }
 

@@ -2,6 +2,7 @@
 // A plan from a file in place of a search.
 #include "compiler/Planner/ReusedPlan.h"
 #include "compiler/Planner/Quantity.h"
+#include "compiler/Planner/Reasons.h"
 #include "compiler/Planner/TimeModel.h"
 #include "compiler/Planner/Verify.h"
 #include <algorithm>
@@ -62,7 +63,11 @@ Result<Search> reusePlan(const Problem &problem, const DeviceProfile &profile, c
   search.plan = plan;
   search.notices = {"the plan is the one given; its table of sizes is from when it was made"};
   search.memory = plan.memory;
-  search.peak = peakMoment(problem, plan.cut.m, plan.alignment);
+  Result<Choice> choice = choiceOf(problem, plan);
+  if (!choice)
+    return choice.error();
+  search.peak = peakMoment(expand(problem, *choice), plan.cut.m, plan.alignment);
+  search.recomputed = describeRecomputation(problem, TimeModel(problem, profile, options.devices), *choice);
   search.mfu = TimeModel(problem, profile, options.devices).utilisation(search.deviceBatch, plan.seconds());
   auto least = std::min_element(plan.candidates.begin(), plan.candidates.end(),
                                 [](const Candidate &a, const Candidate &b) { return a.counted < b.counted; });

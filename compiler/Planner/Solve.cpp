@@ -3,13 +3,13 @@
 #include "compiler/Planner/Solve.h"
 #include "compiler/Planner/Alternatives.h"
 #include "compiler/Planner/MemoryLines.h"
+#include "compiler/Planner/Reasons.h"
 #include "compiler/Planner/Storage.h"
 #include "compiler/Planner/TimeModel.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <fmt/format.h>
-#include <map>
 #include <tuple>
 
 namespace accum::planner {
@@ -68,7 +68,6 @@ private:
   void giveVerdicts(int chosen, int smallest);
   void addCandidate(int point, int chosen);
   std::string whySlower(int point, int chosen) const;
-  std::string describe(const Choice &choice) const;
   Plan makePlan(int chosen);
 
   // A point is an index: size by size, alternative by alternative.
@@ -296,30 +295,6 @@ void Searcher::giveVerdicts(int chosen, int smallest) {
   search.smallest = static_cast<size_t>(std::ranges::find(shown, smallest) - shown.begin());
 }
 
-/// `24 of 148 commands (attention, gelu)`: the kinds that take the most time again.
-std::string Searcher::describe(const Choice &choice) const {
-  std::map<std::string, double> byKernel;
-  int again = 0, all = 0;
-  for (size_t index = 0; index < problem.commands.size(); ++index) {
-    const Command &command = problem.commands[index];
-    all += command.region == Region::Micro ? 1 : 0;
-    if (choice.recomputed[index] == 0)
-      continue;
-    ++again;
-    byKernel[command.kernel] += times.seconds(static_cast<int>(index), choice.variants[index], 1);
-  }
-  std::vector<std::pair<double, std::string>> kernels;
-  for (const auto &[kernel, seconds] : byKernel)
-    kernels.emplace_back(-seconds, kernel);
-  std::ranges::sort(kernels);
-  std::string names;
-  for (size_t index = 0; index < std::min<size_t>(2, kernels.size()); ++index)
-    names += (index == 0 ? "" : ", ") + kernels[index].second;
-  if (kernels.size() > 2)
-    names += ", ...";
-  return again == 0 ? "" : fmt::format("{} of {} commands ({})", again, all, names);
-}
-
 Plan Searcher::makePlan(int chosen) {
   const Size &size = sizes[sizeOf(chosen)];
   const Point &point = points[chosen];
@@ -353,7 +328,7 @@ Plan Searcher::makePlan(int chosen) {
     if (int block = layout.blockOfWorkspace[index]; block != kNoIndex)
       plan.slots.emplace_back(fmt::format("{}:w", runs.commands[index].id), chosenPacking.offsets[block]);
   std::sort(plan.slots.begin(), plan.slots.end());
-  search.recomputed = describe(choice);
+  search.recomputed = describeRecomputation(problem, times, choice);
   search.mfu = TimeModel(runs, profile, options.devices).utilisation(search.deviceBatch, plan.seconds());
   return plan;
 }

@@ -52,23 +52,34 @@ public:
   }
 
 private:
-  /// The forward part of the micro-step ends with the last command that what becomes the loss is made from.
+  /// The forward part of the micro-step ends with the last command that what becomes the loss is made from, or that
+  /// adds to the loss before the first gradient.
   void findForward() {
     auto yield = cast<train::YieldOp>(step.getMicro().front().getTerminator());
-    SmallVector<Value> open;
-    auto ask = [&](Operation *op) { open.append(op->operand_begin(), op->operand_end()); };
-    for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets()))
-      if (isa<StringAttr>(target) && value.getDefiningOp())
-        ask(value.getDefiningOp());
-    DenseSet<Operation *> seen;
-    while (!open.empty()) {
-      Operation *op = open.pop_back_val().getDefiningOp();
-      if (!op || !seen.insert(op).second)
-        continue;
-      ask(op);
+    SmallVector<Operation *> losses;
+    Operation *gradient = nullptr;
+    for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
+      Operation *op = value.getDefiningOp();
+      if (op && isa<StringAttr>(target))
+        losses.push_back(op);
+      else if (op && (!gradient || op->isBeforeInBlock(gradient)))
+        gradient = op;
+    }
+    auto extend = [&](Operation *op) {
       if (isa<train::CommandOp>(op) && (!lastForward || lastForward->isBeforeInBlock(op)))
         lastForward = op;
-    }
+    };
+    DenseSet<Operation *> seen;
+    SmallVector<Operation *> open(losses);
+    while (!open.empty())
+      for (Value operand : open.pop_back_val()->getOperands())
+        if (Operation *op = operand.getDefiningOp(); op && seen.insert(op).second) {
+          extend(op);
+          open.push_back(op);
+        }
+    for (Operation *loss : losses)
+      if (!gradient || loss->isBeforeInBlock(gradient))
+        extend(loss);
   }
 
   void addRegion(Region &region, planner::Region kind) {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plan's memory is a promise: the kernel's own counter of a run stays below it, and not far.
 
-Usage: memory.py FOLDER. Trains examples/gpt2-tiny.onnx with small and large micro-batches.
+Usage: memory.py FOLDER. Trains examples/gpt2-tiny.onnx with small and large micro-batches, and with recomputation.
 """
 import argparse
 import json
@@ -32,13 +32,19 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     folder = parser.parse_args().folder
     folder.mkdir(parents=True)
-    for size in (16, 100, 512):
-        artifact = folder / f"{size}.accum"
-        run("accumc", EXAMPLES / "gpt2-tiny.onnx", "--batch", 512, "--micro-batch", size, "-o", artifact)
+    peaks = {}
+    for size, recompute in ((16, "none"), (100, "none"), (512, "none"), (512, "all")):
+        artifact = folder / f"{size}-{recompute}.accum"
+        run("accumc", EXAMPLES / "gpt2-tiny.onnx", "--batch", 512, "--micro-batch", size, "--recompute", recompute,
+            "-o", artifact)
         promise, real = predicted(artifact), measured(artifact, folder)
-        print(f"micro-batch {size}: predicted {promise}, measured {real}")
+        peaks[size, recompute] = promise, real
+        print(f"micro-batch {size}, recompute {recompute}: predicted {promise}, measured {real}")
         if not real <= promise <= 1.05 * real + (64 << 20):
             raise SystemExit("the prediction does not hold")
+    promised, saved = (peaks[512, "none"][index] - peaks[512, "all"][index] for index in (0, 1))
+    if not saved >= 0.8 * promised > 0:
+        raise SystemExit(f"recomputation saves {saved} bytes, {promised} were promised")
 
 
 if __name__ == "__main__":

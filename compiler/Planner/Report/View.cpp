@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan laid out in time and address.
 #include "compiler/Planner/Report/View.h"
+#include "compiler/Planner/Recompute.h"
 #include "compiler/Planner/Storage.h"
 #include "compiler/Planner/TimeModel.h"
 #include <algorithm>
@@ -131,8 +132,12 @@ Result<View> makeView(const Problem &problem, const DeviceProfile &profile, cons
   }
   if (!view.plan)
     return view;
-  placeCommands(TimeModel(problem, profile, search.devices), view.plan->cut.m, view);
-  view.blocks = blocksOf(problem, *view.plan);
+  Result<Problem> runs = problemThatRuns(problem, *view.plan);
+  if (!runs)
+    return runs.error();
+  view.problem = *runs;
+  placeCommands(TimeModel(view.problem, profile, search.devices), view.plan->cut.m, view);
+  view.blocks = blocksOf(view.problem, *view.plan);
   stackLayers(view);
   return view;
 }

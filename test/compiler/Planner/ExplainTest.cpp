@@ -14,11 +14,11 @@ using testing::Not;
 
 namespace {
 
-Search gpt2(Options options = {.batch = 1024, .devices = 4}) {
+Search gpt2(Options options = {.batch = 1024, .devices = 4, .recompute = "none"}) {
   return *solve(transformerProblem(gpt2Small()), *loadProfile("h100"), options);
 }
 
-BudgetAnswers gpt2Budgets(const Options &options = {.batch = 1024, .devices = 4}) {
+BudgetAnswers gpt2Budgets(const Options &options = {.batch = 1024, .devices = 4, .recompute = "none"}) {
   return *askBudgets(transformerProblem(gpt2Small()), *loadProfile("h100"), options, gpt2(options));
 }
 
@@ -34,6 +34,16 @@ TEST(Explain, ThePlan) {
   EXPECT_THAT(text, HasSubstr("(predicted, datasheet rates)"));
   EXPECT_THAT(text, HasSubstr("why      256 does not fit (22.0 GiB over); 64 takes"));
   EXPECT_THAT(text, HasSubstr("31 sizes compared in "));
+}
+
+TEST(Explain, SaysWhatIsRecomputed) {
+  Search search = gpt2({.batch = 64, .microBatch = *parseMicroBatch("16"), .budget = int64_t{7} << 30});
+  std::string text = explainPlan(search);
+  EXPECT_THAT(text, HasSubstr("plan     micro-batch 16 x 4 accumulation steps, recompute "));
+  EXPECT_THAT(text, HasSubstr(" of 270 commands ("));
+  EXPECT_THAT(text, HasSubstr("why      16 with everything kept does not fit ("));
+  EXPECT_THAT(text, HasSubstr("the only size allowed"));
+  EXPECT_EQ(toJson(search, {})["plan"]["recompute"].size(), search.plan->recompute.size());
 }
 
 TEST(Explain, TheSearch) {
@@ -53,7 +63,7 @@ TEST(Explain, TheSearch) {
 }
 
 TEST(Explain, WhenNothingFits) {
-  Search search = gpt2({.batch = 1024, .devices = 4, .budget = int64_t{2} << 30});
+  Search search = gpt2({.batch = 1024, .devices = 4, .budget = int64_t{2} << 30, .recompute = "none"});
   ASSERT_FALSE(search.plan);
   Error error = explainNoFit(search);
   EXPECT_EQ(error.slug, "does-not-fit");
@@ -62,13 +72,13 @@ TEST(Explain, WhenNothingFits) {
   EXPECT_THAT(error.notes, testing::Contains(HasSubstr("what it needs most: AdamW m, v 949.4 MiB")));
   EXPECT_THAT(error.notes, testing::Contains(HasSubstr("--optimizer sgd keeps no moments")));
   EXPECT_EQ(error.notes.back(), "--memory 2528MiB is the least that works");
-  EXPECT_TRUE(gpt2({.batch = 1024, .devices = 4, .budget = int64_t{2528} << 20}).plan);
-  EXPECT_FALSE(gpt2({.batch = 1024, .devices = 4, .budget = int64_t{2527} << 20}).plan);
+  EXPECT_TRUE(gpt2({.batch = 1024, .devices = 4, .budget = int64_t{2528} << 20, .recompute = "none"}).plan);
+  EXPECT_FALSE(gpt2({.batch = 1024, .devices = 4, .budget = int64_t{2527} << 20, .recompute = "none"}).plan);
   EXPECT_THAT(explainSearch(search, {}), Not(HasSubstr("chosen")));
 }
 
 TEST(Explain, ForcedSizesNameTheWayOut) {
-  Search search = gpt2({.batch = 1024, .devices = 4, .microBatch = *parseMicroBatch("256")});
+  Search search = gpt2({.batch = 1024, .devices = 4, .microBatch = *parseMicroBatch("256"), .recompute = "none"});
   ASSERT_FALSE(search.plan);
   EXPECT_THAT(explainNoFit(search).notes, testing::Contains("--micro-batch auto tries smaller sizes"));
 }
@@ -79,11 +89,11 @@ TEST(Explain, JsonIsComplete) {
   EXPECT_EQ(json["candidates"].size(), 31u);
   EXPECT_EQ(json["candidates"][0]["verdict"], "does-not-fit");
   EXPECT_EQ(json["plan"]["micro_batch"], 128);
-  EXPECT_EQ(toJson(gpt2({.batch = 4, .budget = 1 << 20}), {})["reason"], "does-not-fit");
+  EXPECT_EQ(toJson(gpt2({.batch = 4, .budget = 1 << 20, .recompute = "none"}), {})["reason"], "does-not-fit");
 }
 
 TEST(Explain, OtherBudgetsAreAskedAgain) {
-  Options options{.batch = 1024, .devices = 4, .budget = int64_t{20} << 30};
+  Options options{.batch = 1024, .devices = 4, .budget = int64_t{20} << 30, .recompute = "none"};
   BudgetAnswers answers = gpt2Budgets(options);
   Search now = gpt2(options);
   ASSERT_EQ(answers.larger.size(), 3u);
@@ -106,7 +116,7 @@ TEST(Explain, OtherBudgetsAreAskedAgain) {
 }
 
 TEST(Explain, BudgetsWhereNothingFits) {
-  Options options{.batch = 1024, .devices = 4, .budget = int64_t{64} << 20};
+  Options options{.batch = 1024, .devices = 4, .budget = int64_t{64} << 20, .recompute = "none"};
   BudgetAnswers answers = gpt2Budgets(options);
   EXPECT_TRUE(answers.tighter.empty());
   EXPECT_FALSE(answers.larger.front().chosen);

@@ -63,6 +63,17 @@ TEST(ProblemText, SaysWhichLineIsWrong) {
   expectError("command 1 micro gemm k\ncommand 1 micro gemm k", "p.txt:3: command 1 is defined twice");
   expectError("command 1 update gemm k\ncommand 2 micro gemm k",
               "p.txt:3: region micro stands behind region update");
+  expectError("command 1 micro gemm k backward\ncommand 2 micro gemm k", "stands behind command 1, which is");
+  expectError("command 1 update gemm k backward", "command 1 is backward, but not of the region micro");
+  expectError("command 1 micro gemm k follows=1", "command `1` is not defined above");
+  expectError("clone-ids 5\ncommand 5 micro gemm k", "ids from 5 on are those of repetitions");
+  expectError("command 1 micro gemm k\nbuffer 2:0 activation 8", "begin with 2: or more");
+  expectError("command 1 micro gemm k\nvariant 1 a\nvariant 1 a", "command 1 has two variants a");
+  expectError("command 1 micro gemm k\nvariant 1 a result=b@8", "buffer `b` is not defined above");
+  expectError("command 1 micro gemm k\nbuffer b activation 8\nvariant 1 a result=b@8",
+              "buffer b is not a result of the command without views");
+  expectError("command 1 micro gemm k\nbuffer b activation 8 producer=1\nvariant 1 a result=b@x",
+              "result is `x`, expected A, B*m");
   expectError("variant 7 fast", "command `7` is not defined above");
   expectError("buffer b activation 8 alias=b", "p.txt:2: buffer `b` is not defined above");
   expectError("buffer b activation 8 alias=c\nbuffer c activation 8 alias=b",

@@ -138,7 +138,7 @@ Problem randomStep(Random &random, int commands, int layers, int variants) {
     problem.commands.push_back(command);
     for (int operand : operands)
       problem.buffers[operand].users.push_back(index);
-    Buffer buffer{.id = fmt::format("{}:0", index), .bytes = {0, 4096 * draw(layer, 1, 40), {}}, .producer = index};
+    Buffer buffer{.id = fmt::format("{}:0", index), .bytes = {0, 256 * draw(layer, 1, 40), {}}, .producer = index};
     if (draw(layer, 0, 3) == 0 && !operands.empty()) {
       buffer.mayAlias.push_back(operands.front());
       buffer.bytes = problem.buffers[operands.front()].bytes;
@@ -173,8 +173,8 @@ Problem randomStep(Random &random, int commands, int layers, int variants) {
   }
   for (int count = 0; count < variants; ++count) {
     Variant variant{.name = "other", .flops = {0, draw(random, 1, 100) * 1'000'000'000, {}}};
-    variant.workspace = {0, 4096 * draw(random, 0, 20), {}};
-    Amount size{0, 4096 * draw(random, 1, 40), {}};
+    variant.workspace = {0, 256 * draw(random, 0, 20), {}};
+    Amount size{0, 256 * draw(random, 1, 40), {}};
     auto first = static_cast<int>(draw(random, 0, commands - 1));
     for (int at = first; at < forward && problem.commands[at].variants.size() == 1; at += commands) {
       problem.commands[at].variants.push_back(variant);

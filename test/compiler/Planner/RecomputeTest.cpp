@@ -142,7 +142,7 @@ void expectSameValues(Random &random, const Problem &problem, int &repetitions) 
 TEST(Recompute, KeepsAllValuesOfRandomProblems) {
   Random random(61);
   int repetitions = 0;
-  for (int round = 0; round < 400; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     SCOPED_TRACE(round);
     ASSERT_NO_FATAL_FAILURE(
         expectSameValues(random, randomProblem(random, static_cast<int>(draw(random, 2, 24))), repetitions));

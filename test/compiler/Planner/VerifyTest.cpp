@@ -81,6 +81,12 @@ TEST_F(Verify, SeesWrongCuts) {
   expectInvalid(bad, "do not cut 12 samples per device");
   bad = plan;
   bad.recompute = {3};
+  expectInvalid(bad, "has no slot");
+  bad = plan;
+  bad.variants = {{3, "fast"}};
+  expectInvalid(bad, "command 3 has no variant fast");
+  bad = plan;
+  bad.shard = "zero1";
   expectInvalid(bad, "not built yet");
 }
 

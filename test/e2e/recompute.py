@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recomputing activations changes memory and time, not one bit of the result.
+
+Usage: recompute.py MODEL FOLDER --precision f64|f32. Loss, gradients and updated parameters with everything kept are
+those with all that helps recomputed, and with what a tighter budget needs.
+"""
+import argparse
+import json
+
+from program import Model, run
+
+
+def measure(model, precision, tag, *options):
+    target = ["--target", "reference", "--precision", "f64"] if precision == "f64" else []
+    artifact = model.compile("--optimizer", "sgd", "--micro-batch", 3, *target, *options, batch=7)
+    gradients, weights = model.folder / f"g-{tag}.safetensors", model.folder / f"w-{tag}.safetensors"
+    log = model.train(artifact, 1, "--lr", 0.1, "--seed", 7, gradients=gradients, weights=weights)
+    return json.loads((artifact / "plan.json").read_text()), log[0]["loss"], gradients, weights
+
+
+def bytes_of(plan):
+    return sum(line["bytes"] for line in plan["memory"] if line["kind"] != "context")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model")
+    parser.add_argument("folder")
+    parser.add_argument("--precision", choices=("f64", "f32"), required=True)
+    options = parser.parse_args()
+    model = Model(options.model, options.folder)
+    whole = measure(model, options.precision, "none", "--recompute", "none")
+    least = measure(model, options.precision, "all", "--recompute", "all")
+    if whole[0]["recompute"] or not least[0]["recompute"] or least[0]["scratch"] >= whole[0]["scratch"]:
+        raise SystemExit("--recompute all does not help, or none recomputes")
+    budget = (bytes_of(whole[0]) + bytes_of(least[0])) // 2
+    half = measure(model, options.precision, "half", "--memory", f"{budget}B")
+    if not half[0]["recompute"] or bytes_of(half[0]) > budget:
+        raise SystemExit("the budget is not kept by recomputing")
+    print([(len(plan["recompute"]), plan["scratch"]) for plan, *_ in (whole, half, least)])
+    for other in (least, half):
+        if other[1] != whole[1]:
+            raise SystemExit(f"loss {other[1]!r}, without recomputation {whole[1]!r}")
+        run("accum-diff", other[2], whole[2], "--tolerance", 0)
+        run("accum-diff", other[3], whole[3], "--tolerance", 0)
+
+
+if __name__ == "__main__":
+    main()
