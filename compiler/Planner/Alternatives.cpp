@@ -19,8 +19,8 @@ class Finder {
 public:
   Finder(const Problem &problem, const TimeModel &times, int64_t smallest, int64_t largest, bool recompute,
          const AlternativeEffort &effort)
-      : problem(problem), times(times), effort(effort), sizes{largest, smallest},
-        flow(problem), loads(problem, flow, smallest, largest), decisions(problem, flow, recompute) {
+      : problem(problem), times(times), effort(effort), sizes{largest, smallest}, flow(problem),
+        loads(problem, flow, smallest, largest), decisions(problem, flow, recompute) {
     if (smallest == largest)
       sizes.pop_back();
     classifyCosts();
@@ -99,7 +99,8 @@ void Finder::look(const Choice &asked) {
   std::vector<int> before = flow.positions(choice.recomputed);
   for (size_t index = 0; index < before.size(); ++index)
     choice.recomputed[index] = before[index] == kNoIndex ? 0 : 1;
-  if (!known.emplace(std::pair(choice.recomputed, choice.variants), static_cast<int>(found.list.size())).second)
+  if (!known.emplace(std::pair(choice.recomputed, choice.variants), static_cast<int>(found.list.size()))
+           .second)
     return;
   std::map<int, int> costs;
   for (size_t index = 0; index < before.size(); ++index) {
@@ -158,8 +159,8 @@ std::vector<int> Finder::front(int64_t m) const {
   return best;
 }
 
-/// Changes one decision at a time of what is best so far, then (`single`) of everything known, as long as there is
-/// something new to start from.
+/// Changes one decision at a time of what is best so far, then (`single`) of everything known, as long as
+/// there is something new to start from.
 void Finder::improve(int64_t size, bool single, int64_t until) {
   std::vector<char> expanded;
   auto isSpent = [&] { return static_cast<int64_t>(found.list.size()) >= until; };
@@ -181,8 +182,8 @@ void Finder::improve(int64_t size, bool single, int64_t until) {
     expand(index);
 }
 
-/// Between neighbours of the front, gives the first layers the one and the rest the other: the more of them, the
-/// further the neighbours are apart.
+/// Between neighbours of the front, gives the first layers the one and the rest the other: the more of them,
+/// the further the neighbours are apart.
 void Finder::mix(int64_t size, int64_t count) {
   int64_t m = sizes[size];
   std::vector<int> best = front(m);
@@ -190,7 +191,8 @@ void Finder::mix(int64_t size, int64_t count) {
   auto peak = [&](int index) { return static_cast<double>(found.list[index].peak.at(m)); };
   double seconds = added[best.back()] - added[best.front()], bytes = peak(best.front()) - peak(best.back());
   for (size_t at = 0; at + 1 < best.size(); ++at) {
-    double apart = (added[best[at + 1]] - added[best[at]]) / seconds + (peak(best[at]) - peak(best[at + 1])) / bytes;
+    double apart =
+        (added[best[at + 1]] - added[best[at]]) / seconds + (peak(best[at]) - peak(best[at + 1])) / bytes;
     auto share = static_cast<int64_t>(static_cast<double>(count) * apart / 2);
     Choice less = found.list[best[at]].choice, more = found.list[best[at + 1]].choice;
     decisions.forMixtures(less, more, share, [&](const Choice &choice) { look(choice); });
@@ -228,8 +230,8 @@ std::vector<double> Alternatives::addedSeconds(const TimeModel &times, int64_t m
   return sums;
 }
 
-Alternatives findAlternatives(const Problem &problem, const TimeModel &times, int64_t smallest, int64_t largest,
-                              bool recompute, const AlternativeEffort &effort) {
+Alternatives findAlternatives(const Problem &problem, const TimeModel &times, int64_t smallest,
+                              int64_t largest, bool recompute, const AlternativeEffort &effort) {
   return Finder(problem, times, smallest, largest, recompute, effort).run();
 }
 

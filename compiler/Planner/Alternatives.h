@@ -31,8 +31,9 @@ struct Alternatives {
   std::vector<double> addedSeconds(const TimeModel &times, int64_t m) const;
 };
 
-/// Sizes `smallest` to `largest` will be asked for. `recompute` and `variants`: whether to choose those at all.
-Alternatives findAlternatives(const Problem &problem, const TimeModel &times, int64_t smallest, int64_t largest,
-                              bool recompute, const AlternativeEffort &effort = {});
+/// Sizes `smallest` to `largest` will be asked for. `recompute` and `variants`: whether to choose those at
+/// all.
+Alternatives findAlternatives(const Problem &problem, const TimeModel &times, int64_t smallest,
+                              int64_t largest, bool recompute, const AlternativeEffort &effort = {});
 
 } // namespace accum::planner

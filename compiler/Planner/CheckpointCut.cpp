@@ -10,8 +10,8 @@
 namespace accum::planner {
 
 CheckpointCut::CheckpointCut(const Problem &problem, const Recomputation &flow,
-                             const std::vector<DecisionClass> &classes, const std::vector<double> &commandSeconds,
-                             const std::vector<double> &bytes) {
+                             const std::vector<DecisionClass> &classes,
+                             const std::vector<double> &commandSeconds, const std::vector<double> &bytes) {
   std::vector<int> classOf(problem.commands.size(), kNoIndex);
   for (const DecisionClass &entry : classes) {
     double sum = 0;
@@ -28,7 +28,8 @@ CheckpointCut::CheckpointCut(const Problem &problem, const Recomputation &flow,
     if (flow.root(storage) != storage || buffer.wholeStep || flow.users(storage).empty())
       continue;
     int source = buffer.producer == kNoIndex ? kNoIndex : classOf[buffer.producer];
-    bool needed = std::ranges::any_of(flow.users(storage), [&](int user) { return problem.commands[user].backward; });
+    bool needed =
+        std::ranges::any_of(flow.users(storage), [&](int user) { return problem.commands[user].backward; });
     bool isLocal = buffer.producer != kNoIndex && problem.commands[buffer.producer].region == Region::Micro &&
                    !problem.commands[buffer.producer].backward;
     if (!isLocal || (source == kNoIndex && needed))
@@ -53,7 +54,9 @@ CheckpointCut::Point CheckpointCut::solve(double secondsPerByte) const {
   constexpr int source = 0, sink = 1;
   int classes = static_cast<int>(seconds.size());
   MinimumCut network(2 + classes + static_cast<int>(values.size()));
-  auto picoseconds = [](double value) { return static_cast<int64_t>(std::llround(std::min(value, 1e4) * 1e12)); };
+  auto picoseconds = [](double value) {
+    return static_cast<int64_t>(std::llround(std::min(value, 1e4) * 1e12));
+  };
   auto nodeOf = [](int index) { return 2 + index; };
   for (int index = 0; index < classes; ++index)
     network.addArc(nodeOf(index), sink, picoseconds(seconds[index]) + 1);
@@ -74,8 +77,8 @@ CheckpointCut::Point CheckpointCut::solve(double secondsPerByte) const {
     point.seconds += point.again.back() != 0 ? seconds[index] : 0;
   }
   for (const Value &value : values) {
-    bool isNeeded = value.needed ||
-                    std::ranges::any_of(value.askers, [&](int asker) { return point.again[asker] != 0; });
+    bool isNeeded =
+        value.needed || std::ranges::any_of(value.askers, [&](int asker) { return point.again[asker] != 0; });
     if (isNeeded && (value.source == kNoIndex || point.again[value.source] == 0))
       point.bytes += value.bytes;
   }

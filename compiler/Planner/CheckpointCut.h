@@ -10,18 +10,18 @@ struct DecisionClass {
   std::vector<int> members = {}; ///< commands, ascending
 };
 
-/// With a price on every byte that is kept from the forward part for the backward part, keeping and recomputing is
-/// a minimum cut: a value needed late costs its bytes where its command does not run again; a command that
-/// runs again costs its time and needs its operands late. Members of a class decide alike, so that the
-/// network has the size of one layer, however many there are.
+/// With a price on every byte that is kept from the forward part for the backward part, keeping and
+/// recomputing is a minimum cut: a value needed late costs its bytes where its command does not run again; a
+/// command that runs again costs its time and needs its operands late. Members of a class decide alike, so
+/// that the network has the size of one layer, however many there are.
 class CheckpointCut {
 public:
   /// `seconds` per command and `bytes` per buffer, at one micro-batch size.
   CheckpointCut(const Problem &problem, const Recomputation &flow, const std::vector<DecisionClass> &classes,
                 const std::vector<double> &seconds, const std::vector<double> &bytes);
 
-  /// The best decisions (per class: run again) for every price: the lower hull of time over bytes, from nothing
-  /// recomputed to least kept. At most `most` points.
+  /// The best decisions (per class: run again) for every price: the lower hull of time over bytes, from
+  /// nothing recomputed to least kept. At most `most` points.
   std::vector<std::vector<char>> hull(size_t most) const;
 
 private:

@@ -22,7 +22,8 @@ Decisions::Decisions(const Problem &problem, const Recomputation &flow, bool rec
   auto isMicro = [](const Command &command) { return command.region == Region::Micro; };
   auto first = std::ranges::find_if(problem.commands, isMicro);
   auto last = std::find_if_not(first, problem.commands.end(), isMicro);
-  int begin = static_cast<int>(first - problem.commands.begin()), end = static_cast<int>(last - problem.commands.begin());
+  int begin = static_cast<int>(first - problem.commands.begin()),
+      end = static_cast<int>(last - problem.commands.begin());
   auto mayRepeat = [&](int command) { return recompute && flow.isAllowed(command); };
   auto decides = [&](int command) { return mayRepeat(command) || isVaried(problem.commands[command]); };
   for (size_t index = 0; index < problem.commands.size(); ++index)
@@ -119,9 +120,8 @@ std::optional<Choice> Decisions::checkpoints(const Choice &start, int windows) c
       int command = run.begin + at, group = at / run.period / windows;
       int next = run.begin + (group + 1) * windows * run.period;
       auto crosses = [&](int storage) {
-        return std::ranges::any_of(flow.users(storage), [&](int user) {
-          return user >= next && !problem.commands[user].backward;
-        });
+        return std::ranges::any_of(
+            flow.users(storage), [&](int user) { return user >= next && !problem.commands[user].backward; });
       };
       choice.recomputed[command] =
           flow.isAllowed(command) && std::ranges::none_of(flow.results(command), crosses) ? 1 : 0;
@@ -138,7 +138,8 @@ Choice Decisions::withVariant(const Choice &start, const DecisionClass &entry, i
     const Command &command = problem.commands[index];
     if (command.follows == kNoIndex)
       continue;
-    const std::string &name = problem.commands[command.follows].variants[choice.variants[command.follows]].name;
+    const std::string &name =
+        problem.commands[command.follows].variants[choice.variants[command.follows]].name;
     auto same = std::ranges::find(command.variants, name, &Variant::name);
     choice.variants[index] =
         same == command.variants.end() ? 0 : static_cast<int>(same - command.variants.begin());
@@ -185,7 +186,8 @@ void Decisions::forNeighbours(const Choice &start, bool single, const Visit &vis
 void Decisions::forMixtures(const Choice &less, const Choice &more, int64_t count, const Visit &visit) const {
   std::vector<int> units;
   auto differs = [&](size_t command) {
-    return less.recomputed[command] != more.recomputed[command] || less.variants[command] != more.variants[command];
+    return less.recomputed[command] != more.recomputed[command] ||
+           less.variants[command] != more.variants[command];
   };
   for (size_t command = 0; command < unitOf.size(); ++command)
     if (differs(command) && problem.commands[command].follows == kNoIndex &&

@@ -31,8 +31,8 @@ public:
   void forVariants(const Visit &visit) const;
   /// One class decided otherwise; with `single`, one command of it.
   void forNeighbours(const Choice &start, bool single, const Visit &visit) const;
-  /// The first units (windows, or commands outside of any) as in `more`, the rest as in `less`; about `count` of
-  /// them, evenly spread.
+  /// The first units (windows, or commands outside of any) as in `more`, the rest as in `less`; about `count`
+  /// of them, evenly spread.
   void forMixtures(const Choice &less, const Choice &more, int64_t count, const Visit &visit) const;
 
 private:

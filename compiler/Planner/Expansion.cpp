@@ -13,8 +13,8 @@ namespace {
 class Expander {
 public:
   Expander(const Problem &problem, const Choice &choice)
-      : problem(problem), choice(choice), base(cloneBase(problem)), flow(problem), before(flow.positions(choice.recomputed)),
-        sizes(problem.buffers.size(), nullptr) {
+      : problem(problem), choice(choice), base(cloneBase(problem)), flow(problem),
+        before(flow.positions(choice.recomputed)), sizes(problem.buffers.size(), nullptr) {
     before.resize(problem.commands.size(), kNoIndex);
   }
 
@@ -153,8 +153,8 @@ void Expander::linkBuffers() {
     if (source.aliasOf != kNoIndex)
       buffer.aliasOf = clone ? buffers[source.aliasOf].clone : buffers[source.aliasOf].original;
     for (int operand : source.mayAlias)
-      buffer.mayAlias.push_back(
-          seen(operand, clone || (source.producer != kNoIndex && problem.commands[source.producer].backward)));
+      buffer.mayAlias.push_back(seen(
+          operand, clone || (source.producer != kNoIndex && problem.commands[source.producer].backward)));
     for (int user : source.users) {
       if (clone == (problem.commands[user].backward && isCloned(index)))
         buffer.users.push_back(commands[user].original);
@@ -194,7 +194,8 @@ Result<Choice> choiceOf(const Problem &problem, const Plan &plan) {
         command == commands.end() ? nullptr : &problem.commands[command->second].variants;
     auto way = ways ? std::ranges::find(*ways, name, &Variant::name) : std::vector<Variant>::const_iterator();
     if (!ways || way == ways->end())
-      return Error{fmt::format("the plan runs command {} as {}, which is not there", id, name), "invalid-plan"};
+      return Error{fmt::format("the plan runs command {} as {}, which is not there", id, name),
+                   "invalid-plan"};
     choice.variants[command->second] = static_cast<int>(way - ways->begin());
   }
   return choice;

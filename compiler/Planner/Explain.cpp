@@ -82,16 +82,13 @@ std::string whyLine(const Search &search, const Candidate &chosen) {
       break;
     }
   for (size_t next = at + 1; next < search.candidates.size(); ++next)
-    if (const Candidate &other = search.candidates[next]; other.verdict == Verdict::Slower &&
-                                                          other.cut.last == other.cut.m &&
-                                                          other.cut != chosen.cut) {
+    if (const Candidate &other = search.candidates[next];
+        other.verdict == Verdict::Slower && other.cut.last == other.cut.m && other.cut != chosen.cut) {
       phrases.push_back(
           fmt::format("{} takes {} and {}", other.cut.m, formatBytes(other.arena), slowerBy(other, chosen)));
       break;
     }
-  size_t sizes = 0;
-  for (size_t index = 0; index < search.candidates.size(); ++index)
-    sizes += index == 0 || search.candidates[index].cut != search.candidates[index - 1].cut ? 1 : 0;
+  size_t sizes = sizeCount(search);
   phrases.push_back(sizes > 1 ? fmt::format("{} sizes compared in {:.2f} s: --explain", sizes, search.seconds)
                               : "the only size allowed");
   return wrapped("why", phrases);
@@ -197,8 +194,8 @@ std::string explainPlan(const Search &search) {
   const Candidate &chosen = *chosenOf(search);
   std::string text;
   Out out(text);
-  fmt::format_to(out, "{:<9}micro-batch {} x {} accumulation step{}, {}, not sharded{}\n", "plan", chosen.cut.m,
-                 chosen.cut.steps, chosen.cut.steps == 1 ? "" : "s",
+  fmt::format_to(out, "{:<9}micro-batch {} x {} accumulation step{}, {}, not sharded{}\n", "plan",
+                 chosen.cut.m, chosen.cut.steps, chosen.cut.steps == 1 ? "" : "s",
                  search.recomputed.empty() ? "no recompute" : "recompute " + search.recomputed,
                  search.devices > 1 ? ", 1 all-reduce per step" : "");
   writeMemory(out, search);

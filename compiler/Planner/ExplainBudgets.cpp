@@ -55,6 +55,13 @@ const Candidate *chosenOf(const Search &search) {
   return nullptr;
 }
 
+size_t sizeCount(const Search &search) {
+  size_t sizes = 0;
+  for (size_t index = 0; index < search.candidates.size(); ++index)
+    sizes += index == 0 || search.candidates[index].cut != search.candidates[index - 1].cut ? 1 : 0;
+  return sizes;
+}
+
 std::string wrapped(const std::string &label, const std::vector<std::string> &phrases) {
   std::string text = fmt::format("{:<9}", label), line;
   for (size_t index = 0; index < phrases.size(); ++index) {

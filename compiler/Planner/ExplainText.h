@@ -16,4 +16,7 @@ std::string wrapped(const std::string &label, const std::vector<std::string> &ph
 /// `budget`: the least that works, what more would buy, what the next larger micro-batch needs and saves.
 std::string budgetLine(const Search &search, const BudgetAnswers &budgets);
 
+/// Micro-batch sizes that were compared; one may stand for several candidates.
+size_t sizeCount(const Search &search);
+
 } // namespace accum::planner

@@ -16,8 +16,7 @@ LoadLine LoadModel::lineOf(const Amount &amount) const {
 }
 
 LoadModel::LoadModel(const Problem &problem, const Recomputation &flow, int64_t smallest, int64_t largest)
-    : problem(problem), smallest(smallest), largest(largest),
-      storageOf(problem.buffers.size(), kNoIndex) {
+    : problem(problem), smallest(smallest), largest(largest), storageOf(problem.buffers.size(), kNoIndex) {
   Lifetimes lifetimes(problem);
   for (size_t index = 0; index < problem.buffers.size(); ++index) {
     const Lifetimes::Interval &life = lifetimes.life[index];

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a choice takes at its fullest moment, as a function of the micro-batch size, without building its problem.
+// What a choice takes at its fullest moment, as a function of the micro-batch size, without building its
+// problem.
 #pragma once
 #include "compiler/Planner/Recompute.h"
 
@@ -23,8 +24,9 @@ public:
   }
 };
 
-/// Loads without alignment, tables taken at their least value, results merged with an operand whose place they
-/// may take where both have the same amount: nearly a lower bound of what packing needs, and close to it.
+/// Loads without alignment, tables taken at their least value, results merged with an operand whose place
+/// they may take where both have the same amount: nearly a lower bound of what packing needs, and close to
+/// it.
 class LoadModel {
 public:
   /// For sizes m in [smallest, largest].
@@ -37,8 +39,8 @@ private:
   struct Storage {
     int buffer = kNoIndex;
     int producer = kNoIndex;
-    int start = 0, end = 0; ///< in the original order
-    int lastEarly = 0;      ///< the last of the producer and its users in the forward part
+    int start = 0, end = 0;  ///< in the original order
+    int lastEarly = 0;       ///< the last of the producer and its users in the forward part
     int lastLate = kNoIndex; ///< the last backward user
     LoadLine bytes = {};
     std::vector<int> mayRepeat = {}; ///< users that may be recomputed
@@ -57,7 +59,7 @@ private:
   const Problem &problem;
   int64_t smallest, largest;
   std::vector<Storage> storages;
-  std::vector<int> storageOf; ///< buffer -> index into storages
+  std::vector<int> storageOf;                    ///< buffer -> index into storages
   std::vector<std::vector<LoadLine>> workspaces; ///< per command and variant
 };
 

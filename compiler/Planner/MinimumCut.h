@@ -13,9 +13,11 @@ public:
 
   explicit MinimumCut(int nodes) : arcsOf(nodes) {}
 
-  /// Capacities from one node add up over several arcs; the sum of all but the infinite ones stays below 2^61.
+  /// Capacities from one node add up over several arcs; the sum of all but the infinite ones stays below
+  /// 2^61.
   void addArc(int from, int to, int64_t capacity);
-  /// Per node, whether it stays on the source's side. Of equally cheap cuts the one with the fewest nodes there.
+  /// Per node, whether it stays on the source's side. Of equally cheap cuts the one with the fewest nodes
+  /// there.
   std::vector<char> sourceSide(int source, int sink);
 
 private:

@@ -45,9 +45,9 @@ struct Command {
   int64_t id = 0; ///< unique, stable across dumps
   Region region = Region::Micro;
   CommandKind kind = CommandKind::Kernel;
-  std::string kernel = {};   ///< e.g. `ln_fwd`
-  std::string node = {};     ///< the ONNX node that it came from, for people
-  std::string dtype = "f32"; ///< the arithmetic's type: `f32`, `tf32`, `bf16`, `f64`
+  std::string kernel = {};                     ///< e.g. `ln_fwd`
+  std::string node = {};                       ///< the ONNX node that it came from, for people
+  std::string dtype = "f32";                   ///< the arithmetic's type: `f32`, `tf32`, `bf16`, `f64`
   std::vector<Variant> variants = {Variant{}}; ///< never empty; 0 is the default
   /// An earlier command (index) whose variant this one takes over, by name; where it has none of that name,
   /// the default. For pairs such as the forward and backward part of a chunked loss.

@@ -191,7 +191,8 @@ void ProblemReader::readVariant(Line &line) {
   while (auto result = line.value("result")) {
     size_t at = std::min(result->find('@'), result->size());
     int buffer = bufferIndex(line, result->substr(0, at));
-    variant.results.emplace_back(buffer, line.amount(result->substr(std::min(at + 1, result->size())), "result"));
+    variant.results.emplace_back(buffer,
+                                 line.amount(result->substr(std::min(at + 1, result->size())), "result"));
   }
   if (command != kNoIndex)
     problem.commands[command].variants.push_back(std::move(variant));

@@ -6,8 +6,8 @@
 
 namespace accum::planner {
 
-/// `24 of 148 commands (attention, gelu)`: of the micro-step, with the kinds that take the most time again; empty
-/// where nothing runs again.
+/// `24 of 148 commands (attention, gelu)`: of the micro-step, with the kinds that take the most time again;
+/// empty where nothing runs again.
 std::string describeRecomputation(const Problem &problem, const TimeModel &times, const Choice &choice);
 
 } // namespace accum::planner

@@ -59,7 +59,8 @@ std::vector<uint64_t> hashCommands(const Problem &problem) {
 WindowRun longestRun(const std::vector<uint64_t> &hashes, int begin, int end) {
   WindowRun best{begin, 1, 1};
   int64_t length = end - begin;
-  auto most = static_cast<int>(std::min<int64_t>({length / 2, kMaxPeriod, kComparisons / std::max<int64_t>(1, length)}));
+  auto most = static_cast<int>(
+      std::min<int64_t>({length / 2, kMaxPeriod, kComparisons / std::max<int64_t>(1, length)}));
   for (int period = 1; period <= most; ++period) {
     int equal = 0;
     for (int at = begin; at + period < end; ++at) {
@@ -87,7 +88,8 @@ std::vector<WindowRun> repeatedWindows(const Problem &problem, int begin, int en
     open.emplace_back(from, run.begin);
     open.emplace_back(run.begin + run.period * run.count, to);
   }
-  std::sort(runs.begin(), runs.end(), [](const WindowRun &a, const WindowRun &b) { return a.begin < b.begin; });
+  std::sort(runs.begin(), runs.end(),
+            [](const WindowRun &a, const WindowRun &b) { return a.begin < b.begin; });
   return runs;
 }
 

@@ -12,8 +12,8 @@ struct WindowRun {
   bool operator==(const WindowRun &) const = default;
 };
 
-/// The runs among the commands [begin, end), in order and disjoint: what covers most first, of equals the shortest
-/// period. Two commands look alike where kernel, costs and the sizes of their results agree.
+/// The runs among the commands [begin, end), in order and disjoint: what covers most first, of equals the
+/// shortest period. Two commands look alike where kernel, costs and the sizes of their results agree.
 std::vector<WindowRun> repeatedWindows(const Problem &problem, int begin, int end);
 
 } // namespace accum::planner

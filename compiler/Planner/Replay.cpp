@@ -82,7 +82,8 @@ Status Player::checkWrites() {
       continue;
     overwritten.insert(storage[index]);
     if (again.contains(writer))
-      return invalid(fmt::format("command {} overwrites a value, and runs again", problem.commands[writer].id));
+      return invalid(
+          fmt::format("command {} overwrites a value, and runs again", problem.commands[writer].id));
   }
   for (size_t index = 0; index < problem.buffers.size(); ++index) {
     const Buffer &buffer = problem.buffers[index];
@@ -136,7 +137,8 @@ void Player::play() {
       int asks = open.back();
       open.pop_back();
       for (int buffer : reads[asks])
-        if (int made = maker(buffer); again.contains(made) && !repeated.contains(made) && wanted.insert(made).second)
+        if (int made = maker(buffer);
+            again.contains(made) && !repeated.contains(made) && wanted.insert(made).second)
           open.push_back(made);
     }
     for (int made : wanted) {

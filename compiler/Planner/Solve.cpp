@@ -113,8 +113,8 @@ Size Searcher::sizeAt(const Cut &cut) const {
 
 /// Times and loads of all points.
 void Searcher::measure(const Cuts &cuts) {
-  alternatives = findAlternatives(problem, times, cuts.cuts.back().m, cuts.cuts.front().m,
-                                  options.recompute != "none");
+  alternatives =
+      findAlternatives(problem, times, cuts.cuts.back().m, cuts.cuts.front().m, options.recompute != "none");
   if (alternatives.list.size() > std::max<size_t>(1, kMaxPoints / cuts.cuts.size()))
     alternatives.list.resize(std::max<size_t>(1, kMaxPoints / cuts.cuts.size()));
   for (const Cut &cut : cuts.cuts) {
@@ -167,7 +167,8 @@ int Searcher::choose() {
   for (int index = 0; index < static_cast<int>(points.size()); ++index)
     if (allowed(index) && fits(index))
       order.push_back(index);
-  std::ranges::sort(order, {}, [&](int index) { return std::tuple(points[index].ticks, counted(index), index); });
+  std::ranges::sort(order, {},
+                    [&](int index) { return std::tuple(points[index].ticks, counted(index), index); });
   int chosen = kNoIndex;
   for (int index : order) {
     if (chosen != kNoIndex && points[index].ticks > points[chosen].ticks)
@@ -188,8 +189,8 @@ int Searcher::representative(int size) const {
   int best = kNoIndex;
   for (int index = size * width(); index < (size + 1) * width(); ++index)
     if (points[index].usable && fits(index) &&
-        (best == kNoIndex || std::pair(points[index].ticks, counted(index)) <
-                                                std::pair(points[best].ticks, counted(best))))
+        (best == kNoIndex ||
+         std::pair(points[index].ticks, counted(index)) < std::pair(points[best].ticks, counted(best))))
       best = index;
   return best == kNoIndex ? leastOf(size) : best;
 }
@@ -198,16 +199,18 @@ int Searcher::leastOf(int size) const {
   int best = kNoIndex;
   for (int index = size * width(); index < (size + 1) * width(); ++index)
     if (points[index].usable && (best == kNoIndex || std::pair(counted(index), points[index].ticks) <
-                                                        std::pair(counted(best), points[best].ticks)))
+                                                         std::pair(counted(best), points[best].ticks)))
       best = index;
   return best;
 }
 
-/// Packs what the table shows and may fit, so that it shows arenas and not bounds, as far as that stays cheap.
+/// Packs what the table shows and may fit, so that it shows arenas and not bounds, as far as that stays
+/// cheap.
 void Searcher::packForTable() {
   size_t rectangles = 0;
   for (int size = 0; size < static_cast<int>(sizes.size()); ++size)
-    for (int index = representative(size); fits(index) && !points[index].packed; index = representative(size)) {
+    for (int index = representative(size); fits(index) && !points[index].packed;
+         index = representative(size)) {
       rectangles += problem.buffers.size() + problem.commands.size();
       if (rectangles > kTableRectangles)
         return;

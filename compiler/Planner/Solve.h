@@ -22,7 +22,7 @@ struct Search {
   std::optional<Plan> plan = {}; ///< absent where nothing fits
   /// What the plan recomputes, for people: `24 of 148 commands (attention, gelu)`; empty where nothing.
   std::string recomputed = {};
-  size_t smallest = 0;                    ///< the candidate that needs the least
+  size_t smallest = 0; ///< the candidate that needs the least
   /// Memory and peak of the plan, or of the smallest candidate where nothing fits.
   std::vector<MemoryLine> memory = {};
   PeakMoment peak = {};
@@ -32,9 +32,9 @@ struct Search {
 
 /// Searches a problem that passed `check`. An Error is a contradiction in the options or a size beyond 2^60
 /// bytes; that nothing fits is a Search without a plan. Among the pairs of a size and an alternative that fit
-/// the fastest wins, ties go to less memory. Neither the alternatives nor the offsets depend on the budget, so
-/// that a larger budget never gives a slower plan, nor a smaller one a higher peak. The caller runs `verify`
-/// on the plan.
+/// the fastest wins, ties go to less memory. Neither the alternatives nor the offsets depend on the budget,
+/// so that a larger budget never gives a slower plan, nor a smaller one a higher peak. The caller runs
+/// `verify` on the plan.
 ///
 /// Slots, peak and times of a plan are those of the problem that runs: `expand(problem, *choiceOf(problem,
 /// plan))`.

@@ -52,8 +52,8 @@ public:
   }
 
 private:
-  /// The forward part of the micro-step ends with the last command that what becomes the loss is made from, or that
-  /// adds to the loss before the first gradient.
+  /// The forward part of the micro-step ends with the last command that what becomes the loss is made from,
+  /// or that adds to the loss before the first gradient.
   void findForward() {
     auto yield = cast<train::YieldOp>(step.getMicro().front().getTerminator());
     SmallVector<Operation *> losses;
@@ -101,8 +101,8 @@ private:
     entry.node = nodeLabel(command.getLoc());
     entry.dtype = dtypeOf(command);
     entry.backward = region == planner::Region::Micro && lastForward && lastForward->isBeforeInBlock(command);
-    entry.once = !command.getAccumulate().empty() ||
-                 llvm::any_of(command->getUsers(), llvm::IsaPred<train::StoreOp>);
+    entry.once =
+        !command.getAccumulate().empty() || llvm::any_of(command->getUsers(), llvm::IsaPred<train::StoreOp>);
     entry.variants.front().flops = amountOf(command.getFlops());
     entry.variants.front().bytes = amountOf(command.getBytes());
     problem.commands.push_back(std::move(entry));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The micro-batch sizes that were compared: time per sample and memory against m.
+#include "compiler/Planner/ExplainText.h"
 #include "compiler/Planner/Quantity.h"
 #include "compiler/Planner/Report/Axis.h"
 #include "compiler/Planner/Report/Markup.h"
@@ -218,7 +219,7 @@ std::string candidatesSection(const View &view) {
       "<section id='sizes'><h2>The sizes compared</h2>\n<p>{} micro-batch sizes m (K micro-steps "
       "each) in {}. <span class='key'>&#9670; chosen</span> <span class='key'>&#9679; slower</span> <span "
       "class='key'>&#10005; does not fit</span></p>\n",
-      countMark(static_cast<int64_t>(search.candidates.size())), formatSeconds(search.seconds));
+      countMark(static_cast<int64_t>(sizeCount(search))), formatSeconds(search.seconds));
   return text + timeCurve(curve) + memoryCurve(curve) +
          "<p class='readout'>Point at a size to see why it was not taken.</p>\n" + table(search) +
          "</section>\n";

@@ -78,7 +78,8 @@ TEST(Explain, WhenNothingFits) {
 }
 
 TEST(Explain, ForcedSizesNameTheWayOut) {
-  Search search = gpt2({.batch = 1024, .devices = 4, .microBatch = *parseMicroBatch("256"), .recompute = "none"});
+  Search search =
+      gpt2({.batch = 1024, .devices = 4, .microBatch = *parseMicroBatch("256"), .recompute = "none"});
   ASSERT_FALSE(search.plan);
   EXPECT_THAT(explainNoFit(search).notes, testing::Contains("--micro-batch auto tries smaller sizes"));
 }

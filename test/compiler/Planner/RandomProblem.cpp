@@ -138,7 +138,8 @@ Problem randomStep(Random &random, int commands, int layers, int variants) {
     problem.commands.push_back(command);
     for (int operand : operands)
       problem.buffers[operand].users.push_back(index);
-    Buffer buffer{.id = fmt::format("{}:0", index), .bytes = {0, 256 * draw(layer, 1, 40), {}}, .producer = index};
+    Buffer buffer{
+        .id = fmt::format("{}:0", index), .bytes = {0, 256 * draw(layer, 1, 40), {}}, .producer = index};
     if (draw(layer, 0, 3) == 0 && !operands.empty()) {
       buffer.mayAlias.push_back(operands.front());
       buffer.bytes = problem.buffers[operands.front()].bytes;

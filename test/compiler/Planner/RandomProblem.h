@@ -16,8 +16,8 @@ int64_t draw(Random &random, int64_t low, int64_t high);
 /// buffers, a backward part, variants and followers.
 Problem randomProblem(Random &random, int commands);
 
-/// A micro-step: `layers` equal layers of `commands` forward commands in a chain with side links, then as many
-/// backward ones that read what was kept; about `variants` commands of a layer with a second variant.
+/// A micro-step: `layers` equal layers of `commands` forward commands in a chain with side links, then as
+/// many backward ones that read what was kept; about `variants` commands of a layer with a second variant.
 Problem randomStep(Random &random, int commands, int layers, int variants);
 
 std::vector<Rectangle> randomRectangles(Random &random, int count, int horizon, int64_t largest);

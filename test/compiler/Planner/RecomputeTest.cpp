@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expansion: what runs computes the same values, in memory that is shared as planned; the checker's own expansion
-// agrees.
+// Expansion: what runs computes the same values, in memory that is shared as planned; the checker's own
+// expansion agrees.
 #include "compiler/Planner/Recompute.h"
 #include "compiler/Planner/Packing.h"
 #include "compiler/Planner/Plan.h"
@@ -19,8 +19,8 @@ using testing::HasSubstr;
 
 namespace {
 
-/// Runs a problem symbolically, once through: a value is a hash of the command and of what it read, memory remembers
-/// the values that were written. Returns what each command read, by its id; of repetitions nothing.
+/// Runs a problem symbolically, once through: a value is a hash of the command and of what it read, memory
+/// remembers the values that were written. Returns what each command read, by its id; of repetitions nothing.
 class Machine {
 public:
   Machine(const Problem &problem, int64_t m) : problem(problem), m(m) {}
@@ -155,8 +155,8 @@ TEST(Recompute, KeepsAllValuesOfRandomSteps) {
   int repetitions = 0;
   for (int round = 0; round < 400; ++round) {
     SCOPED_TRACE(round);
-    ASSERT_NO_FATAL_FAILURE(
-        expectSameValues(random, randomStep(random, static_cast<int>(draw(random, 2, 20)), 1, 0), repetitions));
+    ASSERT_NO_FATAL_FAILURE(expectSameValues(
+        random, randomStep(random, static_cast<int>(draw(random, 2, 20)), 1, 0), repetitions));
   }
   EXPECT_GT(repetitions, 1000);
 }
@@ -222,7 +222,8 @@ TEST(Recompute, TheCheckerRefusesWhatIsNotAllowed) {
 
 TEST(Windows, AreTheLayersOfATransformer) {
   Problem problem = transformerProblem(gpt2Small());
-  auto first = std::ranges::find_if(problem.commands, [](const Command &command) { return command.backward; });
+  auto first =
+      std::ranges::find_if(problem.commands, [](const Command &command) { return command.backward; });
   int forward = static_cast<int>(first - problem.commands.begin());
   std::vector<WindowRun> runs = repeatedWindows(problem, 0, forward);
   ASSERT_EQ(runs.size(), 1u);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The joint search of micro-batch, recomputation and variants against brute force; budgets are monotone; bars.
+// The joint search of micro-batch, recomputation and variants against brute force; budgets are monotone;
+// bars.
 #include "compiler/Planner/Alternatives.h"
 #include "compiler/Planner/Solve.h"
 #include "compiler/Planner/Storage.h"
@@ -65,8 +66,9 @@ TEST(Search, FindsTheOptimumOfSmallProblems) {
   Random random(71);
   DeviceProfile profile = h100();
   int recomputed = 0, varied = 0;
-  for (int round = 0; round < 25; ++round) {
-    Problem problem = randomStep(random, static_cast<int>(draw(random, 2, 5)), 1, static_cast<int>(draw(random, 0, 2)));
+  for (int round = 0; round < 40; ++round) {
+    Problem problem =
+        randomStep(random, static_cast<int>(draw(random, 2, 5)), 1, static_cast<int>(draw(random, 0, 2)));
     ASSERT_TRUE(check(problem));
     Options options{.batch = 6};
     std::vector<Way> ways = bruteForce(problem, profile, options);
@@ -81,7 +83,8 @@ TEST(Search, FindsTheOptimumOfSmallProblems) {
       options.budget = budgets[at];
       Search search = *solve(problem, profile, options);
       ASSERT_TRUE(search.plan) << "round " << round;
-      ASSERT_NEAR(search.plan->seconds(), best, 1e-9 * best) << "round " << round << ", budget " << budgets[at];
+      ASSERT_NEAR(search.plan->seconds(), best, 1e-9 * best)
+          << "round " << round << ", budget " << budgets[at];
       Status status = verify(problem, *search.plan);
       ASSERT_TRUE(status) << status.error().message;
       recomputed += search.plan->recompute.empty() ? 0 : 1;
@@ -95,7 +98,8 @@ TEST(Search, FindsTheOptimumOfSmallProblems) {
 }
 
 /// The best time of what fits, over the loads of alternatives and not over packings.
-double bestTime(const Alternatives &alternatives, const std::vector<double> &added, int64_t m, int64_t bytes) {
+double bestTime(const Alternatives &alternatives, const std::vector<double> &added, int64_t m,
+                int64_t bytes) {
   double best = 1e30;
   for (size_t index = 0; index < added.size(); ++index)
     if (alternatives.list[index].peak.at(m) <= bytes)
@@ -121,7 +125,8 @@ TEST(Search, IsWithinAPercentOfTheOptimumOnLayers) {
     for (const Alternative &alternative : all.list)
       least = std::min(least, alternative.peak.at(m));
     for (int64_t bytes = least; bytes < most; bytes += 1 + (most - least) / 10, ++cases) {
-      double ratio = (step + bestTime(found, foundAdded, m, bytes)) / (step + bestTime(all, allAdded, m, bytes));
+      double ratio =
+          (step + bestTime(found, foundAdded, m, bytes)) / (step + bestTime(all, allAdded, m, bytes));
       good += ratio <= 1.01 ? 1 : 0;
       worst = std::max(worst, ratio);
     }
@@ -157,8 +162,9 @@ TEST(Search, BudgetsAreMonotone) {
 TEST(Search, FollowsTheFlag) {
   Problem problem = transformerProblem(gpt2Small());
   auto planned = [&](const char *recompute, int64_t budget) {
-    return *solve(problem, h100(),
-                  {.batch = 64, .microBatch = *parseMicroBatch("16"), .budget = budget, .recompute = recompute});
+    return *solve(
+        problem, h100(),
+        {.batch = 64, .microBatch = *parseMicroBatch("16"), .budget = budget, .recompute = recompute});
   };
   int64_t plenty = int64_t{80} << 30;
   Search none = planned("none", plenty), all = planned("all", plenty), automatic = planned("auto", plenty);
