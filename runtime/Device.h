@@ -59,6 +59,8 @@ public:
   /// this call, at one address for the whole run. Few and small.
   virtual Expected<const void *> mirror(const void *own, uint64_t bytes) = 0;
 
+  /// A step begins, or an evaluation: its rows are others than those of the one before.
+  virtual void startStep(bool evaluates) {}
   /// The inputs of a micro-step, into the input block; what follows belongs to that micro-step.
   virtual Status feed(MicroStep at, const FillInputs &fill) = 0;
   /// The micro-step has no more calls.
@@ -67,6 +69,9 @@ public:
   virtual Status launch(uint32_t kernel, void *const *args) = 0;
   virtual Status gemm(const accum_gemm &call, float beta) = 0;
   virtual Status attention(const accum_attention &call) = 0;
+  virtual Status zero(void *to, uint64_t bytes) = 0;
+  /// Between ranges of device memory that do not overlap.
+  virtual Status copy(void *to, const void *from, uint64_t bytes) = 0;
   /// In place, over all ranks.
   virtual Status allReduce(void *data, uint64_t n, DType dtype) = 0;
   /// The sum of squares in double; its bits depend on the values alone. f32 and f64.

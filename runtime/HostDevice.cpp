@@ -7,6 +7,7 @@
 #include "runtime/GradientNorm.h"
 #include "runtime/Memory.h"
 #include "runtime/ThreadPool.h"
+#include <cstring>
 
 namespace accum::runtime {
 
@@ -63,6 +64,16 @@ Status HostDevice::launch(uint32_t kernel, void *const *args) {
 Status HostDevice::gemm(const accum_gemm &call, float beta) { return runtime::gemm(call, beta); }
 
 Status HostDevice::attention(const accum_attention &call) { return runtime::attention(call); }
+
+Status HostDevice::zero(void *to, uint64_t bytes) {
+  std::memset(to, 0, bytes);
+  return {};
+}
+
+Status HostDevice::copy(void *to, const void *from, uint64_t bytes) {
+  std::memcpy(to, from, bytes);
+  return {};
+}
 
 Status HostDevice::allReduce(void *data, uint64_t n, DType dtype) { return ranks->allReduce(data, n, dtype); }
 

@@ -7,6 +7,7 @@
 
 #include "runtime/DType.h"
 #include "runtime/Status.h"
+#include <array>
 #include <cstdint>
 
 namespace accum::runtime {
@@ -75,6 +76,16 @@ struct CommandSpec {
   std::vector<std::string> onnxNodes;
 };
 
+/// How a kernel of kernels.ptx is started; its place in the list is the number that the program launches.
+struct KernelSpec {
+  std::string name;                ///< what it computes, for people
+  std::string symbol;              ///< of the entry in kernels.ptx
+  std::array<uint32_t, 3> grid{};  ///< in blocks
+  std::array<uint32_t, 3> block{}; ///< in threads
+  uint32_t sharedBytes = 0;        ///< dynamic shared memory; what the entry declares itself is not counted
+  uint32_t args = 0;               ///< 64-bit device pointers
+};
+
 struct FileSpec {
   std::string name;
   uint64_t bytes = 0;
@@ -90,7 +101,7 @@ struct GradientRange {
 struct Manifest {
   std::string producer;
   uint32_t abi = ACCUM_ABI_VERSION;
-  std::string target = "host";
+  std::string target = "host";          ///< "host" or "cuda"
   std::vector<std::string> cpuFeatures; ///< needed by kernels.so; names as LLVM or /proc/cpuinfo has them
   std::vector<std::string> argv;        ///< the compile command
   std::string model, modelHash;
@@ -104,6 +115,7 @@ struct Manifest {
   GradientRange gradients;
   std::vector<ScalarSpec> scalars;
   std::vector<CommandSpec> commands;
+  std::vector<KernelSpec> kernels; ///< cuda only; on the host the table is in kernels.so
   std::vector<FileSpec> files;
 
   /// Samples of the global batch that one device holds: ceil(batch / devices).

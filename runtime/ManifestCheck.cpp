@@ -127,6 +127,17 @@ Finding checkParameters(const Manifest &manifest) {
   return {};
 }
 
+Finding checkKernels(const Manifest &manifest) {
+  if (manifest.target == "cuda" && manifest.kernels.empty())
+    return "target cuda without `kernels`";
+  for (const KernelSpec &kernel : manifest.kernels)
+    for (const auto &sizes : {kernel.grid, kernel.block})
+      for (uint32_t size : sizes)
+        if (size == 0)
+          return "kernel `" + kernel.name + "` has an empty grid or block";
+  return {};
+}
+
 Finding checkSizes(const Manifest &manifest) {
   if (manifest.batch < 1 || manifest.devices < 1 || manifest.m < 1)
     return "`batch`, `devices` and `m` are not all positive";
@@ -143,7 +154,8 @@ Finding checkSizes(const Manifest &manifest) {
 } // namespace
 
 std::optional<std::string> findContradiction(const Manifest &manifest) {
-  for (Finding (*check)(const Manifest &) : {checkSizes, checkInputs, checkParameters, checkState})
+  for (Finding (*check)(const Manifest &) :
+       {checkSizes, checkKernels, checkInputs, checkParameters, checkState})
     if (Finding finding = check(manifest))
       return finding;
   return {};

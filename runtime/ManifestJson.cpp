@@ -60,6 +60,15 @@ Json write(const CommandSpec &command) {
   return {{"id", command.id}, {"kernel", command.kernel}, {"onnx_nodes", command.onnxNodes}};
 }
 
+Json write(const KernelSpec &kernel) {
+  return {{"name", kernel.name},
+          {"symbol", kernel.symbol},
+          {"grid", kernel.grid},
+          {"block", kernel.block},
+          {"shared_bytes", kernel.sharedBytes},
+          {"args", kernel.args}};
+}
+
 Json write(const FileSpec &file) { return {{"name", file.name}, {"bytes", file.bytes}, {"xxh3", file.xxh3}}; }
 
 template <typename Item> Json writeAll(const std::vector<Item> &items) {
@@ -150,6 +159,15 @@ CommandSpec readCommand(const Json &entry) {
           entry.at("onnx_nodes").get<std::vector<std::string>>()};
 }
 
+KernelSpec readKernel(const Json &entry) {
+  return {entry.at("name").get<std::string>(),
+          entry.at("symbol").get<std::string>(),
+          entry.at("grid").get<std::array<uint32_t, 3>>(),
+          entry.at("block").get<std::array<uint32_t, 3>>(),
+          entry.at("shared_bytes").get<uint32_t>(),
+          entry.at("args").get<uint32_t>()};
+}
+
 FileSpec readFile(const Json &entry) {
   return {entry.at("name").get<std::string>(), readBytes(entry, "bytes"),
           entry.at("xxh3").get<std::string>()};
@@ -187,6 +205,8 @@ Manifest readManifest(const Json &json) {
   manifest.gradients = {readBytes(gradients, "offset"), readBytes(gradients, "bytes"), readDType(gradients)};
   manifest.scalars = readAll(json, "scalars", readScalar);
   manifest.commands = readAll(json, "commands", readCommand);
+  if (json.contains("kernels"))
+    manifest.kernels = readAll(json, "kernels", readKernel);
   manifest.files = readAll(json, "files", readFile);
   return manifest;
 }
@@ -231,8 +251,10 @@ std::string toJson(const Manifest &manifest) {
       {"gradients",
        {{"offset", gradients.offset}, {"bytes", gradients.bytes}, {"dtype", nameOf(gradients.dtype)}}},
       {"scalars", writeAll(manifest.scalars)},
-      {"commands", writeAll(manifest.commands)},
-      {"files", writeAll(manifest.files)}};
+      {"commands", writeAll(manifest.commands)}};
+  if (!manifest.kernels.empty())
+    json["kernels"] = writeAll(manifest.kernels);
+  json["files"] = writeAll(manifest.files);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -33,6 +33,12 @@ int allReduce(accum_ctx *context, void *data, uint64_t n, int32_t dtype) {
   return sessionOf(context).allReduce(data, n, dtype);
 }
 
+int zero(accum_ctx *context, void *data, uint64_t bytes) { return sessionOf(context).zero(data, bytes); }
+
+int copy(accum_ctx *context, void *target, const void *source, uint64_t bytes) {
+  return sessionOf(context).copy(target, source, bytes);
+}
+
 } // namespace
 
 const accum_runtime_v1 *programTable() {
@@ -44,7 +50,9 @@ const accum_runtime_v1 *programTable() {
                                          runGemm,
                                          runParallel,
                                          allReduce,
-                                         attend};
+                                         attend,
+                                         zero,
+                                         copy};
   return &table;
 }
 

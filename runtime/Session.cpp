@@ -88,6 +88,8 @@ Status Session::placeMemory(const accum_open_options &options) {
     return allocated.error();
   state = *allocated;
   staging.place(manifest, state + programBytes);
+  for (const std::string &notice : device->notices())
+    decisions.push_back(notice);
   fillInputs = [this](uint32_t k, uint8_t *block) {
     staging.fill(*dataset, *share, k, order.data() + window.start, block);
   };
@@ -111,6 +113,7 @@ Status Session::setHyper(const HyperOptions &options) {
   if (!made)
     return made.error();
   hyper = std::move(*made);
+  decay.resize(hyper.decay.size()); // the same number for every option
   return {};
 }
 
@@ -137,7 +140,12 @@ Status Session::selectWindow(uint64_t step) {
   return {};
 }
 
-accum_ctx Session::makeContext(uint64_t step) {
+Expected<accum_ctx> Session::makeContext(uint64_t step) {
+  rng[0] = dataOptions.seed;
+  rng[1] = step;
+  auto random = device->mirror(rng, sizeof rng), flags = device->mirror(kFlags, sizeof kFlags);
+  if (!random || !flags)
+    return random ? flags.error() : random.error();
   accum_ctx context{};
   context.state = state;
   context.scratch = state + artifact.manifest.stateBytes;
@@ -146,20 +154,36 @@ accum_ctx Session::makeContext(uint64_t step) {
   context.self = this;
   context.seed = dataOptions.seed;
   context.step = step;
+  context.rng = static_cast<const uint64_t *>(*random);
+  context.flags = static_cast<const uint8_t *>(*flags);
   context.rank = collectives.rank();
   context.size = collectives.ranks();
   context.samples = uint64_t(window.samples);
   return context;
 }
 
+Expected<accum_hyper> Session::makeHyper() {
+  hyper.fill(updates + 1, hyperValues);
+  std::copy(hyper.decay.begin(), hyper.decay.end(), decay.begin());
+  auto values = device->mirror(hyperValues, sizeof hyperValues);
+  auto coefficients = device->mirror(decay.data(), decay.size() * sizeof(double));
+  if (!values || !coefficients)
+    return values ? coefficients.error() : values.error();
+  return accum_hyper{static_cast<const double *>(*values), static_cast<const double *>(*coefficients)};
+}
+
 Expected<accum_step_result> Session::step(uint64_t step) {
   double started = now();
   if (Status status = selectWindow(step); !status)
     return status.error();
-  accum_ctx context = makeContext(step);
-  hyper.fill(updates + 1, hyperOfStep.values);
-  hyperOfStep.decay = hyper.decay.data();
-  int code = artifact.program->step(&context, share->steps, &hyperOfStep);
+  device->startStep(false);
+  auto context = makeContext(step);
+  if (!context)
+    return context.error();
+  auto hyperOfStep = makeHyper();
+  if (!hyperOfStep)
+    return hyperOfStep.error();
+  int code = artifact.program->step(&*context, share->steps, &*hyperOfStep);
   if (code == 0)
     ++updates;
   return finish(code, started);
@@ -171,14 +195,20 @@ Expected<accum_step_result> Session::eval(uint64_t step) {
     return status.error();
   if (!artifact.program->eval)
     return usage("the artifact has no eval program");
-  accum_ctx context = makeContext(step);
-  return finish(artifact.program->eval(&context, share->steps), started);
+  device->startStep(true);
+  auto context = makeContext(step);
+  if (!context)
+    return context.error();
+  return finish(artifact.program->eval(&*context, share->steps), started);
 }
 
 Expected<accum_step_result> Session::finish(int code, double started) {
   accum_step_result result{};
   if (code != 0 && !skipped)
     return explain(code);
+  if (code == 0)
+    if (Status status = device->synchronize(); !status)
+      return status.error();
   auto loss = scalarOr("loss", NAN), targets = scalarOr("targets", 0);
   if (!loss || !targets)
     return loss ? targets.error() : loss.error();

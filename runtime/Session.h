@@ -43,6 +43,8 @@ public:
   int runGemm(const accum_gemm *call, float beta);
   int attend(const accum_attention *call);
   int allReduce(void *data, uint64_t n, int32_t dtype);
+  int zero(void *data, uint64_t bytes);
+  int copy(void *target, const void *source, uint64_t bytes);
 
 private:
   Status agree(const Status &own);
@@ -50,7 +52,8 @@ private:
   Status joinRanks(const accum_open_options &options);
   Status placeMemory(const accum_open_options &options);
   Status selectWindow(uint64_t step);
-  accum_ctx makeContext(uint64_t step);
+  Expected<accum_ctx> makeContext(uint64_t step);
+  Expected<accum_hyper> makeHyper();
   Expected<accum_step_result> finish(int code, double started);
   Expected<bool> inspectGradients(const void *data, uint64_t n, DType dtype);
   Expected<double> scalarOr(const char *name, double otherwise);
@@ -85,7 +88,11 @@ private:
   double dataSeconds = 0;
   std::optional<Error> failure;
   bool unchanged = false; ///< the step failed before its update, on every rank alike
-  accum_hyper hyperOfStep{};
+  /// What kernels read beside their buffers; the device has copies of these at fixed addresses.
+  double hyperValues[ACCUM_HYPER_COUNT] = {};
+  std::vector<double> decay;
+  uint64_t rng[2] = {};
+  static constexpr uint8_t kFlags[2] = {0, 1};
   accum_observer observer = nullptr;
   void *observerUser = nullptr;
   const accum_session *observerHandle = nullptr;

@@ -56,6 +56,12 @@ int Session::runGemm(const accum_gemm *call, float beta) { return check(device->
 
 int Session::attend(const accum_attention *call) { return check(device->attention(*call), true); }
 
+int Session::zero(void *data, uint64_t bytes) { return check(device->zero(data, bytes), false); }
+
+int Session::copy(void *target, const void *source, uint64_t bytes) {
+  return check(device->copy(target, source, bytes), false);
+}
+
 int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
   if (int code = check(device->allReduce(data, n, DType(dtype)), false))
     return code;

@@ -2,11 +2,14 @@
 /* The whole interface between an emitted program and the runtime that executes it.
  *
  * program.so exports one symbol, accum_program(), and has no undefined accum_ symbols: everything that it
- * needs is passed in as a table. kernels.so (host) exports one symbol, accum_kernels(). The header is plain C
+ * needs is passed in as a table. It never touches the memory behind a pointer itself, so that the same
+ * program drives the host and a GPU. Kernels are in kernels.so on the host, which exports one symbol,
+ * accum_kernels(), and in kernels.ptx (an entry each, named in the manifest) on a GPU. The header is plain C
  * so that the emitted program.cpp, a debugger and other languages can use it.
  *
  * Sizes are bytes unless a name says otherwise. All pointers handed to kernels and library calls are device
- * pointers (on the host: ordinary ones), 64-byte aligned or better.
+ * pointers (on the host: ordinary ones). Buffers are 64-byte aligned or better; entries of `flags` and
+ * `decay` are aligned to their type.
  */
 #ifndef ACCUM_PROGRAM_H
 #define ACCUM_PROGRAM_H
@@ -42,9 +45,10 @@ struct accum_ctx;
 struct accum_runtime_v1;
 
 /* Hyper-parameters of one optimizer step. Everything is a double so that the bias corrections keep the
- * precision of the reference formulas; kernels round where they use them. `values` is indexed by
- * accum_hyper_slot; `decay` has one entry per trained parameter, in manifest order: the weight-decay
- * coefficient, or 0 where decay does not apply. */
+ * precision of the reference formulas; kernels round where they use them. `values` has ACCUM_HYPER_COUNT
+ * entries, indexed by accum_hyper_slot; `decay` has one entry per trained parameter, in manifest order: the
+ * weight-decay coefficient, or 0 where decay does not apply. Both are device pointers, which stay where they
+ * are from step to step. */
 enum accum_hyper_slot {
   ACCUM_HYPER_LR = 0,
   ACCUM_HYPER_BETA1 = 1, /* sgd-momentum: the momentum */
@@ -58,7 +62,7 @@ enum accum_hyper_slot {
   ACCUM_HYPER_COUNT = 8
 };
 typedef struct accum_hyper {
-  double values[ACCUM_HYPER_COUNT];
+  const double *values;
   const double *decay;
 } accum_hyper;
 
@@ -132,14 +136,18 @@ typedef struct accum_attention {
  * of the manifest's "inputs", in that order. The last two entries always exist and are made by the runtime:
  *   "valid"     i8/bool [m]: 1 for real samples, 0 for the spare rows of a ragged micro-step
  *   "first_row" i64 []:     position of the micro-batch's first sample in the global batch window
- * Losses, counts and norms are named scalars inside `state`; the manifest says where. */
+ * Losses, counts and norms are named scalars inside `state`; the manifest says where. `seed` and `step` are
+ * for the program's own use; kernels read them through `rng`. */
 typedef struct accum_ctx {
   uint8_t *state;
   uint8_t *scratch;
   uint8_t *const *inputs;
   const struct accum_runtime_v1 *rt;
-  void *self;          /* the runtime's own */
-  uint64_t seed, step; /* step counts from 0 */
+  void *self;           /* the runtime's own */
+  uint64_t seed, step;  /* step counts from 0 */
+  const uint64_t *rng;  /* device pointer: {seed, step}, for kernels that draw random numbers */
+  const uint8_t *flags; /* device pointer: {0, 1}. The last argument of a kernel with accumulating results is
+                           flags (adds) or flags + 1 (writes) */
   int32_t rank, size;
   uint64_t samples; /* valid samples of this step's global window, over all ranks: the `N` of a graph that
                        reads it */
@@ -147,7 +155,7 @@ typedef struct accum_ctx {
 
 /* Every function returns 0 on success. A program that gets non-zero from a call returns it at once: command
  * id + 1 for a command, so that the runtime can name the command and its ONNX nodes from the manifest; the
- * value itself for begin_micro, end_micro and collectives. */
+ * value itself for begin_micro, end_micro, zero, copy and collectives. */
 typedef struct accum_runtime_v1 {
   uint32_t abi, size;
   /* Binds ctx->inputs to the rows [first_row, first_row + valid) of this rank's share of the global window;
@@ -156,7 +164,8 @@ typedef struct accum_runtime_v1 {
   /* Observer: profile, parameter prints. The one of the last micro-step of ACCUM_MICRO is called after the
    * update. */
   int (*end_micro)(accum_ctx *, uint32_t phase, uint32_t k);
-  /* Runs kernel number `kernel` of kernels.so over all its chunks. args: one pointer per kernel operand. */
+  /* Runs kernel number `kernel`: over all its chunks on the host, with the grid of the manifest's entry on a
+   * GPU. args: one device pointer per kernel operand, the same on every target. */
   int (*launch)(accum_ctx *, uint32_t kernel, void *const *args);
   int (*gemm)(accum_ctx *, const accum_gemm *, float beta);
   /* fn(data, begin, end) over [0, n) cut into `chunks` pieces fixed by the program, never by the thread
@@ -165,11 +174,15 @@ typedef struct accum_runtime_v1 {
                       int64_t chunks);
   /* In place, sum over all ranks; n elements. For one device too, where the values stay as they are: when the
    * range lies in the gradients, the runtime looks there at norm and finiteness, before the update reads
-   * *hyper (clipping changes GRAD_SCALE here). So: scalars first, then the gradients, then the update; and a
-   * non-zero result, which also means `leave this step out`, is returned at once and before any parameter
-   * changes. */
+   * hyper->values (clipping changes GRAD_SCALE here, also in the device's copy). So: scalars first, then the
+   * gradients, then the update; and a non-zero result, which also means `leave this step out`, is returned at
+   * once and before any parameter changes. */
   int (*all_reduce)(accum_ctx *, void *data, uint64_t n, int32_t dtype);
   int (*attention)(accum_ctx *, const accum_attention *);
+  /* Sets `bytes` of device memory to zero. */
+  int (*zero)(accum_ctx *, void *data, uint64_t bytes);
+  /* From device memory to device memory; the ranges do not overlap. */
+  int (*copy)(accum_ctx *, void *target, const void *source, uint64_t bytes);
 } accum_runtime_v1;
 
 typedef struct accum_program_v1 {

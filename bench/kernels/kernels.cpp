@@ -44,7 +44,7 @@ void call(const accum_kernel_v1 &kernel, Memory &memory) {
   std::vector<void *> args;
   for (auto &bytes : memory)
     args.push_back(bytes.data());
-  int32_t first = 1;
+  uint8_t first = 1;
   args.push_back(&first);
   kernel.fn(args.data(), 0, kernel.n);
 }

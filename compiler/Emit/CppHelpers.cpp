@@ -57,7 +57,7 @@ int attention(accum_ctx *ctx, const accum_attention &call) { return ctx->rt->att
 )";
 
 constexpr StringRef kLaunchHelper =
-    R"(// Runs a kernel: pointers to operands, results and, where it accumulates, the flag.
+    R"(// Runs a kernel: device pointers to operands, results and, where it accumulates, the flag.
 template <typename... Buffer> int launch(accum_ctx *ctx, Kernel kernel, const Buffer *...buffers) {
   void *arguments[] = {const_cast<Buffer *>(buffers)...};
   return ctx->rt->launch(ctx, static_cast<uint32_t>(kernel), arguments);
@@ -65,15 +65,8 @@ template <typename... Buffer> int launch(accum_ctx *ctx, Kernel kernel, const Bu
 
 )";
 
-template <typename Op>
-bool uses(ProgramOp program, llvm::function_ref<bool(Op)> what = [](Op) { return true; }) {
-  return program
-      .walk([&](Op op) { return what(op) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance(); })
-      .wasInterrupted();
-}
-
-bool usesFlag(ProgramOp program, Update update) {
-  return uses<LaunchOp>(program, [&](LaunchOp launch) { return launch.getUpdate() == update; });
+template <typename Op> bool uses(ProgramOp program) {
+  return program.walk([](Op) { return mlir::WalkResult::interrupt(); }).wasInterrupted();
 }
 
 } // namespace
@@ -85,8 +78,6 @@ void printCppHead(ProgramOp program, StringRef title, llvm::raw_ostream &out) {
          "//   c++ -std=c++20 -O1 -fPIC -shared -I INCLUDE program.cpp -o program.so\n"
          "// INCLUDE is the folder that `accum-run --include-dir` prints.\n"
          "#include \"accum_program.h\"\n";
-  if (uses<ZeroOp>(program) || uses<CopyOp>(program))
-    out << "#include <cstring>\n";
   if (uses<GemmOp>(program))
     out << "#include <initializer_list>\n";
 }
@@ -98,10 +89,6 @@ void printCppHelpers(ProgramOp program, llvm::raw_ostream &out) {
     out << kGemmHelper;
   if (uses<AttentionOp>(program))
     out << kAttentionHelper;
-  if (usesFlag(program, Update::add))
-    out << "constexpr int32_t add = 0;\n\n";
-  if (usesFlag(program, Update::write))
-    out << "constexpr int32_t write = 1;\n\n";
 }
 
 } // namespace accum::emit

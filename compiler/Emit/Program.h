@@ -15,7 +15,7 @@ class Module;
 
 namespace accum::emit {
 
-/// LLVM IR that defines accum_program() and calls nothing but memcpy and memset.
+/// LLVM IR that defines accum_program() and calls nothing but memcpy, for the words of a GEMM.
 std::unique_ptr<llvm::Module> programModule(device::ProgramOp program, llvm::LLVMContext &context);
 
 /// C++20 that defines accum_program(). `title` is the first comment's subject: the artifact's name.

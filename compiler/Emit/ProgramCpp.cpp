@@ -19,9 +19,9 @@ constexpr size_t kLineWidth = 110;
 
 /// What the printed helpers and functions use themselves.
 constexpr StringRef kReserved[] = {
-    "ctx",   "k",       "k_steps", "hyper",    "row",      "rows", "first",  "failed",    "rng",
-    "write", "add",     "step",    "eval",     "launch",   "gemm", "main",   "attention", "Matrix",
-    "Batch", "uint8_t", "int32_t", "uint32_t", "uint64_t", "std",  "Kernel", "program"};
+    "ctx",    "k",     "k_steps",    "hyper",   "row",      "rows",     "first", "failed", "rng",
+    "write",  "add",   "accumulate", "step",    "eval",     "launch",   "gemm",  "main",   "attention",
+    "Matrix", "Batch", "uint8_t",    "int32_t", "uint32_t", "uint64_t", "std",   "Kernel", "program"};
 
 class CppPrinter {
 public:
@@ -56,6 +56,12 @@ private:
   llvm::DenseMap<mlir::Attribute, std::string> kernels;
 };
 
+template <typename Op> bool uses(mlir::Region &region, llvm::function_ref<bool(Op)> what) {
+  return region
+      .walk([&](Op op) { return what(op) ? mlir::WalkResult::interrupt() : mlir::WalkResult::advance(); })
+      .wasInterrupted();
+}
+
 std::string typeText(BufferOp buffer) {
   std::string text;
   for (int64_t extent : buffer.getTensor().getShape())
@@ -80,7 +86,7 @@ StringRef phaseName(Phase phase) {
 }
 
 StringRef flagName(Update update) {
-  return update == Update::accumulate ? "&first" : update == Update::add ? "&add" : "&write";
+  return update == Update::accumulate ? "accumulate" : update == Update::add ? "add" : "write";
 }
 
 } // namespace
@@ -114,14 +120,10 @@ void CppPrinter::printFunction(StringRef signature, mlir::Region &region) {
   scope.emplace(kReserved);
   out << signature << " {\n";
   depth = 1;
-  bool seeds = region
-                   .walk([](BufferOp buffer) {
-                     return buffer.getSpace() == Space::rng ? mlir::WalkResult::interrupt()
-                                                            : mlir::WalkResult::advance();
-                   })
-                   .wasInterrupted();
-  if (seeds)
-    line() << "const uint64_t rng[2] = {ctx->seed, ctx->step};\n";
+  if (uses<BufferOp>(region, [](BufferOp buffer) { return buffer.getSpace() == Space::rng; }))
+    line() << "const uint64_t *const rng = ctx->rng; // seed, step\n";
+  if (uses<LaunchOp>(region, [](LaunchOp launch) { return launch.getUpdate().has_value(); }))
+    line() << "[[maybe_unused]] const uint8_t *const add = ctx->flags, *const write = ctx->flags + 1;\n";
   printBlock(region.front());
   line() << "return 0;\n";
   out << "}\n\n";
@@ -141,13 +143,13 @@ void CppPrinter::printOp(mlir::Operation *op) {
       .Case([&](AttentionOp attention) { printAttention(attention); })
       .Case([&](AllReduceOp reduce) { printAllReduce(reduce); })
       .Case([&](ZeroOp zero) {
-        line() << (zero.getIfFirst() ? "if (first) " : "");
-        out << formatv("std::memset({0}, 0, {1});\n", name(zero.getTarget()),
-                       definition(zero.getTarget()).getBytes());
+        printCheck(formatv("{0}ctx->rt->zero(ctx, {1}, {2}){3}", zero.getIfFirst() ? "first ? " : "",
+                           name(zero.getTarget()), definition(zero.getTarget()).getBytes(),
+                           zero.getIfFirst() ? " : 0" : ""));
       })
       .Case([&](CopyOp copy) {
-        line() << formatv("std::memcpy({0}, {1}, {2});\n", name(copy.getTarget()), name(copy.getSource()),
-                          definition(copy.getSource()).getBytes());
+        printCheck(formatv("ctx->rt->copy(ctx, {0}, {1}, {2})", name(copy.getTarget()),
+                           name(copy.getSource()), definition(copy.getSource()).getBytes()));
       })
       .Case([&](EndMicroOp) { printCheck("ctx->rt->end_micro(ctx, ACCUM_MICRO, k_steps - 1)"); })
       .Case([&](SectionOp section) {
@@ -197,8 +199,10 @@ void CppPrinter::printLoop(ForMicroOp loop) {
   line() << "uint64_t row;\n";
   line() << "uint32_t rows;\n";
   printCheck(formatv("ctx->rt->begin_micro(ctx, {0}, k, &row, &rows)", phaseName(loop.getPhase())));
-  line() << "[[maybe_unused]] const int32_t first = k == 0; // write in the first micro-step, add in later "
-            "ones\n";
+  line() << "[[maybe_unused]] const bool first = k == 0;\n";
+  if (uses<LaunchOp>(loop.getBody(),
+                     [](LaunchOp launch) { return launch.getUpdate() == Update::accumulate; }))
+    line() << "const uint8_t *const accumulate = first ? write : add; // results of all micro-steps add up\n";
   CppNames outer = *scope;
   printBlock(loop.getBody().front());
   scope = outer;

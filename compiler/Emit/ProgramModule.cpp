@@ -30,6 +30,7 @@ private:
   template <typename Words> llvm::Value *copyOf(const Words &words, llvm::Value *to, const char *name);
   void writeAllReduce(AllReduceOp reduce);
   void writeZero(ZeroOp zero);
+  void writeCopy(CopyOp copy);
   void endMicro(Phase phase, llvm::Value *k);
 
   llvm::Value *address(BufferOp buffer);
@@ -57,7 +58,8 @@ private:
   llvm::BasicBlock *exit;
   llvm::PHINode *result;
   llvm::Value *context, *steps, *hyper, *runtime;
-  llvm::Value *arguments, *gemmWords, *attentionWords, *first, *constants[2], *rng, *row, *rows;
+  llvm::Value *arguments, *gemmWords, *attentionWords, *row, *rows;
+  llvm::Value *first = nullptr; ///< inside a loop: whether this is the first micro-step, an i1
   llvm::DenseMap<mlir::Value, llvm::Value *> pointers;
 };
 
@@ -81,17 +83,9 @@ FunctionWriter::FunctionWriter(llvm::Function *function, mlir::Region &region)
   arguments = b.CreateAlloca(ptr, b.getInt64(mostArguments(region)), "arguments");
   gemmWords = b.CreateAlloca(b.getInt64Ty(), b.getInt64(sizeof(accum_gemm) / 8), "gemm");
   attentionWords = b.CreateAlloca(b.getInt64Ty(), b.getInt64(sizeof(accum_attention) / 8), "attention");
-  first = b.CreateAlloca(b.getInt32Ty(), nullptr, "first");
-  rng = b.CreateAlloca(b.getInt64Ty(), b.getInt64(2), "rng");
   row = b.CreateAlloca(b.getInt64Ty(), nullptr, "row");
   rows = b.CreateAlloca(b.getInt32Ty(), nullptr, "rows");
-  for (uint32_t value : {0, 1}) {
-    constants[value] = b.CreateAlloca(b.getInt32Ty(), nullptr, value ? "write" : "add");
-    b.CreateStore(b.getInt32(value), constants[value]);
-  }
   runtime = load(ptr, context, offsetof(accum_ctx, rt));
-  b.CreateStore(load(b.getInt64Ty(), context, offsetof(accum_ctx, seed)), rng);
-  b.CreateStore(load(b.getInt64Ty(), context, offsetof(accum_ctx, step)), at(rng, 8));
 }
 
 void FunctionWriter::write() {
@@ -114,10 +108,7 @@ void FunctionWriter::writeOp(mlir::Operation *op) {
       .Case([&](AttentionOp attention) { writeAttention(attention); })
       .Case([&](AllReduceOp reduce) { writeAllReduce(reduce); })
       .Case([&](ZeroOp zero) { writeZero(zero); })
-      .Case([&](CopyOp copy) {
-        b.CreateMemCpy(pointer(copy.getTarget()), llvm::Align(1), pointer(copy.getSource()), llvm::Align(1),
-                       definition(copy.getSource()).getBytes());
-      })
+      .Case([&](CopyOp copy) { writeCopy(copy); })
       .Case([&](EndMicroOp) { endMicro(Phase::micro, b.CreateSub(steps, b.getInt32(1))); })
       .Case([&](SectionOp) {});
 }
@@ -131,9 +122,9 @@ llvm::Value *FunctionWriter::address(BufferOp buffer) {
   case Space::input:
     return load(ptr, load(ptr, context, offsetof(accum_ctx, inputs)), buffer.getOffset() * sizeof(void *));
   case Space::rng:
-    return rng;
+    return load(ptr, context, offsetof(accum_ctx, rng));
   case Space::hyper:
-    return at(hyper, offsetof(accum_hyper, values));
+    return load(ptr, hyper, offsetof(accum_hyper, values));
   case Space::decay:
     return at(load(ptr, hyper, offsetof(accum_hyper, decay)), buffer.getOffset() * sizeof(double));
   }
@@ -141,7 +132,10 @@ llvm::Value *FunctionWriter::address(BufferOp buffer) {
 }
 
 llvm::Value *FunctionWriter::flag(Update update) {
-  return update == Update::accumulate ? first : constants[update == Update::write];
+  llvm::Value *flags = load(ptr, context, offsetof(accum_ctx, flags));
+  if (update == Update::accumulate)
+    return b.CreateGEP(b.getInt8Ty(), flags, b.CreateZExt(first, b.getInt64Ty()));
+  return at(flags, update == Update::write);
 }
 
 llvm::Value *FunctionWriter::call(uint64_t offset, llvm::ArrayRef<llvm::Value *> arguments) {
@@ -173,8 +167,9 @@ void FunctionWriter::writeLoop(ForMicroOp loop) {
   b.SetInsertPoint(body);
   llvm::Value *phase = b.getInt32(static_cast<uint32_t>(loop.getPhase()));
   check(call(offsetof(accum_runtime_v1, begin_micro), {phase, k, row, rows}));
-  b.CreateStore(b.CreateZExt(b.CreateIsNull(k), b.getInt32Ty()), first);
+  first = b.CreateIsNull(k, "first");
   writeBlock(loop.getBody().front());
+  first = nullptr;
   llvm::Value *next = b.CreateAdd(k, b.getInt32(1));
   if (loop.getPhase() == Phase::micro) { // the last one is ended behind the update
     llvm::BasicBlock *more = newBlock("more");
@@ -228,7 +223,7 @@ void FunctionWriter::writeGemm(GemmOp gemm) {
               *one = llvm::ConstantFP::get(b.getFloatTy(), 1);
   llvm::Value *beta = gemm.getUpdate() == Update::write ? zero : one;
   if (gemm.getUpdate() == Update::accumulate)
-    beta = b.CreateSelect(b.CreateIsNotNull(b.CreateLoad(b.getInt32Ty(), first)), zero, one);
+    beta = b.CreateSelect(first, zero, one);
   check(call(offsetof(accum_runtime_v1, gemm), {gemmWords, beta}), codeOf(gemm.getId()));
 }
 
@@ -244,15 +239,21 @@ void FunctionWriter::writeZero(ZeroOp zero) {
   if (zero.getIfFirst()) {
     llvm::BasicBlock *clear = newBlock("clear");
     after = newBlock("after");
-    b.CreateCondBr(b.CreateIsNotNull(b.CreateLoad(b.getInt32Ty(), first)), clear, after);
+    b.CreateCondBr(first, clear, after);
     b.SetInsertPoint(clear);
   }
-  b.CreateMemSet(pointer(zero.getTarget()), b.getInt8(0), definition(zero.getTarget()).getBytes(),
-                 llvm::Align(1));
+  llvm::Value *bytes = b.getInt64(definition(zero.getTarget()).getBytes());
+  check(call(offsetof(accum_runtime_v1, zero), {pointer(zero.getTarget()), bytes}));
   if (after) {
     b.CreateBr(after);
     b.SetInsertPoint(after);
   }
+}
+
+void FunctionWriter::writeCopy(CopyOp copy) {
+  llvm::Value *bytes = b.getInt64(definition(copy.getSource()).getBytes());
+  check(
+      call(offsetof(accum_runtime_v1, copy), {pointer(copy.getTarget()), pointer(copy.getSource()), bytes}));
 }
 
 static llvm::Function *addFunction(llvm::Module &module, const char *name, bool takesHyper) {

@@ -97,9 +97,9 @@ private:
     }
     if (!added)
       return;
-    Value flag = LLVM::LoadOp::create(builder, kernel.getLoc(), builder.getI32Type(),
+    Value flag = LLVM::LoadOp::create(builder, kernel.getLoc(), builder.getI8Type(),
                                       loadPointer(builder, arguments++));
-    Value zero = arith::ConstantIntOp::create(builder, kernel.getLoc(), builder.getI32Type(), 0);
+    Value zero = arith::ConstantIntOp::create(builder, kernel.getLoc(), builder.getI8Type(), 0);
     Value first = arith::CmpIOp::create(builder, kernel.getLoc(), arith::CmpIPredicate::ne, flag, zero);
     for (Root &root : roots)
       root.first = first;

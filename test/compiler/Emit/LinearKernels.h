@@ -12,7 +12,7 @@ template <typename T> T *as(void *pointer) { return static_cast<T *>(pointer); }
 
 /// The flag 1 writes, 0 adds.
 template <typename T> void contribute(void *target, T value, void *first) {
-  *as<T>(target) = *as<int32_t>(first) ? value : *as<T>(target) + value;
+  *as<T>(target) = *as<uint8_t>(first) ? value : *as<T>(target) + value;
 }
 
 /// (y, b, t, valid, weight) -> (dy, loss), flag.

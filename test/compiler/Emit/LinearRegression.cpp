@@ -49,7 +49,9 @@ ToyRuntime::ToyRuntime(ModuleOp module, int64_t m, Samples samples)
             gemm,
             nullptr,
             allReduce,
-            nullptr},
+            nullptr,
+            zero,
+            copy},
       x(m * 3), t(m * 2), valid(m) {
   for (auto kernel : module.getOps<func::FuncOp>())
     if (kernel->hasAttr("accum.kernel"))
@@ -64,12 +66,16 @@ accum_ctx ToyRuntime::context(uint64_t step) {
   inputs[1] = reinterpret_cast<uint8_t *>(t.data());
   inputs[2] = valid.data();
   inputs[3] = reinterpret_cast<uint8_t *>(&firstRow);
-  return {stateBytes.data(), scratch.data(), inputs, &table, this, 0, step, 0, 1, samples.x.size()};
+  static const uint64_t rng[2] = {0, 0};
+  static const uint8_t flags[2] = {0, 1};
+  return {stateBytes.data(), scratch.data(), inputs, &table, this, 0, step, rng, flags, 0, 1,
+          samples.x.size()};
 }
 
 int ToyRuntime::step(const accum_program_v1 &program, uint64_t number) {
   accum_ctx ctx = context(number);
-  accum_hyper hyper = {{0.1, 0.9, 0, 0, number ? 1.0 : 0.0, 1, 1}, nullptr};
+  const double values[ACCUM_HYPER_COUNT] = {0.1, 0.9, 0, 0, number ? 1.0 : 0.0, 1, 1};
+  accum_hyper hyper = {values, nullptr};
   return program.step(&ctx, steps(), &hyper);
 }
 
@@ -105,6 +111,16 @@ int ToyRuntime::allReduce(accum_ctx *ctx, void *data, uint64_t n, int32_t dtype)
   of(ctx).log +=
       "sum@" + std::to_string(offset) + "x" + std::to_string(n) + ":" + std::to_string(dtype) + " ";
   return of(ctx).failAt == "all_reduce" ? 77 : 0;
+}
+
+int ToyRuntime::zero(accum_ctx *ctx, void *data, uint64_t bytes) {
+  std::memset(data, 0, bytes);
+  return of(ctx).failAt == "zero" ? 77 : 0;
+}
+
+int ToyRuntime::copy(accum_ctx *ctx, void *target, const void *source, uint64_t bytes) {
+  std::memcpy(target, source, bytes);
+  return of(ctx).failAt == "copy" ? 77 : 0;
 }
 
 int ToyRuntime::gemm(accum_ctx *ctx, const accum_gemm *g, float beta) {

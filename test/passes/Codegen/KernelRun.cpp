@@ -176,7 +176,7 @@ std::vector<Array> KernelTest::call(const std::string &text, const std::vector<A
   std::vector<void *> args;
   for (Memory &one : memory)
     args.push_back(one.data());
-  int32_t flag = first;
+  uint8_t flag = first;
   if (function->hasAttr("accumulate"))
     args.push_back(&flag);
   EXPECT_EQ(args.size(), kernel.num_args);
