@@ -249,8 +249,7 @@ int Compilation::run() {
 
 int compile(const Options &options) {
   if (options.listTargets) {
-    for (const std::string &name : planner::profileNames())
-      fmt::print("{}\n", name);
+    fmt::print("{}", planner::describeProfiles());
     return 0;
   }
   return Compilation(options).run();

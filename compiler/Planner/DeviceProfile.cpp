@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads device profiles, built in or from a file, and resolves those of the host against this machine.
+// Reads device profiles, and resolves those of the host against this machine.
 #include "compiler/Planner/DeviceProfile.h"
-#include "compiler/Planner/BuiltinProfiles.h"
 #include "compiler/Planner/StrictJson.h"
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <sched.h>
-#include <sstream>
 
 namespace accum::planner {
 
@@ -105,6 +102,16 @@ void readSpeeds(ObjectReader &root, const HostFacts &host, DeviceProfile &profil
   link.finish();
 }
 
+/// `sm_80` or later: what CUDA 13 and the kernels' baseline leave.
+void readArchitecture(ObjectReader &root, DeviceProfile &profile) {
+  profile.architecture = root.text("architecture");
+  const std::string &name = profile.architecture;
+  bool number = name.size() >= 5 && name.size() <= 6 && name.starts_with("sm_") &&
+                name.find_first_not_of("0123456789", 3) == std::string::npos;
+  if (!number || std::stoi(name.substr(3)) < 80)
+    root.raise("architecture", fmt::format("is `{}`, expected sm_80 or later", name));
+}
+
 Overhead readOverhead(ObjectReader reader) {
   Overhead overhead;
   overhead.name = reader.text("name");
@@ -137,6 +144,8 @@ Result<DeviceProfile> parseProfile(std::string_view json, const std::string &ori
   profile.basis = root.text("basis");
   if (profile.basis != "datasheet" && profile.basis != "estimated" && profile.basis != "measured")
     root.raise("basis", fmt::format("is `{}`, expected datasheet, estimated or measured", profile.basis));
+  if (root.has("architecture"))
+    readArchitecture(root, profile);
   readMemory(root.child("memory"), profile);
   profile.alignment = root.integer("alignment", 1, 1 << 20);
   if ((profile.alignment & (profile.alignment - 1)) != 0)
@@ -152,29 +161,6 @@ Result<DeviceProfile> parseProfile(std::string_view json, const std::string &ori
   if (complaint.error)
     return *complaint.error;
   return profile;
-}
-
-std::vector<std::string> profileNames() {
-  std::vector<std::string> names;
-  for (const BuiltinProfile &profile : builtinProfiles())
-    names.emplace_back(profile.name);
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
-Result<DeviceProfile> loadProfile(const std::string &nameOrFile, const HostFacts &host) {
-  for (const BuiltinProfile &profile : builtinProfiles())
-    if (nameOrFile == profile.name)
-      return parseProfile(profile.json, fmt::format("{}.json", nameOrFile), host);
-  if (!nameOrFile.ends_with(".json"))
-    return Error{fmt::format("unknown target `{}`", nameOrFile),
-                 "unknown-target",
-                 {fmt::format("known: {}; or a profile FILE.json", fmt::join(profileNames(), ", "))}};
-  std::ifstream file(nameOrFile, std::ios::binary);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf()))
-    return Error{fmt::format("{}: cannot be read", nameOrFile), "file-unreadable"};
-  return parseProfile(text.str(), nameOrFile, host);
 }
 
 } // namespace accum::planner

@@ -29,6 +29,7 @@ struct Overhead {
 
 struct DeviceProfile {
   std::string name = {};
+  std::string architecture = {}; ///< "sm_90": a CUDA device; empty: the host
   std::string basis = {};       ///< `datasheet`, `estimated` or `measured`: printed with every predicted time
   int64_t memoryTotal = 0;      ///< bytes; 0 where only the machine itself knows (host)
   int64_t memoryUsable = 0;     ///< bytes, the default budget
@@ -41,6 +42,7 @@ struct DeviceProfile {
   double linkLatency = 0;   ///< seconds per hop of a collective
   std::vector<Overhead> overheads = {};
 
+  bool isCuda() const { return !architecture.empty(); }
   /// The rate for that arithmetic; falls back to f32, then to the first rate of that unit, which a read
   /// profile has.
   const Rate &rate(bool matrix, std::string_view dtype) const;
@@ -59,11 +61,14 @@ HostFacts detectHost();
 /// `origin` is the file's name in messages. Slug `malformed-profile`.
 Result<DeviceProfile> parseProfile(std::string_view json, const std::string &origin, const HostFacts &host);
 
-/// A built-in profile by name, or a file when the name ends in `.json`. Slugs `unknown-target`,
-/// `file-unreadable`, `malformed-profile`.
+/// A built-in profile by name, or a file when the name ends in `.json`. Slugs `unknown-target` (the nearest
+/// names are in a note; a GPU before sm_80 is named as such), `file-unreadable`, `malformed-profile`.
 Result<DeviceProfile> loadProfile(const std::string &nameOrFile, const HostFacts &host = detectHost());
 
 /// Names of the built-in profiles, sorted.
 std::vector<std::string> profileNames();
+
+/// The built-in profiles as a table: a header, then a line each.
+std::string describeProfiles();
 
 } // namespace accum::planner

@@ -31,11 +31,14 @@ void expectRefused(const std::string &json, const char *what) {
 }
 
 TEST(DeviceProfile, BuiltInsRead) {
-  EXPECT_THAT(profileNames(), testing::ElementsAre("h100", "host"));
+  EXPECT_THAT(profileNames(), testing::ElementsAre("a10", "a100-40g", "a100-80g", "b200", "h100", "h200", "host", "l4",
+                                                      "l40s", "rtx4090"));
   for (const std::string &name : profileNames()) {
     Result<DeviceProfile> profile = loadProfile(name);
     ASSERT_TRUE(profile) << profile.error().message;
     EXPECT_EQ(profile->name, name);
+    EXPECT_EQ(profile->isCuda(), name != "host");
+    EXPECT_THAT(describeProfiles(), HasSubstr(name + " "));
   }
   EXPECT_NEAR(static_cast<double>(loadProfile("h100")->memoryUsable) / (1 << 30), 77.9, 0.05);
   EXPECT_EQ(loadProfile("h100")->basis, "datasheet");
@@ -60,7 +63,11 @@ TEST(DeviceProfile, UnknownTargetsNameTheKnownOnes) {
   Result<DeviceProfile> profile = loadProfile("h1000");
   ASSERT_FALSE(profile);
   EXPECT_EQ(profile.error().message, "unknown target `h1000`");
-  EXPECT_THAT(profile.error().notes[0], HasSubstr("h100, host"));
+  EXPECT_EQ(profile.error().notes[0], "nearest: h100");
+  EXPECT_THAT(profile.error().notes[1], HasSubstr("h100, h200, host"));
+  EXPECT_EQ(loadProfile("a100").error().notes[0], "nearest: a10, a100-40g, a100-80g");
+  EXPECT_EQ(loadProfile("quantum").error().notes.size(), 1u);
+  EXPECT_THAT(loadProfile("V100").error().message, HasSubstr("sm_70"));
   EXPECT_EQ(loadProfile("/nowhere/p.json").error().slug, "file-unreadable");
 }
 
@@ -84,6 +91,8 @@ TEST(DeviceProfile, TheReaderIsStrict) {
   expectRefused(replaced(good, "83643858944", "1e30"), "memory.usable is 1e+30");
   expectRefused(replaced(good, "83643858944", "84932558849"), "memory.usable is 84932558849");
   expectRefused(replaced(good, "\"datasheet\"", "\"hearsay\""), "basis is `hearsay`");
+  expectRefused(replaced(good, "sm_90", "sm_75"), "architecture is `sm_75`, expected sm_80 or later");
+  expectRefused(replaced(good, "sm_90", "ninety"), "architecture is `ninety`");
   expectRefused(replaced(good, "2.5e-6", "1e999"), "not valid JSON");
 }
 
