@@ -102,7 +102,7 @@ Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetCpu &cp
   return machine;
 }
 
-static void optimizeModule(Module &module, TargetMachine &machine, Optimize optimize) {
+void optimizeModule(Module &module, TargetMachine &machine, Optimize optimize) {
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager sccs;

@@ -35,6 +35,9 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const T
 /// How much LLVM optimises: the program is straight-line calls, kernels are loops.
 enum class Optimize { Less, Default };
 
+/// LLVM's pipeline for `machine`, whose triple and data layout the module has.
+void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine, Optimize optimize);
+
 /// Optimises `module` and writes it to `objectPath`. Sets the module's triple and data layout.
 llvm::Error writeObject(llvm::Module &module, llvm::TargetMachine &machine, Optimize optimize,
                         llvm::StringRef objectPath);

@@ -6,13 +6,15 @@
 // outermost scope where its coordinates are known and remembers the result there. A kernel is then a loop
 // over the elements of its results, and nothing in between is ever stored. Elements are scalars, or vectors
 // of `lanes` neighbours along the innermost axis: with one lane this is the reference, any type and libm;
-// with more, the host's code.
+// with more, the host's code. On a GPU an element is a thread's scalar; a team of threads shares the loops
+// over rows and reductions (Team.h).
 #pragma once
 
 #include "dialects/NN/NNDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "passes/Codegen/Scope.h"
+#include "passes/Codegen/Team.h"
 #include <deque>
 
 namespace accum::codegen {
@@ -27,6 +29,8 @@ class Emitter {
 public:
   /// Writes before `end`, the kernel's return. `lanes` is a power of two.
   Emitter(mlir::Operation *end, int64_t lanes);
+  /// A GPU's code: one lane, and a team to share work with where elements are not per thread.
+  Emitter(mlir::Operation *end, Team &team);
 
   void bind(mlir::Value argument, Buffer buffer) { buffers[argument] = buffer; }
 
@@ -49,6 +53,11 @@ public:
   /// for i = lower; i < upper; i += step: carries values, returns the last ones.
   Values loop(Scope *scope, mlir::Value lower, mlir::Value upper, int64_t step, mlir::ValueRange initial,
               const Body &body);
+  /// A loop whose body differs from thread to thread.
+  Values threadLoop(Scope *scope, mlir::Value lower, mlir::Value upper, int64_t step,
+                    mlir::ValueRange initial, const Body &body);
+  /// Code in `scope` is run by a team with equal values.
+  bool isShared(const Scope *scope) const { return team && !scope->perThread; }
 
   /// One step of a fold: the coordinates of the folded axes, and the lanes of the last that exist.
   using Step = std::function<Values(Scope *, mlir::ArrayRef<Index>, Mask, mlir::ValueRange carried)>;
@@ -134,6 +143,11 @@ private:
   using Term = std::function<Element(mlir::ArrayRef<Index>, Mask)>;
   Element accumulate(Scope *scope, nn::ReduceKind kind, mlir::Type to, mlir::ArrayRef<int64_t> extents,
                      bool vectorLast, bool perLane, const Term &term);
+  mlir::Value foldTogether(Scope *scope, mlir::ArrayRef<int64_t> extents, mlir::Value identity,
+                           const Step &step, Team::Combine combine);
+  Values shareLoop(Scope *scope, mlir::Value lower, mlir::Value upper, mlir::ValueRange initial,
+                   const Body &body);
+  void writeMemory(Scope *scope, llvm::function_ref<void()> write);
   Element inside(Index &index, int64_t extent);
   /// The row of `value` that a reduction left behind (RowBuffer.cpp); null if none did.
   const Element *keptRow(mlir::Value value, mlir::ArrayRef<Index> at) const;
@@ -150,6 +164,7 @@ private:
   llvm::DenseMap<mlir::Value, Buffer> buffers;
   std::map<std::pair<const void *, int64_t>, mlir::Value> constants;
   int64_t lanes;
+  Team *team = nullptr;
   mlir::Operation *refused = nullptr;
 };
 

@@ -51,7 +51,7 @@ public:
       return failure();
     createFunction();
     loadArguments();
-    std::vector<std::unique_ptr<Part>> parts = partsOf(roots, machineLanes);
+    std::vector<std::unique_ptr<Part>> parts = partsOf(roots, {machineLanes});
     int64_t rows = 0;
     for (const auto &part : parts) {
       if (failed(emitPart(*part, rows, parts.size() > 1)))

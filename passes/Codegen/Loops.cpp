@@ -2,18 +2,36 @@
 // Loops and scopes, and what keeps elements of different forms together.
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/Codegen/Emitter.h"
+#include <numeric>
 
 using namespace mlir;
 
 namespace accum::codegen {
 
 Emitter::Emitter(Operation *end, int64_t lanes) : builder(end->getLoc(), end), lanes(lanes) {
-  scopes.push_back({nullptr, end, 0, {}});
+  scopes.push_back({nullptr, end, 0, false, {}});
 }
+
+Emitter::Emitter(Operation *end, Team &team) : Emitter(end, 1) { this->team = &team; }
 
 ImplicitLocOpBuilder &Emitter::in(Scope *scope) {
   builder.setInsertionPoint(scope->anchor);
   return builder;
+}
+
+Emitter::Values Emitter::threadLoop(Scope *scope, Value lower, Value upper, int64_t step, ValueRange initial,
+                                    const Body &body) {
+  return loop(scope, lower, upper, step, initial, [&](Scope *inner, Value induction, ValueRange carried) {
+    inner->perThread = true;
+    return body(inner, induction, carried);
+  });
+}
+
+/// [lower, upper) shared out in the team, one after the other.
+Emitter::Values Emitter::shareLoop(Scope *scope, Value lower, Value upper, ValueRange initial,
+                                   const Body &body) {
+  Value first = in(scope).createOrFold<arith::AddIOp>(lower, team->rank);
+  return threadLoop(scope, first, upper, team->size, initial, body);
 }
 
 Emitter::Values Emitter::loop(Scope *scope, Value lower, Value upper, int64_t step, ValueRange initial,
@@ -26,7 +44,7 @@ Emitter::Values Emitter::loop(Scope *scope, Value lower, Value upper, int64_t st
     builder.setInsertionPointToEnd(block);
     yield = scf::YieldOp::create(builder, loop.getRegionIterArgs());
   }
-  Scope *inner = &scopes.emplace_back(Scope{scope, yield, scope->depth + 1, {}});
+  Scope *inner = &scopes.emplace_back(Scope{scope, yield, scope->depth + 1, scope->perThread, {}});
   Operation *outerAnchor = std::exchange(scope->anchor, loop.getOperation());
   Values results = body(inner, loop.getInductionVar(), loop.getRegionIterArgs());
   yield->setOperands(results);
@@ -73,11 +91,38 @@ Emitter::Values Emitter::fold(Scope *scope, ArrayRef<int64_t> extents, bool vect
   return nest(scope, initial);
 }
 
+/// The team's threads fold every size-th term each, over all extents as one, and combine what they have.
+Value Emitter::foldTogether(Scope *scope, ArrayRef<int64_t> extents, Value identity, const Step &step,
+                            Team::Combine combine) {
+  int64_t terms = std::accumulate(extents.begin(), extents.end(), int64_t(1), std::multiplies<>());
+  int64_t whole = terms - terms % team->size;
+  auto one = [&](Scope *inner, Value term, ValueRange carried) {
+    SmallVector<Index> at = delinearize(uniform(term, inner), extents);
+    return step(inner, at, {}, carried);
+  };
+  Values value = {identity};
+  // The rounds in which everybody has a term have a constant number: they can be unrolled.
+  if (whole > 0)
+    value = loop(scope, integer(0), integer(whole), team->size, value,
+                 [&](Scope *inner, Value start, ValueRange carried) {
+                   inner->perThread = true;
+                   return one(inner, in(inner).createOrFold<arith::AddIOp>(start, team->rank), carried);
+                 });
+  if (whole < terms)
+    value = shareLoop(scope, integer(whole), integer(terms), value, one);
+  return team->combine(in(scope), value[0], combine);
+}
+
 void Emitter::lanesLoop(Scope *scope, Value lower, Value upper, const LaneBody &body) {
   auto round = [&](Scope *inner, Value first, Mask mask) {
     body(inner, {first, inner, lanes > 1 ? Index::Form::Lanes : Index::Form::Uniform, lanes}, mask);
     return Values();
   };
+  if (isShared(scope)) {
+    shareLoop(scope, lower, upper, {},
+              [&](Scope *inner, Value first, ValueRange) { return round(inner, first, {}); });
+    return;
+  }
   if (lanes == 1) {
     loop(scope, lower, upper, 1, {},
          [&](Scope *inner, Value first, ValueRange) { return round(inner, first, {}); });

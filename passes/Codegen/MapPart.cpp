@@ -19,6 +19,25 @@ bool reduces(Value value) {
   });
 }
 
+/// Terms of the longest reduction below `value`.
+int64_t longestFold(Value value) {
+  SetVector<Operation *> below;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  (void)getBackwardSlice(value, &below, options);
+  int64_t most = 1;
+  auto elements = [](Value v) {
+    return std::max<int64_t>(cast<RankedTensorType>(v.getType()).getNumElements(), 1);
+  };
+  for (Operation *op : below)
+    if (isa<nn::ReduceOp, nn::ArgReduceOp>(op))
+      most = std::max(most, elements(op->getOperand(0)) / elements(op->getResult(0)));
+    else if (isa<nn::ContractOp>(op))
+      most = std::max(most,
+                      elements(op->getOperand(0)) * elements(op->getOperand(1)) / elements(op->getResult(0)));
+  return most;
+}
+
 class MapPart : public Part {
 public:
   MapPart(std::vector<Root> group, int64_t machineLanes) : roots(std::move(group)) {
@@ -26,12 +45,14 @@ public:
     if (!shape.empty())
       use = laneUseOf(roots.front().value, lastAxis(roots.front().type()));
     vectors = !shape.empty() && use != LaneUse::Across;
+    for (const Root &root : roots)
+      terms = std::max(terms, longestFold(root.value));
     if (!vectors)
       return;
     // Rows are cut where the last axis is nearly all there is, unless something is reduced over whole rows:
     // each piece would do it again, and find the row half overwritten where the result lies in its operand's
     // place.
-    bool wholeRows = llvm::any_of(roots, [&](const Root &root) {
+    wholeRows = llvm::any_of(roots, [&](const Root &root) {
       return root.type().getNumElements() != roots.front().type().getNumElements() || reduces(root.value);
     });
     wholeRows &= use == LaneUse::Free;
@@ -53,12 +74,28 @@ public:
     return std::min<int64_t>(most, llvm::PowerOf2Ceil(shape.back()));
   }
 
-  void emitRow(Emitter &emitter, Scope *scope, Index row) const override {
-    if (!vectors) {
-      SmallVector<Index> at = emitter.delinearize(row, shape);
-      store(emitter, scope, {}, elements(emitter, at, {}, true));
-      return;
+  /// Rows that reduce over themselves are a team's; so is an element with a long sum. With many elements, or
+  /// short sums, every thread has its own.
+  Spread spread() const override {
+    if (wholeRows) {
+      int64_t items = product(ArrayRef(shape).drop_back());
+      return {shape.back() > kWarpRow || items < kFewRows ? Spread::Block : Spread::Warp, items};
     }
+    int64_t items = product(shape);
+    if (terms < kLongFold || items >= kManyThreads)
+      return {Spread::Thread, items};
+    if (use == LaneUse::PerLane)
+      return {Spread::Columns, items};
+    return {terms > kWarpRow || items < kFewRows ? Spread::Block : Spread::Warp, items};
+  }
+
+  void emitItem(Emitter &emitter, Scope *scope, Index item) const override {
+    wholeRows ? emitRow(emitter, scope, item) : emitElement(emitter, scope, item);
+  }
+
+  void emitRow(Emitter &emitter, Scope *scope, Index row) const override {
+    if (!vectors)
+      return emitElement(emitter, scope, row);
     SmallVector<Index> at = emitter.delinearize(emitter.div(row, blocks()), ArrayRef(shape).drop_back());
     Value lower = emitter.integer(0), upper = emitter.integer(shape.back());
     if (blocks() > 1) {
@@ -78,6 +115,16 @@ public:
 private:
   static constexpr int64_t kBlock = 4096;    ///< elements of one row of a flat loop
   static constexpr int64_t kEnoughRows = 64; ///< so many need no cutting
+  // On a GPU.
+  static constexpr int64_t kWarpRow = 1024;        ///< elements; longer rows take a block
+  static constexpr int64_t kFewRows = 512;         ///< so few do too, to fill the machine
+  static constexpr int64_t kLongFold = 32;         ///< terms that pay for a team
+  static constexpr int64_t kManyThreads = 1 << 18; ///< that fill the machine
+
+  void emitElement(Emitter &emitter, Scope *scope, Index position) const {
+    SmallVector<Index> at = emitter.delinearize(position, shape);
+    store(emitter, scope, {}, elements(emitter, at, {}, true));
+  }
 
   int64_t blocks() const { return (shape.back() + block - 1) / block; }
 
@@ -119,6 +166,8 @@ private:
   SmallVector<int64_t> shape;
   LaneUse use = LaneUse::Free;
   bool vectors = false;
+  bool wholeRows = false; ///< rows reduce over themselves: they are not cut
+  int64_t terms = 1;      ///< of the longest reduction
   int64_t block = std::numeric_limits<int64_t>::max() / 2;
 };
 

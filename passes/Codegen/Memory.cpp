@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads and stores of elements.
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "passes/Codegen/Emitter.h"
 
 using namespace mlir;
@@ -87,12 +88,24 @@ Element Emitter::load(const Buffer &buffer, ArrayRef<Index> at, Mask mask) {
   return {widen(builder, value, element), scope};
 }
 
+/// What a team computed is written by its leader.
+void Emitter::writeMemory(Scope *scope, function_ref<void()> write) {
+  in(scope);
+  if (!isShared(scope))
+    return write();
+  auto ifLeads = scf::IfOp::create(builder, team->leader, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(ifLeads.thenBlock());
+  write();
+}
+
 void Emitter::store(const Buffer &buffer, ArrayRef<Index> at, Mask mask, Element what, Scope *scope) {
   Type element = buffer.type.getElementType();
   Index position = linearize(at, buffer.type.getShape());
   if (position.isUniform()) {
-    Value pointer = pointerTo(in(scope), buffer, position.value);
-    LLVM::StoreOp::create(builder, narrow(builder, what.value, element), pointer, alignmentOf(element));
+    Value value = narrow(in(scope), what.value, element);
+    Value pointer = pointerTo(builder, buffer, position.value);
+    writeMemory(scope, [&] { LLVM::StoreOp::create(builder, value, pointer, alignmentOf(element)); });
     return;
   }
   what = splat(what);

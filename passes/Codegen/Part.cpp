@@ -63,7 +63,7 @@ static bool joins(const Root &root, const std::vector<Root> &group) {
   return isRow && useOf(group.front()) == LaneUse::Free && shareReduction(root.value, group.front().value);
 }
 
-std::vector<std::unique_ptr<Part>> partsOf(ArrayRef<Root> roots, int64_t machineLanes) {
+std::vector<std::unique_ptr<Part>> partsOf(ArrayRef<Root> roots, Machine machine) {
   std::vector<std::unique_ptr<Part>> parts;
   std::vector<std::vector<Root>> groups;
   // Of several ranks the highest first: results of one number per row join the loops of their rows.
@@ -76,7 +76,7 @@ std::vector<std::unique_ptr<Part>> partsOf(ArrayRef<Root> roots, int64_t machine
     if (root.type().getNumElements() == 0)
       continue;
     if (auto scatter = root.value.getDefiningOp<nn::ScatterAddOp>()) {
-      parts.push_back(makeScatterPart(root, scatter));
+      parts.push_back(makeScatterPart(root, scatter, machine));
     } else if (auto scatter = root.value.getDefiningOp<nn::ScatterElementsAddOp>()) {
       parts.push_back(makeScatterElementsPart(root, scatter));
     } else if (auto sum = root.value.getDefiningOp<nn::CumSumOp>()) {
@@ -89,7 +89,7 @@ std::vector<std::unique_ptr<Part>> partsOf(ArrayRef<Root> roots, int64_t machine
     }
   }
   for (std::vector<Root> &group : groups)
-    parts.push_back(makeMapPart(std::move(group), machineLanes));
+    parts.push_back(makeMapPart(std::move(group), machine.lanes));
   return parts;
 }
 

@@ -31,6 +31,18 @@ enum class LaneUse {
 };
 LaneUse laneUseOf(mlir::Value value, int64_t axis);
 
+/// How a GPU runs a part: `items` pieces of work, each by one team of threads.
+struct Spread {
+  enum Kind {
+    Thread, ///< an item is one thread's
+    Warp,   ///< 32 threads share it
+    Block,  ///< all threads of a block share it
+    Columns ///< threads side by side have items side by side, threads behind each other share one
+  };
+  Kind kind = Thread;
+  int64_t items = 0;
+};
+
 class Part {
 public:
   virtual ~Part() = default;
@@ -38,13 +50,22 @@ public:
   /// Vector width to write it with, given the machine's for f32 (1: scalar code).
   virtual int64_t lanes(int64_t machine) const = 0;
   virtual void emitRow(Emitter &emitter, Scope *scope, Index row) const = 0;
+  /// On a GPU. By default a row is one thread's.
+  virtual Spread spread() const { return {Spread::Thread, rows()}; }
+  virtual void emitItem(Emitter &emitter, Scope *scope, Index item) const { emitRow(emitter, scope, item); }
 };
 
-/// The parts of a kernel with these results, on a machine with so many f32 lanes.
-std::vector<std::unique_ptr<Part>> partsOf(mlir::ArrayRef<Root> roots, int64_t machineLanes);
+/// What code is made for.
+struct Machine {
+  int64_t lanes = 1; ///< f32 in a vector; 1: scalar code, one chunk
+  bool gpu = false;
+};
+
+/// The parts of a kernel with these results.
+std::vector<std::unique_ptr<Part>> partsOf(mlir::ArrayRef<Root> roots, Machine machine);
 
 std::unique_ptr<Part> makeMapPart(std::vector<Root> roots, int64_t machineLanes);
-std::unique_ptr<Part> makeScatterPart(const Root &root, nn::ScatterAddOp op);
+std::unique_ptr<Part> makeScatterPart(const Root &root, nn::ScatterAddOp op, Machine machine);
 std::unique_ptr<Part> makeScatterElementsPart(const Root &root, nn::ScatterElementsAddOp op);
 std::unique_ptr<Part> makeCumSumPart(const Root &root, nn::CumSumOp op);
 

@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -21,5 +22,8 @@ namespace accum {
 /// From kernels on tensors to the llvm dialect. `lanes` is the machine's number of f32 in a vector; 1 gives
 /// the reference: scalar code and libm.
 void buildCodegenPipeline(mlir::OpPassManager &manager, int64_t lanes);
+
+/// The same for a GPU: to the llvm and nvvm dialects.
+void buildCudaCodegenPipeline(mlir::OpPassManager &manager);
 
 } // namespace accum

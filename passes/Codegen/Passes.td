@@ -60,4 +60,28 @@ def LowerMath : Pass<"accum-lower-math", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect"];
 }
 
+def KernelsToThreads : Pass<"accum-kernels-to-threads", "::mlir::ModuleOp"> {
+  let summary = "kernels on tensors to what a GPU's thread runs";
+  let description = [{
+    Each `func.func` with `accum.kernel` becomes an `llvm.func` with `nvvm.kernel`: one pointer per operand, result and,
+    where the kernel has `accumulate`, the flag. Its attribute `accum.entry = [number, blocks, threads in a block,
+    arguments]` is its line in the manifest. Elements are scalars of a thread; rows that reduce over themselves are
+    shared by a warp or a block, sums over columns by threads behind each other.
+
+    Requires: after accum-expand-kernels; plain static tensor types.
+    Ensures: no function with `accum.kernel` is left. An op that has no code is an error, [kernel-op].
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                           "::mlir::vector::VectorDialect"];
+}
+
+def RefuseLibraryMath : Pass<"accum-refuse-library-math", "::mlir::ModuleOp"> {
+  let summary = "names the functions that a GPU kernel would have to call";
+  let description = [{
+    Requires: after accum-lower-math. Functions of f64, pow and float remainders are left then, which have no
+    instruction; each is an error, [unsupported].
+  }];
+}
+
 #endif

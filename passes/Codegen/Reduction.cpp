@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of reductions, scans and contractions: a loop where their coordinates are known. Sums and products
-// of floats are carried in f64, so that a long axis loses nothing and the order hardly matters.
+// Elements of reductions, scans and contractions: a loop where their coordinates are known. On the host, sums
+// and products of floats are carried in f64, so that a long axis loses nothing and the order hardly matters.
+// On a GPU, where f64 is 64 times slower on half the cards, f32 is carried in f32: teams make the chains
+// short.
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/Codegen/Emitter.h"
 
@@ -14,10 +16,10 @@ struct Combiner {
   nn::ReduceKind kind;
   Type type; ///< scalar type of the carried value
 
-  static Combiner of(nn::ReduceKind kind, Type element) {
+  static Combiner of(nn::ReduceKind kind, Type element, bool wide) {
     Type type = computeType(element);
     bool exact = kind == nn::ReduceKind::max || kind == nn::ReduceKind::min;
-    if (isa<FloatType>(type) && !exact)
+    if (isa<FloatType>(type) && !exact && wide)
       type = Float64Type::get(type.getContext());
     return {kind, type};
   }
@@ -73,9 +75,6 @@ struct Combiner {
   }
 };
 
-/// Products of a contraction are exact in f64 where the operands are f32.
-Type productType(Type element) { return Combiner::of(nn::ReduceKind::sum, element).type; }
-
 bool allUniform(ArrayRef<Index> at) {
   return llvm::all_of(at, [](const Index &index) { return index.isUniform(); });
 }
@@ -91,7 +90,7 @@ Scope *scopeOf(ArrayRef<Index> at, Scope *scope) {
 /// Folds `term` over `extents` in `scope` and gives one element of type `to`.
 Element Emitter::accumulate(Scope *scope, nn::ReduceKind kind, Type to, ArrayRef<int64_t> extents,
                             bool vectorLast, bool perLane, const Term &term) {
-  Combiner combiner = Combiner::of(kind, to);
+  Combiner combiner = Combiner::of(kind, to, /*wide=*/!team);
   Element identity = constant(combiner.identity());
   bool vectors = lanes > 1 && (vectorLast || perLane);
   Value initial = vectors ? splat(identity).value : identity.value;
@@ -103,6 +102,10 @@ Element Emitter::accumulate(Scope *scope, nn::ReduceKind kind, Type to, ArrayRef
       value = select({mask.value, mask.scope}, value, identity);
     return {combiner.combine(in(inner), carried[0], value.value)};
   };
+  if (isShared(scope)) {
+    auto combine = [&](Value a, Value b) { return combiner.combine(builder, a, b); };
+    return convert({foldTogether(scope, extents, initial, step, combine), scope}, combiner.type, to);
+  }
   Value last = fold(scope, extents, vectorLast && !perLane, initial, step)[0];
   if (vectors && !perLane)
     last = combiner.across(in(scope), last);
@@ -159,7 +162,8 @@ Element Emitter::contract(nn::ContractOp op, ArrayRef<Index> at, Mask mask) {
   bool perLane = !allUniform(at);
   bool vectorLast = !folded.empty() && lhs.back() == folded.back() && rhs.back() == folded.back();
   Scope *scope = scopeOf(at, mask ? mask.scope : root());
-  Type product = productType(type.getElementType());
+  // Products are exact in f64 where the operands are f32.
+  Type product = Combiner::of(nn::ReduceKind::sum, type.getElementType(), /*wide=*/!team).type;
   auto operand = [&](Value value, StringRef letters, Mask lanesThatExist) {
     SmallVector<Index> source = llvm::map_to_vector(letters, [&](char letter) { return where[letter]; });
     return convert(element(value, source, lanesThatExist), type.getElementType(), product);
@@ -204,7 +208,7 @@ Element Emitter::argReduce(nn::ArgReduceOp op, ArrayRef<Index> at, Mask mask) {
   SmallVector<Index> source(at);
   source.insert(source.begin() + op.getAxis(), Index());
   bool perLane = !allUniform(at), isFloat = isa<FloatType>(type.getElementType());
-  Combiner combiner = Combiner::of(op.getKind(), type.getElementType());
+  Combiner combiner = Combiner::of(op.getKind(), type.getElementType(), /*wide=*/false);
   auto better = op.getKind() == nn::ReduceKind::max ? nn::ElementwiseFn::gt : nn::ElementwiseFn::lt;
   auto start = [&](Element value) { return perLane ? splat(value).value : value.value; };
   Value initial[] = {start(constant(combiner.identity())), start({integer(0), root()})};

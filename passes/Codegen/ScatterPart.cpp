@@ -29,7 +29,7 @@ struct Range {
 /// Every row goes through all indices of its b.
 class ScatterPart : public Part {
 public:
-  ScatterPart(const Root &root, nn::ScatterAddOp op) : root(root), op(op) {
+  ScatterPart(const Root &root, nn::ScatterAddOp op, Machine machine) : root(root), op(op) {
     ArrayRef<int64_t> shape = root.type().getShape();
     int64_t axis = op.getAxis();
     llvm::append_range(outer, shape.take_front(axis));
@@ -40,18 +40,22 @@ public:
       llvm::append_range(outer, tail.drop_back());
       columns = tail.back();
     }
-    int64_t wanted = std::clamp<int64_t>(kRows / std::max<int64_t>(product(outer), 1), 1, kRows);
+    int64_t most = machine.gpu ? kTeams : kRows, cut = machine.gpu ? kTeamColumns : kColumns;
+    int64_t wanted = std::clamp<int64_t>(most / std::max<int64_t>(product(outer), 1), 1, most);
     byTargets = targets >= kManyTargets;
     if (byTargets)
       block = llvm::divideCeil(targets, wanted);
     else
-      block = llvm::alignTo(llvm::divideCeil(columns, wanted), kColumns);
+      block = llvm::alignTo(llvm::divideCeil(columns, wanted), cut);
   }
 
   int64_t rows() const override { return product(outer) * blocks(); }
   int64_t lanes(int64_t machine) const override {
     return std::min<int64_t>(machine, llvm::PowerOf2Ceil(columns));
   }
+
+  /// A warp owns a row's slice, and each of its threads some of the columns.
+  Spread spread() const override { return {Spread::Warp, rows()}; }
 
   void emitRow(Emitter &emitter, Scope *scope, Index row) const override {
     SmallVector<Index> at = emitter.delinearize(emitter.div(row, blocks()), outer);
@@ -69,6 +73,8 @@ public:
 
 private:
   static constexpr int64_t kRows = 32;          ///< pieces of work to aim at
+  static constexpr int64_t kTeams = 4096;       ///< the same on a GPU
+  static constexpr int64_t kTeamColumns = 32;   ///< one per thread of a warp
   static constexpr int64_t kColumns = 64;       ///< multiple of every vector width and of a cache line
   static constexpr int64_t kManyTargets = 1024; ///< so many make even shares, whatever the indices
 
@@ -186,8 +192,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Part> makeScatterPart(const Root &root, nn::ScatterAddOp op) {
-  return std::make_unique<ScatterPart>(root, op);
+std::unique_ptr<Part> makeScatterPart(const Root &root, nn::ScatterAddOp op, Machine machine) {
+  return std::make_unique<ScatterPart>(root, op, machine);
 }
 
 std::unique_ptr<Part> makeScatterElementsPart(const Root &root, nn::ScatterElementsAddOp op) {

@@ -50,6 +50,8 @@ struct Scope {
   Scope *parent = nullptr;
   mlir::Operation *anchor = nullptr;
   int depth = 0;
+  /// In GPU code: threads of one team run this with different values.
+  bool perThread = false;
   std::map<Key, Element> known;
 
   /// What was computed here or further out under this key.

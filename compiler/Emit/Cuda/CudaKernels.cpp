@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels -> LLVM IR -> PTX.
+#include "compiler/Emit/Cuda/CudaKernels.h"
+#include "compiler/Emit/Cuda/PtxTarget.h"
+#include "compiler/Emit/Objects.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "passes/Codegen/Passes.h"
+#include "runtime/sim/accum_sim.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Target/TargetMachine.h"
+
+using namespace mlir;
+
+namespace accum::emit {
+namespace {
+
+uint64_t bytesOf(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return static_cast<uint64_t>(tensor.getNumElements()) * std::max(1u, tensor.getElementTypeBitWidth() / 8);
+}
+
+/// What the kernel's command promises about its arguments.
+std::vector<CudaOperand> operandsOf(func::FuncOp kernel) {
+  std::vector<CudaOperand> operands;
+  for (Type type : kernel.getArgumentTypes())
+    operands.push_back({bytesOf(type), ACCUM_SIM_READ});
+  auto added = kernel->getAttrOfType<DenseI64ArrayAttr>("accumulate");
+  for (auto [number, type] : llvm::enumerate(kernel.getResultTypes())) {
+    bool adds = added && llvm::is_contained(added.asArrayRef(), static_cast<int64_t>(number));
+    operands.push_back({bytesOf(type), static_cast<uint32_t>(adds ? ACCUM_SIM_ADD : ACCUM_SIM_WRITE)});
+  }
+  if (added)
+    operands.push_back({1, ACCUM_SIM_READ});
+  return operands;
+}
+
+/// The kernels' functions in a module of their own, and one entry per number with what is known before
+/// codegen.
+FailureOr<OwningOpRef<ModuleOp>> takeKernels(ModuleOp module, std::vector<CudaKernel> &kernels) {
+  OwningOpRef<ModuleOp> own = ModuleOp::create(module.getLoc());
+  std::map<int64_t, func::FuncOp> byNumber;
+  for (auto function : module.getOps<func::FuncOp>())
+    if (auto number = function->getAttrOfType<IntegerAttr>("accum.kernel"))
+      if (!byNumber.insert({number.getInt(), function}).second)
+        return module.emitError("two kernels are number ") << number.getInt();
+  for (auto [number, function] : byNumber) {
+    if (number != static_cast<int64_t>(kernels.size()))
+      return module.emitError("no kernel is number ") << kernels.size();
+    own->push_back(function.clone());
+    CudaKernel kernel;
+    kernel.spec.name = function.getName().str();
+    kernel.operands = operandsOf(function);
+    kernels.push_back(std::move(kernel));
+  }
+  return own;
+}
+
+void readEntries(ModuleOp module, std::vector<CudaKernel> &kernels) {
+  for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
+    auto line = function->getAttrOfType<DenseI64ArrayAttr>("accum.entry");
+    if (!line)
+      continue;
+    runtime::KernelSpec &spec = kernels[line[0]].spec;
+    spec.symbol = function.getName().str();
+    spec.grid = {static_cast<uint32_t>(line[1]), 1, 1};
+    spec.block = {static_cast<uint32_t>(line[2]), 1, 1};
+    spec.args = static_cast<uint32_t>(line[3]);
+    function->removeAttr("accum.entry");
+  }
+}
+
+LogicalResult report(ModuleOp module, llvm::Error error) {
+  if (!error)
+    return success();
+  return emitError(module.getLoc()) << llvm::toString(std::move(error)) << " [codegen]";
+}
+
+/// A GPU has no library to link with.
+LogicalResult checkComplete(ModuleOp module, const llvm::Module &code) {
+  for (const llvm::Function &function : code)
+    if (function.isDeclaration() && !function.isIntrinsic())
+      return module.emitError("a kernel calls `")
+             << function.getName() << "`, which is not built for GPUs [unsupported]";
+  return success();
+}
+
+} // namespace
+
+FailureOr<CudaKernels> compileCudaKernels(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  DialectRegistry registry;
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
+  context->appendDialectRegistry(registry);
+  CudaKernels result;
+  auto own = takeKernels(module, result.kernels);
+  if (failed(own))
+    return failure();
+  PassManager manager(context);
+  buildCudaCodegenPipeline(manager);
+  if (failed(manager.run(**own)))
+    return failure();
+  readEntries(**own, result.kernels);
+  result.context = std::make_shared<llvm::LLVMContext>();
+  result.code = translateModuleToLLVMIR(**own, *result.context, "kernels");
+  if (!result.code || failed(checkComplete(module, *result.code)))
+    return failure();
+  auto machine = createPtxMachine(kPtxArchitecture);
+  if (!machine)
+    return report(module, machine.takeError()), failure();
+  if (failed(report(module, writePtx(*result.code, **machine, result.ptx))))
+    return failure();
+  return result;
+}
+
+} // namespace accum::emit

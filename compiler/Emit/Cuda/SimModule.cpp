@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// NVVM intrinsics -> hooks.
+#include "compiler/Emit/Cuda/SimModule.h"
+#include "runtime/sim/accum_sim.h"
+#include "llvm/Analysis/ValueTracking.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
+#include "llvm/IR/IntrinsicInst.h"
+#include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/ReplaceConstant.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Transforms/Utils/Cloning.h"
+#include <cstddef>
+
+using namespace llvm;
+
+namespace accum::emit {
+namespace {
+
+constexpr unsigned kSharedSpace = 3;
+
+class SimWriter {
+public:
+  SimWriter(Module &module, const CudaKernels &kernels)
+      : module(module), kernels(kernels), context(module.getContext()),
+        pointer(PointerType::get(context, 0)) {}
+
+  Error write();
+
+private:
+  uint64_t placeShared(Function &function);
+  Error instrument(Function &function);
+  Error replaceIntrinsic(IntrinsicInst &call);
+  void announce(Instruction &access, Value *address, Value *bytes, size_t hook);
+  void announceRange(AnyMemIntrinsic &access);
+  CallInst *callHook(IRBuilder<> &b, size_t offset, Type *result, ArrayRef<Value *> arguments);
+  void replace(Instruction &old, Value *value) {
+    old.replaceAllUsesWith(value);
+    old.eraseFromParent();
+  }
+  Function *threadOf(Function &kernel);
+  Constant *entryOf(const CudaKernel &kernel, Function *thread, uint64_t sharedBytes, bool meets);
+  void addTable(ArrayRef<Constant *> entries);
+  Constant *word(uint64_t value) { return ConstantInt::get(Type::getInt32Ty(context), value); }
+  Constant *longWord(uint64_t value) { return ConstantInt::get(Type::getInt64Ty(context), value); }
+  GlobalVariable *constant(Constant *value, const char *name) {
+    return new GlobalVariable(module, value->getType(), true, GlobalValue::PrivateLinkage, value, name);
+  }
+
+  Module &module;
+  const CudaKernels &kernels;
+  LLVMContext &context;
+  PointerType *pointer;
+  GlobalVariable *hooks = nullptr;
+  uint32_t sites = 0; ///< barriers and shuffles of the kernel so far
+};
+
+/// Only memory that other threads or kernels see is checked.
+bool isPrivate(const Value *address) {
+  const Value *object = getUnderlyingObject(address);
+  auto *global = dyn_cast<GlobalVariable>(object);
+  return isa<AllocaInst>(object) || (global && global->isConstant());
+}
+
+/// Shared arrays get their places in the block's memory, whose address is a hook's.
+uint64_t SimWriter::placeShared(Function &function) {
+  uint64_t bytes = 0;
+  for (GlobalVariable &global : make_early_inc_range(module.globals())) {
+    if (global.getAddressSpace() != kSharedSpace ||
+        !global.getName().starts_with((function.getName() + ".").str()))
+      continue;
+    convertUsersOfConstantsToInstructions(&global);
+    IRBuilder<> b(&*function.getEntryBlock().getFirstInsertionPt());
+    Value *base = callHook(b, offsetof(accum_sim_hooks, shared), pointer, {});
+    base = b.CreateConstGEP1_64(b.getInt8Ty(), base, bytes);
+    global.replaceAllUsesWith(b.CreateAddrSpaceCast(base, global.getType()));
+    bytes += alignTo(module.getDataLayout().getTypeAllocSize(global.getValueType()), 16);
+    global.eraseFromParent();
+  }
+  return bytes;
+}
+
+CallInst *SimWriter::callHook(IRBuilder<> &b, size_t offset, Type *result, ArrayRef<Value *> arguments) {
+  SmallVector<Type *> types;
+  for (Value *argument : arguments)
+    types.push_back(argument->getType());
+  Value *table = b.CreateLoad(pointer, hooks);
+  Value *hook = b.CreateLoad(pointer, b.CreateConstGEP1_64(b.getInt8Ty(), table, offset));
+  return b.CreateCall(FunctionType::get(result, types, false), hook, arguments);
+}
+
+void SimWriter::announce(Instruction &access, Value *address, Value *bytes, size_t hook) {
+  if (isPrivate(address))
+    return;
+  IRBuilder<> b(&access);
+  callHook(b, hook, b.getVoidTy(),
+           {b.CreateAddrSpaceCast(address, pointer), b.CreateZExt(bytes, b.getInt64Ty())});
+}
+
+void SimWriter::announceRange(AnyMemIntrinsic &access) {
+  if (auto *transfer = dyn_cast<AnyMemTransferInst>(&access))
+    announce(access, transfer->getRawSource(), transfer->getLength(), offsetof(accum_sim_hooks, load));
+  announce(access, access.getRawDest(), access.getLength(), offsetof(accum_sim_hooks, store));
+}
+
+Error SimWriter::replaceIntrinsic(IntrinsicInst &call) {
+  IRBuilder<> b(&call);
+  Type *i32 = b.getInt32Ty();
+  switch (call.getIntrinsicID()) {
+  case Intrinsic::nvvm_read_ptx_sreg_tid_x:
+    replace(call, callHook(b, offsetof(accum_sim_hooks, special), i32, {word(ACCUM_SIM_THREAD)}));
+    return Error::success();
+  case Intrinsic::nvvm_read_ptx_sreg_ctaid_x:
+    replace(call, callHook(b, offsetof(accum_sim_hooks, special), i32, {word(ACCUM_SIM_BLOCK)}));
+    return Error::success();
+  case Intrinsic::nvvm_barrier_cta_sync_aligned_all:
+    callHook(b, offsetof(accum_sim_hooks, barrier), b.getVoidTy(), {word(sites++)});
+    call.eraseFromParent();
+    return Error::success();
+  case Intrinsic::nvvm_shfl_sync_bfly_i32:
+    replace(call,
+            callHook(b, offsetof(accum_sim_hooks, exchange), i32,
+                     {call.getArgOperand(0), call.getArgOperand(1), call.getArgOperand(2), word(sites++)}));
+    return Error::success();
+  default:
+    if (!call.getCalledFunction()->getName().starts_with("llvm.nvvm."))
+      return Error::success();
+    return createStringError("the simulator has no " + call.getCalledFunction()->getName());
+  }
+}
+
+Error SimWriter::instrument(Function &function) {
+  sites = 0;
+  SmallVector<Instruction *> work;
+  for (Instruction &instruction : instructions(function))
+    work.push_back(&instruction);
+  const DataLayout &layout = module.getDataLayout();
+  auto size = [&](Type *type) { return longWord(layout.getTypeStoreSize(type)); };
+  for (Instruction *instruction : work) {
+    if (auto *load = dyn_cast<LoadInst>(instruction))
+      announce(*load, load->getPointerOperand(), size(load->getType()), offsetof(accum_sim_hooks, load));
+    else if (auto *store = dyn_cast<StoreInst>(instruction))
+      announce(*store, store->getPointerOperand(), size(store->getValueOperand()->getType()),
+               offsetof(accum_sim_hooks, store));
+    else if (auto *range = dyn_cast<AnyMemIntrinsic>(instruction))
+      announceRange(*range);
+    else if (auto *call = dyn_cast<IntrinsicInst>(instruction))
+      if (Error error = replaceIntrinsic(*call))
+        return error;
+  }
+  return Error::success();
+}
+
+/// void thread(void *const *args)
+Function *SimWriter::threadOf(Function &kernel) {
+  auto *type = FunctionType::get(Type::getVoidTy(context), {pointer}, false);
+  auto *thread = Function::Create(type, GlobalValue::InternalLinkage, "thread." + kernel.getName(), module);
+  IRBuilder<> b(BasicBlock::Create(context, "", thread));
+  SmallVector<Value *> arguments;
+  for (const Argument &argument : kernel.args()) {
+    Value *slot = b.CreateConstGEP1_64(pointer, thread->getArg(0), argument.getArgNo());
+    arguments.push_back(b.CreateLoad(pointer, slot));
+  }
+  b.CreateCall(&kernel, arguments);
+  b.CreateRetVoid();
+  return thread;
+}
+
+Constant *SimWriter::entryOf(const CudaKernel &kernel, Function *thread, uint64_t sharedBytes, bool meets) {
+  static_assert(sizeof(accum_sim_operand) == 16 && offsetof(accum_sim_kernel, num_operands) == 24 &&
+                    sizeof(accum_sim_kernel) == 48,
+                "as written below");
+  SmallVector<Constant *> lines;
+  for (const CudaOperand &operand : kernel.operands)
+    lines.push_back(ConstantStruct::getAnon({longWord(operand.bytes), word(operand.access), word(0)}));
+  auto *type = ArrayType::get(lines.front()->getType(), lines.size());
+  Constant *operands = constant(ConstantArray::get(type, lines), "operands");
+  Constant *name = constant(ConstantDataArray::getString(context, kernel.spec.name), "name");
+  return ConstantStruct::getAnon({name, thread, operands, word(lines.size()), word(kernel.spec.grid[0]),
+                                  word(kernel.spec.block[0]), word(sharedBytes), word(meets), word(0)});
+}
+
+void SimWriter::addTable(ArrayRef<Constant *> entries) {
+  static_assert(offsetof(accum_sim_v1, kernels) == 16 && sizeof(accum_sim_v1) == 32, "as written below");
+  Constant *kernelTable = Constant::getNullValue(pointer);
+  if (!entries.empty())
+    kernelTable = constant(
+        ConstantArray::get(ArrayType::get(entries.front()->getType(), entries.size()), entries), "kernels");
+  Constant *fields[] = {
+      word(ACCUM_SIM_VERSION), word(sizeof(accum_sim_v1)), word(entries.size()), word(0), kernelTable, hooks};
+  auto *table = constant(ConstantStruct::getAnon(fields), "table");
+  auto *function =
+      Function::Create(FunctionType::get(pointer, false), GlobalValue::ExternalLinkage, "accum_sim", module);
+  IRBuilder<>(BasicBlock::Create(context, "", function)).CreateRet(table);
+}
+
+/// What only a GPU's code generator reads.
+void makeOrdinary(Function &function) {
+  function.setCallingConv(CallingConv::C);
+  function.setLinkage(GlobalValue::InternalLinkage);
+  function.setAttributes(AttributeList());
+}
+
+Error SimWriter::write() {
+  hooks = new GlobalVariable(module, pointer, false, GlobalValue::InternalLinkage,
+                             Constant::getNullValue(pointer), "hooks");
+  std::vector<Constant *> entries;
+  for (const CudaKernel &kernel : kernels.kernels) {
+    Function *function = module.getFunction(kernel.spec.symbol);
+    makeOrdinary(*function);
+    if (Error error = instrument(*function))
+      return error;
+    uint64_t sharedBytes = placeShared(*function);
+    entries.push_back(entryOf(kernel, threadOf(*function), sharedBytes, sites > 0));
+  }
+  addTable(entries);
+  return Error::success();
+}
+
+} // namespace
+
+Expected<std::unique_ptr<Module>> simModule(const CudaKernels &kernels) {
+  std::unique_ptr<Module> module = CloneModule(*kernels.code);
+  // Metadata and data layout are NVPTX's; whoever compiles the module sets its own.
+  module->setTargetTriple(Triple());
+  while (!module->named_metadata_empty())
+    module->eraseNamedMetadata(&*module->named_metadata_begin());
+  if (Error error = SimWriter(*module, kernels).write())
+    return error;
+  return module;
+}
+
+} // namespace accum::emit

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shuffles and shared memory.
+#include "passes/Codegen/Cuda/Teams.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+
+namespace accum::codegen {
+namespace {
+
+constexpr unsigned kShared = 3; ///< NVPTX's address space
+
+Value integer(ImplicitLocOpBuilder &builder, int64_t value, unsigned bits = 64) {
+  return arith::ConstantIntOp::create(builder, builder.getIntegerType(bits), value);
+}
+
+/// The word of the lane whose number differs in the bits of `distance`.
+Value exchangeWord(ImplicitLocOpBuilder &builder, Value word, int64_t distance) {
+  return NVVM::ShflOp::create(builder, builder.getI32Type(), integer(builder, -1, 32), word,
+                              integer(builder, distance, 32), integer(builder, kWarp - 1, 32),
+                              NVVM::ShflKind::bfly, UnitAttr());
+}
+
+Value exchange(ImplicitLocOpBuilder &builder, Value value, int64_t distance) {
+  Type type = value.getType(), i32 = builder.getI32Type(), i64 = builder.getI64Type();
+  unsigned bits = type.getIntOrFloatBitWidth();
+  Type plain = builder.getIntegerType(bits);
+  Value word = type == plain ? value : arith::BitcastOp::create(builder, plain, value).getResult();
+  if (bits < 32) {
+    word = exchangeWord(builder, arith::ExtUIOp::create(builder, i32, word), distance);
+    word = arith::TruncIOp::create(builder, plain, word);
+  } else if (bits == 32) {
+    word = exchangeWord(builder, word, distance);
+  } else {
+    Value half = integer(builder, 32);
+    Value low = arith::TruncIOp::create(builder, i32, word);
+    Value high = arith::TruncIOp::create(builder, i32, arith::ShRUIOp::create(builder, word, half));
+    low = arith::ExtUIOp::create(builder, i64, exchangeWord(builder, low, distance));
+    high = arith::ExtUIOp::create(builder, i64, exchangeWord(builder, high, distance));
+    word = arith::OrIOp::create(builder, arith::ShLIOp::create(builder, high, half), low);
+  }
+  return type == plain ? word : arith::BitcastOp::create(builder, type, word).getResult();
+}
+
+Value combineWarp(ImplicitLocOpBuilder &builder, Value value, Team::Combine combine) {
+  for (int64_t distance = kWarp / 2; distance > 0; distance /= 2)
+    value = combine(value, exchange(builder, value, distance));
+  return value;
+}
+
+void barrier(ImplicitLocOpBuilder &builder) { NVVM::Barrier0Op::create(builder); }
+
+/// What a block's threads tell each other: a slot of eight bytes each.
+class SharedSlots {
+public:
+  explicit SharedSlots(const ThreadPlace &place) : place(place) {}
+
+  void store(ImplicitLocOpBuilder &builder, Value slot, Value value) {
+    LLVM::StoreOp::create(builder, widened(builder, value), pointer(builder, slot), 8);
+  }
+  Value load(ImplicitLocOpBuilder &builder, Value slot, Type type) {
+    Type stored = type.isInteger(1) ? builder.getI8Type() : type;
+    Value value = LLVM::LoadOp::create(builder, stored, pointer(builder, slot), 8);
+    return stored == type ? value : arith::TruncIOp::create(builder, type, value).getResult();
+  }
+
+private:
+  static Value widened(ImplicitLocOpBuilder &builder, Value value) {
+    bool bit = value.getType().isInteger(1);
+    return bit ? arith::ExtUIOp::create(builder, builder.getI8Type(), value).getResult() : value;
+  }
+
+  Value pointer(ImplicitLocOpBuilder &builder, Value slot) {
+    MLIRContext *context = builder.getContext();
+    Value base = LLVM::AddressOfOp::create(builder, global(builder));
+    base = LLVM::AddrSpaceCastOp::create(builder, LLVM::LLVMPointerType::get(context), base);
+    return LLVM::GEPOp::create(builder, base.getType(), builder.getI64Type(), base,
+                               ArrayRef<LLVM::GEPArg>{slot});
+  }
+
+  /// One array for all reductions of the kernel: they come one after the other, with barriers between them.
+  LLVM::GlobalOp global(ImplicitLocOpBuilder &builder) {
+    std::string name = (place.function.getName() + ".shared").str();
+    if (auto known =
+            SymbolTable::lookupNearestSymbolFrom<LLVM::GlobalOp>(place.function, builder.getStringAttr(name)))
+      return known;
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(place.function);
+    auto type = LLVM::LLVMArrayType::get(builder.getI64Type(), place.blockThreads);
+    return LLVM::GlobalOp::create(builder, type, false, LLVM::Linkage::Internal, name, Attribute(), 16,
+                                  kShared);
+  }
+
+  ThreadPlace place;
+};
+
+class ThreadTeam : public Team {
+public:
+  explicit ThreadTeam(ImplicitLocOpBuilder &builder) {
+    rank = integer(builder, 0);
+    leader = integer(builder, 1, 1);
+  }
+  Value combine(ImplicitLocOpBuilder &, Value value, Combine) override { return value; }
+};
+
+Value isZero(ImplicitLocOpBuilder &builder, Value value) {
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, value, integer(builder, 0));
+}
+
+class WarpTeam : public Team {
+public:
+  WarpTeam(ImplicitLocOpBuilder &builder, const ThreadPlace &place) {
+    size = kWarp;
+    rank = arith::RemUIOp::create(builder, place.thread, integer(builder, kWarp));
+    leader = isZero(builder, rank);
+  }
+  Value combine(ImplicitLocOpBuilder &builder, Value value, Combine combine) override {
+    return combineWarp(builder, value, combine);
+  }
+};
+
+class BlockTeam : public Team {
+public:
+  BlockTeam(ImplicitLocOpBuilder &builder, const ThreadPlace &place) : slots(place) {
+    size = place.blockThreads;
+    rank = place.thread;
+    leader = isZero(builder, rank);
+    warp = arith::DivUIOp::create(builder, rank, integer(builder, kWarp));
+    firstLane = isZero(builder, arith::RemUIOp::create(builder, rank, integer(builder, kWarp)));
+  }
+
+  Value combine(ImplicitLocOpBuilder &builder, Value value, Combine combine) override {
+    value = combineWarp(builder, value, combine);
+    if (size == kWarp)
+      return value;
+    auto speaks = scf::IfOp::create(builder, firstLane, false);
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(speaks.thenBlock());
+      slots.store(builder, warp, value);
+    }
+    barrier(builder);
+    Value sum = slots.load(builder, integer(builder, 0), value.getType());
+    for (int64_t i = 1; i < size / kWarp; ++i)
+      sum = combine(sum, slots.load(builder, integer(builder, i), value.getType()));
+    barrier(builder); // the slots may be used again
+    return sum;
+  }
+
+private:
+  SharedSlots slots;
+  Value warp, firstLane;
+};
+
+class ColumnTeam : public Team {
+public:
+  ColumnTeam(ImplicitLocOpBuilder &builder, const ThreadPlace &place, int64_t side)
+      : slots(place), side(side), thread(place.thread) {
+    size = place.blockThreads / side;
+    rank = arith::DivUIOp::create(builder, thread, integer(builder, side));
+    column = arith::RemUIOp::create(builder, thread, integer(builder, side));
+    leader = isZero(builder, rank);
+  }
+
+  Value combine(ImplicitLocOpBuilder &builder, Value value, Combine combine) override {
+    slots.store(builder, thread, value);
+    barrier(builder);
+    Value sum = slots.load(builder, column, value.getType());
+    for (int64_t i = 1; i < size; ++i) {
+      Value slot = arith::AddIOp::create(builder, column, integer(builder, i * side));
+      sum = combine(sum, slots.load(builder, slot, value.getType()));
+    }
+    barrier(builder); // the slots may be used again
+    return sum;
+  }
+
+private:
+  SharedSlots slots;
+  int64_t side;
+  Value thread, column;
+};
+
+} // namespace
+
+std::unique_ptr<Team> makeThreadTeam(ImplicitLocOpBuilder &builder) {
+  return std::make_unique<ThreadTeam>(builder);
+}
+
+std::unique_ptr<Team> makeWarpTeam(ImplicitLocOpBuilder &builder, const ThreadPlace &place) {
+  return std::make_unique<WarpTeam>(builder, place);
+}
+
+std::unique_ptr<Team> makeBlockTeam(ImplicitLocOpBuilder &builder, const ThreadPlace &place) {
+  return std::make_unique<BlockTeam>(builder, place);
+}
+
+std::unique_ptr<Team> makeColumnTeam(ImplicitLocOpBuilder &builder, const ThreadPlace &place, int64_t side) {
+  return std::make_unique<ColumnTeam>(builder, place, side);
+}
+
+} // namespace accum::codegen

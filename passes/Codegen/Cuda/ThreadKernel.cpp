@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: Apache-2.0
+// The frame of a GPU kernel: blocks are dealt out to the parts, threads of a block to teams, items to teams.
+#include "passes/Codegen/Cuda/ThreadKernel.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "passes/Codegen/Cuda/Teams.h"
+#include "passes/Codegen/Part.h"
+
+using namespace mlir;
+
+namespace accum::codegen {
+namespace {
+
+constexpr int64_t kBlockThreads = 256;
+/// Column sums: deep blocks, because there are few of them.
+constexpr int64_t kColumnBlockThreads = 512;
+/// Items beside each other in a block of column sums: a sector of 32 bytes at least, more where there are
+/// many.
+constexpr int64_t kFewColumns = 8, kManyColumns = 32, kColumnBlocks = 256;
+constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
+
+/// A part and the blocks that run it.
+struct Deal {
+  std::unique_ptr<Part> part;
+  Spread spread;
+  int64_t side = 1;  ///< items that a block works on at once
+  int64_t first = 0; ///< block
+  int64_t blocks = 0;
+};
+
+LogicalResult checkTypes(func::FuncOp kernel) {
+  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !tensor.hasStaticShape() || tensor.getEncoding())
+      return kernel.emitOpError("has type ") << type << ", expected a plain static tensor";
+  }
+  return success();
+}
+
+class ThreadFrame {
+public:
+  explicit ThreadFrame(func::FuncOp kernel) : kernel(kernel) {}
+
+  FailureOr<LLVM::LLVMFuncOp> emit() {
+    if (failed(checkTypes(kernel)))
+      return failure();
+    createFunction();
+    bindArguments();
+    dealOut();
+    place = {special<NVVM::ThreadIdXOp>(blockThreads), blockThreads, function};
+    block = special<NVVM::BlockIdXOp>(std::max<int64_t>(blocks, 1));
+    for (const Deal &deal : deals)
+      if (failed(emitPart(deal)))
+        return failure();
+    describe();
+    return function;
+  }
+
+private:
+  int64_t resultCount() { return kernel.getBody().front().getTerminator()->getNumOperands(); }
+  bool accumulates() { return kernel->hasAttr("accumulate"); }
+
+  void createFunction() {
+    OpBuilder builder(kernel);
+    MLIRContext *context = kernel.getContext();
+    int64_t count = kernel.getNumArguments() + resultCount() + accumulates();
+    SmallVector<Type> pointers(count, LLVM::LLVMPointerType::get(context));
+    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), pointers);
+    function = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), symbol(), type);
+    function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+    builder.setInsertionPointToStart(function.addEntryBlock(builder));
+    end = LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
+  }
+
+  /// PTX knows letters, digits and _, and functions of the module share its names.
+  std::string symbol() {
+    std::string name = kernel.getName().str();
+    for (char &c : name)
+      c = llvm::isAlnum(c) ? c : '_';
+    return "k" + std::to_string(kernel->getAttrOfType<IntegerAttr>("accum.kernel").getInt()) + "_" + name;
+  }
+
+  void bindArguments() {
+    ImplicitLocOpBuilder builder(kernel.getLoc(), end);
+    int64_t next = 0;
+    for (BlockArgument argument : kernel.getArguments())
+      operands.push_back({function.getArgument(next++), cast<RankedTensorType>(argument.getType())});
+    auto added = kernel->getAttrOfType<DenseI64ArrayAttr>("accumulate");
+    for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
+      while (auto reshape = result.getDefiningOp<nn::ReshapeOp>())
+        result = reshape.getInput();
+      Root root{result, function.getArgument(next++), false, Value()};
+      root.adds = added && llvm::is_contained(added.asArrayRef(), static_cast<int64_t>(roots.size()));
+      roots.push_back(root);
+    }
+    if (!added)
+      return;
+    Value flag = LLVM::LoadOp::create(builder, builder.getI8Type(), function.getArgument(next));
+    Value zero = arith::ConstantIntOp::create(builder, builder.getI8Type(), 0);
+    Value first = arith::CmpIOp::create(builder, arith::CmpIPredicate::ne, flag, zero);
+    for (Root &root : roots)
+      root.first = first;
+  }
+
+  /// Small kernels get small blocks.
+  void chooseBlock() {
+    blockThreads = kWarp;
+    for (const Deal &deal : deals) {
+      int64_t wanted = kBlockThreads;
+      if (deal.spread.kind == Spread::Thread)
+        wanted = std::min<int64_t>(wanted, llvm::alignTo(deal.spread.items, kWarp));
+      if (deal.spread.kind == Spread::Warp)
+        wanted = std::min<int64_t>(wanted, deal.spread.items * kWarp);
+      if (deal.spread.kind == Spread::Columns)
+        wanted = kColumnBlockThreads;
+      blockThreads = std::max(blockThreads, wanted);
+    }
+  }
+
+  int64_t sideOf(const Spread &spread) const {
+    switch (spread.kind) {
+    case Spread::Thread:
+      return blockThreads;
+    case Spread::Warp:
+      return blockThreads / kWarp;
+    case Spread::Block:
+      return 1;
+    case Spread::Columns:
+      return spread.items >= kManyColumns * kColumnBlocks ? kManyColumns : kFewColumns;
+    }
+    llvm_unreachable("spread");
+  }
+
+  void dealOut() {
+    for (std::unique_ptr<Part> &part : partsOf(roots, {1, /*gpu=*/true})) {
+      Spread spread = part->spread();
+      deals.push_back({std::move(part), spread});
+    }
+    chooseBlock();
+    for (Deal &deal : deals) {
+      deal.side = sideOf(deal.spread);
+      deal.first = blocks;
+      deal.blocks = std::min(llvm::divideCeil(deal.spread.items, deal.side),
+                             kMostBlocks / static_cast<int64_t>(deals.size()));
+      blocks += deal.blocks;
+    }
+  }
+
+  /// A special register as i64, with what is known of it.
+  template <typename Register> Value special(int64_t size) {
+    ImplicitLocOpBuilder builder(kernel.getLoc(), end);
+    auto range = LLVM::ConstantRangeAttr::get(builder.getContext(), APInt(32, 0),
+                                              APInt(32, static_cast<uint64_t>(size)));
+    Value word = Register::create(builder, builder.getI32Type(), range);
+    return arith::ExtUIOp::create(builder, builder.getI64Type(), word);
+  }
+
+  std::unique_ptr<Team> makeTeam(ImplicitLocOpBuilder &builder, const Deal &deal) {
+    switch (deal.spread.kind) {
+    case Spread::Thread:
+      return makeThreadTeam(builder);
+    case Spread::Warp:
+      return makeWarpTeam(builder, place);
+    case Spread::Block:
+      return makeBlockTeam(builder, place);
+    case Spread::Columns:
+      return makeColumnTeam(builder, place, deal.side);
+    }
+    llvm_unreachable("spread");
+  }
+
+  /// Which of the block's items this thread works on.
+  Value besideIn(ImplicitLocOpBuilder &b, const Deal &deal) {
+    auto constant = [&](int64_t value) { return arith::ConstantIntOp::create(b, b.getI64Type(), value); };
+    switch (deal.spread.kind) {
+    case Spread::Thread:
+      return place.thread;
+    case Spread::Warp:
+      return arith::DivUIOp::create(b, place.thread, constant(kWarp));
+    case Spread::Block:
+      return constant(0);
+    case Spread::Columns:
+      return arith::RemUIOp::create(b, place.thread, constant(deal.side));
+    }
+    llvm_unreachable("spread");
+  }
+
+  /// Items first, first + step, ... of a part, in blocks [deal.first, deal.first + deal.blocks).
+  LogicalResult emitPart(const Deal &deal) {
+    ImplicitLocOpBuilder b(kernel.getLoc(), end);
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIntOp::create(b, b.getI64Type(), value);
+    };
+    std::unique_ptr<Team> team = makeTeam(b, deal);
+    Value beside = besideIn(b, deal);
+    // Blocks of other parts have nothing to do here: their first item is behind the last.
+    Value own = arith::SubIOp::create(b, block, constant(deal.first));
+    Value mine = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, own, constant(deal.blocks));
+    Value start = arith::MulIOp::create(b, own, constant(deal.side));
+    bool columns = deal.spread.kind == Spread::Columns;
+    if (!columns)
+      start = arith::AddIOp::create(b, start, beside);
+    if (deals.size() > 1)
+      start = arith::SelectOp::create(b, mine, start, constant(deal.spread.items));
+    Emitter emitter(end, *team);
+    for (auto [argument, buffer] : llvm::zip_equal(kernel.getArguments(), operands))
+      emitter.bind(argument, buffer);
+    emitter.loop(emitter.root(), start, constant(deal.spread.items), deal.blocks * deal.side, {},
+                 [&](Scope *scope, Value item, ValueRange) {
+                   scope->perThread = deal.spread.kind == Spread::Thread;
+                   if (columns)
+                     item = columnItem(emitter, scope, *team, item, beside, deal.spread.items);
+                   deal.part->emitItem(emitter, scope, emitter.uniform(item, scope));
+                   return Emitter::Values();
+                 });
+    if (Operation *op = emitter.unsupported())
+      return op->emitOpError("has no kernel code [kernel-op]");
+    return success();
+  }
+
+  /// All threads of the block stay together at barriers; those behind the last item repeat it and do not
+  /// write.
+  static Value columnItem(Emitter &emitter, Scope *scope, Team &team, Value start, Value beside,
+                          int64_t items) {
+    Value last = emitter.integer(items - 1);
+    Value item = arith::AddIOp::create(emitter.in(scope), start, beside);
+    Value exists = arith::CmpIOp::create(emitter.in(scope), arith::CmpIPredicate::ule, item, last);
+    team.leader = arith::AndIOp::create(emitter.in(scope), team.leader, exists);
+    return arith::MinUIOp::create(emitter.in(scope), item, last);
+  }
+
+  void describe() {
+    OpBuilder builder(kernel);
+    int64_t number = kernel->getAttrOfType<IntegerAttr>("accum.kernel").getInt();
+    auto arguments = static_cast<int64_t>(function.getNumArguments());
+    function->setAttr("accum.entry", builder.getDenseI64ArrayAttr(
+                                         {number, std::max<int64_t>(blocks, 1), blockThreads, arguments}));
+    function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
+                      builder.getDenseI32ArrayAttr({static_cast<int32_t>(blockThreads)}));
+  }
+
+  func::FuncOp kernel;
+  LLVM::LLVMFuncOp function;
+  Operation *end = nullptr;
+  SmallVector<Buffer> operands;
+  SmallVector<Root> roots;
+  std::vector<Deal> deals;
+  int64_t blocks = 0, blockThreads = kWarp;
+  ThreadPlace place;
+  Value block;
+};
+
+} // namespace
+
+FailureOr<LLVM::LLVMFuncOp> emitThreadKernel(func::FuncOp kernel) { return ThreadFrame(kernel).emit(); }
+
+} // namespace accum::codegen

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The interface between kernels.sim.so, which the compiler writes, and the simulated device of the runtime.
+ *
+ * kernels.sim.so holds the kernels of kernels.ptx as code for this machine: the same optimised LLVM IR, in which
+ * special registers, barriers, shuffles and shared memory are calls of hooks, and every access to memory is
+ * announced to one. It exports one symbol, accum_sim().
+ */
+#ifndef ACCUM_SIM_H
+#define ACCUM_SIM_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ACCUM_SIM_VERSION 1u
+
+enum accum_sim_access {
+  ACCUM_SIM_READ = 1,  /* an operand */
+  ACCUM_SIM_WRITE = 2, /* a result: all of it is written */
+  ACCUM_SIM_ADD = 3    /* a result that is added to, or written, as the flag says */
+};
+
+typedef struct accum_sim_operand {
+  uint64_t bytes;
+  uint32_t access;
+} accum_sim_operand;
+
+enum accum_sim_register { ACCUM_SIM_THREAD = 0, ACCUM_SIM_BLOCK = 1 }; /* their x; y and z are not used */
+
+/* What a thread of a kernel calls. `site` numbers the barriers and shuffles of a kernel: threads meet at one. */
+typedef struct accum_sim_hooks {
+  uint32_t (*special)(uint32_t which);
+  void (*load)(const void *address, uint64_t bytes);
+  void (*store)(void *address, uint64_t bytes);
+  uint8_t *(*shared)(void); /* of this block, shared_bytes long, 16-byte aligned */
+  void (*barrier)(uint32_t site);
+  /* The value of the lane whose number differs in the bits of `distance`; `mask` names the lanes that take
+   * part. */
+  uint32_t (*exchange)(uint32_t mask, uint32_t value, uint32_t distance, uint32_t site);
+} accum_sim_hooks;
+
+typedef struct accum_sim_kernel {
+  const char *name;
+  void (*thread)(void *const *args); /* one thread, from start to end */
+  const accum_sim_operand *operands;
+  uint32_t num_operands;
+  uint32_t blocks, block_threads, shared_bytes;
+  uint32_t meets; /* whether there is a barrier or a shuffle in it */
+} accum_sim_kernel;
+
+typedef struct accum_sim_v1 {
+  uint32_t version, size;
+  uint32_t count;
+  const accum_sim_kernel *kernels;
+  const accum_sim_hooks **hooks; /* set before the first thread runs */
+} accum_sim_v1;
+
+/* The symbol of kernels.sim.so. */
+const accum_sim_v1 *accum_sim(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
