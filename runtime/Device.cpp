@@ -2,15 +2,20 @@
 // Targets by name.
 #include "runtime/Device.h"
 #include "runtime/HostDevice.h"
+#include "runtime/sim/SimDevice.h"
 
 namespace accum::runtime {
 
-Expected<std::unique_ptr<Device>> openDevice(const Artifact &artifact) {
-  const std::string &target = artifact.manifest.target;
-  if (target == "host")
+Expected<std::unique_ptr<Device>> openDevice(const Artifact &artifact, const std::string &target) {
+  if (target == "sim")
+    return std::unique_ptr<Device>(std::make_unique<sim::SimDevice>());
+  const std::string &own = artifact.manifest.target;
+  if (own == "host")
     return std::unique_ptr<Device>(std::make_unique<HostDevice>());
-  return Error{kExitUsage, artifact.folder + ": is for target " + target + ", this runtime runs host only",
-               "target"};
+  return Error{kExitUsage,
+               artifact.folder + ": is for target " + own + ", this runtime runs host and sim only",
+               "target",
+               {"--target sim executes it on the processor, where it was compiled with --with-sim"}};
 }
 
 } // namespace accum::runtime

@@ -80,8 +80,8 @@ public:
   virtual Status synchronize() { return {}; }
 };
 
-/// The device for an artifact's target.
-Expected<std::unique_ptr<Device>> openDevice(const Artifact &artifact);
+/// The device for an artifact's target; `target` may ask for "sim" instead, empty does not.
+Expected<std::unique_ptr<Device>> openDevice(const Artifact &artifact, const std::string &target);
 
 } // namespace accum::runtime
 #endif

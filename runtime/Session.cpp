@@ -52,7 +52,7 @@ Status Session::prepare(const accum_open_options &options) {
     return status;
   if (Status status = loadProgram(artifact); !status)
     return status;
-  auto opened = openDevice(artifact);
+  auto opened = openDevice(artifact, options.target ? options.target : "");
   if (!opened)
     return opened.error();
   device = std::move(*opened);

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # lit: every *.mlir and *.test below this folder. Run by ./dev test.
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -13,7 +14,11 @@ build = os.environ.get("ACCUM_BUILD", os.path.join(config.test_source_root, ".."
 build = os.path.realpath(build)
 config.test_exec_root = os.path.join(build, "test", "lit")
 llvm = "/usr/lib/llvm-22/bin"
-config.environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), llvm, os.environ["PATH"]])
+# Where `./dev setup` puts ptxas on machines without a CUDA toolkit.
+cuda = [os.path.join(os.path.dirname(config.test_source_root), "build", "cuda-tools"), "/usr/local/cuda/bin"]
+config.environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), llvm, os.environ["PATH"], *cuda])
+if shutil.which("ptxas", path=config.environment["PATH"]):
+    config.available_features.add("ptxas")
 config.excludes = ["fuzz"]
 if os.path.exists(os.path.join(build, "test", "runtime", "step-allocations")):  # not with sanitizers
     config.available_features.add("allocation-count")

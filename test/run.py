@@ -38,6 +38,9 @@ def run_lit(build, total, paths, jobs, nightly):
     codes = [test["code"] for test in tests]
     good = sum(code in ("PASS", "XFAIL", "FLAKYPASS") for code in codes)
     skipped = sum(code in ("UNSUPPORTED", "SKIPPED", "EXCLUDED") for code in codes)
+    for test in tests:
+        if test["code"] in ("UNSUPPORTED", "SKIPPED"):
+            print(f"skipped: {test['name']}")
     failed = len(codes) - good - skipped
     total.add(good, failed if failed or status == 0 else 1, skipped)
 

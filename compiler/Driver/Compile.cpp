@@ -213,6 +213,15 @@ LogicalResult Compilation::write(PhaseRunner &runner) {
   artifact.plan = search.plan ? planner::toJson(*search.plan) : "{}";
   artifact.cpu = options.cpu;
   artifact.reference = options.reference;
+  if (auto profile = planner::loadProfile(options.target))
+    artifact.architecture = profile->architecture;
+  // Artifacts for GPUs are made to be taken elsewhere.
+  if (!artifact.architecture.empty() && options.cpu == "native")
+    artifact.cpu = "x86-64-v3";
+  if (options.withSim && artifact.architecture.empty()) {
+    diagnostics.add(fmt::format("--with-sim: target {} is no GPU [usage]", options.target));
+    return failure();
+  }
   if (failed(runner.timed("codegen, emit", [&] { return emit::writeArtifact(*module, artifact); })))
     return failure();
   print(fmt::format("wrote    {}     pin this choice: --micro-batch {}\n", artifact.folder,

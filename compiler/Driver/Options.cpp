@@ -80,7 +80,9 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("--on-cross-batch", options.onCrossBatch, "reject or disable (default: reject)")
       ->check(CLI::IsMember({"reject", "disable"}));
   app.add_option("--target", options.target,
-                 "device profile: host, h100, reference, or FILE.json (default: host)");
+                 "device profile: host, h100, ... (--list-targets), reference, or FILE.json (default: host)");
+  app.add_flag("--with-sim", options.withSim,
+               "kernels for a GPU also as code that this machine executes and checks");
   app.add_option("--cpu", options.cpu, "native, x86-64-v3, x86-64-v4 (default: native)")
       ->check(CLI::IsMember({"native", "x86-64-v3", "x86-64-v4"}));
   app.add_option("--memory", raw.memory, "memory per device, e.g. 16GiB");

@@ -36,6 +36,7 @@ struct Options {
   bool reference = false; // --target reference
   bool checkOnly = false; // accumc check
   std::string dumpPhases, toPhase, report, planFile;
+  bool withSim = false;
   std::vector<std::string> argv;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files of an artifact, in order.
 #include "compiler/Emit/Artifact.h"
+#include "compiler/Emit/Cuda/CudaFiles.h"
 #include "compiler/Emit/Kernels.h"
 #include "compiler/Emit/Manifest.h"
 #include "compiler/Emit/Objects.h"
@@ -53,7 +54,11 @@ LogicalResult writeProgram(ModuleOp module, device::ProgramOp program, const Art
   return success();
 }
 
-LogicalResult writeKernels(ModuleOp module, const ArtifactOptions &options, const OutputFolder &folder) {
+LogicalResult writeKernels(ModuleOp module, const ArtifactOptions &options, const OutputFolder &folder,
+                           runtime::Manifest &manifest) {
+  if (!options.architecture.empty())
+    return writeCudaFiles(module, {options.architecture, options.cpu, options.withSim}, folder.folder(),
+                          manifest);
   std::string path = folder.file("kernels.so").string();
   if (options.kernels)
     return options.kernels(module, path);
@@ -62,7 +67,11 @@ LogicalResult writeKernels(ModuleOp module, const ArtifactOptions &options, cons
 
 /// Sizes and checksums of what stands in the folder by now.
 LogicalResult listFiles(ModuleOp module, const OutputFolder &folder, runtime::Manifest &manifest) {
-  for (const char *name : {"kernels.so", "params.safetensors", "plan.json", "program.cpp", "program.so"}) {
+  std::vector<std::string> names;
+  for (const auto &entry : std::filesystem::directory_iterator(folder.folder()))
+    names.push_back(entry.path().filename().string());
+  llvm::sort(names);
+  for (const std::string &name : names) {
     auto hash = runtime::hashFile(folder.file(name).string());
     if (!hash)
       return report(module, outputFailed(name, hash.error().message));
@@ -86,7 +95,7 @@ LogicalResult writeArtifact(ModuleOp module, const ArtifactOptions &options) {
       failed(check(module, writeParameters(module, options.model, (*folder)->file("params.safetensors")))) ||
       failed(check(module, (*folder)->requireRoom(kRoomForCode))) ||
       failed(writeProgram(module, program, options, **folder)) ||
-      failed(writeKernels(module, options, **folder)) ||
+      failed(writeKernels(module, options, **folder, *manifest)) ||
       failed(check(module, (*folder)->writeText("plan.json", options.plan))) ||
       failed(listFiles(module, **folder, *manifest)) ||
       failed(check(module, (*folder)->writeText("manifest.json", runtime::toJson(*manifest)))))

@@ -20,6 +20,8 @@ public:
 
   /// Where a file is written until commit.
   std::filesystem::path file(const std::string &name) const { return temporary / name; }
+  /// The folder itself, until commit.
+  const std::filesystem::path &folder() const { return temporary; }
   runtime::Status writeText(const std::string &name, const std::string &text);
   /// [output-failed] where the disk has less room: linkers crash on a full one.
   runtime::Status requireRoom(uint64_t bytes) const;

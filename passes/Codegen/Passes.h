@@ -5,7 +5,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -23,7 +22,7 @@ namespace accum {
 /// the reference: scalar code and libm.
 void buildCodegenPipeline(mlir::OpPassManager &manager, int64_t lanes);
 
-/// The same for a GPU: to the llvm and nvvm dialects.
+/// The same for a GPU: to the llvm dialect with NVPTX's intrinsics.
 void buildCudaCodegenPipeline(mlir::OpPassManager &manager);
 
 } // namespace accum

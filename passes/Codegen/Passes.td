@@ -63,7 +63,7 @@ def LowerMath : Pass<"accum-lower-math", "::mlir::ModuleOp"> {
 def KernelsToThreads : Pass<"accum-kernels-to-threads", "::mlir::ModuleOp"> {
   let summary = "kernels on tensors to what a GPU's thread runs";
   let description = [{
-    Each `func.func` with `accum.kernel` becomes an `llvm.func` with `nvvm.kernel`: one pointer per operand, result and,
+    Each `func.func` with `accum.kernel` becomes an `llvm.func ptx_kernelcc`: one pointer per operand, result and,
     where the kernel has `accumulate`, the flag. Its attribute `accum.entry = [number, blocks, threads in a block,
     arguments]` is its line in the manifest. Elements are scalars of a thread; rows that reduce over themselves are
     shared by a warp or a block, sums over columns by threads behind each other.
@@ -71,7 +71,7 @@ def KernelsToThreads : Pass<"accum-kernels-to-threads", "::mlir::ModuleOp"> {
     Requires: after accum-expand-kernels; plain static tensor types.
     Ensures: no function with `accum.kernel` is left. An op that has no code is an error, [kernel-op].
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
 }

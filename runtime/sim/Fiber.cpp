@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The switch: callee-saved registers on the one stack, and off the other. swapcontext would do, but asks the kernel for the
-// signal mask each time, which takes a hundred times as long.
+// The switch: callee-saved registers on the one stack, and off the other. swapcontext would do, but asks the
+// kernel for the signal mask each time, which takes a hundred times as long.
 #include "runtime/sim/Fiber.h"
 #include <sys/mman.h>
 
@@ -60,16 +60,16 @@ bool Fiber::start(Function body, void *data) {
   function = body;
   argument = data;
   finished = false;
-  // What the switch pops: r15, r14, r13, r12, rbx, rbp, and where it returns to. The stack is 16-byte aligned before the call
-  // in accum_fiber_enter, as the calling convention wants it.
+  // What the switch pops: r15, r14, r13, r12, rbx, rbp, and where it returns to. The stack is 16-byte aligned
+  // before the call in accum_fiber_enter, as the calling convention wants it.
   void **top = reinterpret_cast<void **>(static_cast<char *>(stack) + kStackBytes) - 2;
   *--top = reinterpret_cast<void *>(accum_fiber_enter);
-  *--top = nullptr;                                          // rbp
-  *--top = nullptr;                                          // rbx
-  *--top = this;                                             // r12
-  *--top = reinterpret_cast<void *>(&Fiber::enter);          // r13
-  *--top = nullptr;                                          // r14
-  *--top = nullptr;                                          // r15
+  *--top = nullptr;                                 // rbp
+  *--top = nullptr;                                 // rbx
+  *--top = this;                                    // r12
+  *--top = reinterpret_cast<void *>(&Fiber::enter); // r13
+  *--top = nullptr;                                 // r14
+  *--top = nullptr;                                 // r15
   inside = top;
   return true;
 }

@@ -9,8 +9,8 @@
 
 namespace accum::runtime::sim {
 
-/// `start` makes a fiber, `resume` runs it until it calls `yield` or its function returns. A fiber that is not resumed again
-/// is simply forgotten: nothing on its stack is destroyed.
+/// `start` makes a fiber, `resume` runs it until it calls `yield` or its function returns. A fiber that is
+/// not resumed again is simply forgotten: nothing on its stack is destroyed.
 class Fiber {
 public:
   using Function = void (*)(void *);
@@ -33,7 +33,7 @@ private:
   static void enter(Fiber *self);
 
   void *stack = nullptr;
-  void *inside = nullptr;  ///< stack pointers of the side that waits
+  void *inside = nullptr; ///< stack pointers of the side that waits
   void *outside = nullptr;
   Function function = nullptr;
   void *argument = nullptr;

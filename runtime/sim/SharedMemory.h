@@ -16,8 +16,7 @@ public:
   void reset(uint32_t bytes);
   uint8_t *data() { return bytes.data(); }
   bool holds(const void *address) const {
-    auto at = static_cast<const uint8_t *>(address) - bytes.data();
-    return at >= 0 && at < static_cast<int64_t>(bytes.size());
+    return reinterpret_cast<uint64_t>(address) - reinterpret_cast<uint64_t>(bytes.data()) < bytes.size();
   }
   void barrier() { ++epoch; }
 

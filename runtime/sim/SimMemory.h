@@ -16,7 +16,9 @@ public:
 
   void wrote(const void *address, uint64_t bytes) { mark(address, bytes, 1); }
   void forget(const void *address, uint64_t bytes) { mark(address, bytes, 0); }
-  bool isWritten(const void *address, uint64_t bytes) const { return firstUnwritten(address, bytes) == bytes; }
+  bool isWritten(const void *address, uint64_t bytes) const {
+    return firstUnwritten(address, bytes) == bytes;
+  }
   /// Bytes before the first that nobody wrote; `bytes` where there is none.
   uint64_t firstUnwritten(const void *address, uint64_t bytes) const;
   /// `target` holds what `source` does.

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interface between kernels.sim.so, which the compiler writes, and the simulated device of the runtime.
  *
- * kernels.sim.so holds the kernels of kernels.ptx as code for this machine: the same optimised LLVM IR, in which
- * special registers, barriers, shuffles and shared memory are calls of hooks, and every access to memory is
- * announced to one. It exports one symbol, accum_sim().
+ * kernels.sim.so holds the kernels of kernels.ptx as code for this machine: the same optimised LLVM IR, in
+ * which special registers, barriers, shuffles and shared memory are calls of hooks, and every access to
+ * memory is announced to one. It exports one symbol, accum_sim().
  */
 #ifndef ACCUM_SIM_H
 #define ACCUM_SIM_H
@@ -29,11 +29,16 @@ typedef struct accum_sim_operand {
 
 enum accum_sim_register { ACCUM_SIM_THREAD = 0, ACCUM_SIM_BLOCK = 1 }; /* their x; y and z are not used */
 
-/* What a thread of a kernel calls. `site` numbers the barriers and shuffles of a kernel: threads meet at one. */
+#define ACCUM_SIM_ANY UINT32_MAX
+
+/* What a thread of a kernel calls. `operand` is the one whose pointer the address was made of, ACCUM_SIM_ANY
+ * where the compiler does not know. `site` numbers the barriers and shuffles of a kernel: threads meet at
+ * one.
+ */
 typedef struct accum_sim_hooks {
   uint32_t (*special)(uint32_t which);
-  void (*load)(const void *address, uint64_t bytes);
-  void (*store)(void *address, uint64_t bytes);
+  void (*load)(const void *address, uint64_t bytes, uint32_t operand);
+  void (*store)(void *address, uint64_t bytes, uint32_t operand);
   uint8_t *(*shared)(void); /* of this block, shared_bytes long, 16-byte aligned */
   void (*barrier)(uint32_t site);
   /* The value of the lane whose number differs in the bits of `distance`; `mask` names the lanes that take

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One model against PyTorch's full-batch values: loss, every gradient, parameters after three SGD and AdamW steps.
 
-Usage: reference.py MODEL FOLDER [--micro-batch M] [accumc options]. The batch of 7 is cut into micro-batches, the last one
-ragged; tolerances are relative (largest difference over largest magnitude, per tensor).
+Usage: reference.py MODEL FOLDER [--micro-batch M] [--sim TARGET] [accumc options]. The batch of 7 is cut into micro-batches, the last one
+ragged. With --sim the kernels are a GPU's, executed and checked by the simulator. Tolerances are relative (largest difference over largest magnitude, per tensor).
 """
 import argparse
 
@@ -26,7 +26,7 @@ def check_targets(model, log):
         raise SystemExit(f"{targets} targets, expected {expected}")
 
 
-def check(model, options):
+def check(model, options, device):
     ranges = model.zero_gradient()
     weights, gradients = model.folder / "weights.safetensors", model.folder / "gradients.safetensors"
 
@@ -37,14 +37,14 @@ def check(model, options):
         compare(mine, theirs, tolerance)
 
     artifact = model.compile("--optimizer", "sgd", *options)
-    log = model.train(artifact, 1, "--lr", 0.1, gradients=gradients)
+    log = model.train(artifact, 1, *device, "--lr", 0.1, gradients=gradients)
     check_loss(model, log)
     check_targets(model, log)
     against("grad", gradients, 1e-4)
-    model.train(artifact, 3, "--lr", 0.1, weights=weights)
+    model.train(artifact, 3, *device, "--lr", 0.1, weights=weights)
     against("sgd3", weights, 1e-4)
     artifact = model.compile("--optimizer", "adamw", *options)
-    model.train(artifact, 3, "--lr", 1e-3, weights=weights)
+    model.train(artifact, 3, *device, "--lr", 1e-3, weights=weights)
     against("adamw3", weights, 1e-4)
 
 
@@ -53,8 +53,13 @@ def main():
     parser.add_argument("model")
     parser.add_argument("folder")
     parser.add_argument("--micro-batch", default="3")
+    parser.add_argument("--sim", metavar="TARGET", help="compile for this GPU and simulate it")
     known, options = parser.parse_known_args()
-    check(Model(known.model, known.folder), ["--micro-batch", known.micro_batch, *options])
+    device = []
+    if known.sim:
+        options += ["--target", known.sim, "--with-sim"]
+        device = ["--target", "sim"]
+    check(Model(known.model, known.folder), ["--micro-batch", known.micro_batch, *options], device)
 
 
 if __name__ == "__main__":

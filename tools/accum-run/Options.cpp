@@ -82,6 +82,9 @@ void addRun(CLI::App &app, Options &options, std::string &onNan, std::string &pr
   app.add_flag(
       "--verify", options.verify,
       "the plan's step against the same samples cut in other ways, on synthetic data; trains nothing");
+  app.add_option("--target", options.target,
+                 "sim: the kernels of a CUDA artifact on the processor, each access checked")
+      ->check(CLI::IsMember({"sim"}));
   app.add_flag("--describe", options.describe, "what is in the artifact; runs nothing");
 }
 

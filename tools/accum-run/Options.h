@@ -20,6 +20,7 @@ struct Options {
   std::string save, names = "onnx", dumpGradients, printParam, log;
   bool skipNan = false, progress = true;
   std::optional<uint64_t> randomParams;
+  std::string target; ///< empty: the artifact's own
   int threads = 0;
   bool describe = false, verify = false;
   std::vector<std::string> words; ///< the command line again, for processes that are started with it

@@ -281,8 +281,10 @@ int sayOpenFailed(int code, RankBoard &board) {
 int train(const Options &options, const runtime::Manifest &manifest, RankBoard &board) {
   listenForStop(&board, launchedRank());
   board.set(launchedRank(), RankBoard::Running);
-  accum_open_options open = {sizeof(accum_open_options), options.threads, options.randomParams.has_value(),
-                             options.skipNan, options.randomParams.value_or(0)};
+  accum_open_options open = {
+      sizeof(accum_open_options),       options.threads,
+      options.randomParams.has_value(), options.skipNan,
+      options.randomParams.value_or(0), options.target.empty() ? nullptr : options.target.c_str()};
   accum_session *session = nullptr;
   int code = accum_open(options.artifact.c_str(), &open, &session);
   if (code != 0)

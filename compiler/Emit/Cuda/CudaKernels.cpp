@@ -8,7 +8,6 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "passes/Codegen/Passes.h"
 #include "runtime/sim/accum_sim.h"
@@ -98,7 +97,6 @@ FailureOr<CudaKernels> compileCudaKernels(ModuleOp module) {
   DialectRegistry registry;
   registerBuiltinDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
-  registerNVVMDialectTranslation(registry);
   context->appendDialectRegistry(registry);
   CudaKernels result;
   auto own = takeKernels(module, result.kernels);
@@ -114,9 +112,8 @@ FailureOr<CudaKernels> compileCudaKernels(ModuleOp module) {
   if (!result.code || failed(checkComplete(module, *result.code)))
     return failure();
   auto machine = createPtxMachine(kPtxArchitecture);
-  if (!machine)
-    return report(module, machine.takeError()), failure();
-  if (failed(report(module, writePtx(*result.code, **machine, result.ptx))))
+  llvm::Error error = machine ? writePtx(*result.code, **machine, result.ptx) : machine.takeError();
+  if (failed(report(module, std::move(error))))
     return failure();
   return result;
 }

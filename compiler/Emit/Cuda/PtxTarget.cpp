@@ -102,7 +102,6 @@ std::optional<std::string> findPtxas() {
     if (auto home = sys::Process::GetEnv(variable))
       folders.push_back(*home + "/bin");
   folders.push_back("/usr/local/cuda/bin");
-  folders.push_back(ACCUM_CUDA_TOOLS);
   SmallVector<StringRef> places(folders.begin(), folders.end());
   if (auto path = sys::findProgramByName("ptxas", places))
     return *path;

@@ -22,8 +22,7 @@ llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createPtxMachine(llvm::Stri
 /// Optimises `module`, which then holds what the PTX text was made of.
 llvm::Error writePtx(llvm::Module &module, llvm::TargetMachine &machine, std::string &ptx);
 
-/// NVIDIA's assembler: on PATH, in CUDA_HOME, in /usr/local/cuda, or where `./dev setup` puts it; nothing
-/// where there is none.
+/// NVIDIA's assembler: on PATH, in CUDA_HOME or in /usr/local/cuda; nothing where there is none.
 std::optional<std::string> findPtxas();
 
 /// What the assembler said of a kernel's registers.

@@ -94,8 +94,10 @@ void SimWriter::announce(Instruction &access, Value *address, Value *bytes, size
   if (isPrivate(address))
     return;
   IRBuilder<> b(&access);
+  auto *argument = dyn_cast<Argument>(getUnderlyingObject(address));
   callHook(b, hook, b.getVoidTy(),
-           {b.CreateAddrSpaceCast(address, pointer), b.CreateZExt(bytes, b.getInt64Ty())});
+           {b.CreateAddrSpaceCast(address, pointer), b.CreateZExt(bytes, b.getInt64Ty()),
+            word(argument ? argument->getArgNo() : ACCUM_SIM_ANY)});
 }
 
 void SimWriter::announceRange(AnyMemIntrinsic &access) {

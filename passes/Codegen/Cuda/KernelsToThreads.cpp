@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels on tensors to GPU threads; the way from there to the llvm and nvvm dialects.
+// Kernels on tensors to GPU threads; the way from there to the llvm dialect.
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Codegen/Cuda/ThreadKernel.h"

@@ -2,7 +2,6 @@
 // Shuffles and shared memory.
 #include "passes/Codegen/Cuda/Teams.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -16,11 +15,16 @@ Value integer(ImplicitLocOpBuilder &builder, int64_t value, unsigned bits = 64) 
   return arith::ConstantIntOp::create(builder, builder.getIntegerType(bits), value);
 }
 
+Value callIntrinsic(ImplicitLocOpBuilder &builder, Type type, StringRef name, ArrayRef<Value> arguments) {
+  return LLVM::CallIntrinsicOp::create(builder, type, builder.getStringAttr(name), ValueRange(arguments))
+      .getResult(0);
+}
+
 /// The word of the lane whose number differs in the bits of `distance`.
 Value exchangeWord(ImplicitLocOpBuilder &builder, Value word, int64_t distance) {
-  return NVVM::ShflOp::create(builder, builder.getI32Type(), integer(builder, -1, 32), word,
-                              integer(builder, distance, 32), integer(builder, kWarp - 1, 32),
-                              NVVM::ShflKind::bfly, UnitAttr());
+  return callIntrinsic(
+      builder, builder.getI32Type(), "llvm.nvvm.shfl.sync.bfly.i32",
+      {integer(builder, -1, 32), word, integer(builder, distance, 32), integer(builder, kWarp - 1, 32)});
 }
 
 Value exchange(ImplicitLocOpBuilder &builder, Value value, int64_t distance) {
@@ -50,7 +54,10 @@ Value combineWarp(ImplicitLocOpBuilder &builder, Value value, Team::Combine comb
   return value;
 }
 
-void barrier(ImplicitLocOpBuilder &builder) { NVVM::Barrier0Op::create(builder); }
+void barrier(ImplicitLocOpBuilder &builder) {
+  LLVM::CallIntrinsicOp::create(builder, builder.getStringAttr("llvm.nvvm.barrier.cta.sync.aligned.all"),
+                                ValueRange(integer(builder, 0, 32)));
+}
 
 /// What a block's threads tell each other: a slot of eight bytes each.
 class SharedSlots {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame of a GPU kernel: blocks are dealt out to the parts, threads of a block to teams, items to teams.
 #include "passes/Codegen/Cuda/ThreadKernel.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "passes/Codegen/Cuda/Teams.h"
 #include "passes/Codegen/Part.h"
 
@@ -46,8 +45,8 @@ public:
     createFunction();
     bindArguments();
     dealOut();
-    place = {special<NVVM::ThreadIdXOp>(blockThreads), blockThreads, function};
-    block = special<NVVM::BlockIdXOp>(std::max<int64_t>(blocks, 1));
+    place = {special("tid.x", blockThreads), blockThreads, function};
+    block = special("ctaid.x", std::max<int64_t>(blocks, 1));
     for (const Deal &deal : deals)
       if (failed(emitPart(deal)))
         return failure();
@@ -66,7 +65,7 @@ private:
     SmallVector<Type> pointers(count, LLVM::LLVMPointerType::get(context));
     auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), pointers);
     function = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), symbol(), type);
-    function->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+    function.setCConv(LLVM::CConv::PTX_Kernel);
     builder.setInsertionPointToStart(function.addEntryBlock(builder));
     end = LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
   }
@@ -139,19 +138,22 @@ private:
     for (Deal &deal : deals) {
       deal.side = sideOf(deal.spread);
       deal.first = blocks;
-      deal.blocks = std::min(llvm::divideCeil(deal.spread.items, deal.side),
-                             kMostBlocks / static_cast<int64_t>(deals.size()));
+      deal.blocks = std::min<int64_t>(llvm::divideCeil(deal.spread.items, deal.side),
+                                      kMostBlocks / static_cast<int64_t>(deals.size()));
       blocks += deal.blocks;
     }
   }
 
   /// A special register as i64, with what is known of it.
-  template <typename Register> Value special(int64_t size) {
+  Value special(StringRef name, int64_t size) {
     ImplicitLocOpBuilder builder(kernel.getLoc(), end);
+    auto intrinsic = builder.getStringAttr("llvm.nvvm.read.ptx.sreg." + name);
+    auto call = LLVM::CallIntrinsicOp::create(builder, builder.getI32Type(), intrinsic, ValueRange());
     auto range = LLVM::ConstantRangeAttr::get(builder.getContext(), APInt(32, 0),
                                               APInt(32, static_cast<uint64_t>(size)));
-    Value word = Register::create(builder, builder.getI32Type(), range);
-    return arith::ExtUIOp::create(builder, builder.getI64Type(), word);
+    auto known = builder.getNamedAttr(LLVM::LLVMDialect::getRangeAttrName(), range);
+    call.setResAttrsAttr(builder.getArrayAttr(builder.getDictionaryAttr(known)));
+    return arith::ExtUIOp::create(builder, builder.getI64Type(), call.getResult(0));
   }
 
   std::unique_ptr<Team> makeTeam(ImplicitLocOpBuilder &builder, const Deal &deal) {
@@ -234,8 +236,8 @@ private:
     auto arguments = static_cast<int64_t>(function.getNumArguments());
     function->setAttr("accum.entry", builder.getDenseI64ArrayAttr(
                                          {number, std::max<int64_t>(blocks, 1), blockThreads, arguments}));
-    function->setAttr(NVVM::NVVMDialect::getMaxntidAttrName(),
-                      builder.getDenseI32ArrayAttr({static_cast<int32_t>(blockThreads)}));
+    auto limit = builder.getStrArrayAttr({"nvvm.maxntid", std::to_string(blockThreads)});
+    function.setPassthroughAttr(builder.getArrayAttr(limit));
   }
 
   func::FuncOp kernel;

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Text -> kernels.so -> call.
 #include "KernelRun.h"
+#include "compiler/Emit/Cuda/SimModule.h"
 #include "compiler/Emit/Kernels.h"
+#include "compiler/Emit/Objects.h"
 #include "dialects/Registration.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/accum_program.h"
+#include "runtime/sim/SimKernels.h"
+#include "llvm/IR/Module.h"
 #include <dlfcn.h>
 #include <filesystem>
 #include <random>
@@ -111,6 +115,8 @@ OwningOpRef<ModuleOp> parse(const std::string &text, const Mode &mode) {
 }
 
 bool compile(ModuleOp module, const Mode &mode, const std::string &path) {
+  if (mode.isSim())
+    return succeeded(emit::compileCudaKernels(module));
   emit::KernelOptions options;
   options.reference = !mode.cpu;
   if (mode.cpu)
@@ -136,12 +142,47 @@ std::string nameOf(const testing::TestParamInfo<Mode> &info) {
 }
 
 const std::vector<Mode> &allModes() {
-  static const std::vector<Mode> modes = {{nullptr, "f32", 1e-6},
-                                          {nullptr, "f64", 1e-14},
-                                          {"native", "f32", 1e-6},
-                                          {"native", "f64", 1e-14},
-                                          {"x86-64-v2", "f32", 1e-6}};
+  static const std::vector<Mode> modes = {
+      {nullptr, "f32", 1e-6},     {nullptr, "f64", 1e-14}, {"native", "f32", 1e-6}, {"native", "f64", 1e-14},
+      {"x86-64-v2", "f32", 1e-6}, {"sim", "f32", 3e-6},    {"sim", "f64", 1e-14}};
   return modes;
+}
+
+void KernelTest::run(ModuleOp module, std::vector<void *> &args) {
+  if (GetParam().isSim())
+    return simulate(module, args);
+  std::string path = testing::TempDir() + "accum-kernel-" + std::to_string(getpid()) + ".so";
+  ASSERT_TRUE(compile(module, GetParam(), path)) << "does not compile";
+  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(library) << dlerror();
+  auto table = reinterpret_cast<const accum_kernels_v1 *(*)()>(dlsym(library, "accum_kernels"))();
+  EXPECT_EQ(table->count, 1u);
+  const accum_kernel_v1 &kernel = table->kernels[0];
+  line = {kernel.name, kernel.n, kernel.chunks, kernel.num_args};
+  EXPECT_EQ(args.size(), kernel.num_args);
+  runChunks(kernel, args.data());
+  dlclose(library);
+}
+
+void KernelTest::simulate(ModuleOp module, std::vector<void *> &args) {
+  std::string path = testing::TempDir() + "accum-kernel-" + std::to_string(getpid()) + ".sim.so";
+  auto kernels = emit::compileCudaKernels(module);
+  ASSERT_TRUE(succeeded(kernels)) << "does not compile";
+  ASSERT_EQ(kernels->kernels.size(), 1u);
+  const runtime::KernelSpec &spec = kernels->kernels[0].spec;
+  line = {spec.name, spec.grid[0], spec.grid[0], spec.args};
+  EXPECT_EQ(args.size(), spec.args);
+  auto code = emit::simModule(*kernels);
+  ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
+  auto failure = emit::writeSharedObject(**code, llvm::cantFail(emit::targetCpuNamed("x86-64-v3")),
+                                         emit::Optimize::Less, path);
+  ASSERT_FALSE(bool(failure)) << llvm::toString(std::move(failure));
+  auto device = runtime::sim::SimKernels::load(path);
+  std::filesystem::remove(path);
+  ASSERT_TRUE(bool(device)) << device.error().message;
+  runtime::Status status = (*device)->launch(0, args.data());
+  EXPECT_TRUE(bool(status)) << status.error().message;
 }
 
 std::vector<Array> KernelTest::call(const std::string &text, const std::vector<Array> &operands,
@@ -151,21 +192,6 @@ std::vector<Array> KernelTest::call(const std::string &text, const std::vector<A
     ADD_FAILURE() << "does not parse";
     return std::vector<Array>(8);
   }
-  std::string path = testing::TempDir() + "accum-kernel-" + std::to_string(getpid()) + ".so";
-  if (!compile(*module, GetParam(), path)) {
-    ADD_FAILURE() << "does not compile";
-    return std::vector<Array>(8);
-  }
-  void *library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  std::filesystem::remove(path);
-  if (!library) {
-    ADD_FAILURE() << dlerror();
-    return std::vector<Array>(8);
-  }
-  auto table = reinterpret_cast<const accum_kernels_v1 *(*)()>(dlsym(library, "accum_kernels"))();
-  EXPECT_EQ(table->count, 1u);
-  const accum_kernel_v1 &kernel = table->kernels[0];
-  line = {kernel.name, kernel.n, kernel.chunks, kernel.num_args};
   auto function = *module->getOps<func::FuncOp>().begin();
   std::vector<Memory> memory;
   for (Type type : llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes()))
@@ -179,8 +205,7 @@ std::vector<Array> KernelTest::call(const std::string &text, const std::vector<A
   uint8_t flag = first;
   if (function->hasAttr("accumulate"))
     args.push_back(&flag);
-  EXPECT_EQ(args.size(), kernel.num_args);
-  runChunks(kernel, args.data());
+  run(*module, args);
   std::vector<Array> results;
   for (size_t i = 0; i < memory.size(); ++i) {
     EXPECT_TRUE(memory[i].guarded()) << "argument " << i << " was written outside";
@@ -189,7 +214,6 @@ std::vector<Array> KernelTest::call(const std::string &text, const std::vector<A
     else
       EXPECT_TRUE(operands[i].empty() || memory[i].guarded());
   }
-  dlclose(library);
   return results;
 }
 

@@ -8,6 +8,10 @@
 #include <string>
 #include <vector>
 
+namespace mlir {
+class ModuleOp;
+}
+
 namespace accum::test {
 
 /// Elements of a tensor in row-major order, whatever its type.
@@ -15,14 +19,16 @@ using Array = std::vector<double>;
 
 /// How a kernel is compiled, and what its `$T` stands for.
 struct Mode {
-  const char *cpu; ///< null: the reference
+  const char *cpu; ///< null: the reference; "sim": a GPU's kernels in the simulator
   const char *type;
   double tolerance; ///< against exact arithmetic, relative to the largest element
+
+  bool isSim() const { return cpu && std::string_view(cpu) == "sim"; }
 };
 void PrintTo(const Mode &mode, std::ostream *stream);
 std::string nameOf(const testing::TestParamInfo<Mode> &info);
 
-/// The reference and vectors of two widths, f32 and f64.
+/// The reference, vectors of two widths and a simulated GPU, f32 and f64.
 const std::vector<Mode> &allModes();
 
 /// What the last call's table line said.
@@ -47,6 +53,11 @@ public:
   void expectClose(const Array &actual, const Array &expected, double factor = 1) const;
 
   Line line;
+
+private:
+  /// Compiles the module and runs its one kernel.
+  void run(mlir::ModuleOp module, std::vector<void *> &args);
+  void simulate(mlir::ModuleOp module, std::vector<void *> &args);
 };
 
 /// Deterministic numbers between -2 and 2 that f32 holds exactly.

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Warps run until their threads meet; shuffles are done for a warp, barriers for a block. When nobody can go
+// on and not all have ended, somebody waits for a thread that will not come.
+#include "runtime/sim/Block.h"
+
+namespace accum::runtime::sim {
+namespace {
+
+thread_local Block *current = nullptr;
+
+} // namespace
+
+const accum_sim_hooks *Block::hooks() {
+  static const accum_sim_hooks table = {special, load, store, shared, barrier, exchange};
+  return &table;
+}
+
+uint32_t Block::special(uint32_t which) {
+  return which == ACCUM_SIM_THREAD ? current->running->number : current->number;
+}
+
+void Block::load(const void *address, uint64_t bytes, uint32_t operand) {
+  current->access(address, bytes, operand, false);
+}
+
+void Block::store(void *address, uint64_t bytes, uint32_t operand) {
+  current->access(address, bytes, operand, true);
+}
+
+uint8_t *Block::shared() { return current->sharedMemory.data(); }
+
+void Block::barrier(uint32_t site) {
+  Thread &self = *current->running;
+  self.state = State::AtBarrier;
+  self.site = site;
+  self.fiber.yield();
+}
+
+uint32_t Block::exchange(uint32_t mask, uint32_t value, uint32_t distance, uint32_t site) {
+  Thread &self = *current->running;
+  self.state = State::AtShuffle;
+  self.site = site;
+  self.mask = mask;
+  self.value = value;
+  self.distance = distance;
+  self.fiber.yield();
+  return self.value;
+}
+
+void Block::enter(void *argument) {
+  auto *self = static_cast<Thread *>(argument);
+  self->block->launch->kernel.thread(self->block->launch->args);
+  self->state = State::Ended;
+}
+
+void Block::fail(Violation violation, const Thread &thread) {
+  violation.block = number;
+  violation.thread = thread.number;
+  launch->fail(violation);
+}
+
+void Block::stop() {
+  running->state = State::Ended;
+  running->fiber.yield(); // never resumed
+}
+
+void Block::access(const void *address, uint64_t bytes, uint32_t operand, bool writes) {
+  Violation violation{.address = address, .bytes = bytes, .operand = operand, .writes = writes};
+  if (sharedMemory.holds(address)) {
+    using Finding = SharedMemory::Finding;
+    Finding finding = writes ? sharedMemory.write(address, bytes, running->number)
+                             : sharedMemory.read(address, bytes, running->number);
+    if (finding == Finding::None)
+      return;
+    violation.what = finding == Finding::Outside     ? Wrong::SharedOutside
+                     : finding == Finding::Unwritten ? Wrong::SharedUnwritten
+                                                     : Wrong::SharedRace;
+    violation.other = sharedMemory.other();
+  } else if (launch->allows(address, bytes, operand, writes, violation.what)) {
+    return;
+  }
+  fail(violation, *running);
+  stop();
+}
+
+bool Block::startThreads() {
+  if (threads.size() < count)
+    threads.resize(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    Thread &thread = threads[i];
+    thread.block = this;
+    thread.number = i;
+    thread.state = State::Ready;
+    if (!thread.fiber.start(enter, &thread)) {
+      fail({.what = Wrong::NoStack}, thread);
+      return false;
+    }
+  }
+  return true;
+}
+
+void Block::resume(Thread &thread) {
+  running = &thread;
+  thread.fiber.resume();
+}
+
+/// All lanes that the first waiting one names are there, with the same question: everybody gets the answer.
+bool Block::exchangeWarp(uint32_t first) {
+  Thread *waits = nullptr;
+  for (uint32_t lane = 0; lane < kWarp && !waits; ++lane)
+    if (threads[first + lane].state == State::AtShuffle)
+      waits = &threads[first + lane];
+  if (!waits)
+    return false;
+  uint32_t values[kWarp];
+  for (uint32_t lane = 0; lane < kWarp; ++lane) {
+    const Thread &thread = threads[first + lane];
+    values[lane] = thread.value;
+    bool there = thread.state == State::AtShuffle && thread.site == waits->site &&
+                 thread.mask == waits->mask && thread.distance == waits->distance;
+    if (there == bool(waits->mask >> lane & 1))
+      continue;
+    fail({.what = Wrong::ShuffleDivergent, .other = thread.number, .site = waits->site}, *waits);
+    return false;
+  }
+  for (uint32_t lane = 0; lane < kWarp; ++lane) {
+    if (!(waits->mask >> lane & 1))
+      continue;
+    threads[first + lane].value = values[(lane ^ waits->distance) % kWarp];
+    threads[first + lane].state = State::Ready;
+  }
+  return true;
+}
+
+void Block::runWarp(uint32_t first) {
+  do
+    for (uint32_t lane = 0; lane < kWarp && !launch->failed(); ++lane)
+      if (threads[first + lane].state == State::Ready)
+        resume(threads[first + lane]);
+  while (!launch->failed() && exchangeWarp(first));
+}
+
+/// False where all have ended.
+bool Block::passBarrier() {
+  const Thread *waits = nullptr, *misses = nullptr;
+  for (uint32_t i = 0; i < count; ++i)
+    if (threads[i].state == State::AtBarrier && !waits)
+      waits = &threads[i];
+  if (!waits)
+    return false;
+  for (uint32_t i = 0; i < count && !misses; ++i)
+    if (threads[i].state != State::AtBarrier || threads[i].site != waits->site)
+      misses = &threads[i];
+  if (misses) {
+    fail({.what = Wrong::BarrierDivergent, .other = misses->number, .site = waits->site}, *waits);
+    return false;
+  }
+  for (uint32_t i = 0; i < count; ++i)
+    threads[i].state = State::Ready;
+  sharedMemory.barrier();
+  return true;
+}
+
+void Block::run(Launch &of, uint32_t block) {
+  launch = &of;
+  number = block;
+  count = of.kernel.block_threads;
+  current = this;
+  sharedMemory.reset(of.kernel.shared_bytes);
+  if (!startThreads())
+    return;
+  do
+    for (uint32_t first = 0; first < count && !launch->failed(); first += kWarp)
+      runWarp(first);
+  while (!launch->failed() && passBarrier());
+}
+
+} // namespace accum::runtime::sim

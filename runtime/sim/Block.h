@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads of one block, taking turns.
+#ifndef ACCUM_RUNTIME_SIM_BLOCK_H
+#define ACCUM_RUNTIME_SIM_BLOCK_H
+
+#include "runtime/sim/Fiber.h"
+#include "runtime/sim/Launch.h"
+#include "runtime/sim/SharedMemory.h"
+
+namespace accum::runtime::sim {
+
+class Block {
+public:
+  static constexpr uint32_t kWarp = 32;
+
+  /// Runs block `number` of a launch to its end, or to the first thing that is wrong.
+  void run(Launch &launch, uint32_t number);
+
+  /// What kernels call; on the stack of a thread.
+  static const accum_sim_hooks *hooks();
+
+private:
+  enum class State { Ready, AtShuffle, AtBarrier, Ended };
+  struct Thread {
+    Fiber fiber;
+    Block *block = nullptr;
+    uint32_t number = 0;
+    State state = State::Ready;
+    uint32_t site = 0, mask = 0, value = 0, distance = 0;
+  };
+
+  static uint32_t special(uint32_t which);
+  static void load(const void *address, uint64_t bytes, uint32_t operand);
+  static void store(void *address, uint64_t bytes, uint32_t operand);
+  static uint8_t *shared();
+  static void barrier(uint32_t site);
+  static uint32_t exchange(uint32_t mask, uint32_t value, uint32_t distance, uint32_t site);
+  static void enter(void *thread);
+
+  bool startThreads();
+  /// Until no thread of the warp can go on alone.
+  void runWarp(uint32_t first);
+  void resume(Thread &thread);
+  bool exchangeWarp(uint32_t first);
+  bool passBarrier();
+  void access(const void *address, uint64_t bytes, uint32_t operand, bool writes);
+  /// Records what the running thread, or `thread`, did wrong.
+  void fail(Violation violation, const Thread &thread);
+  /// Leaves the running thread for good.
+  void stop();
+
+  Launch *launch = nullptr;
+  uint32_t number = 0, count = 0;
+  SharedMemory sharedMemory;
+  std::vector<Thread> threads;
+  Thread *running = nullptr;
+};
+
+} // namespace accum::runtime::sim
+#endif

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// Library calls are checked by their operands' elements, as kernels are by their accesses.
+#include "runtime/sim/SimDevice.h"
+#include "runtime/Gemm.h"
+
+namespace accum::runtime::sim {
+namespace {
+
+/// Rows of a matrix, or columns where those are contiguous: fn(first element, elements).
+template <typename Fn>
+void forLines(const void *matrix, uint64_t element, int64_t rows, int64_t columns, int64_t row,
+              int64_t column, Fn &&fn) {
+  bool byRows = column == 1;
+  int64_t lines = byRows ? rows : columns, length = byRows ? columns : rows, stride = byRows ? row : column;
+  for (int64_t line = 0; line < lines; ++line)
+    fn(static_cast<const uint8_t *>(matrix) + uint64_t(line * stride) * element, uint64_t(length) * element);
+}
+
+int64_t pointsOf(const accum_gemm &call) {
+  int64_t points = 1;
+  for (int32_t i = 0; i < call.batch_dims; ++i)
+    points *= call.batch[i];
+  return points;
+}
+
+} // namespace
+
+std::vector<std::string> SimDevice::notices() const {
+  return {"simulated on the processor: every kernel is executed and checked, times mean nothing"};
+}
+
+Status SimDevice::load(const Artifact &artifact) {
+  if (!artifact.has("kernels.sim.so"))
+    return Error{kExitUsage,
+                 artifact.folder + ": has no code for the simulator",
+                 "target",
+                 {"compile the model with --with-sim, for a GPU: --target h100"}};
+  auto loaded = SimKernels::load(artifact.file("kernels.sim.so"));
+  if (!loaded)
+    return loaded.error();
+  kernels = std::move(*loaded);
+  stateBytes = artifact.manifest.stateBytes;
+  scratchBytes = artifact.program->scratch_bytes;
+  return loadGemmLibrary();
+}
+
+Expected<uint8_t *> SimDevice::allocate(uint64_t programBytes, uint64_t inputs) {
+  auto allocated = HostDevice::allocate(programBytes, inputs);
+  if (!allocated)
+    return allocated;
+  base = *allocated;
+  kernels->memory().cover(base, programBytes + inputs);
+  return allocated;
+}
+
+Status SimDevice::write(void *to, uint64_t bytes, const Fill &fill) {
+  kernels->memory().wrote(to, bytes);
+  return HostDevice::write(to, bytes, fill);
+}
+
+/// What the last step left in the arena means nothing.
+void SimDevice::startStep(bool evaluates) {
+  kernels->memory().forget(base + stateBytes, scratchBytes);
+  HostDevice::startStep(evaluates);
+}
+
+Status SimDevice::requireWritten(const char *what, const void *address, uint64_t bytes) const {
+  uint64_t good = kernels->memory().firstUnwritten(address, bytes);
+  if (good == bytes)
+    return {};
+  auto offset = static_cast<const uint8_t *>(address) + good - base;
+  return Error{kExitRunFailed,
+               std::string(what) + " reads what nobody has written, " + std::to_string(offset) +
+                   " bytes behind the state's start",
+               "sim"};
+}
+
+Status SimDevice::gemm(const accum_gemm &call, float beta) {
+  uint64_t element = bytesOf(DType(call.dtype)), result = bytesOf(DType(call.c_dtype));
+  for (int64_t i = 0; i < pointsOf(call); ++i) {
+    GemmPoint point = pointOf(call, i);
+    Status good;
+    auto check = [&](const uint8_t *line, uint64_t bytes) {
+      if (good)
+        good = requireWritten("a matrix product", line, bytes);
+    };
+    forLines(point.a, element, call.m, call.k, call.a_row, call.a_col, check);
+    forLines(point.b, element, call.k, call.n, call.b_row, call.b_col, check);
+    if (beta != 0)
+      forLines(point.c, result, call.m, call.n, call.c_row, 1, check);
+    if (!good)
+      return good;
+  }
+  for (int64_t i = 0; i < pointsOf(call); ++i)
+    forLines(pointOf(call, i).c, result, call.m, call.n, call.c_row, 1,
+             [&](const uint8_t *line, uint64_t bytes) { kernels->memory().wrote(line, bytes); });
+  return HostDevice::gemm(call, beta);
+}
+
+Status SimDevice::zero(void *to, uint64_t bytes) {
+  kernels->memory().wrote(to, bytes);
+  return HostDevice::zero(to, bytes);
+}
+
+Status SimDevice::copy(void *to, const void *from, uint64_t bytes) {
+  kernels->memory().copied(to, from, bytes);
+  return HostDevice::copy(to, from, bytes);
+}
+
+Status SimDevice::allReduce(void *data, uint64_t n, DType dtype) {
+  if (Status status = requireWritten("a sum over devices", data, n * bytesOf(dtype)); !status)
+    return status;
+  return HostDevice::allReduce(data, n, dtype);
+}
+
+} // namespace accum::runtime::sim

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A GPU on the processor: kernels of a CUDA artifact as fibers, library calls and sums by the host's,
+// everything checked.
+#ifndef ACCUM_RUNTIME_SIM_SIMDEVICE_H
+#define ACCUM_RUNTIME_SIM_SIMDEVICE_H
+
+#include "runtime/HostDevice.h"
+#include "runtime/sim/SimKernels.h"
+
+namespace accum::runtime::sim {
+
+class SimDevice : public HostDevice {
+public:
+  std::string name() const override { return "sim"; }
+  std::vector<std::string> notices() const override;
+  Status load(const Artifact &artifact) override;
+  Expected<uint8_t *> allocate(uint64_t programBytes, uint64_t inputBytes) override;
+
+  Status write(void *to, uint64_t bytes, const Fill &fill) override;
+  void startStep(bool evaluates) override;
+  Status launch(uint32_t kernel, void *const *args) override { return kernels->launch(kernel, args); }
+  Status gemm(const accum_gemm &call, float beta) override;
+  Status zero(void *to, uint64_t bytes) override;
+  Status copy(void *to, const void *from, uint64_t bytes) override;
+  Status allReduce(void *data, uint64_t n, DType dtype) override;
+
+private:
+  Status requireWritten(const char *what, const void *address, uint64_t bytes) const;
+
+  std::unique_ptr<SimKernels> kernels;
+  uint64_t stateBytes = 0, scratchBytes = 0;
+  uint8_t *base = nullptr;
+};
+
+} // namespace accum::runtime::sim
+#endif

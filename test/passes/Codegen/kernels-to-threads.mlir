@@ -1,0 +1,63 @@
+// RUN: accum-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(accum-expand-kernels),accum-kernels-to-threads)' | FileCheck %s
+
+// A thread per element: 300 elements take two blocks of 256.
+// CHECK-LABEL: llvm.func ptx_kernelcc @k0_add(
+// CHECK-SAME: %arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: !llvm.ptr
+// CHECK-SAME: accum.entry = array<i64: 0, 2, 256, 3>
+// CHECK-SAME: passthrough = {{.*}}"nvvm.maxntid", "256"
+// CHECK: llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.tid.x"() {{.*}}#llvm.constant_range<i32, 0, 256>
+// CHECK-NOT: shfl
+// CHECK-NOT: barrier
+func.func private @add(%a: tensor<300xf32>, %b: tensor<300xf32>) -> tensor<300xf32> attributes {accum.kernel = 0 : i64} {
+  %c = nn.elementwise <add> (%a, %b) : (tensor<300xf32>, tensor<300xf32>) -> tensor<300xf32>
+  return %c : tensor<300xf32>
+}
+
+// -----
+
+// Many short rows: a warp each, eight of them in a block. The sum is in f32, by five shuffles.
+// CHECK-LABEL: llvm.func ptx_kernelcc @k0_rows(
+// CHECK-SAME: accum.entry = array<i64: 0, 128, 256, 2>
+// CHECK-COUNT-5: shfl.sync.bfly
+// CHECK-NOT: shfl
+// CHECK-NOT: barrier
+func.func private @rows(%a: tensor<1024x64xf32>) -> tensor<1024x64xf32> attributes {accum.kernel = 0 : i64} {
+  %s = nn.reduce <sum> (%a) {axes = array<i64: 1>} : (tensor<1024x64xf32>) -> tensor<1024xf32>
+  %c = nn.reshape %s : tensor<1024xf32> -> tensor<1024x1xf32>
+  %r = nn.elementwise <sub> (%a, %c) : (tensor<1024x64xf32>, tensor<1024x1xf32>) -> tensor<1024x64xf32>
+  return %r : tensor<1024x64xf32>
+}
+
+// -----
+
+// A long row is a block's: shuffles, a barrier before and behind the sums of warps.
+// CHECK: llvm.mlir.global internal @k0_long.shared() {addr_space = 3
+// CHECK-LABEL: llvm.func ptx_kernelcc @k0_long(
+// CHECK-SAME: accum.entry = array<i64: 0, 7, 256, 2>
+// CHECK-COUNT-5: shfl.sync.bfly
+// CHECK: barrier.cta.sync
+// CHECK: barrier.cta.sync
+// CHECK: scf.for
+func.func private @long(%a: tensor<7x9000xf32>) -> tensor<7x9000xf32> attributes {accum.kernel = 0 : i64} {
+  %s = nn.reduce <max> (%a) {axes = array<i64: 1>} : (tensor<7x9000xf32>) -> tensor<7xf32>
+  %c = nn.reshape %s : tensor<7xf32> -> tensor<7x1xf32>
+  %r = nn.elementwise <sub> (%a, %c) : (tensor<7x9000xf32>, tensor<7x1xf32>) -> tensor<7x9000xf32>
+  return %r : tensor<7x9000xf32>
+}
+
+// -----
+
+// Sums of columns, added to what is there: eight columns a block, 64 threads behind each other. The last block's spare
+// threads stay for the barriers and do not write.
+// CHECK-LABEL: llvm.func ptx_kernelcc @k0_columns(
+// CHECK-SAME: %arg2: !llvm.ptr
+// CHECK-SAME: accum.entry = array<i64: 0, 13, 512, 3>
+// CHECK: llvm.load %arg2 {{.*}} -> i8
+// CHECK: barrier.cta.sync
+// CHECK: barrier.cta.sync
+// CHECK: scf.if
+// CHECK-NEXT: llvm.store
+func.func private @columns(%a: tensor<500x100xf32>) -> tensor<100xf32> attributes {accum.kernel = 0 : i64, accumulate = array<i64: 0>} {
+  %s = nn.reduce <sum> (%a) {axes = array<i64: 0>} : (tensor<500x100xf32>) -> tensor<100xf32>
+  return %s : tensor<100xf32>
+}

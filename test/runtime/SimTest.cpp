@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// The simulator executes, and each of its checks fires.
+#include "runtime/sim/SimKernels.h"
+#include <array>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <numeric>
+
+using namespace accum::runtime;
+using testing::HasSubstr;
+
+namespace {
+
+class Sim : public testing::Test {
+protected:
+  Sim() : kernels(std::move(*sim::SimKernels::load(SIM_TOY_KERNELS))) {
+    std::iota(memory.begin(), memory.begin() + 64, 0.0f);
+    kernels->memory().cover(memory.data(), sizeof memory);
+  }
+
+  /// What the named kernel is told; empty: nothing.
+  std::string run(uint32_t number, float *in, float *out) {
+    void *args[] = {in, out};
+    Status status = kernels->launch(number, args);
+    return status ? "" : status.error().message;
+  }
+  std::string run(uint32_t number) { return run(number, memory.data(), memory.data() + 64); }
+
+  std::unique_ptr<sim::SimKernels> kernels;
+  std::array<float, 256> memory{};
+};
+
+enum Kernel {
+  Reverse,
+  Copy,
+  ReadBehind,
+  WriteBefore,
+  WriteOperand,
+  ReadResult,
+  ForgetOne,
+  RaceAfterWrite,
+  RaceAfterRead,
+  ReadFreshShared,
+  LeaveShared,
+  ShuffleOfHalf,
+  ShuffleOfTwo,
+  BarrierOfHalf,
+  BarrierOfTwo,
+  SecondBlock,
+  ReadAdded
+};
+
+TEST_F(Sim, ShufflesBarriersAndSharedMemory) {
+  EXPECT_EQ(run(Reverse), "");
+  for (int i = 0; i < 64; ++i)
+    EXPECT_EQ(memory[64 + i], float(63 - i));
+}
+
+TEST_F(Sim, NamesWhatIsOutside) {
+  EXPECT_EQ(run(ReadBehind), "kernel `readBehind`, block 0, thread 63: reads 4 bytes outside of what the "
+                             "command declared, at operand 0 "
+                             "+ 256 of its 256 bytes");
+  EXPECT_THAT(run(WriteBefore, memory.data(), memory.data() + 128),
+              HasSubstr("thread 0: writes 4 bytes outside of what the command declared, at operand 1 - 4"));
+}
+
+TEST_F(Sim, OperandsAreReadOnly) {
+  EXPECT_THAT(run(WriteOperand),
+              HasSubstr("writes 4 bytes to what the command only reads, at operand 0 + 0"));
+  EXPECT_EQ(run(Copy, memory.data(), memory.data()), "") << "a result in its operand's place";
+}
+
+TEST_F(Sim, ReadsNeedAWriter) {
+  kernels->memory().forget(memory.data() + 7, 4);
+  EXPECT_THAT(run(Copy), HasSubstr("thread 7: reads 4 bytes that nobody has written, at operand 0 + 28"));
+  kernels->memory().wrote(memory.data() + 7, 4);
+  EXPECT_EQ(run(Copy), "");
+  EXPECT_THAT(run(ReadResult), HasSubstr("reads 4 bytes that nobody has written, at operand 1 + 4"));
+  kernels->memory().wrote(memory.data() + 64, 256);
+  EXPECT_EQ(run(ReadAdded), "");
+}
+
+TEST_F(Sim, ResultsAreWhole) {
+  EXPECT_EQ(run(ForgetOne),
+            "kernel `forgetOne`: leaves a result unwritten, at operand 1 + 20 of its 256 bytes");
+}
+
+TEST_F(Sim, SharedMemoryHasNoRaces) {
+  EXPECT_THAT(run(RaceAfterWrite), HasSubstr("of shared memory that thread"));
+  EXPECT_THAT(run(RaceAfterRead), HasSubstr("writes 4 bytes of shared memory that thread"));
+  EXPECT_THAT(run(ReadFreshShared), HasSubstr("reads 4 bytes of shared memory that nobody has written"));
+  EXPECT_THAT(run(LeaveShared), HasSubstr("writes 4 bytes outside of the block's shared memory"));
+}
+
+TEST_F(Sim, WarpsMeetAtShuffles) {
+  EXPECT_EQ(run(ShuffleOfHalf),
+            "kernel `shuffleOfHalf`, block 0, thread 0: waits at shuffle 0, which thread 16 of its warp "
+            "does not reach");
+  EXPECT_THAT(run(ShuffleOfTwo), HasSubstr("waits at shuffle 0, which thread 1 of its warp does not reach"));
+}
+
+TEST_F(Sim, BlocksMeetAtBarriers) {
+  EXPECT_EQ(run(BarrierOfHalf),
+            "kernel `barrierOfHalf`, block 0, thread 0: waits at barrier 0, which thread 32 does not reach");
+  EXPECT_THAT(run(BarrierOfTwo), HasSubstr("waits at barrier 0, which thread 32 does not reach"));
+}
+
+TEST_F(Sim, NamesTheBlock) {
+  EXPECT_THAT(run(SecondBlock, memory.data(), memory.data() + 128), HasSubstr("block 1, thread 0: writes"));
+}
+
+TEST_F(Sim, CopiesKeepWhatIsUnwritten) {
+  kernels->memory().forget(memory.data() + 3, 4);
+  kernels->memory().copied(memory.data() + 128, memory.data(), 64);
+  EXPECT_EQ(kernels->memory().firstUnwritten(memory.data() + 128, 64), 12u);
+}
+
+TEST(SimFile, MustBeOne) {
+  EXPECT_THAT(sim::SimKernels::load("/nowhere.so").error().message, HasSubstr("cannot be loaded"));
+  EXPECT_THAT(sim::SimKernels::load(TOY_KERNELS).error().message, HasSubstr("does not define accum_sim()"));
+}
+
+} // namespace

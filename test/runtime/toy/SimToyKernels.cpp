@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernels.sim.so by hand: a kernel that does everything right, and one for each thing that can be wrong. Two
+// operands of 64 floats, the second one a result.
+#include "runtime/sim/accum_sim.h"
+#include <cstddef>
+
+namespace {
+
+const accum_sim_hooks *hooks;
+
+uint32_t thread() { return hooks->special(ACCUM_SIM_THREAD); }
+uint32_t block() { return hooks->special(ACCUM_SIM_BLOCK); }
+
+float read(const float *at, uint32_t operand = ACCUM_SIM_ANY) {
+  hooks->load(at, sizeof *at, operand);
+  return *at;
+}
+
+void write(float *at, float value, uint32_t operand = ACCUM_SIM_ANY) {
+  hooks->store(at, sizeof *at, operand);
+  *at = value;
+}
+
+float *in(void *const *args) { return static_cast<float *>(args[0]); }
+float *out(void *const *args) { return static_cast<float *>(args[1]); }
+float *shared() { return reinterpret_cast<float *>(hooks->shared()); }
+
+// A block of 64 reverses its half of the numbers: warps by shuffles, the block through shared memory.
+void reverse(void *const *args) {
+  uint32_t value = uint32_t(read(in(args) + thread()));
+  for (uint32_t distance = 16; distance > 0; distance /= 2)
+    value = hooks->exchange(UINT32_MAX, value, distance, 0);
+  write(shared() + thread(), float(value));
+  hooks->barrier(1);
+  write(out(args) + thread(), read(shared() + (thread() ^ 32)));
+}
+
+void copy(void *const *args) { write(out(args) + thread(), read(in(args) + thread())); }
+
+void readBehind(void *const *args) {
+  write(out(args) + thread(), read(in(args) + thread() + (thread() == 63), 0));
+}
+
+void writeBefore(void *const *args) { write(out(args) + thread() - 1, 0); }
+
+void writeOperand(void *const *args) { write(in(args) + thread(), 1, 0); }
+
+void readResult(void *const *args) { write(out(args) + thread(), read(out(args) + (thread() + 1) % 64)); }
+
+void forgetOne(void *const *args) {
+  if (thread() != 5)
+    copy(args);
+}
+
+void raceAfterWrite(void *const *args) {
+  write(shared() + thread(), 1);
+  write(out(args) + thread(), read(shared() + (thread() ? thread() - 1 : 0)));
+}
+
+void raceAfterRead(void *const *args) {
+  write(shared() + thread(), 1);
+  hooks->barrier(0);
+  float neighbour = read(shared() + (thread() + 1) % 64);
+  write(shared() + thread(), neighbour);
+  copy(args);
+}
+
+void readFreshShared(void *const *args) { write(out(args) + thread(), read(shared() + thread())); }
+
+void leaveShared(void *const *args) {
+  hooks->store(reinterpret_cast<uint8_t *>(shared() + 64) - 2, 4, ACCUM_SIM_ANY);
+  copy(args);
+}
+
+void shuffleOfHalf(void *const *args) {
+  if (thread() % 32 < 16)
+    hooks->exchange(UINT32_MAX, 0, 1, 0);
+  copy(args);
+}
+
+void shuffleOfTwo(void *const *args) {
+  hooks->exchange(UINT32_MAX, 0, 1, thread() % 2);
+  copy(args);
+}
+
+void barrierOfHalf(void *const *args) {
+  if (thread() < 32)
+    hooks->barrier(0);
+  copy(args);
+}
+
+void barrierOfTwo(void *const *args) {
+  hooks->barrier(thread() < 32 ? 0 : 1);
+  copy(args);
+}
+
+void secondBlock(void *const *args) {
+  if (block() == 1)
+    writeBefore(args);
+  else
+    copy(args);
+}
+
+const accum_sim_operand kOperands[] = {{256, ACCUM_SIM_READ}, {256, ACCUM_SIM_WRITE}};
+const accum_sim_operand kAdded[] = {{256, ACCUM_SIM_READ}, {256, ACCUM_SIM_ADD}};
+
+constexpr accum_sim_kernel kernel(const char *name, void (*function)(void *const *), uint32_t blocks = 1) {
+  return {name, function, kOperands, 2, blocks, 64, 256, 1};
+}
+
+const accum_sim_kernel kKernels[] = {kernel("reverse", reverse),
+                                     kernel("copy", copy),
+                                     kernel("readBehind", readBehind),
+                                     kernel("writeBefore", writeBefore),
+                                     kernel("writeOperand", writeOperand),
+                                     kernel("readResult", readResult),
+                                     kernel("forgetOne", forgetOne),
+                                     kernel("raceAfterWrite", raceAfterWrite),
+                                     kernel("raceAfterRead", raceAfterRead),
+                                     kernel("readFreshShared", readFreshShared),
+                                     kernel("leaveShared", leaveShared),
+                                     kernel("shuffleOfHalf", shuffleOfHalf),
+                                     kernel("shuffleOfTwo", shuffleOfTwo),
+                                     kernel("barrierOfHalf", barrierOfHalf),
+                                     kernel("barrierOfTwo", barrierOfTwo),
+                                     kernel("secondBlock", secondBlock, 2),
+                                     {"readAdded", readResult, kAdded, 2, 1, 64, 0, 0}};
+
+const accum_sim_v1 kTable = {ACCUM_SIM_VERSION, sizeof(accum_sim_v1), sizeof kKernels / sizeof *kKernels,
+                             kKernels, &hooks};
+
+} // namespace
+
+extern "C" const accum_sim_v1 *accum_sim(void) { return &kTable; }
