@@ -215,6 +215,7 @@ LogicalResult Compilation::write(PhaseRunner &runner) {
   artifact.reference = options.reference;
   if (auto profile = planner::loadProfile(options.target))
     artifact.architecture = profile->architecture;
+  artifact.withSim = options.withSim;
   // Artifacts for GPUs are made to be taken elsewhere.
   if (!artifact.architecture.empty() && options.cpu == "native")
     artifact.cpu = "x86-64-v3";

@@ -65,7 +65,7 @@ TEST(DeviceProfile, UnknownTargetsNameTheKnownOnes) {
   EXPECT_EQ(profile.error().message, "unknown target `h1000`");
   EXPECT_EQ(profile.error().notes[0], "nearest: h100");
   EXPECT_THAT(profile.error().notes[1], HasSubstr("h100, h200, host"));
-  EXPECT_EQ(loadProfile("a100").error().notes[0], "nearest: a10, a100-40g, a100-80g");
+  EXPECT_EQ(loadProfile("a100").error().notes[0], "nearest: a10, a100-40g, a100-80g, h100");
   EXPECT_EQ(loadProfile("quantum").error().notes.size(), 1u);
   EXPECT_THAT(loadProfile("V100").error().message, HasSubstr("sm_70"));
   EXPECT_EQ(loadProfile("/nowhere/p.json").error().slug, "file-unreadable");

@@ -166,7 +166,10 @@ void KernelTest::run(ModuleOp module, std::vector<void *> &args) {
 }
 
 void KernelTest::simulate(ModuleOp module, std::vector<void *> &args) {
-  std::string path = testing::TempDir() + "accum-kernel-" + std::to_string(getpid()) + ".sim.so";
+  // The loader knows libraries by name, and the simulator's stay loaded.
+  static int number = 0;
+  std::string path = testing::TempDir() + "accum-kernel-" + std::to_string(getpid()) + "-" +
+                     std::to_string(number++) + ".sim.so";
   auto kernels = emit::compileCudaKernels(module);
   ASSERT_TRUE(succeeded(kernels)) << "does not compile";
   ASSERT_EQ(kernels->kernels.size(), 1u);
