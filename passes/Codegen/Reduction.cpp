@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements of reductions, scans and contractions: a loop where their coordinates are known. On the host, sums
-// and products of floats are carried in f64, so that a long axis loses nothing and the order hardly matters.
-// On a GPU, where f64 is 64 times slower on half the cards, f32 is carried in f32: teams make the chains
-// short.
+// Elements of reductions, scans and contractions: a loop where their coordinates are known. Sums and products
+// of floats are carried in f64, so that a long axis loses nothing and the order hardly matters. On a GPU too:
+// also cards with a 64th of the rate for f64 add numbers faster than they read them.
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/Codegen/Emitter.h"
 
@@ -16,10 +15,10 @@ struct Combiner {
   nn::ReduceKind kind;
   Type type; ///< scalar type of the carried value
 
-  static Combiner of(nn::ReduceKind kind, Type element, bool wide) {
+  static Combiner of(nn::ReduceKind kind, Type element) {
     Type type = computeType(element);
     bool exact = kind == nn::ReduceKind::max || kind == nn::ReduceKind::min;
-    if (isa<FloatType>(type) && !exact && wide)
+    if (isa<FloatType>(type) && !exact)
       type = Float64Type::get(type.getContext());
     return {kind, type};
   }
@@ -90,7 +89,7 @@ Scope *scopeOf(ArrayRef<Index> at, Scope *scope) {
 /// Folds `term` over `extents` in `scope` and gives one element of type `to`.
 Element Emitter::accumulate(Scope *scope, nn::ReduceKind kind, Type to, ArrayRef<int64_t> extents,
                             bool vectorLast, bool perLane, const Term &term) {
-  Combiner combiner = Combiner::of(kind, to, /*wide=*/!team);
+  Combiner combiner = Combiner::of(kind, to);
   Element identity = constant(combiner.identity());
   bool vectors = lanes > 1 && (vectorLast || perLane);
   Value initial = vectors ? splat(identity).value : identity.value;
@@ -163,7 +162,7 @@ Element Emitter::contract(nn::ContractOp op, ArrayRef<Index> at, Mask mask) {
   bool vectorLast = !folded.empty() && lhs.back() == folded.back() && rhs.back() == folded.back();
   Scope *scope = scopeOf(at, mask ? mask.scope : root());
   // Products are exact in f64 where the operands are f32.
-  Type product = Combiner::of(nn::ReduceKind::sum, type.getElementType(), /*wide=*/!team).type;
+  Type product = Combiner::of(nn::ReduceKind::sum, type.getElementType()).type;
   auto operand = [&](Value value, StringRef letters, Mask lanesThatExist) {
     SmallVector<Index> source = llvm::map_to_vector(letters, [&](char letter) { return where[letter]; });
     return convert(element(value, source, lanesThatExist), type.getElementType(), product);
@@ -208,7 +207,7 @@ Element Emitter::argReduce(nn::ArgReduceOp op, ArrayRef<Index> at, Mask mask) {
   SmallVector<Index> source(at);
   source.insert(source.begin() + op.getAxis(), Index());
   bool perLane = !allUniform(at), isFloat = isa<FloatType>(type.getElementType());
-  Combiner combiner = Combiner::of(op.getKind(), type.getElementType(), /*wide=*/false);
+  Combiner combiner = Combiner::of(op.getKind(), type.getElementType());
   auto better = op.getKind() == nn::ReduceKind::max ? nn::ElementwiseFn::gt : nn::ElementwiseFn::lt;
   auto start = [&](Element value) { return perLane ? splat(value).value : value.value; };
   Value initial[] = {start(constant(combiner.identity())), start({integer(0), root()})};

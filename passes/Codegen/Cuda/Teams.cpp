@@ -174,11 +174,20 @@ public:
   Value combine(ImplicitLocOpBuilder &builder, Value value, Combine combine) override {
     slots.store(builder, thread, value);
     barrier(builder);
-    Value sum = slots.load(builder, column, value.getType());
-    for (int64_t i = 1; i < size; ++i) {
-      Value slot = arith::AddIOp::create(builder, column, integer(builder, i * side));
-      sum = combine(sum, slots.load(builder, slot, value.getType()));
+    // The first half adds what the second half has, until one thread has it all.
+    for (int64_t half = size / 2; half > 0; half /= 2) {
+      Value adds = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, rank, integer(builder, half));
+      auto first = scf::IfOp::create(builder, adds, false);
+      {
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPointToStart(first.thenBlock());
+        Value behind = arith::AddIOp::create(builder, thread, integer(builder, half * side));
+        Value own = slots.load(builder, thread, value.getType());
+        slots.store(builder, thread, combine(own, slots.load(builder, behind, value.getType())));
+      }
+      barrier(builder);
     }
+    Value sum = slots.load(builder, column, value.getType());
     barrier(builder); // the slots may be used again
     return sum;
   }

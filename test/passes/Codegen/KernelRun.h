@@ -28,7 +28,7 @@ struct Mode {
 void PrintTo(const Mode &mode, std::ostream *stream);
 std::string nameOf(const testing::TestParamInfo<Mode> &info);
 
-/// The reference, vectors of two widths and a simulated GPU, f32 and f64.
+/// The reference and vectors of two widths, f32 and f64, and a simulated GPU, f32.
 const std::vector<Mode> &allModes();
 
 /// What the last call's table line said.

@@ -15,10 +15,11 @@ func.func private @add(%a: tensor<300xf32>, %b: tensor<300xf32>) -> tensor<300xf
 
 // -----
 
-// Many short rows: a warp each, eight of them in a block. The sum is in f32, by five shuffles.
+// Many short rows: a warp each, eight of them in a block. The sum is in f64: two words in five
+// shuffles.
 // CHECK-LABEL: llvm.func ptx_kernelcc @k0_rows(
 // CHECK-SAME: accum.entry = array<i64: 0, 128, 256, 2>
-// CHECK-COUNT-5: shfl.sync.bfly
+// CHECK-COUNT-10: shfl.sync.bfly
 // CHECK-NOT: shfl
 // CHECK-NOT: barrier
 func.func private @rows(%a: tensor<1024x64xf32>) -> tensor<1024x64xf32> attributes {accum.kernel = 0 : i64} {
@@ -53,8 +54,8 @@ func.func private @long(%a: tensor<7x9000xf32>) -> tensor<7x9000xf32> attributes
 // CHECK-SAME: %arg2: !llvm.ptr
 // CHECK-SAME: accum.entry = array<i64: 0, 13, 512, 3>
 // CHECK: llvm.load %arg2 {{.*}} -> i8
-// CHECK: barrier.cta.sync
-// CHECK: barrier.cta.sync
+// CHECK-COUNT-8: barrier.cta.sync
+// CHECK-NOT: barrier
 // CHECK: scf.if
 // CHECK-NEXT: llvm.store
 func.func private @columns(%a: tensor<500x100xf32>) -> tensor<100xf32> attributes {accum.kernel = 0 : i64, accumulate = array<i64: 0>} {

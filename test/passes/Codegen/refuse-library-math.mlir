@@ -1,26 +1,28 @@
-// RUN: accum-opt %s --split-input-file --verify-diagnostics --accum-lower-math --accum-refuse-library-math
+// RUN: accum-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(func.func(accum-expand-kernels),accum-kernels-to-threads,accum-lower-math,accum-refuse-library-math)' | FileCheck %s
 
-llvm.func @f64(%x: f64) -> f64 {
-  // expected-error @below {{kernel function math.exp of 'f64' is not built for GPUs [unsupported]}}
-  %y = math.exp %x : f64
-  llvm.return %y : f64
+// expected-error @below {{kernel function math.exp of 'f64' is not built for GPUs [unsupported]}}
+func.func private @f64(%x: tensor<4xf64>) -> tensor<4xf64> attributes {accum.kernel = 0 : i64} {
+  %y = nn.elementwise <exp> (%x) : (tensor<4xf64>) -> tensor<4xf64>
+  return %y : tensor<4xf64>
 }
 
 // -----
 
-llvm.func @power(%x: f32, %y: f32) -> f32 {
-  // expected-error @below {{kernel function math.powf of 'f32' is not built for GPUs [unsupported]}}
-  %z = math.powf %x, %y : f32
-  llvm.return %z : f32
+// expected-error @below {{kernel function arith.remf of 'f32' is not built for GPUs [unsupported]}}
+func.func private @remainder(%x: tensor<4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> attributes {accum.kernel = 0 : i64} {
+  %z = nn.elementwise <mod> (%x, %y) : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %z : tensor<4xf32>
 }
 
 // -----
 
-llvm.func @good(%x: f32) -> f32 {
-  %a = math.sqrt %x : f32
-  %b = math.erf %a : f32
-  %c = math.tanh %b : f32
-  %d = math.sin %c : f32
-  %e = math.log1p %d : f32
-  llvm.return %e : f32
+// CHECK: llvm.func ptx_kernelcc @k0_good
+// CHECK-NOT: math.{{tanh|erf|sin|log1p|exp}}
+func.func private @good(%x: tensor<4xf32>) -> tensor<4xf32> attributes {accum.kernel = 0 : i64} {
+  %a = nn.elementwise <sqrt> (%x) : (tensor<4xf32>) -> tensor<4xf32>
+  %b = nn.elementwise <erf> (%a) : (tensor<4xf32>) -> tensor<4xf32>
+  %c = nn.elementwise <tanh> (%b) : (tensor<4xf32>) -> tensor<4xf32>
+  %d = nn.elementwise <sin> (%c) : (tensor<4xf32>) -> tensor<4xf32>
+  %e = nn.elementwise <softplus> (%d) : (tensor<4xf32>) -> tensor<4xf32>
+  return %e : tensor<4xf32>
 }
