@@ -31,8 +31,8 @@ void expectRefused(const std::string &json, const char *what) {
 }
 
 TEST(DeviceProfile, BuiltInsRead) {
-  EXPECT_THAT(profileNames(), testing::ElementsAre("a10", "a100-40g", "a100-80g", "b200", "h100", "h200", "host", "l4",
-                                                      "l40s", "rtx4090"));
+  EXPECT_THAT(profileNames(), testing::ElementsAre("a10", "a100-40g", "a100-80g", "b200", "h100", "h200",
+                                                   "host", "l4", "l40s", "rtx4090"));
   for (const std::string &name : profileNames()) {
     Result<DeviceProfile> profile = loadProfile(name);
     ASSERT_TRUE(profile) << profile.error().message;
