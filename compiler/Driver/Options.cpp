@@ -89,8 +89,12 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("--recompute", options.recompute,
                  "activation checkpointing: auto, none, all (default: auto)")
       ->check(CLI::IsMember({"auto", "none", "all"}));
-  app.add_option("--shard", options.shard, "auto, none");
-  app.add_option("--offload", options.offload, "auto, none");
+  app.add_option("--shard", options.shard,
+                 "auto, none, zero1, zero2, zero3, with --plan-only (default: none)")
+      ->check(CLI::IsMember({"auto", "none", "zero1", "zero2", "zero3"}));
+  app.add_option("--offload", options.offload,
+                 "auto, none, optimizer, parameters, with --plan-only (default: none)")
+      ->check(CLI::IsMember({"auto", "none", "optimizer", "parameters"}));
 }
 
 void addOutputOptions(CLI::App &app, Options &options) {

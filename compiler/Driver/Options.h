@@ -31,7 +31,7 @@ struct Options {
   std::string target = "host";
   std::string cpu = "native";
   std::optional<int64_t> memory; // bytes per device
-  std::string recompute = "auto", shard = "auto", offload = "auto";
+  std::string recompute = "auto", shard = "none", offload = "none";
   bool planOnly = false, explain = false, json = false, timing = false, verbose = false, listTargets = false;
   bool reference = false; // --target reference
   bool checkOnly = false; // accumc check

@@ -29,18 +29,20 @@ void addStateLines(const runtime::Manifest &manifest, planner::Problem &problem)
     auto bytes = static_cast<int64_t>(param.bytes());
     (param.trained ? trained : frozen) += bytes;
     slots += static_cast<int64_t>(param.slots.size()) * bytes;
+    problem.largestParameter = std::max(problem.largestParameter, param.trained ? bytes : 0);
   }
   auto gradients = static_cast<int64_t>(manifest.gradients.bytes);
   auto rest = static_cast<int64_t>(manifest.stateBytes) - trained - frozen - slots - gradients;
-  auto add = [&](const std::string &name, int64_t bytes) {
+  using planner::StateRole;
+  auto add = [&](const std::string &name, int64_t bytes, StateRole role = StateRole::Other) {
     if (bytes != 0)
-      problem.fixed.push_back({planner::FixedKind::State, name, {.fixed = bytes}});
+      problem.fixed.push_back({planner::FixedKind::State, name, {.fixed = bytes}, role});
   };
   std::string type = manifest.gradients.dtype == ACCUM_F64 ? "f64" : "f32";
-  add("weights " + type, trained);
+  add("weights " + type, trained, StateRole::Parameters);
   add("frozen tensors", frozen);
-  add("gradients " + type, gradients);
-  add(manifest.optimizer + " state", slots);
+  add("gradients " + type, gradients, StateRole::Gradients);
+  add(manifest.optimizer + " state", slots, StateRole::Optimizer);
   add("scalars, alignment", rest);
 }
 
@@ -52,8 +54,16 @@ planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, boo
   result.requireDivisible = options.requireDivisible;
   result.budget = options.memory;
   result.recompute = options.recompute;
-  result.shard = options.shard;
-  result.offload = options.offload;
+  // What cannot run yet is searched where it was asked for and only a plan is wanted.
+  for (auto [flag, value, asked] : {std::tuple{"--shard", &options.shard, &result.shard},
+                                    std::tuple{"--offload", &options.offload, &result.offload}}) {
+    *asked = *value == "auto" && !options.planOnly ? "none" : *value;
+    if (*asked != "none" && !options.planOnly)
+      good = succeeded(report({fmt::format("{} {} is planned, but not built yet", flag, *value),
+                               "not-built",
+                               {fmt::format("{} {} --plan-only shows the plan", flag, *value)}},
+                              diagnostics));
+  }
   auto size = planner::parseMicroBatch(options.microBatch);
   if (!size)
     good = succeeded(report(size.error(), diagnostics));

@@ -100,6 +100,13 @@ void readSpeeds(ObjectReader &root, const HostFacts &host, DeviceProfile &profil
   profile.linkLatency = link.number("latency_seconds", 0, 1);
   link.text("source");
   link.finish();
+
+  if (root.has("host_link")) {
+    ObjectReader hostLink = root.child("host_link");
+    profile.hostLinkBandwidth = hostLink.number("bytes_per_second", 1, kMaxRate);
+    hostLink.text("source");
+    hostLink.finish();
+  }
 }
 
 /// `sm_80` or later: what CUDA 13 and the kernels' baseline leave.

@@ -40,6 +40,8 @@ struct DeviceProfile {
   double launch = 0;        ///< seconds per command
   double linkBandwidth = 0; ///< bytes per second and direction between devices
   double linkLatency = 0;   ///< seconds per hop of a collective
+  double hostLinkBandwidth =
+      0; ///< bytes per second and direction between device and host memory; 0: no such link
   std::vector<Overhead> overheads = {};
 
   bool isCuda() const { return !architecture.empty(); }

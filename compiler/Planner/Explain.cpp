@@ -65,8 +65,8 @@ std::string timeLine(const Search &search) {
   if (search.mfu > 0)
     text += fmt::format(", {:.1f} % MFU", 100 * search.mfu);
   for (const TimeLine &line : plan.time)
-    if (line.name == "all-reduce")
-      text += fmt::format("; all-reduce {}, not overlapped", formatSeconds(line.seconds));
+    if (line.name.starts_with("all-") || line.name.starts_with("reduce-") || line.name == "offload")
+      text += fmt::format("; {} {}, not overlapped", line.name, formatSeconds(line.seconds));
   return text + "\n";
 }
 
@@ -194,10 +194,10 @@ std::string explainPlan(const Search &search) {
   const Candidate &chosen = *chosenOf(search);
   std::string text;
   Out out(text);
-  fmt::format_to(out, "{:<9}micro-batch {} x {} accumulation step{}, {}, not sharded{}\n", "plan",
-                 chosen.cut.m, chosen.cut.steps, chosen.cut.steps == 1 ? "" : "s",
+  fmt::format_to(out, "{:<9}micro-batch {} x {} accumulation step{}, {}, {}\n", "plan", chosen.cut.m,
+                 chosen.cut.steps, chosen.cut.steps == 1 ? "" : "s",
                  search.recomputed.empty() ? "no recompute" : "recompute " + search.recomputed,
-                 search.devices > 1 ? ", 1 all-reduce per step" : "");
+                 search.sharing);
   writeMemory(out, search);
   text += timeLine(search) + whyLine(search, chosen);
   return text;

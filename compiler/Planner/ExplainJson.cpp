@@ -10,11 +10,19 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 
 OrderedJson candidateJson(const Candidate &candidate) {
-  OrderedJson json = {{"micro_batch", candidate.cut.m},      {"steps", candidate.cut.steps},
-                      {"last", candidate.cut.last},          {"arena_bytes", candidate.arena},
-                      {"counted_bytes", candidate.counted},  {"lower_bound_bytes", candidate.lowerBound},
-                      {"packed", candidate.packed},          {"seconds", candidate.seconds},
-                      {"verdict", toText(candidate.verdict)}};
+  OrderedJson json = {{"micro_batch", candidate.cut.m},
+                      {"steps", candidate.cut.steps},
+                      {"last", candidate.cut.last},
+                      {"arena_bytes", candidate.arena},
+                      {"counted_bytes", candidate.counted},
+                      {"lower_bound_bytes", candidate.lowerBound},
+                      {"packed", candidate.packed},
+                      {"seconds", candidate.seconds},
+                      {"verdict", toText(candidate.verdict)},
+                      {"recomputed", candidate.recomputed},
+                      {"shard", candidate.shard},
+                      {"offload", candidate.offload},
+                      {"reduce", candidate.reduce}};
   if (candidate.verdict == Verdict::DoesNotFit)
     json["over_bytes"] = candidate.over;
   if (!candidate.note.empty())
@@ -65,7 +73,10 @@ OrderedJson toJson(const Search &search, const BudgetAnswers &budgets) {
                     {"mfu", search.mfu},
                     {"recompute", plan.recompute},
                     {"shard", plan.shard},
-                    {"offload", plan.offload}};
+                    {"offload", plan.offload},
+                    {"reduce", plan.reduce}};
+    for (const auto &[id, variant] : plan.variants)
+      json["plan"]["variants"][std::to_string(id)] = variant;
     json["time"] = OrderedJson::array();
     for (const TimeLine &line : plan.time)
       json["time"].push_back({{"name", line.name}, {"seconds", line.seconds}});

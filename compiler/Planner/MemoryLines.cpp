@@ -5,14 +5,14 @@
 
 namespace accum::planner {
 
-std::vector<MemoryLine> memoryLines(const Problem &problem, const DeviceProfile &profile, int64_t devices,
-                                    const Candidate &candidate, const PeakMoment &peak) {
+std::vector<MemoryLine> memoryLines(const std::vector<FixedMemory> &all, const DeviceProfile &profile,
+                                    int64_t devices, const Candidate &candidate, const PeakMoment &peak) {
   static constexpr const char *names[] = {
       "activations",       "logits", "activation gradients", "library workspaces",
       "inputs in scratch", "totals", "per-step values"};
   std::vector<MemoryLine> lines;
   auto addFixed = [&](FixedKind from, MemoryClass kind) {
-    for (const FixedMemory &fixed : problem.fixed)
+    for (const FixedMemory &fixed : all)
       if (fixed.kind == from)
         lines.push_back({kind, fixed.name, fixed.bytes.at(candidate.cut.m)});
   };

@@ -9,7 +9,7 @@ namespace accum::planner {
 
 /// State lines sum to the state, Scratch lines to `candidate.scratch`, all but Context to what the budget is
 /// compared with.
-std::vector<MemoryLine> memoryLines(const Problem &problem, const DeviceProfile &profile, int64_t devices,
-                                    const Candidate &candidate, const PeakMoment &peak);
+std::vector<MemoryLine> memoryLines(const std::vector<FixedMemory> &fixed, const DeviceProfile &profile,
+                                    int64_t devices, const Candidate &candidate, const PeakMoment &peak);
 
 } // namespace accum::planner

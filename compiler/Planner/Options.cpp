@@ -39,10 +39,6 @@ Status checkOptions(const Options &options) {
     return usage(fmt::format("the memory budget is {} bytes, expected at least 1", *options.budget));
   if (options.recompute != "auto" && options.recompute != "none" && options.recompute != "all")
     return usage(fmt::format("--recompute is `{}`, expected auto, none or all", options.recompute));
-  for (auto [flag, value] : {std::pair{"--shard", &options.shard}, std::pair{"--offload", &options.offload}})
-    if (*value != "auto" && *value != "none")
-      return Error{
-          fmt::format("{} {} is not built yet", flag, *value), "not-built", {fmt::format("{} none", flag)}};
   return {};
 }
 

@@ -29,9 +29,10 @@ struct Options {
   /// `auto`: search; `none`: keep everything; `all`: for each size the alternative with the lowest peak,
   /// whatever it costs.
   std::string recompute = "auto";
-  /// `auto` and `none` are the same until the choices exist; anything else is refused by name (slug
-  /// `not-built`).
-  std::string shard = "auto", offload = "auto";
+  /// auto, none, zero1 (optimizer state), zero2 (and gradients), zero3 (and parameters).
+  std::string shard = "none";
+  /// auto, none, optimizer, parameters: what lies in host memory.
+  std::string offload = "none";
 };
 
 /// One way to cut the device batch: K micro-steps of m samples, `last` real ones in the last.

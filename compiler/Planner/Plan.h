@@ -22,7 +22,8 @@ struct Candidate {
   int64_t arena = 0;      ///< state + scratch
   bool packed = false;
   int64_t recomputed = 0; ///< commands that run a second time in a micro-step
-  double seconds = 0;     ///< predicted, a whole step
+  std::string shard = "none", offload = "none", reduce = "once";
+  double seconds = 0; ///< predicted, a whole step
   Verdict verdict = Verdict::Slower;
   int64_t over = 0;      ///< bytes over the budget, where it does not fit
   std::string note = {}; ///< why it is slower, in words
@@ -55,7 +56,8 @@ struct Plan {
   int64_t lowerBound = 0; ///< no packing at this m has less scratch than this
   int64_t budget = 0;
   std::string shard = "none", offload = "none";
-  std::vector<int64_t> recompute = {};                        ///< command ids
+  std::string reduce = "once";         ///< gradients over the devices: `once` a step, or `each` micro-step
+  std::vector<int64_t> recompute = {}; ///< command ids
   std::vector<std::pair<int64_t, std::string>> variants = {}; ///< command id -> other than the default
   std::vector<std::pair<std::string, int64_t>> slots =
       {};                                 ///< buffer id (or `ID:w`) -> offset in scratch, by id

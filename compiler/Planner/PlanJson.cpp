@@ -24,6 +24,9 @@ nlohmann::ordered_json candidateJson(const Candidate &candidate) {
           {"counted", candidate.counted},
           {"packed", candidate.packed},
           {"recomputed", candidate.recomputed},
+          {"shard", candidate.shard},
+          {"offload", candidate.offload},
+          {"reduce", candidate.reduce},
           {"seconds", candidate.seconds},
           {"verdict", toText(candidate.verdict)},
           {"over", candidate.over},
@@ -39,6 +42,9 @@ Candidate readCandidate(ObjectReader reader) {
   candidate.counted = reader.integer("counted", 0, INT64_MAX);
   candidate.packed = reader.boolean("packed");
   candidate.recomputed = reader.integer("recomputed");
+  candidate.shard = reader.text("shard");
+  candidate.offload = reader.text("offload");
+  candidate.reduce = reader.text("reduce");
   candidate.seconds = reader.number("seconds", 0, kMaxSeconds);
   std::string verdict = reader.text("verdict");
   bool known = false;
@@ -82,6 +88,7 @@ TimeLine readTimeLine(ObjectReader reader) {
 void readChoices(ObjectReader &root, Plan &plan, Complaint &complaint) {
   plan.shard = root.text("shard");
   plan.offload = root.text("offload");
+  plan.reduce = root.text("reduce");
   for (auto &[path, element] : root.array("recompute")) {
     if (element->is_number_integer())
       plan.recompute.push_back(element->get<int64_t>());
@@ -133,25 +140,17 @@ void readSizes(ObjectReader &root, Plan &plan) {
 } // namespace
 
 std::string toJson(const Plan &plan) {
-  nlohmann::ordered_json json = {{"format", kFormat},
-                                 {"version", kVersion},
-                                 {"problem", plan.problem},
-                                 {"target", plan.target},
-                                 {"basis", plan.basis},
-                                 {"batch", plan.batch},
-                                 {"devices", plan.devices},
-                                 {"micro_batch", plan.cut.m},
-                                 {"steps", plan.cut.steps},
-                                 {"last", plan.cut.last},
-                                 {"align", plan.alignment},
-                                 {"state", plan.state},
-                                 {"scratch", plan.scratch},
-                                 {"lower_bound", plan.lowerBound},
-                                 {"budget", plan.budget},
-                                 {"shard", plan.shard},
-                                 {"offload", plan.offload},
-                                 {"recompute", plan.recompute},
-                                 {"variants", nlohmann::ordered_json::object()}};
+  nlohmann::ordered_json json = {
+      {"format", kFormat},           {"version", kVersion},
+      {"problem", plan.problem},     {"target", plan.target},
+      {"basis", plan.basis},         {"batch", plan.batch},
+      {"devices", plan.devices},     {"micro_batch", plan.cut.m},
+      {"steps", plan.cut.steps},     {"last", plan.cut.last},
+      {"align", plan.alignment},     {"state", plan.state},
+      {"scratch", plan.scratch},     {"lower_bound", plan.lowerBound},
+      {"budget", plan.budget},       {"shard", plan.shard},
+      {"offload", plan.offload},     {"reduce", plan.reduce},
+      {"recompute", plan.recompute}, {"variants", nlohmann::ordered_json::object()}};
   for (const auto &[id, variant] : plan.variants)
     json["variants"][std::to_string(id)] = variant;
   json["slots"] = slotsJson(plan);

@@ -31,6 +31,11 @@ const char *toText(FixedKind kind) {
   return words[static_cast<int>(kind)];
 }
 
+const char *toText(StateRole role) {
+  static constexpr const char *words[] = {"other", "parameters", "master", "gradients", "optimizer"};
+  return words[static_cast<int>(role)];
+}
+
 namespace {
 
 Error malformed(std::string message) { return {std::move(message), "malformed-problem"}; }
@@ -186,14 +191,22 @@ Status check(const Problem &problem) {
     return malformed("the ids of repetitions must begin between 0 and 2^62");
   if (problem.batch < 0 || problem.devices < 0)
     return malformed("batch and devices must not be negative");
-  if (problem.tokensPerSample < 0 || problem.allReduceBytes < 0 || problem.allReduceBytes > kAmountLimit)
-    return malformed("tokens per sample and all-reduced bytes must be between 0 and 2^60");
-  for (const FixedMemory &line : problem.fixed)
+  for (int64_t bytes : {problem.tokensPerSample, problem.allReduceBytes, problem.largestParameter})
+    if (bytes < 0 || bytes > kAmountLimit)
+      return malformed(
+          "tokens per sample, all-reduced bytes and the largest parameter must be between 0 and 2^60");
+  for (const FixedMemory &line : problem.fixed) {
+    if (line.role != StateRole::Other &&
+        (line.kind != FixedKind::State || line.bytes.perSample != 0 || !line.bytes.table.empty()))
+      return malformed(
+          fmt::format("fixed memory `{}` has the role {}, but is not of the state, or depends on m",
+                      line.name, toText(line.role)));
     if (!line.bytes.isValid())
       return malformed(
           fmt::format("fixed memory `{}`: its size is negative, or a table does not start at 1 and "
                       "ascend",
                       line.name));
+  }
   if (Status status = checkCommands(problem); !status)
     return status;
   return checkBuffers(problem);

@@ -30,6 +30,10 @@ enum class FixedKind : uint8_t { State, Inputs, Library, Runtime };
 
 inline constexpr int kNoIndex = -1;
 
+/// What a line of the state holds, which decides how it is sharded and offloaded. Master: weights in the
+/// optimizer's precision beside those that the commands read.
+enum class StateRole : uint8_t { Other, Parameters, Master, Gradients, Optimizer };
+
 /// One way to execute a command. Bytes are those moved to and from memory, not those held.
 struct Variant {
   std::string name = "default";
@@ -87,6 +91,7 @@ struct FixedMemory {
   FixedKind kind = FixedKind::State;
   std::string name = {}; ///< as printed: `gradients f32`
   Amount bytes = {};
+  StateRole role = StateRole::Other; ///< of State lines; sizes with a role do not depend on m
 };
 
 struct Problem {
@@ -94,8 +99,9 @@ struct Problem {
   /// What the step was asked for, so that a problem in a file says it; `solve` takes it from its options. 0:
   /// not said.
   int64_t batch = 0, devices = 0;
-  int64_t tokensPerSample = 0; ///< for tokens/s; 0 where a sample has none
-  int64_t allReduceBytes = 0;  ///< summed over the devices once a step
+  int64_t tokensPerSample = 0;  ///< for tokens/s; 0 where a sample has none
+  int64_t allReduceBytes = 0;   ///< gradients: summed over the devices once a step, or scattered
+  int64_t largestParameter = 0; ///< bytes: the piece in which sharded weights and gradients travel
   /// The repetition of command `id` has the id `cloneIds + id`. 0: behind the largest id here.
   int64_t cloneIds = 0;
   std::vector<FixedMemory> fixed = {};
@@ -116,5 +122,6 @@ const char *toText(Region region);
 const char *toText(CommandKind kind);
 const char *toText(BufferKind kind);
 const char *toText(FixedKind kind);
+const char *toText(StateRole role); ///< `other`, `parameters`, `master`, `gradients`, `optimizer`
 
 } // namespace accum::planner

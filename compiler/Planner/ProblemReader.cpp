@@ -148,6 +148,12 @@ void ProblemReader::readFixed(Line &line) {
   fixed.kind = line.oneOf<FixedKind>("kind of fixed memory", 4);
   fixed.name = line.word("name");
   fixed.bytes = line.amount(line.word("size"), "size");
+  if (auto role = line.value("role")) {
+    auto parsed = parseWord<StateRole>(*role, 5);
+    if (!parsed)
+      line.complain(fmt::format("`{}` is not a role", *role));
+    fixed.role = parsed.value_or(StateRole::Other);
+  }
   problem.fixed.push_back(std::move(fixed));
 }
 
@@ -240,6 +246,8 @@ void ProblemReader::readLine(Line &line) {
     problem.tokensPerSample = line.number(line.word("count"), "tokens per sample");
   } else if (head == "all-reduce") {
     problem.allReduceBytes = line.number(line.word("size"), "all-reduced bytes");
+  } else if (head == "largest-parameter") {
+    problem.largestParameter = line.number(line.word("size"), "size");
   } else if (head == "clone-ids") {
     problem.cloneIds = line.number(line.word("id"), "first id of repetitions");
   } else if (head == "fixed") {
@@ -251,10 +259,10 @@ void ProblemReader::readLine(Line &line) {
   } else if (head == "buffer") {
     readBuffer(line);
   } else {
-    line.complain(
-        fmt::format("`{}` does not begin a line; name, batch, devices, tokens, all-reduce, clone-ids, fixed, "
-                    "command, variant and buffer do",
-                    head));
+    line.complain(fmt::format(
+        "`{}` does not begin a line; name, batch, devices, tokens, all-reduce, largest-parameter, "
+        "clone-ids, fixed, command, variant and buffer do",
+        head));
   }
   line.finish();
 }

@@ -69,11 +69,13 @@ std::string toText(const Problem &problem) {
   for (auto [word, value] :
        {std::pair{"batch", problem.batch}, std::pair{"devices", problem.devices},
         std::pair{"tokens", problem.tokensPerSample}, std::pair{"all-reduce", problem.allReduceBytes},
-        std::pair{"clone-ids", problem.cloneIds}})
+        std::pair{"largest-parameter", problem.largestParameter}, std::pair{"clone-ids", problem.cloneIds}})
     if (value != 0)
       fmt::format_to(out, "{} {}\n", word, value);
   for (const FixedMemory &fixed : problem.fixed)
-    fmt::format_to(out, "fixed {} {} {}\n", toText(fixed.kind), quoted(fixed.name), toText(fixed.bytes));
+    fmt::format_to(out, "fixed {} {} {}{}{}\n", toText(fixed.kind), quoted(fixed.name), toText(fixed.bytes),
+                   fixed.role == StateRole::Other ? "" : " role=",
+                   fixed.role == StateRole::Other ? "" : toText(fixed.role));
   for (const Command &command : problem.commands)
     writeCommand(out, problem, command);
   for (const Buffer &buffer : problem.buffers)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words for choices.
+// Words for choices and differences.
 #include "compiler/Planner/Reasons.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -28,6 +28,44 @@ std::string describeRecomputation(const Problem &problem, const TimeModel &times
   if (kernels.size() > 1)
     names += ", " + kernels[1].second;
   return fmt::format("{} of {} commands ({}{})", again, all, names, kernels.size() > 2 ? ", ..." : "");
+}
+
+std::string describeSharing(const Sharing &sharing, int64_t devices) {
+  std::string text = "not sharded";
+  if (sharing.shard == Shard::None && devices > 1)
+    text += ", 1 all-reduce per step";
+  if (sharing.shard != Shard::None)
+    text = fmt::format("{}, gradients reduced {}", toText(sharing.shard),
+                       sharing.reduceEach ? "and scattered in each micro-step" : "once per step");
+  if (sharing.offload != Offload::None)
+    text += fmt::format(", {} in host memory", sharing.offload == Offload::Optimizer
+                                                   ? "optimizer state"
+                                                   : "parameters and optimizer state");
+  return text;
+}
+
+std::string whySlower(const Points &points, int point, int chosen, int64_t samples) {
+  const Cut &cut = points.cut(point), &best = points.cut(chosen);
+  std::vector<std::string> reasons;
+  auto count = [](int64_t n, const char *one, const char *many) {
+    return fmt::format("{} {}", n == 1 ? "one" : fmt::format("{}", n), n == 1 ? one : many);
+  };
+  if (int64_t padded = cut.m * cut.steps - samples; padded > 0)
+    reasons.push_back(count(padded, "padded row", "padded rows"));
+  if (int again = points.alternative(point).recomputed; again > 0)
+    reasons.push_back(count(again, "command recomputed", "commands recomputed"));
+  if (points.sharing(point) != points.sharing(chosen))
+    reasons.push_back(toText(points.sharing(point).shard));
+  const RegionTime &micro = points.micro(point), &bestMicro = points.micro(chosen);
+  if (micro.launch / micro.total > 0.3)
+    reasons.push_back("launch-bound");
+  else if (micro.memory / micro.total > bestMicro.memory / bestMicro.total + 0.05)
+    reasons.push_back("more time waits for memory");
+  if (cut.steps > best.steps)
+    reasons.push_back(count(cut.steps - best.steps, "more micro-step", "more micro-steps"));
+  else if (reasons.empty() && cut.steps < best.steps)
+    reasons.push_back("the time per sample is higher");
+  return fmt::format("{}", fmt::join(reasons, ", "));
 }
 
 } // namespace accum::planner

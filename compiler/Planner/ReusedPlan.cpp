@@ -24,6 +24,9 @@ std::string difference(const Problem &problem, const DeviceProfile &profile, con
     return fmt::format("is for `{}`, not `{}`", plan.problem, problem.name);
   if (plan.alignment != profile.alignment)
     return fmt::format("aligns to {} bytes, not {}", plan.alignment, profile.alignment);
+  if (plan.shard != "none" || plan.offload != "none")
+    return fmt::format("shards or offloads its state ({}, {}), which only a search plans so far", plan.shard,
+                       plan.offload);
   int64_t state = 0;
   for (const FixedMemory &fixed : problem.fixed)
     state += fixed.kind == FixedKind::State ? fixed.bytes.at(plan.cut.m) : 0;
@@ -67,6 +70,7 @@ Result<Search> reusePlan(const Problem &problem, const DeviceProfile &profile, c
   if (!choice)
     return choice.error();
   search.peak = peakMoment(expand(problem, *choice), plan.cut.m, plan.alignment);
+  search.sharing = describeSharing({}, options.devices);
   search.recomputed = describeRecomputation(problem, TimeModel(problem, profile, options.devices), *choice);
   search.mfu = TimeModel(problem, profile, options.devices).utilisation(search.deviceBatch, plan.seconds());
   auto least = std::min_element(plan.candidates.begin(), plan.candidates.end(),

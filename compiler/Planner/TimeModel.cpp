@@ -58,27 +58,19 @@ std::array<RegionTime, 4> TimeModel::regions(int64_t m) const {
   return times;
 }
 
-double TimeModel::allReduce() const {
-  if (devices <= 1 || problem.allReduceBytes == 0)
-    return 0;
-  double ranks = static_cast<double>(devices), hops = 2 * (ranks - 1);
-  return hops / ranks * static_cast<double>(problem.allReduceBytes) / profile.linkBandwidth +
-         hops * profile.linkLatency;
-}
-
-std::vector<TimeLine> TimeModel::step(const Cut &cut) const {
+std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing) const {
   auto [prepass, prologue, micro, update] = regions(cut.m);
   double steps = static_cast<double>(cut.steps);
-  std::vector<TimeLine> lines = {{"micro-steps", steps * (micro.total - micro.again)},
-                                 {"update", update.total}};
-  if (micro.again > 0)
-    lines.insert(lines.begin() + 1, {"recomputation", steps * micro.again});
-  if (prologue.total > 0)
-    lines.insert(lines.begin(), {"once per step", prologue.total});
+  std::vector<TimeLine> lines;
   if (prepass.total > 0)
-    lines.insert(lines.begin(), {"pre-pass", steps * prepass.total});
-  if (devices > 1)
-    lines.insert(lines.end() - 1, {"all-reduce", allReduce()});
+    lines.push_back({"pre-pass", steps * prepass.total});
+  if (prologue.total > 0)
+    lines.push_back({"once per step", prologue.total});
+  lines.push_back({"micro-steps", steps * (micro.total - micro.again)});
+  if (micro.again > 0)
+    lines.push_back({"recomputation", steps * micro.again});
+  for (TimeLine &line : sharingTime(problem, profile, sharing, devices, cut.steps, update.total))
+    lines.push_back(std::move(line));
   return lines;
 }
 

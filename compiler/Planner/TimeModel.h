@@ -5,6 +5,7 @@
 #include "compiler/Planner/Options.h"
 #include "compiler/Planner/Plan.h"
 #include "compiler/Planner/Problem.h"
+#include "compiler/Planner/Sharing.h"
 #include <array>
 #include <vector>
 
@@ -29,9 +30,7 @@ public:
   /// One iteration of each region at m, commands in their first variant.
   std::array<RegionTime, 4> regions(int64_t m) const;
   /// Named parts of a whole step; they sum to its time.
-  std::vector<TimeLine> step(const Cut &cut) const;
-  /// The all-reduce of the accumulators, a ring over the devices, not overlapped with anything.
-  double allReduce() const;
+  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing = {}) const;
   /// Matrix flops of `samples` samples over what the device peaks at in `seconds`; 0 where there are none.
   double utilisation(int64_t samples, double seconds) const;
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 namespace accum::planner {
@@ -41,8 +42,52 @@ Status checkCut(const Plan &plan) {
   if (plan.cut.last != samples - (steps - 1) * m)
     return invalid(
         fmt::format("the last micro-step holds {}, not {}", samples - (steps - 1) * m, plan.cut.last));
-  if (plan.shard != "none" || plan.offload != "none")
-    return invalid("sharding and offload are not built yet");
+  return {};
+}
+
+/// What a device holds of a line of fixed memory; nothing where it is in host memory.
+std::optional<int64_t> bytesHeld(const FixedMemory &fixed, const Plan &plan) {
+  auto levels = [](const std::string &word, std::initializer_list<const char *> words) {
+    return static_cast<int>(std::find(words.begin(), words.end(), word) - words.begin());
+  };
+  int shard = levels(plan.shard, {"none", "zero1", "zero2", "zero3"});
+  int offload = levels(plan.offload, {"none", "optimizer", "parameters"});
+  bool moments = fixed.role == StateRole::Optimizer || fixed.role == StateRole::Master;
+  bool weights = fixed.role == StateRole::Parameters;
+  if ((moments && offload >= 1) || (weights && offload >= 2))
+    return std::nullopt;
+  bool scattered = fixed.role == StateRole::Gradients && shard >= 2 && plan.reduce == "each";
+  bool parted = scattered || (moments && shard >= 1) || (weights && shard >= 3);
+  int64_t bytes = fixed.bytes.at(plan.cut.m);
+  if (!parted || plan.devices == 1)
+    return bytes;
+  int64_t part = bytes / plan.devices + (bytes % plan.devices != 0);
+  return (part + 255) / 256 * 256;
+}
+
+Status checkFixed(const Problem &problem, const Plan &plan) {
+  auto isOneOf = [](const std::string &word, std::initializer_list<const char *> words) {
+    return std::find(words.begin(), words.end(), word) != words.end();
+  };
+  if (!isOneOf(plan.shard, {"none", "zero1", "zero2", "zero3"}) ||
+      !isOneOf(plan.offload, {"none", "optimizer", "parameters"}) || !isOneOf(plan.reduce, {"once", "each"}))
+    return invalid("shard, offload or reduce is not a known word");
+  for (const FixedMemory &fixed : problem.fixed) {
+    std::optional<int64_t> held = bytesHeld(fixed, plan);
+    if (held && std::none_of(plan.memory.begin(), plan.memory.end(), [&](const MemoryLine &line) {
+          return line.name.starts_with(fixed.name) && line.bytes == *held;
+        }))
+      return invalid(fmt::format("no memory line has the {} bytes of `{}`", *held, fixed.name));
+  }
+  auto holds = [&](const char *name, int64_t bytes) {
+    return std::any_of(plan.memory.begin(), plan.memory.end(),
+                       [&](const MemoryLine &line) { return line.name == name && line.bytes >= bytes; });
+  };
+  int64_t pieces = 2 * problem.largestParameter;
+  if (plan.shard == "zero3" && plan.devices > 1 && !holds("gathered weights", pieces))
+    return invalid("no memory line holds the weights that are gathered");
+  if (plan.reduce == "each" && plan.devices > 1 && !holds("gradients to scatter", pieces))
+    return invalid("no memory line holds the gradients that are scattered");
   return {};
 }
 
@@ -61,13 +106,7 @@ Status checkMemory(const Problem &problem, const Plan &plan) {
     return invalid(fmt::format("the plan takes more than its budget of {} bytes", plan.budget));
   if (plan.lowerBound > plan.scratch)
     return invalid("the scratch is smaller than its lower bound");
-  for (const FixedMemory &fixed : problem.fixed)
-    if (std::none_of(plan.memory.begin(), plan.memory.end(), [&](const MemoryLine &line) {
-          return line.name == fixed.name && line.bytes == fixed.bytes.at(plan.cut.m);
-        }))
-      return invalid(
-          fmt::format("no memory line has the {} bytes of `{}`", fixed.bytes.at(plan.cut.m), fixed.name));
-  return {};
+  return checkFixed(problem, plan);
 }
 
 /// The first command, or the last, of the region that a command stands in.

@@ -21,7 +21,7 @@ namespace {
 
 struct Flags {
   std::string input, output, report, memory, target = "host", microBatch = "auto";
-  std::string recompute = "auto", shard = "auto", offload = "auto";
+  std::string recompute = "auto", shard = "none", offload = "none";
   int64_t batch = 0, devices = 0, steps = 0, capacity = 0, effort = 300;
   bool requireDivisible = false, explain = false, json = false;
   std::string commandLine;
@@ -173,8 +173,8 @@ void declare(CLI::App &app, Flags &flags) {
   app.add_option("--accumulation-steps", flags.steps, "instead of --micro-batch");
   app.add_flag("--require-divisible", flags.requireDivisible, "no ragged last micro-step");
   app.add_option("--recompute", flags.recompute, "auto, none or all");
-  app.add_option("--shard", flags.shard, "auto or none");
-  app.add_option("--offload", flags.offload, "auto or none");
+  app.add_option("--shard", flags.shard, "auto, none, zero1, zero2 or zero3");
+  app.add_option("--offload", flags.offload, "auto, none, optimizer or parameters");
   app.add_flag("--explain", flags.explain, "the table of sizes, the peak's tensors, other budgets");
   app.add_flag("--json", flags.json, "the search as one object");
 }

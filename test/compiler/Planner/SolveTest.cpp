@@ -84,8 +84,6 @@ TEST(Cuts, RefuseContradictions) {
   expectUsage({.batch = 9, .devices = 2, .requireDivisible = true}, "does not divide over 2 devices",
               "not-divisible");
   expectUsage({.batch = 8, .recompute = "some"}, "--recompute is `some`, expected auto, none or all");
-  expectUsage({.batch = 8, .shard = "zero1"}, "--shard zero1 is not built yet", "not-built");
-  expectUsage({.batch = 8, .offload = "optimizer"}, "--offload optimizer is not built yet", "not-built");
   expectUsage({.batch = int64_t{1} << 40}, "more than 65536 sizes");
 }
 

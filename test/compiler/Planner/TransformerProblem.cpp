@@ -179,11 +179,13 @@ void StepBuilder::fixedMemory() {
   int64_t parameters = (shape.vocabulary + shape.sequence) * d + shape.layers * (12 * d * d + 13 * d) + 2 * d;
   problem.fixed = {{FixedKind::State,
                     shape.mixedPrecision ? "weights bf16 + f32 master" : "weights f32",
-                    {parameters * (shape.mixedPrecision ? 6 : 4), 0, {}}},
-                   {FixedKind::State, "gradients f32", {parameters * 4, 0, {}}},
-                   {FixedKind::State, "AdamW m, v", {parameters * 8, 0, {}}},
+                    {parameters * (shape.mixedPrecision ? 6 : 4), 0, {}},
+                    StateRole::Parameters},
+                   {FixedKind::State, "gradients f32", {parameters * 4, 0, {}}, StateRole::Gradients},
+                   {FixedKind::State, "AdamW m, v", {parameters * 8, 0, {}}, StateRole::Optimizer},
                    {FixedKind::Inputs, "inputs", {0, tokens() * 8, {}}}};
   problem.allReduceBytes = parameters * 4;
+  problem.largestParameter = shape.vocabulary * d * 4;
   problem.tokensPerSample = tokens();
 }
 

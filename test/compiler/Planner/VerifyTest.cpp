@@ -86,8 +86,8 @@ TEST_F(Verify, SeesWrongCuts) {
   bad.variants = {{3, "fast"}};
   expectInvalid(bad, "command 3 has no variant fast");
   bad = plan;
-  bad.shard = "zero1";
-  expectInvalid(bad, "not built yet");
+  bad.shard = "zero9";
+  expectInvalid(bad, "is not a known word");
 }
 
 /// A loop of two commands with a buffer from the prologue.

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums per point, and the packing of the few that decide.
+#include "compiler/Planner/Points.h"
+#include <algorithm>
+#include <cmath>
+
+namespace accum::planner {
+
+namespace {
+
+/// Points that are compared at most.
+constexpr size_t kMaxPoints = 4'000'000;
+
+} // namespace
+
+Points::Points(const Problem &problem, const DeviceProfile &profile, const Options &options,
+               const TimeModel &times)
+    : problem(problem), profile(profile), options(options), times(times) {}
+
+Points::Size Points::sizeAt(const Cut &cut) const {
+  Size size{cut, times.regions(cut.m)[static_cast<int>(Region::Micro)]};
+  int64_t overhead = 0;
+  for (const Overhead &line : profile.overheads)
+    overhead += line.counted && (!line.onlyParallel || options.devices > 1) ? line.bytes : 0;
+  for (size_t index = 0; index < ways.size(); ++index) {
+    Way &way = size.ways.emplace_back();
+    way.counted = overhead;
+    for (const FixedMemory &line : fixed[index]) {
+      int64_t bytes = line.bytes.at(cut.m);
+      way.counted += bytes;
+      way.state += line.kind == FixedKind::State ? bytes : 0;
+    }
+    for (const TimeLine &line : times.step(cut, ways[index]))
+      way.seconds += line.seconds;
+  }
+  return size;
+}
+
+void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
+  ways = allWays;
+  for (const Sharing &way : ways)
+    fixed.push_back(sharedMemory(problem, way, options.devices));
+  alternatives =
+      findAlternatives(problem, times, cuts.cuts.back().m, cuts.cuts.front().m, options.recompute != "none");
+  size_t most = std::max<size_t>(1, kMaxPoints / cuts.cuts.size() / ways.size());
+  if (alternatives.list.size() > most)
+    alternatives.list.resize(most);
+  for (const Cut &cut : cuts.cuts) {
+    sizes.push_back(sizeAt(cut));
+    std::vector<double> added = alternatives.addedSeconds(times, cut.m);
+    for (size_t index = 0; index < added.size(); ++index) {
+      int64_t peak = alternatives.list[index].peak.at(cut.m);
+      loads.push_back({peak, peak, static_cast<double>(cut.steps) * added[index]});
+    }
+  }
+  restrict();
+}
+
+/// `--recompute all`: of each size the alternative with the lowest peak.
+void Points::restrict() {
+  usable.assign(loads.size() * ways.size(), 1);
+  if (options.recompute != "all")
+    return;
+  for (int size = 0; size < sizeCount(); ++size) {
+    int first = begin(size) / wayCount(), lowest = first;
+    for (int load = first; load < first + alternativeCount(); ++load)
+      if (std::pair(loads[load].scratch, loads[load].added) <
+          std::pair(loads[lowest].scratch, loads[lowest].added))
+        lowest = load;
+    for (int point = begin(size); point < begin(size + 1); ++point)
+      if (point / wayCount() != lowest)
+        usable[point] = 0;
+  }
+}
+
+double Points::seconds(int point) const {
+  return std::max(0.0, sizes[sizeOf(point)].ways[wayOf(point)].seconds + loadOf(point).added);
+}
+
+int64_t Points::ticks(int point) const {
+  return static_cast<int64_t>(std::llround(std::min(seconds(point), 9e6) * 1e12));
+}
+
+const Points::Expanded &Points::expandedOf(int point) {
+  if (expandedIndex != alternativeOf(point))
+    expanded.emplace(expand(problem, alternative(point).choice));
+  expandedIndex = alternativeOf(point);
+  return *expanded;
+}
+
+Layout Points::layout(int point) {
+  const Expanded &what = expandedOf(point);
+  return layOut(what.problem, what.lifetimes, cut(point).m, profile.alignment);
+}
+
+Packing Points::pack(int point) {
+  Load &load = loadOf(point);
+  Layout blocks = layout(point);
+  load.lowerBound = maxLoad(blocks.blocks);
+  Packing packing = planner::pack(blocks.blocks);
+  load.scratch = packing.height;
+  load.packed = true;
+  return packing;
+}
+
+int Points::least(int size) const {
+  int best = kNoIndex;
+  for (int point = begin(size); point < begin(size + 1); ++point)
+    if (isUsable(point) &&
+        (best == kNoIndex || std::pair(counted(point), ticks(point)) < std::pair(counted(best), ticks(best))))
+      best = point;
+  return best;
+}
+
+int Points::representative(int size, int64_t budget) const {
+  int best = kNoIndex;
+  for (int point = begin(size); point < begin(size + 1); ++point)
+    if (isUsable(point) && counted(point) <= budget &&
+        (best == kNoIndex || std::pair(ticks(point), counted(point)) < std::pair(ticks(best), counted(best))))
+      best = point;
+  return best == kNoIndex ? least(size) : best;
+}
+
+} // namespace accum::planner

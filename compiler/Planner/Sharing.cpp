@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes and seconds of sharding and offload, as formulas of D and K.
+#include "compiler/Planner/Sharing.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace accum::planner {
+
+namespace {
+
+/// A device's part of a range that is padded to equal parts.
+constexpr int64_t kPartAlignment = 256;
+
+int64_t partOf(int64_t bytes, int64_t devices) {
+  int64_t part = bytes / devices + (bytes % devices != 0 ? 1 : 0);
+  return (part + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
+}
+
+bool isSharded(const Sharing &sharing, StateRole role) {
+  switch (role) {
+  case StateRole::Other:
+    return false;
+  case StateRole::Optimizer:
+  case StateRole::Master:
+    return sharing.shard >= Shard::Optimizer;
+  case StateRole::Gradients:
+    return sharing.shard >= Shard::Gradients && sharing.reduceEach;
+  case StateRole::Parameters:
+    return sharing.shard >= Shard::Parameters;
+  }
+  return false;
+}
+
+bool isOffloaded(const Sharing &sharing, StateRole role) {
+  if (role == StateRole::Optimizer || role == StateRole::Master)
+    return sharing.offload >= Offload::Optimizer;
+  return role == StateRole::Parameters && sharing.offload >= Offload::Parameters;
+}
+
+/// Bytes of a role on all devices together, as if there were one.
+int64_t bytesOf(const Problem &problem, StateRole role) {
+  int64_t sum = 0;
+  for (const FixedMemory &line : problem.fixed)
+    sum += line.role == role ? line.bytes.at(1) : 0;
+  return sum;
+}
+
+Result<std::vector<Shard>> shardsOf(const std::string &flag) {
+  constexpr Shard all[] = {Shard::None, Shard::Optimizer, Shard::Gradients, Shard::Parameters};
+  if (flag == "auto")
+    return std::vector<Shard>(std::begin(all), std::end(all));
+  for (Shard shard : all)
+    if (flag == toText(shard))
+      return std::vector<Shard>{shard};
+  return Error{fmt::format("--shard is `{}`, expected auto, none, zero1, zero2 or zero3", flag), "usage"};
+}
+
+Result<std::vector<Offload>> offloadsOf(const std::string &flag, const DeviceProfile &profile) {
+  constexpr Offload all[] = {Offload::None, Offload::Optimizer, Offload::Parameters};
+  bool possible = profile.hostLinkBandwidth > 0;
+  if (flag == "auto")
+    return possible ? std::vector<Offload>(std::begin(all), std::end(all)) : std::vector{Offload::None};
+  for (Offload offload : all)
+    if (flag == toText(offload)) {
+      if (offload != Offload::None && !possible)
+        return Error{
+            fmt::format("--offload {}: target {} has no link to memory of its host", flag, profile.name),
+            "usage",
+            {"`host_link` of a profile says how fast it is"}};
+      return std::vector{offload};
+    }
+  return Error{fmt::format("--offload is `{}`, expected auto, none, optimizer or parameters", flag), "usage"};
+}
+
+} // namespace
+
+const char *toText(Shard shard) {
+  static constexpr const char *words[] = {"none", "zero1", "zero2", "zero3"};
+  return words[static_cast<int>(shard)];
+}
+
+const char *toText(Offload offload) {
+  static constexpr const char *words[] = {"none", "optimizer", "parameters"};
+  return words[static_cast<int>(offload)];
+}
+
+Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DeviceProfile &profile,
+                                         const Options &options) {
+  Result<std::vector<Shard>> shards = shardsOf(options.shard);
+  if (!shards)
+    return shards.error();
+  Result<std::vector<Offload>> offloads = offloadsOf(options.offload, profile);
+  if (!offloads)
+    return offloads.error();
+  std::vector<Sharing> ways;
+  for (Shard shard : *shards)
+    for (Offload offload : *offloads)
+      for (bool reduceEach : {false, true}) {
+        // With one device, or nothing to spread, all are the same.
+        bool pointless =
+            shard != Shard::None && (options.devices == 1 || bytesOf(problem, StateRole::Gradients) == 0);
+        if ((pointless && options.shard == "auto") || (reduceEach && (shard < Shard::Gradients || pointless)))
+          continue;
+        ways.push_back({pointless ? Shard::None : shard, offload, reduceEach});
+      }
+  return ways;
+}
+
+std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sharing, int64_t devices) {
+  std::vector<FixedMemory> lines;
+  int64_t staged = 0;
+  for (const FixedMemory &line : problem.fixed) {
+    FixedMemory own = line;
+    bool sharded = isSharded(sharing, line.role) && devices > 1, offloaded = isOffloaded(sharing, line.role);
+    if (sharded) {
+      own.name += fmt::format(" / {}", devices);
+      own.bytes = {partOf(line.bytes.at(1), devices), 0, {}};
+    }
+    if (offloaded) {
+      // Two pieces are on the device: one in use, one on its way.
+      int64_t whole = std::max<int64_t>(1, bytesOf(problem, StateRole::Parameters));
+      double ratio = static_cast<double>(own.bytes.at(1)) / static_cast<double>(whole);
+      auto pieces = static_cast<int64_t>(2 * ratio * static_cast<double>(problem.largestParameter));
+      staged += std::min(own.bytes.at(1), pieces);
+      continue;
+    }
+    lines.push_back(std::move(own));
+  }
+  bool gathers = sharing.shard == Shard::Parameters && devices > 1;
+  bool scatters = sharing.reduceEach && devices > 1;
+  auto add = [&](const char *name, int64_t bytes) {
+    lines.push_back(
+        {FixedKind::State, name, {(bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment, 0, {}}});
+  };
+  if (gathers)
+    add("gathered weights", 2 * problem.largestParameter);
+  if (scatters)
+    add("gradients to scatter", 2 * problem.largestParameter);
+  if (staged > 0)
+    add("staging of offload", staged);
+  return lines;
+}
+
+std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &profile,
+                                  const Sharing &sharing, int64_t devices, int64_t steps, double update) {
+  std::vector<TimeLine> lines;
+  double ranks = static_cast<double>(devices), count = static_cast<double>(steps);
+  /// One pass around the ring: a reduce-scatter, or an all-gather.
+  auto pass = [&](int64_t bytes, double pieces) {
+    return devices == 1 || bytes == 0
+               ? 0.0
+               : (ranks - 1) / ranks * static_cast<double>(bytes) / profile.linkBandwidth +
+                     (ranks - 1) * profile.linkLatency * pieces;
+  };
+  int64_t gradients = problem.allReduceBytes, weights = bytesOf(problem, StateRole::Parameters);
+  auto piecesOf = [&](int64_t bytes) {
+    return problem.largestParameter == 0
+               ? 1.0
+               : std::max(1.0, static_cast<double>(bytes) / static_cast<double>(problem.largestParameter));
+  };
+  if (devices > 1 && sharing.shard == Shard::None)
+    lines.push_back({"all-reduce", 2 * pass(gradients, 1)});
+  if (devices > 1 && sharing.shard != Shard::None && !sharing.reduceEach)
+    lines.push_back({"reduce-scatter, once", pass(gradients, 1)});
+  if (sharing.reduceEach)
+    lines.push_back({"reduce-scatter, each micro-step", count * pass(gradients, piecesOf(gradients))});
+  if (sharing.shard == Shard::Parameters)
+    lines.push_back({"all-gather of weights, each micro-step", 2 * count * pass(weights, piecesOf(weights))});
+  else if (sharing.shard != Shard::None)
+    lines.push_back({"all-gather of weights", pass(weights, 1)});
+  int64_t moments = bytesOf(problem, StateRole::Optimizer) + bytesOf(problem, StateRole::Master);
+  double share = sharing.shard == Shard::None ? 1 : 1 / ranks;
+  lines.push_back({"update", update * share});
+  double moved = sharing.offload >= Offload::Optimizer ? 2 * share * static_cast<double>(moments) : 0;
+  if (sharing.offload == Offload::Parameters)
+    moved +=
+        (2 * count + 1) * (sharing.shard == Shard::Parameters ? share : 1) * static_cast<double>(weights);
+  if (moved > 0)
+    lines.push_back({"offload", moved / profile.hostLinkBandwidth});
+  return lines;
+}
+
+} // namespace accum::planner

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the state is spread over devices and host memory: what it saves, and what it moves.
+#pragma once
+#include "compiler/Planner/DeviceProfile.h"
+#include "compiler/Planner/Options.h"
+#include "compiler/Planner/Plan.h"
+#include "compiler/Planner/Problem.h"
+
+namespace accum::planner {
+
+/// Each level shards what the one before does, and one thing more.
+enum class Shard : uint8_t { None, Optimizer, Gradients, Parameters };
+enum class Offload : uint8_t { None, Optimizer, Parameters };
+
+/// One way to hold the state. `reduceEach`: gradients are reduced and scattered in every micro-step, so that
+/// a device keeps its part only; else they are accumulated whole and reduced once.
+struct Sharing {
+  Shard shard = Shard::None;
+  Offload offload = Offload::None;
+  bool reduceEach = false;
+  bool operator==(const Sharing &) const = default;
+};
+
+const char *toText(Shard shard);     ///< `none`, `zero1`, `zero2`, `zero3`
+const char *toText(Offload offload); ///< `none`, `optimizer`, `parameters`
+
+/// The ways that options, device count and profile leave, the plain one first where it is among them. Slug
+/// `usage` where a flag is unknown, or asks for offload from a device without a link to host memory.
+Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DeviceProfile &profile,
+                                         const Options &options);
+
+/// The fixed memory of a device in that way; lines keep their order, what is held beside comes last.
+std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sharing, int64_t devices);
+
+/// What a step takes beside its commands: collectives and transfers, none overlapped; `update` is the time of
+/// the whole update, of which a sharded device runs its part.
+std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &profile,
+                                  const Sharing &sharing, int64_t devices, int64_t steps, double update);
+
+} // namespace accum::planner
