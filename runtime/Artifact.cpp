@@ -134,8 +134,6 @@ Expected<const void *> findTable(const Artifact &artifact, const std::string &fi
 Status loadProgram(Artifact &artifact) {
   if (Status status = checkVersions(artifact); !status)
     return status;
-  if (!artifact.has("params.safetensors"))
-    return bad(artifact.folder + ": the manifest lists no params.safetensors");
   auto program = loadTable<accum_program_v1>(artifact, "program.so", "accum_program");
   if (!program)
     return program.error();

@@ -2,6 +2,7 @@
 // accum_runtime.h in front of Session: checks arguments, turns errors into codes and text.
 #include "runtime/Describe.h"
 #include "runtime/Session.h"
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -62,7 +63,10 @@ const char *accum_runtime_version(void) { return ACCUM_VERSION; }
 int accum_open(const char *artifact, const accum_open_options *options, accum_session **session) {
   *session = nullptr;
   return guarded([&] {
-    auto opened = Session::open(artifact, options ? *options : accum_open_options{});
+    accum_open_options known = {}; // a caller of an older header has fewer
+    if (options)
+      std::memcpy(&known, options, std::min<size_t>(options->size, sizeof known));
+    auto opened = Session::open(artifact, known);
     if (!opened)
       return report(opened.error());
     *session = new accum_session{std::move(*opened)};

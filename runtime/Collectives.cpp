@@ -2,6 +2,7 @@
 // Loads the communicator plugin; without it there is one rank.
 #include "runtime/Collectives.h"
 #include "runtime/Heartbeat.h"
+#include "runtime/TcpCollectives.h"
 #include "runtime/accum_program.h"
 #include <cstdlib>
 #include <dlfcn.h>
@@ -41,7 +42,12 @@ double watchdogSeconds() {
   return seconds > 0 ? seconds : 20;
 }
 
-Status Collectives::join() {
+Status Collectives::join(const std::string &launcher) {
+  auto place = placeOf(launcher);
+  if (!place)
+    return place.error();
+  if (*place)
+    return adopt(tcpCollectives(**place));
   std::string folder = ownFolder(), why;
   void *handle = nullptr;
   for (const std::string &path :
@@ -55,10 +61,14 @@ Status Collectives::join() {
   auto entry = reinterpret_cast<const accum_collectives_v1 *(*)()>(dlsym(handle, "accum_collectives"));
   if (!entry || entry()->abi != 1 || entry()->size < sizeof(accum_collectives_v1))
     return missing("it is of another version");
+  return adopt(entry());
+}
+
+Status Collectives::adopt(const accum_collectives_v1 *entry) {
   uint64_t *counter = nullptr;
-  if (entry()->init(&ownRank, &count, &localCount, &counter) != 0)
-    return Error{kExitRunFailed, entry()->error_text(), "collective"};
-  table = entry();
+  if (entry->init(&ownRank, &count, &localCount, &counter) != 0)
+    return Error{kExitRunFailed, entry->error_text(), "collective"};
+  table = entry;
   static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t));
   heartbeat = reinterpret_cast<std::atomic<uint64_t> *>(counter);
   return {};
@@ -75,6 +85,12 @@ std::string Collectives::version() const { return table ? table->version() : "";
 
 Status Collectives::allReduce(void *data, uint64_t n, int dtype, accum_reduction reduction) {
   if (!table || table->all_reduce(data, n, dtype, reduction, watchdogSeconds()) == 0)
+    return {};
+  return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
+}
+
+Status Collectives::watch() {
+  if (!table || table->watch() == 0)
     return {};
   return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
 }

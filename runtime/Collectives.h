@@ -19,9 +19,10 @@ public:
   Collectives(const Collectives &) = delete;
   Collectives &operator=(const Collectives &) = delete;
 
-  /// Loads libaccum_mpi.so from beside this library or program, from ../lib or from the loader's path, and
-  /// joins.
-  Status join();
+  /// Joins the job that the launcher ("auto", "mpi", "slurm" or "env"; see Launch.h) started: over sockets,
+  /// or over MPI with libaccum_mpi.so from beside this library or program, from ../lib or from the loader's
+  /// path.
+  Status join(const std::string &launcher);
 
   int rank() const { return ownRank; }
   int ranks() const { return count; }
@@ -30,12 +31,15 @@ public:
 
   /// No-op for one rank.
   Status allReduce(void *data, uint64_t n, int dtype, accum_reduction reduction = ACCUM_SUM);
+  /// An error when a rank is known to have died.
+  Status watch();
   /// The largest value over all ranks.
   Expected<int64_t> maximum(int64_t value);
   /// Ends every rank with this exit code.
   [[noreturn]] void abort(int exitCode);
 
 private:
+  Status adopt(const accum_collectives_v1 *entry);
   const accum_collectives_v1 *table = nullptr;
   int32_t ownRank = 0, count = 1, localCount = 1;
 };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Targets by name.
 #include "runtime/Device.h"
+#include "runtime/CudaDevice.h"
 #include "runtime/HostDevice.h"
+#include "runtime/Launch.h"
 #include "runtime/sim/SimDevice.h"
 
 namespace accum::runtime {
@@ -12,10 +14,11 @@ Expected<std::unique_ptr<Device>> openDevice(const Artifact &artifact, const std
   const std::string &own = artifact.manifest.target;
   if (own == "host")
     return std::unique_ptr<Device>(std::make_unique<HostDevice>());
+  if (own == "cuda")
+    return CudaDevice::open(localRankOf());
   return Error{kExitUsage,
-               artifact.folder + ": is for target " + own + ", this runtime runs host and sim only",
-               "target",
-               {"--target sim executes it on the processor, where it was compiled with --with-sim"}};
+               artifact.folder + ": is for target " + own + ", this runtime runs host, cuda and sim",
+               "target"};
 }
 
 } // namespace accum::runtime

@@ -81,6 +81,8 @@ Status randomizeOne(const ParameterSpec &param, Draws draws, Device &device, uin
   return {};
 }
 
+bool contains(const std::string &name, const char *word) { return name.find(word) != std::string::npos; }
+
 /// The names under which a parameter is written.
 std::vector<AliasSpec> namesFor(const ParameterSpec &param, SavedNames names) {
   if (names == SavedNames::Framework)
@@ -117,6 +119,21 @@ Status loadParameters(const Manifest &manifest, const std::string &path, Device 
       return status;
   if (!arrays->empty())
     arrays->front().file->release();
+  return {};
+}
+
+Status inventParameters(const Manifest &manifest, Device &device, uint8_t *state) {
+  for (const ParameterSpec &param : manifest.params) {
+    bool isBias = contains(param.onnxName, "bias") || contains(param.onnxName, "beta");
+    if (param.shape.size() != 1 || isBias || param.bytes() > Device::kPieceBytes)
+      continue;
+    Status status = device.write(state + param.stateOffset, param.bytes(), [&](uint8_t *to) {
+      for (int64_t i = 0; i < param.elements(); ++i)
+        storeFloat(to, param.dtype, i, 1);
+    });
+    if (!status)
+      return status;
+  }
   return {};
 }
 

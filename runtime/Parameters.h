@@ -13,6 +13,10 @@ namespace accum::runtime {
 Status loadParameters(const Manifest &manifest, const std::string &path, Device &device, uint8_t *state,
                       std::vector<DType> &fileTypes);
 
+/// Without a file: ones for parameters of one axis that are no biases by their name, so that norms scale by
+/// 1; zeros for all others.
+Status inventParameters(const Manifest &manifest, Device &device, uint8_t *state);
+
 /// Fresh values for trained parameters: two or more axes, normal with deviation 0.02; one axis, 1 where the
 /// file's values are all 1 (a norm's scale) and 0 elsewhere. Frozen ones keep the file's values.
 Status randomizeParameters(const Manifest &manifest, uint64_t seed, Device &device, uint8_t *state);

@@ -68,7 +68,7 @@ Status Session::prepare(const accum_open_options &options) {
 Status Session::joinRanks(const accum_open_options &options) {
   int64_t devices = artifact.manifest.devices;
   if (devices > 1)
-    if (Status status = collectives.join(); !status)
+    if (Status status = collectives.join(options.launcher ? options.launcher : ""); !status)
       return status;
   if (collectives.ranks() != devices)
     return usage("the artifact is for " + std::to_string(devices) + " devices, but " +
@@ -88,15 +88,38 @@ Status Session::placeMemory(const accum_open_options &options) {
     return allocated.error();
   state = *allocated;
   staging.place(manifest, state + programBytes);
-  for (const std::string &notice : device->notices())
-    decisions.push_back(notice);
+  takeNotices();
   fillInputs = [this](uint32_t k, uint8_t *block) {
     staging.fill(*dataset, *share, k, order.data() + window.start, block);
   };
-  Status loaded = loadParameters(manifest, artifact.file("params.safetensors"), *device, state, fileTypes);
-  if (loaded && options.random_params)
-    return randomizeParameters(manifest, options.random_seed, *device, state);
-  return loaded;
+  return startParameters(options);
+}
+
+/// What the device has decided since the last time.
+void Session::takeNotices() {
+  std::vector<std::string> all = device->notices();
+  for (; deviceNotices < all.size(); ++deviceNotices)
+    decisions.push_back(all[deviceNotices]);
+}
+
+/// From the file; a run from random numbers does without one.
+Status Session::startParameters(const accum_open_options &options) {
+  constexpr const char *kFile = "params.safetensors";
+  const Manifest &manifest = artifact.manifest;
+  if (!artifact.has(kFile)) {
+    if (!options.random_params)
+      return Error{kExitFile,
+                   artifact.folder + ": the manifest lists no " + kFile,
+                   "bad-artifact",
+                   {"compile the model again, or start from random weights: --random-params SEED"}};
+    fileTypes.assign(manifest.params.size(), ACCUM_F32);
+    if (Status status = inventParameters(manifest, *device, state); !status)
+      return status;
+  } else if (Status status = loadParameters(manifest, artifact.file(kFile), *device, state, fileTypes);
+             !status)
+    return status;
+  return options.random_params ? randomizeParameters(manifest, options.random_seed, *device, state)
+                               : Status();
 }
 
 void Session::bind(Dataset data, const accum_data_options &options) {
@@ -204,6 +227,7 @@ Expected<accum_step_result> Session::eval(uint64_t step) {
 
 Expected<accum_step_result> Session::finish(int code, double started) {
   accum_step_result result{};
+  takeNotices();
   if (code != 0 && !skipped)
     return explain(code);
   if (code == 0)

@@ -51,6 +51,8 @@ private:
   Status prepare(const accum_open_options &options);
   Status joinRanks(const accum_open_options &options);
   Status placeMemory(const accum_open_options &options);
+  void takeNotices();
+  Status startParameters(const accum_open_options &options);
   Status selectWindow(uint64_t step);
   Expected<accum_ctx> makeContext(uint64_t step);
   Expected<accum_hyper> makeHyper();
@@ -73,6 +75,7 @@ private:
   Hyper hyper;
   std::vector<DType> fileTypes;
   std::vector<std::string> decisions;
+  size_t deviceNotices = 0; ///< of them from the device
   accum_data_options dataOptions{};
   bool skipNan = false;
 

@@ -21,6 +21,8 @@ typedef struct accum_collectives_v1 {
    * waits it watches the heartbeats: one that stands still for `watchdog_seconds` is a failure that names the
    * rank. */
   int (*all_reduce)(void *data, uint64_t n, int32_t dtype, int32_t reduction, double watchdog_seconds);
+  /* 0 as long as no rank is known to have died: for a wait that is not a collective of this table. */
+  int (*watch)(void);
   const char *(*error_text)(void);
   /* Ends all ranks at once with this exit code; does not return. */
   void (*abort)(int32_t exit_code);

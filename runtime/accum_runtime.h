@@ -33,6 +33,7 @@ typedef struct accum_open_options {
       skip_nan; /* non-zero: a step whose loss or gradients are not finite changes nothing; else it fails */
   uint64_t random_seed; /* of random_params */
   const char *target;   /* null: the artifact's own; "sim": its GPU kernels on the processor, checked */
+  const char *launcher; /* who started the ranks: "auto" (or null), "mpi", "slurm" or "env" */
 } accum_open_options;
 
 /* Checks and loads the artifact, joins the other ranks when it has more than one device, allocates the arena

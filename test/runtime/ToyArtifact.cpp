@@ -32,9 +32,44 @@ ParameterSpec parameterOf(const std::string &name, DType dtype, std::vector<int6
   return param;
 }
 
+/// The kernels of kernels.so, as a GPU's artifact lists them.
+std::vector<KernelSpec> kernelsOf() {
+  struct Entry {
+    const char *name;
+    uint32_t args;
+  };
+  std::vector<KernelSpec> specs;
+  for (Entry entry : {Entry{"count", 5},
+                      {"residual_f32", 13},
+                      {"residual_f64", 13},
+                      {"scatter_f32", 6},
+                      {"scatter_f64", 6},
+                      {"update_f32", 3},
+                      {"update_f64", 3},
+                      {"poison_f32", 1},
+                      {"poison_f64", 1}})
+    specs.push_back({entry.name, entry.name, {1, 1, 1}, {32, 1, 1}, 0, entry.args});
+  return specs;
+}
+
+/// Entries without bodies: all that the fake driver reads.
+void writePtx(const std::string &path) {
+  std::ofstream file(path);
+  file << ".version 7.0\n.target sm_80\n.address_size 64\n";
+  for (const KernelSpec &spec : kernelsOf()) {
+    file << ".visible .entry " << spec.symbol << "(";
+    for (uint32_t i = 0; i < spec.args; ++i)
+      file << (i ? ", " : "") << ".param .u64 p" << i;
+    file << ")\n{\n  ret;\n}\n";
+  }
+}
+
 Manifest makeManifest(const ToyOptions &options) {
   Manifest manifest;
   manifest.producer = "toy 1";
+  manifest.target = options.target;
+  if (options.target == "cuda")
+    manifest.kernels = kernelsOf();
   manifest.cpuFeatures = options.cpuFeatures;
   manifest.argv = {"accumc", "toy.onnx"};
   manifest.model = "toy.onnx";
@@ -56,7 +91,8 @@ Manifest makeManifest(const ToyOptions &options) {
   manifest.params[0].aliases = {{"onnx::MatMul_7", true}};
   manifest.scalars = {{"loss", ACCUM_F64, 0}, {"targets", ACCUM_I64, 0}};
   manifest.commands = {{0, "count", {}},   {1, "gemm", {"/predict/MatMul"}}, {2, "residual", {"/loss/Sub"}},
-                       {3, "scatter", {}}, {4, "gemm", {"/predict/MatMul"}}, {5, "update", {}}};
+                       {3, "scatter", {}}, {4, "gemm", {"/predict/MatMul"}}, {5, "update", {}},
+                       {6, "poison", {}}};
   (void)assignStateLayout(manifest);
   return manifest;
 }
@@ -87,6 +123,7 @@ ToyConfig makeConfig(const Manifest &manifest, const ToyOptions &options) {
                      : options.optimizer == "sgd-momentum" ? kMomentum
                      : options.optimizer == "adam"         ? kAdam
                                                            : kAdamW;
+  config.onHost = options.target == "host";
   if (config.abi == 0)
     config.abi = ACCUM_ABI_VERSION;
   if (options.config.nanStep == 0)
@@ -96,8 +133,10 @@ ToyConfig makeConfig(const Manifest &manifest, const ToyOptions &options) {
 
 void writeManifest(const std::string &artifact, Manifest &manifest) {
   manifest.files.clear();
-  for (const char *name : {"kernels.so", "params.safetensors", "program.so", "toy.config"})
-    manifest.files.push_back({name, fs::file_size(artifact + "/" + name), *hashFile(artifact + "/" + name)});
+  for (const char *name : {"kernels.so", "kernels.ptx", "params.safetensors", "program.so", "toy.config"})
+    if (fs::exists(artifact + "/" + name))
+      manifest.files.push_back(
+          {name, fs::file_size(artifact + "/" + name), *hashFile(artifact + "/" + name)});
   std::ofstream(artifact + "/manifest.json") << toJson(manifest);
 }
 
@@ -129,6 +168,8 @@ std::string writeToyArtifact(const std::string &folder, const ToyOptions &option
   auto over = fs::copy_options::overwrite_existing;
   fs::copy_file(TOY_PROGRAM, artifact + "/program.so", over);
   fs::copy_file(TOY_KERNELS, artifact + "/kernels.so", over);
+  if (options.target == "cuda")
+    writePtx(artifact + "/kernels.ptx");
   writeParameters(artifact);
   Manifest manifest = makeManifest(options);
   ToyConfig config = makeConfig(manifest, options);

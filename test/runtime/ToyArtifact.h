@@ -13,6 +13,7 @@ struct ToyOptions {
   int64_t batch = 5, devices = 1, m = 2;
   std::string optimizer = "sgd";
   bool isDouble = true;
+  std::string target = "host";
   ToyConfig config{}; ///< misbehaviour; sizes and offsets are filled in
   std::vector<std::string> cpuFeatures = {};
 };

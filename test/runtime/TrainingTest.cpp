@@ -1,81 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum-run end to end on the toy artifact: loss, gradients and parameters equal one plain full-batch loop,
 // for every way of cutting the batch.
-#include "runtime/Array.h"
-#include "runtime/Convert.h"
+#include "runtime/File.h"
 #include "test/runtime/Command.h"
-#include "test/runtime/ToyArtifact.h"
+#include "test/runtime/ToyTraining.h"
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
-#include <sstream>
 
 using namespace accum::runtime;
 using namespace accum::test;
 
 namespace {
 
-/// name -> values of a safetensors file.
-std::map<std::string, std::vector<double>> readAll(const std::string &path) {
-  std::map<std::string, std::vector<double>> all;
-  auto arrays = readSafetensors(path);
-  EXPECT_TRUE(arrays) << format(arrays.error());
-  if (arrays)
-    for (const Array &array : *arrays)
-      for (int64_t i = 0; i < array.elements(); ++i)
-        all[array.name].push_back(asDouble(array.data, array.dtype, i));
-  return all;
-}
-
-void expectNear(const std::vector<double> &actual, const std::vector<double> &expected, double tolerance) {
-  ASSERT_EQ(actual.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i)
-    EXPECT_NEAR(actual[i], expected[i], tolerance * std::max(1.0, std::abs(expected[i]))) << "at " << i;
-}
-
-struct Files {
-  std::string artifact, words, saved, gradients, log;
-};
-
-Files prepare(const std::string &name, const ToyOptions &options, const ToyData &data, const ToyRun &run) {
-  std::string folder = freshFolder(name);
-  Files files;
-  files.artifact = writeToyArtifact(folder, options);
-  files.saved = folder + "/out.safetensors";
-  files.gradients = folder + "/gradients.safetensors";
-  files.log = folder + "/log.jsonl";
-  files.words = files.artifact + " --data " + writeToyData(folder, data) + " --steps " +
-                std::to_string(run.steps) + " --lr 0.125 --save " + files.saved + " --dump-gradients " +
-                files.gradients + " --log " + files.log +
-                (run.shuffle ? " --seed " + std::to_string(run.seed) : " --no-shuffle") +
-                (run.dropLast ? " --drop-last" : "");
-  return files;
-}
-
-void expectEqualsReference(const Files &files, const ToyState &expected, double tolerance) {
-  auto saved = readAll(files.saved), gradients = readAll(files.gradients);
-  expectNear(saved["w"], expected.w, tolerance);
-  expectNear(saved["onnx::MatMul_7"], expected.w, tolerance);
-  expectNear(saved["e"], expected.e, tolerance);
-  expectNear(saved["b"], {expected.b}, tolerance);
-  EXPECT_EQ(saved.count("scale"), 0u);
-  expectNear(gradients["w"], expected.dw, tolerance);
-  expectNear(gradients["e"], expected.de, tolerance);
-  expectNear(gradients["b"], {expected.db}, tolerance);
-  auto text = readText(files.log, 1 << 20);
-  ASSERT_TRUE(text);
-  std::istringstream lines(*text);
-  nlohmann::json last;
-  for (std::string line; std::getline(lines, line);)
-    last = nlohmann::json::parse(line);
-  EXPECT_NEAR(last["loss"].get<double>(), expected.loss, tolerance * std::max(1.0, expected.loss));
-  EXPECT_EQ(last["targets"].get<int64_t>(), expected.targets);
-}
-
 void trainAndCompare(const std::string &name, const ToyOptions &options, int64_t samples, ToyRun run) {
   SCOPED_TRACE(name);
   run.hyper.lr = 0.125;
   ToyData data = makeToyData(samples);
-  Files files = prepare(name, options, data, run);
+  ToyFiles files = prepareToy(name, options, data, run);
   Outcome outcome = accumRun(files.words);
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   expectEqualsReference(files, trainReference(options, data, run), options.isDouble ? 1e-12 : 5e-6);
@@ -123,7 +63,7 @@ TEST(Training, DecaysWhatIsAskedFor) {
       run.hyper.lr = 0.125;
       run.hyper.weightDecay = 0.25;
       run.hyper.decay = decay;
-      Files files = prepare("decay", options, data, run);
+      ToyFiles files = prepareToy("decay", options, data, run);
       std::string flag = *decay ? " --decay " + std::string(decay) : "";
       ASSERT_EQ(accumRun(files.words + " --weight-decay 0.25" + flag).code, 0);
       expectEqualsReference(files, trainReference(options, data, run), 1e-12);
@@ -133,7 +73,7 @@ TEST(Training, DecaysWhatIsAskedFor) {
 
 TEST(Training, BitsDoNotDependOnThreads) {
   ToyOptions options{.batch = 64, .m = 16, .optimizer = "adamw", .isDouble = false};
-  Files files = prepare("threads", options, makeToyData(64), {.steps = 5});
+  ToyFiles files = prepareToy("threads", options, makeToyData(64), {.steps = 5});
   std::string first;
   for (int threads : {1, 2, 5}) {
     ASSERT_EQ(accumRun(files.words + " --threads " + std::to_string(threads)).code, 0);

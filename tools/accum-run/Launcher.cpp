@@ -2,6 +2,7 @@
 // Runs mpirun as a child in a process group of its own: a terminal's Ctrl-C would make it kill ranks that
 // still have to save. It forwards SIGUSR1, which ranks take as the request to stop.
 #include "tools/accum-run/Launcher.h"
+#include "runtime/Launch.h"
 #include "tools/accum-run/RankBoard.h"
 #include <cerrno>
 #include <csignal>
@@ -90,14 +91,19 @@ int interpret(int status, const RankBoard &board) {
 
 } // namespace
 
-std::optional<int> launchedProcesses() {
+runtime::Expected<std::optional<int>> launchedProcesses(const Options &options) {
+  auto place = runtime::placeOf(options.launcher);
+  if (!place)
+    return place.error();
+  if (*place)
+    return std::optional<int>((*place)->ranks);
   for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
     if (const char *text = std::getenv(name))
-      return std::atoi(text);
+      return std::optional<int>(std::atoi(text));
   const char *slurm = std::getenv("SLURM_STEP_NUM_TASKS");
   if (slurm && std::getenv("SLURM_PROCID"))
-    return std::atoi(slurm);
-  return std::nullopt;
+    return std::optional<int>(std::atoi(slurm));
+  return std::optional<int>();
 }
 
 Status checkLaunched(const Options &options, int processes, int64_t devices) {

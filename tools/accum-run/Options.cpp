@@ -85,6 +85,10 @@ void addRun(CLI::App &app, Options &options, std::string &onNan, std::string &pr
   app.add_option("--target", options.target,
                  "sim: the kernels of a CUDA artifact on the processor, each access checked")
       ->check(CLI::IsMember({"sim"}));
+  app.add_option("--launcher", options.launcher,
+                 "who started the ranks: auto (default), mpi, slurm, or env (RANK, WORLD_SIZE, LOCAL_RANK, "
+                 "MASTER_ADDR, MASTER_PORT)")
+      ->check(CLI::IsMember({"auto", "mpi", "slurm", "env"}));
   app.add_flag("--describe", options.describe, "what is in the artifact; runs nothing");
 }
 

@@ -23,6 +23,7 @@ struct Options {
   std::string target; ///< empty: the artifact's own
   int threads = 0;
   bool describe = false, verify = false;
+  std::string launcher = "auto";
   std::vector<std::string> words; ///< the command line again, for processes that are started with it
 
   /// Something to print and an exit code of 0, instead of a run: --help, --version, --include-dir.

@@ -35,7 +35,7 @@ ProgressLine::ProgressLine(bool wanted, uint64_t steps)
 
 ProgressLine::~ProgressLine() { finish(); }
 
-void ProgressLine::show(uint64_t step, double lr, const accum_step_result &result) {
+void ProgressLine::show(uint64_t step, const accum_info &info, const accum_step_result &result) {
   tokens += result.targets;
   seconds += result.seconds;
   if (!active)
@@ -46,10 +46,10 @@ void ProgressLine::show(uint64_t step, double lr, const accum_step_result &resul
   line += fmt::format(" | loss {:.4f}", result.loss);
   if (!std::isnan(result.gradient_norm))
     line += fmt::format(" | norm {:.3g}", result.gradient_norm);
-  line += fmt::format(" | lr {:.2e} | {:.3g} ms", lr, result.seconds * 1e3);
+  line += fmt::format(" | lr {:.2e} | {:.3g} ms", info.lr, result.seconds * 1e3);
   double rate = double(result.targets ? result.targets : result.samples) / result.seconds;
   line += fmt::format(" | {} {}/s | {}", withPrefix(rate), result.targets ? "tok" : "samples",
-                      runtime::formatBytes(runtime::peakResident()));
+                      runtime::formatBytes(info.peak_bytes));
   line += " | eta " + duration(seconds / double(step) * double(steps - step));
   std::fprintf(stderr, "\r\033[K%s", line.c_str());
   std::fflush(stderr);

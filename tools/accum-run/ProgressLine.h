@@ -17,7 +17,7 @@ public:
   ProgressLine &operator=(const ProgressLine &) = delete;
 
   /// `step` counts from 1.
-  void show(uint64_t step, double lr, const accum_step_result &result);
+  void show(uint64_t step, const accum_info &info, const accum_step_result &result);
   /// Ends the line so that other output starts on its own.
   void finish();
 

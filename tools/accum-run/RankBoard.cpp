@@ -68,7 +68,7 @@ std::vector<int> RankBoard::find(Mark mark) const {
 }
 
 int launchedRank() {
-  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"})
+  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK"})
     if (const char *text = std::getenv(name))
       return std::atoi(text);
   return 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flushed after every line, so that a log can be followed.
 #include "tools/accum-run/StepLog.h"
-#include "runtime/Memory.h"
 #include <cerrno>
 #include <cmath>
 #include <cstring>
@@ -18,30 +17,29 @@ Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); 
 
 } // namespace
 
-runtime::Expected<StepLog> StepLog::open(const std::string &path, uint64_t arenaBytes) {
+runtime::Expected<StepLog> StepLog::open(const std::string &path) {
   if (path.empty())
-    return StepLog(nullptr, arenaBytes);
+    return StepLog(nullptr);
   std::FILE *file = path == "-" ? stdout : std::fopen(path.c_str(), "we");
   if (!file)
     return runtime::Error{runtime::kExitFile, path + ": cannot be written: " + std::strerror(errno),
                           "unwritable"};
-  return StepLog(file, arenaBytes);
+  return StepLog(file);
 }
 
-StepLog::StepLog(StepLog &&other) noexcept
-    : file(std::exchange(other.file, nullptr)), arenaBytes(other.arenaBytes) {}
+StepLog::StepLog(StepLog &&other) noexcept : file(std::exchange(other.file, nullptr)) {}
 
 StepLog::~StepLog() {
   if (file && file != stdout)
     std::fclose(file);
 }
 
-void StepLog::write(uint64_t step, double lr, const accum_step_result &result) {
+void StepLog::write(uint64_t step, const accum_info &info, const accum_step_result &result) {
   if (!file)
     return;
   Json line = {{"step", step},
                {"loss", number(result.loss)},
-               {"lr", lr},
+               {"lr", info.lr},
                {"gradient_norm", number(result.gradient_norm)},
                {"samples", result.samples},
                {"targets", result.targets ? Json(result.targets) : Json()},
@@ -50,8 +48,8 @@ void StepLog::write(uint64_t step, double lr, const accum_step_result &result) {
                {"ms", result.seconds * 1e3},
                {"data_wait_ms", result.data_seconds * 1e3},
                {"micro_steps", result.micro_steps},
-               {"arena_bytes", arenaBytes},
-               {"peak_bytes", runtime::peakResident()}};
+               {"arena_bytes", info.arena_bytes},
+               {"peak_bytes", info.peak_bytes}};
   if (result.skipped)
     line["skipped"] = true;
   std::fprintf(file, "%s\n", line.dump().c_str());

@@ -11,20 +11,18 @@ namespace accum::run {
 
 class StepLog {
 public:
-  /// An empty path logs nothing; "-" is stdout. An existing file is replaced. arenaBytes: what was allocated
-  /// before the first step, said in every line.
-  static runtime::Expected<StepLog> open(const std::string &path, uint64_t arenaBytes);
+  /// An empty path logs nothing; "-" is stdout. An existing file is replaced.
+  static runtime::Expected<StepLog> open(const std::string &path);
   StepLog(StepLog &&other) noexcept;
   StepLog &operator=(StepLog &&) = delete;
   ~StepLog();
 
   /// `step` counts from 1.
-  void write(uint64_t step, double lr, const accum_step_result &result);
+  void write(uint64_t step, const accum_info &info, const accum_step_result &result);
 
 private:
-  StepLog(std::FILE *file, uint64_t arenaBytes) : file(file), arenaBytes(arenaBytes) {}
+  explicit StepLog(std::FILE *file) : file(file) {}
   std::FILE *file;
-  uint64_t arenaBytes;
 };
 
 } // namespace accum::run

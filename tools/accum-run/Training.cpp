@@ -43,7 +43,8 @@ private:
   int bind();
   int setHyper();
   int checkOutputs() const;
-  void printNotes() const;
+  void printNotices();
+  void printNotes();
   uint64_t totalSteps() const;
   int loop();
   int stopAgreed(bool &stop);
@@ -57,6 +58,7 @@ private:
   accum_info info{};
   Tally tally;
   std::optional<ParameterPrint> print;
+  size_t noticesPrinted = 0;
 };
 
 /// The last error of the runtime on stderr.
@@ -149,11 +151,19 @@ int Training::checkOutputs() const {
   return 0;
 }
 
-void Training::printNotes() const {
+/// Those that are new.
+void Training::printNotices() {
+  while (const char *notice = accum_notice(session, noticesPrinted)) {
+    if (isFirst())
+      std::fprintf(stderr, "note: %s\n", notice);
+    ++noticesPrinted;
+  }
+}
+
+void Training::printNotes() {
+  printNotices();
   if (!isFirst())
     return;
-  for (size_t i = 0; const char *notice = accum_notice(session, i); ++i)
-    std::fprintf(stderr, "note: %s\n", notice);
   if (!options.hyper.lr && totalSteps() > 0)
     std::fprintf(stderr, "note: --lr is not given: %g (%s)\n", info.lr, info.optimizer);
 }
@@ -173,7 +183,7 @@ int Training::stopAgreed(bool &stop) {
 }
 
 int Training::loop() {
-  auto log = StepLog::open(isFirst() ? options.log : "", info.arena_bytes);
+  auto log = StepLog::open(isFirst() ? options.log : "");
   if (!log)
     leave(say(log.error()));
   ProgressLine progress(options.progress && isFirst(), totalSteps());
@@ -185,8 +195,10 @@ int Training::loop() {
       progress.finish();
       return failedStep(code, step, result);
     }
-    log->write(step + 1, info.lr, result);
-    progress.show(step + 1, info.lr, result);
+    printNotices();
+    accum_get_info(session, &info);
+    log->write(step + 1, info, result);
+    progress.show(step + 1, info, result);
     tally.firstLoss = step == 0 ? result.loss : tally.firstLoss;
     tally.lastLoss = result.loss;
     tally.seconds += result.seconds;
@@ -284,7 +296,8 @@ int train(const Options &options, const runtime::Manifest &manifest, RankBoard &
   accum_open_options open = {
       sizeof(accum_open_options),       options.threads,
       options.randomParams.has_value(), options.skipNan,
-      options.randomParams.value_or(0), options.target.empty() ? nullptr : options.target.c_str()};
+      options.randomParams.value_or(0), options.target.empty() ? nullptr : options.target.c_str(),
+      options.launcher.c_str()};
   accum_session *session = nullptr;
   int code = accum_open(options.artifact.c_str(), &open, &session);
   if (code != 0)

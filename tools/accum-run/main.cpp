@@ -34,7 +34,10 @@ int main(int argc, char **argv) {
   }
   if (options->describe)
     return describe(options->artifact);
-  auto processes = run::launchedProcesses();
+  auto launched = run::launchedProcesses(*options);
+  if (!launched)
+    return fail(launched.error());
+  std::optional<int> processes = *launched;
   bool speaks = run::launchedRank() == 0;
   auto artifact = runtime::readArtifact(options->artifact);
   if (!artifact)

@@ -1,38 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
-// kernels.so of the toy artifact: plain loops, in f32 and f64.
+// kernels.so of the toy artifact: plain loops, in f32 and f64. It also serves the fake GPU, which finds its
+// kernels through fake_kernel().
+#include "ToyConfig.h"
 #include "ToyModel.h"
 #include "runtime/accum_program.h"
+#include "test/runtime/cuda/fake/NormOnHost.h"
 #include <cmath>
 #include <cstddef>
+#include <cstring>
+#include <iterator>
 
 namespace {
 
-const ToyConfig &configOf(void *const *args) { return *static_cast<const ToyConfig *>(args[0]); }
+ToyConfig config; ///< of the artifact in whose folder this object lies
 
-// args: config, ids, mask, valid, targets, k
+bool writes(const void *flag) { return *static_cast<const uint8_t *>(flag) != 0; }
+
+// args: ids, mask, valid, targets, flag
 void count(void *const *args, int64_t, int64_t) {
-  auto *ids = static_cast<const int64_t *>(args[1]), *mask = static_cast<const int64_t *>(args[2]);
-  auto *valid = static_cast<const uint8_t *>(args[3]);
+  auto *ids = static_cast<const int64_t *>(args[0]), *mask = static_cast<const int64_t *>(args[1]);
+  auto *valid = static_cast<const uint8_t *>(args[2]);
   int64_t sum = 0;
-  for (int64_t i = 0; i < int64_t(configOf(args).m) * kWords; ++i)
+  for (int64_t i = 0; i < int64_t(config.m) * kWords; ++i)
     if (valid[i / kWords] && ids[i] != kIgnored)
       sum += mask[i];
-  auto *targets = static_cast<int64_t *>(args[4]);
-  *targets = (*static_cast<uint32_t *>(args[5]) == 0 ? 0 : *targets) + sum;
+  auto *targets = static_cast<int64_t *>(args[3]);
+  *targets = (writes(args[4]) ? 0 : *targets) + sum;
 }
 
-// args: config, pred, ids, mask, t, valid, e, b, scale, targets, r, scaled r, loss, k
+// args: pred, ids, mask, t, valid, e, b, scale, targets, r, scaled r, loss, flag
 template <typename T> void residual(void *const *args, int64_t, int64_t) {
-  auto *pred = static_cast<const T *>(args[1]);
-  auto *ids = static_cast<const int64_t *>(args[2]), *mask = static_cast<const int64_t *>(args[3]);
-  auto *t = static_cast<const T *>(args[4]);
-  auto *valid = static_cast<const uint8_t *>(args[5]);
-  auto *e = static_cast<const T *>(args[6]), *b = static_cast<const T *>(args[7]);
-  T scale = *static_cast<const T *>(args[8]), total = T(*static_cast<const int64_t *>(args[9]));
-  auto *r = static_cast<T *>(args[10]), *scaled = static_cast<T *>(args[11]);
-  auto *loss = static_cast<double *>(args[12]);
-  double sum = *static_cast<uint32_t *>(args[13]) == 0 ? 0 : *loss;
-  for (uint32_t n = 0; n < configOf(args).m; ++n) {
+  auto *pred = static_cast<const T *>(args[0]);
+  auto *ids = static_cast<const int64_t *>(args[1]), *mask = static_cast<const int64_t *>(args[2]);
+  auto *t = static_cast<const T *>(args[3]);
+  auto *valid = static_cast<const uint8_t *>(args[4]);
+  auto *e = static_cast<const T *>(args[5]), *b = static_cast<const T *>(args[6]);
+  T scale = *static_cast<const T *>(args[7]), total = T(*static_cast<const int64_t *>(args[8]));
+  auto *r = static_cast<T *>(args[9]), *scaled = static_cast<T *>(args[10]);
+  auto *loss = static_cast<double *>(args[11]);
+  double sum = writes(args[12]) ? 0 : *loss;
+  for (uint32_t n = 0; n < config.m; ++n) {
     T value = scale * pred[n] + *b - t[n];
     for (int j = 0; j < kWords; ++j)
       if (ids[n * kWords + j] != kIgnored)
@@ -44,17 +51,17 @@ template <typename T> void residual(void *const *args, int64_t, int64_t) {
   *loss = sum;
 }
 
-// args: config, ids, mask, r, de, db, k
+// args: ids, mask, r, de, db, flag
 template <typename T> void scatter(void *const *args, int64_t, int64_t) {
-  auto *ids = static_cast<const int64_t *>(args[1]), *mask = static_cast<const int64_t *>(args[2]);
-  auto *r = static_cast<const T *>(args[3]);
-  auto *de = static_cast<T *>(args[4]), *db = static_cast<T *>(args[5]);
-  if (*static_cast<uint32_t *>(args[6]) == 0) {
+  auto *ids = static_cast<const int64_t *>(args[0]), *mask = static_cast<const int64_t *>(args[1]);
+  auto *r = static_cast<const T *>(args[2]);
+  auto *de = static_cast<T *>(args[3]), *db = static_cast<T *>(args[4]);
+  if (writes(args[5])) {
     *db = 0;
     for (int i = 0; i < kVocabulary; ++i)
       de[i] = 0;
   }
-  for (uint32_t n = 0; n < configOf(args).m; ++n) {
+  for (uint32_t n = 0; n < config.m; ++n) {
     *db += r[n];
     for (int j = 0; j < kWords; ++j)
       if (ids[n * kWords + j] != kIgnored)
@@ -90,38 +97,65 @@ template <typename T> void plain(Element<T> x, const double *hyper, bool momentu
   *x.parameter = T(*x.parameter - hyper[ACCUM_HYPER_LR] * x.gradient);
 }
 
-// args: config, state, hyper; one row per parameter
+// args: state, hyper values, decay; one row per parameter
 template <typename T> void update(void *const *args, int64_t begin, int64_t end) {
-  const ToyConfig &config = configOf(args);
-  auto *state = static_cast<uint8_t *>(args[1]);
-  auto *hyper = static_cast<const accum_hyper *>(args[2]);
+  auto *state = static_cast<uint8_t *>(args[0]);
+  auto *values = static_cast<const double *>(args[1]), *decay = static_cast<const double *>(args[2]);
   const uint64_t parameters[] = {config.w, config.e, config.b},
                  gradients[] = {config.dw, config.de, config.db};
   const int sizes[] = {kFeatures, kVocabulary, 1};
   auto at = [&](uint64_t offset, int i) { return reinterpret_cast<T *>(state + offset) + i; };
   for (int64_t p = begin; p < end; ++p)
     for (int i = 0; i < sizes[p]; ++i) {
-      double gradient = *at(gradients[p], i) * hyper->values[ACCUM_HYPER_GRAD_SCALE];
+      double gradient = *at(gradients[p], i) * values[ACCUM_HYPER_GRAD_SCALE];
       Element<T> element = {at(parameters[p], i), at(config.slots[0][p], i), at(config.slots[1][p], i),
-                            gradient, hyper->decay[p]};
+                            gradient, decay[p]};
       if (config.optimizer >= kAdam)
-        adaptive(element, hyper->values, config.optimizer == kAdamW);
+        adaptive(element, values, config.optimizer == kAdamW);
       else
-        plain(element, hyper->values, config.optimizer == kMomentum);
+        plain(element, values, config.optimizer == kMomentum);
     }
 }
 
-const accum_kernel_v1 kTable[] = {{"count", count, 1, 1, 6},
-                                  {"residual_f32", residual<float>, 1, 1, 14},
-                                  {"residual_f64", residual<double>, 1, 1, 14},
-                                  {"scatter_f32", scatter<float>, 1, 1, 7},
-                                  {"scatter_f64", scatter<double>, 1, 1, 7},
-                                  {"update_f32", update<float>, 3, 3, 3},
-                                  {"update_f64", update<double>, 3, 3, 3}};
+// args: a number that becomes NaN
+template <typename T> void poison(void *const *args, int64_t, int64_t) {
+  *static_cast<T *>(args[0]) = T(NAN);
+}
+
+const accum_kernel_v1 kTable[] = {
+    {"count", count, 1, 1, 5},
+    {"residual_f32", residual<float>, 1, 1, 13},
+    {"residual_f64", residual<double>, 1, 1, 13},
+    {"scatter_f32", scatter<float>, 1, 1, 6},
+    {"scatter_f64", scatter<double>, 1, 1, 6},
+    {"update_f32", update<float>, 3, 3, 3},
+    {"update_f64", update<double>, 3, 3, 3},
+    {"poison_f32", poison<float>, 1, 1, 1},
+    {"poison_f64", poison<double>, 1, 1, 1},
+};
 
 } // namespace
 
 extern "C" const accum_kernels_v1 *accum_kernels(void) {
-  static const accum_kernels_v1 table = {ACCUM_ABI_VERSION, sizeof(accum_kernels_v1), 7, kTable};
+  static const accum_kernels_v1 table = {ACCUM_ABI_VERSION, sizeof(accum_kernels_v1), std::size(kTable),
+                                         kTable};
+  readConfig(config);
   return &table;
+}
+
+/// The fake GPU's way in; see test/runtime/cuda/fake.
+extern "C" int fake_kernel(const char *name, const unsigned *grid, const unsigned *block, void **parameters) {
+  if (config.m == 0)
+    readConfig(config);
+  if (runNormKernel(name, grid[0] * block[0], parameters))
+    return 0;
+  for (const accum_kernel_v1 &kernel : kTable)
+    if (std::strcmp(kernel.name, name) == 0) {
+      void *args[16];
+      for (uint32_t i = 0; i < kernel.num_args; ++i)
+        args[i] = *static_cast<void **>(parameters[i]);
+      kernel.fn(args, 0, kernel.n);
+      return 0;
+    }
+  return 1;
 }

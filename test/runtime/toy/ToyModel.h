@@ -16,7 +16,7 @@
 enum { kFeatures = 5, kWords = 3, kVocabulary = 7, kIgnored = -100 };
 enum ToyOptimizer { kSgd = 0, kMomentum = 1, kAdam = 2, kAdamW = 3 };
 enum ToyInput { kX = 0, kIds = 1, kMask = 2, kT = 3, kValid = 4, kFirstRow = 5 };
-enum ToyKernel { kCount = 0, kResidual = 1, kScatter = 3, kUpdate = 5 }; /* + 1 in double */
+enum ToyKernel { kCount = 0, kResidual = 1, kScatter = 3, kUpdate = 5, kPoison = 7 }; /* + 1 in double */
 
 typedef struct ToyConfig {
   uint64_t stateBytes, scratchBytes;
@@ -31,6 +31,7 @@ typedef struct ToyConfig {
   int32_t nanStep;           /* this step's gradient is NaN */
   uint32_t stepMilliseconds; /* a step takes at least so long */
   uint32_t writePids;        /* leaves rank-R.pid in the artifact */
+  uint32_t onHost;           /* the program may look at its inputs */
 } ToyConfig;
 
 #endif

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // program.so of the toy artifact, written the way an emitted program is: pre-pass, loop, sums over devices,
 // update.
-#include "ToyModel.h"
+#include "ToyConfig.h"
 #include "runtime/accum_program.h"
-#include <cmath>
-#include <cstdio>
-#include <dlfcn.h>
-#include <string>
 #include <time.h>
 #include <unistd.h>
 
@@ -14,19 +10,6 @@ namespace {
 
 ToyConfig config;
 std::string folder;
-
-/// Where this shared object lies.
-void readConfig() {
-  Dl_info info;
-  dladdr(reinterpret_cast<void *>(&config), &info);
-  folder = info.dli_fname;
-  folder.resize(folder.rfind('/'));
-  if (std::FILE *file = std::fopen((folder + "/toy.config").c_str(), "rb")) {
-    if (std::fread(&config, sizeof config, 1, file) != 1)
-      config = {};
-    std::fclose(file);
-  }
-}
 
 uint64_t realBytes() { return config.isDouble ? 8 : 4; }
 
@@ -72,14 +55,17 @@ int backward(accum_ctx *ctx, const Scratch &scratch, uint32_t k) {
   return ctx->rt->gemm(ctx, &call, k == 0 ? 0 : 1);
 }
 
+/// What tells a kernel with accumulating results to write (k = 0) or to add.
+void *flagOf(accum_ctx *ctx, uint32_t k) { return const_cast<uint8_t *>(ctx->flags) + (k == 0); }
+
 int countTargets(accum_ctx *ctx, uint32_t steps) {
   uint64_t firstRow;
   uint32_t valid;
   for (uint32_t k = 0; k < steps; ++k) {
     if (int code = ctx->rt->begin_micro(ctx, ACCUM_PREPASS, k, &firstRow, &valid))
       return code;
-    void *args[] = {
-        &config, ctx->inputs[kIds], ctx->inputs[kMask], ctx->inputs[kValid], ctx->state + config.targets, &k};
+    void *args[] = {ctx->inputs[kIds], ctx->inputs[kMask], ctx->inputs[kValid], ctx->state + config.targets,
+                    flagOf(ctx, k)};
     if (ctx->rt->launch(ctx, kCount, args))
       return 0 + 1;
     if (int code = ctx->rt->end_micro(ctx, ACCUM_PREPASS, k))
@@ -90,20 +76,10 @@ int countTargets(accum_ctx *ctx, uint32_t steps) {
 
 int residualOf(accum_ctx *ctx, const Scratch &scratch, uint32_t k) {
   uint8_t *state = ctx->state;
-  void *args[] = {&config,
-                  scratch.pred,
-                  ctx->inputs[kIds],
-                  ctx->inputs[kMask],
-                  ctx->inputs[kT],
-                  ctx->inputs[kValid],
-                  state + config.e,
-                  state + config.b,
-                  state + config.scale,
-                  state + config.targets,
-                  scratch.r,
-                  scratch.scaled,
-                  state + config.loss,
-                  &k};
+  void *args[] = {scratch.pred,           ctx->inputs[kIds], ctx->inputs[kMask], ctx->inputs[kT],
+                  ctx->inputs[kValid],    state + config.e,  state + config.b,   state + config.scale,
+                  state + config.targets, scratch.r,         scratch.scaled,     state + config.loss,
+                  flagOf(ctx, k)};
   return ctx->rt->launch(ctx, config.failKernel ? 99 : kResidual + config.isDouble, args);
 }
 
@@ -112,7 +88,7 @@ int micro(accum_ctx *ctx, const Scratch &scratch, uint32_t phase, uint32_t k) {
   uint32_t valid;
   if (int code = ctx->rt->begin_micro(ctx, phase, k, &firstRow, &valid))
     return code;
-  if (*reinterpret_cast<int64_t *>(ctx->inputs[kFirstRow]) != int64_t(firstRow))
+  if (config.onHost && *reinterpret_cast<int64_t *>(ctx->inputs[kFirstRow]) != int64_t(firstRow))
     return 1000;
   if (forward(ctx, scratch))
     return 1 + 1;
@@ -120,30 +96,27 @@ int micro(accum_ctx *ctx, const Scratch &scratch, uint32_t phase, uint32_t k) {
     return 2 + 1;
   if (phase == ACCUM_EVAL)
     return 0;
-  void *args[] = {&config,   ctx->inputs[kIds],      ctx->inputs[kMask],
-                  scratch.r, ctx->state + config.de, ctx->state + config.db,
-                  &k};
+  void *args[] = {ctx->inputs[kIds],      ctx->inputs[kMask],     scratch.r,
+                  ctx->state + config.de, ctx->state + config.db, flagOf(ctx, k)};
   if (ctx->rt->launch(ctx, kScatter + config.isDouble, args))
     return 3 + 1;
   return backward(ctx, scratch, k) ? 4 + 1 : 0;
 }
 
-void misbehave(accum_ctx *ctx) {
-  if (config.nanStep == int64_t(ctx->step)) {
-    auto *gradient = ctx->state + config.db;
-    if (config.isDouble)
-      *reinterpret_cast<double *>(gradient) = NAN;
-    else
-      *reinterpret_cast<float *>(gradient) = NAN;
-  }
+int misbehave(accum_ctx *ctx) {
+  void *args[] = {ctx->state + config.db};
+  if (config.nanStep == int64_t(ctx->step))
+    if (ctx->rt->launch(ctx, kPoison + config.isDouble, args))
+      return 6 + 1;
   timespec pause = {config.stepMilliseconds / 1000, long(config.stepMilliseconds % 1000) * 1000000};
   nanosleep(&pause, nullptr);
   if (!config.writePids || ctx->step != 0)
-    return;
+    return 0;
   if (std::FILE *file = std::fopen((folder + "/rank-" + std::to_string(ctx->rank) + ".pid").c_str(), "w")) {
     std::fprintf(file, "%d\n", int(getpid()));
     std::fclose(file);
   }
+  return 0;
 }
 
 int reduceAndUpdate(accum_ctx *ctx, const accum_hyper *hyper) {
@@ -152,7 +125,7 @@ int reduceAndUpdate(accum_ctx *ctx, const accum_hyper *hyper) {
   if (int code = ctx->rt->all_reduce(ctx, ctx->state + config.gradients, config.gradientBytes / realBytes(),
                                      config.isDouble ? ACCUM_F64 : ACCUM_F32))
     return code;
-  void *args[] = {&config, ctx->state, const_cast<accum_hyper *>(hyper)};
+  void *args[] = {ctx->state, const_cast<double *>(hyper->values), const_cast<double *>(hyper->decay)};
   return ctx->rt->launch(ctx, kUpdate + config.isDouble, args) ? 5 + 1 : 0;
 }
 
@@ -167,7 +140,8 @@ int step(accum_ctx *ctx, uint32_t steps, const accum_hyper *hyper) {
       if (int code = ctx->rt->end_micro(ctx, ACCUM_MICRO, k))
         return code;
   }
-  misbehave(ctx);
+  if (int code = misbehave(ctx))
+    return code;
   if (int code = reduceAndUpdate(ctx, hyper))
     return code;
   return ctx->rt->end_micro(ctx, ACCUM_MICRO, steps - 1);
@@ -187,7 +161,7 @@ int eval(accum_ctx *ctx, uint32_t steps) {
 
 extern "C" const accum_program_v1 *accum_program(void) {
   static accum_program_v1 table;
-  readConfig();
+  folder = readConfig(config);
   table = {config.abi, sizeof table, config.stateBytes, config.scratchBytes, config.m, config.devices,
            step,       eval};
   return &table;

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank blocks in the driver; with several the wait is a poll, since a peer that died never finishes its
+// part of a collective.
+#include "runtime/cuda/ComputeStream.h"
+#include "runtime/Clock.h"
+#include "runtime/Heartbeat.h"
+#include <unistd.h>
+
+namespace accum::runtime::cuda {
+
+Status ComputeStream::create() {
+  CUDA_TRY(driver, cuStreamCreate, &stream, kStreamNonBlocking);
+  CUDA_TRY(driver, cuEventCreate, &done, kEventDisableTiming);
+  return {};
+}
+
+ComputeStream::~ComputeStream() {
+  if (done)
+    driver.api.cuEventDestroy_v2(done);
+  if (stream)
+    driver.api.cuStreamDestroy_v2(stream);
+}
+
+Status ComputeStream::wait() {
+  CUDA_TRY(driver, cuEventRecord, done, stream);
+  if (!watch) {
+    CUDA_TRY(driver, cuEventSynchronize, done);
+    return {};
+  }
+  double started = now();
+  while (true) {
+    Result code = driver.api.cuEventQuery(done);
+    if (code != kNotReady)
+      return driver.check(code, "cuEventQuery");
+    if (Status status = watch(now() - started); !status)
+      return status;
+    beat();
+    usleep(20);
+  }
+}
+
+} // namespace accum::runtime::cuda

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// Chooses the image, and says in a sentence why the driver does not take it.
+#include "runtime/cuda/KernelModule.h"
+#include "runtime/File.h"
+#include <algorithm>
+
+namespace accum::runtime::cuda {
+namespace {
+
+constexpr uint64_t kMaxImage = 256 << 20;
+constexpr const char *kPtx = "kernels.ptx";
+
+/// A cubin of the card's own architecture, else PTX.
+std::string imageFor(const Artifact &artifact, const Card &card) {
+  std::string cubin = "kernels." + card.architecture() + ".cubin";
+  return artifact.has(cubin) ? cubin : kPtx;
+}
+
+std::string firstLines(const char *log) {
+  std::string text = log;
+  while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
+    text.pop_back();
+  std::replace(text.begin(), text.end(), '\n', ';');
+  return text.empty() ? "" : ": " + text;
+}
+
+} // namespace
+
+LoadedModule::~LoadedModule() {
+  if (module)
+    driver.api.cuModuleUnload(module);
+}
+
+Status LoadedModule::load(const void *image, const std::string &what) {
+  char log[4096] = {};
+  int options[] = {kJitErrorLogBuffer, kJitErrorLogBufferBytes};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof log - 1)};
+  Result code = driver.api.cuModuleLoadDataEx(&module, image, 2, options, values);
+  if (code == kUnsupportedPtxVersion)
+    return Error{kExitRunFailed,
+                 what + " is of a newer CUDA than this driver: " + driver.describe(code),
+                 "cuda-driver-too-old",
+                 {"update the NVIDIA driver"}};
+  if (code == kNoBinaryForGpu || code == kInvalidImage)
+    return Error{kExitRunFailed,
+                 what + " does not run on " + driver.card().name + " (" + driver.card().architecture() +
+                     "): " + driver.describe(code),
+                 "gpu-architecture",
+                 {"compile the model for this card: accumc --list-targets"}};
+  if (code == kInvalidPtx)
+    return Error{kExitRunFailed,
+                 "the driver cannot compile " + what + firstLines(log),
+                 "ptx",
+                 {"this is a bug of accumc or of the driver: please report it with the file"}};
+  return driver.check(code, "cuModuleLoadDataEx");
+}
+
+Expected<Function> LoadedModule::find(const char *name) const {
+  Function function = nullptr;
+  CUDA_TRY(driver, cuModuleGetFunction, &function, module, name);
+  return function;
+}
+
+Status KernelModule::load(const Artifact &artifact) {
+  file = imageFor(artifact, compute.driver.card());
+  if (!artifact.has(file))
+    return Error{kExitFile,
+                 artifact.folder + ": the manifest lists no " + file,
+                 "bad-artifact",
+                 {"compile the model again"}};
+  auto image = readText(artifact.file(file), kMaxImage);
+  if (!image)
+    return image.error();
+  if (Status status = module.load(image->c_str(), artifact.file(file)); !status)
+    return status;
+  specs = &artifact.manifest.kernels;
+  for (const KernelSpec &spec : *specs) {
+    auto function = module.find(spec.symbol.c_str());
+    if (!function)
+      return Error{kExitFile,
+                   artifact.file(file) + ": has no kernel " + spec.symbol + ": " + function.error().message,
+                   "bad-artifact",
+                   {"compile the model again"}};
+    functions.push_back(*function);
+    parameters.resize(std::max<size_t>(parameters.size(), spec.args));
+    if (spec.sharedBytes > 48 << 10) // above this a kernel has to ask
+      CUDA_TRY(compute.driver, cuFuncSetAttribute, *function, kMaxDynamicSharedBytes, int(spec.sharedBytes));
+  }
+  return {};
+}
+
+Status KernelModule::launch(uint64_t kernel, const uint64_t *args) {
+  const KernelSpec &spec = (*specs)[kernel];
+  for (uint32_t i = 0; i < spec.args; ++i)
+    parameters[i] = const_cast<uint64_t *>(args + i);
+  const auto &[gx, gy, gz] = spec.grid;
+  const auto &[bx, by, bz] = spec.block;
+  CUDA_TRY(compute.driver, cuLaunchKernel, functions[kernel], gx, gy, gz, bx, by, bz, spec.sharedBytes,
+           compute.stream, parameters.data(), nullptr);
+  return {};
+}
+
+} // namespace accum::runtime::cuda

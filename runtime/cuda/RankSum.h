@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums over ranks by NCCL, on a stream of their own; a communicator's id travels over the collectives of the
+// host.
+#ifndef ACCUM_RUNTIME_CUDA_RANKSUM_H
+#define ACCUM_RUNTIME_CUDA_RANKSUM_H
+
+#include "runtime/Collectives.h"
+#include "runtime/DType.h"
+#include "runtime/cuda/ComputeStream.h"
+#include "runtime/cuda/NcclApi.h"
+
+namespace accum::runtime::cuda {
+
+class RankSum {
+public:
+  explicit RankSum(ComputeStream &compute) : compute(compute) {}
+  ~RankSum();
+  RankSum(const RankSum &) = delete;
+  RankSum &operator=(const RankSum &) = delete;
+
+  /// With one rank nothing is loaded and `run` does nothing. From here on waits of the compute stream watch
+  /// the other ranks.
+  Status join(Collectives &ranks);
+  /// In place: after what is on the compute stream, before what follows there.
+  Status run(void *data, uint64_t n, DType dtype);
+  /// "NCCL 2.28.3", or nothing.
+  std::string version() const;
+
+private:
+  Status load();
+  Status check(Result code, const char *call) const;
+  Status watch(double seconds);
+
+  ComputeStream &compute;
+  Collectives *ranks = nullptr;
+  NcclApi api;
+  Communicator communicator = nullptr;
+  Stream stream = nullptr;
+  Event before = nullptr, after = nullptr;
+  bool broken = false;
+};
+
+} // namespace accum::runtime::cuda
+#endif

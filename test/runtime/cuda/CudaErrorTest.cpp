@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+// What can be wrong with a GPU machine, one sentence each, exit 4; and every call of the driver fails once.
+#include "test/runtime/cuda/CudaRun.h"
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+using namespace accum::test;
+using testing::HasSubstr;
+
+namespace {
+
+struct Toy {
+  std::string folder = freshFolder("cuda-errors"),
+              artifact = writeToyArtifact(folder, {.batch = 4, .m = 2, .target = "cuda"});
+
+  Outcome run(const std::string &settings, const std::string &libraries = FAKE_CUDA_LIBRARIES) const {
+    return runCommand(fakeGpu(artifact, settings, libraries) + ACCUM_RUN " " + artifact +
+                      " --synthetic --steps 3 --save " + folder + "/out.safetensors");
+  }
+  void expectError(const Outcome &outcome, const std::string &sentence) const {
+    EXPECT_EQ(outcome.code, 4) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("error: " + sentence));
+    EXPECT_FALSE(std::filesystem::exists(folder + "/out.safetensors"));
+  }
+};
+
+} // namespace
+
+TEST(CudaErrors, DriverAndCard) {
+  Toy toy;
+  toy.expectError(toy.run("", "/nonexistent"),
+                  "the artifact is for a GPU, and the CUDA driver cannot be loaded: ");
+  toy.expectError(toy.run("FAKE_CUDA=count=0"), "the CUDA driver is there, but shows no GPU [no-gpu]");
+  toy.expectError(toy.run("FAKE_CUDA=version=11080"),
+                  "the driver supports CUDA 11.8, the runtime needs 12.0 [cuda-driver-too-old]");
+  toy.expectError(toy.run("FAKE_CUDA=major=7,minor=5"),
+                  "Fake GPU is sm_75, and artifacts run on sm_80 and later [gpu-architecture]");
+  toy.expectError(toy.run("FAKE_CUDA=count=2 LOCAL_RANK=2"),
+                  "local rank 2 has no GPU: this machine shows 2 [no-gpu]");
+}
+
+TEST(CudaErrors, Memory) {
+  Toy toy;
+  Outcome outcome = toy.run("FAKE_CUDA=total=40000000,used=20000000");
+  toy.expectError(outcome,
+                  "the program needs 33.0 MiB of Fake GPU, and 19.1 MiB of 38.1 MiB are free [gpu-memory]");
+  EXPECT_THAT(outcome.err, HasSubstr("note: nvidia-smi shows who holds the rest"));
+}
+
+TEST(CudaErrors, MissingLibraries) {
+  Toy toy;
+  std::string folder = freshFolder("cuda-errors-libraries");
+  std::filesystem::create_symlink(FAKE_CUDA_LIBRARIES "/libaccum_fake_cuda.so", folder + "/libcuda.so.1");
+  toy.expectError(toy.run("", folder), "the program multiplies matrices, and cuBLASLt cannot be loaded: ");
+  std::filesystem::create_symlink(FAKE_CUDA_LIBRARIES "/libaccum_fake_cuda.so",
+                                  folder + "/libcublasLt.so.12");
+  EXPECT_EQ(toy.run("", folder).code, 0);
+  std::string several = writeToyArtifact(folder, {.batch = 4, .devices = 2, .m = 2, .target = "cuda"});
+  Outcome outcome = runCommand(fakeGpu(several, "FAKE_CUDA=count=2", folder) + ACCUM_RUN " " + several +
+                               " --synthetic --steps 1 --save " + folder + "/out.safetensors");
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("the artifact is for several GPUs, and NCCL cannot be loaded: "));
+}
+
+TEST(CudaErrors, KernelsThatTheDriverRefuses) {
+  Toy toy;
+  std::string ptx = toy.artifact + "/kernels.ptx: ";
+  toy.expectError(toy.run("FAKE_CUDA_FAIL=cuModuleLoadDataEx=222"),
+                  toy.artifact + "/kernels.ptx is of a newer CUDA than this driver");
+  toy.expectError(toy.run("FAKE_CUDA_FAIL=cuModuleLoadDataEx=209"),
+                  toy.artifact + "/kernels.ptx does not run on Fake GPU (sm_90)");
+  std::ofstream(toy.artifact + "/kernels.ptx") << "nothing\n";
+  editManifest(toy.artifact, [](accum::runtime::Manifest &) {});
+  toy.expectError(toy.run(""), "the driver cannot compile " + toy.artifact +
+                                   "/kernels.ptx: ptxas: line 1: no entry [ptx]");
+}
+
+TEST(CudaErrors, AFaultNamesItsCommandAndNode) {
+  Toy toy;
+  Outcome outcome = toy.run("FAKE_CUDA_FAIL=run:residual_f64=700");
+  toy.expectError(outcome, "command 2 @residual: Fake GPU stopped working: ");
+  EXPECT_THAT(outcome.err, HasSubstr("note: it computes `/loss/Sub`"));
+  EXPECT_THAT(outcome.err, HasSubstr("[gpu-lost]"));
+  outcome = toy.run("FAKE_CUDA_FAIL=cublasLtMatmul=13");
+  toy.expectError(outcome, "command 1 @gemm: cublasLtMatmul failed: ");
+  EXPECT_THAT(outcome.err, HasSubstr("note: it computes `/predict/MatMul`"));
+}
+
+TEST(CudaErrors, ALostCardInTheMiddleOfARun) {
+  Toy toy;
+  toy.expectError(toy.run("FAKE_CUDA_FAIL=run:residual_f64@9=719"), "Fake GPU stopped working: ");
+  toy.expectError(toy.run("FAKE_CUDA_FAIL=run:residual_f64@9=719 ACCUM_CUDA_STEPWISE=1"),
+                  "command 2 @residual: Fake GPU stopped working: ");
+}
+
+TEST(CudaErrors, EveryCallThatFailsIsReported) {
+  Toy toy;
+  for (const char *call : {"cuInit",
+                           "cuDriverGetVersion",
+                           "cuDeviceGetCount",
+                           "cuDeviceGet",
+                           "cuDeviceGetName",
+                           "cuDeviceGetAttribute",
+                           "cuDevicePrimaryCtxRetain",
+                           "cuCtxSetCurrent",
+                           "cuModuleLoadDataEx",
+                           "cuModuleLoadDataEx@2",
+                           "cuModuleGetFunction",
+                           "cuLaunchKernel",
+                           "cuLaunchKernel@9",
+                           "cuMemGetInfo_v2",
+                           "cuMemAlloc_v2",
+                           "cuMemAllocHost_v2",
+                           "cuMemcpyHtoDAsync_v2",
+                           "cuMemcpyHtoDAsync_v2@12",
+                           "cuMemcpyDtoHAsync_v2",
+                           "cuMemcpyDtoDAsync_v2",
+                           "cuMemsetD8Async",
+                           "cuStreamCreate",
+                           "cuStreamCreate@2",
+                           "cuStreamWaitEvent",
+                           "cuEventCreate",
+                           "cuEventRecord",
+                           "cuEventRecord@20",
+                           "cuEventSynchronize",
+                           "cuEventSynchronize@20",
+                           "cuStreamBeginCapture_v2",
+                           "cuGraphLaunch",
+                           "cublasLtCreate",
+                           "cublasLtMatmulDescCreate",
+                           "cublasLtMatmulDescSetAttribute",
+                           "cublasLtMatrixLayoutCreate",
+                           "cublasLtMatmulPreferenceCreate",
+                           "cublasLtMatmulPreferenceSetAttribute",
+                           "cublasLtMatmulAlgoGetHeuristic",
+                           "cublasLtMatmul"}) {
+    SCOPED_TRACE(call);
+    Outcome outcome = toy.run("FAKE_CUDA_FAIL=" + std::string(call) + "=999");
+    EXPECT_EQ(outcome.code, 4) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("error: "));
+    EXPECT_FALSE(std::filesystem::exists(toy.folder + "/out.safetensors"));
+  }
+}
+
+TEST(CudaErrors, ADeadPeerEndsTheJob) {
+  std::string folder = freshFolder("cuda-errors-peer");
+  std::string artifact = writeToyArtifact(folder, {.batch = 4, .devices = 2, .m = 2, .target = "cuda"});
+  std::string words = ACCUM_RUN " " + artifact + " --synthetic --steps 3 --launcher env --save " + folder +
+                      "/out.safetensors";
+  std::string place = "WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29615 ";
+  Outcome outcome = runCommand(place + "RANK=1 LOCAL_RANK=1 " +
+                               fakeGpu(artifact, "FAKE_CUDA=count=2 FAKE_CUDA_FAIL=run:residual_f64@3=700") +
+                               words + " 2>/dev/null & " + place + "RANK=0 LOCAL_RANK=0 " +
+                               fakeGpu(artifact, "FAKE_CUDA=count=2") + words);
+  EXPECT_EQ(outcome.code, 4);
+  EXPECT_THAT(outcome.err, HasSubstr("rank 1 has died: its connection is closed [rank-stalled]"));
+  EXPECT_FALSE(std::filesystem::exists(folder + "/out.safetensors"));
+}
+
+TEST(CudaErrors, AnEnvironmentThatSaysTooLittle) {
+  Toy toy;
+  Outcome outcome =
+      runCommand("RANK=0 " ACCUM_RUN " " + toy.artifact + " --synthetic --steps 1 --launcher env");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("error: --launcher env: the environment has no WORLD_SIZE [usage]"));
+}

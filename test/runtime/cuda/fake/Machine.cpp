@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+// Scheduling, memory and injected failures.
+#include "test/runtime/cuda/fake/Machine.h"
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <dlfcn.h>
+#include <sched.h>
+#include <sys/mman.h>
+
+namespace accum::fake {
+namespace {
+
+constexpr uint64_t kPage = 4096;
+
+/// "a=1,b@2=3": body(name, n, value) of each; n is 1 where it is not given.
+template <typename Body> void forEachSetting(const char *variable, Body body) {
+  const char *text = std::getenv(variable);
+  std::string rest = text ? text : "";
+  while (!rest.empty()) {
+    std::string entry = rest.substr(0, rest.find(','));
+    rest = entry.size() < rest.size() ? rest.substr(entry.size() + 1) : "";
+    size_t equals = entry.find('='), at = entry.find('@');
+    if (equals == std::string::npos)
+      continue;
+    long n = at < equals ? std::atol(entry.c_str() + at + 1) : 1;
+    body(entry.substr(0, std::min(at, equals)), n, std::atol(entry.c_str() + equals + 1));
+  }
+}
+
+} // namespace
+
+Machine &Machine::get() {
+  static Machine machine;
+  return machine;
+}
+
+Machine::Machine() {
+  forEachSetting("FAKE_CUDA", [&](const std::string &name, long, long value) { properties[name] = value; });
+  forEachSetting("FAKE_CUDA_FAIL",
+                 [&](const std::string &name, long n, long code) { failures[name] = {n, code}; });
+  const char *seed = std::getenv("FAKE_CUDA_SEED");
+  random = seed ? std::strtoull(seed, nullptr, 10) : 1;
+  if (const char *path = std::getenv("FAKE_CUDA_KERNELS")) {
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+      std::fprintf(stderr, "fake: %s\n", dlerror());
+    kernels = handle ? reinterpret_cast<decltype(kernels)>(dlsym(handle, "fake_kernel")) : nullptr;
+  }
+}
+
+Machine::~Machine() {
+  const char *path = std::getenv("FAKE_CUDA_LOG");
+  std::FILE *file = path ? std::fopen(path, "a") : nullptr;
+  if (!file)
+    return;
+  for (const auto &[name, count] : calls)
+    std::fprintf(file, "%s %ld\n", name.c_str(), count);
+  std::fprintf(file, "left %zu\n", device.size() + pinned.size() + streams.size());
+  std::fclose(file);
+}
+
+Result Machine::enter(const char *name) {
+  long count = ++calls[name];
+  auto found = failures.find(name);
+  if (found != failures.end() && count >= found->second.from)
+    return Result(found->second.code);
+  return broken;
+}
+
+long Machine::property(const std::string &name, long otherwise) const {
+  auto found = properties.find(name);
+  return found == properties.end() ? otherwise : found->second;
+}
+
+uint64_t Machine::total() const { return uint64_t(property("total", 1 << 30)); }
+
+uint64_t Machine::free() const {
+  uint64_t used = uint64_t(property("used", 1 << 20));
+  for (const auto &[at, bytes] : device)
+    used += bytes;
+  return total() - std::min(total(), used);
+}
+
+bool Machine::isWithin(const std::map<uint64_t, uint64_t> &ranges, uint64_t at, uint64_t bytes) {
+  auto after = ranges.upper_bound(at);
+  if (after == ranges.begin())
+    return false;
+  const auto &[start, length] = *std::prev(after);
+  return at + bytes <= start + length;
+}
+
+Result Machine::allocate(uint64_t bytes, uint64_t &at) {
+  if (bytes == 0)
+    return 1;
+  if (bytes > free())
+    return runtime::cuda::kOutOfMemory;
+  uint64_t pages = (bytes + kPage - 1) / kPage * kPage;
+  void *memory = mmap(nullptr, pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    return runtime::cuda::kOutOfMemory;
+  // What nobody wrote is not a plausible number.
+  std::fill_n(static_cast<uint8_t *>(memory), pages, uint8_t(0xff));
+  mprotect(memory, pages, PROT_NONE);
+  at = uint64_t(memory);
+  device[at] = pages;
+  return 0;
+}
+
+Result Machine::release(uint64_t at) {
+  auto found = device.find(at);
+  if (found == device.end())
+    return 1;
+  munmap(reinterpret_cast<void *>(at), found->second);
+  device.erase(found);
+  return 0;
+}
+
+Result Machine::allocatePinned(uint64_t bytes, void *&at) {
+  if (bytes == 0)
+    return 1;
+  at = std::malloc(bytes);
+  std::fill_n(static_cast<uint8_t *>(at), bytes, uint8_t(0xff));
+  pinned[uint64_t(at)] = bytes;
+  return 0;
+}
+
+Result Machine::releasePinned(void *at) {
+  if (pinned.erase(uint64_t(at)) == 0)
+    return 1;
+  std::free(at);
+  return 0;
+}
+
+void Machine::protect(int rights) {
+  for (const auto &[at, bytes] : device)
+    mprotect(reinterpret_cast<void *>(at), bytes, rights);
+}
+
+Stream *Machine::createStream() {
+  streams.push_back(new Stream);
+  return streams.back();
+}
+
+void Machine::destroyStream(Stream *stream) {
+  runUntil([&] { return stream->operations.empty(); });
+  streams.erase(std::find(streams.begin(), streams.end(), stream));
+  delete stream;
+}
+
+Result Machine::enqueue(Stream *stream, Operation operation) {
+  if (std::find(streams.begin(), streams.end(), stream) == streams.end())
+    return 400; // CUDA_ERROR_INVALID_HANDLE
+  if (stream->capture) {
+    if (operation.waits || operation.records)
+      return 900; // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: the runtime captures calls only
+    stream->capture->push_back(std::move(operation));
+    return 0;
+  }
+  if (operation.records)
+    operation.times = ++operation.records->recorded;
+  stream->operations.push_back(std::move(operation));
+  return 0;
+}
+
+bool Machine::runOne() {
+  std::vector<Stream *> ready;
+  for (Stream *stream : streams)
+    if (!stream->operations.empty()) {
+      const Operation &head = stream->operations.front();
+      if (head.waits ? head.waits->happened >= head.times : !head.ready || head.ready())
+        ready.push_back(stream);
+    }
+  if (ready.empty())
+    return false;
+  random = random * 6364136223846793005u + 1442695040888963407u;
+  Stream *chosen = ready[(random >> 33) % ready.size()];
+  Operation operation = std::move(chosen->operations.front());
+  chosen->operations.pop_front();
+  if (operation.run && broken == 0) {
+    protect(PROT_READ | PROT_WRITE);
+    Result code = operation.run();
+    protect(PROT_NONE);
+    if (code != 0)
+      broken = code;
+  }
+  if (operation.records)
+    operation.records->happened = std::max(operation.records->happened, operation.times);
+  return true;
+}
+
+bool Machine::runUntil(const std::function<bool()> &condition) {
+  auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (!condition()) {
+    if (runOne())
+      continue;
+    bool others = std::any_of(streams.begin(), streams.end(), [](const Stream *stream) {
+      return !stream->operations.empty() && stream->operations.front().ready;
+    });
+    if (!others || std::chrono::steady_clock::now() > limit)
+      return false;
+    sched_yield();
+  }
+  return true;
+}
+
+Result Machine::runKernel(const std::string &name, const unsigned *grid, const unsigned *block,
+                          void **parameters) {
+  auto found = failures.find("run:" + name);
+  if (found != failures.end() && ++calls["run:" + name] >= found->second.from)
+    return Result(found->second.code);
+  return kernels && kernels(name.c_str(), grid, block, parameters) == 0 ? 0 : 500;
+}
+
+} // namespace accum::fake

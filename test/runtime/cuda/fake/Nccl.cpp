@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+// NCCL between processes of one machine, through a file in shared memory: every rank puts its piece there,
+// all wait for all, and each adds them up in the order of the ranks.
+#include "runtime/cuda/NcclApi.h"
+#include "test/runtime/cuda/fake/Machine.h"
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+using namespace accum::runtime::cuda;
+using accum::fake::Machine;
+
+namespace {
+
+constexpr int kMaxRanks = 8;
+constexpr size_t kPiece = 64 << 10;
+
+struct Shared {
+  std::atomic<int> arrived[3]; ///< joined; wrote a piece; has read it: counts that only grow
+  alignas(64) uint8_t pieces[kMaxRanks][kPiece];
+};
+
+struct Ring {
+  Shared *shared = nullptr;
+  int rank = 0, ranks = 1;
+  int rounds = 0; ///< pieces put on a stream so far
+
+  bool haveArrived(int which, int goal) const { return shared->arrived[which].load() >= goal * ranks; }
+};
+
+template <typename T> void addUp(const Ring &ring, void *to, size_t count) {
+  T *out = static_cast<T *>(to);
+  for (size_t i = 0; i < count; ++i) {
+    T sum = 0;
+    for (int rank = 0; rank < ring.ranks; ++rank)
+      sum += reinterpret_cast<const T *>(ring.shared->pieces[rank])[i];
+    out[i] = sum;
+  }
+}
+
+size_t sizeOf(int type) { return type == kNcclInt64 || type == kNcclFloat64 ? 8 : 4; }
+
+void addUp(const Ring &ring, void *to, size_t count, int type) {
+  if (type == kNcclInt32)
+    addUp<int32_t>(ring, to, count);
+  else if (type == kNcclInt64)
+    addUp<int64_t>(ring, to, count);
+  else if (type == kNcclFloat32)
+    addUp<float>(ring, to, count);
+  else
+    addUp<double>(ring, to, count);
+}
+
+/// Write, wait for all, add up, wait for all.
+Result enqueuePiece(Ring *ring, const uint8_t *from, uint8_t *to, size_t count, int type, Stream stream) {
+  int goal = ++ring->rounds;
+  auto write = [=] {
+    std::memcpy(ring->shared->pieces[ring->rank], from, count * sizeOf(type));
+    ring->shared->arrived[1].fetch_add(1);
+    return 0;
+  };
+  auto sum = [=] {
+    addUp(*ring, to, count, type);
+    ring->shared->arrived[2].fetch_add(1);
+    return 0;
+  };
+  auto *place = reinterpret_cast<accum::fake::Stream *>(stream);
+  Machine &machine = Machine::get();
+  Result code = machine.enqueue(place, {.run = write});
+  code =
+      code ? code : machine.enqueue(place, {.run = sum, .ready = [=] { return ring->haveArrived(1, goal); }});
+  return code ? code : machine.enqueue(place, {.ready = [=] { return ring->haveArrived(2, goal); }});
+}
+
+Ring *own(Communicator communicator) { return reinterpret_cast<Ring *>(communicator); }
+
+} // namespace
+
+extern "C" {
+
+Result ncclGetVersion(int *version) {
+  *version = 22803;
+  return Machine::get().enter(__func__);
+}
+
+Result ncclGetUniqueId(UniqueId *id) {
+  std::snprintf(id->bytes, sizeof id->bytes, "/fake-nccl-%d", int(getpid()));
+  return Machine::get().enter(__func__);
+}
+
+Result ncclCommInitRank(Communicator *communicator, int ranks, UniqueId id, int rank) {
+  if (Result code = Machine::get().enter(__func__))
+    return code;
+  int file = shm_open(id.bytes, O_RDWR | O_CREAT, 0600);
+  if (file < 0 || ftruncate(file, sizeof(Shared)) != 0 || ranks > kMaxRanks)
+    return 2; // ncclSystemError
+  auto *ring = new Ring;
+  void *memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  close(file);
+  ring->shared = static_cast<Shared *>(memory);
+  ring->rank = rank;
+  ring->ranks = ranks;
+  *communicator = reinterpret_cast<Communicator>(ring);
+  ring->shared->arrived[0].fetch_add(1);
+  for (auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10); !ring->haveArrived(0, 1);)
+    if (std::chrono::steady_clock::now() > limit)
+      return 6; // ncclRemoteError
+    else
+      sched_yield();
+  shm_unlink(id.bytes); // all have it
+  return 0;
+}
+
+Result ncclCommDestroy(Communicator communicator) {
+  munmap(own(communicator)->shared, sizeof(Shared));
+  delete own(communicator);
+  return Machine::get().enter(__func__);
+}
+
+Result ncclCommAbort(Communicator communicator) { return ncclCommDestroy(communicator); }
+
+Result ncclCommGetAsyncError(Communicator, Result *error) {
+  *error = Machine::get().enter("asynchronous");
+  return 0;
+}
+
+const char *ncclGetErrorString(Result code) { return code == 6 ? "remote error" : "unhandled error"; }
+const char *ncclGetLastError(Communicator) { return "fake"; }
+
+Result ncclAllReduce(const void *from, void *to, size_t count, int type, int operation,
+                     Communicator communicator, Stream stream) {
+  if (Result code = Machine::get().enter(__func__))
+    return code;
+  uint64_t bytes = count * sizeOf(type);
+  if (operation != kNcclSum || !Machine::get().isDevice(uint64_t(from), bytes) ||
+      !Machine::get().isDevice(uint64_t(to), bytes))
+    return 4; // ncclInvalidArgument
+  size_t step = kPiece / sizeOf(type);
+  for (size_t first = 0; first < count; first += step) {
+    size_t at = first * sizeOf(type);
+    if (Result code =
+            enqueuePiece(own(communicator), static_cast<const uint8_t *>(from) + at,
+                         static_cast<uint8_t *>(to) + at, std::min(step, count - first), type, stream))
+      return code;
+  }
+  return 0;
+}
+
+} // extern "C"
