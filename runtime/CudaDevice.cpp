@@ -44,7 +44,8 @@ CudaDevice::CudaDevice(std::unique_ptr<Driver> opened)
       replay(compute, [this](const uint64_t *call) { return run(call); }) {}
 
 CudaDevice::~CudaDevice() {
-  driver->api.cuStreamSynchronize(compute.stream);
+  if (compute.stream)
+    driver->api.cuStreamSynchronize(compute.stream);
   if (arena)
     driver->api.cuMemFree_v2(arena);
 }

@@ -30,6 +30,7 @@ enum : Result {
   kEccUncorrectable = 214,
   kInvalidPtx = 218,
   kUnsupportedPtxVersion = 222,
+  kNotFound = 500,
   kNotReady = 600,
   kIllegalAddress = 700,
   kLaunchFailed = 719,

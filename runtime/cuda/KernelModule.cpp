@@ -32,6 +32,7 @@ LoadedModule::~LoadedModule() {
 }
 
 Status LoadedModule::load(const void *image, const std::string &what) {
+  source = what;
   char log[4096] = {};
   int options[] = {kJitErrorLogBuffer, kJitErrorLogBufferBytes};
   void *values[] = {log, reinterpret_cast<void *>(sizeof log - 1)};
@@ -57,7 +58,11 @@ Status LoadedModule::load(const void *image, const std::string &what) {
 
 Expected<Function> LoadedModule::find(const char *name) const {
   Function function = nullptr;
-  CUDA_TRY(driver, cuModuleGetFunction, &function, module, name);
+  Result code = driver.api.cuModuleGetFunction(&function, module, name);
+  if (code == kNotFound)
+    return Error{kExitFile, source + ": has no kernel " + name, "bad-artifact", {"compile the model again"}};
+  if (Status status = driver.check(code, "cuModuleGetFunction"); !status)
+    return status.error();
   return function;
 }
 
@@ -77,10 +82,7 @@ Status KernelModule::load(const Artifact &artifact) {
   for (const KernelSpec &spec : *specs) {
     auto function = module.find(spec.symbol.c_str());
     if (!function)
-      return Error{kExitFile,
-                   artifact.file(file) + ": has no kernel " + spec.symbol + ": " + function.error().message,
-                   "bad-artifact",
-                   {"compile the model again"}};
+      return function.error();
     functions.push_back(*function);
     parameters.resize(std::max<size_t>(parameters.size(), spec.args));
     if (spec.sharedBytes > 48 << 10) // above this a kernel has to ask

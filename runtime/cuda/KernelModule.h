@@ -24,6 +24,7 @@ public:
 private:
   Driver &driver;
   Module module = nullptr;
+  std::string source; ///< for errors
 };
 
 class KernelModule {

@@ -137,12 +137,12 @@ TEST(BadArtifact, ManifestMissingCutOrNewer) {
 
 TEST(BadArtifact, OtherInterfaceProcessorTargetOrProgram) {
   Scene setup;
-  editManifest(setup.artifact, [](Manifest &manifest) { manifest.abi = 2; });
+  editManifest(setup.artifact, [](Manifest &manifest) { manifest.abi = ACCUM_ABI_VERSION + 1; });
   EXPECT_THAT(refusal(setup, 3),
-              HasSubstr("was compiled by toy 1 for program interface 2, this runtime has 1"));
+              HasSubstr("was compiled by toy 1 for program interface 3, this runtime has 2"));
   ToyOptions options;
   options.config.abi = 7;
-  EXPECT_THAT(refusal(Scene(options), 3), HasSubstr("program.so: has program interface 7, expected 1"));
+  EXPECT_THAT(refusal(Scene(options), 3), HasSubstr("program.so: has program interface 7, expected 2"));
   options = {};
   options.cpuFeatures = {"sse2", "avx1024-turbo"};
   EXPECT_THAT(refusal(Scene(options), 3),

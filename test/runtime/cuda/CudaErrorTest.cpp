@@ -21,7 +21,7 @@ struct Toy {
   }
   void expectError(const Outcome &outcome, const std::string &sentence) const {
     EXPECT_EQ(outcome.code, 4) << outcome.err;
-    EXPECT_THAT(outcome.err, HasSubstr("error: " + sentence));
+    EXPECT_THAT(outcome.err, HasSubstr(sentence));
     EXPECT_FALSE(std::filesystem::exists(folder + "/out.safetensors"));
   }
 };
@@ -90,8 +90,8 @@ TEST(CudaErrors, AFaultNamesItsCommandAndNode) {
 
 TEST(CudaErrors, ALostCardInTheMiddleOfARun) {
   Toy toy;
-  toy.expectError(toy.run("FAKE_CUDA_FAIL=run:residual_f64@9=719"), "Fake GPU stopped working: ");
-  toy.expectError(toy.run("FAKE_CUDA_FAIL=run:residual_f64@9=719 ACCUM_CUDA_STEPWISE=1"),
+  toy.expectError(toy.run("FAKE_CUDA_FAIL=run:residual_f64@5=719"), "Fake GPU stopped working: ");
+  toy.expectError(toy.run("FAKE_CUDA_FAIL=run:residual_f64@5=719 ACCUM_CUDA_STEPWISE=1"),
                   "command 2 @residual: Fake GPU stopped working: ");
 }
 

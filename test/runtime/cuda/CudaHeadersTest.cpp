@@ -66,6 +66,7 @@ TEST(CudaHeaders, ConstantsAreTheLibraries) {
   EXPECT_EQ(int(own::kEccUncorrectable), CUDA_ERROR_ECC_UNCORRECTABLE);
   EXPECT_EQ(int(own::kInvalidPtx), CUDA_ERROR_INVALID_PTX);
   EXPECT_EQ(int(own::kUnsupportedPtxVersion), CUDA_ERROR_UNSUPPORTED_PTX_VERSION);
+  EXPECT_EQ(int(own::kNotFound), CUDA_ERROR_NOT_FOUND);
   EXPECT_EQ(int(own::kNotReady), CUDA_ERROR_NOT_READY);
   EXPECT_EQ(int(own::kIllegalAddress), CUDA_ERROR_ILLEGAL_ADDRESS);
   EXPECT_EQ(int(own::kLaunchFailed), CUDA_ERROR_LAUNCH_FAILED);

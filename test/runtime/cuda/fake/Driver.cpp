@@ -29,7 +29,7 @@ FakeGraph *own(Graph graph) { return reinterpret_cast<FakeGraph *>(graph); }
 FakeGraph *own(GraphExec exec) { return reinterpret_cast<FakeGraph *>(exec); }
 
 bool contextIsCurrent = false;
-constexpr Result kInvalidValue = 1, kInvalidContext = 201, kNotFound = 500;
+constexpr Result kInvalidValue = 1, kInvalidContext = 201;
 
 /// What the driver does on entry: an injected or lasting failure, and without a context nothing.
 #define ENTER()                                                                                              \

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Launchers' environments to places.
+#include "runtime/Launch.h"
+#include <cstdlib>
+#include <gtest/gtest.h>
+#include <map>
+
+using namespace accum::runtime;
+
+namespace {
+
+/// Sets variables, and takes them away again.
+struct Environment {
+  std::map<std::string, std::string> set;
+  explicit Environment(std::map<std::string, std::string> values) : set(std::move(values)) {
+    for (const auto &[name, value] : set)
+      setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~Environment() {
+    for (const auto &[name, value] : set)
+      unsetenv(name.c_str());
+  }
+};
+
+} // namespace
+
+TEST(Launch, TheFirstHostOfASlurmList) {
+  EXPECT_EQ(firstHost("node"), "node");
+  EXPECT_EQ(firstHost("a1,a2"), "a1");
+  EXPECT_EQ(firstHost("n[07-12,20],m1"), "n07");
+  EXPECT_EQ(firstHost("gpu-[3]"), "gpu-3");
+  EXPECT_EQ(firstHost("m1,n[07-12]"), "m1");
+}
+
+TEST(Launch, EnvIsTakenWhereItIsWhole) {
+  EXPECT_FALSE(*placeOf("auto"));
+  EXPECT_EQ(placeOf("env").error().message, "--launcher env: the environment has no RANK");
+  Environment whole({{"RANK", "2"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "host"}});
+  auto place = *placeOf("auto");
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->rank, 2);
+  EXPECT_EQ(place->ranks, 4);
+  EXPECT_EQ(place->address, "host");
+  EXPECT_EQ(place->port, 29500);
+  EXPECT_FALSE(*placeOf("mpi"));
+  Environment mpirun({{"OMPI_COMM_WORLD_SIZE", "4"}});
+  EXPECT_FALSE(*placeOf("auto"));
+}
+
+TEST(Launch, ARankOutsideItsWorldIsRefused) {
+  Environment wrong({{"RANK", "4"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "host"}});
+  EXPECT_EQ(placeOf("env").error().message, "--launcher env: rank 4 of 4 at port 29500 is no place");
+}
+
+TEST(Launch, SlurmMeetsAtItsFirstNode) {
+  Environment slurm({{"SLURM_PROCID", "5"},
+                     {"SLURM_STEP_NUM_TASKS", "8"},
+                     {"SLURM_STEP_NODELIST", "n[3-4]"},
+                     {"SLURM_LOCALID", "1"},
+                     {"SLURM_JOB_ID", "20123"}});
+  EXPECT_FALSE(*placeOf("auto")); // its MPI is the rule
+  auto place = *placeOf("slurm");
+  ASSERT_TRUE(place);
+  EXPECT_EQ(place->rank, 5);
+  EXPECT_EQ(place->address, "n3");
+  EXPECT_EQ(place->port, 20123);
+  EXPECT_EQ(localRankOf(), 1);
+}
