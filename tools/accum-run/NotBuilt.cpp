@@ -10,7 +10,7 @@ constexpr const char *kNotBuilt[] = {
     "--schedule",         "--warmup",           "--clip-norm", "--checkpoint",
     "--checkpoint-every", "--checkpoint-keep",  "--resume",    "--eval",
     "--eval-every",       "--eval-micro-batch", "--init",      "--tensorboard",
-    "--profile",          "--launcher"};
+    "--profile"};
 
 } // namespace
 
