@@ -27,7 +27,7 @@ template <typename T> static int check(Collectives &ranks, int dtype) {
 
 int main() {
   Collectives ranks;
-  if (Status status = ranks.join(); !status)
+  if (Status status = ranks.join("auto"); !status)
     return std::fputs(format(status.error()).c_str(), stderr), 1;
   int code = check<float>(ranks, ACCUM_F32) | check<double>(ranks, ACCUM_F64) |
              check<int32_t>(ranks, ACCUM_I32) | check<int64_t>(ranks, ACCUM_I64);
