@@ -157,7 +157,7 @@ TEST(Saving, AFailingCommandNamesItsNode) {
   Scene setup(options);
   Outcome outcome = accumRun(setup.words("--steps 1"));
   EXPECT_EQ(outcome.code, 70);
-  EXPECT_THAT(outcome.err, HasSubstr("command 2 @residual: the program launches kernel 99 of 7"));
+  EXPECT_THAT(outcome.err, HasSubstr("command 2 @residual: the program launches kernel 99 of 9"));
   EXPECT_THAT(outcome.err, HasSubstr("note: it computes `/loss/Sub`"));
 }
 
