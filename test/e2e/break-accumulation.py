@@ -11,10 +11,10 @@ import sys
 
 artifact = pathlib.Path(sys.argv[1])
 source = (artifact / "program.cpp").read_text()
-loops = [match for match in re.finditer(r"const int32_t first = k == 0;", source)]
+loops = [match for match in re.finditer(r"const bool first = k == 0;", source)]
 if len(loops) < 2:
     sys.exit("the program has no second loop")
-broken = source[:loops[1].start()] + "const int32_t first = 1;" + source[loops[1].end():]
+broken = source[:loops[1].start()] + "const bool first = true;" + source[loops[1].end():]
 (artifact / "program.cpp").write_text(broken)
 include = subprocess.run(["accum-run", "--include-dir"], capture_output=True, text=True, check=True).stdout.strip()
 subprocess.run(["c++", "-std=c++20", "-O1", "-fPIC", "-shared", "-I", include, artifact / "program.cpp", "-o",
