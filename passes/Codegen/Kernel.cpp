@@ -33,21 +33,12 @@ int64_t workOf(func::FuncOp kernel) {
   return bytes;
 }
 
-LogicalResult checkTypes(func::FuncOp kernel) {
-  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes())) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !tensor.hasStaticShape() || tensor.getEncoding())
-      return kernel.emitOpError("has type ") << type << ", expected a plain static tensor";
-  }
-  return success();
-}
-
 class Frame {
 public:
   Frame(func::FuncOp kernel, int64_t machineLanes) : kernel(kernel), machineLanes(machineLanes) {}
 
   FailureOr<LLVM::LLVMFuncOp> emit() {
-    if (failed(checkTypes(kernel)))
+    if (failed(checkStaticTypes(kernel)))
       return failure();
     createFunction();
     loadArguments();
@@ -147,6 +138,15 @@ private:
 };
 
 } // namespace
+
+LogicalResult checkStaticTypes(func::FuncOp kernel) {
+  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes())) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !tensor.hasStaticShape() || tensor.getEncoding())
+      return kernel.emitOpError("has type ") << type << ", expected a plain static tensor";
+  }
+  return success();
+}
 
 FailureOr<LLVM::LLVMFuncOp> emitKernel(func::FuncOp kernel, int64_t lanes) {
   return Frame(kernel, lanes).emit();

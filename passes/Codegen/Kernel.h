@@ -7,6 +7,9 @@
 
 namespace accum::codegen {
 
+/// Error on the op where an operand or a result is no plain static tensor.
+mlir::LogicalResult checkStaticTypes(mlir::func::FuncOp kernel);
+
 /// Writes `void NAME(ptr args, i64 begin, i64 end)` behind `kernel`, which computes the rows [begin, end) of
 /// [0, n). Its attribute `accum.entry = [number, n, chunks, arguments]` is the kernel's line in the table
 /// (accum_program.h). `lanes` is the machine's number of f32 in a vector, 1 for scalar code in one chunk.

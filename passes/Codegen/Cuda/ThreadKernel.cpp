@@ -2,6 +2,7 @@
 // The frame of a GPU kernel: blocks are dealt out to the parts, threads of a block to teams, items to teams.
 #include "passes/Codegen/Cuda/ThreadKernel.h"
 #include "passes/Codegen/Cuda/Teams.h"
+#include "passes/Codegen/Kernel.h"
 #include "passes/Codegen/Part.h"
 
 using namespace mlir;
@@ -26,21 +27,12 @@ struct Deal {
   int64_t blocks = 0;
 };
 
-LogicalResult checkTypes(func::FuncOp kernel) {
-  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes())) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    if (!tensor || !tensor.hasStaticShape() || tensor.getEncoding())
-      return kernel.emitOpError("has type ") << type << ", expected a plain static tensor";
-  }
-  return success();
-}
-
 class ThreadFrame {
 public:
   explicit ThreadFrame(func::FuncOp kernel) : kernel(kernel) {}
 
   FailureOr<LLVM::LLVMFuncOp> emit() {
-    if (failed(checkTypes(kernel)))
+    if (failed(checkStaticTypes(kernel)))
       return failure();
     createFunction();
     bindArguments();

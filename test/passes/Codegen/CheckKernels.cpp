@@ -70,8 +70,8 @@ private:
   std::mt19937_64 engine{17};
 };
 
-/// Integers in [0, 3), which are indices and labels inside of every table; f32 values exactly. f64 operands
-/// are the optimizer's settings, always positive: it divides by sums of them.
+/// Integers are 0 or 1, which are indices and labels inside of every table (BERT has two token types); f32
+/// values exactly. f64 operands are the optimizer's settings, always positive: it divides by sums of them.
 Numbers KernelCheck::numbersFor(RankedTensorType type, double low, double high) {
   Numbers numbers(type.getNumElements());
   bool isFloat = isa<FloatType>(type.getElementType());
@@ -79,10 +79,9 @@ Numbers KernelCheck::numbersFor(RankedTensorType type, double low, double high) 
     low = 0.2;
     high = 1.8;
   }
-  int64_t bound = type.getElementType().isInteger(1) ? 2 : 3;
   for (double &number : numbers)
     number = isFloat ? static_cast<float>(std::uniform_real_distribution(low, high)(engine))
-                     : static_cast<double>(engine() % bound);
+                     : static_cast<double>(engine() % 2);
   // The place of the first sample: a share is the value only where it is 0. Otherwise a count.
   if (!isFloat && type.getRank() == 0)
     numbers[0] = contains("nn.share") ? 0 : 3;

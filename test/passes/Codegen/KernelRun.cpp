@@ -8,6 +8,7 @@
 #include "mlir/Parser/Parser.h"
 #include "runtime/accum_program.h"
 #include "runtime/sim/SimKernels.h"
+#include "test/passes/Codegen/TensorMemory.h"
 #include "llvm/IR/Module.h"
 #include <dlfcn.h>
 #include <filesystem>
@@ -18,79 +19,6 @@ using namespace mlir;
 
 namespace accum::test {
 namespace {
-
-constexpr size_t kGuard = 64;
-constexpr uint8_t kPattern = 0xCD;
-
-/// Memory of a tensor between two guards; starts as garbage.
-struct Memory {
-  RankedTensorType type;
-  std::vector<uint8_t> bytes;
-
-  explicit Memory(Type tensor) : type(cast<RankedTensorType>(tensor)) {
-    size_t size = type.getNumElements() * width();
-    bytes.assign(size + 2 * kGuard, kPattern);
-  }
-  size_t width() const { return std::max(1u, type.getElementTypeBitWidth() / 8); }
-  uint8_t *data() { return bytes.data() + kGuard; }
-  bool guarded() const {
-    auto intact = [](uint8_t byte) { return byte == kPattern; };
-    return std::all_of(bytes.begin(), bytes.begin() + kGuard, intact) &&
-           std::all_of(bytes.end() - kGuard, bytes.end(), intact);
-  }
-
-  template <typename T> void put(size_t i, double value) {
-    T narrow = static_cast<T>(value);
-    std::memcpy(data() + i * sizeof(T), &narrow, sizeof(T));
-  }
-  template <typename T> double get(size_t i) {
-    T narrow;
-    std::memcpy(&narrow, data() + i * sizeof(T), sizeof(T));
-    return static_cast<double>(narrow);
-  }
-  /// Calls `visit` with a value of the element's C type.
-  template <typename Visit> auto visit(Visit visit) {
-    Type element = type.getElementType();
-    if (element.isF64())
-      return visit(double());
-    if (element.isF32())
-      return visit(float());
-    if (element.isInteger(64))
-      return visit(int64_t());
-    if (element.isInteger(32))
-      return visit(int32_t());
-    if (element.isUnsignedInteger(8))
-      return visit(uint8_t());
-    return visit(int8_t());
-  }
-  bool is16() const { return type.getElementTypeBitWidth() == 16; }
-  void write(const Array &values) {
-    ASSERT_EQ(static_cast<int64_t>(values.size()), type.getNumElements());
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (is16()) {
-        APFloat number(values[i]);
-        bool lossy;
-        number.convert(cast<FloatType>(type.getElementType()).getFloatSemantics(),
-                       APFloat::rmNearestTiesToEven, &lossy);
-        put<uint16_t>(i, number.bitcastToAPInt().getZExtValue());
-      } else {
-        visit([&](auto sample) { put<decltype(sample)>(i, values[i]); });
-      }
-    }
-  }
-  Array read() {
-    Array values(type.getNumElements());
-    for (size_t i = 0; i < values.size(); ++i) {
-      if (is16()) {
-        auto &semantics = cast<FloatType>(type.getElementType()).getFloatSemantics();
-        values[i] = APFloat(semantics, APInt(16, static_cast<uint64_t>(get<uint16_t>(i)))).convertToDouble();
-      } else {
-        values[i] = visit([&](auto sample) { return get<decltype(sample)>(i); });
-      }
-    }
-    return values;
-  }
-};
 
 std::string replaceAll(std::string text, const std::string &from, const std::string &to) {
   for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
@@ -122,12 +50,6 @@ bool compile(ModuleOp module, const Mode &mode, const std::string &path) {
   if (mode.cpu)
     options.cpu = mode.cpu;
   return succeeded(emit::compileKernels(module, options, path));
-}
-
-/// All chunks, the last one first.
-void runChunks(const accum_kernel_v1 &kernel, void *const *args) {
-  for (int64_t chunk = kernel.chunks - 1; chunk >= 0; --chunk)
-    kernel.fn(args, kernel.n * chunk / kernel.chunks, kernel.n * (chunk + 1) / kernel.chunks);
 }
 
 } // namespace
@@ -196,14 +118,14 @@ std::vector<Array> KernelTest::call(const std::string &text, const std::vector<A
     return std::vector<Array>(8);
   }
   auto function = *module->getOps<func::FuncOp>().begin();
-  std::vector<Memory> memory;
+  std::vector<TensorMemory> memory;
   for (Type type : llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes()))
     memory.emplace_back(type);
   EXPECT_EQ(operands.size(), function.getNumArguments());
   for (size_t i = 0; i < operands.size() + before.size(); ++i)
     memory[i].write(i < operands.size() ? operands[i] : before[i - operands.size()]);
   std::vector<void *> args;
-  for (Memory &one : memory)
+  for (TensorMemory &one : memory)
     args.push_back(one.data());
   uint8_t flag = first;
   if (function->hasAttr("accumulate"))
