@@ -176,14 +176,6 @@ Status CudaDevice::launch(uint32_t kernel, void *const *args) {
   return replay.add(words.data());
 }
 
-Status CudaDevice::attention(const accum_attention &) {
-  return Error{
-      kExitRunFailed,
-      "attention as one command is not implemented on GPUs yet",
-      "gpu-attention",
-      {"--target sim executes it on the processor, where the artifact was compiled with --with-sim"}};
-}
-
 Status CudaDevice::gemm(const accum_gemm &call, float beta) {
   accum_gemm clean = call; // bytes are compared: those of batch dimensions that are not there, too
   for (int32_t d = std::max(0, call.batch_dims); d < ACCUM_GEMM_MAX_BATCH_DIMS; ++d)

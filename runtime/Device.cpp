@@ -8,6 +8,10 @@
 
 namespace accum::runtime {
 
+Status Device::attention(const accum_attention &) {
+  return Error{kExitInternal, "the program asks " + name() + " for attention as one command", "program"};
+}
+
 Expected<std::unique_ptr<Device>> openDevice(const Artifact &artifact, const std::string &target) {
   if (target == "sim")
     return std::unique_ptr<Device>(std::make_unique<sim::SimDevice>());

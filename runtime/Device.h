@@ -68,7 +68,8 @@ public:
   /// Kernel number `kernel` over all its work.
   virtual Status launch(uint32_t kernel, void *const *args) = 0;
   virtual Status gemm(const accum_gemm &call, float beta) = 0;
-  virtual Status attention(const accum_attention &call) = 0;
+  /// Programs for GPUs have products and kernels instead: by default refused as our own bug.
+  virtual Status attention(const accum_attention &call);
   virtual Status zero(void *to, uint64_t bytes) = 0;
   /// Between ranges of device memory that do not overlap.
   virtual Status copy(void *to, const void *from, uint64_t bytes) = 0;

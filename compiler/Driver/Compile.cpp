@@ -166,7 +166,11 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
     pm.addPass(createVerifyPlacement());
   });
   stopped = stopped || options.checkOnly;
+  auto profile = planner::loadProfile(options.target);
+  bool isCuda = profile && profile->isCuda();
   if (failed(good) || failed(phase(Phase::Fuse, [&](OpPassManager &pm) {
+        if (isCuda) // its libraries multiply matrices only
+          pm.addPass(createDecomposeAttention());
         pm.addPass(createFoldTransposes());
         pm.addPass(createHoistReshapes());
         pm.addPass(createJoinPads());

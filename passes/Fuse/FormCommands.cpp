@@ -68,20 +68,32 @@ void materialiseYields(train::YieldOp yield, Outliner &outliner) {
       operand.set(copy(operand.get(), yield, outliner));
 }
 
-/// Row kernels of one result read a row's elements before they write that row, and no other row: the result
-/// may take the place of an operand of its own type. Several results could be written one after another, so
-/// they may not.
+/// Whether one loop over the rows writes all results: one result, or several of one shape. Others could be
+/// written one after another.
+bool isOneLoop(TypeRange results) {
+  auto first = cast<RankedTensorType>(results.front());
+  return results.size() == 1 ||
+         (first.getRank() > 0 && first.getShape().back() > 1 && llvm::all_of(results, [&](Type type) {
+            auto other = cast<RankedTensorType>(type);
+            return other.getShape() == first.getShape() && other.getEncoding() == first.getEncoding();
+          }));
+}
+
+/// Row kernels read a row's elements before they write that row, and no other row: a result may take the
+/// place of an operand of its own type, each of another one.
 void offerInPlace(train::CommandOp command, func::FuncOp kernel) {
   Block &body = kernel.getBody().front();
-  if (body.getTerminator()->getNumOperands() != 1 || command.getLibrary())
+  if (!isOneLoop(kernel.getResultTypes()) || command.getLibrary())
     return;
   for (Operation &op : body.without_terminator())
     if (!isKernelConstant(&op) && !isa<nn::ReshapeOp>(op) && (!rowSpaceOf(&op) || isDataMovement(&op)))
       return;
   SmallVector<Attribute> pairs;
-  for (auto [i, argument] : llvm::enumerate(body.getArguments()))
-    if (argument.getType() == kernel.getResultTypes().front())
-      pairs.push_back(DenseI64ArrayAttr::get(command.getContext(), {0, static_cast<int64_t>(i)}));
+  for (auto [i, result] : llvm::enumerate(kernel.getResultTypes()))
+    for (auto [j, argument] : llvm::enumerate(body.getArguments()))
+      if (argument.getType() == result)
+        pairs.push_back(
+            DenseI64ArrayAttr::get(command.getContext(), {static_cast<int64_t>(i), static_cast<int64_t>(j)}));
   command.setMayAliasAttr(ArrayAttr::get(command.getContext(), pairs));
 }
 

@@ -23,10 +23,14 @@ static void addConstant(Operation *op, SetVector<Operation *> &constants) {
   constants.insert(op);
 }
 
-/// What a kernel is called after: its ops, leaving out what only moves data when something computes.
+/// What a kernel is called after: the part of something larger that an op of it says it is, or its ops,
+/// leaving out what only moves data when something computes.
 static std::string describeOps(func::FuncOp kernel) {
   if (Operation *attention = attentionOf(kernel))
     return attention->getName().stripDialect().str();
+  for (Operation &op : llvm::reverse(kernel.getBody().front()))
+    if (auto part = op.getAttrOfType<StringAttr>("accum.part"))
+      return part.str();
   SmallVector<std::string> names;
   for (Operation &op : kernel.getBody().front().without_terminator()) {
     if (isKernelConstant(&op) || isa<nn::ReshapeOp, nn::BroadcastOp>(op))

@@ -5,6 +5,23 @@
 
 include "mlir/Pass/PassBase.td"
 
+def DecomposeAttention : Pass<"accum-decompose-attention"> {
+  let summary = "attention as matrix products and row kernels";
+  let description = [{
+    For targets whose runtime has no attention of its own. The weights of a row exist from the softmax to the product with
+    the values, and again in the derivative, which computes them from queries, keys and the kept logarithm of the sum of
+    exponentials; with masks under which that number may be too large to tell weights apart, by a second softmax.
+
+    Requires: placed values. Ensures: the same values, and neither nn.attention nor nn.attention_bwd. Grouped heads
+    become two axes; keys and values are not repeated.
+
+    Before: `%y, %lse = nn.attention(%q, %k, %v) <infinite> causal {scale = 0.125 : f64}`.
+    After: `%s = nn.contract "bhqd,bhkd->bhqk" (%q, %k)`, a softmax over the keys that are seen,
+    `%y = nn.contract "bhqk,bhke->bhqe" (%p, %v)`.
+  }];
+  let dependentDialects = ["::accum::nn::NNDialect"];
+}
+
 def FoldTransposes : Pass<"accum-fold-transposes"> {
   let summary = "contractions read and write transposed values in place";
   let description = [{

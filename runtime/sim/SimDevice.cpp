@@ -16,20 +16,6 @@ void forLines(const void *matrix, uint64_t element, int64_t rows, int64_t column
     fn(static_cast<const uint8_t *>(matrix) + uint64_t(line * stride) * element, uint64_t(length) * element);
 }
 
-/// Extents of a tensor of an attention: batch, heads, rows, and elements beside each other.
-struct Rows {
-  int64_t batch, heads, rows, columns;
-};
-
-template <typename Fn> void forRows(const accum_strided &tensor, Rows extents, uint64_t element, Fn &&fn) {
-  for (int64_t b = 0; b < extents.batch; ++b)
-    for (int64_t h = 0; h < extents.heads; ++h)
-      for (int64_t r = 0; r < extents.rows; ++r)
-        fn(static_cast<const uint8_t *>(tensor.data) +
-               uint64_t(b * tensor.batch + h * tensor.head + r * tensor.row) * element,
-           uint64_t(extents.columns) * element);
-}
-
 int64_t pointsOf(const accum_gemm &call) {
   int64_t points = 1;
   for (int32_t i = 0; i < call.batch_dims; ++i)
@@ -109,45 +95,6 @@ Status SimDevice::gemm(const accum_gemm &call, float beta) {
     forLines(pointOf(call, i).c, result, call.m, call.n, call.c_row, 1,
              [&](const uint8_t *line, uint64_t bytes) { kernels->memory().wrote(line, bytes); });
   return HostDevice::gemm(call, beta);
-}
-
-Status SimDevice::attention(const accum_attention &call) {
-  uint64_t element = bytesOf(DType(call.dtype)), statistic = call.dtype == ACCUM_F64 ? 8 : 4;
-  Status good;
-  auto reads = [&](const accum_strided &tensor, Rows rows, uint64_t size) {
-    forRows(tensor, rows, size, [&](const uint8_t *line, uint64_t bytes) {
-      if (good)
-        good = requireWritten("an attention", line, bytes);
-    });
-  };
-  auto writes = [&](const accum_strided &tensor, Rows rows, uint64_t size) {
-    forRows(tensor, rows, size,
-            [&](const uint8_t *line, uint64_t bytes) { kernels->memory().wrote(line, bytes); });
-  };
-  Rows queries{call.batch, call.heads, call.queries, call.features},
-      keys{call.batch, call.groups, call.keys, call.features},
-      values{call.batch, call.groups, call.keys, call.value_features},
-      results{call.batch, call.heads, call.queries, call.value_features},
-      sums{call.batch, call.heads, call.queries, 1};
-  reads(call.q, queries, element);
-  reads(call.k, keys, element);
-  reads(call.v, values, element);
-  if (call.backward) {
-    reads(call.y, results, element);
-    reads(call.lse, sums, statistic);
-    reads(call.dy, results, element);
-  }
-  if (!good)
-    return good;
-  if (call.backward) {
-    writes(call.dq, queries, element);
-    writes(call.dk, keys, element);
-    writes(call.dv, values, element);
-  } else {
-    writes(call.y, results, element);
-    writes(call.lse, sums, statistic);
-  }
-  return HostDevice::attention(call);
 }
 
 Status SimDevice::zero(void *to, uint64_t bytes) {

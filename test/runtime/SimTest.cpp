@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulator executes, and each of its checks fires.
+#include "runtime/sim/SimDevice.h"
 #include "runtime/sim/SimKernels.h"
 #include <array>
 #include <gmock/gmock.h>
@@ -121,3 +122,10 @@ TEST(SimFile, MustBeOne) {
 }
 
 } // namespace
+
+TEST(SimDevice, LeavesAttentionToTheHost) {
+  Status status = sim::SimDevice().attention({});
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().message, "the program asks sim for attention as one command");
+  EXPECT_EQ(status.error().exitCode, kExitInternal);
+}

@@ -61,7 +61,9 @@ private:
   Numbers numbersFor(RankedTensorType type, double low, double high);
   void interpret(const std::vector<Numbers> &operands, std::vector<Numbers> &results);
   std::vector<TensorMemory> place(const std::vector<Numbers> &operands, const std::vector<Numbers> &before);
-  void call(std::vector<TensorMemory> &memory, bool first, Alias alias);
+  void call(std::vector<TensorMemory> &memory, bool first, const std::vector<Alias> &aliases);
+  bool agreesInPlace(const std::vector<Numbers> &operands, std::vector<TensorMemory> &plain,
+                     const std::vector<Alias> &aliases);
   bool agrees(std::vector<TensorMemory> &memory, const std::vector<Numbers> &expected, StringRef how);
 
   func::FuncOp function;
@@ -108,13 +110,13 @@ std::vector<TensorMemory> KernelCheck::place(const std::vector<Numbers> &operand
   return memory;
 }
 
-/// With alias (r, o) result r takes operand o's memory; (-1, -1): none does.
-void KernelCheck::call(std::vector<TensorMemory> &memory, bool first, Alias alias) {
+/// With alias (r, o) result r takes operand o's memory.
+void KernelCheck::call(std::vector<TensorMemory> &memory, bool first, const std::vector<Alias> &aliases) {
   std::vector<void *> args;
   for (TensorMemory &one : memory)
     args.push_back(one.data());
-  if (alias.first >= 0)
-    args[function.getNumArguments() + alias.first] = memory[alias.second].data();
+  for (auto [result, operand] : aliases)
+    args[function.getNumArguments() + result] = memory[operand].data();
   int32_t flag = first;
   if (function->hasAttr("accumulate"))
     args.push_back(&flag);
@@ -136,6 +138,31 @@ bool KernelCheck::agrees(std::vector<TensorMemory> &memory, const std::vector<Nu
   return true;
 }
 
+bool KernelCheck::agreesInPlace(const std::vector<Numbers> &operands, std::vector<TensorMemory> &plain,
+                                const std::vector<Alias> &aliases) {
+  std::vector<TensorMemory> shared = place(operands, {});
+  call(shared, true, aliases);
+  for (auto [result, operand] : aliases) {
+    if (shared[operand].bytes != plain[function.getNumArguments() + result].bytes) {
+      llvm::errs() << "@" << function.getName() << ": result " << result << " differs in place of operand "
+                   << operand << " (" << aliases.size() << " in place)\n";
+      return false;
+    }
+  }
+  ++tally.inPlace;
+  return true;
+}
+
+/// As many results in place together as there are, each of another operand.
+std::vector<Alias> allAtOnce(const std::set<Alias> &aliases) {
+  std::vector<Alias> chosen;
+  for (Alias alias : aliases)
+    if (llvm::none_of(
+            chosen, [&](Alias other) { return other.first == alias.first || other.second == alias.second; }))
+      chosen.push_back(alias);
+  return chosen;
+}
+
 bool KernelCheck::run(double low, double high, const std::set<Alias> &aliases) {
   if (contains("nn.dropout")) { // the interpreter draws other masks
     ++tally.random;
@@ -146,20 +173,16 @@ bool KernelCheck::run(double low, double high, const std::set<Alias> &aliases) {
     operands.push_back(numbersFor(cast<RankedTensorType>(type), low, high));
   interpret(operands, expected);
   std::vector<TensorMemory> plain = place(operands, {});
-  call(plain, true, {-1, -1});
+  call(plain, true, {});
   if (!agrees(plain, expected, "alone"))
     return false;
   ++tally.agree;
-  for (auto [result, operand] : aliases) {
-    std::vector<TensorMemory> shared = place(operands, {});
-    call(shared, true, {result, operand});
-    if (shared[operand].bytes != plain[function.getNumArguments() + result].bytes) {
-      llvm::errs() << "@" << function.getName() << ": result " << result << " differs in place of operand "
-                   << operand << "\n";
+  for (Alias alias : aliases)
+    if (!agreesInPlace(operands, plain, {alias}))
       return false;
-    }
-    ++tally.inPlace;
-  }
+  std::vector<Alias> together = allAtOnce(aliases);
+  if (together.size() > 1 && !agreesInPlace(operands, plain, together))
+    return false;
   auto adds = function->getAttrOfType<DenseI64ArrayAttr>("accumulate");
   if (!adds)
     return true;
@@ -169,7 +192,7 @@ bool KernelCheck::run(double low, double high, const std::set<Alias> &aliases) {
     for (auto [sum, old] : llvm::zip_equal(expected[result], before[result]))
       sum += old;
   std::vector<TensorMemory> sums = place(operands, before);
-  call(sums, false, {-1, -1});
+  call(sums, false, {});
   ++tally.accumulating;
   return agrees(sums, expected, "added");
 }
