@@ -23,6 +23,7 @@ public:
   /// What has been written; the owner tells what happens outside of kernels.
   SimMemory &memory() { return written; }
   uint32_t count() const { return table->count; }
+  const accum_sim_kernel &kernel(uint32_t number) const { return table->kernels[number]; }
 
   /// Runs kernel `number`; `args` has a pointer per operand. The error says what a thread did wrong, [sim].
   Status launch(uint32_t number, void *const *args);

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """One model against PyTorch's full-batch values: loss, every gradient, parameters after three SGD and AdamW steps.
 
-Usage: reference.py MODEL FOLDER [--micro-batch M] [--sim TARGET] [accumc options]. The batch of 7 is cut into micro-batches, the last one
-ragged. With --sim the kernels are a GPU's, executed and checked by the simulator. Tolerances are relative (largest difference over largest magnitude, per tensor).
+Usage: reference.py MODEL FOLDER [--micro-batch M] [--sim TARGET [--driver BUILD]] [accumc options]. The batch of 7 is cut into
+micro-batches, the last one ragged. With --sim the kernels are a GPU's, executed and checked by the simulator; with --driver the
+runtime takes them for a real card's, whose driver is BUILD's fake one. Tolerances are relative (largest difference over largest
+magnitude, per tensor).
 """
 import argparse
 
 import tensors
+from fake_gpu import FakeGpu
 from program import Model, compare
 
 
@@ -54,12 +57,16 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--micro-batch", default="3")
     parser.add_argument("--sim", metavar="TARGET", help="compile for this GPU and simulate it")
+    parser.add_argument("--driver", metavar="BUILD", help="and train on the fake driver of this build folder")
     known, options = parser.parse_known_args()
-    device = []
+    model, device = Model(known.model, known.folder), []
     if known.sim:
         options += ["--target", known.sim, "--with-sim"]
         device = ["--target", "sim"]
-    check(Model(known.model, known.folder), ["--micro-batch", known.micro_batch, *options], device)
+    if known.driver:
+        device = []
+        model.gpu = FakeGpu(known.driver, known.folder)
+    check(model, ["--micro-batch", known.micro_batch, *options], device)
 
 
 if __name__ == "__main__":
