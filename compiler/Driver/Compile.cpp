@@ -175,6 +175,7 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
         pm.addPass(createHoistReshapes());
         pm.addPass(createJoinPads());
         pm.addPass(createFormCommands({.mode = options.reference ? "reference" : "fused"}));
+        pm.addPass(createGroupLoss());
         pm.addPass(createVerifyPlacement());
       })))
     return failure();

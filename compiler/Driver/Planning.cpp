@@ -3,6 +3,7 @@
 #include "compiler/Driver/Planning.h"
 #include "compiler/Driver/HostMemory.h"
 #include "compiler/Planner/Explain.h"
+#include "compiler/Planner/ProblemText.h"
 #include "compiler/Planner/ReusedPlan.h"
 #include "compiler/Planner/Verify.h"
 #include "passes/Plan/Plan.h"
@@ -78,7 +79,8 @@ int64_t tokensPerSample(train::StepOp step) {
   return type && type.getRank() == 2 && type.getElementType().isInteger(64) ? type.getNumElements() : 0;
 }
 
-/// The same micro-batch for @eval: it only needs offsets, within no budget of its own.
+/// The same micro-batch for @eval, in the scratch that the step has anyway; where it needs more, as little as
+/// can be.
 FailureOr<planner::Plan> planEval(train::StepOp eval, const planner::Plan &step,
                                   const planner::DeviceProfile &profile, Diagnostics &diagnostics) {
   planner::Problem problem = buildProblem(eval);
@@ -89,6 +91,10 @@ FailureOr<planner::Plan> planEval(train::StepOp eval, const planner::Plan &step,
   options.budget = int64_t{1} << 59;
   options.recompute = "none";
   auto search = planner::solve(problem, profile, options);
+  if (search && search->plan && search->plan->scratch > step.scratch) {
+    options.recompute = "all";
+    search = planner::solve(problem, profile, options);
+  }
   if (!search)
     return report(search.error(), diagnostics);
   if (!search->plan) {
@@ -98,6 +104,19 @@ FailureOr<planner::Plan> planEval(train::StepOp eval, const planner::Plan &step,
   if (planner::Status status = planner::verify(problem, *search->plan); !status)
     return report(status.error(), diagnostics);
   return *search->plan;
+}
+
+/// `--dump-phases FOLDER`: what the planner was asked, for accum-plan.
+LogicalResult dumpProblem(planner::Problem problem, const planner::Options &asked, const std::string &folder,
+                          Diagnostics &diagnostics) {
+  problem.batch = asked.batch;
+  problem.devices = asked.devices;
+  std::string path = folder + "/problem.txt";
+  std::ofstream file(path, std::ios::binary);
+  if ((file << planner::toText(problem)) && file.flush())
+    return success();
+  diagnostics.add(fmt::format("--dump-phases: `{}` cannot be written [output-failed]", path));
+  return failure();
 }
 
 /// `--plan FILE`.
@@ -168,6 +187,8 @@ LogicalResult planModule(ModuleOp module, const Options &options, const planner:
   problem.allReduceBytes = static_cast<int64_t>(layout->manifest.gradients.bytes);
   if (planner::Status status = planner::check(problem); !status)
     return report(status.error(), diagnostics);
+  if (!options.dumpPhases.empty() && failed(dumpProblem(problem, asked, options.dumpPhases, diagnostics)))
+    return failure();
   auto search = options.planFile.empty() ? planner::solve(problem, *profile, asked)
                                          : reuse(problem, *profile, asked, options.planFile);
   if (!search)

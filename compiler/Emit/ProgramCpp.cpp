@@ -185,6 +185,8 @@ void CppPrinter::printBuffer(BufferOp buffer) {
   case Space::rng:
     llvm_unreachable("named above");
   }
+  if (buffer.getSkip() > 0)
+    out << " + " << buffer.getSkip();
   out << "; // " << cppComment(buffer.getLabel()) << ": " << typeText(buffer) << "\n";
 }
 

@@ -118,9 +118,10 @@ llvm::Value *FunctionWriter::address(BufferOp buffer) {
   case Space::state:
     return at(load(ptr, context, offsetof(accum_ctx, state)), buffer.getOffset());
   case Space::scratch:
-    return at(load(ptr, context, offsetof(accum_ctx, scratch)), buffer.getOffset());
+    return at(load(ptr, context, offsetof(accum_ctx, scratch)), buffer.getOffset() + buffer.getSkip());
   case Space::input:
-    return load(ptr, load(ptr, context, offsetof(accum_ctx, inputs)), buffer.getOffset() * sizeof(void *));
+    return at(load(ptr, load(ptr, context, offsetof(accum_ctx, inputs)), buffer.getOffset() * sizeof(void *)),
+              buffer.getSkip());
   case Space::rng:
     return load(ptr, context, offsetof(accum_ctx, rng));
   case Space::hyper:

@@ -70,6 +70,14 @@ std::string timeLine(const Search &search) {
   return text + "\n";
 }
 
+/// The chosen size without what makes it fit.
+const char *without(const Search &search) {
+  if (search.slices.empty())
+    return " with everything kept";
+  return search.recomputed.empty() ? " with the loss in one piece"
+                                   : " with everything kept, the loss in one piece";
+}
+
 /// What would be faster and does not fit, the nearest smaller size, and how many there were.
 std::string whyLine(const Search &search, const Candidate &chosen) {
   std::vector<std::string> phrases;
@@ -77,8 +85,7 @@ std::string whyLine(const Search &search, const Candidate &chosen) {
   for (size_t larger = at; larger-- > 0;)
     if (const Candidate &other = search.candidates[larger]; other.verdict == Verdict::DoesNotFit) {
       phrases.push_back(fmt::format("{}{} does not fit ({} over)", other.cut.m,
-                                    other.cut == chosen.cut ? " with everything kept" : "",
-                                    formatBytes(other.over)));
+                                    other.cut == chosen.cut ? without(search) : "", formatBytes(other.over)));
       break;
     }
   for (size_t next = at + 1; next < search.candidates.size(); ++next)
@@ -194,10 +201,10 @@ std::string explainPlan(const Search &search) {
   const Candidate &chosen = *chosenOf(search);
   std::string text;
   Out out(text);
-  fmt::format_to(out, "{:<9}micro-batch {} x {} accumulation step{}, {}, {}\n", "plan", chosen.cut.m,
+  fmt::format_to(out, "{:<9}micro-batch {} x {} accumulation step{}, {}, {}{}{}\n", "plan", chosen.cut.m,
                  chosen.cut.steps, chosen.cut.steps == 1 ? "" : "s",
-                 search.recomputed.empty() ? "no recompute" : "recompute " + search.recomputed,
-                 search.sharing);
+                 search.recomputed.empty() ? "no recompute" : "recompute " + search.recomputed, search.slices,
+                 search.slices.empty() ? "" : ", ", search.sharing);
   writeMemory(out, search);
   text += timeLine(search) + whyLine(search, chosen);
   return text;

@@ -33,6 +33,7 @@ public:
   const RegionTime &micro(int point) const { return sizes[sizeOf(point)].micro; }
   const Alternative &alternative(int point) const { return alternatives.list[alternativeOf(point)]; }
   const Sharing &sharing(int point) const { return ways[wayOf(point)]; }
+  const Problem &asked() const { return problem; }
   double seconds(int point) const;
   /// Predicted picoseconds: what times are compared by.
   int64_t ticks(int point) const;

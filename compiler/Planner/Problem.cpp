@@ -93,7 +93,8 @@ Status checkVariants(const Problem &problem, size_t index, const std::vector<cha
   for (const Variant &variant : command.variants) {
     if (!names.insert(variant.name).second)
       return malformed(fmt::format("command {} has two variants {}", command.id, variant.name));
-    if (!variant.flops.isValid() || !variant.bytes.isValid() || !variant.workspace.isValid())
+    if (!variant.flops.isValid() || !variant.bytes.isValid() || !variant.workspace.isValid() ||
+        variant.slice < 0)
       return malformed(
           fmt::format("command {}, variant {}: an amount is negative, or a table does not start at 1 "
                       "and ascend",

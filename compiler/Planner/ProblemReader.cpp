@@ -162,6 +162,8 @@ Variant ProblemReader::readCosts(Line &line, std::string name) {
   variant.flops = line.optionalAmount("flops");
   variant.bytes = line.optionalAmount("bytes");
   variant.workspace = line.optionalAmount("workspace");
+  if (auto slice = line.value("slice"))
+    variant.slice = line.number(*slice, "slice");
   return variant;
 }
 

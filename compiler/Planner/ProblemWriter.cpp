@@ -16,6 +16,8 @@ void writeCosts(Out out, const Variant &variant) {
                              std::pair{"workspace", &variant.workspace}})
     if (!amount->isZero())
       fmt::format_to(out, " {}={}", key, toText(*amount));
+  if (variant.slice != 0)
+    fmt::format_to(out, " slice={}", variant.slice);
 }
 
 void writeCommand(Out out, const Problem &problem, const Command &command) {

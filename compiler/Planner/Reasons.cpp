@@ -30,6 +30,18 @@ std::string describeRecomputation(const Problem &problem, const TimeModel &times
   return fmt::format("{} of {} commands ({}{})", again, all, names, kernels.size() > 2 ? ", ..." : "");
 }
 
+static int64_t sliceOf(const Problem &problem, const Choice &choice, int64_t m) {
+  int64_t slice = 0;
+  for (size_t index = 0; index < choice.variants.size(); ++index)
+    slice = std::max(slice, problem.commands[index].variants[choice.variants[index]].slice);
+  return slice < m ? slice : 0;
+}
+
+std::string describeSlices(const Problem &problem, const Choice &choice, int64_t m) {
+  int64_t slice = sliceOf(problem, choice, m);
+  return slice == 0 ? "" : fmt::format("loss in slices of {} sample{}", slice, slice == 1 ? "" : "s");
+}
+
 std::string describeSharing(const Sharing &sharing, int64_t devices) {
   std::string text = "not sharded";
   if (sharing.shard == Shard::None && devices > 1)
@@ -54,6 +66,11 @@ std::string whySlower(const Points &points, int point, int chosen, int64_t sampl
     reasons.push_back(count(padded, "padded row", "padded rows"));
   if (int again = points.alternative(point).recomputed; again > 0)
     reasons.push_back(count(again, "command recomputed", "commands recomputed"));
+  auto slicesOf = [&](int which) {
+    return describeSlices(points.asked(), points.alternative(which).choice, points.cut(which).m);
+  };
+  if (std::string slices = slicesOf(point); !slices.empty() && slices != slicesOf(chosen))
+    reasons.push_back(slices);
   if (points.sharing(point) != points.sharing(chosen))
     reasons.push_back(toText(points.sharing(point).shard));
   const RegionTime &micro = points.micro(point), &bestMicro = points.micro(chosen);

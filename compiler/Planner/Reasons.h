@@ -9,6 +9,9 @@ namespace accum::planner {
 /// are none.
 std::string describeRecomputation(const Problem &problem, const TimeModel &times, const Choice &choice);
 
+/// `loss in slices of 4 samples`; empty where no slice is smaller than m.
+std::string describeSlices(const Problem &problem, const Choice &choice, int64_t m);
+
 /// `not sharded, 1 all-reduce per step`.
 std::string describeSharing(const Sharing &sharing, int64_t devices);
 

@@ -42,6 +42,7 @@ std::vector<uint64_t> hashCommands(const Problem &problem) {
       hash.add(variant.flops);
       hash.add(variant.bytes);
       hash.add(variant.workspace);
+      hash.add(static_cast<uint64_t>(variant.slice));
     }
   }
   for (const Buffer &buffer : problem.buffers)

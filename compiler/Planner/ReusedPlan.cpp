@@ -72,6 +72,7 @@ Result<Search> reusePlan(const Problem &problem, const DeviceProfile &profile, c
   search.peak = peakMoment(expand(problem, *choice), plan.cut.m, plan.alignment);
   search.sharing = describeSharing({}, options.devices);
   search.recomputed = describeRecomputation(problem, TimeModel(problem, profile, options.devices), *choice);
+  search.slices = describeSlices(problem, *choice, plan.cut.m);
   search.mfu = TimeModel(problem, profile, options.devices).utilisation(search.deviceBatch, plan.seconds());
   auto least = std::min_element(plan.candidates.begin(), plan.candidates.end(),
                                 [](const Candidate &a, const Candidate &b) { return a.counted < b.counted; });

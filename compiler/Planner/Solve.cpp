@@ -181,6 +181,7 @@ Plan Searcher::makePlan(int chosen) {
   plan.time = real.step(plan.cut, sharing);
   search.mfu = real.utilisation(search.deviceBatch, plan.seconds());
   search.recomputed = describeRecomputation(problem, times, choice);
+  search.slices = describeSlices(problem, choice, plan.cut.m);
   search.sharing = describeSharing(sharing, options.devices);
   return plan;
 }

@@ -22,6 +22,7 @@ struct Search {
   std::optional<Plan> plan = {}; ///< absent where nothing fits
   /// What the plan recomputes, for people: `24 of 148 commands (attention, gelu)`; empty where nothing.
   std::string recomputed = {};
+  std::string slices = {}; ///< what runs in slices of samples, in words; empty: nothing
   /// How the plan spreads its state, for people: `not sharded, 1 all-reduce per step`.
   std::string sharing = {};
   size_t smallest = 0; ///< the candidate that needs the least

@@ -31,19 +31,27 @@ TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64
   }
 }
 
-RegionTime TimeModel::command(size_t index, int64_t m) const {
-  const Variant &variant = problem.commands[index].variants.front();
-  double compute = evaluate(variant.flops, m) / rates[index].flopsPerSecond;
-  double memory = evaluate(variant.bytes, m) / (profile.bandwidth * share);
+RegionTime TimeModel::atOnce(size_t index, const Variant &way, int64_t samples) const {
+  double compute = evaluate(way.flops, samples) / rates[index].flopsPerSecond;
+  double memory = evaluate(way.bytes, samples) / (profile.bandwidth * share);
   double total = std::max(compute, memory) + profile.launch;
   return {.total = total, .launch = profile.launch, .memory = memory > compute ? memory : 0};
 }
 
+RegionTime TimeModel::time(size_t index, size_t variant, int64_t m) const {
+  const Variant &way = problem.commands[index].variants[variant];
+  if (way.slice == 0 || way.slice >= m)
+    return atOnce(index, way, m);
+  RegionTime each = atOnce(index, way, way.slice),
+             last = m % way.slice == 0 ? RegionTime() : atOnce(index, way, m % way.slice);
+  auto count = static_cast<double>(m / way.slice);
+  return {.total = count * each.total + last.total,
+          .launch = count * each.launch + last.launch,
+          .memory = count * each.memory + last.memory};
+}
+
 double TimeModel::seconds(int command, int variant, int64_t m) const {
-  const Variant &way = problem.commands[command].variants[variant];
-  return std::max(evaluate(way.flops, m) / rates[command].flopsPerSecond,
-                  evaluate(way.bytes, m) / (profile.bandwidth * share)) +
-         profile.launch;
+  return time(static_cast<size_t>(command), static_cast<size_t>(variant), m).total;
 }
 
 std::array<RegionTime, 4> TimeModel::regions(int64_t m) const {

@@ -24,7 +24,7 @@ public:
   TimeModel(const Problem &problem, const DeviceProfile &profile, int64_t devices);
 
   /// One run of a command at m, in its first variant.
-  RegionTime command(size_t index, int64_t m) const;
+  RegionTime command(size_t index, int64_t m) const { return time(index, 0, m); }
   /// Its seconds in another variant.
   double seconds(int command, int variant, int64_t m) const;
   /// One iteration of each region at m, commands in their first variant.
@@ -35,6 +35,9 @@ public:
   double utilisation(int64_t samples, double seconds) const;
 
 private:
+  RegionTime atOnce(size_t index, const Variant &way, int64_t samples) const;
+  RegionTime time(size_t index, size_t variant, int64_t m) const;
+
   struct Rated {
     double flopsPerSecond;
     bool matrix;

@@ -57,8 +57,8 @@ void BufferOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
 
 /// [offset, offset + bytes) inside `size`, offset a multiple of `alignment`.
 static LogicalResult verifyPlace(BufferOp op, StringRef space, int64_t size, int64_t alignment) {
-  int64_t offset = op.getOffset(), bytes = op.getBytes();
-  if (offset < 0 || bytes > size || offset > size - bytes)
+  int64_t offset = op.getOffset(), bytes = op.getBytes(), skip = op.getSkip();
+  if (offset < 0 || bytes > size || skip > size - bytes || offset > size - bytes - skip)
     return op.emitOpError("ends outside the ") << space << " of " << size << " bytes";
   if (offset % alignment != 0)
     return op.emitOpError("does not start on a multiple of ") << alignment << " bytes";
@@ -72,6 +72,9 @@ LogicalResult BufferOp::verify() {
   if (!getTensor().hasStaticShape() || getTensor().getEncoding() ||
       !getTensor().getElementType().isIntOrFloat())
     return emitOpError("holds a plain static tensor");
+  if (int64_t skip = getSkip();
+      skip < 0 || (skip > 0 && getSpace() != Space::scratch && getSpace() != Space::input))
+    return emitOpError("skips bytes of the scratch or of an input only");
   bool inEval = program.getEval().isAncestor((*this)->getParentRegion());
   switch (getSpace()) {
   case Space::state:

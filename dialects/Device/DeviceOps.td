@@ -42,10 +42,13 @@ def Device_BufferOp : Device_Op<"buffer", [Pure, DeclareOpInterfaceMethods<OpAsm
     | rng | 0: seed and step, i64 | the step |
     | hyper | 0: accum_hyper::values | the step |
     | decay | number of the trained parameter: entry of accum_hyper::decay | the step |
+
+    `skip` bytes behind that place, in scratch and inputs: where a slice of samples begins.
   }];
-  let arguments = (ins Device_Space:$space, I64Attr:$offset, TypeAttrOf<Device_Tensor>:$contents, StrAttr:$label);
+  let arguments = (ins Device_Space:$space, I64Attr:$offset, TypeAttrOf<Device_Tensor>:$contents, StrAttr:$label,
+                       DefaultValuedAttr<I64Attr, "0">:$skip);
   let results = (outs Device_BufferLike:$result);
-  let assemblyFormat = "$space `at` $offset `:` $contents $label attr-dict";
+  let assemblyFormat = "$space `at` $offset (`skip` $skip^)? `:` $contents $label attr-dict";
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensor() { return ::llvm::cast<::mlir::RankedTensorType>(getContents()); }
     int64_t getNumElements() { return getTensor().getNumElements(); }

@@ -87,4 +87,24 @@ def FormCommands : Pass<"accum-form-commands", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect", "::mlir::func::FuncDialect"];
 }
 
+def GroupLoss : Pass<"accum-group-loss", "::mlir::ModuleOp"> {
+  let summary = "the commands around a cross-entropy stand together, ready to run in slices of samples";
+  let description = [{
+    A cross-entropy over a vocabulary reads and writes values that are much larger than what its matrix products read and
+    write: logits and their cotangents. Each of these commands treats sample by sample, or adds to an accumulator, so that
+    all of them can run for a few samples at a time. They are put one behind the other and get `sliced`: the numbers of
+    their results that are then held for one slice only. Whether it is done, and in which slices, is the plan's choice.
+
+    Left alone: a loss whose cotangents depend on the loss, values whose samples do not lie one behind the other, commands
+    that count samples (dropout).
+
+    Requires: commands. Ensures: the same values; ids are unique and ascending.
+
+    Before: `%z = @gemm(%x, %w)`, `%c = @scale(%n)`, `%l:2 = @cross_entropy(%z, %y)`, `%d = @cross_entropy_grad(%z, %y, %l#1, %c)`.
+    After: `%c = @scale(%n)`, `%z = @gemm(%x, %w) {sliced = array<i64: 0>}`, `%l:2 = ... {sliced = array<i64>}`,
+    `%d = ... {sliced = array<i64: 0>}`.
+  }];
+  let dependentDialects = ["::accum::train::TrainDialect"];
+}
+
 #endif

@@ -14,8 +14,9 @@ void applyPlan(ModuleOp module, const planner::Plan &step, const planner::Plan &
       slots.push_back(builder.getNamedAttr(id, builder.getI64IntegerAttr(offset)));
   int64_t scratch = std::max(step.scratch, eval.scratch);
   SmallVector<NamedAttribute> variants;
-  for (const auto &[id, variant] : step.variants)
-    variants.push_back(builder.getNamedAttr(std::to_string(id), builder.getStringAttr(variant)));
+  for (const planner::Plan *plan : {&step, &eval})
+    for (const auto &[id, variant] : plan->variants)
+      variants.push_back(builder.getNamedAttr(std::to_string(id), builder.getStringAttr(variant)));
   DictionaryAttr variant = variants.empty() ? DictionaryAttr() : builder.getDictionaryAttr(variants);
   DenseI64ArrayAttr recompute =
       step.recompute.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(step.recompute);

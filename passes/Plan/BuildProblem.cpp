@@ -4,6 +4,7 @@
 #include "dialects/NN/Placement.h"
 #include "passes/Plan/NodeNames.h"
 #include "passes/Plan/Plan.h"
+#include "passes/Plan/Slices.h"
 
 using namespace mlir;
 
@@ -48,12 +49,13 @@ public:
       follow(value, argument);
     addRegion(step.getMicro(), planner::Region::Micro);
     addRegion(step.getUpdate(), planner::Region::Update);
+    addSliceVariants(group, groupIndices, problem);
     return std::move(problem);
   }
 
 private:
   /// The forward part of the micro-step ends with the last command that what becomes the loss is made from,
-  /// or that adds to the loss before the first gradient.
+  /// or that adds to the loss before the first gradient, or with those that run in slices together.
   void findForward() {
     auto yield = cast<train::YieldOp>(step.getMicro().front().getTerminator());
     SmallVector<Operation *> losses;
@@ -80,6 +82,9 @@ private:
     for (Operation *loss : losses)
       if (!gradient || loss->isBeforeInBlock(gradient))
         extend(loss);
+    group = slicedCommands(step.getMicro().front());
+    if (!group.empty())
+      extend(group.back());
   }
 
   void addRegion(Region &region, planner::Region kind) {
@@ -101,8 +106,10 @@ private:
     entry.node = nodeLabel(command.getLoc());
     entry.dtype = dtypeOf(command);
     entry.backward = region == planner::Region::Micro && lastForward && lastForward->isBeforeInBlock(command);
-    entry.once =
-        !command.getAccumulate().empty() || llvm::any_of(command->getUsers(), llvm::IsaPred<train::StoreOp>);
+    entry.once = isSliced(command) || !command.getAccumulate().empty() ||
+                 llvm::any_of(command->getUsers(), llvm::IsaPred<train::StoreOp>);
+    if (isSliced(command))
+      groupIndices.push_back(index);
     entry.variants.front().flops = amountOf(command.getFlops());
     entry.variants.front().bytes = amountOf(command.getBytes());
     problem.commands.push_back(std::move(entry));
@@ -174,6 +181,8 @@ private:
 
   train::StepOp step;
   Operation *lastForward = nullptr;
+  SmallVector<train::CommandOp> group; // that runs in slices
+  SmallVector<int> groupIndices;
   planner::Problem problem;
   DenseMap<Value, int> storage; // value -> buffer
 };

@@ -4,7 +4,9 @@
 #include "dialects/NN/Placement.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Plan/Slices.h"
 #include "passes/Schedule/Passes.h"
+#include "passes/Schedule/SliceKernels.h"
 
 using namespace mlir;
 
@@ -18,11 +20,30 @@ struct BindMicroBatch : impl::BindMicroBatchBase<BindMicroBatch> {
   using BindMicroBatchBase::BindMicroBatchBase;
   void runOnOperation() override;
 
-  RankedTensorType bound(Type type) const;
   LogicalResult bindAttributes(Operation *op);
   void bindTypes(Operation *op);
+  int64_t samplesOf(Value value) const;
   int64_t m = 1;
+  DenseMap<Value, int64_t> slices; ///< values that are held in slices: samples of one
 };
+
+/// `type` with `samples` samples, without its placement.
+RankedTensorType bound(Type type, int64_t samples) {
+  auto tensor = cast<RankedTensorType>(type);
+  SmallVector<int64_t> shape(tensor.getShape());
+  auto placement = nn::Placement::of(tensor);
+  if (placement.isBatched())
+    shape[placement.dim] *= samples;
+  return RankedTensorType::get(shape, tensor.getElementType());
+}
+
+/// Kernels that run on slices say how many samples theirs have.
+int64_t samplesOfKernel(Operation *op, int64_t otherwise) {
+  auto kernel = dyn_cast<func::FuncOp>(op);
+  kernel = kernel ? kernel : op->getParentOfType<func::FuncOp>();
+  auto samples = kernel ? kernel->getAttrOfType<IntegerAttr>(kSamples) : IntegerAttr();
+  return samples ? samples.getInt() : otherwise;
+}
 
 /// What the manifest says about each input, from the types that are about to be bound.
 void describeInputs(train::StepOp step) {
@@ -43,23 +64,27 @@ void splitByAccumulation(ModuleOp module) {
   SymbolTable symbols(module);
   DenseMap<std::pair<Attribute, Attribute>, FlatSymbolRefAttr> versions;
   DenseSet<Attribute> taken;
+  auto split = [&](FlatSymbolRefAttr symbol, train::CommandOp command) {
+    Attribute accumulate = command.getAccumulateAttr();
+    FlatSymbolRefAttr &version = versions[{symbol, accumulate}];
+    if (version)
+      return version;
+    auto kernel = symbols.lookup<func::FuncOp>(symbol.getValue());
+    if (!taken.insert(symbol).second) {
+      kernel = kernel.clone();
+      symbols.insert(kernel);
+    }
+    kernel->removeAttr("accumulate");
+    if (!command.getAccumulate().empty())
+      kernel->setAttr("accumulate", accumulate);
+    return version = FlatSymbolRefAttr::get(kernel);
+  };
   module.walk([&](train::CommandOp command) {
     if (command.getLibrary())
       return;
-    Attribute accumulate = command.getAccumulateAttr();
-    FlatSymbolRefAttr &version = versions[{command.getKernelAttr(), accumulate}];
-    if (!version) {
-      auto kernel = symbols.lookup<func::FuncOp>(command.getKernel());
-      if (!taken.insert(command.getKernelAttr()).second) {
-        kernel = kernel.clone();
-        symbols.insert(kernel);
-      }
-      kernel->removeAttr("accumulate");
-      if (!command.getAccumulate().empty())
-        kernel->setAttr("accumulate", accumulate);
-      version = FlatSymbolRefAttr::get(kernel);
-    }
-    command.setKernelAttr(version);
+    command.setKernelAttr(split(command.getKernelAttr(), command));
+    if (auto rest = restKernel(command))
+      command->setAttr(kRest, split(rest, command));
   });
 }
 
@@ -67,9 +92,13 @@ void splitByAccumulation(ModuleOp module) {
 void numberKernels(ModuleOp module) {
   DenseSet<StringAttr> called, launched;
   module.walk([&](train::CommandOp command) {
-    called.insert(command.getKernelAttr().getAttr());
-    if (!command.getLibrary())
-      launched.insert(command.getKernelAttr().getAttr());
+    for (FlatSymbolRefAttr kernel : {command.getKernelAttr(), restKernel(command)}) {
+      if (!kernel)
+        continue;
+      called.insert(kernel.getAttr());
+      if (!command.getLibrary())
+        launched.insert(kernel.getAttr());
+    }
   });
   Builder builder(module.getContext());
   int64_t index = 0;
@@ -82,30 +111,27 @@ void numberKernels(ModuleOp module) {
 
 } // namespace
 
-RankedTensorType BindMicroBatch::bound(Type type) const {
-  auto tensor = cast<RankedTensorType>(type);
-  SmallVector<int64_t> shape(tensor.getShape());
-  auto placement = nn::Placement::of(tensor);
-  if (placement.isBatched())
-    shape[placement.dim] *= m;
-  return RankedTensorType::get(shape, tensor.getElementType());
+int64_t BindMicroBatch::samplesOf(Value value) const {
+  auto slice = slices.find(value);
+  return slice == slices.end() ? m : slice->second;
 }
 
 /// Attributes that count slab rows; called while the types still tell the placement.
 LogicalResult BindMicroBatch::bindAttributes(Operation *op) {
+  int64_t samples = samplesOfKernel(op, m);
   if (auto slice = dyn_cast<nn::SliceOp>(op)) {
     auto placement = nn::Placement::of(slice.getInput().getType());
     if (!placement.isBatched())
       return success();
     SmallVector<int64_t> starts(slice.getStarts());
-    starts[placement.dim] *= m;
+    starts[placement.dim] *= samples;
     slice.setStarts(starts);
   } else if (auto pad = dyn_cast<nn::PadOp>(op)) {
     auto placement = nn::Placement::of(pad.getInput().getType());
     if (!placement.isBatched())
       return success();
     SmallVector<int64_t> low(pad.getLow());
-    low[placement.dim] *= m;
+    low[placement.dim] *= samples;
     pad.setLow(low);
   } else if (auto dropout = dyn_cast<nn::DropoutOp>(op)) {
     auto placement = nn::Placement::of(dropout.getInput().getType());
@@ -122,20 +148,21 @@ LogicalResult BindMicroBatch::bindAttributes(Operation *op) {
       return success();
     if (!values || !values.isSplat())
       return op->emitOpError("differs from sample to sample");
-    constant.setValueAttr(values.resizeSplat(bound(constant.getType())));
+    constant.setValueAttr(values.resizeSplat(bound(constant.getType(), samples)));
   }
   return success();
 }
 
 void BindMicroBatch::bindTypes(Operation *op) {
+  int64_t samples = samplesOfKernel(op, m);
   for (Value result : op->getResults())
-    result.setType(bound(result.getType()));
+    result.setType(bound(result.getType(), samples == m ? samplesOf(result) : samples));
   for (Region &region : op->getRegions())
     for (Block &block : region)
       for (BlockArgument argument : block.getArguments())
-        argument.setType(bound(argument.getType()));
+        argument.setType(bound(argument.getType(), samples));
   if (auto kernel = dyn_cast<func::FuncOp>(op)) {
-    auto bind = [&](Type type) -> Type { return bound(type); };
+    auto bind = [&](Type type) -> Type { return bound(type, samples); };
     auto inputs = llvm::map_to_vector(kernel.getArgumentTypes(), bind);
     auto results = llvm::map_to_vector(kernel.getResultTypes(), bind);
     kernel.setFunctionType(FunctionType::get(op->getContext(), inputs, results));
@@ -150,8 +177,10 @@ void BindMicroBatch::runOnOperation() {
     return signalPassFailure();
   }
   m = plan.getM();
-  for (auto step : module.getOps<train::StepOp>())
+  for (auto step : module.getOps<train::StepOp>()) {
     describeInputs(step);
+    sliceKernels(step, plan, slices);
+  }
   auto attributes = module.walk([&](Operation *op) {
     return failed(bindAttributes(op)) ? WalkResult::interrupt() : WalkResult::advance();
   });

@@ -6,6 +6,7 @@
 #include "dialects/Train/GemmShape.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Plan/NodeNames.h"
+#include "passes/Schedule/SliceKernels.h"
 
 using namespace mlir;
 
@@ -13,19 +14,41 @@ namespace accum {
 
 using device::Space;
 
-FailureOr<Value> CommandSchedule::bufferOf(Operation *user, Value value) {
-  if (const Place *place = buffers.find(value)) {
-    Value root = ProgramBuffers::root(value);
-    return buffers.at(*place, builder, root.getLoc());
-  }
+FailureOr<Place> CommandSchedule::placeOf(Operation *user, Value value) {
+  if (const Place *place = buffers.find(value))
+    return *place;
   Operation *op = ProgramBuffers::root(value).getDefiningOp();
   if (auto load = dyn_cast_or_null<train::LoadParamOp>(op))
-    return buffers.at(buffers.parameter(load.getParam()), builder, load.getLoc());
+    return buffers.parameter(load.getParam());
   if (auto load = dyn_cast_or_null<train::LoadSlotOp>(op))
-    return buffers.at(buffers.slot(load.getParam(), load.getSlot()), builder, load.getLoc());
+    return buffers.slot(load.getParam(), load.getSlot());
   if (auto load = dyn_cast_or_null<train::LoadDecayOp>(op))
-    return buffers.at(buffers.decay(load.getParam()), builder, load.getLoc());
+    return buffers.decay(load.getParam());
   return user->emitOpError("reads a value that is in no buffer");
+}
+
+FailureOr<Value> CommandSchedule::bufferOf(Operation *user, Value value) {
+  auto place = placeOf(user, value);
+  if (failed(place))
+    return failure();
+  return buffers.at(*place, builder, ProgramBuffers::root(value).getLoc());
+}
+
+FlatSymbolRefAttr CommandSchedule::kernelOf(train::CommandOp command) const {
+  return slice && slice->isRest ? restKernel(command) : command.getKernelAttr();
+}
+
+Place CommandSchedule::sliced(train::CommandOp command, Place place, size_t index) const {
+  if (!slice || (place.space != Space::scratch && place.space != Space::input))
+    return place;
+  auto strides = command->getAttrOfType<DenseI64ArrayAttr>(kStrides).asArrayRef();
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
+  size_t inputs = command.getInputs().size();
+  Type type = index < inputs ? kernel.getArgumentTypes()[index] : kernel.getResultTypes()[index - inputs];
+  // A view of another shape is still the same bytes.
+  place.skip = slice->number * slice->samples * strides[index];
+  place.contents = cast<RankedTensorType>(type);
+  return place;
 }
 
 /// Accumulated results lie in their targets, others where the plan says.
@@ -55,7 +78,7 @@ LogicalResult CommandSchedule::placeResults(train::CommandOp command, const Cont
 
 LogicalResult CommandSchedule::runGemm(train::CommandOp command, device::Update update, ValueRange inputs,
                                        Value output) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
   auto contract = kernel ? dyn_cast<nn::ContractOp>(kernel.getBody().front().front()) : nn::ContractOp();
   if (!contract || !isa<func::ReturnOp>(contract->getNextNode()))
     return command.emitOpError("asks the library for a kernel that is not one contraction");
@@ -65,15 +88,15 @@ LogicalResult CommandSchedule::runGemm(train::CommandOp command, device::Update 
   auto input = [&](unsigned operand) {
     return inputs[cast<BlockArgument>(contract->getOperand(operand)).getArgNumber()];
   };
-  device::GemmOp::create(builder, command.getLoc(), command.getId(), command.getKernel(), update, output,
-                         input(gemm->a), input(gemm->b), ArrayRef<int64_t>{gemm->m, gemm->n, gemm->k},
+  device::GemmOp::create(builder, command.getLoc(), command.getId(), kernelOf(command).getValue(), update,
+                         output, input(gemm->a), input(gemm->b), ArrayRef<int64_t>{gemm->m, gemm->n, gemm->k},
                          ArrayRef<int64_t>{gemm->aRow, gemm->aCol}, ArrayRef<int64_t>{gemm->bRow, gemm->bCol},
                          gemm->cRow, gemm->batch, gemm->aBatch, gemm->bBatch, gemm->cBatch);
   return success();
 }
 
 LogicalResult CommandSchedule::runAttention(train::CommandOp command, ValueRange buffers) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
   auto views = kernel ? analyseAttention(kernel) : std::nullopt;
   if (!views)
     return command.emitOpError("asks the library for a kernel that is not one attention");
@@ -91,8 +114,8 @@ LogicalResult CommandSchedule::runAttention(train::CommandOp command, ValueRange
   int64_t sizes[] = {query[0], query[1], key[1], query[2], key[2], key[3], (*views)[2].shape[3]};
   auto hidden = backward ? backward.getHidden() : forward.getHidden();
   device::AttentionOp::create(
-      builder, command.getLoc(), command.getId(), command.getKernel(), bool(backward), args, sizes, offsets,
-      strides, backward ? backward.getScale() : forward.getScale(),
+      builder, command.getLoc(), command.getId(), kernelOf(command).getValue(), bool(backward), args, sizes,
+      offsets, strides, backward ? backward.getScale() : forward.getScale(),
       backward ? backward.getCausal() : forward.getCausal(),
       bool(backward ? backward.getMask() : forward.getMask()), static_cast<device::Hidden>(hidden));
   return success();
@@ -100,15 +123,15 @@ LogicalResult CommandSchedule::runAttention(train::CommandOp command, ValueRange
 
 LogicalResult CommandSchedule::runKernel(train::CommandOp command, std::optional<device::Update> update,
                                          ValueRange arguments) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
   auto index = kernel ? kernel->getAttrOfType<IntegerAttr>("accum.kernel") : IntegerAttr();
   if (!index)
     return command.emitOpError("calls a kernel without a number");
   device::UpdateAttr mode;
   if (update)
     mode = device::UpdateAttr::get(builder.getContext(), *update);
-  device::LaunchOp::create(builder, command.getLoc(), command.getId(), command.getKernel(), index.getInt(),
-                           arguments, mode);
+  device::LaunchOp::create(builder, command.getLoc(), command.getId(), kernelOf(command).getValue(),
+                           index.getInt(), arguments, mode);
   return success();
 }
 
@@ -119,19 +142,24 @@ LogicalResult CommandSchedule::run(train::CommandOp command, const Contributions
     return failure();
   SmallVector<Value> arguments;
   for (Value input : command.getInputs()) {
-    auto buffer = bufferOf(command, input);
-    if (failed(buffer))
+    auto place = placeOf(command, input);
+    if (failed(place))
       return failure();
-    arguments.push_back(*buffer);
+    arguments.push_back(
+        buffers.at(sliced(command, *place, arguments.size()), builder, ProgramBuffers::root(input).getLoc()));
   }
   for (Value result : command.getResults())
-    arguments.push_back(buffers.at(*buffers.find(result), builder, command.getLoc()));
-  if (contributions)
+    arguments.push_back(
+        buffers.at(sliced(command, *buffers.find(result), arguments.size()), builder, command.getLoc()));
+  bool isLater = slice && slice->number > 0; // adds to what the first slice left
+  if (contributions && !isLater)
     for (OpResult result : contributions->zeroed(command))
       device::ZeroOp::create(builder, command.getLoc(),
                              arguments[command.getInputs().size() + result.getResultNumber()],
                              /*if_first=*/true);
   auto update = contributions ? contributions->update(command) : std::nullopt;
+  if (update && isLater)
+    update = device::Update::add;
   if (command.getLibrary() == "gemm")
     return runGemm(command, update.value_or(device::Update::write), ArrayRef(arguments).drop_back(),
                    arguments.back());
@@ -142,11 +170,41 @@ LogicalResult CommandSchedule::run(train::CommandOp command, const Contributions
   return runKernel(command, update, arguments);
 }
 
-LogicalResult CommandSchedule::runAll(Block &body, const Contributions *contributions) {
-  for (auto command : body.getOps<train::CommandOp>())
-    if (failed(run(command, contributions)))
-      return failure();
+LogicalResult CommandSchedule::runSlices(MutableArrayRef<train::CommandOp> group,
+                                         const Contributions *contributions) {
+  int64_t m = plan.getM(), samples = group.front()->getAttrOfType<IntegerAttr>(kSlice).getInt();
+  int64_t count = (m + samples - 1) / samples;
+  for (int64_t number = 0; number < count; ++number) {
+    int64_t first = number * samples, behind = std::min(m, first + samples);
+    slice = Slice{number, samples, behind - first < samples};
+    device::SectionOp::create(builder, group.front().getLoc(),
+                              ("slice " + Twine(number + 1) + " of " + Twine(count) + ": samples " +
+                               Twine(first) + " to " + Twine(behind - 1) + " of the micro-batch")
+                                  .str());
+    for (train::CommandOp command : group)
+      if (failed(run(command, contributions)))
+        return failure();
+  }
+  slice.reset();
   return success();
+}
+
+LogicalResult CommandSchedule::runAll(Block &body, const Contributions *contributions) {
+  SmallVector<train::CommandOp> group;
+  auto flush = [&] {
+    LogicalResult result = group.empty() ? success() : runSlices(group, contributions);
+    group.clear();
+    return result;
+  };
+  for (auto command : body.getOps<train::CommandOp>()) {
+    if (command->hasAttr(kSlice)) {
+      group.push_back(command);
+      continue;
+    }
+    if (failed(flush()) || failed(run(command, contributions)))
+      return failure();
+  }
+  return flush();
 }
 
 } // namespace accum

@@ -17,10 +17,23 @@ public:
   /// `contributions` of the loop body that the command stands in; null outside of loops.
   mlir::LogicalResult run(train::CommandOp command, const Contributions *contributions);
   mlir::LogicalResult runAll(mlir::Block &body, const Contributions *contributions);
-  /// The buffer of a value that `user` reads.
+  /// Where a value that `user` reads lies, and its buffer there.
+  mlir::FailureOr<Place> placeOf(mlir::Operation *user, mlir::Value value);
   mlir::FailureOr<mlir::Value> bufferOf(mlir::Operation *user, mlir::Value value);
 
 private:
+  /// One of the slices in which neighbouring commands run.
+  struct Slice {
+    int64_t number = 0, samples = 0; ///< of the slices before it
+    bool isRest = false;             ///< shorter than those
+  };
+
+  /// The kernel of a command in a slice.
+  mlir::FlatSymbolRefAttr kernelOf(train::CommandOp command) const;
+  /// `place`, from where the current slice of operand (or result, behind the operands) `index` begins.
+  Place sliced(train::CommandOp command, Place place, size_t index) const;
+  mlir::LogicalResult runSlices(mlir::MutableArrayRef<train::CommandOp> group,
+                                const Contributions *contributions);
   mlir::LogicalResult placeResults(train::CommandOp command, const Contributions *contributions);
   mlir::LogicalResult runGemm(train::CommandOp command, device::Update update, mlir::ValueRange inputs,
                               mlir::Value output);
@@ -31,6 +44,7 @@ private:
   train::PlanAttr plan;
   ProgramBuffers &buffers;
   mlir::OpBuilder &builder;
+  std::optional<Slice> slice;
 };
 
 } // namespace accum

@@ -83,7 +83,7 @@ const Place *ProgramBuffers::find(Value value) const {
 }
 
 Value ProgramBuffers::at(const Place &place, OpBuilder &builder, Location loc) {
-  Key key = {place.space, place.offset, place.contents.getAsOpaquePointer(), place.label};
+  Key key = {place.space, place.offset, place.skip, place.contents.getAsOpaquePointer(), place.label};
   for (auto *known : {&listed, &inLoop})
     if (auto it = known->find(key); it != known->end())
       return it->second;
@@ -95,7 +95,7 @@ Value ProgramBuffers::at(const Place &place, OpBuilder &builder, Location loc) {
   else if (!local)
     builder.setInsertionPointToStart(top);
   auto op = device::BufferOp::create(builder, loc, device::BufferType::get(builder.getContext()), place.space,
-                                     place.offset, place.contents, place.label);
+                                     place.offset, place.contents, place.label, place.skip);
   if (!local)
     lastListed = op;
   (inside ? inLoop : listed)[key] = op;

@@ -13,6 +13,7 @@ struct Place {
   int64_t offset;
   mlir::RankedTensorType contents;
   std::string label;
+  int64_t skip = 0; ///< bytes, to where a slice begins
 };
 
 /// Buffers of one program region. What outlives the step (state, hyper-parameters) is listed at its top,
@@ -45,7 +46,7 @@ public:
   void leaveLoop() { inLoop.clear(); }
 
 private:
-  using Key = std::tuple<device::Space, int64_t, const void *, std::string>;
+  using Key = std::tuple<device::Space, int64_t, int64_t, const void *, std::string>;
   mlir::RankedTensorType typeOf(const runtime::ParameterSpec &spec) const;
 
   const StateLayout &layout;

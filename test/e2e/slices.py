@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A loss in slices of samples changes memory and time, and results by no more than another order of their sums.
+
+Usage: slices.py MODEL FOLDER --precision f64|f32. Micro-batches of 6 on 10 samples, so that the last one is ragged;
+slices of 4 leave a shorter last slice, slices of 1 do not. Each is forced by a plan that accum-plan makes for a problem
+in which nothing else pays. Loss, gradients and updated parameters are those of one slice: to
+1e-12 in f64, to 5e-6 in f32; the slices take less memory, and predicted bytes are the allocated ones.
+"""
+import argparse
+import json
+import re
+
+from program import Model, compare, run
+
+M, BATCH = 6, 10
+LIMIT = {"f64": 1e-12, "f32": 5e-6}
+
+
+def force(text, name):
+    """The problem where whatever has a variant `name` takes a minute in every other."""
+    ids = set(re.findall(rf"^variant (\d+) {name} ", text, re.M))
+    if len(ids) < 3:  # logits, their cotangent, and the products of both
+        raise SystemExit(f"the problem has {len(ids)} commands with a variant {name}")
+    slow = " flops=60000000000000"
+    lines = []
+    for line in text.splitlines():
+        words = line.split(" ")
+        if words[0] in ("command", "variant") and words[1] in ids and not (words[0] == "variant" and words[2] == name):
+            line = re.sub(r" flops=\S+", "", line) + slow
+        lines.append(line)
+    return "\n".join(lines) + "\n"
+
+
+def measure(model, precision, variant):
+    target = ["--target", "reference", "--precision", "f64"] if precision == "f64" else []
+    options = ["--optimizer", "sgd", *target]
+    size = ["--micro-batch", M]
+    if variant:
+        problem, plan = model.folder / "problem.txt", model.folder / "plan.json"
+        dumps = model.folder / "dumps"
+        model.compile(*options, *size, "--dump-phases", dumps, batch=BATCH)
+        problem.write_text(force((dumps / "problem.txt").read_text(), variant))
+        run("accum-plan", problem, *size, "--memory", "1GiB", "-o", plan)
+        options += ["--plan", plan]
+        size = []
+    artifact = model.compile(*options, *size, batch=BATCH)
+    plan = json.loads((artifact / "plan.json").read_text())
+    if set(plan["variants"].values()) != ({variant} if variant else set()):
+        raise SystemExit(f"asked for {variant}, got {plan['variants']}")
+    tag = variant or "whole"
+    gradients, weights = model.folder / f"g-{tag}.safetensors", model.folder / f"w-{tag}.safetensors"
+    log = model.train(artifact, 1, "--lr", 0.1, "--seed", 7, gradients=gradients, weights=weights)
+    return plan["scratch"], log[0]["loss"], gradients, weights
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model")
+    parser.add_argument("folder")
+    parser.add_argument("--precision", choices=("f64", "f32"), required=True)
+    options = parser.parse_args()
+    model, limit = Model(options.model, options.folder), LIMIT[options.precision]
+    model.repeat_data(BATCH)
+    whole = measure(model, options.precision, None)
+    for variant in ("slices4", "slices1"):
+        scratch, loss, gradients, weights = measure(model, options.precision, variant)
+        print(variant, scratch, whole[0], loss, whole[1])
+        if abs(loss - whole[1]) > limit * abs(whole[1]):
+            raise SystemExit(f"{variant}: loss {loss!r}, in one slice {whole[1]!r}")
+        if scratch > whole[0]:
+            raise SystemExit(f"{variant} takes {scratch} bytes, one slice {whole[0]}")
+        compare(gradients, whole[2], limit)
+        compare(weights, whole[3], limit)
+
+
+if __name__ == "__main__":
+    main()
