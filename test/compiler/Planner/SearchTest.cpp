@@ -136,6 +136,24 @@ TEST(Search, IsWithinAPercentOfTheOptimumOnLayers) {
   EXPECT_GE(good, cases * 95 / 100) << good << " of " << cases << ", worst " << worst;
 }
 
+TEST(Search, SlicesTakeTheTimeOfEachOneByOne) {
+  DeviceProfile profile = h100();
+  Problem problem;
+  problem.commands = {Command{.id = 0, .kind = CommandKind::Gemm}};
+  Variant whole{.flops = {5'000'000'000, 70'000'000'000, {}}, .bytes = {300'000'000, 1000, {}}},
+      sliced = whole;
+  sliced.name = "slices4";
+  sliced.slice = 4;
+  problem.commands[0].variants = {whole, sliced};
+  TimeModel times(problem, profile, 1);
+  auto seconds = [&](int variant, int64_t m) { return times.seconds(0, variant, m); };
+  for (int64_t m : {1, 3, 4})
+    EXPECT_EQ(seconds(1, m), seconds(0, m)) << m;
+  EXPECT_DOUBLE_EQ(seconds(1, 10), 2 * seconds(0, 4) + seconds(0, 2));
+  EXPECT_DOUBLE_EQ(seconds(1, 8), 2 * seconds(0, 4));
+  EXPECT_GT(seconds(1, 8), seconds(0, 8));
+}
+
 TEST(Search, BudgetsAreMonotone) {
   Random random(73);
   DeviceProfile profile = h100();
