@@ -74,16 +74,18 @@ private:
 };
 
 void Finder::classifyCosts() {
-  std::map<std::tuple<CommandKind, std::string_view, std::string, std::string, int64_t>, int> classes;
+  std::map<std::tuple<CommandKind, std::string_view, std::string, std::string, int64_t, int64_t>, int>
+      classes;
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     const Command &command = problem.commands[index];
     std::vector<int> &row = costOf.emplace_back();
     bool matters = command.variants.size() > 1 || flow.isAllowed(static_cast<int>(index));
     for (size_t variant = 0; matters && variant < command.variants.size(); ++variant) {
       const Variant &way = command.variants[variant];
-      auto [at, isNew] = classes.emplace(std::tuple(command.kind, std::string_view(command.dtype),
-                                                    toText(way.flops), toText(way.bytes), way.slice),
-                                         static_cast<int>(found.costClasses.size()));
+      auto [at, isNew] =
+          classes.emplace(std::tuple(command.kind, std::string_view(command.dtype), toText(way.flops),
+                                     toText(way.bytes), way.slice, way.pieces),
+                          static_cast<int>(found.costClasses.size()));
       if (isNew)
         found.costClasses.emplace_back(static_cast<int>(index), static_cast<int>(variant));
       row.push_back(at->second);

@@ -94,7 +94,7 @@ Status checkVariants(const Problem &problem, size_t index, const std::vector<cha
     if (!names.insert(variant.name).second)
       return malformed(fmt::format("command {} has two variants {}", command.id, variant.name));
     if (!variant.flops.isValid() || !variant.bytes.isValid() || !variant.workspace.isValid() ||
-        variant.slice < 0)
+        variant.slice < 0 || variant.pieces < 1)
       return malformed(
           fmt::format("command {}, variant {}: an amount is negative, or a table does not start at 1 "
                       "and ascend",

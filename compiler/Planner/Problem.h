@@ -40,8 +40,8 @@ struct Variant {
   Amount flops = {};
   Amount bytes = {};
   /// Samples that the command treats at a time, one slice behind the other, each with its own costs; 0: all
-  /// of a micro-step at once.
-  int64_t slice = 0;
+  /// of a micro-step at once. With `pieces`, a slice is that part of its samples.
+  int64_t slice = 0, pieces = 1;
   /// Scratch that lives during this command only; planned like a buffer, slot "ID:w".
   Amount workspace = {};
   /// Results (indices into Problem::buffers) that have another size in this variant; 0 where it has none.

@@ -164,6 +164,8 @@ Variant ProblemReader::readCosts(Line &line, std::string name) {
   variant.workspace = line.optionalAmount("workspace");
   if (auto slice = line.value("slice"))
     variant.slice = line.number(*slice, "slice");
+  if (auto pieces = line.value("pieces"))
+    variant.pieces = line.number(*pieces, "pieces");
   return variant;
 }
 

@@ -18,6 +18,8 @@ void writeCosts(Out out, const Variant &variant) {
       fmt::format_to(out, " {}={}", key, toText(*amount));
   if (variant.slice != 0)
     fmt::format_to(out, " slice={}", variant.slice);
+  if (variant.pieces != 1)
+    fmt::format_to(out, " pieces={}", variant.pieces);
 }
 
 void writeCommand(Out out, const Problem &problem, const Command &command) {

@@ -30,16 +30,15 @@ std::string describeRecomputation(const Problem &problem, const TimeModel &times
   return fmt::format("{} of {} commands ({}{})", again, all, names, kernels.size() > 2 ? ", ..." : "");
 }
 
-static int64_t sliceOf(const Problem &problem, const Choice &choice, int64_t m) {
-  int64_t slice = 0;
-  for (size_t index = 0; index < choice.variants.size(); ++index)
-    slice = std::max(slice, problem.commands[index].variants[choice.variants[index]].slice);
-  return slice < m ? slice : 0;
-}
-
 std::string describeSlices(const Problem &problem, const Choice &choice, int64_t m) {
-  int64_t slice = sliceOf(problem, choice, m);
-  return slice == 0 ? "" : fmt::format("loss in slices of {} sample{}", slice, slice == 1 ? "" : "s");
+  for (size_t index = 0; index < choice.variants.size(); ++index) {
+    const Variant &way = problem.commands[index].variants[choice.variants[index]];
+    if (way.slice > 0 && way.pieces > 1)
+      return fmt::format("loss in slices of 1/{} sample", way.pieces);
+    if (way.slice > 0 && way.slice < m)
+      return fmt::format("loss in slices of {} sample{}", way.slice, way.slice == 1 ? "" : "s");
+  }
+  return {};
 }
 
 std::string describeSharing(const Sharing &sharing, int64_t devices) {

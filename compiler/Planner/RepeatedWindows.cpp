@@ -43,6 +43,7 @@ std::vector<uint64_t> hashCommands(const Problem &problem) {
       hash.add(variant.bytes);
       hash.add(variant.workspace);
       hash.add(static_cast<uint64_t>(variant.slice));
+      hash.add(static_cast<uint64_t>(variant.pieces));
     }
   }
   for (const Buffer &buffer : problem.buffers)

@@ -12,10 +12,13 @@ bool usesMatrixUnits(CommandKind kind) {
          kind == CommandKind::Loss;
 }
 
-double evaluate(const Amount &amount, int64_t m) {
+/// Of one of `pieces` parts of m samples.
+double evaluate(const Amount &amount, int64_t m, int64_t pieces = 1) {
+  auto parts = static_cast<double>(pieces);
   if (!amount.table.empty())
-    return static_cast<double>(amount.at(m));
-  return static_cast<double>(amount.fixed) + static_cast<double>(amount.perSample) * static_cast<double>(m);
+    return static_cast<double>(amount.at(m)) / parts;
+  return static_cast<double>(amount.fixed) +
+         static_cast<double>(amount.perSample) * static_cast<double>(m) / parts;
 }
 
 } // namespace
@@ -31,23 +34,29 @@ TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64
   }
 }
 
-RegionTime TimeModel::atOnce(size_t index, const Variant &way, int64_t samples) const {
-  double compute = evaluate(way.flops, samples) / rates[index].flopsPerSecond;
-  double memory = evaluate(way.bytes, samples) / (profile.bandwidth * share);
+/// One of `pieces` parts of `samples` samples.
+RegionTime TimeModel::atOnce(size_t index, const Variant &way, int64_t samples, int64_t pieces) const {
+  double compute = evaluate(way.flops, samples, pieces) / rates[index].flopsPerSecond;
+  double memory = evaluate(way.bytes, samples, pieces) / (profile.bandwidth * share);
   double total = std::max(compute, memory) + profile.launch;
   return {.total = total, .launch = profile.launch, .memory = memory > compute ? memory : 0};
 }
 
 RegionTime TimeModel::time(size_t index, size_t variant, int64_t m) const {
   const Variant &way = problem.commands[index].variants[variant];
-  if (way.slice == 0 || way.slice >= m)
-    return atOnce(index, way, m);
-  RegionTime each = atOnce(index, way, way.slice),
-             last = m % way.slice == 0 ? RegionTime() : atOnce(index, way, m % way.slice);
-  auto count = static_cast<double>(m / way.slice);
-  return {.total = count * each.total + last.total,
-          .launch = count * each.launch + last.launch,
-          .memory = count * each.memory + last.memory};
+  if (way.slice == 0 || (way.slice >= m && way.pieces == 1))
+    return atOnce(index, way, m, 1);
+  RegionTime sum;
+  auto add = [&](const RegionTime &each, int64_t times) {
+    auto count = static_cast<double>(times);
+    sum.total += count * each.total;
+    sum.launch += count * each.launch;
+    sum.memory += count * each.memory;
+  };
+  add(atOnce(index, way, way.slice, way.pieces), m / way.slice * way.pieces);
+  if (int64_t rest = m % way.slice; rest > 0)
+    add(atOnce(index, way, rest, way.pieces), way.pieces);
+  return sum;
 }
 
 double TimeModel::seconds(int command, int variant, int64_t m) const {

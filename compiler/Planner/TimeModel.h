@@ -35,7 +35,7 @@ public:
   double utilisation(int64_t samples, double seconds) const;
 
 private:
-  RegionTime atOnce(size_t index, const Variant &way, int64_t samples) const;
+  RegionTime atOnce(size_t index, const Variant &way, int64_t samples, int64_t pieces) const;
   RegionTime time(size_t index, size_t variant, int64_t m) const;
 
   struct Rated {

@@ -3,6 +3,7 @@
 // whole.
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/NN/RowAxis.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Fuse/CommandCost.h"
@@ -56,6 +57,7 @@ private:
   bool collect(train::CommandOp leader);
   bool isSliceable(train::CommandOp command);
   bool sort();
+  bool keepsRowsApart();
 
   func::FuncOp kernelOf(train::CommandOp command) {
     return symbols.lookup<func::FuncOp>(command.getKernel());
@@ -66,6 +68,7 @@ private:
   Block &block;
   SymbolTable &symbols;
   int64_t wide = 0; ///< bytes of a sample's logits
+  int64_t rows = 1; ///< of a sample's logits
   llvm::SetVector<Operation *> members;
   SmallVector<Operation *> inside, behind, before; ///< between the first and the last member, in order
 };
@@ -168,11 +171,22 @@ bool LossGroup::sort() {
   }
 }
 
+/// Whether no command needs more than some rows of a sample at a time.
+bool LossGroup::keepsRowsApart() {
+  return llvm::all_of(members, [&](Operation *op) {
+    auto command = cast<train::CommandOp>(op);
+    auto body = kernelOf(command).getBody().front().without_terminator();
+    return llvm::all_of(body, [&](Operation &each) { return nn::isRowLocal(&each, rows); });
+  });
+}
+
 bool LossGroup::find() {
   Value logits = widestLogits();
   if (!logits)
     return false;
   wide = bytesPerSample(logits);
+  auto type = cast<RankedTensorType>(logits.getType());
+  rows = type.getNumElements() / std::max<int64_t>(1, type.getShape().back());
   train::CommandOp leader = leaderOf(logits);
   return leader && collect(leader) && sort();
 }
@@ -183,6 +197,8 @@ void LossGroup::mark() {
     for (Operation *op : *list)
       op->moveBefore(next);
   Builder builder(step.getContext());
+  if (rows > 1 && keepsRowsApart())
+    inside.front()->setAttr("rows", builder.getI64IntegerAttr(rows));
   for (Operation *op : members) {
     SmallVector<int64_t> sliced;
     for (OpResult result : op->getResults())

@@ -93,7 +93,8 @@ def GroupLoss : Pass<"accum-group-loss", "::mlir::ModuleOp"> {
     A cross-entropy over a vocabulary reads and writes values that are much larger than what its matrix products read and
     write: logits and their cotangents. Each of these commands treats sample by sample, or adds to an accumulator, so that
     all of them can run for a few samples at a time. They are put one behind the other and get `sliced`: the numbers of
-    their results that are then held for one slice only. Whether it is done, and in which slices, is the plan's choice.
+    their results that are then held for one slice only; the first one gets `rows`, the rows of a sample, where slices may
+    also be pieces of one. Whether it is done, and in which slices, is the plan's choice.
 
     Left alone: a loss whose cotangents depend on the loss, values whose samples do not lie one behind the other, commands
     that count samples (dropout).

@@ -11,7 +11,8 @@ namespace accum {
 namespace {
 
 constexpr int64_t kMostRows = 16384;
-constexpr size_t kMostSizes = 3;
+constexpr int64_t kMostRowsOfPiece = 1024;
+constexpr size_t kMostSizes = 4;
 
 DenseI64ArrayAttr slicedResults(Operation *op) {
   return op ? op->getAttrOfType<DenseI64ArrayAttr>("sliced") : DenseI64ArrayAttr();
@@ -37,28 +38,47 @@ SmallVector<train::CommandOp> slicedCommands(Block &block) {
   return group;
 }
 
-SmallVector<int64_t> sliceSizes(train::CommandOp leader) {
+std::string SliceSize::name() const {
+  return pieces == 1 ? "slices" + std::to_string(samples) : "pieces" + std::to_string(pieces);
+}
+
+int64_t rowsToCut(train::CommandOp leader) {
+  auto rows = leader->getAttrOfType<IntegerAttr>("rows");
+  return rows ? rows.getInt() : 0;
+}
+
+/// The fewest equal pieces of `rows` that are small enough; 0 where there are none.
+static int64_t piecesOf(int64_t rows) {
+  int64_t most = std::min(kMostRowsOfPiece, rows / 4);
+  for (int64_t pieces = 4; pieces < rows; ++pieces)
+    if (rows % pieces == 0 && rows / pieces <= most)
+      return pieces;
+  return 0;
+}
+
+SmallVector<SliceSize> sliceSizes(train::CommandOp leader) {
   int64_t rows = 1;
   for (Value result : leader.getResults())
     if (auto type = cast<RankedTensorType>(result.getType()); isHeldInSlices(result))
       rows = std::max(rows, type.getNumElements() / std::max<int64_t>(1, type.getShape().back()));
-  SmallVector<int64_t> sizes = {1};
-  while (sizes.size() < kMostSizes && sizes.back() * 4 * rows <= kMostRows)
-    sizes.push_back(sizes.back() * 4);
+  SmallVector<SliceSize> sizes;
+  if (int64_t pieces = piecesOf(rowsToCut(leader)))
+    sizes.push_back({1, pieces});
+  for (int64_t samples = 1; sizes.size() < kMostSizes && (samples == 1 || samples * rows <= kMostRows);
+       samples *= 4)
+    sizes.push_back({samples});
   return sizes;
 }
 
-std::string sliceVariant(int64_t samples) { return "slices" + std::to_string(samples); }
-
-int64_t plannedSlice(train::PlanAttr plan, ArrayRef<train::CommandOp> group) {
+SliceSize plannedSlice(train::PlanAttr plan, ArrayRef<train::CommandOp> group) {
   if (group.empty() || !plan.getVariant())
-    return 0;
+    return {};
   train::CommandOp leader = group.front();
   auto name = plan.getVariant().getAs<StringAttr>(std::to_string(leader.getId()));
-  for (int64_t samples : sliceSizes(leader))
-    if (name && name.getValue() == sliceVariant(samples))
-      return samples < plan.getM() ? samples : 0;
-  return 0;
+  for (SliceSize size : sliceSizes(leader))
+    if (name && name.getValue() == size.name() && !size.isWhole(plan.getM()))
+      return size;
+  return {};
 }
 
 void addSliceVariants(ArrayRef<train::CommandOp> group, ArrayRef<int> indices, planner::Problem &problem) {
@@ -88,17 +108,18 @@ void addSliceVariants(ArrayRef<train::CommandOp> group, ArrayRef<int> indices, p
     if (llvm::none_of(buffer.users, [&](int user) { return user == last; }))
       buffer.users.insert(llvm::upper_bound(buffer.users, last), last);
   }
-  for (int64_t samples : sliceSizes(group.front()))
+  for (SliceSize size : sliceSizes(group.front()))
     for (auto [member, index] : llvm::zip(group, indices)) {
       planner::Command &command = problem.commands[index];
       planner::Variant variant = command.variants.front();
-      variant.name = sliceVariant(samples);
-      variant.slice = samples;
+      variant.name = size.name();
+      variant.slice = size.samples;
+      variant.pieces = size.pieces;
       variant.results.clear();
       for (int buffer : held)
         if (problem.buffers[buffer].producer == index)
-          variant.results.emplace_back(buffer,
-                                       planner::Amount{.fixed = problem.buffers[buffer].bytes.at(samples)});
+          variant.results.emplace_back(
+              buffer, planner::Amount{.fixed = problem.buffers[buffer].bytes.at(size.samples) / size.pieces});
       command.variants.push_back(std::move(variant));
       command.follows = index == first ? planner::kNoIndex : first;
     }

@@ -14,13 +14,21 @@ bool isHeldInSlices(mlir::Value value);
 /// The commands of a block that run in slices, one behind the other; none where nothing does.
 llvm::SmallVector<train::CommandOp> slicedCommands(mlir::Block &block);
 
-/// Samples per slice that are offered for the group of `leader`: powers of 4, of at most 16384 rows of logits
-/// or of one sample.
-llvm::SmallVector<int64_t> sliceSizes(train::CommandOp leader);
-/// `slices4`: the variant with slices of 4 samples.
-std::string sliceVariant(int64_t samples);
-/// Samples per slice that the plan chose for a block's group; 0 for one slice.
-int64_t plannedSlice(train::PlanAttr plan, llvm::ArrayRef<train::CommandOp> group);
+/// `samples` samples, or the `pieces`-th part of one.
+struct SliceSize {
+  int64_t samples = 0, pieces = 1;
+  bool isWhole(int64_t m) const { return samples == 0 || (pieces == 1 && samples >= m); }
+  /// `slices4`, `pieces8`: the variant of that name.
+  std::string name() const;
+};
+
+/// What is offered for the group of `leader`: powers of 4 samples, of at most 16384 rows of logits or one
+/// sample, and equal pieces of a sample, of at most 1024 rows or a quarter of it.
+llvm::SmallVector<SliceSize> sliceSizes(train::CommandOp leader);
+/// Rows of a sample, where its group may run in pieces of one; else 0.
+int64_t rowsToCut(train::CommandOp leader);
+/// What the plan chose for a block's group; whole where it runs at once.
+SliceSize plannedSlice(train::PlanAttr plan, llvm::ArrayRef<train::CommandOp> group);
 
 /// Offers the variants in the problem of a step. `indices`: the group's commands in it. What such a command
 /// reads from or leaves to others is there while any of them runs.

@@ -22,27 +22,20 @@ struct BindMicroBatch : impl::BindMicroBatchBase<BindMicroBatch> {
 
   LogicalResult bindAttributes(Operation *op);
   void bindTypes(Operation *op);
-  int64_t samplesOf(Value value) const;
   int64_t m = 1;
-  DenseMap<Value, int64_t> slices; ///< values that are held in slices: samples of one
+  DenseMap<Value, Share> slices; ///< values that are held in slices
 };
 
-/// `type` with `samples` samples, without its placement.
-RankedTensorType bound(Type type, int64_t samples) {
-  auto tensor = cast<RankedTensorType>(type);
-  SmallVector<int64_t> shape(tensor.getShape());
-  auto placement = nn::Placement::of(tensor);
-  if (placement.isBatched())
-    shape[placement.dim] *= samples;
-  return RankedTensorType::get(shape, tensor.getElementType());
-}
-
-/// Kernels that run on slices say how many samples theirs have.
-int64_t samplesOfKernel(Operation *op, int64_t otherwise) {
+/// Kernels that run on slices say what theirs have.
+Share shareOfKernel(Operation *op, int64_t m) {
   auto kernel = dyn_cast<func::FuncOp>(op);
   kernel = kernel ? kernel : op->getParentOfType<func::FuncOp>();
   auto samples = kernel ? kernel->getAttrOfType<IntegerAttr>(kSamples) : IntegerAttr();
-  return samples ? samples.getInt() : otherwise;
+  auto pieces = kernel ? kernel->getAttrOfType<DenseI64ArrayAttr>(kPiecesOfRows) : DenseI64ArrayAttr();
+  Share share{samples ? samples.getInt() : m};
+  if (pieces)
+    share.pieces = pieces[0], share.rows = pieces[1];
+  return share;
 }
 
 /// What the manifest says about each input, from the types that are about to be bound.
@@ -111,27 +104,22 @@ void numberKernels(ModuleOp module) {
 
 } // namespace
 
-int64_t BindMicroBatch::samplesOf(Value value) const {
-  auto slice = slices.find(value);
-  return slice == slices.end() ? m : slice->second;
-}
-
 /// Attributes that count slab rows; called while the types still tell the placement.
 LogicalResult BindMicroBatch::bindAttributes(Operation *op) {
-  int64_t samples = samplesOfKernel(op, m);
+  Share share = shareOfKernel(op, m);
   if (auto slice = dyn_cast<nn::SliceOp>(op)) {
     auto placement = nn::Placement::of(slice.getInput().getType());
     if (!placement.isBatched())
       return success();
     SmallVector<int64_t> starts(slice.getStarts());
-    starts[placement.dim] *= samples;
+    starts[placement.dim] *= share.samples;
     slice.setStarts(starts);
   } else if (auto pad = dyn_cast<nn::PadOp>(op)) {
     auto placement = nn::Placement::of(pad.getInput().getType());
     if (!placement.isBatched())
       return success();
     SmallVector<int64_t> low(pad.getLow());
-    low[placement.dim] *= samples;
+    low[placement.dim] *= share.samples;
     pad.setLow(low);
   } else if (auto dropout = dyn_cast<nn::DropoutOp>(op)) {
     auto placement = nn::Placement::of(dropout.getInput().getType());
@@ -148,21 +136,23 @@ LogicalResult BindMicroBatch::bindAttributes(Operation *op) {
       return success();
     if (!values || !values.isSplat())
       return op->emitOpError("differs from sample to sample");
-    constant.setValueAttr(values.resizeSplat(bound(constant.getType(), samples)));
+    constant.setValueAttr(values.resizeSplat(bound(constant.getType(), share)));
   }
   return success();
 }
 
 void BindMicroBatch::bindTypes(Operation *op) {
-  int64_t samples = samplesOfKernel(op, m);
-  for (Value result : op->getResults())
-    result.setType(bound(result.getType(), samples == m ? samplesOf(result) : samples));
+  Share share = shareOfKernel(op, m);
+  for (Value result : op->getResults()) {
+    auto slice = slices.find(result);
+    result.setType(bound(result.getType(), slice == slices.end() ? share : slice->second));
+  }
   for (Region &region : op->getRegions())
     for (Block &block : region)
       for (BlockArgument argument : block.getArguments())
-        argument.setType(bound(argument.getType(), samples));
+        argument.setType(bound(argument.getType(), share));
   if (auto kernel = dyn_cast<func::FuncOp>(op)) {
-    auto bind = [&](Type type) -> Type { return bound(type, samples); };
+    auto bind = [&](Type type) -> Type { return bound(type, share); };
     auto inputs = llvm::map_to_vector(kernel.getArgumentTypes(), bind);
     auto results = llvm::map_to_vector(kernel.getResultTypes(), bind);
     kernel.setFunctionType(FunctionType::get(op->getContext(), inputs, results));

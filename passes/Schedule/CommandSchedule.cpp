@@ -46,8 +46,11 @@ Place CommandSchedule::sliced(train::CommandOp command, Place place, size_t inde
   size_t inputs = command.getInputs().size();
   Type type = index < inputs ? kernel.getArgumentTypes()[index] : kernel.getResultTypes()[index - inputs];
   // A view of another shape is still the same bytes.
-  place.skip = slice->number * slice->samples * strides[index];
   place.contents = cast<RankedTensorType>(type);
+  place.skip = slice->sample * strides[index];
+  bool isCut = slice->pieces > 1 && device::bytesOf(place.contents) < strides[index];
+  if (isCut)
+    place.skip += slice->piece * (strides[index] / slice->pieces);
   return place;
 }
 
@@ -151,7 +154,7 @@ LogicalResult CommandSchedule::run(train::CommandOp command, const Contributions
   for (Value result : command.getResults())
     arguments.push_back(
         buffers.at(sliced(command, *buffers.find(result), arguments.size()), builder, command.getLoc()));
-  bool isLater = slice && slice->number > 0; // adds to what the first slice left
+  bool isLater = slice && !slice->isFirst(); // adds to what the first slice left
   if (contributions && !isLater)
     for (OpResult result : contributions->zeroed(command))
       device::ZeroOp::create(builder, command.getLoc(),
@@ -172,19 +175,22 @@ LogicalResult CommandSchedule::run(train::CommandOp command, const Contributions
 
 LogicalResult CommandSchedule::runSlices(MutableArrayRef<train::CommandOp> group,
                                          const Contributions *contributions) {
-  int64_t m = plan.getM(), samples = group.front()->getAttrOfType<IntegerAttr>(kSlice).getInt();
-  int64_t count = (m + samples - 1) / samples;
-  for (int64_t number = 0; number < count; ++number) {
-    int64_t first = number * samples, behind = std::min(m, first + samples);
-    slice = Slice{number, samples, behind - first < samples};
-    device::SectionOp::create(builder, group.front().getLoc(),
-                              ("slice " + Twine(number + 1) + " of " + Twine(count) + ": samples " +
-                               Twine(first) + " to " + Twine(behind - 1) + " of the micro-batch")
-                                  .str());
-    for (train::CommandOp command : group)
-      if (failed(run(command, contributions)))
-        return failure();
-  }
+  int64_t m = plan.getM(), samples = group.front()->getAttrOfType<IntegerAttr>(kSlice).getInt(),
+          pieces = group.front()->getAttrOfType<IntegerAttr>(kPieces).getInt();
+  for (int64_t first = 0; first < m; first += samples)
+    for (int64_t piece = 0; piece < pieces; ++piece) {
+      slice = Slice{first, piece, pieces, m - first < samples};
+      std::string title =
+          ("samples " + Twine(first) + " to " + Twine(std::min(m, first + samples) - 1)).str();
+      if (samples == 1)
+        title = "sample " + std::to_string(first);
+      if (pieces > 1)
+        title += (", piece " + Twine(piece + 1) + " of " + Twine(pieces)).str();
+      device::SectionOp::create(builder, group.front().getLoc(), "slice of the micro-batch: " + title);
+      for (train::CommandOp command : group)
+        if (failed(run(command, contributions)))
+          return failure();
+    }
   slice.reset();
   return success();
 }

@@ -24,8 +24,11 @@ public:
 private:
   /// One of the slices in which neighbouring commands run.
   struct Slice {
-    int64_t number = 0, samples = 0; ///< of the slices before it
-    bool isRest = false;             ///< shorter than those
+    int64_t sample = 0, piece = 0; ///< where it begins
+    int64_t pieces = 1;
+    bool isRest = false; ///< shorter than those before
+
+    bool isFirst() const { return sample == 0 && piece == 0; }
   };
 
   /// The kernel of a command in a slice.

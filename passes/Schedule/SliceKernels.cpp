@@ -3,6 +3,7 @@
 #include "passes/Schedule/SliceKernels.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/NN/RowAxis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Plan/Slices.h"
 
@@ -26,44 +27,81 @@ FlatSymbolRefAttr restKernel(train::CommandOp command) {
   return command->getAttrOfType<FlatSymbolRefAttr>(kRest);
 }
 
-void sliceKernels(train::StepOp step, train::PlanAttr plan, DenseMap<Value, int64_t> &slices) {
-  Block &block = step.getMicro().front();
-  SmallVector<train::CommandOp> group = slicedCommands(block);
-  int64_t slice = plannedSlice(plan, group);
-  if (slice == 0)
-    return;
-  SymbolTable symbols(step->getParentOfType<ModuleOp>());
-  Builder builder(step.getContext());
-  auto kernelFor = [&](train::CommandOp command, int64_t samples) {
+RankedTensorType bound(Type type, const Share &share) {
+  auto tensor = cast<RankedTensorType>(type);
+  SmallVector<int64_t> shape(tensor.getShape());
+  auto placement = nn::Placement::of(tensor);
+  if (placement.isBatched())
+    shape[placement.dim] *= share.samples;
+  if (share.pieces > 1)
+    if (auto axis = nn::rowAxis(tensor, share.rows))
+      shape[*axis] /= share.pieces;
+  return RankedTensorType::get(shape, tensor.getElementType());
+}
+
+namespace {
+
+/// Makes the kernels of a group, one for each size.
+class Slicer {
+public:
+  Slicer(train::StepOp step, SliceSize size, int64_t rows)
+      : symbols(step->getParentOfType<ModuleOp>()), builder(step.getContext()), size(size), rows(rows) {}
+
+  void slice(train::CommandOp command, int64_t m) {
+    SmallVector<int64_t> strides;
+    for (Value input : command.getInputs())
+      strides.push_back(strideOf(input));
+    for (OpResult result : command->getResults()) {
+      auto number = static_cast<int64_t>(result.getResultNumber());
+      strides.push_back(llvm::is_contained(command.getAccumulate(), number) ? 0 : strideOf(result));
+    }
+    command->setAttr(kSlice, builder.getI64IntegerAttr(size.samples));
+    command->setAttr(kPieces, builder.getI64IntegerAttr(size.pieces));
+    command->setAttr(kStrides, builder.getDenseI64ArrayAttr(strides));
+    if (int64_t rest = m % size.samples)
+      command->setAttr(kRest, kernelFor(command, rest));
+    command.setKernelAttr(kernelFor(command, size.samples));
+  }
+
+private:
+  FlatSymbolRefAttr kernelFor(train::CommandOp command, int64_t samples) {
     std::string name = (command.getKernel() + "_of" + Twine(samples)).str();
+    if (size.pieces > 1)
+      name += "_by" + std::to_string(size.pieces);
     auto kernel = symbols.lookup<func::FuncOp>(name);
     if (!kernel) {
       kernel = symbols.lookup<func::FuncOp>(command.getKernel()).clone();
       kernel.setName(name);
       kernel->setAttr(kSamples, builder.getI64IntegerAttr(samples));
+      if (size.pieces > 1)
+        kernel->setAttr(kPiecesOfRows, builder.getDenseI64ArrayAttr({size.pieces, rows}));
       symbols.insert(kernel);
     }
     return FlatSymbolRefAttr::get(kernel);
-  };
+  }
+
+  SymbolTable symbols;
+  Builder builder;
+  SliceSize size;
+  int64_t rows;
+};
+
+} // namespace
+
+void sliceKernels(train::StepOp step, train::PlanAttr plan, DenseMap<Value, Share> &slices) {
+  Block &block = step.getMicro().front();
+  SmallVector<train::CommandOp> group = slicedCommands(block);
+  SliceSize size = plannedSlice(plan, group);
+  if (size.isWhole(plan.getM()))
+    return;
+  int64_t rows = rowsToCut(group.front());
   for (Operation &op : block)
     for (Value result : op.getResults())
       if (isHeldInSlices(result))
-        slices[result] = slice;
-  for (train::CommandOp command : group) {
-    SmallVector<int64_t> strides;
-    for (Value input : command.getInputs())
-      strides.push_back(strideOf(input));
-    for (OpResult result : command->getResults())
-      strides.push_back(
-          llvm::is_contained(command.getAccumulate(), static_cast<int64_t>(result.getResultNumber()))
-              ? 0
-              : strideOf(result));
-    command->setAttr(kSlice, builder.getI64IntegerAttr(slice));
-    command->setAttr(kStrides, builder.getDenseI64ArrayAttr(strides));
-    if (int64_t rest = plan.getM() % slice)
-      command->setAttr(kRest, kernelFor(command, rest));
-    command.setKernelAttr(kernelFor(command, slice));
-  }
+        slices[result] = {size.samples, size.pieces, rows};
+  Slicer slicer(step, size, rows);
+  for (train::CommandOp command : group)
+    slicer.slice(command, plan.getM());
 }
 
 } // namespace accum

@@ -7,18 +7,28 @@
 
 namespace accum {
 
-/// On a kernel: samples of the slice that it is for.
-inline constexpr llvm::StringLiteral kSamples = "accum.samples";
-/// On a command: samples of a slice; the kernel of the last slice, where that one is shorter; for each
-/// operand, then each result, the bytes of a sample, by which a slice begins further behind, or 0 where all
-/// slices see the same.
-inline constexpr llvm::StringLiteral kSlice = "slice", kRest = "rest", kStrides = "strides";
+/// On a kernel: samples of the slice that it is for; into how many pieces samples are cut, and their rows.
+inline constexpr llvm::StringLiteral kSamples = "accum.samples", kPiecesOfRows = "accum.pieces";
+/// On a command: samples of a slice, pieces of one; the kernel of the last slice, where that one is shorter;
+/// for each operand, then each result, the bytes of a sample, by which a slice begins further behind, or 0
+/// where all slices see the same.
+inline constexpr llvm::StringLiteral kSlice = "slice", kPieces = "pieces", kRest = "rest",
+                                     kStrides = "strides";
+
+/// How much of the batch the types of a piece of IR are for.
+struct Share {
+  int64_t samples = 1;
+  int64_t pieces = 1, rows = 0; ///< where it is a part of one sample
+};
+
+/// `type` with that many samples (or rows of one), without its placement.
+mlir::RankedTensorType bound(mlir::Type type, const Share &share);
 
 /// Null where all slices are equal.
 mlir::FlatSymbolRefAttr restKernel(train::CommandOp command);
 
 /// Where the plan has slices for a step's group: sets the attributes above, still with slab types, and notes
-/// the samples of the values that are held in slices.
-void sliceKernels(train::StepOp step, train::PlanAttr plan, llvm::DenseMap<mlir::Value, int64_t> &slices);
+/// the share of the values that are held in slices.
+void sliceKernels(train::StepOp step, train::PlanAttr plan, llvm::DenseMap<mlir::Value, Share> &slices);
 
 } // namespace accum

@@ -77,6 +77,7 @@ void addChoices(Random &random, Problem &problem) {
     variant.flops = {draw(random, 0, 1000000000), draw(random, 0, 1000000000), {}};
     variant.workspace = randomAmount(random, 512);
     variant.slice = draw(random, 0, 3);
+    variant.pieces = variant.slice == 0 ? 1 : draw(random, 1, 3);
     command.variants.push_back(variant);
     for (size_t leader = 0; leader < index && draw(random, 0, 1) == 0; ++leader)
       if (problem.commands[leader].variants.size() > 1 && problem.commands[leader].follows == kNoIndex)

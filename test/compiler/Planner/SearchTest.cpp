@@ -152,6 +152,13 @@ TEST(Search, SlicesTakeTheTimeOfEachOneByOne) {
   EXPECT_DOUBLE_EQ(seconds(1, 10), 2 * seconds(0, 4) + seconds(0, 2));
   EXPECT_DOUBLE_EQ(seconds(1, 8), 2 * seconds(0, 4));
   EXPECT_GT(seconds(1, 8), seconds(0, 8));
+  problem.commands[0].variants[1].slice = 1;
+  problem.commands[0].variants[1].pieces = 10;
+  Problem tenth = problem;
+  tenth.commands[0].variants = {whole};
+  tenth.commands[0].variants[0].flops.perSample /= 10;
+  tenth.commands[0].variants[0].bytes.perSample /= 10;
+  EXPECT_NEAR(seconds(1, 3), 30 * TimeModel(tenth, profile, 1).seconds(0, 0, 1), 1e-12);
 }
 
 TEST(Search, BudgetsAreMonotone) {

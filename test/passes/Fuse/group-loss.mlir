@@ -109,3 +109,79 @@ train.step @depends inputs [{name = "x"}, {name = "y"}, {name = "valid"}] gradie
 } update {
   train.yield
 }
+
+// -----
+
+// Rows of a sample may be treated apart, unless a product mixes them.
+#rows = #nn.batched<0>
+#same = #nn.replicated
+#cost = #train.poly<0, 0>
+func.func private @logits(%x: tensor<1x6x3xf32, #rows>, %w: tensor<7x3xf32, #same>) -> tensor<1x6x7xf32, #rows> {
+  %0 = nn.contract "bth,vh->btv" (%x, %w) : (tensor<1x6x3xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<1x6x7xf32, #rows>
+  return %0 : tensor<1x6x7xf32, #rows>
+}
+func.func private @mixed(%x: tensor<1x6x3xf32, #rows>, %w: tensor<7x6x3x6xf32, #same>) -> tensor<1x6x7xf32, #rows> {
+  %0 = nn.contract "buh,vthu->btv" (%x, %w) : (tensor<1x6x3xf32, #rows>, tensor<7x6x3x6xf32, #same>) -> tensor<1x6x7xf32, #rows>
+  return %0 : tensor<1x6x7xf32, #rows>
+}
+func.func private @loss(%z: tensor<1x6x7xf32, #rows>, %y: tensor<1x6xi64, #rows>, %valid: tensor<1xi1, #rows>) -> tensor<1x6xf32, #rows> {
+  %l, %lse = nn.cross_entropy(%z, %y) {ignore_index = -100 : i64} : (tensor<1x6x7xf32, #rows>, tensor<1x6xi64, #rows>) -> (tensor<1x6xf32, #rows>, tensor<1x6xf32, #rows>)
+  %0 = nn.mask_rows(%l, %valid) {dim = 0 : i64} : (tensor<1x6xf32, #rows>, tensor<1xi1, #rows>) -> tensor<1x6xf32, #rows>
+  return %0 : tensor<1x6xf32, #rows>
+}
+// A weight for each position is other for other rows.
+func.func private @weighed(%z: tensor<1x6x7xf32, #rows>, %y: tensor<1x6xi64, #rows>, %at: tensor<6x1xf32, #same>) -> tensor<1x6xf32, #rows> {
+  %0 = nn.elementwise <mul> (%z, %at) : (tensor<1x6x7xf32, #rows>, tensor<6x1xf32, #same>) -> tensor<1x6x7xf32, #rows>
+  %l, %lse = nn.cross_entropy(%0, %y) {ignore_index = -100 : i64} : (tensor<1x6x7xf32, #rows>, tensor<1x6xi64, #rows>) -> (tensor<1x6xf32, #rows>, tensor<1x6xf32, #rows>)
+  return %l : tensor<1x6xf32, #rows>
+}
+// CHECK-LABEL: train.step @rows
+// CHECK: @logits{{.*}}rows = 6 : i64, sliced = array<i64: 0>
+train.step @rows inputs [{name = "x"}, {name = "y"}, {name = "valid"}] gradients [] prepass {
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<1x6x3xf32, #rows>, %y: tensor<1x6xi64, #rows>, %valid: tensor<1xi1, #rows>):
+  %w = train.load_param @w : tensor<7x3xf32, #same>
+  %z = train.command @logits(%x, %w) {id = 0, flops = #cost, bytes = #cost} : (tensor<1x6x3xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<1x6x7xf32, #rows>
+  %l = train.command @loss(%z, %y, %valid) {id = 1, flops = #cost, bytes = #cost} : (tensor<1x6x7xf32, #rows>, tensor<1x6xi64, #rows>, tensor<1xi1, #rows>) -> tensor<1x6xf32, #rows>
+  train.yield
+} update {
+  train.yield
+}
+// CHECK-LABEL: train.step @mixing
+// CHECK: @mixed
+// CHECK-NOT: rows = 6
+// CHECK: sliced = array<i64: 0>
+train.step @mixing inputs [{name = "x"}, {name = "y"}, {name = "valid"}] gradients [] prepass {
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<1x6x3xf32, #rows>, %y: tensor<1x6xi64, #rows>, %valid: tensor<1xi1, #rows>):
+  %w = train.load_param @v : tensor<7x6x3x6xf32, #same>
+  %z = train.command @mixed(%x, %w) {id = 0, flops = #cost, bytes = #cost} : (tensor<1x6x3xf32, #rows>, tensor<7x6x3x6xf32, #same>) -> tensor<1x6x7xf32, #rows>
+  %l = train.command @loss(%z, %y, %valid) {id = 1, flops = #cost, bytes = #cost} : (tensor<1x6x7xf32, #rows>, tensor<1x6xi64, #rows>, tensor<1xi1, #rows>) -> tensor<1x6xf32, #rows>
+  train.yield
+} update {
+  train.yield
+}
+// CHECK-LABEL: train.step @positions
+// CHECK: @logits
+// CHECK-NOT: rows = 6
+// CHECK: sliced = array<i64: 0>
+train.step @positions inputs [{name = "x"}, {name = "y"}, {name = "valid"}] gradients [] prepass {
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<1x6x3xf32, #rows>, %y: tensor<1x6xi64, #rows>, %valid: tensor<1xi1, #rows>):
+  %w = train.load_param @w : tensor<7x3xf32, #same>
+  %at = train.load_param @at : tensor<6x1xf32, #same>
+  %z = train.command @logits(%x, %w) {id = 0, flops = #cost, bytes = #cost} : (tensor<1x6x3xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<1x6x7xf32, #rows>
+  %l = train.command @weighed(%z, %y, %at) {id = 1, flops = #cost, bytes = #cost} : (tensor<1x6x7xf32, #rows>, tensor<1x6xi64, #rows>, tensor<6x1xf32, #same>) -> tensor<1x6xf32, #rows>
+  train.yield
+} update {
+  train.yield
+}
