@@ -47,7 +47,7 @@ train.step @step inputs [{name = "x"}, {name = "y"}, {name = "valid"}] gradients
   // CHECK: micro {
   // CHECK: train.load_param
   // CHECK-NEXT: train.command @weights{{.*}}id = 0 : i64}
-  // CHECK-NEXT: train.command @logits{{.*}}id = 1 : i64, sliced = array<i64: 0>}
+  // CHECK-NEXT: train.command @logits{{.*}}id = 1 : i64, rows = 2 : i64, sliced = array<i64: 0>}
   // CHECK-NEXT: nn.reshape
   // CHECK-NEXT: train.command @loss{{.*}}id = 2 : i64, sliced = array<i64>}
   // CHECK-NEXT: train.command @grad{{.*}}id = 3 : i64, sliced = array<i64: 0>}
