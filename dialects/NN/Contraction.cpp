@@ -12,7 +12,6 @@ namespace accum::nn {
 
 void detail::addContractionOps(Dialect *dialect) {
   RegisteredOperationName::insert<ContractOp>(*dialect);
-  RegisteredOperationName::insert<ConvOp>(*dialect);
 }
 
 namespace {

@@ -24,13 +24,4 @@ def NN_ContractOp : NN_PureOp<"contract", [InferTypeOpAdaptorWithIsCompatible]> 
   let hasVerifier = 1;
 }
 
-def NN_ConvOp : NN_PureOp<"conv"> {
-  let summary = "N-d convolution: input [N, C, spatial...], weight [O, C / groups, kernel...], optional bias [O]";
-  let arguments = (ins NN_Tensor:$input, NN_Tensor:$weight, Optional<NN_Tensor>:$bias,
-                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$dilations,
-                       I64Attr:$groups);
-  let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "`(` operands `)` attr-dict `:` functional-type(operands, $result)";
-}
-
 #endif

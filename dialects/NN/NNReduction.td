@@ -47,12 +47,4 @@ def NN_TopKOp : NN_PureOp<"top_k"> {
   let assemblyFormat = "`(` $input `)` attr-dict `:` functional-type($input, results)";
 }
 
-def NN_PoolOp : NN_PureOp<"pool"> {
-  let summary = "max or average pooling over the spatial axes of [N, C, spatial...]";
-  let arguments = (ins NN_ReduceKindAttr:$kind, NN_Tensor:$input, DenseI64ArrayAttr:$kernel,
-                       DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads);
-  let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$kind ` ` `(` $input `)` attr-dict `:` functional-type($input, $result)";
-}
-
 #endif

@@ -11,6 +11,7 @@ def NN_ReshapeOp : NN_PureOp<"reshape"> {
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasFolder = 1;
+  let hasVerifier = 1;
 }
 
 def NN_TransposeOp : NN_PureOp<"transpose", [InferTypeOpAdaptorWithIsCompatible]> {
@@ -27,6 +28,7 @@ def NN_BroadcastOp : NN_PureOp<"broadcast"> {
   let arguments = (ins NN_Tensor:$input);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 def NN_SliceOp : NN_PureOp<"slice"> {
@@ -47,6 +49,7 @@ def NN_PadOp : NN_PureOp<"pad"> {
   let arguments = (ins NN_Tensor:$input, NN_Tensor:$value, DenseI64ArrayAttr:$low);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input `with` $value `low` $low attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
 }
 
 def NN_ConcatOp : NN_PureOp<"concat", [InferTypeOpAdaptorWithIsCompatible]> {

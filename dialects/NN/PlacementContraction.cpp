@@ -46,22 +46,4 @@ LogicalResult ContractOp::inferPlacements(Placements operands, Results &results,
   return success();
 }
 
-LogicalResult ConvOp::inferPlacements(Placements operands, Results &results, Refusal &why) {
-  // A bias would be added once per term of the sum.
-  SmallVector<unsigned> linear;
-  if (!getBias())
-    linear.append({0, 1});
-  FailureOr<bool> settled = settlePartials(*this, operands, linear, results, why);
-  if (failed(settled) || *settled)
-    return settled;
-  if (anyBatched(operands.drop_front()))
-    return refuse(why, Kind::MixesSamples, "convolves with weights that differ from sample to sample");
-  if (operands[0].isBatched() && operands[0].dim != 0)
-    return refuse(why, Kind::MixesSamples,
-                  "convolves over the batch axis " + Twine(operands[0].dim) + " of " +
-                      wholeShape(getInput(), operands[0]));
-  results.assign(1, operands[0]);
-  return success();
-}
-
 } // namespace accum::nn

@@ -78,16 +78,4 @@ LogicalResult TopKOp::inferPlacements(Placements operands, Results &results, Ref
   return success();
 }
 
-LogicalResult PoolOp::inferPlacements(Placements operands, Results &results, Refusal &why) {
-  bool isAverage = getKind() == ReduceKind::sum;
-  FailureOr<bool> settled =
-      settlePartials(*this, operands, isAverage ? ArrayRef<unsigned>{0} : ArrayRef<unsigned>(), results, why);
-  if (failed(settled) || *settled)
-    return settled;
-  if (operands[0].isBatched() && operands[0].dim > 1)
-    return refuseOverBatch("windows", getInput(), operands[0], why);
-  results.assign(1, operands[0]);
-  return success();
-}
-
 } // namespace accum::nn

@@ -14,7 +14,6 @@ void detail::addReductionOps(Dialect *dialect) {
   RegisteredOperationName::insert<ArgReduceOp>(*dialect);
   RegisteredOperationName::insert<CumSumOp>(*dialect);
   RegisteredOperationName::insert<TopKOp>(*dialect);
-  RegisteredOperationName::insert<PoolOp>(*dialect);
 }
 
 LogicalResult ReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,

@@ -18,6 +18,21 @@ void detail::addShapeOps(Dialect *dialect) {
   RegisteredOperationName::insert<ConcatOp>(*dialect);
 }
 
+/// Whether the value holds one slab for each sample.
+static bool holdsBatch(RankedTensorType type) {
+  return isa_and_nonnull<ExtentAttr, BatchedAttr>(type.getEncoding());
+}
+
+/// A batch that only one side has is no error here: check says that, in the user's words.
+LogicalResult ReshapeOp::verify() {
+  auto input = cast<RankedTensorType>(getInput().getType()), result = cast<RankedTensorType>(getType());
+  if (input.getElementType() != result.getElementType())
+    return emitOpError("changes the element type");
+  if (holdsBatch(input) == holdsBatch(result) && input.getNumElements() != result.getNumElements())
+    return emitOpError("turns ") << input.getNumElements() << " elements into " << result.getNumElements();
+  return success();
+}
+
 OpFoldResult ReshapeOp::fold(FoldAdaptor) {
   return getInput().getType() == getType() ? getInput() : OpFoldResult();
 }
@@ -52,6 +67,31 @@ LogicalResult TransposeOp::verify() {
     if (axis != static_cast<int64_t>(i))
       return emitOpError("perm is not a permutation");
   return success(static_cast<int64_t>(sorted.size()) == cast<RankedTensorType>(getType()).getRank());
+}
+
+LogicalResult BroadcastOp::verify() {
+  auto input = cast<RankedTensorType>(getInput().getType()), result = cast<RankedTensorType>(getType());
+  if (input.getElementType() != result.getElementType())
+    return emitOpError("changes the element type");
+  int64_t shift = result.getRank() - input.getRank();
+  if (shift < 0)
+    return emitOpError("drops axes");
+  for (auto [i, extent] : llvm::enumerate(input.getShape()))
+    if (extent != 1 && extent != result.getDimSize(i + shift))
+      return emitOpError("expands axis ") << i << " of extent " << extent;
+  return success();
+}
+
+LogicalResult PadOp::verify() {
+  auto input = cast<RankedTensorType>(getInput().getType()), result = cast<RankedTensorType>(getType());
+  if (input.getElementType() != result.getElementType() || slabOf(getValue().getType()).getRank() != 0)
+    return emitOpError("pads with something that is no scalar of the input's element type");
+  if (getLow().size() != static_cast<size_t>(input.getRank()) || result.getRank() != input.getRank())
+    return emitOpError("low and shapes differ in rank");
+  for (auto [i, low] : llvm::enumerate(getLow()))
+    if (low < 0 || low + input.getDimSize(i) > result.getDimSize(i))
+      return emitOpError("does not fit into axis ") << i;
+  return success();
 }
 
 LogicalResult SliceOp::verify() {

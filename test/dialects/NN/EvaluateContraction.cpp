@@ -31,35 +31,9 @@ static Array evaluate(Evaluator &e, nn::ContractOp op) {
   return result;
 }
 
-static Array evaluate(Evaluator &e, nn::ConvOp op) {
-  const Array &input = e.at(op.getInput()), &weight = e.at(op.getWeight());
-  Array result = Array::zeros(e.shapeOf(op));
-  int64_t channels = weight.shape[1], perGroup = weight.shape[0] / static_cast<int64_t>(op.getGroups());
-  forEachIndex(result.shape, [&](ArrayRef<int64_t> index) {
-    double sum = op.getBias() ? e.at(op.getBias()).data[index[1]] : 0;
-    forEachIndex(ArrayRef(weight.shape).drop_front(), [&](ArrayRef<int64_t> tap) {
-      SmallVector<int64_t> from{index[0], index[1] / perGroup * channels + tap[0]}, at{index[1]};
-      llvm::append_range(at, tap);
-      for (int64_t i = 2; i < input.rank(); ++i) {
-        from.push_back(index[i] * op.getStrides()[i - 2] - op.getPads()[i - 2] +
-                       tap[i - 1] * op.getDilations()[i - 2]);
-        if (from[i] < 0 || from[i] >= input.shape[i])
-          return;
-      }
-      sum += input.at(from) * weight.at(at);
-    });
-    result.at(index) = sum;
-  });
-  return result;
-}
-
 bool evaluateContraction(Evaluator &e, Operation *op) {
   if (auto contract = dyn_cast<nn::ContractOp>(op)) {
     e.set(contract, evaluate(e, contract));
-    return true;
-  }
-  if (auto conv = dyn_cast<nn::ConvOp>(op)) {
-    e.set(conv, evaluate(e, conv));
     return true;
   }
   return false;

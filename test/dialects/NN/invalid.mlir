@@ -62,3 +62,43 @@ func.func @statistics(%q: tensor<1x2x9x8xf32>, %s: tensor<1x2x9x1xf32>) {
   %d:3 = nn.attention_bwd(%q, %q, %q, %q, %s, %q) <infinite> {scale = 1.0 : f64} : (tensor<1x2x9x8xf32>, tensor<1x2x9x8xf32>, tensor<1x2x9x8xf32>, tensor<1x2x9x8xf32>, tensor<1x2x9x1xf32>, tensor<1x2x9x8xf32>) -> (tensor<1x2x9x8xf32>, tensor<1x2x9x8xf32>, tensor<1x2x9x8xf32>)
   return
 }
+
+// -----
+
+func.func @reshape(%a: tensor<4x8xf32>) {
+  // expected-error @+1 {{turns 32 elements into 30}}
+  %0 = nn.reshape %a : tensor<4x8xf32> -> tensor<5x6xf32>
+  return
+}
+
+// -----
+
+func.func @reshape_of_samples(%a: tensor<4x8xf32, #nn.batched<0>>) {
+  // expected-error @+1 {{turns 32 elements into 64}}
+  %0 = nn.reshape %a : tensor<4x8xf32, #nn.batched<0>> -> tensor<64xf32, #nn.batched<0>>
+  return
+}
+
+// -----
+
+func.func @reshape_and_cast(%a: tensor<4x8xf32>) {
+  // expected-error @+1 {{changes the element type}}
+  %0 = nn.reshape %a : tensor<4x8xf32> -> tensor<32xf64>
+  return
+}
+
+// -----
+
+func.func @broadcast(%a: tensor<4x1xf32>) {
+  // expected-error @+1 {{expands axis 0 of extent 4}}
+  %0 = nn.broadcast %a : tensor<4x1xf32> -> tensor<2x8x3xf32>
+  return
+}
+
+// -----
+
+func.func @pad(%a: tensor<4xf32>, %zero: tensor<f32>) {
+  // expected-error @+1 {{does not fit into axis 0}}
+  %0 = nn.pad %a with %zero low [3] : (tensor<4xf32>, tensor<f32>) -> tensor<6xf32>
+  return
+}

@@ -16,13 +16,6 @@ func.func @contract(%x: tensor<1x4x8xf32, #nn.batched<0>>, %w: tensor<8x3xf32, #
   return
 }
 
-// CHECK-LABEL: @conv
-func.func @conv(%x: tensor<1x3x8x8xf32, #nn.batched<0>>, %w: tensor<4x3x2x2xf32, #nn.replicated>, %b: tensor<4xf32, #nn.replicated>) {
-  // CHECK: -> tensor<1x4x4x4xf32, #nn.batched<0>>
-  %0 = nn.conv(%x, %w, %b) {strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>, dilations = array<i64: 1, 1>, groups = 1 : i64} : (tensor<1x3x8x8xf32, #nn.batched<0>>, tensor<4x3x2x2xf32, #nn.replicated>, tensor<4xf32, #nn.replicated>) -> tensor<1x4x4x4xf32, #nn.batched<0>>
-  return
-}
-
 // -----
 
 // CLIP: text_embeds x image_embeds^T.
@@ -47,15 +40,5 @@ func.func @baked_in(%x: tensor<1x8xf32, #nn.batched<0>>, %y: tensor<5x1xf32, #nn
   %0 = nn.contract "ik,ji->kj" (%x, %y) : (tensor<1x8xf32, #nn.batched<0>>, tensor<5x1xf32, #nn.replicated>) -> tensor<8x5xf32, #nn.partial<sum>>
   // expected-error @+1 {{it uses a sum over all samples of the batch for each single sample}}
   %1 = nn.contract "ik,kj->ij" (%x, %p) : (tensor<1x8xf32, #nn.batched<0>>, tensor<8x2xf32, #nn.partial<sum>>) -> tensor<1x2xf32, #nn.batched<0>>
-  return
-}
-
-// -----
-
-func.func @conv(%x: tensor<3x1x8xf32, #nn.batched<1>>, %w: tensor<4x1x2xf32, #nn.replicated>, %v: tensor<1x3x2xf32, #nn.batched<0>>, %y: tensor<1x3x8xf32, #nn.replicated>) {
-  // expected-error @+1 {{it convolves over the batch axis 1 of [3, N, 8]}}
-  %0 = nn.conv(%x, %w) {strides = array<i64: 1>, pads = array<i64: 0, 0>, dilations = array<i64: 1>, groups = 1 : i64} : (tensor<3x1x8xf32, #nn.batched<1>>, tensor<4x1x2xf32, #nn.replicated>) -> tensor<3x4x7xf32, #nn.batched<0>>
-  // expected-error @+1 {{it convolves with weights that differ from sample to sample}}
-  %1 = nn.conv(%y, %v) {strides = array<i64: 1>, pads = array<i64: 0, 0>, dilations = array<i64: 1>, groups = 1 : i64} : (tensor<1x3x8xf32, #nn.replicated>, tensor<1x3x2xf32, #nn.batched<0>>) -> tensor<1x1x7xf32, #nn.batched<0>>
   return
 }

@@ -21,15 +21,13 @@ func.func @reduce(%x: tensor<3x1x4xf32, #nn.batched<1>>, %p: tensor<3x4xf32, #nn
 }
 
 // CHECK-LABEL: @rows
-func.func @rows(%x: tensor<3x1x4xf32, #nn.batched<1>>, %g: tensor<4xf32, #nn.replicated>, %i: tensor<1x3x8x8xf32, #nn.batched<0>>) {
+func.func @rows(%x: tensor<3x1x4xf32, #nn.batched<1>>, %g: tensor<4xf32, #nn.replicated>) {
   // CHECK: nn.softmax{{.*}} -> tensor<3x1x4xf32, #nn.batched<1>>
   %0 = nn.softmax(%x) {axis = 0 : i64} : (tensor<3x1x4xf32, #nn.batched<1>>) -> tensor<3x1x4xf32, #nn.batched<1>>
   // CHECK: nn.layer_norm{{.*}} -> (tensor<3x1x4xf32, #nn.batched<1>>, tensor<3x1xf32, #nn.batched<1>>, tensor<3x1xf32, #nn.batched<1>>)
   %1:3 = nn.layer_norm(%x scale %g bias %g) {axis = 2 : i64, eps = 1.0e-5 : f64} : (tensor<3x1x4xf32, #nn.batched<1>>, tensor<4xf32, #nn.replicated>, tensor<4xf32, #nn.replicated>) -> (tensor<3x1x4xf32, #nn.batched<1>>, tensor<3x1xf32, #nn.batched<1>>, tensor<3x1xf32, #nn.batched<1>>)
   // CHECK: nn.rms_norm{{.*}} -> (tensor<3x1x4xf32, #nn.batched<1>>, tensor<3x1xf32, #nn.batched<1>>)
   %2:2 = nn.rms_norm(%x scale %g) {axis = 2 : i64, eps = 1.0e-5 : f64} : (tensor<3x1x4xf32, #nn.batched<1>>, tensor<4xf32, #nn.replicated>) -> (tensor<3x1x4xf32, #nn.batched<1>>, tensor<3x1xf32, #nn.batched<1>>)
-  // CHECK: nn.pool{{.*}} -> tensor<1x3x4x4xf32, #nn.batched<0>>
-  %3 = nn.pool <max> (%i) {kernel = array<i64: 2, 2>, strides = array<i64: 2, 2>, pads = array<i64: 0, 0, 0, 0>} : (tensor<1x3x8x8xf32, #nn.batched<0>>) -> tensor<1x3x4x4xf32, #nn.batched<0>>
   return
 }
 
@@ -53,12 +51,10 @@ func.func @over_batch(%x: tensor<3x1x4xf32, #nn.batched<1>>) {
 
 // -----
 
-func.func @of_sums(%p: tensor<3x4xf32, #nn.partial<sum>>, %i: tensor<3x3x1xf32, #nn.batched<2>>) {
+func.func @of_sums(%p: tensor<3x4xf32, #nn.partial<sum>>) {
   // expected-error @+1 {{it applies a function that is not linear to a sum over the samples}}
   %0 = nn.softmax(%p) {axis = 1 : i64} : (tensor<3x4xf32, #nn.partial<sum>>) -> tensor<3x4xf32, #nn.partial<sum>>
   // expected-error @+1 {{it applies a function that is not linear to a sum over the samples}}
   %1 = nn.reduce <max> (%p) {axes = array<i64: 1>} : (tensor<3x4xf32, #nn.partial<sum>>) -> tensor<3xf32, #nn.partial<sum>>
-  // expected-error @+1 {{it takes windows over the batch axis 2}}
-  %2 = nn.pool <max> (%i) {kernel = array<i64: 1>, strides = array<i64: 1>, pads = array<i64: 0, 0>} : (tensor<3x3x1xf32, #nn.batched<2>>) -> tensor<3x3x1xf32, #nn.batched<2>>
   return
 }

@@ -276,12 +276,11 @@ TEST_P(Shape, ScatterElementsAddWithShorterUpdates) {
 }
 
 TEST_P(Shape, WhatHasNoCodeIsRefusedByName) {
-  std::string text = R"(func.func private @k(%x: tensor<1x1x4x$T>) -> tensor<1x1x2x$T>
+  std::string text = R"(func.func private @k(%x: tensor<1x4x$T>) -> tensor<1x2x$T>
       attributes {accum.kernel = 0 : i64} {
-    %y = nn.pool <max> (%x) {kernel = array<i64: 2>, strides = array<i64: 2>, pads = array<i64: 0, 0>}
-        : (tensor<1x1x4x$T>) -> tensor<1x1x2x$T>
-    return %y : tensor<1x1x2x$T> })";
-  EXPECT_EQ(refusal(text), "'nn.pool' op has no kernel code [kernel-op]");
+    %y:2 = nn.top_k(%x) {axis = 1 : i64, k = 2 : i64} : (tensor<1x4x$T>) -> (tensor<1x2x$T>, tensor<1x2xi64>)
+    return %y#0 : tensor<1x2x$T> })";
+  EXPECT_EQ(refusal(text), "'nn.top_k' op has no kernel code [kernel-op]");
 }
 
 } // namespace

@@ -1,11 +1,10 @@
 // What has no code is refused by name.
 // RUN: accum-opt %s --accum-kernels-to-loops --verify-diagnostics --split-input-file
 
-func.func private @k(%x: tensor<1x1x4xf32>) -> tensor<1x1x2xf32> attributes {accum.kernel = 0 : i64} {
-  // expected-error @below {{'nn.pool' op has no kernel code [kernel-op]}}
-  %y = nn.pool <max> (%x) {kernel = array<i64: 2>, strides = array<i64: 2>, pads = array<i64: 0, 0>}
-      : (tensor<1x1x4xf32>) -> tensor<1x1x2xf32>
-  return %y : tensor<1x1x2xf32>
+func.func private @k(%x: tensor<1x4xf32>) -> tensor<1x2xf32> attributes {accum.kernel = 0 : i64} {
+  // expected-error @below {{'nn.top_k' op has no kernel code [kernel-op]}}
+  %y:2 = nn.top_k(%x) {axis = 1 : i64, k = 2 : i64} : (tensor<1x4xf32>) -> (tensor<1x2xf32>, tensor<1x2xi64>)
+  return %y#0 : tensor<1x2xf32>
 }
 
 // -----
