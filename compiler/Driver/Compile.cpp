@@ -38,6 +38,7 @@ public:
       : options(options), registry(makeRegistry()), context(registry),
         diagnostics(context, std::filesystem::path(options.model).filename().string()) {
     context.loadAllAvailableDialects();
+    context.printOpOnDiagnostic(false); // messages are for people; a bug leaves the whole module
   }
 
   int run();
@@ -54,6 +55,7 @@ private:
   LogicalResult runPhases(PhaseRunner &runner);
   LogicalResult write(PhaseRunner &runner);
   int fail() const;
+  void add(const import::Failure &failure);
   void writeReproducer() const;
   void print(const std::string &text) const;
   void printPlan() const;
@@ -114,6 +116,12 @@ LogicalResult Compilation::load() {
   return failure();
 }
 
+/// What is wrong with the model itself needs no subject of its own: every message names the model.
+void Compilation::add(const import::Failure &failure) {
+  std::string subject = failure.subject == options.model ? "" : failure.subject + ": ";
+  diagnostics.add(fmt::format("{}{} [{}]", subject, failure.message, failure.slug), failure.notes);
+}
+
 LogicalResult Compilation::import() {
   import::ImportOptions request;
   request.path = options.model;
@@ -125,8 +133,7 @@ LogicalResult Compilation::import() {
   import::Failures failures;
   module = import::importModel(context, request, report, failures);
   for (const import::Failure &failure : failures)
-    diagnostics.add(fmt::format("{}: {} [{}]", failure.subject, failure.message, failure.slug),
-                    failure.notes);
+    add(failure);
   for (const std::string &notice : report.notices)
     diagnostics.addNotice(notice);
   if (!module || !failures.empty())
@@ -154,8 +161,7 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
     return failure();
   reached(Phase::Check);
   for (const import::Failure &failure : report.deferred)
-    diagnostics.add(fmt::format("{}: {} [{}]", failure.subject, failure.message, failure.slug),
-                    failure.notes);
+    add(failure);
   if (!report.deferred.empty())
     return failure();
   if (!stopped && !isDump(options.model))

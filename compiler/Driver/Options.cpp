@@ -51,7 +51,8 @@ std::string notBuilt(const std::string &flag) { return fmt::format("{} is not bu
 
 void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("MODEL", options.model, "ONNX file, or a dump (.mlir) to resume from");
-  app.add_option("-o,--output", options.output, "artifact to write (default: MODEL.accum)");
+  app.add_option("-o,--output", options.output, "artifact to write (default: MODEL.accum)")
+      ->check([](const std::string &path) { return path.empty() ? "nothing is no folder" : ""; });
   app.add_option("--batch", raw.batch, "global batch: samples per optimizer step over all devices")
       ->check(positive);
   app.add_option("--devices", raw.devices, "data-parallel processes, one device each (default: 1)")

@@ -108,14 +108,6 @@ llvm::SmallVector<int64_t> Binder::axes(llvm::ArrayRef<int64_t> list, int64_t ra
   return result;
 }
 
-void requireSane(llvm::ArrayRef<Extent> shape) {
-  int64_t elements = 1;
-  for (Extent extent : shape)
-    if (__builtin_mul_overflow(elements, std::max<int64_t>(extent.count, 1), &elements) ||
-        elements > (int64_t{1} << 48))
-      refuseMalformed("has a value of the absurd shape " + toString(shape));
-}
-
 void Binder::set(int64_t i, GraphValue value) {
   requireSane(value.shape);
   if (wants(i))

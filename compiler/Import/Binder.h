@@ -52,8 +52,6 @@ private:
   Values &values;
 };
 
-/// Refuses shapes of more than 2^48 elements a sample.
-void requireSane(llvm::ArrayRef<Extent> shape);
 /// The extent that a known element asks for; refuses a + b*N with both parts.
 Extent extentOf(const Element &element);
 /// A known vector as a shape.

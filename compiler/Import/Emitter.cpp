@@ -49,7 +49,16 @@ Type Emitter::elementType(DType dtype) {
   }
 }
 
+void requireSane(ArrayRef<Extent> shape) {
+  int64_t elements = 1;
+  for (Extent extent : shape)
+    if (extent.count < 0 || __builtin_mul_overflow(elements, std::max<int64_t>(extent.count, 1), &elements) ||
+        elements > (int64_t{1} << 48))
+      refuseMalformed("has a value of the absurd shape " + toString(shape));
+}
+
 RankedTensorType Emitter::type(ArrayRef<Extent> shape, Type element) {
+  requireSane(shape);
   SmallVector<int64_t> dims = batchAxes(shape);
   Attribute encoding = dims.empty() ? Attribute() : nn::ExtentAttr::get(builder.getContext(), dims);
   return RankedTensorType::get(slabOf(shape), element, encoding);

@@ -14,6 +14,9 @@ struct TwoValues;
 Shape shapeOf(mlir::Value value);
 mlir::Type elementTypeOf(mlir::Value value);
 
+/// Refuses shapes of more than 2^48 elements a sample, and negative extents.
+void requireSane(llvm::ArrayRef<Extent> shape);
+
 /// Every function refuses (throws Refusal) what the types do not allow.
 class Emitter {
 public:

@@ -2,6 +2,7 @@
 // Shapes of the graph's inputs: one symbol is the batch, every other size is fixed.
 #include "compiler/Import/ModelInputs.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
 #include "llvm/ADT/StringRef.h"
 #include <set>
 
@@ -28,10 +29,24 @@ static std::vector<std::string> leadingSymbols(const Graph &graph) {
   return symbols;
 }
 
+static bool hasSymbol(const Graph &graph, const std::string &symbol) {
+  return llvm::any_of(graph.inputs, [&](const ValueInfo &input) {
+    size_t rank = input.type.shape ? input.type.shape->size() : 0;
+    return llvm::any_of(llvm::seq<size_t>(0, rank), [&](size_t axis) {
+      return !(*input.type.shape)[axis].isStatic() && symbolOf(input, axis) == symbol;
+    });
+  });
+}
+
 static Result<std::string> findBatchDim(const Graph &graph, const ImportOptions &options) {
-  if (!options.batchDim.empty())
-    return options.batchDim;
   std::vector<std::string> symbols = leadingSymbols(graph);
+  if (hasSymbol(graph, options.batchDim))
+    return options.batchDim;
+  if (!options.batchDim.empty())
+    return Failure{"no-such-dimension", "--batch-dim " + options.batchDim,
+                   "the model has no symbolic dimension of that name",
+                   symbols.empty() ? std::vector<std::string>()
+                                   : std::vector{"an input is led by " + tick(symbols[0])}};
   std::erase_if(symbols, [&](const std::string &symbol) { return options.dims.count(symbol) > 0; });
   if (symbols.size() == 1)
     return symbols[0];
@@ -106,6 +121,9 @@ void Resolver::resolve(const ValueInfo &input) {
     elements *= static_cast<double>(extent.count);
   if (elements > 0x1p40)
     failures.push_back({"malformed-model", tick(input.name), "has the absurd shape " + toString(shape), {}});
+  if (elements == 0)
+    failures.push_back(
+        {"malformed-model", tick(input.name), "has no elements: its shape is " + toString(shape), {}});
   inputs.shapes[input.name] = shape;
 }
 
@@ -120,11 +138,6 @@ void Resolver::checkDims() {
     else if (size < 1)
       failures.push_back({"no-such-dimension", "--dim " + name, "needs a positive size", {}});
   }
-  if (seen.count(inputs.batchDim) == 0)
-    failures.push_back({"no-such-dimension",
-                        "--batch-dim " + inputs.batchDim,
-                        "the model has no symbolic dimension of that name",
-                        {}});
 }
 
 Result<ModelInputs> resolveInputs(const Graph &graph, const ImportOptions &options) {

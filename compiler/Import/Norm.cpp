@@ -102,13 +102,15 @@ static void batchNorm(Binder &node) {
   SmallVector<int64_t> axes{0};
   for (int64_t d = 2; d < node.input(0).rank(); ++d)
     axes.push_back(d);
-  if (node.input(0).shape[0].batched)
+  if (node.input(0).shape[0].batched) {
+    node.set(0, x); // stands in, so that the nodes behind it are looked at too
     refuseCrossBatch(
         "(training_mode=1): mean and variance are taken over all samples of a step, so a micro-batch has "
         "other "
         "statistics and another loss",
         {"to accumulate: export after model.eval() (statistics frozen, scale and bias still train), or use "
          "GroupNorm"});
+  }
   Value mean = emit.mean(x, axes, true), centred = emit.sub(x, mean);
   node.set(0, normalised(node, x, mean, emit.mean(emit.mul(centred, centred), axes, true)));
 }

@@ -86,6 +86,15 @@ void noteVanished(const Signature &signature, ParameterTable &table) {
         "{} not in the file: unused, or fused into others by the export; not trained", list(others)));
 }
 
+void noteGuessed(const std::vector<std::string> &names, ParameterTable &table) {
+  if (names.empty())
+    return;
+  table.notices.push_back(fmt::format(
+      "{} not trained: constants in this file, which does not tell whether the export computed {} from "
+      "parameters; --trainable '*' --trainable {} trains it too",
+      list(names), names.size() == 1 ? "it" : "them", names[0]));
+}
+
 Failure nothingToTrain(const Model &model, const ParameterTable &table) {
   Failure failure{"no-trainable-parameter", model.path.string(), "has no trainable parameter", {}};
   constexpr size_t shown = 2;

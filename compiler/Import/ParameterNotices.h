@@ -14,6 +14,8 @@ std::string namesForNote(size_t count, const std::function<std::string(size_t)> 
 /// Adds a notice for each parameter of the signature that the file does not hold: a bias that was zero, or
 /// another one. Names that other parameters also go by are added to those instead.
 void noteVanished(const Signature &signature, ParameterTable &table);
+/// Adds a notice of the tensors that are left as they are because the file does not tell what they are.
+void noteGuessed(const std::vector<std::string> &names, ParameterTable &table);
 /// The failure for a model without a trained parameter, with what could be trained.
 Failure nothingToTrain(const Model &model, const ParameterTable &table);
 

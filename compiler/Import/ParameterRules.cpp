@@ -11,7 +11,7 @@ namespace accum::import {
 namespace {
 
 Verdict verdict(Standing standing, std::string reason, std::string module) {
-  return {standing, std::move(reason), std::move(module), false, false};
+  return {standing, std::move(reason), std::move(module), false, false, false};
 }
 
 bool isRead(const std::vector<Reader> &readers, std::initializer_list<Role> roles) {
@@ -138,8 +138,14 @@ Verdict judgeByUse(const Graph &graph, const Tensor &tensor, const std::vector<R
     return verdict(isNamed ? Standing::Frozen : Standing::Constant, "one number", tensor.name);
   bool isWeight = isRead(readers, {Role::Matrix, Role::Table, Role::Scale, Role::Bias});
   bool isVector = tensor.shape.size() == 1 && isRead(readers, {Role::Operand});
-  if (!isWeight && !isVector && !isNamed)
-    return verdict(Standing::Frozen, "a constant operand without a parameter's name", tensor.name);
+  if (!isWeight && !isVector && !isNamed) {
+    std::string against = whyNot(tensor.name, tensor, readers);
+    Verdict frozen = verdict(Standing::Frozen, against, tensor.name);
+    frozen.isGuess = against.empty();
+    if (frozen.isGuess)
+      frozen.reason = "a constant operand without a parameter's name";
+    return frozen;
+  }
   if (!isNamed && tensor.shape.size() < 2 && isRead(readers, {Role::Table}))
     return verdict(Standing::Frozen, "a looked-up vector without a parameter's name", tensor.name);
   Verdict trained = verdict(Standing::Trained, "", tensor.name);

@@ -19,6 +19,7 @@ struct Verdict {
   std::string module;            ///< as in Parameter
   bool moduleTransposed = false; ///< as in Parameter
   bool isSlice = false;          ///< as in Parameter
+  bool isGuess = false;          ///< frozen only because nothing tells that it is a parameter
 };
 
 /// The rule. Where the export carries a signature, that decides: kind PARAMETER, or computed from one

@@ -18,6 +18,7 @@ struct Entry {
   Parameter parameter;
   Standing standing = Standing::Constant;
   bool isTable = false;
+  bool isGuess = false; ///< as in Verdict
 };
 
 class Decision {
@@ -99,6 +100,7 @@ Entry Decision::enter(const Tensor &tensor, const std::vector<Reader> &readers) 
   Verdict verdict = judge(graph, tensor, signature, readers);
   Entry entry;
   entry.standing = verdict.standing;
+  entry.isGuess = verdict.isGuess;
   entry.isTable =
       std::any_of(readers.begin(), readers.end(), [](const Reader &r) { return r.role == Role::Table; });
   Parameter &parameter = entry.parameter;
@@ -228,6 +230,10 @@ Failures Decision::refuseDerived() const {
 Result<ParameterTable> Decision::finish() {
   ParameterTable table;
   Failures refused = refuseDerived();
+  std::vector<std::string> guessed;
+  for (const Entry &entry : entries)
+    if (entry.isGuess && !entry.parameter.trained)
+      guessed.push_back(entry.parameter.name);
   for (Entry &entry : entries)
     if (entry.standing != Standing::Constant || entry.parameter.trained)
       table.parameters.push_back(std::move(entry.parameter));
@@ -235,6 +241,7 @@ Result<ParameterTable> Decision::finish() {
                    [](const Parameter &p) { return p.trained; }))
     return nothingToTrain(model, table);
   table.notices = std::move(notices);
+  noteGuessed(guessed, table);
   table.refused = std::move(refused);
   noteVanished(signature, table);
   return table;

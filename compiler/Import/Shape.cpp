@@ -169,13 +169,15 @@ static GraphValue repeat(Emitter &emit, const GraphValue &x, int64_t axis, Exten
     target[axis] = times;
     return broadcastTo(emit, x, target);
   }
-  if (times.batched)
-    refuseCrossBatch("tiles an axis by the batch size");
+  Extent extent = x.shape[axis];
+  if (times.batched && extent.batched)
+    refuseCrossBatch("repeats the batch by the batch size");
   Shape split(x.shape), target(x.shape);
   split.insert(split.begin() + axis, Extent::fixed(1));
   GraphValue unsqueezed = reshape(emit, x, split);
   split[axis] = times;
-  target[axis].count *= times.count;
+  requireSane(split);
+  target[axis] = {extent.count * times.count, extent.batched || times.batched};
   return reshape(emit, broadcastTo(emit, unsqueezed, split), target);
 }
 

@@ -47,6 +47,20 @@ def tile_times_interleave(g):
     return g.mean(g.Mul(g.Tile(h, [2, 1]), doubled))
 
 
+def table_repeated(g):
+    """A table of parameters behind itself once for each sample, as some position scores are."""
+    times = g.Concat(g.Unsqueeze(g.batch(), [0]), [1], axis=0)
+    tokens = g.Reshape(g.tokens(), [-1, E])
+    return g.mean(g.Mul(tokens, g.Tile(g.parameter("table", S, E), times)))
+
+
+def table_rows_repeated(g):
+    """Each row of the table as often as there are samples: row i stands at another sample's place."""
+    shape = g.Concat([S], g.Unsqueeze(g.batch(), [0]), [E], axis=0)
+    rows = g.Expand(g.Unsqueeze(g.parameter("table", S, E), [1]), shape)
+    return g.mean(g.Mul(g.Reshape(g.tokens(), [-1, E]), g.Reshape(rows, [-1, E])))
+
+
 def batch_second_by_reshape(g):
     return positioned(g, g.Reshape(g.tokens(), [S, -1, E]), S, 1, E)
 
@@ -130,6 +144,7 @@ GRAPHS = [
     ("01-concat-to-blocks", ACCEPT, concat_to_blocks), ("01-concat-split-compared", ACCEPT, concat_split_compared),
     ("02-halves", REJECT, halves), ("02-pairs-in-a-row", REJECT, pairs_in_a_row),
     ("03-tile-times-interleave", REJECT, tile_times_interleave),
+    ("03-table-repeated", ACCEPT, table_repeated), ("03-table-rows-repeated", REJECT, table_rows_repeated),
     ("04-batch-second-by-reshape", REJECT, batch_second_by_reshape),
     ("04-batch-second-by-transpose", ACCEPT, batch_second_by_transpose),
     ("05-softmax-over-sequence", ACCEPT, softmax(0)), ("05-softmax-over-batch", REJECT, softmax(1)),
