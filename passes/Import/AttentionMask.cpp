@@ -127,7 +127,7 @@ bool Visibility::takeCausal() {
 }
 
 /// Of values that broadcast against each other, with the batch where one of them has it.
-static RankedTensorType booleans(PatternRewriter &rewriter, ArrayRef<int64_t> shape, ValueRange operands) {
+static RankedTensorType broadcastType(Type element, ArrayRef<int64_t> shape, ValueRange operands) {
   SmallVector<int64_t> batch;
   for (Value operand : operands) {
     auto type = cast<RankedTensorType>(operand.getType());
@@ -137,8 +137,18 @@ static RankedTensorType booleans(PatternRewriter &rewriter, ArrayRef<int64_t> sh
   }
   llvm::sort(batch);
   batch.erase(llvm::unique(batch), batch.end());
-  Attribute encoding = batch.empty() ? Attribute() : nn::ExtentAttr::get(rewriter.getContext(), batch);
-  return RankedTensorType::get(shape, rewriter.getI1Type(), encoding);
+  Attribute encoding = batch.empty() ? Attribute() : nn::ExtentAttr::get(element.getContext(), batch);
+  return RankedTensorType::get(shape, element, encoding);
+}
+
+static RankedTensorType booleans(PatternRewriter &rewriter, ArrayRef<int64_t> shape, ValueRange operands) {
+  return broadcastType(rewriter.getI1Type(), shape, operands);
+}
+
+Value sumOf(PatternRewriter &rewriter, Value a, Value b) {
+  auto shape = nn::broadcastShapes({a.getType(), b.getType()});
+  Type type = broadcastType(cast<RankedTensorType>(a.getType()).getElementType(), *shape, {a, b});
+  return nn::ElementwiseOp::create(rewriter, a.getLoc(), type, ElementwiseFn::add, ValueRange{a, b});
 }
 
 Value Visibility::build(PatternRewriter &rewriter, Location location) const {

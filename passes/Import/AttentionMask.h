@@ -42,6 +42,9 @@ struct HidingTerm {
 };
 std::optional<HidingTerm> hidingTermOf(mlir::Value value);
 
+/// a + b, broadcast against each other.
+mlir::Value sumOf(mlir::PatternRewriter &rewriter, mlir::Value a, mlir::Value b);
+
 /// Whether a trained parameter has any influence on `value`.
 bool dependsOnTrained(mlir::Value value);
 

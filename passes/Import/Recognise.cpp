@@ -21,6 +21,7 @@ struct Recognise : impl::RecogniseBase<Recognise> {
     RewritePatternSet patterns(&getContext()), attention(&getContext());
     recognise::addAttentionPatterns(attention);
     recognise::addSimplifications(patterns);
+    recognise::addSplitMergedPatterns(patterns);
     recognise::addNormPatterns(patterns);
     recognise::addActivationPatterns(patterns);
     recognise::addSoftmaxPatterns(patterns);

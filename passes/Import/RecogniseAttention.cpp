@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention from a product of queries and keys, a softmax, and a product with the values.
+#include "passes/Import/AttentionLetters.h"
 #include "passes/Import/AttentionMask.h"
 #include "passes/Import/Recognisers.h"
 #include "passes/Import/Terms.h"
@@ -16,9 +17,12 @@ struct Scores {
   nn::ContractOp product;
   double scale = 1;
   Value added;
+  SmallVector<Value>
+      terms; ///< float values that hide by being added: what `visible` says, where it holds no more
   Visibility visible;
   std::optional<HiddenScore> hidden; ///< absent: nothing is hidden
   bool isCausal = false;             ///< taken out of `visible`
+  bool isSelected = false;           ///< some keys are hidden by a select: `terms` are not all that hides
 
   /// Hides what `more` does not show; false where both kinds of hiding do not go together.
   bool hide(const Visibility &more, HiddenScore kind) {
@@ -82,16 +86,21 @@ private:
 
   Value stepAdd(nn::ElementwiseOp op) {
     auto inner = scoresOperand(op, {0, 1});
-    // A scale outside would scale the mask too; a replaced score would lose it.
-    if (!inner || isScaled || scores.hidden == HiddenScore::replaced)
+    // A replaced score would lose what is added to it.
+    if (!inner || scores.hidden == HiddenScore::replaced)
       return {};
     Value mask = op.getOperands()[1 - *inner];
     auto term = hidingTermOf(mask);
+    // A scale outside scales the mask too; what hides still does.
+    if (isScaled && !(term && scores.scale > leastScale))
+      return {};
     bool isHiding = term && scores.hide(term->visible, std::isinf(term->hidden) ? HiddenScore::infinite
                                                                                 : HiddenScore::lowered);
     if (!isHiding && scores.added)
       return {};
-    if (!isHiding)
+    if (isHiding)
+      scores.terms.push_back(mask);
+    else
       scores.added = mask;
     return op.getOperands()[*inner];
   }
@@ -101,6 +110,7 @@ private:
     std::optional<double> number = inner ? constantOf(op.getOperands()[3 - *inner]) : std::nullopt;
     if (!number || !hides(*number) || isScaled)
       return {};
+    scores.isSelected = true;
     Visibility visible;
     visible.require(op.getOperands()[0], /*negated=*/*inner == 2);
     if (!scores.hide(visible, std::isinf(*number) ? HiddenScore::infinite : HiddenScore::replaced))
@@ -108,6 +118,7 @@ private:
     return op.getOperands()[*inner];
   }
 
+  static constexpr double leastScale = 1e-6; ///< 1e-6 times the lowest float still hides
   Scores scores;
   bool isScaled = false;
 };
@@ -191,54 +202,6 @@ Value withOnes(PatternRewriter &rewriter, Value value, int64_t axis, int64_t cou
   return nn::ReshapeOp::create(rewriter, value.getLoc(), withBatch(value, shape, batch), value);
 }
 
-/// The letters of both products. Scores and probabilities are [leading.., query, key].
-struct Letters {
-  std::string query, key, value; ///< of the operands as they are
-  std::string wantedQuery, wantedKey, wantedValue, result, wantedResult;
-  unsigned queryOperand = 0, valueOperand = 0;
-};
-
-/// `letters` are those of `wanted` in another order.
-bool isReordered(StringRef letters, StringRef wanted) {
-  return letters.size() == wanted.size() && llvm::all_of(wanted, [&](char c) { return letters.contains(c); });
-}
-
-/// The letter that `letters` has and `others` lacks.
-std::string restOf(StringRef letters, StringRef others) {
-  std::string rest;
-  for (char letter : letters)
-    if (!others.contains(letter))
-      rest += letter;
-  return rest;
-}
-
-std::optional<Letters> lettersOf(nn::ContractOp scores, nn::ContractOp output, unsigned probabilities) {
-  std::string s = scores.resultLetters().str(), lhs = scores.lhsLetters().str(),
-              rhs = scores.rhsLetters().str();
-  if (s.size() != 3 && s.size() != 4)
-    return std::nullopt;
-  std::string leading = s.substr(0, s.size() - 2), q = s.substr(s.size() - 2, 1), k = s.substr(s.size() - 1);
-  Letters result;
-  result.queryOperand = StringRef(lhs).contains(q) ? 0 : 1;
-  result.query = result.queryOperand == 0 ? lhs : rhs;
-  result.key = result.queryOperand == 0 ? rhs : lhs;
-  std::string feature = restOf(result.query, s);
-  result.wantedQuery = leading + q + feature, result.wantedKey = leading + k + feature;
-  StringRef p = probabilities == 0 ? output.lhsLetters() : output.rhsLetters();
-  result.valueOperand = 1 - probabilities;
-  result.value = (probabilities == 0 ? output.rhsLetters() : output.lhsLetters()).str();
-  result.result = output.resultLetters().str();
-  std::string outer = p.drop_back(2).str(), row = p.drop_back(1).take_back(1).str(),
-              column = p.take_back(1).str();
-  std::string valueFeature = restOf(result.value, p);
-  result.wantedValue = outer + column + valueFeature, result.wantedResult = outer + row + valueFeature;
-  bool fits = feature.size() == 1 && valueFeature.size() == 1 &&
-              isReordered(result.query, result.wantedQuery) && isReordered(result.key, result.wantedKey) &&
-              isReordered(result.value, result.wantedValue) &&
-              isReordered(result.result, result.wantedResult);
-  return fits ? std::optional(result) : std::nullopt;
-}
-
 /// x of constant * x, which has x's type; the constant goes to `scale`.
 Value withoutScale(Value value, double &scale) {
   Product product = productOf(value);
@@ -281,9 +244,16 @@ bool dependsOnTrained(const Scores &scores) {
 }
 
 /// Settles what hidden keys mean; false where no attention has these meanings together.
-bool settleMasks(Scores &scores, bool isGuarded) {
+bool settleMasks(Scores &scores, bool isGuarded, PatternRewriter &rewriter) {
   if (!scores.visible.resolve() || dependsOnTrained(scores))
     return false;
+  if (scores.added && !scores.terms.empty() && !scores.isSelected && !isGuarded) {
+    // One operand holds all that is added: hidden keys as well as, say, a slope over distances.
+    for (Value term : scores.terms)
+      scores.added = sumOf(rewriter, scores.added, term);
+    scores.visible = {};
+    scores.hidden = HiddenScore::infinite; // the numbers say it
+  }
   scores.isCausal = scores.visible.takeCausal();
   if (scores.added && !scores.visible.all.empty())
     return false; // there is one operand for both
@@ -313,15 +283,15 @@ LogicalResult RecogniseAttention::rewrite(nn::ContractOp op, Scores &scores, boo
       !isBatchFirst(key, letters.key, letters.wantedKey) ||
       !isBatchFirst(value, letters.value, letters.wantedValue))
     return rewriter.notifyMatchFailure(op, "queries, keys and values are not batched along the first axis");
-  if (!settleMasks(scores, isGuarded))
+  if (!settleMasks(scores, isGuarded, rewriter))
     return rewriter.notifyMatchFailure(op, "a mask that attention cannot have");
   query = inOrder(rewriter, withoutScale(query, scores.scale), letters.query, letters.wantedQuery);
   key = inOrder(rewriter, withoutScale(key, scores.scale), letters.key, letters.wantedKey);
   value = inOrder(rewriter, value, letters.value, letters.wantedValue);
   auto missing = static_cast<int64_t>(4 - letters.wantedQuery.size());
   query = withOnes(rewriter, query, 1, missing);
-  key = withOnes(rewriter, key, 1, missing);
-  value = withOnes(rewriter, value, 1, missing);
+  key = withOnes(rewriter, key, 1, 4 - static_cast<int64_t>(letters.wantedKey.size()));
+  value = withOnes(rewriter, value, 1, 4 - static_cast<int64_t>(letters.wantedValue.size()));
   Value mask = scores.added ? scores.added : scores.visible.build(rewriter, op.getLoc());
   if (mask) {
     auto rank = static_cast<int64_t>(shapeOf(mask).size());

@@ -7,6 +7,8 @@
 namespace accum::recognise {
 
 void addSimplifications(mlir::RewritePatternSet &patterns);
+/// Products and softmax on axes that were joined, on the axes apart.
+void addSplitMergedPatterns(mlir::RewritePatternSet &patterns);
 void addNormPatterns(mlir::RewritePatternSet &patterns);
 void addActivationPatterns(mlir::RewritePatternSet &patterns);
 void addSoftmaxPatterns(mlir::RewritePatternSet &patterns);

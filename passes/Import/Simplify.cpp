@@ -89,15 +89,6 @@ struct CastNumber : OpRewritePattern<nn::CastOp> {
   }
 };
 
-/// A reshape that merges the first `merged` axes of its input, and leaves the others; 0 when it does not.
-int64_t mergedAxes(nn::ReshapeOp reshape) {
-  ArrayRef<int64_t> from = shapeOf(reshape.getInput()), to = shapeOf(reshape.getResult());
-  if (from.size() <= to.size() || to.empty())
-    return 0;
-  size_t merged = from.size() - to.size() + 1;
-  return from.drop_front(merged) == to.drop_front(1) ? static_cast<int64_t>(merged) : 0;
-}
-
 /// Batch axes of a type after its axes were permuted.
 SmallVector<int64_t> permutedBatchAxes(Value value, ArrayRef<int64_t> perm) {
   SmallVector<int64_t> axes;

@@ -148,4 +148,12 @@ std::optional<RowReduction> rowMean(Value value) {
   return isNear(sum->factor * count, 1) ? sum : std::nullopt;
 }
 
+int64_t mergedAxes(nn::ReshapeOp reshape) {
+  ArrayRef<int64_t> from = shapeOf(reshape.getInput()), to = shapeOf(reshape.getResult());
+  if (from.size() <= to.size() || to.empty())
+    return 0;
+  size_t merged = from.size() - to.size() + 1;
+  return from.drop_front(merged) == to.drop_front(1) ? static_cast<int64_t>(merged) : 0;
+}
+
 } // namespace accum::recognise

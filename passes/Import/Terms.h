@@ -50,4 +50,8 @@ std::optional<RowReduction> rowReduction(mlir::Value value, nn::ReduceKind kind)
 /// The same for sum / count.
 std::optional<RowReduction> rowMean(mlir::Value value);
 
+/// How many leading axes of its input a reshape merges into one, the others left alone; 0 when it does
+/// something else.
+int64_t mergedAxes(nn::ReshapeOp reshape);
+
 } // namespace accum::recognise

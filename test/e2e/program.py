@@ -102,7 +102,7 @@ class Model:
         return path
 
     def zero_gradient(self):
-        """ONNX name -> [begin, end) of the elements whose gradient is zero in exact arithmetic: noise, and Adam's
+        """ONNX name -> [begin, end, ...] of the elements whose gradient is zero in exact arithmetic: noise, and Adam's
         steps on noise. Exports in training mode have no reference values; dropout does not change which these are."""
         known = self.about if self.about["mode"] == "evaluation" else about(f"{self.about['family']}-dynamo")
         ranges = {}

@@ -38,11 +38,13 @@ def from_rows(like, rows):
 
 
 def blank(path, output, ranges):
-    """Copies a file with the elements [begin, end) of the named tensors set to zero."""
+    """Copies a file with elements of the named tensors set to zero; `ranges`: name -> [begin, end, begin, end, ...]."""
     tensors = read(path)
-    for name, (begin, end) in ranges.items():
-        if name in tensors:
-            dtype, _, values = tensors[name]
-            size = SIZES[dtype]
+    for name, bounds in ranges.items():
+        if name not in tensors:
+            continue
+        dtype, _, values = tensors[name]
+        size = SIZES[dtype]
+        for begin, end in zip(bounds[::2], bounds[1::2]):
             values[begin * size:end * size] = bytes((end - begin) * size)
     write(output, tensors)

@@ -63,6 +63,13 @@ def special_entries():
     yield dataclasses.replace(llama, name="llama-torchscript-opset20", exporter="torchscript", opset=20)
 
 
+def attention_entries():
+    """Attention in the forms of other families."""
+    for family in ("bloom", "falcon"):
+        yield Entry(f"{family}-dynamo", family)
+        yield Entry(f"{family}-torchscript", family, exporter="torchscript", opset=17)
+
+
 def shape_entries():
     """The sequence open, nothing folded, everything baked in, and equal tensors merged."""
     for family in ("gpt2", "bert-mlm", "llama"):
@@ -79,4 +86,4 @@ def shape_entries():
 
 def entries():
     table = [e for family in ("gpt2", "bert-mlm", "bert-classification", "llama") for e in family_entries(family)]
-    return {entry.name: entry for entry in [*table, *special_entries(), *shape_entries()]}
+    return {entry.name: entry for entry in [*table, *special_entries(), *attention_entries(), *shape_entries()]}

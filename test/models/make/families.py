@@ -51,8 +51,25 @@ def llama(attention, dropout):
     return transformers.LlamaForCausalLM(config)
 
 
-BUILD = {"gpt2": gpt2, "gpt2-wide": gpt2_wide, "gpt2-fresh": gpt2_fresh, "bert-mlm": bert_mlm, "bert-classification": bert_classification, "llama": llama}
-CAUSAL = {"gpt2", "gpt2-wide", "gpt2-fresh", "llama"}
+def bloom(attention, dropout):
+    """Products over batch * heads, and a slope over distances that is added to the scores."""
+    config = transformers.BloomConfig(
+        vocab_size=79, hidden_size=24, n_layer=1, n_head=3, hidden_dropout=dropout, attention_dropout=dropout,
+        bos_token_id=0, eos_token_id=0, attn_implementation=attention)
+    return transformers.BloomForCausalLM(config)
+
+
+def falcon(attention, dropout):
+    """All heads read the same keys and values, by broadcasting in the product."""
+    config = transformers.FalconConfig(
+        vocab_size=79, hidden_size=24, num_hidden_layers=1, num_attention_heads=3, multi_query=True,
+        parallel_attn=True, max_position_embeddings=32, hidden_dropout=dropout, attention_dropout=dropout,
+        bos_token_id=0, eos_token_id=0, attn_implementation=attention)
+    return transformers.FalconForCausalLM(config)
+
+
+BUILD = {"bloom": bloom, "falcon": falcon, "gpt2": gpt2, "gpt2-wide": gpt2_wide, "gpt2-fresh": gpt2_fresh, "bert-mlm": bert_mlm, "bert-classification": bert_classification, "llama": llama}
+CAUSAL = {"bloom", "falcon", "gpt2", "gpt2-wide", "gpt2-fresh", "llama"}
 
 
 def seeded(name, shape, scale):

@@ -71,13 +71,16 @@ def description(entry, path, model):
 
 
 def without_gradient(values):
-    """Parts [from, to) of biases whose gradient is zero in exact arithmetic: softmax does not see a key's bias."""
+    """Parts [from, to, from, to, ...] of biases whose gradient is zero in exact arithmetic: softmax does not see a
+    key's bias."""
     result = {}
     for name, gradient in values.items():
-        zero = (gradient.abs() < 1e-12).nonzero().flatten().tolist() if gradient.dim() == 1 else []
-        if name.startswith("grad/") and zero:
-            assert zero == list(range(zero[0], zero[-1] + 1)), name
-            result[name.removeprefix("grad/")] = [zero[0], zero[-1] + 1]
+        if not name.startswith("grad/") or gradient.dim() != 1:
+            continue
+        zero = [False, *(gradient.abs() < 1e-12).tolist(), False]
+        bounds = [i for i in range(len(zero) - 1) if zero[i] != zero[i + 1]]
+        if bounds:
+            result[name.removeprefix("grad/")] = bounds
     return result
 
 

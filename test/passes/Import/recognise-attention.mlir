@@ -232,3 +232,72 @@ func.func @fixed(%q: tensor<1x4x6x8xf32, #nn.extent<0>>, %k: tensor<1x4x6x8xf32,
   %y = nn.contract "abmk,abkn->abmn" (%p, %v) : (tensor<1x4x6x6xf32, #nn.extent<0>>, tensor<1x4x6x8xf32, #nn.extent<0>>) -> tensor<1x4x6x8xf32, #nn.extent<0>>
   return %y : tensor<1x4x6x8xf32, #nn.extent<0>>
 }
+
+// All heads read the same keys and values: the product lacks the head in them.
+// CHECK-LABEL: func.func @shared_heads
+// CHECK: %[[K:.*]] = nn.reshape %arg1 : tensor<1x6x8xf32, #nn.extent<0>> -> tensor<1x1x6x8xf32, #nn.extent<0>>
+// CHECK: %[[V:.*]] = nn.reshape %arg2 : tensor<1x6x8xf32, #nn.extent<0>> -> tensor<1x1x6x8xf32, #nn.extent<0>>
+// CHECK: nn.attention(%arg0, %[[K]], %[[V]]) <infinite> {scale = 1.000000e+00 : f64}
+func.func @shared_heads(%q: tensor<1x4x6x8xf32, #nn.extent<0>>, %k: tensor<1x6x8xf32, #nn.extent<0>>, %v: tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x4x6x8xf32, #nn.extent<0>> {
+  %s = nn.contract "abmk,ank->abmn" (%q, %k) : (tensor<1x4x6x8xf32, #nn.extent<0>>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %p = nn.softmax(%s) {axis = 3 : i64} : (tensor<1x4x6x6xf32, #nn.extent<0>>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %y = nn.contract "abmk,akn->abmn" (%p, %v) : (tensor<1x4x6x6xf32, #nn.extent<0>>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x4x6x8xf32, #nn.extent<0>>
+  return %y : tensor<1x4x6x8xf32, #nn.extent<0>>
+}
+
+// Keys of one head, values of four: no attention.
+// CHECK-LABEL: func.func @keys_shared
+// CHECK: nn.softmax
+func.func @keys_shared(%q: tensor<1x4x6x8xf32, #nn.extent<0>>, %k: tensor<1x6x8xf32, #nn.extent<0>>, %v: tensor<1x4x6x8xf32, #nn.extent<0>>) -> tensor<1x4x6x8xf32, #nn.extent<0>> {
+  %s = nn.contract "abmk,ank->abmn" (%q, %k) : (tensor<1x4x6x8xf32, #nn.extent<0>>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %p = nn.softmax(%s) {axis = 3 : i64} : (tensor<1x4x6x6xf32, #nn.extent<0>>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %y = nn.contract "abmk,abkn->abmn" (%p, %v) : (tensor<1x4x6x6xf32, #nn.extent<0>>, tensor<1x4x6x8xf32, #nn.extent<0>>) -> tensor<1x4x6x8xf32, #nn.extent<0>>
+  return %y : tensor<1x4x6x8xf32, #nn.extent<0>>
+}
+
+// Scaled behind the mask: what is hidden stays hidden.
+// CHECK-LABEL: func.func @scaled_mask
+// CHECK: nn.attention(%arg0, %arg1, %arg2 mask %arg3) <lowered> {scale = 2.500000e-01 : f64}
+func.func @scaled_mask(%q: tensor<1x4x6x8xf32, #nn.extent<0>>, %k: tensor<1x4x6x8xf32, #nn.extent<0>>, %v: tensor<1x4x6x8xf32, #nn.extent<0>>, %pad: tensor<1x1x1x6xi1, #nn.extent<0>>) -> tensor<1x4x6x8xf32, #nn.extent<0>> {
+  %zero = nn.constant {value = dense<0.0> : tensor<f32>} : tensor<f32>
+  %scale = nn.constant {value = dense<4.0> : tensor<f32>} : tensor<f32>
+  %low = nn.constant {value = dense<-3.40282347E+38> : tensor<f32>} : tensor<f32>
+  %m = nn.elementwise <select> (%pad, %zero, %low) : (tensor<1x1x1x6xi1, #nn.extent<0>>, tensor<f32>, tensor<f32>) -> tensor<1x1x1x6xf32, #nn.extent<0>>
+  %s = nn.contract "abmk,abnk->abmn" (%q, %k) : (tensor<1x4x6x8xf32, #nn.extent<0>>, tensor<1x4x6x8xf32, #nn.extent<0>>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %t = nn.elementwise <add> (%s, %m) : (tensor<1x4x6x6xf32, #nn.extent<0>>, tensor<1x1x1x6xf32, #nn.extent<0>>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %u = nn.elementwise <div> (%t, %scale) : (tensor<1x4x6x6xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %p = nn.softmax(%u) {axis = 3 : i64} : (tensor<1x4x6x6xf32, #nn.extent<0>>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %y = nn.contract "abmk,abkn->abmn" (%p, %v) : (tensor<1x4x6x6xf32, #nn.extent<0>>, tensor<1x4x6x8xf32, #nn.extent<0>>) -> tensor<1x4x6x8xf32, #nn.extent<0>>
+  return %y : tensor<1x4x6x8xf32, #nn.extent<0>>
+}
+
+// A slope and a mask are both added: one float mask.
+// CHECK-LABEL: func.func @slope
+// CHECK: %[[HIDES:.*]] = nn.elementwise <select> (%arg4,
+// CHECK: %[[M:.*]] = nn.elementwise <add> (%arg3, %[[HIDES]]) : (tensor<4x1x6xf32>, tensor<1x1x1x6xf32, #nn.extent<0>>) -> tensor<1x4x1x6xf32, #nn.extent<0>>
+// CHECK: nn.attention(%arg0, %arg1, %arg2 mask %[[M]]) <infinite> {scale = 1.000000e+00 : f64}
+func.func @slope(%q: tensor<1x4x6x8xf32, #nn.extent<0>>, %k: tensor<1x4x6x8xf32, #nn.extent<0>>, %v: tensor<1x4x6x8xf32, #nn.extent<0>>, %slope: tensor<4x1x6xf32>, %pad: tensor<1x1x1x6xi1, #nn.extent<0>>) -> tensor<1x4x6x8xf32, #nn.extent<0>> {
+  %zero = nn.constant {value = dense<0.0> : tensor<f32>} : tensor<f32>
+  %low = nn.constant {value = dense<-3.40282347E+38> : tensor<f32>} : tensor<f32>
+  %m = nn.elementwise <select> (%pad, %zero, %low) : (tensor<1x1x1x6xi1, #nn.extent<0>>, tensor<f32>, tensor<f32>) -> tensor<1x1x1x6xf32, #nn.extent<0>>
+  %s = nn.contract "abmk,abnk->abmn" (%q, %k) : (tensor<1x4x6x8xf32, #nn.extent<0>>, tensor<1x4x6x8xf32, #nn.extent<0>>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %t = nn.elementwise <add> (%s, %slope) : (tensor<1x4x6x6xf32, #nn.extent<0>>, tensor<4x1x6xf32>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %u = nn.elementwise <add> (%t, %m) : (tensor<1x4x6x6xf32, #nn.extent<0>>, tensor<1x1x1x6xf32, #nn.extent<0>>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %p = nn.softmax(%u) {axis = 3 : i64} : (tensor<1x4x6x6xf32, #nn.extent<0>>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %y = nn.contract "abmk,abkn->abmn" (%p, %v) : (tensor<1x4x6x6xf32, #nn.extent<0>>, tensor<1x4x6x8xf32, #nn.extent<0>>) -> tensor<1x4x6x8xf32, #nn.extent<0>>
+  return %y : tensor<1x4x6x8xf32, #nn.extent<0>>
+}
+
+// A replaced score has no cotangent where a row sees nothing, one that a mask is added to has: a slope beside a select
+// stays as it is.
+// CHECK-LABEL: func.func @slope_replaced
+// CHECK: nn.softmax
+func.func @slope_replaced(%q: tensor<1x4x6x8xf32, #nn.extent<0>>, %k: tensor<1x4x6x8xf32, #nn.extent<0>>, %v: tensor<1x4x6x8xf32, #nn.extent<0>>, %slope: tensor<4x1x6xf32>, %pad: tensor<1x1x1x6xi1, #nn.extent<0>>) -> tensor<1x4x6x8xf32, #nn.extent<0>> {
+  %low = nn.constant {value = dense<-3.40282347E+38> : tensor<f32>} : tensor<f32>
+  %s = nn.contract "abmk,abnk->abmn" (%q, %k) : (tensor<1x4x6x8xf32, #nn.extent<0>>, tensor<1x4x6x8xf32, #nn.extent<0>>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %t = nn.elementwise <add> (%s, %slope) : (tensor<1x4x6x6xf32, #nn.extent<0>>, tensor<4x1x6xf32>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %u = nn.elementwise <select> (%pad, %t, %low) : (tensor<1x1x1x6xi1, #nn.extent<0>>, tensor<1x4x6x6xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %p = nn.softmax(%u) {axis = 3 : i64} : (tensor<1x4x6x6xf32, #nn.extent<0>>) -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  %y = nn.contract "abmk,abkn->abmn" (%p, %v) : (tensor<1x4x6x6xf32, #nn.extent<0>>, tensor<1x4x6x8xf32, #nn.extent<0>>) -> tensor<1x4x6x8xf32, #nn.extent<0>>
+  return %y : tensor<1x4x6x8xf32, #nn.extent<0>>
+}
