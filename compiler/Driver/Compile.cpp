@@ -182,6 +182,7 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
         pm.addPass(createJoinPads());
         pm.addPass(createFormCommands({.mode = options.reference ? "reference" : "fused"}));
         pm.addPass(createGroupLoss());
+        pm.addPass(createSplitTails());
         pm.addPass(createVerifyPlacement());
       })))
     return failure();

@@ -49,6 +49,12 @@ Status checkCommand(const Problem &problem, size_t index) {
                     command.id, toText(command.region), toText(problem.commands[index - 1].region)));
   if (command.id < 0)
     return malformed(fmt::format("command id {} is negative", command.id));
+  if (command.tail && (index == 0 || problem.commands[index - 1].tail ||
+                       problem.commands[index - 1].region != command.region ||
+                       command.region != Region::Micro || command.backward || command.variants.size() > 1))
+    return malformed(fmt::format("command {} is a tail: it stands behind another command in the forward part "
+                                 "of the micro-step, and has no variants",
+                                 command.id));
   if (command.backward && command.region != Region::Micro)
     return malformed(fmt::format("command {} is backward, but not of the region micro", command.id));
   if (index > 0 && problem.commands[index - 1].backward && command.region == Region::Micro &&

@@ -63,6 +63,9 @@ struct Command {
   bool backward = false;
   /// Has an effect besides its results (adds to an accumulator, stores), so that it never runs twice.
   bool once = false;
+  /// Its first run is part of the command before it: one kernel, whose costs are that one's, and which writes
+  /// these results too. Its own costs are those of a repetition.
+  bool tail = false;
   int64_t cloneOf = -1; ///< in an expanded problem: the id of the command that this one repeats
 };
 

@@ -183,7 +183,8 @@ void ProblemReader::readCommand(Line &line) {
     std::string word = line.word("");
     command.backward |= word == "backward";
     command.once |= word == "once";
-    if (word != "backward" && word != "once")
+    command.tail |= word == "tail";
+    if (word != "backward" && word != "once" && word != "tail")
       line.complain(fmt::format("unexpected word `{}`", word));
   }
   command.variants = {readCosts(line, "default")};

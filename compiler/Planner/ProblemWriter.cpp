@@ -32,7 +32,8 @@ void writeCommand(Out out, const Problem &problem, const Command &command) {
   if (command.follows != kNoIndex)
     fmt::format_to(out, " follows={}", problem.commands[command.follows].id);
   writeCosts(out, command.variants.front());
-  fmt::format_to(out, "{}{}\n", command.backward ? " backward" : "", command.once ? " once" : "");
+  fmt::format_to(out, "{}{}{}\n", command.backward ? " backward" : "", command.once ? " once" : "",
+                 command.tail ? " tail" : "");
 }
 
 void writeVariants(Out out, const Problem &problem, const Command &command) {

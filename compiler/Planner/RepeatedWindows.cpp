@@ -37,6 +37,7 @@ std::vector<uint64_t> hashCommands(const Problem &problem) {
     hash.add(command.dtype);
     hash.add(static_cast<uint64_t>(command.kind));
     hash.add(command.once ? 1u : 0u);
+    hash.add(command.tail ? 1u : 0u);
     for (const Variant &variant : command.variants) {
       hash.add(variant.name);
       hash.add(variant.flops);

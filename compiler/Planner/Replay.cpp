@@ -199,6 +199,7 @@ Problem Player::build() const {
           slot.bytes = bytes;
     }
     command.variants = {*chosen.at(turn.command)};
+    command.cloneOf = turn.again ? command.id : -1;
     command.id += turn.again ? base : 0;
     result.commands.push_back(std::move(command));
   }

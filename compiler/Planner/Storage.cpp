@@ -27,6 +27,9 @@ std::array<int, kRegions + 1> regionBounds(const Problem &problem) {
   return bounds;
 }
 
+/// Commands by which the results are written before their producer's turn.
+int writtenEarlier(const Command &producer) { return producer.tail && producer.cloneOf < 0 ? 1 : 0; }
+
 int64_t alignUp(int64_t bytes, int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
 } // namespace
@@ -54,8 +57,10 @@ Lifetimes::Lifetimes(const Problem &problem) {
     whole[root[index]] |= buffer.wholeStep;
     for (int user : buffer.users)
       span.include(user);
-    if (buffer.producer != kNoIndex)
+    if (buffer.producer != kNoIndex) {
       span.include(buffer.producer);
+      span.include(buffer.producer - writtenEarlier(problem.commands[buffer.producer]));
+    }
   }
   life.resize(root.size());
   crossesLoop.assign(root.size(), 0);

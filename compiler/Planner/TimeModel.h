@@ -24,8 +24,11 @@ public:
   TimeModel(const Problem &problem, const DeviceProfile &profile, int64_t devices);
 
   /// One run of a command at m, in its first variant.
-  RegionTime command(size_t index, int64_t m) const { return time(index, 0, m); }
-  /// Its seconds in another variant.
+  RegionTime command(size_t index, int64_t m) const {
+    const Command &which = problem.commands[index];
+    return which.tail && which.cloneOf < 0 ? RegionTime() : time(index, 0, m);
+  }
+  /// Its seconds by itself, in another variant.
   double seconds(int command, int variant, int64_t m) const;
   /// One iteration of each region at m, commands in their first variant.
   std::array<RegionTime, 4> regions(int64_t m) const;

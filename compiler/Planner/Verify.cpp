@@ -160,6 +160,10 @@ Status collectBuffers(const Problem &problem, const Plan &plan, const Slots &slo
       touch(user);
     if (buffer.producer != kNoIndex)
       touch(buffer.producer);
+    // The first run of a tail is part of the command before it.
+    if (buffer.producer > 0 && problem.commands[buffer.producer].tail &&
+        problem.commands[buffer.producer].cloneOf < 0)
+      touch(buffer.producer - 1);
   }
   for (Tenant &tenant : tenants)
     extendOverLoops(problem, tenant);

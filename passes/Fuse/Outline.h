@@ -21,13 +21,15 @@ public:
   train::CommandOp call(mlir::func::FuncOp kernel, mlir::ValueRange inputs, mlir::Operation *anchor,
                         mlir::Location loc);
 
+  /// The symbol of `kernel`, which is consumed (shared with an equal one that this outliner made, if there
+  /// is).
+  mlir::FlatSymbolRefAttr share(mlir::func::FuncOp kernel);
+
   mlir::func::FuncOp kernelOf(train::CommandOp command) {
     return symbols.lookup<mlir::func::FuncOp>(command.getKernel());
   }
 
 private:
-  mlir::FlatSymbolRefAttr share(mlir::func::FuncOp kernel);
-
   mlir::ModuleOp module;
   mlir::SymbolTable symbols;
   llvm::StringMap<mlir::FlatSymbolRefAttr> kernels; // printed body -> symbol

@@ -108,4 +108,20 @@ def GroupLoss : Pass<"accum-group-loss", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accum::train::TrainDialect"];
 }
 
+def SplitTails : Pass<"accum-split-tails", "::mlir::ModuleOp"> {
+  let summary = "commands whose last result can be computed again from their other results";
+  let description = [{
+    A fused kernel often leaves a value and a cheap function of it, both kept for the backward part: a sum and its layer
+    norm, an argument and its GELU. Recomputing the whole command would need what it reads. Such a command gets `tail`:
+    the result, a kernel that computes it from the others, and a kernel for those (the head). It still runs as one; a plan
+    may repeat the tail alone, from the kept results.
+
+    Requires: commands, in fused kernels. Ensures: the same commands; ids are unique and ascending, with one for each tail.
+
+    Before: `%s, %g = @add_gelu(%x, %b) {id = 7}`.
+    After: `%s, %g = @add_gelu(%x, %b) {id = 7, tail = {head = @add, id = 8, kernel = @gelu, operands = [~0], result = 1}}`.
+  }];
+  let dependentDialects = ["::accum::train::TrainDialect", "::mlir::func::FuncDialect"];
+}
+
 #endif

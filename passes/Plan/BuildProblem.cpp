@@ -2,6 +2,7 @@
 // A step of commands as a planning problem.
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/Train/CommandTail.h"
 #include "passes/Plan/NodeNames.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Plan/Slices.h"
@@ -39,7 +40,9 @@ public:
     problem.name = step.getSymName().str();
     findForward();
     step->getParentOfType<ModuleOp>().walk([&](train::CommandOp command) {
-      problem.cloneIds = std::max(problem.cloneIds, static_cast<int64_t>(command.getId()) + 1);
+      auto tail = tailOf(command);
+      int64_t last = tail ? tail->id : static_cast<int64_t>(command.getId());
+      problem.cloneIds = std::max(problem.cloneIds, last + 1);
     });
     addRegion(step.getPrepass(), planner::Region::Prepass);
     addRegion(step.getPrologue(), planner::Region::Prologue);
@@ -116,9 +119,32 @@ private:
     for (Value input : command.getInputs())
       if (auto it = storage.find(input); it != storage.end())
         addUser(problem.buffers[it->second], index);
+    auto tail = tailOf(command);
     for (OpResult result : command->getResults())
-      if (needsBuffer(command, result))
-        addBuffer(command, result, index, region);
+      if (needsBuffer(command, result) && !(tail && tail->result == result.getResultNumber()))
+        addBuffer(command, result, index, region, slotName(result));
+    if (tail)
+      addTail(command, *tail, region);
+  }
+
+  /// Right behind its command, which comes last so far.
+  void addTail(train::CommandOp command, const CommandTail &tail, planner::Region region) {
+    int index = static_cast<int>(problem.commands.size());
+    planner::Command entry = problem.commands.back();
+    entry.id = tail.id;
+    entry.kernel = tail.kernel.getValue().str();
+    entry.tail = true;
+    entry.variants.front().flops = amountOf(tail.flops);
+    entry.variants.front().bytes = amountOf(tail.bytes);
+    problem.commands.push_back(std::move(entry));
+    for (int64_t operand : tail.operands) {
+      Value value = operand < 0 ? Value(command->getResult(~operand)) : command.getInputs()[operand];
+      if (auto it = storage.find(value); it != storage.end())
+        addUser(problem.buffers[it->second], index);
+    }
+    OpResult result = command->getResult(tail.result);
+    addBuffer(command, result, index, region, slotName(result));
+    problem.buffers.back().mayAlias.clear(); // it is written while the operands are still read
   }
 
   static planner::CommandKind kindOf(train::CommandOp command, planner::Region region) {
@@ -140,9 +166,10 @@ private:
     return !llvm::any_of(result.getUsers(), llvm::IsaPred<train::StoreOp>);
   }
 
-  void addBuffer(train::CommandOp command, OpResult result, int producer, planner::Region region) {
+  void addBuffer(train::CommandOp command, OpResult result, int producer, planner::Region region,
+                 std::string id) {
     planner::Buffer buffer;
-    buffer.id = std::to_string(command.getId()) + ":" + std::to_string(result.getResultNumber());
+    buffer.id = std::move(id);
     buffer.label = nodeLabel(command.getLoc());
     buffer.bytes = bytesOfValue(result.getType());
     buffer.producer = producer;
@@ -191,11 +218,25 @@ private:
 
 planner::Problem buildProblem(train::StepOp step) { return ProblemBuilder(step).build(); }
 
-SmallVector<train::CommandOp> commandsOf(train::StepOp step) {
-  SmallVector<train::CommandOp> commands;
+SmallVector<ProblemCommand> commandsOf(train::StepOp step) {
+  SmallVector<ProblemCommand> commands;
   for (Region &region : step->getRegions())
-    llvm::append_range(commands, region.front().getOps<train::CommandOp>());
+    for (auto command : region.front().getOps<train::CommandOp>()) {
+      commands.push_back({command});
+      if (tailOf(command))
+        commands.push_back({command, /*isTail=*/true});
+    }
   return commands;
+}
+
+std::string slotName(OpResult result) {
+  auto command = cast<train::CommandOp>(result.getOwner());
+  auto number = static_cast<int64_t>(result.getResultNumber());
+  if (auto numbers = command->getAttrOfType<DenseI64ArrayAttr>("numbers")) // the head of a repeated command
+    number = numbers[number];
+  else if (auto tail = tailOf(command); tail && tail->result == number)
+    return std::to_string(tail->id) + ":0";
+  return std::to_string(command.getId()) + ":" + std::to_string(number);
 }
 
 planner::Amount inputBytes(train::StepOp step) {

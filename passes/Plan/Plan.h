@@ -13,8 +13,17 @@ namespace accum {
 /// their storage. The caller adds what is fixed (state, inputs, libraries).
 planner::Problem buildProblem(train::StepOp step);
 
+/// A command of a problem: a whole command with its head, or its tail.
+struct ProblemCommand {
+  train::CommandOp command;
+  bool isTail = false;
+};
+
 /// The commands of a step in the order of its problem.
-llvm::SmallVector<train::CommandOp> commandsOf(train::StepOp step);
+llvm::SmallVector<ProblemCommand> commandsOf(train::StepOp step);
+
+/// The slot of a command's result in a plan: `17:0`.
+std::string slotName(mlir::OpResult result);
 
 /// Bytes that staging the step's inputs takes per device, in m: each input has one buffer of m samples.
 planner::Amount inputBytes(train::StepOp step);

@@ -6,6 +6,7 @@
 #include "dialects/Train/GemmShape.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Plan/NodeNames.h"
+#include "passes/Plan/Plan.h"
 #include "passes/Schedule/SliceKernels.h"
 
 using namespace mlir;
@@ -68,7 +69,7 @@ LogicalResult CommandSchedule::placeResults(train::CommandOp command, const Cont
       buffers.place(result, place);
       continue;
     }
-    std::string slot = std::to_string(command.getId()) + ":" + std::to_string(result.getResultNumber());
+    std::string slot = slotName(result);
     auto offset = plan.getSlots().getAs<IntegerAttr>(slot);
     if (!offset)
       return command.emitOpError("result ") << slot << " has no slot in the plan";

@@ -2,6 +2,7 @@
 // Clones of the commands that a plan recomputes.
 #include "compiler/Planner/Recompute.h"
 #include "dialects/NN/NNDialect.h"
+#include "dialects/Train/CommandTail.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Schedule/Passes.h"
@@ -26,17 +27,20 @@ public:
     for (auto [index, at] : llvm::enumerate(before))
       if (at != planner::kNoIndex)
         clones[at].push_back(static_cast<int>(index));
-    for (auto [index, command] : llvm::enumerate(commands)) {
+    for (auto [index, entry] : llvm::enumerate(commands)) {
       for (int source : clones[index])
-        repeat(commands[source], command);
-      if (problem.commands[index].backward)
-        for (OpOperand &operand : command->getOpOperands())
-          operand.set(late(operand.get(), command));
+        repeat(commands[source], entry.command);
+      if (problem.commands[index].backward && !entry.isTail)
+        for (OpOperand &operand : entry.command->getOpOperands())
+          operand.set(late(operand.get(), entry.command));
     }
   }
 
 private:
-  void repeat(train::CommandOp source, train::CommandOp user) {
+  void repeat(ProblemCommand entry, train::CommandOp user) {
+    train::CommandOp source = entry.command;
+    if (auto tail = tailOf(source))
+      return entry.isTail ? repeatTail(source, *tail, user) : repeatHead(source, *tail, user);
     OpBuilder builder(user);
     IRMapping mapping;
     for (Value input : source.getInputs())
@@ -46,6 +50,43 @@ private:
     clone.setId(base + source.getId());
     for (auto [from, to] : llvm::zip(source->getResults(), clone->getResults()))
       repeated[from] = to;
+  }
+
+  train::CommandOp makePart(train::CommandOp source, train::CommandOp user, FlatSymbolRefAttr kernel,
+                            ArrayRef<int64_t> operands, ArrayRef<Type> results, int64_t id) {
+    SmallVector<Value> inputs;
+    for (int64_t operand : operands)
+      inputs.push_back(
+          late(operand < 0 ? Value(source->getResult(~operand)) : source.getInputs()[operand], user));
+    OpBuilder builder(user);
+    return train::CommandOp::create(
+        builder, source.getLoc(), results, kernel, inputs, builder.getI64IntegerAttr(base + id), StringAttr(),
+        builder.getDenseI64ArrayAttr({}), source.getFlopsAttr(), source.getBytesAttr(),
+        builder.getArrayAttr({}), ArrayAttr(), builder.getI64IntegerAttr(id));
+  }
+
+  void repeatTail(train::CommandOp source, const CommandTail &tail, train::CommandOp user) {
+    Value result = source->getResult(tail.result);
+    auto clone = makePart(source, user, tail.kernel, tail.operands, {result.getType()}, tail.id);
+    clone.setFlopsAttr(tail.flops);
+    clone.setBytesAttr(tail.bytes);
+    repeated[result] = clone->getResult(0);
+  }
+
+  /// All results but the tail's.
+  void repeatHead(train::CommandOp source, const CommandTail &tail, train::CommandOp user) {
+    SmallVector<Type> types;
+    SmallVector<int64_t> numbers;
+    for (OpResult result : source->getResults())
+      if (result.getResultNumber() != tail.result) {
+        types.push_back(result.getType());
+        numbers.push_back(result.getResultNumber());
+      }
+    auto clone =
+        makePart(source, user, tail.head, tail.headOperands, types, static_cast<int64_t>(source.getId()));
+    clone->setAttr("numbers", DenseI64ArrayAttr::get(source.getContext(), numbers));
+    for (auto [number, result] : llvm::zip(numbers, clone->getResults()))
+      repeated[source->getResult(number)] = result;
   }
 
   /// What the backward part reads for a value: that of the clone, where there is one by now, seen through the
@@ -63,7 +104,7 @@ private:
     return again;
   }
 
-  SmallVector<train::CommandOp> commands;
+  SmallVector<ProblemCommand> commands;
   const planner::Problem &problem;
   int64_t base;
   DenseMap<Value, Value> repeated;

@@ -64,6 +64,8 @@ TEST(ProblemText, SaysWhichLineIsWrong) {
   expectError("command 1 update gemm k\ncommand 2 micro gemm k",
               "p.txt:3: region micro stands behind region update");
   expectError("command 1 micro gemm k backward\ncommand 2 micro gemm k", "stands behind command 1, which is");
+  expectError("command 1 micro gemm k tail", "command 1 is a tail: it stands behind another command");
+  expectError("command 1 micro gemm k\ncommand 2 micro gemm k tail backward", "command 2 is a tail");
   expectError("command 1 update gemm k backward", "command 1 is backward, but not of the region micro");
   expectError("command 1 micro gemm k follows=1", "command `1` is not defined above");
   expectError("clone-ids 5\ncommand 5 micro gemm k", "ids from 5 on are those of repetitions");

@@ -71,7 +71,10 @@ void addChoices(Random &random, Problem &problem) {
     backward = command.region == Region::Micro && (backward || draw(random, 0, 5) == 0);
     command.backward = backward;
     command.once = draw(random, 0, 9) == 0;
-    if (draw(random, 0, 5) != 0)
+    const Command *before = index == 0 ? nullptr : &problem.commands[index - 1];
+    command.tail = command.region == Region::Micro && !backward && before && !before->tail &&
+                   before->region == command.region && draw(random, 0, 3) == 0;
+    if (command.tail || draw(random, 0, 5) != 0)
       continue;
     Variant variant{.name = "small"};
     variant.flops = {draw(random, 0, 1000000000), draw(random, 0, 1000000000), {}};

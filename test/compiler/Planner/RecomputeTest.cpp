@@ -35,6 +35,8 @@ public:
       const Command &command = problem.commands[index];
       if (index == 0 || command.region != problem.commands[index - 1].region)
         bringInputs(command.region);
+      if (index + 1 < problem.commands.size() && isFirstRunOfTail(problem.commands[index + 1]))
+        spoilResults(static_cast<int>(index) + 1);
       std::vector<uint64_t> operands;
       uint64_t hash = static_cast<uint64_t>(command.cloneOf < 0 ? command.id : command.cloneOf) + 1;
       for (size_t buffer = 0; buffer < problem.buffers.size(); ++buffer)
@@ -56,6 +58,13 @@ public:
 private:
   static constexpr int64_t kGrain = 64;
 
+  static bool isFirstRunOfTail(const Command &command) { return command.tail && command.cloneOf < 0; }
+  /// The kernel of the command before writes them too, while it still reads.
+  void spoilResults(int command) {
+    for (size_t buffer = 0; buffer < problem.buffers.size(); ++buffer)
+      if (problem.buffers[buffer].producer == command)
+        write(static_cast<int>(buffer), 0xbad);
+  }
   void bringInputs(Region region) {
     for (size_t buffer = 0; buffer < problem.buffers.size(); ++buffer) {
       const Buffer &value = problem.buffers[buffer];

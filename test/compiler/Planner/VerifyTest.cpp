@@ -137,7 +137,7 @@ TEST(VerifyRandom, AgreesWithThePairwiseCheck) {
     for (Buffer &buffer : problem.buffers)
       buffer.mayAlias.clear(), buffer.aliasOf = kNoIndex, buffer.wholeStep = false;
     for (Command &command : problem.commands)
-      command.region = Region::Update, command.variants[0].workspace = {};
+      command.region = Region::Update, command.tail = false, command.variants[0].workspace = {};
     Plan plan = *solve(problem, profile, {.batch = 1})->plan;
     if (plan.slots.empty())
       continue;

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// A command in two: the head, and a tail that computes one result from the head's results.
+#pragma once
+
+#include "dialects/Train/TrainDialect.h"
+#include <optional>
+
+namespace accum {
+
+/// The command runs as one kernel the first time; where a plan recomputes only its tail, or only its head,
+/// that part runs alone. In a problem the tail is a command of its own, right behind.
+struct CommandTail {
+  int64_t id = -1;                          ///< of the tail as a command
+  int64_t result = 0;                       ///< of the whole command: the one that the tail computes
+  mlir::FlatSymbolRefAttr kernel, head;     ///< kernels of the tail and of the head
+  llvm::SmallVector<int64_t> operands = {}; ///< of the tail: operands of the command, `~i` for its result i
+  llvm::SmallVector<int64_t> headOperands = {};
+  train::PolyAttr flops = {}, bytes = {}; ///< of the tail, alone
+};
+
+/// Kept as the discardable attribute `tail`; nothing where the command has none.
+std::optional<CommandTail> tailOf(train::CommandOp command);
+void setTail(train::CommandOp command, const CommandTail &tail);
+
+} // namespace accum

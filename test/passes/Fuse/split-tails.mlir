@@ -1,0 +1,57 @@
+// A result that is computed from the others of its command is its tail; the head makes the others.
+// RUN: accum-opt %s --accum-split-tails | FileCheck %s
+
+#rows = #nn.batched<0>
+#same = #nn.replicated
+#sum = #nn.partial<sum>
+#cost = #train.poly<0, 0>
+
+func.func private @add_gelu(%x: tensor<2x8xf32, #rows>, %b: tensor<8xf32, #same>) -> (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) {
+  %0 = nn.elementwise <add> (%x, %b) : (tensor<2x8xf32, #rows>, tensor<8xf32, #same>) -> tensor<2x8xf32, #rows>
+  %1 = nn.elementwise <gelu_tanh> (%0) : (tensor<2x8xf32, #rows>) -> tensor<2x8xf32, #rows>
+  return %1, %0 : tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>
+}
+// Neither result follows from the other: the product needs %y, which is as large.
+func.func private @add_mul(%x: tensor<2x8xf32, #rows>, %y: tensor<2x8xf32, #rows>) -> (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) {
+  %0 = nn.elementwise <add> (%x, %y) : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<2x8xf32, #rows>
+  %1 = nn.elementwise <mul> (%0, %y) : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<2x8xf32, #rows>
+  return %0, %1 : tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>
+}
+func.func private @dw(%x: tensor<2x8xf32, #rows>, %y: tensor<2x8xf32, #rows>) -> tensor<8x8xf32, #sum> {
+  %0 = nn.contract "bi,bj->ij" (%x, %y) : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<8x8xf32, #sum>
+  return %0 : tensor<8x8xf32, #sum>
+}
+// CHECK-LABEL: train.step @step
+train.step @step inputs [{name = "x"}] gradients [] prepass {
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<2x8xf32, #rows>):
+  %b = train.load_param @b : tensor<8xf32, #same>
+  // CHECK: train.command @add_gelu
+  // CHECK-SAME: id = 0 : i64
+  // CHECK-SAME: tail = {bytes = #train.poly<0, 128>, flops = #train.poly<0, 16>, head = @[[HEAD:add[a-z0-9_]*]], head_operands = array<i64: 0, 1>, id = 1 : i64, kernel = @[[TAIL:gelu[a-z0-9_]*]], operands = array<i64: -2>, result = 0 : i64}
+  %g:2 = train.command @add_gelu(%x, %b) {id = 0, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<8xf32, #same>) -> (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>)
+  // CHECK: train.command @add_mul
+  // CHECK-NOT: tail
+  // CHECK-SAME: id = 2 : i64}
+  %m:2 = train.command @add_mul(%g#0, %x) {id = 1, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>)
+  // Read by what runs in the forward part only: nothing to repeat.
+  // CHECK: train.command @add_gelu
+  // CHECK-NOT: tail
+  // CHECK-SAME: id = 3 : i64}
+  %n:2 = train.command @add_gelu(%m#0, %b) {id = 2, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<8xf32, #same>) -> (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>)
+  %o:2 = train.command @add_mul(%n#0, %m#1) {id = 3, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>)
+  %d = train.command @dw(%g#0, %m#0) {id = 4, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<8x8xf32, #sum>
+  %e = train.command @dw(%m#1, %o#1) {id = 5, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<8x8xf32, #sum>
+  train.yield %d, %e : tensor<8x8xf32, #sum>, tensor<8x8xf32, #sum> to [@w, @v]
+} update {
+  train.yield
+}
+// CHECK: func.func private @[[TAIL]]({{.*}}) -> tensor<2x8xf32, #nn.batched<0>>
+// CHECK-NEXT: nn.elementwise <gelu_tanh>
+// CHECK-NEXT: return
+// CHECK: func.func private @[[HEAD]]({{.*}}, {{.*}}) -> tensor<2x8xf32, #nn.batched<0>>
+// CHECK-NEXT: nn.elementwise <add>
+// CHECK-NEXT: return
