@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loss in slices of samples changes memory and time, and results by no more than another order of their sums.
 
-Usage: slices.py MODEL FOLDER --precision f64|f32. Micro-batches of 6 on 10 samples, so that the last one is ragged;
+Usage: slices.py MODEL FOLDER --precision f64|f32 [--sim TARGET]. Micro-batches of 6 on 10 samples, so that the last one is ragged;
 slices of 4 leave a shorter last slice, slices of 1 do not, pieces are parts of one sample. Each is forced by a plan that accum-plan makes for a problem
 in which nothing else pays. Loss, gradients and updated parameters are those of one slice: to
 1e-12 in f64, to 5e-6 in f32; the slices take less memory, and predicted bytes are the allocated ones.
@@ -32,16 +32,16 @@ def force(text, name):
     return "\n".join(lines) + "\n"
 
 
-def measure(model, precision, variant):
+def measure(model, precision, sim, variant):
     target = ["--target", "reference", "--precision", "f64"] if precision == "f64" else []
-    options = ["--optimizer", "sgd", *target]
+    options = ["--optimizer", "sgd", *target, *(["--target", sim, "--with-sim"] if sim else [])]
     size = ["--micro-batch", M]
     if variant:
         problem, plan = model.folder / "problem.txt", model.folder / "plan.json"
         dumps = model.folder / "dumps"
         model.compile(*options, *size, "--dump-phases", dumps, batch=BATCH)
         problem.write_text(force((dumps / "problem.txt").read_text(), variant))
-        run("accum-plan", problem, *size, "--memory", "1GiB", "-o", plan)
+        run("accum-plan", problem, *size, "--memory", "1GiB", *(["--target", sim] if sim else []), "-o", plan)
         options += ["--plan", plan]
         size = []
     artifact = model.compile(*options, *size, batch=BATCH)
@@ -50,7 +50,8 @@ def measure(model, precision, variant):
         raise SystemExit(f"asked for {variant}, got {plan['variants']}")
     tag = variant or "whole"
     gradients, weights = model.folder / f"g-{tag}.safetensors", model.folder / f"w-{tag}.safetensors"
-    log = model.train(artifact, 1, "--lr", 0.1, "--seed", 7, gradients=gradients, weights=weights)
+    simulated = ["--target", "sim"] if sim else []
+    log = model.train(artifact, 1, "--lr", 0.1, "--seed", 7, *simulated, gradients=gradients, weights=weights)
     # What is zero in exact arithmetic is noise of noise, relative to nothing.
     tensors.blank(gradients, gradients, model.zero_gradient())
     return plan["scratch"], log[0]["loss"], gradients, weights
@@ -62,12 +63,13 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--precision", choices=("f64", "f32"), required=True)
     parser.add_argument("--pieces", default="pieces4", help="the variant that cuts samples")
+    parser.add_argument("--sim", metavar="TARGET", help="the kernels for this GPU, simulated")
     options = parser.parse_args()
     model, limit = Model(options.model, options.folder), LIMIT[options.precision]
     model.repeat_data(BATCH)
-    whole = measure(model, options.precision, None)
+    whole = measure(model, options.precision, options.sim, None)
     for variant in ("slices4", "slices1", options.pieces):
-        scratch, loss, gradients, weights = measure(model, options.precision, variant)
+        scratch, loss, gradients, weights = measure(model, options.precision, options.sim, variant)
         print(variant, scratch, whole[0], loss, whole[1])
         if abs(loss - whole[1]) > limit * abs(whole[1]):
             raise SystemExit(f"{variant}: loss {loss!r}, in one slice {whole[1]!r}")
