@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame of a kernel: arguments, rows and chunks, the loop over the rows of each part.
 #include "passes/Codegen/Kernel.h"
+#include "dialects/NN/Views.h"
 #include "passes/Codegen/Part.h"
 
 using namespace mlir;
@@ -80,9 +81,7 @@ private:
     Operation *yield = kernel.getBody().front().getTerminator();
     auto added = kernel->getAttrOfType<DenseI64ArrayAttr>("accumulate");
     for (Value result : yield->getOperands()) {
-      while (auto reshape = result.getDefiningOp<nn::ReshapeOp>())
-        result = reshape.getInput();
-      Root root{result, loadPointer(builder, arguments++), false, Value()};
+      Root root{nn::behindViews(result), loadPointer(builder, arguments++), false, Value()};
       root.adds = added && llvm::is_contained(added.asArrayRef(), static_cast<int64_t>(roots.size()));
       roots.push_back(root);
     }

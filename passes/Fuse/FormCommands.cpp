@@ -2,6 +2,7 @@
 // Groups the ops of a step into commands.
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/NN/Views.h"
 #include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/GemmShape.h"
 #include "passes/Fuse/Groups.h"
@@ -26,13 +27,6 @@ struct FormCommands : impl::FormCommandsBase<FormCommands> {
   bool isGemm(train::CommandOp command, Outliner &outliner);
 };
 
-/// The value behind views.
-Value behindViews(Value value) {
-  while (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
-    value = reshape.getInput();
-  return value;
-}
-
 /// A command that copies `value`, before `anchor`.
 Value copy(Value value, Operation *anchor, Outliner &outliner) {
   OpBuilder builder(anchor);
@@ -44,7 +38,7 @@ Value copy(Value value, Operation *anchor, Outliner &outliner) {
 /// other users, inputs, parameters, values yielded twice) is copied by a command that does nothing else.
 void accumulateYields(train::YieldOp yield, Outliner &outliner) {
   for (OpOperand &operand : yield->getOpOperands()) {
-    Value value = behindViews(operand.get());
+    Value value = nn::behindViews(operand.get());
     auto command = value.getDefiningOp<train::CommandOp>();
     // Every view on the way must be private too.
     bool sole = command && value.hasOneUse();
@@ -64,7 +58,7 @@ void accumulateYields(train::YieldOp yield, Outliner &outliner) {
 /// Prologue values that no command computes (constants, parameters) get one that copies them.
 void materialiseYields(train::YieldOp yield, Outliner &outliner) {
   for (OpOperand &operand : yield->getOpOperands())
-    if (!behindViews(operand.get()).getDefiningOp<train::CommandOp>())
+    if (!nn::behindViews(operand.get()).getDefiningOp<train::CommandOp>())
       operand.set(copy(operand.get(), yield, outliner));
 }
 

@@ -4,6 +4,7 @@
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/NN/RowAxis.h"
+#include "dialects/NN/Views.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Fuse/CommandCost.h"
@@ -17,13 +18,8 @@ namespace accum {
 
 namespace {
 
-Value behindViews(Value value) {
-  while (auto view = value.getDefiningOp<nn::ReshapeOp>())
-    value = view.getInput();
-  return value;
-}
-
-int64_t bytesPerSample(Value value) { return bytesOf(value.getType()).slope; }
+/// Not bytes: cotangents of f32 logits may be bf16.
+int64_t perSample(Value value) { return elementsOf(value.getType()).slope; }
 
 /// Whether the samples of a value lie one behind the other.
 bool isSampleMajor(Value value) {
@@ -62,12 +58,12 @@ private:
   func::FuncOp kernelOf(train::CommandOp command) {
     return symbols.lookup<func::FuncOp>(command.getKernel());
   }
-  bool isWide(Value value) const { return bytesPerSample(value) >= wide; }
+  bool isWide(Value value) const { return perSample(value) >= wide; }
 
   train::StepOp step;
   Block &block;
   SymbolTable &symbols;
-  int64_t wide = 0; ///< bytes of a sample's logits
+  int64_t wide = 0; ///< elements of a sample's logits
   int64_t rows = 1; ///< of a sample's logits
   llvm::SetVector<Operation *> members;
   SmallVector<Operation *> inside, behind, before; ///< between the first and the last member, in order
@@ -80,7 +76,7 @@ Value LossGroup::widestLogits() {
     bool isLoss = false;
     kernelOf(command).walk([&](nn::CrossEntropyOp) { isLoss = true; });
     for (Value input : command.getInputs())
-      if (isLoss && bytesPerSample(input) > 0 && (!widest || bytesPerSample(input) > bytesPerSample(widest)))
+      if (isLoss && perSample(input) > 0 && (!widest || perSample(input) > perSample(widest)))
         widest = input;
   }
   return widest;
@@ -88,7 +84,7 @@ Value LossGroup::widestLogits() {
 
 /// The first command that makes a value of that size, from smaller ones.
 train::CommandOp LossGroup::leaderOf(Value logits) const {
-  while (auto command = behindViews(logits).getDefiningOp<train::CommandOp>()) {
+  while (auto command = nn::behindViews(logits).getDefiningOp<train::CommandOp>()) {
     auto larger = llvm::find_if(command.getInputs(), [&](Value input) { return isWide(input); });
     if (larger == command.getInputs().end())
       return command;
@@ -102,7 +98,7 @@ bool LossGroup::isSliceable(train::CommandOp command) {
     return false;
   auto inputs = step.getInputs().getAsRange<DictionaryAttr>();
   for (Value input : command.getInputs()) {
-    Value root = behindViews(input);
+    Value root = nn::behindViews(input);
     if (!isSampleMajor(input) || !isSampleMajor(root))
       return false;
     auto argument = dyn_cast<BlockArgument>(root);
@@ -184,7 +180,7 @@ bool LossGroup::find() {
   Value logits = widestLogits();
   if (!logits)
     return false;
-  wide = bytesPerSample(logits);
+  wide = perSample(logits);
   auto type = cast<RankedTensorType>(logits.getType());
   rows = type.getNumElements() / std::max<int64_t>(1, type.getShape().back());
   train::CommandOp leader = leaderOf(logits);

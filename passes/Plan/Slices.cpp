@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slices as variants of a group's first command that the others follow.
 #include "passes/Plan/Slices.h"
-#include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Views.h"
 #include "mlir/IR/BuiltinTypes.h"
 
 using namespace mlir;
@@ -23,8 +23,7 @@ DenseI64ArrayAttr slicedResults(Operation *op) {
 bool isSliced(train::CommandOp command) { return bool(slicedResults(command)); }
 
 bool isHeldInSlices(Value value) {
-  while (auto view = value.getDefiningOp<nn::ReshapeOp>())
-    value = view.getInput();
+  value = nn::behindViews(value);
   auto results = slicedResults(value.getDefiningOp());
   return results && llvm::is_contained(results.asArrayRef(),
                                        static_cast<int64_t>(cast<OpResult>(value).getResultNumber()));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // train.command -> device.launch, device.gemm, device.attention.
 #include "passes/Schedule/CommandSchedule.h"
-#include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Views.h"
 #include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/GemmShape.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -18,7 +18,7 @@ using device::Space;
 FailureOr<Place> CommandSchedule::placeOf(Operation *user, Value value) {
   if (const Place *place = buffers.find(value))
     return *place;
-  Operation *op = ProgramBuffers::root(value).getDefiningOp();
+  Operation *op = nn::behindViews(value).getDefiningOp();
   if (auto load = dyn_cast_or_null<train::LoadParamOp>(op))
     return buffers.parameter(load.getParam());
   if (auto load = dyn_cast_or_null<train::LoadSlotOp>(op))
@@ -32,7 +32,7 @@ FailureOr<Value> CommandSchedule::bufferOf(Operation *user, Value value) {
   auto place = placeOf(user, value);
   if (failed(place))
     return failure();
-  return buffers.at(*place, builder, ProgramBuffers::root(value).getLoc());
+  return buffers.at(*place, builder, nn::behindViews(value).getLoc());
 }
 
 FlatSymbolRefAttr CommandSchedule::kernelOf(train::CommandOp command) const {
@@ -150,7 +150,7 @@ LogicalResult CommandSchedule::run(train::CommandOp command, const Contributions
     if (failed(place))
       return failure();
     arguments.push_back(
-        buffers.at(sliced(command, *place, arguments.size()), builder, ProgramBuffers::root(input).getLoc()));
+        buffers.at(sliced(command, *place, arguments.size()), builder, nn::behindViews(input).getLoc()));
   }
   for (Value result : command.getResults())
     arguments.push_back(

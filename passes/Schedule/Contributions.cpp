@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Yield targets, sorted by who comes first.
 #include "passes/Schedule/Contributions.h"
+#include "dialects/NN/Views.h"
 #include "passes/Schedule/ProgramBuffers.h"
 
 using namespace mlir;
@@ -18,7 +19,7 @@ FailureOr<Contributions> Contributions::of(Block &body) {
     return yield.emitOpError("names ")
            << yield.getTargets().size() << " targets for " << yield.getValues().size() << " values";
   for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
-    auto result = dyn_cast<OpResult>(ProgramBuffers::root(value));
+    auto result = dyn_cast<OpResult>(nn::behindViews(value));
     auto command = result ? dyn_cast<train::CommandOp>(result.getOwner()) : train::CommandOp();
     if (!command || !accumulates(command, result.getResultNumber()))
       return yield.emitOpError("value for ") << target << " is not accumulated by a command";

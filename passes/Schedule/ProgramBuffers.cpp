@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places and their buffer ops.
 #include "passes/Schedule/ProgramBuffers.h"
-#include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Views.h"
 
 using namespace mlir;
 
@@ -71,14 +71,8 @@ Place ProgramBuffers::target(Attribute target, RankedTensorType type) const {
   return scalar(cast<StringAttr>(target).getValue(), type);
 }
 
-Value ProgramBuffers::root(Value value) {
-  while (auto reshape = value.getDefiningOp<nn::ReshapeOp>())
-    value = reshape.getInput();
-  return value;
-}
-
 const Place *ProgramBuffers::find(Value value) const {
-  auto it = places.find(root(value));
+  auto it = places.find(nn::behindViews(value));
   return it == places.end() ? nullptr : &it->second;
 }
 

@@ -37,8 +37,6 @@ public:
   void place(mlir::Value value, Place place) { places.insert_or_assign(value, std::move(place)); }
   /// Where a value lies, looking through reshapes; null where nothing placed it.
   const Place *find(mlir::Value value) const;
-  /// The value that owns the bytes: the operand behind reshapes.
-  static mlir::Value root(mlir::Value value);
 
   /// The buffer op of a place, made where needed. `builder` stands where it is used.
   mlir::Value at(const Place &place, mlir::OpBuilder &builder, mlir::Location loc);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stores of the update: in place, or copied.
 #include "passes/Schedule/UpdateSchedule.h"
+#include "dialects/NN/Views.h"
 
 using namespace mlir;
 
@@ -11,7 +12,7 @@ namespace {
 using Item = std::pair<StringAttr, StringAttr>;
 
 std::optional<Item> itemRead(Value value) {
-  Operation *op = ProgramBuffers::root(value).getDefiningOp();
+  Operation *op = nn::behindViews(value).getDefiningOp();
   if (auto load = dyn_cast_or_null<train::LoadParamOp>(op))
     return Item{load.getParamAttr().getAttr(), StringAttr()};
   if (auto load = dyn_cast_or_null<train::LoadSlotOp>(op))

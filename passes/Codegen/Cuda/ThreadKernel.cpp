@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The frame of a GPU kernel: blocks are dealt out to the parts, threads of a block to teams, items to teams.
 #include "passes/Codegen/Cuda/ThreadKernel.h"
+#include "dialects/NN/Views.h"
 #include "passes/Codegen/Cuda/Teams.h"
 #include "passes/Codegen/Kernel.h"
 #include "passes/Codegen/Part.h"
@@ -77,9 +78,7 @@ private:
       operands.push_back({function.getArgument(next++), cast<RankedTensorType>(argument.getType())});
     auto added = kernel->getAttrOfType<DenseI64ArrayAttr>("accumulate");
     for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
-      while (auto reshape = result.getDefiningOp<nn::ReshapeOp>())
-        result = reshape.getInput();
-      Root root{result, function.getArgument(next++), false, Value()};
+      Root root{nn::behindViews(result), function.getArgument(next++), false, Value()};
       root.adds = added && llvm::is_contained(added.asArrayRef(), static_cast<int64_t>(roots.size()));
       roots.push_back(root);
     }
