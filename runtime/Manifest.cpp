@@ -92,18 +92,20 @@ Status assignStateLayout(Manifest &manifest) {
   if (!slotNames)
     return Error{kExitInternal, "optimizer `" + manifest.optimizer + "` has no state layout", "manifest"};
   Cursor cursor;
-  for (ParameterSpec &param : manifest.params) {
-    param.stateOffset = cursor.take(param.bytes());
-    param.decayDefault = param.shape.size() >= 2;
-  }
+  for (bool trained : {true, false})
+    for (ParameterSpec &param : manifest.params) {
+      if (param.trained != trained)
+        continue;
+      param.stateOffset = cursor.take(param.bytes());
+      param.decayDefault = param.shape.size() >= 2;
+      param.slots.clear();
+    }
   if (Status status = assignGradients(manifest, cursor); !status)
     return status;
-  for (ParameterSpec &param : manifest.params) {
-    param.slots.clear();
-    if (param.trained)
-      for (const std::string &name : *slotNames)
+  for (const std::string &name : *slotNames)
+    for (ParameterSpec &param : manifest.params)
+      if (param.trained)
         param.slots.push_back({name, cursor.take(param.bytes())});
-  }
   for (ScalarSpec &scalar : manifest.scalars)
     scalar.stateOffset = cursor.take(bytesOf(scalar.dtype));
   manifest.stateBytes = cursor.end;

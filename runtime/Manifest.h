@@ -131,9 +131,10 @@ struct Manifest {
 std::optional<std::vector<std::string>> slotNamesOf(const std::string &optimizer);
 
 /// Gives every parameter, gradient, slot and scalar its offset, and fills gradients, stateBytes and
-/// decayDefault. Order: parameters, gradients, slots by parameter, scalars; every item starts on a multiple
-/// of 256 bytes. Needs: params (dtype, shape, trained), scalars, optimizer and devices. All trained
-/// parameters have one dtype.
+/// decayDefault. Order: trained parameters, frozen ones, gradients, each slot of all parameters, scalars;
+/// every item starts on a multiple of 256 bytes, so that trained parameters, their gradients and each slot
+/// are ranges in which a parameter has one place. Needs: params (dtype, shape, trained), scalars, optimizer
+/// and devices. All trained parameters have one dtype.
 Status assignStateLayout(Manifest &manifest);
 
 /// Adds the two inputs that the runtime makes itself, "valid" and "first_row".

@@ -90,7 +90,7 @@ LogicalResult BufferOp::verify() {
   case Space::decay:
     if (inEval)
       return emitOpError("reads hyper-parameters, which eval does not have");
-    if (getOffset() >= program.getGradients().size())
+    if (getOffset() + getNumElements() > program.getGradients().size())
       return emitOpError("is none of the ") << program.getGradients().size() << " trained parameters";
     return success();
   case Space::hyper:

@@ -41,7 +41,7 @@ def Device_BufferOp : Device_Op<"buffer", [Pure, DeclareOpInterfaceMethods<OpAsm
     | input | number of the input in the manifest | one micro-step: inside for_micro only |
     | rng | 0: seed and step, i64 | the step |
     | hyper | 0: accum_hyper::values | the step |
-    | decay | number of the trained parameter: entry of accum_hyper::decay | the step |
+    | decay | number of a trained parameter: entry of accum_hyper::decay | the step |
 
     `skip` bytes behind that place, in scratch and inputs: where a slice of samples begins.
   }];

@@ -32,23 +32,25 @@ def Train_LoadParamOp : Train_Op<"load_param", [Pure]> {
 }
 
 def Train_LoadSlotOp : Train_Op<"load_slot", [Pure]> {
-  let summary = "an optimizer slot of a parameter (`m`, `v`, `momentum`); only in update";
-  let arguments = (ins FlatSymbolRefAttr:$param, StrAttr:$slot);
+  let summary = "`parameter`, `gradient` or an optimizer slot (`m`, `v`, `momentum`) of all trained parameters; only in update";
+  let description = [{
+    Rows of 256 bytes in the state's order. Each parameter begins a row; what it leaves of its last one is zero.
+  }];
+  let arguments = (ins StrAttr:$slot);
   let results = (outs Train_Tensor:$result);
-  let assemblyFormat = "$param $slot attr-dict `:` type($result)";
+  let assemblyFormat = "$slot attr-dict `:` type($result)";
 }
 
 def Train_LoadDecayOp : Train_Op<"load_decay", [Pure]> {
-  let summary = "the weight-decay coefficient (f64 scalar) that applies to a parameter in this run; only in update";
-  let arguments = (ins FlatSymbolRefAttr:$param);
+  let summary = "the weight-decay coefficients (f64) of all trained parameters in this run; only in update";
   let results = (outs Train_Tensor:$result);
-  let assemblyFormat = "$param attr-dict `:` type($result)";
+  let assemblyFormat = "attr-dict `:` type($result)";
 }
 
 def Train_StoreOp : Train_Op<"store"> {
-  let summary = "overwrites a parameter, or one of its slots; only in update";
-  let arguments = (ins Train_Tensor:$value, FlatSymbolRefAttr:$param, OptionalAttr<StrAttr>:$slot);
-  let assemblyFormat = "$value `,` $param ($slot^)? attr-dict `:` type($value)";
+  let summary = "overwrites all trained parameters (`parameter`), or one of their slots; only in update";
+  let arguments = (ins Train_Tensor:$value, StrAttr:$slot);
+  let assemblyFormat = "$value $slot attr-dict `:` type($value)";
 }
 
 def Train_UpdateOp : Train_Op<"update"> {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Groups the ops of a step into commands.
+#include "dialects/Device/DeviceDialect.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/NN/Views.h"
@@ -23,7 +24,7 @@ struct FormCommands : impl::FormCommandsBase<FormCommands> {
   using FormCommandsBase::FormCommandsBase;
   void runOnOperation() override;
   void formRegion(Region &region, Outliner &outliner);
-  void formUpdate(train::UpdateOp update, Outliner &outliner);
+  LogicalResult formUpdate(train::StepOp step, Outliner &outliner);
   bool isGemm(train::CommandOp command, Outliner &outliner);
 };
 
@@ -105,32 +106,56 @@ bool FormCommands::isGemm(train::CommandOp command, Outliner &outliner) {
   return contract && contract->getNextNode() == body.getTerminator() && analyseGemm(contract).has_value();
 }
 
-void FormCommands::formUpdate(train::UpdateOp update, Outliner &outliner) {
-  OpBuilder builder(update);
-  Location loc = update.getLoc();
-  auto type = cast<RankedTensorType>(update.getGradient().getType());
-  auto flat = nn::withEncoding(RankedTensorType::get({type.getNumElements()}, type.getElementType()),
-                               type.getEncoding());
-  auto flatten = [&](Value value) { return nn::ReshapeOp::create(builder, loc, flat, value).getResult(); };
-  auto slots = optimizerSlots(update.getOptimizer());
-  auto decayType = nn::Placement::replicated().place(RankedTensorType::get({}, builder.getF64Type()));
-  Value decay = train::LoadDecayOp::create(builder, loc, decayType, update.getParam());
-  SmallVector<Value> inputs = {update.getHyper(), decay};
-  inputs.push_back(flatten(train::LoadParamOp::create(builder, loc, type, update.getParam())));
-  inputs.push_back(flatten(update.getGradient()));
+/// The first row of each trained parameter in the state's ranges, and the end: parameters are in the module's
+/// order there.
+static SmallVector<int64_t> firstRows(ModuleOp module, ArrayRef<train::UpdateOp> updates) {
+  llvm::DenseSet<StringAttr> trained;
+  for (train::UpdateOp update : updates)
+    trained.insert(update.getParamAttr().getAttr());
+  SmallVector<int64_t> starts = {0};
+  for (auto param : module.getOps<train::ParamOp>())
+    if (trained.contains(param.getSymNameAttr()))
+      starts.push_back(starts.back() +
+                       llvm::divideCeil(device::bytesOf(cast<RankedTensorType>(param.getType())),
+                                        device::kStateAlignment));
+  return starts;
+}
+
+/// All parameters are updated by one command: their gradients are what the micro-steps accumulated, and the
+/// state has parameters, gradients and slots in ranges of one order.
+LogicalResult FormCommands::formUpdate(train::StepOp step, Outliner &outliner) {
+  SmallVector<train::UpdateOp> updates(step.getUpdate().front().getOps<train::UpdateOp>());
+  if (updates.empty())
+    return success();
+  train::UpdateOp first = updates.front();
+  StringRef optimizer = first.getOptimizer();
+  Type element = cast<RankedTensorType>(first.getGradient().getType()).getElementType();
+  for (train::UpdateOp update : updates)
+    if (!isa<BlockArgument>(update.getGradient()) || update.getOptimizer() != optimizer ||
+        cast<RankedTensorType>(update.getGradient().getType()).getElementType() != element)
+      return update.emitOpError("does not update by what was accumulated, as the others do");
+  SmallVector<int64_t> starts = firstRows(getOperation(), updates);
+  func::FuncOp kernel = buildUpdateKernel(optimizer, starts, element);
+  OpBuilder builder(first);
+  Location loc = step.getLoc();
+  SmallVector<StringRef> slots = {"parameter", "gradient"};
+  llvm::append_range(slots, optimizerSlots(optimizer));
+  SmallVector<Value> inputs = {first.getHyper(),
+                               train::LoadDecayOp::create(builder, loc, kernel.getArgumentTypes()[1])};
   for (StringRef slot : slots)
-    inputs.push_back(flatten(train::LoadSlotOp::create(builder, loc, type, update.getParam(), slot)));
-  auto kernel = buildUpdateKernel(update.getOptimizer(), type.getNumElements(), type.getElementType());
-  train::CommandOp command = outliner.call(kernel, inputs, update, loc);
+    inputs.push_back(train::LoadSlotOp::create(builder, loc, kernel.getArgumentTypes()[2], slot));
+  train::CommandOp command = outliner.call(kernel, inputs, first, loc);
+  slots.erase(std::next(slots.begin())); // gradients are read only
   SmallVector<Attribute> inPlace;
   for (auto [i, result] : llvm::enumerate(command.getResults())) {
     int64_t operand = i == 0 ? 2 : 3 + static_cast<int64_t>(i);
     inPlace.push_back(builder.getDenseI64ArrayAttr({static_cast<int64_t>(i), operand}));
-    auto slot = i == 0 ? StringAttr() : builder.getStringAttr(slots[i - 1]);
-    train::StoreOp::create(builder, loc, result, update.getParamAttr(), slot);
+    train::StoreOp::create(builder, loc, result, slots[i]);
   }
   command.setMayAliasAttr(builder.getArrayAttr(inPlace));
-  update.erase();
+  for (train::UpdateOp update : updates)
+    update.erase();
+  return success();
 }
 
 void FormCommands::formRegion(Region &region, Outliner &outliner) {
@@ -144,8 +169,6 @@ void FormCommands::formRegion(Region &region, Outliner &outliner) {
     if (mode == "fused")
       offerInPlace(command, outliner.kernelOf(command));
   }
-  for (auto update : llvm::make_early_inc_range(block.getOps<train::UpdateOp>()))
-    formUpdate(update, outliner);
 }
 
 void FormCommands::runOnOperation() {
@@ -153,6 +176,8 @@ void FormCommands::runOnOperation() {
   for (auto step : getOperation().getOps<train::StepOp>()) {
     for (Region &region : step->getRegions())
       formRegion(region, outliner);
+    if (failed(formUpdate(step, outliner)))
+      return signalPassFailure();
     accumulateYields(cast<train::YieldOp>(step.getPrepass().front().getTerminator()), outliner);
     materialiseYields(cast<train::YieldOp>(step.getPrologue().front().getTerminator()), outliner);
     accumulateYields(cast<train::YieldOp>(step.getMicro().front().getTerminator()), outliner);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The optimizers' formulas as kernels.
+// The optimizers' formulas as one kernel over all parameters.
 #include "passes/Fuse/UpdateKernels.h"
+#include "dialects/Device/DeviceDialect.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -93,23 +94,51 @@ SmallVector<StringRef> optimizerSlots(StringRef optimizer) {
   return {};
 }
 
-func::FuncOp buildUpdateKernel(StringRef optimizer, int64_t elements, Type element) {
+/// The parameter that each row belongs to, as i64: a binary search in the table of first rows, which costs a
+/// row what a table of all rows would cost memory.
+static Value ownersOfRows(Formula &f, ArrayRef<int64_t> starts) {
+  auto type = [&](ArrayRef<int64_t> shape) {
+    return nn::Placement::replicated().place(RankedTensorType::get(shape, f.b.getI64Type()));
+  };
+  auto constant = [&](ArrayRef<int64_t> shape, ArrayRef<int64_t> values) -> Value {
+    return nn::ConstantOp::create(f.b, type(shape), DenseElementsAttr::get(nn::slabOf(type(shape)), values));
+  };
+  int64_t rows = starts.back();
+  auto column = type({rows, 1});
+  Value row = nn::IotaOp::create(f.b, column, 0);
+  Value owner = nn::BroadcastOp::create(f.b, column, constant({}, {0}));
+  SmallVector<int64_t> table(starts.drop_back());
+  table.resize(llvm::PowerOf2Ceil(table.size()), rows); // nobody's
+  Value firsts = constant({static_cast<int64_t>(table.size())}, table);
+  for (auto half = static_cast<int64_t>(table.size()) / 2; half > 0; half /= 2) {
+    Value behind = f.add(owner, constant({}, {half}));
+    Value first = f.place(nn::GatherOp::create(f.b, firsts, behind, int64_t(0)));
+    owner = f.map(Fn::select, {f.map(Fn::ge, {row, first}), behind, owner});
+  }
+  return owner;
+}
+
+func::FuncOp buildUpdateKernel(StringRef optimizer, ArrayRef<int64_t> starts, Type element) {
   MLIRContext *context = element.getContext();
   Location loc = NameLoc::get(StringAttr::get(context, optimizer));
   nn::Placement replicated = nn::Placement::replicated();
   Type wide = Float64Type::get(context);
-  Type flat = replicated.place(RankedTensorType::get({elements}, element));
+  int64_t columns = device::kStateAlignment * 8 / element.getIntOrFloatBitWidth();
+  auto count = static_cast<int64_t>(starts.size()) - 1;
+  Type rows = replicated.place(RankedTensorType::get({starts.back(), columns}, element));
   size_t slots = optimizerSlots(optimizer).size();
   SmallVector<Type> inputs = {replicated.place(RankedTensorType::get({8}, wide)),
-                              replicated.place(RankedTensorType::get({}, wide))};
-  inputs.append(2 + slots, flat);
-  SmallVector<Type> results(1 + slots, flat);
+                              replicated.place(RankedTensorType::get({count}, wide))};
+  inputs.append(2 + slots, rows);
+  SmallVector<Type> results(1 + slots, rows);
   auto kernel = func::FuncOp::create(loc, "update", FunctionType::get(context, inputs, results));
   Block *body = kernel.addEntryBlock();
   ImplicitLocOpBuilder builder(loc, context);
   builder.setInsertionPointToEnd(body);
   Formula f{builder, element, body->getArgument(0)};
-  Value decay = body->getArgument(1), p = body->getArgument(2);
+  Value decay =
+      f.place(nn::GatherOp::create(builder, body->getArgument(1), ownersOfRows(f, starts), int64_t(0)));
+  Value p = body->getArgument(2);
   Value g = f.mul(body->getArgument(3), f.narrow(f.scalar(gradScale)));
   ValueRange state = body->getArguments().drop_front(4);
   bool adaptive = optimizer == "adam" || optimizer == "adamw";

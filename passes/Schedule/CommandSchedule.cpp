@@ -15,6 +15,8 @@ namespace accum {
 
 using device::Space;
 
+static RankedTensorType typeOf(Operation *op) { return cast<RankedTensorType>(op->getResult(0).getType()); }
+
 FailureOr<Place> CommandSchedule::placeOf(Operation *user, Value value) {
   if (const Place *place = buffers.find(value))
     return *place;
@@ -22,9 +24,9 @@ FailureOr<Place> CommandSchedule::placeOf(Operation *user, Value value) {
   if (auto load = dyn_cast_or_null<train::LoadParamOp>(op))
     return buffers.parameter(load.getParam());
   if (auto load = dyn_cast_or_null<train::LoadSlotOp>(op))
-    return buffers.slot(load.getParam(), load.getSlot());
+    return buffers.slot(load.getSlot(), typeOf(load));
   if (auto load = dyn_cast_or_null<train::LoadDecayOp>(op))
-    return buffers.decay(load.getParam());
+    return buffers.decay(typeOf(load));
   return user->emitOpError("reads a value that is in no buffer");
 }
 

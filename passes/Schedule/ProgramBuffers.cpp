@@ -38,20 +38,18 @@ Place ProgramBuffers::gradient(StringRef name) const {
   return {Space::state, static_cast<int64_t>(spec.gradOffset), typeOf(spec), "gradient of " + name.str()};
 }
 
-Place ProgramBuffers::slot(StringRef name, StringRef slot) const {
-  return {Space::state, layout.slotOffset(name, slot), typeOf(layout.parameter(name)),
-          slot.str() + " of " + name.str()};
+Place ProgramBuffers::slot(StringRef slot, RankedTensorType type) const {
+  const auto &params = layout.manifest.params;
+  auto first = llvm::find_if(params, [](const runtime::ParameterSpec &spec) { return spec.trained; });
+  assert(first != params.end() && "somebody updates parameters");
+  int64_t offset = slot == "parameter"  ? static_cast<int64_t>(first->stateOffset)
+                   : slot == "gradient" ? static_cast<int64_t>(first->gradOffset)
+                                        : layout.slotOffset(first->onnxName, slot);
+  return {Space::state, offset, nn::slabOf(type), slot.str() + " rows"};
 }
 
-Place ProgramBuffers::decay(StringRef name) const {
-  int64_t index = 0;
-  for (const auto &spec : layout.manifest.params) {
-    if (spec.onnxName == name)
-      break;
-    index += spec.trained;
-  }
-  auto type = RankedTensorType::get({}, Float64Type::get(top->getParent()->getContext()));
-  return {Space::decay, index, type, "weight decay of " + name.str()};
+Place ProgramBuffers::decay(RankedTensorType type) const {
+  return {Space::decay, 0, nn::slabOf(type), "weight decay"};
 }
 
 Place ProgramBuffers::scalar(StringRef name, RankedTensorType type) const {

@@ -25,8 +25,10 @@ public:
   // --- places of the state ---
   Place parameter(mlir::StringRef name) const;
   Place gradient(mlir::StringRef name) const;
-  Place slot(mlir::StringRef name, mlir::StringRef slot) const;
-  Place decay(mlir::StringRef name) const;
+  /// `parameter`, `gradient` or a slot of all trained parameters, from the first one's on.
+  Place slot(mlir::StringRef slot, mlir::RankedTensorType type) const;
+  /// The coefficients of all trained parameters.
+  Place decay(mlir::RankedTensorType type) const;
   Place scalar(mlir::StringRef name, mlir::RankedTensorType type) const;
   /// All of them, with the padding between and behind.
   Place gradients() const;

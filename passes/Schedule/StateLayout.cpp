@@ -32,8 +32,10 @@ StringAttr optimizerOf(ModuleOp module, train::StepOp step) {
     if (auto name = kernel->getAttrOfType<StringAttr>("accum.update"))
       return name;
   bool momentum = false, adaptive = false;
-  for (auto load : step.getUpdate().front().getOps<train::LoadSlotOp>())
-    (load.getSlot() == "momentum" ? momentum : adaptive) = true;
+  for (auto load : step.getUpdate().front().getOps<train::LoadSlotOp>()) {
+    momentum |= load.getSlot() == "momentum";
+    adaptive |= load.getSlot() == "m";
+  }
   return StringAttr::get(module.getContext(), adaptive ? "adam" : momentum ? "sgd-momentum" : "sgd");
 }
 

@@ -58,12 +58,27 @@ TEST(Manifest, LayoutIsInManifestOrderAndAligned) {
   EXPECT_EQ(manifest.gradients.bytes, 768u);
   EXPECT_EQ(manifest.params[1].gradOffset, 1536u);
   EXPECT_EQ(manifest.params[0].slots[0].stateOffset, 1792u);
-  EXPECT_EQ(manifest.params[0].slots[1].stateOffset, 2304u);
+  EXPECT_EQ(manifest.params[1].slots[0].stateOffset, 2304u);
+  EXPECT_EQ(manifest.params[0].slots[1].stateOffset, 2560u);
   EXPECT_EQ(manifest.params[1].slots[1].stateOffset, 3072u);
   EXPECT_EQ(manifest.findScalar("loss")->stateOffset, 3328u);
   EXPECT_EQ(manifest.stateBytes, 3840u);
   EXPECT_TRUE(manifest.params[0].decayDefault);
   EXPECT_FALSE(manifest.params[1].decayDefault);
+}
+
+TEST(Manifest, RangesOfTrainedParametersHaveOneOrder) {
+  Manifest manifest = sample();
+  std::rotate(manifest.params.begin(), manifest.params.begin() + 2,
+              manifest.params.end()); // the frozen one first
+  ASSERT_TRUE(assignStateLayout(manifest));
+  const ParameterSpec &table = manifest.params[0], &weight = manifest.params[1], &bias = manifest.params[2];
+  EXPECT_EQ(weight.stateOffset, 0u);
+  EXPECT_EQ(table.stateOffset, 768u);
+  EXPECT_EQ(bias.stateOffset - weight.stateOffset, 512u);
+  EXPECT_EQ(bias.gradOffset - weight.gradOffset, 512u);
+  for (int slot : {0, 1})
+    EXPECT_EQ(bias.slots[slot].stateOffset - weight.slots[slot].stateOffset, 512u);
 }
 
 TEST(Manifest, GradientsArePaddedForEveryDevice) {

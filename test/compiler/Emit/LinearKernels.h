@@ -28,10 +28,10 @@ inline void residual(void *const *args, size_t m) {
   contribute(args[6], loss, args[7]);
 }
 
-/// (hyper, p, g, v) -> (p, v), in place.
-inline void update(void *const *args, size_t count) {
+/// (hyper, p, g, v) -> (p, v), in place: two rows of 64, one a parameter.
+inline void update(void *const *args, size_t) {
   auto *hyper = as<double>(args[0]);
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < 2 * 64; ++i) {
     float keep = static_cast<float>(hyper[ACCUM_HYPER_BETA1] * hyper[ACCUM_HYPER_CORRECTION1]);
     float v = as<float>(args[3])[i] * keep + as<float>(args[2])[i];
     as<float>(args[4])[i] = as<float>(args[1])[i] - v * static_cast<float>(hyper[ACCUM_HYPER_LR]);
@@ -67,12 +67,8 @@ struct NamedKernel {
   const char *name;
   Kernel run;
 };
-inline const NamedKernel kKernels[] = {{"count", count},
-                                       {"weight", weight},
-                                       {"residual", residual},
-                                       {"columns", columns},
-                                       {"update6", [](void *const *args, size_t) { update(args, 6); }},
-                                       {"update2", [](void *const *args, size_t) { update(args, 2); }}};
+inline const NamedKernel kKernels[] = {
+    {"count", count}, {"weight", weight}, {"residual", residual}, {"columns", columns}, {"update", update}};
 
 inline Kernel kernelNamed(std::string_view name) {
   for (const NamedKernel &kernel : kKernels)

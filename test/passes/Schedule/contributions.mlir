@@ -36,7 +36,7 @@ func.func private @unused(%x: tensor<1x4xf32, #rows>) -> tensor<1x4xf32, #rows> 
 // CHECK: device.all_reduce %all_gradients
 // A stored value that no command makes is copied.
 // CHECK: device.section "update"
-// CHECK: device.copy %gradient_of_a to %a
+// CHECK: device.copy %gradient_rows to %parameter_rows
 // CHECK-NOT: device.copy
 // CHECK: device.end_micro
 train.step @step inputs [{name = "x"}, {name = "valid"}, {name = "first_row"}, {name = "rng"}] gradients [@a, @b]
@@ -53,7 +53,8 @@ prepass {
   train.yield %0, %1, %2#0, %2#1 : tensor<4xf32, #sum>, tensor<4xf32, #sum>, tensor<4xf32, #sum>, tensor<4xf32, #sum> to [@a, @a, @a, @b]
 } update {
 ^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>, %db: tensor<4xf32, #same>):
-  train.store %da, @a : tensor<4xf32, #same>
+  %g = train.load_slot "gradient" : tensor<2x64xf32, #same>
+  train.store %g "parameter" : tensor<2x64xf32, #same>
   train.yield
 }
 }

@@ -12,9 +12,9 @@ func.func private @sum(%x: tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum> {
   %0 = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
   return %0 : tensor<4xf32, #sum>
 }
-func.func private @scale(%x: tensor<4xf32, #same>) -> tensor<4xf32, #same> {
-  %0 = nn.elementwise <neg> (%x) : (tensor<4xf32, #same>) -> tensor<4xf32, #same>
-  return %0 : tensor<4xf32, #same>
+func.func private @scale(%x: tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same> {
+  %0 = nn.elementwise <neg> (%x) : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
+  return %0 : tensor<1x64xf32, #same>
 }
 train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
 ^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
@@ -27,9 +27,9 @@ train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
   train.yield %0 : tensor<4xf32, #sum> to [@a]
 } update {
 ^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>):
-  %p = train.load_param @a : tensor<4xf32, #same>
+  %p = train.load_slot "parameter" : tensor<1x64xf32, #same>
   // expected-error@+1 {{result 1:0 has no slot in the plan}}
-  %1 = train.command @scale(%p) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<4xf32, #same>) -> tensor<4xf32, #same>
+  %1 = train.command @scale(%p) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
   train.yield
 }
 }
@@ -47,9 +47,9 @@ func.func private @sum(%x: tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum> {
   %0 = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
   return %0 : tensor<4xf32, #sum>
 }
-func.func private @scale(%x: tensor<4xf32, #same>) -> tensor<4xf32, #same> {
-  %0 = nn.elementwise <neg> (%x) : (tensor<4xf32, #same>) -> tensor<4xf32, #same>
-  return %0 : tensor<4xf32, #same>
+func.func private @scale(%x: tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same> {
+  %0 = nn.elementwise <neg> (%x) : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
+  return %0 : tensor<1x64xf32, #same>
 }
 train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
 ^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
@@ -62,10 +62,10 @@ train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
   train.yield %0 : tensor<4xf32, #sum> to [@a]
 } update {
 ^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>):
-  %p = train.load_param @a : tensor<4xf32, #same>
-  // expected-error@+1 {{reads `a` and overwrites it without may_alias}}
-  %1 = train.command @scale(%p) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<4xf32, #same>) -> tensor<4xf32, #same>
-  train.store %1, @a : tensor<4xf32, #same>
+  %p = train.load_slot "parameter" : tensor<1x64xf32, #same>
+  // expected-error@+1 {{reads `parameter` and overwrites it without may_alias}}
+  %1 = train.command @scale(%p) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
+  train.store %1 "parameter" : tensor<1x64xf32, #same>
   train.yield
 }
 }
@@ -83,9 +83,9 @@ func.func private @sum(%x: tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum> {
   %0 = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
   return %0 : tensor<4xf32, #sum>
 }
-func.func private @scale(%x: tensor<4xf32, #same>) -> tensor<4xf32, #same> {
-  %0 = nn.elementwise <neg> (%x) : (tensor<4xf32, #same>) -> tensor<4xf32, #same>
-  return %0 : tensor<4xf32, #same>
+func.func private @scale(%x: tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same> {
+  %0 = nn.elementwise <neg> (%x) : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
+  return %0 : tensor<1x64xf32, #same>
 }
 train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
 ^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
@@ -98,11 +98,11 @@ train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
   train.yield %0 : tensor<4xf32, #sum> to [@a]
 } update {
 ^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>):
-  %p = train.load_param @a : tensor<4xf32, #same>
-  %1 = train.command @scale(%p) {id = 1 : i64, may_alias = [array<i64: 0, 0>], flops = #cost, bytes = #cost} : (tensor<4xf32, #same>) -> tensor<4xf32, #same>
-  train.store %1, @a : tensor<4xf32, #same>
-  // expected-error@+1 {{reads `a` after it was overwritten}}
-  %2 = train.command @scale(%p) {id = 2 : i64, flops = #cost, bytes = #cost} : (tensor<4xf32, #same>) -> tensor<4xf32, #same>
+  %p = train.load_slot "parameter" : tensor<1x64xf32, #same>
+  %1 = train.command @scale(%p) {id = 1 : i64, may_alias = [array<i64: 0, 0>], flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
+  train.store %1 "parameter" : tensor<1x64xf32, #same>
+  // expected-error@+1 {{reads `parameter` after it was overwritten}}
+  %2 = train.command @scale(%p) {id = 2 : i64, flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
   train.yield
 }
 }

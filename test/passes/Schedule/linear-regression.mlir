@@ -53,35 +53,20 @@ func.func private @columns(%dy: tensor<1x2xf32, #rows>) -> tensor<2xf32, #sum> {
   return %0 : tensor<2xf32, #sum>
 }
 // Momentum: v = v * beta1 * correction1 + g; p = p - lr * v.
-func.func private @update6(%hyper: tensor<8xf64, #same>, %p: tensor<6xf32, #same>, %g: tensor<6xf32, #same>,
-    %v: tensor<6xf32, #same>) -> (tensor<6xf32, #same>, tensor<6xf32, #same>) attributes {accum.update = "sgd-momentum"} {
+func.func private @update(%hyper: tensor<8xf64, #same>, %p: tensor<2x64xf32, #same>, %g: tensor<2x64xf32, #same>,
+    %v: tensor<2x64xf32, #same>) -> (tensor<2x64xf32, #same>, tensor<2x64xf32, #same>) attributes {accum.update = "sgd-momentum"} {
   %0 = nn.slice %hyper at [0] by [1] : tensor<8xf64, #same> -> tensor<1xf64, #same>
   %lr = nn.cast %0 : tensor<1xf64, #same> -> tensor<1xf32, #same>
   %1 = nn.slice %hyper at [1] by [1] : tensor<8xf64, #same> -> tensor<1xf64, #same>
   %2 = nn.slice %hyper at [4] by [1] : tensor<8xf64, #same> -> tensor<1xf64, #same>
   %3 = nn.elementwise <mul> (%1, %2) : (tensor<1xf64, #same>, tensor<1xf64, #same>) -> tensor<1xf64, #same>
   %keep = nn.cast %3 : tensor<1xf64, #same> -> tensor<1xf32, #same>
-  %4 = nn.elementwise <mul> (%v, %keep) : (tensor<6xf32, #same>, tensor<1xf32, #same>) -> tensor<6xf32, #same>
-  %5 = nn.elementwise <add> (%4, %g) : (tensor<6xf32, #same>, tensor<6xf32, #same>) -> tensor<6xf32, #same>
-  %6 = nn.elementwise <mul> (%5, %lr) : (tensor<6xf32, #same>, tensor<1xf32, #same>) -> tensor<6xf32, #same>
-  %7 = nn.elementwise <sub> (%p, %6) : (tensor<6xf32, #same>, tensor<6xf32, #same>) -> tensor<6xf32, #same>
-  return %7, %5 : tensor<6xf32, #same>, tensor<6xf32, #same>
+  %4 = nn.elementwise <mul> (%v, %keep) : (tensor<2x64xf32, #same>, tensor<1xf32, #same>) -> tensor<2x64xf32, #same>
+  %5 = nn.elementwise <add> (%4, %g) : (tensor<2x64xf32, #same>, tensor<2x64xf32, #same>) -> tensor<2x64xf32, #same>
+  %6 = nn.elementwise <mul> (%5, %lr) : (tensor<2x64xf32, #same>, tensor<1xf32, #same>) -> tensor<2x64xf32, #same>
+  %7 = nn.elementwise <sub> (%p, %6) : (tensor<2x64xf32, #same>, tensor<2x64xf32, #same>) -> tensor<2x64xf32, #same>
+  return %7, %5 : tensor<2x64xf32, #same>, tensor<2x64xf32, #same>
 }
-func.func private @update2(%hyper: tensor<8xf64, #same>, %p: tensor<2xf32, #same>, %g: tensor<2xf32, #same>,
-    %v: tensor<2xf32, #same>) -> (tensor<2xf32, #same>, tensor<2xf32, #same>) attributes {accum.update = "sgd-momentum"} {
-  %0 = nn.slice %hyper at [0] by [1] : tensor<8xf64, #same> -> tensor<1xf64, #same>
-  %lr = nn.cast %0 : tensor<1xf64, #same> -> tensor<1xf32, #same>
-  %1 = nn.slice %hyper at [1] by [1] : tensor<8xf64, #same> -> tensor<1xf64, #same>
-  %2 = nn.slice %hyper at [4] by [1] : tensor<8xf64, #same> -> tensor<1xf64, #same>
-  %3 = nn.elementwise <mul> (%1, %2) : (tensor<1xf64, #same>, tensor<1xf64, #same>) -> tensor<1xf64, #same>
-  %keep = nn.cast %3 : tensor<1xf64, #same> -> tensor<1xf32, #same>
-  %4 = nn.elementwise <mul> (%v, %keep) : (tensor<2xf32, #same>, tensor<1xf32, #same>) -> tensor<2xf32, #same>
-  %5 = nn.elementwise <add> (%4, %g) : (tensor<2xf32, #same>, tensor<2xf32, #same>) -> tensor<2xf32, #same>
-  %6 = nn.elementwise <mul> (%5, %lr) : (tensor<2xf32, #same>, tensor<1xf32, #same>) -> tensor<2xf32, #same>
-  %7 = nn.elementwise <sub> (%p, %6) : (tensor<2xf32, #same>, tensor<2xf32, #same>) -> tensor<2xf32, #same>
-  return %7, %5 : tensor<2xf32, #same>, tensor<2xf32, #same>
-}
-
 // CHECK-LABEL: device.program @program m 2 devices 1 state 2048 bytes scratch 768 bytes
 // CHECK-SAME: gradients = [@w, @b]
 // CHECK-SAME: {name = "x", type = tensor<1x3xf32, #nn.batched<0>>}
@@ -91,6 +76,9 @@ func.func private @update2(%hyper: tensor<8xf64, #same>, %p: tensor<2xf32, #same
 // CHECK-DAG: %targets = device.buffer state at 1792 : tensor<i64> "targets"
 // CHECK-DAG: %w = device.buffer state at 0 : tensor<3x2xf32> "w"
 // CHECK-DAG: %gradient_of_w = device.buffer state at 512 : tensor<3x2xf32> "gradient of w"
+// CHECK-DAG: %parameter_rows = device.buffer state at 0 : tensor<2x64xf32> "parameter rows"
+// CHECK-DAG: %gradient_rows = device.buffer state at 512 : tensor<2x64xf32> "gradient rows"
+// CHECK-DAG: %momentum_rows = device.buffer state at 1024 : tensor<2x64xf32> "momentum rows"
 // CHECK: device.for_micro prepass {
 // CHECK:   %valid = device.buffer input at 2 : tensor<2xi1> "valid"
 // CHECK:   device.launch 0 @count[0](%valid, %targets) accumulate
@@ -104,8 +92,7 @@ func.func private @update2(%hyper: tensor<8xf64, #same>, %p: tensor<2xf32, #same
 // CHECK: device.all_reduce %loss
 // CHECK: device.all_reduce %all_gradients
 // CHECK: device.section "update"
-// CHECK: device.launch 6 @update6[4](%hyper, %w, %gradient_of_w, %momentum_of_w, %w, %momentum_of_w)
-// CHECK: device.launch 7 @update2[5](%hyper, %b, %gradient_of_b, %momentum_of_b, %b, %momentum_of_b)
+// CHECK: device.launch 6 @update[4](%hyper, %parameter_rows, %gradient_rows, %momentum_rows, %parameter_rows, %momentum_rows)
 // CHECK: device.end_micro
 // CHECK: eval {
 // CHECK: device.for_micro prepass {
@@ -133,19 +120,12 @@ prepass {
   train.yield %loss, %dw, %db : tensor<f64, #sum>, tensor<3x2xf32, #sum>, tensor<2xf32, #sum> to ["loss", @w, @b]
 } update {
 ^bb0(%hyper: tensor<8xf64, #same>, %count: tensor<i64, #same>, %dw: tensor<3x2xf32, #same>, %db: tensor<2xf32, #same>):
-  %w = train.load_param @w : tensor<3x2xf32, #same>
-  %vw = train.load_slot @w "momentum" : tensor<3x2xf32, #same>
-  %w_flat = nn.reshape %w : tensor<3x2xf32, #same> -> tensor<6xf32, #same>
-  %g_flat = nn.reshape %dw : tensor<3x2xf32, #same> -> tensor<6xf32, #same>
-  %v_flat = nn.reshape %vw : tensor<3x2xf32, #same> -> tensor<6xf32, #same>
-  %w1, %vw1 = train.command @update6(%hyper, %w_flat, %g_flat, %v_flat) {id = 6 : i64, may_alias = [array<i64: 0, 1>, array<i64: 1, 3>], flops = #cost, bytes = #cost} : (tensor<8xf64, #same>, tensor<6xf32, #same>, tensor<6xf32, #same>, tensor<6xf32, #same>) -> (tensor<6xf32, #same>, tensor<6xf32, #same>)
-  train.store %w1, @w : tensor<6xf32, #same>
-  train.store %vw1, @w "momentum" : tensor<6xf32, #same>
-  %b = train.load_param @b : tensor<2xf32, #same>
-  %vb = train.load_slot @b "momentum" : tensor<2xf32, #same>
-  %b1, %vb1 = train.command @update2(%hyper, %b, %db, %vb) {id = 7 : i64, may_alias = [array<i64: 0, 1>, array<i64: 1, 3>], flops = #cost, bytes = #cost} : (tensor<8xf64, #same>, tensor<2xf32, #same>, tensor<2xf32, #same>, tensor<2xf32, #same>) -> (tensor<2xf32, #same>, tensor<2xf32, #same>)
-  train.store %b1, @b : tensor<2xf32, #same>
-  train.store %vb1, @b "momentum" : tensor<2xf32, #same>
+  %p = train.load_slot "parameter" : tensor<2x64xf32, #same>
+  %g = train.load_slot "gradient" : tensor<2x64xf32, #same>
+  %v = train.load_slot "momentum" : tensor<2x64xf32, #same>
+  %p1, %v1 = train.command @update(%hyper, %p, %g, %v) {id = 6 : i64, may_alias = [array<i64: 0, 1>, array<i64: 1, 3>], flops = #cost, bytes = #cost} : (tensor<8xf64, #same>, tensor<2x64xf32, #same>, tensor<2x64xf32, #same>, tensor<2x64xf32, #same>) -> (tensor<2x64xf32, #same>, tensor<2x64xf32, #same>)
+  train.store %p1 "parameter" : tensor<2x64xf32, #same>
+  train.store %v1 "momentum" : tensor<2x64xf32, #same>
   train.yield
 }
 train.step @eval inputs [{name = "x"}, {name = "t"}, {name = "valid"}, {name = "first_row"}, {name = "rng"}] gradients []
