@@ -176,7 +176,7 @@ private:
     buffer.wholeStep = region == planner::Region::Prologue && isYielded(result);
     if (buffer.wholeStep)
       buffer.kind = planner::BufferKind::Constant;
-    else if (command.getKernel().starts_with("cross_entropy_grad"))
+    else if (isHeldInSlices(result) || command.getKernel().starts_with("cross_entropy_grad"))
       buffer.kind = planner::BufferKind::Logits;
     for (Attribute pair : command.getMayAlias()) {
       ArrayRef<int64_t> entry = cast<DenseI64ArrayAttr>(pair).asArrayRef();

@@ -6,7 +6,6 @@
 #include "compiler/Planner/TensorNames.h"
 #include <algorithm>
 #include <fmt/format.h>
-#include <unordered_set>
 
 namespace accum::planner::report {
 
@@ -102,15 +101,17 @@ std::string recomputeSection(const View &view) {
   if (!view.plan)
     return "";
   std::string text = "<section id='recompute'><h2>Recomputed</h2>\n";
+  if (!view.search.slices.empty())
+    text += fmt::format("<p>Besides: {}, one behind the other, so that logits are never whole.</p>\n",
+                        escape(view.search.slices));
   if (view.plan->recompute.empty())
     return text +
            "<p>Nothing: every activation is kept from the forward to the backward pass.</p></section>\n";
-  std::unordered_set<int64_t> ids(view.plan->recompute.begin(), view.plan->recompute.end());
   std::vector<PeakTensor> commands;
   double seconds = 0;
   for (size_t index = 0; index < view.problem.commands.size(); ++index) {
     const Command &command = view.problem.commands[index];
-    if (!ids.contains(command.id))
+    if (command.cloneOf < 0)
       continue;
     seconds += view.seconds[index];
     commands.push_back({command.node.empty() ? command.kernel : command.node});
