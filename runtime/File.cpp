@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // POSIX calls behind File.h.
 #include "runtime/File.h"
+#include "runtime/Hash.h"
 #include "runtime/Heartbeat.h"
 #include <cerrno>
 #include <cstdio>
@@ -110,10 +111,7 @@ Expected<std::string> hashFile(const std::string &path) {
   close(file->descriptor);
   if (got < 0)
     return unreadable(path, std::strerror(code));
-  char text[17];
-  std::snprintf(text, sizeof text, "%016llx",
-                static_cast<unsigned long long>(XXH3_64bits_digest(state.get())));
-  return std::string(text);
+  return hashDigits(XXH3_64bits_digest(state.get()));
 }
 
 FileWriter::FileWriter(std::string path, std::string temporary, int descriptor)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // manifest.json to Manifest and back. Reading is strict about types and silent about unknown keys.
+#include "runtime/Hash.h"
 #include "runtime/Manifest.h"
 #include "runtime/ManifestCheck.h"
 #include <nlohmann/json.hpp>
@@ -229,6 +230,18 @@ Status checkFormat(const Json &json, const std::string &path) {
                {"use an accum-run and an accumc of one version, or compile the model again"}};
 }
 
+/// Of everything but the checksum itself, whatever the white space.
+std::string checksumOf(Json json) {
+  json.erase("checksum");
+  return hashText(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+Status checkChecksum(const Json &json, const std::string &path) {
+  auto expected = json.at("checksum").get<std::string>();
+  std::string found = checksumOf(json);
+  return found == expected ? Status() : damaged(path, "its checksum is " + found + ", expected " + expected);
+}
+
 } // namespace
 
 std::string toJson(const Manifest &manifest) {
@@ -255,6 +268,7 @@ std::string toJson(const Manifest &manifest) {
   if (!manifest.kernels.empty())
     json["kernels"] = writeAll(manifest.kernels);
   json["files"] = writeAll(manifest.files);
+  json["checksum"] = checksumOf(json);
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
@@ -266,6 +280,8 @@ Expected<Manifest> parseManifest(const std::string &text, const std::string &pat
     Manifest manifest = readManifest(json);
     if (auto contradiction = findContradiction(manifest))
       return damaged(path, *contradiction);
+    if (Status status = checkChecksum(json, path); !status)
+      return status.error();
     return manifest;
   } catch (const std::exception &exception) {
     return damaged(path, exception.what());

@@ -26,4 +26,7 @@ manifest = json.loads((artifact / "manifest.json").read_text())
 for entry in manifest["files"]:
     data = (artifact / entry["name"]).read_bytes()
     entry["bytes"], entry["xxh3"] = len(data), f"{digest(data, len(data)):016x}"
+del manifest["checksum"]
+sealed = json.dumps(manifest, separators=(",", ":"), ensure_ascii=False).encode()
+manifest["checksum"] = f"{digest(sealed, len(sealed)):016x}"
 (artifact / "manifest.json").write_text(json.dumps(manifest, indent=1))

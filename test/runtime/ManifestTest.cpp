@@ -120,6 +120,14 @@ TEST(Manifest, RefusesWhatIsNotJson) {
   EXPECT_FALSE(parseManifest(std::string(100000, '['), "m"));
 }
 
+TEST(Manifest, RefusesAnyOtherNumber) {
+  EXPECT_THAT(refusal([](ordered_json &json) { json["commands"][0]["id"] = 3; }),
+              HasSubstr("a/manifest.json: is damaged: its checksum is"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json.erase("checksum"); }), HasSubstr("is damaged: "));
+  ordered_json json = ordered_json::parse(toJson(sample()));
+  EXPECT_TRUE(parseManifest(json.dump(), "m")) << "white space does not matter";
+}
+
 TEST(Manifest, RefusesContradictions) {
   EXPECT_THAT(refusal([](ordered_json &json) { json["params"][0]["state_offset"] = 1 << 20; }),
               HasSubstr("`w` ends outside the state"));

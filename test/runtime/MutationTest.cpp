@@ -46,17 +46,13 @@ TEST(Mutation, Manifests) {
   std::string artifact = writeToyArtifact(freshFolder("mutation"), {});
   std::string text = *readText(artifact + "/manifest.json", 1 << 20);
   std::mt19937 random(1);
-  int accepted = 0;
   for (int i = 0; i < 3000; ++i) {
     auto manifest = parseManifest(mutate(text, random), "m");
-    if (!manifest) {
+    if (manifest)
+      EXPECT_EQ(toJson(*manifest), text) << "nothing but white space may differ";
+    else
       EXPECT_EQ(manifest.error().exitCode, 3);
-      continue;
-    }
-    ++accepted; // a harmless edit: the round trip still holds
-    EXPECT_TRUE(parseManifest(toJson(*manifest), "m"));
   }
-  EXPECT_LT(accepted, 3000);
 }
 
 TEST(Mutation, Arrays) {

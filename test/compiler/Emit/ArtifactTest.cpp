@@ -12,6 +12,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <map>
+#include <unistd.h>
 
 using namespace accum;
 using namespace accum::test;
@@ -23,7 +24,7 @@ namespace {
 constexpr float kWeights[8] = {-0.2f, -0.1f, 0.0f, 0.1f, 0.2f, 0.3f, 0.0f, 0.5f}; // w, then b
 
 struct ArtifactTest : testing::Test {
-  fs::path folder = fs::path(testing::TempDir()) / "accum-artifact";
+  fs::path folder = fs::path(testing::TempDir()) / ("accum-artifact-" + std::to_string(::getpid()));
   mlir::MLIRContext context;
   std::string messages;
   mlir::ScopedDiagnosticHandler handler{&context, [this](mlir::Diagnostic &diagnostic) {
