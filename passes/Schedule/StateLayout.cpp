@@ -21,7 +21,9 @@ LogicalResult addScalars(Region &region, NamedTypes &scalars) {
     if (!name)
       continue;
     RankedTensorType type = nn::slabOf(value.getType());
-    if (scalars.try_emplace(name.getValue(), type).first->second != type)
+    // Another shape of as many elements is a view of the same bytes.
+    RankedTensorType known = scalars.try_emplace(name.getValue(), type).first->second;
+    if (known.getElementType() != type.getElementType() || known.getNumElements() != type.getNumElements())
       return yield.emitOpError("names `") << name.getValue() << "`, which has another type elsewhere";
   }
   return success();

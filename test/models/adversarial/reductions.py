@@ -104,6 +104,11 @@ def transposed_layer_norm(g):
     return normalised(g, g.Transpose(g.rows(), perm=[1, 0]), [-1])
 
 
+def mean_with_axes_kept(g):
+    """The count divides [1, 1], which becomes a scalar behind it."""
+    return g.Squeeze(g.ReduceMean(g.rows(), axes=[0, 1], keepdims=1), [0, 1])
+
+
 def layer_norm(g):
     return normalised(g, g.rows(), [-1])
 
@@ -183,6 +188,7 @@ GRAPHS = [
     ("14-centred-inputs", ACCEPT, centred_inputs), ("14-standardised-inputs", REJECT, standardised_inputs),
     ("14-equal-pairs", REJECT, equal_pairs), ("14-centred-activations", REJECT, centred_activations),
     ("15-transposed-layer-norm", REJECT, transposed_layer_norm), ("15-layer-norm", ACCEPT, layer_norm),
+    ("15-axes-kept", ACCEPT, mean_with_axes_kept),
     ("15-batch-norm-by-hand", REJECT, batch_norm_by_hand), ("15-gated-mean", REJECT, gated_mean),
     ("15-focal-of-mean", REJECT, of_the_mean(focal)), ("15-focal-per-sample", ACCEPT, focal_per_sample),
     ("15-root-of-mean", REJECT, of_the_mean(lambda g, loss: g.Sqrt(loss))),
