@@ -4,6 +4,7 @@
 #include "compiler/Import/ArgumentFacts.h"
 #include "compiler/Import/GraphWalk.h"
 #include "compiler/Import/LossSelection.h"
+#include "compiler/Import/LostInExport.h"
 #include "compiler/Import/ModelInputs.h"
 #include "compiler/Import/ParameterOps.h"
 #include "dialects/Train/TrainDialect.h"
@@ -12,7 +13,6 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/STLExtras.h"
-#include <regex>
 
 using namespace mlir;
 
@@ -154,28 +154,6 @@ static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTa
   function.walk([&](nn::DropoutOp) { report.hasDropout = true; });
 }
 
-/// The dynamo exporter writes training-mode batch normalisation in its evaluation form: the graph computes
-/// another loss than the model did, and only the signature tells that running statistics were updated.
-static std::optional<Failure> lostBatchNorm(const Graph &graph) {
-  auto entry = graph.metadata.find("pkg.torch.export.ExportedProgram.graph_signature");
-  if (entry == graph.metadata.end())
-    return std::nullopt;
-  static const std::regex mutation("BUFFER_MUTATION target='([^']*)\\.running_(mean|var)'");
-  std::set<std::string> modules;
-  for (std::sregex_iterator it(entry->second.begin(), entry->second.end(), mutation), end; it != end; ++it)
-    modules.insert((*it)[1]);
-  if (modules.empty())
-    return std::nullopt;
-  return Failure{
-      "cross-batch",
-      "`" + *modules.begin() + "`",
-      "was batch normalisation in training mode (" + std::to_string(modules.size()) +
-          " such modules), which the exporter silently replaced by its evaluation form: the graph does "
-          "not compute the loss of the model",
-      {"to train with frozen statistics: export after model.eval(), scale and bias still train",
-       "or use GroupNorm"}};
-}
-
 /// Frozen statistics are what the file asks for, but not what a network with batch norms is usually trained
 /// with.
 static void warnOfFrozenStatistics(const Graph &graph, ImportReport &report) {
@@ -211,7 +189,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   Result<Model> model = readModel(options.path, reading);
   if (!model)
     return give(model);
-  if (std::optional<Failure> lost = lostBatchNorm(model->graph)) {
+  if (std::optional<Failure> lost = lostInExport(model->graph)) {
     failures.push_back(*lost);
     return {};
   }

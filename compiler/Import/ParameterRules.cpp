@@ -130,6 +130,15 @@ void recoverName(const Graph &graph, const Tensor &tensor, const std::vector<Rea
   }
 }
 
+/// A gain or a bias: the other side of these, at least once. What is summed or squared is a part of a loss.
+bool isAppliedToOthers(const Graph &graph, const std::vector<Reader> &readers) {
+  static constexpr std::array<std::string_view, 4> arithmetic{"Add", "Sub", "Mul", "Div"};
+  return std::any_of(readers.begin(), readers.end(), [&](const Reader &reader) {
+    return std::find(arithmetic.begin(), arithmetic.end(), graph.nodes[reader.node].opType) !=
+           arithmetic.end();
+  });
+}
+
 /// Exports without one: TorchScript and whatever else writes ONNX.
 Verdict judgeByUse(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
   bool isOneNumber = tensor.elementCount() == 1;
@@ -137,7 +146,7 @@ Verdict judgeByUse(const Graph &graph, const Tensor &tensor, const std::vector<R
   if (isOneNumber && (!isNamed || lastWord(tensor.name) == "scale"))
     return verdict(isNamed ? Standing::Frozen : Standing::Constant, "one number", tensor.name);
   bool isWeight = isRead(readers, {Role::Matrix, Role::Table, Role::Scale, Role::Bias});
-  bool isVector = tensor.shape.size() == 1 && isRead(readers, {Role::Operand});
+  bool isVector = tensor.shape.size() == 1 && isAppliedToOthers(graph, readers);
   if (!isWeight && !isVector && !isNamed) {
     std::string against = whyNot(tensor.name, tensor, readers);
     Verdict frozen = verdict(Standing::Frozen, against, tensor.name);

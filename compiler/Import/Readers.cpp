@@ -33,6 +33,8 @@ Role roleOf(const Node &node, size_t operand) {
     return normRole(op, operand);
   if (isOneOf(op, {"Gather", "GatherElements", "GatherND"}))
     return operand == 0 ? Role::Table : Role::Control;
+  if (isOneOf(op, {"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}))
+    return operand == 2 ? Role::Statistic : Role::Operand; // class weights
   if (op == "Where")
     return operand == 0 ? Role::Control : Role::Operand;
   if (isOneOf(op, {"Clip", "Pad", "Pow", "Dropout", "Slice", "Reshape", "Expand", "Tile", "Unsqueeze",

@@ -122,6 +122,27 @@ TEST_F(ParameterRules, statisticsAreNot) {
   EXPECT_EQ(outcome(graph, "bn.mean"), "frozen: a statistic, a bound or a shape");
 }
 
+TEST_F(ParameterRules, classWeightsAreNot) {
+  GraphBytes graph =
+      operandOf("SoftmaxCrossEntropyLoss", "labels", tensor("labels", {4}, 7, std::string(32, 0)));
+  graph.initializers.push_back(vectorOf("class_weights", weights(4)));
+  graph.nodes[1] = node("SoftmaxCrossEntropyLoss", {"h", "labels", "class_weights"}, {"y"}, "second");
+  EXPECT_THAT(outcome(graph, "class_weights"), HasSubstr("frozen: "));
+}
+
+TEST_F(ParameterRules, whatIsOnlySummedIsNot) {
+  GraphBytes graph = operandOf("Add", "b", vectorOf("b", weights(4)));
+  graph.initializers.push_back(vectorOf("onnx::ReduceSum_9", weights(4, 0.7f)));
+  graph.nodes.push_back(node("ReduceSum", {"onnx::ReduceSum_9"}, {"s"}, "sum"));
+  EXPECT_EQ(outcome(graph, "onnx::ReduceSum_9"), "frozen: a constant operand without a parameter's name");
+  auto table = decide(graph);
+  ASSERT_TRUE(table);
+  EXPECT_THAT(table->notices,
+              ElementsAre(HasSubstr("`onnx::ReduceSum_9` not trained: constants in this file")));
+  EXPECT_EQ(outcome(graph, "onnx::ReduceSum_9", {{"*", "onnx::ReduceSum_9"}, {}, false, {}}),
+            "trained: asked for by --trainable");
+}
+
 TEST_F(ParameterRules, overrides) {
   GraphBytes graph = operandOf("Mul", "attn.scale", tensor("attn.scale", {}, 1, rawFloats({0.25})));
   EXPECT_EQ(outcome(graph, "w.weight", {.freeze = {"w.*"}}), "has no trainable parameter");

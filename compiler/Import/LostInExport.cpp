@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an exporter dropped without a word, where the metadata that it leaves behind betrays it.
+#include "compiler/Import/LostInExport.h"
+#include <cstdlib>
+#include <regex>
+#include <set>
+
+namespace accum::import {
+
+/// The dynamo exporter writes training-mode batch normalisation in its evaluation form: the graph computes
+/// another loss than the model did, and only the signature tells that running statistics were updated.
+static std::optional<Failure> lostBatchNorm(const Graph &graph) {
+  auto entry = graph.metadata.find("pkg.torch.export.ExportedProgram.graph_signature");
+  if (entry == graph.metadata.end())
+    return std::nullopt;
+  static const std::regex mutation("BUFFER_MUTATION target='([^']*)\\.running_(mean|var)'");
+  std::set<std::string> modules;
+  for (std::sregex_iterator it(entry->second.begin(), entry->second.end(), mutation), end; it != end; ++it)
+    modules.insert((*it)[1]);
+  if (modules.empty())
+    return std::nullopt;
+  return Failure{
+      "cross-batch",
+      "`" + *modules.begin() + "`",
+      "was batch normalisation in training mode (" + std::to_string(modules.size()) +
+          " such modules), which the exporter silently replaced by its evaluation form: the graph does "
+          "not compute the loss of the model",
+      {"to train with frozen statistics: export after model.eval(), scale and bias still train",
+       "or use GroupNorm"}};
+}
+
+/// The sixth argument of `aten.cross_entropy_loss`, which ONNX's operator has not; "" where there is none.
+static std::string smoothingOf(const Node &node) {
+  auto entry = node.metadata.find("pkg.torch.onnx.fx_node");
+  if (entry == node.metadata.end())
+    return "";
+  static const std::regex call(R"(cross_entropy_loss\.default\]\(args = \((?:[^,()]+, ){5}([0-9.e+-]+)\))");
+  std::smatch match;
+  return std::regex_search(entry->second, match, call) ? match[1].str() : "";
+}
+
+static std::optional<Failure> lostSmoothing(const Graph &graph) {
+  for (const Node &node : graph.nodes) {
+    std::string smoothing = node.opType == "SoftmaxCrossEntropyLoss" ? smoothingOf(node) : "";
+    if (!smoothing.empty() && std::strtod(smoothing.c_str(), nullptr) != 0)
+      return Failure{
+          "unsupported",
+          backquoted(node.name),
+          "had label_smoothing = " + smoothing +
+              ", which the exporter silently left out: the graph does not compute the loss of the model",
+          {"write it out in the model: (1 - e) * nll - e * log_softmax(logits).mean(-1), "
+           "summed over the counted targets and divided by their number",
+           "or export without label smoothing"}};
+  }
+  return std::nullopt;
+}
+
+std::optional<Failure> lostInExport(const Graph &graph) {
+  std::optional<Failure> lost = lostBatchNorm(graph);
+  return lost ? lost : lostSmoothing(graph);
+}
+
+} // namespace accum::import
