@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The named phases: running one, dumping after it, stopping after it, timing it.
 #include "compiler/Driver/Phases.h"
+#include "compiler/Driver/TextFile.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
@@ -52,12 +53,13 @@ LogicalResult PhaseRunner::run(Phase phase, llvm::function_ref<LogicalResult()> 
 
 static LogicalResult dump(ModuleOp module, const std::string &folder, Phase phase) {
   std::string path = fmt::format("{}/model.{}.{}.mlir", folder, static_cast<int>(phase) + 1, toText(phase));
-  std::error_code error = llvm::sys::fs::create_directories(folder);
-  llvm::raw_fd_ostream stream(path, error);
-  if (error)
-    return module.emitError() << "--dump-phases: `" << path << "` cannot be written: " << error.message()
-                              << " [output-failed]";
+  (void)llvm::sys::fs::create_directories(folder); // said when the file in it cannot be written
+  std::string text;
+  llvm::raw_string_ostream stream(text);
   module.print(stream, OpPrintingFlags().enableDebugInfo());
+  if (std::string why = writeTextFile(path, text); !why.empty())
+    return module.emitError() << "--dump-phases: `" << path << "` cannot be written: " << why
+                              << " [output-failed]";
   return success();
 }
 

@@ -2,6 +2,7 @@
 // From a fused module to a plan.
 #include "compiler/Driver/Planning.h"
 #include "compiler/Driver/HostMemory.h"
+#include "compiler/Driver/TextFile.h"
 #include "compiler/Planner/Explain.h"
 #include "compiler/Planner/ProblemText.h"
 #include "compiler/Planner/ReusedPlan.h"
@@ -10,7 +11,6 @@
 #include "passes/Schedule/StateLayout.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <fmt/format.h>
-#include <fstream>
 
 using namespace mlir;
 
@@ -112,10 +112,10 @@ LogicalResult dumpProblem(planner::Problem problem, const planner::Options &aske
   problem.batch = asked.batch;
   problem.devices = asked.devices;
   std::string path = folder + "/problem.txt";
-  std::ofstream file(path, std::ios::binary);
-  if ((file << planner::toText(problem)) && file.flush())
+  std::string why = writeTextFile(path, planner::toText(problem));
+  if (why.empty())
     return success();
-  diagnostics.add(fmt::format("--dump-phases: `{}` cannot be written [output-failed]", path));
+  diagnostics.add(fmt::format("--dump-phases: `{}` cannot be written: {} [output-failed]", path, why));
   return failure();
 }
 
@@ -152,10 +152,10 @@ LogicalResult explain(const planner::Problem &problem, const planner::DeviceProf
   auto page = planner::report::writePage(problem, profile, asked, planning.search, facts);
   if (!page)
     return report(page.error(), diagnostics);
-  std::ofstream file(options.report, std::ios::binary);
-  if ((file << *page) && file.flush())
+  std::string why = writeTextFile(options.report, *page);
+  if (why.empty())
     return success();
-  diagnostics.add(fmt::format("--report {}: cannot be written [output-failed]", options.report));
+  diagnostics.add(fmt::format("--report {}: cannot be written: {} [output-failed]", options.report, why));
   return failure();
 }
 

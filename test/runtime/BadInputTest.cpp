@@ -172,6 +172,8 @@ TEST(BadUse, Options) {
     EXPECT_EQ(refusal(setup, 2, words).substr(0, 7), "error: ") << words;
   EXPECT_THAT(accumRun(setup.artifact + " --data " + setup.data).err,
               HasSubstr("one of --steps and --epochs is required"));
+  for (const char *rate : {"nan", "-nan", "x", "0.1x", "-1", "inf"}) // NaN would be taken for "not given"
+    EXPECT_EQ(accumRun(setup.artifact + " --synthetic --steps 1 --lr " + rate).code, 2) << rate;
   for (const char *steps : {"-1", "x", "1.5", "99999999999999999999"})
     EXPECT_EQ(accumRun(setup.artifact + " --synthetic --steps " + steps).code, 2) << steps;
   EXPECT_EQ(accumRun(setup.artifact + " --steps 1").code, 2);

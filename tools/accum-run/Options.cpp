@@ -5,6 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <cmath>
+#include <cstdlib>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -46,16 +48,23 @@ void addData(CLI::App &app, Options &options) {
   app.add_flag("--drop-last", options.dropLast, "leave out the last incomplete window of an epoch");
 }
 
+/// Behind the C interface NaN means "not given".
+std::string number(const std::string &text) {
+  char *end = nullptr;
+  bool isNumber = !text.empty() && !std::isnan(std::strtod(text.c_str(), &end)) && *end == '\0';
+  return isNumber ? "" : "`" + text + "` is not a number";
+}
+
 void addOptimizer(CLI::App &app, Options &options) {
   runtime::HyperOptions &hyper = options.hyper;
-  app.add_option("--lr", hyper.lr, "learning rate (default 0.001)");
-  app.add_option("--weight-decay", hyper.weightDecay, "default 0");
+  app.add_option("--lr", hyper.lr, "learning rate (default 0.001)")->check(number);
+  app.add_option("--weight-decay", hyper.weightDecay, "default 0")->check(number);
   app.add_option("--decay", hyper.decay,
                  "what decays: matrices (default), all, or a glob over parameter names");
-  app.add_option("--beta1", hyper.beta1, "adam, adamw: default 0.9");
-  app.add_option("--beta2", hyper.beta2, "adam, adamw: default 0.999");
-  app.add_option("--eps", hyper.eps, "adam, adamw: default 1e-8");
-  app.add_option("--momentum", hyper.momentum, "sgd-momentum: default 0.9");
+  app.add_option("--beta1", hyper.beta1, "adam, adamw: default 0.9")->check(number);
+  app.add_option("--beta2", hyper.beta2, "adam, adamw: default 0.999")->check(number);
+  app.add_option("--eps", hyper.eps, "adam, adamw: default 1e-8")->check(number);
+  app.add_option("--momentum", hyper.momentum, "sgd-momentum: default 0.9")->check(number);
 }
 
 void addOutput(CLI::App &app, Options &options) {
