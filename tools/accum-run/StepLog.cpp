@@ -52,8 +52,13 @@ void StepLog::write(uint64_t step, const accum_info &info, const accum_step_resu
                {"peak_bytes", info.peak_bytes}};
   if (result.skipped)
     line["skipped"] = true;
-  std::fprintf(file, "%s\n", line.dump().c_str());
-  std::fflush(file);
+  if (std::fprintf(file, "%s\n", line.dump().c_str()) >= 0 && std::fflush(file) == 0)
+    return;
+  std::fprintf(stderr, "note: step %llu: --log cannot be written: %s; training goes on without it\n",
+               static_cast<unsigned long long>(step), std::strerror(errno));
+  if (file != stdout)
+    std::fclose(file);
+  file = nullptr;
 }
 
 } // namespace accum::run

@@ -17,7 +17,7 @@ public:
   StepLog &operator=(StepLog &&) = delete;
   ~StepLog();
 
-  /// `step` counts from 1.
+  /// `step` counts from 1. A full disk ends the log, with a note, and not the training.
   void write(uint64_t step, const accum_info &info, const accum_step_result &result);
 
 private:
