@@ -3,6 +3,7 @@
 // dv, one after another).
 #include "runtime/Attention.h"
 #include "runtime/AttentionBlock.h"
+#include "runtime/AttentionNarrow.h"
 #include "runtime/Gemm.h"
 #include "runtime/ThreadPool.h"
 #include <algorithm>
@@ -60,13 +61,25 @@ template <typename T> void backwardGroup(const accum_attention &call, int64_t ba
     }
 }
 
+/// Blocks of queries of one head.
+int64_t blocksOf(const accum_attention &call) { return (call.queries + kBlockQueries - 1) / kBlockQueries; }
+
 template <typename T> void runUnit(const accum_attention &call, int64_t unit) {
   if (call.backward)
     return backwardGroup<T>(call, unit / call.groups, unit % call.groups);
-  int64_t blocks = (call.queries + kBlockQueries - 1) / kBlockQueries;
+  int64_t blocks = blocksOf(call);
   AttentionBlock<T> block(call, unit / blocks / call.heads, unit / blocks % call.heads,
                           unit % blocks * kBlockQueries);
   block.forward();
+}
+
+/// bf16: one batch entry and one group.
+void runNarrow(const accum_attention &call, int64_t unit) {
+  attendWidened(call, unit / call.groups, unit % call.groups, [](accum_attention &wide) {
+    int64_t units = wide.backward ? 1 : wide.heads * blocksOf(wide);
+    for (int64_t i = 0; i < units; ++i)
+      runUnit<float>(wide, i);
+  });
 }
 
 Error refuse(const std::string &why) {
@@ -74,9 +87,10 @@ Error refuse(const std::string &why) {
 }
 
 Status check(const accum_attention &call) {
-  if (call.dtype != ACCUM_F32 && call.dtype != ACCUM_F64)
-    return refuse("the host attends in f32 and f64 only");
-  if (call.mask.data && call.mask_dtype != ACCUM_BOOL && call.mask_dtype != call.dtype)
+  if (call.dtype != ACCUM_F32 && call.dtype != ACCUM_F64 && call.dtype != ACCUM_BF16)
+    return refuse("the host attends in f32, f64 and bf16 only");
+  int32_t scores = call.dtype == ACCUM_F64 ? ACCUM_F64 : ACCUM_F32;
+  if (call.mask.data && call.mask_dtype != ACCUM_BOOL && call.mask_dtype != scores)
     return refuse("its mask has another type than its scores");
   if (std::min({call.batch, call.heads, call.groups, call.queries, call.keys, call.features,
                 call.value_features}) < 1)
@@ -87,7 +101,7 @@ Status check(const accum_attention &call) {
        {&call.q, &call.k, &call.v, &call.y, &call.dy, &call.dq, &call.dk, &call.dv})
     if (each->data && each->column != 1)
       return refuse("the features of an operand are not neighbours");
-  return call.dtype == ACCUM_F32 ? loadGemmLibrary() : Status();
+  return call.dtype == ACCUM_F64 ? Status() : loadGemmLibrary();
 }
 
 } // namespace
@@ -95,15 +109,17 @@ Status check(const accum_attention &call) {
 Status attention(const accum_attention &call) {
   if (Status status = check(call); !status)
     return status;
-  int64_t blocks = (call.queries + kBlockQueries - 1) / kBlockQueries;
-  int64_t units = call.batch * (call.backward ? call.groups : call.heads * blocks);
+  bool narrow = call.dtype == ACCUM_BF16;
+  int64_t units = call.batch * (call.backward || narrow ? call.groups : call.heads * blocksOf(call));
   // Less is not worth handing to another thread.
   constexpr int64_t kSmall = 1 << 15;
   int64_t each = std::min(call.queries, kBlockQueries) * call.keys * call.features;
   int64_t perChunk = std::max<int64_t>(1, kSmall / std::max<int64_t>(1, each));
   parallelFor(units, (units + perChunk - 1) / perChunk, [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit)
-      call.dtype == ACCUM_F64 ? runUnit<double>(call, unit) : runUnit<float>(call, unit);
+      narrow                    ? runNarrow(call, unit)
+      : call.dtype == ACCUM_F64 ? runUnit<double>(call, unit)
+                                : runUnit<float>(call, unit);
   });
   return {};
 }

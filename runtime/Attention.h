@@ -10,7 +10,8 @@
 
 namespace accum::runtime {
 
-/// Refuses dtypes other than f32 and f64, sizes below 1 and columns that are not neighbours.
+/// Refuses dtypes other than f32, f64 and bf16 (attended to in f32, on copies of a group's heads), sizes
+/// below 1 and columns that are not neighbours.
 Status attention(const accum_attention &call);
 
 } // namespace accum::runtime

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Conversions go through memcpy: arrays in files need not be aligned.
 #include "runtime/Convert.h"
+#include "runtime/ShortFloats.h"
 #include <cmath>
 #include <cstring>
 
@@ -30,18 +31,18 @@ double fromHalf(uint16_t bits) {
   return bits >> 15 ? -magnitude : magnitude;
 }
 
-double fromBrain(uint16_t bits) {
-  uint32_t wide = uint32_t(bits) << 16;
-  float value;
-  std::memcpy(&value, &wide, sizeof value);
-  return value;
+void convertToBrain(const uint8_t *from, uint8_t *to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    uint16_t value = toBrain(load<float>(from, i));
+    std::memcpy(to + i * sizeof value, &value, sizeof value);
+  }
 }
 
 } // namespace
 
 bool canConvert(DType from, DType to) {
   return from == to || (from == ACCUM_I32 && to == ACCUM_I64) || (from == ACCUM_F32 && to == ACCUM_F64) ||
-         (from == ACCUM_F64 && to == ACCUM_F32);
+         (from == ACCUM_F64 && to == ACCUM_F32) || (from == ACCUM_F32 && to == ACCUM_BF16);
 }
 
 void convert(const uint8_t *from, DType fromType, uint8_t *to, DType toType, int64_t count) {
@@ -49,6 +50,8 @@ void convert(const uint8_t *from, DType fromType, uint8_t *to, DType toType, int
     std::memcpy(to, from, count * bytesOf(toType));
   else if (fromType == ACCUM_I32)
     convertAll<int32_t, int64_t>(from, to, count);
+  else if (toType == ACCUM_BF16)
+    convertToBrain(from, to, count);
   else if (fromType == ACCUM_F32)
     convertAll<float, double>(from, to, count);
   else

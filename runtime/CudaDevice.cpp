@@ -70,6 +70,7 @@ Status CudaDevice::load(const Artifact &artifact) {
     mirrorBytes += param.trained ? sizeof(double) : 0;
   if (Status status = norm.load(); !status)
     return status;
+  matmul.allowTf32(artifact.manifest.precision == "tf32");
   return matmul.load();
 }
 

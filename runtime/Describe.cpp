@@ -56,8 +56,8 @@ std::string describePlan(const Manifest &manifest) {
                   manifest.m, "accumulation steps", steps);
   if (last != manifest.m)
     text += fmt::format("  {:<24} {}\n", "rows of the last one", last);
-  return text + fmt::format("  {:<24} {}\n  {:<24} {}\n", "optimizer", manifest.optimizer, "commands",
-                            manifest.commands.size());
+  return text + fmt::format("  {:<24} {}\n  {:<24} {}\n  {:<24} {}\n", "precision", manifest.precision,
+                            "optimizer", manifest.optimizer, "commands", manifest.commands.size());
 }
 
 std::string memoryRow(const std::string &name, uint64_t bytes) {

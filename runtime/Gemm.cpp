@@ -2,6 +2,8 @@
 // Cuts a GEMM into tiles by its shape alone and runs each tile with one thread. oneDNN's own threading splits
 // k for small outputs (up to 64 x 64 on 8 threads, measured with 2.6), and then bits follow the thread count.
 #include "runtime/Gemm.h"
+#include "runtime/DType.h"
+#include "runtime/GemmPacked.h"
 #include "runtime/ThreadPool.h"
 #include <algorithm>
 #include <atomic>
@@ -9,9 +11,6 @@
 
 namespace accum::runtime {
 namespace {
-
-using SgemmFn = int (*)(char, char, int64_t, int64_t, int64_t, float, const float *, int64_t, const float *,
-                        int64_t, float, float *, int64_t);
 
 struct Library {
   SgemmFn sgemm = nullptr;
@@ -27,7 +26,7 @@ struct Tiling {
 
 // Every tile packs its operands anew: with smaller ones that costs over a tenth, with larger ones threads are
 // idle (measured with the shapes of GPT-2 124M).
-constexpr int64_t kTileM = 1024, kTileN = 384;
+constexpr int64_t kTileM = kGemmTileM, kTileN = kGemmTileN;
 // While there are fewer tiles than this, they are halved down to some 60 million multiply-adds.
 constexpr int64_t kEnoughTiles = 8, kLeastWork = int64_t(1) << 26;
 // Below this many multiply-adds a tile costs less than handing it to another thread.
@@ -93,11 +92,17 @@ bool isTakeable(int64_t rowStride, int64_t colStride, int64_t rows, int64_t cols
          (rowStride == 1 && (colStride >= rows || cols == 1));
 }
 
-Status check(const accum_gemm &call, float beta) {
-  if (call.dtype != call.c_dtype || (call.dtype != ACCUM_F32 && call.dtype != ACCUM_F64))
-    return refuse("the host multiplies f32 by f32 and f64 by f64 only");
-  if (call.bias && beta != 0)
-    return refuse("a bias needs beta = 0");
+bool isKnown(const accum_gemm &call) {
+  if (call.dtype == ACCUM_BF16)
+    return call.c_dtype == ACCUM_BF16 || call.c_dtype == ACCUM_F32;
+  return call.dtype == call.c_dtype && (call.dtype == ACCUM_F32 || call.dtype == ACCUM_F64);
+}
+
+Status check(const accum_gemm &call, float beta, bool packed) {
+  if (!isKnown(call))
+    return refuse("the host multiplies f32 to f32, bf16 to bf16 or f32, and f64 to f64");
+  if (call.bias && (beta != 0 || packed))
+    return refuse("a bias needs beta = 0, and operands of f32 or f64");
   if (call.m <= 0 || call.n <= 0 || call.k <= 0 || call.batch_dims < 0 ||
       call.batch_dims > ACCUM_GEMM_MAX_BATCH_DIMS)
     return refuse("m, n and k must be positive");
@@ -108,6 +113,8 @@ Status check(const accum_gemm &call, float beta) {
     return {};
   if (Status status = loadGemmLibrary(); !status)
     return status;
+  if (packed)
+    return {};
   if (!isTakeable(call.a_row, call.a_col, call.m, call.k) ||
       !isTakeable(call.b_row, call.b_col, call.k, call.n))
     return refuse("an operand has no unit stride");
@@ -125,9 +132,9 @@ GemmPoint pointOf(const accum_gemm &call, int64_t index) {
     b += at * call.b_batch[d];
     c += at * call.c_batch[d];
   }
-  int64_t size = call.dtype == ACCUM_F64 ? 8 : 4;
+  int64_t size = int64_t(bytesOf(DType(call.dtype))), result = int64_t(bytesOf(DType(call.c_dtype)));
   return {static_cast<const char *>(call.a) + a * size, static_cast<const char *>(call.b) + b * size,
-          call.bias, static_cast<char *>(call.c) + c * size};
+          call.bias, static_cast<char *>(call.c) + c * result};
 }
 
 Status loadGemmLibrary() {
@@ -140,7 +147,7 @@ Status loadGemmLibrary() {
   void *sgemm = handle ? dlsym(handle, "dnnl_sgemm") : nullptr;
   if (!sgemm)
     return Error{kExitFile,
-                 "oneDNN (libdnnl.so.2) is not on this machine, and the program multiplies matrices in f32",
+                 "oneDNN (libdnnl.so.2) is not on this machine, and the program multiplies matrices",
                  "no-onednn",
                  {"install it: apt-get install libdnnl2"}};
   struct Version {
@@ -163,8 +170,9 @@ void gemmOnThisThread(const accum_gemm &call, float beta) {
     gemmF32Tile(call, point, beta, 0, call.m, 0, call.n);
 }
 
-Status gemm(const accum_gemm &call, float beta) {
-  if (Status status = check(call, beta); !status)
+Status gemm(const accum_gemm &call, float beta, bool tf32) {
+  bool packed = call.dtype == ACCUM_BF16 || (tf32 && call.dtype == ACCUM_F32);
+  if (Status status = check(call, beta, packed); !status)
     return status;
   Tiling tiling = tile(call);
   int64_t perPoint = tiling.rows * tiling.columns, tiles = tiling.points * perPoint;
@@ -176,7 +184,8 @@ Status gemm(const accum_gemm &call, float beta) {
       int64_t m = std::min(tiling.tileM, call.m - row), n = std::min(tiling.tileN, call.n - col);
       if (call.dtype == ACCUM_F64)
         gemmF64Tile(call, point, beta, row, m, col, n);
-      else if (int code = gemmF32Tile(call, point, beta, row, m, col, n))
+      else if (int code = packed ? gemmPackedTile(call, point, beta, {row, m, col, n}, library.sgemm)
+                                 : gemmF32Tile(call, point, beta, row, m, col, n))
         failure = code;
     }
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GEMM of accum_program.h on the host: f32 by oneDNN's sgemm, f64 by a small blocked loop (reference
-// precision). Result bits depend on the operands and shapes only, never on the number of threads.
+// The GEMM of accum_program.h on the host: f32 by oneDNN's sgemm, bf16 widened for it, f64 by a small blocked
+// loop (reference precision). Result bits depend on the operands and shapes only, never on the number of
+// threads.
 #ifndef ACCUM_RUNTIME_GEMM_H
 #define ACCUM_RUNTIME_GEMM_H
 
@@ -15,8 +16,9 @@ Status loadGemmLibrary();
 /// "oneDNN 2.6.3", or nothing before loadGemmLibrary.
 std::string gemmLibraryVersion();
 
-/// Refuses dtypes that the host cannot do, strides that sgemm cannot take and a bias with beta = 1.
-Status gemm(const accum_gemm &call, float beta);
+/// Refuses dtypes that the host cannot do, strides that sgemm cannot take and a bias with beta = 1. With
+/// `tf32` the operands of f32 products are rounded to 10 bits of mantissa first.
+Status gemm(const accum_gemm &call, float beta, bool tf32 = false);
 
 /// The same for one point and without checks, on the calling thread, which must be a piece of parallelFor's;
 /// f32 needs loadGemmLibrary first.

@@ -106,7 +106,8 @@ struct Manifest {
   std::vector<std::string> argv;        ///< the compile command
   std::string model, modelHash;
   int64_t batch = 0, devices = 1, m = 0;
-  std::string optimizer; ///< "sgd", "sgd-momentum", "adam", "adamw"
+  std::string precision = "f32"; ///< what was asked for: "f32", "tf32", "bf16", "f64"
+  std::string optimizer;         ///< "sgd", "sgd-momentum", "adam", "adamw"
   std::vector<InputSpec>
       inputs;         ///< in the order of accum_ctx::inputs; the last two are "valid" and "first_row"
   std::string labels; ///< label convention, informative; empty: none

@@ -197,6 +197,7 @@ Manifest readManifest(const Json &json) {
   manifest.batch = json.at("batch").get<int64_t>();
   manifest.devices = json.at("devices").get<int64_t>();
   manifest.m = json.at("m").get<int64_t>();
+  manifest.precision = readOptional<std::string>(json, "precision").value_or("f32");
   manifest.optimizer = json.at("optimizer").get<std::string>();
   manifest.labels = readOptional<std::string>(json, "labels").value_or("");
   manifest.inputs = readAll(json, "inputs", readInput);
@@ -256,6 +257,7 @@ std::string toJson(const Manifest &manifest) {
       {"batch", manifest.batch},
       {"devices", manifest.devices},
       {"m", manifest.m},
+      {"precision", manifest.precision},
       {"optimizer", manifest.optimizer},
       {"labels", manifest.labels.empty() ? Json() : Json(manifest.labels)},
       {"inputs", writeAll(manifest.inputs)},

@@ -9,6 +9,7 @@
 #include "compiler/Emit/Kernels.h"
 #include "compiler/Planner/Explain.h"
 #include "dialects/Registration.h"
+#include "dialects/Train/TrainDialect.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Check/CheckPlacement.h"
@@ -141,6 +142,7 @@ LogicalResult Compilation::import() {
   // A dump is resumed in another folder: it must know where the weights are.
   auto path = std::filesystem::absolute(options.model).lexically_normal().string();
   module.get()->setAttr("accum.model", StringAttr::get(&context, path));
+  train::recordPrecision(*module, options.precision);
   return success();
 }
 
@@ -181,6 +183,8 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
         pm.addPass(createHoistReshapes());
         pm.addPass(createJoinPads());
         pm.addPass(createFormCommands({.mode = options.reference ? "reference" : "fused"}));
+        if (train::precisionOf(*module) == "bf16")
+          pm.addPass(createNarrowFloats());
         pm.addPass(createGroupLoss());
         pm.addPass(createSplitTails());
         pm.addPass(createVerifyPlacement());

@@ -72,7 +72,8 @@ void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
 void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("--optimizer", options.optimizer, "adamw, adam, sgd, sgd-momentum (default: adamw)")
       ->check(CLI::IsMember({"adamw", "adam", "sgd", "sgd-momentum"}));
-  app.add_option("--precision", options.precision, "f32; f64 with --target reference")
+  app.add_option("--precision", options.precision,
+                 "f32, bf16, tf32 (GPUs); f64 with --target reference (default: f32)")
       ->check(CLI::IsMember({"f32", "f64", "tf32", "bf16", "f16"}));
   app.add_option("--micro-batch", options.microBatch, "auto, N, none, MIN..MAX (default: auto)");
   app.add_option("--accumulation-steps", raw.accumulationSteps, "micro-steps per optimizer step")
@@ -144,8 +145,8 @@ std::string complete(Options &options, const Raw &raw) {
     options.target = "host";
   if (options.precision == "f64" && !options.reference)
     return "--precision f64 runs on --target reference only [usage]";
-  if (options.precision != "f32" && options.precision != "f64")
-    return notBuilt("--precision " + options.precision);
+  if (options.precision == "f16")
+    return notBuilt("--precision f16");
   if (options.onCrossBatch == "disable")
     return notBuilt("--on-cross-batch disable");
   return {};

@@ -166,6 +166,12 @@ LogicalResult planModule(ModuleOp module, const Options &options, const planner:
   auto profile = planner::loadProfile(options.target);
   if (!profile)
     return report(profile.error(), diagnostics);
+  StringRef precision = train::precisionOf(module);
+  if (precision == "tf32" && profile->architecture.empty())
+    return report({fmt::format("--precision tf32: target {} has no TF32", profile->name),
+                   "usage",
+                   {"f32 and bf16 run on every target"}},
+                  diagnostics);
   bool good = true;
   planner::Options asked = optionsOf(options, diagnostics, good);
   // Processes on one machine share what it has.

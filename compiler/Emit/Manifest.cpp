@@ -98,6 +98,7 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   manifest.batch = options.batch;
   manifest.m = static_cast<int64_t>(program.getM());
   manifest.labels = options.labels;
+  manifest.precision = train::precisionOf(module).str();
   for (auto input : program.getInputs().getAsRange<DictionaryAttr>())
     manifest.inputs.push_back(inputOf(input));
   for (auto [param, spec] : llvm::zip_equal(module.getOps<train::ParamOp>(), manifest.params))

@@ -148,14 +148,15 @@ private:
   uint64_t size = 0;
 };
 
-/// What the model has; a module that computes in f64 has wider types than its file.
+/// What the model has; a module that computes in f64 or bf16 has other types than its file.
 std::optional<runtime::DType> fileDtype(train::ParamOp param) {
   auto type = cast<mlir::RankedTensorType>(param.getType());
   auto dtype = dtypeOf(type.getElementType());
   int64_t bytes = param.getSource().getBytes(), elements = type.getNumElements();
   if (dtype && bytes == elements * static_cast<int64_t>(runtime::bytesOf(*dtype)))
     return dtype;
-  return dtype == ACCUM_F64 && bytes == elements * 4 ? std::optional(ACCUM_F32) : std::nullopt;
+  bool converted = dtype == ACCUM_F64 || dtype == ACCUM_BF16;
+  return converted && bytes == elements * 4 ? std::optional(ACCUM_F32) : std::nullopt;
 }
 
 Expected<std::string> header(mlir::ModuleOp module) {

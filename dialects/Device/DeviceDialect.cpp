@@ -154,9 +154,10 @@ LogicalResult GemmOp::verify() {
       failed(verifyMatrix(*this, "b", getB(), {k, n}, {getBStrides()[0], getBStrides()[1]}, getBBatch())) ||
       failed(verifyMatrix(*this, "c", getC(), {m, n}, {static_cast<int64_t>(getCRow()), 1}, getCBatch())))
     return failure();
-  for (Value other : {getB(), getC()})
-    if (definition(getA()).getTensor().getElementType() != definition(other).getTensor().getElementType())
-      return emitOpError("mixes element types");
+  auto elementOf = [](Value buffer) { return definition(buffer).getTensor().getElementType(); };
+  bool sums = elementOf(getA()).isBF16() && elementOf(getC()).isF32();
+  if (elementOf(getB()) != elementOf(getA()) || (elementOf(getC()) != elementOf(getA()) && !sums))
+    return emitOpError("mixes element types");
   return verifyUpdate(*this, getUpdate());
 }
 

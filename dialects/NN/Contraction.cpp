@@ -62,7 +62,14 @@ LogicalResult ContractOp::inferReturnTypes(MLIRContext *, std::optional<Location
   return success();
 }
 
-bool ContractOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) { return sameSlabs(l, r); }
+/// Products of bf16 may be summed to f32.
+bool ContractOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange actual) {
+  if (sameSlabs(inferred, actual))
+    return true;
+  RankedTensorType slabs[] = {slabOf(inferred.front()), slabOf(actual.front())};
+  bool narrow = slabs[0].getElementType().isBF16() && slabs[1].getElementType().isF32();
+  return narrow && slabs[0].getShape() == slabs[1].getShape();
+}
 
 void ContractOp::build(OpBuilder &builder, OperationState &state, StringRef spec, Value lhs, Value rhs) {
   build(builder, state, lhs, rhs, builder.getStringAttr(spec));

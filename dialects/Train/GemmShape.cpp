@@ -141,11 +141,12 @@ std::optional<Gemm> choose(const Groups &groups, size_t mi, size_t ni) {
 }
 
 bool isSupported(nn::ContractOp contract) {
-  Type element = cast<RankedTensorType>(contract.getLhs().getType()).getElementType();
-  for (Value value : {contract.getRhs(), contract.getResult()})
-    if (cast<RankedTensorType>(value.getType()).getElementType() != element)
-      return false;
-  return element.isF32() || element.isF64() || element.isBF16();
+  auto elementOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
+  Type element = elementOf(contract.getLhs()), result = elementOf(contract.getResult());
+  if (elementOf(contract.getRhs()) != element)
+    return false;
+  return result == element ? element.isF32() || element.isF64() || element.isBF16()
+                           : element.isBF16() && result.isF32();
 }
 
 } // namespace

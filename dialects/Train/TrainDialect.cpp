@@ -20,3 +20,14 @@ void accum::train::TrainDialect::initialize() {
 #include "dialects/Train/TrainOps.cpp.inc"
       >();
 }
+
+static constexpr llvm::StringLiteral kPrecision = "accum.precision";
+
+llvm::StringRef accum::train::precisionOf(mlir::Operation *module) {
+  auto attr = module->getAttrOfType<mlir::StringAttr>(kPrecision);
+  return attr ? attr.getValue() : "f32";
+}
+
+void accum::train::recordPrecision(mlir::Operation *module, llvm::StringRef precision) {
+  module->setAttr(kPrecision, mlir::StringAttr::get(module->getContext(), precision));
+}

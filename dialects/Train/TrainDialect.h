@@ -16,3 +16,11 @@
 #include "dialects/Train/TrainAttrs.h.inc"
 #define GET_OP_CLASSES
 #include "dialects/Train/TrainOps.h.inc"
+
+namespace accum::train {
+
+/// What `--precision` asked for, recorded on the module by the driver; `f32` where it records nothing.
+llvm::StringRef precisionOf(mlir::Operation *module);
+void recordPrecision(mlir::Operation *module, llvm::StringRef precision);
+
+} // namespace accum::train

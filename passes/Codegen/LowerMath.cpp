@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions as arithmetic: polynomials for f32, and what no processor has for bf16.
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -125,12 +126,26 @@ template <typename Op, int Quarters> struct TurnPattern : OpRewritePattern<Op> {
   }
 };
 
+/// An intrinsic, not llvm.fptrunc, which the optimiser may pull in front of arithmetic.
+struct RoundPattern : OpRewritePattern<arith::TruncFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const override {
+    if (!op.getType().isBF16() || !op.getIn().getType().isF32())
+      return rewriter.notifyMatchFailure(op, "only f32 to bf16");
+    rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
+        op, op.getType(), rewriter.getStringAttr("llvm.nvvm.f2bf16.rn"), ValueRange(op.getIn()));
+    return success();
+  }
+};
+
 struct LowerMath : impl::LowerMathBase<LowerMath> {
   using LowerMathBase::LowerMathBase;
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     arith::populateExpandBFloat16Patterns(patterns);
+    if (nvptx)
+      patterns.add<RoundPattern>(&getContext(), /*benefit=*/2);
     if (polynomials) {
       patterns.add<ExpPattern, TurnPattern<math::SinOp, 0>, TurnPattern<math::CosOp, 1>>(&getContext());
       const StringRef own[] = {math::ExpOp::getOperationName(), math::SinOp::getOperationName(),

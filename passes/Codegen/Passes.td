@@ -55,8 +55,10 @@ def LowerMath : Pass<"accum-lower-math", "::mlir::ModuleOp"> {
     apart to call libm. f64 is left alone. Conversions to and from bf16 become shifts, with correct rounding.
   }];
   let options = [Option<"polynomials", "polynomials", "bool", /*default=*/"true",
-                        "functions of f32 too; without it they are libm's">];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+                        "functions of f32 too; without it they are libm's">,
+                 Option<"nvptx", "nvptx", "bool", /*default=*/"false",
+                        "f32 is rounded to bf16 by NVPTX's instruction">];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
 }
 

@@ -24,10 +24,18 @@ planner::Amount bytesOfValue(Type type) {
                                              : planner::Amount{.fixed = bytes};
 }
 
-std::string dtypeOf(train::CommandOp command) {
-  for (Type type : command.getResultTypes())
-    if (auto element = dyn_cast<FloatType>(cast<RankedTensorType>(type).getElementType()))
-      return (element.isBF16() ? "bf16" : "f" + std::to_string(element.getWidth()));
+/// What is computed in: library calls in their operands' type (f32 products in tf32 where that was asked
+/// for), kernels in f32 whatever they store.
+std::string dtypeOf(train::CommandOp command, StringRef precision) {
+  for (Type type : llvm::concat<const Type>(command.getInputs().getTypes(), command.getResultTypes())) {
+    Type element = cast<RankedTensorType>(type).getElementType();
+    if (element.isF64())
+      return "f64";
+    if (command.getLibrary() && element.isBF16())
+      return "bf16";
+    if (command.getLibrary() == "gemm" && element.isF32() && precision == "tf32")
+      return "tf32";
+  }
   return "f32";
 }
 
@@ -107,7 +115,7 @@ private:
     entry.kind = kindOf(command, region);
     entry.kernel = command.getKernel().str();
     entry.node = nodeLabel(command.getLoc());
-    entry.dtype = dtypeOf(command);
+    entry.dtype = dtypeOf(command, train::precisionOf(step->getParentOp()));
     entry.backward = region == planner::Region::Micro && lastForward && lastForward->isBeforeInBlock(command);
     entry.once = isSliced(command) || !command.getAccumulate().empty() ||
                  llvm::any_of(command->getUsers(), llvm::IsaPred<train::StoreOp>);

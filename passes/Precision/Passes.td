@@ -19,4 +19,24 @@ def WidenFloats : Pass<"accum-widen-floats", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accum::nn::NNDialect"];
 }
 
+def NarrowFloats : Pass<"accum-narrow-floats", "::mlir::ModuleOp"> {
+  let summary = "stores activations in bf16 and multiplies in it";
+  let description = [{
+    For `--precision bf16`. What commands hand to each other is stored in bf16 where it is an activation or its
+    cotangent; kernels widen it when they read it, compute as before and round once, when they write. Products and
+    attention read bf16. Weights that products read get a rounded copy once per step, in the prologue; frozen ones are
+    bf16 themselves.
+
+    f32 stay: trained parameters and their gradients, sums over samples, statistics of rows, values that every sample
+    shares, what is made from integers and constants only, and what may hold numbers beyond bf16's.
+
+    Requires: steps of commands (accum-form-commands) on f32. Ensures: the types of kernels are those of their
+    commands; ids are unique and ascending.
+
+    Before: `%y = train.command @gelu_16x32xf32(%x)`, `%z = train.command @contract_16x8xf32(%y, %w)`.
+    After: `%y = train.command @gelu_16x32xbf16(%x)`, `%z = train.command @contract_16x8xbf16(%y, %copy)`.
+  }];
+  let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect", "::mlir::func::FuncDialect"];
+}
+
 #endif

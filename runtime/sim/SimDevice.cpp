@@ -41,6 +41,7 @@ Status SimDevice::load(const Artifact &artifact) {
   kernels = std::move(*loaded);
   stateBytes = artifact.manifest.stateBytes;
   scratchBytes = artifact.program->scratch_bytes;
+  tf32 = artifact.manifest.precision == "tf32";
   return loadGemmLibrary();
 }
 
@@ -94,7 +95,7 @@ Status SimDevice::gemm(const accum_gemm &call, float beta) {
   for (int64_t i = 0; i < pointsOf(call); ++i)
     forLines(pointOf(call, i).c, result, call.m, call.n, call.c_row, 1,
              [&](const uint8_t *line, uint64_t bytes) { kernels->memory().wrote(line, bytes); });
-  return HostDevice::gemm(call, beta);
+  return runtime::gemm(call, beta, tf32);
 }
 
 Status SimDevice::zero(void *to, uint64_t bytes) {

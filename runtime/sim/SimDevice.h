@@ -31,6 +31,7 @@ private:
   std::unique_ptr<SimKernels> kernels;
   uint64_t stateBytes = 0, scratchBytes = 0;
   uint8_t *base = nullptr;
+  bool tf32 = false;
 };
 
 } // namespace accum::runtime::sim

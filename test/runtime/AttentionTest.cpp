@@ -324,7 +324,7 @@ TEST(Attention, RefusesWhatItCannotDo) {
     Status status = attention(call);
     return !status && status.error().exitCode == kExitRunFailed;
   };
-  EXPECT_TRUE(refused([](accum_attention &call) { call.dtype = ACCUM_BF16; }));
+  EXPECT_TRUE(refused([](accum_attention &call) { call.dtype = ACCUM_F16; }));
   EXPECT_TRUE(refused([](accum_attention &call) { call.groups = 3; }));
   EXPECT_TRUE(refused([](accum_attention &call) { call.keys = 0; }));
   EXPECT_TRUE(refused([](accum_attention &call) { call.k.column = 3; }));

@@ -165,8 +165,13 @@ TEST_F(Gemm, RefusesWhatItCannotDo) {
   accum_gemm call = problem.call(true);
   EXPECT_FALSE(gemm(call, 1));
   call = problem.call(false);
-  call.dtype = ACCUM_BF16;
+  call.dtype = ACCUM_F16;
   EXPECT_FALSE(gemm(call, 0));
+  call = problem.call(false);
+  call.c_dtype = ACCUM_BF16; // of f32
+  EXPECT_FALSE(gemm(call, 0));
+  call = problem.call(true);
+  EXPECT_FALSE(gemm(call, 0, /*tf32=*/true));
   call = problem.call(false);
   call.a_col = 2;
   EXPECT_FALSE(gemm(call, 0));

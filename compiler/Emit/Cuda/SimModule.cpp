@@ -106,6 +106,16 @@ void SimWriter::announceRange(AnyMemIntrinsic &access) {
   announce(access, access.getRawDest(), access.getLength(), offsetof(accum_sim_hooks, store));
 }
 
+/// What `cvt.rn.bf16.f32` does, as 16 bits: half of the last bit that stays, less one where that bit is 0,
+/// carries into it. NaN is one pattern.
+static Value *roundToBrain(IRBuilder<> &b, Value *value) {
+  Value *bits = b.CreateBitCast(value, b.getInt32Ty());
+  Value *last = b.CreateAnd(b.CreateLShr(bits, 16), 1);
+  Value *rounded = b.CreateAdd(b.CreateAdd(bits, b.getInt32(0x7fff)), last);
+  Value *whole = b.CreateSelect(b.CreateFCmpUNO(value, value), b.getInt32(0x7fffffff), rounded);
+  return b.CreateTrunc(b.CreateLShr(whole, 16), b.getInt16Ty());
+}
+
 Error SimWriter::replaceIntrinsic(IntrinsicInst &call) {
   IRBuilder<> b(&call);
   Type *i32 = b.getInt32Ty();
@@ -125,6 +135,17 @@ Error SimWriter::replaceIntrinsic(IntrinsicInst &call) {
             callHook(b, offsetof(accum_sim_hooks, exchange), i32,
                      {call.getArgOperand(0), call.getArgOperand(1), call.getArgOperand(2), word(sites++)}));
     return Error::success();
+  case Intrinsic::nvvm_f2bf16_rn: {
+    // Processors would round a bf16 that outlives a block once more, by a library.
+    Value *bits = roundToBrain(b, call.getArgOperand(0));
+    for (Use &use : make_early_inc_range(call.uses())) {
+      if (!isa<StoreInst, BitCastInst>(use.getUser()))
+        return createStringError("the simulator stores bf16 and does nothing else with it");
+      use.set(bits);
+    }
+    call.eraseFromParent();
+    return Error::success();
+  }
   default:
     if (!call.getCalledFunction()->getName().starts_with("llvm.nvvm."))
       return Error::success();

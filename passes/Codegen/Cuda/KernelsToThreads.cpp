@@ -58,7 +58,7 @@ void buildCudaCodegenPipeline(OpPassManager &manager) {
   manager.nest<func::FuncOp>().addPass(createExpandKernels());
   manager.addPass(createKernelsToThreads());
   manager.addPass(createCSEPass());
-  manager.addPass(createLowerMath());
+  manager.addPass(createLowerMath({.nvptx = true}));
   manager.addPass(createRefuseLibraryMath());
   manager.addPass(createSCFToControlFlowPass());
   manager.addPass(createConvertMathToLLVMPass());

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stores in bf16 what a step's commands hand to each other, and multiplies in it.
+#include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Placement.h"
+#include "passes/Precision/NarrowKernels.h"
+#include "passes/Precision/Passes.h"
+#include "passes/Precision/ValueTraits.h"
+
+using namespace mlir;
+
+namespace accum {
+#define GEN_PASS_DEF_NARROWFLOATS
+#include "passes/Precision/Passes.h.inc"
+
+namespace {
+
+bool isF32(Value value) { return cast<RankedTensorType>(value.getType()).getElementType().isF32(); }
+
+bool isBrain(Value value) { return cast<RankedTensorType>(value.getType()).getElementType().isBF16(); }
+
+train::ParamOp paramOf(train::LoadParamOp load) {
+  return SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
+}
+
+Value behindViews(Value value) {
+  while (auto view = value.getDefiningOp<nn::ReshapeOp>())
+    value = view.getInput();
+  return value;
+}
+
+/// One step: first decides, then changes types in place.
+class StepNarrowing {
+public:
+  StepNarrowing(train::StepOp step, NarrowKernels &kernels) : step(step), kernels(kernels), traits(step) {}
+
+  void run() {
+    for (Region *region : {&step.getPrologue(), &step.getMicro()})
+      for (auto command : region->front().getOps<train::CommandOp>())
+        choose(command);
+    // Copies that are made here are commands too, but ask for nothing.
+    for (Region *region : {&step.getPrologue(), &step.getMicro()})
+      for (auto command : llvm::make_early_inc_range(region->front().getOps<train::CommandOp>()))
+        if (isNarrowCall(command))
+          for (OpOperand &operand : command->getOpOperands())
+            if (isLearned(operand.get()))
+              operand.set(demand(operand.get()));
+    retype();
+  }
+
+private:
+  bool isLearned(Value value) const { return traits.of(value).learned && !traits.of(value).statistic; }
+
+  /// A library call in bf16: a product of what was learned, every attention.
+  bool isNarrowCall(train::CommandOp command) const {
+    auto float32 = [](Value value) { return isF32(value); };
+    if (command.getLibrary() == "attention")
+      return isF32(command.getResult(0));
+    return command.getLibrary() == "gemm" && llvm::all_of(command.getInputs(), float32) &&
+           llvm::all_of(command.getInputs(), [&](Value input) { return isLearned(behindViews(input)); });
+  }
+
+  void choose(train::CommandOp command);
+  bool mayStore(Value value) const { return isF32(value) && isLearned(value) && !traits.of(value).extreme; }
+  bool canHold(Value stored) const;
+  Value demand(Value value);
+  Value copyOf(Value root);
+  Value keep(Value value);
+  Value inPrologue(BlockArgument argument);
+  void retype();
+
+  train::StepOp step;
+  NarrowKernels &kernels;
+  TraitAnalysis traits;
+  SetVector<Value> narrow;            ///< results and loads of frozen parameters that become bf16
+  DenseMap<Value, Value> copies;      ///< of what stays f32
+  DenseMap<Attribute, Value> weights; ///< the copy of a trained parameter, as the micro region sees it
+};
+
+struct NarrowFloats : impl::NarrowFloatsBase<NarrowFloats> {
+  void runOnOperation() override;
+};
+
+} // namespace
+
+/// Activations and their cotangents, one slab per sample. Sums over samples, statistics of rows and what
+/// every sample shares stay f32.
+void StepNarrowing::choose(train::CommandOp command) {
+  if (command.getLibrary() && !isNarrowCall(command))
+    return;
+  for (Value result : command.getResults())
+    if (mayStore(result) && nn::Placement::of(result.getType()).isBatched())
+      narrow.insert(result);
+}
+
+/// The value that the prologue keeps for an argument of the micro region; null for its other arguments.
+Value StepNarrowing::inPrologue(BlockArgument argument) {
+  auto kept = step.getPrologue().front().getTerminator()->getOperands();
+  size_t first = step.getMicro().getNumArguments() - kept.size();
+  bool isKept = argument.getOwner() == &step.getMicro().front() && argument.getArgNumber() >= first;
+  return isKept ? kept[argument.getArgNumber() - first] : Value();
+}
+
+/// Yields `value` from the prologue; the micro region's argument for it.
+Value StepNarrowing::keep(Value value) {
+  auto yield = step.getPrologue().front().getTerminator();
+  yield->insertOperands(yield->getNumOperands(), value);
+  return step.getMicro().addArgument(value.getType(), value.getLoc());
+}
+
+/// A rounded copy of what stays f32, made once per step for weights, per micro-step for other values.
+Value StepNarrowing::copyOf(Value root) {
+  if (auto load = root.getDefiningOp<train::LoadParamOp>()) {
+    Value &copy = weights[load.getParamAttr()];
+    if (!copy) {
+      OpBuilder builder(step.getPrologue().front().getTerminator());
+      Value wide = builder.clone(*load)->getResult(0);
+      copy = keep(kernels.round(wide, builder, load.getLoc()));
+    }
+    return copy;
+  }
+  Value &copy = copies[root];
+  if (!copy) {
+    OpBuilder builder(root.getContext());
+    builder.setInsertionPointAfterValue(root);
+    copy = kernels.round(root, builder, root.getLoc());
+  }
+  return copy;
+}
+
+/// Whether the command that computes `stored`, or the state, can hold it in bf16.
+bool StepNarrowing::canHold(Value stored) const {
+  if (auto load = stored.getDefiningOp<train::LoadParamOp>())
+    return !paramOf(load).getTrained();
+  auto command = stored.getDefiningOp<train::CommandOp>();
+  return command && mayStore(stored) && (!command.getLibrary() || isNarrowCall(command));
+}
+
+/// `value` as a product reads it: itself, where it can be stored in bf16, else a view of a copy.
+Value StepNarrowing::demand(Value value) {
+  Value root = behindViews(value);
+  auto argument = dyn_cast<BlockArgument>(root);
+  Value kept = argument ? inPrologue(argument) : Value();
+  Value stored = kept ? behindViews(kept) : root;
+  if (!isF32(root) || narrow.contains(stored))
+    return value;
+  if (canHold(stored)) {
+    narrow.insert(stored);
+    return value;
+  }
+  Value copy = copyOf(root);
+  if (value == root)
+    return copy;
+  OpBuilder builder(value.getDefiningOp());
+  return nn::ReshapeOp::create(builder, value.getLoc(), brainType(value.getType()), copy);
+}
+
+void StepNarrowing::retype() {
+  for (Value value : narrow) {
+    value.setType(brainType(value.getType()));
+    if (auto load = value.getDefiningOp<train::LoadParamOp>())
+      paramOf(load).setType(nn::slabOf(value.getType()));
+  }
+}
+
+/// Every load of a parameter has its type, every view that of what it looks at, every argument of the micro
+/// region that of what the prologue keeps.
+static void followTypes(train::StepOp step) {
+  auto follow = [](Region &region) {
+    for (Operation &op : region.front())
+      if (auto load = dyn_cast<train::LoadParamOp>(op))
+        load.getResult().setType(nn::Placement::of(load.getType()).place(paramOf(load).getType()));
+      else if (auto view = dyn_cast<nn::ReshapeOp>(op); view && isBrain(view.getInput()))
+        view.getResult().setType(brainType(view.getType()));
+  };
+  follow(step.getPrologue());
+  auto kept = step.getPrologue().front().getTerminator()->getOperands();
+  for (auto [value, argument] : llvm::zip(kept, step.getMicro().getArguments().take_back(kept.size())))
+    argument.setType(value.getType());
+  follow(step.getMicro());
+}
+
+/// Kernels that nobody calls any more.
+static void eraseUncalled(ModuleOp module) {
+  DenseSet<StringAttr> called;
+  module.walk([&](train::CommandOp command) { called.insert(command.getKernelAttr().getAttr()); });
+  for (auto kernel : llvm::make_early_inc_range(module.getOps<func::FuncOp>()))
+    if (!called.contains(kernel.getSymNameAttr()))
+      kernel.erase();
+}
+
+void NarrowFloats::runOnOperation() {
+  ModuleOp module = getOperation();
+  NarrowKernels kernels(module);
+  for (auto step : module.getOps<train::StepOp>())
+    StepNarrowing(step, kernels).run();
+  for (auto step : module.getOps<train::StepOp>())
+    followTypes(step);
+  int64_t id = 0;
+  module.walk([&](train::CommandOp command) {
+    kernels.fit(command);
+    command.setId(id++);
+  });
+  eraseUncalled(module);
+}
+
+} // namespace accum

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// One walk in program order: a step has no loops between its commands.
+#include "passes/Precision/ValueTraits.h"
+#include "dialects/NN/NNDialect.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace accum {
+namespace {
+
+constexpr double kLargestBrain = 3.3895313892515355e38; // bf16's largest finite number
+
+using Traits = DenseMap<Value, ValueTraits>;
+
+RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+bool isFloat(Value value) { return isa<FloatType>(tensorOf(value).getElementType()); }
+
+bool holdsExtremes(nn::ConstantOp op) {
+  auto values = dyn_cast<DenseFPElementsAttr>(op.getValue());
+  return values && llvm::any_of(values.getValues<APFloat>(), [](APFloat number) {
+           bool inexact = false;
+           number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &inexact);
+           return number.isFinite() && std::abs(number.convertToDouble()) > kLargestBrain;
+         });
+}
+
+/// Weights are learned, frozen ones too; a short table of the file (a rotary embedding's frequencies) is not.
+bool isLearned(train::LoadParamOp load) {
+  auto param = SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
+  auto shape = cast<RankedTensorType>(param.getType()).getShape();
+  return param.getTrained() || llvm::count_if(shape, [](int64_t extent) { return extent != 1; }) >= 2;
+}
+
+/// Of an op whose result elements are made of its operands' elements.
+ValueTraits mapped(Operation *op, const Traits &traits) {
+  ValueTraits result;
+  int64_t elements = 0; // of the largest statistic
+  bool others = false;
+  for (Value operand : op->getOperands()) {
+    ValueTraits own = traits.lookup(operand);
+    result.extreme |= own.extreme;
+    if (!own.learned)
+      continue;
+    result.learned = true;
+    others |= !own.statistic;
+    if (own.statistic)
+      elements = std::max(elements, tensorOf(operand).getNumElements());
+  }
+  // Spread over rows, a statistic has become an activation.
+  result.statistic = result.learned && !others && tensorOf(op->getResult(0)).getNumElements() <= elements;
+  return result;
+}
+
+ValueTraits traitsOf(nn::ReduceOp op, const Traits &traits) {
+  ValueTraits result = mapped(op, traits);
+  int64_t last = tensorOf(op.getInput()).getRank() - 1;
+  if (result.learned && llvm::is_contained(op.getAxes(), last))
+    result.statistic = true;
+  return result;
+}
+
+/// A product with what was not learned is a table too: frequencies times positions.
+ValueTraits traitsOf(nn::ContractOp op, const Traits &traits) {
+  return {.learned = traits.lookup(op.getLhs()).learned && traits.lookup(op.getRhs()).learned};
+}
+
+void visitOp(Operation *op, Traits &traits) {
+  constexpr ValueTraits activation = {.learned = true}, statistic = {.learned = true, .statistic = true};
+  auto set = [&](ArrayRef<ValueTraits> all) {
+    for (auto [result, own] : llvm::zip_equal(op->getResults(), all))
+      if (isFloat(result))
+        traits[result] = own;
+  };
+  llvm::TypeSwitch<Operation *>(op)
+      .Case([&](nn::ConstantOp constant) { set({{.extreme = holdsExtremes(constant)}}); })
+      .Case([&](train::LoadParamOp load) { set({{.learned = isLearned(load)}}); })
+      .Case([&](nn::ReduceOp reduce) { set({traitsOf(reduce, traits)}); })
+      .Case([&](nn::ContractOp contract) { set({traitsOf(contract, traits)}); })
+      .Case<nn::SoftmaxOp, nn::CrossEntropyGradOp>([&](Operation *) { set({activation}); })
+      .Case([&](nn::LayerNormOp) { set({activation, statistic, statistic}); })
+      .Case([&](nn::RmsNormOp) { set({activation, statistic}); })
+      .Case([&](nn::CrossEntropyOp) { set({statistic, statistic}); })
+      .Case([&](nn::AttentionOp) { set({activation, statistic}); })
+      .Case([&](nn::AttentionBwdOp) { set({activation, activation, activation}); })
+      .Default([&](Operation *) {
+        if (!isa<nn::NNDialect>(op->getDialect()) || op->getNumResults() != 1)
+          return;
+        ValueTraits own = mapped(op, traits);
+        if (auto elementwise = dyn_cast<nn::ElementwiseOp>(op))
+          own.extreme &= elementwise.getFn() != nn::ElementwiseFn::exp;
+        set({own});
+      });
+}
+
+} // namespace
+
+TraitAnalysis::TraitAnalysis(train::StepOp step) {
+  for (BlockArgument argument : step.getMicro().getArguments().take_front(step.getInputs().size()))
+    if (isFloat(argument))
+      traits[argument].learned = true;
+  visitRegion(step.getPrologue());
+  auto kept = step.getPrologue().front().getTerminator()->getOperands();
+  for (auto [value, argument] : llvm::zip(kept, step.getMicro().getArguments().take_back(kept.size())))
+    traits[argument] = of(value);
+  visitRegion(step.getMicro());
+}
+
+void TraitAnalysis::visitRegion(Region &region) {
+  for (Operation &op : region.front())
+    if (auto command = dyn_cast<train::CommandOp>(op))
+      visitCommand(command);
+    else
+      visitOp(&op, traits);
+}
+
+void TraitAnalysis::visitCommand(train::CommandOp command) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
+  Traits inside;
+  for (auto [argument, input] : llvm::zip_equal(kernel.getArguments(), command.getInputs()))
+    inside[argument] = of(input);
+  Block &body = kernel.getBody().front();
+  for (Operation &op : body.without_terminator())
+    visitOp(&op, inside);
+  for (auto [result, value] : llvm::zip_equal(command.getResults(), body.getTerminator()->getOperands()))
+    traits[result] = inside.lookup(value);
+}
+
+} // namespace accum

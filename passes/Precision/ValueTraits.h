@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the numbers of a float value are, as far as it decides whether 8 bits of mantissa can hold them.
+#pragma once
+
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace accum {
+
+struct ValueTraits {
+  /// Made from weights or from float inputs. What comes from integers and constants alone is not: positions,
+  /// angles and masks lose their meaning when they are rounded.
+  bool learned = false;
+  /// One number per row, from a reduction of the row: means, log-sum-exps, losses.
+  bool statistic = false;
+  /// May hold finite numbers that no bf16 holds: scores below a mask of -3.4e38.
+  bool extreme = false;
+};
+
+/// Traits of the values of a step, which must consist of commands, followed through the kernels' bodies.
+class TraitAnalysis {
+public:
+  explicit TraitAnalysis(train::StepOp step);
+  ValueTraits of(mlir::Value value) const { return traits.lookup(value); }
+
+private:
+  void visitRegion(mlir::Region &region);
+  void visitCommand(train::CommandOp command);
+
+  mlir::DenseMap<mlir::Value, ValueTraits> traits;
+};
+
+} // namespace accum

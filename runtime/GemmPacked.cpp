@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands become panels of f32, piece by piece along k, that sgemm multiplies: products of bf16 and of tf32
+// are exact in f32, so what differs from a tensor core is the order of the sums.
+#include "runtime/GemmPacked.h"
+#include "runtime/ShortFloats.h"
+#include <algorithm>
+#include <vector>
+
+namespace accum::runtime {
+namespace {
+
+constexpr int64_t kDepth = 256;
+
+/// Of one thread, made at its first product.
+struct Panels {
+  std::vector<float> a = std::vector<float>(kGemmTileM * kDepth), b = std::vector<float>(kDepth * kGemmTileN),
+                     c = std::vector<float>(kGemmTileM * kGemmTileN);
+};
+
+template <typename T, float (*widen)(T)>
+void packAs(const void *matrix, int64_t rowStride, int64_t colStride, int64_t rows, int64_t cols,
+            float *panel) {
+  const T *from = static_cast<const T *>(matrix);
+  if (colStride == 1) {
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < cols; ++j)
+        panel[i * cols + j] = widen(from[i * rowStride + j]);
+    return;
+  }
+  for (int64_t j = 0; j < cols; ++j)
+    for (int64_t i = 0; i < rows; ++i)
+      panel[i * cols + j] = widen(from[i * rowStride + j * colStride]);
+}
+
+/// rows x cols of a matrix, row by row, widened or rounded.
+void pack(int32_t dtype, const void *matrix, int64_t at, int64_t rowStride, int64_t colStride, int64_t rows,
+          int64_t cols, float *panel) {
+  if (dtype == ACCUM_BF16)
+    packAs<uint16_t, fromBrain>(static_cast<const uint16_t *>(matrix) + at, rowStride, colStride, rows, cols,
+                                panel);
+  else
+    packAs<float, toTf32>(static_cast<const float *>(matrix) + at, rowStride, colStride, rows, cols, panel);
+}
+
+} // namespace
+
+int gemmPackedTile(const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile,
+                   SgemmFn sgemm) {
+  thread_local Panels panels;
+  bool brain = call.c_dtype == ACCUM_BF16;
+  float *result = brain ? panels.c.data() : static_cast<float *>(point.c) + tile.row * call.c_row + tile.col;
+  int64_t leading = brain ? tile.n : call.c_row;
+  for (int64_t k = 0; k < call.k; k += kDepth) {
+    int64_t depth = std::min(kDepth, call.k - k);
+    pack(call.dtype, point.a, tile.row * call.a_row + k * call.a_col, call.a_row, call.a_col, tile.m, depth,
+         panels.a.data());
+    pack(call.dtype, point.b, k * call.b_row + tile.col * call.b_col, call.b_row, call.b_col, depth, tile.n,
+         panels.b.data());
+    float keep = k > 0 ? 1.0f : brain ? 0.0f : beta;
+    if (int code = sgemm('N', 'N', tile.m, tile.n, depth, 1.0f, panels.a.data(), depth, panels.b.data(),
+                         tile.n, keep, result, leading))
+      return code;
+  }
+  if (!brain)
+    return 0;
+  for (int64_t i = 0; i < tile.m; ++i)
+    for (int64_t j = 0; j < tile.n; ++j) {
+      uint16_t &c = static_cast<uint16_t *>(point.c)[(tile.row + i) * call.c_row + tile.col + j];
+      float sum = result[i * leading + j];
+      c = toBrain(beta != 0 ? sum + beta * fromBrain(c) : sum);
+    }
+  return 0;
+}
+
+} // namespace accum::runtime
