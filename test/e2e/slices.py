@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loss in slices of samples changes memory and time, and results by no more than another order of their sums.
 
-Usage: slices.py MODEL FOLDER --precision f64|f32 [--sim TARGET]. Micro-batches of 6 on 10 samples, so that the last one is ragged;
+Usage: slices.py MODEL FOLDER --precision f64|f32|bf16 [--sim TARGET]. Micro-batches of 6 on 10 samples, so that the last one is ragged;
 slices of 4 leave a shorter last slice, slices of 1 do not, pieces are parts of one sample. Each is forced by a plan that accum-plan makes for a problem
 in which nothing else pays. Loss, gradients and updated parameters are those of one slice: to
-1e-12 in f64, to 5e-6 in f32; the slices take less memory, and predicted bytes are the allocated ones.
+1e-12 in f64, to 5e-6 in f32 and bf16 (each row is rounded as it was); the slices take less memory, and predicted bytes are the allocated ones.
 """
 import argparse
 import json
@@ -14,7 +14,7 @@ import tensors
 from program import Model, compare, run
 
 M, BATCH = 6, 10
-LIMIT = {"f64": 1e-12, "f32": 5e-6}
+LIMIT = {"f64": 1e-12, "f32": 5e-6, "bf16": 5e-6}
 
 
 def force(text, name):
@@ -33,7 +33,7 @@ def force(text, name):
 
 
 def measure(model, precision, sim, variant):
-    target = ["--target", "reference", "--precision", "f64"] if precision == "f64" else []
+    target = ["--precision", precision, *["--target", "reference"] * (precision == "f64")]
     options = ["--optimizer", "sgd", *target, *(["--target", sim, "--with-sim"] if sim else [])]
     size = ["--micro-batch", M]
     if variant:
@@ -61,7 +61,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
     parser.add_argument("folder")
-    parser.add_argument("--precision", choices=("f64", "f32"), required=True)
+    parser.add_argument("--precision", choices=LIMIT, required=True)
     parser.add_argument("--pieces", default="pieces4", help="the variant that cuts samples")
     parser.add_argument("--sim", metavar="TARGET", help="the kernels for this GPU, simulated")
     options = parser.parse_args()
