@@ -95,6 +95,8 @@ void Finder::classifyCosts() {
 
 /// Looks at a choice, unless it is known already.
 void Finder::look(const Choice &asked) {
+  if (!found.list.empty() && effort.deadline.hasPassed())
+    return;
   Alternative entry;
   entry.choice = asked;
   Choice &choice = entry.choice;
@@ -127,6 +129,8 @@ void Finder::look(const Choice &asked) {
 void Finder::seed() {
   for (int64_t m : sizes)
     decisions.forVariants([&](const Choice &start) {
+      if (effort.deadline.hasPassed())
+        return;
       std::vector<double> seconds(problem.commands.size()), bytes;
       for (size_t index = 0; index < seconds.size(); ++index)
         if (flow.isAllowed(static_cast<int>(index)))
@@ -137,7 +141,7 @@ void Finder::seed() {
         for (const auto &[buffer, size] : problem.commands[index].variants[start.variants[index]].results)
           bytes[buffer] = static_cast<double>(size.at(m));
       CheckpointCut cut(problem, flow, decisions.classes(), seconds, bytes);
-      for (const std::vector<char> &again : cut.hull(kHullPoints))
+      for (const std::vector<char> &again : cut.hull(kHullPoints, effort.deadline))
         look(decisions.with(start, again));
       for (int windows = 1; windows <= 16; windows *= 2)
         if (std::optional<Choice> choice = decisions.checkpoints(start, windows))
@@ -165,7 +169,9 @@ std::vector<int> Finder::front(int64_t m) const {
 /// there is something new to start from.
 void Finder::improve(int64_t size, bool single, int64_t until) {
   std::vector<char> expanded;
-  auto isSpent = [&] { return static_cast<int64_t>(found.list.size()) >= until; };
+  auto isSpent = [&] {
+    return static_cast<int64_t>(found.list.size()) >= until || effort.deadline.hasPassed();
+  };
   auto expand = [&](int index) {
     expanded.resize(found.list.size(), 0);
     if (isSpent() || expanded[index] != 0)
@@ -188,6 +194,8 @@ void Finder::improve(int64_t size, bool single, int64_t until) {
 /// the further the neighbours are apart.
 void Finder::mix(int64_t size, int64_t count) {
   int64_t m = sizes[size];
+  if (effort.deadline.hasPassed())
+    return;
   std::vector<int> best = front(m);
   std::vector<double> added = found.addedSeconds(times, m);
   auto peak = [&](int index) { return static_cast<double>(found.list[index].peak.at(m)); };
@@ -203,7 +211,7 @@ void Finder::mix(int64_t size, int64_t count) {
 
 /// Drops what is never best, looking at sizes from the smallest to the largest.
 void Finder::keepUseful() {
-  if (found.list.size() < 64)
+  if (found.list.size() < 64 || effort.deadline.hasPassed())
     return;
   std::vector<char> useful(found.list.size(), 0);
   useful[0] = 1;

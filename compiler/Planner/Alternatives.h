@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The choices of recomputation and variants that the search compares, at every micro-batch size alike.
 #pragma once
+#include "compiler/Planner/Deadline.h"
 #include "compiler/Planner/LoadModel.h"
 #include "compiler/Planner/TimeModel.h"
 
@@ -18,6 +19,7 @@ struct Alternative {
 struct AlternativeEffort {
   int64_t visits = 4'000'000; ///< commands and buffers looked at
   int64_t exact = 1024;       ///< all choices are compared where they are at most so many
+  Deadline deadline = {};     ///< from then on what is known is all there is
 };
 
 /// What a search looks at besides the default: no budget enters, so that the same alternatives are there

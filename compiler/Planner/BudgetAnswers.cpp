@@ -26,6 +26,8 @@ Result<BudgetAnswer> ask(const Problem &problem, const DeviceProfile &profile, O
 Result<BudgetAnswers> askBudgets(const Problem &problem, const DeviceProfile &profile, const Options &options,
                                  const Search &search) {
   BudgetAnswers answers;
+  if (options.deadline.hasPassed())
+    return answers;
   auto add = [&](std::vector<BudgetAnswer> &list, int64_t budget) -> Status {
     Result<BudgetAnswer> answer = ask(problem, profile, options, budget, search.budget);
     if (!answer)

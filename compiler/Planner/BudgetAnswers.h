@@ -20,7 +20,8 @@ struct BudgetAnswers {
 };
 
 /// Asks the search again with other budgets and nothing else changed. Each answer costs a whole search. Where
-/// nothing fits the budget asked for, `tighter` is empty and `larger` ends in the least that works.
+/// nothing fits the budget asked for, `tighter` is empty and `larger` ends in the least that works. Empty
+/// where the deadline has passed.
 Result<BudgetAnswers> askBudgets(const Problem &problem, const DeviceProfile &profile, const Options &options,
                                  const Search &search);
 

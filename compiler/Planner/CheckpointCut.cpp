@@ -85,7 +85,7 @@ CheckpointCut::Point CheckpointCut::solve(double secondsPerByte) const {
   return point;
 }
 
-std::vector<std::vector<char>> CheckpointCut::hull(size_t most) const {
+std::vector<std::vector<char>> CheckpointCut::hull(size_t most, Deadline deadline) const {
   double allSeconds = 0, allBytes = 0;
   for (double value : seconds)
     allSeconds += value;
@@ -97,7 +97,7 @@ std::vector<std::vector<char>> CheckpointCut::hull(size_t most) const {
   // Values below a thousandth of all count for nothing.
   std::vector<std::pair<Point, Point>> open = {{points.front(), solve(1000 * allSeconds / allBytes)}};
   points.push_back(open.back().second);
-  while (!open.empty() && points.size() < most) {
+  while (!open.empty() && points.size() < most && !deadline.hasPassed()) {
     auto [less, more] = open.back();
     open.pop_back();
     if (more.bytes >= less.bytes || more.seconds <= less.seconds)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which values to keep from the forward part and which to compute again, where a byte kept has a price.
 #pragma once
+#include "compiler/Planner/Deadline.h"
 #include "compiler/Planner/Recompute.h"
 
 namespace accum::planner {
@@ -21,8 +22,8 @@ public:
                 const std::vector<double> &seconds, const std::vector<double> &bytes);
 
   /// The best decisions (per class: run again) for every price: the lower hull of time over bytes, from
-  /// nothing recomputed to least kept. At most `most` points.
-  std::vector<std::vector<char>> hull(size_t most) const;
+  /// nothing recomputed to least kept. At most `most` points, fewer where the deadline passes.
+  std::vector<std::vector<char>> hull(size_t most, Deadline deadline = {}) const;
 
 private:
   /// Needed late from a class (or from nowhere that can run again): who asks, what it costs to keep.

@@ -3,6 +3,7 @@
 #include "compiler/Planner/EvictionSearch.h"
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <numeric>
 
@@ -14,10 +15,15 @@ namespace {
 constexpr int64_t kEntries = 4;
 constexpr int kMostBlocks = 4096;
 
+int64_t alignUp(int64_t offset, int64_t alignment) {
+  return alignment == 1 ? offset : (offset + alignment - 1) / alignment * alignment;
+}
+
 } // namespace
 
-EvictionSearch::EvictionSearch(std::span<const Rectangle> rectangles, std::vector<int64_t> offsets)
-    : rectangles(rectangles), places(rectangles.size(), -1) {
+EvictionSearch::EvictionSearch(std::span<const Rectangle> rectangles, std::vector<int64_t> offsets,
+                               std::span<const Restriction> restrictions, Deadline deadline)
+    : rectangles(rectangles), restrictions(restrictions), deadline(deadline), places(rectangles.size(), -1) {
   double largest = 1, longest = 1;
   for (const Rectangle &r : rectangles) {
     horizon = std::max(horizon, r.end);
@@ -87,6 +93,7 @@ int EvictionSearch::next() {
 /// What stands and lives together with it, each once, by offset.
 void EvictionSearch::collect(const Rectangle &r) {
   near.clear();
+  fixed.clear();
   int first = blockOf(r.start), last = blockOf(r.end - 1);
   for (int block = first; block <= last; ++block) {
     visits += static_cast<int64_t>(blocks[block].size()) / 4 + 1;
@@ -94,6 +101,9 @@ void EvictionSearch::collect(const Rectangle &r) {
       if (other.start < r.end && r.start < other.end && block == std::max(first, blockOf(other.start)))
         near.push_back(other);
   }
+  if (!restrictions.empty())
+    std::copy_if(near.begin(), near.end(), std::back_inserter(fixed),
+                 [&](const Standing &other) { return isFixed(other.rectangle); });
   if (first < last)
     std::sort(near.begin(), near.end(),
               [](const Standing &a, const Standing &b) { return a.offset < b.offset; });
@@ -101,12 +111,14 @@ void EvictionSearch::collect(const Rectangle &r) {
 }
 
 /// The offset in the gap with the least room to spare, or -1.
-int64_t EvictionSearch::gapFor(const Rectangle &r, int64_t height) const {
+int64_t EvictionSearch::gapFor(int index, int64_t height) const {
   int64_t best = -1, least = INT64_MAX, top = 0;
+  int64_t size = rectangles[index].size, alignment = alignmentOf(index);
   auto consider = [&](int64_t end) {
-    if (top + r.size <= end && end - top - r.size < least) {
-      best = top;
-      least = end - top - r.size;
+    int64_t offset = alignUp(top, alignment);
+    if (offset + size <= end && end - top - size < least) {
+      best = offset;
+      least = end - top - size;
     }
   };
   for (const Standing &other : near) {
@@ -118,10 +130,17 @@ int64_t EvictionSearch::gapFor(const Rectangle &r, int64_t height) const {
   return best;
 }
 
+bool EvictionSearch::isFree(int64_t offset, int64_t end) const {
+  return std::none_of(fixed.begin(), fixed.end(),
+                      [&](const Standing &other) { return other.offset < end && offset < other.top; });
+}
+
 /// Of the offsets on a top and right below a bottom, the one with the least weight in the way, or -1. What is
 /// in the way of an offset begins below its end and is not over below it, so the weight is a difference of
 /// two running sums.
-int64_t EvictionSearch::leastInTheWay(const Rectangle &r, int64_t height) {
+int64_t EvictionSearch::leastInTheWay(int index, int64_t height) {
+  const Rectangle &r = rectangles[index];
+  int64_t alignment = alignmentOf(index);
   tops.clear();
   for (const Standing &other : near)
     tops.emplace_back(other.top, weights[other.rectangle]);
@@ -129,7 +148,7 @@ int64_t EvictionSearch::leastInTheWay(const Rectangle &r, int64_t height) {
   int64_t best = -1;
   double least = std::numeric_limits<double>::infinity(), begun = 0, over = 0;
   auto consider = [&](int64_t offset) {
-    if (offset < 0 || offset + r.size > height || begun - over >= least)
+    if (offset < 0 || offset + r.size > height || begun - over >= least || !isFree(offset, offset + r.size))
       return;
     best = offset;
     least = begun - over;
@@ -143,13 +162,15 @@ int64_t EvictionSearch::leastInTheWay(const Rectangle &r, int64_t height) {
   consider(0);
   for (auto [top, weight] : tops) { // equal ones: the last counts
     over += weight;
-    beginBelow(top + r.size);
-    consider(top);
+    int64_t offset = alignUp(top, alignment);
+    beginBelow(offset + r.size);
+    consider(offset);
   }
   begun = over = 0;
   size_t done = 0;
   auto below = [&](int64_t bottom) {
     int64_t offset = bottom - r.size;
+    offset -= offset > 0 ? offset % alignment : 0;
     for (; done < tops.size() && tops[done].first <= offset; ++done)
       over += tops[done].second;
     consider(offset);
@@ -174,23 +195,28 @@ void EvictionSearch::evictAndInsert(int index, int64_t offset) {
 
 bool EvictionSearch::run(int64_t height, int64_t most) {
   int64_t end = visits + most;
-  if (std::any_of(rectangles.begin(), rectangles.end(), [&](const Rectangle &r) { return r.size > height; }))
-    return false;
+  for (size_t index = 0; index < rectangles.size(); ++index)
+    if (rectangles[index].size > height ||
+        (isFixed(static_cast<int>(index)) && restrictions[index].offset + rectangles[index].size > height))
+      return false;
   for (size_t index = 0; index < rectangles.size(); ++index)
     if (places[index] >= 0 && places[index] + rectangles[index].size > height) {
       remove(static_cast<int>(index));
       wait(static_cast<int>(index));
     }
   while (!waiting.empty()) {
-    if (visits >= end)
+    if (visits >= end || deadline.hasPassed())
       return false;
     int index = next();
-    const Rectangle &r = rectangles[index];
-    collect(r);
-    int64_t offset = gapFor(r, height);
+    collect(rectangles[index]);
+    int64_t offset = gapFor(index, height);
     if (offset < 0) {
-      offset = leastInTheWay(r, height);
+      offset = leastInTheWay(index, height);
       weights[index] += first[index]; // so that the search does not go round in circles
+    }
+    if (offset < 0) {
+      wait(index);
+      return false;
     }
     evictAndInsert(index, offset);
   }

@@ -134,7 +134,10 @@ std::vector<size_t> shownCandidates(const Search &search, size_t rows) {
   if (chosen)
     show(static_cast<size_t>(chosen - search.candidates.data()));
   show(0);
-  show(search.candidates.size() - 1);
+  size_t last = search.candidates.size() - 1; // of the smallest size, the way that stands for it
+  while (last > 0 && search.candidates[last - 1].cut == search.candidates[last].cut)
+    --last;
+  show(last);
   if (chosen) {
     show(static_cast<size_t>(chosen - search.candidates.data()) - 1);
     show(static_cast<size_t>(chosen - search.candidates.data()) + 1);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the user may ask of a search, and the enumeration of micro-batch sizes that follows from it.
 #pragma once
+#include "compiler/Planner/Deadline.h"
 #include "compiler/Planner/Result.h"
 #include <cstdint>
 #include <optional>
@@ -33,6 +34,8 @@ struct Options {
   std::string shard = "none";
   /// auto, none, optimizer, parameters: what lies in host memory.
   std::string offload = "none";
+  uint64_t seed = 0;      ///< of what is random in packing
+  Deadline deadline = {}; ///< the search ends soon behind it with what it has
 };
 
 /// One way to cut the device batch: K micro-steps of m samples, `last` real ones in the last.

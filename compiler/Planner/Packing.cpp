@@ -55,26 +55,68 @@ std::vector<int> ordered(std::span<const Rectangle> rectangles, const std::vecto
   return order;
 }
 
+/// What each stage came to, and how long it took.
+class Stages {
+public:
+  void add(const char *name, const Packing &best) {
+    auto now = std::chrono::steady_clock::now();
+    list.push_back({name, best.height, std::chrono::duration<double>(now - last).count()});
+    last = now;
+  }
+  std::vector<PackingStage> list = {};
+
+private:
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+};
+
+/// Lowers a packing step by step, as long as each step is found within what is left of the effort.
+void lower(EvictionSearch &eviction, std::span<const Rectangle> rectangles, int64_t visits, int64_t enough,
+           Packing &best) {
+  while (best.height > enough && eviction.visited() < visits) {
+    auto above = static_cast<double>(best.height - enough);
+    bool isNear = above < kNear * static_cast<double>(enough);
+    int64_t target = enough + (isNear ? 0 : static_cast<int64_t>(kStride * above));
+    if (!eviction.run(target, visits - eviction.visited()))
+      return;
+    best.offsets = eviction.offsets();
+    best.height = 0;
+    for (size_t index = 0; index < rectangles.size(); ++index)
+      best.height = std::max(best.height, best.offsets[index] + rectangles[index].size);
+  }
+}
+
 /// One call of `pack`: the best packing so far, and how it gets better.
 class Portfolio {
 public:
   Portfolio(std::span<const Rectangle> rectangles, const PackingEffort &effort)
-      : rectangles(rectangles), effort(effort), valleys(rectangles) {
+      : rectangles(rectangles), effort(effort), valleys(rectangles, effort.deadline) {
     best.lowerBound = maxLoad(rectangles);
     best.height = INT64_MAX;
     enough = std::max(best.lowerBound, effort.enough);
   }
 
   Packing run() {
-    tryGreedy();
-    search();
-    improve();
-    evict();
+    keep(stackUp(rectangles, ordered(rectangles, weightsFor(rectangles, kPreferences[0]))));
+    stages.add("stack", best);
+    stage("valley and first fit", &Portfolio::tryGreedy);
+    stage("exact search", &Portfolio::search);
+    stage("improvement", &Portfolio::improve);
+    stage("evictions", &Portfolio::evict);
+    best.stages = std::move(stages.list);
     return std::move(best);
   }
 
 private:
-  bool isDone() const { return best.height <= enough; }
+  bool isDone() const {
+    return best.height <= std::max(enough, best.lowerBound) || effort.deadline.hasPassed();
+  }
+
+  void stage(const char *name, void (Portfolio::*run)()) {
+    if (isDone())
+      return;
+    (this->*run)();
+    stages.add(name, best);
+  }
 
   bool keep(Packing &&tried) {
     if (tried.height >= best.height)
@@ -94,11 +136,11 @@ private:
   ValleyFit valleys;
   Packing best;
   int64_t enough;
+  Stages stages;
   std::vector<double> bestWeights; ///< of the valley pass that did best
 };
 
 void Portfolio::tryGreedy() {
-  keep(stackUp(rectangles, ordered(rectangles, weightsFor(rectangles, kPreferences[0]))));
   int64_t lowest = INT64_MAX;
   for (const Preference &preference : kPreferences) {
     if (isDone() || valleys.visited() > kGreedyVisits)
@@ -117,7 +159,7 @@ void Portfolio::tryGreedy() {
     if (isDone() || spent + pairs > kPairBudget)
       return;
     spent += pairs;
-    keep(firstFit(rectangles, ordered(rectangles, weightsFor(rectangles, preference))));
+    keep(firstFit(rectangles, ordered(rectangles, weightsFor(rectangles, preference)), effort.deadline));
   }
 }
 
@@ -144,15 +186,16 @@ void Portfolio::improve() {
 /// Searches for packings of given heights: first the lowest that may exist, then by halves between what is
 /// proved impossible (or was not found) and the best so far.
 void Portfolio::search() {
-  if (isDone() || rectangles.size() > kMaxSearched)
+  if (rectangles.size() > kMaxSearched)
     return;
   int64_t grain = 0;
   for (const Rectangle &r : rectangles)
     grain = std::gcd(grain, r.size);
   int64_t nodes = effort.visits / 2 / static_cast<int64_t>(rectangles.size());
   int64_t low = enough, target = low; // heights from `low` on may exist
-  for (; low < best.height && nodes > 0; target = low + (best.height - low) / 2 / grain * grain) {
-    ValleySearch search(rectangles, target);
+  for (; low < best.height && nodes > 0 && !isDone();
+       target = low + (best.height - low) / 2 / grain * grain) {
+    ValleySearch search(rectangles, target, effort.seed, effort.deadline);
     ValleySearch::Outcome outcome = search.run(nodes / 2 + 1);
     nodes -= search.visited();
     if (outcome == ValleySearch::Outcome::Found) {
@@ -168,23 +211,12 @@ void Portfolio::search() {
   }
 }
 
-/// Lowers the best packing step by step, as long as each step is found within what is left of the effort.
+/// Lowers the best packing as far as the effort goes.
 void Portfolio::evict() {
-  if (isDone() || rectangles.size() > kMaxEvicted)
+  if (rectangles.size() > kMaxEvicted)
     return;
-  EvictionSearch eviction(rectangles, best.offsets);
-  int64_t end = effort.visits / 4;
-  while (!isDone() && eviction.visited() < end) {
-    auto above = static_cast<double>(best.height - enough);
-    bool isNear = above < kNear * static_cast<double>(enough);
-    int64_t target = enough + (isNear ? 0 : static_cast<int64_t>(kStride * above));
-    if (!eviction.run(target, end - eviction.visited()))
-      return;
-    Packing found{eviction.offsets()};
-    for (size_t index = 0; index < rectangles.size(); ++index)
-      found.height = std::max(found.height, found.offsets[index] + rectangles[index].size);
-    keep(std::move(found));
-  }
+  EvictionSearch eviction(rectangles, best.offsets, {}, effort.deadline);
+  lower(eviction, rectangles, effort.visits / 4, enough, best);
 }
 
 } // namespace
@@ -208,6 +240,39 @@ int64_t maxLoad(std::span<const Rectangle> rectangles) {
 
 Packing pack(std::span<const Rectangle> rectangles, const PackingEffort &effort) {
   return Portfolio(rectangles, effort).run();
+}
+
+Packing packRestricted(std::span<const Rectangle> rectangles, std::span<const Restriction> restrictions,
+                       const PackingEffort &effort) {
+  Stages stages;
+  auto orderBy = [&](const Preference &preference) {
+    return ordered(rectangles, weightsFor(rectangles, preference));
+  };
+  Packing best = stackUp(rectangles, orderBy(kPreferences[0]), restrictions);
+  best.lowerBound = maxLoad(rectangles);
+  for (size_t index = 0; index < rectangles.size(); ++index)
+    best.lowerBound = std::max(best.lowerBound, rectangles[index].size + restrictions[index].offset);
+  int64_t enough = std::max(best.lowerBound, effort.enough);
+  auto isDone = [&] { return best.height <= enough || effort.deadline.hasPassed(); };
+  auto keep = [&](Packing &&tried) {
+    if (tried.height >= best.height)
+      return;
+    best.offsets = std::move(tried.offsets);
+    best.height = tried.height;
+  };
+  stages.add("stack", best);
+  double count = static_cast<double>(rectangles.size()), pairs = 0;
+  for (const Preference &preference : kPreferences)
+    if (!isDone() && (pairs += 0.5 * count * count) <= kPairBudget)
+      keep(firstFit(rectangles, orderBy(preference), effort.deadline, restrictions));
+  stages.add("first fit", best);
+  if (!isDone() && rectangles.size() <= kMaxEvicted) {
+    EvictionSearch eviction(rectangles, best.offsets, restrictions, effort.deadline);
+    lower(eviction, rectangles, effort.visits, enough, best);
+    stages.add("evictions", best);
+  }
+  best.stages = std::move(stages.list);
+  return best;
 }
 
 } // namespace accum::planner

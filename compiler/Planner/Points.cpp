@@ -40,8 +40,8 @@ void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
   ways = allWays;
   for (const Sharing &way : ways)
     fixed.push_back(sharedMemory(problem, way, options.devices));
-  alternatives =
-      findAlternatives(problem, times, cuts.cuts.back().m, cuts.cuts.front().m, options.recompute != "none");
+  alternatives = findAlternatives(problem, times, cuts.cuts.back().m, cuts.cuts.front().m,
+                                  options.recompute != "none", {.deadline = options.deadline});
   size_t most = std::max<size_t>(1, kMaxPoints / cuts.cuts.size() / ways.size());
   if (alternatives.list.size() > most)
     alternatives.list.resize(most);
@@ -97,7 +97,7 @@ Packing Points::pack(int point) {
   Load &load = loadOf(point);
   Layout blocks = layout(point);
   load.lowerBound = maxLoad(blocks.blocks);
-  Packing packing = planner::pack(blocks.blocks);
+  Packing packing = planner::pack(blocks.blocks, {.seed = options.seed, .deadline = options.deadline});
   load.scratch = packing.height;
   load.packed = true;
   return packing;

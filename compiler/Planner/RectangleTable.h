@@ -12,22 +12,28 @@ struct RectangleTable {
   struct Row {
     std::string id;
     int64_t lower, upper, size; ///< alive in [lower, upper)
+    int64_t alignment = 1;      ///< its offset is a multiple of this
+    int64_t offset = -1;        ///< where it stands; -1: anywhere
   };
   std::vector<Row> rows = {};
 };
 
-/// Columns in any order, each exactly once. Lifetimes must not be empty; a size may be 0. Slug
-/// `malformed-csv`.
+/// Columns in any order, each at most once; `alignment` and `offset` are optional, as are their cells.
+/// Lifetimes must not be empty; a size may be 0. Slug `malformed-csv`.
 Result<RectangleTable> parseRectangles(std::string_view csv, const std::string &origin);
 
-/// `id,lower,upper,size,offset`, in the order of the table.
+/// `id,lower,upper,size,offset` in the order of the table, with `alignment` where some row has one.
 std::string toCsv(const RectangleTable &table, const std::vector<int64_t> &offsets);
 
-/// The rows' offsets and what is known of the height.
-Packing pack(const RectangleTable &table, const PackingEffort &effort);
+/// The rows' offsets and what is known of the height. Slug `malformed-csv` where rows that are given an
+/// offset overlap.
+Result<Packing> pack(const RectangleTable &table, const PackingEffort &effort);
 
-/// Whether the offsets keep apart what lives together, at or above 0 and within `capacity`: the O(n^2) way,
-/// cut where lifetimes end. Slug `invalid-plan`.
+/// Whether the offsets keep apart what lives together, at or above 0, within `capacity`, aligned, and where
+/// the table says. n log n. Slug `invalid-plan`.
 Status verify(const RectangleTable &table, const std::vector<int64_t> &offsets, int64_t capacity);
+
+/// The stages of a packing, and what lives where the load is largest, in words.
+std::string explain(const RectangleTable &table, const Packing &packing);
 
 } // namespace accum::planner

@@ -27,6 +27,8 @@ private:
   Status prepare();
   int choose();
   void packForTable();
+  int takeSmallest();
+  int leastOfAll() const;
   int findSmallest();
   void giveVerdicts(int chosen, int smallest);
   void addCandidate(int point, int chosen);
@@ -52,6 +54,8 @@ int Searcher::choose() {
   std::ranges::sort(order);
   int chosen = kNoIndex;
   for (auto [ticks, bound, point] : order) {
+    if (options.deadline.hasPassed())
+      break;
     if (chosen != kNoIndex && ticks > points.ticks(chosen))
       break;
     if (!fits(point) || (chosen != kNoIndex && points.counted(point) >= points.counted(chosen)))
@@ -62,7 +66,16 @@ int Searcher::choose() {
     chosen = point;
     chosenPacking = std::move(packing);
   }
-  return chosen;
+  return chosen == kNoIndex && options.deadline.hasPassed() ? takeSmallest() : chosen;
+}
+
+/// Where there is no time left: what needs the least, if it fits.
+int Searcher::takeSmallest() {
+  int least = leastOfAll();
+  if (!points.isAllowed(least) || !fits(least))
+    return kNoIndex;
+  chosenPacking = points.pack(least);
+  return fits(least) ? least : kNoIndex;
 }
 
 /// Packs what the table shows and may fit, so that it shows arenas and not bounds, as far as that stays
@@ -72,7 +85,7 @@ void Searcher::packForTable() {
   for (int size = 0; size < points.sizeCount(); ++size)
     while (true) {
       int point = points.representative(size, search.budget);
-      if (!fits(point) || points.isPacked(point))
+      if (!fits(point) || points.isPacked(point) || options.deadline.hasPassed())
         break;
       rectangles += problem.buffers.size() + problem.commands.size();
       if (rectangles > kTableRectangles)
@@ -81,19 +94,26 @@ void Searcher::packForTable() {
     }
 }
 
+int Searcher::leastOfAll() const {
+  int least = kNoIndex;
+  for (int size = 0; size < points.sizeCount(); ++size) {
+    int point = points.least(size);
+    if (least == kNoIndex || std::pair(!points.isAllowed(point), points.counted(point)) <
+                                 std::pair(!points.isAllowed(least), points.counted(least)))
+      least = point;
+  }
+  return least;
+}
+
 /// The point that needs the least, packed for real: the smallest budget that works.
 int Searcher::findSmallest() {
   while (true) {
-    int least = kNoIndex;
-    for (int size = 0; size < points.sizeCount(); ++size) {
-      int point = points.least(size);
-      if (least == kNoIndex || std::pair(!points.isAllowed(point), points.counted(point)) <
-                                   std::pair(!points.isAllowed(least), points.counted(least)))
-        least = point;
-    }
+    int least = leastOfAll();
     if (points.isPacked(least))
       return least;
     points.pack(least);
+    if (options.deadline.hasPassed())
+      return least;
   }
 }
 
@@ -228,6 +248,8 @@ Result<Search> Searcher::run() {
       memoryLines(points.fixedMemory(told), profile, options.devices, search.candidates[row], search.peak);
   if (chosen != kNoIndex)
     search.plan = makePlan(chosen);
+  if (options.deadline.hasPassed())
+    search.notices.emplace_back("the search ended at its deadline: with more time it may find a better plan");
   return std::move(search);
 }
 

@@ -8,8 +8,15 @@
 
 namespace accum::planner {
 
-ValleyFit::ValleyFit(std::span<const Rectangle> rectangles)
-    : rectangles(rectangles), byStart(rectangles.size()) {
+namespace {
+
+/// Rectangles placed between two looks at the clock.
+constexpr size_t kPlacedPerLook = 64;
+
+} // namespace
+
+ValleyFit::ValleyFit(std::span<const Rectangle> rectangles, Deadline deadline)
+    : rectangles(rectangles), deadline(deadline), byStart(rectangles.size()) {
   std::iota(byStart.begin(), byStart.end(), 0);
   std::sort(byStart.begin(), byStart.end(), [&](int a, int b) {
     return std::pair(rectangles[a].start, a) < std::pair(rectangles[b].start, b);
@@ -116,7 +123,7 @@ Packing ValleyFit::pack(std::span<const double> weights, int64_t most) {
     heap.pop_back();
     if (!runs[lowest].alive)
       continue;
-    if (visits > end) {
+    if (visits > end || (placed % kPlacedPerLook == 0 && deadline.hasPassed())) {
       packing.height = INT64_MAX;
       break;
     }

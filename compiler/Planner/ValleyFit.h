@@ -12,11 +12,12 @@ namespace accum::planner {
 /// rectangles that cannot move in time. About O(n log n) where lifetimes are short against the step.
 class ValleyFit {
 public:
-  explicit ValleyFit(std::span<const Rectangle> rectangles);
+  explicit ValleyFit(std::span<const Rectangle> rectangles, Deadline deadline = {});
 
   /// Weights are per rectangle, positive; a rectangle that fills the valley or ends level with its wall
   /// counts double.
-  /// Gives up, with a height of INT64_MAX, where it would have to look at more than `most` rectangles.
+  /// Gives up, with a height of INT64_MAX, where it would have to look at more than `most` rectangles, or the
+  /// deadline passes.
   Packing pack(std::span<const double> weights, int64_t most);
   /// Rectangles looked at so far, over all calls: the cost.
   int64_t visited() const { return visits; }
@@ -37,6 +38,7 @@ private:
   void split(int run, int start, int end, int64_t to);
 
   std::span<const Rectangle> rectangles;
+  Deadline deadline;
   int horizon = 0;
   int64_t visits = 0;
   std::vector<int> byStart; ///< rectangles in the order of their starts

@@ -14,6 +14,8 @@ namespace {
 constexpr double kFirstLimit = 500, kGrowth = 1.05;
 /// Failed skylines remembered at most; a later one takes the place of another.
 constexpr size_t kFailed = size_t{1} << 18;
+/// Nodes between two looks at the clock.
+constexpr int64_t kNodesPerLook = 64;
 
 uint64_t mix(uint64_t value) { // splitmix64's finaliser
   value += 0x9e3779b97f4a7c15;
@@ -24,7 +26,9 @@ uint64_t mix(uint64_t value) { // splitmix64's finaliser
 
 } // namespace
 
-ValleySearch::ValleySearch(std::span<const Rectangle> rectangles, int64_t height) : height(height) {
+ValleySearch::ValleySearch(std::span<const Rectangle> rectangles, int64_t height, uint64_t seed,
+                           Deadline deadline)
+    : height(height), seed(seed == 0 ? 0 : mix(seed)), deadline(deadline) {
   makeSections(rectangles);
   failed.assign(kFailed, 0);
   offsets.assign(rectangles.size(), 0);
@@ -111,7 +115,7 @@ ValleySearch::Outcome ValleySearch::run(int64_t budget) {
     if (most > height)
       return Outcome::Impossible;
   double quota = kFirstLimit;
-  for (round = 0; nodes < budget; ++round, quota *= kGrowth) {
+  for (round = 0; nodes < budget && !deadline.hasPassed(); ++round, quota *= kGrowth) {
     limit = std::min(budget, nodes + static_cast<int64_t>(quota));
     Result result = solve(0, sections);
     if (result == Result::Failed)
@@ -154,6 +158,8 @@ ValleySearch::Result ValleySearch::branch(int start, int end) {
     return Result::Solved;
   }
   if (++nodes > limit)
+    return Result::Limit;
+  if (nodes % kNodesPerLook == 0 && deadline.hasPassed())
     return Result::Limit;
   Choice best;
   if (!settle(start, end) || !pick(best))
@@ -259,7 +265,8 @@ double ValleySearch::preference(const Piece &piece, const Valley &valley) const 
     most = std::max(most, trouble[section]);
   value *= std::sqrt(most);
   double noise =
-      static_cast<double>(mix(static_cast<uint64_t>(piece.rectangle) * 7919 + round) >> 40) * 0x1p-24;
+      static_cast<double>(mix((static_cast<uint64_t>(piece.rectangle) * 7919 + round) ^ seed) >> 40) *
+      0x1p-24;
   return round < 3 ? value : value * (0.5 + noise);
 }
 

@@ -19,10 +19,12 @@ namespace accum::planner {
 /// what crosses it, solves stretches that no rectangle joins one by one, and remembers skylines that failed.
 class ValleySearch {
 public:
-  ValleySearch(std::span<const Rectangle> rectangles, int64_t height);
+  ValleySearch(std::span<const Rectangle> rectangles, int64_t height, uint64_t seed = 0,
+               Deadline deadline = {});
 
   enum class Outcome { Found, Impossible, GaveUp };
-  /// Restarts with other orders of the choices until `nodes` are spent. A function of its input.
+  /// Restarts with other orders of the choices until `nodes` are spent. A function of its input as long as
+  /// the deadline does not pass.
   Outcome run(int64_t nodes);
 
   int64_t visited() const { return nodes; }
@@ -78,6 +80,8 @@ private:
   double preference(const Piece &piece, const Valley &valley) const;
 
   int64_t height;
+  uint64_t seed;
+  Deadline deadline;
   std::vector<Piece> pieces;    ///< by start
   std::vector<Link> links;      ///< unplaced pieces in rings by start; behind the pieces, a head per section
   std::vector<uint64_t> prints; ///< per section: of its floor and the unplaced pieces that start there

@@ -1,50 +1,141 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plan's memory is a promise: the kernel's own counter of a run stays below it, and not far.
 
-Usage: memory.py FOLDER. Trains examples/gpt2-tiny.onnx with small and large micro-batches, and with recomputation.
+Usage: memory.py FOLDER --cuts all|sample|I,J,... `all` is every configuration of a list of COUNT, drawn once from models,
+precisions, optimizers, sizes, micro-steps, devices, recomputation and tight budgets; `sample` a few of them, others
+every day; what fails is named by its number, and `--cuts I` runs it again.
 """
 import argparse
+import datetime
 import json
+import os
 import pathlib
+import random
+import subprocess
+import sys
 
-from program import check_arena, run
+from program import MODELS, about, check_arena, run
 
 EXAMPLES = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
+COUNT, SAMPLED = 240, 6
+OVER = 0.01, 32 << 20  # the larger of the two is allowed
+STEPS = 2
 
 
-def predicted(artifact):
-    """Bytes per process above the start, as the plan says: everything but what was gone before."""
+def models():
+    """Those that train, by name; the example has larger matrices and a vocabulary."""
+    names = sorted(path.name.removesuffix(".data.safetensors") for path in MODELS.glob("*.data.safetensors"))
+    return [name for name in names if (MODELS / f"{name}.onnx").exists()] + 20 * ["gpt2-tiny"]
+
+
+def configurations():
+    """The same list on every machine and day."""
+    draw = random.Random("memory")
+    names = models()
+    for _ in range(COUNT):
+        name = draw.choice(names)
+        sizes = (1, 3, 16, 100, 300) if name == "gpt2-tiny" else (1, 3, 16, 100, 500, 1500)
+        yield {
+            "model": name,
+            "precision": draw.choice(("f32", "f32", "f32", "f64")),
+            "optimizer": draw.choice(("adamw", "adam", "sgd", "sgd-momentum")),
+            "micro-batch": draw.choice(sizes),
+            "steps": draw.choice((1, 1, 2, 3)),
+            "devices": draw.choice((1, 1, 2, 3)),
+            "recompute": draw.choice(("none", "all", "tight", "tight")),
+            "tightness": draw.random(),
+        }
+
+
+def check_savings(folder):
+    """What recomputation promises to save is saved."""
+    both = []
+    for way in ("none", "all"):
+        artifact = compiled({"model": "gpt2-tiny", "precision": "f32", "optimizer": "adamw", "micro-batch": 512, "steps": 1,
+                             "devices": 1, "recompute": way}, folder)
+        both.append((promised(artifact), measured(artifact, folder)))
+    promise, real = (both[0][index] - both[1][index] for index in (0, 1))
+    print(f"recomputation saves {real} bytes, {promise} were promised", flush=True)
+    if not real >= 0.8 * promise > 0:
+        raise SystemExit("that is too little")
+
+
+def compiled(chosen, folder):
+    """The artifact. `tight`: a budget between the least there is and what keeping everything takes, so that the search
+    recomputes and takes variants with less memory."""
+    artifact = folder / "model.accum"
+    is_example = chosen["model"] == "gpt2-tiny"
+    options = ["-o", artifact, "--optimizer", chosen["optimizer"], "--micro-batch", chosen["micro-batch"]]
+    options += ["--devices", chosen["devices"]]
+    options += ["--batch", chosen["micro-batch"] * chosen["steps"] * chosen["devices"]]
+    if chosen["model"].endswith("-sequence"):
+        options += ["--dim", "sequence=16"]
+    if chosen["precision"] == "f64":
+        options += ["--target", "reference", "--precision", "f64"]
+    if not is_example and about(chosen["model"])["loss"] != "output":
+        options += ["--loss", about(chosen["model"])["loss"]]
+    command = ["accumc", (EXAMPLES if is_example else MODELS) / f"{chosen['model']}.onnx", *options]
+    if chosen["recompute"] != "tight":
+        command += ["--recompute", chosen["recompute"]]
+    else:
+        needs = [json.loads(run(*command, "--recompute", way, "--plan-only", "--json").stdout)["search"]
+                 for way in ("none", "all")]
+        most, least = needs[0]["plan"]["counted_bytes"], needs[1]["plan"]["counted_bytes"]
+        command += ["--memory", least + int(chosen["tightness"] * (most - least))]
+    run(*command)
+    return artifact
+
+
+def promised(artifact):
+    """Bytes per process, as the plan says: everything but what was gone before."""
     plan = json.loads((artifact / "plan.json").read_text())
     return sum(line["bytes"] for line in plan["memory"] if line["kind"] != "context")
 
 
 def measured(artifact, folder):
+    """The largest resident set of any process of the run, by the kernel's counter: what accum-run logs of the first
+    one, and what waiting for all of them gives."""
     log = folder / "log.jsonl"
-    run("accum-run", artifact, "--data", EXAMPLES / "tokens.safetensors", "--steps", 2, "--progress", "none",
-        "--log", log, "--save", folder / "weights.safetensors")
+    log.unlink(missing_ok=True)
+    command = ["accum-run", artifact, "--synthetic", "--steps", STEPS, "--progress", "none", "--log", log,
+               "--save", folder / "weights.safetensors"]
+    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    with open(folder / "output.txt", "w+") as output:
+        process = subprocess.Popen([str(part) for part in command], stdout=output, stderr=output, env=environment)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            output.seek(0)
+            sys.exit(f"{' '.join(str(part) for part in command)}\n{output.read()}")
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     check_arena(artifact, lines)
-    return max(line["peak_bytes"] for line in lines)
+    return max([line["peak_bytes"] for line in lines] + [usage.ru_maxrss << 10])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=pathlib.Path)
-    folder = parser.parse_args().folder
-    folder.mkdir(parents=True)
-    peaks = {}
-    for size, recompute in ((16, "none"), (100, "none"), (512, "none"), (512, "all")):
-        artifact = folder / f"{size}-{recompute}.accum"
-        run("accumc", EXAMPLES / "gpt2-tiny.onnx", "--batch", 512, "--micro-batch", size, "--recompute", recompute,
-            "-o", artifact)
-        promise, real = predicted(artifact), measured(artifact, folder)
-        peaks[size, recompute] = promise, real
-        print(f"micro-batch {size}, recompute {recompute}: predicted {promise}, measured {real}")
-        if not real <= promise <= 1.05 * real + (64 << 20):
-            raise SystemExit("the prediction does not hold")
-    promised, saved = (peaks[512, "none"][index] - peaks[512, "all"][index] for index in (0, 1))
-    if not saved >= 0.8 * promised > 0:
-        raise SystemExit(f"recomputation saves {saved} bytes, {promised} were promised")
+    parser.add_argument("--cuts", required=True, help="all, sample, or numbers separated by commas")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True)
+    everything = list(enumerate(configurations()))
+    if options.cuts == "sample":
+        everything = random.Random(f"{datetime.date.today()} memory").sample(everything, SAMPLED)
+    elif options.cuts != "all":
+        everything = [everything[int(number)] for number in options.cuts.split(",")]
+    check_savings(options.folder)
+    broken = 0
+    for number, chosen in everything:
+        artifact = compiled(chosen, options.folder)
+        promise, real = promised(artifact), measured(artifact, options.folder)
+        holds = real <= promise <= real + max(OVER[0] * real, OVER[1])
+        words = " ".join(str(chosen[key]) for key in ("model", "precision", "optimizer", "recompute"))
+        print(f"{number}: {words}, {chosen['devices']} x {chosen['steps']} x {chosen['micro-batch']}: "
+              f"promised {promise}, measured {real}, {(promise - real) / 2**20:+.1f} MiB{'' if holds else ' BROKEN'}", flush=True)
+        broken += not holds
+    if broken:
+        raise SystemExit(f"{broken} of {len(everything)} promises do not hold")
+    print(f"{len(everything)} promises hold")
 
 
 if __name__ == "__main__":

@@ -1,158 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // The planner on a Problem in text form, or on rectangles in CSV.
-#include "compiler/Planner/Explain.h"
-#include "compiler/Planner/ProblemText.h"
-#include "compiler/Planner/Quantity.h"
-#include "compiler/Planner/RectangleTable.h"
-#include "compiler/Planner/Report/Page.h"
-#include "compiler/Planner/Solve.h"
-#include "compiler/Planner/Verify.h"
+#include "compiler/Planner/Amount.h"
+#include "tools/accum-plan/Surface.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
-#include <fstream>
-#include <iostream>
-#include <map>
-#include <nlohmann/json.hpp>
-#include <sstream>
+#include <new>
+#include <span>
 
 using namespace accum::planner;
 
 namespace {
 
-struct Flags {
-  std::string input, output, report, memory, target = "host", microBatch = "auto";
-  std::string recompute = "auto", shard = "none", offload = "none";
-  int64_t batch = 0, devices = 0, steps = 0, capacity = 0, effort = 300;
-  bool requireDivisible = false, explain = false, json = false;
-  std::string commandLine;
-};
-
-int fail(const Error &error) {
-  static const std::map<std::string, int> codes = {
-#define ACCUM_ERROR(slug, exitCode, meaning) {slug, exitCode},
-#include "compiler/Driver/Errors.def"
-  };
-  std::cerr << fmt::format("error: {} [{}]\n", error.message, error.slug);
-  for (const std::string &note : error.notes)
-    std::cerr << "note: " << note << "\n";
-  auto code = codes.find(error.slug);
-  return code == codes.end() ? 70 : code->second;
-}
-
-Result<std::string> readFile(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || (file.peek() != EOF && !(text << file.rdbuf())) || file.bad())
-    return Error{fmt::format("{}: cannot be read", path), "file-unreadable"};
-  return text.str();
-}
-
-/// Writes to a file, or to the standard output where no name is given.
-Status writeOutput(const std::string &path, const std::string &text) {
-  if (path.empty()) {
-    std::cout << text;
-    return {};
-  }
-  std::ofstream file(path, std::ios::binary);
-  if (!(file << text) || !file.flush())
-    return Error{fmt::format("{}: cannot be written", path), "output-failed"};
-  return {};
-}
-
-int packTable(const Flags &flags, const std::string &text) {
-  Result<RectangleTable> table = parseRectangles(text, flags.input);
-  if (!table)
-    return fail(table.error());
-  Packing packing = pack(*table, {.enough = flags.capacity, .visits = flags.effort * 1'000'000});
-  int64_t capacity = flags.capacity > 0 ? flags.capacity : packing.height;
-  std::cerr << fmt::format("{} rectangles: height {}, lower bound {}\n", table->rows.size(), packing.height,
-                           packing.lowerBound);
-  if (packing.height > capacity)
-    return fail({fmt::format("{}: does not fit into {}: {}", flags.input, capacity,
-                             packing.lowerBound > capacity ? "proved" : "gave up"),
-                 "does-not-fit"});
-  if (Status status = verify(*table, packing.offsets, capacity); !status)
-    return fail(status.error());
-  Status status = writeOutput(flags.output, toCsv(*table, packing.offsets));
-  return status ? 0 : fail(status.error());
-}
-
-Result<Options> optionsOf(const Flags &flags, const Problem &problem) {
-  Options options{.batch = flags.batch != 0 ? flags.batch : problem.batch,
-                  .devices = flags.devices != 0 ? flags.devices : std::max<int64_t>(1, problem.devices)};
-  if (options.batch == 0)
-    return Error{fmt::format("{} does not say its batch", flags.input), "usage", {"--batch N says it"}};
-  Result<MicroBatch> microBatch = parseMicroBatch(flags.microBatch);
-  if (!microBatch)
-    return microBatch.error();
-  options.microBatch = *microBatch;
-  if (flags.steps != 0)
-    options.accumulationSteps = flags.steps;
-  if (!flags.memory.empty()) {
-    Result<int64_t> bytes = parseBytes(flags.memory);
-    if (!bytes)
-      return bytes.error();
-    options.budget = *bytes;
-  }
-  options.requireDivisible = flags.requireDivisible;
-  options.recompute = flags.recompute;
-  options.shard = flags.shard;
-  options.offload = flags.offload;
-  return options;
-}
-
-Status writeReport(const Flags &flags, const Problem &problem, const DeviceProfile &profile,
-                   const Options &options, const Search &search) {
-  report::PageFacts facts;
-  facts.title = problem.name.empty() ? flags.input : problem.name;
-  facts.rows = {{"problem", flags.input}, {"made by", "accum-plan " ACCUM_VERSION}};
-  facts.commandLine = flags.commandLine;
-  Result<std::string> page = report::writePage(problem, profile, options, search, facts);
-  return page ? writeOutput(flags.report, *page) : page.error();
-}
-
-int planProblem(const Flags &flags, const std::string &text) {
-  Result<Problem> problem = parseProblem(text, flags.input);
-  if (!problem)
-    return fail(problem.error());
-  Result<Options> options = optionsOf(flags, *problem);
-  if (!options)
-    return fail(options.error());
-  Result<DeviceProfile> profile = loadProfile(flags.target);
-  if (!profile)
-    return fail(profile.error());
-  Result<Search> search = solve(*problem, *profile, *options);
-  if (!search)
-    return fail(search.error());
-  for (const std::string &notice : search->notices)
-    std::cerr << "notice: " << notice << "\n";
-  if (search->plan)
-    if (Status status = verify(*problem, *search->plan); !status)
-      return fail(status.error());
-  if (!flags.report.empty())
-    if (Status status = writeReport(flags, *problem, *profile, *options, *search); !status)
-      return fail(status.error());
-  BudgetAnswers budgets;
-  if (flags.json || flags.explain) {
-    Result<BudgetAnswers> answers = askBudgets(*problem, *profile, *options, *search);
-    if (!answers)
-      return fail(answers.error());
-    budgets = *answers;
-  }
-  if (flags.json)
-    std::cout
-        << toJson(*search, budgets).dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)
-        << "\n";
-  else
-    std::cout << (search->plan ? explainPlan(*search) : "")
-              << (flags.explain ? explainSearch(*search, budgets) : "");
-  if (!search->plan)
-    return fail(explainNoFit(*search));
-  if (flags.output.empty())
-    return 0;
-  Status status = writeOutput(flags.output, toJson(*search->plan));
-  return status ? 0 : fail(status.error());
-}
+/// Of the flags, those that say something about a problem only, and about rectangles only.
+constexpr const char *kProblemFlags[] = {"--report",
+                                         "--batch",
+                                         "--devices",
+                                         "--target",
+                                         "--micro-batch",
+                                         "--accumulation-steps",
+                                         "--require-divisible",
+                                         "--recompute",
+                                         "--shard",
+                                         "--offload",
+                                         "--json"};
+constexpr const char *kTableFlags[] = {"--capacity", "--effort"};
 
 void declare(CLI::App &app, Flags &flags) {
   app.set_version_flag("--version", "accum-plan " ACCUM_VERSION);
@@ -164,7 +35,9 @@ void declare(CLI::App &app, Flags &flags) {
   app.add_option("--effort", flags.effort, "CSV: millions of rectangles that the exact search looks at")
       ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
       ->capture_default_str();
-  app.add_option("--memory", flags.memory, "budget per device, such as 16GiB");
+  app.add_option("--deadline", flags.deadline, "seconds after which the search ends with what it has");
+  app.add_option("--seed", flags.seed, "of what is random in the search");
+  app.add_option("--memory", flags.memory, "budget per device, such as 16GiB; CSV: the capacity");
   app.add_option("--batch", flags.batch, "global batch; by default what the problem says");
   app.add_option("--devices", flags.devices,
                  "data-parallel devices; by default what the problem says, else 1");
@@ -175,8 +48,35 @@ void declare(CLI::App &app, Flags &flags) {
   app.add_option("--recompute", flags.recompute, "auto, none or all");
   app.add_option("--shard", flags.shard, "auto, none, zero1, zero2 or zero3");
   app.add_option("--offload", flags.offload, "auto, none, optimizer or parameters");
-  app.add_flag("--explain", flags.explain, "the table of sizes, the peak's tensors, other budgets");
+  app.add_flag("--explain", flags.explain,
+               "the table of sizes, the peak's tensors, other budgets; CSV: the stages");
   app.add_flag("--json", flags.json, "the search as one object");
+}
+
+/// The first line that says something decides.
+bool isTable(const Flags &flags, std::string_view text) {
+  if (text.starts_with("\xef\xbb\xbf"))
+    text.remove_prefix(3);
+  size_t first = text.find_first_not_of(" \t\r\n");
+  text = text.substr(std::min(first, text.size()));
+  if (text.starts_with("accum-problem") || text.starts_with("#"))
+    return false;
+  return flags.capacity > 0 || flags.input.ends_with(".csv") ||
+         text.substr(0, text.find('\n')).find(',') != text.npos;
+}
+
+int run(const CLI::App &app, Flags &flags) {
+  if (app.count("--deadline") > 0 && !(flags.deadline > 0 && flags.deadline <= 1e6))
+    return fail({fmt::format("--deadline is {}, expected seconds above 0", flags.deadline), "usage"});
+  Result<std::string> text = readInput(flags.input);
+  if (!text)
+    return fail(text.error());
+  bool table = isTable(flags, *text);
+  for (const char *name : table ? std::span<const char *const>(kProblemFlags) : kTableFlags)
+    if (app.count(name) > 0)
+      return fail(
+          {fmt::format("{} says nothing about {}", name, table ? "rectangles" : "a problem"), "usage"});
+  return table ? packTable(flags, *text) : planProblem(flags, *text);
 }
 
 } // namespace
@@ -190,11 +90,11 @@ int main(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     return app.exit(error) == 0 ? 0 : 2;
   }
-  Result<std::string> text = readFile(flags.input);
-  if (!text)
-    return fail(text.error());
   for (int index = 0; index < argc; ++index)
     flags.commandLine += (index > 0 ? " " : "") + std::string(argv[index]);
-  bool isTable = flags.capacity > 0 || flags.input.ends_with(".csv");
-  return isTable ? packTable(flags, *text) : planProblem(flags, *text);
+  try {
+    return run(app, flags);
+  } catch (const std::bad_alloc &) {
+    return fail({flags.input + ": there is not enough memory to plan it", "file-unreadable"});
+  }
 }

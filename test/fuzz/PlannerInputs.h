@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes -> the planner's four kinds of file: what the fuzzers and the seeded test both run.
+#pragma once
+#include "compiler/Planner/DeviceProfile.h"
+#include "compiler/Planner/ProblemText.h"
+#include "compiler/Planner/RectangleTable.h"
+#include "compiler/Planner/ReusedPlan.h"
+#include "compiler/Planner/Solve.h"
+#include "compiler/Planner/Verify.h"
+#include <cstdlib>
+#include <string>
+
+namespace accum::planner::test {
+
+/// Inputs larger than this are read, but not planned: a fuzzer's time goes to many small ones.
+constexpr size_t kMostPlanned = 400;
+
+/// An error is one of the kind of file, and says something.
+inline bool refused(const Error &error, const char *slug) {
+  if (error.slug != slug || error.message.empty())
+    std::abort();
+  return false;
+}
+
+/// A plan of whatever is a problem verifies, and survives being written and read. True when it was a problem.
+inline bool planProblemBytes(std::string_view text) {
+  static const DeviceProfile profile = *loadProfile("h100");
+  Result<Problem> problem = parseProblem(text, "input");
+  if (!problem)
+    return refused(problem.error(), "malformed-problem");
+  if (problem->commands.size() + problem->buffers.size() > kMostPlanned)
+    return true;
+  Options options{.batch = 6, .devices = 2, .budget = int64_t{1} << 30, .shard = "auto"};
+  Result<Search> search = solve(*problem, profile, options);
+  if (!search)
+    return refused(search.error(), "malformed-problem");
+  if (!search->plan)
+    return true;
+  if (!verify(*problem, *search->plan))
+    std::abort();
+  Result<Plan> again = parsePlan(toJson(*search->plan), "again");
+  if (!again || !verify(*problem, *again))
+    std::abort();
+  return true;
+}
+
+/// What is packed stands where the checker wants it. True when it was a table.
+inline bool packTableBytes(std::string_view text) {
+  Result<RectangleTable> table = parseRectangles(text, "input");
+  if (!table)
+    return refused(table.error(), "malformed-csv");
+  if (table->rows.size() > kMostPlanned)
+    return true;
+  Result<Packing> packing = pack(*table, {.visits = 100'000});
+  if (!packing)
+    return refused(packing.error(), "malformed-csv");
+  if (!verify(*table, packing->offsets, packing->height) || packing->height < packing->lowerBound)
+    std::abort();
+  Result<RectangleTable> again = parseRectangles(toCsv(*table, packing->offsets), "again");
+  if (packing->height <= kAmountLimit && (!again || again->rows.size() != table->rows.size()))
+    std::abort();
+  return true;
+}
+
+/// True when it was a profile.
+inline bool readProfileBytes(std::string_view text) {
+  Result<DeviceProfile> profile = parseProfile(text, "input", HostFacts());
+  return profile ? true : refused(profile.error(), "malformed-profile");
+}
+
+/// A plan is used for `problem` only where the checker accepts it. True when it was used.
+inline bool reusePlanBytes(std::string_view text, const Problem &problem) {
+  static const DeviceProfile profile = *loadProfile("h100");
+  Result<Plan> plan = parsePlan(text, "input");
+  if (!plan)
+    return refused(plan.error(), "malformed-plan");
+  Options options{.batch = plan->batch, .devices = plan->devices, .budget = int64_t{1} << 30};
+  Result<Search> search = reusePlan(problem, profile, options, *plan);
+  if (search && !verify(problem, *search->plan))
+    std::abort();
+  return static_cast<bool>(search);
+}
+
+} // namespace accum::planner::test
