@@ -2,6 +2,7 @@
 # lit: every *.mlir and *.test below this folder. Run by ./dev test.
 import os
 import shutil
+import subprocess
 import sys
 
 import lit.formats
@@ -19,6 +20,8 @@ cuda = [os.path.join(os.path.dirname(config.test_source_root), "build", "cuda-to
 config.environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), llvm, os.environ["PATH"], *cuda])
 if shutil.which("ptxas", path=config.environment["PATH"]):
     config.available_features.add("ptxas")
+if subprocess.run([sys.executable, os.path.join(config.test_source_root, "e2e", "cgroup.py")], capture_output=True).returncode == 0:
+    config.available_features.add("writable-memory-cgroup")
 config.excludes = ["fuzz"]
 if os.path.exists(os.path.join(build, "test", "runtime", "step-allocations")):  # not with sanitizers
     config.available_features.add("allocation-count")
@@ -26,5 +29,6 @@ config.substitutions.append(("%models", os.path.join(config.test_source_root, "m
 config.substitutions.append(("%source", os.path.dirname(config.test_source_root)))
 config.substitutions.append(("%build", build))
 config.substitutions.append(("%cuts", "all" if os.environ.get("ACCUM_NIGHTLY") else "sample"))
+config.substitutions.append(("%gpt3", "" if os.environ.get("ACCUM_NIGHTLY") else "1.3B 13B"))
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%expect", f"{sys.executable} {config.test_source_root}/expect.py"))

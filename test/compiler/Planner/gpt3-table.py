@@ -3,48 +3,53 @@
 """gpt3-table.py [--check PAGE] [SIZE...]: the table of micro-batch sizes for GPT-3 at a sequence of 2048, from graphs without
 weights; or whether the rows of a page say the same.
 
-A cell is `m x K, GiB per device` of the plan for 8 devices with whole copies of the state. Where none fits: what the least of
-them needs, and behind it the plan with the state spread over the fewest devices, a power of two, on which one fits.
+A cell is `m x K, GiB per device` of the plan for 8 devices with whole copies of the state. Where none fits: in brackets what the
+least of them needs, and the plan with the state spread over the fewest devices, a power of two, on which one fits.
 """
 import argparse
-import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
 MAKE = pathlib.Path(__file__).resolve().parents[2] / "models" / "make-gpt3.py"
 SIZES = ["1.3B", "2.7B", "6.7B", "13B", "20B", "30B", "39B", "65B", "82B", "175B"]
-TARGETS = ["a100-80g", "h100", "h200", "b200"]
+MEMORY = {"a100-80g": 80, "h100": 80, "h200": 140, "b200": 180}  # GiB, rounded up
+TARGETS = list(MEMORY)
 DEVICES, MOST_DEVICES, BATCH = 8, 512, 512
 HEAD = ["| model | " + " | ".join(TARGETS) + " |", "|---" * (len(TARGETS) + 1) + "|"]
 
 
-def search(fused, target, devices, *flags):
-    command = ["accumc", fused, "--target", target, "--batch", str(BATCH), "--devices", str(devices), "--plan-only", "--json", *flags]
+def planned(fused, target, devices, *flags):
+    """(the plan in words, 0), or (None, GiB that the smallest plan needs)."""
+    command = ["accumc", fused, "--target", target, "--batch", str(BATCH), "--devices", str(devices), "--plan-only", *flags]
     run = subprocess.run(command, capture_output=True, text=True)
-    if run.returncode not in (0, 1):
-        sys.exit(f"gpt3-table: {target}: {run.stderr}")
-    return json.loads(run.stdout)["search"]
-
-
-def words(plan):
-    again = f", {len(plan['recompute'])} recomputed" if plan["recompute"] else ""
-    return f"**{plan['micro_batch']}** x {plan['steps']}, {plan['counted_bytes'] / 2**30:.1f} GiB{again}"
+    needs = re.search(r"the smallest, \d+, needs ([\d.]+) GiB", run.stderr)
+    if needs:
+        return None, float(needs[1])
+    plan = re.search(r"^plan +micro-batch (\d+) x (\d+) accumulation steps?, (?:recompute (\d+)|no recompute).*, (zero\d|not)", run.stdout,
+                     re.MULTILINE)
+    arena = re.search(r"^ +arena +([\d.]+)", run.stdout, re.MULTILINE)
+    if run.returncode or not plan or not arena:
+        sys.exit(f"gpt3-table: {target}: {run.stdout}{run.stderr}")
+    shard = f", {plan[4]} over {devices}" if plan[4] != "not" else ""
+    again = f", {plan[3]} recomputed" if plan[3] else ""
+    return f"**{plan[1]}** x {plan[2]}, {float(arena[1]):.1f} GiB{again}{shard}", 0
 
 
 def cell(fused, target):
-    whole = search(fused, target, DEVICES)
-    if whole["reason"] != "does-not-fit":
-        return words(whole["plan"])
-    needs = f"{whole['smallest']['counted_bytes'] / 2**30:,.0f} GiB"
-    devices = DEVICES
+    words, needs = planned(fused, target, DEVICES)
+    if words:
+        return words
+    devices, memory = DEVICES, MEMORY[target]
     while devices <= MOST_DEVICES:
-        spread = search(fused, target, devices, "--shard", "auto")
-        if spread["reason"] != "does-not-fit":
-            return f"{needs}; {spread['plan']['shard']} over {devices}: {words(spread['plan'])}"
+        # However it is spread, a device holds its part of everything.
+        words = planned(fused, target, devices, "--shard", "auto")[0] if needs / devices < memory else None
+        if words:
+            return f"({needs:,.0f} GiB) {words}"
         devices *= 2
-    return f"{needs}; nor spread over {MOST_DEVICES}"
+    return f"({needs:,.0f} GiB)"
 
 
 def row(size):
@@ -53,7 +58,7 @@ def row(size):
         model = pathlib.Path(folder) / "gpt3.onnx"
         subprocess.run([sys.executable, MAKE, size, "-o", model], check=True, capture_output=True)
         fused = pathlib.Path(folder) / "model.4.fuse.mlir"
-        subprocess.run(["accumc", model, "--target", TARGETS[0], "--precision", "bf16", "--batch", str(BATCH), "--dump-phases", folder,
+        subprocess.run(["accumc", model, "--target", TARGETS[0], "--batch", str(BATCH), "--dump-phases", folder,
                         "--to", "fuse"], check=True, capture_output=True)
         return f"| {size} | " + " | ".join(cell(fused, target) for target in TARGETS) + " |"
 
