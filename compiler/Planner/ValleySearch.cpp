@@ -65,9 +65,6 @@ void ValleySearch::makeSections(std::span<const Rectangle> rectangles) {
   left.assign(sections, 0);
   crossing.assign(sections + 1, 0);
   choices.assign(sections + 1, 0);
-  toWall.assign(sections + 1, 0);
-  fromWall.assign(sections + 1, 0);
-  wasteOnPath.assign(sections + 1, 0);
   inside.assign(sections + 1, 0);
   trouble.assign(sections, 1);
   for (const Piece &piece : pieces)
@@ -75,7 +72,6 @@ void ValleySearch::makeSections(std::span<const Rectangle> rectangles) {
       left[section] += piece.size;
       crossing[section] += section > piece.start;
     }
-  onPath.assign(pieces.size(), 0);
   makeLists(sections);
 }
 
@@ -101,11 +97,6 @@ void ValleySearch::link(int index) {
 void ValleySearch::unlink(int index) {
   links[links[index].before].behind = links[index].behind;
   links[links[index].behind].before = links[index].before;
-}
-
-double ValleySearch::noiseOf(const Piece &piece) const {
-  return static_cast<double>(mix((static_cast<uint64_t>(piece.rectangle) * 7919 + round) ^ seed) >> 40) *
-         0x1p-24;
 }
 
 uint64_t ValleySearch::floorPrint(int section) const {
@@ -182,6 +173,103 @@ ValleySearch::Result ValleySearch::branch(int start, int end) {
   return result;
 }
 
+void ValleySearch::findValleys(int start, int end) {
+  valleys.clear();
+  for (int from = start, to; from < end; from = to) {
+    for (to = from + 1; to < end && floor[to] == floor[from];)
+      ++to;
+    int64_t before = from == start ? height : floor[from - 1], behind = to == end ? height : floor[to];
+    if (before <= floor[from] || behind <= floor[from])
+      continue;
+    valleys.push_back({from, to, floor[from], std::min(before, behind), INT64_MAX, 0});
+    countInside(valleys.back());
+  }
+}
+
+void ValleySearch::countInside(Valley &valley) {
+  for (int section = valley.start; section < valley.end; ++section) {
+    choices[section] = 0;
+    inside[section] = 0;
+  }
+  int count = static_cast<int>(pieces.size());
+  for (int section = valley.start; section < valley.end; ++section)
+    for (int index = links[count + section].behind; index < count; index = links[index].behind) {
+      const Piece &piece = pieces[index];
+      if (piece.end > valley.end)
+        continue;
+      ++valley.inside;
+      valley.smallest = std::min(valley.smallest, piece.size);
+      ++choices[section];
+      inside[section] += piece.size;
+      if (piece.end < valley.end) {
+        --choices[piece.end];
+        inside[piece.end] -= piece.size;
+      }
+    }
+}
+
+/// Finds the valleys and what lies inside each; raises those that nothing fits into. False where that cannot
+/// be.
+bool ValleySearch::settle(int start, int end) {
+  for (bool settled = false; !settled;) {
+    findValleys(start, end);
+    settled = true;
+    for (const Valley &valley : valleys) {
+      if (valley.inside > 0)
+        continue;
+      if (!raise(valley.start, valley.end, valley.wall))
+        return false;
+      settled = false;
+    }
+  }
+  return true;
+}
+
+/// The section with the fewest choices for its trouble. False where some section has none.
+bool ValleySearch::pick(Choice &best) {
+  for (size_t index = 0; index < valleys.size(); ++index) {
+    const Valley &valley = valleys[index];
+    int64_t next =
+        valley.smallest > height ? valley.wall : std::min(valley.wall, valley.floor + valley.smallest);
+    int count = 0;
+    int64_t sum = 0;
+    for (int section = valley.start; section < valley.end; ++section) {
+      count += choices[section];
+      sum += inside[section];
+      int total = count + (next + left[section] <= height ? 1 : 0);
+      bool wallHolds = valley.wall + left[section] - sum <= height; // what crosses it stands on it or above
+      if (total == 0 || !wallHolds) {
+        trouble[section] += 1;
+        return false;
+      }
+      int64_t slack = height - left[section] - valley.floor;
+      double cost = total <= 1 ? 0 : total / trouble[section]; // what is forced, first
+      if (count > 0 && (best.section < 0 || std::pair(cost, slack) < std::pair(best.cost, best.slack)))
+        best = {section, static_cast<int>(index), cost, slack};
+    }
+  }
+  return true;
+}
+
+/// Larger is tried earlier. Rounds differ in what they favour; a little noise keeps later rounds from
+/// repeating.
+double ValleySearch::preference(const Piece &piece, const Valley &valley) const {
+  double width = piece.end - piece.start, size = static_cast<double>(piece.size);
+  double value = round % 3 == 0 ? width * size : round % 3 == 1 ? width * width * size : width * size * size;
+  if (piece.start == valley.start && piece.end == valley.end)
+    value *= 4;
+  if (valley.floor + piece.size == valley.wall)
+    value *= 4;
+  double most = 0;
+  for (int section = piece.start; section < piece.end; ++section)
+    most = std::max(most, trouble[section]);
+  value *= std::sqrt(most);
+  double noise =
+      static_cast<double>(mix((static_cast<uint64_t>(piece.rectangle) * 7919 + round) ^ seed) >> 40) *
+      0x1p-24;
+  return round < 3 ? value : value * (0.5 + noise);
+}
+
 ValleySearch::Result ValleySearch::tryChoices(int start, int end, const Valley &valley, int section) {
   std::vector<std::pair<double, int>> order;
   int64_t support = INT64_MAX; // the lowest piece of the valley that leaves the section free
@@ -195,8 +283,6 @@ ValleySearch::Result ValleySearch::tryChoices(int start, int end, const Valley &
         support = std::min(support, piece.size);
         continue;
       }
-      if (onPath[index] != look)
-        continue;
       bool isTwin =
           !order.empty() &&
           std::tuple(pieces[order.back().second].start, pieces[order.back().second].end,
@@ -205,7 +291,6 @@ ValleySearch::Result ValleySearch::tryChoices(int start, int end, const Valley &
         order.emplace_back(-preference(piece, valley), index);
     }
   std::sort(order.begin(), order.end());
-  bool mayWaste = fromWall[section] != 0 && wasteOnPath[section] != 0;
   size_t mark = trail.size();
   for (auto [cost, index] : order) {
     place(index);
@@ -215,7 +300,7 @@ ValleySearch::Result ValleySearch::tryChoices(int start, int end, const Valley &
     undo(mark);
   }
   int64_t next = support > height ? valley.wall : std::min(valley.wall, valley.floor + support);
-  if (!mayWaste || !raise(section, section + 1, next))
+  if (!raise(section, section + 1, next))
     return Result::Failed;
   Result result = solve(start, end);
   if (result == Result::Failed)

@@ -69,11 +69,9 @@ private:
   void makeLists(int sections);
   void link(int index);
   void unlink(int index);
-  double noiseOf(const Piece &piece) const; ///< in [0, 1), another one each round
   uint64_t floorPrint(int section) const;
   void setFloor(int section, int64_t to);
   bool settle(int start, int end);
-  bool findPaths(const Valley &valley, int64_t next);
   bool pick(Choice &best);
   bool raise(int start, int end, int64_t to);
   void place(int piece);
@@ -90,14 +88,10 @@ private:
   std::vector<int64_t> floor, left; ///< per section: the skyline, and the sizes still to come
   std::vector<int> crossing;        ///< per section: pieces still to come that join it with the one before
   std::vector<Step> trail;
-  std::vector<Valley> valleys;        ///< of the node being scanned
-  std::vector<int> choices;           ///< per section, likewise: how many more than of the one before
-  std::vector<char> toWall, fromWall; ///< per section: whether a path leads from there to a valley's wall
-  std::vector<char> wasteOnPath;      ///< per section: whether one leads over its waste
-  std::vector<int64_t> onPath;        ///< per piece: the look at which it was on a path
-  int64_t look = 0;                   ///< nodes looked at
-  std::vector<int64_t> inside;        ///< per section: sizes of the pieces inside its valley
-  std::vector<double> trouble;        ///< per section: how often it left no choice
+  std::vector<Valley> valleys; ///< of the node being scanned
+  std::vector<int> choices;    ///< per section, likewise
+  std::vector<int64_t> inside; ///< per section: sizes of the pieces inside its valley
+  std::vector<double> trouble; ///< per section: how often it left no choice
   std::vector<uint64_t> failed;
   int64_t nodes = 0, limit = 0;
   int round = 0;
