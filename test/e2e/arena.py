@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How often a plan's arena is as low as any can be: the largest load. Plans models for several budgets each.
+"""How often a plan's arena is as low as any can be (oracle: the largest load). Plans models for several budgets each.
 
 Usage: arena.py FOLDER --cuts all|sample. `all`: every model of test/models that trains; `sample`: a few, others every day.
 """
