@@ -15,11 +15,11 @@ func.func private @add(%a: tensor<300xf32>, %b: tensor<300xf32>) -> tensor<300xf
 
 // -----
 
-// Many short rows: a warp each, eight of them in a block. The sum is in f64: two words in five
+// Many short rows: a warp each, eight of them in a block. A lane adds two numbers: the sum is in f32, one word in five
 // shuffles.
 // CHECK-LABEL: llvm.func ptx_kernelcc @k0_rows(
 // CHECK-SAME: accum.entry = array<i64: 0, 128, 256, 2>
-// CHECK-COUNT-10: shfl.sync.bfly
+// CHECK-COUNT-5: shfl.sync.bfly
 // CHECK-NOT: shfl
 // CHECK-NOT: barrier
 func.func private @rows(%a: tensor<1024x64xf32>) -> tensor<1024x64xf32> attributes {accum.kernel = 0 : i64} {
@@ -27,6 +27,19 @@ func.func private @rows(%a: tensor<1024x64xf32>) -> tensor<1024x64xf32> attribut
   %c = nn.reshape %s : tensor<1024xf32> -> tensor<1024x1xf32>
   %r = nn.elementwise <sub> (%a, %c) : (tensor<1024x64xf32>, tensor<1024x1xf32>) -> tensor<1024x64xf32>
   return %r : tensor<1024x64xf32>
+}
+
+// -----
+
+// A lane that adds more than 256 numbers does so in f64: two words in five shuffles.
+// CHECK-LABEL: llvm.func ptx_kernelcc @k0_many(
+// CHECK-SAME: accum.entry = array<i64: 0, 1, 256, 2>
+// CHECK: arith.extf {{.*}} : f32 to f64
+// CHECK-COUNT-10: shfl.sync.bfly
+// CHECK: barrier.cta.sync
+func.func private @many(%a: tensor<1x70000xf32>) -> tensor<1xf32> attributes {accum.kernel = 0 : i64} {
+  %s = nn.reduce <sum> (%a) {axes = array<i64: 1>} : (tensor<1x70000xf32>) -> tensor<1xf32>
+  return %s : tensor<1xf32>
 }
 
 // -----
