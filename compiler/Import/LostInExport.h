@@ -7,8 +7,8 @@
 
 namespace accum::import {
 
-/// The graph computes another loss than the model: batch normalisation in training mode that became its evaluation
-/// form, label smoothing that is gone.
+/// The graph computes another loss than the model: batch normalisation in training mode that became its
+/// evaluation form, label smoothing that is gone.
 std::optional<Failure> lostInExport(const Graph &graph);
 
 } // namespace accum::import

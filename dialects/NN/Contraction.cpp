@@ -10,9 +10,7 @@ using namespace mlir;
 
 namespace accum::nn {
 
-void detail::addContractionOps(Dialect *dialect) {
-  RegisteredOperationName::insert<ContractOp>(*dialect);
-}
+void detail::addContractionOps(Dialect *dialect) { RegisteredOperationName::insert<ContractOp>(*dialect); }
 
 namespace {
 struct Spec {
