@@ -53,11 +53,11 @@ LogicalResult PhaseRunner::run(Phase phase, llvm::function_ref<LogicalResult()> 
 
 static LogicalResult dump(ModuleOp module, const std::string &folder, Phase phase) {
   std::string path = fmt::format("{}/model.{}.{}.mlir", folder, static_cast<int>(phase) + 1, toText(phase));
-  (void)llvm::sys::fs::create_directories(folder); // said when the file in it cannot be written
+  std::error_code error = llvm::sys::fs::create_directories(folder);
   std::string text;
   llvm::raw_string_ostream stream(text);
   module.print(stream, OpPrintingFlags().enableDebugInfo());
-  if (std::string why = writeTextFile(path, text); !why.empty())
+  if (std::string why = error ? error.message() : writeTextFile(path, text); !why.empty())
     return module.emitError() << "--dump-phases: `" << path << "` cannot be written: " << why
                               << " [output-failed]";
   return success();
