@@ -14,10 +14,10 @@ namespace accum::planner {
 
 namespace {
 
-/// Pair comparisons that one call may spend on first-fit passes: some hundredths of a second.
-constexpr double kPairBudget = 5e7;
-/// Visits that greedy passes may take, whatever the effort.
-constexpr int64_t kGreedyVisits = 60'000'000;
+/// Pair comparisons that one call may spend on first-fit passes: half a second, one pass over 20,000.
+constexpr double kPairBudget = 2.2e8;
+/// Visits that valley passes may take, whatever the effort: likewise, where all live long.
+constexpr int64_t kGreedyVisits = 150'000'000;
 /// Rectangles beyond which the exact search is not tried.
 constexpr size_t kMaxSearched = 2000;
 /// Rectangles beyond which single moves are not tried: one looks at all that live at the same time.
@@ -34,7 +34,9 @@ constexpr double kGain = 1.5;
 struct Preference {
   double length, size;
 };
-constexpr Preference kPreferences[] = {{1, 0}, {1, 1}, {0, 1}, {2, 1}, {1, 2}};
+constexpr Preference kPreferences[] = {{1, 1}, {1, 0}, {0, 1}, {2, 1}, {1, 2}};
+/// Stacks of nested lifetimes have no gaps.
+constexpr Preference kStacked = {1, 0};
 
 std::vector<double> weightsFor(std::span<const Rectangle> rectangles, const Preference &preference) {
   std::vector<double> weights;
@@ -96,7 +98,7 @@ public:
   }
 
   Packing run() {
-    keep(stackUp(rectangles, ordered(rectangles, weightsFor(rectangles, kPreferences[0]))));
+    keep(stackUp(rectangles, ordered(rectangles, weightsFor(rectangles, kStacked))));
     stages.add("stack", best);
     stage("valley and first fit", &Portfolio::tryGreedy);
     stage("exact search", &Portfolio::search);
@@ -146,7 +148,7 @@ void Portfolio::tryGreedy() {
     if (isDone() || valleys.visited() > kGreedyVisits)
       break;
     std::vector<double> weights = weightsFor(rectangles, preference);
-    Packing tried = valleys.pack(weights, kGreedyVisits);
+    Packing tried = valleys.pack(weights, kGreedyVisits - valleys.visited());
     if (tried.height < lowest) {
       lowest = tried.height;
       bestWeights = std::move(weights);
@@ -248,7 +250,7 @@ Packing packRestricted(std::span<const Rectangle> rectangles, std::span<const Re
   auto orderBy = [&](const Preference &preference) {
     return ordered(rectangles, weightsFor(rectangles, preference));
   };
-  Packing best = stackUp(rectangles, orderBy(kPreferences[0]), restrictions);
+  Packing best = stackUp(rectangles, orderBy(kStacked), restrictions);
   best.lowerBound = maxLoad(rectangles);
   for (size_t index = 0; index < rectangles.size(); ++index)
     best.lowerBound = std::max(best.lowerBound, rectangles[index].size + restrictions[index].offset);
