@@ -6,8 +6,8 @@
 // outermost scope where its coordinates are known and remembers the result there. A kernel is then a loop
 // over the elements of its results, and nothing in between is ever stored. Elements are scalars, or vectors
 // of `lanes` neighbours along the innermost axis: with one lane this is the reference, any type and libm;
-// with more, the host's code. On a GPU an element is a thread's scalar; a team of threads shares the loops
-// over rows and reductions (Team.h).
+// with more, the host's code. On a GPU lanes are neighbours that one thread loads at once;
+// a team of threads shares the loops over rows and reductions (Team.h).
 #pragma once
 
 #include "dialects/NN/NNDialect.h"
@@ -29,8 +29,9 @@ class Emitter {
 public:
   /// Writes before `end`, the kernel's return. `lanes` is a power of two.
   Emitter(mlir::Operation *end, int64_t lanes);
-  /// A GPU's code: one lane, and a team to share work with where elements are not per thread.
-  Emitter(mlir::Operation *end, Team &team);
+  /// A GPU's code: a team to share work with where elements are not per thread, and `lanes` neighbours in a
+  /// thread's loads and stores.
+  Emitter(mlir::Operation *end, Team &team, int64_t lanes);
 
   void bind(mlir::Value argument, Buffer buffer) { buffers[argument] = buffer; }
 
@@ -143,10 +144,11 @@ private:
   using Term = std::function<Element(mlir::ArrayRef<Index>, Mask)>;
   Element accumulate(Scope *scope, nn::ReduceKind kind, mlir::Type to, mlir::ArrayRef<int64_t> extents,
                      bool vectorLast, bool perLane, const Term &term);
-  mlir::Value foldTogether(Scope *scope, mlir::ArrayRef<int64_t> extents, mlir::Value identity,
-                           const Step &step, Team::Combine combine);
-  Values shareLoop(Scope *scope, mlir::Value lower, mlir::Value upper, mlir::ValueRange initial,
-                   const Body &body);
+  mlir::Value foldTogether(Scope *scope, mlir::ArrayRef<int64_t> extents, int64_t width, mlir::Value identity,
+                           const Step &step);
+  Values shareLoop(Scope *scope, mlir::Value lower, mlir::Value upper, int64_t width,
+                   mlir::ValueRange initial, const Body &body);
+  unsigned vectorAlignment(const Buffer &buffer, Index position) const;
   void writeMemory(Scope *scope, llvm::function_ref<void()> write);
   Element inside(Index &index, int64_t extent);
   /// The row of `value` that a reduction left behind (RowBuffer.cpp); null if none did.

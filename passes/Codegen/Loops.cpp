@@ -12,7 +12,7 @@ Emitter::Emitter(Operation *end, int64_t lanes) : builder(end->getLoc(), end), l
   scopes.push_back({nullptr, end, 0, false, {}});
 }
 
-Emitter::Emitter(Operation *end, Team &team) : Emitter(end, 1) { this->team = &team; }
+Emitter::Emitter(Operation *end, Team &team, int64_t lanes) : Emitter(end, lanes) { this->team = &team; }
 
 ImplicitLocOpBuilder &Emitter::in(Scope *scope) {
   builder.setInsertionPoint(scope->anchor);
@@ -27,11 +27,12 @@ Emitter::Values Emitter::threadLoop(Scope *scope, Value lower, Value upper, int6
   });
 }
 
-/// [lower, upper) shared out in the team, one after the other.
-Emitter::Values Emitter::shareLoop(Scope *scope, Value lower, Value upper, ValueRange initial,
+/// [lower, upper) shared out in the team, `width` neighbours each, one after the other.
+Emitter::Values Emitter::shareLoop(Scope *scope, Value lower, Value upper, int64_t width, ValueRange initial,
                                    const Body &body) {
-  Value first = in(scope).createOrFold<arith::AddIOp>(lower, team->rank);
-  return threadLoop(scope, first, upper, team->size, initial, body);
+  Index own = mul(uniform(team->rank, root()), width);
+  Value first = in(scope).createOrFold<arith::AddIOp>(lower, own.value);
+  return threadLoop(scope, first, upper, team->size * width, initial, body);
 }
 
 Emitter::Values Emitter::loop(Scope *scope, Value lower, Value upper, int64_t step, ValueRange initial,
@@ -91,26 +92,29 @@ Emitter::Values Emitter::fold(Scope *scope, ArrayRef<int64_t> extents, bool vect
   return nest(scope, initial);
 }
 
-/// The team's threads fold every size-th term each, over all extents as one, and combine what they have.
-Value Emitter::foldTogether(Scope *scope, ArrayRef<int64_t> extents, Value identity, const Step &step,
-                            Team::Combine combine) {
+/// The team's threads fold every size-th term each (or `width` neighbours), over all extents as one; returns
+/// what this thread has.
+Value Emitter::foldTogether(Scope *scope, ArrayRef<int64_t> extents, int64_t width, Value identity,
+                            const Step &step) {
   int64_t terms = std::accumulate(extents.begin(), extents.end(), int64_t(1), std::multiplies<>());
-  int64_t whole = terms - terms % team->size;
+  int64_t whole = terms - terms % (team->size * width);
+  Index::Form form = width > 1 ? Index::Form::Lanes : Index::Form::Uniform;
   auto one = [&](Scope *inner, Value term, ValueRange carried) {
-    SmallVector<Index> at = delinearize(uniform(term, inner), extents);
+    SmallVector<Index> at = delinearize({term, inner, form, width}, extents);
     return step(inner, at, {}, carried);
   };
+  Value own = mul(uniform(team->rank, root()), width).value;
   Values value = {identity};
   // The rounds in which everybody has a term have a constant number: they can be unrolled.
   if (whole > 0)
-    value = loop(scope, integer(0), integer(whole), team->size, value,
+    value = loop(scope, integer(0), integer(whole), team->size * width, value,
                  [&](Scope *inner, Value start, ValueRange carried) {
                    inner->perThread = true;
-                   return one(inner, in(inner).createOrFold<arith::AddIOp>(start, team->rank), carried);
+                   return one(inner, in(inner).createOrFold<arith::AddIOp>(start, own), carried);
                  });
   if (whole < terms)
-    value = shareLoop(scope, integer(whole), integer(terms), value, one);
-  return team->combine(in(scope), value[0], combine);
+    value = shareLoop(scope, integer(whole), integer(terms), width, value, one);
+  return value[0];
 }
 
 void Emitter::lanesLoop(Scope *scope, Value lower, Value upper, const LaneBody &body) {
@@ -119,7 +123,7 @@ void Emitter::lanesLoop(Scope *scope, Value lower, Value upper, const LaneBody &
     return Values();
   };
   if (isShared(scope)) {
-    shareLoop(scope, lower, upper, {},
+    shareLoop(scope, lower, upper, lanes, {},
               [&](Scope *inner, Value first, ValueRange) { return round(inner, first, {}); });
     return;
   }

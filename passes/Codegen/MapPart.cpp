@@ -90,7 +90,18 @@ public:
   }
 
   void emitItem(Emitter &emitter, Scope *scope, Index item) const override {
-    wholeRows ? emitRow(emitter, scope, item) : emitElement(emitter, scope, item);
+    if (wholeRows)
+      return emitRow(emitter, scope, item);
+    if (emitter.laneCount() > 1) {
+      item = emitter.mul(item, emitter.laneCount());
+      item.form = Index::Form::Lanes;
+    }
+    emitElement(emitter, scope, item);
+  }
+
+  int64_t threadLanes() const override {
+    bool isAlone = !wholeRows && (use != LaneUse::Free || spread().kind != Spread::Thread);
+    return shape.empty() || shape.back() % kThreadLanes != 0 || isAlone ? 1 : kThreadLanes;
   }
 
   void emitRow(Emitter &emitter, Scope *scope, Index row) const override {
@@ -116,6 +127,7 @@ private:
   static constexpr int64_t kBlock = 4096;    ///< elements of one row of a flat loop
   static constexpr int64_t kEnoughRows = 64; ///< so many need no cutting
   // On a GPU.
+  static constexpr int64_t kThreadLanes = 4;       ///< f32 in 16 bytes, the most that a thread loads at once
   static constexpr int64_t kWarpRow = 1024;        ///< elements; longer rows take a block
   static constexpr int64_t kFewRows = 512;         ///< so few do too, to fill the machine
   static constexpr int64_t kLongFold = 32;         ///< terms that pay for a team

@@ -53,6 +53,14 @@ static Value narrow(ImplicitLocOpBuilder &builder, Value value, Type element) {
   return arith::ExtUIOp::create(builder, type, value);
 }
 
+/// Vectors of a GPU are moved whole only where they lie on multiples of their size, or of 16 bytes, where
+/// every buffer starts (else the kernel is `accum.shifted`).
+unsigned Emitter::vectorAlignment(const Buffer &buffer, Index position) const {
+  unsigned one = memoryType(buffer.type.getElementType()).getIntOrFloatBitWidth() / 8;
+  bool isWhole = team && position.form == Index::Form::Lanes && position.multiple % lanes == 0;
+  return isWhole ? std::min<unsigned>(16, one * static_cast<unsigned>(lanes)) : one;
+}
+
 static unsigned alignmentOf(Type element) { return memoryType(element).getIntOrFloatBitWidth() / 8; }
 
 static Value pointerTo(ImplicitLocOpBuilder &builder, const Buffer &buffer, Value position) {
@@ -77,7 +85,7 @@ Element Emitter::load(const Buffer &buffer, ArrayRef<Index> at, Mask mask) {
   Value zeros = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
   IntegerAttr alignment = builder.getI32IntegerAttr(alignmentOf(element));
   if (position.form == Index::Form::Lanes && !mask)
-    value = LLVM::LoadOp::create(builder, type, pointers, alignmentOf(element));
+    value = LLVM::LoadOp::create(builder, type, pointers, vectorAlignment(buffer, position));
   else if (position.form == Index::Form::Lanes)
     value = LLVM::MaskedLoadOp::create(builder, type, pointers, mask.value, zeros, alignment, UnitAttr());
   else {
@@ -112,7 +120,7 @@ void Emitter::store(const Buffer &buffer, ArrayRef<Index> at, Mask mask, Element
   Value pointers = pointerTo(in(scope), buffer, position.value);
   Value value = narrow(builder, what.value, element);
   if (position.form == Index::Form::Lanes && !mask) {
-    LLVM::StoreOp::create(builder, value, pointers, alignmentOf(element));
+    LLVM::StoreOp::create(builder, value, pointers, vectorAlignment(buffer, position));
     return;
   }
   IntegerAttr alignment = builder.getI32IntegerAttr(alignmentOf(element));

@@ -60,7 +60,9 @@ static bool joins(const Root &root, const std::vector<Root> &group) {
   if (own == shape)
     return useOf(root) == useOf(group.front());
   bool isRow = own.size() + 1 == shape.size() && ArrayRef(own) == ArrayRef(shape).drop_back();
-  return isRow && useOf(group.front()) == LaneUse::Free && shareReduction(root.value, group.front().value);
+  bool isShared =
+      llvm::any_of(group, [&](const Root &other) { return shareReduction(root.value, other.value); });
+  return isRow && useOf(group.front()) == LaneUse::Free && isShared;
 }
 
 std::vector<std::unique_ptr<Part>> partsOf(ArrayRef<Root> roots, Machine machine) {

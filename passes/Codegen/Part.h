@@ -53,6 +53,9 @@ public:
   /// On a GPU. By default a row is one thread's.
   virtual Spread spread() const { return {Spread::Thread, rows()}; }
   virtual void emitItem(Emitter &emitter, Scope *scope, Index item) const { emitRow(emitter, scope, item); }
+  /// Neighbours that a GPU's thread computes at once, if their operands lie side by side, too. Of threads'
+  /// parts, items are then as many fewer.
+  virtual int64_t threadLanes() const { return 1; }
 };
 
 /// What code is made for.

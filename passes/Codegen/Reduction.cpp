@@ -98,6 +98,8 @@ Element Emitter::accumulate(Scope *scope, nn::ReduceKind kind, Type to, ArrayRef
   int64_t terms = std::accumulate(extents.begin(), extents.end(), int64_t(1), std::multiplies<>());
   Combiner combiner = Combiner::of(kind, to, isShared(scope) && terms <= kFewTerms * team->size);
   Element identity = constant(combiner.identity());
+  // A team's rows have no masked ends.
+  vectorLast &= !isShared(scope) || extents.back() % lanes == 0;
   bool vectors = lanes > 1 && (vectorLast || perLane);
   Value initial = vectors ? splat(identity).value : identity.value;
   auto step = [&](Scope *inner, ArrayRef<Index> at, Mask mask, ValueRange carried) -> Values {
@@ -110,7 +112,10 @@ Element Emitter::accumulate(Scope *scope, nn::ReduceKind kind, Type to, ArrayRef
   };
   if (isShared(scope)) {
     auto combine = [&](Value a, Value b) { return combiner.combine(builder, a, b); };
-    return convert({foldTogether(scope, extents, initial, step, combine), scope}, combiner.type, to);
+    Value own = foldTogether(scope, extents, vectors ? lanes : 1, initial, step);
+    if (vectors)
+      own = combiner.across(in(scope), own);
+    return convert({team->combine(in(scope), own, combine), scope}, combiner.type, to);
   }
   Value last = fold(scope, extents, vectorLast && !perLane, initial, step)[0];
   if (vectors && !perLane)
@@ -134,7 +139,7 @@ Element Emitter::reduce(nn::ReduceOp op, ArrayRef<Index> at, Mask mask) {
   bool vectorLast = !axes.empty() && axes.back() + 1 == type.getRank() && extents.back() > 1;
   Scope *scope = scopeOf(at, mask ? mask.scope : root());
   std::vector<std::pair<Value, Buffer>> kept;
-  if (vectorLast && !perLane && lanes > 1 && axes.size() == 1)
+  if (vectorLast && !perLane && lanes > 1 && !team && axes.size() == 1)
     for (Value value : rowsWorthKeeping(op.getInput()))
       kept.push_back({value, allocateRow(value)});
   Element result = accumulate(scope, op.getKind(), type.getElementType(), extents, vectorLast, perLane,

@@ -15,6 +15,9 @@ namespace accum {
 
 using device::Space;
 
+/// Buffers start on multiples of this, which kernels may rely on; those that get others are told.
+constexpr int64_t kVectorBytes = 16;
+
 static RankedTensorType typeOf(Operation *op) { return cast<RankedTensorType>(op->getResult(0).getType()); }
 
 FailureOr<Place> CommandSchedule::placeOf(Operation *user, Value value) {
@@ -54,6 +57,8 @@ Place CommandSchedule::sliced(train::CommandOp command, Place place, size_t inde
   bool isCut = slice->pieces > 1 && device::bytesOf(place.contents) < strides[index];
   if (isCut)
     place.skip += slice->piece * (strides[index] / slice->pieces);
+  if (place.skip % kVectorBytes != 0)
+    kernel->setAttr("accum.shifted", UnitAttr::get(command.getContext()));
   return place;
 }
 

@@ -19,12 +19,12 @@ uint32_t Block::special(uint32_t which) {
   return which == ACCUM_SIM_THREAD ? current->running->number : current->number;
 }
 
-void Block::load(const void *address, uint64_t bytes, uint32_t operand) {
-  current->access(address, bytes, operand, false);
+void Block::load(const void *address, uint64_t bytes, uint32_t operand, uint32_t alignment) {
+  current->access(address, bytes, operand, alignment, false);
 }
 
-void Block::store(void *address, uint64_t bytes, uint32_t operand) {
-  current->access(address, bytes, operand, true);
+void Block::store(void *address, uint64_t bytes, uint32_t operand, uint32_t alignment) {
+  current->access(address, bytes, operand, alignment, true);
 }
 
 uint8_t *Block::shared() { return current->sharedMemory.data(); }
@@ -64,9 +64,11 @@ void Block::stop() {
   running->fiber.yield(); // never resumed
 }
 
-void Block::access(const void *address, uint64_t bytes, uint32_t operand, bool writes) {
+void Block::access(const void *address, uint64_t bytes, uint32_t operand, uint32_t alignment, bool writes) {
   Violation violation{.address = address, .bytes = bytes, .operand = operand, .writes = writes};
-  if (sharedMemory.holds(address)) {
+  if (reinterpret_cast<uint64_t>(address) % alignment != 0) {
+    violation.what = Wrong::Misaligned;
+  } else if (sharedMemory.holds(address)) {
     using Finding = SharedMemory::Finding;
     Finding finding = writes ? sharedMemory.write(address, bytes, running->number)
                              : sharedMemory.read(address, bytes, running->number);

@@ -30,8 +30,8 @@ private:
   };
 
   static uint32_t special(uint32_t which);
-  static void load(const void *address, uint64_t bytes, uint32_t operand);
-  static void store(void *address, uint64_t bytes, uint32_t operand);
+  static void load(const void *address, uint64_t bytes, uint32_t operand, uint32_t alignment);
+  static void store(void *address, uint64_t bytes, uint32_t operand, uint32_t alignment);
   static uint8_t *shared();
   static void barrier(uint32_t site);
   static uint32_t exchange(uint32_t mask, uint32_t value, uint32_t distance, uint32_t site);
@@ -43,7 +43,7 @@ private:
   void resume(Thread &thread);
   bool exchangeWarp(uint32_t first);
   bool passBarrier();
-  void access(const void *address, uint64_t bytes, uint32_t operand, bool writes);
+  void access(const void *address, uint64_t bytes, uint32_t operand, uint32_t alignment, bool writes);
   /// Records what the running thread, or `thread`, did wrong.
   void fail(Violation violation, const Thread &thread);
   /// Leaves the running thread for good.

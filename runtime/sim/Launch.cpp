@@ -102,6 +102,8 @@ std::string Launch::sentence() const {
     return "reads " + bytes + " that nobody has written, at " + describe(first.address, first.operand);
   case Wrong::LeftUnwritten:
     return "leaves a result unwritten, at " + describe(first.address, first.operand);
+  case Wrong::Misaligned:
+    return verb + bytes + " that do not begin where they must, at " + describe(first.address, first.operand);
   case Wrong::SharedOutside:
     return verb + bytes + " outside of the block's shared memory";
   case Wrong::SharedUnwritten:

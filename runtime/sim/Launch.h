@@ -16,6 +16,7 @@ enum class Wrong {
   ReadOnly,        ///< a write to what the command only reads
   Unwritten,       ///< a read of what nobody wrote
   LeftUnwritten,   ///< a result, after the last thread
+  Misaligned,      ///< not on a multiple of what a thread moves at once
   SharedOutside,   ///< of the block's shared memory
   SharedUnwritten, ///< a read of shared memory that nobody wrote
   SharedRace,

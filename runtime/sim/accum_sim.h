@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define ACCUM_SIM_VERSION 1u
+#define ACCUM_SIM_VERSION 2u
 
 enum accum_sim_access {
   ACCUM_SIM_READ = 1,  /* an operand */
@@ -32,13 +32,13 @@ enum accum_sim_register { ACCUM_SIM_THREAD = 0, ACCUM_SIM_BLOCK = 1 }; /* their 
 #define ACCUM_SIM_ANY UINT32_MAX
 
 /* What a thread of a kernel calls. `operand` is the one whose pointer the address was made of, ACCUM_SIM_ANY
- * where the compiler does not know. `site` numbers the barriers and shuffles of a kernel: threads meet at
- * one.
+ * where the compiler does not know; `alignment` in bytes is what the access was made for. `site` numbers the
+ * barriers and shuffles of a kernel: threads meet at one.
  */
 typedef struct accum_sim_hooks {
   uint32_t (*special)(uint32_t which);
-  void (*load)(const void *address, uint64_t bytes, uint32_t operand);
-  void (*store)(void *address, uint64_t bytes, uint32_t operand);
+  void (*load)(const void *address, uint64_t bytes, uint32_t operand, uint32_t alignment);
+  void (*store)(void *address, uint64_t bytes, uint32_t operand, uint32_t alignment);
   uint8_t *(*shared)(void); /* of this block, shared_bytes long, 16-byte aligned */
   void (*barrier)(uint32_t site);
   /* The value of the lane whose number differs in the bits of `distance`; `mask` names the lanes that take

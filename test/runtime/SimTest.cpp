@@ -28,7 +28,7 @@ protected:
   std::string run(uint32_t number) { return run(number, memory.data(), memory.data() + 64); }
 
   std::unique_ptr<sim::SimKernels> kernels;
-  std::array<float, 256> memory{};
+  alignas(64) std::array<float, 256> memory{};
 };
 
 enum Kernel {
@@ -48,6 +48,7 @@ enum Kernel {
   BarrierOfHalf,
   BarrierOfTwo,
   SecondBlock,
+  ReadShifted,
   ReadAdded
 };
 
@@ -108,6 +109,12 @@ TEST_F(Sim, BlocksMeetAtBarriers) {
 
 TEST_F(Sim, NamesTheBlock) {
   EXPECT_THAT(run(SecondBlock, memory.data(), memory.data() + 128), HasSubstr("block 1, thread 0: writes"));
+}
+
+TEST_F(Sim, NamesWhatIsMisaligned) {
+  EXPECT_EQ(run(ReadShifted),
+            "kernel `readShifted`, block 0, thread 0: reads 16 bytes that do not begin where they "
+            "must, at operand 0 + 4 of its 256 bytes");
 }
 
 TEST_F(Sim, CopiesKeepWhatIsUnwritten) {

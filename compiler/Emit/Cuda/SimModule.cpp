@@ -32,7 +32,7 @@ private:
   uint64_t placeShared(Function &function);
   Error instrument(Function &function);
   Error replaceIntrinsic(IntrinsicInst &call);
-  void announce(Instruction &access, Value *address, Value *bytes, size_t hook);
+  void announce(Instruction &access, Value *address, Value *bytes, Align alignment, size_t hook);
   void announceRange(AnyMemIntrinsic &access);
   CallInst *callHook(IRBuilder<> &b, size_t offset, Type *result, ArrayRef<Value *> arguments);
   void replace(Instruction &old, Value *value) {
@@ -90,20 +90,22 @@ CallInst *SimWriter::callHook(IRBuilder<> &b, size_t offset, Type *result, Array
   return b.CreateCall(FunctionType::get(result, types, false), hook, arguments);
 }
 
-void SimWriter::announce(Instruction &access, Value *address, Value *bytes, size_t hook) {
+void SimWriter::announce(Instruction &access, Value *address, Value *bytes, Align alignment, size_t hook) {
   if (isPrivate(address))
     return;
   IRBuilder<> b(&access);
   auto *argument = dyn_cast<Argument>(getUnderlyingObject(address));
   callHook(b, hook, b.getVoidTy(),
            {b.CreateAddrSpaceCast(address, pointer), b.CreateZExt(bytes, b.getInt64Ty()),
-            word(argument ? argument->getArgNo() : ACCUM_SIM_ANY)});
+            word(argument ? argument->getArgNo() : ACCUM_SIM_ANY),
+            word(static_cast<uint32_t>(alignment.value()))});
 }
 
 void SimWriter::announceRange(AnyMemIntrinsic &access) {
   if (auto *transfer = dyn_cast<AnyMemTransferInst>(&access))
-    announce(access, transfer->getRawSource(), transfer->getLength(), offsetof(accum_sim_hooks, load));
-  announce(access, access.getRawDest(), access.getLength(), offsetof(accum_sim_hooks, store));
+    announce(access, transfer->getRawSource(), transfer->getLength(), Align(),
+             offsetof(accum_sim_hooks, load));
+  announce(access, access.getRawDest(), access.getLength(), Align(), offsetof(accum_sim_hooks, store));
 }
 
 /// What `cvt.rn.bf16.f32` does, as 16 bits: half of the last bit that stays, less one where that bit is 0,
@@ -162,10 +164,11 @@ Error SimWriter::instrument(Function &function) {
   auto size = [&](Type *type) { return longWord(layout.getTypeStoreSize(type)); };
   for (Instruction *instruction : work) {
     if (auto *load = dyn_cast<LoadInst>(instruction))
-      announce(*load, load->getPointerOperand(), size(load->getType()), offsetof(accum_sim_hooks, load));
+      announce(*load, load->getPointerOperand(), size(load->getType()), load->getAlign(),
+               offsetof(accum_sim_hooks, load));
     else if (auto *store = dyn_cast<StoreInst>(instruction))
       announce(*store, store->getPointerOperand(), size(store->getValueOperand()->getType()),
-               offsetof(accum_sim_hooks, store));
+               store->getAlign(), offsetof(accum_sim_hooks, store));
     else if (auto *range = dyn_cast<AnyMemIntrinsic>(instruction))
       announceRange(*range);
     else if (auto *call = dyn_cast<IntrinsicInst>(instruction))

@@ -43,8 +43,8 @@ struct RefuseLibraryMath : impl::RefuseLibraryMathBase<RefuseLibraryMath> {
     WalkResult result = getOperation().walk([](Operation *op) {
       if (hasInstruction(op))
         return WalkResult::advance();
-      op->emitError("kernel function ")
-          << op->getName() << " of " << op->getResult(0).getType() << " is not built for GPUs [unsupported]";
+      op->emitError("kernel function ") << op->getName() << " of " << getElementTypeOrSelf(op->getResult(0))
+                                        << " is not built for GPUs [unsupported]";
       return WalkResult::interrupt();
     });
     if (result.wasInterrupted())

@@ -23,6 +23,7 @@ constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
 struct Deal {
   std::unique_ptr<Part> part;
   Spread spread;
+  int64_t lanes = 1; ///< of a thread
   int64_t side = 1;  ///< items that a block works on at once
   int64_t first = 0; ///< block
   int64_t blocks = 0;
@@ -30,9 +31,9 @@ struct Deal {
 
 class ThreadFrame {
 public:
-  explicit ThreadFrame(func::FuncOp kernel) : kernel(kernel) {}
+  ThreadFrame(func::FuncOp kernel, bool vectors) : kernel(kernel), vectors(vectors) {}
 
-  FailureOr<LLVM::LLVMFuncOp> emit() {
+  LogicalResult emit() {
     if (failed(checkStaticTypes(kernel)))
       return failure();
     createFunction();
@@ -44,7 +45,7 @@ public:
       if (failed(emitPart(deal)))
         return failure();
     describe();
-    return function;
+    return success();
   }
 
 private:
@@ -123,7 +124,10 @@ private:
   void dealOut() {
     for (std::unique_ptr<Part> &part : partsOf(roots, {1, /*gpu=*/true})) {
       Spread spread = part->spread();
-      deals.push_back({std::move(part), spread});
+      int64_t lanes = vectors ? part->threadLanes() : 1;
+      if (spread.kind == Spread::Thread)
+        spread.items /= lanes;
+      deals.push_back({std::move(part), spread, lanes});
     }
     chooseBlock();
     for (Deal &deal : deals) {
@@ -194,7 +198,7 @@ private:
       start = arith::AddIOp::create(b, start, beside);
     if (deals.size() > 1)
       start = arith::SelectOp::create(b, mine, start, constant(deal.spread.items));
-    Emitter emitter(end, *team);
+    Emitter emitter(end, *team, deal.lanes);
     for (auto [argument, buffer] : llvm::zip_equal(kernel.getArguments(), operands))
       emitter.bind(argument, buffer);
     emitter.loop(emitter.root(), start, constant(deal.spread.items), deal.blocks * deal.side, {},
@@ -232,6 +236,7 @@ private:
   }
 
   func::FuncOp kernel;
+  bool vectors;
   LLVM::LLVMFuncOp function;
   Operation *end = nullptr;
   SmallVector<Buffer> operands;
@@ -244,6 +249,30 @@ private:
 
 } // namespace
 
-FailureOr<LLVM::LLVMFuncOp> emitThreadKernel(func::FuncOp kernel) { return ThreadFrame(kernel).emit(); }
+/// Whether neighbours are loaded and stored one by one somewhere: they do not lie side by side.
+static bool hasLooseLanes(ModuleOp module) {
+  WalkResult result = module.walk([](Operation *op) {
+    bool isLoose =
+        isa<LLVM::MaskedLoadOp, LLVM::MaskedStoreOp, LLVM::masked_gather, LLVM::masked_scatter>(op);
+    return isLoose ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
+/// Tried in vectors, on the side; where an access would come apart, or operands start anywhere, each thread
+/// has one element at a time.
+LogicalResult emitThreadKernel(func::FuncOp kernel) {
+  OwningOpRef<ModuleOp> trial = ModuleOp::create(kernel.getLoc());
+  func::FuncOp copy = kernel.clone();
+  trial->push_back(copy);
+  if (failed(ThreadFrame(copy, /*vectors=*/true).emit()))
+    return failure();
+  if (kernel->hasAttr("accum.shifted") || hasLooseLanes(*trial))
+    return ThreadFrame(kernel, /*vectors=*/false).emit();
+  copy.erase();
+  Block *target = kernel->getBlock();
+  target->getOperations().splice(kernel->getIterator(), trial->getBody()->getOperations());
+  return success();
+}
 
 } // namespace accum::codegen

@@ -7,9 +7,9 @@
 
 namespace accum::codegen {
 
-/// Writes `void SYMBOL(ptr operand or result or flag, ...)`, a PTX kernel, behind `kernel`. Its attribute
+/// Writes `void SYMBOL(ptr operand or result or flag, ...)`, a PTX kernel, before `kernel`. Its attribute
 /// `accum.entry = [number, blocks, threads in a block, arguments]` is the kernel's line in the manifest.
 /// Errors, on the op: what has no code ([kernel-op]), a type that is not static.
-mlir::FailureOr<mlir::LLVM::LLVMFuncOp> emitThreadKernel(mlir::func::FuncOp kernel);
+mlir::LogicalResult emitThreadKernel(mlir::func::FuncOp kernel);
 
 } // namespace accum::codegen

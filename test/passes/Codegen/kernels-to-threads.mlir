@@ -1,6 +1,6 @@
 // RUN: accum-opt %s --split-input-file --pass-pipeline='builtin.module(func.func(accum-expand-kernels),accum-kernels-to-threads)' | FileCheck %s
 
-// A thread per element: 300 elements take two blocks of 256.
+// A thread per four elements, which it moves at once: 2000 elements take two blocks of 256.
 // CHECK-LABEL: llvm.func ptx_kernelcc @k0_add(
 // CHECK-SAME: %arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: !llvm.ptr
 // CHECK-SAME: accum.entry = array<i64: 0, 2, 256, 3>
@@ -8,9 +8,46 @@
 // CHECK: llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.tid.x"() {{.*}}#llvm.constant_range<i32, 0, 256>
 // CHECK-NOT: shfl
 // CHECK-NOT: barrier
-func.func private @add(%a: tensor<300xf32>, %b: tensor<300xf32>) -> tensor<300xf32> attributes {accum.kernel = 0 : i64} {
-  %c = nn.elementwise <add> (%a, %b) : (tensor<300xf32>, tensor<300xf32>) -> tensor<300xf32>
-  return %c : tensor<300xf32>
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<4xf32>
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<4xf32>
+// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr
+func.func private @add(%a: tensor<2000xf32>, %b: tensor<2000xf32>) -> tensor<2000xf32> attributes {accum.kernel = 0 : i64} {
+  %c = nn.elementwise <add> (%a, %b) : (tensor<2000xf32>, tensor<2000xf32>) -> tensor<2000xf32>
+  return %c : tensor<2000xf32>
+}
+
+// -----
+
+// One by one: an odd number of columns, operands that may start anywhere, neighbours that are read apart.
+// CHECK-LABEL: llvm.func ptx_kernelcc @k0_odd(
+// CHECK-SAME: accum.entry = array<i64: 0, 2, 256, 2>
+// CHECK-NOT: vector<4xf32>
+// CHECK: llvm.return
+func.func private @odd(%a: tensor<333xf32>) -> tensor<333xf32> attributes {accum.kernel = 0 : i64} {
+  %c = nn.elementwise <neg> (%a) : (tensor<333xf32>) -> tensor<333xf32>
+  return %c : tensor<333xf32>
+}
+// CHECK-LABEL: llvm.func ptx_kernelcc @k1_shifted(
+// CHECK-NOT: vector<4xf32>
+// CHECK: llvm.return
+func.func private @shifted(%a: tensor<2000xf32>) -> tensor<2000xf32> attributes {accum.kernel = 1 : i64, accum.shifted} {
+  %c = nn.elementwise <neg> (%a) : (tensor<2000xf32>) -> tensor<2000xf32>
+  return %c : tensor<2000xf32>
+}
+// CHECK-LABEL: llvm.func ptx_kernelcc @k2_turned(
+// CHECK-NOT: vector<4xf32>
+// CHECK: llvm.return
+func.func private @turned(%a: tensor<40x40xf32>) -> tensor<40x40xf32> attributes {accum.kernel = 2 : i64} {
+  %c = nn.transpose %a [1, 0] : tensor<40x40xf32> -> tensor<40x40xf32>
+  return %c : tensor<40x40xf32>
+}
+// A slice that starts between multiples of 16 bytes: vectors by single loads, a store at once.
+// CHECK-LABEL: llvm.func ptx_kernelcc @k3_behind(
+// CHECK: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr -> vector<4xf32>
+// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr
+func.func private @behind(%a: tensor<44xf32>) -> tensor<40xf32> attributes {accum.kernel = 3 : i64} {
+  %c = nn.slice %a at [1] by [1] : tensor<44xf32> -> tensor<40xf32>
+  return %c : tensor<40xf32>
 }
 
 // -----

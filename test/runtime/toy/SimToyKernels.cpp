@@ -12,12 +12,12 @@ uint32_t thread() { return hooks->special(ACCUM_SIM_THREAD); }
 uint32_t block() { return hooks->special(ACCUM_SIM_BLOCK); }
 
 float read(const float *at, uint32_t operand = ACCUM_SIM_ANY) {
-  hooks->load(at, sizeof *at, operand);
+  hooks->load(at, sizeof *at, operand, alignof(float));
   return *at;
 }
 
 void write(float *at, float value, uint32_t operand = ACCUM_SIM_ANY) {
-  hooks->store(at, sizeof *at, operand);
+  hooks->store(at, sizeof *at, operand, alignof(float));
   *at = value;
 }
 
@@ -68,7 +68,7 @@ void raceAfterRead(void *const *args) {
 void readFreshShared(void *const *args) { write(out(args) + thread(), read(shared() + thread())); }
 
 void leaveShared(void *const *args) {
-  hooks->store(reinterpret_cast<uint8_t *>(shared() + 64) - 2, 4, ACCUM_SIM_ANY);
+  hooks->store(reinterpret_cast<uint8_t *>(shared() + 64) - 2, 4, ACCUM_SIM_ANY, 1);
   copy(args);
 }
 
@@ -101,6 +101,12 @@ void secondBlock(void *const *args) {
     copy(args);
 }
 
+// Four floats at once, from the second one on.
+void readShifted(void *const *args) {
+  hooks->load(in(args) + 1, 16, 0, 16);
+  copy(args);
+}
+
 const accum_sim_operand kOperands[] = {{256, ACCUM_SIM_READ}, {256, ACCUM_SIM_WRITE}};
 const accum_sim_operand kAdded[] = {{256, ACCUM_SIM_READ}, {256, ACCUM_SIM_ADD}};
 
@@ -124,6 +130,7 @@ const accum_sim_kernel kKernels[] = {kernel("reverse", reverse),
                                      kernel("barrierOfHalf", barrierOfHalf),
                                      kernel("barrierOfTwo", barrierOfTwo),
                                      kernel("secondBlock", secondBlock, 2),
+                                     kernel("readShifted", readShifted),
                                      {"readAdded", readResult, kAdded, 2, 1, 64, 0, 0}};
 
 const accum_sim_v1 kTable = {ACCUM_SIM_VERSION, sizeof(accum_sim_v1), sizeof kKernels / sizeof *kKernels,
