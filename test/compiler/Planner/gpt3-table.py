@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""gpt3-table.py [--check PAGE] [SIZE...]: the table of micro-batch sizes for GPT-3 at a sequence of 2048, from graphs without
-weights; or whether the rows of a page say the same.
+"""gpt3-table.py [--check PAGE] [SIZE...]: the table of micro-batch sizes for GPT-3 at a sequence of 2048 in bf16, from graphs
+without weights; or whether the rows of a page say the same.
 
 A cell is `m x K, GiB per device` of the plan for 8 devices with whole copies of the state. Where none fits: in brackets what the
 least of them needs, and the plan with the state spread over the fewest devices, a power of two, on which one fits.
@@ -58,7 +58,7 @@ def row(size):
         model = pathlib.Path(folder) / "gpt3.onnx"
         subprocess.run([sys.executable, MAKE, size, "-o", model], check=True, capture_output=True)
         fused = pathlib.Path(folder) / "model.4.fuse.mlir"
-        subprocess.run(["accumc", model, "--target", TARGETS[0], "--batch", str(BATCH), "--dump-phases", folder,
+        subprocess.run(["accumc", model, "--target", TARGETS[0], "--precision", "bf16", "--batch", str(BATCH), "--dump-phases", folder,
                         "--to", "fuse"], check=True, capture_output=True)
         return f"| {size} | " + " | ".join(cell(fused, target) for target in TARGETS) + " |"
 
@@ -69,7 +69,8 @@ def main():
     parser.add_argument("sizes", nargs="*", default=SIZES)
     options = parser.parse_args()
     if not options.check:
-        print("\n".join(HEAD + [row(size) for size in options.sizes]))
+        for line in [*HEAD, *map(row, options.sizes)]:
+            print(line, flush=True)
         return
     page = options.check.read_text().splitlines()
     missing = [line for line in HEAD + [row(size) for size in options.sizes] if line not in page]
