@@ -186,6 +186,14 @@ void accum_observe(accum_session *session, accum_observer observer, void *user) 
   session->session->observe(observer, user, session);
 }
 
+int accum_profile(accum_session *session) {
+  return guarded([&] { return report(session->session->startProfile()); });
+}
+
+int accum_save_profile(const accum_session *session, const char *path) {
+  return guarded([&] { return report(session->session->saveProfile(path)); });
+}
+
 int accum_maximum(accum_session *session, int64_t value, int64_t *largest) {
   auto result = session->session->ranks().maximum(value);
   if (!result)

@@ -65,6 +65,10 @@ public:
   virtual Status feed(MicroStep at, const FillInputs &fill) = 0;
   /// The micro-step has no more calls.
   virtual Status endMicro() { return {}; }
+  /// Names of the artifact's kernels, by number; after `load`.
+  virtual std::vector<std::string> kernelNames() const { return {}; }
+  /// Whether a call has happened when it returns, so that its time is that of its work.
+  virtual bool isSynchronous() const { return false; }
   /// Kernel number `kernel` over all its work.
   virtual Status launch(uint32_t kernel, void *const *args) = 0;
   virtual Status gemm(const accum_gemm &call, float beta) = 0;

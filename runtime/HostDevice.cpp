@@ -50,6 +50,13 @@ Status HostDevice::feed(MicroStep at, const FillInputs &fill) {
   return {};
 }
 
+std::vector<std::string> HostDevice::kernelNames() const {
+  std::vector<std::string> names;
+  for (uint32_t kernel = 0; kernel < kernels->count; ++kernel)
+    names.emplace_back(kernels->kernels[kernel].name);
+  return names;
+}
+
 Status HostDevice::launch(uint32_t kernel, void *const *args) {
   if (kernel >= kernels->count)
     return Error{kExitInternal,

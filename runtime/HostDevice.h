@@ -21,6 +21,8 @@ public:
   Expected<const uint8_t *> view(const void *from, uint64_t bytes) override;
   Expected<const void *> mirror(const void *own, uint64_t bytes) override { return own; }
 
+  std::vector<std::string> kernelNames() const override;
+  bool isSynchronous() const override { return true; }
   Status feed(MicroStep at, const FillInputs &fill) override;
   Status launch(uint32_t kernel, void *const *args) override;
   Status gemm(const accum_gemm &call, float beta) override;

@@ -148,6 +148,8 @@ void Session::observe(accum_observer callback, void *user, const accum_session *
 
 Status Session::selectWindow(uint64_t step) {
   squaredNorm = dataSeconds = 0;
+  if (calls)
+    calls->startStep(step);
   sawGradients = skipped = failedInCommand = unchanged = false;
   failure.reset();
   if (!dataset)
@@ -246,6 +248,8 @@ Expected<accum_step_result> Session::finish(int code, double started) {
   result.skipped = skipped;
   result.data_seconds = dataSeconds;
   result.seconds = now() - started;
+  if (calls)
+    calls->addStep(started, result.seconds);
   return result;
 }
 

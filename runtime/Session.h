@@ -3,6 +3,7 @@
 #ifndef ACCUM_RUNTIME_SESSION_H
 #define ACCUM_RUNTIME_SESSION_H
 
+#include "runtime/CallLog.h"
 #include "runtime/Device.h"
 #include "runtime/Hyper.h"
 #include "runtime/Staging.h"
@@ -34,6 +35,9 @@ public:
   const Manifest &manifest() const { return artifact.manifest; }
   Collectives &ranks() { return collectives; }
   const std::vector<std::string> &notices() const { return decisions; }
+  /// From now on every call of the program is timed. Slug `usage` for a device that is late with its calls.
+  Status startProfile();
+  Status saveProfile(const std::string &path) const;
   void observe(accum_observer callback, void *user, const accum_session *handle);
 
   // What the program's table calls; see ProgramTable.cpp. Zero, or non-zero with `failure` set.
@@ -62,6 +66,7 @@ private:
   Expected<accum_tensor> viewed(uint64_t offset, DType dtype, const std::vector<int64_t> &shape,
                                 uint64_t bytes);
   int check(const Status &status, bool inCommand);
+  template <typename Call> Status timed(const CallFacts &facts, Call &&call);
   Error explain(int code) const;
   int fail(Error error, bool inCommand);
 
@@ -90,7 +95,8 @@ private:
   bool sawGradients = false, skipped = false, failedInCommand = false;
   double dataSeconds = 0;
   std::optional<Error> failure;
-  bool unchanged = false; ///< the step failed before its update, on every rank alike
+  std::optional<CallLog> calls; ///< where a profile was asked for
+  bool unchanged = false;       ///< the step failed before its update, on every rank alike
   /// What kernels read beside their buffers; the device has copies of these at fixed addresses.
   double hyperValues[ACCUM_HYPER_COUNT] = {};
   std::vector<double> decay;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What happens inside a step: binding rows, kernels, GEMMs, sums over ranks. Allocates nothing unless it
-// fails.
+// fails, or calls are timed.
 #include "runtime/Clock.h"
+#include "runtime/File.h"
 #include "runtime/Session.h"
 #include <cmath>
 
@@ -34,7 +35,8 @@ int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t
         false);
   bool isAlone = cut.only >= 0 && phase == ACCUM_MICRO;
   share->only = isAlone ? std::optional(uint32_t(cut.only)) : std::nullopt;
-  Status fed = device->feed({phase, k, share->steps}, fillInputs);
+  Status fed =
+      timed({.kind = CallFacts::Feed}, [&] { return device->feed({phase, k, share->steps}, fillInputs); });
   dataset->release();
   *firstRow = share->firstRow(k);
   *valid = uint32_t(share->valid(k));
@@ -50,20 +52,42 @@ int Session::endMicro(uint32_t phase, uint32_t k) {
   return 0;
 }
 
-int Session::launch(uint32_t kernel, void *const *args) { return check(device->launch(kernel, args), true); }
+/// With its time in the profile, where there is one.
+template <typename Call> Status Session::timed(const CallFacts &facts, Call &&call) {
+  if (!calls)
+    return call();
+  double started = now();
+  Status status = call();
+  calls->add(facts, started, now() - started);
+  return status;
+}
 
-int Session::runGemm(const accum_gemm *call, float beta) { return check(device->gemm(*call, beta), true); }
+int Session::launch(uint32_t kernel, void *const *args) {
+  CallFacts facts{.kind = CallFacts::Kernel, .kernel = kernel};
+  return check(timed(facts, [&] { return device->launch(kernel, args); }), true);
+}
 
-int Session::attend(const accum_attention *call) { return check(device->attention(*call), true); }
+int Session::runGemm(const accum_gemm *call, float beta) {
+  return check(timed(factsOf(*call, beta), [&] { return device->gemm(*call, beta); }), true);
+}
 
-int Session::zero(void *data, uint64_t bytes) { return check(device->zero(data, bytes), false); }
+int Session::attend(const accum_attention *call) {
+  return check(timed(factsOf(*call), [&] { return device->attention(*call); }), true);
+}
+
+int Session::zero(void *data, uint64_t bytes) {
+  CallFacts facts{.kind = CallFacts::Zero, .sizes = {int64_t(bytes)}};
+  return check(timed(facts, [&] { return device->zero(data, bytes); }), false);
+}
 
 int Session::copy(void *target, const void *source, uint64_t bytes) {
-  return check(device->copy(target, source, bytes), false);
+  CallFacts facts{.kind = CallFacts::Copy, .sizes = {int64_t(bytes)}};
+  return check(timed(facts, [&] { return device->copy(target, source, bytes); }), false);
 }
 
 int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
-  if (int code = check(device->allReduce(data, n, DType(dtype)), false))
+  CallFacts facts{.kind = CallFacts::AllReduce, .sizes = {int64_t(n * uint64_t(bytesOf(DType(dtype))))}};
+  if (int code = check(timed(facts, [&] { return device->allReduce(data, n, DType(dtype)); }), false))
     return code;
   const GradientRange &gradients = artifact.manifest.gradients;
   uint64_t offset = uint64_t(static_cast<uint8_t *>(data) - state);
@@ -87,15 +111,38 @@ int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
 
 /// Adds to the norm; whether it and the loss are finite.
 Expected<bool> Session::inspectGradients(const void *data, uint64_t n, DType dtype) {
-  auto square = device->squaredNorm(data, n, dtype);
-  if (!square)
-    return square.error();
-  squaredNorm += *square;
+  CallFacts facts{.kind = CallFacts::Norm, .sizes = {int64_t(n * uint64_t(bytesOf(dtype)))}};
+  Status status = timed(facts, [&]() -> Status {
+    auto square = device->squaredNorm(data, n, dtype);
+    if (square)
+      squaredNorm += *square;
+    return square ? Status() : square.error();
+  });
+  if (!status)
+    return status.error();
   sawGradients = true;
   auto loss = scalarOr("loss", 0);
   if (!loss)
     return loss.error();
   return std::isfinite(squaredNorm) && std::isfinite(*loss);
+}
+
+Status Session::startProfile() {
+  if (!device->isSynchronous())
+    return Error{kExitUsage, "calls are timed on the host only: " + device->name() + " is late with them",
+                 "usage"};
+  calls.emplace();
+  return {};
+}
+
+Status Session::saveProfile(const std::string &path) const {
+  auto file = FileWriter::create(path);
+  if (!file)
+    return file.error();
+  std::string text = calls ? calls->toJson(device->kernelNames(), collectives.rank()) : "";
+  if (Status status = (*file)->write(text.data(), text.size()); !status)
+    return status;
+  return (*file)->commit(false);
 }
 
 } // namespace accum::runtime

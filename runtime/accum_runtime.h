@@ -125,6 +125,11 @@ int accum_set_cut(accum_session *session, int64_t rows, int64_t only);
 typedef void (*accum_observer)(void *user, const accum_session *session, uint32_t k, uint32_t steps);
 void accum_observe(accum_session *session, accum_observer observer, void *user);
 
+/* From now on the time of each call of the program is kept (host only); accum_save_profile writes what there
+ * is so far, in the Trace Event format of Perfetto and chrome://tracing. */
+int accum_profile(accum_session *session);
+int accum_save_profile(const accum_session *session, const char *path);
+
 /* The largest `value` over all ranks. */
 int accum_maximum(accum_session *session, int64_t value, int64_t *largest);
 /* Ends all ranks now; does not return. */

@@ -2,6 +2,7 @@
 // The compiler as a whole: from options to an exit code.
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/Diagnostics.h"
+#include "compiler/Driver/Explore.h"
 #include "compiler/Driver/Phases.h"
 #include "compiler/Driver/Planning.h"
 #include "compiler/Driver/Summary.h"
@@ -43,6 +44,7 @@ public:
   }
 
   int run();
+  const planner::Search &search() const { return planning.search; }
 
 private:
   static DialectRegistry makeRegistry() {
@@ -73,7 +75,7 @@ private:
 };
 
 void Compilation::print(const std::string &text) const {
-  if (!options.json && options.toPhase.empty())
+  if (!options.json && !options.quiet && options.toPhase.empty())
     fmt::print("{}", text);
 }
 
@@ -211,6 +213,8 @@ void Compilation::printPlan() const {
   if (search.candidates.empty())
     return;
   print(describeTarget(options, search) + planner::explainPlan(search));
+  if (!options.explored.empty())
+    print(describeExplored(options.explored, options.exploredOf));
   if (options.explain)
     print("\n" + planner::explainSearch(search, planning.budgets));
 }
@@ -258,6 +262,8 @@ int Compilation::run() {
   printPlan();
   if (!stopped && !options.planOnly && failed(write(runner)))
     return fail();
+  if (options.quiet)
+    return 0;
   diagnostics.print();
   if (options.timing)
     print(runner.timingTable());
@@ -266,6 +272,11 @@ int Compilation::run() {
     json["reason"] = "ok";
     if (!planning.search.candidates.empty())
       json["search"] = planner::toJson(planning.search, planning.budgets);
+    for (const ExploredSize &size : options.explored)
+      json["explored"].push_back({{"micro_batch", size.m},
+                                  {"predicted_seconds", size.predicted},
+                                  {"measured_seconds", size.measured},
+                                  {"chosen", size.chosen}});
     fmt::print("{}\n", json.dump(2));
   }
   return 0;
@@ -278,7 +289,15 @@ int compile(const Options &options) {
     fmt::print("{}", planner::describeProfiles());
     return 0;
   }
-  return Compilation(options).run();
+  if (!exploredRange(options.microBatch))
+    return Compilation(options).run();
+  return explore(options, [](const Options &one, planner::Search *search) {
+    Compilation compilation(one);
+    int code = compilation.run();
+    if (search)
+      *search = compilation.search();
+    return code;
+  });
 }
 
 } // namespace accum::driver

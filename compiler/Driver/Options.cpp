@@ -75,7 +75,8 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("--precision", options.precision,
                  "f32, bf16, tf32 (GPUs); f64 with --target reference (default: f32)")
       ->check(CLI::IsMember({"f32", "f64", "tf32", "bf16", "f16"}));
-  app.add_option("--micro-batch", options.microBatch, "auto, N, none, MIN..MAX (default: auto)");
+  app.add_option("--micro-batch", options.microBatch,
+                 "auto, N, none, MIN..MAX, or explore[:MIN..MAX]: times the best few here (default: auto)");
   app.add_option("--accumulation-steps", raw.accumulationSteps, "micro-steps per optimizer step")
       ->check(positive);
   app.add_flag("--require-divisible", options.requireDivisible, "refuse a ragged last micro-step");

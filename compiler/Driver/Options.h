@@ -10,6 +10,13 @@
 
 namespace accum::driver {
 
+/// A size that `--micro-batch explore` has compiled and timed; seconds of a step.
+struct ExploredSize {
+  int64_t m = 0;
+  double predicted = 0, measured = 0;
+  bool chosen = false;
+};
+
 /// The command line after parsing; docs in Options.cpp's help texts, which are the one place where they
 /// stand.
 struct Options {
@@ -37,6 +44,9 @@ struct Options {
   bool checkOnly = false; // accumc check
   std::string dumpPhases, toPhase, report, planFile;
   bool withSim = false;
+  bool quiet = false;                 ///< no flag: prints nothing but errors
+  std::vector<ExploredSize> explored; ///< no flag: what was timed before these options were decided
+  int64_t exploredOf = 0;             ///< of so many sizes
   std::vector<std::string> argv;
 };
 

@@ -172,6 +172,8 @@ LogicalResult planModule(ModuleOp module, const Options &options, const planner:
                    "usage",
                    {"f32 and bf16 run on every target"}},
                   diagnostics);
+  for (const std::string &notice : profile->notices)
+    diagnostics.addNotice(notice);
   bool good = true;
   planner::Options asked = optionsOf(options, diagnostics, good);
   // Processes on one machine share what it has.

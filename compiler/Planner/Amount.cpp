@@ -16,6 +16,13 @@ int64_t Amount::at(int64_t m) const {
   return value > kAmountLimit ? kAmountLimit + 1 : static_cast<int64_t>(value);
 }
 
+double Amount::real(int64_t m, int64_t pieces) const {
+  auto parts = static_cast<double>(pieces);
+  if (!table.empty())
+    return static_cast<double>(at(m)) / parts;
+  return static_cast<double>(fixed) + static_cast<double>(perSample) * static_cast<double>(m) / parts;
+}
+
 bool Amount::isValid() const {
   if (table.empty())
     return fixed >= 0 && perSample >= 0;

@@ -22,6 +22,8 @@ struct Amount {
 
   /// The value at m >= 1; saturates just above kAmountLimit, so that a caller can refuse it.
   int64_t at(int64_t m) const;
+  /// Without a limit and rounded; of one of `pieces` parts of m samples.
+  double real(int64_t m, int64_t pieces = 1) const;
   /// No negative coefficient, and the table (where there is one) as described above.
   bool isValid() const;
   bool isZero() const { return fixed == 0 && perSample == 0 && table.empty(); }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads device profiles, and resolves those of the host against this machine.
 #include "compiler/Planner/DeviceProfile.h"
+#include "compiler/Planner/DeviceProfileTables.h"
 #include "compiler/Planner/StrictJson.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <fstream>
 #include <sched.h>
 
 namespace accum::planner {
@@ -11,7 +13,7 @@ namespace accum::planner {
 const Rate &DeviceProfile::rate(bool matrix, std::string_view dtype) const {
   const Rate *fallback = nullptr;
   for (const Rate &rate : rates) {
-    if (rate.matrix != matrix)
+    if (rate.matrix != matrix || rate.attention)
       continue;
     if (rate.dtype == dtype)
       return rate;
@@ -21,8 +23,29 @@ const Rate &DeviceProfile::rate(bool matrix, std::string_view dtype) const {
   return *fallback;
 }
 
+const Rate *DeviceProfile::attentionRate(std::string_view dtype) const {
+  auto found =
+      std::ranges::find_if(rates, [&](const Rate &rate) { return rate.attention && rate.dtype == dtype; });
+  return found == rates.end() ? nullptr : &*found;
+}
+
+/// The first processor of /proc/cpuinfo.
+static std::string processorName() {
+  std::ifstream file("/proc/cpuinfo");
+  std::map<std::string, std::string> facts;
+  for (std::string line; std::getline(file, line) && !line.empty();)
+    if (size_t colon = line.find(':'); colon != std::string::npos)
+      facts[line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1)] =
+          line.substr(std::min(colon + 2, line.size()));
+  if (!facts.contains("model name"))
+    return {};
+  return fmt::format("{} (family {}, model {}, stepping {})", facts["model name"], facts["cpu family"],
+                     facts["model"], facts["stepping"]);
+}
+
 HostFacts detectHost() {
   HostFacts host;
+  host.cpu = processorName();
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0)
     host.cores = std::max(1, CPU_COUNT(&set));
@@ -54,22 +77,25 @@ double perCore(ObjectReader &reader, const HostFacts &host) {
 void readRate(ObjectReader reader, const HostFacts &host, DeviceProfile &profile) {
   Rate rate;
   std::string unit = reader.text("unit");
-  if (unit != "matrix" && unit != "vector")
-    reader.raise("unit", fmt::format("is `{}`, expected `matrix` or `vector`", unit));
+  if (unit != "matrix" && unit != "vector" && unit != "attention")
+    reader.raise("unit", fmt::format("is `{}`, expected `matrix`, `vector` or `attention`", unit));
   rate.matrix = unit == "matrix";
+  rate.attention = unit == "attention";
   rate.dtype = reader.text("dtype");
   double factor = perCore(reader, host);
   rate.peak = factor * reader.number("peak", 1, kMaxRate);
   rate.sustained = factor * reader.number("sustained", 1, kMaxRate);
   if (rate.sustained > rate.peak)
     reader.raise("sustained", "is larger than the peak");
+  if (reader.has("half_at"))
+    rate.halfAt = reader.numbers<3>("half_at", 0, 1e9);
   rate.source = reader.text("source");
   std::string needs = reader.has("needs") ? reader.text("needs") : "";
   reader.finish();
   bool usable =
       needs.empty() || std::find(host.features.begin(), host.features.end(), needs) != host.features.end();
   bool known = std::any_of(profile.rates.begin(), profile.rates.end(), [&](const Rate &other) {
-    return other.matrix == rate.matrix && other.dtype == rate.dtype;
+    return other.matrix == rate.matrix && other.attention == rate.attention && other.dtype == rate.dtype;
   });
   if (usable && !known)
     profile.rates.push_back(std::move(rate));
@@ -133,7 +159,7 @@ Overhead readOverhead(ObjectReader reader) {
 void requireRates(ObjectReader &root, const DeviceProfile &profile) {
   for (bool matrix : {true, false})
     if (std::none_of(profile.rates.begin(), profile.rates.end(),
-                     [&](const Rate &r) { return r.matrix == matrix; }))
+                     [&](const Rate &r) { return r.matrix == matrix && !r.attention; }))
       root.raise("rates", fmt::format("has no {} rate for this machine", matrix ? "matrix" : "vector"));
 }
 
@@ -164,6 +190,7 @@ Result<DeviceProfile> parseProfile(std::string_view json, const std::string &ori
   readSpeeds(root, host, profile);
   for (auto &[path, element] : root.array("overheads"))
     profile.overheads.push_back(readOverhead({*element, path, complaint}));
+  readMeasured(root, host, complaint, profile);
   root.finish();
   if (complaint.error)
     return *complaint.error;

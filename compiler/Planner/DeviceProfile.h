@@ -3,7 +3,10 @@
 // start.
 #pragma once
 #include "compiler/Planner/Result.h"
+#include "compiler/Planner/TimeTables.h"
+#include <array>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +20,11 @@ struct Rate {
   double sustained = 0; ///< what large problems reach; the time model uses this
   double peak = 0;      ///< the figure MFU is taken against
   std::string source = {};
+  bool attention =
+      false; ///< of attention as one command, which is slower than a product; `matrix` is not set
+  /// Sizes of a library call (the axes of its table) at which it runs at half of `sustained`; 0: always at
+  /// all of it.
+  std::array<double, 3> halfAt = {};
 };
 
 /// Memory that is gone on the device for other reasons than our arena.
@@ -43,17 +51,24 @@ struct DeviceProfile {
   double hostLinkBandwidth =
       0; ///< bytes per second and direction between device and host memory; 0: no such link
   std::vector<Overhead> overheads = {};
+  std::vector<TimeTable> tables = {}; ///< of library calls, where measured
+  /// Seconds for each element that an operation of a kernel touches; `norm` is that of the gradients' norm.
+  std::map<std::string, double, std::less<>> costs = {};
+  std::vector<std::string> notices = {}; ///< for the user: measured elsewhere
 
   bool isCuda() const { return !architecture.empty(); }
   /// The rate for that arithmetic; falls back to f32, then to the first rate of that unit, which a read
   /// profile has.
   const Rate &rate(bool matrix, std::string_view dtype) const;
+  /// That of attention in that arithmetic; null where it is that of the matrix units.
+  const Rate *attentionRate(std::string_view dtype) const;
 };
 
 /// What a profile whose rates are given per core and instruction set is resolved against.
 struct HostFacts {
   int cores = 1;
   std::vector<std::string> features = {}; ///< `avx2`, `avx512f`, `avx512bf16`, `amx-bf16`
+  std::string cpu = {};                   ///< its name, family, model and stepping; empty: unknown
 };
 
 /// This machine: the cores this process may run on, and its instruction sets.
@@ -62,6 +77,10 @@ HostFacts detectHost();
 /// Reads a profile strictly: an unknown key or a figure out of range is an error that names where it stands.
 /// `origin` is the file's name in messages. Slug `malformed-profile`.
 Result<DeviceProfile> parseProfile(std::string_view json, const std::string &origin, const HostFacts &host);
+
+/// A profile as JSON, resolved; `host` is the machine that it was measured on, `source` what its figures come
+/// from.
+std::string toJson(const DeviceProfile &profile, const HostFacts &host, const std::string &source);
 
 /// A built-in profile by name, or a file when the name ends in `.json`. Slugs `unknown-target` (the nearest
 /// names are in a note; a GPU before sm_80 is named as such), `file-unreadable`, `malformed-profile`.

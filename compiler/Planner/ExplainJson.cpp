@@ -37,6 +37,25 @@ OrderedJson peakJson(const PeakMoment &peak) {
   return {{"where", peak.where}, {"bytes", peak.bytes}, {"tensors", tensors}};
 }
 
+OrderedJson commandsJson(const std::vector<CommandTime> &commands) {
+  OrderedJson json = OrderedJson::array();
+  for (const CommandTime &command : commands) {
+    OrderedJson entry = {{"region", toText(command.region)},
+                         {"kernel", command.kernel},
+                         {"count", command.count},
+                         {"runs", command.runs},
+                         {"seconds", command.seconds},
+                         {"from", toText(command.source)},
+                         {"bytes", command.bytes}};
+    if (!command.call.empty())
+      entry["call"] = command.call;
+    for (const auto &[operation, elements] : command.work)
+      entry["work"][operation] = elements;
+    json.push_back(entry);
+  }
+  return json;
+}
+
 OrderedJson budgetsJson(const BudgetAnswers &budgets) {
   OrderedJson json = OrderedJson::array();
   for (const std::vector<BudgetAnswer> *answers : {&budgets.tighter, &budgets.larger})
@@ -90,6 +109,7 @@ OrderedJson toJson(const Search &search, const BudgetAnswers &budgets) {
   json["smallest"] = candidateJson(search.candidates[search.smallest]);
   json["peak"] = peakJson(search.peak);
   json["budgets"] = budgetsJson(budgets);
+  json["commands"] = commandsJson(search.commands);
   json["notices"] = search.notices;
   return json;
 }

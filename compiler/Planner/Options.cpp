@@ -82,8 +82,7 @@ Result<MicroBatch> parseMicroBatch(const std::string &text) {
   if (text == "none")
     return MicroBatch{MicroBatch::None};
   if (text == "explore" || text.starts_with("explore:"))
-    return Error{
-        "--micro-batch explore is not built yet", "not-built", {"--micro-batch auto compares by prediction"}};
+    return usage("--micro-batch explore is for accumc, which compiles and times programs");
   MicroBatch range{MicroBatch::Range};
   size_t dots = text.find("..");
   if (dots == std::string::npos && parsePositive(text, range.min))

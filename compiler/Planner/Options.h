@@ -17,7 +17,7 @@ struct MicroBatch {
   int64_t max = INT64_MAX; ///< of a Range
 };
 
-/// Reads the flag's value; open ranges (`8..`, `..64`) are allowed. Slugs `usage`; `not-built` for `explore`.
+/// Reads the flag's value; open ranges (`8..`, `..64`) are allowed. Slug `usage`.
 Result<MicroBatch> parseMicroBatch(const std::string &text);
 
 struct Options {

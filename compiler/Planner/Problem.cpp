@@ -105,6 +105,9 @@ Status checkVariants(const Problem &problem, size_t index, const std::vector<cha
           fmt::format("command {}, variant {}: an amount is negative, or a table does not start at 1 "
                       "and ascend",
                       command.id, variant.name));
+    if (!variant.call.name.empty() && variant.call.sizes.size() != sizeCountOf(variant.call.name))
+      return malformed(fmt::format("command {}, variant {}: {} has another number of sizes", command.id,
+                                   variant.name, variant.call.name));
     if (Status status = checkResults(problem, static_cast<int>(index), variant, viewed); !status)
       return status;
   }

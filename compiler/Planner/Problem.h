@@ -3,6 +3,7 @@
 // is fixed.
 #pragma once
 #include "compiler/Planner/Amount.h"
+#include "compiler/Planner/CallShape.h"
 #include "compiler/Planner/Result.h"
 #include <cstdint>
 #include <string>
@@ -42,6 +43,8 @@ struct Variant {
   /// Samples that the command treats at a time, one slice behind the other, each with its own costs; 0: all
   /// of a micro-step at once. With `pieces`, a slice is that part of its samples.
   int64_t slice = 0, pieces = 1;
+  CallShape call = {};                   ///< of a library call
+  std::vector<OperationCount> work = {}; ///< of a kernel
   /// Scratch that lives during this command only; planned like a buffer, slot "ID:w".
   Amount workspace = {};
   /// Results (indices into Problem::buffers) that have another size in this variant; 0 where it has none.

@@ -166,6 +166,21 @@ Variant ProblemReader::readCosts(Line &line, std::string name) {
     variant.slice = line.number(*slice, "slice");
   if (auto pieces = line.value("pieces"))
     variant.pieces = line.number(*pieces, "pieces");
+  if (auto text = line.value("call")) {
+    auto call = parseCall(*text);
+    if (!call)
+      line.complain(
+          fmt::format("call is `{}`, expected gemm-nn, gemm-nt, gemm-tn or gemm-tt with four sizes, or "
+                      "attention[-backward][-causal] with seven",
+                      *text));
+    variant.call = call.value_or(CallShape{});
+  }
+  while (auto text = line.value("work")) {
+    auto count = parseOperationCount(*text);
+    if (!count)
+      line.complain(fmt::format("work is `{}`, expected OPERATION@AMOUNT", *text));
+    variant.work.push_back(count.value_or(OperationCount{}));
+  }
   return variant;
 }
 

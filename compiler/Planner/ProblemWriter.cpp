@@ -20,6 +20,10 @@ void writeCosts(Out out, const Variant &variant) {
     fmt::format_to(out, " slice={}", variant.slice);
   if (variant.pieces != 1)
     fmt::format_to(out, " pieces={}", variant.pieces);
+  if (!variant.call.name.empty())
+    fmt::format_to(out, " call={}", toText(variant.call));
+  for (const OperationCount &count : variant.work)
+    fmt::format_to(out, " work={}", toText(count));
 }
 
 void writeCommand(Out out, const Problem &problem, const Command &command) {

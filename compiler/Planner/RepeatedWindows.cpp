@@ -45,6 +45,9 @@ std::vector<uint64_t> hashCommands(const Problem &problem) {
       hash.add(variant.workspace);
       hash.add(static_cast<uint64_t>(variant.slice));
       hash.add(static_cast<uint64_t>(variant.pieces));
+      hash.add(toText(variant.call));
+      for (const OperationCount &count : variant.work)
+        hash.add(toText(count));
     }
   }
   for (const Buffer &buffer : problem.buffers)

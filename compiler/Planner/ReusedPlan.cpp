@@ -69,7 +69,9 @@ Result<Search> reusePlan(const Problem &problem, const DeviceProfile &profile, c
   Result<Choice> choice = choiceOf(problem, plan);
   if (!choice)
     return choice.error();
-  search.peak = peakMoment(expand(problem, *choice), plan.cut.m, plan.alignment);
+  Problem runs = expand(problem, *choice);
+  search.peak = peakMoment(runs, plan.cut.m, plan.alignment);
+  search.commands = TimeModel(runs, profile, options.devices).commands(plan.cut);
   search.sharing = describeSharing({}, options.devices);
   search.recomputed = describeRecomputation(problem, TimeModel(problem, profile, options.devices), *choice);
   search.slices = describeSlices(problem, *choice, plan.cut.m);

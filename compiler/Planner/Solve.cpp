@@ -199,6 +199,7 @@ Plan Searcher::makePlan(int chosen) {
   std::sort(plan.slots.begin(), plan.slots.end());
   TimeModel real(runs, profile, options.devices);
   plan.time = real.step(plan.cut, sharing);
+  search.commands = real.commands(plan.cut);
   search.mfu = real.utilisation(search.deviceBatch, plan.seconds());
   search.recomputed = describeRecomputation(problem, times, choice);
   search.slices = describeSlices(problem, choice, plan.cut.m);

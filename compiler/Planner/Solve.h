@@ -5,6 +5,7 @@
 #include "compiler/Planner/PeakMoment.h"
 #include "compiler/Planner/Plan.h"
 #include "compiler/Planner/Problem.h"
+#include "compiler/Planner/TimeModel.h"
 #include <optional>
 
 namespace accum::planner {
@@ -29,6 +30,7 @@ struct Search {
   /// Memory and peak of the plan, or of the smallest candidate where nothing fits.
   std::vector<MemoryLine> memory = {};
   PeakMoment peak = {};
+  std::vector<CommandTime> commands = {}; ///< of the plan's step, the longest first
   std::vector<std::string> notices = {};
   double seconds = 0; ///< wall time of the search itself
 };

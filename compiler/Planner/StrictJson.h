@@ -3,6 +3,7 @@
 #pragma once
 #include "compiler/Planner/Amount.h"
 #include "compiler/Planner/Result.h"
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -34,6 +35,21 @@ public:
   bool has(const char *key) const { return object && object->contains(key); }
   int64_t integer(const char *key, int64_t min = 0, int64_t max = kAmountLimit);
   double number(const char *key, double min, double max);
+  /// As many numbers in an array.
+  template <size_t count> std::array<double, count> numbers(const char *key, double min, double max) {
+    std::array<double, count> values{};
+    auto elements = array(key);
+    if (elements.size() != count)
+      raise(key, "has another number of elements than " + std::to_string(count));
+    for (size_t index = 0; index < elements.size() && index < count; ++index) {
+      const Json &value = *elements[index].second;
+      if (value.is_number() && value.get<double>() >= min && value.get<double>() <= max)
+        values[index] = value.get<double>();
+      else
+        complaint.raise(elements[index].first, "is no number of its range");
+    }
+    return values;
+  }
   std::string text(const char *key);
   bool boolean(const char *key);
   /// The elements of an array, with the path of each.

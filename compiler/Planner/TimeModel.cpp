@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roofline per command, summed by region.
+// Times per command, summed by region.
 #include "compiler/Planner/TimeModel.h"
 #include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <tuple>
 
 namespace accum::planner {
 
@@ -12,13 +15,17 @@ bool usesMatrixUnits(CommandKind kind) {
          kind == CommandKind::Loss;
 }
 
-/// Of one of `pieces` parts of m samples.
-double evaluate(const Amount &amount, int64_t m, int64_t pieces = 1) {
-  auto parts = static_cast<double>(pieces);
-  if (!amount.table.empty())
-    return static_cast<double>(amount.at(m)) / parts;
-  return static_cast<double>(amount.fixed) +
-         static_cast<double>(amount.perSample) * static_cast<double>(m) / parts;
+/// Gradients are of one type, that of most commands.
+double gradientElements(const Problem &problem) {
+  bool wide = std::ranges::any_of(problem.commands, [](const Command &each) { return each.dtype == "f64"; });
+  return static_cast<double>(problem.allReduceBytes) / (wide ? 8 : 4);
+}
+
+std::string describe(const CallShape &call, int64_t m) {
+  std::string text = call.name;
+  for (size_t index = 0; index < call.sizes.size(); ++index)
+    text += fmt::format("{}{}", index == 0 ? ' ' : 'x', call.sizes[index].at(m));
+  return text;
 }
 
 } // namespace
@@ -29,17 +36,52 @@ TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64
   rates.reserve(problem.commands.size());
   for (const Command &command : problem.commands) {
     bool matrix = usesMatrixUnits(command.kind);
-    const Rate &rate = profile.rate(matrix, command.dtype);
-    rates.push_back({rate.sustained * share, matrix, rate.peak * share});
+    const Rate &unit = profile.rate(matrix, command.dtype);
+    const Rate *attention =
+        command.kind == CommandKind::Attention ? profile.attentionRate(command.dtype) : nullptr;
+    const Rate &rate = attention ? *attention : unit;
+    rates.push_back({rate.sustained * share, matrix, unit.peak * share, rate.halfAt});
   }
 }
 
-/// One of `pieces` parts of `samples` samples.
+/// One of `pieces` parts of `m` samples.
+TimeModel::Time TimeModel::timeOf(size_t index, const Variant &variant, int64_t m, int64_t pieces) const {
+  if (const TimeTable *table = variant.call.name.empty() ? nullptr
+                                                         : findTable(profile.tables, variant.call.name,
+                                                                     problem.commands[index].dtype))
+    return {.compute = table->at(callPoint(variant.call, m, pieces)) / share, .source = TimeSource::Table};
+  Time time{.memory = variant.bytes.real(m, pieces) / (profile.bandwidth * share), .launch = profile.launch};
+  bool updates = problem.commands[index].kind == CommandKind::Update;
+  // Arithmetic that nobody has broken down into operations.
+  bool onlyFlops = variant.work.empty() && !updates && !variant.flops.isZero();
+  if (onlyFlops || profile.costs.empty()) {
+    time.compute = variant.flops.real(m, pieces) / rates[index].flopsPerSecond;
+    if (!variant.call.name.empty()) {
+      std::array<double, 3> point = callPoint(variant.call, m, pieces);
+      for (size_t size = 0; size < 3; ++size)
+        time.compute *= 1 + rates[index].halfAt[size] / point[size];
+    }
+    return time;
+  }
+  // What operations and memory traffic cost adds up: kernels are measured as sums of both.
+  time.source = TimeSource::Costs;
+  auto traffic = profile.costs.find(updates ? "update_bytes" : "bytes");
+  if (traffic != profile.costs.end())
+    time.compute = variant.bytes.real(m, pieces) * traffic->second / share;
+  for (const OperationCount &count : variant.work) {
+    auto cost = profile.costs.find(count.operation);
+    double each = cost != profile.costs.end() ? cost->second / share : 1 / rates[index].flopsPerSecond;
+    time.compute += updates ? 0 : count.elements.real(m, pieces) * each;
+  }
+  // What takes less than starting the threads takes runs on one.
+  time.launch = std::min(time.launch, time.compute);
+  return time;
+}
+
 RegionTime TimeModel::atOnce(size_t index, const Variant &way, int64_t samples, int64_t pieces) const {
-  double compute = evaluate(way.flops, samples, pieces) / rates[index].flopsPerSecond;
-  double memory = evaluate(way.bytes, samples, pieces) / (profile.bandwidth * share);
-  double total = std::max(compute, memory) + profile.launch;
-  return {.total = total, .launch = profile.launch, .memory = memory > compute ? memory : 0};
+  Time time = timeOf(index, way, samples, pieces);
+  return {
+      .total = time.total(), .launch = time.launch, .memory = time.memory > time.compute ? time.memory : 0};
 }
 
 RegionTime TimeModel::time(size_t index, size_t variant, int64_t m) const {
@@ -88,7 +130,48 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing) co
     lines.push_back({"recomputation", steps * micro.again});
   for (TimeLine &line : sharingTime(problem, profile, sharing, devices, cut.steps, update.total))
     lines.push_back(std::move(line));
+  auto norm = profile.costs.find("norm");
+  if (norm != profile.costs.end() && problem.allReduceBytes > 0)
+    lines.push_back({"gradient norm", norm->second / share * gradientElements(problem)});
   return lines;
+}
+
+std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
+  std::map<std::string, CommandTime> groups;
+  for (size_t index = 0; index < problem.commands.size(); ++index) {
+    const Command &each = problem.commands[index];
+    const Variant &variant = each.variants.front();
+    if (each.tail && each.cloneOf < 0)
+      continue; // part of the command before it
+    std::string call = describe(variant.call, cut.m);
+    CommandTime &group =
+        groups[fmt::format("{} {} {}", toText(each.region), each.kernel, call + (each.tail ? " tail" : ""))];
+    if (group.count++ > 0)
+      continue;
+    bool loops = each.region == Region::Prepass || each.region == Region::Micro;
+    Time time = timeOf(index, variant, cut.m, 1);
+    group = {each.kernel,           call,
+             each.region,           1,
+             loops ? cut.steps : 1, command(index, cut.m).total,
+             time.source,           variant.bytes.real(cut.m)};
+    for (const OperationCount &count : variant.work)
+      group.work.emplace_back(count.operation, count.elements.real(cut.m));
+  }
+  std::vector<CommandTime> sorted;
+  for (auto &[key, group] : groups)
+    sorted.push_back(std::move(group));
+  auto whole = [](const CommandTime &group) {
+    return -group.seconds * static_cast<double>(group.count) * static_cast<double>(group.runs);
+  };
+  std::ranges::sort(sorted, {}, [&](const CommandTime &group) {
+    return std::tuple(whole(group), group.region, group.kernel, group.call);
+  });
+  return sorted;
+}
+
+const char *toText(TimeSource source) {
+  constexpr const char *kNames[] = {"table", "costs", "rates"};
+  return kNames[static_cast<int>(source)];
 }
 
 double TimeModel::utilisation(int64_t samples, double seconds) const {
@@ -97,7 +180,7 @@ double TimeModel::utilisation(int64_t samples, double seconds) const {
     const Command &command = problem.commands[index];
     if (!rates[index].matrix || command.region != Region::Micro || command.cloneOf >= 0)
       continue;
-    secondsAtPeak += evaluate(command.variants.front().flops, samples) / rates[index].peak;
+    secondsAtPeak += command.variants.front().flops.real(samples) / rates[index].peak;
   }
   return seconds > 0 ? secondsAtPeak / seconds : 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Predicted seconds of a step: per command the slower of arithmetic and memory traffic, and a launch.
+// Predicted seconds of a step: library calls by measured tables where the profile has one, kernels by what
+// their operations cost or by memory traffic, everything else by rates.
 #pragma once
 #include "compiler/Planner/DeviceProfile.h"
 #include "compiler/Planner/Options.h"
@@ -11,12 +12,27 @@
 
 namespace accum::planner {
 
+/// Where a predicted time comes from.
+enum class TimeSource : uint8_t { Table, Costs, Rates };
+
 /// Seconds of one pass over a region's commands.
 struct RegionTime {
   double total = 0;
   double launch = 0; ///< the part that is launches
   double memory = 0; ///< the part in commands that wait for memory
   double again = 0;  ///< the part in commands that run a second time
+};
+
+/// Commands of one kernel or call: `count` of them run `runs` times a step.
+struct CommandTime {
+  std::string kernel = {};
+  std::string call = {}; ///< at this m: `gemm-nt 1x512x768x3072`; empty for a kernel
+  Region region = Region::Micro;
+  int64_t count = 0, runs = 0;
+  double seconds = 0; ///< of one run
+  TimeSource source = TimeSource::Rates;
+  double bytes = 0;                                      ///< moved by one run
+  std::vector<std::pair<std::string, double>> work = {}; ///< elements by operation, of one run
 };
 
 class TimeModel {
@@ -34,6 +50,8 @@ public:
   std::array<RegionTime, 4> regions(int64_t m) const;
   /// Named parts of a whole step; they sum to its time.
   std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing = {}) const;
+  /// A whole step's commands, equal ones together, the longest first.
+  std::vector<CommandTime> commands(const Cut &cut) const;
   /// Matrix flops of `samples` samples over what the device peaks at in `seconds`; 0 where there are none.
   double utilisation(int64_t samples, double seconds) const;
 
@@ -45,7 +63,16 @@ private:
     double flopsPerSecond;
     bool matrix;
     double peak;
+    std::array<double, 3> halfAt = {};
   };
+  struct Time {
+    double compute = 0, memory = 0;
+    double launch = 0; ///< a table's times have it in them
+    TimeSource source = TimeSource::Rates;
+    double total() const { return (compute > memory ? compute : memory) + launch; }
+  };
+
+  Time timeOf(size_t index, const Variant &variant, int64_t m, int64_t pieces) const;
 
   const Problem &problem;
   const DeviceProfile &profile;
@@ -53,5 +80,7 @@ private:
   double share;             ///< of the machine's rates that one device has
   std::vector<Rated> rates; ///< per command
 };
+
+const char *toText(TimeSource source); ///< `table`, `costs`, `rates`
 
 } // namespace accum::planner

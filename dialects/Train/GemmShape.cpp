@@ -8,7 +8,6 @@ using namespace mlir;
 namespace accum {
 namespace {
 
-constexpr int64_t kSomeMicroBatch = 1000003;
 constexpr size_t kMaxBatchDims = 4;
 
 /// An index, or several merged into one: its extent and its stride in A, B and C (0: absent there).

@@ -8,8 +8,11 @@
 
 namespace accum {
 
-/// A value's shape where it has no batch placement; else its slab's shape with the batch axis multiplied by a
-/// prime so large that a stride equals another only where it does so for every micro-batch size.
+/// A prime so large that a stride equals another only where it does so for every micro-batch size.
+inline constexpr int64_t kSomeMicroBatch = 1000003;
+
+/// A value's shape where it has no batch placement; else its slab's shape with the batch axis multiplied by
+/// kSomeMicroBatch.
 llvm::SmallVector<int64_t> boundShape(mlir::Value value);
 
 /// C[i,j] = sum_k A[i,k] * B[k,j] over row-major tensors, as accum_gemm of runtime/accum_program.h describes
@@ -26,8 +29,8 @@ struct Gemm {
 /// The letters sorted into M, N, K and batch; nothing where a group has no single stride, no matrix order has
 /// unit strides, more than four batch dimensions remain, or the element type is not f32, f64 or bf16.
 ///
-/// On types without batch placements the result holds for them. On slabs (`#nn.batched`) it says whether
-/// there is one for every micro-batch size; its numbers are then meaningless.
+/// On types without batch placements the result holds for them. On slabs (`#nn.batched`) it is that of a
+/// micro-batch of kSomeMicroBatch, and there is one for every size if there is one for this.
 std::optional<Gemm> analyseGemm(nn::ContractOp contract);
 
 } // namespace accum

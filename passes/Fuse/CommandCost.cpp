@@ -69,4 +69,35 @@ Affine flopsOf(Operation *op) {
   return largest;
 }
 
+/// What is read of a kernel's argument: all of it, or what its only readers take.
+static Affine bytesReadOf(BlockArgument argument) {
+  Affine taken;
+  for (OpOperand &use : argument.getUses()) {
+    Operation *user = use.getOwner();
+    bool takesRows = isa<nn::SliceOp>(user) ||
+                     (isa<nn::GatherOp, nn::GatherElementsOp>(user) && use.getOperandNumber() == 0);
+    if (!takesRows)
+      return bytesOf(argument.getType());
+    taken += bytesOf(user->getResult(0).getType());
+  }
+  return taken;
+}
+
+Affine bytesMovedBy(func::FuncOp kernel) {
+  Affine bytes;
+  for (BlockArgument argument : kernel.getArguments())
+    bytes += bytesReadOf(argument);
+  for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
+    // The table is there already: rows of it are read and written again.
+    Operation *op = result.getDefiningOp();
+    if (op && isa<nn::ScatterAddOp, nn::ScatterElementsAddOp>(op)) {
+      bytes += bytesOf(op->getOperand(1).getType());
+      bytes += bytesOf(op->getOperand(1).getType());
+    } else {
+      bytes += bytesOf(result.getType());
+    }
+  }
+  return bytes;
+}
+
 } // namespace accum

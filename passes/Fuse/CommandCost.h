@@ -2,6 +2,7 @@
 // What an op costs, as a function of the micro-batch size.
 #pragma once
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Operation.h"
 #include "mlir/Support/LLVM.h"
 
@@ -24,5 +25,8 @@ Affine elementsOf(mlir::Type type);
 Affine bytesOf(mlir::Type type);
 /// Floating-point operations (a multiply-add counts 2; transcendental functions count 1 like the others).
 Affine flopsOf(mlir::Operation *op);
+/// Bytes that a kernel reads and writes: its arguments and results, of tables only the rows that are
+/// gathered, sliced or added to.
+Affine bytesMovedBy(mlir::func::FuncOp kernel);
 
 } // namespace accum

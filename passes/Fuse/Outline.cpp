@@ -94,10 +94,8 @@ FlatSymbolRefAttr Outliner::share(func::FuncOp kernel) {
 }
 
 train::CommandOp Outliner::call(func::FuncOp kernel, ValueRange inputs, Operation *anchor, Location loc) {
-  Affine flops, bytes;
+  Affine flops, bytes = bytesMovedBy(kernel);
   kernel.getBody().walk([&](Operation *op) { flops += flopsOf(op); });
-  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes()))
-    bytes += bytesOf(type);
   SmallVector<Type> results(kernel.getResultTypes());
   FlatSymbolRefAttr symbol = share(kernel);
   OpBuilder builder(anchor);

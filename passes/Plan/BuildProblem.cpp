@@ -3,6 +3,7 @@
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/Train/CommandTail.h"
+#include "passes/Plan/CommandShape.h"
 #include "passes/Plan/NodeNames.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Plan/Slices.h"
@@ -123,6 +124,7 @@ private:
       groupIndices.push_back(index);
     entry.variants.front().flops = amountOf(command.getFlops());
     entry.variants.front().bytes = amountOf(command.getBytes());
+    describeShape(command, command.getKernelAttr(), entry.variants.front());
     problem.commands.push_back(std::move(entry));
     for (Value input : command.getInputs())
       if (auto it = storage.find(input); it != storage.end())
@@ -144,6 +146,7 @@ private:
     entry.tail = true;
     entry.variants.front().flops = amountOf(tail.flops);
     entry.variants.front().bytes = amountOf(tail.bytes);
+    describeShape(command, tail.kernel, entry.variants.front());
     problem.commands.push_back(std::move(entry));
     for (int64_t operand : tail.operands) {
       Value value = operand < 0 ? Value(command->getResult(~operand)) : command.getInputs()[operand];

@@ -188,7 +188,7 @@ TEST(BadUse, VerifyDrawsItsOwnDataAndTrainsNothing) {
 TEST(BadUse, NotBuiltYetIsRefusedByName) {
   for (const char *flag :
        {"--schedule", "--warmup", "--clip-norm", "--checkpoint", "--checkpoint-every", "--checkpoint-keep",
-        "--resume", "--eval", "--eval-every", "--eval-micro-batch", "--init", "--tensorboard", "--profile"}) {
+        "--resume", "--eval", "--eval-every", "--eval-micro-batch", "--init", "--tensorboard"}) {
     Outcome outcome = accumRun("toy.accum --steps 1 " + std::string(flag) + "=1");
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.err, "error: " + std::string(flag) + " is not built yet in this version [not-built]\n");

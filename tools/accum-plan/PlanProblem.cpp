@@ -67,6 +67,8 @@ int planProblem(const Flags &flags, const std::string &text) {
   Result<Search> search = solve(*problem, *profile, *options);
   if (!search)
     return fail(search.error());
+  for (const std::string &notice : profile->notices)
+    std::cerr << "notice: " << notice << "\n";
   for (const std::string &notice : search->notices)
     std::cerr << "notice: " << notice << "\n";
   if (search->plan)

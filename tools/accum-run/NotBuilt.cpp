@@ -9,8 +9,7 @@ namespace {
 constexpr const char *kNotBuilt[] = {
     "--schedule",         "--warmup",           "--clip-norm", "--checkpoint",
     "--checkpoint-every", "--checkpoint-keep",  "--resume",    "--eval",
-    "--eval-every",       "--eval-micro-batch", "--init",      "--tensorboard",
-    "--profile"};
+    "--eval-every",       "--eval-micro-batch", "--init",      "--tensorboard"};
 
 } // namespace
 

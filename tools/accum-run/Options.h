@@ -17,7 +17,7 @@ struct Options {
   bool shuffle = true, dropLast = false;
   uint64_t seed = 0;
   runtime::HyperOptions hyper;
-  std::string save, names = "onnx", dumpGradients, printParam, log;
+  std::string save, names = "onnx", dumpGradients, printParam, log, profile;
   bool skipNan = false, progress = true;
   std::optional<uint64_t> randomParams;
   std::string target; ///< empty: the artifact's own

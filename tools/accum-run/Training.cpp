@@ -131,6 +131,8 @@ int Training::prepare() {
   if (int code = setPrint()) // the same on all ranks
     return code;
   int code = setHyper();
+  if (code == 0 && isFirst() && !options.profile.empty())
+    code = accum_profile(session);
   if (code == 0)
     code = accum_save(session, "parameter", options.names.c_str(), nullptr, 0);
   if (code == 0)
@@ -144,7 +146,7 @@ int Training::prepare() {
 
 /// Finds out before the first step whether the results will have a place.
 int Training::checkOutputs() const {
-  for (const std::string &path : {options.save, options.dumpGradients})
+  for (const std::string &path : {options.save, options.dumpGradients, options.profile})
     if (!path.empty())
       if (auto writer = runtime::FileWriter::create(path); !writer)
         return say(writer.error());
@@ -238,6 +240,9 @@ void Training::leave(int code) {
 int Training::save() {
   if (!isFirst())
     return 0;
+  if (!options.profile.empty())
+    if (int code = accum_save_profile(session, options.profile.c_str()))
+      return say(code);
   if (!options.dumpGradients.empty() && tally.steps > 0)
     if (int code = accum_save(session, "gradient", options.names.c_str(), options.dumpGradients.c_str(), 0))
       return say(code);

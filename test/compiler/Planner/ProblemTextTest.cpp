@@ -24,6 +24,10 @@ TEST(ProblemText, RoundTrips) {
   }
   std::string text = toText(transformerProblem(gpt2Small()));
   EXPECT_EQ(toText(*parseProblem(text, "p")), text);
+  text = "accum-problem 1\n"
+         "command 1 micro gemm product flops=4*m call=gemm-nt:1,128*m,768,3072\n"
+         "command 2 micro kernel gelu bytes=8*m work=gelu@98304*m work=plain@4+8*m\n";
+  EXPECT_EQ(toText(*parseProblem(text, "p")), text);
 }
 
 TEST(ProblemText, TheCommittedProblemIsWhatTheGeneratorWrites) {
@@ -59,6 +63,9 @@ TEST(ProblemText, SaysWhichLineIsWrong) {
   expectError("command 1 micro gemm k flops=99999999999999999999", "flops is `99999999999999999999`");
   expectError("command 1 micro gemm k speed=1", "unknown or repeated key `speed`");
   expectError("command 1 micro gemm k flops=1 flops=2", "unknown or repeated key `flops`");
+  expectError("command 1 micro gemm k call=gemm-nn:1,2,3",
+              "call is `gemm-nn:1,2,3`, expected gemm-nn, gemm-nt");
+  expectError("command 1 micro kernel k work=exp", "work is `exp`, expected OPERATION@AMOUNT");
   expectError("command 1 micro gemm k extra", "unexpected word `extra`");
   expectError("command 1 micro gemm k\ncommand 1 micro gemm k", "p.txt:3: command 1 is defined twice");
   expectError("command 1 update gemm k\ncommand 2 micro gemm k",

@@ -90,7 +90,7 @@ TEST(Cuts, RefuseContradictions) {
 TEST(Cuts, ReadTheFlag) {
   for (const char *bad : {"0", "-3", "x", "", "..", "8..4", "0..4", "1e9", "99999999999999999999", "4..x"})
     EXPECT_FALSE(parseMicroBatch(bad)) << bad;
-  EXPECT_EQ(parseMicroBatch("explore").error().slug, "not-built");
+  EXPECT_EQ(parseMicroBatch("explore").error().slug, "usage");
 }
 
 TEST(Solve, PlansOfRandomProblemsAreValid) {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes a resolved profile, which reads back as the same on the machine that it names.
+#include "compiler/Planner/DeviceProfile.h"
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace accum::planner {
+
+using OrderedJson = nlohmann::ordered_json;
+
+namespace {
+
+OrderedJson ratesJson(const DeviceProfile &profile) {
+  OrderedJson json = OrderedJson::array();
+  for (const Rate &rate : profile.rates) {
+    OrderedJson entry = {{"unit", rate.attention ? "attention"
+                                  : rate.matrix  ? "matrix"
+                                                 : "vector"},
+                         {"dtype", rate.dtype},
+                         {"peak", rate.peak},
+                         {"sustained", rate.sustained}};
+    if (rate.halfAt != std::array<double, 3>{})
+      entry["half_at"] = rate.halfAt;
+    entry["source"] = rate.source;
+    json.push_back(entry);
+  }
+  return json;
+}
+
+OrderedJson tablesJson(const DeviceProfile &profile) {
+  OrderedJson json = OrderedJson::array();
+  for (const TimeTable &table : profile.tables)
+    json.push_back({{"call", table.call},
+                    {"dtype", table.dtype},
+                    {"spread", table.spread},
+                    {"axes", table.axes},
+                    {"seconds", table.seconds}});
+  return json;
+}
+
+} // namespace
+
+std::string toJson(const DeviceProfile &profile, const HostFacts &host, const std::string &source) {
+  OrderedJson json = {
+      {"format", "accum-device-profile"}, {"version", 1}, {"name", profile.name}, {"basis", profile.basis}};
+  if (profile.isCuda())
+    json["architecture"] = profile.architecture;
+  if (profile.basis == "measured")
+    json["machine"] = {{"cpu", host.cpu}, {"cores", host.cores}};
+  json["memory"] = {{"total", profile.memoryTotal}, {"usable", profile.memoryUsable}, {"source", source}};
+  json["alignment"] = profile.alignment;
+  json["shared"] = profile.sharedByDevices;
+  json["rates"] = ratesJson(profile);
+  json["bandwidth"] = {{"bytes_per_second", profile.bandwidth}, {"source", source}};
+  json["launch"] = {{"seconds", profile.launch}, {"source", source}};
+  json["link"] = {{"bytes_per_second", profile.linkBandwidth},
+                  {"latency_seconds", profile.linkLatency},
+                  {"source", source}};
+  if (profile.hostLinkBandwidth > 0)
+    json["host_link"] = {{"bytes_per_second", profile.hostLinkBandwidth}, {"source", source}};
+  json["overheads"] = OrderedJson::array();
+  for (const Overhead &overhead : profile.overheads)
+    json["overheads"].push_back({{"name", overhead.name},
+                                 {"bytes", overhead.bytes},
+                                 {"counted", overhead.counted},
+                                 {"parallel_only", overhead.onlyParallel},
+                                 {"source", source}});
+  json["costs"] = OrderedJson::array();
+  for (const auto &[operation, seconds] : profile.costs)
+    json["costs"].push_back({{"operation", operation}, {"seconds", seconds}, {"source", source}});
+  json["tables"] = tablesJson(profile);
+  return json.dump(1) + "\n";
+}
+
+} // namespace accum::planner

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interpolation in logarithms.
+#include "compiler/Planner/TimeTables.h"
+#include <algorithm>
+#include <cmath>
+
+namespace accum::planner {
+
+namespace {
+
+/// A place on an axis: between `low` and the one behind it, `part` of the way; on the axis where it is
+/// beyond.
+struct Place {
+  size_t low = 0;
+  double part = 0;
+  double value = 0;
+};
+
+Place placeOn(const std::vector<int64_t> &axis, double value) {
+  value = std::clamp(value, static_cast<double>(axis.front()), static_cast<double>(axis.back()));
+  size_t above = 0;
+  while (above < axis.size() && static_cast<double>(axis[above]) <= value)
+    ++above;
+  size_t low = above - 1;
+  if (low + 1 == axis.size())
+    return {low, 0, value};
+  double from = std::log(static_cast<double>(axis[low])), to = std::log(static_cast<double>(axis[low + 1]));
+  return {low, (std::log(value) - from) / (to - from), value};
+}
+
+} // namespace
+
+double TimeTable::at(const std::array<double, 3> &point) const {
+  std::array<Place, 3> places;
+  for (size_t axis = 0; axis < 3; ++axis)
+    places[axis] = placeOn(axes[axis], point[axis]);
+  double logarithm = 0, alone = 0;
+  int corners = 0;
+  for (unsigned corner = 0; corner < 8; ++corner) {
+    double weight = 1;
+    size_t index = 0;
+    for (size_t axis = 0; axis < 3; ++axis) {
+      unsigned high = corner >> axis & 1U;
+      weight *= high != 0 ? places[axis].part : 1 - places[axis].part;
+      index = index * axes[axis].size() + places[axis].low + high;
+    }
+    if (weight == 0)
+      continue;
+    alone = seconds[index];
+    logarithm += weight * std::log(alone);
+    ++corners;
+  }
+  double inside = corners == 1 ? alone : std::exp(logarithm); // a point of the grid is exact
+  std::array<double, 3> nearest = {places[0].value, places[1].value, places[2].value};
+  return nearest == point ? inside : inside * callWork(call, point) / callWork(call, nearest);
+}
+
+const TimeTable *findTable(const std::vector<TimeTable> &tables, std::string_view call,
+                           std::string_view dtype) {
+  for (const TimeTable &table : tables)
+    if (table.call == call && table.dtype == dtype)
+      return &table;
+  return nullptr;
+}
+
+} // namespace accum::planner

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interpolation, costs, and the profiles that hold them.
+#include "compiler/Planner/TimeModel.h"
+#include "test/compiler/Planner/RandomProblem.h"
+#include <cmath>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+using namespace accum::planner;
+using testing::HasSubstr;
+
+namespace {
+
+/// Times of a machine whose rate grows with each size up to a limit.
+double secondsOf(double m, double n, double k) {
+  return 2 * m * n * k / 1e11 * (1 + 30 / m) * (1 + 50 / n) * (1 + 20 / k) + 1e-6;
+}
+
+TimeTable someTable() {
+  TimeTable table{
+      .call = "gemm-nn", .dtype = "f32", .axes = {{{16, 64, 512}, {64, 256, 768, 2048}, {32, 1024}}}};
+  for (int64_t m : table.axes[0])
+    for (int64_t n : table.axes[1])
+      for (int64_t k : table.axes[2])
+        table.seconds.push_back(secondsOf(double(m), double(n), double(k)));
+  return table;
+}
+
+CallShape gemm(Amount m, int64_t n, int64_t k) {
+  return {"gemm-nn", {Amount{.fixed = 1}, std::move(m), Amount{.fixed = n}, Amount{.fixed = k}}};
+}
+
+TEST(TimeTable, IsExactOnItsPoints) {
+  TimeTable table = someTable();
+  size_t index = 0;
+  for (int64_t m : table.axes[0])
+    for (int64_t n : table.axes[1])
+      for (int64_t k : table.axes[2])
+        EXPECT_EQ(table.at({double(m), double(n), double(k)}), table.seconds[index++]);
+}
+
+TEST(TimeTable, AscendsWhereItsPointsDoAndIsNeverNegative) {
+  TimeTable table = someTable();
+  Random random(71);
+  for (int round = 0; round < 20000; ++round) {
+    std::array<double, 3> point;
+    for (double &size : point)
+      size = std::exp2(static_cast<double>(draw(random, 0, 2000)) / 100);
+    double here = table.at(point);
+    ASSERT_GT(here, 0);
+    for (size_t axis = 0; axis < 3; ++axis) {
+      std::array<double, 3> further = point;
+      further[axis] *= 1.3;
+      ASSERT_GT(table.at(further), here * (1 - 1e-12)) << point[0] << " " << point[1] << " " << point[2];
+    }
+  }
+}
+
+TEST(TimeTable, MeetsPowersBetweenItsPointsAndFollowsWorkOutside) {
+  TimeTable table{.call = "gemm-nn", .dtype = "f32", .axes = {{{10, 1000}, {10, 1000}, {10, 1000}}}};
+  auto power = [](double m, double n, double k) { return 1e-9 * std::pow(m, 0.7) * std::pow(n, 0.9) * k; };
+  for (double m : {10, 1000})
+    for (double n : {10, 1000})
+      for (double k : {10, 1000})
+        table.seconds.push_back(power(m, n, k));
+  EXPECT_NEAR(table.at({37, 500, 99}) / power(37, 500, 99), 1, 1e-12);
+  EXPECT_NEAR(table.at({4000, 1000, 99}) / table.at({1000, 1000, 99}), 4, 1e-12);
+  EXPECT_NEAR(table.at({1, 10, 10}) / table.at({10, 10, 10}), 0.1, 1e-12);
+  table.call = "attention";
+  EXPECT_NEAR(table.at({10, 3000, 10}) / table.at({10, 1000, 10}), 9, 1e-12);
+}
+
+TEST(CallShape, TextRoundTripsAndRefusesTheRest) {
+  for (const char *text : {"gemm-nt:1,128*m,768,3072", "attention-backward-causal:2*m,12,4,128,128,64,64",
+                           "gemm-tn:1,768,3072,5+128*m"})
+    EXPECT_EQ(toText(*parseCall(text)), text);
+  for (const char *text :
+       {"", "gemm-nn", "gemm-nn:1,2,3", "gemm-nn:1,2,3,4,5", "gemm-xx:1,2,3,4", "gemm-nn:1,2,3,-4",
+        "gemm-nn:1,2,3,table{1:2}", "attention:1,2,3,4", "gemm-nn:1,,3,4"})
+    EXPECT_FALSE(parseCall(text)) << text;
+  EXPECT_EQ(toText(*parseOperationCount("exp@98304*m")), "exp@98304*m");
+  for (const char *text : {"", "exp", "exp@", "@4", "Exp@4", "exp@-4"})
+    EXPECT_FALSE(parseOperationCount(text)) << text;
+}
+
+TEST(TimeModel, TakesTablesThenCostsThenRates) {
+  Problem problem;
+  Command product{.id = 1, .kind = CommandKind::Gemm, .kernel = "product"};
+  product.variants[0].flops = {.perSample = 2 * 64 * 256 * 1024};
+  product.variants[0].call = gemm({.perSample = 64}, 256, 1024);
+  Command kernel{.id = 2, .kernel = "gelu"};
+  kernel.variants[0].bytes = {.perSample = 8000};
+  kernel.variants[0].flops = {.perSample = 1000};
+  kernel.variants[0].work = {{"gelu", {.perSample = 1000}}, {"strange", {.perSample = 10}}};
+  Command update{.id = 3, .region = Region::Update, .kind = CommandKind::Update, .kernel = "adamw"};
+  update.variants[0].bytes = {.fixed = 28000};
+  problem.commands = {product, kernel, update};
+  problem.allReduceBytes = 4000;
+  DeviceProfile profile{
+      .name = "p", .rates = {{true, "f32", 1e9, 1e9}, {false, "f32", 1e8, 1e8}}, .bandwidth = 1e9};
+  TimeModel byRates(problem, profile, 1);
+  EXPECT_DOUBLE_EQ(byRates.seconds(0, 0, 8), 8 * 2 * 64 * 256 * 1024 / 1e9);
+  EXPECT_DOUBLE_EQ(byRates.seconds(1, 0, 8), 8 * 1e-5);
+  profile.tables = {someTable()};
+  profile.costs = {{"gelu", 1e-9}, {"bytes", 1e-10}, {"update_bytes", 2e-10}, {"norm", 3e-9}};
+  profile.launch = 1e-6;
+  profile.bandwidth = 1e11; // the floor: below it nothing is read
+  TimeModel model(problem, profile, 1);
+  EXPECT_DOUBLE_EQ(model.seconds(0, 0, 8), secondsOf(512, 256, 1024)) << "a table has its launch in it";
+  // 1000 gelu, 10 of what nobody measured, 8000 bytes; and a launch.
+  EXPECT_DOUBLE_EQ(model.seconds(1, 0, 8), 8 * (1e-6 + 10 / 1e8 + 8e-7) + 1e-6);
+  EXPECT_DOUBLE_EQ(model.seconds(2, 0, 8), 5.6e-6 + 1e-6);
+  std::vector<CommandTime> commands = model.commands({8, 4, 8});
+  ASSERT_EQ(commands.size(), 3u);
+  EXPECT_EQ(commands[0].call, "gemm-nn 1x512x256x1024");
+  EXPECT_EQ(toText(commands[0].source), std::string("table"));
+  EXPECT_EQ(toText(commands[1].source), std::string("costs"));
+  double step = 0, sum = 3e-6; // the norm of 1000 gradients
+  for (const TimeLine &line : model.step({8, 4, 8}))
+    step += line.seconds;
+  for (const CommandTime &each : commands)
+    sum += each.seconds * double(each.count * each.runs);
+  EXPECT_NEAR(step, sum, 1e-15) << "the commands and the norm are the step";
+  profile.sharedByDevices = true;
+  TimeModel halves(problem, profile, 2);
+  EXPECT_DOUBLE_EQ(halves.seconds(0, 0, 8), 2 * secondsOf(512, 256, 1024));
+}
+
+// --- profiles ---
+
+const HostFacts kHere{.cores = 2, .features = {"avx2"}, .cpu = "Quick 9000 (family 6, model 1, stepping 2)"};
+
+std::string measuredProfile() {
+  DeviceProfile profile = *loadProfile("host", kHere);
+  profile.basis = "measured";
+  profile.tables = {someTable()};
+  profile.tables[0].spread = 0.03;
+  profile.costs = {{"exp", 1.25e-10}, {"bytes", 2e-11}};
+  return toJson(profile, kHere, "a test");
+}
+
+TEST(MeasuredProfile, RoundTrips) {
+  std::string text = measuredProfile();
+  Result<DeviceProfile> read = parseProfile(text, "p.json", kHere);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(toJson(*read, kHere, "a test"), text);
+  EXPECT_EQ(read->tables[0].seconds, someTable().seconds);
+  EXPECT_EQ(read->costs, (std::map<std::string, double, std::less<>>{{"exp", 1.25e-10}, {"bytes", 2e-11}}));
+  EXPECT_TRUE(read->notices.empty());
+  for (const std::string &name : profileNames()) {
+    DeviceProfile profile = *loadProfile(name, kHere);
+    std::string written = toJson(profile, kHere, "itself");
+    EXPECT_EQ(toJson(*parseProfile(written, "p.json", kHere), kHere, "itself"), written) << name;
+  }
+}
+
+TEST(MeasuredProfile, SaysThatItIsOfAnotherMachine) {
+  for (HostFacts other :
+       {HostFacts{4, {"avx2"}, kHere.cpu}, HostFacts{2, {"avx2"}, "Slow 1"}, HostFacts{2, {"avx2"}}}) {
+    Result<DeviceProfile> read = parseProfile(measuredProfile(), "p.json", other);
+    ASSERT_TRUE(read);
+    ASSERT_EQ(read->notices.size(), 1u);
+    EXPECT_THAT(read->notices[0], HasSubstr("measured on another machine: 2 cores of Quick 9000"));
+  }
+}
+
+TEST(MeasuredProfile, IsReadStrictly) {
+  using Json = nlohmann::ordered_json;
+  auto refused = [](const std::string &pointer, const Json &value, const char *what) {
+    Json json = Json::parse(measuredProfile());
+    json[Json::json_pointer(pointer)] = value;
+    Result<DeviceProfile> read = parseProfile(json.dump(), "p.json", kHere);
+    ASSERT_FALSE(read) << pointer;
+    EXPECT_THAT(read.error().message, HasSubstr(what));
+    EXPECT_EQ(read.error().slug, "malformed-profile");
+  };
+  refused("/tables/0/call", "gemm", "tables[0].call is `gemm`, expected gemm-nn");
+  refused("/tables/0/seconds/5", -1, "tables[0].seconds[5] is -1, expected a number between");
+  refused("/tables/0/seconds/5", 0, "tables[0].seconds[5] is 0");
+  refused("/tables/0/seconds/5", 1e300, "tables[0].seconds[5] is 1e+300");
+  refused("/tables/0/seconds/5", "fast", "tables[0].seconds[5] is string");
+  refused("/tables/0/seconds", Json::array({1.0}), "tables[0].seconds has 1 elements, expected 24");
+  refused("/tables/0/axes/1/2", 256, "tables[0].axes[1][2] is 256, expected an integer from 1");
+  refused("/tables/0/axes/1/0", 0, "tables[0].axes[1][0] is 0");
+  refused("/tables/0/axes/1/0", 1.5, "tables[0].axes[1][0] is 1.5");
+  refused("/tables/0/axes/1/3", uint64_t{1} << 63, "tables[0].axes[1][3] is 9223372036854775808");
+  refused("/tables/0/axes/1", 3, "tables[0].axes[1] is no array of 1 to 256 sizes");
+  refused("/tables/0/axes", Json::array(), "tables[0].axes has 0 elements, expected 3");
+  refused("/tables/0/colour", 1, "tables[0].colour is not a known key");
+  refused("/tables/1", Json::parse(measuredProfile())["tables"][0],
+          "tables[1] is a second table of gemm-nn in f32");
+  refused("/tables", 1, "tables is a number, expected an array");
+  refused("/costs/0/seconds", -1e-9, "costs[0].seconds is -1e-09");
+  refused("/costs/0/per", "node", "costs[0].per is `node`, expected `core`");
+  refused("/machine/cores", 0, "machine.cores is 0");
+  refused("/machine/owner", "me", "machine.owner is not a known key");
+}
+
+} // namespace

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// What makes a profile of times: medians, grids, costs, and the file of samples.
+#include "tools/accum-calibrate/Costs.h"
+#include "tools/accum-calibrate/Grid.h"
+#include "tools/accum-calibrate/Results.h"
+#include <fstream>
+#include <gtest/gtest.h>
+#include <random>
+#include <set>
+
+using namespace accum::calibrate;
+
+namespace {
+
+TEST(Sample, IsTheMedianAndTheQuartiles) {
+  Sample odd = summarize({5, 1, 3, 2, 4});
+  EXPECT_EQ(odd.least, 1);
+  EXPECT_EQ(odd.median, 3);
+  EXPECT_DOUBLE_EQ(odd.spread, 2.0 / 3);
+  EXPECT_EQ(odd.repeats, 5);
+  EXPECT_EQ(summarize({1, 3, 100, 2}).median, 2.5);
+  EXPECT_EQ(summarize({7}).spread, 0);
+}
+
+TEST(Sample, RepeatsWhatIsShortManyTimes) {
+  int runs = 0;
+  Sample taken = sample([&] { ++runs; });
+  EXPECT_GE(taken.repeats, 3);
+  EXPECT_GT(runs, 20 * taken.repeats);
+  EXPECT_LT(taken.median, 1e-4);
+}
+
+TEST(Grid, EachPointOnce) {
+  for (bool coarse : {false, true})
+    for (const Grid &grid : makeGrids(coarse)) {
+      std::set<std::array<int64_t, 3>> seen;
+      for (size_t index = 0; index < grid.points(); ++index)
+        seen.insert(grid.point(index));
+      EXPECT_EQ(seen.size(), grid.points()) << grid.call;
+      EXPECT_EQ(grid.point(1)[0], grid.axes[0][0]) << "the last axis is the fastest";
+    }
+}
+
+TEST(Costs, AreFoundAgain) {
+  std::map<std::string, double> truth = {{"bytes", 3e-11}, {"exp", 2e-10}, {"norm", 1.2e-9}, {"free", 0}};
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> amount(1e3, 1e6);
+  std::vector<Observation> kernels;
+  for (int i = 0; i < 40; ++i) {
+    Observation &kernel = kernels.emplace_back();
+    for (const auto &[thing, cost] : truth)
+      if (thing == "bytes" || random() % 2 == 0)
+        kernel.seconds += cost * (kernel.amounts[thing] = amount(random) * (thing == "bytes" ? 4 : 1));
+  }
+  std::map<std::string, double> costs = fitCosts(kernels);
+  for (const auto &[thing, cost] : truth)
+    EXPECT_NEAR(costs[thing], cost, 1e-13) << thing;
+  EXPECT_LT(meanError(costs, kernels), 1e-4);
+  for (Observation &kernel : kernels) // noise of a tenth: never negative, and no worse than the truth
+    kernel.seconds *= 0.9 + 0.2 * (random() % 1000) / 1000.0;
+  costs = fitCosts(kernels);
+  for (const auto &[thing, cost] : costs)
+    EXPECT_GE(cost, 0) << thing;
+  EXPECT_LT(meanError(costs, kernels), 0.07);
+}
+
+TEST(Results, ContinueWhereTheyStopped) {
+  std::string path = testing::TempDir() + "results.partial";
+  std::remove(path.c_str());
+  {
+    auto results = Results::open(path, "machine A");
+    ASSERT_TRUE(results);
+    EXPECT_EQ(results->found(), 0u);
+    ASSERT_TRUE(results->add("one", {1, 2, 0.5, 3}));
+    ASSERT_TRUE(results->add("two", {4, 5, 0, 6}));
+  }
+  std::ofstream(path, std::ios::app) << "{\"key\": \"torn\", \"med";
+  {
+    auto results = Results::open(path, "machine A");
+    EXPECT_EQ(results->found(), 2u);
+    ASSERT_TRUE(results->find("one"));
+    EXPECT_EQ(results->find("one")->median, 2);
+    EXPECT_EQ(results->find("one")->spread, 0.5);
+    EXPECT_FALSE(results->find("torn"));
+    ASSERT_TRUE(results->add("torn", {1, 1, 0, 1}));
+  }
+  EXPECT_EQ(Results::open(path, "machine A")->found(), 3u);
+  EXPECT_EQ(Results::open(path, "machine B")->found(), 0u) << "measured elsewhere";
+  EXPECT_EQ(Results::open("/nowhere/results", "A").error().slug, "output-failed");
+}
+
+} // namespace

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// All measurements in their order, and the profile that they make.
+#pragma once
+#include "compiler/Planner/DeviceProfile.h"
+#include "tools/accum-calibrate/Grid.h"
+#include "tools/accum-calibrate/LibraryCalls.h"
+#include "tools/accum-calibrate/Results.h"
+
+namespace accum::calibrate {
+
+/// Progress for people: what is measured, how many of how many.
+using Progress = void (*)(const std::string &what, size_t done, size_t all);
+
+class Calibration {
+public:
+  Calibration(planner::DeviceProfile base, int threads, bool coarse, Results &results, Progress progress)
+      : profile(std::move(base)), threads(threads), coarse(coarse), results(results), progress(progress) {}
+
+  /// Measures what `results` lacks. Exit code 5, slug `stopped`, when `stop` says so: what there is stays.
+  runtime::Status run(bool (*stop)());
+  const planner::DeviceProfile &result() const { return profile; }
+  /// What is worth saying about the figures, one line each.
+  std::vector<std::string> summary() const;
+
+private:
+  runtime::Status fillTable(LibraryCalls &calls, const Grid &grid, bool (*stop)());
+  runtime::Status fitKernels(bool (*stop)());
+  runtime::Expected<Sample> once(const std::string &key,
+                                 const std::function<runtime::Expected<Sample>()> &measure);
+  void setRates();
+
+  planner::DeviceProfile profile;
+  int threads;
+  bool coarse;
+  Results &results;
+  Progress progress;
+  size_t kernels = 0;
+  double kernelError = 0;
+  bool linked = false;
+};
+
+} // namespace accum::calibrate

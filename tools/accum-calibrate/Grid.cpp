@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Powers of two have worse strides than their neighbours, so that others stand between them.
+#include "tools/accum-calibrate/Grid.h"
+
+namespace accum::calibrate {
+
+std::array<int64_t, 3> Grid::point(size_t index) const {
+  size_t last = axes[2].size(), middle = axes[1].size();
+  return {axes[0][index / last / middle], axes[1][index / last % middle], axes[2][index % last]};
+}
+
+std::vector<Grid> makeGrids(bool coarse) {
+  using Axis = std::vector<int64_t>;
+  Axis tokens = coarse ? Axis{64, 512} : Axis{16, 32, 64, 128, 256, 512, 1024, 2048};
+  Axis weights =
+      coarse ? Axis{128, 768} : Axis{64, 128, 192, 256, 384, 512, 768, 1024, 1536, 2048, 3072, 4096};
+  std::vector<Grid> grids = {{"gemm-nn", {tokens, weights, weights}},
+                             {"gemm-nt", {tokens, weights, weights}},
+                             {"gemm-tn", {weights, weights, tokens}}};
+  Axis heads = coarse ? Axis{4, 16} : Axis{4, 16, 64}, features = coarse ? Axis{64} : Axis{32, 64, 128};
+  Axis lengths = coarse ? Axis{32, 128} : Axis{32, 64, 128, 256, 512, 1024};
+  for (const char *call :
+       {"attention", "attention-causal", "attention-backward", "attention-backward-causal"})
+    grids.push_back({call, {heads, lengths, features}});
+  return grids;
+}
+
+} // namespace accum::calibrate

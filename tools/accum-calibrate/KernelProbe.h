@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels as accumc makes them and accum-run runs them: probes are compiled, run and timed call by call.
+#pragma once
+#include "tools/accum-calibrate/Costs.h"
+#include "tools/accum-calibrate/ProbeModel.h"
+#include "tools/accum-calibrate/Results.h"
+
+namespace accum::calibrate {
+
+struct Probe {
+  std::string name;
+  ProbeSize size;
+};
+
+/// Three sizes from caches next to a core up to memory; `coarse`: one small one.
+std::vector<Probe> makeProbes(bool coarse);
+
+/// The probe's kernels that take longer than some microseconds, without their launch: measured now, unless
+/// `results` has them from before. `launch`: seconds.
+runtime::Expected<std::vector<Observation>> observe(const Probe &probe, int threads, double launch,
+                                                    Results &results);
+
+} // namespace accum::calibrate

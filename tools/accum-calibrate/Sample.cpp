@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// Medians, because a neighbour's burst is not what a call costs.
+#include "tools/accum-calibrate/Sample.h"
+#include "runtime/Clock.h"
+#include <algorithm>
+
+namespace accum::calibrate {
+
+Sample summarize(std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  size_t count = seconds.size();
+  double median = (seconds[(count - 1) / 2] + seconds[count / 2]) / 2;
+  double between = seconds[count - 1 - count / 4] - seconds[count / 4];
+  return {seconds.front(), median, median > 0 ? between / median : 0, static_cast<int>(count)};
+}
+
+Sample sample(const std::function<void()> &body, int enough, double seconds) {
+  constexpr double kShort = 20e-6;
+  constexpr int kLeast = 3, kMost = 200;
+  double begin = runtime::now();
+  body();
+  double first = runtime::now() - begin;
+  int together = first < kShort ? static_cast<int>(kShort / std::max(first, 1e-7)) + 1 : 1;
+  std::vector<double> times;
+  double spent = 0;
+  while (static_cast<int>(times.size()) < kLeast ||
+         ((static_cast<int>(times.size()) < enough || spent < seconds / 2) && spent < seconds &&
+          static_cast<int>(times.size()) < kMost)) {
+    double start = runtime::now();
+    for (int run = 0; run < together; ++run)
+      body();
+    double taken = runtime::now() - start;
+    spent += taken;
+    times.push_back(taken / together);
+  }
+  return summarize(std::move(times));
+}
+
+} // namespace accum::calibrate
