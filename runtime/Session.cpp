@@ -7,6 +7,7 @@
 #include "runtime/ThreadPool.h"
 #include <algorithm>
 #include <cmath>
+#include <sys/stat.h>
 
 namespace accum::runtime {
 namespace {
@@ -47,7 +48,18 @@ Status Session::agree(const Status &own) {
   return Error{own ? kExitRunFailed : own.error().exitCode, "", ""};
 }
 
+constexpr const char *kWeights = "params.safetensors";
+
+/// A run from random numbers does without the weights: then their file may be gone.
+void Session::forgetWeights() {
+  struct stat info;
+  if (stat(artifact.file(kWeights).c_str(), &info) != 0)
+    std::erase_if(artifact.manifest.files, [](const FileSpec &spec) { return spec.name == kWeights; });
+}
+
 Status Session::prepare(const accum_open_options &options) {
+  if (options.random_params)
+    forgetWeights();
   if (Status status = checkFiles(artifact); !status)
     return status;
   if (Status status = loadProgram(artifact); !status)
@@ -104,18 +116,17 @@ void Session::takeNotices() {
 
 /// From the file; a run from random numbers does without one.
 Status Session::startParameters(const accum_open_options &options) {
-  constexpr const char *kFile = "params.safetensors";
   const Manifest &manifest = artifact.manifest;
-  if (!artifact.has(kFile)) {
+  if (!artifact.has(kWeights)) {
     if (!options.random_params)
       return Error{kExitFile,
-                   artifact.folder + ": the manifest lists no " + kFile,
+                   artifact.folder + ": the manifest lists no " + kWeights,
                    "bad-artifact",
                    {"compile the model again, or start from random weights: --random-params SEED"}};
     fileTypes.assign(manifest.params.size(), ACCUM_F32);
     if (Status status = inventParameters(manifest, *device, state); !status)
       return status;
-  } else if (Status status = loadParameters(manifest, artifact.file(kFile), *device, state, fileTypes);
+  } else if (Status status = loadParameters(manifest, artifact.file(kWeights), *device, state, fileTypes);
              !status)
     return status;
   return options.random_params ? randomizeParameters(manifest, options.random_seed, *device, state)

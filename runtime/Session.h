@@ -56,6 +56,7 @@ private:
   Status joinRanks(const accum_open_options &options);
   Status placeMemory(const accum_open_options &options);
   void takeNotices();
+  void forgetWeights();
   Status startParameters(const accum_open_options &options);
   Status selectWindow(uint64_t step);
   Expected<accum_ctx> makeContext(uint64_t step);
