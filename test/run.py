@@ -28,7 +28,7 @@ def run_lit(build, total, paths, jobs, nightly):
     with tempfile.TemporaryDirectory() as folder:
         result = os.path.join(folder, "lit.json")
         env = dict(os.environ, ACCUM_BUILD=str(build), ACCUM_NIGHTLY="1" if nightly else "")
-        command = [LIT, "-q", f"-j{jobs}", "-o", result, *paths]
+        command = [LIT, "-q", "-v", f"-j{jobs}", "-o", result, *paths]
         status = subprocess.run(command, env=env).returncode
         if not os.path.exists(result):
             print("lit did not finish")

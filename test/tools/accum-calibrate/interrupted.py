@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kills a calibration, tears its last line, and lets the same command continue."""
+"""Kills a calibration, tears its last line, and lets the same command continue.
+
+On a loaded machine a signal may come after the calibration has ended: then it is begun again. Of the figures themselves
+nothing is asked but that they are there, since under load they may be anything."""
 import json
 import pathlib
 import signal
@@ -13,39 +16,50 @@ words = [program, "--quick", "-o", str(output)]
 
 
 def samples():
-    if not partial.exists():
-        return 0
-    return max(0, len(partial.read_text().splitlines()) - 1)
+    """Whole lines after the first one, which names the machine."""
+    return max(0, partial.read_text().count("\n") - 1) if partial.exists() else 0
 
 
-def start_and_kill(least, number):
+def start_and_signal(least, number):
     process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    end = time.monotonic() + 240
-    while samples() < least and process.poll() is None and time.monotonic() < end:
+    while samples() < least and process.poll() is None:
         time.sleep(0.005)
     process.send_signal(number)
-    return process.communicate()[1], process.returncode
+    said = process.communicate()[1]
+    return said, process.returncode
 
 
-start_and_kill(5, signal.SIGKILL)
-killed = samples()
-assert killed >= 5 and not output.exists(), killed
-print(f"killed with {killed} samples")
-said, code = start_and_kill(killed + 5, signal.SIGTERM)
-if code == 5:  # else it was faster than the signal
-    assert "the same command continues where this one was [stopped]" in said, said
-    assert samples() >= killed and not output.exists()
-    text = partial.read_text()
-    partial.write_text(text[: len(text) - 20])
-    done = subprocess.run(words, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    first = done.stdout.splitlines()[0].split()
-    assert first[0] == "continue" and int(first[1]) == len(text.splitlines()) - 2, done.stdout
+def stop_twice():
+    """What stands in the partial file after a kill and a polite stop; None where a run ended before its signal."""
+    output.unlink(missing_ok=True)
+    _, code = start_and_signal(5, signal.SIGKILL)
+    if code == 0:
+        return None
+    assert code == -signal.SIGKILL and not output.exists(), code
+    killed = samples()
+    assert killed >= 5, killed
+    said, code = start_and_signal(killed + 5, signal.SIGTERM)
+    if code == 0:
+        return None
+    assert code == 5 and "the same command continues where this one was [stopped]" in said, (code, said)
+    assert samples() >= killed and not output.exists(), (samples(), killed)
+    print(f"killed with {killed} samples")
+    return partial.read_text()
+
+
+text = next(filter(None, (stop_twice() for _ in range(5))), None)
+assert text, "five calibrations ended before they could be stopped"
 print("continued with at least as many")
-profile = json.loads(output.read_text())
-points = [len(table["seconds"]) for table in profile["tables"]]
-assert len(points) == 7 and all(value > 0 for table in profile["tables"] for value in table["seconds"])
+partial.write_text(text[: len(text) - 20])
+done = subprocess.run(words, capture_output=True, text=True)
+assert done.returncode == 0, done.stderr
+first = done.stdout.splitlines()[0].split()
+assert first[0] == "continue" and int(first[1]) == len(text.splitlines()) - 2, done.stdout
 assert not partial.exists()
-costs = {cost["operation"]: cost["seconds"] for cost in profile["costs"]}
-assert costs["norm"] > 0 and "layer_norm" in costs and sum(costs.values()) > costs["norm"], costs
 print("a torn last line is measured again")
+
+profile = json.loads(output.read_text())
+tables = profile["tables"]
+assert len(tables) == 7 and all(table["seconds"] and min(table["seconds"]) > 0 for table in tables), tables
+costs = {cost["operation"]: cost["seconds"] for cost in profile["costs"]}
+assert {"norm", "layer_norm", "softmax"} <= costs.keys() and min(costs.values()) >= 0 and any(costs.values()), costs
