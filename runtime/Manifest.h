@@ -12,7 +12,7 @@
 
 namespace accum::runtime {
 
-inline constexpr int kManifestFormat = 1;
+inline constexpr int kManifestFormat = 2;
 
 /// What an input becomes when the data lacks it.
 enum class Synthesize { None, Ones, Zeros, Iota };

@@ -127,9 +127,9 @@ TEST(BadArtifact, ManifestMissingCutOrNewer) {
     EXPECT_THAT(refusal(setup, 3), HasSubstr("manifest.json: is damaged: "));
   }
   std::string newer = text;
-  newer.replace(newer.find("\"format\": 1"), 11, "\"format\": 2");
+  newer.replace(newer.find("\"format\": 2"), 11, "\"format\": 3");
   std::ofstream(path) << newer;
-  EXPECT_THAT(refusal(setup, 3), HasSubstr("is format 2, this runtime reads format 1"));
+  EXPECT_THAT(refusal(setup, 3), HasSubstr("is format 3, this runtime reads format 2"));
   fs::remove(path);
   EXPECT_THAT(refusal(setup, 3), HasSubstr("is not an artifact: it has no manifest.json"));
   EXPECT_EQ(accumRun("/nonexistent.accum --steps 1 --synthetic").code, 3);

@@ -8,6 +8,7 @@
 using namespace accum::runtime;
 using nlohmann::ordered_json;
 using testing::HasSubstr;
+using testing::Not;
 
 static Manifest sample() {
   Manifest manifest;
@@ -108,14 +109,25 @@ static std::string refusal(void (*edit)(ordered_json &)) {
 }
 
 TEST(Manifest, RefusesOtherFormats) {
-  EXPECT_THAT(refusal([](ordered_json &json) { json["format"] = 2; }),
-              HasSubstr("a/manifest.json: is format 2, this runtime reads format 1 (the artifact is newer)"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["format"] = 3; }),
+              HasSubstr("a/manifest.json: is format 3, this runtime reads format 2 (the artifact is newer)"));
   EXPECT_THAT(refusal([](ordered_json &json) { json.erase("format"); }), HasSubstr("no `format` number"));
+}
+
+/// Format 1 had no checksum: its age is told, not damage.
+TEST(Manifest, TellsAnOlderFormatFromDamage) {
+  std::string older = refusal([](ordered_json &json) {
+    json["format"] = 1;
+    json.erase("checksum");
+  });
+  EXPECT_THAT(older, HasSubstr("is format 1, this runtime reads format 2 (the artifact is older)"));
+  EXPECT_THAT(older, HasSubstr("compile the model again"));
+  EXPECT_THAT(older, Not(HasSubstr("damaged")));
 }
 
 TEST(Manifest, RefusesWhatIsNotJson) {
   EXPECT_FALSE(parseManifest("", "m"));
-  EXPECT_FALSE(parseManifest("{\"format\": 1", "m"));
+  EXPECT_FALSE(parseManifest("{\"format\": 2", "m"));
   EXPECT_FALSE(parseManifest("[1]", "m"));
   EXPECT_FALSE(parseManifest(std::string(100000, '['), "m"));
 }
