@@ -41,6 +41,8 @@ std::string describeModel(const Options &options, const import::ImportReport &re
   text += "\n";
   if (!report.hasDropout)
     text += "         no dropout in this file: exported in eval mode\n";
+  for (const auto &[symbol, size] : report.dimsFromFile)
+    text += fmt::format("dim      {} = {} (from the file)\n", symbol, size);
   text += fmt::format("loss     {}\n", report.loss);
   if (!report.otherLosses.empty()) {
     text += "         otherwise:";
@@ -94,6 +96,7 @@ nlohmann::ordered_json toJson(const Options &options, const import::ImportReport
   json["frozen"] = {{"tensors", report.tensorsFrozen}, {"elements", report.elementsFrozen}};
   json["ties"] = report.ties;
   json["batch_dim"] = report.batchDim;
+  json["dims_from_file"] = report.dimsFromFile;
   json["loss"] = {
       {"kind", report.lossKind}, {"output", report.lossOutput}, {"alternatives", report.otherLosses}};
   json["notices"] = report.notices;

@@ -198,10 +198,11 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   Result<LossChoice> choice = chooseLoss(model->graph, options.loss);
   if (!choice)
     return give(choice);
-  Result<ModelInputs> inputs = resolveInputs(model->graph, options);
+  Result<ModelInputs> inputs = resolveInputs(*model, options);
   if (!inputs)
     return give(inputs);
   report.batchDim = inputs->batchDim;
+  report.dimsFromFile = inputs->dimsFromFile;
   Result<ParameterTable> table = decideParameters(*model, options.parameters);
   if (!table)
     return give(table);

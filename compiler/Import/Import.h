@@ -26,8 +26,9 @@ struct ImportReport {
   int64_t opset = 0;
   int64_t tensorsTrained = 0, elementsTrained = 0;
   int64_t tensorsFrozen = 0, elementsFrozen = 0;
-  std::vector<std::string> ties;        ///< "lm_head.weight = transformer.wte.weight"
-  std::string batchDim;                 ///< symbol
+  std::vector<std::string> ties;               ///< "lm_head.weight = transformer.wte.weight"
+  std::string batchDim;                        ///< symbol
+  std::map<std::string, int64_t> dimsFromFile; ///< symbol -> size, where the file's own default was taken
   std::string loss;                     ///< which convention, on which output, and what it counts: one phrase
   std::string lossKind;                 ///< `output`, `cross-entropy`, `causal-lm`, `next-token`, `mse`
   std::string lossOutput;               ///< the ONNX output that it is, or is taken on

@@ -38,7 +38,34 @@ static bool hasSymbol(const Graph &graph, const std::string &symbol) {
   });
 }
 
-static Result<std::string> findBatchDim(const Graph &graph, const ImportOptions &options) {
+/// The file's own sizes of open dimensions, by symbol.
+static Result<std::map<std::string, int64_t>> defaultDims(const Model &model) {
+  std::map<std::string, int64_t> dims;
+  Failures failures;
+  for (const auto &[key, value] : model.metadata) {
+    llvm::StringRef symbol = key;
+    if (!symbol.consume_front(kDimKey))
+      continue;
+    int64_t size = 0;
+    if (llvm::StringRef(value).getAsInteger(10, size) || size < 1)
+      failures.push_back({"malformed-model",
+                          "metadata `" + key + "`",
+                          "is " + tick(value) + ", expected a positive size",
+                          {}});
+    else if (!hasSymbol(model.graph, symbol.str()))
+      failures.push_back({"malformed-model",
+                          "metadata `" + key + "`",
+                          "gives a size, but the model has no symbolic dimension of that name",
+                          {}});
+    dims[symbol.str()] = size;
+  }
+  if (!failures.empty())
+    return std::move(failures);
+  return dims;
+}
+
+static Result<std::string> findBatchDim(const Graph &graph, const ImportOptions &options,
+                                        const std::set<std::string> &sized) {
   std::vector<std::string> symbols = leadingSymbols(graph);
   if (hasSymbol(graph, options.batchDim))
     return options.batchDim;
@@ -47,7 +74,7 @@ static Result<std::string> findBatchDim(const Graph &graph, const ImportOptions 
                    "the model has no symbolic dimension of that name",
                    symbols.empty() ? std::vector<std::string>()
                                    : std::vector{"an input is led by " + tick(symbols[0])}};
-  std::erase_if(symbols, [&](const std::string &symbol) { return options.dims.count(symbol) > 0; });
+  std::erase_if(symbols, [&](const std::string &symbol) { return sized.count(symbol) > 0; });
   if (symbols.size() == 1)
     return symbols[0];
   if (symbols.empty())
@@ -67,7 +94,8 @@ static Result<std::string> findBatchDim(const Graph &graph, const ImportOptions 
 namespace {
 class Resolver {
 public:
-  Resolver(const ImportOptions &options, ModelInputs &inputs) : options(options), inputs(inputs) {}
+  Resolver(const ImportOptions &options, std::map<std::string, int64_t> defaults, ModelInputs &inputs)
+      : options(options), defaults(std::move(defaults)), inputs(inputs) {}
 
   void resolve(const ValueInfo &input);
   void checkDims();
@@ -77,6 +105,7 @@ private:
   Extent extentOf(const ValueInfo &input, size_t axis);
 
   const ImportOptions &options;
+  std::map<std::string, int64_t> defaults;
   ModelInputs &inputs;
   std::set<std::string> seen, reported;
 };
@@ -93,6 +122,10 @@ Extent Resolver::extentOf(const ValueInfo &input, size_t axis) {
   auto given = options.dims.find(symbol);
   if (given != options.dims.end())
     return Extent::fixed(given->second);
+  if (auto known = defaults.find(symbol); known != defaults.end()) {
+    inputs.dimsFromFile.insert(*known);
+    return Extent::fixed(known->second);
+  }
   if (reported.insert(symbol).second)
     failures.push_back({"open-dimension",
                         tick(input.name),
@@ -140,10 +173,18 @@ void Resolver::checkDims() {
   }
 }
 
-Result<ModelInputs> resolveInputs(const Graph &graph, const ImportOptions &options) {
+Result<ModelInputs> resolveInputs(const Model &model, const ImportOptions &options) {
+  const Graph &graph = model.graph;
   ModelInputs inputs;
-  Resolver resolver(options, inputs);
-  Result<std::string> batchDim = findBatchDim(graph, options);
+  auto defaults = defaultDims(model);
+  if (!defaults)
+    return defaults.takeFailures();
+  Resolver resolver(options, *defaults, inputs);
+  std::set<std::string> sized;
+  for (const std::map<std::string, int64_t> &dims : {options.dims, *defaults})
+    for (const auto &[symbol, size] : dims)
+      sized.insert(symbol);
+  Result<std::string> batchDim = findBatchDim(graph, options, sized);
   bool hasCache = llvm::any_of(graph.inputs, [](const ValueInfo &input) {
     return llvm::StringRef(input.name).starts_with("past_key");
   });

@@ -7,11 +7,17 @@
 namespace accum::import {
 
 struct ModelInputs {
-  std::string batchDim;                ///< the symbol
-  std::map<std::string, Shape> shapes; ///< by input
+  std::string batchDim;                        ///< the symbol
+  std::map<std::string, Shape> shapes;         ///< by input
+  std::map<std::string, int64_t> dimsFromFile; ///< sizes that were taken from the file's own defaults
 };
 
-/// All of: open dimensions, unknown names in --dim, inputs without a batch axis, cached keys and values.
-Result<ModelInputs> resolveInputs(const Graph &graph, const ImportOptions &options);
+/// A model file may carry sizes for its open dimensions, for when --dim gives none: in the metadata_props of
+/// ModelProto, `accum.dim.sequence` = `1024`.
+inline constexpr std::string_view kDimKey = "accum.dim.";
+
+/// All of: open dimensions, unknown names in --dim, inputs without a batch axis, cached keys and values
+/// (slugs of importModel); a default in the file that is no size or names no dimension (malformed-model).
+Result<ModelInputs> resolveInputs(const Model &model, const ImportOptions &options);
 
 } // namespace accum::import

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes gpt2-124m.onnx: the dynamo export of GPT-2 124M, batch and sequence symbolic, its weights left out."""
+"""Makes gpt2-124m.onnx: the dynamo export of GPT-2 124M, batch and sequence symbolic, its weights left out.
+The file names a sequence of 1024 for whoever gives none."""
 import os
 import pathlib
 
@@ -32,6 +33,7 @@ def main():
         kept = [entry for entry in node.metadata_props if entry.key.endswith("name_scopes")]
         del node.metadata_props[:]
         node.metadata_props.extend(kept)
+    onnx.helper.set_model_props(graph, {"accum.dim.sequence": "1024"})
     onnx.save(graph, path)
 
 
