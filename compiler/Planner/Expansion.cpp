@@ -2,6 +2,7 @@
 // The problem that runs, with repetitions and chosen variants.
 #include "compiler/Planner/Plan.h"
 #include "compiler/Planner/Recompute.h"
+#include "compiler/Planner/Sharing.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <unordered_map>
@@ -205,7 +206,10 @@ Result<Problem> problemThatRuns(const Problem &problem, const Plan &plan) {
   Result<Choice> choice = choiceOf(problem, plan);
   if (!choice)
     return choice.error();
-  return expand(problem, *choice);
+  Result<Sharing> sharing = sharingOf(plan);
+  if (!sharing)
+    return sharing.error();
+  return expand(sharedProblem(problem, *sharing, plan.devices), *choice);
 }
 
 Problem expand(const Problem &problem, const Choice &choice) { return Expander(problem, choice).run(); }

@@ -36,13 +36,28 @@ Points::Size Points::sizeAt(const Cut &cut) const {
   return size;
 }
 
+void Points::findKinds() {
+  std::vector<int64_t> held; // per kind, of the copies
+  for (const Sharing &way : ways) {
+    Problem own = sharedProblem(problem, way, options.devices);
+    auto known = std::ranges::find(held, copiedBytes(own));
+    kindOfWay.push_back(static_cast<int>(known - held.begin()));
+    if (known != held.end())
+      continue;
+    held.push_back(copiedBytes(own));
+    shared.push_back(std::move(own));
+  }
+}
+
 void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
   ways = allWays;
   for (const Sharing &way : ways)
     fixed.push_back(sharedMemory(problem, way, options.devices));
+  findKinds();
   alternatives = findAlternatives(problem, times, cuts.cuts.back().m, cuts.cuts.front().m,
                                   options.recompute != "none", {.deadline = options.deadline});
   size_t most = std::max<size_t>(1, kMaxPoints / cuts.cuts.size() / ways.size());
+  int64_t whole = copiedBytes(problem);
   if (alternatives.list.size() > most)
     alternatives.list.resize(most);
   for (const Cut &cut : cuts.cuts) {
@@ -50,7 +65,10 @@ void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
     std::vector<double> added = alternatives.addedSeconds(times, cut.m);
     for (size_t index = 0; index < added.size(); ++index) {
       int64_t peak = alternatives.list[index].peak.at(cut.m);
-      loads.push_back({peak, peak, static_cast<double>(cut.steps) * added[index]});
+      for (const Problem &own : shared) { // copies are there at every moment
+        int64_t load = std::max<int64_t>(0, peak - whole + copiedBytes(own));
+        loads.push_back({load, load, static_cast<double>(cut.steps) * added[index]});
+      }
     }
   }
   restrict();
@@ -58,17 +76,17 @@ void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
 
 /// `--recompute all`: of each size the alternative with the lowest peak.
 void Points::restrict() {
-  usable.assign(loads.size() * ways.size(), 1);
+  usable.assign(loads.size() / shared.size() * ways.size(), 1);
   if (options.recompute != "all")
     return;
   for (int size = 0; size < sizeCount(); ++size) {
-    int first = begin(size) / wayCount(), lowest = first;
-    for (int load = first; load < first + alternativeCount(); ++load)
-      if (std::pair(loads[load].scratch, loads[load].added) <
-          std::pair(loads[lowest].scratch, loads[lowest].added))
-        lowest = load;
+    int lowest = begin(size);
+    for (int point = lowest; point < begin(size + 1); point += wayCount())
+      if (std::pair(loadOf(point).scratch, loadOf(point).added) <
+          std::pair(loadOf(lowest).scratch, loadOf(lowest).added))
+        lowest = point;
     for (int point = begin(size); point < begin(size + 1); ++point)
-      if (point / wayCount() != lowest)
+      if (alternativeOf(point) != alternativeOf(lowest))
         usable[point] = 0;
   }
 }
@@ -82,9 +100,10 @@ int64_t Points::ticks(int point) const {
 }
 
 const Points::Expanded &Points::expandedOf(int point) {
-  if (expandedIndex != alternativeOf(point))
-    expanded.emplace(expand(problem, alternative(point).choice));
-  expandedIndex = alternativeOf(point);
+  std::pair index(alternativeOf(point), kindOfWay[wayOf(point)]);
+  if (expandedIndex != index)
+    expanded.emplace(expand(shared[index.second], alternative(point).choice));
+  expandedIndex = index;
   return *expanded;
 }
 

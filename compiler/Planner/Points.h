@@ -89,8 +89,11 @@ private:
 
   int alternativeCount() const { return static_cast<int>(alternatives.list.size()); }
   int wayCount() const { return static_cast<int>(ways.size()); }
-  Load &loadOf(int point) { return loads[point / wayCount()]; }
-  const Load &loadOf(int point) const { return loads[point / wayCount()]; }
+  int kindCount() const { return static_cast<int>(shared.size()); }
+  int loadIndex(int point) const { return point / wayCount() * kindCount() + kindOfWay[wayOf(point)]; }
+  Load &loadOf(int point) { return loads[loadIndex(point)]; }
+  const Load &loadOf(int point) const { return loads[loadIndex(point)]; }
+  void findKinds();
   Size sizeAt(const Cut &cut) const;
   void restrict();
   const Expanded &expandedOf(int point);
@@ -101,12 +104,15 @@ private:
   const TimeModel &times;
   std::vector<Sharing> ways;
   std::vector<std::vector<FixedMemory>> fixed; ///< per way
+  /// Ways differ in what they hold of copies of weights; where there are none, all are of one kind.
+  std::vector<int> kindOfWay;
+  std::vector<Problem> shared; ///< per kind, as a device runs it
   Alternatives alternatives;
   std::vector<Size> sizes; ///< largest m first
-  std::vector<Load> loads; ///< per size and alternative
+  std::vector<Load> loads; ///< per size, alternative and kind of way
   std::vector<char> usable;
-  std::optional<Expanded> expanded; ///< the last one asked for
-  int expandedIndex = kNoIndex;
+  std::optional<Expanded> expanded;                         ///< the last one asked for
+  std::pair<int, int> expandedIndex = {kNoIndex, kNoIndex}; ///< its alternative and kind
 };
 
 } // namespace accum::planner

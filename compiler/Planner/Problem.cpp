@@ -168,6 +168,11 @@ Status checkCommands(const Problem &problem) {
 Status checkBuffers(const Problem &problem) {
   std::unordered_set<std::string> ids;
   int64_t clones = cloneBase(problem);
+  std::vector<char> viewed = viewedBuffers(problem), resized(problem.buffers.size(), 0);
+  for (const Command &command : problem.commands)
+    for (const Variant &variant : command.variants)
+      for (const auto &[result, bytes] : variant.results)
+        resized[result] = 1;
   for (size_t index = 0; index < problem.buffers.size(); ++index) {
     const Buffer &buffer = problem.buffers[index];
     int64_t number = -1;
@@ -186,6 +191,14 @@ Status checkBuffers(const Problem &problem) {
     if (!buffer.bytes.isValid())
       return malformed(fmt::format(
           "buffer {}: its size is negative, or a table does not start at 1 and ascend", buffer.id));
+    bool isCopy = buffer.wholeStep && viewed[index] == 0 && resized[index] == 0 &&
+                  buffer.aliasOf == kNoIndex && buffer.mayAlias.empty() && buffer.bytes.perSample == 0 &&
+                  buffer.bytes.table.empty();
+    if (buffer.role != StateRole::Other && (buffer.role != StateRole::Parameters || !isCopy))
+      return malformed(
+          fmt::format("buffer {}: the role {} is for copies of weights: whole-step, of one size, "
+                      "with storage of their own and no views",
+                      buffer.id, toText(buffer.role)));
     if (Status status = checkUsers(problem, buffer); !status)
       return status;
     if (Status status = checkAliases(buffer, index); !status)
@@ -201,10 +214,12 @@ Status check(const Problem &problem) {
     return malformed("the ids of repetitions must begin between 0 and 2^62");
   if (problem.batch < 0 || problem.devices < 0)
     return malformed("batch and devices must not be negative");
-  for (int64_t bytes : {problem.tokensPerSample, problem.allReduceBytes, problem.largestParameter})
+  for (int64_t bytes :
+       {problem.tokensPerSample, problem.allReduceBytes, problem.largestParameter, problem.weightReads})
     if (bytes < 0 || bytes > kAmountLimit)
       return malformed(
-          "tokens per sample, all-reduced bytes and the largest parameter must be between 0 and 2^60");
+          "tokens per sample, all-reduced bytes, the largest parameter and what is read of weights "
+          "must be between 0 and 2^60");
   for (const FixedMemory &line : problem.fixed) {
     if (line.role != StateRole::Other &&
         (line.kind != FixedKind::State || line.bytes.perSample != 0 || !line.bytes.table.empty()))

@@ -94,6 +94,9 @@ struct Buffer {
   std::vector<int> mayAlias = {};
   /// Lives from the first command to the last (totals, values the runtime reads after the step).
   bool wholeStep = false;
+  /// Parameters: a copy of weights in another type, spread over devices as they are. Such a one is
+  /// whole-step, of one size for all m, and has no views.
+  StateRole role = StateRole::Other;
 };
 
 struct FixedMemory {
@@ -111,6 +114,8 @@ struct Problem {
   int64_t tokensPerSample = 0;  ///< for tokens/s; 0 where a sample has none
   int64_t allReduceBytes = 0;   ///< gradients: summed over the devices once a step, or scattered
   int64_t largestParameter = 0; ///< bytes: the piece in which sharded weights and gradients travel
+  /// Bytes of the weights that a micro-step reads, where it reads copies of some; 0: all of them as they are.
+  int64_t weightReads = 0;
   /// The repetition of command `id` has the id `cloneIds + id`. 0: behind the largest id here.
   int64_t cloneIds = 0;
   std::vector<FixedMemory> fixed = {};

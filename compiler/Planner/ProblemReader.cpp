@@ -104,6 +104,7 @@ private:
   void readCommand(Line &line);
   void readVariant(Line &line);
   void readBuffer(Line &line);
+  static StateRole readRole(Line &line);
   Variant readCosts(Line &line, std::string name);
   int commandIndex(Line &line, const std::string &id);
   std::vector<int> indices(Line &line, const char *key, bool ofCommands);
@@ -143,17 +144,20 @@ std::vector<int> ProblemReader::indices(Line &line, const char *key, bool ofComm
   return result;
 }
 
+StateRole ProblemReader::readRole(Line &line) {
+  auto role = line.value("role");
+  auto parsed = role ? parseWord<StateRole>(*role, 5) : StateRole::Other;
+  if (!parsed)
+    line.complain(fmt::format("`{}` is not a role", *role));
+  return parsed.value_or(StateRole::Other);
+}
+
 void ProblemReader::readFixed(Line &line) {
   FixedMemory fixed;
   fixed.kind = line.oneOf<FixedKind>("kind of fixed memory", 4);
   fixed.name = line.word("name");
   fixed.bytes = line.amount(line.word("size"), "size");
-  if (auto role = line.value("role")) {
-    auto parsed = parseWord<StateRole>(*role, 5);
-    if (!parsed)
-      line.complain(fmt::format("`{}` is not a role", *role));
-    fixed.role = parsed.value_or(StateRole::Other);
-  }
+  fixed.role = readRole(line);
   problem.fixed.push_back(std::move(fixed));
 }
 
@@ -236,6 +240,7 @@ void ProblemReader::readBuffer(Line &line) {
   if (auto storage = line.value("alias"))
     buffer.aliasOf = bufferIndex(line, *storage);
   buffer.mayAlias = indices(line, "may-alias", false);
+  buffer.role = readRole(line);
   if (line.hasWord()) {
     std::string word = line.word("");
     buffer.wholeStep = word == "whole-step";
@@ -268,6 +273,8 @@ void ProblemReader::readLine(Line &line) {
     problem.allReduceBytes = line.number(line.word("size"), "all-reduced bytes");
   } else if (head == "largest-parameter") {
     problem.largestParameter = line.number(line.word("size"), "size");
+  } else if (head == "weight-reads") {
+    problem.weightReads = line.number(line.word("size"), "size");
   } else if (head == "clone-ids") {
     problem.cloneIds = line.number(line.word("id"), "first id of repetitions");
   } else if (head == "fixed") {
@@ -281,7 +288,7 @@ void ProblemReader::readLine(Line &line) {
   } else {
     line.complain(fmt::format(
         "`{}` does not begin a line; name, batch, devices, tokens, all-reduce, largest-parameter, "
-        "clone-ids, fixed, command, variant and buffer do",
+        "weight-reads, clone-ids, fixed, command, variant and buffer do",
         head));
   }
   line.finish();

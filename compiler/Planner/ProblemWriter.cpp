@@ -55,6 +55,8 @@ void writeBuffer(Out out, const Problem &problem, const Buffer &buffer) {
   fmt::format_to(out, "buffer {} {} {}", buffer.id, toText(buffer.kind), toText(buffer.bytes));
   if (buffer.wholeStep)
     fmt::format_to(out, " whole-step");
+  if (buffer.role != StateRole::Other)
+    fmt::format_to(out, " role={}", toText(buffer.role));
   if (buffer.producer != kNoIndex)
     fmt::format_to(out, " producer={}", problem.commands[buffer.producer].id);
   for (size_t index = 0; index < buffer.users.size(); ++index)
@@ -78,7 +80,8 @@ std::string toText(const Problem &problem) {
   for (auto [word, value] :
        {std::pair{"batch", problem.batch}, std::pair{"devices", problem.devices},
         std::pair{"tokens", problem.tokensPerSample}, std::pair{"all-reduce", problem.allReduceBytes},
-        std::pair{"largest-parameter", problem.largestParameter}, std::pair{"clone-ids", problem.cloneIds}})
+        std::pair{"largest-parameter", problem.largestParameter},
+        std::pair{"weight-reads", problem.weightReads}, std::pair{"clone-ids", problem.cloneIds}})
     if (value != 0)
       fmt::format_to(out, "{} {}\n", word, value);
   for (const FixedMemory &fixed : problem.fixed)

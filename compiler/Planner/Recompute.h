@@ -63,7 +63,7 @@ struct Plan;
 /// The choice that a plan holds. Slug `invalid-plan` where it names what the problem does not have.
 Result<Choice> choiceOf(const Problem &problem, const Plan &plan);
 
-/// Both: what a plan runs.
+/// What a plan runs: its choice, and of copies of weights what a device holds.
 Result<Problem> problemThatRuns(const Problem &problem, const Plan &plan);
 
 /// What is added to a command's id for its repetition: `cloneIds`, or what is behind the largest id.

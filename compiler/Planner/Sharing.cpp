@@ -106,26 +106,59 @@ Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DevicePro
   return ways;
 }
 
+Result<Sharing> sharingOf(const Plan &plan) {
+  for (Shard shard : {Shard::None, Shard::Optimizer, Shard::Gradients, Shard::Parameters})
+    for (Offload offload : {Offload::None, Offload::Optimizer, Offload::Parameters})
+      if (plan.shard == toText(shard) && plan.offload == toText(offload))
+        return Sharing{shard, offload, plan.reduce == "each"};
+  return Error{fmt::format("shard `{}` or offload `{}` is not a known word", plan.shard, plan.offload),
+               "invalid-plan"};
+}
+
+int64_t copiedBytes(const Problem &problem) {
+  int64_t sum = 0;
+  for (const Buffer &buffer : problem.buffers)
+    sum += buffer.role == StateRole::Parameters ? buffer.bytes.fixed : 0;
+  return sum;
+}
+
+Problem sharedProblem(const Problem &problem, const Sharing &sharing, int64_t devices) {
+  Problem shared = problem;
+  for (Buffer &buffer : shared.buffers) {
+    if (isOffloaded(sharing, buffer.role))
+      buffer.bytes.fixed = 0;
+    else if (isSharded(sharing, buffer.role) && devices > 1)
+      buffer.bytes.fixed = partOf(buffer.bytes.fixed, devices);
+  }
+  return shared;
+}
+
 std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sharing, int64_t devices) {
   std::vector<FixedMemory> lines;
   int64_t staged = 0;
+  // Two pieces of what is in host memory are on the device: one in use, one on its way.
+  auto stage = [&](int64_t bytes) {
+    int64_t whole = std::max<int64_t>(1, bytesOf(problem, StateRole::Parameters));
+    double ratio = static_cast<double>(bytes) / static_cast<double>(whole);
+    staged +=
+        std::min(bytes, static_cast<int64_t>(2 * ratio * static_cast<double>(problem.largestParameter)));
+  };
+  auto held = [&](int64_t bytes, StateRole role) {
+    return isSharded(sharing, role) && devices > 1 ? partOf(bytes, devices) : bytes;
+  };
   for (const FixedMemory &line : problem.fixed) {
     FixedMemory own = line;
-    bool sharded = isSharded(sharing, line.role) && devices > 1, offloaded = isOffloaded(sharing, line.role);
-    if (sharded) {
+    if (isSharded(sharing, line.role) && devices > 1) {
       own.name += fmt::format(" / {}", devices);
-      own.bytes = {partOf(line.bytes.at(1), devices), 0, {}};
+      own.bytes = {held(line.bytes.at(1), line.role), 0, {}};
     }
-    if (offloaded) {
-      // Two pieces are on the device: one in use, one on its way.
-      int64_t whole = std::max<int64_t>(1, bytesOf(problem, StateRole::Parameters));
-      double ratio = static_cast<double>(own.bytes.at(1)) / static_cast<double>(whole);
-      auto pieces = static_cast<int64_t>(2 * ratio * static_cast<double>(problem.largestParameter));
-      staged += std::min(own.bytes.at(1), pieces);
-      continue;
-    }
-    lines.push_back(std::move(own));
+    if (isOffloaded(sharing, line.role))
+      stage(own.bytes.at(1));
+    else
+      lines.push_back(std::move(own));
   }
+  if (isOffloaded(sharing, StateRole::Parameters))
+    stage(held(copiedBytes(problem), StateRole::Parameters));
   bool gathers = sharing.shard == Shard::Parameters && devices > 1;
   bool scatters = sharing.reduceEach && devices > 1;
   auto add = [&](const char *name, int64_t bytes) {
@@ -153,6 +186,7 @@ std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &p
                      (ranks - 1) * profile.linkLatency * pieces;
   };
   int64_t gradients = problem.allReduceBytes, weights = bytesOf(problem, StateRole::Parameters);
+  int64_t copies = copiedBytes(problem), reads = problem.weightReads > 0 ? problem.weightReads : weights;
   auto piecesOf = [&](int64_t bytes) {
     return problem.largestParameter == 0
                ? 1.0
@@ -165,16 +199,18 @@ std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &p
   if (sharing.reduceEach)
     lines.push_back({"reduce-scatter, each micro-step", count * pass(gradients, piecesOf(gradients))});
   if (sharing.shard == Shard::Parameters)
-    lines.push_back({"all-gather of weights, each micro-step", 2 * count * pass(weights, piecesOf(weights))});
+    lines.push_back({"all-gather of weights, each micro-step", 2 * count * pass(reads, piecesOf(reads))});
   else if (sharing.shard != Shard::None)
     lines.push_back({"all-gather of weights", pass(weights, 1)});
   int64_t moments = bytesOf(problem, StateRole::Optimizer) + bytesOf(problem, StateRole::Master);
   double share = sharing.shard == Shard::None ? 1 : 1 / ranks;
   lines.push_back({"update", update * share});
   double moved = sharing.offload >= Offload::Optimizer ? 2 * share * static_cast<double>(moments) : 0;
+  // In for each half of a micro-step and out behind the update; copies are made of them before the first.
+  double once = static_cast<double>(weights) + (copies > 0 ? static_cast<double>(weights + copies) : 0);
   if (sharing.offload == Offload::Parameters)
     moved +=
-        (2 * count + 1) * (sharing.shard == Shard::Parameters ? share : 1) * static_cast<double>(weights);
+        (sharing.shard == Shard::Parameters ? share : 1) * (2 * count * static_cast<double>(reads) + once);
   if (moved > 0)
     lines.push_back({"offload", moved / profile.hostLinkBandwidth});
   return lines;

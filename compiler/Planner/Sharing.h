@@ -24,13 +24,23 @@ struct Sharing {
 const char *toText(Shard shard);     ///< `none`, `zero1`, `zero2`, `zero3`
 const char *toText(Offload offload); ///< `none`, `optimizer`, `parameters`
 
+/// Bytes of all copies of weights, whole.
+int64_t copiedBytes(const Problem &problem);
+
 /// The ways that options, device count and profile leave, the plain one first where it is among them. Slug
 /// `usage` where a flag is unknown, or asks for offload from a device without a link to host memory.
 Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DeviceProfile &profile,
                                          const Options &options);
 
+/// The way that a plan names. Slug `invalid-plan` where a word is unknown.
+Result<Sharing> sharingOf(const Plan &plan);
+
 /// The fixed memory of a device in that way; lines keep their order, what is held beside comes last.
 std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sharing, int64_t devices);
+
+/// The problem as a device runs it in that way: of copies of weights it holds its part, or nothing where they
+/// are in host memory. Sizes change, links do not.
+Problem sharedProblem(const Problem &problem, const Sharing &sharing, int64_t devices);
 
 /// What a step takes beside its commands: collectives and transfers, none overlapped; `update` is the time of
 /// the whole update, of which a sharded device runs its part.

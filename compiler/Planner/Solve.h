@@ -41,8 +41,7 @@ struct Search {
 /// so that a larger budget never gives a slower plan, nor a smaller one a higher peak. The caller runs
 /// `verify` on the plan.
 ///
-/// Slots, peak and times of a plan are those of the problem that runs: `expand(problem, *choiceOf(problem,
-/// plan))`.
+/// Slots, peak and times of a plan are those of the problem that runs: `problemThatRuns(problem, plan)`.
 Result<Search> solve(const Problem &problem, const DeviceProfile &profile, const Options &options);
 
 } // namespace accum::planner

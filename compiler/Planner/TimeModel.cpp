@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 #include <tuple>
 
 namespace accum::planner {
@@ -117,14 +118,29 @@ std::array<RegionTime, 4> TimeModel::regions(int64_t m) const {
   return times;
 }
 
+double TimeModel::copying(int64_t m) const {
+  std::set<int> copiers;
+  for (const Buffer &buffer : problem.buffers)
+    if (buffer.role == StateRole::Parameters && buffer.producer != kNoIndex &&
+        problem.commands[buffer.producer].region == Region::Prologue)
+      copiers.insert(buffer.producer);
+  double seconds = 0;
+  for (int index : copiers)
+    seconds += command(static_cast<size_t>(index), m).total;
+  return seconds;
+}
+
 std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing) const {
   auto [prepass, prologue, micro, update] = regions(cut.m);
   double steps = static_cast<double>(cut.steps);
   std::vector<TimeLine> lines;
   if (prepass.total > 0)
     lines.push_back({"pre-pass", steps * prepass.total});
-  if (prologue.total > 0)
-    lines.push_back({"once per step", prologue.total});
+  double once = prologue.total;
+  if (sharing.shard == Shard::Parameters) // a device copies its part of the weights
+    once -= copying(cut.m) * (1 - 1 / static_cast<double>(devices));
+  if (once > 0)
+    lines.push_back({"once per step", once});
   lines.push_back({"micro-steps", steps * (micro.total - micro.again)});
   if (micro.again > 0)
     lines.push_back({"recomputation", steps * micro.again});

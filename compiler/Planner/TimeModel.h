@@ -58,6 +58,7 @@ public:
 private:
   RegionTime atOnce(size_t index, const Variant &way, int64_t samples, int64_t pieces) const;
   RegionTime time(size_t index, size_t variant, int64_t m) const;
+  double copying(int64_t m) const; ///< of the prologue, seconds that copy weights
 
   struct Rated {
     double flopsPerSecond;

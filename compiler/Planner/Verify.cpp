@@ -45,20 +45,19 @@ Status checkCut(const Plan &plan) {
   return {};
 }
 
-/// What a device holds of a line of fixed memory; nothing where it is in host memory.
-std::optional<int64_t> bytesHeld(const FixedMemory &fixed, const Plan &plan) {
+/// What a device holds of bytes in a role; nothing where they are in host memory.
+std::optional<int64_t> bytesHeld(int64_t bytes, StateRole role, const Plan &plan) {
   auto levels = [](const std::string &word, std::initializer_list<const char *> words) {
     return static_cast<int>(std::find(words.begin(), words.end(), word) - words.begin());
   };
   int shard = levels(plan.shard, {"none", "zero1", "zero2", "zero3"});
   int offload = levels(plan.offload, {"none", "optimizer", "parameters"});
-  bool moments = fixed.role == StateRole::Optimizer || fixed.role == StateRole::Master;
-  bool weights = fixed.role == StateRole::Parameters;
+  bool moments = role == StateRole::Optimizer || role == StateRole::Master;
+  bool weights = role == StateRole::Parameters;
   if ((moments && offload >= 1) || (weights && offload >= 2))
     return std::nullopt;
-  bool scattered = fixed.role == StateRole::Gradients && shard >= 2 && plan.reduce == "each";
+  bool scattered = role == StateRole::Gradients && shard >= 2 && plan.reduce == "each";
   bool parted = scattered || (moments && shard >= 1) || (weights && shard >= 3);
-  int64_t bytes = fixed.bytes.at(plan.cut.m);
   if (!parted || plan.devices == 1)
     return bytes;
   int64_t part = bytes / plan.devices + (bytes % plan.devices != 0);
@@ -73,7 +72,7 @@ Status checkFixed(const Problem &problem, const Plan &plan) {
       !isOneOf(plan.offload, {"none", "optimizer", "parameters"}) || !isOneOf(plan.reduce, {"once", "each"}))
     return invalid("shard, offload or reduce is not a known word");
   for (const FixedMemory &fixed : problem.fixed) {
-    std::optional<int64_t> held = bytesHeld(fixed, plan);
+    std::optional<int64_t> held = bytesHeld(fixed.bytes.at(plan.cut.m), fixed.role, plan);
     if (held && std::none_of(plan.memory.begin(), plan.memory.end(), [&](const MemoryLine &line) {
           return line.name.starts_with(fixed.name) && line.bytes == *held;
         }))
@@ -146,7 +145,7 @@ Status collectBuffers(const Problem &problem, const Plan &plan, const Slots &slo
     bool isView = buffer.aliasOf != kNoIndex;
     storage[index] = isView ? storage[buffer.aliasOf] : static_cast<int>(index);
     Tenant &tenant = tenants[storage[index]];
-    int64_t bytes = buffer.bytes.at(plan.cut.m);
+    int64_t bytes = bytesHeld(buffer.bytes.at(plan.cut.m), buffer.role, plan).value_or(0);
     if (!isView)
       tenant = {buffer.id, static_cast<int>(index), slot->second, bytes};
     else if (bytes > tenant.bytes || (bytes > 0 && slot->second != tenant.offset))

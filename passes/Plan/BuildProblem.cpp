@@ -62,6 +62,7 @@ public:
     addRegion(step.getMicro(), planner::Region::Micro);
     addRegion(step.getUpdate(), planner::Region::Update);
     addSliceVariants(group, groupIndices, problem);
+    countWeightReads();
     return std::move(problem);
   }
 
@@ -185,6 +186,8 @@ private:
     buffer.bytes = bytesOfValue(result.getType());
     buffer.producer = producer;
     buffer.wholeStep = region == planner::Region::Prologue && isYielded(result);
+    if (buffer.wholeStep && isCopyOfWeight(command, result))
+      buffer.role = planner::StateRole::Parameters;
     if (buffer.wholeStep)
       buffer.kind = planner::BufferKind::Constant;
     else if (isHeldInSlices(result) || command.getKernel().starts_with("cross_entropy_grad"))
@@ -197,6 +200,33 @@ private:
     }
     storage[result] = static_cast<int>(problem.buffers.size());
     problem.buffers.push_back(std::move(buffer));
+  }
+
+  /// As many elements, made of one trained parameter and nothing else: it is spread as that is.
+  static bool isCopyOfWeight(train::CommandOp command, OpResult result) {
+    auto load = command.getInputs().size() == 1
+                    ? command.getInputs().front().getDefiningOp<train::LoadParamOp>()
+                    : train::LoadParamOp();
+    if (!load)
+      return false;
+    auto param = SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
+    return param && param.getTrained() &&
+           cast<ShapedType>(load.getType()).getNumElements() ==
+               cast<ShapedType>(result.getType()).getNumElements();
+  }
+
+  /// Where there are copies: what the micro region reads of them, and of weights as they are.
+  void countWeightReads() {
+    int64_t copies = 0, whole = 0;
+    for (const planner::Buffer &buffer : problem.buffers)
+      copies += buffer.role == planner::StateRole::Parameters ? buffer.bytes.fixed : 0;
+    DenseSet<Attribute> seen;
+    for (auto load : step.getMicro().getOps<train::LoadParamOp>()) {
+      auto param = SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
+      if (param && param.getTrained() && !load.use_empty() && seen.insert(load.getParamAttr()).second)
+        whole += bytesOfValue(load.getType()).fixed;
+    }
+    problem.weightReads = copies == 0 ? 0 : copies + whole;
   }
 
   static bool isYielded(Value value) {

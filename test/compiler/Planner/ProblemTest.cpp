@@ -81,6 +81,28 @@ TEST(Check, RefusesBuffers) {
   expectRefused(problem, "a table does not start at 1");
 }
 
+TEST(Check, RefusesWhatIsNoCopyOfWeights) {
+  Problem problem = twoCommands();
+  Buffer &copy = problem.buffers[0];
+  copy.bytes = {64, 0, {}};
+  copy.role = StateRole::Parameters;
+  copy.wholeStep = true;
+  expectRefused(problem, "buffer 1:0: the role parameters is for copies of weights: whole-step");
+  problem.buffers.pop_back(); // the view
+  copy.wholeStep = false;
+  expectRefused(problem, "buffer 1:0: the role parameters is for copies of weights: whole-step");
+  copy.wholeStep = true;
+  EXPECT_TRUE(check(problem));
+  copy.role = StateRole::Gradients;
+  expectRefused(problem, "the role gradients is for copies of weights");
+  copy.role = StateRole::Parameters;
+  copy.bytes = {0, 64, {}};
+  expectRefused(problem, "the role parameters is for copies of weights");
+  copy.bytes = {64, 0, {}};
+  problem.commands[0].variants.push_back({.name = "small", .results = {{0, {8, 0, {}}}}});
+  expectRefused(problem, "the role parameters is for copies of weights");
+}
+
 TEST(Check, RefusesLinks) {
   Problem problem = twoCommands();
   problem.buffers[0].users = {0};

@@ -127,6 +127,14 @@ Problem randomProblem(Random &random, int commands) {
     for (int64_t results = draw(random, 0, 2); results > 0; --results)
       addResult(random, problem, producer);
   addChoices(random, problem);
+  if (commands > 0 && draw(random, 0, 2) == 0) { // a copy of the weights, which are spread
+    problem.fixed[0].role = StateRole::Parameters;
+    problem.weightReads = draw(random, 0, 5000);
+    problem.buffers.push_back(Buffer{.id = "copy", .bytes = {draw(random, 1, 2500), 0, {}}});
+    problem.buffers.back().users = {static_cast<int>(draw(random, 0, commands - 1))};
+    problem.buffers.back().wholeStep = true;
+    problem.buffers.back().role = StateRole::Parameters;
+  }
   return problem;
 }
 

@@ -61,6 +61,62 @@ double total(const std::vector<TimeLine> &lines) {
   return sum;
 }
 
+/// 500 bytes of the weights are copied into 250, which are spread and offloaded as the weights are.
+TEST(Sharing, SpreadsCopiesOfWeights) {
+  Problem problem = small();
+  problem.commands.insert(problem.commands.begin(), Command{.id = 7, .region = Region::Prologue});
+  problem.buffers = {
+      Buffer{.id = "7:0", .bytes = {250, 0, {}}, .producer = 0, .users = {1}, .wholeStep = true},
+      Buffer{.id = "0:0", .bytes = {0, 8, {}}, .producer = 1}};
+  problem.buffers[0].role = StateRole::Parameters;
+  problem.weightReads = 750;
+  ASSERT_TRUE(check(problem));
+  EXPECT_EQ(copiedBytes(problem), 250);
+  auto copy = [&](Sharing sharing, int64_t devices) {
+    Problem held = sharedProblem(problem, sharing, devices);
+    EXPECT_EQ(held.buffers[1].bytes, problem.buffers[1].bytes);
+    return held.buffers[0].bytes.at(3);
+  };
+  problem.buffers[0].bytes.fixed = 2500; // a part is a multiple of 256
+  EXPECT_EQ(copy({}, 4), 2500);
+  EXPECT_EQ(copy({Shard::Gradients, Offload::Optimizer, true}, 4), 2500);
+  EXPECT_EQ(copy({Shard::Parameters}, 4), 768);
+  EXPECT_EQ(copy({Shard::Parameters}, 1), 2500);
+  EXPECT_EQ(copy({Shard::None, Offload::Parameters}, 4), 0);
+  problem.buffers[0].bytes.fixed = 250;
+  // Staged: of weights and moments 2 * 100 and 2 * 200 as before, and 2 * 25 of the copies; a multiple of
+  // 256.
+  EXPECT_THAT(bytesOf(sharedMemory(problem, {Shard::None, Offload::Parameters}, 4)),
+              testing::ElementsAre(1000, 24, 768));
+  DeviceProfile profile = h100();
+  profile.linkBandwidth = 1000;
+  profile.linkLatency = 0;
+  profile.hostLinkBandwidth = 500;
+  auto seconds = [&](Sharing sharing) { return total(sharingTime(problem, profile, sharing, 4, 8, 4.0)); };
+  EXPECT_DOUBLE_EQ(seconds({Shard::Optimizer}), 0.75 + 0.75 + 1);
+  // In each half of a micro-step what it reads: 750, of 4 devices 3/4.
+  EXPECT_DOUBLE_EQ(seconds({Shard::Parameters, Offload::None, true}), 8 * 0.75 + 2 * 8 * 0.75 * 0.75 + 1);
+  // Weights go out once, and once in and as copies out again.
+  EXPECT_DOUBLE_EQ(seconds({Shard::None, Offload::Parameters}),
+                   1.5 + 4 + (2 * 2000 + 16 * 750 + 1000 + 1250) / 500.0);
+}
+
+/// A device copies its part: an eighth of the time.
+TEST(Sharing, CopiesThePartOfADevice) {
+  Problem problem = transformerProblem({.layers = 2, .hidden = 1024, .sequence = 128, .copies = true});
+  DeviceProfile profile = h100();
+  profile.launch = 0;
+  auto once = [&](Shard shard) {
+    for (const TimeLine &line : TimeModel(problem, profile, 8).step({4, 1, 4}, {shard}))
+      if (line.name == "once per step")
+        return line.seconds;
+    return 0.0;
+  };
+  EXPECT_NEAR(once(Shard::None), 2 * 12.0 * 1024 * 1024 * 6 / profile.bandwidth, 1e-12);
+  EXPECT_DOUBLE_EQ(once(Shard::Gradients), once(Shard::None));
+  EXPECT_NEAR(once(Shard::Parameters), once(Shard::None) / 8, 1e-15);
+}
+
 TEST(Sharing, MovesWhatTheFormulasSay) {
   Problem problem = small();
   DeviceProfile profile = h100();
@@ -76,8 +132,9 @@ TEST(Sharing, MovesWhatTheFormulasSay) {
   EXPECT_DOUBLE_EQ(seconds({Shard::None, Offload::Parameters}), 1.5 + 4 + (2 * 2000 + 17 * 1000) / 500.0);
 }
 
-Search planned(const std::string &shard, const std::string &offload, int64_t budget) {
-  Problem problem = transformerProblem({.layers = 4, .hidden = 2048, .heads = 16, .sequence = 512});
+Search planned(const std::string &shard, const std::string &offload, int64_t budget, bool copies = false) {
+  Problem problem =
+      transformerProblem({.layers = 4, .hidden = 2048, .heads = 16, .sequence = 512, .copies = copies});
   Options options{.batch = 256, .devices = 8, .budget = budget, .shard = shard, .offload = offload};
   Search search = *solve(problem, h100(), options);
   if (search.plan) {
@@ -88,15 +145,15 @@ Search planned(const std::string &shard, const std::string &offload, int64_t bud
 }
 
 /// The joint choice is the best of the ways alone, and budgets are monotone.
-TEST(Sharing, IsChosenWithEverythingElse) {
+void expectTheBestOfAllWays(bool copies) {
   std::set<std::string> chosen;
   double before = 1e30;
   for (int64_t budget = int64_t{1} << 29; budget <= int64_t{64} << 30; budget = budget * 5 / 4) {
-    Search together = planned("auto", "auto", budget);
+    Search together = planned("auto", "auto", budget, copies);
     double best = 1e30;
     for (const char *shard : {"none", "zero1", "zero2", "zero3"})
       for (const char *offload : {"none", "optimizer", "parameters"})
-        if (Search alone = planned(shard, offload, budget); alone.plan)
+        if (Search alone = planned(shard, offload, budget, copies); alone.plan)
           best = std::min(best, alone.plan->seconds());
     ASSERT_EQ(together.plan.has_value(), best < 1e30);
     if (!together.plan)
@@ -107,6 +164,32 @@ TEST(Sharing, IsChosenWithEverythingElse) {
     chosen.insert(together.plan->shard + " " + together.plan->reduce + " " + together.plan->offload);
   }
   EXPECT_GE(chosen.size(), 3u);
+}
+
+TEST(Sharing, IsChosenWithEverythingElse) { expectTheBestOfAllWays(false); }
+
+TEST(Sharing, IsChosenWithCopiesOfWeights) { expectTheBestOfAllWays(true); }
+
+/// The plan with spread weights needs less scratch by what it does not hold of the copies.
+TEST(Sharing, ScratchHoldsThePartOfTheCopies) {
+  Search whole = planned("zero2", "none", int64_t{64} << 30, true);
+  Search parted = planned("zero3", "none", int64_t{64} << 30, true);
+  ASSERT_TRUE(whole.plan && parted.plan);
+  const int64_t copy = 12 * 2048 * 2048 * 2;
+  auto scratch = [](const Search &search, int64_t m) {
+    for (const Candidate &candidate : search.candidates)
+      if (candidate.cut.m == m && candidate.recomputed == 0 && candidate.packed)
+        return candidate.scratch;
+    return int64_t{0};
+  };
+  ASSERT_GT(scratch(parted, 1), 0);
+  EXPECT_EQ(scratch(whole, 1) - scratch(parted, 1), 4 * (copy - copy / 8));
+  // The checker counts copies by itself: whole ones overlap where parts stand side by side.
+  Problem problem =
+      transformerProblem({.layers = 4, .hidden = 2048, .heads = 16, .sequence = 512, .copies = true});
+  for (Buffer &buffer : problem.buffers)
+    buffer.role = StateRole::Other;
+  EXPECT_THAT(verify(problem, *parted.plan).error().message, HasSubstr("overlap while both are alive"));
 }
 
 TEST(Sharing, ReducesOnceWhereWholeGradientsFit) {

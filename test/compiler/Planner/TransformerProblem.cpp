@@ -91,6 +91,7 @@ private:
     return result(fmt::format("d({})", node), row(), BufferKind::Gradient, {skip, dy});
   }
 
+  void copyWeights();
   Layer forward(int index, int x);
   int backward(int index, const Layer &layer, int dy);
   void update();
@@ -103,6 +104,22 @@ private:
   Problem problem = {};
   int results = 0;
 };
+
+/// A copy of each layer's matrices; everything else is read as it is.
+void StepBuilder::copyWeights() {
+  region = Region::Prologue;
+  int64_t elements = 12 * shape.hidden * shape.hidden;
+  for (int index = 0; index < shape.layers; ++index) {
+    command("round", fmt::format("h.{}", index), CommandKind::Kernel, 0, elements * 6, 0);
+    int copy = result(fmt::format("h.{} bf16", index), 0, BufferKind::Constant);
+    problem.buffers[copy].bytes = {elements * 2, 0, {}};
+    problem.buffers[copy].wholeStep = true;
+    problem.buffers[copy].role = StateRole::Parameters;
+    problem.weightReads += elements * 2;
+  }
+  problem.weightReads += (shape.vocabulary + shape.sequence) * shape.hidden * 4;
+  region = Region::Micro;
+}
 
 StepBuilder::Layer StepBuilder::forward(int index, int x) {
   Layer layer{};
@@ -177,9 +194,10 @@ void StepBuilder::update() {
 void StepBuilder::fixedMemory() {
   int64_t d = shape.hidden;
   int64_t parameters = (shape.vocabulary + shape.sequence) * d + shape.layers * (12 * d * d + 13 * d) + 2 * d;
+  bool both = shape.mixedPrecision && !shape.copies;
   problem.fixed = {{FixedKind::State,
-                    shape.mixedPrecision ? "weights bf16 + f32 master" : "weights f32",
-                    {parameters * (shape.mixedPrecision ? 6 : 4), 0, {}},
+                    both ? "weights bf16 + f32 master" : "weights f32",
+                    {parameters * (both ? 6 : 4), 0, {}},
                     StateRole::Parameters},
                    {FixedKind::State, "gradients f32", {parameters * 4, 0, {}}, StateRole::Gradients},
                    {FixedKind::State, "AdamW m, v", {parameters * 8, 0, {}}, StateRole::Optimizer},
@@ -192,6 +210,8 @@ void StepBuilder::fixedMemory() {
 Problem StepBuilder::build() {
   problem.name = fmt::format("transformer-{}x{}", shape.layers, shape.hidden);
   int64_t d = shape.hidden;
+  if (shape.copies)
+    copyWeights();
   command("embedding_fwd", "wte", CommandKind::Gather, 0, 0, 2 * row());
   int x = result("embedding", row());
   std::vector<Layer> layers;

@@ -12,6 +12,7 @@ struct TransformerShape {
   /// is.
   int extraCommands = 0;
   bool mixedPrecision = true; ///< bf16 activations, f32 master weights and gradients; else all f32
+  bool copies = false; ///< with it: bf16 weights are values of the step, made of f32 ones, one per layer
 };
 
 /// Forward, backward and AdamW update, with the saved activations of a layer that keeps all it needs.
