@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The central invariant: loss, gradients and updated parameters do not depend on how the batch is cut.
 
-Usage: invariance.py MODEL FOLDER --precision f64|f32 --cuts all|sample|M:D,M:D,... Every cut is compared with one
-undivided batch on one device. `all` is every micro-batch size of SIZES on every number of devices; `sample` draws a few
-of them, others every day; what fails is named, and `--cuts M:D` runs it again.
+Usage: invariance.py MODEL FOLDER --precision f64|f32 --cuts all|sample|M:D,M:D,... [--sim TARGET] [--batch N]. Every cut is
+compared with one undivided batch on one device. `all` is every micro-batch size of SIZES on every number of devices; `sample`
+draws a few of them, others every day; what fails is named, and `--cuts M:D` runs it again. With --sim the kernels are a GPU's,
+in the simulator; several devices are processes with a simulator each, which sum over MPI.
 """
 import argparse
 import datetime
@@ -20,25 +21,27 @@ DEVICES = (1, 2, 3, 4)
 SAMPLED = 3
 
 
-def grid():
-    share = {devices: -(-BATCH // devices) for devices in DEVICES}
+def grid(batch):
+    share = {devices: -(-batch // devices) for devices in DEVICES}
     return [(size or share[devices], devices) for devices in DEVICES for size in SIZES]
 
 
-def cuts_of(text, name):
+def cuts_of(text, name, batch):
     if text == "all":
-        return grid()
+        return grid(batch)
     if text == "sample":
-        return random.Random(f"{datetime.date.today()} {name}").sample(grid(), SAMPLED)
+        return random.Random(f"{datetime.date.today()} {name}").sample(grid(batch), SAMPLED)
     return [tuple(map(int, cut.split(":"))) for cut in text.split(",")]
 
 
-def measure(model, precision, size, devices):
+def measure(model, options, size, devices):
     tag = f"{size}-{devices}"
-    target = ["--target", "reference", "--precision", "f64"] if precision == "f64" else []
-    artifact = model.compile("--optimizer", "sgd", "--micro-batch", size, "--devices", devices, *target, batch=BATCH)
+    target = ["--target", "reference", "--precision", "f64"] if options.precision == "f64" else []
+    target += ["--target", options.sim, "--with-sim"] if options.sim else []
+    artifact = model.compile("--optimizer", "sgd", "--micro-batch", size, "--devices", devices, *target, batch=options.batch)
     gradients, weights = model.folder / f"g-{tag}.safetensors", model.folder / f"w-{tag}.safetensors"
-    log = model.train(artifact, 1, "--lr", 0.1, "--seed", 7, gradients=gradients, weights=weights)
+    device = ["--target", "sim"] if options.sim else []
+    log = model.train(artifact, 1, *device, "--lr", 0.1, "--seed", 7, gradients=gradients, weights=weights)
     # What is zero in exact arithmetic is noise of noise, relative to nothing.
     tensors.blank(gradients, gradients, model.zero_gradient())
     return log[0]["loss"], gradients, weights
@@ -50,14 +53,16 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--precision", choices=TOLERANCE, required=True)
     parser.add_argument("--cuts", required=True, help="all, sample, or micro-batch:devices separated by commas")
+    parser.add_argument("--sim", metavar="TARGET", help="compile for this GPU and simulate it")
+    parser.add_argument("--batch", type=int, default=BATCH)
     options = parser.parse_args()
     model, tolerance = Model(options.model, options.folder), TOLERANCE[options.precision]
-    model.repeat_data(BATCH)
-    whole = measure(model, options.precision, BATCH, 1)
-    for size, devices in cuts_of(options.cuts, model.name + options.precision):
+    model.repeat_data(options.batch)
+    whole = measure(model, options, options.batch, 1)
+    for size, devices in cuts_of(options.cuts, model.name + options.precision, options.batch):
         cut = f"micro-batch {size} on {devices} devices"
         print(cut, flush=True)
-        loss, gradients, weights = measure(model, options.precision, size, devices)
+        loss, gradients, weights = measure(model, options, size, devices)
         if not abs(loss - whole[0]) <= tolerance * abs(whole[0]):
             raise SystemExit(f"{cut}: loss {loss!r}, undivided {whole[0]!r}")
         compare(gradients, whole[1], tolerance)
