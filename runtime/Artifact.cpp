@@ -53,12 +53,27 @@ Status checkVersions(const Artifact &artifact) {
                {"compile it on this machine, or with --cpu x86-64-v3"}};
 }
 
-Status checkProgram(const Artifact &artifact) {
+constexpr const char *kProgram = "program.so";
+
+/// `name` is what the table is from.
+Status checkInterface(const void *table, uint32_t size, const std::string &name) {
+  struct Head {
+    uint32_t abi, size;
+  };
+  const auto *head = static_cast<const Head *>(table);
+  if (head->abi == ACCUM_ABI_VERSION && head->size >= size)
+    return {};
+  return bad(name + ": has program interface " + std::to_string(head->abi) + ", expected " +
+                 std::to_string(ACCUM_ABI_VERSION),
+             "artifact-version");
+}
+
+Status checkProgram(const Artifact &artifact, const std::string &name) {
   const Manifest &manifest = artifact.manifest;
   const accum_program_v1 &program = *artifact.program;
   if (program.state_bytes != manifest.stateBytes || program.m != manifest.m ||
       program.devices != manifest.devices)
-    return bad(artifact.file("program.so") + ": does not belong to the manifest beside it");
+    return bad(name + ": does not belong to the manifest beside it");
   return {};
 }
 
@@ -120,25 +135,27 @@ Expected<const void *> findTable(const Artifact &artifact, const std::string &fi
   auto entry = reinterpret_cast<const void *(*)()>(dlsym(*handle, symbol));
   if (!entry)
     return bad(artifact.file(file) + ": does not define " + symbol + "()");
-  struct Head {
-    uint32_t abi, size;
-  };
-  const auto *table = static_cast<const Head *>(entry());
-  if (table->abi != ACCUM_ABI_VERSION || table->size < size)
-    return bad(artifact.file(file) + ": has program interface " + std::to_string(table->abi) + ", expected " +
-                   std::to_string(ACCUM_ABI_VERSION),
-               "artifact-version");
+  const void *table = entry();
+  if (Status status = checkInterface(table, size, artifact.file(file)); !status)
+    return status.error();
   return table;
 }
 
-Status loadProgram(Artifact &artifact) {
+Status loadProgram(Artifact &artifact, const accum_program_v1 *own) {
   if (Status status = checkVersions(artifact); !status)
     return status;
-  auto program = loadTable<accum_program_v1>(artifact, "program.so", "accum_program");
+  if (own) {
+    std::string name = "the program built into the caller";
+    if (Status status = checkInterface(own, sizeof *own, name); !status)
+      return status;
+    artifact.program = own;
+    return checkProgram(artifact, name);
+  }
+  auto program = loadTable<accum_program_v1>(artifact, kProgram, "accum_program");
   if (!program)
     return program.error();
   artifact.program = *program;
-  return checkProgram(artifact);
+  return checkProgram(artifact, artifact.file(kProgram));
 }
 
 } // namespace accum::runtime

@@ -23,14 +23,14 @@ Expected<Artifact> readArtifact(const std::string &folder);
 /// Checks every file against the manifest, byte for byte. Loads no code.
 Status checkFiles(const Artifact &artifact);
 
-/// Checks that this machine and this runtime can execute the artifact, and loads program.so. Loaded code
-/// stays until the process ends.
-Status loadProgram(Artifact &artifact);
+/// Checks that this machine and this runtime can execute the artifact, and loads program.so, or takes `own`
+/// in its place. Loaded code stays until the process ends.
+Status loadProgram(Artifact &artifact, const accum_program_v1 *own = nullptr);
 
 /// A file of the artifact that is a shared object, as dlopen gives it.
 Expected<void *> openObject(const Artifact &artifact, const std::string &file);
 
-/// The table that `symbol` of such a file returns, and its interface's number; refuses another one.
+/// The table that `symbol` of such a file returns; refuses one of another interface.
 Expected<const void *> findTable(const Artifact &artifact, const std::string &file, const char *symbol,
                                  uint32_t size);
 template <typename Table>

@@ -62,7 +62,7 @@ Status Session::prepare(const accum_open_options &options) {
     forgetWeights();
   if (Status status = checkFiles(artifact); !status)
     return status;
-  if (Status status = loadProgram(artifact); !status)
+  if (Status status = loadProgram(artifact, options.program); !status)
     return status;
   auto opened = openDevice(artifact, options.target ? options.target : "");
   if (!opened)

@@ -34,6 +34,7 @@ typedef struct accum_open_options {
   uint64_t random_seed; /* of random_params */
   const char *target;   /* null: the artifact's own; "sim": its GPU kernels on the processor, checked */
   const char *launcher; /* who started the ranks: "auto" (or null), "mpi", "slurm" or "env" */
+  const accum_program_v1 *program; /* program.cpp built into the caller: accum_program(); null: program.so */
 } accum_open_options;
 
 /* Checks and loads the artifact, joins the other ranks when it has more than one device, allocates the arena

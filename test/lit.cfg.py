@@ -15,11 +15,12 @@ build = os.environ.get("ACCUM_BUILD", os.path.join(config.test_source_root, ".."
 build = os.path.realpath(build)
 config.test_exec_root = os.path.join(build, "test", "lit")
 llvm = "/usr/lib/llvm-22/bin"
-# Where `./dev setup` puts ptxas on machines without a CUDA toolkit.
-cuda = [os.path.join(os.path.dirname(config.test_source_root), "build", "cuda-tools"), "/usr/local/cuda/bin"]
+# Where `./dev setup` puts ptxas and nvcc on machines without a CUDA toolkit.
+cuda = [os.path.join(os.path.dirname(config.test_source_root), "build", "cuda-tools", "bin"), "/usr/local/cuda/bin"]
 config.environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), llvm, os.environ["PATH"], *cuda])
-if shutil.which("ptxas", path=config.environment["PATH"]):
-    config.available_features.add("ptxas")
+for tool in ["ptxas", "nvcc"]:
+    if shutil.which(tool, path=config.environment["PATH"]):
+        config.available_features.add(tool)
 if subprocess.run([sys.executable, os.path.join(config.test_source_root, "e2e", "cgroup.py")], capture_output=True).returncode == 0:
     config.available_features.add("writable-memory-cgroup")
 config.excludes = ["fuzz"]
