@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The emitted program of a GPU artifact, built by its reader: as program.so, and as an executable with -laccum_runtime. Both
-train on the fake driver to the weights of the artifact's own program, bit for bit.
+train on the fake driver (oracle: the weights of the artifact's own program, bit for bit).
 
 Usage: own-program.py MODEL FOLDER --driver BUILD --compiler nvcc|c++
 """
