@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which gradients are summed over devices while the last micro-step still runs, and from where on.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace accum::planner {
+
+/// Gradients [first, last] in the order of the state, which are final behind command `after`.
+struct GradientRun {
+  size_t after;
+  size_t first, last;
+  int64_t bytes;
+  bool operator==(const GradientRun &) const = default;
+};
+
+/// A gradient that no command of the micro-step contributes to: in no run.
+inline constexpr size_t kNeverFinal = SIZE_MAX;
+
+/// The least bytes of a run, for so many bytes of gradients: large enough for a link's full rate, and several
+/// to a step.
+int64_t leastRunBytes(int64_t allBytes);
+
+/// In the order in which they are sent. `bytes[i]` is what gradient i takes in the state, padding included,
+/// `finalAfter[i]` the number of the last command that contributes to it. Neighbours that are final and not
+/// sent yet are sent as soon as they have `leastRunBytes`, but nothing behind the last command `end`, where
+/// there is nothing left to run beside. docs/decisions/overlapped-all-reduce.md.
+std::vector<GradientRun> gradientRuns(const std::vector<int64_t> &bytes,
+                                      const std::vector<size_t> &finalAfter, size_t end);
+
+} // namespace accum::planner
