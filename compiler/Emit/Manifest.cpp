@@ -3,8 +3,8 @@
 #include "compiler/Emit/Manifest.h"
 #include "compiler/Emit/Objects.h"
 #include "compiler/Import/ModuleNames.h"
+#include "dialects/NN/Origin.h"
 #include "dialects/NN/Placement.h"
-#include "passes/Plan/NodeNames.h"
 #include "passes/Schedule/StateLayout.h"
 #include "runtime/File.h"
 #include <filesystem>

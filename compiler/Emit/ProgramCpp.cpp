@@ -3,7 +3,7 @@
 #include "compiler/Emit/CppHelpers.h"
 #include "compiler/Emit/CppNames.h"
 #include "compiler/Emit/Program.h"
-#include "passes/Plan/NodeNames.h"
+#include "dialects/NN/Origin.h"
 #include "passes/Schedule/StateLayout.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -41,6 +41,7 @@ private:
   void printAllReduce(AllReduceOp reduce);
   void printCheck(const std::string &call);
   void printCommand(std::string head, llvm::ArrayRef<std::string> words, mlir::Operation *op, uint64_t id);
+  void printHeading(mlir::Location location);
   void printReturn(mlir::Operation *op, uint64_t id);
   void printTable();
 
@@ -51,6 +52,7 @@ private:
   ProgramOp program;
   llvm::raw_ostream &out;
   unsigned depth = 0;
+  std::string heading; ///< the last one printed
   std::optional<CppNames> scope;
   llvm::DenseMap<mlir::Value, std::string> names;
   llvm::DenseMap<mlir::Attribute, std::string> kernels;
@@ -83,6 +85,17 @@ std::string exactNumber(double number) {
 
 StringRef phaseName(Phase phase) {
   return phase == Phase::prepass ? "ACCUM_PREPASS" : phase == Phase::micro ? "ACCUM_MICRO" : "ACCUM_EVAL";
+}
+
+/// `transformer.h.0.attn.c_attn` -> `transformer.h.0.attn`: a layer's parts, not theirs; without a numbered
+/// layer the whole path.
+std::string shortModule(StringRef path) {
+  llvm::SmallVector<StringRef> parts;
+  path.split(parts, '.');
+  auto isNumber = [](StringRef part) { return !part.empty() && llvm::all_of(part, llvm::isDigit); };
+  auto number = llvm::find_if(parts, isNumber);
+  size_t kept = number - parts.begin() + 2;
+  return llvm::join(llvm::ArrayRef(parts).take_front(std::min(parts.size(), kept)), ".");
 }
 
 StringRef flagName(Update update) {
@@ -130,8 +143,30 @@ void CppPrinter::printFunction(StringRef signature, mlir::Region &region) {
 }
 
 void CppPrinter::printBlock(mlir::Block &block) {
-  for (mlir::Operation &op : block)
+  heading.clear();
+  bool withCommand = true; // buffers stand before the command that needs them
+  for (mlir::Operation &op : block) {
+    mlir::Operation *command = &op;
+    while (withCommand && command && mlir::isa<BufferOp>(command))
+      command = command->getNextNode();
+    if (withCommand && command)
+      printHeading(command->getLoc());
+    withCommand = !mlir::isa<BufferOp>(op);
     printOp(&op);
+  }
+}
+
+/// `// backward of transformer.h.0.attn` where what follows is of another module than what stands before.
+void CppPrinter::printHeading(mlir::Location location) {
+  std::string module = shortModule(modulePath(location));
+  if (module.empty())
+    return;
+  std::string title = (derivativeOf(location).empty() ? "" : "backward of ") + module;
+  if (title == heading)
+    return;
+  heading = title;
+  out << "\n";
+  line() << "// " << cppComment(title) << "\n";
 }
 
 void CppPrinter::printOp(mlir::Operation *op) {
@@ -299,7 +334,11 @@ void CppPrinter::printAttention(AttentionOp attention) {
   for (StringRef operand : {"q", "k", "v", "mask", "y", "lse", "dy", "dq", "dk", "dv"}) {
     auto i = static_cast<unsigned>(llvm::find(names, operand) - names.begin());
     if (i == names.size()) {
-      entries.push_back(formatv(".{0} = {{}", operand));
+      std::string absent = formatv(".{0} = {{}", operand);
+      if (llvm::StringRef(entries.back()).ends_with("= {}"))
+        entries.back() += ", " + absent;
+      else
+        entries.push_back(absent);
       continue;
     }
     std::string data = name(attention.getArgs()[i]);

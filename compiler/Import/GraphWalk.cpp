@@ -71,7 +71,10 @@ static Rule ruleOf(const Node &node) {
 
 void GraphWalk::visit(const Node &node) {
   MLIRContext *context = emit.builder.getContext();
-  Location op = NameLoc::get(StringAttr::get(context, node.opType));
+  Location op = UnknownLoc::get(context);
+  if (std::string module = modulePath(node); !module.empty())
+    op = NameLoc::get(StringAttr::get(context, module));
+  op = NameLoc::get(StringAttr::get(context, node.opType), op);
   emit.location = NameLoc::get(StringAttr::get(context, node.name), op);
   try {
     ruleOf(node); // also of nodes whose inputs are refused: what is unsupported is listed at once

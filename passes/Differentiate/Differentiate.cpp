@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reverse mode over a straight-line forward graph.
+#include "dialects/NN/Origin.h"
 #include "dialects/NN/PlacedBuilder.h"
 #include "dialects/NN/Placement.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -63,6 +64,7 @@ LogicalResult Backward::visit(Operation *op) {
       gradients.emplace_back(load.getParamAttr().getAttr(), contribution);
     return success();
   }
+  Operation *last = &builder.getInsertionBlock()->back();
   SmallVector<Value> cotangents;
   for (Value result : op->getResults())
     cotangents.push_back(sumOf(result));
@@ -71,6 +73,8 @@ LogicalResult Backward::visit(Operation *op) {
   Vjp vjp(builder, op, cotangents, [&](Value v) { return active.contains(v); });
   if (failed(differentiateOp(vjp)))
     return failure();
+  for (Operation *made = last->getNextNode(); made; made = made->getNextNode())
+    made->setLoc(derivativeLocation(op));
   for (auto [operand, value] : vjp.given())
     if (active.contains(op->getOperand(operand)))
       contributions[op->getOperand(operand)].push_back(value);

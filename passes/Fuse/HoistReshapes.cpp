@@ -45,7 +45,8 @@ struct HoistReshape : OpRewritePattern<nn::ReshapeOp> {
                              ? operand
                              : nn::ReshapeOp::create(rewriter, op.getLoc(), type, operand).getResult());
     }
-    rewriter.replaceOpWithNewOp<nn::ElementwiseOp>(op, TypeRange{to}, source.getFnAttr(), operands);
+    rewriter.replaceOp(op, nn::ElementwiseOp::create(rewriter, source.getLoc(), TypeRange{to},
+                                                     source.getFnAttr(), operands));
     return success();
   }
 };

@@ -2,6 +2,7 @@
 // From a group of ops to a command and its kernel.
 #include "passes/Fuse/Outline.h"
 #include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Origin.h"
 #include "dialects/Train/AttentionShape.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Fuse/CommandCost.h"
@@ -23,23 +24,41 @@ static void addConstant(Operation *op, SetVector<Operation *> &constants) {
   constants.insert(op);
 }
 
-/// What a kernel is called after: the part of something larger that an op of it says it is, or its ops,
-/// leaving out what only moves data when something computes.
+static std::string nameOf(Operation *op) {
+  auto elementwise = dyn_cast<nn::ElementwiseOp>(op);
+  return elementwise ? stringifyElementwiseFn(elementwise.getFn()).str() : op->getName().stripDialect().str();
+}
+
+/// The ops of a kernel by name, in order, leaving out what only moves data when something computes. Several
+/// ops that one derivative made are called after it, once.
+static SmallVector<std::string> opNames(Block &body) {
+  SmallVector<Operation *> ops;
+  llvm::StringMap<SmallVector<Operation *>> derivatives;
+  for (Operation &op : body.without_terminator())
+    if (!isKernelConstant(&op) && !isa<nn::ReshapeOp, nn::BroadcastOp>(op)) {
+      ops.push_back(&op);
+      derivatives[derivativeOf(op.getLoc())].push_back(&op);
+    }
+  SmallVector<std::string> names;
+  for (Operation *op : ops) {
+    StringRef derivative = derivativeOf(op->getLoc());
+    ArrayRef<Operation *> siblings = derivatives[derivative];
+    if (derivative.empty() || siblings.size() == 1)
+      names.push_back(nameOf(op));
+    else if (op == siblings.front())
+      names.push_back((derivative + (isa<nn::ReduceOp>(siblings.back()) ? "_sum" : "")).str());
+  }
+  return names;
+}
+
+/// What a kernel is called after: the part of something larger that an op of it says it is, or its ops.
 static std::string describeOps(func::FuncOp kernel) {
   if (Operation *attention = attentionOf(kernel))
     return attention->getName().stripDialect().str();
   for (Operation &op : llvm::reverse(kernel.getBody().front()))
     if (auto part = op.getAttrOfType<StringAttr>("accum.part"))
       return part.str();
-  SmallVector<std::string> names;
-  for (Operation &op : kernel.getBody().front().without_terminator()) {
-    if (isKernelConstant(&op) || isa<nn::ReshapeOp, nn::BroadcastOp>(op))
-      continue;
-    if (auto elementwise = dyn_cast<nn::ElementwiseOp>(op))
-      names.push_back(stringifyElementwiseFn(elementwise.getFn()).str());
-    else
-      names.push_back(op.getName().stripDialect().str());
-  }
+  SmallVector<std::string> names = opNames(kernel.getBody().front());
   if (names.empty())
     return "copy";
   if (names.size() > 4)
@@ -136,7 +155,7 @@ train::CommandOp Outliner::outline(ArrayRef<Operation *> group) {
   OpBuilder builder(module.getContext());
   auto type =
       builder.getFunctionType(ValueRange(inputs.getArrayRef()).getTypes(), ValueRange(outputs).getTypes());
-  Location loc = builder.getFusedLoc(locations);
+  Location loc = commandLocation(module.getContext(), locations, outputs);
   auto kernel = func::FuncOp::create(loc, "kernel", type);
   Block *body = kernel.addEntryBlock();
   IRMapping mapping;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A step of commands as a planning problem.
 #include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Origin.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/Train/CommandTail.h"
 #include "passes/Plan/CommandShape.h"
-#include "passes/Plan/NodeNames.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Plan/Slices.h"
 
@@ -182,7 +182,7 @@ private:
                  std::string id) {
     planner::Buffer buffer;
     buffer.id = std::move(id);
-    buffer.label = nodeLabel(command.getLoc());
+    buffer.label = resultLabel(result);
     buffer.bytes = bytesOfValue(result.getType());
     buffer.producer = producer;
     buffer.wholeStep = region == planner::Region::Prologue && isYielded(result);

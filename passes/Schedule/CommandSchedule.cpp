@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // train.command -> device.launch, device.gemm, device.attention.
 #include "passes/Schedule/CommandSchedule.h"
+#include "dialects/NN/Origin.h"
 #include "dialects/NN/Views.h"
 #include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/GemmShape.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "passes/Plan/NodeNames.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Schedule/SliceKernels.h"
 
@@ -80,7 +80,7 @@ LogicalResult CommandSchedule::placeResults(train::CommandOp command, const Cont
     auto offset = plan.getSlots().getAs<IntegerAttr>(slot);
     if (!offset)
       return command.emitOpError("result ") << slot << " has no slot in the plan";
-    std::string label = nodeLabel(command.getLoc());
+    std::string label = resultLabel(result);
     buffers.place(result,
                   {Space::scratch, offset.getInt(), type, label.empty() ? command.getKernel().str() : label});
   }

@@ -2,6 +2,7 @@
 // Clones of the commands that a plan recomputes.
 #include "compiler/Planner/Recompute.h"
 #include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Origin.h"
 #include "dialects/Train/CommandTail.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Plan/Plan.h"
@@ -53,21 +54,25 @@ private:
   }
 
   train::CommandOp makePart(train::CommandOp source, train::CommandOp user, FlatSymbolRefAttr kernel,
-                            ArrayRef<int64_t> operands, ArrayRef<Type> results, int64_t id) {
+                            ArrayRef<int64_t> operands, ArrayRef<int64_t> numbers, int64_t id) {
+    SmallVector<Type> results;
+    for (int64_t number : numbers)
+      results.push_back(source->getResult(number).getType());
     SmallVector<Value> inputs;
     for (int64_t operand : operands)
       inputs.push_back(
           late(operand < 0 ? Value(source->getResult(~operand)) : source.getInputs()[operand], user));
     OpBuilder builder(user);
-    return train::CommandOp::create(
-        builder, source.getLoc(), results, kernel, inputs, builder.getI64IntegerAttr(base + id), StringAttr(),
-        builder.getDenseI64ArrayAttr({}), source.getFlopsAttr(), source.getBytesAttr(),
-        builder.getArrayAttr({}), ArrayAttr(), builder.getI64IntegerAttr(id));
+    return train::CommandOp::create(builder, partLocation(source.getLoc(), numbers), results, kernel, inputs,
+                                    builder.getI64IntegerAttr(base + id), StringAttr(),
+                                    builder.getDenseI64ArrayAttr({}), source.getFlopsAttr(),
+                                    source.getBytesAttr(), builder.getArrayAttr({}), ArrayAttr(),
+                                    builder.getI64IntegerAttr(id));
   }
 
   void repeatTail(train::CommandOp source, const CommandTail &tail, train::CommandOp user) {
     Value result = source->getResult(tail.result);
-    auto clone = makePart(source, user, tail.kernel, tail.operands, {result.getType()}, tail.id);
+    auto clone = makePart(source, user, tail.kernel, tail.operands, {tail.result}, tail.id);
     clone.setFlopsAttr(tail.flops);
     clone.setBytesAttr(tail.bytes);
     repeated[result] = clone->getResult(0);
@@ -75,15 +80,12 @@ private:
 
   /// All results but the tail's.
   void repeatHead(train::CommandOp source, const CommandTail &tail, train::CommandOp user) {
-    SmallVector<Type> types;
     SmallVector<int64_t> numbers;
     for (OpResult result : source->getResults())
-      if (result.getResultNumber() != tail.result) {
-        types.push_back(result.getType());
+      if (result.getResultNumber() != tail.result)
         numbers.push_back(result.getResultNumber());
-      }
     auto clone =
-        makePart(source, user, tail.head, tail.headOperands, types, static_cast<int64_t>(source.getId()));
+        makePart(source, user, tail.head, tail.headOperands, numbers, static_cast<int64_t>(source.getId()));
     clone->setAttr("numbers", DenseI64ArrayAttr::get(source.getContext(), numbers));
     for (auto [number, result] : llvm::zip(numbers, clone->getResults()))
       repeated[source->getResult(number)] = result;
