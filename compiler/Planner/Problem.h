@@ -80,7 +80,7 @@ struct Command {
 /// first user.
 struct Buffer {
   std::string id = {};    ///< unique, no white space: `17:0` is result 0 of command 17
-  std::string label = {}; ///< the ONNX value's name, for people
+  std::string label = {}; ///< for people: what makes it, `h.0.mlp.c_fc: node_addmm_2`
   BufferKind kind = BufferKind::Activation;
   Amount bytes = {};
   int producer = kNoIndex;

@@ -50,7 +50,7 @@ std::string rangeText(const std::vector<int> &numbers) {
 std::vector<TensorGroup> groupTensors(const std::vector<PeakTensor> &tensors) {
   std::map<std::tuple<int64_t, std::string, std::string, bool>, std::vector<int>> byShape;
   for (const PeakTensor &tensor : tensors) {
-    Numbered parts = splitAtNumber(tensor.label);
+    Numbered parts = splitAtNumber(tensor.label.substr(0, tensor.label.find(": "))); // its module alone
     byShape[{-tensor.bytes, parts.before, parts.after, parts.number >= 0}].push_back(parts.number);
   }
   std::vector<TensorGroup> groups;

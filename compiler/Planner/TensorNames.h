@@ -15,7 +15,8 @@ struct TensorGroup {
       1; ///< that their labels differ in; fewer than `count` where a label stands for several tensors
 };
 
-/// Groups tensors of equal size whose labels differ in one number only; largest sum first.
+/// Groups tensors of equal size whose labels differ in one number only; largest sum first. Of a label that
+/// names a module and a node, `h.0.mlp.c_fc: node_addmm_2`, the module counts.
 std::vector<TensorGroup> groupTensors(const std::vector<PeakTensor> &tensors);
 
 } // namespace accum::planner

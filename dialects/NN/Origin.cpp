@@ -43,8 +43,12 @@ static StringRef roleOf(OpResult result) {
 
 static std::string labelOf(OpResult result) {
   std::string label = nodeLabel(result.getLoc());
-  StringRef role = roleOf(result);
-  return label.empty() || role.empty() ? label : label + " " + role.str();
+  if (label.empty())
+    return label;
+  if (StringRef role = roleOf(result); !role.empty())
+    label += " " + role.str();
+  StringRef module = modulePath(result.getLoc());
+  return module.empty() || StringRef(label).contains('/') ? label : module.str() + ": " + label;
 }
 
 Location commandLocation(MLIRContext *context, ArrayRef<Location> parts, ValueRange results) {
@@ -64,12 +68,18 @@ Location partLocation(Location command, ArrayRef<int64_t> results) {
                        ArrayAttr::get(command.getContext(), kept));
 }
 
-std::string resultLabel(OpResult result) {
+std::string qualifiedLabel(OpResult result) {
   if (auto fused = dyn_cast<FusedLoc>(result.getLoc()))
     if (auto labels = dyn_cast_or_null<ArrayAttr>(fused.getMetadata());
         labels && labels.size() == result.getOwner()->getNumResults())
       return cast<StringAttr>(labels[result.getResultNumber()]).str();
   return labelOf(result);
+}
+
+std::string resultLabel(OpResult result) {
+  std::string label = qualifiedLabel(result);
+  size_t module = label.find(": ");
+  return module == std::string::npos ? label : label.substr(module + 2);
 }
 
 static void collect(Location location, std::vector<std::string> &names) {

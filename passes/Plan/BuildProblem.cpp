@@ -182,7 +182,7 @@ private:
                  std::string id) {
     planner::Buffer buffer;
     buffer.id = std::move(id);
-    buffer.label = resultLabel(result);
+    buffer.label = qualifiedLabel(result);
     buffer.bytes = bytesOfValue(result.getType());
     buffer.producer = producer;
     buffer.wholeStep = region == planner::Region::Prologue && isYielded(result);

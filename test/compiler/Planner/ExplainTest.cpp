@@ -153,6 +153,17 @@ TEST(TensorNames, SeveralTensorsOfOneLabelAreCounted) {
   EXPECT_EQ(groups[0].numbers, 2);
 }
 
+TEST(TensorNames, AModuleStandsForItsNodes) {
+  auto groups = groupTensors({{"h.0.mlp.act: node_mul_3", BufferKind::Activation, 8},
+                              {"h.0.mlp.act: node_addmm_17", BufferKind::Activation, 8},
+                              {"h.1.mlp.act: node_mul_9", BufferKind::Activation, 8},
+                              {"h.1.mlp.act: node_addmm_23", BufferKind::Activation, 8}});
+  ASSERT_EQ(groups.size(), 1u);
+  EXPECT_EQ(groups[0].label, "h.0..1.mlp.act");
+  EXPECT_EQ(groups[0].count, 4);
+  EXPECT_EQ(groups[0].numbers, 2);
+}
+
 TEST(Quantity, BytesAreRead) {
   EXPECT_EQ(*parseBytes("16GiB"), int64_t{16} << 30);
   EXPECT_EQ(*parseBytes("1.5MiB"), 3 << 19);
