@@ -77,7 +77,8 @@ void printCppHead(ProgramOp program, StringRef title, llvm::raw_ostream &out) {
   out << "// Written to be read; program.so does the same, bit for bit. To build it:\n"
          "//   c++ -std=c++20 -O1 -fPIC -shared -I INCLUDE program.cpp -o program.so\n"
          "// INCLUDE is the folder that `accum-run --include-dir` prints. An executable has it as\n"
-         "// accum_open_options::program, and -laccum_runtime. Buffers are called after the ONNX nodes that make\n"
+         "// accum_open_options::program, and -laccum_runtime. Buffers are called after the ONNX nodes that "
+         "make\n"
          "// them; `d x` comes from the derivative of node x.\n"
          "#include \"accum_program.h\"\n";
   if (uses<GemmOp>(program))

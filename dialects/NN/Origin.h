@@ -36,8 +36,8 @@ std::string nodeLabel(mlir::Location location);
 /// What to call a result: its command's name for it, else that of the op.
 std::string resultLabel(mlir::OpResult result);
 
-/// The same behind its module, `transformer.h.0.mlp.c_fc: node_addmm_2`, where the node's name is not a path that
-/// says so itself.
+/// The same behind its module, `transformer.h.0.mlp.c_fc: node_addmm_2`, where the node's name is not a path
+/// that says so itself.
 std::string qualifiedLabel(mlir::OpResult result);
 
 /// The module that holds the first node of a location (`transformer.h.0.attn.c_attn`); empty where the export
