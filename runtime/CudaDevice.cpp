@@ -11,7 +11,7 @@ using namespace cuda;
 
 namespace {
 
-enum CallKind : uint64_t { kLaunchCall, kGemmCall, kZeroCall, kCopyCall };
+enum CallKind : uint64_t { kLaunchCall, kGemmCall, kZeroCall, kCopyCall, kStartSumCall, kFinishSumsCall };
 constexpr uint64_t kAlign = 256, kGemmWords = sizeof(accum_gemm) / sizeof(uint64_t);
 static_assert(sizeof(accum_gemm) % sizeof(uint64_t) == 0);
 
@@ -111,12 +111,12 @@ Expected<uint8_t *> CudaDevice::allocate(uint64_t programBytes, uint64_t inputBy
 }
 
 Status CudaDevice::write(void *to, uint64_t bytes, const Fill &fill) {
-  Status status = replay.flush();
+  Status status = flush();
   return status ? transfer.write(addressOf(to), bytes, fill) : status;
 }
 
 Expected<const uint8_t *> CudaDevice::view(const void *from, uint64_t bytes) {
-  if (Status status = replay.flush(); !status)
+  if (Status status = flush(); !status)
     return status.error();
   return transfer.read(addressOf(from), bytes);
 }
@@ -139,12 +139,16 @@ Expected<const void *> CudaDevice::mirror(const void *own, uint64_t bytes) {
 
 void CudaDevice::startStep(bool evaluates) {
   replay.startStep(evaluates);
+  started.clear();
+  if (sumsRun) // the step before was left in the middle
+    (void)sums.finish();
+  sumsRun = false;
   inputs.forget();
   at.reset();
 }
 
 Status CudaDevice::feed(MicroStep step, const FillInputs &fill) {
-  if (Status status = replay.flush(); !status)
+  if (Status status = flush(); !status)
     return status;
   at = step;
   fillAhead = &fill;
@@ -154,7 +158,7 @@ Status CudaDevice::feed(MicroStep step, const FillInputs &fill) {
 
 /// The pre-pass is followed by the micro-steps over the same rows.
 Status CudaDevice::endMicro() {
-  if (Status status = replay.flush(); !status || !at)
+  if (Status status = flush(); !status || !at)
     return status;
   MicroStep done = *at;
   at.reset();
@@ -212,17 +216,51 @@ Status CudaDevice::run(const uint64_t *call) {
   case kCopyCall:
     CUDA_TRY(*driver, cuMemcpyDtoDAsync_v2, call[2], call[3], call[4], compute.stream);
     return {};
+  case kStartSumCall:
+    return sums.start(reinterpret_cast<void *>(call[2]), call[3], DType(call[4]));
+  case kFinishSumsCall:
+    return sums.finish();
   }
   return {};
 }
 
+/// A boundary of the replay, at which nothing runs beside the compute stream.
+Status CudaDevice::flush() {
+  if (Status status = finishSums(); !status)
+    return status;
+  return replay.flush();
+}
+
+Status CudaDevice::finishSums() {
+  if (!sumsRun)
+    return {};
+  sumsRun = false;
+  words.assign({kFinishSumsCall, 0});
+  return replay.add(words.data());
+}
+
+Status CudaDevice::startAllReduce(void *data, uint64_t n, DType dtype) {
+  if (!sums.isActive())
+    return {};
+  started.add({addressOf(data), n * bytesOf(dtype)});
+  sumsRun = true;
+  words.assign({kStartSumCall, 3, addressOf(data), n, uint64_t(dtype)});
+  return replay.add(words.data());
+}
+
 Status CudaDevice::allReduce(void *data, uint64_t n, DType dtype) {
-  Status status = replay.flush();
-  return status ? sums.run(data, n, dtype) : status;
+  if (Status status = flush(); !status || !sums.isActive())
+    return status;
+  StartedSums::Range whole{addressOf(data), n * bytesOf(dtype)};
+  auto sum = [&](StartedSums::Range rest) {
+    return sums.start(reinterpret_cast<void *>(rest.from), rest.bytes / bytesOf(dtype), dtype);
+  };
+  Status status = started.forRest(whole, sum);
+  return status ? sums.finish() : status;
 }
 
 Expected<double> CudaDevice::squaredNorm(const void *data, uint64_t n, DType dtype) {
-  Status status = replay.flush();
+  Status status = flush();
   if (status)
     status = norm.launch(addressOf(data), n, dtype, normArea);
   if (!status)
@@ -236,7 +274,7 @@ Expected<double> CudaDevice::squaredNorm(const void *data, uint64_t n, DType dty
 }
 
 Status CudaDevice::synchronize() {
-  Status status = replay.flush();
+  Status status = flush();
   if (status)
     status = compute.wait();
   return status ? measure() : status;

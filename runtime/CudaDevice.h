@@ -5,6 +5,7 @@
 #define ACCUM_RUNTIME_CUDADEVICE_H
 
 #include "runtime/Device.h"
+#include "runtime/StartedSums.h"
 #include "runtime/cuda/InputFeed.h"
 #include "runtime/cuda/KernelModule.h"
 #include "runtime/cuda/Matmul.h"
@@ -42,6 +43,7 @@ public:
   Status zero(void *to, uint64_t bytes) override;
   Status copy(void *to, const void *from, uint64_t bytes) override;
   Status allReduce(void *data, uint64_t n, DType dtype) override;
+  Status startAllReduce(void *data, uint64_t n, DType dtype) override;
   Expected<double> squaredNorm(const void *data, uint64_t n, DType dtype) override;
   Status synchronize() override;
 
@@ -51,6 +53,8 @@ private:
   explicit CudaDevice(std::unique_ptr<cuda::Driver> driver);
   Status measure();
   Status run(const uint64_t *call);
+  Status flush();
+  Status finishSums();
 
   /// A block of the process's memory and its copy on the card.
   struct Mirror {
@@ -76,6 +80,8 @@ private:
   std::optional<MicroStep> at;
   const FillInputs *fillAhead = nullptr;
   std::vector<uint64_t> words; ///< of the call being made
+  StartedSums started;         ///< in this step
+  bool sumsRun = false;        ///< beside the compute stream, as far as calls were made
 };
 
 } // namespace accum::runtime

@@ -79,6 +79,9 @@ public:
   virtual Status copy(void *to, const void *from, uint64_t bytes) = 0;
   /// In place, over all ranks.
   virtual Status allReduce(void *data, uint64_t n, DType dtype) = 0;
+  /// In the last micro-step: nothing is added any more to these gradients, and their sum over all ranks may
+  /// begin. Later an `allReduce` covers them, and does what is left.
+  virtual Status startAllReduce(void *data, uint64_t n, DType dtype) { return {}; }
   /// The sum of squares in double; its bits depend on the values alone. f32 and f64.
   virtual Expected<double> squaredNorm(const void *data, uint64_t n, DType dtype) = 0;
   /// Waits until everything has happened.

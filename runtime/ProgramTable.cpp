@@ -39,6 +39,10 @@ int copy(accum_ctx *context, void *target, const void *source, uint64_t bytes) {
   return sessionOf(context).copy(target, source, bytes);
 }
 
+int startAllReduce(accum_ctx *context, void *data, uint64_t n, int32_t dtype) {
+  return sessionOf(context).startAllReduce(data, n, dtype);
+}
+
 } // namespace
 
 const accum_runtime_v1 *programTable() {
@@ -52,7 +56,8 @@ const accum_runtime_v1 *programTable() {
                                          allReduce,
                                          attend,
                                          zero,
-                                         copy};
+                                         copy,
+                                         startAllReduce};
   return &table;
 }
 

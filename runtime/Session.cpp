@@ -213,6 +213,7 @@ Expected<accum_step_result> Session::step(uint64_t step) {
   if (Status status = selectWindow(step); !status)
     return status.error();
   device->startStep(false);
+  ranges.beginStep(step, /*evaluates=*/false);
   auto context = makeContext(step);
   if (!context)
     return context.error();
@@ -232,6 +233,7 @@ Expected<accum_step_result> Session::eval(uint64_t step) {
   if (!artifact.program->eval)
     return usage("the artifact has no eval program");
   device->startStep(true);
+  ranges.beginStep(step, /*evaluates=*/true);
   auto context = makeContext(step);
   if (!context)
     return context.error();
@@ -258,6 +260,7 @@ Expected<accum_step_result> Session::finish(int code, double started) {
   result.micro_steps = share->steps;
   result.skipped = skipped;
   result.data_seconds = dataSeconds;
+  ranges.endStep();
   result.seconds = now() - started;
   if (calls)
     calls->addStep(started, result.seconds);

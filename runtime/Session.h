@@ -7,6 +7,7 @@
 #include "runtime/Device.h"
 #include "runtime/Hyper.h"
 #include "runtime/Staging.h"
+#include "runtime/StepRanges.h"
 #include "runtime/accum_runtime.h"
 
 namespace accum::runtime {
@@ -47,6 +48,7 @@ public:
   int runGemm(const accum_gemm *call, float beta);
   int attend(const accum_attention *call);
   int allReduce(void *data, uint64_t n, int32_t dtype);
+  int startAllReduce(void *data, uint64_t n, int32_t dtype);
   int zero(void *data, uint64_t bytes);
   int copy(void *target, const void *source, uint64_t bytes);
 
@@ -97,6 +99,7 @@ private:
   double dataSeconds = 0;
   std::optional<Error> failure;
   std::optional<CallLog> calls; ///< where a profile was asked for
+  StepRanges ranges;            ///< for a profiler
   bool unchanged = false;       ///< the step failed before its update, on every rank alike
   /// What kernels read beside their buffers; the device has copies of these at fixed addresses.
   double hyperValues[ACCUM_HYPER_COUNT] = {};

@@ -33,6 +33,7 @@ int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t
          "the program asks for micro-step " + std::to_string(k) + " of " + std::to_string(share->steps),
          "program"},
         false);
+  ranges.beginMicro(phase, k, share->steps);
   bool isAlone = cut.only >= 0 && phase == ACCUM_MICRO;
   share->only = isAlone ? std::optional(uint32_t(cut.only)) : std::nullopt;
   Status fed =
@@ -47,6 +48,7 @@ int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t
 int Session::endMicro(uint32_t phase, uint32_t k) {
   if (int code = check(device->endMicro(), false))
     return code;
+  ranges.leave();
   if (observer && phase == ACCUM_MICRO)
     observer(observerUser, observerHandle, k, share->steps);
   return 0;
@@ -85,7 +87,12 @@ int Session::copy(void *target, const void *source, uint64_t bytes) {
   return check(timed(facts, [&] { return device->copy(target, source, bytes); }), false);
 }
 
+int Session::startAllReduce(void *data, uint64_t n, int32_t dtype) {
+  return check(device->startAllReduce(data, n, DType(dtype)), false);
+}
+
 int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
+  ranges.enter("sums over devices");
   CallFacts facts{.kind = CallFacts::AllReduce, .sizes = {int64_t(n * uint64_t(bytesOf(DType(dtype))))}};
   if (int code = check(timed(facts, [&] { return device->allReduce(data, n, DType(dtype)); }), false))
     return code;
@@ -96,8 +103,10 @@ int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
   auto finite = inspectGradients(data, n, DType(dtype));
   if (!finite)
     return fail(finite.error(), false);
-  if (*finite)
+  if (*finite) {
+    ranges.enter("update");
     return 0;
+  }
   skipped = skipNan;
   if (skipped)
     return kLeaveStep;
@@ -111,6 +120,7 @@ int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
 
 /// Adds to the norm; whether it and the loss are finite.
 Expected<bool> Session::inspectGradients(const void *data, uint64_t n, DType dtype) {
+  ranges.enter("norm of the gradients");
   CallFacts facts{.kind = CallFacts::Norm, .sizes = {int64_t(n * uint64_t(bytesOf(dtype)))}};
   Status status = timed(facts, [&]() -> Status {
     auto square = device->squaredNorm(data, n, dtype);

@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define ACCUM_ABI_VERSION 2u
+#define ACCUM_ABI_VERSION 3u
 
 enum accum_dtype {
   ACCUM_BOOL = 0, /* one byte, 0 or 1 */
@@ -183,6 +183,10 @@ typedef struct accum_runtime_v1 {
   int (*zero)(accum_ctx *, void *data, uint64_t bytes);
   /* From device memory to device memory; the ranges do not overlap. */
   int (*copy)(accum_ctx *, void *target, const void *source, uint64_t bytes);
+  /* In the last micro-step of ACCUM_MICRO: n elements of the gradients to which nothing is added any more.
+   * The runtime may begin to sum them over all ranks, or leave it to the all_reduce of all gradients, before
+   * which nobody reads them. Each gradient once. */
+  int (*start_all_reduce)(accum_ctx *, void *data, uint64_t n, int32_t dtype);
 } accum_runtime_v1;
 
 typedef struct accum_program_v1 {

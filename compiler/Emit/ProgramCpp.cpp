@@ -18,10 +18,11 @@ namespace {
 constexpr size_t kLineWidth = 110;
 
 /// What the printed helpers and functions use themselves.
-constexpr StringRef kReserved[] = {
-    "ctx",    "k",     "k_steps",    "hyper",   "row",      "rows",     "first", "failed", "rng",
-    "write",  "add",   "accumulate", "step",    "eval",     "launch",   "gemm",  "main",   "attention",
-    "Matrix", "Batch", "uint8_t",    "int32_t", "uint32_t", "uint64_t", "std",   "Kernel", "program"};
+constexpr StringRef kReserved[] = {"ctx",        "k",      "k_steps", "hyper",   "row",     "rows",
+                                   "first",      "failed", "rng",     "last",    "write",   "add",
+                                   "accumulate", "step",   "eval",    "launch",  "gemm",    "main",
+                                   "attention",  "Matrix", "Batch",   "uint8_t", "int32_t", "uint32_t",
+                                   "uint64_t",   "std",    "Kernel",  "program"};
 
 class CppPrinter {
 public:
@@ -38,7 +39,7 @@ private:
   void printLaunch(LaunchOp launch);
   void printGemm(GemmOp gemm);
   void printAttention(AttentionOp attention);
-  void printAllReduce(AllReduceOp reduce);
+  std::string sumCall(StringRef entry, mlir::Value buffer);
   void printCheck(const std::string &call);
   void printCommand(std::string head, llvm::ArrayRef<std::string> words, mlir::Operation *op, uint64_t id);
   void printHeading(mlir::Location location);
@@ -176,7 +177,10 @@ void CppPrinter::printOp(mlir::Operation *op) {
       .Case([&](LaunchOp launch) { printLaunch(launch); })
       .Case([&](GemmOp gemm) { printGemm(gemm); })
       .Case([&](AttentionOp attention) { printAttention(attention); })
-      .Case([&](AllReduceOp reduce) { printAllReduce(reduce); })
+      .Case([&](AllReduceOp reduce) { printCheck(sumCall("all_reduce", reduce.getTarget())); })
+      .Case([&](StartAllReduceOp start) {
+        printCheck("last ? " + sumCall("start_all_reduce", start.getTarget()) + " : 0");
+      })
       .Case([&](ZeroOp zero) {
         printCheck(formatv("{0}ctx->rt->zero(ctx, {1}, {2}){3}", zero.getIfFirst() ? "first ? " : "",
                            name(zero.getTarget()), definition(zero.getTarget()).getBytes(),
@@ -237,6 +241,8 @@ void CppPrinter::printLoop(ForMicroOp loop) {
   line() << "uint32_t rows;\n";
   printCheck(formatv("ctx->rt->begin_micro(ctx, {0}, k, &row, &rows)", phaseName(loop.getPhase())));
   line() << "[[maybe_unused]] const bool first = k == 0;\n";
+  if (uses<StartAllReduceOp>(loop.getBody(), [](StartAllReduceOp) { return true; }))
+    line() << "const bool last = k + 1 == k_steps;\n";
   if (uses<LaunchOp>(loop.getBody(),
                      [](LaunchOp launch) { return launch.getUpdate() == Update::accumulate; }))
     line() << "const uint8_t *const accumulate = first ? write : add; // results of all micro-steps add up\n";
@@ -357,10 +363,10 @@ void CppPrinter::printAttention(AttentionOp attention) {
   printReturn(attention, attention.getId());
 }
 
-void CppPrinter::printAllReduce(AllReduceOp reduce) {
-  BufferOp target = definition(reduce.getTarget());
-  printCheck(formatv("ctx->rt->all_reduce(ctx, {0}, {1}, {2})", name(target), target.getNumElements(),
-                     dtypeName(*dtypeOf(target.getTensor().getElementType()))));
+std::string CppPrinter::sumCall(StringRef entry, mlir::Value buffer) {
+  BufferOp target = definition(buffer);
+  return formatv("ctx->rt->{0}(ctx, {1}, {2}, {3})", entry, name(target), target.getNumElements(),
+                 dtypeName(*dtypeOf(target.getTensor().getElementType())));
 }
 
 void CppPrinter::printTable() {

@@ -28,7 +28,8 @@ private:
   void writeAttention(AttentionOp attention);
   /// A copy of these constant words in which pointers can be filled in.
   template <typename Words> llvm::Value *copyOf(const Words &words, llvm::Value *to, const char *name);
-  void writeAllReduce(AllReduceOp reduce);
+  void writeSum(uint64_t entry, mlir::Value buffer);
+  void writeIf(llvm::Value *condition, llvm::function_ref<void()> body);
   void writeZero(ZeroOp zero);
   void writeCopy(CopyOp copy);
   void endMicro(Phase phase, llvm::Value *k);
@@ -59,7 +60,8 @@ private:
   llvm::PHINode *result;
   llvm::Value *context, *steps, *hyper, *runtime;
   llvm::Value *arguments, *gemmWords, *attentionWords, *row, *rows;
-  llvm::Value *first = nullptr; ///< inside a loop: whether this is the first micro-step, an i1
+  // Inside a loop: whether this is the first micro-step, or the last one, an i1.
+  llvm::Value *first = nullptr, *last = nullptr;
   llvm::DenseMap<mlir::Value, llvm::Value *> pointers;
 };
 
@@ -106,7 +108,10 @@ void FunctionWriter::writeOp(mlir::Operation *op) {
       .Case([&](LaunchOp launch) { writeLaunch(launch); })
       .Case([&](GemmOp gemm) { writeGemm(gemm); })
       .Case([&](AttentionOp attention) { writeAttention(attention); })
-      .Case([&](AllReduceOp reduce) { writeAllReduce(reduce); })
+      .Case([&](AllReduceOp reduce) { writeSum(offsetof(accum_runtime_v1, all_reduce), reduce.getTarget()); })
+      .Case([&](StartAllReduceOp start) {
+        writeIf(last, [&] { writeSum(offsetof(accum_runtime_v1, start_all_reduce), start.getTarget()); });
+      })
       .Case([&](ZeroOp zero) { writeZero(zero); })
       .Case([&](CopyOp copy) { writeCopy(copy); })
       .Case([&](EndMicroOp) { endMicro(Phase::micro, b.CreateSub(steps, b.getInt32(1))); })
@@ -168,10 +173,11 @@ void FunctionWriter::writeLoop(ForMicroOp loop) {
   b.SetInsertPoint(body);
   llvm::Value *phase = b.getInt32(static_cast<uint32_t>(loop.getPhase()));
   check(call(offsetof(accum_runtime_v1, begin_micro), {phase, k, row, rows}));
-  first = b.CreateIsNull(k, "first");
-  writeBlock(loop.getBody().front());
-  first = nullptr;
   llvm::Value *next = b.CreateAdd(k, b.getInt32(1));
+  first = b.CreateIsNull(k, "first");
+  last = b.CreateICmpEQ(next, steps, "last");
+  writeBlock(loop.getBody().front());
+  first = last = nullptr;
   if (loop.getPhase() == Phase::micro) { // the last one is ended behind the update
     llvm::BasicBlock *more = newBlock("more");
     b.CreateCondBr(b.CreateICmpULT(next, steps), more, done);
@@ -228,27 +234,31 @@ void FunctionWriter::writeGemm(GemmOp gemm) {
   check(call(offsetof(accum_runtime_v1, gemm), {gemmWords, beta}), codeOf(gemm.getId()));
 }
 
-void FunctionWriter::writeAllReduce(AllReduceOp reduce) {
-  BufferOp target = definition(reduce.getTarget());
+void FunctionWriter::writeSum(uint64_t entry, mlir::Value buffer) {
+  BufferOp target = definition(buffer);
   llvm::Value *dtype = b.getInt32(*dtypeOf(target.getTensor().getElementType()));
   llvm::Value *count = b.getInt64(target.getNumElements());
-  check(call(offsetof(accum_runtime_v1, all_reduce), {pointer(target), count, dtype}));
+  check(call(entry, {pointer(target), count, dtype}));
+}
+
+void FunctionWriter::writeIf(llvm::Value *condition, llvm::function_ref<void()> body) {
+  llvm::BasicBlock *inside = newBlock("inside"), *after = newBlock("after");
+  b.CreateCondBr(condition, inside, after);
+  b.SetInsertPoint(inside);
+  body();
+  b.CreateBr(after);
+  b.SetInsertPoint(after);
 }
 
 void FunctionWriter::writeZero(ZeroOp zero) {
-  llvm::BasicBlock *after = nullptr;
-  if (zero.getIfFirst()) {
-    llvm::BasicBlock *clear = newBlock("clear");
-    after = newBlock("after");
-    b.CreateCondBr(first, clear, after);
-    b.SetInsertPoint(clear);
-  }
-  llvm::Value *bytes = b.getInt64(definition(zero.getTarget()).getBytes());
-  check(call(offsetof(accum_runtime_v1, zero), {pointer(zero.getTarget()), bytes}));
-  if (after) {
-    b.CreateBr(after);
-    b.SetInsertPoint(after);
-  }
+  auto clear = [&] {
+    llvm::Value *bytes = b.getInt64(definition(zero.getTarget()).getBytes());
+    check(call(offsetof(accum_runtime_v1, zero), {pointer(zero.getTarget()), bytes}));
+  };
+  if (zero.getIfFirst())
+    writeIf(first, clear);
+  else
+    clear();
 }
 
 void FunctionWriter::writeCopy(CopyOp copy) {

@@ -221,6 +221,15 @@ LogicalResult ZeroOp::verify() {
   return success();
 }
 
+LogicalResult StartAllReduceOp::verify() {
+  auto loop = dyn_cast<ForMicroOp>((*this)->getParentOp());
+  if (!loop || loop.getPhase() != Phase::micro)
+    return emitOpError("stands in no loop over micro-steps");
+  if (definition(getTarget()).getSpace() != Space::state)
+    return emitOpError("sums over devices what is not in the state");
+  return success();
+}
+
 LogicalResult AllReduceOp::verify() {
   if (definition(getTarget()).getSpace() != Space::state)
     return emitOpError("sums over devices what is not in the state");

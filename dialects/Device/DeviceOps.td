@@ -147,6 +147,16 @@ def Device_ZeroOp : Device_Op<"zero"> {
   let hasVerifier = 1;
 }
 
+def Device_StartAllReduceOp : Device_Op<"start_all_reduce"> {
+  let summary = "in the last micro-step: nothing contributes to these gradients any more, their sum may begin";
+  let description = [{
+    Inside `for_micro micro`. The `all_reduce` over all gradients behind it ends what was begun, and sums the rest.
+  }];
+  let arguments = (ins Device_BufferLike:$target);
+  let assemblyFormat = "$target attr-dict";
+  let hasVerifier = 1;
+}
+
 def Device_AllReduceOp : Device_Op<"all_reduce"> {
   let summary = "sums a buffer over all devices, in place";
   let arguments = (ins Device_BufferLike:$target);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of commands and a plan -> device.program.
 #include "passes/Schedule/CommandSchedule.h"
+#include "passes/Schedule/GradientSums.h"
 #include "passes/Schedule/Passes.h"
 #include "passes/Schedule/UpdateSchedule.h"
 
@@ -19,7 +20,7 @@ using device::Space;
 class StepSchedule {
 public:
   StepSchedule(train::StepOp step, Block *top, const StateLayout &layout, train::PlanAttr plan)
-      : step(step), builder(OpBuilder::atBlockEnd(top)), buffers(layout, top),
+      : step(step), layout(layout), plan(plan), builder(OpBuilder::atBlockEnd(top)), buffers(layout, top),
         commands(plan, buffers, builder) {}
 
   LogicalResult build(Phase microPhase);
@@ -37,6 +38,8 @@ private:
   LogicalResult buildLoop(Block &body, Phase phase);
 
   train::StepOp step;
+  const StateLayout &layout;
+  train::PlanAttr plan;
   OpBuilder builder;
   ProgramBuffers buffers;
   CommandSchedule commands;
@@ -79,7 +82,13 @@ LogicalResult StepSchedule::buildLoop(Block &body, Phase phase) {
   auto loop = device::ForMicroOp::create(builder, step.getLoc(), phase);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(builder.createBlock(&loop.getBody()));
-  LogicalResult result = commands.runAll(body, &*contributions);
+  std::optional<GradientSums> sums;
+  if (phase == Phase::micro && plan.getDevices() > 1)
+    sums.emplace(body, *contributions, layout);
+  LogicalResult result = commands.runAll(body, &*contributions, [&](train::CommandOp command) {
+    for (const Place &run : sums ? sums->behind(command) : ArrayRef<Place>())
+      device::StartAllReduceOp::create(builder, command.getLoc(), buffers.at(run, builder, command.getLoc()));
+  });
   buffers.leaveLoop();
   return result;
 }

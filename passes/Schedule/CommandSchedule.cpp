@@ -203,10 +203,13 @@ LogicalResult CommandSchedule::runSlices(MutableArrayRef<train::CommandOp> group
   return success();
 }
 
-LogicalResult CommandSchedule::runAll(Block &body, const Contributions *contributions) {
+LogicalResult CommandSchedule::runAll(Block &body, const Contributions *contributions,
+                                      llvm::function_ref<void(train::CommandOp)> done) {
   SmallVector<train::CommandOp> group;
   auto flush = [&] {
     LogicalResult result = group.empty() ? success() : runSlices(group, contributions);
+    if (!group.empty() && done)
+      done(group.back());
     group.clear();
     return result;
   };
@@ -217,6 +220,8 @@ LogicalResult CommandSchedule::runAll(Block &body, const Contributions *contribu
     }
     if (failed(flush()) || failed(run(command, contributions)))
       return failure();
+    if (done)
+      done(command);
   }
   return flush();
 }

@@ -16,7 +16,9 @@ public:
 
   /// `contributions` of the loop body that the command stands in; null outside of loops.
   mlir::LogicalResult run(train::CommandOp command, const Contributions *contributions);
-  mlir::LogicalResult runAll(mlir::Block &body, const Contributions *contributions);
+  /// `done` gets each command behind its ops; of those that run in slices together only the last.
+  mlir::LogicalResult runAll(mlir::Block &body, const Contributions *contributions,
+                             llvm::function_ref<void(train::CommandOp)> done = {});
   /// Where a value that `user` reads lies, and its buffer there.
   mlir::FailureOr<Place> placeOf(mlir::Operation *user, mlir::Value value);
   mlir::FailureOr<mlir::Value> bufferOf(mlir::Operation *user, mlir::Value value);

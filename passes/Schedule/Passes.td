@@ -39,8 +39,8 @@ def BuildProgram : Pass<"accum-build-program", "::mlir::ModuleOp"> {
   let summary = "steps and plan to the program that runs";
   let description = [{
     Replaces `train.step @step` and `@eval` by one `device.program`: the pre-pass loop, the sum of the totals over devices,
-    the prologue, the micro-step loop (its first iteration writes what later ones add to), the sums of scalars and of all
-    gradients at once, the update.
+    the prologue, the micro-step loop (its first iteration writes what later ones add to; for several devices its last one
+    begins the sums of gradients that are final), the sums of scalars and of all gradients at once, the update.
 
     Requires: `accum-bind-micro-batch`; a slot in the plan for every result that is neither accumulated nor stored.
     Ensures: a `device.program`; parameters, commands' locations and kernels stay.

@@ -56,11 +56,17 @@ Place ProgramBuffers::scalar(StringRef name, RankedTensorType type) const {
   return {Space::state, layout.offsets.lookup(name), nn::slabOf(type), name.str()};
 }
 
+Place ProgramBuffers::gradientRange(const StateLayout &layout, MLIRContext *context, uint64_t offset,
+                                    uint64_t bytes, std::string label) {
+  runtime::DType dtype = layout.manifest.gradients.dtype;
+  auto count = static_cast<int64_t>(bytes / runtime::bytesOf(dtype));
+  auto type = RankedTensorType::get({count}, elementType(context, dtype));
+  return {Space::state, static_cast<int64_t>(offset), type, std::move(label)};
+}
+
 Place ProgramBuffers::gradients() const {
   const auto &range = layout.manifest.gradients;
-  auto count = static_cast<int64_t>(range.bytes / runtime::bytesOf(range.dtype));
-  auto type = RankedTensorType::get({count}, elementType(top->getParent()->getContext(), range.dtype));
-  return {Space::state, static_cast<int64_t>(range.offset), type, "all gradients"};
+  return gradientRange(layout, top->getParent()->getContext(), range.offset, range.bytes, "all gradients");
 }
 
 Place ProgramBuffers::target(Attribute target, RankedTensorType type) const {

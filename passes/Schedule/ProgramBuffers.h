@@ -32,6 +32,9 @@ public:
   Place scalar(mlir::StringRef name, mlir::RankedTensorType type) const;
   /// All of them, with the padding between and behind.
   Place gradients() const;
+  /// `bytes` of the range of all gradients, from an offset in the state on.
+  static Place gradientRange(const StateLayout &layout, mlir::MLIRContext *context, uint64_t offset,
+                             uint64_t bytes, std::string label);
   /// A yield target: a string is a scalar of the state, a symbol a gradient.
   Place target(mlir::Attribute target, mlir::RankedTensorType type) const;
 

@@ -95,9 +95,7 @@ RankSum::~RankSum() {
     driver.cuStreamDestroy_v2(stream);
 }
 
-Status RankSum::run(void *data, uint64_t n, DType dtype) {
-  if (!communicator)
-    return {};
+Status RankSum::start(void *data, uint64_t n, DType dtype) {
   auto type = typeOf(dtype);
   if (!type)
     return Error{kExitRunFailed, "an all-reduce of this dtype is not built", "collective"};
@@ -113,6 +111,10 @@ Status RankSum::run(void *data, uint64_t n, DType dtype) {
       return status;
     }
   }
+  return {};
+}
+
+Status RankSum::finish() {
   CUDA_TRY(compute.driver, cuEventRecord, after, stream);
   CUDA_TRY(compute.driver, cuStreamWaitEvent, compute.stream, after, 0);
   return {};

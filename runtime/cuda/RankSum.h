@@ -21,8 +21,12 @@ public:
   /// With one rank nothing is loaded and `run` does nothing. From here on waits of the compute stream watch
   /// the other ranks.
   Status join(Collectives &ranks);
-  /// In place: after what is on the compute stream, before what follows there.
-  Status run(void *data, uint64_t n, DType dtype);
+  /// Whether there are other ranks.
+  bool isActive() const { return communicator != nullptr; }
+  /// In place, after what is on the compute stream; beside what follows there, until `finish`.
+  Status start(void *data, uint64_t n, DType dtype);
+  /// What follows on the compute stream comes after all that was started.
+  Status finish();
   /// "NCCL 2.28.3", or nothing.
   std::string version() const;
 

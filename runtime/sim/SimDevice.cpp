@@ -2,6 +2,7 @@
 // Library calls are checked by their operands' elements, as kernels are by their accesses.
 #include "runtime/sim/SimDevice.h"
 #include "runtime/Gemm.h"
+#include <algorithm>
 
 namespace accum::runtime::sim {
 namespace {
@@ -62,6 +63,8 @@ Status SimDevice::write(void *to, uint64_t bytes, const Fill &fill) {
 /// What the last step left in the arena means nothing.
 void SimDevice::startStep(bool evaluates) {
   kernels->memory().forget(base + stateBytes, scratchBytes);
+  started.clear();
+  sums.clear();
   HostDevice::startStep(evaluates);
 }
 
@@ -108,10 +111,41 @@ Status SimDevice::copy(void *to, const void *from, uint64_t bytes) {
   return HostDevice::copy(to, from, bytes);
 }
 
-Status SimDevice::allReduce(void *data, uint64_t n, DType dtype) {
-  if (Status status = requireWritten("a sum over devices", data, n * bytesOf(dtype)); !status)
+Status SimDevice::sum(StartedSums::Range range, DType dtype) {
+  void *data = reinterpret_cast<void *>(range.from);
+  if (Status status = requireWritten("a sum over devices", data, range.bytes); !status)
     return status;
-  return HostDevice::allReduce(data, n, dtype);
+  return HostDevice::allReduce(data, range.bytes / bytesOf(dtype), dtype);
+}
+
+Status SimDevice::startAllReduce(void *data, uint64_t n, DType dtype) {
+  StartedSums::Range range{reinterpret_cast<uint64_t>(data), n * bytesOf(dtype)};
+  if (Status status = sum(range, dtype); !status)
+    return status;
+  started.add(range);
+  const auto *bytes = static_cast<const uint8_t *>(data);
+  sums[range.from].assign(bytes, bytes + range.bytes);
+  return {};
+}
+
+Status SimDevice::requireUntouched() const {
+  for (const auto &[from, bytes] : sums) {
+    const auto *now = reinterpret_cast<const uint8_t *>(from);
+    auto differs = std::mismatch(bytes.begin(), bytes.end(), now).second;
+    if (differs != now + bytes.size())
+      return Error{kExitRunFailed,
+                   "a gradient is written after its sum over devices was started, " +
+                       std::to_string(differs - base) + " bytes behind the state's start",
+                   "sim"};
+  }
+  return {};
+}
+
+Status SimDevice::allReduce(void *data, uint64_t n, DType dtype) {
+  if (Status status = requireUntouched(); !status)
+    return status;
+  StartedSums::Range whole{reinterpret_cast<uint64_t>(data), n * bytesOf(dtype)};
+  return started.forRest(whole, [&](StartedSums::Range range) { return sum(range, dtype); });
 }
 
 } // namespace accum::runtime::sim

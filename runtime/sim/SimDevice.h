@@ -5,7 +5,9 @@
 #define ACCUM_RUNTIME_SIM_SIMDEVICE_H
 
 #include "runtime/HostDevice.h"
+#include "runtime/StartedSums.h"
 #include "runtime/sim/SimKernels.h"
+#include <map>
 
 namespace accum::runtime::sim {
 
@@ -24,14 +26,20 @@ public:
   Status zero(void *to, uint64_t bytes) override;
   Status copy(void *to, const void *from, uint64_t bytes) override;
   Status allReduce(void *data, uint64_t n, DType dtype) override;
+  /// At once; what is in the range must not change until `allReduce`.
+  Status startAllReduce(void *data, uint64_t n, DType dtype) override;
 
 private:
   Status requireWritten(const char *what, const void *address, uint64_t bytes) const;
+  Status sum(StartedSums::Range range, DType dtype);
+  Status requireUntouched() const;
 
   std::unique_ptr<SimKernels> kernels;
   uint64_t stateBytes = 0, scratchBytes = 0;
   uint8_t *base = nullptr;
   bool tf32 = false;
+  StartedSums started;
+  std::map<uint64_t, std::vector<uint8_t>> sums; ///< what was started, by address, as it was then
 };
 
 } // namespace accum::runtime::sim

@@ -124,20 +124,51 @@ TEST(CudaTraining, DrawsTheSameParametersAsTheHost) {
             *readText(ACCUM_TEST_FOLDER "/cuda-random-cuda/w.safetensors", 1 << 20));
 }
 
+/// `ranks` processes, the last one started first; each with the settings and an order of streams of its own.
+Outcome runRanks(const ToyFiles &files, int ranks, const std::string &settings) {
+  std::string one = "RANK=$r LOCAL_RANK=$r WORLD_SIZE=" + std::to_string(ranks) +
+                    " MASTER_ADDR=127.0.0.1 MASTER_PORT=29613 " + fakeGpu(files.artifact, settings) +
+                    ACCUM_RUN " " + files.words + " --launcher env";
+  return runCommand("for r in $(seq " + std::to_string(ranks - 1) + " -1 0); do " + one +
+                    " & p=\"$p $!\"; done; for i in $p; do wait $i || exit 1; done");
+}
+
 TEST(CudaTraining, SeveralGpusWithoutMpi) {
   ToyData data = makeToyData(13);
   ToyOptions options = {.batch = 5, .devices = 3, .m = 1, .target = "cuda"};
   ToyRun run{.steps = 4};
   run.hyper.lr = 0.125;
   ToyFiles files = prepareToy("cuda-ranks", options, data, run);
-  std::string one = "RANK=$r LOCAL_RANK=$r WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=29613 " +
-                    fakeGpu(files.artifact, "FAKE_CUDA=count=3 FAKE_CUDA_SEED=$r") + ACCUM_RUN " " +
-                    files.words + " --launcher env";
-  Outcome outcome = runCommand("for r in 2 1 0; do " + one +
-                               " & p=\"$p $!\"; done; for i in $p; do wait $i || exit 1; done");
+  Outcome outcome = runRanks(files, 3, "FAKE_CUDA=count=3 FAKE_CUDA_SEED=$r");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_THAT(outcome.err, HasSubstr("GPU 0 of 3"));
   expectEqualsReference(files, trainReference(options, data, run), 1e-12);
+}
+
+/// A step sums once: the targets, one gradient inside the last micro-step, the loss, the rest.
+TEST(CudaTraining, SumsOfGradientsRunBesideTheLastMicroStep) {
+  ToyData data = makeToyData(24);
+  ToyOptions options = {.batch = 12, .devices = 2, .m = 2, .target = "cuda"};
+  ToyRun run{.steps = 6};
+  run.hyper.lr = 0.125;
+  ToyFiles files = prepareToy("cuda-overlap", options, data, run);
+  for (const char *more : {"", "ACCUM_CUDA_STEPWISE=1", "FAKE_CUDA_FAIL=cuStreamEndCapture=901"})
+    for (int seed : {1, 2, 3}) {
+      SCOPED_TRACE(std::string(more) + " seed " + std::to_string(seed));
+      std::string log = freshFolder("cuda-overlap-log") + "/calls";
+      Outcome outcome = runRanks(files, 2,
+                                 "FAKE_CUDA=count=2 FAKE_CUDA_SEED=$((r+" + std::to_string(seed) +
+                                     ")) FAKE_CUDA_LOG=" + log + "-$r " + more);
+      ASSERT_EQ(outcome.code, 0) << outcome.err;
+      expectEqualsReference(files, trainReference(options, data, run), 1e-12);
+      auto calls = callsIn(log + "-0");
+      // Targets, loss, and the rest of the gradients in front of and behind the one; that one is a branch of
+      // the graph from the third step on, where there are graphs.
+      int inGraphs = *more ? 0 : 6 - 2;
+      if (!std::string(more).starts_with("FAKE"))
+        EXPECT_EQ(calls["ncclAllReduce"], 6 * 5 - inGraphs);
+      EXPECT_EQ(calls["left"], 0);
+    }
 }
 
 TEST(CudaTraining, SeveralGpusThroughMpi) {

@@ -83,7 +83,7 @@ int residualOf(accum_ctx *ctx, const Scratch &scratch, uint32_t k) {
   return ctx->rt->launch(ctx, config.failKernel ? 99 : kResidual + config.isDouble, args);
 }
 
-int micro(accum_ctx *ctx, const Scratch &scratch, uint32_t phase, uint32_t k) {
+int micro(accum_ctx *ctx, const Scratch &scratch, uint32_t phase, uint32_t k, bool isLast) {
   uint64_t firstRow;
   uint32_t valid;
   if (int code = ctx->rt->begin_micro(ctx, phase, k, &firstRow, &valid))
@@ -100,6 +100,10 @@ int micro(accum_ctx *ctx, const Scratch &scratch, uint32_t phase, uint32_t k) {
                   ctx->state + config.de, ctx->state + config.db, flagOf(ctx, k)};
   if (ctx->rt->launch(ctx, kScatter + config.isDouble, args))
     return 3 + 1;
+  if (isLast && config.devices > 1)
+    if (int code = ctx->rt->start_all_reduce(ctx, ctx->state + config.de, kVocabulary,
+                                             config.isDouble ? ACCUM_F64 : ACCUM_F32))
+      return code;
   return backward(ctx, scratch, k) ? 4 + 1 : 0;
 }
 
@@ -134,7 +138,7 @@ int step(accum_ctx *ctx, uint32_t steps, const accum_hyper *hyper) {
   if (int code = countTargets(ctx, steps))
     return code;
   for (uint32_t k = 0; k < steps; ++k) {
-    if (int code = micro(ctx, scratch, ACCUM_MICRO, k))
+    if (int code = micro(ctx, scratch, ACCUM_MICRO, k, k + 1 == steps))
       return code;
     if (k + 1 < steps)
       if (int code = ctx->rt->end_micro(ctx, ACCUM_MICRO, k))
@@ -152,7 +156,7 @@ int eval(accum_ctx *ctx, uint32_t steps) {
   if (int code = countTargets(ctx, steps))
     return code;
   for (uint32_t k = 0; k < steps; ++k)
-    if (int code = micro(ctx, scratch, ACCUM_EVAL, k))
+    if (int code = micro(ctx, scratch, ACCUM_EVAL, k, false))
       return code;
   return ctx->rt->all_reduce(ctx, ctx->state + config.loss, 1, ACCUM_F64);
 }

@@ -4,7 +4,7 @@
 #include "test/runtime/cuda/fake/Machine.h"
 #include <algorithm>
 #include <cstring>
-#include <set>
+#include <map>
 
 using namespace accum::runtime::cuda;
 using accum::fake::Machine;
@@ -18,15 +18,27 @@ struct FakeFunction {
   std::string name;
   size_t parameters = 0;
 };
+using accum::fake::Capture;
+
 struct FakeGraph {
-  std::vector<accum::fake::Operation> operations;
+  Capture capture;
+};
+
+/// A graph with events and streams of its own; what was on the captured stream goes to the one it is launched
+/// on.
+struct FakeExec {
+  Capture capture;
+  std::map<const accum::fake::Event *, accum::fake::Event> events;
+  std::map<const accum::fake::Stream *, accum::fake::Stream *> streams;
+
+  accum::fake::Event *own(accum::fake::Event *event) { return event ? &events[event] : nullptr; }
 };
 
 Machine &machine() { return Machine::get(); }
 accum::fake::Stream *own(Stream stream) { return reinterpret_cast<accum::fake::Stream *>(stream); }
 accum::fake::Event *own(Event event) { return reinterpret_cast<accum::fake::Event *>(event); }
 FakeGraph *own(Graph graph) { return reinterpret_cast<FakeGraph *>(graph); }
-FakeGraph *own(GraphExec exec) { return reinterpret_cast<FakeGraph *>(exec); }
+FakeExec *own(GraphExec exec) { return reinterpret_cast<FakeExec *>(exec); }
 
 bool contextIsCurrent = false;
 constexpr Result kInvalidValue = 1, kInvalidContext = 201;
@@ -285,36 +297,55 @@ Result cuStreamBeginCapture_v2(Stream stream, int) {
   ENTER();
   if (anyCapture(stream))
     return kInvalidValue;
-  own(stream)->capture = new std::vector<accum::fake::Operation>;
+  own(stream)->capture = new Capture{own(stream)};
   return 0;
 }
 
 Result cuStreamEndCapture(Stream stream, Graph *graph) {
-  if (!anyCapture(stream))
+  constexpr Result kUnjoined = 904; // CUDA_ERROR_STREAM_CAPTURE_UNJOINED
+  *graph = nullptr;
+  if (!anyCapture(stream) || own(stream)->capture->origin != own(stream))
     return kInvalidValue;
   auto *made = new FakeGraph{std::move(*own(stream)->capture)};
   delete own(stream)->capture;
   own(stream)->capture = nullptr;
-  *graph = reinterpret_cast<Graph>(made);
-  if (Result code = machine().enter(__func__)) {
+  for (accum::fake::Stream *other : made->capture.others)
+    other->capture = nullptr;
+  for (const Capture::Entry &entry : made->capture.entries)
+    if (entry.operation.records)
+      entry.operation.records->capture = nullptr;
+  Result code = machine().enter(__func__);
+  code = code ? code : made->capture.isJoined() ? 0 : kUnjoined;
+  if (code)
     delete made;
-    *graph = nullptr;
-    return code;
-  }
-  return 0;
+  else
+    *graph = reinterpret_cast<Graph>(made);
+  return code;
 }
 
 Result cuGraphInstantiateWithFlags(GraphExec *exec, Graph graph, unsigned long long) {
   ENTER();
-  *exec = reinterpret_cast<GraphExec>(new FakeGraph(*own(graph)));
+  auto *made = new FakeExec{own(graph)->capture, {}, {}};
+  for (accum::fake::Stream *other : made->capture.others)
+    made->streams[other] = machine().createStream();
+  for (Capture::Entry &entry : made->capture.entries) {
+    entry.operation.waits = made->own(entry.operation.waits);
+    entry.operation.records = made->own(entry.operation.records);
+  }
+  *exec = reinterpret_cast<GraphExec>(made);
   return 0;
 }
 
 Result cuGraphLaunch(GraphExec exec, Stream stream) {
   ENTER();
-  for (const accum::fake::Operation &operation : own(exec)->operations)
-    if (Result code = machine().enqueue(own(stream), operation))
+  for (const Capture::Entry &entry : own(exec)->capture.entries) {
+    accum::fake::Operation operation = entry.operation;
+    if (operation.waits)
+      operation.times = operation.waits->recorded;
+    bool isOrigin = entry.stream == own(exec)->capture.origin;
+    if (Result code = machine().enqueue(isOrigin ? own(stream) : own(exec)->streams[entry.stream], operation))
       return code;
+  }
   return 0;
 }
 
@@ -324,6 +355,10 @@ Result cuGraphDestroy(Graph graph) {
 }
 
 Result cuGraphExecDestroy(GraphExec exec) {
+  for (const auto &[captured, lane] : own(exec)->streams)
+    machine().destroyStream(lane);
+  for (auto &[captured, event] : own(exec)->events)
+    machine().runUntil([&] { return !machine().isPending(&event); });
   delete own(exec);
   return machine().enter(__func__);
 }

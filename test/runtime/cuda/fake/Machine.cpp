@@ -151,17 +151,44 @@ void Machine::destroyStream(Stream *stream) {
 
 Result Machine::enqueue(Stream *stream, Operation operation) {
   if (std::find(streams.begin(), streams.end(), stream) == streams.end())
-    return 400; // CUDA_ERROR_INVALID_HANDLE
+    return 400;                      // CUDA_ERROR_INVALID_HANDLE
+  constexpr Result kIsolation = 905; // CUDA_ERROR_STREAM_CAPTURE_ISOLATION
+  Capture *from = operation.waits ? operation.waits->capture : nullptr;
+  if (from && !stream->capture) { // the capture goes on over here
+    stream->capture = from;
+    from->others.push_back(stream);
+  }
+  if (operation.waits && from != stream->capture)
+    return kIsolation;
+  if (operation.records)
+    operation.records->capture = stream->capture;
   if (stream->capture) {
-    if (operation.waits || operation.records)
-      return 900; // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED: the runtime captures calls only
-    stream->capture->push_back(std::move(operation));
+    stream->capture->entries.push_back({stream, std::move(operation)});
     return 0;
   }
   if (operation.records)
     operation.times = ++operation.records->recorded;
   stream->operations.push_back(std::move(operation));
   return 0;
+}
+
+bool Machine::isPending(const Event *event) const {
+  return std::any_of(streams.begin(), streams.end(), [&](const Stream *stream) {
+    return std::any_of(stream->operations.begin(), stream->operations.end(), [&](const Operation &operation) {
+      return operation.waits == event || operation.records == event;
+    });
+  });
+}
+
+bool Capture::isJoined() const {
+  return std::all_of(others.begin(), others.end(), [&](const Stream *other) {
+    auto last = std::find_if(entries.rbegin(), entries.rend(),
+                             [&](const Entry &entry) { return entry.stream == other; });
+    return last != entries.rend() && last->operation.records &&
+           std::any_of(entries.rbegin(), last, [&](const Entry &entry) {
+             return entry.stream == origin && entry.operation.waits == last->operation.records;
+           });
+  });
 }
 
 bool Machine::runOne() {

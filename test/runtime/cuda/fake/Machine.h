@@ -24,8 +24,11 @@ namespace accum::fake {
 
 using runtime::cuda::Result;
 
+struct Capture;
+
 struct Event {
   uint64_t recorded = 0, happened = 0; ///< times
+  Capture *capture = nullptr;          ///< in which it was recorded last
 };
 
 /// One thing on a stream.
@@ -39,7 +42,21 @@ struct Operation {
 
 struct Stream {
   std::deque<Operation> operations;
-  std::vector<Operation> *capture = nullptr;
+  Capture *capture = nullptr;
+};
+
+/// What was put on a stream while it was captured, and on streams that waited for an event recorded there.
+struct Capture {
+  struct Entry {
+    Stream *stream;
+    Operation operation;
+  };
+  Stream *origin;
+  std::vector<Entry> entries = {};
+  std::vector<Stream *> others = {};
+
+  /// Whether the origin waits for the last thing on each other stream.
+  bool isJoined() const;
 };
 
 class Machine {
@@ -63,6 +80,8 @@ public:
   Stream *createStream();
   void destroyStream(Stream *stream);
   Result enqueue(Stream *stream, Operation operation);
+  /// Whether something on a stream waits for the event or records it.
+  bool isPending(const Event *event) const;
   /// Executes until the condition holds; false when nothing can be executed any more, or other processes have
   /// not come for ten seconds.
   bool runUntil(const std::function<bool()> &condition);

@@ -28,7 +28,8 @@ struct Shared {
 struct Ring {
   Shared *shared = nullptr;
   int rank = 0, ranks = 1;
-  int rounds = 0; ///< pieces put on a stream so far
+  int rounds = 0;      ///< pieces begun so far
+  bool isBusy = false; ///< one is begun and not ended
 
   bool haveArrived(int which, int goal) const { return shared->arrived[which].load() >= goal * ranks; }
 };
@@ -58,8 +59,11 @@ void addUp(const Ring &ring, void *to, size_t count, int type) {
 
 /// Write, wait for all, add up, wait for all.
 Result enqueuePiece(Ring *ring, const uint8_t *from, uint8_t *to, size_t count, int type, Stream stream) {
-  int goal = ++ring->rounds;
-  auto write = [=] {
+  auto write = [=]() -> Result {
+    if (ring->isBusy) // two streams that nothing orders: a deadlock on a card
+      return kLaunchFailed;
+    ring->isBusy = true;
+    ++ring->rounds;
     std::memcpy(ring->shared->pieces[ring->rank], from, count * sizeOf(type));
     ring->shared->arrived[1].fetch_add(1);
     return 0;
@@ -69,12 +73,16 @@ Result enqueuePiece(Ring *ring, const uint8_t *from, uint8_t *to, size_t count, 
     ring->shared->arrived[2].fetch_add(1);
     return 0;
   };
+  auto end = [=] {
+    ring->isBusy = false;
+    return 0;
+  };
   auto *place = reinterpret_cast<accum::fake::Stream *>(stream);
   Machine &machine = Machine::get();
+  auto arrived = [=](int which) { return [=] { return ring->haveArrived(which, ring->rounds); }; };
   Result code = machine.enqueue(place, {.run = write});
-  code =
-      code ? code : machine.enqueue(place, {.run = sum, .ready = [=] { return ring->haveArrived(1, goal); }});
-  return code ? code : machine.enqueue(place, {.ready = [=] { return ring->haveArrived(2, goal); }});
+  code = code ? code : machine.enqueue(place, {.run = sum, .ready = arrived(1)});
+  return code ? code : machine.enqueue(place, {.run = end, .ready = arrived(2)});
 }
 
 Ring *own(Communicator communicator) { return reinterpret_cast<Ring *>(communicator); }

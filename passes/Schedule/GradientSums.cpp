@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers commands and gradients for the planner's rule, and makes places of its answer.
+#include "passes/Schedule/GradientSums.h"
+#include "compiler/Planner/GradientRuns.h"
+#include "passes/Schedule/SliceKernels.h"
+
+using namespace mlir;
+
+namespace accum {
+namespace {
+
+/// Trained parameters in the order of the state, with the bytes that each takes there.
+struct Gradients {
+  SmallVector<const runtime::ParameterSpec *> specs;
+  llvm::StringMap<size_t> number;
+  std::vector<int64_t> bytes;
+
+  explicit Gradients(const StateLayout &layout) {
+    for (const runtime::ParameterSpec &spec : layout.manifest.params) {
+      if (!spec.trained)
+        continue;
+      number[spec.onnxName] = specs.size();
+      specs.push_back(&spec);
+      bytes.push_back(
+          static_cast<int64_t>(llvm::alignTo(spec.bytes(), static_cast<uint64_t>(device::kStateAlignment))));
+    }
+  }
+};
+
+/// Commands that are done at once: one, or neighbours that run in slices.
+SmallVector<SmallVector<train::CommandOp>> unitsOf(Block &body) {
+  SmallVector<SmallVector<train::CommandOp>> units;
+  bool inSlices = false;
+  for (auto command : body.getOps<train::CommandOp>()) {
+    bool isSliced = command->hasAttr(kSlice);
+    if (!isSliced || !inSlices)
+      units.emplace_back();
+    units.back().push_back(command);
+    inSlices = isSliced;
+  }
+  return units;
+}
+
+} // namespace
+
+GradientSums::GradientSums(Block &body, const Contributions &contributions, const StateLayout &layout) {
+  Gradients gradients(layout);
+  auto units = unitsOf(body);
+  std::vector<size_t> finalAfter(gradients.bytes.size(), planner::kNeverFinal);
+  for (auto [i, unit] : llvm::enumerate(units))
+    for (train::CommandOp command : unit)
+      for (OpResult result : command->getResults())
+        if (auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(contributions.target(result)))
+          finalAfter[gradients.number.lookup(symbol.getValue())] = i;
+  size_t end = units.empty() ? 0 : units.size() - 1;
+  for (const planner::GradientRun &run : planner::gradientRuns(gradients.bytes, finalAfter, end)) {
+    const runtime::ParameterSpec &first = *gradients.specs[run.first], &last = *gradients.specs[run.last];
+    std::string label = "gradients of " + first.onnxName;
+    if (run.first != run.last)
+      label += " to " + last.onnxName;
+    places[units[run.after].back()].push_back(
+        ProgramBuffers::gradientRange(layout, body.getParentOp()->getContext(), first.gradOffset,
+                                      static_cast<uint64_t>(run.bytes), std::move(label)));
+  }
+}
+
+ArrayRef<Place> GradientSums::behind(train::CommandOp command) const {
+  auto it = places.find(command);
+  return it == places.end() ? ArrayRef<Place>() : ArrayRef<Place>(it->second);
+}
+
+} // namespace accum
