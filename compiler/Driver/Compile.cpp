@@ -179,8 +179,8 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
   auto profile = planner::loadProfile(options.target);
   bool isCuda = profile && profile->isCuda();
   if (failed(good) || failed(phase(Phase::Fuse, [&](OpPassManager &pm) {
-        if (isCuda) // its libraries multiply matrices only
-          pm.addPass(createDecomposeAttention());
+        if (isCuda) // its libraries multiply matrices only; our tiles are of f32
+          pm.addPass(createDecomposeAttention({.tiles = train::precisionOf(*module) == "f32"}));
         pm.addPass(createFoldTransposes());
         pm.addPass(createHoistReshapes());
         pm.addPass(createJoinPads());
@@ -201,8 +201,10 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
   reached(Phase::Plan);
   if (stopped || options.planOnly)
     return success();
-  return phase(Phase::Schedule, [](OpPassManager &pm) {
+  return phase(Phase::Schedule, [&](OpPassManager &pm) {
     pm.addPass(createRepeatCommands());
+    if (isCuda)
+      pm.addPass(createLaunchAttention());
     pm.addPass(createBindMicroBatch());
     pm.addPass(createBuildProgram());
   });

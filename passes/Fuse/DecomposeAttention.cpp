@@ -2,6 +2,7 @@
 // Attention as products, rows and products again, for targets whose runtime has no attention of its own.
 #include "dialects/NN/PlacedBuilder.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/Train/AttentionShape.h"
 #include "passes/Fuse/Passes.h"
 #include <limits>
 
@@ -258,12 +259,21 @@ void Decomposition::backward(nn::AttentionBwdOp op) {
 }
 
 struct DecomposeAttention : impl::DecomposeAttentionBase<DecomposeAttention> {
+  using DecomposeAttentionBase::DecomposeAttentionBase;
+
   void runOnOperation() override {
     nn::PlacedBuilder builder(&getContext());
     SmallVector<nn::AttentionOp> forward;
     SmallVector<nn::AttentionBwdOp> backward;
-    getOperation()->walk([&](nn::AttentionOp op) { forward.push_back(op); });
-    getOperation()->walk([&](nn::AttentionBwdOp op) { backward.push_back(op); });
+    auto stays = [&](Operation *op) { return tiles && fitsTiles(op); };
+    getOperation()->walk([&](nn::AttentionOp op) {
+      if (!stays(op))
+        forward.push_back(op);
+    });
+    getOperation()->walk([&](nn::AttentionBwdOp op) {
+      if (!stays(op))
+        backward.push_back(op);
+    });
     // Backward first: what it reads of an attention it need not keep any more.
     for (nn::AttentionBwdOp op : backward) {
       Decomposition(builder, op).backward(op);

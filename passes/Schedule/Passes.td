@@ -20,6 +20,18 @@ def RepeatCommands : Pass<"accum-repeat-commands", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect"];
 }
 
+def LaunchAttention : Pass<"accum-launch-attention", "::mlir::ModuleOp"> {
+  let summary = "attention is a kernel that is launched, not a call of the runtime's table";
+  let description = [{
+    For GPUs. Up to here an attention command asks a library, whose operands' types and views it keeps; from here it is a
+    launch like any other, of the kernel that holds the attention.
+
+    Requires: commands. Ensures: no command has `library = "attention"`.
+
+    Before: `%y:2 = train.command @attention(%qkv) {library = "attention"}`. After: `%y:2 = train.command @attention(%qkv)`.
+  }];
+}
+
 def BindMicroBatch : Pass<"accum-bind-micro-batch", "::mlir::ModuleOp"> {
   let summary = "slabs to the static types of the planned micro-batch";
   let description = [{

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels on tensors to GPU threads; the way from there to the llvm dialect.
+#include "dialects/Train/AttentionShape.h"
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Transforms/Passes.h"
+#include "passes/Codegen/Cuda/AttentionKernel.h"
 #include "passes/Codegen/Cuda/ThreadKernel.h"
 #include "passes/Codegen/Passes.h"
 
@@ -22,7 +24,9 @@ struct KernelsToThreads : impl::KernelsToThreadsBase<KernelsToThreads> {
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>())) {
       if (!kernel->hasAttr("accum.kernel"))
         continue;
-      failedAny |= failed(codegen::emitThreadKernel(kernel));
+      bool isAttention = attentionOf(kernel) != nullptr;
+      failedAny |=
+          failed(isAttention ? codegen::emitAttentionKernel(kernel) : codegen::emitThreadKernel(kernel));
       kernel.erase();
     }
     if (failedAny)

@@ -27,6 +27,8 @@ Value exchangeWord(ImplicitLocOpBuilder &builder, Value word, int64_t distance) 
       {integer(builder, -1, 32), word, integer(builder, distance, 32), integer(builder, kWarp - 1, 32)});
 }
 
+} // namespace
+
 Value exchange(ImplicitLocOpBuilder &builder, Value value, int64_t distance) {
   Type type = value.getType(), i32 = builder.getI32Type(), i64 = builder.getI64Type();
   unsigned bits = type.getIntOrFloatBitWidth();
@@ -48,15 +50,17 @@ Value exchange(ImplicitLocOpBuilder &builder, Value value, int64_t distance) {
   return type == plain ? word : arith::BitcastOp::create(builder, type, word).getResult();
 }
 
+void barrier(ImplicitLocOpBuilder &builder) {
+  LLVM::CallIntrinsicOp::create(builder, builder.getStringAttr("llvm.nvvm.barrier.cta.sync.aligned.all"),
+                                ValueRange(integer(builder, 0, 32)));
+}
+
+namespace {
+
 Value combineWarp(ImplicitLocOpBuilder &builder, Value value, Team::Combine combine) {
   for (int64_t distance = kWarp / 2; distance > 0; distance /= 2)
     value = combine(value, exchange(builder, value, distance));
   return value;
-}
-
-void barrier(ImplicitLocOpBuilder &builder) {
-  LLVM::CallIntrinsicOp::create(builder, builder.getStringAttr("llvm.nvvm.barrier.cta.sync.aligned.all"),
-                                ValueRange(integer(builder, 0, 32)));
 }
 
 /// What a block's threads tell each other: a slot of eight bytes each.

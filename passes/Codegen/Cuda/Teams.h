@@ -17,6 +17,11 @@ struct ThreadPlace {
   mlir::LLVM::LLVMFuncOp function; ///< the kernel; its shared memory is a global beside it
 };
 
+/// `value` (of 64 bits at most) of the lane whose number differs in the bits of `distance`.
+mlir::Value exchange(mlir::ImplicitLocOpBuilder &builder, mlir::Value value, int64_t distance);
+/// All threads of the block meet; what one wrote to shared memory before, others may read behind it.
+void barrier(mlir::ImplicitLocOpBuilder &builder);
+
 /// Every thread alone.
 std::unique_ptr<Team> makeThreadTeam(mlir::ImplicitLocOpBuilder &builder);
 /// By shuffles: five exchanges with ever nearer lanes, the same bits in every lane.

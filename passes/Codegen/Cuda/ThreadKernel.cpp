@@ -2,6 +2,7 @@
 // The frame of a GPU kernel: blocks are dealt out to the parts, threads of a block to teams, items to teams.
 #include "passes/Codegen/Cuda/ThreadKernel.h"
 #include "dialects/NN/Views.h"
+#include "passes/Codegen/Cuda/KernelFunction.h"
 #include "passes/Codegen/Cuda/Teams.h"
 #include "passes/Codegen/Kernel.h"
 #include "passes/Codegen/Part.h"
@@ -17,7 +18,6 @@ constexpr int64_t kColumnBlockThreads = 512;
 /// Items beside each other in a block of column sums: a sector of 32 bytes at least, more where there are
 /// many.
 constexpr int64_t kFewColumns = 8, kManyColumns = 32, kColumnBlocks = 256;
-constexpr int64_t kMostBlocks = (int64_t{1} << 31) - 1;
 
 /// A part and the blocks that run it.
 struct Deal {
@@ -36,7 +36,8 @@ public:
   LogicalResult emit() {
     if (failed(checkStaticTypes(kernel)))
       return failure();
-    createFunction();
+    function = createKernelFunction(kernel);
+    end = function.getBody().front().getTerminator();
     bindArguments();
     dealOut();
     place = {special("tid.x", blockThreads), blockThreads, function};
@@ -44,34 +45,11 @@ public:
     for (const Deal &deal : deals)
       if (failed(emitPart(deal)))
         return failure();
-    describe();
+    describeLaunch(kernel, function, std::max<int64_t>(blocks, 1), blockThreads);
     return success();
   }
 
 private:
-  int64_t resultCount() { return kernel.getBody().front().getTerminator()->getNumOperands(); }
-  bool accumulates() { return kernel->hasAttr("accumulate"); }
-
-  void createFunction() {
-    OpBuilder builder(kernel);
-    MLIRContext *context = kernel.getContext();
-    int64_t count = kernel.getNumArguments() + resultCount() + accumulates();
-    SmallVector<Type> pointers(count, LLVM::LLVMPointerType::get(context));
-    auto type = LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(context), pointers);
-    function = LLVM::LLVMFuncOp::create(builder, kernel.getLoc(), symbol(), type);
-    function.setCConv(LLVM::CConv::PTX_Kernel);
-    builder.setInsertionPointToStart(function.addEntryBlock(builder));
-    end = LLVM::ReturnOp::create(builder, kernel.getLoc(), ValueRange());
-  }
-
-  /// PTX knows letters, digits and _, and functions of the module share its names.
-  std::string symbol() {
-    std::string name = kernel.getName().str();
-    for (char &c : name)
-      c = llvm::isAlnum(c) ? c : '_';
-    return "k" + std::to_string(kernel->getAttrOfType<IntegerAttr>("accum.kernel").getInt()) + "_" + name;
-  }
-
   void bindArguments() {
     ImplicitLocOpBuilder builder(kernel.getLoc(), end);
     int64_t next = 0;
@@ -142,13 +120,8 @@ private:
   /// A special register as i64, with what is known of it.
   Value special(StringRef name, int64_t size) {
     ImplicitLocOpBuilder builder(kernel.getLoc(), end);
-    auto intrinsic = builder.getStringAttr("llvm.nvvm.read.ptx.sreg." + name);
-    auto call = LLVM::CallIntrinsicOp::create(builder, builder.getI32Type(), intrinsic, ValueRange());
-    auto range = LLVM::ConstantRangeAttr::get(builder.getContext(), APInt(32, 0),
-                                              APInt(32, static_cast<uint64_t>(size)));
-    auto known = builder.getNamedAttr(LLVM::LLVMDialect::getRangeAttrName(), range);
-    call.setResAttrsAttr(builder.getArrayAttr(builder.getDictionaryAttr(known)));
-    return arith::ExtUIOp::create(builder, builder.getI64Type(), call.getResult(0));
+    Value value = readSpecialRegister(end, name, size);
+    return arith::ExtUIOp::create(builder, builder.getI64Type(), value);
   }
 
   std::unique_ptr<Team> makeTeam(ImplicitLocOpBuilder &builder, const Deal &deal) {
@@ -223,16 +196,6 @@ private:
     Value exists = arith::CmpIOp::create(emitter.in(scope), arith::CmpIPredicate::ule, item, last);
     team.leader = arith::AndIOp::create(emitter.in(scope), team.leader, exists);
     return arith::MinUIOp::create(emitter.in(scope), item, last);
-  }
-
-  void describe() {
-    OpBuilder builder(kernel);
-    int64_t number = kernel->getAttrOfType<IntegerAttr>("accum.kernel").getInt();
-    auto arguments = static_cast<int64_t>(function.getNumArguments());
-    function->setAttr("accum.entry", builder.getDenseI64ArrayAttr(
-                                         {number, std::max<int64_t>(blocks, 1), blockThreads, arguments}));
-    auto limit = builder.getStrArrayAttr({"nvvm.maxntid", std::to_string(blockThreads)});
-    function.setPassthroughAttr(builder.getArrayAttr(limit));
   }
 
   func::FuncOp kernel;

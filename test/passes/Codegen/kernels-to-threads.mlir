@@ -112,3 +112,34 @@ func.func private @columns(%a: tensor<500x100xf32>) -> tensor<100xf32> attribute
   %s = nn.reduce <sum> (%a) {axes = array<i64: 0>} : (tensor<500x100xf32>) -> tensor<100xf32>
   return %s : tensor<100xf32>
 }
+
+// -----
+
+// Attention in tiles: two of them in 64 queries a head; q, k and v are read where they lie in one buffer, 16 bytes at a
+// time. Its numbers are in AttentionKernelTest.cpp.
+// CHECK: llvm.mlir.global internal @k0_attention.shared() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<
+// CHECK-LABEL: llvm.func ptx_kernelcc @k0_attention(
+// CHECK-SAME: %arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: !llvm.ptr
+// CHECK-SAME: accum.entry = array<i64: 0, 12, 128, 3>
+// CHECK-SAME: passthrough = {{.*}}"nvvm.maxntid", "128"
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<4xf32>
+// CHECK: scf.for
+// CHECK: barrier.cta.sync
+// CHECK: math.fma {{.*}} : f32
+// CHECK: shfl.sync.bfly
+// CHECK: math.fma {{.*}} : vector<4xf32>
+// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr
+func.func private @attention(%x: tensor<3x100x48xf32>) -> (tensor<3x2x100x8xf32>, tensor<3x2x100xf32>) attributes {accum.kernel = 0 : i64} {
+  %a = nn.reshape %x : tensor<3x100x48xf32> -> tensor<3x100x3x2x8xf32>
+  %q0 = nn.slice %a at [0, 0, 0, 0, 0] by [1, 1, 1, 1, 1] : tensor<3x100x3x2x8xf32> -> tensor<3x100x1x2x8xf32>
+  %k0 = nn.slice %a at [0, 0, 1, 0, 0] by [1, 1, 1, 1, 1] : tensor<3x100x3x2x8xf32> -> tensor<3x100x1x2x8xf32>
+  %v0 = nn.slice %a at [0, 0, 2, 0, 0] by [1, 1, 1, 1, 1] : tensor<3x100x3x2x8xf32> -> tensor<3x100x1x2x8xf32>
+  %q1 = nn.reshape %q0 : tensor<3x100x1x2x8xf32> -> tensor<3x100x2x8xf32>
+  %k1 = nn.reshape %k0 : tensor<3x100x1x2x8xf32> -> tensor<3x100x2x8xf32>
+  %v1 = nn.reshape %v0 : tensor<3x100x1x2x8xf32> -> tensor<3x100x2x8xf32>
+  %q = nn.transpose %q1 [0, 2, 1, 3] : tensor<3x100x2x8xf32> -> tensor<3x2x100x8xf32>
+  %k = nn.transpose %k1 [0, 2, 1, 3] : tensor<3x100x2x8xf32> -> tensor<3x2x100x8xf32>
+  %v = nn.transpose %v1 [0, 2, 1, 3] : tensor<3x100x2x8xf32> -> tensor<3x2x100x8xf32>
+  %y, %lse = nn.attention(%q, %k, %v) <infinite> causal {scale = 0.5 : f64} : (tensor<3x2x100x8xf32>, tensor<3x2x100x8xf32>, tensor<3x2x100x8xf32>) -> (tensor<3x2x100x8xf32>, tensor<3x2x100xf32>)
+  return %y, %lse : tensor<3x2x100x8xf32>, tensor<3x2x100xf32>
+}

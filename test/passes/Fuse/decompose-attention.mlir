@@ -1,5 +1,6 @@
 // Attention as products and rows; numbers are in DecomposeAttentionTest.cpp.
 // RUN: accum-opt %s -accum-decompose-attention -split-input-file | FileCheck %s
+// RUN: accum-opt %s -accum-decompose-attention=tiles -split-input-file | FileCheck %s --check-prefix=TILES
 
 !q = tensor<1x2x6x4xf32, #nn.batched<0>>
 !rows = tensor<1x2x6xf32, #nn.batched<0>>
@@ -79,4 +80,26 @@ func.func @replaced(%q: !q, %k: !q, %v: !q, %dy: !q, %y: !q, %lse: !rows, %m: te
   // CHECK: return
   %d:3 = nn.attention_bwd(%q, %k, %v, %y, %lse, %dy mask %m) <replaced> causal {scale = 0.5 : f64} : (!q, !q, !q, !q, !rows, !q, tensor<1x1x6x6xi1, #nn.replicated>) -> (!q, !q, !q)
   return %d#1 : !q
+}
+
+// -----
+
+!wide = tensor<1x2x6x129xf32, #nn.batched<0>>
+
+// What has a kernel of its own stays where that is asked for: f32, 128 features at most.
+// TILES-LABEL: func.func @causal
+// TILES: nn.attention(
+// TILES: nn.attention_bwd(
+// TILES-NOT: nn.contract
+// TILES-LABEL: func.func @replaced
+// TILES: nn.contract {{.*}}xf64
+// TILES-LABEL: func.func @wide
+// TILES-NOT: nn.attention(
+// TILES: nn.contract
+// TILES: return
+// CHECK-LABEL: func.func @wide
+// CHECK-NOT: nn.attention(
+func.func @wide(%q: !wide, %k: !wide, %v: !wide) -> !wide {
+  %y, %lse = nn.attention(%q, %k, %v) <infinite> {scale = 0.5 : f64} : (!wide, !wide, !wide) -> (!wide, tensor<1x2x6xf32, #nn.batched<0>>)
+  return %y : !wide
 }

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the ops of a kernel to tiles: operands by their strides, a shape by the width of a head.
+#include "passes/Codegen/Cuda/AttentionKernel.h"
+#include "dialects/Train/AttentionShape.h"
+#include "passes/Codegen/Cuda/AttentionCode.h"
+#include "passes/Codegen/Cuda/KernelFunction.h"
+#include "passes/Codegen/Kernel.h"
+
+using namespace mlir;
+
+namespace accum::codegen {
+namespace {
+
+/// Wider heads get smaller tiles: all of a block's tiles fit into the 48 KiB that every card gives without
+/// asking.
+constexpr int64_t kWide = 64, kSharedBytes = 48 << 10;
+
+TileShape shapeOf(int64_t width, bool backward) {
+  if (width <= kWide)
+    return backward ? TileShape{64, 32, 32} : TileShape{128, 64, 32};
+  return backward ? TileShape{64, 16, 16} : TileShape{64, 32, 16};
+}
+
+class AttentionFrame {
+public:
+  explicit AttentionFrame(func::FuncOp kernel)
+      : kernel(kernel), op(attentionOf(kernel)), backward(isa<nn::AttentionBwdOp>(op)) {}
+
+  LogicalResult emit() {
+    auto views = analyseAttention(kernel);
+    if (failed(checkStaticTypes(kernel)))
+      return failure();
+    if (!fitsTiles(op) || !views || kernel->hasAttr("accumulate"))
+      return op->emitOpError("has no kernel code [kernel-op]");
+    function = createKernelFunction(kernel);
+    readOperands(*views);
+    if (auto forward = dyn_cast<nn::AttentionOp>(op))
+      readRules(forward);
+    else
+      readRules(cast<nn::AttentionBwdOp>(op));
+    return writeBlocks();
+  }
+
+private:
+  Heads headsOf(const StridedView &view) {
+    Heads heads;
+    heads.data = function.getArgument(view.buffer);
+    heads.rows = view.shape[2], heads.columns = view.shape[3];
+    heads.batch = view.strides[0], heads.head = view.strides[1];
+    heads.row = view.strides[2], heads.column = view.strides[3];
+    heads.vectors = !kernel->hasAttr("accum.shifted") && heads.column == 1;
+    for (int64_t number : {view.offset, heads.batch, heads.head, heads.row, heads.columns})
+      heads.vectors &= number % 4 == 0;
+    return heads;
+  }
+
+  void readOperands(ArrayRef<StridedView> views) {
+    size_t next = 0;
+    auto read = [&](Heads &heads) {
+      offsets.push_back({&heads, views[next].offset});
+      heads = headsOf(views[next++]);
+    };
+    bool hasMask = views.size() == (backward ? 10 : 6);
+    for (Heads *heads : {&operands.q, &operands.k, &operands.v})
+      read(*heads);
+    if (hasMask)
+      read(operands.mask);
+    read(operands.y);
+    read(operands.lse);
+    for (Heads *heads : {&operands.dy, &operands.dq, &operands.dk, &operands.dv})
+      if (backward)
+        read(*heads);
+    operands.batch = views[0].shape[0], operands.heads = views[0].shape[1],
+    operands.groups = views[1].shape[1];
+  }
+
+  template <typename Attention> void readRules(Attention attention) {
+    rules.scale = attention.getScale().convertToDouble();
+    rules.causal = attention.getCausal();
+    rules.hidden = attention.getHidden();
+    rules.queries = operands.q.rows, rules.keys = operands.k.rows;
+    if (Value mask = attention.getMask()) {
+      bool isShown = cast<RankedTensorType>(mask.getType()).getElementType().isInteger(1);
+      (isShown ? rules.shown : rules.added) = true;
+      rules.maskRow = operands.mask.row, rules.maskColumn = operands.mask.column;
+    }
+  }
+
+  /// Views begin behind their buffers' first elements; those of masks count bytes.
+  void moveToOffsets(ThreadCode &code) {
+    for (auto [heads, offset] : offsets) {
+      bool isByte = heads == &operands.mask && rules.shown;
+      Type element = isByte ? Type(code.b.getI8Type()) : Type(code.b.getF32Type());
+      if (offset != 0)
+        heads->data = code.at(heads->data, code.stretched(code.integer(1), offset), element);
+    }
+  }
+
+  LogicalResult writeBlocks() {
+    Operation *end = function.getBody().front().getTerminator();
+    ThreadCode code(op->getLoc(), end);
+    moveToOffsets(code);
+    SharedArea shared(code, function);
+    TileShape shape = shapeOf(std::max(operands.q.columns, operands.v.columns), backward);
+    AttentionCode blocks(op->getLoc(), end, shape, operands, rules, shared);
+    int64_t keyBlocks = backward ? blocks.keyBlocks() : 0, all = keyBlocks + blocks.queryBlocks();
+    if (all > kMostBlocks)
+      return op->emitOpError("needs more blocks than a launch has [kernel-op]");
+    Value block = readSpecialRegister(end, "ctaid.x", all);
+    if (!backward)
+      blocks.forward(block);
+    else // those that own keys have more to do, and begin
+      blocks.choose(
+          blocks.below(block, keyBlocks), [&] { blocks.backwardKeys(block); },
+          [&] {
+            shared.restart();
+            blocks.backwardQueries(blocks.sub(block, blocks.integer(keyBlocks)));
+          });
+    shared.finish();
+    assert(shared.bytes() <= kSharedBytes && "tiles do not fit");
+    describeLaunch(kernel, function, all, shape.threads);
+    return success();
+  }
+
+  func::FuncOp kernel;
+  Operation *op;
+  bool backward;
+  LLVM::LLVMFuncOp function;
+  AttentionOperands operands;
+  ScoreRules rules;
+  SmallVector<std::pair<Heads *, int64_t>> offsets;
+};
+
+} // namespace
+
+LogicalResult emitAttentionKernel(func::FuncOp kernel) { return AttentionFrame(kernel).emit(); }
+
+} // namespace accum::codegen
