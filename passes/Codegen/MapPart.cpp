@@ -100,8 +100,8 @@ public:
   }
 
   int64_t threadLanes() const override {
-    bool isAlone = !wholeRows && (use != LaneUse::Free || spread().kind != Spread::Thread);
-    return shape.empty() || shape.back() % kThreadLanes != 0 || isAlone ? 1 : kThreadLanes;
+    bool isSide = use == LaneUse::PerLane || (use == LaneUse::Free && spread().kind == Spread::Thread);
+    return !shape.empty() && (wholeRows || isSide) ? sideLanes(roots, shape.back()) : 1;
   }
 
   void emitRow(Emitter &emitter, Scope *scope, Index row) const override {
@@ -127,7 +127,6 @@ private:
   static constexpr int64_t kBlock = 4096;    ///< elements of one row of a flat loop
   static constexpr int64_t kEnoughRows = 64; ///< so many need no cutting
   // On a GPU.
-  static constexpr int64_t kThreadLanes = 4;       ///< f32 in 16 bytes, the most that a thread loads at once
   static constexpr int64_t kWarpRow = 1024;        ///< elements; longer rows take a block
   static constexpr int64_t kFewRows = 512;         ///< so few do too, to fill the machine
   static constexpr int64_t kLongFold = 32;         ///< terms that pay for a team

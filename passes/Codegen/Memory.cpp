@@ -120,7 +120,8 @@ void Emitter::store(const Buffer &buffer, ArrayRef<Index> at, Mask mask, Element
   Value pointers = pointerTo(in(scope), buffer, position.value);
   Value value = narrow(builder, what.value, element);
   if (position.form == Index::Form::Lanes && !mask) {
-    LLVM::StoreOp::create(builder, value, pointers, vectorAlignment(buffer, position));
+    unsigned alignment = vectorAlignment(buffer, position);
+    writeMemory(scope, [&] { LLVM::StoreOp::create(builder, value, pointers, alignment); });
     return;
   }
   IntegerAttr alignment = builder.getI32IntegerAttr(alignmentOf(element));

@@ -33,6 +33,27 @@ SmallVector<int64_t> significant(ArrayRef<int64_t> shape) {
   return extents;
 }
 
+/// Whether a result is stored in 16 bits, or read from such.
+static bool isNarrow(const Root &root) {
+  auto hasNarrow = [](Type type) {
+    return getElementTypeOrSelf(type).isF16() || getElementTypeOrSelf(type).isBF16();
+  };
+  if (hasNarrow(root.value.getType()))
+    return true;
+  SetVector<Operation *> below;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  (void)getBackwardSlice(root.value, &below, options);
+  return llvm::any_of(below, [&](Operation *op) { return llvm::any_of(op->getOperandTypes(), hasNarrow); });
+}
+
+int64_t sideLanes(ArrayRef<Root> roots, int64_t columns) {
+  constexpr int64_t kWide = 4, kNarrow = 8;
+  if (columns % kNarrow == 0 && llvm::any_of(roots, isNarrow))
+    return kNarrow;
+  return columns % kWide == 0 ? kWide : 1;
+}
+
 int64_t lastAxis(RankedTensorType type) {
   int64_t axis = type.getRank() - 1;
   while (axis >= 0 && type.getDimSize(axis) == 1)

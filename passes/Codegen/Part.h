@@ -83,6 +83,11 @@ inline int64_t product(mlir::ArrayRef<int64_t> shape) {
 /// The extents other than 1, which alone say how memory lies.
 mlir::SmallVector<int64_t> significant(mlir::ArrayRef<int64_t> shape);
 
+/// Of a row of `columns` elements, those that a GPU's thread has beside each other: 16 bytes of f32, the most
+/// that it moves at once, or of 16-bit floats where these results are made of such; 1 where rows are no
+/// multiple of that.
+int64_t sideLanes(mlir::ArrayRef<Root> roots, int64_t columns);
+
 /// The last axis of more than one element; -1 where there is none.
 int64_t lastAxis(mlir::RankedTensorType type);
 

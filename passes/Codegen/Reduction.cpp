@@ -112,8 +112,9 @@ Element Emitter::accumulate(Scope *scope, nn::ReduceKind kind, Type to, ArrayRef
   };
   if (isShared(scope)) {
     auto combine = [&](Value a, Value b) { return combiner.combine(builder, a, b); };
-    Value own = foldTogether(scope, extents, vectors ? lanes : 1, initial, step);
-    if (vectors)
+    bool alongTerms = vectors && !perLane;
+    Value own = foldTogether(scope, extents, alongTerms ? lanes : 1, initial, step);
+    if (alongTerms)
       own = combiner.across(in(scope), own);
     return convert({team->combine(in(scope), own, combine), scope}, combiner.type, to);
   }

@@ -57,6 +57,12 @@ public:
   /// A warp owns a row's slice, and each of its threads some of the columns.
   Spread spread() const override { return {Spread::Warp, rows()}; }
 
+  /// Where a warp has columns enough for that.
+  int64_t threadLanes() const override {
+    int64_t lanes = sideLanes({root}, columns);
+    return columns >= lanes * kTeamColumns && (byTargets || block % (lanes * kTeamColumns) == 0) ? lanes : 1;
+  }
+
   void emitRow(Emitter &emitter, Scope *scope, Index row) const override {
     SmallVector<Index> at = emitter.delinearize(emitter.div(row, blocks()), outer);
     Range lines{emitter.integer(0), emitter.integer(targets)},

@@ -63,48 +63,61 @@ Value combineWarp(ImplicitLocOpBuilder &builder, Value value, Team::Combine comb
   return value;
 }
 
-/// What a block's threads tell each other: a slot of eight bytes each.
+/// What a block's threads tell each other: a slot of eight bytes each, times `words`.
 class SharedSlots {
 public:
-  explicit SharedSlots(const ThreadPlace &place) : place(place) {}
+  explicit SharedSlots(const ThreadPlace &place, int64_t words = 1) : place(place), words(words) {}
 
   void store(ImplicitLocOpBuilder &builder, Value slot, Value value) {
     LLVM::StoreOp::create(builder, widened(builder, value), pointer(builder, slot), 8);
   }
   Value load(ImplicitLocOpBuilder &builder, Value slot, Type type) {
-    Type stored = type.isInteger(1) ? builder.getI8Type() : type;
+    Type stored = storedType(builder, type);
     Value value = LLVM::LoadOp::create(builder, stored, pointer(builder, slot), 8);
     return stored == type ? value : arith::TruncIOp::create(builder, type, value).getResult();
   }
 
 private:
+  /// A bit takes a byte.
+  static Type storedType(ImplicitLocOpBuilder &builder, Type type) {
+    if (!getElementTypeOrSelf(type).isInteger(1))
+      return type;
+    auto vector = dyn_cast<VectorType>(type);
+    return vector ? Type(vector.clone(builder.getI8Type())) : builder.getI8Type();
+  }
   static Value widened(ImplicitLocOpBuilder &builder, Value value) {
-    bool bit = value.getType().isInteger(1);
-    return bit ? arith::ExtUIOp::create(builder, builder.getI8Type(), value).getResult() : value;
+    Type stored = storedType(builder, value.getType());
+    return stored == value.getType() ? value : arith::ExtUIOp::create(builder, stored, value).getResult();
   }
 
   Value pointer(ImplicitLocOpBuilder &builder, Value slot) {
     MLIRContext *context = builder.getContext();
     Value base = LLVM::AddressOfOp::create(builder, global(builder));
     base = LLVM::AddrSpaceCastOp::create(builder, LLVM::LLVMPointerType::get(context), base);
+    Value word =
+        words == 1 ? slot : arith::MulIOp::create(builder, slot, integer(builder, words)).getResult();
     return LLVM::GEPOp::create(builder, base.getType(), builder.getI64Type(), base,
-                               ArrayRef<LLVM::GEPArg>{slot});
+                               ArrayRef<LLVM::GEPArg>{word});
   }
 
   /// One array for all reductions of the kernel: they come one after the other, with barriers between them.
   LLVM::GlobalOp global(ImplicitLocOpBuilder &builder) {
     std::string name = (place.function.getName() + ".shared").str();
-    if (auto known =
-            SymbolTable::lookupNearestSymbolFrom<LLVM::GlobalOp>(place.function, builder.getStringAttr(name)))
+    auto type = LLVM::LLVMArrayType::get(builder.getI64Type(), place.blockThreads * words);
+    if (auto known = SymbolTable::lookupNearestSymbolFrom<LLVM::GlobalOp>(place.function,
+                                                                          builder.getStringAttr(name))) {
+      if (cast<LLVM::LLVMArrayType>(known.getGlobalType()).getNumElements() < type.getNumElements())
+        known.setGlobalType(type);
       return known;
+    }
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(place.function);
-    auto type = LLVM::LLVMArrayType::get(builder.getI64Type(), place.blockThreads);
     return LLVM::GlobalOp::create(builder, type, false, LLVM::Linkage::Internal, name, Attribute(), 16,
                                   kShared);
   }
 
   ThreadPlace place;
+  int64_t words;
 };
 
 class ThreadTeam : public Team {
@@ -167,8 +180,8 @@ private:
 
 class ColumnTeam : public Team {
 public:
-  ColumnTeam(ImplicitLocOpBuilder &builder, const ThreadPlace &place, int64_t side)
-      : slots(place), side(side), thread(place.thread) {
+  ColumnTeam(ImplicitLocOpBuilder &builder, const ThreadPlace &place, int64_t side, int64_t lanes)
+      : slots(place, lanes), side(side), thread(place.thread) {
     size = place.blockThreads / side;
     rank = arith::DivUIOp::create(builder, thread, integer(builder, side));
     column = arith::RemUIOp::create(builder, thread, integer(builder, side));
@@ -216,8 +229,9 @@ std::unique_ptr<Team> makeBlockTeam(ImplicitLocOpBuilder &builder, const ThreadP
   return std::make_unique<BlockTeam>(builder, place);
 }
 
-std::unique_ptr<Team> makeColumnTeam(ImplicitLocOpBuilder &builder, const ThreadPlace &place, int64_t side) {
-  return std::make_unique<ColumnTeam>(builder, place, side);
+std::unique_ptr<Team> makeColumnTeam(ImplicitLocOpBuilder &builder, const ThreadPlace &place, int64_t side,
+                                     int64_t lanes) {
+  return std::make_unique<ColumnTeam>(builder, place, side, lanes);
 }
 
 } // namespace accum::codegen

@@ -28,9 +28,9 @@ std::unique_ptr<Team> makeThreadTeam(mlir::ImplicitLocOpBuilder &builder);
 std::unique_ptr<Team> makeWarpTeam(mlir::ImplicitLocOpBuilder &builder, const ThreadPlace &place);
 /// Warps by shuffles, then their sums in order through shared memory.
 std::unique_ptr<Team> makeBlockTeam(mlir::ImplicitLocOpBuilder &builder, const ThreadPlace &place);
-/// `side` threads beside each other own an item each; those behind each other add up pairwise through shared
-/// memory. The leader is set by whoever knows how many items there are.
+/// `side` threads beside each other own an item each, of `lanes` numbers; those behind each other add up
+/// pairwise through shared memory. The leader is set by whoever knows how many items there are.
 std::unique_ptr<Team> makeColumnTeam(mlir::ImplicitLocOpBuilder &builder, const ThreadPlace &place,
-                                     int64_t side);
+                                     int64_t side, int64_t lanes);
 
 } // namespace accum::codegen

@@ -15,7 +15,7 @@ namespace {
 constexpr int64_t kBlockThreads = 256;
 /// Column sums: deep blocks, because there are few of them.
 constexpr int64_t kColumnBlockThreads = 512;
-/// Items beside each other in a block of column sums: a sector of 32 bytes at least, more where there are
+/// Columns beside each other in a block of column sums: a sector of 32 bytes at least, more where there are
 /// many.
 constexpr int64_t kFewColumns = 8, kManyColumns = 32, kColumnBlocks = 256;
 
@@ -85,7 +85,8 @@ private:
     }
   }
 
-  int64_t sideOf(const Spread &spread) const {
+  int64_t sideOf(const Spread &spread, int64_t lanes) const {
+    int64_t columns = spread.items * lanes >= kManyColumns * kColumnBlocks ? kManyColumns : kFewColumns;
     switch (spread.kind) {
     case Spread::Thread:
       return blockThreads;
@@ -94,7 +95,8 @@ private:
     case Spread::Block:
       return 1;
     case Spread::Columns:
-      return spread.items >= kManyColumns * kColumnBlocks ? kManyColumns : kFewColumns;
+      // More to a thread of several lanes only where they are 16-bit, whose sector has more.
+      return std::max<int64_t>(columns / lanes, 2);
     }
     llvm_unreachable("spread");
   }
@@ -103,13 +105,13 @@ private:
     for (std::unique_ptr<Part> &part : partsOf(roots, {1, /*gpu=*/true})) {
       Spread spread = part->spread();
       int64_t lanes = vectors ? part->threadLanes() : 1;
-      if (spread.kind == Spread::Thread)
+      if (spread.kind == Spread::Thread || spread.kind == Spread::Columns)
         spread.items /= lanes;
       deals.push_back({std::move(part), spread, lanes});
     }
     chooseBlock();
     for (Deal &deal : deals) {
-      deal.side = sideOf(deal.spread);
+      deal.side = sideOf(deal.spread, deal.lanes);
       deal.first = blocks;
       deal.blocks = std::min<int64_t>(llvm::divideCeil(deal.spread.items, deal.side),
                                       kMostBlocks / static_cast<int64_t>(deals.size()));
@@ -133,7 +135,7 @@ private:
     case Spread::Block:
       return makeBlockTeam(builder, place);
     case Spread::Columns:
-      return makeColumnTeam(builder, place, deal.side);
+      return makeColumnTeam(builder, place, deal.side, deal.lanes);
     }
     llvm_unreachable("spread");
   }

@@ -36,14 +36,15 @@ TEST_P(Reduction, Rows) {
 }
 
 TEST_P(Reduction, ColumnsOfManyWidths) {
-  for (int columns : {1, 3, 16, 64, 77, 200}) {
-    Array x = numbers(11 * columns), sum(columns);
-    for (int i = 0; i < 11; ++i)
-      for (int j = 0; j < columns; ++j)
-        sum[j] += x[i * columns + j];
-    std::string c = std::to_string(columns) + "x";
-    expectClose(call(reduce("sum", "11x" + c, "0", c), {x})[0], sum);
-  }
+  for (int rows : {11, 150}) // 150 take a GPU's team, with one column to a thread or several
+    for (int columns : {1, 3, 16, 64, 77, 200}) {
+      Array x = numbers(rows * columns), sum(columns);
+      for (int i = 0; i < rows; ++i)
+        for (int j = 0; j < columns; ++j)
+          sum[j] += x[i * columns + j];
+      std::string c = std::to_string(columns) + "x";
+      expectClose(call(reduce("sum", std::to_string(rows) + "x" + c, "0", c), {x})[0], sum);
+    }
 }
 
 TEST_P(Reduction, OuterAndInnerAxesTogether) {

@@ -192,7 +192,7 @@ std::string scatter(const std::string &columns, const std::string &more = "") {
 
 TEST_P(Shape, ScatterAddMeetsInOneRow) {
   Array indices = {0, 3, 3, -1, 3, 0, 1, 3};
-  for (int columns : {1, 7, 64, 300}) {
+  for (int columns : {1, 7, 64, 256, 300}) {
     Array u = numbers(8 * columns), expected(5 * columns);
     for (int i = 0; i < 8; ++i)
       for (int j = 0; j < columns; ++j)
@@ -203,29 +203,32 @@ TEST_P(Shape, ScatterAddMeetsInOneRow) {
   EXPECT_EQ(flat, (Array{2, 1, 0, 4, 1}));
 }
 
-TEST_P(Shape, ScatterAddIntoALongTable) {
-  // Cut by rows of the table instead of by columns.
-  for (const char *more : {"", ", accumulate = array<i64: 0>"}) {
-    std::string text =
-        "func.func private @k(%i: tensor<40xi64>, %u: tensor<40x19x$T>) -> tensor<1500x19x$T> "
-        "attributes {accum.kernel = 0 : i64" +
-        std::string(more) +
-        "} {\n %y = nn.scatter_add (%i, %u) {axis = 0 : i64} : (tensor<40xi64>, tensor<40x19x$T>)"
-        " -> tensor<1500x19x$T>\n return %y : tensor<1500x19x$T> }";
-    Array indices, u = numbers(40 * 19), before = numbers(1500 * 19, 2), expected(1500 * 19);
-    for (int i = 0; i < 40; ++i) {
-      indices.push_back(i * i % 1500 - (i % 3 ? 0 : 1500));
-      for (int j = 0; j < 19; ++j)
-        expected[i * i % 1500 * 19 + j] += u[i * 19 + j];
-    }
-    expectClose(call(text, {indices, u}, *more ? std::vector<Array>{before} : std::vector<Array>(), true)[0],
-                expected);
-    if (!*more)
-      continue;
-    for (size_t i = 0; i < before.size(); ++i)
-      expected[i] += before[i];
-    expectClose(call(text, {indices, u}, {before}, false)[0], expected);
+/// 40 rows added to a table of 1500: cut by rows of the table instead of by columns.
+void addToLongTable(KernelTest &test, int columns, const std::string &more) {
+  std::string c = std::to_string(columns) + "x";
+  std::string text = "func.func private @k(%i: tensor<40xi64>, %u: tensor<40x" + c + "$T>) -> tensor<1500x" +
+                     c + "$T> attributes {accum.kernel = 0 : i64" + more +
+                     "} {\n %y = nn.scatter_add (%i, %u) {axis = 0 : i64} : (tensor<40xi64>, tensor<40x" + c +
+                     "$T>) -> tensor<1500x" + c + "$T>\n return %y : tensor<1500x" + c + "$T> }";
+  Array indices, u = numbers(40 * columns), before = numbers(1500 * columns, 2), expected(1500 * columns);
+  for (int i = 0; i < 40; ++i) {
+    indices.push_back(i * i % 1500 - (i % 3 ? 0 : 1500));
+    for (int j = 0; j < columns; ++j)
+      expected[i * i % 1500 * columns + j] += u[i * columns + j];
   }
+  std::vector<Array> held = more.empty() ? std::vector<Array>() : std::vector<Array>{before};
+  test.expectClose(test.call(text, {indices, u}, held, true)[0], expected);
+  if (more.empty())
+    return;
+  for (size_t i = 0; i < before.size(); ++i)
+    expected[i] += before[i];
+  test.expectClose(test.call(text, {indices, u}, {before}, false)[0], expected);
+}
+
+TEST_P(Shape, ScatterAddIntoALongTable) {
+  for (int columns : {19, 132}) // 132: a GPU's threads have four each
+    for (const char *more : {"", ", accumulate = array<i64: 0>"})
+      addToLongTable(*this, columns, more);
 }
 
 TEST_P(Shape, ScatterAddAccumulates) {

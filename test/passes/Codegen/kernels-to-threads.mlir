@@ -98,16 +98,18 @@ func.func private @long(%a: tensor<7x9000xf32>) -> tensor<7x9000xf32> attributes
 
 // -----
 
-// Sums of columns, added to what is there: eight columns a block, 64 threads behind each other. The last block's spare
-// threads stay for the barriers and do not write.
+// Sums of columns, added to what is there: eight columns a block, four to a thread, 256 threads behind each other. The last
+// block's spare threads stay for the barriers and do not write.
 // CHECK-LABEL: llvm.func ptx_kernelcc @k0_columns(
 // CHECK-SAME: %arg2: !llvm.ptr
 // CHECK-SAME: accum.entry = array<i64: 0, 13, 512, 3>
 // CHECK: llvm.load %arg2 {{.*}} -> i8
-// CHECK-COUNT-8: barrier.cta.sync
+// CHECK: scf.for
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<4xf32>
+// CHECK-COUNT-10: barrier.cta.sync
 // CHECK-NOT: barrier
 // CHECK: scf.if
-// CHECK-NEXT: llvm.store
+// CHECK-NEXT: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr
 func.func private @columns(%a: tensor<500x100xf32>) -> tensor<100xf32> attributes {accum.kernel = 0 : i64, accumulate = array<i64: 0>} {
   %s = nn.reduce <sum> (%a) {axes = array<i64: 0>} : (tensor<500x100xf32>) -> tensor<100xf32>
   return %s : tensor<100xf32>
@@ -142,4 +144,41 @@ func.func private @attention(%x: tensor<3x100x48xf32>) -> (tensor<3x2x100x8xf32>
   %v = nn.transpose %v1 [0, 2, 1, 3] : tensor<3x100x2x8xf32> -> tensor<3x2x100x8xf32>
   %y, %lse = nn.attention(%q, %k, %v) <infinite> causal {scale = 0.5 : f64} : (tensor<3x2x100x8xf32>, tensor<3x2x100x8xf32>, tensor<3x2x100x8xf32>) -> (tensor<3x2x100x8xf32>, tensor<3x2x100xf32>)
   return %y, %lse : tensor<3x2x100x8xf32>, tensor<3x2x100xf32>
+}
+
+// -----
+
+// 99 columns lie on no multiples of 16 bytes: one to a thread, eight a block, 64 threads behind each other.
+// CHECK-LABEL: llvm.func ptx_kernelcc @k0_odd_columns(
+// CHECK-SAME: accum.entry = array<i64: 0, 13, 512, 2>
+// CHECK-NOT: vector<4xf32>
+// CHECK-COUNT-8: barrier.cta.sync
+// CHECK-NOT: barrier
+func.func private @odd_columns(%a: tensor<500x99xf32>) -> tensor<99xf32> attributes {accum.kernel = 0 : i64} {
+  %s = nn.reduce <sum> (%a) {axes = array<i64: 0>} : (tensor<500x99xf32>) -> tensor<99xf32>
+  return %s : tensor<99xf32>
+}
+
+// -----
+
+// 16-bit floats by eight: sums of columns, two threads beside each other for a sector of 32 bytes; elements.
+// CHECK-LABEL: llvm.func ptx_kernelcc @k0_narrow_columns(
+// CHECK-SAME: accum.entry = array<i64: 0, 6, 512, 2>
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xi16>
+// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xf32>, !llvm.ptr
+func.func private @narrow_columns(%a: tensor<500x96xbf16>) -> tensor<96xf32> attributes {accum.kernel = 0 : i64} {
+  %w = nn.cast %a : tensor<500x96xbf16> -> tensor<500x96xf32>
+  %s = nn.reduce <sum> (%w) {axes = array<i64: 0>} : (tensor<500x96xf32>) -> tensor<96xf32>
+  return %s : tensor<96xf32>
+}
+// CHECK-LABEL: llvm.func ptx_kernelcc @k1_narrow(
+// CHECK-SAME: accum.entry = array<i64: 1, 1, 256, 3>
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xi16>
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xf32>
+// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xi16>, !llvm.ptr
+func.func private @narrow(%a: tensor<2000xbf16>, %b: tensor<2000xf32>) -> tensor<2000xbf16> attributes {accum.kernel = 1 : i64} {
+  %w = nn.cast %a : tensor<2000xbf16> -> tensor<2000xf32>
+  %c = nn.elementwise <add> (%w, %b) : (tensor<2000xf32>, tensor<2000xf32>) -> tensor<2000xf32>
+  %n = nn.cast %c : tensor<2000xf32> -> tensor<2000xbf16>
+  return %n : tensor<2000xbf16>
 }
