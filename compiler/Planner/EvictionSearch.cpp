@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing under a height by evicting what is in the way.
 #include "compiler/Planner/EvictionSearch.h"
+#include "compiler/Planner/GreedyWeights.h"
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <limits>
 #include <numeric>
@@ -14,6 +14,10 @@ namespace {
 /// Entries in all blocks per rectangle: blocks are as short as that allows.
 constexpr int64_t kEntries = 4;
 constexpr int kMostBlocks = 4096;
+/// What is hard to find another place for: what is large, lives long, and where all is full.
+constexpr Preference kHardToPlace = {0.5, 0.5, 10};
+/// Of the largest weight: what nothing else weighs.
+constexpr double kLeast = 1e-9;
 
 int64_t alignUp(int64_t offset, int64_t alignment) {
   return alignment == 1 ? offset : (offset + alignment - 1) / alignment * alignment;
@@ -24,14 +28,12 @@ int64_t alignUp(int64_t offset, int64_t alignment) {
 EvictionSearch::EvictionSearch(std::span<const Rectangle> rectangles, std::vector<int64_t> offsets,
                                std::span<const Restriction> restrictions, Deadline deadline)
     : rectangles(rectangles), restrictions(restrictions), deadline(deadline), places(rectangles.size(), -1) {
-  double largest = 1, longest = 1;
-  for (const Rectangle &r : rectangles) {
-    horizon = std::max(horizon, r.end);
-    largest = std::max(largest, static_cast<double>(r.size));
-    longest = std::max(longest, static_cast<double>(r.end - r.start));
-  }
   for (const Rectangle &r : rectangles)
-    weights.push_back(std::sqrt(static_cast<double>(r.size) / largest * (r.end - r.start) / longest));
+    horizon = std::max(horizon, r.end);
+  weights = GreedyWeights(rectangles).of(kHardToPlace);
+  double most = weights.empty() ? 1 : *std::max_element(weights.begin(), weights.end());
+  for (double &weight : weights)
+    weight = weight / most + kLeast;
   first = weights;
   makeBlocks();
   std::vector<int> order(rectangles.size());

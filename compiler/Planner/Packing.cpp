@@ -3,21 +3,21 @@
 #include "compiler/Planner/Packing.h"
 #include "compiler/Planner/EvictionSearch.h"
 #include "compiler/Planner/GreedyPacking.h"
+#include "compiler/Planner/GreedyWeights.h"
 #include "compiler/Planner/ValleyFit.h"
 #include "compiler/Planner/ValleySearch.h"
 #include <algorithm>
-#include <cmath>
 #include <numeric>
-#include <tuple>
 
 namespace accum::planner {
 
 namespace {
 
-/// Pair comparisons that one call may spend on first-fit passes: half a second, one pass over 20,000.
-constexpr double kPairBudget = 2.2e8;
-/// Visits that valley passes may take, whatever the effort: likewise, where all live long.
-constexpr int64_t kGreedyVisits = 150'000'000;
+/// Pair comparisons that one call may spend on first-fit passes: a quarter of a second, where valley passes
+/// do most of the work, and half a second where they cannot.
+constexpr double kPairBudget = 1e8, kRestrictedPairs = 2.2e8;
+/// Visits that valley passes may take, whatever the effort: half a second, where all live long.
+constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000;
 /// Rectangles beyond which the exact search is not tried.
 constexpr size_t kMaxSearched = 2000;
 /// Rectangles beyond which single moves are not tried: one looks at all that live at the same time.
@@ -30,31 +30,28 @@ constexpr double kStride = 0.8, kNear = 0.001;
 /// What a rectangle above the lower bound gains in weight.
 constexpr double kGain = 1.5;
 
-/// What a greedy pass places first: length^a * size^b.
-struct Preference {
-  double length, size;
-};
+/// What first fit places first.
 constexpr Preference kPreferences[] = {{1, 1}, {1, 0}, {0, 1}, {2, 1}, {1, 2}};
 /// Stacks of nested lifetimes have no gaps.
 constexpr Preference kStacked = {1, 0};
 
-std::vector<double> weightsFor(std::span<const Rectangle> rectangles, const Preference &preference) {
-  std::vector<double> weights;
-  weights.reserve(rectangles.size());
-  for (const Rectangle &r : rectangles)
-    weights.push_back(std::pow(static_cast<double>(r.end) - r.start, preference.length) *
-                      std::pow(static_cast<double>(r.size), preference.size));
-  return weights;
-}
+/// A valley pass: what it places first, and how close to walls (scale in mean lengths).
+struct ValleyPass {
+  Preference preference;
+  ValleyFit::Closeness closeness = {};
+};
+/// What does best where thousands live together comes first: there a pass takes long.
+constexpr ValleyPass kFirstPasses[] = {
+    {{1, 0, 30}, {0.01, 0}}, {{1, 0, 30}, {1, 0.1}}, {{1, 1}}, {{1, 0}}, {{0, 1}}, {{2, 1}}, {{1, 2}}};
 
-/// Indices in descending weight; ties by size, then by index, so that the order is a function of the input.
-std::vector<int> ordered(std::span<const Rectangle> rectangles, const std::vector<double> &weights) {
-  std::vector<int> order(rectangles.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    return std::tuple(-weights[a], -rectangles[a].size, a) < std::tuple(-weights[b], -rectangles[b].size, b);
-  });
-  return order;
+/// Those, then fullest moments first in all degrees: where a pass is cheap, one of many does best.
+std::vector<ValleyPass> valleyPasses() {
+  std::vector<ValleyPass> passes(std::begin(kFirstPasses), std::end(kFirstPasses));
+  for (double both : {0.1, 0.0, 1.0})
+    for (double load : {100.0, 30.0, 10.0})
+      for (double scale : {0.1, 0.3, 1.0, 0.03, 3.0})
+        passes.push_back({{1, 0, load}, {scale, both}});
+  return passes;
 }
 
 /// What each stage came to, and how long it took.
@@ -91,14 +88,14 @@ void lower(EvictionSearch &eviction, std::span<const Rectangle> rectangles, int6
 class Portfolio {
 public:
   Portfolio(std::span<const Rectangle> rectangles, const PackingEffort &effort)
-      : rectangles(rectangles), effort(effort), valleys(rectangles, effort.deadline) {
+      : rectangles(rectangles), effort(effort), weights(rectangles), valleys(rectangles, effort.deadline) {
     best.lowerBound = maxLoad(rectangles);
     best.height = INT64_MAX;
     enough = std::max(best.lowerBound, effort.enough);
   }
 
   Packing run() {
-    keep(stackUp(rectangles, ordered(rectangles, weightsFor(rectangles, kStacked))));
+    keep(stackUp(rectangles, orderedBy(rectangles, weights.of(kStacked))));
     stages.add("stack", best);
     stage("valley and first fit", &Portfolio::tryGreedy);
     stage("exact search", &Portfolio::search);
@@ -135,25 +132,30 @@ private:
 
   std::span<const Rectangle> rectangles;
   const PackingEffort &effort;
+  GreedyWeights weights;
   ValleyFit valleys;
   Packing best;
   int64_t enough;
   Stages stages;
   std::vector<double> bestWeights; ///< of the valley pass that did best
+  ValleyFit::Closeness bestCloseness = {};
 };
 
 void Portfolio::tryGreedy() {
   int64_t lowest = INT64_MAX;
-  for (const Preference &preference : kPreferences) {
-    if (isDone() || valleys.visited() > kGreedyVisits)
+  double length = weights.meanLength();
+  for (const ValleyPass &pass : valleyPasses()) {
+    if (isDone() || valleys.visited() > kManyPasses)
       break;
-    std::vector<double> weights = weightsFor(rectangles, preference);
-    Packing tried = valleys.pack(weights, kGreedyVisits - valleys.visited());
-    if (tried.height < lowest) {
-      lowest = tried.height;
-      bestWeights = std::move(weights);
+    std::vector<double> tried = weights.of(pass.preference);
+    ValleyFit::Closeness closeness = {pass.closeness.scale * length, pass.closeness.both};
+    Packing packing = valleys.pack(tried, kGreedyVisits - valleys.visited(), closeness);
+    if (packing.height < lowest) {
+      lowest = packing.height;
+      bestWeights = std::move(tried);
+      bestCloseness = closeness;
     }
-    keep(std::move(tried));
+    keep(std::move(packing));
   }
   double pairs = 0.5 * static_cast<double>(rectangles.size()) * static_cast<double>(rectangles.size());
   double spent = 0;
@@ -161,26 +163,26 @@ void Portfolio::tryGreedy() {
     if (isDone() || spent + pairs > kPairBudget)
       return;
     spent += pairs;
-    keep(firstFit(rectangles, ordered(rectangles, weightsFor(rectangles, preference)), effort.deadline));
+    keep(firstFit(rectangles, orderedBy(rectangles, weights.of(preference)), effort.deadline));
   }
 }
 
 /// Packs again and again with more weight for what ended above the lower bound.
 void Portfolio::improve() {
   int64_t end = valleys.visited() + effort.visits / 4;
-  std::vector<double> weights = bestWeights;
+  std::vector<double> learned = bestWeights;
   int64_t lowest = INT64_MAX;
-  for (int round = 1; !isDone() && !weights.empty() && valleys.visited() < end; ++round) {
-    Packing tried = valleys.pack(weights, end - valleys.visited());
+  for (int round = 1; !isDone() && !learned.empty() && valleys.visited() < end; ++round) {
+    Packing tried = valleys.pack(learned, end - valleys.visited(), bestCloseness);
     if (tried.height < lowest) {
       lowest = tried.height;
-      bestWeights = weights;
+      bestWeights = learned;
     }
     if (round % kRoundsPerStart == 0)
-      weights = bestWeights;
+      learned = bestWeights;
     for (size_t index = 0; index < rectangles.size(); ++index)
       if (tried.offsets[index] + rectangles[index].size > enough)
-        weights[index] *= kGain;
+        learned[index] *= kGain;
     keep(std::move(tried));
   }
 }
@@ -247,9 +249,8 @@ Packing pack(std::span<const Rectangle> rectangles, const PackingEffort &effort)
 Packing packRestricted(std::span<const Rectangle> rectangles, std::span<const Restriction> restrictions,
                        const PackingEffort &effort) {
   Stages stages;
-  auto orderBy = [&](const Preference &preference) {
-    return ordered(rectangles, weightsFor(rectangles, preference));
-  };
+  GreedyWeights weights(rectangles);
+  auto orderBy = [&](const Preference &preference) { return orderedBy(rectangles, weights.of(preference)); };
   Packing best = stackUp(rectangles, orderBy(kStacked), restrictions);
   best.lowerBound = maxLoad(rectangles);
   for (size_t index = 0; index < rectangles.size(); ++index)
@@ -265,7 +266,7 @@ Packing packRestricted(std::span<const Rectangle> rectangles, std::span<const Re
   stages.add("stack", best);
   double count = static_cast<double>(rectangles.size()), pairs = 0;
   for (const Preference &preference : kPreferences)
-    if (!isDone() && (pairs += 0.5 * count * count) <= kPairBudget)
+    if (!isDone() && (pairs += 0.5 * count * count) <= kRestrictedPairs)
       keep(firstFit(rectangles, orderBy(preference), effort.deadline, restrictions));
   stages.add("first fit", best);
   if (!isDone() && rectangles.size() <= kMaxEvicted) {

@@ -37,15 +37,20 @@ int ValleyFit::nextUnplaced(int position) {
   return position;
 }
 
-int ValleyFit::bestInside(const Run &run, int64_t wall, std::span<const double> weights) {
+int ValleyFit::bestInside(const Run &run, int64_t wall, std::span<const double> weights,
+                          const Closeness &closeness) {
   int best = -1, end = firstAt[run.end];
-  double most = 0;
+  double most = 0, perUnit = closeness.scale > 0 ? 1 / closeness.scale : 0;
   for (int at = nextUnplaced(firstAt[run.start]); at < end; at = nextUnplaced(at + 1)) {
     const Rectangle &r = rectangles[byStart[at]];
     ++visits;
     if (r.end > run.end)
       continue;
     double weight = weights[byStart[at]];
+    if (perUnit > 0) {
+      auto [less, more] = std::minmax(r.start - run.start, run.end - r.end);
+      weight /= 1 + (less + closeness.both * more) * perUnit;
+    }
     if (r.start == run.start && r.end == run.end)
       weight *= 2;
     if (run.floor + r.size == wall)
@@ -108,7 +113,7 @@ void ValleyFit::split(int run, int start, int end, int64_t to) {
   merged(middle);
 }
 
-Packing ValleyFit::pack(std::span<const double> weights, int64_t most) {
+Packing ValleyFit::pack(std::span<const double> weights, int64_t most, const Closeness &closeness) {
   Packing packing;
   int64_t end = visits + most;
   packing.offsets.assign(rectangles.size(), 0);
@@ -130,7 +135,7 @@ Packing ValleyFit::pack(std::span<const double> weights, int64_t most) {
     Run run = runs[lowest];
     int64_t before = run.before < 0 ? INT64_MAX : runs[run.before].floor;
     int64_t behind = run.behind < 0 ? INT64_MAX : runs[run.behind].floor;
-    int at = bestInside(run, std::min(before, behind), weights);
+    int at = bestInside(run, std::min(before, behind), weights, closeness);
     if (at < 0) {
       runs[lowest].floor = std::min(before, behind);
       merged(lowest);

@@ -14,11 +14,16 @@ class ValleyFit {
 public:
   explicit ValleyFit(std::span<const Rectangle> rectangles, Deadline deadline = {});
 
+  /// How much less a rectangle counts that leaves room beside it in the valley: by 1 + gap / scale, where the
+  /// gap is the smaller of the two beside it plus `both` times the larger. Scale 0: as much.
+  struct Closeness {
+    double scale = 0, both = 0;
+  };
   /// Weights are per rectangle, positive; a rectangle that fills the valley or ends level with its wall
   /// counts double.
   /// Gives up, with a height of INT64_MAX, where it would have to look at more than `most` rectangles, or the
   /// deadline passes.
-  Packing pack(std::span<const double> weights, int64_t most);
+  Packing pack(std::span<const double> weights, int64_t most, const Closeness &closeness);
   /// Rectangles looked at so far, over all calls: the cost.
   int64_t visited() const { return visits; }
 
@@ -31,7 +36,7 @@ private:
     bool alive;
   };
   int nextUnplaced(int index);
-  int bestInside(const Run &run, int64_t wall, std::span<const double> weights);
+  int bestInside(const Run &run, int64_t wall, std::span<const double> weights, const Closeness &closeness);
   int newRun(int start, int end, int64_t floor, int before, int behind);
   void link(int before, int behind);
   int merged(int run);
