@@ -9,7 +9,9 @@
 #include "compiler/Emit/Artifact.h"
 #include "compiler/Emit/Kernels.h"
 #include "compiler/Planner/Explain.h"
+#include "dialects/NN/NNDialect.h"
 #include "dialects/Registration.h"
+#include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Transforms/Passes.h"
@@ -55,6 +57,9 @@ private:
 
   LogicalResult load();
   LogicalResult import();
+  bool mayTile();
+  void fuse(OpPassManager &pm, bool isCuda, bool tiles);
+  LogicalResult takeAttentionApart(const PhaseRunner &runner, OwningOpRef<ModuleOp> &apart);
   LogicalResult runPhases(PhaseRunner &runner);
   LogicalResult write(PhaseRunner &runner);
   int fail() const;
@@ -148,6 +153,40 @@ LogicalResult Compilation::import() {
   return success();
 }
 
+/// Tiles are of f32 arithmetic, which bf16 would not gain from.
+bool Compilation::mayTile() {
+  StringRef precision = train::precisionOf(*module);
+  return precision == "f32" || precision == "tf32";
+}
+
+void Compilation::fuse(OpPassManager &pm, bool isCuda, bool tiles) {
+  if (isCuda) // its libraries multiply matrices only
+    pm.addPass(createDecomposeAttention({.tiles = tiles}));
+  pm.addPass(createFoldTransposes());
+  pm.addPass(createHoistReshapes());
+  pm.addPass(createJoinPads());
+  pm.addPass(createFormCommands({.mode = options.reference ? "reference" : "fused"}));
+  if (train::precisionOf(*module) == "bf16")
+    pm.addPass(createNarrowFloats());
+  pm.addPass(createGroupLoss());
+  pm.addPass(createSplitTails());
+  pm.addPass(createVerifyPlacement());
+}
+
+/// The other form of a module whose attention may be in tiles, fused: the plan decides.
+LogicalResult Compilation::takeAttentionApart(const PhaseRunner &runner, OwningOpRef<ModuleOp> &apart) {
+  auto last = runner.recorded();
+  WalkResult found = module->walk(
+      [](nn::AttentionOp op) { return fitsTiles(op) ? WalkResult::interrupt() : WalkResult::advance(); });
+  if (!mayTile() || !found.wasInterrupted() || (last && *last >= Phase::Fuse))
+    return success();
+  apart = module->clone();
+  PassManager manager(&context);
+  manager.enableVerifier(false);
+  fuse(manager, /*isCuda=*/true, /*tiles=*/false);
+  return manager.run(*apart);
+}
+
 LogicalResult Compilation::runPhases(PhaseRunner &runner) {
   auto reached = [&](Phase phase) { return stopped = stopped || runner.stopsAfter(phase); };
   auto phase = [&](Phase which, llvm::function_ref<void(OpPassManager &)> build) {
@@ -178,24 +217,15 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
   stopped = stopped || options.checkOnly;
   auto profile = planner::loadProfile(options.target);
   bool isCuda = profile && profile->isCuda();
-  if (failed(good) || failed(phase(Phase::Fuse, [&](OpPassManager &pm) {
-        if (isCuda) // its libraries multiply matrices only; our tiles are of f32
-          pm.addPass(createDecomposeAttention({.tiles = train::precisionOf(*module) == "f32"}));
-        pm.addPass(createFoldTransposes());
-        pm.addPass(createHoistReshapes());
-        pm.addPass(createJoinPads());
-        pm.addPass(createFormCommands({.mode = options.reference ? "reference" : "fused"}));
-        if (train::precisionOf(*module) == "bf16")
-          pm.addPass(createNarrowFloats());
-        pm.addPass(createGroupLoss());
-        pm.addPass(createSplitTails());
-        pm.addPass(createVerifyPlacement());
-      })))
+  OwningOpRef<ModuleOp> apart;
+  if (failed(good) || (isCuda && !stopped && failed(takeAttentionApart(runner, apart))) ||
+      failed(phase(Phase::Fuse, [&](OpPassManager &pm) { fuse(pm, isCuda, mayTile()); })))
     return failure();
   if (stopped)
     return success();
   if (failed(runner.run(Phase::Plan, [&] {
-        return planModule(*module, options, pageFacts(options, report), diagnostics, planning);
+        return planModule(*module, apart ? *apart : ModuleOp(), options, pageFacts(options, report),
+                          diagnostics, planning);
       })))
     return failure();
   reached(Phase::Plan);
@@ -215,6 +245,8 @@ void Compilation::printPlan() const {
   if (search.candidates.empty())
     return;
   print(describeTarget(options, search) + planner::explainPlan(search));
+  if (!planning.attention.empty())
+    print(fmt::format("kernels  attention {}\n", planning.attention));
   if (!options.explored.empty())
     print(describeExplored(options.explored, options.exploredOf));
   if (options.explain)

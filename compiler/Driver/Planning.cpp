@@ -137,6 +137,60 @@ planner::Result<planner::Search> reuse(const planner::Problem &problem, const pl
   return error;
 }
 
+/// What the planner is asked about a module.
+FailureOr<planner::Problem> problemOf(ModuleOp module, const Options &options) {
+  auto contents = stateContents(module);
+  if (failed(contents))
+    return failure();
+  auto layout = layOutState(module, *contents, options.devices);
+  if (failed(layout))
+    return failure();
+  auto step = module.lookupSymbol<train::StepOp>("step");
+  planner::Problem problem = buildProblem(step);
+  addStateLines(layout->manifest, problem);
+  problem.fixed.push_back({planner::FixedKind::Inputs, "inputs", inputBytes(step)});
+  problem.tokensPerSample = tokensPerSample(step);
+  problem.allReduceBytes = static_cast<int64_t>(layout->manifest.gradients.bytes);
+  return problem;
+}
+
+planner::Result<planner::Search> searchOf(const planner::Problem &problem,
+                                          const planner::DeviceProfile &profile,
+                                          const planner::Options &asked, const Options &options) {
+  return options.planFile.empty() ? planner::solve(problem, profile, asked)
+                                  : reuse(problem, profile, asked, options.planFile);
+}
+
+/// `micro-batch 64, 10.4 s per step`.
+std::string inShort(const planner::Result<planner::Search> &search) {
+  if (!search || !search->plan)
+    return "does not fit";
+  return fmt::format("micro-batch {}, {:.3g} s per step", search->plan->cut.m, search->plan->seconds());
+}
+
+/// Attention in tiles needs less memory; taken apart, its products run on faster units where precision
+/// allows. Which one is faster, and whether that fits, only the plans tell. `module`, `problem` and `search`
+/// become those of the faster one.
+void chooseAttention(ModuleOp module, ModuleOp apart, const planner::DeviceProfile &profile,
+                     const planner::Options &asked, const Options &options, planner::Problem &problem,
+                     planner::Result<planner::Search> &search, Planning &planning) {
+  auto other = problemOf(apart, options);
+  if (failed(other) || !planner::check(*other))
+    return;
+  auto otherSearch = searchOf(*other, profile, asked, options);
+  auto secondsOf = [](const planner::Result<planner::Search> &each) {
+    return each && each->plan ? each->plan->seconds() : std::numeric_limits<double>::infinity();
+  };
+  if (secondsOf(otherSearch) >= secondsOf(search)) {
+    planning.attention = fmt::format("in tiles; as products and row kernels: {}", inShort(otherSearch));
+    return;
+  }
+  planning.attention = fmt::format("as products and row kernels; in tiles: {}", inShort(search));
+  module.getBodyRegion().takeBody(apart.getBodyRegion());
+  problem = std::move(*other);
+  search = std::move(otherSearch);
+}
+
 /// What --explain, --json and --report show beside the search itself.
 LogicalResult explain(const planner::Problem &problem, const planner::DeviceProfile &profile,
                       const planner::Options &asked, const Options &options,
@@ -161,8 +215,9 @@ LogicalResult explain(const planner::Problem &problem, const planner::DeviceProf
 
 } // namespace
 
-LogicalResult planModule(ModuleOp module, const Options &options, const planner::report::PageFacts &facts,
-                         Diagnostics &diagnostics, Planning &planning) {
+LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options,
+                         const planner::report::PageFacts &facts, Diagnostics &diagnostics,
+                         Planning &planning) {
   auto profile = planner::loadProfile(options.target);
   if (!profile)
     return report(profile.error(), diagnostics);
@@ -181,36 +236,28 @@ LogicalResult planModule(ModuleOp module, const Options &options, const planner:
     asked.budget = availableHostMemory() / options.devices;
   if (!good)
     return failure();
-  auto contents = stateContents(module);
-  if (failed(contents))
+  auto problem = problemOf(module, options);
+  if (failed(problem))
     return failure();
-  auto layout = layOutState(module, *contents, options.devices);
-  if (failed(layout))
-    return failure();
-  auto step = module.lookupSymbol<train::StepOp>("step"), eval = module.lookupSymbol<train::StepOp>("eval");
-  planner::Problem problem = buildProblem(step);
-  addStateLines(layout->manifest, problem);
-  problem.fixed.push_back({planner::FixedKind::Inputs, "inputs", inputBytes(step)});
-  problem.tokensPerSample = tokensPerSample(step);
-  problem.allReduceBytes = static_cast<int64_t>(layout->manifest.gradients.bytes);
-  if (planner::Status status = planner::check(problem); !status)
+  if (planner::Status status = planner::check(*problem); !status)
     return report(status.error(), diagnostics);
-  if (!options.dumpPhases.empty() && failed(dumpProblem(problem, asked, options.dumpPhases, diagnostics)))
+  auto search = searchOf(*problem, *profile, asked, options);
+  if (apart)
+    chooseAttention(module, apart, *profile, asked, options, *problem, search, planning);
+  if (!options.dumpPhases.empty() && failed(dumpProblem(*problem, asked, options.dumpPhases, diagnostics)))
     return failure();
-  auto search = options.planFile.empty() ? planner::solve(problem, *profile, asked)
-                                         : reuse(problem, *profile, asked, options.planFile);
   if (!search)
     return report(search.error(), diagnostics);
   const planner::Search &result = planning.search = *search;
   for (const std::string &notice : result.notices)
     diagnostics.addNotice(notice);
-  if (failed(explain(problem, *profile, asked, options, facts, diagnostics, planning)))
+  if (failed(explain(*problem, *profile, asked, options, facts, diagnostics, planning)))
     return failure();
   if (!result.plan)
     return report(planner::explainNoFit(result), diagnostics);
-  if (planner::Status status = planner::verify(problem, *result.plan); !status)
+  if (planner::Status status = planner::verify(*problem, *result.plan); !status)
     return report(status.error(), diagnostics);
-  auto evalPlan = planEval(eval, *result.plan, *profile, diagnostics);
+  auto evalPlan = planEval(module.lookupSymbol<train::StepOp>("eval"), *result.plan, *profile, diagnostics);
   if (failed(evalPlan))
     return failure();
   applyPlan(module, *result.plan, *evalPlan);

@@ -12,12 +12,16 @@ namespace accum::driver {
 
 struct Planning {
   planner::Search search = {};
+  std::string attention = {}; ///< which form won, and what the other would have taken; empty: there was one
   planner::BudgetAnswers budgets = {}; ///< where --explain or --json asks for them
 };
 
 /// Searches, verifies and writes the module's `train.plan`, and with `--report` the page. Failure: reported
 /// to `diagnostics`. The planning is filled in either case, as far as it came; so is the page.
-mlir::LogicalResult planModule(mlir::ModuleOp module, const Options &options,
+///
+/// `apart`: the same module with attention as products and row kernels, or null. Where that has the faster
+/// plan, or the only one that fits, the module becomes it.
+mlir::LogicalResult planModule(mlir::ModuleOp module, mlir::ModuleOp apart, const Options &options,
                                const planner::report::PageFacts &facts, Diagnostics &diagnostics,
                                Planning &planning);
 

@@ -101,7 +101,8 @@ private:
     ThreadCode code(op->getLoc(), end);
     moveToOffsets(code);
     SharedArea shared(code, function);
-    TileShape shape = shapeOf(std::max(operands.q.columns, operands.v.columns), backward);
+    int64_t width = std::max(operands.q.columns, operands.v.columns);
+    TileShape shape = shapeOf(width, backward);
     AttentionCode blocks(op->getLoc(), end, shape, operands, rules, shared);
     int64_t keyBlocks = backward ? blocks.keyBlocks() : 0, all = keyBlocks + blocks.queryBlocks();
     if (all > kMostBlocks)
@@ -119,7 +120,18 @@ private:
     shared.finish();
     assert(shared.bytes() <= kSharedBytes && "tiles do not fit");
     describeLaunch(kernel, function, all, shape.threads);
+    if (backward && (width <= kWide / 2 || width > kWide))
+      askForBlocks(4);
     return success();
+  }
+
+  /// Registers for `count` blocks on a multiprocessor. By itself ptxas aims at as many as shared memory
+  /// leaves room for, and spills a few words to get there; between these widths it does not.
+  void askForBlocks(int64_t count) {
+    OpBuilder builder(kernel);
+    auto limits = llvm::to_vector(function.getPassthrough()->getValue());
+    limits.push_back(builder.getStrArrayAttr({"nvvm.minctasm", std::to_string(count)}));
+    function.setPassthroughAttr(builder.getArrayAttr(limits));
   }
 
   func::FuncOp kernel;

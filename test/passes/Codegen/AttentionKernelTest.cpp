@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention in tiles, simulated with all of the simulator's checks, against plain loops in double.
+#include "compiler/Emit/Cuda/PtxTarget.h"
 #include "compiler/Emit/Cuda/SimModule.h"
 #include "compiler/Emit/Objects.h"
 #include "dialects/Registration.h"
@@ -9,6 +10,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <filesystem>
+#include <fstream>
 #include <unistd.h>
 
 using namespace mlir;
@@ -243,6 +245,33 @@ TEST(AttentionKernel, MasksAndRowsThatSeeNothing) {
 TEST(AttentionKernel, HugeScores) {
   for (bool causal : {false, true})
     check({1, 2, 2, 80, 80, 16, 16, causal, Mask::None, ACCUM_HIDDEN_EXCLUDED, 300});
+}
+
+/// Every shape of tiles, with the most that masks ask for. Registers and shared memory are printed.
+TEST(AttentionKernel, SpillsNothing) {
+  auto ptxas = emit::findPtxas();
+  if (!ptxas)
+    GTEST_SKIP() << "needs ptxas";
+  std::string stem = testing::TempDir() + llvm::formatv("accum-attention-{0}", getpid()).str();
+  for (int64_t width : {32, 64, 128})
+    for (Mask mask : {Mask::None, Mask::Keys, Mask::Added})
+      for (bool backward : {false, true}) {
+        Problem problem({1, 4, 2, 256, 256, width, width, true, mask, ACCUM_HIDDEN_LOWERED});
+        auto module = parseSourceString<ModuleOp>(Text(problem, backward).write(), &sharedContext());
+        auto kernels = emit::compileCudaKernels(*module);
+        ASSERT_TRUE(succeeded(kernels));
+        std::ofstream(stem + ".ptx") << kernels->ptx;
+        for (const char *architecture : {"sm_80", "sm_90", "sm_100", "sm_120"}) {
+          auto said = emit::assemblePtx(*ptxas, architecture, stem + ".ptx", stem + ".cubin");
+          ASSERT_TRUE(bool(said)) << llvm::toString(said.takeError());
+          EXPECT_EQ(said->spillBytes, 0) << architecture << "\n" << said->text;
+          llvm::StringRef used = llvm::StringRef(said->text).split("Used ").second.split('\n').first;
+          std::cout << width << (backward ? " backward" : " forward") << ", mask " << int(mask) << ", "
+                    << architecture << ": " << used.str() << "\n";
+        }
+      }
+  std::filesystem::remove(stem + ".ptx");
+  std::filesystem::remove(stem + ".cubin");
 }
 
 TEST(AttentionKernel, ANaNIsNotLost) {
