@@ -69,7 +69,7 @@ enum : int {
 
 /// Pointers into the loaded libcublasLt.
 struct CublasLtApi {
-#define ACCUM_DECLARE(result, name, arguments) result(*name) arguments = nullptr;
+#define ACCUM_DECLARE(result, name, arguments) std::add_pointer_t<result arguments> name = nullptr;
   ACCUM_CUBLASLT_FUNCTIONS(ACCUM_DECLARE)
 #undef ACCUM_DECLARE
 };

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace accum::runtime::cuda {
 
@@ -87,7 +88,7 @@ enum : int { kStreamNonBlocking = 1, kEventDisableTiming = 2, kCaptureThreadLoca
 
 /// Pointers into the loaded libcuda.so.1.
 struct DriverApi {
-#define ACCUM_DECLARE(name, arguments) Result(*name) arguments = nullptr;
+#define ACCUM_DECLARE(name, arguments) std::add_pointer_t<Result arguments> name = nullptr;
   ACCUM_CUDA_DRIVER_FUNCTIONS(ACCUM_DECLARE)
 #undef ACCUM_DECLARE
 };

@@ -139,9 +139,12 @@ Status Matmul::multiply(const MatmulShape &shape, const Entry &entry, const accu
   bool isWide = shape.scaleType == kReal64;
   const void *one = isWide ? static_cast<void *>(&wide[0]) : &narrow[0];
   const void *beta = isWide ? static_cast<void *>(&wide[1]) : &narrow[1];
+  // The driver's allocations are integers, cuBLASLt takes them as pointers:
+  // NOLINTNEXTLINE(performance-no-int-to-ptr)
+  void *scratch = reinterpret_cast<void *>(workspace);
   return check(api.cublasLtMatmul(handle, entry.desc, one, b, entry.first, a, entry.second, beta, c,
-                                  entry.result, c, entry.result, &entry.algo,
-                                  reinterpret_cast<void *>(workspace), entry.workspaceBytes, compute.stream),
+                                  entry.result, c, entry.result, &entry.algo, scratch, entry.workspaceBytes,
+                                  compute.stream),
                "cublasLtMatmul");
 }
 

@@ -31,7 +31,7 @@ enum : Result { kNcclInProgress = 7 };
 
 /// Pointers into the loaded libnccl.so.2.
 struct NcclApi {
-#define ACCUM_DECLARE(result, name, arguments) result(*name) arguments = nullptr;
+#define ACCUM_DECLARE(result, name, arguments) std::add_pointer_t<result arguments> name = nullptr;
   ACCUM_NCCL_FUNCTIONS(ACCUM_DECLARE)
 #undef ACCUM_DECLARE
 };
