@@ -59,14 +59,18 @@ def main():
     model, tolerance = Model(options.model, options.folder), TOLERANCE[options.precision]
     model.repeat_data(options.batch)
     whole = measure(model, options, options.batch, 1)
+    worst = {}
     for size, devices in cuts_of(options.cuts, model.name + options.precision, options.batch):
         cut = f"micro-batch {size} on {devices} devices"
         print(cut, flush=True)
         loss, gradients, weights = measure(model, options, size, devices)
-        if not abs(loss - whole[0]) <= tolerance * abs(whole[0]):
+        off = {"loss": abs(loss - whole[0]) / abs(whole[0])}
+        if not off["loss"] <= tolerance:
             raise SystemExit(f"{cut}: loss {loss!r}, undivided {whole[0]!r}")
-        compare(gradients, whole[1], tolerance)
-        compare(weights, whole[2], tolerance)
+        off["gradients"] = compare(gradients, whole[1], tolerance)
+        off["parameters"] = compare(weights, whole[2], tolerance)
+        worst = {kind: max(off[kind], worst.get(kind, 0)) for kind in off}
+    print("worst of", ", ".join(f"{kind} {difference:.1e}" for kind, difference in worst.items()))
 
 
 if __name__ == "__main__":

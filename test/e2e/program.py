@@ -113,5 +113,6 @@ class Model:
 
 
 def compare(a, b, tolerance):
-    """accum-diff: the worst tensor's difference relative to its largest magnitude stays within the tolerance."""
-    run("accum-diff", a, b, "--tolerance", tolerance)
+    """accum-diff: the worst tensor's difference relative to its largest magnitude, which stays within the tolerance."""
+    table = run("accum-diff", a, b, "--tolerance", tolerance).stdout
+    return float(table.split()[-1])
