@@ -3,6 +3,9 @@
 // kernel for the signal mask each time, which takes a hundred times as long.
 #include "runtime/sim/Fiber.h"
 #include <sys/mman.h>
+#if __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#endif
 
 #if !defined(__x86_64__)
 #error "the simulator's fibers are written for x86-64, as is the host's code generator"
@@ -44,6 +47,21 @@ void accum_fiber_enter();
 
 namespace accum::runtime::sim {
 
+#if __has_feature(address_sanitizer)
+// Which stack is in use; and that a stack whose fiber was forgotten has no frames any more.
+static void leave(void **frames, const void *stack, size_t bytes) {
+  __sanitizer_start_switch_fiber(frames, stack, bytes);
+}
+static void arrive(void *frames, const void **from, size_t *bytes) {
+  __sanitizer_finish_switch_fiber(frames, from, bytes);
+}
+static void empty(void *stack, size_t bytes) { __asan_unpoison_memory_region(stack, bytes); }
+#else
+static void leave(void **, const void *, size_t) {}
+static void arrive(void *, const void **, size_t *) {}
+static void empty(void *, size_t) {}
+#endif
+
 Fiber::~Fiber() {
   if (stack)
     munmap(stack, kStackBytes);
@@ -57,6 +75,8 @@ bool Fiber::start(Function body, void *data) {
       return false;
     }
   }
+  empty(stack, kStackBytes);
+  sanitizer = {};
   function = body;
   argument = data;
   finished = false;
@@ -75,16 +95,25 @@ bool Fiber::start(Function body, void *data) {
 }
 
 void Fiber::enter(Fiber *self) {
+  arrive(nullptr, &self->sanitizer.outsideStack, &self->sanitizer.outsideBytes);
   self->function(self->argument);
   self->finished = true;
   self->yield();
 }
 
 bool Fiber::resume() {
+  void *frames = nullptr;
+  leave(&frames, stack, kStackBytes);
   accum_fiber_switch(&outside, inside);
+  arrive(frames, nullptr, nullptr);
   return finished;
 }
 
-void Fiber::yield() { accum_fiber_switch(&inside, outside); }
+void Fiber::yield() {
+  // A finished fiber gives its frames back.
+  leave(finished ? nullptr : &sanitizer.insideFrames, sanitizer.outsideStack, sanitizer.outsideBytes);
+  accum_fiber_switch(&inside, outside);
+  arrive(sanitizer.insideFrames, &sanitizer.outsideStack, &sanitizer.outsideBytes);
+}
 
 } // namespace accum::runtime::sim

@@ -35,6 +35,12 @@ private:
   void *stack = nullptr;
   void *inside = nullptr; ///< stack pointers of the side that waits
   void *outside = nullptr;
+  /// What the address sanitizer wants told at every switch; unused without it.
+  struct {
+    void *insideFrames = nullptr;
+    const void *outsideStack = nullptr;
+    size_t outsideBytes = 0;
+  } sanitizer;
   Function function = nullptr;
   void *argument = nullptr;
   bool finished = false;
