@@ -71,6 +71,9 @@ Status CudaDevice::load(const Artifact &artifact) {
   if (Status status = norm.load(); !status)
     return status;
   matmul.allowTf32(artifact.manifest.precision == "tf32");
+  if (artifact.manifest.devices > 1)
+    if (Status status = sums.load(); !status)
+      return status;
   return matmul.load();
 }
 

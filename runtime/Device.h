@@ -39,9 +39,10 @@ public:
   /// Decisions for the user, one line each.
   virtual std::vector<std::string> notices() const { return {}; }
 
-  /// Loads the artifact's kernels and the libraries that they need. The artifact outlives the device.
+  /// Loads the artifact's kernels and the libraries that they need, those for other ranks too. The artifact
+  /// outlives the device.
   virtual Status load(const Artifact &artifact) = 0;
-  /// Finds its place among the ranks, which outlive the device; after `load`.
+  /// Finds its place among the ranks, which outlive the device; after all of them have loaded.
   virtual Status join(Collectives &ranks) = 0;
   /// The one allocation of a run: `programBytes` of state and scratch, and the input block behind them; all
   /// zero.

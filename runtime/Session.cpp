@@ -33,7 +33,12 @@ Expected<std::unique_ptr<Session>> Session::open(const std::string &folder,
   session->skipNan = options.skip_nan != 0;
   if (Status status = session->joinRanks(options); !status)
     return status.error();
+  // Collectives come only where all ranks got so far.
   if (Status status = session->agree(session->prepare(options)); !status)
+    return status.error();
+  if (Status status = session->agree(session->device->join(session->collectives)); !status)
+    return status.error();
+  if (Status status = session->agree(session->start(options)); !status)
     return status.error();
   return session;
 }
@@ -68,13 +73,12 @@ Status Session::prepare(const accum_open_options &options) {
   if (!opened)
     return opened.error();
   device = std::move(*opened);
-  if (Status status = device->load(artifact); !status)
-    return status;
-  if (Status status = device->join(collectives); !status)
-    return status;
-  if (Status status = placeMemory(options); !status)
-    return status;
-  return setHyper({});
+  return device->load(artifact);
+}
+
+Status Session::start(const accum_open_options &options) {
+  Status status = placeMemory(options);
+  return status ? setHyper({}) : status;
 }
 
 Status Session::joinRanks(const accum_open_options &options) {

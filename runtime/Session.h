@@ -55,6 +55,7 @@ public:
 private:
   Status agree(const Status &own);
   Status prepare(const accum_open_options &options);
+  Status start(const accum_open_options &options);
   Status joinRanks(const accum_open_options &options);
   Status placeMemory(const accum_open_options &options);
   void takeNotices();

@@ -27,7 +27,8 @@ Status Matmul::load() {
     return Error{kExitRunFailed,
                  "the program multiplies matrices, and cuBLASLt cannot be loaded: " + why,
                  "no-cublaslt",
-                 {"install CUDA's libcublas, or name its folder in LD_LIBRARY_PATH"}};
+                 {newer ? "install CUDA's libcublas, or name its folder in LD_LIBRARY_PATH"
+                        : "this driver is of CUDA 12: install libcublas of CUDA 12, or a driver of CUDA 13"}};
   return check(api.cublasLtCreate(&handle), "cublasLtCreate");
 }
 

@@ -60,18 +60,21 @@ Status RankSum::check(Result code, const char *call) const {
 Status RankSum::join(Collectives &all) {
   if (all.ranks() == 1)
     return {};
-  if (Status status = load(); !status)
-    return status;
   ranks = &all;
   UniqueId id{};
-  int32_t words[sizeof id / sizeof(int32_t)] = {};
-  if (all.rank() == 0)
-    if (Status status = check(api.ncclGetUniqueId(&id), "ncclGetUniqueId"); !status)
-      return status;
+  constexpr size_t kWords = sizeof id / sizeof(int32_t);
+  int32_t words[kWords + 1] = {}; // the last one: that there is an id
+  Status made;
+  if (all.rank() == 0) {
+    made = check(api.ncclGetUniqueId(&id), "ncclGetUniqueId");
+    words[kWords] = bool(made);
+  }
   // The sum of one id and zeros is a broadcast.
   std::memcpy(words, &id, sizeof id);
   if (Status status = all.allReduce(words, std::size(words), ACCUM_I32); !status)
     return status;
+  if (!made || !words[kWords])
+    return made ? Status(Error{kExitRunFailed, "rank 0 has no id for NCCL", "collective"}) : made;
   std::memcpy(&id, words, sizeof id);
   if (Status status =
           check(api.ncclCommInitRank(&communicator, all.ranks(), id, all.rank()), "ncclCommInitRank");

@@ -18,8 +18,10 @@ public:
   RankSum(const RankSum &) = delete;
   RankSum &operator=(const RankSum &) = delete;
 
-  /// With one rank nothing is loaded and `run` does nothing. From here on waits of the compute stream watch
-  /// the other ranks.
+  /// Loads NCCL, which one rank does without.
+  Status load();
+  /// With one rank nothing happens. From here on waits of the compute stream watch the other ranks. All ranks
+  /// get here, and all fail where the first has no id to give.
   Status join(Collectives &ranks);
   /// Whether there are other ranks.
   bool isActive() const { return communicator != nullptr; }
@@ -31,7 +33,6 @@ public:
   std::string version() const;
 
 private:
-  Status load();
   Status check(Result code, const char *call) const;
   Status watch(double seconds);
 

@@ -280,9 +280,12 @@ int Training::run() {
 }
 
 /// Ranks that could not join cannot agree on who speaks: rank 0 does at once, and the others only where it
-/// had nothing to say.
+/// had nothing to say. Where they agreed that another one speaks there is no message, but time for it: mpirun
+/// ends all with the first.
 int sayOpenFailed(int code, RankBoard &board) {
   std::string message = accum_last_error();
+  if (message.empty())
+    usleep(1'500'000);
   board.set(launchedRank(), RankBoard::Ended);
   if (launchedRank() != 0)
     usleep(500'000);

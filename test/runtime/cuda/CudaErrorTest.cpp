@@ -8,6 +8,7 @@
 
 using namespace accum::test;
 using testing::HasSubstr;
+using testing::Not;
 
 namespace {
 
@@ -62,6 +63,28 @@ TEST(CudaErrors, MissingLibraries) {
                                " --synthetic --steps 1 --save " + folder + "/out.safetensors");
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err, HasSubstr("the artifact is for several GPUs, and NCCL cannot be loaded: "));
+}
+
+TEST(CudaErrors, LibrariesOfOtherVersions) {
+  Toy toy;
+  toy.expectError(toy.run("FAKE_CUDA_FAIL=cuInit=803"),
+                  "the CUDA library and the kernel's driver are of different versions");
+  std::string folder = freshFolder("cuda-errors-versions"),
+              fake = FAKE_CUDA_LIBRARIES "/libaccum_fake_cuda.so";
+  auto place = [&](const std::string &library, const std::string &name) {
+    std::filesystem::remove(folder + "/" + name);
+    std::filesystem::create_symlink(library, folder + "/" + name);
+  };
+  const std::string other = "/lib/x86_64-linux-gnu/libm.so.6"; // what lacks a function, as an older one does
+  place(other, "libcuda.so.1");
+  toy.expectError(toy.run("", folder),
+                  "the CUDA driver cannot be loaded: libcuda.so.1 lacks cuInit [no-cuda-driver]");
+  place(fake, "libcuda.so.1");
+  place(fake, "libcublasLt.so.13");
+  Outcome outcome = toy.run("FAKE_CUDA=version=12080", folder);
+  toy.expectError(outcome, "the program multiplies matrices, and cuBLASLt cannot be loaded: ");
+  EXPECT_THAT(outcome.err, HasSubstr("note: this driver is of CUDA 12: install libcublas of CUDA 12"));
+  EXPECT_EQ(toy.run("", folder).code, 0);
 }
 
 TEST(CudaErrors, KernelsThatTheDriverRefuses) {
@@ -157,6 +180,48 @@ TEST(CudaErrors, ADeadPeerEndsTheJob) {
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err, HasSubstr("rank 1 has died: its connection is closed [rank-stalled]"));
   EXPECT_FALSE(std::filesystem::exists(folder + "/out.safetensors"));
+}
+
+/// Several ranks of which one, or all, cannot: the reason is said, not that somebody waited.
+struct Ranks {
+  std::string folder = freshFolder("cuda-errors-ranks");
+  std::string artifact = writeToyArtifact(folder, {.batch = 6, .devices = 3, .m = 2, .target = "cuda"});
+  std::string words =
+      ACCUM_RUN " " + artifact + " --synthetic --steps 3 --save " + folder + "/out.safetensors ";
+
+  void expectError(const std::string &command, const std::string &sentence) const {
+    SCOPED_TRACE(command);
+    Outcome outcome = runCommand("export ACCUM_WATCHDOG_SECONDS=5; " + command);
+    EXPECT_EQ(outcome.code, 4) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(sentence));
+    EXPECT_THAT(outcome.err, Not(HasSubstr("stalled")));
+    EXPECT_FALSE(std::filesystem::exists(folder + "/out.safetensors"));
+  }
+};
+
+TEST(CudaErrors, ARankWithoutAGpuSaysSo) {
+  Ranks ranks;
+  ranks.expectError(fakeGpu(ranks.artifact, "FAKE_CUDA=count=2") + ranks.words,
+                    "local rank 2 has no GPU: this machine shows 2 [no-gpu]");
+  std::string place = " WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=29616 ";
+  std::string with = fakeGpu(ranks.artifact, "FAKE_CUDA=count=3") + ranks.words + "--launcher env & ";
+  ranks.expectError("RANK=0 LOCAL_RANK=0" + place + with + "RANK=2 LOCAL_RANK=2" + place + with +
+                        "RANK=1 LOCAL_RANK=1" + place + fakeGpu(ranks.artifact, "", "/nonexistent") +
+                        ranks.words + "--launcher env",
+                    "the CUDA driver cannot be loaded: ");
+}
+
+TEST(CudaErrors, NcclThatFailsIsReported) {
+  Ranks ranks;
+  auto failing = [&](const std::string &call) {
+    return fakeGpu(ranks.artifact, "FAKE_CUDA=count=3 FAKE_CUDA_FAIL=" + call) + ranks.words;
+  };
+  ranks.expectError(failing("ncclGetUniqueId=2"),
+                    "ncclGetUniqueId failed: unhandled error (fake) [collective]");
+  ranks.expectError(failing("ncclCommInitRank=5"), "ncclCommInitRank failed: ");
+  ranks.expectError(failing("ncclAllReduce@4=3"), "ncclAllReduce failed: ");
+  ranks.expectError(failing("asynchronous=6"),
+                    "a sum over the ranks failed: remote error (fake) [collective]");
 }
 
 TEST(CudaErrors, AnEnvironmentThatSaysTooLittle) {
