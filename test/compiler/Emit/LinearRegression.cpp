@@ -51,7 +51,8 @@ ToyRuntime::ToyRuntime(ModuleOp module, int64_t m, Samples samples)
             allReduce,
             nullptr,
             zero,
-            copy},
+            copy,
+            nullptr}, // one device starts no sums
       x(m * 3), t(m * 2), valid(m) {
   for (auto kernel : module.getOps<func::FuncOp>())
     if (kernel->hasAttr("accum.kernel"))
