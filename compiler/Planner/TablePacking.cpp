@@ -83,7 +83,9 @@ Packing packRows(const RectangleTable &table, const PackingEffort &effort) {
 } // namespace
 
 Result<Packing> pack(const RectangleTable &table, const PackingEffort &effort) {
-  auto [a, b] = firstOverlap(table, [&](size_t index) { return table.rows[index].offset; });
+  bool isGiven = std::ranges::any_of(table.rows, [](const Row &row) { return row.offset >= 0; });
+  auto [a, b] = isGiven ? firstOverlap(table, [&](size_t index) { return table.rows[index].offset; })
+                        : std::pair<const Row *, const Row *>();
   if (a)
     return Error{fmt::format("{} and {} overlap where their offsets put them", a->id, b->id),
                  "malformed-csv"};

@@ -36,6 +36,11 @@ public:
   void run() {
     for (Region *region : {&step.getPrologue(), &step.getMicro()})
       for (auto command : region->front().getOps<train::CommandOp>())
+        if (command.getLibrary() == "gemm" && !isNarrowCall(command))
+          for (Value input : command.getInputs())
+            wide.insert(behindViews(input));
+    for (Region *region : {&step.getPrologue(), &step.getMicro()})
+      for (auto command : region->front().getOps<train::CommandOp>())
         choose(command);
     // Copies that are made here are commands too, but ask for nothing.
     for (Region *region : {&step.getPrologue(), &step.getMicro()})
@@ -60,7 +65,9 @@ private:
   }
 
   void choose(train::CommandOp command);
-  bool mayStore(Value value) const { return isF32(value) && isLearned(value) && !traits.of(value).extreme; }
+  bool mayStore(Value value) const {
+    return isF32(value) && isLearned(value) && !traits.of(value).extreme && !wide.contains(value);
+  }
   bool canHold(Value stored) const;
   Value demand(Value value);
   Value copyOf(Value root);
@@ -72,6 +79,7 @@ private:
   NarrowKernels &kernels;
   TraitAnalysis traits;
   SetVector<Value> narrow;            ///< results and loads of frozen parameters that become bf16
+  DenseSet<Value> wide;               ///< what products in f32 read: both of their operands are of one type
   DenseMap<Value, Value> copies;      ///< of what stays f32
   DenseMap<Attribute, Value> weights; ///< the copy of a trained parameter, as the micro region sees it
 };

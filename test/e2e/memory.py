@@ -2,7 +2,7 @@
 """The plan's memory is a promise: the kernel's own counter of a run stays below it, and not far.
 
 Usage: memory.py FOLDER --cuts all|sample|I,J,... `all` is every configuration of a list of COUNT, drawn once from models,
-precisions, optimizers, sizes, micro-steps, devices, recomputation and tight budgets; `sample` a few of them, others
+precisions, optimizers, sizes, micro-steps, devices, recomputation, tight budgets and losses in slices; `sample` a few of them, others
 every day; what fails is named by its number, and `--cuts I` runs it again.
 """
 import argparse
@@ -11,15 +11,18 @@ import json
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 
 from program import MODELS, about, check_arena, run
+from slices import force
 
 EXAMPLES = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
 COUNT, SAMPLED = 240, 6
 OVER = 0.01, 32 << 20  # the larger of the two is allowed
 STEPS = 2
+SLICES = 100  # at most
 
 
 def models():
@@ -34,15 +37,16 @@ def configurations():
     names = models()
     for _ in range(COUNT):
         name = draw.choice(names)
+        isConvolutional = name.startswith("resnet")  # in f32 and f64 on the host
         sizes = (1, 3, 16, 100, 300) if name == "gpt2-tiny" else (1, 3, 16, 100, 500, 1500)
         yield {
             "model": name,
-            "precision": draw.choice(("f32", "f32", "f32", "f64")),
+            "precision": draw.choice(("f32", "f32", "f32", "f32", "f64") if isConvolutional else ("f32", "f32", "bf16", "bf16", "f64")),
             "optimizer": draw.choice(("adamw", "adam", "sgd", "sgd-momentum")),
             "micro-batch": draw.choice(sizes),
             "steps": draw.choice((1, 1, 2, 3)),
             "devices": draw.choice((1, 1, 2, 3)),
-            "recompute": draw.choice(("none", "all", "tight", "tight")),
+            "recompute": draw.choice(("none", "all", "tight", "tight", "sliced", "sliced")),
             "tightness": draw.random(),
         }
 
@@ -62,28 +66,49 @@ def check_savings(folder):
 
 def compiled(chosen, folder):
     """The artifact. `tight`: a budget between the least there is and what keeping everything takes, so that the search
-    recomputes and takes variants with less memory."""
+    recomputes and takes variants with less memory. `sliced`: one of the ways to slice the loss, where there are some."""
     artifact = folder / "model.accum"
     is_example = chosen["model"] == "gpt2-tiny"
-    options = ["-o", artifact, "--optimizer", chosen["optimizer"], "--micro-batch", chosen["micro-batch"]]
+    options, size = ["-o", artifact, "--optimizer", chosen["optimizer"]], ["--micro-batch", chosen["micro-batch"]]
     options += ["--devices", chosen["devices"]]
     options += ["--batch", chosen["micro-batch"] * chosen["steps"] * chosen["devices"]]
     if chosen["model"].endswith("-sequence"):
         options += ["--dim", "sequence=16"]
+    options += ["--precision", chosen["precision"]]
     if chosen["precision"] == "f64":
-        options += ["--target", "reference", "--precision", "f64"]
+        options += ["--target", "reference"]
     if not is_example and about(chosen["model"])["loss"] != "output":
         options += ["--loss", about(chosen["model"])["loss"]]
     command = ["accumc", (EXAMPLES if is_example else MODELS) / f"{chosen['model']}.onnx", *options]
-    if chosen["recompute"] != "tight":
-        command += ["--recompute", chosen["recompute"]]
+    if chosen["recompute"] in ("none", "all"):
+        command += [*size, "--recompute", chosen["recompute"]]
+    elif chosen["recompute"] == "sliced":
+        command += sliced(command, size, folder, chosen["tightness"])
     else:
-        needs = [json.loads(run(*command, "--recompute", way, "--plan-only", "--json").stdout)["search"]
+        needs = [json.loads(run(*command, *size, "--recompute", way, "--plan-only", "--json").stdout)["search"]
                  for way in ("none", "all")]
         most, least = needs[0]["plan"]["counted_bytes"], needs[1]["plan"]["counted_bytes"]
-        command += ["--memory", least + int(chosen["tightness"] * (most - least))]
+        command += [*size, "--memory", least + int(chosen["tightness"] * (most - least))]
     run(*command)
     return artifact
+
+
+def sliced(command, size, folder, which):
+    """Options that force a slicing of the loss, samples or parts of one; the size alone where the model has no variants."""
+    dumps, plan = folder / "dumps", folder / "plan.json"
+    run(*command, *size, "--plan-only", "--dump-phases", dumps)
+    text = (dumps / "problem.txt").read_text()
+    names = sorted(set(re.findall(r"^variant \d+ (\S+) ", text, re.M)))
+    # The emitted step has each slice's commands one behind the other: compiling a thousand slices takes minutes.
+    names = [name for name in names if not name.startswith("slices") or size[1] <= SLICES * int(name[6:])]
+    if not names:
+        return size
+    name = names[int(which * len(names))]
+    (dumps / "problem.txt").write_text(force(text, name))
+    run("accum-plan", dumps / "problem.txt", *size, "--memory", "1TiB", "-o", plan)
+    if name not in json.loads(plan.read_text())["variants"].values():
+        raise SystemExit(f"the plan does not slice as {name}")
+    return ["--plan", plan]
 
 
 def promised(artifact):
