@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A model's GPU kernels through NVIDIA's assembler, for every generation of cards: none may spill registers.
 
-Usage: ptx.py MODEL FOLDER [accumc options]. Prints kernels, time and the most registers.
+Usage: ptx.py MODEL FOLDER [accumc options]. Prints kernels, the most registers and the most shared memory.
 """
 import re
 import subprocess
@@ -27,11 +27,12 @@ def main():
             sys.exit(f"{' '.join(command)}\n{said}")
         spills = [int(n) for n in re.findall(r"(\d+) bytes spill", said)]
         registers = [int(n) for n in re.findall(r"Used (\d+) registers", said)]
+        shared = max([int(n) for n in re.findall(r"(\d+) bytes smem", said)], default=0)
         if len(registers) != kernels or len(spills) != 2 * kernels:
             sys.exit(f"{architecture}: ptxas reports {len(registers)} of {kernels} kernels\n{said}")
         if sum(spills):
             sys.exit(f"{architecture}: {sum(spills)} bytes of registers are spilled\n{said}")
-        print(f"{architecture}: {kernels} kernels, at most {max(registers)} registers, no spills")
+        print(f"{architecture}: {kernels} kernels, at most {max(registers)} registers and {shared} bytes of shared memory a block, no spills")
 
 
 if __name__ == "__main__":
