@@ -129,6 +129,8 @@ int accum_bind_synthetic(accum_session *session, const accum_data_options *optio
   return guarded([&] {
     const Manifest &manifest = session->session->manifest();
     int64_t samples = options->samples > 0 ? options->samples : manifest.batch;
+    if (manifest.wholeBatch && samples < manifest.batch)
+      return report(Error{kExitUsage, "a batch whose samples are related to each other is not cut", "usage"});
     session->session->bind(Dataset::synthetic(manifest, samples, options->seed), *options);
     return 0;
   });
@@ -178,6 +180,8 @@ int accum_set_cut(accum_session *session, int64_t rows, int64_t only) {
     return report(Error{
         kExitUsage, std::to_string(rows) + " samples do not fit into a micro-step of " + std::to_string(m),
         "usage"});
+  if (session->session->manifest().wholeBatch && rows % m != 0)
+    return report(Error{kExitUsage, "a batch whose samples are related to each other is not cut", "usage"});
   session->session->setCut({rows, only});
   return 0;
 }

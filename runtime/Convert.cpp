@@ -58,6 +58,13 @@ void convert(const uint8_t *from, DType fromType, uint8_t *to, DType toType, int
     convertAll<double, float>(from, to, count);
 }
 
+void storeFloat(uint8_t *data, DType dtype, int64_t index, double value) {
+  auto single = static_cast<float>(value);
+  const void *from = dtype == ACCUM_F64 ? static_cast<const void *>(&value) : &single;
+  convert(static_cast<const uint8_t *>(from), dtype == ACCUM_F64 ? ACCUM_F64 : ACCUM_F32,
+          data + index * bytesOf(dtype), dtype, 1);
+}
+
 double asDouble(const uint8_t *data, DType dtype, int64_t index) {
   switch (dtype) {
   case ACCUM_F64:

@@ -18,6 +18,9 @@ void convert(const uint8_t *from, DType fromType, uint8_t *to, DType toType, int
 /// Element `index` as a double; i64 beyond 2^53 is rounded.
 double asDouble(const uint8_t *data, DType dtype, int64_t index);
 
+/// The reverse for f64, f32 and bf16: rounded to nearest.
+void storeFloat(uint8_t *data, DType dtype, int64_t index, double value);
+
 /// Element `index` of an integer or bool array.
 int64_t asInteger(const uint8_t *data, DType dtype, int64_t index);
 

@@ -56,6 +56,8 @@ std::string describePlan(const Manifest &manifest) {
                   manifest.m, "accumulation steps", steps);
   if (last != manifest.m)
     text += fmt::format("  {:<24} {}\n", "rows of the last one", last);
+  if (manifest.wholeBatch)
+    text += fmt::format("  {:<24} {}\n", "whole batches only", "samples are related to each other");
   return text + fmt::format("  {:<24} {}\n  {:<24} {}\n  {:<24} {}\n", "precision", manifest.precision,
                             "optimizer", manifest.optimizer, "commands", manifest.commands.size());
 }

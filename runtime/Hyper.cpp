@@ -55,6 +55,12 @@ bool decays(const ParameterSpec &param, const std::string &rule) {
          std::any_of(param.framework.begin(), param.framework.end(), matches);
 }
 
+/// The model file's value is the parameter plus a constant.
+bool isShifted(const ParameterSpec &param) {
+  return std::any_of(param.framework.begin(), param.framework.end(),
+                     [](const AliasSpec &alias) { return alias.added != 0; });
+}
+
 } // namespace
 
 bool matchesGlob(const std::string &glob, const std::string &name) {
@@ -81,6 +87,10 @@ Expected<Hyper> Hyper::make(const Manifest &manifest, const HyperOptions &option
     if (!param.trained)
       continue;
     bool decayed = decays(param, options.decay);
+    if (decayed && options.weightDecay.value_or(0) != 0 && isShifted(param))
+      return usage("--decay " + options.decay + ": `" + param.onnxName + "` holds 1 + `" +
+                   param.framework.front().name +
+                   "`, which a decay would pull to 0 where the model's is pulled to 1: leave it out");
     hyper.decay.push_back(decayed ? options.weightDecay.value_or(0) : 0);
     any |= decayed;
   }

@@ -69,7 +69,9 @@ const ParameterSpec *Manifest::findParameter(const std::string &onnxName) const 
 const ParameterSpec *Manifest::findByAnyName(const std::string &name) const {
   if (const ParameterSpec *param = findParameter(name))
     return param;
-  auto isIt = [&](const AliasSpec &alias) { return alias.name == name && !alias.transposed; };
+  auto isIt = [&](const AliasSpec &alias) {
+    return alias.name == name && !alias.transposed && alias.added == 0;
+  };
   for (const ParameterSpec &param : params)
     for (const auto *names : {&param.aliases, &param.framework})
       if (std::any_of(names->begin(), names->end(), isIt))

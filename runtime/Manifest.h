@@ -33,10 +33,12 @@ struct InputSpec {
   uint64_t slabBytes() const { return slabElements() * bytesOf(dtype); }
 };
 
-/// Another name of a parameter in the model file; `transposed`: its two axes are swapped there.
+/// Another name of a parameter in the model file; `transposed`: its two axes are swapped there; `added`: what
+/// the model file's value is larger by (1 where it holds 1 + w of a norm's w).
 struct AliasSpec {
   std::string name;
   bool transposed = false;
+  double added = 0;
 };
 
 struct SlotSpec {
@@ -106,6 +108,7 @@ struct Manifest {
   std::vector<std::string> argv;        ///< the compile command
   std::string model, modelHash;
   int64_t batch = 0, devices = 1, m = 0;
+  bool wholeBatch = false;       ///< samples are related: every step computes exactly `batch` of them at once
   std::string precision = "f32"; ///< what was asked for: "f32", "tf32", "bf16", "f64"
   std::string optimizer;         ///< "sgd", "sgd-momentum", "adam", "adamw"
   std::vector<InputSpec>

@@ -143,6 +143,8 @@ Finding checkSizes(const Manifest &manifest) {
     return "`batch`, `devices` and `m` are not all positive";
   if (manifest.m > manifest.deviceBatch())
     return "`m` is larger than the per-device batch";
+  if (manifest.wholeBatch && (manifest.m != manifest.batch || manifest.devices != 1))
+    return "`whole_batch` with a batch that is cut";
   if (!std::set<std::string>{"f32", "tf32", "bf16", "f64"}.contains(manifest.precision))
     return "unknown precision `" + manifest.precision + "`";
   if (!slotNamesOf(manifest.optimizer))

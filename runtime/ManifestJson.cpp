@@ -30,8 +30,11 @@ Json write(const InputSpec &input) {
 
 Json write(const std::vector<AliasSpec> &aliases) {
   Json list = Json::array();
-  for (const AliasSpec &alias : aliases)
+  for (const AliasSpec &alias : aliases) {
     list.push_back({{"name", alias.name}, {"transposed", alias.transposed}});
+    if (alias.added != 0)
+      list.back()["added"] = alias.added;
+  }
   return list;
 }
 
@@ -129,7 +132,8 @@ std::vector<AliasSpec> readAliases(const Json &entry, const char *key) {
   std::vector<AliasSpec> aliases;
   if (entry.contains(key))
     for (const Json &alias : entry.at(key))
-      aliases.push_back({alias.at("name").get<std::string>(), alias.at("transposed").get<bool>()});
+      aliases.push_back({alias.at("name").get<std::string>(), alias.at("transposed").get<bool>(),
+                         readOptional<double>(alias, "added").value_or(0)});
   return aliases;
 }
 
@@ -197,6 +201,7 @@ Manifest readManifest(const Json &json) {
   manifest.batch = json.at("batch").get<int64_t>();
   manifest.devices = json.at("devices").get<int64_t>();
   manifest.m = json.at("m").get<int64_t>();
+  manifest.wholeBatch = readOptional<bool>(json, "whole_batch").value_or(false);
   manifest.precision = readOptional<std::string>(json, "precision").value_or("f32");
   manifest.optimizer = json.at("optimizer").get<std::string>();
   manifest.labels = readOptional<std::string>(json, "labels").value_or("");
@@ -267,6 +272,8 @@ std::string toJson(const Manifest &manifest) {
        {{"offset", gradients.offset}, {"bytes", gradients.bytes}, {"dtype", nameOf(gradients.dtype)}}},
       {"scalars", writeAll(manifest.scalars)},
       {"commands", writeAll(manifest.commands)}};
+  if (manifest.wholeBatch)
+    json["whole_batch"] = true;
   if (!manifest.kernels.empty())
     json["kernels"] = writeAll(manifest.kernels);
   json["files"] = writeAll(manifest.files);

@@ -47,11 +47,6 @@ Status loadOne(const ParameterSpec &param, const std::map<std::string, const Arr
   return status;
 }
 
-void storeFloat(uint8_t *data, DType dtype, int64_t index, double value) {
-  uint8_t *element = data + index * bytesOf(dtype);
-  convert(reinterpret_cast<const uint8_t *>(&value), ACCUM_F64, element, dtype, 1);
-}
-
 Expected<bool> isAllOnes(Device &device, const uint8_t *state, const ParameterSpec &param) {
   auto data = device.view(state + param.stateOffset, param.bytes());
   if (!data)
@@ -162,7 +157,8 @@ Status saveTensors(const Manifest &manifest, Device &device, const uint8_t *stat
     const uint8_t *data = state + (what == SavedTensor::Gradient ? param.gradOffset : param.stateOffset);
     DType fileType = param.dtype == ACCUM_F64 ? ACCUM_F64 : fileTypes[p];
     for (const AliasSpec &name : namesFor(param, names))
-      tensors.push_back({name.name, data, param.dtype, fileType, param.shape, name.transposed});
+      tensors.push_back({name.name, data, param.dtype, fileType, param.shape, name.transposed,
+                         what == SavedTensor::Gradient ? 0 : name.added});
   }
   return writeSafetensors(path, tensors, keepOld,
                           [&](const uint8_t *data, uint64_t bytes) { return device.view(data, bytes); });

@@ -43,6 +43,8 @@ Status writePlain(FileWriter &writer, const TensorToWrite &tensor, std::vector<u
     int64_t now = std::min(step, count - first);
     convert(tensor.data + first * bytesOf(tensor.memoryType), tensor.memoryType, piece.data(),
             tensor.fileType, now);
+    for (int64_t i = 0; tensor.added != 0 && i < now; ++i)
+      storeFloat(piece.data(), tensor.fileType, i, asDouble(piece.data(), tensor.fileType, i) - tensor.added);
     if (Status status = writer.write(piece.data(), now * bytesOf(tensor.fileType)); !status)
       return status;
   }

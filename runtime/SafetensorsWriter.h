@@ -17,6 +17,7 @@ struct TensorToWrite {
   DType memoryType, fileType; ///< a pair that `canConvert` knows
   std::vector<int64_t> memoryShape;
   bool transposed = false; ///< two axes, swapped in the file
+  double added = 0;        ///< elements of the file are smaller by this
 };
 
 /// Makes a tensor's bytes readable until its next call: for tensors that lie in a device's memory.

@@ -140,10 +140,25 @@ Status Session::startParameters(const accum_open_options &options) {
 void Session::bind(Dataset data, const accum_data_options &options) {
   dataset = std::move(data);
   dataOptions = options;
+  leaveOutIncomplete();
   order.resize(dataset->samples());
   orderEpoch.reset();
   for (const std::string &notice : dataset->notices())
     decisions.push_back(notice);
+}
+
+/// A program that relates the samples of its batch has no rows to spare: another number of samples is another
+/// loss.
+void Session::leaveOutIncomplete() {
+  const Manifest &manifest = artifact.manifest;
+  int64_t rest = dataset->samples() % manifest.batch;
+  if (!manifest.wholeBatch || rest == 0)
+    return;
+  if (dataOptions.drop_last == 0)
+    decisions.push_back("the program relates the " + std::to_string(manifest.batch) +
+                        " samples of its batch to each other: the last " + std::to_string(rest) +
+                        " of each epoch are left out (as with --drop-last)");
+  dataOptions.drop_last = 1;
 }
 
 Status Session::setHyper(const HyperOptions &options) {

@@ -23,6 +23,7 @@ public:
                                                  const accum_open_options &options);
 
   void bind(Dataset dataset, const accum_data_options &options);
+  void leaveOutIncomplete();
   Status setHyper(const HyperOptions &options);
   void setCut(const StepCut &value) { cut = value; }
   Expected<accum_step_result> step(uint64_t step);

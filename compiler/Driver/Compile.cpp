@@ -6,6 +6,7 @@
 #include "compiler/Driver/Phases.h"
 #include "compiler/Driver/Planning.h"
 #include "compiler/Driver/Summary.h"
+#include "compiler/Driver/WholeBatch.h"
 #include "compiler/Emit/Artifact.h"
 #include "compiler/Emit/Kernels.h"
 #include "compiler/Planner/Explain.h"
@@ -46,7 +47,10 @@ public:
   }
 
   int run();
+  /// Import, phases, plan, without a word and without an artifact.
+  bool plan();
   const planner::Search &search() const { return planning.search; }
+  const Diagnostics &messages() const { return diagnostics; }
 
 private:
   static DialectRegistry makeRegistry() {
@@ -60,9 +64,11 @@ private:
   bool mayTile();
   void fuse(OpPassManager &pm, bool isCuda, bool tiles);
   LogicalResult takeAttentionApart(const PhaseRunner &runner, OwningOpRef<ModuleOp> &apart);
+  LogicalResult check();
   LogicalResult runPhases(PhaseRunner &runner);
   LogicalResult write(PhaseRunner &runner);
-  int fail() const;
+  int fail();
+  void offerWholeBatch();
   void add(const import::Failure &failure);
   void writeReproducer() const;
   void print(const std::string &text) const;
@@ -96,8 +102,20 @@ void Compilation::writeReproducer() const {
                << "` and the command line\n";
 }
 
+/// Where the batch cannot be cut: whether it can be computed whole, and whether that fits.
+void Compilation::offerWholeBatch() {
+  if (options.wholeBatch || options.batch == 0 || !diagnostics.onlyCrossBatch())
+    return;
+  const Options asked = wholeBatchTrial(options);
+  Compilation trial(asked);
+  trial.plan();
+  if (!trial.search().candidates.empty())
+    diagnostics.addNote(wholeBatchNote(options, trial.search()));
+}
+
 /// Messages to stderr; with --json also one object with a reason to stdout.
-int Compilation::fail() const {
+int Compilation::fail() {
+  offerWholeBatch();
   diagnostics.print();
   if (diagnostics.exitCode() == 70)
     writeReproducer();
@@ -137,6 +155,8 @@ LogicalResult Compilation::import() {
   request.batchDim = options.batchDim;
   request.loss = options.loss;
   request.parameters = {options.trainable, options.freeze, options.untie, options.ties};
+  if (options.wholeBatch)
+    request.wholeBatch = options.batch;
   request.planOnly = options.planOnly || options.checkOnly || !options.toPhase.empty();
   import::Failures failures;
   module = import::importModel(context, request, report, failures);
@@ -150,6 +170,8 @@ LogicalResult Compilation::import() {
   auto path = std::filesystem::absolute(options.model).lexically_normal().string();
   module.get()->setAttr("accum.model", StringAttr::get(&context, path));
   train::recordPrecision(*module, options.precision);
+  if (options.wholeBatch)
+    train::recordWholeBatch(*module, options.batch);
   return success();
 }
 
@@ -187,6 +209,12 @@ LogicalResult Compilation::takeAttentionApart(const PhaseRunner &runner, OwningO
   return manager.run(*apart);
 }
 
+/// Stand-ins of what import refused must not get further than here.
+LogicalResult Compilation::check() {
+  LogicalResult placed = checkPlacement(*module, verdict);
+  return success(succeeded(placed) && report.crossBatch.empty());
+}
+
 LogicalResult Compilation::runPhases(PhaseRunner &runner) {
   auto reached = [&](Phase phase) { return stopped = stopped || runner.stopsAfter(phase); };
   auto phase = [&](Phase which, llvm::function_ref<void(OpPassManager &)> build) {
@@ -199,8 +227,11 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
     pm.addPass(createCSEPass());
     pm.addPass(createRecognise());
   });
-  if (failed(good) ||
-      (!stopped && failed(runner.run(Phase::Check, [&] { return checkPlacement(*module, verdict); }))))
+  for (const import::Failure &failure : report.crossBatch)
+    add(failure);
+  if (stopped && !report.crossBatch.empty())
+    return failure();
+  if (failed(good) || (!stopped && failed(runner.run(Phase::Check, [&] { return check(); }))))
     return failure();
   reached(Phase::Check);
   for (const import::Failure &failure : report.deferred)
@@ -285,6 +316,13 @@ LogicalResult Compilation::write(PhaseRunner &runner) {
   return success();
 }
 
+bool Compilation::plan() {
+  if (failed(load()))
+    return false;
+  PhaseRunner runner(*module, options);
+  return succeeded(runPhases(runner));
+}
+
 int Compilation::run() {
   if (failed(load()))
     return fail();
@@ -292,7 +330,8 @@ int Compilation::run() {
   if (failed(runPhases(runner)))
     return fail();
   if (options.checkOnly)
-    print("verdict  this model can be trained in micro-batches\n");
+    print(options.wholeBatch ? "verdict  this model can be trained on whole batches only\n"
+                             : "verdict  this model can be trained in micro-batches\n");
   printPlan();
   if (!stopped && !options.planOnly && failed(write(runner)))
     return fail();
@@ -318,11 +357,23 @@ int Compilation::run() {
 
 } // namespace
 
+/// `--on-cross-batch disable`: the causes, where the graph relates samples and nothing else is wrong.
+static std::vector<std::string> causesToAllow(const Options &options) {
+  if (options.onCrossBatch != "disable" || options.wholeBatch || isDump(options.model))
+    return {};
+  const Options asked = checkAlone(options);
+  Compilation check(asked);
+  return check.plan() || !check.messages().onlyCrossBatch() ? std::vector<std::string>()
+                                                            : check.messages().errors();
+}
+
 int compile(const Options &options) {
   if (options.listTargets) {
     fmt::print("{}", planner::describeProfiles());
     return 0;
   }
+  if (auto causes = causesToAllow(options); !causes.empty())
+    return announceWholeBatch(options, causes) ? Compilation(wholeBatch(options)).run() : 2;
   if (!exploredRange(options.microBatch))
     return Compilation(options).run();
   return explore(options, [](const Options &one, planner::Search *search) {

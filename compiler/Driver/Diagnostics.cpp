@@ -57,6 +57,14 @@ void Diagnostics::add(const std::string &message, const std::vector<std::string>
 
 void Diagnostics::addNotice(const std::string &text) { lines.push_back("notice: " + text); }
 
+void Diagnostics::addNote(const std::string &text) { lines.push_back("note: " + text); }
+
+bool Diagnostics::onlyCrossBatch() const {
+  return !messages.empty() && llvm::all_of(messages, [](const std::string &message) {
+    return llvm::StringRef(message).ends_with("[cross-batch]");
+  });
+}
+
 void Diagnostics::print() const {
   for (const std::string &line : lines)
     llvm::errs() << line << "\n";

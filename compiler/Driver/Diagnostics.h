@@ -27,6 +27,10 @@ public:
   /// Errors from rooms that do not use MLIR.
   void add(const std::string &message, const std::vector<std::string> &notes = {});
   void addNotice(const std::string &text);
+  /// Below the last error.
+  void addNote(const std::string &text);
+  /// Something failed, and all of it because the graph relates samples.
+  bool onlyCrossBatch() const;
 
 private:
   mlir::LogicalResult handle(mlir::Diagnostic &diagnostic);

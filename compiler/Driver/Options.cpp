@@ -148,8 +148,6 @@ std::string complete(Options &options, const Raw &raw) {
     return "--precision f64 runs on --target reference only [usage]";
   if (options.precision == "f16")
     return notBuilt("--precision f16");
-  if (options.onCrossBatch == "disable")
-    return notBuilt("--on-cross-batch disable");
   return {};
 }
 

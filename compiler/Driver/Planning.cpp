@@ -76,7 +76,30 @@ planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, boo
 /// Samples are sequences where the first input has a second axis: its extent.
 int64_t tokensPerSample(train::StepOp step) {
   auto type = dyn_cast<RankedTensorType>(step.getMicro().getArgument(0).getType());
-  return type && type.getRank() == 2 && type.getElementType().isInteger(64) ? type.getNumElements() : 0;
+  bool isTokens = type && type.getRank() == 2 && type.getElementType().isInteger(64);
+  return isTokens ? type.getNumElements() / train::wholeBatchOf(step->getParentOp()).value_or(1) : 0;
+}
+
+/// A graph whose batch is in its shapes has one size.
+LogicalResult holdWhole(ModuleOp module, planner::Options &asked, Diagnostics &diagnostics) {
+  auto whole = train::wholeBatchOf(module);
+  if (!whole)
+    return success();
+  if (asked.batch != *whole || asked.devices != 1)
+    return report({fmt::format("the dump computes a whole batch of {} on one device: --batch {} --devices 1",
+                               *whole, *whole),
+                   "usage"},
+                  diagnostics);
+  asked.microBatch = {planner::MicroBatch::Forced, *whole, *whole};
+  return success();
+}
+
+/// What the planner says where nothing fits; a smaller size is no way out of a whole batch.
+planner::Error explainNoFit(const planner::Search &search, ModuleOp module) {
+  planner::Error error = planner::explainNoFit(search);
+  if (train::wholeBatchOf(module))
+    std::erase_if(error.notes, [](const std::string &note) { return note.starts_with("--micro-batch"); });
+  return error;
 }
 
 /// The same micro-batch for @eval, in the scratch that the step has anyway; where it needs more, as little as
@@ -234,7 +257,7 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
   // Processes on one machine share what it has.
   if (!asked.budget && profile->memoryUsable == 0)
     asked.budget = availableHostMemory() / options.devices;
-  if (!good)
+  if (!good || failed(holdWhole(module, asked, diagnostics)))
     return failure();
   auto problem = problemOf(module, options);
   if (failed(problem))
@@ -254,14 +277,5 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
   if (failed(explain(*problem, *profile, asked, options, facts, diagnostics, planning)))
     return failure();
   if (!result.plan)
-    return report(planner::explainNoFit(result), diagnostics);
+    return report(explainNoFit(result, module), diagnostics);
   if (planner::Status status = planner::verify(*problem, *result.plan); !status)
-    return report(status.error(), diagnostics);
-  auto evalPlan = planEval(module.lookupSymbol<train::StepOp>("eval"), *result.plan, *profile, diagnostics);
-  if (failed(evalPlan))
-    return failure();
-  applyPlan(module, *result.plan, *evalPlan);
-  return success();
-}
-
-} // namespace accum::driver

@@ -50,6 +50,11 @@ std::string describeModel(const Options &options, const import::ImportReport &re
       text += (i == 0 ? " " : " | ") + report.otherLosses[i];
     text += "\n";
   }
+  if (options.wholeBatch)
+    return text + fmt::format(
+                      "check    batch axis `{}`; samples are related to each other: the whole batch of {} at "
+                      "once, no accumulation\n",
+                      report.batchDim, options.batch);
   return text +
          fmt::format("check    batch axis `{}`; every node is per sample; {}: exact for any micro-batch\n",
                      report.batchDim, describeNormalisers(verdict));

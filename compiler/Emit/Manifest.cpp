@@ -22,7 +22,8 @@ runtime::Synthesize synthesizeNamed(StringRef name) {
       .Default(runtime::Synthesize::None);
 }
 
-runtime::InputSpec inputOf(DictionaryAttr input) {
+/// `wholeBatch`: the batch size where the program computes all of it at once, so that it is in the shapes.
+runtime::InputSpec inputOf(DictionaryAttr input, std::optional<int64_t> wholeBatch) {
   runtime::InputSpec spec;
   auto type = cast<RankedTensorType>(input.getAs<TypeAttr>("type").getValue());
   spec.name = input.getAs<StringAttr>("name").str();
@@ -31,6 +32,10 @@ runtime::InputSpec inputOf(DictionaryAttr input) {
   if (auto placement = nn::Placement::of(type); placement.isBatched()) {
     spec.batchDim = placement.dim;
     spec.outer = placement.outer;
+  }
+  if (auto axis = input.getAs<IntegerAttr>(train::kInputBatchAxis); axis && wholeBatch) {
+    spec.batchDim = axis.getInt();
+    spec.shape[*spec.batchDim] /= *wholeBatch;
   }
   if (auto bound = input.getAs<IntegerAttr>("bound"))
     spec.bound = bound.getInt();
@@ -57,15 +62,17 @@ void addCommands(device::ProgramOp program, runtime::Manifest &manifest) {
 /// What `load_state_dict` calls a parameter, with the framework's layout; nothing where that is not known.
 std::vector<runtime::AliasSpec> frameworkNames(train::ParamOp param) {
   bool transposed = param->hasAttr("module_transposed");
+  auto shift = param->getAttrOfType<FloatAttr>("module_added");
+  double added = shift ? shift.getValueAsDouble() : 0;
   std::string own = param.getSymName().str();
   std::vector<runtime::AliasSpec> names;
   if (param.getModule())
-    names.push_back({param.getModule()->str(), transposed});
+    names.push_back({param.getModule()->str(), transposed, added});
   else if (import::isModuleName(own))
-    names.push_back({own, transposed});
+    names.push_back({own, transposed, added});
   if (auto others = param->getAttrOfType<ArrayAttr>("module_aliases"); others && !names.empty())
     for (auto other : others.getAsRange<StringAttr>())
-      names.push_back({other.str(), transposed});
+      names.push_back({other.str(), transposed, added});
   return names;
 }
 
@@ -97,10 +104,11 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
     manifest.modelHash = *hash;
   manifest.batch = options.batch;
   manifest.m = static_cast<int64_t>(program.getM());
+  manifest.wholeBatch = train::wholeBatchOf(module).has_value();
   manifest.labels = options.labels;
   manifest.precision = train::precisionOf(module).str();
   for (auto input : program.getInputs().getAsRange<DictionaryAttr>())
-    manifest.inputs.push_back(inputOf(input));
+    manifest.inputs.push_back(inputOf(input, train::wholeBatchOf(module)));
   for (auto [param, spec] : llvm::zip_equal(module.getOps<train::ParamOp>(), manifest.params))
     spec.framework = frameworkNames(param);
   addCommands(program, manifest);

@@ -22,10 +22,10 @@ namespace {
 /// The function under construction.
 class Forward {
 public:
-  Forward(const Model &model, const ModelInputs &inputs, func::FuncOp function, ModuleOp module,
-          const ParameterTable &table)
-      : model(model), function(function), emit(OpBuilder::atBlockEnd(&function.getBody().front())),
-        parameters(model, table, module, emit),
+  Forward(const Model &model, const ModelInputs &inputs, std::optional<int64_t> wholeBatch,
+          func::FuncOp function, ModuleOp module, const ParameterTable &table)
+      : model(model), batchAxes(inputs.batchAxes), wholeBatch(wholeBatch), function(function),
+        emit(OpBuilder::atBlockEnd(&function.getBody().front())), parameters(model, table, module, emit),
         walk(emit, [this](const Tensor &tensor) { return parameters.valueOf(tensor); }) {
     for (const ValueInfo &input : model.graph.inputs)
       if (auto it = inputs.shapes.find(input.name); it != inputs.shapes.end())
@@ -39,9 +39,12 @@ public:
 private:
   void addInputs(const std::set<std::string> &needed);
   Value addInput(const std::string &name, ArrayRef<Extent> shape, DType dtype);
+  Value addLabels(const std::string &name, ArrayRef<Extent> shape, DType dtype);
   Value lossOf(const LossChoice &choice, ImportReport &report);
 
   const Model &model;
+  std::map<std::string, int64_t> batchAxes;
+  std::optional<int64_t> wholeBatch;
   func::FuncOp function;
   Emitter emit;
   ParameterOps parameters;
@@ -53,11 +56,23 @@ private:
 Value Forward::addInput(const std::string &name, ArrayRef<Extent> shape, DType dtype) {
   MLIRContext *context = function.getContext();
   Location location = NameLoc::get(StringAttr::get(context, name));
-  auto attributes = DictionaryAttr::get(
-      context, NamedAttribute(StringAttr::get(context, "train.name"), StringAttr::get(context, name)));
+  NamedAttrList attributes;
+  attributes.set("train.name", StringAttr::get(context, name));
+  if (auto axis = batchAxes.find(name); wholeBatch && axis != batchAxes.end())
+    attributes.set(train::kBatchAxis, emit.builder.getI64IntegerAttr(axis->second));
   unsigned position = function.getNumArguments();
-  (void)function.insertArgument(position, emit.type(shape, emit.elementType(dtype)), attributes, location);
+  (void)function.insertArgument(position, emit.type(shape, emit.elementType(dtype)),
+                                attributes.getDictionary(context), location);
   return function.getArgument(position);
+}
+
+/// What the loss reads beside the graph's inputs has as many rows as its scores, the batch leading.
+Value Forward::addLabels(const std::string &name, ArrayRef<Extent> shape, DType dtype) {
+  if (wholeBatch && (shape.empty() || shape[0].count % *wholeBatch != 0))
+    refuseUnsupported("is no loss over the batch: its shape " + toString(shape) + " is not led by " +
+                      std::to_string(*wholeBatch) + " samples");
+  batchAxes[name] = 0;
+  return addInput(name, shape, dtype);
 }
 
 void Forward::addInputs(const std::set<std::string> &needed) {
@@ -83,7 +98,7 @@ Value Forward::lossOf(const LossChoice &choice, ImportReport &report) {
   return emitLoss(emit, kind, output.whole(emit),
                   tokens == walk.values.end() ? Value() : tokens->second.value,
                   [&](const std::string &name, ArrayRef<Extent> shape, DType dtype) {
-                    return addInput(name, shape, dtype);
+                    return addLabels(name, shape, dtype);
                   });
 }
 
@@ -96,14 +111,19 @@ Value Forward::build(const LossChoice &choice, ImportReport &report, Failures &f
     return {};
   }
   failures = walk.takeFailures();
-  if (walk.values.find(choice.output) == walk.values.end() && failures.empty())
+  bool isReached = walk.values.find(choice.output) != walk.values.end();
+  if (!isReached && failures.empty())
     failures.push_back(
         {"malformed-model", "`" + choice.output + "`", "is an output that no node computes", {}});
+  // With stand-ins behind them the check looks for more of the kind.
+  if (isReached && llvm::all_of(failures, [](const Failure &f) { return f.slug == "cross-batch"; }))
+    report.crossBatch = std::exchange(failures, {});
   if (!failures.empty())
     return {};
   try {
     return lossOf(choice, report);
   } catch (Refusal &refusal) {
+    failures = std::exchange(report.crossBatch, {});
     failures.push_back({refusal.slug, "`" + choice.output + "`", refusal.message, refusal.notes});
     return {};
   }
@@ -211,7 +231,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   report.deferred = table->refused;
   OwningOpRef<ModuleOp> module = emptyModule(context, *model);
   auto function = *module->getOps<func::FuncOp>().begin();
-  Forward forward(*model, *inputs, function, *module, *table);
+  Forward forward(*model, *inputs, options.wholeBatch, function, *module, *table);
   Value loss = forward.build(*choice, report, failures);
   if (!loss)
     return {};

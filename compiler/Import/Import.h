@@ -18,6 +18,9 @@ struct ImportOptions {
   std::string loss = "auto";
   ParameterOptions parameters;
   bool planOnly = false; ///< weights may be missing
+  /// Batch size that becomes part of every shape, for graphs that relate samples; each argument of @forward
+  /// then says which axis it is along (train::kBatchAxis).
+  std::optional<int64_t> wholeBatch;
 };
 
 /// Facts for the driver's summary.
@@ -35,12 +38,15 @@ struct ImportReport {
   std::vector<std::string> otherLosses; ///< flags that would give another loss
   bool hasDropout = false;
   std::vector<std::string> notices; ///< lowercase sentences
+  /// Nodes that relate samples and are refused by their kind: to report with what the check finds, since the
+  /// module holds stand-ins for their results and is good for nothing else.
+  Failures crossBatch;
   /// To report once the check has passed: see ParameterTable::refused.
   Failures deferred;
 };
 
-/// Nothing where `failures` is not empty. The slugs beside those of Failure.h:
-/// cross-batch, data-dependent-shape, static-batch, no-loss, ambiguous-loss, past-key-values (1);
+/// Nothing where `failures` is not empty; failures in the report stand besides. The slugs beside those of
+/// Failure.h: cross-batch, data-dependent-shape, static-batch, no-loss, ambiguous-loss, past-key-values (1);
 /// open-dimension, no-such-dimension, no-such-output (2).
 mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext &context, const ImportOptions &options,
                                               ImportReport &report, Failures &failures);

@@ -133,6 +133,8 @@ struct Model {
 
 /// A node's place in the exporting framework's source, `modeling_gpt2.py:312`, or "" when not recorded.
 std::string sourceLine(const Node &node);
+/// What that line says, `output = output * (1.0 + self.weight.float())`, or "" when not recorded.
+std::string sourceCode(const Node &node);
 /// The module that a node came from, `transformer.h.0.attn`, or "" when it cannot be told.
 std::string modulePath(const Node &node);
 

@@ -117,8 +117,12 @@ Extent Resolver::extentOf(const ValueInfo &input, size_t axis) {
     return Extent::fixed(dim.size);
   std::string symbol = symbolOf(input, axis);
   seen.insert(symbol);
-  if (symbol == inputs.batchDim)
-    return Extent::ofBatch(1);
+  if (symbol == inputs.batchDim) {
+    bool isFirst = inputs.batchAxes.emplace(input.name, static_cast<int64_t>(axis)).second;
+    if (!isFirst && options.wholeBatch)
+      failures.push_back({"unsupported", tick(input.name), "has the batch along two axes", {}});
+    return options.wholeBatch ? Extent::fixed(*options.wholeBatch) : Extent::ofBatch(1);
+  }
   auto given = options.dims.find(symbol);
   if (given != options.dims.end())
     return Extent::fixed(given->second);

@@ -9,6 +9,7 @@ namespace accum::import {
 struct ModelInputs {
   std::string batchDim;                        ///< the symbol
   std::map<std::string, Shape> shapes;         ///< by input
+  std::map<std::string, int64_t> batchAxes;    ///< by input; none where it has no batch axis
   std::map<std::string, int64_t> dimsFromFile; ///< sizes that were taken from the file's own defaults
 };
 

@@ -60,6 +60,16 @@ std::string sourceLine(const Node &node) {
   return innermost;
 }
 
+std::string sourceCode(const Node &node) {
+  std::string_view trace = lookUp(node.metadata, "pkg.torch.onnx.stack_trace");
+  size_t end = trace.find_last_not_of(" \n");
+  if (end == std::string_view::npos)
+    return "";
+  trace = trace.substr(0, end + 1);
+  std::string_view line = trace.substr(trace.rfind('\n') + 1);
+  return frame(line).empty() ? std::string(line.substr(line.find_first_not_of(' '))) : "";
+}
+
 std::string modulePath(const Node &node) {
   std::string_view scopes = lookUp(node.metadata, "pkg.torch.onnx.name_scopes");
   return scopes.empty() ? fromNodeName(node.name) : innermostScope(scopes);

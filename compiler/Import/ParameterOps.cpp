@@ -52,6 +52,8 @@ void ParameterOps::declare(const Parameter &p) {
                              p.trained ? builder.getUnitAttr() : UnitAttr(), moduleName);
   if (p.moduleTransposed)
     op->setAttr("module_transposed", builder.getUnitAttr());
+  if (p.moduleAdded != 0)
+    op->setAttr("module_added", builder.getF64FloatAttr(p.moduleAdded));
   if (!p.moduleAliases.empty())
     op->setAttr("module_aliases", builder.getStrArrayAttr(SmallVector<StringRef>(p.moduleAliases.begin(),
                                                                                  p.moduleAliases.end())));

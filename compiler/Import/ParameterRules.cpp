@@ -11,7 +11,7 @@ namespace accum::import {
 namespace {
 
 Verdict verdict(Standing standing, std::string reason, std::string module) {
-  return {standing, std::move(reason), std::move(module), false, false, false};
+  return {standing, std::move(reason), std::move(module), false, false, false, 0};
 }
 
 bool isRead(const std::vector<Reader> &readers, std::initializer_list<Role> roles) {
@@ -78,6 +78,28 @@ Verdict rearranged(const Graph &graph, const Tensor &tensor, const std::string &
   return copy;
 }
 
+/// The gain of a norm that multiplies by `1 + w`: a vector that addition made of w and a constant, and every
+/// reader multiplies by it in w's module, where the source says so.
+bool isOnePlus(const Graph &graph, const Tensor &tensor, const std::string &source,
+               const std::vector<std::string> &sources, const Signature &signature,
+               const std::vector<Reader> &readers) {
+  size_t dot = source.rfind('.');
+  bool isSum = tensor.name.starts_with("add") && tensor.shape.size() == 1 && dot != std::string::npos;
+  bool isAlone = std::none_of(sources.begin(), sources.end(), [&](const std::string &other) {
+    return other != source &&
+           (std::find(signature.buffers.begin(), signature.buffers.end(), other) != signature.buffers.end() ||
+            !signatureKind(graph, other).empty());
+  });
+  std::string word = source.substr(dot + 1);
+  return isSum && isAlone && std::all_of(readers.begin(), readers.end(), [&](const Reader &reader) {
+           const Node &node = graph.nodes[reader.node];
+           std::string code = sourceCode(node);
+           bool saysSo = code.find("(1.0 + self." + word) != std::string::npos ||
+                         code.find("(1 + self." + word) != std::string::npos;
+           return node.opType == "Mul" && saysSo && modulePath(node) + "." + word == source;
+         });
+}
+
 Verdict folded(const Graph &graph, const Tensor &tensor, const Signature &signature,
                const std::vector<Reader> &readers) {
   std::vector<std::string> sources = foldedFrom(graph, tensor.name);
@@ -88,6 +110,12 @@ Verdict folded(const Graph &graph, const Tensor &tensor, const Signature &signat
     return verdict(Standing::Derived, "was computed from several parameters", tensor.name);
   if (sources.size() == 1 && tensor.shape.size() >= 2 && isRead(readers, {Role::Matrix, Role::Table}))
     return rearranged(graph, tensor, *source);
+  if (isOnePlus(graph, tensor, *source, sources, signature, readers)) {
+    Verdict shifted =
+        verdict(Standing::Trained, fmt::format("1 + `{}`, as the norm applies it", *source), *source);
+    shifted.moduleAdded = 1;
+    return shifted;
+  }
   // aten.embedding with known indices: rows of the table, if none of them twice.
   bool isLookUp = tensor.name.starts_with("embedding") && tensor.shape.size() >= 2;
   if (isLookUp && (!tensor.data.isPresent() || hasDistinctRows(tensor))) {

@@ -20,11 +20,12 @@ struct Verdict {
   bool moduleTransposed = false; ///< as in Parameter
   bool isSlice = false;          ///< as in Parameter
   bool isGuess = false;          ///< frozen only because nothing tells that it is a parameter
+  double moduleAdded = 0;        ///< as in Parameter
 };
 
 /// The rule. Where the export carries a signature, that decides: kind PARAMETER, or computed from one
-/// (`folded_from`) by a transposition or a row slice. Otherwise: how the initializer is read, its name, and,
-/// for tables and masks, its values. `readers` are its readers in `graph`.
+/// (`folded_from`) by a transposition, a row slice, or a norm's `1 + w`. Otherwise: how the initializer is
+/// read, its name, and, for tables and masks, its values. `readers` are its readers in `graph`.
 Verdict judge(const Graph &graph, const Tensor &tensor, const Signature &signature,
               const std::vector<Reader> &readers);
 

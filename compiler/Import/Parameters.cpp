@@ -107,6 +107,7 @@ Entry Decision::enter(const Tensor &tensor, const std::vector<Reader> &readers) 
   parameter.name = tensor.name;
   parameter.module = verdict.module;
   parameter.moduleTransposed = verdict.moduleTransposed;
+  parameter.moduleAdded = verdict.moduleAdded;
   parameter.isSlice = verdict.isSlice;
   parameter.dtype = tensor.dtype;
   parameter.shape = tensor.shape;

@@ -17,6 +17,7 @@ struct Parameter {
   std::string
       module; ///< the framework's name, `transformer.h.0.attn.c_attn.weight`; `name` where not recoverable
   bool moduleTransposed = false; ///< the framework's layout is the transpose of the file's
+  double moduleAdded = 0;        ///< the file's values are the framework's plus this
   bool isSlice = false;          ///< rows of the framework's table, which the export cut to what it reads
   std::vector<ParameterAlias> aliases;    ///< sorted by initializer; not listed as parameters themselves
   std::vector<std::string> moduleAliases; ///< other framework names of the same parameter (`lm_head.weight`)

@@ -98,6 +98,9 @@ template <ReduceKind kind> static void argReduce(Binder &node) {
   node.set(0, shape[axis].batched ? result : withBounds(result, 0, shape[axis].count - 1));
 }
 
+/// Each pick is a pass over the axis.
+static constexpr int64_t kMostPicked = 64;
+
 static void topK(Binder &node) {
   Emitter &emit = node.emit;
   Value x = node.value(0);
@@ -108,6 +111,9 @@ static void topK(Binder &node) {
     refuseMalformed("asks for more elements than the axis holds");
   if (shape[axis].batched)
     refuseCrossBatch("picks the largest over the batch: whether a sample counts depends on the others");
+  if (count[0] > kMostPicked)
+    refuseUnsupported("picks " + std::to_string(count[0]) + " of " + std::to_string(shape[axis].count) +
+                      " elements; up to " + std::to_string(kMostPicked) + " are built");
   int64_t size = shape[axis].count;
   shape[axis] = Extent::fixed(count[0]);
   bool smallest = node.integer("largest", 1) == 0;

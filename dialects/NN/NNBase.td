@@ -26,6 +26,7 @@ def NN_Dialect : Dialect {
     | `#nn.batched<d, outer = o>` | check .. plan | axis d of the whole value is o x N x (slab extent / o) |
     | `#nn.replicated` | check .. plan | the same for every sample |
     | `#nn.partial<sum>` | check .. plan | a term of a sum over the samples |
+    | `#nn.whole` | check .. plan | of the whole batch, whose size is in the shape: no accumulation, one device |
     | none | import; after schedule | no batch axis; after `schedule` plain static tensors |
   }];
   let useDefaultAttributePrinterParser = 1;
@@ -56,6 +57,10 @@ def NN_ReplicatedAttr : NN_Attr<"Replicated", "replicated"> {
 def NN_PartialAttr : NN_Attr<"Partial", "partial"> {
   let summary = "placement: a term of a sum over the samples";
   let assemblyFormat = "`<` `sum` `>`";
+}
+
+def NN_WholeAttr : NN_Attr<"Whole", "whole"> {
+  let summary = "placement: made from the whole batch at once, which is the only micro-step of the only device";
 }
 
 def NN_Tensor : TensorOf<[AnyType]>;

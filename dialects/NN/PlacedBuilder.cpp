@@ -6,6 +6,14 @@ using namespace mlir;
 
 namespace accum::nn {
 
+LogicalResult inferPlacements(PlacementOpInterface op, ArrayRef<Placement> operands,
+                              SmallVectorImpl<Placement> &results, Refusal &why) {
+  if (llvm::none_of(operands, [](Placement p) { return p.isWhole(); }))
+    return op.inferPlacements(operands, results, why);
+  results.assign(op->getNumResults(), Placement::whole());
+  return success();
+}
+
 LogicalResult placeResults(Operation *op, Refusal &why) {
   auto placed = cast<PlacementOpInterface>(op);
   SmallVector<Placement> operands, results;
@@ -17,7 +25,7 @@ LogicalResult placeResults(Operation *op, Refusal &why) {
       return failure();
     }
   }
-  if (failed(placed.inferPlacements(operands, results, why)))
+  if (failed(inferPlacements(placed, operands, results, why)))
     return failure();
   for (auto [result, placement] : llvm::zip(op->getResults(), results))
     result.setType(placement.place(result.getType()));

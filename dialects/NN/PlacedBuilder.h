@@ -7,6 +7,11 @@
 
 namespace accum::nn {
 
+/// Placements of the results of `op` for those of its operands: its own rule, and in front of all rules the
+/// one that makes everything whole that is made from something whole. Failure fills `why`.
+llvm::LogicalResult inferPlacements(PlacementOpInterface op, llvm::ArrayRef<Placement> operands,
+                                    llvm::SmallVectorImpl<Placement> &results, Refusal &why);
+
 /// Infers the placements of an op's results from those of its operands and sets them as encodings. Where the
 /// operands leave a choice (the batch axis of a reshape, a broadcast to the batch, a zero as a partial), the
 /// encoding that the result's type has already decides. Failure: `why`, and the types are as they were.

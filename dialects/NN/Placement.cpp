@@ -15,6 +15,8 @@ Placement Placement::of(Type type) {
     return replicated();
   if (isa_and_nonnull<PartialAttr>(encoding))
     return partial();
+  if (isa_and_nonnull<WholeAttr>(encoding))
+    return whole();
   return {};
 }
 
@@ -34,6 +36,8 @@ Attribute Placement::encoding(MLIRContext *context) const {
     return ReplicatedAttr::get(context);
   case Kind::Partial:
     return PartialAttr::get(context);
+  case Kind::Whole:
+    return WholeAttr::get(context);
   }
   llvm_unreachable("all kinds handled");
 }

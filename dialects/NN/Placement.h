@@ -8,8 +8,9 @@
 namespace accum::nn {
 
 /// Where the samples of a value are. Unplaced: not known yet (import) or no longer needed (after schedule).
+/// Whole: everywhere; the batch is not cut, its size is in the types, and any op may relate samples.
 struct Placement {
-  enum class Kind { Unplaced, Batched, Replicated, Partial };
+  enum class Kind { Unplaced, Batched, Replicated, Partial, Whole };
   Kind kind = Kind::Unplaced;
   /// Batched only: axis `dim` is outer x N x rows, and the slab's extent there is outer * rows.
   int64_t dim = 0;
@@ -18,17 +19,19 @@ struct Placement {
   static Placement batched(int64_t dim, int64_t outer = 1) { return {Kind::Batched, dim, outer}; }
   static Placement replicated() { return {Kind::Replicated}; }
   static Placement partial() { return {Kind::Partial}; }
+  static Placement whole() { return {Kind::Whole}; }
   /// Read off a tensor type's encoding; Unplaced where there is none or an #nn.extent.
   static Placement of(mlir::Type type);
 
   bool isBatched() const { return kind == Kind::Batched; }
   bool isReplicated() const { return kind == Kind::Replicated; }
   bool isPartial() const { return kind == Kind::Partial; }
+  bool isWhole() const { return kind == Kind::Whole; }
   bool operator==(const Placement &other) const {
     return kind == other.kind && dim == other.dim && outer == other.outer;
   }
 
-  /// The placement of this value's cotangent: batched stays, replicated <-> partial.
+  /// The placement of this value's cotangent: batched and whole stay, replicated <-> partial.
   Placement dual() const;
   /// Null for Unplaced.
   mlir::Attribute encoding(mlir::MLIRContext *context) const;

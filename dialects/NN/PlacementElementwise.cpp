@@ -13,7 +13,7 @@ namespace accum::nn {
 LogicalResult ConstantOp::inferPlacements(Placements, Results &results, Refusal &) {
   Placement wanted = declared(getResult());
   bool fits = (wanted.isBatched() && isa<SplatElementsAttr>(getValue())) ||
-              (wanted.isPartial() && isZero(getResult()));
+              (wanted.isPartial() && isZero(getResult())) || wanted.isWhole();
   results.assign(1, fits ? wanted : Placement::replicated());
   return success();
 }

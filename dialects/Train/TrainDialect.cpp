@@ -31,3 +31,15 @@ llvm::StringRef accum::train::precisionOf(mlir::Operation *module) {
 void accum::train::recordPrecision(mlir::Operation *module, llvm::StringRef precision) {
   module->setAttr(kPrecision, mlir::StringAttr::get(module->getContext(), precision));
 }
+
+static constexpr llvm::StringLiteral kWholeBatch = "accum.whole_batch";
+
+std::optional<int64_t> accum::train::wholeBatchOf(mlir::Operation *module) {
+  auto attr = module->getAttrOfType<mlir::IntegerAttr>(kWholeBatch);
+  return attr ? std::optional(attr.getInt()) : std::nullopt;
+}
+
+void accum::train::recordWholeBatch(mlir::Operation *module, int64_t batch) {
+  module->setAttr(kWholeBatch,
+                  mlir::IntegerAttr::get(mlir::IntegerType::get(module->getContext(), 64), batch));
+}

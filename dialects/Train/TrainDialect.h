@@ -23,4 +23,14 @@ namespace accum::train {
 llvm::StringRef precisionOf(mlir::Operation *module);
 void recordPrecision(mlir::Operation *module, llvm::StringRef precision);
 
+/// Where the graph relates samples and is compiled all the same: the global batch, which one device computes
+/// in one micro-step and which is part of every shape; nothing where the batch is cut. Recorded by the
+/// driver.
+std::optional<int64_t> wholeBatchOf(mlir::Operation *module);
+void recordWholeBatch(mlir::Operation *module, int64_t batch);
+/// The attribute of an argument of @forward that says which of its axes is then the batch.
+inline constexpr llvm::StringLiteral kBatchAxis = "train.batch_axis";
+/// The same in the description of a step's input.
+inline constexpr llvm::StringLiteral kInputBatchAxis = "batch_axis";
+
 } // namespace accum::train

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The forward walk of `check`: from extents to placements.
 #include "passes/Check/PlaceValues.h"
+#include "dialects/NN/PlacedBuilder.h"
 #include "dialects/Train/TrainDialect.h"
 
 using namespace mlir;
@@ -58,8 +59,13 @@ void PlaceValues::run() {
 void PlaceValues::placeArguments() {
   for (BlockArgument argument : forward.getArguments()) {
     nn::Placement placement = nn::Placement::of(argument.getType());
-    if (placement.isBatched() || placement.isReplicated())
+    if (placement.isBatched() || placement.isReplicated() || placement.isWhole())
       continue;
+    // The batch size is part of the shape: see train::wholeBatchOf.
+    if (forward.getArgAttr(argument.getArgNumber(), train::kBatchAxis)) {
+      argument.setType(nn::Placement::whole().place(argument.getType()));
+      continue;
+    }
     SmallVector<int64_t> axes = batchAxesOf(argument.getType());
     if (axes.size() == 1) {
       argument.setType(nn::Placement::batched(axes[0]).place(argument.getType()));
@@ -109,7 +115,7 @@ LogicalResult PlaceValues::place(Operation *op, nn::Refusal &why) {
     return failure();
   }
   SmallVector<nn::Placement> results;
-  while (failed(placed.inferPlacements(placementsOf(op->getOperands()), results, why)))
+  while (failed(nn::inferPlacements(placed, placementsOf(op->getOperands()), results, why)))
     if (!repair(op, why))
       return failure();
   for (auto [result, placement] : llvm::zip(op->getResults(), results))
@@ -145,7 +151,7 @@ static bool wouldFit(Operation *op, ArrayRef<unsigned> replaced) {
   for (unsigned i : replaced)
     operands[i] = nn::Placement::replicated();
   nn::Refusal why;
-  return succeeded(cast<nn::PlacementOpInterface>(op).inferPlacements(operands, results, why)) ||
+  return succeeded(nn::inferPlacements(cast<nn::PlacementOpInterface>(op), operands, results, why)) ||
          why.kind == Kind::ReplicatedTerm;
 }
 
@@ -215,7 +221,7 @@ void PlaceValues::placeLoss() {
     terminator->setOperand(0, loss);
     placement = nn::Placement::partial();
   }
-  if (placement.isPartial() && type.getRank() == 0)
+  if ((placement.isPartial() || placement.isWhole()) && type.getRank() == 0)
     return;
   why.kind = placement.isReplicated() ? Kind::LossIsConstant : Kind::LossPerSample;
   why.sentence = placement.isReplicated() ? "the loss does not depend on the batch"

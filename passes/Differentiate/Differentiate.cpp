@@ -87,7 +87,7 @@ LogicalResult Backward::run(Value loss) {
       DenseElementsAttr::get(nn::slabOf(type), Attribute(builder.getFloatAttr(type.getElementType(), 1)));
   auto ops = llvm::map_to_vector(*loss.getParentBlock(), [](Operation &op) { return &op; });
   contributions[loss].push_back(
-      nn::ConstantOp::create(builder, loss.getLoc(), nn::Placement::replicated().place(type), one));
+      nn::ConstantOp::create(builder, loss.getLoc(), nn::Placement::of(type).dual().place(type), one));
   for (Operation *op : llvm::reverse(ops))
     if (llvm::any_of(op->getResults(), [&](Value v) { return active.contains(v); }) && failed(visit(op)))
       return failure();
@@ -130,6 +130,7 @@ void Differentiate::runOnOperation() {
     getOperation().emitError("there is no func.func @forward to differentiate");
     return signalPassFailure();
   }
+  decomposeTopK(forward);
   ForwardGraph graph(forward);
   if (failed(buildStep(graph)))
     return signalPassFailure();

@@ -174,8 +174,7 @@ void StepBuilder::buildMicro() {
 void StepBuilder::finish(ArrayRef<std::pair<StringAttr, Value>> gradients, StringRef optimizer) {
   builder.setInsertionPointToEnd(&step.getMicro().front());
   Value loss = micro.lookup(graph.loss);
-  auto wide =
-      withEncoding(RankedTensorType::get({}, builder.getF64Type()), nn::PartialAttr::get(step.getContext()));
+  auto wide = nn::Placement::of(loss.getType()).place(RankedTensorType::get({}, builder.getF64Type()));
   // The reported loss is summed over micro-steps and devices in f64.
   Value logged =
       loss.getType() == wide ? loss : nn::CastOp::create(builder, step.getLoc(), wide, loss).getResult();

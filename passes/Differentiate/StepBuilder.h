@@ -8,6 +8,9 @@
 
 namespace accum {
 
+/// Replaces every nn.top_k of a placed forward graph by primitives; check still speaks of it by name.
+void decomposeTopK(mlir::func::FuncOp forward);
+
 /// What depends on what in a forward graph (one block, straight-line).
 struct ForwardGraph {
   explicit ForwardGraph(mlir::func::FuncOp forward);

@@ -103,8 +103,8 @@ class Model:
 
     def zero_gradient(self):
         """ONNX name -> [begin, end, ...] of the elements whose gradient is zero in exact arithmetic: noise, and Adam's
-        steps on noise. Exports in training mode have no reference values; dropout does not change which these are."""
-        known = self.about if self.about["mode"] == "evaluation" else about(f"{self.about['family']}-dynamo")
+        steps on noise. Exports with dropout have no reference values; dropout does not change which these are."""
+        known = self.about if "zero_gradient" in self.about else about(f"{self.about['family']}-dynamo")
         ranges = {}
         for framework, extent in known.get("zero_gradient", {}).items():
             for copy in self.about["parameters"][framework]:

@@ -55,9 +55,10 @@ int main(int argc, char **argv) {
   ImportReport report;
   Failures failures;
   mlir::OwningOpRef<mlir::ModuleOp> module = importModel(context, options, report, failures);
-  for (const Failure &failure : failures)
-    print(failure);
-  if (!module)
+  for (const Failures &all : {failures, report.crossBatch})
+    for (const Failure &failure : all)
+      print(failure);
+  if (!module || !report.crossBatch.empty())
     return 1;
   print(report);
   mlir::OpPrintingFlags flags;

@@ -243,6 +243,14 @@ int Verification::run() {
 } // namespace
 
 int verifyPlan(const Options &options, const runtime::Manifest &manifest, accum_session *session) {
+  if (manifest.wholeBatch) {
+    runtime::Error error{runtime::kExitUsage,
+                         "--verify compares cuts of the batch, and this program computes it whole: its "
+                         "samples are related to each other",
+                         "usage"};
+    std::fputs(format(error).c_str(), stderr);
+    return error.exitCode;
+  }
   return Verification(options, manifest, session).run();
 }
 

@@ -52,7 +52,9 @@ def clip():
                   patch_size=4)
     config = transformers.CLIPConfig(text_config=text, vision_config=vision, projection_dim=16,
                                      attn_implementation="eager")
-    return families.fill(Contrastive(config))
+    model = families.fill(Contrastive(config))
+    model.logit_scale.requires_grad_(False)  # dynamo folds its exponential into a constant
+    return model
 
 
 class Contrastive(transformers.CLIPModel):

@@ -132,6 +132,18 @@ std::vector<NamedGraph> reductionGraphs() {
                         return nn::CumSumOp::create(i.builder, i.loc(), nn::slabOf(i.in.getType()), i.in, 1,
                                                     flags & 1, flags & 2);
                       }});
+  for (int64_t axis : {1, 2})
+    for (bool smallest : {false, true})
+      graphs.push_back(
+          {"top_k_" + std::to_string(axis) + (smallest ? "_smallest" : ""), [=](Ingredients i) -> Value {
+             SmallVector<int64_t> shape(typeOf(i.in).getShape());
+             shape[axis] = 2;
+             auto indices = RankedTensorType::get(shape, i.builder.getI64Type());
+             auto top = nn::TopKOp::create(i.builder, i.loc(), i.typeOf(shape), indices, i.in,
+                                           i.builder.getI64IntegerAttr(axis), i.builder.getI64IntegerAttr(2),
+                                           smallest ? i.builder.getUnitAttr() : UnitAttr());
+             return top.getValues();
+           }});
   graphs.push_back(
       {"dropout", [](Ingredients i) -> Value {
          bool batched = nn::Placement::of(i.in.getType()).isBatched();
