@@ -10,23 +10,22 @@ namespace accum::import {
 namespace {
 
 /// `cls.predictions.bias` for a file that holds `cls.predictions.decoder.bias`: a module and its child share
-/// it.
+/// it. Of several children the decoder, with which heads of language models share theirs.
 Parameter *sharedWithChild(const std::string &target, ParameterTable &table) {
   size_t dot = target.rfind('.');
   if (dot == std::string::npos)
     return nullptr;
   std::string module = target.substr(0, dot + 1), word = target.substr(dot);
-  Parameter *found = nullptr;
+  std::vector<Parameter *> found;
   for (Parameter &parameter : table.parameters) {
     bool isBelow = parameter.module.starts_with(module) && parameter.module.ends_with(word);
     size_t child = module.size();
-    if (!isBelow || parameter.module.find('.', child) != parameter.module.size() - word.size())
-      continue;
-    if (found)
-      return nullptr;
-    found = &parameter;
+    if (isBelow && parameter.module.find('.', child) == parameter.module.size() - word.size())
+      found.push_back(&parameter);
   }
-  return found;
+  if (found.size() > 1)
+    std::erase_if(found, [&](Parameter *p) { return p->module != module + "decoder" + word; });
+  return found.size() == 1 ? found.front() : nullptr;
 }
 
 std::set<std::string> knownNames(const ParameterTable &table) {

@@ -96,7 +96,8 @@ bool isOnePlus(const Graph &graph, const Tensor &tensor, const std::string &sour
            std::string code = sourceCode(node);
            bool saysSo = code.find("(1.0 + self." + word) != std::string::npos ||
                          code.find("(1 + self." + word) != std::string::npos;
-           return node.opType == "Mul" && saysSo && modulePath(node) + "." + word == source;
+           bool multiplies = node.opType == "Mul" || reader.role == Role::Scale;
+           return multiplies && saysSo && modulePath(node) + "." + word == source;
          });
 }
 
@@ -142,6 +143,10 @@ Verdict judgeBySignature(const Graph &graph, const Tensor &tensor, const Signatu
 void recoverName(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers,
                  Verdict &verdict) {
   if (isModuleName(tensor.name))
+    return;
+  // Only weights of matrices lose their names by being transposed. A vector without one was computed, such as
+  // a norm's 1 + w, and is not what the module has.
+  if (tensor.shape.size() == 1 && tensor.name.starts_with("onnx::"))
     return;
   for (const Reader &reader : readers) {
     std::string name = moduleNameOf(graph, reader);

@@ -53,7 +53,16 @@ TEST_P(ExportedParameters, areThoseOfTheFramework) {
     if (places.empty())
       continue;
     ++expected;
+    // Folded by an exporter that does not say from what: trained, but not under the module's name.
+    bool isNameless =
+        places[0].contains("added") && places[0]["onnx"].get<std::string>().starts_with("onnx::");
+    if (isNameless) {
+      EXPECT_TRUE(trained.count(places[0]["onnx"])) << name;
+      EXPECT_FALSE(trained.count(name)) << name;
+      continue;
+    }
     ASSERT_TRUE(trained.count(name)) << name;
+    EXPECT_EQ(trained[name]->moduleAdded, places[0].value("added", 0)) << name;
     Holders wanted;
     for (const auto &place : places)
       wanted[place["onnx"]] = place["transposed"];

@@ -65,7 +65,7 @@ def special_entries():
 
 def attention_entries():
     """Attention in the forms of other families."""
-    for family in ("bloom", "falcon"):
+    for family in ("bloom", "falcon", "gemma"):
         yield Entry(f"{family}-dynamo", family)
         yield Entry(f"{family}-torchscript", family, exporter="torchscript", opset=17)
 

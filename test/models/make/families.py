@@ -68,8 +68,17 @@ def falcon(attention, dropout):
     return transformers.FalconForCausalLM(config)
 
 
-BUILD = {"bloom": bloom, "falcon": falcon, "gpt2": gpt2, "gpt2-wide": gpt2_wide, "gpt2-fresh": gpt2_fresh, "bert-mlm": bert_mlm, "bert-classification": bert_classification, "llama": llama}
-CAUSAL = {"bloom", "falcon", "gpt2", "gpt2-wide", "gpt2-fresh", "llama"}
+def gemma(attention, dropout):
+    """Norms multiply by 1 + w, which the dynamo exporter folds."""
+    config = transformers.GemmaConfig(
+        vocab_size=83, max_position_embeddings=32, hidden_size=24, num_hidden_layers=1, num_attention_heads=3,
+        num_key_value_heads=1, head_dim=10, intermediate_size=28, attention_dropout=dropout, bos_token_id=0,
+        eos_token_id=0, attn_implementation=attention)
+    return transformers.GemmaForCausalLM(config)
+
+
+BUILD = {"bloom": bloom, "falcon": falcon, "gemma": gemma, "gpt2": gpt2, "gpt2-wide": gpt2_wide, "gpt2-fresh": gpt2_fresh, "bert-mlm": bert_mlm, "bert-classification": bert_classification, "llama": llama}
+CAUSAL = {"bloom", "falcon", "gemma", "gpt2", "gpt2-wide", "gpt2-fresh", "llama"}
 
 
 def seeded(name, shape, scale):

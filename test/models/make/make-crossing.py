@@ -116,6 +116,30 @@ def write(entry):
     path.with_suffix(".json").write_text(make.written(facts))
 
 
+def routed(exporter):
+    """The mixture of experts without its balance loss, on the logits of the same file: routing is within a token."""
+    name = f"mixtral-{exporter}"
+    path = MODELS / f"{name}-logits.onnx"
+    path.unlink(missing_ok=True)
+    path.symlink_to(f"{name}.onnx")
+    model, arrays = crossing.mixtral(), crossing.arrays("mixtral")
+    generator = torch.Generator().manual_seed(5)
+    arrays["labels"][torch.rand(arrays["labels"].shape, generator=generator) < 0.2] = -100
+    arrays["labels"][3] = -100
+    values = reference.reference(model, logits_only, arrays)
+    for kind, tensors in (("reference", values), ("data", arrays)):
+        linked(path, "mixtral.causal-lm", kind, tensors)
+    facts = description(Entry(path.stem, "mixtral", exporter), path, model)
+    path.with_suffix(".json").write_text(make.written({**facts, "loss": "causal-lm",
+                                                       "zero_gradient": make.without_gradient(values)}))
+
+
+def logits_only(model, arrays):
+    with reference.everything_in_float64():
+        logits = model(**arrays)[1]
+        return reference.cross_entropy(logits[:, :-1], arrays["labels"][:, 1:])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="+", metavar="NAME")
@@ -123,6 +147,9 @@ def main():
     for entry in TABLE:
         if not chosen or entry.name in chosen:
             write(entry)
+    for exporter in ("dynamo", "torchscript"):
+        if not chosen or f"mixtral-{exporter}-logits" in chosen:
+            routed(exporter)
 
 
 if __name__ == "__main__":

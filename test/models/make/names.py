@@ -5,11 +5,13 @@ import onnx
 
 
 def copies(parameter, initializer):
-    """How `initializer` holds `parameter`: as it is, transposed, or its first rows; None if it does not."""
+    """How `initializer` holds `parameter`: as it is, plus one, transposed, or its first rows; None if it does not."""
     flat = initializer.reshape(initializer.shape[1:]) if initializer.shape[:1] == (1,) else initializer
     for form in (initializer, flat):
         if form.shape == parameter.shape and np.array_equal(form, parameter):
             return {"transposed": False}
+    if parameter.ndim == 1 and flat.shape == parameter.shape and np.array_equal(flat, 1 + parameter):
+        return {"transposed": False, "added": 1}
     if parameter.ndim != 2 or flat.ndim != 2:
         return None
     if flat.shape == parameter.T.shape and np.array_equal(flat, parameter.T):
@@ -20,7 +22,7 @@ def copies(parameter, initializer):
 
 
 def parameter_map(path, model):
-    """Framework name -> [{onnx, shape, transposed, rows?}]; empty where the exporter dropped the parameter."""
+    """Framework name -> [{onnx, shape, transposed, rows?, added?}]; empty where the exporter dropped the parameter."""
     graph = onnx.load(path).graph
     tensors = {t.name: onnx.numpy_helper.to_array(t) for t in graph.initializer if t.data_type == onnx.TensorProto.FLOAT}
     result = {}
