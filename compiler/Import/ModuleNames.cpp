@@ -34,6 +34,22 @@ bool isSamePlaceInAnotherLayer(std::string_view a, std::string_view b) {
   return a != b && withoutNumbers(a) == withoutNumbers(b);
 }
 
+std::string belowItsRoot(const Graph &graph, const std::string &name) {
+  std::string root = name.substr(0, name.find('.') + 1), above;
+  if (root.empty())
+    return name;
+  for (const Tensor &tensor : graph.initializers) {
+    size_t at = tensor.name.starts_with(root) ? 0 : tensor.name.find("." + root);
+    if (at == std::string::npos || !isModuleName(tensor.name))
+      continue;
+    std::string prefix = at == 0 ? "" : tensor.name.substr(0, at + 1);
+    if (prefix.empty() || (!above.empty() && above != prefix))
+      return name;
+    above = std::move(prefix);
+  }
+  return above + name;
+}
+
 std::string nameAtReader(const Graph &graph, const Signature &signature, std::string_view initializer,
                          const Reader &reader) {
   std::string name = moduleNameOf(graph, reader);

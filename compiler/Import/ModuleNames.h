@@ -11,6 +11,10 @@ namespace accum::import {
 bool isModuleName(std::string_view name);
 /// `layers.0.fc.weight` and `layers.11.fc.weight`: the same place in two copies of a layer.
 bool isSamePlaceInAnotherLayer(std::string_view a, std::string_view b);
+/// `decoder.fc.weight` as `model.decoder.fc.weight`, where every name of the file that holds `decoder` as a
+/// module has it below one and the same other: scopes of traced exports begin at the first module that is
+/// called.
+std::string belowItsRoot(const Graph &graph, const std::string &name);
 /// What that reader calls the initializer: module and `weight` or `bias`, or the module and the initializer's
 /// own last word where the signature has that. "" when not known, or when there is a signature and it has
 /// neither.

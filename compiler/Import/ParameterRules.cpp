@@ -152,7 +152,7 @@ void recoverName(const Graph &graph, const Tensor &tensor, const std::vector<Rea
     std::string name = moduleNameOf(graph, reader);
     if (name.empty() || reader.role == Role::Control)
       continue;
-    verdict.module = name;
+    verdict.module = belowItsRoot(graph, name);
     const Node &node = graph.nodes[reader.node];
     const auto *transB = node.attribute<int64_t>("transB");
     bool isRightOperand = reader.role == Role::Matrix && reader.operand == 1 && tensor.shape.size() == 2;

@@ -77,6 +77,37 @@ TEST_F(ParameterRules, namesComeFromTheNodesThatReadThem) {
   EXPECT_TRUE(table->parameters[0].moduleTransposed) << "Linear keeps [out, in]";
 }
 
+TEST_F(ParameterRules, namesBeginWhereTheFileSaysSo) {
+  GraphBytes graph;
+  graph.inputs = {value("x", {4, 2})};
+  graph.outputs = {value("y", {4, 2})};
+  graph.initializers = {matrix("onnx::MatMul_12", 2, 2, weights(4)),
+                        vectorOf("model.decoder.fc.bias", weights(2)),
+                        matrix("onnx::MatMul_13", 2, 2, weights(4, 0.7f))};
+  graph.nodes = {node("MatMul", {"x", "onnx::MatMul_12"}, {"h"}, "/decoder/fc/MatMul"),
+                 node("Add", {"h", "model.decoder.fc.bias"}, {"g"}, "/decoder/fc/Add"),
+                 node("MatMul", {"g", "onnx::MatMul_13"}, {"y"}, "/head/MatMul")};
+  auto table = decide(graph);
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->parameters[0].module, "model.decoder.fc.weight");
+  EXPECT_EQ(table->parameters[2].module, "head.weight");
+  // Where the module is found in two places, or at the top, nothing is said.
+  graph.initializers[1] = vectorOf("decoder.fc.bias", weights(2));
+  graph.nodes[1] = node("Add", {"h", "decoder.fc.bias"}, {"g"}, "/decoder/fc/Add");
+  table = decide(graph);
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->parameters[0].module, "decoder.fc.weight");
+}
+
+/// TorchScript keeps the names of vectors that it did not compute: this one may be a norm's 1 + w.
+TEST_F(ParameterRules, computedVectorsHaveNoName) {
+  GraphBytes graph = operandOf("Mul", "onnx::Mul_7", vectorOf("onnx::Mul_7", weights(4)));
+  graph.nodes[1] = node("Mul", {"h", "onnx::Mul_7"}, {"y"}, "/model/norm/Mul");
+  auto table = decide(graph);
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->find("onnx::Mul_7")->module, "onnx::Mul_7");
+}
+
 TEST_F(ParameterRules, floatConstantsAreNot) {
   EXPECT_EQ(outcome(operandOf("Mul", "onnx::c", tensor("onnx::c", {}, 1, rawFloats({0.25}))), "onnx::c"),
             "constant");
