@@ -51,8 +51,11 @@ std::vector<std::string> exportsWithReference() {
     std::string name = file.path().stem();
     // Pooling is unknown to the interpreter.
     bool isKnown = !name.starts_with("resnet");
-    if (isKnown && file.path().extension() == ".onnx" &&
-        fs::exists(models / (name + ".reference.safetensors")))
+    if (!isKnown || file.path().extension() != ".onnx" ||
+        !fs::exists(models / (name + ".reference.safetensors")))
+      continue;
+    // Some are for whole batches only.
+    if (nlohmann::json::parse(contentOf(models / (name + ".json"))).value("verdict", "") != "reject")
       names.push_back(name);
   }
   std::sort(names.begin(), names.end());
@@ -83,7 +86,8 @@ ExportedModel::ExportedModel(const std::string &name) : context(ourDialects()), 
   import::ImportReport report;
   import::Failures failures;
   module = import::importModel(context, options, report, failures);
-  if (!module) {
+  if (!module || !report.crossBatch.empty()) {
+    failures.insert(failures.end(), report.crossBatch.begin(), report.crossBatch.end());
     problem = failures.front().subject + ": " + failures.front().message;
     return;
   }

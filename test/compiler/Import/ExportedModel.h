@@ -9,8 +9,8 @@
 
 namespace accum::test {
 
-/// Names of the exports under test/models that have reference values and that import and the interpreter know
-/// whole.
+/// Names of the exports under test/models that have reference values, can be cut, and that import and the
+/// interpreter know whole.
 std::vector<std::string> exportsWithReference();
 
 /// A name that GoogleTest accepts.
