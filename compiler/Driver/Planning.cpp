@@ -279,3 +279,12 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
   if (!result.plan)
     return report(explainNoFit(result, module), diagnostics);
   if (planner::Status status = planner::verify(*problem, *result.plan); !status)
+    return report(status.error(), diagnostics);
+  auto evalPlan = planEval(module.lookupSymbol<train::StepOp>("eval"), *result.plan, *profile, diagnostics);
+  if (failed(evalPlan))
+    return failure();
+  applyPlan(module, *result.plan, *evalPlan);
+  return success();
+}
+
+} // namespace accum::driver
