@@ -37,6 +37,11 @@ Points::Size Points::sizeAt(const Cut &cut) const {
 }
 
 void Points::findKinds() {
+  if (copiedBytes(problem) == 0) { // it may be large: one copy for all ways
+    kindOfWay.assign(ways.size(), 0);
+    shared.push_back(problem);
+    return;
+  }
   std::vector<int64_t> held; // per kind, of the copies
   for (const Sharing &way : ways) {
     Problem own = sharedProblem(problem, way, options.devices);

@@ -62,6 +62,22 @@ std::vector<Way> bruteForce(const Problem &problem, const DeviceProfile &profile
   return ways;
 }
 
+/// Some variants in slices or pieces, some commands of the forward part tails.
+void addSlicesAndTails(Random &random, Problem &problem) {
+  for (size_t index = 0; index < problem.commands.size(); ++index) {
+    Command &command = problem.commands[index];
+    if (command.variants.size() > 1) {
+      command.variants[1].slice = draw(random, 0, 3);
+      command.variants[1].pieces = command.variants[1].slice == 1 ? draw(random, 1, 3) : 1;
+    } else if (index > 0 && !command.backward && !problem.commands[index - 1].tail) {
+      command.tail = draw(random, 0, 2) == 0;
+    }
+    for (Buffer &buffer : problem.buffers)
+      if (command.tail && buffer.producer == static_cast<int>(index))
+        buffer.mayAlias.clear(); // it is written while the operands are still read
+  }
+}
+
 TEST(Search, FindsTheOptimumOfSmallProblems) {
   Random random(71);
   DeviceProfile profile = h100();
@@ -69,6 +85,8 @@ TEST(Search, FindsTheOptimumOfSmallProblems) {
   for (int round = 0; round < 40; ++round) {
     Problem problem =
         randomStep(random, static_cast<int>(draw(random, 2, 5)), 1, static_cast<int>(draw(random, 0, 2)));
+    if (round % 2 == 1)
+      addSlicesAndTails(random, problem);
     ASSERT_TRUE(check(problem));
     Options options{.batch = 6};
     std::vector<Way> ways = bruteForce(problem, profile, options);
