@@ -112,7 +112,8 @@ typedef struct accum_step_result {
 } accum_step_result;
 
 /* Step number `step`, counted from 0, decides the samples and the randomness. The number of updates since
- * open decides the bias corrections. */
+ * open decides the bias corrections. A signal handler of yours that may run meanwhile needs sigaltstack and
+ * SA_ONSTACK: the library of products keeps values below the stack pointer. */
 int accum_step(accum_session *session, uint64_t step, accum_step_result *result);
 /* Forward and loss over the same samples; nothing is updated. */
 int accum_eval(accum_session *session, uint64_t step, accum_step_result *result);

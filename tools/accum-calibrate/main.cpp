@@ -2,6 +2,7 @@
 // accum-calibrate: how long this machine takes for what programs are made of, as a device profile.
 #include "runtime/File.h"
 #include "runtime/Gemm.h"
+#include "runtime/SignalStack.h"
 #include "runtime/ThreadPool.h"
 #include "tools/accum-calibrate/AllReduce.h"
 #include "tools/accum-calibrate/Calibration.h"
@@ -107,6 +108,6 @@ int main(int argc, char **argv) {
     return fail({runtime::kExitUsage,
                  "-o FILE.json says where the profile goes, and accumc knows files by `.json`", "usage"});
   for (int number : {SIGINT, SIGTERM})
-    std::signal(number, [](int) { requested = 1; });
+    runtime::handleOnOwnStack(number, [](int) { requested = 1; });
   return measureHost(options);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A flag set by a signal handler.
 #include "tools/accum-run/StopSignal.h"
+#include "runtime/SignalStack.h"
 #include <csignal>
 
 namespace accum::run {
@@ -23,11 +24,8 @@ void onSignal(int number) {
 void listenForStop(RankBoard *board, int rank) {
   boardOfHandler = board;
   rankOfHandler = rank;
-  struct sigaction action = {};
-  action.sa_handler = onSignal;
-  action.sa_flags = SA_RESTART;
   for (int number : {SIGINT, SIGTERM, SIGUSR1})
-    sigaction(number, &action, nullptr);
+    runtime::handleOnOwnStack(number, onSignal, SA_RESTART);
 }
 
 bool stopRequested() { return requested != 0; }

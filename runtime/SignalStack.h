@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signal handlers beside the stack that is being computed on.
+#ifndef ACCUM_RUNTIME_SIGNALSTACK_H
+#define ACCUM_RUNTIME_SIGNALSTACK_H
+
+namespace accum::runtime {
+
+/// Installs `handler` for a signal, with `flags` as in sigaction(2), so that it runs on a stack of its own in
+/// the calling thread, which should be the first one of the process: the kernel gives it the process's
+/// signals.
+///
+/// oneDNN's sgemm keeps values below the stack pointer, beyond the 128 bytes that the x86-64 ABI protects. A
+/// handler on the same stack overwrites them: seen as a corrupted heap and as wrong products (oneDNN 2.6).
+void handleOnOwnStack(int number, void (*handler)(int), int flags = 0);
+
+} // namespace accum::runtime
+#endif
