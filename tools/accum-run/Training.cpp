@@ -305,8 +305,7 @@ int train(const Options &options, const runtime::Manifest &manifest, RankBoard &
       sizeof(accum_open_options),       options.threads,
       options.randomParams.has_value(), options.skipNan,
       options.randomParams.value_or(0), options.target.empty() ? nullptr : options.target.c_str(),
-      options.launcher.c_str(),
-      nullptr};
+      options.launcher.c_str(),         nullptr};
   accum_session *session = nullptr;
   int code = accum_open(options.artifact.c_str(), &open, &session);
   if (code != 0)

@@ -165,10 +165,10 @@ std::string legend(const View &view) {
 
 std::string peakTable(const View &view) {
   std::vector<TensorGroup> groups = groupTensors(view.peak.tensors);
-  std::string text =
-      fmt::format("<h3>The peak</h3>\n<p>{} of scratch at <b>{}</b>. The largest there:</p>\n"
-                  "<table id='peak'><tr><th>tensor, by module or ONNX node</th><th>each</th><th>all</th></tr>\n",
-                  bytesMark(view.peak.bytes), escape(view.peak.where));
+  std::string text = fmt::format(
+      "<h3>The peak</h3>\n<p>{} of scratch at <b>{}</b>. The largest there:</p>\n"
+      "<table id='peak'><tr><th>tensor, by module or ONNX node</th><th>each</th><th>all</th></tr>\n",
+      bytesMark(view.peak.bytes), escape(view.peak.where));
   for (size_t index = 0; index < std::min(kPeakRows, groups.size()); ++index) {
     const TensorGroup &group = groups[index];
     text += fmt::format("<tr><td>{}{}</td><td>{}</td><td>{}</td></tr>\n", escape(group.label),
