@@ -50,7 +50,7 @@ static LogicalResult verifyMask(Operation *op, Value mask, ArrayRef<RankedTensor
   if (!mask)
     return success();
   auto type = cast<RankedTensorType>(mask.getType());
-  if (type.getElementType() != qkv[0].getElementType() && !type.getElementType().isInteger(1))
+  if (type.getElementType() != statisticsOf(qkv[0]).getElementType() && !type.getElementType().isInteger(1))
     return op->emitOpError("needs a mask of i1 or of the scores' type");
   int64_t scores[] = {qkv[0].getDimSize(0), qkv[0].getDimSize(1), qkv[0].getDimSize(2), qkv[1].getDimSize(2)};
   bool fits = type.getRank() == 4;

@@ -2,6 +2,7 @@
 // Stores in bf16 what a step's commands hand to each other, and multiplies in it.
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/Train/AttentionShape.h"
 #include "passes/Precision/NarrowKernels.h"
 #include "passes/Precision/Passes.h"
 #include "passes/Precision/ValueTraits.h"
@@ -39,6 +40,8 @@ public:
         if (command.getLibrary() == "gemm" && !isNarrowCall(command))
           for (Value input : command.getInputs())
             wide.insert(behindViews(input));
+        else if (command.getLibrary() == "attention")
+          keepMaskWide(command);
     for (Region *region : {&step.getPrologue(), &step.getMicro()})
       for (auto command : region->front().getOps<train::CommandOp>())
         choose(command);
@@ -47,7 +50,7 @@ public:
       for (auto command : llvm::make_early_inc_range(region->front().getOps<train::CommandOp>()))
         if (isNarrowCall(command))
           for (OpOperand &operand : command->getOpOperands())
-            if (isLearned(operand.get()))
+            if (isLearned(operand.get()) && !wide.contains(behindViews(operand.get())))
               operand.set(demand(operand.get()));
     retype();
   }
@@ -64,6 +67,7 @@ private:
            llvm::all_of(command.getInputs(), [&](Value input) { return isLearned(behindViews(input)); });
   }
 
+  void keepMaskWide(train::CommandOp command);
   void choose(train::CommandOp command);
   bool mayStore(Value value) const {
     return isF32(value) && isLearned(value) && !traits.of(value).extreme && !wide.contains(value);
@@ -78,9 +82,9 @@ private:
   train::StepOp step;
   NarrowKernels &kernels;
   TraitAnalysis traits;
-  SetVector<Value> narrow;            ///< results and loads of frozen parameters that become bf16
-  DenseSet<Value> wide;               ///< what products in f32 read: both of their operands are of one type
-  DenseMap<Value, Value> copies;      ///< of what stays f32
+  SetVector<Value> narrow;       ///< results and loads of frozen parameters that become bf16
+  DenseSet<Value> wide;          ///< what products in f32 read, of one type both, and what is added to scores
+  DenseMap<Value, Value> copies; ///< of what stays f32
   DenseMap<Attribute, Value> weights; ///< the copy of a trained parameter, as the micro region sees it
 };
 
@@ -89,6 +93,21 @@ struct NarrowFloats : impl::NarrowFloatsBase<NarrowFloats> {
 };
 
 } // namespace
+
+/// Scores are f32, and what is added to them.
+void StepNarrowing::keepMaskWide(train::CommandOp command) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
+  Operation *attention = attentionOf(kernel);
+  auto forward = dyn_cast<nn::AttentionOp>(attention);
+  SmallVector<Value> open = {forward ? forward.getMask() : cast<nn::AttentionBwdOp>(attention).getMask()};
+  while (!open.empty()) {
+    Value value = open.pop_back_val();
+    if (auto argument = dyn_cast_or_null<BlockArgument>(value))
+      wide.insert(behindViews(command.getInputs()[argument.getArgNumber()]));
+    else if (value)
+      llvm::append_range(open, value.getDefiningOp()->getOperands());
+  }
+}
 
 /// Activations and their cotangents, one slab per sample. Sums over samples, statistics of rows and what
 /// every sample shares stay f32.

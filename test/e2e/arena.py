@@ -18,7 +18,7 @@ NEAR = 1.01
 
 def models():
     names = sorted(path.name.removesuffix(".data.safetensors") for path in MODELS.glob("*.data.safetensors"))
-    return [name for name in names if (MODELS / f"{name}.onnx").exists()]
+    return [name for name in names if (MODELS / f"{name}.onnx").exists() and about(name).get("verdict") != "reject"]
 
 
 def fused(name, folder):
