@@ -50,7 +50,7 @@ public:
       for (auto command : llvm::make_early_inc_range(region->front().getOps<train::CommandOp>()))
         if (isNarrowCall(command))
           for (OpOperand &operand : command->getOpOperands())
-            if (isLearned(operand.get()) && !wide.contains(behindViews(operand.get())))
+            if (isLearned(operand.get()) && !isMask(command, operand.get()))
               operand.set(demand(operand.get()));
     retype();
   }
@@ -68,9 +68,13 @@ private:
   }
 
   void keepMaskWide(train::CommandOp command);
+  bool isMask(train::CommandOp command, Value operand) const {
+    return command.getLibrary() == "attention" && masks.contains(behindViews(operand));
+  }
   void choose(train::CommandOp command);
   bool mayStore(Value value) const {
-    return isF32(value) && isLearned(value) && !traits.of(value).extreme && !wide.contains(value);
+    return isF32(value) && isLearned(value) && !traits.of(value).extreme && !wide.contains(value) &&
+           !masks.contains(value);
   }
   bool canHold(Value stored) const;
   Value demand(Value value);
@@ -82,9 +86,10 @@ private:
   train::StepOp step;
   NarrowKernels &kernels;
   TraitAnalysis traits;
-  SetVector<Value> narrow;       ///< results and loads of frozen parameters that become bf16
-  DenseSet<Value> wide;          ///< what products in f32 read, of one type both, and what is added to scores
-  DenseMap<Value, Value> copies; ///< of what stays f32
+  SetVector<Value> narrow;            ///< results and loads of frozen parameters that become bf16
+  DenseSet<Value> wide;               ///< what products in f32 read: both of their operands are of one type
+  DenseSet<Value> masks;              ///< what attentions add to scores, which are f32
+  DenseMap<Value, Value> copies;      ///< of what stays f32
   DenseMap<Attribute, Value> weights; ///< the copy of a trained parameter, as the micro region sees it
 };
 
@@ -103,7 +108,7 @@ void StepNarrowing::keepMaskWide(train::CommandOp command) {
   while (!open.empty()) {
     Value value = open.pop_back_val();
     if (auto argument = dyn_cast_or_null<BlockArgument>(value))
-      wide.insert(behindViews(command.getInputs()[argument.getArgNumber()]));
+      masks.insert(behindViews(command.getInputs()[argument.getArgNumber()]));
     else if (value)
       llvm::append_range(open, value.getDefiningOp()->getOperands());
   }
