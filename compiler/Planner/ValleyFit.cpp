@@ -48,8 +48,8 @@ int ValleyFit::bestInside(const Run &run, int64_t wall, std::span<const double> 
       continue;
     double weight = weights[byStart[at]];
     if (perUnit > 0) {
-      auto [less, more] = std::minmax(r.start - run.start, run.end - r.end);
-      weight /= 1 + (less + closeness.both * more) * perUnit;
+      int before = r.start - run.start, behind = run.end - r.end;
+      weight /= 1 + (std::min(before, behind) + closeness.both * std::max(before, behind)) * perUnit;
     }
     if (r.start == run.start && r.end == run.end)
       weight *= 2;
