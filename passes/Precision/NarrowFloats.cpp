@@ -73,8 +73,8 @@ private:
   }
   void choose(train::CommandOp command);
   bool mayStore(Value value) const {
-    return isF32(value) && isLearned(value) && !traits.of(value).extreme && !wide.contains(value) &&
-           !masks.contains(value);
+    return isF32(value) && isLearned(value) && !traits.of(value).extreme && !traits.of(value).summed &&
+           !wide.contains(value) && !masks.contains(value);
   }
   bool canHold(Value stored) const;
   Value demand(Value value);

@@ -27,8 +27,9 @@ def NarrowFloats : Pass<"accum-narrow-floats", "::mlir::ModuleOp"> {
     attention read bf16. Weights that products read get a rounded copy once per step, in the prologue; frozen ones are
     bf16 themselves.
 
-    f32 stay: trained parameters and their gradients, sums over samples, statistics of rows, values that every sample
-    shares, what is made from integers and constants only, and what may hold numbers beyond bf16's.
+    f32 stay: trained parameters and their gradients, sums over samples, scattered and running sums, statistics of
+    rows, values that every sample shares, what is made from integers and constants only, and what may hold numbers
+    beyond bf16's.
 
     Requires: steps of commands (accum-form-commands) on f32. Ensures: the types of kernels are those of their
     commands; ids are unique and ascending.

@@ -89,6 +89,8 @@ void visitOp(Operation *op, Traits &traits) {
         ValueTraits own = mapped(op, traits);
         if (auto elementwise = dyn_cast<nn::ElementwiseOp>(op))
           own.extreme &= elementwise.getFn() != nn::ElementwiseFn::exp;
+        own.summed = isa<nn::ScatterAddOp, nn::ScatterElementsAddOp, nn::CumSumOp>(op) ||
+                     (isa<nn::ReshapeOp>(op) && traits.lookup(op->getOperand(0)).summed);
         set({own});
       });
 }

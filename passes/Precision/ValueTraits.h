@@ -15,6 +15,9 @@ struct ValueTraits {
   bool statistic = false;
   /// May hold finite numbers that no bf16 holds: scores below a mask of -3.4e38.
   bool extreme = false;
+  /// Built up in memory, term by term: scattered sums and running sums. Rounding after every term would lose
+  /// them.
+  bool summed = false;
 };
 
 /// Traits of the values of a step, which must consist of commands, followed through the kernels' bodies.

@@ -74,6 +74,7 @@ class Precision:
         print(f"loss off by {loss / expected - 1:.1e}, gradients by {total:.2e}; PyTorch in bf16: {self.torch['all']:.2e}")
         if not LEAST[self.precision] <= total <= together * self.torch["all"]:
             raise SystemExit(f"all gradients: off by {total:.2e}, PyTorch in bf16 by {self.torch['all']:.2e}")
+        return total
 
     def check_master(self, gradients, weights):
         """Weights are updated and saved in f32: one step of SGD, without a rounding to bf16 anywhere."""
@@ -91,8 +92,9 @@ class Precision:
         if not (off <= CUT[self.precision] and abs(other_loss / loss - 1) <= CUT[self.precision]):
             raise SystemExit(f"{what}: gradients move by {off:.2e}, the loss from {loss} to {other_loss}")
 
-    def check_training(self):
-        """Twenty steps of AdamW: the loss falls as in f32, within a hundredth of the fall."""
+    def check_training(self, error):
+        """Twenty steps of AdamW: the loss falls as in f32, within a hundredth of the fall; within `error` of it where gradients
+        are off by more, as those of a convolutional model are, whose rectifiers flip."""
         def losses(artifact, *device):
             return [line["loss"] for line in self.model.train(artifact, STEPS, *device, "--lr", RATE)]
         gpu, self.model.gpu = self.model.gpu, None  # f32 is the host's
@@ -102,19 +104,19 @@ class Precision:
         fall = curves[0][0] - curves[0][-1]
         worst = max(abs(a - b) for a, b in zip(*curves))
         print(f"loss {curves[0][0]:.3f} -> {curves[0][-1]:.3f} in f32, -> {curves[1][-1]:.3f}; at most {worst / fall:.1e} of the fall apart")
-        if not (fall > 0.5 and worst <= BAND * fall):
+        if not (fall > 0.5 and worst <= max(BAND, error) * fall):
             raise SystemExit(f"f32: {curves[0]}\n{self.precision}: {curves[1]}")
 
     def check(self):
         loss, gradients, weights = self.step("cut", 3)
-        self.check_gradients(loss, gradients)
+        error = self.check_gradients(loss, gradients)
         self.check_master(gradients, weights)
         if self.step("again", 3) != (loss, gradients, weights):
             raise SystemExit("a second run has other bits")
         for size in (7, 1):
             other_loss, others, _ = self.step("other", size)
             self.check_cut(loss, gradients, other_loss, others, f"micro-batch {size}")
-        self.check_training()
+        self.check_training(error)
 
 
 def main():

@@ -44,6 +44,17 @@ train.step @step inputs [{name = "x"}, {name = "mask"}, {name = "valid"}, {name 
   // CHECK: train.command @contract_1x8xbf16(%{{.*}}, %{{.*}}) {{.*}} : (tensor<1x4xbf16, #nn.batched<0>>, tensor<4x8xbf16, #nn.replicated>) -> tensor<1x8xbf16, #nn.batched<0>>
   %f = train.load_param @frozen : tensor<4x8xf32, #nn.replicated>
   %z = nn.contract "bk,kn->bn" (%p, %f) : (tensor<1x4xf32, #nn.batched<0>>, tensor<4x8xf32, #nn.replicated>) -> tensor<1x8xf32, #nn.batched<0>>
+  // What is scattered, or summed along a row, is built up in memory: f32. A product reads a copy.
+  // CHECK: %[[ROW:.*]] = train.command @{{.*}}(%{{.*}}) {{.*}} -> tensor<1x8xf32, #nn.batched<0>>
+  // CHECK: %[[SUMS:.*]] = train.command @round_1x8xbf16(%[[ROW]])
+  // CHECK: train.command @contract_1x4xbf16(%[[SUMS]], %[[COPY]])
+  %run = nn.cumsum(%z) {axis = 1 : i64} : (tensor<1x8xf32, #nn.batched<0>>) -> tensor<1x8xf32, #nn.batched<0>>
+  %rw = nn.contract "bk,kn->bn" (%run, %w) : (tensor<1x8xf32, #nn.batched<0>>, tensor<8x4xf32, #nn.replicated>) -> tensor<1x4xf32, #nn.batched<0>>
+  %rs = nn.reduce <sum> (%rw) {axes = array<i64: 0, 1>} : (tensor<1x4xf32, #nn.batched<0>>) -> tensor<f32, #nn.partial<sum>>
+  // CHECK: train.command @scatter_add_1x4xf32_bf16({{.*}} -> tensor<1x4xf32, #nn.batched<0>>
+  %places = nn.constant {value = dense<[0, 0, 1, 1, 2, 2, 3, 3]> : tensor<8xi64>} : tensor<8xi64, #nn.replicated>
+  %sc = nn.scatter_add(%places, %z) {axis = 1 : i64} : (tensor<8xi64, #nn.replicated>, tensor<1x8xf32, #nn.batched<0>>) -> tensor<1x4xf32, #nn.batched<0>>
+  %ss = nn.reduce <sum> (%sc) {axes = array<i64: 0, 1>} : (tensor<1x4xf32, #nn.batched<0>>) -> tensor<f32, #nn.partial<sum>>
   // Angles are products of what nobody learned: f32.
   // CHECK: train.command @contract_1x4x4xf32(%{{.*}}, %{{.*}}) {{.*}} -> tensor<1x4x4xf32, #nn.batched<0>>
   %q = train.load_param @frequencies : tensor<4x1xf32, #nn.replicated>
@@ -55,7 +66,7 @@ train.step @step inputs [{name = "x"}, {name = "mask"}, {name = "valid"}, {name 
   // Sums over samples are f32, straight into the accumulator.
   // CHECK: train.command @contract_8x4xf32_bf16(%[[X]], %{{.*}}) {accumulate = array<i64: 0>, {{.*}}library = "gemm"} : (tensor<1x8xbf16, #nn.batched<0>>, tensor<1x4xbf16, #nn.batched<0>>) -> tensor<8x4xf32, #nn.partial<sum>>
   %g = nn.contract "bk,bn->kn" (%x, %p) : (tensor<1x8xf32, #nn.batched<0>>, tensor<1x4xf32, #nn.batched<0>>) -> tensor<8x4xf32, #nn.partial<sum>>
-  train.yield %l, %tl, %as, %zs, %g : tensor<f32, #nn.partial<sum>>, tensor<f32, #nn.partial<sum>>, tensor<f32, #nn.partial<sum>>, tensor<f32, #nn.partial<sum>>, tensor<8x4xf32, #nn.partial<sum>> to ["loss", "low", "angles", "z", @w]
+  train.yield %l, %rs, %ss, %tl, %as, %zs, %g : tensor<f32, #nn.partial<sum>>, tensor<f32, #nn.partial<sum>>, tensor<f32, #nn.partial<sum>>, tensor<f32, #nn.partial<sum>>, tensor<f32, #nn.partial<sum>>, tensor<f32, #nn.partial<sum>>, tensor<8x4xf32, #nn.partial<sum>> to ["loss", "run", "places", "low", "angles", "z", @w]
 } update {
 ^bb0(%hyper: tensor<8xf64, #nn.replicated>, %g: tensor<8x4xf32, #nn.replicated>):
   // CHECK: train.command @sgd_1x64xf32(
