@@ -94,6 +94,38 @@ void noteGuessed(const std::vector<std::string> &names, ParameterTable &table) {
       list(names), names.size() == 1 ? "it" : "them", names[0]));
 }
 
+/// The one row of a matrix that is all zeros; nothing where there is none, or another one, or no data.
+static std::optional<int64_t> onlyZeroRow(const Tensor &tensor) {
+  std::span<const std::byte> bytes = tensor.data.bytes();
+  if (tensor.shape.size() != 2 || bytes.empty())
+    return {};
+  size_t width = bytes.size() / static_cast<size_t>(tensor.shape[0]);
+  auto isZero = [](std::byte byte) { return byte == std::byte(0); };
+  std::optional<int64_t> found;
+  for (int64_t row = 0; row < tensor.shape[0]; ++row) {
+    std::span<const std::byte> values = bytes.subspan(static_cast<size_t>(row) * width, width);
+    if (!std::all_of(values.begin(), values.end(), isZero))
+      continue;
+    if (found)
+      return {};
+    found = row;
+  }
+  return found;
+}
+
+void notePadding(const std::vector<const Tensor *> &tables, ParameterTable &table) {
+  for (const Tensor *tensor : tables) {
+    const Parameter *parameter = table.find(tensor->name);
+    std::optional<int64_t> row = parameter && parameter->trained ? onlyZeroRow(*tensor) : std::nullopt;
+    if (row)
+      table.notices.push_back(
+          fmt::format("{}: row {} is all zeros, as of an embedding with padding_idx={}, which ONNX cannot "
+                      "say: where token {} "
+                      "reaches the loss (in spite of masks and ignored labels), its row is trained here",
+                      parameter->module, *row, *row, *row));
+  }
+}
+
 Failure nothingToTrain(const Model &model, const ParameterTable &table) {
   Failure failure{"no-trainable-parameter", model.path.string(), "has no trainable parameter", {}};
   constexpr size_t shown = 2;

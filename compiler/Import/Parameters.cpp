@@ -232,9 +232,13 @@ Result<ParameterTable> Decision::finish() {
   ParameterTable table;
   Failures refused = refuseDerived();
   std::vector<std::string> guessed;
-  for (const Entry &entry : entries)
+  std::vector<const Tensor *> tables;
+  for (const Entry &entry : entries) {
     if (entry.isGuess && !entry.parameter.trained)
       guessed.push_back(entry.parameter.name);
+    if (entry.isTable)
+      tables.push_back(graph.initializer(entry.parameter.name));
+  }
   for (Entry &entry : entries)
     if (entry.standing != Standing::Constant || entry.parameter.trained)
       table.parameters.push_back(std::move(entry.parameter));
@@ -243,6 +247,7 @@ Result<ParameterTable> Decision::finish() {
     return nothingToTrain(model, table);
   table.notices = std::move(notices);
   noteGuessed(guessed, table);
+  notePadding(tables, table);
   table.refused = std::move(refused);
   noteVanished(signature, table);
   return table;

@@ -65,6 +65,25 @@ TEST_F(ParameterRules, weightsAreTrained) {
             "trained: read as a weight by `second`");
 }
 
+/// A table that is looked up, with zeros in these rows.
+TEST_F(ParameterRules, rowsOfPaddingAreTold) {
+  auto notices = [&](std::initializer_list<size_t> zeroRows) {
+    std::vector<float> values = weights(10);
+    for (size_t row : zeroRows)
+      std::fill_n(values.begin() + static_cast<std::ptrdiff_t>(2 * row), 2, 0.0f);
+    GraphBytes graph;
+    graph.inputs = {value("ids", {4})};
+    graph.outputs = {value("y", {4, 2})};
+    graph.initializers = {matrix("wte.weight", 5, 2, values)};
+    graph.nodes = {node("Gather", {"wte.weight", "ids"}, {"y"}, "look")};
+    return decide(graph)->notices;
+  };
+  EXPECT_THAT(notices({3}), ElementsAre(HasSubstr(
+                                "wte.weight: row 3 is all zeros, as of an embedding with padding_idx=3")));
+  EXPECT_THAT(notices({}), ElementsAre());
+  EXPECT_THAT(notices({1, 3}), ElementsAre()) << "frameworks leave one row";
+}
+
 TEST_F(ParameterRules, namesComeFromTheNodesThatReadThem) {
   GraphBytes graph;
   graph.inputs = {value("x", {4, 2})};
