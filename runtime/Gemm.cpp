@@ -18,12 +18,6 @@ struct Library {
 };
 Library library;
 
-/// How the m x n outputs of one point are cut.
-struct Tiling {
-  int64_t points, rows, columns; ///< tiles per point: rows x columns
-  int64_t tileM, tileN;
-};
-
 // Every tile packs its operands anew: with smaller ones that costs over a tenth, with larger ones threads are
 // idle (measured with the shapes of GPT-2 124M).
 constexpr int64_t kTileM = kGemmTileM, kTileN = kGemmTileN;
@@ -35,24 +29,6 @@ constexpr int64_t kSmall = 1 << 15;
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t tileOf(int64_t extent, int64_t pieces) { return ceilDiv(ceilDiv(extent, pieces), 16) * 16; }
-
-Tiling tile(const accum_gemm &call) {
-  Tiling tiling{1, 1, 1, 0, 0};
-  for (int32_t d = 0; d < call.batch_dims; ++d)
-    tiling.points *= call.batch[d];
-  int64_t rows = ceilDiv(call.m, kTileM), columns = ceilDiv(call.n, kTileN);
-  while (tiling.points * rows * columns < kEnoughTiles) {
-    int64_t m = ceilDiv(call.m, rows), n = ceilDiv(call.n, columns);
-    if (m * n * call.k < kLeastWork || std::max(m, n) < 32)
-      break;
-    (m > n ? rows : columns) *= 2;
-  }
-  tiling.tileM = tileOf(call.m, rows);
-  tiling.tileN = tileOf(call.n, columns);
-  tiling.rows = ceilDiv(call.m, tiling.tileM);
-  tiling.columns = ceilDiv(call.n, tiling.tileN);
-  return tiling;
-}
 
 void startRows(const accum_gemm &call, float *c, const float *bias, int64_t m, int64_t n) {
   for (int64_t i = 0; i < m; ++i)
@@ -123,6 +99,27 @@ Status check(const accum_gemm &call, float beta, bool packed) {
 
 } // namespace
 
+GemmTiling tilingOf(const accum_gemm &call) {
+  GemmTiling tiling{1, 1, 1, 0, 0, 1};
+  for (int32_t d = 0; d < call.batch_dims; ++d)
+    tiling.points *= call.batch[d];
+  int64_t rows = ceilDiv(call.m, kTileM), columns = ceilDiv(call.n, kTileN);
+  while (tiling.points * rows * columns < kEnoughTiles) {
+    int64_t m = ceilDiv(call.m, rows), n = ceilDiv(call.n, columns);
+    if (m * n * call.k < kLeastWork || std::max(m, n) < 32)
+      break;
+    (m > n ? rows : columns) *= 2;
+  }
+  tiling.tileM = tileOf(call.m, rows);
+  tiling.tileN = tileOf(call.n, columns);
+  tiling.rows = ceilDiv(call.m, tiling.tileM);
+  tiling.columns = ceilDiv(call.n, tiling.tileN);
+  int64_t perPiece =
+      std::max<int64_t>(1, kSmall / std::max<int64_t>(1, tiling.tileM * tiling.tileN * call.k));
+  tiling.pieces = ceilDiv(tiling.points * tiling.rows * tiling.columns, perPiece);
+  return tiling;
+}
+
 GemmPoint pointOf(const accum_gemm &call, int64_t index) {
   int64_t a = 0, b = 0, c = 0;
   for (int32_t d = call.batch_dims - 1; d >= 0; --d) {
@@ -174,7 +171,7 @@ Status gemm(const accum_gemm &call, float beta, bool tf32) {
   bool packed = call.dtype == ACCUM_BF16 || (tf32 && call.dtype == ACCUM_F32);
   if (Status status = check(call, beta, packed); !status)
     return status;
-  Tiling tiling = tile(call);
+  GemmTiling tiling = tilingOf(call);
   int64_t perPoint = tiling.rows * tiling.columns, tiles = tiling.points * perPoint;
   std::atomic<int> failure{0};
   auto run = [&](int64_t begin, int64_t end) {
@@ -189,9 +186,7 @@ Status gemm(const accum_gemm &call, float beta, bool tf32) {
         failure = code;
     }
   };
-  int64_t perChunk =
-      std::max<int64_t>(1, kSmall / std::max<int64_t>(1, tiling.tileM * tiling.tileN * call.k));
-  parallelFor(tiles, ceilDiv(tiles, perChunk), run);
+  parallelFor(tiles, tiling.pieces, run);
   return failure ? Status(refuse("oneDNN returned " + std::to_string(failure))) : Status();
 }
 

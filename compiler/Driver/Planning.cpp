@@ -47,6 +47,21 @@ void addStateLines(const runtime::Manifest &manifest, planner::Problem &problem)
   add("scalars, alignment", rest);
 }
 
+/// In the order of the state, with what each takes there; also those that no command contributes to.
+void orderGradients(const runtime::Manifest &manifest, planner::Problem &problem) {
+  llvm::StringMap<int64_t> after;
+  for (const planner::Gradient &gradient : problem.gradients)
+    after[gradient.label] = gradient.after;
+  problem.gradients.clear();
+  for (const runtime::ParameterSpec &spec : manifest.params)
+    if (spec.trained) {
+      auto found = after.find(spec.onnxName);
+      auto bytes =
+          static_cast<int64_t>(llvm::alignTo(spec.bytes(), static_cast<uint64_t>(device::kStateAlignment)));
+      problem.gradients.push_back({bytes, found == after.end() ? -1 : found->second, spec.onnxName});
+    }
+}
+
 planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, bool &good) {
   planner::Options result;
   result.batch = options.batch;
@@ -171,6 +186,7 @@ FailureOr<planner::Problem> problemOf(ModuleOp module, const Options &options) {
   auto step = module.lookupSymbol<train::StepOp>("step");
   planner::Problem problem = buildProblem(step);
   addStateLines(layout->manifest, problem);
+  orderGradients(layout->manifest, problem);
   problem.fixed.push_back({planner::FixedKind::Inputs, "inputs", inputBytes(step)});
   problem.tokensPerSample = tokensPerSample(step);
   problem.allReduceBytes = static_cast<int64_t>(layout->manifest.gradients.bytes);

@@ -124,6 +124,8 @@ void readSpeeds(ObjectReader &root, const HostFacts &host, DeviceProfile &profil
   ObjectReader link = root.child("link");
   profile.linkBandwidth = link.number("bytes_per_second", 1, kMaxRate);
   profile.linkLatency = link.number("latency_seconds", 0, 1);
+  if (link.has("overlaps"))
+    profile.overlapsSums = link.boolean("overlaps");
   link.text("source");
   link.finish();
 

@@ -48,10 +48,13 @@ struct DeviceProfile {
   double launch = 0;        ///< seconds per command
   double linkBandwidth = 0; ///< bytes per second and direction between devices
   double linkLatency = 0;   ///< seconds per hop of a collective
+  /// Gradients are summed over the devices as they become final, beside the rest of the last micro-step.
+  bool overlapsSums = false;
   double hostLinkBandwidth =
       0; ///< bytes per second and direction between device and host memory; 0: no such link
   std::vector<Overhead> overheads = {};
   std::vector<TimeTable> tables = {}; ///< of library calls, where measured
+  MissCurve misses = {};              ///< between their near and far tables
   /// Seconds for each element that an operation of a kernel touches; `norm` is that of the gradients' norm.
   std::map<std::string, double, std::less<>> costs = {};
   std::vector<std::string> notices = {}; ///< for the user: measured elsewhere

@@ -29,12 +29,16 @@ OrderedJson ratesJson(const DeviceProfile &profile) {
 
 OrderedJson tablesJson(const DeviceProfile &profile) {
   OrderedJson json = OrderedJson::array();
-  for (const TimeTable &table : profile.tables)
-    json.push_back({{"call", table.call},
-                    {"dtype", table.dtype},
-                    {"spread", table.spread},
-                    {"axes", table.axes},
-                    {"seconds", table.seconds}});
+  for (const TimeTable &table : profile.tables) {
+    OrderedJson entry = {{"call", table.call}, {"dtype", table.dtype}, {"spread", table.spread}};
+    if (table.operands == Operands::Far)
+      entry["operands"] = "far";
+    if (table.threads > 0)
+      entry["threads"] = table.threads;
+    entry["axes"] = table.axes;
+    entry["seconds"] = table.seconds;
+    json.push_back(std::move(entry));
+  }
   return json;
 }
 
@@ -56,6 +60,8 @@ std::string toJson(const DeviceProfile &profile, const HostFacts &host, const st
   json["link"] = {{"bytes_per_second", profile.linkBandwidth},
                   {"latency_seconds", profile.linkLatency},
                   {"source", source}};
+  if (profile.overlapsSums)
+    json["link"]["overlaps"] = true;
   if (profile.hostLinkBandwidth > 0)
     json["host_link"] = {{"bytes_per_second", profile.hostLinkBandwidth}, {"source", source}};
   json["overheads"] = OrderedJson::array();
@@ -68,6 +74,9 @@ std::string toJson(const DeviceProfile &profile, const HostFacts &host, const st
   json["costs"] = OrderedJson::array();
   for (const auto &[operation, seconds] : profile.costs)
     json["costs"].push_back({{"operation", operation}, {"seconds", seconds}, {"source", source}});
+  for (size_t index = 0; index < profile.misses.bytes.size(); ++index)
+    json["misses"].push_back(
+        {{"bytes", profile.misses.bytes[index]}, {"missed", profile.misses.missed[index]}});
   json["tables"] = tablesJson(profile);
   return json.dump(1) + "\n";
 }

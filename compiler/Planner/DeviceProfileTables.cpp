@@ -9,7 +9,7 @@ namespace accum::planner {
 namespace {
 
 constexpr int64_t kLargestSize = int64_t{1} << 40;
-constexpr size_t kMostSizes = 256, kMostPoints = 1 << 20;
+constexpr size_t kMostSizes = 256, kMostPoints = 1 << 20, kMostShares = 1 << 22;
 constexpr double kLeastSeconds = 1e-15, kMostSeconds = 1e6;
 
 void readMachine(ObjectReader reader, const HostFacts &host, DeviceProfile &profile) {
@@ -50,6 +50,13 @@ TimeTable readTable(ObjectReader reader, const std::string &path, Complaint &com
                                      "attention[-backward][-causal]",
                                      table.call));
   table.spread = reader.number("spread", 0, 1e6);
+  if (reader.has("operands")) {
+    std::string operands = reader.text("operands");
+    if (operands != "near" && operands != "far")
+      reader.raise("operands", fmt::format("is `{}`, expected near or far", operands));
+    table.operands = operands == "far" ? Operands::Far : Operands::Near;
+  }
+  auto threads = reader.has("threads") ? static_cast<int>(reader.integer("threads", 1, 1 << 10)) : 0;
   auto axes = reader.array("axes");
   if (axes.size() != 3)
     reader.raise("axes", fmt::format("has {} elements, expected 3", axes.size()));
@@ -71,8 +78,22 @@ TimeTable readTable(ObjectReader reader, const std::string &path, Complaint &com
                                          kLeastSeconds, kMostSeconds));
     table.seconds.push_back(fits ? value->get<double>() : 1);
   }
+  if (static_cast<size_t>(threads) * points > kMostShares)
+    reader.raise("threads",
+                 fmt::format("is {}, expected at most {} for so many points", threads, kMostShares / points));
+  else if (threads > 0 && table.seconds.size() == points && !complaint.error)
+    table.level(threads);
   reader.finish();
   return table;
+}
+
+/// Both ascend, so that more bytes touched never give a shorter time.
+void readMiss(ObjectReader reader, MissCurve &curve) {
+  int64_t bytes = reader.integer("bytes", curve.bytes.empty() ? 1 : curve.bytes.back() + 1, kLargestSize);
+  double missed = reader.number("missed", curve.missed.empty() ? 0 : curve.missed.back(), 1);
+  reader.finish();
+  curve.bytes.push_back(bytes);
+  curve.missed.push_back(missed);
 }
 
 /// The first cost of each operation that this machine has the instructions for.
@@ -99,10 +120,13 @@ void readMeasured(ObjectReader &root, const HostFacts &host, Complaint &complain
   if (root.has("tables"))
     for (auto &[path, element] : root.array("tables")) {
       TimeTable table = readTable({*element, path, complaint}, path, complaint);
-      if (findTable(profile.tables, table.call, table.dtype))
+      if (findTable(profile.tables, table.call, table.dtype, table.operands))
         complaint.raise(path, fmt::format("is a second table of {} in {}", table.call, table.dtype));
       profile.tables.push_back(std::move(table));
     }
+  if (root.has("misses"))
+    for (auto &[path, element] : root.array("misses"))
+      readMiss({*element, path, complaint}, profile.misses);
   if (root.has("costs"))
     for (auto &[path, element] : root.array("costs"))
       readCost({*element, path, complaint}, host, profile);

@@ -6,7 +6,7 @@
 
 namespace accum::planner {
 
-/// Reads `machine`, `tables` and `costs`, each optional, and compares the machine with this one.
+/// Reads `machine`, `tables`, `misses` and `costs`, each optional, and compares the machine with this one.
 void readMeasured(ObjectReader &root, const HostFacts &host, Complaint &complaint, DeviceProfile &profile);
 
 } // namespace accum::planner

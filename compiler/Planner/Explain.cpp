@@ -81,7 +81,10 @@ std::string timeLine(const Search &search) {
     text += fmt::format(", {:.1f} % MFU", 100 * search.mfu);
   for (const TimeLine &line : plan.time)
     if (line.name.starts_with("all-") || line.name.starts_with("reduce-") || line.name == "offload")
-      text += fmt::format("; {} {}, not overlapped", line.name, formatSeconds(line.seconds));
+      text += line.hidden > 0
+                  ? fmt::format("; {} {}, {} exposed", line.name, formatSeconds(line.seconds + line.hidden),
+                                formatSeconds(line.seconds))
+                  : fmt::format("; {} {}, not overlapped", line.name, formatSeconds(line.seconds));
   return text + "\n";
 }
 

@@ -9,6 +9,13 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
+OrderedJson timeLineJson(const TimeLine &line) {
+  OrderedJson json = {{"name", line.name}, {"seconds", line.seconds}};
+  if (line.hidden > 0)
+    json["hidden"] = line.hidden;
+  return json;
+}
+
 OrderedJson candidateJson(const Candidate &candidate) {
   OrderedJson json = {{"micro_batch", candidate.cut.m},
                       {"steps", candidate.cut.steps},
@@ -98,7 +105,7 @@ OrderedJson toJson(const Search &search, const BudgetAnswers &budgets) {
       json["plan"]["variants"][std::to_string(id)] = variant;
     json["time"] = OrderedJson::array();
     for (const TimeLine &line : plan.time)
-      json["time"].push_back({{"name", line.name}, {"seconds", line.seconds}});
+      json["time"].push_back(timeLineJson(line));
   }
   json["memory"] = OrderedJson::array();
   for (const MemoryLine &line : search.memory)

@@ -42,6 +42,7 @@ struct MemoryLine {
 struct TimeLine {
   std::string name = {};
   double seconds = 0;
+  double hidden = 0; ///< what goes on beside the lines before it, and is not in `seconds`
 };
 
 struct Plan {

@@ -14,6 +14,13 @@ constexpr const char *kFormat = "accum-plan";
 constexpr int64_t kVersion = 1;
 constexpr double kMaxSeconds = 1e18;
 
+nlohmann::ordered_json timeLineJson(const TimeLine &line) {
+  nlohmann::ordered_json json = {{"name", line.name}, {"seconds", line.seconds}};
+  if (line.hidden > 0)
+    json["hidden"] = line.hidden;
+  return json;
+}
+
 nlohmann::ordered_json candidateJson(const Candidate &candidate) {
   return {{"micro_batch", candidate.cut.m},
           {"steps", candidate.cut.steps},
@@ -81,6 +88,8 @@ MemoryLine readMemoryLine(ObjectReader reader) {
 
 TimeLine readTimeLine(ObjectReader reader) {
   TimeLine line{reader.text("name"), reader.number("seconds", 0, kMaxSeconds)};
+  if (reader.has("hidden"))
+    line.hidden = reader.number("hidden", 0, kMaxSeconds);
   reader.finish();
   return line;
 }
@@ -159,7 +168,7 @@ std::string toJson(const Plan &plan) {
   for (const MemoryLine &line : plan.memory)
     json["memory"].push_back({{"kind", toText(line.kind)}, {"name", line.name}, {"bytes", line.bytes}});
   for (const TimeLine &line : plan.time)
-    json["time"].push_back({{"name", line.name}, {"seconds", line.seconds}});
+    json["time"].push_back(timeLineJson(line));
   for (const Candidate &candidate : plan.candidates)
     json["candidates"].push_back(candidateJson(candidate));
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

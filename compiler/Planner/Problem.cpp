@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <set>
 #include <unordered_set>
 
 namespace accum::planner {
@@ -207,6 +208,23 @@ Status checkBuffers(const Problem &problem) {
   return {};
 }
 
+Status checkGradients(const Problem &problem) {
+  std::set<int64_t> micro;
+  for (const Command &command : problem.commands)
+    if (command.region == Region::Micro)
+      micro.insert(command.id);
+  int64_t sum = 0;
+  for (const Gradient &gradient : problem.gradients) {
+    if (gradient.bytes < 0 || gradient.bytes > kAmountLimit - sum)
+      return malformed("gradients must have between 0 and 2^60 bytes together");
+    if (gradient.after >= 0 && !micro.contains(gradient.after))
+      return malformed(fmt::format("gradient `{}` is final behind command {}, which is not in the micro-step",
+                                   gradient.label, gradient.after));
+    sum += gradient.bytes;
+  }
+  return {};
+}
+
 } // namespace
 
 Status check(const Problem &problem) {
@@ -233,6 +251,8 @@ Status check(const Problem &problem) {
                       line.name));
   }
   if (Status status = checkCommands(problem); !status)
+    return status;
+  if (Status status = checkGradients(problem); !status)
     return status;
   return checkBuffers(problem);
 }

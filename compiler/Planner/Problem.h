@@ -106,6 +106,12 @@ struct FixedMemory {
   StateRole role = StateRole::Other; ///< of State lines; sizes with a role do not depend on m
 };
 
+struct Gradient {
+  int64_t bytes = 0;      ///< in the state, padding included
+  int64_t after = -1;     ///< the id of the last command that contributes to it; -1: none does
+  std::string label = {}; ///< the parameter's name
+};
+
 struct Problem {
   std::string name = {};
   /// What the step was asked for, so that a problem in a file says it; `solve` takes it from its options. 0:
@@ -118,6 +124,7 @@ struct Problem {
   int64_t weightReads = 0;
   /// The repetition of command `id` has the id `cloneIds + id`. 0: behind the largest id here.
   int64_t cloneIds = 0;
+  std::vector<Gradient> gradients = {}; ///< in the order of the state; empty: not known
   std::vector<FixedMemory> fixed = {};
   std::vector<Command> commands = {}; ///< in execution order, hence ascending by region
   std::vector<Buffer> buffers = {};

@@ -102,6 +102,7 @@ private:
   void readLine(Line &line);
   void readFixed(Line &line);
   void readCommand(Line &line);
+  void readGradient(Line &line);
   void readVariant(Line &line);
   void readBuffer(Line &line);
   static StateRole readRole(Line &line);
@@ -186,6 +187,14 @@ Variant ProblemReader::readCosts(Line &line, std::string name) {
     variant.work.push_back(count.value_or(OperationCount{}));
   }
   return variant;
+}
+
+void ProblemReader::readGradient(Line &line) {
+  Gradient gradient{.bytes = line.number(line.word("size"), "size")};
+  if (auto after = line.value("after"))
+    gradient.after = line.number(*after, "after");
+  gradient.label = line.value("label").value_or("");
+  problem.gradients.push_back(std::move(gradient));
 }
 
 void ProblemReader::readCommand(Line &line) {
@@ -279,6 +288,8 @@ void ProblemReader::readLine(Line &line) {
     problem.cloneIds = line.number(line.word("id"), "first id of repetitions");
   } else if (head == "fixed") {
     readFixed(line);
+  } else if (head == "gradient") {
+    readGradient(line);
   } else if (head == "command") {
     readCommand(line);
   } else if (head == "variant") {

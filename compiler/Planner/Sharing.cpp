@@ -174,16 +174,20 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
   return lines;
 }
 
+double ringPass(const DeviceProfile &profile, int64_t devices, double bytes, double pieces) {
+  if (devices == 1 || bytes == 0)
+    return 0;
+  auto ranks = static_cast<double>(devices);
+  return (ranks - 1) / ranks * bytes / profile.linkBandwidth + (ranks - 1) * profile.linkLatency * pieces;
+}
+
 std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &profile,
-                                  const Sharing &sharing, int64_t devices, int64_t steps, double update) {
+                                  const Sharing &sharing, int64_t devices, int64_t steps, double update,
+                                  const std::optional<Overlap> &overlap) {
   std::vector<TimeLine> lines;
   double ranks = static_cast<double>(devices), count = static_cast<double>(steps);
-  /// One pass around the ring: a reduce-scatter, or an all-gather.
   auto pass = [&](int64_t bytes, double pieces) {
-    return devices == 1 || bytes == 0
-               ? 0.0
-               : (ranks - 1) / ranks * static_cast<double>(bytes) / profile.linkBandwidth +
-                     (ranks - 1) * profile.linkLatency * pieces;
+    return ringPass(profile, devices, static_cast<double>(bytes), pieces);
   };
   int64_t gradients = problem.allReduceBytes, weights = bytesOf(problem, StateRole::Parameters);
   int64_t copies = copiedBytes(problem), reads = problem.weightReads > 0 ? problem.weightReads : weights;
@@ -192,7 +196,9 @@ std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &p
                ? 1.0
                : std::max(1.0, static_cast<double>(bytes) / static_cast<double>(problem.largestParameter));
   };
-  if (devices > 1 && sharing.shard == Shard::None)
+  if (devices > 1 && sharing.shard == Shard::None && overlap)
+    lines.push_back({"all-reduce", overlap->exposed, overlap->seconds - overlap->exposed});
+  else if (devices > 1 && sharing.shard == Shard::None)
     lines.push_back({"all-reduce", 2 * pass(gradients, 1)});
   if (devices > 1 && sharing.shard != Shard::None && !sharing.reduceEach)
     lines.push_back({"reduce-scatter, once", pass(gradients, 1)});

@@ -5,6 +5,7 @@
 #include "compiler/Planner/Options.h"
 #include "compiler/Planner/Plan.h"
 #include "compiler/Planner/Problem.h"
+#include <optional>
 
 namespace accum::planner {
 
@@ -42,9 +43,20 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
 /// are in host memory. Sizes change, links do not.
 Problem sharedProblem(const Problem &problem, const Sharing &sharing, int64_t devices);
 
-/// What a step takes beside its commands: collectives and transfers, none overlapped; `update` is the time of
-/// the whole update, of which a sharded device runs its part.
+/// Seconds of one pass around the ring, a reduce-scatter or an all-gather of so many bytes in `pieces`.
+double ringPass(const DeviceProfile &profile, int64_t devices, double bytes, double pieces = 1);
+
+/// Gradients summed over the devices beside the last micro-step.
+struct Overlap {
+  double seconds = 0; ///< of the sums themselves
+  double exposed = 0; ///< of them, what the update waits for
+};
+
+/// What a step takes beside its commands: collectives and transfers, overlapped where `overlap` is given and
+/// the state is not sharded; `update` is the time of the whole update, of which a sharded device runs its
+/// part.
 std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &profile,
-                                  const Sharing &sharing, int64_t devices, int64_t steps, double update);
+                                  const Sharing &sharing, int64_t devices, int64_t steps, double update,
+                                  const std::optional<Overlap> &overlap = std::nullopt);
 
 } // namespace accum::planner

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times per command, summed by region.
 #include "compiler/Planner/TimeModel.h"
+#include "compiler/Planner/GradientRuns.h"
+#include "compiler/Planner/TileSchedule.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -22,6 +24,16 @@ double gradientElements(const Problem &problem) {
   return static_cast<double>(problem.allReduceBytes) / (wide ? 8 : 4);
 }
 
+/// What a micro-step touches between two uses of a weight, or two additions to its gradient, at the least:
+/// all others. Activations come on top, but where they are many, arithmetic hides the waiting.
+double touchedBytes(const Problem &problem) {
+  double sum = 0;
+  for (const FixedMemory &line : problem.fixed)
+    if (line.role == StateRole::Parameters || line.role == StateRole::Gradients)
+      sum += line.bytes.real(1);
+  return sum;
+}
+
 std::string describe(const CallShape &call, int64_t m) {
   std::string text = call.name;
   for (size_t index = 0; index < call.sizes.size(); ++index)
@@ -33,7 +45,8 @@ std::string describe(const CallShape &call, int64_t m) {
 
 TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64_t devices)
     : problem(problem), profile(profile), devices(devices),
-      share(profile.sharedByDevices ? 1.0 / static_cast<double>(devices) : 1.0) {
+      share(profile.sharedByDevices ? 1.0 / static_cast<double>(devices) : 1.0),
+      missed(profile.misses.at(touchedBytes(problem))) {
   rates.reserve(problem.commands.size());
   for (const Command &command : problem.commands) {
     bool matrix = usesMatrixUnits(command.kind);
@@ -45,12 +58,19 @@ TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64
   }
 }
 
+double TimeModel::tableSeconds(const TimeTable &table, const CallShape &call, int64_t m,
+                               int64_t pieces) const {
+  const TimeTable *far = findTable(profile.tables, table.call, table.dtype, Operands::Far);
+  double uneven = table.threads > 0 ? unevenness(call, m, pieces, table.threads) : 1;
+  return blend(table, far, missed, callPoint(call, m, pieces), uneven) / share;
+}
+
 /// One of `pieces` parts of `m` samples.
 TimeModel::Time TimeModel::timeOf(size_t index, const Variant &variant, int64_t m, int64_t pieces) const {
   if (const TimeTable *table = variant.call.name.empty() ? nullptr
                                                          : findTable(profile.tables, variant.call.name,
                                                                      problem.commands[index].dtype))
-    return {.compute = table->at(callPoint(variant.call, m, pieces)) / share, .source = TimeSource::Table};
+    return {.compute = tableSeconds(*table, variant.call, m, pieces), .source = TimeSource::Table};
   Time time{.memory = variant.bytes.real(m, pieces) / (profile.bandwidth * share), .launch = profile.launch};
   bool updates = problem.commands[index].kind == CommandKind::Update;
   // Arithmetic that nobody has broken down into operations.
@@ -130,7 +150,43 @@ double TimeModel::copying(int64_t m) const {
   return seconds;
 }
 
-std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing) const {
+std::optional<Overlap> TimeModel::overlapOf(const Cut &cut) const {
+  if (devices == 1 || !profile.overlapsSums || problem.gradients.empty())
+    return std::nullopt;
+  std::map<int64_t, size_t> numbers;
+  std::vector<double> ends; // of each command of a micro-step
+  double now = 0;
+  for (size_t index = 0; index < problem.commands.size(); ++index)
+    if (problem.commands[index].region == Region::Micro) {
+      numbers[problem.commands[index].id] = ends.size();
+      ends.push_back(now += command(index, cut.m).total);
+    }
+  std::vector<int64_t> bytes;
+  std::vector<size_t> finalAfter;
+  for (const Gradient &gradient : problem.gradients) {
+    auto last = numbers.find(gradient.after);
+    bytes.push_back(gradient.bytes);
+    finalAfter.push_back(last == numbers.end() ? kNeverFinal : last->second);
+  }
+  auto rest = static_cast<double>(problem.allReduceBytes);
+  double summed = 0;
+  Overlap overlap;
+  auto sum = [&](double size, double begin) {
+    double seconds = 2 * ringPass(profile, devices, size);
+    overlap.seconds += seconds;
+    summed = std::max(summed, begin) + seconds;
+    rest -= size;
+  };
+  for (const GradientRun &run : gradientRuns(bytes, finalAfter, ends.empty() ? 0 : ends.size() - 1))
+    sum(static_cast<double>(run.bytes), ends[run.after]);
+  if (rest > 0)
+    sum(rest, now);
+  overlap.exposed = std::min(overlap.seconds, std::max(0.0, summed - now));
+  return overlap;
+}
+
+std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing,
+                                      const std::optional<Overlap> &overlap) const {
   auto [prepass, prologue, micro, update] = regions(cut.m);
   double steps = static_cast<double>(cut.steps);
   std::vector<TimeLine> lines;
@@ -144,7 +200,7 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing) co
   lines.push_back({"micro-steps", steps * (micro.total - micro.again)});
   if (micro.again > 0)
     lines.push_back({"recomputation", steps * micro.again});
-  for (TimeLine &line : sharingTime(problem, profile, sharing, devices, cut.steps, update.total))
+  for (TimeLine &line : sharingTime(problem, profile, sharing, devices, cut.steps, update.total, overlap))
     lines.push_back(std::move(line));
   auto norm = profile.costs.find("norm");
   if (norm != profile.costs.end() && problem.allReduceBytes > 0)

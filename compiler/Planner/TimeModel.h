@@ -48,8 +48,17 @@ public:
   double seconds(int command, int variant, int64_t m) const;
   /// One iteration of each region at m, commands in their first variant.
   std::array<RegionTime, 4> regions(int64_t m) const;
-  /// Named parts of a whole step; they sum to its time.
-  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing = {}) const;
+  /// Named parts of a whole step; they sum to its time. `overlap`: that of `overlapOf`, of this problem or
+  /// of the one that it was made from.
+  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing = {}) const {
+    return step(cut, sharing, overlapOf(cut));
+  }
+  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing,
+                             const std::optional<Overlap> &overlap) const;
+  /// The sum of gradients over the devices, where the device begins it while the last micro-step still runs:
+  /// run by run (GradientRuns.h), each once it is final and the one before it is summed, the rest behind.
+  /// Nothing where it does not, or nobody knows when gradients are final.
+  std::optional<Overlap> overlapOf(const Cut &cut) const;
   /// A whole step's commands, equal ones together, the longest first.
   std::vector<CommandTime> commands(const Cut &cut) const;
   /// Matrix flops of `samples` samples over what the device peaks at in `seconds`; 0 where there are none.
@@ -73,12 +82,14 @@ private:
     double total() const { return (compute > memory ? compute : memory) + launch; }
   };
 
+  double tableSeconds(const TimeTable &table, const CallShape &call, int64_t m, int64_t pieces) const;
   Time timeOf(size_t index, const Variant &variant, int64_t m, int64_t pieces) const;
 
   const Problem &problem;
   const DeviceProfile &profile;
   int64_t devices;
   double share;             ///< of the machine's rates that one device has
+  double missed;            ///< of weights and gradients, what comes from memory each time
   std::vector<Rated> rates; ///< per command
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Interpolation in logarithms.
 #include "compiler/Planner/TimeTables.h"
+#include "compiler/Planner/TileSchedule.h"
 #include <algorithm>
 #include <cmath>
 
@@ -30,7 +31,22 @@ Place placeOn(const std::vector<int64_t> &axis, double value) {
 
 } // namespace
 
-double TimeTable::at(const std::array<double, 3> &point) const {
+void TimeTable::level(int count) {
+  threads = count;
+  even = seconds;
+  if (threads == 0)
+    return even.clear();
+  size_t index = 0;
+  for (int64_t x : axes[0])
+    for (int64_t y : axes[1])
+      for (int64_t z : axes[2])
+        even[index++] /= unevenness(
+            call, {static_cast<double>(x), static_cast<double>(y), static_cast<double>(z)}, threads);
+}
+
+double TimeTable::at(const std::array<double, 3> &point, double uneven) const {
+  const std::vector<double> &times = threads > 0 ? even : seconds;
+  double factor = threads > 0 ? uneven : 1;
   std::array<Place, 3> places;
   for (size_t axis = 0; axis < 3; ++axis)
     places[axis] = placeOn(axes[axis], point[axis]);
@@ -46,21 +62,42 @@ double TimeTable::at(const std::array<double, 3> &point) const {
     }
     if (weight == 0)
       continue;
-    alone = seconds[index];
+    alone = times[index];
     logarithm += weight * std::log(alone);
     ++corners;
   }
   double inside = corners == 1 ? alone : std::exp(logarithm); // a point of the grid is exact
   std::array<double, 3> nearest = {places[0].value, places[1].value, places[2].value};
-  return nearest == point ? inside : inside * callWork(call, point) / callWork(call, nearest);
+  double ratio = nearest == point ? 1 : callWork(call, point) / callWork(call, nearest);
+  return inside * factor * ratio;
 }
 
 const TimeTable *findTable(const std::vector<TimeTable> &tables, std::string_view call,
-                           std::string_view dtype) {
+                           std::string_view dtype, Operands operands) {
   for (const TimeTable &table : tables)
-    if (table.call == call && table.dtype == dtype)
+    if (table.call == call && table.dtype == dtype && table.operands == operands)
       return &table;
   return nullptr;
+}
+
+double MissCurve::at(double touched) const {
+  if (bytes.empty())
+    return 0;
+  Place place = placeOn(bytes, touched);
+  return place.part == 0 ? missed[place.low]
+                         : (1 - place.part) * missed[place.low] + place.part * missed[place.low + 1];
+}
+
+double blend(const TimeTable &near, const TimeTable *far, double missed, const std::array<double, 3> &point,
+             double uneven) {
+  double seconds = near.at(point, uneven);
+  if (!far || missed == 0)
+    return seconds;
+  std::array<double, 3> fewer = point;
+  size_t rows = far->call == "gemm-tn" ? 2 : 0; // a weight gradient sums over them
+  fewer[rows] = std::min(fewer[rows], static_cast<double>(far->axes[rows].back()));
+  double there = far->threads > 0 ? unevenness(far->call, fewer, far->threads) : 1;
+  return seconds + missed * std::max(0.0, far->at(fewer, there) - near.at(fewer, there));
 }
 
 } // namespace accum::planner

@@ -59,6 +59,7 @@ public:
     auto kept = step.getPrologue().front().getTerminator()->getOperands();
     for (auto [value, argument] : llvm::zip(kept, step.getMicro().getArguments().take_back(kept.size())))
       follow(value, argument);
+    findGradients();
     addRegion(step.getMicro(), planner::Region::Micro);
     addRegion(step.getUpdate(), planner::Region::Update);
     addSliceVariants(group, groupIndices, problem);
@@ -98,6 +99,26 @@ private:
     group = slicedCommands(step.getMicro().front());
     if (!group.empty())
       extend(group.back());
+  }
+
+  /// The command behind which each gradient is final; several may add to one.
+  void findGradients() {
+    auto yield = cast<train::YieldOp>(step.getMicro().front().getTerminator());
+    llvm::MapVector<Attribute, train::CommandOp> last;
+    for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
+      Operation *op = value.getDefiningOp();
+      if (auto reshape = llvm::dyn_cast_or_null<nn::ReshapeOp>(op))
+        op = reshape.getInput().getDefiningOp();
+      auto command = llvm::dyn_cast_or_null<train::CommandOp>(op);
+      if (isa<StringAttr>(target) || !command)
+        continue;
+      auto [entry, isNew] = last.try_emplace(target, command);
+      if (!isNew && entry->second->isBeforeInBlock(command))
+        entry->second = command;
+    }
+    for (auto &[target, command] : last)
+      problem.gradients.push_back({.after = static_cast<int64_t>(command.getId()),
+                                   .label = cast<FlatSymbolRefAttr>(target).getValue().str()});
   }
 
   void addRegion(Region &region, planner::Region kind) {

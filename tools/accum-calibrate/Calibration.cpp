@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of library calls, costs of operations, rates for everything else.
 #include "tools/accum-calibrate/Calibration.h"
+#include "runtime/Clock.h"
 #include "tools/accum-calibrate/AllReduce.h"
 #include "tools/accum-calibrate/KernelProbe.h"
+#include "tools/accum-calibrate/Misses.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -16,6 +18,12 @@ namespace {
 
 Error stopped() {
   return {runtime::kExitStopped, "stopped; the same command continues where this one was", "stopped"};
+}
+
+/// Seconds of a point, roughly: repeats, and long calls a few times. Only their ratios count.
+double guess(const Grid &grid, size_t index) {
+  constexpr double kRepeats = 0.015, kRuns = 6, kMultiplyAdds = 1e11;
+  return kRepeats + kRuns * grid.work(index) / kMultiplyAdds;
 }
 
 /// A sample whose median is far above its least was disturbed; others only ever add time, so the lowest
@@ -46,22 +54,48 @@ Expected<Sample> Calibration::once(const std::string &key, const std::function<E
 }
 
 Status Calibration::fillTable(LibraryCalls &calls, const Grid &grid, bool (*stop)()) {
-  planner::TimeTable table{.call = grid.call, .dtype = "f32", .axes = grid.axes};
+  planner::TimeTable table{.call = grid.call, .dtype = "f32", .axes = grid.axes, .operands = grid.operands};
   std::vector<double> spreads;
   for (size_t index = 0; index < grid.points(); ++index) {
     if (stop())
       return stopped();
     auto point = grid.point(index);
-    std::string key = fmt::format("{} {}x{}x{}", grid.call, point[0], point[1], point[2]);
-    auto taken = once(key, [&] { return calls.time(grid.call, point); });
+    std::string key = fmt::format("{} {}x{}x{}", grid.name(), point[0], point[1], point[2]);
+    bool known = results.find(key) != nullptr;
+    double begin = runtime::now();
+    auto taken = once(key, [&] { return calls.time(grid.call, point, grid.operands); });
     if (!taken)
       return taken.error();
+    remaining.finish(guess(grid, index),
+                     known ? std::nullopt : std::optional<double>(runtime::now() - begin));
     table.seconds.push_back(taken->median);
     spreads.push_back(taken->spread);
-    progress(grid.call, index + 1, grid.points());
+    progress(grid.name(), index + 1, grid.points(), remaining.seconds());
   }
   table.spread = summarize(spreads).median;
+  table.level(threads);
   profile.tables.push_back(std::move(table));
+  return {};
+}
+
+/// How much slower a product is with more weights that take turns, between what near tables and what far
+/// ones are measured with.
+Status Calibration::measureMisses(LibraryCalls &calls, bool (*stop)()) {
+  std::vector<int64_t> sizes = {LibraryCalls::nearBytes()};
+  for (int64_t mebibytes :
+       coarse ? std::vector<int64_t>{64} : std::vector<int64_t>{32, 40, 48, 64, 80, 96, 128})
+    sizes.push_back(mebibytes << 20);
+  sizes.push_back(LibraryCalls::farBytes());
+  std::vector<double> seconds;
+  for (int64_t bytes : sizes) {
+    if (stop())
+      return stopped();
+    auto taken = once(fmt::format("weights of {} MiB", bytes >> 20), [&] { return calls.product(bytes); });
+    if (!taken)
+      return taken.error();
+    seconds.push_back(taken->median);
+  }
+  profile.misses = missCurve(sizes, seconds);
   return {};
 }
 
@@ -77,7 +111,7 @@ Status Calibration::fitKernels(bool (*stop)()) {
     if (!observed)
       return observed.error();
     observations.insert(observations.end(), observed->begin(), observed->end());
-    progress("kernels", index + 1, probes.size());
+    progress("kernels", index + 1, probes.size(), std::nullopt);
   }
   auto costs = fitCosts(observations);
   profile.costs.insert(costs.begin(), costs.end());
@@ -116,6 +150,7 @@ Status Calibration::run(bool (*stop)()) {
     return calls.error();
   profile.basis = "measured";
   profile.tables.clear();
+  profile.misses = {};
   profile.costs.clear();
   auto launch = once("launch", [&] { return Expected<Sample>(calls->launch()); });
   constexpr int64_t kNormElements = 8 << 20, kCopyBytes = 16 << 20;
@@ -135,7 +170,13 @@ Status Calibration::run(bool (*stop)()) {
     profile.linkBandwidth = double(sums->manyBytes) / std::max(1e-9, sums->many.median - sums->few.median);
     linked = true;
   }
-  for (const Grid &grid : makeGrids(coarse))
+  if (Status status = measureMisses(*calls, stop); !status)
+    return status;
+  std::vector<Grid> grids = makeGrids(coarse);
+  for (const Grid &grid : grids)
+    for (size_t index = 0; index < grid.points(); ++index)
+      remaining.expect(guess(grid, index));
+  for (const Grid &grid : grids)
     if (Status status = fillTable(*calls, grid, stop); !status)
       return status;
   setRates();
@@ -145,7 +186,8 @@ Status Calibration::run(bool (*stop)()) {
 std::vector<std::string> Calibration::summary() const {
   std::vector<std::string> lines;
   for (const planner::TimeTable &table : profile.tables)
-    lines.push_back(fmt::format("{}: {} points, repetitions within {:.1f} %", table.call,
+    lines.push_back(fmt::format("{}{}: {} points, repetitions within {:.1f} %", table.call,
+                                table.operands == planner::Operands::Far ? " from memory" : "",
                                 table.seconds.size(), 100 * table.spread));
   lines.push_back(
       fmt::format("kernels: costs of {} operations from {} kernels, which they meet within {:.1f} %",

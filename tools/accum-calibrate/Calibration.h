@@ -4,12 +4,14 @@
 #include "compiler/Planner/DeviceProfile.h"
 #include "tools/accum-calibrate/Grid.h"
 #include "tools/accum-calibrate/LibraryCalls.h"
+#include "tools/accum-calibrate/Remaining.h"
 #include "tools/accum-calibrate/Results.h"
 
 namespace accum::calibrate {
 
-/// Progress for people: what is measured, how many of how many.
-using Progress = void (*)(const std::string &what, size_t done, size_t all);
+/// Progress for people: what is measured, how many of how many, and the seconds that everything still takes
+/// at the speed seen so far; none while nothing has been seen.
+using Progress = void (*)(const std::string &what, size_t done, size_t all, std::optional<double> left);
 
 class Calibration {
 public:
@@ -24,6 +26,7 @@ public:
 
 private:
   runtime::Status fillTable(LibraryCalls &calls, const Grid &grid, bool (*stop)());
+  runtime::Status measureMisses(LibraryCalls &calls, bool (*stop)());
   runtime::Status fitKernels(bool (*stop)());
   runtime::Expected<Sample> once(const std::string &key,
                                  const std::function<runtime::Expected<Sample>()> &measure);
@@ -37,6 +40,7 @@ private:
   size_t kernels = 0;
   double kernelError = 0;
   bool linked = false;
+  Remaining remaining;
 };
 
 } // namespace accum::calibrate

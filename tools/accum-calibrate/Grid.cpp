@@ -9,6 +9,13 @@ std::array<int64_t, 3> Grid::point(size_t index) const {
   return {axes[0][index / last / middle], axes[1][index / last % middle], axes[2][index % last]};
 }
 
+double Grid::work(size_t index) const {
+  auto [x, y, z] = point(index);
+  return planner::callWork(call, {static_cast<double>(x), static_cast<double>(y), static_cast<double>(z)});
+}
+
+std::string Grid::name() const { return call + (operands == planner::Operands::Far ? " far" : ""); }
+
 std::vector<Grid> makeGrids(bool coarse) {
   using Axis = std::vector<int64_t>;
   Axis tokens = coarse ? Axis{64, 512} : Axis{16, 32, 64, 128, 256, 512, 1024, 2048};
@@ -17,6 +24,13 @@ std::vector<Grid> makeGrids(bool coarse) {
   std::vector<Grid> grids = {{"gemm-nn", {tokens, weights, weights}},
                              {"gemm-nt", {tokens, weights, weights}},
                              {"gemm-tn", {weights, weights, tokens}}};
+  // What waiting for memory adds follows the bytes of the weights, and with many rows nothing waits.
+  Axis few = coarse ? Axis{64} : Axis{16, 32, 64, 128, 512};
+  Axis wide = coarse ? Axis{128, 768} : Axis{128, 256, 512, 768, 1536, 3072};
+  constexpr auto kFar = planner::Operands::Far;
+  grids.push_back({"gemm-nn", {few, wide, wide}, kFar});
+  grids.push_back({"gemm-nt", {few, wide, wide}, kFar});
+  grids.push_back({"gemm-tn", {wide, wide, few}, kFar});
   Axis heads = coarse ? Axis{4, 16} : Axis{4, 16, 64}, features = coarse ? Axis{64} : Axis{32, 64, 128};
   Axis lengths = coarse ? Axis{32, 128} : Axis{32, 64, 128, 256, 512, 1024};
   for (const char *call :

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operands walk through a pool larger than the caches next to a core, as buffers of a step do.
+// Operands walk through rings: a small one for activations, and one for weights that a cache holds or does
+// not.
 #include "tools/accum-calibrate/LibraryCalls.h"
 #include "runtime/Attention.h"
 #include "runtime/Gemm.h"
 #include "runtime/GradientNorm.h"
 #include "runtime/ThreadPool.h"
+#include <algorithm>
 #include <cstring>
 #include <sys/mman.h>
 #include <vector>
@@ -17,9 +19,13 @@ using runtime::Status;
 
 namespace {
 
-// The operands of the largest point (attention backward), and room to walk at all others.
-constexpr int64_t kInputs = 64 << 20, kOutputs = 32 << 20;
-constexpr int64_t kPoolBytes = (kInputs + kOutputs) * int64_t(sizeof(float));
+// Elements. Activations are at most those of the largest attention, or both operands of a weight gradient.
+constexpr int64_t kActivations = 44 << 20, kWeights = 48 << 20, kResults = 32 << 20;
+constexpr int64_t kPool = kActivations + kWeights + kResults;
+constexpr int64_t kPoolBytes = kPool * int64_t(sizeof(float));
+// What a few commands write and read again, larger than the cache of one core; and weights of a small model,
+// which are more than that.
+constexpr int64_t kFewCommands = 2 << 20, kSmallModel = 6 << 20;
 
 /// The strides of a row-major [batch, length, heads, features], as projections leave it.
 accum_strided stridesOf(const float *data, int64_t length, int64_t heads, int64_t features) {
@@ -35,38 +41,51 @@ Expected<LibraryCalls> LibraryCalls::open() {
     return status.error();
   void *memory = mmap(nullptr, kPoolBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
-    return Error{runtime::kExitRunFailed, "384 MiB for operands could not be allocated", "memory"};
+    return Error{runtime::kExitRunFailed, "496 MiB for operands could not be allocated", "memory"};
   LibraryCalls calls;
   calls.pool.reset(static_cast<float *>(memory));
-  for (int64_t i = 0; i < kInputs + kOutputs; ++i) // no denormals, no zeros that multiply faster
+  for (int64_t i = 0; i < kPool; ++i) // no denormals, no zeros that multiply faster
     calls.pool.get()[i] = float((i * 7919) % 1021 - 510) * 1e-3f;
   return calls;
 }
 
-/// The place of `elements` elements of a ring.
-static int64_t advance(int64_t &next, int64_t elements, int64_t ring) {
+float *LibraryCalls::Ring::take(int64_t elements) {
   elements = (elements + 63) / 64 * 64;
-  int64_t at = next + elements > ring ? 0 : next;
+  int64_t at = next + elements > size ? 0 : next;
   next = at + elements;
-  return at;
+  return begin + at;
 }
 
-const float *LibraryCalls::input(int64_t elements) {
-  return pool.get() + advance(nextInput, elements, kInputs);
+LibraryCalls::Ring LibraryCalls::activations(int64_t elements) const {
+  return {pool.get(), std::clamp(elements, kFewCommands, kActivations)};
 }
 
-float *LibraryCalls::output(int64_t elements) {
-  return pool.get() + kInputs + advance(nextOutput, elements, kOutputs);
+LibraryCalls::Ring LibraryCalls::weights(int64_t elements) const {
+  return {pool.get() + kActivations, std::min(elements, kWeights)};
 }
 
-Expected<Sample> LibraryCalls::time(const std::string &call, const std::array<int64_t, 3> &point) {
+LibraryCalls::Ring LibraryCalls::results(int64_t elements) const {
+  return {pool.get() + kActivations + kWeights, std::clamp(elements, kFewCommands, kResults)};
+}
+
+int64_t LibraryCalls::nearBytes() { return kSmallModel * int64_t(sizeof(float)); }
+int64_t LibraryCalls::farBytes() { return kWeights * int64_t(sizeof(float)); }
+
+Expected<Sample> LibraryCalls::time(const std::string &call, const std::array<int64_t, 3> &point,
+                                    planner::Operands operands) {
   if (call.rfind("gemm-", 0) == 0)
-    return gemm(call[5], call[6], point);
+    return gemm(call[5], call[6], point, operands == planner::Operands::Far ? kWeights : kSmallModel);
   return attention(call.find("backward") != std::string::npos, call.find("causal") != std::string::npos,
                    point);
 }
 
-Expected<Sample> LibraryCalls::gemm(char a, char b, const std::array<int64_t, 3> &point) {
+Expected<Sample> LibraryCalls::product(int64_t bytes) {
+  constexpr double kLong = 0.06;
+  return gemm('n', 'n', {32, 1024, 256}, bytes / int64_t(sizeof(float)), kLong);
+}
+
+Expected<Sample> LibraryCalls::gemm(char a, char b, const std::array<int64_t, 3> &point, int64_t turns,
+                                    double seconds) {
   auto [m, n, k] = point;
   accum_gemm call = {};
   call.dtype = call.c_dtype = ACCUM_F32;
@@ -79,14 +98,26 @@ Expected<Sample> LibraryCalls::gemm(char a, char b, const std::array<int64_t, 3>
   call.b_col = b == 'n' ? 1 : k;
   call.c_row = n;
   float beta = a == 't' ? 1 : 0; // weight gradients are added
+  bool adds = a == 't';
+  Ring moving = activations(adds ? m * k + k * n : m * k);
+  Ring staying = adds ? results(std::max(turns, m * n)) : weights(std::max(turns, k * n));
+  Ring written = results(m * n);
+  staying.next = turned; // not at its beginning, which the call before this one left in a cache
   Status failed;
-  Sample taken = sample([&, m = m, n = n, k = k] {
-    call.a = input(m * k);
-    call.b = input(k * n);
-    call.c = output(m * n);
+  auto run = [&, m = m, n = n, k = k] {
+    call.a = moving.take(m * k);
+    call.b = adds ? moving.take(k * n) : staying.take(k * n);
+    call.c = adds ? staying.take(m * n) : written.take(m * n);
     if (Status status = runtime::gemm(call, beta); !status)
       failed = status;
-  });
+  };
+  constexpr int64_t kMostTurns = 256;
+  int64_t each = adds ? m * n : k * n;
+  for (int64_t turn = 0; turn < std::min(kMostTurns, staying.size / each); ++turn) // once round
+    run();
+  constexpr int kEnough = 5;
+  Sample taken = sample(run, kEnough, seconds);
+  turned = staying.next;
   return failed ? Expected<Sample>(taken) : failed.error();
 }
 
@@ -102,9 +133,9 @@ Expected<Sample> LibraryCalls::attention(bool backward, bool causal, const std::
   call.queries = call.keys = length;
   call.features = call.value_features = features;
   call.scale = 0.125;
-  auto place = [&, length = length, features = features](bool written) {
-    const float *data = written ? output(batch * each) : input(batch * each);
-    return stridesOf(data, length, heads, features);
+  Ring read = activations(5 * batch * each), written = results(3 * batch * each);
+  auto place = [&, length = length, features = features](bool writes) {
+    return stridesOf((writes ? written : read).take(batch * each), length, heads, features);
   };
   std::vector<float> sums(size_t(batch * heads * length));
   call.lse = {sums.data(), heads * length, length, 1, 0};
@@ -136,11 +167,14 @@ Sample LibraryCalls::launch() {
 
 Sample LibraryCalls::norm(int64_t elements) {
   double sum = 0;
-  return sample([&] { sum += runtime::squaredNormOf(input(elements), uint64_t(elements), ACCUM_F32); });
+  Ring gradients = weights(kWeights);
+  return sample(
+      [&] { sum += runtime::squaredNormOf(gradients.take(elements), uint64_t(elements), ACCUM_F32); });
 }
 
 Sample LibraryCalls::copy(int64_t bytes) {
-  return sample([&] { std::memcpy(output(bytes / 4), input(bytes / 4), size_t(bytes)); });
+  Ring from = weights(kWeights), to = results(kResults);
+  return sample([&] { std::memcpy(to.take(bytes / 4), from.take(bytes / 4), size_t(bytes)); });
 }
 
 } // namespace accum::calibrate

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the runtime's library, as a program makes them: fresh operands, the strides of emitted programs.
+// Calls of the runtime's library, as a program makes them: activations that were written just now, weights
+// that were used a while ago, the strides of emitted programs.
 #pragma once
+#include "compiler/Planner/TimeTables.h"
 #include "runtime/Status.h"
 #include "tools/accum-calibrate/Sample.h"
 #include <array>
@@ -15,7 +17,13 @@ public:
   static runtime::Expected<LibraryCalls> open();
 
   /// Seconds of a call (a name of Grid) at a point of its table.
-  runtime::Expected<Sample> time(const std::string &call, const std::array<int64_t, 3> &point);
+  runtime::Expected<Sample> time(const std::string &call, const std::array<int64_t, 3> &point,
+                                 planner::Operands operands);
+  /// Seconds of a product of few rows whose weights take turns with others, `bytes` in all.
+  runtime::Expected<Sample> product(int64_t bytes);
+  /// The most and the least that `product` tells apart: what near and far tables are measured with.
+  static int64_t nearBytes();
+  static int64_t farBytes();
   /// Starting and joining the threads, with nothing to do.
   Sample launch();
   /// The norm of gradients: of `elements` elements.
@@ -24,18 +32,25 @@ public:
   Sample copy(int64_t bytes);
 
 private:
-  runtime::Expected<Sample> gemm(char a, char b, const std::array<int64_t, 3> &point);
+  /// A range that operands walk through, so that none is the one of the run before.
+  struct Ring {
+    float *begin;
+    int64_t size, next = 0; ///< elements
+    float *take(int64_t elements);
+  };
+  runtime::Expected<Sample> gemm(char a, char b, const std::array<int64_t, 3> &point, int64_t turns,
+                                 double seconds = 0.015);
   runtime::Expected<Sample> attention(bool backward, bool causal, const std::array<int64_t, 3> &point);
-  /// The next elements of the inputs, or of what is written, so that operands are not those of the run
-  /// before. What was written is never an input: sums would grow without end.
-  const float *input(int64_t elements);
-  float *output(int64_t elements);
+  // What was written is never read: sums would grow without end. Each holds its largest operand.
+  Ring activations(int64_t elements) const;
+  Ring weights(int64_t elements) const;
+  Ring results(int64_t elements) const;
 
   struct Unmap {
     void operator()(float *data) const;
   };
   std::unique_ptr<float, Unmap> pool;
-  int64_t nextInput = 0, nextOutput = 0;
+  int64_t turned = 0; ///< where the ring of weights is
 };
 
 } // namespace accum::calibrate

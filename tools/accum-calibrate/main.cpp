@@ -7,6 +7,7 @@
 #include "tools/accum-calibrate/AllReduce.h"
 #include "tools/accum-calibrate/Calibration.h"
 #include <CLI/CLI.hpp>
+#include <cmath>
 #include <csignal>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -30,9 +31,13 @@ int fail(const Error &error) {
   return error.exitCode;
 }
 
-void showProgress(const std::string &what, size_t done, size_t all) {
-  if (isatty(STDERR_FILENO) && (done % 10 == 0 || done == all))
-    fmt::print(stderr, "\r{:<28} {:>5}/{}{}", what, done, all, done == all ? "\n" : "");
+/// On a terminal a line that moves; else a line for each table, since logs are read later.
+void showProgress(const std::string &what, size_t done, size_t all, std::optional<double> left) {
+  std::string rest = left ? fmt::format(", about {:.0f} s left", std::ceil(*left)) : "";
+  if (isatty(STDERR_FILENO) != 0 && (done % 10 == 0 || done == all))
+    fmt::print(stderr, "\r{:<28} {:>5}/{}{}\033[K{}", what, done, all, rest, done == all ? "\n" : "");
+  else if (isatty(STDERR_FILENO) == 0 && done == all)
+    fmt::print(stderr, "{:<28} {:>5}/{}{}\n", what, done, all, rest);
 }
 
 Status writeProfile(const std::string &path, const std::string &text) {

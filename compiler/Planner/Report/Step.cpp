@@ -48,6 +48,14 @@ std::string timeline(const Plan &plan) {
     double width = total > 0 ? line.seconds / total : 0;
     bool talks =
         line.name.find("reduce") != std::string::npos || line.name.find("gather") != std::string::npos;
+    double hidden = total > 0 ? line.hidden / total : 0;
+    if (hidden > 0) { // it began beside what stands before it
+      std::string title = fmt::format("{}: {}, {} of it exposed", lane.name,
+                                      formatSeconds(line.hidden + line.seconds), formatSeconds(line.seconds));
+      text += box(lane, at - hidden, hidden + width, title, lane.name, 0.54);
+      at += width;
+      continue;
+    }
     int64_t boxes = line.name == "micro-steps" && plan.cut.steps <= kBoxes ? plan.cut.steps : 1;
     for (int64_t index = 0; index < boxes; ++index) {
       auto parts = static_cast<double>(boxes);
@@ -76,6 +84,8 @@ std::string timeTable(const View &view) {
     if (name == "micro-steps" && plan.cut.steps > 1)
       name = fmt::format("{} micro-steps of {}", plan.cut.steps,
                          formatSeconds(line.seconds / static_cast<double>(plan.cut.steps)));
+    if (line.hidden > 0)
+      name += fmt::format(", {} more beside the last micro-step", formatSeconds(line.hidden));
     text +=
         fmt::format("<tr><td>{}</td><td>{}</td><td>{:.1f} %</td></tr>\n", escape(name),
                     secondsMark(line.seconds), plan.seconds() > 0 ? 100 * line.seconds / plan.seconds() : 0);

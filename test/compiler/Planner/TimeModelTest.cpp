@@ -136,6 +136,11 @@ std::string measuredProfile() {
   profile.basis = "measured";
   profile.tables = {someTable()};
   profile.tables[0].spread = 0.03;
+  profile.tables.push_back(someTable());
+  profile.tables[1].operands = Operands::Far;
+  profile.tables[1].level(2);
+  profile.misses = {{1 << 20, 1 << 30}, {0.25, 1}};
+  profile.overlapsSums = true;
   profile.costs = {{"exp", 1.25e-10}, {"bytes", 2e-11}};
   return toJson(profile, kHere, "a test");
 }
@@ -146,6 +151,11 @@ TEST(MeasuredProfile, RoundTrips) {
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(toJson(*read, kHere, "a test"), text);
   EXPECT_EQ(read->tables[0].seconds, someTable().seconds);
+  EXPECT_EQ(read->tables[1].threads, 2);
+  EXPECT_EQ(read->tables[1].even.size(), someTable().seconds.size());
+  EXPECT_EQ(findTable(read->tables, "gemm-nn", "f32", Operands::Far), &read->tables[1]);
+  EXPECT_EQ(read->misses.missed, (std::vector<double>{0.25, 1}));
+  EXPECT_TRUE(read->overlapsSums);
   EXPECT_EQ(read->costs, (std::map<std::string, double, std::less<>>{{"exp", 1.25e-10}, {"bytes", 2e-11}}));
   EXPECT_TRUE(read->notices.empty());
   for (const std::string &name : profileNames()) {
@@ -188,8 +198,16 @@ TEST(MeasuredProfile, IsReadStrictly) {
   refused("/tables/0/axes/1", 3, "tables[0].axes[1] is no array of 1 to 256 sizes");
   refused("/tables/0/axes", Json::array(), "tables[0].axes has 0 elements, expected 3");
   refused("/tables/0/colour", 1, "tables[0].colour is not a known key");
-  refused("/tables/1", Json::parse(measuredProfile())["tables"][0],
-          "tables[1] is a second table of gemm-nn in f32");
+  refused("/tables/2", Json::parse(measuredProfile())["tables"][0],
+          "tables[2] is a second table of gemm-nn in f32");
+  refused("/tables/1/operands", "away", "tables[1].operands is `away`, expected near or far");
+  refused("/tables/1/threads", 0, "tables[1].threads is 0");
+  refused("/tables/1/threads", 1 << 20, "tables[1].threads is 1048576");
+  refused("/misses/1/missed", 0.1, "misses[1].missed is 0.1, expected a number between 0.25 and 1");
+  refused("/misses/1/bytes", 7, "misses[1].bytes is 7");
+  refused("/misses/0/missed", 1.5, "misses[0].missed is 1.5");
+  refused("/misses/0/colour", 1, "misses[0].colour is not a known key");
+  refused("/link/overlaps", 0, "link.overlaps is a number, expected true or false");
   refused("/tables", 1, "tables is a number, expected an array");
   refused("/costs/0/seconds", -1e-9, "costs[0].seconds is -1e-09");
   refused("/costs/0/per", "node", "costs[0].per is `node`, expected `core`");

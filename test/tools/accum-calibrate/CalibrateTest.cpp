@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What makes a profile of times: medians, grids, costs, and the file of samples.
+#include "compiler/Planner/TileSchedule.h"
+#include "runtime/Gemm.h"
 #include "tools/accum-calibrate/Costs.h"
 #include "tools/accum-calibrate/Grid.h"
+#include "tools/accum-calibrate/Misses.h"
+#include "tools/accum-calibrate/Remaining.h"
 #include "tools/accum-calibrate/Results.h"
+#include <cmath>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <random>
@@ -39,6 +44,49 @@ TEST(Grid, EachPointOnce) {
       EXPECT_EQ(seen.size(), grid.points()) << grid.call;
       EXPECT_EQ(grid.point(1)[0], grid.axes[0][0]) << "the last axis is the fastest";
     }
+}
+
+/// The planner knows the runtime's rule by heart, because it stands below nothing.
+TEST(Grid, ThePlannerCutsGemmsAsTheRuntimeDoes) {
+  std::mt19937 random(7);
+  auto size = [&](double most) {
+    return int64_t(std::exp2(std::uniform_real_distribution<double>(0, most)(random)));
+  };
+  for (int round = 0; round < 20000; ++round) {
+    accum_gemm call = {};
+    call.batch_dims = 1;
+    call.batch[0] = size(4);
+    call.m = size(13);
+    call.n = size(14);
+    call.k = size(13);
+    accum::runtime::GemmTiling tiling = accum::runtime::tilingOf(call);
+    std::vector<double> pieces = accum::planner::gemmPieces(call.batch[0], call.m, call.n, call.k);
+    ASSERT_EQ(int64_t(pieces.size()), tiling.pieces);
+    if (tiling.pieces == tiling.points * tiling.rows * tiling.columns)
+      ASSERT_EQ(pieces[0], double(std::min(tiling.tileM, call.m)) * double(std::min(tiling.tileN, call.n)) *
+                               double(call.k));
+  }
+}
+
+TEST(Misses, AreSharesOfWhatMemoryAdds) {
+  accum::planner::MissCurve curve = missCurve({1, 2, 3, 4, 5}, {10, 9, 15, 14, 20});
+  EXPECT_EQ(curve.bytes, (std::vector<int64_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(curve.missed, (std::vector<double>{0, 0, 0.5, 0.5, 1})) << "ascending whatever the noise";
+  EXPECT_TRUE(missCurve({1, 2}, {10, 10.2}).bytes.empty()) << "nothing to tell apart";
+  EXPECT_TRUE(missCurve({1, 2}, {10, 8}).bytes.empty());
+}
+
+TEST(Remaining, ScalesGuesses) {
+  Remaining remaining;
+  for (double guess : {1.0, 2.0, 5.0})
+    remaining.expect(guess);
+  EXPECT_FALSE(remaining.seconds());
+  remaining.finish(1, std::nullopt); // was there already
+  EXPECT_FALSE(remaining.seconds());
+  remaining.finish(2, 6.0);
+  EXPECT_DOUBLE_EQ(*remaining.seconds(), 15);
+  remaining.finish(5, 1.0);
+  EXPECT_EQ(*remaining.seconds(), 0);
 }
 
 TEST(Costs, AreFoundAgain) {

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// What tables alone do not say: threads that wait for the last piece, weights that come from memory.
+#include "compiler/Planner/TileSchedule.h"
+#include "compiler/Planner/TimeModel.h"
+#include "test/compiler/Planner/RandomProblem.h"
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <gtest/gtest.h>
+#include <numeric>
+
+using namespace accum::planner;
+
+namespace {
+
+using Point = std::array<double, 3>;
+
+TEST(TileSchedule, ThreePiecesOnTwoThreadsTakeAsLongAsFour) {
+  // 384 columns a tile: one, two and three tiles of equal size; 1024 columns are two of 352 and one of 320.
+  EXPECT_EQ(unevenness("gemm-nn", Point{32, 384, 256}, 2), 2);
+  EXPECT_EQ(unevenness("gemm-nn", Point{32, 768, 256}, 2), 1);
+  EXPECT_DOUBLE_EQ(unevenness("gemm-nn", Point{32, 1152, 256}, 2), 4.0 / 3);
+  EXPECT_DOUBLE_EQ(unevenness("gemm-nn", Point{32, 1024, 256}, 2), (352.0 + 320) * 2 / 1024);
+  EXPECT_EQ(unevenness("gemm-nn", Point{32, 384, 256}, 1), 1);
+  EXPECT_EQ(unevenness("gemm-nn", Point{100000, 100000, 256}, 2), 1) << "so many that it does not matter";
+  // Heads are units backward, blocks of 64 queries forward.
+  EXPECT_DOUBLE_EQ(unevenness("attention-backward", Point{3, 256, 64}, 2), 4.0 / 3);
+  EXPECT_EQ(unevenness("attention", Point{3, 256, 64}, 2), 1);
+  CallShape grouped{"attention-backward-causal", {{.perSample = 1}, {8}, {3}, {128}, {128}, {64}, {64}}};
+  EXPECT_DOUBLE_EQ(unevenness(grouped, 1, 1, 2), 4.0 / 3);
+  EXPECT_EQ(unevenness(grouped, 2, 1, 2), 1);
+  CallShape points{"gemm-nn", {{.perSample = 3}, {64}, {64}, {64}}};
+  EXPECT_DOUBLE_EQ(unevenness(points, 1, 1, 2), 4.0 / 3) << "each point has tiles of its own";
+}
+
+TEST(TileSchedule, IsAtLeastOneAndPiecesAreTheWork) {
+  Random random(81);
+  for (int round = 0; round < 3000; ++round) {
+    int64_t points = draw(random, 1, 4), m = draw(random, 1, 3000), n = draw(random, 1, 3000),
+            k = draw(random, 1, 2000);
+    std::vector<double> pieces = gemmPieces(points, m, n, k);
+    double work = double(points) * double(m) * double(n) * double(k);
+    ASSERT_NEAR(std::accumulate(pieces.begin(), pieces.end(), 0.0), work, 1e-9 * work);
+    for (int threads : {1, 2, 3, 16}) {
+      CallShape call{"gemm-nt", {{points}, {m}, {n}, {k}}};
+      double uneven = unevenness(call, 1, 1, threads);
+      ASSERT_GE(uneven, 1 - 1e-12);
+      ASSERT_LE(uneven, threads + 1e-12);
+      double longest = *std::ranges::max_element(pieces);
+      if (uneven > 1.0 + 1e-12) // no thread has less than the others by more than a piece
+        ASSERT_LE((uneven - 1) * work / threads, longest * (1 + 1e-9));
+    }
+  }
+}
+
+/// A machine whose even times are powers of the sizes, on two threads.
+double powerOf(const Point &p) { return 1e-9 * std::pow(p[0], 0.8) * std::pow(p[1], 0.95) * p[2]; }
+
+TimeTable tableOf(Operands operands, int threads, const std::function<double(const Point &)> &seconds) {
+  TimeTable table{.call = "gemm-nn",
+                  .dtype = "f32",
+                  .axes = {{{16, 128, 1024}, {64, 512, 4096}, {64, 2048}}},
+                  .operands = operands};
+  for (int64_t m : table.axes[0])
+    for (int64_t n : table.axes[1])
+      for (int64_t k : table.axes[2])
+        table.seconds.push_back(seconds({double(m), double(n), double(k)}));
+  table.level(threads);
+  return table;
+}
+
+TEST(TimeTable, FollowsTheUnevennessOfThreadsBetweenItsPoints) {
+  auto seconds = [](const Point &p) { return powerOf(p) * unevenness("gemm-nn", p, 2); };
+  TimeTable level = tableOf(Operands::Near, 2, seconds), plain = tableOf(Operands::Near, 0, seconds);
+  double worst = 1;
+  for (double n : {96, 384, 400, 768, 1000, 1152, 1536, 5003}) {
+    Point point{48, n, 300};
+    double truth = seconds(point);
+    EXPECT_NEAR(level.at(point, unevenness("gemm-nn", point, 2)) / truth,
+                n > 4096 ? std::pow(n / 4096, 0.05) : 1, 1e-9)
+        << n;
+    worst = std::max(worst, std::abs(std::log(plain.at(point) / truth)));
+  }
+  EXPECT_GT(worst, std::log(1.3)) << "without it some are off by a third";
+  size_t index = 0;
+  for (int64_t m : level.axes[0]) // points stay exact
+    for (int64_t n : level.axes[1])
+      for (int64_t k : level.axes[2]) {
+        Point point{double(m), double(n), double(k)};
+        EXPECT_NEAR(level.at(point, unevenness("gemm-nn", point, 2)) / level.seconds[index++], 1, 1e-12);
+      }
+}
+
+TEST(MissCurve, IsLinearInTheLogarithmAndConstantOutside) {
+  EXPECT_EQ(MissCurve{}.at(1e9), 0);
+  MissCurve curve{{100, 400, 1600}, {0, 0.5, 0.6}};
+  EXPECT_EQ(curve.at(0), 0);
+  EXPECT_EQ(curve.at(100), 0);
+  EXPECT_NEAR(curve.at(200), 0.25, 1e-12);
+  EXPECT_DOUBLE_EQ(curve.at(400), 0.5);
+  EXPECT_NEAR(curve.at(800), 0.55, 1e-12);
+  EXPECT_EQ(curve.at(1e12), 0.6);
+}
+
+TEST(Blend, AddsWhatWaitingForWeightsTakes) {
+  // Each weight costs 0.1 ns more from memory, whatever the rows: k * n of them.
+  auto waiting = [](const Point &p) { return 1e-10 * p[1] * p[2]; };
+  TimeTable near = tableOf(Operands::Near, 0, powerOf);
+  TimeTable far{.call = "gemm-nn",
+                .dtype = "f32",
+                .axes = {{{16, 128}, {64, 4096}, {64, 2048}}},
+                .operands = Operands::Far};
+  for (int64_t m : far.axes[0])
+    for (int64_t n : far.axes[1])
+      for (int64_t k : far.axes[2]) {
+        Point point{double(m), double(n), double(k)};
+        far.seconds.push_back(powerOf(point) + waiting(point));
+      }
+  Point few{16, 4096, 2048}, many{1024, 4096, 2048};
+  EXPECT_DOUBLE_EQ(blend(near, nullptr, 1, few, 1), powerOf(few));
+  EXPECT_DOUBLE_EQ(blend(near, &far, 0, few, 1), powerOf(few));
+  EXPECT_NEAR(blend(near, &far, 1, few, 1), powerOf(few) + waiting(few), 1e-12);
+  EXPECT_NEAR(blend(near, &far, 0.25, few, 1), powerOf(few) + waiting(few) / 4, 1e-12);
+  EXPECT_NEAR(blend(near, &far, 1, many, 1), powerOf(many) + waiting(many), 1e-12)
+      << "more rows than the table has wait no longer";
+  for (double &seconds : far.seconds)
+    seconds *= 0.9; // noise: what is far is never faster
+  EXPECT_GE(blend(near, &far, 1, Point{128, 64, 64}, 1), near.at({128, 64, 64}));
+}
+
+TEST(TimeModel, WeightsThatDoNotFitIntoTheCacheComeFromMemory) {
+  Problem problem;
+  Command product{.id = 1, .kind = CommandKind::Gemm, .kernel = "product"};
+  product.variants[0].call = {"gemm-nn", {{1}, {.perSample = 16}, {512}, {2048}}};
+  problem.commands = {product};
+  problem.fixed = {{FixedKind::State, "weights", {30 << 20}, StateRole::Parameters},
+                   {FixedKind::State, "gradients", {30 << 20}, StateRole::Gradients},
+                   {FixedKind::State, "moments", {60 << 20}, StateRole::Optimizer}};
+  DeviceProfile profile{
+      .name = "p", .rates = {{true, "f32", 1e9, 1e9}, {false, "f32", 1e8, 1e8}}, .bandwidth = 1e9};
+  profile.tables = {tableOf(Operands::Near, 0, powerOf),
+                    tableOf(Operands::Far, 0, [](const Point &p) { return 3 * powerOf(p); })};
+  profile.misses = {{60 << 20, 120 << 20}, {0.5, 1}};
+  double near = powerOf({16, 512, 2048});
+  EXPECT_NEAR(TimeModel(problem, profile, 1).seconds(0, 0, 1) / near, 2, 1e-9)
+      << "half of the weights and gradients are missed; moments are not touched in a micro-step";
+  problem.fixed[0].bytes.fixed = 90 << 20;
+  EXPECT_NEAR(TimeModel(problem, profile, 1).seconds(0, 0, 1) / near, 3, 1e-9);
+  profile.misses = {};
+  EXPECT_NEAR(TimeModel(problem, profile, 1).seconds(0, 0, 1) / near, 1, 1e-9);
+}
+
+} // namespace
