@@ -298,7 +298,7 @@ void ProblemReader::readLine(Line &line) {
     readBuffer(line);
   } else {
     line.complain(fmt::format(
-        "`{}` does not begin a line; name, batch, devices, tokens, all-reduce, largest-parameter, "
+        "`{}` does not begin a line; name, batch, devices, tokens, all-reduce, gradient, largest-parameter, "
         "weight-reads, clone-ids, fixed, command, variant and buffer do",
         head));
   }
