@@ -14,6 +14,6 @@ for gradient in gradients:
     words = commands[gradient[2]]
     assert words[2] == "micro" and "backward" in words and "once" in words, (gradient[0], words)
 last = max(int(gradient[2]) for gradient in gradients)
-tied = [gradient for gradient in gradients if gradient[3].endswith("wte.weight")]
+tied = [gradient for gradient in gradients if gradient[3].startswith("lm_head.")]
 assert [int(gradient[2]) for gradient in tied] == [last], "a tied embedding is final last: tokens are looked up first"
 print(f"{len(gradients)} gradients, {summed} bytes")
