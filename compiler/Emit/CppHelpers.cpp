@@ -23,13 +23,14 @@ struct Batch {
 };
 
 // c = a * b + beta * c; c has m rows and n columns, each element k terms.
-int gemm(accum_ctx *ctx, int32_t dtype, Matrix c, Matrix a, Matrix b, int64_t m, int64_t n, int64_t k,
-         float beta, std::initializer_list<Batch> batch = {}) {
+int gemm(accum_ctx *ctx, int32_t c_dtype, Matrix c, int32_t dtype, Matrix a, Matrix b, int64_t m, int64_t n,
+         int64_t k, float beta, std::initializer_list<Batch> batch = {}) {
   accum_gemm product = {};
   product.a = a.data;
   product.b = b.data;
   product.c = c.data;
-  product.dtype = product.c_dtype = dtype;
+  product.dtype = dtype;
+  product.c_dtype = c_dtype;
   product.m = m;
   product.n = n;
   product.k = k;

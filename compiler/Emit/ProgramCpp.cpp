@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // device.program -> C++ to be read in a review.
 #include "compiler/Emit/CppHelpers.h"
-#include "compiler/Emit/CppNames.h"
+#include "compiler/Emit/CppPrinter.h"
 #include "compiler/Emit/Program.h"
 #include "dialects/NN/Origin.h"
 #include "passes/Schedule/StateLayout.h"
@@ -15,49 +15,12 @@ using llvm::StringRef;
 namespace accum::emit {
 namespace {
 
-constexpr size_t kLineWidth = 110;
-
 /// What the printed helpers and functions use themselves.
 constexpr StringRef kReserved[] = {"ctx",        "k",      "k_steps", "hyper",   "row",     "rows",
                                    "first",      "failed", "rng",     "last",    "write",   "add",
                                    "accumulate", "step",   "eval",    "launch",  "gemm",    "main",
                                    "attention",  "Matrix", "Batch",   "uint8_t", "int32_t", "uint32_t",
                                    "uint64_t",   "std",    "Kernel",  "program"};
-
-class CppPrinter {
-public:
-  CppPrinter(ProgramOp program, llvm::raw_ostream &out) : program(program), out(out) {}
-  void print(StringRef title);
-
-private:
-  void printKernels();
-  void printFunction(StringRef signature, mlir::Region &region);
-  void printBlock(mlir::Block &block);
-  void printOp(mlir::Operation *op);
-  void printBuffer(BufferOp buffer);
-  void printLoop(ForMicroOp loop);
-  void printLaunch(LaunchOp launch);
-  void printGemm(GemmOp gemm);
-  void printAttention(AttentionOp attention);
-  std::string sumCall(StringRef entry, mlir::Value buffer);
-  void printCheck(const std::string &call);
-  void printCommand(std::string head, llvm::ArrayRef<std::string> words, mlir::Operation *op, uint64_t id);
-  void printHeading(mlir::Location location);
-  void printReturn(mlir::Operation *op, uint64_t id);
-  void printTable();
-
-  llvm::raw_ostream &line() { return out.indent(depth * 2); }
-  std::string name(mlir::Value buffer) { return names.lookup(buffer); }
-  std::string kernelName(mlir::FlatSymbolRefAttr kernel) { return kernels.lookup(kernel); }
-
-  ProgramOp program;
-  llvm::raw_ostream &out;
-  unsigned depth = 0;
-  std::string heading; ///< the last one printed
-  std::optional<CppNames> scope;
-  llvm::DenseMap<mlir::Value, std::string> names;
-  llvm::DenseMap<mlir::Attribute, std::string> kernels;
-};
 
 template <typename Op> bool uses(mlir::Region &region, llvm::function_ref<bool(Op)> what) {
   return region
@@ -70,17 +33,6 @@ std::string typeText(BufferOp buffer) {
   for (int64_t extent : buffer.getTensor().getShape())
     text += std::to_string(extent) + "x";
   llvm::raw_string_ostream(text) << buffer.getTensor().getElementType();
-  return text;
-}
-
-std::string dtypeName(int32_t dtype) {
-  return "ACCUM_" + StringRef(runtime::nameOf(static_cast<runtime::DType>(dtype))).upper();
-}
-
-/// Digits that give the same double again.
-std::string exactNumber(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.17g", number);
   return text;
 }
 
@@ -99,8 +51,11 @@ std::string shortModule(StringRef path) {
   return llvm::join(llvm::ArrayRef(parts).take_front(std::min(parts.size(), kept)), ".");
 }
 
-StringRef flagName(Update update) {
-  return update == Update::accumulate ? "accumulate" : update == Update::add ? "add" : "write";
+bool accumulates(mlir::Operation *op) {
+  if (auto launch = llvm::dyn_cast<LaunchOp>(op))
+    return launch.getUpdate() == Update::accumulate;
+  auto gemm = llvm::dyn_cast<GemmOp>(op);
+  return gemm && gemm.getUpdate() == Update::accumulate;
 }
 
 } // namespace
@@ -174,6 +129,7 @@ void CppPrinter::printOp(mlir::Operation *op) {
   llvm::TypeSwitch<mlir::Operation *>(op)
       .Case([&](BufferOp buffer) { printBuffer(buffer); })
       .Case([&](ForMicroOp loop) { printLoop(loop); })
+      .Case([&](ForSlicesOp loop) { printSlices(loop); })
       .Case([&](LaunchOp launch) { printLaunch(launch); })
       .Case([&](GemmOp gemm) { printGemm(gemm); })
       .Case([&](AttentionOp attention) { printAttention(attention); })
@@ -226,6 +182,9 @@ void CppPrinter::printBuffer(BufferOp buffer) {
   }
   if (buffer.getSkip() > 0)
     out << " + " << buffer.getSkip();
+  for (auto [step, round] : llvm::zip(buffer.getStep(), rounds))
+    if (step > 0)
+      out << " + " << round << " * " << step;
   out << "; // " << cppComment(buffer.getLabel()) << ": " << typeText(buffer) << "\n";
 }
 
@@ -244,7 +203,7 @@ void CppPrinter::printLoop(ForMicroOp loop) {
   if (uses<StartAllReduceOp>(loop.getBody(), [](StartAllReduceOp) { return true; }))
     line() << "const bool last = k + 1 == k_steps;\n";
   if (uses<LaunchOp>(loop.getBody(),
-                     [](LaunchOp launch) { return launch.getUpdate() == Update::accumulate; }))
+                     [&](LaunchOp launch) { return launch->getParentOp() == loop && accumulates(launch); }))
     line() << "const uint8_t *const accumulate = first ? write : add; // results of all micro-steps add up\n";
   CppNames outer = *scope;
   printBlock(loop.getBody().front());
@@ -259,114 +218,26 @@ void CppPrinter::printLoop(ForMicroOp loop) {
   line() << "}\n";
 }
 
-/// `if (head words...)`, wrapped, and the return of the command's number.
-void CppPrinter::printCommand(std::string head, llvm::ArrayRef<std::string> words, mlir::Operation *op,
-                              uint64_t id) {
-  std::string text = "if (" + head;
-  size_t column = depth * 2 + text.size();
-  size_t hang = column;
-  for (auto [i, word] : llvm::enumerate(words)) {
-    std::string piece = word + (i + 1 < words.size() ? "," : "))");
-    if (i > 0 && column + piece.size() + 1 > kLineWidth) {
-      text += "\n" + std::string(hang, ' ');
-      column = hang;
-    } else if (i > 0) {
-      text += " ";
-      ++column;
-    }
-    text += piece;
-    column += piece.size();
-  }
-  line() << text << "\n";
-  printReturn(op, id);
-}
-
-/// Behind a failed command.
-void CppPrinter::printReturn(mlir::Operation *op, uint64_t id) {
-  line() << "  return " << id + 1 << ";";
-  if (std::vector<std::string> nodes = nodeNames(op->getLoc()); !nodes.empty())
-    out << " // " << cppComment(llvm::join(nodes, ", "));
+/// What adds up over slices is written in the first of them, in the first micro-step.
+void CppPrinter::printSlices(ForSlicesOp loop) {
+  CppNames outer = *scope;
+  std::string round = scope->unique(loop.getName());
   out << "\n";
-}
-
-void CppPrinter::printLaunch(LaunchOp launch) {
-  std::vector<std::string> words = {"ctx", "Kernel::" + kernelName(launch.getKernelAttr())};
-  for (mlir::Value argument : launch.getArgs())
-    words.push_back(name(argument));
-  if (launch.getUpdate())
-    words.push_back(flagName(*launch.getUpdate()).str());
-  printCommand("launch(", words, launch, launch.getId());
-}
-
-void CppPrinter::printGemm(GemmOp gemm) {
-  accum_gemm words = describeGemm(gemm);
-  auto matrix = [&](mlir::Value buffer, int64_t row, int64_t col) -> std::string {
-    return formatv("{{{0}, {1}, {2}}", name(buffer), row, col);
-  };
-  std::vector<std::string> arguments = {"ctx",
-                                        dtypeName(words.dtype),
-                                        matrix(gemm.getC(), words.c_row, 1),
-                                        matrix(gemm.getA(), words.a_row, words.a_col),
-                                        matrix(gemm.getB(), words.b_row, words.b_col),
-                                        formatv("{0}, {1}, {2}", words.m, words.n, words.k),
-                                        gemm.getUpdate() == Update::write ? "0.0f"
-                                        : gemm.getUpdate() == Update::add ? "1.0f"
-                                                                          : "first ? 0.0f : 1.0f"};
-  std::vector<std::string> batch;
-  for (int32_t i = 0; i < words.batch_dims; ++i)
-    batch.push_back(formatv("{{{0}, {1}, {2}, {3}}", words.batch[i], words.c_batch[i], words.a_batch[i],
-                            words.b_batch[i]));
-  if (!batch.empty())
-    arguments.push_back("{" + llvm::join(batch, ", ") + "}");
-  printCommand("gemm(", arguments, gemm, gemm.getId());
-}
-
-/// Operands are {first element, batch, head, row, column}.
-void CppPrinter::printAttention(AttentionOp attention) {
-  accum_attention words = describeAttention(attention);
-  static constexpr StringRef kHidden[] = {"ACCUM_HIDDEN_EXCLUDED", "ACCUM_HIDDEN_INFINITE",
-                                          "ACCUM_HIDDEN_LOWERED", "ACCUM_HIDDEN_REPLACED"};
-  std::string fields =
-      formatv(".backward = {0}, .dtype = {1}, .mask_dtype = {2}, .causal = {3}, .hidden = {4}, .reserved = 0",
-              words.backward, dtypeName(words.dtype), dtypeName(words.mask_dtype), words.causal,
-              kHidden[words.hidden]);
-  std::vector<std::string> entries = {
-      fields,
-      formatv(".batch = {0}, .heads = {1}, .groups = {2}, .queries = {3}, .keys = {4}", words.batch,
-              words.heads, words.groups, words.queries, words.keys),
-      formatv(".features = {0}, .value_features = {1}, .scale = {2}", words.features, words.value_features,
-              exactNumber(words.scale))};
-  auto names = attention.names();
-  for (StringRef operand : {"q", "k", "v", "mask", "y", "lse", "dy", "dq", "dk", "dv"}) {
-    auto i = static_cast<unsigned>(llvm::find(names, operand) - names.begin());
-    if (i == names.size()) {
-      std::string absent = formatv(".{0} = {{}", operand);
-      if (llvm::StringRef(entries.back()).ends_with("= {}"))
-        entries.back() += ", " + absent;
-      else
-        entries.push_back(absent);
-      continue;
-    }
-    std::string data = name(attention.getArgs()[i]);
-    if (int64_t offset = byteOffsetOf(attention, i))
-      data += " + " + std::to_string(offset);
-    llvm::ArrayRef<int64_t> strides = attention.stridesOf(i);
-    entries.push_back(formatv(".{0} = {{{1}, {2}, {3}, {4}, {5}}", operand, data, strides[0], strides[1],
-                              strides[2], strides[3]));
+  line() << formatv("for (uint64_t {0} = 0; {0} < {1}; ++{0}) {{ // {2}\n", round, loop.getCount(),
+                    cppComment(loop.getTitle()));
+  ++depth;
+  rounds.push_back(round);
+  std::string outerFirst = firstName;
+  if (uses<mlir::Operation *>(loop.getBody(), accumulates)) {
+    firstName = scope->unique("first_" + round);
+    line() << formatv("const bool {0} = {1} && {2} == 0;\n", firstName, outerFirst, round);
   }
-  line() << "if (attention(ctx, {" << entries.front();
-  for (const std::string &entry : llvm::ArrayRef(entries).drop_front()) {
-    out << ",\n";
-    line() << "                    " << entry;
-  }
-  out << "}))\n";
-  printReturn(attention, attention.getId());
-}
-
-std::string CppPrinter::sumCall(StringRef entry, mlir::Value buffer) {
-  BufferOp target = definition(buffer);
-  return formatv("ctx->rt->{0}(ctx, {1}, {2}, {3})", entry, name(target), target.getNumElements(),
-                 dtypeName(*dtypeOf(target.getTensor().getElementType())));
+  printBlock(loop.getBody().front());
+  firstName = outerFirst;
+  rounds.pop_back();
+  --depth;
+  line() << "}\n";
+  scope = outer;
 }
 
 void CppPrinter::printTable() {

@@ -23,6 +23,7 @@ private:
   void writeBlock(mlir::Block &block);
   void writeOp(mlir::Operation *op);
   void writeLoop(ForMicroOp loop);
+  void writeSlices(ForSlicesOp loop);
   void writeLaunch(LaunchOp launch);
   void writeGemm(GemmOp gemm);
   void writeAttention(AttentionOp attention);
@@ -34,7 +35,10 @@ private:
   void writeCopy(CopyOp copy);
   void endMicro(Phase phase, llvm::Value *k);
 
+  /// Where a buffer's place begins.
   llvm::Value *address(BufferOp buffer);
+  /// The same, further by its steps.
+  llvm::Value *addressInRound(BufferOp buffer);
   llvm::Value *pointer(mlir::Value buffer) { return pointers.lookup(buffer); }
   llvm::Value *at(llvm::Value *base, uint64_t bytes) {
     return b.CreateConstGEP1_64(b.getInt8Ty(), base, bytes);
@@ -60,8 +64,9 @@ private:
   llvm::PHINode *result;
   llvm::Value *context, *steps, *hyper, *runtime;
   llvm::Value *arguments, *gemmWords, *attentionWords, *row, *rows;
-  // Inside a loop: whether this is the first micro-step, or the last one, an i1.
+  // Inside a loop: whether this is the first micro-step and slice, or the last micro-step, an i1.
   llvm::Value *first = nullptr, *last = nullptr;
+  llvm::SmallVector<llvm::Value *, 2> rounds; ///< of the loops over slices around the builder, i64
   llvm::DenseMap<mlir::Value, llvm::Value *> pointers;
 };
 
@@ -103,8 +108,9 @@ void FunctionWriter::writeBlock(mlir::Block &block) {
 
 void FunctionWriter::writeOp(mlir::Operation *op) {
   llvm::TypeSwitch<mlir::Operation *>(op)
-      .Case([&](BufferOp buffer) { pointers[buffer] = address(buffer); })
+      .Case([&](BufferOp buffer) { pointers[buffer] = addressInRound(buffer); })
       .Case([&](ForMicroOp loop) { writeLoop(loop); })
+      .Case([&](ForSlicesOp loop) { writeSlices(loop); })
       .Case([&](LaunchOp launch) { writeLaunch(launch); })
       .Case([&](GemmOp gemm) { writeGemm(gemm); })
       .Case([&](AttentionOp attention) { writeAttention(attention); })
@@ -135,6 +141,13 @@ llvm::Value *FunctionWriter::address(BufferOp buffer) {
     return at(load(ptr, hyper, offsetof(accum_hyper, decay)), buffer.getOffset() * sizeof(double));
   }
   llvm_unreachable("unknown space");
+}
+
+llvm::Value *FunctionWriter::addressInRound(BufferOp buffer) {
+  llvm::Value *begin = address(buffer);
+  for (auto [step, round] : llvm::zip(buffer.getStep(), rounds))
+    begin = b.CreateGEP(b.getInt8Ty(), begin, b.CreateMul(round, b.getInt64(step)));
+  return begin;
 }
 
 llvm::Value *FunctionWriter::flag(Update update) {
@@ -186,6 +199,24 @@ void FunctionWriter::writeLoop(ForMicroOp loop) {
   endMicro(loop.getPhase(), k);
   k->addIncoming(next, b.GetInsertBlock());
   b.CreateBr(head);
+  b.SetInsertPoint(done);
+}
+
+void FunctionWriter::writeSlices(ForSlicesOp loop) {
+  llvm::BasicBlock *before = b.GetInsertBlock(), *body = newBlock("slice"), *done = newBlock("sliced");
+  b.CreateBr(body);
+  b.SetInsertPoint(body);
+  llvm::PHINode *round = b.CreatePHI(b.getInt64Ty(), 2, loop.getName());
+  round->addIncoming(b.getInt64(0), before);
+  rounds.push_back(round);
+  llvm::Value *outer = first;
+  first = b.CreateAnd(first, b.CreateIsNull(round));
+  writeBlock(loop.getBody().front());
+  first = outer;
+  rounds.pop_back();
+  llvm::Value *next = b.CreateAdd(round, b.getInt64(1));
+  round->addIncoming(next, b.GetInsertBlock());
+  b.CreateCondBr(b.CreateICmpULT(next, b.getInt64(loop.getCount())), body, done);
   b.SetInsertPoint(done);
 }
 

@@ -56,7 +56,7 @@ def Device_Phase : I32EnumAttr<"Phase", "which loop over the micro-batches (valu
 
 def Device_Update : I32EnumAttr<"Update", "how results meet what the buffer holds", [
     I32EnumAttrCase<"write", 0>, I32EnumAttrCase<"accumulate", 1>, I32EnumAttrCase<"add", 2>]> {
-  let description = "`accumulate` writes in the first micro-step of its loop and adds in later ones.";
+  let description = "`accumulate` writes in the first micro-step of its loop (in slices: in the first slice of that) and adds in later ones.";
   let cppNamespace = "::accum::device";
 }
 

@@ -55,9 +55,24 @@ void BufferOp::getAsmResultNames(OpAsmSetValueNameFn setName) {
   setName(getResult(), trimmed.empty() ? "buffer" : trimmed);
 }
 
+/// Bytes from a buffer's place to where it begins in the last round of the loops around it; nothing where
+/// that is no number.
+static std::optional<int64_t> furthest(BufferOp op) {
+  auto loop = (*op).getParentOfType<ForSlicesOp>();
+  int64_t reached = op.getSkip();
+  for (int64_t step : llvm::reverse(op.getStep())) {
+    int64_t far = 0;
+    if (!loop || step < 0 || llvm::MulOverflow<int64_t>(step, loop.getCount() - 1, far) ||
+        llvm::AddOverflow(reached, far, reached))
+      return std::nullopt;
+    loop = loop->getParentOfType<ForSlicesOp>();
+  }
+  return loop && !op.getStep().empty() ? std::nullopt : std::optional(reached);
+}
+
 /// [offset, offset + bytes) inside `size`, offset a multiple of `alignment`.
 static LogicalResult verifyPlace(BufferOp op, StringRef space, int64_t size, int64_t alignment) {
-  int64_t offset = op.getOffset(), bytes = op.getBytes(), skip = op.getSkip();
+  int64_t offset = op.getOffset(), bytes = op.getBytes(), skip = furthest(op).value_or(0);
   if (offset < 0 || bytes > size || skip > size - bytes || offset > size - bytes - skip)
     return op.emitOpError("ends outside the ") << space << " of " << size << " bytes";
   if (offset % alignment != 0)
@@ -72,9 +87,11 @@ LogicalResult BufferOp::verify() {
   if (!getTensor().hasStaticShape() || getTensor().getEncoding() ||
       !getTensor().getElementType().isIntOrFloat())
     return emitOpError("holds a plain static tensor");
-  if (int64_t skip = getSkip();
-      skip < 0 || (skip > 0 && getSpace() != Space::scratch && getSpace() != Space::input))
+  bool isMoved = getSkip() != 0 || !getStep().empty();
+  if (getSkip() < 0 || (isMoved && getSpace() != Space::scratch && getSpace() != Space::input))
     return emitOpError("skips bytes of the scratch or of an input only");
+  if (!furthest(*this))
+    return emitOpError("has one step for each device.for_slices around it, none negative");
   bool inEval = program.getEval().isAncestor((*this)->getParentRegion());
   switch (getSpace()) {
   case Space::state:
@@ -101,6 +118,10 @@ LogicalResult BufferOp::verify() {
     return getOffset() == 0 ? success() : LogicalResult(emitOpError("starts at 0"));
   }
   llvm_unreachable("unknown space");
+}
+
+LogicalResult ForSlicesOp::verify() {
+  return getCount() > 0 ? success() : LogicalResult(emitOpError("runs for at least one slice"));
 }
 
 static LogicalResult verifyUpdate(Operation *op, std::optional<Update> update) {

@@ -43,12 +43,13 @@ def Device_BufferOp : Device_Op<"buffer", [Pure, DeclareOpInterfaceMethods<OpAsm
     | hyper | 0: accum_hyper::values | the step |
     | decay | number of a trained parameter: entry of accum_hyper::decay | the step |
 
-    `skip` bytes behind that place, in scratch and inputs: where a slice of samples begins.
+    In scratch and inputs, a slice of samples begins `skip` bytes behind that place; inside for_slices, `step` bytes
+    further with each round, one number for each of these loops, the outermost one's first.
   }];
   let arguments = (ins Device_Space:$space, I64Attr:$offset, TypeAttrOf<Device_Tensor>:$contents, StrAttr:$label,
-                       DefaultValuedAttr<I64Attr, "0">:$skip);
+                       DefaultValuedAttr<I64Attr, "0">:$skip, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$step);
   let results = (outs Device_BufferLike:$result);
-  let assemblyFormat = "$space `at` $offset (`skip` $skip^)? `:` $contents $label attr-dict";
+  let assemblyFormat = "$space `at` $offset (`skip` $skip^)? (`step` $step^)? `:` $contents $label attr-dict";
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensor() { return ::llvm::cast<::mlir::RankedTensorType>(getContents()); }
     int64_t getNumElements() { return getTensor().getNumElements(); }
@@ -67,6 +68,18 @@ def Device_ForMicroOp : Device_Op<"for_micro", [NoTerminator, NoRegionArguments,
   let arguments = (ins Device_Phase:$phase);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$phase attr-dict-with-keyword $body";
+}
+
+def Device_ForSlicesOp : Device_Op<"for_slices", [NoTerminator, NoRegionArguments, SingleBlock,
+                                                  ParentOneOf<["ForMicroOp", "ForSlicesOp"]>]> {
+  let summary = "the body for each of `count` slices of a micro-batch, or pieces of a sample";
+  let description = [{
+    Buffers inside begin a `step` further with each round. `name` is what a round is called, `title` says how much it is.
+  }];
+  let arguments = (ins I64Attr:$count, StrAttr:$name, StrAttr:$title);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$count $name $title attr-dict-with-keyword $body";
+  let hasVerifier = 1;
 }
 
 def Device_EndMicroOp : Device_Op<"end_micro"> {

@@ -82,6 +82,7 @@ LogicalResult StepSchedule::buildLoop(Block &body, Phase phase) {
   auto loop = device::ForMicroOp::create(builder, step.getLoc(), phase);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(builder.createBlock(&loop.getBody()));
+  buffers.enterLoop();
   std::optional<GradientSums> sums;
   if (phase == Phase::micro && plan.getDevices() > 1)
     sums.emplace(body, *contributions, layout);

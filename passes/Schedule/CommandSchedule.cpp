@@ -41,29 +41,37 @@ FailureOr<Value> CommandSchedule::bufferOf(Operation *user, Value value) {
 }
 
 FlatSymbolRefAttr CommandSchedule::kernelOf(train::CommandOp command) const {
-  return slice && slice->isRest ? restKernel(command) : command.getKernelAttr();
+  return slices && slices->rest ? restKernel(command) : command.getKernelAttr();
 }
 
 Place CommandSchedule::sliced(train::CommandOp command, Place place, size_t index) const {
-  if (!slice || (place.space != Space::scratch && place.space != Space::input))
+  if (!slices || (place.space != Space::scratch && place.space != Space::input))
     return place;
-  auto strides = command->getAttrOfType<DenseI64ArrayAttr>(kStrides).asArrayRef();
+  int64_t stride = command->getAttrOfType<DenseI64ArrayAttr>(kStrides).asArrayRef()[index];
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
   size_t inputs = command.getInputs().size();
   Type type = index < inputs ? kernel.getArgumentTypes()[index] : kernel.getResultTypes()[index - inputs];
   // A view of another shape is still the same bytes.
   place.contents = cast<RankedTensorType>(type);
-  place.skip = slice->sample * strides[index];
-  bool isCut = slice->pieces > 1 && device::bytesOf(place.contents) < strides[index];
-  if (isCut)
-    place.skip += slice->piece * (strides[index] / slice->pieces);
-  if (place.skip % kVectorBytes != 0)
+  if (slices->rest)
+    place.skip = *slices->rest * stride;
+  if (slices->overSamples)
+    place.step.push_back(slices->samples * stride);
+  if (slices->pieces > 1)
+    place.step.push_back(device::bytesOf(place.contents) < stride ? stride / slices->pieces : 0);
+  auto isShifted = [](int64_t bytes) { return bytes % kVectorBytes != 0; };
+  if (isShifted(place.skip) || llvm::any_of(place.step, isShifted))
     kernel->setAttr("accum.shifted", UnitAttr::get(command.getContext()));
+  if (llvm::all_of(place.step, [](int64_t bytes) { return bytes == 0; }))
+    place.step.clear();
   return place;
 }
 
-/// Accumulated results lie in their targets, others where the plan says.
+/// Accumulated results lie in their targets, others where the plan says. Those that a command can only add to
+/// are zero before it.
 LogicalResult CommandSchedule::placeResults(train::CommandOp command, const Contributions *contributions) {
+  if (!contributions && !command.getAccumulate().empty())
+    return command.emitOpError("accumulates outside a loop over micro-steps");
   for (OpResult result : command->getResults()) {
     auto type = cast<RankedTensorType>(result.getType());
     if (buffers.find(result))
@@ -84,6 +92,10 @@ LogicalResult CommandSchedule::placeResults(train::CommandOp command, const Cont
     buffers.place(result,
                   {Space::scratch, offset.getInt(), type, label.empty() ? command.getKernel().str() : label});
   }
+  if (contributions)
+    for (OpResult result : contributions->zeroed(command))
+      device::ZeroOp::create(builder, command.getLoc(),
+                             buffers.at(*buffers.find(result), builder, command.getLoc()), /*if_first=*/true);
   return success();
 }
 
@@ -147,10 +159,12 @@ LogicalResult CommandSchedule::runKernel(train::CommandOp command, std::optional
 }
 
 LogicalResult CommandSchedule::run(train::CommandOp command, const Contributions *contributions) {
-  if (!contributions && !command.getAccumulate().empty())
-    return command.emitOpError("accumulates outside a loop over micro-steps");
   if (failed(placeResults(command, contributions)))
     return failure();
+  return call(command, contributions);
+}
+
+LogicalResult CommandSchedule::call(train::CommandOp command, const Contributions *contributions) {
   SmallVector<Value> arguments;
   for (Value input : command.getInputs()) {
     auto place = placeOf(command, input);
@@ -162,15 +176,9 @@ LogicalResult CommandSchedule::run(train::CommandOp command, const Contributions
   for (Value result : command.getResults())
     arguments.push_back(
         buffers.at(sliced(command, *buffers.find(result), arguments.size()), builder, command.getLoc()));
-  bool isLater = slice && !slice->isFirst(); // adds to what the first slice left
-  if (contributions && !isLater)
-    for (OpResult result : contributions->zeroed(command))
-      device::ZeroOp::create(builder, command.getLoc(),
-                             arguments[command.getInputs().size() + result.getResultNumber()],
-                             /*if_first=*/true);
   auto update = contributions ? contributions->update(command) : std::nullopt;
-  if (update && isLater)
-    update = device::Update::add;
+  if (update && slices && slices->rest)
+    update = device::Update::add; // to what the slices before left
   if (command.getLibrary() == "gemm")
     return runGemm(command, update.value_or(device::Update::write), ArrayRef(arguments).drop_back(),
                    arguments.back());
@@ -181,26 +189,50 @@ LogicalResult CommandSchedule::run(train::CommandOp command, const Contributions
   return runKernel(command, update, arguments);
 }
 
-LogicalResult CommandSchedule::runSlices(MutableArrayRef<train::CommandOp> group,
+LogicalResult CommandSchedule::loop(int64_t count, StringRef name, const Twine &title,
+                                    llvm::function_ref<LogicalResult()> body) {
+  auto loop = device::ForSlicesOp::create(builder, builder.getUnknownLoc(), count,
+                                          builder.getStringAttr(name), builder.getStringAttr(title));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(builder.createBlock(&loop.getBody()));
+  buffers.enterLoop();
+  LogicalResult result = body();
+  buffers.leaveLoop();
+  return result;
+}
+
+LogicalResult CommandSchedule::runSlices(ArrayRef<train::CommandOp> group,
                                          const Contributions *contributions) {
-  int64_t m = plan.getM(), samples = group.front()->getAttrOfType<IntegerAttr>(kSlice).getInt(),
-          pieces = group.front()->getAttrOfType<IntegerAttr>(kPieces).getInt();
-  for (int64_t first = 0; first < m; first += samples)
-    for (int64_t piece = 0; piece < pieces; ++piece) {
-      slice = Slice{first, piece, pieces, m - first < samples};
-      std::string title =
-          ("samples " + Twine(first) + " to " + Twine(std::min(m, first + samples) - 1)).str();
-      if (samples == 1)
-        title = "sample " + std::to_string(first);
-      if (pieces > 1)
-        title += (", piece " + Twine(piece + 1) + " of " + Twine(pieces)).str();
-      device::SectionOp::create(builder, group.front().getLoc(), "slice of the micro-batch: " + title);
-      for (train::CommandOp command : group)
-        if (failed(run(command, contributions)))
-          return failure();
-    }
-  slice.reset();
-  return success();
+  train::CommandOp leader = group.front();
+  auto number = [&](StringRef name) { return leader->getAttrOfType<IntegerAttr>(name).getInt(); };
+  int64_t m = plan.getM(), samples = number(kSlice), pieces = number(kPieces), whole = m / samples;
+  for (train::CommandOp command : group)
+    if (failed(placeResults(command, contributions)))
+      return failure();
+  auto runGroup = [&] {
+    return success(llvm::all_of(
+        group, [&](train::CommandOp command) { return succeeded(call(command, contributions)); }));
+  };
+  auto runSample = [&] {
+    if (pieces == 1)
+      return runGroup();
+    return loop(pieces, "piece", "a sample in " + Twine(pieces) + " pieces", runGroup);
+  };
+  slices = {samples, pieces, /*overSamples=*/whole > 1, /*rest=*/std::nullopt};
+  LogicalResult result = success();
+  if (samples == 1 && whole > 1)
+    result = loop(whole, "sample", "the micro-batch sample by sample", runSample);
+  else if (whole > 1)
+    result = loop(whole, "slice", Twine(samples) + " samples at a time", runSample);
+  else
+    result = runSample();
+  if (int64_t rest = m % samples; rest > 0 && succeeded(result)) {
+    slices = {rest, /*pieces=*/1, /*overSamples=*/false, /*rest=*/whole * samples};
+    device::SectionOp::create(builder, leader.getLoc(), "the last " + std::to_string(rest) + " of them");
+    result = runGroup();
+  }
+  slices.reset();
+  return result;
 }
 
 LogicalResult CommandSchedule::runAll(Block &body, const Contributions *contributions,

@@ -24,22 +24,26 @@ public:
   mlir::FailureOr<mlir::Value> bufferOf(mlir::Operation *user, mlir::Value value);
 
 private:
-  /// One of the slices in which neighbouring commands run.
-  struct Slice {
-    int64_t sample = 0, piece = 0; ///< where it begins
-    int64_t pieces = 1;
-    bool isRest = false; ///< shorter than those before
-
-    bool isFirst() const { return sample == 0 && piece == 0; }
+  /// The slices in which neighbouring commands run: rounds of the loops around the builder, or the one
+  /// behind.
+  struct Slices {
+    int64_t samples = 1, pieces = 1;
+    bool overSamples =
+        false; ///< whether a loop is around it; that over the pieces of a sample is, with more than one
+    std::optional<int64_t> rest; ///< the first sample of the last slice, which is shorter than those before
   };
 
   /// The kernel of a command in a slice.
   mlir::FlatSymbolRefAttr kernelOf(train::CommandOp command) const;
   /// `place`, from where the current slice of operand (or result, behind the operands) `index` begins.
   Place sliced(train::CommandOp command, Place place, size_t index) const;
-  mlir::LogicalResult runSlices(mlir::MutableArrayRef<train::CommandOp> group,
-                                const Contributions *contributions);
+  mlir::LogicalResult runSlices(mlir::ArrayRef<train::CommandOp> group, const Contributions *contributions);
+  /// Writes a loop, and whatever `body` writes into it.
+  mlir::LogicalResult loop(int64_t count, llvm::StringRef name, const llvm::Twine &title,
+                           llvm::function_ref<mlir::LogicalResult()> body);
   mlir::LogicalResult placeResults(train::CommandOp command, const Contributions *contributions);
+  /// The command itself, its results having their places.
+  mlir::LogicalResult call(train::CommandOp command, const Contributions *contributions);
   mlir::LogicalResult runGemm(train::CommandOp command, device::Update update, mlir::ValueRange inputs,
                               mlir::Value output);
   mlir::LogicalResult runAttention(train::CommandOp command, mlir::ValueRange buffers);
@@ -49,7 +53,7 @@ private:
   train::PlanAttr plan;
   ProgramBuffers &buffers;
   mlir::OpBuilder &builder;
-  std::optional<Slice> slice;
+  std::optional<Slices> slices;
 };
 
 } // namespace accum

@@ -81,22 +81,22 @@ const Place *ProgramBuffers::find(Value value) const {
 }
 
 Value ProgramBuffers::at(const Place &place, OpBuilder &builder, Location loc) {
-  Key key = {place.space, place.offset, place.skip, place.contents.getAsOpaquePointer(), place.label};
-  for (auto *known : {&listed, &inLoop})
-    if (auto it = known->find(key); it != known->end())
+  Key key = {place.space, place.offset, place.skip, place.step, place.contents.getAsOpaquePointer(),
+             place.label};
+  for (const auto &buffers : known)
+    if (auto it = buffers.find(key); it != buffers.end())
       return it->second;
   bool local = place.space == Space::scratch || place.space == Space::input;
-  bool inside = local && builder.getInsertionBlock() != top;
   OpBuilder::InsertionGuard guard(builder);
   if (!local && lastListed)
     builder.setInsertionPointAfter(lastListed);
   else if (!local)
     builder.setInsertionPointToStart(top);
   auto op = device::BufferOp::create(builder, loc, device::BufferType::get(builder.getContext()), place.space,
-                                     place.offset, place.contents, place.label, place.skip);
+                                     place.offset, place.contents, place.label, place.skip, place.step);
   if (!local)
     lastListed = op;
-  (inside ? inLoop : listed)[key] = op;
+  (local ? known.back() : known.front())[key] = op;
   return op;
 }
 

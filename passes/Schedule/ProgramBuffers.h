@@ -13,7 +13,8 @@ struct Place {
   int64_t offset;
   mlir::RankedTensorType contents;
   std::string label;
-  int64_t skip = 0; ///< bytes, to where a slice begins
+  int64_t skip = 0;                     ///< bytes, to where a slice begins
+  llvm::SmallVector<int64_t, 2> step{}; ///< bytes, from a slice to the next, by the loops around it
 };
 
 /// Buffers of one program region. What outlives the step (state, hyper-parameters) is listed at its top,
@@ -45,18 +46,20 @@ public:
 
   /// The buffer op of a place, made where needed. `builder` stands where it is used.
   mlir::Value at(const Place &place, mlir::OpBuilder &builder, mlir::Location loc);
-  /// Forgets the buffers that were made inside a loop.
-  void leaveLoop() { inLoop.clear(); }
+  /// Buffers that are made inside a loop, which loops may stand in, are known there only.
+  void enterLoop() { known.emplace_back(); }
+  void leaveLoop() { known.pop_back(); }
 
 private:
-  using Key = std::tuple<device::Space, int64_t, int64_t, const void *, std::string>;
+  using Key =
+      std::tuple<device::Space, int64_t, int64_t, llvm::SmallVector<int64_t, 2>, const void *, std::string>;
   mlir::RankedTensorType typeOf(const runtime::ParameterSpec &spec) const;
 
   const StateLayout &layout;
   mlir::Block *top;
   mlir::Operation *lastListed = nullptr;
   llvm::DenseMap<mlir::Value, Place> places;
-  std::map<Key, mlir::Value> listed, inLoop;
+  std::vector<std::map<Key, mlir::Value>> known{1}; ///< by the loops around the builder, the region's first
 };
 
 } // namespace accum

@@ -2,7 +2,7 @@
 """The emitted program of a GPU artifact, built by its reader: as program.so, and as an executable with -laccum_runtime. Both
 train on the fake driver (oracle: the weights of the artifact's own program, bit for bit).
 
-Usage: own-program.py MODEL FOLDER --driver BUILD --compiler nvcc|c++
+Usage: own-program.py MODEL FOLDER --driver BUILD --compiler nvcc|c++ [--precision bf16]
 """
 import argparse
 import os
@@ -38,10 +38,11 @@ def main():
     parser.add_argument("folder")
     parser.add_argument("--driver", metavar="BUILD", required=True)
     parser.add_argument("--compiler", choices=SHARED, required=True)
+    parser.add_argument("--precision", choices=("f32", "bf16"), default="f32")
     options = parser.parse_args()
     model = Model(options.model, options.folder)
     model.gpu = FakeGpu(options.driver, options.folder)
-    artifact = model.compile("--micro-batch", 2, "--target", "h100", "--with-sim", "--optimizer", "adamw", batch=3)
+    artifact = model.compile("--micro-batch", 2, "--target", "h100", "--precision", options.precision, "--with-sim", "--optimizer", "adamw", batch=3)
     given, own = model.folder / "given.safetensors", model.folder / "own.safetensors"
     original = (artifact / "program.so").read_bytes()
     model.train(artifact, STEPS, weights=given)

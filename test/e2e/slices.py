@@ -1,19 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """A loss in slices of samples changes memory and time, and results by no more than another order of their sums.
 
-Usage: slices.py MODEL FOLDER --precision f64|f32|bf16 [--sim TARGET]. Micro-batches of 6 on 10 samples, so that the last one is ragged;
-slices of 4 leave a shorter last slice, slices of 1 do not, pieces are parts of one sample. Each is forced by a plan that accum-plan makes for a problem
+Usage: slices.py MODEL FOLDER --precision f64|f32|bf16 [--sim TARGET]. Micro-batches of 6 on 10 samples, so that the last one is ragged
+(or --micro-batch M on M + 4); slices of 4 leave a shorter last slice, slices of 1 do not, pieces are parts of one sample. Each is forced by a plan that accum-plan makes for a problem
 in which nothing else pays. Loss, gradients and updated parameters are those of one slice: to
 1e-12 in f64, to 5e-6 in f32 and bf16 (each row is rounded as it was); the slices take less memory, and predicted bytes are the allocated ones.
+On the host, program.cpp built by the system's compiler gives the weights of program.so, bit for bit.
 """
 import argparse
 import json
 import re
 
 import tensors
+from artifact import build_program
 from program import Model, compare, run
 
-M, BATCH = 6, 10
 LIMIT = {"f64": 1e-12, "f32": 5e-6, "bf16": 5e-6}
 
 
@@ -32,19 +33,20 @@ def force(text, name):
     return "\n".join(lines) + "\n"
 
 
-def measure(model, precision, sim, variant):
+def measure(model, precision, sim, m, variant):
+    batch = m + 4
     target = ["--precision", precision, *["--target", "reference"] * (precision == "f64")]
     options = ["--optimizer", "sgd", *target, *(["--target", sim, "--with-sim"] if sim else [])]
-    size = ["--micro-batch", M]
+    size = ["--micro-batch", m]
     if variant:
         problem, plan = model.folder / "problem.txt", model.folder / "plan.json"
         dumps = model.folder / "dumps"
-        model.compile(*options, *size, "--dump-phases", dumps, batch=BATCH)
+        model.compile(*options, *size, "--dump-phases", dumps, batch=batch)
         problem.write_text(force((dumps / "problem.txt").read_text(), variant))
         run("accum-plan", problem, *size, "--memory", "1GiB", *(["--target", sim] if sim else []), "-o", plan)
         options += ["--plan", plan]
         size = []
-    artifact = model.compile(*options, *size, batch=BATCH)
+    artifact = model.compile(*options, *size, batch=batch)
     plan = json.loads((artifact / "plan.json").read_text())
     if set(plan["variants"].values()) != ({variant} if variant else set()):
         raise SystemExit(f"asked for {variant}, got {plan['variants']}")
@@ -52,6 +54,12 @@ def measure(model, precision, sim, variant):
     gradients, weights = model.folder / f"g-{tag}.safetensors", model.folder / f"w-{tag}.safetensors"
     simulated = ["--target", "sim"] if sim else []
     log = model.train(artifact, 1, "--lr", 0.1, "--seed", 7, *simulated, gradients=gradients, weights=weights)
+    if variant and not sim:
+        rebuilt = model.folder / "w-cpp.safetensors"
+        build_program(artifact)
+        model.train(artifact, 1, "--lr", 0.1, "--seed", 7, weights=rebuilt)
+        if rebuilt.read_bytes() != weights.read_bytes():
+            raise SystemExit(f"{variant}: program.cpp trains other weights")
     # What is zero in exact arithmetic is noise of noise, relative to nothing.
     tensors.blank(gradients, gradients, model.zero_gradient())
     return plan["scratch"], log[0]["loss"], gradients, weights
@@ -64,12 +72,14 @@ def main():
     parser.add_argument("--precision", choices=LIMIT, required=True)
     parser.add_argument("--pieces", default="pieces4", help="the variant that cuts samples")
     parser.add_argument("--sim", metavar="TARGET", help="the kernels for this GPU, simulated")
+    parser.add_argument("--micro-batch", type=int, default=6)
     options = parser.parse_args()
     model, limit = Model(options.model, options.folder), LIMIT[options.precision]
-    model.repeat_data(BATCH)
-    whole = measure(model, options.precision, options.sim, None)
+    model.repeat_data(options.micro_batch + 4)
+    how = options.precision, options.sim, options.micro_batch
+    whole = measure(model, *how, None)
     for variant in ("slices4", "slices1", options.pieces):
-        scratch, loss, gradients, weights = measure(model, options.precision, options.sim, variant)
+        scratch, loss, gradients, weights = measure(model, *how, variant)
         print(variant, scratch, whole[0], loss, whole[1])
         if abs(loss - whole[1]) > limit * abs(whole[1]):
             raise SystemExit(f"{variant}: loss {loss!r}, in one slice {whole[1]!r}")

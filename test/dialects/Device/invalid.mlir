@@ -110,3 +110,72 @@ device.program @operands m 2 devices 1 state 0 bytes scratch 4096 bytes step {
   device.attention 0 @attention(%0, %0, %0, %0, %0) sizes [2, 2, 2, 3, 3, 4, 4] offsets [0, 0, 0, 0, 0] strides [24, 4, 8, 1] scale 1.0 masked infinite
 } eval {
 }
+
+// -----
+
+device.program @steps m 2 devices 1 state 0 bytes scratch 256 bytes step {
+  device.for_micro micro {
+    device.for_slices 2 "sample" "the micro-batch sample by sample" {
+      // expected-error@+1 {{has one step for each device.for_slices around it, none negative}}
+      %0 = device.buffer scratch at 0 step [16, 4] : tensor<4xf32> "scores"
+    }
+  }
+} eval {
+}
+
+// -----
+
+device.program @backwards m 2 devices 1 state 0 bytes scratch 256 bytes step {
+  device.for_micro micro {
+    device.for_slices 2 "sample" "the micro-batch sample by sample" {
+      // expected-error@+1 {{has one step for each device.for_slices around it, none negative}}
+      %0 = device.buffer scratch at 64 step [-16] : tensor<4xf32> "scores"
+    }
+  }
+} eval {
+}
+
+// -----
+
+device.program @last_round m 2 devices 1 state 0 bytes scratch 256 bytes step {
+  device.for_micro micro {
+    device.for_slices 16 "sample" "the micro-batch sample by sample" {
+      %0 = device.buffer scratch at 0 step [16] : tensor<4xf32> "scores"
+      // expected-error@+1 {{ends outside the scratch of 256 bytes}}
+      %1 = device.buffer scratch at 64 step [16] : tensor<4xf32> "scores"
+    }
+  }
+} eval {
+}
+
+// -----
+
+device.program @state_steps m 2 devices 1 state 256 bytes scratch 256 bytes step {
+  device.for_micro micro {
+    device.for_slices 2 "sample" "the micro-batch sample by sample" {
+      // expected-error@+1 {{skips bytes of the scratch or of an input only}}
+      %0 = device.buffer state at 0 step [16] : tensor<4xf32> "w"
+    }
+  }
+} eval {
+}
+
+// -----
+
+device.program @no_round m 2 devices 1 state 0 bytes scratch 256 bytes step {
+  device.for_micro micro {
+    // expected-error@+1 {{runs for at least one slice}}
+    device.for_slices 0 "sample" "the micro-batch sample by sample" {
+    }
+  }
+} eval {
+}
+
+// -----
+
+device.program @outside m 2 devices 1 state 0 bytes scratch 256 bytes step {
+  // expected-error@+1 {{expects parent op to be one of 'device.for_micro, device.for_slices'}}
+  device.for_slices 2 "sample" "the micro-batch sample by sample" {
+  }
+} eval {
+}

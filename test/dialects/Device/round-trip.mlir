@@ -23,6 +23,17 @@ device.program @program m 2 devices 4 state 1280 bytes scratch 256 bytes
     // CHECK: device.gemm 5 @outer accumulate %gradient_of_h.0.weight = %MatMul * %input_ids sizes [1, 3, 2]
     // CHECK-SAME: strides a [2, 1] b [3, 1] c 3{{$}}
     device.gemm 5 @outer accumulate %1 = %3 * %2 sizes [1, 3, 2] strides a [2, 1] b [3, 1] c 3
+    // CHECK: device.for_slices 2 "sample" "the micro-batch sample by sample" {
+    device.for_slices 2 "sample" "the micro-batch sample by sample" {
+      // CHECK: device.for_slices 3 "piece" "a sample in 3 pieces" {
+      device.for_slices 3 "piece" "a sample in 3 pieces" {
+        // CHECK: device.buffer input at 0 step [12, 4] : tensor<1xf32> "a piece of x"
+        %4 = device.buffer input at 0 step [12, 4] : tensor<1xf32> "a piece of x"
+        // CHECK: device.buffer scratch at 64 skip 160 step [16, 4] : tensor<1xf32> "its score"
+        %5 = device.buffer scratch at 64 skip 160 step [16, 4] : tensor<1xf32> "its score"
+        device.copy %4 to %5
+      }
+    }
   }
   // CHECK: device.all_reduce %gradient_of_h.0.weight
   device.all_reduce %1
