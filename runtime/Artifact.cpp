@@ -55,19 +55,6 @@ Status checkVersions(const Artifact &artifact) {
 
 constexpr const char *kProgram = "program.so";
 
-/// `name` is what the table is from.
-Status checkInterface(const void *table, uint32_t size, const std::string &name) {
-  struct Head {
-    uint32_t abi, size;
-  };
-  const auto *head = static_cast<const Head *>(table);
-  if (head->abi == ACCUM_ABI_VERSION && head->size >= size)
-    return {};
-  return bad(name + ": has program interface " + std::to_string(head->abi) + ", expected " +
-                 std::to_string(ACCUM_ABI_VERSION),
-             "artifact-version");
-}
-
 Status checkProgram(const Artifact &artifact, const std::string &name) {
   const Manifest &manifest = artifact.manifest;
   const accum_program_v1 &program = *artifact.program;
@@ -127,18 +114,26 @@ Expected<void *> openObject(const Artifact &artifact, const std::string &file) {
   return handle;
 }
 
-Expected<const void *> findTable(const Artifact &artifact, const std::string &file, const char *symbol,
-                                 uint32_t size) {
+Expected<void *> findFunction(const Artifact &artifact, const std::string &file, const char *symbol) {
   auto handle = openObject(artifact, file);
   if (!handle)
     return handle.error();
-  auto entry = reinterpret_cast<const void *(*)()>(dlsym(*handle, symbol));
-  if (!entry)
+  void *function = dlsym(*handle, symbol);
+  if (!function)
     return bad(artifact.file(file) + ": does not define " + symbol + "()");
-  const void *table = entry();
-  if (Status status = checkInterface(table, size, artifact.file(file)); !status)
-    return status.error();
-  return table;
+  return function;
+}
+
+Status checkInterface(const void *table, uint32_t size, const std::string &name) {
+  struct Head {
+    uint32_t abi, size;
+  };
+  const auto *head = static_cast<const Head *>(table);
+  if (head->abi == ACCUM_ABI_VERSION && head->size >= size)
+    return {};
+  return bad(name + ": has program interface " + std::to_string(head->abi) + ", expected " +
+                 std::to_string(ACCUM_ABI_VERSION),
+             "artifact-version");
 }
 
 Status loadProgram(Artifact &artifact, const accum_program_v1 *own) {

@@ -30,15 +30,22 @@ Status loadProgram(Artifact &artifact, const accum_program_v1 *own = nullptr);
 /// A file of the artifact that is a shared object, as dlopen gives it.
 Expected<void *> openObject(const Artifact &artifact, const std::string &file);
 
-/// The table that `symbol` of such a file returns; refuses one of another interface.
-Expected<const void *> findTable(const Artifact &artifact, const std::string &file, const char *symbol,
-                                 uint32_t size);
+/// A function of such a file.
+Expected<void *> findFunction(const Artifact &artifact, const std::string &file, const char *symbol);
+
+/// Refuses a table of another interface, or smaller than `size`; `name` is what it is from.
+Status checkInterface(const void *table, uint32_t size, const std::string &name);
+
+/// The table that `symbol` of such a file returns.
 template <typename Table>
 Expected<const Table *> loadTable(const Artifact &artifact, const std::string &file, const char *symbol) {
-  auto table = findTable(artifact, file, symbol, sizeof(Table));
-  if (!table)
-    return table.error();
-  return static_cast<const Table *>(*table);
+  auto function = findFunction(artifact, file, symbol);
+  if (!function)
+    return function.error();
+  const Table *table = reinterpret_cast<const Table *(*)()>(*function)();
+  if (Status status = checkInterface(table, sizeof(Table), artifact.file(file)); !status)
+    return status.error();
+  return table;
 }
 
 } // namespace accum::runtime

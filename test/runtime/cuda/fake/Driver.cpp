@@ -4,6 +4,7 @@
 #include "test/runtime/cuda/fake/Machine.h"
 #include <algorithm>
 #include <cstring>
+#include <list>
 #include <map>
 
 using namespace accum::runtime::cuda;
@@ -11,12 +12,13 @@ using accum::fake::Machine;
 
 namespace {
 
-struct FakeModule {
-  std::string text;
-};
 struct FakeFunction {
   std::string name;
   size_t parameters = 0;
+};
+struct FakeModule {
+  std::string text;
+  std::list<FakeFunction> functions = {};
 };
 using accum::fake::Capture;
 
@@ -140,14 +142,14 @@ Result cuModuleUnload(Module module) {
 
 Result cuModuleGetFunction(Function *function, Module module, const char *name) {
   ENTER();
-  const std::string &text = reinterpret_cast<FakeModule *>(module)->text;
+  auto &[text, functions] = *reinterpret_cast<FakeModule *>(module);
   size_t at = text.find(".entry " + std::string(name) + "(");
   if (at == std::string::npos)
     return kNotFound;
-  auto *made = new FakeFunction{name};
+  FakeFunction &made = functions.emplace_back(name);
   for (size_t end = text.find(')', at); (at = text.find(".param", at + 1)) < end;)
-    ++made->parameters;
-  *function = reinterpret_cast<Function>(made); // as long as the module, which is as long as the process
+    ++made.parameters;
+  *function = reinterpret_cast<Function>(&made);
   return 0;
 }
 
