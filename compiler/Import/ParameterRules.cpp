@@ -139,6 +139,19 @@ Verdict judgeBySignature(const Graph &graph, const Tensor &tensor, const Signatu
   return folded(graph, tensor, signature, readers);
 }
 
+/// What a module's weight is called: that of nn.MultiheadAttention, whose bias kept its name, is its own. A
+/// module with others below it is no Linear, and nothing tells how it calls its matrices.
+std::string asItsModuleCallsIt(const Graph &graph, const std::string &name) {
+  std::string module = name.substr(0, name.rfind('.') + 1);
+  if (graph.initializer(module + "in_proj_bias"))
+    return module + "in_proj_weight";
+  bool hasChildren =
+      std::any_of(graph.initializers.begin(), graph.initializers.end(), [&](const Tensor &tensor) {
+        return tensor.name.starts_with(module) && tensor.name.find('.', module.size()) != std::string::npos;
+      });
+  return hasChildren ? "" : name;
+}
+
 /// The name at the first reader that takes it for a weight.
 void recoverName(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers,
                  Verdict &verdict) {
@@ -152,7 +165,10 @@ void recoverName(const Graph &graph, const Tensor &tensor, const std::vector<Rea
     std::string name = moduleNameOf(graph, reader);
     if (name.empty() || reader.role == Role::Control)
       continue;
-    verdict.module = belowItsRoot(graph, name);
+    name = asItsModuleCallsIt(graph, belowItsRoot(graph, name));
+    if (name.empty())
+      continue;
+    verdict.module = name;
     const Node &node = graph.nodes[reader.node];
     const auto *transB = node.attribute<int64_t>("transB");
     bool isRightOperand = reader.role == Role::Matrix && reader.operand == 1 && tensor.shape.size() == 2;

@@ -8,6 +8,7 @@
 #include "compiler/Import/Ties.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 
 namespace accum::import {
@@ -33,6 +34,7 @@ public:
     judgeAll();
     if (auto tied = tie(); !tied)
       return tied.takeFailures();
+    forgetSharedNames();
     if (Failures wrong = applyOptions(); !wrong.empty())
       return wrong;
     return finish();
@@ -44,6 +46,7 @@ private:
   void nameAliases(Parameter &parameter, const std::vector<Reader> &readers);
   Result<Done> tie();
   void apply(const Tie &tie);
+  void forgetSharedNames();
   Failures applyOptions();
   Failures unmatched() const;
   Failures refuseDerived() const;
@@ -174,6 +177,21 @@ void Decision::apply(const Tie &tie) {
   names.erase(parameter.module);
   parameter.moduleAliases.assign(names.begin(), names.end());
   entries.erase(alias);
+}
+
+/// A name that several parameters were given is no name: each is called as in the file.
+void Decision::forgetSharedNames() {
+  std::map<std::string, size_t> uses;
+  for (const Entry &entry : entries)
+    if (entry.parameter.trained)
+      ++uses[entry.parameter.module];
+  for (Entry &entry : entries) {
+    Parameter &parameter = entry.parameter;
+    if (!parameter.trained || parameter.module == parameter.name || uses[parameter.module] < 2)
+      continue;
+    parameter.module = parameter.name;
+    parameter.moduleTransposed = false;
+  }
 }
 
 Failures Decision::unmatched() const {

@@ -118,6 +118,30 @@ TEST_F(ParameterRules, namesBeginWhereTheFileSaysSo) {
   EXPECT_EQ(table->parameters[0].module, "decoder.fc.weight");
 }
 
+TEST_F(ParameterRules, namesThatAreOnlyGuessedAreUnique) {
+  GraphBytes graph;
+  graph.inputs = {value("x", {4, 2})};
+  graph.outputs = {value("y", {4, 2})};
+  graph.initializers = {matrix("onnx::MatMul_12", 2, 3, weights(6)),
+                        matrix("onnx::MatMul_13", 3, 2, weights(6, 0.7f))};
+  graph.nodes = {node("MatMul", {"x", "onnx::MatMul_12"}, {"h"}, "/fc/MatMul"),
+                 node("MatMul", {"h", "onnx::MatMul_13"}, {"y"}, "/fc/MatMul_1")};
+  auto modules = [&](const Result<ParameterTable> &table) {
+    return std::vector{table->parameters[0].module, table->parameters[1].module};
+  };
+  EXPECT_THAT(modules(decide(graph)), ElementsAre("onnx::MatMul_12", "onnx::MatMul_13"));
+  EXPECT_FALSE(decide(graph)->parameters[0].moduleTransposed);
+  // A module with others below it is no Linear.
+  graph.initializers.push_back(vectorOf("fc.base.bias", weights(2)));
+  graph.nodes.back() = node("MatMul", {"h", "onnx::MatMul_13"}, {"g"}, "/head/MatMul");
+  graph.nodes.push_back(node("Add", {"g", "fc.base.bias"}, {"y"}, "/fc/base/Add"));
+  EXPECT_THAT(modules(decide(graph)), ElementsAre("onnx::MatMul_12", "head.weight"));
+  // nn.MultiheadAttention keeps three matrices in one.
+  graph.initializers.push_back(vectorOf("fc.in_proj_bias", weights(2, 0.9f)));
+  EXPECT_THAT(modules(decide(graph)), ElementsAre("fc.in_proj_weight", "head.weight"));
+  EXPECT_TRUE(decide(graph)->parameters[0].moduleTransposed);
+}
+
 /// TorchScript keeps the names of vectors that it did not compute: this one may be a norm's 1 + w.
 TEST_F(ParameterRules, computedVectorsHaveNoName) {
   GraphBytes graph = operandOf("Mul", "onnx::Mul_7", vectorOf("onnx::Mul_7", weights(4)));
