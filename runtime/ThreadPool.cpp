@@ -3,6 +3,7 @@
 // thread.
 #include "runtime/ThreadPool.h"
 #include "runtime/Heartbeat.h"
+#include "runtime/SignalStack.h"
 #include <algorithm>
 #include <atomic>
 
@@ -53,6 +54,9 @@ void runSerially(Work &work) {
 int setThreads(int threads) {
   if (threads > 0)
     omp_set_num_threads(threads);
+  // The pool's threads stay: they get their stacks for signals before the library multiplies in them.
+  if (threadCount() > 1 && !omp_in_parallel())
+    GOMP_parallel([](void *) { needSignalStack(); }, nullptr, unsigned(threadCount()), 0);
   return threadCount();
 }
 

@@ -9,7 +9,7 @@
 namespace accum::runtime {
 
 /// Threads for everything from here on, oneDNN included; 0: OMP_NUM_THREADS, or the processors that this
-/// process may use. Returns the number.
+/// process may use. Starts them, each with a stack for signal handlers. Returns the number.
 int setThreads(int threads);
 int threadCount();
 
