@@ -12,7 +12,7 @@ import json
 import re
 
 import tensors
-from artifact import build_program
+from artifact import CXX, build_program
 from program import Model, compare, run
 
 LIMIT = {"f64": 1e-12, "f32": 5e-6, "bf16": 5e-6}
@@ -56,7 +56,7 @@ def measure(model, precision, sim, m, variant):
     log = model.train(artifact, 1, "--lr", 0.1, "--seed", 7, *simulated, gradients=gradients, weights=weights)
     if variant and not sim:
         rebuilt = model.folder / "w-cpp.safetensors"
-        build_program(artifact)
+        build_program(artifact, [*CXX, "-Wall", "-Wextra", "-Werror"])
         model.train(artifact, 1, "--lr", 0.1, "--seed", 7, weights=rebuilt)
         if rebuilt.read_bytes() != weights.read_bytes():
             raise SystemExit(f"{variant}: program.cpp trains other weights")

@@ -39,13 +39,17 @@ void listAgain(const std::string &artifact, const std::string &name) {
   std::ofstream(path) << accum::runtime::toJson(*manifest);
 }
 
-struct PrintedProgramTest : testing::TestWithParam<const char *> {};
+struct Printed {
+  const char *name, *model, *flags;
+};
+
+struct PrintedProgramTest : testing::TestWithParam<Printed> {};
 
 TEST_P(PrintedProgramTest, TrainsTheSameBits) {
-  std::string model = GetParam(), folder = freshFolder("printed-" + model),
+  std::string model = GetParam().model, folder = freshFolder(std::string("printed-") + GetParam().name),
               artifact = folder + "/model.accum";
   Outcome compiled = runCommand(ACCUMC " " ACCUM_SOURCE_DIR "/test/models/" + model +
-                                ".onnx --batch 7 --micro-batch 3 -o " + artifact);
+                                ".onnx --batch 7 --micro-batch 3 " + GetParam().flags + " -o " + artifact);
   ASSERT_EQ(compiled.code, 0) << compiled.err;
   std::string native = train(folder, model, folder + "/native.safetensors");
   std::string code = contents(artifact + "/program.so");
@@ -60,9 +64,12 @@ TEST_P(PrintedProgramTest, TrainsTheSameBits) {
   EXPECT_TRUE(native == printed);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, PrintedProgramTest, testing::Values("gpt2-dynamo", "llama-torchscript"),
-                         [](const auto &test) {
-                           return std::string(test.param) == "gpt2-dynamo" ? "Gpt2" : "Llama";
-                         });
+INSTANTIATE_TEST_SUITE_P(Models, PrintedProgramTest,
+                         testing::Values(Printed{"Gpt2", "gpt2-dynamo", ""},
+                                         Printed{"Llama", "llama-torchscript", ""},
+                                         Printed{"Bf16", "gpt2-dynamo", "--precision bf16"},
+                                         Printed{"Dropout", "bert-mlm-dynamo-train", "--recompute all"},
+                                         Printed{"Resnet", "resnet-torchscript-frozen", "--precision bf16"}),
+                         [](const auto &test) { return std::string(test.param.name); });
 
 } // namespace
