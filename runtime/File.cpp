@@ -133,6 +133,14 @@ Error FileWriter::failure(const std::string &action) const {
 }
 
 Expected<std::unique_ptr<FileWriter>> FileWriter::create(const std::string &path) {
+  struct stat present;
+  bool isTaken = stat(path.c_str(), &present) == 0 && !S_ISREG(present.st_mode);
+  if (isTaken || path.ends_with('/'))
+    return Error{kExitFile,
+                 path + ": cannot be written: " +
+                     (isTaken && !S_ISDIR(present.st_mode) ? "it is no regular file" : "it is a folder"),
+                 "unwritable",
+                 {"nothing was changed at that path"}};
   std::string temporary = path + ".tmp." + std::to_string(getpid());
   int descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   std::unique_ptr<FileWriter> writer(new FileWriter(path, temporary, descriptor));

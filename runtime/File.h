@@ -40,7 +40,8 @@ Expected<std::string> readText(const std::string &path, uint64_t limit);
 Expected<std::string> hashFile(const std::string &path);
 
 /// Writes PATH through a temporary file beside it. Nothing is at PATH until commit, which syncs and renames;
-/// without commit the temporary file disappears. An existing PATH is kept as PATH.1 when asked for.
+/// without commit the temporary file disappears. An existing PATH is kept as PATH.1 when asked for; folders,
+/// devices and the like are refused.
 class FileWriter {
 public:
   static Expected<std::unique_ptr<FileWriter>> create(const std::string &path);

@@ -74,9 +74,15 @@ static Result<std::string> findBatchDim(const Graph &graph, const ImportOptions 
                    "the model has no symbolic dimension of that name",
                    symbols.empty() ? std::vector<std::string>()
                                    : std::vector{"an input is led by " + tick(symbols[0])}};
+  std::vector<std::string> leading = symbols;
   std::erase_if(symbols, [&](const std::string &symbol) { return sized.count(symbol) > 0; });
   if (symbols.size() == 1)
     return symbols[0];
+  if (symbols.empty() && leading.size() == 1)
+    return Failure{"usage",
+                   "--dim " + leading[0],
+                   "leads every input of the model: it is the batch, which stays open",
+                   {"leave it out; --batch N is the size of a step"}};
   if (symbols.empty())
     return Failure{"static-batch",
                    "the model",

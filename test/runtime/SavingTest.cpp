@@ -121,6 +121,24 @@ TEST(Saving, DiskFullLeavesWhatWasThere) {
   EXPECT_EQ(accumRun(setup.words("--steps 1 --save /nonexistent/x.safetensors")).code, 3);
 }
 
+TEST(Saving, FoldersAndDevicesAreNoFiles) {
+  Scene setup;
+  std::string folder = setup.folder + "/mine", link = setup.folder + "/link";
+  fs::create_directory(folder);
+  fs::create_symlink("/dev/null", link);
+  for (const std::string &flag : {"--save", "--dump-gradients"}) {
+    Outcome outcome = accumRun(setup.words("--steps 1 " + flag + " " + folder));
+    EXPECT_EQ(outcome.code, 3);
+    EXPECT_THAT(outcome.err, HasSubstr("mine: cannot be written: it is a folder [unwritable]"));
+    outcome = accumRun(setup.words("--steps 1 " + flag + " " + link));
+    EXPECT_EQ(outcome.code, 3);
+    EXPECT_THAT(outcome.err, HasSubstr("link: cannot be written: it is no regular file [unwritable]"));
+  }
+  EXPECT_TRUE(fs::is_directory(folder));
+  EXPECT_TRUE(fs::is_symlink(link));
+  EXPECT_FALSE(fs::exists(folder + ".1"));
+}
+
 TEST(Saving, NaNStopsWithTheLastGoodWeights) {
   ToyOptions options;
   options.config.nanStep = 2;
