@@ -177,6 +177,8 @@ TEST(BadUse, Options) {
   for (const char *steps : {"-1", "x", "1.5", "99999999999999999999"})
     EXPECT_EQ(accumRun(setup.artifact + " --synthetic --steps " + steps).code, 2) << steps;
   EXPECT_EQ(accumRun(setup.artifact + " --steps 1").code, 2);
+  EXPECT_THAT(refusal(setup, 2, "--save x.safetensors --dump-gradients ./x.safetensors"),
+              HasSubstr("--save and --dump-gradients name the same file [usage]"));
   EXPECT_EQ(accumRun("--steps 1 --synthetic").code, 2);
 }
 
@@ -186,6 +188,10 @@ TEST(BadUse, VerifyDrawsItsOwnDataAndTrainsNothing) {
 }
 
 TEST(BadUse, NotBuiltYetIsRefusedByName) {
+  EXPECT_EQ(
+      accumRun("toy.accum --steps 1 --synthetic --save toy.onnx").err,
+      "error: --save toy.onnx: a model file with new weights is not built yet in this version [not-built]\n"
+      "note: --save FILE.safetensors writes the weights\n");
   for (const char *flag :
        {"--schedule", "--warmup", "--clip-norm", "--checkpoint", "--checkpoint-every", "--checkpoint-keep",
         "--resume", "--eval", "--eval-every", "--eval-micro-batch", "--init", "--tensorboard"}) {

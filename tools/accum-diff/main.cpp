@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 
 using namespace accum;
 
@@ -23,7 +24,13 @@ void declare(CLI::App &app, Options &options) {
   app.add_option("B", options.b, "safetensors file");
   app.add_option("--tolerance", options.tolerance,
                  "largest relative difference of any tensor that is no error")
-      ->check(CLI::NonNegativeNumber);
+      ->check(CLI::Validator(
+          [](std::string &text) {
+            char *end = nullptr;
+            bool isIn = std::strtod(text.c_str(), &end) >= 0 && end != text.c_str() && *end == '\0';
+            return isIn ? "" : "`" + text + "` is not a number from 0 on";
+          },
+          "X"));
   app.add_option("--skip", options.skipped, "leave out tensors that match")->type_name("GLOB...");
   app.add_option("--rows", options.rows, "worst tensors to show (default 10)");
   app.add_flag("--json", options.json, "one JSON object");

@@ -7,6 +7,8 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <map>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -137,6 +139,31 @@ Status checkTogether(const Options &options) {
   return {};
 }
 
+/// Each result has a file of its own; weights inside a model file are not built.
+Status checkOutputs(const Options &options) {
+  if (options.save.ends_with(".onnx"))
+    return Error{runtime::kExitUsage,
+                 "--save " + options.save +
+                     ": a model file with new weights is not built yet in this version",
+                 "not-built",
+                 {"--save FILE.safetensors writes the weights"}};
+  std::map<std::filesystem::path, std::string> known;
+  for (const auto &[flag, path] : std::initializer_list<std::pair<std::string, std::string>>{
+           {"--save", options.save},
+           {"--dump-gradients", options.dumpGradients},
+           {"--log", options.log == "-" ? "" : options.log},
+           {"--profile", options.profile}}) {
+    if (path.empty())
+      continue;
+    std::error_code ignored;
+    std::filesystem::path file = std::filesystem::absolute(path, ignored);
+    auto [first, isNew] = known.emplace(std::filesystem::weakly_canonical(file, ignored), flag);
+    if (!isNew)
+      return usage(first->second + " and " + flag + " name the same file");
+  }
+  return {};
+}
+
 /// gpt2.accum -> gpt2.trained.safetensors beside it.
 std::string defaultSave(std::string artifact) {
   while (artifact.size() > 1 && artifact.back() == '/')
@@ -182,6 +209,8 @@ Expected<Options> parseOptions(int argc, char **argv) {
     return status.error();
   if (options.save.empty())
     options.save = defaultSave(options.artifact);
+  if (Status status = checkOutputs(options); !status)
+    return status.error();
   return options;
 }
 
