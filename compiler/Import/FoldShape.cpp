@@ -63,8 +63,8 @@ Folded foldBroadcast(const Content &input, llvm::ArrayRef<Extent> target) {
   if (axes.size() > 1)
     return std::nullopt;
   size_t shift = target.size() - input.slab.size();
-  Content result = Content::splat(input.dtype, target, input.only());
-  result.data = input.data;
+  Content result = Content::splat(input.dtype, target, Element());
+  result.data = input.data; // empty, maybe
   result.offset = input.offset;
   for (size_t d = 0; d < input.slab.size(); ++d)
     result.strides[shift + d] = input.slab[d] == 1 ? 0 : input.strides[d];

@@ -50,13 +50,19 @@ static int64_t clampBound(const Element &bound, int64_t size, int64_t low, int64
   return std::clamp(place, low, high);
 }
 
+/// Steps of more than any size read one element, as this does.
+static constexpr int64_t farthestStep = int64_t{1} << 40;
+
 static Span staticSpan(int64_t size, const Element &start, const Element &end, int64_t step) {
+  step = std::clamp(step, -farthestStep, farthestStep);
+  if (size == 0)
+    return {0, step, Extent::fixed(0)};
   int64_t first = step > 0 ? clampBound(start, size, 0, size) : clampBound(start, size, 0, size - 1);
   int64_t last = step > 0 ? clampBound(end, size, 0, size) : clampBound(end, size, -1, size - 1);
   if (step < 0 && end.isConstant() && end.constant < -size)
     last = -1;
-  int64_t count = step > 0 ? (last - first + step - 1) / step : (first - last - step - 1) / -step;
-  return {first, step, Extent::fixed(std::max<int64_t>(count, 0))};
+  int64_t way = step > 0 ? last - first : first - last;
+  return {first, step, Extent::fixed(way > 0 ? 1 + (way - 1) / std::abs(step) : 0)};
 }
 
 static void sliceRule(Binder &node) {
@@ -112,7 +118,7 @@ static void split(Binder &node) {
   SmallVector<int64_t> from(x.shape.size(), 0), by(x.shape.size(), 1);
   Shape target(x.shape);
   for (auto [i, size] : llvm::enumerate(sizes)) {
-    if (size < 0 || from[axis] + size > x.shape[axis].count)
+    if (size < 0 || size > x.shape[axis].count - from[axis])
       refuseMalformed("splits off more than the axis holds");
     target[axis].count = size;
     node.set(static_cast<int64_t>(i), slice(node.emit, x, from, by, target));
@@ -149,6 +155,8 @@ static void padAxes(Binder &node, ArrayRef<int64_t> low, ArrayRef<int64_t> high,
   node.set(0, GraphValue(x.dtype, emit.pad(x.whole(emit), value.whole(emit), before, behind)));
 }
 
+static constexpr int64_t mostPadding = int64_t{1} << 40;
+
 static void padRule(Binder &node) {
   const GraphValue &x = node.input(0);
   if (node.text("mode", "constant") != "constant")
@@ -164,8 +172,9 @@ static void padRule(Binder &node) {
     int64_t d = node.axis(axis, x.rank());
     low[d] = amounts[k];
     high[d] = amounts[axes.size() + k];
-    if (std::max(std::abs(low[d]), std::abs(high[d])) > (int64_t{1} << 40))
-      refuseMalformed("pads by an absurd amount");
+    for (int64_t amount : {low[d], high[d]})
+      if (amount < -mostPadding || amount > mostPadding)
+        refuseMalformed("pads by an absurd amount");
   }
   Element zero = isFloat(x.dtype) ? Element::floating(0) : Element::integer(0);
   GraphValue value = node.has(2) ? node.input(2) : GraphValue(Content::scalar(x.dtype, zero));

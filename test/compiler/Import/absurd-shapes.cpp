@@ -28,16 +28,21 @@ class AbsurdShapes : public FolderTest {
 protected:
   /// `step` makes y of x [batch, columns], the loss is the mean of x w + y.
   std::string failureOf(Message step, const std::vector<int64_t> &numbers, int64_t columns = 2) {
+    return failureOf(std::vector{step}, {integers("numbers", numbers)}, columns);
+  }
+  std::string failureOf(const std::vector<Message> &steps, const std::vector<Message> &constants,
+                        int64_t columns = 2) {
     GraphBytes graph;
     graph.inputs = {batched("x", {columns})};
     graph.outputs = {value("loss")};
-    graph.initializers = {tensor("w", {2, 2}, 1, rawFloats({1, 2, 3, 4})), integers("numbers", numbers)};
-    graph.nodes = {step,
-                   node("MatMul", {"x", "w"}, {"xw"}, "product"),
-                   node("ReduceSum", {"xw"}, {"a"}, "a"),
-                   node("ReduceSum", {"y"}, {"b"}, "b"),
-                   node("Add", {"a", "b"}, {"c"}, "c"),
-                   node("Squeeze", {"c"}, {"loss"}, "last")};
+    graph.initializers = {tensor("w", {2, 2}, 1, rawFloats({1, 2, 3, 4}))};
+    graph.initializers.insert(graph.initializers.end(), constants.begin(), constants.end());
+    graph.nodes.assign(steps.begin(), steps.end());
+    for (const Message &last :
+         {node("MatMul", {"x", "w"}, {"xw"}, "product"), node("ReduceSum", {"xw"}, {"a"}, "a"),
+          node("ReduceSum", {"y"}, {"b"}, "b"), node("Add", {"a", "b"}, {"c"}, "c"),
+          node("Squeeze", {"c"}, {"loss"}, "last")})
+      graph.nodes.push_back(last);
     mlir::DialectRegistry registry;
     accum::registerDialects(registry);
     mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -67,6 +72,48 @@ TEST_F(AbsurdShapes, expansions) {
   EXPECT_EQ(failureOf(expand, {3, 1, 1}), "accepted");
   for (int64_t extent : {int64_t{1} << 48, int64_t{1} << 62, INT64_MAX, int64_t{-1}})
     EXPECT_THAT(failureOf(expand, {extent, 1, 1}), HasSubstr("`expand`: Expand"));
+}
+
+TEST_F(AbsurdShapes, stepsOfSlices) {
+  std::vector<Message> steps = {node("Slice", {"x", "starts", "ends", "axis", "steps"}, {"cut"}, "slice"),
+                                node("Squeeze", {"cut", "axis"}, {"y"}, "squeeze")};
+  auto failure = [&](int64_t start, int64_t end, int64_t step) {
+    return failureOf(steps, {integers("starts", {start}), integers("ends", {end}), integers("axis", {1}),
+                             integers("steps", {step})});
+  };
+  EXPECT_EQ(failure(0, 2, 2), "accepted");
+  EXPECT_THAT(failure(0, 2, 1), HasSubstr("squeezes an axis of 2 elements"));
+  EXPECT_EQ(failure(0, 2, INT64_MAX), "accepted");
+  EXPECT_EQ(failure(0, INT64_MAX, INT64_MAX), "accepted");
+  EXPECT_EQ(failure(-1, INT64_MIN, INT64_MIN), "accepted");
+  EXPECT_THAT(failure(-1, INT64_MIN, -1), HasSubstr("squeezes an axis of 2 elements"));
+}
+
+TEST_F(AbsurdShapes, nothingReversed) {
+  std::vector<Message> steps = {node("Shape", {"x"}, {"sizes"}, "shape"),
+                                node("Slice", {"sizes", "zero", "zero"}, {"none"}, "cut"),
+                                node("Slice", {"none", "last", "least", "zero", "last"}, {"back"}, "reverse"),
+                                node("Concat", {"back", "once"}, {"times"}, "join")
+                                    .bytes(5, Message().bytes(1, "axis").number(3, 0).number(20, 2)),
+                                node("Tile", {"x", "times"}, {"y"}, "tile")};
+  EXPECT_EQ(failureOf(steps, {integers("zero", {0}), integers("last", {-1}), integers("least", {INT64_MIN}),
+                              integers("once", {1, 1})}),
+            "accepted");
+}
+
+TEST_F(AbsurdShapes, pads) {
+  Message pad = node("Pad", {"x", "numbers"}, {"y"}, "pad");
+  EXPECT_EQ(failureOf(pad, {0, 1, 0, 1}), "accepted");
+  for (int64_t amount : {int64_t{1} << 41, INT64_MAX, INT64_MIN})
+    EXPECT_THAT(failureOf(pad, {0, amount, 0, 0}), HasSubstr("`pad`: Pad pads by an absurd amount"));
+}
+
+TEST_F(AbsurdShapes, pieces) {
+  Message split = node("Split", {"x", "numbers"}, {"y", "rest"}, "split")
+                      .bytes(5, Message().bytes(1, "axis").number(3, 1).number(20, 2));
+  EXPECT_EQ(failureOf(split, {1, 1}), "accepted");
+  EXPECT_THAT(failureOf(split, {1, INT64_MAX}),
+              HasSubstr("`split`: Split splits off more than the axis holds"));
 }
 
 TEST_F(AbsurdShapes, inputsWithoutElements) {

@@ -181,6 +181,13 @@ TEST(ContentFolding, GatherNDByCoordinates) {
   });
 }
 
+TEST(ContentFolding, BroadcastOfNothing) {
+  Folded nothing = foldBroadcast(integers({}), Shape{Extent::fixed(3), Extent::fixed(0)});
+  ASSERT_TRUE(nothing);
+  EXPECT_EQ(nothing->shape(), (Shape{Extent::fixed(3), Extent::fixed(0)}));
+  EXPECT_TRUE(nothing->flatten().empty());
+}
+
 TEST(ContentFolding, CumSumAndTriangle) {
   Content data = *foldReshape(batchRange(6), Shape{Extent::ofBatch(1), Extent::fixed(2), Extent::fixed(3)});
   expectMeans(foldCumSum(data, 2, false, true), [&](int64_t n) {
