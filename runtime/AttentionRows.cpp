@@ -157,6 +157,7 @@ ACCUM_INLINE void scoreCotangentsBody(T *x, int64_t n, const T *weights, T delta
   });
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): of types and attributes
 #define ACCUM_ROW_FUNCTIONS(NAME, T, TARGET)                                                                 \
   TARGET void NAME##Scale(T *x, int64_t n, T factor) { scaleBody(x, n, factor); }                            \
   TARGET void NAME##ScaleAdd(T *x, int64_t n, T factor, const T *addend) {                                   \
@@ -173,6 +174,7 @@ ACCUM_INLINE void scoreCotangentsBody(T *x, int64_t n, const T *weights, T delta
   }                                                                                                          \
   const RowFunctions<T> NAME = {NAME##Scale,        NAME##ScaleAdd, NAME##Hide,           NAME##Top,         \
                                 NAME##Exponentials, NAME##Dot,      NAME##ScoreCotangents};
+// NOLINTEND(bugprone-macro-parentheses)
 
 ACCUM_ROW_FUNCTIONS(plainF32, float, )
 ACCUM_ROW_FUNCTIONS(plainF64, double, )

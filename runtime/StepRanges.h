@@ -8,6 +8,7 @@
 
 #include "runtime/Nvtx.h"
 #include "runtime/accum_program.h"
+#include <cinttypes>
 #include <cstdio>
 
 namespace accum::runtime {
@@ -20,8 +21,7 @@ public:
     if (!nvtx::isAttached())
       return;
     char name[64];
-    std::snprintf(name, sizeof name, "%s %llu", evaluates ? "evaluation" : "step",
-                  static_cast<unsigned long long>(step + 1));
+    std::snprintf(name, sizeof name, "%s %" PRIu64, evaluates ? "evaluation" : "step", step + 1);
     nvtx::push(name);
     inStep = true;
   }

@@ -36,7 +36,6 @@ Status LoadedModule::load(const void *image, const std::string &what) {
   char log[4096] = {};
   int options[] = {kJitErrorLogBuffer, kJitErrorLogBufferBytes};
   // The driver's interface passes small integers as pointers:
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
   void *values[] = {log, reinterpret_cast<void *>(sizeof log - 1)};
   Result code = driver.api.cuModuleLoadDataEx(&module, image, 2, options, values);
   if (code == kUnsupportedPtxVersion)

@@ -141,7 +141,6 @@ Status Matmul::multiply(const MatmulShape &shape, const Entry &entry, const accu
   const void *one = isWide ? static_cast<void *>(&wide[0]) : &narrow[0];
   const void *beta = isWide ? static_cast<void *>(&wide[1]) : &narrow[1];
   // The driver's allocations are integers, cuBLASLt takes them as pointers:
-  // NOLINTNEXTLINE(performance-no-int-to-ptr)
   void *scratch = reinterpret_cast<void *>(workspace);
   return check(api.cublasLtMatmul(handle, entry.desc, one, b, entry.first, a, entry.second, beta, c,
                                   entry.result, c, entry.result, &entry.algo, scratch, entry.workspaceBytes,
