@@ -21,8 +21,9 @@ Library library;
 // Every tile packs its operands anew: with smaller ones that costs over a tenth, with larger ones threads are
 // idle (measured with the shapes of GPT-2 124M).
 constexpr int64_t kTileM = kGemmTileM, kTileN = kGemmTileN;
-// While there are fewer tiles than this, they are halved down to some 60 million multiply-adds.
-constexpr int64_t kEnoughTiles = 8, kLeastWork = int64_t(1) << 26;
+// While there are fewer tiles than this, they are halved down to some 60 million multiply-adds; one that
+// would be alone already where its halves are worth a second thread.
+constexpr int64_t kEnoughTiles = 8, kLeastWork = int64_t(1) << 26, kLeastAlone = int64_t(1) << 22;
 // Below this many multiply-adds a tile costs less than handing it to another thread.
 constexpr int64_t kSmall = 1 << 15;
 
@@ -104,12 +105,17 @@ GemmTiling tilingOf(const accum_gemm &call) {
   for (int32_t d = 0; d < call.batch_dims; ++d)
     tiling.points *= call.batch[d];
   int64_t rows = ceilDiv(call.m, kTileM), columns = ceilDiv(call.n, kTileN);
-  while (tiling.points * rows * columns < kEnoughTiles) {
+  auto count = [&] { return tiling.points * rows * columns; };
+  while (count() < kEnoughTiles) {
     int64_t m = ceilDiv(call.m, rows), n = ceilDiv(call.n, columns);
-    if (m * n * call.k < kLeastWork || std::max(m, n) < 32)
+    if (m * n * call.k < (count() == 1 ? kLeastAlone : kLeastWork) || std::max(m, n) < 32)
       break;
     (m > n ? rows : columns) *= 2;
   }
+  // The last one of an odd few is done by one thread while others wait.
+  if (int64_t m = ceilDiv(call.m, rows), n = ceilDiv(call.n, columns);
+      count() < kEnoughTiles && count() % 2 == 1 && m * n * call.k >= kLeastAlone && std::max(m, n) >= 32)
+    ++(m > n ? rows : columns);
   tiling.tileM = tileOf(call.m, rows);
   tiling.tileN = tileOf(call.n, columns);
   tiling.rows = ceilDiv(call.m, tiling.tileM);

@@ -9,7 +9,8 @@ namespace accum::planner {
 
 namespace {
 
-constexpr int64_t kTileM = 1024, kTileN = 384, kEnoughTiles = 8, kLeastWork = int64_t{1} << 26;
+constexpr int64_t kTileM = 1024, kTileN = 384, kEnoughTiles = 8, kLeastWork = int64_t{1} << 26,
+                  kLeastAlone = int64_t{1} << 22;
 constexpr int64_t kSmall = int64_t{1} << 15;
 constexpr double kBlockQueries = 64;
 // With more pieces a thread, the last one is less than 3 % of its work.
@@ -32,14 +33,18 @@ struct Tiles {
 
 Tiles tilesOf(int64_t points, int64_t m, int64_t n, int64_t k) {
   int64_t rows = ceilDiv(m, kTileM), columns = ceilDiv(n, kTileN);
-  while (Tiles{points, rows, columns}.atMost(kEnoughTiles - 1)) {
+  auto few = [&](int64_t count) { return Tiles{points, rows, columns}.atMost(count); };
+  auto isWorth = [&](int64_t least) {
     int64_t eachM = ceilDiv(m, rows), eachN = ceilDiv(n, columns);
-    bool little = static_cast<double>(eachM) * static_cast<double>(eachN) * static_cast<double>(k) <
-                  static_cast<double>(kLeastWork);
-    if (little || std::max(eachM, eachN) < 32)
-      break;
-    (eachM > eachN ? rows : columns) *= 2;
-  }
+    return static_cast<double>(eachM) * static_cast<double>(eachN) * static_cast<double>(k) >=
+               static_cast<double>(least) &&
+           std::max(eachM, eachN) >= 32;
+  };
+  auto longer = [&]() -> int64_t & { return ceilDiv(m, rows) > ceilDiv(n, columns) ? rows : columns; };
+  while (few(kEnoughTiles - 1) && isWorth(few(1) ? kLeastAlone : kLeastWork))
+    longer() *= 2;
+  if (few(kEnoughTiles - 1) && points * rows * columns % 2 == 1 && isWorth(kLeastAlone))
+    ++longer();
   int64_t tileM = tileOf(m, rows), tileN = tileOf(n, columns);
   return {points, ceilDiv(m, tileM), ceilDiv(n, tileN), tileM, tileN};
 }
