@@ -41,6 +41,9 @@ public:
     int number = 0;
     if (csv.starts_with("\xef\xbb\xbf")) // a byte order mark
       csv.remove_prefix(3);
+    auto lines = static_cast<size_t>(std::count(csv.begin(), csv.end(), '\n'));
+    ids.reserve(lines);
+    table.rows.reserve(lines);
     while (!csv.empty()) {
       size_t end = std::min(csv.find('\n'), csv.size());
       std::string_view line = trimmed(csv.substr(0, end));
@@ -93,19 +96,19 @@ private:
     }
     RectangleTable::Row read{
         std::string(byColumn[0]), numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]};
-    std::string wrong = complaintOf(read);
+    std::string wrong = complaintOf(read, byColumn[0]);
     if (wrong.empty())
       table.rows.push_back(std::move(read));
     return wrong;
   }
 
-  std::string complaintOf(const RectangleTable::Row &row) {
+  std::string complaintOf(const RectangleTable::Row &row, std::string_view id) {
     if (row.lower >= row.upper)
       return fmt::format("the lifetime [{}, {}) is empty", row.lower, row.upper);
     auto isOdd = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '"' || c == 127; };
     if (std::any_of(row.id.begin(), row.id.end(), isOdd))
       return fmt::format("id `{}` holds a quote or a control character", row.id);
-    if (row.id.empty() || !ids.insert(row.id).second)
+    if (row.id.empty() || !ids.insert(id).second)
       return fmt::format("id `{}` is empty or given twice", row.id);
     if (row.alignment > kLargestAlignment)
       return fmt::format("alignment is {}, expected a number from 1 to 2^40", row.alignment);
@@ -119,8 +122,8 @@ private:
 
   RectangleTable table;
   std::vector<int> columns;
-  std::unordered_set<std::string> ids;
-  int64_t total = 0; ///< of sizes, with what their alignment may add
+  std::unordered_set<std::string_view> ids; ///< in the text that is read
+  int64_t total = 0;                        ///< of sizes, with what their alignment may add
 };
 
 } // namespace

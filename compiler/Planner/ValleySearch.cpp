@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exact packing into a fixed height over the valleys of the skyline.
 #include "compiler/Planner/ValleySearch.h"
+#include "compiler/Planner/ValleyNoise.h"
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <tuple>
 
 namespace accum::planner {
@@ -17,13 +17,6 @@ constexpr size_t kFailed = size_t{1} << 18;
 /// Nodes between two looks at the clock.
 constexpr int64_t kNodesPerLook = 64;
 
-uint64_t mix(uint64_t value) { // splitmix64's finaliser
-  value += 0x9e3779b97f4a7c15;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
-}
-
 } // namespace
 
 ValleySearch::ValleySearch(std::span<const Rectangle> rectangles, int64_t height, uint64_t seed,
@@ -32,81 +25,6 @@ ValleySearch::ValleySearch(std::span<const Rectangle> rectangles, int64_t height
   makeSections(rectangles);
   failed.assign(kFailed, 0);
   offsets.assign(rectangles.size(), 0);
-}
-
-/// Only times at which the set of the living is maximal matter: between the last start before an end and that
-/// end.
-void ValleySearch::makeSections(std::span<const Rectangle> rectangles) {
-  std::vector<std::pair<int, int>> events; // (time, 0: an end, 1: a start)
-  for (const Rectangle &r : rectangles) {
-    events.emplace_back(r.start, 1);
-    events.emplace_back(r.end, 0);
-  }
-  std::sort(events.begin(), events.end());
-  std::vector<int> times; // the last start of each run of starts
-  for (size_t index = 0; index + 1 < events.size(); ++index)
-    if (events[index].second == 1 && events[index + 1].second == 0)
-      times.push_back(events[index].first);
-  auto sectionAt = [&](int time) {
-    return static_cast<int>(std::lower_bound(times.begin(), times.end(), time) - times.begin());
-  };
-  for (size_t index = 0; index < rectangles.size(); ++index) {
-    const Rectangle &r = rectangles[index];
-    pieces.push_back({sectionAt(r.start), sectionAt(r.end), r.size, static_cast<int>(index)});
-  }
-  std::sort(pieces.begin(), pieces.end(), [](const Piece &a, const Piece &b) {
-    return std::tuple(a.start, a.end, a.size, a.rectangle) < std::tuple(b.start, b.end, b.size, b.rectangle);
-  });
-  int sections = static_cast<int>(times.size());
-  floor.assign(sections, 0);
-  prints.assign(sections, 0);
-  for (int section = 0; section < sections; ++section)
-    prints[section] = floorPrint(section);
-  left.assign(sections, 0);
-  crossing.assign(sections + 1, 0);
-  choices.assign(sections + 1, 0);
-  inside.assign(sections + 1, 0);
-  trouble.assign(sections, 1);
-  for (const Piece &piece : pieces)
-    for (int section = piece.start; section < piece.end; ++section) {
-      left[section] += piece.size;
-      crossing[section] += section > piece.start;
-    }
-  makeLists(sections);
-}
-
-/// One ring of unplaced pieces per section, by start, around a head of index pieces.size() + section.
-void ValleySearch::makeLists(int sections) {
-  int count = static_cast<int>(pieces.size());
-  links.resize(count + sections);
-  for (int head = count; head < count + sections; ++head)
-    links[head] = {head, head};
-  for (int index = 0; index < count; ++index) {
-    int head = count + pieces[index].start;
-    links[index] = {links[head].before, head};
-    link(index);
-    prints[pieces[index].start] += pieces[index].print = mix(static_cast<uint64_t>(index) + 0x100000000);
-  }
-}
-
-void ValleySearch::link(int index) {
-  links[links[index].before].behind = index;
-  links[links[index].behind].before = index;
-}
-
-void ValleySearch::unlink(int index) {
-  links[links[index].before].behind = links[index].behind;
-  links[links[index].behind].before = links[index].before;
-}
-
-uint64_t ValleySearch::floorPrint(int section) const {
-  return mix(static_cast<uint64_t>(section) << 48 ^ static_cast<uint64_t>(floor[section]));
-}
-
-void ValleySearch::setFloor(int section, int64_t to) {
-  prints[section] -= floorPrint(section);
-  floor[section] = to;
-  prints[section] += floorPrint(section);
 }
 
 ValleySearch::Outcome ValleySearch::run(int64_t budget) {
@@ -161,16 +79,56 @@ ValleySearch::Result ValleySearch::branch(int start, int end) {
     return Result::Limit;
   if (nodes % kNodesPerLook == 0 && deadline.hasPassed())
     return Result::Limit;
-  Choice best;
-  if (!settle(start, end) || !pick(best))
-    return Result::Failed;
-  uint64_t print = fingerprint(start, end);
-  if (failed[print % failed.size()] == print)
-    return Result::Failed;
-  Result result = tryChoices(start, end, Valley(valleys[best.valley]), best.section);
+  size_t mark = trail.size();
+  Result result = settle(start, end) ? descend(start, end) : Result::Failed;
   if (result == Result::Failed)
-    failed[print % failed.size()] = print;
+    blameRaises(mark, {start, end});
   return result;
+}
+
+ValleySearch::Result ValleySearch::descend(int start, int end) {
+  Choice best;
+  if (!pick(best))
+    return Result::Failed;
+  Valley valley = valleys[best.valley];
+  if (isKnown(valley))
+    return Result::Failed;
+  Result result = tryChoices(start, end, valley, best.section);
+  if (result == Result::Failed)
+    remember(valley);
+  return result;
+}
+
+/// Whether a failure of the same valley tells that this one fails as well.
+bool ValleySearch::isKnown(const Valley &valley) {
+  for (const Span &span : spans[valley.start]) {
+    if (span.start >= span.end)
+      break;
+    uint64_t print = fingerprint(span.start, span.end);
+    if (failed[print % failed.size()] != print)
+      continue;
+    conflict = span;
+    return true;
+  }
+  return false;
+}
+
+void ValleySearch::remember(const Valley &valley) {
+  uint64_t print = fingerprint(conflict.start, conflict.end);
+  failed[print % failed.size()] = print;
+  auto &known = spans[valley.start];
+  auto at = std::find(known.begin(), known.end() - 1, conflict); // or the oldest
+  std::rotate(known.begin(), at, at + 1);
+  known.front() = conflict;
+}
+
+/// What follows from a raised floor follows from why it was raised: its valley and the walls.
+void ValleySearch::blameRaises(size_t mark, const Span &part) {
+  for (size_t index = trail.size(); index > mark; --index) {
+    const Step &step = trail[index - 1];
+    if (conflict.meets(step.start, step.end))
+      conflict = conflict.with({std::max(part.start, step.start - 1), std::min(part.end, step.end + 1)});
+  }
 }
 
 void ValleySearch::findValleys(int start, int end) {
@@ -181,31 +139,54 @@ void ValleySearch::findValleys(int start, int end) {
     int64_t before = from == start ? height : floor[from - 1], behind = to == end ? height : floor[to];
     if (before <= floor[from] || behind <= floor[from])
       continue;
-    valleys.push_back({from, to, floor[from], std::min(before, behind), INT64_MAX, 0});
+    Span around = {std::max(start, from - 1), std::min(end, to + 1)};
+    valleys.push_back({from, to, floor[from], std::min(before, behind), around});
     countInside(valleys.back());
   }
 }
 
-void ValleySearch::countInside(Valley &valley) {
+/// What was counted before holds as long as no piece that starts there was placed or taken back, and no other
+/// valley was counted over the same sections.
+bool ValleySearch::isCounted(const Valley &valley) const {
+  const Count &count = counts[valley.start];
+  if (count.end != valley.end || count.number == 0)
+    return false;
+  for (int section = valley.start; section < valley.end; ++section)
+    if (counted[section] != count.number)
+      return false;
+  return true;
+}
+
+void ValleySearch::countInside(const Valley &valley) {
+  if (isCounted(valley))
+    return;
+  Count &count = counts[valley.start];
+  count = {valley.end, 0, INT64_MAX, ++counter};
   for (int section = valley.start; section < valley.end; ++section) {
+    counted[section] = counter;
     choices[section] = 0;
     inside[section] = 0;
   }
-  int count = static_cast<int>(pieces.size());
-  for (int section = valley.start; section < valley.end; ++section)
-    for (int index = links[count + section].behind; index < count; index = links[index].behind) {
+  int heads = static_cast<int>(pieces.size());
+  int more = 0;
+  int64_t sum = 0;
+  for (int section = valley.start; section < valley.end; ++section) {
+    for (int index = links[heads + section].behind; index < heads; index = links[index].behind) {
       const Piece &piece = pieces[index];
       if (piece.end > valley.end)
-        continue;
-      ++valley.inside;
-      valley.smallest = std::min(valley.smallest, piece.size);
-      ++choices[section];
-      inside[section] += piece.size;
+        break; // every later one ends later still
+      ++count.inside;
+      count.smallest = std::min(count.smallest, piece.size);
+      ++more;
+      sum += piece.size;
       if (piece.end < valley.end) {
         --choices[piece.end];
         inside[piece.end] -= piece.size;
       }
     }
+    choices[section] = more += choices[section];
+    inside[section] = sum += inside[section];
+  }
 }
 
 /// Finds the valleys and what lies inside each; raises those that nothing fits into. False where that cannot
@@ -215,10 +196,12 @@ bool ValleySearch::settle(int start, int end) {
     findValleys(start, end);
     settled = true;
     for (const Valley &valley : valleys) {
-      if (valley.inside > 0)
+      if (counts[valley.start].inside > 0)
         continue;
-      if (!raise(valley.start, valley.end, valley.wall))
+      if (!raise(valley.start, valley.end, valley.wall)) {
+        conflict = valley.around;
         return false;
+      }
       settled = false;
     }
   }
@@ -229,17 +212,16 @@ bool ValleySearch::settle(int start, int end) {
 bool ValleySearch::pick(Choice &best) {
   for (size_t index = 0; index < valleys.size(); ++index) {
     const Valley &valley = valleys[index];
-    int64_t next =
-        valley.smallest > height ? valley.wall : std::min(valley.wall, valley.floor + valley.smallest);
-    int count = 0;
-    int64_t sum = 0;
+    int64_t smallest = counts[valley.start].smallest;
+    int64_t next = smallest > height ? valley.wall : std::min(valley.wall, valley.floor + smallest);
     for (int section = valley.start; section < valley.end; ++section) {
-      count += choices[section];
-      sum += inside[section];
+      int count = choices[section];
+      int64_t sum = inside[section];
       int total = count + (next + left[section] <= height ? 1 : 0);
       bool wallHolds = valley.wall + left[section] - sum <= height; // what crosses it stands on it or above
       if (total == 0 || !wallHolds) {
         trouble[section] += 1;
+        conflict = valley.around;
         return false;
       }
       int64_t slack = height - left[section] - valley.floor;
@@ -278,7 +260,7 @@ ValleySearch::Result ValleySearch::tryChoices(int start, int end, const Valley &
     for (int index = links[count + first].behind; index < count; index = links[index].behind) {
       const Piece &piece = pieces[index];
       if (piece.end > valley.end)
-        continue;
+        break;
       if (piece.start > section || piece.end <= section) {
         support = std::min(support, piece.size);
         continue;
@@ -292,65 +274,29 @@ ValleySearch::Result ValleySearch::tryChoices(int start, int end, const Valley &
     }
   std::sort(order.begin(), order.end());
   size_t mark = trail.size();
+  Span reasons = valley.around;
   for (auto [cost, index] : order) {
     place(index);
     Result result = solve(start, end);
     if (result != Result::Failed)
       return result;
     undo(mark);
+    if (!conflict.meets(pieces[index].start, pieces[index].end))
+      return Result::Failed; // wherever this piece stands
+    reasons = reasons.with(conflict);
   }
   int64_t next = support > height ? valley.wall : std::min(valley.wall, valley.floor + support);
-  if (!raise(section, section + 1, next))
-    return Result::Failed;
-  Result result = solve(start, end);
-  if (result == Result::Failed)
+  if (raise(section, section + 1, next)) {
+    Result result = solve(start, end);
+    if (result != Result::Failed)
+      return result;
     undo(mark);
-  return result;
-}
-
-bool ValleySearch::raise(int start, int end, int64_t to) {
-  for (int section = start; section < end; ++section)
-    if (to + left[section] > height)
-      return false;
-  trail.push_back({start, end, floor[start], -1});
-  for (int section = start; section < end; ++section)
-    setFloor(section, to);
-  return true;
-}
-
-void ValleySearch::place(int index) {
-  const Piece &piece = pieces[index];
-  trail.push_back({piece.start, piece.end, floor[piece.start], index});
-  unlink(index);
-  prints[piece.start] -= piece.print;
-  for (int section = piece.start; section < piece.end; ++section) {
-    setFloor(section, floor[section] + piece.size);
-    left[section] -= piece.size;
-    crossing[section] -= section > piece.start;
+    if (!conflict.meets(section, section + 1))
+      return Result::Failed;
+    reasons = reasons.with(conflict);
   }
-}
-
-void ValleySearch::undo(size_t mark) {
-  for (; trail.size() > mark; trail.pop_back()) {
-    const Step &step = trail.back();
-    for (int section = step.start; section < step.end; ++section)
-      setFloor(section, step.floor);
-    if (step.piece < 0)
-      continue;
-    link(step.piece);
-    prints[step.start] += pieces[step.piece].print;
-    for (int section = step.start; section < step.end; ++section) {
-      left[section] += pieces[step.piece].size;
-      crossing[section] += section > step.start;
-    }
-  }
-}
-
-uint64_t ValleySearch::fingerprint(int start, int end) const {
-  uint64_t print = static_cast<uint64_t>(start) << 32 | static_cast<uint32_t>(end);
-  for (int section = start; section < end; ++section)
-    print += prints[section];
-  return mix(print);
+  conflict = reasons;
+  return Result::Failed;
 }
 
 } // namespace accum::planner

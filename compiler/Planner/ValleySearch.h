@@ -2,6 +2,8 @@
 // Exact packing into a fixed height: depth-first, bottom-up, over the valleys of the skyline.
 #pragma once
 #include "compiler/Planner/Packing.h"
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -16,7 +18,11 @@ namespace accum::planner {
 /// valley over that section goes onto the floor, or the floor there is given up as waste up to the lowest
 /// height at which anything could stand. The search branches on the section with the fewest choices for the
 /// trouble that it made so far, cuts where floor plus what is still to come exceeds the height, or wall plus
-/// what crosses it, solves stretches that no rectangle joins one by one, and remembers skylines that failed.
+/// what crosses it, and solves stretches that no rectangle joins one by one.
+///
+/// A failure names the stretch of time that explains it: with those floors and those rectangles still to come
+/// over it, nothing fits, whatever is done elsewhere. So choices that do not touch the stretch are not
+/// varied, and a stretch that failed is remembered by its floors and rectangles.
 class ValleySearch {
 public:
   ValleySearch(std::span<const Rectangle> rectangles, int64_t height, uint64_t seed = 0,
@@ -42,11 +48,23 @@ private:
   struct Link {
     int before, behind;
   };
+  /// Sections [start, end).
+  struct Span {
+    int start = 0, end = 0;
+    bool operator==(const Span &) const = default;
+    bool meets(int from, int to) const { return start < to && from < end; }
+    Span with(const Span &other) const { return {std::min(start, other.start), std::max(end, other.end)}; }
+  };
   struct Valley {
     int start, end;
     int64_t floor, wall; ///< the lower of the walls beside it
-    int64_t smallest;    ///< size inside it
-    int inside;          ///< pieces inside it
+    Span around;         ///< with its walls
+  };
+  /// Of the pieces inside a valley; per section in `choices` and `inside`.
+  struct Count {
+    int end = 0, inside = 0; ///< of the valley; how many
+    int64_t smallest = 0;    ///< size
+    int64_t number = 0;
   };
   struct Step {
     int start, end;
@@ -62,14 +80,18 @@ private:
   void makeSections(std::span<const Rectangle> rectangles);
   Result solve(int start, int end);
   Result branch(int start, int end);
+  Result descend(int start, int end);
+  bool isKnown(const Valley &valley);
+  void remember(const Valley &valley);
+  void blameRaises(size_t mark, const Span &part);
   Result tryChoices(int start, int end, const Valley &valley, int section);
   int findSplit(int start, int end) const;
   void findValleys(int start, int end);
-  void countInside(Valley &valley);
+  bool isCounted(const Valley &valley) const;
+  void countInside(const Valley &valley);
   void makeLists(int sections);
   void link(int index);
   void unlink(int index);
-  uint64_t floorPrint(int section) const;
   void setFloor(int section, int64_t to);
   bool settle(int start, int end);
   bool pick(Choice &best);
@@ -88,11 +110,18 @@ private:
   std::vector<int64_t> floor, left; ///< per section: the skyline, and the sizes still to come
   std::vector<int> crossing;        ///< per section: pieces still to come that join it with the one before
   std::vector<Step> trail;
-  std::vector<Valley> valleys; ///< of the node being scanned
-  std::vector<int> choices;    ///< per section, likewise
-  std::vector<int64_t> inside; ///< per section: sizes of the pieces inside its valley
+  std::vector<uint64_t> factors;     ///< per section: of its floor's print
+  std::vector<uint64_t> crossPrints; ///< per section: of the unplaced pieces that join it with the one before
+  std::vector<Valley> valleys;       ///< of the node being scanned
+  std::vector<Count> counts;         ///< by the first section of a valley
+  std::vector<int64_t> counted;      ///< per section: the number of its count, 0: changed since
+  std::vector<int> choices;          ///< per section: pieces inside its valley over it
+  std::vector<int64_t> inside;       ///< per section: their sizes
+  int64_t counter = 0;
   std::vector<double> trouble; ///< per section: how often it left no choice
   std::vector<uint64_t> failed;
+  std::vector<std::array<Span, 4>> spans; ///< by the first section of a valley: of its latest failures
+  Span conflict = {}; ///< what stands and is to come there explains the last failure by itself
   int64_t nodes = 0, limit = 0;
   int round = 0;
 };

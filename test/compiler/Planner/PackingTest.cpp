@@ -2,6 +2,7 @@
 // Packings against exhaustive search on small inputs, and their validity on large ones.
 #include "compiler/Planner/Packing.h"
 #include "compiler/Planner/EvictionSearch.h"
+#include "compiler/Planner/ValleySearch.h"
 #include "test/compiler/Planner/PackingInstances.h"
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -62,6 +63,44 @@ TEST(Pack, ProvesThatTheLoadCannotBeReached) {
   EXPECT_EQ(packing.height, 8);
   EXPECT_EQ(packing.lowerBound, 8);
   EXPECT_LE(pack(rectangles, {.enough = 9}).height, 9);
+}
+
+TEST(ValleySearch, DecidesSmallInputs) {
+  Random random(12);
+  for (int round = 0; round < 400; ++round) {
+    auto rectangles = randomRectangles(random, static_cast<int>(draw(random, 2, 7)), 6, 5);
+    int64_t lowest = optimalHeight(rectangles);
+    ValleySearch at(rectangles, lowest, static_cast<uint64_t>(round));
+    ASSERT_EQ(at.run(100'000), ValleySearch::Outcome::Found) << "round " << round;
+    ASSERT_TRUE(isPacking(rectangles, {at.offsets, lowest})) << "round " << round;
+    ValleySearch below(rectangles, lowest - 1, static_cast<uint64_t>(round));
+    ASSERT_EQ(below.run(100'000), ValleySearch::Outcome::Impossible) << "round " << round;
+  }
+}
+
+/// What was cut out of a rectangle fits into it, whatever failed on the way there: a search that blames the
+/// wrong stretch of time would say that it does not.
+TEST(ValleySearch, NeverRefutesWhatFits) {
+  Random random(13);
+  int found = 0;
+  for (int round = 0; round < 600; ++round) {
+    int pieces = static_cast<int>(draw(random, 10, 45));
+    Cutting cutting{.pieces = pieces,
+                    .horizon = pieces / static_cast<int>(draw(random, 1, 3)) + 3,
+                    .height = draw(random, 8, 60),
+                    .pinwheelPercent = round % 3 * 30,
+                    .largestFirst = round % 2 == 0};
+    auto rectangles = cutRectangle(random, cutting);
+    drop(random, rectangles, round % 4 * 5);
+    ValleySearch search(rectangles, cutting.height, static_cast<uint64_t>(round));
+    auto outcome = search.run(20'000);
+    ASSERT_NE(outcome, ValleySearch::Outcome::Impossible) << "round " << round;
+    if (outcome != ValleySearch::Outcome::Found)
+      continue;
+    ++found;
+    ASSERT_TRUE(isPacking(rectangles, {search.offsets, cutting.height})) << "round " << round;
+  }
+  EXPECT_GE(found, 560);
 }
 
 TEST(Pack, FillsARectangleThatWasCut) {
