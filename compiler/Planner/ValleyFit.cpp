@@ -55,7 +55,7 @@ int ValleyFit::bestInside(const Run &run, int64_t wall, std::span<const double> 
       weight *= 2;
     if (run.floor + r.size == wall)
       weight *= 2;
-    if (weight > most) {
+    if (best < 0 || weight > most) {
       most = weight;
       best = at;
     }

@@ -19,10 +19,9 @@ public:
   struct Closeness {
     double scale = 0, both = 0;
   };
-  /// Weights are per rectangle, positive; a rectangle that fills the valley or ends level with its wall
-  /// counts double.
-  /// Gives up, with a height of INT64_MAX, where it would have to look at more than `most` rectangles, or the
-  /// deadline passes.
+  /// Weights are per rectangle, zero where they are too small for a double; a rectangle that fills the valley
+  /// or ends level with its wall counts double. Gives up, with a height of INT64_MAX, where it would have to
+  /// look at more than `most` rectangles, or the deadline passes.
   Packing pack(std::span<const double> weights, int64_t most, const Closeness &closeness);
   /// Rectangles looked at so far, over all calls: the cost.
   int64_t visited() const { return visits; }

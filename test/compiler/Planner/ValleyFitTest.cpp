@@ -36,6 +36,13 @@ TEST(ValleyFit, CountsTheSmallerGapAndAShareOfTheLarger) {
   }
 }
 
+TEST(ValleyFit, PlacesWhatHasNoWeight) {
+  std::vector<Rectangle> rectangles = {{0, 2, 3}, {1, 3, 4}, {0, 1, 2}};
+  Packing packing = ValleyFit(rectangles).pack(std::vector<double>(3, 0.0), 1000, {.scale = 1});
+  EXPECT_LE(packing.height, 9);
+  EXPECT_GE(packing.height, 7);
+}
+
 TEST(ValleyFit, CountsWhatFillsTheValleyDouble) {
   EXPECT_TRUE(isFirst({0, 10, 4}, {1, 9, 4}, 0.6, {}));
   EXPECT_FALSE(isFirst({0, 10, 4}, {1, 9, 4}, 0.4, {}));
