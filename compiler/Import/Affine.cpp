@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arithmetic on elements that are affine in the sample's index and the batch size.
 #include "compiler/Import/Affine.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 #include <limits>
 
@@ -30,8 +31,10 @@ Bounds boundsOf(const Element &e) {
   // At fixed N the extremes are at i = 0 and i = N - 1; both are lines in N, N >= 1.
   int64_t lowSlope = int64_t{e.perBatch} + std::min(e.perIndex, 0);
   int64_t highSlope = int64_t{e.perBatch} + std::max(e.perIndex, 0);
-  int64_t atOne = e.constant + e.perBatch;
+  int64_t atOne = 0;
   Bounds bounds;
+  if (llvm::AddOverflow(e.constant, int64_t{e.perBatch}, atOne))
+    return bounds;
   if (lowSlope >= 0)
     bounds.low = atOne;
   if (highSlope <= 0)

@@ -199,11 +199,13 @@ Folded foldRange(const Content &start, const Content &limit, const Content &delt
   std::optional<Element> span = evaluate(ElementwiseFn::sub, start.dtype, {limit.only(), first});
   if (!span || !step.isConstant() || step.constant == 0 || first.perIndex != 0 || span->perIndex != 0)
     return std::nullopt;
-  int64_t delta0 = step.constant;
-  bool batched = span->perBatch != 0;
+  constexpr int64_t most = 1 << 24;
+  int64_t delta0 = step.constant, toward = delta0 > 0 ? 1 : -1;
+  bool batched = span->perBatch != 0, runs = delta0 > 0 ? span->constant > 0 : span->constant < 0;
   int64_t count = batched ? span->perBatch / delta0
-                          : std::max<int64_t>(0, (span->constant + delta0 - (delta0 > 0 ? 1 : -1)) / delta0);
-  if ((batched && (span->constant != 0 || span->perBatch % delta0 != 0 || count <= 0)) || count > (1 << 24))
+                  : runs  ? 1 + std::min((span->constant - toward) / delta0, most)
+                          : 0;
+  if ((batched && (span->constant != 0 || span->perBatch % delta0 != 0 || count <= 0)) || count > most)
     return std::nullopt;
   std::vector<Element> elements;
   for (int64_t q = 0; q < count; ++q)

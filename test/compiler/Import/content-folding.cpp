@@ -181,6 +181,34 @@ TEST(ContentFolding, GatherNDByCoordinates) {
   });
 }
 
+TEST(ContentFolding, RangesOfAnyStep) {
+  auto range = [](int64_t start, int64_t limit, int64_t delta) -> std::optional<std::vector<int64_t>> {
+    auto scalar = [](int64_t value) { return Content::scalar(DType::Int64, Element::integer(value)); };
+    Folded folded = foldRange(scalar(start), scalar(limit), scalar(delta));
+    std::vector<int64_t> values;
+    if (!folded)
+      return std::nullopt;
+    folded->forEach([&](const Element &element) { values.push_back(element.constant); });
+    return values;
+  };
+  using Values = std::vector<int64_t>;
+  EXPECT_EQ(range(0, 5, 2), (Values{0, 2, 4}));
+  EXPECT_EQ(range(5, 0, -2), (Values{5, 3, 1}));
+  EXPECT_EQ(range(0, 4, 2), (Values{0, 2}));
+  EXPECT_EQ(range(0, 5, -1), Values{});
+  EXPECT_EQ(range(5, 5, 1), Values{});
+  EXPECT_EQ(range(0, 5, INT64_MAX), Values{0});
+  EXPECT_EQ(range(5, 0, INT64_MIN), Values{5});
+  EXPECT_EQ(range(0, INT64_MAX, 1), std::nullopt);
+  EXPECT_EQ(range(0, INT64_MIN, -1), std::nullopt);
+}
+
+TEST(ContentFolding, BoundsThatDoNotFit) {
+  EXPECT_EQ(boundsOf(Element::integer(INT64_MAX - 1, 0, 1)).low, INT64_MAX);
+  EXPECT_EQ(boundsOf(Element::integer(INT64_MAX, 0, 1)).low, std::nullopt);
+  EXPECT_EQ(boundsOf(Element::integer(INT64_MIN, 0, -1)).high, std::nullopt);
+}
+
 TEST(ContentFolding, BroadcastOfNothing) {
   Folded nothing = foldBroadcast(integers({}), Shape{Extent::fixed(3), Extent::fixed(0)});
   ASSERT_TRUE(nothing);
