@@ -41,7 +41,7 @@ public:
         improve(at, false, share(at + 1, 3 * count));
       for (int round = 0; round < kMixRounds; ++round)
         for (int64_t at = 0; at < count; ++at)
-          mix(at, share(1, 3 * kMixRounds * count));
+          mix(at, share(1, int64_t{3} * kMixRounds * count));
       auto known = static_cast<int64_t>(found.list.size());
       for (int64_t at = 0; at < count; ++at)
         improve(at, true, known + share(at + 1, 3 * count));

@@ -24,7 +24,7 @@ public:
       value = std::max(value, bytes);
     if (value > kAmountLimit && tooLarge.empty())
       tooLarge = name();
-    sum += 2 * (value + kLargestAlignment); // once more where its command runs again
+    sum += __int128{2} * (value + kLargestAlignment); // once more where its command runs again
   }
 
   Status result() const {

@@ -22,15 +22,16 @@ double Axis::at(double value) const {
 std::vector<double> Axis::ticks(int count) const {
   std::vector<double> values;
   if (logarithmic) {
-    double octaves = std::log2(to / from), step = std::exp2(std::max(1.0, std::ceil(octaves / count)));
-    for (double value = std::exp2(std::ceil(std::log2(from))); value <= to; value *= step)
-      values.push_back(value);
+    double first = std::ceil(std::log2(from)), step = std::max(1.0, std::ceil(std::log2(to / from) / count));
+    for (int k = 0; std::exp2(first + k * step) <= to; ++k)
+      values.push_back(std::exp2(first + k * step));
     return values;
   }
   double rough = (to - from) / count, power = std::pow(10, std::floor(std::log10(rough)));
   double step = power * (rough <= power ? 1 : rough <= 2 * power ? 2 : rough <= 5 * power ? 5 : 10);
-  for (double tick = std::ceil(from / step - 1e-9); tick * step <= to * (1 + 1e-12); ++tick)
-    values.push_back(tick * step);
+  double first = std::ceil(from / step - 1e-9);
+  for (int k = 0; (first + k) * step <= to * (1 + 1e-12); ++k)
+    values.push_back((first + k) * step);
   return values;
 }
 
