@@ -61,7 +61,6 @@ private:
 
   LogicalResult load();
   LogicalResult import();
-  bool mayTile();
   void fuse(OpPassManager &pm, bool isCuda, bool tiles);
   LogicalResult takeAttentionApart(const PhaseRunner &runner, OwningOpRef<ModuleOp> &apart);
   LogicalResult check();
@@ -175,12 +174,6 @@ LogicalResult Compilation::import() {
   return success();
 }
 
-/// Tiles are of f32 arithmetic, which bf16 would not gain from.
-bool Compilation::mayTile() {
-  StringRef precision = train::precisionOf(*module);
-  return precision == "f32" || precision == "tf32";
-}
-
 void Compilation::fuse(OpPassManager &pm, bool isCuda, bool tiles) {
   if (isCuda) // its libraries multiply matrices only
     pm.addPass(createDecomposeAttention({.tiles = tiles}));
@@ -200,7 +193,7 @@ LogicalResult Compilation::takeAttentionApart(const PhaseRunner &runner, OwningO
   auto last = runner.recorded();
   WalkResult found = module->walk(
       [](nn::AttentionOp op) { return fitsTiles(op) ? WalkResult::interrupt() : WalkResult::advance(); });
-  if (!mayTile() || !found.wasInterrupted() || (last && *last >= Phase::Fuse))
+  if (!found.wasInterrupted() || (last && *last >= Phase::Fuse))
     return success();
   apart = module->clone();
   PassManager manager(&context);
@@ -250,7 +243,7 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
   bool isCuda = profile && profile->isCuda();
   OwningOpRef<ModuleOp> apart;
   if (failed(good) || (isCuda && !stopped && failed(takeAttentionApart(runner, apart))) ||
-      failed(phase(Phase::Fuse, [&](OpPassManager &pm) { fuse(pm, isCuda, mayTile()); })))
+      failed(phase(Phase::Fuse, [&](OpPassManager &pm) { fuse(pm, isCuda, /*tiles=*/true); })))
     return failure();
   if (stopped)
     return success();

@@ -131,7 +131,9 @@ bool fitsTiles(Operation *attention) {
   constexpr int64_t kWidest = 128;
   auto query = cast<RankedTensorType>(attention->getOperand(0).getType()),
        value = cast<RankedTensorType>(attention->getOperand(2).getType());
-  return query.getElementType().isF32() && query.getDimSize(3) <= kWidest && value.getDimSize(3) <= kWidest;
+  Type element = query.getElementType();
+  return (element.isF32() || element.isBF16()) && query.getDimSize(3) <= kWidest &&
+         value.getDimSize(3) <= kWidest;
 }
 
 /// Four strides, those of absent axes 0; false where columns are not neighbours.

@@ -27,7 +27,8 @@ std::optional<StridedView> viewOfResult(mlir::Value value);
 /// The one attention (forward or backward) of a kernel; null where there is none.
 mlir::Operation *attentionOf(mlir::func::FuncOp kernel);
 
-/// Whether an attention (or its derivative) has a GPU kernel of our own: f32, and at most 128 features.
+/// Whether an attention (or its derivative) has a GPU kernel of our own: f32 or bf16, and at most 128
+/// features.
 bool fitsTiles(mlir::Operation *attention);
 
 /// The operands and results of a kernel's attention in the order of device.attention: q, k, v, the mask if

@@ -1,17 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Warps run until their threads meet; shuffles are done for a warp, barriers for a block. When nobody can go
-// on and not all have ended, somebody waits for a thread that will not come.
+// Warps run until their threads meet; shuffles and matrix instructions are done for a warp, barriers for a
+// block. When nobody can go on and not all have ended, somebody waits for a thread that will not come.
 #include "runtime/sim/Block.h"
+#include "runtime/sim/WarpMatrix.h"
+#include <cmath>
+#include <limits>
 
 namespace accum::runtime::sim {
 namespace {
 
 thread_local Block *current = nullptr;
 
+float exp2(float power) {
+  float value = std::exp2(power);
+  return value < std::numeric_limits<float>::min() ? 0 : value;
+}
+
 } // namespace
 
 const accum_sim_hooks *Block::hooks() {
-  static const accum_sim_hooks table = {special, load, store, shared, barrier, exchange};
+  static const accum_sim_hooks table = {special, load, store, shared, barrier, exchange, matrix, sim::exp2};
   return &table;
 }
 
@@ -45,6 +53,16 @@ uint32_t Block::exchange(uint32_t mask, uint32_t value, uint32_t distance, uint3
   self.distance = distance;
   self.fiber.yield();
   return self.value;
+}
+
+void Block::matrix(uint32_t kind, uint32_t *words, uint32_t site) {
+  Thread &self = *current->running;
+  self.state = State::AtMatrix;
+  self.site = site;
+  self.mask = UINT32_MAX;
+  self.kind = kind;
+  self.words = words;
+  self.fiber.yield();
 }
 
 void Block::enter(void *argument) {
@@ -106,31 +124,54 @@ void Block::resume(Thread &thread) {
   thread.fiber.resume();
 }
 
+/// Whether `thread` asks for the same.
+bool Block::isWith(const Thread &waits, const Thread &thread) const {
+  if (thread.state != waits.state || thread.site != waits.site || thread.mask != waits.mask)
+    return false;
+  return waits.state == State::AtShuffle ? thread.distance == waits.distance : thread.kind == waits.kind;
+}
+
+void Block::exchangeWarp(uint32_t first, const Thread &waits) {
+  uint32_t values[kWarp];
+  for (uint32_t lane = 0; lane < kWarp; ++lane)
+    values[lane] = threads[first + lane].value;
+  for (uint32_t lane = 0; lane < kWarp; ++lane)
+    if (waits.mask >> lane & 1)
+      threads[first + lane].value = values[(lane ^ waits.distance) % kWarp];
+}
+
+void Block::multiplyWarp(uint32_t first, const Thread &waits) {
+  uint32_t *words[kWarp];
+  for (uint32_t lane = 0; lane < kWarp; ++lane)
+    words[lane] = threads[first + lane].words;
+  if (waits.kind == ACCUM_SIM_MULTIPLY)
+    multiplyTiles(words);
+  else
+    loadTiles(words, waits.kind == ACCUM_SIM_LOAD_TRANSPOSED);
+}
+
 /// All lanes that the first waiting one names are there, with the same question: everybody gets the answer.
-bool Block::exchangeWarp(uint32_t first) {
+bool Block::meetWarp(uint32_t first) {
   Thread *waits = nullptr;
   for (uint32_t lane = 0; lane < kWarp && !waits; ++lane)
-    if (threads[first + lane].state == State::AtShuffle)
+    if (State state = threads[first + lane].state; state == State::AtShuffle || state == State::AtMatrix)
       waits = &threads[first + lane];
   if (!waits)
     return false;
-  uint32_t values[kWarp];
+  bool shuffles = waits->state == State::AtShuffle;
   for (uint32_t lane = 0; lane < kWarp; ++lane) {
     const Thread &thread = threads[first + lane];
-    values[lane] = thread.value;
-    bool there = thread.state == State::AtShuffle && thread.site == waits->site &&
-                 thread.mask == waits->mask && thread.distance == waits->distance;
-    if (there == bool(waits->mask >> lane & 1))
+    if (isWith(*waits, thread) == bool(waits->mask >> lane & 1))
       continue;
-    fail({.what = Wrong::ShuffleDivergent, .other = thread.number, .site = waits->site}, *waits);
+    Wrong what = shuffles ? Wrong::ShuffleDivergent : Wrong::MatrixDivergent;
+    fail({.what = what, .other = thread.number, .site = waits->site}, *waits);
     return false;
   }
-  for (uint32_t lane = 0; lane < kWarp; ++lane) {
-    if (!(waits->mask >> lane & 1))
-      continue;
-    threads[first + lane].value = values[(lane ^ waits->distance) % kWarp];
-    threads[first + lane].state = State::Ready;
-  }
+  shuffles ? exchangeWarp(first, *waits) : multiplyWarp(first, *waits);
+  uint32_t mask = waits->mask;
+  for (uint32_t lane = 0; lane < kWarp; ++lane)
+    if (mask >> lane & 1)
+      threads[first + lane].state = State::Ready;
   return true;
 }
 
@@ -139,7 +180,7 @@ void Block::runWarp(uint32_t first) {
     for (uint32_t lane = 0; lane < kWarp && !launch->failed(); ++lane)
       if (threads[first + lane].state == State::Ready)
         resume(threads[first + lane]);
-  while (!launch->failed() && exchangeWarp(first));
+  while (!launch->failed() && meetWarp(first));
 }
 
 /// False where all have ended.

@@ -20,13 +20,15 @@ public:
   static const accum_sim_hooks *hooks();
 
 private:
-  enum class State { Ready, AtShuffle, AtBarrier, Ended };
+  enum class State { Ready, AtShuffle, AtMatrix, AtBarrier, Ended };
   struct Thread {
     Fiber fiber;
     Block *block = nullptr;
     uint32_t number = 0;
     State state = State::Ready;
     uint32_t site = 0, mask = 0, value = 0, distance = 0;
+    uint32_t kind = 0;         ///< accum_sim_matrix
+    uint32_t *words = nullptr; ///< of it, on the thread's stack
   };
 
   static uint32_t special(uint32_t which);
@@ -35,13 +37,18 @@ private:
   static uint8_t *shared();
   static void barrier(uint32_t site);
   static uint32_t exchange(uint32_t mask, uint32_t value, uint32_t distance, uint32_t site);
+  static void matrix(uint32_t kind, uint32_t *words, uint32_t site);
   static void enter(void *thread);
 
   bool startThreads();
   /// Until no thread of the warp can go on alone.
   void runWarp(uint32_t first);
   void resume(Thread &thread);
-  bool exchangeWarp(uint32_t first);
+  /// What the lanes of a warp wait for together; false where none waits, or not all lanes are there.
+  bool meetWarp(uint32_t first);
+  bool isWith(const Thread &waits, const Thread &thread) const;
+  void exchangeWarp(uint32_t first, const Thread &waits);
+  void multiplyWarp(uint32_t first, const Thread &waits);
   bool passBarrier();
   void access(const void *address, uint64_t bytes, uint32_t operand, uint32_t alignment, bool writes);
   /// Records what the running thread, or `thread`, did wrong.

@@ -111,8 +111,10 @@ std::string Launch::sentence() const {
   case Wrong::SharedRace:
     return verb + bytes + " of shared memory that " + other + " uses too, with no barrier between them";
   case Wrong::ShuffleDivergent:
-    return "waits at shuffle " + std::to_string(first.site) + ", which " + other +
-           " of its warp does not reach";
+  case Wrong::MatrixDivergent:
+    return std::string("waits at ") +
+           (first.what == Wrong::ShuffleDivergent ? "shuffle " : "matrix instruction ") +
+           std::to_string(first.site) + ", which " + other + " of its warp does not reach";
   case Wrong::BarrierDivergent:
     return "waits at barrier " + std::to_string(first.site) + ", which " + other + " does not reach";
   case Wrong::NoStack:

@@ -21,6 +21,7 @@ enum class Wrong {
   SharedUnwritten, ///< a read of shared memory that nobody wrote
   SharedRace,
   ShuffleDivergent, ///< lanes of a warp are elsewhere
+  MatrixDivergent,
   BarrierDivergent, ///< threads of a block are elsewhere
   NoStack
 };

@@ -45,6 +45,10 @@ enum Kernel {
   LeaveShared,
   ShuffleOfHalf,
   ShuffleOfTwo,
+  Multiply,
+  LoadTiles,
+  MatrixOfHalf,
+  MatrixOfTwo,
   BarrierOfHalf,
   BarrierOfTwo,
   SecondBlock,
@@ -99,6 +103,30 @@ TEST_F(Sim, WarpsMeetAtShuffles) {
             "kernel `shuffleOfHalf`, block 0, thread 0: waits at shuffle 0, which thread 16 of its warp "
             "does not reach");
   EXPECT_THAT(run(ShuffleOfTwo), HasSubstr("waits at shuffle 0, which thread 1 of its warp does not reach"));
+}
+
+TEST_F(Sim, WarpsMultiplyTiles) {
+  EXPECT_EQ(run(Multiply), "");
+  for (int thread = 0; thread < 64; ++thread) { // the first warp writes row r, the second row r + 8
+    int i = thread % 32 / 4 + thread / 32 * 8, j = thread % 4 * 2, sum = 100 * i + j;
+    for (int k = 0; k < 16; ++k)
+      sum += (i + k) * (k - j);
+    EXPECT_EQ(memory[64 + thread], float(sum)) << i << ", " << j;
+  }
+  EXPECT_EQ(run(LoadTiles), "");
+  for (int thread = 0; thread < 64; ++thread) {
+    int row = thread % 32 / 4, column = thread % 4 * 2;
+    EXPECT_EQ(memory[64 + thread], float(64 + (thread < 32 ? row * 8 + column : column * 8 + row)));
+  }
+}
+
+TEST_F(Sim, WarpsMeetAtMatrixInstructions) {
+  EXPECT_EQ(
+      run(MatrixOfHalf),
+      "kernel `matrixOfHalf`, block 0, thread 0: waits at matrix instruction 0, which thread 16 of its warp "
+      "does not reach");
+  EXPECT_THAT(run(MatrixOfTwo),
+              HasSubstr("waits at matrix instruction 0, which thread 1 of its warp does not reach"));
 }
 
 TEST_F(Sim, BlocksMeetAtBarriers) {

@@ -32,6 +32,8 @@ private:
   uint64_t placeShared(Function &function);
   Error instrument(Function &function);
   Error replaceIntrinsic(IntrinsicInst &call);
+  Error roundToBrain(IntrinsicInst &call);
+  void replaceMatrix(IntrinsicInst &call, uint32_t kind);
   void announce(Instruction &access, Value *address, Value *bytes, Align alignment, size_t hook);
   void announceRange(AnyMemIntrinsic &access);
   CallInst *callHook(IRBuilder<> &b, size_t offset, Type *result, ArrayRef<Value *> arguments);
@@ -53,7 +55,7 @@ private:
   LLVMContext &context;
   PointerType *pointer;
   GlobalVariable *hooks = nullptr;
-  uint32_t sites = 0; ///< barriers and shuffles of the kernel so far
+  uint32_t sites = 0; ///< barriers, shuffles and matrix instructions of the kernel so far
 };
 
 /// Only memory that other threads or kernels see is checked.
@@ -110,12 +112,54 @@ void SimWriter::announceRange(AnyMemIntrinsic &access) {
 
 /// What `cvt.rn.bf16.f32` does, as 16 bits: half of the last bit that stays, less one where that bit is 0,
 /// carries into it. NaN is one pattern.
-static Value *roundToBrain(IRBuilder<> &b, Value *value) {
+static Value *brainBits(IRBuilder<> &b, Value *value) {
   Value *bits = b.CreateBitCast(value, b.getInt32Ty());
   Value *last = b.CreateAnd(b.CreateLShr(bits, 16), 1);
   Value *rounded = b.CreateAdd(b.CreateAdd(bits, b.getInt32(0x7fff)), last);
   Value *whole = b.CreateSelect(b.CreateFCmpUNO(value, value), b.getInt32(0x7fffffff), rounded);
   return b.CreateTrunc(b.CreateLShr(whole, 16), b.getInt16Ty());
+}
+
+/// Processors would round a bf16 that outlives a block once more, by a library.
+Error SimWriter::roundToBrain(IntrinsicInst &call) {
+  IRBuilder<> b(&call);
+  Value *bits = brainBits(b, call.getArgOperand(call.arg_size() - 1));
+  if (call.arg_size() == 2) { // the first of two is the upper half
+    Value *halves = PoisonValue::get(FixedVectorType::get(b.getInt16Ty(), 2));
+    halves = b.CreateInsertElement(halves, bits, uint64_t{0});
+    bits = b.CreateInsertElement(halves, brainBits(b, call.getArgOperand(0)), uint64_t{1});
+  }
+  for (Use &use : make_early_inc_range(call.uses())) {
+    if (!isa<StoreInst, BitCastInst>(use.getUser()))
+      return createStringError("the simulator stores bf16 and does nothing else with it: " +
+                               Twine(cast<Instruction>(use.getUser())->getOpcodeName()));
+    use.set(bits);
+  }
+  call.eraseFromParent();
+  return Error::success();
+}
+
+/// Operands and results go through words of the thread.
+void SimWriter::replaceMatrix(IntrinsicInst &call, uint32_t kind) {
+  BasicBlock &entry = call.getFunction()->getEntryBlock();
+  IRBuilder<> b(&entry, entry.begin());
+  Value *words = b.CreateAlloca(ArrayType::get(b.getInt32Ty(), ACCUM_SIM_MATRIX_WORDS));
+  b.SetInsertPoint(&call);
+  auto slot = [&](uint64_t number) { return b.CreateConstGEP1_64(b.getInt32Ty(), words, number); };
+  if (kind == ACCUM_SIM_MULTIPLY) {
+    for (auto [number, argument] : enumerate(call.args()))
+      b.CreateStore(argument, slot(number));
+  } else {
+    Value *address = call.getArgOperand(0);
+    announce(call, address, b.getInt64(16), Align(16), offsetof(accum_sim_hooks, load));
+    b.CreateStore(b.CreatePtrToInt(b.CreateAddrSpaceCast(address, pointer), b.getInt64Ty()), words);
+  }
+  callHook(b, offsetof(accum_sim_hooks, matrix), b.getVoidTy(), {word(kind), words, word(sites++)});
+  auto *type = cast<StructType>(call.getType());
+  Value *result = PoisonValue::get(type);
+  for (auto [number, part] : enumerate(type->elements()))
+    result = b.CreateInsertValue(result, b.CreateLoad(part, slot(number)), static_cast<unsigned>(number));
+  replace(call, result);
 }
 
 Error SimWriter::replaceIntrinsic(IntrinsicInst &call) {
@@ -137,17 +181,21 @@ Error SimWriter::replaceIntrinsic(IntrinsicInst &call) {
             callHook(b, offsetof(accum_sim_hooks, exchange), i32,
                      {call.getArgOperand(0), call.getArgOperand(1), call.getArgOperand(2), word(sites++)}));
     return Error::success();
-  case Intrinsic::nvvm_f2bf16_rn: {
-    // Processors would round a bf16 that outlives a block once more, by a library.
-    Value *bits = roundToBrain(b, call.getArgOperand(0));
-    for (Use &use : make_early_inc_range(call.uses())) {
-      if (!isa<StoreInst, BitCastInst>(use.getUser()))
-        return createStringError("the simulator stores bf16 and does nothing else with it");
-      use.set(bits);
-    }
-    call.eraseFromParent();
+  case Intrinsic::nvvm_f2bf16_rn:
+  case Intrinsic::nvvm_ff2bf16x2_rn:
+    return roundToBrain(call);
+  case Intrinsic::nvvm_ex2_approx_ftz:
+    replace(call, callHook(b, offsetof(accum_sim_hooks, exp2), b.getFloatTy(), {call.getArgOperand(0)}));
     return Error::success();
-  }
+  case Intrinsic::nvvm_mma_m16n8k16_row_col_bf16:
+    replaceMatrix(call, ACCUM_SIM_MULTIPLY);
+    return Error::success();
+  case Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16:
+    replaceMatrix(call, ACCUM_SIM_LOAD);
+    return Error::success();
+  case Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_trans_b16:
+    replaceMatrix(call, ACCUM_SIM_LOAD_TRANSPOSED);
+    return Error::success();
   default:
     if (!call.getCalledFunction()->getName().starts_with("llvm.nvvm."))
       return Error::success();
@@ -155,8 +203,29 @@ Error SimWriter::replaceIntrinsic(IntrinsicInst &call) {
   }
 }
 
+/// Where stores were merged, a bf16 comes from one of several blocks: as bits.
+static void carryBits(Function &function) {
+  SmallVector<PHINode *> work;
+  for (Instruction &instruction : instructions(function))
+    if (auto *phi = dyn_cast<PHINode>(&instruction); phi && phi->getType()->getScalarType()->isBFloatTy())
+      work.push_back(phi);
+  for (PHINode *phi : work) {
+    IRBuilder<> b(phi);
+    Type *bits = b.getIntNTy(static_cast<unsigned>(phi->getType()->getPrimitiveSizeInBits()));
+    PHINode *carried = b.CreatePHI(bits, phi->getNumIncomingValues());
+    for (auto [value, block] : zip(phi->incoming_values(), phi->blocks())) {
+      b.SetInsertPoint(block->getTerminator());
+      carried->addIncoming(b.CreateBitCast(value, bits), block);
+    }
+    b.SetInsertPoint(phi->getParent(), phi->getParent()->getFirstInsertionPt());
+    phi->replaceAllUsesWith(b.CreateBitCast(carried, phi->getType()));
+    phi->eraseFromParent();
+  }
+}
+
 Error SimWriter::instrument(Function &function) {
   sites = 0;
+  carryBits(function);
   SmallVector<Instruction *> work;
   for (Instruction &instruction : instructions(function))
     work.push_back(&instruction);

@@ -16,29 +16,29 @@ Value AttentionCode::cotangent(Value weight, Value dweight, Value delta, Value s
 }
 
 void AttentionCode::backwardQueries(Value block) {
-  Place place = queryPlace(block);
+  Place place = places.queryPlace(block);
   Tile q = shared.takeOperand(*this, shape.rows, o.q.columns),
        dy = shared.takeOperand(*this, shape.rows, o.v.columns),
        k = shared.takeOperand(*this, shape.columns, o.k.columns),
        v = shared.takeOperand(*this, shape.columns, o.v.columns),
        ds = shared.takeWeights(*this, shape.rows, shape.columns),
        slots = shared.take(*this, 1, shape.bands(), shape.bands());
-  Matrix keys = matrix(o.k, place, place.group), values = matrix(o.v, place, place.group),
-         dys = matrix(o.dy, place, place.head);
-  fill(q, matrix(o.q, place, place.head), place.first);
+  Matrix keys = places.matrix(o.k, place, place.group), values = places.matrix(o.v, place, place.group),
+         dys = places.matrix(o.dy, place, place.head);
+  fill(q, places.matrix(o.q, place, place.head), place.first);
   fill(dy, dys, place.first);
   int64_t rows = shape.rowsEach(), columns = shape.columnsEach();
-  Values deltas = rowDots(dys, matrix(o.y, place, place.head), place.first, rows);
-  Scores scoring = scores(place, place.head, /*keysAreRows=*/false);
+  Values deltas = rowDots(dys, places.matrix(o.y, place, place.head), place.first, rows);
+  Scores scoring = places.scores(place, place.head, /*keysAreRows=*/false);
   SmallVector<Scores::Row> statistics;
   Value lowest;
   for (int64_t i = 0; i < rows; ++i) {
-    Value query = add(place.first, ownRow(i)), lse = lseOf(place, place.head, query);
+    Value query = add(place.first, ownRow(i)), lse = places.lseOf(place, place.head, query);
     lowest = lowest ? smaller(lowest, lse) : lse;
     statistics.push_back(scoring.rowOf(lse, query));
   }
   auto least = [&](ValueRange) { return leastOfBands(lowest, slots); };
-  Values sums = keyRounds(place.first, zeroSums(k), least, [&](Value first, ValueRange before) {
+  Values sums = places.keyRounds(place.first, zeroSums(k), least, [&](Value first, ValueRange before) {
     barrier(b); // what was there has been read
     fill(k, keys, first);
     fill(v, values, first);
@@ -55,11 +55,11 @@ void AttentionCode::backwardQueries(Value block) {
     barrier(b);
     return accumulate(Values(before), ds, k);
   });
-  write(matrix(o.dq, place, place.head), place.first, sums);
+  write(places.matrix(o.dq, place, place.head), place.first, sums);
 }
 
 void AttentionCode::backwardKeys(Value block) {
-  Place place = keyPlace(block);
+  Place place = places.keyPlace(block);
   Tile k = shared.takeOperand(*this, shape.rows, o.k.columns),
        v = shared.takeOperand(*this, shape.rows, o.v.columns),
        q = shared.takeOperand(*this, shape.columns, o.q.columns),
@@ -67,17 +67,21 @@ void AttentionCode::backwardKeys(Value block) {
        w = shared.takeWeights(*this, shape.rows, shape.columns),
        ds = shared.takeWeights(*this, shape.rows, shape.columns),
        deltas = shared.take(*this, 1, shape.columns, shape.columns);
-  fill(k, matrix(o.k, place, place.group), place.first);
-  fill(v, matrix(o.v, place, place.group), place.first);
+  fill(k, places.matrix(o.k, place, place.group), place.first);
+  fill(v, places.matrix(o.v, place, place.group), place.first);
   int64_t rows = shape.rowsEach(), columns = shape.columnsEach(), each = o.heads / o.groups;
   Values zeros = zeroSums(k);
   auto split = static_cast<int64_t>(zeros.size());
   llvm::append_range(zeros, zeroSums(v));
   Values sums = loop(0, each, 1, zeros, [&](Value number, ValueRange carried) {
     Value head = add(mul(place.group, each), number);
-    Matrix queries = matrix(o.q, place, head), dys = matrix(o.dy, place, head), ys = matrix(o.y, place, head);
-    Scores scoring = scores(place, head, /*keysAreRows=*/true);
-    auto round = [&](Value first, ValueRange before, const Values &lses) {
+    Matrix queries = places.matrix(o.q, place, head), dys = places.matrix(o.dy, place, head),
+           ys = places.matrix(o.y, place, head);
+    Scores scoring = places.scores(place, head, /*keysAreRows=*/true);
+    auto round = [&](Value first, ValueRange before) {
+      Values lses;
+      for (int64_t j = 0; j < columns; ++j)
+        lses.push_back(places.lseOf(place, head, add(first, ownColumn(j))));
       barrier(b); // what was there has been read
       fill(q, queries, first);
       fill(dy, dys, first);
@@ -103,30 +107,10 @@ void AttentionCode::backwardKeys(Value block) {
       llvm::append_range(dk, accumulate(Values(before.drop_front(split)), w, dy));
       return dk;
     };
-    return queryRounds(place, head, Values(carried), round);
+    return places.queryRounds(place, head, lane, Values(carried), round);
   });
-  write(matrix(o.dk, place, place.group), place.first, ArrayRef(sums).take_front(split));
-  write(matrix(o.dv, place, place.group), place.first, ArrayRef(sums).drop_front(split));
-}
-
-/// What runs for each tile of queries that has weights for the tile's keys: those that see one by `causal`,
-/// and those with a row that sees nothing.
-Values AttentionCode::queryRounds(const Place &place, Value head, const Values &state, QueryRound round) {
-  bool sees = rules.causal && rules.countsHidden();
-  Value from = rules.causal && !sees ? mul(div(place.first, shape.columns), shape.columns) : integer(0);
-  return loop(from, integer(rules.queries), shape.columns, state, [&](Value first, ValueRange before) {
-    Values lses;
-    for (int64_t j = 0; j < shape.columnsEach(); ++j)
-      lses.push_back(lseOf(place, head, add(first, ownColumn(j))));
-    if (!sees)
-      return round(first, before, lses);
-    Value lowest = lses.front();
-    for (Value lse : lses)
-      lowest = smaller(lowest, lse);
-    lowest = overLanes(lowest, [&](Value x, Value y) { return smaller(x, y); }); // all queries of the tile
-    Value isNeeded = either(below(place.first, add(first, shape.columns)), atMost(lowest, Scores::lowHalf()));
-    return when(isNeeded, before, [&] { return round(first, before, lses); });
-  });
+  write(places.matrix(o.dk, place, place.group), place.first, ArrayRef(sums).take_front(split));
+  write(places.matrix(o.dv, place, place.group), place.first, ArrayRef(sums).drop_front(split));
 }
 
 } // namespace accum::codegen

@@ -48,25 +48,8 @@ void AttentionCode::absorb(Running &state, Values &weights) {
   }
 }
 
-/// What runs for each tile of keys that has weights. Where hidden keys may have them, keys that `causal`
-/// hides come second, if there is a row that saw nothing: `least` of what is carried tells.
-Values AttentionCode::keyRounds(Value firstQuery, const Values &state, LeastOf least, Round round) {
-  Value seen = keysSeen(firstQuery);
-  if (!rules.causal || !rules.countsHidden())
-    return loop(integer(0), seen, shape.columns, state, round);
-  Value behind = mul(div(add(seen, shape.columns - 1), shape.columns), shape.columns);
-  return loop(0, 2, 1, state, [&](Value phase, ValueRange before) {
-    Value isFirst = below(phase, 1), isDark = atMost(least(before), Scores::lowHalf());
-    Value from = select(isFirst, integer(0), behind);
-    Value to = select(isFirst, seen, select(isDark, integer(rules.keys), integer(0)));
-    return loop(from, to, shape.columns, before, round);
-  });
-}
-
 void AttentionCode::finish(const Place &place, Running &state) {
-  Matrix y = matrix(o.y, place, place.head);
-  Type f32 = b.getF32Type();
-  Value lseOfHead = headOf(o.lse, f32, place, place.head);
+  Matrix y = places.matrix(o.y, place, place.head);
   int64_t fours = static_cast<int64_t>(state.y.size()) / shape.rowsEach();
   for (int64_t i = 0; i < shape.rowsEach(); ++i) {
     Value sum = overLanes(state.sum[i], [&](Value a, Value b) { return plus(a, b); });
@@ -80,31 +63,30 @@ void AttentionCode::finish(const Place &place, Running &state) {
     Value none = select(equal(sum, 0), real(-kInfinity), sum); // NaN stays
     Value lse = select(isEmpty, isZero ? none : otherwise, plus(state.top[i], log(sum)));
     Value row = add(place.first, ownRow(i));
-    when(both(below(row, rules.queries), below(lane, 1)),
-         [&] { store(lse, at(lseOfHead, stretched(row, o.lse.row), f32), 4); });
+    when(both(below(row, rules.queries), below(lane, 1)), [&] { places.storeLse(place, row, lse); });
   }
   write(y, place.first, state.y);
 }
 
 void AttentionCode::forward(Value block) {
-  Place place = queryPlace(block);
+  Place place = places.queryPlace(block);
   Tile q = shared.takeOperand(*this, shape.rows, o.q.columns),
        k = shared.takeOperand(*this, shape.columns, o.k.columns),
        v = shared.takeOperand(*this, shape.columns, o.v.columns),
        w = shared.takeWeights(*this, shape.rows, shape.columns),
        slots = shared.take(*this, 1, shape.bands(), shape.bands());
-  Matrix keys = matrix(o.k, place, place.group), values = matrix(o.v, place, place.group);
-  fill(q, matrix(o.q, place, place.head), place.first);
+  Matrix keys = places.matrix(o.k, place, place.group), values = places.matrix(o.v, place, place.group);
+  fill(q, places.matrix(o.q, place, place.head), place.first);
   int64_t rows = shape.rowsEach();
   Running start = {Values(rows, real(-kInfinity)), Values(rows, real(0)), zeroSums(v)};
-  Scores scoring = scores(place, place.head, /*keysAreRows=*/false);
+  Scores scoring = places.scores(place, place.head, /*keysAreRows=*/false);
   auto least = [&](ValueRange state) {
     Value lowest = state.front();
     for (Value top : state.slice(1, rows - 1))
       lowest = smaller(lowest, top);
     return leastOfBands(lowest, slots);
   };
-  Values end = keyRounds(place.first, start.packed(), least, [&](Value first, ValueRange before) {
+  Values end = places.keyRounds(place.first, start.packed(), least, [&](Value first, ValueRange before) {
     Running state = Running::unpack(before, rows);
     barrier(b); // what was there has been read
     fill(k, keys, first);

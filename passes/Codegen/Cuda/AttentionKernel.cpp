@@ -4,6 +4,7 @@
 #include "dialects/Train/AttentionShape.h"
 #include "passes/Codegen/Cuda/AttentionCode.h"
 #include "passes/Codegen/Cuda/KernelFunction.h"
+#include "passes/Codegen/Cuda/TensorAttention.h"
 #include "passes/Codegen/Kernel.h"
 
 using namespace mlir;
@@ -21,10 +22,18 @@ TileShape shapeOf(int64_t width, bool backward) {
   return backward ? TileShape{64, 16, 16} : TileShape{64, 32, 16};
 }
 
+/// On tensor cores. Registers are the limit: the sums of 64 columns take 32 a thread, backward twice.
+WarpShape warpShapeOf(int64_t width, bool backward) {
+  if (!backward)
+    return {1, 64};
+  return {1, width <= kWide ? 32 : 16};
+}
+
 class AttentionFrame {
 public:
   explicit AttentionFrame(func::FuncOp kernel)
-      : kernel(kernel), op(attentionOf(kernel)), backward(isa<nn::AttentionBwdOp>(op)) {}
+      : kernel(kernel), op(attentionOf(kernel)), backward(isa<nn::AttentionBwdOp>(op)),
+        isNarrow(getElementTypeOrSelf(op->getOperand(0)).isBF16()) {}
 
   LogicalResult emit() {
     auto views = analyseAttention(kernel);
@@ -42,15 +51,24 @@ public:
   }
 
 private:
+  Type elementOf(unsigned buffer) {
+    auto types = llvm::concat<const Type>(kernel.getArgumentTypes(), kernel.getResultTypes());
+    return cast<RankedTensorType>(*std::next(types.begin(), buffer)).getElementType();
+  }
+
   Heads headsOf(const StridedView &view) {
     Heads heads;
     heads.data = function.getArgument(view.buffer);
+    heads.element = elementOf(view.buffer);
     heads.rows = view.shape[2], heads.columns = view.shape[3];
     heads.batch = view.strides[0], heads.head = view.strides[1];
     heads.row = view.strides[2], heads.column = view.strides[3];
     heads.vectors = !kernel->hasAttr("accum.shifted") && heads.column == 1;
+    int64_t neighbours = 128 / heads.element.getIntOrFloatBitWidth();
     for (int64_t number : {view.offset, heads.batch, heads.head, heads.row, heads.columns})
-      heads.vectors &= number % 4 == 0;
+      heads.vectors &= number % neighbours == 0;
+    if (isNarrow) // what is f32 there is rounded one by one
+      heads.vectors &= heads.element.isBF16();
     return heads;
   }
 
@@ -89,8 +107,10 @@ private:
   /// Views begin behind their buffers' first elements; those of masks count bytes.
   void moveToOffsets(ThreadCode &code) {
     for (auto [heads, offset] : offsets) {
-      bool isByte = heads == &operands.mask && rules.shown;
-      Type element = isByte ? Type(code.b.getI8Type()) : Type(code.b.getF32Type());
+      bool isByte = heads->element.isInteger(1), isBrain = heads->element.isBF16();
+      Type element = isByte    ? Type(code.b.getI8Type())
+                     : isBrain ? Type(code.b.getI16Type())
+                               : Type(code.b.getF32Type());
       if (offset != 0)
         heads->data = code.at(heads->data, code.stretched(code.integer(1), offset), element);
     }
@@ -102,8 +122,25 @@ private:
     moveToOffsets(code);
     SharedArea shared(code, function);
     int64_t width = std::max(operands.q.columns, operands.v.columns);
+    if (isNarrow) {
+      WarpShape shape = warpShapeOf(width, backward);
+      TensorAttention blocks(op->getLoc(), end, shape, operands, rules, shared);
+      if (failed(writeBlocks(blocks, shared, end, WarpShape::kThreads)))
+        return failure();
+      askForBlocks(width <= (backward ? kWide / 2 : kWide) ? 3 : 2);
+      return success();
+    }
     TileShape shape = shapeOf(width, backward);
     AttentionCode blocks(op->getLoc(), end, shape, operands, rules, shared);
+    if (failed(writeBlocks(blocks, shared, end, shape.threads)))
+      return failure();
+    if (backward && (width <= kWide / 2 || width > kWide))
+      askForBlocks(4);
+    return success();
+  }
+
+  template <typename Code>
+  LogicalResult writeBlocks(Code &blocks, SharedArea &shared, Operation *end, int64_t threads) {
     int64_t keyBlocks = backward ? blocks.keyBlocks() : 0, all = keyBlocks + blocks.queryBlocks();
     if (all > kMostBlocks)
       return op->emitOpError("needs more blocks than a launch has [kernel-op]");
@@ -119,9 +156,7 @@ private:
           });
     shared.finish();
     assert(shared.bytes() <= kSharedBytes && "tiles do not fit");
-    describeLaunch(kernel, function, all, shape.threads);
-    if (backward && (width <= kWide / 2 || width > kWide))
-      askForBlocks(4);
+    describeLaunch(kernel, function, all, threads);
     return success();
   }
 
@@ -136,7 +171,7 @@ private:
 
   func::FuncOp kernel;
   Operation *op;
-  bool backward;
+  bool backward, isNarrow;
   LLVM::LLVMFuncOp function;
   AttentionOperands operands;
   ScoreRules rules;

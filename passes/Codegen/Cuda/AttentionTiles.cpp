@@ -12,33 +12,6 @@ namespace accum::codegen {
 
 constexpr int64_t kFour = 4, kRound = kFour * TileShape::kLanes;
 
-SharedArea::SharedArea(ThreadCode &code, LLVM::LLVMFuncOp function) {
-  constexpr unsigned kShared = 3; // NVPTX's address space
-  std::string name = (function.getName() + ".shared").str();
-  OpBuilder builder(function);
-  auto type = LLVM::LLVMArrayType::get(builder.getF32Type(), 0);
-  global = LLVM::GlobalOp::create(builder, function.getLoc(), type, false, LLVM::Linkage::Internal, name,
-                                  Attribute(), 16, kShared);
-  base = LLVM::AddressOfOp::create(code.b, global);
-}
-
-Tile SharedArea::take(ThreadCode &code, int64_t rows, int64_t width, int64_t stride) {
-  Value data = code.at(base, code.integer(used), code.b.getF32Type());
-  used += rows * stride;
-  most = std::max(most, used);
-  return {data, rows, width, stride};
-}
-
-Tile SharedArea::takeOperand(ThreadCode &code, int64_t rows, int64_t columns) {
-  auto width = static_cast<int64_t>(llvm::alignTo(columns, kRound));
-  return take(code, rows, width, width + kFour);
-}
-
-void SharedArea::finish() {
-  Type f32 = Float32Type::get(global.getContext());
-  global.setGlobalTypeAttr(TypeAttr::get(LLVM::LLVMArrayType::get(f32, static_cast<unsigned>(most))));
-}
-
 TileCode::TileCode(Location loc, Operation *end, const TileShape &shape)
     : ThreadCode(loc, end), shape(shape), thread(readSpecialRegister(end, "tid.x", shape.threads)) {
   four = VectorType::get(kFour, b.getF32Type());

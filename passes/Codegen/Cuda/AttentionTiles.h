@@ -2,7 +2,7 @@
 // Tiles of matrices in shared memory, products of them in the registers of a block's threads.
 #pragma once
 
-#include "passes/Codegen/Cuda/ThreadCode.h"
+#include "passes/Codegen/Cuda/SharedTiles.h"
 
 namespace accum::codegen {
 
@@ -17,44 +17,6 @@ struct TileShape {
   int64_t bands() const { return threads / kLanes; }
   int64_t rowsEach() const { return rows / bands(); }
   int64_t columnsEach() const { return columns / kLanes; }
-};
-
-/// Rows in shared memory; `width` of `stride` elements are used.
-struct Tile {
-  mlir::Value data;
-  int64_t rows = 0, width = 0, stride = 0;
-};
-
-/// The f32 rows of one head in memory.
-struct Matrix {
-  mlir::Value data;
-  int64_t rows = 0, columns = 0, stride = 0;
-  bool vectors = false; ///< four neighbours lie on 16 bytes throughout
-};
-
-/// Deals out the shared memory of a kernel.
-class SharedArea {
-public:
-  SharedArea(ThreadCode &code, mlir::LLVM::LLVMFuncOp function);
-
-  /// Columns are padded to whole rounds of eight lanes with four elements, rows so that neighbours start four
-  /// banks apart.
-  Tile takeOperand(ThreadCode &code, int64_t rows, int64_t columns);
-  /// Four neighbouring rows start eight banks apart.
-  Tile takeWeights(ThreadCode &code, int64_t rows, int64_t columns) {
-    return take(code, rows, columns, columns + 8);
-  }
-  Tile take(ThreadCode &code, int64_t rows, int64_t width, int64_t stride);
-  /// What comes is for other blocks, in the same place.
-  void restart() { used = 0; }
-  /// Gives the array its size.
-  void finish();
-  int64_t bytes() const { return 4 * most; }
-
-private:
-  mlir::LLVM::GlobalOp global;
-  mlir::Value base;
-  int64_t used = 0, most = 0; ///< elements
 };
 
 /// What all blocks of tiled kernels do.

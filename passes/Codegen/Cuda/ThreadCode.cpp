@@ -105,8 +105,31 @@ void ThreadCode::choose(Value condition, function_ref<void()> then, function_ref
   otherwise();
 }
 
-Value ThreadCode::overLanes(Value x, function_ref<Value(Value, Value)> combine) {
-  for (int64_t distance : {4, 2, 1})
+Value ThreadCode::call(Type type, StringRef intrinsic, ValueRange arguments) {
+  return LLVM::CallIntrinsicOp::create(b, type, b.getStringAttr(intrinsic), arguments).getResult(0);
+}
+
+Value ThreadCode::exp2(Value x) { return call(b.getF32Type(), "llvm.nvvm.ex2.approx.ftz", x); }
+
+Value ThreadCode::unpack(Value word, int64_t half) {
+  Value bits = half == 0 ? Value(arith::ShLIOp::create(b, word, integer(16)))
+                         : Value(arith::AndIOp::create(b, word, integer(-65536)));
+  return arith::BitcastOp::create(b, b.getF32Type(), bits);
+}
+
+Value ThreadCode::pack(Value low, Value high) {
+  auto two = VectorType::get(2, b.getBF16Type());
+  Value halves = call(two, "llvm.nvvm.ff2bf16x2.rn", {high, low});
+  return LLVM::BitcastOp::create(b, b.getI32Type(), halves);
+}
+
+Value ThreadCode::round(Value x) {
+  Value brain = call(b.getBF16Type(), "llvm.nvvm.f2bf16.rn", x);
+  return LLVM::BitcastOp::create(b, b.getI16Type(), brain);
+}
+
+Value ThreadCode::overLanes(Value x, ArrayRef<int64_t> distances, function_ref<Value(Value, Value)> combine) {
+  for (int64_t distance : distances)
     x = combine(x, exchange(b, x, distance));
   return x;
 }

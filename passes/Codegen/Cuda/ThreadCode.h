@@ -44,10 +44,15 @@ public:
   Value equal(Value x, double y);
   Value atMost(Value x, double y); ///< false for NaN
   Value exp(Value x);
+  Value exp2(Value x); ///< by the instruction: within 2^-22, denormal results are 0
   Value log(Value x);
   Value splat(Value x); ///< four times
   Value part(Value vector, int64_t lane);
   Value zeros(); ///< four
+  /// `word`: two bf16 as they lie in memory. Number `half` of them as f32.
+  Value unpack(Value word, int64_t half);
+  Value pack(Value low, Value high); ///< two f32, rounded
+  Value round(Value x);              ///< one, as i16
 
   /// Element `index` (i32 or i64) behind `pointer`.
   Value at(Value pointer, Value index, mlir::Type element);
@@ -68,8 +73,15 @@ public:
   Values when(Value condition, mlir::ValueRange carried, llvm::function_ref<Values()> then);
   void choose(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
 
+  Value call(mlir::Type type, llvm::StringRef intrinsic, mlir::ValueRange arguments);
+
   /// Combines `x` over eight lanes beside each other.
-  Value overLanes(Value x, llvm::function_ref<Value(Value, Value)> combine);
+  Value overLanes(Value x, llvm::function_ref<Value(Value, Value)> combine) {
+    return overLanes(x, {4, 2, 1}, combine);
+  }
+  /// Over lanes at the given distances, powers of two: 2^n lanes for n of them.
+  Value overLanes(Value x, llvm::ArrayRef<int64_t> distances,
+                  llvm::function_ref<Value(Value, Value)> combine);
 
 private:
   Value mulInteger(Value x, Value y);

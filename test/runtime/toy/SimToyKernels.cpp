@@ -2,7 +2,9 @@
 // kernels.sim.so by hand: a kernel that does everything right, and one for each thing that can be wrong. Two
 // operands of 64 floats, the second one a result.
 #include "runtime/sim/accum_sim.h"
+#include <bit>
 #include <cstddef>
+#include <cstring>
 
 namespace {
 
@@ -83,6 +85,58 @@ void shuffleOfTwo(void *const *args) {
   copy(args);
 }
 
+// One warp, twice: products of whole numbers, which bf16 holds. Left and right operands are read from the
+// input's 32 numbers a lane; the test knows what comes out.
+void multiply(void *const *args) {
+  uint32_t words[ACCUM_SIM_MATRIX_WORDS];
+  const float *numbers = in(args);
+  uint32_t lane = thread() % 32, row = lane / 4, pair = lane % 4 * 2;
+  auto brain = [](float value) { return std::bit_cast<uint32_t>(value) >> 16; };
+  // left[i][k] = numbers[i] + k, right[k][j] = numbers[k] - j, sums[i][j] = 100 i + j
+  auto left = [&](uint32_t i, uint32_t k) {
+    return brain(numbers[i] + float(k)) | brain(numbers[i] + float(k + 1)) << 16;
+  };
+  auto right = [&](uint32_t k, uint32_t j) {
+    return brain(numbers[k] - float(j)) | brain(numbers[k + 1] - float(j)) << 16;
+  };
+  words[0] = left(row, pair), words[1] = left(row + 8, pair);
+  words[2] = left(row, pair + 8), words[3] = left(row + 8, pair + 8);
+  words[4] = right(pair, row), words[5] = right(pair + 8, row);
+  for (uint32_t i = 0; i < 4; ++i)
+    words[6 + i] = std::bit_cast<uint32_t>(100 * float(row + i / 2 * 8) + float(pair + i % 2));
+  hooks->matrix(ACCUM_SIM_MULTIPLY, words, 0);
+  write(out(args) + thread(), std::bit_cast<float>(words[thread() / 32 * 2]));
+}
+
+// A warp's four tiles of 8x8 numbers 0 .. 255: every lane writes its first number of tile 1, read straight
+// (first warp) or transposed.
+void loadTiles(void *const *args) {
+  uint8_t *bytes = hooks->shared();
+  for (uint32_t i = thread() * 2; i < thread() * 2 + 2; ++i)
+    write(reinterpret_cast<float *>(bytes) + i, std::bit_cast<float>(2 * i | (2 * i + 1) << 16));
+  hooks->barrier(0);
+  uint32_t words[ACCUM_SIM_MATRIX_WORDS];
+  auto address = reinterpret_cast<uint64_t>(bytes + thread() % 32 * 16);
+  std::memcpy(words, &address, sizeof address);
+  hooks->matrix(thread() < 32 ? ACCUM_SIM_LOAD : ACCUM_SIM_LOAD_TRANSPOSED, words, 1);
+  write(out(args) + thread(), float(words[1] & 0xffff));
+}
+
+void matrixOfHalf(void *const *args) {
+  uint32_t words[ACCUM_SIM_MATRIX_WORDS] = {};
+  if (thread() % 32 < 16)
+    hooks->matrix(ACCUM_SIM_MULTIPLY, words, 0);
+  copy(args);
+}
+
+void matrixOfTwo(void *const *args) {
+  uint32_t words[ACCUM_SIM_MATRIX_WORDS] = {};
+  auto address = reinterpret_cast<uint64_t>(hooks->shared());
+  std::memcpy(words, &address, sizeof address);
+  hooks->matrix(thread() % 2 ? ACCUM_SIM_LOAD : ACCUM_SIM_LOAD_TRANSPOSED, words, 0);
+  copy(args);
+}
+
 void barrierOfHalf(void *const *args) {
   if (thread() < 32)
     hooks->barrier(0);
@@ -110,8 +164,9 @@ void readShifted(void *const *args) {
 const accum_sim_operand kOperands[] = {{256, ACCUM_SIM_READ}, {256, ACCUM_SIM_WRITE}};
 const accum_sim_operand kAdded[] = {{256, ACCUM_SIM_READ}, {256, ACCUM_SIM_ADD}};
 
-constexpr accum_sim_kernel kernel(const char *name, void (*function)(void *const *), uint32_t blocks = 1) {
-  return {name, function, kOperands, 2, blocks, 64, 256, 1};
+constexpr accum_sim_kernel kernel(const char *name, void (*function)(void *const *), uint32_t blocks = 1,
+                                  uint32_t sharedBytes = 256) {
+  return {name, function, kOperands, 2, blocks, 64, sharedBytes, 1};
 }
 
 const accum_sim_kernel kKernels[] = {kernel("reverse", reverse),
@@ -127,6 +182,10 @@ const accum_sim_kernel kKernels[] = {kernel("reverse", reverse),
                                      kernel("leaveShared", leaveShared),
                                      kernel("shuffleOfHalf", shuffleOfHalf),
                                      kernel("shuffleOfTwo", shuffleOfTwo),
+                                     kernel("multiply", multiply),
+                                     kernel("loadTiles", loadTiles, 1, 512),
+                                     kernel("matrixOfHalf", matrixOfHalf),
+                                     kernel("matrixOfTwo", matrixOfTwo),
                                      kernel("barrierOfHalf", barrierOfHalf),
                                      kernel("barrierOfTwo", barrierOfTwo),
                                      kernel("secondBlock", secondBlock, 2),

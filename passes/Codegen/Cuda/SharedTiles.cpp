@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// One array of a block's shared memory, dealt out in order.
+#include "passes/Codegen/Cuda/SharedTiles.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace accum::codegen {
+
+constexpr int64_t kFour = 4;
+
+SharedArea::SharedArea(ThreadCode &code, LLVM::LLVMFuncOp function) {
+  constexpr unsigned kShared = 3; // NVPTX's address space
+  std::string name = (function.getName() + ".shared").str();
+  OpBuilder builder(function);
+  auto type = LLVM::LLVMArrayType::get(builder.getF32Type(), 0);
+  global = LLVM::GlobalOp::create(builder, function.getLoc(), type, false, LLVM::Linkage::Internal, name,
+                                  Attribute(), 16, kShared);
+  base = LLVM::AddressOfOp::create(code.b, global);
+}
+
+Tile SharedArea::take(ThreadCode &code, int64_t rows, int64_t width, int64_t stride) {
+  Value data = code.at(base, code.integer(used), code.b.getF32Type());
+  used += rows * stride;
+  most = std::max(most, used);
+  return {data, rows, width, stride};
+}
+
+Tile SharedArea::takeOperand(ThreadCode &code, int64_t rows, int64_t columns) {
+  auto width = static_cast<int64_t>(llvm::alignTo(columns, kFour * 8));
+  return take(code, rows, width, width + kFour);
+}
+
+Tile SharedArea::takeBrain(ThreadCode &code, int64_t rows, int64_t columns) {
+  auto width = static_cast<int64_t>(llvm::alignTo(columns, 16)), stride = width + 8;
+  Tile words = take(code, rows, width / 2, stride / 2);
+  return {words.data, rows, width, stride};
+}
+
+void SharedArea::finish() {
+  Type f32 = Float32Type::get(global.getContext());
+  global.setGlobalTypeAttr(TypeAttr::get(LLVM::LLVMArrayType::get(f32, static_cast<unsigned>(most))));
+}
+
+} // namespace accum::codegen

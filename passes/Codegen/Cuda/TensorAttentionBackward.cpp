@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Backward on tensor cores: what a block owns stays in registers as left operands, for 16 columns after each
+// other scores are computed, and become left operands in turn.
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "passes/Codegen/Cuda/Teams.h"
+#include "passes/Codegen/Cuda/TensorAttention.h"
+
+using namespace mlir;
+
+namespace accum::codegen {
+
+constexpr int64_t kDepth = 16;
+
+TensorAttention::Statistics TensorAttention::statisticsOf(Scores &scoring, Value lse, Value query) {
+  Scores::Row known = scoring.rowOf(lse, query);
+  return {unit == 1 ? known.top : times(known.top, real(unit)), known.inverse, Value()};
+}
+
+/// A row's weights add up to 1: each weight's cotangent loses the mean of all, which is y . dy.
+void TensorAttention::differentiate(Scores &scoring, MutableArrayRef<Value> products,
+                                    MutableArrayRef<Value> dweights, const Window &window,
+                                    StatisticsOf rowsOf) {
+  SmallVector<Statistics> rows;
+  Values seen(products.size());
+  for (auto [index, product] : llvm::enumerate(products)) {
+    Spot spot = spotOf(index, kDepth);
+    Statistics row = rowsOf(spot);
+    if (rules.hasMask())
+      product = minus(maskedScore(scoring, product, window, spot, seen[index]), row.top);
+    else
+      product = fma(product, real(rules.scale), arith::NegFOp::create(b, row.top));
+    rows.push_back(row);
+  }
+  if (!rules.hasMask())
+    hide(scoring, products, window);
+  bool mayBlock = rules.countsHidden() && rules.hidden == nn::HiddenScore::replaced;
+  for (auto [index, row] : llvm::enumerate(rows)) {
+    Value weight = power(products[index]);
+    if (row.inverse)
+      weight = times(weight, row.inverse);
+    Value cotangent = times(weight, minus(dweights[index], row.delta));
+    products[index] = weight;
+    dweights[index] = mayBlock && seen[index] ? select(seen[index], cotangent, real(0)) : cotangent;
+  }
+}
+
+void TensorAttention::writeScaled(const Matrix &matrix, Value first, ArrayRef<Value> sums) {
+  Values all;
+  for (Value sum : sums)
+    all.push_back(times(sum, real(rules.scale / unit)));
+  write(matrix, first, all);
+}
+
+void TensorAttention::backwardQueries(Value block) {
+  Place place = places.queryPlace(block);
+  Tile deltas = shared.take(*this, 1, shape.rows(), shape.rows()),
+       slots = shared.take(*this, 1, WarpShape::kWarps, WarpShape::kWarps);
+  int64_t mark = shared.mark();
+  Tile q = shared.takeBrain(*this, shape.rows(), o.q.columns),
+       dy = shared.takeBrain(*this, shape.rows(), o.v.columns);
+  shared.restart(mark);
+  Tile k = shared.takeBrain(*this, shape.columns, o.k.columns),
+       v = shared.takeBrain(*this, shape.columns, o.v.columns);
+  Matrix keys = places.matrix(o.k, place, place.group), values = places.matrix(o.v, place, place.group),
+         dys = places.matrix(o.dy, place, place.head);
+  fill(q, places.matrix(o.q, place, place.head), place.first);
+  fill(dy, dys, place.first);
+  dotRows(deltas, dys, places.matrix(o.y, place, place.head), place.first);
+  barrier(b);
+  Values queries = leftOf(q), cotangents = leftOf(dy);
+  Scores scoring = places.scores(place, place.head, /*keysAreRows=*/false);
+  SmallVector<Statistics> statistics;
+  Value lowest;
+  for (int64_t i = 0; i < rowsEach(); ++i) {
+    Value query = add(place.first, ownRow(i)), lse = places.lseOf(place, place.head, query);
+    lowest = lowest ? smaller(lowest, lse) : lse;
+    statistics.push_back(statisticsOf(scoring, lse, query));
+    statistics.back().delta = takeOne(deltas, ownRow(i));
+  }
+  auto least = [&](ValueRange) { return leastOfWarps(lowest, slots); };
+  Values sums = places.keyRounds(place.first, zeroSums(k.width), least, [&](Value first, ValueRange before) {
+    barrier(b); // what was there has been read
+    fill(k, keys, first);
+    fill(v, values, first);
+    barrier(b);
+    Values after(before);
+    for (int64_t column = 0; column < shape.columns; column += kDepth) {
+      Values weights = products(queries, k, column), dscores = products(cotangents, v, column);
+      differentiate(scoring, weights, dscores, {place.first, add(first, column), false},
+                    [&](const Spot &spot) { return statistics[spot.row]; });
+      accumulate(after, packed(dscores), k, column);
+    }
+    return after;
+  });
+  writeScaled(places.matrix(o.dq, place, place.head), place.first, sums);
+}
+
+void TensorAttention::backwardKeys(Value block) {
+  Place place = places.keyPlace(block);
+  auto takeRow = [&] { return shared.take(*this, 1, shape.columns, shape.columns); };
+  Tile deltas = takeRow(), tops = takeRow(), inverses = takeRow();
+  constexpr int64_t kMostInRegisters = 64; // columns; of wider heads values stay in shared memory
+  bool keepsValues = std::max(o.k.columns, o.v.columns) <= kMostInRegisters;
+  Tile v;
+  if (!keepsValues)
+    v = shared.takeBrain(*this, shape.rows(), o.v.columns);
+  int64_t mark = shared.mark();
+  Tile k = shared.takeBrain(*this, shape.rows(), o.k.columns);
+  if (keepsValues)
+    v = shared.takeBrain(*this, shape.rows(), o.v.columns);
+  shared.restart(mark);
+  Tile q = shared.takeBrain(*this, shape.columns, o.q.columns),
+       dy = shared.takeBrain(*this, shape.columns, o.v.columns);
+  fill(k, places.matrix(o.k, place, place.group), place.first);
+  fill(v, places.matrix(o.v, place, place.group), place.first);
+  barrier(b);
+  Values keys = leftOf(k), values = keepsValues ? leftOf(v) : Values(), zeros = zeroSums(k.width);
+  size_t split = zeros.size();
+  llvm::append_range(zeros, zeroSums(v.width));
+  int64_t each = o.heads / o.groups;
+  Values sums = loop(0, each, 1, zeros, [&](Value number, ValueRange carried) {
+    Value head = add(mul(place.group, each), number);
+    Matrix queries = places.matrix(o.q, place, head), dys = places.matrix(o.dy, place, head),
+           ys = places.matrix(o.y, place, head);
+    Scores scoring = places.scores(place, head, /*keysAreRows=*/true);
+    auto round = [&](Value first, ValueRange before) {
+      barrier(b); // what was there has been read
+      fill(q, queries, first);
+      fill(dy, dys, first);
+      dotRows(deltas, dys, ys, first);
+      when(below(thread, shape.columns), [&] {
+        Value query = add(first, thread);
+        Statistics row = statisticsOf(scoring, places.lseOf(place, head, query), query);
+        putOne(tops, thread, row.top);
+        if (row.inverse)
+          putOne(inverses, thread, row.inverse);
+      });
+      barrier(b);
+      Values after(before);
+      for (int64_t column = 0; column < shape.columns; column += kDepth) {
+        Values weights = products(keys, q, column),
+               dscores = products(keepsValues ? values : leftOf(v), dy, column);
+        differentiate(
+            scoring, weights, dscores, {place.first, add(first, column), true}, [&](const Spot &spot) {
+              Value query = add(ownColumn, column + spot.column);
+              return Statistics{takeOne(tops, query), rules.mayLoseSum() ? takeOne(inverses, query) : Value(),
+                                takeOne(deltas, query)};
+            });
+        accumulate(MutableArrayRef(after).take_front(split), packed(dscores), q, column);
+        accumulate(MutableArrayRef(after).drop_front(split), packed(weights), dy, column);
+      }
+      return after;
+    };
+    return places.queryRounds(place, head, rem(thread, 8), Values(carried), round);
+  });
+  writeScaled(places.matrix(o.dk, place, place.group), place.first, ArrayRef(sums).take_front(split));
+  write(places.matrix(o.dv, place, place.group), place.first, ArrayRef(sums).drop_front(split));
+}
+
+} // namespace accum::codegen

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// Operands by ldmatrix, products by mma.
+#include "passes/Codegen/Cuda/WarpTiles.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/Codegen/Cuda/KernelFunction.h"
+#include "passes/Codegen/Cuda/Teams.h"
+
+using namespace mlir;
+
+namespace accum::codegen {
+
+constexpr int64_t kEight = 8, kDepth = 16;
+
+WarpCode::WarpCode(Location loc, Operation *end, const WarpShape &shape)
+    : ThreadCode(loc, end), shape(shape), thread(readSpecialRegister(end, "tid.x", WarpShape::kThreads)) {
+  words = VectorType::get(4, b.getI32Type());
+  lane = rem(thread, kWarp);
+  warp = div(thread, kWarp);
+  row = add(mul(warp, WarpShape::kSlab * shape.slabs), div(lane, 4));
+  ownColumn = mul(rem(lane, 4), 2);
+}
+
+WarpCode::Spot WarpCode::spotOf(size_t index, int64_t width) {
+  auto number = static_cast<int64_t>(index);
+  int64_t slab = number / (width / 2), eight = number % (width / 2) / 4;
+  return {2 * slab + number % 4 / 2, kEight * eight + number % 2};
+}
+
+/// One element as the lower half of a word.
+Value WarpCode::bitsOf(const Matrix &matrix, Value row, Value column, bool mayEnd) {
+  Value place =
+      sum64(stretched(row, matrix.stride), wide(mayEnd ? least(column, matrix.columns - 1) : column));
+  bool isBrain = matrix.element.isBF16();
+  Type type = isBrain ? b.getI16Type() : matrix.element;
+  Value element = load(type, at(matrix.data, place, type), isBrain ? 2 : 4);
+  Value bits = arith::ExtUIOp::create(b, b.getI32Type(), isBrain ? element : round(element));
+  return mayEnd ? select(below(column, matrix.columns), bits, integer(0)) : bits;
+}
+
+/// Eight neighbours as four words.
+Value WarpCode::eightOf(const Matrix &matrix, Value row, Value column, bool mayEnd) {
+  Value none = arith::ConstantOp::create(b, DenseElementsAttr::get(cast<ShapedType>(words), int32_t{0}));
+  if (matrix.vectors) {
+    Value from = mayEnd ? least(column, matrix.columns - kEight) : column;
+    Value place = sum64(stretched(row, matrix.stride), wide(from));
+    Value loaded = load(words, at(matrix.data, place, b.getI16Type()), 16);
+    return mayEnd ? select(below(column, matrix.columns), loaded, none) : loaded;
+  }
+  Value result = none;
+  for (int64_t i = 0; i < 4; ++i) {
+    Value low = bitsOf(matrix, row, add(column, 2 * i), mayEnd);
+    Value high = bitsOf(matrix, row, add(column, 2 * i + 1), mayEnd);
+    Value word = arith::OrIOp::create(b, low, arith::ShLIOp::create(b, high, integer(16)));
+    result = vector::InsertOp::create(b, word, result, i);
+  }
+  return result;
+}
+
+void WarpCode::fill(const Tile &tile, const Matrix &matrix, Value first) {
+  int64_t eights = tile.width / kEight, count = tile.rows * eights;
+  for (int64_t done = 0; done < count; done += WarpShape::kThreads) {
+    Value number = add(thread, done);
+    auto move = [&] {
+      Value line = div(number, eights), column = mul(rem(number, eights), kEight);
+      Value from = least(add(first, line), matrix.rows - 1);
+      Value place = add(mul(line, tile.stride), column);
+      store(eightOf(matrix, from, column, tile.width > matrix.columns), at(tile.data, place, b.getI16Type()),
+            16);
+    };
+    if (count - done >= WarpShape::kThreads)
+      move();
+    else
+      when(below(number, count), move);
+  }
+}
+
+/// Lanes 0 .. 15 name rows, 16 .. 31 the same ones eight columns further: words of a left operand, and,
+/// transposed, of a right operand of 16 rows by 16 columns.
+Value WarpCode::rowsFirst(const Tile &tile) {
+  Value place = add(mul(rem(lane, kDepth), tile.stride), mul(div(lane, kDepth), kEight));
+  return at(tile.data, place, b.getI16Type());
+}
+
+/// Lanes 8 .. 15 name the first eight rows eight columns further: words of right operands whose columns are
+/// the tile's rows.
+Value WarpCode::columnsFirst(const Tile &tile) {
+  Value line = add(mul(div(lane, kDepth), kEight), rem(lane, kEight));
+  Value place = add(mul(line, tile.stride), mul(rem(div(lane, kEight), 2), kEight));
+  return at(tile.data, place, b.getI16Type());
+}
+
+/// Four 8 x 8 matrices, `distance` elements behind what the lane names.
+Values WarpCode::loadMatrices(Value lanePlace, int64_t distance, bool transposed) {
+  Value address = at(lanePlace, integer(distance), b.getI16Type());
+  auto result = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, b.getI32Type()));
+  Value loaded = call(result,
+                      transposed ? "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.trans.b16"
+                                 : "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16",
+                      address);
+  Values parts;
+  for (int64_t i = 0; i < 4; ++i)
+    parts.push_back(LLVM::ExtractValueOp::create(b, loaded, i));
+  return parts;
+}
+
+void WarpCode::multiply(MutableArrayRef<Value> sums, ArrayRef<Value> left, Value first, Value second) {
+  Values arguments(left);
+  arguments.append({first, second});
+  llvm::append_range(arguments, sums);
+  auto result = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, b.getF32Type()));
+  Value product = call(result, "llvm.nvvm.mma.m16n8k16.row.col.bf16", arguments);
+  for (int64_t i = 0; i < 4; ++i)
+    sums[i] = LLVM::ExtractValueOp::create(b, product, i);
+}
+
+Values WarpCode::leftOf(const Tile &tile) {
+  Values left;
+  Value own = at(rowsFirst(tile), mul(warp, WarpShape::kSlab * shape.slabs * tile.stride), b.getI16Type());
+  for (int64_t column = 0; column < tile.width; column += kDepth)
+    for (int64_t slab = 0; slab < shape.slabs; ++slab)
+      llvm::append_range(left, loadMatrices(own, slab * WarpShape::kSlab * tile.stride + column, false));
+  return left;
+}
+
+Values WarpCode::products(ArrayRef<Value> left, const Tile &right, int64_t first) {
+  Values sums = zeroSums(kDepth);
+  Value own = columnsFirst(right);
+  for (int64_t column = 0; column < right.width; column += kDepth) {
+    Values words = loadMatrices(own, first * right.stride + column, false);
+    for (int64_t slab = 0; slab < shape.slabs; ++slab)
+      for (int64_t eight = 0; eight < 2; ++eight)
+        multiply(MutableArrayRef(sums).slice(slab * 8 + eight * 4, 4),
+                 left.slice((column / kDepth * shape.slabs + slab) * 4, 4), words[2 * eight],
+                 words[2 * eight + 1]);
+  }
+  return sums;
+}
+
+Values WarpCode::packed(ArrayRef<Value> sums) {
+  Values left;
+  for (size_t i = 0; i < sums.size(); i += 2)
+    left.push_back(pack(sums[i], sums[i + 1]));
+  return left;
+}
+
+void WarpCode::accumulate(MutableArrayRef<Value> sums, ArrayRef<Value> left, const Tile &right,
+                          int64_t first) {
+  Value own = rowsFirst(right);
+  int64_t each = right.width / 2;
+  for (int64_t column = 0; column < right.width; column += kDepth) {
+    Values words = loadMatrices(own, first * right.stride + column, true);
+    for (int64_t slab = 0; slab < shape.slabs; ++slab)
+      for (int64_t eight = 0; eight < 2; ++eight)
+        multiply(sums.slice(slab * each + column / 2 + eight * 4, 4), left.slice(slab * 4, 4),
+                 words[2 * eight], words[2 * eight + 1]);
+  }
+}
+
+/// The numbers of columns ownColumn + column and the next one.
+void WarpCode::writePair(const Matrix &matrix, Value line, int64_t column, Value low, Value high) {
+  Value place = sum64(line, wide(add(ownColumn, column)));
+  if (matrix.vectors) // eight columns are there or not
+    return store(pack(low, high), at(matrix.data, place, b.getI16Type()), 4);
+  bool isBrain = matrix.element.isBF16(), mayEnd = column + kEight > matrix.columns;
+  Type type = isBrain ? b.getI16Type() : matrix.element;
+  for (int64_t i = 0; i < 2; ++i) {
+    Value element = i == 0 ? low : high;
+    auto put = [&] {
+      if (isBrain)
+        element = round(element);
+      Value next = sum64(place, arith::ConstantIntOp::create(b, b.getI64Type(), i));
+      store(element, at(matrix.data, next, type), isBrain ? 2 : 4);
+    };
+    mayEnd ? when(below(add(ownColumn, column + i), matrix.columns), put) : put();
+  }
+}
+
+void WarpCode::write(const Matrix &matrix, Value first, ArrayRef<Value> sums) {
+  auto width = static_cast<int64_t>(sums.size()) * 2 / shape.slabs;
+  for (int64_t i = 0; i < rowsEach(); ++i) {
+    Value own = add(first, ownRow(i));
+    when(below(own, matrix.rows), [&] {
+      Value line = stretched(own, matrix.stride);
+      for (int64_t column = 0; column < matrix.columns; column += kEight) {
+        int64_t index = i / 2 * (width / 2) + column / 2 + i % 2 * 2;
+        writePair(matrix, line, column, sums[index], sums[index + 1]);
+      }
+    });
+  }
+}
+
+void WarpCode::dotRows(const Tile &dots, const Matrix &x, const Matrix &y, Value first) {
+  constexpr int64_t kLanes = 8, kBands = WarpShape::kThreads / kLanes, kRound = kEight * kLanes;
+  Value part = rem(thread, kLanes), band = div(thread, kLanes);
+  for (int64_t done = 0; done < dots.width; done += kBands) {
+    Value number = add(band, done), from = least(add(first, number), x.rows - 1), sum = real(0);
+    for (int64_t column = 0; column < x.columns; column += kRound) {
+      Value place = add(mul(part, kEight), column);
+      bool mayEnd = column + kRound > x.columns;
+      Value left = eightOf(x, from, place, mayEnd), right = eightOf(y, from, place, mayEnd);
+      for (int64_t i = 0; i < kEight; ++i)
+        sum = fma(unpack(this->part(left, i / 2), i % 2), unpack(this->part(right, i / 2), i % 2), sum);
+    }
+    sum = overLanes(sum, [&](Value a, Value b) { return plus(a, b); });
+    when(below(part, 1), [&] { putOne(dots, number, sum); });
+  }
+}
+
+Value WarpCode::leastOfWarps(Value own, const Tile &slots) {
+  own = overLanes(own, {16, 8, 4}, [&](Value x, Value y) { return smaller(x, y); });
+  when(below(lane, 1), [&] { putOne(slots, warp, own); });
+  barrier(b);
+  Value result = own;
+  for (int64_t i = 0; i < WarpShape::kWarps; ++i)
+    result = smaller(result, takeOne(slots, integer(i)));
+  return result;
+}
+
+} // namespace accum::codegen

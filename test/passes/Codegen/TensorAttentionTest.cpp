@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention in bf16 on tensor cores, simulated with all of the simulator's checks, against plain loops in
+// double.
+#include "runtime/ShortFloats.h"
+#include "test/passes/Codegen/AttentionKernelRun.h"
+#include <algorithm>
+
+namespace accum::test {
+namespace {
+
+using Case = AttentionCase;
+using Mask = AttentionMask;
+using Problem = AttentionProblem<float>;
+
+/// bf16 has 8 bits: a rounding is off by 2^-9 at most. y is a mean of values by weights that are rounded, and
+/// is rounded: two of them. A score's cotangent is rounded, so are y in the mean that it loses, and the
+/// result: four, where some cancel in sums.
+constexpr double kTolerance = 1.0 / 256, kGradientTolerance = 1.0 / 128;
+
+/// A buffer of a problem in bf16. It starts as what the problem holds, rounded.
+class Brains {
+public:
+  explicit Brains(std::vector<float> &values) : values(values) {
+    for (float value : values)
+      bits.push_back(runtime::toBrain(value));
+    widen();
+  }
+  /// The problem gets what is here; its views stay where they are.
+  void widen() { std::transform(bits.begin(), bits.end(), values.begin(), runtime::fromBrain); }
+  void *at(const accum_strided &view) {
+    return bits.data() + (static_cast<float *>(view.data) - values.data());
+  }
+
+private:
+  std::vector<float> &values;
+  std::vector<uint16_t> bits;
+};
+
+/// Inputs become what bf16 holds of them, outputs what the kernels made of these.
+void run(Problem &problem) {
+  accum_attention &c = problem.call;
+  Brains qkv(problem.qkv), dy(problem.dy), y(problem.y), dqkv(problem.dqkv);
+  std::vector<void *> args = {qkv.at(c.q)}, cotangents = {dqkv.at(c.dq)};
+  if (!problem.shape.packed) {
+    args.insert(args.end(), {qkv.at(c.k), qkv.at(c.v)});
+    cotangents.insert(cotangents.end(), {dqkv.at(c.dk), dqkv.at(c.dv)});
+  }
+  if (c.mask.data)
+    args.push_back(c.mask.data);
+  args.insert(args.end(), {y.at(c.y), c.lse.data});
+  ASSERT_EQ(simulate(attentionKernel(problem, false, "bf16"), args), "");
+  args.push_back(dy.at(c.dy));
+  args.insert(args.end(), cotangents.begin(), cotangents.end());
+  ASSERT_EQ(simulate(attentionKernel(problem, true, "bf16"), args), "");
+  y.widen();
+  dqkv.widen();
+}
+
+void check(const Case &shape) {
+  SCOPED_TRACE(testing::Message() << shape.batch << " samples, " << shape.heads << "/" << shape.groups
+                                  << " heads, " << shape.queries << "x" << shape.keys << ", "
+                                  << shape.features << " and " << shape.valueFeatures << " features, mask "
+                                  << int(shape.mask) << " hidden " << int(shape.hidden)
+                                  << (shape.causal ? " causal" : ""));
+  Problem problem(shape);
+  run(problem);
+  expectNear(problem.y, problem.expectedY(), kTolerance);
+  expectNear(problem.dqkv, problem.expectedGradients(), kGradientTolerance);
+}
+
+TEST(TensorAttention, Shapes) {
+  for (Case shape :
+       {Case{1, 1, 1, 1, 1, 1, 1}, Case{2, 3, 3, 7, 7, 5, 5}, Case{1, 2, 2, 64, 96, 16, 16},
+        Case{1, 1, 1, 65, 130, 8, 8}, Case{1, 2, 1, 140, 3, 4, 12}, Case{3, 1, 1, 1, 33, 16, 16}})
+    check(shape);
+}
+
+TEST(TensorAttention, WidthsOfHeads) {
+  for (int64_t width : {2, 31, 40, 64, 72, 128})
+    check({1, 2, 1, 35, 35, width, width, true});
+  check({1, 1, 1, 20, 20, 64, 128});
+  check({1, 1, 1, 20, 20, 100, 24, true});
+}
+
+TEST(TensorAttention, GroupedHeads) {
+  for (Case shape :
+       {Case{2, 4, 2, 9, 9, 8, 8}, Case{1, 6, 1, 70, 20, 8, 3}, Case{2, 6, 3, 17, 17, 4, 4, true}})
+    check(shape);
+}
+
+TEST(TensorAttention, CausalAlsoWhereSizesDiffer) {
+  for (Case shape : {Case{1, 2, 2, 260, 260, 8, 8, true}, Case{1, 2, 2, 150, 40, 8, 8, true},
+                     Case{1, 1, 1, 3, 150, 8, 8, true}, Case{1, 1, 1, 1, 1, 4, 4, true}})
+    check(shape);
+}
+
+TEST(TensorAttention, OperandsInOneBuffer) {
+  for (int64_t width : {8, 6})
+    for (bool causal : {false, true}) {
+      Case shape{2, 4, 2, 45, 45, width, width, causal};
+      shape.packed = true;
+      check(shape);
+    }
+}
+
+TEST(TensorAttention, MasksAndRowsThatSeeNothing) {
+  for (Mask mask : {Mask::Keys, Mask::Some, Mask::All, Mask::Added, Mask::LowKeys, Mask::InfiniteKeys})
+    for (accum_hidden hidden :
+         {ACCUM_HIDDEN_EXCLUDED, ACCUM_HIDDEN_INFINITE, ACCUM_HIDDEN_LOWERED, ACCUM_HIDDEN_REPLACED})
+      for (bool causal : {false, true}) {
+        int64_t length = causal ? 70 : 19; // what is behind the diagonal takes a tile
+        check({2, 2, 1, length, length, 4, 3, causal, mask, hidden});
+      }
+}
+
+TEST(TensorAttention, HugeScores) {
+  for (bool causal : {false, true})
+    check({1, 2, 2, 80, 80, 16, 16, causal, Mask::None, ACCUM_HIDDEN_EXCLUDED, 300});
+}
+
+/// Every shape of tiles, with the most that masks ask for. Registers and shared memory are printed.
+TEST(TensorAttention, SpillsNothing) {
+  for (int64_t width : {32, 64, 80, 128})
+    for (Mask mask : {Mask::None, Mask::Keys, Mask::Added})
+      for (bool backward : {false, true}) {
+        Problem problem({1, 4, 2, 250, 250, width, width, true, mask, ACCUM_HIDDEN_LOWERED});
+        expectNoSpills(attentionKernel(problem, backward, "bf16"), std::to_string(width) +
+                                                                       (backward ? " backward" : " forward") +
+                                                                       ", mask " + std::to_string(int(mask)));
+      }
+}
+
+TEST(TensorAttention, ANaNIsNotLost) {
+  for (accum_hidden hidden : {ACCUM_HIDDEN_EXCLUDED, ACCUM_HIDDEN_LOWERED}) {
+    Problem problem({1, 1, 1, 6, 6, 4, 4, true, Mask::None, hidden});
+    problem.qkv[0] = NAN; // of the first query, which sees one key
+    run(problem);
+    EXPECT_TRUE(std::isnan(problem.y[0]));
+    EXPECT_TRUE(std::isfinite(problem.y[4]));
+  }
+}
+
+} // namespace
+} // namespace accum::test
