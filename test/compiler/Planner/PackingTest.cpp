@@ -154,7 +154,7 @@ TEST(Pack, ReachesTheLoadOfTwentyThousand) {
     auto rectangles = scatteredRectangles(random, 20'000, longest);
     double begin = cpuSeconds();
     Packing packing = pack(rectangles, {.visits = 100'000'000});
-    EXPECT_LT(cpuSeconds() - begin, 20);
+    EXPECT_LT(cpuSeconds() - begin, 20 * kChecked);
     EXPECT_TRUE(isPacking(rectangles, packing));
     EXPECT_LE(static_cast<double>(packing.height), 1.005 * static_cast<double>(maxLoad(rectangles)))
         << longest;
@@ -182,7 +182,7 @@ TEST(Pack, ManyRectanglesEndInTime) {
   auto rectangles = randomRectangles(random, 300'000, 300'000, 1000);
   double begin = cpuSeconds();
   Packing packing = pack(rectangles);
-  EXPECT_LT(cpuSeconds() - begin, 20);
+  EXPECT_LT(cpuSeconds() - begin, 20 * kChecked);
   EXPECT_GE(packing.height, maxLoad(rectangles));
 }
 

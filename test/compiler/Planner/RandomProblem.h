@@ -25,6 +25,13 @@ std::vector<Rectangle> randomRectangles(Random &random, int count, int horizon, 
 /// CPU seconds of this process: bars must not depend on what else runs.
 double cpuSeconds();
 
+/// What a sanitizer's checks make of a second.
+#if __has_feature(address_sanitizer)
+constexpr double kChecked = 8;
+#else
+constexpr double kChecked = 1;
+#endif
+
 /// No two rectangles that live together overlap, none is outside [0, height): the O(n^2) way.
 bool isPacking(const std::vector<Rectangle> &rectangles, const Packing &packing);
 
