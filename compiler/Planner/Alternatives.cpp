@@ -12,6 +12,12 @@ namespace {
 
 constexpr size_t kHullPoints = 24;
 constexpr int kMixRounds = 3;
+/// Commands and buffers beyond which prices are not asked for: a cut may take a pass over the network for
+/// each command of a chain.
+constexpr int64_t kMostCut = 200'000;
+/// Of the effort's visits, what may be spent before everything ends: a start's neighbours are all looked at,
+/// however many they are.
+constexpr int64_t kOvershoot = 64;
 /// Alternatives that are handed on at most.
 constexpr size_t kKept = 1500;
 
@@ -24,8 +30,8 @@ public:
     if (smallest == largest)
       sizes.pop_back();
     classifyCosts();
-    evaluations = std::clamp<int64_t>(
-        effort.visits / static_cast<int64_t>(problem.commands.size() + problem.buffers.size() + 1), 48, 4000);
+    count = static_cast<int64_t>(problem.commands.size() + problem.buffers.size() + 1);
+    evaluations = std::clamp<int64_t>(effort.visits / count, 48, 4000);
   }
 
   Alternatives run() {
@@ -36,24 +42,26 @@ public:
       seed();
       // A third for classes, a third for mixtures, the rest for single commands.
       auto share = [&](int64_t part, int64_t of) { return evaluations * part / of; };
-      auto count = static_cast<int64_t>(sizes.size());
-      for (int64_t at = 0; at < count; ++at)
-        improve(at, false, share(at + 1, 3 * count));
+      auto each = static_cast<int64_t>(sizes.size());
+      for (int64_t at = 0; at < each; ++at)
+        improve(at, false, share(at + 1, 3 * each));
       for (int round = 0; round < kMixRounds; ++round)
-        for (int64_t at = 0; at < count; ++at)
-          mix(at, share(1, int64_t{3} * kMixRounds * count));
+        for (int64_t at = 0; at < each; ++at)
+          mix(at, share(1, int64_t{3} * kMixRounds * each));
       auto known = static_cast<int64_t>(found.list.size());
-      for (int64_t at = 0; at < count; ++at)
-        improve(at, true, known + share(at + 1, 3 * count));
+      for (int64_t at = 0; at < each; ++at)
+        improve(at, true, known + share(at + 1, 3 * each));
     }
     keepUseful();
     return std::move(found);
   }
 
 private:
+  bool isOver() const { return effort.deadline.hasPassed() || looked > kOvershoot * effort.visits / count; }
   void classifyCosts();
   void look(const Choice &choice);
   void seed();
+  void seedCuts(const Choice &start, int64_t m);
   void improve(int64_t size, bool single, int64_t until);
   void mix(int64_t size, int64_t count);
   void keepUseful();
@@ -70,7 +78,8 @@ private:
   Alternatives found;
   std::vector<std::vector<int>> costOf; ///< per command and variant
   std::map<std::pair<std::vector<char>, std::vector<int>>, int> known;
-  int64_t evaluations = 0;
+  int64_t count = 0; ///< of commands and buffers
+  int64_t evaluations = 0, looked = 0;
 };
 
 void Finder::classifyCosts() {
@@ -95,8 +104,9 @@ void Finder::classifyCosts() {
 
 /// Looks at a choice, unless it is known already.
 void Finder::look(const Choice &asked) {
-  if (!found.list.empty() && effort.deadline.hasPassed())
+  if (!found.list.empty() && isOver())
     return;
+  ++looked;
   Alternative entry;
   entry.choice = asked;
   Choice &choice = entry.choice;
@@ -129,24 +139,30 @@ void Finder::look(const Choice &asked) {
 void Finder::seed() {
   for (int64_t m : sizes)
     decisions.forVariants([&](const Choice &start) {
-      if (effort.deadline.hasPassed())
+      if (isOver())
         return;
-      std::vector<double> seconds(problem.commands.size()), bytes;
-      for (size_t index = 0; index < seconds.size(); ++index)
-        if (flow.isAllowed(static_cast<int>(index)))
-          seconds[index] = times.seconds(static_cast<int>(index), start.variants[index], m);
-      for (const Buffer &buffer : problem.buffers)
-        bytes.push_back(static_cast<double>(buffer.bytes.at(m)));
-      for (size_t index = 0; index < seconds.size(); ++index)
-        for (const auto &[buffer, size] : problem.commands[index].variants[start.variants[index]].results)
-          bytes[buffer] = static_cast<double>(size.at(m));
-      CheckpointCut cut(problem, flow, decisions.classes(), seconds, bytes);
-      for (const std::vector<char> &again : cut.hull(kHullPoints, effort.deadline))
-        look(decisions.with(start, again));
+      if (count <= kMostCut)
+        seedCuts(start, m);
       for (int windows = 1; windows <= 16; windows *= 2)
         if (std::optional<Choice> choice = decisions.checkpoints(start, windows))
           look(*choice);
     });
+}
+
+/// What is best at each of a few prices of memory.
+void Finder::seedCuts(const Choice &start, int64_t m) {
+  std::vector<double> seconds(problem.commands.size()), bytes;
+  for (size_t index = 0; index < seconds.size(); ++index)
+    if (flow.isAllowed(static_cast<int>(index)))
+      seconds[index] = times.seconds(static_cast<int>(index), start.variants[index], m);
+  for (const Buffer &buffer : problem.buffers)
+    bytes.push_back(static_cast<double>(buffer.bytes.at(m)));
+  for (size_t index = 0; index < seconds.size(); ++index)
+    for (const auto &[buffer, size] : problem.commands[index].variants[start.variants[index]].results)
+      bytes[buffer] = static_cast<double>(size.at(m));
+  CheckpointCut cut(problem, flow, decisions.classes(), seconds, bytes);
+  for (const std::vector<char> &again : cut.hull(kHullPoints, effort.deadline))
+    look(decisions.with(start, again));
 }
 
 std::vector<int> Finder::front(int64_t m) const {
@@ -169,16 +185,15 @@ std::vector<int> Finder::front(int64_t m) const {
 /// there is something new to start from.
 void Finder::improve(int64_t size, bool single, int64_t until) {
   std::vector<char> expanded;
-  auto isSpent = [&] {
-    return static_cast<int64_t>(found.list.size()) >= until || effort.deadline.hasPassed();
-  };
+  auto isSpent = [&] { return static_cast<int64_t>(found.list.size()) >= until || isOver(); };
   auto expand = [&](int index) {
     expanded.resize(found.list.size(), 0);
     if (isSpent() || expanded[index] != 0)
       return false;
     expanded[index] = 1;
     Choice start = found.list[index].choice;
-    decisions.forNeighbours(start, single, [&](const Choice &choice) { look(choice); });
+    decisions.forNeighbours(
+        start, single, [&](const Choice &choice) { look(choice); }, [&] { return isOver(); });
     return true;
   };
   for (bool isNew = true; isNew;) {
@@ -194,7 +209,7 @@ void Finder::improve(int64_t size, bool single, int64_t until) {
 /// the further the neighbours are apart.
 void Finder::mix(int64_t size, int64_t count) {
   int64_t m = sizes[size];
-  if (effort.deadline.hasPassed())
+  if (isOver())
     return;
   std::vector<int> best = front(m);
   std::vector<double> added = found.addedSeconds(times, m);

@@ -159,8 +159,11 @@ void Decisions::forVariants(const Visit &visit) const {
     visit(start);
 }
 
-void Decisions::forNeighbours(const Choice &start, bool single, const Visit &visit) const {
+void Decisions::forNeighbours(const Choice &start, bool single, const Visit &visit,
+                              const std::function<bool()> &isOver) const {
   auto change = [&](const DecisionClass &entry, bool isVariant) {
+    if (isOver())
+      return;
     int first = entry.members.front();
     if (!isVariant) {
       Choice choice = start;

@@ -29,8 +29,9 @@ public:
   std::optional<Choice> checkpoints(const Choice &start, int windows) const;
   /// Nothing recomputed, each combination of variants by class (the first few, where there are many).
   void forVariants(const Visit &visit) const;
-  /// One class decided otherwise; with `single`, one command of it.
-  void forNeighbours(const Choice &start, bool single, const Visit &visit) const;
+  /// One class decided otherwise; with `single`, one command of it; until `isOver`.
+  void forNeighbours(const Choice &start, bool single, const Visit &visit,
+                     const std::function<bool()> &isOver) const;
   /// The first units (windows, or commands outside of any) as in `more`, the rest as in `less`; about `count`
   /// of them, evenly spread.
   void forMixtures(const Choice &less, const Choice &more, int64_t count, const Visit &visit) const;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search: all sizes enumerated, the fastest fitting one chosen, budgets monotone, every plan verified.
 #include "compiler/Planner/Solve.h"
+#include "compiler/Planner/ProblemText.h"
 #include "compiler/Planner/Verify.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include "test/compiler/Planner/TransformerProblem.h"
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
@@ -19,6 +21,38 @@ Search solved(const Problem &problem, const DeviceProfile &profile, const Option
   Result<Search> search = solve(problem, profile, options);
   EXPECT_TRUE(search) << search.error().message;
   return *search;
+}
+
+/// As many commands forward as backward, each with a result; what is saved is nested.
+Problem longProblem(int commands) {
+  Random random(21);
+  std::string text = "accum-problem 1\nname long\ntokens 32\nbatch 8\n";
+  for (int index = 1; index <= commands; ++index)
+    text += fmt::format("command {} micro kernel add flops={}*m bytes={}*m{}\n", index, draw(random, 1, 999),
+                        draw(random, 1, 999), index > commands / 2 ? " backward" : "");
+  for (int index = 1; index < commands; ++index) {
+    int mirror = commands + 1 - index;
+    text += fmt::format("buffer {}:0 activation {}*m producer={} users={}", index, 64 * draw(random, 1, 4000),
+                        index, index + 1);
+    text += mirror > index + 1 ? fmt::format(",{}\n", mirror) : "\n";
+  }
+  Result<Problem> problem = parseProblem(text, "long.txt");
+  EXPECT_TRUE(problem) << problem.error().message;
+  return *problem;
+}
+
+/// So many that a look at each neighbour of one choice would take hours: the search ends by itself, and soon
+/// after a deadline, with a plan that holds.
+TEST(Solve, EndsWhereCommandsAreMany) {
+  Problem problem = longProblem(110'000);
+  for (Deadline deadline : {Deadline(), Deadline::in(0.1)}) {
+    double begin = cpuSeconds();
+    Search search = solved(problem, h100(), {.batch = 8, .budget = int64_t{1} << 40, .deadline = deadline});
+    EXPECT_LT(cpuSeconds() - begin, 60);
+    ASSERT_TRUE(search.plan);
+    Status status = verify(problem, *search.plan);
+    EXPECT_TRUE(status) << status.error().message;
+  }
 }
 
 TEST(Cuts, AreTheDistinctSizesAndNoOthers) {
