@@ -4,6 +4,7 @@
 
 #include "passes/Codegen/Cuda/AttentionPlaces.h"
 #include "passes/Codegen/Cuda/AttentionTiles.h"
+#include "passes/Codegen/Cuda/RunningSoftmax.h"
 
 namespace accum::codegen {
 
@@ -28,12 +29,7 @@ public:
 
 private:
   using Place = AttentionPlaces::Place;
-  /// A row of the running softmax; y is still to be divided by the sum, which each lane has its part of.
-  struct Running {
-    Values top, sum, y;
-    Values packed() const;
-    static Running unpack(mlir::ValueRange values, int64_t rows);
-  };
+  using Running = RunningSoftmax;
 
   void absorb(Running &state, Values &weights);
   void finish(const Place &place, Running &state);

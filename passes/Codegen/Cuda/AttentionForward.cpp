@@ -11,18 +11,6 @@ namespace accum::codegen {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Values AttentionCode::Running::packed() const {
-  Values all = top;
-  llvm::append_range(all, sum);
-  llvm::append_range(all, y);
-  return all;
-}
-
-AttentionCode::Running AttentionCode::Running::unpack(ValueRange values, int64_t rows) {
-  return {Values(values.take_front(rows)), Values(values.slice(rows, rows)),
-          Values(values.drop_front(2 * rows))};
-}
-
 /// Scores become weights, still to be divided by the sum.
 void AttentionCode::absorb(Running &state, Values &weights) {
   int64_t columns = shape.columnsEach(), fours = static_cast<int64_t>(state.y.size()) / shape.rowsEach();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "passes/Codegen/Cuda/AttentionPlaces.h"
+#include "passes/Codegen/Cuda/RunningSoftmax.h"
 #include "passes/Codegen/Cuda/WarpTiles.h"
 
 namespace accum::codegen {
@@ -28,11 +29,7 @@ public:
 
 private:
   using Place = AttentionPlaces::Place;
-  struct Running {
-    Values top, sum, y;
-    Values packed() const;
-    static Running unpack(mlir::ValueRange values, int64_t rows);
-  };
+  using Running = RunningSoftmax;
   /// What a row's weights and their cotangents are made of.
   struct Statistics {
     Value top, inverse, delta; ///< inverse: null where it is 1

@@ -87,18 +87,6 @@ Values TensorAttention::keyScores(Scores &scoring, const Values &queries, const 
   });
 }
 
-Values TensorAttention::Running::packed() const {
-  Values all = top;
-  llvm::append_range(all, sum);
-  llvm::append_range(all, y);
-  return all;
-}
-
-TensorAttention::Running TensorAttention::Running::unpack(ValueRange values, int64_t rows) {
-  return {Values(values.take_front(rows)), Values(values.slice(rows, rows)),
-          Values(values.drop_front(2 * rows))};
-}
-
 /// Scores become weights, still to be divided by the sum.
 void TensorAttention::absorb(Running &state, Values &weights) {
   auto larger = [&](Value x, Value y) { return this->larger(x, y); };

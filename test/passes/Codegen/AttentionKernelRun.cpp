@@ -4,9 +4,9 @@
 #include "compiler/Emit/Cuda/PtxTarget.h"
 #include "compiler/Emit/Cuda/SimModule.h"
 #include "compiler/Emit/Objects.h"
-#include "dialects/Registration.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/sim/SimKernels.h"
+#include "test/passes/Codegen/SharedContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"
 #include <filesystem>
@@ -21,17 +21,6 @@ namespace {
 using Case = AttentionCase;
 using Mask = AttentionMask;
 using Problem = AttentionProblem<float>;
-
-MLIRContext &sharedContext() {
-  static MLIRContext *context = [] {
-    DialectRegistry registry;
-    registerDialects(registry);
-    auto *made = new MLIRContext(registry);
-    made->loadAllAvailableDialects();
-    return made;
-  }();
-  return *context;
-}
 
 std::string tensor(std::initializer_list<int64_t> shape, const char *element) {
   std::string text = "tensor<";

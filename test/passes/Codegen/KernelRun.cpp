@@ -4,10 +4,10 @@
 #include "compiler/Emit/Cuda/SimModule.h"
 #include "compiler/Emit/Kernels.h"
 #include "compiler/Emit/Objects.h"
-#include "dialects/Registration.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/accum_program.h"
 #include "runtime/sim/SimKernels.h"
+#include "test/passes/Codegen/SharedContext.h"
 #include "test/passes/Codegen/TensorMemory.h"
 #include "llvm/IR/Module.h"
 #include <dlfcn.h>
@@ -24,17 +24,6 @@ std::string replaceAll(std::string text, const std::string &from, const std::str
   for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
     text.replace(at, from.size(), to);
   return text;
-}
-
-MLIRContext &sharedContext() {
-  static MLIRContext *context = [] {
-    DialectRegistry registry;
-    registerDialects(registry);
-    auto *made = new MLIRContext(registry);
-    made->loadAllAvailableDialects();
-    return made;
-  }();
-  return *context;
 }
 
 /// "func.func private @k(ARGS) -> RESULTS attributes {accum.kernel = 0 : i64} {BODY}"
