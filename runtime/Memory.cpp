@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads /proc and the control group (version 2).
+// Reads /proc and the control groups, of version 1 and 2.
 #include "runtime/Memory.h"
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <optional>
 #include <sys/resource.h>
+#include <vector>
 
 namespace accum::runtime {
 namespace {
@@ -16,6 +17,38 @@ std::optional<uint64_t> readNumber(const std::string &path) {
   if (file >> number)
     return number;
   return std::nullopt; // no file, or "max"
+}
+
+/// The number behind a word that begins a line; 0 where there is none.
+uint64_t numberOf(const std::string &word, const std::string &path) {
+  std::ifstream file(path);
+  std::string key;
+  for (uint64_t number; file >> key >> number;)
+    if (key == word)
+      return number;
+  return 0;
+}
+
+/// The files of one version. Pages of files that were not read lately count as used, but are given up first.
+struct Version {
+  const char *folder;
+  std::vector<const char *> limits;
+  const char *used, *dropped;
+};
+const Version kVersion1 = {
+    "/sys/fs/cgroup/memory", {"memory.limit_in_bytes"}, "memory.usage_in_bytes", "total_inactive_file"};
+const Version kVersion2 = {
+    "/sys/fs/cgroup", {"memory.max", "memory.high"}, "memory.current", "inactive_file"};
+
+uint64_t leftIn(const std::string &group, const Version &version) {
+  uint64_t left = UINT64_MAX;
+  auto used = readNumber(group + "/" + version.used);
+  for (const char *name : version.limits)
+    if (auto limit = readNumber(group + "/" + name); limit && used) {
+      uint64_t kept = *used - std::min(*used, numberOf(version.dropped, group + "/memory.stat"));
+      left = std::min(left, *limit - std::min(*limit, kept));
+    }
+  return left;
 }
 
 uint64_t machineAvailable() {
@@ -32,14 +65,32 @@ uint64_t machineAvailable() {
 
 } // namespace
 
-uint64_t availableMemory() {
-  uint64_t available = machineAvailable();
-  auto limit = readNumber("/sys/fs/cgroup/memory.max");
-  auto used = readNumber("/sys/fs/cgroup/memory.current");
-  if (limit && used)
-    available = std::min(available, *limit - std::min(*limit, *used));
-  return available;
+uint64_t leftInControlGroups(const std::string &root) {
+  uint64_t left = UINT64_MAX;
+  std::ifstream file(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) { // HIERARCHY:CONTROLLER,...:/PATH
+    size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos)
+      continue;
+    std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    bool isVersion2 = line.starts_with("0::");
+    if (!isVersion2 && controllers.find(",memory,") == std::string::npos)
+      continue;
+    const Version &version = isVersion2 ? kVersion2 : kVersion1;
+    // In a container the folder may be that of a group on the path, whose outer part is not there.
+    std::string path = line.substr(second + 1);
+    while (path.ends_with('/'))
+      path.pop_back();
+    for (;; path.resize(path.rfind('/'))) {
+      left = std::min(left, leftIn(root + version.folder + path, version));
+      if (path.rfind('/') == std::string::npos)
+        break;
+    }
+  }
+  return left;
 }
+
+uint64_t availableMemory() { return std::min(machineAvailable(), leftInControlGroups()); }
 
 uint64_t peakResident() {
   rusage usage;

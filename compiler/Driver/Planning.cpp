@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a fused module to a plan.
 #include "compiler/Driver/Planning.h"
-#include "compiler/Driver/HostMemory.h"
 #include "compiler/Driver/TextFile.h"
 #include "compiler/Planner/Explain.h"
 #include "compiler/Planner/ProblemText.h"
@@ -9,6 +8,7 @@
 #include "compiler/Planner/Verify.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Schedule/StateLayout.h"
+#include "runtime/Memory.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <fmt/format.h>
 
@@ -230,6 +230,12 @@ void chooseAttention(ModuleOp module, ModuleOp apart, const planner::DeviceProfi
   search = std::move(otherSearch);
 }
 
+/// Processes on one machine share what it has. Nothing where the system does not say.
+std::optional<int64_t> hostBudget(int64_t devices) {
+  uint64_t available = runtime::availableMemory();
+  return available > INT64_MAX ? std::nullopt : std::optional(static_cast<int64_t>(available) / devices);
+}
+
 /// What --explain, --json and --report show beside the search itself.
 LogicalResult explain(const planner::Problem &problem, const planner::DeviceProfile &profile,
                       const planner::Options &asked, const Options &options,
@@ -270,9 +276,8 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
     diagnostics.addNotice(notice);
   bool good = true;
   planner::Options asked = optionsOf(options, diagnostics, good);
-  // Processes on one machine share what it has.
   if (!asked.budget && profile->memoryUsable == 0)
-    asked.budget = availableHostMemory() / options.devices;
+    asked.budget = hostBudget(options.devices);
   if (!good || failed(holdWhole(module, asked, diagnostics)))
     return failure();
   auto problem = problemOf(module, options);

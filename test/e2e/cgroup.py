@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A memory budget that the operating system enforces: what is planned for X bytes runs in a control group of X bytes.
 
-Usage: cgroup.py FOLDER. Without arguments it says where control groups can be made, and fails where they cannot.
+Usage: cgroup.py FOLDER. Groups of version 1 or of version 2, whichever has the memory controller; without arguments it says
+where control groups can be made, and fails where they cannot.
 """
 import contextlib
 import json
@@ -12,15 +13,36 @@ import subprocess
 import sys
 
 EXAMPLES = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
-PARENTS = "/sys/fs/cgroup/memory", "/sys/fs/cgroup"  # version 1, version 2
-LIMITS = "memory.limit_in_bytes", "memory.max"
+LIMITS = "memory.limit_in_bytes", "memory.max"  # version 1, version 2
+
+
+def parents():
+    """Folders in which a group with a limit may be made: where the memory controller is mounted, and the own group there."""
+    own = {}
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        hierarchy, controllers, path = line.split(":", 2)
+        if hierarchy == "0" or "memory" in controllers.split(","):
+            own["cgroup2" if hierarchy == "0" else "cgroup"] = path.lstrip("/")
+    for line in pathlib.Path("/proc/self/mounts").read_text().splitlines():
+        _, folder, kind, options = line.split()[:4]
+        if kind == "cgroup2" or (kind == "cgroup" and "memory" in options.split(",")):
+            yield pathlib.Path(folder)
+            yield pathlib.Path(folder) / own.get(kind, "")
+
+
+def hand_down(parent):
+    """In version 2 a group's limits are there once the one around it hands the controller down."""
+    with contextlib.suppress(OSError):
+        if "memory" in (parent / "cgroup.controllers").read_text().split():
+            (parent / "cgroup.subtree_control").write_text("+memory")
 
 
 @contextlib.contextmanager
 def group():
     """A new control group with a limit on memory, as (folder, limit's file); None where none can be made."""
-    for parent in PARENTS:
-        folder = pathlib.Path(parent) / f"accum-{os.getpid()}"
+    for parent in parents():
+        hand_down(parent)
+        folder = parent / f"accum-{os.getpid()}"
         try:
             folder.mkdir()
         except OSError:
@@ -40,16 +62,16 @@ def write(path, value):
         path.write_text(str(value))
 
 
-def status(limit, *command):
-    """The exit code of a command in a group of `limit` bytes, without swap."""
+def run(limit, *command):
+    """A command in a group of `limit` bytes, without swap."""
     with group() as (folder, limits):
         write(limits, limit)
         write(folder / "memory.swap.max", 0)
         write(folder / "memory.memsw.limit_in_bytes", limit)
         enter = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', folder, *command]
-        run = subprocess.run([str(part) for part in enter], capture_output=True, text=True)
-        print(f"{limit} bytes: exit code {run.returncode}, peak {peak(folder)}", flush=True)
-        return run.returncode
+        result = subprocess.run([str(part) for part in enter], capture_output=True, text=True)
+        print(f"{limits.name} {limit} bytes: {command[0]} ended with {result.returncode}, peak {peak(folder)}", flush=True)
+        return result
 
 
 def peak(folder):
@@ -59,23 +81,39 @@ def peak(folder):
     return "unknown"
 
 
+def check_default_budget(limit, *command):
+    """Without --memory the budget is what the group leaves, shared by the devices."""
+    result = run(limit, *command, "--plan-only", "--json")
+    if result.returncode:
+        sys.exit(result.stderr)
+    budget = json.loads(result.stdout)["search"]["budget_bytes"]
+    if not limit // 2 < budget < limit:
+        sys.exit(f"the budget in a group of {limit} bytes is {budget}")
+
+
 def main():
     if len(sys.argv) < 2:
         with group() as made:
+            print(made[1] if made else "")
             sys.exit(0 if made else "no control group can be made here")
     folder = pathlib.Path(sys.argv[1])
     folder.mkdir(parents=True)
     artifact = folder / "model.accum"
+    compile_it = "accumc", EXAMPLES / "gpt2-tiny.onnx", "--batch", "512"
+    check_default_budget(1 << 30, *compile_it)
     for budget in (64 << 20, 160 << 20, 400 << 20):
-        subprocess.run(["accumc", EXAMPLES / "gpt2-tiny.onnx", "--batch", "512", "--memory", str(budget), "-o", artifact], check=True,
-                       capture_output=True)
+        subprocess.run([*compile_it, "--memory", str(budget), "-o", artifact], check=True, capture_output=True)
         plan = json.loads((artifact / "plan.json").read_text())
-        run = ["accum-run", artifact, "--data", EXAMPLES / "tokens.safetensors", "--steps", 2, "--progress", "none",
-               "--save", folder / "weights.safetensors"]
-        if status(budget, *run):
+        train = ["accum-run", artifact, "--data", EXAMPLES / "tokens.safetensors", "--steps", 2, "--progress", "none",
+                 "--save", folder / "weights.safetensors"]
+        if run(budget, *train).returncode:
             sys.exit(f"the plan for {budget} bytes does not run in them")
-        if status((plan["state"] + plan["scratch"]) * 3 // 4, *run) != -signal.SIGKILL:
-            sys.exit("three quarters of the arena are enough: the limit does not hold")
+        less = (plan["state"] + plan["scratch"]) * 3 // 4
+        refused = run(less, *train)
+        if refused.returncode != 4 or "does not fit into memory" not in refused.stderr:
+            sys.exit(f"in three quarters of the arena the run does not say that they are too little\n{refused.stderr}")
+        if run(less, sys.executable, "-c", f"bytearray(b'1') * {less}").returncode != -signal.SIGKILL:
+            sys.exit("the limit does not hold")
 
 
 if __name__ == "__main__":

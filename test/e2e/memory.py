@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The plan's memory is a promise: the kernel's own counter of a run stays below it, and not far.
 
-Usage: memory.py FOLDER --cuts all|sample|I,J,... `all` is every configuration of a list of COUNT, drawn once from models,
-precisions, optimizers, sizes, micro-steps, devices, recomputation, tight budgets and losses in slices; `sample` a few of them;
-what fails is named by its number, and `--cuts I` runs it again.
+Usage: memory.py FOLDER --cuts all|sample|I,J,... [--jobs N] [--results FILE.jsonl] `all` is every configuration of a list of
+COUNT, drawn once from models, precisions, optimizers, sizes, micro-steps, devices, recomputation, tight budgets and losses in
+slices; `sample` a few of them; what fails is named by its number, and `--cuts I` runs it again. With `--results` what was
+measured is kept, and what is there already is not run again: so a sweep of hours can be interrupted. At the end: the closest
+and the furthest promise of each kind of configuration.
 """
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
 import random
 import re
+import shutil
 import subprocess
 import sys
+import threading
 
 from program import MODELS, about, check_arena, run
 from slices import force
@@ -136,10 +141,84 @@ def measured(artifact, folder):
     return max([line["peak_bytes"] for line in lines] + [usage.ru_maxrss << 10])
 
 
+def holds(result):
+    promise, real = result.get("promised"), result.get("measured")
+    return promise is not None and real <= promise <= real + max(OVER[0] * real, OVER[1])
+
+
+def checked(number, chosen, folder):
+    """One configuration in a folder of its own, as a result: what was promised and measured, or how it failed."""
+    result = {"number": number, **chosen}
+    folder.mkdir(parents=True)
+    try:
+        artifact = compiled(chosen, folder)
+        result |= {"promised": promised(artifact), "measured": measured(artifact, folder)}
+    except SystemExit as failure:
+        result["failed"] = str(failure)
+    shutil.rmtree(folder)
+    return result
+
+
+def told(result):
+    words = " ".join(str(result[key]) for key in ("model", "precision", "optimizer", "recompute"))
+    words = f"{result['number']}: {words}, {result['devices']} x {result['steps']} x {result['micro-batch']}: "
+    if "failed" in result:
+        return words + "FAILED\n" + result["failed"]
+    promise, real = result["promised"], result["measured"]
+    return words + f"promised {promise}, measured {real}, {over(result):+.1f} MiB{'' if holds(result) else ' BROKEN'}"
+
+
+def over(result):
+    return (result["promised"] - result["measured"]) / 2**20
+
+
+def kept(path, everything):
+    """Results of an earlier run for the same configurations, by number."""
+    if not path or not path.exists():
+        return {}
+    wanted, found = dict(everything), {}
+    for line in path.read_text().splitlines():
+        result = json.loads(line)
+        number = result["number"]
+        if "failed" not in result and all(result.get(key) == value for key, value in wanted.get(number, {"?": 0}).items()):
+            found[number] = result
+    return found
+
+
+def sweep(everything, options):
+    """Runs what has no result yet; returns all results."""
+    results, lock = kept(options.results, everything), threading.Lock()
+
+    def one(entry):
+        result = checked(*entry, options.folder / str(entry[0]))
+        with lock:
+            print(told(result), flush=True)
+            results[entry[0]] = result
+            if options.results:
+                with open(options.results, "a") as file:
+                    file.write(json.dumps(result) + "\n")
+
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        list(pool.map(one, [entry for entry in everything if entry[0] not in results]))
+    return [results[number] for number, _ in everything]
+
+
+def print_worst(results):
+    """Of each kind of configuration: how many, and how far above the measured peak the closest and the furthest are."""
+    measured_ones = [result for result in results if "failed" not in result]
+    for key in ("precision", "recompute", "devices", "steps", "optimizer"):
+        for value in sorted({result[key] for result in measured_ones}):
+            those = sorted((over(result), result["number"]) for result in measured_ones if result[key] == value)
+            (least, first), (most, last) = those[0], those[-1]
+            print(f"{key} {value}: {len(those)}, from {least:+.1f} MiB ({first}) to {most:+.1f} MiB ({last})")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--cuts", required=True, help="all, sample, or numbers separated by commas")
+    parser.add_argument("--jobs", type=int, default=1, help="configurations at a time")
+    parser.add_argument("--results", type=pathlib.Path, help="where results are kept")
     options = parser.parse_args()
     options.folder.mkdir(parents=True)
     everything = list(enumerate(configurations()))
@@ -148,18 +227,11 @@ def main():
     elif options.cuts != "all":
         everything = [everything[int(number)] for number in options.cuts.split(",")]
     check_savings(options.folder)
-    broken = 0
-    for number, chosen in everything:
-        artifact = compiled(chosen, options.folder)
-        promise, real = promised(artifact), measured(artifact, options.folder)
-        holds = real <= promise <= real + max(OVER[0] * real, OVER[1])
-        words = " ".join(str(chosen[key]) for key in ("model", "precision", "optimizer", "recompute"))
-        print(f"{number}: {words}, {chosen['devices']} x {chosen['steps']} x {chosen['micro-batch']}: "
-              f"promised {promise}, measured {real}, {(promise - real) / 2**20:+.1f} MiB{'' if holds else ' BROKEN'}", flush=True)
-        broken += not holds
-    if broken:
-        raise SystemExit(f"{broken} of {len(everything)} promises do not hold")
-    print(f"{len(everything)} promises hold")
+    results = sweep(everything, options)
+    print_worst(results)
+    if broken := [result["number"] for result in results if not holds(result)]:
+        raise SystemExit(f"{len(broken)} of {len(results)} promises do not hold: {broken}")
+    print(f"{len(results)} promises hold")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@
 #include "runtime/Parameters.h"
 #include "runtime/SafetensorsWriter.h"
 #include "test/runtime/ToyArtifact.h"
+#include <filesystem>
+#include <fstream>
 #include <gtest/gtest.h>
 
 using namespace accum::runtime;
@@ -45,6 +47,48 @@ TEST(Memory, SizesAreReadable) {
   EXPECT_EQ(formatBytes(13 << 20), "13.0 MiB");
   EXPECT_EQ(formatBytes(uint64_t(5) << 29), "2.50 GiB");
   EXPECT_GT(availableMemory(), 0u);
+}
+
+/// Files below a folder that stand for the system's.
+void writeFiles(const std::string &root, const std::vector<std::pair<std::string, std::string>> &files) {
+  for (const auto &[path, text] : files) {
+    std::filesystem::create_directories(std::filesystem::path(root + path).parent_path());
+    std::ofstream(root + path) << text;
+  }
+}
+
+TEST(Memory, GroupsOfVersionTwoLimitWhatIsBelowThem) {
+  std::string root = freshFolder("groups"), sys = "/sys/fs/cgroup";
+  EXPECT_EQ(leftInControlGroups(root), UINT64_MAX);
+  writeFiles(root, {{"/proc/self/cgroup", "0::/user/shell\n"},
+                    {sys + "/user/shell/memory.max", "max\n"},
+                    {sys + "/user/shell/memory.current", "100\n"}});
+  EXPECT_EQ(leftInControlGroups(root), UINT64_MAX);
+  writeFiles(root, {{sys + "/user/memory.max", "1000\n"}, {sys + "/user/memory.current", "700\n"}});
+  EXPECT_EQ(leftInControlGroups(root), 300u);
+  // Pages of files that nobody reads are given up.
+  writeFiles(root, {{sys + "/user/memory.stat", "anon 500\ninactive_file 150\n"}});
+  EXPECT_EQ(leftInControlGroups(root), 450u);
+  writeFiles(root, {{sys + "/user/shell/memory.high", "250\n"}});
+  EXPECT_EQ(leftInControlGroups(root), 150u);
+  writeFiles(root, {{sys + "/user/memory.current", "9000\n"}});
+  EXPECT_EQ(leftInControlGroups(root), 0u);
+}
+
+TEST(Memory, GroupsOfVersionOneToo) {
+  std::string root = freshFolder("groups-1"), folder = "/sys/fs/cgroup/memory";
+  // The memory controller stands with another, in a container whose own folder is the root.
+  writeFiles(root, {{"/proc/self/cgroup", "5:cpu:/box/7\n4:hugetlb,memory:/box/7\nbroken\n0::/\n"},
+                    {"/sys/fs/cgroup/cpu/memory.limit_in_bytes", "1"},
+                    {folder + "/memory.limit_in_bytes", "5000"},
+                    {folder + "/memory.usage_in_bytes", "2000"},
+                    {folder + "/memory.stat", "inactive_file 1\ntotal_inactive_file 600\n"}});
+  EXPECT_EQ(leftInControlGroups(root), 3600u);
+  writeFiles(root, {{folder + "/box/7/memory.limit_in_bytes", "9223372036854771712"},
+                    {folder + "/box/7/memory.usage_in_bytes", "10"}});
+  EXPECT_EQ(leftInControlGroups(root), 3600u);
+  writeFiles(root, {{folder + "/box/7/memory.limit_in_bytes", "30"}});
+  EXPECT_EQ(leftInControlGroups(root), 20u);
 }
 
 TEST(Memory, LoadingParametersKeepsNoCopyOfTheFile) {
