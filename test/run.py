@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs lit and every GoogleTest binary of a build, and sums up: the last line is `N passed, N failed, N skipped`."""
 import argparse
+import concurrent.futures
 import json
 import os
 import pathlib
@@ -45,21 +46,28 @@ def run_lit(build, total, paths, jobs, nightly):
     total.add(good, failed if failed or status == 0 else 1, skipped)
 
 
-def run_unit(binary, total):
+def run_unit(binary):
+    """(passed, failed, skipped), and what it printed where something failed."""
     with tempfile.TemporaryDirectory() as folder:
         result = os.path.join(folder, "unit.json")
         run = subprocess.run([binary, "--gtest_brief=1", f"--gtest_output=json:{result}"], capture_output=True, text=True)
         if not os.path.exists(result):
-            print(run.stdout[-4000:], run.stderr[-4000:], f"\n{binary}: died with status {run.returncode}")
-            total.add(0, 1, 0)
-            return
+            return (0, 1, 0), f"{run.stdout[-4000:]} {run.stderr[-4000:]}\n{binary}: died with status {run.returncode}"
         suites = json.loads(pathlib.Path(result).read_text()).get("testsuites", [])
     tests = [test for suite in suites for test in suite["testsuite"]]
     failed = sum("failures" in test for test in tests)
     skipped = sum(test.get("result") == "SKIPPED" for test in tests)
-    if failed or run.returncode:
-        print(run.stdout[-8000:], run.stderr[-4000:])
-    total.add(len(tests) - failed - skipped, failed if failed or not run.returncode else 1, skipped)
+    output = f"{run.stdout[-8000:]} {run.stderr[-4000:]}" if failed or run.returncode else ""
+    return (len(tests) - failed - skipped, failed if failed or not run.returncode else 1, skipped), output
+
+
+def run_units(folder, total, jobs):
+    binaries = [str(file) for file in sorted(folder.glob("*")) if os.access(file, os.X_OK) and file.is_file()]
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        for counts, output in pool.map(run_unit, binaries):
+            total.add(*counts)
+            if output:
+                print(output)
 
 
 def main():
@@ -75,9 +83,7 @@ def main():
     run_lit(build, total, args.paths or [str(ROOT / "test")], args.jobs, args.nightly)
     if not args.paths:
         total.add(0, lint.main(), 0)
-        for binary in sorted((build / "test" / "unit").glob("*")):
-            if os.access(binary, os.X_OK) and binary.is_file():
-                run_unit(str(binary), total)
+        run_units(build / "test" / "unit", total, args.jobs)
     print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")
     return 1 if total.failed or not total.passed else 0
 

@@ -4,6 +4,7 @@
 #include "runtime/sim/Block.h"
 #include "runtime/sim/WarpMatrix.h"
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace accum::runtime::sim {
@@ -19,7 +20,8 @@ float exp2(float power) {
 } // namespace
 
 const accum_sim_hooks *Block::hooks() {
-  static const accum_sim_hooks table = {special, load, store, shared, barrier, exchange, matrix, sim::exp2};
+  static const accum_sim_hooks table = {special,  load,   store,     shared,    barrier,
+                                        exchange, matrix, sim::exp2, startCopy, finishCopies};
   return &table;
 }
 
@@ -87,20 +89,50 @@ void Block::access(const void *address, uint64_t bytes, uint32_t operand, uint32
   if (reinterpret_cast<uint64_t>(address) % alignment != 0) {
     violation.what = Wrong::Misaligned;
   } else if (sharedMemory.holds(address)) {
-    using Finding = SharedMemory::Finding;
-    Finding finding = writes ? sharedMemory.write(address, bytes, running->number)
-                             : sharedMemory.read(address, bytes, running->number);
-    if (finding == Finding::None)
-      return;
-    violation.what = finding == Finding::Outside     ? Wrong::SharedOutside
-                     : finding == Finding::Unwritten ? Wrong::SharedUnwritten
-                                                     : Wrong::SharedRace;
-    violation.other = sharedMemory.other();
+    return judge(writes ? sharedMemory.write(address, bytes, running->number)
+                        : sharedMemory.read(address, bytes, running->number),
+                 address, bytes, writes);
   } else if (launch->allows(address, bytes, operand, writes, violation.what)) {
     return;
   }
   fail(violation, *running);
   stop();
+}
+
+void Block::judge(SharedMemory::Finding finding, const void *address, uint64_t bytes, bool writes) {
+  using Finding = SharedMemory::Finding;
+  if (finding == Finding::None)
+    return;
+  Wrong what = finding == Finding::Outside     ? Wrong::SharedOutside
+               : finding == Finding::Unwritten ? Wrong::SharedUnwritten
+               : finding == Finding::Pending   ? Wrong::SharedPending
+                                               : Wrong::SharedRace;
+  fail({.what = what, .other = sharedMemory.other(), .address = address, .bytes = bytes, .writes = writes},
+       *running);
+  stop();
+}
+
+/// A card may copy at once or at the end: both ends are checked, the bytes come at the end.
+void Block::startCopy(void *to, const void *from, uint32_t bytes, uint32_t present, uint32_t operand) {
+  Block &self = *current;
+  if (present > 0)
+    self.access(from, present, operand, bytes, false);
+  if (reinterpret_cast<uint64_t>(to) % bytes != 0) {
+    self.fail({.what = Wrong::Misaligned, .address = to, .bytes = bytes, .writes = true}, *self.running);
+    self.stop();
+  }
+  self.judge(self.sharedMemory.expect(to, bytes, self.running->number), to, bytes, true);
+  self.running->copies.push_back({to, from, bytes, present});
+}
+
+void Block::finishCopies() {
+  Thread &self = *current->running;
+  for (const Copy &copy : self.copies) {
+    current->sharedMemory.land(copy.to, copy.bytes, self.number);
+    std::memcpy(copy.to, copy.from, copy.present);
+    std::memset(static_cast<char *>(copy.to) + copy.present, 0, copy.bytes - copy.present);
+  }
+  self.copies.clear();
 }
 
 bool Block::startThreads() {
@@ -111,6 +143,7 @@ bool Block::startThreads() {
     thread.block = this;
     thread.number = i;
     thread.state = State::Ready;
+    thread.copies.clear();
     if (!thread.fiber.start(enter, &thread)) {
       fail({.what = Wrong::NoStack}, thread);
       return false;

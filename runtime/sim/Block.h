@@ -21,6 +21,11 @@ public:
 
 private:
   enum class State { Ready, AtShuffle, AtMatrix, AtBarrier, Ended };
+  struct Copy {
+    void *to;
+    const void *from;
+    uint32_t bytes, present;
+  };
   struct Thread {
     Fiber fiber;
     Block *block = nullptr;
@@ -29,6 +34,7 @@ private:
     uint32_t site = 0, mask = 0, value = 0, distance = 0;
     uint32_t kind = 0;         ///< accum_sim_matrix
     uint32_t *words = nullptr; ///< of it, on the thread's stack
+    std::vector<Copy> copies;  ///< that have not ended
   };
 
   static uint32_t special(uint32_t which);
@@ -38,6 +44,8 @@ private:
   static void barrier(uint32_t site);
   static uint32_t exchange(uint32_t mask, uint32_t value, uint32_t distance, uint32_t site);
   static void matrix(uint32_t kind, uint32_t *words, uint32_t site);
+  static void startCopy(void *to, const void *from, uint32_t bytes, uint32_t present, uint32_t operand);
+  static void finishCopies();
   static void enter(void *thread);
 
   bool startThreads();
@@ -51,6 +59,8 @@ private:
   void multiplyWarp(uint32_t first, const Thread &waits);
   bool passBarrier();
   void access(const void *address, uint64_t bytes, uint32_t operand, uint32_t alignment, bool writes);
+  /// What `finding` says of an access to shared memory.
+  void judge(SharedMemory::Finding finding, const void *address, uint64_t bytes, bool writes);
   /// Records what the running thread, or `thread`, did wrong.
   void fail(Violation violation, const Thread &thread);
   /// Leaves the running thread for good.

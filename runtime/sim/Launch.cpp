@@ -110,6 +110,9 @@ std::string Launch::sentence() const {
     return "reads " + bytes + " of shared memory that nobody has written";
   case Wrong::SharedRace:
     return verb + bytes + " of shared memory that " + other + " uses too, with no barrier between them";
+  case Wrong::SharedPending:
+    return verb + bytes + " of shared memory to which " + other +
+           " copies, and has not waited for the end of it";
   case Wrong::ShuffleDivergent:
   case Wrong::MatrixDivergent:
     return std::string("waits at ") +

@@ -20,6 +20,7 @@ enum class Wrong {
   SharedOutside,   ///< of the block's shared memory
   SharedUnwritten, ///< a read of shared memory that nobody wrote
   SharedRace,
+  SharedPending,    ///< before the end of a copy
   ShuffleDivergent, ///< lanes of a warp are elsewhere
   MatrixDivergent,
   BarrierDivergent, ///< threads of a block are elsewhere

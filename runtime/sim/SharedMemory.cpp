@@ -21,9 +21,11 @@ SharedMemory::Finding SharedMemory::read(const void *address, uint64_t size, uin
     return Finding::Outside;
   for (uint64_t i = at; i < at + size; ++i) {
     Touch &touch = touches[i];
+    rival = touch.writer;
+    if (touch.pending)
+      return Finding::Pending;
     if (touch.writeEpoch == 0)
       return Finding::Unwritten;
-    rival = touch.writer;
     if (touch.writeEpoch == epoch && touch.writer != thread)
       return Finding::Race;
     bool first = touch.readEpoch != epoch;
@@ -41,13 +43,32 @@ SharedMemory::Finding SharedMemory::write(const void *address, uint64_t size, ui
     Touch &touch = touches[i];
     bool afterWrite = touch.writeEpoch == epoch && touch.writer != thread;
     bool afterRead = touch.readEpoch == epoch && touch.reader != thread;
-    rival = afterWrite ? touch.writer : touch.reader;
+    rival = afterWrite || touch.pending ? touch.writer : touch.reader;
+    if (touch.pending)
+      return Finding::Pending;
     if (afterWrite || afterRead)
       return Finding::Race;
     touch.writer = thread;
     touch.writeEpoch = epoch;
   }
   return Finding::None;
+}
+
+SharedMemory::Finding SharedMemory::expect(const void *address, uint64_t size, uint32_t thread) {
+  Finding finding = write(address, size, thread);
+  uint64_t at = 0;
+  if (finding == Finding::None && inside(address, size, at))
+    for (uint64_t i = at; i < at + size; ++i)
+      touches[i].pending = true;
+  return finding;
+}
+
+/// Written in this epoch, too: who reads it needs a barrier behind the end of the copy.
+void SharedMemory::land(const void *address, uint64_t size, uint32_t thread) {
+  uint64_t at = 0;
+  if (inside(address, size, at))
+    for (uint64_t i = at; i < at + size; ++i)
+      touches[i] = {epoch, thread, touches[i].readEpoch, touches[i].reader, false};
 }
 
 } // namespace accum::runtime::sim

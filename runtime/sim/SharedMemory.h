@@ -10,7 +10,7 @@ namespace accum::runtime::sim {
 
 class SharedMemory {
 public:
-  enum class Finding { None, Outside, Unwritten, Race };
+  enum class Finding { None, Outside, Unwritten, Race, Pending };
 
   /// Fresh memory for a block.
   void reset(uint32_t bytes);
@@ -22,6 +22,9 @@ public:
 
   Finding read(const void *address, uint64_t size, uint32_t thread);
   Finding write(const void *address, uint64_t size, uint32_t thread);
+  /// A write that lands some time before `land`; until then nobody may read there, or write.
+  Finding expect(const void *address, uint64_t size, uint32_t thread);
+  void land(const void *address, uint64_t size, uint32_t thread);
   /// The thread that a race was with.
   uint32_t other() const { return rival; }
 
@@ -30,6 +33,7 @@ private:
   /// Epochs count from 1; 0: never.
   struct Touch {
     uint32_t writeEpoch = 0, writer = 0, readEpoch = 0, reader = 0;
+    bool pending = false;
   };
   bool inside(const void *address, uint64_t size, uint64_t &at) const;
 

@@ -2,8 +2,8 @@
 /* The interface between kernels.sim.so, which the compiler writes, and the simulated device of the runtime.
  *
  * kernels.sim.so holds the kernels of kernels.ptx as code for this machine: the same optimised LLVM IR, in
- * which special registers, barriers, shuffles, matrix instructions and shared memory are calls of hooks, and
- * every access to memory is announced to one. It exports one symbol, accum_sim().
+ * which special registers, barriers, shuffles, matrix instructions, copies to shared memory and shared memory
+ * are calls of hooks, and every access to memory is announced to one. It exports one symbol, accum_sim().
  */
 #ifndef ACCUM_SIM_H
 #define ACCUM_SIM_H
@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define ACCUM_SIM_VERSION 3u
+#define ACCUM_SIM_VERSION 4u
 
 enum accum_sim_access {
   ACCUM_SIM_READ = 1,  /* an operand */
@@ -54,6 +54,10 @@ typedef struct accum_sim_hooks {
   uint32_t (*exchange)(uint32_t mask, uint32_t value, uint32_t distance, uint32_t site);
   void (*matrix)(uint32_t kind, uint32_t *words, uint32_t site);
   float (*exp2)(float power); /* denormal results are 0 */
+  /* cp.async: `bytes` of shared memory get `present` bytes from memory and zeros behind them, at some time
+   * before finish_copies of the same thread returns. */
+  void (*start_copy)(void *to, const void *from, uint32_t bytes, uint32_t present, uint32_t operand);
+  void (*finish_copies)(void);
 } accum_sim_hooks;
 
 typedef struct accum_sim_kernel {

@@ -43,6 +43,12 @@ enum Kernel {
   RaceAfterRead,
   ReadFreshShared,
   LeaveShared,
+  CopyShared,
+  ReadBeforeEnd,
+  RaceAfterCopy,
+  WriteBeforeEnd,
+  CopyWhatIsRead,
+  CopyBehind,
   ShuffleOfHalf,
   ShuffleOfTwo,
   Multiply,
@@ -96,6 +102,20 @@ TEST_F(Sim, SharedMemoryHasNoRaces) {
   EXPECT_THAT(run(RaceAfterRead), HasSubstr("writes 4 bytes of shared memory that thread"));
   EXPECT_THAT(run(ReadFreshShared), HasSubstr("reads 4 bytes of shared memory that nobody has written"));
   EXPECT_THAT(run(LeaveShared), HasSubstr("writes 4 bytes outside of the block's shared memory"));
+}
+
+TEST_F(Sim, CopiesToSharedMemoryEndLater) {
+  EXPECT_EQ(run(CopyShared), "");
+  for (int i = 0; i < 64; ++i)
+    EXPECT_EQ(memory[64 + i], i % 2 ? 0.0f : float(i & ~2));
+  EXPECT_THAT(run(ReadBeforeEnd),
+              HasSubstr("thread 0: reads 4 bytes of shared memory to which thread 0 copies, "
+                        "and has not waited for the end of it"));
+  EXPECT_THAT(run(WriteBeforeEnd),
+              HasSubstr("thread 0: writes 4 bytes of shared memory to which thread 0 copies"));
+  EXPECT_THAT(run(RaceAfterCopy), HasSubstr("of shared memory that thread"));
+  EXPECT_THAT(run(CopyWhatIsRead), HasSubstr("writes 4 bytes of shared memory that thread"));
+  EXPECT_THAT(run(CopyBehind), HasSubstr("thread 63: reads 4 bytes outside of what the command declared"));
 }
 
 TEST_F(Sim, WarpsMeetAtShuffles) {

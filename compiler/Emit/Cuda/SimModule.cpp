@@ -34,6 +34,7 @@ private:
   Error replaceIntrinsic(IntrinsicInst &call);
   Error roundToBrain(IntrinsicInst &call);
   void replaceMatrix(IntrinsicInst &call, uint32_t kind);
+  void replaceCopy(IntrinsicInst &call, uint32_t bytes);
   void announce(Instruction &access, Value *address, Value *bytes, Align alignment, size_t hook);
   void announceRange(AnyMemIntrinsic &access);
   CallInst *callHook(IRBuilder<> &b, size_t offset, Type *result, ArrayRef<Value *> arguments);
@@ -162,6 +163,17 @@ void SimWriter::replaceMatrix(IntrinsicInst &call, uint32_t kind) {
   replace(call, result);
 }
 
+/// From memory to shared memory; the last argument says how many bytes there are, the rest is zeros.
+void SimWriter::replaceCopy(IntrinsicInst &call, uint32_t bytes) {
+  IRBuilder<> b(&call);
+  auto *argument = dyn_cast<Argument>(getUnderlyingObject(call.getArgOperand(1)));
+  callHook(b, offsetof(accum_sim_hooks, start_copy), b.getVoidTy(),
+           {b.CreateAddrSpaceCast(call.getArgOperand(0), pointer),
+            b.CreateAddrSpaceCast(call.getArgOperand(1), pointer), word(bytes), call.getArgOperand(2),
+            word(argument ? argument->getArgNo() : ACCUM_SIM_ANY)});
+  call.eraseFromParent();
+}
+
 Error SimWriter::replaceIntrinsic(IntrinsicInst &call) {
   IRBuilder<> b(&call);
   Type *i32 = b.getInt32Ty();
@@ -184,6 +196,16 @@ Error SimWriter::replaceIntrinsic(IntrinsicInst &call) {
   case Intrinsic::nvvm_f2bf16_rn:
   case Intrinsic::nvvm_ff2bf16x2_rn:
     return roundToBrain(call);
+  case Intrinsic::nvvm_cp_async_cg_shared_global_16_s:
+    replaceCopy(call, 16);
+    return Error::success();
+  case Intrinsic::nvvm_cp_async_ca_shared_global_4_s:
+    replaceCopy(call, 4);
+    return Error::success();
+  case Intrinsic::nvvm_cp_async_wait_all:
+    callHook(b, offsetof(accum_sim_hooks, finish_copies), b.getVoidTy(), {});
+    call.eraseFromParent();
+    return Error::success();
   case Intrinsic::nvvm_ex2_approx_ftz:
     replace(call, callHook(b, offsetof(accum_sim_hooks, exp2), b.getFloatTy(), {call.getArgOperand(0)}));
     return Error::success();

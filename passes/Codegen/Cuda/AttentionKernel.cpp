@@ -19,13 +19,15 @@ constexpr int64_t kWide = 64, kSharedBytes = 48 << 10;
 TileShape shapeOf(int64_t width, bool backward) {
   if (width <= kWide)
     return backward ? TileShape{64, 32, 32} : TileShape{128, 64, 32};
+  if (backward && width % 32 != 0) // what ends within a tile needs registers, too
+    return TileShape{64, 16, 8};
   return backward ? TileShape{64, 16, 16} : TileShape{64, 32, 16};
 }
 
 /// On tensor cores. Registers are the limit: the sums of 64 columns take 32 a thread, backward twice.
 WarpShape warpShapeOf(int64_t width, bool backward) {
   if (!backward)
-    return {1, 64};
+    return {1, width <= kWide ? 64 : 32};
   return {1, width <= kWide ? 32 : 16};
 }
 
@@ -127,7 +129,8 @@ private:
       TensorAttention blocks(op->getLoc(), end, shape, operands, rules, shared);
       if (failed(writeBlocks(blocks, shared, end, WarpShape::kThreads)))
         return failure();
-      askForBlocks(width <= (backward ? kWide / 2 : kWide) ? 3 : 2);
+      bool isLight = width <= kWide / 2 || (width <= kWide && !backward && !rules.added);
+      askForBlocks(isLight ? 3 : 2);
       return success();
     }
     TileShape shape = shapeOf(width, backward);

@@ -38,10 +38,14 @@ Value AttentionPlaces::keysSeen(Value firstQuery) {
   return rules.causal ? c.least(c.add(firstQuery, rows), rules.keys) : c.integer(rules.keys);
 }
 
-Value AttentionPlaces::lseOf(const Place &place, Value head, Value query) {
+Value AttentionPlaces::lseAddress(const Place &place, Value head, Value query) {
   Type f32 = c.b.getF32Type();
   Value row = c.stretched(c.least(query, rules.queries - 1), o.lse.row);
-  return c.load(f32, c.at(headOf(o.lse, f32, place, head), row, f32), 4);
+  return c.at(headOf(o.lse, f32, place, head), row, f32);
+}
+
+Value AttentionPlaces::lseOf(const Place &place, Value head, Value query) {
+  return c.load(c.b.getF32Type(), lseAddress(place, head, query), 4);
 }
 
 void AttentionPlaces::storeLse(const Place &place, Value query, Value lse) {

@@ -51,6 +51,8 @@ public:
   }
   Scores scores(const Place &place, Value head, bool keysAreRows);
   Value lseOf(const Place &place, Value head, Value query);
+  /// Where it is; behind the last query that one's.
+  Value lseAddress(const Place &place, Value head, Value query);
   void storeLse(const Place &place, Value query, Value lse);
 
   using LeastOf = llvm::function_ref<Value(mlir::ValueRange)>;

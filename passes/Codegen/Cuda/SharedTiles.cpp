@@ -9,6 +9,13 @@ namespace accum::codegen {
 
 constexpr int64_t kFour = 4;
 
+Tile rowsOf(ThreadCode &code, const Tile &tile, Value first, int64_t rows) {
+  Tile part = tile;
+  part.data = code.at(tile.data, code.mul(first, tile.stride), tile.element);
+  part.rows = rows;
+  return part;
+}
+
 SharedArea::SharedArea(ThreadCode &code, LLVM::LLVMFuncOp function) {
   constexpr unsigned kShared = 3; // NVPTX's address space
   std::string name = (function.getName() + ".shared").str();
@@ -23,7 +30,7 @@ Tile SharedArea::take(ThreadCode &code, int64_t rows, int64_t width, int64_t str
   Value data = code.at(base, code.integer(used), code.b.getF32Type());
   used += rows * stride;
   most = std::max(most, used);
-  return {data, rows, width, stride};
+  return {data, rows, width, stride, code.b.getF32Type()};
 }
 
 Tile SharedArea::takeOperand(ThreadCode &code, int64_t rows, int64_t columns) {
@@ -34,7 +41,7 @@ Tile SharedArea::takeOperand(ThreadCode &code, int64_t rows, int64_t columns) {
 Tile SharedArea::takeBrain(ThreadCode &code, int64_t rows, int64_t columns) {
   auto width = static_cast<int64_t>(llvm::alignTo(columns, 16)), stride = width + 8;
   Tile words = take(code, rows, width / 2, stride / 2);
-  return {words.data, rows, width, stride};
+  return {words.data, rows, width, stride, code.b.getI16Type()};
 }
 
 void SharedArea::finish() {

@@ -10,7 +10,11 @@ namespace accum::codegen {
 struct Tile {
   mlir::Value data;
   int64_t rows = 0, width = 0, stride = 0;
+  mlir::Type element; ///< f32, or i16: bf16
 };
+
+/// Rows first, first + 1, ... of a tile, `rows` of them.
+Tile rowsOf(ThreadCode &code, const Tile &tile, mlir::Value first, int64_t rows);
 
 /// The rows of one head in memory.
 struct Matrix {

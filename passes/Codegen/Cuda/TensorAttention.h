@@ -4,6 +4,7 @@
 
 #include "passes/Codegen/Cuda/AttentionPlaces.h"
 #include "passes/Codegen/Cuda/RunningSoftmax.h"
+#include "passes/Codegen/Cuda/TileStream.h"
 #include "passes/Codegen/Cuda/WarpTiles.h"
 
 namespace accum::codegen {
@@ -58,6 +59,11 @@ private:
   /// Products become weights, and the weights' cotangents in `dweights` those of scores, less the scale.
   void differentiate(Scores &scoring, llvm::MutableArrayRef<Value> products,
                      llvm::MutableArrayRef<Value> dweights, const Window &window, StatisticsOf rows);
+  /// Room for a tile of what streams by, twice, and one of the two.
+  Tile takeStages(int64_t columns) { return shared.takeBrain(*this, 2 * shape.columns, columns); }
+  Tile stageOf(const Tile &stages, Value stage) {
+    return rowsOf(*this, stages, mul(stage, stages.rows / 2), stages.rows / 2);
+  }
   void writeScaled(const Matrix &matrix, Value first, llvm::ArrayRef<Value> sums);
 
   const AttentionOperands o;

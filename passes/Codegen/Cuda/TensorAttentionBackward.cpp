@@ -59,8 +59,7 @@ void TensorAttention::backwardQueries(Value block) {
   Tile q = shared.takeBrain(*this, shape.rows(), o.q.columns),
        dy = shared.takeBrain(*this, shape.rows(), o.v.columns);
   shared.restart(mark);
-  Tile k = shared.takeBrain(*this, shape.columns, o.k.columns),
-       v = shared.takeBrain(*this, shape.columns, o.v.columns);
+  Tile k = takeStages(o.k.columns), v = takeStages(o.v.columns);
   Matrix keys = places.matrix(o.k, place, place.group), values = places.matrix(o.v, place, place.group),
          dys = places.matrix(o.dy, place, place.head);
   fill(q, places.matrix(o.q, place, place.head), place.first);
@@ -68,6 +67,7 @@ void TensorAttention::backwardQueries(Value block) {
   dotRows(deltas, dys, places.matrix(o.y, place, place.head), place.first);
   barrier(b);
   Values queries = leftOf(q), cotangents = leftOf(dy);
+  barrier(b); // keys and values come to the same place
   Scores scoring = places.scores(place, place.head, /*keysAreRows=*/false);
   SmallVector<Statistics> statistics;
   Value lowest;
@@ -78,21 +78,28 @@ void TensorAttention::backwardQueries(Value block) {
     statistics.back().delta = takeOne(deltas, ownRow(i));
   }
   auto least = [&](ValueRange) { return leastOfWarps(lowest, slots); };
-  Values sums = places.keyRounds(place.first, zeroSums(k.width), least, [&](Value first, ValueRange before) {
-    barrier(b); // what was there has been read
-    fill(k, keys, first);
-    fill(v, values, first);
-    barrier(b);
-    Values after(before);
-    for (int64_t column = 0; column < shape.columns; column += kDepth) {
-      Values weights = products(queries, k, column), dscores = products(cotangents, v, column);
-      differentiate(scoring, weights, dscores, {place.first, add(first, column), false},
-                    [&](const Spot &spot) { return statistics[spot.row]; });
-      accumulate(after, packed(dscores), k, column);
-    }
-    return after;
-  });
-  writeScaled(places.matrix(o.dq, place, place.head), place.first, sums);
+  TileStream stream(*this, shape.columns, rules.keys);
+  auto load = [&](Value stage, Value first) {
+    startFill(stageOf(k, stage), keys, first);
+    startFill(stageOf(v, stage), values, first);
+  };
+  auto round = [&](Value first, ValueRange carried) {
+    return stream.round(first, carried, load, [&](Value stage, ValueRange before) {
+      Values after(before);
+      Tile ownKeys = stageOf(k, stage), ownValues = stageOf(v, stage);
+      for (int64_t column = 0; column < shape.columns; column += kDepth) {
+        Values weights = products(queries, ownKeys, column),
+               dscores = products(cotangents, ownValues, column);
+        differentiate(scoring, weights, dscores, {place.first, add(first, column), false},
+                      [&](const Spot &spot) { return statistics[spot.row]; });
+        accumulate(after, packed(dscores), ownKeys, column);
+      }
+      return after;
+    });
+  };
+  Values end = places.keyRounds(place.first, stream.start(zeroSums(k.width)), least, round);
+  finishCopies();
+  writeScaled(places.matrix(o.dq, place, place.head), place.first, Values(TileStream::rest(end)));
 }
 
 void TensorAttention::backwardKeys(Value block) {
@@ -109,50 +116,63 @@ void TensorAttention::backwardKeys(Value block) {
   if (keepsValues)
     v = shared.takeBrain(*this, shape.rows(), o.v.columns);
   shared.restart(mark);
-  Tile q = shared.takeBrain(*this, shape.columns, o.q.columns),
-       dy = shared.takeBrain(*this, shape.columns, o.v.columns);
+  Tile q = takeStages(o.q.columns), dy = takeStages(o.v.columns), y = takeStages(o.v.columns),
+       lses = shared.take(*this, 2, shape.columns, shape.columns);
   fill(k, places.matrix(o.k, place, place.group), place.first);
   fill(v, places.matrix(o.v, place, place.group), place.first);
   barrier(b);
   Values keys = leftOf(k), values = keepsValues ? leftOf(v) : Values(), zeros = zeroSums(k.width);
   size_t split = zeros.size();
   llvm::append_range(zeros, zeroSums(v.width));
+  barrier(b); // queries come to the same place
   int64_t each = o.heads / o.groups;
-  Values sums = loop(0, each, 1, zeros, [&](Value number, ValueRange carried) {
+  TileStream stream(*this, shape.columns, rules.queries);
+  Values end = loop(0, each, 1, stream.start(zeros), [&](Value number, ValueRange carried) {
     Value head = add(mul(place.group, each), number);
     Matrix queries = places.matrix(o.q, place, head), dys = places.matrix(o.dy, place, head),
            ys = places.matrix(o.y, place, head);
     Scores scoring = places.scores(place, head, /*keysAreRows=*/true);
-    auto round = [&](Value first, ValueRange before) {
-      barrier(b); // what was there has been read
-      fill(q, queries, first);
-      fill(dy, dys, first);
-      dotRows(deltas, dys, ys, first);
+    auto load = [&](Value stage, Value first) {
+      startFill(stageOf(q, stage), queries, first);
+      startFill(stageOf(dy, stage), dys, first);
+      startFill(stageOf(y, stage), ys, first);
       when(below(thread, shape.columns), [&] {
-        Value query = add(first, thread);
-        Statistics row = statisticsOf(scoring, places.lseOf(place, head, query), query);
-        putOne(tops, thread, row.top);
-        if (row.inverse)
-          putOne(inverses, thread, row.inverse);
+        Value to = at(stageOf(lses, stage).data, thread, b.getF32Type());
+        startCopy(to, places.lseAddress(place, head, add(first, thread)), 4, integer(4));
       });
-      barrier(b);
-      Values after(before);
-      for (int64_t column = 0; column < shape.columns; column += kDepth) {
-        Values weights = products(keys, q, column),
-               dscores = products(keepsValues ? values : leftOf(v), dy, column);
-        differentiate(
-            scoring, weights, dscores, {place.first, add(first, column), true}, [&](const Spot &spot) {
-              Value query = add(ownColumn, column + spot.column);
-              return Statistics{takeOne(tops, query), rules.mayLoseSum() ? takeOne(inverses, query) : Value(),
-                                takeOne(deltas, query)};
-            });
-        accumulate(MutableArrayRef(after).take_front(split), packed(dscores), q, column);
-        accumulate(MutableArrayRef(after).drop_front(split), packed(weights), dy, column);
-      }
-      return after;
     };
-    return places.queryRounds(place, head, rem(thread, 8), Values(carried), round);
+    auto round = [&](Value first, ValueRange before) {
+      return stream.round(first, before, load, [&](Value stage, ValueRange sums) {
+        Tile ownQueries = stageOf(q, stage), ownDys = stageOf(dy, stage), ownLses = stageOf(lses, stage);
+        dotRows(deltas, asMatrix(ownDys), asMatrix(stageOf(y, stage)), integer(0));
+        when(below(thread, shape.columns), [&] {
+          Statistics row = statisticsOf(scoring, takeOne(ownLses, thread), add(first, thread));
+          putOne(tops, thread, row.top);
+          if (row.inverse)
+            putOne(inverses, thread, row.inverse);
+        });
+        barrier(b);
+        Values after(sums);
+        for (int64_t column = 0; column < shape.columns; column += kDepth) {
+          Values weights = products(keys, ownQueries, column),
+                 dscores = products(keepsValues ? values : leftOf(v), ownDys, column);
+          differentiate(scoring, weights, dscores, {place.first, add(first, column), true},
+                        [&](const Spot &spot) {
+                          Value query = add(ownColumn, column + spot.column);
+                          return Statistics{takeOne(tops, query),
+                                            rules.mayLoseSum() ? takeOne(inverses, query) : Value(),
+                                            takeOne(deltas, query)};
+                        });
+          accumulate(MutableArrayRef(after).take_front(split), packed(dscores), ownQueries, column);
+          accumulate(MutableArrayRef(after).drop_front(split), packed(weights), ownDys, column);
+        }
+        return after;
+      });
+    };
+    return places.queryRounds(place, head, rem(thread, 8), stream.restart(carried), round);
   });
+  finishCopies();
+  Values sums(TileStream::rest(end));
   writeScaled(places.matrix(o.dk, place, place.group), place.first, ArrayRef(sums).take_front(split));
   write(places.matrix(o.dv, place, place.group), place.first, ArrayRef(sums).drop_front(split));
 }

@@ -142,34 +142,41 @@ void TensorAttention::forward(Value block) {
   int64_t mark = shared.mark(), rows = rowsEach();
   Tile q = shared.takeBrain(*this, shape.rows(), o.q.columns);
   shared.restart(mark);
-  Tile k = shared.takeBrain(*this, shape.columns, o.k.columns),
-       v = shared.takeBrain(*this, shape.columns, o.v.columns);
+  Tile k = takeStages(o.k.columns), v = takeStages(o.v.columns);
   Matrix keys = places.matrix(o.k, place, place.group), values = places.matrix(o.v, place, place.group);
   fill(q, places.matrix(o.q, place, place.head), place.first);
   barrier(b);
   Values queries = leftOf(q);
+  barrier(b); // keys and values come to the same place
   Running start = {Values(rows, real(-kInfinity)), Values(rows, real(0)), zeroSums(v.width)};
   Scores scoring = places.scores(place, place.head, /*keysAreRows=*/false);
-  auto least = [&](ValueRange state) {
-    Value lowest = state.front();
-    for (Value top : state.slice(1, rows - 1))
+  auto least = [&](ValueRange carried) {
+    ValueRange tops = TileStream::rest(carried).take_front(rows);
+    Value lowest = tops.front();
+    for (Value top : tops.drop_front())
       lowest = smaller(lowest, top);
     return leastOfWarps(lowest, slots);
   };
-  Values end = places.keyRounds(place.first, start.packed(), least, [&](Value first, ValueRange before) {
-    Running state = Running::unpack(before, rows);
-    barrier(b); // what was there has been read
-    fill(k, keys, first);
-    fill(v, values, first);
-    barrier(b);
-    Values weights = keyScores(scoring, queries, k, place, first);
-    absorb(state, weights);
-    size_t each = weights.size() * kDepth / shape.columns;
-    for (int64_t column = 0; column < shape.columns; column += kDepth)
-      accumulate(state.y, packed(ArrayRef(weights).slice(column / kDepth * each, each)), v, column);
-    return state.packed();
-  });
-  Running state = Running::unpack(end, rows);
+  TileStream stream(*this, shape.columns, rules.keys);
+  auto load = [&](Value stage, Value first) {
+    startFill(stageOf(k, stage), keys, first);
+    startFill(stageOf(v, stage), values, first);
+  };
+  auto round = [&](Value first, ValueRange carried) {
+    return stream.round(first, carried, load, [&](Value stage, ValueRange before) {
+      Running state = Running::unpack(before, rows);
+      Values weights = keyScores(scoring, queries, stageOf(k, stage), place, first);
+      absorb(state, weights);
+      size_t each = weights.size() * kDepth / shape.columns;
+      for (int64_t column = 0; column < shape.columns; column += kDepth)
+        accumulate(state.y, packed(ArrayRef(weights).slice(column / kDepth * each, each)), stageOf(v, stage),
+                   column);
+      return state.packed();
+    });
+  };
+  Values end = places.keyRounds(place.first, stream.start(start.packed()), least, round);
+  finishCopies();
+  Running state = Running::unpack(TileStream::rest(end), rows);
   finish(place, state);
 }
 

@@ -23,6 +23,9 @@ Value ThreadCode::least(Value x, int64_t y) { return least(x, integer(y)); }
 Value ThreadCode::below(Value x, Value y) {
   return arith::CmpIOp::create(b, arith::CmpIPredicate::slt, x, y);
 }
+Value ThreadCode::differs(Value x, Value y) {
+  return arith::CmpIOp::create(b, arith::CmpIPredicate::ne, x, y);
+}
 Value ThreadCode::both(Value x, Value y) { return arith::AndIOp::create(b, x, y); }
 Value ThreadCode::either(Value x, Value y) { return arith::OrIOp::create(b, x, y); }
 Value ThreadCode::select(Value condition, Value yes, Value no) {
@@ -107,6 +110,23 @@ void ThreadCode::choose(Value condition, function_ref<void()> then, function_ref
 
 Value ThreadCode::call(Type type, StringRef intrinsic, ValueRange arguments) {
   return LLVM::CallIntrinsicOp::create(b, type, b.getStringAttr(intrinsic), arguments).getResult(0);
+}
+
+/// Sixteen bytes pass by the first-level cache.
+void ThreadCode::startCopy(Value to, Value from, int64_t bytes, Value present) {
+  constexpr unsigned kGlobal = 1, kShared = 3; // NVPTX's address spaces
+  auto in = [&](Value pointer, unsigned space) {
+    auto type = LLVM::LLVMPointerType::get(b.getContext(), space);
+    return pointer.getType() == type ? pointer : LLVM::AddrSpaceCastOp::create(b, type, pointer).getResult();
+  };
+  StringRef intrinsic =
+      bytes == 16 ? "llvm.nvvm.cp.async.cg.shared.global.16.s" : "llvm.nvvm.cp.async.ca.shared.global.4.s";
+  LLVM::CallIntrinsicOp::create(b, b.getStringAttr(intrinsic),
+                                ValueRange{in(to, kShared), in(from, kGlobal), present});
+}
+
+void ThreadCode::finishCopies() {
+  LLVM::CallIntrinsicOp::create(b, b.getStringAttr("llvm.nvvm.cp.async.wait.all"), ValueRange());
 }
 
 Value ThreadCode::exp2(Value x) { return call(b.getF32Type(), "llvm.nvvm.ex2.approx.ftz", x); }

@@ -31,6 +31,7 @@ public:
   Value least(Value x, Value y);
   Value below(Value x, Value y); ///< as signed numbers
   Value below(Value x, int64_t y) { return below(x, integer(y)); }
+  Value differs(Value x, Value y);
   Value both(Value x, Value y);
   Value either(Value x, Value y);
   Value select(Value condition, Value yes, Value no);
@@ -74,6 +75,11 @@ public:
   void choose(Value condition, llvm::function_ref<void()> then, llvm::function_ref<void()> otherwise);
 
   Value call(mlir::Type type, llvm::StringRef intrinsic, mlir::ValueRange arguments);
+
+  /// Begins to copy 16 or 4 bytes of memory to shared memory; of them `present`, and zeros behind those.
+  void startCopy(Value to, Value from, int64_t bytes, Value present);
+  /// Of all copies that this thread began.
+  void finishCopies();
 
   /// Combines `x` over eight lanes beside each other.
   Value overLanes(Value x, llvm::function_ref<Value(Value, Value)> combine) {

@@ -57,22 +57,38 @@ Value WarpCode::eightOf(const Matrix &matrix, Value row, Value column, bool mayE
   return result;
 }
 
-void WarpCode::fill(const Tile &tile, const Matrix &matrix, Value first) {
+void WarpCode::forEights(const Tile &tile, Place place) {
   int64_t eights = tile.width / kEight, count = tile.rows * eights;
   for (int64_t done = 0; done < count; done += WarpShape::kThreads) {
     Value number = add(thread, done);
-    auto move = [&] {
+    auto visit = [&] {
       Value line = div(number, eights), column = mul(rem(number, eights), kEight);
-      Value from = least(add(first, line), matrix.rows - 1);
-      Value place = add(mul(line, tile.stride), column);
-      store(eightOf(matrix, from, column, tile.width > matrix.columns), at(tile.data, place, b.getI16Type()),
-            16);
+      place(line, column, at(tile.data, add(mul(line, tile.stride), column), b.getI16Type()));
     };
     if (count - done >= WarpShape::kThreads)
-      move();
+      visit();
     else
-      when(below(number, count), move);
+      when(below(number, count), visit);
   }
+}
+
+void WarpCode::fill(const Tile &tile, const Matrix &matrix, Value first) {
+  forEights(tile, [&](Value line, Value column, Value place) {
+    Value from = least(add(first, line), matrix.rows - 1);
+    store(eightOf(matrix, from, column, tile.width > matrix.columns), place, 16);
+  });
+}
+
+void WarpCode::startFill(const Tile &tile, const Matrix &matrix, Value first) {
+  if (!matrix.vectors)
+    return fill(tile, matrix, first);
+  bool mayEnd = tile.width > matrix.columns;
+  forEights(tile, [&](Value line, Value column, Value place) {
+    Value from = stretched(least(add(first, line), matrix.rows - 1), matrix.stride);
+    Value start = wide(mayEnd ? least(column, matrix.columns - kEight) : column);
+    Value present = mayEnd ? select(below(column, matrix.columns), integer(16), integer(0)) : integer(16);
+    startCopy(place, at(matrix.data, sum64(from, start), b.getI16Type()), 16, present);
+  });
 }
 
 /// Lanes 0 .. 15 name rows, 16 .. 31 the same ones eight columns further: words of a left operand, and,

@@ -33,6 +33,8 @@ public:
 
   /// Rows first, first + 1, ... of `matrix`; the last one again behind it, zeros behind its columns.
   void fill(const Tile &tile, const Matrix &matrix, Value first);
+  /// The same, which has ended behind finishCopies where 16 bytes of the matrix lie on 16 bytes.
+  void startFill(const Tile &tile, const Matrix &matrix, Value first);
   /// The rows of `tile` that the warp owns, as left operand.
   Values leftOf(const Tile &tile);
   /// Own rows by the rows first .. first + 15 of `right`, over all columns: sums of 16 columns.
@@ -46,6 +48,10 @@ public:
   /// Own sums to the rows behind `first` that exist.
   void write(const Matrix &matrix, Value first, llvm::ArrayRef<Value> sums);
 
+  /// A tile of bf16 as rows to read.
+  Matrix asMatrix(const Tile &tile) {
+    return {tile.data, b.getBF16Type(), tile.rows, tile.width, tile.stride, true};
+  }
   /// x . y of rows first, first + 1, ... to a row of f32, one per row of it; behind the last row it again.
   void dotRows(const Tile &dots, const Matrix &x, const Matrix &y, Value first);
   void putOne(const Tile &tile, Value number, Value element) {
@@ -68,6 +74,9 @@ public:
   Value ownColumn; ///< 2 t
 
 private:
+  /// Gets row, column and place of all eights of a tile.
+  using Place = llvm::function_ref<void(Value, Value, Value)>;
+  void forEights(const Tile &tile, Place place);
   Value eightOf(const Matrix &matrix, Value row, Value column, bool mayEnd);
   Value bitsOf(const Matrix &matrix, Value row, Value column, bool mayEnd);
   void writePair(const Matrix &matrix, Value line, int64_t column, Value low, Value high);

@@ -74,6 +74,43 @@ void leaveShared(void *const *args) {
   copy(args);
 }
 
+// Odd threads' numbers do not exist: zeros. `finishes`, `meets`: as they must.
+void copyAhead(void *const *args, bool finishes, bool meets) {
+  hooks->start_copy(shared() + thread(), in(args) + thread(), 4, thread() % 2 ? 0 : 4, 0);
+  if (finishes)
+    hooks->finish_copies();
+  if (meets)
+    hooks->barrier(0);
+  write(out(args) + thread(), read(shared() + (thread() & ~2u)));
+}
+
+void copyShared(void *const *args) { copyAhead(args, true, true); }
+void readBeforeEnd(void *const *args) { copyAhead(args, false, true); }
+void raceAfterCopy(void *const *args) { copyAhead(args, true, false); }
+
+void writeBeforeEnd(void *const *args) {
+  hooks->start_copy(shared() + thread(), in(args) + thread(), 4, 4, 0);
+  write(shared() + thread(), 1);
+  hooks->finish_copies();
+  copy(args);
+}
+
+void copyWhatIsRead(void *const *args) {
+  write(shared() + thread(), 1);
+  hooks->barrier(0);
+  read(shared() + (thread() + 1) % 64);
+  hooks->start_copy(shared() + thread(), in(args) + thread(), 4, 4, 0);
+  hooks->barrier(1);
+  hooks->finish_copies();
+  copy(args);
+}
+
+void copyBehind(void *const *args) {
+  hooks->start_copy(shared() + thread(), in(args) + thread() + (thread() == 63), 4, 4, 0);
+  hooks->finish_copies();
+  copy(args);
+}
+
 void shuffleOfHalf(void *const *args) {
   if (thread() % 32 < 16)
     hooks->exchange(UINT32_MAX, 0, 1, 0);
@@ -180,6 +217,12 @@ const accum_sim_kernel kKernels[] = {kernel("reverse", reverse),
                                      kernel("raceAfterRead", raceAfterRead),
                                      kernel("readFreshShared", readFreshShared),
                                      kernel("leaveShared", leaveShared),
+                                     kernel("copyShared", copyShared),
+                                     kernel("readBeforeEnd", readBeforeEnd),
+                                     kernel("raceAfterCopy", raceAfterCopy),
+                                     kernel("writeBeforeEnd", writeBeforeEnd),
+                                     kernel("copyWhatIsRead", copyWhatIsRead),
+                                     kernel("copyBehind", copyBehind),
                                      kernel("shuffleOfHalf", shuffleOfHalf),
                                      kernel("shuffleOfTwo", shuffleOfTwo),
                                      kernel("multiply", multiply),
