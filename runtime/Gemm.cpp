@@ -78,8 +78,8 @@ bool isKnown(const accum_gemm &call) {
 Status check(const accum_gemm &call, float beta, bool packed) {
   if (!isKnown(call))
     return refuse("the host multiplies f32 to f32, bf16 to bf16 or f32, and f64 to f64");
-  if (call.bias && (beta != 0 || packed))
-    return refuse("a bias needs beta = 0, and operands of f32 or f64");
+  if (call.bias && beta != 0)
+    return refuse("a bias needs beta = 0");
   if (call.m <= 0 || call.n <= 0 || call.k <= 0 || call.batch_dims < 0 ||
       call.batch_dims > ACCUM_GEMM_MAX_BATCH_DIMS)
     return refuse("m, n and k must be positive");

@@ -42,6 +42,11 @@ void pack(int32_t dtype, const void *matrix, int64_t at, int64_t rowStride, int6
     packAs<float, toTf32>(static_cast<const float *>(matrix) + at, rowStride, colStride, rows, cols, panel);
 }
 
+float biasAt(const accum_gemm &call, const GemmPoint &point, int64_t column) {
+  return call.c_dtype == ACCUM_BF16 ? fromBrain(static_cast<const uint16_t *>(point.bias)[column])
+                                    : static_cast<const float *>(point.bias)[column];
+}
+
 } // namespace
 
 int gemmPackedTile(const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile,
@@ -50,13 +55,18 @@ int gemmPackedTile(const accum_gemm &call, const GemmPoint &point, float beta, c
   bool brain = call.c_dtype == ACCUM_BF16;
   float *result = brain ? panels.c.data() : static_cast<float *>(point.c) + tile.row * call.c_row + tile.col;
   int64_t leading = brain ? tile.n : call.c_row;
+  if (point.bias) { // what the products are added to
+    for (int64_t i = 0; i < tile.m; ++i)
+      for (int64_t j = 0; j < tile.n; ++j)
+        result[i * leading + j] = biasAt(call, point, tile.col + j);
+  }
   for (int64_t k = 0; k < call.k; k += kDepth) {
     int64_t depth = std::min(kDepth, call.k - k);
     pack(call.dtype, point.a, tile.row * call.a_row + k * call.a_col, call.a_row, call.a_col, tile.m, depth,
          panels.a.data());
     pack(call.dtype, point.b, k * call.b_row + tile.col * call.b_col, call.b_row, call.b_col, depth, tile.n,
          panels.b.data());
-    float keep = k > 0 ? 1.0f : brain ? 0.0f : beta;
+    float keep = k > 0 || point.bias ? 1.0f : brain ? 0.0f : beta;
     if (int code = sgemm('N', 'N', tile.m, tile.n, depth, 1.0f, panels.a.data(), depth, panels.b.data(),
                          tile.n, keep, result, leading))
       return code;

@@ -19,7 +19,7 @@ struct GemmTile {
 };
 
 /// One tile: bf16 operands are widened, f32 ones rounded to tf32; sums in f32, rounded once where the result
-/// is bf16. Any strides, no bias. Returns sgemm's code.
+/// is bf16. Any strides. Returns sgemm's code.
 int gemmPackedTile(const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile,
                    SgemmFn sgemm);
 

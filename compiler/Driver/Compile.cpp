@@ -180,7 +180,7 @@ void Compilation::fuse(OpPassManager &pm, bool isCuda, bool tiles) {
   pm.addPass(createFoldTransposes());
   pm.addPass(createHoistReshapes());
   pm.addPass(createJoinPads());
-  pm.addPass(createFormCommands({.mode = options.reference ? "reference" : "fused"}));
+  pm.addPass(createFormCommands({.mode = options.reference ? "reference" : "fused", .biases = isCuda}));
   if (train::precisionOf(*module) == "bf16")
     pm.addPass(createNarrowFloats());
   pm.addPass(createGroupLoss());

@@ -93,8 +93,10 @@ void CppPrinter::printGemm(GemmOp gemm) {
   for (int32_t i = 0; i < words.batch_dims; ++i)
     batch.push_back(formatv("{{{0}, {1}, {2}, {3}}", words.batch[i], words.c_batch[i], words.a_batch[i],
                             words.b_batch[i]));
-  if (!batch.empty())
+  if (!batch.empty() || gemm.getBias())
     arguments.push_back("{" + llvm::join(batch, ", ") + "}");
+  if (gemm.getBias())
+    arguments.push_back(name(gemm.getBias()));
   printCommand("gemm(", arguments, gemm, gemm.getId());
 }
 

@@ -22,13 +22,15 @@ struct Batch {
   int64_t extent, c, a, b;
 };
 
-// c = a * b + beta * c; c has m rows and n columns, each element k terms.
+// c = a * b + beta * c; c has m rows and n columns, each element k terms. With a bias, which has n elements, and
+// beta = 0: c = a * b + bias, for every row.
 int gemm(accum_ctx *ctx, int32_t c_dtype, Matrix c, int32_t dtype, Matrix a, Matrix b, int64_t m, int64_t n,
-         int64_t k, float beta, std::initializer_list<Batch> batch = {}) {
+         int64_t k, float beta, std::initializer_list<Batch> batch = {}, const uint8_t *bias = nullptr) {
   accum_gemm product = {};
   product.a = a.data;
   product.b = b.data;
   product.c = c.data;
+  product.bias = bias;
   product.dtype = dtype;
   product.c_dtype = c_dtype;
   product.m = m;

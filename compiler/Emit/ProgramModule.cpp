@@ -257,6 +257,8 @@ void FunctionWriter::writeGemm(GemmOp gemm) {
   b.CreateStore(pointer(gemm.getA()), at(gemmWords, offsetof(accum_gemm, a)));
   b.CreateStore(pointer(gemm.getB()), at(gemmWords, offsetof(accum_gemm, b)));
   b.CreateStore(pointer(gemm.getC()), at(gemmWords, offsetof(accum_gemm, c)));
+  if (gemm.getBias())
+    b.CreateStore(pointer(gemm.getBias()), at(gemmWords, offsetof(accum_gemm, bias)));
   llvm::Value *zero = llvm::ConstantFP::get(b.getFloatTy(), 0),
               *one = llvm::ConstantFP::get(b.getFloatTy(), 1);
   llvm::Value *beta = gemm.getUpdate() == Update::write ? zero : one;

@@ -179,6 +179,10 @@ LogicalResult GemmOp::verify() {
   bool sums = elementOf(getA()).isBF16() && elementOf(getC()).isF32();
   if (elementOf(getB()) != elementOf(getA()) || (elementOf(getC()) != elementOf(getA()) && !sums))
     return emitOpError("mixes element types");
+  if (getBias() && (getUpdate() != Update::write || elementOf(getBias()) != elementOf(getC()) ||
+                    definition(getBias()).getNumElements() < n || !getBatch().empty()))
+    return emitOpError(
+        "adds a bias to one product that it writes, with an element of its type for each column");
   return verifyUpdate(*this, getUpdate());
 }
 

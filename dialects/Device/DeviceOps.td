@@ -106,18 +106,18 @@ def Device_LaunchOp : Device_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserO
 }
 
 def Device_GemmOp : Device_Op<"gemm"> {
-  let summary = "c (+)= a * b by the library, for every point of the batch";
+  let summary = "c (+)= a * b, or c = a * b + bias, by the library, for every point of the batch";
   let description = [{
     `sizes` are M, N, K; element strides are [row, column] of a and b (one of them is 1) and the row of c, whose column
-    stride is 1; `batch` extents have one stride in each of a, b and c, 0 meaning the same matrix again.
+    stride is 1; `bias` has N elements of c's type, which are added to every row; `batch` extents have one stride in each of a, b and c, 0 meaning the same matrix again.
   }];
   let arguments = (ins I64Attr:$id, FlatSymbolRefAttr:$kernel, Device_Update:$update, Device_BufferLike:$c,
-                       Device_BufferLike:$a, Device_BufferLike:$b, DenseI64ArrayAttr:$sizes,
+                       Device_BufferLike:$a, Device_BufferLike:$b, Optional<Device_BufferLike>:$bias, DenseI64ArrayAttr:$sizes,
                        DenseI64ArrayAttr:$a_strides, DenseI64ArrayAttr:$b_strides, I64Attr:$c_row,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$batch, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$a_batch,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$b_batch, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$c_batch);
   let assemblyFormat = [{
-    $id $kernel $update $c `=` $a `*` $b `sizes` $sizes `strides` `a` $a_strides `b` $b_strides `c` $c_row
+    $id $kernel $update $c `=` $a `*` $b (`bias` $bias^)? `sizes` $sizes `strides` `a` $a_strides `b` $b_strides `c` $c_row
     (`batch` $batch^ `a` $a_batch `b` $b_batch `c` $c_batch)? attr-dict
   }];
   let hasVerifier = 1;

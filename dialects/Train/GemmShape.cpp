@@ -173,4 +173,46 @@ std::optional<Gemm> analyseGemm(nn::ContractOp contract) {
   return best;
 }
 
+Value biasOf(nn::ContractOp contract, nn::ElementwiseOp sum) {
+  if (sum.getFn() != nn::ElementwiseFn::add)
+    return Value();
+  auto extent = [](Value value) { return cast<RankedTensorType>(value.getType()).getShape(); };
+  auto isProduct = [&](Value value) {
+    auto view = value.getDefiningOp<nn::ReshapeOp>();
+    return value == contract.getResult() ||
+           (view && view.getInput() == contract.getResult() && !extent(value).empty() &&
+            extent(value).back() == extent(view.getInput()).back());
+  };
+  Value bias = isProduct(sum.getOperand(0)) ? sum.getOperand(1) : sum.getOperand(0),
+        product = isProduct(sum.getOperand(0)) ? sum.getOperand(0) : sum.getOperand(1);
+  auto gemm = isProduct(product) ? analyseGemm(contract) : std::nullopt;
+  bool fits = gemm && gemm->batch.empty() && extent(bias).size() == 1 && extent(bias)[0] == gemm->n &&
+              extent(product).back() == gemm->n && product.getType() == sum.getResult().getType();
+  return fits ? bias : Value();
+}
+
+std::optional<GemmCall> analyseGemmKernel(func::FuncOp kernel) {
+  Block &body = kernel.getBody().front();
+  auto contract = dyn_cast<nn::ContractOp>(body.front());
+  auto gemm = contract ? analyseGemm(contract) : std::nullopt;
+  auto argumentOf = [](Value value) {
+    auto argument = dyn_cast<BlockArgument>(value);
+    return argument ? std::optional(argument.getArgNumber()) : std::nullopt;
+  };
+  auto lhs = gemm ? argumentOf(contract.getLhs()) : std::nullopt,
+       rhs = gemm ? argumentOf(contract.getRhs()) : std::nullopt;
+  if (!lhs || !rhs)
+    return std::nullopt;
+  GemmCall call{*gemm, {*lhs, *rhs}, std::nullopt};
+  Operation *next = contract->getNextNode();
+  if (next == body.getTerminator())
+    return call;
+  if (isa<nn::ReshapeOp>(next))
+    next = next->getNextNode();
+  auto sum = dyn_cast<nn::ElementwiseOp>(next);
+  Value bias = sum && sum->getNextNode() == body.getTerminator() ? biasOf(contract, sum) : Value();
+  call.bias = bias ? argumentOf(bias) : std::nullopt;
+  return call.bias ? std::optional(call) : std::nullopt;
+}
+
 } // namespace accum

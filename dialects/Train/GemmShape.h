@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dialects/NN/NNDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <array>
 #include <optional>
 
@@ -32,5 +33,20 @@ struct Gemm {
 /// On types without batch placements the result holds for them. On slabs (`#nn.batched`) it is that of a
 /// micro-batch of kSomeMicroBatch, and there is one for every size if there is one for this.
 std::optional<Gemm> analyseGemm(nn::ContractOp contract);
+
+/// A kernel that is one product, to whose rows a bias may be added.
+struct GemmCall {
+  Gemm gemm;
+  std::array<unsigned, 2> operands; ///< arguments of the kernel: those of the contraction
+  std::optional<unsigned> bias;     ///< another one: a value for each column, added to all rows
+};
+
+/// Nothing where the body is not a contraction that is one matrix product, or that, seen in a shape with the
+/// same last axis, plus a bias.
+std::optional<GemmCall> analyseGemmKernel(mlir::func::FuncOp kernel);
+
+/// The bias in `sum`, where it is added to every row of the product `contract` and nothing else is done, so
+/// that a library can add it while it writes; null otherwise. A view may be between the two.
+mlir::Value biasOf(nn::ContractOp contract, nn::ElementwiseOp sum);
 
 } // namespace accum

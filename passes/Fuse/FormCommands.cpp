@@ -101,9 +101,7 @@ void eraseDeadOps(Block &block) {
 } // namespace
 
 bool FormCommands::isGemm(train::CommandOp command, Outliner &outliner) {
-  Block &body = outliner.kernelOf(command).getBody().front();
-  auto contract = dyn_cast<nn::ContractOp>(body.front());
-  return contract && contract->getNextNode() == body.getTerminator() && analyseGemm(contract).has_value();
+  return analyseGemmKernel(outliner.kernelOf(command)).has_value();
 }
 
 /// The first row of each trained parameter in the state's ranges, and the end: parameters are in the module's
@@ -160,7 +158,7 @@ LogicalResult FormCommands::formUpdate(train::StepOp step, Outliner &outliner) {
 
 void FormCommands::formRegion(Region &region, Outliner &outliner) {
   Block &block = region.front();
-  for (Group &group : mode == "fused" ? fusedGroups(block) : singleGroups(block)) {
+  for (Group &group : mode == "fused" ? fusedGroups(block, biases) : singleGroups(block)) {
     train::CommandOp command = outliner.outline(group);
     if (gemm && isGemm(command, outliner))
       command.setLibrary("gemm");

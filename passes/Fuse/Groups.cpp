@@ -5,6 +5,7 @@
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "passes/Fuse/AttentionViews.h"
+#include "passes/Fuse/Biases.h"
 #include "passes/Fuse/Outline.h"
 #include "passes/Fuse/RowSpace.h"
 #include <queue>
@@ -202,9 +203,8 @@ bool isInternal(Operation *op) {
 }
 
 /// Column sums compute what they sum themselves: cheap producers that nobody stores are copied, so that no
-/// temporary of the input's size is written for them. Returns the column sum that each of its ops runs with.
-DenseMap<Operation *, Operation *> claimProducers(Block &block) {
-  DenseMap<Operation *, Operation *> claimed;
+/// temporary of the input's size is written for them. Adds the column sum that each of its ops runs with.
+void claimProducers(Block &block, DenseMap<Operation *, Operation *> &claimed) {
   for (Operation &op : llvm::make_early_inc_range(block)) {
     if (!isColumnSum(&op))
       continue;
@@ -212,7 +212,8 @@ DenseMap<Operation *, Operation *> claimProducers(Block &block) {
     int budget = 8;
     std::function<void(OpOperand &, Operation *)> claim = [&](OpOperand &use, Operation *before) {
       Operation *producer = use.get().getDefiningOp();
-      if (!producer || !isCheap(producer) || !isInternal(producer) || budget-- <= 0)
+      if (!producer || claimed.contains(producer) || !isCheap(producer) || !isInternal(producer) ||
+          budget-- <= 0)
         return;
       OpBuilder builder(before);
       Operation *copy = builder.clone(*producer);
@@ -223,7 +224,6 @@ DenseMap<Operation *, Operation *> claimProducers(Block &block) {
     };
     claim(op.getOpOperand(0), &op);
   }
-  return claimed;
 }
 
 /// Groups in an order that respects their dependences and stays close to the ops' own: the group whose last
@@ -268,9 +268,12 @@ static void eraseDeadOps(Block &block) {
       op.erase();
 }
 
-std::vector<Group> fusedGroups(Block &block) {
+std::vector<Group> fusedGroups(Block &block, bool biases) {
   materialiseMasks(block);
-  DenseMap<Operation *, Operation *> leaders = claimProducers(block);
+  DenseMap<Operation *, Operation *> leaders;
+  if (biases)
+    claimBiases(block, leaders);
+  claimProducers(block, leaders);
   eraseDeadOps(block);
   claimViews(block, leaders);
   eraseDeadOps(block);

@@ -15,7 +15,8 @@ bool isCommandOp(mlir::Operation *op);
 /// One op, one group.
 std::vector<Group> singleGroups(mlir::Block &block);
 
-/// Elementwise chains and row reductions over the same rows in one group each; everything else alone.
-std::vector<Group> fusedGroups(mlir::Block &block);
+/// Elementwise chains and row reductions over the same rows in one group each; everything else alone, but for
+/// biases, with which products are written where `biases` says so.
+std::vector<Group> fusedGroups(mlir::Block &block, bool biases);
 
 } // namespace accum

@@ -76,6 +76,8 @@ def FormCommands : Pass<"accum-form-commands", "::mlir::ModuleOp"> {
     Ensures: regions hold commands, loads, stores, views and the yield only; every yielded value of the pre-pass and the
     micro-step is an accumulating result of a command; ids are unique and ascending.
 
+    With `biases` a product is written with the parameter that is added to its rows, unless the sum only meets another sum.
+
     An attention takes the slices, transposes and reshapes around it along, as far as they are strides of its operands.
 
     With `mode=reference` one op is one command. With `mode=fused` chains of elementwise ops and row reductions over the
@@ -85,7 +87,8 @@ def FormCommands : Pass<"accum-form-commands", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"mode", "mode", "std::string", "\"fused\"", "reference or fused">,
-    Option<"gemm", "gemm", "bool", "true", "matrix products by library calls">
+    Option<"gemm", "gemm", "bool", "true", "matrix products by library calls">,
+    Option<"biases", "biases", "bool", "false", "library calls add biases to their products">
   ];
   let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect", "::mlir::func::FuncDialect"];
 }

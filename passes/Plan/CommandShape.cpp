@@ -27,10 +27,10 @@ planner::Amount sizeInM(int64_t extent) {
 }
 
 void describeGemm(func::FuncOp kernel, planner::CallShape &call) {
-  auto contract = dyn_cast<nn::ContractOp>(kernel.getBody().front().front());
-  auto gemm = contract ? analyseGemm(contract) : std::nullopt;
-  if (!gemm)
+  auto product = analyseGemmKernel(kernel);
+  if (!product)
     return;
+  const Gemm *gemm = &product->gemm;
   auto letter = [](int64_t row, int64_t column) { return column == 1 || row != 1 ? "n" : "t"; };
   call.name = std::string("gemm-") + letter(gemm->aRow, gemm->aCol) + letter(gemm->bRow, gemm->bCol);
   int64_t points = 1;

@@ -3,6 +3,7 @@
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/Train/AttentionShape.h"
+#include "dialects/Train/GemmShape.h"
 #include "passes/Precision/NarrowKernels.h"
 #include "passes/Precision/Passes.h"
 #include "passes/Precision/ValueTraits.h"
@@ -50,7 +51,7 @@ public:
       for (auto command : llvm::make_early_inc_range(region->front().getOps<train::CommandOp>()))
         if (isNarrowCall(command))
           for (OpOperand &operand : command->getOpOperands())
-            if (isLearned(operand.get()) && !isMask(command, operand.get()))
+            if (isLearned(operand.get()) && !isMask(command, operand.get()) && !isWideBias(command, operand))
               operand.set(demand(operand.get()));
     retype();
   }
@@ -70,6 +71,12 @@ private:
   void keepMaskWide(train::CommandOp command);
   bool isMask(train::CommandOp command, Value operand) const {
     return command.getLibrary() == "attention" && masks.contains(behindViews(operand));
+  }
+  /// A bias is of its product's type.
+  bool isWideBias(train::CommandOp command, OpOperand &operand) const {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
+    auto product = command.getLibrary() == "gemm" ? analyseGemmKernel(kernel) : std::nullopt;
+    return product && product->bias == operand.getOperandNumber() && !narrow.contains(command.getResult(0));
   }
   void choose(train::CommandOp command);
   bool mayStore(Value value) const {

@@ -49,6 +49,9 @@ static void retype(func::FuncOp kernel, FunctionType type) {
     bool view = isa<nn::ReshapeOp, nn::TransposeOp, nn::SliceOp, nn::ConcatOp>(op);
     Type element = cast<RankedTensorType>(op.getOperand(0).getType()).getElementType();
     bool attention = isa<nn::AttentionOp, nn::AttentionBwdOp>(op);
+    if (isa<nn::ContractOp>(op)) // a bias may be added to it
+      op.getResult(0).setType(
+          withElement(op.getResult(0).getType(), cast<RankedTensorType>(type.getResult(0)).getElementType()));
     for (OpResult result : op.getResults())
       if (view || (attention && cast<RankedTensorType>(result.getType()).getRank() == 4))
         result.setType(withElement(result.getType(), element));

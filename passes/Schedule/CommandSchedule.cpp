@@ -102,19 +102,16 @@ LogicalResult CommandSchedule::placeResults(train::CommandOp command, const Cont
 LogicalResult CommandSchedule::runGemm(train::CommandOp command, device::Update update, ValueRange inputs,
                                        Value output) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
-  auto contract = kernel ? dyn_cast<nn::ContractOp>(kernel.getBody().front().front()) : nn::ContractOp();
-  if (!contract || !isa<func::ReturnOp>(contract->getNextNode()))
-    return command.emitOpError("asks the library for a kernel that is not one contraction");
-  auto gemm = analyseGemm(contract);
-  if (!gemm)
-    return command.emitOpError("asks the library for a contraction that is no matrix product");
-  auto input = [&](unsigned operand) {
-    return inputs[cast<BlockArgument>(contract->getOperand(operand)).getArgNumber()];
-  };
-  device::GemmOp::create(builder, command.getLoc(), command.getId(), kernelOf(command).getValue(), update,
-                         output, input(gemm->a), input(gemm->b), ArrayRef<int64_t>{gemm->m, gemm->n, gemm->k},
-                         ArrayRef<int64_t>{gemm->aRow, gemm->aCol}, ArrayRef<int64_t>{gemm->bRow, gemm->bCol},
-                         gemm->cRow, gemm->batch, gemm->aBatch, gemm->bBatch, gemm->cBatch);
+  auto product = kernel ? analyseGemmKernel(kernel) : std::nullopt;
+  if (!product)
+    return command.emitOpError("asks the library for a kernel that is not one matrix product");
+  const Gemm &gemm = product->gemm;
+  auto input = [&](unsigned operand) { return inputs[product->operands[operand]]; };
+  Value bias = product->bias ? inputs[*product->bias] : Value();
+  device::GemmOp::create(
+      builder, command.getLoc(), command.getId(), kernelOf(command).getValue(), update, output, input(gemm.a),
+      input(gemm.b), bias, ArrayRef<int64_t>{gemm.m, gemm.n, gemm.k}, ArrayRef<int64_t>{gemm.aRow, gemm.aCol},
+      ArrayRef<int64_t>{gemm.bRow, gemm.bCol}, gemm.cRow, gemm.batch, gemm.aBatch, gemm.bBatch, gemm.cBatch);
   return success();
 }
 

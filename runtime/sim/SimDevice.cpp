@@ -90,6 +90,8 @@ Status SimDevice::gemm(const accum_gemm &call, float beta) {
     };
     forLines(point.a, element, call.m, call.k, call.a_row, call.a_col, check);
     forLines(point.b, element, call.k, call.n, call.b_row, call.b_col, check);
+    if (point.bias)
+      check(static_cast<const uint8_t *>(point.bias), uint64_t(call.n) * result);
     if (beta != 0)
       forLines(point.c, result, call.m, call.n, call.c_row, 1, check);
     if (!good)

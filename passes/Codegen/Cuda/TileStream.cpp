@@ -22,7 +22,8 @@ Values TileStream::restart(ValueRange carried) {
 }
 
 Values TileStream::round(Value first, ValueRange carried, Load load, Work work) {
-  Value stage = carried[0], loaded = carried[1], other = c.sub(c.integer(1), stage), next = c.add(first, step);
+  Value stage = carried[0], loaded = carried[1], other = c.sub(c.integer(1), stage),
+        next = c.add(first, step);
   // Nobody reads this stage any more: its round was the one before the last, and threads have met since.
   c.when(c.differs(loaded, first), [&] {
     c.finishCopies(); // of other rows to the same place

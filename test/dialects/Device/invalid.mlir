@@ -44,6 +44,18 @@ device.program @reach m 2 devices 1 state 0 bytes scratch 256 bytes step {
 
 // -----
 
+device.program @biased m 2 devices 1 state 0 bytes scratch 256 bytes step {
+  %0 = device.buffer scratch at 0 : tensor<2x3xf32> "a"
+  %1 = device.buffer scratch at 64 : tensor<3x4xf32> "b"
+  %2 = device.buffer scratch at 128 : tensor<2x4xf32> "c"
+  %3 = device.buffer scratch at 192 : tensor<3xf32> "bias"
+  // expected-error@+1 {{adds a bias to one product that it writes, with an element of its type for each column}}
+  device.gemm 0 @mm write %2 = %0 * %1 bias %3 sizes [2, 4, 3] strides a [3, 1] b [4, 1] c 4
+} eval {
+}
+
+// -----
+
 device.program @strided m 2 devices 1 state 0 bytes scratch 256 bytes step {
   %0 = device.buffer scratch at 0 : tensor<2x6xf32> "a"
   %1 = device.buffer scratch at 64 : tensor<3x2xf32> "b"

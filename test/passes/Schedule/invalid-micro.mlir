@@ -134,7 +134,7 @@ train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
   train.yield
 } micro {
 ^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
-  // expected-error@+1 {{asks the library for a kernel that is not one contraction}}
+  // expected-error@+1 {{asks the library for a kernel that is not one matrix product}}
   %0 = train.command @sum(%x) {id = 0 : i64, library = "gemm", accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
   train.yield %0 : tensor<4xf32, #sum> to [@a]
 } update {
