@@ -36,10 +36,10 @@ std::string CppPrinter::flagName(Update update) const {
 }
 
 /// `if (head words...)`, wrapped, and the return of the command's number.
-void CppPrinter::printCommand(std::string head, llvm::ArrayRef<std::string> words, mlir::Operation *op,
+void CppPrinter::printCommand(const std::string &head, llvm::ArrayRef<std::string> words, mlir::Operation *op,
                               uint64_t id) {
   std::string text = "if (" + head;
-  size_t column = depth * 2 + text.size();
+  size_t column = 2 * size_t{depth} + text.size();
   size_t hang = column;
   for (auto [i, word] : llvm::enumerate(words)) {
     std::string piece = word + (i + 1 < words.size() ? "," : "))");

@@ -26,7 +26,8 @@ private:
   void printAttention(device::AttentionOp attention);
   std::string sumCall(llvm::StringRef entry, mlir::Value buffer);
   void printCheck(const std::string &call);
-  void printCommand(std::string head, llvm::ArrayRef<std::string> words, mlir::Operation *op, uint64_t id);
+  void printCommand(const std::string &head, llvm::ArrayRef<std::string> words, mlir::Operation *op,
+                    uint64_t id);
   void printHeading(mlir::Location location);
   void printReturn(mlir::Operation *op, uint64_t id);
   void printTable();

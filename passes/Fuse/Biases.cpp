@@ -9,8 +9,8 @@ using namespace mlir;
 
 namespace accum {
 
-/// The row kernel that adds to `sum` (a residual) reads the bare product as well, and the bias for nothing: it
-/// is not rounded there.
+/// The row kernel that adds to `sum` (a residual) reads the bare product as well, and the bias for nothing:
+/// it is not rounded there.
 static bool onlyMeetsSum(nn::ElementwiseOp sum) {
   auto isSum = [](Operation *user) {
     auto other = dyn_cast<nn::ElementwiseOp>(user);

@@ -64,6 +64,22 @@ private:
   Tile stageOf(const Tile &stages, Value stage) {
     return rowsOf(*this, stages, mul(stage, stages.rows / 2), stages.rows / 2);
   }
+  /// The rows of a block in registers, as left operands: queries and cotangents, or keys and values (none
+  /// where these stay in shared memory).
+  struct Owned {
+    Values first, second;
+  };
+  /// What streams by a block that owns keys, in two stages, and what follows from the one at hand.
+  struct QueryTiles {
+    Tile q, dy, y, lses;
+    Tile deltas, tops, inverses; ///< a number for each query
+  };
+  void loadQueries(const QueryTiles &tiles, const Place &place, Value head, Value stage, Value first);
+  void readStatistics(const QueryTiles &tiles, Scores &scoring, Value stage, Value first);
+  Values queryCotangents(Scores &scoring, const Owned &own, llvm::ArrayRef<Statistics> statistics,
+                         const Tile &keys, const Tile &values, const Window &tile, mlir::ValueRange before);
+  Values keyCotangents(Scores &scoring, const Owned &own, const Tile &v, const QueryTiles &tiles, Value stage,
+                       const Window &tile, mlir::ValueRange before, size_t split);
   void writeScaled(const Matrix &matrix, Value first, llvm::ArrayRef<Value> sums);
 
   const AttentionOperands o;

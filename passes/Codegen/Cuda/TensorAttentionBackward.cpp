@@ -51,6 +51,20 @@ void TensorAttention::writeScaled(const Matrix &matrix, Value first, ArrayRef<Va
   write(matrix, first, all);
 }
 
+/// A tile of keys and values: what it adds to the cotangents of the own queries.
+Values TensorAttention::queryCotangents(Scores &scoring, const Owned &own, ArrayRef<Statistics> statistics,
+                                        const Tile &keys, const Tile &values, const Window &tile,
+                                        ValueRange before) {
+  Values after(before);
+  for (int64_t column = 0; column < shape.columns; column += kDepth) {
+    Values weights = products(own.first, keys, column), dscores = products(own.second, values, column);
+    differentiate(scoring, weights, dscores, {tile.rows, add(tile.columns, column), false},
+                  [&](const Spot &spot) { return statistics[spot.row]; });
+    accumulate(after, packed(dscores), keys, column);
+  }
+  return after;
+}
+
 void TensorAttention::backwardQueries(Value block) {
   Place place = places.queryPlace(block);
   Tile deltas = shared.take(*this, 1, shape.rows(), shape.rows()),
@@ -66,7 +80,7 @@ void TensorAttention::backwardQueries(Value block) {
   fill(dy, dys, place.first);
   dotRows(deltas, dys, places.matrix(o.y, place, place.head), place.first);
   barrier(b);
-  Values queries = leftOf(q), cotangents = leftOf(dy);
+  Owned own = {leftOf(q), leftOf(dy)};
   barrier(b); // keys and values come to the same place
   Scores scoring = places.scores(place, place.head, /*keysAreRows=*/false);
   SmallVector<Statistics> statistics;
@@ -85,16 +99,8 @@ void TensorAttention::backwardQueries(Value block) {
   };
   auto round = [&](Value first, ValueRange carried) {
     return stream.round(first, carried, load, [&](Value stage, ValueRange before) {
-      Values after(before);
-      Tile ownKeys = stageOf(k, stage), ownValues = stageOf(v, stage);
-      for (int64_t column = 0; column < shape.columns; column += kDepth) {
-        Values weights = products(queries, ownKeys, column),
-               dscores = products(cotangents, ownValues, column);
-        differentiate(scoring, weights, dscores, {place.first, add(first, column), false},
-                      [&](const Spot &spot) { return statistics[spot.row]; });
-        accumulate(after, packed(dscores), ownKeys, column);
-      }
-      return after;
+      return queryCotangents(scoring, own, statistics, stageOf(k, stage), stageOf(v, stage),
+                             {place.first, first, false}, before);
     });
   };
   Values end = places.keyRounds(place.first, stream.start(zeroSums(k.width)), least, round);
@@ -102,10 +108,55 @@ void TensorAttention::backwardQueries(Value block) {
   writeScaled(places.matrix(o.dq, place, place.head), place.first, Values(TileStream::rest(end)));
 }
 
+void TensorAttention::loadQueries(const QueryTiles &tiles, const Place &place, Value head, Value stage,
+                                  Value first) {
+  startFill(stageOf(tiles.q, stage), places.matrix(o.q, place, head), first);
+  startFill(stageOf(tiles.dy, stage), places.matrix(o.dy, place, head), first);
+  startFill(stageOf(tiles.y, stage), places.matrix(o.y, place, head), first);
+  when(below(thread, shape.columns), [&] {
+    Value to = at(stageOf(tiles.lses, stage).data, thread, b.getF32Type());
+    startCopy(to, places.lseAddress(place, head, add(first, thread)), 4, integer(4));
+  });
+}
+
+void TensorAttention::readStatistics(const QueryTiles &tiles, Scores &scoring, Value stage, Value first) {
+  dotRows(tiles.deltas, asMatrix(stageOf(tiles.dy, stage)), asMatrix(stageOf(tiles.y, stage)), integer(0));
+  when(below(thread, shape.columns), [&] {
+    Value lse = takeOne(stageOf(tiles.lses, stage), thread);
+    Statistics row = statisticsOf(scoring, lse, add(first, thread));
+    putOne(tiles.tops, thread, row.top);
+    if (row.inverse)
+      putOne(tiles.inverses, thread, row.inverse);
+  });
+}
+
+/// A tile of queries: what it adds to the cotangents of the own keys, `split` numbers, and of values.
+Values TensorAttention::keyCotangents(Scores &scoring, const Owned &own, const Tile &v,
+                                      const QueryTiles &tiles, Value stage, const Window &tile,
+                                      ValueRange before, size_t split) {
+  Values after(before);
+  Tile q = stageOf(tiles.q, stage), dy = stageOf(tiles.dy, stage);
+  for (int64_t column = 0; column < shape.columns; column += kDepth) {
+    Values weights = products(own.first, q, column),
+           dscores = products(own.second.empty() ? leftOf(v) : own.second, dy, column);
+    auto statistics = [&](const Spot &spot) {
+      Value query = add(ownColumn, column + spot.column);
+      return Statistics{takeOne(tiles.tops, query),
+                        rules.mayLoseSum() ? takeOne(tiles.inverses, query) : Value(),
+                        takeOne(tiles.deltas, query)};
+    };
+    differentiate(scoring, weights, dscores, {tile.rows, add(tile.columns, column), true}, statistics);
+    accumulate(MutableArrayRef(after).take_front(split), packed(dscores), q, column);
+    accumulate(MutableArrayRef(after).drop_front(split), packed(weights), dy, column);
+  }
+  return after;
+}
+
 void TensorAttention::backwardKeys(Value block) {
   Place place = places.keyPlace(block);
   auto takeRow = [&] { return shared.take(*this, 1, shape.columns, shape.columns); };
-  Tile deltas = takeRow(), tops = takeRow(), inverses = takeRow();
+  QueryTiles tiles;
+  tiles.deltas = takeRow(), tiles.tops = takeRow(), tiles.inverses = takeRow();
   constexpr int64_t kMostInRegisters = 64; // columns; of wider heads values stay in shared memory
   bool keepsValues = std::max(o.k.columns, o.v.columns) <= kMostInRegisters;
   Tile v;
@@ -116,12 +167,13 @@ void TensorAttention::backwardKeys(Value block) {
   if (keepsValues)
     v = shared.takeBrain(*this, shape.rows(), o.v.columns);
   shared.restart(mark);
-  Tile q = takeStages(o.q.columns), dy = takeStages(o.v.columns), y = takeStages(o.v.columns),
-       lses = shared.take(*this, 2, shape.columns, shape.columns);
+  tiles.q = takeStages(o.q.columns), tiles.dy = takeStages(o.v.columns), tiles.y = takeStages(o.v.columns);
+  tiles.lses = shared.take(*this, 2, shape.columns, shape.columns);
   fill(k, places.matrix(o.k, place, place.group), place.first);
   fill(v, places.matrix(o.v, place, place.group), place.first);
   barrier(b);
-  Values keys = leftOf(k), values = keepsValues ? leftOf(v) : Values(), zeros = zeroSums(k.width);
+  Owned own = {leftOf(k), keepsValues ? leftOf(v) : Values()};
+  Values zeros = zeroSums(k.width);
   size_t split = zeros.size();
   llvm::append_range(zeros, zeroSums(v.width));
   barrier(b); // queries come to the same place
@@ -129,44 +181,13 @@ void TensorAttention::backwardKeys(Value block) {
   TileStream stream(*this, shape.columns, rules.queries);
   Values end = loop(0, each, 1, stream.start(zeros), [&](Value number, ValueRange carried) {
     Value head = add(mul(place.group, each), number);
-    Matrix queries = places.matrix(o.q, place, head), dys = places.matrix(o.dy, place, head),
-           ys = places.matrix(o.y, place, head);
     Scores scoring = places.scores(place, head, /*keysAreRows=*/true);
-    auto load = [&](Value stage, Value first) {
-      startFill(stageOf(q, stage), queries, first);
-      startFill(stageOf(dy, stage), dys, first);
-      startFill(stageOf(y, stage), ys, first);
-      when(below(thread, shape.columns), [&] {
-        Value to = at(stageOf(lses, stage).data, thread, b.getF32Type());
-        startCopy(to, places.lseAddress(place, head, add(first, thread)), 4, integer(4));
-      });
-    };
+    auto load = [&](Value stage, Value first) { loadQueries(tiles, place, head, stage, first); };
     auto round = [&](Value first, ValueRange before) {
       return stream.round(first, before, load, [&](Value stage, ValueRange sums) {
-        Tile ownQueries = stageOf(q, stage), ownDys = stageOf(dy, stage), ownLses = stageOf(lses, stage);
-        dotRows(deltas, asMatrix(ownDys), asMatrix(stageOf(y, stage)), integer(0));
-        when(below(thread, shape.columns), [&] {
-          Statistics row = statisticsOf(scoring, takeOne(ownLses, thread), add(first, thread));
-          putOne(tops, thread, row.top);
-          if (row.inverse)
-            putOne(inverses, thread, row.inverse);
-        });
+        readStatistics(tiles, scoring, stage, first);
         barrier(b);
-        Values after(sums);
-        for (int64_t column = 0; column < shape.columns; column += kDepth) {
-          Values weights = products(keys, ownQueries, column),
-                 dscores = products(keepsValues ? values : leftOf(v), ownDys, column);
-          differentiate(scoring, weights, dscores, {place.first, add(first, column), true},
-                        [&](const Spot &spot) {
-                          Value query = add(ownColumn, column + spot.column);
-                          return Statistics{takeOne(tops, query),
-                                            rules.mayLoseSum() ? takeOne(inverses, query) : Value(),
-                                            takeOne(deltas, query)};
-                        });
-          accumulate(MutableArrayRef(after).take_front(split), packed(dscores), ownQueries, column);
-          accumulate(MutableArrayRef(after).drop_front(split), packed(weights), ownDys, column);
-        }
-        return after;
+        return keyCotangents(scoring, own, v, tiles, stage, {place.first, first, true}, sums, split);
       });
     };
     return places.queryRounds(place, head, rem(thread, 8), stream.restart(carried), round);
