@@ -83,8 +83,8 @@ Collectives::~Collectives() {
 
 std::string Collectives::version() const { return table ? table->version() : ""; }
 
-Status Collectives::allReduce(void *data, uint64_t n, int dtype, accum_reduction reduction) {
-  if (!table || table->all_reduce(data, n, dtype, reduction, watchdogSeconds()) == 0)
+Status Collectives::allReduce(void *data, uint64_t n, int dtype, accum_reduction reduction, double watchdog) {
+  if (!table || table->all_reduce(data, n, dtype, reduction, watchdog) == 0)
     return {};
   return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
 }
@@ -95,8 +95,8 @@ Status Collectives::watch() {
   return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
 }
 
-Expected<int64_t> Collectives::maximum(int64_t value) {
-  if (Status status = allReduce(&value, 1, ACCUM_I64, ACCUM_MAX); !status)
+Expected<int64_t> Collectives::maximum(int64_t value, double watchdog) {
+  if (Status status = allReduce(&value, 1, ACCUM_I64, ACCUM_MAX, watchdog); !status)
     return status.error();
   return value;
 }

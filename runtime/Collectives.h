@@ -30,11 +30,12 @@ public:
   std::string version() const;
 
   /// No-op for one rank.
-  Status allReduce(void *data, uint64_t n, int dtype, accum_reduction reduction = ACCUM_SUM);
+  Status allReduce(void *data, uint64_t n, int dtype, accum_reduction reduction = ACCUM_SUM,
+                   double watchdog = watchdogSeconds());
   /// An error when a rank is known to have died.
   Status watch();
   /// The largest value over all ranks.
-  Expected<int64_t> maximum(int64_t value);
+  Expected<int64_t> maximum(int64_t value, double watchdog = watchdogSeconds());
   /// Ends every rank with this exit code.
   [[noreturn]] void abort(int exitCode);
 

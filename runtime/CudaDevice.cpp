@@ -39,15 +39,22 @@ Expected<std::unique_ptr<Device>> CudaDevice::open(int localRank) {
 }
 
 CudaDevice::CudaDevice(std::unique_ptr<Driver> opened)
-    : driver(std::move(opened)), compute(*driver), kernels(compute), norm(compute), matmul(compute),
-      sums(compute), transfer(compute), inputs(compute),
+    : driver(std::move(opened)), arena{*driver}, compute(*driver), kernels(compute), norm(compute),
+      matmul(compute), sums(compute), transfer(compute), inputs(compute),
       replay(compute, [this](const uint64_t *call) { return run(call); }) {}
 
+CudaDevice::Block::~Block() {
+  if (start)
+    driver.api.cuMemFree_v2(start);
+}
+
+/// A sum that waits for a rank that is gone would keep the stream from ending; one in a graph keeps its
+/// communicator from ending.
 CudaDevice::~CudaDevice() {
+  replay.clear();
+  sums.abandon();
   if (compute.stream)
     driver->api.cuStreamSynchronize(compute.stream);
-  if (arena)
-    driver->api.cuMemFree_v2(arena);
 }
 
 std::string CudaDevice::name() const { return driver->card().name; }
@@ -95,22 +102,26 @@ Expected<uint8_t *> CudaDevice::allocate(uint64_t programBytes, uint64_t inputBy
   CUDA_TRY(*driver, cuMemGetInfo_v2, &free, &total);
   if (allocated > free)
     return noRoom(driver->card(), allocated, free, total);
-  Result code = driver->api.cuMemAlloc_v2(&arena, size_t(allocated));
+  Result code = driver->api.cuMemAlloc_v2(&arena.start, size_t(allocated));
   if (code == kOutOfMemory)
     return noRoom(driver->card(), allocated, free, total);
   if (Status status = driver->check(code, "cuMemAlloc"); !status)
     return status.error();
-  CUDA_TRY(*driver, cuMemsetD8Async, arena, 0, size_t(allocated), compute.stream);
-  mirrorArea = arena + mirrorAt;
-  normArea = arena + normAt;
-  matmul.setWorkspace(arena + workspace);
+  CUDA_TRY(*driver, cuMemsetD8Async, arena.start, 0, size_t(allocated), compute.stream);
+  mirrorArea = arena.start + mirrorAt;
+  normArea = arena.start + normAt;
+  matmul.setWorkspace(arena.start + workspace);
   if (Status status = transfer.create(); !status)
     return status.error();
-  if (Status status = inputs.create(arena + aligned(programBytes), arena + landing, inputBytes); !status)
+  if (Status status = inputs.create(arena.start + aligned(programBytes), arena.start + landing, inputBytes);
+      !status)
     return status.error();
   if (Status status = measure(); !status)
     return status.error();
-  return reinterpret_cast<uint8_t *>(arena);
+  // Copies on another stream do not wait for the zeros.
+  if (Status status = compute.wait(); !status)
+    return status.error();
+  return reinterpret_cast<uint8_t *>(arena.start);
 }
 
 Status CudaDevice::write(void *to, uint64_t bytes, const Fill &fill) {
@@ -259,7 +270,11 @@ Status CudaDevice::allReduce(void *data, uint64_t n, DType dtype) {
     return sums.start(reinterpret_cast<void *>(rest.from), rest.bytes / bytesOf(dtype), dtype);
   };
   Status status = started.forRest(whole, sum);
-  return status ? sums.finish() : status;
+  if (status)
+    status = sums.finish();
+  // Without graphs a micro-step's launches fill the driver's queue, and behind a rank that is gone it stays
+  // full.
+  return status && replay.refusal() ? compute.wait() : status;
 }
 
 Expected<double> CudaDevice::squaredNorm(const void *data, uint64_t n, DType dtype) {

@@ -56,6 +56,12 @@ private:
   Status flush();
   Status finishSums();
 
+  /// The one allocation; freed behind everything that may still use it.
+  struct Block {
+    cuda::Driver &driver;
+    cuda::Address start = 0;
+    ~Block();
+  };
   /// A block of the process's memory and its copy on the card.
   struct Mirror {
     const void *own;
@@ -65,6 +71,7 @@ private:
 
   // In the order in which they are made; each uses those above.
   std::unique_ptr<cuda::Driver> driver;
+  Block arena;
   cuda::ComputeStream compute;
   cuda::KernelModule kernels;
   cuda::Norm norm;
@@ -74,7 +81,7 @@ private:
   cuda::InputFeed inputs;
   cuda::Replay replay;
 
-  cuda::Address arena = 0, mirrorArea = 0, normArea = 0;
+  cuda::Address mirrorArea = 0, normArea = 0;
   uint64_t allocated = 0, peak = 0, mirrorBytes = 0, mirrored = 0;
   std::vector<Mirror> mirrors;
   std::optional<MicroStep> at;

@@ -43,12 +43,16 @@ Expected<std::unique_ptr<Session>> Session::open(const std::string &folder,
   return session;
 }
 
-/// All ranks fail when one does; the lowest that did reports.
+/// All ranks fail when one does. The lowest that did reports, of those that know more than that they have
+/// waited for another one.
 Status Session::agree(const Status &own) {
-  auto speaker = collectives.maximum(own ? 0 : collectives.ranks() - collectives.rank());
+  bool waited = !own && own.error().slug == "rank-stalled";
+  int64_t weight = own ? 0 : collectives.ranks() - collectives.rank() + (waited ? 0 : collectives.ranks());
+  // Who has waited already has little patience left.
+  auto speaker = collectives.maximum(weight, waited ? watchdogSeconds() / 20 : watchdogSeconds());
   if (!speaker)
     return speaker.error();
-  if (*speaker == 0 || *speaker == collectives.ranks() - collectives.rank())
+  if (*speaker == 0 || *speaker == weight)
     return own;
   return Error{own ? kExitRunFailed : own.error().exitCode, "", ""};
 }

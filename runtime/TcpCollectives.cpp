@@ -268,10 +268,10 @@ const char *errorText() { return job.error.c_str(); }
 
 void abortJob(int32_t exitCode) { _exit(exitCode); } // the sockets close, which the others see
 
-/// Rank 0 leaves last, so that nobody takes its leaving for a death.
+/// Rank 0 leaves last, so that nobody takes its leaving for a death. After an error there is nobody to wait for.
 int finalize() {
   int32_t done = 0;
-  int code = allReduce(&done, 1, ACCUM_I32, ACCUM_SUM, watchdogSeconds());
+  int code = job.error.empty() ? allReduce(&done, 1, ACCUM_I32, ACCUM_SUM, watchdogSeconds()) : 1;
   for (int socket : job.sockets)
     if (socket >= 0)
       close(socket);

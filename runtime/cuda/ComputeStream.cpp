@@ -23,13 +23,17 @@ ComputeStream::~ComputeStream() {
 
 Status ComputeStream::wait() {
   CUDA_TRY(driver, cuEventRecord, done, stream);
+  return waitFor(done);
+}
+
+Status ComputeStream::waitFor(Event event) {
   if (!watch) {
-    CUDA_TRY(driver, cuEventSynchronize, done);
+    CUDA_TRY(driver, cuEventSynchronize, event);
     return {};
   }
   double started = now();
   while (true) {
-    Result code = driver.api.cuEventQuery(done);
+    Result code = driver.api.cuEventQuery(event);
     if (code != kNotReady)
       return driver.check(code, "cuEventQuery");
     if (Status status = watch(now() - started); !status)

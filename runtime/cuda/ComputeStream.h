@@ -22,6 +22,9 @@ public:
   void setWatch(Watch function) { watch = std::move(function); }
   /// Until everything on the stream has happened.
   Status wait();
+  /// Until the event has: what it waits for may in turn wait for the other ranks. One that was never recorded
+  /// has happened.
+  Status waitFor(Event event);
 
   Driver &driver;
   Stream stream = nullptr;

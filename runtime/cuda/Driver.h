@@ -5,6 +5,7 @@
 
 #include "runtime/Status.h"
 #include "runtime/cuda/DriverApi.h"
+#include <functional>
 #include <memory>
 
 namespace accum::runtime::cuda {
@@ -29,6 +30,10 @@ public:
   const DriverApi api;
   const Card &card() const { return chosen; }
   int version() const { return number; } ///< 13000: CUDA 13.0
+  /// Makes the card's context that of the thread which calls it; usable without this object.
+  std::function<Result()> entrance() const {
+    return [set = api.cuCtxSetCurrent, own = context] { return set(own); };
+  }
 
   /// Success, or an error with the call's name and the driver's words; says so where the card is lost.
   Status check(Result code, const char *call) const;

@@ -37,7 +37,8 @@ InputFeed::~InputFeed() {
 Status InputFeed::fetch(uint32_t k, const Device::FillInputs &fill) {
   Block &block = blocks[next];
   next ^= 1;
-  CUDA_TRY(compute.driver, cuEventSynchronize, block.copied);
+  if (Status status = compute.waitFor(block.copied); !status)
+    return status;
   fill(k, block.memory);
   CUDA_TRY(compute.driver, cuStreamWaitEvent, copies, consumed, 0);
   CUDA_TRY(compute.driver, cuMemcpyHtoDAsync_v2, landing, block.memory, size_t(bytes), copies);

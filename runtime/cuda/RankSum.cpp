@@ -2,6 +2,7 @@
 // A communicator that failed is aborted, not destroyed: destroying one waits for its peers.
 #include "runtime/cuda/RankSum.h"
 #include "runtime/cuda/Library.h"
+#include "runtime/cuda/WatchedCall.h"
 #include <algorithm>
 #include <cstring>
 
@@ -12,6 +13,8 @@ namespace {
 constexpr uint64_t kPieceBytes = 64 << 20;
 // Ranks differ by a data set read from a slow disk, not by more.
 constexpr double kPatience = 20; ///< times the watchdog's seconds
+// All ranks have loaded everything when they meet.
+constexpr double kMeetingPatience = 3;
 
 std::optional<int> typeOf(DType dtype) {
   switch (dtype) {
@@ -76,20 +79,38 @@ Status RankSum::join(Collectives &all) {
   if (!made || !words[kWords])
     return made ? Status(Error{kExitRunFailed, "rank 0 has no id for NCCL", "collective"}) : made;
   std::memcpy(&id, words, sizeof id);
-  if (Status status =
-          check(api.ncclCommInitRank(&communicator, all.ranks(), id, all.rank()), "ncclCommInitRank");
-      !status)
+  if (Status status = meet(id); !status)
     return status;
   CUDA_TRY(compute.driver, cuStreamCreate, &stream, kStreamNonBlocking);
   CUDA_TRY(compute.driver, cuEventCreate, &before, kEventDisableTiming);
   CUDA_TRY(compute.driver, cuEventCreate, &after, kEventDisableTiming);
-  compute.setWatch([this](double seconds) { return watch(seconds); });
+  compute.setWatch([this](double seconds) { return watch(seconds, kPatience); });
   return {};
 }
 
+/// NCCL waits for ranks that never come without an end.
+Status RankSum::meet(const UniqueId &id) {
+  auto made = std::make_shared<Communicator>(nullptr);
+  auto call = [made, id, init = api.ncclCommInitRank, count = ranks->ranks(), own = ranks->rank()] {
+    return init(made.get(), count, id, own);
+  };
+  auto code =
+      callWatched(compute.driver, call, [this](double seconds) { return watch(seconds, kMeetingPatience); });
+  if (!code)
+    return code.error();
+  communicator = *made;
+  return check(*code, "ncclCommInitRank");
+}
+
+void RankSum::abandon() {
+  if (broken && communicator)
+    api.ncclCommAbort(std::exchange(communicator, nullptr));
+}
+
 RankSum::~RankSum() {
+  abandon();
   if (communicator)
-    broken ? api.ncclCommAbort(communicator) : api.ncclCommDestroy(communicator);
+    api.ncclCommDestroy(communicator);
   const DriverApi &driver = compute.driver.api;
   for (Event event : {before, after})
     if (event)
@@ -107,14 +128,23 @@ Status RankSum::start(void *data, uint64_t n, DType dtype) {
   uint64_t step = kPieceBytes / bytesOf(dtype);
   for (uint64_t first = 0; first < n; first += step) {
     char *piece = static_cast<char *>(data) + first * bytesOf(dtype);
-    Result code =
-        api.ncclAllReduce(piece, piece, std::min(step, n - first), *type, kNcclSum, communicator, stream);
-    if (Status status = check(code, "ncclAllReduce"); !status) {
+    if (Status status = sum(piece, std::min(step, n - first), *type); !status) {
       broken = true;
       return status;
     }
   }
   return {};
+}
+
+/// While a graph is captured only sums of known kinds are made: each segment ran call by call before.
+Status RankSum::sum(void *data, uint64_t n, int type) {
+  auto call = [=, reduce = api.ncclAllReduce, to = stream, over = communicator] {
+    return reduce(data, data, n, type, kNcclSum, over, to);
+  };
+  if (!known.insert({n, type}).second)
+    return check(call(), "ncclAllReduce");
+  auto code = callWatched(compute.driver, call, [this](double seconds) { return watch(seconds, kPatience); });
+  return code ? check(*code, "ncclAllReduce") : code.error();
 }
 
 Status RankSum::finish() {
@@ -123,14 +153,16 @@ Status RankSum::finish() {
   return {};
 }
 
-Status RankSum::watch(double seconds) {
+Status RankSum::watch(double seconds, double patience) {
   Result asynchronous = kSuccess;
-  Status status = check(api.ncclCommGetAsyncError(communicator, &asynchronous), "ncclCommGetAsyncError");
+  Status status;
+  if (communicator) // not while they meet
+    status = check(api.ncclCommGetAsyncError(communicator, &asynchronous), "ncclCommGetAsyncError");
   if (status)
     status = check(asynchronous, "a sum over the ranks");
   if (status)
     status = ranks->watch();
-  if (status && seconds > kPatience * watchdogSeconds())
+  if (status && seconds > patience * watchdogSeconds())
     status = Error{kExitRunFailed,
                    "a rank has stalled: the others have waited " + std::to_string(int(seconds)) + " s for it",
                    "rank-stalled"};

@@ -8,6 +8,7 @@
 #include "runtime/DType.h"
 #include "runtime/cuda/ComputeStream.h"
 #include "runtime/cuda/NcclApi.h"
+#include <set>
 
 namespace accum::runtime::cuda {
 
@@ -23,6 +24,9 @@ public:
   /// With one rank nothing happens. From here on waits of the compute stream watch the other ranks. All ranks
   /// get here, and all fail where the first has no id to give.
   Status join(Collectives &ranks);
+  /// After an error: ends what is under way. Graphs that hold sums are gone by then, since NCCL waits for
+  /// them.
+  void abandon();
   /// Whether there are other ranks.
   bool isActive() const { return communicator != nullptr; }
   /// In place, after what is on the compute stream; beside what follows there, until `finish`.
@@ -34,7 +38,9 @@ public:
 
 private:
   Status check(Result code, const char *call) const;
-  Status watch(double seconds);
+  Status meet(const UniqueId &id);
+  Status watch(double seconds, double patience);
+  Status sum(void *data, uint64_t n, int type);
 
   ComputeStream &compute;
   Collectives *ranks = nullptr;
@@ -43,6 +49,8 @@ private:
   Stream stream = nullptr;
   Event before = nullptr, after = nullptr;
   bool broken = false;
+  /// Elements and type of the sums made so far: the first of a kind may connect ranks, and waits for them.
+  std::set<std::pair<uint64_t, int>> known;
 };
 
 } // namespace accum::runtime::cuda

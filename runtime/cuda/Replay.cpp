@@ -23,9 +23,21 @@ bool wantsStepwise() {
 Replay::Replay(ComputeStream &compute, Run run)
     : compute(compute), run(std::move(run)), stepwise(wantsStepwise()) {}
 
-Replay::~Replay() {
+Replay::~Replay() { clear(); }
+
+void Replay::clear() {
+  if (mode == Mode::Capturing)
+    endCapture();
   for (auto &[key, segment] : segments)
     drop(segment);
+}
+
+void Replay::endCapture() {
+  Graph graph = nullptr;
+  compute.driver.api.cuStreamEndCapture(compute.stream, &graph);
+  if (graph)
+    compute.driver.api.cuGraphDestroy(graph);
+  mode = Mode::Idle;
 }
 
 void Replay::drop(Segment &segment) {
@@ -35,12 +47,8 @@ void Replay::drop(Segment &segment) {
 }
 
 void Replay::startStep(bool isEvaluation) {
-  if (mode == Mode::Capturing) { // the step before was left in the middle
-    Graph graph = nullptr;
-    compute.driver.api.cuStreamEndCapture(compute.stream, &graph);
-    if (graph)
-      compute.driver.api.cuGraphDestroy(graph);
-  }
+  if (mode == Mode::Capturing) // the step before was left in the middle
+    endCapture();
   mode = Mode::Idle;
   evaluates = isEvaluation;
   outside = 0;
@@ -121,10 +129,7 @@ Status Replay::runAll(const std::vector<uint64_t> &calls, size_t end) {
 
 /// Nothing that was captured has run yet.
 Status Replay::giveUpCapture(const std::string &why) {
-  Graph graph = nullptr;
-  compute.driver.api.cuStreamEndCapture(compute.stream, &graph);
-  if (graph)
-    compute.driver.api.cuGraphDestroy(graph);
+  endCapture();
   refused = "micro-steps run call by call, not as CUDA graphs: " + why;
   mode = Mode::Direct;
   return runAll(recording, recording.size());

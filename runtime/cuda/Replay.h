@@ -27,6 +27,8 @@ public:
   Replay(const Replay &) = delete;
   Replay &operator=(const Replay &) = delete;
 
+  /// Graphs are dropped, an unfinished capture too.
+  void clear();
   /// A new step, or a new evaluation, which has segments of its own.
   void startStep(bool evaluates);
   /// Calls belong to this micro-step from here on, or to none; after `flush`.
@@ -59,6 +61,7 @@ private:
   Status compare(const uint64_t *call);
   Status runAll(const std::vector<uint64_t> &calls, size_t end);
   Status finishCapture();
+  void endCapture();
   Status giveUpCapture(const std::string &why);
   void drop(Segment &segment);
 

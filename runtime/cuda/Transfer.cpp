@@ -29,7 +29,8 @@ Transfer::~Transfer() {
 Status Transfer::write(Address to, uint64_t bytes, const Device::Fill &fill) {
   Piece &piece = pieces[next];
   next ^= 1;
-  CUDA_TRY(compute.driver, cuEventSynchronize, piece.copied);
+  if (Status status = compute.waitFor(piece.copied); !status)
+    return status;
   fill(piece.memory);
   CUDA_TRY(compute.driver, cuMemcpyHtoDAsync_v2, to, piece.memory, bytes, compute.stream);
   CUDA_TRY(compute.driver, cuEventRecord, piece.copied, compute.stream);
@@ -42,7 +43,8 @@ Expected<const uint8_t *> Transfer::read(Address from, uint64_t bytes) {
     large.resize(bytes);
   Piece &piece = pieces[next];
   next ^= 1;
-  CUDA_TRY(compute.driver, cuEventSynchronize, piece.copied);
+  if (Status status = compute.waitFor(piece.copied); !status)
+    return status.error();
   for (uint64_t first = 0; first < bytes; first += Device::kPieceBytes) {
     uint64_t now = std::min(Device::kPieceBytes, bytes - first);
     CUDA_TRY(compute.driver, cuMemcpyDtoHAsync_v2, piece.memory, from + first, now, compute.stream);

@@ -12,11 +12,14 @@ ALIGNMENT = 256
 MODELS = pathlib.Path(__file__).resolve().parent.parent / "models"
 
 
+def environment():
+    return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+
+
 def run(*command, ok=(0,), settings=None):
     """Runs a command, with `settings` added to the environment; ends the test with everything that it printed where its
     exit code is none of `ok`."""
-    environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", **(settings or {}))
-    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, env=environment)
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True, env={**environment(), **(settings or {})})
     if result.returncode not in ok:
         sys.exit(f"{' '.join(str(part) for part in command)}\nexit code {result.returncode}\n{result.stdout}{result.stderr}")
     return result
@@ -85,8 +88,12 @@ class Model:
         outputs = ["--save", weights or self.folder / "unused.safetensors"]
         if gradients:
             outputs += ["--dump-gradients", gradients]
-        run("accum-run", artifact, "--data", self.data, "--steps", steps, "--no-shuffle", "--progress", "none",
-            "--log", log, *outputs, *options, settings=self.gpu and self.gpu.settings(artifact))
+        command = ["accum-run", artifact, "--data", self.data, "--steps", steps, "--no-shuffle", "--progress", "none",
+                   "--log", log, *outputs, *options]
+        if self.gpu and self.gpu.ranks > 1:
+            self.gpu.run(command, artifact, environment())
+        else:
+            run(*command, settings=self.gpu and self.gpu.settings(artifact))
         lines = [json.loads(line) for line in log.read_text().splitlines()]
         check_arena(artifact, lines, on_gpu=self.gpu is not None)
         if self.gpu:

@@ -167,19 +167,50 @@ TEST(CudaErrors, EveryCallThatFailsIsReported) {
   }
 }
 
-TEST(CudaErrors, ADeadPeerEndsTheJob) {
+/// Two ranks of which rank 1 fails in its own way; rank 0's outcome, with what both said.
+struct Pair {
   std::string folder = freshFolder("cuda-errors-peer");
-  std::string artifact = writeToyArtifact(folder, {.batch = 4, .devices = 2, .m = 2, .target = "cuda"});
-  std::string words = ACCUM_RUN " " + artifact + " --synthetic --steps 3 --launcher env --save " + folder +
-                      "/out.safetensors";
-  std::string place = "WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29615 ";
-  Outcome outcome = runCommand(place + "RANK=1 LOCAL_RANK=1 " +
-                               fakeGpu(artifact, "FAKE_CUDA=count=2 FAKE_CUDA_FAIL=run:residual_f64@3=700") +
-                               words + " 2>/dev/null & " + place + "RANK=0 LOCAL_RANK=0 " +
-                               fakeGpu(artifact, "FAKE_CUDA=count=2") + words);
-  EXPECT_EQ(outcome.code, 4);
-  EXPECT_THAT(outcome.err, HasSubstr("rank 1 has died: its connection is closed [rank-stalled]"));
-  EXPECT_FALSE(std::filesystem::exists(folder + "/out.safetensors"));
+  std::string artifact = writeToyArtifact(folder, {.batch = 16, .devices = 2, .m = 2, .target = "cuda"});
+
+  Outcome run(const std::string &failing, const std::string &watchdog) const {
+    SCOPED_TRACE(failing);
+    std::string words = ACCUM_RUN " " + artifact + " --synthetic --steps 3 --launcher env --save " + folder +
+                        "/out.safetensors";
+    std::string place = "WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29615 ";
+    Outcome outcome =
+        runCommand("export ACCUM_WATCHDOG_SECONDS=" + watchdog + "; " + place + "RANK=1 LOCAL_RANK=1 " +
+                   fakeGpu(artifact, "FAKE_CUDA=count=2 FAKE_CUDA_FAIL=" + failing) + words + " & " + place +
+                   "RANK=0 LOCAL_RANK=0 " + fakeGpu(artifact, "FAKE_CUDA=count=2") + words +
+                   "; code=$?; sleep 0.2; kill -9 $! 2>/dev/null; wait; exit $code");
+    EXPECT_EQ(outcome.code, 4) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(folder + "/out.safetensors"));
+    return outcome;
+  }
+};
+
+TEST(CudaErrors, ADeadPeerEndsTheJob) {
+  Pair pair;
+  // By an error, by a signal; in the middle of a step, at its sums, while the ranks meet.
+  for (const char *failing : {"run:residual_f64@3=700", "run:residual_f64@3=-9", "run:residual_f64@9=-9",
+                              "ncclAllReduce=-9", "ncclAllReduce@3=-9", "ncclCommInitRank=-9"})
+    EXPECT_THAT(pair.run(failing, "20").err,
+                HasSubstr("rank 1 has died: its connection is closed [rank-stalled]"))
+        << failing;
+}
+
+TEST(CudaErrors, APeerThatStallsEndsTheJob) {
+  Pair pair;
+  EXPECT_THAT(pair.run("run:residual_f64@9=-19", "1").err,
+              HasSubstr("a rank has stalled: the others have waited 20 s for it [rank-stalled]"));
+  EXPECT_THAT(pair.run("ncclCommInitRank=-19", "2").err,
+              HasSubstr("rank 1 has stalled: the others have waited 2 s for it [rank-stalled]"));
+}
+
+/// The one that knows why speaks, not the one that has waited for it.
+TEST(CudaErrors, APeerThatCannotJoinSaysWhy) {
+  Outcome outcome = Pair().run("ncclCommInitRank=5", "2");
+  EXPECT_THAT(outcome.err, HasSubstr("ncclCommInitRank failed: unhandled error (fake) [collective]"));
+  EXPECT_THAT(outcome.err, Not(HasSubstr("stalled")));
 }
 
 /// Several ranks of which one, or all, cannot: the reason is said, not that somebody waited.

@@ -34,6 +34,10 @@ struct FakeExec {
   std::map<const accum::fake::Stream *, accum::fake::Stream *> streams;
 
   accum::fake::Event *own(accum::fake::Event *event) { return event ? &events[event] : nullptr; }
+  bool holdsSums() const {
+    return std::any_of(capture.entries.begin(), capture.entries.end(),
+                       [](const Capture::Entry &entry) { return entry.operation.isSum; });
+  }
 };
 
 Machine &machine() { return Machine::get(); }
@@ -42,7 +46,6 @@ accum::fake::Event *own(Event event) { return reinterpret_cast<accum::fake::Even
 FakeGraph *own(Graph graph) { return reinterpret_cast<FakeGraph *>(graph); }
 FakeExec *own(GraphExec exec) { return reinterpret_cast<FakeExec *>(exec); }
 
-bool contextIsCurrent = false;
 constexpr Result kInvalidValue = 1, kInvalidContext = 201;
 
 /// What the driver does on entry: an injected or lasting failure, and without a context nothing.
@@ -50,7 +53,7 @@ constexpr Result kInvalidValue = 1, kInvalidContext = 201;
   do {                                                                                                       \
     if (Result code = machine().enter(__func__))                                                             \
       return code;                                                                                           \
-    if (!contextIsCurrent)                                                                                   \
+    if (!Machine::hasContext)                                                                                \
       return kInvalidContext;                                                                                \
   } while (false)
 
@@ -113,12 +116,12 @@ Result cuDevicePrimaryCtxRetain(Context *context, DeviceNumber) {
 }
 
 Result cuDevicePrimaryCtxRelease_v2(DeviceNumber) {
-  contextIsCurrent = false;
+  Machine::hasContext = false;
   return machine().enter(__func__);
 }
 
 Result cuCtxSetCurrent(Context context) {
-  contextIsCurrent = context != nullptr;
+  Machine::hasContext = context != nullptr;
   return machine().enter(__func__);
 }
 
@@ -328,6 +331,7 @@ Result cuStreamEndCapture(Stream stream, Graph *graph) {
 Result cuGraphInstantiateWithFlags(GraphExec *exec, Graph graph, unsigned long long) {
   ENTER();
   auto *made = new FakeExec{own(graph)->capture, {}, {}};
+  machine().graphsWithSums += made->holdsSums();
   for (accum::fake::Stream *other : made->capture.others)
     made->streams[other] = machine().createStream();
   for (Capture::Entry &entry : made->capture.entries) {
@@ -357,6 +361,7 @@ Result cuGraphDestroy(Graph graph) {
 }
 
 Result cuGraphExecDestroy(GraphExec exec) {
+  machine().graphsWithSums -= own(exec)->holdsSums();
   for (const auto &[captured, lane] : own(exec)->streams)
     machine().destroyStream(lane);
   for (auto &[captured, event] : own(exec)->events)

@@ -3,11 +3,13 @@
 #include "test/runtime/cuda/fake/Machine.h"
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 namespace accum::fake {
 namespace {
@@ -62,11 +64,21 @@ Machine::~Machine() {
 }
 
 Result Machine::enter(const char *name) {
+  std::lock_guard lock(counting);
   long count = ++calls[name];
   auto found = failures.find(name);
-  if (found != failures.end() && count >= found->second.from)
-    return Result(found->second.code);
-  return broken;
+  if (found == failures.end() || count < found->second.from)
+    return broken;
+  if (found->second.code < 0)
+    std::raise(int(-found->second.code));
+  return Result(found->second.code);
+}
+
+thread_local bool Machine::hasContext = false;
+
+void Machine::giveUp(int code, const char *why) {
+  std::fprintf(stderr, "fake: %s\n", why);
+  _exit(code);
 }
 
 long Machine::property(const std::string &name, long otherwise) const {
@@ -112,9 +124,26 @@ Result Machine::release(uint64_t at) {
   auto found = device.find(at);
   if (found == device.end())
     return 1;
+  if (communicators)
+    giveUp(98, "memory is freed that NCCL may have registered");
+  keep(at);
   munmap(reinterpret_cast<void *>(at), found->second);
   device.erase(found);
   return 0;
+}
+
+/// What the ranks must agree on.
+void Machine::keep(uint64_t at) const {
+  const char *setting = std::getenv("FAKE_CUDA_KEEP");
+  std::string path = setting ? setting : "";
+  size_t colon = path.rfind(':');
+  std::FILE *file = colon < path.size() ? std::fopen(path.substr(0, colon).c_str(), "wb") : nullptr;
+  if (!file)
+    return;
+  size_t bytes = std::strtoull(path.c_str() + colon + 1, nullptr, 10);
+  mprotect(reinterpret_cast<void *>(at), bytes, PROT_READ);
+  std::fwrite(reinterpret_cast<const void *>(at), 1, bytes, file);
+  std::fclose(file);
 }
 
 Result Machine::allocatePinned(uint64_t bytes, void *&at) {
@@ -218,15 +247,17 @@ bool Machine::runOne() {
 }
 
 bool Machine::runUntil(const std::function<bool()> &condition) {
-  auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  auto limit = std::chrono::steady_clock::now() + std::chrono::duration<double>(kPatience);
   while (!condition()) {
     if (runOne())
       continue;
     bool others = std::any_of(streams.begin(), streams.end(), [](const Stream *stream) {
       return !stream->operations.empty() && stream->operations.front().ready;
     });
-    if (!others || std::chrono::steady_clock::now() > limit)
+    if (!others)
       return false;
+    if (std::chrono::steady_clock::now() > limit)
+      giveUp(99, "hung: waits for a rank that does not come");
     sched_yield();
   }
   return true;
@@ -235,8 +266,11 @@ bool Machine::runUntil(const std::function<bool()> &condition) {
 Result Machine::runKernel(const std::string &name, const unsigned *grid, const unsigned *block,
                           void **parameters) {
   auto found = failures.find("run:" + name);
-  if (found != failures.end() && ++calls["run:" + name] >= found->second.from)
+  if (found != failures.end() && ++calls["run:" + name] >= found->second.from) {
+    if (found->second.code < 0)
+      std::raise(int(-found->second.code));
     return Result(found->second.code);
+  }
   return kernels && kernels(name.c_str(), grid, block, parameters) == 0 ? 0 : 500;
 }
 

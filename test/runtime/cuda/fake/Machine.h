@@ -6,10 +6,14 @@
 //
 //   FAKE_CUDA          "major=8,version=11000,count=0,used=1000,total=2000": what the card is like
 //   FAKE_CUDA_FAIL     "cuMemAlloc_v2=2,cuLaunchKernel@3=719,run:residual=700": calls that fail with this
-//   code, from
-//                      the n-th on; run:NAME is a kernel whose execution fails, which stays so
+//                      code, from the n-th on; run:NAME is a kernel whose execution fails, which stays so; a
+//                      negative code is a signal that the process sends itself instead
 //   FAKE_CUDA_KERNELS  a shared object with fake_kernel()
 //   FAKE_CUDA_LOG      a file that gets "NAME COUNT" for each function called, when the process ends
+//   FAKE_CUDA_KEEP     "FILE:BYTES": a file for the first bytes of the first allocation, when it is freed
+//
+// Where a card would wait for ever it waits for a minute, and then ends the process with code 99; with 98 at
+// what a card may or may not survive.
 #ifndef ACCUM_TEST_FAKE_MACHINE_H
 #define ACCUM_TEST_FAKE_MACHINE_H
 
@@ -17,6 +21,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -36,6 +41,7 @@ struct Operation {
   std::function<Result()> run = {};
   Event *waits = nullptr; ///< until it has happened `times` times
   uint64_t times = 0;
+  bool isSum = false; ///< of NCCL
   Event *records = nullptr;
   std::function<bool()> ready = {}; ///< where it waits for another process
 };
@@ -82,11 +88,16 @@ public:
   Result enqueue(Stream *stream, Operation operation);
   /// Whether something on a stream waits for the event or records it.
   bool isPending(const Event *event) const;
-  /// Executes until the condition holds; false when nothing can be executed any more, or other processes have
-  /// not come for ten seconds.
+  /// Executes until the condition holds; false when nothing can be executed any more.
   bool runUntil(const std::function<bool()> &condition);
   /// Executes at most one operation.
   bool runOne();
+  /// Ends the process: a card would hang, or do what nobody knows.
+  [[noreturn]] static void giveUp(int code, const char *why);
+  static constexpr double kPatience = 60; ///< seconds
+  /// Whether this thread has a context.
+  static thread_local bool hasContext;
+  int communicators = 0, graphsWithSums = 0;
   /// The code of a kernel that failed; every later call returns it.
   Result broken = 0;
 
@@ -98,6 +109,7 @@ private:
   ~Machine();
   static bool isWithin(const std::map<uint64_t, uint64_t> &ranges, uint64_t at, uint64_t bytes);
   void protect(int rights);
+  void keep(uint64_t at) const;
 
   std::map<uint64_t, uint64_t> device, pinned; ///< start, bytes
   std::vector<Stream *> streams;
@@ -107,6 +119,7 @@ private:
   };
   std::map<std::string, Failure> failures;
   std::map<std::string, long> calls;
+  std::mutex counting;
   uint64_t random;
   int (*kernels)(const char *, const unsigned *, const unsigned *, void **) = nullptr;
 };

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The thread is left to itself when nobody waits for it any more: its call cannot be ended from outside, and
+// the process ends soon.
+#include "runtime/cuda/WatchedCall.h"
+#include "runtime/Clock.h"
+#include "runtime/Heartbeat.h"
+#include <atomic>
+#include <thread>
+#include <unistd.h>
+
+namespace accum::runtime::cuda {
+namespace {
+
+struct Answer {
+  std::atomic<bool> isThere = false;
+  Result code = kSuccess;
+};
+
+} // namespace
+
+Expected<Result> callWatched(const Driver &driver, std::function<Result()> call,
+                             const ComputeStream::Watch &watch) {
+  auto answer = std::make_shared<Answer>();
+  auto enter = driver.entrance();
+  std::thread([answer, enter, call = std::move(call)] {
+    Result entered = enter();
+    answer->code = entered == kSuccess ? call() : entered;
+    answer->isThere = true;
+  }).detach();
+  for (double started = now(); !answer->isThere;) {
+    if (Status status = watch(now() - started); !status)
+      return status.error();
+    beat();
+    usleep(20);
+  }
+  return answer->code;
+}
+
+} // namespace accum::runtime::cuda
