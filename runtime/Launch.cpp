@@ -65,7 +65,7 @@ int localRankOf() {
   for (const char *name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"})
     if (const char *text = get(name))
       return std::atoi(text);
-  return 0;
+  return get("RANK") && get("WORLD_SIZE") && std::atoi(get("WORLD_SIZE")) > 1 ? -1 : 0;
 }
 
 Expected<std::optional<LaunchPlace>> placeOf(const std::string &launcher) {

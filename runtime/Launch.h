@@ -21,7 +21,7 @@ struct LaunchPlace {
 Expected<std::optional<LaunchPlace>> placeOf(const std::string &launcher);
 
 /// This process's number on its machine, by any launcher's variables: LOCAL_RANK, Open MPI's, MPICH's,
-/// Slurm's; 0 without one. On GPUs it is the number of the card.
+/// Slurm's; without one 0, or -1 among several ranks. On GPUs it is the number of the card.
 int localRankOf();
 
 /// The first host of a list in Slurm's notation: "n[07-12,20],m1" gives "n07".

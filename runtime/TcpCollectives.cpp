@@ -268,7 +268,8 @@ const char *errorText() { return job.error.c_str(); }
 
 void abortJob(int32_t exitCode) { _exit(exitCode); } // the sockets close, which the others see
 
-/// Rank 0 leaves last, so that nobody takes its leaving for a death. After an error there is nobody to wait for.
+/// Rank 0 leaves last, so that nobody takes its leaving for a death. After an error there is nobody to wait
+/// for.
 int finalize() {
   int32_t done = 0;
   int code = job.error.empty() ? allReduce(&done, 1, ACCUM_I32, ACCUM_SUM, watchdogSeconds()) : 1;

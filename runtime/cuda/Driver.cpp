@@ -26,8 +26,35 @@ Error noDriver(const std::string &why) {
 /// After these nothing works on this card any more until the process, or the machine, starts again.
 bool meansLost(Result code) {
   constexpr Result kLost[] = {
-      kEccUncorrectable, 46, 219, 220, 226, kIllegalAddress, 702, 714, 715, 716, 717, 718, kLaunchFailed};
+      kDeviceUnavailable, kEccUncorrectable,   kNvlinkUncorrectable, kContained,         kIllegalAddress,
+      kLaunchTimeout,     kHardwareStackError, kIllegalInstruction,  kMisalignedAddress, kInvalidAddressSpace,
+      kInvalidPc,         kLaunchFailed,       kTensorMemoryLeak};
   return std::find(std::begin(kLost), std::end(kLost), code) != std::end(kLost);
+}
+
+/// Why the driver does not start.
+Error notStarted(Result code, const std::string &words) {
+  switch (code) {
+  case kNoDevice:
+    return {kExitRunFailed,
+            "the CUDA driver is there, but shows no GPU",
+            "no-gpu",
+            {"nvidia-smi lists what the driver sees; CUDA_VISIBLE_DEVICES may hide it"}};
+  case kSystemDriverMismatch:
+    return {kExitRunFailed,
+            "the CUDA library and the kernel's driver are of different versions: " + words,
+            "cuda-driver-too-old",
+            {"restart the machine after a driver update, or reload the nvidia kernel module"}};
+  case kSystemNotReady:
+    return {kExitRunFailed,
+            "the GPUs of this machine are not ready: " + words,
+            "no-gpu",
+            {"on machines with NVSwitch: systemctl status nvidia-fabricmanager"}};
+  case kStubLibrary:
+    return noDriver("the libcuda.so.1 that was found is the toolkit's stub, for linking only");
+  default:
+    return noDriver(words);
+  }
 }
 
 } // namespace
@@ -35,7 +62,7 @@ bool meansLost(Result code) {
 Expected<std::unique_ptr<Driver>> Driver::open(int localRank) {
   DriverApi api;
 #define ACCUM_SYMBOL(name, arguments) {#name, reinterpret_cast<void **>(&api.name)},
-  std::string why = loadLibrary({"libcuda.so.1", "libcuda.so"}, {ACCUM_CUDA_DRIVER_FUNCTIONS(ACCUM_SYMBOL)});
+  std::string why = loadLibrary({"libcuda.so.1"}, {ACCUM_CUDA_DRIVER_FUNCTIONS(ACCUM_SYMBOL)});
 #undef ACCUM_SYMBOL
   if (!why.empty())
     return noDriver(why);
@@ -46,19 +73,8 @@ Expected<std::unique_ptr<Driver>> Driver::open(int localRank) {
 }
 
 Status Driver::choose(int localRank) {
-  Result started = api.cuInit(0);
-  if (started == kNoDevice)
-    return Error{kExitRunFailed,
-                 "the CUDA driver is there, but shows no GPU",
-                 "no-gpu",
-                 {"nvidia-smi lists what the driver sees; CUDA_VISIBLE_DEVICES may hide it"}};
-  if (started == kSystemDriverMismatch)
-    return Error{kExitRunFailed,
-                 "the CUDA library and the kernel's driver are of different versions: " + describe(started),
-                 "cuda-driver-too-old",
-                 {"restart the machine after a driver update, or reload the nvidia kernel module"}};
-  if (started != kSuccess)
-    return noDriver(describe(started));
+  if (Result started = api.cuInit(0); started != kSuccess)
+    return notStarted(started, describe(started));
   CUDA_TRY(*this, cuDriverGetVersion, &number);
   if (number < kLeastVersion)
     return Error{kExitRunFailed,
@@ -67,6 +83,13 @@ Status Driver::choose(int localRank) {
                  "cuda-driver-too-old",
                  {"update the NVIDIA driver to release 525 or later"}};
   CUDA_TRY(*this, cuDeviceGetCount, &chosen.visible);
+  if (localRank < 0 && chosen.visible > 1)
+    return Error{kExitUsage,
+                 "which of the " + std::to_string(chosen.visible) +
+                     " GPUs is this rank's? The environment has no LOCAL_RANK",
+                 "usage",
+                 {"set LOCAL_RANK, counted from 0 on each machine; or show each process one GPU by "
+                  "CUDA_VISIBLE_DEVICES"}};
   chosen.ordinal = chosen.visible == 1 ? 0 : localRank;
   if (chosen.ordinal >= chosen.visible)
     return Error{kExitRunFailed,
@@ -85,7 +108,14 @@ Status Driver::choose(int localRank) {
                  chosen.name + " is " + chosen.architecture() + ", and artifacts run on sm_80 and later",
                  "gpu-architecture",
                  {"A100, RTX 30 and every later card will do"}};
-  CUDA_TRY(*this, cuDevicePrimaryCtxRetain, &context, device);
+  Result retained = api.cuDevicePrimaryCtxRetain(&context, device);
+  if (retained == kDeviceUnavailable)
+    return Error{kExitRunFailed,
+                 chosen.name + " does not take another process: " + describe(retained),
+                 "no-gpu",
+                 {"nvidia-smi shows who holds it; -c 0 lets several share it"}};
+  if (Status status = check(retained, "cuDevicePrimaryCtxRetain"); !status)
+    return status;
   CUDA_TRY(*this, cuCtxSetCurrent, context);
   return {};
 }

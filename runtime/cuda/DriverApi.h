@@ -25,16 +25,30 @@ using GraphExec = struct OpaqueGraphExec *;
 enum : Result {
   kSuccess = 0,
   kOutOfMemory = 2,
+  kStubLibrary = 34,
+  kDeviceUnavailable = 46,
   kNoDevice = 100,
   kInvalidImage = 200,
   kNoBinaryForGpu = 209,
   kEccUncorrectable = 214,
   kInvalidPtx = 218,
+  kNvlinkUncorrectable = 220,
+  kJitCompilerNotFound = 221,
   kUnsupportedPtxVersion = 222,
+  kJitDisabled = 223,
+  kContained = 226,
   kNotFound = 500,
   kNotReady = 600,
   kIllegalAddress = 700,
+  kLaunchTimeout = 702,
+  kHardwareStackError = 714,
+  kIllegalInstruction = 715,
+  kMisalignedAddress = 716,
+  kInvalidAddressSpace = 717,
+  kInvalidPc = 718,
   kLaunchFailed = 719,
+  kTensorMemoryLeak = 721,
+  kSystemNotReady = 802,
   kSystemDriverMismatch = 803
 };
 enum : int { kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76 }; // CUdevice_attribute
@@ -54,6 +68,7 @@ enum : int { kStreamNonBlocking = 1, kEventDisableTiming = 2, kCaptureThreadLoca
   X(cuDevicePrimaryCtxRetain, (Context * context, DeviceNumber device))                                      \
   X(cuDevicePrimaryCtxRelease_v2, (DeviceNumber device))                                                     \
   X(cuCtxSetCurrent, (Context context))                                                                      \
+  X(cuCtxGetStreamPriorityRange, (int *least, int *greatest))                                                \
   X(cuModuleLoadDataEx, (Module * module, const void *image, unsigned count, int *options, void **values))   \
   X(cuModuleUnload, (Module module))                                                                         \
   X(cuModuleGetFunction, (Function * function, Module module, const char *name))                             \
@@ -71,6 +86,7 @@ enum : int { kStreamNonBlocking = 1, kEventDisableTiming = 2, kCaptureThreadLoca
   X(cuMemcpyDtoDAsync_v2, (Address to, Address from, size_t bytes, Stream stream))                           \
   X(cuMemsetD8Async, (Address at, unsigned char value, size_t bytes, Stream stream))                         \
   X(cuStreamCreate, (Stream * stream, unsigned flags))                                                       \
+  X(cuStreamCreateWithPriority, (Stream * stream, unsigned flags, int priority))                             \
   X(cuStreamDestroy_v2, (Stream stream))                                                                     \
   X(cuStreamSynchronize, (Stream stream))                                                                    \
   X(cuStreamWaitEvent, (Stream stream, Event event, unsigned flags))                                         \

@@ -10,12 +10,6 @@ namespace {
 constexpr uint64_t kMaxImage = 256 << 20;
 constexpr const char *kPtx = "kernels.ptx";
 
-/// A cubin of the card's own architecture, else PTX.
-std::string imageFor(const Artifact &artifact, const Card &card) {
-  std::string cubin = "kernels." + card.architecture() + ".cubin";
-  return artifact.has(cubin) ? cubin : kPtx;
-}
-
 std::string firstLines(const char *log) {
   std::string text = log;
   while (!text.empty() && (text.back() == '\n' || text.back() == ' '))
@@ -43,6 +37,13 @@ Status LoadedModule::load(const void *image, const std::string &what) {
                  what + " is of a newer CUDA than this driver: " + driver.describe(code),
                  "cuda-driver-too-old",
                  {"update the NVIDIA driver"}};
+  if (code == kJitCompilerNotFound || code == kJitDisabled)
+    return Error{kExitRunFailed,
+                 what + " needs the driver's compiler of PTX: " + driver.describe(code),
+                 "ptx",
+                 {"install libnvidia-ptxjitcompiler, in a container show the driver's `compute` part; unset "
+                  "CUDA_DISABLE_PTX_JIT",
+                  "or compile the model for this card where ptxas is found: accumc --list-targets"}};
   if (code == kNoBinaryForGpu || code == kInvalidImage)
     return Error{kExitRunFailed,
                  what + " does not run on " + driver.card().name + " (" + driver.card().architecture() +
@@ -67,17 +68,32 @@ Expected<Function> LoadedModule::find(const char *name) const {
   return function;
 }
 
+/// The card's own cubin, or PTX: where there is no such cubin, and where the driver does not take it, since a
+/// driver of CUDA 12 loads PTX of this artifact but no cubin made by CUDA 13.
+Status KernelModule::loadImage(const Artifact &artifact) {
+  std::string refused;
+  Status status = Error{kExitFile,
+                        artifact.folder + ": the manifest lists no " + kPtx,
+                        "bad-artifact",
+                        {"compile the model again"}};
+  for (const std::string &name :
+       {"kernels." + compute.driver.card().architecture() + ".cubin", std::string(kPtx)}) {
+    if (!artifact.has(name))
+      continue;
+    auto image = readText(artifact.file(name), kMaxImage);
+    if (!image)
+      return image.error();
+    status = module.load(image->c_str(), artifact.file(name));
+    file = refused.empty() ? name : name + ", since the driver does not take " + refused;
+    if (status || status.error().slug == "gpu-lost")
+      return status;
+    refused = name;
+  }
+  return status;
+}
+
 Status KernelModule::load(const Artifact &artifact) {
-  file = imageFor(artifact, compute.driver.card());
-  if (!artifact.has(file))
-    return Error{kExitFile,
-                 artifact.folder + ": the manifest lists no " + file,
-                 "bad-artifact",
-                 {"compile the model again"}};
-  auto image = readText(artifact.file(file), kMaxImage);
-  if (!image)
-    return image.error();
-  if (Status status = module.load(image->c_str(), artifact.file(file)); !status)
+  if (Status status = loadImage(artifact); !status)
     return status;
   specs = &artifact.manifest.kernels;
   for (const KernelSpec &spec : *specs) {

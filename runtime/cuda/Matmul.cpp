@@ -7,6 +7,9 @@
 
 namespace accum::runtime::cuda {
 
+// How many algorithms are asked for. The first one is taken but for a rare refusal.
+constexpr int kChoices = 8;
+
 Status Matmul::check(Result code, const char *call) const {
   if (code == kSuccess)
     return {};
@@ -34,18 +37,9 @@ Status Matmul::load() {
 
 Matmul::~Matmul() {
   for (auto &[shape, entry] : entries)
-    release(entry);
+    release(api, entry.objects);
   if (handle)
     api.cublasLtDestroy(handle);
-}
-
-void Matmul::release(Entry &entry) {
-  for (MatrixLayout layout : {entry.first, entry.second, entry.result})
-    if (layout)
-      api.cublasLtMatrixLayoutDestroy(layout);
-  if (entry.desc)
-    api.cublasLtMatmulDescDestroy(entry.desc);
-  entry = {};
 }
 
 std::string Matmul::version() const {
@@ -56,81 +50,40 @@ std::string Matmul::version() const {
          std::to_string(number % 100);
 }
 
-Status Matmul::layOut(MatrixLayout &layout, int type, int64_t rows, int64_t columns, int64_t leading,
-                      int64_t points, int64_t stride) {
-  if (Status status = check(api.cublasLtMatrixLayoutCreate(&layout, type, rows, columns, leading),
-                            "cublasLtMatrixLayoutCreate");
-      !status || points == 1)
-    return status;
-  int32_t count = int32_t(points);
-  Result code = api.cublasLtMatrixLayoutSetAttribute(layout, kLayoutBatchCount, &count, sizeof count);
-  if (code == kSuccess)
-    code = api.cublasLtMatrixLayoutSetAttribute(layout, kLayoutBatchStride, &stride, sizeof stride);
-  return check(code, "cublasLtMatrixLayoutSetAttribute");
+Status Matmul::prepare(const MatmulShape &shape, Entry &entry) {
+  BlasCall call = describe(api, shape, entry.objects);
+  Status status = check(call.code, call.name);
+  return status ? choose(shape, entry) : status;
 }
 
-Status Matmul::describe(const MatmulShape &s, Entry &entry) {
-  if (Status status = check(api.cublasLtMatmulDescCreate(&entry.desc, s.computeType, s.scaleType),
-                            "cublasLtMatmulDescCreate");
-      !status)
-    return status;
-  struct Attribute {
-    int which;
-    int32_t value;
-  };
-  std::vector<Attribute> attributes = {{kDescTransposeA, s.firstOp}, {kDescTransposeB, s.secondOp}};
-  if (s.bias)
-    attributes.insert(attributes.end(), {{kDescEpilogue, kEpilogueBias}, {kDescBiasType, s.resultType}});
-  for (const Attribute &attribute : attributes)
-    if (Status status = check(api.cublasLtMatmulDescSetAttribute(entry.desc, attribute.which,
-                                                                 &attribute.value, sizeof attribute.value),
-                              "cublasLtMatmulDescSetAttribute");
-        !status)
-      return status;
-  bool plainFirst = s.firstOp == kOpNone, plainSecond = s.secondOp == kOpNone;
-  Status status = layOut(entry.first, s.operandType, plainFirst ? s.rows : s.depth,
-                         plainFirst ? s.depth : s.rows, s.firstLeading, s.points, s.firstStride);
-  if (status)
-    status = layOut(entry.second, s.operandType, plainSecond ? s.depth : s.columns,
-                    plainSecond ? s.columns : s.depth, s.secondLeading, s.points, s.secondStride);
-  if (status)
-    status = layOut(entry.result, s.resultType, s.rows, s.columns, s.resultLeading, s.points, s.resultStride);
-  return status ? choose(s, entry) : status;
-}
-
-/// The best algorithm by the library's own estimate, within the workspace and for the alignment at hand.
+/// The best algorithms by the library's own estimate, within the workspace and for the alignment at hand.
 Status Matmul::choose(const MatmulShape &shape, Entry &entry) {
   MatmulPreference preference = nullptr;
-  if (Status status =
-          check(api.cublasLtMatmulPreferenceCreate(&preference), "cublasLtMatmulPreferenceCreate");
-      !status)
-    return status;
-  uint64_t most = kWorkspaceBytes;
-  Result code =
-      api.cublasLtMatmulPreferenceSetAttribute(preference, kPreferenceWorkspace, &most, sizeof most);
-  int which = kPreferenceAlignment;
-  for (int64_t align : {shape.firstAlign, shape.secondAlign, shape.resultAlign, shape.resultAlign}) {
-    auto bytes = uint32_t(align);
-    if (code == kSuccess)
-      code = api.cublasLtMatmulPreferenceSetAttribute(preference, which++, &bytes, sizeof bytes);
-  }
-  HeuristicResult result{};
+  BlasCall call = prefer(api, shape, kWorkspaceBytes, preference);
+  const MatmulDescription &of = entry.objects;
+  std::vector<HeuristicResult> results(kChoices);
   int found = 0;
-  if (code == kSuccess)
-    code = api.cublasLtMatmulAlgoGetHeuristic(handle, entry.desc, entry.first, entry.second, entry.result,
-                                              entry.result, preference, 1, &result, &found);
-  api.cublasLtMatmulPreferenceDestroy(preference);
-  if (Status status = check(code, "cublasLtMatmulAlgoGetHeuristic"); !status)
+  if (call.code == kSuccess)
+    call = {api.cublasLtMatmulAlgoGetHeuristic(handle, of.desc, of.first, of.second, of.result, of.result,
+                                               preference, kChoices, results.data(), &found),
+            "cublasLtMatmulAlgoGetHeuristic"};
+  if (preference)
+    api.cublasLtMatmulPreferenceDestroy(preference);
+  if (Status status = check(call.code, call.name); !status)
     return status;
-  if (found == 0 || result.state != kSuccess)
+  results.resize(size_t(found));
+  std::erase_if(results, [](const HeuristicResult &result) {
+    return result.state != kSuccess || result.workspaceBytes > kWorkspaceBytes;
+  });
+  if (results.empty())
     return Error{kExitRunFailed, "cuBLASLt has no algorithm for this product", "cublaslt"};
-  entry.algo = result.algo;
-  entry.workspaceBytes = result.workspaceBytes;
+  entry.choices = std::move(results);
   return {};
 }
 
-Status Matmul::multiply(const MatmulShape &shape, const Entry &entry, const accum_gemm &call,
-                        const int64_t *at) {
+/// The library's estimate is no promise that an algorithm runs. One that it refuses is passed over the first
+/// time, which is never within a capture.
+Status Matmul::multiply(const MatmulShape &shape, Entry &entry, const accum_gemm &call, const int64_t *at) {
   int64_t size = int64_t(bytesOf(DType(call.dtype))), resultSize = int64_t(bytesOf(DType(call.c_dtype)));
   const char *a = static_cast<const char *>(call.a) + at[0] * size;
   const char *b = static_cast<const char *>(call.b) + at[1] * size;
@@ -142,10 +95,18 @@ Status Matmul::multiply(const MatmulShape &shape, const Entry &entry, const accu
   const void *beta = isWide ? static_cast<void *>(&wide[1]) : &narrow[1];
   // The driver's allocations are integers, cuBLASLt takes them as pointers:
   void *scratch = reinterpret_cast<void *>(workspace);
-  return check(api.cublasLtMatmul(handle, entry.desc, one, b, entry.first, a, entry.second, beta, c,
-                                  entry.result, c, entry.result, &entry.algo, scratch, entry.workspaceBytes,
-                                  compute.stream),
-               "cublasLtMatmul");
+  const MatmulDescription &of = entry.objects;
+  while (true) {
+    const HeuristicResult &choice = entry.choices[entry.chosen];
+    Result code = api.cublasLtMatmul(handle, of.desc, one, b, of.first, a, of.second, beta, c, of.result, c,
+                                     of.result, &choice.algo, scratch, choice.workspaceBytes, compute.stream);
+    bool isRefused = code == kBlasNotSupported || code == kBlasInvalidValue || code == kBlasArchMismatch;
+    if (!isRefused || entry.hasRun || entry.chosen + 1 == entry.choices.size()) {
+      entry.hasRun = entry.hasRun || code == kSuccess;
+      return check(code, "cublasLtMatmul");
+    }
+    ++entry.chosen;
+  }
 }
 
 Status Matmul::run(const accum_gemm &call, float beta) {
@@ -156,15 +117,15 @@ Status Matmul::run(const accum_gemm &call, float beta) {
   auto [found, isNew] = entries.try_emplace(*shape);
   Entry &entry = found->second;
   if (isNew)
-    if (Status status = describe(*shape, entry); !status) {
-      release(entry);
+    if (Status status = prepare(*shape, entry); !status) {
+      release(api, entry.objects);
       entries.erase(found);
       return status;
     }
   if (shape->bias)
-    if (Status status = check(
-            api.cublasLtMatmulDescSetAttribute(entry.desc, kDescBiasPointer, &call.bias, sizeof call.bias),
-            "cublasLtMatmulDescSetAttribute");
+    if (Status status = check(api.cublasLtMatmulDescSetAttribute(entry.objects.desc, kDescBiasPointer,
+                                                                 &call.bias, sizeof call.bias),
+                              "cublasLtMatmulDescSetAttribute");
         !status)
       return status;
   int64_t points = 1;

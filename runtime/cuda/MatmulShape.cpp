@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // From strides to cuBLASLt's layouts: arithmetic only.
+#include "runtime/cuda/MatmulShape.h"
 #include "runtime/DType.h"
-#include "runtime/cuda/Matmul.h"
+#include "runtime/cuda/CublasLtApi.h"
 #include <algorithm>
+#include <vector>
 
 namespace accum::runtime::cuda {
 namespace {

@@ -81,7 +81,10 @@ Status RankSum::join(Collectives &all) {
   std::memcpy(&id, words, sizeof id);
   if (Status status = meet(id); !status)
     return status;
-  CUDA_TRY(compute.driver, cuStreamCreate, &stream, kStreamNonBlocking);
+  // First where both have blocks to start: a sum that is late on one rank keeps those of all others waiting.
+  int least = 0, greatest = 0;
+  CUDA_TRY(compute.driver, cuCtxGetStreamPriorityRange, &least, &greatest);
+  CUDA_TRY(compute.driver, cuStreamCreateWithPriority, &stream, kStreamNonBlocking, greatest);
   CUDA_TRY(compute.driver, cuEventCreate, &before, kEventDisableTiming);
   CUDA_TRY(compute.driver, cuEventCreate, &after, kEventDisableTiming);
   compute.setWatch([this](double seconds) { return watch(seconds, kPatience); });

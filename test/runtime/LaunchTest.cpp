@@ -52,6 +52,13 @@ TEST(Launch, ARankOutsideItsWorldIsRefused) {
   EXPECT_EQ(placeOf("env").error().message, "--launcher env: rank 4 of 4 at port 29500 is no place");
 }
 
+TEST(Launch, ALocalRankIsNotGuessed) {
+  Environment alone({{"RANK", "0"}, {"WORLD_SIZE", "1"}});
+  EXPECT_EQ(localRankOf(), 0);
+  Environment several({{"RANK", "1"}, {"WORLD_SIZE", "2"}});
+  EXPECT_EQ(localRankOf(), -1);
+}
+
 TEST(Launch, SlurmMeetsAtItsFirstNode) {
   Environment slurm({{"SLURM_PROCID", "5"},
                      {"SLURM_STEP_NUM_TASKS", "8"},

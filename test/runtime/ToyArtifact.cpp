@@ -133,7 +133,8 @@ ToyConfig makeConfig(const Manifest &manifest, const ToyOptions &options) {
 
 void writeManifest(const std::string &artifact, Manifest &manifest) {
   manifest.files.clear();
-  for (const char *name : {"kernels.so", "kernels.ptx", "params.safetensors", "program.so", "toy.config"})
+  for (const char *name :
+       {"kernels.so", "kernels.ptx", "kernels.sm_90.cubin", "params.safetensors", "program.so", "toy.config"})
     if (fs::exists(artifact + "/" + name))
       manifest.files.push_back(
           {name, fs::file_size(artifact + "/" + name), *hashFile(artifact + "/" + name)});

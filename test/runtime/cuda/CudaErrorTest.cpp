@@ -38,6 +38,13 @@ TEST(CudaErrors, DriverAndCard) {
                   "the driver supports CUDA 11.8, the runtime needs 12.0 [cuda-driver-too-old]");
   toy.expectError(toy.run("FAKE_CUDA=major=7,minor=5"),
                   "Fake GPU is sm_75, and artifacts run on sm_80 and later [gpu-architecture]");
+  toy.expectError(toy.run("FAKE_CUDA_FAIL=cuInit=34"),
+                  "is the toolkit's stub, for linking only [no-cuda-driver]");
+  Outcome outcome = toy.run("FAKE_CUDA_FAIL=cuInit=802");
+  toy.expectError(outcome, "the GPUs of this machine are not ready: ");
+  EXPECT_THAT(outcome.err, HasSubstr("nvidia-fabricmanager"));
+  toy.expectError(toy.run("FAKE_CUDA_FAIL=cuDevicePrimaryCtxRetain=46"),
+                  "Fake GPU does not take another process: ");
   toy.expectError(toy.run("FAKE_CUDA=count=2 LOCAL_RANK=2"),
                   "local rank 2 has no GPU: this machine shows 2 [no-gpu]");
 }
@@ -94,10 +101,33 @@ TEST(CudaErrors, KernelsThatTheDriverRefuses) {
                   toy.artifact + "/kernels.ptx is of a newer CUDA than this driver");
   toy.expectError(toy.run("FAKE_CUDA_FAIL=cuModuleLoadDataEx=209"),
                   toy.artifact + "/kernels.ptx does not run on Fake GPU (sm_90)");
+  toy.expectError(toy.run("FAKE_CUDA_FAIL=cuModuleLoadDataEx=221"),
+                  toy.artifact + "/kernels.ptx needs the driver's compiler of PTX");
   std::ofstream(toy.artifact + "/kernels.ptx") << "nothing\n";
   editManifest(toy.artifact, [](accum::runtime::Manifest &) {});
   toy.expectError(toy.run(""), "the driver cannot compile " + toy.artifact +
                                    "/kernels.ptx: ptxas: line 1: no entry [ptx]");
+}
+
+/// As a driver of CUDA 12 does with one that CUDA 13 made.
+TEST(CudaErrors, ACubinThatIsNotTakenGivesWayToPtx) {
+  Toy toy;
+  std::ofstream(toy.artifact + "/kernels.sm_90.cubin") << "\x7f"
+                                                          "ELF";
+  editManifest(toy.artifact, [](accum::runtime::Manifest &) {});
+  Outcome outcome = toy.run("");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err,
+              HasSubstr("kernels from kernels.ptx, since the driver does not take kernels.sm_90.cubin"));
+  EXPECT_THAT(toy.run("FAKE_CUDA=minor=2").err, HasSubstr("kernels from kernels.ptx\n"));
+}
+
+/// Of the algorithms that the library names the first that runs is taken.
+TEST(CudaErrors, AnAlgorithmThatDoesNotRunGivesWay) {
+  Toy toy;
+  EXPECT_EQ(toy.run("FAKE_CUDA=refused=1").code, 0);
+  std::filesystem::remove(toy.folder + "/out.safetensors");
+  toy.expectError(toy.run("FAKE_CUDA=refused=2"), "command 1 @gemm: cublasLtMatmul failed: ");
 }
 
 TEST(CudaErrors, AFaultNamesItsCommandAndNode) {
@@ -250,6 +280,8 @@ TEST(CudaErrors, NcclThatFailsIsReported) {
   ranks.expectError(failing("ncclGetUniqueId=2"),
                     "ncclGetUniqueId failed: unhandled error (fake) [collective]");
   ranks.expectError(failing("ncclCommInitRank=5"), "ncclCommInitRank failed: ");
+  ranks.expectError(failing("cuCtxGetStreamPriorityRange=999"), "cuCtxGetStreamPriorityRange failed: ");
+  ranks.expectError(failing("cuStreamCreateWithPriority=2"), "cuStreamCreateWithPriority failed: ");
   ranks.expectError(failing("ncclAllReduce@4=3"), "ncclAllReduce failed: ");
   ranks.expectError(failing("asynchronous=6"),
                     "a sum over the ranks failed: remote error (fake) [collective]");
@@ -257,6 +289,14 @@ TEST(CudaErrors, NcclThatFailsIsReported) {
 
 TEST(CudaErrors, AnEnvironmentThatSaysTooLittle) {
   Toy toy;
+  std::string artifact = writeToyArtifact(toy.folder, {.batch = 4, .devices = 2, .m = 2, .target = "cuda"});
+  std::string rank = " WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=29617 " +
+                     fakeGpu(artifact, "FAKE_CUDA=count=2") + ACCUM_RUN " " + artifact +
+                     " --synthetic --steps 1 --launcher env";
+  Outcome unplaced = runCommand("RANK=1" + rank + " & RANK=0" + rank);
+  EXPECT_EQ(unplaced.code, 2);
+  EXPECT_THAT(unplaced.err,
+              HasSubstr("which of the 2 GPUs is this rank's? The environment has no LOCAL_RANK [usage]"));
   Outcome outcome =
       runCommand("RANK=0 " ACCUM_RUN " " + toy.artifact + " --synthetic --steps 1 --launcher env");
   EXPECT_EQ(outcome.code, 2);

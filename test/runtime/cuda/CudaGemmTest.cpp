@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GEMMs through cuBLASLt's column-major world (the fake's, which follows its reference) against a plain
 // row-major loop: transposes, strides, bias, beta, dtypes, batches that merge and that do not.
+#include "runtime/cuda/MatmulShape.h"
 #include "test/runtime/cuda/FakeDevice.h"
 #include <bit>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include <random>
 
 using namespace accum::runtime;
+using namespace accum::runtime::cuda;
 using namespace accum::test;
 
 namespace {
@@ -162,6 +164,21 @@ TEST_F(CudaGemm, BatchesMergeOrBecomeLoops) {
   check(
       batched(plain(ACCUM_F32, ACCUM_F32, 2, 2, 2), {1, 3, 1, 2}, {7, 16, 3, 8}, {9, 4, 5, 20}, {0, 8, 0, 4}),
       0, false);
+}
+
+/// One call per head or per sample, whichever are fewer.
+TEST(CudaGemmShape, TheLongerDimensionIsTheStridedOne) {
+  for (auto [samples, heads] : {std::pair<int64_t, int64_t>{64, 12}, {2, 12}}) {
+    accum_gemm call = plain(ACCUM_BF16, ACCUM_BF16, 16, 16, 8);
+    call.a_row = 8 * heads;
+    MatmulLoops loops;
+    auto shape = shapeOf(batched(call, {samples, heads}, {128 * heads, 8}, {128 * heads, 8}, {256 * heads, 256}), 0,
+                         false, loops);
+    ASSERT_TRUE(shape);
+    EXPECT_EQ(shape->points, std::max(samples, heads));
+    ASSERT_EQ(loops.count, 1);
+    EXPECT_EQ(loops.extent[0], std::min(samples, heads));
+  }
 }
 
 TEST_F(CudaGemm, RefusesWhatItCannotDo) {

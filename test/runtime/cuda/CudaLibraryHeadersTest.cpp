@@ -21,6 +21,8 @@ TEST(CudaLibraryHeaders, CublasLtFunctionsHaveTheDocumentedShape) {
   EXPECT_EQ(offsetof(own::HeuristicResult, workspaceBytes),
             offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
   EXPECT_EQ(offsetof(own::HeuristicResult, state), offsetof(cublasLtMatmulHeuristicResult_t, state));
+  EXPECT_EQ(sizeof(own::MatmulAlgo), sizeof(cublasLtMatmulAlgo_t));
+  EXPECT_EQ(offsetof(own::HeuristicResult, algo), offsetof(cublasLtMatmulHeuristicResult_t, algo));
 }
 
 TEST(CudaLibraryHeaders, NcclFunctionsHaveTheDocumentedShape) {
@@ -33,6 +35,9 @@ TEST(CudaLibraryHeaders, NcclFunctionsHaveTheDocumentedShape) {
 }
 
 TEST(CudaLibraryHeaders, ConstantsOfTheLibrariesAreTheirs) {
+  EXPECT_EQ(int(own::kBlasInvalidValue), CUBLAS_STATUS_INVALID_VALUE);
+  EXPECT_EQ(int(own::kBlasArchMismatch), CUBLAS_STATUS_ARCH_MISMATCH);
+  EXPECT_EQ(int(own::kBlasNotSupported), CUBLAS_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(int(own::kReal32), CUDA_R_32F);
   EXPECT_EQ(int(own::kReal64), CUDA_R_64F);
   EXPECT_EQ(int(own::kRealBrain16), CUDA_R_16BF);

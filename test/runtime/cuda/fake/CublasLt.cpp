@@ -3,6 +3,7 @@
 // bias with one entry per row of the result. Refuses what the library refuses.
 #include "runtime/cuda/CublasLtApi.h"
 #include "test/runtime/cuda/fake/Machine.h"
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -11,7 +12,7 @@ using accum::fake::Machine;
 
 namespace {
 
-constexpr Result kInvalid = 7; // CUBLAS_STATUS_INVALID_VALUE
+constexpr Result kInvalid = kBlasInvalidValue;
 
 struct Desc {
   int compute, scale;
@@ -193,18 +194,23 @@ Result cublasLtMatmulPreferenceSetAttribute(MatmulPreference preference, int att
   return Machine::get().enter(__func__);
 }
 
-/// The algorithm remembers the alignment that it was chosen for, and wants all of the workspace.
+/// Three algorithms, the first of which cannot do it. Each remembers the alignment that it was chosen for,
+/// and wants all of the workspace; property `refused` says how many of the others will not run when called.
 Result cublasLtMatmulAlgoGetHeuristic(BlasHandle, MatmulDesc desc, MatrixLayout a, MatrixLayout b,
-                                      MatrixLayout, MatrixLayout d, MatmulPreference preference, int,
-                                      HeuristicResult *results, int *returned) {
+                                      MatrixLayout, MatrixLayout d, MatmulPreference preference,
+                                      int requested, HeuristicResult *results, int *returned) {
   Product product;
   if (Result code = fill(product, desc, a, b, d))
     return code;
-  *results = {};
-  for (int i = 0; i < 4; ++i)
-    results->algo.data[i] = own(preference)->alignment[i];
-  results->workspaceBytes = own(preference)->workspace;
-  *returned = 1;
+  *returned = std::min(requested, 3);
+  for (int result = 0; result < *returned; ++result) {
+    results[result] = {};
+    results[result].state = result == 0 ? Result(kBlasNotSupported) : Result(kSuccess);
+    for (int i = 0; i < 4; ++i)
+      results[result].algo.data[i] = own(preference)->alignment[i];
+    results[result].algo.data[4] = uint64_t(result);
+    results[result].workspaceBytes = own(preference)->workspace;
+  }
   return Machine::get().enter(__func__);
 }
 
@@ -228,6 +234,8 @@ Result cublasLtMatmul(BlasHandle, MatmulDesc desc, const void *alpha, const void
     return kInvalid;
   if (Result code = Machine::get().enter(__func__))
     return code;
+  if (long(algo->data[4]) <= Machine::get().property("refused", 0))
+    return kBlasNotSupported;
   return Machine::get().enqueue(reinterpret_cast<accum::fake::Stream *>(stream), {.run = [=] {
                                   std::memset(workspace, 0xff, workspaceBytes);
                                   product.run();

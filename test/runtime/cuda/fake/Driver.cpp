@@ -128,6 +128,9 @@ Result cuCtxSetCurrent(Context context) {
 Result cuModuleLoadDataEx(Module *module, const void *image, unsigned count, int *options, void **values) {
   ENTER();
   std::string text = static_cast<const char *>(image);
+  if (text.starts_with("\x7f"
+                       "ELF")) // as an older driver than its ptxas
+    return kNoBinaryForGpu;
   if (text.find(".entry") == std::string::npos) {
     for (unsigned i = 0; i < count; ++i)
       if (options[i] == kJitErrorLogBuffer)
@@ -245,6 +248,21 @@ Result cuMemsetD8Async(Address at, unsigned char value, size_t bytes, Stream str
 
 Result cuStreamCreate(Stream *stream, unsigned) {
   ENTER();
+  *stream = reinterpret_cast<Stream>(machine().createStream());
+  return 0;
+}
+
+Result cuCtxGetStreamPriorityRange(int *least, int *greatest) {
+  ENTER();
+  *least = 0;
+  *greatest = -5;
+  return 0;
+}
+
+Result cuStreamCreateWithPriority(Stream *stream, unsigned, int priority) {
+  ENTER();
+  if (priority > 0 || priority < -5)
+    return kInvalidValue;
   *stream = reinterpret_cast<Stream>(machine().createStream());
   return 0;
 }
