@@ -172,8 +172,9 @@ TEST(CudaGemmShape, TheLongerDimensionIsTheStridedOne) {
     accum_gemm call = plain(ACCUM_BF16, ACCUM_BF16, 16, 16, 8);
     call.a_row = 8 * heads;
     MatmulLoops loops;
-    auto shape = shapeOf(batched(call, {samples, heads}, {128 * heads, 8}, {128 * heads, 8}, {256 * heads, 256}), 0,
-                         false, loops);
+    auto shape =
+        shapeOf(batched(call, {samples, heads}, {128 * heads, 8}, {128 * heads, 8}, {256 * heads, 256}), 0,
+                false, loops);
     ASSERT_TRUE(shape);
     EXPECT_EQ(shape->points, std::max(samples, heads));
     ASSERT_EQ(loops.count, 1);
