@@ -50,8 +50,8 @@ std::string Matmul::version() const {
          std::to_string(number % 100);
 }
 
-Status Matmul::prepare(const MatmulShape &shape, Entry &entry) {
-  BlasCall call = describe(api, shape, entry.objects);
+Status Matmul::prepare(const MatmulShape &shape, const void *bias, Entry &entry) {
+  BlasCall call = describe(api, shape, bias, entry.objects);
   Status status = check(call.code, call.name);
   return status ? choose(shape, entry) : status;
 }
@@ -117,17 +117,16 @@ Status Matmul::run(const accum_gemm &call, float beta) {
   auto [found, isNew] = entries.try_emplace(*shape);
   Entry &entry = found->second;
   if (isNew)
-    if (Status status = prepare(*shape, entry); !status) {
+    if (Status status = prepare(*shape, call.bias, entry); !status) {
       release(api, entry.objects);
       entries.erase(found);
       return status;
     }
-  if (shape->bias)
-    if (Status status = check(api.cublasLtMatmulDescSetAttribute(entry.objects.desc, kDescBiasPointer,
-                                                                 &call.bias, sizeof call.bias),
-                              "cublasLtMatmulDescSetAttribute");
-        !status)
+  if (call.bias) {
+    BlasCall set = setBias(api, entry.objects, call.bias);
+    if (Status status = check(set.code, set.name); !status)
       return status;
+  }
   int64_t points = 1;
   for (int i = 0; i < loops.count; ++i)
     points *= loops.extent[i];

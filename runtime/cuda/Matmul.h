@@ -38,7 +38,7 @@ private:
     bool hasRun = false; ///< from then on the choice stays: equal bits
   };
   Status check(Result code, const char *call) const;
-  Status prepare(const MatmulShape &shape, Entry &entry);
+  Status prepare(const MatmulShape &shape, const void *bias, Entry &entry);
   Status choose(const MatmulShape &shape, Entry &entry);
   Status multiply(const MatmulShape &shape, Entry &entry, const accum_gemm &call, const int64_t *at);
 

@@ -37,14 +37,21 @@ BlasCall setAttributes(const CublasLtApi &api, MatmulDesc desc, const std::vecto
 
 } // namespace
 
-BlasCall describe(const CublasLtApi &api, const MatmulShape &s, MatmulDescription &made) {
+BlasCall setBias(const CublasLtApi &api, const MatmulDescription &made, const void *bias) {
+  return {api.cublasLtMatmulDescSetAttribute(made.desc, kDescBiasPointer, &bias, sizeof bias),
+          "cublasLtMatmulDescSetAttribute"};
+}
+
+BlasCall describe(const CublasLtApi &api, const MatmulShape &s, const void *bias, MatmulDescription &made) {
   BlasCall call = {api.cublasLtMatmulDescCreate(&made.desc, s.computeType, s.scaleType),
                    "cublasLtMatmulDescCreate"};
   std::vector<Attribute> attributes = {{kDescTransposeA, s.firstOp}, {kDescTransposeB, s.secondOp}};
-  if (s.bias)
+  if (s.biasAlign)
     attributes.insert(attributes.end(), {{kDescEpilogue, kEpilogueBias}, {kDescBiasType, s.resultType}});
   if (call.code == kSuccess)
     call = setAttributes(api, made.desc, attributes);
+  if (call.code == kSuccess && s.biasAlign)
+    call = setBias(api, made, bias);
   bool plainFirst = s.firstOp == kOpNone, plainSecond = s.secondOp == kOpNone;
   if (call.code == kSuccess)
     call = layOut(api, made.first, s.operandType, plainFirst ? s.rows : s.depth,

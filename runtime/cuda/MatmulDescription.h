@@ -20,8 +20,11 @@ struct MatmulDescription {
   MatrixLayout first = nullptr, second = nullptr, result = nullptr;
 };
 
-/// Fills in what is null; after a failure some of it is there, too.
-BlasCall describe(const CublasLtApi &api, const MatmulShape &shape, MatmulDescription &made);
+/// Fills in what is null; after a failure some of it is there, too. `bias`: that of the first call, since the
+/// choice of an algorithm looks at its alignment.
+BlasCall describe(const CublasLtApi &api, const MatmulShape &shape, const void *bias,
+                  MatmulDescription &made);
+BlasCall setBias(const CublasLtApi &api, const MatmulDescription &made, const void *bias);
 void release(const CublasLtApi &api, MatmulDescription &made);
 /// What an algorithm may take and rely on: workspace, and the alignment of this shape's operands.
 BlasCall prefer(const CublasLtApi &api, const MatmulShape &shape, uint64_t workspaceBytes,

@@ -134,7 +134,7 @@ Expected<MatmulShape> shapeOf(const accum_gemm &call, float beta, bool tf32, Mat
                      .secondAlign = alignmentOf(call.a, size, {strided.a}, loops, loops.a),
                      .resultAlign = alignmentOf(call.c, resultSize, {strided.c}, loops, loops.c),
                      .beta = beta != 0,
-                     .bias = call.bias != nullptr};
+                     .biasAlign = call.bias ? alignmentOf(call.bias, resultSize, {}, {}, nullptr) : 0};
 }
 
 } // namespace accum::runtime::cuda

@@ -21,7 +21,8 @@ struct MatmulShape {
   int64_t points; ///< of the strided batch
   int64_t firstStride, secondStride, resultStride;
   int64_t firstAlign, secondAlign, resultAlign; ///< bytes, a power of two up to 256, for every point
-  int64_t beta, bias;                           ///< 0 or 1
+  int64_t beta;                                 ///< 0 or 1
+  int64_t biasAlign;                            ///< bytes as above; 0 without a bias
 
   auto operator<=>(const MatmulShape &) const = default;
 };

@@ -49,7 +49,7 @@ struct Values {
 class CudaGemm : public testing::Test {
 protected:
   /// `call` has its shape and strides; pointers are filled in. C starts as random numbers.
-  void check(accum_gemm call, float beta, bool bias) {
+  void check(accum_gemm call, float beta, bool bias, uint64_t biasAt = 0) {
     Values a(call.dtype, 4096, random), b(call.dtype, 4096, random), c(call.c_dtype, 8192, random);
     Values added(call.c_dtype, 256, random);
     card.put(kA, a.bytes.data(), a.bytes.size());
@@ -59,18 +59,18 @@ protected:
     call.a = card.base + kA;
     call.b = card.base + kB;
     call.c = card.base + kC;
-    call.bias = bias ? card.base + kBias : nullptr;
+    call.bias = bias ? card.base + kBias + biasAt * bytesOf(DType(call.c_dtype)) : nullptr;
     Status status = card.device->gemm(call, beta);
     ASSERT_TRUE(status) << format(status.error());
     Values result = c;
     result.bytes = card.take(kC, c.bytes.size());
-    expect(call, beta, a, b, bias ? &added : nullptr, c);
+    expect(call, beta, a, b, bias ? &added : nullptr, biasAt, c);
     for (uint64_t i = 0; i < 8192; ++i)
       ASSERT_EQ(result.get(i), c.get(i)) << "at " << i;
   }
 
   static void expect(const accum_gemm &call, float beta, const Values &a, const Values &b, const Values *bias,
-                     Values &c) {
+                     uint64_t biasAt, Values &c) {
     int64_t points = 1;
     for (int d = 0; d < call.batch_dims; ++d)
       points *= call.batch[d];
@@ -85,7 +85,7 @@ protected:
       }
       for (int64_t i = 0; i < call.m; ++i)
         for (int64_t j = 0; j < call.n; ++j) {
-          double sum = bias ? bias->get(j) : 0;
+          double sum = bias ? bias->get(biasAt + uint64_t(j)) : 0;
           for (int64_t k = 0; k < call.k; ++k)
             sum +=
                 a.get(atA + i * call.a_row + k * call.a_col) * b.get(atB + k * call.b_row + j * call.b_col);
@@ -136,6 +136,12 @@ TEST_F(CudaGemm, TransposesBetaAndBias) {
         call.c_row = 11;
         check(call, kind == 1 ? 1 : 0, kind == 2);
       }
+}
+
+/// An algorithm is for biases of the alignment that the first one had.
+TEST_F(CudaGemm, BiasesOfOtherAlignments) {
+  for (uint64_t at : {0, 1, 4, 0})
+    check(plain(ACCUM_BF16, ACCUM_BF16, 5, 7, 3), 0, true, at);
 }
 
 TEST_F(CudaGemm, DtypesAndDegenerateShapes) {

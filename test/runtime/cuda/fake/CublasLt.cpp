@@ -209,6 +209,9 @@ Result cublasLtMatmulAlgoGetHeuristic(BlasHandle, MatmulDesc desc, MatrixLayout 
     for (int i = 0; i < 4; ++i)
       results[result].algo.data[i] = own(preference)->alignment[i];
     results[result].algo.data[4] = uint64_t(result);
+    // The value of a bias says its alignment: a null pointer any.
+    uint64_t bias = uint64_t(product.desc.bias) | 256;
+    results[result].algo.data[5] = bias & (~bias + 1);
     results[result].workspaceBytes = own(preference)->workspace;
   }
   return Machine::get().enter(__func__);
@@ -227,8 +230,11 @@ Result cublasLtMatmul(BlasHandle, MatmulDesc desc, const void *alpha, const void
   product.second = b;
   product.result = d;
   bool aligned = uint64_t(a) % algo->data[0] == 0 && uint64_t(b) % algo->data[1] == 0 &&
-                 uint64_t(d) % algo->data[3] == 0;
-  bool whole = isWhole(a, product.a) && isWhole(b, product.b) && isWhole(d, product.d) && c == d &&
+                 uint64_t(d) % algo->data[3] == 0 && uint64_t(product.desc.bias) % algo->data[5] == 0;
+  bool hasBias = product.desc.epilogue != kEpilogueDefault;
+  bool whole = (!hasBias || Machine::get().isDevice(uint64_t(product.desc.bias),
+                                                    product.d.rows * uint64_t(sizeOf(product.d.type)))) &&
+               isWhole(a, product.a) && isWhole(b, product.b) && isWhole(d, product.d) && c == d &&
                Machine::get().isDevice(uint64_t(workspace), workspaceBytes);
   if (!aligned || !whole)
     return kInvalid;
