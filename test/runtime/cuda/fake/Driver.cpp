@@ -46,7 +46,7 @@ accum::fake::Event *own(Event event) { return reinterpret_cast<accum::fake::Even
 FakeGraph *own(Graph graph) { return reinterpret_cast<FakeGraph *>(graph); }
 FakeExec *own(GraphExec exec) { return reinterpret_cast<FakeExec *>(exec); }
 
-constexpr Result kInvalidValue = 1, kInvalidContext = 201;
+constexpr Result kInvalidValue = 1, kInvalidContext = 201, kInvalidatedCapture = 901, kCapturedEvent = 907;
 
 /// What the driver does on entry: an injected or lasting failure, and without a context nothing.
 #define ENTER()                                                                                              \
@@ -55,6 +55,14 @@ constexpr Result kInvalidValue = 1, kInvalidContext = 201;
       return code;                                                                                           \
     if (!Machine::hasContext)                                                                                \
       return kInvalidContext;                                                                                \
+  } while (false)
+
+/// For calls that may wait or allocate.
+#define ENTER_OUTSIDE_CAPTURES()                                                                             \
+  do {                                                                                                       \
+    ENTER();                                                                                                 \
+    if (Result code = machine().refuseInCapture())                                                           \
+      return code;                                                                                           \
   } while (false)
 
 Result enqueue(Stream stream, std::function<Result()> run) {
@@ -126,7 +134,7 @@ Result cuCtxSetCurrent(Context context) {
 }
 
 Result cuModuleLoadDataEx(Module *module, const void *image, unsigned count, int *options, void **values) {
-  ENTER();
+  ENTER_OUTSIDE_CAPTURES();
   std::string text = static_cast<const char *>(image);
   if (text.starts_with("\x7f"
                        "ELF")) // as an older driver than its ptxas
@@ -183,14 +191,14 @@ Result cuLaunchKernel(Function function, unsigned gridX, unsigned gridY, unsigne
 }
 
 Result cuMemGetInfo_v2(size_t *free, size_t *total) {
-  ENTER();
+  ENTER_OUTSIDE_CAPTURES();
   *free = machine().free();
   *total = machine().total();
   return 0;
 }
 
 Result cuMemAlloc_v2(Address *at, size_t bytes) {
-  ENTER();
+  ENTER_OUTSIDE_CAPTURES();
   uint64_t made = 0;
   Result code = machine().allocate(bytes, made);
   *at = made;
@@ -200,7 +208,7 @@ Result cuMemAlloc_v2(Address *at, size_t bytes) {
 Result cuMemFree_v2(Address at) { return machine().enter(__func__) ?: machine().release(at); }
 
 Result cuMemAllocHost_v2(void **at, size_t bytes) {
-  ENTER();
+  ENTER_OUTSIDE_CAPTURES();
   return machine().allocatePinned(bytes, *at);
 }
 
@@ -273,9 +281,7 @@ Result cuStreamDestroy_v2(Stream stream) {
 }
 
 Result cuStreamSynchronize(Stream stream) {
-  ENTER();
-  if (anyCapture(stream))
-    return 900;
+  ENTER_OUTSIDE_CAPTURES();
   bool done = machine().runUntil([&] { return own(stream)->operations.empty(); });
   return done ? machine().broken : kLaunchFailed;
 }
@@ -303,7 +309,9 @@ Result cuEventRecord(Event event, Stream stream) {
 }
 
 Result cuEventQuery(Event event) {
-  ENTER();
+  ENTER_OUTSIDE_CAPTURES();
+  if (own(event)->wasCaptured)
+    return kCapturedEvent;
   if (own(event)->happened >= own(event)->recorded)
     return machine().broken;
   machine().runOne();
@@ -311,7 +319,9 @@ Result cuEventQuery(Event event) {
 }
 
 Result cuEventSynchronize(Event event) {
-  ENTER();
+  ENTER_OUTSIDE_CAPTURES();
+  if (own(event)->wasCaptured)
+    return kCapturedEvent;
   bool done = machine().runUntil([&] { return own(event)->happened >= own(event)->recorded; });
   return done ? machine().broken : kLaunchFailed;
 }
@@ -338,7 +348,10 @@ Result cuStreamEndCapture(Stream stream, Graph *graph) {
     if (entry.operation.records)
       entry.operation.records->capture = nullptr;
   Result code = machine().enter(__func__);
-  code = code ? code : made->capture.isJoined() ? 0 : kUnjoined;
+  code = code                       ? code
+         : made->capture.isInvalid  ? kInvalidatedCapture
+         : made->capture.isJoined() ? 0
+                                    : kUnjoined;
   if (code)
     delete made;
   else

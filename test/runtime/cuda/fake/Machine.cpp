@@ -180,8 +180,9 @@ void Machine::destroyStream(Stream *stream) {
 
 Result Machine::enqueue(Stream *stream, Operation operation) {
   if (std::find(streams.begin(), streams.end(), stream) == streams.end())
-    return 400;                      // CUDA_ERROR_INVALID_HANDLE
-  constexpr Result kIsolation = 905; // CUDA_ERROR_STREAM_CAPTURE_ISOLATION
+    return 400;                          // CUDA_ERROR_INVALID_HANDLE
+  constexpr Result kIsolation = 905;     // CUDA_ERROR_STREAM_CAPTURE_ISOLATION
+  constexpr Result kCapturedEvent = 907; // CUDA_ERROR_CAPTURED_EVENT
   Capture *from = operation.waits ? operation.waits->capture : nullptr;
   if (from && !stream->capture) { // the capture goes on over here
     stream->capture = from;
@@ -189,8 +190,12 @@ Result Machine::enqueue(Stream *stream, Operation operation) {
   }
   if (operation.waits && from != stream->capture)
     return kIsolation;
-  if (operation.records)
+  if (operation.waits && !from && operation.waits->wasCaptured)
+    return kCapturedEvent;
+  if (operation.records) {
     operation.records->capture = stream->capture;
+    operation.records->wasCaptured = stream->capture != nullptr;
+  }
   if (stream->capture) {
     stream->capture->entries.push_back({stream, std::move(operation)});
     return 0;
@@ -199,6 +204,16 @@ Result Machine::enqueue(Stream *stream, Operation operation) {
     operation.times = ++operation.records->recorded;
   stream->operations.push_back(std::move(operation));
   return 0;
+}
+
+Result Machine::refuseInCapture() {
+  Result code = 0;
+  for (Stream *stream : streams)
+    if (stream->capture) {
+      stream->capture->isInvalid = true;
+      code = 900; // CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED
+    }
+  return code;
 }
 
 bool Machine::isPending(const Event *event) const {

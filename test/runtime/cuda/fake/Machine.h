@@ -34,6 +34,7 @@ struct Capture;
 struct Event {
   uint64_t recorded = 0, happened = 0; ///< times
   Capture *capture = nullptr;          ///< in which it was recorded last
+  bool wasCaptured = false;            ///< recorded last in one: outside nobody may wait for it
 };
 
 /// One thing on a stream.
@@ -60,6 +61,7 @@ struct Capture {
   Stream *origin;
   std::vector<Entry> entries = {};
   std::vector<Stream *> others = {};
+  bool isInvalid = false; ///< a call was made that may wait
 
   /// Whether the origin waits for the last thing on each other stream.
   bool isJoined() const;
@@ -86,6 +88,9 @@ public:
   Stream *createStream();
   void destroyStream(Stream *stream);
   Result enqueue(Stream *stream, Operation operation);
+  /// Zero, or the code of a call that may wait or allocate and that is made within a capture, which it
+  /// spoils.
+  Result refuseInCapture();
   /// Whether something on a stream waits for the event or records it.
   bool isPending(const Event *event) const;
   /// Executes until the condition holds; false when nothing can be executed any more.
