@@ -3,6 +3,7 @@
 #include "compiler/Planner/Alternatives.h"
 #include "compiler/Planner/Decisions.h"
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 #include <tuple>
 
@@ -37,6 +38,7 @@ public:
   Alternatives run() {
     look(decisions.none());
     if (decisions.combinations(effort.exact) <= effort.exact) {
+      // None is dropped: peaks are bounds, and what packs worse than its bound says hides no other.
       decisions.forAll([&](const Choice &choice) { look(choice); });
     } else {
       seed();
@@ -51,8 +53,8 @@ public:
       auto known = static_cast<int64_t>(found.list.size());
       for (int64_t at = 0; at < each; ++at)
         improve(at, true, known + share(at + 1, 3 * each));
+      keepUseful();
     }
-    keepUseful();
     return std::move(found);
   }
 
@@ -82,9 +84,17 @@ private:
   int64_t evaluations = 0, looked = 0;
 };
 
+/// Everything that a variant's time follows from, besides its command's kind and type.
+std::string timedAs(const Variant &way) {
+  std::string text = fmt::format("{} {} {} {} {}", toText(way.flops), toText(way.bytes), way.slice,
+                                 way.pieces, way.call.name.empty() ? std::string() : toText(way.call));
+  for (const OperationCount &count : way.work)
+    text += " " + toText(count);
+  return text;
+}
+
 void Finder::classifyCosts() {
-  std::map<std::tuple<CommandKind, std::string_view, std::string, std::string, int64_t, int64_t>, int>
-      classes;
+  std::map<std::tuple<CommandKind, std::string_view, std::string>, int> classes;
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     const Command &command = problem.commands[index];
     std::vector<int> &row = costOf.emplace_back();
@@ -92,8 +102,7 @@ void Finder::classifyCosts() {
     for (size_t variant = 0; matters && variant < command.variants.size(); ++variant) {
       const Variant &way = command.variants[variant];
       auto [at, isNew] =
-          classes.emplace(std::tuple(command.kind, std::string_view(command.dtype), toText(way.flops),
-                                     toText(way.bytes), way.slice, way.pieces),
+          classes.emplace(std::tuple(command.kind, std::string_view(command.dtype), timedAs(way)),
                           static_cast<int>(found.costClasses.size()));
       if (isNew)
         found.costClasses.emplace_back(static_cast<int>(index), static_cast<int>(variant));

@@ -147,12 +147,14 @@ void readArchitecture(ObjectReader &root, DeviceProfile &profile) {
     root.raise("architecture", fmt::format("is `{}`, expected sm_80 or later", name));
 }
 
-Overhead readOverhead(ObjectReader reader) {
+Overhead readOverhead(ObjectReader reader, const HostFacts &host) {
   Overhead overhead;
   overhead.name = reader.text("name");
-  overhead.bytes = reader.integer("bytes");
+  overhead.bytes = reader.integer("bytes", 0, int64_t{1} << 50);
   overhead.counted = reader.boolean("counted");
   overhead.onlyParallel = reader.boolean("parallel_only");
+  if (reader.has("per"))
+    overhead.cores = static_cast<int64_t>(perCore(reader, host));
   reader.text("source");
   reader.finish();
   return overhead;
@@ -191,7 +193,7 @@ Result<DeviceProfile> parseProfile(std::string_view json, const std::string &ori
   requireRates(root, profile);
   readSpeeds(root, host, profile);
   for (auto &[path, element] : root.array("overheads"))
-    profile.overheads.push_back(readOverhead({*element, path, complaint}));
+    profile.overheads.push_back(readOverhead({*element, path, complaint}, host));
   readMeasured(root, host, complaint, profile);
   root.finish();
   if (complaint.error)

@@ -33,6 +33,9 @@ struct Overhead {
   int64_t bytes = 0;
   bool counted = false; ///< whether it comes out of the budget, or was gone before the budget was measured
   bool onlyParallel = false; ///< only with more than one device
+  /// It is held by a thread on each of so many, which devices on one machine divide, besides what products
+  /// are packed into; 0: held once.
+  int64_t cores = 0;
 };
 
 struct DeviceProfile {

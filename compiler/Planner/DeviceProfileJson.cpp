@@ -65,12 +65,15 @@ std::string toJson(const DeviceProfile &profile, const HostFacts &host, const st
   if (profile.hostLinkBandwidth > 0)
     json["host_link"] = {{"bytes_per_second", profile.hostLinkBandwidth}, {"source", source}};
   json["overheads"] = OrderedJson::array();
-  for (const Overhead &overhead : profile.overheads)
+  for (const Overhead &overhead : profile.overheads) {
     json["overheads"].push_back({{"name", overhead.name},
                                  {"bytes", overhead.bytes},
                                  {"counted", overhead.counted},
                                  {"parallel_only", overhead.onlyParallel},
                                  {"source", source}});
+    if (overhead.cores > 0)
+      json["overheads"].back()["per"] = "core";
+  }
   json["costs"] = OrderedJson::array();
   for (const auto &[operation, seconds] : profile.costs)
     json["costs"].push_back({{"operation", operation}, {"seconds", seconds}, {"source", source}});

@@ -15,6 +15,16 @@ LoadLine LoadModel::lineOf(const Amount &amount) const {
   return {least, 0};
 }
 
+/// Whether both have the same size, rounded up, at some m. Where they have not at another one, too little is
+/// counted there, and never too much.
+bool LoadModel::mayBeEqual(const Amount &one, const Amount &other) const {
+  constexpr int64_t alignment = 256; // of the built-in profiles the largest
+  if (one == other || !one.table.empty() || !other.table.empty())
+    return true;
+  int64_t first = one.at(smallest) - other.at(smallest), last = one.at(largest) - other.at(largest);
+  return std::min(std::abs(first), std::abs(last)) < alignment || (first < 0) != (last < 0);
+}
+
 LoadModel::LoadModel(const Problem &problem, const Recomputation &flow, int64_t smallest, int64_t largest)
     : problem(problem), smallest(smallest), largest(largest), storageOf(problem.buffers.size(), kNoIndex) {
   Lifetimes lifetimes(problem);
@@ -24,7 +34,6 @@ LoadModel::LoadModel(const Problem &problem, const Recomputation &flow, int64_t 
       continue;
     const Buffer &buffer = problem.buffers[index];
     Storage storage{static_cast<int>(index), buffer.producer, life.start, life.end};
-    storage.bytes = lineOf(buffer.bytes);
     storage.lastEarly = buffer.producer;
     storage.crossesLoop = lifetimes.crossesLoop[index] != 0;
     for (int user : flow.users(static_cast<int>(index))) {
@@ -37,8 +46,7 @@ LoadModel::LoadModel(const Problem &problem, const Recomputation &flow, int64_t 
     }
     for (int operand : buffer.mayAlias) {
       int donor = storageOf[flow.root(operand)];
-      if (donor != kNoIndex && problem.buffers[operand].bytes == buffer.bytes &&
-          problem.buffers[flow.root(operand)].bytes == buffer.bytes)
+      if (donor != kNoIndex)
         storage.donors.push_back(donor);
     }
     storageOf[index] = static_cast<int>(storages.size());
@@ -54,12 +62,13 @@ LoadModel::LoadModel(const Problem &problem, const Recomputation &flow, int64_t 
 /// One choice: positions in its order, instances of the storages, loads.
 struct LoadModel::Run {
   const LoadModel &model;
-  const std::vector<int> &before;
+  const std::vector<int> &before, &variants;
   std::vector<int> original, clone; ///< command -> position
   std::vector<Instance> originals, clones;
   int length = 0;
 
-  Run(const LoadModel &model, const std::vector<int> &before) : model(model), before(before) {
+  Run(const LoadModel &model, const std::vector<int> &before, const std::vector<int> &variants)
+      : model(model), before(before), variants(variants) {
     size_t commands = before.size();
     original.assign(commands, 0);
     clone.assign(commands, kNoIndex);
@@ -81,6 +90,16 @@ struct LoadModel::Run {
 
   bool isCloned(const Storage &storage) const {
     return storage.producer != kNoIndex && clone[storage.producer] != kNoIndex;
+  }
+
+  /// In the variant that its producer runs as.
+  const Amount &bytesOf(const Storage &storage) const {
+    int way = storage.producer == kNoIndex ? 0 : variants[storage.producer];
+    if (way != 0)
+      for (const auto &[buffer, bytes] : model.problem.commands[storage.producer].variants[way].results)
+        if (buffer == storage.buffer)
+          return bytes;
+    return model.problem.buffers[storage.buffer].bytes;
   }
 
   void place() {
@@ -117,7 +136,8 @@ struct LoadModel::Run {
       bool fromClone = late && isCloned(model.storages[donor]);
       Instance &from = fromClone ? clones[donor] : originals[donor];
       if (from.taken || from.start >= value.start || from.end != value.start + 1 ||
-          model.storages[donor].crossesLoop)
+          model.storages[donor].crossesLoop ||
+          !model.mayBeEqual(bytesOf(model.storages[donor]), bytesOf(storage)))
         continue;
       from.taken = true;
       --from.end;
@@ -162,24 +182,15 @@ PeakCurve LoadModel::envelope(const std::vector<LoadLine> &loads) const {
 }
 
 PeakCurve LoadModel::peak(const std::vector<int> &before, const std::vector<int> &variants) const {
-  Run run(*this, before);
+  Run run(*this, before, variants);
   run.place();
   std::vector<LoadLine> loads(run.length + 1);
   auto add = [&](int start, int end, const LoadLine &bytes) {
     loads[start].fixed += bytes.fixed, loads[start].perSample += bytes.perSample;
     loads[end].fixed -= bytes.fixed, loads[end].perSample -= bytes.perSample;
   };
-  auto bytesOf = [&](size_t index) {
-    const Storage &storage = storages[index];
-    if (storage.producer != kNoIndex && variants[storage.producer] != 0)
-      for (const auto &[buffer, bytes] :
-           problem.commands[storage.producer].variants[variants[storage.producer]].results)
-        if (buffer == storage.buffer)
-          return lineOf(bytes);
-    return storage.bytes;
-  };
   for (size_t index = 0; index < storages.size(); ++index) {
-    LoadLine bytes = bytesOf(index);
+    LoadLine bytes = lineOf(run.bytesOf(storages[index]));
     for (const Instance &value : {run.originals[index], run.clones[index]})
       if (value.start < value.end)
         add(value.start, value.end, bytes);

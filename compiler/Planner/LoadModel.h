@@ -25,8 +25,7 @@ public:
 };
 
 /// Loads without alignment, tables taken at their least value, results merged with an operand whose place
-/// they may take where both have the same amount: nearly a lower bound of what packing needs, and close to
-/// it.
+/// they may take where both may have the same size: a lower bound of what packing needs, and close to it.
 class LoadModel {
 public:
   /// For sizes m in [smallest, largest].
@@ -39,12 +38,11 @@ private:
   struct Storage {
     int buffer = kNoIndex;
     int producer = kNoIndex;
-    int start = 0, end = 0;  ///< in the original order
-    int lastEarly = 0;       ///< the last of the producer and its users in the forward part
-    int lastLate = kNoIndex; ///< the last backward user
-    LoadLine bytes = {};
+    int start = 0, end = 0;          ///< in the original order
+    int lastEarly = 0;               ///< the last of the producer and its users in the forward part
+    int lastLate = kNoIndex;         ///< the last backward user
     std::vector<int> mayRepeat = {}; ///< users that may be recomputed
-    std::vector<int> donors = {};    ///< storages of the same amount whose place this one may take
+    std::vector<int> donors = {};    ///< storages whose place this one may take
     bool crossesLoop = false;
   };
   struct Instance {
@@ -54,6 +52,7 @@ private:
   struct Run;
 
   LoadLine lineOf(const Amount &amount) const;
+  bool mayBeEqual(const Amount &one, const Amount &other) const;
   PeakCurve envelope(const std::vector<LoadLine> &loads) const;
 
   const Problem &problem;

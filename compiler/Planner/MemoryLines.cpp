@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything a candidate takes, line by line.
 #include "compiler/Planner/MemoryLines.h"
+#include "compiler/Planner/TileSchedule.h"
+#include <algorithm>
 #include <iterator>
 
 namespace accum::planner {
 
-std::vector<MemoryLine> memoryLines(const std::vector<FixedMemory> &all, const DeviceProfile &profile,
-                                    int64_t devices, const Candidate &candidate, const PeakMoment &peak) {
+int64_t bytesOf(const Overhead &overhead, const Problem &problem, int64_t devices, int64_t m) {
+  if (overhead.onlyParallel && devices == 1)
+    return 0;
+  if (overhead.cores == 0)
+    return overhead.bytes;
+  int64_t threads = std::max<int64_t>(1, overhead.cores / devices), packed = 0;
+  for (const Command &command : problem.commands)
+    for (const Variant &variant : command.variants)
+      packed = std::max(packed, packedBytes(variant.call, command.dtype, m, threads));
+  return threads * overhead.bytes + packed;
+}
+
+std::vector<MemoryLine> memoryLines(const Problem &problem, const std::vector<FixedMemory> &all,
+                                    const DeviceProfile &profile, int64_t devices, const Candidate &candidate,
+                                    const PeakMoment &peak) {
   static constexpr const char *names[] = {
       "activations",       "logits", "activation gradients", "library workspaces",
       "inputs in scratch", "totals", "per-step values"};
@@ -29,9 +44,8 @@ std::vector<MemoryLine> memoryLines(const std::vector<FixedMemory> &all, const D
   addFixed(FixedKind::Library, MemoryClass::Library);
   addFixed(FixedKind::Runtime, MemoryClass::Runtime);
   for (const Overhead &overhead : profile.overheads)
-    if (!overhead.onlyParallel || devices > 1)
-      lines.push_back(
-          {overhead.counted ? MemoryClass::Runtime : MemoryClass::Context, overhead.name, overhead.bytes});
+    if (int64_t bytes = bytesOf(overhead, problem, devices, candidate.cut.m); bytes > 0)
+      lines.push_back({overhead.counted ? MemoryClass::Runtime : MemoryClass::Context, overhead.name, bytes});
   return lines;
 }
 

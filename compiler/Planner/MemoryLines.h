@@ -7,9 +7,13 @@
 
 namespace accum::planner {
 
+/// Bytes of an overhead on one of `devices` devices, at micro-batches of m.
+int64_t bytesOf(const Overhead &overhead, const Problem &problem, int64_t devices, int64_t m);
+
 /// State lines sum to the state, Scratch lines to `candidate.scratch`, all but Context to what the budget is
-/// compared with.
-std::vector<MemoryLine> memoryLines(const std::vector<FixedMemory> &fixed, const DeviceProfile &profile,
-                                    int64_t devices, const Candidate &candidate, const PeakMoment &peak);
+/// compared with. `problem` is the one that was asked for, `fixed` what a device holds of it.
+std::vector<MemoryLine> memoryLines(const Problem &problem, const std::vector<FixedMemory> &fixed,
+                                    const DeviceProfile &profile, int64_t devices, const Candidate &candidate,
+                                    const PeakMoment &peak);
 
 } // namespace accum::planner

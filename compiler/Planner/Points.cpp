@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums per point, and the packing of the few that decide.
 #include "compiler/Planner/Points.h"
+#include "compiler/Planner/MemoryLines.h"
 #include <algorithm>
 #include <cmath>
 
@@ -21,7 +22,7 @@ Points::Size Points::sizeAt(const Cut &cut) const {
   Size size{cut, times.regions(cut.m)[static_cast<int>(Region::Micro)]};
   int64_t overhead = 0;
   for (const Overhead &line : profile.overheads)
-    overhead += line.counted && (!line.onlyParallel || options.devices > 1) ? line.bytes : 0;
+    overhead += line.counted ? bytesOf(line, problem, options.devices, cut.m) : 0;
   for (size_t index = 0; index < ways.size(); ++index) {
     Way &way = size.ways.emplace_back();
     way.counted = overhead;

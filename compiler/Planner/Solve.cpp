@@ -197,7 +197,9 @@ Plan Searcher::makePlan(int chosen) {
     if (int block = layout.blockOfWorkspace[index]; block != kNoIndex)
       plan.slots.emplace_back(fmt::format("{}:w", runs.commands[index].id), chosenPacking.offsets[block]);
   std::sort(plan.slots.begin(), plan.slots.end());
-  TimeModel real(runs, profile, options.devices);
+  // What is moved of copies of weights follows from whole ones, and not from what a device holds.
+  Problem whole = copiedBytes(problem) > 0 ? expand(problem, choice) : Problem();
+  TimeModel real(copiedBytes(problem) > 0 ? whole : runs, profile, options.devices);
   // As the search counted: what is computed again hides more of the sums, and that is left out.
   plan.time = real.step(plan.cut, sharing, times.overlapOf(plan.cut));
   search.commands = real.commands(plan.cut);
@@ -246,8 +248,8 @@ Result<Search> Searcher::run() {
   int told = chosen == kNoIndex ? smallest : chosen;
   auto row = static_cast<size_t>(std::ranges::find(shown, told) - shown.begin());
   search.peak = peakMoment(points.runs(told), points.cut(told).m, profile.alignment);
-  search.memory =
-      memoryLines(points.fixedMemory(told), profile, options.devices, search.candidates[row], search.peak);
+  search.memory = memoryLines(problem, points.fixedMemory(told), profile, options.devices,
+                              search.candidates[row], search.peak);
   if (chosen != kNoIndex)
     search.plan = makePlan(chosen);
   if (options.deadline.hasPassed())

@@ -12,6 +12,8 @@ namespace {
 constexpr int64_t kTileM = 1024, kTileN = 384, kEnoughTiles = 8, kLeastWork = int64_t{1} << 26,
                   kLeastAlone = int64_t{1} << 22;
 constexpr int64_t kSmall = int64_t{1} << 15;
+/// How much of k is packed at a time: by oneDNN, and by the runtime for types that sgemm does not take.
+constexpr int64_t kPackedDepth = 768, kPanelDepth = 256;
 constexpr double kBlockQueries = 64;
 // With more pieces a thread, the last one is less than 3 % of its work.
 constexpr int64_t kManyPieces = 32;
@@ -99,6 +101,21 @@ std::vector<double> gemmPieces(int64_t points, int64_t m, int64_t n, int64_t k) 
     return static_cast<double>(std::min(tiles.tileM, m - row)) *
            static_cast<double>(std::min(tiles.tileN, n - column)) * static_cast<double>(k);
   });
+}
+
+int64_t packedBytes(const CallShape &call, std::string_view dtype, int64_t m, int64_t threads) {
+  if (call.sizes.size() != 4)
+    return 0;
+  auto size = [&](size_t index) { return whole(call.sizes[index].real(m)); };
+  int64_t k = size(3);
+  Tiles tiles = tilesOf(size(0), size(1), size(2), k);
+  double each = static_cast<double>(tiles.tileM * tiles.tileN) * static_cast<double>(k);
+  if (int64_t count = threads * together(each); tiles.atMost(count))
+    threads = ceilDiv(tiles.points * tiles.rows * tiles.columns, together(each));
+  int64_t rows = std::min(tiles.tileM, kTileM), columns = std::min(tiles.tileN, kTileN);
+  if (dtype != "f32" && dtype != "f64")
+    return threads * 4 * (kTileM * kPanelDepth + kPanelDepth * kTileN + kTileM * kTileN);
+  return threads * 4 * (rows * columns + (rows + columns) * std::min(k, kPackedDepth));
 }
 
 double unevenness(const CallShape &call, int64_t m, int64_t pieces, int threads) {

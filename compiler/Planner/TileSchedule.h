@@ -14,6 +14,10 @@ namespace accum::planner {
 /// runtime cuts it into, several together where they are small.
 std::vector<double> gemmPieces(int64_t points, int64_t m, int64_t n, int64_t k);
 
+/// Bytes into which `threads` threads pack the operands of a GEMM of m samples, together; 0 for another call.
+/// Those of f32 and f64 follow the tiles, others have panels of one size.
+int64_t packedBytes(const CallShape &call, std::string_view dtype, int64_t m, int64_t threads);
+
 /// What the busiest of `threads` threads does over an even share of all pieces; at least 1, and 1 where there
 /// are so many pieces that it is near. Of one of `pieces` parts of m samples.
 double unevenness(const CallShape &call, int64_t m, int64_t pieces, int threads);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tables alone do not say: threads that wait for the last piece, weights that come from memory.
+#include "compiler/Planner/MemoryLines.h"
 #include "compiler/Planner/TileSchedule.h"
 #include "compiler/Planner/TimeModel.h"
 #include "test/compiler/Planner/RandomProblem.h"
@@ -148,6 +149,33 @@ TEST(TimeModel, WeightsThatDoNotFitIntoTheCacheComeFromMemory) {
   EXPECT_NEAR(TimeModel(problem, profile, 1).seconds(0, 0, 1) / near, 3, 1e-9);
   profile.misses = {};
   EXPECT_NEAR(TimeModel(problem, profile, 1).seconds(0, 0, 1) / near, 1, 1e-9);
+}
+
+/// Tiles that each thread packs: never more threads than pieces, nor more of k than is packed at a time.
+TEST(CallTimes, ThreadsPackTheirTiles) {
+  CallShape large = *parseCall("gemm-nn:1,1024*m,768,3072"), small = *parseCall("gemm-nn:1,16*m,64,64");
+  const int64_t tile = 4 * (1024 * 384 + (1024 + 384) * 768),
+                panels = 4 * (1024 * 256 + 256 * 384 + 1024 * 384);
+  EXPECT_EQ(packedBytes(large, "f32", 64, 1), tile);
+  EXPECT_EQ(packedBytes(large, "f32", 64, 8), 8 * tile);
+  EXPECT_EQ(packedBytes(large, "bf16", 64, 8), 8 * panels);
+  EXPECT_EQ(packedBytes(small, "f32", 1, 8), 4 * (16 * 64 + (16 + 64) * 64)) << "one piece, one thread";
+  EXPECT_EQ(packedBytes(*parseCall("attention:m,4,1,128,128,64,64"), "f32", 8, 8), 0);
+}
+
+TEST(CallTimes, ThreadsOfAMachineAreDividedAmongDevices) {
+  Problem problem;
+  problem.commands = {Command{.id = 0, .kind = CommandKind::Gemm}};
+  problem.commands[0].variants[0].call = *parseCall("gemm-nn:1,1024*m,768,3072");
+  Overhead threads{.bytes = 1000, .cores = 8}, once{.bytes = 77, .onlyParallel = true};
+  auto packed = [&](int64_t count) {
+    return packedBytes(problem.commands[0].variants[0].call, "f32", 4, count);
+  };
+  EXPECT_EQ(bytesOf(threads, problem, 1, 4), 8000 + packed(8));
+  EXPECT_EQ(bytesOf(threads, problem, 3, 4), 2000 + packed(2));
+  EXPECT_EQ(bytesOf(threads, problem, 99, 4), 1000 + packed(1));
+  EXPECT_EQ(bytesOf(once, problem, 1, 4), 0);
+  EXPECT_EQ(bytesOf(once, problem, 2, 4), 77);
 }
 
 } // namespace
