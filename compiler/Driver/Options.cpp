@@ -41,8 +41,9 @@ struct Raw {
 
 std::string positive(const std::string &text) {
   bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-  if (digits && text.size() <= 15 && std::stoll(text) >= 1)
-    return {};
+  size_t zeros = digits ? text.find_first_not_of('0') : std::string::npos;
+  if (zeros != std::string::npos)
+    return text.size() - zeros <= 15 ? std::string() : text + " is too large: at most 15 digits";
   return fmt::format("{} is not a positive whole number", text.empty() ? "nothing" : text);
 }
 

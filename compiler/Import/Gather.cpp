@@ -18,8 +18,11 @@ static SmallVector<int64_t> positionsOf(const Content &indices, int64_t extent) 
     if (!e.isConstant())
       refuseCrossBatch("reads a table at positions that depend on the place in the batch");
     if (place < 0 || place >= extent)
-      refuseMalformed("reads position " + std::to_string(e.constant) + " of an axis of " +
-                      std::to_string(extent));
+      throw Refusal{
+          "malformed-model",
+          "reads position " + std::to_string(e.constant) + " of an axis of " + std::to_string(extent),
+          {"a length that --dim NAME=SIZE gives may be longer than a table of positions in the file: " +
+           std::to_string(extent) + " are in this one"}};
     positions.push_back(place);
   });
   return positions;
