@@ -27,6 +27,19 @@ std::vector<Group> singleGroups(Block &block) {
   return groups;
 }
 
+llvm::SetVector<Operation *> forwardOps(Block &block) {
+  llvm::SetVector<Operation *> forward;
+  auto yield = dyn_cast<train::YieldOp>(block.getTerminator());
+  if (!yield)
+    return forward;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets()))
+    if (isa<StringAttr>(target) && value.getDefiningOp())
+      (void)getBackwardSlice(value.getDefiningOp(), &forward, options);
+  return forward;
+}
+
 namespace {
 
 constexpr size_t kMaxGroupSize = 32; // keeps a kernel's live rows within the registers and the first cache
@@ -35,11 +48,10 @@ constexpr size_t kMaxGroupSize = 32; // keeps a kernel's live rows within the re
 class Grouping {
 public:
   explicit Grouping(Block &block, const DenseMap<Operation *, Operation *> &leaders)
-      : block(block), leaders(leaders) {
+      : block(block), leaders(leaders), forward(forwardOps(block)) {
     int position = 0;
     for (Operation &op : block.without_terminator())
       positions[&op] = position++;
-    collectForward();
   }
 
   void run() {
@@ -65,7 +77,6 @@ private:
     groups.push_back({{op}, isCommandOp(op) ? rowSpaceOf(op) : std::nullopt});
   }
 
-  void collectForward();
   void joinLeader(Operation *op, Operation *leader);
   bool joinProducers(Operation *op);
   bool fits(Operation *op, const Members &group) const;
@@ -76,21 +87,10 @@ private:
   std::vector<Members> groups;                       // empty ones were merged into others
   DenseMap<Operation *, size_t> groupOf;
   DenseMap<Operation *, int> positions;
-  llvm::SetVector<Operation *> forward; // what the loss needs
+  /// A backward op must not join a forward group: its result would be stored from there to the backward
+  /// pass, where the whole point is to compute it again from what is kept anyway.
+  const llvm::SetVector<Operation *> forward;
 };
-
-/// A backward op must not join a forward group: its result would be stored from there to the backward pass,
-/// where the whole point is to compute it again from what is kept anyway.
-void Grouping::collectForward() {
-  auto yield = dyn_cast<train::YieldOp>(block.getTerminator());
-  if (!yield)
-    return;
-  BackwardSliceOptions options;
-  options.inclusive = true;
-  for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets()))
-    if (isa<StringAttr>(target) && value.getDefiningOp())
-      (void)getBackwardSlice(value.getDefiningOp(), &forward, options);
-}
 
 bool Grouping::fits(Operation *op, const Members &group) const {
   if (!group.space || group.ops.size() >= kMaxGroupSize ||

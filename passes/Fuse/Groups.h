@@ -4,6 +4,7 @@
 
 #include "mlir/IR/Block.h"
 #include "mlir/IR/Operation.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace accum {
 
@@ -11,6 +12,9 @@ using Group = mlir::SmallVector<mlir::Operation *>;
 
 /// Ops that become commands: what computes or moves data. Not constants, loads, stores, views, yields.
 bool isCommandOp(mlir::Operation *op);
+
+/// What the loss needs: everything that leads to a named scalar of the micro region's yield.
+llvm::SetVector<mlir::Operation *> forwardOps(mlir::Block &block);
 
 /// One op, one group.
 std::vector<Group> singleGroups(mlir::Block &block);

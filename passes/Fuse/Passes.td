@@ -66,6 +66,23 @@ def JoinPads : Pass<"accum-join-pads"> {
   let dependentDialects = ["::accum::nn::NNDialect"];
 }
 
+def RepeatElementwise : Pass<"accum-repeat-elementwise", "::mlir::ModuleOp"> {
+  let summary = "the backward pass computes activations again from what is there anyway";
+  let description = [{
+    A gated unit's derivative needs the gate before and behind its activation. What is behind it follows from what is before
+    it, in the kernel that reads it: it is neither written nor kept.
+
+    Requires: steps with a forward and a backward part. Ensures: the same values. Elementwise results of the forward part whose
+    readers in the backward part are row kernels are computed there once more, if all they are made of is read there by others,
+    or is the same for all samples.
+
+    Before: `%s = nn.elementwise <silu> (%gate)`, behind the loss `%du = nn.elementwise <mul> (%dy, %s)` and
+    `%g = nn.elementwise <silu_grad> (%gate)`. After: `%t = nn.elementwise <silu> (%gate)`,
+    `%du = nn.elementwise <mul> (%dy, %t)`.
+  }];
+  let dependentDialects = ["::accum::nn::NNDialect"];
+}
+
 def FormCommands : Pass<"accum-form-commands", "::mlir::ModuleOp"> {
   let summary = "groups the ops of a step into commands";
   let description = [{

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The backward pass computes activations again where what they are made of is there anyway.
+#include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Placement.h"
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/Fuse/Groups.h"
+#include "passes/Fuse/Passes.h"
+#include "passes/Fuse/RowSpace.h"
+
+using namespace mlir;
+
+namespace accum {
+#define GEN_PASS_DEF_REPEATELEMENTWISE
+#include "passes/Fuse/Passes.h.inc"
+
+namespace {
+
+constexpr int kMostOps = 4; ///< of a chain that is computed again
+
+struct RepeatElementwise : impl::RepeatElementwiseBase<RepeatElementwise> {
+  void runOnOperation() override;
+};
+
+class Repetition {
+public:
+  explicit Repetition(Block &block) : block(block), forward(forwardOps(block)) {}
+
+  void run() {
+    for (auto op : llvm::to_vector(block.getOps<nn::ElementwiseOp>())) {
+      int budget = kMostOps;
+      if (forward.contains(op) && isReadLateByRows(op) && isRepeatable(op, budget))
+        for (OpOperand &use : llvm::make_early_inc_range(op->getUses()))
+          if (isLate(use.getOwner()))
+            use.set(repeat(op, use.getOwner()));
+    }
+  }
+
+private:
+  bool isLate(Operation *user) const { return !forward.contains(user) && !isa<train::YieldOp>(user); }
+
+  bool isReadLate(Value value) const {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      return isa<nn::ReshapeOp>(user) ? isReadLate(user->getResult(0)) : isLate(user);
+    });
+  }
+
+  /// By kernels that have room for one more op, and by nobody who needs it in memory.
+  bool isReadLateByRows(nn::ElementwiseOp op) const {
+    auto isRowOp = [](Operation *user) {
+      return isColumnSum(user) || (rowSpaceOf(user) && !isDataMovement(user));
+    };
+    return isReadLate(op) &&
+           llvm::all_of(op->getUsers(), [&](Operation *user) { return !isLate(user) || isRowOp(user); });
+  }
+
+  /// There in the backward pass whatever is done here: the same for all samples, an input, or read there.
+  bool isThere(Value value) const {
+    Operation *op = value.getDefiningOp();
+    return !op || !nn::Placement::of(value.getType()).isBatched() || isReadLate(value);
+  }
+
+  bool isRepeatable(nn::ElementwiseOp op, int &budget) const {
+    return isAffordable(op) && budget-- > 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
+             auto producer = operand.getDefiningOp<nn::ElementwiseOp>();
+             return (producer && forward.contains(producer) && isRepeatable(producer, budget)) ||
+                    isThere(operand);
+           });
+  }
+
+  /// What an activation is made of: a few operations, where a value that is kept is written and read.
+  static bool isAffordable(nn::ElementwiseOp op) {
+    using Fn = nn::ElementwiseFn;
+    return isCheap(op) || llvm::is_contained({Fn::silu, Fn::sigmoid, Fn::tanh, Fn::gelu, Fn::gelu_tanh}, op.getFn());
+  }
+
+  Value repeat(nn::ElementwiseOp op, Operation *before) {
+    OpBuilder builder(before);
+    IRMapping mapping;
+    for (Value operand : op->getOperands()) {
+      int budget = kMostOps;
+      auto producer = operand.getDefiningOp<nn::ElementwiseOp>();
+      if (producer && forward.contains(producer) && isRepeatable(producer, budget))
+        mapping.map(operand, repeat(producer, before));
+    }
+    builder.setInsertionPoint(before);
+    return builder.clone(*op, mapping)->getResult(0);
+  }
+
+  Block &block;
+  const llvm::SetVector<Operation *> forward;
+};
+
+} // namespace
+
+void RepeatElementwise::runOnOperation() {
+  for (auto step : getOperation().getOps<train::StepOp>())
+    Repetition(step.getMicro().front()).run();
+}
+
+} // namespace accum
