@@ -71,7 +71,8 @@ private:
   /// What an activation is made of: a few operations, where a value that is kept is written and read.
   static bool isAffordable(nn::ElementwiseOp op) {
     using Fn = nn::ElementwiseFn;
-    return isCheap(op) || llvm::is_contained({Fn::silu, Fn::sigmoid, Fn::tanh, Fn::gelu, Fn::gelu_tanh}, op.getFn());
+    return isCheap(op) ||
+           llvm::is_contained({Fn::silu, Fn::sigmoid, Fn::tanh, Fn::gelu, Fn::gelu_tanh}, op.getFn());
   }
 
   Value repeat(nn::ElementwiseOp op, Operation *before) {
