@@ -2,51 +2,53 @@
 // Greedy placement: on top of the skyline, or into the lowest gap.
 #include "compiler/Planner/GreedyPacking.h"
 #include <algorithm>
-#include <bit>
 
 namespace accum::planner {
 
 namespace {
 
-/// Heights over time: the highest top placed in an interval, and raising an interval to a new top.
+/// Heights over time: the highest top placed in an interval, and raising an interval to a new top. A tree whose leaves
+/// are times, climbed from the leaves: mostly short ways, within few lines of cache.
 class Skyline {
 public:
-  explicit Skyline(int horizon) : leaves(std::bit_ceil(static_cast<unsigned>(std::max(1, horizon)))) {
-    highest.assign(2 * static_cast<size_t>(leaves), 0);
-    raised.assign(highest.size(), 0);
-  }
+  explicit Skyline(int horizon) : leaves(std::max(1, horizon)), nodes(2 * leaves) {}
 
-  int64_t top(int start, int end) const { return top(1, 0, leaves, start, end); }
-  void raise(int start, int end, int64_t to) { raise(1, 0, leaves, start, end, to); }
-
-private:
-  int64_t top(int node, int low, int high, int start, int end) const {
-    if (end <= low || high <= start)
-      return 0;
-    if (start <= low && high <= end)
-      return highest[node];
-    int middle = low + (high - low) / 2;
-    return std::max(
-        {raised[node], top(2 * node, low, middle, start, end), top(2 * node + 1, middle, high, start, end)});
+  int64_t top(int start, int end) const {
+    int64_t top = 0;
+    size_t from = leaves + start, to = leaves + end;
+    for (size_t low = from, high = to; low < high; low /= 2, high /= 2) {
+      if (low % 2 == 1)
+        top = std::max(top, nodes[low++].highest);
+      if (high % 2 == 1)
+        top = std::max(top, nodes[--high].highest);
+    }
+    for (size_t above : {from / 2, (to - 1) / 2})
+      for (; above > 0; above /= 2)
+        top = std::max(top, nodes[above].raised);
+    return top;
   }
 
   /// `to` is never below the interval's top, so raising is a maximum and needs no push to the children.
-  void raise(int node, int low, int high, int start, int end, int64_t to) {
-    if (end <= low || high <= start)
-      return;
-    highest[node] = std::max(highest[node], to);
-    if (start <= low && high <= end) {
-      raised[node] = to;
-      return;
+  void raise(int start, int end, int64_t to) {
+    size_t from = leaves + start, last = leaves + end;
+    for (size_t low = from, high = last; low < high; low /= 2, high /= 2) {
+      if (low % 2 == 1)
+        nodes[low++] = {to, to};
+      if (high % 2 == 1)
+        nodes[--high] = {to, to};
     }
-    int middle = low + (high - low) / 2;
-    raise(2 * node, low, middle, start, end, to);
-    raise(2 * node + 1, middle, high, start, end, to);
+    for (size_t above : {from / 2, (last - 1) / 2})
+      for (; above > 0; above /= 2)
+        nodes[above].highest = std::max(nodes[above].highest, to);
   }
 
-  int leaves;
-  std::vector<int64_t> highest; ///< per node: of everything inside it
-  std::vector<int64_t> raised;  ///< per node: of what covers the whole node
+private:
+  struct Node {
+    int64_t highest = 0; ///< of everything inside it
+    int64_t raised = 0;  ///< of what covers the whole node
+  };
+  size_t leaves;
+  std::vector<Node> nodes; ///< the two below a node are at twice its index
 };
 
 struct Placed {

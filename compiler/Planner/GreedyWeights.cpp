@@ -3,7 +3,6 @@
 #include "compiler/Planner/GreedyWeights.h"
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 #include <tuple>
 
 namespace accum::planner {
@@ -27,6 +26,8 @@ GreedyWeights::GreedyWeights(std::span<const Rectangle> rectangles) : rectangles
   double most = 1;
   for (size_t time = 0; time < horizon; ++time)
     most = std::max(most, static_cast<double>(largest[horizon + time]));
+  for (size_t time = 0; time < horizon; ++time)
+    loads.push_back(static_cast<double>(largest[horizon + time]) / most);
   fullness.reserve(rectangles.size());
   for (const Rectangle &r : rectangles) {
     int64_t fullest = 0;
@@ -40,16 +41,27 @@ GreedyWeights::GreedyWeights(std::span<const Rectangle> rectangles) : rectangles
   }
 }
 
-std::vector<double> GreedyWeights::of(const Preference &preference) const {
+std::vector<double> GreedyWeights::of(const Preference &preference, std::span<const double> clock) const {
   std::vector<double> weights;
   weights.reserve(rectangles.size());
   for (size_t index = 0; index < rectangles.size(); ++index) {
     const Rectangle &r = rectangles[index];
     double weight = std::pow(static_cast<double>(r.end) - r.start, preference.length) *
                     std::pow(static_cast<double>(r.size), preference.size);
-    weights.push_back(preference.load == 0 ? weight : weight * std::pow(fullness[index], preference.load));
+    if (preference.load != 0)
+      weight *= std::pow(fullness[index], preference.load);
+    if (preference.byClock)
+      weight *= (clock[r.end] - clock[r.start]) / (r.end - r.start);
+    weights.push_back(weight);
   }
   return weights;
+}
+
+std::vector<double> GreedyWeights::clock(double room) const {
+  std::vector<double> clock = {0};
+  for (double load : loads)
+    clock.push_back(clock.back() + room / (1 - load + room));
+  return clock;
 }
 
 double GreedyWeights::meanLength() const {
@@ -60,11 +72,15 @@ double GreedyWeights::meanLength() const {
 }
 
 std::vector<int> orderedBy(std::span<const Rectangle> rectangles, const std::vector<double> &weights) {
-  std::vector<int> order(rectangles.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](int a, int b) {
-    return std::tuple(-weights[a], -rectangles[a].size, a) < std::tuple(-weights[b], -rectangles[b].size, b);
-  });
+  std::vector<std::tuple<double, int64_t, int>> keys; // next to each other, for the sake of millions
+  keys.reserve(rectangles.size());
+  for (size_t index = 0; index < rectangles.size(); ++index)
+    keys.emplace_back(-weights[index], -rectangles[index].size, static_cast<int>(index));
+  std::sort(keys.begin(), keys.end());
+  std::vector<int> order;
+  order.reserve(keys.size());
+  for (const auto &key : keys)
+    order.push_back(std::get<2>(key));
   return order;
 }
 

@@ -8,6 +8,7 @@
 #include "compiler/Planner/ValleySearch.h"
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 namespace accum::planner {
 
@@ -16,8 +17,14 @@ namespace {
 /// Pair comparisons that one call may spend on first-fit passes: a quarter of a second, where valley passes
 /// do most of the work, and half a second where they cannot.
 constexpr double kPairBudget = 1e8, kRestrictedPairs = 2.2e8;
-/// Visits that valley passes may take, whatever the effort: half a second, where all live long.
-constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000;
+/// Visits that valley passes may take, whatever the effort: half a second, where all live long. Many passes may take
+/// more where the effort is large; a rectangle costs a pass about as much as so many visits.
+constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPasses = 220'000'000;
+constexpr int64_t kVisitsPerPlaced = 100;
+/// Effort of the first slice of search, improvement and evictions; each later one has twice as much.
+constexpr int64_t kFirstSlice = 250'000;
+/// Nodes that a search between two heights is worth.
+constexpr int64_t kFewNodes = 100;
 /// Rectangles beyond which the exact search is not tried.
 constexpr size_t kMaxSearched = 2000;
 /// Rectangles beyond which single moves are not tried: one looks at all that live at the same time.
@@ -38,28 +45,38 @@ constexpr Preference kStacked = {1, 0};
 /// A valley pass: what it places first, and how close to walls (scale in mean lengths).
 struct ValleyPass {
   Preference preference;
-  ValleyFit::Closeness closeness = {};
+  double scale = 0, both = 0;
+  double room = 0; ///< of the clock that gaps are measured by; 0: time itself
 };
 /// What does best where thousands live together comes first: there a pass takes long.
 constexpr ValleyPass kFirstPasses[] = {
-    {{1, 0, 30}, {0.01, 0}}, {{1, 0, 30}, {1, 0.1}}, {{1, 1}}, {{1, 0}}, {{0, 1}}, {{2, 1}}, {{1, 2}}};
+    {{1, 0, 30}, 0.01}, {{1, 0, 30, true}, 0.1, 1, 0.003}, {{1, 1}}, {{1, 0}}, {{0, 1}}, {{2, 1}}, {{1, 2}}};
 
 /// Those, then fullest moments first in all degrees: where a pass is cheap, one of many does best.
 std::vector<ValleyPass> valleyPasses() {
   std::vector<ValleyPass> passes(std::begin(kFirstPasses), std::end(kFirstPasses));
+  for (double scale : {0.1, 0.01, 0.03})
+    for (double room : {0.003, 0.01, 0.001})
+      for (double both : {0.3, 1.0})
+        passes.push_back({{1, 0, 30, true}, scale, both, room});
   for (double both : {0.1, 0.0, 1.0})
     for (double load : {100.0, 30.0, 10.0})
-      for (double scale : {0.1, 0.3, 1.0, 0.03, 3.0})
-        passes.push_back({{1, 0, load}, {scale, both}});
+      for (double scale : {0.1, 0.3, 1.0})
+        passes.push_back({{1, 0, load}, scale, both});
   return passes;
 }
 
 /// What each stage came to, and how long it took.
 class Stages {
 public:
+  /// A stage may come back: its times add up.
   void add(const char *name, const Packing &best) {
     auto now = std::chrono::steady_clock::now();
-    list.push_back({name, best.height, std::chrono::duration<double>(now - last).count()});
+    auto known = std::ranges::find(list, name, &PackingStage::name);
+    if (known == list.end())
+      known = list.insert(known, {name, best.height, 0});
+    known->height = best.height;
+    known->seconds += std::chrono::duration<double>(now - last).count();
     last = now;
   }
   std::vector<PackingStage> list = {};
@@ -71,6 +88,7 @@ private:
 /// Lowers a packing step by step, as long as each step is found within what is left of the effort.
 void lower(EvictionSearch &eviction, std::span<const Rectangle> rectangles, int64_t visits, int64_t enough,
            Packing &best) {
+  visits += eviction.visited();
   while (best.height > enough && eviction.visited() < visits) {
     auto above = static_cast<double>(best.height - enough);
     bool isNear = above < kNear * static_cast<double>(enough);
@@ -97,10 +115,14 @@ public:
   Packing run() {
     keep(stackUp(rectangles, orderedBy(rectangles, weights.of(kStacked))));
     stages.add("stack", best);
-    stage("valley and first fit", &Portfolio::tryGreedy);
-    stage("exact search", &Portfolio::search);
-    stage("improvement", &Portfolio::improve);
-    stage("evictions", &Portfolio::evict);
+    stage("valley and first fit", [&] { tryGreedy(); });
+    int64_t slice = std::max(kFirstSlice, effort.visits / 256);
+    for (int64_t spent = 0; spent < effort.visits && !isDone(); spent += slice, slice *= 2) {
+      slice = std::min(slice, effort.visits - spent);
+      stage("exact search", [&] { search(slice / 2); });
+      stage("improvement", [&] { improve(slice / 4); });
+      stage("evictions", [&] { evict(slice / 4); });
+    }
     best.stages = std::move(stages.list);
     return std::move(best);
   }
@@ -110,10 +132,10 @@ private:
     return best.height <= std::max(enough, best.lowerBound) || effort.deadline.hasPassed();
   }
 
-  void stage(const char *name, void (Portfolio::*run)()) {
+  template <class Run> void stage(const char *name, Run run) {
     if (isDone())
       return;
-    (this->*run)();
+    run();
     stages.add(name, best);
   }
 
@@ -126,9 +148,11 @@ private:
   }
 
   void tryGreedy();
-  void improve();
-  void search();
-  void evict();
+  void improve(int64_t visits);
+  void search(int64_t visits);
+  void searchBetween(int64_t nodes, int64_t low);
+  bool keepFound(const ValleySearch &found);
+  void evict(int64_t visits);
 
   std::span<const Rectangle> rectangles;
   const PackingEffort &effort;
@@ -139,46 +163,61 @@ private:
   Stages stages;
   std::vector<double> bestWeights; ///< of the valley pass that did best
   ValleyFit::Closeness bestCloseness = {};
+  std::vector<double> bestClock; ///< what its gaps were measured by
+  // What improvement, search and evictions go on from:
+  std::vector<double> learned;
+  int64_t lowestLearned = INT64_MAX;
+  int round = 0;
+  std::optional<ValleySearch> lowest; ///< at the lowest height that may exist
+  int64_t grain = 0;                  ///< of all heights
+  std::optional<EvictionSearch> eviction;
+  int64_t evictedFrom = INT64_MAX; ///< the height of what it goes on from
 };
 
 void Portfolio::tryGreedy() {
-  int64_t lowest = INT64_MAX;
+  int64_t lowestTried = INT64_MAX;
+  int64_t most = std::clamp(2 * effort.visits, kManyPasses, kMostPasses), spent = 0;
   double length = weights.meanLength();
   for (const ValleyPass &pass : valleyPasses()) {
-    if (isDone() || valleys.visited() > kManyPasses)
+    if (isDone() || spent > most)
       break;
-    std::vector<double> tried = weights.of(pass.preference);
-    ValleyFit::Closeness closeness = {pass.closeness.scale * length, pass.closeness.both};
-    Packing packing = valleys.pack(tried, kGreedyVisits - valleys.visited(), closeness);
-    if (packing.height < lowest) {
-      lowest = packing.height;
+    std::vector<double> clock = pass.room > 0 ? weights.clock(pass.room) : std::vector<double>();
+    std::vector<double> tried = weights.of(pass.preference, clock);
+    int64_t before = valleys.visited();
+    Packing packing = valleys.pack(tried, kGreedyVisits, {pass.scale * length, pass.both, clock});
+    spent += valleys.visited() - before + kVisitsPerPlaced * static_cast<int64_t>(rectangles.size());
+    if (packing.height < lowestTried) {
+      lowestTried = packing.height;
       bestWeights = std::move(tried);
-      bestCloseness = closeness;
+      bestClock = std::move(clock);
+      bestCloseness = {pass.scale * length, pass.both, bestClock};
     }
     keep(std::move(packing));
   }
   double pairs = 0.5 * static_cast<double>(rectangles.size()) * static_cast<double>(rectangles.size());
-  double spent = 0;
+  double compared = 0;
   for (const Preference &preference : kPreferences) {
-    if (isDone() || spent + pairs > kPairBudget)
+    if (isDone() || compared + pairs > kPairBudget)
       return;
-    spent += pairs;
+    compared += pairs;
     keep(firstFit(rectangles, orderedBy(rectangles, weights.of(preference)), effort.deadline));
   }
 }
 
 /// Packs again and again with more weight for what ended above the lower bound.
-void Portfolio::improve() {
-  int64_t end = valleys.visited() + effort.visits / 4;
-  std::vector<double> learned = bestWeights;
-  int64_t lowest = INT64_MAX;
-  for (int round = 1; !isDone() && !learned.empty() && valleys.visited() < end; ++round) {
-    Packing tried = valleys.pack(learned, end - valleys.visited(), bestCloseness);
-    if (tried.height < lowest) {
-      lowest = tried.height;
+void Portfolio::improve(int64_t visits) {
+  int64_t end = valleys.visited() + visits;
+  if (learned.empty())
+    learned = bestWeights;
+  while (!isDone() && !learned.empty() && valleys.visited() < end) {
+    Packing tried = valleys.pack(learned, kGreedyVisits, bestCloseness);
+    if (tried.height == INT64_MAX)
+      return;
+    if (tried.height < lowestLearned) {
+      lowestLearned = tried.height;
       bestWeights = learned;
     }
-    if (round % kRoundsPerStart == 0)
+    if (++round % kRoundsPerStart == 0)
       learned = bestWeights;
     for (size_t index = 0; index < rectangles.size(); ++index)
       if (tried.offsets[index] + rectangles[index].size > enough)
@@ -187,40 +226,63 @@ void Portfolio::improve() {
   }
 }
 
-/// Searches for packings of given heights: first the lowest that may exist, then by halves between what is
-/// proved impossible (or was not found) and the best so far.
-void Portfolio::search() {
+bool Portfolio::keepFound(const ValleySearch &search) {
+  Packing found{search.offsets};
+  for (size_t index = 0; index < rectangles.size(); ++index)
+    found.height = std::max(found.height, found.offsets[index] + rectangles[index].size);
+  return keep(std::move(found));
+}
+
+/// Searches for a packing of the lowest height that may exist, then of heights between it and the best.
+void Portfolio::search(int64_t visits) {
   if (rectangles.size() > kMaxSearched)
     return;
-  int64_t grain = 0;
-  for (const Rectangle &r : rectangles)
-    grain = std::gcd(grain, r.size);
-  int64_t nodes = effort.visits / 2 / static_cast<int64_t>(rectangles.size());
-  int64_t low = enough, target = low; // heights from `low` on may exist
-  for (; low < best.height && nodes > 0 && !isDone();
-       target = low + (best.height - low) / 2 / grain * grain) {
+  if (grain == 0)
+    for (const Rectangle &r : rectangles)
+      grain = std::gcd(grain, r.size);
+  int64_t nodes = visits / static_cast<int64_t>(rectangles.size());
+  int64_t height = std::max(enough, best.lowerBound);
+  if (!lowest)
+    lowest.emplace(rectangles, height, effort.seed, effort.deadline);
+  int64_t before = lowest->visited();
+  ValleySearch::Outcome outcome = lowest->run(nodes / 2 + 1);
+  nodes -= lowest->visited() - before;
+  if (outcome == ValleySearch::Outcome::Found)
+    keepFound(*lowest);
+  if (outcome == ValleySearch::Outcome::Impossible) {
+    best.lowerBound = (height / grain + 1) * grain;
+    lowest.reset();
+  }
+  searchBetween(nodes, best.lowerBound > height ? best.lowerBound : (height / grain + 1) * grain);
+}
+
+/// By halves between what is proved impossible (or was not found) and the best so far.
+void Portfolio::searchBetween(int64_t nodes, int64_t low) {
+  while (low < best.height && nodes > kFewNodes && !isDone()) {
+    int64_t target = low + (best.height - low) / 2 / grain * grain;
     ValleySearch search(rectangles, target, effort.seed, effort.deadline);
     ValleySearch::Outcome outcome = search.run(nodes / 2 + 1);
     nodes -= search.visited();
     if (outcome == ValleySearch::Outcome::Found) {
-      Packing found{std::move(search.offsets)};
-      for (size_t index = 0; index < rectangles.size(); ++index)
-        found.height = std::max(found.height, found.offsets[index] + rectangles[index].size);
-      keep(std::move(found));
+      keepFound(search);
       continue;
     }
     low = (target / grain + 1) * grain;
-    if (outcome == ValleySearch::Outcome::Impossible)
+    if (outcome == ValleySearch::Outcome::Impossible) {
       best.lowerBound = std::max(best.lowerBound, low);
+      lowest.reset();
+    }
   }
 }
 
 /// Lowers the best packing as far as the effort goes.
-void Portfolio::evict() {
+void Portfolio::evict(int64_t visits) {
   if (rectangles.size() > kMaxEvicted)
     return;
-  EvictionSearch eviction(rectangles, best.offsets, {}, effort.deadline);
-  lower(eviction, rectangles, effort.visits / 4, enough, best);
+  if (best.height < evictedFrom)
+    eviction.emplace(rectangles, best.offsets, std::span<const Restriction>(), effort.deadline);
+  lower(*eviction, rectangles, visits, enough, best);
+  evictedFrom = best.height;
 }
 
 } // namespace

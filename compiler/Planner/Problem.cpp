@@ -96,9 +96,9 @@ Status checkVariants(const Problem &problem, size_t index, const std::vector<cha
   const Command &command = problem.commands[index];
   if (command.variants.empty() || command.variants.front().name != "default")
     return malformed(fmt::format("the first variant of command {} is not `default`", command.id));
-  std::unordered_set<std::string> names;
+  std::unordered_set<std::string_view> names;
   for (const Variant &variant : command.variants) {
-    if (!names.insert(variant.name).second)
+    if (command.variants.size() > 1 && !names.insert(variant.name).second)
       return malformed(fmt::format("command {} has two variants {}", command.id, variant.name));
     if (!variant.flops.isValid() || !variant.bytes.isValid() || !variant.workspace.isValid() ||
         variant.slice < 0 || variant.pieces < 1)
@@ -149,6 +149,7 @@ Status checkAliases(const Buffer &buffer, size_t index) {
 
 Status checkCommands(const Problem &problem) {
   std::unordered_set<int64_t> ids;
+  ids.reserve(problem.commands.size());
   std::vector<char> viewed = viewedBuffers(problem);
   constexpr int64_t largest = int64_t{1} << 62;
   for (const Command &command : problem.commands)
@@ -167,7 +168,8 @@ Status checkCommands(const Problem &problem) {
 }
 
 Status checkBuffers(const Problem &problem) {
-  std::unordered_set<std::string> ids;
+  std::unordered_set<std::string_view> ids;
+  ids.reserve(problem.buffers.size());
   int64_t clones = cloneBase(problem);
   std::vector<char> viewed = viewedBuffers(problem), resized(problem.buffers.size(), 0);
   for (const Command &command : problem.commands)
@@ -211,7 +213,7 @@ Status checkBuffers(const Problem &problem) {
 Status checkGradients(const Problem &problem) {
   std::set<int64_t> micro;
   for (const Command &command : problem.commands)
-    if (command.region == Region::Micro)
+    if (command.region == Region::Micro && !problem.gradients.empty())
       micro.insert(command.id);
   int64_t sum = 0;
   for (const Gradient &gradient : problem.gradients) {

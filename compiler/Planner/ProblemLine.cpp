@@ -8,6 +8,9 @@ namespace accum::planner {
 
 namespace {
 
+/// Words of a line that need no second allocation.
+constexpr size_t kUsualFields = 12;
+
 bool isSpace(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 Error complaint(std::string what) { return {std::move(what), "malformed-problem"}; }
@@ -68,6 +71,7 @@ Status readField(std::string_view &rest, Field &field) {
 
 Result<std::vector<Field>> splitLine(std::string_view line) {
   std::vector<Field> fields;
+  fields.reserve(kUsualFields);
   while (true) {
     while (!line.empty() && isSpace(line.front()))
       line.remove_prefix(1);

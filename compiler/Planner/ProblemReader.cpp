@@ -307,6 +307,9 @@ void ProblemReader::readLine(Line &line) {
 
 Result<Problem> ProblemReader::read(std::string_view text, const std::string &origin) {
   int number = 0;
+  auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
+  commands.reserve(lines / 2); // as many lines of each kind, or a little more than needed
+  buffers.reserve(lines / 2);
   while (!text.empty()) {
     size_t end = std::min(text.find('\n'), text.size());
     std::string_view content = text.substr(0, end);

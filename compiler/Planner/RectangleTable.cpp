@@ -4,9 +4,10 @@
 #include "compiler/Planner/Amount.h"
 #include "compiler/Planner/ProblemLine.h"
 #include <algorithm>
+#include <bit>
 #include <fmt/format.h>
+#include <functional>
 #include <iterator>
-#include <unordered_set>
 
 namespace accum::planner {
 
@@ -25,15 +26,47 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-std::vector<std::string_view> cells(std::string_view line) {
-  std::vector<std::string_view> cells;
+void splitCells(std::string_view line, std::vector<std::string_view> &cells) {
+  cells.clear();
   for (size_t at = 0; at <= line.size();) {
     size_t comma = std::min(line.find(',', at), line.size());
     cells.push_back(trimmed(line.substr(at, comma - at)));
     at = comma + 1;
   }
-  return cells;
 }
+
+/// The ids of a table's rows: an open table of row numbers, for the sake of millions.
+class Ids {
+public:
+  void reserve(size_t count) { slots.assign(std::bit_ceil(2 * count + 16), 0); }
+
+  /// False where an earlier row has it. `rows` are all before this one.
+  bool insert(std::string_view id, const std::vector<RectangleTable::Row> &rows) {
+    if (2 * rows.size() >= slots.size())
+      grow(rows);
+    size_t slot = find(id, rows);
+    if (slots[slot] != 0)
+      return false;
+    slots[slot] = rows.size() + 1;
+    return true;
+  }
+
+private:
+  size_t find(std::string_view id, const std::vector<RectangleTable::Row> &rows) const {
+    size_t slot = std::hash<std::string_view>()(id) & (slots.size() - 1);
+    while (slots[slot] != 0 && rows[slots[slot] - 1].id != id)
+      slot = (slot + 1) & (slots.size() - 1);
+    return slot;
+  }
+
+  void grow(const std::vector<RectangleTable::Row> &rows) {
+    reserve(slots.size());
+    for (size_t row = 0; row < rows.size(); ++row)
+      slots[find(rows[row].id, rows)] = row + 1;
+  }
+
+  std::vector<size_t> slots = std::vector<size_t>(16, 0); ///< a row's number plus 1, or 0
+};
 
 class TableReader {
 public:
@@ -51,7 +84,8 @@ public:
       ++number;
       if (line.empty())
         continue;
-      std::string wrong = columns.empty() ? readHeader(cells(line)) : readRow(cells(line));
+      splitCells(line, cells);
+      std::string wrong = columns.empty() ? readHeader(cells) : readRow(cells);
       if (!wrong.empty())
         return Error{fmt::format("{}:{}: {}", origin, number, wrong), "malformed-csv", {}, number};
     }
@@ -96,19 +130,19 @@ private:
     }
     RectangleTable::Row read{
         std::string(byColumn[0]), numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]};
-    std::string wrong = complaintOf(read, byColumn[0]);
+    std::string wrong = complaintOf(read);
     if (wrong.empty())
       table.rows.push_back(std::move(read));
     return wrong;
   }
 
-  std::string complaintOf(const RectangleTable::Row &row, std::string_view id) {
+  std::string complaintOf(const RectangleTable::Row &row) {
     if (row.lower >= row.upper)
       return fmt::format("the lifetime [{}, {}) is empty", row.lower, row.upper);
     auto isOdd = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '"' || c == 127; };
     if (std::any_of(row.id.begin(), row.id.end(), isOdd))
       return fmt::format("id `{}` holds a quote or a control character", row.id);
-    if (row.id.empty() || !ids.insert(id).second)
+    if (row.id.empty() || !ids.insert(row.id, table.rows))
       return fmt::format("id `{}` is empty or given twice", row.id);
     if (row.alignment > kLargestAlignment)
       return fmt::format("alignment is {}, expected a number from 1 to 2^40", row.alignment);
@@ -122,8 +156,9 @@ private:
 
   RectangleTable table;
   std::vector<int> columns;
-  std::unordered_set<std::string_view> ids; ///< in the text that is read
-  int64_t total = 0;                        ///< of sizes, with what their alignment may add
+  std::vector<std::string_view> cells; ///< of the line that is read
+  Ids ids;
+  int64_t total = 0; ///< of sizes, with what their alignment may add
 };
 
 } // namespace
@@ -135,15 +170,17 @@ Result<RectangleTable> parseRectangles(std::string_view csv, const std::string &
 std::string toCsv(const RectangleTable &table, const std::vector<int64_t> &offsets) {
   bool hasAlignment = std::any_of(table.rows.begin(), table.rows.end(),
                                   [](const RectangleTable::Row &row) { return row.alignment != 1; });
-  std::string csv = hasAlignment ? "id,lower,upper,size,alignment,offset\n" : "id,lower,upper,size,offset\n";
+  fmt::memory_buffer csv;
+  auto out = fmt::appender(csv);
+  fmt::format_to(out, "id,lower,upper,size,{}offset\n", hasAlignment ? "alignment," : "");
   for (size_t index = 0; index < table.rows.size(); ++index) {
     const RectangleTable::Row &row = table.rows[index];
-    fmt::format_to(std::back_inserter(csv), "{},{},{},{},", row.id, row.lower, row.upper, row.size);
+    fmt::format_to(out, "{},{},{},{},", row.id, row.lower, row.upper, row.size);
     if (hasAlignment)
-      fmt::format_to(std::back_inserter(csv), "{},", row.alignment);
-    fmt::format_to(std::back_inserter(csv), "{}\n", offsets[index]);
+      fmt::format_to(out, "{},", row.alignment);
+    fmt::format_to(out, "{}\n", offsets[index]);
   }
-  return csv;
+  return fmt::to_string(csv);
 }
 
 } // namespace accum::planner

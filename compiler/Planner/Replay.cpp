@@ -5,12 +5,27 @@
 #include <fmt/format.h>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 namespace accum::planner {
 
 namespace {
 
 Error invalid(std::string message) { return {std::move(message), "invalid-plan"}; }
+
+/// Everything but the commands and buffers, of which there may be millions.
+Problem withoutLists(const Problem &problem) {
+  return {.name = problem.name,
+          .batch = problem.batch,
+          .devices = problem.devices,
+          .tokensPerSample = problem.tokensPerSample,
+          .allReduceBytes = problem.allReduceBytes,
+          .largestParameter = problem.largestParameter,
+          .weightReads = problem.weightReads,
+          .cloneIds = problem.cloneIds,
+          .gradients = problem.gradients,
+          .fixed = problem.fixed};
+}
 
 /// A command in the order that runs.
 struct Turn {
@@ -23,20 +38,26 @@ public:
   Player(const Problem &problem, const Plan &plan) : problem(problem), plan(plan) {}
 
   Result<Problem> run() {
-    for (size_t index = 0; index < problem.commands.size(); ++index)
+    size_t commands = problem.commands.size();
+    byId.reserve(commands);
+    for (size_t index = 0; index < commands; ++index)
       byId[problem.commands[index].id] = static_cast<int>(index);
+    reads.resize(commands);
+    again.assign(commands, 0);
+    repeated.assign(commands, 0);
     for (size_t index = 0; index < problem.buffers.size(); ++index) {
       const Buffer &buffer = problem.buffers[index];
       storage.push_back(buffer.aliasOf == kNoIndex ? static_cast<int>(index) : storage[buffer.aliasOf]);
       for (int user : buffer.users)
-        reads[user].insert(static_cast<int>(index));
+        if (reads[user].empty() || reads[user].back() != static_cast<int>(index))
+          reads[user].push_back(static_cast<int>(index));
     }
     for (auto check : {&Player::readRecompute, &Player::checkWrites, &Player::readVariants})
       if (Status status = (this->*check)(); !status)
         return status.error();
     play();
-    for (int command : again)
-      if (!repeated.contains(command))
+    for (size_t command = 0; command < commands; ++command)
+      if (again[command] > repeated[command])
         return invalid(fmt::format("command {} runs again, but nothing backward needs it",
                                    problem.commands[command].id));
     return build();
@@ -50,22 +71,25 @@ private:
   Problem build() const;
 
   int maker(int buffer) const { return problem.buffers[storage[buffer]].producer; }
+  bool isAgain(int command) const { return command != kNoIndex && again[command] != 0; }
+  bool isRepeated(int command) const { return command != kNoIndex && repeated[command] != 0; }
 
   const Problem &problem;
   const Plan &plan;
-  std::map<int64_t, int> byId;
+  std::unordered_map<int64_t, int> byId;
   std::vector<int> storage;
-  std::map<int, std::set<int>> reads; ///< command -> buffers
-  std::set<int> again, repeated;
-  std::map<int, const Variant *> chosen;
+  std::vector<std::vector<int>> reads; ///< per command: buffers
+  std::vector<char> again, repeated;   ///< per command
+  std::vector<const Variant *> chosen; ///< per command
   std::vector<Turn> turns;
 };
 
 Status Player::readRecompute() {
   for (int64_t id : plan.recompute) {
     auto found = byId.find(id);
-    if (found == byId.end() || !again.insert(found->second).second)
+    if (found == byId.end() || again[found->second] != 0)
       return invalid(fmt::format("command {} of the recomputed ones is unknown, or stands there twice", id));
+    again[found->second] = 1;
     const Command &command = problem.commands[found->second];
     if (command.region != Region::Micro || command.backward || command.once)
       return invalid(fmt::format("command {} may not run again", id));
@@ -81,14 +105,14 @@ Status Player::checkWrites() {
     if (writer == kNoIndex || writer == maker(static_cast<int>(index)))
       continue;
     overwritten.insert(storage[index]);
-    if (again.contains(writer))
+    if (isAgain(writer))
       return invalid(
           fmt::format("command {} overwrites a value, and runs again", problem.commands[writer].id));
   }
   for (size_t index = 0; index < problem.buffers.size(); ++index) {
     const Buffer &buffer = problem.buffers[index];
-    bool made = again.contains(maker(static_cast<int>(index)));
-    bool read = std::ranges::any_of(buffer.users, [&](int user) { return again.contains(user); });
+    bool made = isAgain(maker(static_cast<int>(index)));
+    bool read = std::ranges::any_of(buffer.users, [&](int user) { return isAgain(user); });
     if (overwritten.contains(storage[index]) && (made || read))
       return invalid(fmt::format("buffer {} is overwritten, and made or read again", buffer.id));
     bool escapes = buffer.wholeStep || std::ranges::any_of(buffer.users, [&](int user) {
@@ -107,22 +131,22 @@ Status Player::readVariants() {
   for (const auto &[id, name] : names)
     if (!byId.contains(id))
       return invalid(fmt::format("command {} has a variant, but is unknown", id));
-  for (size_t index = 0; index < problem.commands.size(); ++index) {
-    const Command &command = problem.commands[index];
+  const std::string normal = "default";
+  for (const Command &command : problem.commands) {
     auto named = names.find(command.id);
-    std::string name = named == names.end() ? "default" : named->second;
+    const std::string &name = named == names.end() ? normal : named->second;
     const Variant *variant = nullptr;
     bool hasLeaders = false;
     for (const Variant &way : command.variants) {
       variant = way.name == name ? &way : variant;
-      hasLeaders |= command.follows != kNoIndex && way.name == chosen.at(command.follows)->name;
+      hasLeaders |= command.follows != kNoIndex && way.name == chosen[command.follows]->name;
     }
     if (!variant)
       return invalid(fmt::format("command {} has no variant {}", command.id, name));
-    if (command.follows != kNoIndex && name != (hasLeaders ? chosen.at(command.follows)->name : "default"))
+    if (command.follows != kNoIndex && name != (hasLeaders ? chosen[command.follows]->name : normal))
       return invalid(fmt::format("command {} does not follow command {}", command.id,
                                  problem.commands[command.follows].id));
-    chosen[static_cast<int>(index)] = variant;
+    chosen.push_back(variant);
   }
   return {};
 }
@@ -138,21 +162,19 @@ void Player::play() {
       open.pop_back();
       for (int buffer : reads[asks])
         if (int made = maker(buffer);
-            again.contains(made) && !repeated.contains(made) && wanted.insert(made).second)
+            isAgain(made) && !isRepeated(made) && wanted.insert(made).second)
           open.push_back(made);
     }
     for (int made : wanted) {
       turns.push_back({made, true});
-      repeated.insert(made);
+      repeated[made] = 1;
     }
     turns.push_back({command, false});
   }
 }
 
 Problem Player::build() const {
-  Problem result = problem;
-  result.commands.clear();
-  result.buffers.clear();
+  Problem result = withoutLists(problem);
   int64_t base = problem.cloneIds;
   for (const Command &command : problem.commands)
     base = problem.cloneIds > 0 ? base : std::max(base, command.id + 1);
@@ -161,7 +183,7 @@ Problem Player::build() const {
   for (int index = 0; index < static_cast<int>(problem.buffers.size()); ++index)
     for (bool copy : {false, true}) {
       int made = maker(index);
-      if (copy && !repeated.contains(made))
+      if (copy && !isRepeated(made))
         continue;
       placeOf[copy ? 1 : 0][index] = static_cast<int>(result.buffers.size());
       Buffer buffer = problem.buffers[index];
@@ -177,7 +199,7 @@ Problem Player::build() const {
       }
       result.buffers.push_back(buffer);
     }
-  std::map<int, std::vector<int>> makes;
+  std::vector<std::vector<int>> makes(problem.commands.size());
   for (int index = 0; index < static_cast<int>(problem.buffers.size()); ++index)
     if (problem.buffers[index].producer != kNoIndex)
       makes[problem.buffers[index].producer].push_back(index);
@@ -186,19 +208,18 @@ Problem Player::build() const {
     Command command = problem.commands[turn.command];
     bool late = command.backward || turn.again;
     auto read = [&](int buffer) { return placeOf[late && placeOf[1][buffer] != kNoIndex ? 1 : 0][buffer]; };
-    if (auto list = reads.find(turn.command); list != reads.end())
-      for (int buffer : list->second)
-        result.buffers[read(buffer)].users.push_back(at);
+    for (int buffer : reads[turn.command])
+      result.buffers[read(buffer)].users.push_back(at);
     for (int buffer : makes[turn.command]) {
       Buffer &slot = result.buffers[placeOf[turn.again ? 1 : 0][buffer]];
       slot.producer = at;
       for (int operand : problem.buffers[buffer].mayAlias)
         slot.mayAlias.push_back(read(operand));
-      for (const auto &[resized, bytes] : chosen.at(turn.command)->results)
+      for (const auto &[resized, bytes] : chosen[turn.command]->results)
         if (resized == buffer)
           slot.bytes = bytes;
     }
-    command.variants = {*chosen.at(turn.command)};
+    command.variants = {*chosen[turn.command]};
     command.cloneOf = turn.again ? command.id : -1;
     command.id += turn.again ? base : 0;
     result.commands.push_back(std::move(command));

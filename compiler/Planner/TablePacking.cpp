@@ -22,17 +22,17 @@ constexpr size_t kNamed = 8;
 /// not. The first pair that overlaps, or none.
 template <class OffsetOf>
 std::pair<const Row *, const Row *> firstOverlap(const RectangleTable &table, OffsetOf offsetOf) {
-  std::vector<size_t> order(table.rows.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    return std::pair(table.rows[a].lower, a) < std::pair(table.rows[b].lower, b);
-  });
+  std::vector<std::pair<int64_t, size_t>> order; // by start
+  order.reserve(table.rows.size());
+  for (size_t index = 0; index < table.rows.size(); ++index)
+    order.emplace_back(table.rows[index].lower, index);
+  std::sort(order.begin(), order.end());
   using Standing = std::map<int64_t, const Row *>;
   Standing standing;
   using End = std::pair<int64_t, Standing::iterator>; // by upper
   auto isLater = [](const End &a, const End &b) { return a.first > b.first; };
   std::priority_queue<End, std::vector<End>, decltype(isLater)> ends(isLater);
-  for (size_t index : order) {
+  for (auto [start, index] : order) {
     const Row &row = table.rows[index];
     int64_t offset = offsetOf(index);
     if (offset < 0 || row.size == 0)

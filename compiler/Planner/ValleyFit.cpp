@@ -17,16 +17,15 @@ constexpr size_t kPlacedPerLook = 64;
 
 ValleyFit::ValleyFit(std::span<const Rectangle> rectangles, Deadline deadline)
     : rectangles(rectangles), deadline(deadline), byStart(rectangles.size()) {
-  std::iota(byStart.begin(), byStart.end(), 0);
-  std::sort(byStart.begin(), byStart.end(), [&](int a, int b) {
-    return std::pair(rectangles[a].start, a) < std::pair(rectangles[b].start, b);
-  });
   for (const Rectangle &r : rectangles)
     horizon = std::max(horizon, r.end);
   firstAt.assign(horizon + 2, 0);
   for (const Rectangle &r : rectangles)
     ++firstAt[r.start + 1];
   std::partial_sum(firstAt.begin(), firstAt.end(), firstAt.begin());
+  std::vector<int> next = firstAt;
+  for (size_t index = 0; index < rectangles.size(); ++index)
+    byStart[next[rectangles[index].start]++] = static_cast<int>(index);
 }
 
 int ValleyFit::nextUnplaced(int position) {
@@ -37,18 +36,32 @@ int ValleyFit::nextUnplaced(int position) {
   return position;
 }
 
-int ValleyFit::bestInside(const Run &run, int64_t wall, std::span<const double> weights,
-                          const Closeness &closeness) {
+/// All are unplaced again.
+void ValleyFit::prepare(std::span<const double> weights, const Closeness &closeness) {
+  candidates.clear();
+  candidates.reserve(byStart.size());
+  auto clock = [&](int time) { return closeness.clock.empty() ? time : closeness.clock[time]; };
+  for (int index : byStart) {
+    const Rectangle &r = rectangles[index];
+    candidates.push_back({r.start, r.end, r.size, weights[index], clock(r.start), clock(r.end)});
+  }
+  skip.resize(rectangles.size() + 1);
+  std::iota(skip.begin(), skip.end(), 0);
+}
+
+int ValleyFit::bestInside(const Run &run, int64_t wall, const Closeness &closeness) {
   int best = -1, end = firstAt[run.end];
   double most = 0, perUnit = closeness.scale > 0 ? 1 / closeness.scale : 0;
+  auto clock = [&](int time) { return closeness.clock.empty() ? time : closeness.clock[time]; };
+  double from = clock(run.start), to = clock(run.end);
   for (int at = nextUnplaced(firstAt[run.start]); at < end; at = nextUnplaced(at + 1)) {
-    const Rectangle &r = rectangles[byStart[at]];
+    const Candidate &r = candidates[at];
     ++visits;
     if (r.end > run.end)
       continue;
-    double weight = weights[byStart[at]];
+    double weight = r.weight;
     if (perUnit > 0) {
-      int before = r.start - run.start, behind = run.end - r.end;
+      double before = r.from - from, behind = to - r.to;
       weight /= 1 + (std::min(before, behind) + closeness.both * std::max(before, behind)) * perUnit;
     }
     if (r.start == run.start && r.end == run.end)
@@ -117,8 +130,7 @@ Packing ValleyFit::pack(std::span<const double> weights, int64_t most, const Clo
   Packing packing;
   int64_t end = visits + most;
   packing.offsets.assign(rectangles.size(), 0);
-  skip.resize(rectangles.size() + 1);
-  std::iota(skip.begin(), skip.end(), 0);
+  prepare(weights, closeness);
   runs.clear();
   heap.clear();
   merged(newRun(0, horizon, 0, -1, -1));
@@ -135,7 +147,7 @@ Packing ValleyFit::pack(std::span<const double> weights, int64_t most, const Clo
     Run run = runs[lowest];
     int64_t before = run.before < 0 ? INT64_MAX : runs[run.before].floor;
     int64_t behind = run.behind < 0 ? INT64_MAX : runs[run.behind].floor;
-    int at = bestInside(run, std::min(before, behind), weights, closeness);
+    int at = bestInside(run, std::min(before, behind), closeness);
     if (at < 0) {
       runs[lowest].floor = std::min(before, behind);
       merged(lowest);

@@ -18,6 +18,9 @@ public:
   /// gap is the smaller of the two beside it plus `both` times the larger. Scale 0: as much.
   struct Closeness {
     double scale = 0, both = 0;
+    /// Per time (and the horizon): what the clock shows where gaps are measured, ascending, so that some moments can
+    /// count more than others. Empty: the time itself.
+    std::span<const double> clock = {};
   };
   /// Weights are per rectangle, zero where they are too small for a double; a rectangle that fills the valley
   /// or ends level with its wall counts double. Gives up, with a height of INT64_MAX, where it would have to
@@ -34,8 +37,15 @@ private:
     int before, behind; ///< neighbours, -1: a wall
     bool alive;
   };
+  /// A rectangle at its position, and what the clock shows at its start and end.
+  struct Candidate {
+    int start, end;
+    int64_t size;
+    double weight, from, to;
+  };
   int nextUnplaced(int index);
-  int bestInside(const Run &run, int64_t wall, std::span<const double> weights, const Closeness &closeness);
+  void prepare(std::span<const double> weights, const Closeness &closeness);
+  int bestInside(const Run &run, int64_t wall, const Closeness &closeness);
   int newRun(int start, int end, int64_t floor, int before, int behind);
   void link(int before, int behind);
   int merged(int run);
@@ -47,6 +57,7 @@ private:
   int64_t visits = 0;
   std::vector<int> byStart; ///< rectangles in the order of their starts
   std::vector<int> firstAt; ///< per time (and one behind): position in byStart
+  std::vector<Candidate> candidates; ///< per position
   std::vector<int> skip;    ///< per position: the next one that may be unplaced
   std::vector<Run> runs;
   std::vector<std::pair<int64_t, int>>

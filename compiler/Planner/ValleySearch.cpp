@@ -21,19 +21,19 @@ constexpr int64_t kNodesPerLook = 64;
 
 ValleySearch::ValleySearch(std::span<const Rectangle> rectangles, int64_t height, uint64_t seed,
                            Deadline deadline)
-    : height(height), seed(seed == 0 ? 0 : mix(seed)), deadline(deadline) {
+    : height(height), seed(seed == 0 ? 0 : mix(seed)), deadline(deadline), quota(kFirstLimit) {
   makeSections(rectangles);
   failed.assign(kFailed, 0);
   offsets.assign(rectangles.size(), 0);
 }
 
-ValleySearch::Outcome ValleySearch::run(int64_t budget) {
+ValleySearch::Outcome ValleySearch::run(int64_t more) {
+  int64_t budget = nodes + more;
   int sections = static_cast<int>(floor.size());
   for (int64_t most : left)
     if (most > height)
       return Outcome::Impossible;
-  double quota = kFirstLimit;
-  for (round = 0; nodes < budget && !deadline.hasPassed(); ++round, quota *= kGrowth) {
+  for (; nodes < budget && !deadline.hasPassed(); ++round, quota *= kGrowth) {
     limit = std::min(budget, nodes + static_cast<int64_t>(quota));
     Result result = solve(0, sections);
     if (result == Result::Failed)

@@ -29,8 +29,8 @@ public:
                Deadline deadline = {});
 
   enum class Outcome { Found, Impossible, GaveUp };
-  /// Restarts with other orders of the choices until `nodes` are spent. A function of its input as long as
-  /// the deadline does not pass.
+  /// Restarts with other orders of the choices until so many more nodes are spent; the next call goes on with the
+  /// restarts. A function of its input as long as the deadline does not pass.
   Outcome run(int64_t nodes);
 
   int64_t visited() const { return nodes; }
@@ -124,6 +124,7 @@ private:
   Span conflict = {}; ///< what stands and is to come there explains the last failure by itself
   int64_t nodes = 0, limit = 0;
   int round = 0;
+  double quota; ///< nodes of the next restart
 };
 
 } // namespace accum::planner

@@ -23,7 +23,7 @@ struct Tenant {
   bool nextIteration = false;       ///< the loop that `last` stands in needs it again
 };
 
-using Slots = std::unordered_map<std::string, int64_t>;
+using Slots = std::unordered_map<std::string_view, int64_t>; ///< the plan has the names
 
 Error invalid(std::string message) { return {std::move(message), "invalid-plan"}; }
 
@@ -239,7 +239,10 @@ Status verify(const Problem &asked, const Plan &plan) {
   const Problem &problem = *played;
   if (Status status = checkMemory(problem, plan); !status)
     return status;
-  Slots slots(plan.slots.begin(), plan.slots.end());
+  Slots slots;
+  slots.reserve(plan.slots.size());
+  for (const auto &[id, offset] : plan.slots)
+    slots.emplace(id, offset);
   if (slots.size() != plan.slots.size())
     return invalid("a slot is given twice");
   std::vector<Tenant> tenants(problem.buffers.size());

@@ -32,8 +32,7 @@ Result<Options> optionsOf(const Flags &flags, const Problem &problem) {
       return bytes.error();
     options.budget = *bytes;
   }
-  if (flags.deadline > 0)
-    options.deadline = Deadline::in(flags.deadline);
+  options.deadline = flags.end;
   options.seed = flags.seed;
   options.requireDivisible = flags.requireDivisible;
   options.recompute = flags.recompute;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the two forms of input share: the flags, files, and how an error is shown.
 #pragma once
+#include "compiler/Planner/Deadline.h"
 #include "compiler/Planner/Result.h"
 #include <cstdint>
 #include <string>
@@ -13,6 +14,7 @@ struct Flags {
   int64_t batch = 0, devices = 0, steps = 0, capacity = 0, effort = 300;
   uint64_t seed = 0;
   double deadline = 0; ///< seconds, 0: none
+  Deadline end = {};   ///< so long behind the start of the process
   bool requireDivisible = false, explain = false, json = false;
   std::string commandLine;
 };

@@ -68,6 +68,8 @@ bool isTable(const Flags &flags, std::string_view text) {
 int run(const CLI::App &app, Flags &flags) {
   if (app.count("--deadline") > 0 && !(flags.deadline > 0 && flags.deadline <= 1e6))
     return fail({fmt::format("--deadline is {}, expected seconds above 0", flags.deadline), "usage"});
+  if (flags.deadline > 0)
+    flags.end = Deadline::in(flags.deadline); // what reading takes counts too
   Result<std::string> text = readInput(flags.input);
   if (!text)
     return fail(text.error());
