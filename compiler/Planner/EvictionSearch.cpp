@@ -109,7 +109,7 @@ void EvictionSearch::collect(const Rectangle &r) {
   if (first < last)
     std::sort(near.begin(), near.end(),
               [](const Standing &a, const Standing &b) { return a.offset < b.offset; });
-  visits += static_cast<int64_t>(near.size()) + 8;
+  visits += 3 * static_cast<int64_t>(near.size()) + 8;
 }
 
 /// The offset in the gap with the least room to spare, or -1.

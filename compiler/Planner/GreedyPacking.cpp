@@ -7,8 +7,8 @@ namespace accum::planner {
 
 namespace {
 
-/// Heights over time: the highest top placed in an interval, and raising an interval to a new top. A tree whose leaves
-/// are times, climbed from the leaves: mostly short ways, within few lines of cache.
+/// Heights over time: the highest top placed in an interval, and raising an interval to a new top. A tree
+/// whose leaves are times, climbed from the leaves: mostly short ways, within few lines of cache.
 class Skyline {
 public:
   explicit Skyline(int horizon) : leaves(std::max(1, horizon)), nodes(2 * leaves) {}

@@ -21,8 +21,8 @@ public:
   std::vector<double> of(const Preference &preference, std::span<const double> clock = {}) const;
   double meanLength() const;
 
-  /// What each moment's room is worth, summed over time from 0 to the horizon: 1 where the load is the largest, and
-  /// `room / (room + what is free)` elsewhere, all as parts of the largest load.
+  /// What each moment's room is worth, summed over time from 0 to the horizon: 1 where the load is the
+  /// largest, and `room / (room + what is free)` elsewhere, all as parts of the largest load.
   std::vector<double> clock(double room) const;
 
 private:

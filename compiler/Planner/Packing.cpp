@@ -17,16 +17,19 @@ namespace {
 /// Pair comparisons that one call may spend on first-fit passes: a quarter of a second, where valley passes
 /// do most of the work, and half a second where they cannot.
 constexpr double kPairBudget = 1e8, kRestrictedPairs = 2.2e8;
-/// Visits that valley passes may take, whatever the effort: half a second, where all live long. Many passes may take
-/// more where the effort is large; a rectangle costs a pass about as much as so many visits.
-constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPasses = 220'000'000;
-constexpr int64_t kVisitsPerPlaced = 100;
+/// Visits that valley passes may take, whatever the effort: half a second, where all live long. Many passes
+/// may take more where the effort is large; a rectangle costs a pass about as much as so many visits.
+constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPasses = 150'000'000;
+constexpr int64_t kVisitsPerPlaced = 150;
 /// Effort of the first slice of search, improvement and evictions; each later one has twice as much.
 constexpr int64_t kFirstSlice = 250'000;
 /// Nodes that a search between two heights is worth.
 constexpr int64_t kFewNodes = 100;
 /// Rectangles beyond which the exact search is not tried.
 constexpr size_t kMaxSearched = 2000;
+/// Rectangles up to which a slice of exact search takes no longer than a few valley passes, and comes before
+/// the rest.
+constexpr size_t kMaxEasy = 1000;
 /// Rectangles beyond which single moves are not tried: one looks at all that live at the same time.
 constexpr size_t kMaxEvicted = 50'000;
 /// Improvement starts again from the best weights after so many rounds.
@@ -147,6 +150,7 @@ private:
     return true;
   }
 
+  void tryNextPass();
   void tryGreedy();
   void improve(int64_t visits);
   void search(int64_t visits);
@@ -164,9 +168,13 @@ private:
   std::vector<double> bestWeights; ///< of the valley pass that did best
   ValleyFit::Closeness bestCloseness = {};
   std::vector<double> bestClock; ///< what its gaps were measured by
+  std::vector<ValleyPass> passes = valleyPasses();
+  size_t nextPass = 0;
+  int64_t lowestTried = INT64_MAX;
   // What improvement, search and evictions go on from:
   std::vector<double> learned;
   int64_t lowestLearned = INT64_MAX;
+  int64_t learnable = 0, passCost = 0; ///< visits left for improvement; visits of the latest pass
   int round = 0;
   std::optional<ValleySearch> lowest; ///< at the lowest height that may exist
   int64_t grain = 0;                  ///< of all heights
@@ -174,25 +182,30 @@ private:
   int64_t evictedFrom = INT64_MAX; ///< the height of what it goes on from
 };
 
-void Portfolio::tryGreedy() {
-  int64_t lowestTried = INT64_MAX;
-  int64_t most = std::clamp(2 * effort.visits, kManyPasses, kMostPasses), spent = 0;
+/// The next of the valley passes.
+void Portfolio::tryNextPass() {
+  const ValleyPass &pass = passes[nextPass++];
   double length = weights.meanLength();
-  for (const ValleyPass &pass : valleyPasses()) {
-    if (isDone() || spent > most)
-      break;
-    std::vector<double> clock = pass.room > 0 ? weights.clock(pass.room) : std::vector<double>();
-    std::vector<double> tried = weights.of(pass.preference, clock);
-    int64_t before = valleys.visited();
-    Packing packing = valleys.pack(tried, kGreedyVisits, {pass.scale * length, pass.both, clock});
-    spent += valleys.visited() - before + kVisitsPerPlaced * static_cast<int64_t>(rectangles.size());
-    if (packing.height < lowestTried) {
-      lowestTried = packing.height;
-      bestWeights = std::move(tried);
-      bestClock = std::move(clock);
-      bestCloseness = {pass.scale * length, pass.both, bestClock};
-    }
-    keep(std::move(packing));
+  std::vector<double> clock = pass.room > 0 ? weights.clock(pass.room) : std::vector<double>();
+  std::vector<double> tried = weights.of(pass.preference, clock);
+  int64_t before = valleys.visited();
+  Packing packing = valleys.pack(tried, kGreedyVisits, {pass.scale * length, pass.both, clock});
+  passCost = valleys.visited() - before;
+  if (packing.height < lowestTried) {
+    lowestTried = packing.height;
+    bestWeights = std::move(tried);
+    bestClock = std::move(clock);
+    bestCloseness = {pass.scale * length, pass.both, bestClock};
+  }
+  keep(std::move(packing));
+}
+
+void Portfolio::tryGreedy() {
+  int64_t most = std::clamp(2 * effort.visits, kManyPasses, kMostPasses), spent = 0;
+  size_t first = rectangles.size() <= kMaxEasy ? std::size(kFirstPasses) : passes.size();
+  while (!isDone() && nextPass < first && spent <= most) {
+    tryNextPass();
+    spent += passCost + kVisitsPerPlaced * static_cast<int64_t>(rectangles.size());
   }
   double pairs = 0.5 * static_cast<double>(rectangles.size()) * static_cast<double>(rectangles.size());
   double compared = 0;
@@ -204,13 +217,21 @@ void Portfolio::tryGreedy() {
   }
 }
 
-/// Packs again and again with more weight for what ended above the lower bound.
+/// Takes the valley passes that are left, then packs again and again with more weight for what ended above
+/// the lower bound.
 void Portfolio::improve(int64_t visits) {
-  int64_t end = valleys.visited() + visits;
+  learnable += visits;
+  while (!isDone() && rectangles.size() <= kMaxEasy && nextPass < passes.size() && passCost <= learnable) {
+    tryNextPass();
+    learnable -= passCost;
+  }
   if (learned.empty())
     learned = bestWeights;
-  while (!isDone() && !learned.empty() && valleys.visited() < end) {
+  while (!isDone() && !learned.empty() && passCost <= learnable) {
+    int64_t before = valleys.visited();
     Packing tried = valleys.pack(learned, kGreedyVisits, bestCloseness);
+    passCost = valleys.visited() - before;
+    learnable -= passCost;
     if (tried.height == INT64_MAX)
       return;
     if (tried.height < lowestLearned) {

@@ -161,8 +161,7 @@ void Player::play() {
       int asks = open.back();
       open.pop_back();
       for (int buffer : reads[asks])
-        if (int made = maker(buffer);
-            isAgain(made) && !isRepeated(made) && wanted.insert(made).second)
+        if (int made = maker(buffer); isAgain(made) && !isRepeated(made) && wanted.insert(made).second)
           open.push_back(made);
     }
     for (int made : wanted) {

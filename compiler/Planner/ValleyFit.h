@@ -18,8 +18,8 @@ public:
   /// gap is the smaller of the two beside it plus `both` times the larger. Scale 0: as much.
   struct Closeness {
     double scale = 0, both = 0;
-    /// Per time (and the horizon): what the clock shows where gaps are measured, ascending, so that some moments can
-    /// count more than others. Empty: the time itself.
+    /// Per time (and the horizon): what the clock shows where gaps are measured, ascending, so that some
+    /// moments can count more than others. Empty: the time itself.
     std::span<const double> clock = {};
   };
   /// Weights are per rectangle, zero where they are too small for a double; a rectangle that fills the valley
@@ -55,10 +55,10 @@ private:
   Deadline deadline;
   int horizon = 0;
   int64_t visits = 0;
-  std::vector<int> byStart; ///< rectangles in the order of their starts
-  std::vector<int> firstAt; ///< per time (and one behind): position in byStart
+  std::vector<int> byStart;          ///< rectangles in the order of their starts
+  std::vector<int> firstAt;          ///< per time (and one behind): position in byStart
   std::vector<Candidate> candidates; ///< per position
-  std::vector<int> skip;    ///< per position: the next one that may be unplaced
+  std::vector<int> skip;             ///< per position: the next one that may be unplaced
   std::vector<Run> runs;
   std::vector<std::pair<int64_t, int>>
       heap; ///< (floor, run), lowest first; stale entries are dropped when met

@@ -13,7 +13,7 @@ namespace {
 /// Nodes of the first restart, and how many times more each later one may take.
 constexpr double kFirstLimit = 500, kGrowth = 1.05;
 /// Failed skylines remembered at most; a later one takes the place of another.
-constexpr size_t kFailed = size_t{1} << 18;
+constexpr size_t kFailed = size_t{1} << 18, kFirstFailed = size_t{1} << 12;
 /// Nodes between two looks at the clock.
 constexpr int64_t kNodesPerLook = 64;
 
@@ -23,7 +23,7 @@ ValleySearch::ValleySearch(std::span<const Rectangle> rectangles, int64_t height
                            Deadline deadline)
     : height(height), seed(seed == 0 ? 0 : mix(seed)), deadline(deadline), quota(kFirstLimit) {
   makeSections(rectangles);
-  failed.assign(kFailed, 0);
+  failed.assign(kFirstFailed, 0);
   offsets.assign(rectangles.size(), 0);
 }
 
@@ -113,7 +113,18 @@ bool ValleySearch::isKnown(const Valley &valley) {
   return false;
 }
 
+/// Short searches need not clear a large table.
+void ValleySearch::growTable() {
+  std::vector<uint64_t> larger(4 * failed.size(), 0);
+  for (uint64_t print : failed)
+    if (print != 0)
+      larger[print % larger.size()] = print;
+  failed = std::move(larger);
+}
+
 void ValleySearch::remember(const Valley &valley) {
+  if (++remembered > failed.size() && failed.size() < kFailed)
+    growTable();
   uint64_t print = fingerprint(conflict.start, conflict.end);
   failed[print % failed.size()] = print;
   auto &known = spans[valley.start];

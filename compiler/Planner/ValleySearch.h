@@ -29,8 +29,8 @@ public:
                Deadline deadline = {});
 
   enum class Outcome { Found, Impossible, GaveUp };
-  /// Restarts with other orders of the choices until so many more nodes are spent; the next call goes on with the
-  /// restarts. A function of its input as long as the deadline does not pass.
+  /// Restarts with other orders of the choices until so many more nodes are spent; the next call goes on with
+  /// the restarts. A function of its input as long as the deadline does not pass.
   Outcome run(int64_t nodes);
 
   int64_t visited() const { return nodes; }
@@ -82,6 +82,7 @@ private:
   Result branch(int start, int end);
   Result descend(int start, int end);
   bool isKnown(const Valley &valley);
+  void growTable();
   void remember(const Valley &valley);
   void blameRaises(size_t mark, const Span &part);
   Result tryChoices(int start, int end, const Valley &valley, int section);
@@ -118,8 +119,9 @@ private:
   std::vector<int> choices;          ///< per section: pieces inside its valley over it
   std::vector<int64_t> inside;       ///< per section: their sizes
   int64_t counter = 0;
-  std::vector<double> trouble; ///< per section: how often it left no choice
-  std::vector<uint64_t> failed;
+  std::vector<double> trouble;  ///< per section: how often it left no choice
+  std::vector<uint64_t> failed; ///< prints, by their remainder
+  size_t remembered = 0;
   std::vector<std::array<Span, 4>> spans; ///< by the first section of a valley: of its latest failures
   Span conflict = {}; ///< what stands and is to come there explains the last failure by itself
   int64_t nodes = 0, limit = 0;

@@ -21,7 +21,8 @@ int packTable(const Flags &flags, const std::string &text) {
   Result<int64_t> wanted = capacityOf(flags);
   if (!wanted)
     return fail(wanted.error());
-  PackingEffort effort{.enough = *wanted, .visits = flags.effort * 1'000'000, .seed = flags.seed, .deadline = flags.end};
+  PackingEffort effort{
+      .enough = *wanted, .visits = flags.effort * 1'000'000, .seed = flags.seed, .deadline = flags.end};
   Result<RectangleTable> table = parseRectangles(text, flags.input);
   if (!table)
     return fail(table.error());

@@ -9,6 +9,12 @@ namespace accum::planner {
 
 namespace {
 
+void shuffle(Random &random, std::vector<Rectangle> &rectangles) {
+  for (size_t index = rectangles.size(); index > 1; --index)
+    std::swap(rectangles[index - 1],
+              rectangles[static_cast<size_t>(draw(random, 0, static_cast<int64_t>(index) - 1))]);
+}
+
 /// Cuts one rectangle into ever more pieces.
 class Cutter {
 public:
@@ -29,9 +35,7 @@ public:
       for (size_t added = before; added < pieces.size(); ++added)
         push(added);
     }
-    for (size_t index = pieces.size(); index > 1; --index)
-      std::swap(pieces[index - 1],
-                pieces[static_cast<size_t>(draw(random, 0, static_cast<int64_t>(index) - 1))]);
+    shuffle(random, pieces);
     return std::move(pieces);
   }
 
@@ -87,7 +91,92 @@ private:
   std::priority_queue<std::pair<double, size_t>> queue; ///< what to cut next
 };
 
+/// Steps through time; whatever ends leaves a hole, and holes side by side are filled by the next tiles.
+class Tiler {
+public:
+  Tiler(Random &random, const Tiling &tiling) : random(random), tiling(tiling) {}
+
+  std::vector<Rectangle> run() {
+    std::vector<Slot> slots = {{tiling.capacity, 0}};
+    for (int now = 0; static_cast<int>(made.size()) < tiling.buffers; ++now) {
+      std::vector<Slot> next;
+      int64_t free = 0;
+      for (const Slot &slot : slots) {
+        if (slot.end <= now) {
+          free += slot.size;
+          continue;
+        }
+        fill(now, free, next);
+        free = 0;
+        next.push_back(slot);
+      }
+      fill(now, free, next);
+      slots = std::move(next);
+    }
+    int last = 0;
+    for (const Rectangle &tile : made)
+      last = std::max(last, tile.start + 1);
+    for (Rectangle &tile : made)
+      tile.end = std::min(tile.end, last); // full to the end
+    return std::move(made);
+  }
+
+private:
+  struct Slot {
+    int64_t size;
+    int end;
+  };
+
+  /// Tiles that fill a hole.
+  void fill(int now, int64_t free, std::vector<Slot> &slots) {
+    if (tiling.kind == TileKind::Fan && free > 0 && draw(random, 0, 2) == 0)
+      return scatter(now, free, slots);
+    while (free > 0) {
+      int64_t size = std::min(free, tiling.alignment * sizes[draw(random, 0, 5)]);
+      put(now, size, now + life(), slots);
+      free -= size;
+    }
+  }
+
+  /// Equal tiles with one end, and one for the rest.
+  void scatter(int now, int64_t free, std::vector<Slot> &slots) {
+    int end = now + static_cast<int>(draw(random, 1, 4));
+    int64_t size = tiling.alignment * draw(random, 1, 6);
+    for (; free > 0; free -= size)
+      put(now, std::min(size, free), end, slots);
+  }
+
+  int life() {
+    auto between = [&](int64_t low, int64_t high) { return static_cast<int>(draw(random, low, high)); };
+    if (tiling.kind == TileKind::DoubleBuffered)
+      return 2 << between(0, 2);
+    if (tiling.kind == TileKind::Skewed)
+      return 1 + stage++ % 7;
+    if (tiling.kind == TileKind::Prefetched && between(0, 4) == 0)
+      return between(10, 30);
+    return between(1, 5);
+  }
+
+  void put(int start, int64_t size, int end, std::vector<Slot> &slots) {
+    slots.push_back({size, end});
+    bool shrinks = draw(random, 0, 99) < tiling.shrunkPercent;
+    made.push_back({start, end, shrinks ? size - tiling.alignment / 2 : size});
+  }
+
+  static constexpr int64_t sizes[] = {1, 2, 3, 4, 8, 12}; ///< in alignments
+  Random &random;
+  const Tiling &tiling;
+  std::vector<Rectangle> made;
+  int stage = 0;
+};
+
 } // namespace
+
+std::vector<Rectangle> tileLoop(Random &random, const Tiling &tiling) {
+  std::vector<Rectangle> tiles = Tiler(random, tiling).run();
+  shuffle(random, tiles);
+  return tiles;
+}
 
 std::vector<Rectangle> cutRectangle(Random &random, const Cutting &cutting) {
   return Cutter(random, cutting).run();
@@ -106,7 +195,8 @@ std::vector<Rectangle> layeredRectangles(Random &random, int layers, int perLaye
   std::vector<Rectangle> rectangles;
   int last = 2 * layers * perLayer;
   auto add = [&](int start, int end, int64_t size) {
-    rectangles.push_back({std::max(0, start), std::min(last, end), size});
+    if (std::max(0, start) < std::min(last, end))
+      rectangles.push_back({std::max(0, start), std::min(last, end), size});
   };
   for (int layer = 0; layer < layers; ++layer)
     for (int index = 0; index < perLayer; ++index) {

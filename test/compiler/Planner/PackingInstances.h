@@ -17,6 +17,25 @@ struct Cutting {
 /// The pieces, shuffled. May be fewer than asked for where nothing is left to cut.
 std::vector<Rectangle> cutRectangle(Random &random, const Cutting &cutting);
 
+/// What holds the memory of an accelerator: tiles of loops, most of them gone after a few steps.
+enum class TileKind {
+  DoubleBuffered, ///< tiles live for two turns of their loop, one in use and one on its way
+  Skewed,         ///< a pipeline: each stage holds its tile a step longer than the one before
+  Fan,            ///< a large tile is scattered into equal ones that end together, and gathered again
+  Prefetched      ///< weights that wait for many steps between short-lived tiles
+};
+
+/// A memory that is full at all times.
+struct Tiling {
+  TileKind kind = TileKind::DoubleBuffered;
+  int buffers = 300;
+  int64_t capacity = 1 << 20, alignment = 1 << 13;
+  int shrunkPercent = 0; ///< of the buffers: half an alignment smaller, so that not everything is full
+};
+
+/// The buffers, shuffled; a packing of the height `capacity` exists.
+std::vector<Rectangle> tileLoop(Random &random, const Tiling &tiling);
+
 /// Takes away about so many of a hundred rectangles.
 void drop(Random &random, std::vector<Rectangle> &rectangles, int percent);
 

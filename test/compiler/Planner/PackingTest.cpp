@@ -127,6 +127,21 @@ TEST(Pack, FillsWhatNoLineCuts) {
   }
 }
 
+/// Memories of tile loops that are full at all times: the load is the capacity, and it is reached.
+TEST(Pack, FillsTileLoops) {
+  for (TileKind kind : {TileKind::DoubleBuffered, TileKind::Skewed, TileKind::Fan, TileKind::Prefetched})
+    for (int shrunk : {0, 20}) {
+      Random random(31);
+      auto rectangles = tileLoop(random, {.kind = kind, .buffers = 150, .shrunkPercent = shrunk});
+      ASSERT_GE(rectangles.size(), 150U);
+      ASSERT_LE(maxLoad(rectangles), 1 << 20);
+      ASSERT_TRUE(shrunk > 0 || maxLoad(rectangles) == 1 << 20);
+      Packing packing = pack(rectangles, {.enough = 1 << 20, .visits = 300'000'000});
+      EXPECT_TRUE(isPacking(rectangles, packing));
+      EXPECT_LE(packing.height, 1 << 20) << "kind " << static_cast<int>(kind) << ", shrunk " << shrunk;
+    }
+}
+
 /// Every height it says it reached, it reached; what is given is any packing, here a tower.
 TEST(EvictionSearch, EndsInAPackingBelowTheHeight) {
   Random random(9);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints what packing and search cost here: one table per kind of input, CPU seconds on one core.
+// Prints what packing and search cost here: one table per kind of input, CPU seconds on one core. Arguments:
+// tables by name, all of them by default; `--full` takes ten seeds of each kind instead of two.
 #include "compiler/Planner/Solve.h"
 #include "test/compiler/Planner/PackingInstances.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <string_view>
+#include <vector>
 
 using namespace accum::planner;
 
@@ -16,11 +19,13 @@ template <class Work> double timed(Work work) {
   return accum::planner::cpuSeconds() - begin;
 }
 
-/// Packs ten of one kind into 2^20 and prints a row.
+uint64_t seeds = 2;
+
+/// Packs some of one kind into 2^20 and prints a row.
 void benchTight(const Cutting &cutting, int dropped) {
   int solved = 0;
   double total = 0, worst = 0;
-  for (uint64_t seed = 0; seed < 10; ++seed) {
+  for (uint64_t seed = 0; seed < seeds; ++seed) {
     Random random(1000 * seed + static_cast<uint64_t>(cutting.pieces));
     auto rectangles = cutRectangle(random, cutting);
     drop(random, rectangles, dropped);
@@ -30,17 +35,69 @@ void benchTight(const Cutting &cutting, int dropped) {
     total += seconds;
     worst = std::max(worst, seconds);
   }
-  fmt::print("{:>6} {:>8} {:>9} {:>6} {:>6} {:>4}/10 {:>9.2f} {:>9.2f}\n", cutting.pieces,
+  fmt::print("{:>6} {:>8} {:>9} {:>6} {:>6} {:>4}/{:<2} {:>9.2f} {:>9.2f}\n", cutting.pieces,
              cutting.largestFirst ? "even" : "slivers", cutting.pinwheelPercent, dropped, cutting.grain,
-             solved, total, worst);
+             solved, seeds, total, worst);
   std::fflush(stdout);
 }
 
+/// Memories full of tiles.
+void benchTiles() {
+  fmt::print("\ntile loops, height 2^20, {} seeds, 300M visits\n{:>16} {:>8} {:>9} {:>7} {:>9} {:>9}\n",
+             seeds, "kind", "buffers", "shrunk %", "solved", "CPU s", "worst");
+  constexpr std::pair<TileKind, const char *> kinds[] = {{TileKind::DoubleBuffered, "double buffers"},
+                                                         {TileKind::Skewed, "skewed pipeline"},
+                                                         {TileKind::Fan, "fan-in, fan-out"},
+                                                         {TileKind::Prefetched, "prefetched"}};
+  for (auto [kind, name] : kinds)
+    for (int buffers : {150, 450})
+      for (int shrunk : {0, 20}) {
+        int solved = 0;
+        double total = 0, worst = 0;
+        for (uint64_t seed = 0; seed < seeds; ++seed) {
+          Random random(1000 * seed + static_cast<uint64_t>(buffers));
+          auto rectangles = tileLoop(random, {.kind = kind, .buffers = buffers, .shrunkPercent = shrunk});
+          double seconds = timed([&] {
+            solved += pack(rectangles, {.enough = 1 << 20, .visits = 300'000'000}).height <= 1 << 20;
+          });
+          total += seconds;
+          worst = std::max(worst, seconds);
+        }
+        fmt::print("{:>16} {:>8} {:>9} {:>4}/{:<2} {:>9.3f} {:>9.3f}\n", name, buffers, shrunk, solved, seeds,
+                   total, worst);
+        std::fflush(stdout);
+      }
+}
+
+/// Plans of some 400 buffers, as accumc asks for them: each is to take 20 ms at most.
+void benchPlans() {
+  fmt::print("\nplans of about 400 buffers, 20 seeds, 2M visits\n{:>16} {:>8} {:>9} {:>9} {:>9}\n", "kind",
+             "at load", "mean of", "mean ms", "worst ms");
+  for (bool layered : {true, false}) {
+    int reached = 0;
+    double total = 0, worst = 0, ratio = 0;
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      Random random(seed);
+      auto rectangles = layered ? layeredRectangles(random, 12, 11)
+                                : tileLoop(random, {.kind = static_cast<TileKind>(seed % 4), .buffers = 400});
+      double seconds = timed([&] {
+        auto height = static_cast<double>(pack(rectangles).height);
+        reached += height == static_cast<double>(maxLoad(rectangles));
+        ratio += height / static_cast<double>(maxLoad(rectangles)) / 20;
+      });
+      total += seconds;
+      worst = std::max(worst, seconds);
+    }
+    fmt::print("{:>16} {:>5}/20 {:>9.4f} {:>9.2f} {:>9.2f}\n", layered ? "layers" : "tile loops", reached,
+               ratio, 1e3 * total / 20, 1e3 * worst);
+  }
+}
+
 void benchTight() {
-  fmt::print("tight instances, height 2^20, 10 seeds, 100M visits\n{:>6} {:>8} {:>9} {:>6} {:>6} {:>7} {:>9} "
+  fmt::print("tight instances, height 2^20, {} seeds, 100M visits\n{:>6} {:>8} {:>9} {:>6} {:>6} {:>7} {:>9} "
              "{:>9}\n",
-             "pieces", "areas", "pinwheel%", "drop %", "grain", "solved", "CPU s", "worst");
-  for (int pieces : {150, 300, 450})
+             seeds, "pieces", "areas", "pinwheel%", "drop %", "grain", "solved", "CPU s", "worst");
+  for (int pieces : seeds > 2 ? std::vector{150, 300, 450} : std::vector{150, 300})
     for (bool largestFirst : {true, false})
       for (int pinwheel : {0, 40})
         for (int dropped : {0, 5, 15})
@@ -80,8 +137,16 @@ void benchSearch() {
 
 } // namespace
 
-int main() {
-  benchTight();
-  benchLarge();
-  benchSearch();
+int main(int argc, char **argv) {
+  std::vector<std::string_view> names(argv + 1, argv + argc);
+  if (std::erase(names, "--full") > 0)
+    seeds = 10;
+  constexpr std::pair<std::string_view, void (*)()> tables[] = {{"plans", benchPlans},
+                                                                {"tiles", benchTiles},
+                                                                {"large", benchLarge},
+                                                                {"search", benchSearch},
+                                                                {"tight", benchTight}};
+  for (auto [name, print] : tables)
+    if (names.empty() || std::ranges::find(names, name) != names.end())
+      print();
 }
