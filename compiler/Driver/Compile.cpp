@@ -187,6 +187,8 @@ void Compilation::fuse(OpPassManager &pm, bool isCuda, bool tiles) {
     pm.addPass(createNarrowFloats());
   pm.addPass(createGroupLoss());
   pm.addPass(createSplitTails());
+  if (isCuda)
+    pm.addPass(createPadRows());
   pm.addPass(createVerifyPlacement());
 }
 

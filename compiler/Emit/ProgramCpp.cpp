@@ -32,7 +32,10 @@ std::string typeText(BufferOp buffer) {
   std::string text;
   for (int64_t extent : buffer.getTensor().getShape())
     text += std::to_string(extent) + "x";
-  llvm::raw_string_ostream(text) << buffer.getTensor().getElementType();
+  llvm::raw_string_ostream stream(text);
+  stream << buffer.getTensor().getElementType();
+  if (buffer.getPitch() != 0)
+    stream << ", rows " << buffer.getPitch() << " apart";
   return text;
 }
 

@@ -38,7 +38,7 @@ def Device_Dialect : Dialect {
 
 def Device_Buffer : TypeDef<Device_Dialect, "Buffer"> {
   let mnemonic = "buffer";
-  let summary = "the address of a tensor in row-major order";
+  let summary = "the address of a tensor in row-major order, its rows one behind the other or a pitch apart";
 }
 def Device_BufferLike : Type<Device_Buffer.predicate, "buffer">, BuildableType<
     "::accum::device::BufferType::get($_builder.getContext())">;

@@ -30,8 +30,13 @@ void DeviceDialect::initialize() {
 
 BufferOp definition(Value buffer) { return cast<BufferOp>(buffer.getDefiningOp()); }
 
-int64_t bytesOf(RankedTensorType tensor) {
-  return tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8);
+static int64_t spanOf(RankedTensorType tensor, int64_t pitch) {
+  int64_t elements = tensor.getNumElements();
+  return pitch == 0 || elements == 0 ? elements : elements / tensor.getShape().back() * pitch;
+}
+
+int64_t bytesOf(RankedTensorType tensor, int64_t pitch) {
+  return spanOf(tensor, pitch) * ((tensor.getElementTypeBitWidth() + 7) / 8);
 }
 
 LogicalResult ProgramOp::verify() {
@@ -40,7 +45,9 @@ LogicalResult ProgramOp::verify() {
   return success();
 }
 
-int64_t BufferOp::getBytes() { return bytesOf(getTensor()); }
+int64_t BufferOp::getBytes() { return bytesOf(getTensor(), getPitch()); }
+
+int64_t BufferOp::getSpan() { return spanOf(getTensor(), getPitch()); }
 
 /// The last words of the label, as an SSA name: `/h.0/ln_1/LayerNormalization` reads
 /// `%h.0_ln_1_LayerNormalization`.
@@ -90,6 +97,9 @@ LogicalResult BufferOp::verify() {
   bool isMoved = getSkip() != 0 || !getStep().empty();
   if (getSkip() < 0 || (isMoved && getSpace() != Space::scratch && getSpace() != Space::input))
     return emitOpError("skips bytes of the scratch or of an input only");
+  if (getPitch() != 0 && (getSpace() != Space::scratch || getTensor().getRank() == 0 ||
+                          static_cast<int64_t>(getPitch()) < getTensor().getShape().back()))
+    return emitOpError("has a pitch in the scratch only, no shorter than its rows");
   if (!furthest(*this))
     return emitOpError("has one step for each device.for_slices around it, none negative");
   bool inEval = program.getEval().isAncestor((*this)->getParentRegion());
@@ -158,9 +168,9 @@ static LogicalResult verifyMatrix(GemmOp op, StringRef name, Value buffer, std::
   if (strides[0] != 1 && strides[1] != 1)
     return op.emitOpError("needs a unit stride in ") << name;
   int64_t reached = extentOf(sizes, strides) + extentOf(op.getBatch(), batchStrides) - 1;
-  if (reached > definition(buffer).getNumElements())
+  if (reached > definition(buffer).getSpan())
     return op.emitOpError("reaches element ")
-           << reached - 1 << " of " << name << ", which has " << definition(buffer).getNumElements();
+           << reached - 1 << " of " << name << ", which has " << definition(buffer).getSpan();
   return success();
 }
 

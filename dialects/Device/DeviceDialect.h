@@ -27,7 +27,8 @@ inline constexpr int64_t kScratchAlignment = 64;
 /// The op that made a buffer.
 BufferOp definition(mlir::Value buffer);
 
-/// Bytes of a tensor in row-major order; an i1 takes one byte.
-int64_t bytesOf(mlir::RankedTensorType tensor);
+/// Bytes of a tensor in row-major order; an i1 takes one byte. `pitch`: elements from row to row, 0 where
+/// they lie one behind the other.
+int64_t bytesOf(mlir::RankedTensorType tensor, int64_t pitch = 0);
 
 } // namespace accum::device

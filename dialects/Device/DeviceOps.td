@@ -44,17 +44,23 @@ def Device_BufferOp : Device_Op<"buffer", [Pure, DeclareOpInterfaceMethods<OpAsm
     | decay | number of a trained parameter: entry of accum_hyper::decay | the step |
 
     In scratch and inputs, a slice of samples begins `skip` bytes behind that place; inside for_slices, `step` bytes
-    further with each round, one number for each of these loops, the outermost one's first.
+    further with each round, one number for each of these loops, the outermost one's first. With a `pitch`, rows (of the
+    last axis) begin that many elements behind each other, in scratch only; what is between them is nobody's.
   }];
   let arguments = (ins Device_Space:$space, I64Attr:$offset, TypeAttrOf<Device_Tensor>:$contents, StrAttr:$label,
-                       DefaultValuedAttr<I64Attr, "0">:$skip, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$step);
+                       DefaultValuedAttr<I64Attr, "0">:$skip, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$step,
+                       DefaultValuedAttr<I64Attr, "0">:$pitch);
   let results = (outs Device_BufferLike:$result);
-  let assemblyFormat = "$space `at` $offset (`skip` $skip^)? (`step` $step^)? `:` $contents $label attr-dict";
+  let assemblyFormat = [{
+    $space `at` $offset (`skip` $skip^)? (`step` $step^)? (`pitch` $pitch^)? `:` $contents $label attr-dict
+  }];
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensor() { return ::llvm::cast<::mlir::RankedTensorType>(getContents()); }
     int64_t getNumElements() { return getTensor().getNumElements(); }
-    /// Of the contents, row-major; an i1 takes one byte.
+    /// Of the contents, row-major, with what is between rows; an i1 takes one byte.
     int64_t getBytes();
+    /// Elements that fit there.
+    int64_t getSpan();
   }];
   let hasVerifier = 1;
 }

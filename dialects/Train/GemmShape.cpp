@@ -2,6 +2,7 @@
 // Letters -> M, N, K and batch dimensions with strides.
 #include "dialects/Train/GemmShape.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/Train/RowPitch.h"
 
 using namespace mlir;
 
@@ -26,7 +27,8 @@ struct Groups {
 };
 
 /// The axis of one letter over (lhs, rhs, result).
-Axis axisOf(char letter, ArrayRef<StringRef> letters, ArrayRef<SmallVector<int64_t>> shapes) {
+Axis axisOf(char letter, ArrayRef<StringRef> letters, ArrayRef<SmallVector<int64_t>> shapes,
+            GemmPitches pitches) {
   Axis axis;
   for (size_t tensor = 0; tensor < 3; ++tensor) {
     size_t at = letters[tensor].find(letter);
@@ -34,7 +36,8 @@ Axis axisOf(char letter, ArrayRef<StringRef> letters, ArrayRef<SmallVector<int64
       continue;
     axis.extent = shapes[tensor][at];
     axis.stride[tensor] = 1;
-    for (int64_t extent : ArrayRef(shapes[tensor]).drop_front(at + 1))
+    SmallVector<int64_t> lying = withPitch(shapes[tensor], pitches[tensor]);
+    for (int64_t extent : ArrayRef(lying).drop_front(at + 1))
       axis.stride[tensor] *= extent;
   }
   return axis;
@@ -56,7 +59,7 @@ void merge(Axes &axes, size_t order) {
   axes = merged;
 }
 
-Groups groupsOf(nn::ContractOp contract) {
+Groups groupsOf(nn::ContractOp contract, GemmPitches pitches) {
   std::array<StringRef, 3> letters = {contract.lhsLetters(), contract.rhsLetters(), contract.resultLetters()};
   std::array<SmallVector<int64_t>, 3> shapes = {boundShape(contract.getLhs()), boundShape(contract.getRhs()),
                                                 boundShape(contract.getResult())};
@@ -70,7 +73,7 @@ Groups groupsOf(nn::ContractOp contract) {
          inC = letters[2].contains(letter);
     groups.summed |= !inC;
     groups.free |= inC && inA != inB;
-    Axis axis = axisOf(letter, letters, shapes);
+    Axis axis = axisOf(letter, letters, shapes, pitches);
     if (axis.extent != 1)
       (!inC ? groups.k : !inB ? groups.m : !inA ? groups.n : groups.batch).push_back(axis);
   }
@@ -160,7 +163,12 @@ SmallVector<int64_t> boundShape(Value value) {
 }
 
 std::optional<Gemm> analyseGemm(nn::ContractOp contract) {
-  Groups groups = groupsOf(contract);
+  return analyseGemm(contract, {pitchInKernel(contract.getLhs()), pitchInKernel(contract.getRhs()),
+                                pitchInKernel(contract.getResult())});
+}
+
+std::optional<Gemm> analyseGemm(nn::ContractOp contract, GemmPitches pitches) {
+  Groups groups = groupsOf(contract, pitches);
   if (!isSupported(contract) || !groups.summed || !groups.free || groups.k.size() > 1)
     return std::nullopt;
   std::optional<Gemm> best;

@@ -31,8 +31,15 @@ struct Gemm {
 /// unit strides, more than four batch dimensions remain, or the element type is not f32, f64 or bf16.
 ///
 /// On types without batch placements the result holds for them. On slabs (`#nn.batched`) it is that of a
-/// micro-batch of kSomeMicroBatch, and there is one for every size if there is one for this.
+/// micro-batch of kSomeMicroBatch, and there is one for every size if there is one for this. Rows lie as the
+/// kernel says that the contraction stands in (RowPitch.h).
 std::optional<Gemm> analyseGemm(nn::ContractOp contract);
+
+/// Elements from row to row of the left operand, the right one and the result; 0: one behind the other.
+using GemmPitches = std::array<int64_t, 3>;
+
+/// The same for rows that lie so.
+std::optional<Gemm> analyseGemm(nn::ContractOp contract, GemmPitches pitches);
 
 /// A kernel that is one product, to whose rows a bias may be added.
 struct GemmCall {

@@ -118,13 +118,14 @@ Element Emitter::less(Index a, Index b) {
   return {condition.value, condition.scope};
 }
 
-Index Emitter::linearize(ArrayRef<Index> at, ArrayRef<int64_t> shape) {
+Index Emitter::linearize(ArrayRef<Index> at, ArrayRef<int64_t> shape, int64_t pitch) {
   SmallVector<Index> terms;
   int64_t stride = 1;
   for (int64_t axis = shape.size() - 1; axis >= 0; --axis) {
     if (shape[axis] != 1)
       terms.push_back(mul(at[axis], stride));
-    stride *= shape[axis];
+    bool isRow = pitch != 0 && axis + 1 == static_cast<int64_t>(shape.size());
+    stride *= isRow ? pitch : shape[axis];
   }
   // Outermost scopes first, so that each part of the sum is computed as far out as it can be.
   Index sum = constantIndex(0);

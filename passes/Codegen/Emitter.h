@@ -23,6 +23,7 @@ namespace accum::codegen {
 struct Buffer {
   mlir::Value pointer;
   mlir::RankedTensorType type;
+  int64_t pitch = 0; ///< elements from row to row; 0: they lie one behind the other
 };
 
 class Emitter {
@@ -68,7 +69,8 @@ public:
 
   using LaneBody = std::function<void(Scope *, Index, Mask)>;
   /// [lower, upper) in vectors, the last one masked. Both are multiples of the lanes, or `upper` ends the
-  /// axis.
+  /// axis. A team has no masks: bounds that are no constants are multiples, and what a constant one leaves is
+  /// taken element by element.
   void lanesLoop(Scope *scope, mlir::Value lower, mlir::Value upper, const LaneBody &body);
 
   // --- coordinates: integer arithmetic, remembered so that equal coordinates are the same value ---
@@ -83,8 +85,8 @@ public:
   Index clamp(Index a, int64_t extent);
   /// a < b (signed) as an i1 or a vector of i1.
   Element less(Index a, Index b);
-  /// Row-major position, and back.
-  Index linearize(mlir::ArrayRef<Index> at, mlir::ArrayRef<int64_t> shape);
+  /// Row-major position (in rows that lie `pitch` apart, where that is not 0), and back.
+  Index linearize(mlir::ArrayRef<Index> at, mlir::ArrayRef<int64_t> shape, int64_t pitch = 0);
   mlir::SmallVector<Index> delinearize(Index position, mlir::ArrayRef<int64_t> shape);
   /// All lanes of an index.
   Element lanesOf(Index index);
@@ -142,12 +144,23 @@ public:
 
 private:
   using Term = std::function<Element(mlir::ArrayRef<Index>, Mask)>;
+  /// How a reduction may go along its last axis.
+  struct Along {
+    bool vectorLast = false; ///< in vectors
+    bool perLane = false;    ///< no: each lane folds terms of its own
+    bool anyWidth = false;   ///< in vectors by a team, whatever is left behind the last whole one
+  };
   Element accumulate(Scope *scope, nn::ReduceKind kind, mlir::Type to, mlir::ArrayRef<int64_t> extents,
-                     bool vectorLast, bool perLane, const Term &term);
+                     Along along, const Term &term);
   mlir::Value foldTogether(Scope *scope, mlir::ArrayRef<int64_t> extents, int64_t width, mlir::Value identity,
                            const Step &step);
+  /// The same over one axis, `lanes` terms at a time and the rest one by one; `across` makes one number of
+  /// lanes.
+  mlir::Value foldLanesTogether(Scope *scope, int64_t terms, mlir::Value identity, const Step &step,
+                                llvm::function_ref<mlir::Value(mlir::Value)> across);
   Values shareLoop(Scope *scope, mlir::Value lower, mlir::Value upper, int64_t width,
                    mlir::ValueRange initial, const Body &body);
+  void shareLanes(Scope *scope, mlir::Value lower, mlir::Value upper, const LaneBody &body);
   unsigned vectorAlignment(const Buffer &buffer, Index position) const;
   void writeMemory(Scope *scope, llvm::function_ref<void()> write);
   Element inside(Index &index, int64_t extent);

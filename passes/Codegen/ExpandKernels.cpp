@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Composite ops into what elements are asked of; shapes without a meaning into flat ones.
+#include "dialects/Train/RowPitch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "passes/Codegen/Expand.h"
 #include "passes/Codegen/Passes.h"
@@ -42,10 +43,10 @@ std::optional<SmallVector<int64_t>> commonShape(func::FuncOp kernel) {
   return shape;
 }
 
-/// Long rows instead of many short ones.
+/// Long rows instead of many short ones, where they lie one behind the other.
 void flatten(func::FuncOp kernel) {
   std::optional<SmallVector<int64_t>> shape = commonShape(kernel);
-  if (!shape || shape->size() < 2)
+  if (!shape || shape->size() < 2 || hasPitch(kernel))
     return;
   auto flat = [](Value value) {
     auto type = typeOf(value);

@@ -2,6 +2,7 @@
 // The frame of a kernel: arguments, rows and chunks, the loop over the rows of each part.
 #include "passes/Codegen/Kernel.h"
 #include "dialects/NN/Views.h"
+#include "dialects/Train/RowPitch.h"
 #include "passes/Codegen/Part.h"
 
 using namespace mlir;
@@ -77,12 +78,14 @@ private:
   void loadArguments() {
     OpBuilder builder(end);
     for (BlockArgument argument : kernel.getArguments())
-      operands.push_back({loadPointer(builder, arguments++), cast<RankedTensorType>(argument.getType())});
+      operands.push_back({loadPointer(builder, arguments++), cast<RankedTensorType>(argument.getType()),
+                          pitchInKernel(argument)});
     Operation *yield = kernel.getBody().front().getTerminator();
     auto added = kernel->getAttrOfType<DenseI64ArrayAttr>("accumulate");
     for (Value result : yield->getOperands()) {
       Root root{nn::behindViews(result), loadPointer(builder, arguments++), false, Value()};
       root.adds = added && llvm::is_contained(added.asArrayRef(), static_cast<int64_t>(roots.size()));
+      root.pitch = resultPitch(kernel, static_cast<unsigned>(roots.size()));
       roots.push_back(root);
     }
     if (!added)

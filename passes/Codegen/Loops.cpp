@@ -117,16 +117,48 @@ Value Emitter::foldTogether(Scope *scope, ArrayRef<int64_t> extents, int64_t wid
   return value[0];
 }
 
+Value Emitter::foldLanesTogether(Scope *scope, int64_t terms, Value identity, const Step &step,
+                                 function_ref<Value(Value)> across) {
+  int64_t whole = terms - terms % lanes;
+  Value own = across(foldTogether(scope, {whole}, lanes, identity, step));
+  if (whole == terms)
+    return own;
+  return shareLoop(scope, integer(whole), integer(terms), 1, own,
+                   [&](Scope *inner, Value term, ValueRange carried) {
+                     return step(inner, {Index{term, inner}}, {}, carried);
+                   })[0];
+}
+
+/// What is left behind the last whole vector of [lower, upper), where that is known.
+static int64_t restOf(Value lower, Value upper, int64_t lanes) {
+  APInt first, end;
+  bool isKnown = matchPattern(lower, m_ConstantInt(&first)) && matchPattern(upper, m_ConstantInt(&end));
+  return isKnown ? (end - first).getSExtValue() % lanes : 0;
+}
+
+void Emitter::shareLanes(Scope *scope, Value lower, Value upper, const LaneBody &body) {
+  auto share = [&](Value from, Value to, int64_t width) {
+    Index::Form form = width > 1 ? Index::Form::Lanes : Index::Form::Uniform;
+    shareLoop(scope, from, to, width, {}, [&](Scope *inner, Value first, ValueRange) {
+      body(inner, {first, inner, form, width}, {});
+      return Values();
+    });
+  };
+  Value whole = upper;
+  if (int64_t rest = restOf(lower, upper, lanes))
+    whole = in(scope).createOrFold<arith::SubIOp>(upper, integer(rest));
+  share(lower, whole, lanes);
+  if (whole != upper)
+    share(whole, upper, 1);
+}
+
 void Emitter::lanesLoop(Scope *scope, Value lower, Value upper, const LaneBody &body) {
   auto round = [&](Scope *inner, Value first, Mask mask) {
     body(inner, {first, inner, lanes > 1 ? Index::Form::Lanes : Index::Form::Uniform, lanes}, mask);
     return Values();
   };
-  if (isShared(scope)) {
-    shareLoop(scope, lower, upper, lanes, {},
-              [&](Scope *inner, Value first, ValueRange) { return round(inner, first, {}); });
-    return;
-  }
+  if (isShared(scope))
+    return shareLanes(scope, lower, upper, body);
   if (lanes == 1) {
     loop(scope, lower, upper, 1, {},
          [&](Scope *inner, Value first, ValueRange) { return round(inner, first, {}); });

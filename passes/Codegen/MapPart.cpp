@@ -38,12 +38,46 @@ int64_t longestFold(Value value) {
   return most;
 }
 
+/// What the reductions below some results have in common.
+struct RowsReduced {
+  int64_t columns = 1; ///< that all of them run along, side by side; 1 where there is no such
+  bool each = false;   ///< an element of the results has a row of its own
+};
+
+RowsReduced rowsReduced(ArrayRef<Root> roots) {
+  RowsReduced found{0, true};
+  for (const Root &root : roots) {
+    SetVector<Operation *> below;
+    BackwardSliceOptions options;
+    options.inclusive = true;
+    (void)getBackwardSlice(root.value, &below, options);
+    for (Operation *op : below) {
+      if (isa<nn::ContractOp, nn::CumSumOp, nn::ArgReduceOp>(op))
+        return {};
+      auto reduce = dyn_cast<nn::ReduceOp>(op);
+      if (!reduce)
+        continue;
+      auto type = cast<RankedTensorType>(reduce.getInput().getType());
+      int64_t columns = type.getRank() > 0 ? type.getShape().back() : 1;
+      bool isAlong = llvm::is_contained(reduce.getAxes(), type.getRank() - 1);
+      if (!isAlong || (found.columns != 0 && found.columns != columns))
+        return {};
+      found.columns = columns;
+      found.each &= cast<RankedTensorType>(reduce.getType()).getNumElements() == root.type().getNumElements();
+    }
+  }
+  return found.columns > 1 ? found : RowsReduced();
+}
+
 class MapPart : public Part {
 public:
-  MapPart(std::vector<Root> group, int64_t machineLanes) : roots(std::move(group)) {
+  MapPart(std::vector<Root> group, Machine machine) : roots(std::move(group)) {
     shape = significant(roots.front().type().getShape());
     if (!shape.empty())
       use = laneUseOf(roots.front().value, lastAxis(roots.front().type()));
+    // A thread of its own for each of them would read rows side by side, far apart: a team shares each row.
+    if (machine.gpu && use == LaneUse::Free && rowsReduced(roots).each)
+      use = LaneUse::Across;
     vectors = !shape.empty() && use != LaneUse::Across;
     for (const Root &root : roots)
       terms = std::max(terms, longestFold(root.value));
@@ -57,7 +91,7 @@ public:
     });
     wholeRows &= use == LaneUse::Free;
     int64_t others = product(ArrayRef(shape).drop_back());
-    int64_t wanted = use == LaneUse::PerLane ? lanes(machineLanes) : kBlock;
+    int64_t wanted = use == LaneUse::PerLane ? lanes(machine.lanes) : kBlock;
     if (!wholeRows && others < kEnoughRows)
       block = std::min(block, wanted);
   }
@@ -82,27 +116,43 @@ public:
       return {shape.back() > kWarpRow || items < kFewRows ? Spread::Block : Spread::Warp, items};
     }
     int64_t items = product(shape);
-    if (terms < kLongFold || items >= kManyThreads)
+    if (terms < kLongFold || (items >= kManyThreads && use != LaneUse::Across))
       return {Spread::Thread, items};
     if (use == LaneUse::PerLane)
       return {Spread::Columns, items};
     return {terms > kWarpRow || items < kFewRows ? Spread::Block : Spread::Warp, items};
   }
 
-  void emitItem(Emitter &emitter, Scope *scope, Index item) const override {
+  void emitItem(Emitter &emitter, Scope *scope, Index item, Columns among) const override {
     if (wholeRows)
       return emitRow(emitter, scope, item);
-    if (emitter.laneCount() > 1) {
-      item = emitter.mul(item, emitter.laneCount());
-      item.form = Index::Form::Lanes;
-    }
-    emitElement(emitter, scope, item);
+    if (use == LaneUse::Across || (emitter.laneCount() == 1 && among.count == columns()))
+      return emitElement(emitter, scope, item);
+    int64_t lanes = emitter.laneCount(), groups = among.count / lanes;
+    auto inLanes = [&](Index index) {
+      index.form = lanes > 1 ? Index::Form::Lanes : Index::Form::Uniform;
+      return index;
+    };
+    if (among.count == columns())
+      return emitElement(emitter, scope, inLanes(emitter.mul(item, lanes)));
+    // Vectors do not reach into the next row: row and place in it are apart.
+    Index column = inLanes(emitter.add(emitter.mul(emitter.rem(item, groups), lanes), among.first));
+    SmallVector<Index> at = emitter.delinearize(emitter.div(item, groups), ArrayRef(shape).drop_back());
+    at.push_back(column);
+    store(emitter, scope, {}, elements(emitter, at, {}, true));
   }
 
   int64_t threadLanes() const override {
-    bool isSide = use == LaneUse::PerLane || (use == LaneUse::Free && spread().kind == Spread::Thread);
-    return !shape.empty() && (wholeRows || isSide) ? sideLanes(roots, shape.back()) : 1;
+    if (shape.empty())
+      return 1;
+    bool isThreads = spread().kind == Spread::Thread;
+    if (use == LaneUse::Across)
+      return isThreads ? 1 : lanesAlong();
+    bool isSide = use == LaneUse::PerLane || isThreads;
+    return wholeRows || isSide ? sideLanes(roots, shape.back(), hasPaddedRows(shape.back())) : 1;
   }
+
+  int64_t columns() const override { return shape.empty() ? 1 : shape.back(); }
 
   void emitRow(Emitter &emitter, Scope *scope, Index row) const override {
     if (!vectors)
@@ -130,11 +180,26 @@ private:
   static constexpr int64_t kWarpRow = 1024;        ///< elements; longer rows take a block
   static constexpr int64_t kFewRows = 512;         ///< so few do too, to fill the machine
   static constexpr int64_t kLongFold = 32;         ///< terms that pay for a team
+  static constexpr int64_t kTeam = 32;             ///< threads, at least
   static constexpr int64_t kManyThreads = 1 << 18; ///< that fill the machine
 
   void emitElement(Emitter &emitter, Scope *scope, Index position) const {
     SmallVector<Index> at = emitter.delinearize(position, shape);
     store(emitter, scope, {}, elements(emitter, at, {}, true));
+  }
+
+  bool hasPaddedRows(int64_t columns) const {
+    return llvm::any_of(roots, [&](const Root &root) {
+      return (root.pitch != 0 && root.type().getShape().back() == columns) ||
+             readsPadded(root.value, columns);
+    });
+  }
+
+  /// Lanes of a team that reduces rows to one number each, where they are long enough for all of its threads.
+  int64_t lanesAlong() const {
+    int64_t extent = rowsReduced(roots).columns;
+    int64_t lanes = sideLanes(roots, extent, hasPaddedRows(extent));
+    return extent >= lanes * kTeam ? lanes : 1;
   }
 
   int64_t blocks() const { return (shape.back() + block - 1) / block; }
@@ -184,8 +249,8 @@ private:
 
 } // namespace
 
-std::unique_ptr<Part> makeMapPart(std::vector<Root> roots, int64_t machineLanes) {
-  return std::make_unique<MapPart>(std::move(roots), machineLanes);
+std::unique_ptr<Part> makeMapPart(std::vector<Root> roots, Machine machine) {
+  return std::make_unique<MapPart>(std::move(roots), machine);
 }
 
 } // namespace accum::codegen

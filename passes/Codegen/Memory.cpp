@@ -73,7 +73,7 @@ static Value pointerTo(ImplicitLocOpBuilder &builder, const Buffer &buffer, Valu
 
 Element Emitter::load(const Buffer &buffer, ArrayRef<Index> at, Mask mask) {
   Type element = buffer.type.getElementType(), memory = memoryType(element);
-  Index position = linearize(at, buffer.type.getShape());
+  Index position = linearize(at, buffer.type.getShape(), buffer.pitch);
   if (position.isUniform()) {
     Value pointer = pointerTo(in(position.scope), buffer, position.value);
     Value value = LLVM::LoadOp::create(builder, memory, pointer, alignmentOf(element));
@@ -109,7 +109,7 @@ void Emitter::writeMemory(Scope *scope, function_ref<void()> write) {
 
 void Emitter::store(const Buffer &buffer, ArrayRef<Index> at, Mask mask, Element what, Scope *scope) {
   Type element = buffer.type.getElementType();
-  Index position = linearize(at, buffer.type.getShape());
+  Index position = linearize(at, buffer.type.getShape(), buffer.pitch);
   if (position.isUniform()) {
     Value value = narrow(in(scope), what.value, element);
     Value pointer = pointerTo(builder, buffer, position.value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grouping of results into parts.
 #include "passes/Codegen/Part.h"
+#include "dialects/Train/RowPitch.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 
 using namespace mlir;
@@ -47,11 +48,27 @@ static bool isNarrow(const Root &root) {
   return llvm::any_of(below, [&](Operation *op) { return llvm::any_of(op->getOperandTypes(), hasNarrow); });
 }
 
-int64_t sideLanes(ArrayRef<Root> roots, int64_t columns) {
+int64_t sideLanes(ArrayRef<Root> roots, int64_t columns, bool anyWidth) {
   constexpr int64_t kWide = 4, kNarrow = 8;
-  if (columns % kNarrow == 0 && llvm::any_of(roots, isNarrow))
+  auto fits = [&](int64_t lanes) { return columns % lanes == 0 || (anyWidth && columns > lanes); };
+  if (fits(kNarrow) && llvm::any_of(roots, isNarrow))
     return kNarrow;
-  return columns % kWide == 0 ? kWide : 1;
+  return fits(kWide) ? kWide : 1;
+}
+
+bool readsPadded(Value value, int64_t columns) {
+  DenseSet<Value> seen;
+  SmallVector<Value> open = {value};
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    if (Operation *op = next.getDefiningOp())
+      llvm::append_range(open, op->getOperands());
+    else if (pitchInKernel(next) != 0 && cast<RankedTensorType>(next.getType()).getShape().back() == columns)
+      return true;
+  }
+  return false;
 }
 
 int64_t lastAxis(RankedTensorType type) {
@@ -112,7 +129,7 @@ std::vector<std::unique_ptr<Part>> partsOf(ArrayRef<Root> roots, Machine machine
     }
   }
   for (std::vector<Root> &group : groups)
-    parts.push_back(makeMapPart(std::move(group), machine.lanes));
+    parts.push_back(makeMapPart(std::move(group), machine));
   return parts;
 }
 

@@ -16,9 +16,10 @@ struct Root {
   mlir::Value pointer; ///< of the result
   bool adds = false;   ///< added to the memory except in the first micro-step
   mlir::Value first;   ///< i1, known at the kernel's entry; null where nothing is added
+  int64_t pitch = 0;   ///< of the result's rows (RowPitch.h)
 
   mlir::RankedTensorType type() const { return mlir::cast<mlir::RankedTensorType>(value.getType()); }
-  Buffer buffer() const { return {pointer, type()}; }
+  Buffer buffer() const { return {pointer, type(), pitch}; }
   /// Writes an element, or adds it.
   void write(Emitter &emitter, mlir::ArrayRef<Index> at, Mask mask, Element what, Scope *scope) const;
 };
@@ -43,6 +44,11 @@ struct Spread {
   int64_t items = 0;
 };
 
+/// Some of the columns of a part's rows.
+struct Columns {
+  int64_t first = 0, count = 1;
+};
+
 class Part {
 public:
   virtual ~Part() = default;
@@ -52,10 +58,15 @@ public:
   virtual void emitRow(Emitter &emitter, Scope *scope, Index row) const = 0;
   /// On a GPU. By default a row is one thread's.
   virtual Spread spread() const { return {Spread::Thread, rows()}; }
-  virtual void emitItem(Emitter &emitter, Scope *scope, Index item) const { emitRow(emitter, scope, item); }
-  /// Neighbours that a GPU's thread computes at once, if their operands lie side by side, too. Of threads'
-  /// parts, items are then as many fewer.
+  /// Of threads' parts an item is as many neighbours as the emitter has lanes, of the columns `among`.
+  virtual void emitItem(Emitter &emitter, Scope *scope, Index item, Columns) const {
+    emitRow(emitter, scope, item);
+  }
+  /// Neighbours that a GPU's thread computes at once, if their operands lie side by side, too.
   virtual int64_t threadLanes() const { return 1; }
+  /// Elements of a row, of which items are made. What is left behind its last whole vector is dealt out
+  /// apart.
+  virtual int64_t columns() const { return 1; }
 };
 
 /// What code is made for.
@@ -67,7 +78,7 @@ struct Machine {
 /// The parts of a kernel with these results.
 std::vector<std::unique_ptr<Part>> partsOf(mlir::ArrayRef<Root> roots, Machine machine);
 
-std::unique_ptr<Part> makeMapPart(std::vector<Root> roots, int64_t machineLanes);
+std::unique_ptr<Part> makeMapPart(std::vector<Root> roots, Machine machine);
 std::unique_ptr<Part> makeScatterPart(const Root &root, nn::ScatterAddOp op, Machine machine);
 std::unique_ptr<Part> makeScatterElementsPart(const Root &root, nn::ScatterElementsAddOp op);
 std::unique_ptr<Part> makeCumSumPart(const Root &root, nn::CumSumOp op);
@@ -85,8 +96,11 @@ mlir::SmallVector<int64_t> significant(mlir::ArrayRef<int64_t> shape);
 
 /// Of a row of `columns` elements, those that a GPU's thread has beside each other: 16 bytes of f32, the most
 /// that it moves at once, or of 16-bit floats where these results are made of such; 1 where rows are no
-/// multiple of that.
-int64_t sideLanes(mlir::ArrayRef<Root> roots, int64_t columns);
+/// multiple of that, unless `anyWidth`.
+int64_t sideLanes(mlir::ArrayRef<Root> roots, int64_t columns, bool anyWidth = false);
+
+/// Whether a kernel's operand that `value` is made of has rows of `columns` elements that lie a pitch apart.
+bool readsPadded(mlir::Value value, int64_t columns);
 
 /// The last axis of more than one element; -1 where there is none.
 int64_t lastAxis(mlir::RankedTensorType type);

@@ -3,7 +3,7 @@
 // of floats are carried in f64, so that a long axis loses nothing and the order hardly matters. On a GPU only
 // where a thread adds many: cards for graphics have a 64th of the rate for f64.
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "passes/Codegen/Emitter.h"
+#include "passes/Codegen/Part.h"
 #include <numeric>
 
 using namespace mlir;
@@ -94,17 +94,17 @@ Scope *scopeOf(ArrayRef<Index> at, Scope *scope) {
 
 /// Folds `term` over `extents` in `scope` and gives one element of type `to`.
 Element Emitter::accumulate(Scope *scope, nn::ReduceKind kind, Type to, ArrayRef<int64_t> extents,
-                            bool vectorLast, bool perLane, const Term &term) {
+                            Along along, const Term &term) {
   int64_t terms = std::accumulate(extents.begin(), extents.end(), int64_t(1), std::multiplies<>());
   Combiner combiner = Combiner::of(kind, to, isShared(scope) && terms <= kFewTerms * team->size);
   Element identity = constant(combiner.identity());
   // A team's rows have no masked ends.
-  vectorLast &= !isShared(scope) || extents.back() % lanes == 0;
-  bool vectors = lanes > 1 && (vectorLast || perLane);
+  bool vectorLast = along.vectorLast && (!isShared(scope) || extents.back() % lanes == 0 || along.anyWidth);
+  bool perLane = along.perLane, vectors = lanes > 1 && (vectorLast || perLane);
   Value initial = vectors ? splat(identity).value : identity.value;
   auto step = [&](Scope *inner, ArrayRef<Index> at, Mask mask, ValueRange carried) -> Values {
     Element value = convert(term(at, mask), to, combiner.type);
-    if (vectors)
+    if (isa<VectorType>(carried[0].getType()))
       value = splat(value);
     if (mask)
       value = select({mask.value, mask.scope}, value, identity);
@@ -112,10 +112,15 @@ Element Emitter::accumulate(Scope *scope, nn::ReduceKind kind, Type to, ArrayRef
   };
   if (isShared(scope)) {
     auto combine = [&](Value a, Value b) { return combiner.combine(builder, a, b); };
+    auto across = [&](Value lanesOfOwn) { return combiner.across(in(scope), lanesOfOwn); };
     bool alongTerms = vectors && !perLane;
-    Value own = foldTogether(scope, extents, alongTerms ? lanes : 1, initial, step);
-    if (alongTerms)
-      own = combiner.across(in(scope), own);
+    Value own;
+    if (alongTerms && extents.size() == 1)
+      own = foldLanesTogether(scope, terms, initial, step, across);
+    else
+      own = foldTogether(scope, extents, alongTerms ? lanes : 1, initial, step);
+    if (alongTerms && extents.size() > 1)
+      own = across(own);
     return convert({team->combine(in(scope), own, combine), scope}, combiner.type, to);
   }
   Value last = fold(scope, extents, vectorLast && !perLane, initial, step)[0];
@@ -138,13 +143,14 @@ Element Emitter::reduce(nn::ReduceOp op, ArrayRef<Index> at, Mask mask) {
   }
   bool perLane = !allUniform(at);
   bool vectorLast = !axes.empty() && axes.back() + 1 == type.getRank() && extents.back() > 1;
+  bool anyWidth = vectorLast && axes.size() == 1 && readsPadded(op.getInput(), extents.back());
   Scope *scope = scopeOf(at, mask ? mask.scope : root());
   std::vector<std::pair<Value, Buffer>> kept;
   if (vectorLast && !perLane && lanes > 1 && !team && axes.size() == 1)
     for (Value value : rowsWorthKeeping(op.getInput()))
       kept.push_back({value, allocateRow(value)});
-  Element result = accumulate(scope, op.getKind(), type.getElementType(), extents, vectorLast, perLane,
-                              [&](ArrayRef<Index> folded, Mask tail) {
+  Element result = accumulate(scope, op.getKind(), type.getElementType(), extents,
+                              {vectorLast, perLane, anyWidth}, [&](ArrayRef<Index> folded, Mask tail) {
                                 for (auto [axis, index] : llvm::zip_equal(axes, folded))
                                   source[axis] = index;
                                 for (const auto &[value, buffer] : kept) {
@@ -180,7 +186,7 @@ Element Emitter::contract(nn::ContractOp op, ArrayRef<Index> at, Mask mask) {
     SmallVector<Index> source = llvm::map_to_vector(letters, [&](char letter) { return where[letter]; });
     return convert(element(value, source, lanesThatExist), type.getElementType(), product);
   };
-  return convert(accumulate(scope, nn::ReduceKind::sum, product, extents, vectorLast, perLane,
+  return convert(accumulate(scope, nn::ReduceKind::sum, product, extents, {vectorLast, perLane},
                             [&](ArrayRef<Index> indices, Mask tail) {
                               for (auto [letter, index] : llvm::zip_equal(folded, indices))
                                 where[letter] = index;
@@ -205,7 +211,7 @@ Element Emitter::cumSum(nn::CumSumOp op, ArrayRef<Index> at, Mask mask) {
   SmallVector<Index> source(at);
   Element zero = constant(computeType(type.getElementType()), 0);
   return accumulate(scopeOf(at, mask ? mask.scope : root()), nn::ReduceKind::sum, type.getElementType(),
-                    {type.getDimSize(axis)}, vectorLast, perLane, [&](ArrayRef<Index> folded, Mask tail) {
+                    {type.getDimSize(axis)}, {vectorLast, perLane}, [&](ArrayRef<Index> folded, Mask tail) {
                       Index here = at[axis], from = source[axis] = folded[0];
                       if (op.getReverse())
                         std::swap(here, from);

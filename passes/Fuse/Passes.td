@@ -147,4 +147,26 @@ def SplitTails : Pass<"accum-split-tails", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accum::train::TrainDialect", "::mlir::func::FuncDialect"];
 }
 
+def PadRows : Pass<"accum-pad-rows", "::mlir::ModuleOp"> {
+  let summary = "rows of odd width begin on round addresses";
+  let description = [{
+    For GPUs, whose products and threads move 16 bytes at once where rows begin on multiples of that. A value that a
+    matrix product reads or writes, with rows of no multiple of 16 bytes, lies with a pitch: rows begin on multiples of
+    128 bytes, or of eight elements where that would cost more than a 16th of the memory; rows shorter than 64 elements,
+    and those that would still cost more, stay one behind the other. Types do not change and nothing reads or writes what
+    is between rows. The pitch stands on the kernels' arguments and results (`accum.pitch`), kernels that are told
+    different things are different kernels.
+
+    Left alone: values of the state, operands of attention, what is viewed in rows of another width, and products that
+    would become others.
+
+    Requires: commands. Ensures: a kernel's argument has the pitch of the result that it is.
+
+    Before: `%z = @gemm(%x, %w)`, `%l:2 = @cross_entropy(%z, %y)`, where `%z` is of 1x1024x50257xbf16.
+    After: the same commands, with `@gemm(...) -> (... {accum.pitch = 50304})` and
+    `@cross_entropy(%0: ... {accum.pitch = 50304}, ...)`.
+  }];
+  let dependentDialects = ["::accum::train::TrainDialect", "::mlir::func::FuncDialect"];
+}
+
 #endif

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A step of commands as a planning problem.
+#include "dialects/Device/DeviceDialect.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/Train/CommandTail.h"
+#include "dialects/Train/RowPitch.h"
 #include "passes/Plan/CommandShape.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Plan/Slices.h"
@@ -18,9 +20,8 @@ planner::Amount amountOf(train::PolyAttr poly) {
   return {.fixed = poly.getConstant(), .perSample = poly.getSlope()};
 }
 
-planner::Amount bytesOfValue(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  int64_t bytes = tensor.getNumElements() * ((tensor.getElementTypeBitWidth() + 7) / 8);
+planner::Amount bytesOfValue(Type type, int64_t pitch = 0) {
+  int64_t bytes = device::bytesOf(cast<RankedTensorType>(type), pitch);
   return nn::Placement::of(type).isBatched() ? planner::Amount{.perSample = bytes}
                                              : planner::Amount{.fixed = bytes};
 }
@@ -204,7 +205,7 @@ private:
     planner::Buffer buffer;
     buffer.id = std::move(id);
     buffer.label = qualifiedLabel(result);
-    buffer.bytes = bytesOfValue(result.getType());
+    buffer.bytes = bytesOfValue(result.getType(), pitchOf(result));
     buffer.producer = producer;
     buffer.wholeStep = region == planner::Region::Prologue && isYielded(result);
     if (buffer.wholeStep && isCopyOfWeight(command, result))

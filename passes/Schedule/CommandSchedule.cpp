@@ -5,6 +5,7 @@
 #include "dialects/NN/Views.h"
 #include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/GemmShape.h"
+#include "dialects/Train/RowPitch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Schedule/SliceKernels.h"
@@ -58,7 +59,7 @@ Place CommandSchedule::sliced(train::CommandOp command, Place place, size_t inde
   if (slices->overSamples)
     place.step.push_back(slices->samples * stride);
   if (slices->pieces > 1)
-    place.step.push_back(device::bytesOf(place.contents) < stride ? stride / slices->pieces : 0);
+    place.step.push_back(place.bytes() < stride ? stride / slices->pieces : 0);
   auto isShifted = [](int64_t bytes) { return bytes % kVectorBytes != 0; };
   if (isShifted(place.skip) || llvm::any_of(place.step, isShifted))
     kernel->setAttr("accum.shifted", UnitAttr::get(command.getContext()));
@@ -89,8 +90,9 @@ LogicalResult CommandSchedule::placeResults(train::CommandOp command, const Cont
     if (!offset)
       return command.emitOpError("result ") << slot << " has no slot in the plan";
     std::string label = resultLabel(result);
-    buffers.place(result,
-                  {Space::scratch, offset.getInt(), type, label.empty() ? command.getKernel().str() : label});
+    Place place{Space::scratch, offset.getInt(), type, label.empty() ? command.getKernel().str() : label};
+    place.pitch = pitchOf(result);
+    buffers.place(result, place);
   }
   if (contributions)
     for (OpResult result : contributions->zeroed(command))

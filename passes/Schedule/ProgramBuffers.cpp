@@ -82,7 +82,7 @@ const Place *ProgramBuffers::find(Value value) const {
 
 Value ProgramBuffers::at(const Place &place, OpBuilder &builder, Location loc) {
   Key key = {place.space, place.offset, place.skip, place.step, place.contents.getAsOpaquePointer(),
-             place.label};
+             place.pitch, place.label};
   for (const auto &buffers : known)
     if (auto it = buffers.find(key); it != buffers.end())
       return it->second;
@@ -93,7 +93,8 @@ Value ProgramBuffers::at(const Place &place, OpBuilder &builder, Location loc) {
   else if (!local)
     builder.setInsertionPointToStart(top);
   auto op = device::BufferOp::create(builder, loc, device::BufferType::get(builder.getContext()), place.space,
-                                     place.offset, place.contents, place.label, place.skip, place.step);
+                                     place.offset, place.contents, place.label, place.skip, place.step,
+                                     place.pitch);
   if (!local)
     lastListed = op;
   (local ? known.back() : known.front())[key] = op;

@@ -15,6 +15,9 @@ struct Place {
   std::string label;
   int64_t skip = 0;                     ///< bytes, to where a slice begins
   llvm::SmallVector<int64_t, 2> step{}; ///< bytes, from a slice to the next, by the loops around it
+  int64_t pitch = 0;                    ///< elements from row to row; 0: they lie one behind the other
+
+  int64_t bytes() const { return device::bytesOf(contents, pitch); }
 };
 
 /// Buffers of one program region. What outlives the step (state, hyper-parameters) is listed at its top,
@@ -51,8 +54,8 @@ public:
   void leaveLoop() { known.pop_back(); }
 
 private:
-  using Key =
-      std::tuple<device::Space, int64_t, int64_t, llvm::SmallVector<int64_t, 2>, const void *, std::string>;
+  using Key = std::tuple<device::Space, int64_t, int64_t, llvm::SmallVector<int64_t, 2>, const void *,
+                         int64_t, std::string>;
   mlir::RankedTensorType typeOf(const runtime::ParameterSpec &spec) const;
 
   const StateLayout &layout;

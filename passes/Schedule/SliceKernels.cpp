@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies of kernels for slices of samples.
 #include "passes/Schedule/SliceKernels.h"
+#include "dialects/Device/DeviceDialect.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/NN/RowAxis.h"
+#include "dialects/Train/RowPitch.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Plan/Slices.h"
 
@@ -17,8 +19,7 @@ namespace {
 int64_t strideOf(Value value) {
   if (!nn::Placement::of(value.getType()).isBatched() || isHeldInSlices(value))
     return 0;
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
+  return device::bytesOf(cast<RankedTensorType>(value.getType()), pitchOf(value));
 }
 
 } // namespace

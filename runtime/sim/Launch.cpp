@@ -15,6 +15,23 @@ bool Launch::holds(uint32_t operand, const void *address, uint64_t bytes) const 
   return at <= size && bytes <= size - at;
 }
 
+/// Of an operand that holds it: no byte between two rows.
+bool Launch::isInRow(uint32_t operand, const void *address, uint64_t bytes) const {
+  const accum_sim_operand &own = kernel.operands[operand];
+  uint64_t at = reinterpret_cast<uint64_t>(address) - reinterpret_cast<uint64_t>(args[operand]);
+  return own.pitch == 0 || at % own.pitch + bytes <= own.row;
+}
+
+/// Bytes behind its start; all of them where nothing is missing.
+uint64_t Launch::firstLeftUnwritten(uint32_t result) const {
+  const accum_sim_operand &own = kernel.operands[result];
+  uint64_t pitch = own.pitch == 0 ? own.bytes : own.pitch, row = own.pitch == 0 ? own.bytes : own.row;
+  for (uint64_t at = 0; at < own.bytes; at += pitch)
+    if (uint64_t good = written.firstUnwritten(byte(args[result]) + at, row); good != row)
+      return at + good;
+  return own.bytes;
+}
+
 /// A result of its own memory whose old contents mean nothing.
 bool Launch::overwrites(uint32_t result) const {
   const accum_sim_operand &own = kernel.operands[result];
@@ -38,8 +55,7 @@ void Launch::end() {
   for (uint32_t i = 0; i < kernel.num_operands && !failed(); ++i) {
     if (!(kernel.operands[i].access & ACCUM_SIM_WRITE))
       continue;
-    uint64_t bytes = kernel.operands[i].bytes, good = written.firstUnwritten(args[i], bytes);
-    if (good != bytes)
+    if (uint64_t good = firstLeftUnwritten(i); good != kernel.operands[i].bytes)
       fail({.what = Wrong::LeftUnwritten, .address = byte(args[i]) + good, .bytes = 1, .operand = i});
   }
 }
@@ -49,6 +65,10 @@ bool Launch::allows(const void *address, uint64_t bytes, uint32_t operand, bool 
   for (uint32_t i = 0; i < kernel.num_operands; ++i) {
     if ((operand != ACCUM_SIM_ANY && operand != i) || !holds(i, address, bytes))
       continue;
+    if (!isInRow(i, address, bytes)) {
+      wrong = Wrong::BetweenRows;
+      continue; // rows of another operand may lie otherwise
+    }
     if (writes && !(kernel.operands[i].access & ACCUM_SIM_WRITE)) {
       wrong = Wrong::ReadOnly;
       continue; // a result may lie here too
@@ -95,6 +115,8 @@ std::string Launch::sentence() const {
   case Wrong::Outside:
     return verb + bytes + " outside of what the command declared, at " +
            describe(first.address, first.operand);
+  case Wrong::BetweenRows:
+    return verb + bytes + " that reach between rows, at " + describe(first.address, first.operand);
   case Wrong::ReadOnly:
     return "writes " + bytes + " to what the command only reads, at " +
            describe(first.address, first.operand);

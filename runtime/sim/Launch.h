@@ -16,6 +16,7 @@ enum class Wrong {
   ReadOnly,        ///< a write to what the command only reads
   Unwritten,       ///< a read of what nobody wrote
   LeftUnwritten,   ///< a result, after the last thread
+  BetweenRows,     ///< of what belongs to nobody
   Misaligned,      ///< not on a multiple of what a thread moves at once
   SharedOutside,   ///< of the block's shared memory
   SharedUnwritten, ///< a read of shared memory that nobody wrote
@@ -59,6 +60,8 @@ public:
 private:
   bool overwrites(uint32_t result) const;
   bool holds(uint32_t operand, const void *address, uint64_t bytes) const;
+  bool isInRow(uint32_t operand, const void *address, uint64_t bytes) const;
+  uint64_t firstLeftUnwritten(uint32_t result) const;
   std::string describe(const void *address, uint32_t operand) const;
   std::string sentence() const;
 

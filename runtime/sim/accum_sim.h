@@ -22,8 +22,10 @@ enum accum_sim_access {
   ACCUM_SIM_ADD = 3    /* a result that is added to, or written, as the flag says */
 };
 
+/* Where rows lie apart, nobody reads or writes what is between them: `row` bytes of every `pitch` count. Else
+ * both are 0. */
 typedef struct accum_sim_operand {
-  uint64_t bytes;
+  uint64_t bytes, row, pitch;
   uint32_t access;
 } accum_sim_operand;
 

@@ -59,7 +59,11 @@ enum Kernel {
   BarrierOfTwo,
   SecondBlock,
   ReadShifted,
-  ReadAdded
+  ReadAdded,
+  CopyRows,
+  ReadBetween,
+  WriteBetween,
+  ForgetInRow
 };
 
 TEST_F(Sim, ShufflesBarriersAndSharedMemory) {
@@ -163,6 +167,18 @@ TEST_F(Sim, NamesWhatIsMisaligned) {
   EXPECT_EQ(run(ReadShifted),
             "kernel `readShifted`, block 0, thread 0: reads 16 bytes that do not begin where they "
             "must, at operand 0 + 4 of its 256 bytes");
+}
+
+TEST_F(Sim, NobodyTouchesWhatIsBetweenRows) {
+  EXPECT_EQ(run(CopyRows), "") << "what is between rows stays unwritten";
+  EXPECT_EQ(kernels->memory().firstUnwritten(memory.data() + 64, 256), 48u);
+  EXPECT_EQ(run(ReadBetween),
+            "kernel `readBetween`, block 0, thread 9: reads 16 bytes that reach between rows, at "
+            "operand 0 + 36 of its 256 bytes");
+  EXPECT_THAT(run(WriteBetween),
+              HasSubstr("thread 44: writes 4 bytes that reach between rows, at operand 1 + 176"));
+  EXPECT_EQ(run(ForgetInRow),
+            "kernel `forgetInRow`: leaves a result unwritten, at operand 1 + 84 of its 256 bytes");
 }
 
 TEST_F(Sim, CopiesKeepWhatIsUnwritten) {

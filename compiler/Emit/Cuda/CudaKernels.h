@@ -16,10 +16,12 @@ namespace accum::emit {
 /// The baseline: PTX for it runs on every later card.
 inline constexpr llvm::StringRef kPtxArchitecture = "sm_80";
 
-/// Operands of a kernel as its command declared them: bytes, and accum_sim_access.
+/// Operands of a kernel as its command declared them: bytes, accum_sim_access, and bytes of a row and from
+/// row to row where those lie apart.
 struct CudaOperand {
   uint64_t bytes = 0;
   uint32_t access = 0;
+  uint64_t row = 0, pitch = 0;
 };
 
 struct CudaKernel {

@@ -2,6 +2,7 @@
 // The frame of a GPU kernel: blocks are dealt out to the parts, threads of a block to teams, items to teams.
 #include "passes/Codegen/Cuda/ThreadKernel.h"
 #include "dialects/NN/Views.h"
+#include "dialects/Train/RowPitch.h"
 #include "passes/Codegen/Cuda/KernelFunction.h"
 #include "passes/Codegen/Cuda/Teams.h"
 #include "passes/Codegen/Kernel.h"
@@ -19,11 +20,12 @@ constexpr int64_t kColumnBlockThreads = 512;
 /// many.
 constexpr int64_t kFewColumns = 8, kManyColumns = 32, kColumnBlocks = 256;
 
-/// A part and the blocks that run it.
+/// A part, or some of its columns, and the blocks that run it.
 struct Deal {
-  std::unique_ptr<Part> part;
+  const Part *part;
   Spread spread;
   int64_t lanes = 1; ///< of a thread
+  Columns columns;
   int64_t side = 1;  ///< items that a block works on at once
   int64_t first = 0; ///< block
   int64_t blocks = 0;
@@ -54,11 +56,13 @@ private:
     ImplicitLocOpBuilder builder(kernel.getLoc(), end);
     int64_t next = 0;
     for (BlockArgument argument : kernel.getArguments())
-      operands.push_back({function.getArgument(next++), cast<RankedTensorType>(argument.getType())});
+      operands.push_back({function.getArgument(next++), cast<RankedTensorType>(argument.getType()),
+                          pitchInKernel(argument)});
     auto added = kernel->getAttrOfType<DenseI64ArrayAttr>("accumulate");
     for (Value result : kernel.getBody().front().getTerminator()->getOperands()) {
       Root root{nn::behindViews(result), function.getArgument(next++), false, Value()};
       root.adds = added && llvm::is_contained(added.asArrayRef(), static_cast<int64_t>(roots.size()));
+      root.pitch = resultPitch(kernel, static_cast<unsigned>(roots.size()));
       roots.push_back(root);
     }
     if (!added)
@@ -101,14 +105,25 @@ private:
     llvm_unreachable("spread");
   }
 
-  void dealOut() {
-    for (std::unique_ptr<Part> &part : partsOf(roots, {1, /*gpu=*/true})) {
-      Spread spread = part->spread();
-      int64_t lanes = vectors ? part->threadLanes() : 1;
-      if (spread.kind == Spread::Thread || spread.kind == Spread::Columns)
-        spread.items /= lanes;
-      deals.push_back({std::move(part), spread, lanes});
+  /// Threads of a part have lanes, but for those behind the last whole vector of each row.
+  void addDeals(const Part &part) {
+    Spread spread = part.spread();
+    int64_t lanes = vectors ? part.threadLanes() : 1, columns = part.columns(), rest = columns % lanes;
+    bool ofThreads = spread.kind == Spread::Thread || spread.kind == Spread::Columns;
+    if (!ofThreads || lanes == 1) {
+      deals.push_back({&part, spread, lanes, {0, columns}});
+      return;
     }
+    int64_t rows = spread.items / columns;
+    deals.push_back({&part, {spread.kind, rows * (columns / lanes)}, lanes, {0, columns - rest}});
+    if (rest > 0)
+      deals.push_back({&part, {spread.kind, rows * rest}, 1, {columns - rest, rest}});
+  }
+
+  void dealOut() {
+    parts = partsOf(roots, {1, /*gpu=*/true});
+    for (const std::unique_ptr<Part> &part : parts)
+      addDeals(*part);
     chooseBlock();
     for (Deal &deal : deals) {
       deal.side = sideOf(deal.spread, deal.lanes);
@@ -181,7 +196,7 @@ private:
                    scope->perThread = deal.spread.kind == Spread::Thread;
                    if (columns)
                      item = columnItem(emitter, scope, *team, item, beside, deal.spread.items);
-                   deal.part->emitItem(emitter, scope, emitter.uniform(item, scope));
+                   deal.part->emitItem(emitter, scope, emitter.uniform(item, scope), deal.columns);
                    return Emitter::Values();
                  });
     if (Operation *op = emitter.unsupported())
@@ -206,6 +221,7 @@ private:
   Operation *end = nullptr;
   SmallVector<Buffer> operands;
   SmallVector<Root> roots;
+  std::vector<std::unique_ptr<Part>> parts;
   std::vector<Deal> deals;
   int64_t blocks = 0, blockThreads = kWarp;
   ThreadPlace place;

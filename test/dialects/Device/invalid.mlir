@@ -191,3 +191,28 @@ device.program @outside m 2 devices 1 state 0 bytes scratch 256 bytes step {
   }
 } eval {
 }
+
+// -----
+
+device.program @short_pitch m 2 devices 1 state 0 bytes scratch 256 bytes step {
+  // expected-error@+1 {{has a pitch in the scratch only, no shorter than its rows}}
+  %0 = device.buffer scratch at 0 pitch 3 : tensor<2x4xf32> "scores"
+} eval {
+}
+
+// -----
+
+device.program @pitch_of_state m 2 devices 1 state 256 bytes scratch 0 bytes step {
+  // expected-error@+1 {{has a pitch in the scratch only, no shorter than its rows}}
+  %0 = device.buffer state at 0 pitch 8 : tensor<2x4xf32> "w"
+} eval {
+}
+
+// -----
+
+device.program @long_rows m 2 devices 1 state 0 bytes scratch 128 bytes step {
+  %0 = device.buffer scratch at 0 pitch 16 : tensor<2x10xf32> "scores"
+  // expected-error@+1 {{ends outside the scratch of 128 bytes}}
+  %1 = device.buffer scratch at 64 pitch 16 : tensor<2x10xf32> "scores"
+} eval {
+}

@@ -32,6 +32,8 @@ device.program @program m 2 devices 4 state 1280 bytes scratch 256 bytes
         // CHECK: device.buffer scratch at 64 skip 160 step [16, 4] : tensor<1xf32> "its score"
         %5 = device.buffer scratch at 64 skip 160 step [16, 4] : tensor<1xf32> "its score"
         device.copy %4 to %5
+        // CHECK: device.buffer scratch at 0 step [16, 4] pitch 4 : tensor<2x3xf32> "rows"
+        %6 = device.buffer scratch at 0 step [16, 4] pitch 4 : tensor<2x3xf32> "rows"
       }
     }
   }

@@ -49,6 +49,13 @@ struct GemmShapeTest : testing::Test {
     return gemm;
   }
 
+  /// The contraction of before, in rows that lie so.
+  std::optional<Gemm> analyseAgain(accum::GemmPitches pitches) {
+    std::optional<Gemm> gemm;
+    module->walk([&](accum::nn::ContractOp contract) { gemm = accum::analyseGemm(contract, pitches); });
+    return gemm;
+  }
+
   std::optional<Gemm> analyse(const Contraction &x) {
     return analyseTypes(x.a + "," + x.b + "->" + x.c, typeOf(x.a, x.extents), typeOf(x.b, x.extents),
                         typeOf(x.c, x.extents));
@@ -98,10 +105,10 @@ std::vector<double> naive(const Contraction &x, const std::vector<double> &a, co
 }
 
 /// What accum_gemm's words say, NaN where nothing is written.
-std::vector<double> run(const Gemm &gemm, const Contraction &x, const std::vector<double> &lhs,
-                        const std::vector<double> &rhs) {
+std::vector<double> run(const Gemm &gemm, const std::vector<double> &lhs, const std::vector<double> &rhs,
+                        size_t size) {
   const std::vector<double> &a = gemm.a == 0 ? lhs : rhs, &b = gemm.a == 0 ? rhs : lhs;
-  std::vector<double> c(count(x.c, x.extents), NAN);
+  std::vector<double> c(size, NAN);
   int64_t points = 1;
   for (int64_t extent : gemm.batch)
     points *= extent;
@@ -164,12 +171,67 @@ TEST_F(GemmShapeTest, RandomContractionsAgreeWithSums) {
     ++accepted;
     SCOPED_TRACE(x.a + "," + x.b + "->" + x.c);
     auto a = numbers(count(x.a, x.extents), 1), b = numbers(count(x.b, x.extents), 4);
-    EXPECT_EQ(run(*gemm, x, a, b), naive(x, a, b));
+    EXPECT_EQ(run(*gemm, a, b, count(x.c, x.extents)), naive(x, a, b));
     expectLegal(*gemm);
     if (HasFailure())
       return;
   }
   EXPECT_GT(accepted, 400);
+}
+
+/// Elements of rows of `width`, `pitch` apart; what is between them is NaN.
+std::vector<double> spread(const std::vector<double> &values, int64_t width, int64_t pitch) {
+  std::vector<double> lying(values.size() / width * pitch, NAN);
+  for (size_t i = 0; i < values.size(); ++i)
+    lying[i / width * pitch + i % width] = values[i];
+  return lying;
+}
+
+TEST_F(GemmShapeTest, RowsThatLieApart) {
+  std::mt19937 random(2);
+  int accepted = 0;
+  for (int trial = 0; trial < 2000; ++trial) {
+    Contraction x = randomContraction(random);
+    accum::GemmPitches pitches = {0, 0, 0};
+    std::array<int64_t, 3> widths = {1, 1, 1};
+    for (auto [i, letters] : llvm::enumerate(std::array{x.a, x.b, x.c})) {
+      widths[i] = letters.empty() ? 1 : x.extents.at(letters.back());
+      if (random() % 2 && widths[i] > 1)
+        pitches[i] = widths[i] + random() % 3;
+    }
+    (void)analyse(x);
+    auto gemm = analyseAgain(pitches);
+    if (!gemm)
+      continue;
+    ++accepted;
+    SCOPED_TRACE(x.a + "," + x.b + "->" + x.c);
+    auto lying = [&](size_t i, const std::vector<double> &values) {
+      return pitches[i] == 0 ? values : spread(values, widths[i], pitches[i]);
+    };
+    auto a = numbers(count(x.a, x.extents), 1), b = numbers(count(x.b, x.extents), 4);
+    std::vector<double> expected = lying(2, naive(x, a, b)),
+                        actual = run(*gemm, lying(0, a), lying(1, b), expected.size());
+    for (size_t i = 0; i < expected.size(); ++i)
+      EXPECT_TRUE(expected[i] == actual[i] || (std::isnan(expected[i]) && std::isnan(actual[i]))) << i;
+    expectLegal(*gemm);
+    if (HasFailure())
+      return;
+  }
+  EXPECT_GT(accepted, 300);
+}
+
+TEST_F(GemmShapeTest, LogitsInPaddedRows) {
+  Contraction logits{"bsk", "nk", "bsn", {{'b', 2}, {'s', 5}, {'k', 4}, {'n', 7}}};
+  ASSERT_TRUE(analyse(logits));
+  auto gemm = analyseAgain({0, 0, 8});
+  ASSERT_TRUE(gemm);
+  EXPECT_EQ(std::tuple(gemm->m, gemm->n, gemm->k, gemm->cRow), std::tuple(10, 7, 4, 8));
+  EXPECT_TRUE(gemm->batch.empty()) << "rows of samples still follow each other";
+}
+
+TEST_F(GemmShapeTest, SummedAxesThatAreNoLongerOne) {
+  ASSERT_TRUE(analyse({"bst", "stn", "bn", {{'b', 2}, {'s', 5}, {'t', 7}, {'n', 4}}}));
+  EXPECT_FALSE(analyseAgain({8, 0, 0}));
 }
 
 TEST_F(GemmShapeTest, LinearLayerMergesRows) {

@@ -4,6 +4,7 @@
 #include "compiler/Emit/Cuda/SimModule.h"
 #include "compiler/Emit/Kernels.h"
 #include "compiler/Emit/Objects.h"
+#include "dialects/Train/RowPitch.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/accum_program.h"
 #include "runtime/sim/SimKernels.h"
@@ -108,8 +109,10 @@ std::vector<Array> KernelTest::call(const std::string &text, const std::vector<A
   }
   auto function = *module->getOps<func::FuncOp>().begin();
   std::vector<TensorMemory> memory;
-  for (Type type : llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes()))
-    memory.emplace_back(type);
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+    memory.emplace_back(type, argumentPitch(function, i));
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+    memory.emplace_back(type, resultPitch(function, i));
   EXPECT_EQ(operands.size(), function.getNumArguments());
   for (size_t i = 0; i < operands.size() + before.size(); ++i)
     memory[i].write(i < operands.size() ? operands[i] : before[i - operands.size()]);

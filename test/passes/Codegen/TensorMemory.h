@@ -11,33 +11,42 @@
 
 namespace accum::test {
 
-/// Memory of a tensor between two guards; starts as garbage.
+/// Memory of a tensor between two guards; starts as garbage, which stays between rows that lie apart.
 struct TensorMemory {
   static constexpr size_t kGuard = 64;
   static constexpr uint8_t kPattern = 0xCD;
 
   mlir::RankedTensorType type;
+  size_t pitch; ///< elements; 0: rows lie one behind the other
   std::vector<uint8_t> bytes;
 
-  explicit TensorMemory(mlir::Type tensor) : type(mlir::cast<mlir::RankedTensorType>(tensor)) {
-    size_t size = type.getNumElements() * width();
-    bytes.assign(size + 2 * kGuard, kPattern);
+  explicit TensorMemory(mlir::Type tensor, int64_t pitch = 0)
+      : type(mlir::cast<mlir::RankedTensorType>(tensor)), pitch(static_cast<size_t>(pitch)) {
+    size_t elements = type.getNumElements();
+    bytes.assign((pitch == 0 ? elements : elements / columns() * pitch) * width() + 2 * kGuard, kPattern);
   }
+  size_t columns() const { return static_cast<size_t>(type.getShape().back()); }
+  /// Where element `i` lies.
+  size_t place(size_t i) const { return pitch == 0 ? i : i / columns() * pitch + i % columns(); }
   size_t width() const { return std::max(1u, type.getElementTypeBitWidth() / 8); }
   uint8_t *data() { return bytes.data() + kGuard; }
   bool guarded() const {
     auto intact = [](uint8_t byte) { return byte == kPattern; };
+    size_t step = pitch * width();
+    for (size_t row = kGuard; step > 0 && row + kGuard < bytes.size(); row += step)
+      if (!std::all_of(bytes.begin() + row + columns() * width(), bytes.begin() + row + step, intact))
+        return false;
     return std::all_of(bytes.begin(), bytes.begin() + kGuard, intact) &&
            std::all_of(bytes.end() - kGuard, bytes.end(), intact);
   }
 
   template <typename T> void put(size_t i, double value) {
     T narrow = static_cast<T>(value);
-    std::memcpy(data() + i * sizeof(T), &narrow, sizeof(T));
+    std::memcpy(data() + place(i) * sizeof(T), &narrow, sizeof(T));
   }
   template <typename T> double get(size_t i) {
     T narrow;
-    std::memcpy(&narrow, data() + i * sizeof(T), sizeof(T));
+    std::memcpy(&narrow, data() + place(i) * sizeof(T), sizeof(T));
     return static_cast<double>(narrow);
   }
   /// Calls `visit` with a value of the element's C type.

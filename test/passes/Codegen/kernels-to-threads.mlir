@@ -182,3 +182,60 @@ func.func private @narrow(%a: tensor<2000xbf16>, %b: tensor<2000xf32>) -> tensor
   %n = nn.cast %c : tensor<2000xf32> -> tensor<2000xbf16>
   return %n : tensor<2000xbf16>
 }
+
+// -----
+
+// Rows of odd width that lie apart are taken by 16 bytes, what is left behind the last whole vector one by one. In a row that
+// reduces over itself by the team's first threads:
+// CHECK-LABEL: llvm.func ptx_kernelcc @k0_padded_rows(
+// CHECK-SAME: accum.entry = array<i64: 0, 7, 256, 2>
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xi16>
+// CHECK: llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr -> i16
+// CHECK-COUNT-5: shfl.sync.bfly
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xi16>
+// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<8xi16>, !llvm.ptr
+// CHECK: llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr -> i16
+// CHECK: llvm.store %{{.*}} {alignment = 2 : i64} : i16, !llvm.ptr
+func.func private @padded_rows(%a: tensor<7x9001xbf16> {accum.pitch = 9024 : i64}) -> (tensor<7x9001xbf16> {accum.pitch = 9024 : i64}) attributes {accum.kernel = 0 : i64} {
+  %s = nn.reduce <max> (%a) {axes = array<i64: 1>} : (tensor<7x9001xbf16>) -> tensor<7xbf16>
+  %c = nn.reshape %s : tensor<7xbf16> -> tensor<7x1xbf16>
+  %r = nn.elementwise <sub> (%a, %c) : (tensor<7x9001xbf16>, tensor<7x1xbf16>) -> tensor<7x9001xbf16>
+  return %r : tensor<7x9001xbf16>
+}
+// Elements and sums of columns by blocks of their own: 60 rows of 16 vectors, and 60 elements.
+// CHECK-LABEL: llvm.func ptx_kernelcc @k1_padded_elements(
+// CHECK-SAME: accum.entry = array<i64: 1, 5, 256, 2>
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<4xf32>
+// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr
+// CHECK: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr -> f32
+func.func private @padded_elements(%a: tensor<60x65xf32> {accum.pitch = 72 : i64}) -> (tensor<60x65xf32> {accum.pitch = 72 : i64}) attributes {accum.kernel = 1 : i64} {
+  %c = nn.elementwise <neg> (%a) : (tensor<60x65xf32>) -> tensor<60x65xf32>
+  return %c : tensor<60x65xf32>
+}
+// CHECK-LABEL: llvm.func ptx_kernelcc @k2_padded_columns(
+// CHECK-SAME: accum.entry = array<i64: 2, 13, 512, 2>
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<4xf32>
+// CHECK: llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr
+// CHECK: llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr -> f32
+func.func private @padded_columns(%a: tensor<500x97xf32> {accum.pitch = 104 : i64}) -> tensor<97xf32> attributes {accum.kernel = 2 : i64} {
+  %s = nn.reduce <sum> (%a) {axes = array<i64: 0>} : (tensor<500x97xf32>) -> tensor<97xf32>
+  return %s : tensor<97xf32>
+}
+// Rows of which one number is left, where all threads have their 16 bytes.
+// CHECK-LABEL: llvm.func ptx_kernelcc @k3_largest(
+// CHECK-SAME: accum.entry = array<i64: 3, 7, 256, 2>
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xi16>
+// CHECK: llvm.load %{{.*}} {alignment = 2 : i64} : !llvm.ptr -> i16
+// CHECK-COUNT-5: shfl.sync.bfly
+func.func private @largest(%a: tensor<7x9001xbf16> {accum.pitch = 9024 : i64}) -> tensor<7xbf16> attributes {accum.kernel = 3 : i64} {
+  %s = nn.reduce <max> (%a) {axes = array<i64: 1>} : (tensor<7x9001xbf16>) -> tensor<7xbf16>
+  return %s : tensor<7xbf16>
+}
+// CHECK-LABEL: llvm.func ptx_kernelcc @k4_sums(
+// CHECK: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<4xf32>
+// CHECK-NOT: llvm.load %{{.*}} -> f32
+// CHECK: llvm.return
+func.func private @sums(%a: tensor<1024x256xf32>) -> tensor<1024xf32> attributes {accum.kernel = 4 : i64} {
+  %s = nn.reduce <sum> (%a) {axes = array<i64: 1>} : (tensor<1024x256xf32>) -> tensor<1024xf32>
+  return %s : tensor<1024xf32>
+}

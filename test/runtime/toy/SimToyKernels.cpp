@@ -192,14 +192,39 @@ void secondBlock(void *const *args) {
     copy(args);
 }
 
+void copyRows(void *const *args) {
+  if (thread() % 16 < 12)
+    copy(args);
+}
+
+// Four floats at once, the last of them behind the row.
+void readBetween(void *const *args) {
+  if (thread() == 9)
+    hooks->load(in(args) + thread(), 16, 0, 4);
+  copyRows(args);
+}
+
+void writeBetween(void *const *args) {
+  copyRows(args);
+  if (thread() == 44)
+    write(out(args) + thread(), 0);
+}
+
+void forgetInRow(void *const *args) {
+  if (thread() != 21)
+    copyRows(args);
+}
+
 // Four floats at once, from the second one on.
 void readShifted(void *const *args) {
   hooks->load(in(args) + 1, 16, 0, 16);
   copy(args);
 }
 
-const accum_sim_operand kOperands[] = {{256, ACCUM_SIM_READ}, {256, ACCUM_SIM_WRITE}};
-const accum_sim_operand kAdded[] = {{256, ACCUM_SIM_READ}, {256, ACCUM_SIM_ADD}};
+const accum_sim_operand kOperands[] = {{256, 0, 0, ACCUM_SIM_READ}, {256, 0, 0, ACCUM_SIM_WRITE}};
+const accum_sim_operand kAdded[] = {{256, 0, 0, ACCUM_SIM_READ}, {256, 0, 0, ACCUM_SIM_ADD}};
+// Four rows of twelve, sixteen apart.
+const accum_sim_operand kRows[] = {{256, 48, 64, ACCUM_SIM_READ}, {256, 48, 64, ACCUM_SIM_WRITE}};
 
 constexpr accum_sim_kernel kernel(const char *name, void (*function)(void *const *), uint32_t blocks = 1,
                                   uint32_t sharedBytes = 256) {
@@ -233,7 +258,11 @@ const accum_sim_kernel kKernels[] = {kernel("reverse", reverse),
                                      kernel("barrierOfTwo", barrierOfTwo),
                                      kernel("secondBlock", secondBlock, 2),
                                      kernel("readShifted", readShifted),
-                                     {"readAdded", readResult, kAdded, 2, 1, 64, 0, 0}};
+                                     {"readAdded", readResult, kAdded, 2, 1, 64, 0, 0},
+                                     {"copyRows", copyRows, kRows, 2, 1, 64, 0, 0},
+                                     {"readBetween", readBetween, kRows, 2, 1, 64, 0, 0},
+                                     {"writeBetween", writeBetween, kRows, 2, 1, 64, 0, 0},
+                                     {"forgetInRow", forgetInRow, kRows, 2, 1, 64, 0, 0}};
 
 const accum_sim_v1 kTable = {ACCUM_SIM_VERSION, sizeof(accum_sim_v1), sizeof kKernels / sizeof *kKernels,
                              kKernels, &hooks};
