@@ -163,8 +163,10 @@ SmallVector<int64_t> boundShape(Value value) {
 }
 
 std::optional<Gemm> analyseGemm(nn::ContractOp contract) {
-  return analyseGemm(contract, {pitchInKernel(contract.getLhs()), pitchInKernel(contract.getRhs()),
-                                pitchInKernel(contract.getResult())});
+  // A kernel with a product returns that alone, or a sum of its shape.
+  auto kernel = dyn_cast_or_null<func::FuncOp>(contract->getParentOp());
+  int64_t result = kernel && kernel.getNumResults() == 1 ? resultPitch(kernel, 0) : 0;
+  return analyseGemm(contract, {pitchInKernel(contract.getLhs()), pitchInKernel(contract.getRhs()), result});
 }
 
 std::optional<Gemm> analyseGemm(nn::ContractOp contract, GemmPitches pitches) {

@@ -48,14 +48,9 @@ int64_t pitchOf(Value value) {
 }
 
 int64_t pitchInKernel(Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    auto kernel = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
-    return kernel ? argumentPitch(kernel, argument.getArgNumber()) : 0;
-  }
-  for (OpOperand &use : value.getUses())
-    if (isa<func::ReturnOp>(use.getOwner()))
-      return resultPitch(use.getOwner()->getParentOfType<func::FuncOp>(), use.getOperandNumber());
-  return 0;
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto kernel = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  return kernel ? argumentPitch(kernel, argument.getArgNumber()) : 0;
 }
 
 SmallVector<int64_t> withPitch(ArrayRef<int64_t> shape, int64_t pitch) {

@@ -24,7 +24,7 @@ bool hasPitch(mlir::func::FuncOp kernel);
 /// command makes.
 int64_t pitchOf(mlir::Value value);
 
-/// Of a value in a kernel: an argument's, or that of the result that it is returned as; else 0.
+/// Of a kernel's argument; 0 for other values.
 int64_t pitchInKernel(mlir::Value value);
 
 /// `shape` as it lies: the last extent is the pitch, where there is one.

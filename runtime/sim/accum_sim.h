@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define ACCUM_SIM_VERSION 4u
+#define ACCUM_SIM_VERSION 5u
 
 enum accum_sim_access {
   ACCUM_SIM_READ = 1,  /* an operand */
