@@ -81,6 +81,31 @@ train.step @step inputs [] gradients [] prepass {
 #same = #nn.replicated
 #cost = #train.poly<0, 0>
 
+// A product that is written with its bias: one row has no pitch.
+// CHECK: func.func private @with_bias(%{{.*}}: tensor<4x8xf32, #nn.batched<0>>, %{{.*}}: tensor<8x131xf32, #nn.replicated>, %{{.*}}: tensor<131xf32, #nn.replicated>) -> (tensor<4x131xf32, #nn.batched<0>> {accum.pitch = 136 : i64})
+func.func private @with_bias(%x: tensor<4x8xf32, #rows>, %w: tensor<8x131xf32, #same>, %b: tensor<131xf32, #same>) -> tensor<4x131xf32, #rows> {
+  %0 = nn.contract "rk,kv->rv" (%x, %w) : (tensor<4x8xf32, #rows>, tensor<8x131xf32, #same>) -> tensor<4x131xf32, #rows>
+  %1 = nn.elementwise <add> (%0, %b) : (tensor<4x131xf32, #rows>, tensor<131xf32, #same>) -> tensor<4x131xf32, #rows>
+  return %1 : tensor<4x131xf32, #rows>
+}
+train.step @step inputs [] gradients [] prepass {
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<4x8xf32, #rows>, %w: tensor<8x131xf32, #same>, %b: tensor<131xf32, #same>):
+  %z = train.command @with_bias(%x, %w, %b) {id = 0, library = "gemm", flops = #cost, bytes = #cost} : (tensor<4x8xf32, #rows>, tensor<8x131xf32, #same>, tensor<131xf32, #same>) -> tensor<4x131xf32, #rows>
+  train.yield
+} update {
+  train.yield
+}
+
+// -----
+
+#rows = #nn.batched<0>
+#same = #nn.replicated
+#cost = #train.poly<0, 0>
+
 // Left alone: rows of round width, short rows, rows that somebody sees in another width, a summed axis that would come apart.
 // CHECK-NOT: accum.pitch
 func.func private @round_width(%x: tensor<4x8xf32, #rows>, %w: tensor<8x264xf32, #same>) -> tensor<4x264xf32, #rows> {
