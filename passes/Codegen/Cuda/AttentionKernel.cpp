@@ -130,7 +130,7 @@ private:
       if (failed(writeBlocks(blocks, shared, end, WarpShape::kThreads)))
         return failure();
       bool isLight = width <= kWide / 2 || (width <= kWide && !backward && !rules.added);
-      askForBlocks(isLight ? 3 : 2);
+      askForBlocks(function, isLight ? 3 : 2);
       return success();
     }
     TileShape shape = shapeOf(width, backward);
@@ -138,7 +138,7 @@ private:
     if (failed(writeBlocks(blocks, shared, end, shape.threads)))
       return failure();
     if (backward && (width <= kWide / 2 || width > kWide))
-      askForBlocks(4);
+      askForBlocks(function, 4);
     return success();
   }
 
@@ -161,15 +161,6 @@ private:
     assert(shared.bytes() <= kSharedBytes && "tiles do not fit");
     describeLaunch(kernel, function, all, threads);
     return success();
-  }
-
-  /// Registers for `count` blocks on a multiprocessor. By itself ptxas aims at as many as shared memory
-  /// leaves room for, and spills a few words to get there; between these widths it does not.
-  void askForBlocks(int64_t count) {
-    OpBuilder builder(kernel);
-    auto limits = llvm::to_vector(function.getPassthrough()->getValue());
-    limits.push_back(builder.getStrArrayAttr({"nvvm.minctasm", std::to_string(count)}));
-    function.setPassthroughAttr(builder.getArrayAttr(limits));
   }
 
   func::FuncOp kernel;

@@ -53,4 +53,11 @@ void describeLaunch(func::FuncOp kernel, LLVM::LLVMFuncOp function, int64_t bloc
   function.setPassthroughAttr(builder.getArrayAttr(limit));
 }
 
+void askForBlocks(LLVM::LLVMFuncOp function, int64_t count) {
+  OpBuilder builder(function);
+  auto limits = llvm::to_vector(function.getPassthrough()->getValue());
+  limits.push_back(builder.getStrArrayAttr({"nvvm.minctasm", std::to_string(count)}));
+  function.setPassthroughAttr(builder.getArrayAttr(limits));
+}
+
 } // namespace accum::codegen

@@ -21,4 +21,8 @@ mlir::Value readSpecialRegister(mlir::Operation *end, llvm::StringRef name, int6
 void describeLaunch(mlir::func::FuncOp kernel, mlir::LLVM::LLVMFuncOp function, int64_t blocks,
                     int64_t blockThreads);
 
+/// Registers for `count` blocks on a multiprocessor; behind describeLaunch. By itself ptxas aims at as many
+/// as there is room for, and spills a few words to get there.
+void askForBlocks(mlir::LLVM::LLVMFuncOp function, int64_t count);
+
 } // namespace accum::codegen

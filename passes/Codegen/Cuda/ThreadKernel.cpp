@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kBlockThreads = 256;
 /// Column sums: deep blocks, because there are few of them.
-constexpr int64_t kColumnBlockThreads = 512;
+constexpr int64_t kColumnBlockThreads = 512, kColumnBlocksAtOnce = 2;
 /// Columns beside each other in a block of column sums: a sector of 32 bytes at least, more where there are
 /// many.
 constexpr int64_t kFewColumns = 8, kManyColumns = 32, kColumnBlocks = 256;
@@ -48,6 +48,8 @@ public:
       if (failed(emitPart(deal)))
         return failure();
     describeLaunch(kernel, function, std::max<int64_t>(blocks, 1), blockThreads);
+    if (blockThreads == kColumnBlockThreads)
+      askForBlocks(function, kColumnBlocksAtOnce);
     return success();
   }
 

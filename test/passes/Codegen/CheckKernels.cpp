@@ -102,9 +102,7 @@ void KernelCheck::interpret(const std::vector<Numbers> &operands, std::vector<Nu
 
 std::vector<TensorMemory> KernelCheck::place(const std::vector<Numbers> &operands,
                                              const std::vector<Numbers> &before) {
-  std::vector<TensorMemory> memory;
-  for (Type type : llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes()))
-    memory.emplace_back(type);
+  std::vector<TensorMemory> memory = test::memoryOf(function);
   for (size_t i = 0; i < operands.size() + before.size(); ++i)
     memory[i].write(i < operands.size() ? operands[i] : before[i - operands.size()]);
   return memory;

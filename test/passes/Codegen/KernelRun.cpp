@@ -4,7 +4,6 @@
 #include "compiler/Emit/Cuda/SimModule.h"
 #include "compiler/Emit/Kernels.h"
 #include "compiler/Emit/Objects.h"
-#include "dialects/Train/RowPitch.h"
 #include "mlir/Parser/Parser.h"
 #include "runtime/accum_program.h"
 #include "runtime/sim/SimKernels.h"
@@ -108,11 +107,7 @@ std::vector<Array> KernelTest::call(const std::string &text, const std::vector<A
     return std::vector<Array>(8);
   }
   auto function = *module->getOps<func::FuncOp>().begin();
-  std::vector<TensorMemory> memory;
-  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
-    memory.emplace_back(type, argumentPitch(function, i));
-  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
-    memory.emplace_back(type, resultPitch(function, i));
+  std::vector<TensorMemory> memory = memoryOf(function);
   EXPECT_EQ(operands.size(), function.getNumArguments());
   for (size_t i = 0; i < operands.size() + before.size(); ++i)
     memory[i].write(i < operands.size() ? operands[i] : before[i - operands.size()]);

@@ -2,6 +2,7 @@
 // Memory of a kernel's tensors, and how a kernel is run on it.
 #pragma once
 
+#include "dialects/Train/RowPitch.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "runtime/accum_program.h"
 #include "llvm/ADT/APFloat.h"
@@ -93,6 +94,16 @@ struct TensorMemory {
     return values;
   }
 };
+
+/// A kernel's arguments and results, rows as far apart as it says.
+inline std::vector<TensorMemory> memoryOf(mlir::func::FuncOp kernel) {
+  std::vector<TensorMemory> memory;
+  for (unsigned i = 0; i < kernel.getNumArguments(); ++i)
+    memory.emplace_back(kernel.getArgumentTypes()[i], argumentPitch(kernel, i));
+  for (unsigned i = 0; i < kernel.getNumResults(); ++i)
+    memory.emplace_back(kernel.getResultTypes()[i], resultPitch(kernel, i));
+  return memory;
+}
 
 /// All chunks, the last one first.
 inline void runChunks(const accum_kernel_v1 &kernel, void *const *args) {
