@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building nn ops: elementwise maths and data movement.
 #include "compiler/Import/Emitter.h"
+#include "dialects/NN/Detached.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -111,6 +112,18 @@ Value Emitter::cast(Value x, Type element) {
     return x;
   return nn::CastOp::create(builder, location, type(shapeOf(x), element), x);
 }
+
+static Value detached(Value selected) {
+  selected.getDefiningOp()->setAttr(nn::detachedAttr, UnitAttr::get(selected.getContext()));
+  return selected;
+}
+
+Value Emitter::detach(Value x) {
+  Value always = integerScalar(builder.getI1Type(), 1);
+  return detached(select(always, x, scalar(elementTypeOf(x), 0)));
+}
+
+Value Emitter::detachWhere(Value condition, Value x) { return detached(select(condition, x, x)); }
 
 Value Emitter::reshape(Value x, ArrayRef<Extent> target) {
   Shape shape = shapeOf(x);

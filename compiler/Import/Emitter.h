@@ -48,6 +48,10 @@ public:
   mlir::Value scale(mlir::Value x, double factor);
   mlir::Value select(mlir::Value condition, mlir::Value yes, mlir::Value no);
   mlir::Value cast(mlir::Value x, mlir::Type element);
+  /// x, through which no gradient goes back: everywhere, or where `condition` (i1, broadcast against x) is
+  /// true.
+  mlir::Value detach(mlir::Value x);
+  mlir::Value detachWhere(mlir::Value condition, mlir::Value x);
 
   mlir::Value reshape(mlir::Value x, llvm::ArrayRef<Extent> target);
   mlir::Value transpose(mlir::Value x, llvm::ArrayRef<int64_t> perm);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: indexed reads.
 #include "compiler/Import/Binder.h"
+#include "compiler/Import/GradientMarks.h"
 #include "compiler/Import/LocalRead.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -85,6 +86,16 @@ static GraphValue gatherStatic(Binder &node, const GraphValue &x, const Content 
   return value;
 }
 
+/// Rows of an embedding; lookups of `padding` give that row no gradient.
+static Value embed(Emitter &emit, Value table, Value indices, int64_t padding) {
+  Shape column = shapeOf(indices);
+  column.push_back(Extent::fixed(1));
+  Value isPadding =
+      emit.elementwise(nn::ElementwiseFn::eq,
+                       {emit.reshape(indices, column), emit.integerScalar(elementTypeOf(indices), padding)});
+  return emit.detachWhere(isPadding, emit.gather(table, indices, 0));
+}
+
 static void gather(Binder &node) {
   const GraphValue x = node.input(0), indices = node.input(1);
   int64_t axis = node.axis(node.integer("axis", 0), x.rank());
@@ -94,9 +105,12 @@ static void gather(Binder &node) {
       return node.set(0, *folded);
   if (x.shape[axis].batched)
     return node.set(0, gatherFromBatch(node, x, indices, axis));
+  Emitter &emit = node.emit;
+  std::optional<int64_t> padding = paddingRow(node.node);
+  if (padding && axis == 0 && x.rank() == 2)
+    return node.set(0, embed(emit, x.whole(emit), indices.whole(emit), *padding));
   if (indices.content)
     return node.set(0, gatherStatic(node, x, *indices.content, axis));
-  Emitter &emit = node.emit;
   node.set(0, emit.gather(x.whole(emit), indices.whole(emit), axis));
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the nodes that the loss needs, in order, and applies each one's rule.
 #include "compiler/Import/GraphWalk.h"
+#include "compiler/Import/GradientMarks.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -29,6 +30,7 @@ std::set<std::string> neededValues(const Graph &graph, ArrayRef<std::string> out
 
 void GraphWalk::run(const Graph &graph, ArrayRef<std::string> outputs) {
   scopes.push_back(&graph);
+  keepsDetached |= llvm::any_of(graph.nodes, isDetach);
   std::set<std::string> needed = neededValues(graph, outputs);
   for (const Node &node : graph.nodes)
     if (llvm::any_of(node.outputs,
@@ -117,7 +119,23 @@ bool GraphWalk::blamePairs(const Node &node, const Refusal &refusal) {
   return false;
 }
 
+/// An optimised graph says of a detached value only that its readers read one.
+void GraphWalk::requireGradients(const Node &node) {
+  bool readsFloats = llvm::any_of(node.inputs, [&](const std::string &input) {
+    auto it = values.find(input);
+    return it != values.end() && it->second.value && isFloat(it->second.dtype);
+  });
+  if (keepsDetached || !readsFloats || !readsDetached(node))
+    return;
+  throw Refusal{
+      "unsupported",
+      "reads a value that the model detached from its gradient (`detach()`), which the exporter left out: "
+      "the graph's gradient is not the model's",
+      {"export with optimize=False, which keeps it: torch.onnx.export(..., dynamo=True, optimize=False)"}};
+}
+
 void GraphWalk::apply(const Node &node) {
+  requireGradients(node);
   if (node.opType == "If")
     return branch(node);
   Binder binder(node, emit, values);

@@ -33,6 +33,7 @@ private:
 
   void visit(const Node &node);
   void apply(const Node &node);
+  void requireGradients(const Node &node);
   void branch(const Node &node);
   bool bindInputs(const Node &node);
   void record(const Node &node, Refusal refusal);
@@ -42,6 +43,7 @@ private:
 
   /// Values over pairs of samples (two batch axes), and the node that first paired them.
   std::map<std::string, const Node *> pairs;
+  bool keepsDetached = false;    ///< the graph has nodes that detach a value
   std::set<std::string> refused; ///< outputs of nodes that were refused, or need one
 
   Emitter &emit;

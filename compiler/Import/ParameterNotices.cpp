@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the summary says about ties, and about what the export lost.
 #include "compiler/Import/ParameterNotices.h"
+#include "compiler/Import/GradientMarks.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -113,11 +114,24 @@ static std::optional<int64_t> onlyZeroRow(const Tensor &tensor) {
   return found;
 }
 
-void notePadding(const std::vector<const Tensor *> &tables, ParameterTable &table) {
+/// The row of `table` that the file itself says is padding.
+static std::optional<int64_t> markedRow(const Graph &graph, const std::string &table) {
+  for (const Node &node : graph.nodes)
+    if (std::optional<int64_t> row = paddingRow(node); row && node.inputs[0] == table)
+      return row;
+  return std::nullopt;
+}
+
+void notePadding(const std::vector<const Tensor *> &tables, const Graph &graph, ParameterTable &table) {
   for (const Tensor *tensor : tables) {
     const Parameter *parameter = table.find(tensor->name);
-    std::optional<int64_t> row = parameter && parameter->trained ? onlyZeroRow(*tensor) : std::nullopt;
-    if (row)
+    if (!parameter || !parameter->trained)
+      continue;
+    if (std::optional<int64_t> row = markedRow(graph, tensor->name))
+      table.notices.push_back(
+          fmt::format("{}: looking up row {} gives it no gradient (padding_idx={} of the embedding)",
+                      parameter->module, *row, *row));
+    else if (row = onlyZeroRow(*tensor); row)
       table.notices.push_back(
           fmt::format("{}: row {} is all zeros, as of an embedding with padding_idx={}, which ONNX cannot "
                       "say: where token {} "

@@ -16,9 +16,10 @@ std::string namesForNote(size_t count, const std::function<std::string(size_t)> 
 void noteVanished(const Signature &signature, ParameterTable &table);
 /// Adds a notice of the tensors that are left as they are because the file does not tell what they are.
 void noteGuessed(const std::vector<std::string> &names, ParameterTable &table);
-/// Adds a notice for each trained table of which one row alone is all zeros, as frameworks leave the row of
-/// their padding (`padding_idx`): they keep its gradient from it, which ONNX cannot say.
-void notePadding(const std::vector<const Tensor *> &tables, ParameterTable &table);
+/// Adds a notice for each trained table with a row of padding (`padding_idx`), from which frameworks keep its
+/// gradient: where the file marks it, so is it done here; ONNX alone cannot say it, and one row of zeros
+/// hints.
+void notePadding(const std::vector<const Tensor *> &tables, const Graph &graph, ParameterTable &table);
 /// The failure for a model without a trained parameter, with what could be trained.
 Failure nothingToTrain(const Model &model, const ParameterTable &table);
 

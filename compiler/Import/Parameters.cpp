@@ -265,7 +265,7 @@ Result<ParameterTable> Decision::finish() {
     return nothingToTrain(model, table);
   table.notices = std::move(notices);
   noteGuessed(guessed, table);
-  notePadding(tables, table);
+  notePadding(tables, graph, table);
   table.refused = std::move(refused);
   noteVanished(signature, table);
   return table;

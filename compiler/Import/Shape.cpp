@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: operators that give a value another shape.
 #include "compiler/Import/Binder.h"
+#include "compiler/Import/GradientMarks.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 
 namespace accum::import {
 
-static void identity(Binder &node) { node.set(0, node.input(0)); }
+static void identity(Binder &node) {
+  const GraphValue x = node.input(0);
+  if (isDetach(node.node) && x.value && isFloat(x.dtype))
+    return node.set(0, GraphValue(x.dtype, node.emit.detach(x.whole(node.emit))));
+  node.set(0, x);
+}
 
 static void shape(Binder &node) {
   const Shape &extents = node.input(0).shape;

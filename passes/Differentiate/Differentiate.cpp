@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reverse mode over a straight-line forward graph.
+#include "dialects/NN/Detached.h"
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/PlacedBuilder.h"
 #include "dialects/NN/Placement.h"
@@ -124,6 +125,18 @@ void Differentiate::freezeUnreached(train::StepOp step) {
   }
 }
 
+/// What was detached is the value itself, once its derivative is taken.
+static void dropDetached(ModuleOp module) {
+  module.walk([](nn::ElementwiseOp op) {
+    if (!nn::isDetached(op))
+      return;
+    assert(op.getType() == op.getOperands()[1].getType() &&
+           "detached under a condition that is placed otherwise");
+    op.getResult().replaceAllUsesWith(op.getOperands()[1]);
+    op.erase();
+  });
+}
+
 void Differentiate::runOnOperation() {
   auto forward = getOperation().lookupSymbol<func::FuncOp>("forward");
   if (!forward) {
@@ -135,6 +148,7 @@ void Differentiate::runOnOperation() {
   if (failed(buildStep(graph)))
     return signalPassFailure();
   forward.erase();
+  dropDetached(getOperation());
   IRRewriter rewriter(&getContext());
   for (auto step : getOperation().getOps<train::StepOp>())
     for (Region &region : step->getRegions())

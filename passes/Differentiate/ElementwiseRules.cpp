@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Derivatives of the elementwise functions: for each, d loss / d operand from dy, the operands and the
 // result.
+#include "dialects/NN/Detached.h"
 #include "passes/Differentiate/Vjp.h"
 
 using namespace mlir;
@@ -122,7 +123,7 @@ LogicalResult differentiateElementwise(Vjp &v, nn::ElementwiseOp op) {
   if (isFlat(op.getFn()))
     return success();
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
-    if (!v.wants(i))
+    if (!v.wants(i) || (i == 1 && nn::isDetached(op)))
       continue;
     FailureOr<Value> value = derivative(v, op, i);
     if (failed(value))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Graphs that compute another loss than the model they were made of: label smoothing that the exporter left
-// out.
+// What the metadata of exporters tells: label smoothing that was left out, rows of padding, detached values.
+#include "compiler/Import/GradientMarks.h"
 #include "compiler/Import/LostInExport.h"
 #include "test/compiler/Import/WireFormat.h"
 #include <gmock/gmock.h>
@@ -36,5 +36,36 @@ TEST_F(LostInExport, labelSmoothing) {
   EXPECT_EQ(refusal("%view, %view_1, None, 1, -100, 0.0"), "");
   EXPECT_EQ(refusal("%view, %view_1, None, 1, -100"), "");
   EXPECT_EQ(refusal("%view, %view_1"), "");
+}
+
+/// A node with a traced call of these arguments.
+Node traced(std::string opType, const std::string &call) {
+  Node node;
+  node.opType = std::move(opType);
+  node.metadata["pkg.torch.onnx.fx_node"] =
+      "%y : [num_users=1] = call_function[target=torch.ops.aten." + call + ", kwargs = {})";
+  return node;
+}
+
+TEST(GradientMarks, rowsOfPadding) {
+  auto row = [](const std::string &arguments) {
+    return paddingRow(traced("Gather", "embedding.default](args = (" + arguments + ")"));
+  };
+  EXPECT_EQ(row("%p_weight, %ids, 3"), 3);
+  EXPECT_EQ(row("%p_weight, %ids, 0, True"), 0);
+  EXPECT_EQ(row("%p_weight, %ids, -1, True"), std::nullopt);
+  EXPECT_EQ(row("%p_weight, %ids"), std::nullopt);
+  EXPECT_EQ(paddingRow(traced("Gather", "index.Tensor](args = (%x, [%ids], 3)")), std::nullopt);
+  EXPECT_EQ(paddingRow(Node()), std::nullopt);
+}
+
+TEST(GradientMarks, detachedValues) {
+  EXPECT_TRUE(isDetach(traced("Identity", "detach.default](args = (%x,)")));
+  EXPECT_FALSE(isDetach(traced("Identity", "alias.default](args = (%x,)")));
+  EXPECT_TRUE(readsDetached(traced("Add", "add.Tensor](args = (%x, %detach)")));
+  EXPECT_TRUE(readsDetached(traced("Concat", "cat.default](args = ([%detach_12, %x], 1)")));
+  EXPECT_FALSE(readsDetached(traced("Add", "add.Tensor](args = (%x, %detach_)")))
+      << "made in place, of a constant";
+  EXPECT_FALSE(readsDetached(traced("Add", "add.Tensor](args = (%x, %detached_state)")));
 }
 } // namespace

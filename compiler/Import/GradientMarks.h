@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the model said of gradients and ONNX cannot: the dynamo exporter leaves the traced call of a node in
+// its metadata (`pkg.torch.onnx.fx_node`). Files without such calls say nothing.
+#pragma once
+#include "compiler/Import/Model.h"
+
+namespace accum::import {
+
+/// `padding_idx` of the embedding that a Gather was: lookups of that row give it no gradient.
+std::optional<int64_t> paddingRow(const Node &node);
+/// The Identity was `x.detach()`: no gradient goes back through it.
+bool isDetach(const Node &node);
+/// The node's call reads the result of a `detach`. In a graph of which no node is one, it was optimised away.
+bool readsDetached(const Node &node);
+
+} // namespace accum::import
