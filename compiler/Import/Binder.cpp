@@ -146,6 +146,7 @@ Rule RuleTable::find(llvm::StringRef op, int64_t opset) const {
 const RuleTable &ruleTable() {
   static const RuleTable table = [] {
     RuleTable result;
+    addActivationRules(result);
     addAttentionRules(result);
     addConstantRules(result);
     addContractionRules(result);

@@ -68,6 +68,7 @@ private:
   llvm::StringMap<std::map<int64_t, Rule>> rules;
 };
 
+void addActivationRules(RuleTable &table);
 void addAttentionRules(RuleTable &table);
 void addConstantRules(RuleTable &table);
 void addContractionRules(RuleTable &table);

@@ -110,12 +110,6 @@ static void power(Binder &node) {
   node.set(0, elementwise(node.emit, ElementwiseFn::pow, {&x, &exponent}));
 }
 
-static void gelu(Binder &node) {
-  std::string form = node.text("approximate", "none");
-  auto fn = form == "tanh" ? ElementwiseFn::gelu_tanh : ElementwiseFn::gelu;
-  node.set(0, elementwise(node.emit, fn, {&node.input(0)}));
-}
-
 static void isInf(Binder &node) {
   if (node.integer("detect_negative", 1) == 0 || node.integer("detect_positive", 1) == 0)
     refuseUnsupported("looks for infinities of one sign");
@@ -142,20 +136,6 @@ static void clip(Binder &node) {
     result = elementwise(node.emit, ElementwiseFn::min, {&result, &high});
   }
   node.set(0, result);
-}
-
-static void leakyRelu(Binder &node) {
-  Emitter &emit = node.emit;
-  Value x = node.value(0);
-  Value zero = emit.scalar(elementTypeOf(x), 0);
-  Value scaled = emit.scale(x, node.real("alpha", 0.01));
-  node.set(0, emit.select(emit.elementwise(ElementwiseFn::ge, {x, zero}), x, scaled));
-}
-
-static void swish(Binder &node) {
-  if (node.real("alpha", 1) != 1)
-    refuseUnsupported("has alpha other than 1");
-  unary<ElementwiseFn::silu>(node);
 }
 
 static void addComparisons(RuleTable &table) {
@@ -191,9 +171,6 @@ static void addUnary(RuleTable &table) {
   table.add("Ceil", 6, unary<ElementwiseFn::ceil>);
   table.add("Round", 11, unary<ElementwiseFn::round>);
   table.add("Softplus", 1, unary<ElementwiseFn::softplus>);
-  table.add("Gelu", 20, gelu);
-  table.add("Swish", 24, swish);
-  table.add("LeakyRelu", 6, leakyRelu);
 }
 
 void addElementwiseRules(RuleTable &table) {

@@ -33,14 +33,30 @@ bool isDetach(const Node &node) {
          tracedCall(node).find("[target=torch.ops.aten.detach.default]") != std::string_view::npos;
 }
 
-bool readsDetached(const Node &node) {
+static std::string_view argumentsOf(const Node &node) {
   std::string_view call = tracedCall(node);
   size_t arguments = call.find("](args = ");
-  if (arguments == std::string_view::npos)
-    return false;
+  return arguments == std::string_view::npos ? std::string_view() : call.substr(arguments);
+}
+
+bool readsByName(const Node &node, std::string_view value) {
+  std::string_view arguments = argumentsOf(node);
+  std::string name = "%" + std::string(value);
+  for (size_t at = arguments.find(name); at != std::string_view::npos; at = arguments.find(name, at + 1))
+    if (at + name.size() < arguments.size() &&
+        std::string_view(",)] :").find(arguments[at + name.size()]) != std::string_view::npos)
+      return true;
+  return false;
+}
+
+std::vector<std::string> detachedOperands(const Node &node) {
+  std::string arguments(argumentsOf(node));
   // `%detach_` is another call: the in-place one, with which constants are made.
-  static const std::regex value("%detach(_[0-9]+)?[^A-Za-z0-9_]");
-  return std::regex_search(call.begin() + static_cast<std::ptrdiff_t>(arguments), call.end(), value);
+  static const std::regex value("%(detach(_[0-9]+)?)[^A-Za-z0-9_]");
+  std::vector<std::string> names;
+  for (std::sregex_iterator it(arguments.begin(), arguments.end(), value), end; it != end; ++it)
+    names.push_back((*it)[1]);
+  return names;
 }
 
 } // namespace accum::import

@@ -10,7 +10,10 @@ namespace accum::import {
 std::optional<int64_t> paddingRow(const Node &node);
 /// The Identity was `x.detach()`: no gradient goes back through it.
 bool isDetach(const Node &node);
-/// The node's call reads the result of a `detach`. In a graph of which no node is one, it was optimised away.
-bool readsDetached(const Node &node);
+/// Names of results of `detach` that the node's call reads. Where the graph has no value of that name, it was
+/// optimised away.
+std::vector<std::string> detachedOperands(const Node &node);
+/// The node's call has a value of that name as an argument.
+bool readsByName(const Node &node, std::string_view value);
 
 } // namespace accum::import

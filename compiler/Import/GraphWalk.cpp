@@ -2,6 +2,8 @@
 // Walks the nodes that the loss needs, in order, and applies each one's rule.
 #include "compiler/Import/GraphWalk.h"
 #include "compiler/Import/GradientMarks.h"
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -119,19 +121,41 @@ bool GraphWalk::blamePairs(const Node &node, const Refusal &refusal) {
   return false;
 }
 
-/// An optimised graph says of a detached value only that its readers read one.
-void GraphWalk::requireGradients(const Node &node) {
-  bool readsFloats = llvm::any_of(node.inputs, [&](const std::string &input) {
-    auto it = values.find(input);
-    return it != values.end() && it->second.value && isFloat(it->second.dtype);
+/// A trained parameter is among what the value is computed from.
+static bool dependsOnTraining(Value value) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  (void)getBackwardSlice(value, &slice, options);
+  return llvm::any_of(slice, [](Operation *op) {
+    auto load = dyn_cast<train::LoadParamOp>(op);
+    auto param = load ? SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(op, load.getParamAttr())
+                      : train::ParamOp();
+    return param && param.getTrained();
   });
-  if (keepsDetached || !readsFloats || !readsDetached(node))
+}
+
+/// An optimised graph says of a detached value only that its readers read one, under a name that is gone.
+/// What depends on no parameter is detached too, which changes nothing.
+void GraphWalk::requireGradients(const Node &node) {
+  bool isLost = llvm::any_of(detachedOperands(node), [&](const std::string &name) {
+    return values.count(name) == 0 &&
+           llvm::none_of(scopes, [&](const Graph *scope) { return scope->initializer(name) != nullptr; });
+  });
+  if (keepsDetached || !isLost)
     return;
-  throw Refusal{
-      "unsupported",
-      "reads a value that the model detached from its gradient (`detach()`), which the exporter left out: "
-      "the graph's gradient is not the model's",
-      {"export with optimize=False, which keeps it: torch.onnx.export(..., dynamo=True, optimize=False)"}};
+  std::vector<std::string> inputs = node.inputs;
+  llvm::erase_if(inputs, [&](const std::string &input) { return readsByName(node, input); });
+  bool matters = llvm::any_of(inputs.empty() ? node.inputs : inputs, [&](const std::string &input) {
+    auto it = values.find(input);
+    return it != values.end() && it->second.value && dependsOnTraining(it->second.value);
+  });
+  if (matters)
+    throw Refusal{
+        "unsupported",
+        "reads a value that the model detached from its gradient (`detach()`), which the exporter left "
+        "out: the graph's gradient is not the model's",
+        {"export with optimize=False, which keeps it: torch.onnx.export(..., dynamo=True, optimize=False)"}};
 }
 
 void GraphWalk::apply(const Node &node) {

@@ -50,6 +50,34 @@ std::string belowItsRoot(const Graph &graph, const std::string &name) {
   return above + name;
 }
 
+/// End of a run of words from `begin` on that stands there twice, a number behind it; npos where there is
+/// none.
+static size_t repeatedRun(std::string_view name, size_t begin) {
+  for (size_t end = name.find('.', begin); end != std::string_view::npos; end = name.find('.', end + 1)) {
+    std::string_view run = name.substr(begin, end + 1 - begin), rest = name.substr(end + 1);
+    if (rest.size() > run.size() && rest.starts_with(run) && isDigit(rest[run.size()]))
+      return end + 1;
+  }
+  return std::string_view::npos;
+}
+
+std::string withoutRepeats(const Graph &graph, std::string name) {
+  for (size_t begin = 0; begin < name.size();) {
+    size_t end = repeatedRun(name, begin);
+    std::string_view twice =
+        end == std::string::npos ? "" : std::string_view(name).substr(0, end + end - begin);
+    bool isReal = std::any_of(graph.initializers.begin(), graph.initializers.end(),
+                              [&](const Tensor &tensor) { return tensor.name.starts_with(twice); });
+    if (!twice.empty() && !isReal) {
+      name.erase(begin, end - begin);
+      continue;
+    }
+    size_t dot = name.find('.', begin);
+    begin = dot == std::string::npos ? name.size() : dot + 1;
+  }
+  return name;
+}
+
 std::string nameAtReader(const Graph &graph, const Signature &signature, std::string_view initializer,
                          const Reader &reader) {
   std::string name = moduleNameOf(graph, reader);

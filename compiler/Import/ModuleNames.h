@@ -15,6 +15,10 @@ bool isSamePlaceInAnotherLayer(std::string_view a, std::string_view b);
 /// module has it below one and the same other: scopes of traced exports begin at the first module that is
 /// called.
 std::string belowItsRoot(const Graph &graph, const std::string &name);
+/// `h.0.ffn.2.weight` for `h.0.ffn.ffn.2.weight`: scopes of traced exports name the child of an nn.Sequential
+/// from the module that holds the Sequential on, once more behind its own name. As it is where the file
+/// itself repeats so.
+std::string withoutRepeats(const Graph &graph, std::string name);
 /// What that reader calls the initializer: module and `weight` or `bias`, or the module and the initializer's
 /// own last word where the signature has that. "" when not known, or when there is a signature and it has
 /// neither.

@@ -165,7 +165,7 @@ void recoverName(const Graph &graph, const Tensor &tensor, const std::vector<Rea
     std::string name = moduleNameOf(graph, reader);
     if (name.empty() || reader.role == Role::Control)
       continue;
-    name = asItsModuleCallsIt(graph, belowItsRoot(graph, name));
+    name = asItsModuleCallsIt(graph, belowItsRoot(graph, withoutRepeats(graph, name)));
     if (name.empty())
       continue;
     verdict.module = name;

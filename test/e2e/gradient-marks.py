@@ -32,10 +32,11 @@ def make(path, lost):
         graph.parts.append(node("Identity", ["embedding"], "detach", "detach.default](args = (%embedding,)"))
     factor = "embedding" if lost else "detach"
     graph.parts.append(node("Mul", ["embedding", factor], "mul", "mul.Tensor](args = (%embedding, %detach)"))
-    loss = graph.node("ReduceMean", ["mul"], keepdims=0)
+    bias = graph.parameter("bias", [2])
+    loss = graph.node("ReduceMean", [graph.node("Add", ["mul", bias])], keepdims=0)
     graph.output(loss, "loss", FLOAT, [])
     path.write_bytes(graph.model("gradient-marks", 17))
-    path.with_name(path.name + ".data").write_bytes(struct.pack("<8f", *(x for row in TABLE for x in row)))
+    path.with_name(path.name + ".data").write_bytes(struct.pack("<10f", *(x for row in TABLE for x in row), 0.5, -0.5))
     flat = [i for row in IDS for i in row]
     tensors.write(path.with_suffix(".safetensors"), {"ids": ("I64", [len(IDS), 3], struct.pack(f"<{len(flat)}q", *flat))})
 

@@ -7,6 +7,7 @@
 
 using namespace accum::import;
 using namespace accum::import::test;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 namespace {
@@ -62,10 +63,13 @@ TEST(GradientMarks, rowsOfPadding) {
 TEST(GradientMarks, detachedValues) {
   EXPECT_TRUE(isDetach(traced("Identity", "detach.default](args = (%x,)")));
   EXPECT_FALSE(isDetach(traced("Identity", "alias.default](args = (%x,)")));
-  EXPECT_TRUE(readsDetached(traced("Add", "add.Tensor](args = (%x, %detach)")));
-  EXPECT_TRUE(readsDetached(traced("Concat", "cat.default](args = ([%detach_12, %x], 1)")));
-  EXPECT_FALSE(readsDetached(traced("Add", "add.Tensor](args = (%x, %detach_)")))
-      << "made in place, of a constant";
-  EXPECT_FALSE(readsDetached(traced("Add", "add.Tensor](args = (%x, %detached_state)")));
+  auto detached = [](const std::string &call) { return detachedOperands(traced("Add", call)); };
+  EXPECT_THAT(detached("add.Tensor](args = (%x, %detach)"), ElementsAre("detach"));
+  EXPECT_THAT(detached("cat.default](args = ([%detach_12, %x, %detach], 1)"),
+              ElementsAre("detach_12", "detach"));
+  EXPECT_THAT(detached("add.Tensor](args = (%x, %detach_)"), ElementsAre()) << "made in place, of a constant";
+  EXPECT_THAT(detached("add.Tensor](args = (%x, %detached_state)"), ElementsAre());
+  EXPECT_TRUE(readsByName(traced("Add", "add.Tensor](args = (%x, %detach)"), "x"));
+  EXPECT_FALSE(readsByName(traced("Add", "add.Tensor](args = (%x_1, %detach)"), "x"));
 }
 } // namespace

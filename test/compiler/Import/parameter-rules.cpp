@@ -118,6 +118,22 @@ TEST_F(ParameterRules, namesBeginWhereTheFileSaysSo) {
   EXPECT_EQ(table->parameters[0].module, "decoder.fc.weight");
 }
 
+TEST_F(ParameterRules, childrenOfASequentialAreNamedOnce) {
+  auto nameBehind = [&](const std::string &bias, const std::string &node) {
+    GraphBytes graph;
+    graph.inputs = {value("x", {4, 2})};
+    graph.outputs = {value("y", {4, 2})};
+    graph.initializers = {matrix("onnx::MatMul_12", 2, 2, weights(4)), vectorOf(bias, weights(2))};
+    graph.nodes = {test::node("MatMul", {"x", "onnx::MatMul_12"}, {"h"}, node + "/MatMul"),
+                   test::node("Add", {"h", bias}, {"y"}, node + "/Add")};
+    auto table = decide(graph);
+    return table ? table->parameters[0].module : "";
+  };
+  EXPECT_EQ(nameBehind("h.0.ffn.2.bias", "/h.0/ffn/ffn.2"), "h.0.ffn.2.weight");
+  EXPECT_EQ(nameBehind("net.1.0.bias", "/net/net.1/net.1.0"), "net.1.0.weight");
+  EXPECT_EQ(nameBehind("h.h.0.bias", "/h/h.0"), "h.h.0.weight") << "a module h in a module h";
+}
+
 TEST_F(ParameterRules, namesThatAreOnlyGuessedAreUnique) {
   GraphBytes graph;
   graph.inputs = {value("x", {4, 2})};
