@@ -3,6 +3,7 @@
 #include "compiler/Driver/Explore.h"
 #include "compiler/Planner/DeviceProfile.h"
 #include "compiler/Planner/ExplainText.h"
+#include "compiler/Planner/Options.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Program.h"
 #include <algorithm>
@@ -48,6 +49,9 @@ int fail(const std::string &message, const std::string &slug, int code, const st
 std::string refusal(const Options &options) {
   if (options.planOnly || options.checkOnly || !options.toPhase.empty())
     return "--micro-batch explore compiles and times programs: leave --plan-only and --to out";
+  auto range = planner::parseMicroBatch(*exploredRange(options.microBatch));
+  if (!range || (range->kind != planner::MicroBatch::Range && options.microBatch != "explore"))
+    return fmt::format("--micro-batch is `{}`, expected explore or explore:MIN..MAX", options.microBatch);
   auto profile = planner::loadProfile(options.target);
   if (!profile)
     return {}; // said by the search

@@ -1,34 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // accumc's command line.
 #include "compiler/Driver/Options.h"
+#include "compiler/Planner/Quantity.h"
 #include <CLI/CLI.hpp>
-#include <cmath>
 #include <fmt/format.h>
 
 namespace accum::driver {
-
-std::optional<int64_t> parseSize(const std::string &text) {
-  size_t used = 0;
-  double number = 0;
-  try {
-    number = std::stod(text, &used);
-  } catch (const std::exception &) {
-    return std::nullopt;
-  }
-  std::string unit = text.substr(used);
-  if (unit.size() == 3 && unit.substr(1) == "iB")
-    unit = unit.substr(0, 1);
-  static const std::string prefixes = "KMGT";
-  double scale = 1;
-  if (unit.size() == 1 && prefixes.find(unit[0]) != std::string::npos)
-    scale = std::pow(1024.0, 1.0 + static_cast<double>(prefixes.find(unit[0])));
-  else if (!unit.empty() && unit != "B")
-    return std::nullopt;
-  double bytes = number * scale;
-  if (!std::isfinite(bytes) || bytes < 1 || bytes > std::ldexp(1.0, 60))
-    return std::nullopt;
-  return static_cast<int64_t>(bytes);
-}
 
 namespace {
 
@@ -39,14 +16,6 @@ struct Raw {
   std::string batch, devices;
 };
 
-std::string positive(const std::string &text) {
-  bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
-  size_t zeros = digits ? text.find_first_not_of('0') : std::string::npos;
-  if (zeros != std::string::npos)
-    return text.size() - zeros <= 15 ? std::string() : text + " is too large: at most 15 digits";
-  return fmt::format("{} is not a positive whole number", text.empty() ? "nothing" : text);
-}
-
 /// Options that the surface has and that are not built.
 std::string notBuilt(const std::string &flag) { return fmt::format("{} is not built yet [not-built]", flag); }
 
@@ -55,9 +24,9 @@ void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("-o,--output", options.output, "artifact to write (default: MODEL.accum)")
       ->check([](const std::string &path) { return path.empty() ? "nothing is no folder" : ""; });
   app.add_option("--batch", raw.batch, "global batch: samples per optimizer step over all devices")
-      ->check(positive);
+      ->check(planner::countComplaint);
   app.add_option("--devices", raw.devices, "data-parallel processes, one device each (default: 1)")
-      ->check(positive);
+      ->check(planner::countComplaint);
   app.add_option(
       "--loss", options.loss,
       "auto, an output's name, or cross-entropy|causal-lm|next-token|mse[:OUTPUT] (default: auto)");
@@ -79,7 +48,7 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("--micro-batch", options.microBatch,
                  "auto, N, none, MIN..MAX, or explore[:MIN..MAX]: times the best few here (default: auto)");
   app.add_option("--accumulation-steps", raw.accumulationSteps, "micro-steps per optimizer step")
-      ->check(positive);
+      ->check(planner::countComplaint);
   app.add_flag("--require-divisible", options.requireDivisible, "refuse a ragged last micro-step");
   app.add_option("--on-cross-batch", options.onCrossBatch, "reject or disable (default: reject)")
       ->check(CLI::IsMember({"reject", "disable"}));
@@ -119,12 +88,17 @@ void addOutputOptions(CLI::App &app, Options &options) {
 std::string complete(Options &options, const Raw &raw) {
   for (const std::string &dim : raw.dims) {
     size_t equals = dim.find('=');
-    if (equals == std::string::npos || equals == 0 || !positive(dim.substr(equals + 1)).empty())
+    if (equals == std::string::npos || equals == 0 ||
+        !planner::countComplaint(dim.substr(equals + 1)).empty())
       return fmt::format("--dim {}: expected NAME=SIZE with a positive size [usage]", dim);
     options.dims.emplace_back(dim.substr(0, equals), std::stoll(dim.substr(equals + 1)));
   }
-  if (!raw.memory.empty() && !(options.memory = parseSize(raw.memory)))
-    return fmt::format("--memory {}: expected a size such as 16GiB or 512MiB [usage]", raw.memory);
+  if (!raw.memory.empty()) {
+    auto bytes = planner::parseBytes(raw.memory);
+    if (!bytes)
+      return fmt::format("--memory {}: expected a size such as 16GiB or 512MiB [usage]", raw.memory);
+    options.memory = *bytes;
+  }
   if (!raw.accumulationSteps.empty())
     options.accumulationSteps = std::stoll(raw.accumulationSteps);
   if (options.accumulationSteps && options.microBatch != "auto")

@@ -60,7 +60,4 @@ struct ParsedOptions {
 
 ParsedOptions parseOptions(int argc, char **argv);
 
-/// `16GiB`, `512MiB`, `1.5G`, `1000000`: bytes. Nothing where the text is no size or is beyond 2^60.
-std::optional<int64_t> parseSize(const std::string &text);
-
 } // namespace accum::driver

@@ -81,7 +81,7 @@ void readRate(ObjectReader reader, const HostFacts &host, DeviceProfile &profile
     reader.raise("unit", fmt::format("is `{}`, expected `matrix`, `vector` or `attention`", unit));
   rate.matrix = unit == "matrix";
   rate.attention = unit == "attention";
-  rate.dtype = reader.text("dtype");
+  rate.dtype = reader.name("dtype");
   double factor = perCore(reader, host);
   rate.peak = factor * reader.number("peak", 1, kMaxRate);
   rate.sustained = factor * reader.number("sustained", 1, kMaxRate);
@@ -149,7 +149,7 @@ void readArchitecture(ObjectReader &root, DeviceProfile &profile) {
 
 Overhead readOverhead(ObjectReader reader, const HostFacts &host) {
   Overhead overhead;
-  overhead.name = reader.text("name");
+  overhead.name = reader.name("name");
   overhead.bytes = reader.integer("bytes", 0, int64_t{1} << 50);
   overhead.counted = reader.boolean("counted");
   overhead.onlyParallel = reader.boolean("parallel_only");
@@ -177,7 +177,7 @@ Result<DeviceProfile> parseProfile(std::string_view json, const std::string &ori
   ObjectReader root(*document, "", complaint);
   DeviceProfile profile;
   root.expectFormat("accum-device-profile", 1);
-  profile.name = root.text("name");
+  profile.name = root.name("name");
   profile.basis = root.text("basis");
   if (profile.basis != "datasheet" && profile.basis != "estimated" && profile.basis != "measured")
     root.raise("basis", fmt::format("is `{}`, expected datasheet, estimated or measured", profile.basis));

@@ -44,7 +44,7 @@ std::vector<int64_t> readAxis(const Json &axis, const std::string &path, Complai
 }
 
 TimeTable readTable(ObjectReader reader, const std::string &path, Complaint &complaint) {
-  TimeTable table{.call = reader.text("call"), .dtype = reader.text("dtype")};
+  TimeTable table{.call = reader.text("call"), .dtype = reader.name("dtype")};
   if (sizeCountOf(table.call) == 0)
     reader.raise("call", fmt::format("is `{}`, expected gemm-nn, gemm-nt, gemm-tn, gemm-tt or "
                                      "attention[-backward][-causal]",
@@ -98,7 +98,7 @@ void readMiss(ObjectReader reader, MissCurve &curve) {
 
 /// The first cost of each operation that this machine has the instructions for.
 void readCost(ObjectReader reader, const HostFacts &host, DeviceProfile &profile) {
-  std::string operation = reader.text("operation");
+  std::string operation = reader.name("operation");
   double seconds = reader.number("seconds", 0, 1);
   if (reader.has("per")) {
     if (std::string unit = reader.text("per"); unit != "core")

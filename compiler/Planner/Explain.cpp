@@ -126,8 +126,9 @@ std::string verdictText(const Candidate &candidate, const Candidate *chosen, int
     return "chosen";
   case Verdict::DoesNotFit:
     return fmt::format("does not fit: {} over {}", formatBytes(candidate.over),
-                       unitFor(candidate.over).bytes == unit.bytes ? fmt::format("{:.1f}", unit.of(budget))
-                                                                   : formatBytes(budget));
+                       candidate.over >= 1024 && unitFor(candidate.over).bytes == unit.bytes
+                           ? fmt::format("{:.1f}", unit.of(budget))
+                           : formatBytes(budget));
   case Verdict::NotDivisible:
     return fmt::format("not divisible: {}", candidate.note);
   case Verdict::MoreMemory:

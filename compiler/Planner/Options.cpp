@@ -12,6 +12,7 @@ namespace {
 /// Sizes compared at most: 2 * sqrt(device batch) of them reach it at a billion samples per device.
 constexpr size_t kMaxCuts = 65536;
 constexpr int64_t kMaxBatch = int64_t{1} << 40;
+constexpr int64_t kMaxDevices = int64_t{1} << 20;
 
 Error usage(std::string message, std::vector<std::string> notes = {}) {
   return {std::move(message), "usage", std::move(notes)};
@@ -29,8 +30,8 @@ bool parsePositive(std::string_view text, int64_t &value) {
 Status checkOptions(const Options &options) {
   if (options.batch < 1 || options.batch > kMaxBatch)
     return usage(fmt::format("--batch is {}, expected 1 to {}", options.batch, kMaxBatch));
-  if (options.devices < 1)
-    return usage(fmt::format("--devices is {}, expected at least 1", options.devices));
+  if (options.devices < 1 || options.devices > kMaxDevices)
+    return usage(fmt::format("--devices is {}, expected 1 to {}", options.devices, kMaxDevices));
   if (options.accumulationSteps && options.microBatch.kind != MicroBatch::Auto)
     return usage("--micro-batch and --accumulation-steps are both given; each decides the other");
   if (options.accumulationSteps && *options.accumulationSteps < 1)

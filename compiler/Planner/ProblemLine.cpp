@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lexical side of a Problem's text.
 #include "compiler/Planner/ProblemLine.h"
+#include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 namespace accum::planner {
 
 namespace {
-
-/// Words of a line that need no second allocation.
-constexpr size_t kUsualFields = 12;
 
 bool isSpace(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
@@ -44,7 +43,7 @@ Status readQuoted(std::string_view &rest, std::string &value) {
   return {};
 }
 
-Status readField(std::string_view &rest, Field &field) {
+Status readField(std::string_view &rest, Field &field, std::deque<std::string> &unquoted) {
   size_t end = 0;
   while (end < rest.size() && !isSpace(rest[end]) && rest[end] != '"' && rest[end] != '=')
     ++end;
@@ -58,7 +57,9 @@ Status readField(std::string_view &rest, Field &field) {
   }
   if (end == 0 && !rest.empty() && rest.front() == '"') {
     rest.remove_prefix(1);
-    return readQuoted(rest, field.value);
+    Status status = readQuoted(rest, unquoted.emplace_back());
+    field.value = unquoted.back();
+    return status;
   }
   if (end < rest.size() && rest[end] == '"')
     return complaint("a quote stands inside a word");
@@ -67,20 +68,32 @@ Status readField(std::string_view &rest, Field &field) {
   return {};
 }
 
+/// Names come back in JSON, which holds no other text.
+bool isUtf8(std::string_view text) {
+  if (std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 128; }))
+    return true;
+  try {
+    return !nlohmann::json(text).dump().empty();
+  } catch (const nlohmann::json::type_error &) {
+    return false;
+  }
+}
+
 } // namespace
 
-Result<std::vector<Field>> splitLine(std::string_view line) {
-  std::vector<Field> fields;
-  fields.reserve(kUsualFields);
+Status splitLine(std::string_view line, Words &words) {
+  words.fields.clear();
+  words.unquoted.clear();
   while (true) {
     while (!line.empty() && isSpace(line.front()))
       line.remove_prefix(1);
     if (line.empty() || line.front() == '#')
-      return fields;
-    Field field;
-    if (Status status = readField(line, field); !status)
-      return status.error();
-    fields.push_back(std::move(field));
+      return {};
+    Field &field = words.fields.emplace_back();
+    if (Status status = readField(line, field, words.unquoted); !status)
+      return status;
+    if (!isUtf8(field.value) || !isUtf8(field.key))
+      return complaint(fmt::format("word {} is not UTF-8", words.fields.size()));
   }
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include "compiler/Planner/Amount.h"
 #include "compiler/Planner/Result.h"
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,16 +11,23 @@
 
 namespace accum::planner {
 
-/// A word of a line, unquoted. `key` is empty where it is a bare word.
+/// A word of a line, unquoted. `key` is empty where it is a bare word. Both are parts of the line, or of its
+/// `Words`.
 struct Field {
-  std::string key = {};
-  std::string value = {};
+  std::string_view key = {};
+  std::string_view value = {};
   bool taken = false;
+};
+
+/// The words of a line; kept from one line to the next, so that millions of them need no memory each.
+struct Words {
+  std::vector<Field> fields = {};
+  std::deque<std::string> unquoted = {}; ///< what was quoted, which `fields` points into
 };
 
 /// Splits a line at white space; values may be quoted with `"` and the escapes \" \\ and \xHH. `#` where a
 /// word would begin starts a comment. The error is the complaint alone, without file and line.
-Result<std::vector<Field>> splitLine(std::string_view line);
+Status splitLine(std::string_view line, Words &words);
 
 /// Text that splitLine gives back as one value: quoted where that is needed.
 std::string quoted(std::string_view text);

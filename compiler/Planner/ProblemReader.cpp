@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The line-text form of a Problem, read: every complaint carries its line.
+#include "compiler/Planner/IdTable.h"
 #include "compiler/Planner/ProblemLine.h"
 #include "compiler/Planner/ProblemText.h"
 #include <algorithm>
 #include <fmt/format.h>
-#include <unordered_map>
 
 namespace accum::planner {
 
@@ -20,7 +20,7 @@ template <class Enum> std::optional<Enum> parseWord(std::string_view word, int c
 /// The words of one line, taken one after the other; the first complaint is kept.
 class Line {
 public:
-  explicit Line(std::vector<Field> fields) : fields(std::move(fields)) {}
+  explicit Line(std::vector<Field> &fields) : fields(fields) {}
 
   std::string complaint;
 
@@ -30,7 +30,7 @@ public:
   }
 
   /// The next word without a key.
-  std::string word(const char *what) {
+  std::string_view word(const char *what) {
     for (Field &field : fields)
       if (!field.taken && field.key.empty()) {
         field.taken = true;
@@ -40,12 +40,7 @@ public:
     return {};
   }
 
-  bool hasWord() const {
-    return std::any_of(fields.begin(), fields.end(),
-                       [](const Field &f) { return !f.taken && f.key.empty(); });
-  }
-
-  std::optional<std::string> value(const char *key) {
+  std::optional<std::string_view> value(std::string_view key) {
     for (Field &field : fields)
       if (!field.taken && field.key == key) {
         field.taken = true;
@@ -54,14 +49,23 @@ public:
     return std::nullopt;
   }
 
-  int64_t number(const std::string &text, const char *what) {
+  /// All values of a key in one pass, for there may be a million; the rest of the words where it is empty.
+  template <class Use> void each(std::string_view key, Use use) {
+    for (Field &field : fields)
+      if (!field.taken && field.key == key) {
+        field.taken = true;
+        use(field.value);
+      }
+  }
+
+  int64_t number(std::string_view text, const char *what) {
     auto parsed = parseInteger(text);
     if (!parsed || *parsed < 0)
       complain(fmt::format("{} is `{}`, expected a number from 0 to 2^63 - 1", what, text));
     return parsed.value_or(0);
   }
 
-  Amount amount(const std::string &text, const char *what) {
+  Amount amount(std::string_view text, const char *what) {
     auto parsed = parseAmount(text);
     if (!parsed)
       complain(
@@ -75,7 +79,7 @@ public:
   }
 
   template <class Enum> Enum oneOf(const char *what, int count) {
-    std::string text = word(what);
+    std::string_view text = word(what);
     auto parsed = parseWord<Enum>(text, count);
     if (!parsed)
       complain(fmt::format("`{}` is not a {}", text, what));
@@ -91,7 +95,7 @@ public:
   }
 
 private:
-  std::vector<Field> fields;
+  std::vector<Field> &fields;
 };
 
 class ProblemReader {
@@ -106,29 +110,29 @@ private:
   void readVariant(Line &line);
   void readBuffer(Line &line);
   static StateRole readRole(Line &line);
-  Variant readCosts(Line &line, std::string name);
-  int commandIndex(Line &line, const std::string &id);
+  Variant readCosts(Line &line, std::string_view name);
+  int commandIndex(Line &line, std::string_view id);
   std::vector<int> indices(Line &line, const char *key, bool ofCommands);
-  int bufferIndex(Line &line, const std::string &id);
+  int bufferIndex(Line &line, std::string_view id);
 
   Problem problem;
   bool begun = false;
-  std::unordered_map<int64_t, int> commands;
-  std::unordered_map<std::string, int> buffers;
+  IdTable commands, buffers;
 };
 
-int ProblemReader::commandIndex(Line &line, const std::string &id) {
-  auto found = commands.find(parseInteger(id).value_or(-1));
-  if (found != commands.end())
-    return found->second;
+int ProblemReader::commandIndex(Line &line, std::string_view id) {
+  int64_t number = parseInteger(id).value_or(-1);
+  if (auto found = commands.find(IdTable::hashOf(number),
+                                 [&](size_t index) { return problem.commands[index].id == number; }))
+    return static_cast<int>(*found);
   line.complain(fmt::format("command `{}` is not defined above", id));
   return kNoIndex;
 }
 
-int ProblemReader::bufferIndex(Line &line, const std::string &id) {
-  auto found = buffers.find(id);
-  if (found != buffers.end())
-    return found->second;
+int ProblemReader::bufferIndex(Line &line, std::string_view id) {
+  if (auto found =
+          buffers.find(IdTable::hashOf(id), [&](size_t index) { return problem.buffers[index].id == id; }))
+    return static_cast<int>(*found);
   line.complain(fmt::format("buffer `{}` is not defined above", id));
   return kNoIndex;
 }
@@ -138,7 +142,7 @@ std::vector<int> ProblemReader::indices(Line &line, const char *key, bool ofComm
   auto list = line.value(key);
   for (size_t at = 0; list && at <= list->size();) {
     size_t comma = std::min(list->find(',', at), list->size());
-    std::string id = list->substr(at, comma - at);
+    std::string_view id = list->substr(at, comma - at);
     result.push_back(ofCommands ? commandIndex(line, id) : bufferIndex(line, id));
     at = comma + 1;
   }
@@ -162,8 +166,8 @@ void ProblemReader::readFixed(Line &line) {
   problem.fixed.push_back(std::move(fixed));
 }
 
-Variant ProblemReader::readCosts(Line &line, std::string name) {
-  Variant variant{.name = std::move(name)};
+Variant ProblemReader::readCosts(Line &line, std::string_view name) {
+  Variant variant{.name = std::string(name)};
   variant.flops = line.optionalAmount("flops");
   variant.bytes = line.optionalAmount("bytes");
   variant.workspace = line.optionalAmount("workspace");
@@ -180,12 +184,12 @@ Variant ProblemReader::readCosts(Line &line, std::string name) {
                       *text));
     variant.call = call.value_or(CallShape{});
   }
-  while (auto text = line.value("work")) {
-    auto count = parseOperationCount(*text);
+  line.each("work", [&](std::string_view text) {
+    auto count = parseOperationCount(text);
     if (!count)
-      line.complain(fmt::format("work is `{}`, expected OPERATION@AMOUNT", *text));
+      line.complain(fmt::format("work is `{}`, expected OPERATION@AMOUNT", text));
     variant.work.push_back(count.value_or(OperationCount{}));
-  }
+  });
   return variant;
 }
 
@@ -207,16 +211,16 @@ void ProblemReader::readCommand(Line &line) {
   command.dtype = line.value("dtype").value_or("f32");
   if (auto leader = line.value("follows"))
     command.follows = commandIndex(line, *leader);
-  while (line.hasWord()) {
-    std::string word = line.word("");
+  line.each("", [&](std::string_view word) {
     command.backward |= word == "backward";
     command.once |= word == "once";
     command.tail |= word == "tail";
     if (word != "backward" && word != "once" && word != "tail")
       line.complain(fmt::format("unexpected word `{}`", word));
-  }
+  });
   command.variants = {readCosts(line, "default")};
-  if (!commands.emplace(command.id, static_cast<int>(problem.commands.size())).second)
+  if (!commands.insert(IdTable::hashOf(command.id), problem.commands.size(),
+                       [&](size_t index) { return problem.commands[index].id == command.id; }))
     line.complain(fmt::format("command {} is defined twice", command.id));
   if (!problem.commands.empty() && command.region < problem.commands.back().region)
     line.complain(fmt::format("region {} stands behind region {}", toText(command.region),
@@ -227,12 +231,12 @@ void ProblemReader::readCommand(Line &line) {
 void ProblemReader::readVariant(Line &line) {
   int command = commandIndex(line, line.word("id"));
   Variant variant = readCosts(line, line.word("name"));
-  while (auto result = line.value("result")) {
-    size_t at = std::min(result->find('@'), result->size());
-    int buffer = bufferIndex(line, result->substr(0, at));
+  line.each("result", [&](std::string_view result) {
+    size_t at = std::min(result.find('@'), result.size());
+    int buffer = bufferIndex(line, result.substr(0, at));
     variant.results.emplace_back(buffer,
-                                 line.amount(result->substr(std::min(at + 1, result->size())), "result"));
-  }
+                                 line.amount(result.substr(std::min(at + 1, result.size())), "result"));
+  });
   if (command != kNoIndex)
     problem.commands[command].variants.push_back(std::move(variant));
 }
@@ -250,22 +254,22 @@ void ProblemReader::readBuffer(Line &line) {
     buffer.aliasOf = bufferIndex(line, *storage);
   buffer.mayAlias = indices(line, "may-alias", false);
   buffer.role = readRole(line);
-  if (line.hasWord()) {
-    std::string word = line.word("");
+  line.each("", [&](std::string_view word) {
     buffer.wholeStep = word == "whole-step";
     if (!buffer.wholeStep)
       line.complain(fmt::format("unexpected word `{}`", word));
-  }
+  });
   for (int user : buffer.users)
     if (user <= buffer.producer)
       line.complain("a user does not run behind the producer");
-  if (!buffers.emplace(buffer.id, static_cast<int>(problem.buffers.size())).second)
+  if (!buffers.insert(IdTable::hashOf(buffer.id), problem.buffers.size(),
+                      [&](size_t index) { return problem.buffers[index].id == buffer.id; }))
     line.complain(fmt::format("buffer {} is defined twice", buffer.id));
   problem.buffers.push_back(std::move(buffer));
 }
 
 void ProblemReader::readLine(Line &line) {
-  std::string head = line.word("first word");
+  std::string_view head = line.word("first word");
   if (!begun) {
     if (head != "accum-problem" || line.word("version") != "1")
       line.complain("expected `accum-problem 1` first");
@@ -307,9 +311,7 @@ void ProblemReader::readLine(Line &line) {
 
 Result<Problem> ProblemReader::read(std::string_view text, const std::string &origin) {
   int number = 0;
-  auto lines = static_cast<size_t>(std::count(text.begin(), text.end(), '\n'));
-  commands.reserve(lines / 2); // as many lines of each kind, or a little more than needed
-  buffers.reserve(lines / 2);
+  Words words;
   while (!text.empty()) {
     size_t end = std::min(text.find('\n'), text.size());
     std::string_view content = text.substr(0, end);
@@ -318,12 +320,11 @@ Result<Problem> ProblemReader::read(std::string_view text, const std::string &or
     auto failed = [&](const std::string &what) {
       return Error{fmt::format("{}:{}: {}", origin, number, what), "malformed-problem", {}, number};
     };
-    Result<std::vector<Field>> fields = splitLine(content);
-    if (!fields)
-      return failed(fields.error().message);
-    if (fields->empty())
+    if (Status status = splitLine(content, words); !status)
+      return failed(status.error().message);
+    if (words.fields.empty())
       continue;
-    Line line(std::move(*fields));
+    Line line(words.fields);
     readLine(line);
     if (!line.complaint.empty())
       return failed(line.complaint);

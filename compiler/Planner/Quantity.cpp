@@ -16,7 +16,8 @@ struct Suffix {
   std::string_view name;
   double bytes;
 };
-constexpr Suffix kSuffixes[] = {{"", 1},         {"B", 1},        {"KiB", 0x1p10}, {"MiB", 0x1p20},
+constexpr Suffix kSuffixes[] = {{"", 1},         {"K", 0x1p10},   {"M", 0x1p20},   {"G", 0x1p30},
+                                {"T", 0x1p40},   {"B", 1},        {"KiB", 0x1p10}, {"MiB", 0x1p20},
                                 {"GiB", 0x1p30}, {"TiB", 0x1p40}, {"PiB", 0x1p50}, {"KB", 1e3},
                                 {"MB", 1e6},     {"GB", 1e9},     {"TB", 1e12}};
 
@@ -39,6 +40,14 @@ Result<int64_t> parseBytes(const std::string &text) {
       "usage"};
 }
 
+std::string countComplaint(const std::string &text) {
+  bool digits = !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+  size_t zeros = digits ? text.find_first_not_of('0') : std::string::npos;
+  if (zeros != std::string::npos)
+    return text.size() - zeros <= 15 ? std::string() : text + " is too large: at most 15 digits";
+  return fmt::format("{} is not a positive whole number", text.empty() ? "nothing" : text);
+}
+
 ByteUnit unitFor(int64_t largest) {
   for (ByteUnit unit : {ByteUnit{"GiB", int64_t{1} << 30}, ByteUnit{"MiB", int64_t{1} << 20}})
     if (largest >= unit.bytes)
@@ -47,6 +56,8 @@ ByteUnit unitFor(int64_t largest) {
 }
 
 std::string formatBytes(int64_t bytes) {
+  if (bytes < 1024)
+    return fmt::format("{} byte{}", bytes, bytes == 1 ? "" : "s");
   ByteUnit unit = unitFor(bytes);
   return fmt::format("{:.1f} {}", unit.of(bytes), unit.name);
 }

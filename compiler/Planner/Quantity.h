@@ -7,8 +7,12 @@
 
 namespace accum::planner {
 
-/// `16GiB`, `512MiB`, `40GB`, `4096`: bytes, positive. Fractions are allowed before a unit. Slug `usage`.
+/// `16GiB`, `512MiB`, `16G`, `40GB`, `4096`: bytes, positive. Fractions are allowed before a unit. Slug
+/// `usage`.
 Result<int64_t> parseBytes(const std::string &text);
+
+/// Why a flag's text is no whole number from 1 to 10^15 - 1; empty where it is one.
+std::string countComplaint(const std::string &text);
 
 /// A binary unit, chosen so that the largest figure of a table reads well.
 struct ByteUnit {

@@ -2,11 +2,10 @@
 // Rectangles as CSV.
 #include "compiler/Planner/RectangleTable.h"
 #include "compiler/Planner/Amount.h"
+#include "compiler/Planner/IdTable.h"
 #include "compiler/Planner/ProblemLine.h"
 #include <algorithm>
-#include <bit>
 #include <fmt/format.h>
-#include <functional>
 #include <iterator>
 
 namespace accum::planner {
@@ -35,39 +34,6 @@ void splitCells(std::string_view line, std::vector<std::string_view> &cells) {
   }
 }
 
-/// The ids of a table's rows: an open table of row numbers, for the sake of millions.
-class Ids {
-public:
-  void reserve(size_t count) { slots.assign(std::bit_ceil(2 * count + 16), 0); }
-
-  /// False where an earlier row has it. `rows` are all before this one.
-  bool insert(std::string_view id, const std::vector<RectangleTable::Row> &rows) {
-    if (2 * rows.size() >= slots.size())
-      grow(rows);
-    size_t slot = find(id, rows);
-    if (slots[slot] != 0)
-      return false;
-    slots[slot] = rows.size() + 1;
-    return true;
-  }
-
-private:
-  size_t find(std::string_view id, const std::vector<RectangleTable::Row> &rows) const {
-    size_t slot = std::hash<std::string_view>()(id) & (slots.size() - 1);
-    while (slots[slot] != 0 && rows[slots[slot] - 1].id != id)
-      slot = (slot + 1) & (slots.size() - 1);
-    return slot;
-  }
-
-  void grow(const std::vector<RectangleTable::Row> &rows) {
-    reserve(slots.size());
-    for (size_t row = 0; row < rows.size(); ++row)
-      slots[find(rows[row].id, rows)] = row + 1;
-  }
-
-  std::vector<size_t> slots = std::vector<size_t>(16, 0); ///< a row's number plus 1, or 0
-};
-
 class TableReader {
 public:
   Result<RectangleTable> read(std::string_view csv, const std::string &origin) {
@@ -75,7 +41,6 @@ public:
     if (csv.starts_with("\xef\xbb\xbf")) // a byte order mark
       csv.remove_prefix(3);
     auto lines = static_cast<size_t>(std::count(csv.begin(), csv.end(), '\n'));
-    ids.reserve(lines);
     table.rows.reserve(lines);
     while (!csv.empty()) {
       size_t end = std::min(csv.find('\n'), csv.size());
@@ -142,7 +107,8 @@ private:
     auto isOdd = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '"' || c == 127; };
     if (std::any_of(row.id.begin(), row.id.end(), isOdd))
       return fmt::format("id `{}` holds a quote or a control character", row.id);
-    if (row.id.empty() || !ids.insert(row.id, table.rows))
+    auto isRow = [&](size_t index) { return table.rows[index].id == row.id; };
+    if (row.id.empty() || !ids.insert(IdTable::hashOf(row.id), table.rows.size(), isRow))
       return fmt::format("id `{}` is empty or given twice", row.id);
     if (row.alignment > kLargestAlignment)
       return fmt::format("alignment is {}, expected a number from 1 to 2^40", row.alignment);
@@ -157,7 +123,7 @@ private:
   RectangleTable table;
   std::vector<int> columns;
   std::vector<std::string_view> cells; ///< of the line that is read
-  Ids ids;
+  IdTable ids;
   int64_t total = 0; ///< of sizes, with what their alignment may add
 };
 

@@ -3,12 +3,45 @@
 #include "compiler/Planner/StrictJson.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
+#include <unordered_set>
 
 namespace accum::planner {
 
+namespace {
+
+/// Sees every key of a document while it is parsed, and keeps the first that its object has already.
+class RepeatedKeys {
+public:
+  bool operator()(int depth, Json::parse_event_t event, const Json &parsed) {
+    auto level = static_cast<size_t>(depth);
+    if (event == Json::parse_event_t::object_start)
+      seen.resize(level + 1);
+    if (event == Json::parse_event_t::object_end)
+      seen.resize(level);
+    if (event == Json::parse_event_t::key && first.empty() && level <= seen.size() &&
+        !seen[level - 1].insert(parsed.get_ref<const std::string &>()).second)
+      first = fmt::format("key `{}` is given twice", parsed.get_ref<const std::string &>());
+    return true;
+  }
+  std::string first = {}; ///< in words; empty where there is none
+
+private:
+  std::vector<std::unordered_set<std::string>> seen = {}; ///< per open value around
+};
+
+/// A value in a sentence: numbers as they are, of all else what it is, for it may be large and deep.
+std::string shown(const Json &value) { return value.is_number() ? value.dump() : value.type_name(); }
+
+} // namespace
+
 Result<Json> parseJson(std::string_view text, const std::string &origin, const std::string &slug) {
   try {
-    return Json::parse(text);
+    RepeatedKeys keys;
+    Json document = Json::parse(text, std::ref(keys));
+    if (!keys.first.empty())
+      return Error{fmt::format("{}: {}", origin, keys.first), slug};
+    return document;
   } catch (const Json::parse_error &failure) {
     auto end = text.begin() + static_cast<std::ptrdiff_t>(std::min(failure.byte, text.size()));
     int line = 1 + static_cast<int>(std::count(text.begin(), end, '\n'));
@@ -54,7 +87,7 @@ int64_t ObjectReader::integer(const char *key, int64_t min, int64_t max) {
               !(value->is_number_unsigned() && value->get<uint64_t>() > static_cast<uint64_t>(INT64_MAX));
   if (fits && value->get<int64_t>() >= min && value->get<int64_t>() <= max)
     return value->get<int64_t>();
-  raise(key, fmt::format("is {}, expected an integer between {} and {}", value->dump(), min, max));
+  raise(key, fmt::format("is {}, expected an integer between {} and {}", shown(*value), min, max));
   return min;
 }
 
@@ -64,8 +97,7 @@ double ObjectReader::number(const char *key, double min, double max) {
     return min;
   if (value->is_number() && value->get<double>() >= min && value->get<double>() <= max)
     return value->get<double>();
-  raise(key, fmt::format("is {}, expected a number between {:g} and {:g}",
-                         value->is_number() ? value->dump() : value->type_name(), min, max));
+  raise(key, fmt::format("is {}, expected a number between {:g} and {:g}", shown(*value), min, max));
   return min;
 }
 
@@ -76,6 +108,16 @@ std::string ObjectReader::text(const char *key) {
   if (value)
     raise(key, fmt::format("is a {}, expected a string", value->type_name()));
   return {};
+}
+
+std::string ObjectReader::name(const char *key) {
+  constexpr size_t kLongest = 256;
+  bool known = has(key);
+  std::string value = text(key);
+  auto isControl = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == 127; };
+  if (known && (value.empty() || value.size() > kLongest || std::ranges::any_of(value, isControl)))
+    raise(key, fmt::format("is no text of 1 to {} bytes without control characters", kLongest));
+  return value;
 }
 
 bool ObjectReader::boolean(const char *key) {

@@ -51,6 +51,8 @@ public:
     return values;
   }
   std::string text(const char *key);
+  /// A text that stands in tables and sentences: not empty, short, without control characters.
+  std::string name(const char *key);
   bool boolean(const char *key);
   /// The elements of an array, with the path of each.
   std::vector<std::pair<std::string, const Json *>> array(const char *key);

@@ -3,10 +3,10 @@
 #include "compiler/Planner/BuiltinProfiles.h"
 #include "compiler/Planner/DeviceProfile.h"
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <numeric>
-#include <sstream>
 
 namespace accum::planner {
 namespace {
@@ -47,6 +47,9 @@ std::vector<std::string> nearestNames(const std::string &name) {
   return names;
 }
 
+/// Of a profile; tables of all calls in all types are a hundredth of it.
+constexpr uintmax_t kLargestFile = uintmax_t{1} << 28;
+
 std::string lowered(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(), [](unsigned char c) { return std::tolower(c); });
   return text;
@@ -81,11 +84,16 @@ Result<DeviceProfile> loadProfile(const std::string &nameOrFile, const HostFacts
       return parseProfile(profile.json, fmt::format("{}.json", nameOrFile), host);
   if (!nameOrFile.ends_with(".json"))
     return unknownTarget(nameOrFile);
+  std::error_code failed;
+  bool isFile = std::filesystem::is_regular_file(nameOrFile, failed);
+  uintmax_t bytes = isFile ? std::filesystem::file_size(nameOrFile, failed) : 0;
+  if (!failed && bytes > kLargestFile)
+    return Error{fmt::format("{}: is larger than {} bytes", nameOrFile, kLargestFile), "file-unreadable"};
   std::ifstream file(nameOrFile, std::ios::binary);
-  std::stringstream text;
-  if (!file || !(text << file.rdbuf()))
+  std::string text(bytes, '\0');
+  if (!isFile || failed || !file.read(text.data(), static_cast<std::streamsize>(bytes)))
     return Error{fmt::format("{}: cannot be read", nameOrFile), "file-unreadable"};
-  return parseProfile(text.str(), nameOrFile, host);
+  return parseProfile(text, nameOrFile, host);
 }
 
 std::string describeProfiles() {

@@ -7,6 +7,7 @@
 #include "compiler/Planner/ReusedPlan.h"
 #include "compiler/Planner/Solve.h"
 #include "compiler/Planner/Verify.h"
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 
@@ -15,10 +16,16 @@ namespace accum::planner::test {
 /// Inputs larger than this are read, but not planned: a fuzzer's time goes to many small ones.
 constexpr size_t kMostPlanned = 400;
 
+/// Ends the process with what went wrong and the input that did it.
+[[noreturn]] inline void wrong(const std::string &what, std::string_view text) {
+  std::fprintf(stderr, "%s\n%.*s\n", what.c_str(), static_cast<int>(text.size()), text.data());
+  std::abort();
+}
+
 /// An error is one of the kind of file, and says something.
-inline bool refused(const Error &error, const char *slug) {
+inline bool refused(const Error &error, const char *slug, std::string_view text) {
   if (error.slug != slug || error.message.empty())
-    std::abort();
+    wrong("refused: " + error.message + " [" + error.slug + "]", text);
   return false;
 }
 
@@ -27,20 +34,20 @@ inline bool planProblemBytes(std::string_view text) {
   static const DeviceProfile profile = *loadProfile("h100");
   Result<Problem> problem = parseProblem(text, "input");
   if (!problem)
-    return refused(problem.error(), "malformed-problem");
+    return refused(problem.error(), "malformed-problem", text);
   if (problem->commands.size() + problem->buffers.size() > kMostPlanned)
     return true;
   Options options{.batch = 6, .devices = 2, .budget = int64_t{1} << 30, .shard = "auto"};
   Result<Search> search = solve(*problem, profile, options);
   if (!search)
-    return refused(search.error(), "malformed-problem");
+    return refused(search.error(), "malformed-problem", text);
   if (!search->plan)
     return true;
-  if (!verify(*problem, *search->plan))
-    std::abort();
+  if (Status status = verify(*problem, *search->plan); !status)
+    wrong(status.error().message, text);
   Result<Plan> again = parsePlan(toJson(*search->plan), "again");
   if (!again || !verify(*problem, *again))
-    std::abort();
+    wrong(again ? "another plan is read than was written" : again.error().message, text);
   return true;
 }
 
@@ -48,24 +55,24 @@ inline bool planProblemBytes(std::string_view text) {
 inline bool packTableBytes(std::string_view text) {
   Result<RectangleTable> table = parseRectangles(text, "input");
   if (!table)
-    return refused(table.error(), "malformed-csv");
+    return refused(table.error(), "malformed-csv", text);
   if (table->rows.size() > kMostPlanned)
     return true;
   Result<Packing> packing = pack(*table, {.visits = 100'000});
   if (!packing)
-    return refused(packing.error(), "malformed-csv");
+    return refused(packing.error(), "malformed-csv", text);
   if (!verify(*table, packing->offsets, packing->height) || packing->height < packing->lowerBound)
-    std::abort();
+    wrong("not packed right", text);
   Result<RectangleTable> again = parseRectangles(toCsv(*table, packing->offsets), "again");
   if (packing->height <= kAmountLimit && (!again || again->rows.size() != table->rows.size()))
-    std::abort();
+    wrong("another table is read than was written", text);
   return true;
 }
 
 /// True when it was a profile.
 inline bool readProfileBytes(std::string_view text) {
   Result<DeviceProfile> profile = parseProfile(text, "input", HostFacts());
-  return profile ? true : refused(profile.error(), "malformed-profile");
+  return profile ? true : refused(profile.error(), "malformed-profile", text);
 }
 
 /// A plan is used for `problem` only where the checker accepts it. True when it was used.
@@ -73,11 +80,11 @@ inline bool reusePlanBytes(std::string_view text, const Problem &problem) {
   static const DeviceProfile profile = *loadProfile("h100");
   Result<Plan> plan = parsePlan(text, "input");
   if (!plan)
-    return refused(plan.error(), "malformed-plan");
+    return refused(plan.error(), "malformed-plan", text);
   Options options{.batch = plan->batch, .devices = plan->devices, .budget = int64_t{1} << 30};
   Result<Search> search = reusePlan(problem, profile, options, *plan);
   if (search && !verify(problem, *search->plan))
-    std::abort();
+    wrong("a plan is used that does not verify", text);
   return static_cast<bool>(search);
 }
 

@@ -64,12 +64,14 @@ int planProblem(const Flags &flags, const std::string &text) {
   if (!profile)
     return fail(profile.error());
   Result<Search> search = solve(*problem, *profile, *options);
-  if (!search)
-    return fail(search.error());
-  for (const std::string &notice : profile->notices)
-    std::cerr << "notice: " << notice << "\n";
-  for (const std::string &notice : search->notices)
-    std::cerr << "notice: " << notice << "\n";
+  if (!search) {
+    bool isOfFile = search.error().slug == "malformed-problem";
+    return fail({(isOfFile ? flags.input + ": " : "") + search.error().message, search.error().slug,
+                 search.error().notes});
+  }
+  for (const std::vector<std::string> *notices : {&profile->notices, &search->notices})
+    for (const std::string &notice : *notices)
+      note(notice);
   if (search->plan)
     if (Status status = verify(*problem, *search->plan); !status)
       return fail(status.error());

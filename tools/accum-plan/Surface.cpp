@@ -52,6 +52,8 @@ int fail(const Error &error) {
   return code == codes.end() ? 70 : code->second;
 }
 
+void note(const std::string &notice) { std::cerr << "notice: " << printable(notice) << "\n"; }
+
 Result<std::string> readInput(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
   std::string text;

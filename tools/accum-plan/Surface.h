@@ -22,6 +22,9 @@ struct Flags {
 /// Prints an error and its notes; returns the exit code of its slug.
 int fail(const Error &error);
 
+/// Prints a notice.
+void note(const std::string &notice);
+
 /// A whole file of at most 2 GiB. Slug `file-unreadable`.
 Result<std::string> readInput(const std::string &path);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The planner on a Problem in text form, or on rectangles in CSV.
 #include "compiler/Planner/Amount.h"
+#include "compiler/Planner/Quantity.h"
 #include "tools/accum-plan/Surface.h"
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <fmt/format.h>
 #include <new>
 #include <span>
@@ -25,6 +27,13 @@ constexpr const char *kProblemFlags[] = {"--report",
                                          "--json"};
 constexpr const char *kTableFlags[] = {"--capacity", "--effort"};
 
+std::string isSeed(const std::string &text) {
+  uint64_t value = 0;
+  auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
+  bool whole = failed == std::errc() && end == text.data() + text.size();
+  return whole ? "" : fmt::format("{} is no number from 0 to 2^64 - 1", text);
+}
+
 void declare(CLI::App &app, Flags &flags) {
   app.set_version_flag("--version", "accum-plan " ACCUM_VERSION);
   app.add_option("PROBLEM", flags.input, "a problem in text form, or id,lower,upper,size as CSV")->required();
@@ -36,14 +45,16 @@ void declare(CLI::App &app, Flags &flags) {
       ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
       ->capture_default_str();
   app.add_option("--deadline", flags.deadline, "seconds after which the search ends with what it has");
-  app.add_option("--seed", flags.seed, "of what is random in the search");
+  app.add_option("--seed", flags.seed, "of what is random in the search")->check(isSeed);
   app.add_option("--memory", flags.memory, "budget per device, such as 16GiB; CSV: the capacity");
-  app.add_option("--batch", flags.batch, "global batch; by default what the problem says");
+  app.add_option("--batch", flags.batch, "global batch; by default what the problem says")
+      ->check(countComplaint);
   app.add_option("--devices", flags.devices,
-                 "data-parallel devices; by default what the problem says, else 1");
+                 "data-parallel devices; by default what the problem says, else 1")
+      ->check(countComplaint);
   app.add_option("--target", flags.target, "device profile: a name or FILE.json")->capture_default_str();
   app.add_option("--micro-batch", flags.microBatch, "auto, N, none or MIN..MAX")->capture_default_str();
-  app.add_option("--accumulation-steps", flags.steps, "instead of --micro-batch");
+  app.add_option("--accumulation-steps", flags.steps, "instead of --micro-batch")->check(countComplaint);
   app.add_flag("--require-divisible", flags.requireDivisible, "no ragged last micro-step");
   app.add_option("--recompute", flags.recompute, "auto, none or all");
   app.add_option("--shard", flags.shard, "auto, none, zero1, zero2 or zero3");
@@ -89,8 +100,10 @@ int main(int argc, char **argv) {
   declare(app, flags);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::Success &asked) { // --help, --version
+    return app.exit(asked);
   } catch (const CLI::ParseError &error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return fail({error.what(), "usage"});
   }
   for (int index = 0; index < argc; ++index)
     flags.commandLine += (index > 0 ? " " : "") + std::string(argv[index]);
