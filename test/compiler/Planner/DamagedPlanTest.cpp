@@ -54,7 +54,8 @@ protected:
     EXPECT_LT(error.message.size(), 1000u) << what;
   }
 
-  Problem problem = transformerProblem({.layers = 1, .hidden = 64, .heads = 2, .sequence = 32, .vocabulary = 128});
+  Problem problem =
+      transformerProblem({.layers = 1, .hidden = 64, .heads = 2, .sequence = 32, .vocabulary = 128});
   DeviceProfile profile = *loadProfile("h100");
   Options options{.batch = 12, .devices = 2, .budget = int64_t{2} << 20};
   Json document;
@@ -165,7 +166,8 @@ TEST_F(DamagedPlan, TimesAndMemoryAreThoseOfTheProfileAtHand) {
   profile.overheads.push_back({"another library", 1 << 20, true});
   Result<Search> over = reusePlan(problem, profile, options, plan);
   ASSERT_FALSE(over);
-  EXPECT_THAT(over.error().message, testing::MatchesRegex("the plan takes .*, .* more than the 2.0 MiB there are"));
+  EXPECT_THAT(over.error().message,
+              testing::MatchesRegex("the plan takes .*, .* more than the 2.0 MiB there are"));
   options.budget = int64_t{1} << 30;
   Search larger = *reusePlan(problem, profile, options, plan);
   EXPECT_EQ(larger.plan->counted(), plan.counted() + (1 << 20));
