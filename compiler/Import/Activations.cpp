@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules: activations that are written in other elementwise functions. Where two pieces meet, the derivative is
-// that of PyTorch's own.
+// Rules: activations that are written in other elementwise functions. Where two pieces meet, the derivative
+// is that of PyTorch's own.
 #include "compiler/Import/Binder.h"
 
 using namespace mlir;

@@ -37,4 +37,40 @@ void setTail(train::CommandOp command, const CommandTail &tail) {
   command->setAttr("tail", entries.getDictionary(command.getContext()));
 }
 
+/// Yielded by name, and the first op that yields a gradient.
+static std::pair<SmallVector<Operation *>, Operation *> lossesAndFirstGradient(train::StepOp step) {
+  auto yield = cast<train::YieldOp>(step.getMicro().front().getTerminator());
+  SmallVector<Operation *> losses;
+  Operation *gradient = nullptr;
+  for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
+    Operation *op = value.getDefiningOp();
+    if (op && isa<StringAttr>(target))
+      losses.push_back(op);
+    else if (op && (!gradient || op->isBeforeInBlock(gradient)))
+      gradient = op;
+  }
+  return {losses, gradient};
+}
+
+Operation *lastForwardCommand(train::StepOp step) {
+  auto [losses, gradient] = lossesAndFirstGradient(step);
+  Operation *last = nullptr;
+  auto extend = [&](Operation *op) {
+    if (isa<train::CommandOp>(op) && (!last || last->isBeforeInBlock(op)))
+      last = op;
+  };
+  DenseSet<Operation *> seen;
+  SmallVector<Operation *> open(losses);
+  while (!open.empty())
+    for (Value operand : open.pop_back_val()->getOperands())
+      if (Operation *op = operand.getDefiningOp(); op && seen.insert(op).second) {
+        extend(op);
+        open.push_back(op);
+      }
+  for (Operation *loss : losses)
+    if (!gradient || loss->isBeforeInBlock(gradient))
+      extend(loss);
+  return last;
+}
+
 } // namespace accum

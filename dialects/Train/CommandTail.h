@@ -18,6 +18,10 @@ struct CommandTail {
   train::PolyAttr flops = {}, bytes = {}; ///< of the tail, alone
 };
 
+/// The last command of the micro-step's forward part: one that what becomes the loss is made from, or that
+/// adds to the loss before the first gradient. Null where there is none.
+mlir::Operation *lastForwardCommand(train::StepOp step);
+
 /// Kept as the discardable attribute `tail`; nothing where the command has none.
 std::optional<CommandTail> tailOf(train::CommandOp command);
 void setTail(train::CommandOp command, const CommandTail &tail);

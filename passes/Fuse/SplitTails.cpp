@@ -142,11 +142,12 @@ void SplitTails::split(train::CommandOp command, Operation *late, Outliner &outl
 
 void SplitTails::runOnOperation() {
   Outliner outliner(getOperation());
-  for (auto step : getOperation().getOps<train::StepOp>())
-    if (Operation *late = firstGradient(step))
-      for (auto command : step.getMicro().front().getOps<train::CommandOp>())
-        if (command->isBeforeInBlock(late))
-          split(command, late, outliner);
+  for (auto step : getOperation().getOps<train::StepOp>()) {
+    Operation *late = firstGradient(step), *last = lastForwardCommand(step);
+    for (auto command : step.getMicro().front().getOps<train::CommandOp>())
+      if (late && last && command->isBeforeInBlock(late) && !last->isBeforeInBlock(command))
+        split(command, late, outliner);
+  }
   int64_t id = 0;
   getOperation().walk([&](train::CommandOp command) {
     command.setId(id++);

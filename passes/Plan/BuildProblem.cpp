@@ -69,37 +69,13 @@ public:
   }
 
 private:
-  /// The forward part of the micro-step ends with the last command that what becomes the loss is made from,
-  /// or that adds to the loss before the first gradient, or with those that run in slices together.
+  /// The forward part of the micro-step ends behind the loss, or with the commands that run in slices
+  /// together.
   void findForward() {
-    auto yield = cast<train::YieldOp>(step.getMicro().front().getTerminator());
-    SmallVector<Operation *> losses;
-    Operation *gradient = nullptr;
-    for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
-      Operation *op = value.getDefiningOp();
-      if (op && isa<StringAttr>(target))
-        losses.push_back(op);
-      else if (op && (!gradient || op->isBeforeInBlock(gradient)))
-        gradient = op;
-    }
-    auto extend = [&](Operation *op) {
-      if (isa<train::CommandOp>(op) && (!lastForward || lastForward->isBeforeInBlock(op)))
-        lastForward = op;
-    };
-    DenseSet<Operation *> seen;
-    SmallVector<Operation *> open(losses);
-    while (!open.empty())
-      for (Value operand : open.pop_back_val()->getOperands())
-        if (Operation *op = operand.getDefiningOp(); op && seen.insert(op).second) {
-          extend(op);
-          open.push_back(op);
-        }
-    for (Operation *loss : losses)
-      if (!gradient || loss->isBeforeInBlock(gradient))
-        extend(loss);
+    lastForward = lastForwardCommand(step);
     group = slicedCommands(step.getMicro().front());
-    if (!group.empty())
-      extend(group.back());
+    if (!group.empty() && (!lastForward || lastForward->isBeforeInBlock(group.back())))
+      lastForward = group.back();
   }
 
   /// The command behind which each gradient is final; several may add to one.

@@ -21,6 +21,10 @@ func.func private @dw(%x: tensor<2x8xf32, #rows>, %y: tensor<2x8xf32, #rows>) ->
   %0 = nn.contract "bi,bj->ij" (%x, %y) : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<8x8xf32, #sum>
   return %0 : tensor<8x8xf32, #sum>
 }
+func.func private @total(%x: tensor<2x8xf32, #rows>) -> tensor<f32, #sum> {
+  %0 = nn.reduce <sum> (%x) {axes = array<i64: 0, 1>} : (tensor<2x8xf32, #rows>) -> tensor<f32, #sum>
+  return %0 : tensor<f32, #sum>
+}
 // CHECK-LABEL: train.step @step
 train.step @step inputs [{name = "x"}] gradients [] prepass {
   train.yield
@@ -43,9 +47,16 @@ train.step @step inputs [{name = "x"}] gradients [] prepass {
   // CHECK-SAME: id = 3 : i64}
   %n:2 = train.command @add_gelu(%m#0, %b) {id = 2, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<8xf32, #same>) -> (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>)
   %o:2 = train.command @add_mul(%n#0, %m#1) {id = 3, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>)
-  %d = train.command @dw(%g#0, %m#0) {id = 4, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<8x8xf32, #sum>
-  %e = train.command @dw(%m#1, %o#1) {id = 5, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<8x8xf32, #sum>
-  train.yield %d, %e : tensor<8x8xf32, #sum>, tensor<8x8xf32, #sum> to [@w, @v]
+  %l = train.command @total(%o#0) {id = 4, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>) -> tensor<f32, #sum>
+  // Behind the loss, before the first gradient: what the backward part makes is not made twice.
+  // CHECK: train.command @total
+  // CHECK: train.command @add_gelu
+  // CHECK-NOT: tail
+  // CHECK-SAME: id = 6 : i64}
+  %q:2 = train.command @add_gelu(%o#0, %b) {id = 5, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<8xf32, #same>) -> (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>)
+  %d = train.command @dw(%g#0, %q#0) {id = 6, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<8x8xf32, #sum>
+  %e = train.command @dw(%m#1, %q#1) {id = 7, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<8x8xf32, #sum>
+  train.yield %l, %d, %e : tensor<f32, #sum>, tensor<8x8xf32, #sum>, tensor<8x8xf32, #sum> to ["loss", @w, @v]
 } update {
   train.yield
 }
