@@ -2,6 +2,7 @@
 // Rules: matrix products, as nn.contract with one letter for each index.
 #include "compiler/Import/Binder.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 
@@ -60,12 +61,57 @@ static void gemm(Binder &node) {
   node.set(0, emit.add(product, emit.scale(node.input(2).lean(emit), node.real("beta", 1))));
 }
 
-/// Equation without spaces, ellipses refused, with an explicit right side.
-static std::string equationOf(Binder &node) {
-  std::string equation = node.text("equation", "");
-  llvm::erase(equation, ' ');
-  if (equation.find('.') != std::string::npos || equation.find("->") == std::string::npos)
-    refuseUnsupported("has the equation `" + equation + "`, with an ellipsis or without a right side");
+/// The letters of each operand, and of the result.
+struct Equation {
+  SmallVector<std::string> operands;
+  std::string result;
+};
+
+/// `count` letters that the equation does not use.
+static std::string freshLetters(StringRef equation, size_t count) {
+  std::string fresh;
+  for (char letter : StringRef("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+    if (fresh.size() < count && !equation.contains(letter))
+      fresh += letter;
+  return fresh;
+}
+
+/// Letters that stand once in all operands, in alphabetical order, behind those of the ellipsis.
+static std::string impliedResult(StringRef operands) {
+  std::string result = operands.contains("...") ? "..." : "";
+  for (char letter = 'A'; letter <= 'z'; ++letter)
+    if (llvm::isAlpha(letter) && operands.count(letter) == 1)
+      result += letter;
+  return result;
+}
+
+/// An ellipsis stands for as many axes as an operand has beside its letters, counted from the last.
+static Equation equationOf(Binder &node) {
+  std::string text = node.text("equation", "");
+  llvm::erase(text, ' ');
+  auto [left, right] = StringRef(text).split("->");
+  SmallVector<StringRef> parts;
+  left.split(parts, ',');
+  if (static_cast<int64_t>(parts.size()) != node.inputCount())
+    refuseMalformed("has " + std::to_string(node.inputCount()) + " operands for the equation `" + text + "`");
+  size_t most = 0;
+  for (auto [i, part] : llvm::enumerate(parts))
+    if (size_t rank = node.input(static_cast<int64_t>(i)).rank();
+        part.contains("...") && rank + 3 >= part.size())
+      most = std::max(most, rank + 3 - part.size());
+  std::string axes = freshLetters(text, most);
+  auto expand = [&](StringRef part, size_t count) {
+    auto [before, behind] = part.split("...");
+    return part.contains("...") ? (before + StringRef(axes).take_back(count) + behind).str() : part.str();
+  };
+  Equation equation;
+  for (auto [i, part] : llvm::enumerate(parts)) {
+    size_t rank = node.input(static_cast<int64_t>(i)).rank();
+    equation.operands.push_back(expand(part, rank + 3 >= part.size() ? rank + 3 - part.size() : 0));
+  }
+  equation.result = expand(StringRef(text).contains("->") ? right.str() : impliedResult(left), most);
+  if (equation.result.find('.') != std::string::npos || axes.size() < most)
+    refuseUnsupported("has the equation `" + text + "`");
   return equation;
 }
 
@@ -93,25 +139,39 @@ static bool isPermutation(SmallVector<int64_t> perm) {
   return true;
 }
 
+/// The axes of one operand in another order, some summed.
+static Value einsumOfOne(Emitter &emit, Value operand, std::string letters, const std::string &result) {
+  Value x = sumAlone(emit, operand, letters, result);
+  SmallVector<int64_t> perm;
+  for (char letter : result)
+    perm.push_back(static_cast<int64_t>(letters.find(letter)));
+  if (perm.size() != shapeOf(x).size() || letters.size() != perm.size() || !isPermutation(perm))
+    refuseUnsupported("has the equation `" + letters + "->" + result + "`");
+  return emit.transpose(x, perm);
+}
+
+/// From the left, two operands at a time; a product in between keeps the letters that are still needed.
 static void einsum(Binder &node) {
   Emitter &emit = node.emit;
-  std::string equation = equationOf(node);
-  auto [operands, resultText] = StringRef(equation).split("->");
-  auto [left, right] = operands.split(',');
-  std::string l = left.str(), r = right.str(), result = resultText.str();
-  if (node.inputCount() == 1) {
-    Value x = sumAlone(emit, node.value(0), l, result);
-    SmallVector<int64_t> perm;
-    for (char letter : result)
-      perm.push_back(static_cast<int64_t>(l.find(letter)));
-    if (perm.size() != shapeOf(x).size() || l.size() != perm.size() || !isPermutation(perm))
-      refuseUnsupported("has the equation `" + equation + "`");
-    return node.set(0, emit.transpose(x, perm));
+  Equation equation = equationOf(node);
+  Value product = node.value(0);
+  std::string letters = equation.operands[0];
+  if (node.inputCount() == 1)
+    return node.set(0, einsumOfOne(emit, product, letters, equation.result));
+  for (int64_t i = 1; i < node.inputCount(); ++i) {
+    std::string next = equation.operands[i], later = equation.result, kept;
+    for (int64_t k = i + 1; k < node.inputCount(); ++k)
+      later += equation.operands[k];
+    Value a = sumAlone(emit, product, letters, next + later);
+    Value b = sumAlone(emit, node.value(i), next, letters + later);
+    for (char letter : letters + next)
+      if (later.find(letter) != std::string::npos && kept.find(letter) == std::string::npos)
+        kept += letter;
+    kept = i + 1 == node.inputCount() ? equation.result : kept;
+    product = emit.contract(letters + "," + next + "->" + kept, a, b);
+    letters = kept;
   }
-  if (node.inputCount() != 2)
-    refuseUnsupported("has " + std::to_string(node.inputCount()) + " operands");
-  Value a = sumAlone(emit, node.value(0), l, r + result), b = sumAlone(emit, node.value(1), r, l + result);
-  node.set(0, emit.contract(l + "," + r + "->" + result, a, b));
+  node.set(0, product);
 }
 
 void addContractionRules(RuleTable &table) {

@@ -82,8 +82,10 @@ void noteVanished(const Signature &signature, ParameterTable &table) {
                     "Export trained or perturbed weights to keep {}",
                     list(biases), biases.size() == 1 ? "it" : "them", biases.size() == 1 ? "it" : "them"));
   if (!others.empty())
-    table.notices.push_back(fmt::format(
-        "{} not in the file: unused, or fused into others by the export; not trained", list(others)));
+    table.notices.push_back(fmt::format("{} not in the file: unused, the same as another that is, or fused "
+                                        "into others by the export; not trained "
+                                        "under this name",
+                                        list(others)));
 }
 
 void noteGuessed(const std::vector<std::string> &names, ParameterTable &table) {
