@@ -23,6 +23,8 @@ constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPa
 constexpr int64_t kVisitsPerPlaced = 150;
 /// Effort of the first slice of search, improvement and evictions; each later one has twice as much.
 constexpr int64_t kFirstSlice = 250'000;
+/// What a node of exact search costs, in visits, and how many rectangles add one more.
+constexpr int64_t kVisitsPerNode = 64, kRectanglesPerVisit = 8;
 /// Nodes that a search between two heights is worth.
 constexpr int64_t kFewNodes = 100;
 /// Rectangles beyond which the exact search is not tried.
@@ -122,15 +124,17 @@ public:
     int64_t slice = std::max(kFirstSlice, effort.visits / 256);
     for (int64_t spent = 0; spent < effort.visits && !isDone(); spent += slice, slice *= 2) {
       slice = std::min(slice, effort.visits - spent);
-      stage("exact search", [&] { search(slice / 2); });
-      stage("improvement", [&] { improve(slice / 4); });
-      stage("evictions", [&] { evict(slice / 4); });
+      int64_t rest = isSearched() ? slice / 8 : slice / 2; // than exact search
+      stage("exact search", [&] { search(slice - rest); });
+      stage("improvement", [&] { improve(rest / 2); });
+      stage("evictions", [&] { evict(rest / 2); });
     }
     best.stages = std::move(stages.list);
     return std::move(best);
   }
 
 private:
+  bool isSearched() const { return rectangles.size() <= kMaxSearched; }
   bool isDone() const {
     return best.height <= std::max(enough, best.lowerBound) || effort.deadline.hasPassed();
   }
@@ -254,19 +258,20 @@ bool Portfolio::keepFound(const ValleySearch &search) {
   return keep(std::move(found));
 }
 
-/// Searches for a packing of the lowest height that may exist, then of heights between it and the best.
+/// Searches for a packing of the lowest height that may exist, then of heights between it and the best, which
+/// are of no use where a height was given.
 void Portfolio::search(int64_t visits) {
-  if (rectangles.size() > kMaxSearched)
+  if (!isSearched())
     return;
   if (grain == 0)
     for (const Rectangle &r : rectangles)
       grain = std::gcd(grain, r.size);
-  int64_t nodes = visits / static_cast<int64_t>(rectangles.size());
+  int64_t nodes = visits / (kVisitsPerNode + static_cast<int64_t>(rectangles.size()) / kRectanglesPerVisit);
   int64_t height = std::max(enough, best.lowerBound);
   if (!lowest)
     lowest.emplace(rectangles, height, effort.seed, effort.deadline);
   int64_t before = lowest->visited();
-  ValleySearch::Outcome outcome = lowest->run(nodes / 2 + 1);
+  ValleySearch::Outcome outcome = lowest->run(effort.enough > 0 ? nodes + 1 : nodes / 2 + 1);
   nodes -= lowest->visited() - before;
   if (outcome == ValleySearch::Outcome::Found)
     keepFound(*lowest);

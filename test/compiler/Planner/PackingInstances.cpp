@@ -58,14 +58,22 @@ private:
       return cutPinwheel(index);
     bool inTime = draw(random, 0, 1) == 0;
     if (inTime && width > 1) {
-      int at = static_cast<int>(draw(random, piece.start + 1, piece.end - 1));
+      int at = piece.start + static_cast<int>(part(width));
       pieces[index].end = at;
       pieces.push_back({at, piece.end, piece.size});
     } else if (!inTime && grains > 1) {
-      int64_t part = cutting.grain * draw(random, 1, grains - 1);
-      pieces[index].size = part;
-      pieces.push_back({piece.start, piece.end, piece.size - part});
+      int64_t below = cutting.grain * part(grains);
+      pieces[index].size = below;
+      pieces.push_back({piece.start, piece.end, piece.size - below});
     }
+  }
+
+  /// Where to cut so many units, at least one from the edges.
+  int64_t part(int64_t units) {
+    if (!cutting.nearEdges)
+      return draw(random, 1, units - 1);
+    int64_t near = draw(random, 1, std::max<int64_t>(1, units / 8));
+    return draw(random, 0, 1) == 0 ? near : units - near;
   }
 
   /// Bottom, right, top, left and the one in their middle.

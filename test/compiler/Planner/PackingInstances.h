@@ -12,6 +12,7 @@ struct Cutting {
   int64_t height = 1 << 20, grain = 1; ///< sizes are multiples of the grain
   int pinwheelPercent = 0;             ///< cuts into five that no line through the piece could make
   bool largestFirst = true; ///< pieces of like area; otherwise any piece is cut next, down to slivers
+  bool nearEdges = false;   ///< cuts take an eighth away, or less: a few pieces stay huge
 };
 
 /// The pieces, shuffled. May be fewer than asked for where nothing is left to cut.

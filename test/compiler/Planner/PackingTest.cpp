@@ -3,7 +3,7 @@
 #include "compiler/Planner/Packing.h"
 #include "compiler/Planner/EvictionSearch.h"
 #include "compiler/Planner/ValleySearch.h"
-#include "test/compiler/Planner/PackingInstances.h"
+#include "test/compiler/Planner/TightInstances.h"
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <numeric>
@@ -140,6 +140,19 @@ TEST(Pack, FillsTileLoops) {
       EXPECT_TRUE(isPacking(rectangles, packing));
       EXPECT_LE(packing.height, 1 << 20) << "kind " << static_cast<int>(kind) << ", shrunk " << shrunk;
     }
+}
+
+/// Memories without room to spare, of every kind that we can think of.
+TEST(Pack, FillsTightMemories) {
+  for (size_t kind = 0; kind < kTightKinds.size(); ++kind) {
+    Random random(100 + kind);
+    auto rectangles = tightInstance(random, static_cast<TightKind>(kind), 100);
+    ASSERT_GE(rectangles.size(), 90U) << kTightKinds[kind];
+    ASSERT_LE(maxLoad(rectangles), 1 << 20) << kTightKinds[kind];
+    Packing packing = pack(rectangles, {.enough = 1 << 20, .visits = 300'000'000});
+    EXPECT_TRUE(isPacking(rectangles, packing)) << kTightKinds[kind];
+    EXPECT_LE(packing.height, 1 << 20) << kTightKinds[kind];
+  }
 }
 
 /// Every height it says it reached, it reached; what is given is any packing, here a tower.

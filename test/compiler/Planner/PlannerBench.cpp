@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints what packing and search cost here: one table per kind of input, CPU seconds on one core. Arguments:
-// tables by name, all of them by default; `--full` takes ten seeds of each kind instead of two.
+// tables by name, all of them by default; `--full` takes ten seeds of each kind instead of two, `--from=N`
+// others of the tight memories.
 #include "compiler/Planner/Solve.h"
-#include "test/compiler/Planner/PackingInstances.h"
+#include "test/compiler/Planner/TightInstances.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <set>
 #include <string_view>
@@ -20,7 +22,7 @@ template <class Work> double timed(Work work) {
   return accum::planner::cpuSeconds() - begin;
 }
 
-uint64_t seeds = 2;
+uint64_t seeds = 2, firstSeed = 0;
 
 /// Packs some of one kind into 2^20 and prints a row.
 void benchTight(const Cutting &cutting, int dropped) {
@@ -106,6 +108,36 @@ void benchTight() {
             benchTight({pieces, pieces / 2, 1 << 20, grain, pinwheel, largestFirst}, dropped);
 }
 
+/// Solved within three seconds, and all seconds spent; by default with seeds that no test uses.
+void benchKinds() {
+  fmt::print("\ntight memories, height 2^20, {} seeds, 300M visits\n{:>16}", seeds, "kind");
+  constexpr int sizes[] = {150, 300, 450};
+  for (int buffers : sizes)
+    fmt::print(" {:>12} {:>8} {:>7}", fmt::format("{} buffers", buffers), "CPU s", "worst");
+  int all = 0;
+  for (size_t kind = 0; kind < kTightKinds.size(); ++kind) {
+    fmt::print("\n{:>16}", kTightKinds[kind]);
+    for (int buffers : sizes) {
+      int solved = 0;
+      double total = 0, worst = 0;
+      for (uint64_t seed = 0; seed < seeds; ++seed) {
+        Random random(1000003 * (firstSeed + seed) + 31 * static_cast<uint64_t>(buffers) + kind);
+        auto rectangles = tightInstance(random, static_cast<TightKind>(kind), buffers);
+        Packing packing;
+        double seconds =
+            timed([&] { packing = pack(rectangles, {.enough = 1 << 20, .visits = 300'000'000}); });
+        solved += packing.height <= 1 << 20 && isPacking(rectangles, packing) && seconds <= 3;
+        total += seconds;
+        worst = std::max(worst, seconds);
+      }
+      fmt::print(" {:>12} {:>8.2f} {:>7.2f}", fmt::format("{}/{}", solved, seeds), total, worst);
+      std::fflush(stdout);
+      all += solved;
+    }
+  }
+  fmt::print("\n{} of {}\n", all, std::size(sizes) * kTightKinds.size() * seeds);
+}
+
 void benchLarge() {
   fmt::print("\nlarge inputs, 2M visits, beyond 2,000 rectangles 100M\n{:>6} {:>18} {:>9} {:>8}\n", "n",
              "lives", "of load", "CPU s");
@@ -144,11 +176,15 @@ int main(int argc, char **argv) {
   std::vector<std::string_view> names(argv + 1, argv + argc);
   if (std::erase(names, "--full") > 0)
     seeds = 10;
-  constexpr std::pair<std::string_view, void (*)()> tables[] = {{"plans", benchPlans},
-                                                                {"tiles", benchTiles},
-                                                                {"large", benchLarge},
-                                                                {"search", benchSearch},
-                                                                {"tight", benchTight}};
+  std::erase_if(names, [](std::string_view name) {
+    constexpr std::string_view flag = "--from=";
+    if (name.starts_with(flag))
+      firstSeed = std::strtoull(name.data() + flag.size(), nullptr, 10);
+    return name.starts_with(flag);
+  });
+  constexpr std::pair<std::string_view, void (*)()> tables[] = {
+      {"plans", benchPlans},   {"tiles", benchTiles}, {"large", benchLarge},
+      {"search", benchSearch}, {"tight", benchTight}, {"kinds", benchKinds}};
   for (auto [name, print] : tables)
     if (names.empty() || std::ranges::find(names, name) != names.end())
       print();
