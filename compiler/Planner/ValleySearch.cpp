@@ -14,6 +14,12 @@ namespace {
 constexpr double kFirstLimit = 500, kGrowth = 1.05;
 /// Failed skylines remembered at most; a later one takes the place of another.
 constexpr size_t kFailed = size_t{1} << 18, kFirstFailed = size_t{1} << 12;
+/// What the deepest attempt loses with a restart, so that others take its place.
+constexpr double kDecay = 0.9;
+/// How much rather a piece is placed where it stood in that attempt.
+constexpr double kKept = 3;
+/// What a section gains in trouble that cannot be raised, where one that has no choice gains 1.
+constexpr double kStuck = 0.3;
 /// Nodes between two looks at the clock.
 constexpr int64_t kNodesPerLook = 64;
 
@@ -45,6 +51,7 @@ ValleySearch::Outcome ValleySearch::run(int64_t more) {
       return Outcome::Found;
     }
     undo(0);
+    deepest *= kDecay;
   }
   return Outcome::GaveUp;
 }
@@ -75,6 +82,7 @@ ValleySearch::Result ValleySearch::branch(int start, int end) {
       place(links[head].behind);
     return Result::Solved;
   }
+  keepDeepest();
   if (++nodes > limit)
     return Result::Limit;
   if (nodes % kNodesPerLook == 0 && deadline.hasPassed())
@@ -84,6 +92,15 @@ ValleySearch::Result ValleySearch::branch(int start, int end) {
   if (result == Result::Failed)
     blameRaises(mark, {start, end});
   return result;
+}
+
+void ValleySearch::keepDeepest() {
+  if (static_cast<double>(trail.size()) <= deepest)
+    return;
+  deepest = static_cast<double>(trail.size());
+  for (const Step &step : trail)
+    if (step.piece >= 0)
+      kept[step.piece] = step.floor;
 }
 
 ValleySearch::Result ValleySearch::descend(int start, int end) {
@@ -210,6 +227,8 @@ bool ValleySearch::settle(int start, int end) {
       if (counts[valley.start].inside > 0)
         continue;
       if (!raise(valley.start, valley.end, valley.wall)) {
+        for (int section = valley.start; section < valley.end; ++section)
+          trouble[section] += valley.wall + left[section] > height ? kStuck : 0;
         conflict = valley.around;
         return false;
       }
@@ -253,6 +272,8 @@ double ValleySearch::preference(const Piece &piece, const Valley &valley) const 
     value *= 4;
   if (valley.floor + piece.size == valley.wall)
     value *= 4;
+  if (kept[&piece - pieces.data()] == valley.floor)
+    value *= kKept;
   double most = 0;
   for (int section = piece.start; section < piece.end; ++section)
     most = std::max(most, trouble[section]);

@@ -22,7 +22,8 @@ namespace accum::planner {
 ///
 /// A failure names the stretch of time that explains it: with those floors and those rectangles still to come
 /// over it, nothing fits, whatever is done elsewhere. So choices that do not touch the stretch are not
-/// varied, and a stretch that failed is remembered by its floors and rectangles.
+/// varied, and a stretch that failed is remembered by its floors and rectangles. What a restart throws away
+/// is mostly good, as what failed is a short stretch of a long time: pieces tend to where they stood at best.
 class ValleySearch {
 public:
   ValleySearch(std::span<const Rectangle> rectangles, int64_t height, uint64_t seed = 0,
@@ -85,6 +86,7 @@ private:
   void growTable();
   void remember(const Valley &valley);
   void blameRaises(size_t mark, const Span &part);
+  void keepDeepest();
   Result tryChoices(int start, int end, const Valley &valley, int section);
   int findSplit(int start, int end) const;
   void findValleys(int start, int end);
@@ -120,6 +122,8 @@ private:
   std::vector<int64_t> inside;       ///< per section: their sizes
   int64_t counter = 0;
   std::vector<double> trouble;  ///< per section: how often it left no choice
+  std::vector<int64_t> kept;    ///< per piece: where it stood in the deepest attempt of late, or -1
+  double deepest = 0;           ///< steps of that attempt, a tenth less after each restart
   std::vector<uint64_t> failed; ///< prints, by their remainder
   size_t remembered = 0;
   std::vector<std::array<Span, 4>> spans; ///< by the first section of a valley: of its latest failures

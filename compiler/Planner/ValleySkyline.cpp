@@ -44,6 +44,7 @@ void ValleySearch::makeSections(std::span<const Rectangle> rectangles) {
   choices.assign(sections + 1, 0);
   inside.assign(sections + 1, 0);
   trouble.assign(sections, 1);
+  kept.assign(rectangles.size(), -1);
   for (const Piece &piece : pieces)
     for (int section = piece.start; section < piece.end; ++section) {
       left[section] += piece.size;
