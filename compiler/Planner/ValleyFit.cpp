@@ -10,9 +10,10 @@ namespace accum::planner {
 
 namespace {
 
-/// Rectangles placed between two looks at the clock.
-constexpr size_t kPlacedPerLook = 64;
-/// Placing one takes as long as looking at some.
+/// Rectangles looked at between two looks at the clock: some 200 microseconds. One that is placed may have
+/// been found among very many.
+constexpr int64_t kVisitsPerLook = 20'000;
+/// Placing one, or raising a floor, takes as long as looking at some.
 constexpr int64_t kVisitsPerPlaced = 10;
 
 } // namespace
@@ -136,13 +137,21 @@ Packing ValleyFit::pack(std::span<const double> weights, int64_t most, const Clo
   runs.clear();
   heap.clear();
   merged(newRun(0, horizon, 0, -1, -1));
+  int64_t nextLook = 0, steps = 0;
+  auto isLate = [&] {
+    int64_t work = visits + kVisitsPerPlaced * ++steps;
+    if (work < nextLook)
+      return false;
+    nextLook = work + kVisitsPerLook;
+    return deadline.hasPassed();
+  };
   for (size_t placed = 0; placed < rectangles.size();) {
     std::pop_heap(heap.begin(), heap.end(), std::greater<>());
     int lowest = heap.back().second;
     heap.pop_back();
     if (!runs[lowest].alive)
       continue;
-    if (visits > end || (placed % kPlacedPerLook == 0 && deadline.hasPassed())) {
+    if (visits > end || isLate()) {
       packing.height = INT64_MAX;
       break;
     }
