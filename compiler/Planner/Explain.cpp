@@ -30,7 +30,7 @@ void writeMemory(Out out, const Search &search) {
   }
   ByteUnit unit = unitFor(arena);
   auto row = [&](const std::string &name, int64_t bytes) {
-    return fmt::format("         {:<26} {:>9.2f}", name, unit.of(bytes));
+    return fmt::format("         {:<26} {:>9.2f}", shortened(name), unit.of(bytes));
   };
   fmt::format_to(out, "{:<9}{:<26} {:>9}\n", "memory", "per device", unit.name);
   std::vector<std::string> rest;
@@ -210,7 +210,8 @@ std::string peakLine(const Search &search) {
       size = fmt::format("{} x {}", group.count, size);
     else if (group.count > 1)
       size += " each";
-    phrases.push_back(fmt::format("{}{} {}", index == 0 ? search.peak.where + ": " : "", group.label, size));
+    phrases.push_back(fmt::format("{}{} {}", index == 0 ? shortened(search.peak.where, 160) + ": " : "",
+                                  shortened(group.label), size));
   }
   if (groups.size() > kPeakTensors)
     phrases.push_back(fmt::format("{} smaller groups", groups.size() - kPeakTensors));
@@ -255,13 +256,13 @@ Error explainNoFit(const Search &search) {
   for (const MemoryLine &line : lines)
     state += line.kind == MemoryClass::State ? line.bytes : 0;
   for (size_t index = 0; index < std::min<size_t>(3, lines.size()); ++index)
-    dominates +=
-        fmt::format("{}{} {}", index == 0 ? "" : ", ", lines[index].name, formatBytes(lines[index].bytes));
+    dominates += fmt::format("{}{} {}", index == 0 ? "" : ", ", shortened(lines[index].name),
+                             formatBytes(lines[index].bytes));
   error.notes.push_back(fmt::format("what it needs most: {}", dominates));
   if (!search.peak.tensors.empty())
-    error.notes.push_back(fmt::format("the peak is at {}; largest there: {} {}", search.peak.where,
-                                      search.peak.tensors[0].label,
-                                      formatBytes(search.peak.tensors[0].bytes)));
+    error.notes.push_back(
+        fmt::format("the peak is at {}; largest there: {} {}", shortened(search.peak.where, 160),
+                    shortened(search.peak.tensors[0].label), formatBytes(search.peak.tensors[0].bytes)));
   if (least.cut.m > 1)
     error.notes.push_back("--micro-batch auto tries smaller sizes");
   if (state > search.budget)

@@ -69,4 +69,16 @@ std::vector<TensorGroup> groupTensors(const std::vector<PeakTensor> &tensors) {
   return groups;
 }
 
+std::string shortened(const std::string &name, size_t characters) {
+  if (name.size() <= characters || characters < 5)
+    return name.size() <= characters ? name : std::string();
+  auto isInside = [&](size_t at) { return (static_cast<unsigned char>(name[at]) & 0xc0) == 0x80; };
+  size_t head = (characters - 3) / 3, tail = name.size() - (characters - 3 - head); // in bytes
+  while (head > 0 && isInside(head))
+    --head;
+  while (tail < name.size() && isInside(tail))
+    ++tail;
+  return name.substr(0, head) + "..." + name.substr(tail);
+}
+
 } // namespace accum::planner

@@ -19,4 +19,10 @@ struct TensorGroup {
 /// names a module and a node, `h.0.mlp.c_fc: node_addmm_2`, the module counts.
 std::vector<TensorGroup> groupTensors(const std::vector<PeakTensor> &tensors);
 
+/// A name that fits about `characters`: the middle is left out where it is longer, and everything where so
+/// few say nothing.
+std::string shortened(const std::string &name, size_t characters);
+/// The same for a line of a table: names come from files, and may be of any length.
+inline std::string shortened(const std::string &name) { return shortened(name, 96); }
+
 } // namespace accum::planner

@@ -4,6 +4,7 @@
 #include "compiler/Planner/Report/Axis.h"
 #include "compiler/Planner/Report/Markup.h"
 #include "compiler/Planner/Report/Sections.h"
+#include "compiler/Planner/TensorNames.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <numeric>
@@ -23,16 +24,16 @@ std::string rectangle(const View &view, const Block &block, double height) {
          y = 1 - static_cast<double>(block.offset + block.size) / height;
   auto nodeOf = [&](int command) {
     const Command &entry = view.problem.commands[command];
-    return entry.node.empty() ? entry.kernel : entry.node;
+    return shortened(entry.node.empty() ? entry.kernel : entry.node);
   };
   // An outline would hide what is thinner than itself.
   std::string style = styleOf(block.kind);
   if (tall * kHeight < 3 || width * kWidth < 3)
     style += " thin";
-  std::string text =
-      fmt::format("{}><title>{}: {} at {}, from {} to {}</title></rect>",
-                  styledRect(style, x, y, width, tall), escape(block.label), formatBytes(block.size),
-                  formatBytes(block.offset), escape(nodeOf(block.start)), escape(nodeOf(block.end - 1)));
+  std::string text = fmt::format("{}><title>{}: {} at {}, from {} to {}</title></rect>",
+                                 styledRect(style, x, y, width, tall), escape(shortened(block.label)),
+                                 formatBytes(block.size), formatBytes(block.offset),
+                                 escape(nodeOf(block.start)), escape(nodeOf(block.end - 1)));
   auto letters = static_cast<size_t>(width * kWidth / 8);
   if (tall > 0.045 && letters >= 6)
     text += fmt::format("<text class='wide name' x='{}' y='{}' dx='5' dy='4'>{}</text>", percent(x),

@@ -64,12 +64,4 @@ std::string countMark(int64_t count) {
   return fmt::format(R"(<data value="{}">{}</data>)", count, formatThousands(count));
 }
 
-std::string shortened(const std::string &name, size_t characters) {
-  if (name.size() <= characters || characters < 5)
-    return name.size() <= characters ? name : std::string();
-  // Counted in bytes; a character that is cut in half becomes `?` in escape().
-  size_t head = (characters - 3) / 3, tail = characters - 3 - head;
-  return name.substr(0, head) + "..." + name.substr(name.size() - tail);
-}
-
 } // namespace accum::planner::report

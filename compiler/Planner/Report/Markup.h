@@ -20,7 +20,4 @@ std::string secondsMark(double seconds);
 /// The same of a whole number.
 std::string countMark(int64_t count);
 
-/// A name that fits about `characters`: the middle is left out where it is longer.
-std::string shortened(const std::string &name, size_t characters);
-
 } // namespace accum::planner::report

@@ -78,11 +78,12 @@ std::string hovers(const View &view, const std::vector<int64_t> &total) {
     std::string what;
     for (auto layer = view.layers.rbegin(); layer != view.layers.rend(); ++layer)
       if (layer->bytes[at] > 0)
-        what += fmt::format("{} {} {}", what.empty() ? ":" : ",", layer->name, formatBytes(layer->bytes[at]));
+        what += fmt::format("{} {} {}", what.empty() ? ":" : ",", shortened(layer->name),
+                            formatBytes(layer->bytes[at]));
     double x = view.starts[column.first], width = view.starts[column.second] - x;
     text += fmt::format("{}><title>{}, {}{}</title></rect>\n", styledRect("see", x, 0, width, 1),
-                        escape(command.node.empty() ? command.kernel : command.node), formatBytes(total[at]),
-                        escape(what));
+                        escape(shortened(command.node.empty() ? command.kernel : command.node)),
+                        formatBytes(total[at]), escape(what));
   }
   return text;
 }
@@ -158,8 +159,9 @@ std::string regionBar(const View &view) {
 std::string legend(const View &view) {
   std::string text = "<ul class='legend'>\n";
   for (auto layer = view.layers.rbegin(); layer != view.layers.rend(); ++layer)
-    text += fmt::format("<li>{} {} <span>{}</span></li>\n", swatch(layer->style), escape(layer->name),
-                        layer->atPeak > 0 ? formatBytes(layer->atPeak) : "none at the peak");
+    text +=
+        fmt::format("<li>{} {} <span>{}</span></li>\n", swatch(layer->style), escape(shortened(layer->name)),
+                    layer->atPeak > 0 ? formatBytes(layer->atPeak) : "none at the peak");
   return text + "</ul>\n";
 }
 
@@ -168,10 +170,10 @@ std::string peakTable(const View &view) {
   std::string text = fmt::format(
       "<h3>The peak</h3>\n<p>{} of scratch at <b>{}</b>. The largest there:</p>\n"
       "<table id='peak'><tr><th>tensor, by module or ONNX node</th><th>each</th><th>all</th></tr>\n",
-      bytesMark(view.peak.bytes), escape(view.peak.where));
+      bytesMark(view.peak.bytes), escape(shortened(view.peak.where, 160)));
   for (size_t index = 0; index < std::min(kPeakRows, groups.size()); ++index) {
     const TensorGroup &group = groups[index];
-    text += fmt::format("<tr><td>{}{}</td><td>{}</td><td>{}</td></tr>\n", escape(group.label),
+    text += fmt::format("<tr><td>{}{}</td><td>{}</td><td>{}</td></tr>\n", escape(shortened(group.label)),
                         group.count > 1 ? fmt::format(" <small>x {}</small>", group.count) : "",
                         bytesMark(group.bytesEach), bytesMark(group.bytesEach * group.count));
   }
@@ -184,7 +186,7 @@ std::string lineTable(const View &view) {
   std::string text = "<h3>Line by line</h3>\n<table id='memory'><tr><th>per device</th><th>bytes</th></tr>\n";
   const Plan &plan = *view.plan;
   for (const MemoryLine &line : view.memory)
-    text += fmt::format("<tr><td>{}{}</td><td>{}</td></tr>\n", escape(line.name),
+    text += fmt::format("<tr><td>{}{}</td><td>{}</td></tr>\n", escape(shortened(line.name)),
                         line.kind == MemoryClass::Context ? " <small>gone before the budget</small>" : "",
                         bytesMark(line.bytes));
   text += fmt::format("<tr class='sum'><td>arena{}</td><td>{}</td></tr>\n",

@@ -6,6 +6,7 @@
 #include "compiler/Planner/Report/Assets.h"
 #include "compiler/Planner/Report/Markup.h"
 #include "compiler/Planner/Report/Sections.h"
+#include "compiler/Planner/TensorNames.h"
 #include <cctype>
 #include <fmt/format.h>
 
@@ -52,8 +53,8 @@ std::string refusal(const View &view) {
 std::string summarySection(const View &view) {
   const Search &search = view.search;
   return fmt::format("<header><h1>{}</h1>\n<p>{} x {}, {} each to use; global batch {}{}</p>\n{}</header>\n",
-                     escape(view.facts.title), countMark(search.devices), escape(search.target),
-                     bytesMark(search.budget), countMark(search.batch),
+                     escape(shortened(view.facts.title, 160)), countMark(search.devices),
+                     escape(search.target), bytesMark(search.budget), countMark(search.batch),
                      search.devices > 1 ? fmt::format(", {} per device", countMark(search.deviceBatch)) : "",
                      view.fits() ? tiles(view) : refusal(view));
 }

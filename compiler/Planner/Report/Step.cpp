@@ -131,7 +131,7 @@ std::string recomputeSection(const View &view) {
                   "micro-step.</p>\n<ul class='recomputed'>\n",
                   countMark(static_cast<int64_t>(commands.size())), secondsMark(seconds));
   for (const TensorGroup &group : groupTensors(commands))
-    text += fmt::format("<li>{}{}</li>\n", escape(group.label),
+    text += fmt::format("<li>{}{}</li>\n", escape(shortened(group.label)),
                         group.count > 1 ? fmt::format(" <small>x {}</small>", group.count) : "");
   return text + "</ul></section>\n";
 }

@@ -36,7 +36,8 @@ def check_tables(page, plan):
     lines = rows(page, "memory")
     shown = [(name, int(values[0])) for name, values, _ in lines]
     for line in plan["memory"]:
-        check(any(name.startswith(line["name"]) and size == line["bytes"] for name, size in shown),
+        start = line["name"] if len(line["name"]) < 96 else line["name"][:24]  # longer ones lack their middle
+        check(any(name.startswith(start) and size == line["bytes"] for name, size in shown),
               f"memory line {line} is not on the page")
     check(len(shown) == len(plan["memory"]) + 2, "the memory table has other lines")
     check(shown[-2][1] == plan["state"] + plan["scratch"], "the arena differs")
