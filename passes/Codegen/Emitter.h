@@ -152,12 +152,17 @@ private:
   };
   Element accumulate(Scope *scope, nn::ReduceKind kind, mlir::Type to, mlir::ArrayRef<int64_t> extents,
                      Along along, const Term &term);
+  /// Sums of a few terms are added to a total in a wider type; without `add` there is none.
+  struct Totals {
+    mlir::Value identity;
+    std::function<mlir::Value(Scope *, mlir::Value total, mlir::Value part)> add;
+  };
   mlir::Value foldTogether(Scope *scope, mlir::ArrayRef<int64_t> extents, int64_t width, mlir::Value identity,
-                           const Step &step);
+                           const Step &step, const Totals &totals);
   /// The same over one axis, `lanes` terms at a time and the rest one by one; `across` makes one number of
   /// lanes.
   mlir::Value foldLanesTogether(Scope *scope, int64_t terms, mlir::Value identity, const Step &step,
-                                llvm::function_ref<mlir::Value(mlir::Value)> across);
+                                const Totals &totals, llvm::function_ref<mlir::Value(mlir::Value)> across);
   Values shareLoop(Scope *scope, mlir::Value lower, mlir::Value upper, int64_t width,
                    mlir::ValueRange initial, const Body &body);
   void shareLanes(Scope *scope, mlir::Value lower, mlir::Value upper, const LaneBody &body);

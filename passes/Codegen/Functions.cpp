@@ -75,19 +75,21 @@ struct Formula {
     Value e = apply<math::ExpOp>(apply<arith::NegFOp>(x));
     return over(constant(1), add(e, 1));
   }
-  /// The standard normal distribution's integral: 0.5 * (1 + erf(x / sqrt(2))).
+  /// The standard normal distribution's integral: 0.5 * (1 + erf(x / sqrt(2))). What is added to one may be
+  /// off by its last digits.
   Value normalIntegral(Value x) const {
-    return mul(add(apply<math::ErfOp>(mul(x, 1 / std::numbers::sqrt2)), 1), 0.5);
+    Value erf = math::ErfOp::create(builder, mul(x, 1 / std::numbers::sqrt2), arith::FastMathFlags::afn);
+    return mul(add(erf, 1), 0.5);
   }
   Value normalDensity(Value x) const {
     return mul(apply<math::ExpOp>(mul(mul(x, x), -0.5)), std::numbers::inv_sqrtpi / std::numbers::sqrt2);
   }
   static constexpr double kCubic = 0.044715;
   static constexpr double kScale = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-  /// tanh(sqrt(2 / pi) * (x + 0.044715 x^3))
+  /// tanh(sqrt(2 / pi) * (x + 0.044715 x^3)), which is added to one: its absolute error counts.
   Value geluTanh(Value x) const {
     Value inner = mul(x, add(mul(mul(x, x), kCubic), 1));
-    return apply<math::TanhOp>(mul(inner, kScale));
+    return math::TanhOp::create(builder, mul(inner, kScale), arith::FastMathFlags::afn);
   }
   Value geluTanhGrad(Value x) const {
     Value t = geluTanh(x);

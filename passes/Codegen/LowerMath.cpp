@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "passes/Codegen/CardMath.h"
 #include "passes/Codegen/Passes.h"
 #include <numbers>
 
@@ -126,18 +127,6 @@ template <typename Op, int Quarters> struct TurnPattern : OpRewritePattern<Op> {
   }
 };
 
-/// An intrinsic, not llvm.fptrunc, which the optimiser may pull in front of arithmetic.
-struct RoundPattern : OpRewritePattern<arith::TruncFOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const override {
-    if (!op.getType().isBF16() || !op.getIn().getType().isF32())
-      return rewriter.notifyMatchFailure(op, "only f32 to bf16");
-    rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
-        op, op.getType(), rewriter.getStringAttr("llvm.nvvm.f2bf16.rn"), ValueRange(op.getIn()));
-    return success();
-  }
-};
-
 struct LowerMath : impl::LowerMathBase<LowerMath> {
   using LowerMathBase::LowerMathBase;
 
@@ -145,7 +134,7 @@ struct LowerMath : impl::LowerMathBase<LowerMath> {
     RewritePatternSet patterns(&getContext());
     arith::populateExpandBFloat16Patterns(patterns);
     if (nvptx)
-      patterns.add<RoundPattern>(&getContext(), /*benefit=*/2);
+      codegen::populateCardMathPatterns(patterns);
     if (polynomials) {
       patterns.add<ExpPattern, TurnPattern<math::SinOp, 0>, TurnPattern<math::CosOp, 1>>(&getContext());
       const StringRef own[] = {math::ExpOp::getOperationName(), math::SinOp::getOperationName(),

@@ -57,7 +57,7 @@ def LowerMath : Pass<"accum-lower-math", "::mlir::ModuleOp"> {
   let options = [Option<"polynomials", "polynomials", "bool", /*default=*/"true",
                         "functions of f32 too; without it they are libm's">,
                  Option<"nvptx", "nvptx", "bool", /*default=*/"false",
-                        "f32 is rounded to bf16 by NVPTX's instruction">];
+                        "by NVPTX's instructions, where it has one">];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
                            "::mlir::vector::VectorDialect"];
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elements of reductions, scans and contractions: a loop where their coordinates are known. Sums and products
 // of floats are carried in f64, so that a long axis loses nothing and the order hardly matters. On a GPU only
-// where a thread adds many: cards for graphics have a 64th of the rate for f64.
+// where a thread adds many, and then totals of many: cards for graphics have a 64th of the rate for f64.
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/Codegen/Part.h"
 #include <numeric>
@@ -96,7 +96,15 @@ Scope *scopeOf(ArrayRef<Index> at, Scope *scope) {
 Element Emitter::accumulate(Scope *scope, nn::ReduceKind kind, Type to, ArrayRef<int64_t> extents,
                             Along along, const Term &term) {
   int64_t terms = std::accumulate(extents.begin(), extents.end(), int64_t(1), std::multiplies<>());
-  Combiner combiner = Combiner::of(kind, to, isShared(scope) && terms <= kFewTerms * team->size);
+  Combiner wide = Combiner::of(kind, to), combiner = wide;
+  bool chunks = false;
+  if (isShared(scope)) {
+    Combiner narrow = Combiner::of(kind, to, /*narrow=*/true);
+    bool few = terms <= kFewTerms * team->size;
+    chunks = !few && kind == nn::ReduceKind::sum && narrow.type != wide.type;
+    if (few || chunks)
+      combiner = narrow;
+  }
   Element identity = constant(combiner.identity());
   // A team's rows have no masked ends.
   bool vectorLast = along.vectorLast && (!isShared(scope) || extents.back() % lanes == 0 || along.anyWidth);
@@ -113,15 +121,23 @@ Element Emitter::accumulate(Scope *scope, nn::ReduceKind kind, Type to, ArrayRef
   if (isShared(scope)) {
     auto combine = [&](Value a, Value b) { return combiner.combine(builder, a, b); };
     auto across = [&](Value lanesOfOwn) { return combiner.across(in(scope), lanesOfOwn); };
+    Totals totals;
+    if (chunks) {
+      Element zero = constant(wide.identity());
+      totals = {vectors ? splat(zero).value : zero.value, [&](Scope *inner, Value total, Value part) {
+                  Value term = convert({part, inner}, combiner.type, wide.type).value;
+                  return wide.combine(in(inner), total, term);
+                }};
+    }
     bool alongTerms = vectors && !perLane;
     Value own;
     if (alongTerms && extents.size() == 1)
-      own = foldLanesTogether(scope, terms, initial, step, across);
+      own = foldLanesTogether(scope, terms, initial, step, totals, across);
     else
-      own = foldTogether(scope, extents, alongTerms ? lanes : 1, initial, step);
+      own = foldTogether(scope, extents, alongTerms ? lanes : 1, initial, step, totals);
     if (alongTerms && extents.size() > 1)
       own = across(own);
-    return convert({team->combine(in(scope), own, combine), scope}, combiner.type, to);
+    return convert({team->combine(in(scope), own, combine), scope}, chunks ? wide.type : combiner.type, to);
   }
   Value last = fold(scope, extents, vectorLast && !perLane, initial, step)[0];
   if (vectors && !perLane)

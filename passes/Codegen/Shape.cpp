@@ -56,10 +56,19 @@ Element Emitter::slice(nn::SliceOp op, ArrayRef<Index> at, Mask mask) {
 }
 
 /// 0 <= index < extent. Uniform coordinates are clamped instead of masked: their element can always be read.
+/// So are lanes that are inside together or not at all, where vectors tile the extent.
 Element Emitter::inside(Index &index, int64_t extent) {
-  Element low = less(constantIndex(-1), index), high = less(index, constantIndex(extent));
-  if (index.isUniform())
+  bool together = index.form == Index::Form::Lanes && index.multiple % lanes == 0 && extent % lanes == 0;
+  Index first = index;
+  if (together)
+    first.form = Index::Form::Uniform;
+  Element low = less(constantIndex(-1), first), high = less(first, constantIndex(extent));
+  if (together) {
+    Index nearest = clamp(first, extent - lanes + 1);
+    index = {nearest.value, nearest.scope, Index::Form::Lanes, lanes};
+  } else if (index.isUniform()) {
     index = clamp(index, extent);
+  }
   return both(low, high);
 }
 

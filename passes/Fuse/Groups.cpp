@@ -6,6 +6,7 @@
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "passes/Fuse/AttentionViews.h"
 #include "passes/Fuse/Biases.h"
+#include "passes/Fuse/JoinParts.h"
 #include "passes/Fuse/Outline.h"
 #include "passes/Fuse/RowSpace.h"
 #include <queue>
@@ -279,7 +280,9 @@ std::vector<Group> fusedGroups(Block &block, bool biases) {
   eraseDeadOps(block);
   Grouping grouping(block, leaders);
   grouping.run();
-  return grouping.arrange();
+  std::vector<Group> groups = grouping.arrange();
+  joinParts(block, leaders, groups);
+  return groups;
 }
 
 } // namespace accum

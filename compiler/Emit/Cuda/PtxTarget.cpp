@@ -3,6 +3,8 @@
 #include "compiler/Emit/Cuda/PtxTarget.h"
 #include "compiler/Emit/Objects.h"
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Analysis/LoopInfo.h"
+#include "llvm/IR/Dominators.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -70,18 +72,33 @@ Expected<std::unique_ptr<TargetMachine>> createPtxMachine(StringRef architecture
   const Target *target = TargetRegistry::lookupTarget(triple, message);
   if (!target)
     return failure("{0}", message);
-  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(triple, architecture, kPtxVersion,
-                                                                     TargetOptions(), Reloc::PIC_,
-                                                                     std::nullopt, CodeGenOptLevel::Default));
+  TargetOptions options;
+  options.AllowFPOpFusion = FPOpFusion::Fast; // products and sums become one instruction, as nvcc has it
+  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
+      triple, architecture, kPtxVersion, options, Reloc::PIC_, std::nullopt, CodeGenOptLevel::Default));
   if (!machine)
     return failure("LLVM has no code generator for {0}", architecture);
   return machine;
+}
+
+/// Kernels that ask for several blocks on a multiprocessor have no registers for loops that ptxas unrolls
+/// once more: it would spill.
+static void keepLoops(Module &module) {
+  for (Function &function : module) {
+    if (!function.hasFnAttribute("nvvm.minctasm"))
+      continue;
+    DominatorTree dominators(function);
+    LoopInfo loops(dominators);
+    for (Loop *loop : loops.getLoopsInPreorder())
+      loop->setLoopAlreadyUnrolled();
+  }
 }
 
 Error writePtx(Module &module, TargetMachine &machine, std::string &ptx) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
   optimizeModule(module, machine, Optimize::Default);
+  keepLoops(module);
   SmallString<0> text;
   raw_svector_ostream stream(text);
   legacy::PassManager passes;

@@ -209,6 +209,9 @@ Error SimWriter::replaceIntrinsic(IntrinsicInst &call) {
   case Intrinsic::nvvm_ex2_approx_ftz:
     replace(call, callHook(b, offsetof(accum_sim_hooks, exp2), b.getFloatTy(), {call.getArgOperand(0)}));
     return Error::success();
+  case Intrinsic::nvvm_rcp_approx_ftz_f:
+    replace(call, b.CreateFDiv(ConstantFP::get(b.getFloatTy(), 1), call.getArgOperand(0)));
+    return Error::success();
   case Intrinsic::nvvm_mma_m16n8k16_row_col_bf16:
     replaceMatrix(call, ACCUM_SIM_MULTIPLY);
     return Error::success();

@@ -94,18 +94,41 @@ TEST_P(Shape, Pad) {
   EXPECT_EQ(call(text, {x, {7}})[0], expected);
 }
 
-TEST_P(Shape, ConcatOfHalvesAsRotaryEmbeddingsDo) {
-  std::string text = R"(func.func private @k(%x: tensor<3x20x$T>) -> tensor<3x20x$T>
+/// Rotation by halves of `2 * half`: -x behind, x in front; then the same with pads, which add up to it.
+std::string rotation(int half, bool pads) {
+  std::string text = R"(func.func private @k(%x: tensor<3xWx$T>) -> tensor<3xWx$T>
       attributes {accum.kernel = 0 : i64} {
-    %a = nn.slice %x at [0, 0] by [1, 1] : tensor<3x20x$T> -> tensor<3x10x$T>
-    %b = nn.slice %x at [0, 10] by [1, 1] : tensor<3x20x$T> -> tensor<3x10x$T>
-    %n = nn.elementwise <neg> (%b) : (tensor<3x10x$T>) -> tensor<3x10x$T>
-    %y = nn.concat (%n, %a) {axis = 1 : i64} : (tensor<3x10x$T>, tensor<3x10x$T>) -> tensor<3x20x$T>
-    return %y : tensor<3x20x$T> })";
-  Array x = numbers(60), expected;
-  for (int i = 0; i < 60; ++i)
-    expected.push_back(i % 20 < 10 ? -x[i + 10] : x[i - 10]);
-  EXPECT_EQ(call(text, {x})[0], expected);
+    %a = nn.slice %x at [0, 0] by [1, 1] : tensor<3xWx$T> -> tensor<3xHx$T>
+    %b = nn.slice %x at [0, H] by [1, 1] : tensor<3xWx$T> -> tensor<3xHx$T>
+    %n = nn.elementwise <neg> (%b) : (tensor<3xHx$T>) -> tensor<3xHx$T>
+)";
+  text +=
+      pads
+          ? R"(    %z = nn.constant {value = dense<0.0> : tensor<$T>} : tensor<$T>
+    %p = nn.pad %n with %z low [0, 0] : (tensor<3xHx$T>, tensor<$T>) -> tensor<3xWx$T>
+    %q = nn.pad %a with %z low [0, H] : (tensor<3xHx$T>, tensor<$T>) -> tensor<3xWx$T>
+    %y = nn.elementwise <add> (%p, %q) : (tensor<3xWx$T>, tensor<3xWx$T>) -> tensor<3xWx$T>
+)"
+          : R"(    %y = nn.concat (%n, %a) {axis = 1 : i64} : (tensor<3xHx$T>, tensor<3xHx$T>) -> tensor<3xWx$T>
+)";
+  text += "    return %y : tensor<3xWx$T> }";
+  std::string result;
+  for (size_t i = 0; i < text.size(); ++i)
+    if (text[i] == 'W')
+      result += std::to_string(2 * half);
+    else
+      result += text[i] == 'H' ? std::to_string(half) : std::string(1, text[i]);
+  return result;
+}
+
+TEST_P(Shape, HalvesInTurnAsRotaryEmbeddingsDo) {
+  for (int half : {10, 16, 32, 64}) { // halves that vectors tile, and one that they do not
+    Array x = numbers(6 * half), expected;
+    for (int i = 0; i < 6 * half; ++i)
+      expected.push_back(i % (2 * half) < half ? -x[i + half] : x[i - half]);
+    EXPECT_EQ(call(rotation(half, false), {x})[0], expected) << half;
+    EXPECT_EQ(call(rotation(half, true), {x})[0], expected) << half;
+  }
 }
 
 TEST_P(Shape, ConcatOnAnOuterAxisWithAnEmptyPiece) {
