@@ -180,6 +180,8 @@ void Compilation::fuse(OpPassManager &pm, bool isCuda, bool tiles) {
   pm.addPass(createFoldTransposes());
   pm.addPass(createHoistReshapes());
   pm.addPass(createJoinPads());
+  if (isCuda)
+    pm.addPass(createSumFewTargets());
   if (!options.reference)
     pm.addPass(createRepeatElementwise());
   pm.addPass(createFormCommands({.mode = options.reference ? "reference" : "fused", .biases = isCuda}));

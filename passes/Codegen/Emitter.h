@@ -142,6 +142,11 @@ public:
   };
   SamplePosition samplePosition(Index at, int64_t extent, int64_t outer, int64_t rows);
 
+  /// Calls `body` for those of 0 .. count - 1 that `holds`, in order. The threads of a warp look at a few
+  /// each, and then all of them run `body` for each that was found.
+  void forEachFound(Scope *scope, int64_t count, llvm::function_ref<Element(Scope *, Index)> holds,
+                    llvm::function_ref<void(Scope *, Index)> body);
+
 private:
   using Term = std::function<Element(mlir::ArrayRef<Index>, Mask)>;
   /// How a reduction may go along its last axis.
@@ -163,6 +168,7 @@ private:
   /// lanes.
   mlir::Value foldLanesTogether(Scope *scope, int64_t terms, mlir::Value identity, const Step &step,
                                 const Totals &totals, llvm::function_ref<mlir::Value(mlir::Value)> across);
+  void forEachBit(Scope *scope, mlir::Value bits, llvm::function_ref<void(Scope *, mlir::Value)> body);
   Values shareLoop(Scope *scope, mlir::Value lower, mlir::Value upper, int64_t width,
                    mlir::ValueRange initial, const Body &body);
   void shareLanes(Scope *scope, mlir::Value lower, mlir::Value upper, const LaneBody &body);

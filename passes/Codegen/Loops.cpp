@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops and scopes, and what keeps elements of different forms together.
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/Codegen/Emitter.h"
 #include <numeric>
@@ -144,6 +145,59 @@ Value Emitter::foldLanesTogether(Scope *scope, int64_t terms, Value identity, co
                            return step(inner, {Index{term, inner}}, {}, carried);
                          })[0];
   return totals.add ? totals.add(scope, own, rest) : rest;
+}
+
+/// Numbers that a thread looks at between two meetings of its warp: their loads are under way together.
+constexpr int64_t kLooks = 8;
+
+/// `body(position)` for each bit of `bits` (an i32, the same in all threads), from the lowest on.
+void Emitter::forEachBit(Scope *scope, Value bits, function_ref<void(Scope *, Value)> body) {
+  Type word = builder.getI32Type(), wide = builder.getI64Type();
+  Value times = arith::ExtUIOp::create(in(scope), wide, math::CtPopOp::create(in(scope), bits));
+  loop(scope, integer(0), times, 1, {bits}, [&](Scope *inner, Value, ValueRange carried) -> Values {
+    Value left = carried[0];
+    Value lowest = math::CountTrailingZerosOp::create(in(inner), left);
+    body(inner, arith::ExtUIOp::create(in(inner), wide, lowest));
+    Value one = arith::ConstantIntOp::create(in(inner), word, 1);
+    Value below = arith::SubIOp::create(in(inner), left, one);
+    return {arith::AndIOp::create(in(inner), left, below)};
+  });
+}
+
+void Emitter::forEachFound(Scope *scope, int64_t count, function_ref<Element(Scope *, Index)> holds,
+                           function_ref<void(Scope *, Index)> body) {
+  assert(team && team->size == 32 && "a bit for each thread");
+  Type word = builder.getI32Type();
+  int64_t looks = std::min<int64_t>(kLooks, llvm::divideCeil(count, team->size)), round = looks * team->size;
+  auto add = [&](Scope *at, Value a, Value b) { return in(at).createOrFold<arith::AddIOp>(a, b); };
+  auto shift = [&](Scope *at, Value bit, Value places) -> Value {
+    return arith::ShLIOp::create(in(at), arith::ExtUIOp::create(in(at), word, bit),
+                                 arith::TruncIOp::create(in(at), word, places));
+  };
+  auto either = [&](Value a, Value b) -> Value { return arith::OrIOp::create(builder, a, b); };
+  loop(scope, integer(0), integer(count), round, {}, [&](Scope *inner, Value first, ValueRange) -> Values {
+    Value own; // a bit for each look
+    for (int64_t look = 0; look < looks; ++look) {
+      Value number = add(inner, add(inner, first, integer(look * team->size)), team->rank);
+      Value exists = arith::CmpIOp::create(in(inner), arith::CmpIPredicate::ult, number, integer(count));
+      number = in(inner).createOrFold<arith::MinUIOp>(number, integer(count - 1));
+      Value isFound = holds(inner, {number, inner}).value;
+      isFound = arith::AndIOp::create(in(inner), isFound, exists);
+      Value bit = shift(inner, isFound, integer(look));
+      own = own ? either(own, bit) : bit;
+    }
+    Value any = team->combine(in(inner), own, either);
+    forEachBit(inner, any, [&](Scope *seen, Value look) {
+      Value places = arith::TruncIOp::create(in(seen), word, look);
+      Value isOwn = arith::TruncIOp::create(in(seen), builder.getI1Type(),
+                                            arith::ShRUIOp::create(in(seen), own, places));
+      Value threads = team->combine(in(seen), shift(seen, isOwn, team->rank), either);
+      Value base = add(seen, first, arith::MulIOp::create(in(seen), look, integer(team->size)));
+      forEachBit(seen, threads,
+                 [&](Scope *once, Value thread) { body(once, {add(once, base, thread), once}); });
+    });
+    return {};
+  });
 }
 
 /// What is left behind the last whole vector of [lower, upper), where that is known.

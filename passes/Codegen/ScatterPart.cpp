@@ -26,7 +26,7 @@ struct Range {
 
 /// result[b..., l..., indices[b..., i...], t...] += updates[b..., l..., i..., t...]: a row is one (b, l,
 /// outer t) and a block of the scattered axis, where that is long (a vocabulary), else a block of the last t.
-/// Every row goes through all indices of its b.
+/// Every row goes through all indices of its b; a GPU's warp looks at 32 at once for its own.
 class ScatterPart : public Part {
 public:
   ScatterPart(const Root &root, nn::ScatterAddOp op, Machine machine) : root(root), op(op) {
@@ -42,7 +42,8 @@ public:
     }
     int64_t most = machine.gpu ? kTeams : kRows, cut = machine.gpu ? kTeamColumns : kColumns;
     int64_t wanted = std::clamp<int64_t>(most / std::max<int64_t>(product(outer), 1), 1, most);
-    byTargets = targets >= kManyTargets;
+    gpu = machine.gpu;
+    byTargets = targets >= (gpu ? kTeamTargets : kManyTargets);
     if (byTargets)
       block = llvm::divideCeil(targets, wanted);
     else
@@ -83,6 +84,7 @@ private:
   static constexpr int64_t kTeamColumns = 32;   ///< one per thread of a warp
   static constexpr int64_t kColumns = 64;       ///< multiple of every vector width and of a cache line
   static constexpr int64_t kManyTargets = 1024; ///< so many make even shares, whatever the indices
+  static constexpr int64_t kTeamTargets = 9;    ///< fewer are sums over columns (accum-sum-few-targets)
 
   int64_t blocks() const { return llvm::divideCeil(byTargets ? targets : columns, block); }
   bool hasColumns() const { return root.type().getRank() > static_cast<int64_t>(op.getAxis()) + 1; }
@@ -109,34 +111,55 @@ private:
   }
 
   void emitUpdates(Emitter &emitter, Scope *scope, ArrayRef<Index> at, Range lines, Range across) const {
-    auto indices = cast<RankedTensorType>(op.getIndices().getType());
-    int64_t batch = op.getBatchDims();
+    ArrayRef<int64_t> dims = cast<RankedTensorType>(op.getIndices().getType()).getShape();
+    dims = dims.drop_front(op.getBatchDims());
+    if (gpu && byTargets) {
+      auto isOwn = [&](Scope *inner, Index number) {
+        Index target = targetAt(emitter, at, emitter.delinearize(number, dims));
+        return Element{isInside(emitter, inner, target, lines), inner};
+      };
+      emitter.forEachFound(scope, product(dims), isOwn, [&](Scope *once, Index number) {
+        SmallVector<Index> picked = emitter.delinearize(number, dims);
+        addUpdate(emitter, once, at, picked, targetAt(emitter, at, picked), across);
+      });
+      return;
+    }
     auto add = [&](Scope *inner, ArrayRef<Index> picked, Mask, ValueRange) {
-      SmallVector<Index> where(at.take_front(batch));
-      llvm::append_range(where, picked);
-      Index target = emitter.indexFrom(emitter.element(op.getIndices(), where, {}), targets);
-      Value times = timesInside(emitter, inner, target, lines);
+      Index target = targetAt(emitter, at, picked);
+      Value times = emitter.integer(1);
+      if (byTargets) {
+        Value owns = isInside(emitter, inner, target, lines);
+        times = arith::ExtUIOp::create(emitter.in(inner), emitter.in(inner).getI64Type(), owns);
+      }
       emitter.loop(inner, emitter.integer(0), times, 1, {}, [&](Scope *once, Value, ValueRange) {
-        emitter.lanesLoop(once, across.begin, across.end, [&](Scope *lane, Index column, Mask mask) {
-          Element update = emitter.element(op.getUpdates(), place(at, picked, column), mask);
-          addTo(emitter, root.buffer(), place(at, target, column), mask, update, lane);
-        });
+        addUpdate(emitter, once, at, picked, target, across);
         return Emitter::Values();
       });
       return Emitter::Values();
     };
-    emitter.fold(scope, indices.getShape().drop_front(batch), false, {}, add);
+    emitter.fold(scope, dims, false, {}, add);
   }
 
-  /// 1 where this row owns the target, else 0.
-  Value timesInside(Emitter &emitter, Scope *scope, Index target, Range lines) const {
-    if (!byTargets)
-      return emitter.integer(1);
+  Index targetAt(Emitter &emitter, ArrayRef<Index> at, ArrayRef<Index> picked) const {
+    SmallVector<Index> where(at.take_front(op.getBatchDims()));
+    llvm::append_range(where, picked);
+    return emitter.indexFrom(emitter.element(op.getIndices(), where, {}), targets);
+  }
+
+  void addUpdate(Emitter &emitter, Scope *scope, ArrayRef<Index> at, ArrayRef<Index> picked, Index target,
+                 Range across) const {
+    emitter.lanesLoop(scope, across.begin, across.end, [&](Scope *lane, Index column, Mask mask) {
+      Element update = emitter.element(op.getUpdates(), place(at, picked, column), mask);
+      addTo(emitter, root.buffer(), place(at, target, column), mask, update, lane);
+    });
+  }
+
+  /// Whether this row owns the target.
+  static Value isInside(Emitter &emitter, Scope *scope, Index target, Range lines) {
     Value low =
         arith::CmpIOp::create(emitter.in(scope), arith::CmpIPredicate::sge, target.value, lines.begin);
     Value high = arith::CmpIOp::create(emitter.in(scope), arith::CmpIPredicate::slt, target.value, lines.end);
-    Value owns = arith::AndIOp::create(emitter.in(scope), low, high);
-    return arith::ExtUIOp::create(emitter.in(scope), emitter.in(scope).getI64Type(), owns);
+    return arith::AndIOp::create(emitter.in(scope), low, high);
   }
 
   Root root;
@@ -144,7 +167,7 @@ private:
   SmallVector<int64_t> outer; ///< b, l and all t but the last
   int64_t leading = 0;        ///< how many of them stand before the scattered axis
   int64_t targets = 1, columns = 1, block = 1;
-  bool byTargets = false;
+  bool byTargets = false, gpu = false;
 };
 
 /// result[..., indices[..., j, ...], ...] += updates[..., j, ...]: a row is one line along the axis.

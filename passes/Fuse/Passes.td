@@ -66,6 +66,22 @@ def JoinPads : Pass<"accum-join-pads"> {
   let dependentDialects = ["::accum::nn::NNDialect"];
 }
 
+def SumFewTargets : Pass<"accum-sum-few-targets"> {
+  let summary = "scattered sums into tables of a few rows are sums over columns";
+  let description = [{
+    On a GPU whoever owns a row of a table adds what belongs to it in order. A table of two rows (token types) has two
+    owners, and all others wait for them. Where there are eight rows at most, each is a sum over all updates instead, of
+    those that are its own.
+
+    Requires: nothing. Ensures: the same values, but for the order of sums.
+
+    Before: `%t = nn.scatter_add(%types, %dy) {axis = 0} -> tensor<2x768xf32>`.
+    After: `%0 = nn.elementwise <eq> (%types, %zero)`, `%1 = nn.elementwise <select> (%0, %dy, %0.0)`,
+    `%2 = nn.reduce <sum> (%1)`, the same for one, and `%t = nn.concat(%2, %4) {axis = 0}`.
+  }];
+  let dependentDialects = ["::accum::nn::NNDialect"];
+}
+
 def RepeatElementwise : Pass<"accum-repeat-elementwise", "::mlir::ModuleOp"> {
   let summary = "the backward pass computes activations again from what is there anyway";
   let description = [{

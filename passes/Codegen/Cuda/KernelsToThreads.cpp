@@ -39,7 +39,8 @@ bool hasInstruction(Operation *op) {
   if (!isa_and_nonnull<math::MathDialect>(op->getDialect()))
     return !isa<arith::RemFOp>(op);
   return isa<math::SqrtOp, math::FmaOp, math::AbsFOp, math::AbsIOp, math::FloorOp, math::CeilOp,
-             math::RoundEvenOp, math::TruncOp, math::CopySignOp, math::CountLeadingZerosOp>(op);
+             math::RoundEvenOp, math::TruncOp, math::CopySignOp, math::CountLeadingZerosOp,
+             math::CountTrailingZerosOp, math::CtPopOp>(op);
 }
 
 struct RefuseLibraryMath : impl::RefuseLibraryMathBase<RefuseLibraryMath> {

@@ -254,6 +254,26 @@ TEST_P(Shape, ScatterAddIntoALongTable) {
       addToLongTable(*this, columns, more);
 }
 
+TEST_P(Shape, ScatterAddFindsWhatIsItsOwn) {
+  // A GPU's warp looks at 32 indices at once: all of them its own, none, and a rest of 11.
+  for (int columns : {5, 160}) {
+    std::string c = std::to_string(columns) + "x", table = "tensor<12x" + c + "$T>";
+    std::string text =
+        "func.func private @k(%i: tensor<5x15xi64>, %u: tensor<5x15x" + c + "$T>) -> " + table +
+        " attributes {accum.kernel = 0 : i64} {\n %y = nn.scatter_add (%i, %u) {axis = 0 : i64} : "
+        "(tensor<5x15xi64>, tensor<5x15x" +
+        c + "$T>) -> " + table + "\n return %y : " + table + " }";
+    Array indices, u = numbers(75 * columns), expected(12 * columns);
+    for (int i = 0; i < 75; ++i) {
+      int row = i < 40 ? 3 : i < 70 ? i % 2 * 11 : 7;
+      indices.push_back(i % 7 ? row : row - 12);
+      for (int j = 0; j < columns; ++j)
+        expected[row * columns + j] += u[i * columns + j];
+    }
+    expectClose(call(text, {indices, u})[0], expected);
+  }
+}
+
 TEST_P(Shape, ScatterAddAccumulates) {
   std::string text = scatter("17x", ", accumulate = array<i64: 0>");
   Array indices = {0, 3, 3, 4, 3, 0, 1, 3}, u = numbers(8 * 17), before = numbers(5 * 17, 4), fresh(5 * 17);
