@@ -178,11 +178,14 @@ void Emitter::forEachFound(Scope *scope, int64_t count, function_ref<Element(Sco
   loop(scope, integer(0), integer(count), round, {}, [&](Scope *inner, Value first, ValueRange) -> Values {
     Value own; // a bit for each look
     for (int64_t look = 0; look < looks; ++look) {
-      Value number = add(inner, add(inner, first, integer(look * team->size)), team->rank);
-      Value exists = arith::CmpIOp::create(in(inner), arith::CmpIPredicate::ult, number, integer(count));
-      number = in(inner).createOrFold<arith::MinUIOp>(number, integer(count - 1));
+      Value number = add(inner, add(inner, first, team->rank), integer(look * team->size)), exists;
+      if (count % round != 0) {
+        exists = arith::CmpIOp::create(in(inner), arith::CmpIPredicate::ult, number, integer(count));
+        number = in(inner).createOrFold<arith::MinUIOp>(number, integer(count - 1));
+      }
       Value isFound = holds(inner, {number, inner}).value;
-      isFound = arith::AndIOp::create(in(inner), isFound, exists);
+      if (exists)
+        isFound = arith::AndIOp::create(in(inner), isFound, exists);
       Value bit = shift(inner, isFound, integer(look));
       own = own ? either(own, bit) : bit;
     }

@@ -115,8 +115,9 @@ private:
     dims = dims.drop_front(op.getBatchDims());
     if (gpu && byTargets) {
       auto isOwn = [&](Scope *inner, Index number) {
-        Index target = targetAt(emitter, at, emitter.delinearize(number, dims));
-        return Element{isInside(emitter, inner, target, lines), inner};
+        SmallVector<Index> where(at.take_front(op.getBatchDims()));
+        llvm::append_range(where, emitter.delinearize(number, dims));
+        return isOwnIndex(emitter, inner, emitter.element(op.getIndices(), where, {}), lines);
       };
       emitter.forEachFound(scope, product(dims), isOwn, [&](Scope *once, Index number) {
         SmallVector<Index> picked = emitter.delinearize(number, dims);
@@ -152,6 +153,21 @@ private:
       Element update = emitter.element(op.getUpdates(), place(at, picked, column), mask);
       addTo(emitter, root.buffer(), place(at, target, column), mask, update, lane);
     });
+  }
+
+  /// The same for an index as it is read, in fewer instructions; what is out of range is nobody's.
+  Element isOwnIndex(Emitter &emitter, Scope *scope, Element index, Range lines) const {
+    Type wide = emitter.in(scope).getI64Type();
+    Value number = index.value;
+    if (number.getType() != wide)
+      number = arith::ExtSIOp::create(emitter.in(scope), wide, number);
+    Value zero = emitter.integer(0), all = emitter.integer(targets);
+    Value fromBack = arith::CmpIOp::create(emitter.in(scope), arith::CmpIPredicate::slt, number, zero);
+    Value wrapped = arith::AddIOp::create(emitter.in(scope), number, all);
+    number = arith::SelectOp::create(emitter.in(scope), fromBack, wrapped, number);
+    Value beyond = arith::SubIOp::create(emitter.in(scope), number, lines.begin);
+    Value length = arith::SubIOp::create(emitter.in(scope), lines.end, lines.begin);
+    return {arith::CmpIOp::create(emitter.in(scope), arith::CmpIPredicate::ult, beyond, length), scope};
   }
 
   /// Whether this row owns the target.
