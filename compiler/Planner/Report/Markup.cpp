@@ -29,6 +29,12 @@ size_t characterLength(std::string_view text) {
   return wrong ? 0 : length;
 }
 
+/// U+202A to U+202E and U+2066 to U+2069: they turn what stands behind them around.
+bool isDirection(std::string_view character) {
+  return (character >= "\xe2\x80\xaa" && character <= "\xe2\x80\xae") ||
+         (character >= "\xe2\x81\xa6" && character <= "\xe2\x81\xa9");
+}
+
 } // namespace
 
 std::string escape(std::string_view text) {
@@ -38,7 +44,7 @@ std::string escape(std::string_view text) {
     if (length == 1 && std::string_view("&<>\"").find(text[0]) != std::string_view::npos)
       result += fmt::format("&#{};", static_cast<int>(text[0]));
     else
-      result += length == 0 ? "?" : text.substr(0, length);
+      result += length == 0 || isDirection(text.substr(0, length)) ? "?" : text.substr(0, length);
     text.remove_prefix(length == 0 ? 1 : length);
   }
   return result;

@@ -7,7 +7,8 @@
 
 namespace accum::planner::report {
 
-/// For element content and attribute values; what is not UTF-8, or not allowed in XML, becomes `?`.
+/// For element content and attribute values; what is not UTF-8, not allowed in XML, or turns the
+/// direction of writing, becomes `?`.
 std::string escape(std::string_view text);
 
 /// `12.345%`, of the width or the height of the drawing it stands in.
