@@ -2,9 +2,11 @@
 """A model's GPU kernels through NVIDIA's assembler, for every kind of card: none may spill registers or use a stack, all may be
 started as they will be, and an old driver reads them.
 
-Usage: ptx.py MODEL FOLDER [accumc options]. Prints kernels, the most registers and the most shared memory.
+Usage: ptx.py MODEL FOLDER [accumc options], or ptx.py ARTIFACT.accum FOLDER. Prints kernels, the most registers and the most
+shared memory.
 """
 import json
+import pathlib
 import re
 import subprocess
 import sys
@@ -40,9 +42,14 @@ def check_registers(architecture, said, threads):
             sys.exit(f"{architecture}: {name} needs {registers} registers in {threads[name]} threads")
 
 
+def kernels_of(name, folder, *options):
+    if name.endswith(".accum"):
+        return pathlib.Path(name) / "kernels.ptx"
+    return Model(name, folder).compile("--target", "h100", "--micro-batch", "3", *options) / "kernels.ptx"
+
+
 def main():
-    model = Model(sys.argv[1], sys.argv[2])
-    ptx = model.compile("--target", "h100", "--micro-batch", "3", *sys.argv[3:]) / "kernels.ptx"
+    ptx = kernels_of(*sys.argv[1:])
     text = ptx.read_text()
     threads = check_text(text, json.loads((ptx.parent / "manifest.json").read_text()))
     known = subprocess.run(["ptxas", "--help"], capture_output=True, text=True).stdout
@@ -50,7 +57,7 @@ def main():
     if kernels == 0:
         sys.exit("kernels.ptx holds no kernel")
     for architecture in ARCHITECTURES + [newer for newer in NEWER if f"'{newer}'" in known]:
-        command = ["ptxas", f"-arch={architecture}", "--verbose", "-O3", "--warn-on-local-memory-usage", str(ptx), "-o", str(model.folder / f"{architecture}.cubin")]
+        command = ["ptxas", f"-arch={architecture}", "--verbose", "-O3", "--warn-on-local-memory-usage", str(ptx), "-o", f"{sys.argv[2]}/{architecture}.cubin"]
         result = subprocess.run(command, capture_output=True, text=True)
         said = result.stdout + result.stderr
         if result.returncode:

@@ -15,7 +15,7 @@ namespace {
 
 constexpr int64_t kBlockThreads = 256;
 /// Column sums: deep blocks, because there are few of them.
-constexpr int64_t kColumnBlockThreads = 512, kColumnBlocksAtOnce = 2;
+constexpr int64_t kColumnBlockThreads = 512;
 /// Columns beside each other in a block of column sums: a sector of 32 bytes at least, more where there are
 /// many.
 constexpr int64_t kFewColumns = 8, kManyColumns = 32, kColumnBlocks = 256;
@@ -48,8 +48,8 @@ public:
       if (failed(emitPart(deal)))
         return failure();
     describeLaunch(kernel, function, std::max<int64_t>(blocks, 1), blockThreads);
-    if (blockThreads == kColumnBlockThreads)
-      askForBlocks(function, kColumnBlocksAtOnce);
+    if (int64_t atOnce = blocksAtOnce())
+      askForBlocks(function, atOnce);
     return success();
   }
 
@@ -89,6 +89,16 @@ private:
         wanted = kColumnBlockThreads;
       blockThreads = std::max(blockThreads, wanted);
     }
+  }
+
+  /// On a multiprocessor, so that nothing is spilled; 0: as ptxas likes.
+  int64_t blocksAtOnce() {
+    auto isOf = [&](auto... kinds) {
+      return llvm::any_of(deals, [&](const Deal &deal) { return ((deal.spread.kind == kinds) || ...); });
+    };
+    if (isOf(Spread::Columns))
+      return kernel.getNumArguments() > 1 ? 1 : 2; // of products, which take registers of their own
+    return blockThreads == kBlockThreads && isOf(Spread::Warp, Spread::Block) ? 3 : 0;
   }
 
   int64_t sideOf(const Spread &spread, int64_t lanes) const {

@@ -19,5 +19,25 @@ TEST(ColumnSums, SpillNothing) {
     }
 }
 
+/// Weights' gradients: sums of products, and two sums at once.
+TEST(ColumnSums, OfProductsSpillNothing) {
+  for (const char *columns : {"768", "4096"}) {
+    std::string x = std::string("tensor<131072x") + columns + "xf32>",
+                out = std::string("tensor<") + columns + "xf32>";
+    std::string product = "  %p = nn.elementwise <mul> (%a, %b) : (" + x + ", " + x + ") -> " + x + "\n";
+    auto sum = [&](const char *name, const char *of) {
+      return std::string("  ") + name + " = nn.reduce <sum> (" + of + ") {axes = array<i64: 0>} : (" + x +
+             ") -> " + out + "\n";
+    };
+    std::string head = "func.func private @sum(%a: " + x + ", %b: " + x + ") -> ";
+    std::string attributes = " attributes {accum.kernel = 0 : i64} {\n";
+    expectNoSpills(head + out + attributes + product + sum("%s", "%p") + "  return %s : " + out + "\n}\n",
+                   std::string("sum of products of ") + columns);
+    expectNoSpills(head + "(" + out + ", " + out + ")" + attributes + product + sum("%s", "%p") +
+                       sum("%t", "%a") + "  return %s, %t : " + out + ", " + out + "\n}\n",
+                   std::string("two sums of ") + columns);
+  }
+}
+
 } // namespace
 } // namespace accum::test
