@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes GPT-3 (Brown et al. 2020, table 2.1) as ONNX without weights, in the node style of the TorchScript exporter."""
+"""Writes GPT-3 (Brown et al. 2020, table 2.1), or one of GPT-2's larger sizes, as ONNX without weights, in the node style of
+the TorchScript exporter."""
 import argparse
 import dataclasses
 import math
@@ -13,7 +14,8 @@ from onnx_graph import BOOL, FLOAT, INT64, Graph
 SIZES = {"125M": (12, 768, 12), "350M": (24, 1024, 16), "760M": (24, 1536, 16), "1.3B": (24, 2048, 16),
          "2.7B": (32, 2560, 32), "6.7B": (32, 4096, 32), "13B": (40, 5120, 40), "20B": (44, 6144, 64),
          "30B": (48, 7168, 56), "39B": (48, 8192, 64), "65B": (80, 8192, 64), "82B": (64, 10240, 80),
-         "175B": (96, 12288, 96)}
+         "175B": (96, 12288, 96),
+         "gpt2-350m": (24, 1024, 16), "gpt2-774m": (36, 1280, 20), "gpt2-1558m": (48, 1600, 25)}
 VOCABULARY, POSITIONS, OPSET = 50257, 2048, 17
 
 
