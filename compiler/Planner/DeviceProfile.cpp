@@ -26,7 +26,9 @@ const Rate &DeviceProfile::rate(bool matrix, std::string_view dtype) const {
 const Rate *DeviceProfile::attentionRate(std::string_view dtype) const {
   auto found =
       std::ranges::find_if(rates, [&](const Rate &rate) { return rate.attention && rate.dtype == dtype; });
-  return found == rates.end() ? nullptr : &*found;
+  if (found == rates.end())
+    return dtype == "tf32" ? attentionRate("f32") : nullptr;
+  return &*found;
 }
 
 /// The first processor of /proc/cpuinfo.

@@ -66,7 +66,8 @@ struct DeviceProfile {
   /// The rate for that arithmetic; falls back to f32, then to the first rate of that unit, which a read
   /// profile has.
   const Rate &rate(bool matrix, std::string_view dtype) const;
-  /// That of attention in that arithmetic; null where it is that of the matrix units.
+  /// That of attention in that arithmetic, for tf32 that of f32 if there is no other; null where it is that
+  /// of the matrix units.
   const Rate *attentionRate(std::string_view dtype) const;
 };
 

@@ -127,13 +127,23 @@ Operation *attentionOf(func::FuncOp kernel) {
   return nullptr;
 }
 
-bool fitsTiles(Operation *attention) {
-  constexpr int64_t kWidest = 128;
+/// Features of keys or of values, the more of them.
+static int64_t widthOf(Operation *attention) {
   auto query = cast<RankedTensorType>(attention->getOperand(0).getType()),
        value = cast<RankedTensorType>(attention->getOperand(2).getType());
-  Type element = query.getElementType();
-  return (element.isF32() || element.isBF16()) && query.getDimSize(3) <= kWidest &&
-         value.getDimSize(3) <= kWidest;
+  return std::max(query.getDimSize(3), value.getDimSize(3));
+}
+
+bool fitsTiles(Operation *attention) {
+  constexpr int64_t kWidest = 256;
+  Type element = getElementTypeOrSelf(attention->getOperand(0));
+  return (element.isF32() || element.isBF16()) && widthOf(attention) <= kWidest;
+}
+
+bool usesTensorCores(Operation *attention, StringRef precision) {
+  constexpr int64_t kWidest = 128; // of f32 operands
+  Type element = getElementTypeOrSelf(attention->getOperand(0));
+  return element.isBF16() || (element.isF32() && precision == "tf32" && widthOf(attention) <= kWidest);
 }
 
 /// Four strides, those of absent axes 0; false where columns are not neighbours.

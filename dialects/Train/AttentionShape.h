@@ -27,9 +27,12 @@ std::optional<StridedView> viewOfResult(mlir::Value value);
 /// The one attention (forward or backward) of a kernel; null where there is none.
 mlir::Operation *attentionOf(mlir::func::FuncOp kernel);
 
-/// Whether an attention (or its derivative) has a GPU kernel of our own: f32 or bf16, and at most 128
+/// Whether an attention (or its derivative) has a GPU kernel of our own: f32 or bf16, and at most 256
 /// features.
 bool fitsTiles(mlir::Operation *attention);
+
+/// Whether that kernel runs on tensor cores in a module of this precision: bf16, and tf32 to 128 features.
+bool usesTensorCores(mlir::Operation *attention, llvm::StringRef precision);
 
 /// The operands and results of a kernel's attention in the order of device.attention: q, k, v, the mask if
 /// there is one, y, lse, and backward dy, dq, dk, dv. Four strides each; 0 along axes of extent 1. Nothing

@@ -15,7 +15,7 @@ def DecomposeAttention : Pass<"accum-decompose-attention"> {
     Requires: placed values. Ensures: the same values, and neither nn.attention nor nn.attention_bwd. Grouped heads
     become two axes; keys and values are not repeated.
 
-    With `tiles` those stay which have a GPU kernel of our own (heads of 128 features at most).
+    With `tiles` those stay which have a GPU kernel of our own (heads of 256 features at most).
 
     Before: `%y, %lse = nn.attention(%q, %k, %v) <infinite> causal {scale = 0.125 : f64}`.
     After: `%s = nn.contract "bhqd,bhkd->bhqk" (%q, %k)`, a softmax over the keys that are seen,

@@ -4,6 +4,7 @@
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/CommandTail.h"
 #include "dialects/Train/RowPitch.h"
 #include "passes/Plan/CommandShape.h"
@@ -26,6 +27,11 @@ planner::Amount bytesOfValue(Type type, int64_t pitch = 0) {
                                              : planner::Amount{.fixed = bytes};
 }
 
+bool runsInTf32(train::CommandOp attention, StringRef precision) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(attention, attention.getKernelAttr());
+  return precision == "tf32" && usesTensorCores(attentionOf(kernel), precision);
+}
+
 /// What is computed in: library calls in their operands' type (f32 products in tf32 where that was asked
 /// for), kernels in f32 whatever they store.
 std::string dtypeOf(train::CommandOp command, StringRef precision) {
@@ -36,6 +42,8 @@ std::string dtypeOf(train::CommandOp command, StringRef precision) {
     if (command.getLibrary() && element.isBF16())
       return "bf16";
     if (command.getLibrary() == "gemm" && element.isF32() && precision == "tf32")
+      return "tf32";
+    if (command.getLibrary() == "attention" && runsInTf32(command, precision))
       return "tf32";
   }
   return "f32";

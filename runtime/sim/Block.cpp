@@ -179,6 +179,8 @@ void Block::multiplyWarp(uint32_t first, const Thread &waits) {
     words[lane] = threads[first + lane].words;
   if (waits.kind == ACCUM_SIM_MULTIPLY)
     multiplyTiles(words);
+  else if (waits.kind == ACCUM_SIM_MULTIPLY_TF32)
+    multiplyTf32Tiles(words);
   else
     loadTiles(words, waits.kind == ACCUM_SIM_LOAD_TRANSPOSED);
 }

@@ -40,6 +40,26 @@ void multiplyTiles(uint32_t *const words[kWarp]) {
       words[lane][i] = std::bit_cast<uint32_t>(sums[lane / 4 + i / 2 * 8][lane % 4 * 2 + i % 2]);
 }
 
+void multiplyTf32Tiles(uint32_t *const words[kWarp]) {
+  float left[16][8], right[8][8];
+  auto numberOf = [](uint32_t word) { return std::bit_cast<float>(word & 0xffffe000U); };
+  for (uint32_t lane = 0; lane < kWarp; ++lane) {
+    uint32_t row = lane / 4, column = lane % 4;
+    for (uint32_t i = 0; i < 4; ++i)
+      left[row + i % 2 * 8][column + i / 2 * 4] = numberOf(words[lane][i]);
+    for (uint32_t i = 0; i < 2; ++i)
+      right[column + i * 4][row] = numberOf(words[lane][4 + i]);
+  }
+  for (uint32_t lane = 0; lane < kWarp; ++lane)
+    for (uint32_t i = 0; i < 4; ++i) {
+      uint32_t row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+      float sum = std::bit_cast<float>(words[lane][6 + i]);
+      for (uint32_t k = 0; k < 8; ++k)
+        sum += left[row][k] * right[k][column];
+      words[lane][i] = std::bit_cast<uint32_t>(sum);
+    }
+}
+
 void loadTiles(uint32_t *const words[kWarp], bool transposed) {
   uint16_t tiles[4][8][8];
   for (uint32_t lane = 0; lane < kWarp; ++lane) {

@@ -11,6 +11,9 @@ namespace accum::runtime::sim {
 /// are exact, and added in f32 in order; a card's order and rounding are its own.
 void multiplyTiles(uint32_t *const words[32]);
 
+/// The same of mma.m16n8k8 of tf32: 16x8 times 8x8, of which a card ignores all but 10 bits of mantissa.
+void multiplyTf32Tiles(uint32_t *const words[32]);
+
 /// ldmatrix.m8n8.x4: lane 8 i + r names row r of matrix i, a lane gets two neighbours of each matrix: of one
 /// row, or, transposed, of one column. The caller has checked the addresses.
 void loadTiles(uint32_t *const words[32], bool transposed);

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-#define ACCUM_SIM_VERSION 5u
+#define ACCUM_SIM_VERSION 6u
 
 enum accum_sim_access {
   ACCUM_SIM_READ = 1,  /* an operand */
@@ -35,10 +35,15 @@ enum accum_sim_register { ACCUM_SIM_THREAD = 0, ACCUM_SIM_BLOCK = 1 }; /* their 
 
 /* What a whole warp does, on `words` of each lane, as PTX lays it out over lanes.
  * MULTIPLY: mma.m16n8k16 of bf16, sums in f32. In: 4 words of the left operand, 2 of the right one, 4 sums.
- * Out: 4 sums. LOAD: ldmatrix.m8n8.x4. In: the address of 16 bytes of shared memory, in 2 words. Out: 4
- * words. LOAD_TRANSPOSED: .trans.
+ * Out: 4 sums. MULTIPLY_TF32: the same of mma.m16n8k8 of tf32. LOAD: ldmatrix.m8n8.x4. In: the address of 16
+ * bytes of shared memory, in 2 words. Out: 4 words. LOAD_TRANSPOSED: .trans.
  */
-enum accum_sim_matrix { ACCUM_SIM_MULTIPLY = 1, ACCUM_SIM_LOAD = 2, ACCUM_SIM_LOAD_TRANSPOSED = 3 };
+enum accum_sim_matrix {
+  ACCUM_SIM_MULTIPLY = 1,
+  ACCUM_SIM_LOAD = 2,
+  ACCUM_SIM_LOAD_TRANSPOSED = 3,
+  ACCUM_SIM_MULTIPLY_TF32 = 4
+};
 #define ACCUM_SIM_MATRIX_WORDS 10
 
 /* What a thread of a kernel calls. `operand` is the one whose pointer the address was made of, ACCUM_SIM_ANY

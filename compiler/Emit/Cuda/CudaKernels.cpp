@@ -5,6 +5,7 @@
 #include "compiler/Emit/Objects.h"
 #include "dialects/Device/DeviceDialect.h"
 #include "dialects/Train/RowPitch.h"
+#include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
@@ -52,6 +53,7 @@ std::vector<CudaOperand> operandsOf(func::FuncOp kernel) {
 /// codegen.
 FailureOr<OwningOpRef<ModuleOp>> takeKernels(ModuleOp module, std::vector<CudaKernel> &kernels) {
   OwningOpRef<ModuleOp> own = ModuleOp::create(module.getLoc());
+  train::recordPrecision(own.get(), train::precisionOf(module));
   std::map<int64_t, func::FuncOp> byNumber;
   for (auto function : module.getOps<func::FuncOp>())
     if (auto number = function->getAttrOfType<IntegerAttr>("accum.kernel"))
@@ -79,6 +81,7 @@ void readEntries(ModuleOp module, std::vector<CudaKernel> &kernels) {
     spec.grid = {static_cast<uint32_t>(line[1]), 1, 1};
     spec.block = {static_cast<uint32_t>(line[2]), 1, 1};
     spec.args = static_cast<uint32_t>(line[3]);
+    spec.sharedBytes = line.size() > 4 ? static_cast<uint32_t>(line[4]) : 0;
     function->removeAttr("accum.entry");
   }
 }

@@ -29,7 +29,7 @@ public:
   Error write();
 
 private:
-  uint64_t placeShared(Function &function);
+  uint64_t placeShared(Function &function, uint64_t askedBytes);
   Error instrument(Function &function);
   Error replaceIntrinsic(IntrinsicInst &call);
   Error roundToBrain(IntrinsicInst &call);
@@ -66,19 +66,22 @@ bool isPrivate(const Value *address) {
   return isa<AllocaInst>(object) || (global && global->isConstant());
 }
 
-/// Shared arrays get their places in the block's memory, whose address is a hook's.
-uint64_t SimWriter::placeShared(Function &function) {
+/// Shared arrays get their places in the block's memory, whose address is a hook's. One without a size has
+/// what the launch asks for.
+uint64_t SimWriter::placeShared(Function &function, uint64_t askedBytes) {
   uint64_t bytes = 0;
   for (GlobalVariable &global : make_early_inc_range(module.globals())) {
     if (global.getAddressSpace() != kSharedSpace ||
-        !global.getName().starts_with((function.getName() + ".").str()))
+        !global.getName().starts_with((function.getName() + "$").str()))
       continue;
     convertUsersOfConstantsToInstructions(&global);
     IRBuilder<> b(&*function.getEntryBlock().getFirstInsertionPt());
     Value *base = callHook(b, offsetof(accum_sim_hooks, shared), pointer, {});
     base = b.CreateConstGEP1_64(b.getInt8Ty(), base, bytes);
     global.replaceAllUsesWith(b.CreateAddrSpaceCast(base, global.getType()));
-    bytes += alignTo(module.getDataLayout().getTypeAllocSize(global.getValueType()), 16);
+    uint64_t own =
+        global.isDeclaration() ? askedBytes : module.getDataLayout().getTypeAllocSize(global.getValueType());
+    bytes += alignTo(own, 16);
     global.eraseFromParent();
   }
   return bytes;
@@ -121,6 +124,13 @@ static Value *brainBits(IRBuilder<> &b, Value *value) {
   return b.CreateTrunc(b.CreateLShr(whole, 16), b.getInt16Ty());
 }
 
+/// What `cvt.rna.tf32.f32` does: half of the last bit that stays carries into it, and the rest is dropped.
+static Value *tf32Bits(IRBuilder<> &b, Value *value) {
+  Value *bits = b.CreateBitCast(value, b.getInt32Ty());
+  Value *rounded = b.CreateAnd(b.CreateAdd(bits, b.getInt32(0x1000)), b.getInt32(0xffffe000));
+  return b.CreateSelect(b.CreateFCmpUNO(value, value), b.getInt32(0x7fffffff), rounded);
+}
+
 /// Processors would round a bf16 that outlives a block once more, by a library.
 Error SimWriter::roundToBrain(IntrinsicInst &call) {
   IRBuilder<> b(&call);
@@ -147,7 +157,7 @@ void SimWriter::replaceMatrix(IntrinsicInst &call, uint32_t kind) {
   Value *words = b.CreateAlloca(ArrayType::get(b.getInt32Ty(), ACCUM_SIM_MATRIX_WORDS));
   b.SetInsertPoint(&call);
   auto slot = [&](uint64_t number) { return b.CreateConstGEP1_64(b.getInt32Ty(), words, number); };
-  if (kind == ACCUM_SIM_MULTIPLY) {
+  if (kind == ACCUM_SIM_MULTIPLY || kind == ACCUM_SIM_MULTIPLY_TF32) {
     for (auto [number, argument] : enumerate(call.args()))
       b.CreateStore(argument, slot(number));
   } else {
@@ -212,8 +222,14 @@ Error SimWriter::replaceIntrinsic(IntrinsicInst &call) {
   case Intrinsic::nvvm_rcp_approx_ftz_f:
     replace(call, b.CreateFDiv(ConstantFP::get(b.getFloatTy(), 1), call.getArgOperand(0)));
     return Error::success();
+  case Intrinsic::nvvm_f2tf32_rna:
+    replace(call, tf32Bits(b, call.getArgOperand(0)));
+    return Error::success();
   case Intrinsic::nvvm_mma_m16n8k16_row_col_bf16:
     replaceMatrix(call, ACCUM_SIM_MULTIPLY);
+    return Error::success();
+  case Intrinsic::nvvm_mma_m16n8k8_row_col_tf32:
+    replaceMatrix(call, ACCUM_SIM_MULTIPLY_TF32);
     return Error::success();
   case Intrinsic::nvvm_ldmatrix_sync_aligned_m8n8_x4_b16:
     replaceMatrix(call, ACCUM_SIM_LOAD);
@@ -332,7 +348,7 @@ Error SimWriter::write() {
     makeOrdinary(*function);
     if (Error error = instrument(*function))
       return error;
-    uint64_t sharedBytes = placeShared(*function);
+    uint64_t sharedBytes = placeShared(*function, kernel.spec.sharedBytes);
     entries.push_back(entryOf(kernel, threadOf(*function), sharedBytes, sites > 0));
   }
   addTable(entries);

@@ -58,7 +58,8 @@ void AttentionCode::backwardQueries(Value block) {
   write(places.matrix(o.dq, place, place.head), place.first, sums);
 }
 
-void AttentionCode::backwardKeys(Value block) {
+void AttentionCode::backwardKeys(Value block, Part part) {
+  assert(part == Part::Both);
   Place place = places.keyPlace(block);
   Tile k = shared.takeOperand(*this, shape.rows, o.k.columns),
        v = shared.takeOperand(*this, shape.rows, o.v.columns),

@@ -24,8 +24,11 @@ public:
   void forward(Value block);
   /// dq of a tile of queries; keys stream by.
   void backwardQueries(Value block);
+  enum class Part { Both, Keys, Values };
   /// dk and dv of a tile of keys; the queries of all heads that read them stream by, in order.
-  void backwardKeys(Value block);
+  void backwardKeys(Value block, Part part);
+  /// Sums of both fit beside each other.
+  static constexpr bool splitsKeys() { return false; }
 
 private:
   using Place = AttentionPlaces::Place;

@@ -2,6 +2,7 @@
 // From the ops of a kernel to tiles: operands by their strides, a shape by the width of a head.
 #include "passes/Codegen/Cuda/AttentionKernel.h"
 #include "dialects/Train/AttentionShape.h"
+#include "dialects/Train/TrainDialect.h"
 #include "passes/Codegen/Cuda/AttentionCode.h"
 #include "passes/Codegen/Cuda/KernelFunction.h"
 #include "passes/Codegen/Cuda/TensorAttention.h"
@@ -12,30 +13,33 @@ using namespace mlir;
 namespace accum::codegen {
 namespace {
 
-/// Wider heads get smaller tiles: all of a block's tiles fit into the 48 KiB that every card gives without
-/// asking.
-constexpr int64_t kWide = 64, kSharedBytes = 48 << 10;
+/// Wider heads get smaller tiles: to 128 features all of a block's tiles fit into the 48 KiB that every card
+/// gives without asking, but for cotangents in tf32.
+constexpr int64_t kWide = 64, kVeryWide = 128;
 
 TileShape shapeOf(int64_t width, bool backward) {
   if (width <= kWide)
     return backward ? TileShape{64, 32, 32} : TileShape{128, 64, 32};
+  if (backward && width > kVeryWide)
+    return {128, 16, 16};
   if (backward && width % 32 != 0) // what ends within a tile needs registers, too
     return TileShape{64, 16, 8};
   return backward ? TileShape{64, 16, 16} : TileShape{64, 32, 16};
 }
 
 /// On tensor cores. Registers are the limit: the sums of 64 columns take 32 a thread, backward twice.
-WarpShape warpShapeOf(int64_t width, bool backward) {
-  if (!backward)
-    return {1, width <= kWide ? 64 : 32};
-  return {1, width <= kWide ? 32 : 16};
+WarpShape warpShapeOf(int64_t width, bool backward, int64_t bytes) {
+  int64_t narrow = bytes == 2 ? 64 : 32;
+  int64_t columns = width <= kWide ? narrow : width <= kVeryWide ? narrow / 2 : 16;
+  return {1, backward ? std::max<int64_t>(columns / 2, 16) : columns, bytes};
 }
 
 class AttentionFrame {
 public:
   explicit AttentionFrame(func::FuncOp kernel)
       : kernel(kernel), op(attentionOf(kernel)), backward(isa<nn::AttentionBwdOp>(op)),
-        isNarrow(getElementTypeOrSelf(op->getOperand(0)).isBF16()) {}
+        isTensor(usesTensorCores(op, train::precisionOf(kernel->getParentOp()))),
+        isBrain(getElementTypeOrSelf(op->getOperand(0)).isBF16()) {}
 
   LogicalResult emit() {
     auto views = analyseAttention(kernel);
@@ -69,7 +73,7 @@ private:
     int64_t neighbours = 128 / heads.element.getIntOrFloatBitWidth();
     for (int64_t number : {view.offset, heads.batch, heads.head, heads.row, heads.columns})
       heads.vectors &= number % neighbours == 0;
-    if (isNarrow) // what is f32 there is rounded one by one
+    if (isBrain) // what is f32 there is rounded one by one
       heads.vectors &= heads.element.isBF16();
     return heads;
   }
@@ -124,8 +128,8 @@ private:
     moveToOffsets(code);
     SharedArea shared(code, function);
     int64_t width = std::max(operands.q.columns, operands.v.columns);
-    if (isNarrow) {
-      WarpShape shape = warpShapeOf(width, backward);
+    if (isTensor) {
+      WarpShape shape = warpShapeOf(width, backward, isBrain ? 2 : 4);
       TensorAttention blocks(op->getLoc(), end, shape, operands, rules, shared);
       if (failed(writeBlocks(blocks, shared, end, WarpShape::kThreads)))
         return failure();
@@ -142,30 +146,46 @@ private:
     return success();
   }
 
+  /// Those that own keys have more to do, and begin.
+  template <typename Code> void writeBackward(Code &blocks, SharedArea &shared, Value block) {
+    using Part = typename Code::Part;
+    int64_t keyBlocks = blocks.keyBlocks();
+    auto behind = [&](int64_t number) { return blocks.sub(block, blocks.integer(number)); };
+    auto queries = [&](int64_t number) {
+      shared.restart();
+      blocks.backwardQueries(behind(number));
+    };
+    if (!blocks.splitsKeys())
+      return blocks.choose(
+          blocks.below(block, keyBlocks), [&] { blocks.backwardKeys(block, Part::Both); },
+          [&] { queries(keyBlocks); });
+    auto values = [&] {
+      shared.restart();
+      blocks.backwardKeys(behind(keyBlocks), Part::Values);
+    };
+    blocks.choose(
+        blocks.below(block, keyBlocks), [&] { blocks.backwardKeys(block, Part::Keys); },
+        [&] { blocks.choose(blocks.below(block, 2 * keyBlocks), values, [&] { queries(2 * keyBlocks); }); });
+  }
+
   template <typename Code>
   LogicalResult writeBlocks(Code &blocks, SharedArea &shared, Operation *end, int64_t threads) {
-    int64_t keyBlocks = backward ? blocks.keyBlocks() : 0, all = keyBlocks + blocks.queryBlocks();
+    int64_t all = blocks.queryBlocks();
+    if (backward)
+      all += blocks.keyBlocks() * (blocks.splitsKeys() ? 2 : 1);
     if (all > kMostBlocks)
       return op->emitOpError("needs more blocks than a launch has [kernel-op]");
     Value block = readSpecialRegister(end, "ctaid.x", all);
-    if (!backward)
-      blocks.forward(block);
-    else // those that own keys have more to do, and begin
-      blocks.choose(
-          blocks.below(block, keyBlocks), [&] { blocks.backwardKeys(block); },
-          [&] {
-            shared.restart();
-            blocks.backwardQueries(blocks.sub(block, blocks.integer(keyBlocks)));
-          });
+    backward ? writeBackward(blocks, shared, block) : blocks.forward(block);
     shared.finish();
-    assert(shared.bytes() <= kSharedBytes && "tiles do not fit");
-    describeLaunch(kernel, function, all, threads);
+    assert(shared.bytes() <= SharedArea::kMost && "tiles do not fit");
+    describeLaunch(kernel, function, all, threads, shared.askedBytes());
     return success();
   }
 
   func::FuncOp kernel;
   Operation *op;
-  bool backward, isNarrow;
+  bool backward, isTensor, isBrain;
   LLVM::LLVMFuncOp function;
   AttentionOperands operands;
   ScoreRules rules;

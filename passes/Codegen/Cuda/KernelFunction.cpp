@@ -44,11 +44,14 @@ Value readSpecialRegister(Operation *end, StringRef name, int64_t size) {
   return call.getResult(0);
 }
 
-void describeLaunch(func::FuncOp kernel, LLVM::LLVMFuncOp function, int64_t blocks, int64_t blockThreads) {
+void describeLaunch(func::FuncOp kernel, LLVM::LLVMFuncOp function, int64_t blocks, int64_t blockThreads,
+                    int64_t sharedBytes) {
   OpBuilder builder(kernel);
-  auto arguments = static_cast<int64_t>(function.getNumArguments());
-  function->setAttr("accum.entry",
-                    builder.getDenseI64ArrayAttr({numberOf(kernel), blocks, blockThreads, arguments}));
+  SmallVector<int64_t> entry = {numberOf(kernel), blocks, blockThreads,
+                                static_cast<int64_t>(function.getNumArguments())};
+  if (sharedBytes != 0)
+    entry.push_back(sharedBytes);
+  function->setAttr("accum.entry", builder.getDenseI64ArrayAttr(entry));
   auto limit = builder.getStrArrayAttr({"nvvm.maxntid", std::to_string(blockThreads)});
   function.setPassthroughAttr(builder.getArrayAttr(limit));
 }

@@ -17,9 +17,10 @@ mlir::LLVM::LLVMFuncOp createKernelFunction(mlir::func::FuncOp kernel);
 /// `tid.x` or `ctaid.x` as i32, known to be below `size`; before `end`.
 mlir::Value readSpecialRegister(mlir::Operation *end, llvm::StringRef name, int64_t size);
 
-/// Sets `accum.entry = [number, blocks, threads in a block, arguments]` and the limit on threads.
+/// Sets `accum.entry = [number, blocks, threads in a block, arguments]` and the limit on threads; a fifth
+/// number is shared memory that the launch asks for, in bytes.
 void describeLaunch(mlir::func::FuncOp kernel, mlir::LLVM::LLVMFuncOp function, int64_t blocks,
-                    int64_t blockThreads);
+                    int64_t blockThreads, int64_t sharedBytes = 0);
 
 /// Registers for `count` blocks on a multiprocessor; behind describeLaunch. By itself ptxas aims at as many
 /// as there is room for, and spills a few words to get there.

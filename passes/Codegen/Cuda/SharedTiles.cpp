@@ -18,7 +18,7 @@ Tile rowsOf(ThreadCode &code, const Tile &tile, Value first, int64_t rows) {
 
 SharedArea::SharedArea(ThreadCode &code, LLVM::LLVMFuncOp function) {
   constexpr unsigned kShared = 3; // NVPTX's address space
-  std::string name = (function.getName() + ".shared").str();
+  std::string name = (function.getName() + "$shared").str();
   OpBuilder builder(function);
   auto type = LLVM::LLVMArrayType::get(builder.getF32Type(), 0);
   global = LLVM::GlobalOp::create(builder, function.getLoc(), type, false, LLVM::Linkage::Internal, name,
@@ -38,13 +38,19 @@ Tile SharedArea::takeOperand(ThreadCode &code, int64_t rows, int64_t columns) {
   return take(code, rows, width, width + kFour);
 }
 
-Tile SharedArea::takeBrain(ThreadCode &code, int64_t rows, int64_t columns) {
-  auto width = static_cast<int64_t>(llvm::alignTo(columns, 16)), stride = width + 8;
-  Tile words = take(code, rows, width / 2, stride / 2);
-  return {words.data, rows, width, stride, code.b.getI16Type()};
+Tile SharedArea::takeTensor(ThreadCode &code, int64_t rows, int64_t columns, int64_t bytes) {
+  int64_t each = 4 / bytes; // of a word
+  auto width = static_cast<int64_t>(llvm::alignTo(columns, 8 * each)), stride = width + kFour * each;
+  Tile words = take(code, rows, width / each, stride / each);
+  Type element = bytes == 2 ? Type(code.b.getI16Type()) : code.b.getF32Type();
+  return {words.data, rows, width, stride, element};
 }
 
 void SharedArea::finish() {
+  if (askedBytes() != 0) {
+    global.setLinkage(LLVM::Linkage::External);
+    return;
+  }
   Type f32 = Float32Type::get(global.getContext());
   global.setGlobalTypeAttr(TypeAttr::get(LLVM::LLVMArrayType::get(f32, static_cast<unsigned>(most))));
 }

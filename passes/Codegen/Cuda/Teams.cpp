@@ -102,7 +102,7 @@ private:
 
   /// One array for all reductions of the kernel: they come one after the other, with barriers between them.
   LLVM::GlobalOp global(ImplicitLocOpBuilder &builder) {
-    std::string name = (place.function.getName() + ".shared").str();
+    std::string name = (place.function.getName() + "$shared").str();
     auto type = LLVM::LLVMArrayType::get(builder.getI64Type(), place.blockThreads * words);
     if (auto known = SymbolTable::lookupNearestSymbolFrom<LLVM::GlobalOp>(place.function,
                                                                           builder.getStringAttr(name))) {

@@ -11,7 +11,7 @@ using namespace mlir;
 namespace accum::codegen {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int64_t kDepth = 16;
+constexpr int64_t kWindow = 16;
 
 double TensorAttention::unitOf(const ScoreRules &rules) {
   return rules.mayLoseSum() ? 1 : std::numbers::log2e;
@@ -38,7 +38,7 @@ void TensorAttention::hide(const Scores &scoring, MutableArrayRef<Value> scores,
   Value ahead = sub(firstColumn, add(window.rows, row)); // of the columns, before the rows
   Value left = sub(integer(window.keysAreRows ? rules.queries : rules.keys), firstColumn);
   for (auto [index, value] : llvm::enumerate(scores)) {
-    Spot spot = spotOf(index, kDepth);
+    Spot spot = spotOf(index, kWindow);
     int64_t line = WarpShape::kSlab * (spot.row / 2) + 8 * (spot.row % 2), behind = line - spot.column;
     if (rules.causal) {
       Value seen = window.keysAreRows ? below(integer(behind - 1), ahead) : below(ahead, behind + 1);
@@ -50,16 +50,16 @@ void TensorAttention::hide(const Scores &scoring, MutableArrayRef<Value> scores,
 }
 
 /// Of the own queries and a tile of keys: sums of 16 columns after each other.
-Values TensorAttention::keyScores(Scores &scoring, const Values &queries, const Tile &keys,
-                                  const Place &place, Value first) {
+Values TensorAttention::keyScores(Scores &scoring, const Left &queries, const Tile &keys, const Place &place,
+                                  Value first) {
   Values scores;
-  for (int64_t column = 0; column < shape.columns; column += kDepth)
+  for (int64_t column = 0; column < shape.columns; column += kWindow)
     llvm::append_range(scores, products(queries, keys, column));
-  size_t each = scores.size() * kDepth / shape.columns;
+  size_t each = scores.size() * kWindow / shape.columns;
   auto forWindows = [&](ArrayRef<Value> from, auto change) {
     Values all(from);
     for (size_t done = 0; done < all.size(); done += each) {
-      Window window = {place.first, add(first, static_cast<int64_t>(done / each) * kDepth), false};
+      Window window = {place.first, add(first, static_cast<int64_t>(done / each) * kWindow), false};
       change(MutableArrayRef(all).slice(done, each), window);
     }
     return all;
@@ -68,7 +68,7 @@ Values TensorAttention::keyScores(Scores &scoring, const Values &queries, const 
     return forWindows(scores, [&](MutableArrayRef<Value> part, const Window &window) {
       Value seen;
       for (auto [index, score] : llvm::enumerate(part))
-        score = maskedScore(scoring, score, window, spotOf(index, kDepth), seen);
+        score = maskedScore(scoring, score, window, spotOf(index, kWindow), seen);
     });
   for (Value &score : scores)
     score = times(score, real(rules.scale));
@@ -94,7 +94,7 @@ void TensorAttention::absorb(Running &state, Values &weights) {
   for (int64_t i = 0; i < rowsEach(); ++i) {
     SmallVector<Value *> line;
     for (auto [index, weight] : llvm::enumerate(weights))
-      if (spotOf(index % each, kDepth).row == i)
+      if (spotOf(index % each, kWindow).row == i)
         line.push_back(&weight);
     Value top = *line.front();
     for (Value *score : ArrayRef(line).drop_front())
@@ -140,13 +140,13 @@ void TensorAttention::forward(Value block) {
   Place place = places.queryPlace(block);
   Tile slots = shared.take(*this, 1, WarpShape::kWarps, WarpShape::kWarps);
   int64_t mark = shared.mark(), rows = rowsEach();
-  Tile q = shared.takeBrain(*this, shape.rows(), o.q.columns);
+  Tile q = takeRows(shape.rows(), o.q.columns);
   shared.restart(mark);
   Tile k = takeStages(o.k.columns), v = takeStages(o.v.columns);
   Matrix keys = places.matrix(o.k, place, place.group), values = places.matrix(o.v, place, place.group);
   fill(q, places.matrix(o.q, place, place.head), place.first);
   barrier(b);
-  Values queries = leftOf(q);
+  Left queries = keep(q);
   barrier(b); // keys and values come to the same place
   Running start = {Values(rows, real(-kInfinity)), Values(rows, real(0)), zeroSums(v.width)};
   Scores scoring = places.scores(place, place.head, /*keysAreRows=*/false);
@@ -162,14 +162,18 @@ void TensorAttention::forward(Value block) {
     startFill(stageOf(k, stage), keys, first);
     startFill(stageOf(v, stage), values, first);
   };
+  auto arrived = [&](Value stage) {
+    finishFill(stageOf(k, stage), keys);
+    finishFill(stageOf(v, stage), values);
+  };
   auto round = [&](Value first, ValueRange carried) {
-    return stream.round(first, carried, load, [&](Value stage, ValueRange before) {
+    return stream.round(first, carried, load, arrived, [&](Value stage, ValueRange before) {
       Running state = Running::unpack(before, rows);
       Values weights = keyScores(scoring, queries, stageOf(k, stage), place, first);
       absorb(state, weights);
-      size_t each = weights.size() * kDepth / shape.columns;
-      for (int64_t column = 0; column < shape.columns; column += kDepth)
-        accumulate(state.y, packed(ArrayRef(weights).slice(column / kDepth * each, each)), stageOf(v, stage),
+      size_t each = weights.size() * kWindow / shape.columns;
+      for (int64_t column = 0; column < shape.columns; column += kWindow)
+        accumulate(state.y, packed(ArrayRef(weights).slice(column / kWindow * each, each)), stageOf(v, stage),
                    column);
       return state.packed();
     });

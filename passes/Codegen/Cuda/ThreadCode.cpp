@@ -148,6 +148,14 @@ Value ThreadCode::round(Value x) {
   return LLVM::BitcastOp::create(b, b.getI16Type(), brain);
 }
 
+Value ThreadCode::roundToTf32(Value x) { return call(b.getI32Type(), "llvm.nvvm.f2tf32.rna", x); }
+
+Value ThreadCode::pairOf(Value low, Value high) {
+  auto two = VectorType::get(2, b.getF32Type());
+  Value pair = arith::ConstantOp::create(b, DenseElementsAttr::get(two, 0.0F));
+  return vector::InsertOp::create(b, high, vector::InsertOp::create(b, low, pair, 0), 1);
+}
+
 Value ThreadCode::overLanes(Value x, ArrayRef<int64_t> distances, function_ref<Value(Value, Value)> combine) {
   for (int64_t distance : distances)
     x = combine(x, exchange(b, x, distance));

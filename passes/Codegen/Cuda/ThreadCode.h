@@ -52,8 +52,10 @@ public:
   Value zeros(); ///< four
   /// `word`: two bf16 as they lie in memory. Number `half` of them as f32.
   Value unpack(Value word, int64_t half);
-  Value pack(Value low, Value high); ///< two f32, rounded
-  Value round(Value x);              ///< one, as i16
+  Value pack(Value low, Value high);   ///< two f32, rounded
+  Value round(Value x);                ///< one, as i16
+  Value roundToTf32(Value x);          ///< as i32: 10 bits of mantissa, ties away from zero
+  Value pairOf(Value low, Value high); ///< two f32
 
   /// Element `index` (i32 or i64) behind `pointer`.
   Value at(Value pointer, Value index, mlir::Type element);

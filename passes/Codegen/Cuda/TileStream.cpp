@@ -21,7 +21,9 @@ Values TileStream::restart(ValueRange carried) {
   return after;
 }
 
-Values TileStream::round(Value first, ValueRange carried, Load load, Work work) {
+Values TileStream::round(Value first, ValueRange carried, Load load, Arrived arrived, Work work) {
+  if (stages == 1)
+    return roundOfOne(first, carried, load, arrived, work);
   Value stage = carried[0], loaded = carried[1], other = c.sub(c.integer(1), stage),
         next = c.add(first, step);
   // Nobody reads this stage any more: its round was the one before the last, and threads have met since.
@@ -30,9 +32,22 @@ Values TileStream::round(Value first, ValueRange carried, Load load, Work work) 
     load(stage, first);
   });
   c.finishCopies();
+  arrived(stage);
   barrier(c.b);
   c.when(c.below(next, end), [&] { load(other, next); });
   Values after = {other, next};
+  llvm::append_range(after, work(stage, rest(carried)));
+  return after;
+}
+
+Values TileStream::roundOfOne(Value first, ValueRange carried, Load load, Arrived arrived, Work work) {
+  Value stage = carried[0];
+  barrier(c.b); // what was there has been read
+  load(stage, first);
+  c.finishCopies();
+  arrived(stage);
+  barrier(c.b);
+  Values after = {stage, carried[1]};
   llvm::append_range(after, work(stage, rest(carried)));
   return after;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles of bf16 in shared memory, products of them by the tensor cores of a block's warps, sums in f32
-// registers.
+// Tiles of bf16 or tf32 in shared memory, products of them by the tensor cores of a block's warps, sums in
+// f32 registers.
 #pragma once
 
 #include "passes/Codegen/Cuda/SharedTiles.h"
@@ -11,14 +11,20 @@ namespace accum::codegen {
 struct WarpShape {
   static constexpr int64_t kWarps = 4, kThreads = 32 * kWarps, kSlab = 16;
   int64_t slabs = 1, columns = 64;
+  int64_t bytes = 2; ///< of an operand's element: bf16; 4: tf32, an f32 with 10 bits of mantissa
 
   int64_t rows() const { return kWarps * kSlab * slabs; }
+  bool isBrain() const { return bytes == 2; }
+  int64_t depth() const { return 32 / bytes; } ///< of one instruction's product
+  int64_t piece() const { return 16 / bytes; } ///< elements that are moved at once
 };
 
-/// Fragments are mma.m16n8k16's (PTX ISA): lane 4 g + t has of a slab the rows g and g + 8, and of every
-/// eight columns 2 t and 2 t + 1.
-///   left operand, 16 x 16:  4 words of two bf16. Of a tile's rows: [16 columns][slab][word]
-///   sums, 16 x 8:           4 numbers: row g, then row g + 8. Of `width` columns: [slab][8 columns][number]
+/// Fragments are those of mma.m16n8k16 (bf16) and m16n8k8 (tf32) by the PTX ISA: lane 4 g + t has of a slab
+/// the rows g and g + 8, and of every eight columns of sums 2 t and 2 t + 1.
+///   left operand, 16 x depth:  4 words: row g, row g + 8, and the same 16 bytes further. Of a tile's rows:
+///                              [depth columns][slab][word]
+///   sums, 16 x 8:              4 numbers: row g, then row g + 8. Of `width` columns: [slab][8
+///   columns][number]
 class WarpCode : public ThreadCode {
 public:
   WarpCode(mlir::Location loc, mlir::Operation *end, const WarpShape &shape);
@@ -33,24 +39,35 @@ public:
 
   /// Rows first, first + 1, ... of `matrix`; the last one again behind it, zeros behind its columns.
   void fill(const Tile &tile, const Matrix &matrix, Value first);
-  /// The same, which has ended behind finishCopies where 16 bytes of the matrix lie on 16 bytes.
+  /// The same, which has ended behind finishCopies, and finishFill by the same threads, where 16 bytes of the
+  /// matrix lie on 16 bytes.
   void startFill(const Tile &tile, const Matrix &matrix, Value first);
-  /// The rows of `tile` that the warp owns, as left operand.
-  Values leftOf(const Tile &tile);
+  /// What copies brought as f32 is rounded to tf32.
+  void finishFill(const Tile &tile, const Matrix &matrix);
+  /// The rows of a tile that the warp owns as left operand: in registers, or where they are read from each
+  /// time.
+  struct Left {
+    Values words;
+    Tile tile;
+  };
+  Left keep(const Tile &tile);
+  Left leave(const Tile &tile) { return {{}, tile}; }
   /// Own rows by the rows first .. first + 15 of `right`, over all columns: sums of 16 columns.
-  Values products(llvm::ArrayRef<Value> left, const Tile &right, int64_t first);
-  /// Sums of 16 columns, rounded, as left operand.
+  Values products(const Left &left, const Tile &right, int64_t first);
+  /// Sums of 16 columns, rounded, as left operand; in tf32 of two products, whose columns are counted 0, 2,
+  /// 4, 6, 1, 3, 5, 7 so that no number changes its lane.
   Values packed(llvm::ArrayRef<Value> sums);
-  /// sums += left (16 columns) * rows first .. first + 15 of `right`.
+  /// sums += left (16 columns, packed) * rows first .. first + 15 of `right`.
   void accumulate(llvm::MutableArrayRef<Value> sums, llvm::ArrayRef<Value> left, const Tile &right,
                   int64_t first);
   Values zeroSums(int64_t width) { return Values(shape.slabs * width / 2, real(0)); }
   /// Own sums to the rows behind `first` that exist.
   void write(const Matrix &matrix, Value first, llvm::ArrayRef<Value> sums);
 
-  /// A tile of bf16 as rows to read.
+  /// A tile of operands as rows to read.
   Matrix asMatrix(const Tile &tile) {
-    return {tile.data, b.getBF16Type(), tile.rows, tile.width, tile.stride, true};
+    mlir::Type element = shape.isBrain() ? mlir::Type(b.getBF16Type()) : b.getF32Type();
+    return {tile.data, element, tile.rows, tile.width, tile.stride, true};
   }
   /// x . y of rows first, first + 1, ... to a row of f32, one per row of it; behind the last row it again.
   void dotRows(const Tile &dots, const Matrix &x, const Matrix &y, Value first);
@@ -74,18 +91,25 @@ public:
   Value ownColumn; ///< 2 t
 
 private:
-  /// Gets row, column and place of all eights of a tile.
+  /// Gets row, column and place of all pieces of a tile.
   using Place = llvm::function_ref<void(Value, Value, Value)>;
-  void forEights(const Tile &tile, Place place);
-  Value eightOf(const Matrix &matrix, Value row, Value column, bool mayEnd);
+  void forPieces(const Tile &tile, Place place);
+  Value pieceOf(const Matrix &matrix, Value row, Value column, bool mayEnd);
   Value bitsOf(const Matrix &matrix, Value row, Value column, bool mayEnd);
+  Value rounded(Value piece); ///< where operands are tf32
+  Value numberOf(Value piece, int64_t index);
   void writePair(const Matrix &matrix, Value line, int64_t column, Value low, Value high);
   Values loadMatrices(Value lanePlace, int64_t distance, bool transposed);
   void multiply(llvm::MutableArrayRef<Value> sums, llvm::ArrayRef<Value> left, Value first, Value second);
+  Values leftAt(const Tile &tile, int64_t column);
+  void accumulateSingles(llvm::MutableArrayRef<Value> sums, llvm::ArrayRef<Value> left, const Tile &right,
+                         int64_t first);
 
   /// The address of a lane's row for loadMatrices.
   Value rowsFirst(const Tile &tile);
   Value columnsFirst(const Tile &tile);
+  /// The type that an operand is loaded and stored as.
+  mlir::Type storage() { return shape.isBrain() ? mlir::Type(b.getI16Type()) : b.getF32Type(); }
   mlir::Type words; ///< four of i32
 };
 

@@ -136,7 +136,10 @@ private:
 } // namespace
 
 std::string attentionKernel(const Problem &problem, bool backward, const char *element) {
-  return Text(problem, backward, element).write();
+  if (element != std::string("tf32"))
+    return Text(problem, backward, element).write();
+  return "module attributes {accum.precision = \"tf32\"} {\n" + Text(problem, backward, "f32").write() +
+         "}\n";
 }
 
 OwningOpRef<ModuleOp> parseKernel(const std::string &text) {

@@ -10,8 +10,8 @@
 
 namespace accum::test {
 
-/// A module of one kernel, views of its buffers included: q, k, v, y and their cotangents are of `element`, a
-/// float mask f32.
+/// A module of one kernel, views of its buffers included: q, k, v, y and their cotangents are of `element`
+/// (tf32: f32 in a module of that precision), a float mask f32.
 std::string attentionKernel(const AttentionProblem<float> &problem, bool backward, const char *element);
 
 mlir::OwningOpRef<mlir::ModuleOp> parseKernel(const std::string &text);

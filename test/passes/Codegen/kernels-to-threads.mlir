@@ -82,7 +82,7 @@ func.func private @many(%a: tensor<1x70000xf32>) -> tensor<1xf32> attributes {ac
 // -----
 
 // A long row is a block's: shuffles, a barrier before and behind the sums of warps.
-// CHECK: llvm.mlir.global internal @k0_long.shared() {addr_space = 3
+// CHECK: llvm.mlir.global internal @k0_long$shared() {addr_space = 3
 // CHECK-LABEL: llvm.func ptx_kernelcc @k0_long(
 // CHECK-SAME: accum.entry = array<i64: 0, 7, 256, 2>
 // CHECK-COUNT-5: shfl.sync.bfly
@@ -119,7 +119,7 @@ func.func private @columns(%a: tensor<500x100xf32>) -> tensor<100xf32> attribute
 
 // Attention in tiles: two of them in 64 queries a head; q, k and v are read where they lie in one buffer, 16 bytes at a
 // time. Its numbers are in AttentionKernelTest.cpp.
-// CHECK: llvm.mlir.global internal @k0_attention.shared() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<
+// CHECK: llvm.mlir.global internal @k0_attention$shared() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<
 // CHECK-LABEL: llvm.func ptx_kernelcc @k0_attention(
 // CHECK-SAME: %arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: !llvm.ptr
 // CHECK-SAME: accum.entry = array<i64: 0, 12, 128, 3>

@@ -84,9 +84,9 @@ func.func @replaced(%q: !q, %k: !q, %v: !q, %dy: !q, %y: !q, %lse: !rows, %m: te
 
 // -----
 
-!wide = tensor<1x2x6x129xf32, #nn.batched<0>>
+!wide = tensor<1x2x6x257xf32, #nn.batched<0>>
 
-// What has a kernel of its own stays where that is asked for: f32, 128 features at most.
+// What has a kernel of its own stays where that is asked for: f32, 256 features at most.
 // TILES-LABEL: func.func @causal
 // TILES: nn.attention(
 // TILES: nn.attention_bwd(
