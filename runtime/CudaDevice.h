@@ -23,6 +23,7 @@ public:
   ~CudaDevice() override;
 
   std::string name() const override;
+  bool isSynchronous() const override { return replay.isStepwise(); }
   std::vector<std::string> notices() const override;
   Status load(const Artifact &artifact) override;
   Status join(Collectives &all) override;

@@ -139,8 +139,10 @@ Expected<bool> Session::inspectGradients(const void *data, uint64_t n, DType dty
 
 Status Session::startProfile() {
   if (!device->isSynchronous())
-    return Error{kExitUsage, "calls are timed on the host only: " + device->name() + " is late with them",
-                 "usage"};
+    return Error{kExitUsage,
+                 "the times of calls are not known: " + device->name() + " is late with them",
+                 "usage",
+                 {"on a GPU set ACCUM_CUDA_STEPWISE=1, which waits for each call"}};
   calls.emplace();
   return {};
 }

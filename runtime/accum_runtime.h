@@ -127,8 +127,8 @@ int accum_set_cut(accum_session *session, int64_t rows, int64_t only);
 typedef void (*accum_observer)(void *user, const accum_session *session, uint32_t k, uint32_t steps);
 void accum_observe(accum_session *session, accum_observer observer, void *user);
 
-/* From now on the time of each call of the program is kept (host only); accum_save_profile writes what there
- * is so far, in the Trace Event format of Perfetto and chrome://tracing. */
+/* From now on the time of each call of the program is kept (host, and GPUs with ACCUM_CUDA_STEPWISE=1);
+ * accum_save_profile writes what there is so far, in the Trace Event format of Perfetto and chrome://tracing. */
 int accum_profile(accum_session *session);
 int accum_save_profile(const accum_session *session, const char *path);
 

@@ -37,6 +37,8 @@ public:
   Status add(const uint64_t *call);
   /// A boundary: everything so far is on the stream.
   Status flush();
+  /// Each call is waited for, so that its time is the call's own.
+  bool isStepwise() const { return stepwise; }
   /// Why graphs are not used, once.
   std::optional<std::string> refusal() const { return refused; }
   /// Graphs captured and started so far, for tests and the curious.

@@ -142,7 +142,7 @@ private:
     if (failed(writeBlocks(blocks, shared, end, shape.threads)))
       return failure();
     if (backward && (width <= kWide / 2 || width > kWide))
-      askForBlocks(function, 4);
+      askForBlocks(function, width > kVeryWide ? 2 : 4);
     return success();
   }
 

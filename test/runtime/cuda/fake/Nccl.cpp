@@ -6,9 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sched.h>
+#include <string>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -87,6 +91,29 @@ Result enqueuePiece(Ring *ring, const uint8_t *from, uint8_t *to, size_t count, 
   return code ? code : machine.enqueue(place, {.run = end, .ready = arrived(2)});
 }
 
+constexpr const char *kName = "fake-nccl-"; ///< and the first rank's process
+
+/// Ranks that die before all have met leave their memory's name behind: the next communicator removes it.
+void removeLeftovers() {
+  std::error_code none;
+  for (const auto &entry : std::filesystem::directory_iterator("/dev/shm", none)) {
+    std::string name = entry.path().filename();
+    if (name.starts_with(kName) && kill(std::atoi(name.c_str() + std::strlen(kName)), 0) != 0 &&
+        errno == ESRCH)
+      shm_unlink(("/" + name).c_str());
+  }
+}
+
+/// The communicator whose ranks this process waits for: its name goes when the process ends in an orderly
+/// way.
+struct Waiting {
+  UniqueId id{};
+  ~Waiting() {
+    if (id.bytes[0])
+      shm_unlink(id.bytes);
+  }
+} waiting;
+
 Ring *own(Communicator communicator) { return reinterpret_cast<Ring *>(communicator); }
 
 } // namespace
@@ -99,7 +126,8 @@ Result ncclGetVersion(int *version) {
 }
 
 Result ncclGetUniqueId(UniqueId *id) {
-  std::snprintf(id->bytes, sizeof id->bytes, "/fake-nccl-%d", int(getpid()));
+  removeLeftovers();
+  std::snprintf(id->bytes, sizeof id->bytes, "/%s%d", kName, int(getpid()));
   return Machine::get().enter(__func__);
 }
 
@@ -111,6 +139,7 @@ Result ncclCommInitRank(Communicator *communicator, int ranks, UniqueId id, int 
   int file = shm_open(id.bytes, O_RDWR | O_CREAT, 0600);
   if (file < 0 || ftruncate(file, sizeof(Shared)) != 0 || ranks > kMaxRanks)
     return 2; // ncclSystemError
+  waiting.id = id;
   auto *ring = new Ring;
   void *memory = mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
   close(file);
@@ -122,11 +151,14 @@ Result ncclCommInitRank(Communicator *communicator, int ranks, UniqueId id, int 
   ++Machine::get().communicators;
   for (auto limit = std::chrono::steady_clock::now() + std::chrono::duration<double>(Machine::kPatience);
        !ring->haveArrived(0, 1);) {
-    if (std::chrono::steady_clock::now() > limit)
+    if (std::chrono::steady_clock::now() > limit) {
+      shm_unlink(id.bytes);
       Machine::giveUp(99, "hung: a rank does not come to ncclCommInitRank");
+    }
     usleep(100);
   }
   shm_unlink(id.bytes); // all have it
+  waiting.id = {};
   return 0;
 }
 
