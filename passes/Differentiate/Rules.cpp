@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of derivative rules, and those of contractions, reductions, gathers, losses, randomness and
 // accumulation.
+#include "dialects/NN/Placement.h"
 #include "passes/Differentiate/Vjp.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -10,12 +11,15 @@ namespace accum {
 
 using Fn = nn::ElementwiseFn;
 
+/// Gradients of weights come first: an activation that only they read is gone before the cotangent that goes
+/// on is there.
 static LogicalResult differentiateContract(Vjp &v, nn::ContractOp op) {
   std::string lhs = op.lhsLetters().str(), rhs = op.rhsLetters().str(), result = op.resultLetters().str();
-  if (v.wants(0))
-    v.give(0, v.contract(result + "," + rhs + "->" + lhs, v.cotangent(), op.getRhs()));
-  if (v.wants(1))
-    v.give(1, v.contract(lhs + "," + result + "->" + rhs, op.getLhs(), v.cotangent()));
+  bool rhsIsBatched = nn::Placement::of(op.getRhs().getType()).isBatched();
+  for (unsigned operand : {rhsIsBatched ? 0u : 1u, rhsIsBatched ? 1u : 0u})
+    if (v.wants(operand))
+      v.give(operand, operand == 0 ? v.contract(result + "," + rhs + "->" + lhs, v.cotangent(), op.getRhs())
+                                   : v.contract(lhs + "," + result + "->" + rhs, op.getLhs(), v.cotangent()));
   return success();
 }
 

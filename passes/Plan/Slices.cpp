@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kMostRows = 16384;
 constexpr int64_t kMostRowsOfPiece = 1024;
-constexpr size_t kMostSizes = 4;
+constexpr size_t kMostSizes = 5;
 
 DenseI64ArrayAttr slicedResults(Operation *op) {
   return op ? op->getAttrOfType<DenseI64ArrayAttr>("sliced") : DenseI64ArrayAttr();
@@ -61,8 +61,11 @@ SmallVector<SliceSize> sliceSizes(train::CommandOp leader) {
     if (auto type = cast<RankedTensorType>(result.getType()); isHeldInSlices(result))
       rows = std::max(rows, type.getNumElements() / std::max<int64_t>(1, type.getShape().back()));
   SmallVector<SliceSize> sizes;
-  if (int64_t pieces = piecesOf(rowsToCut(leader)))
+  int64_t pieces = piecesOf(rowsToCut(leader));
+  if (pieces > 0)
     sizes.push_back({1, pieces});
+  if (pieces > 2 && pieces % 2 == 0) // between a sample and its quarters a product loses the most
+    sizes.push_back({1, pieces / 2});
   for (int64_t samples = 1; sizes.size() < kMostSizes && (samples == 1 || samples * rows <= kMostRows);
        samples *= 4)
     sizes.push_back({samples});

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""halved.py FOLDER: what half the activations cost on GPT-2, BERT and LLaMA shapes, against the bars of docs/decisions/recomputation.md.
+oracle: exits with 1 where a plan costs more."""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+import model_shapes  # noqa: E402
+
+SHAPES = {"GPT-2 124M": (model_shapes.Shape("gpt", 12, 768, 12, 50257), 1024),
+          "BERT base": (model_shapes.Shape("bert", 12, 768, 12, 30522), 512),
+          "LLaMA 1B": (model_shapes.Shape("llama", 16, 2048, 32, 32000, groups=8, inner=5632), 2048)}
+# model, target, precision, micro-batch, bars in percent: half of all, half of the activations with logits whole
+CASES = [("GPT-2 124M", "host", "f32", 8, 3, 6.5),
+         ("GPT-2 124M", "h100", "f32", 16, 1.5, 6.5),
+         ("GPT-2 124M", "h100", "bf16", 16, 6, 9.5),
+         ("BERT base", "host", "f32", 16, 2.5, 7),
+         ("BERT base", "h100", "bf16", 32, 7.5, 9.5),
+         ("LLaMA 1B", "host", "f32", 4, 8, 9),
+         ("LLaMA 1B", "h100", "bf16", 8, 11, 11)]
+
+
+def planned(problem, target, m, memory):
+    command = ["accum-plan", problem, "--target", target, "--micro-batch", str(m), "--memory", str(memory), "--json"]
+    return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+
+
+def held(search, kinds=("activations", "logits", "activation gradients")):
+    return sum(line["bytes"] for line in search["memory"] if line["kind"] == "scratch" and line["name"] in kinds)
+
+
+def cost(problem, target, m, kinds):
+    whole = planned(problem, target, m, 1 << 50)
+    less = planned(problem, target, m, whole["plan"]["counted_bytes"] - held(whole, kinds) // 2)
+    return 100 * (less["plan"]["seconds"] / whole["plan"]["seconds"] - 1), held(whole)
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    run = subprocess.run
+    subprocess.run = lambda *_, **__: None  # no weights
+    failed = False
+    for name, (shape, tokens) in SHAPES.items():
+        model_shapes.write_model(folder / f"{shape.family}.onnx", shape, tokens)
+    subprocess.run = run
+    for name, target, precision, m, *bars in CASES:
+        shape, tokens = SHAPES[name]
+        dumps = folder / f"{shape.family}-{target}-{precision}"
+        run(["accumc", folder / f"{shape.family}.onnx", "--batch", "64", "--micro-batch", str(m), "--memory", "64TiB", "--plan-only",
+             "--target", target, "--precision", precision, "--dump-phases", dumps], check=True, capture_output=True)
+        problem = dumps / "problem.txt"
+        text = problem.read_text()
+        whole = dumps / "whole.txt"  # with logits in one piece
+        whole.write_text(re.sub(r"^variant .*\n", "", text, flags=re.M))
+        half, size = cost(problem, target, m, ("activations", "logits", "activation gradients"))
+        alone, _ = cost(whole, target, m, ("activations", "activation gradients"))
+        print(f"| {name}, {target}, {precision} | {m} x {tokens:,} | {size / 2**30:.1f} GiB | {half:.1f} % | {alone:.1f} % |", flush=True)
+        for figure, bar in zip((half, alone), bars):
+            if figure > bar:
+                print(f"halved: {name} on {target} costs {figure:.2f} %, at most {bar} % expected", file=sys.stderr)
+                failed = True
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
