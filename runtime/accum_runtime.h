@@ -128,7 +128,8 @@ typedef void (*accum_observer)(void *user, const accum_session *session, uint32_
 void accum_observe(accum_session *session, accum_observer observer, void *user);
 
 /* From now on the time of each call of the program is kept (host, and GPUs with ACCUM_CUDA_STEPWISE=1);
- * accum_save_profile writes what there is so far, in the Trace Event format of Perfetto and chrome://tracing. */
+ * accum_save_profile writes what there is so far, in the Trace Event format of Perfetto and chrome://tracing.
+ */
 int accum_profile(accum_session *session);
 int accum_save_profile(const accum_session *session, const char *path);
 
