@@ -24,6 +24,7 @@ public:
 
   std::string name() const override;
   bool isSynchronous() const override { return replay.isStepwise(); }
+  std::vector<std::string> kernelNames() const override { return kernels.names(); }
   std::vector<std::string> notices() const override;
   Status load(const Artifact &artifact) override;
   Status join(Collectives &all) override;

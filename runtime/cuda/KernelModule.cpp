@@ -108,6 +108,13 @@ Status KernelModule::load(const Artifact &artifact) {
   return {};
 }
 
+std::vector<std::string> KernelModule::names() const {
+  std::vector<std::string> all;
+  for (const KernelSpec &spec : *specs)
+    all.push_back(spec.name);
+  return all;
+}
+
 Status KernelModule::launch(uint64_t kernel, const uint64_t *args) {
   const KernelSpec &spec = (*specs)[kernel];
   for (uint32_t i = 0; i < spec.args; ++i)

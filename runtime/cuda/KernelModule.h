@@ -36,6 +36,7 @@ public:
   Status launch(uint64_t kernel, const uint64_t *args);
   uint32_t argsOf(uint64_t kernel) const { return (*specs)[kernel].args; }
   size_t count() const { return functions.size(); }
+  std::vector<std::string> names() const;
   /// "kernels.sm_90.cubin"; and why not that, where it is PTX instead.
   const std::string &source() const { return file; }
 
