@@ -31,12 +31,14 @@ public:
   /// order.
   void backwardKeys(Value block, Part part);
   /// Whether dk and dv take blocks of their own: the sums of both are more than there are registers.
-  bool splitsKeys() const { return leftWords() + sumWords() * 2 > kMostWords; }
+  bool splitsKeys() const {
+    return leftWords() + sumWords() * 2 > (shape.bytes == 4 ? kMostWordsOfTf32 : kMostWords);
+  }
 
 private:
   /// Registers of a thread for what lives as long as its block does, of the own rows and sums; the rest is
   /// for what streams by. With more of both rows, or of one, some spill.
-  static constexpr int64_t kMostOfBoth = 128, kMostWords = 160;
+  static constexpr int64_t kMostOfBoth = 128, kMostWords = 160, kMostWordsOfTf32 = 120;
   int64_t width() const { return std::max(o.q.columns, o.v.columns); }
   int64_t leftWords() const { return shape.slabs * width() * shape.bytes / 8; }
   int64_t sumWords() const { return shape.slabs * width() / 2; }

@@ -176,11 +176,11 @@ TEST_P(AttentionKernel, HugeScores) {
 
 /// Every shape of tiles, with the most that masks ask for. Registers and shared memory are printed.
 TEST_P(AttentionKernel, SpillsNothing) {
-  for (int64_t width : {32, 64, 80, 104, 128, 136, 256})
+  for (int64_t width : {32, 64, 80, 96, 104, 128, 136, 256})
     for (Mask mask : {Mask::None, Mask::Keys, Mask::Added})
       for (bool backward : {false, true}) {
         if (isTf32() ? width > 128
-                     : width == 104) // f32's kernels; cotangents share blocks up to there in tf32
+                     : width == 96 || width == 104) // f32's kernels; cotangents share blocks up to 80 in tf32
           continue;
         if (mask == Mask::Keys && width != 64 && width != 128)
           continue;
