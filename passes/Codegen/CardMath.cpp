@@ -61,7 +61,7 @@ struct Arithmetic {
 };
 
 struct CardExp : OpRewritePattern<math::ExpOp> {
-  CardExp(MLIRContext *context) : OpRewritePattern(context, kBeforeOthers) {}
+  using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::ExpOp op, PatternRewriter &rewriter) const override {
     if (!isF32(op))
       return rewriter.notifyMatchFailure(op, "only f32");
@@ -74,7 +74,7 @@ struct CardExp : OpRewritePattern<math::ExpOp> {
 /// Near zero, where one minus nearly one would lose digits, x + x^3 * P(x^2): P is fitted for the least
 /// relative error, 8e-8, below 0.6.
 struct CardTanh : OpRewritePattern<math::TanhOp> {
-  CardTanh(MLIRContext *context) : OpRewritePattern(context, kBeforeOthers) {}
+  using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::TanhOp op, PatternRewriter &rewriter) const override {
     if (!isF32(op))
       return rewriter.notifyMatchFailure(op, "only f32");
@@ -100,7 +100,7 @@ struct CardTanh : OpRewritePattern<math::TanhOp> {
 /// more term: P is fitted for the least error, 8e-9; in f32 it is 4e-7. Only beside one, where that is
 /// enough.
 struct CardErf : OpRewritePattern<math::ErfOp> {
-  CardErf(MLIRContext *context) : OpRewritePattern(context, kBeforeOthers) {}
+  using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::ErfOp op, PatternRewriter &rewriter) const override {
     if (!isF32(op) || !bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn))
       return rewriter.notifyMatchFailure(op, "only f32, where the absolute error counts");
@@ -119,7 +119,7 @@ struct CardErf : OpRewritePattern<math::ErfOp> {
 };
 
 struct CardReciprocal : OpRewritePattern<arith::DivFOp> {
-  CardReciprocal(MLIRContext *context) : OpRewritePattern(context, kBeforeOthers) {}
+  using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::DivFOp op, PatternRewriter &rewriter) const override {
     if (!isF32(op) || !matchPattern(op.getLhs(), m_OneFloat()))
       return rewriter.notifyMatchFailure(op, "only 1 / f32");
@@ -130,7 +130,7 @@ struct CardReciprocal : OpRewritePattern<arith::DivFOp> {
 
 /// `isnan(a) ? a : a > b ? a : b`, and so with `<`: an instruction has that, NaN for NaN.
 struct CardExtreme : OpRewritePattern<arith::SelectOp> {
-  CardExtreme(MLIRContext *context) : OpRewritePattern(context, kBeforeOthers) {}
+  using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::SelectOp op, PatternRewriter &rewriter) const override {
     Value a = op.getTrueValue();
     auto isNaN = op.getCondition().getDefiningOp<arith::CmpFOp>();
@@ -155,7 +155,7 @@ struct CardExtreme : OpRewritePattern<arith::SelectOp> {
 /// An intrinsic, not llvm.fptrunc, which the optimiser may pull in front of arithmetic; of a vector's lanes
 /// two by two.
 struct CardRound : OpRewritePattern<arith::TruncFOp> {
-  CardRound(MLIRContext *context) : OpRewritePattern(context, kBeforeOthers) {}
+  using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(arith::TruncFOp op, PatternRewriter &rewriter) const override {
     auto vector = dyn_cast<VectorType>(op.getType());
     if (!getElementTypeOrSelf(op.getType()).isBF16() || !isF32(op.getIn()) ||
@@ -186,7 +186,8 @@ struct CardRound : OpRewritePattern<arith::TruncFOp> {
 } // namespace
 
 void populateCardMathPatterns(RewritePatternSet &patterns) {
-  patterns.add<CardExp, CardTanh, CardErf, CardReciprocal, CardExtreme, CardRound>(patterns.getContext());
+  patterns.add<CardExp, CardTanh, CardErf, CardReciprocal, CardExtreme, CardRound>(patterns.getContext(),
+                                                                                   kBeforeOthers);
 }
 
 } // namespace accum::codegen

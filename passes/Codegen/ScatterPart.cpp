@@ -113,13 +113,14 @@ private:
   void emitUpdates(Emitter &emitter, Scope *scope, ArrayRef<Index> at, Range lines, Range across) const {
     ArrayRef<int64_t> dims = cast<RankedTensorType>(op.getIndices().getType()).getShape();
     dims = dims.drop_front(op.getBatchDims());
+    auto isOwn = [&](Scope *inner, ArrayRef<Index> picked) {
+      return isOwnIndex(emitter, inner, indexAt(emitter, at, picked), lines);
+    };
     if (gpu && byTargets) {
-      auto isOwn = [&](Scope *inner, Index number) {
-        SmallVector<Index> where(at.take_front(op.getBatchDims()));
-        llvm::append_range(where, emitter.delinearize(number, dims));
-        return isOwnIndex(emitter, inner, emitter.element(op.getIndices(), where, {}), lines);
+      auto isFound = [&](Scope *inner, Index number) {
+        return isOwn(inner, emitter.delinearize(number, dims));
       };
-      emitter.forEachFound(scope, product(dims), isOwn, [&](Scope *once, Index number) {
+      emitter.forEachFound(scope, product(dims), isFound, [&](Scope *once, Index number) {
         SmallVector<Index> picked = emitter.delinearize(number, dims);
         addUpdate(emitter, once, at, picked, targetAt(emitter, at, picked), across);
       });
@@ -129,7 +130,7 @@ private:
       Index target = targetAt(emitter, at, picked);
       Value times = emitter.integer(1);
       if (byTargets) {
-        Value owns = isInside(emitter, inner, target, lines);
+        Value owns = isOwn(inner, picked).value;
         times = arith::ExtUIOp::create(emitter.in(inner), emitter.in(inner).getI64Type(), owns);
       }
       emitter.loop(inner, emitter.integer(0), times, 1, {}, [&](Scope *once, Value, ValueRange) {
@@ -141,10 +142,14 @@ private:
     emitter.fold(scope, dims, false, {}, add);
   }
 
-  Index targetAt(Emitter &emitter, ArrayRef<Index> at, ArrayRef<Index> picked) const {
+  Element indexAt(Emitter &emitter, ArrayRef<Index> at, ArrayRef<Index> picked) const {
     SmallVector<Index> where(at.take_front(op.getBatchDims()));
     llvm::append_range(where, picked);
-    return emitter.indexFrom(emitter.element(op.getIndices(), where, {}), targets);
+    return emitter.element(op.getIndices(), where, {});
+  }
+
+  Index targetAt(Emitter &emitter, ArrayRef<Index> at, ArrayRef<Index> picked) const {
+    return emitter.indexFrom(indexAt(emitter, at, picked), targets);
   }
 
   void addUpdate(Emitter &emitter, Scope *scope, ArrayRef<Index> at, ArrayRef<Index> picked, Index target,
@@ -155,7 +160,7 @@ private:
     });
   }
 
-  /// The same for an index as it is read, in fewer instructions; what is out of range is nobody's.
+  /// Whether this row owns the target of an index as it is read; what is out of range is nobody's.
   Element isOwnIndex(Emitter &emitter, Scope *scope, Element index, Range lines) const {
     Type wide = emitter.in(scope).getI64Type();
     Value number = index.value;
@@ -168,14 +173,6 @@ private:
     Value beyond = arith::SubIOp::create(emitter.in(scope), number, lines.begin);
     Value length = arith::SubIOp::create(emitter.in(scope), lines.end, lines.begin);
     return {arith::CmpIOp::create(emitter.in(scope), arith::CmpIPredicate::ult, beyond, length), scope};
-  }
-
-  /// Whether this row owns the target.
-  static Value isInside(Emitter &emitter, Scope *scope, Index target, Range lines) {
-    Value low =
-        arith::CmpIOp::create(emitter.in(scope), arith::CmpIPredicate::sge, target.value, lines.begin);
-    Value high = arith::CmpIOp::create(emitter.in(scope), arith::CmpIPredicate::slt, target.value, lines.end);
-    return arith::AndIOp::create(emitter.in(scope), low, high);
   }
 
   Root root;

@@ -2,6 +2,7 @@
 // The NVPTX code generator, and ptxas where it is installed.
 #include "compiler/Emit/Cuda/PtxTarget.h"
 #include "compiler/Emit/Objects.h"
+#include "passes/Codegen/FunctionAttributes.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Analysis/LoopInfo.h"
 #include "llvm/IR/Dominators.h"
@@ -81,11 +82,10 @@ Expected<std::unique_ptr<TargetMachine>> createPtxMachine(StringRef architecture
   return machine;
 }
 
-/// Kernels that ask for several blocks on a multiprocessor have no registers for loops that ptxas unrolls
-/// once more: it would spill.
+/// Where a kernel says that its loops stay as they are, ptxas is told.
 static void keepLoops(Module &module) {
   for (Function &function : module) {
-    if (!function.hasFnAttribute("nvvm.minctasm"))
+    if (!function.hasFnAttribute(codegen::kKeepsLoops))
       continue;
     DominatorTree dominators(function);
     LoopInfo loops(dominators);

@@ -135,14 +135,17 @@ private:
         return failure();
       bool isLight = width <= kWide / 2 || (width <= kWide && !backward && !rules.added);
       askForBlocks(function, isLight ? 3 : 2);
+      keepLoops(function);
       return success();
     }
     TileShape shape = shapeOf(width, backward);
     AttentionCode blocks(op->getLoc(), end, shape, operands, rules, shared);
     if (failed(writeBlocks(blocks, shared, end, shape.threads)))
       return failure();
-    if (backward && (width <= kWide / 2 || width > kWide))
+    if (backward && (width <= kWide / 2 || width > kWide)) {
       askForBlocks(function, width > kVeryWide ? 2 : 4);
+      keepLoops(function);
+    }
     return success();
   }
 

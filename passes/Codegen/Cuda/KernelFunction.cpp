@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names, arguments, special registers.
 #include "passes/Codegen/Cuda/KernelFunction.h"
+#include "passes/Codegen/FunctionAttributes.h"
 
 using namespace mlir;
 
@@ -56,11 +57,19 @@ void describeLaunch(func::FuncOp kernel, LLVM::LLVMFuncOp function, int64_t bloc
   function.setPassthroughAttr(builder.getArrayAttr(limit));
 }
 
+static void addAttribute(LLVM::LLVMFuncOp function, Attribute attribute) {
+  auto all = llvm::to_vector(function.getPassthrough()->getValue());
+  all.push_back(attribute);
+  function.setPassthroughAttr(ArrayAttr::get(function.getContext(), all));
+}
+
 void askForBlocks(LLVM::LLVMFuncOp function, int64_t count) {
   OpBuilder builder(function);
-  auto limits = llvm::to_vector(function.getPassthrough()->getValue());
-  limits.push_back(builder.getStrArrayAttr({"nvvm.minctasm", std::to_string(count)}));
-  function.setPassthroughAttr(builder.getArrayAttr(limits));
+  addAttribute(function, builder.getStrArrayAttr({"nvvm.minctasm", std::to_string(count)}));
+}
+
+void keepLoops(LLVM::LLVMFuncOp function) {
+  addAttribute(function, StringAttr::get(function.getContext(), kKeepsLoops));
 }
 
 } // namespace accum::codegen

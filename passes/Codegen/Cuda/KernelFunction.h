@@ -25,5 +25,7 @@ void describeLaunch(mlir::func::FuncOp kernel, mlir::LLVM::LLVMFuncOp function, 
 /// Registers for `count` blocks on a multiprocessor; behind describeLaunch. By itself ptxas aims at as many
 /// as there is room for, and spills a few words to get there.
 void askForBlocks(mlir::LLVM::LLVMFuncOp function, int64_t count);
+/// For kernels whose registers are full: ptxas would unroll their loops once more, and spill.
+void keepLoops(mlir::LLVM::LLVMFuncOp function);
 
 } // namespace accum::codegen

@@ -50,6 +50,8 @@ public:
     describeLaunch(kernel, function, std::max<int64_t>(blocks, 1), blockThreads);
     if (int64_t atOnce = blocksAtOnce())
       askForBlocks(function, atOnce);
+    if (isOf(Spread::Columns))
+      keepLoops(function);
     return success();
   }
 
@@ -91,14 +93,15 @@ private:
     }
   }
 
+  bool isOf(Spread::Kind kind) const {
+    return llvm::any_of(deals, [&](const Deal &deal) { return deal.spread.kind == kind; });
+  }
+
   /// On a multiprocessor, so that nothing is spilled; 0: as ptxas likes.
   int64_t blocksAtOnce() {
-    auto isOf = [&](auto... kinds) {
-      return llvm::any_of(deals, [&](const Deal &deal) { return ((deal.spread.kind == kinds) || ...); });
-    };
     if (isOf(Spread::Columns))
       return kernel.getNumArguments() > 1 ? 1 : 2; // of products, which take registers of their own
-    return blockThreads == kBlockThreads && isOf(Spread::Warp, Spread::Block) ? 3 : 0;
+    return blockThreads == kBlockThreads && (isOf(Spread::Warp) || isOf(Spread::Block)) ? 3 : 0;
   }
 
   int64_t sideOf(const Spread &spread, int64_t lanes) const {
