@@ -15,6 +15,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Target/TargetMachine.h"
+#include <tuple>
 
 using namespace mlir;
 
@@ -102,8 +103,8 @@ public:
         shares(shareOut(module, path)) {}
   ~Compilation() {
     for (const Share &share : shares)
-      llvm::sys::fs::remove(share.object);
-    llvm::sys::fs::remove(tableObject());
+      std::ignore = llvm::sys::fs::remove(share.object);
+    std::ignore = llvm::sys::fs::remove(tableObject());
   }
 
   LogicalResult run() {

@@ -6,6 +6,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Program.h"
+#include <tuple>
 
 using namespace llvm;
 
@@ -69,7 +70,7 @@ Error linkSharedObject(ArrayRef<std::string> objects, StringRef path) {
   addLibrary("libm.so.6", arguments);
   addLibrary("libc.so.6", arguments);
   if (Error error = run(*linker, arguments)) {
-    sys::fs::remove(temporary);
+    std::ignore = sys::fs::remove(temporary);
     return error;
   }
   if (std::error_code code = sys::fs::rename(temporary, path))

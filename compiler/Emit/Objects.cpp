@@ -15,6 +15,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 #include <mutex>
+#include <tuple>
 
 using namespace llvm;
 
@@ -146,7 +147,7 @@ Error writeSharedObject(Module &module, const TargetCpu &cpu, Optimize optimize,
   Error error = writeObject(module, **machine, optimize, object);
   if (!error)
     error = linkSharedObject({object}, path);
-  sys::fs::remove(object);
+  std::ignore = sys::fs::remove(object);
   return error;
 }
 

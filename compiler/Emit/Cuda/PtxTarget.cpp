@@ -20,6 +20,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 #include <mutex>
+#include <tuple>
 
 using namespace llvm;
 
@@ -60,7 +61,7 @@ int64_t spillsIn(StringRef text) {
 std::string readAndRemove(StringRef path) {
   auto buffer = MemoryBuffer::getFile(path);
   std::string text = buffer ? (*buffer)->getBuffer().str() : "";
-  sys::fs::remove(path);
+  std::ignore = sys::fs::remove(path);
   return text;
 }
 
