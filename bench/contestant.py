@@ -9,7 +9,8 @@ import numpy
 LEARNING_RATE = 1e-4
 
 
-def options(description):
+def options(description, **switches):
+    """`switches`: flags of one contestant, name -> help."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--model", required=True, help="gpt2-124m.onnx with its weights")
     parser.add_argument("--tokens", required=True, help=".npy, int64, batch x sequence")
@@ -17,6 +18,8 @@ def options(description):
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--artifacts", help="folder for what is compiled")
+    for name, text in switches.items():
+        parser.add_argument(f"--{name}", action="store_true", help=text)
     return parser.parse_args()
 
 

@@ -74,13 +74,15 @@ class Accum:
 class Scripted:
     """A Python script of this folder in an environment of its own."""
 
+    switches = ()
+
     def __init__(self, options):
         given = getattr(options, self.key)
         self.python = given or environment(self.key, self.pythons)
         self.threads = options.threads
 
     def run(self, case, count, folder):
-        words = [self.python, HERE / self.script, "--model", case.model, "--tokens", case.tokens, "--micro-batches",
+        words = [self.python, HERE / self.script, *self.switches, "--model", case.model, "--tokens", case.tokens, "--micro-batches",
                  case.micro_batches, "--steps", count, "--threads", self.threads, "--artifacts",
                  folder / f"{self.key}-{case.micro_batches}"]
         return command(words, self.threads)
@@ -98,6 +100,18 @@ class PyTorch(Scripted):
         return None
 
 
+class PyTorchCompiled(Scripted):
+    name, key, script, switches = "PyTorch compiled", "pytorch", "pytorch-step", ("--compiled",)
+    pythons = ("python3",)
+
+    def compile(self, case, folder):
+        """Its first step compiles, into a cache of its own that the rounds share."""
+        cache = folder / f"inductor-{case.key}"
+        shutil.rmtree(cache, ignore_errors=True)
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(cache)
+        return lines(self.run(case, 1, folder)[0])[0]["ms"] / 1e3
+
+
 class OnnxRuntime(Scripted):
     name, key, script = "ONNX Runtime 1.19.2", "onnxruntime", "onnxruntime-step"
     pythons = ("python3.11", "python3.10", "python3.9")
@@ -107,4 +121,5 @@ class OnnxRuntime(Scripted):
         return lines(self.run(case, 0, folder)[0])[0]["compile_s"]
 
 
-ALL = {"accumc": Accum, "pytorch": PyTorch, "onnxruntime": OnnxRuntime}
+ALL = {"accumc": Accum, "pytorch": PyTorch, "compiled": PyTorchCompiled,
+       "onnxruntime": OnnxRuntime}

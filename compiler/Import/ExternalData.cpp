@@ -7,7 +7,7 @@ namespace accum::import {
 namespace fs = std::filesystem;
 
 namespace {
-Failure refused(const std::string &location, std::string why) {
+Failure refused(const std::string &location, const std::string &why) {
   return {"malformed-model",
           backquoted(location),
           "as external data " + why,

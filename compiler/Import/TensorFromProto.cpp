@@ -101,7 +101,7 @@ void readExternal(const onnx::TensorProto &proto, Tensor &tensor, Conversion &co
     if (entry.key() == "offset")
       place.offset = *value;
     else
-      place.length = *value;
+      place.length = value;
   }
   auto data = conversion.external.locate(tensor, place);
   if (!data) {

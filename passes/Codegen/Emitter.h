@@ -172,6 +172,7 @@ private:
   Values shareLoop(Scope *scope, mlir::Value lower, mlir::Value upper, int64_t width,
                    mlir::ValueRange initial, const Body &body);
   void shareLanes(Scope *scope, mlir::Value lower, mlir::Value upper, const LaneBody &body);
+  void prefetch(const Buffer &buffer, Index position, Scope *scope);
   unsigned vectorAlignment(const Buffer &buffer, Index position) const;
   void writeMemory(Scope *scope, llvm::function_ref<void()> write);
   Element inside(Index &index, int64_t extent);
@@ -191,6 +192,8 @@ private:
   std::map<std::pair<const void *, int64_t>, mlir::Value> constants;
   int64_t lanes;
   Team *team = nullptr;
+  int64_t ahead =
+      0; ///< elements that loads of vectors ask the cache for in advance; 0: the processor guesses
   mlir::Operation *refused = nullptr;
 };
 

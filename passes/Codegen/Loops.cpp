@@ -110,7 +110,7 @@ Value Emitter::foldTogether(Scope *scope, ArrayRef<int64_t> extents, int64_t wid
   };
   Value own = mul(uniform(team->rank, root()), width).value;
   // The rounds in which everybody has a term have a constant number: they can be unrolled.
-  auto rounds = [&](Scope *outer, Value from, Value to, Values value) {
+  auto rounds = [&](Scope *outer, Value from, Value to, const Values &value) {
     return loop(outer, from, to, round, value, [&](Scope *inner, Value start, ValueRange carried) {
       inner->perThread = true;
       return one(inner, in(inner).createOrFold<arith::AddIOp>(start, own), carried);

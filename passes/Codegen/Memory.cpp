@@ -7,6 +7,8 @@ using namespace mlir;
 
 namespace accum::codegen {
 
+constexpr int64_t kCacheLine = 64; ///< bytes
+
 Type computeType(Type element) {
   if (element.isF16() || element.isBF16())
     return Float32Type::get(element.getContext());
@@ -71,6 +73,16 @@ static Value pointerTo(ImplicitLocOpBuilder &builder, const Buffer &buffer, Valu
                              ArrayRef<LLVM::GEPArg>{position});
 }
 
+/// The lines of the vector that lies `ahead` of `position`; an address behind the buffer's end does no harm.
+void Emitter::prefetch(const Buffer &buffer, Index position, Scope *scope) {
+  Type memory = memoryType(buffer.type.getElementType());
+  int64_t perLine = kCacheLine * 8 / memory.getIntOrFloatBitWidth();
+  for (int64_t line = 0; line < lanes; line += perLine) {
+    Value address = pointerTo(in(scope), buffer, add(position, ahead + line).value);
+    LLVM::Prefetch::create(in(scope), address, /*rw=*/0, /*hint=*/3, /*cache=*/1);
+  }
+}
+
 Element Emitter::load(const Buffer &buffer, ArrayRef<Index> at, Mask mask) {
   Type element = buffer.type.getElementType(), memory = memoryType(element);
   Index position = linearize(at, buffer.type.getShape(), buffer.pitch);
@@ -84,6 +96,8 @@ Element Emitter::load(const Buffer &buffer, ArrayRef<Index> at, Mask mask) {
   Value pointers = pointerTo(in(scope), buffer, position.value), value;
   Value zeros = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
   IntegerAttr alignment = builder.getI32IntegerAttr(alignmentOf(element));
+  if (ahead != 0 && position.form == Index::Form::Lanes)
+    prefetch(buffer, position, scope);
   if (position.form == Index::Form::Lanes && !mask)
     value = LLVM::LoadOp::create(builder, type, pointers, vectorAlignment(buffer, position));
   else if (position.form == Index::Form::Lanes)

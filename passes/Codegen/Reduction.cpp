@@ -4,6 +4,7 @@
 // where a thread adds many, and then totals of many: cards for graphics have a 64th of the rate for f64.
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/Codegen/Part.h"
+#include "llvm/Support/SaveAndRestore.h"
 #include <numeric>
 
 using namespace mlir;
@@ -14,6 +15,10 @@ namespace {
 /// Terms that a GPU's thread adds in f32. With the tree above, a sum of f32 is then off by 16e-6 of the sum
 /// of its terms' magnitudes at the very worst, (256 + 9) * 2^-24, and by some 5e-7 as errors go.
 constexpr int64_t kFewTerms = 256;
+
+/// Rows that a processor asks for in advance where it adds columns: they lie too far apart for it to guess.
+/// Two thirds of the time, measured at 256 and 1,024 columns of 4,160 rows of f32; 16 rows do the same.
+constexpr int64_t kRowsAhead = 8;
 
 /// How two elements of one reduction become one.
 struct Combiner {
@@ -82,6 +87,12 @@ struct Combiner {
 
 bool allUniform(ArrayRef<Index> at) {
   return llvm::all_of(at, [](const Index &index) { return index.isUniform(); });
+}
+
+/// Elements between neighbours along `axis`.
+int64_t strideOf(RankedTensorType type, int64_t axis) {
+  ArrayRef<int64_t> inner = type.getShape().drop_front(axis + 1);
+  return std::accumulate(inner.begin(), inner.end(), int64_t(1), std::multiplies<>());
 }
 
 Scope *scopeOf(ArrayRef<Index> at, Scope *scope) {
@@ -161,6 +172,8 @@ Element Emitter::reduce(nn::ReduceOp op, ArrayRef<Index> at, Mask mask) {
   bool vectorLast = !axes.empty() && axes.back() + 1 == type.getRank() && extents.back() > 1;
   bool anyWidth = vectorLast && axes.size() == 1 && readsPadded(op.getInput(), extents.back());
   Scope *scope = scopeOf(at, mask ? mask.scope : root());
+  bool isColumns = perLane && lanes > 1 && !team && !axes.empty();
+  llvm::SaveAndRestore inAdvance(ahead, isColumns ? kRowsAhead * strideOf(type, axes.back()) : 0);
   std::vector<std::pair<Value, Buffer>> kept;
   if (vectorLast && !perLane && lanes > 1 && !team && axes.size() == 1)
     for (Value value : rowsWorthKeeping(op.getInput()))

@@ -61,11 +61,13 @@ private:
   }
 
   bool isRepeatable(nn::ElementwiseOp op, int &budget) const {
-    return isAffordable(op) && budget-- > 0 && llvm::all_of(op->getOperands(), [&](Value operand) {
-             auto producer = operand.getDefiningOp<nn::ElementwiseOp>();
-             return (producer && forward.contains(producer) && isRepeatable(producer, budget)) ||
-                    isThere(operand);
-           });
+    if (!isAffordable(op) || budget <= 0)
+      return false;
+    --budget;
+    return llvm::all_of(op->getOperands(), [&](Value operand) {
+      auto producer = operand.getDefiningOp<nn::ElementwiseOp>();
+      return (producer && forward.contains(producer) && isRepeatable(producer, budget)) || isThere(operand);
+    });
   }
 
   /// What an activation is made of: a few operations, where a value that is kept is written and read.
