@@ -27,6 +27,10 @@ constexpr int64_t kEnoughTiles = 8, kLeastWork = int64_t(1) << 26, kLeastAlone =
 // Below this many multiply-adds a tile costs less than handing it to another thread.
 constexpr int64_t kSmall = 1 << 15;
 
+// Columns of a transposed A that lie whole pages apart fall into the same sets of the caches while they are
+// packed: with this many of them at a time they stay there (1024 x 256 x 4160: 245 instead of 200 GFLOP/s).
+constexpr int64_t kPage = 4096, kDepthOfPages = 256;
+
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t tileOf(int64_t extent, int64_t pieces) { return ceilDiv(ceilDiv(extent, pieces), 16) * 16; }
@@ -48,6 +52,12 @@ Operand operandOf(int64_t rowStride, int64_t colStride, int64_t rows, int64_t co
   return {'T', std::max(colStride, rows)};
 }
 
+/// How much of k one call of the library takes.
+int64_t depthOf(const accum_gemm &call) {
+  bool isTransposed = call.a_col != 1 && call.a_col * int64_t(sizeof(float)) % kPage == 0;
+  return isTransposed && call.k >= 2 * kDepthOfPages ? kDepthOfPages : call.k;
+}
+
 int gemmF32Tile(const accum_gemm &call, const GemmPoint &point, float beta, int64_t row, int64_t m,
                 int64_t col, int64_t n) {
   float *c = static_cast<float *>(point.c) + row * call.c_row + col;
@@ -56,9 +66,15 @@ int gemmF32Tile(const accum_gemm &call, const GemmPoint &point, float beta, int6
     beta = 1;
   }
   Operand a = operandOf(call.a_row, call.a_col, m, call.k), b = operandOf(call.b_row, call.b_col, call.k, n);
-  return library.sgemm(
-      a.transpose, b.transpose, m, n, call.k, 1.0f, static_cast<const float *>(point.a) + row * call.a_row,
-      a.leading, static_cast<const float *>(point.b) + col * call.b_col, b.leading, beta, c, call.c_row);
+  const float *left = static_cast<const float *>(point.a) + row * call.a_row;
+  const float *right = static_cast<const float *>(point.b) + col * call.b_col;
+  int64_t depth = depthOf(call);
+  for (int64_t at = 0; at < call.k; at += depth, beta = 1)
+    if (int code = library.sgemm(a.transpose, b.transpose, m, n, std::min(depth, call.k - at), 1.0f,
+                                 left + at * call.a_col, a.leading, right + at * call.b_row, b.leading, beta,
+                                 c, call.c_row))
+      return code;
+  return 0;
 }
 
 Error refuse(const std::string &why) { return {kExitRunFailed, "a GEMM was refused: " + why, "gemm"}; }

@@ -93,8 +93,9 @@ protected:
   void TearDown() override { setThreads(2); }
 };
 
-constexpr int64_t kShapes[][4] = {{1, 1, 1, 1},     {1, 1, 33, 70},  {1, 65, 1, 130},  {3, 7, 5, 9},
-                                  {1, 100, 70, 65}, {8, 16, 16, 32}, {1, 200, 530, 40}};
+constexpr int64_t kShapes[][4] = {
+    {1, 1, 1, 1},    {1, 1, 33, 70},    {1, 65, 1, 130},  {3, 7, 5, 9}, {1, 100, 70, 65},
+    {8, 16, 16, 32}, {1, 200, 530, 40}, {1, 1024, 5, 777}}; // columns whole pages apart: in pieces of k
 
 } // namespace
 
