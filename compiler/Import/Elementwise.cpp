@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: elementwise operators.
 #include "compiler/Import/Binder.h"
+#include "compiler/Import/GradientMarks.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -125,17 +126,30 @@ static GraphValue bound(Binder &node, int64_t i, llvm::StringRef attribute, doub
                                              : Element::integer(static_cast<int64_t>(limit)));
 }
 
+/// The bound where x reaches it, else x; `reaches` is le or ge. So a NaN stays one, and at the bound itself x has no
+/// gradient, as PyTorch has it for clamp by numbers, hardtanh and relu6. Computed bounds share it (maximum, minimum).
+static GraphValue limit(Binder &node, const GraphValue &x, const GraphValue &bound, ElementwiseFn reaches,
+                        ElementwiseFn fn) {
+  if (x.content || !bound.content || !isFloat(x.dtype))
+    return elementwise(node.emit, fn, {&x, &bound});
+  GraphValue reached = elementwise(node.emit, reaches, {&x, &bound});
+  return elementwise(node.emit, ElementwiseFn::select, {&reached, &bound, &x});
+}
+
 static void clip(Binder &node) {
   GraphValue result = node.input(0);
-  if (node.has(1) || node.hasAttribute("min")) {
-    GraphValue low = bound(node, 1, "min", 0);
-    result = elementwise(node.emit, ElementwiseFn::max, {&result, &low});
-  }
-  if (node.has(2) || node.hasAttribute("max")) {
-    GraphValue high = bound(node, 2, "max", 0);
-    result = elementwise(node.emit, ElementwiseFn::min, {&result, &high});
-  }
+  if (node.has(1) || node.hasAttribute("min"))
+    result = limit(node, result, bound(node, 1, "min", 0), ElementwiseFn::le, ElementwiseFn::max);
+  if (node.has(2) || node.hasAttribute("max"))
+    result = limit(node, result, bound(node, 2, "max", 0), ElementwiseFn::ge, ElementwiseFn::min);
   node.set(0, result);
+}
+
+/// Several numbers, or what PyTorch calls a clamp by one.
+template <ElementwiseFn reaches, ElementwiseFn fn> static void extremum(Binder &node) {
+  if (!isClamp(node.node))
+    return variadic<fn>(node);
+  node.set(0, limit(node, node.input(0), node.input(1), reaches, fn));
 }
 
 static void addComparisons(RuleTable &table) {
@@ -182,8 +196,8 @@ void addElementwiseRules(RuleTable &table) {
   table.add("Div", 7, binary<ElementwiseFn::div>);
   table.add("Mod", 10, modulo);
   table.add("Pow", 7, power);
-  table.add("Min", 8, variadic<ElementwiseFn::min>);
-  table.add("Max", 8, variadic<ElementwiseFn::max>);
+  table.add("Min", 8, extremum<ElementwiseFn::ge, ElementwiseFn::min>);
+  table.add("Max", 8, extremum<ElementwiseFn::le, ElementwiseFn::max>);
   table.add("Sum", 8, variadic<ElementwiseFn::add>);
   table.add("Mean", 8, mean);
   table.add("Clip", 6, clip);

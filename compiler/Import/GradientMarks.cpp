@@ -33,6 +33,10 @@ bool isDetach(const Node &node) {
          tracedCall(node).find("[target=torch.ops.aten.detach.default]") != std::string_view::npos;
 }
 
+bool isClamp(const Node &node) {
+  return node.inputs.size() == 2 && tracedCall(node).find("[target=torch.ops.aten.clamp.") != std::string_view::npos;
+}
+
 static std::string_view argumentsOf(const Node &node) {
   std::string_view call = tracedCall(node);
   size_t arguments = call.find("](args = ");

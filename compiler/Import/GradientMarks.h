@@ -10,6 +10,8 @@ namespace accum::import {
 std::optional<int64_t> paddingRow(const Node &node);
 /// The Identity was `x.detach()`: no gradient goes back through it.
 bool isDetach(const Node &node);
+/// A Max or Min that was a clamp by one number: where x is that number it has no gradient, not half of one.
+bool isClamp(const Node &node);
 /// Names of results of `detach` that the node's call reads. Where the graph has no value of that name, it was
 /// optimised away.
 std::vector<std::string> detachedOperands(const Node &node);

@@ -49,7 +49,20 @@ static Value magnitude(Emitter &emit, Value x) { return emit.unary(ElementwiseFn
 static Value logarithm(Emitter &emit, Value x) { return emit.unary(ElementwiseFn::log, x); }
 
 static void reduceL1(Binder &node) { reduceThrough(node, magnitude, same); }
-static void reduceL2(Binder &node) { reduceThrough(node, square, squareRoot); }
+
+/// The derivative of a norm at zero is zero in PyTorch; that of a square root is infinite. A NaN stays one.
+static Value rootOrZero(Emitter &emit, Value sum) {
+  Value zero = emit.scalar(elementTypeOf(sum), 0), one = emit.scalar(elementTypeOf(sum), 1);
+  Value vanishes = emit.elementwise(ElementwiseFn::eq, {sum, zero});
+  return emit.select(vanishes, zero, squareRoot(emit, emit.select(vanishes, one, sum)));
+}
+
+static void reduceL2(Binder &node) {
+  const Shape &shape = node.input(0).shape;
+  bool overBatch = llvm::any_of(reducedAxes(node), [&](int64_t axis) { return shape[axis].batched; });
+  reduceThrough(node, square, overBatch ? squareRoot : rootOrZero); // over the batch its root is what is refused
+}
+
 static void reduceSumSquare(Binder &node) { reduceThrough(node, square, same); }
 static void reduceLogSum(Binder &node) { reduceThrough(node, same, logarithm); }
 

@@ -130,6 +130,51 @@ static SmallVector<int64_t> commonTargets(const Shape &data, const Content &indi
   return targets;
 }
 
+/// No two indices along `axis` are the same: there is one of them, or they are those of a TopK.
+static bool distinctAlong(const GraphValue &indices, int64_t axis) {
+  if (indices.shape[axis] == Extent::fixed(1))
+    return true;
+  Value value = indices.value;
+  if (!value || shapeOf(value) != indices.shape) // broadcast: repeated
+    return false;
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto topK = dyn_cast<nn::TopKOp>(op))
+      return value == topK.getIndices() && static_cast<int64_t>(topK.getAxis()) == axis;
+    if (!isa<nn::CastOp, nn::SliceOp>(op)) // a slice of distinct ones is distinct
+      return false;
+    value = op->getOperand(0);
+  }
+  return false;
+}
+
+/// Elements at distinct positions that depend on data: added to zeros they are themselves.
+static Value overwrite(Binder &node, int64_t axis) {
+  Emitter &emit = node.emit;
+  const GraphValue &data = node.input(0), &indices = node.input(1);
+  bool isBool = data.dtype == DType::Bool;
+  DType summed = isBool ? DType::Float32 : data.dtype;
+  Value positions = indices.whole(emit);
+  auto sumOf = [&](Value updates, DType type) {
+    return nn::ScatterElementsAddOp::create(emit.builder, emit.location,
+                                            emit.type(data.shape, emit.elementType(type)), positions, updates,
+                                            emit.builder.getI64IntegerAttr(axis))
+        .getResult();
+  };
+  auto isSet = [&](Value count) {
+    return emit.elementwise(nn::ElementwiseFn::ne, {count, emit.scalar(elementTypeOf(count), 0)});
+  };
+  Value written = sumOf(cast(emit, node.input(2), summed).whole(emit), summed);
+  bool intoZeros = data.content && data.content->isUniform() && data.content->isConstant() &&
+                   (isFloat(data.dtype) ? data.content->only().real == 0 : data.content->only().constant == 0);
+  if (isBool)
+    written = isSet(written);
+  if (intoZeros)
+    return written;
+  GraphValue one(Content::scalar(DType::Float32, Element::floating(1)));
+  Value hits = sumOf(broadcastTo(emit, one, indices.shape).whole(emit), DType::Float32);
+  return emit.select(isSet(hits), written, data.whole(emit));
+}
+
 static void scatterElements(Binder &node) {
   Emitter &emit = node.emit;
   const GraphValue data = node.input(0), indices = node.input(1), updates = node.input(2);
@@ -146,11 +191,15 @@ static void scatterElements(Binder &node) {
         updates.whole(emit), emit.builder.getI64IntegerAttr(axis));
     return node.set(0, emit.add(data.whole(emit), added));
   }
-  if (reduction != "none" || !indices.content)
-    refuseUnsupported("overwrites elements at positions that depend on data");
+  if (reduction != "none")
+    refuseUnsupported("has the reduction `" + reduction + "`");
+  if (!indices.content && !distinctAlong(indices, axis))
+    refuseUnsupported("overwrites elements at positions that depend on data, and may write one of them twice");
   for (int64_t d = 0; d < data.rank(); ++d)
     if (d != axis && !(indices.shape[d] == data.shape[d]))
       refuseUnsupported("writes part of an axis beside its own");
+  if (!indices.content)
+    return node.set(0, overwrite(node, axis));
   SmallVector<int64_t> targets = commonTargets(data.shape, *indices.content, axis);
   node.set(0, replaceRows(emit, data, updates.whole(emit), axis, data.shape[axis].count, targets));
 }
