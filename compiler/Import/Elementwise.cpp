@@ -126,8 +126,9 @@ static GraphValue bound(Binder &node, int64_t i, llvm::StringRef attribute, doub
                                              : Element::integer(static_cast<int64_t>(limit)));
 }
 
-/// The bound where x reaches it, else x; `reaches` is le or ge. So a NaN stays one, and at the bound itself x has no
-/// gradient, as PyTorch has it for clamp by numbers, hardtanh and relu6. Computed bounds share it (maximum, minimum).
+/// The bound where x reaches it, else x; `reaches` is le or ge. So a NaN stays one, and at the bound itself x
+/// has no gradient, as PyTorch has it for clamp by numbers, hardtanh and relu6. Computed bounds share it
+/// (maximum, minimum).
 static GraphValue limit(Binder &node, const GraphValue &x, const GraphValue &bound, ElementwiseFn reaches,
                         ElementwiseFn fn) {
   if (x.content || !bound.content || !isFloat(x.dtype))

@@ -34,7 +34,8 @@ bool isDetach(const Node &node) {
 }
 
 bool isClamp(const Node &node) {
-  return node.inputs.size() == 2 && tracedCall(node).find("[target=torch.ops.aten.clamp.") != std::string_view::npos;
+  return node.inputs.size() == 2 &&
+         tracedCall(node).find("[target=torch.ops.aten.clamp.") != std::string_view::npos;
 }
 
 static std::string_view argumentsOf(const Node &node) {

@@ -93,8 +93,25 @@ void noteGuessed(const std::vector<std::string> &names, ParameterTable &table) {
     return;
   table.notices.push_back(fmt::format(
       "{} not trained: constants in this file, which does not tell whether the export computed {} from "
-      "parameters; --trainable '*' --trainable {} trains it too",
+      "parameters (do_constant_folding=False keeps them); --trainable '*' --trainable {} trains it too",
       list(names), names.size() == 1 ? "it" : "them", names[0]));
+}
+
+void noteComputed(ParameterTable &table) {
+  std::vector<std::string> names;
+  for (const Parameter &parameter : table.parameters) {
+    // What is only transposed loses its name too, and a computed matrix looks like it: of those nothing is
+    // known.
+    bool isMatrix = parameter.shape.size() == 2;
+    if (parameter.trained && !isMatrix && parameter.name.starts_with("onnx::"))
+      names.push_back(parameter.name);
+  }
+  if (!names.empty())
+    table.notices.push_back(fmt::format(
+        "{} trained as in the file: without a parameter's name, the export computed {} (1 + w, weight norm, "
+        "batch norm folded in, ...), and unless it only added a constant a step of the parameters is another "
+        "one; torch.onnx.export(..., do_constant_folding=False) keeps them",
+        list(names), names.size() == 1 ? "it" : "them"));
 }
 
 /// The one row of a matrix that is all zeros; nothing where there is none, or another one, or no data.

@@ -16,6 +16,8 @@ std::string namesForNote(size_t count, const std::function<std::string(size_t)> 
 void noteVanished(const Signature &signature, ParameterTable &table);
 /// Adds a notice of the tensors that are left as they are because the file does not tell what they are.
 void noteGuessed(const std::vector<std::string> &names, ParameterTable &table);
+/// Adds a notice of trained tensors that the TorchScript exporter computed from parameters, which are gone.
+void noteComputed(ParameterTable &table);
 /// Adds a notice for each trained table with a row of padding (`padding_idx`), from which frameworks keep its
 /// gradient: where the file marks it, so is it done here; ONNX alone cannot say it, and one row of zeros
 /// hints.

@@ -265,6 +265,8 @@ Result<ParameterTable> Decision::finish() {
     return nothingToTrain(model, table);
   table.notices = std::move(notices);
   noteGuessed(guessed, table);
+  if (signature.isEmpty())
+    noteComputed(table);
   notePadding(tables, graph, table);
   table.refused = std::move(refused);
   noteVanished(signature, table);

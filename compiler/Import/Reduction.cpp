@@ -60,7 +60,8 @@ static Value rootOrZero(Emitter &emit, Value sum) {
 static void reduceL2(Binder &node) {
   const Shape &shape = node.input(0).shape;
   bool overBatch = llvm::any_of(reducedAxes(node), [&](int64_t axis) { return shape[axis].batched; });
-  reduceThrough(node, square, overBatch ? squareRoot : rootOrZero); // over the batch its root is what is refused
+  reduceThrough(node, square,
+                overBatch ? squareRoot : rootOrZero); // over the batch its root is what is refused
 }
 
 static void reduceSumSquare(Binder &node) { reduceThrough(node, square, same); }

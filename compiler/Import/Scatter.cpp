@@ -164,8 +164,9 @@ static Value overwrite(Binder &node, int64_t axis) {
     return emit.elementwise(nn::ElementwiseFn::ne, {count, emit.scalar(elementTypeOf(count), 0)});
   };
   Value written = sumOf(cast(emit, node.input(2), summed).whole(emit), summed);
-  bool intoZeros = data.content && data.content->isUniform() && data.content->isConstant() &&
-                   (isFloat(data.dtype) ? data.content->only().real == 0 : data.content->only().constant == 0);
+  bool intoZeros =
+      data.content && data.content->isUniform() && data.content->isConstant() &&
+      (isFloat(data.dtype) ? data.content->only().real == 0 : data.content->only().constant == 0);
   if (isBool)
     written = isSet(written);
   if (intoZeros)
@@ -194,7 +195,8 @@ static void scatterElements(Binder &node) {
   if (reduction != "none")
     refuseUnsupported("has the reduction `" + reduction + "`");
   if (!indices.content && !distinctAlong(indices, axis))
-    refuseUnsupported("overwrites elements at positions that depend on data, and may write one of them twice");
+    refuseUnsupported(
+        "overwrites elements at positions that depend on data, and may write one of them twice");
   for (int64_t d = 0; d < data.rank(); ++d)
     if (d != axis && !(indices.shape[d] == data.shape[d]))
       refuseUnsupported("writes part of an axis beside its own");

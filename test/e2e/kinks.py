@@ -3,7 +3,7 @@
 
 `make FILE.onnx` writes sum over cases of mean(f(x + w)), each with a w of its own; `check GRADIENTS` compares with what PyTorch gives
 (torch 2.15, float32): a clamp by numbers, hardtanh and relu6 pass nothing at a bound; a maximum of two tensors passes half; a norm
-passes nothing where it is zero. The dynamo exporter writes a clamp by one number as Max or Min, and names it in the metadata.
+passes nothing where it is zero (oracle: the list below). The dynamo exporter writes a clamp by one number as Max or Min, and names it in the metadata.
 """
 import pathlib
 import struct
