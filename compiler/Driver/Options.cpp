@@ -58,7 +58,7 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
                "kernels for a GPU also as code that this machine executes and checks");
   app.add_option("--cpu", options.cpu, "native, x86-64-v3, x86-64-v4 (default: native)")
       ->check(CLI::IsMember({"native", "x86-64-v3", "x86-64-v4"}));
-  app.add_option("--memory", raw.memory, "memory per device, e.g. 16GiB");
+  app.add_option("--memory", raw.memory, "memory per device, e.g. 16GiB; of a GPU with its context");
   app.add_option("--recompute", options.recompute,
                  "activation checkpointing: auto, none, all (default: auto)")
       ->check(CLI::IsMember({"auto", "none", "all"}));

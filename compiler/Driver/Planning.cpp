@@ -3,6 +3,7 @@
 #include "compiler/Driver/Planning.h"
 #include "compiler/Driver/TextFile.h"
 #include "compiler/Planner/Explain.h"
+#include "compiler/Planner/MemoryLines.h"
 #include "compiler/Planner/ProblemText.h"
 #include "compiler/Planner/ReusedPlan.h"
 #include "compiler/Planner/Verify.h"
@@ -68,7 +69,6 @@ planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, boo
   result.devices = options.devices;
   result.accumulationSteps = options.accumulationSteps;
   result.requireDivisible = options.requireDivisible;
-  result.budget = options.memory;
   result.recompute = options.recompute;
   // What cannot run yet is searched where it was asked for and only a plan is wanted.
   for (auto [flag, value, asked] : {std::tuple{"--shard", &options.shard, &result.shard},
@@ -276,7 +276,9 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
     diagnostics.addNotice(notice);
   bool good = true;
   planner::Options asked = optionsOf(options, diagnostics, good);
-  if (!asked.budget && profile->memoryUsable == 0)
+  if (options.memory)
+    planner::limitMemory(*options.memory, *profile, asked);
+  else if (profile->memoryUsable == 0)
     asked.budget = hostBudget(options.devices);
   if (!good || failed(holdWhole(module, asked, diagnostics)))
     return failure();

@@ -62,10 +62,11 @@ std::string describeModel(const Options &options, const import::ImportReport &re
 
 std::string describeTarget(const Options &options, const planner::Search &search) {
   std::string memory = options.memory ? "--memory" : "the default budget";
-  bool small = search.budget < (int64_t{1} << 30);
+  int64_t bytes = search.memoryTotal > 0 ? search.memoryTotal : search.budget;
+  bool small = bytes < (int64_t{1} << 30);
   double unit = small ? 1 << 20 : 1 << 30;
-  std::string size = fmt::format("{:.{}f} {}", static_cast<double>(search.budget) / unit, small ? 1 : 2,
-                                 small ? "MiB" : "GiB");
+  std::string size =
+      fmt::format("{:.{}f} {}", static_cast<double>(bytes) / unit, small ? 1 : 2, small ? "MiB" : "GiB");
   std::string text = fmt::format("target   {} x {}, {} each ({}); {} rates; {}\n", search.devices,
                                  search.target, size, memory, search.basis, options.precision);
   text += fmt::format("batch    global {} samples", withCommas(search.batch));

@@ -241,8 +241,14 @@ std::string explainSearch(const Search &search, const BudgetAnswers &budgets, si
 
 Error explainNoFit(const Search &search) {
   const Candidate &least = search.candidates[search.smallest];
-  Error error{fmt::format("no micro-batch fits into {}: the smallest, {}, needs {} ({} over)",
-                          formatBytes(search.budget), least.cut.m, formatBytes(least.counted),
+  int64_t context = 0;
+  for (const MemoryLine &line : search.memory)
+    context += line.kind == MemoryClass::Context ? line.bytes : 0;
+  std::string less = context > 0 ? fmt::format(" ({} less {} for the driver)",
+                                               formatBytes(search.memoryTotal), formatBytes(context))
+                                 : "";
+  Error error{fmt::format("no micro-batch fits into {}{}: the smallest, {}, needs {} ({} over)",
+                          formatBytes(search.budget), less, least.cut.m, formatBytes(least.counted),
                           formatBytes(least.over)),
               "does-not-fit"};
   std::vector<MemoryLine> lines = search.memory;
@@ -271,7 +277,7 @@ Error explainNoFit(const Search &search) {
                     "--optimizer sgd keeps no moments, --freeze GLOB no gradients",
                     formatBytes(state)));
   error.notes.push_back(
-      fmt::format("--memory {}MiB is the least that works", (least.counted + (1 << 20) - 1) >> 20));
+      fmt::format("--memory {}MiB is the least that works", (least.counted + context + (1 << 20) - 1) >> 20));
   return error;
 }
 

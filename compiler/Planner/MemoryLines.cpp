@@ -49,4 +49,15 @@ std::vector<MemoryLine> memoryLines(const Problem &problem, const std::vector<Fi
   return lines;
 }
 
+void limitMemory(int64_t bytes, DeviceProfile &profile, Options &options) {
+  if (profile.memoryTotal == 0) {
+    options.budget = bytes;
+    return;
+  }
+  profile.memoryTotal = profile.memoryUsable = bytes;
+  for (const Overhead &overhead : profile.overheads)
+    if (!overhead.counted && (options.devices > 1 || !overhead.onlyParallel))
+      profile.memoryUsable = std::max<int64_t>(0, profile.memoryUsable - overhead.bytes);
+}
+
 } // namespace accum::planner

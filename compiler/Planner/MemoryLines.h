@@ -3,6 +3,7 @@
 // keeps.
 #pragma once
 #include "compiler/Planner/DeviceProfile.h"
+#include "compiler/Planner/Options.h"
 #include "compiler/Planner/PeakMoment.h"
 
 namespace accum::planner {
@@ -15,5 +16,9 @@ int64_t bytesOf(const Overhead &overhead, const Problem &problem, int64_t device
 std::vector<MemoryLine> memoryLines(const Problem &problem, const std::vector<FixedMemory> &fixed,
                                     const DeviceProfile &profile, int64_t devices, const Candidate &candidate,
                                     const PeakMoment &peak);
+
+/// Memory that the user gives, --memory. Of a card it is all that it holds, what was gone before us included,
+/// as its driver would say; elsewhere it is the budget.
+void limitMemory(int64_t bytes, DeviceProfile &profile, Options &options);
 
 } // namespace accum::planner

@@ -219,7 +219,7 @@ Status Searcher::prepare() {
   if (!ways)
     return ways.error();
   search.budget = options.budget.value_or(profile.memoryUsable);
-  if (search.budget < 1)
+  if (search.budget < 1 && profile.memoryTotal == 0)
     return Error{fmt::format("target {} does not say how much memory there is", profile.name),
                  "usage",
                  {"--memory SIZE says it"}};

@@ -36,7 +36,8 @@ def held(search, kinds=("activations", "logits", "activation gradients")):
 
 def cost(problem, target, m, kinds):
     whole = planned(problem, target, m, 1 << 50)
-    less = planned(problem, target, m, whole["plan"]["counted_bytes"] - held(whole, kinds) // 2)
+    taken = sum(line["bytes"] for line in whole["memory"])
+    less = planned(problem, target, m, taken - held(whole, kinds) // 2)
     return 100 * (less["plan"]["seconds"] / whole["plan"]["seconds"] - 1), held(whole)
 
 

@@ -43,7 +43,7 @@ def measure(model, precision, sim, m, variant):
         dumps = model.folder / "dumps"
         model.compile(*options, *size, "--dump-phases", dumps, batch=batch)
         problem.write_text(force((dumps / "problem.txt").read_text(), variant))
-        run("accum-plan", problem, *size, "--memory", "1GiB", *(["--target", sim] if sim else []), "-o", plan)
+        run("accum-plan", problem, *size, "--memory", "4GiB", *(["--target", sim] if sim else []), "-o", plan)
         options += ["--plan", plan]
         size = []
     artifact = model.compile(*options, *size, batch=batch)

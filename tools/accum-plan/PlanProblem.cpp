@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Problem in text form: searched, checked, shown.
 #include "compiler/Planner/Explain.h"
+#include "compiler/Planner/MemoryLines.h"
 #include "compiler/Planner/ProblemText.h"
 #include "compiler/Planner/Quantity.h"
 #include "compiler/Planner/Report/Page.h"
@@ -26,12 +27,6 @@ Result<Options> optionsOf(const Flags &flags, const Problem &problem) {
   options.microBatch = *microBatch;
   if (flags.steps != 0)
     options.accumulationSteps = flags.steps;
-  if (!flags.memory.empty()) {
-    Result<int64_t> bytes = parseBytes(flags.memory);
-    if (!bytes)
-      return bytes.error();
-    options.budget = *bytes;
-  }
   options.deadline = flags.end;
   options.seed = flags.seed;
   options.requireDivisible = flags.requireDivisible;
@@ -39,6 +34,16 @@ Result<Options> optionsOf(const Flags &flags, const Problem &problem) {
   options.shard = flags.shard;
   options.offload = flags.offload;
   return options;
+}
+
+Status takeMemory(const Flags &flags, DeviceProfile &profile, Options &options) {
+  if (flags.memory.empty())
+    return {};
+  Result<int64_t> bytes = parseBytes(flags.memory);
+  if (!bytes)
+    return bytes.error();
+  limitMemory(*bytes, profile, options);
+  return {};
 }
 
 Status writeReport(const Flags &flags, const Problem &problem, const DeviceProfile &profile,
@@ -63,6 +68,8 @@ int planProblem(const Flags &flags, const std::string &text) {
   Result<DeviceProfile> profile = loadProfile(flags.target);
   if (!profile)
     return fail(profile.error());
+  if (Status status = takeMemory(flags, *profile, *options); !status)
+    return fail(status.error());
   Result<Search> search = solve(*problem, *profile, *options);
   if (!search) {
     bool isOfFile = search.error().slug == "malformed-problem";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words and tables that people see.
 #include "compiler/Planner/Explain.h"
+#include "compiler/Planner/MemoryLines.h"
 #include "compiler/Planner/Quantity.h"
 #include "compiler/Planner/TensorNames.h"
 #include "test/compiler/Planner/TransformerProblem.h"
@@ -16,6 +17,14 @@ namespace {
 
 Search gpt2(Options options = {.batch = 1024, .devices = 4, .recompute = "none"}) {
   return *solve(transformerProblem(gpt2Small()), *loadProfile("h100"), options);
+}
+
+/// On an h100 of which the user allows so many bytes.
+Search gpt2Within(int64_t bytes) {
+  DeviceProfile profile = *loadProfile("h100");
+  Options options = {.batch = 1024, .devices = 4, .recompute = "none"};
+  limitMemory(bytes, profile, options);
+  return *solve(transformerProblem(gpt2Small()), profile, options);
 }
 
 BudgetAnswers gpt2Budgets(const Options &options = {.batch = 1024, .devices = 4, .recompute = "none"}) {
@@ -63,17 +72,20 @@ TEST(Explain, TheSearch) {
 }
 
 TEST(Explain, WhenNothingFits) {
-  Search search = gpt2({.batch = 1024, .devices = 4, .budget = int64_t{2} << 30, .recompute = "none"});
+  Search search = gpt2Within(int64_t{3} << 30);
   ASSERT_FALSE(search.plan);
   Error error = explainNoFit(search);
   EXPECT_EQ(error.slug, "does-not-fit");
-  EXPECT_EQ(error.message,
-            "no micro-batch fits into 2.0 GiB: the smallest, 1, needs 2.5 GiB (479.6 MiB over)");
+  EXPECT_EQ(error.message, "no micro-batch fits into 1.8 GiB (3.0 GiB less 1.2 GiB for the driver): the "
+                           "smallest, 1, needs 2.5 GiB "
+                           "(684.6 MiB over)");
   EXPECT_THAT(error.notes, testing::Contains(HasSubstr("what it needs most: AdamW m, v 949.4 MiB")));
   EXPECT_THAT(error.notes, testing::Contains(HasSubstr("--optimizer sgd keeps no moments")));
-  EXPECT_EQ(error.notes.back(), "--memory 2528MiB is the least that works");
-  EXPECT_TRUE(gpt2({.batch = 1024, .devices = 4, .budget = int64_t{2528} << 20, .recompute = "none"}).plan);
-  EXPECT_FALSE(gpt2({.batch = 1024, .devices = 4, .budget = int64_t{2527} << 20, .recompute = "none"}).plan);
+  EXPECT_EQ(error.notes.back(), "--memory 3757MiB is the least that works");
+  Search least = gpt2Within(int64_t{3757} << 20);
+  ASSERT_TRUE(least.plan);
+  EXPECT_LE(least.plan->total(), int64_t{3757} << 20); // the driver's part included
+  EXPECT_FALSE(gpt2Within(int64_t{3756} << 20).plan);
   EXPECT_THAT(explainSearch(search, {}), Not(HasSubstr("chosen")));
 }
 
