@@ -24,6 +24,14 @@ train::ParamOp paramOf(train::LoadParamOp load) {
   return SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
 }
 
+/// A copy of a parameter goes by the parameter's name, not by that of the node that reads it.
+Location copyLocation(train::LoadParamOp load) {
+  train::ParamOp param = paramOf(load);
+  StringAttr name = param.getModule() ? param.getModuleAttr() : param.getSymNameAttr();
+  auto label = StringAttr::get(load.getContext(), name.getValue() + " in bf16");
+  return FusedLoc::get(load.getContext(), {NameLoc::get(name)}, ArrayAttr::get(load.getContext(), label));
+}
+
 Value behindViews(Value value) {
   while (auto view = value.getDefiningOp<nn::ReshapeOp>())
     value = view.getInput();
@@ -153,7 +161,7 @@ Value StepNarrowing::copyOf(Value root) {
     if (!copy) {
       OpBuilder builder(step.getPrologue().front().getTerminator());
       Value wide = builder.clone(*load)->getResult(0);
-      copy = keep(kernels.round(wide, builder, load.getLoc()));
+      copy = keep(kernels.round(wide, builder, copyLocation(load)));
     }
     return copy;
   }
