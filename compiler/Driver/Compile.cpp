@@ -112,6 +112,11 @@ void Compilation::offerWholeBatch() {
     diagnostics.addNote(wholeBatchNote(options, trial.search()));
 }
 
+/// Paths, and names of a model that was refused for them, may be no text.
+static void printJson(const nlohmann::ordered_json &json) {
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+}
+
 /// Messages to stderr; with --json also one object with a reason to stdout.
 int Compilation::fail() {
   offerWholeBatch();
@@ -126,7 +131,7 @@ int Compilation::fail() {
       json["causes"] = causesJson(verdict);
     if (!planning.search.candidates.empty())
       json["search"] = planner::toJson(planning.search, planning.budgets);
-    fmt::print("{}\n", json.dump(2));
+    printJson(json);
   }
   return diagnostics.exitCode();
 }
@@ -349,7 +354,7 @@ int Compilation::run() {
                                   {"predicted_seconds", size.predicted},
                                   {"measured_seconds", size.measured},
                                   {"chosen", size.chosen}});
-    fmt::print("{}\n", json.dump(2));
+    printJson(json);
   }
   return 0;
 }

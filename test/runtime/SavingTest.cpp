@@ -121,6 +121,44 @@ TEST(Saving, DiskFullLeavesWhatWasThere) {
   EXPECT_EQ(accumRun(setup.words("--steps 1 --save /nonexistent/x.safetensors")).code, 3);
 }
 
+TEST(Saving, NothingElseThatFailsCostsTheWeights) {
+  for (const std::string &flag : {"--dump-gradients", "--profile"}) {
+    ToyOptions options;
+    options.config.stepMilliseconds = 50;
+    Scene setup(options);
+    std::string gone = setup.folder + "/gone", log = setup.folder + "/log.jsonl";
+    fs::create_directory(gone);
+    Outcome outcome = runCommand(
+        ACCUM_RUN " " + setup.words("--steps 100000 --log " + log + " " + flag + " " + gone + "/x") +
+        " & p=$!; until test -s " + log + "; do sleep 0.1; done; rmdir " + gone + "; kill -TERM $p; wait $p");
+    EXPECT_EQ(outcome.code, 3) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("gone/x: cannot be written"));
+    EXPECT_TRUE(std::isfinite(firstOf(setup.folder + "/toy.trained.safetensors", "b")));
+  }
+}
+
+TEST(Saving, APlaceThatIsGoneIsReplaced) {
+  ToyOptions options;
+  options.config.stepMilliseconds = 50;
+  Scene setup(options);
+  std::string gone = setup.folder + "/gone", log = setup.folder + "/log.jsonl",
+              spare = setup.folder + "/spare";
+  fs::create_directory(gone);
+  fs::create_directory(spare);
+  Outcome outcome = runCommand(
+      "TMPDIR=" + spare + " " ACCUM_RUN " " +
+      setup.words("--steps 100000 --log " + log + " --save " + gone + "/x.safetensors") +
+      " & p=$!; until test -s " + log + "; do sleep 0.1; done; rmdir " + gone + "; kill -TERM $p; wait $p");
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("gone/x.safetensors: cannot be written"));
+  ASSERT_THAT(outcome.err, HasSubstr("note: the weights are in " + spare));
+  std::string found;
+  for (const auto &entry : fs::directory_iterator(spare))
+    if (entry.path().extension() == ".safetensors")
+      found = entry.path();
+  EXPECT_TRUE(std::isfinite(firstOf(found, "b")));
+}
+
 TEST(Saving, FoldersAndDevicesAreNoFiles) {
   Scene setup;
   std::string folder = setup.folder + "/mine", link = setup.folder + "/link";

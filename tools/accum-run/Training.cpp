@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <unistd.h>
 
 namespace accum::run {
@@ -50,6 +51,7 @@ private:
   int stopAgreed(bool &stop);
   int failedStep(int code, uint64_t step, const accum_step_result &result);
   [[noreturn]] void leave(int code);
+  int saveWeights();
   int save();
   void summarize() const;
 
@@ -237,19 +239,41 @@ void Training::leave(int code) {
   std::abort(); // not reached
 }
 
+/// Where the path failed (a full disk, a mount that is gone), the folder for temporary files: a run's hours
+/// are worth more than its place. The exit code tells of the path.
+int Training::saveWeights() {
+  auto saveAt = [&](const std::string &path) {
+    return accum_save(session, "parameter", options.names.c_str(), path.c_str(), 1);
+  };
+  int code = say(saveAt(options.save));
+  if (code == 0) {
+    std::printf("wrote    %s\n", options.save.c_str());
+    return 0;
+  }
+  std::error_code unknown;
+  std::filesystem::path folder = std::filesystem::temp_directory_path(unknown);
+  std::string name = std::filesystem::path(options.save).filename();
+  std::string instead = folder / (std::to_string(getpid()) + "." + name);
+  if (!unknown && saveAt(instead) == 0)
+    std::fprintf(stderr, "note: the weights are in %s instead\n", instead.c_str());
+  return code;
+}
+
+/// The weights first: nothing else that fails may cost them.
 int Training::save() {
   if (!isFirst())
     return 0;
-  if (!options.profile.empty())
-    if (int code = accum_save_profile(session, options.profile.c_str()))
-      return say(code);
-  if (!options.dumpGradients.empty() && tally.steps > 0)
-    if (int code = accum_save(session, "gradient", options.names.c_str(), options.dumpGradients.c_str(), 0))
-      return say(code);
-  if (int code = accum_save(session, "parameter", options.names.c_str(), options.save.c_str(), 1))
-    return say(code);
-  std::printf("wrote    %s\n", options.save.c_str());
-  return 0;
+  int code = saveWeights();
+  if (!options.dumpGradients.empty() && tally.steps > 0) {
+    const char *path = options.dumpGradients.c_str();
+    int failed = say(accum_save(session, "gradient", options.names.c_str(), path, 0));
+    code = code ? code : failed;
+  }
+  if (!options.profile.empty()) {
+    int failed = say(accum_save_profile(session, options.profile.c_str()));
+    code = code ? code : failed;
+  }
+  return code;
 }
 
 void Training::summarize() const {

@@ -2,9 +2,13 @@
 // Model in, artifact out.
 #include "compiler/Driver/Compile.h"
 #include <array>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
+#include <fmt/format.h>
 #include <string_view>
+#include <system_error>
 #include <unistd.h>
 
 namespace {
@@ -37,11 +41,30 @@ void reportCrashes() {
 
 } // namespace
 
+namespace {
+
+int outputFailed(int error) {
+  fmt::print(stderr, "error: standard output: cannot be written: {} [output-failed]\n", std::strerror(error));
+  return 3;
+}
+
+/// A reader of half a plan or half an object must not take it for the whole.
+int compileAndFlush(const accum::driver::Options &options) {
+  try {
+    int code = accum::driver::compile(options);
+    return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? outputFailed(errno) : code;
+  } catch (const std::system_error &error) { // of fmt::print
+    return outputFailed(error.code().value());
+  }
+}
+
+} // namespace
+
 int main(int argc, char **argv) {
   reportCrashes();
   accum::driver::ParsedOptions parsed = accum::driver::parseOptions(argc, argv);
   if (parsed.options)
-    return accum::driver::compile(*parsed.options);
+    return compileAndFlush(*parsed.options);
   std::fputs(parsed.text.c_str(), parsed.exitCode == 0 ? stdout : stderr);
   return parsed.exitCode;
 }
