@@ -57,7 +57,8 @@ Status Dataset::matchArrays(const Manifest &manifest, std::vector<Array> arrays)
   }
   for (const Array &array : arrays)
     decisions.push_back(array.path + ": array `" + array.name + "` is not an input of the model: ignored");
-  if (count == 0)
+  bool found = std::any_of(columns.begin(), columns.end(), [](const Column &column) { return column.array; });
+  if (!found)
     return badData("the data holds no array of the model's inputs");
   slab.resize(largest);
   return {};

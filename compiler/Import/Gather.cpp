@@ -192,9 +192,14 @@ static void gatherND(Binder &node) {
     flat[0].count *= x.shape[d].count;
   flat.append(x.shape.begin() + depth, x.shape.end());
   result.append(x.shape.begin() + depth, x.shape.end());
-  if (places.batchAxis >= 0)
-    refuseUnsupported("reads a table that has no batch axis with indices for every sample");
-  node.set(0, emit.reshape(pick(emit, emit.reshape(x.whole(emit), flat), 0, table), result));
+  Shape once = result; // the same rows for every sample: positions that were repeated over the batch
+  if (places.batchAxis >= 0) {
+    if (places.slab[places.batchAxis] != 1)
+      refuseUnsupported("reads a table that has no batch axis with several indices for every sample");
+    once[places.batchAxis] = Extent::fixed(1);
+  }
+  GraphValue rows(x.dtype, emit.reshape(pick(emit, emit.reshape(x.whole(emit), flat), 0, table), once));
+  node.set(0, broadcastTo(emit, rows, result));
 }
 
 static void gatherElements(Binder &node) {

@@ -68,10 +68,22 @@ std::optional<std::string> onlyParameterOf(const std::vector<std::string> &sourc
   return found;
 }
 
+/// `w[indices]` of the framework: the exporter moves the indexed axes to the front, where the first one is
+/// already.
+bool isIndexedInFront(const Node &node) {
+  auto entry = node.metadata.find("pkg.torch.onnx.fx_node");
+  return node.opType == "GatherND" && entry != node.metadata.end() &&
+         entry->second.find("aten.index.Tensor](args = (") != std::string::npos &&
+         entry->second.find(", [None") == std::string::npos;
+}
+
 /// From one matrix, read as a matrix: the exporter only moved its elements, nearly always transposing.
-Verdict rearranged(const Graph &graph, const Tensor &tensor, const std::string &source) {
+Verdict rearranged(const Graph &graph, const Tensor &tensor, const std::string &source,
+                   const std::vector<Reader> &readers) {
   const Tensor *original = graph.initializer(source);
   bool isSame = original && original->shape == tensor.shape && tensor.shape[0] != tensor.shape[1];
+  isSame |= std::all_of(readers.begin(), readers.end(),
+                        [&](const Reader &reader) { return isIndexedInFront(graph.nodes[reader.node]); });
   Verdict copy =
       verdict(Standing::Trained, fmt::format("the export's transposed copy of `{}`", source), source);
   copy.moduleTransposed = tensor.shape.size() == 2 && !isSame;
@@ -110,7 +122,7 @@ Verdict folded(const Graph &graph, const Tensor &tensor, const Signature &signat
   if (!source)
     return verdict(Standing::Derived, "was computed from several parameters", tensor.name);
   if (sources.size() == 1 && tensor.shape.size() >= 2 && isRead(readers, {Role::Matrix, Role::Table}))
-    return rearranged(graph, tensor, *source);
+    return rearranged(graph, tensor, *source, readers);
   if (isOnePlus(graph, tensor, *source, sources, signature, readers)) {
     Verdict shifted =
         verdict(Standing::Trained, fmt::format("1 + `{}`, as the norm applies it", *source), *source);
