@@ -79,7 +79,7 @@ void addOutput(CLI::App &app, Options &options) {
       ->type_name("NAME[:COUNT]");
   app.add_option("--log", options.log, "one JSON line per step; - is stdout")->type_name("FILE");
   app.add_option("--profile", options.profile,
-                 "when each call began and how long it took, for Perfetto; host")
+                 "when each call began and how long it took, for Perfetto; on GPUs with ACCUM_CUDA_STEPWISE=1")
       ->type_name("FILE.json");
 }
 
