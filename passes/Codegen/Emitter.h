@@ -58,8 +58,16 @@ public:
   /// A loop whose body differs from thread to thread.
   Values threadLoop(Scope *scope, mlir::Value lower, mlir::Value upper, int64_t step,
                     mlir::ValueRange initial, const Body &body);
+  /// [lower, upper) dealt out to the team's threads, `width` neighbours each, one after the other.
+  Values shareLoop(Scope *scope, mlir::Value lower, mlir::Value upper, int64_t width,
+                   mlir::ValueRange initial, const Body &body);
   /// Code in `scope` is run by a team with equal values.
   bool isShared(const Scope *scope) const { return team && !scope->perThread; }
+  int64_t teamSize() const { return team ? team->size : 1; }
+  /// Where each thread of a team works on columns of its own: those from the returned index on, of as many as
+  /// the team has lanes. Code in there and in `scope`, which has no loops, comes in the order in which it is
+  /// asked for.
+  Index ownColumns(Scope *scope);
 
   /// One step of a fold: the coordinates of the folded axes, and the lanes of the last that exist.
   using Step = std::function<Values(Scope *, mlir::ArrayRef<Index>, Mask, mlir::ValueRange carried)>;
@@ -142,10 +150,12 @@ public:
   };
   SamplePosition samplePosition(Index at, int64_t extent, int64_t outer, int64_t rows);
 
-  /// Calls `body` for those of 0 .. count - 1 that `holds`, in order. The threads of a warp look at a few
-  /// each, and then all of them run `body` for each that was found.
+  /// Those of 0 .. count - 1 that `holds`, in rounds: the threads of a block look at a few each, and then all
+  /// of them run `body` with the number of those that were found, which are `listed` in an order that `count`
+  /// decides.
   void forEachFound(Scope *scope, int64_t count, llvm::function_ref<Element(Scope *, Index)> holds,
-                    llvm::function_ref<void(Scope *, Index)> body);
+                    llvm::function_ref<void(Scope *, mlir::Value found)> body);
+  Index listed(Scope *scope, mlir::Value place) { return {team->listed(in(scope), place), scope}; }
 
 private:
   using Term = std::function<Element(mlir::ArrayRef<Index>, Mask)>;
@@ -168,9 +178,6 @@ private:
   /// lanes.
   mlir::Value foldLanesTogether(Scope *scope, int64_t terms, mlir::Value identity, const Step &step,
                                 const Totals &totals, llvm::function_ref<mlir::Value(mlir::Value)> across);
-  void forEachBit(Scope *scope, mlir::Value bits, llvm::function_ref<void(Scope *, mlir::Value)> body);
-  Values shareLoop(Scope *scope, mlir::Value lower, mlir::Value upper, int64_t width,
-                   mlir::ValueRange initial, const Body &body);
   void shareLanes(Scope *scope, mlir::Value lower, mlir::Value upper, const LaneBody &body);
   void prefetch(const Buffer &buffer, Index position, Scope *scope);
   unsigned vectorAlignment(const Buffer &buffer, Index position) const;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loops and scopes, and what keeps elements of different forms together.
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "passes/Codegen/Emitter.h"
 #include <numeric>
@@ -10,7 +9,7 @@ using namespace mlir;
 namespace accum::codegen {
 
 Emitter::Emitter(Operation *end, int64_t lanes) : builder(end->getLoc(), end), lanes(lanes) {
-  scopes.push_back({nullptr, end, 0, false, {}});
+  scopes.push_back({nullptr, end, 0, false, {}, nullptr});
 }
 
 Emitter::Emitter(Operation *end, Team &team, int64_t lanes) : Emitter(end, lanes) { this->team = &team; }
@@ -28,7 +27,6 @@ Emitter::Values Emitter::threadLoop(Scope *scope, Value lower, Value upper, int6
   });
 }
 
-/// [lower, upper) shared out in the team, `width` neighbours each, one after the other.
 Emitter::Values Emitter::shareLoop(Scope *scope, Value lower, Value upper, int64_t width, ValueRange initial,
                                    const Body &body) {
   Index own = mul(uniform(team->rank, root()), width);
@@ -46,7 +44,7 @@ Emitter::Values Emitter::loop(Scope *scope, Value lower, Value upper, int64_t st
     builder.setInsertionPointToEnd(block);
     yield = scf::YieldOp::create(builder, loop.getRegionIterArgs());
   }
-  Scope *inner = &scopes.emplace_back(Scope{scope, yield, scope->depth + 1, scope->perThread, {}});
+  Scope *inner = &scopes.emplace_back(Scope{scope, yield, scope->depth + 1, scope->perThread, {}, nullptr});
   Operation *outerAnchor = std::exchange(scope->anchor, loop.getOperation());
   Values results = body(inner, loop.getInductionVar(), loop.getRegionIterArgs());
   yield->setOperands(results);
@@ -147,38 +145,26 @@ Value Emitter::foldLanesTogether(Scope *scope, int64_t terms, Value identity, co
   return totals.add ? totals.add(scope, own, rest) : rest;
 }
 
-/// Numbers that a thread looks at between two meetings of its warp: their loads are under way together.
-constexpr int64_t kLooks = 8;
-
-/// `body(position)` for each bit of `bits` (an i32, the same in all threads), from the lowest on.
-void Emitter::forEachBit(Scope *scope, Value bits, function_ref<void(Scope *, Value)> body) {
-  Type word = builder.getI32Type(), wide = builder.getI64Type();
-  Value times = arith::ExtUIOp::create(in(scope), wide, math::CtPopOp::create(in(scope), bits));
-  loop(scope, integer(0), times, 1, {bits}, [&](Scope *inner, Value, ValueRange carried) -> Values {
-    Value left = carried[0];
-    Value lowest = math::CountTrailingZerosOp::create(in(inner), left);
-    body(inner, arith::ExtUIOp::create(in(inner), wide, lowest));
-    Value one = arith::ConstantIntOp::create(in(inner), word, 1);
-    Value below = arith::SubIOp::create(in(inner), left, one);
-    return {arith::AndIOp::create(in(inner), left, below)};
-  });
+Index Emitter::ownColumns(Scope *scope) {
+  Index own = mul(uniform(team->rank, root()), lanes);
+  if (!scope->ownColumns)
+    scope->ownColumns =
+        &scopes.emplace_back(Scope{scope, scope->anchor, scope->depth + 1, true, {}, nullptr});
+  return {own.value, scope->ownColumns, lanes > 1 ? Index::Form::Lanes : Index::Form::Uniform, lanes};
 }
 
+/// Numbers that a thread looks at between two meetings of its block: their loads are under way together.
+constexpr int64_t kLooks = 16;
+
 void Emitter::forEachFound(Scope *scope, int64_t count, function_ref<Element(Scope *, Index)> holds,
-                           function_ref<void(Scope *, Index)> body) {
-  assert(team && team->size == 32 && "a bit for each thread");
+                           function_ref<void(Scope *, Value)> body) {
   Type word = builder.getI32Type();
   int64_t looks = std::min<int64_t>(kLooks, llvm::divideCeil(count, team->size)), round = looks * team->size;
   auto add = [&](Scope *at, Value a, Value b) { return in(at).createOrFold<arith::AddIOp>(a, b); };
-  auto shift = [&](Scope *at, Value bit, Value places) -> Value {
-    return arith::ShLIOp::create(in(at), arith::ExtUIOp::create(in(at), word, bit),
-                                 arith::TruncIOp::create(in(at), word, places));
-  };
-  auto either = [&](Value a, Value b) -> Value { return arith::OrIOp::create(builder, a, b); };
   loop(scope, integer(0), integer(count), round, {}, [&](Scope *inner, Value first, ValueRange) -> Values {
-    Value own; // a bit for each look
+    Value own, start = add(inner, first, team->rank); // a bit for each look
     for (int64_t look = 0; look < looks; ++look) {
-      Value number = add(inner, add(inner, first, team->rank), integer(look * team->size)), exists;
+      Value number = add(inner, start, integer(look * team->size)), exists;
       if (count % round != 0) {
         exists = arith::CmpIOp::create(in(inner), arith::CmpIPredicate::ult, number, integer(count));
         number = in(inner).createOrFold<arith::MinUIOp>(number, integer(count - 1));
@@ -186,19 +172,17 @@ void Emitter::forEachFound(Scope *scope, int64_t count, function_ref<Element(Sco
       Value isFound = holds(inner, {number, inner}).value;
       if (exists)
         isFound = arith::AndIOp::create(in(inner), isFound, exists);
-      Value bit = shift(inner, isFound, integer(look));
-      own = own ? either(own, bit) : bit;
+      Value bit = arith::ExtUIOp::create(in(inner), word, isFound);
+      Value place = arith::ConstantIntOp::create(builder, word, look);
+      bit = builder.createOrFold<arith::ShLIOp>(bit, place);
+      own = own ? builder.createOrFold<arith::OrIOp>(own, bit) : bit;
     }
-    Value any = team->combine(in(inner), own, either);
-    forEachBit(inner, any, [&](Scope *seen, Value look) {
-      Value places = arith::TruncIOp::create(in(seen), word, look);
-      Value isOwn = arith::TruncIOp::create(in(seen), builder.getI1Type(),
-                                            arith::ShRUIOp::create(in(seen), own, places));
-      Value threads = team->combine(in(seen), shift(seen, isOwn, team->rank), either);
-      Value base = add(seen, first, arith::MulIOp::create(in(seen), look, integer(team->size)));
-      forEachBit(seen, threads,
-                 [&](Scope *once, Value thread) { body(once, {add(once, base, thread), once}); });
+    Value found = team->list(in(inner), own, looks, [&](Value look) -> Value {
+      Value ahead = arith::MulIOp::create(builder, look, integer(team->size));
+      return arith::TruncIOp::create(builder, word, builder.createOrFold<arith::AddIOp>(start, ahead));
     });
+    body(inner, found);
+    team->giveUpList(in(inner));
     return {};
   });
 }

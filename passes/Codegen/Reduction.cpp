@@ -142,7 +142,9 @@ Element Emitter::accumulate(Scope *scope, nn::ReduceKind kind, Type to, ArrayRef
     }
     bool alongTerms = vectors && !perLane;
     Value own;
-    if (alongTerms && extents.size() == 1)
+    if (scope->ownColumns && extents == ArrayRef(team->size * lanes))
+      own = across(step(scope->ownColumns, ownColumns(scope), {}, initial)[0]);
+    else if (alongTerms && extents.size() == 1)
       own = foldLanesTogether(scope, terms, initial, step, totals, across);
     else
       own = foldTogether(scope, extents, alongTerms ? lanes : 1, initial, step, totals);

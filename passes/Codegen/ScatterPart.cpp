@@ -26,7 +26,7 @@ struct Range {
 
 /// result[b..., l..., indices[b..., i...], t...] += updates[b..., l..., i..., t...]: a row is one (b, l,
 /// outer t) and a block of the scattered axis, where that is long (a vocabulary), else a block of the last t.
-/// Every row goes through all indices of its b; a GPU's warp looks at 32 at once for its own.
+/// Every row goes through all indices of its b; a GPU's block looks at many at once for its own.
 class ScatterPart : public Part {
 public:
   ScatterPart(const Root &root, nn::ScatterAddOp op, Machine machine) : root(root), op(op) {
@@ -40,10 +40,10 @@ public:
       llvm::append_range(outer, tail.drop_back());
       columns = tail.back();
     }
-    int64_t most = machine.gpu ? kTeams : kRows, cut = machine.gpu ? kTeamColumns : kColumns;
-    int64_t wanted = std::clamp<int64_t>(most / std::max<int64_t>(product(outer), 1), 1, most);
     gpu = machine.gpu;
     byTargets = targets >= (gpu ? kTeamTargets : kManyTargets);
+    int64_t most = gpu ? (byTargets ? kBlocks : kWarps) : kRows, cut = gpu ? kTeamColumns : kColumns;
+    int64_t wanted = std::clamp<int64_t>(most / std::max<int64_t>(product(outer), 1), 1, most);
     if (byTargets)
       block = llvm::divideCeil(targets, wanted);
     else
@@ -55,10 +55,10 @@ public:
     return std::min<int64_t>(machine, llvm::PowerOf2Ceil(columns));
   }
 
-  /// A warp owns a row's slice, and each of its threads some of the columns.
-  Spread spread() const override { return {Spread::Warp, rows()}; }
+  /// A team owns a row's slice, and each of its threads some of the columns.
+  Spread spread() const override { return {byTargets ? Spread::Block : Spread::Warp, rows()}; }
 
-  /// Where a warp has columns enough for that.
+  /// Where a team has columns enough for that.
   int64_t threadLanes() const override {
     int64_t lanes = sideLanes({root}, columns);
     return columns >= lanes * kTeamColumns && (byTargets || block % (lanes * kTeamColumns) == 0) ? lanes : 1;
@@ -80,7 +80,9 @@ public:
 
 private:
   static constexpr int64_t kRows = 32;          ///< pieces of work to aim at
-  static constexpr int64_t kTeams = 4096;       ///< the same on a GPU
+  static constexpr int64_t kWarps = 4096;       ///< the same on a GPU
+  static constexpr int64_t kBlocks = 384;       ///< where a block looks through all indices
+  static constexpr int64_t kTogether = 6;       ///< updates that a thread loads at once
   static constexpr int64_t kTeamColumns = 32;   ///< one per thread of a warp
   static constexpr int64_t kColumns = 64;       ///< multiple of every vector width and of a cache line
   static constexpr int64_t kManyTargets = 1024; ///< so many make even shares, whatever the indices
@@ -120,9 +122,10 @@ private:
       auto isFound = [&](Scope *inner, Index number) {
         return isOwn(inner, emitter.delinearize(number, dims));
       };
-      emitter.forEachFound(scope, product(dims), isFound, [&](Scope *once, Index number) {
-        SmallVector<Index> picked = emitter.delinearize(number, dims);
-        addUpdate(emitter, once, at, picked, targetAt(emitter, at, picked), across);
+      emitter.forEachFound(scope, product(dims), isFound, [&](Scope *inner, Value found) {
+        emitter.lanesLoop(inner, across.begin, across.end, [&](Scope *lane, Index column, Mask) {
+          addFound(emitter, lane, at, dims, found, column);
+        });
       });
       return;
     }
@@ -158,6 +161,79 @@ private:
       Element update = emitter.element(op.getUpdates(), place(at, picked, column), mask);
       addTo(emitter, root.buffer(), place(at, target, column), mask, update, lane);
     });
+  }
+
+  /// The row that a thread is adding to, which is in registers; a negative target: none.
+  struct Current {
+    Value sum, target;
+  };
+
+  /// Adds the columns of all that was found, a few at a time, whose loads are under way together. A row stays
+  /// in registers until another one comes.
+  void addFound(Emitter &emitter, Scope *scope, ArrayRef<Index> at, ArrayRef<int64_t> dims, Value found,
+                Index column) const {
+    Value none = emitter.integer(-1), zero = emitter.splat(zeroOf(emitter, root)).value;
+    Value last = arith::SubIOp::create(emitter.in(scope), found, emitter.integer(1));
+    auto values = emitter.loop(
+        scope, emitter.integer(0), found, kTogether, {zero, none},
+        [&](Scope *inner, Value first, ValueRange carried) -> Emitter::Values {
+          SmallVector<Index> targets;
+          SmallVector<Element> updates;
+          for (int64_t ahead = 0; ahead < kTogether; ++ahead) {
+            Value place = emitter.in(inner).createOrFold<arith::AddIOp>(first, emitter.integer(ahead));
+            place = arith::MinUIOp::create(emitter.in(inner), place, last);
+            SmallVector<Index> picked = emitter.delinearize(emitter.listed(inner, place), dims);
+            targets.push_back(targetAt(emitter, at, picked));
+            updates.push_back(
+                emitter.splat(emitter.element(op.getUpdates(), this->place(at, picked, column), {})));
+          }
+          Current now{carried[0], carried[1]};
+          for (int64_t ahead = 0; ahead < kTogether; ++ahead) {
+            Value place = emitter.in(inner).createOrFold<arith::AddIOp>(first, emitter.integer(ahead));
+            Value exists = arith::CmpIOp::create(emitter.in(inner), arith::CmpIPredicate::ult, place, found);
+            now = addOne(emitter, inner, at, now, targets[ahead], updates[ahead].value, exists, column);
+          }
+          return {now.sum, now.target};
+        });
+    Value always = arith::ConstantIntOp::create(emitter.in(scope), 1, 1);
+    writeBack(emitter, scope, at, {values[0], values[1]}, always, column);
+  }
+
+  Current addOne(Emitter &emitter, Scope *scope, ArrayRef<Index> at, Current now, Index target, Value update,
+                 Value exists, Index column) const {
+    Value differs =
+        arith::CmpIOp::create(emitter.in(scope), arith::CmpIPredicate::ne, target.value, now.target);
+    Value changes = arith::AndIOp::create(emitter.in(scope), exists, differs);
+    writeBack(emitter, scope, at, now, changes, column);
+    Value sum = when(emitter, scope, changes, {now.sum}, [&](Scope *once) -> Emitter::Values {
+      // Known outside, it would be loaded there, and every update would wait for the table.
+      Index here = emitter.uniform(target.value, once);
+      return {emitter.splat(emitter.load(root.buffer(), place(at, here, column), {})).value};
+    })[0];
+    Value more = applyFunction(emitter.in(scope), nn::ElementwiseFn::add, {sum, update});
+    return {arith::SelectOp::create(emitter.in(scope), exists, more, sum),
+            arith::SelectOp::create(emitter.in(scope), changes, target.value, now.target)};
+  }
+
+  /// Stores what `now` holds, if it is a row at all.
+  void writeBack(Emitter &emitter, Scope *scope, ArrayRef<Index> at, Current now, Value condition,
+                 Index column) const {
+    Value isRow =
+        arith::CmpIOp::create(emitter.in(scope), arith::CmpIPredicate::sge, now.target, emitter.integer(0));
+    Value both = arith::AndIOp::create(emitter.in(scope), condition, isRow);
+    when(emitter, scope, both, {}, [&](Scope *once) {
+      Index target = emitter.uniform(now.target, once);
+      emitter.store(root.buffer(), place(at, target, column), {}, {now.sum, scope}, once);
+      return Emitter::Values();
+    });
+  }
+
+  /// A loop that is run once, or not at all.
+  static Emitter::Values when(Emitter &emitter, Scope *scope, Value condition, ValueRange otherwise,
+                              llvm::function_ref<Emitter::Values(Scope *)> body) {
+    Value times = arith::ExtUIOp::create(emitter.in(scope), emitter.in(scope).getI64Type(), condition);
+    return emitter.loop(scope, emitter.integer(0), times, 1, otherwise,
+                        [&](Scope *once, Value, ValueRange) { return body(once); });
   }
 
   /// Whether this row owns the target of an index as it is read; what is out of range is nobody's.

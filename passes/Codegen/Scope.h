@@ -53,6 +53,8 @@ struct Scope {
   /// In GPU code: threads of one team run this with different values.
   bool perThread = false;
   std::map<Key, Element> known;
+  /// What each thread does by itself in here, where the columns of a row are the team's exactly; else null.
+  Scope *ownColumns = nullptr;
 
   /// What was computed here or further out under this key.
   const Element *lookup(const Key &key) const {

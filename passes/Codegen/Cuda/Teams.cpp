@@ -2,6 +2,7 @@
 // Shuffles and shared memory.
 #include "passes/Codegen/Cuda/Teams.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
@@ -120,6 +121,42 @@ private:
   int64_t words;
 };
 
+/// Numbers in shared memory, and how many of them each warp has.
+class SharedList {
+public:
+  explicit SharedList(const ThreadPlace &place) : place(place) {}
+
+  void setMost(int64_t ofThread) { most = std::max(most, ofThread); }
+  Value count(ImplicitLocOpBuilder &b, Value warp) { return pointer(b, warp); }
+  Value entry(ImplicitLocOpBuilder &b, Value number) {
+    return pointer(b, arith::AddIOp::create(b, number, integer(b, place.blockThreads / kWarp)));
+  }
+
+private:
+  Value pointer(ImplicitLocOpBuilder &builder, Value word) {
+    Value base = LLVM::AddressOfOp::create(builder, global(builder));
+    base = LLVM::AddrSpaceCastOp::create(builder, LLVM::LLVMPointerType::get(builder.getContext()), base);
+    return LLVM::GEPOp::create(builder, base.getType(), builder.getI32Type(), base,
+                               ArrayRef<LLVM::GEPArg>{word});
+  }
+
+  LLVM::GlobalOp global(ImplicitLocOpBuilder &builder) {
+    std::string name = (place.function.getName() + "$list").str();
+    auto type = LLVM::LLVMArrayType::get(builder.getI32Type(),
+                                         place.blockThreads / kWarp + place.blockThreads * most);
+    if (auto known =
+            SymbolTable::lookupNearestSymbolFrom<LLVM::GlobalOp>(place.function, builder.getStringAttr(name)))
+      return known;
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(place.function);
+    return LLVM::GlobalOp::create(builder, type, false, LLVM::Linkage::Internal, name, Attribute(), 16,
+                                  kShared);
+  }
+
+  ThreadPlace place;
+  int64_t most = 1;
+};
+
 class ThreadTeam : public Team {
 public:
   explicit ThreadTeam(ImplicitLocOpBuilder &builder) {
@@ -147,7 +184,7 @@ public:
 
 class BlockTeam : public Team {
 public:
-  BlockTeam(ImplicitLocOpBuilder &builder, const ThreadPlace &place) : slots(place) {
+  BlockTeam(ImplicitLocOpBuilder &builder, const ThreadPlace &place) : slots(place), found(place) {
     size = place.blockThreads;
     rank = place.thread;
     leader = isZero(builder, rank);
@@ -173,10 +210,82 @@ public:
     return sum;
   }
 
+  Value list(ImplicitLocOpBuilder &b, Value bits, int64_t most,
+             llvm::function_ref<Value(Value)> number) override;
+
+  Value listed(ImplicitLocOpBuilder &b, Value place) override {
+    Value entry = LLVM::LoadOp::create(b, b.getI32Type(), found.entry(b, place));
+    return arith::ExtUIOp::create(b, b.getI64Type(), entry);
+  }
+
+  void giveUpList(ImplicitLocOpBuilder &builder) override { barrier(builder); }
+
 private:
+  /// How many of the warp's bits lower lanes have, and how many there are (i32).
+  std::pair<Value, Value> countBits(ImplicitLocOpBuilder &b, Value count);
+  /// The same in front of this warp, and in the block.
+  std::pair<Value, Value> countWarps(ImplicitLocOpBuilder &b, Value inWarp);
+
   SharedSlots slots;
+  SharedList found;
   Value warp, firstLane;
 };
+
+std::pair<Value, Value> BlockTeam::countBits(ImplicitLocOpBuilder &b, Value count) {
+  Value below = integer(b, 0, 32), all = count, none = below;
+  for (int64_t distance = 1; distance < kWarp; distance *= 2) {
+    // Groups of `distance` lanes know their sums: a group's partner is in front of it, or behind.
+    Value others = exchange(b, all, distance);
+    Value bit = arith::AndIOp::create(b, rank, integer(b, distance));
+    Value isBehind = arith::CmpIOp::create(b, arith::CmpIPredicate::ne, bit, integer(b, 0));
+    below = arith::AddIOp::create(b, below, arith::SelectOp::create(b, isBehind, others, none));
+    all = arith::AddIOp::create(b, all, others);
+  }
+  return {below, all};
+}
+
+std::pair<Value, Value> BlockTeam::countWarps(ImplicitLocOpBuilder &b, Value inWarp) {
+  auto speaks = scf::IfOp::create(b, firstLane, false);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(speaks.thenBlock());
+    LLVM::StoreOp::create(b, inWarp, found.count(b, warp));
+  }
+  barrier(b);
+  Value below = integer(b, 0, 32), all = below, none = below;
+  for (int64_t other = 0; other < size / kWarp; ++other) {
+    Value number = integer(b, other);
+    Value count = LLVM::LoadOp::create(b, b.getI32Type(), found.count(b, number));
+    Value isBehind = arith::CmpIOp::create(b, arith::CmpIPredicate::ult, number, warp);
+    below = arith::AddIOp::create(b, below, arith::SelectOp::create(b, isBehind, count, none));
+    all = arith::AddIOp::create(b, all, count);
+  }
+  return {below, all};
+}
+
+Value BlockTeam::list(ImplicitLocOpBuilder &b, Value bits, int64_t most,
+                      llvm::function_ref<Value(Value)> number) {
+  found.setMost(most);
+  Type wide = b.getI64Type();
+  Value count = math::CtPopOp::create(b, bits);
+  auto [inWarp, ofWarp] = countBits(b, count);
+  auto [inFront, all] = countWarps(b, ofWarp);
+  Value place = arith::ExtUIOp::create(b, wide, arith::AddIOp::create(b, inFront, inWarp));
+  Value times = arith::ExtUIOp::create(b, wide, count);
+  auto loop = scf::ForOp::create(b, integer(b, 0), times, integer(b, 1), ValueRange{bits});
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value left = loop.getRegionIterArg(0);
+    Value bit = arith::ExtUIOp::create(b, wide, math::CountTrailingZerosOp::create(b, left));
+    Value entry = arith::AddIOp::create(b, place, loop.getInductionVar());
+    LLVM::StoreOp::create(b, number(bit), found.entry(b, entry));
+    Value below = arith::SubIOp::create(b, left, integer(b, 1, 32));
+    scf::YieldOp::create(b, ValueRange{arith::AndIOp::create(b, left, below)});
+  }
+  barrier(b);
+  return arith::ExtUIOp::create(b, wide, all);
+}
 
 class ColumnTeam : public Team {
 public:

@@ -255,7 +255,7 @@ TEST_P(Shape, ScatterAddIntoALongTable) {
 }
 
 TEST_P(Shape, ScatterAddFindsWhatIsItsOwn) {
-  // A GPU's warp looks at 32 indices at once: all of them its own, none, and a rest of 11.
+  // A GPU's block looks at many indices at once: many of one row, none, and a few of another.
   for (int columns : {5, 160}) {
     std::string c = std::to_string(columns) + "x", table = "tensor<12x" + c + "$T>";
     std::string text =
@@ -272,6 +272,39 @@ TEST_P(Shape, ScatterAddFindsWhatIsItsOwn) {
     }
     expectClose(call(text, {indices, u})[0], expected);
   }
+}
+
+/// `count` updates of `columns` numbers, of type `type`, at `rowOf(number)` of a table of 1030 rows.
+void addManyRows(KernelTest &test, int count, int columns, const std::string &type, int (*rowOf)(int)) {
+  std::string c = std::to_string(columns) + "x", n = std::to_string(count) + "x", i = "tensor<" + n + "i64>";
+  std::string updates = "tensor<" + n + c + type + ">", wide = "tensor<" + n + c + "$T>",
+              table = "tensor<1030x" + c + "$T>";
+  std::string text = "func.func private @k(%i: " + i + ", %u: " + updates + ") -> " + table +
+                     " attributes {accum.kernel = 0 : i64} {\n %w = nn.cast %u : " + updates + " -> " + wide +
+                     "\n %y = nn.scatter_add (%i, %w) {axis = 0 : i64} : (" + i + ", " + wide + ") -> " +
+                     table + "\n return %y : " + table + " }";
+  Array indices, u(static_cast<size_t>(count) * columns), expected(1030 * columns);
+  for (int i = 0; i < count; ++i) {
+    indices.push_back(rowOf(i));
+    for (int j = 0; j < columns; ++j) {
+      u[i * columns + j] = (i + 3 * j) % 8 - 3.5; // exact in 8 bits, and so is every sum in f32
+      expected[rowOf(i) * columns + j] += u[i * columns + j];
+    }
+  }
+  EXPECT_EQ(test.call(text, {indices, u})[0], expected);
+}
+
+TEST_P(Shape, ScatterAddOfFrequentRows) {
+  auto frequent = [](int i) { return i % 5 == 0 ? i % 1030 : 512; }; // among others, which interrupt it
+  auto same = [](int) { return 1029; };
+  auto pairs = [](int i) { return i % 2 * 3 + i / 4000; }; // of one block, in turns
+  for (int columns : {5, 136}) {
+    addManyRows(*this, 8209, columns, "$T", frequent); // more than two rounds of looks, and a rest
+    addManyRows(*this, 4096, columns, "$T", same);     // as many as a round can find
+    addManyRows(*this, 4100, columns, "$T", pairs);
+  }
+  addManyRows(*this, 8209, 256, "bf16", frequent);
+  addManyRows(*this, 3, 264, "bf16", same);
 }
 
 TEST_P(Shape, ScatterAddAccumulates) {
