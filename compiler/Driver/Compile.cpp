@@ -189,7 +189,8 @@ void Compilation::fuse(OpPassManager &pm, bool isCuda, bool tiles) {
     pm.addPass(createSumFewTargets());
   if (!options.reference)
     pm.addPass(createRepeatElementwise());
-  pm.addPass(createFormCommands({.mode = options.reference ? "reference" : "fused", .biases = isCuda}));
+  pm.addPass(createFormCommands(
+      {.mode = options.reference ? "reference" : "fused", .biases = isCuda, .tiles = isCuda}));
   if (train::precisionOf(*module) == "bf16")
     pm.addPass(createNarrowFloats());
   pm.addPass(createGroupLoss());

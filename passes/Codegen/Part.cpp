@@ -105,6 +105,11 @@ static bool joins(const Root &root, const std::vector<Root> &group) {
 
 std::vector<std::unique_ptr<Part>> partsOf(ArrayRef<Root> roots, Machine machine) {
   std::vector<std::unique_ptr<Part>> parts;
+  if (machine.gpu)
+    if (auto tiles = makeTilePart(roots)) {
+      parts.push_back(std::move(tiles));
+      return parts;
+    }
   std::vector<std::vector<Root>> groups;
   // Of several ranks the highest first: results of one number per row join the loops of their rows.
   SmallVector<std::pair<int64_t, size_t>> order;

@@ -42,6 +42,7 @@ struct Spread {
   };
   Kind kind = Thread;
   int64_t items = 0;
+  int64_t threads = 0; ///< of a block, where the part knows better than the kernel's frame; else 0
 };
 
 /// Some of the columns of a part's rows.
@@ -78,6 +79,9 @@ struct Machine {
 /// The parts of a kernel with these results.
 std::vector<std::unique_ptr<Part>> partsOf(mlir::ArrayRef<Root> roots, Machine machine);
 
+/// A GPU's part for all results of a kernel, some of them sums over tiles of rows (TileSum.h) and the others
+/// of those rows; null where they are not of that kind.
+std::unique_ptr<Part> makeTilePart(mlir::ArrayRef<Root> roots);
 std::unique_ptr<Part> makeMapPart(std::vector<Root> roots, Machine machine);
 std::unique_ptr<Part> makeScatterPart(const Root &root, nn::ScatterAddOp op, Machine machine);
 std::unique_ptr<Part> makeScatterElementsPart(const Root &root, nn::ScatterElementsAddOp op);

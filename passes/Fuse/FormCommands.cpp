@@ -3,6 +3,7 @@
 #include "dialects/Device/DeviceDialect.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/NN/TileSum.h"
 #include "dialects/NN/Views.h"
 #include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/GemmShape.h"
@@ -64,13 +65,14 @@ void materialiseYields(train::YieldOp yield, Outliner &outliner) {
 }
 
 /// Whether one loop over the rows writes all results: one result, or several of one shape. Others could be
-/// written one after another.
-bool isOneLoop(TypeRange results) {
-  auto first = cast<RankedTensorType>(results.front());
+/// written one after another, but for sums over tiles of rows, which are written behind their rows.
+bool isOneLoop(ValueRange results) {
+  auto first = cast<RankedTensorType>(results.front().getType());
   return results.size() == 1 ||
-         (first.getRank() > 0 && first.getShape().back() > 1 && llvm::all_of(results, [&](Type type) {
-            auto other = cast<RankedTensorType>(type);
-            return other.getShape() == first.getShape() && other.getEncoding() == first.getEncoding();
+         (first.getRank() > 0 && first.getShape().back() > 1 && llvm::all_of(results, [&](Value value) {
+            auto other = cast<RankedTensorType>(value.getType());
+            return nn::tileSumOf(value.getDefiningOp()) ||
+                   (other.getShape() == first.getShape() && other.getEncoding() == first.getEncoding());
           }));
 }
 
@@ -78,10 +80,11 @@ bool isOneLoop(TypeRange results) {
 /// place of an operand of its own type, each of another one.
 void offerInPlace(train::CommandOp command, func::FuncOp kernel) {
   Block &body = kernel.getBody().front();
-  if (!isOneLoop(kernel.getResultTypes()) || command.getLibrary())
+  if (!isOneLoop(body.getTerminator()->getOperands()) || command.getLibrary())
     return;
   for (Operation &op : body.without_terminator())
-    if (!isKernelConstant(&op) && !isa<nn::ReshapeOp>(op) && (!rowSpaceOf(&op) || isDataMovement(&op)))
+    if (!isKernelConstant(&op) && !isa<nn::ReshapeOp>(op) && !nn::tileSumOf(&op) &&
+        (!rowSpaceOf(&op) || isDataMovement(&op)))
       return;
   SmallVector<Attribute> pairs;
   for (auto [i, result] : llvm::enumerate(kernel.getResultTypes()))
@@ -158,7 +161,7 @@ LogicalResult FormCommands::formUpdate(train::StepOp step, Outliner &outliner) {
 
 void FormCommands::formRegion(Region &region, Outliner &outliner) {
   Block &block = region.front();
-  for (Group &group : mode == "fused" ? fusedGroups(block, biases) : singleGroups(block)) {
+  for (Group &group : mode == "fused" ? fusedGroups(block, {biases, tiles}) : singleGroups(block)) {
     train::CommandOp command = outliner.outline(group);
     if (gemm && isGemm(command, outliner))
       command.setLibrary("gemm");

@@ -9,6 +9,7 @@
 #include "passes/Fuse/JoinParts.h"
 #include "passes/Fuse/Outline.h"
 #include "passes/Fuse/RowSpace.h"
+#include "passes/Fuse/TileSums.h"
 #include <queue>
 
 using namespace mlir;
@@ -269,10 +270,10 @@ static void eraseDeadOps(Block &block) {
       op.erase();
 }
 
-std::vector<Group> fusedGroups(Block &block, bool biases) {
+std::vector<Group> fusedGroups(Block &block, FusedForms forms) {
   materialiseMasks(block);
   DenseMap<Operation *, Operation *> leaders;
-  if (biases)
+  if (forms.biases)
     claimBiases(block, leaders);
   claimProducers(block, leaders);
   eraseDeadOps(block);
@@ -282,6 +283,8 @@ std::vector<Group> fusedGroups(Block &block, bool biases) {
   grouping.run();
   std::vector<Group> groups = grouping.arrange();
   joinParts(block, leaders, groups);
+  if (forms.tiles)
+    tileColumnSums(block, leaders, groups);
   return groups;
 }
 

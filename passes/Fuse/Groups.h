@@ -19,8 +19,14 @@ llvm::SetVector<mlir::Operation *> forwardOps(mlir::Block &block);
 /// One op, one group.
 std::vector<Group> singleGroups(mlir::Block &block);
 
+/// What a target's kernels and library calls do in one go.
+struct FusedForms {
+  bool biases = false; ///< products are written with biases
+  bool tiles = false;  ///< row kernels add up tiles of rows for column sums
+};
+
 /// Elementwise chains and row reductions over the same rows in one group each; everything else alone, but for
-/// biases, with which products are written where `biases` says so.
-std::vector<Group> fusedGroups(mlir::Block &block, bool biases);
+/// what `forms` say.
+std::vector<Group> fusedGroups(mlir::Block &block, FusedForms forms);
 
 } // namespace accum

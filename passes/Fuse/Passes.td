@@ -111,6 +111,9 @@ def FormCommands : Pass<"accum-form-commands", "::mlir::ModuleOp"> {
 
     With `biases` a product is written with the parameter that is added to its rows, unless the sum only meets another sum.
 
+    With `tiles` a column sum whose rows a row kernel writes or reads is cut in two: that kernel adds up tiles of
+    consecutive rows, and the sum over the tiles is a command of its own.
+
     An attention takes the slices, transposes and reshapes around it along, as far as they are strides of its operands.
 
     With `mode=reference` one op is one command. With `mode=fused` chains of elementwise ops and row reductions over the
@@ -121,7 +124,8 @@ def FormCommands : Pass<"accum-form-commands", "::mlir::ModuleOp"> {
   let options = [
     Option<"mode", "mode", "std::string", "\"fused\"", "reference or fused">,
     Option<"gemm", "gemm", "bool", "true", "matrix products by library calls">,
-    Option<"biases", "biases", "bool", "false", "library calls add biases to their products">
+    Option<"biases", "biases", "bool", "false", "library calls add biases to their products">,
+    Option<"tiles", "tiles", "bool", "false", "row kernels add up tiles of rows for column sums">
   ];
   let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect", "::mlir::func::FuncDialect"];
 }

@@ -2,6 +2,7 @@
 // One walk in program order: a step has no loops between its commands.
 #include "passes/Precision/ValueTraits.h"
 #include "dialects/NN/NNDialect.h"
+#include "dialects/NN/TileSum.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -57,6 +58,7 @@ ValueTraits traitsOf(nn::ReduceOp op, const Traits &traits) {
   int64_t last = tensorOf(op.getInput()).getRank() - 1;
   if (result.learned && llvm::is_contained(op.getAxes(), last))
     result.statistic = true;
+  result.summed = nn::tileSumOf(op).has_value();
   return result;
 }
 

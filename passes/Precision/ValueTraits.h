@@ -15,8 +15,8 @@ struct ValueTraits {
   bool statistic = false;
   /// May hold finite numbers that no bf16 holds: scores below a mask of -3.4e38.
   bool extreme = false;
-  /// Built up in memory, term by term: scattered sums and running sums. Rounding after every term would lose
-  /// them.
+  /// Built up in memory, term by term: scattered sums and running sums, sums over tiles of rows. Rounding
+  /// after every term would lose them.
   bool summed = false;
 };
 

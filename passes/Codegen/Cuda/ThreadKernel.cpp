@@ -89,6 +89,8 @@ private:
         wanted = std::min<int64_t>(wanted, deal.spread.items * kWarp);
       if (deal.spread.kind == Spread::Columns)
         wanted = kColumnBlockThreads;
+      if (deal.spread.threads != 0)
+        wanted = deal.spread.threads;
       blockThreads = std::max(blockThreads, wanted);
     }
   }

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sums over columns in the kernels that have what they sum in their hands.
+#pragma once
+
+#include "passes/Fuse/Groups.h"
+
+namespace accum {
+
+/// A column sum (bias and norm weight gradients) whose rows a row kernel writes or reads anyway is cut in
+/// two: that kernel also adds up tiles of consecutive rows, and what is left is a sum over the tiles.
+/// `leaders`: the column sum that an op runs with. Ops of `block` are in the groups' order.
+void tileColumnSums(mlir::Block &block, const llvm::DenseMap<mlir::Operation *, mlir::Operation *> &leaders,
+                    std::vector<Group> &groups);
+
+} // namespace accum
