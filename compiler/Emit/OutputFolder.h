@@ -2,6 +2,7 @@
 // A folder that appears whole or not at all, and never takes anything of the user's with it.
 #pragma once
 
+#include "compiler/Emit/RemoveOnSignal.h"
 #include "runtime/Status.h"
 #include <filesystem>
 #include <memory>
@@ -13,7 +14,7 @@ public:
   /// Makes a temporary folder beside `place`. Refuses, before anything is touched, a place that is not free:
   /// a file, or a folder with anything but the files of an artifact's manifest [output-not-ours].
   static runtime::Expected<std::unique_ptr<OutputFolder>> create(const std::filesystem::path &place);
-  /// Without commit the temporary folder disappears.
+  /// Without commit the temporary folder disappears, also where a signal ends the process.
   ~OutputFolder();
   OutputFolder(const OutputFolder &) = delete;
   OutputFolder &operator=(const OutputFolder &) = delete;
@@ -30,9 +31,10 @@ public:
 
 private:
   OutputFolder(std::filesystem::path place, std::filesystem::path temporary)
-      : place(std::move(place)), temporary(std::move(temporary)) {}
+      : place(std::move(place)), temporary(std::move(temporary)), interrupted(this->temporary.string()) {}
 
   std::filesystem::path place, temporary;
+  RemoveOnSignal interrupted;
 };
 
 /// `subject` cannot be written, because of `reason` [output-failed].

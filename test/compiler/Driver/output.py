@@ -1,15 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What accumc prints where paths and names are no text, and where nobody can take it (oracle: Python's reader of JSON).
+"""What accumc prints where paths and names are no text, where nobody can take it, and what an
+interrupted compilation leaves behind: nothing (oracle: Python's reader of JSON).
 Usage: output.py FOLDER MODEL.onnx"""
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
+import time
 
 
 def accumc(*words, **more):
     return subprocess.run(["accumc", *words], stderr=subprocess.PIPE, check=False, **more)
+
+
+def interrupt(folder, model, number):
+    """The exit code of a compilation that got a signal while it wrote."""
+    place = pathlib.Path(os.fsdecode(folder)) / "interrupted"
+    place.mkdir(exist_ok=True)
+    default = lambda: signal.signal(number, signal.SIG_DFL)  # what runs in the background may ignore SIGINT
+    process = subprocess.Popen(["accumc", model, "--batch", "8", "-o", place / "m.accum"], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL, preexec_fn=default)
+    while process.poll() is None:
+        if any(place.glob("m.accum.tmp.*/*")):
+            process.send_signal(number)
+            break
+        time.sleep(0.001)
+    code = process.wait()
+    assert not list(place.glob("m.accum.tmp.*")), list(place.iterdir())
+    return code
 
 
 def main():
@@ -32,6 +52,10 @@ def main():
             found = accumc(odd, "--batch", "8", "--plan-only", *more, stdout=full)
         assert found.returncode == 3, found
         assert b"error: standard output: cannot be written: No space left on device [output-failed]" in found.stderr, found.stderr
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        codes = {interrupt(folder, odd, number) for _ in range(3)}  # 0: it was done before the signal
+        assert -number in codes and codes <= {0, -number}, codes
 
 
 main()
