@@ -17,13 +17,17 @@ using Traits = DenseMap<Value, ValueTraits>;
 RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 bool isFloat(Value value) { return isa<FloatType>(tensorOf(value).getElementType()); }
 
-bool holdsExtremes(nn::ConstantOp op) {
-  auto values = dyn_cast<DenseFPElementsAttr>(op.getValue());
-  return values && llvm::any_of(values.getValues<APFloat>(), [](APFloat number) {
-           bool inexact = false;
-           number.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &inexact);
-           return number.isFinite() && std::abs(number.convertToDouble()) > kLargestBrain;
-         });
+template <class Number> bool holdsExtremes(DenseElementsAttr values) {
+  return llvm::any_of(values.getValues<Number>(), [](Number number) {
+    return std::isfinite(number) && std::abs(static_cast<double>(number)) > kLargestBrain;
+  });
+}
+
+/// Other float types hold nothing that bf16 could not.
+bool holdsExtremes(DenseElementsAttr values) {
+  if (values.getElementType().isF64())
+    return holdsExtremes<double>(values);
+  return values.getElementType().isF32() && holdsExtremes<float>(values);
 }
 
 /// Weights are learned, frozen ones too; a short table of the file (a rotary embedding's frequencies) is not.
@@ -67,7 +71,7 @@ ValueTraits traitsOf(nn::ContractOp op, const Traits &traits) {
   return {.learned = traits.lookup(op.getLhs()).learned && traits.lookup(op.getRhs()).learned};
 }
 
-void visitOp(Operation *op, Traits &traits) {
+void visitOp(Operation *op, Traits &traits, ConstantTraits &constants) {
   constexpr ValueTraits activation = {.learned = true}, statistic = {.learned = true, .statistic = true};
   auto set = [&](ArrayRef<ValueTraits> all) {
     for (auto [result, own] : llvm::zip_equal(op->getResults(), all))
@@ -75,7 +79,7 @@ void visitOp(Operation *op, Traits &traits) {
         traits[result] = own;
   };
   llvm::TypeSwitch<Operation *>(op)
-      .Case([&](nn::ConstantOp constant) { set({{.extreme = holdsExtremes(constant)}}); })
+      .Case([&](nn::ConstantOp constant) { set({constants.of(constant)}); })
       .Case([&](train::LoadParamOp load) { set({{.learned = isLearned(load)}}); })
       .Case([&](nn::ReduceOp reduce) { set({traitsOf(reduce, traits)}); })
       .Case([&](nn::ContractOp contract) { set({traitsOf(contract, traits)}); })
@@ -99,6 +103,16 @@ void visitOp(Operation *op, Traits &traits) {
 
 } // namespace
 
+ValueTraits ConstantTraits::of(nn::ConstantOp op) {
+  auto values = dyn_cast<DenseFPElementsAttr>(op.getValue());
+  if (!values)
+    return {};
+  auto [known, isNew] = extreme.try_emplace(values);
+  if (isNew)
+    known->second = holdsExtremes(values);
+  return {.extreme = known->second};
+}
+
 TraitAnalysis::TraitAnalysis(train::StepOp step) {
   for (BlockArgument argument : step.getMicro().getArguments().take_front(step.getInputs().size()))
     if (isFloat(argument))
@@ -115,7 +129,7 @@ void TraitAnalysis::visitRegion(Region &region) {
     if (auto command = dyn_cast<train::CommandOp>(op))
       visitCommand(command);
     else
-      visitOp(&op, traits);
+      visitOp(&op, traits, constants);
 }
 
 void TraitAnalysis::visitCommand(train::CommandOp command) {
@@ -125,7 +139,7 @@ void TraitAnalysis::visitCommand(train::CommandOp command) {
     inside[argument] = of(input);
   Block &body = kernel.getBody().front();
   for (Operation &op : body.without_terminator())
-    visitOp(&op, inside);
+    visitOp(&op, inside, constants);
   for (auto [result, value] : llvm::zip_equal(command.getResults(), body.getTerminator()->getOperands()))
     traits[result] = inside.lookup(value);
 }

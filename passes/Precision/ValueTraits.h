@@ -2,6 +2,7 @@
 // What the numbers of a float value are, as far as it decides whether 8 bits of mantissa can hold them.
 #pragma once
 
+#include "dialects/NN/NNDialect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -20,6 +21,15 @@ struct ValueTraits {
   bool summed = false;
 };
 
+/// Traits of constants: many kernels share one table, which is looked through once.
+class ConstantTraits {
+public:
+  ValueTraits of(nn::ConstantOp op);
+
+private:
+  mlir::DenseMap<mlir::Attribute, bool> extreme;
+};
+
 /// Traits of the values of a step, which must consist of commands, followed through the kernels' bodies.
 class TraitAnalysis {
 public:
@@ -31,6 +41,7 @@ private:
   void visitCommand(train::CommandOp command);
 
   mlir::DenseMap<mlir::Value, ValueTraits> traits;
+  ConstantTraits constants;
 };
 
 } // namespace accum
