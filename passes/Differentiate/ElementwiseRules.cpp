@@ -59,6 +59,27 @@ static Value extremum(Vjp &v, Fn wins, Value dy, Value mine, Value other) {
   return v.select(v.map(wins, {mine, other}), dy, v.select(v.map(Fn::eq, {mine, other}), half, zero));
 }
 
+/// Exponents that are one number other than 0.
+static bool isNeverZero(Value value) {
+  auto constant = value.getDefiningOp<nn::ConstantOp>();
+  auto numbers = constant ? dyn_cast<DenseFPElementsAttr>(constant.getValue()) : DenseFPElementsAttr();
+  return numbers && numbers.isSplat() && !numbers.getSplatValue<APFloat>().isZero();
+}
+
+/// dy * b * a^(b-1); 0 where b is, also at a = 0, where a^-1 is infinite.
+static Value powerLhs(Vjp &v, Value dy, Value a, Value b) {
+  Value slope = v.mul(dy, v.mul(b, v.map(Fn::pow, {a, v.sub(b, v.constant(1, b))})));
+  return isNeverZero(b) ? slope : v.select(v.map(Fn::eq, {b, v.constant(0, b)}), v.constant(0, slope), slope);
+}
+
+/// dy * y * log(a); 0 at a = 0, where the logarithm is infinite, unless b < 0. As in PyTorch.
+static Value powerRhs(Vjp &v, Value dy, Value a, Value b, Value y) {
+  Value slope = v.mul(dy, v.mul(y, v.map(Fn::log, {a})));
+  Value flat =
+      v.map(Fn::logical_and, {v.map(Fn::eq, {a, v.constant(0, a)}), v.map(Fn::ge, {b, v.constant(0, b)})});
+  return v.select(flat, v.constant(0, slope), slope);
+}
+
 static FailureOr<Value> binaryLhs(Vjp &v, Fn fn, Value dy, Value a, Value b) {
   switch (fn) {
   case Fn::add:
@@ -70,8 +91,8 @@ static FailureOr<Value> binaryLhs(Vjp &v, Fn fn, Value dy, Value a, Value b) {
     return v.mul(dy, b);
   case Fn::div:
     return v.div(dy, b);
-  case Fn::pow: // b * a^(b-1)
-    return v.mul(dy, v.mul(b, v.map(Fn::pow, {a, v.sub(b, v.constant(1, b))})));
+  case Fn::pow:
+    return powerLhs(v, dy, a, b);
   case Fn::min:
     return extremum(v, Fn::lt, dy, a, b);
   case Fn::max:
@@ -91,8 +112,8 @@ static FailureOr<Value> binaryRhs(Vjp &v, Fn fn, Value dy, Value a, Value b, Val
     return v.mul(dy, a);
   case Fn::div: // -y / b
     return v.neg(v.div(v.mul(dy, y), b));
-  case Fn::pow: // y * log(a)
-    return v.mul(dy, v.mul(y, v.map(Fn::log, {a})));
+  case Fn::pow:
+    return powerRhs(v, dy, a, b, y);
   case Fn::mod: // a + n * b with a whole n, piecewise constant
   case Fn::rem:
     return v.mul(dy, v.map(Fn::round, {v.div(v.sub(y, a), b)}));

@@ -43,6 +43,13 @@ std::vector<NamedGraph> elementwiseGraphs() {
                         return i.map(Fn::add, {i.map(fn, {i.in, row}), i.map(fn, {row, i.in})});
                       }});
   }
+  graphs.push_back({"pow_of_zero", [](Ingredients i) {
+                      Value base = i.map(Fn::relu, {i.map(Fn::sub, {i.in, i.scalar(1.1)})});
+                      return i.map(Fn::pow, {base, i.map(Fn::add, {i.other, i.scalar(1)})});
+                    }});
+  graphs.push_back({"pow_zero_of_zero", [](Ingredients i) {
+                      return i.map(Fn::pow, {i.map(Fn::mul, {i.in, i.scalar(0)}), i.scalar(0)});
+                    }});
   graphs.push_back({"select", [](Ingredients i) {
                       Value condition = i.map(Fn::gt, {i.other, i.scalar(1)});
                       return i.map(Fn::select, {condition, i.in, i.map(Fn::mul, {i.in, i.other})});
