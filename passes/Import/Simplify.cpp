@@ -19,7 +19,9 @@ std::optional<double> numberOf(Value value) {
     return std::nullopt;
   if (elements.getElementType().isInteger(1) || !isa<IntegerType>(elements.getElementType()))
     return constantOf(value);
-  return static_cast<double>(elements.getSplatValue<APInt>().getSExtValue());
+  auto number = elements.getSplatValue<APInt>();
+  return elements.getElementType().isUnsignedInteger() ? number.roundToDouble(/*isSigned=*/false)
+                                                       : number.roundToDouble(/*isSigned=*/true);
 }
 
 std::optional<double> evaluate(ElementwiseFn fn, ArrayRef<double> x) {

@@ -16,6 +16,15 @@ func.func @scale(%x: tensor<1x4xf32, #nn.extent<0>>) -> tensor<1x4xf32, #nn.exte
   return %4 : tensor<1x4xf32, #nn.extent<0>>
 }
 
+// A byte has no sign.
+// CHECK-LABEL: func.func @byte
+func.func @byte() -> tensor<f32> {
+  // CHECK-NEXT: nn.constant {value = dense<2.000000e+02> : tensor<f32>}
+  %n = nn.constant {value = dense<200> : tensor<ui8>} : tensor<ui8>
+  %0 = nn.cast %n : tensor<ui8> -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
 // CHECK-LABEL: func.func @one_transpose
 func.func @one_transpose(%x: tensor<1x4x6x8xf32, #nn.extent<0>>) -> tensor<1x4x8x6xf32, #nn.extent<0>> {
   // CHECK-NEXT: %[[Y:.*]] = nn.transpose %arg0 [0, 1, 3, 2]
