@@ -164,10 +164,23 @@ Status FileWriter::write(const void *data, uint64_t bytes) {
   return {};
 }
 
+/// What is at `path` is at `path`.1 too, so that there is a whole file at `path` whenever one looks; on file
+/// systems without links it moves there.
+static bool keepAside(const std::string &path, const std::string &temporary) {
+  std::string kept = path + ".1", second = temporary + ".1";
+  if (link(path.c_str(), second.c_str()) != 0)
+    return rename(path.c_str(), kept.c_str()) == 0;
+  bool done = rename(second.c_str(), kept.c_str()) == 0;
+  int code = errno;
+  unlink(second.c_str()); // still there where both names are one file's already
+  errno = code;
+  return done;
+}
+
 Status FileWriter::commit(bool keepOld) {
   if (fsync(descriptor) != 0)
     return failure("written");
-  if (keepOld && access(path.c_str(), F_OK) == 0 && rename(path.c_str(), (path + ".1").c_str()) != 0)
+  if (keepOld && access(path.c_str(), F_OK) == 0 && !keepAside(path, temporary))
     return failure("kept as .1");
   if (rename(temporary.c_str(), path.c_str()) != 0)
     return failure("replaced");

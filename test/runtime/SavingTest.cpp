@@ -159,6 +159,27 @@ TEST(Saving, APlaceThatIsGoneIsReplaced) {
   EXPECT_TRUE(std::isfinite(firstOf(found, "b")));
 }
 
+/// Whatever ends a save between its two renames: nothing was changed at that path.
+TEST(Saving, TheOldFileStaysUntilTheNewOneIsThere) {
+  std::string folder = freshFolder("saving-twice"), path = folder + "/weights";
+  auto write = [&](const std::string &text) {
+    auto writer = FileWriter::create(path);
+    EXPECT_TRUE(writer && (*writer)->write(text.data(), text.size()));
+    return writer ? std::move(*writer) : nullptr;
+  };
+  ASSERT_TRUE(write("one")->commit(/*keepOld=*/true));
+  auto writer = write("two");
+  for (const auto &entry : fs::directory_iterator(folder))
+    if (entry.path().string().find(".tmp.") != std::string::npos)
+      fs::remove(entry.path());
+  EXPECT_FALSE(writer->commit(/*keepOld=*/true));
+  EXPECT_EQ(*readText(path, 100), "one");
+  ASSERT_TRUE(write("three")->commit(/*keepOld=*/true));
+  EXPECT_EQ(*readText(path, 100), "three");
+  EXPECT_EQ(*readText(path + ".1", 100), "one");
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder), {}), 2);
+}
+
 TEST(Saving, FoldersAndDevicesAreNoFiles) {
   Scene setup;
   std::string folder = setup.folder + "/mine", link = setup.folder + "/link";
