@@ -55,6 +55,8 @@ void addCommands(device::ProgramOp program, runtime::Manifest &manifest) {
       add(launch.getId(), launch.getKernel(), op->getLoc());
     else if (auto gemm = dyn_cast<device::GemmOp>(op))
       add(gemm.getId(), gemm.getKernel(), op->getLoc());
+    else if (auto attention = dyn_cast<device::AttentionOp>(op))
+      add(attention.getId(), attention.getKernel(), op->getLoc());
   });
   llvm::sort(manifest.commands, [](const auto &a, const auto &b) { return a.id < b.id; });
 }
