@@ -194,6 +194,16 @@ static ArrayAttr boundInputs(train::StepOp step) {
   return ArrayAttr::get(step.getContext(), inputs);
 }
 
+/// A run hands over what it can read from files.
+static LogicalResult verifyInputs(train::StepOp step) {
+  for (auto [input, argument] :
+       llvm::zip(step.getInputs().getAsRange<DictionaryAttr>(), step.getMicro().getArguments()))
+    if (Type element = cast<RankedTensorType>(argument.getType()).getElementType(); !dtypeOf(element))
+      return step.emitError() << "input " << input.getAs<StringAttr>("name") << " has elements of " << element
+                              << ", which no run reads [unsupported]";
+  return success();
+}
+
 static LogicalResult buildProgram(ModuleOp module, train::PlanAttr plan) {
   auto contents = stateContents(module);
   if (failed(contents))
@@ -206,6 +216,8 @@ static LogicalResult buildProgram(ModuleOp module, train::PlanAttr plan) {
     return module.emitError("the plan counts ")
            << plan.getState() << " bytes of state, the layout has " << state;
   auto step = module.lookupSymbol<train::StepOp>("step"), eval = module.lookupSymbol<train::StepOp>("eval");
+  if (failed(verifyInputs(step)))
+    return failure();
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto program = device::ProgramOp::create(builder, step.getLoc(), "program", plan.getM(), plan.getDevices(),
                                            state, plan.getScratch(), boundInputs(step), contents->gradients,

@@ -43,11 +43,15 @@ StringAttr optimizerOf(ModuleOp module, train::StepOp step) {
 
 std::vector<int64_t> shapeOf(RankedTensorType type) { return type.getShape().vec(); }
 
-runtime::ParameterSpec specOf(train::ParamOp param, const llvm::StringSet<> &trained) {
+FailureOr<runtime::ParameterSpec> specOf(train::ParamOp param, const llvm::StringSet<> &trained) {
   runtime::ParameterSpec spec;
   auto type = cast<RankedTensorType>(param.getType());
   spec.onnxName = param.getSymName().str();
-  spec.dtype = dtypeOf(type.getElementType()).value_or(ACCUM_F32);
+  auto dtype = dtypeOf(type.getElementType());
+  if (!dtype)
+    return param.emitError() << "`" << param.getSymName() << "` has elements of " << type.getElementType()
+                             << ", which no run reads [unsupported]";
+  spec.dtype = *dtype;
   spec.shape = shapeOf(type);
   spec.trained = trained.contains(param.getSymName());
   if (ArrayAttr aliases = param.getAliasesAttr())
@@ -122,8 +126,12 @@ FailureOr<StateLayout> layOutState(ModuleOp module, const StateContents &content
   llvm::StringSet<> trained;
   for (auto symbol : contents.gradients.getAsRange<FlatSymbolRefAttr>())
     trained.insert(symbol.getValue());
-  for (auto param : module.getOps<train::ParamOp>())
-    manifest.params.push_back(specOf(param, trained));
+  for (auto param : module.getOps<train::ParamOp>()) {
+    auto spec = specOf(param, trained);
+    if (failed(spec))
+      return failure();
+    manifest.params.push_back(std::move(*spec));
+  }
   NamedTypes scalars;
   for (auto entry : contents.scalars.getAsRange<DictionaryAttr>())
     scalars[entry.getAs<StringAttr>("name").getValue()] =

@@ -142,3 +142,48 @@ train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
   train.yield
 }
 }
+
+// -----
+
+// A table that no run could load.
+#rows = #nn.batched<0>
+#same = #nn.replicated
+#sum = #nn.partial<sum>
+#cost = #train.poly<0, 0>
+module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 768, scratch = 256, align = 256, slots = {}>} {
+// expected-error@+1 {{`table` has elements of 'i16', which no run reads [unsupported]}}
+train.param @table : tensor<4xi16> from #train.file<"m.onnx", 0, 8, 0>
+train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [] prepass {
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
+  train.yield
+} update {
+^bb0(%hyper: tensor<8xf64, #same>):
+  train.yield
+}
+}
+
+// -----
+
+// An input that no run could hand over.
+#rows = #nn.batched<0>
+#same = #nn.replicated
+#sum = #nn.partial<sum>
+#cost = #train.poly<0, 0>
+module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 256, scratch = 256, align = 256, slots = {}>} {
+// expected-error@+1 {{input "x" has elements of 'i16', which no run reads [unsupported]}}
+train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [] prepass {
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<1x4xi16, #rows>, %rng: tensor<2xi64, #same>):
+  train.yield
+} update {
+^bb0(%hyper: tensor<8xf64, #same>):
+  train.yield
+}
+}
