@@ -2,6 +2,7 @@
 // Times per command, summed by region.
 #include "compiler/Planner/TimeModel.h"
 #include "compiler/Planner/GradientRuns.h"
+#include "compiler/Planner/Instructions.h"
 #include "compiler/Planner/TileSchedule.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -73,6 +74,12 @@ TimeModel::Time TimeModel::timeOf(size_t index, const Variant &variant, int64_t 
     return {.compute = tableSeconds(*table, variant.call, m, pieces), .source = TimeSource::Table};
   Time time{.memory = variant.bytes.real(m, pieces) / (profile.bandwidth * share), .launch = profile.launch};
   bool updates = problem.commands[index].kind == CommandKind::Update;
+  // A card's threads issue one instruction where its rate counts one operation that is no fused one.
+  if (profile.isCuda() && profile.costs.empty() && !variant.work.empty()) {
+    const Rate &issue = profile.rate(/*matrix=*/false, problem.commands[index].dtype);
+    time.compute = instructionsOf(variant, m, pieces) / (issue.sustained * share);
+    return time;
+  }
   // Arithmetic that nobody has broken down into operations.
   bool onlyFlops = variant.work.empty() && !updates && !variant.flops.isZero();
   if (onlyFlops || profile.costs.empty()) {

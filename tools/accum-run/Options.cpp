@@ -78,8 +78,9 @@ void addOutput(CLI::App &app, Options &options) {
   app.add_option("--print-param", options.printParam, "first values of a parameter after every micro-step")
       ->type_name("NAME[:COUNT]");
   app.add_option("--log", options.log, "one JSON line per step; - is stdout")->type_name("FILE");
-  app.add_option("--profile", options.profile,
-                 "when each call began and how long it took, for Perfetto; on GPUs with ACCUM_CUDA_STEPWISE=1")
+  app.add_option(
+         "--profile", options.profile,
+         "when each call began and how long it took, for Perfetto; on GPUs with ACCUM_CUDA_STEPWISE=1")
       ->type_name("FILE.json");
 }
 

@@ -127,6 +127,26 @@ TEST(TimeModel, TakesTablesThenCostsThenRates) {
   EXPECT_DOUBLE_EQ(halves.seconds(0, 0, 8), 2 * secondsOf(512, 256, 1024));
 }
 
+TEST(TimeModel, ACardIssuesInstructions) {
+  Problem problem;
+  Command kernel{.id = 1, .kind = CommandKind::Loss, .kernel = "gelu"}; // whatever its name: no matrix units
+  kernel.variants[0].bytes = {.perSample = 4000};
+  kernel.variants[0].flops = {.perSample = 1};
+  kernel.variants[0].work = {
+      {"gelu", {.perSample = 1000}}, {"plain", {.perSample = 2000}}, {"strange", {.perSample = 10}}};
+  problem.commands = {kernel};
+  DeviceProfile profile{.name = "p",
+                        .architecture = "sm_90",
+                        .rates = {{true, "f32", 1e12, 1e12}, {false, "f32", 5e8, 1e9}},
+                        .bandwidth = 1e9,
+                        .launch = 1e-6};
+  // 18.5, 0.85 and 8 for each element, and a quarter for each byte.
+  double instructions = 8 * (18.5 * 1000 + 0.85 * 2000 + 8 * 10 + 0.25 * 4000);
+  EXPECT_DOUBLE_EQ(TimeModel(problem, profile, 1).seconds(0, 0, 8), instructions / 5e8 + 1e-6);
+  profile.bandwidth = 1e7; // memory is slower
+  EXPECT_DOUBLE_EQ(TimeModel(problem, profile, 1).seconds(0, 0, 8), 8 * 4000 / 1e7 + 1e-6);
+}
+
 // --- profiles ---
 
 const HostFacts kHere{.cores = 2, .features = {"avx2"}, .cpu = "Quick 9000 (family 6, model 1, stepping 2)"};
