@@ -112,7 +112,7 @@ int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t 
   return guarded([&] {
     std::vector<Array> all(count);
     for (size_t i = 0; i < count; ++i) {
-      if (arrays[i].dtype < 0 || arrays[i].dtype > ACCUM_F64)
+      if (arrays[i].dtype < 0 || arrays[i].dtype > ACCUM_U64)
         return report(
             Error{kExitUsage, std::string("array `") + arrays[i].name + "` has no known dtype", "usage"});
       all[i].name = arrays[i].name;

@@ -41,15 +41,32 @@ void convertToBrain(const uint8_t *from, uint8_t *to, int64_t count) {
 } // namespace
 
 bool canConvert(DType from, DType to) {
-  return from == to || (from == ACCUM_I32 && to == ACCUM_I64) || (from == ACCUM_F32 && to == ACCUM_F64) ||
-         (from == ACCUM_F64 && to == ACCUM_F32) || (from == ACCUM_F32 && to == ACCUM_BF16);
+  bool isNarrower = bytesOf(from) < bytesOf(to) && isFloat(from) == isFloat(to);
+  bool isWide = to == ACCUM_I32 || to == ACCUM_I64 || to == ACCUM_F32 || to == ACCUM_F64;
+  return from == to || (isNarrower && isWide) || (from == ACCUM_F64 && to == ACCUM_F32) ||
+         (from == ACCUM_F32 && to == ACCUM_BF16);
+}
+
+/// Exact: `To` holds every value of `from`.
+template <typename To> static void widen(const uint8_t *from, DType fromType, uint8_t *to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    To value = std::is_integral_v<To> ? static_cast<To>(asInteger(from, fromType, i))
+                                      : static_cast<To>(asDouble(from, fromType, i));
+    std::memcpy(to + i * sizeof value, &value, sizeof value);
+  }
 }
 
 void convert(const uint8_t *from, DType fromType, uint8_t *to, DType toType, int64_t count) {
   if (fromType == toType)
     std::memcpy(to, from, count * bytesOf(toType));
-  else if (fromType == ACCUM_I32)
-    convertAll<int32_t, int64_t>(from, to, count);
+  else if (toType == ACCUM_I64)
+    widen<int64_t>(from, fromType, to, count);
+  else if (toType == ACCUM_I32)
+    widen<int32_t>(from, fromType, to, count);
+  else if (toType == ACCUM_F32 && fromType != ACCUM_F64)
+    widen<float>(from, fromType, to, count);
+  else if (toType == ACCUM_F64 && fromType != ACCUM_F32)
+    widen<double>(from, fromType, to, count);
   else if (toType == ACCUM_BF16)
     convertToBrain(from, to, count);
   else if (fromType == ACCUM_F32)
@@ -88,6 +105,14 @@ int64_t asInteger(const uint8_t *data, DType dtype, int64_t index) {
     return load<int32_t>(data, index);
   case ACCUM_I8:
     return load<int8_t>(data, index);
+  case ACCUM_I16:
+    return load<int16_t>(data, index);
+  case ACCUM_U16:
+    return load<uint16_t>(data, index);
+  case ACCUM_U32:
+    return load<uint32_t>(data, index);
+  case ACCUM_U64:
+    return static_cast<int64_t>(load<uint64_t>(data, index));
   default:
     return data[index];
   }

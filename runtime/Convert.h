@@ -9,7 +9,8 @@
 
 namespace accum::runtime {
 
-/// Whether `convert` knows this pair: equal dtypes, i32 -> i64, f32 <-> f64.
+/// Whether `convert` knows this pair: equal dtypes, what is narrower to i32, i64, f32 or f64 of its kind (a
+/// bool is an integer, 0 or 1), and f64 -> f32, f32 -> bf16.
 bool canConvert(DType from, DType to);
 
 /// `count` elements; neither side needs to be aligned.

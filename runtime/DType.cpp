@@ -15,6 +15,8 @@ constexpr Row kRows[] = {
     {1, false, "bool", "BOOL", "|b1"}, {1, false, "i8", "I8", "|i1"},   {1, false, "u8", "U8", "|u1"},
     {4, false, "i32", "I32", "<i4"},   {8, false, "i64", "I64", "<i8"}, {2, true, "f16", "F16", "<f2"},
     {2, true, "bf16", "BF16", ""},     {4, true, "f32", "F32", "<f4"},  {8, true, "f64", "F64", "<f8"},
+    {2, false, "i16", "I16", "<i2"},   {2, false, "u16", "U16", "<u2"}, {4, false, "u32", "U32", "<u4"},
+    {8, false, "u64", "U64", "<u8"},
 };
 
 std::optional<DType> find(std::string_view Row::*column, std::string_view text) {

@@ -31,7 +31,12 @@ enum accum_dtype {
   ACCUM_F16 = 5,
   ACCUM_BF16 = 6,
   ACCUM_F32 = 7,
-  ACCUM_F64 = 8
+  ACCUM_F64 = 8,
+  /* in data files only: widened to what a program reads */
+  ACCUM_I16 = 9,
+  ACCUM_U16 = 10,
+  ACCUM_U32 = 11,
+  ACCUM_U64 = 12
 };
 
 /* A K loop over micro-batches runs in one of these phases; begin_micro and end_micro are told which. */

@@ -5,8 +5,8 @@
 
 namespace accum::emit {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP remove `folder` with the files in it (not deeper) before they end the
-/// process, where they would have ended it at once. One at a time; a second one is not watched.
+/// While it lives, SIGINT, SIGTERM and SIGHUP remove `folder` with the files in it (not deeper) before they
+/// end the process, where they would have ended it at once. One at a time; a second one is not watched.
 class RemoveOnSignal {
 public:
   explicit RemoveOnSignal(const std::string &folder);

@@ -123,6 +123,45 @@ TEST(Safetensors, RefusesEveryTruncation) {
   EXPECT_TRUE(readSafetensors(writeFile("cut.safetensors", whole)));
 }
 
+/// `values` in a dtype that NumPy calls `descriptor`, as what is read of them in `to`.
+template <typename From, typename To>
+std::vector<To> widened(const std::string &descriptor, const std::vector<From> &values, DType to) {
+  std::string shape = "(" + std::to_string(values.size()) + ",)";
+  std::string file = npy("{'descr': '" + descriptor + "', 'fortran_order': False, 'shape': " + shape + ", }",
+                         raw<From>(values));
+  auto arrays = readArrays("x=" + writeFile("narrow.npy", file));
+  if (!arrays || !canConvert(arrays->front().dtype, to))
+    return {};
+  std::vector<To> result(values.size());
+  convert(arrays->front().data, arrays->front().dtype, reinterpret_cast<uint8_t *>(result.data()), to,
+          int64_t(values.size()));
+  return result;
+}
+
+TEST(Npy, NarrowDataIsWidenedExactly) {
+  using Wide = std::vector<int64_t>;
+  EXPECT_EQ((widened<uint16_t, int64_t>("<u2", {0, 50256, 65535}, ACCUM_I64)), (Wide{0, 50256, 65535}));
+  EXPECT_EQ((widened<int16_t, int64_t>("<i2", {-100, 32767, -32768}, ACCUM_I64)),
+            (Wide{-100, 32767, -32768}));
+  EXPECT_EQ((widened<uint32_t, int64_t>("<u4", {0, 4294967295u}, ACCUM_I64)), (Wide{0, 4294967295}));
+  EXPECT_EQ((widened<int8_t, int64_t>("|i1", {-100, 127}, ACCUM_I64)), (Wide{-100, 127}));
+  EXPECT_EQ((widened<uint8_t, int64_t>("|u1", {0, 255}, ACCUM_I64)), (Wide{0, 255}));
+  EXPECT_EQ((widened<uint8_t, int64_t>("|b1", {0, 1}, ACCUM_I64)), (Wide{0, 1}));
+  EXPECT_EQ((widened<uint16_t, int32_t>("<u2", {65535}, ACCUM_I32)), (std::vector<int32_t>{65535}));
+  EXPECT_EQ((widened<uint16_t, float>("<f2", {0x3c00, 0xc000, 0x0001}, ACCUM_F32)), // 1, -2, the least one
+            (std::vector<float>{1, -2, 0x1p-24f}));
+  EXPECT_EQ((widened<uint16_t, double>("<f2", {0x7bff}, ACCUM_F64)), (std::vector<double>{65504}));
+  for (auto [from, to] : {std::pair{ACCUM_U64, ACCUM_I64},
+                          {ACCUM_U32, ACCUM_I32},
+                          {ACCUM_I64, ACCUM_I32},
+                          {ACCUM_I32, ACCUM_F64},
+                          {ACCUM_F16, ACCUM_I64},
+                          {ACCUM_U8, ACCUM_BOOL},
+                          {ACCUM_I32, ACCUM_U16},
+                          {ACCUM_F32, ACCUM_F16}})
+    EXPECT_FALSE(canConvert(from, to)) << from << " to " << to;
+}
+
 TEST(Npy, ReadsAndRefuses) {
   std::string data = raw<int32_t>({1, 2, 3, 4, 5, 6});
   std::string good = npy("{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }", data);
