@@ -106,6 +106,8 @@ std::string complete(Options &options, const Raw &raw) {
   bool decided = options.accumulationSteps || options.microBatch != "auto";
   if (!options.planFile.empty() && decided)
     return "--plan brings its micro-batch: leave --micro-batch and --accumulation-steps out [usage]";
+  if (!options.planFile.empty() && options.recompute != "auto")
+    return "--plan brings what is recomputed: leave --recompute out [usage]";
   options.batch = raw.batch.empty() ? 0 : std::stoll(raw.batch);
   options.devices = raw.devices.empty() ? 1 : std::stoll(raw.devices);
   if (options.listTargets)
