@@ -9,12 +9,6 @@ namespace accum::planner {
 
 namespace {
 
-void shuffle(Random &random, std::vector<Rectangle> &rectangles) {
-  for (size_t index = rectangles.size(); index > 1; --index)
-    std::swap(rectangles[index - 1],
-              rectangles[static_cast<size_t>(draw(random, 0, static_cast<int64_t>(index) - 1))]);
-}
-
 /// Cuts one rectangle into ever more pieces.
 class Cutter {
 public:
@@ -105,22 +99,10 @@ public:
   Tiler(Random &random, const Tiling &tiling) : random(random), tiling(tiling) {}
 
   std::vector<Rectangle> run() {
-    std::vector<Slot> slots = {{tiling.capacity, 0}};
-    for (int now = 0; static_cast<int>(made.size()) < tiling.buffers; ++now) {
-      std::vector<Slot> next;
-      int64_t free = 0;
-      for (const Slot &slot : slots) {
-        if (slot.end <= now) {
-          free += slot.size;
-          continue;
-        }
-        fill(now, free, next);
-        free = 0;
-        next.push_back(slot);
-      }
-      fill(now, free, next);
-      slots = std::move(next);
-    }
+    std::vector<MemorySlot> slots = {{tiling.capacity, 0}};
+    auto fillHole = [&](int now, int64_t free, auto &next) { fill(now, free, next); };
+    for (int now = 0; static_cast<int>(made.size()) < tiling.buffers; ++now)
+      slots = refilled(slots, now, fillHole);
     int last = 0;
     for (const Rectangle &tile : made)
       last = std::max(last, tile.start + 1);
@@ -130,13 +112,8 @@ public:
   }
 
 private:
-  struct Slot {
-    int64_t size;
-    int end;
-  };
-
   /// Tiles that fill a hole.
-  void fill(int now, int64_t free, std::vector<Slot> &slots) {
+  void fill(int now, int64_t free, std::vector<MemorySlot> &slots) {
     if (tiling.kind == TileKind::Fan && free > 0 && draw(random, 0, 2) == 0)
       return scatter(now, free, slots);
     while (free > 0) {
@@ -147,7 +124,7 @@ private:
   }
 
   /// Equal tiles with one end, and one for the rest.
-  void scatter(int now, int64_t free, std::vector<Slot> &slots) {
+  void scatter(int now, int64_t free, std::vector<MemorySlot> &slots) {
     int end = now + static_cast<int>(draw(random, 1, 4));
     int64_t size = tiling.alignment * draw(random, 1, 6);
     for (; free > 0; free -= size)
@@ -165,7 +142,7 @@ private:
     return between(1, 5);
   }
 
-  void put(int start, int64_t size, int end, std::vector<Slot> &slots) {
+  void put(int start, int64_t size, int end, std::vector<MemorySlot> &slots) {
     slots.push_back({size, end});
     bool shrinks = draw(random, 0, 99) < tiling.shrunkPercent;
     made.push_back({start, end, shrinks ? size - tiling.alignment / 2 : size});
@@ -179,6 +156,28 @@ private:
 };
 
 } // namespace
+
+void shuffle(Random &random, std::vector<Rectangle> &rectangles) {
+  for (size_t index = rectangles.size(); index > 1; --index)
+    std::swap(rectangles[index - 1],
+              rectangles[static_cast<size_t>(draw(random, 0, static_cast<int64_t>(index) - 1))]);
+}
+
+std::vector<MemorySlot> refilled(const std::vector<MemorySlot> &slots, int now, const FillHole &fill) {
+  std::vector<MemorySlot> next;
+  int64_t free = 0;
+  for (const MemorySlot &slot : slots) {
+    if (slot.end <= now) {
+      free += slot.size;
+      continue;
+    }
+    fill(now, free, next);
+    free = 0;
+    next.push_back(slot);
+  }
+  fill(now, free, next);
+  return next;
+}
 
 std::vector<Rectangle> tileLoop(Random &random, const Tiling &tiling) {
   std::vector<Rectangle> tiles = Tiler(random, tiling).run();

@@ -3,6 +3,7 @@
 // training step.
 #pragma once
 #include "test/compiler/Planner/RandomProblem.h"
+#include <functional>
 
 namespace accum::planner {
 
@@ -36,6 +37,22 @@ struct Tiling {
 
 /// The buffers, shuffled; a packing of the height `capacity` exists.
 std::vector<Rectangle> tileLoop(Random &random, const Tiling &tiling);
+
+/// A part of a memory until `end`, free or not.
+struct MemorySlot {
+  int64_t size;
+  int end;
+  bool isFree = false;
+};
+
+/// Fills a hole of so many bytes at a time with slots that end later.
+using FillHole = std::function<void(int now, int64_t free, std::vector<MemorySlot> &slots)>;
+
+/// What is left of the slots, by address, at a time: those that ended leave holes, and holes side by side are
+/// filled as one.
+std::vector<MemorySlot> refilled(const std::vector<MemorySlot> &slots, int now, const FillHole &fill);
+
+void shuffle(Random &random, std::vector<Rectangle> &rectangles);
 
 /// Takes away about so many of a hundred rectangles.
 void drop(Random &random, std::vector<Rectangle> &rectangles, int percent);

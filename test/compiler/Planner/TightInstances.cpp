@@ -81,22 +81,10 @@ public:
   }
 
   std::vector<Rectangle> run() {
-    std::vector<Slot> slots = {{kHeight, 0, true}};
-    for (now = 0; static_cast<int>(made.size()) < buffers; ++now) {
-      std::vector<Slot> next;
-      int64_t free = 0;
-      for (const Slot &slot : slots) {
-        if (slot.end <= now) {
-          free += slot.size;
-          continue;
-        }
-        fill(free, next);
-        free = 0;
-        next.push_back(slot);
-      }
-      fill(free, next);
-      slots = std::move(next);
-    }
+    std::vector<MemorySlot> slots = {{kHeight, 0, true}};
+    auto fillHole = [&](int, int64_t free, auto &next) { fill(free, next); };
+    for (now = 0; static_cast<int>(made.size()) < buffers; ++now)
+      slots = refilled(slots, now, fillHole);
     for (Rectangle &r : made)
       r.end = std::max(r.start + 1, std::min(r.end, now));
     if (kind == TightKind::Loose)
@@ -105,11 +93,6 @@ public:
   }
 
 private:
-  struct Slot {
-    int64_t size;
-    int end;
-    bool isFree = false;
-  };
   struct Tile {
     int64_t size;
     int life;
@@ -155,7 +138,7 @@ private:
     return kind == TightKind::Loose && happens(random, 10);
   }
 
-  void fill(int64_t free, std::vector<Slot> &slots) {
+  void fill(int64_t free, std::vector<MemorySlot> &slots) {
     while (free > 0) {
       Tile tile = nextTile();
       int64_t size = std::min(free, tile.size);
@@ -182,8 +165,7 @@ private:
 std::vector<Rectangle> tightInstance(Random &random, TightKind kind, int buffers) {
   std::vector<Rectangle> made =
       kind < TightKind::ShortAndLong ? cut(random, kind, buffers) : Allocator(random, kind, buffers).run();
-  for (size_t index = made.size(); index > 1; --index)
-    std::swap(made[index - 1], made[static_cast<size_t>(draw(random, 0, static_cast<int64_t>(index) - 1))]);
+  shuffle(random, made);
   return made;
 }
 
