@@ -5,6 +5,8 @@
 #include "compiler/Planner/GreedyPacking.h"
 #include "compiler/Planner/GreedyWeights.h"
 #include "compiler/Planner/ValleyFit.h"
+#include "compiler/Planner/ValleyNoise.h"
+#include "compiler/Planner/ValleyPasses.h"
 #include "compiler/Planner/ValleySearch.h"
 #include <algorithm>
 #include <numeric>
@@ -20,6 +22,9 @@ constexpr double kPairBudget = 1e8, kRestrictedPairs = 2.2e8;
 /// Visits that valley passes may take, whatever the effort: half a second, where all live long. Many passes
 /// may take more where the effort is large; a rectangle costs a pass about as much as so many visits.
 constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPasses = 150'000'000;
+/// The same where there are too many rectangles for exact search: a visit takes longer there, and what is
+/// left of two seconds is better spent on variations.
+constexpr int64_t kMostOfMany = 80'000'000, kSlowVisit = 4;
 constexpr int64_t kVisitsPerPlaced = 150;
 /// Effort of the first slice of search, improvement and evictions; each later one has twice as much.
 constexpr int64_t kFirstSlice = 250'000;
@@ -42,34 +47,13 @@ constexpr double kStride = 0.8, kNear = 0.001;
 /// What a rectangle above the lower bound gains in weight.
 constexpr double kGain = 1.5;
 
+/// Noise on weights, at most.
+constexpr double kNoise = 0.05;
+
 /// What first fit places first.
 constexpr Preference kPreferences[] = {{1, 1}, {1, 0}, {0, 1}, {2, 1}, {1, 2}};
 /// Stacks of nested lifetimes have no gaps.
 constexpr Preference kStacked = {1, 0};
-
-/// A valley pass: what it places first, and how close to walls (scale in mean lengths).
-struct ValleyPass {
-  Preference preference;
-  double scale = 0, both = 0;
-  double room = 0; ///< of the clock that gaps are measured by; 0: time itself
-};
-/// What does best where thousands live together comes first: there a pass takes long.
-constexpr ValleyPass kFirstPasses[] = {
-    {{1, 0, 30}, 0.01}, {{1, 0, 30, true}, 0.1, 1, 0.003}, {{1, 1}}, {{1, 0}}, {{0, 1}}, {{2, 1}}, {{1, 2}}};
-
-/// Those, then fullest moments first in all degrees: where a pass is cheap, one of many does best.
-std::vector<ValleyPass> valleyPasses() {
-  std::vector<ValleyPass> passes(std::begin(kFirstPasses), std::end(kFirstPasses));
-  for (double scale : {0.1, 0.01, 0.03})
-    for (double room : {0.003, 0.01, 0.001})
-      for (double both : {0.3, 1.0})
-        passes.push_back({{1, 0, 30, true}, scale, both, room});
-  for (double both : {0.1, 0.0, 1.0})
-    for (double load : {100.0, 30.0, 10.0})
-      for (double scale : {0.1, 0.3, 1.0})
-        passes.push_back({{1, 0, load}, scale, both});
-  return passes;
-}
 
 /// What each stage came to, and how long it took.
 class Stages {
@@ -115,19 +99,22 @@ public:
     best.lowerBound = maxLoad(rectangles);
     best.height = INT64_MAX;
     enough = std::max(best.lowerBound, effort.enough);
+    passes = valleyPasses(!isSearched());
   }
 
   Packing run() {
     keep(stackUp(rectangles, orderedBy(rectangles, weights.of(kStacked))));
     stages.add("stack", best);
     stage("valley and first fit", [&] { tryGreedy(); });
-    int64_t slice = std::max(kFirstSlice, effort.visits / 256);
-    for (int64_t spent = 0; spent < effort.visits && !isDone(); spent += slice, slice *= 2) {
-      slice = std::min(slice, effort.visits - spent);
-      int64_t rest = isSearched() ? slice / 8 : slice / 2; // than exact search
+    int64_t visits = isSearched() ? effort.visits : effort.visits / kSlowVisit;
+    int64_t slice = std::max(kFirstSlice, visits / 256);
+    for (int64_t spent = 0; spent < visits && !isDone(); spent += slice, slice *= 2) {
+      slice = std::min(slice, visits - spent);
+      int64_t rest = isSearched() ? slice / 8 : slice; // than exact search
       stage("exact search", [&] { search(slice - rest); });
-      stage("improvement", [&] { improve(rest / 2); });
-      stage("evictions", [&] { evict(rest / 2); });
+      int64_t evicting = isSearched() ? rest / 2 : rest / 4;
+      stage("improvement", [&] { improve(rest - evicting); });
+      stage("evictions", [&] { evict(evicting); });
     }
     best.stages = std::move(stages.list);
     return std::move(best);
@@ -157,6 +144,8 @@ private:
   void tryNextPass();
   void tryGreedy();
   void improve(int64_t visits);
+  void learn(const Packing &tried);
+  void vary();
   void search(int64_t visits);
   void searchBetween(int64_t nodes, int64_t low);
   bool keepFound(const ValleySearch &found);
@@ -172,7 +161,7 @@ private:
   std::vector<double> bestWeights; ///< of the valley pass that did best
   ValleyFit::Closeness bestCloseness = {};
   std::vector<double> bestClock; ///< what its gaps were measured by
-  std::vector<ValleyPass> passes = valleyPasses();
+  std::vector<ValleyPass> passes;
   size_t nextPass = 0;
   int64_t lowestTried = INT64_MAX;
   // What improvement, search and evictions go on from:
@@ -205,8 +194,9 @@ void Portfolio::tryNextPass() {
 }
 
 void Portfolio::tryGreedy() {
-  int64_t most = std::clamp(2 * effort.visits, kManyPasses, kMostPasses), spent = 0;
-  size_t first = rectangles.size() <= kMaxEasy ? std::size(kFirstPasses) : passes.size();
+  int64_t most = std::clamp(2 * effort.visits, kManyPasses, isSearched() ? kMostPasses : kMostOfMany);
+  int64_t spent = 0;
+  size_t first = rectangles.size() <= kMaxEasy ? kQuickPasses : passes.size();
   while (!isDone() && nextPass < first && spent <= most) {
     tryNextPass();
     spent += passCost + kVisitsPerPlaced * static_cast<int64_t>(rectangles.size());
@@ -242,12 +232,31 @@ void Portfolio::improve(int64_t visits) {
       lowestLearned = tried.height;
       bestWeights = learned;
     }
-    if (++round % kRoundsPerStart == 0)
-      learned = bestWeights;
-    for (size_t index = 0; index < rectangles.size(); ++index)
-      if (tried.offsets[index] + rectangles[index].size > enough)
-        learned[index] *= kGain;
+    ++round;
+    if (isSearched())
+      learn(tried);
+    else
+      vary();
     keep(std::move(tried));
+  }
+}
+
+/// More weight for what ended above the lower bound, of the latest pass.
+void Portfolio::learn(const Packing &tried) {
+  if (round % kRoundsPerStart == 0)
+    learned = bestWeights;
+  for (size_t index = 0; index < rectangles.size(); ++index)
+    if (tried.offsets[index] + rectangles[index].size > enough)
+      learned[index] *= kGain;
+}
+
+/// The best weights with a little noise: of thousands of rectangles it is chance which few end too high, and
+/// the heights that come of it differ more than those of any two ways to weigh.
+void Portfolio::vary() {
+  learned = bestWeights;
+  for (size_t index = 0; index < rectangles.size(); ++index) {
+    uint64_t number = mix(mix(effort.seed + static_cast<uint64_t>(round)) + index);
+    learned[index] *= 1 + kNoise * static_cast<double>(number >> 40) * 0x1p-24;
   }
 }
 
