@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <string>
 #include <tuple>
+#include <unordered_map>
 
 namespace accum::planner {
 
@@ -84,26 +86,25 @@ private:
   int64_t evaluations = 0, looked = 0;
 };
 
-/// Everything that a variant's time follows from, besides its command's kind and type.
-std::string timedAs(const Variant &way) {
-  std::string text = fmt::format("{} {} {} {} {}", toText(way.flops), toText(way.bytes), way.slice,
-                                 way.pieces, way.call.name.empty() ? std::string() : toText(way.call));
+/// Everything that the time of a command's variant follows from.
+std::string timedAs(const Command &command, const Variant &way) {
+  std::string text = fmt::format("{} {} {} {} {} {} {}", static_cast<int>(command.kind), command.dtype,
+                                 toText(way.flops), toText(way.bytes), way.slice, way.pieces,
+                                 way.call.name.empty() ? std::string() : toText(way.call));
   for (const OperationCount &count : way.work)
     text += " " + toText(count);
   return text;
 }
 
 void Finder::classifyCosts() {
-  std::map<std::tuple<CommandKind, std::string_view, std::string>, int> classes;
+  std::unordered_map<std::string, int> classes;
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     const Command &command = problem.commands[index];
     std::vector<int> &row = costOf.emplace_back();
     bool matters = command.variants.size() > 1 || flow.isAllowed(static_cast<int>(index));
     for (size_t variant = 0; matters && variant < command.variants.size(); ++variant) {
-      const Variant &way = command.variants[variant];
-      auto [at, isNew] =
-          classes.emplace(std::tuple(command.kind, std::string_view(command.dtype), timedAs(way)),
-                          static_cast<int>(found.costClasses.size()));
+      auto [at, isNew] = classes.emplace(timedAs(command, command.variants[variant]),
+                                         static_cast<int>(found.costClasses.size()));
       if (isNew)
         found.costClasses.emplace_back(static_cast<int>(index), static_cast<int>(variant));
       row.push_back(at->second);

@@ -11,6 +11,56 @@ namespace accum::planner {
 
 namespace {
 
+// Copies field by field: a problem may have a million commands and buffers, whose lists are made anew.
+
+/// Everything but commands and buffers.
+Problem headOf(const Problem &problem) {
+  return {.name = problem.name,
+          .batch = problem.batch,
+          .devices = problem.devices,
+          .tokensPerSample = problem.tokensPerSample,
+          .allReduceBytes = problem.allReduceBytes,
+          .largestParameter = problem.largestParameter,
+          .weightReads = problem.weightReads,
+          .cloneIds = problem.cloneIds,
+          .gradients = problem.gradients,
+          .fixed = problem.fixed};
+}
+
+/// The command as it runs in one of its variants, whose results are the buffers' own sizes now.
+Command runningAs(const Command &command, const Variant &variant) {
+  Command running = {.id = command.id,
+                     .region = command.region,
+                     .kind = command.kind,
+                     .kernel = command.kernel,
+                     .node = command.node,
+                     .dtype = command.dtype,
+                     .variants = {},
+                     .backward = command.backward,
+                     .once = command.once,
+                     .tail = command.tail,
+                     .cloneOf = command.cloneOf};
+  running.variants.push_back({.name = variant.name,
+                              .flops = variant.flops,
+                              .bytes = variant.bytes,
+                              .slice = variant.slice,
+                              .pieces = variant.pieces,
+                              .call = variant.call,
+                              .work = variant.work,
+                              .workspace = variant.workspace});
+  return running;
+}
+
+/// The buffer without its links to others.
+Buffer unlinked(const Buffer &buffer) {
+  return {.id = buffer.id,
+          .label = buffer.label,
+          .kind = buffer.kind,
+          .bytes = buffer.bytes,
+          .wholeStep = buffer.wholeStep,
+          .role = buffer.role};
+}
+
 class Expander {
 public:
   Expander(const Problem &problem, const Choice &choice)
@@ -20,9 +70,7 @@ public:
   }
 
   Problem run() {
-    result = problem;
-    result.commands.clear();
-    result.buffers.clear();
+    result = headOf(problem);
     chooseVariants();
     placeCommands();
     placeBuffers();
@@ -80,6 +128,7 @@ void Expander::chooseVariants() {
 }
 
 void Expander::placeCommands() {
+  result.commands.reserve(problem.commands.size());
   std::vector<std::vector<int>> clonesAt(problem.commands.size());
   for (size_t index = 0; index < before.size(); ++index)
     if (before[index] != kNoIndex)
@@ -87,10 +136,7 @@ void Expander::placeCommands() {
   commands.resize(problem.commands.size());
   auto place = [&](int index, bool clone) {
     (clone ? commands[index].clone : commands[index].original) = static_cast<int>(result.commands.size());
-    Command command = problem.commands[index];
-    command.variants = {*variants[index]};
-    command.variants.front().results.clear();
-    command.follows = kNoIndex;
+    Command command = runningAs(problem.commands[index], *variants[index]);
     if (clone) {
       command.cloneOf = command.id;
       command.id += base;
@@ -136,11 +182,10 @@ void Expander::placeBuffers() {
 }
 
 void Expander::linkBuffers() {
+  result.buffers.reserve(sources.size());
   for (auto [index, clone] : sources) {
     const Buffer &source = problem.buffers[index];
-    Buffer buffer = source;
-    buffer.users.clear();
-    buffer.mayAlias.clear();
+    Buffer buffer = unlinked(source);
     if (sizes[index])
       buffer.bytes = *sizes[index];
     if (clone) {

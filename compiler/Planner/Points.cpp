@@ -38,9 +38,9 @@ Points::Size Points::sizeAt(const Cut &cut) const {
 }
 
 void Points::findKinds() {
-  if (copiedBytes(problem) == 0) { // it may be large: one copy for all ways
+  if (copiedBytes(problem) == 0) { // it may be large: no copy
     kindOfWay.assign(ways.size(), 0);
-    shared.push_back(problem);
+    kinds.push_back(&problem);
     return;
   }
   std::vector<int64_t> held; // per kind, of the copies
@@ -51,7 +51,7 @@ void Points::findKinds() {
     if (known != held.end())
       continue;
     held.push_back(copiedBytes(own));
-    shared.push_back(std::move(own));
+    kinds.push_back(&shared.emplace_back(std::move(own)));
   }
 }
 
@@ -64,6 +64,9 @@ void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
                                   options.recompute != "none", {.deadline = options.deadline});
   size_t most = std::max<size_t>(1, kMaxPoints / cuts.cuts.size() / ways.size());
   int64_t whole = copiedBytes(problem);
+  std::vector<int64_t> copies; // per kind
+  for (const Problem *own : kinds)
+    copies.push_back(copiedBytes(*own));
   if (alternatives.list.size() > most)
     alternatives.list.resize(most);
   for (const Cut &cut : cuts.cuts) {
@@ -71,8 +74,8 @@ void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
     std::vector<double> added = alternatives.addedSeconds(times, cut.m);
     for (size_t index = 0; index < added.size(); ++index) {
       int64_t peak = alternatives.list[index].peak.at(cut.m);
-      for (const Problem &own : shared) { // copies are there at every moment
-        int64_t load = std::max<int64_t>(0, peak - whole + copiedBytes(own));
+      for (int64_t own : copies) { // they are there at every moment
+        int64_t load = std::max<int64_t>(0, peak - whole + own);
         loads.push_back({load, load, static_cast<double>(cut.steps) * added[index]});
       }
     }
@@ -82,7 +85,7 @@ void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
 
 /// `--recompute all`: of each size the alternative with the lowest peak.
 void Points::restrict() {
-  usable.assign(loads.size() / shared.size() * ways.size(), 1);
+  usable.assign(loads.size() / kinds.size() * ways.size(), 1);
   if (options.recompute != "all")
     return;
   for (int size = 0; size < sizeCount(); ++size) {
@@ -108,7 +111,7 @@ int64_t Points::ticks(int point) const {
 const Points::Expanded &Points::expandedOf(int point) {
   std::pair index(alternativeOf(point), kindOfWay[wayOf(point)]);
   if (expandedIndex != index)
-    expanded.emplace(expand(shared[index.second], alternative(point).choice));
+    expanded.emplace(expand(*kinds[index.second], alternative(point).choice));
   expandedIndex = index;
   return *expanded;
 }

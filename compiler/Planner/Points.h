@@ -5,6 +5,7 @@
 #include "compiler/Planner/Alternatives.h"
 #include "compiler/Planner/Sharing.h"
 #include "compiler/Planner/Storage.h"
+#include <deque>
 #include <optional>
 
 namespace accum::planner {
@@ -89,7 +90,7 @@ private:
 
   int alternativeCount() const { return static_cast<int>(alternatives.list.size()); }
   int wayCount() const { return static_cast<int>(ways.size()); }
-  int kindCount() const { return static_cast<int>(shared.size()); }
+  int kindCount() const { return static_cast<int>(kinds.size()); }
   int loadIndex(int point) const { return point / wayCount() * kindCount() + kindOfWay[wayOf(point)]; }
   Load &loadOf(int point) { return loads[loadIndex(point)]; }
   const Load &loadOf(int point) const { return loads[loadIndex(point)]; }
@@ -106,7 +107,8 @@ private:
   std::vector<std::vector<FixedMemory>> fixed; ///< per way
   /// Ways differ in what they hold of copies of weights; where there are none, all are of one kind.
   std::vector<int> kindOfWay;
-  std::vector<Problem> shared; ///< per kind, as a device runs it
+  std::deque<Problem> shared;         ///< what some kinds run instead of the problem
+  std::vector<const Problem *> kinds; ///< per kind, as a device runs it
   Alternatives alternatives;
   std::vector<Size> sizes; ///< largest m first
   std::vector<Load> loads; ///< per size, alternative and kind of way
