@@ -25,11 +25,16 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
+/// A cell in quotes may hold commas; quotes around it are no part of it.
 void splitCells(std::string_view line, std::vector<std::string_view> &cells) {
   cells.clear();
   for (size_t at = 0; at <= line.size();) {
-    size_t comma = std::min(line.find(',', at), line.size());
-    cells.push_back(trimmed(line.substr(at, comma - at)));
+    size_t first = line.find_first_not_of(" \t", at);
+    size_t quote = first < line.size() && line[first] == '"' ? line.find('"', first + 1) : line.npos;
+    size_t comma = std::min(line.find(',', quote == line.npos ? at : quote), line.size());
+    std::string_view cell = trimmed(line.substr(at, comma - at));
+    bool isQuoted = quote != line.npos && cell.data() + cell.size() == line.data() + quote + 1;
+    cells.push_back(isQuoted ? cell.substr(1, cell.size() - 2) : cell);
     at = comma + 1;
   }
 }
@@ -47,7 +52,7 @@ public:
       std::string_view line = trimmed(csv.substr(0, end));
       csv.remove_prefix(std::min(end + 1, csv.size()));
       ++number;
-      if (line.empty())
+      if (line.empty() || line.starts_with('#'))
         continue;
       splitCells(line, cells);
       std::string wrong = columns.empty() ? readHeader(cells) : readRow(cells);
@@ -141,7 +146,8 @@ std::string toCsv(const RectangleTable &table, const std::vector<int64_t> &offse
   fmt::format_to(out, "id,lower,upper,size,{}offset\n", hasAlignment ? "alignment," : "");
   for (size_t index = 0; index < table.rows.size(); ++index) {
     const RectangleTable::Row &row = table.rows[index];
-    fmt::format_to(out, "{},{},{},{},", row.id, row.lower, row.upper, row.size);
+    const char *quote = row.id.find(',') != std::string::npos || row.id.starts_with('#') ? "\"" : "";
+    fmt::format_to(out, "{}{}{},{},{},{},", quote, row.id, quote, row.lower, row.upper, row.size);
     if (hasAlignment)
       fmt::format_to(out, "{},", row.alignment);
     fmt::format_to(out, "{}\n", offsets[index]);

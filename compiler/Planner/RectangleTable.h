@@ -19,7 +19,8 @@ struct RectangleTable {
 };
 
 /// Columns in any order, each at most once; `alignment` and `offset` are optional, as are their cells.
-/// Lifetimes must not be empty; a size may be 0. Slug `malformed-csv`.
+/// Lines that start with # are comments; a cell may be in quotes, and hold commas there. Lifetimes must not
+/// be empty; a size may be 0. Slug `malformed-csv`.
 Result<RectangleTable> parseRectangles(std::string_view csv, const std::string &origin);
 
 /// `id,lower,upper,size,offset` in the order of the table, with `alignment` where some row has one.

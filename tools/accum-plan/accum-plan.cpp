@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <new>
 #include <span>
 
@@ -34,13 +35,21 @@ std::string isSeed(const std::string &text) {
   return whole ? "" : fmt::format("{} is no number from 0 to 2^64 - 1", text);
 }
 
+/// A size with a unit as a number of bytes; all else stays as it is.
+std::string inBytes(std::string &text) {
+  if (Result<int64_t> bytes = parseBytes(text); bytes && text.find_first_not_of("0123456789") != text.npos)
+    text = std::to_string(*bytes);
+  return "";
+}
+
 void declare(CLI::App &app, Flags &flags) {
   app.set_version_flag("--version", "accum-plan " ACCUM_VERSION);
   app.add_option("PROBLEM", flags.input, "a problem in text form, or id,lower,upper,size as CSV")->required();
   app.add_option("-o", flags.output, "plan.json, or the CSV with offsets");
   app.add_option("--report", flags.report, "the plan as a page: FILE.html");
   app.add_option("--capacity", flags.capacity, "CSV: the height to fit into; by default the lowest found")
-      ->check(CLI::Range(int64_t{1}, kAmountLimit));
+      ->check(CLI::Range(int64_t{1}, kAmountLimit))
+      ->transform(CLI::Validator(inBytes, ""));
   app.add_option("--effort", flags.effort, "CSV: millions of rectangles that the exact search looks at")
       ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
       ->capture_default_str();
@@ -64,13 +73,17 @@ void declare(CLI::App &app, Flags &flags) {
   app.add_flag("--json", flags.json, "the search as one object");
 }
 
-/// The first line that says something decides.
+/// The first line that says something decides; both forms may begin with comments.
 bool isTable(const Flags &flags, std::string_view text) {
   if (text.starts_with("\xef\xbb\xbf"))
     text.remove_prefix(3);
-  size_t first = text.find_first_not_of(" \t\r\n");
-  text = text.substr(std::min(first, text.size()));
-  if (text.starts_with("accum-problem") || text.starts_with("#"))
+  auto skip = [&](size_t to) { text = text.substr(std::min(to, text.size())); };
+  skip(text.find_first_not_of(" \t\r\n"));
+  while (text.starts_with("#")) {
+    skip(text.find('\n'));
+    skip(text.find_first_not_of(" \t\r\n"));
+  }
+  if (text.starts_with("accum-problem"))
     return false;
   return flags.capacity > 0 || flags.input.ends_with(".csv") ||
          text.substr(0, text.find('\n')).find(',') != text.npos;
@@ -95,6 +108,10 @@ int run(const CLI::App &app, Flags &flags) {
 } // namespace
 
 int main(int argc, char **argv) {
+  // Millions of small strings come and go: each is merged with what is free beside it at once, not all of
+  // them again and again, and memory is taken in large steps.
+  ::mallopt(M_MXFAST, 0);
+  ::mallopt(M_TOP_PAD, 1 << 26);
   CLI::App app("Plans the micro-batch and the memory of a training step.");
   Flags flags;
   declare(app, flags);
