@@ -25,6 +25,8 @@ constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPa
 /// The same where there are too many rectangles for exact search: a visit takes longer there, and what is
 /// left of two seconds is better spent on variations.
 constexpr int64_t kMostOfMany = 80'000'000, kSlowVisit = 4;
+/// Effort from which on variations take turns: with less there is time for the passes only.
+constexpr int64_t kMuchEffort = 20'000'000;
 constexpr int64_t kVisitsPerPlaced = 150;
 /// Effort of the first slice of search, improvement and evictions; each later one has twice as much.
 constexpr int64_t kFirstSlice = 250'000;
@@ -99,20 +101,20 @@ public:
     best.lowerBound = maxLoad(rectangles);
     best.height = INT64_MAX;
     enough = std::max(best.lowerBound, effort.enough);
-    passes = valleyPasses(!isSearched());
+    passes = valleyPasses(isVaried());
   }
 
   Packing run() {
     keep(stackUp(rectangles, orderedBy(rectangles, weights.of(kStacked))));
     stages.add("stack", best);
     stage("valley and first fit", [&] { tryGreedy(); });
-    int64_t visits = isSearched() ? effort.visits : effort.visits / kSlowVisit;
+    int64_t visits = isVaried() ? effort.visits / kSlowVisit : effort.visits;
     int64_t slice = std::max(kFirstSlice, visits / 256);
     for (int64_t spent = 0; spent < visits && !isDone(); spent += slice, slice *= 2) {
       slice = std::min(slice, visits - spent);
-      int64_t rest = isSearched() ? slice / 8 : slice; // than exact search
+      int64_t rest = isSearched() ? slice / 8 : isVaried() ? slice : slice / 2; // than exact search
       stage("exact search", [&] { search(slice - rest); });
-      int64_t evicting = isSearched() ? rest / 2 : rest / 4;
+      int64_t evicting = isVaried() ? rest / 4 : rest / 2;
       stage("improvement", [&] { improve(rest - evicting); });
       stage("evictions", [&] { evict(evicting); });
     }
@@ -122,6 +124,7 @@ public:
 
 private:
   bool isSearched() const { return rectangles.size() <= kMaxSearched; }
+  bool isVaried() const { return !isSearched() && effort.visits >= kMuchEffort; }
   bool isDone() const {
     return best.height <= std::max(enough, best.lowerBound) || effort.deadline.hasPassed();
   }
@@ -194,7 +197,7 @@ void Portfolio::tryNextPass() {
 }
 
 void Portfolio::tryGreedy() {
-  int64_t most = std::clamp(2 * effort.visits, kManyPasses, isSearched() ? kMostPasses : kMostOfMany);
+  int64_t most = std::clamp(2 * effort.visits, kManyPasses, isVaried() ? kMostOfMany : kMostPasses);
   int64_t spent = 0;
   size_t first = rectangles.size() <= kMaxEasy ? kQuickPasses : passes.size();
   while (!isDone() && nextPass < first && spent <= most) {
@@ -233,10 +236,10 @@ void Portfolio::improve(int64_t visits) {
       bestWeights = learned;
     }
     ++round;
-    if (isSearched())
-      learn(tried);
-    else
+    if (isVaried())
       vary();
+    else
+      learn(tried);
     keep(std::move(tried));
   }
 }

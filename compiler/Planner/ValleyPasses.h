@@ -12,10 +12,11 @@ struct ValleyPass {
   double scale = 0, both = 0;
   double room = 0; ///< of the clock that gaps are measured by; 0: time itself
 };
+
 /// The first of those for few rectangles, which are taken before anything else.
 inline constexpr size_t kQuickPasses = 7;
 
-/// `many`: beyond what exact search takes.
+/// `many`: beyond what exact search takes, where variations follow.
 std::vector<ValleyPass> valleyPasses(bool many);
 
 } // namespace accum::planner
