@@ -11,6 +11,10 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 class Device_Op<string mnemonic, list<Trait> traits = []> : Op<Device_Dialect, mnemonic, traits>;
 def Device_Tensor : TensorOf<[AnyType]>;
 
+/// What works on buffers, which only a program has.
+class Device_ProgramPart<string mnemonic, list<Trait> traits = []>
+    : Device_Op<mnemonic, !listconcat([ParentOneOf<["ProgramOp", "ForMicroOp", "ForSlicesOp"]>], traits)>;
+
 def Device_ProgramOp : Device_Op<"program", [Symbol, IsolatedFromAbove, NoTerminator, NoRegionArguments,
                                              SingleBlock]> {
   let summary = "one optimizer step, and the evaluation of the loss, for one micro-batch size and device count";
@@ -88,18 +92,18 @@ def Device_ForSlicesOp : Device_Op<"for_slices", [NoTerminator, NoRegionArgument
   let hasVerifier = 1;
 }
 
-def Device_EndMicroOp : Device_Op<"end_micro"> {
+def Device_EndMicroOp : Device_ProgramPart<"end_micro"> {
   let summary = "end_micro of the last micro-step, after the update";
   let assemblyFormat = "attr-dict";
 }
 
-def Device_SectionOp : Device_Op<"section"> {
+def Device_SectionOp : Device_ProgramPart<"section"> {
   let summary = "a heading for whoever reads the program";
   let arguments = (ins StrAttr:$title);
   let assemblyFormat = "$title attr-dict";
 }
 
-def Device_LaunchOp : Device_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+def Device_LaunchOp : Device_ProgramPart<"launch", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "runs a kernel: pointers to its operands, then to its results";
   let description = [{
     `device.launch 17 @ln_fwd[3](%x, %y)`: command 17 runs kernel 3 of the table, whose `accum.kernel` is 3. `update` is
@@ -111,7 +115,7 @@ def Device_LaunchOp : Device_Op<"launch", [DeclareOpInterfaceMethods<SymbolUserO
   let hasVerifier = 1;
 }
 
-def Device_GemmOp : Device_Op<"gemm"> {
+def Device_GemmOp : Device_ProgramPart<"gemm"> {
   let summary = "c (+)= a * b, or c = a * b + bias, by the library, for every point of the batch";
   let description = [{
     `sizes` are M, N, K; element strides are [row, column] of a and b (one of them is 1) and the row of c, whose column
@@ -129,7 +133,7 @@ def Device_GemmOp : Device_Op<"gemm"> {
   let hasVerifier = 1;
 }
 
-def Device_AttentionOp : Device_Op<"attention"> {
+def Device_AttentionOp : Device_ProgramPart<"attention"> {
   let summary = "attention, or with `backward` its derivative, by the library";
   let description = [{
     The operands in this order: q, k, v, with `masked` the mask, then y and lse, which forward writes and backward reads;
@@ -152,21 +156,21 @@ def Device_AttentionOp : Device_Op<"attention"> {
   let hasVerifier = 1;
 }
 
-def Device_CopyOp : Device_Op<"copy"> {
+def Device_CopyOp : Device_ProgramPart<"copy"> {
   let summary = "copies the bytes of one buffer to another of the same size";
   let arguments = (ins Device_BufferLike:$source, Device_BufferLike:$target);
   let assemblyFormat = "$source `to` $target attr-dict";
   let hasVerifier = 1;
 }
 
-def Device_ZeroOp : Device_Op<"zero"> {
+def Device_ZeroOp : Device_ProgramPart<"zero"> {
   let summary = "sets the bytes of a buffer to zero, with `if_first` in the first micro-step only";
   let arguments = (ins Device_BufferLike:$target, UnitAttr:$if_first);
   let assemblyFormat = "$target (`if_first` $if_first^)? attr-dict";
   let hasVerifier = 1;
 }
 
-def Device_StartAllReduceOp : Device_Op<"start_all_reduce"> {
+def Device_StartAllReduceOp : Device_ProgramPart<"start_all_reduce"> {
   let summary = "in the last micro-step: nothing contributes to these gradients any more, their sum may begin";
   let description = [{
     Inside `for_micro micro`. The `all_reduce` over all gradients behind it ends what was begun, and sums the rest.
@@ -176,7 +180,7 @@ def Device_StartAllReduceOp : Device_Op<"start_all_reduce"> {
   let hasVerifier = 1;
 }
 
-def Device_AllReduceOp : Device_Op<"all_reduce"> {
+def Device_AllReduceOp : Device_ProgramPart<"all_reduce"> {
   let summary = "sums a buffer over all devices, in place";
   let arguments = (ins Device_BufferLike:$target);
   let assemblyFormat = "$target attr-dict";

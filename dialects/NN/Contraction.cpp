@@ -48,8 +48,12 @@ LogicalResult ContractOp::inferReturnTypes(MLIRContext *, std::optional<Location
   llvm::SmallDenseMap<char, int64_t> extents;
   if (!bindLetters(spec.lhs, lhs.getShape(), extents) || !bindLetters(spec.rhs, rhs.getShape(), extents))
     return emitOptionalError(location, "letters do not fit the operands' shapes");
+  if (lhs.getElementType() != rhs.getElementType())
+    return emitOptionalError(location, "operands have different element types");
   SmallVector<int64_t> shape;
-  for (char letter : spec.result) {
+  for (auto [i, letter] : llvm::enumerate(spec.result)) {
+    if (spec.result.find(letter) != i)
+      return emitOptionalError(location, "letter '", std::string(1, letter), "' stands twice in the result");
     auto it = extents.find(letter);
     if (it == extents.end())
       return emitOptionalError(location, "letter '", std::string(1, letter),

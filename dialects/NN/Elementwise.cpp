@@ -24,6 +24,13 @@ LogicalResult ConstantOp::verify() {
   return success();
 }
 
+LogicalResult IotaOp::verify() {
+  auto type = slabOf(getType());
+  return getDim() < static_cast<uint64_t>(type.getRank())
+             ? success()
+             : LogicalResult(emitOpError("has no axis ") << getDim() << " in " << type);
+}
+
 /// Number of operands that a function takes: the enum is numbered by arity.
 static unsigned arityOf(ElementwiseFn fn) { return static_cast<unsigned>(fn) / 100 + 1; }
 
@@ -65,6 +72,37 @@ LogicalResult ElementwiseOp::inferReturnTypes(MLIRContext *context, std::optiona
 
 bool ElementwiseOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) { return sameSlabs(l, r); }
 
+/// Functions whose values are no integers.
+static bool needsFloats(ElementwiseFn fn) {
+  switch (fn) {
+  case ElementwiseFn::exp:
+  case ElementwiseFn::log:
+  case ElementwiseFn::sqrt:
+  case ElementwiseFn::rsqrt:
+  case ElementwiseFn::reciprocal:
+  case ElementwiseFn::tanh:
+  case ElementwiseFn::erf:
+  case ElementwiseFn::sigmoid:
+  case ElementwiseFn::gelu:
+  case ElementwiseFn::gelu_tanh:
+  case ElementwiseFn::silu:
+  case ElementwiseFn::sin:
+  case ElementwiseFn::cos:
+  case ElementwiseFn::softplus:
+  case ElementwiseFn::gelu_grad:
+  case ElementwiseFn::gelu_tanh_grad:
+  case ElementwiseFn::silu_grad:
+    return true;
+  default:
+    return false;
+  }
+}
+
+static bool needsBools(ElementwiseFn fn) {
+  return fn == ElementwiseFn::logical_not || fn == ElementwiseFn::logical_and ||
+         fn == ElementwiseFn::logical_or || fn == ElementwiseFn::logical_xor;
+}
+
 LogicalResult ElementwiseOp::verify() {
   OperandRange values = getOperands();
   if (getFn() == ElementwiseFn::select) {
@@ -76,6 +114,11 @@ LogicalResult ElementwiseOp::verify() {
   for (Value value : values)
     if (cast<RankedTensorType>(value.getType()).getElementType() != element)
       return emitOpError("operands have different element types");
+  if (needsFloats(getFn()) && !isa<FloatType>(element))
+    return emitOpError("takes ") << stringifyElementwiseFn(getFn()) << " of " << element
+                                 << ", expected floats";
+  if (needsBools(getFn()) && !element.isInteger(1))
+    return emitOpError("takes ") << stringifyElementwiseFn(getFn()) << " of " << element << ", expected i1";
   return success();
 }
 

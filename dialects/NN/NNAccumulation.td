@@ -13,6 +13,7 @@ def NN_TotalOp : NN_PureOp<"total"> {
   let arguments = (ins NN_Tensor:$input);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
 }
 
 def NN_MaskRowsOp : NN_PureOp<"mask_rows"> {
@@ -24,6 +25,7 @@ def NN_MaskRowsOp : NN_PureOp<"mask_rows"> {
   let arguments = (ins NN_Tensor:$input, NN_Tensor:$valid, I64Attr:$dim, DefaultValuedAttr<I64Attr, "1">:$outer);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "`(` $input `,` $valid `)` attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
 }
 
 def NN_ShareOp : NN_PureOp<"share"> {
@@ -32,12 +34,14 @@ def NN_ShareOp : NN_PureOp<"share"> {
   let arguments = (ins NN_Tensor:$input, Variadic<NN_Tensor>:$source);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "`(` operands `)` attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
 }
 
 def NN_BatchSizeOp : NN_PureOp<"batch_size"> {
   let summary = "number of valid samples of the global step (i64 scalar); never the micro-batch size";
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 #endif

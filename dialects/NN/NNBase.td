@@ -63,7 +63,7 @@ def NN_WholeAttr : NN_Attr<"Whole", "whole"> {
   let summary = "placement: made from the whole batch at once, which is the only micro-step of the only device";
 }
 
-def NN_Tensor : TensorOf<[AnyType]>;
+def NN_Tensor : StaticShapeTensorOf<[AnyInteger, AnyFloat]>;
 
 class NN_Op<string mnemonic, list<Trait> traits = []> : Op<NN_Dialect, mnemonic, traits>;
 

@@ -62,6 +62,13 @@ bool sameSlabs(TypeRange a, TypeRange b) {
          });
 }
 
+LogicalResult verifySameSlab(Operation *op, Value operand) {
+  RankedTensorType from = slabOf(operand.getType()), to = slabOf(op->getResult(0).getType());
+  return from == to ? success()
+                    : LogicalResult(op->emitOpError("makes ")
+                                    << to << " of " << from << ", which it only passes on");
+}
+
 FailureOr<SmallVector<int64_t>> broadcastShapes(TypeRange types) {
   SmallVector<int64_t> shape;
   for (Type type : types) {

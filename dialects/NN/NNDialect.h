@@ -52,6 +52,9 @@ mlir::RankedTensorType withEncoding(mlir::Type type, mlir::Attribute encoding);
 /// verified by the phases that promise them.
 bool sameSlabs(mlir::TypeRange a, mlir::TypeRange b);
 
+/// What the verifier of an op says whose result has its operand's slab; success where it has.
+mlir::LogicalResult verifySameSlab(mlir::Operation *op, mlir::Value operand);
+
 /// Shape of operands that are broadcast against each other, aligned right; failure where extents differ and
 /// none is 1.
 mlir::FailureOr<llvm::SmallVector<int64_t>> broadcastShapes(mlir::TypeRange types);

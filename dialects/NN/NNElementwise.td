@@ -44,6 +44,7 @@ def NN_IotaOp : NN_PureOp<"iota"> {
   let arguments = (ins I64Attr:$dim);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$dim attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def NN_ElementwiseOp : NN_PureOp<"elementwise", [InferTypeOpAdaptorWithIsCompatible]> {

@@ -25,6 +25,7 @@ def NN_ScatterAddOp : NN_PureOp<"scatter_add"> {
   let arguments = (ins NN_Tensor:$indices, NN_Tensor:$updates, I64Attr:$axis, DefaultValuedAttr<I64Attr, "0">:$batch_dims);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "`(` $indices `,` $updates `)` attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
 }
 
 def NN_GatherElementsOp : NN_PureOp<"gather_elements"> {
@@ -32,6 +33,7 @@ def NN_GatherElementsOp : NN_PureOp<"gather_elements"> {
   let arguments = (ins NN_Tensor:$input, NN_Tensor:$indices, I64Attr:$axis);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "`(` $input `,` $indices `)` attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
 }
 
 def NN_ScatterElementsAddOp : NN_PureOp<"scatter_elements_add"> {
@@ -39,6 +41,7 @@ def NN_ScatterElementsAddOp : NN_PureOp<"scatter_elements_add"> {
   let arguments = (ins NN_Tensor:$indices, NN_Tensor:$updates, I64Attr:$axis);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "`(` $indices `,` $updates `)` attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
 }
 
 #endif

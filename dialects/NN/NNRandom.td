@@ -18,6 +18,7 @@ def NN_DropoutOp : NN_PureOp<"dropout"> {
                        OptionalAttr<I64Attr>:$dim, OptionalAttr<I64Attr>:$outer, OptionalAttr<I64Attr>:$rows);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "`(` operands `)` attr-dict `:` functional-type(operands, $result)";
+  let hasVerifier = 1;
 }
 
 #endif

@@ -31,6 +31,7 @@ def NN_ArgReduceOp : NN_PureOp<"arg_reduce"> {
   let arguments = (ins NN_ReduceKindAttr:$kind, NN_Tensor:$input, I64Attr:$axis);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$kind ` ` `(` $input `)` attr-dict `:` functional-type($input, $result)";
+  let hasVerifier = 1;
 }
 
 def NN_CumSumOp : NN_PureOp<"cumsum"> {
@@ -38,6 +39,7 @@ def NN_CumSumOp : NN_PureOp<"cumsum"> {
   let arguments = (ins NN_Tensor:$input, I64Attr:$axis, UnitAttr:$exclusive, UnitAttr:$reverse);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "`(` $input `)` attr-dict `:` functional-type($input, $result)";
+  let hasVerifier = 1;
 }
 
 def NN_TopKOp : NN_PureOp<"top_k"> {
@@ -45,6 +47,7 @@ def NN_TopKOp : NN_PureOp<"top_k"> {
   let arguments = (ins NN_Tensor:$input, I64Attr:$axis, I64Attr:$k, UnitAttr:$smallest);
   let results = (outs NN_Tensor:$values, NN_Tensor:$indices);
   let assemblyFormat = "`(` $input `)` attr-dict `:` functional-type($input, results)";
+  let hasVerifier = 1;
 }
 
 #endif

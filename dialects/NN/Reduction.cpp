@@ -40,4 +40,50 @@ LogicalResult ReduceOp::verify() {
   return success();
 }
 
+/// The shape of `type` without `axis`.
+static SmallVector<int64_t> withoutAxis(RankedTensorType type, int64_t axis) {
+  SmallVector<int64_t> shape(type.getShape());
+  shape.erase(shape.begin() + axis);
+  return shape;
+}
+
+static LogicalResult verifyAxis(Operation *op, Value input, uint64_t axis) {
+  if (static_cast<int64_t>(axis) >= 0 && static_cast<int64_t>(axis) < slabOf(input.getType()).getRank())
+    return success();
+  return op->emitOpError("has no axis ") << axis << " in " << slabOf(input.getType());
+}
+
+LogicalResult ArgReduceOp::verify() {
+  if (failed(verifyAxis(*this, getInput(), getAxis())))
+    return failure();
+  if (getKind() != ReduceKind::max && getKind() != ReduceKind::min)
+    return emitOpError("finds the largest or the smallest, not the ") << stringifyReduceKind(getKind());
+  auto type =
+      RankedTensorType::get(withoutAxis(slabOf(getInput().getType()), static_cast<int64_t>(getAxis())),
+                            IntegerType::get(getContext(), 64));
+  return slabOf(getType()) == type
+             ? success()
+             : LogicalResult(emitOpError("gives ") << type << ", not " << slabOf(getType()));
+}
+
+LogicalResult CumSumOp::verify() {
+  return failed(verifyAxis(*this, getInput(), getAxis())) ? failure() : verifySameSlab(*this, getInput());
+}
+
+LogicalResult TopKOp::verify() {
+  if (failed(verifyAxis(*this, getInput(), getAxis())))
+    return failure();
+  RankedTensorType input = slabOf(getInput().getType());
+  auto axis = static_cast<int64_t>(getAxis()), k = static_cast<int64_t>(getK());
+  if (k < 0 || k > input.getDimSize(axis))
+    return emitOpError("takes ") << k << " of " << input.getDimSize(axis);
+  SmallVector<int64_t> shape(input.getShape());
+  shape[axis] = k;
+  if (slabOf(getValues().getType()) != RankedTensorType::get(shape, input.getElementType()) ||
+      slabOf(getIndices().getType()) != RankedTensorType::get(shape, IntegerType::get(getContext(), 64)))
+    return emitOpError("gives values of the input's type, and i64 indices, of its shape with ")
+           << k << " along axis " << axis;
+  return success();
+}
+
 } // namespace accum::nn

@@ -84,7 +84,9 @@ LogicalResult BroadcastOp::verify() {
 
 LogicalResult PadOp::verify() {
   auto input = cast<RankedTensorType>(getInput().getType()), result = cast<RankedTensorType>(getType());
-  if (input.getElementType() != result.getElementType() || slabOf(getValue().getType()).getRank() != 0)
+  auto value = cast<RankedTensorType>(getValue().getType());
+  if (input.getElementType() != result.getElementType() || value.getRank() != 0 ||
+      value.getElementType() != input.getElementType())
     return emitOpError("pads with something that is no scalar of the input's element type");
   if (getLow().size() != static_cast<size_t>(input.getRank()) || result.getRank() != input.getRank())
     return emitOpError("low and shapes differ in rank");
@@ -96,6 +98,8 @@ LogicalResult PadOp::verify() {
 
 LogicalResult SliceOp::verify() {
   auto input = cast<RankedTensorType>(getInput().getType()), result = cast<RankedTensorType>(getType());
+  if (input.getElementType() != result.getElementType())
+    return emitOpError("changes the element type");
   if (getStarts().size() != static_cast<size_t>(input.getRank()) ||
       getStrides().size() != getStarts().size() || result.getRank() != input.getRank())
     return emitOpError("starts, strides and shapes differ in rank");
@@ -114,11 +118,18 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
     return emitOptionalError(location, "nothing to concatenate");
   int64_t axis = adaptor.getAxis();
   auto first = cast<RankedTensorType>(adaptor.getOperands()[0].getType());
+  if (axis < 0 || axis >= first.getRank())
+    return emitOptionalError(location, "axis ", axis, " is not an axis of the operands");
   SmallVector<int64_t> shape(first.getShape());
   for (Value value : adaptor.getOperands().drop_front()) {
     auto type = cast<RankedTensorType>(value.getType());
-    if (type.getRank() != first.getRank() || axis < 0 || axis >= first.getRank())
+    if (type.getRank() != first.getRank())
       return emitOptionalError(location, "operands differ in rank");
+    for (int64_t i = 0; i < type.getRank(); ++i)
+      if (i != axis && type.getDimSize(i) != first.getDimSize(i))
+        return emitOptionalError(location, "operands differ along axis ", i);
+    if (type.getElementType() != first.getElementType())
+      return emitOptionalError(location, "operands have different element types");
     shape[axis] += type.getDimSize(axis);
   }
   types.push_back(RankedTensorType::get(shape, first.getElementType()));

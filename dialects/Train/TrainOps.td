@@ -8,7 +8,7 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Train_Op<string mnemonic, list<Trait> traits = []> : Op<Train_Dialect, mnemonic, traits>;
-def Train_Tensor : TensorOf<[AnyType]>;
+def Train_Tensor : StaticShapeTensorOf<[AnyInteger, AnyFloat]>;
 
 def Train_ParamOp : Train_Op<"param", [Symbol]> {
   let summary = "a parameter of the model (one per tied group), or a table of the file that is not trained";
@@ -24,7 +24,7 @@ def Train_ParamOp : Train_Op<"param", [Symbol]> {
   }];
 }
 
-def Train_LoadParamOp : Train_Op<"load_param", [Pure]> {
+def Train_LoadParamOp : Train_Op<"load_param", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the value of a parameter; the same throughout a step until update";
   let arguments = (ins FlatSymbolRefAttr:$param);
   let results = (outs Train_Tensor:$result);
@@ -53,7 +53,7 @@ def Train_StoreOp : Train_Op<"store"> {
   let assemblyFormat = "$value $slot attr-dict `:` type($value)";
 }
 
-def Train_UpdateOp : Train_Op<"update"> {
+def Train_UpdateOp : Train_Op<"update", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the optimizer's formula for one parameter; only in update";
   let description = [{
     `optimizer` is sgd, sgd-momentum, adam or adamw, with PyTorch's formulas. Reads and overwrites the parameter and its
@@ -85,9 +85,10 @@ def Train_StepOp : Train_Op<"step", [Symbol, IsolatedFromAbove]> {
     $sym_name `inputs` $inputs `gradients` $gradients `prepass` $prepass `prologue` $prologue `micro` $micro
     `update` $update attr-dict
   }];
+  let hasRegionVerifier = 1;
 }
 
-def Train_YieldOp : Train_Op<"yield", [Terminator]> {
+def Train_YieldOp : Train_Op<"yield", [Terminator, HasParent<"StepOp">]> {
   let summary = "end of a region of a step";
   let description = [{
     In micro, `targets` names where each value is added: a string is a named scalar of the state (`"loss"`), a symbol is
@@ -95,9 +96,10 @@ def Train_YieldOp : Train_Op<"yield", [Terminator]> {
   }];
   let arguments = (ins Variadic<Train_Tensor>:$values, DefaultValuedAttr<ArrayAttr, "{}">:$targets);
   let assemblyFormat = "($values^ `:` type($values))? (`to` $targets^)? attr-dict";
+  let hasVerifier = 1;
 }
 
-def Train_CommandOp : Train_Op<"command"> {
+def Train_CommandOp : Train_Op<"command", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "one kernel or one library call";
   let description = [{
     `@kernel` is a func.func whose body is nn on slab types (plain static types after schedule); commands with the same
@@ -112,6 +114,7 @@ def Train_CommandOp : Train_Op<"command"> {
                        OptionalAttr<ArrayAttr>:$variants, OptionalAttr<I64Attr>:$clone_of);
   let results = (outs Variadic<Train_Tensor>:$results);
   let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)";
+  let hasVerifier = 1;
 }
 
 #endif

@@ -44,7 +44,7 @@ struct WidenFloats : impl::WidenFloatsBase<WidenFloats> {
       if (auto constant = dyn_cast<nn::ConstantOp>(op))
         widenConstant(constant);
       if (auto param = dyn_cast<train::ParamOp>(op))
-        param.setType(cast<TensorType>(widen(param.getType())));
+        param.setType(cast<RankedTensorType>(widen(param.getType())));
       if (auto function = dyn_cast<func::FuncOp>(op)) {
         auto type = function.getFunctionType();
         function.setType(FunctionType::get(op->getContext(), llvm::map_to_vector(type.getInputs(), widen),

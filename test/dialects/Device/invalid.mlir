@@ -216,3 +216,11 @@ device.program @long_rows m 2 devices 1 state 0 bytes scratch 128 bytes step {
   %1 = device.buffer scratch at 64 pitch 16 : tensor<2x10xf32> "scores"
 } eval {
 }
+
+// -----
+
+func.func @outside(%a: !device.buffer) {
+  // expected-error @+1 {{expects parent op to be one of 'device.program, device.for_micro, device.for_slices'}}
+  device.copy %a to %a
+  return
+}

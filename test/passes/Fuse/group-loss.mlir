@@ -6,6 +6,7 @@
 #same = #nn.replicated
 #sum = #nn.partial<sum>
 #cost = #train.poly<0, 0>
+train.param @w : tensor<7x3xf32> from #train.file<"m.onnx", 0, 0, 0>
 
 func.func private @logits(%x: tensor<2x3xf32, #rows>, %w: tensor<7x3xf32, #same>) -> tensor<2x7xf32, #rows> {
   %0 = nn.contract "bh,vh->bv" (%x, %w) : (tensor<2x3xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<2x7xf32, #rows>
@@ -36,7 +37,7 @@ func.func private @dw(%d: tensor<2x7xf32, #rows>, %x: tensor<2x3xf32, #rows>) ->
   return %0 : tensor<7x3xf32, #sum>
 }
 // CHECK-LABEL: train.step @step
-train.step @step inputs [{name = "x"}, {name = "y"}, {name = "valid"}] gradients [] prepass {
+train.step @step inputs [{name = "x"}, {name = "y"}, {name = "valid"}] gradients [@w] prepass {
 ^bb0(%x: tensor<2x3xf32, #rows>, %y: tensor<2xi64, #rows>, %valid: tensor<1xi1, #rows>):
   train.yield
 } prologue {
@@ -75,6 +76,7 @@ train.step @step inputs [{name = "x"}, {name = "y"}, {name = "valid"}] gradients
 #rows = #nn.batched<0>
 #same = #nn.replicated
 #cost = #train.poly<0, 0>
+train.param @w : tensor<7x3xf32> from #train.file<"m.onnx", 0, 0, 0>
 func.func private @logits(%x: tensor<2x3xf32, #rows>, %w: tensor<7x3xf32, #same>) -> tensor<2x7xf32, #rows> {
   %0 = nn.contract "bh,vh->bv" (%x, %w) : (tensor<2x3xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<2x7xf32, #rows>
   return %0 : tensor<2x7xf32, #rows>
@@ -116,6 +118,9 @@ train.step @depends inputs [{name = "x"}, {name = "y"}, {name = "valid"}] gradie
 #rows = #nn.batched<0>
 #same = #nn.replicated
 #cost = #train.poly<0, 0>
+train.param @w : tensor<7x3xf32> from #train.file<"m.onnx", 0, 0, 0>
+train.param @v : tensor<7x6x3x6xf32> from #train.file<"m.onnx", 0, 0, 0>
+train.param @at : tensor<6x1xf32> from #train.file<"m.onnx", 0, 0, 0>
 func.func private @logits(%x: tensor<1x6x3xf32, #rows>, %w: tensor<7x3xf32, #same>) -> tensor<1x6x7xf32, #rows> {
   %0 = nn.contract "bth,vh->btv" (%x, %w) : (tensor<1x6x3xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<1x6x7xf32, #rows>
   return %0 : tensor<1x6x7xf32, #rows>

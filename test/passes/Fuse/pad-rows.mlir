@@ -24,7 +24,7 @@ func.func private @gradient(%z: tensor<4x50257xbf16, #rows>, %x: tensor<4x8xbf16
   return %0 : tensor<50257x8xf32, #sum>
 }
 // CHECK-LABEL: train.step @step
-train.step @step inputs [] gradients [] prepass {
+train.step @step inputs [] gradients [@w] prepass {
   train.yield
 } prologue {
   train.yield
@@ -49,6 +49,7 @@ train.step @step inputs [] gradients [] prepass {
 #rows = #nn.batched<0>
 #same = #nn.replicated
 #cost = #train.poly<0, 0>
+train.param @w : tensor<8x263xf32> from #train.file<"m.onnx", 0, 0, 0>
 
 // A copy that the prologue keeps, seen by the micro region in the shape of the product; 264 is all that 263 elements get.
 // CHECK: func.func private @round(%{{.*}}) -> (tensor<8x263xbf16, #nn.replicated> {accum.pitch = 264 : i64})

@@ -4,7 +4,7 @@
 train.param @w : tensor<4x4xf32> from <"m.onnx", 0, 64, 0> trained
 
 // CHECK-LABEL: train.step @step
-train.step @step inputs [{name = "x"}, {name = "gate"}, {name = "up"}, {name = "valid"}, {name = "first_row"}, {name = "rng"}] gradients [@w] prepass {
+train.step @step inputs [{name = "x"}, {name = "valid"}, {name = "first_row"}, {name = "rng"}] gradients [@w] prepass {
 ^bb0(%x: tensor<3x4xf32, #nn.batched<0>>, %valid: tensor<1xi1, #nn.batched<0>>, %row: tensor<i64, #nn.replicated>, %rng: tensor<2xi64, #nn.replicated>):
   train.yield
 } prologue {

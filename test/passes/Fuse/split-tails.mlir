@@ -5,6 +5,7 @@
 #same = #nn.replicated
 #sum = #nn.partial<sum>
 #cost = #train.poly<0, 0>
+train.param @b : tensor<8xf32> from #train.file<"m.onnx", 0, 0, 0>
 
 func.func private @add_gelu(%x: tensor<2x8xf32, #rows>, %b: tensor<8xf32, #same>) -> (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) {
   %0 = nn.elementwise <add> (%x, %b) : (tensor<2x8xf32, #rows>, tensor<8xf32, #same>) -> tensor<2x8xf32, #rows>
@@ -26,7 +27,7 @@ func.func private @total(%x: tensor<2x8xf32, #rows>) -> tensor<f32, #sum> {
   return %0 : tensor<f32, #sum>
 }
 // CHECK-LABEL: train.step @step
-train.step @step inputs [{name = "x"}] gradients [] prepass {
+train.step @step inputs [{name = "x"}] gradients [@w, @v] prepass {
   train.yield
 } prologue {
   train.yield

@@ -46,7 +46,9 @@ prepass {
 ^bb0(%x: tensor<6x5xf32, #heads>, %w: tensor<5xf32, #same>):
   // CHECK: (tensor<24x5xf32>, tensor<5xf32>) -> tensor<8x5xf32>
   %0 = train.command @shapes(%x, %w) {id = 0 : i64, flops = #cost, bytes = #cost} : (tensor<6x5xf32, #heads>, tensor<5xf32, #same>) -> tensor<2x5xf32, #rows>
-  %1 = train.command @mask(%x, %x, %x) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<6x5xf32, #heads>, tensor<6x5xf32, #heads>, tensor<6x5xf32, #heads>) -> tensor<6x5xf32, #heads>
+  %rng = nn.constant {value = dense<0> : tensor<2xi64>} : tensor<2xi64, #same>
+  %first = nn.constant {value = dense<0> : tensor<i64>} : tensor<i64, #same>
+  %1 = train.command @mask(%x, %rng, %first) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<6x5xf32, #heads>, tensor<2xi64, #same>, tensor<i64, #same>) -> tensor<6x5xf32, #heads>
   train.yield
 } update {
   train.yield

@@ -22,7 +22,7 @@ func.func private @add(%x: tensor<4xf32, #rows>, %y: tensor<1x4xf32, #rows>) -> 
   return %0 : tensor<f32, #sum>
 }
 // CHECK-LABEL: train.step @step
-train.step @step inputs [{name = "x"}] gradients [] prepass {
+train.step @step inputs [{name = "x"}] gradients [@w] prepass {
 ^bb0(%x: tensor<1x4xf32, #rows>):
   train.yield
 } prologue {
@@ -51,7 +51,7 @@ train.step @step inputs [{name = "x"}] gradients [] prepass {
   %e = train.command @add(%v, %b) {id = 5, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<4xf32, #rows>, tensor<1x4xf32, #rows>) -> tensor<f32, #sum>
   train.yield %l, %d, %e : tensor<f32, #sum>, tensor<f32, #sum>, tensor<f32, #sum> to ["loss", @w, @w]
 } update {
-^bb0(%hyper: tensor<8xf64>):
+^bb0(%hyper: tensor<8xf64>, %dw: tensor<f32>):
   train.yield
 }
 }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What holds of every step: its regions fit each other, its commands their kernels.
+#include "dialects/NN/NNDialect.h"
+#include "dialects/Train/TrainDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+using namespace mlir;
+
+namespace accum::train {
+
+namespace {
+
+/// The parameter that `op` names, with a tensor of the type `value` has.
+FailureOr<ParamOp> parameterOf(Operation *op, FlatSymbolRefAttr name, Type value,
+                               SymbolTableCollection &symbols) {
+  auto param = symbols.lookupNearestSymbolFrom<ParamOp>(op, name);
+  if (!param)
+    return op->emitOpError("names ") << name << ", which is no parameter";
+  if (nn::slabOf(param.getType()) != nn::slabOf(value))
+    return op->emitOpError("has ") << nn::slabOf(value) << " for " << name << ", which is "
+                                   << param.getType();
+  return param;
+}
+
+bool isPlaced(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getEncoding();
+}
+
+} // namespace
+
+LogicalResult LoadParamOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return parameterOf(*this, getParamAttr(), getType(), symbols);
+}
+
+LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto param = parameterOf(*this, getParamAttr(), getGradient().getType(), symbols);
+  if (failed(param))
+    return failure();
+  return param->getTrained()
+             ? success()
+             : LogicalResult(emitOpError("changes ") << getParamAttr() << ", which is frozen");
+}
+
+LogicalResult YieldOp::verify() {
+  if (!getTargets().empty() && getTargets().size() != getValues().size())
+    return emitOpError("adds ") << getValues().size() << " values to " << getTargets().size() << " targets";
+  for (Attribute target : getTargets())
+    if (!isa<StringAttr, FlatSymbolRefAttr>(target))
+      return emitOpError("adds to ") << target << ", which is no scalar's name and no parameter";
+  return success();
+}
+
+LogicalResult CommandOp::verify() {
+  if (getLibrary() && *getLibrary() != "gemm" && *getLibrary() != "attention")
+    return emitOpError("asks for the library call ") << *getLibrary() << ", expected gemm or attention";
+  auto results = static_cast<int64_t>(getNumResults()), inputs = static_cast<int64_t>(getInputs().size());
+  for (int64_t result : getAccumulate())
+    if (result < 0 || result >= results)
+      return emitOpError("accumulates result ") << result << " of " << results;
+  for (Attribute attribute : getMayAlias()) {
+    auto pair = dyn_cast<DenseI64ArrayAttr>(attribute);
+    if (!pair || pair.size() != 2 || pair[0] < 0 || pair[0] >= results || pair[1] < 0 || pair[1] >= inputs)
+      return emitOpError("may_alias lists ") << attribute << ", expected a result and an operand";
+  }
+  return success();
+}
+
+/// Once the micro-batch size is bound, some commands work on slices: what they call is verified where it is
+/// launched.
+LogicalResult CommandOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(*this, getKernelAttr());
+  if (!kernel)
+    return success(); // steps can be read without their kernels
+  if (kernel.getNumArguments() != getInputs().size() || kernel.getNumResults() != getNumResults())
+    return emitOpError("has ") << getInputs().size() << " operands and " << getNumResults() << " results, "
+                               << getKernelAttr() << " has " << kernel.getNumArguments() << " and "
+                               << kernel.getNumResults();
+  FunctionType type = kernel.getFunctionType();
+  if (llvm::none_of(llvm::concat<const Type>(type.getInputs(), type.getResults()), isPlaced))
+    return success();
+  if (!nn::sameSlabs(getInputs().getTypes(), type.getInputs()) ||
+      !nn::sameSlabs(getResultTypes(), type.getResults()))
+    return emitOpError("has other types than ") << getKernelAttr() << " : " << type;
+  return success();
+}
+
+/// The table of `train.step`'s description, in numbers.
+LogicalResult StepOp::verifyRegions() {
+  for (Region *region : {&getPrepass(), &getPrologue(), &getMicro(), &getUpdate()})
+    if (region->empty() || region->front().empty() || !isa<YieldOp>(region->front().back()))
+      return emitOpError("has a region that does not end in train.yield");
+  for (Attribute input : getInputs()) {
+    auto described = dyn_cast<DictionaryAttr>(input);
+    if (!described || !described.getAs<StringAttr>("name"))
+      return emitOpError("has an input without a name: ") << input;
+  }
+  auto yieldOf = [](Region &region) { return cast<YieldOp>(region.front().getTerminator()); };
+  size_t inputs = getInputs().size(), totals = yieldOf(getPrepass()).getValues().size();
+  size_t kept = yieldOf(getPrologue()).getValues().size(), gradients = getGradients().size();
+  if (getPrologue().getNumArguments() != totals)
+    return emitOpError("has a prologue of ")
+           << getPrologue().getNumArguments() << " arguments for " << totals << " totals";
+  if (getPrepass().getNumArguments() > inputs)
+    return emitOpError("has a prepass of ")
+           << getPrepass().getNumArguments() << " arguments for " << inputs << " inputs";
+  if (getMicro().getNumArguments() < inputs + totals + kept)
+    return emitOpError("has a micro-step of ")
+           << getMicro().getNumArguments() << " arguments for " << inputs << " inputs, " << totals
+           << " totals and " << kept << " values of the prologue";
+  if (getUpdate().getNumArguments() != 0 && getUpdate().getNumArguments() != 1 + totals + gradients)
+    return emitOpError("has an update of ") << getUpdate().getNumArguments() << " arguments for hyper, "
+                                            << totals << " totals and " << gradients << " gradients";
+  for (Attribute target : yieldOf(getMicro()).getTargets())
+    if (isa<FlatSymbolRefAttr>(target) && !llvm::is_contained(getGradients(), target))
+      return emitOpError("adds to the gradient of ") << target << ", which it does not list";
+  return success();
+}
+
+} // namespace accum::train
