@@ -62,7 +62,7 @@ public:
   void run() {
     for (Group &group : groups)
       if (auto kernel = rowKernelOf(group))
-        kernels.push_back(std::move(*kernel));
+        kernels.push_back(*kernel);
     for (Group &group : groups) {
       auto sum = dyn_cast<nn::ReduceOp>(group.back());
       if (sum && leaders.lookup(sum) == sum && isColumnSum(sum) && isSumOverRows(sum))
