@@ -14,13 +14,6 @@ template <typename T> T load(const uint8_t *data, int64_t index) {
   return value;
 }
 
-template <typename From, typename To> void convertAll(const uint8_t *from, uint8_t *to, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    To value = static_cast<To>(load<From>(from, i));
-    std::memcpy(to + i * sizeof(To), &value, sizeof(To));
-  }
-}
-
 double fromHalf(uint16_t bits) {
   int exponent = bits >> 10 & 31;
   double fraction = bits & 1023;
@@ -47,8 +40,8 @@ bool canConvert(DType from, DType to) {
          (from == ACCUM_F32 && to == ACCUM_BF16);
 }
 
-/// Exact: `To` holds every value of `from`.
-template <typename To> static void widen(const uint8_t *from, DType fromType, uint8_t *to, int64_t count) {
+template <typename To>
+static void convertTo(const uint8_t *from, DType fromType, uint8_t *to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     To value = std::is_integral_v<To> ? static_cast<To>(asInteger(from, fromType, i))
                                       : static_cast<To>(asDouble(from, fromType, i));
@@ -59,20 +52,16 @@ template <typename To> static void widen(const uint8_t *from, DType fromType, ui
 void convert(const uint8_t *from, DType fromType, uint8_t *to, DType toType, int64_t count) {
   if (fromType == toType)
     std::memcpy(to, from, count * bytesOf(toType));
-  else if (toType == ACCUM_I64)
-    widen<int64_t>(from, fromType, to, count);
-  else if (toType == ACCUM_I32)
-    widen<int32_t>(from, fromType, to, count);
-  else if (toType == ACCUM_F32 && fromType != ACCUM_F64)
-    widen<float>(from, fromType, to, count);
-  else if (toType == ACCUM_F64 && fromType != ACCUM_F32)
-    widen<double>(from, fromType, to, count);
   else if (toType == ACCUM_BF16)
     convertToBrain(from, to, count);
-  else if (fromType == ACCUM_F32)
-    convertAll<float, double>(from, to, count);
+  else if (toType == ACCUM_I64)
+    convertTo<int64_t>(from, fromType, to, count);
+  else if (toType == ACCUM_I32)
+    convertTo<int32_t>(from, fromType, to, count);
+  else if (toType == ACCUM_F32)
+    convertTo<float>(from, fromType, to, count);
   else
-    convertAll<double, float>(from, to, count);
+    convertTo<double>(from, fromType, to, count);
 }
 
 void storeFloat(uint8_t *data, DType dtype, int64_t index, double value) {

@@ -13,20 +13,6 @@ namespace {
 
 // Copies field by field: a problem may have a million commands and buffers, whose lists are made anew.
 
-/// Everything but commands and buffers.
-Problem headOf(const Problem &problem) {
-  return {.name = problem.name,
-          .batch = problem.batch,
-          .devices = problem.devices,
-          .tokensPerSample = problem.tokensPerSample,
-          .allReduceBytes = problem.allReduceBytes,
-          .largestParameter = problem.largestParameter,
-          .weightReads = problem.weightReads,
-          .cloneIds = problem.cloneIds,
-          .gradients = problem.gradients,
-          .fixed = problem.fixed};
-}
-
 /// The command as it runs in one of its variants, whose results are the buffers' own sizes now.
 Command runningAs(const Command &command, const Variant &variant) {
   Command running = {.id = command.id,
@@ -70,7 +56,7 @@ public:
   }
 
   Problem run() {
-    result = headOf(problem);
+    result = withoutLists(problem);
     chooseVariants();
     placeCommands();
     placeBuffers();

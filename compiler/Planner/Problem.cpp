@@ -10,6 +10,19 @@
 
 namespace accum::planner {
 
+Problem withoutLists(const Problem &problem) {
+  return {.name = problem.name,
+          .batch = problem.batch,
+          .devices = problem.devices,
+          .tokensPerSample = problem.tokensPerSample,
+          .allReduceBytes = problem.allReduceBytes,
+          .largestParameter = problem.largestParameter,
+          .weightReads = problem.weightReads,
+          .cloneIds = problem.cloneIds,
+          .gradients = problem.gradients,
+          .fixed = problem.fixed};
+}
+
 const char *toText(Region region) {
   static constexpr const char *words[] = {"prepass", "prologue", "micro", "update"};
   return words[static_cast<int>(region)];

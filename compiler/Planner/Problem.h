@@ -139,6 +139,9 @@ Status check(const Problem &problem);
 /// storage at either end. Slug `malformed-problem`.
 Status checkAmounts(const Problem &problem, int64_t smallest, int64_t largest);
 
+/// Everything but the commands and buffers, of which there may be a million.
+Problem withoutLists(const Problem &problem);
+
 const char *toText(Region region);
 const char *toText(CommandKind kind);
 const char *toText(BufferKind kind);

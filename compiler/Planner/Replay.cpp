@@ -13,20 +13,6 @@ namespace {
 
 Error invalid(std::string message) { return {std::move(message), "invalid-plan"}; }
 
-/// Everything but the commands and buffers, of which there may be millions.
-Problem withoutLists(const Problem &problem) {
-  return {.name = problem.name,
-          .batch = problem.batch,
-          .devices = problem.devices,
-          .tokensPerSample = problem.tokensPerSample,
-          .allReduceBytes = problem.allReduceBytes,
-          .largestParameter = problem.largestParameter,
-          .weightReads = problem.weightReads,
-          .cloneIds = problem.cloneIds,
-          .gradients = problem.gradients,
-          .fixed = problem.fixed};
-}
-
 /// A command in the order that runs.
 struct Turn {
   int command = kNoIndex;

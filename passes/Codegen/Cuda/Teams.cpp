@@ -64,6 +64,23 @@ Value combineWarp(ImplicitLocOpBuilder &builder, Value value, Team::Combine comb
   return value;
 }
 
+/// Shared memory of the kernel that goes by this name, as large as the largest that asks for it: its users
+/// come one after the other, with barriers between them.
+LLVM::GlobalOp sharedMemory(ImplicitLocOpBuilder &builder, ThreadPlace place, StringRef suffix,
+                            LLVM::LLVMArrayType type) {
+  std::string name = (place.function.getName() + suffix).str();
+  if (auto known =
+          SymbolTable::lookupNearestSymbolFrom<LLVM::GlobalOp>(place.function, builder.getStringAttr(name))) {
+    if (cast<LLVM::LLVMArrayType>(known.getGlobalType()).getNumElements() < type.getNumElements())
+      known.setGlobalType(type);
+    return known;
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(place.function);
+  return LLVM::GlobalOp::create(builder, type, false, LLVM::Linkage::Internal, name, Attribute(), 16,
+                                kShared);
+}
+
 /// What a block's threads tell each other: a slot of eight bytes each, times `words`.
 class SharedSlots {
 public:
@@ -101,20 +118,9 @@ private:
                                ArrayRef<LLVM::GEPArg>{word});
   }
 
-  /// One array for all reductions of the kernel: they come one after the other, with barriers between them.
   LLVM::GlobalOp global(ImplicitLocOpBuilder &builder) {
-    std::string name = (place.function.getName() + "$shared").str();
-    auto type = LLVM::LLVMArrayType::get(builder.getI64Type(), place.blockThreads * words);
-    if (auto known = SymbolTable::lookupNearestSymbolFrom<LLVM::GlobalOp>(place.function,
-                                                                          builder.getStringAttr(name))) {
-      if (cast<LLVM::LLVMArrayType>(known.getGlobalType()).getNumElements() < type.getNumElements())
-        known.setGlobalType(type);
-      return known;
-    }
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPoint(place.function);
-    return LLVM::GlobalOp::create(builder, type, false, LLVM::Linkage::Internal, name, Attribute(), 16,
-                                  kShared);
+    return sharedMemory(builder, place, "$shared",
+                        LLVM::LLVMArrayType::get(builder.getI64Type(), place.blockThreads * words));
   }
 
   ThreadPlace place;
@@ -141,16 +147,9 @@ private:
   }
 
   LLVM::GlobalOp global(ImplicitLocOpBuilder &builder) {
-    std::string name = (place.function.getName() + "$list").str();
-    auto type = LLVM::LLVMArrayType::get(builder.getI32Type(),
-                                         place.blockThreads / kWarp + place.blockThreads * most);
-    if (auto known =
-            SymbolTable::lookupNearestSymbolFrom<LLVM::GlobalOp>(place.function, builder.getStringAttr(name)))
-      return known;
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPoint(place.function);
-    return LLVM::GlobalOp::create(builder, type, false, LLVM::Linkage::Internal, name, Attribute(), 16,
-                                  kShared);
+    int64_t warps = place.blockThreads / kWarp;
+    return sharedMemory(builder, place, "$list",
+                        LLVM::LLVMArrayType::get(builder.getI32Type(), warps + place.blockThreads * most));
   }
 
   ThreadPlace place;
