@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON lines, flushed one by one.
 #include "tools/accum-calibrate/Results.h"
+#include "runtime/File.h"
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -23,6 +24,15 @@ Error unwritable(const std::string &path) {
 
 std::string headingLine(const std::string &heading) {
   return Json{{"format", "accum-calibration"}, {"version", 1}, {"of", heading}}.dump();
+}
+
+std::string sampleLine(const std::string &key, const Sample &sample) {
+  Json line = {{"key", key},
+               {"min", sample.least},
+               {"median", sample.median},
+               {"spread", sample.spread},
+               {"repeats", sample.repeats}};
+  return line.dump() + "\n";
 }
 
 /// The samples of a file under that heading.
@@ -49,15 +59,23 @@ std::map<std::string, Sample> read(const std::string &path, const std::string &h
 
 Expected<Results> Results::open(const std::string &path, const std::string &heading) {
   std::map<std::string, Sample> known = read(path, heading);
-  std::FILE *file = std::fopen(path.c_str(), "we");
+  std::string text = headingLine(heading) + "\n";
+  for (const auto &[key, sample] : known)
+    text += sampleLine(key, sample);
+  // Through a file beside it: whoever is killed here still has the samples.
+  auto writer = runtime::FileWriter::create(path);
+  if (!writer)
+    return writer.error();
+  if (Status status = (*writer)->write(text.data(), text.size()); !status)
+    return status.error();
+  if (Status status = (*writer)->commit(/*keepOld=*/false); !status)
+    return status.error();
+  std::FILE *file = std::fopen(path.c_str(), "ae");
   if (!file)
     return unwritable(path);
   Results results(path, file);
-  std::fprintf(file, "%s\n", headingLine(heading).c_str());
-  for (auto &[key, sample] : known)
-    if (Status status = results.add(key, sample); !status)
-      return status.error();
   results.before = known.size();
+  results.samples = std::move(known);
   return results;
 }
 
@@ -77,12 +95,7 @@ const Sample *Results::find(const std::string &key) const {
 
 Status Results::add(const std::string &key, const Sample &sample) {
   samples[key] = sample;
-  Json line = {{"key", key},
-               {"min", sample.least},
-               {"median", sample.median},
-               {"spread", sample.spread},
-               {"repeats", sample.repeats}};
-  if (std::fprintf(file, "%s\n", line.dump().c_str()) < 0 || std::fflush(file) != 0)
+  if (std::fputs(sampleLine(key, sample).c_str(), file) < 0 || std::fflush(file) != 0)
     return unwritable(path);
   return {};
 }
