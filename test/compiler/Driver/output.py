@@ -54,7 +54,11 @@ def main():
         assert b"error: standard output: cannot be written: No space left on device [output-failed]" in found.stderr, found.stderr
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        codes = {interrupt(folder, odd, number) for _ in range(3)}  # 0: it was done before the signal
+        codes = set()  # 0: it was done before the signal
+        for _ in range(20):
+            codes.add(interrupt(folder, odd, number))
+            if -number in codes:
+                break
         assert -number in codes and codes <= {0, -number}, codes
 
 

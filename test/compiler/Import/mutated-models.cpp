@@ -2,7 +2,7 @@
 // Real files with damage in them are read or refused; nothing crashes, nothing hangs.
 #include "test/fuzz/Damage.h"
 #include "test/fuzz/ImportModel.h"
-#include <chrono>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -11,9 +11,11 @@
 #include <vector>
 
 using namespace accum::import::test;
-using Clock = std::chrono::steady_clock;
 
 namespace {
+/// CPU seconds: how long it takes says something of the machine's other guests too.
+double secondsUsed() { return double(std::clock()) / CLOCKS_PER_SEC; }
+
 std::vector<uint8_t> contentOf(const std::string &name) {
   std::ifstream file(std::filesystem::path(ACCUM_SOURCE_DIR) / "test/models" / name, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
@@ -28,9 +30,9 @@ TEST_P(MutatedModels, areReadOrRefused) {
   int accepted = 0;
   constexpr int rounds = 400;
   for (int round = 0; round < rounds; ++round) {
-    auto start = Clock::now();
+    double start = secondsUsed();
     accepted += importBytes(damaged(whole, random));
-    EXPECT_LT(Clock::now() - start, std::chrono::seconds(5)) << "round " << round;
+    EXPECT_LT(secondsUsed() - start, 5) << "round " << round;
   }
   EXPECT_GT(accepted, 0) << "the damage never got past the wire format";
   EXPECT_LT(accepted, rounds) << "the damage was never noticed";
