@@ -54,6 +54,9 @@ def lines(text):
 class Accum:
     name = "accumc"
 
+    def takes(self, _):
+        return True
+
     def __init__(self, options):
         self.bin, self.threads = options.build / "bin", options.threads
 
@@ -76,15 +79,20 @@ class Scripted:
 
     switches = ()
 
+    def takes(self, _):
+        return True
+
     def __init__(self, options):
         given = getattr(options, self.key)
         self.python = given or environment(self.key, self.pythons)
         self.threads = options.threads
 
+    def place(self, case, folder):
+        return folder / f"{self.script}-{case.micro_batches}"
+
     def run(self, case, count, folder):
         words = [self.python, HERE / self.script, *self.switches, "--model", case.model, "--tokens", case.tokens, "--micro-batches",
-                 case.micro_batches, "--steps", count, "--threads", self.threads, "--artifacts",
-                 folder / f"{self.key}-{case.micro_batches}"]
+                 case.micro_batches, "--steps", count, "--threads", self.threads, "--artifacts", self.place(case, folder)]
         return command(words, self.threads)
 
     def steps(self, case, count, folder):
@@ -117,9 +125,32 @@ class OnnxRuntime(Scripted):
     pythons = ("python3.11", "python3.10", "python3.9")
 
     def compile(self, case, folder):
-        shutil.rmtree(folder / f"{self.key}-{case.micro_batches}", ignore_errors=True)
+        shutil.rmtree(self.place(case, folder), ignore_errors=True)
         return lines(self.run(case, 0, folder)[0])[0]["compile_s"]
 
 
-ALL = {"accumc": Accum, "pytorch": PyTorch, "compiled": PyTorchCompiled,
-       "onnxruntime": OnnxRuntime}
+class LlmC(Scripted):
+    """Its C for CPUs, from a checkout that --llmc names; it has no accumulation there."""
+
+    name, key, script = "llm.c", "pytorch", "llmc-step"
+    pythons = ("python3",)
+
+    def __init__(self, options):
+        super().__init__(options)
+        if not options.llmc:
+            sys.exit("error: --llmc FOLDER names a checkout of llm.c; --only leaves it out")
+        self.checkout = options.llmc
+
+    def takes(self, case):
+        return case.micro_batches == 1
+
+    def compile(self, case, folder):
+        """With the flags of its own Makefile."""
+        place = self.place(case, folder)
+        place.mkdir(exist_ok=True)
+        words = ["cc", "-Ofast", "-march=native", "-fopenmp", "-DOMP", "-w", "-I", self.checkout, HERE / "llmc-step.c", "-o",
+                 place / "llmc-step", "-lm"]
+        return command(words, self.threads)[1]
+
+
+ALL = {"accumc": Accum, "pytorch": PyTorch, "compiled": PyTorchCompiled, "onnxruntime": OnnxRuntime, "llmc": LlmC}
