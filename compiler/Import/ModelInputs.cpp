@@ -29,6 +29,24 @@ static std::vector<std::string> leadingSymbols(const Graph &graph) {
   return symbols;
 }
 
+/// What to do about inputs of which none is led by a symbol: one further in may be the batch, as in models
+/// that take the sequence first, but just as well a sequence in a batch that was baked in. So it is not taken
+/// unasked.
+static std::vector<std::string> adviceForStatic(const Graph &graph) {
+  std::vector<std::string> notes, seen;
+  for (const ValueInfo &input : graph.inputs)
+    for (size_t axis = 1; input.type.shape && axis < input.type.shape->size(); ++axis) {
+      std::string symbol = symbolOf(input, axis);
+      if ((*input.type.shape)[axis].isStatic() || llvm::is_contained(seen, symbol))
+        continue;
+      seen.push_back(symbol);
+      notes.push_back("dimension " + std::to_string(axis) + " of " + tick(input.name) +
+                      " is open: if it counts the samples, --batch-dim " + symbol);
+    }
+  notes.push_back("export again with dimension 0 of every input dynamic");
+  return notes;
+}
+
 static bool hasSymbol(const Graph &graph, const std::string &symbol) {
   return llvm::any_of(graph.inputs, [&](const ValueInfo &input) {
     size_t rank = input.type.shape ? input.type.shape->size() : 0;
@@ -84,10 +102,9 @@ static Result<std::string> findBatchDim(const Graph &graph, const ImportOptions 
                    "leads every input of the model: it is the batch, which stays open",
                    {"leave it out; --batch N is the size of a step"}};
   if (symbols.empty())
-    return Failure{"static-batch",
-                   "the model",
+    return Failure{"static-batch", "the model",
                    "has no symbolic batch dimension: the batch size of the export is baked in",
-                   {"export again with dimension 0 of every input dynamic"}};
+                   adviceForStatic(graph)};
   std::string list;
   for (const std::string &symbol : symbols)
     list += (list.empty() ? "" : ", ") + tick(symbol);
