@@ -40,9 +40,10 @@ void writeMemory(Out out, const Search &search) {
     else
       rest.push_back(row(line.name, line.bytes));
   }
-  std::string sum = fmt::format("   total {:.2f}", unit.of(total));
   int64_t capacity = search.memoryTotal > 0 ? search.memoryTotal : search.budget;
-  sum += fmt::format(" of {:.1f}", unit.of(capacity));
+  bool reads = unit.of(capacity) < 1e5; // in the column's unit: a tiny model's is KiB
+  std::string sum = reads ? fmt::format("   total {:.2f} of {:.1f}", unit.of(total), unit.of(capacity))
+                          : fmt::format("   total {} of {}", formatBytes(total), formatBytes(capacity));
   const Plan &plan = *search.plan;
   std::string bound = plan.scratch == plan.lowerBound
                           ? "   = lower bound"
