@@ -109,11 +109,32 @@ LogicalResult holdWhole(ModuleOp module, planner::Options &asked, Diagnostics &d
   return success();
 }
 
+/// Which plan would fit that needs what programs cannot do yet. Empty: none, or that was asked for.
+std::string fitsUnbuilt(const planner::Problem &problem, const planner::DeviceProfile &profile,
+                        planner::Options asked) {
+  if (asked.shard != "none" || asked.offload != "none")
+    return {};
+  for (auto [shard, offload, flags] :
+       {std::tuple{"auto", "none", "--shard auto"}, std::tuple{"none", "auto", "--offload auto"},
+        std::tuple{"auto", "auto", "--shard auto --offload auto"}}) {
+    asked.shard = shard;
+    asked.offload = offload;
+    auto search = planner::solve(problem, profile, asked);
+    if (search && search->plan)
+      return fmt::format(
+          "{} --plan-only shows a plan that fits, micro-batch {}, {}: programs of it are not built yet",
+          flags, search->plan->cut.m, search->sharing);
+  }
+  return {};
+}
+
 /// What the planner says where nothing fits; a smaller size is no way out of a whole batch.
-planner::Error explainNoFit(const planner::Search &search, ModuleOp module) {
+planner::Error explainNoFit(const planner::Search &search, ModuleOp module, const std::string &unbuilt) {
   planner::Error error = planner::explainNoFit(search);
   if (train::wholeBatchOf(module))
     std::erase_if(error.notes, [](const std::string &note) { return note.starts_with("--micro-batch"); });
+  if (!unbuilt.empty())
+    error.notes.push_back(unbuilt);
   return error;
 }
 
@@ -300,7 +321,7 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
   if (failed(explain(*problem, *profile, asked, options, facts, diagnostics, planning)))
     return failure();
   if (!result.plan)
-    return report(explainNoFit(result, module), diagnostics);
+    return report(explainNoFit(result, module, fitsUnbuilt(*problem, *profile, asked)), diagnostics);
   if (planner::Status status = planner::verify(*problem, *result.plan); !status)
     return report(status.error(), diagnostics);
   auto evalPlan = planEval(module.lookupSymbol<train::StepOp>("eval"), *result.plan, *profile, diagnostics);
