@@ -307,6 +307,42 @@ TEST_P(Shape, ScatterAddOfFrequentRows) {
   addManyRows(*this, 3, 264, "bf16", same);
 }
 
+/// Sums of `few` and of `many` updates, of which only the second list has entries for every look.
+void addToTwoTables(KernelTest &test, int few, int many) {
+  auto typeOf = [](int rows, const std::string &type) { return "tensor<" + std::to_string(rows) + type + ">"; };
+  auto operands = [&](const char *i, const char *u, int count) {
+    return std::string("%") + i + ": " + typeOf(count, "xi64") + ", %" + u + ": " + typeOf(count, "x8x$T");
+  };
+  auto sum = [&](const std::string &names, int count, const std::string &table) {
+    return " = nn.scatter_add (" + names + ") {axis = 0 : i64} : (" + typeOf(count, "xi64") + ", " +
+           typeOf(count, "x8x$T") + ") -> " + table + "\n ";
+  };
+  std::string one = typeOf(11, "x8x$T"), other = typeOf(700, "x8x$T");
+  std::string text = "func.func private @k(" + operands("i", "u", few) + ", " + operands("j", "v", many) +
+                     ") -> (" + one + ", " + other + ") attributes {accum.kernel = 0 : i64} {\n %y" +
+                     sum("%i, %u", few, one) + "%z" + sum("%j, %v", many, other) + "return %y, %z : " + one +
+                     ", " + other + " }";
+  std::vector<Array> given, expected = {Array(11 * 8), Array(700 * 8)};
+  for (size_t table : {0, 1}) {
+    int count = table == 0 ? few : many, rows = table == 0 ? 11 : 700;
+    Array indices, u;
+    for (int i = 0; i < count; ++i) {
+      indices.push_back(i % 3 == 0 ? rows - 1 : i * 7 % rows);
+      for (int j = 0; j < 8; ++j) {
+        u.push_back((i + 3 * j) % 8 - 3.5);
+        expected[table][static_cast<size_t>(indices.back()) * 8 + j] += u.back();
+      }
+    }
+    given.insert(given.end(), {indices, u});
+  }
+  EXPECT_EQ(test.call(text, given), expected);
+}
+
+TEST_P(Shape, ScatterAddsOfTwoSizesShareAKernel) {
+  addToTwoTables(*this, 40, 5000); // the list in shared memory grows
+  addToTwoTables(*this, 5000, 40); // and stays as it is
+}
+
 TEST_P(Shape, ScatterAddAccumulates) {
   std::string text = scatter("17x", ", accumulate = array<i64: 0>");
   Array indices = {0, 3, 3, 4, 3, 0, 1, 3}, u = numbers(8 * 17), before = numbers(5 * 17, 4), fresh(5 * 17);
