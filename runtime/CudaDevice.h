@@ -41,7 +41,6 @@ public:
   Status endMicro() override;
   Status launch(uint32_t kernel, void *const *args) override;
   Status gemm(const accum_gemm &call, float beta) override;
-  /// Refused: there is no GPU implementation yet.
   Status zero(void *to, uint64_t bytes) override;
   Status copy(void *to, const void *from, uint64_t bytes) override;
   Status allReduce(void *data, uint64_t n, DType dtype) override;

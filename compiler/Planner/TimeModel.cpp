@@ -2,6 +2,7 @@
 // Times per command, summed by region.
 #include "compiler/Planner/TimeModel.h"
 #include "compiler/Planner/GradientRuns.h"
+#include "compiler/Planner/HeadWidth.h"
 #include "compiler/Planner/Instructions.h"
 #include "compiler/Planner/TileSchedule.h"
 #include <algorithm>
@@ -52,10 +53,12 @@ TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64
   for (const Command &command : problem.commands) {
     bool matrix = usesMatrixUnits(command.kind);
     const Rate &unit = profile.rate(matrix, command.dtype);
+    const CallShape &call = command.variants.front().call;
     const Rate *attention =
         command.kind == CommandKind::Attention ? profile.attentionRate(command.dtype) : nullptr;
     const Rate &rate = attention ? *attention : unit;
-    rates.push_back({rate.sustained * share, matrix, unit.peak * share, rate.halfAt});
+    double reached = attention ? headShare(profile, call, command.dtype) : 1;
+    rates.push_back({rate.sustained * reached * share, matrix, unit.peak * share, rate.halfAt});
   }
 }
 
