@@ -37,6 +37,8 @@ Command runningAs(const Command &command, const Variant &variant) {
   return running;
 }
 
+bool isMadeLate(const Command &producer) { return producer.backward || producer.region > Region::Micro; }
+
 /// The buffer without its links to others.
 Buffer unlinked(const Buffer &buffer) {
   return {.id = buffer.id,
@@ -148,8 +150,7 @@ void Expander::placeBuffers() {
   buffers.resize(problem.buffers.size());
   auto isLate = [&](size_t buffer) {
     int producer = problem.buffers[flow.root(static_cast<int>(buffer))].producer;
-    return producer != kNoIndex &&
-           (problem.commands[producer].backward || problem.commands[producer].region > Region::Micro);
+    return producer != kNoIndex && isMadeLate(problem.commands[producer]);
   };
   std::vector<std::pair<int, int>> clones;
   for (size_t index = 0; index < problem.buffers.size(); ++index) {
@@ -241,6 +242,23 @@ Result<Problem> problemThatRuns(const Problem &problem, const Plan &plan) {
   if (!sharing)
     return sharing.error();
   return expand(sharedProblem(problem, *sharing, plan.devices), *choice);
+}
+
+bool runsAsItIs(const Problem &problem, const Choice &choice) {
+  auto isChosen = [](int64_t each) { return each != 0; };
+  if (std::ranges::any_of(choice.recomputed, isChosen) || std::ranges::any_of(choice.variants, isChosen) ||
+      !std::ranges::all_of(problem.commands, [](const Command &command) {
+        return command.variants.size() == 1 && command.variants.front().results.empty() &&
+               command.follows == kNoIndex;
+      }))
+    return false;
+  std::vector<char> late; // per buffer; those of the forward part come first
+  late.reserve(problem.buffers.size());
+  for (const Buffer &buffer : problem.buffers)
+    late.push_back(buffer.aliasOf != kNoIndex ? late[buffer.aliasOf]
+                   : buffer.producer != kNoIndex && isMadeLate(problem.commands[buffer.producer]) ? 1
+                                                                                                  : 0);
+  return std::ranges::is_sorted(late);
 }
 
 Problem expand(const Problem &problem, const Choice &choice) { return Expander(problem, choice).run(); }

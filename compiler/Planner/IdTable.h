@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rows of a table by their ids, which the rows keep: for the sake of millions.
 #pragma once
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -13,6 +14,8 @@ namespace accum::planner {
 /// takes the number of a row whose hash is equal.
 class IdTable {
 public:
+  /// With room for as many rows.
+  explicit IdTable(size_t rows = 0) : slots(std::bit_ceil(2 * rows + 16)) {}
   static uint64_t hashOf(std::string_view id) { return std::hash<std::string_view>()(id); }
   static uint64_t hashOf(int64_t id) { return static_cast<uint64_t>(id) * 0x9e3779b97f4a7c15u; }
 
@@ -55,7 +58,7 @@ private:
         slots[place(slot.hash, [](size_t) { return false; })] = slot;
   }
 
-  std::vector<Slot> slots = std::vector<Slot>(16);
+  std::vector<Slot> slots;
   size_t count = 0;
 };
 

@@ -16,10 +16,15 @@ constexpr size_t kMaxPoints = 4'000'000;
 
 Points::Points(const Problem &problem, const DeviceProfile &profile, const Options &options,
                const TimeModel &times)
-    : problem(problem), profile(profile), options(options), times(times) {}
+    : problem(problem), profile(profile), options(options), times(times),
+      sliced(std::ranges::any_of(problem.commands, [](const Command &command) {
+        return std::ranges::any_of(command.variants, [](const Variant &way) { return way.slice > 0; });
+      })) {}
 
 Points::Size Points::sizeAt(const Cut &cut) const {
-  Size size{cut, times.regions(cut.m)[static_cast<int>(Region::Micro)]};
+  std::array<RegionTime, 4> regions = times.regions(cut.m);
+  std::optional<Overlap> overlap = times.overlapOf(cut);
+  Size size{cut, regions[static_cast<int>(Region::Micro)]};
   int64_t overhead = 0;
   for (const Overhead &line : profile.overheads)
     overhead += line.counted ? bytesOf(line, problem, options.devices, cut.m) : 0;
@@ -31,7 +36,7 @@ Points::Size Points::sizeAt(const Cut &cut) const {
       way.counted += bytes;
       way.state += line.kind == FixedKind::State ? bytes : 0;
     }
-    for (const TimeLine &line : times.step(cut, ways[index]))
+    for (const TimeLine &line : times.step(cut, ways[index], overlap, regions))
       way.seconds += line.seconds;
   }
   return size;
@@ -111,7 +116,7 @@ int64_t Points::ticks(int point) const {
 const Points::Expanded &Points::expandedOf(int point) {
   std::pair index(alternativeOf(point), kindOfWay[wayOf(point)]);
   if (expandedIndex != index)
-    expanded.emplace(expand(*kinds[index.second], alternative(point).choice));
+    expanded.emplace(*kinds[index.second], alternative(point).choice);
   expandedIndex = index;
   return *expanded;
 }

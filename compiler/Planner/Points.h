@@ -35,6 +35,8 @@ public:
   const Alternative &alternative(int point) const { return alternatives.list[alternativeOf(point)]; }
   const Sharing &sharing(int point) const { return ways[wayOf(point)]; }
   const Problem &asked() const { return problem; }
+  /// Whether any command may treat a few samples at a time.
+  bool haveSlices() const { return sliced; }
   double seconds(int point) const;
   /// Predicted picoseconds: what times are compared by.
   int64_t ticks(int point) const;
@@ -83,8 +85,13 @@ private:
   };
   /// An alternative as the problem that runs.
   struct Expanded {
-    explicit Expanded(Problem &&expanded) : problem(std::move(expanded)), lifetimes(problem) {}
-    Problem problem;
+    Expanded(const Problem &asked, const Choice &choice)
+        : made(runsAsItIs(asked, choice) ? std::nullopt : std::optional(expand(asked, choice))),
+          problem(made ? *made : asked), lifetimes(problem) {}
+    Expanded(const Expanded &) = delete;
+    Expanded &operator=(const Expanded &) = delete;
+    std::optional<Problem> made;
+    const Problem &problem;
     Lifetimes lifetimes;
   };
 
@@ -103,6 +110,7 @@ private:
   const DeviceProfile &profile;
   const Options &options;
   const TimeModel &times;
+  bool sliced;
   std::vector<Sharing> ways;
   std::vector<std::vector<FixedMemory>> fixed; ///< per way
   /// Ways differ in what they hold of copies of weights; where there are none, all are of one kind.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks that make a Problem safe to plan, and the words of its enumerations.
 #include "compiler/Planner/Problem.h"
+#include "compiler/Planner/IdTable.h"
 #include "compiler/Planner/Recompute.h"
 #include <algorithm>
 #include <charconv>
@@ -161,8 +162,7 @@ Status checkAliases(const Buffer &buffer, size_t index) {
 }
 
 Status checkCommands(const Problem &problem) {
-  std::unordered_set<int64_t> ids;
-  ids.reserve(problem.commands.size());
+  IdTable ids(problem.commands.size());
   std::vector<char> viewed = viewedBuffers(problem);
   constexpr int64_t largest = int64_t{1} << 62;
   for (const Command &command : problem.commands)
@@ -170,8 +170,9 @@ Status checkCommands(const Problem &problem) {
       return malformed(fmt::format("command id {}: ids from {} on are those of repetitions", command.id,
                                    problem.cloneIds > 0 ? problem.cloneIds : largest));
   for (size_t index = 0; index < problem.commands.size(); ++index) {
-    if (!ids.insert(problem.commands[index].id).second)
-      return malformed(fmt::format("two commands have the id {}", problem.commands[index].id));
+    int64_t id = problem.commands[index].id;
+    if (!ids.insert(IdTable::hashOf(id), index, [&](size_t row) { return problem.commands[row].id == id; }))
+      return malformed(fmt::format("two commands have the id {}", id));
     if (Status status = checkCommand(problem, index); !status)
       return status;
     if (Status status = checkVariants(problem, index, viewed); !status)
@@ -181,8 +182,7 @@ Status checkCommands(const Problem &problem) {
 }
 
 Status checkBuffers(const Problem &problem) {
-  std::unordered_set<std::string_view> ids;
-  ids.reserve(problem.buffers.size());
+  IdTable ids(problem.buffers.size());
   int64_t clones = cloneBase(problem);
   std::vector<char> viewed = viewedBuffers(problem), resized(problem.buffers.size(), 0);
   for (const Command &command : problem.commands)
@@ -202,7 +202,8 @@ Status checkBuffers(const Problem &problem) {
           "buffer id `{}`: expected a word without white space, quotes, commas, # and =", buffer.id));
     if (buffer.id.ends_with(":w"))
       return malformed(fmt::format("buffer id {}: ids that end in :w are those of workspaces", buffer.id));
-    if (!ids.insert(buffer.id).second)
+    if (!ids.insert(IdTable::hashOf(buffer.id), index,
+                    [&](size_t row) { return problem.buffers[row].id == buffer.id; }))
       return malformed(fmt::format("two buffers have the id {}", buffer.id));
     if (!buffer.bytes.isValid())
       return malformed(fmt::format(

@@ -68,9 +68,17 @@ Status readField(std::string_view &rest, Field &field, std::deque<std::string> &
   return {};
 }
 
+/// Looks at all of it, so that compilers may look at many at a time.
+bool isAscii(std::string_view text) {
+  unsigned char seen = 0;
+  for (char c : text)
+    seen |= static_cast<unsigned char>(c);
+  return seen < 128;
+}
+
 /// Names come back in JSON, which holds no other text.
 bool isUtf8(std::string_view text) {
-  if (std::ranges::all_of(text, [](char c) { return static_cast<unsigned char>(c) < 128; }))
+  if (isAscii(text))
     return true;
   try {
     return !nlohmann::json(text).dump().empty();
@@ -84,6 +92,7 @@ bool isUtf8(std::string_view text) {
 Status splitLine(std::string_view line, Words &words) {
   words.fields.clear();
   words.unquoted.clear();
+  bool isPlain = isAscii(line) && line.find('\\') == line.npos;
   while (true) {
     while (!line.empty() && isSpace(line.front()))
       line.remove_prefix(1);
@@ -92,7 +101,7 @@ Status splitLine(std::string_view line, Words &words) {
     Field &field = words.fields.emplace_back();
     if (Status status = readField(line, field, words.unquoted); !status)
       return status;
-    if (!isUtf8(field.value) || !isUtf8(field.key))
+    if (!isPlain && !(isUtf8(field.value) && isUtf8(field.key)))
       return complaint(fmt::format("word {} is not UTF-8", words.fields.size()));
   }
 }

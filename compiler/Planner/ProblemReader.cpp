@@ -103,6 +103,7 @@ public:
   Result<Problem> read(std::string_view text, const std::string &origin);
 
 private:
+  void makeRoom(std::string_view text);
   void readLine(Line &line);
   void readFixed(Line &line);
   void readCommand(Line &line);
@@ -122,6 +123,10 @@ private:
 
 int ProblemReader::commandIndex(Line &line, std::string_view id) {
   int64_t number = parseInteger(id).value_or(-1);
+  // Mostly ids count the commands: no look-up at a random place then.
+  if (number >= 0 && static_cast<size_t>(number) < problem.commands.size() &&
+      problem.commands[number].id == number)
+    return static_cast<int>(number);
   if (auto found = commands.find(IdTable::hashOf(number),
                                  [&](size_t index) { return problem.commands[index].id == number; }))
     return static_cast<int>(*found);
@@ -218,7 +223,7 @@ void ProblemReader::readCommand(Line &line) {
     if (word != "backward" && word != "once" && word != "tail")
       line.complain(fmt::format("unexpected word `{}`", word));
   });
-  command.variants = {readCosts(line, "default")};
+  command.variants.front() = readCosts(line, "default");
   if (!commands.insert(IdTable::hashOf(command.id), problem.commands.size(),
                        [&](size_t index) { return problem.commands[index].id == command.id; }))
     line.complain(fmt::format("command {} is defined twice", command.id));
@@ -309,9 +314,27 @@ void ProblemReader::readLine(Line &line) {
   line.finish();
 }
 
+/// For as many lines as there are: lists that grow are moved again and again. No line is shorter than the
+/// shortest that is right.
+void ProblemReader::makeRoom(std::string_view text) {
+  size_t ofCommands = 0, ofBuffers = 0;
+  for (size_t at = 0; at < text.size(); at = std::min(text.find('\n', at), text.size()) + 1) {
+    ofCommands += text.substr(at, 8) == "command " ? 1 : 0;
+    ofBuffers += text.substr(at, 7) == "buffer " ? 1 : 0;
+  }
+  constexpr size_t kShortest = sizeof("buffer 1:0 io 8\n") - 1;
+  ofCommands = std::min(ofCommands, text.size() / kShortest);
+  ofBuffers = std::min(ofBuffers, text.size() / kShortest);
+  problem.commands.reserve(ofCommands);
+  problem.buffers.reserve(ofBuffers);
+  commands = IdTable(ofCommands);
+  buffers = IdTable(ofBuffers);
+}
+
 Result<Problem> ProblemReader::read(std::string_view text, const std::string &origin) {
   int number = 0;
   Words words;
+  makeRoom(text);
   while (!text.empty()) {
     size_t end = std::min(text.find('\n'), text.size());
     std::string_view content = text.substr(0, end);

@@ -68,7 +68,8 @@ std::string whySlower(const Points &points, int point, int chosen, int64_t sampl
   auto slicesOf = [&](int which) {
     return describeSlices(points.asked(), points.alternative(which).choice, points.cut(which).m);
   };
-  if (std::string slices = slicesOf(point); !slices.empty() && slices != slicesOf(chosen))
+  if (std::string slices = points.haveSlices() ? slicesOf(point) : std::string();
+      !slices.empty() && slices != slicesOf(chosen))
     reasons.push_back(slices);
   if (points.sharing(point) != points.sharing(chosen))
     reasons.push_back(toText(points.sharing(point).shard));

@@ -5,45 +5,60 @@
 
 namespace accum::planner {
 
-Recomputation::Lists Recomputation::Lists::from(const std::vector<std::vector<int>> &lists) {
-  Lists result;
-  result.begins.push_back(0);
-  for (const std::vector<int> &list : lists) {
-    result.items.insert(result.items.end(), list.begin(), list.end());
-    result.begins.push_back(static_cast<int>(result.items.size()));
+template <class Each> Recomputation::Lists Recomputation::Lists::from(size_t count, Each each) {
+  Lists lists;
+  lists.begins.assign(count + 2, 0); // one behind, so that filling a list moves the begin of the next
+  each([&](int list, int) { ++lists.begins[list + 2]; });
+  for (size_t list = 2; list < lists.begins.size(); ++list)
+    lists.begins[list] += lists.begins[list - 1];
+  lists.items.resize(lists.begins.back());
+  each([&](int list, int item) { lists.items[lists.begins[list + 1]++] = item; });
+  lists.begins.pop_back();
+  return lists;
+}
+
+void Recomputation::Lists::sortOut() {
+  int kept = 0;
+  for (size_t list = 0; list + 1 < begins.size(); ++list) {
+    auto begin = items.begin() + begins[list], end = items.begin() + begins[list + 1];
+    begins[list] = kept;
+    std::sort(begin, end);
+    end = std::unique(begin, end);
+    kept = static_cast<int>(std::copy(begin, end, items.begin() + kept) - items.begin());
   }
-  return result;
+  begins.back() = kept;
+  items.resize(kept);
 }
 
 Recomputation::Recomputation(const Problem &problem) : problem(problem) {
   size_t commands = problem.commands.size(), buffers = problem.buffers.size();
-  std::vector<std::vector<int>> results(commands), operands(commands), users(buffers);
   std::vector<char> rewritten(buffers, 0), whole(buffers, 0), writers(commands, 0);
   for (size_t index = 0; index < buffers; ++index) {
     const Buffer &buffer = problem.buffers[index];
     int root = buffer.aliasOf == kNoIndex ? static_cast<int>(index) : roots[buffer.aliasOf];
     roots.push_back(root);
-    if (root == static_cast<int>(index) && buffer.producer != kNoIndex)
-      results[buffer.producer].push_back(root);
     // A view with a producer of its own is a new value in the old place.
     bool isRewritten = buffer.producer != kNoIndex && buffer.producer != problem.buffers[root].producer;
     rewritten[root] |= isRewritten;
     whole[root] |= buffer.wholeStep;
     if (isRewritten)
       writers[buffer.producer] = 1;
-    for (int user : buffer.users) {
-      users[root].push_back(user);
-      operands[user].push_back(root);
-    }
   }
-  for (std::vector<std::vector<int>> *lists : {&operands, &users})
-    for (std::vector<int> &list : *lists) {
-      std::sort(list.begin(), list.end());
-      list.erase(std::unique(list.begin(), list.end()), list.end());
-    }
-  resultLists = Lists::from(results);
-  operandLists = Lists::from(operands);
-  userLists = Lists::from(users);
+  resultLists = Lists::from(commands, [&](auto add) {
+    for (int index = 0; index < static_cast<int>(buffers); ++index)
+      if (int producer = problem.buffers[index].producer; roots[index] == index && producer != kNoIndex)
+        add(producer, index);
+  });
+  auto eachUse = [&](auto use) {
+    for (size_t index = 0; index < buffers; ++index)
+      for (int user : problem.buffers[index].users)
+        use(roots[index], user);
+  };
+  userLists = Lists::from(buffers, eachUse);
+  operandLists =
+      Lists::from(commands, [&](auto add) { eachUse([&](int root, int user) { add(user, root); }); });
+  userLists.sortOut();
+  operandLists.sortOut();
   for (size_t index = 0; index < commands; ++index) {
     const Command &command = problem.commands[index];
     auto isMicro = [&](int user) { return problem.commands[user].region == Region::Micro; };

@@ -38,7 +38,10 @@ private:
     std::span<const int> of(int index) const {
       return std::span(items).subspan(begins[index], begins[index + 1] - begins[index]);
     }
-    static Lists from(const std::vector<std::vector<int>> &lists);
+    /// `each(add)` calls add(list, item) for all items, the same ones each time it is called.
+    template <class Each> static Lists from(size_t count, Each each);
+    /// Sorts each list, and drops what is in it twice.
+    void sortOut();
   };
 
   const Problem &problem;
@@ -57,6 +60,8 @@ struct Choice {
 /// The problem that runs: repetitions inserted (ids from `cloneIds`, `cloneOf` set, buffers `ID:RESULT` of
 /// the repetition's id), every command with its chosen variant as the only one, results resized.
 Problem expand(const Problem &problem, const Choice &choice);
+/// Whether that is the problem itself, buffer for buffer, and need not be made.
+bool runsAsItIs(const Problem &problem, const Choice &choice);
 
 struct Plan;
 

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 namespace accum::planner {
@@ -19,24 +20,48 @@ struct Turn {
   bool again = false;
 };
 
+/// Per command a few buffers; all lists in one piece, as there may be a million.
+class Lists {
+public:
+  /// `each(add)` calls add(command, buffer), the same ones each time it is called.
+  template <class Each> Lists(size_t commands, Each each) : ends(commands + 1, 0) {
+    each([&](int command, int) { ++ends[command + 1]; });
+    for (size_t command = 0; command < commands; ++command)
+      ends[command + 1] += ends[command];
+    buffers.resize(ends.back());
+    each([&](int command, int buffer) { buffers[ends[command]++] = buffer; });
+  }
+  std::span<const int> of(int command) const {
+    int begin = command == 0 ? 0 : ends[command - 1];
+    return std::span(buffers).subspan(begin, ends[command] - begin);
+  }
+
+private:
+  std::vector<int> ends, buffers;
+};
+
 class Player {
 public:
-  Player(const Problem &problem, const Plan &plan) : problem(problem), plan(plan) {}
+  Player(const Problem &problem, const Plan &plan)
+      : problem(problem), plan(plan), reads(problem.commands.size(), [&](auto add) {
+          for (size_t index = 0; index < problem.buffers.size(); ++index) {
+            const std::vector<int> &users = problem.buffers[index].users;
+            for (size_t use = 0; use < users.size(); ++use)
+              if (use == 0 || users[use] != users[use - 1])
+                add(users[use], static_cast<int>(index));
+          }
+        }) {}
 
   Result<Problem> run() {
     size_t commands = problem.commands.size();
-    byId.reserve(commands);
-    for (size_t index = 0; index < commands; ++index)
+    bool namesAny = !plan.recompute.empty() || !plan.variants.empty();
+    for (size_t index = 0; namesAny && index < commands; ++index)
       byId[problem.commands[index].id] = static_cast<int>(index);
-    reads.resize(commands);
     again.assign(commands, 0);
     repeated.assign(commands, 0);
     for (size_t index = 0; index < problem.buffers.size(); ++index) {
       const Buffer &buffer = problem.buffers[index];
       storage.push_back(buffer.aliasOf == kNoIndex ? static_cast<int>(index) : storage[buffer.aliasOf]);
-      for (int user : buffer.users)
-        if (reads[user].empty() || reads[user].back() != static_cast<int>(index))
-          reads[user].push_back(static_cast<int>(index));
     }
     for (auto check : {&Player::readRecompute, &Player::checkWrites, &Player::readVariants})
       if (Status status = (this->*check)(); !status)
@@ -64,7 +89,7 @@ private:
   const Plan &plan;
   std::unordered_map<int64_t, int> byId;
   std::vector<int> storage;
-  std::vector<std::vector<int>> reads; ///< per command: buffers
+  Lists reads;
   std::vector<char> again, repeated;   ///< per command
   std::vector<const Variant *> chosen; ///< per command
   std::vector<Turn> turns;
@@ -138,15 +163,16 @@ Status Player::readVariants() {
 }
 
 void Player::play() {
+  turns.reserve(problem.commands.size());
+  std::vector<int> open;
   for (int command = 0; command < static_cast<int>(problem.commands.size()); ++command) {
     std::set<int> wanted;
-    std::vector<int> open;
     if (problem.commands[command].backward)
       open.push_back(command);
     while (!open.empty()) {
       int asks = open.back();
       open.pop_back();
-      for (int buffer : reads[asks])
+      for (int buffer : reads.of(asks))
         if (int made = maker(buffer); isAgain(made) && !isRepeated(made) && wanted.insert(made).second)
           open.push_back(made);
     }
@@ -160,6 +186,8 @@ void Player::play() {
 
 Problem Player::build() const {
   Problem result = withoutLists(problem);
+  result.commands.reserve(turns.size());
+  result.buffers.reserve(problem.buffers.size());
   int64_t base = problem.cloneIds;
   for (const Command &command : problem.commands)
     base = problem.cloneIds > 0 ? base : std::max(base, command.id + 1);
@@ -171,10 +199,14 @@ Problem Player::build() const {
       if (copy && !isRepeated(made))
         continue;
       placeOf[copy ? 1 : 0][index] = static_cast<int>(result.buffers.size());
-      Buffer buffer = problem.buffers[index];
-      buffer.producer = kNoIndex;
-      buffer.users.clear();
-      buffer.mayAlias.clear();
+      const Buffer &source = problem.buffers[index];
+      Buffer buffer{.id = source.id,
+                    .kind = source.kind,
+                    .bytes = source.bytes,
+                    .aliasOf = source.aliasOf,
+                    .wholeStep = source.wholeStep,
+                    .role = source.role};
+      buffer.users.reserve(source.users.size());
       if (buffer.aliasOf != kNoIndex)
         buffer.aliasOf = placeOf[copy ? 1 : 0][buffer.aliasOf];
       if (copy) {
@@ -182,20 +214,21 @@ Problem Player::build() const {
         buffer.id = fmt::format("{}:{}", base + problem.commands[made].id,
                                 buffer.id.starts_with(own) ? buffer.id.substr(own.size()) : buffer.id);
       }
-      result.buffers.push_back(buffer);
+      result.buffers.push_back(std::move(buffer));
     }
-  std::vector<std::vector<int>> makes(problem.commands.size());
-  for (int index = 0; index < static_cast<int>(problem.buffers.size()); ++index)
-    if (problem.buffers[index].producer != kNoIndex)
-      makes[problem.buffers[index].producer].push_back(index);
+  Lists makes(problem.commands.size(), [&](auto add) {
+    for (int index = 0; index < static_cast<int>(problem.buffers.size()); ++index)
+      if (int producer = problem.buffers[index].producer; producer != kNoIndex)
+        add(producer, index);
+  });
   for (const Turn &turn : turns) {
     int at = static_cast<int>(result.commands.size());
-    Command command = problem.commands[turn.command];
+    const Command &command = problem.commands[turn.command];
     bool late = command.backward || turn.again;
     auto read = [&](int buffer) { return placeOf[late && placeOf[1][buffer] != kNoIndex ? 1 : 0][buffer]; };
-    for (int buffer : reads[turn.command])
+    for (int buffer : reads.of(turn.command))
       result.buffers[read(buffer)].users.push_back(at);
-    for (int buffer : makes[turn.command]) {
+    for (int buffer : makes.of(turn.command)) {
       Buffer &slot = result.buffers[placeOf[turn.again ? 1 : 0][buffer]];
       slot.producer = at;
       for (int operand : problem.buffers[buffer].mayAlias)
@@ -204,10 +237,13 @@ Problem Player::build() const {
         if (resized == buffer)
           slot.bytes = bytes;
     }
-    command.variants = {*chosen[turn.command]};
-    command.cloneOf = turn.again ? command.id : -1;
-    command.id += turn.again ? base : 0;
-    result.commands.push_back(std::move(command));
+    Command &runs = result.commands.emplace_back(Command{.id = command.id + (turn.again ? base : 0),
+                                                         .region = command.region,
+                                                         .backward = command.backward,
+                                                         .once = command.once,
+                                                         .tail = command.tail,
+                                                         .cloneOf = turn.again ? command.id : -1});
+    runs.variants.front().workspace = chosen[turn.command]->workspace;
   }
   return result;
 }

@@ -10,6 +10,7 @@ namespace accum::planner {
 /// that run again and did not yet, in their order; every command in the plan's variant. Slug `invalid-plan`
 /// where a command that runs again has an effect besides its results, reads or writes what another one
 /// changes, or is needed by nothing; where a variant is unknown, or is not that of the command it follows.
+/// Holds what memory follows from, and neither costs nor names for people.
 Result<Problem> replay(const Problem &problem, const Plan &plan);
 
 } // namespace accum::planner

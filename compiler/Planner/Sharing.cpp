@@ -183,14 +183,14 @@ double ringPass(const DeviceProfile &profile, int64_t devices, double bytes, dou
 
 std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &profile,
                                   const Sharing &sharing, int64_t devices, int64_t steps, double update,
-                                  const std::optional<Overlap> &overlap) {
+                                  int64_t copies, const std::optional<Overlap> &overlap) {
   std::vector<TimeLine> lines;
   double ranks = static_cast<double>(devices), count = static_cast<double>(steps);
   auto pass = [&](int64_t bytes, double pieces) {
     return ringPass(profile, devices, static_cast<double>(bytes), pieces);
   };
   int64_t gradients = problem.allReduceBytes, weights = bytesOf(problem, StateRole::Parameters);
-  int64_t copies = copiedBytes(problem), reads = problem.weightReads > 0 ? problem.weightReads : weights;
+  int64_t reads = problem.weightReads > 0 ? problem.weightReads : weights;
   auto piecesOf = [&](int64_t bytes) {
     return problem.largestParameter == 0
                ? 1.0

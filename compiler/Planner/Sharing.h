@@ -54,9 +54,9 @@ struct Overlap {
 
 /// What a step takes beside its commands: collectives and transfers, overlapped where `overlap` is given and
 /// the state is not sharded; `update` is the time of the whole update, of which a sharded device runs its
-/// part.
+/// part. `copies`: the problem's `copiedBytes`, known to whoever asks for many.
 std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &profile,
                                   const Sharing &sharing, int64_t devices, int64_t steps, double update,
-                                  const std::optional<Overlap> &overlap = std::nullopt);
+                                  int64_t copies, const std::optional<Overlap> &overlap = std::nullopt);
 
 } // namespace accum::planner

@@ -48,7 +48,7 @@ std::string describe(const CallShape &call, int64_t m) {
 TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64_t devices)
     : problem(problem), profile(profile), devices(devices),
       share(profile.sharedByDevices ? 1.0 / static_cast<double>(devices) : 1.0),
-      missed(profile.misses.at(touchedBytes(problem))) {
+      missed(profile.misses.at(touchedBytes(problem))), copies(copiedBytes(problem)) {
   rates.reserve(problem.commands.size());
   for (const Command &command : problem.commands) {
     bool matrix = usesMatrixUnits(command.kind);
@@ -59,6 +59,25 @@ TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64
     const Rate &rate = attention ? *attention : unit;
     double reached = attention ? headShare(profile, call, command.dtype) : 1;
     rates.push_back({rate.sustained * reached * share, matrix, unit.peak * share, rate.halfAt});
+  }
+  findPlain();
+}
+
+/// For the sake of problems with a million commands, of which every size asks anew: those whose times follow
+/// from two rates, side by side.
+void TimeModel::findPlain() {
+  plain.reserve(problem.commands.size());
+  for (size_t index = 0; index < problem.commands.size(); ++index) {
+    const Command &command = problem.commands[index];
+    const Variant &way = command.variants.front();
+    bool isPlain = profile.costs.empty() && way.call.name.empty() && way.slice == 0 && way.work.empty() &&
+                   way.flops.table.empty() && way.bytes.table.empty() &&
+                   !(command.tail && command.cloneOf < 0);
+    plain.push_back({static_cast<double>(way.flops.fixed), static_cast<double>(way.flops.perSample),
+                     static_cast<double>(way.bytes.fixed), static_cast<double>(way.bytes.perSample),
+                     rates[index].flopsPerSecond,
+                     static_cast<int8_t>(isPlain ? static_cast<int>(command.region) : -1),
+                     command.cloneOf >= 0});
   }
 }
 
@@ -110,7 +129,10 @@ TimeModel::Time TimeModel::timeOf(size_t index, const Variant &variant, int64_t 
 }
 
 RegionTime TimeModel::atOnce(size_t index, const Variant &way, int64_t samples, int64_t pieces) const {
-  Time time = timeOf(index, way, samples, pieces);
+  return waiting(timeOf(index, way, samples, pieces));
+}
+
+RegionTime TimeModel::waiting(const Time &time) {
   return {
       .total = time.total(), .launch = time.launch, .memory = time.memory > time.compute ? time.memory : 0};
 }
@@ -138,12 +160,26 @@ double TimeModel::seconds(int command, int variant, int64_t m) const {
 
 std::array<RegionTime, 4> TimeModel::regions(int64_t m) const {
   std::array<RegionTime, 4> times{};
-  for (size_t index = 0; index < problem.commands.size(); ++index) {
-    RegionTime one = command(index, m), &region = times[static_cast<int>(problem.commands[index].region)];
+  auto samples = static_cast<double>(m);
+  double bandwidth = profile.bandwidth * share;
+  auto add = [&](int which, const RegionTime &one, bool again) {
+    RegionTime &region = times[which];
     region.total += one.total;
     region.launch += one.launch;
     region.memory += one.memory;
-    region.again += problem.commands[index].cloneOf < 0 ? 0 : one.total;
+    region.again += again ? one.total : 0;
+  };
+  for (size_t index = 0; index < plain.size(); ++index) {
+    const Plain &each = plain[index];
+    if (each.region < 0) {
+      const Command &which = problem.commands[index];
+      add(static_cast<int>(which.region), command(index, m), which.cloneOf >= 0);
+      continue;
+    }
+    Time time{.compute = (each.flops + each.flopsPerSample * samples) / each.rate,
+              .memory = (each.bytes + each.bytesPerSample * samples) / bandwidth,
+              .launch = profile.launch};
+    add(each.region, waiting(time), each.again);
   }
   return times;
 }
@@ -196,8 +232,9 @@ std::optional<Overlap> TimeModel::overlapOf(const Cut &cut) const {
 }
 
 std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing,
-                                      const std::optional<Overlap> &overlap) const {
-  auto [prepass, prologue, micro, update] = regions(cut.m);
+                                      const std::optional<Overlap> &overlap,
+                                      const std::array<RegionTime, 4> &times) const {
+  const auto &[prepass, prologue, micro, update] = times;
   double steps = static_cast<double>(cut.steps);
   std::vector<TimeLine> lines;
   if (prepass.total > 0)
@@ -210,7 +247,8 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing,
   lines.push_back({"micro-steps", steps * (micro.total - micro.again)});
   if (micro.again > 0)
     lines.push_back({"recomputation", steps * micro.again});
-  for (TimeLine &line : sharingTime(problem, profile, sharing, devices, cut.steps, update.total, overlap))
+  for (TimeLine &line :
+       sharingTime(problem, profile, sharing, devices, cut.steps, update.total, copies, overlap))
     lines.push_back(std::move(line));
   auto norm = profile.costs.find("norm");
   if (norm != profile.costs.end() && problem.allReduceBytes > 0)
@@ -219,15 +257,14 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing,
 }
 
 std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
-  std::map<std::string, CommandTime> groups;
+  std::map<std::tuple<Region, std::string_view, std::string, bool>, CommandTime> groups;
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     const Command &each = problem.commands[index];
     const Variant &variant = each.variants.front();
     if (each.tail && each.cloneOf < 0)
       continue; // part of the command before it
     std::string call = describe(variant.call, cut.m);
-    CommandTime &group =
-        groups[fmt::format("{} {} {}", toText(each.region), each.kernel, call + (each.tail ? " tail" : ""))];
+    CommandTime &group = groups[{each.region, each.kernel, call, each.tail}];
     if (group.count++ > 0)
       continue;
     bool loops = each.region == Region::Prepass || each.region == Region::Micro;

@@ -54,7 +54,12 @@ public:
     return step(cut, sharing, overlapOf(cut));
   }
   std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing,
-                             const std::optional<Overlap> &overlap) const;
+                             const std::optional<Overlap> &overlap) const {
+    return step(cut, sharing, overlap, regions(cut.m));
+  }
+  /// Where what `regions` says of this size is known.
+  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const std::optional<Overlap> &overlap,
+                             const std::array<RegionTime, 4> &times) const;
   /// The sum of gradients over the devices, where the device begins it while the last micro-step still runs:
   /// run by run (GradientRuns.h), each once it is final and the one before it is summed, the rest behind.
   /// Nothing where it does not, or nobody knows when gradients are final.
@@ -67,8 +72,16 @@ public:
 private:
   RegionTime atOnce(size_t index, const Variant &way, int64_t samples, int64_t pieces) const;
   RegionTime time(size_t index, size_t variant, int64_t m) const;
+  void findPlain();
   double copying(int64_t m) const; ///< of the prologue, seconds that copy weights
 
+  /// All that the time of most commands needs: affine flops and bytes, by rates, whole.
+  struct Plain {
+    double flops, flopsPerSample, bytes, bytesPerSample;
+    double rate;
+    int8_t region; ///< -1: not of this form
+    bool again;
+  };
   struct Rated {
     double flopsPerSecond;
     bool matrix;
@@ -82,6 +95,7 @@ private:
     double total() const { return (compute > memory ? compute : memory) + launch; }
   };
 
+  static RegionTime waiting(const Time &time);
   double tableSeconds(const TimeTable &table, const CallShape &call, int64_t m, int64_t pieces) const;
   Time timeOf(size_t index, const Variant &variant, int64_t m, int64_t pieces) const;
 
@@ -91,6 +105,8 @@ private:
   double share;             ///< of the machine's rates that one device has
   double missed;            ///< of weights and gradients, what comes from memory each time
   std::vector<Rated> rates; ///< per command
+  std::vector<Plain> plain; ///< per command
+  int64_t copies;           ///< `copiedBytes` of the problem
 };
 
 const char *toText(TimeSource source); ///< `table`, `costs`, `rates`

@@ -2,12 +2,12 @@
 // The checker: what must keep its bytes between which commands, a walk over them with the set of what is
 // alive, and the sums. Shares nothing with the search.
 #include "compiler/Planner/Verify.h"
+#include "compiler/Planner/IdTable.h"
 #include "compiler/Planner/Replay.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
-#include <unordered_map>
 
 namespace accum::planner {
 
@@ -15,7 +15,6 @@ namespace {
 
 /// Something with bytes in the scratch: a storage, or a command's workspace.
 struct Tenant {
-  std::string id = {};
   int buffer = kNoIndex; ///< kNoIndex for a workspace
   int64_t offset = 0, bytes = 0;
   int first = INT32_MAX, last = -1; ///< keeps its bytes between these commands, both included
@@ -23,7 +22,33 @@ struct Tenant {
   bool nextIteration = false;       ///< the loop that `last` stands in needs it again
 };
 
-using Slots = std::unordered_map<std::string_view, int64_t>; ///< the plan has the names
+/// A plan's offsets by their names, which the plan has.
+class Slots {
+  auto isNamed(std::string_view id) const {
+    return [this, id](size_t row) { return plan.slots[row].first == id; };
+  }
+
+public:
+  explicit Slots(const Plan &plan) : plan(plan), rows(plan.slots.size()) {
+    for (size_t row = 0; row < plan.slots.size(); ++row)
+      unique &= rows.insert(IdTable::hashOf(plan.slots[row].first), row, isNamed(plan.slots[row].first));
+  }
+  std::optional<int64_t> find(std::string_view id) const {
+    std::optional<size_t> row = rows.find(IdTable::hashOf(id), isNamed(id));
+    return row ? std::optional(plan.slots[*row].second) : std::nullopt;
+  }
+  bool areUnique() const { return unique; }
+
+private:
+  const Plan &plan;
+  IdTable rows;
+  bool unique = true;
+};
+
+std::string nameOf(const Problem &problem, const Tenant &tenant) {
+  return tenant.buffer == kNoIndex ? fmt::format("{}:w", problem.commands[tenant.first].id)
+                                   : problem.buffers[tenant.buffer].id;
+}
 
 Error invalid(std::string message) { return {std::move(message), "invalid-plan"}; }
 
@@ -139,17 +164,17 @@ Status collectBuffers(const Problem &problem, const Plan &plan, const Slots &slo
                       std::vector<Tenant> &tenants, std::vector<int> &storage) {
   for (size_t index = 0; index < problem.buffers.size(); ++index) {
     const Buffer &buffer = problem.buffers[index];
-    auto slot = slots.find(buffer.id);
-    if (slot == slots.end())
+    std::optional<int64_t> slot = slots.find(buffer.id);
+    if (!slot)
       return invalid(fmt::format("buffer {} has no slot", buffer.id));
     bool isView = buffer.aliasOf != kNoIndex;
     storage[index] = isView ? storage[buffer.aliasOf] : static_cast<int>(index);
     Tenant &tenant = tenants[storage[index]];
     int64_t bytes = bytesHeld(buffer.bytes.at(plan.cut.m), buffer.role, plan).value_or(0);
     if (!isView)
-      tenant = {buffer.id, static_cast<int>(index), slot->second, bytes};
-    else if (bytes > tenant.bytes || (bytes > 0 && slot->second != tenant.offset))
-      return invalid(fmt::format("view {} is not inside its storage {}", buffer.id, tenant.id));
+      tenant = {static_cast<int>(index), *slot, bytes};
+    else if (bytes > tenant.bytes || (bytes > 0 && *slot != tenant.offset))
+      return invalid(fmt::format("view {} is not inside its storage {}", buffer.id, nameOf(problem, tenant)));
     tenant.whole |= buffer.wholeStep;
     auto touch = [&](int command) {
       tenant.first = std::min(tenant.first, command);
@@ -176,11 +201,11 @@ Status collectWorkspaces(const Problem &problem, const Plan &plan, const Slots &
     if (bytes == 0)
       continue;
     std::string id = fmt::format("{}:w", problem.commands[index].id);
-    auto slot = slots.find(id);
-    if (slot == slots.end())
+    std::optional<int64_t> slot = slots.find(id);
+    if (!slot)
       return invalid(fmt::format("workspace {} has no slot", id));
     int command = static_cast<int>(index);
-    tenants.push_back({id, kNoIndex, slot->second, bytes, command, command});
+    tenants.push_back({kNoIndex, *slot, bytes, command, command});
   }
   return {};
 }
@@ -212,7 +237,7 @@ Status checkOverlaps(const Problem &problem, const Plan &plan, std::vector<Tenan
     if (tenant.offset < 0 || tenant.offset % plan.alignment != 0 || tenant.bytes > plan.scratch ||
         tenant.offset > plan.scratch - tenant.bytes)
       return invalid(fmt::format("slot {} ({} bytes at {}) is misaligned or outside the scratch of {} bytes",
-                                 tenant.id, tenant.bytes, tenant.offset, plan.scratch));
+                                 nameOf(problem, tenant), tenant.bytes, tenant.offset, plan.scratch));
     for (; !ends.empty() && ends.begin()->first < tenant.first; ends.erase(ends.begin()))
       alive.erase(ends.begin()->second);
     auto at = alive.lower_bound(tenant.offset);
@@ -221,8 +246,8 @@ Status checkOverlaps(const Problem &problem, const Plan &plan, std::vector<Tenan
     for (; at != alive.end() && at->first < tenant.offset + tenant.bytes; ++at)
       if (at->first + at->second->bytes > tenant.offset &&
           !mayTakePlace(problem, plan, storage, *at->second, tenant))
-        return invalid(
-            fmt::format("slots {} and {} overlap while both are alive", at->second->id, tenant.id));
+        return invalid(fmt::format("slots {} and {} overlap while both are alive",
+                                   nameOf(problem, *at->second), nameOf(problem, tenant)));
     ends.emplace(tenant.last, alive.emplace(tenant.offset, &tenant));
   }
   return {};
@@ -239,11 +264,8 @@ Status verify(const Problem &asked, const Plan &plan) {
   const Problem &problem = *played;
   if (Status status = checkMemory(problem, plan); !status)
     return status;
-  Slots slots;
-  slots.reserve(plan.slots.size());
-  for (const auto &[id, offset] : plan.slots)
-    slots.emplace(id, offset);
-  if (slots.size() != plan.slots.size())
+  Slots slots(plan);
+  if (!slots.areUnique())
     return invalid("a slot is given twice");
   std::vector<Tenant> tenants(problem.buffers.size());
   std::vector<int> storage(problem.buffers.size());

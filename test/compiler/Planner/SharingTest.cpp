@@ -92,7 +92,9 @@ TEST(Sharing, SpreadsCopiesOfWeights) {
   profile.linkBandwidth = 1000;
   profile.linkLatency = 0;
   profile.hostLinkBandwidth = 500;
-  auto seconds = [&](Sharing sharing) { return total(sharingTime(problem, profile, sharing, 4, 8, 4.0)); };
+  auto seconds = [&](Sharing sharing) {
+    return total(sharingTime(problem, profile, sharing, 4, 8, 4.0, copiedBytes(problem)));
+  };
   EXPECT_DOUBLE_EQ(seconds({Shard::Optimizer}), 0.75 + 0.75 + 1);
   // In each half of a micro-step what it reads: 750, of 4 devices 3/4.
   EXPECT_DOUBLE_EQ(seconds({Shard::Parameters, Offload::None, true}), 8 * 0.75 + 2 * 8 * 0.75 * 0.75 + 1);
@@ -123,7 +125,9 @@ TEST(Sharing, MovesWhatTheFormulasSay) {
   profile.linkBandwidth = 1000;
   profile.linkLatency = 0;
   profile.hostLinkBandwidth = 500;
-  auto seconds = [&](Sharing sharing) { return total(sharingTime(problem, profile, sharing, 4, 8, 4.0)); };
+  auto seconds = [&](Sharing sharing) {
+    return total(sharingTime(problem, profile, sharing, 4, 8, 4.0, copiedBytes(problem)));
+  };
   EXPECT_DOUBLE_EQ(seconds({}), 1.5 + 4);
   EXPECT_DOUBLE_EQ(seconds({Shard::Optimizer}), 0.75 + 0.75 + 1);
   EXPECT_DOUBLE_EQ(seconds({Shard::Gradients, Offload::None, true}), 8 * 0.75 + 0.75 + 1);
