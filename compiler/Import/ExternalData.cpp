@@ -14,16 +14,27 @@ Failure refused(const std::string &location, const std::string &why) {
           {"put the weights beside the model and store their place relative to it"}};
 }
 
+/// Empty where there is no such place.
+fs::path canonicalOrEmpty(const fs::path &path) {
+  std::error_code error;
+  fs::path found = fs::canonical(path.empty() ? fs::path(".") : path, error);
+  return error ? fs::path() : found;
+}
+
 bool isBelow(const fs::path &path, const fs::path &folder) {
   auto [end, _] = std::mismatch(folder.begin(), folder.end(), path.begin(), path.end());
   return end == folder.end();
 }
 
 /// Of a tensor that does not fit the file it points into.
-Failure mismatch(const Tensor &tensor, std::string message) {
-  return {"malformed-model", backquoted(tensor.name), std::move(message), {}};
+Failure mismatch(const Tensor &tensor, std::string message, std::vector<std::string> notes = {}) {
+  return {"malformed-model", backquoted(tensor.name), std::move(message), std::move(notes)};
 }
 } // namespace
+
+ExternalData::ExternalData(const fs::path &model, bool allowMissing)
+    : folder(canonicalOrEmpty(model.parent_path())), realFolder(canonicalOrEmpty(model).parent_path()),
+      allowMissing(allowMissing) {}
 
 Result<fs::path> ExternalData::resolve(const std::string &location) const {
   fs::path relative(location);
@@ -35,13 +46,12 @@ Result<fs::path> ExternalData::resolve(const std::string &location) const {
     if (part == "..")
       return refused(location, "leaves the model's folder");
   std::error_code error;
-  fs::path root = fs::canonical(folder.empty() ? fs::path(".") : folder, error);
-  fs::path target = error ? fs::path() : fs::weakly_canonical(root / relative, error);
+  fs::path target = fs::weakly_canonical(folder / relative, error);
   if (error)
     return refused(location, "cannot be resolved: " + error.message());
-  if (!isBelow(target, root))
+  if (!isBelow(target, folder) && !isBelow(target, realFolder))
     return refused(location, "leaves the model's folder through a symbolic link");
-  return root / relative;
+  return folder / relative;
 }
 
 Result<std::shared_ptr<const MappedFile>> ExternalData::file(const std::string &location) {
@@ -82,10 +92,14 @@ Result<TensorData> ExternalData::locate(const Tensor &tensor, const Place &place
   if (!data.file)
     return data;
   uint64_t available = data.file->bytes().size();
-  if (place.offset > available || expected > available - place.offset)
-    return mismatch(tensor, fmt::format("needs {} bytes at offset {} of `{}`, which has {}", expected,
-                                        place.offset, place.location, available));
-  return data;
+  if (place.offset <= available && expected <= available - place.offset)
+    return data;
+  if (!tooShort.insert(place.location).second)
+    return TensorData();
+  return mismatch(tensor,
+                  fmt::format("needs {} bytes at offset {} of `{}`, which has {}", expected, place.offset,
+                              place.location, available),
+                  {"a file that was not copied to its end, or another model's, looks so"});
 }
 
 } // namespace accum::import

@@ -67,8 +67,7 @@ Result<Model> readModel(const std::filesystem::path &path, const ReadOptions &op
   if (auto inlined = inlineFunctions(*proto); !inlined)
     return inlined.takeFailures();
   Model model = header(*proto, path);
-  Conversion conversion{
-      *file, ExternalData(path.parent_path(), options.allowMissingWeights), model.opsets, {}, {}};
+  Conversion conversion{*file, ExternalData(path, options.allowMissingWeights), model.opsets, {}, {}};
   model.graph = graphFromProto(proto->graph(), conversion);
   if (!conversion.failures.empty())
     return withoutRepetitions(std::move(conversion.failures));

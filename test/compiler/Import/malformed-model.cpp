@@ -168,4 +168,18 @@ TEST_F(Malformed, externalDataThatDoesNotFit) {
   std::filesystem::create_directory(folder / "d.data");
   EXPECT_THAT(failureOf(externalAt("d.data")), HasSubstr("is a directory"));
 }
+
+TEST_F(Malformed, aTruncatedFileIsToldOnce) {
+  write("0123456789", "w.data");
+  GraphBytes graph = externalAt("w.data", "0");
+  for (const char *name : {"v", "u"}) {
+    Message external = Message().number(1, 2).number(2, 1).bytes(8, name).number(14, 1);
+    external.bytes(13, entry("location", "w.data")).bytes(13, entry("offset", "8"));
+    graph.initializers.push_back(external);
+  }
+  auto model = readModel(write(graph.model()));
+  ASSERT_FALSE(model);
+  ASSERT_EQ(model.failures().size(), 1u);
+  EXPECT_EQ(model.failures().front().subject, "`v`");
+}
 } // namespace

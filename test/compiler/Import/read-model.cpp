@@ -136,6 +136,27 @@ TEST_F(ReadModel, mapsExternalData) {
   EXPECT_EQ(allowed->graph.initializer("w")->data.length, 8u);
 }
 
+/// One weight in `w.data`; the file holds "abcdefgh".
+std::string withExternalWeight() {
+  GraphBytes graph = addOfWeights();
+  Message external = Message().number(1, 2).number(2, 1).bytes(8, "w").number(14, 1);
+  graph.initializers = {external.bytes(13, entry("location", "w.data"))};
+  return graph.model();
+}
+
+TEST_F(ReadModel, followsTheLinksOfAHubsCache) {
+  std::filesystem::create_directory(folder / "blobs");
+  std::filesystem::create_directory(folder / "snapshot");
+  write(withExternalWeight(), "blobs/1f");
+  write("abcdefgh", "blobs/2e");
+  auto link = folder / "snapshot" / "model.onnx";
+  std::filesystem::create_symlink("../blobs/1f", link);
+  std::filesystem::create_symlink("../blobs/2e", folder / "snapshot" / "w.data");
+  auto model = readModel(link);
+  ASSERT_TRUE(model) << model.failures().front().message;
+  EXPECT_EQ(std::memcmp(model->graph.initializer("w")->data.bytes().data(), "abcdefgh", 8), 0);
+}
+
 TEST_F(ReadModel, readsPastTwoGibibytes) {
   // A sparse file: one weight of 2 GiB + 4 bytes, of which the last float is set.
   constexpr uint64_t elements = (uint64_t(1) << 29) + 1;
