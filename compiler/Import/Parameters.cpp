@@ -50,6 +50,7 @@ private:
   Failures applyOptions();
   Failures unmatched() const;
   Failures refuseDerived() const;
+  Failures refuseTypes() const;
   Result<ParameterTable> finish();
 
   Model &model;
@@ -246,9 +247,38 @@ Failures Decision::refuseDerived() const {
   return failures;
 }
 
+/// Sums of gradients and optimizer steps are below a 16-bit number's last digit, and the update is one
+/// command over parameters of one type.
+Failures Decision::refuseTypes() const {
+  std::map<DType, std::vector<const Parameter *>> trained;
+  for (const Entry &entry : entries)
+    if (entry.parameter.trained)
+      trained[entry.parameter.dtype].push_back(&entry.parameter);
+  DType kept =
+      trained.contains(DType::Float32) || !trained.contains(DType::Float64) ? DType::Float32 : DType::Float64;
+  Failures failures;
+  for (const auto &[dtype, parameters] : trained) {
+    if (dtype == kept)
+      continue;
+    const Parameter &first = *parameters.front();
+    size_t others = parameters.size() - 1;
+    Failure failure{"unsupported",
+                    backquoted(first.name) + (others ? fmt::format(" and {} more parameters", others) : ""),
+                    fmt::format("{} of type {}, expected {} of what is trained", others ? "are" : "is",
+                                name(dtype), name(kept)),
+                    {"export the model in float32 (model.float()); --precision bf16 computes in 16 bits"}};
+    if (!others)
+      failure.notes.push_back(fmt::format("or leave it as it is: --freeze {}", first.name));
+    failures.push_back(std::move(failure));
+  }
+  return failures;
+}
+
 Result<ParameterTable> Decision::finish() {
   ParameterTable table;
   Failures refused = refuseDerived();
+  for (Failure &failure : refuseTypes())
+    refused.push_back(std::move(failure));
   std::vector<std::string> guessed;
   std::vector<const Tensor *> tables;
   for (const Entry &entry : entries) {

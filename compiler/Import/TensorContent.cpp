@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers of the file as known content.
 #include "compiler/Import/TensorContent.h"
+#include "compiler/Import/Contents.h"
 #include <cstring>
 
 namespace accum::import {
@@ -17,8 +18,20 @@ template <class T> static std::vector<Element> elementsOf(std::span<const std::b
   return elements;
 }
 
-static std::optional<std::vector<Element>> elementsOf(DType type, std::span<const std::byte> bytes) {
-  switch (type) {
+/// Of floats that C++ has no type for.
+static std::vector<Element> shortFloatsOf(const Tensor &tensor) {
+  std::vector<Element> elements;
+  for (int64_t i = 0; i < tensor.elementCount(); ++i)
+    elements.push_back(Element::floating(elementAt(tensor, i)));
+  return elements;
+}
+
+static std::optional<std::vector<Element>> elementsOf(const Tensor &tensor) {
+  std::span<const std::byte> bytes = tensor.data.bytes();
+  switch (tensor.dtype) {
+  case DType::Float16:
+  case DType::BFloat16:
+    return shortFloatsOf(tensor);
   case DType::Float32:
     return elementsOf<float>(bytes);
   case DType::Float64:
@@ -46,7 +59,7 @@ static std::optional<std::vector<Element>> elementsOf(DType type, std::span<cons
 std::optional<Content> contentOf(const Tensor &tensor) {
   if (!tensor.data.isPresent() && tensor.elementCount() > 0)
     return std::nullopt;
-  std::optional<std::vector<Element>> elements = elementsOf(tensor.dtype, tensor.data.bytes());
+  std::optional<std::vector<Element>> elements = elementsOf(tensor);
   if (!elements || static_cast<int64_t>(elements->size()) != tensor.elementCount())
     return std::nullopt;
   return Content::dense(tensor.dtype, staticShape(tensor.shape), std::move(*elements));

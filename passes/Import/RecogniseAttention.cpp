@@ -283,6 +283,8 @@ LogicalResult RecogniseAttention::rewrite(nn::ContractOp op, Scores &scores, boo
       !isBatchFirst(key, letters.key, letters.wantedKey) ||
       !isBatchFirst(value, letters.value, letters.wantedValue))
     return rewriter.notifyMatchFailure(op, "queries, keys and values are not batched along the first axis");
+  if (scores.added && cast<RankedTensorType>(scores.added.getType()).getElementTypeBitWidth() == 16)
+    return rewriter.notifyMatchFailure(op, "a mask of 16 bits, where attention adds in 32");
   if (!settleMasks(scores, isGuarded, rewriter))
     return rewriter.notifyMatchFailure(op, "a mask that attention cannot have");
   query = inOrder(rewriter, withoutScale(query, scores.scale), letters.query, letters.wantedQuery);

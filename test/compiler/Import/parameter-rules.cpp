@@ -65,6 +65,37 @@ TEST_F(ParameterRules, weightsAreTrained) {
             "trained: read as a weight by `second`");
 }
 
+TEST_F(ParameterRules, onlyOneWideTypeIsTrained) {
+  constexpr int f32 = 1, f16 = 10, f64 = 11;
+  auto refusals = [&](std::vector<int> types) {
+    GraphBytes graph;
+    graph.inputs = {value("x", {4, 2})};
+    graph.outputs = {value("y", {4, 2})};
+    for (size_t i = 0; i < types.size(); ++i) {
+      std::string name = "h." + std::to_string(i) + ".weight", bytes(2 * (types[i] == f16   ? 2
+                                                                          : types[i] == f64 ? 8
+                                                                                            : 4),
+                                                                     'w');
+      graph.initializers.push_back(tensor(name, {2}, types[i], bytes));
+      graph.nodes.push_back(node("Mul", {"x", name}, {"y" + std::to_string(i)}, "mul" + std::to_string(i)));
+    }
+    graph.nodes.push_back(node("Identity", {"y0"}, {"y"}, "out"));
+    std::vector<std::string> told;
+    auto table = decide(graph);
+    for (const Failure &failure : table->refused)
+      told.push_back(failure.subject + " " + failure.message);
+    return told;
+  };
+  EXPECT_THAT(refusals({f32, f32}), ElementsAre());
+  EXPECT_THAT(refusals({f64, f64}), ElementsAre());
+  EXPECT_THAT(refusals({f16}), ElementsAre("`h.0.weight` is of type f16, expected f32 of what is trained"));
+  EXPECT_THAT(refusals({f32, f64}),
+              ElementsAre("`h.1.weight` is of type f64, expected f32 of what is trained"));
+  EXPECT_THAT(
+      refusals({f16, f64, f16}),
+      ElementsAre("`h.0.weight` and 1 more parameters are of type f16, expected f64 of what is trained"));
+}
+
 /// A table that is looked up, with zeros in these rows.
 TEST_F(ParameterRules, rowsOfPaddingAreTold) {
   auto notices = [&](std::initializer_list<size_t> zeroRows) {

@@ -49,6 +49,27 @@ func.func @triangle(%q: tensor<1x4x6x8xf32, #nn.extent<0>>, %k: tensor<1x4x6x8xf
   return %y : tensor<1x4x6x8xf32, #nn.extent<0>>
 }
 
+// Attention adds its mask in 32 bits.
+// CHECK-LABEL: func.func @mask_of_16_bits
+// CHECK-NOT: nn.attention
+// CHECK: return
+func.func @mask_of_16_bits(%q: tensor<1x4x6x8xf16, #nn.extent<0>>, %k: tensor<1x4x6x8xf16, #nn.extent<0>>, %v: tensor<1x4x6x8xf16, #nn.extent<0>>, %m: tensor<1x1x6x6xf16>) -> tensor<1x4x6x8xf16, #nn.extent<0>> {
+  %zero = nn.constant {value = dense<0.0> : tensor<f16>} : tensor<f16>
+  %scale = nn.constant {value = dense<0.25> : tensor<f16>} : tensor<f16>
+  %low = nn.constant {value = dense<-6.5504E+4> : tensor<f16>} : tensor<f16>
+  %inf = nn.constant {value = dense<0xFC00> : tensor<f16>} : tensor<f16>
+  %kt = nn.transpose %k [0, 1, 3, 2] : tensor<1x4x6x8xf16, #nn.extent<0>> -> tensor<1x4x8x6xf16, #nn.extent<0>>
+  %qs = nn.elementwise <mul> (%q, %scale) : (tensor<1x4x6x8xf16, #nn.extent<0>>, tensor<f16>) -> tensor<1x4x6x8xf16, #nn.extent<0>>
+  %ks = nn.elementwise <mul> (%kt, %scale) : (tensor<1x4x8x6xf16, #nn.extent<0>>, tensor<f16>) -> tensor<1x4x8x6xf16, #nn.extent<0>>
+  %s = nn.contract "abmk,abkn->abmn" (%qs, %ks) : (tensor<1x4x6x8xf16, #nn.extent<0>>, tensor<1x4x8x6xf16, #nn.extent<0>>) -> tensor<1x4x6x6xf16, #nn.extent<0>>
+  %u = nn.elementwise <add> (%s, %m) : (tensor<1x4x6x6xf16, #nn.extent<0>>, tensor<1x1x6x6xf16>) -> tensor<1x4x6x6xf16, #nn.extent<0>>
+  %p = nn.softmax(%u) {axis = 3 : i64} : (tensor<1x4x6x6xf16, #nn.extent<0>>) -> tensor<1x4x6x6xf16, #nn.extent<0>>
+  %nan = nn.elementwise <is_nan> (%p) : (tensor<1x4x6x6xf16, #nn.extent<0>>) -> tensor<1x4x6x6xi1, #nn.extent<0>>
+  %g = nn.elementwise <select> (%nan, %zero, %p) : (tensor<1x4x6x6xi1, #nn.extent<0>>, tensor<f16>, tensor<1x4x6x6xf16, #nn.extent<0>>) -> tensor<1x4x6x6xf16, #nn.extent<0>>
+  %y = nn.contract "abmk,abkn->abmn" (%g, %v) : (tensor<1x4x6x6xf16, #nn.extent<0>>, tensor<1x4x6x8xf16, #nn.extent<0>>) -> tensor<1x4x6x8xf16, #nn.extent<0>>
+  return %y : tensor<1x4x6x8xf16, #nn.extent<0>>
+}
+
 // Scores above the triangle are replaced, a float mask is added that could be anything.
 // CHECK-LABEL: func.func @replaced
 // CHECK: nn.attention(%{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}}) <replaced> causal {scale = 4.000000e+00 : f64}
