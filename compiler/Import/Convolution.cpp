@@ -11,6 +11,7 @@ namespace accum::import {
 struct Window {
   SmallVector<int64_t> kernel, strides, dilations;
   SmallVector<int64_t> low, high; ///< padding of the spatial axes
+  SmallVector<int64_t> given;     ///< the part of `high` that is not there for ceil_mode alone
   SmallVector<int64_t> counts;    ///< how many windows there are along each
 };
 
@@ -33,6 +34,7 @@ static void padAutomatically(Window &window, const Shape &input, bool upper) {
 /// Counts the windows; with ceil_mode a last one may reach beyond the padding, but not begin there.
 static void countWindows(Binder &node, Window &window, const Shape &input) {
   bool ceils = node.integer("ceil_mode", 0) != 0;
+  window.given = window.high;
   for (size_t d = 0; d < window.kernel.size(); ++d) {
     int64_t stride = window.strides[d], extent = input[d + 2].count;
     int64_t room = extent + window.low[d] + window.high[d] - reachOf(window, d);
@@ -230,8 +232,10 @@ static void maxPool(Binder &node) {
   node.set(0, channelsFirst(emit, emit.reshape(largest, kept)));
 }
 
-/// How many elements of the input each window covers, broadcast against [N, counts..., C].
-static Value coveredElements(Emitter &emit, const Window &window, const Shape &input, Type element) {
+/// How many elements of the input, or of the input and the given padding, each window covers, broadcast
+/// against [N, counts..., C]. What ceil_mode adds is never counted.
+static Value coveredElements(Emitter &emit, const Window &window, const Shape &input, bool countsPadding,
+                             Type element) {
   SmallVector<int64_t> shape(window.counts), index(shape.size(), 0);
   if (ShapedType::getNumElements(shape) > largestContent)
     refuseUnsupported("does not count its padding, for too many windows");
@@ -243,7 +247,8 @@ static Value coveredElements(Emitter &emit, const Window &window, const Shape &i
       int64_t inside = 0, first = index[d] * window.strides[d] - window.low[d];
       for (int64_t tap = 0; tap < window.kernel[d]; ++tap) {
         int64_t at = first + tap * window.dilations[d];
-        inside += at >= 0 && at < input[d + 2].count;
+        inside +=
+            countsPadding ? at < input[d + 2].count + window.given[d] : at >= 0 && at < input[d + 2].count;
       }
       covered *= inside;
     }
@@ -261,8 +266,6 @@ static void averagePool(Binder &node) {
   bool countsPadding = node.integer("count_include_pad", 0) != 0;
   Shape input = shapeOf(x);
   Window window = windowOf(node, node.integerList("kernel_shape"), input);
-  if (countsPadding && node.integer("ceil_mode", 0) != 0)
-    refuseUnsupported("has ceil_mode and counts the padding");
   Value rows = windows(emit, x, window, 0);
   SmallVector<int64_t> axes;
   double size = 1;
@@ -271,8 +274,9 @@ static void averagePool(Binder &node) {
     size *= static_cast<double>(extent);
   }
   Value sum = emit.reduce(nn::ReduceKind::sum, rows, axes);
-  Value count = isPadded(window) && !countsPadding ? coveredElements(emit, window, input, elementTypeOf(x))
-                                                   : emit.scalar(elementTypeOf(x), size);
+  bool isWhole = countsPadding ? window.high == window.given : !isPadded(window);
+  Value count = isWhole ? emit.scalar(elementTypeOf(x), size)
+                        : coveredElements(emit, window, input, countsPadding, elementTypeOf(x));
   node.set(0, channelsFirst(emit, emit.div(sum, count)));
 }
 

@@ -129,12 +129,13 @@ static void unsqueeze(Binder &node) {
 
 static void transposeRule(Binder &node) {
   const GraphValue &x = node.input(0);
-  SmallVector<int64_t> reversed, sorted;
+  SmallVector<int64_t> reversed, perm;
   for (int64_t d = x.rank(); d-- > 0;)
     reversed.push_back(d);
-  SmallVector<int64_t> perm = node.integerList("perm", reversed);
-  sorted = node.axes(perm, x.rank());
-  if (static_cast<int64_t>(sorted.size()) != x.rank())
+  // ONNX counts from the front; the TorchScript exporter writes some of permute's axes from the back.
+  for (int64_t axis : node.integerList("perm", reversed))
+    perm.push_back(node.axis(axis, x.rank()));
+  if (static_cast<int64_t>(node.axes(perm, x.rank()).size()) != x.rank())
     refuseMalformed("perm does not name every axis");
   node.set(0, transpose(node.emit, x, perm));
 }

@@ -47,11 +47,16 @@ CASES = {
     "average": ([2, 5, 6], [conv([2, 2], 3), pool("AveragePool", [2, 3], pads=[1, 0, 0, 2], strides=[1, 2])]),
     "average_padding": ([1, 5, 5], [conv([2, 2], 2), pool("AveragePool", [3, 3], pads=[1, 1, 1, 1], count_include_pad=1)]),
     "average_ceil": ([1, 6, 6], [conv([2, 2], 2), pool("AveragePool", [2, 2], ceil_mode=1, strides=[2, 2])]),
+    # Windows at -1, 2 and 5 of six and a padding of one: the last covers one element and one place that counts.
+    "average_ceil_padding": ([1, 7], [conv([2], 2), pool("AveragePool", [3], ceil_mode=1, strides=[3], pads=[1, 1], count_include_pad=1)]),
 }
 
 
+BEYOND = -1  # where only ceil_mode lets a window reach
+
+
 class Windows:
-    """Geometry of one node: which input places each output place reads, None in the padding."""
+    """Geometry of one node: which input places each output place reads, None in the padding, BEYOND behind it."""
 
     def __init__(self, extents, attributes):
         kernel, rank = attributes["kernel"], len(extents)
@@ -71,13 +76,13 @@ class Windows:
             if (count - 1) * strides[d] >= extent + low:
                 count -= 1
             self.counts.append(count)
-            axes.append([[at if 0 <= at < extent else None
+            axes.append([[at if 0 <= at < extent else None if at < extent + high else BEYOND
                           for at in (o * strides[d] - low + k * dilations[d] for k in range(kernel[d]))]
                          for o in range(count)])
         self.reads = []
         for place in itertools.product(*map(range, self.counts)):
             taps = itertools.product(*(axes[d][o] for d, o in enumerate(place)))
-            self.reads.append([None if None in tap else self.flat(tap, extents) for tap in taps])
+            self.reads.append([BEYOND if BEYOND in tap else None if None in tap else self.flat(tap, extents) for tap in taps])
 
     @staticmethod
     def flat(place, extents):
@@ -96,17 +101,17 @@ def convolve(channels, windows, attributes, weight, bias):
         first = o // (outputs // group) * inputs
         filters = [weight[(o * inputs + c) * taps:(o * inputs + c + 1) * taps] for c in range(inputs)]
         result.append([bias[o] + sum(w * channels[first + c][at] for c in range(inputs)
-                                     for w, at in zip(filters[c], reads) if at is not None)
+                                     for w, at in zip(filters[c], reads) if at not in (None, BEYOND))
                        for reads in windows.reads])
     return result
 
 
 def pooled(kind, channels, windows, attributes):
     def one(values, reads):
-        inside = [values[at] for at in reads if at is not None]
+        inside = [values[at] for at in reads if at not in (None, BEYOND)]
         if kind == "MaxPool":
             return max(inside)
-        return sum(inside) / (len(reads) if attributes.get("count_include_pad") else len(inside))
+        return sum(inside) / (len(reads) - reads.count(BEYOND) if attributes.get("count_include_pad") else len(inside))
     return [[one(values, reads) for reads in windows.reads] for values in channels]
 
 

@@ -67,6 +67,19 @@ TEST_F(AbsurdShapes, repeats) {
   EXPECT_THAT(failureOf(tile, {1, -1}), HasSubstr("`tile`: Tile"));
 }
 
+TEST_F(AbsurdShapes, permutations) {
+  auto transposed = [&](const std::vector<int64_t> &axes) {
+    Message perm = Message().bytes(1, "perm").number(20, 7);
+    for (int64_t axis : axes)
+      perm.number(8, static_cast<uint64_t>(axis));
+    return failureOf(node("Transpose", {"x"}, {"y"}, "t").bytes(5, perm), {1});
+  };
+  EXPECT_EQ(transposed({-1, 0}), "accepted") << "as the TorchScript exporter writes permute(-1, 0)";
+  EXPECT_THAT(transposed({0, -2}), HasSubstr("names an axis twice"));
+  EXPECT_THAT(transposed({0, 2}), HasSubstr("`t`: Transpose"));
+  EXPECT_THAT(transposed({0}), HasSubstr("does not name every axis"));
+}
+
 TEST_F(AbsurdShapes, expansions) {
   Message expand = node("Expand", {"x", "numbers"}, {"y"}, "expand");
   EXPECT_EQ(failureOf(expand, {3, 1, 1}), "accepted");
