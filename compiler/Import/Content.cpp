@@ -90,6 +90,16 @@ std::vector<Element> Content::flatten() const {
   return elements;
 }
 
+llvm::ArrayRef<Element> Content::inOrder() const {
+  int64_t step = 1;
+  for (auto [extent, stride] : llvm::reverse(llvm::zip_equal(slab, strides))) {
+    if (extent != 1 && stride != step)
+      return {};
+    step *= extent;
+  }
+  return llvm::ArrayRef(*data).slice(offset, size());
+}
+
 /// The axes along which elements differ at all: the others are stride 0 or have one element.
 static llvm::SmallVector<int64_t, 6> storedSizes(const Content &content) {
   llvm::SmallVector<int64_t, 6> sizes(content.slab);

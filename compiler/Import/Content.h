@@ -35,6 +35,8 @@ struct Content {
   /// In row-major order of the slab.
   void forEach(llvm::function_ref<void(const Element &)> body) const;
   std::vector<Element> flatten() const;
+  /// The same without a copy, where the elements are stored so; otherwise nothing.
+  llvm::ArrayRef<Element> inOrder() const;
   bool isUniform() const;  ///< all elements equal (and at least one)
   bool isConstant() const; ///< no element depends on i or N
 };

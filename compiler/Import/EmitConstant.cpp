@@ -147,20 +147,24 @@ Value Emitter::emitTwoValues(const TwoValues &two, const Shape &shape, Type elem
 Value Emitter::denseConstant(const Content &content) {
   if (!isFoldable(content.shape()))
     refuseUnsupported("needs a constant of shape " + toString(content.shape()) + ", which is too large");
-  std::vector<Element> elements = content.flatten();
+  // A mask of all positions has millions of elements: none are copied that lie in order and stand for
+  // numbers.
+  std::vector<Element> copied;
+  ArrayRef<Element> elements = content.inOrder();
+  if (elements.empty())
+    elements = copied = content.flatten();
   if (llvm::any_of(elements, [](const Element &e) { return e.perIndex != 0; }))
     refuseCrossBatch(
         "uses the index of a sample in the batch as data: its value depends on the place in the batch",
         {"a sample's own data may not depend on where it stands"});
-  bool varies = llvm::any_of(elements, [](const Element &e) { return e.perBatch != 0; });
-  std::vector<Element> slopes;
-  for (Element &e : elements) {
+  if (llvm::none_of(elements, [](const Element &e) { return e.perBatch != 0; }))
+    return table(content, elements);
+  std::vector<Element> starts, slopes;
+  for (const Element &e : elements) {
+    starts.push_back(Element::integer(e.constant));
     slopes.push_back(Element::integer(e.perBatch));
-    e.perBatch = 0;
   }
-  Value base = table(content, elements);
-  if (!varies)
-    return base;
+  Value base = table(content, starts);
   return add(base, mul(cast(batchSize(), elementTypeOf(base)), table(content, slopes)));
 }
 

@@ -216,6 +216,18 @@ TEST(ContentFolding, BroadcastOfNothing) {
   EXPECT_TRUE(nothing->flatten().empty());
 }
 
+TEST(ContentFolding, ElementsInOrderAreNotCopied) {
+  Content data = *foldReshape(integers({0, 1, 2, 3, 4, 5}), staticShape({2, 1, 3}));
+  EXPECT_EQ(data.inOrder().data(), data.data->data());
+  EXPECT_EQ(data.inOrder().size(), 6u);
+  Content row = *foldSlice(data, {1, 0, 0}, {1, 1, 1}, {1, 1, 3});
+  ASSERT_EQ(row.inOrder().size(), 3u);
+  EXPECT_EQ(row.inOrder()[0].constant, 3);
+  EXPECT_TRUE(foldTranspose(data, {2, 1, 0})->inOrder().empty());
+  EXPECT_TRUE(foldSlice(data, {0, 0, 0}, {1, 1, 1}, {2, 1, 2})->inOrder().empty());
+  EXPECT_TRUE(foldBroadcast(integers({7}), staticShape({4}))->inOrder().empty());
+}
+
 TEST(ContentFolding, CumSumAndTriangle) {
   Content data = *foldReshape(batchRange(6), Shape{Extent::ofBatch(1), Extent::fixed(2), Extent::fixed(3)});
   expectMeans(foldCumSum(data, 2, false, true), [&](int64_t n) {
