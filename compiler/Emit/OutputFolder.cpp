@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whose folder it is, and the two renames.
 #include "compiler/Emit/OutputFolder.h"
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sys/file.h>
 #include <unistd.h>
+#include <vector>
 
 namespace fs = std::filesystem;
 
@@ -82,12 +88,61 @@ fs::path normalized(const fs::path &place) {
   return error ? plain : target;
 }
 
+/// A lock on the folder that ends with this process, however that ends; negative where another holds it, or
+/// the file system has none.
+int lockOf(const fs::path &folder) {
+  int descriptor = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0 || flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+    return descriptor;
+  close(descriptor);
+  return -1;
+}
+
+/// Whether the process that `name` ends with is gone from here, and holds no lock from another machine
+/// either.
+bool isAbandoned(const fs::path &folder, const std::string &number) {
+  pid_t process = 0;
+  auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), process);
+  bool isNumber = error == std::errc() && end == number.data() + number.size() && process > 0;
+  if (!isNumber || kill(process, 0) == 0 || errno != ESRCH)
+    return false;
+  int lock = lockOf(folder);
+  if (lock >= 0)
+    close(lock);
+  return lock >= 0;
+}
+
+/// Removes what runs of accumc for the same place left that were killed outright. A folder with folders in it
+/// is none of ours.
+void removeAbandoned(const fs::path &place) {
+  fs::path parent = place.has_parent_path() ? place.parent_path() : fs::path(".");
+  std::string prefix = place.filename().string() + ".tmp.";
+  std::error_code ignored;
+  std::vector<fs::path> abandoned;
+  for (const fs::directory_entry &entry : fs::directory_iterator(parent, ignored)) {
+    std::string name = entry.path().filename().string();
+    if (name.starts_with(prefix) && entry.is_directory(ignored) && !entry.is_symlink(ignored) &&
+        isAbandoned(entry.path(), name.substr(prefix.size())))
+      abandoned.push_back(entry.path());
+  }
+  for (const fs::path &folder : abandoned) {
+    fs::directory_iterator files(folder, ignored);
+    if (std::all_of(begin(files), end(files), [](const auto &file) { return file.is_regular_file(); }))
+      fs::remove_all(folder, ignored);
+  }
+}
+
 } // namespace
+
+OutputFolder::OutputFolder(fs::path place, fs::path temporary)
+    : place(std::move(place)), temporary(std::move(temporary)), interrupted(this->temporary.string()),
+      lock(lockOf(this->temporary)) {}
 
 Expected<std::unique_ptr<OutputFolder>> OutputFolder::create(const fs::path &requested) {
   fs::path place = normalized(requested);
   if (Status status = checkPlace(place); !status)
     return status.error();
+  removeAbandoned(place);
   fs::path temporary = place;
   temporary += ".tmp." + std::to_string(getpid());
   std::error_code error;
@@ -98,6 +153,8 @@ Expected<std::unique_ptr<OutputFolder>> OutputFolder::create(const fs::path &req
 }
 
 OutputFolder::~OutputFolder() {
+  if (lock >= 0)
+    close(lock);
   std::error_code ignored;
   fs::remove_all(temporary, ignored);
 }

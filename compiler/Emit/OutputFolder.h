@@ -11,8 +11,9 @@ namespace accum::emit {
 
 class OutputFolder {
 public:
-  /// Makes a temporary folder beside `place`. Refuses, before anything is touched, a place that is not free:
-  /// a file, or a folder with anything but the files of an artifact's manifest [output-not-ours].
+  /// Makes a temporary folder beside `place`, and removes those of runs that were killed outright. Refuses,
+  /// before anything is touched, a place that is not free: a file, or a folder with anything but the files of
+  /// an artifact's manifest [output-not-ours].
   static runtime::Expected<std::unique_ptr<OutputFolder>> create(const std::filesystem::path &place);
   /// Without commit the temporary folder disappears, also where a signal ends the process.
   ~OutputFolder();
@@ -30,11 +31,11 @@ public:
   runtime::Status commit();
 
 private:
-  OutputFolder(std::filesystem::path place, std::filesystem::path temporary)
-      : place(std::move(place)), temporary(std::move(temporary)), interrupted(this->temporary.string()) {}
+  OutputFolder(std::filesystem::path place, std::filesystem::path temporary);
 
   std::filesystem::path place, temporary;
   RemoveOnSignal interrupted;
+  int lock; ///< descriptor of the temporary folder: others see that it is in use
 };
 
 /// `subject` cannot be written, because of `reason` [output-failed].

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <gmock/gmock.h>
 #include <map>
+#include <sys/wait.h>
 #include <unistd.h>
 
 using namespace accum;
@@ -226,6 +227,27 @@ TEST_F(ArtifactTest, NoRoomLeft) {
                 HasSubstr("linear.accum: cannot be written: no space left on device"));
   }
   EXPECT_EQ(entries(), 1u); // the model: the temporary folder is gone
+}
+
+TEST_F(ArtifactTest, WhatKilledRunsLeftIsRemoved) {
+  pid_t gone = fork();
+  if (gone == 0)
+    _exit(0);
+  waitpid(gone, nullptr, 0);
+  auto left = [&](const std::string &end, const fs::path &file) {
+    fs::path place = folder / ("linear.accum.tmp." + end);
+    fs::create_directories((place / file).parent_path());
+    std::ofstream(place / file) << "half written";
+    return place;
+  };
+  std::string dead = std::to_string(gone);
+  fs::path stale = left(dead, "kernels.so"), alive = left(std::to_string(getppid()), "kernels.so");
+  fs::path users = left("0" + dead, "sub/kernels.so"), named = left("notes", "a.txt");
+  ASSERT_TRUE(emit::OutputFolder::create(folder / "linear.accum"));
+  EXPECT_FALSE(fs::exists(stale));
+  EXPECT_TRUE(fs::exists(alive)) << "another run may be writing it";
+  EXPECT_TRUE(fs::exists(users / "sub" / "kernels.so")) << "no run of ours makes folders there";
+  EXPECT_TRUE(fs::exists(named));
 }
 
 } // namespace
