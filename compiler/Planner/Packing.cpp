@@ -2,6 +2,7 @@
 // The portfolio: cheap passes first, then exact search, stopped at the lower bound.
 #include "compiler/Planner/Packing.h"
 #include "compiler/Planner/EvictionSearch.h"
+#include "compiler/Planner/Gluing.h"
 #include "compiler/Planner/GreedyPacking.h"
 #include "compiler/Planner/GreedyWeights.h"
 #include "compiler/Planner/ValleyFit.h"
@@ -48,6 +49,9 @@ constexpr int kRoundsPerStart = 50;
 constexpr double kStride = 0.8, kNear = 0.001;
 /// What a rectangle above the lower bound gains in weight.
 constexpr double kGain = 1.5;
+
+/// The part of the effort that what was glued may take.
+constexpr int64_t kGluedShare = 8;
 
 /// Noise on weights, at most.
 constexpr double kNoise = 0.05;
@@ -107,6 +111,8 @@ public:
   Packing run() {
     keep(stackUp(rectangles, orderedBy(rectangles, weights.of(kStacked))));
     stages.add("stack", best);
+    if (!isSearched() && rectangles.size() <= kMaxEvicted && !effort.isGlued)
+      stage("gluing", [&] { glue(); });
     stage("valley and first fit", [&] { tryGreedy(); });
     int64_t visits = isVaried() ? effort.visits / kSlowVisit : effort.visits;
     int64_t slice = std::max(kFirstSlice, visits / 256);
@@ -144,6 +150,7 @@ private:
     return true;
   }
 
+  void glue();
   void tryNextPass();
   void tryGreedy();
   void improve(int64_t visits);
@@ -177,6 +184,13 @@ private:
   std::optional<EvictionSearch> eviction;
   int64_t evictedFrom = INT64_MAX; ///< the height of what it goes on from
 };
+
+void Portfolio::glue() {
+  PackingEffort part = effort;
+  part.visits = effort.visits / kGluedShare;
+  part.isGlued = true;
+  keep(packGlued(rectangles, [&](const std::vector<Rectangle> &pieces) { return pack(pieces, part); }));
+}
 
 /// The next of the valley passes.
 void Portfolio::tryNextPass() {

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rectangles that fit each other from edge to edge, glued to larger ones before anything is packed.
+#pragma once
+#include "compiler/Planner/Packing.h"
+#include <array>
+#include <functional>
+#include <unordered_map>
+
+namespace accum::planner {
+
+/// Undoes cuts. Two rectangles make one where they have one life, or one size and one ends when the other
+/// begins; five where they are the sides and the middle of a pinwheel:
+///
+///     +-----+--------+
+///     | left|  top   |
+///     |     +---+----+
+///     |     |mid|    |
+///     +-----+---+rig.|
+///     | bottom  |ht  |
+///     +---------+----+
+///
+/// A packing of what is left is one of the rectangles. Where a memory leaves no room, what fits exactly
+/// mostly belongs together, so that thousands of rectangles become few; elsewhere gluing may cost height.
+/// What is ambiguous is glued last. O(n log n) for lists of few that share a moment and a size.
+class Gluing {
+public:
+  explicit Gluing(std::span<const Rectangle> rectangles);
+
+  /// What is left; in no particular order, but a function of the input.
+  std::vector<Rectangle> pieces() const;
+  /// Of the rectangles, where those of the pieces are given.
+  std::vector<int64_t> offsets(std::span<const int64_t> ofPieces) const;
+
+private:
+  enum class Form : uint8_t { Whole, Beside, Above, Pinwheel };
+  /// A rectangle, or what was glued: `parts` are its nodes. Beside: in time. Above: from below.
+  struct Node {
+    Rectangle rectangle;
+    Form form = Form::Whole;
+    std::array<int, 5> parts = {}; ///< of a pinwheel: bottom, left, middle, top, right
+    bool isFree = true;            ///< no part of another
+  };
+  using Table = std::unordered_map<uint64_t, std::vector<int>>;
+
+  static uint64_t keyOf(int64_t moment, int64_t other) {
+    return static_cast<uint64_t>(moment) * 0x9e3779b97f4a7c15u ^ static_cast<uint64_t>(other);
+  }
+  void add(const Rectangle &rectangle, Form form, std::array<int, 5> parts);
+  std::vector<int> &freeOf(Table &table, uint64_t key);
+  void wake(const Rectangle &changed);
+  bool glueSameLife(int node, bool proof);
+  bool glueBeside(int node, bool ambiguous);
+  bool gluePinwheel(int middle);
+  bool gluePinwheel(int middle, int left, int bottom);
+  void exhaust();
+  void run();
+
+  std::vector<Node> nodes;
+  Table byLife, byStart, byEnd; ///< (start, end), (start, size), (end, size)
+  Table startingAt, endingAt;   ///< moments alone
+  std::vector<int> none;        ///< for too many
+  size_t freeCount = 0;
+  std::vector<int> open; ///< to be looked at, the latest first
+};
+
+/// What is free below the largest load, cut into rectangles; none where that takes more than `most`. Whatever
+/// was taken out of a full memory ends when as much becomes free, so equal sizes begin and end one filler.
+std::vector<Rectangle> fillers(std::span<const Rectangle> rectangles, size_t most);
+
+/// Packs what is left of the rectangles and their fillers, as `pack` does it, and takes it apart again. Of
+/// the height INT64_MAX where too much is left to be worth it.
+Packing packGlued(std::span<const Rectangle> rectangles,
+                  const std::function<Packing(const std::vector<Rectangle> &)> &pack);
+
+} // namespace accum::planner

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is glued, and that it comes apart again without overlap.
+#include "compiler/Planner/Gluing.h"
+#include "test/compiler/Planner/PackingInstances.h"
+#include <gtest/gtest.h>
+
+using namespace accum::planner;
+
+namespace {
+
+TEST(Gluing, MakesOneOfAPinwheel) {
+  std::vector<Rectangle> sides = {{0, 7, 2}, {0, 3, 8}, {3, 7, 5}, {3, 9, 3}, {7, 9, 7}};
+  Gluing gluing(sides);
+  std::vector<Rectangle> pieces = gluing.pieces();
+  ASSERT_EQ(pieces.size(), 1u);
+  EXPECT_EQ(pieces[0].start, 0);
+  EXPECT_EQ(pieces[0].end, 9);
+  EXPECT_EQ(pieces[0].size, 10);
+  std::vector<int64_t> zero = {0};
+  EXPECT_TRUE(isPacking(sides, {gluing.offsets(zero), 10}));
+}
+
+TEST(Gluing, LeavesWhatDoesNotFit) {
+  std::vector<Rectangle> apart = {{0, 3, 8}, {4, 6, 8}, {3, 7, 5}};
+  EXPECT_EQ(Gluing(apart).pieces().size(), 3u);
+}
+
+TEST(Gluing, PacksCutRectanglesFarLowerThanPassesDo) {
+  for (int pinwheels : {0, 100}) {
+    Random random(7 + static_cast<uint64_t>(pinwheels));
+    Cutting cutting{.pieces = 5000, .horizon = 2500, .pinwheelPercent = pinwheels};
+    std::vector<Rectangle> pieces = cutRectangle(random, cutting);
+    Packing packing = pack(pieces, {.visits = 20'000'000});
+    EXPECT_TRUE(isPacking(pieces, packing));
+    EXPECT_LE(packing.height, cutting.height * 11 / 10); // passes alone end at 1.2
+  }
+}
+
+TEST(Fillers, FillWhatIsFree) {
+  Random random(5);
+  std::vector<Rectangle> pieces = cutRectangle(random, {.pieces = 300, .horizon = 150, .grain = 1024});
+  drop(random, pieces, 5);
+  std::vector<Rectangle> free = fillers(pieces, pieces.size());
+  EXPECT_FALSE(free.empty());
+  EXPECT_LT(free.size(), 40u);
+  int64_t most = maxLoad(pieces);
+  std::vector<int64_t> load(150, 0);
+  for (const std::vector<Rectangle> *list : {&pieces, &free})
+    for (const Rectangle &r : *list)
+      for (int at = r.start; at < r.end; ++at)
+        load[at] += r.size;
+  for (int64_t each : load)
+    EXPECT_EQ(each, most);
+  EXPECT_TRUE(fillers(pieces, 1).empty());
+}
+
+} // namespace
