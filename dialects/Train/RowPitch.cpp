@@ -39,10 +39,10 @@ bool hasPitch(func::FuncOp kernel) {
          llvm::any_of(results, [&](unsigned i) { return resultPitch(kernel, i) != 0; });
 }
 
-int64_t pitchOf(Value value) {
+int64_t pitchOf(Value value, SymbolTableCollection &symbols) {
   auto result = dyn_cast<OpResult>(nn::behindViews(value));
   auto command = result ? dyn_cast<train::CommandOp>(result.getOwner()) : train::CommandOp();
-  auto kernel = command ? SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr())
+  auto kernel = command ? symbols.lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr())
                         : func::FuncOp();
   return kernel ? resultPitch(kernel, result.getResultNumber()) : 0;
 }

@@ -21,8 +21,8 @@ void setResultPitch(mlir::func::FuncOp kernel, unsigned result, int64_t pitch);
 bool hasPitch(mlir::func::FuncOp kernel);
 
 /// Of a value between commands: what the kernel says that makes it, seen through reshapes. 0 for what no
-/// command makes.
-int64_t pitchOf(mlir::Value value);
+/// command makes. `symbols` must know the kernels as they are now.
+int64_t pitchOf(mlir::Value value, mlir::SymbolTableCollection &symbols);
 
 /// Of a kernel's argument; 0 for other values.
 int64_t pitchInKernel(mlir::Value value);

@@ -8,17 +8,17 @@ using namespace mlir;
 
 namespace accum {
 
-static bool isTrained(Operation *op) {
+static bool isTrained(Operation *op, SymbolTableCollection &symbols) {
   auto load = dyn_cast<train::LoadParamOp>(op);
   if (!load)
     return false;
-  auto param = SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(op, load.getParamAttr());
+  auto param = symbols.lookupNearestSymbolFrom<train::ParamOp>(op, load.getParamAttr());
   return !param || param.getTrained();
 }
 
 void Dependences::record(Operation *op) {
   Dependence all;
-  all.onParameters = isTrained(op);
+  all.onParameters = isTrained(op, symbols);
   for (Value operand : op->getOperands()) {
     Dependence one = of(operand);
     all.onParameters |= one.onParameters;

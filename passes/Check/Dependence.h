@@ -3,6 +3,7 @@
 #pragma once
 
 #include "mlir/IR/Operation.h"
+#include "mlir/IR/SymbolTable.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace accum {
@@ -22,6 +23,7 @@ public:
 
 private:
   llvm::DenseMap<mlir::Value, Dependence> known;
+  mlir::SymbolTableCollection symbols;
 };
 
 } // namespace accum

@@ -14,9 +14,9 @@ static bool isFloat(Value value) {
   return isa<FloatType>(cast<RankedTensorType>(value.getType()).getElementType());
 }
 
-static bool isTrained(Operation *op) {
+static bool isTrained(Operation *op, SymbolTableCollection &symbols) {
   auto load = dyn_cast<train::LoadParamOp>(op);
-  return load && SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(op, load.getParamAttr()).getTrained();
+  return load && symbols.lookupNearestSymbolFrom<train::ParamOp>(op, load.getParamAttr()).getTrained();
 }
 
 /// Worth a buffer that lives all step: not what is free (constants, parameters, views), nor a transpose that
@@ -30,12 +30,13 @@ static bool isWorthKeeping(Operation *op) {
 ForwardGraph::ForwardGraph(func::FuncOp forward) : function(forward) {
   Block &block = forward.getBody().front();
   loss = block.getTerminator()->getOperand(0);
+  SymbolTableCollection symbols;
   DenseSet<Value> constant; // replicated, and known before the micro loop
   for (Operation &op : block.without_terminator()) {
     if (isa<nn::TotalOp>(op))
       totals.push_back(&op);
-    bool reached =
-        isTrained(&op) || llvm::any_of(op.getOperands(), [&](Value v) { return active.contains(v); });
+    bool reached = isTrained(&op, symbols) ||
+                   llvm::any_of(op.getOperands(), [&](Value v) { return active.contains(v); });
     bool early =
         isa<nn::TotalOp>(op) ||
         (!reached && !isa<nn::DropoutOp, nn::ShareOp>(op) &&
@@ -198,9 +199,10 @@ void StepBuilder::buildUpdate(ArrayRef<Attribute> parameters, StringRef optimize
   Value hyper = block->addArgument(nn::Placement::replicated().place(hyperType), loc);
   IRMapping unused;
   addTotals(block, unused);
+  SymbolTableCollection symbols;
   for (Attribute parameter : parameters) {
     auto symbol = cast<FlatSymbolRefAttr>(parameter);
-    auto param = SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(step, symbol);
+    auto param = symbols.lookupNearestSymbolFrom<train::ParamOp>(step, symbol);
     Value gradient = block->addArgument(nn::Placement::replicated().place(param.getType()), param.getLoc());
     builder.setInsertionPointToEnd(block);
     train::UpdateOp::create(builder, param.getLoc(), symbol, gradient, hyper,

@@ -27,14 +27,14 @@ planner::Amount bytesOfValue(Type type, int64_t pitch = 0) {
                                              : planner::Amount{.fixed = bytes};
 }
 
-bool runsInTf32(train::CommandOp attention, StringRef precision) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(attention, attention.getKernelAttr());
+bool runsInTf32(train::CommandOp attention, StringRef precision, SymbolTableCollection &symbols) {
+  auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(attention, attention.getKernelAttr());
   return precision == "tf32" && usesTensorCores(attentionOf(kernel), precision);
 }
 
 /// What is computed in: library calls in their operands' type (f32 products in tf32 where that was asked
 /// for), kernels in f32 whatever they store.
-std::string dtypeOf(train::CommandOp command, StringRef precision) {
+std::string dtypeOf(train::CommandOp command, StringRef precision, SymbolTableCollection &symbols) {
   for (Type type : llvm::concat<const Type>(command.getInputs().getTypes(), command.getResultTypes())) {
     Type element = cast<RankedTensorType>(type).getElementType();
     if (element.isF64())
@@ -43,7 +43,7 @@ std::string dtypeOf(train::CommandOp command, StringRef precision) {
       return "bf16";
     if (command.getLibrary() == "gemm" && element.isF32() && precision == "tf32")
       return "tf32";
-    if (command.getLibrary() == "attention" && runsInTf32(command, precision))
+    if (command.getLibrary() == "attention" && runsInTf32(command, precision, symbols))
       return "tf32";
   }
   return "f32";
@@ -123,7 +123,7 @@ private:
     entry.kind = kindOf(command, region);
     entry.kernel = command.getKernel().str();
     entry.node = nodeLabel(command.getLoc());
-    entry.dtype = dtypeOf(command, train::precisionOf(step->getParentOp()));
+    entry.dtype = dtypeOf(command, train::precisionOf(step->getParentOp()), symbols);
     entry.backward = region == planner::Region::Micro && lastForward && lastForward->isBeforeInBlock(command);
     entry.once = isSliced(command) || !command.getAccumulate().empty() ||
                  llvm::any_of(command->getUsers(), llvm::IsaPred<train::StoreOp>);
@@ -131,7 +131,7 @@ private:
       groupIndices.push_back(index);
     entry.variants.front().flops = amountOf(command.getFlops());
     entry.variants.front().bytes = amountOf(command.getBytes());
-    describeShape(command, command.getKernelAttr(), entry.variants.front());
+    describeShape(command, command.getKernelAttr(), symbols, entry.variants.front());
     problem.commands.push_back(std::move(entry));
     for (Value input : command.getInputs())
       if (auto it = storage.find(input); it != storage.end())
@@ -153,7 +153,7 @@ private:
     entry.tail = true;
     entry.variants.front().flops = amountOf(tail.flops);
     entry.variants.front().bytes = amountOf(tail.bytes);
-    describeShape(command, tail.kernel, entry.variants.front());
+    describeShape(command, tail.kernel, symbols, entry.variants.front());
     problem.commands.push_back(std::move(entry));
     for (int64_t operand : tail.operands) {
       Value value = operand < 0 ? Value(command->getResult(~operand)) : command.getInputs()[operand];
@@ -189,7 +189,7 @@ private:
     planner::Buffer buffer;
     buffer.id = std::move(id);
     buffer.label = qualifiedLabel(result);
-    buffer.bytes = bytesOfValue(result.getType(), pitchOf(result));
+    buffer.bytes = bytesOfValue(result.getType(), pitchOf(result, symbols));
     buffer.producer = producer;
     buffer.wholeStep = region == planner::Region::Prologue && isYielded(result);
     if (buffer.wholeStep && isCopyOfWeight(command, result))
@@ -209,13 +209,13 @@ private:
   }
 
   /// As many elements, made of one trained parameter and nothing else: it is spread as that is.
-  static bool isCopyOfWeight(train::CommandOp command, OpResult result) {
+  bool isCopyOfWeight(train::CommandOp command, OpResult result) {
     auto load = command.getInputs().size() == 1
                     ? command.getInputs().front().getDefiningOp<train::LoadParamOp>()
                     : train::LoadParamOp();
     if (!load)
       return false;
-    auto param = SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
+    auto param = symbols.lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
     return param && param.getTrained() &&
            cast<ShapedType>(load.getType()).getNumElements() ==
                cast<ShapedType>(result.getType()).getNumElements();
@@ -228,7 +228,7 @@ private:
       copies += buffer.role == planner::StateRole::Parameters ? buffer.bytes.fixed : 0;
     DenseSet<Attribute> seen;
     for (auto load : step.getMicro().getOps<train::LoadParamOp>()) {
-      auto param = SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
+      auto param = symbols.lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
       if (param && param.getTrained() && !load.use_empty() && seen.insert(load.getParamAttr()).second)
         whole += bytesOfValue(load.getType()).fixed;
     }
@@ -254,6 +254,7 @@ private:
   }
 
   train::StepOp step;
+  SymbolTableCollection symbols; // nothing here changes kernels or parameters
   Operation *lastForward = nullptr;
   SmallVector<train::CommandOp> group; // that runs in slices
   SmallVector<int> groupIndices;

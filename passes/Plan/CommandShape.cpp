@@ -104,9 +104,10 @@ planner::Amount elementsTouched(Operation *op) {
 
 } // namespace
 
-void describeShape(train::CommandOp command, FlatSymbolRefAttr symbol, planner::Variant &variant) {
+void describeShape(train::CommandOp command, FlatSymbolRefAttr symbol, SymbolTableCollection &symbols,
+                   planner::Variant &variant) {
   variant.work.clear();
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, symbol);
+  auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(command, symbol);
   if (!kernel || kernel.isDeclaration())
     return;
   if (command.getLibrary() == "gemm")

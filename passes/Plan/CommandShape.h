@@ -9,6 +9,7 @@ namespace accum {
 
 /// Fills `call` of a GEMM or an attention, and `work` of a kernel. `kernel`: the command's, or that of its
 /// tail.
-void describeShape(train::CommandOp command, mlir::FlatSymbolRefAttr kernel, planner::Variant &variant);
+void describeShape(train::CommandOp command, mlir::FlatSymbolRefAttr kernel,
+                   mlir::SymbolTableCollection &symbols, planner::Variant &variant);
 
 } // namespace accum

@@ -31,8 +31,8 @@ bool holdsExtremes(DenseElementsAttr values) {
 }
 
 /// Weights are learned, frozen ones too; a short table of the file (a rotary embedding's frequencies) is not.
-bool isLearned(train::LoadParamOp load) {
-  auto param = SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
+bool isLearned(train::LoadParamOp load, SymbolTableCollection &symbols) {
+  auto param = symbols.lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
   auto shape = cast<RankedTensorType>(param.getType()).getShape();
   return param.getTrained() || llvm::count_if(shape, [](int64_t extent) { return extent != 1; }) >= 2;
 }
@@ -71,7 +71,7 @@ ValueTraits traitsOf(nn::ContractOp op, const Traits &traits) {
   return {.learned = traits.lookup(op.getLhs()).learned && traits.lookup(op.getRhs()).learned};
 }
 
-void visitOp(Operation *op, Traits &traits, ConstantTraits &constants) {
+void visitOp(Operation *op, Traits &traits, ConstantTraits &constants, SymbolTableCollection &symbols) {
   constexpr ValueTraits activation = {.learned = true}, statistic = {.learned = true, .statistic = true};
   auto set = [&](ArrayRef<ValueTraits> all) {
     for (auto [result, own] : llvm::zip_equal(op->getResults(), all))
@@ -80,7 +80,7 @@ void visitOp(Operation *op, Traits &traits, ConstantTraits &constants) {
   };
   llvm::TypeSwitch<Operation *>(op)
       .Case([&](nn::ConstantOp constant) { set({constants.of(constant)}); })
-      .Case([&](train::LoadParamOp load) { set({{.learned = isLearned(load)}}); })
+      .Case([&](train::LoadParamOp load) { set({{.learned = isLearned(load, symbols)}}); })
       .Case([&](nn::ReduceOp reduce) { set({traitsOf(reduce, traits)}); })
       .Case([&](nn::ContractOp contract) { set({traitsOf(contract, traits)}); })
       .Case<nn::SoftmaxOp, nn::CrossEntropyGradOp>([&](Operation *) { set({activation}); })
@@ -129,17 +129,17 @@ void TraitAnalysis::visitRegion(Region &region) {
     if (auto command = dyn_cast<train::CommandOp>(op))
       visitCommand(command);
     else
-      visitOp(&op, traits, constants);
+      visitOp(&op, traits, constants, symbols);
 }
 
 void TraitAnalysis::visitCommand(train::CommandOp command) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
+  auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
   Traits inside;
   for (auto [argument, input] : llvm::zip_equal(kernel.getArguments(), command.getInputs()))
     inside[argument] = of(input);
   Block &body = kernel.getBody().front();
   for (Operation &op : body.without_terminator())
-    visitOp(&op, inside, constants);
+    visitOp(&op, inside, constants, symbols);
   for (auto [result, value] : llvm::zip_equal(command.getResults(), body.getTerminator()->getOperands()))
     traits[result] = inside.lookup(value);
 }

@@ -42,6 +42,7 @@ private:
 
   mlir::DenseMap<mlir::Value, ValueTraits> traits;
   ConstantTraits constants;
+  mlir::SymbolTableCollection symbols; // the step is only read
 };
 
 } // namespace accum

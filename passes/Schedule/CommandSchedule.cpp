@@ -49,7 +49,7 @@ Place CommandSchedule::sliced(train::CommandOp command, Place place, size_t inde
   if (!slices || (place.space != Space::scratch && place.space != Space::input))
     return place;
   int64_t stride = command->getAttrOfType<DenseI64ArrayAttr>(kStrides).asArrayRef()[index];
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
+  auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
   size_t inputs = command.getInputs().size();
   Type type = index < inputs ? kernel.getArgumentTypes()[index] : kernel.getResultTypes()[index - inputs];
   // A view of another shape is still the same bytes.
@@ -91,7 +91,7 @@ LogicalResult CommandSchedule::placeResults(train::CommandOp command, const Cont
       return command.emitOpError("result ") << slot << " has no slot in the plan";
     std::string label = resultLabel(result);
     Place place{Space::scratch, offset.getInt(), type, label.empty() ? command.getKernel().str() : label};
-    place.pitch = pitchOf(result);
+    place.pitch = pitchOf(result, symbols);
     buffers.place(result, place);
   }
   if (contributions)
@@ -103,7 +103,7 @@ LogicalResult CommandSchedule::placeResults(train::CommandOp command, const Cont
 
 LogicalResult CommandSchedule::runGemm(train::CommandOp command, device::Update update, ValueRange inputs,
                                        Value output) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
+  auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
   auto product = kernel ? analyseGemmKernel(kernel) : std::nullopt;
   if (!product)
     return command.emitOpError("asks the library for a kernel that is not one matrix product");
@@ -118,7 +118,7 @@ LogicalResult CommandSchedule::runGemm(train::CommandOp command, device::Update 
 }
 
 LogicalResult CommandSchedule::runAttention(train::CommandOp command, ValueRange buffers) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
+  auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
   auto views = kernel ? analyseAttention(kernel) : std::nullopt;
   if (!views)
     return command.emitOpError("asks the library for a kernel that is not one attention");
@@ -145,7 +145,7 @@ LogicalResult CommandSchedule::runAttention(train::CommandOp command, ValueRange
 
 LogicalResult CommandSchedule::runKernel(train::CommandOp command, std::optional<device::Update> update,
                                          ValueRange arguments) {
-  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
+  auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
   auto index = kernel ? kernel->getAttrOfType<IntegerAttr>("accum.kernel") : IntegerAttr();
   if (!index)
     return command.emitOpError("calls a kernel without a number");

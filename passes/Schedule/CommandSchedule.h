@@ -54,6 +54,7 @@ private:
   ProgramBuffers &buffers;
   mlir::OpBuilder &builder;
   std::optional<Slices> slices;
+  mutable mlir::SymbolTableCollection symbols; // all kernels are there before a program is written
 };
 
 } // namespace accum

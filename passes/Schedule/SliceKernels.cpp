@@ -19,7 +19,8 @@ namespace {
 int64_t strideOf(Value value) {
   if (!nn::Placement::of(value.getType()).isBatched() || isHeldInSlices(value))
     return 0;
-  return device::bytesOf(cast<RankedTensorType>(value.getType()), pitchOf(value));
+  SymbolTableCollection symbols; // its producer may have got a new kernel just now
+  return device::bytesOf(cast<RankedTensorType>(value.getType()), pitchOf(value, symbols));
 }
 
 } // namespace
