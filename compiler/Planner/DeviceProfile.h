@@ -58,6 +58,9 @@ struct DeviceProfile {
   std::vector<Overhead> overheads = {};
   std::vector<TimeTable> tables = {}; ///< of library calls, where measured
   MissCurve misses = {};              ///< between their near and far tables
+  /// Of accum-calibrate's fixed product, at the speed that the tables are of; 0: not known. A benchmark on a
+  /// machine whose speed moves compares by it.
+  double referenceSeconds = 0;
   /// Seconds for each element that an operation of a kernel touches; `norm` is that of the gradients' norm.
   std::map<std::string, double, std::less<>> costs = {};
   std::vector<std::string> notices = {}; ///< for the user: measured elsewhere

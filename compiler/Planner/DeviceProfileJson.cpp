@@ -51,6 +51,8 @@ std::string toJson(const DeviceProfile &profile, const HostFacts &host, const st
     json["architecture"] = profile.architecture;
   if (profile.basis == "measured")
     json["machine"] = {{"cpu", host.cpu}, {"cores", host.cores}};
+  if (profile.basis == "measured" && profile.referenceSeconds > 0)
+    json["machine"]["reference_seconds"] = profile.referenceSeconds;
   json["memory"] = {{"total", profile.memoryTotal}, {"usable", profile.memoryUsable}, {"source", source}};
   json["alignment"] = profile.alignment;
   json["shared"] = profile.sharedByDevices;

@@ -15,6 +15,8 @@ constexpr double kLeastSeconds = 1e-15, kMostSeconds = 1e6;
 void readMachine(ObjectReader reader, const HostFacts &host, DeviceProfile &profile) {
   std::string cpu = reader.text("cpu");
   int64_t cores = reader.integer("cores", 1, 1 << 20);
+  if (reader.has("reference_seconds"))
+    profile.referenceSeconds = reader.number("reference_seconds", kLeastSeconds, kMostSeconds);
   reader.finish();
   if (profile.isCuda() || (cpu == host.cpu && cores == host.cores))
     return;

@@ -20,25 +20,40 @@ Error stopped() {
   return {runtime::kExitStopped, "stopped; the same command continues where this one was", "stopped"};
 }
 
-/// Seconds of a point, roughly: repeats, and long calls a few times. Only their ratios count.
+/// Seconds of a point, roughly: turns of some milliseconds, and long calls a few times. Only their ratios
+/// count.
 double guess(const Grid &grid, size_t index) {
-  constexpr double kRepeats = 0.015, kRuns = 6, kMultiplyAdds = 1e11;
-  return kRepeats + kRuns * grid.work(index) / kMultiplyAdds;
+  constexpr double kTurns = 0.08, kRuns = 6, kMultiplyAdds = 1e11;
+  return kTurns + kRuns * grid.work(index) / kMultiplyAdds;
 }
 
-/// A sample whose median is far above its least was disturbed; others only ever add time, so the lowest
-/// median of a few tries is the call's.
+/// A sample whose turns lie far apart was disturbed: once more, and the one whose turns agree counts.
 Expected<Sample> undisturbed(const std::function<Expected<Sample>()> &measure) {
-  constexpr int kTries = 4;
-  constexpr double kSteady = 1.06;
-  auto best = measure();
-  for (int tries = 1; best && tries < kTries && best->median > kSteady * best->least; ++tries) {
-    auto again = measure();
-    if (!again || again->median < best->median)
-      best = again;
-  }
-  return best;
+  constexpr double kSteady = 0.12;
+  auto first = measure();
+  if (!first || first->spread <= kSteady)
+    return first;
+  auto again = measure();
+  return again && again->spread > first->spread ? first : again;
 }
+
+std::string keyOf(const Grid &grid, size_t index) {
+  auto point = grid.point(index);
+  return fmt::format("{} {}x{}x{}", grid.name(), point[0], point[1], point[2]);
+}
+
+std::string missKey(int64_t bytes) { return fmt::format("weights of {} MiB", bytes >> 20); }
+
+std::vector<int64_t> missSizes(bool coarse) {
+  std::vector<int64_t> sizes = {LibraryCalls::nearBytes()};
+  for (int64_t mebibytes :
+       coarse ? std::vector<int64_t>{64} : std::vector<int64_t>{32, 40, 48, 64, 80, 96, 128})
+    sizes.push_back(mebibytes << 20);
+  sizes.push_back(LibraryCalls::farBytes());
+  return sizes;
+}
+
+constexpr int64_t kNormElements = 8 << 20, kCopyBytes = 16 << 20;
 
 } // namespace
 
@@ -53,59 +68,42 @@ Expected<Sample> Calibration::once(const std::string &key, const std::function<E
   return taken;
 }
 
-Status Calibration::fillTable(LibraryCalls &calls, const Grid &grid, bool (*stop)()) {
-  planner::TimeTable table{.call = grid.call, .dtype = "f32", .axes = grid.axes, .operands = grid.operands};
-  std::vector<double> spreads;
+Status Calibration::measureGrid(LibraryCalls &calls, const Grid &grid, bool (*stop)()) {
   for (size_t index = 0; index < grid.points(); ++index) {
     if (stop())
       return stopped();
-    auto point = grid.point(index);
-    std::string key = fmt::format("{} {}x{}x{}", grid.name(), point[0], point[1], point[2]);
-    bool known = results.find(key) != nullptr;
+    bool known = results.find(keyOf(grid, index)) != nullptr;
     double begin = runtime::now();
-    auto taken = once(key, [&] { return calls.time(grid.call, point, grid.operands); });
+    auto taken =
+        once(keyOf(grid, index), [&] { return calls.time(grid.call, grid.point(index), grid.operands); });
     if (!taken)
       return taken.error();
     remaining.finish(guess(grid, index),
                      known ? std::nullopt : std::optional<double>(runtime::now() - begin));
-    table.seconds.push_back(taken->median);
-    spreads.push_back(taken->spread);
     progress(grid.name(), index + 1, grid.points(), remaining.seconds());
   }
-  table.spread = summarize(spreads).median;
-  table.level(threads);
-  profile.tables.push_back(std::move(table));
   return {};
 }
 
 /// How much slower a product is with more weights that take turns, between what near tables and what far
 /// ones are measured with.
 Status Calibration::measureMisses(LibraryCalls &calls, bool (*stop)()) {
-  std::vector<int64_t> sizes = {LibraryCalls::nearBytes()};
-  for (int64_t mebibytes :
-       coarse ? std::vector<int64_t>{64} : std::vector<int64_t>{32, 40, 48, 64, 80, 96, 128})
-    sizes.push_back(mebibytes << 20);
-  sizes.push_back(LibraryCalls::farBytes());
-  std::vector<double> seconds;
-  for (int64_t bytes : sizes) {
+  for (int64_t bytes : missSizes(coarse)) {
     if (stop())
       return stopped();
-    auto taken = once(fmt::format("weights of {} MiB", bytes >> 20), [&] { return calls.product(bytes); });
-    if (!taken)
+    if (auto taken = once(missKey(bytes), [&] { return calls.product(bytes); }); !taken)
       return taken.error();
-    seconds.push_back(taken->median);
   }
-  profile.misses = missCurve(sizes, seconds);
   return {};
 }
 
-Status Calibration::fitKernels(bool (*stop)()) {
-  std::vector<Observation> observations;
+Status Calibration::measureKernels(LibraryCalls &calls, bool (*stop)()) {
   std::vector<Probe> probes = makeProbes(coarse);
   for (size_t index = 0; index < probes.size(); ++index) {
     if (stop())
       return stopped();
-    auto observed = observe(probes[index], threads, profile.launch, results);
+    auto observed =
+        observe(probes[index], threads, profile.launch, [&] { return calls.reference(); }, results);
     if (stop())
       return stopped();
     if (!observed)
@@ -113,11 +111,41 @@ Status Calibration::fitKernels(bool (*stop)()) {
     observations.insert(observations.end(), observed->begin(), observed->end());
     progress("kernels", index + 1, probes.size(), std::nullopt);
   }
+  return {};
+}
+
+Sample Calibration::known(const std::string &key) const {
+  return atSpeed(*results.find(key), profile.referenceSeconds);
+}
+
+void Calibration::fillTable(const Grid &grid) {
+  planner::TimeTable table{.call = grid.call, .dtype = "f32", .axes = grid.axes, .operands = grid.operands};
+  std::vector<double> spreads;
+  for (size_t index = 0; index < grid.points(); ++index) {
+    Sample taken = known(keyOf(grid, index));
+    table.seconds.push_back(taken.median);
+    spreads.push_back(taken.spread);
+  }
+  table.spread = summarize(spreads).median;
+  table.level(threads);
+  profile.tables.push_back(std::move(table));
+}
+
+void Calibration::fillMisses() {
+  std::vector<int64_t> sizes = missSizes(coarse);
+  std::vector<double> seconds;
+  for (int64_t bytes : sizes)
+    seconds.push_back(known(missKey(bytes)).median);
+  profile.misses = missCurve(sizes, seconds);
+}
+
+void Calibration::fitKernels() {
+  for (Observation &each : observations)
+    if (each.reference > 0)
+      each.seconds *= profile.referenceSeconds / each.reference;
   auto costs = fitCosts(observations);
   profile.costs.insert(costs.begin(), costs.end());
-  kernels = observations.size();
   kernelError = meanError(costs, observations);
-  return {};
 }
 
 /// What calls without a table fall back to: the best rates seen.
@@ -144,6 +172,33 @@ void Calibration::setRates() {
     profile.bandwidth = 1 / each;
 }
 
+Status Calibration::measure(LibraryCalls &calls, const std::vector<Grid> &grids, bool (*stop)()) {
+  auto launch = once("launch", [&] { return Expected<Sample>(calls.launch()); });
+  auto norm = once("norm", [&] { return Expected<Sample>(calls.norm(kNormElements)); });
+  auto copy = once("copy", [&] { return Expected<Sample>(calls.copy(kCopyBytes)); });
+  if (!launch || !norm || !copy)
+    return launch ? (norm ? copy.error() : norm.error()) : launch.error();
+  profile.launch = launch->median;
+  // Kernels first: they need the programs beside this one, and would fail late.
+  if (Status status = measureKernels(calls, stop); !status)
+    return status;
+  if (auto sums = timeAllReduce(results)) {
+    // A ring of two: every byte once over the link, two hops.
+    profile.linkLatency = sums->few.median / 2;
+    profile.linkBandwidth = double(sums->manyBytes) / std::max(1e-9, sums->many.median - sums->few.median);
+    linked = true;
+  }
+  if (Status status = measureMisses(calls, stop); !status)
+    return status;
+  for (const Grid &grid : grids)
+    for (size_t index = 0; index < grid.points(); ++index)
+      remaining.expect(guess(grid, index));
+  for (const Grid &grid : grids)
+    if (Status status = measureGrid(calls, grid, stop); !status)
+      return status;
+  return {};
+}
+
 Status Calibration::run(bool (*stop)()) {
   auto calls = LibraryCalls::open();
   if (!calls)
@@ -152,33 +207,17 @@ Status Calibration::run(bool (*stop)()) {
   profile.tables.clear();
   profile.misses = {};
   profile.costs.clear();
-  auto launch = once("launch", [&] { return Expected<Sample>(calls->launch()); });
-  constexpr int64_t kNormElements = 8 << 20, kCopyBytes = 16 << 20;
-  auto norm = once("norm", [&] { return Expected<Sample>(calls->norm(kNormElements)); });
-  auto copy = once("copy", [&] { return Expected<Sample>(calls->copy(kCopyBytes)); });
-  if (!launch || !norm || !copy)
-    return launch ? (norm ? copy.error() : norm.error()) : launch.error();
-  profile.launch = launch->least; // in a step the threads are awake
-  // Kernels first: they need the programs beside this one, and would fail late.
-  if (Status status = fitKernels(stop); !status)
-    return status;
-  profile.costs["norm"] = norm->median / double(kNormElements);
-  profile.costs["copy_bytes"] = copy->median / double(kCopyBytes);
-  if (auto sums = timeAllReduce(results)) {
-    // A ring of two: every byte once over the link, two hops.
-    profile.linkLatency = sums->few.median / 2;
-    profile.linkBandwidth = double(sums->manyBytes) / std::max(1e-9, sums->many.median - sums->few.median);
-    linked = true;
-  }
-  if (Status status = measureMisses(*calls, stop); !status)
-    return status;
   std::vector<Grid> grids = makeGrids(coarse);
+  if (Status status = measure(*calls, grids, stop); !status)
+    return status;
+  profile.referenceSeconds = results.reference();
+  profile.launch = known("launch").median;
+  fitKernels();
+  profile.costs["norm"] = known("norm").median / double(kNormElements);
+  profile.costs["copy_bytes"] = known("copy").median / double(kCopyBytes);
+  fillMisses();
   for (const Grid &grid : grids)
-    for (size_t index = 0; index < grid.points(); ++index)
-      remaining.expect(guess(grid, index));
-  for (const Grid &grid : grids)
-    if (Status status = fillTable(*calls, grid, stop); !status)
-      return status;
+    fillTable(grid);
   setRates();
   return {};
 }
@@ -191,7 +230,7 @@ std::vector<std::string> Calibration::summary() const {
                                 table.seconds.size(), 100 * table.spread));
   lines.push_back(
       fmt::format("kernels: costs of {} operations from {} kernels, which they meet within {:.1f} %",
-                  profile.costs.size(), kernels, 100 * kernelError));
+                  profile.costs.size(), observations.size(), 100 * kernelError));
   lines.push_back(fmt::format("launch {:.1f} us; f32 GEMM up to {:.0f} GFLOP/s; {}", profile.launch * 1e6,
                               profile.rate(true, "f32").sustained / 1e9,
                               linked ? fmt::format("all-reduce {:.1f} GB/s", profile.linkBandwidth / 1e9)

@@ -2,6 +2,7 @@
 // All measurements in their order, and the profile that they make.
 #pragma once
 #include "compiler/Planner/DeviceProfile.h"
+#include "tools/accum-calibrate/Costs.h"
 #include "tools/accum-calibrate/Grid.h"
 #include "tools/accum-calibrate/LibraryCalls.h"
 #include "tools/accum-calibrate/Remaining.h"
@@ -25,9 +26,15 @@ public:
   std::vector<std::string> summary() const;
 
 private:
-  runtime::Status fillTable(LibraryCalls &calls, const Grid &grid, bool (*stop)());
+  runtime::Status measureGrid(LibraryCalls &calls, const Grid &grid, bool (*stop)());
   runtime::Status measureMisses(LibraryCalls &calls, bool (*stop)());
-  runtime::Status fitKernels(bool (*stop)());
+  runtime::Status measureKernels(LibraryCalls &calls, bool (*stop)());
+  runtime::Status measure(LibraryCalls &calls, const std::vector<Grid> &grids, bool (*stop)());
+  /// Measured before, brought to the speed of the whole calibration.
+  Sample known(const std::string &key) const;
+  void fillTable(const Grid &grid);
+  void fillMisses();
+  void fitKernels();
   runtime::Expected<Sample> once(const std::string &key,
                                  const std::function<runtime::Expected<Sample>()> &measure);
   void setRates();
@@ -37,7 +44,7 @@ private:
   bool coarse;
   Results &results;
   Progress progress;
-  size_t kernels = 0;
+  std::vector<Observation> observations;
   double kernelError = 0;
   bool linked = false;
   Remaining remaining;

@@ -11,6 +11,7 @@ namespace accum::calibrate {
 struct Observation {
   std::map<std::string, double> amounts;
   double seconds = 0;
+  double reference = 0; ///< Sample::reference
 };
 
 /// Seconds of one of each thing, none negative, so that the squared relative errors of all observations are

@@ -69,6 +69,39 @@ Expected<std::map<std::string, Sample>> kernelTimes(const std::string &path) {
   return samples;
 }
 
+/// All kernels in a few runs: medians of their shares of what the reference took before and after each.
+Expected<std::map<std::string, Sample>> timeKernels(const std::string &folder, int threads,
+                                                    const std::function<double()> &reference) {
+  constexpr int kRuns = 3, kReferences = 5;
+  std::map<std::string, std::vector<double>> shares;
+  std::vector<double> references;
+  auto look = [&] {
+    double sum = 0;
+    for (int again = 0; again < kReferences; ++again)
+      sum += reference();
+    references.push_back(sum / kReferences);
+  };
+  look();
+  for (int turn = 0; turn < kRuns; ++turn) {
+    if (Status status = run(folder, threads); !status)
+      return status.error();
+    auto times = kernelTimes(folder + "/profile.json");
+    if (!times)
+      return times.error();
+    look();
+    for (const auto &[name, sample] : *times)
+      shares[name].push_back(2 * sample.median / (references[turn] + references[turn + 1]));
+  }
+  double speed = summarize(std::move(references)).median;
+  std::map<std::string, Sample> samples;
+  for (auto &[name, each] : shares) {
+    Sample relative = summarize(std::move(each));
+    relative.reference = 1;
+    samples[name] = atSpeed(relative, speed);
+  }
+  return samples;
+}
+
 /// What a kernel does once, from the plan.
 std::map<std::string, double> amountsOf(const Json &command) {
   std::map<std::string, double> amounts;
@@ -94,7 +127,8 @@ std::vector<Probe> makeProbes(bool coarse) {
   return {small, middle, large};
 }
 
-Expected<std::vector<Observation>> observe(const Probe &probe, int threads, double launch, Results &results) {
+Expected<std::vector<Observation>> observe(const Probe &probe, int threads, double launch,
+                                           const std::function<double()> &reference, Results &results) {
   auto folder = TemporaryFolder::make();
   if (!folder)
     return folder.error();
@@ -105,9 +139,7 @@ Expected<std::vector<Observation>> observe(const Probe &probe, int threads, doub
     return unreadable("the plan");
   std::string prefix = "kernel " + probe.name + " ";
   if (!results.find(prefix)) {
-    if (Status status = run(folder->path(), threads); !status)
-      return status.error();
-    auto times = kernelTimes(folder->path() + "/profile.json");
+    auto times = timeKernels(folder->path(), threads, reference);
     if (!times)
       return times.error();
     for (const auto &[name, sample] : *times)
@@ -120,7 +152,8 @@ Expected<std::vector<Observation>> observe(const Probe &probe, int threads, doub
   for (const Json &command : plan["search"]["commands"]) {
     const Sample *sample = results.find(prefix + command["kernel"].get<std::string>());
     if (sample && !command.contains("call") && sample->median > kLeastSeconds)
-      observations.push_back({amountsOf(command), std::max(sample->median - launch, sample->median / 2)});
+      observations.push_back(
+          {amountsOf(command), std::max(sample->median - launch, sample->median / 2), sample->reference});
   }
   return observations;
 }

@@ -4,6 +4,7 @@
 #include "tools/accum-calibrate/Costs.h"
 #include "tools/accum-calibrate/ProbeModel.h"
 #include "tools/accum-calibrate/Results.h"
+#include <functional>
 
 namespace accum::calibrate {
 
@@ -16,8 +17,9 @@ struct Probe {
 std::vector<Probe> makeProbes(bool coarse);
 
 /// The probe's kernels that take longer than some microseconds, without their launch: measured now, unless
-/// `results` has them from before. `launch`: seconds.
+/// `results` has them from before. `launch`: seconds; `reference` returns those of fixed work.
 runtime::Expected<std::vector<Observation>> observe(const Probe &probe, int threads, double launch,
+                                                    const std::function<double()> &reference,
                                                     Results &results);
 
 } // namespace accum::calibrate

@@ -3,6 +3,7 @@
 // not.
 #include "tools/accum-calibrate/LibraryCalls.h"
 #include "runtime/Attention.h"
+#include "runtime/Clock.h"
 #include "runtime/Gemm.h"
 #include "runtime/GradientNorm.h"
 #include "runtime/ThreadPool.h"
@@ -21,11 +22,15 @@ namespace {
 
 // Elements. Activations are at most those of the largest attention, or both operands of a weight gradient.
 constexpr int64_t kActivations = 44 << 20, kWeights = 48 << 20, kResults = 32 << 20;
-constexpr int64_t kPool = kActivations + kWeights + kResults;
+constexpr std::array<int64_t, 3> kReference = {512, 768, 768}; // a product of some 4 MiB
+constexpr int64_t kReferenceOperands = kReference[0] * kReference[2] + kReference[2] * kReference[1];
+constexpr int64_t kReferenceSize = kReferenceOperands + kReference[0] * kReference[1];
+constexpr int64_t kPool = kActivations + kWeights + kResults + kReferenceSize;
 constexpr int64_t kPoolBytes = kPool * int64_t(sizeof(float));
 // What a few commands write and read again, larger than the cache of one core; and weights of a small model,
 // which are more than that.
 constexpr int64_t kFewCommands = 2 << 20, kSmallModel = 6 << 20;
+constexpr int kTurns = 5;
 
 /// The strides of a row-major [batch, length, heads, features], as projections leave it.
 accum_strided stridesOf(const float *data, int64_t length, int64_t heads, int64_t features) {
@@ -41,7 +46,7 @@ Expected<LibraryCalls> LibraryCalls::open() {
     return status.error();
   void *memory = mmap(nullptr, kPoolBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED)
-    return Error{runtime::kExitRunFailed, "496 MiB for operands could not be allocated", "memory"};
+    return Error{runtime::kExitRunFailed, "500 MiB for operands could not be allocated", "memory"};
   LibraryCalls calls;
   calls.pool.reset(static_cast<float *>(memory));
   for (int64_t i = 0; i < kPool; ++i) // no denormals, no zeros that multiply faster
@@ -74,18 +79,43 @@ int64_t LibraryCalls::farBytes() { return kWeights * int64_t(sizeof(float)); }
 Expected<Sample> LibraryCalls::time(const std::string &call, const std::array<int64_t, 3> &point,
                                     planner::Operands operands) {
   if (call.rfind("gemm-", 0) == 0)
-    return gemm(call[5], call[6], point, operands == planner::Operands::Far ? kWeights : kSmallModel);
+    return gemm(call[5], call[6], point, operands == planner::Operands::Far ? kWeights : kSmallModel, kTurns);
   return attention(call.find("backward") != std::string::npos, call.find("causal") != std::string::npos,
                    point);
 }
 
 Expected<Sample> LibraryCalls::product(int64_t bytes) {
-  constexpr double kLong = 0.06;
-  return gemm('n', 'n', {32, 1024, 256}, bytes / int64_t(sizeof(float)), kLong);
+  constexpr int kMore = 15;
+  return gemm('n', 'n', {32, 1024, 256}, bytes / int64_t(sizeof(float)), kMore);
 }
 
-Expected<Sample> LibraryCalls::gemm(char a, char b, const std::array<int64_t, 3> &point, int64_t turns,
-                                    double seconds) {
+double LibraryCalls::reference() {
+  constexpr int kRuns = 3;
+  auto [m, n, k] = kReference;
+  accum_gemm call = {};
+  call.dtype = call.c_dtype = ACCUM_F32;
+  call.m = m;
+  call.n = n;
+  call.k = k;
+  call.a_row = k;
+  call.b_row = call.c_row = n;
+  call.a_col = call.b_col = 1;
+  float *place = pool.get() + kActivations + kWeights + kResults;
+  call.a = place;
+  call.b = place + m * k;
+  call.c = place + kReferenceOperands;
+  double begin = runtime::now();
+  for (int run = 0; run < kRuns; ++run)
+    (void)runtime::gemm(call, 0); // the library is there, or `open` had failed
+  return (runtime::now() - begin) / kRuns;
+}
+
+Sample LibraryCalls::beside(const std::function<void()> &body, int turns) {
+  return sampleBeside(body, [&] { return reference(); }, turns);
+}
+
+Expected<Sample> LibraryCalls::gemm(char a, char b, const std::array<int64_t, 3> &point, int64_t ring,
+                                    int turns) {
   auto [m, n, k] = point;
   accum_gemm call = {};
   call.dtype = call.c_dtype = ACCUM_F32;
@@ -100,7 +130,7 @@ Expected<Sample> LibraryCalls::gemm(char a, char b, const std::array<int64_t, 3>
   float beta = a == 't' ? 1 : 0; // weight gradients are added
   bool adds = a == 't';
   Ring moving = activations(adds ? m * k + k * n : m * k);
-  Ring staying = adds ? results(std::max(turns, m * n)) : weights(std::max(turns, k * n));
+  Ring staying = adds ? results(std::max(ring, m * n)) : weights(std::max(ring, k * n));
   Ring written = results(m * n);
   staying.next = turned; // not at its beginning, which the call before this one left in a cache
   Status failed;
@@ -115,8 +145,7 @@ Expected<Sample> LibraryCalls::gemm(char a, char b, const std::array<int64_t, 3>
   int64_t each = adds ? m * n : k * n;
   for (int64_t turn = 0; turn < std::min(kMostTurns, staying.size / each); ++turn) // once round
     run();
-  constexpr int kEnough = 5;
-  Sample taken = sample(run, kEnough, seconds);
+  Sample taken = beside(run, turns);
   turned = staying.next;
   return failed ? Expected<Sample>(taken) : failed.error();
 }
@@ -152,29 +181,32 @@ Expected<Sample> LibraryCalls::attention(bool backward, bool causal, const std::
     return runtime::attention(call);
   };
   Status status = run(false); // the backward pass reads the sums of the forward pass
-  Sample taken = sample([&] {
-    if (Status one = run(backward); !one)
-      status = one;
-  });
+  Sample taken = beside(
+      [&] {
+        if (Status one = run(backward); !one)
+          status = one;
+      },
+      kTurns);
   return status ? Expected<Sample>(taken) : status.error();
 }
 
 Sample LibraryCalls::launch() {
   auto nothing = [](void *, int64_t, int64_t) {};
   int64_t pieces = runtime::threadCount();
-  return sample([&] { runtime::parallelFor(nothing, nullptr, pieces, pieces); }, 50);
+  return beside([&] { runtime::parallelFor(nothing, nullptr, pieces, pieces); }, kTurns);
 }
 
 Sample LibraryCalls::norm(int64_t elements) {
   double sum = 0;
   Ring gradients = weights(kWeights);
-  return sample(
-      [&] { sum += runtime::squaredNormOf(gradients.take(elements), uint64_t(elements), ACCUM_F32); });
+  return beside(
+      [&] { sum += runtime::squaredNormOf(gradients.take(elements), uint64_t(elements), ACCUM_F32); },
+      kTurns);
 }
 
 Sample LibraryCalls::copy(int64_t bytes) {
   Ring from = weights(kWeights), to = results(kResults);
-  return sample([&] { std::memcpy(to.take(bytes / 4), from.take(bytes / 4), size_t(bytes)); });
+  return beside([&] { std::memcpy(to.take(bytes / 4), from.take(bytes / 4), size_t(bytes)); }, kTurns);
 }
 
 } // namespace accum::calibrate

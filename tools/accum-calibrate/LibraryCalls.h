@@ -24,6 +24,8 @@ public:
   /// The most and the least that `product` tells apart: what near and far tables are measured with.
   static int64_t nearBytes();
   static int64_t farBytes();
+  /// Seconds of a fixed product, the mean of some milliseconds: how fast the machine is at the moment.
+  double reference();
   /// Starting and joining the threads, with nothing to do.
   Sample launch();
   /// The norm of gradients: of `elements` elements.
@@ -38,8 +40,9 @@ private:
     int64_t size, next = 0; ///< elements
     float *take(int64_t elements);
   };
-  runtime::Expected<Sample> gemm(char a, char b, const std::array<int64_t, 3> &point, int64_t turns,
-                                 double seconds = 0.015);
+  runtime::Expected<Sample> gemm(char a, char b, const std::array<int64_t, 3> &point, int64_t ring,
+                                 int turns);
+  Sample beside(const std::function<void()> &body, int turns);
   runtime::Expected<Sample> attention(bool backward, bool causal, const std::array<int64_t, 3> &point);
   // What was written is never read: sums would grow without end. Each holds its largest operand.
   Ring activations(int64_t elements) const;

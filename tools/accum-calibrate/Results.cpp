@@ -2,10 +2,14 @@
 // JSON lines, flushed one by one.
 #include "tools/accum-calibrate/Results.h"
 #include "runtime/File.h"
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <sys/file.h>
 #include <unistd.h>
 #include <utility>
 
@@ -23,7 +27,7 @@ Error unwritable(const std::string &path) {
 }
 
 std::string headingLine(const std::string &heading) {
-  return Json{{"format", "accum-calibration"}, {"version", 1}, {"of", heading}}.dump();
+  return Json{{"format", "accum-calibration"}, {"version", 2}, {"of", heading}}.dump();
 }
 
 std::string sampleLine(const std::string &key, const Sample &sample) {
@@ -31,8 +35,17 @@ std::string sampleLine(const std::string &key, const Sample &sample) {
                {"min", sample.least},
                {"median", sample.median},
                {"spread", sample.spread},
-               {"repeats", sample.repeats}};
+               {"repeats", sample.repeats},
+               {"reference", sample.reference}};
   return line.dump() + "\n";
+}
+
+/// The file may have been edited by hand.
+bool isSample(const Json &json) {
+  if (!json.is_object() || !json.contains("key") || !json["key"].is_string())
+    return false;
+  return std::ranges::all_of(std::array{"min", "median", "spread", "repeats", "reference"},
+                             [&](const char *name) { return json.contains(name) && json[name].is_number(); });
 }
 
 /// The samples of a file under that heading.
@@ -44,20 +57,48 @@ std::map<std::string, Sample> read(const std::string &path, const std::string &h
     return samples;
   while (std::getline(file, line)) {
     Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.value("key", Json()).is_string() ||
-        !json.value("median", Json()).is_number())
+    if (!isSample(json))
       continue;
-    Sample sample{json.value("min", 0.0), json.value("median", 0.0), json.value("spread", 0.0),
-                  json.value("repeats", 0)};
-    if (sample.median >= 0) // 0: shorter than a clock tick
+    Sample sample{json["min"], json["median"], json["spread"], json["repeats"], json["reference"]};
+    if (sample.median >= 0 && sample.reference >= 0) // 0: shorter than a clock tick; nobody looked
       samples[json["key"].get<std::string>()] = sample;
   }
   return samples;
 }
 
+/// Until the file is closed nobody else measures into it: two at once would also be in each other's way.
+Status lock(int file, const std::string &path) {
+  if (flock(file, LOCK_EX | LOCK_NB) == 0)
+    return {};
+  if (errno != EWOULDBLOCK)
+    return unwritable(path);
+  return Error{runtime::kExitFile,
+               path + " is in use: another accum-calibrate measures for the same profile",
+               "in-use",
+               {"only one calibration at a time says how fast a machine is"}};
+}
+
+struct CloseFile {
+  void operator()(std::FILE *file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, CloseFile>;
+
+/// To append to, and locked.
+Expected<File> openLocked(const std::string &path) {
+  File file(std::fopen(path.c_str(), "ae"));
+  if (!file)
+    return unwritable(path);
+  if (Status status = lock(fileno(file.get()), path); !status)
+    return status.error();
+  return file;
+}
+
 } // namespace
 
 Expected<Results> Results::open(const std::string &path, const std::string &heading) {
+  auto before = openLocked(path);
+  if (!before)
+    return before.error();
   std::map<std::string, Sample> known = read(path, heading);
   std::string text = headingLine(heading) + "\n";
   for (const auto &[key, sample] : known)
@@ -70,10 +111,10 @@ Expected<Results> Results::open(const std::string &path, const std::string &head
     return status.error();
   if (Status status = (*writer)->commit(/*keepOld=*/false); !status)
     return status.error();
-  std::FILE *file = std::fopen(path.c_str(), "ae");
+  auto file = openLocked(path);
   if (!file)
-    return unwritable(path);
-  Results results(path, file);
+    return file.error();
+  Results results(path, file->release());
   results.before = known.size();
   results.samples = std::move(known);
   return results;
@@ -91,6 +132,14 @@ Results::~Results() {
 const Sample *Results::find(const std::string &key) const {
   auto found = samples.find(key);
   return found == samples.end() ? nullptr : &found->second;
+}
+
+double Results::reference() const {
+  std::vector<double> seconds;
+  for (const auto &[key, sample] : samples)
+    if (sample.reference > 0)
+      seconds.push_back(sample.reference);
+  return seconds.empty() ? 0 : summarize(std::move(seconds)).median;
 }
 
 Status Results::add(const std::string &key, const Sample &sample) {

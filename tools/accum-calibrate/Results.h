@@ -13,7 +13,8 @@ namespace accum::calibrate {
 /// last one) count as not measured; a file of another machine, thread count or version is started anew.
 class Results {
 public:
-  /// Slug `output-failed`. `heading` identifies machine, threads and version.
+  /// Slugs `output-failed`, and `in-use` while another process has it open. `heading` identifies machine,
+  /// threads and version.
   static runtime::Expected<Results> open(const std::string &path, const std::string &heading);
   Results(Results &&other) noexcept;
   ~Results();
@@ -21,6 +22,8 @@ public:
   /// How many samples the file had.
   size_t found() const { return before; }
   const Sample *find(const std::string &key) const;
+  /// Seconds of the reference, the median over all samples: the speed that they are brought to.
+  double reference() const;
   /// Kept in the file before it returns.
   runtime::Status add(const std::string &key, const Sample &sample);
   /// Forgets the file, whose samples stand in the profile now.

@@ -36,4 +36,37 @@ Sample sample(const std::function<void()> &body, int enough, double seconds) {
   return summarize(std::move(times));
 }
 
+Sample sampleBeside(const std::function<void()> &body, const std::function<double()> &reference, int turns) {
+  constexpr double kTurn = 0.006, kLong = 5 * kTurn;
+  constexpr int kMost = 1000, kFew = 3;
+  double begin = runtime::now();
+  body();
+  double first = runtime::now() - begin;
+  int together = std::clamp(static_cast<int>(kTurn / std::max(first, 1e-7)), 1, kMost);
+  if (first > kLong)
+    turns = std::min(turns, kFew);
+  std::vector<double> references = {reference()}, shares;
+  for (int turn = 0; turn < turns; ++turn) {
+    double start = runtime::now();
+    for (int run = 0; run < together; ++run)
+      body();
+    double taken = (runtime::now() - start) / together;
+    references.push_back(reference());
+    shares.push_back(2 * taken / (references[turn] + references[turn + 1]));
+  }
+  Sample relative = summarize(std::move(shares));
+  relative.reference = 1;
+  return atSpeed(relative, summarize(std::move(references)).median);
+}
+
+Sample atSpeed(Sample sample, double reference) {
+  if (sample.reference <= 0 || reference <= 0)
+    return sample;
+  double factor = reference / sample.reference;
+  sample.least *= factor;
+  sample.median *= factor;
+  sample.reference = reference;
+  return sample;
+}
+
 } // namespace accum::calibrate

@@ -20,7 +20,7 @@ namespace {
 
 struct Options {
   std::string output, target = "host";
-  bool quick = false, allReduce = false;
+  bool quick = false, allReduce = false, reference = false;
 };
 
 volatile std::sig_atomic_t requested = 0;
@@ -80,6 +80,20 @@ int measureHost(const Options &options) {
   return 0;
 }
 
+/// For benchmarks that say how fast the machine was meanwhile: for each line read, the reference's seconds.
+int answerReference() {
+  runtime::setThreads(planner::detectHost().cores);
+  auto calls = calibrate::LibraryCalls::open();
+  if (!calls)
+    return fail(calls.error());
+  for (int character; (character = std::getchar()) != EOF;)
+    if (character == '\n') {
+      fmt::print("{:.9f}\n", calls->reference());
+      std::fflush(stdout);
+    }
+  return 0;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -91,6 +105,7 @@ int main(int argc, char **argv) {
   app.add_option("--target", options.target, "what to measure: host");
   app.add_flag("--quick", options.quick, "a coarse grid, in seconds instead of minutes");
   app.add_flag("--all-reduce", options.allReduce)->group(""); // this program, started again by mpirun
+  app.add_flag("--reference", options.reference)->group("");  // asked by bench/time-model
   app.set_version_flag("--version", "accum-calibrate " ACCUM_VERSION);
   try {
     app.parse(argc, argv);
@@ -105,6 +120,8 @@ int main(int argc, char **argv) {
   }
   if (options.allReduce)
     return calibrate::runAllReduce();
+  if (options.reference)
+    return answerReference();
   if (options.target != "host")
     return fail({runtime::kExitUsage,
                  fmt::format("--target {} is not built yet: only the host is measured", options.target),

@@ -199,6 +199,7 @@ std::string measuredProfile() {
   profile.tables[1].level(2);
   profile.misses = {{1 << 20, 1 << 30}, {0.25, 1}};
   profile.overlapsSums = true;
+  profile.referenceSeconds = 2e-3;
   profile.costs = {{"exp", 1.25e-10}, {"bytes", 2e-11}};
   return toJson(profile, kHere, "a test");
 }
@@ -214,6 +215,7 @@ TEST(MeasuredProfile, RoundTrips) {
   EXPECT_EQ(findTable(read->tables, "gemm-nn", "f32", Operands::Far), &read->tables[1]);
   EXPECT_EQ(read->misses.missed, (std::vector<double>{0.25, 1}));
   EXPECT_TRUE(read->overlapsSums);
+  EXPECT_EQ(read->referenceSeconds, 2e-3);
   EXPECT_EQ(read->costs, (std::map<std::string, double, std::less<>>{{"exp", 1.25e-10}, {"bytes", 2e-11}}));
   EXPECT_TRUE(read->notices.empty());
   for (const std::string &name : profileNames()) {
@@ -270,6 +272,7 @@ TEST(MeasuredProfile, IsReadStrictly) {
   refused("/costs/0/seconds", -1e-9, "costs[0].seconds is -1e-09");
   refused("/costs/0/per", "node", "costs[0].per is `node`, expected `core`");
   refused("/machine/cores", 0, "machine.cores is 0");
+  refused("/machine/reference_seconds", 0, "machine.reference_seconds is 0");
   refused("/machine/owner", "me", "machine.owner is not a known key");
 }
 

@@ -7,6 +7,7 @@
 #include "tools/accum-calibrate/Misses.h"
 #include "tools/accum-calibrate/Remaining.h"
 #include "tools/accum-calibrate/Results.h"
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -33,6 +34,29 @@ TEST(Sample, RepeatsWhatIsShortManyTimes) {
   EXPECT_GE(taken.repeats, 3);
   EXPECT_GT(runs, 20 * taken.repeats);
   EXPECT_LT(taken.median, 1e-4);
+}
+
+/// By the clock: what a machine does that is slower by a factor.
+void spin(double seconds) {
+  auto now = [] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  };
+  for (double end = now() + seconds; now() < end;) {
+  }
+}
+
+TEST(Sample, BesideAReferenceAMachinesSpeedDoesNotCount) {
+  auto taken = [](double factor) {
+    return sampleBeside([=] { spin(2e-3 * factor); }, [=] { return 1e-3 * factor; });
+  };
+  Sample fast = taken(1), slow = taken(4);
+  EXPECT_EQ(fast.reference, 1e-3);
+  EXPECT_EQ(slow.reference, 4e-3);
+  EXPECT_NEAR(fast.least, 2e-3, 1e-3);
+  EXPECT_NEAR(slow.least, 8e-3, 4e-3) << "at the speed that it was taken at";
+  EXPECT_NEAR(atSpeed(slow, fast.reference).least, 2e-3, 1e-3) << "and brought to another one";
+  EXPECT_EQ(atSpeed(slow, fast.reference).reference, fast.reference);
+  EXPECT_EQ(atSpeed({.least = 1, .median = 2}, 7).median, 2) << "nobody looked how fast it was";
 }
 
 TEST(Grid, EachPointOnce) {
@@ -119,16 +143,22 @@ TEST(Results, ContinueWhereTheyStopped) {
     auto results = Results::open(path, "machine A");
     ASSERT_TRUE(results);
     EXPECT_EQ(results->found(), 0u);
-    ASSERT_TRUE(results->add("one", {1, 2, 0.5, 3}));
+    ASSERT_TRUE(results->add("one", {1, 2, 0.5, 3, 7}));
     ASSERT_TRUE(results->add("two", {4, 5, 0, 6}));
+    EXPECT_EQ(Results::open(path, "machine A").error().slug, "in-use");
   }
-  std::ofstream(path, std::ios::app) << "{\"key\": \"torn\", \"med";
+  std::ofstream(path, std::ios::app)
+      << R"({"key": "edited", "min": 1, "median": "2", "spread": 0, "repeats": 3, "reference": 1})"
+      << "\n{\"key\": \"torn\", \"med";
   {
     auto results = Results::open(path, "machine A");
     EXPECT_EQ(results->found(), 2u);
     ASSERT_TRUE(results->find("one"));
     EXPECT_EQ(results->find("one")->median, 2);
     EXPECT_EQ(results->find("one")->spread, 0.5);
+    EXPECT_EQ(results->find("one")->reference, 7);
+    EXPECT_FALSE(results->find("edited"));
+    EXPECT_EQ(results->reference(), 7) << "of those that were timed beside one";
     EXPECT_FALSE(results->find("torn"));
     ASSERT_TRUE(results->add("torn", {1, 1, 0, 1}));
   }
