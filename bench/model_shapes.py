@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Transformers of any size as ONNX files without weights: GPT, LLaMA (rotation, RMS norm, gates) and BERT (both directions)."""
+"""Transformers of any size as ONNX files without weights: GPT, LLaMA (rotation, RMS norm, gates), BERT (both directions) and
+ViT (patches of a picture, one class each)."""
 import dataclasses
 import math
 import pathlib
@@ -13,16 +14,16 @@ import importlib  # noqa: E402
 from onnx_graph import FLOAT, INT64, Graph  # noqa: E402
 
 gpt3 = importlib.import_module("make-gpt3")
-OPSET = 17
+OPSET, PATCH = 17, 16
 
 
 @dataclasses.dataclass
 class Shape:
-    family: str  # gpt, llama or bert
+    family: str  # gpt, llama, bert or vit
     layers: int
     hidden: int
     heads: int
-    vocabulary: int
+    vocabulary: int  # vit: classes
     groups: int = 0  # of keys and values, llama; 0: as many as heads
     inner: int = 0  # of the feed-forward part; 0: four times the hidden size
 
@@ -81,6 +82,10 @@ class Writer:
         return self.node("Range", [self.constant(0), self.constant(self.sequence), self.constant(1)])
 
     def write(self, path):
+        if self.shape.family == "vit":
+            self.graph.output(self.vit(), "logits", FLOAT, ["batch", self.shape.vocabulary])
+            path.write_bytes(self.graph.model("vit", OPSET))
+            return
         ids = self.graph.input("input_ids", INT64, ["batch", self.sequence])
         logits = self.llama(ids) if self.shape.family == "llama" else self.bert(ids)
         self.graph.output(logits, "logits", FLOAT, ["batch", self.sequence, self.shape.vocabulary])
@@ -155,6 +160,30 @@ class Writer:
         x = self.layer_norm(self.gelu(self.linear(x, "cls.transform.dense", shape.hidden, shape.hidden)), "cls.transform.LayerNorm")
         logits = self.node("MatMul", [x, self.node("Transpose", [table], perm=[1, 0])])
         return self.node("Add", [logits, self.parameter("cls.bias", [shape.vocabulary])])
+
+    # --- ViT ---
+
+    def vit(self):
+        shape, side = self.shape, math.isqrt(self.sequence)
+        self.graph.scope = "/vit/embeddings"
+        pixels = self.graph.input("pixel_values", FLOAT, ["batch", 3, side * PATCH, side * PATCH])
+        kernel = [self.parameter("vit.patches.weight", [shape.hidden, 3, PATCH, PATCH]), self.parameter("vit.patches.bias", [shape.hidden])]
+        x = self.node("Conv", [pixels] + kernel, kernel_shape=[PATCH, PATCH], strides=[PATCH, PATCH])
+        x = self.node("Transpose", [self.node("Reshape", [x, self.constant([-1, shape.hidden, self.sequence])])], perm=[0, 2, 1])
+        x = self.node("Add", [x, self.parameter("vit.position_embeddings", [self.sequence, shape.hidden])])
+        for index in range(shape.layers):
+            name = f"vit.encoder.layer.{index}"
+            self.graph.scope = f"/vit/encoder/layer.{index}"
+            normed = self.layer_norm(x, f"{name}.layernorm_before")
+            query, key, value = (self.split(self.linear(normed, f"{name}.attention.{which}", shape.hidden, shape.hidden),
+                                            shape.heads) for which in ("query", "key", "value"))
+            attended = self.attend(query, key, value, None)
+            x = self.node("Add", [x, self.linear(attended, f"{name}.attention.output", shape.hidden, shape.hidden)])
+            inner = self.gelu(self.linear(self.layer_norm(x, f"{name}.layernorm_after"), f"{name}.intermediate", shape.hidden, self.inner))
+            x = self.node("Add", [x, self.linear(inner, f"{name}.output", self.inner, shape.hidden)])
+        self.graph.scope = "/classifier"
+        pooled = self.node("ReduceMean", [self.layer_norm(x, "vit.layernorm")], axes=[1], keepdims=0)
+        return self.linear(pooled, "classifier", shape.hidden, shape.vocabulary)
 
 
 def write_model(path, shape, sequence):
