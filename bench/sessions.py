@@ -50,11 +50,11 @@ class Session:
         runtime.check(runtime.library.accum_bind_synthetic(self.handle, ctypes.byref(data)))
 
     def step(self):
-        """Seconds of the next step."""
+        """Seconds of the next step, without what drawing its samples takes."""
         result = StepResult(skipped=0)
         self.runtime.check(self.runtime.library.accum_step(self.handle, ctypes.c_uint64(self.steps), ctypes.byref(result)))
         self.steps += 1
-        return result.seconds
+        return result.seconds - result.data_seconds
 
     def close(self):
         self.runtime.library.accum_close(self.handle)
