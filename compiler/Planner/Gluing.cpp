@@ -216,14 +216,8 @@ std::vector<int64_t> Gluing::offsets(std::span<const int64_t> ofPieces) const {
 }
 
 std::vector<Rectangle> fillers(std::span<const Rectangle> rectangles, size_t most) {
-  int horizon = 0;
-  for (const Rectangle &r : rectangles)
-    horizon = std::max(horizon, r.end);
-  std::vector<int64_t> change(horizon + 1, 0);
-  for (const Rectangle &r : rectangles) {
-    change[r.start] += r.size;
-    change[r.end] -= r.size;
-  }
+  std::vector<int64_t> change = loadChanges(rectangles);
+  int horizon = static_cast<int>(change.size()) - 1;
   change[0] -= maxLoad(rectangles); // what is free is below 0
   change[horizon] = 0;
   std::vector<Rectangle> made;

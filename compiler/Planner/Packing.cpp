@@ -339,7 +339,7 @@ void Portfolio::evict(int64_t visits) {
 
 } // namespace
 
-int64_t maxLoad(std::span<const Rectangle> rectangles) {
+std::vector<int64_t> loadChanges(std::span<const Rectangle> rectangles) {
   int horizon = 0;
   for (const Rectangle &r : rectangles)
     horizon = std::max(horizon, r.end);
@@ -348,8 +348,12 @@ int64_t maxLoad(std::span<const Rectangle> rectangles) {
     change[r.start] += r.size;
     change[r.end] -= r.size;
   }
+  return change;
+}
+
+int64_t maxLoad(std::span<const Rectangle> rectangles) {
   int64_t load = 0, largest = 0;
-  for (int64_t delta : change) {
+  for (int64_t delta : loadChanges(rectangles)) {
     load += delta;
     largest = std::max(largest, load);
   }

@@ -49,6 +49,9 @@ struct PackingEffort {
   Deadline deadline = {};
 };
 
+/// By moment, 0 to the last end: bytes that begin less bytes that end.
+std::vector<int64_t> loadChanges(std::span<const Rectangle> rectangles);
+
 /// The largest sum of sizes alive at one time: no packing is lower.
 int64_t maxLoad(std::span<const Rectangle> rectangles);
 

@@ -89,20 +89,28 @@ Expected<Sample> LibraryCalls::product(int64_t bytes) {
   return gemm('n', 'n', {32, 1024, 256}, bytes / int64_t(sizeof(float)), kMore);
 }
 
-double LibraryCalls::reference() {
-  constexpr int kRuns = 3;
-  auto [m, n, k] = kReference;
+/// What a product is besides its operands' places; a 't' operand lies transposed.
+static accum_gemm productOf(char a, char b, const std::array<int64_t, 3> &point) {
+  auto [m, n, k] = point;
   accum_gemm call = {};
   call.dtype = call.c_dtype = ACCUM_F32;
   call.m = m;
   call.n = n;
   call.k = k;
-  call.a_row = k;
-  call.b_row = call.c_row = n;
-  call.a_col = call.b_col = 1;
+  call.a_row = a == 'n' ? k : 1;
+  call.a_col = a == 'n' ? 1 : m;
+  call.b_row = b == 'n' ? n : 1;
+  call.b_col = b == 'n' ? 1 : k;
+  call.c_row = n;
+  return call;
+}
+
+double LibraryCalls::reference() {
+  constexpr int kRuns = 3;
+  accum_gemm call = productOf('n', 'n', kReference);
   float *place = pool.get() + kActivations + kWeights + kResults;
   call.a = place;
-  call.b = place + m * k;
+  call.b = place + call.m * call.k;
   call.c = place + kReferenceOperands;
   double begin = runtime::now();
   for (int run = 0; run < kRuns; ++run)
@@ -117,16 +125,7 @@ Sample LibraryCalls::beside(const std::function<void()> &body, int turns) {
 Expected<Sample> LibraryCalls::gemm(char a, char b, const std::array<int64_t, 3> &point, int64_t ring,
                                     int turns) {
   auto [m, n, k] = point;
-  accum_gemm call = {};
-  call.dtype = call.c_dtype = ACCUM_F32;
-  call.m = m;
-  call.n = n;
-  call.k = k;
-  call.a_row = a == 'n' ? k : 1;
-  call.a_col = a == 'n' ? 1 : m;
-  call.b_row = b == 'n' ? n : 1;
-  call.b_col = b == 'n' ? 1 : k;
-  call.c_row = n;
+  accum_gemm call = productOf(a, b, point);
   float beta = a == 't' ? 1 : 0; // weight gradients are added
   bool adds = a == 't';
   Ring moving = activations(adds ? m * k + k * n : m * k);
