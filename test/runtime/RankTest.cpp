@@ -3,7 +3,6 @@
 // processes.
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyArtifact.h"
-#include <chrono>
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,11 +21,11 @@ struct Job {
     words = artifact + " --lr 0.125 --data " + writeToyData(folder, makeToyData(12)) + " --steps ";
   }
 
-  /// Runs a long job and sends `signal` to rank 1 after its first step; the watchdog is set to 5 s.
-  Outcome disturb(const std::string &signal) const {
+  /// Runs a long job and sends `signal` to rank 1 after its first step.
+  Outcome disturb(const std::string &signal, const std::string &watchdog) const {
     std::string pid = artifact + "/rank-1.pid";
-    return runCommand("export ACCUM_WATCHDOG_SECONDS=5; " ACCUM_RUN " " + words +
-                      "100000 & p=$!; for i in $(seq 200); "
+    return runCommand("export ACCUM_WATCHDOG_SECONDS=" + watchdog + "; " ACCUM_RUN " " + words +
+                      "100000 & p=$!; for i in $(seq 2000); "
                       "do test -s " +
                       pid + " && break; sleep 0.05; done; sleep 0.3; kill -" + signal + " $(cat " + pid +
                       "); wait $p");
@@ -43,17 +42,15 @@ size_t countOf(const std::string &text, const std::string &word) {
 } // namespace
 
 TEST(Ranks, ADeadRankEndsTheJobAndIsNamed) {
-  auto started = std::chrono::steady_clock::now();
   Job job;
-  Outcome outcome = job.disturb("KILL");
+  Outcome outcome = job.disturb("KILL", "60");
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err, HasSubstr("error: rank 1 died (Killed)"));
-  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::seconds(30));
   EXPECT_FALSE(std::filesystem::exists(job.folder + "/toy.trained.safetensors"));
 }
 
 TEST(Ranks, AStalledRankEndsTheJobAndIsNamed) {
-  Outcome outcome = Job().disturb("STOP");
+  Outcome outcome = Job().disturb("STOP", "5");
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err,
               HasSubstr("rank 1 has stalled: it did nothing for 5 s while the others wait for it"));

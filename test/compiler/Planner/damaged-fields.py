@@ -41,7 +41,7 @@ def check_figures(value, what):
 def run(what, arguments, codes, slugs, places):
     """Runs accum-plan; what it says has to fit one of the exit codes."""
     try:
-        done = subprocess.run(["accum-plan", *map(str, arguments)], capture_output=True, timeout=20)
+        done = subprocess.run(["accum-plan", *map(str, arguments)], capture_output=True, timeout=300)
     except subprocess.TimeoutExpired:
         fail(f"{what}: hangs")
     said = done.stderr.decode(errors="replace")

@@ -7,7 +7,6 @@
 #include "tools/accum-calibrate/Misses.h"
 #include "tools/accum-calibrate/Remaining.h"
 #include "tools/accum-calibrate/Results.h"
-#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <gtest/gtest.h>
@@ -28,35 +27,71 @@ TEST(Sample, IsTheMedianAndTheQuartiles) {
   EXPECT_EQ(summarize({7}).spread, 0);
 }
 
-TEST(Sample, RepeatsWhatIsShortManyTimes) {
+/// A machine on which everything takes exactly as long as it says.
+struct Machine {
+  double seconds = 0;
   int runs = 0;
-  Sample taken = sample([&] { ++runs; });
-  EXPECT_GE(taken.repeats, 3);
-  EXPECT_GT(runs, 20 * taken.repeats);
-  EXPECT_LT(taken.median, 1e-4);
+  Clock clock() {
+    return [this] { return seconds; };
+  }
+  std::function<void()> work(double each) {
+    return [this, each] {
+      ++runs;
+      seconds += each;
+    };
+  }
+};
+
+TEST(Sample, RepeatsWhatIsShortManyTimes) {
+  Machine machine;
+  Sample taken = sample(machine.work(1e-6), 5, 0.015, machine.clock());
+  EXPECT_EQ(taken.repeats, 200) << "no more than that";
+  EXPECT_EQ(machine.runs, 1 + 200 * 21) << "20 microseconds at a time";
+  EXPECT_NEAR(taken.median, 1e-6, 1e-12);
+  machine.runs = 0;
+  EXPECT_EQ(sample(machine.work(0), 5, 0.015, machine.clock()).median, 0) << "less than the clock shows";
+  EXPECT_EQ(machine.runs, 1 + 200 * 201);
 }
 
-/// By the clock: what a machine does that is slower by a factor.
-void spin(double seconds) {
-  auto now = [] {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  };
-  for (double end = now() + seconds; now() < end;) {
+TEST(Sample, RepeatsWhatIsLongAFewTimes) {
+  for (auto [each, repeats] : {std::pair(1e-3, 8), {2e-3, 5}, {1.0, 3}}) {
+    Machine machine;
+    Sample taken = sample(machine.work(each), 5, 0.015, machine.clock());
+    EXPECT_EQ(taken.repeats, repeats) << each;
+    EXPECT_EQ(machine.runs, 1 + repeats) << "one of them to warm up";
+    EXPECT_NEAR(taken.least, each, 1e-9);
   }
 }
 
 TEST(Sample, BesideAReferenceAMachinesSpeedDoesNotCount) {
   auto taken = [](double factor) {
-    return sampleBeside([=] { spin(2e-3 * factor); }, [=] { return 1e-3 * factor; });
+    Machine machine;
+    return sampleBeside(machine.work(2e-3 * factor), [=] { return 1e-3 * factor; }, 5, machine.clock());
   };
   Sample fast = taken(1), slow = taken(4);
   EXPECT_EQ(fast.reference, 1e-3);
   EXPECT_EQ(slow.reference, 4e-3);
-  EXPECT_GE(fast.least, 1.99e-3);
-  EXPECT_GE(slow.least, 7.99e-3) << "at the speed that it was taken at";
-  EXPECT_DOUBLE_EQ(atSpeed(slow, fast.reference).least, slow.least / 4) << "and brought to another one";
+  EXPECT_NEAR(fast.median, 2e-3, 1e-9);
+  EXPECT_NEAR(slow.median, 8e-3, 1e-9) << "at the speed that it was taken at";
+  EXPECT_NEAR(atSpeed(slow, fast.reference).median, 2e-3, 1e-9) << "and brought to another one";
   EXPECT_EQ(atSpeed(slow, fast.reference).reference, fast.reference);
   EXPECT_EQ(atSpeed({.least = 1, .median = 2}, 7).median, 2) << "nobody looked how fast it was";
+}
+
+/// Three turns at full speed, two at a quarter of it: the sample is that of full speed.
+TEST(Sample, BesideAReferenceASlowTurnDoesNotCount) {
+  Machine machine;
+  int turn = 0;
+  double factor = 1;
+  auto body = [&] { machine.seconds += 0.01 * factor; };
+  auto reference = [&] {
+    factor = turn++ >= 4 ? 4 : 1;
+    return 1e-3 * factor;
+  };
+  Sample taken = sampleBeside(body, reference, 5, machine.clock());
+  EXPECT_EQ(taken.repeats, 5);
+  EXPECT_EQ(taken.reference, 1e-3);
+  EXPECT_NEAR(taken.median, 0.01, 1e-9);
 }
 
 TEST(Grid, EachPointOnce) {
