@@ -25,7 +25,7 @@ struct Job {
   Outcome disturb(const std::string &signal, const std::string &watchdog) const {
     std::string pid = artifact + "/rank-1.pid";
     return runCommand("export ACCUM_WATCHDOG_SECONDS=" + watchdog + "; " ACCUM_RUN " " + words +
-                      "100000 & p=$!; for i in $(seq 2000); "
+                      "3000 & p=$!; for i in $(seq 2000); "
                       "do test -s " +
                       pid + " && break; sleep 0.05; done; sleep 0.3; kill -" + signal + " $(cat " + pid +
                       "); wait $p");
