@@ -2,7 +2,6 @@
 // Conversions go through memcpy: arrays in files need not be aligned.
 #include "runtime/Convert.h"
 #include "runtime/ShortFloats.h"
-#include <cmath>
 #include <cstring>
 
 namespace accum::runtime {
@@ -14,19 +13,9 @@ template <typename T> T load(const uint8_t *data, int64_t index) {
   return value;
 }
 
-double fromHalf(uint16_t bits) {
-  int exponent = bits >> 10 & 31;
-  double fraction = bits & 1023;
-  double magnitude = exponent == 0   ? std::ldexp(fraction, -24)
-                     : exponent < 31 ? std::ldexp(1024 + fraction, exponent - 25)
-                     : fraction == 0 ? INFINITY
-                                     : NAN;
-  return bits >> 15 ? -magnitude : magnitude;
-}
-
-void convertToBrain(const uint8_t *from, uint8_t *to, int64_t count) {
+void convertToBrain(const uint8_t *from, DType fromType, uint8_t *to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    uint16_t value = toBrain(load<float>(from, i));
+    uint16_t value = toBrain(static_cast<float>(asDouble(from, fromType, i)));
     std::memcpy(to + i * sizeof value, &value, sizeof value);
   }
 }
@@ -37,7 +26,15 @@ bool canConvert(DType from, DType to) {
   bool isNarrower = bytesOf(from) < bytesOf(to) && isFloat(from) == isFloat(to);
   bool isWide = to == ACCUM_I32 || to == ACCUM_I64 || to == ACCUM_F32 || to == ACCUM_F64;
   return from == to || (isNarrower && isWide) || (from == ACCUM_F64 && to == ACCUM_F32) ||
-         (from == ACCUM_F32 && to == ACCUM_BF16);
+         ((from == ACCUM_F32 || from == ACCUM_F16) && to == ACCUM_BF16);
+}
+
+/// Weights of a model, by the billion.
+template <float (*widen)(uint16_t)> static void widenTo(const uint8_t *from, uint8_t *to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    float value = widen(load<uint16_t>(from, i));
+    std::memcpy(to + i * sizeof value, &value, sizeof value);
+  }
 }
 
 template <typename To>
@@ -53,7 +50,11 @@ void convert(const uint8_t *from, DType fromType, uint8_t *to, DType toType, int
   if (fromType == toType)
     std::memcpy(to, from, count * bytesOf(toType));
   else if (toType == ACCUM_BF16)
-    convertToBrain(from, to, count);
+    convertToBrain(from, fromType, to, count);
+  else if (toType == ACCUM_F32 && fromType == ACCUM_F16)
+    widenTo<fromHalf>(from, to, count);
+  else if (toType == ACCUM_F32 && fromType == ACCUM_BF16)
+    widenTo<fromBrain>(from, to, count);
   else if (toType == ACCUM_I64)
     convertTo<int64_t>(from, fromType, to, count);
   else if (toType == ACCUM_I32)

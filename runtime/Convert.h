@@ -10,7 +10,7 @@
 namespace accum::runtime {
 
 /// Whether `convert` knows this pair: equal dtypes, what is narrower to i32, i64, f32 or f64 of its kind (a
-/// bool is an integer, 0 or 1), and f64 -> f32, f32 -> bf16.
+/// bool is an integer, 0 or 1), and f64 -> f32, f32 and f16 -> bf16.
 bool canConvert(DType from, DType to);
 
 /// `count` elements; neither side needs to be aligned.

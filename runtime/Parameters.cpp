@@ -22,7 +22,7 @@ Error badParameter(const std::string &path, const std::string &name, const std::
 }
 
 Status loadOne(const ParameterSpec &param, const std::map<std::string, const Array *> &byName,
-               const std::string &path, Device &device, uint8_t *state, DType &fileType) {
+               const std::string &path, Device &device, uint8_t *state) {
   auto found = byName.find(param.onnxName);
   if (found == byName.end())
     return badParameter(path, param.onnxName, "is missing");
@@ -43,7 +43,6 @@ Status loadOne(const ParameterSpec &param, const std::map<std::string, const Arr
                           });
     return bool(status);
   });
-  fileType = array.dtype;
   return status;
 }
 
@@ -100,17 +99,15 @@ Status checkFramework(const Manifest &manifest) {
 
 } // namespace
 
-Status loadParameters(const Manifest &manifest, const std::string &path, Device &device, uint8_t *state,
-                      std::vector<DType> &fileTypes) {
+Status loadParameters(const Manifest &manifest, const std::string &path, Device &device, uint8_t *state) {
   auto arrays = readSafetensors(path);
   if (!arrays)
     return arrays.error();
   std::map<std::string, const Array *> byName;
   for (const Array &array : *arrays)
     byName[array.name] = &array;
-  fileTypes.assign(manifest.params.size(), ACCUM_F32);
-  for (size_t i = 0; i < manifest.params.size(); ++i)
-    if (Status status = loadOne(manifest.params[i], byName, path, device, state, fileTypes[i]); !status)
+  for (const ParameterSpec &param : manifest.params)
+    if (Status status = loadOne(param, byName, path, device, state); !status)
       return status;
   if (!arrays->empty())
     arrays->front().file->release();
@@ -141,23 +138,20 @@ Status randomizeParameters(const Manifest &manifest, uint64_t seed, Device &devi
   return {};
 }
 
-Status saveTensors(const Manifest &manifest, Device &device, const uint8_t *state,
-                   const std::vector<DType> &fileTypes, SavedTensor what, SavedNames names,
-                   const std::string &path, bool keepOld) {
+Status saveTensors(const Manifest &manifest, Device &device, const uint8_t *state, SavedTensor what,
+                   SavedNames names, const std::string &path, bool keepOld) {
   if (names == SavedNames::Framework)
     if (Status status = checkFramework(manifest); !status)
       return status;
   if (path.empty())
     return {};
   std::vector<TensorToWrite> tensors;
-  for (size_t p = 0; p < manifest.params.size(); ++p) {
-    const ParameterSpec &param = manifest.params[p];
+  for (const ParameterSpec &param : manifest.params) {
     if (!param.trained)
       continue;
     const uint8_t *data = state + (what == SavedTensor::Gradient ? param.gradOffset : param.stateOffset);
-    DType fileType = param.dtype == ACCUM_F64 ? ACCUM_F64 : fileTypes[p];
     for (const AliasSpec &name : namesFor(param, names))
-      tensors.push_back({name.name, data, param.dtype, fileType, param.shape, name.transposed,
+      tensors.push_back({name.name, data, param.dtype, param.shape, name.transposed,
                          what == SavedTensor::Gradient ? 0 : name.added});
   }
   return writeSafetensors(path, tensors, keepOld,

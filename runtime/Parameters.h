@@ -9,9 +9,8 @@
 namespace accum::runtime {
 
 /// Copies every parameter of the manifest from a safetensors file to its place in `state`, memory of the
-/// device, converting f32 <-> f64. `fileTypes` gets the file's dtype of each, in manifest order.
-Status loadParameters(const Manifest &manifest, const std::string &path, Device &device, uint8_t *state,
-                      std::vector<DType> &fileTypes);
+/// device, converting f32 <-> f64, f16 and bf16 -> f32, and either of f32 and f16 -> bf16.
+Status loadParameters(const Manifest &manifest, const std::string &path, Device &device, uint8_t *state);
 
 /// Without a file: ones for parameters of one axis that are no biases by their name, so that norms scale by
 /// 1; zeros for all others.
@@ -25,11 +24,10 @@ enum class SavedTensor { Parameter, Gradient };
 enum class SavedNames { Onnx, Framework };
 
 /// Writes the trained parameters, or their gradients, under every name and in the layout that the model file
-/// has (or the framework's loader wants; refused where the manifest does not know). In the file's dtype,
-/// except that an f64 parameter is written as f64. An empty path only asks whether the names are known.
-Status saveTensors(const Manifest &manifest, Device &device, const uint8_t *state,
-                   const std::vector<DType> &fileTypes, SavedTensor what, SavedNames names,
-                   const std::string &path, bool keepOld);
+/// has (or the framework's loader wants; refused where the manifest does not know). In the dtype that is
+/// trained, whatever the model file has. An empty path only asks whether the names are known.
+Status saveTensors(const Manifest &manifest, Device &device, const uint8_t *state, SavedTensor what,
+                   SavedNames names, const std::string &path, bool keepOld);
 
 } // namespace accum::runtime
 #endif

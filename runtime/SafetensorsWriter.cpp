@@ -14,7 +14,7 @@ constexpr int64_t kPieceBytes = 1 << 20;
 
 int64_t elementsOf(const TensorToWrite &tensor) {
   int64_t count = 1;
-  for (int64_t extent : tensor.memoryShape)
+  for (int64_t extent : tensor.shape)
     count *= extent;
   return count;
 }
@@ -24,12 +24,12 @@ std::string makeHeader(const std::vector<TensorToWrite> &tensors) {
   header["__metadata__"] = {{"format", "pt"}};
   uint64_t offset = 0;
   for (const TensorToWrite &tensor : tensors) {
-    std::vector<int64_t> shape = tensor.memoryShape;
+    std::vector<int64_t> shape = tensor.shape;
     if (tensor.transposed)
       std::swap(shape[0], shape[1]);
-    uint64_t end = offset + elementsOf(tensor) * bytesOf(tensor.fileType);
+    uint64_t end = offset + elementsOf(tensor) * bytesOf(tensor.dtype);
     header[tensor.name] = {
-        {"dtype", safetensorsNameOf(tensor.fileType)}, {"shape", shape}, {"data_offsets", {offset, end}}};
+        {"dtype", safetensorsNameOf(tensor.dtype)}, {"shape", shape}, {"data_offsets", {offset, end}}};
     offset = end;
   }
   std::string text = header.dump();
@@ -39,13 +39,13 @@ std::string makeHeader(const std::vector<TensorToWrite> &tensors) {
 
 Status writePlain(FileWriter &writer, const TensorToWrite &tensor, std::vector<uint8_t> &piece) {
   int64_t count = elementsOf(tensor), step = kPieceBytes / 8;
+  size_t size = bytesOf(tensor.dtype);
   for (int64_t first = 0; first < count; first += step) {
     int64_t now = std::min(step, count - first);
-    convert(tensor.data + first * bytesOf(tensor.memoryType), tensor.memoryType, piece.data(),
-            tensor.fileType, now);
+    std::memcpy(piece.data(), tensor.data + first * size, now * size);
     for (int64_t i = 0; tensor.added != 0 && i < now; ++i)
-      storeFloat(piece.data(), tensor.fileType, i, asDouble(piece.data(), tensor.fileType, i) - tensor.added);
-    if (Status status = writer.write(piece.data(), now * bytesOf(tensor.fileType)); !status)
+      storeFloat(piece.data(), tensor.dtype, i, asDouble(piece.data(), tensor.dtype, i) - tensor.added);
+    if (Status status = writer.write(piece.data(), now * size); !status)
       return status;
   }
   return {};
@@ -53,17 +53,16 @@ Status writePlain(FileWriter &writer, const TensorToWrite &tensor, std::vector<u
 
 /// Row after row of the file: a column of the memory's matrix.
 Status writeTransposed(FileWriter &writer, const TensorToWrite &tensor, std::vector<uint8_t> &piece) {
-  int64_t rows = tensor.memoryShape[0], columns = tensor.memoryShape[1];
-  size_t from = bytesOf(tensor.memoryType), to = bytesOf(tensor.fileType);
-  int64_t held = 0, capacity = kPieceBytes / int64_t(to);
+  int64_t rows = tensor.shape[0], columns = tensor.shape[1];
+  size_t size = bytesOf(tensor.dtype);
+  int64_t held = 0, capacity = kPieceBytes / int64_t(size);
   for (int64_t column = 0; column < columns; ++column)
     for (int64_t row = 0; row < rows; ++row) {
-      const uint8_t *element = tensor.data + (row * columns + column) * from;
-      convert(element, tensor.memoryType, piece.data() + held * to, tensor.fileType, 1);
+      std::memcpy(piece.data() + held * size, tensor.data + (row * columns + column) * size, size);
       bool last = column == columns - 1 && row == rows - 1;
       if (++held < capacity && !last)
         continue;
-      if (Status status = writer.write(piece.data(), held * to); !status)
+      if (Status status = writer.write(piece.data(), held * size); !status)
         return status;
       held = 0;
     }
@@ -73,7 +72,7 @@ Status writeTransposed(FileWriter &writer, const TensorToWrite &tensor, std::vec
 Status writeTensor(FileWriter &writer, TensorToWrite tensor, const TensorReader &read,
                    std::vector<uint8_t> &piece) {
   if (read) {
-    auto data = read(tensor.data, elementsOf(tensor) * bytesOf(tensor.memoryType));
+    auto data = read(tensor.data, elementsOf(tensor) * bytesOf(tensor.dtype));
     if (!data)
       return data.error();
     tensor.data = *data;

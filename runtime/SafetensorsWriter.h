@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes tensors that lie in memory as one safetensors file, converting and transposing on the way, without a
-// copy of a whole tensor.
+// Writes tensors that lie in memory as one safetensors file, transposing on the way, without a copy of a
+// whole tensor.
 #ifndef ACCUM_RUNTIME_SAFETENSORSWRITER_H
 #define ACCUM_RUNTIME_SAFETENSORSWRITER_H
 
@@ -13,11 +13,11 @@ namespace accum::runtime {
 
 struct TensorToWrite {
   std::string name;
-  const uint8_t *data;        ///< row-major, of `memoryType` and `memoryShape`; what the reader is given
-  DType memoryType, fileType; ///< a pair that `canConvert` knows
-  std::vector<int64_t> memoryShape;
-  bool transposed = false; ///< two axes, swapped in the file
-  double added = 0;        ///< elements of the file are smaller by this
+  const uint8_t *data; ///< row-major; what the reader is given
+  DType dtype;
+  std::vector<int64_t> shape; ///< in memory
+  bool transposed = false;    ///< two axes, swapped in the file
+  double added = 0;           ///< elements of the file are smaller by this
 };
 
 /// Makes a tensor's bytes readable until its next call: for tensors that lie in a device's memory.

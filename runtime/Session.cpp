@@ -131,11 +131,9 @@ Status Session::startParameters(const accum_open_options &options) {
                    artifact.folder + ": the manifest lists no " + kWeights,
                    "bad-artifact",
                    {"compile the model again, or start from random weights: --random-params SEED"}};
-    fileTypes.assign(manifest.params.size(), ACCUM_F32);
     if (Status status = inventParameters(manifest, *device, state); !status)
       return status;
-  } else if (Status status = loadParameters(manifest, artifact.file(kWeights), *device, state, fileTypes);
-             !status)
+  } else if (Status status = loadParameters(manifest, artifact.file(kWeights), *device, state); !status)
     return status;
   return options.random_params ? randomizeParameters(manifest, options.random_seed, *device, state)
                                : Status();
@@ -352,7 +350,7 @@ Status Session::save(const std::string &kind, const std::string &names, const st
                      bool keepOld) {
   SavedTensor what = kind == "gradient" ? SavedTensor::Gradient : SavedTensor::Parameter;
   SavedNames which = names == "framework" ? SavedNames::Framework : SavedNames::Onnx;
-  return saveTensors(artifact.manifest, *device, state, fileTypes, what, which, path, keepOld);
+  return saveTensors(artifact.manifest, *device, state, what, which, path, keepOld);
 }
 
 void Session::describe(accum_info &info) const {

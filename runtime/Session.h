@@ -83,7 +83,6 @@ private:
   Device::FillInputs fillInputs;
   std::optional<Dataset> dataset;
   Hyper hyper;
-  std::vector<DType> fileTypes;
   std::vector<std::string> decisions;
   size_t deviceNotices = 0; ///< of them from the device
   accum_data_options dataOptions{};

@@ -10,6 +10,15 @@ namespace accum::runtime {
 
 inline float fromBrain(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
 
+/// Of IEEE's binary16; exact.
+inline float fromHalf(uint16_t bits) {
+  uint32_t sign = uint32_t(bits & 0x8000) << 16, magnitude = bits & 0x7fff;
+  uint32_t wide = magnitude >= 0x7c00  ? 0x7f800000 | magnitude << 13
+                  : magnitude >= 0x400 ? (magnitude << 13) + (112u << 23)
+                                       : std::bit_cast<uint32_t>(float(magnitude) * 0x1p-24f);
+  return std::bit_cast<float>(sign | wide);
+}
+
 /// To nearest, ties to even, as `cvt.rn.bf16.f32` does; NaN stays NaN.
 inline uint16_t toBrain(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);

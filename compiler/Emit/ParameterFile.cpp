@@ -148,10 +148,12 @@ private:
   uint64_t size = 0;
 };
 
-/// What the model has; a module that computes in f64 or bf16 has other types than its file.
+/// What the model has: `file_type`, where import computes in another type. A module in f64 or bf16 has other
+/// types than its file too.
 std::optional<runtime::DType> fileDtype(train::ParamOp param) {
   auto type = cast<mlir::RankedTensorType>(param.getType());
-  auto dtype = dtypeOf(type.getElementType());
+  auto stored = param->getAttrOfType<mlir::TypeAttr>("file_type");
+  auto dtype = dtypeOf(stored ? stored.getValue() : type.getElementType());
   int64_t bytes = param.getSource().getBytes(), elements = type.getNumElements();
   if (dtype && bytes == elements * static_cast<int64_t>(runtime::bytesOf(*dtype)))
     return dtype;

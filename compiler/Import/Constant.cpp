@@ -76,8 +76,8 @@ static void eyeLike(Binder &node) {
   const Shape &shape = node.input(0).shape;
   if (shape.size() != 2 || shape[0].batched || shape[1].batched)
     refuseUnsupported("has an input that is not a static matrix");
-  DType type = dtypeFromNumber(node.integer("dtype", static_cast<int64_t>(node.input(0).dtype)))
-                   .value_or(DType::Float32);
+  DType type = computedIn(dtypeFromNumber(node.integer("dtype", static_cast<int64_t>(node.input(0).dtype)))
+                              .value_or(DType::Float32));
   int64_t diagonal = node.integer("k", 0);
   std::vector<Element> elements;
   for (int64_t row = 0; row < shape[0].count; ++row)

@@ -36,4 +36,8 @@ bool isFloat(DType type) {
          type == DType::BFloat16;
 }
 
+DType computedIn(DType type) {
+  return type == DType::Float16 || type == DType::BFloat16 ? DType::Float32 : type;
+}
+
 } // namespace accum::import

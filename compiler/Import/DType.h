@@ -46,5 +46,9 @@ std::string_view name(DType type);
 int bitWidth(DType type);
 /// f16, bf16, f32, f64: what can carry a gradient. The 8- and 4-bit formats cannot.
 bool isFloat(DType type);
+/// What values of the type are computed in: f32 for f16 and bf16, which `--precision` decides on later, else
+/// the type itself. Of values in the graph no other is known; tensors of the file keep the type that they are
+/// stored in.
+DType computedIn(DType type);
 
 } // namespace accum::import

@@ -65,7 +65,7 @@ static void castTo(Binder &node) {
   std::optional<DType> to = dtypeFromNumber(node.integer("to", 0));
   if (!to)
     refuseMalformed("casts to an element type that ONNX does not have");
-  node.set(0, cast(node.emit, node.input(0), *to));
+  node.set(0, cast(node.emit, node.input(0), computedIn(*to)));
 }
 
 static void castLike(Binder &node) { node.set(0, cast(node.emit, node.input(0), node.input(1).dtype)); }

@@ -34,10 +34,6 @@ Type Emitter::elementType(DType dtype) {
     return builder.getF32Type();
   case DType::Float64:
     return builder.getF64Type();
-  case DType::Float16:
-    return builder.getF16Type();
-  case DType::BFloat16:
-    return builder.getBF16Type();
   case DType::Int8:
   case DType::Int16:
   case DType::Int32:

@@ -77,9 +77,10 @@ Value Forward::addLabels(const std::string &name, ArrayRef<Extent> shape, DType 
 
 void Forward::addInputs(const std::set<std::string> &needed) {
   for (const ValueInfo &input : model.graph.inputs)
-    if (needed.count(input.name) != 0)
-      walk.values[input.name] =
-          GraphValue(input.type.dtype, addInput(input.name, shapes[input.name], input.type.dtype));
+    if (needed.count(input.name) != 0) {
+      DType dtype = computedIn(input.type.dtype);
+      walk.values[input.name] = GraphValue(dtype, addInput(input.name, shapes[input.name], dtype));
+    }
 }
 
 Value Forward::lossOf(const LossChoice &choice, ImportReport &report) {
@@ -166,6 +167,7 @@ static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTa
     for (int64_t size : parameter.shape)
       elements *= size;
     bool trained = parameter.trained && reached;
+    report.trainsDoubles |= trained && parameter.dtype == DType::Float64;
     (trained ? report.tensorsTrained : report.tensorsFrozen) += 1;
     (trained ? report.elementsTrained : report.elementsFrozen) += elements;
     for (const ParameterAlias &alias : parameter.aliases)

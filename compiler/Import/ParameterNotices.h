@@ -22,6 +22,8 @@ void noteComputed(ParameterTable &table);
 /// gradient: where the file marks it, so is it done here; ONNX alone cannot say it, and one row of zeros
 /// hints.
 void notePadding(const std::vector<const Tensor *> &tables, const Graph &graph, ParameterTable &table);
+/// Adds a notice where the file holds, or its graph casts to, floats of 16 bits.
+void noteShortFloats(const Graph &graph, ParameterTable &table);
 /// The failure for a model without a trained parameter, with what could be trained.
 Failure nothingToTrain(const Model &model, const ParameterTable &table);
 

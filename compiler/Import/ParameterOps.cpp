@@ -12,7 +12,7 @@ namespace accum::import {
 static constexpr int64_t smallConstant = 16;
 
 static RankedTensorType typeOf(Emitter &emit, DType dtype, ArrayRef<int64_t> shape) {
-  return RankedTensorType::get(shape, emit.elementType(dtype));
+  return RankedTensorType::get(shape, emit.elementType(computedIn(dtype)));
 }
 
 /// A float table of the file that is no parameter.
@@ -52,6 +52,9 @@ void ParameterOps::declare(const Parameter &p) {
                              p.trained ? builder.getUnitAttr() : UnitAttr(), moduleName);
   if (p.moduleTransposed)
     op->setAttr("module_transposed", builder.getUnitAttr());
+  if (computedIn(p.dtype) != p.dtype)
+    op->setAttr("file_type", TypeAttr::get(p.dtype == DType::Float16 ? Type(builder.getF16Type())
+                                                                     : Type(builder.getBF16Type())));
   if (p.moduleAdded != 0)
     op->setAttr("module_added", builder.getF64FloatAttr(p.moduleAdded));
   if (!p.moduleAliases.empty())
@@ -76,17 +79,19 @@ GraphValue ParameterOps::valueOf(const Tensor &tensor) {
   if (!isFloat(tensor.dtype) || (!trained && (tensor.elementCount() <= smallConstant || !inFile)))
     if (std::optional<Content> content = contentOf(tensor))
       return *content;
+  if (!isFloat(tensor.dtype) && !tensor.data.isPresent())
+    throw Refusal{"missing-file",
+                  "needs integers of the file " + tensor.externalLocation + ", which is not there",
+                  {"shapes and positions are computed from them: a plan needs no weights, but these; "
+                   "onnx.save(..., size_threshold=1024) keeps small tensors in the model"}};
   if (!isFloat(tensor.dtype))
-    throw Refusal{
-        tensor.data.isPresent() ? "unsupported" : "missing-file",
-        "needs the numbers of `" + tensor.name + "`, which are " +
-            (tensor.data.isPresent() ? "of type " + std::string(name(tensor.dtype)) : "in a missing file"),
-        {}};
+    refuseUnsupported("needs the numbers of `" + tensor.name + "`, which are of type " +
+                      std::string(name(tensor.dtype)));
   if (!inFile && parameter)
     throw Refusal{"unsupported",
                   "reads the parameter `" + tensor.name + "`, whose numbers are spelled out one by one",
                   {"save the model again with raw data"}};
-  return {tensor.dtype, load(parameter ? *parameter : tableOf(tensor), tensor)};
+  return {computedIn(tensor.dtype), load(parameter ? *parameter : tableOf(tensor), tensor)};
 }
 
 } // namespace accum::import

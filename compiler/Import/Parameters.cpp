@@ -8,6 +8,7 @@
 #include "compiler/Import/Ties.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <set>
 
@@ -247,13 +248,13 @@ Failures Decision::refuseDerived() const {
   return failures;
 }
 
-/// Sums of gradients and optimizer steps are below a 16-bit number's last digit, and the update is one
-/// command over parameters of one type.
+/// The update is one command over parameters of one type; those of 16 bits are trained in f32, since sums of
+/// gradients and optimizer steps are below their last digit.
 Failures Decision::refuseTypes() const {
   std::map<DType, std::vector<const Parameter *>> trained;
   for (const Entry &entry : entries)
     if (entry.parameter.trained)
-      trained[entry.parameter.dtype].push_back(&entry.parameter);
+      trained[computedIn(entry.parameter.dtype)].push_back(&entry.parameter);
   DType kept =
       trained.contains(DType::Float32) || !trained.contains(DType::Float64) ? DType::Float32 : DType::Float64;
   Failures failures;
@@ -263,12 +264,17 @@ Failures Decision::refuseTypes() const {
     const Parameter &first = *parameters.front();
     size_t others = parameters.size() - 1;
     Failure failure{"unsupported",
-                    backquoted(first.name) + (others ? fmt::format(" and {} more parameters", others) : ""),
+                    backquoted(first.name) + (others ? fmt::format(" and {} more", others) : ""),
                     fmt::format("{} of type {}, expected {} of what is trained", others ? "are" : "is",
                                 name(dtype), name(kept)),
-                    {"export the model in float32 (model.float()); --precision bf16 computes in 16 bits"}};
-    if (!others)
-      failure.notes.push_back(fmt::format("or leave it as it is: --freeze {}", first.name));
+                    {"export the model in one type: model.float(), or model.double()"}};
+    std::vector<std::string> flags;
+    for (const Parameter *parameter : parameters)
+      flags.push_back("--freeze " + parameter->name);
+    constexpr size_t shown = 4;
+    if (flags.size() <= shown)
+      failure.notes.push_back(
+          fmt::format("or leave {} as in the file: {}", others ? "them" : "it", fmt::join(flags, " ")));
     failures.push_back(std::move(failure));
   }
   return failures;
@@ -298,6 +304,7 @@ Result<ParameterTable> Decision::finish() {
   if (signature.isEmpty())
     noteComputed(table);
   notePadding(tables, graph, table);
+  noteShortFloats(graph, table);
   table.refused = std::move(refused);
   noteVanished(signature, table);
   return table;

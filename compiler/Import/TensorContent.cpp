@@ -2,7 +2,9 @@
 // Numbers of the file as known content.
 #include "compiler/Import/TensorContent.h"
 #include "compiler/Import/Contents.h"
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 namespace accum::import {
 
@@ -18,11 +20,16 @@ template <class T> static std::vector<Element> elementsOf(std::span<const std::b
   return elements;
 }
 
-/// Of floats that C++ has no type for.
+/// Of floats that C++ has no type for, as f32. The ends of f16 stand for those of the type that is computed
+/// in: `torch.finfo(x.dtype).min` hides scores, and models clamp by it.
 static std::vector<Element> shortFloatsOf(const Tensor &tensor) {
+  constexpr double largestHalf = 65504, largest = std::numeric_limits<float>::max();
   std::vector<Element> elements;
-  for (int64_t i = 0; i < tensor.elementCount(); ++i)
-    elements.push_back(Element::floating(elementAt(tensor, i)));
+  for (int64_t i = 0; i < tensor.elementCount(); ++i) {
+    double value = elementAt(tensor, i);
+    bool isEnd = tensor.dtype == DType::Float16 && std::abs(value) == largestHalf;
+    elements.push_back(Element::floating(isEnd ? std::copysign(largest, value) : value));
+  }
   return elements;
 }
 
@@ -62,7 +69,7 @@ std::optional<Content> contentOf(const Tensor &tensor) {
   std::optional<std::vector<Element>> elements = elementsOf(tensor);
   if (!elements || static_cast<int64_t>(elements->size()) != tensor.elementCount())
     return std::nullopt;
-  return Content::dense(tensor.dtype, staticShape(tensor.shape), std::move(*elements));
+  return Content::dense(computedIn(tensor.dtype), staticShape(tensor.shape), std::move(*elements));
 }
 
 } // namespace accum::import

@@ -15,8 +15,8 @@ namespace {
 
 size_t widthOf(const Tensor &tensor) { return static_cast<size_t>(bitWidth(tensor.dtype)) / 8; }
 
-/// Equal keys are necessary for equal content. The same places are sampled whatever the layout: `transposed`
-/// gives the key of the transposed tensor.
+/// Equal keys are necessary for equal content, f32 copies of f16 included. The same places are sampled
+/// whatever the layout: `transposed` gives the key of the transposed tensor.
 uint64_t sampleKey(const Tensor &tensor, bool transposed) {
   std::vector<int64_t> shape = tensor.shape;
   if (transposed)
@@ -24,15 +24,14 @@ uint64_t sampleKey(const Tensor &tensor, bool transposed) {
   constexpr int samples = 16;
   int64_t count = tensor.elementCount(), columns = tensor.shape.empty() ? 1 : tensor.shape.back();
   int64_t rows = count / columns;
-  size_t width = widthOf(tensor);
-  const std::byte *data = tensor.data.bytes().data();
-  XXH64_hash_t key =
-      XXH3_64bits(shape.data(), shape.size() * sizeof(int64_t)) + static_cast<uint64_t>(tensor.dtype);
+  XXH64_hash_t key = XXH3_64bits(shape.data(), shape.size() * sizeof(int64_t)) +
+                     static_cast<uint64_t>(computedIn(tensor.dtype));
   for (int sample = 0; sample < samples; ++sample) {
     int64_t index = count / samples * sample + (count % samples) / 2;
     if (transposed)
       index = index % rows * columns + index / rows;
-    key = XXH3_64bits_withSeed(data + static_cast<size_t>(index) * width, width, key);
+    double value = elementAt(tensor, index);
+    key = XXH3_64bits_withSeed(&value, sizeof value, key);
   }
   return key;
 }
@@ -49,6 +48,15 @@ bool isTransposed(const std::byte *a, const std::byte *b, int64_t rows, int64_t 
         for (int64_t c = c0; c < std::min(c0 + block, columns); ++c)
           if (std::memcmp(at(a, r * columns + c), at(b, c * rows + r), sizeof(Word)) != 0)
             return false;
+  return true;
+}
+
+/// Of tensors of two types, as when an exporter folds a cast of f16 to f32.
+bool haveEqualNumbers(const Tensor &a, const Tensor &b, bool transposed) {
+  int64_t count = a.elementCount(), columns = a.shape.back(), rows = count / columns;
+  for (int64_t i = 0; i < count; ++i)
+    if (elementAt(a, i) != elementAt(b, transposed ? i % columns * rows + i / columns : i))
+      return false;
   return true;
 }
 
@@ -164,6 +172,8 @@ Failure cannotTie(const std::string &request, std::string why) {
 } // namespace
 
 bool haveEqualContent(const Tensor &a, const Tensor &b, bool transposed) {
+  if (a.dtype != b.dtype)
+    return haveEqualNumbers(a, b, transposed);
   const std::byte *left = a.data.bytes().data(), *right = b.data.bytes().data();
   if (!transposed)
     return std::memcmp(left, right, a.byteSize()) == 0;
@@ -195,7 +205,7 @@ Result<Tie> tieByHand(const std::string &request, const std::vector<TieCandidate
   if (a == b)
     return cannotTie(request, "ties a parameter to itself");
   bool isSame = a->tensor->shape == b->tensor->shape, isSwap = isSwapped(*a->tensor, *b->tensor);
-  if ((!isSame && !isSwap) || a->tensor->dtype != b->tensor->dtype)
+  if ((!isSame && !isSwap) || computedIn(a->tensor->dtype) != computedIn(b->tensor->dtype))
     return cannotTie(request, "names parameters of different shapes or types");
   bool transposed = isSame && isSwap ? a->moduleTransposed != b->moduleTransposed : isSwap;
   if (isKeptBefore(*b, *a))

@@ -55,19 +55,17 @@ const std::string kPair = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8
 
 } // namespace
 
-TEST(Safetensors, RoundTripConvertsAndTransposes) {
+TEST(Safetensors, RoundTripTransposes) {
   std::vector<double> values = {1, 2, 3, 4, 5, 6};
   auto data = reinterpret_cast<const uint8_t *>(values.data());
   std::string path = folder() + "/round.safetensors";
-  ASSERT_TRUE(writeSafetensors(path,
-                               {{"plain", data, ACCUM_F64, ACCUM_F32, {2, 3}, false},
-                                {"turned", data, ACCUM_F64, ACCUM_F64, {2, 3}, true}},
-                               false));
+  ASSERT_TRUE(writeSafetensors(
+      path, {{"plain", data, ACCUM_F64, {2, 3}, false}, {"turned", data, ACCUM_F64, {2, 3}, true}}, false));
   auto arrays = readSafetensors(path);
   ASSERT_TRUE(arrays);
   ASSERT_EQ(arrays->size(), 2u);
   const Array &plain = (*arrays)[0], &turned = (*arrays)[1];
-  EXPECT_EQ(plain.dtype, ACCUM_F32);
+  EXPECT_EQ(plain.dtype, ACCUM_F64);
   EXPECT_EQ(plain.shape, (std::vector<int64_t>{2, 3}));
   EXPECT_EQ(asDouble(plain.data, plain.dtype, 4), 5);
   EXPECT_EQ(turned.shape, (std::vector<int64_t>{3, 2}));
@@ -82,8 +80,7 @@ TEST(Safetensors, TransposesMatricesLargerThanAPiece) {
     values[i] = float(i);
   std::string path = folder() + "/large.safetensors";
   ASSERT_TRUE(writeSafetensors(
-      path, {{"t", reinterpret_cast<uint8_t *>(values.data()), ACCUM_F32, ACCUM_F32, {rows, columns}, true}},
-      false));
+      path, {{"t", reinterpret_cast<uint8_t *>(values.data()), ACCUM_F32, {rows, columns}, true}}, false));
   auto arrays = readSafetensors(path);
   ASSERT_TRUE(arrays);
   for (int64_t c : {0, 1, 250, 499})

@@ -57,9 +57,9 @@ std::string withArray(const std::string &name, const std::string &newName, DType
   std::vector<TensorToWrite> tensors;
   for (const Array &array : *arrays)
     if (array.name != name)
-      tensors.push_back({array.name, array.data, array.dtype, array.dtype, array.shape});
+      tensors.push_back({array.name, array.data, array.dtype, array.shape});
   if (!newName.empty())
-    tensors.push_back({newName, zeros.data(), dtype, dtype, shape});
+    tensors.push_back({newName, zeros.data(), dtype, shape});
   EXPECT_TRUE(writeSafetensors(setup.data, tensors, false));
   return refusal(setup, 3);
 }
@@ -98,7 +98,7 @@ TEST(BadData, AbsentMaskIsOnesAndSaidSo) {
   std::vector<TensorToWrite> tensors;
   for (const Array &array : *arrays)
     if (array.name != "mask")
-      tensors.push_back({array.name, array.data, array.dtype, array.dtype, array.shape});
+      tensors.push_back({array.name, array.data, array.dtype, array.shape});
   ASSERT_TRUE(writeSafetensors(setup.data, tensors, false));
   Outcome outcome = setup.run();
   EXPECT_EQ(outcome.code, 0);

@@ -19,14 +19,19 @@ std::string folder() {
   return path;
 }
 
-/// Writes FOLDER/NAME with tensors a (f64 in memory, `type` in the file) and ones.
-std::string write(const std::string &name, std::vector<double> values, DType type = ACCUM_F64) {
+/// Writes FOLDER/NAME with tensors a and ones, in f64 or f32.
+std::string write(const std::string &name, const std::vector<double> &values, DType type = ACCUM_F64) {
+  const std::vector<float> narrow(values.begin(), values.end());
   const double ones[] = {1, 1};
-  auto raw = [](const double *data) { return reinterpret_cast<const uint8_t *>(data); };
-  EXPECT_TRUE(writeSafetensors(folder() + "/" + name,
-                               {{"a", raw(values.data()), ACCUM_F64, type, {1, int64_t(values.size())}},
-                                {"ones", raw(ones), ACCUM_F64, type, {2}}},
-                               false));
+  const float narrowOnes[] = {1, 1};
+  bool isWide = type == ACCUM_F64;
+  auto raw = [](const void *data) { return static_cast<const uint8_t *>(data); };
+  const void *a = isWide ? static_cast<const void *>(values.data()) : narrow.data();
+  EXPECT_TRUE(
+      writeSafetensors(folder() + "/" + name,
+                       {{"a", raw(a), type, {1, int64_t(values.size())}},
+                        {"ones", raw(isWide ? static_cast<const void *>(ones) : narrowOnes), type, {2}}},
+                       false));
   return folder() + "/" + name;
 }
 
@@ -72,8 +77,7 @@ TEST(Diff, ReportsTensorsThatDoNotMatch) {
   EXPECT_THAT(outcome.out, HasSubstr("shapes differ:      a: [1, 3] and [1, 2]"));
   const double value = 1;
   std::string c = folder() + "/other";
-  ASSERT_TRUE(writeSafetensors(
-      c, {{"c", reinterpret_cast<const uint8_t *>(&value), ACCUM_F64, ACCUM_F64, {1}}}, false));
+  ASSERT_TRUE(writeSafetensors(c, {{"c", reinterpret_cast<const uint8_t *>(&value), ACCUM_F64, {1}}}, false));
   outcome = diff(a + " " + c);
   EXPECT_EQ(outcome.code, 1);
   EXPECT_THAT(outcome.out, HasSubstr("only in the first:  a\n"));

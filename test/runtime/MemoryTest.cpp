@@ -24,8 +24,7 @@ std::string writeLarge() {
   std::string path = freshFolder("memory") + "/large.safetensors";
   std::vector<float> ones(kRows * kColumns, 1.0f);
   EXPECT_TRUE(writeSafetensors(
-      path, {{"w", reinterpret_cast<uint8_t *>(ones.data()), ACCUM_F32, ACCUM_F32, {kRows, kColumns}}},
-      false));
+      path, {{"w", reinterpret_cast<uint8_t *>(ones.data()), ACCUM_F32, {kRows, kColumns}}}, false));
   return path;
 }
 
@@ -99,10 +98,9 @@ TEST(Memory, LoadingParametersKeepsNoCopyOfTheFile) {
   param.shape = {kRows, kColumns};
   manifest.params = {param};
   std::vector<uint8_t> state(param.bytes(), 1);
-  std::vector<DType> types;
   HostDevice device;
   uint64_t before = peakResident();
-  ASSERT_TRUE(loadParameters(manifest, path, device, state.data(), types));
+  ASSERT_TRUE(loadParameters(manifest, path, device, state.data()));
   EXPECT_EQ(reinterpret_cast<float *>(state.data())[kRows * kColumns - 1], 1.0f);
   EXPECT_LT(peakResident(), before + kSlack);
 }

@@ -51,6 +51,17 @@ std::vector<float> widened(const Brains &brains) {
   return values;
 }
 
+/// Oracle: the compiler's own type.
+TEST(ShortFloats, EveryHalfIsWidenedExactly) {
+  for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+    float expected = std::bit_cast<_Float16>(uint16_t(bits)), value = fromHalf(uint16_t(bits));
+    if (expected == expected)
+      ASSERT_EQ(std::bit_cast<uint32_t>(value), std::bit_cast<uint32_t>(expected)) << bits;
+    else
+      ASSERT_TRUE(value != value) << bits;
+  }
+}
+
 TEST(ShortFloats, RoundToTheNearest) {
   forFloats([](float value) {
     ASSERT_EQ(fromBrain(toBrain(value)), nearest(value, 16, true)) << value;

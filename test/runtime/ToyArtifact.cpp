@@ -147,10 +147,10 @@ void writeParameters(const std::string &artifact) {
   float b = float(start.b), scale = float(kScale);
   auto raw = [](const float *data) { return reinterpret_cast<const uint8_t *>(data); };
   (void)writeSafetensors(artifact + "/params.safetensors",
-                         {{"w", raw(w.data()), ACCUM_F32, ACCUM_F32, {kFeatures, 1}},
-                          {"e", raw(e.data()), ACCUM_F32, ACCUM_F32, {kVocabulary}},
-                          {"b", raw(&b), ACCUM_F32, ACCUM_F32, {1}},
-                          {"scale", raw(&scale), ACCUM_F32, ACCUM_F32, {1}}},
+                         {{"w", raw(w.data()), ACCUM_F32, {kFeatures, 1}},
+                          {"e", raw(e.data()), ACCUM_F32, {kVocabulary}},
+                          {"b", raw(&b), ACCUM_F32, {1}},
+                          {"scale", raw(&scale), ACCUM_F32, {1}}},
                          false);
 }
 
@@ -193,10 +193,10 @@ std::string writeToyData(const std::string &folder, const ToyData &data) {
   std::vector<int32_t> mask(data.mask.begin(), data.mask.end());
   auto raw = [](const auto &values) { return reinterpret_cast<const uint8_t *>(values.data()); };
   (void)writeSafetensors(path,
-                         {{"x", raw(x), ACCUM_F32, ACCUM_F32, {data.samples, kFeatures}},
-                          {"ids", raw(data.ids), ACCUM_I64, ACCUM_I64, {data.samples, kWords}},
-                          {"mask", raw(mask), ACCUM_I32, ACCUM_I32, {data.samples, kWords}},
-                          {"t", raw(t), ACCUM_F32, ACCUM_F32, {data.samples}}},
+                         {{"x", raw(x), ACCUM_F32, {data.samples, kFeatures}},
+                          {"ids", raw(data.ids), ACCUM_I64, {data.samples, kWords}},
+                          {"mask", raw(mask), ACCUM_I32, {data.samples, kWords}},
+                          {"t", raw(t), ACCUM_F32, {data.samples}}},
                          false);
   return path;
 }

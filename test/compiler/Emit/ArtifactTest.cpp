@@ -71,10 +71,10 @@ struct ArtifactTest : testing::Test {
     std::string path = folder / "data.safetensors";
     auto bytes = [](const auto &rows) { return reinterpret_cast<const uint8_t *>(rows.data()); };
     auto count = static_cast<int64_t>(samples.x.size());
-    EXPECT_TRUE(runtime::writeSafetensors(path,
-                                          {{"x", bytes(samples.x), ACCUM_F32, ACCUM_F32, {count, 3}},
-                                           {"t", bytes(samples.t), ACCUM_F32, ACCUM_F32, {count, 2}}},
-                                          false));
+    EXPECT_TRUE(runtime::writeSafetensors(
+        path,
+        {{"x", bytes(samples.x), ACCUM_F32, {count, 3}}, {"t", bytes(samples.t), ACCUM_F32, {count, 2}}},
+        false));
     return path;
   }
 

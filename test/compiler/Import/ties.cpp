@@ -2,6 +2,7 @@
 // Duplicates become one parameter, coincidences do not.
 #include "compiler/Import/Ties.h"
 #include "test/compiler/Import/WireFormat.h"
+#include <bit>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <random>
@@ -52,6 +53,34 @@ TieCandidate table(const Tensor &tensor, const std::string &module) {
 }
 TieCandidate linear(const Tensor &tensor, const std::string &module) {
   return {&tensor, module, {}, false, true};
+}
+
+/// The numbers of `tensor` cut to bf16: as bf16, or as f32.
+Tensor cutToBrain(const Tensor &tensor, bool stored) {
+  const auto *values = reinterpret_cast<const uint32_t *>(tensor.data.bytes().data());
+  std::vector<uint16_t> pairs;
+  std::vector<float> floats;
+  for (int64_t i = 0; i < tensor.elementCount(); ++i) {
+    pairs.push_back(static_cast<uint16_t>(values[i] >> 16));
+    floats.push_back(std::bit_cast<float>(values[i] & 0xffff0000));
+  }
+  Tensor cut = makeTensor(tensor.name, tensor.shape[0], tensor.shape[1], floats);
+  if (stored) {
+    std::vector<std::byte> bytes(pairs.size() * 2);
+    std::memcpy(bytes.data(), pairs.data(), bytes.size());
+    cut.dtype = DType::BFloat16;
+    cut.data.owned = std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+  }
+  return cut;
+}
+
+TEST(Ties, copyInAnotherType) {
+  Tensor wte = randomTensor("wte.weight", 9, 7, 1), head = transposed(wte, "onnx::MatMul_9");
+  Tensor shortTable = cutToBrain(wte, true), wideHead = cutToBrain(head, false), other = head;
+  Ties found = findTies({table(shortTable, "wte.weight"), linear(wideHead, "head.weight")});
+  ASSERT_THAT(found.ties, SizeIs(1));
+  EXPECT_TRUE(found.ties[0].transposed);
+  EXPECT_THAT(findTies({table(shortTable, "wte.weight"), linear(other, "head.weight")}).ties, IsEmpty());
 }
 
 TEST(Ties, transposedCopy) {
