@@ -157,6 +157,7 @@ const RuleTable &ruleTable() {
     addNormRules(result);
     addRandomRules(result);
     addReductionRules(result);
+    addResizeRules(result);
     addScatterRules(result);
     addSequenceRules(result);
     addShapeRules(result);

@@ -79,6 +79,7 @@ void addLossRules(RuleTable &table);
 void addNormRules(RuleTable &table);
 void addRandomRules(RuleTable &table);
 void addReductionRules(RuleTable &table);
+void addResizeRules(RuleTable &table);
 void addScatterRules(RuleTable &table);
 void addSequenceRules(RuleTable &table);
 void addShapeRules(RuleTable &table);

@@ -39,11 +39,11 @@ Role roleOf(const Node &node, size_t operand) {
     return operand == 0 ? Role::Control : Role::Operand;
   if (isOneOf(op, {"Clip", "Pad", "Pow", "Dropout", "Slice", "Reshape", "Expand", "Tile", "Unsqueeze",
                    "Squeeze", "Split", "ReduceSum", "ReduceMean", "Trilu", "CumSum", "TopK", "ScatterND",
-                   "ScatterElements"}))
+                   "ScatterElements", "Resize"}))
     return operand == 0 ? Role::Operand : Role::Control;
   if (isOneOf(op, {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Range", "ConstantOfShape",
-                   "OneHot", "Resize", "Upsample", "Shape", "Size", "QuantizeLinear", "DequantizeLinear",
-                   "Mod", "If", "Loop", "Scan"}))
+                   "OneHot", "Upsample", "Shape", "Size", "QuantizeLinear", "DequantizeLinear", "Mod", "If",
+                   "Loop", "Scan"}))
     return Role::Control;
   return Role::Operand;
 }

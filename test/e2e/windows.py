@@ -158,7 +158,7 @@ def f32(values):
     return list(array.array("f", values))
 
 
-def differences(case, x, parameters):
+def differences(case, x, parameters, loss_of):
     gradients = {name: [] for name in parameters}
     for name, values in parameters.items():
         for i, at in enumerate(values):
@@ -177,26 +177,27 @@ def close(what, actual, expected, tolerance):
         raise SystemExit(f"{what}: off by {far:.3g} of {most:.3g}")
 
 
-def check(name, case, folder):
+def check(name, case, folder, shape, write_model, loss_of, tolerance=TOLERANCE):
+    """`shape` of a sample; the graph's file, and the loss by loops."""
     draw = random.Random(name)
-    path, size = folder / f"{name}.onnx", math.prod(case[0])
+    path, size = folder / f"{name}.onnx", math.prod(shape)
     sizes = write_model(case, path)
     parameters = {name: f32(draw.uniform(-1, 1) for _ in range(size)) for name, size in sizes.items()}
     path.with_name(path.name + ".data").write_bytes(b"".join(struct.pack(f"<{len(v)}f", *v) for v in parameters.values()))
     x = [f32(draw.uniform(-1, 1) for _ in range(size)) for _ in range(SAMPLES)]
     data = folder / f"{name}.safetensors"
-    tensors.write(data, {"x": ("F32", [SAMPLES, *case[0]], b"".join(struct.pack(f"<{size}f", *row) for row in x))})
-    loss, gradients = loss_of(case, x, parameters), differences(case, x, parameters)
+    tensors.write(data, {"x": ("F32", [SAMPLES, *shape], b"".join(struct.pack(f"<{size}f", *row) for row in x))})
+    loss, gradients = loss_of(case, x, parameters), differences(case, x, parameters, loss_of)
     for precision, target in (("f64", ["--target", "reference", "--precision", "f64"]), ("f32", [])):
         artifact, found, log = folder / f"{name}.accum", folder / "gradients.safetensors", folder / "log.jsonl"
         run("accumc", path, "--batch", SAMPLES, "--micro-batch", 2, "--optimizer", "sgd", "-o", artifact, *target)
         run("accum-run", artifact, "--data", data, "--steps", 1, "--no-shuffle", "--lr", 0.1, "--progress", "none",
             "--log", log, "--save", folder / "weights.safetensors", "--dump-gradients", found)
-        close(f"{name} {precision} loss", [json.loads(log.read_text())["loss"]], [loss], TOLERANCE[precision])
+        close(f"{name} {precision} loss", [json.loads(log.read_text())["loss"]], [loss], tolerance[precision])
         for parameter, (dtype, _, values) in tensors.read(found).items():
             kind = "d" if dtype == "F64" else "f"
             close(f"{name} {precision} {parameter}", array.array(kind, bytes(values)), gradients[parameter],
-                  TOLERANCE[precision])
+                  tolerance[precision])
     return len(gradients)
 
 
@@ -207,7 +208,8 @@ def main():
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     cases = [options.only] if options.only else list(CASES)
-    print(sum(check(name, CASES[name], options.folder) for name in cases), "gradients of", len(cases), "graphs agree")
+    counts = (check(name, CASES[name], options.folder, CASES[name][0], write_model, loss_of) for name in cases)
+    print(sum(counts), "gradients of", len(cases), "graphs agree")
 
 
 if __name__ == "__main__":
