@@ -184,7 +184,7 @@ std::string memoryCurve(const Curve &curve) {
 std::string table(const Search &search) {
   constexpr size_t rows = 60;
   std::string text =
-      fmt::format("<details><summary>All {} sizes</summary>\n<table id='candidates'><tr><th>K</th><th>m"
+      fmt::format("<details><summary>All {} candidates</summary>\n<table id='candidates'><tr><th>K</th><th>m"
                   "</th><th>last</th><th>arena</th><th>step</th><th class='words'>why not</th></tr>\n",
                   search.candidates.size());
   const Candidate *chosen = nullptr;

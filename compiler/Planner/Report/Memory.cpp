@@ -104,7 +104,8 @@ std::string chart(const View &view) {
       total[at] += layer.bytes[at];
   auto peak = static_cast<double>(total[view.peak.command]), budget = static_cast<double>(view.search.budget);
   bool showsBudget = budget < 1.8 * peak;
-  Axis axis(0, std::max(1.13 * peak, showsBudget ? 1.06 * budget : 0));
+  // Room for two lines of text above the budget: its own label, and at the top the peak's.
+  Axis axis(0, 1.13 * (showsBudget ? std::max(peak, budget) : peak));
   ByteUnit unit = unitFor(static_cast<int64_t>(axis.high()));
   std::string text = "<figure class='chart'><svg height='300' role='img' aria-label='memory over a step'>\n";
   Axis inUnits(0, axis.high() / static_cast<double>(unit.bytes));
