@@ -73,7 +73,7 @@ private:
   void print(const std::string &text) const;
   void printPlan() const;
 
-  const Options &options;
+  Options options;
   DialectRegistry registry;
   MLIRContext context;
   Diagnostics diagnostics;
@@ -168,7 +168,9 @@ LogicalResult Compilation::import() {
     add(failure);
   for (const std::string &notice : report.notices)
     diagnostics.addNotice(notice);
-  if (!module || !failures.empty())
+  if (std::string wrong = settlePrecision(options, report.trainsDoubles); !wrong.empty())
+    diagnostics.add(wrong, {"export the model in float32: model.float()"});
+  if (!module || !failures.empty() || !diagnostics.errors().empty())
     return failure();
   // A dump is resumed in another folder: it must know where the weights are.
   auto path = std::filesystem::absolute(options.model).lexically_normal().string();

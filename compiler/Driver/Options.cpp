@@ -177,4 +177,14 @@ ParsedOptions parseOptions(int argc, char **argv) {
   return {std::move(options), "", 0};
 }
 
+std::string settlePrecision(Options &options, bool isDouble) {
+  if (!isDouble || options.precision == "f64")
+    return "";
+  if (options.precision != "f32")
+    return fmt::format("--precision {}: the model's parameters are f64, and are computed with in f64 [usage]",
+                       options.precision);
+  options.precision = "f64";
+  return "";
+}
+
 } // namespace accum::driver

@@ -60,4 +60,7 @@ struct ParsedOptions {
 
 ParsedOptions parseOptions(int argc, char **argv);
 
+/// A model whose parameters are f64 is computed in f64; the message where another precision was asked for.
+std::string settlePrecision(Options &options, bool isDouble);
+
 } // namespace accum::driver

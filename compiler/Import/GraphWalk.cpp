@@ -192,9 +192,11 @@ void GraphWalk::branch(const Node &node) {
 }
 
 void GraphWalk::record(const Node &node, Refusal refusal) {
-  std::string key = refusal.slug + node.opType + refusal.message;
+  // What is missing is one thing, whoever misses it.
+  std::string key = refusal.slug + (refusal.slug == "missing-file" ? "" : node.opType) + refusal.message;
   Cause &cause = causes[key];
-  cause.opType = node.opType;
+  if (cause.nodes.empty())
+    cause.opType = node.opType;
   cause.refusal = std::move(refusal);
   if (!llvm::is_contained(cause.nodes, &node))
     cause.nodes.push_back(&node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules: dropout.
+// Rules: dropout, and what else is drawn.
 #include "compiler/Import/Binder.h"
 #include "llvm/Support/xxhash.h"
 
@@ -34,6 +34,21 @@ static void dropout(Binder &node) {
                   .getResult());
 }
 
-void addRandomRules(RuleTable &table) { table.add("Dropout", 12, dropout); }
+/// Noise of the model's own: keyed by nothing that would make it the same in another cut.
+static void noise(Binder & /*node*/) {
+  throw Refusal{"unsupported",
+                "draws random numbers; of randomness only Dropout is built",
+                {"stochastic depth (DropPath) is exported so in training mode: build the model with "
+                 "drop_path_rate=0",
+                 "or export after model.eval(), which leaves out dropout too"}};
+}
+
+void addRandomRules(RuleTable &table) {
+  table.add("Dropout", 12, dropout);
+  for (const char *op :
+       {"RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike", "Multinomial"})
+    table.add(op, 1, noise);
+  table.add("Bernoulli", 15, noise);
+}
 
 } // namespace accum::import
