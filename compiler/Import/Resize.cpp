@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rule: Resize by nearest, linear or cubic interpolation. Each is a product with a matrix along each axis that it
-// changes, known here; of a parameter (positions of another picture size) it is made once per step.
+// Rule: Resize by nearest, linear or cubic interpolation. Each is a product with a matrix along each axis
+// that it changes, known here; of a parameter (positions of another picture size) it is made once per step.
 #include "compiler/Import/Binder.h"
 #include "llvm/ADT/STLExtras.h"
 #include <algorithm>
@@ -12,7 +12,8 @@ using namespace mlir;
 namespace accum::import {
 namespace {
 
-/// One axis. Arithmetic is in f32 as in ONNX Runtime and PyTorch: a scale of 1/3 is none that f64 would divide by.
+/// One axis. Arithmetic is in f32 as in ONNX Runtime and PyTorch: a scale of 1/3 is none that f64 would
+/// divide by.
 struct ResizedAxis {
   int64_t from = 0, to = 0;
   float scale = 1;
@@ -42,7 +43,8 @@ std::array<float, 4> cubicWeights(float a, float ratio) {
 
 Interpolation::Interpolation(Binder &node)
     : mode(node.text("mode", "nearest")),
-      coordinates(node.text("coordinate_transformation_mode", node.node.opset < 11 ? "asymmetric" : "half_pixel")),
+      coordinates(
+          node.text("coordinate_transformation_mode", node.node.opset < 11 ? "asymmetric" : "half_pixel")),
       nearest(node.text("nearest_mode", node.node.opset < 11 ? "floor" : "round_prefer_floor")),
       cubic(static_cast<float>(node.real("cubic_coeff_a", -0.75))),
       excludeOutside(node.integer("exclude_outside", 0) != 0) {
@@ -133,7 +135,8 @@ static Value productAlong(Emitter &emit, Value x, DType dtype, int64_t axis, Arr
   std::vector<Element> weights(static_cast<size_t>(from * to), Element::floating(0));
   for (auto [row, taps] : llvm::enumerate(rows))
     for (auto [index, weight] : taps)
-      weights[row * static_cast<size_t>(from) + static_cast<size_t>(index)].real += static_cast<double>(weight);
+      weights[row * static_cast<size_t>(from) + static_cast<size_t>(index)].real +=
+          static_cast<double>(weight);
   Value matrix =
       emit.constant(Content::dense(dtype, {Extent::fixed(to), Extent::fixed(from)}, std::move(weights)));
   std::string letters;
@@ -141,7 +144,8 @@ static Value productAlong(Emitter &emit, Value x, DType dtype, int64_t axis, Arr
     letters += static_cast<char>('a' + d);
   std::string resized = letters;
   resized[static_cast<size_t>(axis)] = 'z';
-  return emit.contract("z" + letters.substr(static_cast<size_t>(axis), 1) + "," + letters + "->" + resized, matrix, x);
+  return emit.contract("z" + letters.substr(static_cast<size_t>(axis), 1) + "," + letters + "->" + resized,
+                       matrix, x);
 }
 
 /// The axes that the node speaks of: all, before opset 18.
@@ -178,7 +182,8 @@ static SmallVector<ResizedAxis> resizedAxes(Binder &node, ArrayRef<int64_t> name
   bool isSized = !isGiven(node, scales);
   std::vector<Element> numbers = (isSized ? node.integerContent(3) : node.content(scales)).flatten();
   if (numbers.size() != named.size())
-    refuseMalformed("has " + std::to_string(numbers.size()) + " sizes for " + std::to_string(named.size()) + " axes");
+    refuseMalformed("has " + std::to_string(numbers.size()) + " sizes for " + std::to_string(named.size()) +
+                    " axes");
   SmallVector<ResizedAxis> axes;
   for (auto [axis, number] : llvm::zip_equal(named, numbers)) {
     Extent extent = x.shape[axis];

@@ -21,7 +21,17 @@ std::optional<double> constantOf(Value value) {
   return elements.getSplatValue<APFloat>().convertToDouble();
 }
 
-bool isNear(double a, double b) { return std::abs(a - b) <= 2e-6 * std::abs(b); }
+/// With so many bits of mantissa.
+static double rounded(double number, int bits) {
+  int exponent = 0;
+  double mantissa = std::frexp(number, &exponent);
+  return std::ldexp(std::nearbyint(std::ldexp(mantissa, bits)), exponent - bits);
+}
+
+bool isNear(double a, double b) {
+  constexpr int brain = 8, half = 11;
+  return std::abs(a - b) <= 2e-6 * std::abs(b) || a == rounded(b, brain) || a == rounded(b, half);
+}
 
 nn::ElementwiseOp definedBy(Value value, ElementwiseFn fn) {
   auto op = value ? value.getDefiningOp<nn::ElementwiseOp>() : nn::ElementwiseOp();

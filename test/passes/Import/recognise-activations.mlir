@@ -90,6 +90,48 @@ func.func @gelu_tanh_factored(%x: tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x
   return %13 : tensor<1x6x8xf32, #nn.extent<0>>
 }
 
+// As an export in bf16 rounds the constants.
+// CHECK-LABEL: func.func @gelu_tanh_rounded
+func.func @gelu_tanh_rounded(%x: tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>> {
+  // CHECK-NEXT: nn.elementwise <gelu_tanh> (%arg0)
+  %0 = nn.elementwise <mul> (%x, %x) : (tensor<1x6x8xf32, #nn.extent<0>>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %1 = nn.constant {value = dense<0.0446777344> : tensor<f32>} : tensor<f32>
+  %2 = nn.elementwise <mul> (%0, %1) : (tensor<1x6x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %3 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %4 = nn.elementwise <add> (%3, %2) : (tensor<f32>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %5 = nn.constant {value = dense<0.796875> : tensor<f32>} : tensor<f32>
+  %6 = nn.elementwise <mul> (%x, %5) : (tensor<1x6x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %7 = nn.elementwise <mul> (%6, %4) : (tensor<1x6x8xf32, #nn.extent<0>>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %8 = nn.elementwise <tanh> (%7) : (tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %9 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %10 = nn.elementwise <add> (%9, %8) : (tensor<f32>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %11 = nn.elementwise <mul> (%x, %10) : (tensor<1x6x8xf32, #nn.extent<0>>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %12 = nn.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %13 = nn.elementwise <mul> (%12, %11) : (tensor<f32>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  return %13 : tensor<1x6x8xf32, #nn.extent<0>>
+}
+
+// Other constants make another function.
+// CHECK-LABEL: func.func @not_gelu_tanh
+func.func @not_gelu_tanh(%x: tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>> {
+  // CHECK-NOT: gelu
+  %0 = nn.elementwise <mul> (%x, %x) : (tensor<1x6x8xf32, #nn.extent<0>>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %1 = nn.constant {value = dense<0.0447> : tensor<f32>} : tensor<f32>
+  %2 = nn.elementwise <mul> (%0, %1) : (tensor<1x6x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %3 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %4 = nn.elementwise <add> (%3, %2) : (tensor<f32>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %5 = nn.constant {value = dense<0.797884583> : tensor<f32>} : tensor<f32>
+  %6 = nn.elementwise <mul> (%x, %5) : (tensor<1x6x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %7 = nn.elementwise <mul> (%6, %4) : (tensor<1x6x8xf32, #nn.extent<0>>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %8 = nn.elementwise <tanh> (%7) : (tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %9 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %10 = nn.elementwise <add> (%9, %8) : (tensor<f32>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %11 = nn.elementwise <mul> (%x, %10) : (tensor<1x6x8xf32, #nn.extent<0>>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  %12 = nn.constant {value = dense<0.5> : tensor<f32>} : tensor<f32>
+  %13 = nn.elementwise <mul> (%12, %11) : (tensor<f32>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
+  return %13 : tensor<1x6x8xf32, #nn.extent<0>>
+}
+
 // SwiGLU.
 // CHECK-LABEL: func.func @silu
 func.func @silu(%x: tensor<1x6x8xf32, #nn.extent<0>>, %up: tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>> {
