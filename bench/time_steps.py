@@ -13,6 +13,9 @@ from sessions import Session
 from time_cases import artifact, cases, key
 
 BUSY, ENOUGH, BEHIND = 0.04, 4, 1.12
+# A thread that has no work waits for it some 5 ms, on a core that is somebody else's turn by then.
+SETTLED = 0.01
+STEADY, TRIES = 0.04, 4
 
 
 class Reference:
@@ -23,8 +26,12 @@ class Reference:
         self.seconds(1)
 
     def seconds(self, count):
-        time.sleep(0.004)  # until the threads of the step before have stopped waiting for work
-        return statistics.mean(self.once() for _ in range(count))
+        """The median of so many behind a first one, which wakes its threads and brings its operands back into the caches."""
+        time.sleep(SETTLED)
+        self.once()
+        median = statistics.median(self.once() for _ in range(count))
+        time.sleep(SETTLED)
+        return median
 
     def once(self):
         self.process.stdin.write("\n")
@@ -54,12 +61,18 @@ class Others:
 
 
 def burst(session, reference):
-    """Seconds of a step behind another one of the same program, and of the reference around it."""
-    warm = session.step()
-    count = max(1, min(4, round(warm / 0.05)))
-    before = reference.seconds(count)
-    steps = [session.step() for _ in range(2 if warm < 0.3 else 1)]
-    return statistics.mean(steps), (before + reference.seconds(count)) / 2
+    """Seconds of a step behind another one of the same program, and of the reference around them. The references must agree: the
+    machine changes its speed within a second, and is looked at again then."""
+    found = []
+    for _ in range(TRIES):
+        before = reference.seconds(3)
+        warm = session.step()
+        steps = [session.step() for _ in range(2 if warm < 0.3 else 1)]
+        after = reference.seconds(3)
+        found.append((abs(after / before - 1), statistics.mean(steps), (before + after) / 2))
+        if found[-1][0] < STEADY:
+            break
+    return min(found)[1:]
 
 
 def share(times):

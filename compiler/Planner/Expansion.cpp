@@ -25,6 +25,7 @@ Command runningAs(const Command &command, const Variant &variant) {
                      .backward = command.backward,
                      .once = command.once,
                      .tail = command.tail,
+                     .carried = command.carried,
                      .cloneOf = command.cloneOf};
   running.variants.push_back({.name = variant.name,
                               .flops = variant.flops,

@@ -54,6 +54,8 @@ OrderedJson commandsJson(const std::vector<CommandTime> &commands) {
                          {"seconds", command.seconds},
                          {"from", toText(command.source)},
                          {"bytes", command.bytes}};
+    if (command.farBytes > 0)
+      entry["far_bytes"] = command.farBytes;
     if (!command.call.empty())
       entry["call"] = command.call;
     for (const auto &[operation, elements] : command.work)

@@ -20,6 +20,7 @@ Problem withoutLists(const Problem &problem) {
           .largestParameter = problem.largestParameter,
           .weightReads = problem.weightReads,
           .cloneIds = problem.cloneIds,
+          .carried = problem.carried,
           .gradients = problem.gradients,
           .fixed = problem.fixed};
 }

@@ -69,6 +69,9 @@ struct Command {
   /// Its first run is part of the command before it: one kernel, whose costs are that one's, and which writes
   /// these results too. Its own costs are those of a repetition.
   bool tail = false;
+  /// Bytes of values that the forward part of a micro-step leaves for the backward part, where this command
+  /// writes them, or is the first of that part to read them. Set by `noteCarried`.
+  Amount carried = {};
   int64_t cloneOf = -1; ///< in an expanded problem: the id of the command that this one repeats
 };
 
@@ -124,6 +127,7 @@ struct Problem {
   int64_t weightReads = 0;
   /// The repetition of command `id` has the id `cloneIds + id`. 0: behind the largest id here.
   int64_t cloneIds = 0;
+  Amount carried = {}; ///< bytes of all values that a forward part leaves for the backward part
   std::vector<Gradient> gradients = {}; ///< in the order of the state; empty: not known
   std::vector<FixedMemory> fixed = {};
   std::vector<Command> commands = {}; ///< in execution order, hence ascending by region
@@ -138,6 +142,11 @@ Status check(const Problem &problem);
 /// Whether every amount and their sum stay in range for all m up to `largest`, and no view is larger than its
 /// storage at either end. Slug `malformed-problem`.
 Status checkAmounts(const Problem &problem, int64_t smallest, int64_t largest);
+
+/// Says of each command, and of the problem, what is carried from forward parts to backward parts. Follows
+/// from the lists; a problem made from another one (expand) keeps what was said of that one, so that a search
+/// and its plan mean the same times. For a problem that passed `check`.
+void noteCarried(Problem &problem);
 
 /// Everything but the commands and buffers, of which there may be a million.
 Problem withoutLists(const Problem &problem);

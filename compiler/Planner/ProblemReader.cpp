@@ -357,6 +357,7 @@ Result<Problem> ProblemReader::read(std::string_view text, const std::string &or
                  "malformed-problem"};
   if (Status status = check(problem); !status)
     return Error{fmt::format("{}: {}", origin, status.error().message), status.error().slug};
+  noteCarried(problem);
   return std::move(problem);
 }
 

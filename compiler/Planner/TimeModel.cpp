@@ -20,10 +20,11 @@ bool usesMatrixUnits(CommandKind kind) {
          kind == CommandKind::Loss;
 }
 
-/// Gradients are of one type, that of most commands.
+/// Gradients are of one type, that of most commands: a step in f32 counts its samples in f64.
 double gradientElements(const Problem &problem) {
-  bool wide = std::ranges::any_of(problem.commands, [](const Command &each) { return each.dtype == "f64"; });
-  return static_cast<double>(problem.allReduceBytes) / (wide ? 8 : 4);
+  auto wide = std::ranges::count(problem.commands, "f64", &Command::dtype);
+  bool isWide = 2 * static_cast<size_t>(wide) > problem.commands.size();
+  return static_cast<double>(problem.allReduceBytes) / (isWide ? 8 : 4);
 }
 
 /// What a micro-step touches between two uses of a weight, or two additions to its gradient, at the least:
@@ -34,6 +35,11 @@ double touchedBytes(const Problem &problem) {
     if (line.role == StateRole::Parameters || line.role == StateRole::Gradients)
       sum += line.bytes.real(1);
   return sum;
+}
+
+double costOf(const DeviceProfile &profile, std::string_view name) {
+  auto cost = profile.costs.find(name);
+  return cost == profile.costs.end() ? 0 : cost->second;
 }
 
 std::string describe(const CallShape &call, int64_t m) {
@@ -48,7 +54,9 @@ std::string describe(const CallShape &call, int64_t m) {
 TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64_t devices)
     : problem(problem), profile(profile), devices(devices),
       share(profile.sharedByDevices ? 1.0 / static_cast<double>(devices) : 1.0),
-      missed(profile.misses.at(touchedBytes(problem))), copies(copiedBytes(problem)) {
+      touched(touchedBytes(problem)), missed(profile.misses.at(touched)),
+      callFetch(costOf(profile, "call_far_bytes") / share), kernelFetch(costOf(profile, "far_bytes") / share),
+      copies(copiedBytes(problem)) {
   rates.reserve(problem.commands.size());
   for (const Command &command : problem.commands) {
     bool matrix = usesMatrixUnits(command.kind);
@@ -137,11 +145,37 @@ RegionTime TimeModel::waiting(const Time &time) {
       .total = time.total(), .launch = time.launch, .memory = time.memory > time.compute ? time.memory : 0};
 }
 
+/// What a command of a micro-step finds no longer in a cache, of the bytes that grow with m: its activations.
+/// What it carries was touched as long ago as the other half of the micro-step and the one before it are
+/// deep, from nothing for the last layer to everything for the first: the mean of that, for all layers alike.
+/// The rest was written just now, and is gone where the command touches more than the cache holds.
+double TimeModel::farBytes(size_t index, const Variant &way, int64_t m) const {
+  const Command &command = problem.commands[index];
+  if (command.region != Region::Micro || profile.misses.bytes.empty())
+    return 0;
+  auto samples = static_cast<double>(m);
+  double bytes = static_cast<double>(way.bytes.perSample) * samples;
+  double old = std::min(bytes, command.carried.real(m));
+  double atOnce = bytes;
+  if (way.slice > 0)
+    atOnce *= static_cast<double>(std::min(m, way.slice)) / samples / static_cast<double>(way.pieces);
+  return old * profile.misses.mean(touched + problem.carried.real(m)) +
+         (bytes - old) * profile.misses.at(atOnce);
+}
+
+double TimeModel::fetching(size_t index, const Variant &way, int64_t m) const {
+  double cost = way.call.name.empty() ? kernelFetch : callFetch;
+  return cost > 0 ? cost * farBytes(index, way, m) : 0;
+}
+
 RegionTime TimeModel::time(size_t index, size_t variant, int64_t m) const {
   const Variant &way = problem.commands[index].variants[variant];
-  if (way.slice == 0 || (way.slice >= m && way.pieces == 1))
-    return atOnce(index, way, m, 1);
-  RegionTime sum;
+  double fetched = fetching(index, way, m);
+  RegionTime sum{.total = fetched, .memory = fetched};
+  if (way.slice == 0 || (way.slice >= m && way.pieces == 1)) {
+    RegionTime whole = atOnce(index, way, m, 1);
+    return {.total = whole.total + fetched, .launch = whole.launch, .memory = whole.memory + fetched};
+  }
   auto add = [&](const RegionTime &each, int64_t times) {
     auto count = static_cast<double>(times);
     sum.total += count * each.total;
@@ -269,10 +303,15 @@ std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
       continue;
     bool loops = each.region == Region::Prepass || each.region == Region::Micro;
     Time time = timeOf(index, variant, cut.m, 1);
-    group = {each.kernel,           call,
-             each.region,           1,
-             loops ? cut.steps : 1, command(index, cut.m).total,
-             time.source,           variant.bytes.real(cut.m)};
+    group = {each.kernel,
+             call,
+             each.region,
+             1,
+             loops ? cut.steps : 1,
+             command(index, cut.m).total,
+             time.source,
+             variant.bytes.real(cut.m),
+             farBytes(index, variant, cut.m)};
     for (const OperationCount &count : variant.work)
       group.work.emplace_back(count.operation, count.elements.real(cut.m));
   }

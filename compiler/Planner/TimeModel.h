@@ -31,7 +31,8 @@ struct CommandTime {
   int64_t count = 0, runs = 0;
   double seconds = 0; ///< of one run
   TimeSource source = TimeSource::Rates;
-  double bytes = 0;                                      ///< moved by one run
+  double bytes = 0;    ///< moved by one run
+  double farBytes = 0; ///< of them, activations that a cache no longer holds
   std::vector<std::pair<std::string, double>> work = {}; ///< elements by operation, of one run
 };
 
@@ -98,15 +99,19 @@ private:
   static RegionTime waiting(const Time &time);
   double tableSeconds(const TimeTable &table, const CallShape &call, int64_t m, int64_t pieces) const;
   Time timeOf(size_t index, const Variant &variant, int64_t m, int64_t pieces) const;
+  double farBytes(size_t index, const Variant &way, int64_t m) const;
+  double fetching(size_t index, const Variant &way, int64_t m) const;
 
   const Problem &problem;
   const DeviceProfile &profile;
   int64_t devices;
-  double share;             ///< of the machine's rates that one device has
-  double missed;            ///< of weights and gradients, what comes from memory each time
-  std::vector<Rated> rates; ///< per command
-  std::vector<Plain> plain; ///< per command
-  int64_t copies;           ///< `copiedBytes` of the problem
+  double share;   ///< of the machine's rates that one device has
+  double touched; ///< bytes of weights and gradients, all of which a micro-step touches
+  double missed;  ///< of weights and gradients, what comes from memory each time
+  double callFetch = 0, kernelFetch = 0; ///< what a byte costs more that comes from memory, in seconds
+  std::vector<Rated> rates;              ///< per command
+  std::vector<Plain> plain;              ///< per command
+  int64_t copies;                        ///< `copiedBytes` of the problem
 };
 
 const char *toText(TimeSource source); ///< `table`, `costs`, `rates`

@@ -88,6 +88,16 @@ double MissCurve::at(double touched) const {
                          : (1 - place.part) * missed[place.low] + place.part * missed[place.low + 1];
 }
 
+double MissCurve::mean(double touched) const {
+  if (touched <= 0)
+    return at(0);
+  constexpr int kParts = 64;
+  double sum = 0;
+  for (int part = 0; part < kParts; ++part)
+    sum += at(touched * (part + 0.5) / kParts);
+  return sum / kParts;
+}
+
 double blend(const TimeTable &near, const TimeTable *far, double missed, const std::array<double, 3> &point,
              double uneven) {
   double seconds = near.at(point, uneven);

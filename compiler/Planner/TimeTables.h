@@ -50,6 +50,8 @@ struct MissCurve {
 
   /// Linear in the logarithm of bytes; constant outside. Without points: 0.
   double at(double touched) const;
+  /// The mean of `at` from 0 to `touched`.
+  double mean(double touched) const;
 };
 
 /// Seconds of a call whose weights come from memory in that part, from tables of one call in one arithmetic.

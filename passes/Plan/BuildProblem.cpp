@@ -73,6 +73,7 @@ public:
     addRegion(step.getUpdate(), planner::Region::Update);
     addSliceVariants(group, groupIndices, problem);
     countWeightReads();
+    planner::noteCarried(problem);
     return std::move(problem);
   }
 

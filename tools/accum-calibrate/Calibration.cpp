@@ -53,7 +53,11 @@ std::vector<int64_t> missSizes(bool coarse) {
   return sizes;
 }
 
-constexpr int64_t kNormElements = 8 << 20, kCopyBytes = 16 << 20;
+constexpr int64_t kNormElements = 8 << 20, kCopyBytes = 16 << 20, kAwayBytes = 128 << 20;
+
+std::string awayKey(bool adds, int64_t bytes) {
+  return fmt::format("{} with activations of {} MiB", adds ? "gemm-tn" : "gemm-nn", bytes >> 20);
+}
 
 } // namespace
 
@@ -94,16 +98,22 @@ Status Calibration::measureMisses(LibraryCalls &calls, bool (*stop)()) {
     if (auto taken = once(missKey(bytes), [&] { return calls.product(bytes); }); !taken)
       return taken.error();
   }
+  for (bool adds : {false, true})
+    for (int64_t bytes : {int64_t{0}, kAwayBytes})
+      if (auto taken = once(awayKey(adds, bytes), [&] { return calls.manyRows(adds, bytes); }); !taken)
+        return taken.error();
   return {};
 }
 
 Status Calibration::measureKernels(LibraryCalls &calls, bool (*stop)()) {
   std::vector<Probe> probes = makeProbes(coarse);
+  fillMisses();
+  std::string soFar = planner::toJson(profile, planner::detectHost(), "accum-calibrate");
   for (size_t index = 0; index < probes.size(); ++index) {
     if (stop())
       return stopped();
     auto observed =
-        observe(probes[index], threads, profile.launch, [&] { return calls.reference(); }, results);
+        observe(probes[index], soFar, threads, profile.launch, [&] { return calls.reference(); }, results);
     if (stop())
       return stopped();
     if (!observed)
@@ -137,6 +147,16 @@ void Calibration::fillMisses() {
   for (int64_t bytes : sizes)
     seconds.push_back(known(missKey(bytes)).median);
   profile.misses = missCurve(sizes, seconds);
+}
+
+/// What a byte of activations costs a call more that comes from memory.
+double Calibration::fetchSeconds() const {
+  double seconds = 0, bytes = 0;
+  for (bool adds : {false, true}) {
+    seconds += known(awayKey(adds, kAwayBytes)).median - known(awayKey(adds, 0)).median;
+    bytes += double(LibraryCalls::manyRowsBytes(adds));
+  }
+  return std::max(0.0, seconds / bytes);
 }
 
 void Calibration::fitKernels() {
@@ -179,7 +199,9 @@ Status Calibration::measure(LibraryCalls &calls, const std::vector<Grid> &grids,
   if (!launch || !norm || !copy)
     return launch ? (norm ? copy.error() : norm.error()) : launch.error();
   profile.launch = launch->median;
-  // Kernels first: they need the programs beside this one, and would fail late.
+  if (Status status = measureMisses(calls, stop); !status)
+    return status;
+  // Before the tables: they need the programs beside this one, and would fail late.
   if (Status status = measureKernels(calls, stop); !status)
     return status;
   if (auto sums = timeAllReduce(results)) {
@@ -188,8 +210,6 @@ Status Calibration::measure(LibraryCalls &calls, const std::vector<Grid> &grids,
     profile.linkBandwidth = double(sums->manyBytes) / std::max(1e-9, sums->many.median - sums->few.median);
     linked = true;
   }
-  if (Status status = measureMisses(calls, stop); !status)
-    return status;
   for (const Grid &grid : grids)
     for (size_t index = 0; index < grid.points(); ++index)
       remaining.expect(guess(grid, index));
@@ -215,6 +235,7 @@ Status Calibration::run(bool (*stop)()) {
   fitKernels();
   profile.costs["norm"] = known("norm").median / double(kNormElements);
   profile.costs["copy_bytes"] = known("copy").median / double(kCopyBytes);
+  profile.costs["call_far_bytes"] = fetchSeconds();
   fillMisses();
   for (const Grid &grid : grids)
     fillTable(grid);

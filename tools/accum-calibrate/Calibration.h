@@ -34,6 +34,7 @@ private:
   Sample known(const std::string &key) const;
   void fillTable(const Grid &grid);
   void fillMisses();
+  double fetchSeconds() const;
   void fitKernels();
   runtime::Expected<Sample> once(const std::string &key,
                                  const std::function<runtime::Expected<Sample>()> &measure);

@@ -32,17 +32,19 @@ Json readJson(const std::string &path) {
   return Json::parse(file, nullptr, /*allow_exceptions=*/false);
 }
 
-Status compile(const Probe &probe, const std::string &folder) {
+Status compile(const Probe &probe, const std::string &profile, const std::string &folder) {
   ProbeModel model = makeProbe(probe.size, folder, "probe.weights");
   std::ofstream(folder + "/probe.mlir") << model.text;
   std::ofstream(folder + "/probe.weights").flush();
+  std::ofstream(folder + "/so-far.json") << profile;
   std::error_code failed;
   fs::resize_file(folder + "/probe.weights", static_cast<uintmax_t>(model.weightBytes), failed);
   if (failed)
     return Error{runtime::kExitFile, folder + ": cannot be written: " + failed.message(), "output-failed"};
   std::string samples = std::to_string(probe.size.samples), batch = std::to_string(2 * probe.size.samples);
   return runChild({besideThis("accumc"), folder + "/probe.mlir", "--batch", batch, "--micro-batch", samples,
-                   "--recompute", "none", "--json", "-o", folder + "/probe.accum"},
+                   "--recompute", "none", "--target", folder + "/so-far.json", "--json", "-o",
+                   folder + "/probe.accum"},
                   folder + "/plan.json", folder + "/errors");
 }
 
@@ -107,6 +109,8 @@ std::map<std::string, double> amountsOf(const Json &command) {
   std::map<std::string, double> amounts;
   bool updates = command["region"] == "update";
   amounts[updates ? "update_bytes" : "bytes"] = command["bytes"];
+  if (command.contains("far_bytes"))
+    amounts["far_bytes"] = command["far_bytes"];
   if (!updates && command.contains("work"))
     for (const auto &[operation, elements] : command["work"].items())
       amounts[operation] = elements;
@@ -127,12 +131,13 @@ std::vector<Probe> makeProbes(bool coarse) {
   return {small, middle, large};
 }
 
-Expected<std::vector<Observation>> observe(const Probe &probe, int threads, double launch,
-                                           const std::function<double()> &reference, Results &results) {
+Expected<std::vector<Observation>> observe(const Probe &probe, const std::string &profile, int threads,
+                                           double launch, const std::function<double()> &reference,
+                                           Results &results) {
   auto folder = TemporaryFolder::make();
   if (!folder)
     return folder.error();
-  if (Status status = compile(probe, folder->path()); !status)
+  if (Status status = compile(probe, profile, folder->path()); !status)
     return status.error();
   Json plan = readJson(folder->path() + "/plan.json");
   if (!plan.is_object() || !plan.contains("search"))

@@ -17,8 +17,10 @@ struct Probe {
 std::vector<Probe> makeProbes(bool coarse);
 
 /// The probe's kernels that take longer than some microseconds, without their launch: measured now, unless
-/// `results` has them from before. `launch`: seconds; `reference` returns those of fixed work.
-runtime::Expected<std::vector<Observation>> observe(const Probe &probe, int threads, double launch,
+/// `results` has them from before. `profile` is one as JSON that says what caches miss. `launch`: seconds;
+/// `reference` returns those of fixed work.
+runtime::Expected<std::vector<Observation>> observe(const Probe &probe, const std::string &profile,
+                                                    int threads, double launch,
                                                     const std::function<double()> &reference,
                                                     Results &results);
 

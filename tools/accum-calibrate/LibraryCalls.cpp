@@ -31,6 +31,7 @@ constexpr int64_t kPoolBytes = kPool * int64_t(sizeof(float));
 // which are more than that.
 constexpr int64_t kFewCommands = 2 << 20, kSmallModel = 6 << 20;
 constexpr int kTurns = 5;
+constexpr std::array<int64_t, 3> kManyRows = {512, 1024, 384}, kManySummed = {384, 1024, 512};
 
 /// The strides of a row-major [batch, length, heads, features], as projections leave it.
 accum_strided stridesOf(const float *data, int64_t length, int64_t heads, int64_t features) {
@@ -79,14 +80,26 @@ int64_t LibraryCalls::farBytes() { return kWeights * int64_t(sizeof(float)); }
 Expected<Sample> LibraryCalls::time(const std::string &call, const std::array<int64_t, 3> &point,
                                     planner::Operands operands) {
   if (call.rfind("gemm-", 0) == 0)
-    return gemm(call[5], call[6], point, operands == planner::Operands::Far ? kWeights : kSmallModel, kTurns);
+    return gemm(call[5], call[6], point, operands == planner::Operands::Far ? kWeights : kSmallModel,
+                kFewCommands, kTurns);
   return attention(call.find("backward") != std::string::npos, call.find("causal") != std::string::npos,
                    point);
 }
 
 Expected<Sample> LibraryCalls::product(int64_t bytes) {
   constexpr int kMore = 15;
-  return gemm('n', 'n', {32, 1024, 256}, bytes / int64_t(sizeof(float)), kMore);
+  return gemm('n', 'n', {32, 1024, 256}, bytes / int64_t(sizeof(float)), kFewCommands, kMore);
+}
+
+Expected<Sample> LibraryCalls::manyRows(bool adds, int64_t bytes) {
+  constexpr int kMore = 9;
+  auto point = adds ? kManySummed : kManyRows;
+  return gemm(adds ? 't' : 'n', 'n', point, kSmallModel, bytes / int64_t(sizeof(float)), kMore);
+}
+
+int64_t LibraryCalls::manyRowsBytes(bool adds) {
+  auto [m, n, k] = adds ? kManySummed : kManyRows;
+  return (adds ? m * k + k * n : m * k + m * n) * int64_t(sizeof(float));
 }
 
 /// What a product is besides its operands' places; a 't' operand lies transposed.
@@ -123,14 +136,14 @@ Sample LibraryCalls::beside(const std::function<void()> &body, int turns) {
 }
 
 Expected<Sample> LibraryCalls::gemm(char a, char b, const std::array<int64_t, 3> &point, int64_t ring,
-                                    int turns) {
+                                    int64_t away, int turns) {
   auto [m, n, k] = point;
   accum_gemm call = productOf(a, b, point);
   float beta = a == 't' ? 1 : 0; // weight gradients are added
   bool adds = a == 't';
-  Ring moving = activations(adds ? m * k + k * n : m * k);
+  Ring moving = activations(std::max(away, adds ? m * k + k * n : m * k));
   Ring staying = adds ? results(std::max(ring, m * n)) : weights(std::max(ring, k * n));
-  Ring written = results(m * n);
+  Ring written = results(std::max(away, m * n));
   staying.next = turned; // not at its beginning, which the call before this one left in a cache
   Status failed;
   auto run = [&, m = m, n = n, k = k] {
@@ -141,9 +154,10 @@ Expected<Sample> LibraryCalls::gemm(char a, char b, const std::array<int64_t, 3>
       failed = status;
   };
   constexpr int64_t kMostTurns = 256;
-  int64_t each = adds ? m * n : k * n;
-  for (int64_t turn = 0; turn < std::min(kMostTurns, staying.size / each); ++turn) // once round
-    run();
+  int64_t each = adds ? m * n : k * n, once = adds ? m * k + k * n : m * k;
+  for (int64_t turn = 0; turn < std::min(kMostTurns, std::max(staying.size / each, moving.size / once));
+       ++turn)
+    run(); // once round
   Sample taken = beside(run, turns);
   turned = staying.next;
   return failed ? Expected<Sample>(taken) : failed.error();

@@ -21,6 +21,11 @@ public:
                                  planner::Operands operands);
   /// Seconds of a product of few rows whose weights take turns with others, `bytes` in all.
   runtime::Expected<Sample> product(int64_t bytes);
+  /// Seconds of a product of many rows, or with `adds` of a weight gradient, whose activations take turns
+  /// with others, `bytes` in all; at least those of `time`.
+  runtime::Expected<Sample> manyRows(bool adds, int64_t bytes);
+  /// Activations that such a product moves.
+  static int64_t manyRowsBytes(bool adds);
   /// The most and the least that `product` tells apart: what near and far tables are measured with.
   static int64_t nearBytes();
   static int64_t farBytes();
@@ -40,8 +45,9 @@ private:
     int64_t size, next = 0; ///< elements
     float *take(int64_t elements);
   };
+  /// `ring`, `away`: elements that weights, or what is added to, and activations at least walk through.
   runtime::Expected<Sample> gemm(char a, char b, const std::array<int64_t, 3> &point, int64_t ring,
-                                 int turns);
+                                 int64_t away, int turns);
   Sample beside(const std::function<void()> &body, int turns);
   runtime::Expected<Sample> attention(bool backward, bool causal, const std::array<int64_t, 3> &point);
   // What was written is never read: sums would grow without end. Each holds its largest operand.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tables alone do not say: threads that wait for the last piece, weights that come from memory.
 #include "compiler/Planner/MemoryLines.h"
+#include "compiler/Planner/Recompute.h"
 #include "compiler/Planner/TileSchedule.h"
 #include "compiler/Planner/TimeModel.h"
 #include "test/compiler/Planner/RandomProblem.h"
@@ -149,6 +150,103 @@ TEST(TimeModel, WeightsThatDoNotFitIntoTheCacheComeFromMemory) {
   EXPECT_NEAR(TimeModel(problem, profile, 1).seconds(0, 0, 1) / near, 3, 1e-9);
   profile.misses = {};
   EXPECT_NEAR(TimeModel(problem, profile, 1).seconds(0, 0, 1) / near, 1, 1e-9);
+}
+
+TEST(MissCurve, MeanIsThatOfEveryDepth) {
+  MissCurve curve{{100, 200}, {0, 1}};
+  EXPECT_EQ(curve.mean(0), 0);
+  EXPECT_EQ(curve.mean(100), 0);
+  EXPECT_NEAR(curve.mean(1e6), 1, 1e-3);
+  EXPECT_NEAR(curve.mean(400), 0.64, 0.01)
+      << "a quarter hits; of log2(x / 100) from 100 to 200 the mean is 0.557";
+  double before = 0;
+  for (double touched = 1; touched < 1e4; touched *= 1.1) {
+    EXPECT_GE(curve.mean(touched), before - 1e-12);
+    EXPECT_LE(curve.mean(touched), curve.at(touched) + 1e-12);
+    before = curve.mean(touched);
+  }
+}
+
+/// Forward: `up` makes 0, `bend` makes 1 of it, `loss` reads 1 and makes 2; backward: `grad` reads 2 and a
+/// view of 1, `down` reads 1 and what `grad` made.
+Problem smallStep() {
+  Problem problem;
+  int64_t id = 0;
+  for (const char *kernel : {"up", "bend", "loss", "grad", "down"}) {
+    problem.commands.push_back({.id = id++, .kernel = kernel, .backward = id > 3});
+    problem.commands.back().variants[0].bytes = {.perSample = 4000};
+  }
+  problem.buffers = {{.id = "0", .bytes = {.perSample = 1000}, .producer = 0, .users = {1}},
+                     {.id = "1", .bytes = {.fixed = 64, .perSample = 2000}, .producer = 1, .users = {2, 4}},
+                     {.id = "2", .bytes = {.perSample = 10}, .producer = 2, .users = {3}},
+                     {.id = "3", .bytes = {.perSample = 20}, .producer = 3, .users = {4}},
+                     {.id = "1v", .bytes = {.perSample = 2000}, .producer = 1, .users = {3}, .aliasOf = 1}};
+  return problem;
+}
+
+TEST(Carried, IsWrittenForwardAndReadFirstByTheBackwardPart) {
+  Problem problem = smallStep();
+  ASSERT_TRUE(check(problem));
+  noteCarried(problem);
+  EXPECT_EQ(problem.carried, (Amount{64, 2010}))
+      << "not what the forward part alone, or the backward part alone, reads";
+  std::vector<Amount> each;
+  for (const Command &command : problem.commands)
+    each.push_back(command.carried);
+  EXPECT_EQ(each, (std::vector<Amount>{{}, {64, 2000}, {0, 10}, {64, 2010}, {}}));
+  Choice choice{{0, 1, 0, 0, 0}, {0, 0, 0, 0, 0}};
+  Problem again = expand(problem, choice);
+  EXPECT_EQ(again.carried, problem.carried);
+  for (const Command &command : again.commands)
+    EXPECT_EQ(command.carried, each[command.cloneOf >= 0 ? command.cloneOf : command.id])
+        << "times of plans are those of the search";
+  noteCarried(problem);
+  EXPECT_EQ(problem.carried, (Amount{64, 2010})) << "said twice, counted once";
+}
+
+TEST(TimeModel, ActivationsThatTheCacheLostAreFetched) {
+  Problem problem = smallStep();
+  noteCarried(problem);
+  DeviceProfile profile{
+      .name = "p", .rates = {{true, "f32", 1e9, 1e9}, {false, "f32", 1e8, 1e8}}, .bandwidth = 1e9};
+  profile.costs = {{"bytes", 1e-9}};
+  profile.misses = {{100 << 10, 200 << 10}, {0, 1}};
+  auto added = [&](int command, int64_t m) {
+    profile.costs["far_bytes"] = 0;
+    double near = TimeModel(problem, profile, 1).seconds(command, 0, m);
+    profile.costs["far_bytes"] = 1e-8;
+    return (TimeModel(problem, profile, 1).seconds(command, 0, m) - near) / 1e-8;
+  };
+  for (int command : {0, 1, 2, 3, 4})
+    EXPECT_EQ(added(command, 4), 0) << "a small micro-step stays in the cache";
+  double share = profile.misses.mean(64 + 2010 * 80);
+  EXPECT_GT(share, 0);
+  EXPECT_NEAR(added(1, 80), (64 + 2000 * 80) * share + (2000 * 80 - 64) * profile.misses.at(4000 * 80), 1e-3)
+      << "what it carries by the micro-step's bytes, the rest by its own";
+  EXPECT_NEAR(added(0, 40), 4000 * 40 * profile.misses.at(4000 * 40), 1e-3);
+  problem.fixed = {{FixedKind::State, "weights", {1 << 20}, StateRole::Parameters}};
+  EXPECT_GT(added(3, 4), 0) << "weights and gradients are touched before the backward part reads it";
+  EXPECT_EQ(added(0, 4), 0) << "what the next command reads is still there";
+  problem.commands[3].variants[0].slice = 1;
+  EXPECT_LE(added(3, 40), 2010 * 40 + 64 + 1) << "in slices, what is not carried stays near";
+  problem.commands[3].region = Region::Update;
+  EXPECT_EQ(added(3, 40), 0) << "a cost of its own";
+  problem.commands[3].region = Region::Micro;
+  profile.misses = {};
+  EXPECT_EQ(added(3, 4000), 0) << "a profile that does not know its caches";
+}
+
+TEST(TimeModel, CallsHaveACostOfTheirOwnForWhatTheyFetch) {
+  Problem problem = smallStep();
+  problem.commands[0].kind = CommandKind::Gemm;
+  problem.commands[0].variants[0].call = {"gemm-nn", {{1}, {.perSample = 16}, {512}, {2048}}};
+  DeviceProfile profile{
+      .name = "p", .rates = {{true, "f32", 1e9, 1e9}, {false, "f32", 1e8, 1e8}}, .bandwidth = 1e9};
+  profile.misses = {{1 << 10, 2 << 10}, {0, 1}};
+  profile.costs = {{"far_bytes", 1e-8}};
+  double without = TimeModel(problem, profile, 1).seconds(0, 0, 10);
+  profile.costs["call_far_bytes"] = 3e-8;
+  EXPECT_NEAR(TimeModel(problem, profile, 1).seconds(0, 0, 10) - without, 40000 * 3e-8, 1e-12);
 }
 
 /// Tiles that each thread packs: never more threads than pieces, nor more of k than is packed at a time.

@@ -128,6 +128,21 @@ TEST(TimeModel, TakesTablesThenCostsThenRates) {
   EXPECT_DOUBLE_EQ(halves.seconds(0, 0, 8), 2 * secondsOf(512, 256, 1024));
 }
 
+TEST(TimeModel, TheNormIsOfGradientsInTheTypeOfMostCommands) {
+  DeviceProfile profile{
+      .name = "p", .rates = {{true, "f32", 1e9, 1e9}, {false, "f32", 1e8, 1e8}}, .bandwidth = 1e9};
+  profile.costs = {{"norm", 1e-3}};
+  auto norm = [&](std::vector<std::string> types) {
+    Problem problem{.allReduceBytes = 8000};
+    for (const std::string &type : types)
+      problem.commands.push_back({.id = int64_t(problem.commands.size()), .kernel = "k", .dtype = type});
+    return TimeModel(problem, profile, 1).step({8, 4, 8}).back().seconds;
+  };
+  EXPECT_DOUBLE_EQ(norm({"f32", "f32", "f32"}), 2);
+  EXPECT_DOUBLE_EQ(norm({"f32", "f64", "f32"}), 2) << "one counts samples";
+  EXPECT_DOUBLE_EQ(norm({"f64", "f64", "f32"}), 1);
+}
+
 TEST(TimeModel, ACardIssuesInstructions) {
   Problem problem;
   Command kernel{.id = 1, .kind = CommandKind::Loss, .kernel = "gelu"}; // whatever its name: no matrix units
