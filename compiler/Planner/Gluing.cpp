@@ -16,10 +16,14 @@ constexpr size_t kFew = 100;
 
 /// Of how many rectangles one may be a filler, and a piece be left.
 constexpr size_t kRectanglesPerFiller = 4, kRectanglesPerPiece = 4;
+/// Entries of lists looked at in all: some 0.5 s.
+constexpr size_t kMostLooked = 100'000'000;
+/// Moments between two looks at the clock.
+constexpr int kMomentsPerLook = 64;
 
 } // namespace
 
-Gluing::Gluing(std::span<const Rectangle> rectangles) {
+Gluing::Gluing(std::span<const Rectangle> rectangles, Deadline deadline) : deadline(deadline) {
   nodes.reserve(2 * rectangles.size());
   for (Table *table : {&byLife, &byStart, &byEnd, &startingAt, &endingAt})
     table->reserve(rectangles.size());
@@ -50,6 +54,7 @@ void Gluing::add(const Rectangle &rectangle, Form form, std::array<int, 5> parts
 /// Forgets those that are parts of others by now.
 std::vector<int> &Gluing::freeOf(Table &table, uint64_t key) {
   std::vector<int> &list = table[key];
+  looked += list.size() + 1;
   if (list.size() > kMostListed)
     return none;
   std::erase_if(list, [&](int node) { return !nodes[node].isFree; });
@@ -143,8 +148,10 @@ void Gluing::wake(const Rectangle &changed) {
     }
 }
 
+bool Gluing::isOver() const { return looked > kMostLooked || deadline.hasPassed(); }
+
 void Gluing::exhaust() {
-  while (!open.empty()) {
+  while (!open.empty() && !isOver()) {
     int node = open.back();
     open.pop_back();
     if (nodes[node].isFree && !glueBeside(node, false))
@@ -163,11 +170,14 @@ void Gluing::run() {
       return std::pair(nodes[node].rectangle.start - nodes[node].rectangle.end, node); // the longest first
     });
     bool glued = false;
-    for (int node : left)
+    for (int node : left) {
+      if (isOver())
+        return false;
       if (nodes[node].isFree && freeCount > least && glue(node)) {
         glued = true;
         exhaust();
       }
+    }
     return glued;
   };
   while (forAll(1, [&](int node) { return gluePinwheel(node); }) ||
@@ -215,7 +225,7 @@ std::vector<int64_t> Gluing::offsets(std::span<const int64_t> ofPieces) const {
   return places;
 }
 
-std::vector<Rectangle> fillers(std::span<const Rectangle> rectangles, size_t most) {
+std::vector<Rectangle> fillers(std::span<const Rectangle> rectangles, size_t most, Deadline deadline) {
   std::vector<int64_t> change = loadChanges(rectangles);
   int horizon = static_cast<int>(change.size()) - 1;
   change[0] -= maxLoad(rectangles); // what is free is below 0
@@ -223,6 +233,8 @@ std::vector<Rectangle> fillers(std::span<const Rectangle> rectangles, size_t mos
   std::vector<Rectangle> made;
   std::vector<Rectangle> open;
   for (int now = 0; now <= horizon && made.size() + open.size() <= most; ++now) {
+    if (now % kMomentsPerLook == 0 && deadline.hasPassed())
+      return {};
     int64_t closing = change[now];
     if (closing < 0)
       open.push_back({now, 0, -closing});
@@ -246,13 +258,13 @@ std::vector<Rectangle> fillers(std::span<const Rectangle> rectangles, size_t mos
 }
 
 Packing packGlued(std::span<const Rectangle> rectangles,
-                  const std::function<Packing(const std::vector<Rectangle> &)> &pack) {
+                  const std::function<Packing(const std::vector<Rectangle> &)> &pack, Deadline deadline) {
   std::vector<Rectangle> full(rectangles.begin(), rectangles.end());
-  std::vector<Rectangle> free = fillers(rectangles, rectangles.size() / kRectanglesPerFiller);
+  std::vector<Rectangle> free = fillers(rectangles, rectangles.size() / kRectanglesPerFiller, deadline);
   full.insert(full.end(), free.begin(), free.end());
-  Gluing gluing(full);
+  Gluing gluing(full, deadline);
   std::vector<Rectangle> pieces = gluing.pieces();
-  if (kRectanglesPerPiece * pieces.size() > rectangles.size())
+  if (kRectanglesPerPiece * pieces.size() > rectangles.size() || deadline.hasPassed())
     return {.height = INT64_MAX};
   Packing whole{.offsets = gluing.offsets(pack(pieces).offsets)};
   whole.offsets.resize(rectangles.size());

@@ -24,7 +24,8 @@ namespace accum::planner {
 /// What is ambiguous is glued last. O(n log n) for lists of few that share a moment and a size.
 class Gluing {
 public:
-  explicit Gluing(std::span<const Rectangle> rectangles);
+  /// Ends with what is glued by then where too much has been looked at, or the deadline passes.
+  explicit Gluing(std::span<const Rectangle> rectangles, Deadline deadline = {});
 
   /// What is left; in no particular order, but a function of the input.
   std::vector<Rectangle> pieces() const;
@@ -52,24 +53,27 @@ private:
   bool glueBeside(int node, bool ambiguous);
   bool gluePinwheel(int middle);
   bool gluePinwheel(int middle, int left, int bottom);
+  bool isOver() const;
   void exhaust();
   void run();
 
+  Deadline deadline;
   std::vector<Node> nodes;
-  Table byLife, byStart, byEnd; ///< (start, end), (start, size), (end, size)
-  Table startingAt, endingAt;   ///< moments alone
-  std::vector<int> none;        ///< for too many
-  size_t freeCount = 0;
-  std::vector<int> open; ///< to be looked at, the latest first
+  Table byLife, byStart, byEnd;     ///< (start, end), (start, size), (end, size)
+  Table startingAt, endingAt;       ///< moments alone
+  std::vector<int> none;            ///< for too many
+  size_t freeCount = 0, looked = 0; ///< looked: entries of lists, the cost
+  std::vector<int> open;            ///< to be looked at, the latest first
 };
 
-/// What is free below the largest load, cut into rectangles; none where that takes more than `most`. Whatever
+/// What is free below the largest load, cut into rectangles; none where that takes more than `most`, or
+/// the deadline passes. Whatever
 /// was taken out of a full memory ends when as much becomes free, so equal sizes begin and end one filler.
-std::vector<Rectangle> fillers(std::span<const Rectangle> rectangles, size_t most);
+std::vector<Rectangle> fillers(std::span<const Rectangle> rectangles, size_t most, Deadline deadline = {});
 
 /// Packs what is left of the rectangles and their fillers, as `pack` does it, and takes it apart again. Of
-/// the height INT64_MAX where too much is left to be worth it.
+/// the height INT64_MAX where too much is left to be worth it, or the deadline passes.
 Packing packGlued(std::span<const Rectangle> rectangles,
-                  const std::function<Packing(const std::vector<Rectangle> &)> &pack);
+                  const std::function<Packing(const std::vector<Rectangle> &)> &pack, Deadline deadline = {});
 
 } // namespace accum::planner

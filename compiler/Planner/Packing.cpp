@@ -189,7 +189,8 @@ void Portfolio::glue() {
   PackingEffort part = effort;
   part.visits = effort.visits / kGluedShare;
   part.isGlued = true;
-  keep(packGlued(rectangles, [&](const std::vector<Rectangle> &pieces) { return pack(pieces, part); }));
+  auto packPieces = [&](const std::vector<Rectangle> &pieces) { return pack(pieces, part); };
+  keep(packGlued(rectangles, packPieces, effort.deadline));
 }
 
 /// The next of the valley passes.

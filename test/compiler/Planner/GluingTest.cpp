@@ -25,6 +25,24 @@ TEST(Gluing, LeavesWhatDoesNotFit) {
   EXPECT_EQ(Gluing(apart).pieces().size(), 3u);
 }
 
+/// A deadline that has passed: nothing is glued, and what is left are the rectangles.
+TEST(Gluing, StopsAtTheDeadline) {
+  Random random(11);
+  std::vector<Rectangle> pieces = cutRectangle(random, {.pieces = 1000, .horizon = 500});
+  Deadline passed = Deadline::in(-1);
+  EXPECT_LT(Gluing(pieces).pieces().size(), 500u);
+  Gluing late(pieces, passed);
+  EXPECT_EQ(late.pieces().size(), pieces.size());
+  drop(random, pieces, 5);
+  EXPECT_FALSE(fillers(pieces, pieces.size()).empty());
+  EXPECT_TRUE(fillers(pieces, pieces.size(), passed).empty());
+  auto never = [](const std::vector<Rectangle> &) -> Packing {
+    ADD_FAILURE();
+    return {};
+  };
+  EXPECT_EQ(packGlued(pieces, never, passed).height, INT64_MAX);
+}
+
 TEST(Gluing, PacksCutRectanglesFarLowerThanPassesDo) {
   for (int pinwheels : {0, 100}) {
     Random random(7 + static_cast<uint64_t>(pinwheels));
