@@ -3,6 +3,7 @@
 #include "compiler/Planner/Packing.h"
 #include "compiler/Planner/EvictionSearch.h"
 #include "compiler/Planner/ValleySearch.h"
+#include "test/compiler/Planner/NetworkInstances.h"
 #include "test/compiler/Planner/TightInstances.h"
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -153,6 +154,19 @@ TEST(Pack, FillsTightMemories) {
     EXPECT_TRUE(isPacking(rectangles, packing)) << kTightKinds[kind];
     EXPECT_LE(packing.height, 1 << 20) << kTightKinds[kind];
   }
+}
+
+/// What compilers ask for: the load is reached, with the effort of a plan.
+TEST(Pack, ReachesTheLoadOfNetworks) {
+  for (size_t kind = 0; kind < kNetworkKinds.size(); ++kind)
+    for (int buffers : {150, 400}) {
+      Random random(200 + kind);
+      auto rectangles = networkInstance(random, static_cast<NetworkKind>(kind), buffers);
+      ASSERT_GE(rectangles.size(), static_cast<size_t>(buffers));
+      Packing packing = pack(rectangles);
+      EXPECT_TRUE(isPacking(rectangles, packing)) << kNetworkKinds[kind];
+      EXPECT_EQ(packing.height, maxLoad(rectangles)) << kNetworkKinds[kind] << ", " << buffers;
+    }
 }
 
 /// Every height it says it reached, it reached; what is given is any packing, here a tower.

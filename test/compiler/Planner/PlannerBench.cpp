@@ -3,6 +3,7 @@
 // tables by name, all of them by default; `--full` takes ten seeds of each kind instead of two, `--from=N`
 // others of the tight memories.
 #include "compiler/Planner/Solve.h"
+#include "test/compiler/Planner/NetworkInstances.h"
 #include "test/compiler/Planner/TightInstances.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <algorithm>
@@ -138,6 +139,27 @@ void benchKinds() {
   fmt::print("\n{} of {}\n", all, std::size(sizes) * kTightKinds.size() * seeds);
 }
 
+/// Networks at their load: solved, and CPU seconds of a plan's effort.
+void benchNetworks() {
+  fmt::print("\nnetworks, capacity = load, 50 seeds, 2M visits\n{:>16} {:>8} {:>7} {:>9} {:>9}\n", "kind",
+             "buffers", "solved", "CPU s", "worst");
+  for (size_t kind = 0; kind < kNetworkKinds.size(); ++kind)
+    for (int buffers : {150, 400}) {
+      int solved = 0;
+      double total = 0, worst = 0;
+      for (uint64_t seed = 0; seed < 50; ++seed) {
+        Random random(1000003 * (firstSeed + seed) + 31 * static_cast<uint64_t>(buffers) + kind);
+        auto rectangles = networkInstance(random, static_cast<NetworkKind>(kind), buffers);
+        double seconds = timed([&] { solved += pack(rectangles, {}).height <= maxLoad(rectangles) ? 1 : 0; });
+        total += seconds;
+        worst = std::max(worst, seconds);
+      }
+      fmt::print("{:>16} {:>8} {:>4}/50 {:>9.3f} {:>9.4f}\n", kNetworkKinds[kind], buffers, solved, total,
+                 worst);
+      std::fflush(stdout);
+    }
+}
+
 void benchLarge() {
   fmt::print("\nlarge inputs, 2M visits, beyond 2,000 rectangles 100M\n{:>6} {:>18} {:>9} {:>8}\n", "n",
              "lives", "of load", "CPU s");
@@ -183,8 +205,8 @@ int main(int argc, char **argv) {
     return name.starts_with(flag);
   });
   constexpr std::pair<std::string_view, void (*)()> tables[] = {
-      {"plans", benchPlans},   {"tiles", benchTiles}, {"large", benchLarge},
-      {"search", benchSearch}, {"tight", benchTight}, {"kinds", benchKinds}};
+      {"plans", benchPlans}, {"tiles", benchTiles}, {"large", benchLarge},      {"search", benchSearch},
+      {"tight", benchTight}, {"kinds", benchKinds}, {"networks", benchNetworks}};
   for (auto [name, print] : tables)
     if (names.empty() || std::ranges::find(names, name) != names.end())
       print();
