@@ -75,7 +75,7 @@ private:
   }
 
   void dense() {
-    int64_t pixels = 64 * between(1, 12);
+    int64_t pixels = int64_t{64} * between(1, 12);
     std::vector<int> features = {make(pixels * 64)};
     for (int layer = 0, layers = between(4, 14); layer < layers; ++layer) {
       ++now;
@@ -108,8 +108,8 @@ private:
     std::vector<int64_t> lines;
     std::vector<int> weights;
     for (int layer = 0; layer < depth; ++layer) {
-      lines.push_back(64 * between(20, 400));
-      weights.push_back(make(64 * between(100, 1200), between(0, 3)));
+      lines.push_back(int64_t{64} * between(20, 400));
+      weights.push_back(make(int64_t{64} * between(100, 1200), between(0, 3)));
     }
     int result = make(lines.back() * rows);
     for (int step = 0; step < rows * depth; ++step) {
