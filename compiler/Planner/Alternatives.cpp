@@ -2,9 +2,14 @@
 // All choices where they are few; else cuts per price, improved decision by decision, tiled layer by layer.
 #include "compiler/Planner/Alternatives.h"
 #include "compiler/Planner/Decisions.h"
+#include "compiler/Planner/Front.h"
 #include <algorithm>
+#include <climits>
 #include <fmt/format.h>
 #include <map>
+#include <numeric>
+#include <random>
+#include <set>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -21,41 +26,71 @@ constexpr int64_t kMostCut = 200'000;
 /// Of the effort's visits, what may be spent before everything ends: a start's neighbours are all looked at,
 /// however many they are.
 constexpr int64_t kOvershoot = 64;
+/// So many choices are all looked at and kept, whatever it takes.
+constexpr int64_t kFew = 1024;
+/// Draws that change nothing before the search at random ends.
+constexpr int64_t kStale = 1500;
 /// Alternatives that are handed on at most.
 constexpr size_t kKept = 1500;
+
+double added(const Alternative &alternative, const std::vector<double> &classSeconds) {
+  double sum = 0;
+  for (auto [cost, count] : alternative.costs)
+    sum += classSeconds[cost] * count;
+  return sum;
+}
+
+/// A micro-batch size at which alternatives are compared.
+struct Compared {
+  int64_t m = 0;
+  int end = 0;                           ///< of the crowdedness: 0 the smallest size, 1 the largest
+  std::vector<double> classSeconds = {}; ///< of a micro-step, per cost class
+  Front lowest = {}, emptiest = {};      ///< by peak, and by how crowded it is
+
+  /// Whether nothing that is as fast is lower, or less crowded.
+  bool add(const Alternative &entry, int index) {
+    double seconds = added(entry, classSeconds);
+    bool isLow = lowest.add({seconds, static_cast<double>(entry.peak.at(m)), index});
+    return emptiest.add({seconds, entry.peak.crowded[end], index}) || isLow;
+  }
+};
 
 class Finder {
 public:
   Finder(const Problem &problem, const TimeModel &times, int64_t smallest, int64_t largest, bool recompute,
          const AlternativeEffort &effort)
-      : problem(problem), times(times), effort(effort), sizes{largest, smallest}, flow(problem),
+      : problem(problem), times(times), effort(effort), flow(problem),
         loads(problem, flow, smallest, largest), decisions(problem, flow, recompute) {
-    if (smallest == largest)
-      sizes.pop_back();
     classifyCosts();
+    sizes.push_back({largest, 1, found.classSeconds(times, largest)});
+    if (smallest != largest)
+      sizes.push_back({smallest, 0, found.classSeconds(times, smallest)});
     count = static_cast<int64_t>(problem.commands.size() + problem.buffers.size() + 1);
-    evaluations = std::clamp<int64_t>(effort.visits / count, 48, 4000);
+    evaluations = std::clamp<int64_t>(effort.visits / count, 48, 12000);
   }
 
   Alternatives run() {
     look(decisions.none());
-    if (decisions.combinations(effort.exact) <= effort.exact) {
-      // None is dropped: peaks are bounds, and what packs worse than its bound says hides no other.
+    int64_t exact = std::max(std::min(effort.exact, kFew), std::min(effort.exact, effort.visits / count));
+    if (decisions.combinations(exact) <= exact) {
       decisions.forAll([&](const Choice &choice) { look(choice); });
+      keepUseful(kFew);
     } else {
       seed();
-      // A third for classes, a third for mixtures, the rest for single commands.
+      // A third for classes, a third for mixtures, a sixth for single commands, the rest for chance.
       auto share = [&](int64_t part, int64_t of) { return evaluations * part / of; };
+      auto length = [&] { return static_cast<int64_t>(found.list.size()); };
       auto each = static_cast<int64_t>(sizes.size());
       for (int64_t at = 0; at < each; ++at)
-        improve(at, false, share(at + 1, 3 * each));
+        improve(sizes[at], false, share(at + 1, 3 * each));
       for (int round = 0; round < kMixRounds; ++round)
-        for (int64_t at = 0; at < each; ++at)
-          mix(at, share(1, int64_t{3} * kMixRounds * each));
-      auto known = static_cast<int64_t>(found.list.size());
-      for (int64_t at = 0; at < each; ++at)
-        improve(at, true, known + share(at + 1, 3 * each));
-      keepUseful();
+        for (const Compared &size : sizes)
+          mix(size, share(1, int64_t{3} * kMixRounds * each));
+      for (int64_t at = 0, before = length(); at < each; ++at)
+        improve(sizes[at], true, before + share(at + 1, 6 * each));
+      for (int64_t at = 0, before = length(); at < each; ++at)
+        wander(sizes[at], before + (at + 1) * (evaluations - before) / each);
+      keepUseful(0);
     }
     return std::move(found);
   }
@@ -66,24 +101,25 @@ private:
   void look(const Choice &choice);
   void seed();
   void seedCuts(const Choice &start, int64_t m);
-  void improve(int64_t size, bool single, int64_t until);
-  void mix(int64_t size, int64_t count);
-  void keepUseful();
-  /// Indices of what no other has both less time and a lower peak than, at one size; by time.
-  std::vector<int> front(int64_t m) const;
+  void improve(const Compared &size, bool single, int64_t until);
+  void mix(const Compared &size, int64_t count);
+  void wander(const Compared &size, int64_t until);
+  void keepUseful(size_t enough);
+  void lowerRanks(int64_t m, std::vector<int> &ranks) const;
 
   const Problem &problem;
   const TimeModel &times;
   const AlternativeEffort &effort;
-  std::vector<int64_t> sizes; ///< at which alternatives are compared
+  std::vector<Compared> sizes;
   Recomputation flow;
   LoadModel loads;
   Decisions decisions;
   Alternatives found;
   std::vector<std::vector<int>> costOf; ///< per command and variant
-  std::map<std::pair<std::vector<char>, std::vector<int>>, int> known;
+  std::set<std::pair<std::vector<char>, std::vector<int>>> known;
   int64_t count = 0; ///< of commands and buffers
   int64_t evaluations = 0, looked = 0;
+  int64_t useful = 0; ///< `looked` when last something belonged to a front
 };
 
 /// Everything that the time of a command's variant follows from.
@@ -123,8 +159,7 @@ void Finder::look(const Choice &asked) {
   std::vector<int> before = flow.positions(choice.recomputed);
   for (size_t index = 0; index < before.size(); ++index)
     choice.recomputed[index] = before[index] == kNoIndex ? 0 : 1;
-  if (!known.emplace(std::pair(choice.recomputed, choice.variants), static_cast<int>(found.list.size()))
-           .second)
+  if (!known.emplace(choice.recomputed, choice.variants).second)
     return;
   std::map<int, int> costs;
   for (size_t index = 0; index < before.size(); ++index) {
@@ -143,16 +178,19 @@ void Finder::look(const Choice &asked) {
     if (count != 0)
       entry.costs.emplace_back(cost, count);
   entry.peak = loads.peak(before, choice.variants);
+  for (Compared &size : sizes)
+    if (size.add(entry, static_cast<int>(found.list.size())))
+      useful = looked;
   found.list.push_back(std::move(entry));
 }
 
 void Finder::seed() {
-  for (int64_t m : sizes)
+  for (const Compared &size : sizes)
     decisions.forVariants([&](const Choice &start) {
       if (isOver())
         return;
       if (count <= kMostCut)
-        seedCuts(start, m);
+        seedCuts(start, size.m);
       for (int windows = 1; windows <= 16; windows *= 2)
         if (std::optional<Choice> choice = decisions.checkpoints(start, windows))
           look(*choice);
@@ -175,25 +213,9 @@ void Finder::seedCuts(const Choice &start, int64_t m) {
     look(decisions.with(start, again));
 }
 
-std::vector<int> Finder::front(int64_t m) const {
-  std::vector<double> added = found.addedSeconds(times, m);
-  std::vector<int> order(found.list.size());
-  std::vector<int64_t> peaks;
-  for (size_t index = 0; index < order.size(); ++index) {
-    order[index] = static_cast<int>(index);
-    peaks.push_back(found.list[index].peak.at(m));
-  }
-  std::ranges::sort(order, {}, [&](int index) { return std::tuple(added[index], peaks[index], index); });
-  std::vector<int> best;
-  for (int index : order)
-    if (best.empty() || peaks[index] < peaks[best.back()])
-      best.push_back(index);
-  return best;
-}
-
 /// Changes one decision at a time of what is best so far, then (`single`) of everything known, as long as
 /// there is something new to start from.
-void Finder::improve(int64_t size, bool single, int64_t until) {
+void Finder::improve(const Compared &size, bool single, int64_t until) {
   std::vector<char> expanded;
   auto isSpent = [&] { return static_cast<int64_t>(found.list.size()) >= until || isOver(); };
   auto expand = [&](int index) {
@@ -208,8 +230,9 @@ void Finder::improve(int64_t size, bool single, int64_t until) {
   };
   for (bool isNew = true; isNew;) {
     isNew = false;
-    for (int index : front(sizes[size]))
-      isNew |= expand(index);
+    for (const Front *front : {&size.lowest, &size.emptiest})
+      for (const Front::Member &member : std::vector(front->list()))
+        isNew |= expand(member.index);
   }
   for (int index = 0; single && index < static_cast<int>(found.list.size()) && !isSpent(); ++index)
     expand(index);
@@ -217,51 +240,92 @@ void Finder::improve(int64_t size, bool single, int64_t until) {
 
 /// Between neighbours of the front, gives the first layers the one and the rest the other: the more of them,
 /// the further the neighbours are apart.
-void Finder::mix(int64_t size, int64_t count) {
-  int64_t m = sizes[size];
+void Finder::mix(const Compared &size, int64_t count) {
   if (isOver())
     return;
-  std::vector<int> best = front(m);
-  std::vector<double> added = found.addedSeconds(times, m);
-  auto peak = [&](int index) { return static_cast<double>(found.list[index].peak.at(m)); };
-  double seconds = added[best.back()] - added[best.front()], bytes = peak(best.front()) - peak(best.back());
+  std::vector<Front::Member> best = size.lowest.list();
+  double seconds = best.back().seconds - best.front().seconds, bytes = best.front().bytes - best.back().bytes;
   for (size_t at = 0; at + 1 < best.size(); ++at) {
     double apart =
-        (added[best[at + 1]] - added[best[at]]) / seconds + (peak(best[at]) - peak(best[at + 1])) / bytes;
+        (best[at + 1].seconds - best[at].seconds) / seconds + (best[at].bytes - best[at + 1].bytes) / bytes;
     auto share = static_cast<int64_t>(static_cast<double>(count) * apart / 2);
-    Choice less = found.list[best[at]].choice, more = found.list[best[at + 1]].choice;
+    Choice less = found.list[best[at].index].choice, more = found.list[best[at + 1].index].choice;
     decisions.forMixtures(less, more, share, [&](const Choice &choice) { look(choice); });
   }
 }
 
-/// Drops what is never best, looking at sizes from the smallest to the largest.
-void Finder::keepUseful() {
-  if (found.list.size() < 64 || effort.deadline.hasPassed())
+/// Changes a few decisions at once, drawn at random, of what is best so far.
+void Finder::wander(const Compared &size, int64_t until) {
+  std::mt19937_64 random(static_cast<uint64_t>(size.end));
+  int64_t begin = looked;
+  while (static_cast<int64_t>(found.list.size()) < until && looked - std::max(useful, begin) < kStale &&
+         !isOver()) {
+    const std::vector<Front::Member> &low = size.lowest.list(), &empty = size.emptiest.list();
+    size_t drawn = random() % (low.size() + empty.size());
+    int start = drawn < low.size() ? low[drawn].index : empty[drawn - low.size()].index;
+    look(decisions.disturbed(Choice(found.list[start].choice), random));
+  }
+}
+
+/// Rank 0 is what no other has both less time and a lower peak than, rank 1 the same of what is left, and so
+/// on.
+void Finder::lowerRanks(int64_t m, std::vector<int> &ranks) const {
+  std::vector<double> added = found.addedSeconds(times, m);
+  std::vector<int> order(found.list.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {},
+                    [&](int index) { return std::tuple(added[index], found.list[index].peak.at(m), index); });
+  std::vector<int64_t> lowest; // per rank so far: ascending
+  for (int index : order) {
+    int64_t peak = found.list[index].peak.at(m);
+    auto at = std::ranges::upper_bound(lowest, peak);
+    ranks[index] = std::min(ranks[index], static_cast<int>(at - lowest.begin()));
+    if (at == lowest.end())
+      lowest.push_back(peak);
+    else
+      *at = peak;
+  }
+}
+
+/// Drops what is never best, looking at sizes from the smallest to the largest. As long as fewer than
+/// `enough` are left, what is best among the others stays too, and so on: peaks are bounds, and what packs
+/// worse than its bound says hides no other.
+void Finder::keepUseful(size_t enough) {
+  if (found.list.size() <= std::max<size_t>(64, enough) || effort.deadline.hasPassed())
     return;
-  std::vector<char> useful(found.list.size(), 0);
-  useful[0] = 1;
-  for (int64_t m = sizes.back(); m <= sizes.front(); m = std::max(m + 1, std::min(m * 2, sizes.front())))
-    for (int index : front(m))
-      useful[index] = 1;
+  std::vector<int> ranks(found.list.size(), INT_MAX);
+  for (int64_t m = sizes.back().m, most = sizes.front().m; m <= most;
+       m = std::max(m + 1, std::min(m * 2, most)))
+    lowerRanks(m, ranks);
+  ranks[0] = 0;
+  std::vector<size_t> counts; // of each rank
+  for (int rank : ranks) {
+    counts.resize(std::max<size_t>(counts.size(), static_cast<size_t>(rank) + 1));
+    ++counts[rank];
+  }
+  int worst = 0;
+  for (size_t taken = counts[0]; taken < enough && worst + 1 < static_cast<int>(counts.size()); ++worst)
+    taken += counts[worst + 1];
   std::vector<Alternative> kept;
   for (size_t index = 0; index < found.list.size(); ++index)
-    if (useful[index] != 0 && kept.size() < kKept)
+    if (ranks[index] <= worst && (enough > 0 || kept.size() < kKept))
       kept.push_back(std::move(found.list[index]));
   found.list = std::move(kept);
 }
 
 } // namespace
 
-std::vector<double> Alternatives::addedSeconds(const TimeModel &times, int64_t m) const {
-  std::vector<double> each, sums;
+std::vector<double> Alternatives::classSeconds(const TimeModel &times, int64_t m) const {
+  std::vector<double> each;
   for (auto [command, variant] : costClasses)
     each.push_back(times.seconds(command, variant, m));
-  for (const Alternative &alternative : list) {
-    double sum = 0;
-    for (auto [cost, count] : alternative.costs)
-      sum += each[cost] * count;
-    sums.push_back(sum);
-  }
+  return each;
+}
+
+std::vector<double> Alternatives::addedSeconds(const TimeModel &times, int64_t m) const {
+  std::vector<double> each = classSeconds(times, m), sums;
+  for (const Alternative &alternative : list)
+    sums.push_back(added(alternative, each));
   return sums;
 }
 

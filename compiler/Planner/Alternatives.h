@@ -18,8 +18,9 @@ struct Alternative {
 /// How far to look. Counts and not seconds, so that the same problem gives the same alternatives anywhere.
 struct AlternativeEffort {
   int64_t visits = 4'000'000; ///< commands and buffers looked at
-  int64_t exact = 1024;       ///< all choices are compared where they are at most so many
-  Deadline deadline = {};     ///< from then on what is known is all there is
+  /// All choices are compared where they are at most so many, and looking at them all takes no more visits.
+  int64_t exact = 4096;
+  Deadline deadline = {}; ///< from then on what is known is all there is
 };
 
 /// What a search looks at besides the default: no budget enters, so that the same alternatives are there
@@ -29,8 +30,10 @@ struct Alternatives {
   /// A command and variant that stand for each cost class.
   std::vector<std::pair<int, int>> costClasses = {};
 
-  /// Seconds that an alternative adds to one micro-step of m samples.
+  /// Seconds that each alternative adds to one micro-step of m samples.
   std::vector<double> addedSeconds(const TimeModel &times, int64_t m) const;
+  /// Seconds of each cost class.
+  std::vector<double> classSeconds(const TimeModel &times, int64_t m) const;
 };
 
 /// Sizes `smallest` to `largest` will be asked for. `recompute` and `variants`: whether to choose those at

@@ -186,6 +186,33 @@ void Decisions::forNeighbours(const Choice &start, bool single, const Visit &vis
     }
 }
 
+Choice Decisions::disturbed(const Choice &start, std::mt19937_64 &random) const {
+  auto below = [&](size_t count) { return static_cast<size_t>(random() % count); };
+  Choice choice = start;
+  if (repeatable.empty() && varied.empty())
+    return choice;
+  bool single = below(2) == 0;
+  for (size_t changes = 1 + below(4); changes > 0; --changes) {
+    size_t index = below(repeatable.size() + varied.size());
+    bool isVariant = index >= repeatable.size();
+    const DecisionClass &entry = isVariant ? varied[index - repeatable.size()] : repeatable[index];
+    size_t first = below(entry.members.size()),
+           last = single ? first : first + below(entry.members.size() - first);
+    int command = entry.members[first];
+    size_t ways = problem.commands[command].variants.size();
+    if (isVariant) {
+      auto begin = entry.members.begin();
+      choice = withVariant(choice, {{begin + static_cast<long>(first), begin + static_cast<long>(last) + 1}},
+                           static_cast<int>(below(ways)));
+      continue;
+    }
+    char again = choice.recomputed[command] == 0 ? 1 : 0;
+    for (size_t member = first; member <= last; ++member)
+      choice.recomputed[entry.members[member]] = again;
+  }
+  return choice;
+}
+
 void Decisions::forMixtures(const Choice &less, const Choice &more, int64_t count, const Visit &visit) const {
   std::vector<int> units;
   auto differs = [&](size_t command) {

@@ -5,6 +5,7 @@
 #include "compiler/Planner/RepeatedWindows.h"
 #include <functional>
 #include <optional>
+#include <random>
 
 namespace accum::planner {
 
@@ -35,6 +36,8 @@ public:
   /// The first units (windows, or commands outside of any) as in `more`, the rest as in `less`; about `count`
   /// of them, evenly spread.
   void forMixtures(const Choice &less, const Choice &more, int64_t count, const Visit &visit) const;
+  /// One to four commands, or runs of neighbouring windows of theirs, decided otherwise at random.
+  Choice disturbed(const Choice &start, std::mt19937_64 &random) const;
 
 private:
   std::vector<DecisionClass> classesOf(const std::function<bool(int)> &takes) const;

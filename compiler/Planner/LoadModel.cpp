@@ -3,6 +3,7 @@
 #include "compiler/Planner/LoadModel.h"
 #include "compiler/Planner/Storage.h"
 #include <algorithm>
+#include <cmath>
 
 namespace accum::planner {
 
@@ -181,6 +182,21 @@ PeakCurve LoadModel::envelope(const std::vector<LoadLine> &loads) const {
   return curve;
 }
 
+namespace {
+
+/// The sum of eighth powers, as bytes.
+double crowdedness(const std::vector<LoadLine> &loads, int64_t m) {
+  double sum = 0;
+  for (const LoadLine &line : loads) {
+    auto load = static_cast<double>(line.at(m));
+    double square = load * load, fourth = square * square;
+    sum += fourth * fourth;
+  }
+  return std::pow(sum, 0.125);
+}
+
+} // namespace
+
 PeakCurve LoadModel::peak(const std::vector<int> &before, const std::vector<int> &variants) const {
   Run run(*this, before, variants);
   run.place();
@@ -208,7 +224,10 @@ PeakCurve LoadModel::peak(const std::vector<int> &before, const std::vector<int>
     loads[at].fixed += loads[at - 1].fixed;
     loads[at].perSample += loads[at - 1].perSample;
   }
-  return envelope(loads);
+  PeakCurve curve = envelope(loads);
+  for (int end : {0, 1})
+    curve.crowded[end] = crowdedness(loads, end == 0 ? smallest : largest);
+  return curve;
 }
 
 } // namespace accum::planner

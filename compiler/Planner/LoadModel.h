@@ -16,6 +16,9 @@ struct LoadLine {
 class PeakCurve {
 public:
   std::vector<LoadLine> lines = {};
+  /// At the smallest and the largest size asked for: a norm of the loads of all moments that is a little
+  /// above the fullest one, the more so the more moments are nearly as full.
+  double crowded[2] = {0, 0};
   int64_t at(int64_t m) const {
     int64_t largest = 0;
     for (const LoadLine &line : lines)
