@@ -12,11 +12,16 @@ using namespace mlir;
 namespace accum::import {
 namespace {
 
+/// Elements that a resized axis has at most, before and after, and that a matrix along it has.
+constexpr int64_t kMost = 1 << 22;
+
 /// One axis. Arithmetic is in f32 as in ONNX Runtime and PyTorch: a scale of 1/3 is none that f64 would
 /// divide by.
 struct ResizedAxis {
   int64_t from = 0, to = 0;
   float scale = 1;
+
+  bool isSame() const { return from == to && scale == 1; }
 };
 
 /// An element of the result: these elements of the input, with these weights.
@@ -126,12 +131,15 @@ static Value nearestAlong(Emitter &emit, Value x, int64_t axis, ArrayRef<Taps> r
   return isRepeated ? repeat(emit, x, axis, to / from) : pick(emit, x, axis, positions);
 }
 
+[[noreturn]] static void refuseLarge(int64_t from, int64_t to) {
+  refuseUnsupported("resizes an axis from " + std::to_string(from) + " to " + std::to_string(to) +
+                    " elements, which is too large");
+}
+
 static Value productAlong(Emitter &emit, Value x, DType dtype, int64_t axis, ArrayRef<Taps> rows) {
   int64_t from = shapeOf(x)[axis].count, to = static_cast<int64_t>(rows.size());
-  constexpr int64_t most = 1 << 22;
-  if (from * to > most)
-    refuseUnsupported("resizes an axis from " + std::to_string(from) + " to " + std::to_string(to) +
-                      " elements, which is too large");
+  if (from * to > kMost)
+    refuseLarge(from, to);
   std::vector<Element> weights(static_cast<size_t>(from * to), Element::floating(0));
   for (auto [row, taps] : llvm::enumerate(rows))
     for (auto [index, weight] : taps)
@@ -151,6 +159,7 @@ static Value productAlong(Emitter &emit, Value x, DType dtype, int64_t axis, Arr
 /// The axes that the node speaks of: all, before opset 18.
 static SmallVector<int64_t> namedAxes(Binder &node, int64_t rank) {
   SmallVector<int64_t> named = node.integerList("axes", llvm::to_vector(llvm::seq<int64_t>(0, rank)));
+  (void)node.axes(named, rank); // each once
   for (int64_t &axis : named)
     axis = node.axis(axis, rank);
   return named;
@@ -170,8 +179,10 @@ static ResizedAxis fromScale(double scale, Extent extent) {
   if (extent.batched && scale != 1)
     refuseCrossBatch("resizes the batch axis");
   auto factor = static_cast<float>(scale);
-  auto to = static_cast<int64_t>(std::floor(static_cast<float>(extent.count) * factor));
-  return {extent.count, to, factor};
+  if (factor == 1)
+    return {extent.count, extent.count, 1};
+  float to = std::floor(static_cast<float>(extent.count) * factor);
+  return {extent.count, static_cast<int64_t>(std::min(to, 0x1p62F)), factor};
 }
 
 static bool isGiven(Binder &node, int64_t i) { return node.has(i) && node.content(i).size() > 0; }
@@ -191,6 +202,8 @@ static SmallVector<ResizedAxis> resizedAxes(Binder &node, ArrayRef<int64_t> name
     if (axes.back().from < 1 || axes.back().to < 1)
       refuseMalformed("resizes an axis from " + std::to_string(axes.back().from) + " to " +
                       std::to_string(axes.back().to) + " elements");
+    if (!axes.back().isSame() && std::max(axes.back().from, axes.back().to) > kMost)
+      refuseLarge(axes.back().from, axes.back().to);
   }
   return axes;
 }
@@ -204,7 +217,7 @@ static void resize(Binder &node) {
   SmallVector<ResizedAxis> axes = resizedAxes(node, named);
   Value value = node.value(0);
   for (auto [axis, resized] : llvm::zip_equal(named, axes)) {
-    if (resized.from == resized.to && resized.scale == 1)
+    if (resized.isSame())
       continue;
     if (resized.scale < 1 && node.integer("antialias", 0) != 0)
       refuseUnsupported("shrinks with antialias = 1");

@@ -54,9 +54,11 @@ protected:
     auto module = importModel(context, options, report, failures);
     if (module)
       return "accepted";
-    EXPECT_EQ(failures.front().slug, "malformed-model") << failures.front().message;
+    EXPECT_EQ(failures.front().slug, slug) << failures.front().message;
     return failures.front().subject + ": " + failures.front().message;
   }
+
+  std::string slug = "malformed-model";
 };
 
 TEST_F(AbsurdShapes, repeats) {
@@ -127,6 +129,40 @@ TEST_F(AbsurdShapes, pieces) {
   EXPECT_EQ(failureOf(split, {1, 1}), "accepted");
   EXPECT_THAT(failureOf(split, {1, INT64_MAX}),
               HasSubstr("`split`: Split splits off more than the axis holds"));
+}
+
+/// Resize along `axes`, by `numbers` as scales or to them as sizes.
+Message resize(const std::string &mode, const std::vector<int64_t> &axes, bool isSized) {
+  Message named = Message().bytes(1, "axes").number(20, 7);
+  for (int64_t axis : axes)
+    named.number(8, static_cast<uint64_t>(axis));
+  auto step = isSized ? node("Resize", {"x", "", "", "numbers"}, {"y"}, "resize")
+                      : node("Resize", {"x", "", "numbers"}, {"y"}, "resize");
+  return step.bytes(5, named).bytes(5, Message().bytes(1, "mode").bytes(4, mode).number(20, 3));
+}
+
+TEST_F(AbsurdShapes, resizedTo) {
+  EXPECT_EQ(failureOf(resize("linear", {1}, true), {5}), "accepted");
+  EXPECT_EQ(failureOf({resize("linear", {0, 1}, false)}, {tensor("numbers", {2}, 1, rawFloats({1, 2.5}))}),
+            "accepted");
+  EXPECT_EQ(failureOf(resize("nearest", {1}, true), {1 << 16}), "accepted");
+  slug = "unsupported";
+  for (int64_t extent : {(int64_t{1} << 22) + 1, int64_t{1} << 40, int64_t{1} << 48})
+    for (const char *mode : {"nearest", "linear"})
+      EXPECT_THAT(failureOf(resize(mode, {1}, true), {extent}),
+                  HasSubstr("`resize`: Resize resizes an axis from 2 to " + std::to_string(extent)));
+  for (const char *mode : {"nearest", "linear"}) // 2^52 elements and more would be
+    EXPECT_THAT(failureOf({resize(mode, {1}, false)}, {tensor("numbers", {1}, 1, rawFloats({999999}))},
+                          int64_t{1} << 40),
+                HasSubstr("which is too large"));
+}
+
+TEST_F(AbsurdShapes, resizedTwice) {
+  for (const char *mode : {"nearest", "linear", "cubic"})
+    for (int64_t axis : {1, -1})
+      EXPECT_THAT(failureOf({resize(mode, {1, axis}, false)},
+                            {tensor("numbers", {2}, 1, rawFloats({0.01, 0.01}))}, 512),
+                  HasSubstr("`resize`: Resize names an axis twice"));
 }
 
 TEST_F(AbsurdShapes, inputsWithoutElements) {
