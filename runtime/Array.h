@@ -23,11 +23,12 @@ struct Array {
   uint64_t bytes() const { return elements() * bytesOf(dtype); }
 };
 
-/// body(first, count) over [0, elements) in pieces of a few megabytes, whose mapped pages are given back
-/// after each: an array of any size can be read through without staying in the resident set. Stops when body
-/// returns false.
+/// body(first, count) over [0, elements) in pieces of a few megabytes, at most 8 MiB in whatever dtype they
+/// are converted to, whose mapped pages are given back after each: an array of any size can be read through
+/// without staying in the resident set. Stops when body returns false.
 template <typename Body> bool forEachPiece(const Array &array, Body &&body) {
-  int64_t size = int64_t(bytesOf(array.dtype)), step = (4 << 20) / size, count = array.elements();
+  int64_t size = int64_t(bytesOf(array.dtype)), step = (4 << 20) / std::max<int64_t>(size, 4),
+          count = array.elements();
   for (int64_t first = 0; first < count; first += step) {
     int64_t now = std::min(step, count - first);
     if (!body(first, now))

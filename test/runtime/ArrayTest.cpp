@@ -2,6 +2,7 @@
 // Readers of .safetensors, .npy and .npz: what they give, and that nothing malformed gets through.
 #include "runtime/Array.h"
 #include "runtime/Convert.h"
+#include "runtime/Device.h"
 #include "runtime/SafetensorsWriter.h"
 #include "test/runtime/ToyArtifact.h"
 #include <cmath>
@@ -71,6 +72,22 @@ TEST(Safetensors, RoundTripTransposes) {
   EXPECT_EQ(turned.shape, (std::vector<int64_t>{3, 2}));
   EXPECT_EQ(asDouble(turned.data, turned.dtype, 1), 4); // column 0 of the memory's second row
   EXPECT_EQ(asDouble(turned.data, turned.dtype, 4), 3);
+}
+
+TEST(Array, PiecesFitIntoADevicesPieceInEveryType) {
+  for (DType dtype : {ACCUM_F16, ACCUM_BF16, ACCUM_F32, ACCUM_F64}) {
+    Array array;
+    array.dtype = dtype;
+    array.shape = {3 << 20, 2};
+    int64_t next = 0;
+    EXPECT_TRUE(forEachPiece(array, [&](int64_t first, int64_t count) {
+      EXPECT_EQ(first, next);
+      EXPECT_LE(count * bytesOf(ACCUM_F64), Device::kPieceBytes) << nameOf(dtype);
+      next = first + count;
+      return true;
+    }));
+    EXPECT_EQ(next, array.elements());
+  }
 }
 
 TEST(Safetensors, TransposesMatricesLargerThanAPiece) {
