@@ -18,7 +18,13 @@ Error usage(std::string message, std::vector<std::string> notes = {}) {
   return {std::move(message), "usage", std::move(notes)};
 }
 
-Error notDivisible(std::string message) { return {std::move(message), "not-divisible"}; }
+Error notDivisible(std::string message) {
+  return {std::move(message),
+          "not-divisible",
+          {"without --require-divisible the last micro-step is smaller, or a device idles in it; the loss "
+           "and the "
+           "gradients are the same"}};
+}
 
 int64_t ceilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0); }
 

@@ -5,6 +5,8 @@
 #include "compiler/Planner/ProblemText.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
+#include <utility>
 
 namespace accum::planner {
 
@@ -98,6 +100,10 @@ private:
   std::vector<Field> &fields;
 };
 
+/// Lines that stand in a problem at most once.
+constexpr std::string_view kOnce[] = {
+    "name", "batch", "devices", "tokens", "all-reduce", "largest-parameter", "weight-reads", "clone-ids"};
+
 class ProblemReader {
 public:
   Result<Problem> read(std::string_view text, const std::string &origin);
@@ -118,6 +124,7 @@ private:
 
   Problem problem;
   bool begun = false;
+  bool said[std::size(kOnce)] = {};
   IdTable commands, buffers;
 };
 
@@ -275,6 +282,9 @@ void ProblemReader::readBuffer(Line &line) {
 
 void ProblemReader::readLine(Line &line) {
   std::string_view head = line.word("first word");
+  if (const auto *once = std::find(std::begin(kOnce), std::end(kOnce), head);
+      begun && once != std::end(kOnce) && std::exchange(said[once - kOnce], true))
+    line.complain(fmt::format("`{}` is said twice", head));
   if (!begun) {
     if (head != "accum-problem" || line.word("version") != "1")
       line.complain("expected `accum-problem 1` first");
@@ -334,6 +344,8 @@ void ProblemReader::makeRoom(std::string_view text) {
 Result<Problem> ProblemReader::read(std::string_view text, const std::string &origin) {
   int number = 0;
   Words words;
+  if (text.starts_with("\xef\xbb\xbf")) // a byte order mark
+    text.remove_prefix(3);
   makeRoom(text);
   while (!text.empty()) {
     size_t end = std::min(text.find('\n'), text.size());

@@ -30,8 +30,16 @@ private:
   std::vector<std::unordered_set<std::string>> seen = {}; ///< per open value around
 };
 
+/// What a value is, with its article.
+std::string kindOf(const Json &value) {
+  std::string name = value.type_name();
+  if (value.is_null())
+    return name;
+  return (value.is_array() || value.is_object() ? "an " : "a ") + name;
+}
+
 /// A value in a sentence: numbers as they are, of all else what it is, for it may be large and deep.
-std::string shown(const Json &value) { return value.is_number() ? value.dump() : value.type_name(); }
+std::string shown(const Json &value) { return value.is_number() ? value.dump() : kindOf(value); }
 
 } // namespace
 
@@ -61,7 +69,7 @@ ObjectReader::ObjectReader(const Json &value, std::string path, Complaint &compl
   if (value.is_object())
     object = &value;
   else
-    complaint.raise(this->path, fmt::format("is a {}, expected an object", value.type_name()));
+    complaint.raise(this->path, fmt::format("is {}, expected an object", kindOf(value)));
 }
 
 std::string ObjectReader::at(const char *key) const { return path.empty() ? key : path + "." + key; }
@@ -106,7 +114,7 @@ std::string ObjectReader::text(const char *key) {
   if (value && value->is_string())
     return value->get<std::string>();
   if (value)
-    raise(key, fmt::format("is a {}, expected a string", value->type_name()));
+    raise(key, fmt::format("is {}, expected a string", kindOf(*value)));
   return {};
 }
 
@@ -125,7 +133,7 @@ bool ObjectReader::boolean(const char *key) {
   if (value && value->is_boolean())
     return value->get<bool>();
   if (value)
-    raise(key, fmt::format("is a {}, expected true or false", value->type_name()));
+    raise(key, fmt::format("is {}, expected true or false", kindOf(*value)));
   return false;
 }
 
@@ -133,7 +141,7 @@ std::vector<std::pair<std::string, const Json *>> ObjectReader::array(const char
   std::vector<std::pair<std::string, const Json *>> elements;
   const Json *value = take(key);
   if (value && !value->is_array())
-    raise(key, fmt::format("is a {}, expected an array", value->type_name()));
+    raise(key, fmt::format("is {}, expected an array", kindOf(*value)));
   if (value && value->is_array())
     for (const Json &element : *value)
       elements.emplace_back(fmt::format("{}[{}]", at(key), elements.size()), &element);
@@ -144,7 +152,7 @@ std::vector<std::pair<std::string, const Json *>> ObjectReader::members(const ch
   std::vector<std::pair<std::string, const Json *>> members;
   const Json *value = take(key);
   if (value && !value->is_object())
-    raise(key, fmt::format("is a {}, expected an object", value->type_name()));
+    raise(key, fmt::format("is {}, expected an object", kindOf(*value)));
   if (value && value->is_object())
     for (const auto &member : value->items())
       members.emplace_back(member.key(), &member.value());

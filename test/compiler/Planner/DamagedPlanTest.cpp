@@ -141,7 +141,7 @@ TEST_F(DamagedPlan, KeysMustNotRepeat) {
   text = nested.dump();
   size_t at = text.find("\"batch\":") + 8;
   text.replace(at, text.find(',', at) - at, deep + std::string(200'000, ']'));
-  EXPECT_EQ(use(text).message.substr(0, 27), "plan.json: batch is array, ");
+  EXPECT_EQ(use(text).message.substr(0, 30), "plan.json: batch is an array, ");
 }
 
 /// What was measured since, or another budget, is what counts.

@@ -75,7 +75,7 @@ TEST(DeviceProfile, TheReaderIsStrict) {
   std::string good = h100Text();
   EXPECT_TRUE(parseProfile(good, "p.json", {}));
   expectRefused("", "not valid JSON");
-  expectRefused("[]", "the document is a array, expected an object");
+  expectRefused("[]", "the document is an array, expected an object");
   expectRefused("{\n\"format\": \n", "p.json:3: not valid JSON");
   expectRefused(replaced(good, "accum-device-profile", "x"), "format is `x`");
   expectRefused(replaced(good, "\"version\": 1", "\"version\": 2"),

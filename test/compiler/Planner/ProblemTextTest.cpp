@@ -49,6 +49,14 @@ TEST(ProblemText, KeepsNamesOfAnyBytes) {
   EXPECT_EQ(read->commands[0].variants[1].workspace, problem.commands[0].variants[1].workspace);
 }
 
+TEST(ProblemText, ReadsWhatEditorsOfOtherSystemsWrite) {
+  std::string text = "accum-problem 1\r\nname n\r\nbatch 4\r\n";
+  Result<Problem> read = parseProblem("\xef\xbb\xbf" + text, "p");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->name, "n");
+  EXPECT_EQ(read->batch, 4);
+}
+
 TEST(ProblemText, SaysWhichLineIsWrong) {
   auto expectError = [](const std::string &body, const char *what) {
     Result<Problem> read = parseProblem("accum-problem 1\n" + body, "p.txt");
@@ -58,6 +66,8 @@ TEST(ProblemText, SaysWhichLineIsWrong) {
   };
   expectError("# fine\nnonsense 1", "p.txt:3: `nonsense` does not begin a line");
   expectError("command 1 micro gemm", "p.txt:2: the kernel is missing");
+  expectError("batch 4\nname n\nbatch 5", "p.txt:4: `batch` is said twice");
+  expectError("clone-ids 4\nclone-ids 5", "p.txt:3: `clone-ids` is said twice");
   expectError("command 1 macro gemm k", "p.txt:2: `macro` is not a region");
   expectError("command 1 micro gemm k flops=-1", "flops is `-1`, expected A, B*m");
   expectError("command 1 micro gemm k flops=99999999999999999999", "flops is `99999999999999999999`");

@@ -117,6 +117,8 @@ TEST(Cuts, RefuseContradictions) {
               "no allowed micro-batch divides the per-device batch 7", "not-divisible");
   expectUsage({.batch = 9, .devices = 2, .requireDivisible = true}, "does not divide over 2 devices",
               "not-divisible");
+  EXPECT_THAT(enumerateCuts({.batch = 9, .devices = 2, .requireDivisible = true}).error().notes,
+              testing::ElementsAre(HasSubstr("without --require-divisible")));
   expectUsage({.batch = 8, .recompute = "some"}, "--recompute is `some`, expected auto, none or all");
   expectUsage({.batch = int64_t{1} << 40}, "more than 65536 sizes");
 }

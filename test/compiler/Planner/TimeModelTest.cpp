@@ -264,7 +264,7 @@ TEST(MeasuredProfile, IsReadStrictly) {
   refused("/tables/0/seconds/5", -1, "tables[0].seconds[5] is -1, expected a number between");
   refused("/tables/0/seconds/5", 0, "tables[0].seconds[5] is 0");
   refused("/tables/0/seconds/5", 1e300, "tables[0].seconds[5] is 1e+300");
-  refused("/tables/0/seconds/5", "fast", "tables[0].seconds[5] is string");
+  refused("/tables/0/seconds/5", "fast", "tables[0].seconds[5] is a string");
   refused("/tables/0/seconds", Json::array({1.0}), "tables[0].seconds has 1 elements, expected 24");
   refused("/tables/0/axes/1/2", 256, "tables[0].axes[1][2] is 256, expected an integer from 1");
   refused("/tables/0/axes/1/0", 0, "tables[0].axes[1][0] is 0");
