@@ -5,6 +5,7 @@
 #include "compiler/Planner/Explain.h"
 #include "compiler/Planner/MemoryLines.h"
 #include "compiler/Planner/ProblemText.h"
+#include "compiler/Planner/Quantity.h"
 #include "compiler/Planner/ReusedPlan.h"
 #include "compiler/Planner/Verify.h"
 #include "passes/Plan/Plan.h"
@@ -221,11 +222,12 @@ planner::Result<planner::Search> searchOf(const planner::Problem &problem,
                                   : reuse(problem, profile, asked, options.planFile);
 }
 
-/// `micro-batch 64, 10.4 s per step`.
+/// `micro-batch 64, 212 ms per step`.
 std::string inShort(const planner::Result<planner::Search> &search) {
   if (!search || !search->plan)
     return "does not fit";
-  return fmt::format("micro-batch {}, {:.3g} s per step", search->plan->cut.m, search->plan->seconds());
+  return fmt::format("micro-batch {}, {} per step", search->plan->cut.m,
+                     planner::formatSeconds(search->plan->seconds()));
 }
 
 /// Attention in tiles needs less memory; taken apart, its products run on faster units where precision

@@ -33,9 +33,10 @@ static std::string describeNormalisers(const Verdict &verdict) {
 std::string describeModel(const Options &options, const import::ImportReport &report,
                           const Verdict &verdict) {
   std::string name = std::filesystem::path(options.model).filename().string();
-  std::string text = fmt::format("model    {} ({}, opset {}); {} tensors, {} trained; {} frozen", name,
-                                 report.producer, report.opset, report.tensorsTrained,
-                                 humanCount(report.elementsTrained), humanCount(report.elementsFrozen));
+  std::string text =
+      fmt::format("model    {} ({}, opset {}); {} tensor{}, {} trained; {} frozen", name, report.producer,
+                  report.opset, report.tensorsTrained, report.tensorsTrained == 1 ? "" : "s",
+                  humanCount(report.elementsTrained), humanCount(report.elementsFrozen));
   for (const std::string &tie : report.ties)
     text += fmt::format("; {} (tied)", tie);
   text += "\n";
@@ -69,7 +70,7 @@ std::string describeTarget(const Options &options, const planner::Search &search
       fmt::format("{:.{}f} {}", static_cast<double>(bytes) / unit, small ? 1 : 2, small ? "MiB" : "GiB");
   std::string text = fmt::format("target   {} x {}, {} each ({}); {} rates; {}\n", search.devices,
                                  search.target, size, memory, search.basis, options.precision);
-  text += fmt::format("batch    global {} samples", withCommas(search.batch));
+  text += fmt::format("batch    global {} sample{}", withCommas(search.batch), search.batch == 1 ? "" : "s");
   if (search.tokensPerSample > 1)
     text += fmt::format(" = {} tokens", withCommas(search.batch * search.tokensPerSample));
   return text + fmt::format(" per optimizer step; {} per device\n", withCommas(search.deviceBatch));
@@ -79,12 +80,13 @@ planner::report::PageFacts pageFacts(const Options &options, const import::Impor
   planner::report::PageFacts facts;
   facts.title = std::filesystem::path(options.model).filename().string();
   if (report.tensorsTrained > 0)
-    facts.rows = {{"model", fmt::format("{}, opset {}", report.producer, report.opset)},
-                  {"trained", fmt::format("{} tensors, {} parameters", report.tensorsTrained,
-                                          humanCount(report.elementsTrained))},
-                  {"frozen", humanCount(report.elementsFrozen)},
-                  {"loss", report.loss},
-                  {"batch axis", report.batchDim}};
+    facts.rows = {
+        {"model", fmt::format("{}, opset {}", report.producer, report.opset)},
+        {"trained", fmt::format("{} tensor{}, {} parameters", report.tensorsTrained,
+                                report.tensorsTrained == 1 ? "" : "s", humanCount(report.elementsTrained))},
+        {"frozen", humanCount(report.elementsFrozen)},
+        {"loss", report.loss},
+        {"batch axis", report.batchDim}};
   facts.rows.emplace_back("optimizer", options.optimizer);
   facts.rows.emplace_back("precision", options.precision);
   facts.rows.emplace_back("made by", "accumc " ACCUM_VERSION);

@@ -5,9 +5,11 @@
 #include "compiler/Planner/Quantity.h"
 #include "compiler/Planner/TensorNames.h"
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <iterator>
 #include <numeric>
+#include <set>
 
 namespace accum::planner {
 
@@ -177,6 +179,20 @@ std::vector<size_t> shownCandidates(const Search &search, size_t rows) {
   return shown;
 }
 
+/// Digits behind the point: four in front of the column's width for the fastest of the rows, so that a
+/// reader finds the percentages in them.
+int millisecondDigits(const Search &search, const std::vector<size_t> &rows) {
+  double least = 1e300, most = 0;
+  for (size_t row : rows) {
+    least = std::min(least, search.candidates[row].seconds * 1e3);
+    most = std::max(most, search.candidates[row].seconds * 1e3);
+  }
+  auto whole = [](double value) {
+    return value < 1 ? 0 : static_cast<int>(std::floor(std::log10(value))) + 1;
+  };
+  return std::clamp(std::min(4 - whole(least), 7 - whole(most)), 1, 4);
+}
+
 void writeTable(Out out, const Search &search, size_t rows) {
   int64_t largest = 0;
   for (const Candidate &candidate : search.candidates)
@@ -186,15 +202,19 @@ void writeTable(Out out, const Search &search, size_t rows) {
   fmt::format_to(out, "{:>4} {:>4} {:>5} {:>10} {:>8}\n", "K", "m", "last",
                  fmt::format("arena {}", unit.name), "ms/step");
   std::vector<size_t> shown = shownCandidates(search, rows);
+  int digits = millisecondDigits(search, shown);
+  std::set<int64_t> sizes;
   for (size_t index : shown) {
     const Candidate &candidate = search.candidates[index];
+    sizes.insert(candidate.cut.steps);
     fmt::format_to(out, "{:>4} {:>4} {:>5} {:>10.2f} {:>8.{}f}   {}\n", candidate.cut.steps, candidate.cut.m,
-                   candidate.cut.last, unit.of(candidate.arena), candidate.seconds * 1e3,
-                   search.candidates.back().seconds < 0.01 ? 4 : 1,
+                   candidate.cut.last, unit.of(candidate.arena), candidate.seconds * 1e3, digits,
                    verdictText(candidate, chosen, search.budget));
   }
-  if (size_t more = search.candidates.size() - shown.size(); more > 0)
+  if (size_t more = sizeCount(search) - sizes.size(); more > 0)
     fmt::format_to(out, "         {} more size{}: --json\n", more, more == 1 ? "" : "s");
+  else if (search.candidates.size() > shown.size())
+    fmt::format_to(out, "         other ways to run these sizes: --json\n");
 }
 
 std::string peakLine(const Search &search) {
@@ -242,12 +262,14 @@ std::string explainSearch(const Search &search, const BudgetAnswers &budgets, si
 
 Error explainNoFit(const Search &search) {
   const Candidate &least = search.candidates[search.smallest];
-  int64_t context = 0;
-  for (const MemoryLine &line : search.memory)
-    context += line.kind == MemoryClass::Context ? line.bytes : 0;
-  std::string less = context > 0 ? fmt::format(" ({} less {} for the driver)",
-                                               formatBytes(search.memoryTotal), formatBytes(context))
-                                 : "";
+  int64_t context = contextOf(search);
+  auto bytes = [&](int64_t amount) { // in a unit in which the difference shows
+    ByteUnit unit = unitFor(std::max<int64_t>(search.budget, 1 << 20));
+    return search.budget > 0 ? fmt::format("{:.1f} {}", unit.of(amount), unit.name) : formatBytes(amount);
+  };
+  std::string less =
+      context > 0 ? fmt::format(" ({} less {} for the driver)", bytes(search.memoryTotal), bytes(context))
+                  : "";
   Error error{fmt::format("no micro-batch fits into {}{}: the smallest, {}, needs {} ({} over)",
                           formatBytes(search.budget), less, least.cut.m, formatBytes(least.counted),
                           formatBytes(least.over)),

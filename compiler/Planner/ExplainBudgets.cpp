@@ -3,6 +3,7 @@
 #include "compiler/Planner/ExplainText.h"
 #include "compiler/Planner/Quantity.h"
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 namespace accum::planner {
@@ -11,9 +12,11 @@ namespace {
 
 constexpr size_t kLineWidth = 110;
 
+/// Rounded up to a tenth: who adds as much as it says gets what it says.
 std::string changeText(int64_t change) {
   ByteUnit unit = unitFor(change);
-  return fmt::format("+{:.0f} {}", unit.of(change), unit.name);
+  double tenths = std::ceil(unit.of(change) * 10) / 10;
+  return fmt::format("+{:.{}f} {}", tenths, tenths == std::floor(tenths) ? 0 : 1, unit.name);
 }
 
 std::string saves(const Candidate *now, const Candidate &then) {
@@ -48,6 +51,13 @@ std::vector<std::string> purchases(const Candidate *now, const std::vector<Budge
 
 } // namespace
 
+int64_t contextOf(const Search &search) {
+  int64_t context = 0;
+  for (const MemoryLine &line : search.memory)
+    context += line.kind == MemoryClass::Context ? line.bytes : 0;
+  return context;
+}
+
 const Candidate *chosenOf(const Search &search) {
   for (const Candidate &candidate : search.candidates)
     if (candidate.verdict == Verdict::Chosen)
@@ -78,8 +88,9 @@ std::string wrapped(const std::string &label, const std::vector<std::string> &ph
 std::string budgetLine(const Search &search, const BudgetAnswers &budgets) {
   const Candidate *now = chosenOf(search);
   const Candidate &least = search.candidates[search.smallest];
+  int64_t context = contextOf(search); // in what --memory says
   std::vector<std::string> phrases = {
-      fmt::format("least {} (m = {})", formatBytes(least.counted), least.cut.m)};
+      fmt::format("least {} (m = {})", formatBytes(least.counted + context), least.cut.m)};
   for (std::string &phrase : purchases(now, budgets.larger))
     phrases.push_back(std::move(phrase));
   // Largest m first: the last one that is faster is the next larger.
@@ -98,8 +109,8 @@ std::string budgetLine(const Search &search, const BudgetAnswers &budgets) {
   };
   for (const Candidate *candidate : {next, fastest == next ? nullptr : fastest})
     if (candidate && !isBought(*candidate))
-      phrases.push_back(fmt::format("m = {} needs {}{}", candidate->cut.m, formatBytes(candidate->counted),
-                                    saves(now, *candidate)));
+      phrases.push_back(fmt::format("m = {} needs {}{}", candidate->cut.m,
+                                    formatBytes(candidate->counted + context), saves(now, *candidate)));
   return wrapped("budget", phrases);
 }
 

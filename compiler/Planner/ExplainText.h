@@ -10,6 +10,9 @@ namespace accum::planner {
 /// The candidate that became the plan; null where none did.
 const Candidate *chosenOf(const Search &search);
 
+/// Bytes of the memory that the driver takes before the budget; `--memory` includes them.
+int64_t contextOf(const Search &search);
+
 /// Joins phrases with `; `, broken at the line width under the label's column.
 std::string wrapped(const std::string &label, const std::vector<std::string> &phrases);
 

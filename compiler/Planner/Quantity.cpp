@@ -65,6 +65,8 @@ std::string formatBytes(int64_t bytes) {
 std::string formatSeconds(double seconds) {
   if (seconds >= 10)
     return fmt::format("{:.1f} s", seconds);
+  if (seconds > 0 && seconds < 1e-6)
+    return fmt::format("{:.3g} ns", seconds * 1e9);
   if (seconds < 1e-3)
     return fmt::format("{:.3g} us", seconds * 1e6);
   return fmt::format("{:.{}f} ms", seconds * 1e3, seconds < 0.1 ? 1 : 0);

@@ -30,8 +30,8 @@ int packTable(const Flags &flags, const std::string &text) {
   if (!packing)
     return fail({fmt::format("{}: {}", flags.input, packing.error().message), packing.error().slug});
   int64_t capacity = *wanted > 0 ? *wanted : packing->height;
-  std::cerr << fmt::format("{} rectangles: height {}, lower bound {}\n", table->rows.size(), packing->height,
-                           packing->lowerBound);
+  std::cerr << fmt::format("{} rectangle{}: height {}, lower bound {}\n", table->rows.size(),
+                           table->rows.size() == 1 ? "" : "s", packing->height, packing->lowerBound);
   if (flags.explain)
     (flags.output.empty() ? std::cerr : std::cout) << explain(*table, *packing);
   if (packing->height > capacity)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What more memory would buy and what less would cost.
+#include "compiler/Planner/ExplainText.h"
 #include "compiler/Planner/Quantity.h"
 #include "compiler/Planner/Report/Markup.h"
 #include "compiler/Planner/Report/Sections.h"
@@ -50,6 +51,9 @@ std::string budgetSection(const View &view) {
       "memory per device.";
   if (view.fits())
     text += fmt::format(" This plan holds down to {}.", bytesMark(view.search.plan->counted()));
+  if (int64_t context = contextOf(view.search); context > 0)
+    text += fmt::format(" <code>--memory</code> says {} more than these: what the driver takes.",
+                        bytesMark(context));
   text += "</p>\n<table id='budget-table'><tr><th>budget</th><th class='wide-cell'></th><th>m x "
           "K</th><th>takes</th>"
           "<th>step</th><th class='wide-cell bars'></th></tr>\n";

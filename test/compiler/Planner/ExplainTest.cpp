@@ -65,8 +65,8 @@ TEST(Explain, TheSearch) {
   EXPECT_THAT(text,
               HasSubstr("peak     micro-step, at lm_head (linear_cross_entropy_bwd): logits 12.27 GiB;"));
   EXPECT_THAT(text, HasSubstr("h.0..11.mlp.c_fc 0.75 each"));
-  EXPECT_THAT(text, HasSubstr("budget   least 2.5 GiB (m = 1); +1 GiB, +4 GiB or +10 GiB buys nothing;"));
-  EXPECT_THAT(text, HasSubstr("m = 256 needs 99.9 GiB and saves"));
+  EXPECT_THAT(text, HasSubstr("budget   least 3.7 GiB (m = 1); +1 GiB, +4 GiB or +10 GiB buys nothing;"));
+  EXPECT_THAT(text, HasSubstr("m = 256 needs 101.1 GiB and saves"));
   for (size_t rows : {1, 2, 3, 100})
     EXPECT_THAT(explainSearch(gpt2(), {}, rows), HasSubstr("   chosen\n"));
 }
@@ -87,6 +87,46 @@ TEST(Explain, WhenNothingFits) {
   EXPECT_LE(least.plan->total(), int64_t{3757} << 20); // the driver's part included
   EXPECT_FALSE(gpt2Within(int64_t{3756} << 20).plan);
   EXPECT_THAT(explainSearch(search, {}), Not(HasSubstr("chosen")));
+}
+
+TEST(Explain, LittleMemoryInUnitsThatTellItApart) {
+  EXPECT_THAT(explainNoFit(gpt2Within((int64_t{1229} << 20) + (4 << 20))).message,
+              HasSubstr("fits into 4.0 MiB (1233.0 MiB less 1229.0 MiB for the driver)"));
+}
+
+/// A plan of two sizes: three ways to run 8 samples in one step and one in two.
+Search handMade(double seconds) {
+  Search search;
+  search.budget = 1 << 20;
+  for (int way : {0, 1, 2})
+    search.candidates.push_back({.cut = {8, 1, 8}, .arena = 1 << 10, .seconds = seconds * (1 + way)});
+  search.candidates.push_back({.cut = {4, 2, 4}, .arena = 1 << 9, .seconds = 4 * seconds});
+  search.candidates[0].verdict = Verdict::Chosen;
+  search.smallest = 3;
+  return search;
+}
+
+TEST(Explain, TimesHaveTheDigitsThatPercentagesNeed) {
+  auto table = [](double seconds) { return explainSearch(handMade(seconds), {}); };
+  EXPECT_THAT(table(0.000961), HasSubstr("   0.9610   chosen"));
+  EXPECT_THAT(table(0.0882), HasSubstr("    88.20   chosen"));
+  EXPECT_THAT(table(0.2117), HasSubstr("    211.7   chosen"));
+  EXPECT_THAT(table(123), HasSubstr(" 123000.0   chosen"));
+}
+
+TEST(Explain, CountsSizesNotWaysToRunThem) {
+  EXPECT_THAT(explainSearch(handMade(1), {}, 2),
+              HasSubstr("         other ways to run these sizes: --json\n"));
+  EXPECT_THAT(explainSearch(handMade(1), {}, 1), HasSubstr("         1 more size: --json\n"));
+  EXPECT_THAT(explainSearch(handMade(1), {}, 4), Not(HasSubstr("--json")));
+}
+
+TEST(Explain, WhatToAddIsEnough) {
+  Search search = handMade(1);
+  BudgetAnswers answers;
+  answers.larger.push_back({.budget = 0, .change = (22 << 20) + (300 << 10), .chosen = search.candidates[0]});
+  answers.larger.front().chosen->seconds = 0.5;
+  EXPECT_THAT(explainSearch(search, answers), HasSubstr("+22.3 MiB buys m = 8"));
 }
 
 TEST(Explain, ForcedSizesNameTheWayOut) {
@@ -190,6 +230,8 @@ TEST(Quantity, FiguresReadWell) {
   EXPECT_EQ(formatSeconds(0.498), "498 ms");
   EXPECT_EQ(formatSeconds(0.0017), "1.7 ms");
   EXPECT_EQ(formatSeconds(0.000085), "85 us");
+  EXPECT_EQ(formatSeconds(1.68e-9), "1.68 ns");
+  EXPECT_EQ(formatSeconds(0), "0 us");
   EXPECT_EQ(formatCount(2110000), "2.11M");
   EXPECT_EQ(formatThousands(1048576), "1,048,576");
   EXPECT_EQ(formatThousands(-1024), "-1,024");

@@ -66,6 +66,9 @@ def check_budgets(page, plan):
     times = [seconds for _, _, seconds in fitting]
     check(all(later <= earlier for earlier, later in itertools.pairwise(times)), "more memory made a plan slower")
     check(any(budget == plan["budget"] for budget, *_ in answers), "the budget itself is not among them")
+    context = sum(line["bytes"] for line in plan["memory"] if line["kind"] == "context")
+    said = figures(page.find(".//section[@id='budgets']/p"))[1:]
+    check(said == ([context] if context else []), "what the driver takes beside the budgets is not said")
 
 
 def check_arena(page, plan):
