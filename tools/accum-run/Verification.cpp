@@ -155,10 +155,10 @@ int Verification::checkPlanned() {
     return code;
   int64_t steps = ceilDiv(block(), info.m), rows = std::max<int64_t>(1, ceilDiv(block(), kMostPieces));
   if (info.rank == 0)
-    std::printf("verify   %lld synthetic samples (seed %llu) on %lld device(s): %lld micro-step(s) of %lld, "
+    std::printf("verify   %lld synthetic samples (seed %llu) on %lld device%s: %lld micro-step%s of %lld, "
                 "as planned\n",
                 (long long)samples, (unsigned long long)options.seed, (long long)info.devices,
-                (long long)steps, (long long)info.m);
+                info.devices == 1 ? "" : "s", (long long)steps, steps == 1 ? "" : "s", (long long)info.m);
   Outcome planned, finer, alone;
   if (int code = step(info.m, -1, planned))
     return code;
