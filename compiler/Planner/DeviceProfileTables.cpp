@@ -37,7 +37,7 @@ std::vector<int64_t> readAxis(const Json &axis, const std::string &path, Complai
     if (!fits || (!sizes.empty() && size <= sizes.back())) {
       complaint.raise(fmt::format("{}[{}]", path, sizes.size()),
                       fmt::format("is {}, expected an integer from 1 to {}, larger than the one before",
-                                  size.is_number() ? size.dump() : size.type_name(), kLargestSize));
+                                  shown(size), kLargestSize));
       return {1};
     }
     sizes.push_back(size.get<int64_t>());
@@ -75,8 +75,7 @@ TimeTable readTable(ObjectReader reader, const std::string &path, Complaint &com
   for (const auto &[place, value] : seconds) {
     bool fits = value->is_number() && *value >= kLeastSeconds && *value <= kMostSeconds;
     if (!fits)
-      complaint.raise(place, fmt::format("is {}, expected a number between {:g} and {:g}",
-                                         value->is_number() ? value->dump() : value->type_name(),
+      complaint.raise(place, fmt::format("is {}, expected a number between {:g} and {:g}", shown(*value),
                                          kLeastSeconds, kMostSeconds));
     table.seconds.push_back(fits ? value->get<double>() : 1);
   }

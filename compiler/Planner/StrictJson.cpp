@@ -38,10 +38,9 @@ std::string kindOf(const Json &value) {
   return (value.is_array() || value.is_object() ? "an " : "a ") + name;
 }
 
-/// A value in a sentence: numbers as they are, of all else what it is, for it may be large and deep.
-std::string shown(const Json &value) { return value.is_number() ? value.dump() : kindOf(value); }
-
 } // namespace
+
+std::string shown(const Json &value) { return value.is_number() ? value.dump() : kindOf(value); }
 
 Result<Json> parseJson(std::string_view text, const std::string &origin, const std::string &slug) {
   try {

@@ -14,6 +14,9 @@ namespace accum::planner {
 
 using Json = nlohmann::json;
 
+/// A value in a sentence: numbers as they are, of all else what it is, for it may be large and deep.
+std::string shown(const Json &value);
+
 /// Parses text; the error says in which line the syntax broke.
 Result<Json> parseJson(std::string_view text, const std::string &origin, const std::string &slug);
 
