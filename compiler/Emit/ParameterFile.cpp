@@ -5,6 +5,7 @@
 #include "compiler/Import/MappedFile.h"
 #include "compiler/Import/Model.h"
 #include "compiler/Import/Parameters.h"
+#include "compiler/Import/SeparateMerged.h"
 #include "passes/Schedule/StateLayout.h"
 #include "runtime/DType.h"
 #include <algorithm>
@@ -67,13 +68,15 @@ private:
     return tensor;
   }
 
-  /// Numbers that the model file writes one by one have no place of their own: the model is read again.
+  /// Numbers that the model file writes one by one have no place of their own: the model is read again, and
+  /// what its export merged has the names that import gave it.
   Expected<import::Tensor> spelledOut(train::ParamOp param) {
     if (!graph) {
       auto read = import::readModel(model);
       if (!read)
         return missingWeights(param, "are in " + model.string() + ", which cannot be read");
       graph.emplace(std::move(*read));
+      import::separateMerged(graph->graph, import::Signature::of(graph->graph));
     }
     const import::Tensor *tensor = graph->graph.initializer(param.getSymName().str());
     if (!tensor || !tensor->data.isPresent())

@@ -121,6 +121,19 @@ bool isMask(const Tensor &tensor) {
   return second != first && (marks(first) || marks(second));
 }
 
+bool hidesScores(const Tensor &tensor) {
+  if (!isReadable(tensor) || tensor.dtype != DType::Float16)
+    return false;
+  bool found = false;
+  for (int64_t i = 0, count = tensor.elementCount(); i < count; ++i) {
+    double value = elementAt(tensor, i);
+    if (!(value <= 0))
+      return false;
+    found |= value == -largestHalf;
+  }
+  return found;
+}
+
 bool isGeometric(const Tensor &tensor) {
   int64_t count = isReadable(tensor) ? tensor.elementCount() : 0;
   if (count < 3)

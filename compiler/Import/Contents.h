@@ -12,6 +12,11 @@ bool isAllEqual(const Tensor &tensor);
 bool isTrigonometricTable(const Tensor &tensor);
 /// Rank 2 or more, and two distinct values of which one is 0 or at most -10,000 (-inf included).
 bool isMask(const Tensor &tensor);
+/// The largest number of f16.
+constexpr double largestHalf = 65504;
+/// A mask in f16: its lowest number is among the values, and none is above 0. Stops at the first that is,
+/// which in weights is one of the first few.
+bool hidesScores(const Tensor &tensor);
 /// 1, r, r^2, ...: rotary inverse frequencies.
 bool isGeometric(const Tensor &tensor);
 /// No two rows (over the last dimension) are equal.

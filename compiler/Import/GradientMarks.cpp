@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads `%y : [num_users=1] = call_function[target=torch.ops.aten.NAME](args = (%a, 1, ...), kwargs = {})`.
 #include "compiler/Import/GradientMarks.h"
+#include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <regex>
 
@@ -52,6 +54,17 @@ bool readsByName(const Node &node, std::string_view value) {
         std::string_view(",)] :").find(arguments[at + name.size()]) != std::string_view::npos)
       return true;
   return false;
+}
+
+std::vector<std::string> valuesRead(const Node &node) {
+  std::string_view arguments = argumentsOf(node);
+  auto endsName = [](char c) { return c != '_' && !std::isalnum(static_cast<unsigned char>(c)); };
+  std::vector<std::string> names;
+  for (size_t at = arguments.find('%'); at != std::string_view::npos; at = arguments.find('%', at + 1)) {
+    auto begin = arguments.begin() + static_cast<ptrdiff_t>(at) + 1;
+    names.emplace_back(begin, std::find_if(begin, arguments.end(), endsName));
+  }
+  return names;
 }
 
 std::vector<std::string> detachedOperands(const Node &node) {

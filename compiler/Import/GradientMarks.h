@@ -15,6 +15,8 @@ bool isClamp(const Node &node);
 /// Names of results of `detach` that the node's call reads. Where the graph has no value of that name, it was
 /// optimised away.
 std::vector<std::string> detachedOperands(const Node &node);
+/// Names of the values that the node's call has as arguments.
+std::vector<std::string> valuesRead(const Node &node);
 /// The node's call has a value of that name as an argument.
 bool readsByName(const Node &node, std::string_view value);
 

@@ -56,7 +56,10 @@ Value reduceLoss(Emitter &emit, const LossTerms &terms, LossReduction reduction)
 Value crossEntropyRows(Emitter &emit, Value logits, Value labels, std::optional<int64_t> ignored) {
   Shape scores(ArrayRef(shapeOf(logits)).drop_back()), given = shapeOf(labels);
   if (!elementTypeOf(labels).isSignlessInteger() || elementTypeOf(labels).isInteger(1))
-    refuseMalformed("has labels that are not integers");
+    throw Refusal{"malformed-model",
+                  "has labels that are not integers",
+                  {"for probabilities as targets, which exporters write so and ONNX does not know, compute "
+                   "-(targets * log_softmax(logits, -1)).sum(-1).mean() in the model"}};
   if (scores != given && volumeOf(scores).power != volumeOf(given).power)
     refuseCrossBatch("has labels " + toString(given) + " for logits " + toString(shapeOf(logits)) +
                      ": the batch size of the export is baked in");

@@ -19,6 +19,11 @@ std::string belowItsRoot(const Graph &graph, const std::string &name);
 /// from the module that holds the Sequential on, once more behind its own name. As it is where the file
 /// itself repeats so.
 std::string withoutRepeats(const Graph &graph, std::string name);
+/// The parameter that the reader's traced call takes where the node reads `initializer`, by the one of its
+/// names that calls use: what exporters merged is told apart by it, and what modules share is one. "" where
+/// the file keeps no calls, or the call takes several that it could be.
+std::string parameterAtReader(const Graph &graph, const Signature &signature, std::string_view initializer,
+                              const Reader &reader);
 /// What that reader calls the initializer: module and `weight` or `bias`, or the module and the initializer's
 /// own last word where the signature has that. "" when not known, or when there is a signature and it has
 /// neither.

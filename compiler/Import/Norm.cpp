@@ -125,6 +125,34 @@ static void instanceNorm(Binder &node) {
   node.set(0, normalised(node, x, mean, emit.mean(emit.mul(centred, centred), axes, true)));
 }
 
+/// Of each sample, over all positions and the channels of a group.
+template <bool scaledByGroup> static void groupNorm(Binder &node) {
+  Emitter &emit = node.emit;
+  Value x = node.value(0);
+  Shape shape = shapeOf(x);
+  int64_t groups = node.integer("num_groups", 0);
+  if (shape.size() < 2 || groups < 1 || shape[1].batched || shape[1].count % groups != 0)
+    refuseMalformed("has channels that do not form " + std::to_string(groups) + " groups");
+  Volume row = volumeOf(ArrayRef(shape).drop_front(1));
+  if (row.power > 0)
+    refuseCrossBatch("normalises over samples");
+  Shape grouped{shape[0], Extent::fixed(groups), Extent::fixed(row.count / groups)};
+  Value rows = emit.reshape(x, grouped);
+  Type statistics = emit.type(ArrayRef(grouped).take_front(2), elementTypeOf(x));
+  auto op = nn::LayerNormOp::create(
+      emit.builder, emit.location, TypeRange{rows.getType(), statistics, statistics}, rows, Value(), Value(),
+      emit.builder.getI64IntegerAttr(2), emit.builder.getF64FloatAttr(node.real("epsilon", 1e-5F)));
+  Value result = op.getResult();
+  if (scaledByGroup) {
+    Shape perGroup{Extent::fixed(1), Extent::fixed(groups), Extent::fixed(1)};
+    result = emit.mul(result, emit.reshape(node.value(1), perGroup));
+    result = emit.add(result, emit.reshape(node.value(2), perGroup));
+    return node.set(0, emit.reshape(result, shape));
+  }
+  result = emit.mul(emit.reshape(result, shape), perChannel(node, 1));
+  node.set(0, emit.add(result, perChannel(node, 2)));
+}
+
 static void lpNormalization(Binder &node) {
   Emitter &emit = node.emit;
   Value x = node.value(0);
@@ -144,6 +172,8 @@ void addNormRules(RuleTable &table) {
   table.add("RMSNormalization", 23, rmsNorm);
   table.add("BatchNormalization", 9, batchNorm);
   table.add("InstanceNormalization", 6, instanceNorm);
+  table.add("GroupNormalization", 18, groupNorm<true>);
+  table.add("GroupNormalization", 21, groupNorm<false>);
   table.add("LpNormalization", 1, lpNormalization);
 }
 

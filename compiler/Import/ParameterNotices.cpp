@@ -48,6 +48,9 @@ std::string list(const std::vector<std::string> &names) {
 } // namespace
 
 std::string tieNotice(const Parameter &kept, const Parameter &alias, bool transposed) {
+  if (alias.module == kept.module)
+    return fmt::format("{} is in the file twice: `{}` is `{}`{}; --untie keeps them apart", kept.module,
+                       alias.name, kept.name, transposed ? " transposed" : "");
   return fmt::format("{} = {} (tied): `{}` is `{}`{} in the file; --untie keeps them apart", alias.module,
                      kept.module, alias.name, kept.name, transposed ? " transposed" : "");
 }

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Initializers as values: known content, or train.param and a load.
 #include "compiler/Import/ParameterOps.h"
+#include "compiler/Import/Contents.h"
 #include "compiler/Import/TensorContent.h"
 #include "dialects/Train/TrainDialect.h"
+#include <limits>
 
 using namespace mlir;
 
@@ -72,6 +74,14 @@ Value ParameterOps::load(const Parameter &p, const Tensor &tensor) {
   return value;
 }
 
+/// As small masks are read: f16's lowest stands for f32's.
+Value ParameterOps::withLowestOfF32(Value mask) {
+  Type element = elementTypeOf(mask);
+  Value isLowest =
+      emit.elementwise(nn::ElementwiseFn::eq, {mask, emit.scalar(element, -double(largestHalf))});
+  return emit.select(isLowest, emit.scalar(element, std::numeric_limits<float>::lowest()), mask);
+}
+
 GraphValue ParameterOps::valueOf(const Tensor &tensor) {
   const Parameter *parameter = table.find(tensor.name);
   bool trained = parameter && parameter->trained;
@@ -87,11 +97,8 @@ GraphValue ParameterOps::valueOf(const Tensor &tensor) {
   if (!isFloat(tensor.dtype))
     refuseUnsupported("needs the numbers of `" + tensor.name + "`, which are of type " +
                       std::string(name(tensor.dtype)));
-  if (!inFile && parameter)
-    throw Refusal{"unsupported",
-                  "reads the parameter `" + tensor.name + "`, whose numbers are spelled out one by one",
-                  {"save the model again with raw data"}};
-  return {computedIn(tensor.dtype), load(parameter ? *parameter : tableOf(tensor), tensor)};
+  Value value = load(parameter ? *parameter : tableOf(tensor), tensor);
+  return {computedIn(tensor.dtype), !trained && hidesScores(tensor) ? withLowestOfF32(value) : value};
 }
 
 } // namespace accum::import

@@ -20,6 +20,7 @@ public:
 private:
   void declare(const Parameter &parameter);
   mlir::Value load(const Parameter &parameter, const Tensor &tensor);
+  mlir::Value withLowestOfF32(mlir::Value mask);
   Parameter tableOf(const Tensor &tensor) const;
 
   const Model &model;

@@ -204,8 +204,11 @@ bool isAppliedToOthers(const Graph &graph, const std::vector<Reader> &readers) {
 Verdict judgeByUse(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
   bool isOneNumber = tensor.elementCount() == 1;
   bool isNamed = isModuleName(tensor.name);
-  if (isOneNumber && (!isNamed || lastWord(tensor.name) == "scale"))
-    return verdict(isNamed ? Standing::Frozen : Standing::Constant, "one number", tensor.name);
+  if (isOneNumber && (!isNamed || lastWord(tensor.name) == "scale")) {
+    Verdict number = verdict(isNamed ? Standing::Frozen : Standing::Constant, "one number", tensor.name);
+    number.isGuess = tensor.name.starts_with("onnx::"); // plain numbers are Constant nodes there
+    return number;
+  }
   bool isWeight = isRead(readers, {Role::Matrix, Role::Table, Role::Scale, Role::Bias});
   bool isVector = tensor.shape.size() == 1 && isAppliedToOthers(graph, readers);
   if (!isWeight && !isVector && !isNamed) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Separate what was merged, judge each initializer, tie what was duplicated, then do what the user asked.
 #include "compiler/Import/Parameters.h"
+#include "compiler/Import/GradientMarks.h"
 #include "compiler/Import/ModuleNames.h"
 #include "compiler/Import/ParameterNotices.h"
 #include "compiler/Import/ParameterRules.h"
@@ -26,7 +27,12 @@ struct Entry {
 class Decision {
 public:
   Decision(Model &model, const ParameterOptions &options)
-      : model(model), graph(model.graph), options(options), signature(Signature::of(graph)) {}
+      : model(model), graph(model.graph), options(options), signature(Signature::of(graph)) {
+    for (const Node &node : graph.nodes)
+      for (const std::string &value : valuesRead(node))
+        if (auto found = signature.placeholders.find(value); found != signature.placeholders.end())
+          called.insert(found->second);
+  }
 
   Result<ParameterTable> run() {
     if (size_t separated = separateMerged(graph, signature).size())
@@ -58,6 +64,7 @@ private:
   Graph &graph;
   const ParameterOptions &options;
   Signature signature;
+  std::set<std::string> called; ///< the parameters that traced calls take, by the names they use
   std::vector<Entry> entries;
   std::vector<std::string> notices;
 };
@@ -85,13 +92,21 @@ bool isWrittenOut(const Parameter &parameter, const std::vector<std::string> &pa
 void Decision::nameAliases(Parameter &parameter, const std::vector<Reader> &readers) {
   if (signature.isEmpty())
     return;
-  std::set<std::string> names;
+  std::set<std::string> names, told;
   for (const Reader &reader : readers) {
     std::string name = nameAtReader(graph, signature, parameter.name, reader);
-    if (!name.empty() && !graph.initializer(name))
+    std::string taken = parameterAtReader(graph, signature, parameter.name, reader);
+    told.insert(taken);
+    // A name that calls use elsewhere is another parameter's; one that none uses is shared.
+    bool isOthers = !taken.empty() && name != taken && called.count(name) != 0;
+    if (!name.empty() && !isOthers && !graph.initializer(name))
       names.insert(name);
   }
-  names.insert(parameter.module);
+  parameter.isTold = !told.empty() && told.count("") == 0;
+  if (parameter.isTold)
+    names.insert(told.begin(), told.end());
+  else
+    names.insert(parameter.module);
   // The framework lists a shared parameter under the first of its names.
   auto isFirst = [&](const std::string &target) { return names.count(target) > 0; };
   auto first = std::find_if(signature.parameters.begin(), signature.parameters.end(), isFirst);
@@ -141,7 +156,8 @@ Result<Done> Decision::tie() {
   for (const Entry &entry : entries)
     if (entry.parameter.trained)
       candidates.push_back({graph.initializer(entry.parameter.name), entry.parameter.module,
-                            entry.parameter.moduleAliases, entry.isTable, entry.parameter.moduleTransposed});
+                            entry.parameter.moduleAliases, entry.isTable, entry.parameter.moduleTransposed,
+                            entry.parameter.isTold});
   Ties found;
   if (!options.untie)
     found = findTies(candidates);

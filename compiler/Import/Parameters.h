@@ -19,6 +19,7 @@ struct Parameter {
   bool moduleTransposed = false; ///< the framework's layout is the transpose of the file's
   double moduleAdded = 0;        ///< the file's values are the framework's plus this
   bool isSlice = false;          ///< rows of the framework's table, which the export cut to what it reads
+  bool isTold = false; ///< the module names are those that the traced calls take, nothing is guessed
   std::vector<ParameterAlias> aliases;    ///< sorted by initializer; not listed as parameters themselves
   std::vector<std::string> moduleAliases; ///< other framework names of the same parameter (`lm_head.weight`)
   DType dtype = DType::Undefined;

@@ -23,19 +23,54 @@ void addCopy(Graph &graph, const std::string &original, const std::string &name)
   graph.addInitializer(std::move(copy));
 }
 
-/// `Identity(a) -> b` between dotted names: how the TorchScript exporter merges.
-void dissolveIdentities(Graph &graph, std::vector<std::string> &separated) {
-  auto isMerge = [&](const Node &node) {
-    if (node.opType != "Identity" || node.inputs.size() != 1 || node.outputs.size() != 1)
-      return false;
-    const Tensor *source = graph.initializer(node.inputs[0]);
-    const std::string &target = node.outputs[0];
-    return source && isFloat(source->dtype) && isModuleName(target) && target.find('.') != std::string::npos;
+bool isIdentity(const Node &node) {
+  return node.opType == "Identity" && node.inputs.size() == 1 && node.outputs.size() == 1;
+}
+
+/// The modules' names at the readers; none where one is not known. Readers behind an Identity count to what
+/// that gives.
+std::set<std::string> namesAtReaders(const Graph &graph, const std::vector<Reader> &readers) {
+  std::set<std::string> names;
+  for (const Reader &reader : readers) {
+    if (isIdentity(graph.nodes[reader.first]))
+      continue;
+    names.insert(moduleNameOf(graph, reader));
+  }
+  return names.count("") ? std::set<std::string>() : names;
+}
+
+/// What an Identity between names that say nothing gives is read by a copy of the layer that reads its
+/// operand. A layer that runs twice has one name, at its second run with a number behind it.
+bool isReadByAnotherLayer(const Graph &graph, const Readers &readers, const Node &identity) {
+  std::set<std::string> here = namesAtReaders(graph, readers.of(identity.outputs[0]));
+  std::set<std::string> there = namesAtReaders(graph, readers.of(identity.inputs[0]));
+  auto isCopy = [&](const std::string &name) {
+    return std::all_of(there.begin(), there.end(),
+                       [&](const std::string &other) { return isSamePlaceInAnotherLayer(name, other); });
   };
+  return !here.empty() && !there.empty() && std::all_of(here.begin(), here.end(), isCopy);
+}
+
+/// `Identity(a) -> b` between dotted names: how the TorchScript exporter merges. Between the names of folded
+/// transposes it is also how modules share.
+void dissolveIdentities(Graph &graph, std::vector<std::string> &separated) {
+  Readers readers(graph);
+  auto isMerge = [&](const Node &node) {
+    const Tensor *source = isIdentity(node) ? graph.initializer(node.inputs[0]) : nullptr;
+    if (!source || !isFloat(source->dtype))
+      return false;
+    const std::string &target = node.outputs[0];
+    bool isNamed = isModuleName(target) && target.find('.') != std::string::npos;
+    return isNamed || (target.starts_with("onnx::") && isReadByAnotherLayer(graph, readers, node));
+  };
+  std::vector<bool> merges;
+  for (const Node &node : graph.nodes)
+    merges.push_back(isMerge(node));
   std::vector<Node> kept;
   kept.reserve(graph.nodes.size());
-  for (Node &node : graph.nodes) {
-    if (!isMerge(node)) {
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    Node &node = graph.nodes[i];
+    if (!merges[i]) {
       kept.push_back(std::move(node));
       continue;
     }
@@ -52,7 +87,9 @@ std::map<std::string, std::vector<Reader>> readersByName(const Graph &graph, con
   std::map<std::string, std::vector<Reader>> groups;
   std::map<std::pair<size_t, size_t>, std::string> nameOfUse;
   for (const Reader &reader : readers.of(initializer)) {
-    std::string name = nameAtReader(graph, signature, initializer, reader);
+    std::string name = parameterAtReader(graph, signature, initializer, reader);
+    if (name.empty())
+      name = nameAtReader(graph, signature, initializer, reader);
     auto [use, isNew] = nameOfUse.emplace(std::pair(reader.first, reader.firstOperand), name);
     if (!isNew && use->second != name)
       return {};
@@ -90,7 +127,8 @@ public:
       if (name.empty() || name == owner || graph.initializer(name) || taken.count(name))
         continue;
       bool isCopyOfLayer = signature.hasParameter(name) && isSamePlaceInAnotherLayer(name, owner);
-      if (!isCopyOfLayer && !isVectorOfEqualValues(*graph.initializer(initializer), users))
+      if (!isCopyOfLayer && !isToldApart(initializer, name, users) &&
+          !isVectorOfEqualValues(*graph.initializer(initializer), users))
         continue;
       addCopy(graph, initializer, name);
       for (const Reader &user : users)
@@ -100,6 +138,15 @@ public:
   }
 
 private:
+  /// The calls take another parameter there. Of tables that is not believed: embeddings are what models
+  /// share.
+  bool isToldApart(const std::string &initializer, const std::string &name,
+                   const std::vector<Reader> &users) const {
+    return std::all_of(users.begin(), users.end(), [&](const Reader &user) {
+      return user.role != Role::Table && parameterAtReader(graph, signature, initializer, user) == name;
+    });
+  }
+
   Graph &graph;
   const Signature &signature;
   Readers readers; ///< stays right for initializers not yet separated

@@ -26,10 +26,15 @@ void readLine(std::string_view line, Signature &signature) {
     return;
   std::string name(line.substr(begin + target.size(), end - begin - target.size()));
   std::string_view head = line.substr(0, begin);
-  if (head.ends_with(": PARAMETER"))
+  constexpr std::string_view parameter = ": PARAMETER";
+  if (head.ends_with(parameter)) {
+    head.remove_suffix(parameter.size());
+    head.remove_prefix(std::min(head.find_first_not_of(' '), head.size()));
+    signature.placeholders.emplace(head, name);
     signature.parameters.push_back(std::move(name));
-  else if (head.ends_with(": BUFFER"))
+  } else if (head.ends_with(": BUFFER")) {
     signature.buffers.push_back(std::move(name));
+  }
 }
 } // namespace
 

@@ -10,6 +10,9 @@ namespace accum::import {
 struct Signature {
   std::vector<std::string> parameters; ///< PARAMETER targets
   std::vector<std::string> buffers;    ///< BUFFER targets
+  /// What traced calls call each PARAMETER, `p_wte_weight` -> `wte.weight`. Of a parameter with several
+  /// names all calls use one.
+  std::map<std::string, std::string, std::less<>> placeholders;
 
   static Signature of(const Graph &graph);
   bool isEmpty() const { return parameters.empty() && buffers.empty(); }

@@ -23,7 +23,7 @@ template <class T> static std::vector<Element> elementsOf(std::span<const std::b
 /// Of floats that C++ has no type for, as f32. The ends of f16 stand for those of the type that is computed
 /// in: `torch.finfo(x.dtype).min` hides scores, and models clamp by it.
 static std::vector<Element> shortFloatsOf(const Tensor &tensor) {
-  constexpr double largestHalf = 65504, largest = std::numeric_limits<float>::max();
+  constexpr double largest = std::numeric_limits<float>::max();
   std::vector<Element> elements;
   for (int64_t i = 0; i < tensor.elementCount(); ++i) {
     double value = elementAt(tensor, i);

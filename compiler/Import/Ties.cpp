@@ -70,6 +70,16 @@ bool isKeptBefore(const TieCandidate &a, const TieCandidate &b) {
   return isModuleName(a.tensor->name) && !isModuleName(b.tensor->name);
 }
 
+bool hasName(const TieCandidate &candidate, std::string_view name) {
+  const auto &aliases = candidate.moduleAliases;
+  return candidate.module == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end();
+}
+
+bool shareAName(const TieCandidate &a, const TieCandidate &b) {
+  auto isOfB = [&](const std::string &name) { return hasName(b, name); };
+  return isOfB(a.module) || std::any_of(a.moduleAliases.begin(), a.moduleAliases.end(), isOfB);
+}
+
 struct Sampled {
   size_t candidate;
   bool transposed;
@@ -112,7 +122,10 @@ private:
     const TieCandidate &kept = candidates[earlier.candidate], &other = candidates[candidate];
     if (!haveEqualContent(*kept.tensor, *other.tensor, earlier.transposed))
       return false;
-    if (isSamePlaceInAnotherLayer(kept.module, other.module)) {
+    bool isShared = shareAName(kept, other);
+    if (!isShared && kept.isTold && other.isTold && kept.isTable == other.isTable)
+      return false;
+    if (!isShared && isSamePlaceInAnotherLayer(kept.module, other.module)) {
       ties.notices.push_back(fmt::format(
           "`{}` and `{}` are equal but belong to different layers: not tied; --tie {}={} ties them",
           kept.module, other.module, kept.tensor->name, other.tensor->name));
@@ -129,16 +142,6 @@ private:
 
 bool isSwapped(const Tensor &a, const Tensor &b) {
   return a.shape.size() == 2 && b.shape.size() == 2 && a.shape[0] == b.shape[1] && a.shape[1] == b.shape[0];
-}
-
-bool hasName(const TieCandidate &candidate, std::string_view name) {
-  const auto &aliases = candidate.moduleAliases;
-  return candidate.module == name || std::find(aliases.begin(), aliases.end(), name) != aliases.end();
-}
-
-bool shareAName(const TieCandidate &a, const TieCandidate &b) {
-  auto isOfB = [&](const std::string &name) { return hasName(b, name); };
-  return isOfB(a.module) || std::any_of(a.moduleAliases.begin(), a.moduleAliases.end(), isOfB);
 }
 
 /// A table and a matrix of swapped shape are what tied embeddings look like. Without their bytes they are

@@ -2,7 +2,8 @@
 """A model file in f16 or bf16 trains as the f32 file of the same values does, to the last bit.
 
 Usage: short-files.py MODEL FOLDER f16|bf16. Rewrites an f32 export twice: with its weights rounded, and with everything that is f32
-in it, weights, constants, casts and types, stored in 16 bits. Both are trained for two steps, in f32 and in bf16.
+in it, weights, constants, casts and types, stored in 16 bits. Both are trained for two steps, in f32 and in bf16. In f32 also with the
+weights spelled out one by one, as `int32_data` has them.
 """
 import argparse
 import math
@@ -38,10 +39,10 @@ def wide(kind, pair):
 
 
 class Rewriter:
-    """Rounds f32 numbers to `kind`; with `stored` they are also written so."""
+    """Rounds f32 numbers to `kind`; with `stored` they are also written so, with `spelled` as numbers of their own."""
 
-    def __init__(self, kind, stored):
-        self.kind, self.stored, self.tensors = kind, stored, 0
+    def __init__(self, kind, stored, spelled):
+        self.kind, self.stored, self.spelled, self.tensors = kind, stored, spelled, 0
 
     def number_of(self, dtype):
         return NUMBER[self.kind] if self.stored and dtype == FLOAT else dtype
@@ -56,6 +57,8 @@ class Rewriter:
                 self.tensors += 1
                 pairs = [short(self.kind, x) for x in struct.unpack(f"<{len(value) // 4}f", value)]
                 value = b"".join(pair if self.stored else wide(self.kind, pair) for pair in pairs)
+                if self.spelled:
+                    field, value = 5, b"".join(wire.varint(int.from_bytes(pair, "little")) for pair in pairs)
             elif field == 4:
                 raise SystemExit("numbers that are spelled out are not rewritten here")
             out += self.copy(field, self.number_of(FLOAT) if field == 2 else value)
@@ -110,17 +113,19 @@ def main():
     original = model.path.read_bytes()
     for precision in ("f32", "bf16"):
         found = []
-        for stored in (False, True):
-            rewriter = Rewriter(options.kind, stored)
-            model.path = options.folder / f"{'short' if stored else 'rounded'}.onnx"
+        forms = {"rounded": (False, False), "short": (True, False), "spelled": (True, True)}
+        for form in list(forms)[:3 if precision == "f32" else 2]:
+            rewriter = Rewriter(options.kind, *forms[form])
+            model.path = options.folder / f"{form}.onnx"
             model.path.write_bytes(rewriter.model(original))
             artifact = model.compile("--precision", precision, "--micro-batch", 3)
             files = [options.folder / f"{name}.safetensors" for name in ("gradients", "weights")]
             log = model.train(artifact, 2, "--lr", 1e-3, gradients=files[0], weights=files[1])
             found.append(([line["loss"] for line in log], *map(tensors.read, files)))
-        if found[0] != found[1]:
-            raise SystemExit(f"{options.kind}, {precision}: losses {found[1][0]}, expected {found[0][0]}; or gradients or weights differ")
-        dtypes = {dtype for file in found[1][1:] for dtype, _, _ in file.values()}
+        for form, got in zip(forms, found):
+            if got != found[0]:
+                raise SystemExit(f"{options.kind}, {precision}, {form}: losses {got[0]}, expected {found[0][0]}; or gradients or weights differ")
+        dtypes = {dtype for file in found[-1][1:] for dtype, _, _ in file.values()}
         if dtypes != {"F32"}:
             raise SystemExit(f"saved as {dtypes}, expected F32")
         print(f"{precision}: {rewriter.tensors} tensors in {options.kind}, losses {found[0][0]}")

@@ -265,6 +265,13 @@ TEST_F(ParameterRules, whatIsOnlySummedIsNot) {
             "trained: asked for by --trainable");
 }
 
+TEST_F(ParameterRules, aNumberThatTorchScriptFoldedIsTold) {
+  GraphBytes graph = operandOf("Mul", "onnx::Mul_9", tensor("onnx::Mul_9", {}, 1, rawFloats({0.25})));
+  auto table = decide(graph);
+  ASSERT_TRUE(table);
+  EXPECT_THAT(table->notices, ElementsAre(HasSubstr("`onnx::Mul_9` not trained: constants in this file")));
+}
+
 TEST_F(ParameterRules, overrides) {
   GraphBytes graph = operandOf("Mul", "attn.scale", tensor("attn.scale", {}, 1, rawFloats({0.25})));
   EXPECT_EQ(outcome(graph, "w.weight", {.freeze = {"w.*"}}), "has no trainable parameter");

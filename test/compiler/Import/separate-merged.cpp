@@ -2,6 +2,7 @@
 // Parameters that an exporter merged because they were equal are told apart again.
 #include "compiler/Import/Parameters.h"
 #include "test/compiler/Import/WireFormat.h"
+#include <algorithm>
 #include <gmock/gmock.h>
 
 using namespace accum::import;
@@ -32,10 +33,22 @@ Message scoped(Message node, const std::string &module) {
   return node.bytes(9, entry("pkg.torch.onnx.name_scopes", "['', '" + module + "', 'op']"));
 }
 
+/// As the dynamo exporter writes a node that belongs to `linear(x, weight, bias)`.
+Message called(Message node, const std::string &weight, const std::string &bias = "p_none") {
+  return node.bytes(9, entry("pkg.torch.onnx.fx_node",
+                             "%linear : [num_users=1] = call_function[target=aten](args = (%x, %" + weight +
+                                 ", %" + bias + "), kwargs = {})"));
+}
+
+std::string withUnderscores(std::string target) {
+  std::replace(target.begin(), target.end(), '.', '_');
+  return target;
+}
+
 std::string signature(const std::vector<std::string> &targets) {
   std::string text = "\n# inputs\n";
   for (const std::string &target : targets)
-    text += "p_x: PARAMETER target='" + target + "'\n";
+    text += "p_" + withUnderscores(target) + ": PARAMETER target='" + target + "'\n";
   return entry("pkg.torch.export.ExportedProgram.graph_signature", text + "x: USER_INPUT\n\n# outputs\n");
 }
 
@@ -110,6 +123,72 @@ TEST_F(SeparateMerged, copiedLayersOfASignature) {
   EXPECT_EQ(nodeNamed("m1").inputs[1], "l.1.fc.weight");
   EXPECT_TRUE(table.find("l.1.fc.weight")->trained);
   EXPECT_TRUE(table.find("l.1.fc.weight")->aliases.empty()) << "and they are not tied again";
+}
+
+/// Two layers that read one matrix, `val_9`, which was folded from the second's.
+GraphBytes twoLayers() {
+  GraphBytes graph;
+  graph.inputs = {value("x", {4, 4})};
+  graph.outputs = {value("y", {4, 4})};
+  std::vector<float> weights{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7};
+  graph.initializers = {tensor("val_9", {4, 4}, 1, rawFloats(weights))};
+  graph.valueInfo = {Message()
+                         .bytes(1, "val_9")
+                         .bytes(4, entry("pkg.onnxscript.optimizer.folded_from", "['l.1.fc.weight']"))};
+  graph.metadata = {signature({"l.0.fc.weight", "l.1.fc.weight"})};
+  return graph;
+}
+
+TEST_F(SeparateMerged, whatOneModuleReadsUnderTwoNamesStaysOne) {
+  GraphBytes graph = twoLayers();
+  graph.nodes = {called(scoped(node("MatMul", {"x", "val_9"}, {"b"}, "m0"), "l.0.fc"), "p_l_1_fc_weight"),
+                 called(scoped(node("MatMul", {"b", "val_9"}, {"y"}, "m1"), "l.1.fc"), "p_l_1_fc_weight")};
+  ParameterTable table = decide(graph);
+  ASSERT_THAT(table.parameters, SizeIs(1));
+  EXPECT_EQ(table.parameters[0].module, "l.0.fc.weight") << "the first that the framework lists";
+  EXPECT_THAT(table.parameters[0].moduleAliases, ::testing::ElementsAre("l.1.fc.weight"));
+}
+
+TEST_F(SeparateMerged, whatCallsTellApartHasOneNameEach) {
+  GraphBytes graph = twoLayers();
+  // The scopes are those of the modules above, as of nn.MultiheadAttention's out_proj.
+  graph.nodes = {called(scoped(node("MatMul", {"x", "val_9"}, {"b"}, "m0"), "l.0"), "p_l_0_fc_weight"),
+                 called(scoped(node("MatMul", {"b", "val_9"}, {"y"}, "m1"), "l.1"), "p_l_1_fc_weight")};
+  ParameterTable table = decide(graph);
+  ASSERT_THAT(table.parameters, SizeIs(2));
+  for (const Parameter &parameter : table.parameters)
+    EXPECT_THAT(parameter.moduleAliases, SizeIs(0)) << parameter.module;
+  EXPECT_NE(table.parameters[0].module, table.parameters[1].module);
+  EXPECT_THAT(table.notices, SizeIs(1)) << "that it was separated, and nothing about ties";
+}
+
+TEST_F(SeparateMerged, twoCopiesOfASharedWeightAreOne) {
+  GraphBytes graph = twoLayers();
+  graph.initializers.push_back(
+      tensor("val_10", {4, 4}, 1, rawFloats({1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7})));
+  graph.valueInfo.push_back(
+      Message()
+          .bytes(1, "val_10")
+          .bytes(4, entry("pkg.onnxscript.optimizer.folded_from", "['l.1.fc.weight']")));
+  graph.nodes = {called(scoped(node("MatMul", {"x", "val_9"}, {"b"}, "m0"), "l.0.fc"), "p_l_1_fc_weight"),
+                 called(scoped(node("MatMul", {"b", "val_10"}, {"y"}, "m1"), "l.1.fc"), "p_l_1_fc_weight")};
+  ParameterTable table = decide(graph);
+  ASSERT_THAT(table.parameters, SizeIs(1));
+  EXPECT_THAT(table.parameters[0].aliases, SizeIs(1));
+}
+
+TEST_F(SeparateMerged, identitiesThatACopiedLayerReads) {
+  auto layers = [&](const std::string &second) {
+    GraphBytes graph = twoLayers();
+    graph.metadata.clear();
+    graph.valueInfo.clear();
+    graph.nodes = {node("Identity", {"val_9"}, {"onnx::MatMul_12"}, "i0"),
+                   node("MatMul", {"x", "val_9"}, {"b"}, "/l.0/fc/MatMul"),
+                   node("MatMul", {"b", "onnx::MatMul_12"}, {"y"}, "/" + second + "/MatMul")};
+    return decide(graph).parameters.size();
+  };
+  EXPECT_EQ(layers("l.1/fc"), 2u);
+  EXPECT_EQ(layers("l.0/fc_1"), 1u) << "the same layer once more";
 }
 
 TEST_F(SeparateMerged, identitiesBetweenDottedNames) {
