@@ -43,9 +43,11 @@ void writeMemory(Out out, const Search &search) {
       rest.push_back(row(line.name, line.bytes));
   }
   int64_t capacity = search.memoryTotal > 0 ? search.memoryTotal : search.budget;
-  bool reads = unit.of(capacity) < 1e5; // in the column's unit: a tiny model's is KiB
-  std::string sum = reads ? fmt::format("   total {:.2f} of {:.1f}", unit.of(total), unit.of(capacity))
-                          : fmt::format("   total {} of {}", formatBytes(total), formatBytes(capacity));
+  bool reads = unit.of(capacity) < 1e5;                    // in the column's unit: a tiny model's is KiB
+  bool isTight = unit.of(capacity) - unit.of(total) < 0.1; // the total must not read as more
+  std::string sum =
+      reads ? fmt::format("   total {:.2f} of {:.{}f}", unit.of(total), unit.of(capacity), isTight ? 2 : 1)
+            : fmt::format("   total {} of {}", formatBytes(total), formatBytes(capacity));
   const Plan &plan = *search.plan;
   std::string bound = plan.scratch == plan.lowerBound
                           ? "   = lower bound"

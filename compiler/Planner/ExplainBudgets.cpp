@@ -90,7 +90,7 @@ std::string budgetLine(const Search &search, const BudgetAnswers &budgets) {
   const Candidate &least = search.candidates[search.smallest];
   int64_t context = contextOf(search); // in what --memory says
   std::vector<std::string> phrases = {
-      fmt::format("least {} (m = {})", formatBytes(least.counted + context), least.cut.m)};
+      fmt::format("least {} (m = {})", formatBudget(least.counted + context), least.cut.m)};
   for (std::string &phrase : purchases(now, budgets.larger))
     phrases.push_back(std::move(phrase));
   // Largest m first: the last one that is faster is the next larger.
@@ -110,7 +110,7 @@ std::string budgetLine(const Search &search, const BudgetAnswers &budgets) {
   for (const Candidate *candidate : {next, fastest == next ? nullptr : fastest})
     if (candidate && !isBought(*candidate))
       phrases.push_back(fmt::format("m = {} needs {}{}", candidate->cut.m,
-                                    formatBytes(candidate->counted + context), saves(now, *candidate)));
+                                    formatBudget(candidate->counted + context), saves(now, *candidate)));
   return wrapped("budget", phrases);
 }
 

@@ -62,6 +62,11 @@ std::string formatBytes(int64_t bytes) {
   return fmt::format("{:.1f} {}", unit.of(bytes), unit.name);
 }
 
+std::string formatBudget(int64_t bytes) {
+  ByteUnit unit = unitFor(bytes);
+  return fmt::format("{:.2f} {}", std::ceil(unit.of(bytes) * 100) / 100, unit.name);
+}
+
 std::string formatSeconds(double seconds) {
   if (seconds >= 10)
     return fmt::format("{:.1f} s", seconds);

@@ -65,8 +65,8 @@ TEST(Explain, TheSearch) {
   EXPECT_THAT(text,
               HasSubstr("peak     micro-step, at lm_head (linear_cross_entropy_bwd): logits 12.27 GiB;"));
   EXPECT_THAT(text, HasSubstr("h.0..11.mlp.c_fc 0.75 each"));
-  EXPECT_THAT(text, HasSubstr("budget   least 3.7 GiB (m = 1); +1 GiB, +4 GiB or +10 GiB buys nothing;"));
-  EXPECT_THAT(text, HasSubstr("m = 256 needs 101.1 GiB and saves"));
+  EXPECT_THAT(text, HasSubstr("budget   least 3.67 GiB (m = 1); +1 GiB, +4 GiB or +10 GiB buys nothing;"));
+  EXPECT_THAT(text, HasSubstr("m = 256 needs 101.15 GiB and saves"));
   for (size_t rows : {1, 2, 3, 100})
     EXPECT_THAT(explainSearch(gpt2(), {}, rows), HasSubstr("   chosen\n"));
 }
@@ -227,6 +227,8 @@ TEST(Quantity, BytesAreRead) {
 
 TEST(Quantity, FiguresReadWell) {
   EXPECT_EQ(formatBytes(27166562714), "25.3 GiB");
+  EXPECT_EQ(formatBudget(int64_t{1948} << 20), "1.91 GiB"); // 1.90 would be two MiB too few
+  EXPECT_EQ(formatBudget(int64_t{3} << 30), "3.00 GiB");
   EXPECT_EQ(formatSeconds(0.498), "498 ms");
   EXPECT_EQ(formatSeconds(0.0017), "1.7 ms");
   EXPECT_EQ(formatSeconds(0.000085), "85 us");
