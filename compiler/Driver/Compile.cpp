@@ -3,6 +3,7 @@
 #include "compiler/Driver/Compile.h"
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Explore.h"
+#include "compiler/Driver/ExploreRounds.h"
 #include "compiler/Driver/Phases.h"
 #include "compiler/Driver/Planning.h"
 #include "compiler/Driver/Summary.h"
@@ -356,6 +357,8 @@ int Compilation::run() {
       json["explored"].push_back({{"micro_batch", size.m},
                                   {"predicted_seconds", size.predicted},
                                   {"measured_seconds", size.measured},
+                                  {"scatter", size.scatter},
+                                  {"steps", size.steps},
                                   {"chosen", size.chosen}});
     printJson(json);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum-run, which stands beside accumc, times each program in a process of its own.
 #include "compiler/Driver/Explore.h"
+#include "compiler/Driver/ExploreRounds.h"
 #include "compiler/Planner/DeviceProfile.h"
 #include "compiler/Planner/ExplainText.h"
 #include "compiler/Planner/Options.h"
@@ -19,7 +20,6 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr size_t kTimed = 4; // sizes
-constexpr int kSteps = 4;    // of each; the first one warms up
 
 /// Removed with everything in it.
 struct TemporaryFolder {
@@ -79,28 +79,45 @@ std::vector<planner::Candidate> worthTiming(const planner::Search &search) {
   return distinct;
 }
 
-/// The median seconds of a step; 0 where the program does not run.
-double timeStep(const std::string &folder) {
-  fs::path self = fs::read_symlink("/proc/self/exe");
-  std::string program = (self.parent_path() / "accum-run").string();
-  std::string artifact = folder + "/program.accum", log = folder + "/log",
-              saved = folder + "/trained.safetensors", steps = std::to_string(kSteps),
-              output = folder + "/output";
-  llvm::StringRef words[] = {program, artifact,     "--synthetic", "--steps", steps,
-                             "--lr",  "0",          "--on-nan",    "skip",    "--log",
-                             log,     "--progress", "none",        "--save",  saved};
-  std::optional<llvm::StringRef> redirects[] = {"", output, output};
-  if (llvm::sys::ExecuteAndWait(program, words, std::nullopt, redirects) != 0)
-    return 0;
+/// Seconds of the steps that a log tells of, but of the first one, which warms up.
+std::vector<double> stepsOf(const std::string &log) {
   std::vector<double> seconds;
   std::ifstream file(log);
   for (std::string line; std::getline(file, line);)
     if (auto json = nlohmann::json::parse(line, nullptr, false); json.is_object() && json.contains("ms"))
       seconds.push_back(json["ms"].get<double>() / 1e3);
-  if (seconds.size() < 2)
-    return 0;
-  std::sort(seconds.begin() + 1, seconds.end());
-  return seconds[1 + (seconds.size() - 1) / 2];
+  if (!seconds.empty())
+    seconds.erase(seconds.begin());
+  return seconds;
+}
+
+/// A turn of the program in a folder.
+std::vector<double> timeSteps(const std::string &folder, const ExploredSize &size) {
+  fs::path self = fs::read_symlink("/proc/self/exe");
+  std::string program = (self.parent_path() / "accum-run").string();
+  std::string artifact = folder + "/program.accum", log = folder + "/log",
+              saved = folder + "/trained.safetensors", steps = std::to_string(turnSteps(size.predicted)),
+              output = folder + "/output";
+  llvm::StringRef words[] = {program, artifact,     "--synthetic", "--steps", steps,
+                             "--lr",  "0",          "--on-nan",    "skip",    "--log",
+                             log,     "--progress", "none",        "--save",  saved};
+  std::optional<llvm::StringRef> redirects[] = {"", output, output};
+  std::error_code ignored;
+  fs::remove(log, ignored);
+  int code = llvm::sys::ExecuteAndWait(program, words, std::nullopt, redirects);
+  fs::remove(saved, ignored);
+  return code == 0 ? stepsOf(log) : std::vector<double>();
+}
+
+/// Programs of all sizes hold the same weights: once on the disk is enough. Where that cannot be, they stay.
+void shareWeights(const std::string &first, const std::string &other) {
+  if (first == other)
+    return;
+  std::error_code failed;
+  fs::path name = "program.accum/params.safetensors", own = fs::path(other) / name, link = other + "/link";
+  fs::create_hard_link(fs::path(first) / name, link, failed);
+  if (!failed && fs::file_size(link, failed) == fs::file_size(own, failed))
+    fs::rename(link, own, failed);
 }
 
 /// What accum-run said, for the error.
@@ -111,6 +128,18 @@ std::string said(const std::string &folder) {
   return line;
 }
 
+/// Of the search's options the program for one size, in a folder of its own.
+int compileSize(const Options &planned, int64_t m, const std::string &folder, CompileOnce compile) {
+  std::error_code ignored;
+  fs::create_directory(folder, ignored);
+  Options one = planned;
+  one.planOnly = false;
+  one.microBatch = std::to_string(m);
+  one.output = folder + "/program.accum";
+  one.dumpPhases.clear();
+  return compile(one, nullptr);
+}
+
 } // namespace
 
 std::optional<std::string> exploredRange(const std::string &microBatch) {
@@ -119,16 +148,6 @@ std::optional<std::string> exploredRange(const std::string &microBatch) {
   if (microBatch.starts_with("explore:"))
     return microBatch.substr(8);
   return std::nullopt;
-}
-
-std::string describeExplored(const std::vector<ExploredSize> &sizes, int64_t compared) {
-  std::string text = fmt::format("explore  {} of {} sizes timed here\n", sizes.size(), compared);
-  for (const ExploredSize &size : sizes)
-    text += fmt::format(
-        "         micro-batch {:>5}: {:>9.1f} ms per step predicted, {:>9.1f} measured ({:+.1f} %){}\n",
-        size.m, size.predicted * 1e3, size.measured * 1e3, 100 * (size.predicted / size.measured - 1),
-        size.chosen ? "   chosen" : "");
-  return text;
 }
 
 int explore(const Options &options, CompileOnce compile) {
@@ -142,26 +161,22 @@ int explore(const Options &options, CompileOnce compile) {
   if (int code = compile(planned, &search))
     return code;
   Options last = options;
+  TemporaryFolder all;
+  auto folderOf = [&](int64_t m) { return fmt::format("{}/{}", all.path, m); };
   for (const planner::Candidate &candidate : worthTiming(search)) {
-    TemporaryFolder folder;
-    Options one = planned;
-    one.planOnly = false;
-    one.microBatch = std::to_string(candidate.cut.m);
-    one.output = folder.path + "/program.accum";
-    one.dumpPhases.clear();
-    if (int code = compile(one, nullptr))
+    int64_t m = candidate.cut.m;
+    if (int code = compileSize(planned, m, folderOf(m), compile))
       return code;
-    double seconds = timeStep(folder.path);
-    if (seconds <= 0)
-      return fail(
-          fmt::format("--micro-batch explore: the program for micro-batch {} did not run", candidate.cut.m),
-          "run-failed", 4, "accum-run: " + said(folder.path));
-    last.explored.push_back({candidate.cut.m, candidate.seconds, seconds});
+    last.explored.push_back({.m = m, .predicted = candidate.seconds});
+    shareWeights(folderOf(last.explored.front().m), folderOf(m));
   }
-  auto fastest = std::ranges::min_element(last.explored, {}, &ExploredSize::measured);
-  fastest->chosen = true;
+  if (const ExploredSize *failed = timeInTurns(
+          last.explored, [&](const ExploredSize &size) { return timeSteps(folderOf(size.m), size); }))
+    return fail(fmt::format("--micro-batch explore: the program for micro-batch {} did not run", failed->m),
+                "run-failed", 4, "accum-run: " + said(folderOf(failed->m)));
   last.exploredOf = static_cast<int64_t>(planner::sizeCount(search));
-  last.microBatch = std::to_string(fastest->m);
+  auto chosen = std::ranges::find(last.explored, true, &ExploredSize::chosen);
+  last.microBatch = std::to_string(chosen->m);
   return compile(last, nullptr);
 }
 

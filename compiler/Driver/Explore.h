@@ -15,12 +15,9 @@ std::optional<std::string> exploredRange(const std::string &microBatch);
 /// code.
 using CompileOnce = llvm::function_ref<int(const Options &, planner::Search *)>;
 
-/// Plans, compiles the best few sizes in a temporary folder, runs a few steps of each with accum-run on
-/// synthetic data, and compiles the fastest for good. Slugs `usage` where programs for the target do not run
-/// here, `run-failed`.
+/// Plans, compiles the best few sizes in a temporary folder, runs steps of them in turns (ExploreRounds.h)
+/// with accum-run on synthetic data, and compiles the fastest for good. Slugs `usage` where programs for the
+/// target do not run here, `run-failed`.
 int explore(const Options &options, CompileOnce compile);
-
-/// The sizes that were timed as a table, and as JSON.
-std::string describeExplored(const std::vector<ExploredSize> &sizes, int64_t compared);
 
 } // namespace accum::driver

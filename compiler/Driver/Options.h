@@ -14,6 +14,8 @@ namespace accum::driver {
 struct ExploredSize {
   int64_t m = 0;
   double predicted = 0, measured = 0;
+  double scatter = 0; ///< of its steps: the upper quartile over the lower one, less 1
+  int64_t steps = 0;  ///< that were timed
   bool chosen = false;
 };
 

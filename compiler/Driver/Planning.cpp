@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a fused module to a plan.
 #include "compiler/Driver/Planning.h"
+#include "compiler/Driver/ExploreRounds.h"
 #include "compiler/Driver/TextFile.h"
 #include "compiler/Planner/Explain.h"
 #include "compiler/Planner/MemoryLines.h"
@@ -317,7 +318,9 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
     return failure();
   if (!search)
     return report(search.error(), diagnostics);
-  const planner::Search &result = planning.search = *search;
+  planning.search = *search;
+  planning.search.settled = whyExplored(options.explored, options.exploredOf);
+  const planner::Search &result = planning.search;
   for (const std::string &notice : result.notices)
     diagnostics.addNotice(notice);
   if (failed(explain(*problem, *profile, asked, options, facts, diagnostics, planning)))

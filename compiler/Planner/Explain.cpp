@@ -119,8 +119,10 @@ std::string whyLine(const Search &search, const Candidate &chosen) {
       break;
     }
   size_t sizes = sizeCount(search);
-  phrases.push_back(sizes > 1 ? fmt::format("{} sizes compared in {:.2f} s: --explain", sizes, search.seconds)
-                              : "the only size allowed");
+  if (sizes > 1)
+    phrases.push_back(fmt::format("{} sizes compared in {:.2f} s: --explain", sizes, search.seconds));
+  else
+    phrases.push_back(search.settled.empty() ? "the only size allowed" : search.settled);
   return wrapped("why", phrases);
 }
 

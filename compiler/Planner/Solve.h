@@ -26,7 +26,8 @@ struct Search {
   std::string slices = {}; ///< what runs in slices of samples, in words; empty: nothing
   /// How the plan spreads its state, for people: `not sharded, 1 all-reduce per step`.
   std::string sharing = {};
-  size_t smallest = 0; ///< the candidate that needs the least
+  std::string settled = {}; ///< why the size was decided before the search, in words; empty: it was asked for
+  size_t smallest = 0;      ///< the candidate that needs the least
   /// Memory and peak of the plan, or of the smallest candidate where nothing fits.
   std::vector<MemoryLine> memory = {};
   PeakMoment peak = {};

@@ -52,6 +52,8 @@ TEST(Explain, SaysWhatIsRecomputed) {
   EXPECT_THAT(text, HasSubstr(" of 270 commands ("));
   EXPECT_THAT(text, HasSubstr("why      16 with everything kept does not fit ("));
   EXPECT_THAT(text, HasSubstr("the only size allowed"));
+  search.settled = "the fastest of 4 sizes timed here, of 7";
+  EXPECT_THAT(explainPlan(search), HasSubstr("the fastest of 4 sizes timed here"));
   EXPECT_EQ(toJson(search, {})["plan"]["recompute"].size(), search.plan->recompute.size());
 }
 
