@@ -20,7 +20,8 @@ double leastRatio(const std::vector<ExploredSize> &sizes) {
 
 /// How far apart, in words: `38 %`, `a factor of 9`.
 std::string apart(double scatter) {
-  return scatter < 1 ? fmt::format("{:.0f} %", 100 * scatter) : fmt::format("a factor of {:.0f}", 1 + scatter);
+  return scatter < 1 ? fmt::format("{:.0f} %", 100 * scatter)
+                     : fmt::format("a factor of {:.0f}", 1 + scatter);
 }
 
 class Rounds {
@@ -114,10 +115,11 @@ std::string describeExplored(const std::vector<ExploredSize> &sizes, int64_t com
     most = std::max(most, size.scatter);
   }
   if (most > kScatters)
-    text += fmt::format("         steps of one size lie up to {} apart: something else runs here, or the machine "
-                        "changes its speed;\n"
-                        "         which of these sizes is the fastest is uncertain by as much\n",
-                        apart(most));
+    text +=
+        fmt::format("         steps of one size lie up to {} apart: something else runs here, or the machine "
+                    "changes its speed;\n"
+                    "         which of these sizes is the fastest is uncertain by as much\n",
+                    apart(most));
   return text;
 }
 

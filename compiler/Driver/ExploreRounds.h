@@ -25,9 +25,9 @@ double scatter(std::vector<double> seconds);
 using TimeSteps = llvm::function_ref<std::vector<double>(const ExploredSize &)>;
 
 /// Times all sizes in turns, there and back, so that a machine that is slower for a while is so for all of
-/// them; then those again that were disturbed, beside the fastest: steps that scatter by more than a tenth, or
-/// that stand further above their prediction than those of another size, by more than 15 %. Fills in what was
-/// measured and marks the fastest. The size whose program does not run, or null.
+/// them; then those again that were disturbed, beside the fastest: steps that scatter by more than a tenth,
+/// or that stand further above their prediction than those of another size, by more than 15 %. Fills in what
+/// was measured and marks the fastest. The size whose program does not run, or null.
 const ExploredSize *timeInTurns(std::vector<ExploredSize> &sizes, TimeSteps time);
 
 /// The sizes that were timed, a line each, and how far they can be told apart.

@@ -18,6 +18,7 @@ constexpr double kOther = 8;
 constexpr std::pair<std::string_view, double> kPerElement[] = {
     {"cos", 40},
     {"cross_entropy", 6},
+    {"cross_entropy_computed", 6},
     {"cross_entropy_grad", 16},
     {"div", 12},
     {"erf", 25},
@@ -36,6 +37,7 @@ constexpr std::pair<std::string_view, double> kPerElement[] = {
     {"reduce_columns", 1},
     {"reduce_computed_columns", 1},
     {"reduce_rows", 5.5},
+    {"reduce_wide_columns", 1},
     {"rms_norm", 18},
     {"rsqrt", 12},
     {"scatter_add", 6},
@@ -48,6 +50,7 @@ constexpr std::pair<std::string_view, double> kPerElement[] = {
     {"sqrt", 12},
     {"tanh", 14},
     {"transpose", 4},
+    {"transpose_last", 4},
 };
 
 double perElement(std::string_view operation) {

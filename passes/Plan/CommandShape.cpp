@@ -68,11 +68,30 @@ StringRef nameOf(nn::ElementwiseOp op) {
 }
 
 /// A sum along rows waits for itself, one over rows does not; it reads a buffer, or what its kernel computes.
+/// Of long rows in a buffer each piece of a row is pages away from the next, where nothing is fetched in
+/// advance.
 StringRef nameOf(nn::ReduceOp op) {
-  int64_t last = cast<RankedTensorType>(op.getInput().getType()).getRank() - 1;
-  if (llvm::is_contained(op.getAxes(), last))
+  constexpr int64_t kLongRow = 4096;
+  auto type = cast<RankedTensorType>(op.getInput().getType());
+  if (llvm::is_contained(op.getAxes(), type.getRank() - 1))
     return "reduce_rows";
-  return isa<BlockArgument>(op.getInput()) ? "reduce_columns" : "reduce_computed_columns";
+  if (!isa<BlockArgument>(op.getInput()))
+    return "reduce_computed_columns";
+  return type.getShape().back() > kLongRow ? "reduce_wide_columns" : "reduce_columns";
+}
+
+/// One that keeps a last axis of some length moves rows, any other one picks element by element.
+StringRef nameOf(nn::TransposeOp op) {
+  constexpr int64_t kRow = 16;
+  ArrayRef<int64_t> order = op.getPerm();
+  int64_t length = cast<RankedTensorType>(op.getInput().getType()).getShape().back();
+  bool movesRows = order.back() + 1 == static_cast<int64_t>(order.size()) && length >= kRow;
+  return movesRows ? "transpose" : "transpose_last";
+}
+
+/// Logits that its kernel computes (a bias behind the product) are computed for each pass over them.
+StringRef nameOf(nn::CrossEntropyOp op) {
+  return isa<BlockArgument>(op.getLogits()) ? "cross_entropy" : "cross_entropy_computed";
 }
 
 /// Empty: only says where values lie.
@@ -81,7 +100,8 @@ StringRef operationOf(Operation *op) {
       isa<nn::ReshapeOp, nn::BroadcastOp, nn::ConstantOp, nn::IotaOp>(op))
     return "";
   return TypeSwitch<Operation *, StringRef>(op)
-      .Case<nn::ElementwiseOp, nn::ReduceOp>([](auto each) { return nameOf(each); })
+      .Case<nn::ElementwiseOp, nn::ReduceOp, nn::TransposeOp, nn::CrossEntropyOp>(
+          [](auto each) { return nameOf(each); })
       .Case<nn::CastOp, nn::TotalOp, nn::MaskRowsOp, nn::ShareOp, nn::BatchSizeOp>(
           [](auto) { return "plain"; })
       .Case<nn::SliceOp, nn::PadOp, nn::ConcatOp>([](auto) { return "rearrange"; })

@@ -125,10 +125,24 @@ std::vector<Probe> makeProbes(bool coarse) {
   if (coarse)
     return {small};
   Probe middle{"512",
-               {.length = 128, .hidden = 512, .inner = 2048, .vocabulary = 8192, .heads = 8, .samples = 4}};
+               {.length = 128,
+                .hidden = 512,
+                .inner = 2048,
+                .vocabulary = 8192,
+                .heads = 8,
+                .samples = 4,
+                .hasBias = true}};
   Probe large{"768",
               {.length = 256, .hidden = 768, .inner = 3072, .vocabulary = 16000, .heads = 12, .samples = 4}};
-  return {small, middle, large};
+  Probe wide{"128",
+             {.length = 64,
+              .hidden = 128,
+              .inner = 512,
+              .vocabulary = 30000,
+              .heads = 2,
+              .samples = 4,
+              .hasBias = true}};
+  return {small, middle, large, wide};
 }
 
 Expected<std::vector<Observation>> observe(const Probe &probe, const std::string &profile, int threads,

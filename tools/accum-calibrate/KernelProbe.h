@@ -13,7 +13,8 @@ struct Probe {
   ProbeSize size;
 };
 
-/// Three sizes from caches next to a core up to memory; `coarse`: one small one.
+/// Three sizes from caches next to a core up to memory, and one with a large vocabulary; `coarse`: a small
+/// one.
 std::vector<Probe> makeProbes(bool coarse);
 
 /// The probe's kernels that take longer than some microseconds, without their launch: measured now, unless

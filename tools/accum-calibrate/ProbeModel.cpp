@@ -47,6 +47,9 @@ private:
   Value gated(const Value &x);
   Value widened(const Value &x, const std::string &function);
   Value softmax(const Value &x);
+  Value moved(const Value &x, const std::string &order, const std::vector<int64_t> &shape);
+  Value turned(const Value &x);
+  Value inFours(const Value &x);
   Value loss(const Value &x, const Value &table);
   std::string line(const std::string &results, const std::string &text, const std::vector<Value> &operands,
                    const std::string &types);
@@ -176,9 +179,35 @@ Value Writer::softmax(const Value &x) {
   return binary("add", x, product(shares, size.hidden, size.hidden));
 }
 
+Value Writer::moved(const Value &x, const std::string &order, const std::vector<int64_t> &shape) {
+  Value value{name(), tensor(shape, "f32", true)};
+  body += fmt::format("    {} = nn.{} {}{} : {} -> {}\n", value.name, order.empty() ? "reshape" : "transpose",
+                      x.name, order, x.type, value.type);
+  return value;
+}
+
+/// Behind a transpose of the last two axes, and back.
+Value Writer::turned(const Value &x) {
+  Value columns = moved(x, " [0, 2, 1]", {1, size.hidden, size.length});
+  columns = binary("mul", columns, parameter({size.hidden, size.length}));
+  return binary("add", x, moved(columns, " [0, 2, 1]", {1, size.length, size.hidden}));
+}
+
+/// The last axis in fours, as pictures have their colours.
+Value Writer::inFours(const Value &x) {
+  std::vector<int64_t> planes = {1, size.length, 4, size.hidden / 4},
+                       fours = {1, size.length, size.hidden / 4, 4};
+  Value mixed = moved(moved(x, "", planes), " [0, 1, 3, 2]", fours);
+  mixed = binary("mul", mixed, parameter({size.length, size.hidden / 4, 4}));
+  Value back = moved(moved(mixed, " [0, 1, 3, 2]", planes), "", {1, size.length, size.hidden});
+  return binary("add", x, back);
+}
+
 Value Writer::loss(const Value &x, const Value &table) {
   Value logits = op("nn.contract \"amk,nk->amn\" ({}, {})", {x, table},
                     tensor({1, size.length, size.vocabulary}, "f32", true));
+  if (size.hasBias)
+    logits = biased(logits, size.vocabulary);
   std::string each = name(), sums = name(), type = tensor({1, size.length}, "f32", true);
   Value labels{"%arg1", tensor({1, size.length}, "i64", true)};
   body += line(fmt::format("{}, {}", each, sums), "nn.cross_entropy({}, {}) {ignore_index = -100 : i64}",
@@ -199,6 +228,7 @@ ProbeModel Writer::write(const std::string &folder) {
   x = softmax(widened(x, "gelu"));
   for (const char *function : {"tanh", "sigmoid", "exp", "erf"})
     x = widened(x, function);
+  x = inFours(turned(x));
   Value sum = loss(layerNorm(x), table);
   std::string inputs =
       fmt::format("%arg0: {} {{train.bound = {} : i64, train.name = \"input_ids\"}}, %arg1: {} "

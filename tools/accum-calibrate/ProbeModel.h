@@ -10,7 +10,8 @@ namespace accum::calibrate {
 struct ProbeSize {
   int64_t length = 128, hidden = 512, inner = 2048, vocabulary = 4096;
   int64_t heads = 8;
-  int64_t samples = 4; ///< of a micro-step
+  int64_t samples = 4;  ///< of a micro-step
+  bool hasBias = false; ///< behind the logits
 };
 
 /// The text of a dump behind `import`, and the size of the weights file that it reads.
@@ -21,7 +22,7 @@ struct ProbeModel {
 
 /// `weights` is the name of the weights file beside the dump. Blocks, each added to the residual: layer norm
 /// with the tanh form of GELU, rotary attention, RMS norm with SiLU, GELU, softmax, and the bare functions;
-/// then the vocabulary and its cross entropy.
+/// transposes of the last axis, whole and in fours; then the vocabulary and its cross entropy.
 ProbeModel makeProbe(const ProbeSize &size, const std::string &folder, const std::string &weights);
 
 } // namespace accum::calibrate

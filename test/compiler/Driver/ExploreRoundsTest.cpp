@@ -117,8 +117,9 @@ TEST(ExploreRounds, TheReportSaysHowFarTheyScatter) {
   std::vector<ExploredSize> all = {{8, 0.070, 0.072, 0.02, 6, true}, {16, 0.068, 0.075, 0.04, 6, false}};
   std::string text = describeExplored(all, 5);
   EXPECT_THAT(text, HasSubstr("explore  2 of 5 sizes timed here, in turns\n"));
-  EXPECT_THAT(text, HasSubstr("micro-batch     8:      70.0 ms per step predicted,      72.0 measured (-2.8 %), "
-                              "6 steps within 2 %   chosen\n"));
+  EXPECT_THAT(text,
+              HasSubstr("micro-batch     8:      70.0 ms per step predicted,      72.0 measured (-2.8 %), "
+                        "6 steps within 2 %   chosen\n"));
   EXPECT_THAT(text, Not(HasSubstr("apart")));
   all[1].scatter = 0.38;
   EXPECT_THAT(describeExplored(all, 5), HasSubstr("steps of one size lie up to 38 % apart"));

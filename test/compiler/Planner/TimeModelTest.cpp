@@ -128,6 +128,25 @@ TEST(TimeModel, TakesTablesThenCostsThenRates) {
   EXPECT_DOUBLE_EQ(halves.seconds(0, 0, 8), 2 * secondsOf(512, 256, 1024));
 }
 
+TEST(TimeModel, AnOlderProfileHasOperationsThatWereNotToldApart) {
+  Problem problem;
+  for (const char *operation : {"cross_entropy_computed", "reduce_wide_columns", "transpose_last"}) {
+    Command kernel{.id = static_cast<int64_t>(problem.commands.size()) + 1, .kernel = operation};
+    kernel.variants[0].work = {{operation, {.perSample = 1000}}};
+    problem.commands.push_back(kernel);
+  }
+  DeviceProfile profile{
+      .name = "p", .rates = {{true, "f32", 1e9, 1e9}, {false, "f32", 1e8, 1e8}}, .bandwidth = 1e9};
+  profile.costs = {{"cross_entropy", 1e-9}, {"reduce_columns", 2e-9}, {"transpose", 3e-9}};
+  TimeModel before(problem, profile, 1);
+  for (int command = 0; command < 3; ++command)
+    EXPECT_DOUBLE_EQ(before.seconds(command, 0, 8), 8e-6 * (command + 1));
+  profile.costs["reduce_wide_columns"] = 5e-9;
+  EXPECT_DOUBLE_EQ(TimeModel(problem, profile, 1).seconds(1, 0, 8), 4e-5);
+  profile.costs.erase("transpose");
+  EXPECT_DOUBLE_EQ(TimeModel(problem, profile, 1).seconds(2, 0, 8), 8e-5) << "the vector rate";
+}
+
 TEST(TimeModel, TheNormIsOfGradientsInTheTypeOfMostCommands) {
   DeviceProfile profile{
       .name = "p", .rates = {{true, "f32", 1e9, 1e9}, {false, "f32", 1e8, 1e8}}, .bandwidth = 1e9};
