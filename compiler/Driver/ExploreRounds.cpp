@@ -67,8 +67,8 @@ private:
 } // namespace
 
 int64_t turnSteps(double predicted) {
-  constexpr double kLong = 5, kTurn = 0.1;
-  constexpr int64_t kLeast = 2, kMost = 100;
+  constexpr double kLong = 5, kTurn = 0.05;
+  constexpr int64_t kLeast = 2, kMost = 20;
   if (predicted > kLong)
     return 1 + 1;
   double steps = std::min(kTurn / std::max(predicted, 1e-9), double(kMost));

@@ -12,7 +12,7 @@ namespace accum::driver {
 constexpr int kExploreRounds = 3, kMoreRounds = 3;
 
 /// Steps of a turn, the one to warm up among them, where one is predicted to take so many seconds: some
-/// tenth of a second of short ones, one of long ones.
+/// twentieth of a second of short ones, one of long ones.
 int64_t turnSteps(double predicted);
 
 /// The lower quartile: what takes time from a program comes on top of what it takes. `seconds` is not empty.

@@ -52,9 +52,9 @@ TEST(ExploreRounds, TheLowerQuartileIsUndisturbed) {
 }
 
 TEST(ExploreRounds, ATurnHasStepsEnough) {
-  EXPECT_EQ(turnSteps(1e-4), 101);
-  EXPECT_EQ(turnSteps(0), 101);
-  EXPECT_EQ(turnSteps(0.01), 11);
+  EXPECT_EQ(turnSteps(1e-4), 21);
+  EXPECT_EQ(turnSteps(0), 21);
+  EXPECT_EQ(turnSteps(0.01), 6);
   EXPECT_EQ(turnSteps(0.3), 3);
   EXPECT_EQ(turnSteps(5), 3);
   EXPECT_EQ(turnSteps(20), 2);
