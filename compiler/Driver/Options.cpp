@@ -65,9 +65,12 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("--shard", options.shard,
                  "auto, none, zero1, zero2, zero3, with --plan-only (default: none)")
       ->check(CLI::IsMember({"auto", "none", "zero1", "zero2", "zero3"}));
-  app.add_option("--offload", options.offload,
-                 "auto, none, optimizer, parameters, with --plan-only (default: none)")
-      ->check(CLI::IsMember({"auto", "none", "optimizer", "parameters"}));
+  app.add_option(
+         "--offload", options.offload,
+         "what waits in memory of the host: auto, none, optimizer or parameters, activations, or both "
+         "(optimizer,activations), with --plan-only (default: none)")
+      ->check(CLI::IsMember({"auto", "none", "optimizer", "parameters", "activations",
+                             "optimizer,activations", "parameters,activations"}));
 }
 
 void addOutputOptions(CLI::App &app, Options &options) {

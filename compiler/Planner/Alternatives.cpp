@@ -4,10 +4,10 @@
 #include "compiler/Planner/Decisions.h"
 #include "compiler/Planner/Front.h"
 #include <algorithm>
-#include <climits>
 #include <fmt/format.h>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -28,28 +28,33 @@ constexpr int64_t kMostCut = 200'000;
 constexpr int64_t kOvershoot = 64;
 /// So many choices are all looked at and kept, whatever it takes.
 constexpr int64_t kFew = 1024;
+/// Sixteenths of the values that a choice keeps, of which as many are moved.
+constexpr size_t kMovedShares[] = {0, 4, 8, 10, 12, 14, 16};
+/// Choices with moves that are looked at, at most: each takes several times as long.
+constexpr int64_t kMostMoving = 6000;
 /// Draws that change nothing before the search at random ends.
 constexpr int64_t kStale = 1500;
-/// Alternatives that are handed on at most.
-constexpr size_t kKept = 1500;
 
-double added(const Alternative &alternative, const std::vector<double> &classSeconds) {
-  double sum = 0;
+double added(const Alternative &alternative, const TimeModel &times,
+             const std::vector<RegionTime> &classTimes, int64_t m) {
+  double sum = alternative.itinerary.seconds(times, classTimes, m);
   for (auto [cost, count] : alternative.costs)
-    sum += classSeconds[cost] * count;
+    sum += classTimes[cost].total * count;
   return sum;
 }
 
 /// A micro-batch size at which alternatives are compared.
 struct Compared {
   int64_t m = 0;
-  int end = 0;                           ///< of the crowdedness: 0 the smallest size, 1 the largest
-  std::vector<double> classSeconds = {}; ///< of a micro-step, per cost class
-  Front lowest = {}, emptiest = {};      ///< by peak, and by how crowded it is
+  int end = 0;                             ///< of the crowdedness: 0 the smallest size, 1 the largest
+  std::vector<RegionTime> classTimes = {}; ///< of a micro-step, per cost class
+  Front lowest = {}, emptiest = {};        ///< by peak, and by how crowded it is
 
   /// Whether nothing that is as fast is lower, or less crowded.
-  bool add(const Alternative &entry, int index) {
-    double seconds = added(entry, classSeconds);
+  bool add(const Alternative &entry, const TimeModel &times, int64_t hostMemory, int index) {
+    if (entry.itinerary.bytesAt(m) > hostMemory)
+      return false;
+    double seconds = added(entry, times, classTimes, m);
     bool isLow = lowest.add({seconds, static_cast<double>(entry.peak.at(m)), index});
     return emptiest.add({seconds, entry.peak.crowded[end], index}) || isLow;
   }
@@ -57,14 +62,19 @@ struct Compared {
 
 class Finder {
 public:
-  Finder(const Problem &problem, const TimeModel &times, int64_t smallest, int64_t largest, bool recompute,
-         const AlternativeEffort &effort)
+  Finder(const Problem &problem, const TimeModel &times, int64_t smallest, int64_t largest,
+         const Freedom &freedom, const AlternativeEffort &effort)
       : problem(problem), times(times), effort(effort), flow(problem),
-        loads(problem, flow, smallest, largest), decisions(problem, flow, recompute) {
+        loads(problem, flow, smallest, largest), decisions(problem, flow, freedom.recompute),
+        hostMemory(freedom.hostMemory) {
+    if (freedom.hostMemory > 0)
+      moving.emplace(problem, flow, times, smallest, largest);
+    if (moving && !moving->isPossible())
+      moving.reset();
     classifyCosts();
-    sizes.push_back({largest, 1, found.classSeconds(times, largest)});
+    sizes.push_back({largest, 1, found.classTimes(times, largest)});
     if (smallest != largest)
-      sizes.push_back({smallest, 0, found.classSeconds(times, smallest)});
+      sizes.push_back({smallest, 0, found.classTimes(times, smallest)});
     count = static_cast<int64_t>(problem.commands.size() + problem.buffers.size() + 1);
     evaluations = std::clamp<int64_t>(effort.visits / count, 48, 12000);
   }
@@ -72,40 +82,59 @@ public:
   Alternatives run() {
     look(decisions.none());
     int64_t exact = std::max(std::min(effort.exact, kFew), std::min(effort.exact, effort.visits / count));
-    if (decisions.combinations(exact) <= exact) {
-      decisions.forAll([&](const Choice &choice) { look(choice); });
+    size_t movable = moving ? moving->count() : 0;
+    if (movable < 12 && decisions.combinations(exact >> movable) <= exact >> movable) {
+      isExact = moves = true;
+      decisions.forAll([&](const Choice &choice) { lookMoving(choice); });
       keepUseful(kFew);
     } else {
       seed();
-      // A third for classes, a third for mixtures, a sixth for single commands, the rest for chance.
-      auto share = [&](int64_t part, int64_t of) { return evaluations * part / of; };
-      auto length = [&] { return static_cast<int64_t>(found.list.size()); };
-      auto each = static_cast<int64_t>(sizes.size());
-      for (int64_t at = 0; at < each; ++at)
-        improve(sizes[at], false, share(at + 1, 3 * each));
-      for (int round = 0; round < kMixRounds; ++round)
+      explore(0, evaluations);
+      // Moves come on top: what is found without them stays, whatever the host has room for.
+      if (moving) {
+        moves = true;
+        int64_t most = std::clamp<int64_t>(2 * evaluations, 48, kMostMoving);
         for (const Compared &size : sizes)
-          mix(size, share(1, int64_t{3} * kMixRounds * each));
-      for (int64_t at = 0, before = length(); at < each; ++at)
-        improve(sizes[at], true, before + share(at + 1, 6 * each));
-      for (int64_t at = 0, before = length(); at < each; ++at)
-        wander(sizes[at], before + (at + 1) * (evaluations - before) / each);
+          seedMoves(size, most / 4 / static_cast<int64_t>(sizes.size()));
+        explore(length(), most);
+      }
       keepUseful(0);
     }
     return std::move(found);
   }
 
 private:
+  /// From `begin` alternatives to `count` more: a third for classes, a third for mixtures, a sixth for single
+  /// commands, the rest for chance.
+  void explore(int64_t begin, int64_t count) {
+    auto share = [&](int64_t part, int64_t of) { return count * part / of; };
+    auto each = static_cast<int64_t>(sizes.size());
+    for (int64_t at = 0; at < each; ++at)
+      improve(sizes[at], false, begin + share(at + 1, 3 * each));
+    for (int round = 0; round < kMixRounds; ++round)
+      for (const Compared &size : sizes)
+        mix(size, share(1, int64_t{3} * kMixRounds * each));
+    for (int64_t at = 0, before = length(); at < each; ++at)
+      improve(sizes[at], true, before + share(at + 1, 6 * each));
+    for (int64_t at = 0, before = length(); at < each; ++at)
+      wander(sizes[at], before + (at + 1) * (begin + count - before) / each);
+  }
+  int64_t length() const { return static_cast<int64_t>(found.list.size()); }
   bool isOver() const { return effort.deadline.hasPassed() || looked > kOvershoot * effort.visits / count; }
   void classifyCosts();
   void look(const Choice &choice);
+  void lookMoving(const Choice &choice);
+  void moveMore(const Choice &choice);
+  void seedMoves(const Compared &size, int64_t looks);
   void seed();
   void seedCuts(const Choice &start, int64_t m);
   void improve(const Compared &size, bool single, int64_t until);
   void mix(const Compared &size, int64_t count);
   void wander(const Compared &size, int64_t until);
-  void keepUseful(size_t enough);
-  void lowerRanks(int64_t m, std::vector<int> &ranks) const;
+  void keepUseful(size_t enough) {
+    if (!effort.deadline.hasPassed())
+      found.keepUseful(times, sizes.back().m, sizes.front().m, hostMemory, enough);
+  }
 
   const Problem &problem;
   const TimeModel &times;
@@ -114,10 +143,14 @@ private:
   Recomputation flow;
   LoadModel loads;
   Decisions decisions;
+  int64_t hostMemory;
   Alternatives found;
   std::vector<std::vector<int>> costOf; ///< per command and variant
-  std::set<std::pair<std::vector<char>, std::vector<int>>> known;
-  int64_t count = 0; ///< of commands and buffers
+  std::optional<Moving> moving;
+  std::set<std::tuple<std::vector<char>, std::vector<int>, std::vector<int>>> known; ///< with what moves
+  bool isExact = false; ///< all choices are looked at
+  bool moves = false;   ///< whether choices may move values by now
+  int64_t count = 0;    ///< of commands and buffers
   int64_t evaluations = 0, looked = 0;
   int64_t useful = 0; ///< `looked` when last something belonged to a front
 };
@@ -137,7 +170,8 @@ void Finder::classifyCosts() {
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     const Command &command = problem.commands[index];
     std::vector<int> &row = costOf.emplace_back();
-    bool matters = command.variants.size() > 1 || flow.isAllowed(static_cast<int>(index));
+    bool matters = command.variants.size() > 1 || flow.isAllowed(static_cast<int>(index)) ||
+                   (moving && command.region == Region::Micro);
     for (size_t variant = 0; matters && variant < command.variants.size(); ++variant) {
       auto [at, isNew] = classes.emplace(timedAs(command, command.variants[variant]),
                                          static_cast<int>(found.costClasses.size()));
@@ -159,7 +193,12 @@ void Finder::look(const Choice &asked) {
   std::vector<int> before = flow.positions(choice.recomputed);
   for (size_t index = 0; index < before.size(); ++index)
     choice.recomputed[index] = before[index] == kNoIndex ? 0 : 1;
-  if (!known.emplace(choice.recomputed, choice.variants).second)
+  std::vector<int> moved;
+  if (moving && moves)
+    choice.moves = moving->placed(choice, before, isExact);
+  for (const Move &move : choice.moves)
+    moved.push_back(move.buffer);
+  if (!known.emplace(choice.recomputed, choice.variants, std::move(moved)).second)
     return;
   std::map<int, int> costs;
   for (size_t index = 0; index < before.size(); ++index) {
@@ -177,9 +216,11 @@ void Finder::look(const Choice &asked) {
   for (auto [cost, count] : costs)
     if (count != 0)
       entry.costs.emplace_back(cost, count);
-  entry.peak = loads.peak(before, choice.variants);
+  entry.peak = loads.peak(before, choice);
+  if (!choice.moves.empty())
+    entry.itinerary = moving->itinerary(choice, before, costOf);
   for (Compared &size : sizes)
-    if (size.add(entry, static_cast<int>(found.list.size())))
+    if (size.add(entry, times, hostMemory, static_cast<int>(found.list.size())))
       useful = looked;
   found.list.push_back(std::move(entry));
 }
@@ -224,6 +265,8 @@ void Finder::improve(const Compared &size, bool single, int64_t until) {
       return false;
     expanded[index] = 1;
     Choice start = found.list[index].choice;
+    if (moving && moves)
+      moveMore(start);
     decisions.forNeighbours(
         start, single, [&](const Choice &choice) { look(choice); }, [&] { return isOver(); });
     return true;
@@ -254,6 +297,44 @@ void Finder::mix(const Compared &size, int64_t count) {
   }
 }
 
+/// A choice with each set of what it keeps moved.
+void Finder::lookMoving(const Choice &start) {
+  look(start);
+  if (!moving)
+    return;
+  std::vector<int> kept = moving->kept(start, flow.positions(start.recomputed));
+  for (uint64_t set = 1; set < uint64_t{1} << kept.size(); ++set) {
+    Choice choice = start;
+    for (size_t value = 0; value < kept.size(); ++value)
+      if ((set >> value & 1) != 0)
+        choice.moves.push_back({kept[value]});
+    look(choice);
+  }
+}
+
+/// What is made first has the longest way: a choice with so much more of it moved, and less of it.
+void Finder::moveMore(const Choice &start) {
+  std::vector<int> kept = moving->kept(start, flow.positions(start.recomputed));
+  for (size_t share : kMovedShares) {
+    Choice choice = start;
+    choice.moves.clear();
+    for (size_t value = 0; value < kept.size() * share / 16; ++value)
+      choice.moves.push_back({kept[value]});
+    look(choice);
+  }
+}
+
+/// Moves some of what is kept in as many members of the front, from one end to the other, as `looks` allow.
+void Finder::seedMoves(const Compared &size, int64_t looks) {
+  std::vector<Front::Member> front = size.lowest.list();
+  size_t most = std::max<size_t>(2, static_cast<size_t>(looks) / std::size(kMovedShares));
+  size_t taken = std::min(front.size(), most);
+  for (size_t at = 0; at < taken; ++at) {
+    size_t member = taken == 1 ? 0 : at * (front.size() - 1) / (taken - 1);
+    moveMore(Choice(found.list[front[member].index].choice));
+  }
+}
+
 /// Changes a few decisions at once, drawn at random, of what is best so far.
 void Finder::wander(const Compared &size, int64_t until) {
   std::mt19937_64 random(static_cast<uint64_t>(size.end));
@@ -267,71 +348,26 @@ void Finder::wander(const Compared &size, int64_t until) {
   }
 }
 
-/// Rank 0 is what no other has both less time and a lower peak than, rank 1 the same of what is left, and so
-/// on.
-void Finder::lowerRanks(int64_t m, std::vector<int> &ranks) const {
-  std::vector<double> added = found.addedSeconds(times, m);
-  std::vector<int> order(found.list.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, {},
-                    [&](int index) { return std::tuple(added[index], found.list[index].peak.at(m), index); });
-  std::vector<int64_t> lowest; // per rank so far: ascending
-  for (int index : order) {
-    int64_t peak = found.list[index].peak.at(m);
-    auto at = std::ranges::upper_bound(lowest, peak);
-    ranks[index] = std::min(ranks[index], static_cast<int>(at - lowest.begin()));
-    if (at == lowest.end())
-      lowest.push_back(peak);
-    else
-      *at = peak;
-  }
-}
-
-/// Drops what is never best, looking at sizes from the smallest to the largest. As long as fewer than
-/// `enough` are left, what is best among the others stays too, and so on: peaks are bounds, and what packs
-/// worse than its bound says hides no other.
-void Finder::keepUseful(size_t enough) {
-  if (found.list.size() <= std::max<size_t>(64, enough) || effort.deadline.hasPassed())
-    return;
-  std::vector<int> ranks(found.list.size(), INT_MAX);
-  for (int64_t m = sizes.back().m, most = sizes.front().m; m <= most;
-       m = std::max(m + 1, std::min(m * 2, most)))
-    lowerRanks(m, ranks);
-  ranks[0] = 0;
-  std::vector<size_t> counts; // of each rank
-  for (int rank : ranks) {
-    counts.resize(std::max<size_t>(counts.size(), static_cast<size_t>(rank) + 1));
-    ++counts[rank];
-  }
-  int worst = 0;
-  for (size_t taken = counts[0]; taken < enough && worst + 1 < static_cast<int>(counts.size()); ++worst)
-    taken += counts[worst + 1];
-  std::vector<Alternative> kept;
-  for (size_t index = 0; index < found.list.size(); ++index)
-    if (ranks[index] <= worst && (enough > 0 || kept.size() < kKept))
-      kept.push_back(std::move(found.list[index]));
-  found.list = std::move(kept);
-}
-
 } // namespace
 
-std::vector<double> Alternatives::classSeconds(const TimeModel &times, int64_t m) const {
-  std::vector<double> each;
+std::vector<RegionTime> Alternatives::classTimes(const TimeModel &times, int64_t m) const {
+  std::vector<RegionTime> each;
   for (auto [command, variant] : costClasses)
-    each.push_back(times.seconds(command, variant, m));
+    each.push_back(times.alone(command, variant, m));
   return each;
 }
 
 std::vector<double> Alternatives::addedSeconds(const TimeModel &times, int64_t m) const {
-  std::vector<double> each = classSeconds(times, m), sums;
+  std::vector<RegionTime> each = classTimes(times, m);
+  std::vector<double> sums;
   for (const Alternative &alternative : list)
-    sums.push_back(added(alternative, each));
+    sums.push_back(added(alternative, times, each, m));
   return sums;
 }
 
 Alternatives findAlternatives(const Problem &problem, const TimeModel &times, int64_t smallest,
-                              int64_t largest, bool recompute, const AlternativeEffort &effort) {
-  return Finder(problem, times, smallest, largest, recompute, effort).run();
+                              int64_t largest, const Freedom &freedom, const AlternativeEffort &effort) {
+  return Finder(problem, times, smallest, largest, freedom, effort).run();
 }
 
 } // namespace accum::planner

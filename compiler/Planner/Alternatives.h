@@ -3,7 +3,7 @@
 #pragma once
 #include "compiler/Planner/Deadline.h"
 #include "compiler/Planner/LoadModel.h"
-#include "compiler/Planner/TimeModel.h"
+#include "compiler/Planner/Moving.h"
 
 namespace accum::planner {
 
@@ -13,6 +13,13 @@ struct Alternative {
   PeakCurve peak = {};
   /// Commands whose time it adds to the micro-step, or takes from it: cost class -> how often.
   std::vector<std::pair<int, int>> costs = {};
+  Itinerary itinerary = {}; ///< of what it moves
+};
+
+/// What there is to choose besides variants.
+struct Freedom {
+  bool recompute = true;  ///< whether commands may run again
+  int64_t hostMemory = 0; ///< bytes of values that may wait there
 };
 
 /// How far to look. Counts and not seconds, so that the same problem gives the same alternatives anywhere.
@@ -32,13 +39,18 @@ struct Alternatives {
 
   /// Seconds that each alternative adds to one micro-step of m samples.
   std::vector<double> addedSeconds(const TimeModel &times, int64_t m) const;
-  /// Seconds of each cost class.
-  std::vector<double> classSeconds(const TimeModel &times, int64_t m) const;
+  /// Drops what is never best, looking at sizes from the smallest to the largest: among those that move
+  /// nothing, and among those whose moves `hostMemory` has room for. As long as fewer than `enough` are left,
+  /// what is best among the others stays too, and so on: peaks are bounds, and what packs worse than its
+  /// bound says hides no other.
+  void keepUseful(const TimeModel &times, int64_t smallest, int64_t largest, int64_t hostMemory,
+                  size_t enough);
+  /// Of each cost class.
+  std::vector<RegionTime> classTimes(const TimeModel &times, int64_t m) const;
 };
 
-/// Sizes `smallest` to `largest` will be asked for. `recompute` and `variants`: whether to choose those at
-/// all.
+/// Sizes `smallest` to `largest` will be asked for.
 Alternatives findAlternatives(const Problem &problem, const TimeModel &times, int64_t smallest,
-                              int64_t largest, bool recompute, const AlternativeEffort &effort = {});
+                              int64_t largest, const Freedom &freedom, const AlternativeEffort &effort = {});
 
 } // namespace accum::planner

@@ -19,9 +19,9 @@ struct BudgetAnswers {
       {}; ///< three quarters, half, a quarter of what the plan takes, the least
 };
 
-/// Asks the search again with other budgets and nothing else changed. Each answer costs a whole search. Where
-/// nothing fits the budget asked for, `tighter` is empty and `larger` ends in the least that works. Empty
-/// where the deadline has passed.
+/// Asks the search again, once, for other budgets with nothing else changed. Where nothing fits the budget
+/// asked for, `tighter` is empty and `larger` ends in the least that works. Empty where the deadline has
+/// passed.
 Result<BudgetAnswers> askBudgets(const Problem &problem, const DeviceProfile &profile, const Options &options,
                                  const Search &search);
 

@@ -235,6 +235,12 @@ void Decisions::forMixtures(const Choice &less, const Choice &more, int64_t coun
       choice.recomputed[command] = more.recomputed[command];
       choice.variants[command] = more.variants[command];
     }
+    auto isEarly = [&](const Move &move) {
+      return unitOf[problem.buffers[move.buffer].producer] < units[taken];
+    };
+    choice.moves.clear();
+    std::ranges::copy_if(more.moves, std::back_inserter(choice.moves), isEarly);
+    std::ranges::copy_if(less.moves, std::back_inserter(choice.moves), std::not_fn(isEarly));
     visit(withVariant(choice, {}, 0));
   }
 }

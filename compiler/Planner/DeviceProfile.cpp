@@ -134,6 +134,8 @@ void readSpeeds(ObjectReader &root, const HostFacts &host, DeviceProfile &profil
   if (root.has("host_link")) {
     ObjectReader hostLink = root.child("host_link");
     profile.hostLinkBandwidth = hostLink.number("bytes_per_second", 1, kMaxRate);
+    if (hostLink.has("capacity"))
+      profile.hostMemory = hostLink.integer("capacity", 1);
     hostLink.text("source");
     hostLink.finish();
   }

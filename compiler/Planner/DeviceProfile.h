@@ -55,6 +55,8 @@ struct DeviceProfile {
   bool overlapsSums = false;
   double hostLinkBandwidth =
       0; ///< bytes per second and direction between device and host memory; 0: no such link
+  /// Bytes of the host's memory that one device may take; 0: nobody has said.
+  int64_t hostMemory = 0;
   std::vector<Overhead> overheads = {};
   std::vector<TimeTable> tables = {}; ///< of library calls, where measured
   MissCurve misses = {};              ///< between their near and far tables

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The problem that runs, with repetitions and chosen variants.
 #include "compiler/Planner/Plan.h"
-#include "compiler/Planner/Recompute.h"
+#include "compiler/Planner/RunningOrder.h"
 #include "compiler/Planner/Sharing.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <unordered_map>
 
 namespace accum::planner {
@@ -54,8 +55,10 @@ class Expander {
 public:
   Expander(const Problem &problem, const Choice &choice)
       : problem(problem), choice(choice), base(cloneBase(problem)), flow(problem),
-        before(flow.positions(choice.recomputed)), sizes(problem.buffers.size(), nullptr) {
-    before.resize(problem.commands.size(), kNoIndex);
+        before(flow.positions(choice.recomputed)), order(before, choice.moves),
+        sizes(problem.buffers.size(), nullptr) {
+    for (size_t index = 0; index < choice.moves.size(); ++index)
+      moves.emplace(choice.moves[index].buffer, static_cast<int>(index));
   }
 
   Problem run() {
@@ -75,11 +78,20 @@ private:
 
   void chooseVariants();
   void placeCommands();
+  void placeMoves();
   void placeBuffers();
   void linkBuffers();
-  bool isCloned(int buffer) const {
+  bool isMoved(int buffer) const { return moves.contains(flow.root(buffer)); }
+  /// Whether what is late reads a second buffer.
+  bool isTwofold(int buffer) const {
     int producer = problem.buffers[flow.root(buffer)].producer;
-    return producer != kNoIndex && before[producer] != kNoIndex;
+    return isMoved(buffer) || (producer != kNoIndex && before[producer] != kNoIndex);
+  }
+  /// The place of what makes that one.
+  int secondProducer(int buffer) const {
+    int root = flow.root(buffer);
+    auto move = moves.find(root);
+    return move == moves.end() ? commands[problem.buffers[root].producer].clone : order.ins[move->second];
   }
   /// The original buffer, or its repetition where the reader is late and there is one.
   int seen(int buffer, bool late) const {
@@ -92,6 +104,8 @@ private:
   int64_t base;
   Recomputation flow;
   std::vector<int> before;
+  RunningOrder order;
+  std::map<int, int> moves;          ///< storage -> index into choice.moves
   std::vector<const Amount *> sizes; ///< per buffer, where the variant changes it
   std::vector<const Variant *> variants;
   std::vector<Pair> commands, buffers;
@@ -117,26 +131,37 @@ void Expander::chooseVariants() {
 }
 
 void Expander::placeCommands() {
-  result.commands.reserve(problem.commands.size());
-  std::vector<std::vector<int>> clonesAt(problem.commands.size());
-  for (size_t index = 0; index < before.size(); ++index)
-    if (before[index] != kNoIndex)
-      clonesAt[before[index]].push_back(static_cast<int>(index));
+  result.commands.resize(static_cast<size_t>(order.length));
   commands.resize(problem.commands.size());
-  auto place = [&](int index, bool clone) {
-    (clone ? commands[index].clone : commands[index].original) = static_cast<int>(result.commands.size());
-    Command command = runningAs(problem.commands[index], *variants[index]);
-    if (clone) {
-      command.cloneOf = command.id;
-      command.id += base;
-      command.backward = true;
-    }
-    result.commands.push_back(std::move(command));
-  };
   for (size_t index = 0; index < problem.commands.size(); ++index) {
-    for (int clone : clonesAt[index])
-      place(clone, true);
-    place(static_cast<int>(index), false);
+    commands[index] = {order.original[index], order.clone[index]};
+    Command running = runningAs(problem.commands[index], *variants[index]);
+    if (int again = order.clone[index]; again != kNoIndex) {
+      Command &clone = result.commands[again] = running;
+      clone.cloneOf = running.id;
+      clone.id += base;
+      clone.backward = true;
+    }
+    result.commands[order.original[index]] = std::move(running);
+  }
+  placeMoves();
+}
+
+/// Two commands for each move; half of their ids is the same.
+void Expander::placeMoves() {
+  for (size_t index = 0; index < choice.moves.size(); ++index) {
+    const Move &move = choice.moves[index];
+    const Command &maker = problem.commands[problem.buffers[move.buffer].producer];
+    for (bool isIn : {false, true}) {
+      int next = isIn ? move.in : move.out;
+      result.commands[isIn ? order.ins[index] : order.outs[index]] = {
+          .id = 2 * base + 2 * static_cast<int64_t>(index) + (isIn ? 1 : 0),
+          .region = Region::Micro,
+          .kind = CommandKind::Move,
+          .kernel = isIn ? "move_in" : "move_out",
+          .node = maker.node,
+          .backward = problem.commands[next].backward};
+    }
   }
 }
 
@@ -158,8 +183,8 @@ void Expander::placeBuffers() {
     int buffer = static_cast<int>(index);
     if (!isLate(index))
       add(buffer, false);
-    if (isCloned(buffer))
-      clones.emplace_back(commands[problem.buffers[flow.root(buffer)].producer].clone, buffer);
+    if (isTwofold(buffer))
+      clones.emplace_back(secondProducer(buffer), buffer);
   }
   std::sort(clones.begin(), clones.end());
   for (auto [at, buffer] : clones)
@@ -183,18 +208,21 @@ void Expander::linkBuffers() {
                               source.id.starts_with(own) ? source.id.substr(own.size()) : source.id);
     }
     if (source.producer != kNoIndex)
-      buffer.producer = clone ? commands[source.producer].clone : commands[source.producer].original;
+      buffer.producer = clone ? secondProducer(index) : commands[source.producer].original;
     if (source.aliasOf != kNoIndex)
       buffer.aliasOf = clone ? buffers[source.aliasOf].clone : buffers[source.aliasOf].original;
-    for (int operand : source.mayAlias)
+    bool isFetched = clone && isMoved(index); // it is made by a copy
+    for (int operand : isFetched ? std::vector<int>() : source.mayAlias)
       buffer.mayAlias.push_back(seen(
           operand, clone || (source.producer != kNoIndex && problem.commands[source.producer].backward)));
     for (int user : source.users) {
-      if (clone == (problem.commands[user].backward && isCloned(index)))
+      if (clone == (problem.commands[user].backward && isTwofold(index)))
         buffer.users.push_back(commands[user].original);
-      if (commands[user].clone != kNoIndex && clone == isCloned(index))
+      if (commands[user].clone != kNoIndex && clone == isTwofold(index))
         buffer.users.push_back(commands[user].clone);
     }
+    if (auto move = moves.find(index); !clone && move != moves.end())
+      buffer.users.push_back(order.outs[move->second]);
     std::sort(buffer.users.begin(), buffer.users.end());
     result.buffers.push_back(std::move(buffer));
   }
@@ -232,6 +260,16 @@ Result<Choice> choiceOf(const Problem &problem, const Plan &plan) {
                    "invalid-plan"};
     choice.variants[command->second] = static_cast<int>(way - ways->begin());
   }
+  for (const PlanMove &move : plan.moves) {
+    auto buffer = std::ranges::find(problem.buffers, move.buffer, &Buffer::id);
+    auto out = commands.find(move.out), in = commands.find(move.in);
+    if (buffer == problem.buffers.end() || out == commands.end() || in == commands.end())
+      return Error{fmt::format("the plan moves buffer {} between commands {} and {}, which are not all there",
+                               move.buffer, move.out, move.in),
+                   "invalid-plan"};
+    choice.moves.push_back({static_cast<int>(buffer - problem.buffers.begin()), static_cast<int>(out->second),
+                            static_cast<int>(in->second)});
+  }
   return choice;
 }
 
@@ -248,7 +286,7 @@ Result<Problem> problemThatRuns(const Problem &problem, const Plan &plan) {
 bool runsAsItIs(const Problem &problem, const Choice &choice) {
   auto isChosen = [](int64_t each) { return each != 0; };
   if (std::ranges::any_of(choice.recomputed, isChosen) || std::ranges::any_of(choice.variants, isChosen) ||
-      !std::ranges::all_of(problem.commands, [](const Command &command) {
+      !choice.moves.empty() || !std::ranges::all_of(problem.commands, [](const Command &command) {
         return command.variants.size() == 1 && command.variants.front().results.empty() &&
                command.follows == kNoIndex;
       }))

@@ -85,7 +85,7 @@ std::string timeLine(const Search &search) {
   if (search.mfu > 0)
     text += fmt::format(", {:.1f} % MFU", 100 * search.mfu);
   for (const TimeLine &line : plan.time)
-    if (line.name.starts_with("all-") || line.name.starts_with("reduce-") || line.name == "offload")
+    if (line.name.starts_with("all-") || line.name.starts_with("reduce-") || line.name.starts_with("offload"))
       text += line.hidden > 0
                   ? fmt::format("; {} {}, {} exposed", line.name, formatSeconds(line.seconds + line.hidden),
                                 formatSeconds(line.seconds))
@@ -249,10 +249,11 @@ std::string explainPlan(const Search &search) {
   const Candidate &chosen = *chosenOf(search);
   std::string text;
   Out out(text);
-  fmt::format_to(out, "{:<9}micro-batch {} x {} accumulation step{}, {}, {}{}{}\n", "plan", chosen.cut.m,
+  fmt::format_to(out, "{:<9}micro-batch {} x {} accumulation step{}, {}, {}{}{}{}{}\n", "plan", chosen.cut.m,
                  chosen.cut.steps, chosen.cut.steps == 1 ? "" : "s",
                  search.recomputed.empty() ? "no recompute" : "recompute " + search.recomputed, search.slices,
-                 search.slices.empty() ? "" : ", ", search.sharing);
+                 search.slices.empty() ? "" : ", ", search.sharing, search.moved.empty() ? "" : ", ",
+                 search.moved);
   writeMemory(out, search);
   text += timeLine(search) + whyLine(search, chosen);
   return text;

@@ -63,34 +63,26 @@ LoadModel::LoadModel(const Problem &problem, const Recomputation &flow, int64_t 
 /// One choice: positions in its order, instances of the storages, loads.
 struct LoadModel::Run {
   const LoadModel &model;
-  const std::vector<int> &before, &variants;
-  std::vector<int> original, clone; ///< command -> position
+  const std::vector<int> &variants;
+  RunningOrder order;
+  std::vector<int> moveOf; ///< per storage; empty where nothing moves
   std::vector<Instance> originals, clones;
-  int length = 0;
 
-  Run(const LoadModel &model, const std::vector<int> &before, const std::vector<int> &variants)
-      : model(model), before(before), variants(variants) {
-    size_t commands = before.size();
-    original.assign(commands, 0);
-    clone.assign(commands, kNoIndex);
-    // Counting sort: repetitions before each command, in their order.
-    std::vector<int> first(commands + 1, 0);
-    for (int at : before)
-      if (at != kNoIndex)
-        ++first[at];
-    for (size_t index = 0; index < commands; ++index) {
-      int count = first[index];
-      first[index] = length;
-      length += count + 1;
-      original[index] = length - 1;
-    }
-    for (size_t index = 0; index < commands; ++index)
-      if (before[index] != kNoIndex)
-        clone[index] = first[before[index]]++;
+  Run(const LoadModel &model, const std::vector<int> &before, const Choice &choice)
+      : model(model), variants(choice.variants), order(before, choice.moves) {
+    if (!choice.moves.empty())
+      moveOf.assign(model.storages.size(), kNoIndex);
+    for (size_t move = 0; move < choice.moves.size(); ++move)
+      moveOf[model.storageOf[choice.moves[move].buffer]] = static_cast<int>(move);
   }
 
   bool isCloned(const Storage &storage) const {
-    return storage.producer != kNoIndex && clone[storage.producer] != kNoIndex;
+    return storage.producer != kNoIndex && order.clone[storage.producer] != kNoIndex;
+  }
+  int moveOfStorage(size_t index) const { return moveOf.empty() ? kNoIndex : moveOf[index]; }
+  /// Whether what is late reads another instance than what is early.
+  bool isTwofold(size_t index) const {
+    return isCloned(model.storages[index]) || moveOfStorage(index) != kNoIndex;
   }
 
   /// In the variant that its producer runs as.
@@ -110,20 +102,22 @@ struct LoadModel::Run {
       const Storage &storage = model.storages[index];
       int late = kNoIndex;
       for (int user : storage.mayRepeat)
-        late = std::max(late, clone[user]);
+        late = std::max(late, order.clone[user]);
       Instance &value = originals[index];
-      value.start = original[storage.start];
-      if (isCloned(storage)) {
-        value.end = original[storage.lastEarly] + 1;
-        if (storage.lastLate != kNoIndex)
-          late = std::max(late, original[storage.lastLate]);
-        int made = clone[storage.producer];
-        clones[index] = {made, std::max(made, late) + 1};
-      } else {
-        value.end = std::max(original[storage.end - 1], late) + 1;
+      value.start = order.original[storage.start];
+      if (!isTwofold(index)) {
+        value.end = std::max(order.original[storage.end - 1], late) + 1;
+        takePlace(storage, value, false);
+        continue;
       }
+      if (storage.lastLate != kNoIndex)
+        late = std::max(late, order.original[storage.lastLate]);
+      int move = moveOfStorage(index);
+      int made = move == kNoIndex ? order.clone[storage.producer] : order.ins[move];
+      value.end = (move == kNoIndex ? order.original[storage.lastEarly] : order.outs[move]) + 1;
+      clones[index] = {made, std::max(made, late) + 1};
       takePlace(storage, value, false);
-      if (isCloned(storage))
+      if (move == kNoIndex)
         takePlace(storage, clones[index], true);
     }
   }
@@ -134,7 +128,7 @@ struct LoadModel::Run {
       return;
     bool late = isClone || model.problem.commands[storage.producer].backward;
     for (int donor : storage.donors) {
-      bool fromClone = late && isCloned(model.storages[donor]);
+      bool fromClone = late && isTwofold(static_cast<size_t>(donor));
       Instance &from = fromClone ? clones[donor] : originals[donor];
       if (from.taken || from.start >= value.start || from.end != value.start + 1 ||
           model.storages[donor].crossesLoop ||
@@ -197,10 +191,10 @@ double crowdedness(const std::vector<LoadLine> &loads, int64_t m) {
 
 } // namespace
 
-PeakCurve LoadModel::peak(const std::vector<int> &before, const std::vector<int> &variants) const {
-  Run run(*this, before, variants);
+PeakCurve LoadModel::peak(const std::vector<int> &before, const Choice &choice) const {
+  Run run(*this, before, choice);
   run.place();
-  std::vector<LoadLine> loads(run.length + 1);
+  std::vector<LoadLine> loads(run.order.length + 1);
   auto add = [&](int start, int end, const LoadLine &bytes) {
     loads[start].fixed += bytes.fixed, loads[start].perSample += bytes.perSample;
     loads[end].fixed -= bytes.fixed, loads[end].perSample -= bytes.perSample;
@@ -212,12 +206,12 @@ PeakCurve LoadModel::peak(const std::vector<int> &before, const std::vector<int>
         add(value.start, value.end, bytes);
   }
   for (size_t index = 0; index < workspaces.size(); ++index) {
-    const LoadLine &bytes = workspaces[index][variants[index]];
+    const LoadLine &bytes = workspaces[index][choice.variants[index]];
     if (bytes.fixed == 0 && bytes.perSample == 0)
       continue;
-    add(run.original[index], run.original[index] + 1, bytes);
-    if (run.clone[index] != kNoIndex)
-      add(run.clone[index], run.clone[index] + 1, bytes);
+    add(run.order.original[index], run.order.original[index] + 1, bytes);
+    if (int again = run.order.clone[index]; again != kNoIndex)
+      add(again, again + 1, bytes);
   }
   loads.pop_back();
   for (size_t at = 1; at < loads.size(); ++at) {

@@ -2,7 +2,8 @@
 // What a choice takes at its fullest moment, as a function of the micro-batch size, without building its
 // problem.
 #pragma once
-#include "compiler/Planner/Recompute.h"
+#include "compiler/Planner/RunningOrder.h"
+#include <algorithm>
 
 namespace accum::planner {
 
@@ -34,8 +35,8 @@ public:
   /// For sizes m in [smallest, largest].
   LoadModel(const Problem &problem, const Recomputation &flow, int64_t smallest, int64_t largest);
 
-  /// `before`: positions of `choice.recomputed`. `variants` has one entry per command.
-  PeakCurve peak(const std::vector<int> &before, const std::vector<int> &variants) const;
+  /// `before`: positions of `choice.recomputed`. `choice.variants` has one entry per command.
+  PeakCurve peak(const std::vector<int> &before, const Choice &choice) const;
 
 private:
   struct Storage {

@@ -32,7 +32,8 @@ struct Options {
   std::string recompute = "auto";
   /// auto, none, zero1 (optimizer state), zero2 (and gradients), zero3 (and parameters).
   std::string shard = "none";
-  /// auto, none, optimizer, parameters: what lies in host memory.
+  /// auto, none, optimizer, parameters: what lies in host memory; `activations` or `,activations`: what waits
+  /// there from the forward to the backward part, where that pays.
   std::string offload = "none";
   uint64_t seed = 0;      ///< of what is random in packing
   Deadline deadline = {}; ///< the search ends soon behind it with what it has

@@ -12,11 +12,17 @@ namespace {
 /// Points that are compared at most.
 constexpr size_t kMaxPoints = 4'000'000;
 
+bool asksForActivations(const Options &options, const DeviceProfile &profile) {
+  Result<OffloadAsked> asked = parseOffload(options.offload, profile);
+  return asked && asked->activations;
+}
+
 } // namespace
 
 Points::Points(const Problem &problem, const DeviceProfile &profile, const Options &options,
                const TimeModel &times)
     : problem(problem), profile(profile), options(options), times(times),
+      movesActivations(asksForActivations(options, profile)),
       sliced(std::ranges::any_of(problem.commands, [](const Command &command) {
         return std::ranges::any_of(command.variants, [](const Variant &way) { return way.slice > 0; });
       })) {}
@@ -66,7 +72,8 @@ void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
     fixed.push_back(sharedMemory(problem, way, options.devices));
   findKinds();
   alternatives = findAlternatives(problem, times, cuts.cuts.back().m, cuts.cuts.front().m,
-                                  options.recompute != "none", {.deadline = options.deadline});
+                                  {.recompute = options.recompute != "none", .hostMemory = hostRoom()},
+                                  {.deadline = options.deadline});
   size_t most = std::max<size_t>(1, kMaxPoints / cuts.cuts.size() / ways.size());
   int64_t whole = copiedBytes(problem);
   std::vector<int64_t> copies; // per kind
@@ -88,16 +95,36 @@ void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
   restrict();
 }
 
-/// `--recompute all`: of each size the alternative with the lowest peak.
+/// Of the host's memory, what the state leaves in the way that leaves most.
+int64_t Points::hostRoom() const {
+  int64_t room = 0;
+  for (const Sharing &way : ways)
+    room = std::max(room, hostRoom(way));
+  return room;
+}
+
+int64_t Points::hostRoom(const Sharing &way) const {
+  if (!movesActivations)
+    return 0;
+  return profile.hostMemory > 0 ? profile.hostMemory - hostStateBytes(problem, way, options.devices)
+                                : INT64_MAX;
+}
+
+/// What the host has no memory for. `--recompute all`: of each size the alternative with the lowest peak.
 void Points::restrict() {
   usable.assign(loads.size() / kinds.size() * ways.size(), 1);
+  std::vector<int64_t> room; // per way
+  for (const Sharing &way : ways)
+    room.push_back(hostRoom(way));
+  for (int point = 0; point < count() && movesActivations; ++point)
+    usable[point] = alternative(point).itinerary.bytesAt(cut(point).m) <= room[wayOf(point)] ? 1 : 0;
   if (options.recompute != "all")
     return;
   for (int size = 0; size < sizeCount(); ++size) {
     int lowest = begin(size);
     for (int point = lowest; point < begin(size + 1); point += wayCount())
-      if (std::pair(loadOf(point).scratch, loadOf(point).added) <
-          std::pair(loadOf(lowest).scratch, loadOf(lowest).added))
+      if (isUsable(point) && std::pair(loadOf(point).scratch, loadOf(point).added) <
+                                 std::pair(loadOf(lowest).scratch, loadOf(lowest).added))
         lowest = point;
     for (int point = begin(size); point < begin(size + 1); ++point)
       if (alternativeOf(point) != alternativeOf(lowest))

@@ -104,13 +104,15 @@ private:
   void findKinds();
   Size sizeAt(const Cut &cut) const;
   void restrict();
+  int64_t hostRoom() const;
+  int64_t hostRoom(const Sharing &way) const;
   const Expanded &expandedOf(int point);
 
   const Problem &problem;
   const DeviceProfile &profile;
   const Options &options;
   const TimeModel &times;
-  bool sliced;
+  bool movesActivations, sliced;
   std::vector<Sharing> ways;
   std::vector<std::vector<FixedMemory>> fixed; ///< per way
   /// Ways differ in what they hold of copies of weights; where there are none, all are of one kind.

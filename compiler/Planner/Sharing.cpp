@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes and seconds of sharding and offload, as formulas of D and K.
 #include "compiler/Planner/Sharing.h"
+#include "compiler/Planner/Quantity.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -55,23 +56,6 @@ Result<std::vector<Shard>> shardsOf(const std::string &flag) {
   return Error{fmt::format("--shard is `{}`, expected auto, none, zero1, zero2 or zero3", flag), "usage"};
 }
 
-Result<std::vector<Offload>> offloadsOf(const std::string &flag, const DeviceProfile &profile) {
-  constexpr Offload all[] = {Offload::None, Offload::Optimizer, Offload::Parameters};
-  bool possible = profile.hostLinkBandwidth > 0;
-  if (flag == "auto")
-    return possible ? std::vector<Offload>(std::begin(all), std::end(all)) : std::vector{Offload::None};
-  for (Offload offload : all)
-    if (flag == toText(offload)) {
-      if (offload != Offload::None && !possible)
-        return Error{
-            fmt::format("--offload {}: target {} has no link to memory of its host", flag, profile.name),
-            "usage",
-            {"`host_link` of a profile says how fast it is"}};
-      return std::vector{offload};
-    }
-  return Error{fmt::format("--offload is `{}`, expected auto, none, optimizer or parameters", flag), "usage"};
-}
-
 } // namespace
 
 const char *toText(Shard shard) {
@@ -84,17 +68,45 @@ const char *toText(Offload offload) {
   return words[static_cast<int>(offload)];
 }
 
+std::string offloadWords(Offload state, bool activations) {
+  if (!activations)
+    return toText(state);
+  return state == Offload::None ? "activations" : fmt::format("{},activations", toText(state));
+}
+
+Result<OffloadAsked> parseOffload(const std::string &flag, const DeviceProfile &profile) {
+  constexpr Offload all[] = {Offload::None, Offload::Optimizer, Offload::Parameters};
+  bool possible = profile.hostLinkBandwidth > 0;
+  if (flag == "auto")
+    return possible ? OffloadAsked{{std::begin(all), std::end(all)}, true} : OffloadAsked{};
+  for (Offload offload : all)
+    for (bool activations : {false, true}) {
+      if (flag != offloadWords(offload, activations))
+        continue;
+      if (flag != "none" && !possible)
+        return Error{
+            fmt::format("--offload {}: target {} has no link to memory of its host", flag, profile.name),
+            "usage",
+            {"`host_link` of a profile says how fast it is"}};
+      return OffloadAsked{{offload}, activations};
+    }
+  return Error{fmt::format("--offload is `{}`, expected auto, none, or optimizer or parameters and "
+                           "activations (`optimizer,activations`)",
+                           flag),
+               "usage"};
+}
+
 Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DeviceProfile &profile,
                                          const Options &options) {
   Result<std::vector<Shard>> shards = shardsOf(options.shard);
   if (!shards)
     return shards.error();
-  Result<std::vector<Offload>> offloads = offloadsOf(options.offload, profile);
+  Result<OffloadAsked> offloads = parseOffload(options.offload, profile);
   if (!offloads)
     return offloads.error();
   std::vector<Sharing> ways;
   for (Shard shard : *shards)
-    for (Offload offload : *offloads)
+    for (Offload offload : offloads->state)
       for (bool reduceEach : {false, true}) {
         // With one device, or nothing to spread, all are the same.
         bool pointless =
@@ -103,13 +115,36 @@ Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DevicePro
           continue;
         ways.push_back({pointless ? Shard::None : shard, offload, reduceEach});
       }
+  int64_t least = INT64_MAX;
+  std::erase_if(ways, [&](const Sharing &way) {
+    int64_t bytes = hostStateBytes(problem, way, options.devices);
+    least = std::min(least, bytes);
+    return profile.hostMemory > 0 && bytes > profile.hostMemory;
+  });
+  if (ways.empty())
+    return Error{
+        fmt::format("--offload {}: {} of the host's memory, where target {} lets a device have {}",
+                    options.offload, formatBytes(least), profile.name, formatBytes(profile.hostMemory)),
+        "usage",
+        {"`host_link` of a profile says how much it is; --shard auto spreads the state over devices"}};
   return ways;
+}
+
+int64_t hostStateBytes(const Problem &problem, const Sharing &sharing, int64_t devices) {
+  auto held = [&](int64_t bytes, StateRole role) {
+    return isSharded(sharing, role) && devices > 1 ? partOf(bytes, devices) : bytes;
+  };
+  int64_t sum = 0;
+  for (const FixedMemory &line : problem.fixed)
+    sum += isOffloaded(sharing, line.role) ? held(line.bytes.at(1), line.role) : 0;
+  return isOffloaded(sharing, StateRole::Parameters) ? sum + held(copiedBytes(problem), StateRole::Parameters)
+                                                     : sum;
 }
 
 Result<Sharing> sharingOf(const Plan &plan) {
   for (Shard shard : {Shard::None, Shard::Optimizer, Shard::Gradients, Shard::Parameters})
     for (Offload offload : {Offload::None, Offload::Optimizer, Offload::Parameters})
-      if (plan.shard == toText(shard) && plan.offload == toText(offload))
+      if (plan.shard == toText(shard) && plan.offload == offloadWords(offload, !plan.moves.empty()))
         return Sharing{shard, offload, plan.reduce == "each"};
   return Error{fmt::format("shard `{}` or offload `{}` is not a known word", plan.shard, plan.offload),
                "invalid-plan"};

@@ -25,13 +25,27 @@ struct Sharing {
 const char *toText(Shard shard);     ///< `none`, `zero1`, `zero2`, `zero3`
 const char *toText(Offload offload); ///< `none`, `optimizer`, `parameters`
 
+/// What `--offload` asks for: `none`, `optimizer` or `parameters`, with `,activations` or that alone; `auto`.
+struct OffloadAsked {
+  std::vector<Offload> state = {Offload::None}; ///< of these the search takes one
+  bool activations = false;                     ///< whether activations may move to the host and back
+};
+/// Slug `usage` where a word is unknown, or the device has no link to host memory.
+Result<OffloadAsked> parseOffload(const std::string &flag, const DeviceProfile &profile);
+/// The words of a plan: `none`, `optimizer`, `optimizer,activations`.
+std::string offloadWords(Offload state, bool activations);
+
 /// Bytes of all copies of weights, whole.
 int64_t copiedBytes(const Problem &problem);
 
 /// The ways that options, device count and profile leave, the plain one first where it is among them. Slug
-/// `usage` where a flag is unknown, or asks for offload from a device without a link to host memory.
+/// `usage` where a flag is unknown, or asks for offload from a device without a link to host memory, or of
+/// more than it may take of that.
 Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DeviceProfile &profile,
                                          const Options &options);
+
+/// Bytes of a device's state that are in memory of the host.
+int64_t hostStateBytes(const Problem &problem, const Sharing &sharing, int64_t devices);
 
 /// The way that a plan names. Slug `invalid-plan` where a word is unknown.
 Result<Sharing> sharingOf(const Plan &plan);

@@ -22,6 +22,7 @@ public:
         points(problem, profile, options, times) {}
 
   Result<Search> run();
+  Result<std::vector<std::optional<Candidate>>> choices(const std::vector<int64_t> &budgets);
 
 private:
   Status prepare();
@@ -126,7 +127,7 @@ void Searcher::addCandidate(int point, int chosen) {
   candidate.packed = points.isPacked(point);
   candidate.recomputed = points.alternative(point).recomputed;
   candidate.shard = toText(sharing.shard);
-  candidate.offload = toText(sharing.offload);
+  candidate.offload = offloadWords(sharing.offload, !points.alternative(point).choice.moves.empty());
   candidate.reduce = sharing.reduceEach ? "each" : "once";
   candidate.seconds = points.seconds(point);
   if (!fits(point)) {
@@ -176,7 +177,7 @@ Plan Searcher::makePlan(int chosen) {
   plan.lowerBound = points.lowerBound(chosen);
   plan.budget = search.budget;
   plan.shard = toText(sharing.shard);
-  plan.offload = toText(sharing.offload);
+  plan.offload = offloadWords(sharing.offload, !choice.moves.empty());
   plan.reduce = sharing.reduceEach ? "each" : "once";
   plan.memory = search.memory;
   plan.candidates = search.candidates;
@@ -187,6 +188,9 @@ Plan Searcher::makePlan(int chosen) {
     if (choice.variants[index] != 0)
       plan.variants.emplace_back(command.id, command.variants[choice.variants[index]].name);
   }
+  for (const Move &move : choice.moves)
+    plan.moves.push_back(
+        {problem.buffers[move.buffer].id, problem.commands[move.out].id, problem.commands[move.in].id});
   Layout layout = points.layout(chosen);
   const Problem &runs = points.runs(chosen);
   for (size_t index = 0; index < runs.buffers.size(); ++index) {
@@ -207,6 +211,8 @@ Plan Searcher::makePlan(int chosen) {
   search.recomputed = describeRecomputation(problem, times, choice);
   search.slices = describeSlices(problem, choice, plan.cut.m);
   search.sharing = describeSharing(sharing, options.devices);
+  search.moved = describeMoves(problem, choice, plan.cut.m);
+  search.movedBytes = movedBytes(problem, choice, plan.cut.m);
   return plan;
 }
 
@@ -257,7 +263,27 @@ Result<Search> Searcher::run() {
   return std::move(search);
 }
 
+Result<std::vector<std::optional<Candidate>>> Searcher::choices(const std::vector<int64_t> &budgets) {
+  if (Status status = prepare(); !status)
+    return status.error();
+  std::vector<std::optional<Candidate>> answers;
+  for (int64_t budget : budgets) {
+    search.budget = budget;
+    int chosen = choose();
+    if (chosen != kNoIndex)
+      addCandidate(chosen, chosen);
+    answers.push_back(chosen == kNoIndex ? std::nullopt : std::optional(search.candidates.back()));
+  }
+  return answers;
+}
+
 } // namespace
+
+Result<std::vector<std::optional<Candidate>>> chooseFor(const Problem &problem, const DeviceProfile &profile,
+                                                        const Options &options,
+                                                        const std::vector<int64_t> &budgets) {
+  return Searcher(problem, profile, options).choices(budgets);
+}
 
 Result<Search> solve(const Problem &problem, const DeviceProfile &profile, const Options &options) {
   auto begin = std::chrono::steady_clock::now();

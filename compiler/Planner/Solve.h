@@ -26,6 +26,9 @@ struct Search {
   std::string slices = {}; ///< what runs in slices of samples, in words; empty: nothing
   /// How the plan spreads its state, for people: `not sharded, 1 all-reduce per step`.
   std::string sharing = {};
+  /// What the plan moves, for people; empty where nothing. Bytes: of the host's memory, for one micro-step.
+  std::string moved = {};
+  int64_t movedBytes = 0;
   std::string settled = {}; ///< why the size was decided before the search, in words; empty: it was asked for
   size_t smallest = 0;      ///< the candidate that needs the least
   /// Memory and peak of the plan, or of the smallest candidate where nothing fits.
@@ -44,5 +47,11 @@ struct Search {
 ///
 /// Slots, peak and times of a plan are those of the problem that runs: `problemThatRuns(problem, plan)`.
 Result<Search> solve(const Problem &problem, const DeviceProfile &profile, const Options &options);
+
+/// What `solve` would choose with each of some budgets instead of that of the options, from one search;
+/// nothing where nothing fits.
+Result<std::vector<std::optional<Candidate>>> chooseFor(const Problem &problem, const DeviceProfile &profile,
+                                                        const Options &options,
+                                                        const std::vector<int64_t> &budgets);
 
 } // namespace accum::planner

@@ -4,6 +4,7 @@
 #include "compiler/Planner/GradientRuns.h"
 #include "compiler/Planner/HeadWidth.h"
 #include "compiler/Planner/Instructions.h"
+#include "compiler/Planner/Moving.h"
 #include "compiler/Planner/TileSchedule.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -69,7 +70,9 @@ TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64
       share(profile.sharedByDevices ? 1.0 / static_cast<double>(devices) : 1.0),
       touched(touchedBytes(problem)), missed(profile.misses.at(touched)),
       callFetch(costOf(profile, "call_far_bytes") / share), kernelFetch(costOf(profile, "far_bytes") / share),
-      copies(copiedBytes(problem)) {
+      copies(copiedBytes(problem)), moves(std::ranges::any_of(problem.commands, [](const Command &each) {
+        return each.kind == CommandKind::Move;
+      })) {
   rates.reserve(problem.commands.size());
   for (const Command &command : problem.commands) {
     bool matrix = usesMatrixUnits(command.kind);
@@ -92,7 +95,7 @@ void TimeModel::findPlain() {
     const Command &command = problem.commands[index];
     const Variant &way = command.variants.front();
     bool isPlain = profile.costs.empty() && way.call.name.empty() && way.slice == 0 && way.work.empty() &&
-                   way.flops.table.empty() && way.bytes.table.empty() &&
+                   way.flops.table.empty() && way.bytes.table.empty() && command.kind != CommandKind::Move &&
                    !(command.tail && command.cloneOf < 0);
     plain.push_back({static_cast<double>(way.flops.fixed), static_cast<double>(way.flops.perSample),
                      static_cast<double>(way.bytes.fixed), static_cast<double>(way.bytes.perSample),
@@ -201,10 +204,6 @@ RegionTime TimeModel::time(size_t index, size_t variant, int64_t m) const {
   return sum;
 }
 
-double TimeModel::seconds(int command, int variant, int64_t m) const {
-  return time(static_cast<size_t>(command), static_cast<size_t>(variant), m).total;
-}
-
 std::array<RegionTime, 4> TimeModel::regions(int64_t m) const {
   std::array<RegionTime, 4> times{};
   auto samples = static_cast<double>(m);
@@ -294,6 +293,10 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing,
   lines.push_back({"micro-steps", steps * (micro.total - micro.again)});
   if (micro.again > 0)
     lines.push_back({"recomputation", steps * micro.again});
+  if (moves) {
+    MovingTime moving = movingTime(problem, *this, cut.m);
+    lines.push_back({"offload of activations", steps * moving.exposed, steps * moving.hidden});
+  }
   for (TimeLine &line :
        sharingTime(problem, profile, sharing, devices, cut.steps, update.total, copies, overlap))
     lines.push_back(std::move(line));
@@ -308,8 +311,8 @@ std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     const Command &each = problem.commands[index];
     const Variant &variant = each.variants.front();
-    if (each.tail && each.cloneOf < 0)
-      continue; // part of the command before it
+    if (each.kind == CommandKind::Move || (each.tail && each.cloneOf < 0))
+      continue; // beside the commands, or part of the one before it
     std::string call = describe(variant.call, cut.m);
     CommandTime &group = groups[{each.region, each.kernel, call, each.tail}];
     if (group.count++ > 0)

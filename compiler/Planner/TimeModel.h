@@ -40,13 +40,22 @@ class TimeModel {
 public:
   TimeModel(const Problem &problem, const DeviceProfile &profile, int64_t devices);
 
-  /// One run of a command at m, in its first variant.
+  /// One run of a command at m, in its first variant. Of kind Move: none, see Moving.h.
   RegionTime command(size_t index, int64_t m) const {
     const Command &which = problem.commands[index];
-    return which.tail && which.cloneOf < 0 ? RegionTime() : time(index, 0, m);
+    bool isAside = which.kind == CommandKind::Move || (which.tail && which.cloneOf < 0);
+    return isAside ? RegionTime() : time(index, 0, m);
   }
+  /// Whether the device has a link to the memory of its host.
+  bool hasHostLink() const { return profile.hostLinkBandwidth > 0; }
+  /// Seconds of a copy over that link, and of as much traffic to the device's own memory.
+  double overLink(double bytes) const { return profile.launch + bytes / profile.hostLinkBandwidth; }
+  double throughMemory(double bytes) const { return bytes / (profile.bandwidth * share); }
   /// Its seconds by itself, in another variant.
-  double seconds(int command, int variant, int64_t m) const;
+  double seconds(int command, int variant, int64_t m) const { return alone(command, variant, m).total; }
+  RegionTime alone(int command, int variant, int64_t m) const {
+    return time(static_cast<size_t>(command), static_cast<size_t>(variant), m);
+  }
   /// One iteration of each region at m, commands in their first variant.
   std::array<RegionTime, 4> regions(int64_t m) const;
   /// Named parts of a whole step; they sum to its time. `overlap`: that of `overlapOf`, of this problem or
@@ -112,6 +121,7 @@ private:
   std::vector<Rated> rates;              ///< per command
   std::vector<Plain> plain;              ///< per command
   int64_t copies;                        ///< `copiedBytes` of the problem
+  bool moves;                            ///< whether any of its commands is of kind Move
 };
 
 const char *toText(TimeSource source); ///< `table`, `costs`, `rates`

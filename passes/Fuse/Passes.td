@@ -159,6 +159,9 @@ def SplitTails : Pass<"accum-split-tails", "::mlir::ModuleOp"> {
     the result, a kernel that computes it from the others, and a kernel for those (the head). It still runs as one; a plan
     may repeat the tail alone, from the kept results.
 
+    Where a command of the forward part stores a result in fewer bits, its other ops read what is stored: only then can
+    a tail compute the same, and the backward part, which has nothing else, agrees with the statistics of a norm.
+
     Requires: commands, in fused kernels. Ensures: the same commands; ids are unique and ascending, with one for each tail.
 
     Before: `%s, %g = @add_gelu(%x, %b) {id = 7}`.

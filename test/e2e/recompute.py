@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Recomputing activations changes memory and time, not one bit of the result.
 
-Usage: recompute.py MODEL FOLDER --precision f64|f32. Loss, gradients and updated parameters with everything kept are
+Usage: recompute.py MODEL FOLDER --precision f64|f32|bf16. Loss, gradients and updated parameters with everything kept are
 those with all that helps recomputed, and with what a tighter budget needs. A plan may also cut the loss into slices, which
 adds a weight's gradient up in another order: then they agree to 1e-12 in f64, to 5e-6 in f32.
 """
@@ -11,11 +11,11 @@ import json
 from program import Model, run
 
 
-SLICED = {"f64": 1e-12, "f32": 5e-6}
+SLICED = {"f64": 1e-12, "f32": 5e-6, "bf16": 5e-6}
 
 
 def measure(model, precision, tag, *options):
-    target = ["--target", "reference", "--precision", "f64"] if precision == "f64" else []
+    target = ["--precision", precision] + (["--target", "reference"] if precision == "f64" else [])
     artifact = model.compile("--optimizer", "sgd", "--micro-batch", 3, *target, *options, batch=7)
     gradients, weights = model.folder / f"g-{tag}.safetensors", model.folder / f"w-{tag}.safetensors"
     log = model.train(artifact, 1, "--lr", 0.1, "--seed", 7, gradients=gradients, weights=weights)
@@ -30,7 +30,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model")
     parser.add_argument("folder")
-    parser.add_argument("--precision", choices=("f64", "f32"), required=True)
+    parser.add_argument("--precision", choices=("f64", "f32", "bf16"), required=True)
     options = parser.parse_args()
     model = Model(options.model, options.folder)
     whole = measure(model, options.precision, "none", "--recompute", "none")

@@ -52,7 +52,8 @@ std::string timeline(const Plan &plan) {
     if (hidden > 0) { // it began beside what stands before it
       std::string title = fmt::format("{}: {}, {} of it exposed", lane.name,
                                       formatSeconds(line.hidden + line.seconds), formatSeconds(line.seconds));
-      text += box(lane, at - hidden, hidden + width, title, lane.name, 0.54);
+      double begin = std::max(0.0, at - hidden); // both directions of a link may be busy at once
+      text += box(lane, begin, at + width - begin, title, lane.name, 0.54);
       at += width;
       continue;
     }
@@ -85,7 +86,8 @@ std::string timeTable(const View &view) {
       name = fmt::format("{} micro-steps of {}", plan.cut.steps,
                          formatSeconds(line.seconds / static_cast<double>(plan.cut.steps)));
     if (line.hidden > 0)
-      name += fmt::format(", {} more beside the last micro-step", formatSeconds(line.hidden));
+      name += fmt::format(", {} more beside the {}", formatSeconds(line.hidden),
+                          line.name.starts_with("offload") ? "micro-steps" : "last micro-step");
     text +=
         fmt::format("<tr><td>{}</td><td>{}</td><td>{:.1f} %</td></tr>\n", escape(name),
                     secondsMark(line.seconds), plan.seconds() > 0 ? 100 * line.seconds / plan.seconds() : 0);
@@ -114,6 +116,8 @@ std::string recomputeSection(const View &view) {
   if (!view.search.slices.empty())
     text += fmt::format("<p>Besides: {}, one behind the other, so that logits are never whole.</p>\n",
                         escape(view.search.slices));
+  if (!view.search.moved.empty())
+    text += fmt::format("<p>Besides: {}.</p>\n", escape(view.search.moved));
   if (view.plan->recompute.empty())
     return text +
            "<p>Nothing: every activation is kept from the forward to the backward pass.</p></section>\n";

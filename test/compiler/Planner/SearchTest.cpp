@@ -148,8 +148,8 @@ TEST_P(OnLayers, SearchIsAsGoodAsComparingEverything) {
     if (kind.tails)
       addSlicesAndTails(random, problem);
     TimeModel times(problem, profile, 1);
-    Alternatives all = findAlternatives(problem, times, m, m, true, {.exact = 1 << 20});
-    Alternatives found = findAlternatives(problem, times, m, m, true, {.exact = 0});
+    Alternatives all = findAlternatives(problem, times, m, m, {}, {.exact = 1 << 20});
+    Alternatives found = findAlternatives(problem, times, m, m, {}, {.exact = 0});
     std::vector<double> allAdded = all.addedSeconds(times, m), foundAdded = found.addedSeconds(times, m);
     double step = times.regions(m)[2].total;
     int64_t most = all.list[0].peak.at(m), least = most;

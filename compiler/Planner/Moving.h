@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which values may wait in the memory of the host, when they go and come back, and what that takes.
+#pragma once
+#include "compiler/Planner/HostLink.h"
+#include "compiler/Planner/RunningOrder.h"
+#include "compiler/Planner/TimeModel.h"
+
+namespace accum::planner {
+
+/// What the time of a choice that moves values follows from, at any micro-batch size.
+struct Itinerary {
+  std::vector<int> classes = {};  ///< per place its class of costs; kNoIndex where nothing runs
+  std::vector<Amount> bytes = {}; ///< of each value that moves
+  LinkSchedule schedule = {};
+
+  /// What waits in the memory of the host at most.
+  int64_t bytesAt(int64_t m) const;
+  /// Seconds that moving adds to a micro-step of m samples, of which commands of class c take classTimes[c].
+  double seconds(const TimeModel &times, std::span<const RegionTime> classTimes, int64_t m) const;
+};
+
+/// Copies are placed such that nothing waits for them at the sizes from `smallest` to `largest`, as far as
+/// times grow alike: a value stays until it has gone, and begins to come back early enough. So what moving
+/// costs is mostly memory, for a while, and what does not fit the link is not moved.
+class Moving {
+public:
+  Moving(const Problem &problem, const Recomputation &flow, const TimeModel &times, int64_t smallest,
+         int64_t largest);
+
+  /// Whether there is anything that may move.
+  bool isPossible() const { return !values.empty(); }
+  /// How many values may move in some choice.
+  size_t count() const { return values.size(); }
+  /// Those (buffers) that a choice keeps for the backward part, as they are made. `before`: where its
+  /// repetitions stand.
+  std::vector<int> kept(const Choice &choice, const std::vector<int> &before) const;
+  /// The moves of a choice with their places set; those for which there is no time are left out. Unless
+  /// `exact` they say how many bytes move, and those are what is made first.
+  std::vector<Move> placed(const Choice &choice, const std::vector<int> &before, bool exact) const;
+  /// `classOf`: per command and variant, a class of costs.
+  Itinerary itinerary(const Choice &choice, const std::vector<int> &before,
+                      const std::vector<std::vector<int>> &classOf) const;
+
+private:
+  struct Timeline;
+
+  const Amount &bytesOf(int buffer, const Choice &choice) const;
+  double linkSeconds(int buffer, const Choice &choice) const;
+  int firstRead(int buffer, const RunningOrder &order) const;
+  bool mayStandBefore(int command, const Choice &choice) const;
+
+  const Problem &problem;
+  const Recomputation &flow;
+  const TimeModel &times;
+  int64_t smallest, largest;
+  std::vector<int> values;                  ///< buffers, as they are made
+  std::vector<std::vector<double>> seconds; ///< per command and variant, per sample, the least there is
+};
+
+/// What moving adds to a micro-step: what waits for copies, and their traffic to the device's memory, of
+/// which as much counts as the commands beside it wait for memory themselves; and the link's time that is
+/// hidden.
+struct MovingTime {
+  double exposed = 0, hidden = 0;
+};
+/// Of an expanded problem.
+MovingTime movingTime(const Problem &expanded, const TimeModel &times, int64_t m);
+
+} // namespace accum::planner

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// A counting sort.
+#include "compiler/Planner/RunningOrder.h"
+
+namespace accum::planner {
+
+RunningOrder::RunningOrder(const std::vector<int> &before, std::span<const Move> moves)
+    : original(before.size()), clone(before.size(), kNoIndex) {
+  struct Ahead {
+    int outs = 0, ins = 0, clones = 0; ///< how many, then the place of the next
+  };
+  std::vector<Ahead> ahead(before.size());
+  for (int at : before)
+    if (at != kNoIndex)
+      ++ahead[at].clones;
+  for (const Move &move : moves) {
+    ++ahead[move.out].outs;
+    ++ahead[move.in].ins;
+  }
+  for (size_t index = 0; index < before.size(); ++index) {
+    for (int *count : {&ahead[index].outs, &ahead[index].ins, &ahead[index].clones}) {
+      length += *count;
+      *count = length - *count;
+    }
+    original[index] = length++;
+  }
+  for (size_t index = 0; index < before.size(); ++index)
+    if (before[index] != kNoIndex)
+      clone[index] = ahead[before[index]].clones++;
+  for (const Move &move : moves) {
+    outs.push_back(ahead[move.out].outs++);
+    ins.push_back(ahead[move.in].ins++);
+  }
+}
+
+} // namespace accum::planner
