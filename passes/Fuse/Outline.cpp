@@ -39,6 +39,12 @@ static SmallVector<std::string> opNames(Block &body) {
       ops.push_back(&op);
       derivatives[derivativeOf(op.getLoc())].push_back(&op);
     }
+  auto isRounding = [](Operation *op) {
+    return isa<nn::CastOp>(op) && isa<FloatType>(getElementTypeOrSelf(op->getOperand(0))) &&
+           isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
+  };
+  if (!llvm::all_of(ops, isRounding))
+    llvm::erase_if(ops, isRounding);
   SmallVector<std::string> names;
   for (Operation *op : ops) {
     StringRef derivative = derivativeOf(op->getLoc());

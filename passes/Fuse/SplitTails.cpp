@@ -64,35 +64,27 @@ Part partOf(func::FuncOp whole, ArrayRef<int64_t> results, ArrayRef<int64_t> giv
   return part;
 }
 
-/// The kernel with what it stores in a narrower type read back by its other ops, so that whoever has only
-/// what is stored computes the same. Null where that changes nothing.
-func::FuncOp readingWhatIsStored(func::FuncOp kernel) {
-  func::FuncOp copy = kernel.clone();
-  Operation *end = copy.getBody().front().getTerminator();
-  bool changed = false;
+/// Lets the other ops of a kernel read what it stores in a narrower type, so that whoever has only what is
+/// stored computes the same.
+void readWhatIsStored(func::FuncOp kernel) {
+  Operation *end = kernel.getBody().front().getTerminator();
+  auto isNarrower = [](Value less, Value wide) {
+    auto from = dyn_cast<FloatType>(getElementTypeOrSelf(wide)),
+         to = dyn_cast<FloatType>(getElementTypeOrSelf(less));
+    return from && to && to.getWidth() < from.getWidth();
+  };
   for (Value stored : end->getOperands()) {
     auto narrow = stored.getDefiningOp<nn::CastOp>();
-    Operation *maker = narrow ? narrow.getInput().getDefiningOp() : nullptr;
-    auto isNarrow = [](Value from, Value to) {
-      auto wide = dyn_cast<FloatType>(getElementTypeOrSelf(from)),
-           less = dyn_cast<FloatType>(getElementTypeOrSelf(to));
-      return wide && less && less.getWidth() < wide.getWidth();
-    };
-    if (!maker || !isNarrow(narrow.getInput(), stored) || narrow.getInput().hasOneUse() ||
-        llvm::is_contained(narrow.getInput().getUsers(), end))
+    Value wide = narrow ? narrow.getInput() : Value();
+    if (!wide || !wide.getDefiningOp() || !isNarrower(stored, wide) || wide.hasOneUse() ||
+        llvm::is_contained(wide.getUsers(), end))
       continue;
-    Value wide = narrow.getInput();
-    narrow->moveAfter(maker);
-    OpBuilder builder(copy.getContext());
+    narrow->moveAfter(wide.getDefiningOp());
+    OpBuilder builder(kernel.getContext());
     builder.setInsertionPointAfter(narrow);
     auto back = nn::CastOp::create(builder, narrow.getLoc(), wide.getType(), stored);
     wide.replaceAllUsesExcept(back, narrow);
-    changed = true;
   }
-  if (changed)
-    return copy;
-  copy.erase();
-  return nullptr;
 }
 
 /// What is kept for it in memory: another result, at least, and nothing large that the command only reads.
@@ -110,11 +102,7 @@ struct SplitTails : impl::SplitTailsBase<SplitTails> {
   using SplitTailsBase::SplitTailsBase;
   void runOnOperation() override;
 
-  void readStored(train::CommandOp command, Outliner &outliner);
   void split(train::CommandOp command, Operation *late, Outliner &outliner);
-  void dropReplaced();
-
-  DenseMap<StringAttr, FlatSymbolRefAttr> readers; ///< kernel -> the one that reads what it stores
 };
 
 /// The first command that adds to a gradient; null where none does.
@@ -135,26 +123,6 @@ bool isReadFrom(Operation *late, Value value) {
 }
 
 } // namespace
-
-/// Also where there is no tail: what is frozen, say, does not change the forward part's values.
-void SplitTails::readStored(train::CommandOp command, Outliner &outliner) {
-  FlatSymbolRefAttr kernel = command.getKernelAttr();
-  auto [reader, isNew] = readers.try_emplace(kernel.getAttr(), kernel);
-  if (isNew && !command.getLibrary())
-    if (func::FuncOp stored = readingWhatIsStored(outliner.kernelOf(command)))
-      reader->second = outliner.share(stored);
-  command.setKernelAttr(reader->second);
-}
-
-/// Kernels that nothing runs any more.
-void SplitTails::dropReplaced() {
-  DenseSet<StringAttr> called;
-  getOperation().walk([&](train::CommandOp command) { called.insert(command.getKernelAttr().getAttr()); });
-  SymbolTable symbols(getOperation());
-  for (auto [kernel, reader] : readers)
-    if (reader.getAttr() != kernel && !called.contains(kernel))
-      symbols.erase(symbols.lookup(kernel));
-}
 
 void SplitTails::split(train::CommandOp command, Operation *late, Outliner &outliner) {
   bool isPlain = !command.getLibrary() && command.getAccumulate().empty() && !command->hasAttr("sliced");
@@ -201,12 +169,13 @@ void SplitTails::runOnOperation() {
     Operation *late = firstGradient(step), *last = lastForwardCommand(step);
     for (auto command : step.getMicro().front().getOps<train::CommandOp>())
       if (last && !last->isBeforeInBlock(command)) {
-        readStored(command, outliner);
+        // Also where there is no tail: what is frozen, say, does not change the forward part's values.
+        if (!command.getLibrary())
+          readWhatIsStored(outliner.kernelOf(command));
         if (late && command->isBeforeInBlock(late))
           split(command, late, outliner);
       }
   }
-  dropReplaced();
   int64_t id = 0;
   getOperation().walk([&](train::CommandOp command) {
     command.setId(id++);

@@ -4,7 +4,8 @@
 Usage: slices.py MODEL FOLDER --precision f64|f32|bf16 [--sim TARGET]. Micro-batches of 6 on 10 samples, so that the last one is ragged
 (or --micro-batch M on M + 4); slices of 4 leave a shorter last slice, slices of 1 do not, pieces are parts of one sample. Each is forced by a plan that accum-plan makes for a problem
 in which nothing else pays. Loss, gradients and updated parameters are those of one slice: to
-1e-12 in f64, to 5e-6 in f32 and bf16 (each row is rounded as it was); the slices take less memory, and predicted bytes are the allocated ones.
+1e-12 in f64, to 5e-6 in f32; in bf16 to a rounding or two, since a product adds up in another order where it has other rows, and what
+lies near a half is then rounded the other way. The slices take less memory, and predicted bytes are the allocated ones.
 On the host, program.cpp built by the system's compiler gives the weights of program.so, bit for bit.
 """
 import argparse
@@ -15,7 +16,7 @@ import tensors
 from artifact import CXX, build_program
 from program import Model, compare, run
 
-LIMIT = {"f64": 1e-12, "f32": 5e-6, "bf16": 5e-6}
+LIMIT = {"f64": 1e-12, "f32": 5e-6, "bf16": 5e-3}
 
 
 def force(text, name):
