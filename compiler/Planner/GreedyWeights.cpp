@@ -7,6 +7,27 @@
 
 namespace accum::planner {
 
+std::vector<int64_t> loadChanges(std::span<const Rectangle> rectangles) {
+  int horizon = 0;
+  for (const Rectangle &r : rectangles)
+    horizon = std::max(horizon, r.end);
+  std::vector<int64_t> change(horizon + 1, 0);
+  for (const Rectangle &r : rectangles) {
+    change[r.start] += r.size;
+    change[r.end] -= r.size;
+  }
+  return change;
+}
+
+int64_t maxLoad(std::span<const Rectangle> rectangles) {
+  int64_t load = 0, largest = 0;
+  for (int64_t delta : loadChanges(rectangles)) {
+    load += delta;
+    largest = std::max(largest, load);
+  }
+  return largest;
+}
+
 GreedyWeights::GreedyWeights(std::span<const Rectangle> rectangles) : rectangles(rectangles) {
   size_t horizon = 1;
   for (const Rectangle &r : rectangles)

@@ -5,6 +5,7 @@
 #include "compiler/Planner/Gluing.h"
 #include "compiler/Planner/GreedyPacking.h"
 #include "compiler/Planner/GreedyWeights.h"
+#include "compiler/Planner/LevelFit.h"
 #include "compiler/Planner/ValleyFit.h"
 #include "compiler/Planner/ValleyNoise.h"
 #include "compiler/Planner/ValleyPasses.h"
@@ -24,9 +25,9 @@ constexpr double kPairBudget = 1e8, kRestrictedPairs = 2.2e8;
 /// may take more where the effort is large; a rectangle costs a pass about as much as so many visits.
 constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPasses = 150'000'000;
 /// The same where there are too many rectangles for exact search: a visit takes longer there, and what is
-/// left of two seconds is better spent on variations.
-constexpr int64_t kMostOfMany = 80'000'000, kSlowVisit = 4;
-/// Effort from which on variations take turns: with less there is time for the passes only.
+/// left of two seconds is better spent level by level.
+constexpr int64_t kMostOfMany = 40'000'000, kSlowVisit = 3;
+/// Effort from which on passes level by level follow: with less there is time for the passes only.
 constexpr int64_t kMuchEffort = 20'000'000;
 constexpr int64_t kVisitsPerPlaced = 150;
 /// Effort of the first slice of search, improvement and evictions; each later one has twice as much.
@@ -53,8 +54,9 @@ constexpr double kGain = 1.5;
 /// The part of the effort that what was glued may take.
 constexpr int64_t kGluedShare = 8;
 
-/// Noise on weights, at most.
-constexpr double kNoise = 0.05;
+/// Parts of the effort, each for one pass level by level, and what these prefer in turns.
+constexpr int64_t kPartsOfEffort = 32;
+constexpr LevelFit::Setting kLevelSettings[] = {{0.01, 0, 30}, {0.02, 0.2, 30}, {0.01, 0, 60}, {0.02, 0, 30}};
 
 /// What first fit places first.
 constexpr Preference kPreferences[] = {{1, 1}, {1, 0}, {0, 1}, {2, 1}, {1, 2}};
@@ -120,8 +122,11 @@ public:
       slice = std::min(slice, visits - spent);
       int64_t rest = isSearched() ? slice / 8 : isVaried() ? slice : slice / 2; // than exact search
       stage("exact search", [&] { search(slice - rest); });
-      int64_t evicting = isVaried() ? rest / 4 : rest / 2;
-      stage("improvement", [&] { improve(rest - evicting); });
+      int64_t evicting = isVaried() ? rest / 16 : rest / 2;
+      if (isVaried())
+        stage("levels", [&] { climb(rest - evicting); });
+      else
+        stage("improvement", [&] { improve(rest - evicting); });
       stage("evictions", [&] { evict(evicting); });
     }
     best.stages = std::move(stages.list);
@@ -155,7 +160,7 @@ private:
   void tryGreedy();
   void improve(int64_t visits);
   void learn(const Packing &tried);
-  void vary();
+  void climb(int64_t visits);
   void search(int64_t visits);
   void searchBetween(int64_t nodes, int64_t low);
   bool keepFound(const ValleySearch &found);
@@ -181,6 +186,7 @@ private:
   int round = 0;
   std::optional<ValleySearch> lowest; ///< at the lowest height that may exist
   int64_t grain = 0;                  ///< of all heights
+  std::optional<LevelFit> levels;
   std::optional<EvictionSearch> eviction;
   int64_t evictedFrom = INT64_MAX; ///< the height of what it goes on from
 };
@@ -251,10 +257,7 @@ void Portfolio::improve(int64_t visits) {
       bestWeights = learned;
     }
     ++round;
-    if (isVaried())
-      vary();
-    else
-      learn(tried);
+    learn(tried);
     keep(std::move(tried));
   }
 }
@@ -268,13 +271,18 @@ void Portfolio::learn(const Packing &tried) {
       learned[index] *= kGain;
 }
 
-/// The best weights with a little noise: of thousands of rectangles it is chance which few end too high, and
-/// the heights that come of it differ more than those of any two ways to weigh.
-void Portfolio::vary() {
-  learned = bestWeights;
-  for (size_t index = 0; index < rectangles.size(); ++index) {
-    uint64_t number = mix(mix(effort.seed + static_cast<uint64_t>(round)) + index);
-    learned[index] *= 1 + kNoise * static_cast<double>(number >> 40) * 0x1p-24;
+/// Passes level by level, each with a part of the effort, for as long as the next one may be paid.
+void Portfolio::climb(int64_t visits) {
+  learnable += visits;
+  int64_t part = std::max(effort.visits / kPartsOfEffort, 2 * passCost);
+  if (!levels)
+    levels.emplace(rectangles, weights, effort.deadline);
+  while (!isDone() && learnable >= part) {
+    int64_t before = levels->visited();
+    const LevelFit::Setting &setting = kLevelSettings[static_cast<size_t>(round) % std::size(kLevelSettings)];
+    keep(levels->pack(setting, part, mix(effort.seed) + static_cast<uint64_t>(round)));
+    ++round;
+    learnable -= levels->visited() - before;
   }
 }
 
@@ -339,27 +347,6 @@ void Portfolio::evict(int64_t visits) {
 }
 
 } // namespace
-
-std::vector<int64_t> loadChanges(std::span<const Rectangle> rectangles) {
-  int horizon = 0;
-  for (const Rectangle &r : rectangles)
-    horizon = std::max(horizon, r.end);
-  std::vector<int64_t> change(horizon + 1, 0);
-  for (const Rectangle &r : rectangles) {
-    change[r.start] += r.size;
-    change[r.end] -= r.size;
-  }
-  return change;
-}
-
-int64_t maxLoad(std::span<const Rectangle> rectangles) {
-  int64_t load = 0, largest = 0;
-  for (int64_t delta : loadChanges(rectangles)) {
-    load += delta;
-    largest = std::max(largest, load);
-  }
-  return largest;
-}
 
 Packing pack(std::span<const Rectangle> rectangles, const PackingEffort &effort) {
   return Portfolio(rectangles, effort).run();

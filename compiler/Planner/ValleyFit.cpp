@@ -52,7 +52,7 @@ void ValleyFit::prepare(std::span<const double> weights, const Closeness &closen
   std::iota(skip.begin(), skip.end(), 0);
 }
 
-int ValleyFit::bestInside(const Run &run, int64_t wall, const Closeness &closeness) {
+int ValleyFit::bestInside(const SkylineRuns::Run &run, int64_t wall, const Closeness &closeness) {
   int best = -1, end = firstAt[run.end];
   double most = 0, perUnit = closeness.scale > 0 ? 1 / closeness.scale : 0;
   auto clock = [&](int time) { return closeness.clock.empty() ? time : closeness.clock[time]; };
@@ -79,64 +79,12 @@ int ValleyFit::bestInside(const Run &run, int64_t wall, const Closeness &closene
   return best;
 }
 
-int ValleyFit::newRun(int start, int end, int64_t floor, int before, int behind) {
-  int run = static_cast<int>(runs.size());
-  runs.push_back({start, end, floor, before, behind, true});
-  link(before, run);
-  link(run, behind);
-  return run;
-}
-
-void ValleyFit::link(int before, int behind) {
-  if (before >= 0)
-    runs[before].behind = behind;
-  if (behind >= 0)
-    runs[behind].before = before;
-}
-
-/// Joins a run with neighbours of the same floor, and puts it into the heap.
-int ValleyFit::merged(int run) {
-  for (int side = 0; side < 2; ++side) {
-    int other = side == 0 ? runs[run].before : runs[run].behind;
-    if (other < 0 || runs[other].floor != runs[run].floor)
-      continue;
-    runs[other].alive = false;
-    if (side == 0) {
-      runs[run].start = runs[other].start;
-      runs[run].before = runs[other].before;
-      link(runs[run].before, run);
-    } else {
-      runs[run].end = runs[other].end;
-      runs[run].behind = runs[other].behind;
-      link(run, runs[run].behind);
-    }
-  }
-  heap.emplace_back(runs[run].floor, run);
-  std::push_heap(heap.begin(), heap.end(), std::greater<>());
-  return run;
-}
-
-/// Raises a part of a run; what is left of it stays on the floor.
-void ValleyFit::split(int run, int start, int end, int64_t to) {
-  Run old = runs[run];
-  runs[run].alive = false;
-  int before = old.before, behind = old.behind;
-  int middle = newRun(start, end, to, before, behind);
-  if (old.start < start)
-    merged(newRun(old.start, start, old.floor, before, middle));
-  if (end < old.end)
-    merged(newRun(end, old.end, old.floor, middle, behind));
-  merged(middle);
-}
-
 Packing ValleyFit::pack(std::span<const double> weights, int64_t most, const Closeness &closeness) {
   Packing packing;
   int64_t end = visits + most;
   packing.offsets.assign(rectangles.size(), 0);
   prepare(weights, closeness);
-  runs.clear();
-  heap.clear();
-  merged(newRun(0, horizon, 0, -1, -1));
+  SkylineRuns floors(horizon);
   int64_t nextLook = 0, steps = 0;
   auto isLate = [&] {
     int64_t work = visits + kVisitsPerPlaced * ++steps;
@@ -146,22 +94,16 @@ Packing ValleyFit::pack(std::span<const double> weights, int64_t most, const Clo
     return deadline.hasPassed();
   };
   for (size_t placed = 0; placed < rectangles.size();) {
-    std::pop_heap(heap.begin(), heap.end(), std::greater<>());
-    int lowest = heap.back().second;
-    heap.pop_back();
-    if (!runs[lowest].alive)
-      continue;
     if (visits > end || isLate()) {
       packing.height = INT64_MAX;
       break;
     }
-    Run run = runs[lowest];
-    int64_t before = run.before < 0 ? INT64_MAX : runs[run.before].floor;
-    int64_t behind = run.behind < 0 ? INT64_MAX : runs[run.behind].floor;
-    int at = bestInside(run, std::min(before, behind), closeness);
+    int lowest = floors.lowest();
+    SkylineRuns::Run run = floors[lowest];
+    int64_t wall = floors.wall(lowest);
+    int at = bestInside(run, wall, closeness);
     if (at < 0) {
-      runs[lowest].floor = std::min(before, behind);
-      merged(lowest);
+      floors.raise(lowest, wall);
       continue;
     }
     const Rectangle &r = rectangles[byStart[at]];
@@ -169,7 +111,7 @@ Packing ValleyFit::pack(std::span<const double> weights, int64_t most, const Clo
     ++placed;
     packing.offsets[byStart[at]] = run.floor;
     packing.height = std::max(packing.height, run.floor + r.size);
-    split(lowest, r.start, r.end, run.floor + r.size);
+    floors.raise(lowest, r.start, r.end, run.floor + r.size);
   }
   visits += kVisitsPerPlaced * static_cast<int64_t>(rectangles.size());
   return packing;

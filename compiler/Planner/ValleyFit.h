@@ -2,6 +2,7 @@
 // Greedy packing into the valleys of the skyline, lowest first.
 #pragma once
 #include "compiler/Planner/Packing.h"
+#include "compiler/Planner/SkylineRuns.h"
 #include <span>
 #include <vector>
 
@@ -30,13 +31,6 @@ public:
   int64_t visited() const { return visits; }
 
 private:
-  /// A run of the skyline; runs form a list in time, with the horizon's ends as walls.
-  struct Run {
-    int start, end;
-    int64_t floor;
-    int before, behind; ///< neighbours, -1: a wall
-    bool alive;
-  };
   /// A rectangle at its position, and what the clock shows at its start and end.
   struct Candidate {
     int start, end;
@@ -45,11 +39,7 @@ private:
   };
   int nextUnplaced(int index);
   void prepare(std::span<const double> weights, const Closeness &closeness);
-  int bestInside(const Run &run, int64_t wall, const Closeness &closeness);
-  int newRun(int start, int end, int64_t floor, int before, int behind);
-  void link(int before, int behind);
-  int merged(int run);
-  void split(int run, int start, int end, int64_t to);
+  int bestInside(const SkylineRuns::Run &run, int64_t wall, const Closeness &closeness);
 
   std::span<const Rectangle> rectangles;
   Deadline deadline;
@@ -59,9 +49,6 @@ private:
   std::vector<int> firstAt;          ///< per time (and one behind): position in byStart
   std::vector<Candidate> candidates; ///< per position
   std::vector<int> skip;             ///< per position: the next one that may be unplaced
-  std::vector<Run> runs;
-  std::vector<std::pair<int64_t, int>>
-      heap; ///< (floor, run), lowest first; stale entries are dropped when met
 };
 
 } // namespace accum::planner
