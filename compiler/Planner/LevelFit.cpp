@@ -10,7 +10,7 @@ namespace accum::planner {
 namespace {
 
 /// Visits between two looks at the clock, and what placing one or raising a floor costs.
-constexpr int64_t kVisitsPerLook = 20'000, kVisitsPerPlaced = 10;
+constexpr int64_t kVisitsPerLook = 20'000, kVisitsPerPlaced = 40;
 /// What beginning a level and one way costs, of the number of rectangles.
 constexpr int64_t kRectanglesPerVisit = 8;
 /// Ways to one level, at most.

@@ -25,9 +25,9 @@ constexpr double kPairBudget = 1e8, kRestrictedPairs = 2.2e8;
 /// may take more where the effort is large; a rectangle costs a pass about as much as so many visits.
 constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPasses = 150'000'000;
 /// The same where there are too many rectangles for exact search: a visit takes longer there, and what is
-/// left of two seconds is better spent level by level.
-constexpr int64_t kMostOfMany = 40'000'000, kSlowVisit = 3;
-/// Effort from which on passes level by level follow: with less there is time for the passes only.
+/// left of two seconds is better spent on variations, and level by level.
+constexpr int64_t kMostOfMany = 80'000'000, kSlowVisit = 4;
+/// Effort from which on these follow: with less there is time for the passes only.
 constexpr int64_t kMuchEffort = 20'000'000;
 constexpr int64_t kVisitsPerPlaced = 150;
 /// Effort of the first slice of search, improvement and evictions; each later one has twice as much.
@@ -54,8 +54,10 @@ constexpr double kGain = 1.5;
 /// The part of the effort that what was glued may take.
 constexpr int64_t kGluedShare = 8;
 
-/// Parts of the effort, each for one pass level by level, and what these prefer in turns.
-constexpr int64_t kPartsOfEffort = 32;
+/// Noise on weights, at most.
+constexpr double kNoise = 0.05;
+/// Of the effort: what passes level by level take, and at least for each; what they prefer in turns.
+constexpr int64_t kLevelledShare = 3, kPartsOfEffort = 32;
 constexpr LevelFit::Setting kLevelSettings[] = {{0.01, 0, 30}, {0.02, 0.2, 30}, {0.01, 0, 60}, {0.02, 0, 30}};
 
 /// What first fit places first.
@@ -122,13 +124,12 @@ public:
       slice = std::min(slice, visits - spent);
       int64_t rest = isSearched() ? slice / 8 : isVaried() ? slice : slice / 2; // than exact search
       stage("exact search", [&] { search(slice - rest); });
-      int64_t evicting = isVaried() ? rest / 16 : rest / 2;
-      if (isVaried())
-        stage("levels", [&] { climb(rest - evicting); });
-      else
-        stage("improvement", [&] { improve(rest - evicting); });
+      int64_t evicting = isVaried() ? rest / 4 : rest / 2;
+      stage("improvement", [&] { improve(rest - evicting); });
       stage("evictions", [&] { evict(evicting); });
     }
+    if (isVaried() && !hasFits)
+      stage("levels", [&] { climb(); });
     best.stages = std::move(stages.list);
     return std::move(best);
   }
@@ -160,7 +161,8 @@ private:
   void tryGreedy();
   void improve(int64_t visits);
   void learn(const Packing &tried);
-  void climb(int64_t visits);
+  void vary();
+  void climb();
   void search(int64_t visits);
   void searchBetween(int64_t nodes, int64_t low);
   bool keepFound(const ValleySearch &found);
@@ -172,6 +174,7 @@ private:
   ValleyFit valleys;
   Packing best;
   int64_t enough;
+  bool hasFits = effort.isGlued; ///< much fits exactly: gluing got below the stack
   Stages stages;
   std::vector<double> bestWeights; ///< of the valley pass that did best
   ValleyFit::Closeness bestCloseness = {};
@@ -186,7 +189,6 @@ private:
   int round = 0;
   std::optional<ValleySearch> lowest; ///< at the lowest height that may exist
   int64_t grain = 0;                  ///< of all heights
-  std::optional<LevelFit> levels;
   std::optional<EvictionSearch> eviction;
   int64_t evictedFrom = INT64_MAX; ///< the height of what it goes on from
 };
@@ -196,7 +198,7 @@ void Portfolio::glue() {
   part.visits = effort.visits / kGluedShare;
   part.isGlued = true;
   auto packPieces = [&](const std::vector<Rectangle> &pieces) { return pack(pieces, part); };
-  keep(packGlued(rectangles, packPieces, effort.deadline));
+  hasFits = keep(packGlued(rectangles, packPieces, effort.deadline));
 }
 
 /// The next of the valley passes.
@@ -257,7 +259,10 @@ void Portfolio::improve(int64_t visits) {
       bestWeights = learned;
     }
     ++round;
-    learn(tried);
+    if (isVaried())
+      vary();
+    else
+      learn(tried);
     keep(std::move(tried));
   }
 }
@@ -271,19 +276,24 @@ void Portfolio::learn(const Packing &tried) {
       learned[index] *= kGain;
 }
 
-/// Passes level by level, each with a part of the effort, for as long as the next one may be paid.
-void Portfolio::climb(int64_t visits) {
-  learnable += visits;
-  int64_t part = std::max(effort.visits / kPartsOfEffort, 2 * passCost);
-  if (!levels)
-    levels.emplace(rectangles, weights, effort.deadline);
-  while (!isDone() && learnable >= part) {
-    int64_t before = levels->visited();
-    const LevelFit::Setting &setting = kLevelSettings[static_cast<size_t>(round) % std::size(kLevelSettings)];
-    keep(levels->pack(setting, part, mix(effort.seed) + static_cast<uint64_t>(round)));
-    ++round;
-    learnable -= levels->visited() - before;
+/// The best weights with a little noise: of thousands of rectangles it is chance which few end too high, and
+/// the heights that come of it differ more than those of any two ways to weigh.
+void Portfolio::vary() {
+  learned = bestWeights;
+  for (size_t index = 0; index < rectangles.size(); ++index) {
+    uint64_t number = mix(mix(effort.seed + static_cast<uint64_t>(round)) + index);
+    learned[index] *= 1 + kNoise * static_cast<double>(number >> 40) * 0x1p-24;
   }
+}
+
+/// Passes level by level, each with a part of the effort, and enough of it for some ways to each level. None
+/// where all live so long that one would take too much.
+void Portfolio::climb() {
+  int64_t part = std::max(effort.visits / kPartsOfEffort, 2 * passCost);
+  int64_t most = effort.visits / kLevelledShare;
+  LevelFit levels(rectangles, weights, effort.deadline);
+  for (uint64_t turn = 0; !isDone() && levels.visited() + part <= most; ++turn)
+    keep(levels.pack(kLevelSettings[turn % std::size(kLevelSettings)], part, mix(effort.seed) + turn));
 }
 
 bool Portfolio::keepFound(const ValleySearch &search) {

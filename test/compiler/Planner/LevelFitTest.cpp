@@ -3,17 +3,23 @@
 #include "compiler/Planner/LevelFit.h"
 #include "test/compiler/Planner/PackingInstances.h"
 #include "test/compiler/Planner/RandomProblem.h"
-#include <algorithm>
 #include <gtest/gtest.h>
+#include <iterator>
 
 using namespace accum::planner;
 
 namespace {
 
-/// 3,000 with lives of up to 300: some 150 live together.
-std::vector<Rectangle> someOf(uint64_t seed) {
+/// With lives of up to a tenth of the time: of 3,000 some 150 live together.
+std::vector<Rectangle> someOf(uint64_t seed, int count = 3000) {
   Random random(seed);
-  return scatteredRectangles(random, 3000, 300);
+  return scatteredRectangles(random, count, count / 10);
+}
+
+/// Pieces of a full rectangle, in sizes that fit each other by chance as well.
+std::vector<Rectangle> coarsePieces(uint64_t seed) {
+  Random random(seed);
+  return cutRectangle(random, {.pieces = 3000, .horizon = 1500, .grain = 1024});
 }
 
 TEST(LevelFit, PacksLowerTheMoreWaysItTries) {
@@ -62,17 +68,20 @@ TEST(LevelFit, TakesWhatIsFullAnyway) {
   }
 }
 
-/// Beyond what exact search takes, with lives of a tenth of the time: lower than all greedy passes were.
+/// Beyond what exact search takes: lower than all greedy passes and variations were.
 TEST(LevelFit, LowersWhatThePortfolioFinds) {
-  Random random(7);
-  auto rectangles = scatteredRectangles(random, 6000, 600);
+  auto rectangles = someOf(7, 6000);
   Packing packing = pack(rectangles, {.visits = 60'000'000});
   ASSERT_TRUE(isPacking(rectangles, packing));
-  auto heightOf = [&](std::string_view name) {
-    auto stage = std::ranges::find(packing.stages, name, &PackingStage::name);
-    return stage == packing.stages.end() ? INT64_MAX : stage->height;
-  };
-  EXPECT_LT(heightOf("levels"), heightOf("valley and first fit"));
+  ASSERT_EQ(packing.stages.back().name, "levels");
+  EXPECT_LT(packing.height, std::prev(packing.stages.end(), 2)->height);
+}
+
+/// There it is evictions that help, and levels are left out.
+TEST(LevelFit, IsLeftOutWhereMuchFitsExactly) {
+  Packing packing = pack(coarsePieces(8), {.visits = 20'000'000});
+  ASSERT_GT(packing.height, packing.lowerBound);
+  EXPECT_EQ(packing.stages.back().name, "evictions");
 }
 
 } // namespace
