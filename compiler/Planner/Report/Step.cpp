@@ -52,7 +52,8 @@ std::string timeline(const Plan &plan) {
     if (hidden > 0) { // it began beside what stands before it
       std::string title = fmt::format("{}: {}, {} of it exposed", lane.name,
                                       formatSeconds(line.hidden + line.seconds), formatSeconds(line.seconds));
-      double begin = std::max(0.0, at - hidden); // both directions of a link may be busy at once
+      // Copies to the host go on beside every micro-step.
+      double begin = line.name.starts_with("offload") ? 0 : std::max(0.0, at - hidden);
       text += box(lane, begin, at + width - begin, title, lane.name, 0.54);
       at += width;
       continue;

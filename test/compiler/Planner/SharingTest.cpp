@@ -152,7 +152,7 @@ Search planned(const std::string &shard, const std::string &offload, int64_t bud
 void expectTheBestOfAllWays(bool copies) {
   std::set<std::string> chosen;
   double before = 1e30;
-  for (int64_t budget = int64_t{1} << 29; budget <= int64_t{64} << 30; budget = budget * 5 / 2) {
+  for (int64_t budget = int64_t{1} << 29; budget <= int64_t{64} << 30; budget *= 4) {
     Search together = planned("auto", "auto", budget, copies);
     double best = 1e30;
     for (const char *shard : {"none", "zero1", "zero2", "zero3"})
