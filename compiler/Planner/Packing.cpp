@@ -6,6 +6,8 @@
 #include "compiler/Planner/GreedyPacking.h"
 #include "compiler/Planner/GreedyWeights.h"
 #include "compiler/Planner/LevelFit.h"
+#include "compiler/Planner/PackingStages.h"
+#include "compiler/Planner/SweepFit.h"
 #include "compiler/Planner/ValleyFit.h"
 #include "compiler/Planner/ValleyNoise.h"
 #include "compiler/Planner/ValleyPasses.h"
@@ -65,25 +67,6 @@ constexpr Preference kPreferences[] = {{1, 1}, {1, 0}, {0, 1}, {2, 1}, {1, 2}};
 /// Stacks of nested lifetimes have no gaps.
 constexpr Preference kStacked = {1, 0};
 
-/// What each stage came to, and how long it took.
-class Stages {
-public:
-  /// A stage may come back: its times add up.
-  void add(const char *name, const Packing &best) {
-    auto now = std::chrono::steady_clock::now();
-    auto known = std::ranges::find(list, name, &PackingStage::name);
-    if (known == list.end())
-      known = list.insert(known, {name, best.height, 0});
-    known->height = best.height;
-    known->seconds += std::chrono::duration<double>(now - last).count();
-    last = now;
-  }
-  std::vector<PackingStage> list = {};
-
-private:
-  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
-};
-
 /// Lowers a packing step by step, as long as each step is found within what is left of the effort.
 void lower(EvictionSearch &eviction, std::span<const Rectangle> rectangles, int64_t visits, int64_t enough,
            Packing &best) {
@@ -99,6 +82,13 @@ void lower(EvictionSearch &eviction, std::span<const Rectangle> rectangles, int6
     for (size_t index = 0; index < rectangles.size(); ++index)
       best.height = std::max(best.height, best.offsets[index] + rectangles[index].size);
   }
+}
+
+/// Whether there is something to gain in order of time. A stack may be of any height: one of twice the load
+/// is worth it even where the time is over.
+bool isSwept(const Packing &best, int64_t enough, Deadline deadline) {
+  return best.offsets.size() > kMaxSearched && best.height > enough &&
+         (!deadline.hasPassed() || best.height / 2 > best.lowerBound);
 }
 
 /// One call of `pack`: the best packing so far, and how it gets better.
@@ -117,6 +107,10 @@ public:
     stages.add("stack", best);
     if (!isSearched() && rectangles.size() <= kMaxEvicted && !effort.isGlued)
       stage("gluing", [&] { glue(); });
+    if (isSwept(best, enough, effort.deadline)) {
+      keep(sweepFit(rectangles));
+      stages.add("order of time", best);
+    }
     stage("valley and first fit", [&] { tryGreedy(); });
     int64_t visits = isVaried() ? effort.visits / kSlowVisit : effort.visits;
     int64_t slice = std::max(kFirstSlice, visits / 256);
@@ -380,6 +374,10 @@ Packing packRestricted(std::span<const Rectangle> rectangles, std::span<const Re
     best.height = tried.height;
   };
   stages.add("stack", best);
+  if (isSwept(best, enough, effort.deadline)) {
+    keep(sweepFit(rectangles, restrictions));
+    stages.add("order of time", best);
+  }
   double count = static_cast<double>(rectangles.size()), pairs = 0;
   for (const Preference &preference : kPreferences)
     if (!isDone() && (pairs += 0.5 * count * count) <= kRestrictedPairs)
