@@ -52,8 +52,9 @@ void runSerially(Work &work) {
 } // namespace
 
 int setThreads(int threads) {
-  if (threads > 0)
-    omp_set_num_threads(threads);
+  if (threads <= 0)
+    threads = threadCount();
+  omp_set_num_threads(std::min(threads, kMostThreads));
   // The pool's threads stay: they get their stacks for signals before the library multiplies in them.
   if (threadCount() > 1 && !omp_in_parallel())
     GOMP_parallel([](void *) { needSignalStack(); }, nullptr, unsigned(threadCount()), 0);

@@ -8,8 +8,12 @@
 
 namespace accum::runtime {
 
+/// The library keeps a record of each thread on the caller's stack, which many thousands overflow.
+constexpr int kMostThreads = 1024;
+
 /// Threads for everything from here on, oneDNN included; 0: OMP_NUM_THREADS, or the processors that this
-/// process may use. Starts them, each with a stack for signal handlers. Returns the number.
+/// process may use. Never more than `kMostThreads`. Starts them, each with a stack for signal handlers.
+/// Returns the number.
 int setThreads(int threads);
 int threadCount();
 

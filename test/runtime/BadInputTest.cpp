@@ -166,8 +166,8 @@ TEST(BadArtifact, ParametersThatDoNotMatch) {
 TEST(BadUse, Options) {
   Scene setup;
   for (const char *words :
-       {"--bogus", "--on-nan maybe", "--names both", "--threads 0", "--lr -1", "--lr x", "--momentum 0.9",
-        "--beta1 0.5", "--decay all", "--weight-decay 0.1 --decay nothing*", "--synthetic",
+       {"--bogus", "--on-nan maybe", "--names both", "--threads 0", "--threads 1025", "--lr -1", "--lr x",
+        "--momentum 0.9", "--beta1 0.5", "--decay all", "--weight-decay 0.1 --decay nothing*", "--synthetic",
         "--print-param nobody", "--names framework"})
     EXPECT_EQ(refusal(setup, 2, words).substr(0, 7), "error: ") << words;
   EXPECT_THAT(accumRun(setup.artifact + " --data " + setup.data).err,

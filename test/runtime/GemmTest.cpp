@@ -109,6 +109,12 @@ TEST_F(Gemm, F64EqualsPlainLoops) {
     checkAll<double>(points, m, n, k);
 }
 
+/// The library keeps its records on the stack: more threads than fit there end the process.
+TEST_F(Gemm, NoNumberOfThreadsOverflowsTheStack) {
+  EXPECT_EQ(setThreads(100'000), kMostThreads);
+  checkAll<float>(1, 8, 8, 8);
+}
+
 TEST_F(Gemm, BitsDoNotDependOnThreads) {
   // The last rows are those where oneDNN's own threading changes bits.
   constexpr int64_t kCases[][3] = {{1, 768, 512},  {768, 1, 512},    {32, 32, 20000}, {24, 96, 2048},

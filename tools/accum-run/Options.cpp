@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // One CLI11 declaration per option, and the rules between options.
 #include "tools/accum-run/Options.h"
+#include "runtime/ThreadPool.h"
 #include "tools/accum-run/NotBuilt.h"
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -25,13 +27,14 @@ Error usage(std::string message) {
   return {runtime::kExitUsage, message, "usage", {"accum-run --help"}};
 }
 
-/// A whole number from `least` on; CLI11 itself would wrap -1 around.
-CLI::Validator wholeNumber(int64_t least) {
-  auto check = [least](std::string &text) -> std::string {
+/// A whole number from `least` on, or to `most`; CLI11 itself would wrap -1 around.
+CLI::Validator wholeNumber(int64_t least, int64_t most = INT64_MAX) {
+  auto check = [least, most](std::string &text) -> std::string {
     bool digits = !text.empty() && text.size() < 19 && std::all_of(text.begin(), text.end(), isdigit);
-    if (digits && std::stoll(text) >= least)
+    if (digits && std::stoll(text) >= least && std::stoll(text) <= most)
       return "";
-    return "`" + text + "` is not a whole number from " + std::to_string(least) + " on";
+    return "`" + text + "` is not a whole number from " + std::to_string(least) +
+           (most == INT64_MAX ? " on" : " to " + std::to_string(most));
   };
   return CLI::Validator(check, "N");
 }
@@ -93,7 +96,7 @@ void addRun(CLI::App &app, Options &options, std::string &onNan, std::string &pr
       ->check(wholeNumber(0));
   app.add_option("--threads", options.threads,
                  "per process (default: OMP_NUM_THREADS, or processors / processes)")
-      ->check(wholeNumber(1));
+      ->check(wholeNumber(1, runtime::kMostThreads));
   app.add_flag(
       "--verify", options.verify,
       "the plan's step against the same samples cut in other ways, on synthetic data; trains nothing");
