@@ -198,6 +198,8 @@ void Compilation::fuse(OpPassManager &pm, bool isCuda, bool tiles) {
     pm.addPass(createNarrowFloats());
   pm.addPass(createGroupLoss());
   pm.addPass(createSplitTails());
+  if (!options.reference)
+    pm.addPass(createJoinRepetitions());
   if (isCuda)
     pm.addPass(createPadRows());
   pm.addPass(createVerifyPlacement());

@@ -121,6 +121,12 @@ private:
   }
   int64_t length() const { return static_cast<int64_t>(found.list.size()); }
   bool isOver() const { return effort.deadline.hasPassed() || looked > kOvershoot * effort.visits / count; }
+  /// Beside its companion, where it has one.
+  int cheapestWay(size_t command, const Choice &choice) const {
+    const Command &which = problem.commands[command];
+    return which.companion.command == kNoIndex ? choice.variants[command]
+                                               : static_cast<int>(which.variants.size());
+  }
   void classifyCosts();
   void look(const Choice &choice);
   void lookMoving(const Choice &choice);
@@ -145,7 +151,7 @@ private:
   Decisions decisions;
   int64_t hostMemory;
   Alternatives found;
-  std::vector<std::vector<int>> costOf; ///< per command and variant
+  std::vector<std::vector<int>> costOf; ///< per command and variant; behind them, beside its companion
   std::optional<Moving> moving;
   std::set<std::tuple<std::vector<char>, std::vector<int>, std::vector<int>>> known; ///< with what moves
   bool isExact = false; ///< all choices are looked at
@@ -157,9 +163,10 @@ private:
 
 /// Everything that the time of a command's variant follows from.
 std::string timedAs(const Command &command, const Variant &way) {
-  std::string text = fmt::format("{} {} {} {} {} {} {} {}", static_cast<int>(command.kind), command.dtype,
-                                 toText(way.flops), toText(way.bytes), toText(command.carried), way.slice,
-                                 way.pieces, way.call.name.empty() ? std::string() : toText(way.call));
+  std::string text =
+      fmt::format("{} {} {} {} {} {} {} {} {}", static_cast<int>(command.kind), command.dtype,
+                  toText(way.flops), toText(way.bytes), toText(command.carried), way.slice, way.pieces,
+                  way.isBeside, way.call.name.empty() ? std::string() : toText(way.call));
   for (const OperationCount &count : way.work)
     text += " " + toText(count);
   return text;
@@ -172,13 +179,16 @@ void Finder::classifyCosts() {
     std::vector<int> &row = costOf.emplace_back();
     bool matters = command.variants.size() > 1 || flow.isAllowed(static_cast<int>(index)) ||
                    (moving && command.region == Region::Micro);
-    for (size_t variant = 0; matters && variant < command.variants.size(); ++variant) {
-      auto [at, isNew] = classes.emplace(timedAs(command, command.variants[variant]),
-                                         static_cast<int>(found.costClasses.size()));
+    auto add = [&](const Variant &way) {
+      auto [at, isNew] = classes.emplace(timedAs(command, way), static_cast<int>(found.costClasses.size()));
       if (isNew)
-        found.costClasses.emplace_back(static_cast<int>(index), static_cast<int>(variant));
+        found.costClasses.emplace_back(static_cast<int>(index), static_cast<int>(row.size()));
       row.push_back(at->second);
-    }
+    };
+    for (size_t variant = 0; matters && variant < command.variants.size(); ++variant)
+      add(command.variants[variant]);
+    if (matters && command.companion.command != kNoIndex)
+      add(command.companion.costs);
   }
 }
 
@@ -209,7 +219,8 @@ void Finder::look(const Choice &asked) {
       costs[costOf[index][0]] -= repeats;
     }
     if (before[index] != kNoIndex) {
-      ++costs[costOf[index][variant]];
+      ++costs[runsBeside(problem, before, static_cast<int>(index)) ? costOf[index].back()
+                                                                   : costOf[index][variant]];
       ++entry.recomputed;
     }
   }
@@ -243,7 +254,7 @@ void Finder::seedCuts(const Choice &start, int64_t m) {
   std::vector<double> seconds(problem.commands.size()), bytes;
   for (size_t index = 0; index < seconds.size(); ++index)
     if (flow.isAllowed(static_cast<int>(index)))
-      seconds[index] = times.seconds(static_cast<int>(index), start.variants[index], m);
+      seconds[index] = times.seconds(static_cast<int>(index), cheapestWay(index, start), m);
   for (const Buffer &buffer : problem.buffers)
     bytes.push_back(static_cast<double>(buffer.bytes.at(m)));
   for (size_t index = 0; index < seconds.size(); ++index)

@@ -55,7 +55,7 @@ class Expander {
 public:
   Expander(const Problem &problem, const Choice &choice)
       : problem(problem), choice(choice), base(cloneBase(problem)), flow(problem),
-        before(flow.positions(choice.recomputed)), order(before, choice.moves),
+        before(flow.positions(choice.recomputed)), order(problem, before, choice.moves),
         sizes(problem.buffers.size(), nullptr) {
     for (size_t index = 0; index < choice.moves.size(); ++index)
       moves.emplace(choice.moves[index].buffer, static_cast<int>(index));
@@ -81,6 +81,7 @@ private:
   void placeMoves();
   void placeBuffers();
   void linkBuffers();
+  bool isBeside(int command) const { return runsBeside(problem, before, command); }
   bool isMoved(int buffer) const { return moves.contains(flow.root(buffer)); }
   /// Whether what is late reads a second buffer.
   bool isTwofold(int buffer) const {
@@ -98,6 +99,14 @@ private:
     return late && buffers[buffer].clone != kNoIndex ? buffers[buffer].clone : buffers[buffer].original;
   }
   void add(int buffer, bool clone);
+  /// Whose places a result may take.
+  std::vector<int> placesOf(int buffer, bool clone) const {
+    if (clone && isMoved(buffer)) // it is made by a copy
+      return {};
+    int producer = problem.buffers[buffer].producer;
+    return clone && producer != kNoIndex && isBeside(producer) ? problem.commands[producer].companion.mayAlias
+                                                               : problem.buffers[buffer].mayAlias;
+  }
 
   const Problem &problem;
   const Choice &choice;
@@ -138,6 +147,10 @@ void Expander::placeCommands() {
     Command running = runningAs(problem.commands[index], *variants[index]);
     if (int again = order.clone[index]; again != kNoIndex) {
       Command &clone = result.commands[again] = running;
+      if (const Companion &companion = problem.commands[index].companion; isBeside(static_cast<int>(index))) {
+        clone.companion.command = order.original[companion.command];
+        clone.variants = {companion.costs};
+      }
       clone.cloneOf = running.id;
       clone.id += base;
       clone.backward = true;
@@ -211,14 +224,13 @@ void Expander::linkBuffers() {
       buffer.producer = clone ? secondProducer(index) : commands[source.producer].original;
     if (source.aliasOf != kNoIndex)
       buffer.aliasOf = clone ? buffers[source.aliasOf].clone : buffers[source.aliasOf].original;
-    bool isFetched = clone && isMoved(index); // it is made by a copy
-    for (int operand : isFetched ? std::vector<int>() : source.mayAlias)
+    for (int operand : placesOf(index, clone))
       buffer.mayAlias.push_back(seen(
           operand, clone || (source.producer != kNoIndex && problem.commands[source.producer].backward)));
     for (int user : source.users) {
       if (clone == (problem.commands[user].backward && isTwofold(index)))
         buffer.users.push_back(commands[user].original);
-      if (commands[user].clone != kNoIndex && clone == isTwofold(index))
+      if (commands[user].clone != kNoIndex && clone == isTwofold(index) && !isBeside(user))
         buffer.users.push_back(commands[user].clone);
     }
     if (auto move = moves.find(index); !clone && move != moves.end())

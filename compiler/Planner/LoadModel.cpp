@@ -45,11 +45,14 @@ LoadModel::LoadModel(const Problem &problem, const Recomputation &flow, int64_t 
       if (flow.isAllowed(user))
         storage.mayRepeat.push_back(user);
     }
-    for (int operand : buffer.mayAlias) {
-      int donor = storageOf[flow.root(operand)];
-      if (donor != kNoIndex)
-        storage.donors.push_back(donor);
-    }
+    auto addDonors = [&](const std::vector<int> &operands, std::vector<int> &donors) {
+      for (int operand : operands)
+        if (int donor = storageOf[flow.root(operand)]; donor != kNoIndex)
+          donors.push_back(donor);
+    };
+    addDonors(buffer.mayAlias, storage.donors);
+    if (buffer.producer != kNoIndex)
+      addDonors(problem.commands[buffer.producer].companion.mayAlias, storage.besideDonors);
     storageOf[index] = static_cast<int>(storages.size());
     storages.push_back(std::move(storage));
   }
@@ -63,13 +66,13 @@ LoadModel::LoadModel(const Problem &problem, const Recomputation &flow, int64_t 
 /// One choice: positions in its order, instances of the storages, loads.
 struct LoadModel::Run {
   const LoadModel &model;
-  const std::vector<int> &variants;
+  const std::vector<int> &before, &variants;
   RunningOrder order;
   std::vector<int> moveOf; ///< per storage; empty where nothing moves
   std::vector<Instance> originals, clones;
 
   Run(const LoadModel &model, const std::vector<int> &before, const Choice &choice)
-      : model(model), variants(choice.variants), order(before, choice.moves) {
+      : model(model), before(before), variants(choice.variants), order(model.problem, before, choice.moves) {
     if (!choice.moves.empty())
       moveOf.assign(model.storages.size(), kNoIndex);
     for (size_t move = 0; move < choice.moves.size(); ++move)
@@ -78,6 +81,12 @@ struct LoadModel::Run {
 
   bool isCloned(const Storage &storage) const {
     return storage.producer != kNoIndex && order.clone[storage.producer] != kNoIndex;
+  }
+  bool isBeside(int command) const { return runsBeside(model.problem, before, command); }
+  /// When the second instance of a value that runs again is there.
+  int madeAgain(int producer) const {
+    return isBeside(producer) ? order.original[model.problem.commands[producer].companion.command]
+                              : order.clone[producer];
   }
   int moveOfStorage(size_t index) const { return moveOf.empty() ? kNoIndex : moveOf[index]; }
   /// Whether what is late reads another instance than what is early.
@@ -102,7 +111,8 @@ struct LoadModel::Run {
       const Storage &storage = model.storages[index];
       int late = kNoIndex;
       for (int user : storage.mayRepeat)
-        late = std::max(late, order.clone[user]);
+        late =
+            isBeside(user) ? late : std::max(late, order.clone[user]); // what is beside reads nothing itself
       Instance &value = originals[index];
       value.start = order.original[storage.start];
       if (!isTwofold(index)) {
@@ -113,7 +123,7 @@ struct LoadModel::Run {
       if (storage.lastLate != kNoIndex)
         late = std::max(late, order.original[storage.lastLate]);
       int move = moveOfStorage(index);
-      int made = move == kNoIndex ? order.clone[storage.producer] : order.ins[move];
+      int made = move == kNoIndex ? madeAgain(storage.producer) : order.ins[move];
       value.end = (move == kNoIndex ? order.original[storage.lastEarly] : order.outs[move]) + 1;
       clones[index] = {made, std::max(made, late) + 1};
       takePlace(storage, value, false);
@@ -124,10 +134,12 @@ struct LoadModel::Run {
 
   /// A result stands where an operand stood that dies in its producer.
   void takePlace(const Storage &storage, const Instance &value, bool isClone) {
-    if (storage.donors.empty() || (!isClone && storage.producer != storage.start))
+    const std::vector<int> &donors =
+        isClone && isBeside(storage.producer) ? storage.besideDonors : storage.donors;
+    if (donors.empty() || (!isClone && storage.producer != storage.start))
       return;
     bool late = isClone || model.problem.commands[storage.producer].backward;
-    for (int donor : storage.donors) {
+    for (int donor : donors) {
       bool fromClone = late && isTwofold(static_cast<size_t>(donor));
       Instance &from = fromClone ? clones[donor] : originals[donor];
       if (from.taken || from.start >= value.start || from.end != value.start + 1 ||
@@ -210,7 +222,7 @@ PeakCurve LoadModel::peak(const std::vector<int> &before, const Choice &choice) 
     if (bytes.fixed == 0 && bytes.perSample == 0)
       continue;
     add(run.order.original[index], run.order.original[index] + 1, bytes);
-    if (int again = run.order.clone[index]; again != kNoIndex)
+    if (int again = run.order.clone[index]; again != kNoIndex && !run.isBeside(static_cast<int>(index)))
       add(again, again + 1, bytes);
   }
   loads.pop_back();

@@ -42,11 +42,12 @@ private:
   struct Storage {
     int buffer = kNoIndex;
     int producer = kNoIndex;
-    int start = 0, end = 0;          ///< in the original order
-    int lastEarly = 0;               ///< the last of the producer and its users in the forward part
-    int lastLate = kNoIndex;         ///< the last backward user
-    std::vector<int> mayRepeat = {}; ///< users that may be recomputed
-    std::vector<int> donors = {};    ///< storages whose place this one may take
+    int start = 0, end = 0;             ///< in the original order
+    int lastEarly = 0;                  ///< the last of the producer and its users in the forward part
+    int lastLate = kNoIndex;            ///< the last backward user
+    std::vector<int> mayRepeat = {};    ///< users that may be recomputed
+    std::vector<int> donors = {};       ///< storages whose place this one may take
+    std::vector<int> besideDonors = {}; ///< where it is made beside its producer's companion
     bool crossesLoop = false;
   };
   struct Instance {

@@ -74,7 +74,8 @@ Moving::Moving(const Problem &problem, const Recomputation &flow, const TimeMode
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     std::vector<double> &row = seconds.emplace_back();
     const Command &command = problem.commands[index];
-    for (size_t way = 0; command.region == Region::Micro && way < command.variants.size(); ++way) {
+    size_t ways = command.variants.size() + (command.companion.command == kNoIndex ? 0 : 1);
+    for (size_t way = 0; command.region == Region::Micro && way < ways; ++way) {
       double least = 1e300;
       for (int64_t m : {smallest, largest})
         least = std::min(least, times.seconds(static_cast<int>(index), static_cast<int>(way), m) /
@@ -151,7 +152,7 @@ struct Moving::Timeline {
       begins[order.original[index] + 1] = moving.problem.commands[index].tail ? 0 : once;
       groupOf[order.original[index]] = command;
       if (int again = order.clone[index]; again != kNoIndex) {
-        begins[again + 1] = once;
+        begins[again + 1] = runsBeside(moving.problem, before, command) ? each.back() : once;
         groupOf[again] = before[index];
       }
     }
@@ -160,7 +161,7 @@ struct Moving::Timeline {
     for (int command = 0; command < static_cast<int>(before.size()); ++command)
       if (moving.mayStandBefore(command, choice)) {
         gates.push_back(command);
-        gateSeconds.push_back(command == 0 ? 0 : begins[order.original[command - 1] + 1]);
+        gateSeconds.push_back(command == 0 ? 0 : begins[order.end[command - 1]]);
       }
   }
 };
@@ -171,7 +172,7 @@ std::vector<Move> Moving::placed(const Choice &choice, const std::vector<int> &b
   double quota = 0;
   for (const Move &move : choice.moves)
     quota += bytesOf(move.buffer, choice).real(largest);
-  RunningOrder order(before, {});
+  RunningOrder order(problem, before, {});
   Timeline line(*this, choice, before, order);
   std::vector<int> wanted;
   for (const Move &move : choice.moves)
@@ -231,7 +232,7 @@ Itinerary Moving::itinerary(const Choice &choice, const std::vector<int> &before
   Itinerary result;
   if (choice.moves.empty())
     return result;
-  RunningOrder order(before, choice.moves);
+  RunningOrder order(problem, before, choice.moves);
   result.classes.assign(static_cast<size_t>(order.length), kNoIndex);
   for (size_t index = 0; index < before.size(); ++index) {
     const Command &command = problem.commands[index];
@@ -240,7 +241,8 @@ Itinerary Moving::itinerary(const Choice &choice, const std::vector<int> &before
     int cost = classOf[index][choice.variants[index]];
     result.classes[order.original[index]] = command.tail ? kNoIndex : cost;
     if (int again = order.clone[index]; again != kNoIndex)
-      result.classes[again] = cost;
+      result.classes[again] =
+          runsBeside(problem, before, static_cast<int>(index)) ? classOf[index].back() : cost;
   }
   std::vector<LinkTrip> trips;
   for (size_t index = 0; index < choice.moves.size(); ++index) {

@@ -40,6 +40,11 @@ void writeCommand(Out out, const Problem &problem, const Command &command) {
                  command.tail ? " tail" : "");
 }
 
+void writePlaces(Out out, const Problem &problem, const std::vector<int> &mayAlias) {
+  for (size_t index = 0; index < mayAlias.size(); ++index)
+    fmt::format_to(out, "{}{}", index == 0 ? " may-alias=" : ",", problem.buffers[mayAlias[index]].id);
+}
+
 void writeVariants(Out out, const Problem &problem, const Command &command) {
   for (size_t index = 1; index < command.variants.size(); ++index) {
     const Variant &variant = command.variants[index];
@@ -49,6 +54,16 @@ void writeVariants(Out out, const Problem &problem, const Command &command) {
       fmt::format_to(out, " result={}@{}", problem.buffers[buffer].id, toText(bytes));
     fmt::format_to(out, "\n");
   }
+}
+
+void writeCompanion(Out out, const Problem &problem, const Command &command) {
+  const Companion &companion = command.companion;
+  if (companion.command == kNoIndex)
+    return;
+  fmt::format_to(out, "companion {} {}", command.id, problem.commands[companion.command].id);
+  writeCosts(out, companion.costs);
+  writePlaces(out, problem, companion.mayAlias);
+  fmt::format_to(out, "\n");
 }
 
 void writeBuffer(Out out, const Problem &problem, const Buffer &buffer) {
@@ -63,8 +78,7 @@ void writeBuffer(Out out, const Problem &problem, const Buffer &buffer) {
     fmt::format_to(out, "{}{}", index == 0 ? " users=" : ",", problem.commands[buffer.users[index]].id);
   if (buffer.aliasOf != kNoIndex)
     fmt::format_to(out, " alias={}", problem.buffers[buffer.aliasOf].id);
-  for (size_t index = 0; index < buffer.mayAlias.size(); ++index)
-    fmt::format_to(out, "{}{}", index == 0 ? " may-alias=" : ",", problem.buffers[buffer.mayAlias[index]].id);
+  writePlaces(out, problem, buffer.mayAlias);
   if (!buffer.label.empty())
     fmt::format_to(out, " label={}", quoted(buffer.label));
   fmt::format_to(out, "\n");
@@ -98,6 +112,8 @@ std::string toText(const Problem &problem) {
     writeBuffer(out, problem, buffer);
   for (const Command &command : problem.commands)
     writeVariants(out, problem, command);
+  for (const Command &command : problem.commands)
+    writeCompanion(out, problem, command);
   return text;
 }
 

@@ -85,6 +85,9 @@ std::vector<int> Recomputation::positions(const std::vector<char> &chosen) const
         int at = problem.commands[user].backward ? user : before[user];
         first = at == kNoIndex ? first : std::min(first, at);
       }
+    int companion = problem.commands[command].companion.command;
+    if (first != INT32_MAX && companion != kNoIndex && first > companion)
+      first = companion + 1;
     before[command] = first == INT32_MAX ? kNoIndex : first;
   }
   return before;

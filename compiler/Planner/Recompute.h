@@ -21,6 +21,9 @@ public:
   /// other repetitions: as late as possible. Several before one command keep their order. Commands of
   /// `chosen` whose results nothing backward needs are not repeated. From then on all that is backward, and
   /// all repetitions, read the repetition; the forward part reads the original.
+  ///
+  /// A command with a companion whose results nobody asks for until that is through runs beside it: its
+  /// position is the one behind the companion, ahead of all others there (`runsBeside`).
   std::vector<int> positions(const std::vector<char> &chosen) const;
 
   /// The storages (buffer indices) that a command makes, and those that it reads.
@@ -49,6 +52,12 @@ private:
   Lists resultLists, operandLists, userLists;
   std::vector<char> allowed;
 };
+
+/// Whether the repetition of a command runs beside its companion. `before`: `Recomputation::positions`.
+inline bool runsBeside(const Problem &problem, const std::vector<int> &before, int command) {
+  int at = problem.commands[command].companion.command;
+  return at != kNoIndex && before[command] == at + 1;
+}
 
 /// A value of the forward part that waits in the memory of the host for its backward readers. It goes once it
 /// is made; right before `out` its place is free. Right before `in`, in front of repetitions that stand

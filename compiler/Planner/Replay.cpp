@@ -20,6 +20,7 @@ struct Turn {
   bool again = false;
   int move = kNoIndex;
   bool isIn = false;
+  bool isBeside = false; ///< runs in the kernel of the command before it
 };
 
 /// A move of the plan by indices.
@@ -67,6 +68,7 @@ public:
       byId[problem.commands[index].id] = static_cast<int>(index);
     again.assign(commands, 0);
     repeated.assign(commands, 0);
+    unasked.assign(commands, 0);
     for (size_t index = 0; index < problem.buffers.size(); ++index) {
       const Buffer &buffer = problem.buffers[index];
       storage.push_back(buffer.aliasOf == kNoIndex ? static_cast<int>(index) : storage[buffer.aliasOf]);
@@ -76,7 +78,7 @@ public:
       if (Status status = (this->*step)(); !status)
         return status.error();
     for (size_t command = 0; command < commands; ++command)
-      if (again[command] > repeated[command])
+      if (again[command] > repeated[command] || unasked[command] != 0)
         return invalid(fmt::format("command {} runs again, but nothing backward needs it",
                                    problem.commands[command].id));
     return build();
@@ -102,6 +104,7 @@ private:
   std::vector<int> storage;
   Lists reads;
   std::vector<char> again, repeated;   ///< per command
+  std::vector<char> unasked;           ///< per command: it ran again, and nothing has read it so far
   std::vector<const Variant *> chosen; ///< per command
   std::vector<Trip> trips;
   std::map<int, int> tripOf; ///< storage -> index into trips
@@ -230,6 +233,10 @@ Status Player::play() {
     outs.emplace(trips[index].out, static_cast<int>(index));
     ins.emplace(trips[index].in, static_cast<int>(index));
   }
+  std::multimap<int, int> besides; // command -> what its kernel can make again
+  for (int command = 0; command < static_cast<int>(problem.commands.size()); ++command)
+    if (isAgain(command) && problem.commands[command].companion.command != kNoIndex)
+      besides.emplace(problem.commands[command].companion.command, command);
   std::vector<int> open;
   for (int command = 0; command < static_cast<int>(problem.commands.size()); ++command) {
     std::set<int> wanted;
@@ -239,8 +246,11 @@ Status Player::play() {
       int asks = open.back();
       open.pop_back();
       for (int buffer : reads.of(asks))
-        if (int made = maker(buffer); isAgain(made) && !isRepeated(made) && wanted.insert(made).second)
-          open.push_back(made);
+        if (int made = maker(buffer); isAgain(made)) {
+          unasked[made] = 0;
+          if (!isRepeated(made) && wanted.insert(made).second)
+            open.push_back(made);
+        }
     }
     for (auto [at, end] = outs.equal_range(command); at != end; ++at)
       turns.push_back({command, false, at->second, false});
@@ -257,6 +267,11 @@ Status Player::play() {
     turns.push_back({command, false});
     if (Status status = problem.commands[command].backward ? checkBack(command) : Status(); !status)
       return status;
+    for (auto [at, end] = besides.equal_range(command); at != end; ++at)
+      if (!isRepeated(at->second)) {
+        turns.push_back({.command = at->second, .again = true, .isBeside = true});
+        repeated[at->second] = unasked[at->second] = 1;
+      }
   }
   return {};
 }
@@ -298,6 +313,7 @@ Problem Player::build() const {
       if (int producer = problem.buffers[index].producer; producer != kNoIndex)
         add(producer, index);
   });
+  std::vector<int> ranAt(problem.commands.size(), kNoIndex);
   for (const Turn &turn : turns) {
     int at = static_cast<int>(result.commands.size());
     const Command &command = problem.commands[turn.command];
@@ -320,11 +336,12 @@ Problem Player::build() const {
     bool late = command.backward || turn.again;
     auto read = [&](int buffer) { return placeOf[late && placeOf[1][buffer] != kNoIndex ? 1 : 0][buffer]; };
     for (int buffer : reads.of(turn.command))
-      result.buffers[read(buffer)].users.push_back(at);
+      if (!turn.isBeside)
+        result.buffers[read(buffer)].users.push_back(at);
     for (int buffer : makes.of(turn.command)) {
       Buffer &slot = result.buffers[placeOf[turn.again ? 1 : 0][buffer]];
       slot.producer = at;
-      for (int operand : problem.buffers[buffer].mayAlias)
+      for (int operand : turn.isBeside ? command.companion.mayAlias : problem.buffers[buffer].mayAlias)
         slot.mayAlias.push_back(read(operand));
       for (const auto &[resized, bytes] : chosen[turn.command]->results)
         if (resized == buffer)
@@ -336,7 +353,12 @@ Problem Player::build() const {
                                                          .once = command.once,
                                                          .tail = command.tail,
                                                          .cloneOf = turn.again ? command.id : -1});
-    runs.variants.front().workspace = chosen[turn.command]->workspace;
+    if (turn.isBeside)
+      runs.companion.command = ranAt[command.companion.command];
+    else
+      runs.variants.front().workspace = chosen[turn.command]->workspace;
+    if (!turn.again)
+      ranAt[turn.command] = at;
   }
   return result;
 }

@@ -4,15 +4,20 @@
 
 namespace accum::planner {
 
-RunningOrder::RunningOrder(const std::vector<int> &before, std::span<const Move> moves)
-    : original(before.size()), clone(before.size(), kNoIndex) {
+RunningOrder::RunningOrder(const Problem &problem, const std::vector<int> &before,
+                           std::span<const Move> moves)
+    : original(before.size()), clone(before.size(), kNoIndex), end(before.size()) {
   struct Ahead {
-    int outs = 0, ins = 0, clones = 0; ///< how many, then the place of the next
+    int outs = 0, ins = 0, clones = 0, beside = 0; ///< how many, then the place of the next
   };
   std::vector<Ahead> ahead(before.size());
-  for (int at : before)
-    if (at != kNoIndex)
-      ++ahead[at].clones;
+  auto slotOf = [&](size_t index) -> int & {
+    int at = before[index];
+    return runsBeside(problem, before, static_cast<int>(index)) ? ahead[at - 1].beside : ahead[at].clones;
+  };
+  for (size_t index = 0; index < before.size(); ++index)
+    if (before[index] != kNoIndex)
+      ++slotOf(index);
   for (const Move &move : moves) {
     ++ahead[move.out].outs;
     ++ahead[move.in].ins;
@@ -23,10 +28,13 @@ RunningOrder::RunningOrder(const std::vector<int> &before, std::span<const Move>
       *count = length - *count;
     }
     original[index] = length++;
+    length += ahead[index].beside;
+    ahead[index].beside = length - ahead[index].beside;
+    end[index] = length;
   }
   for (size_t index = 0; index < before.size(); ++index)
     if (before[index] != kNoIndex)
-      clone[index] = ahead[before[index]].clones++;
+      clone[index] = slotOf(index)++;
   for (const Move &move : moves) {
     outs.push_back(ahead[move.out].outs++);
     ins.push_back(ahead[move.in].ins++);

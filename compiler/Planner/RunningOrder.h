@@ -8,12 +8,13 @@
 namespace accum::planner {
 
 /// Before each command of a problem, in this order: what waits for copies to the host, what begins copies
-/// from there, repetitions; each in the order of its list.
+/// from there, repetitions; each in the order of its list. Behind it, what runs beside it.
 struct RunningOrder {
   /// `before`: `Recomputation::positions`.
-  RunningOrder(const std::vector<int> &before, std::span<const Move> moves);
+  RunningOrder(const Problem &problem, const std::vector<int> &before, std::span<const Move> moves);
 
   std::vector<int> original, clone; ///< command -> place; kNoIndex where it does not run again
+  std::vector<int> end;             ///< command -> the place behind it and what runs beside it
   std::vector<int> outs, ins;       ///< per move
   int length = 0;
 };

@@ -27,8 +27,13 @@ std::array<int, kRegions + 1> regionBounds(const Problem &problem) {
   return bounds;
 }
 
-/// Commands by which the results are written before their producer's turn.
-int writtenEarlier(const Command &producer) { return producer.tail && producer.cloneOf < 0 ? 1 : 0; }
+/// The command that writes the results of a producer: the one before a tail, what a repetition runs beside.
+int writerOf(const Problem &problem, int producer) {
+  const Command &command = problem.commands[producer];
+  if (command.cloneOf < 0)
+    return producer - (command.tail ? 1 : 0);
+  return command.companion.command == kNoIndex ? producer : command.companion.command;
+}
 
 int64_t alignUp(int64_t bytes, int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
 
@@ -59,7 +64,7 @@ Lifetimes::Lifetimes(const Problem &problem) {
       span.include(user);
     if (buffer.producer != kNoIndex) {
       span.include(buffer.producer);
-      span.include(buffer.producer - writtenEarlier(problem.commands[buffer.producer]));
+      span.include(writerOf(problem, buffer.producer));
     }
   }
   life.resize(root.size());
@@ -136,13 +141,15 @@ private:
   /// yet.
   int donor(int storage, int64_t size) const {
     const Buffer &buffer = problem.buffers[storage];
-    int producer = buffer.producer;
-    if (lifetimes.life[storage].start != producer)
+    if (buffer.producer == kNoIndex)
+      return kNoIndex;
+    int writer = writerOf(problem, buffer.producer);
+    if (lifetimes.life[storage].start != writer)
       return kNoIndex;
     for (int operand : buffer.mayAlias) {
       int from = lifetimes.root[operand], block = layout.blockOfBuffer[from];
-      bool dies = block != kNoIndex && !taken[from] && lifetimes.life[from].start < producer &&
-                  lifetimes.life[from].end == producer + 1 && !lifetimes.crossesLoop[from];
+      bool dies = block != kNoIndex && !taken[from] && lifetimes.life[from].start < writer &&
+                  lifetimes.life[from].end == writer + 1 && !lifetimes.crossesLoop[from];
       if (dies && layout.blocks[block].size == size &&
           buffer.bytes.at(m) <= problem.buffers[operand].bytes.at(m))
         return from;

@@ -35,7 +35,7 @@ public:
     for (int index : begins) {
       for (; rectangles[*ended].end <= rectangles[index].start; ++ended)
         free(*ended);
-      int64_t offset = isGiven(index) ? restrictions[index].offset
+      int64_t offset = isGiven(index)  ? restrictions[index].offset
                        : given.empty() ? tightest(index)
                                        : lowest(index);
       if (looks > kMostLooks)
@@ -124,9 +124,9 @@ private:
 
   std::span<const Rectangle> rectangles;
   std::span<const Restriction> restrictions;
-  std::vector<int> begins, ends, given; ///< in order of time; `given`: those with an offset
-  size_t nextGiven = 0;                 ///< the first that begins later
-  std::map<int64_t, int64_t> living;    ///< offset to top
+  std::vector<int> begins, ends, given;       ///< in order of time; `given`: those with an offset
+  size_t nextGiven = 0;                       ///< the first that begins later
+  std::map<int64_t, int64_t> living;          ///< offset to top
   std::set<std::pair<int64_t, int64_t>> gaps; ///< size, then offset, below the highest that lives
   int64_t looks = 0;
   Packing packing;

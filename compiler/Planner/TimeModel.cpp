@@ -96,7 +96,7 @@ void TimeModel::findPlain() {
     const Variant &way = command.variants.front();
     bool isPlain = profile.costs.empty() && way.call.name.empty() && way.slice == 0 && way.work.empty() &&
                    way.flops.table.empty() && way.bytes.table.empty() && command.kind != CommandKind::Move &&
-                   !(command.tail && command.cloneOf < 0);
+                   !way.isBeside && !(command.tail && command.cloneOf < 0);
     plain.push_back({static_cast<double>(way.flops.fixed), static_cast<double>(way.flops.perSample),
                      static_cast<double>(way.bytes.fixed), static_cast<double>(way.bytes.perSample),
                      rates[index].flopsPerSecond,
@@ -118,7 +118,8 @@ TimeModel::Time TimeModel::timeOf(size_t index, const Variant &variant, int64_t 
                                                          : findTable(profile.tables, variant.call.name,
                                                                      problem.commands[index].dtype))
     return {.compute = tableSeconds(*table, variant.call, m, pieces), .source = TimeSource::Table};
-  Time time{.memory = variant.bytes.real(m, pieces) / (profile.bandwidth * share), .launch = profile.launch};
+  Time time{.memory = variant.bytes.real(m, pieces) / (profile.bandwidth * share),
+            .launch = variant.isBeside ? 0 : profile.launch};
   bool updates = problem.commands[index].kind == CommandKind::Update;
   // A card's threads issue one instruction where its rate counts one operation that is no fused one.
   if (profile.isCuda() && profile.costs.empty() && !variant.work.empty()) {
@@ -171,7 +172,7 @@ double TimeModel::farBytes(size_t index, const Variant &way, int64_t m) const {
     return 0;
   auto samples = static_cast<double>(m);
   double bytes = static_cast<double>(way.bytes.perSample) * samples;
-  double old = std::min(bytes, command.carried.real(m));
+  double old = way.isBeside ? 0 : std::min(bytes, command.carried.real(m));
   double atOnce = bytes;
   if (way.slice > 0)
     atOnce *= static_cast<double>(std::min(m, way.slice)) / samples / static_cast<double>(way.pieces);
@@ -185,7 +186,8 @@ double TimeModel::fetching(size_t index, const Variant &way, int64_t m) const {
 }
 
 RegionTime TimeModel::time(size_t index, size_t variant, int64_t m) const {
-  const Variant &way = problem.commands[index].variants[variant];
+  const Command &which = problem.commands[index];
+  const Variant &way = variant < which.variants.size() ? which.variants[variant] : which.companion.costs;
   double fetched = fetching(index, way, m);
   RegionTime sum{.total = fetched, .memory = fetched};
   if (way.slice == 0 || (way.slice >= m && way.pieces == 1)) {
@@ -314,7 +316,7 @@ std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
     if (each.kind == CommandKind::Move || (each.tail && each.cloneOf < 0))
       continue; // beside the commands, or part of the one before it
     std::string call = describe(variant.call, cut.m);
-    CommandTime &group = groups[{each.region, each.kernel, call, each.tail}];
+    CommandTime &group = groups[{each.region, each.kernel, call, each.tail || variant.isBeside}];
     if (group.count++ > 0)
       continue;
     bool loops = each.region == Region::Prepass || each.region == Region::Micro;

@@ -172,6 +172,16 @@ void extendOverLoops(const Problem &problem, Tenant &tenant) {
     tenant.last = regionEdge(problem, tenant.last, true);
 }
 
+/// Whose kernel writes what a command makes: the first run of a tail is part of the command before it, what
+/// runs beside another command is part of that one.
+int writes(const Problem &problem, int producer) {
+  const Command &command = problem.commands[producer];
+  bool isRepetition = command.cloneOf >= 0;
+  if (isRepetition && command.companion.command != kNoIndex)
+    return command.companion.command;
+  return !isRepetition && command.tail ? producer - 1 : producer;
+}
+
 /// Every buffer has a slot, views that of their storage; fills `tenants` with the storages, by buffer.
 Status collectBuffers(const Problem &problem, const Plan &plan, const Slots &slots,
                       std::vector<Tenant> &tenants, std::vector<int> &storage) {
@@ -197,10 +207,8 @@ Status collectBuffers(const Problem &problem, const Plan &plan, const Slots &slo
       touch(user);
     if (buffer.producer != kNoIndex)
       touch(buffer.producer);
-    // The first run of a tail is part of the command before it.
-    if (buffer.producer > 0 && problem.commands[buffer.producer].tail &&
-        problem.commands[buffer.producer].cloneOf < 0)
-      touch(buffer.producer - 1);
+    if (buffer.producer != kNoIndex)
+      touch(writes(problem, buffer.producer));
   }
   for (Tenant &tenant : tenants)
     extendOverLoops(problem, tenant);
@@ -231,7 +239,7 @@ bool mayTakePlace(const Problem &problem, const Plan &plan, const std::vector<in
       operand.offset != result.offset || operand.first >= result.first || operand.last != result.first)
     return false;
   const Buffer &buffer = problem.buffers[result.buffer];
-  return buffer.producer == result.first &&
+  return buffer.producer != kNoIndex && writes(problem, buffer.producer) == result.first &&
          std::any_of(buffer.mayAlias.begin(), buffer.mayAlias.end(), [&](int offered) {
            return storage[offered] == operand.buffer &&
                   result.bytes <= problem.buffers[offered].bytes.at(plan.cut.m);

@@ -37,6 +37,17 @@ void setTail(train::CommandOp command, const CommandTail &tail) {
   command->setAttr("tail", entries.getDictionary(command.getContext()));
 }
 
+void numberCommands(ModuleOp module) {
+  int64_t id = 0;
+  module.walk([&](train::CommandOp command) {
+    command.setId(id++);
+    if (auto tail = tailOf(command)) {
+      tail->id = id++;
+      setTail(command, *tail);
+    }
+  });
+}
+
 /// Yielded by name, and the first op that yields a gradient.
 static std::pair<SmallVector<Operation *>, Operation *> lossesAndFirstGradient(train::StepOp step) {
   auto yield = cast<train::YieldOp>(step.getMicro().front().getTerminator());

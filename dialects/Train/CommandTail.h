@@ -26,4 +26,7 @@ mlir::Operation *lastForwardCommand(train::StepOp step);
 std::optional<CommandTail> tailOf(train::CommandOp command);
 void setTail(train::CommandOp command, const CommandTail &tail);
 
+/// Ids of commands and tails, ascending in the order in which they run.
+void numberCommands(mlir::ModuleOp module);
+
 } // namespace accum

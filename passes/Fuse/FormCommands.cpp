@@ -3,14 +3,13 @@
 #include "dialects/Device/DeviceDialect.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
-#include "dialects/NN/TileSum.h"
 #include "dialects/NN/Views.h"
 #include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/GemmShape.h"
 #include "passes/Fuse/Groups.h"
+#include "passes/Fuse/InPlace.h"
 #include "passes/Fuse/Outline.h"
 #include "passes/Fuse/Passes.h"
-#include "passes/Fuse/RowSpace.h"
 #include "passes/Fuse/UpdateKernels.h"
 
 using namespace mlir;
@@ -62,37 +61,6 @@ void materialiseYields(train::YieldOp yield, Outliner &outliner) {
   for (OpOperand &operand : yield->getOpOperands())
     if (!nn::behindViews(operand.get()).getDefiningOp<train::CommandOp>())
       operand.set(copy(operand.get(), yield, outliner));
-}
-
-/// Whether one loop over the rows writes all results: one result, or several of one shape. Others could be
-/// written one after another, but for sums over tiles of rows, which are written behind their rows.
-bool isOneLoop(ValueRange results) {
-  auto first = cast<RankedTensorType>(results.front().getType());
-  return results.size() == 1 ||
-         (first.getRank() > 0 && first.getShape().back() > 1 && llvm::all_of(results, [&](Value value) {
-            auto other = cast<RankedTensorType>(value.getType());
-            return nn::tileSumOf(value.getDefiningOp()) ||
-                   (other.getShape() == first.getShape() && other.getEncoding() == first.getEncoding());
-          }));
-}
-
-/// Row kernels read a row's elements before they write that row, and no other row: a result may take the
-/// place of an operand of its own type, each of another one.
-void offerInPlace(train::CommandOp command, func::FuncOp kernel) {
-  Block &body = kernel.getBody().front();
-  if (!isOneLoop(body.getTerminator()->getOperands()) || command.getLibrary())
-    return;
-  for (Operation &op : body.without_terminator())
-    if (!isKernelConstant(&op) && !isa<nn::ReshapeOp>(op) && !nn::tileSumOf(&op) &&
-        (!rowSpaceOf(&op) || isDataMovement(&op)))
-      return;
-  SmallVector<Attribute> pairs;
-  for (auto [i, result] : llvm::enumerate(kernel.getResultTypes()))
-    for (auto [j, argument] : llvm::enumerate(body.getArguments()))
-      if (argument.getType() == result)
-        pairs.push_back(
-            DenseI64ArrayAttr::get(command.getContext(), {static_cast<int64_t>(i), static_cast<int64_t>(j)}));
-  command.setMayAliasAttr(ArrayAttr::get(command.getContext(), pairs));
 }
 
 void eraseDeadOps(Block &block) {
@@ -167,8 +135,9 @@ void FormCommands::formRegion(Region &region, Outliner &outliner) {
       command.setLibrary("gemm");
     if (attentionOf(outliner.kernelOf(command)))
       command.setLibrary("attention");
-    if (mode == "fused")
-      offerInPlace(command, outliner.kernelOf(command));
+    if (mode == "fused" && !command.getLibrary())
+      if (ArrayAttr pairs = inPlacePairs(outliner.kernelOf(command)))
+        command.setMayAliasAttr(pairs);
   }
 }
 

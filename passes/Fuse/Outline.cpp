@@ -33,18 +33,18 @@ static std::string nameOf(Operation *op) {
 /// ops that one derivative made are called after it, once.
 static SmallVector<std::string> opNames(Block &body) {
   SmallVector<Operation *> ops;
-  llvm::StringMap<SmallVector<Operation *>> derivatives;
   for (Operation &op : body.without_terminator())
-    if (!isKernelConstant(&op) && !isa<nn::ReshapeOp, nn::BroadcastOp>(op)) {
+    if (!isKernelConstant(&op) && !isa<nn::ReshapeOp, nn::BroadcastOp>(op))
       ops.push_back(&op);
-      derivatives[derivativeOf(op.getLoc())].push_back(&op);
-    }
   auto isRounding = [](Operation *op) {
     return isa<nn::CastOp>(op) && isa<FloatType>(getElementTypeOrSelf(op->getOperand(0))) &&
            isa<FloatType>(getElementTypeOrSelf(op->getResult(0)));
   };
   if (!llvm::all_of(ops, isRounding))
     llvm::erase_if(ops, isRounding);
+  llvm::StringMap<SmallVector<Operation *>> derivatives;
+  for (Operation *op : ops)
+    derivatives[derivativeOf(op->getLoc())].push_back(op);
   SmallVector<std::string> names;
   for (Operation *op : ops) {
     StringRef derivative = derivativeOf(op->getLoc());

@@ -28,6 +28,9 @@ public:
   mlir::func::FuncOp kernelOf(train::CommandOp command) {
     return symbols.lookup<mlir::func::FuncOp>(command.getKernel());
   }
+  mlir::func::FuncOp lookup(mlir::FlatSymbolRefAttr kernel) {
+    return symbols.lookup<mlir::func::FuncOp>(kernel.getAttr());
+  }
 
 private:
   mlir::ModuleOp module;

@@ -176,14 +176,7 @@ void SplitTails::runOnOperation() {
           split(command, late, outliner);
       }
   }
-  int64_t id = 0;
-  getOperation().walk([&](train::CommandOp command) {
-    command.setId(id++);
-    if (auto tail = tailOf(command)) {
-      tail->id = id++;
-      setTail(command, *tail);
-    }
-  });
+  numberCommands(getOperation());
 }
 
 } // namespace accum

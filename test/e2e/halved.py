@@ -19,15 +19,15 @@ SHAPES = {"GPT-2 124M": (model_shapes.Shape("gpt", 12, 768, 12, 50257), 1024),
           "LLaMA 1B": (model_shapes.Shape("llama", 16, 2048, 32, 32000, groups=8, inner=5632), 2048)}
 # model, target, precision, micro-batch, bars in percent: half of all, half of the activations with logits whole; half of all with
 # activations that wait in memory of the host (where there is one besides)
-CASES = [("GPT-2 124M", "host", "f32", 8, 2.8, 6),
-         ("GPT-2 124M", "h100", "f32", 16, 1.5, 6.5, 0.3),
-         ("GPT-2 124M", "h100", "bf16", 16, 4.8, 7.5, 4),
-         ("BERT base", "host", "f32", 16, 2.5, 7),
-         ("BERT base", "h100", "bf16", 32, 6, 8, 4.8),
-         ("LLaMA 1B", "host", "f32", 4, 8, 9),
-         ("LLaMA 1B", "h100", "bf16", 8, 7.5, 8.5, 3),
-         ("GPT-2 1.5B", "h100", "bf16", 8, 8, 8.3, 3.5),
-         ("LLaMA 7B", "h100", "bf16", 4, 9, 9, 1.5)]
+CASES = [("GPT-2 124M", "host", "f32", 8, 1.6, 4.5),
+         ("GPT-2 124M", "h100", "f32", 16, 0.9, 4.3, 0.3),
+         ("GPT-2 124M", "h100", "bf16", 16, 2.7, 5, 2.4),
+         ("BERT base", "host", "f32", 16, 1.7, 5),
+         ("BERT base", "h100", "bf16", 32, 4, 5.3, 2.7),
+         ("LLaMA 1B", "host", "f32", 4, 7, 7.5),
+         ("LLaMA 1B", "h100", "bf16", 8, 6, 6.5, 1.4),
+         ("GPT-2 1.5B", "h100", "bf16", 8, 6.6, 7.3, 2),
+         ("LLaMA 7B", "h100", "bf16", 4, 8.2, 8.5, 0.8)]
 
 
 def planned(problem, target, m, memory, *more):

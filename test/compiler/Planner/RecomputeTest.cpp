@@ -10,6 +10,7 @@
 #include "compiler/Planner/Storage.h"
 #include "compiler/Planner/Verify.h"
 #include "test/compiler/Planner/RandomProblem.h"
+#include "test/compiler/Planner/SymbolicMachine.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <algorithm>
 #include <climits>
@@ -21,98 +22,6 @@ using namespace accum::planner;
 using testing::HasSubstr;
 
 namespace {
-
-/// Runs a problem symbolically, once through: a value is a hash of the command and of what it read, memory
-/// remembers the values that were written. Returns what each command read, by its id; of repetitions nothing.
-class Machine {
-public:
-  Machine(const Problem &problem, int64_t m) : problem(problem), m(m) {}
-
-  /// Every storage for itself, or at its place in one memory.
-  std::map<int64_t, std::vector<uint64_t>> run(const std::vector<int64_t> *offsets) {
-    for (size_t index = 0; index < problem.buffers.size(); ++index)
-      root.push_back(problem.buffers[index].aliasOf == kNoIndex ? static_cast<int>(index)
-                                                                : root[problem.buffers[index].aliasOf]);
-    this->offsets = offsets;
-    for (size_t index = 0; index < problem.commands.size(); ++index) {
-      const Command &command = problem.commands[index];
-      if (index == 0 || command.region != problem.commands[index - 1].region)
-        bringInputs(command.region);
-      if (index + 1 < problem.commands.size() && isFirstRunOfTail(problem.commands[index + 1]))
-        spoilResults(static_cast<int>(index) + 1);
-      if (command.kind == CommandKind::Move) {
-        copy(static_cast<int>(index));
-        continue;
-      }
-      std::vector<uint64_t> operands;
-      uint64_t hash = static_cast<uint64_t>(command.cloneOf < 0 ? command.id : command.cloneOf) + 1;
-      for (size_t buffer = 0; buffer < problem.buffers.size(); ++buffer)
-        if (std::ranges::count(problem.buffers[buffer].users, static_cast<int>(index)) > 0) {
-          operands.push_back(read(static_cast<int>(buffer)));
-          hash += (operands.back() ^ (operands.back() >> 29)) * 1099511628211u;
-        }
-      std::ranges::sort(operands);
-      if (command.cloneOf < 0)
-        seen[command.id] = operands;
-      uint64_t results = 0;
-      for (size_t buffer = 0; buffer < problem.buffers.size(); ++buffer)
-        if (problem.buffers[buffer].producer == static_cast<int>(index))
-          write(static_cast<int>(buffer), hash * 31 + ++results);
-    }
-    return seen;
-  }
-
-private:
-  static constexpr int64_t kGrain = 64;
-
-  static bool isFirstRunOfTail(const Command &command) { return command.tail && command.cloneOf < 0; }
-  /// The kernel of the command before writes them too, while it still reads.
-  void spoilResults(int command) {
-    for (size_t buffer = 0; buffer < problem.buffers.size(); ++buffer)
-      if (problem.buffers[buffer].producer == command)
-        write(static_cast<int>(buffer), 0xbad);
-  }
-  void bringInputs(Region region) {
-    for (size_t buffer = 0; buffer < problem.buffers.size(); ++buffer) {
-      const Buffer &value = problem.buffers[buffer];
-      if (value.producer == kNoIndex && value.aliasOf == kNoIndex && !value.users.empty() &&
-          problem.commands[*std::ranges::min_element(value.users)].region == region)
-        write(static_cast<int>(buffer), 7 + std::hash<std::string>()(value.id));
-    }
-  }
-  /// To the host, or from there; one that is half overwritten is nobody's value.
-  void copy(int command) {
-    uint64_t &value = host[problem.commands[command].id / 2];
-    for (size_t buffer = 0; buffer < problem.buffers.size(); ++buffer) {
-      int index = static_cast<int>(buffer);
-      if (problem.buffers[buffer].producer == command && root[buffer] == index)
-        write(index, value);
-      int64_t bytes = problem.buffers[buffer].bytes.at(m);
-      if (std::ranges::count(problem.buffers[buffer].users, command) > 0 && bytes > 0) {
-        uint64_t first = memory[place(index)], last = memory[place(index) + (bytes - 1) / kGrain * kGrain];
-        value = first == last ? first : 0xbad;
-      }
-    }
-  }
-  int64_t place(int buffer) const {
-    return offsets ? (*offsets)[root[buffer]] : (int64_t{1} << 40) * (root[buffer] + 1);
-  }
-  uint64_t read(int buffer) {
-    int64_t bytes = problem.buffers[buffer].bytes.at(m);
-    return bytes == 0 ? 0 : memory[place(buffer)] * 3 + memory[place(buffer) + (bytes - 1) / kGrain * kGrain];
-  }
-  void write(int buffer, uint64_t value) {
-    for (int64_t at = 0; at < problem.buffers[buffer].bytes.at(m); at += kGrain)
-      memory[place(buffer) + at] = value;
-  }
-
-  const Problem &problem;
-  int64_t m;
-  std::vector<int> root;
-  const std::vector<int64_t> *offsets = nullptr;
-  std::map<int64_t, uint64_t> memory, host;
-  std::map<int64_t, std::vector<uint64_t>> seen;
-};
 
 /// A random subset of what may run again, with everything that asks for nothing dropped.
 Choice randomChoice(Random &random, const Problem &problem, const Recomputation &flow) {
@@ -176,7 +85,7 @@ Plan planOf(const Problem &problem, const Problem &runs, const Choice &choice, i
 }
 
 struct Counts {
-  int repetitions = 0, moves = 0;
+  int repetitions = 0, moves = 0, besides = 0;
   int exact = 0, high = 0; ///< peaks that are what is packed at most, and that are above it
 };
 
@@ -191,7 +100,11 @@ void expectSameValues(Random &random, const Problem &problem, Counts &counts) {
   int64_t m = draw(random, 1, 9);
   std::vector<int64_t> offsets;
   Plan plan = planOf(problem, runs, choice, m, offsets);
-  auto whole = Machine(problem, m).run(nullptr), again = Machine(runs, m).run(&offsets);
+  auto whole = SymbolicMachine(problem, problem, m).run(nullptr),
+       again = SymbolicMachine(runs, problem, m).run(&offsets);
+  counts.besides += static_cast<int>(std::ranges::count_if(runs.commands, [](const Command &command) {
+    return command.cloneOf >= 0 && command.companion.command != kNoIndex;
+  }));
   ASSERT_EQ(whole, again);
   Result<Problem> played = replay(problem, plan);
   ASSERT_TRUE(played) << played.error().message;
@@ -219,6 +132,7 @@ TEST(Recompute, KeepsAllValuesOfRandomProblems) {
   }
   EXPECT_GT(counts.repetitions, 100);
   EXPECT_GT(counts.moves, 100);
+  EXPECT_GT(counts.besides, 20);
 }
 
 TEST(Recompute, KeepsAllValuesOfRandomSteps) {
@@ -226,9 +140,11 @@ TEST(Recompute, KeepsAllValuesOfRandomSteps) {
   Counts counts;
   for (int round = 0; round < 400; ++round) {
     SCOPED_TRACE(round);
-    ASSERT_NO_FATAL_FAILURE(
-        expectSameValues(random, randomStep(random, static_cast<int>(draw(random, 2, 20)), 1, 0), counts));
+    Problem problem = randomStep(random, static_cast<int>(draw(random, 2, 20)), 1, 0);
+    addCompanions(random, problem, 3);
+    ASSERT_NO_FATAL_FAILURE(expectSameValues(random, problem, counts));
   }
+  EXPECT_GT(counts.besides, 200);
   EXPECT_GT(counts.repetitions, 1000);
   EXPECT_GT(counts.moves, 500);
   EXPECT_GT(counts.exact, 390);
@@ -270,6 +186,32 @@ TEST(Recompute, StandsRightBeforeItsFirstLateUser) {
   EXPECT_THAT(order({1, 0, 1, 0, 0, 0, 0}), ElementsAre(0, 1, 2, 3, 102, 4, 5, 100, 6));
   // What has an effect, and what is backward, never runs again.
   EXPECT_THAT(order({0, 0, 0, 1, 1, 1, 1}), ElementsAre(0, 1, 2, 3, 4, 5, 6));
+}
+
+TEST(Recompute, RunsBesideItsCompanionWhereNobodyAsksBefore) {
+  Problem problem = chain();
+  problem.cloneIds = 100;
+  problem.buffers[0].users = {1, 5, 6};
+  problem.buffers[1].users = {2, 6};
+  problem.commands[1].companion = {5, {.name = "beside", .flops = {0, 3, {}}, .isBeside = true}, {0}};
+  ASSERT_TRUE(check(problem));
+  auto made = [&](std::vector<char> chosen) { return expand(problem, {std::move(chosen), {}}); };
+  using testing::ElementsAre;
+  Problem beside = made({0, 1, 0, 0, 0, 0, 0});
+  EXPECT_THAT(idsOf(beside), ElementsAre(0, 1, 2, 3, 4, 5, 101, 6));
+  EXPECT_EQ(beside.commands[6].companion.command, 5);
+  EXPECT_EQ(beside.commands[6].variants.front().flops.perSample, 3);
+  auto again = std::ranges::find(beside.buffers, "101:0", &Buffer::id);
+  ASSERT_NE(again, beside.buffers.end());
+  // Its life begins with the companion; of what it is made of, the companion is the reader.
+  EXPECT_EQ(Lifetimes(beside).life[again - beside.buffers.begin()].start, 5);
+  EXPECT_THAT(beside.buffers[0].users, ElementsAre(1, 5, 7));
+  // Ahead of what else stands before the next command, which may need it.
+  EXPECT_THAT(idsOf(made({1, 1, 0, 0, 0, 0, 0})), ElementsAre(0, 1, 2, 3, 4, 100, 5, 101, 6));
+  // Where something is made of it earlier, it runs by itself.
+  EXPECT_THAT(idsOf(made({0, 1, 1, 0, 0, 0, 0})), ElementsAre(0, 1, 2, 3, 101, 102, 4, 5, 6));
+  problem.buffers[1].users = {2, 5};
+  EXPECT_THAT(idsOf(made({0, 1, 0, 0, 0, 0, 0})), ElementsAre(0, 1, 2, 3, 4, 101, 5, 6));
 }
 
 TEST(Recompute, TheCheckerRefusesWhatIsNotAllowed) {
