@@ -214,6 +214,16 @@ train::PolyAttr difference(MLIRContext *context, Affine more, Affine less) {
                               std::max<int64_t>(0, more.slope - less.slope));
 }
 
+/// Puts an op, and what looks at its results, behind another one; gives the last of them.
+Operation *moveBehind(Operation *op, Operation *behind) {
+  op->moveAfter(behind);
+  behind = op;
+  for (Operation *user : op->getUsers())
+    if (isa<nn::ReshapeOp>(user) && user->isBeforeInBlock(behind))
+      behind = moveBehind(user, behind);
+  return behind;
+}
+
 /// The first source that the command can make again, as its companion; its readers then stand behind it.
 std::optional<Source> Joiner::join(train::CommandOp command) {
   if (!isPlainKernel(command))
@@ -244,10 +254,8 @@ std::optional<Source> Joiner::join(train::CommandOp command) {
       companion.kernel = outliner.share(kernel);
       setCompanion(command, companion);
       Operation *behind = command;
-      for (train::CommandOp reader : *ahead) {
-        reader->moveAfter(behind);
-        behind = reader;
-      }
+      for (train::CommandOp reader : *ahead)
+        behind = moveBehind(reader, behind);
       taken.insert(source.result);
       return source;
     }

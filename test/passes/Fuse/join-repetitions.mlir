@@ -47,11 +47,14 @@ train.step @step inputs [{name = "x"}] gradients [@u, @v, @w] prepass {
   %t = train.command @gelu(%s) {id = 8, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>) -> tensor<2x8xf32, #rows>
   %l = train.command @total(%t) {id = 9, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>) -> tensor<f32, #sum>
   %u = train.command @dw(%h, %x) {id = 10, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<8x8xf32, #sum>
+  // CHECK-NOT: nn.reshape
+  %view = nn.reshape %u : tensor<8x8xf32, #sum> -> tensor<64xf32, #sum>
   %v = train.command @dw(%s, %x) {id = 11, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<8x8xf32, #sum>
   // CHECK: %[[G:.*]] = train.command @gelu_grad(%[[A]], %[[X:[a-z0-9]*]])
   // CHECK-SAME: companion = {bytes = #train.poly<0, 64>, flops = #train.poly<0, 16>, id = 1 : i64, kernel = @[[K:[a-z0-9_]*gelu_tanh_2x8xf32]], may_alias = array<i64: 0, 1>, more = array<i64>}
   // CHECK-SAME: id = 5 : i64
-  // CHECK: train.command @dw(%[[H]], %[[X]]) {{.*}}id = 6 : i64
+  // CHECK: %[[U:.*]] = train.command @dw(%[[H]], %[[X]]) {{.*}}id = 6 : i64
+  // CHECK: nn.reshape %[[U]]
   %g = train.command @gelu_grad(%a, %x) {id = 12, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<2x8xf32, #rows>
   // A parameter more is read for this one.
   // CHECK: %[[D:.*]] = train.command @gelu_grad(%[[A]], %[[G]])
