@@ -115,8 +115,18 @@ def check_links():
                     yield path, number, f"the link to {target} leads nowhere"
 
 
+def check_tour():
+    """The tour of the README can be typed: what its commands read is in examples/."""
+    for number, line in enumerate((ROOT / "README.md").read_text().splitlines(), 1):
+        if not line.startswith("    $ "):
+            continue
+        for word in line.split():
+            if word.endswith((".onnx", ".safetensors")) and not (ROOT / "examples" / word).exists():
+                yield ROOT / "README.md", number, f"examples/ has no {word}"
+
+
 def main():
-    findings = [finding for check in (check_run_lines, check_slugs, check_sources, check_links) for finding in check()]
+    findings = [finding for check in (check_run_lines, check_slugs, check_sources, check_links, check_tour) for finding in check()]
     for path, number, text in findings:
         print(f"{path.relative_to(ROOT)}:{number}: {text}")
     return len(findings)
