@@ -10,9 +10,9 @@ namespace accum {
 /// Where a plan repeats command `id` and nobody asks for its result before this command, which is backward,
 /// this one runs another kernel that writes the result too.
 struct Companion {
-  int64_t id = -1;                          ///< a command of the forward part, or a tail, of one result
-  mlir::FlatSymbolRefAttr kernel;           ///< results: the command's own, then that one
-  llvm::SmallVector<int64_t> more = {};     ///< its arguments behind the command's: inputs of the forward command
+  int64_t id = -1;                      ///< a command of the forward part, or a tail, of one result
+  mlir::FlatSymbolRefAttr kernel;       ///< results: the command's own, then that one
+  llvm::SmallVector<int64_t> more = {}; ///< its arguments behind the command's: inputs of the forward command
   llvm::SmallVector<int64_t> mayAlias = {}; ///< inputs of the command whose place that result may take
   train::PolyAttr flops = {}, bytes = {};   ///< what it costs more
 };

@@ -71,6 +71,7 @@ private:
   bool isThere(Value value, train::CommandOp command) const;
   std::optional<SmallVector<train::CommandOp>> readersBefore(Value value, train::CommandOp command) const;
   func::FuncOp makeKernel(train::CommandOp command, const Source &source, SmallVector<int64_t> &more);
+  std::optional<Companion> companion(train::CommandOp command, const Source &source);
 
   Block &block;
   Operation *last;
@@ -224,42 +225,46 @@ Operation *moveBehind(Operation *op, Operation *behind) {
   return behind;
 }
 
-/// The first source that the command can make again, as its companion; its readers then stand behind it.
+/// What the command's kernel needs to make the source's result too; nothing where that is no kernel of one
+/// loop.
+std::optional<Companion> Joiner::companion(train::CommandOp command, const Source &source) {
+  Companion companion;
+  func::FuncOp kernel = makeKernel(command, source, companion.more), own = outliner.kernelOf(command);
+  ArrayAttr pairs = inPlacePairs(kernel);
+  if (!pairs) {
+    kernel.erase();
+    return std::nullopt;
+  }
+  auto inputs = static_cast<int64_t>(command.getInputs().size());
+  for (auto pair : pairs.getAsRange<DenseI64ArrayAttr>())
+    if (pair[0] == command.getNumResults() && pair[1] < inputs)
+      companion.mayAlias.push_back(pair[1]);
+  companion.flops = difference(command.getContext(), flopsOfKernel(kernel), flopsOfKernel(own));
+  companion.bytes = difference(command.getContext(), bytesMovedBy(kernel), bytesMovedBy(own));
+  companion.kernel = outliner.share(kernel);
+  return companion;
+}
+
+/// The first source that the command can make again; its readers then stand behind it.
 std::optional<Source> Joiner::join(train::CommandOp command) {
   if (!isPlainKernel(command))
     return std::nullopt;
-  for (Value input : command.getInputs()) {
-    auto sources = readBy.find(input);
-    if (sources == readBy.end())
-      continue;
-    for (const Source &source : sources->second) {
-      if (taken.contains(source.result) ||
-          !llvm::all_of(source.operands, [&](Value operand) { return isThere(operand, command); }))
+  auto isThereFor = [&](Value operand) { return isThere(operand, command); };
+  for (Value input : command.getInputs())
+    for (const Source &source : readBy.lookup(input)) {
+      if (taken.contains(source.result) || !llvm::all_of(source.operands, isThereFor))
         continue;
       auto ahead = readersBefore(source.result, command);
-      if (!ahead)
+      auto made = ahead ? companion(command, source) : std::nullopt;
+      if (!made)
         continue;
-      Companion companion;
-      func::FuncOp kernel = makeKernel(command, source, companion.more), own = outliner.kernelOf(command);
-      ArrayAttr pairs = inPlacePairs(kernel);
-      if (!pairs) { // not one loop
-        kernel.erase();
-        continue;
-      }
-      for (auto pair : pairs.getAsRange<DenseI64ArrayAttr>())
-        if (pair[0] == command.getNumResults() && pair[1] < static_cast<int64_t>(command.getInputs().size()))
-          companion.mayAlias.push_back(pair[1]);
-      companion.flops = difference(command.getContext(), flopsOfKernel(kernel), flopsOfKernel(own));
-      companion.bytes = difference(command.getContext(), bytesMovedBy(kernel), bytesMovedBy(own));
-      companion.kernel = outliner.share(kernel);
-      setCompanion(command, companion);
+      setCompanion(command, *made);
       Operation *behind = command;
       for (train::CommandOp reader : *ahead)
         behind = moveBehind(reader, behind);
       taken.insert(source.result);
       return source;
     }
-  }
   return std::nullopt;
 }
 

@@ -15,7 +15,8 @@ namespace accum::planner {
 class SymbolicMachine {
 public:
   /// `asked`: what the problem was made from.
-  SymbolicMachine(const Problem &problem, const Problem &asked, int64_t m) : problem(problem), asked(asked), m(m) {}
+  SymbolicMachine(const Problem &problem, const Problem &asked, int64_t m)
+      : problem(problem), asked(asked), m(m) {}
 
   /// Every storage for itself, or at its place in one memory.
   std::map<int64_t, std::vector<uint64_t>> run(const std::vector<int64_t> *offsets) {
