@@ -40,7 +40,7 @@ std::string describeModel(const Options &options, const import::ImportReport &re
   for (const std::string &tie : report.ties)
     text += fmt::format("; {} (tied)", tie);
   text += "\n";
-  if (!report.hasDropout)
+  if (!report.hasDropout && !report.lostDropout)
     text += "         no dropout in this file: exported in eval mode\n";
   for (const auto &[symbol, size] : report.dimsFromFile)
     text += fmt::format("dim      {} = {} (from the file)\n", symbol, size);

@@ -229,6 +229,10 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   if (!table)
     return give(table);
   report.notices = table->notices;
+  if (std::optional<std::string> lost = lostDropout(model->graph)) {
+    report.notices.push_back(*lost);
+    report.lostDropout = true;
+  }
   warnOfFrozenStatistics(model->graph, report);
   report.deferred = table->refused;
   OwningOpRef<ModuleOp> module = emptyModule(context, *model);

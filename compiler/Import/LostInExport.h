@@ -4,11 +4,16 @@
 #include "compiler/Import/Failure.h"
 #include "compiler/Import/Model.h"
 #include <optional>
+#include <string>
 
 namespace accum::import {
 
 /// The graph computes another loss than the model: batch normalisation in training mode that became its
 /// evaluation form, label smoothing that is gone.
 std::optional<Failure> lostInExport(const Graph &graph);
+
+/// A notice where `scaled_dot_product_attention` dropped probabilities when it was traced, and no node of the
+/// graph does: the dynamo exporter leaves that out. The loss is the model's, without that noise.
+std::optional<std::string> lostDropout(const Graph &graph);
 
 } // namespace accum::import

@@ -48,6 +48,24 @@ Node traced(std::string opType, const std::string &call) {
   return node;
 }
 
+/// What is said of a graph with these nodes, traced from attention with these arguments.
+std::string lostFrom(const std::string &arguments, std::initializer_list<const char *> opTypes) {
+  Graph graph;
+  for (const char *opType : opTypes)
+    graph.nodes.push_back(traced(opType, "scaled_dot_product_attention.default](args = (" + arguments + ")"));
+  return lostDropout(graph).value_or("");
+}
+
+TEST(LostDropout, ofAttention) {
+  EXPECT_THAT(lostFrom("%q, %k, %v, %mask, 0.2", {"MatMul", "Softmax", "MatMul"}),
+              HasSubstr("dropout 0.2 on attention probabilities is not in the file"));
+  EXPECT_THAT(lostFrom("%q, %k, %v, None, 0.1, True", {"Attention"}), HasSubstr("dropout 0.1"));
+  EXPECT_EQ(lostFrom("%q, %k, %v, %mask, 0.2", {"MatMul", "Softmax", "Dropout", "MatMul"}), "");
+  EXPECT_EQ(lostFrom("%q, %k, %v, %mask, 0.0, True", {"MatMul"}), "");
+  EXPECT_EQ(lostFrom("%q, %k, %v, %mask", {"MatMul"}), "");
+  EXPECT_EQ(lostFrom("%q, %k, %v", {"MatMul"}), "");
+}
+
 TEST(GradientMarks, rowsOfPadding) {
   auto row = [](const std::string &arguments) {
     return paddingRow(traced("Gather", "embedding.default](args = (" + arguments + ")"));

@@ -20,7 +20,7 @@ std::vector<Rectangle> chain(int count) {
 std::vector<Restriction> everyOther(int count) {
   std::vector<Restriction> restrictions(static_cast<size_t>(count));
   for (int index = 0; index < count; index += 2)
-    restrictions[static_cast<size_t>(index)].offset = index % 4 * 5;
+    restrictions[static_cast<size_t>(index)].offset = int64_t{5} * (index % 4);
   return restrictions;
 }
 
