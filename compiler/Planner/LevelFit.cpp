@@ -11,43 +11,46 @@ namespace {
 
 /// Visits between two looks at the clock, and what placing one or raising a floor costs.
 constexpr int64_t kVisitsPerLook = 20'000, kVisitsPerPlaced = 40;
-/// What beginning a level and one way costs, of the number of rectangles.
+/// What beginning a level costs, of the number of rectangles.
 constexpr int64_t kRectanglesPerVisit = 8;
 /// Ways to one level, at most.
 constexpr int kMostWays = 60;
-/// Noise on weights, at most, and how many numbers there are of it: a power of two.
-constexpr double kNoise = 0.3;
-constexpr size_t kNoises = 8192;
+/// Levels to a pass.
+constexpr double kFewestLevels = 5, kMostLevels = 200;
+/// Weights grow with such a power of the largest load that is lived through.
+constexpr double kLoad = 30;
 /// Of the mean length: the room beside a rectangle that halves its weight.
 constexpr double kScale = 0.01;
 /// What is free where a moment's room is worth half of what it is worth where all is full.
 constexpr double kRoom = 0.003;
+/// The price from which on a moment's waste decides.
+constexpr double kDear = 0.2;
 /// Of all the height: what is always thought to come yet.
 constexpr double kLeastLeft = 0.05;
+
+int horizonOf(std::span<const Rectangle> rectangles) {
+  int horizon = 1;
+  for (const Rectangle &r : rectangles)
+    horizon = std::max(horizon, r.end);
+  return horizon;
+}
+
+/// How many live together at most.
+double mostAlive(std::span<const Rectangle> rectangles) {
+  std::vector<Rectangle> units(rectangles.begin(), rectangles.end());
+  for (Rectangle &r : units)
+    r.size = 1;
+  return static_cast<double>(maxLoad(units));
+}
 
 } // namespace
 
 LevelFit::LevelFit(std::span<const Rectangle> rectangles, const GreedyWeights &weights, Deadline deadline)
-    : rectangles(rectangles), weights(weights), deadline(deadline),
-      most(static_cast<double>(maxLoad(rectangles))), perUnit(1 / (kScale * weights.meanLength())),
-      byStart(rectangles.size()) {
-  for (const Rectangle &r : rectangles)
-    horizon = std::max(horizon, r.end);
-  firstAt.assign(static_cast<size_t>(horizon) + 2, 0);
-  for (const Rectangle &r : rectangles)
-    ++firstAt[r.start + 1];
-  std::partial_sum(firstAt.begin(), firstAt.end(), firstAt.begin());
-  std::vector<int> next = firstAt;
-  for (size_t index = 0; index < rectangles.size(); ++index)
-    byStart[next[rectangles[index].start]++] = static_cast<int>(index);
-  for (int index : byStart) {
-    const Rectangle &r = rectangles[index];
-    candidates.push_back({r.start, r.end, r.size, 0, 0, 0});
-  }
+    : rectangles(rectangles), weights(weights), deadline(deadline), horizon(horizonOf(rectangles)),
+      most(static_cast<double>(maxLoad(rectangles))), candidates(rectangles, horizon),
+      choice{static_cast<float>(1 / (kScale * weights.meanLength())), 0, 0} {
   clock.assign(static_cast<size_t>(horizon) + 1, 0);
   prices = clock;
-  for (size_t index = 0; index < kNoises; ++index)
-    noises.push_back(static_cast<double>(mix(index) >> 40) * 0x1p-24);
 }
 
 /// By what is free yet, for all the height that is to come.
@@ -59,40 +62,16 @@ void LevelFit::setPrices(double level) {
     clock[time + 1] = clock[time] + price;
     prices[time + 1] = prices[time] + price * price;
   }
-  for (size_t at = 0; at < candidates.size(); ++at) {
-    Candidate &r = candidates[at];
-    r.from = clock[r.start];
-    r.to = clock[r.end];
-    r.weight = base[at] * (r.to - r.from);
-  }
-  visits += static_cast<int64_t>(candidates.size()) / kRectanglesPerVisit;
-}
-
-int LevelFit::bestInside(Way &way, const SkylineRuns::Run &run, int64_t wall) {
-  int best = -1, end = firstAt[run.end];
-  double heaviest = 0, from = clock[run.start], to = clock[run.end];
-  auto nextUnplaced = [&skip = way.skip](int at) {
-    while (skip[at] != at)
-      at = skip[at] = skip[skip[at]];
-    return at;
-  };
-  for (int at = nextUnplaced(firstAt[run.start]); at < end; at = nextUnplaced(at + 1)) {
-    const Candidate &r = candidates[at];
-    ++visits;
-    if (r.end > run.end)
-      continue;
-    double weight = r.weight / (1 + (r.from - from + to - r.to) * perUnit);
-    weight *= 1 + amplitude * noises[(static_cast<size_t>(at) + salt) % kNoises];
-    if (r.start == run.start && r.end == run.end)
-      weight *= 2;
-    if (run.floor + r.size == wall)
-      weight *= 2;
-    if (best < 0 || weight > heaviest) {
-      heaviest = weight;
-      best = at;
-    }
-  }
-  return best;
+  auto isDear = [&](int time) { return clock[time + 1] - clock[time] > kDear; };
+  dear = {0, horizon};
+  while (dear.start < horizon && !isDear(dear.start))
+    ++dear.start;
+  while (dear.end > dear.start && !isDear(dear.end - 1))
+    --dear.end;
+  if (dear.start == dear.end || level >= most)
+    dear = {0, horizon};
+  candidates.weigh(base, clock, isPlaced);
+  visits += static_cast<int64_t>(rectangles.size()) / kRectanglesPerVisit;
 }
 
 bool LevelFit::isLate() {
@@ -103,30 +82,34 @@ bool LevelFit::isLate() {
   return isOver;
 }
 
-/// Until no floor is below the level, or all stand.
-void LevelFit::climb(Way &way, int64_t level) {
-  visits += static_cast<int64_t>(candidates.size()) / kRectanglesPerVisit;
+/// Until no floor is below the level, or all stand, or it costs more than the best.
+void LevelFit::climb(Way &way, int64_t level, Stretch part, const Way *best) {
+  way.floors.goTo(part.start);
   while (way.placed < rectangles.size() && !isLate()) {
-    int lowest = way.floors.lowest();
-    SkylineRuns::Run run = way.floors[lowest];
-    if (run.floor >= level)
+    if (!way.floors.toValley(level, part.end))
       return;
+    const LevelFloors::Run run = way.floors.valley();
     visits += kVisitsPerPlaced;
-    int64_t wall = way.floors.wall(lowest);
-    int at = bestInside(way, run, wall);
+    int64_t wall = way.floors.wall();
+    CandidateBlocks::Valley valley = {run.start, run.end, static_cast<float>(clock[run.start]),
+                                      static_cast<float>(clock[run.end]),
+                                      static_cast<float>(wall - run.floor)};
+    int at = candidates.heaviest(valley, choice, visits);
     if (at < 0) {
       double height = static_cast<double>(wall - run.floor) / most;
       way.cost += (prices[run.end] - prices[run.start]) * height;
+      if (best && way.cost >= best->cost)
+        return;
       way.wasted.push_back({run.start, run.end, height});
-      way.floors.raise(lowest, wall);
+      way.floors.raise(wall);
       continue;
     }
-    const Candidate &r = candidates[at];
-    way.skip[at] = at + 1;
+    const Rectangle &r = rectangles[candidates.rectangleAt(at)];
+    candidates.take(at);
     ++way.placed;
     way.done.push_back({at, run.floor});
     way.height = std::max(way.height, run.floor + r.size);
-    way.floors.raise(lowest, r.start, r.end, run.floor + r.size);
+    way.floors.raise(r.start, r.end, run.floor + r.size);
   }
 }
 
@@ -140,15 +123,17 @@ bool LevelFit::isBetter(const Way &way, const Way &than) const {
 
 /// The next level begins from there.
 void LevelFit::accept(Way &way, Packing &packing) {
-  for (const Placed &placed : way.done)
-    packing.offsets[byStart[placed.position]] = placed.offset;
+  for (const Placed &placed : way.done) {
+    int index = candidates.rectangleAt(placed.position);
+    packing.offsets[index] = placed.offset;
+    isPlaced[index] = 1;
+  }
   for (const Waste &waste : way.wasted)
     for (int time = waste.start; time < waste.end; ++time)
       wasted[time] += waste.height;
   way.done.clear();
   way.wasted.clear();
   way.cost = 0;
-  way.floors.compact();
 }
 
 Packing LevelFit::pack(const Setting &setting, int64_t most, uint64_t seed) {
@@ -156,28 +141,41 @@ Packing LevelFit::pack(const Setting &setting, int64_t most, uint64_t seed) {
   limit = visits + 2 * most;
   isOver = false;
   wasted.assign(static_cast<size_t>(horizon), 0);
-  std::vector<double> byIndex = weights.of({0, setting.size, setting.load});
-  base.clear();
-  for (int index : byStart)
-    base.push_back(byIndex[index]);
-  auto step = std::max<int64_t>(1, static_cast<int64_t>(setting.step * this->most));
-  auto perLevel = static_cast<int64_t>(setting.step * static_cast<double>(most));
-  Way from{SkylineRuns(horizon), std::vector<int>(rectangles.size() + 1)}, tried = from;
-  std::iota(from.skip.begin(), from.skip.end(), 0);
+  isPlaced.assign(rectangles.size(), 0);
+  std::vector<double> byIndex = weights.of({0, setting.size, kLoad});
+  base.assign(byIndex.begin(), byIndex.end());
+  double levels = std::clamp(mostAlive(rectangles) / setting.layers, kFewestLevels, kMostLevels);
+  auto step = std::max<int64_t>(1, static_cast<int64_t>(this->most / levels));
+  auto perLevel = static_cast<int64_t>(static_cast<double>(most) / levels);
+  Way from{LevelFloors(horizon)}, tried = from;
+  size_t arranged = 0;
+  int64_t end = visits;
   for (int64_t level = step; from.placed < rectangles.size(); level += step) {
-    int64_t end = visits + perLevel;
+    end += perLevel;
+    if (level == step || (rectangles.size() - from.placed) * 8 < arranged * 7) {
+      candidates.arrange(isPlaced);
+      arranged = rectangles.size() - from.placed;
+      visits += static_cast<int64_t>(arranged);
+    }
     setPrices(static_cast<double>(level));
     Way best = from;
     for (int way = 0; way < kMostWays && (way == 0 || visits < end); ++way) {
-      amplitude = way == 0 ? 0 : kNoise;
-      salt = mix(mix(seed) + static_cast<uint64_t>(way) + static_cast<uint64_t>(level)) % kNoises;
+      choice.amplitude = way == 0 ? 0 : static_cast<float>(setting.noise);
+      choice.salt = mix(mix(seed) + static_cast<uint64_t>(way) + static_cast<uint64_t>(level)) %
+                    CandidateBlocks::kSalts;
       tried = from;
-      climb(tried, level);
+      climb(tried, level, dear, way > 0 && static_cast<double>(level) < this->most ? &best : nullptr);
       if (isOver)
         return packing;
+      for (const Placed &placed : tried.done)
+        candidates.putBack(placed.position);
       if (way == 0 || isBetter(tried, best))
         std::swap(tried, best);
     }
+    for (const Placed &placed : best.done)
+      candidates.take(placed.position);
+    choice.amplitude = 0;
+    climb(best, level, {0, horizon});
     accept(best, packing);
     std::swap(from, best);
   }

@@ -27,8 +27,9 @@ constexpr double kPairBudget = 1e8, kRestrictedPairs = 2.2e8;
 /// may take more where the effort is large; a rectangle costs a pass about as much as so many visits.
 constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPasses = 150'000'000;
 /// The same where there are too many rectangles for exact search: a visit takes longer there, and what is
-/// left of two seconds is better spent on variations, and level by level.
+/// left of two seconds is better spent on variations, or, where they follow, on levels.
 constexpr int64_t kMostOfMany = 80'000'000, kSlowVisit = 4;
+constexpr int64_t kMostBelowLevels = 40'000'000, kVisitBelowLevels = 8;
 /// Effort from which on these follow: with less there is time for the passes only.
 constexpr int64_t kMuchEffort = 20'000'000;
 constexpr int64_t kVisitsPerPlaced = 150;
@@ -52,15 +53,14 @@ constexpr int kRoundsPerStart = 50;
 constexpr double kStride = 0.8, kNear = 0.001;
 /// What a rectangle above the lower bound gains in weight.
 constexpr double kGain = 1.5;
-
 /// The part of the effort that what was glued may take.
 constexpr int64_t kGluedShare = 8;
-
 /// Noise on weights, at most.
 constexpr double kNoise = 0.05;
-/// Of the effort: what passes level by level take, and at least for each; what they prefer in turns.
-constexpr int64_t kLevelledShare = 3, kPartsOfEffort = 32;
-constexpr LevelFit::Setting kLevelSettings[] = {{0.01, 0, 30}, {0.02, 0.2, 30}, {0.01, 0, 60}, {0.02, 0, 30}};
+/// Passes level by level, and what they prefer in turns.
+constexpr int64_t kLevelPasses = 10;
+constexpr LevelFit::Setting kLevelSettings[] = {
+    {10, 0.2, 0.3}, {20, 0.3, 0.6}, {10, 0.4, 0.6}, {10, 0, 0.3}, {20, 0, 0.3}};
 
 /// What first fit places first.
 constexpr Preference kPreferences[] = {{1, 1}, {1, 0}, {0, 1}, {2, 1}, {1, 2}};
@@ -112,17 +112,17 @@ public:
       stages.add("order of time", best);
     }
     stage("valley and first fit", [&] { tryGreedy(); });
-    int64_t visits = isVaried() ? effort.visits / kSlowVisit : effort.visits;
+    int64_t visits = effort.visits / (isLevelled() ? kVisitBelowLevels : isVaried() ? kSlowVisit : 1);
     int64_t slice = std::max(kFirstSlice, visits / 256);
     for (int64_t spent = 0; spent < visits && !isDone(); spent += slice, slice *= 2) {
       slice = std::min(slice, visits - spent);
       int64_t rest = isSearched() ? slice / 8 : isVaried() ? slice : slice / 2; // than exact search
       stage("exact search", [&] { search(slice - rest); });
-      int64_t evicting = isVaried() ? rest / 4 : rest / 2;
+      int64_t evicting = isLevelled() ? 0 : isVaried() ? rest / 4 : rest / 2;
       stage("improvement", [&] { improve(rest - evicting); });
       stage("evictions", [&] { evict(evicting); });
     }
-    if (isVaried() && !hasFits)
+    if (isLevelled())
       stage("levels", [&] { climb(); });
     best.stages = std::move(stages.list);
     return std::move(best);
@@ -131,6 +131,8 @@ public:
 private:
   bool isSearched() const { return rectangles.size() <= kMaxSearched; }
   bool isVaried() const { return !isSearched() && effort.visits >= kMuchEffort; }
+  /// Few fit exactly: there evictions gain nothing, and levels do.
+  bool isLevelled() const { return isVaried() && !hasFits; }
   bool isDone() const {
     return best.height <= std::max(enough, best.lowerBound) || effort.deadline.hasPassed();
   }
@@ -215,6 +217,8 @@ void Portfolio::tryNextPass() {
 
 void Portfolio::tryGreedy() {
   int64_t most = std::clamp(2 * effort.visits, kManyPasses, isVaried() ? kMostOfMany : kMostPasses);
+  if (isLevelled())
+    most = kMostBelowLevels;
   int64_t spent = 0;
   size_t first = rectangles.size() <= kMaxEasy ? kQuickPasses : passes.size();
   while (!isDone() && nextPass < first && spent <= most) {
@@ -280,13 +284,12 @@ void Portfolio::vary() {
   }
 }
 
-/// Passes level by level, each with a part of the effort, and enough of it for some ways to each level. None
-/// where all live so long that one would take too much.
+/// Passes level by level, each with a part of the effort; none where all live so long that one would take too
+/// much.
 void Portfolio::climb() {
-  int64_t part = std::max(effort.visits / kPartsOfEffort, 2 * passCost);
-  int64_t most = effort.visits / kLevelledShare;
+  int64_t part = std::max(effort.visits / kLevelPasses, passCost);
   LevelFit levels(rectangles, weights, effort.deadline);
-  for (uint64_t turn = 0; !isDone() && levels.visited() + part <= most; ++turn)
+  for (uint64_t turn = 0; !isDone() && levels.visited() + part <= effort.visits; ++turn)
     keep(levels.pack(kLevelSettings[turn % std::size(kLevelSettings)], part, mix(effort.seed) + turn));
 }
 
@@ -342,7 +345,7 @@ void Portfolio::searchBetween(int64_t nodes, int64_t low) {
 
 /// Lowers the best packing as far as the effort goes.
 void Portfolio::evict(int64_t visits) {
-  if (rectangles.size() > kMaxEvicted)
+  if (rectangles.size() > kMaxEvicted || isLevelled())
     return;
   if (best.height < evictedFrom)
     eviction.emplace(rectangles, best.offsets, std::span<const Restriction>(), effort.deadline);

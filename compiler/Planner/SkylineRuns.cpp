@@ -39,19 +39,6 @@ void SkylineRuns::raise(int run, int start, int end, int64_t to) {
   merge(middle);
 }
 
-void SkylineRuns::compact() {
-  std::vector<Run> all;
-  all.swap(runs);
-  heap.clear();
-  auto isFirst = [](const Run &run) { return run.alive && run.before < 0; };
-  int at = static_cast<int>(std::ranges::find_if(all, isFirst) - all.begin());
-  for (int before = -1; at >= 0; at = all[at].behind) {
-    before = newRun(all[at].start, all[at].end, all[at].floor, before, -1);
-    heap.emplace_back(all[at].floor, before);
-  }
-  std::make_heap(heap.begin(), heap.end(), std::greater<>());
-}
-
 int SkylineRuns::newRun(int start, int end, int64_t floor, int before, int behind) {
   int run = static_cast<int>(runs.size());
   runs.push_back({start, end, floor, before, behind, true});

@@ -27,8 +27,6 @@ public:
   void raise(int run, int64_t to);
   /// Raises [start, end) of a run; what is left of it stays on its floor.
   void raise(int run, int start, int end, int64_t to);
-  /// Forgets the runs that were joined or split, so that a copy takes no longer than it must.
-  void compact();
 
 private:
   int newRun(int start, int end, int64_t floor, int before, int behind);
