@@ -24,7 +24,7 @@ constexpr float kLeast = 1e-30F;
 
 CandidateBlocks::CandidateBlocks(std::span<const Rectangle> rectangles, int horizon)
     : rectangles(rectangles), horizon(horizon) {
-  size_t most = 2 * rectangles.size() + kSalts + 2 * kLanes;
+  size_t most = 2 * rectangles.size() + kSalts + size_t{2} * kLanes;
   noises.reserve(most);
   for (size_t index = 0; index < most; ++index)
     noises.push_back(static_cast<float>(mix(index) >> 40) * 0x1p-24F);

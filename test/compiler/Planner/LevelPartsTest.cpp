@@ -109,7 +109,7 @@ TEST(CandidateBlocks, AreChosenByTheSalt) {
   int others = 0;
   for (int round = 0; round < 50; ++round) {
     CandidateBlocks::Valley valley = {0, kHorizon, all.at(0), all.at(kHorizon), 0};
-    auto salt = static_cast<size_t>(round + 1);
+    auto salt = static_cast<size_t>(round) + 1;
     int at = all.blocks.heaviest(valley, {1, 5, salt}, all.visits);
     EXPECT_EQ(at, all.blocks.heaviest(valley, {1, 5, salt}, all.visits));
     others += at != all.blocks.heaviest(valley, {1, 5, 0}, all.visits);
