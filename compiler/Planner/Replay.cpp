@@ -91,6 +91,10 @@ private:
   Status readVariants();
   Status play();
   Status checkBack(int command) const;
+  struct Draft;
+  void addBuffers(Draft &draft) const;
+  void addMove(const Turn &turn, Draft &draft) const;
+  void addCommand(const Turn &turn, const Lists &makes, Draft &draft) const;
   Problem build() const;
 
   int maker(int buffer) const { return problem.buffers[storage[buffer]].producer; }
@@ -276,91 +280,108 @@ Status Player::play() {
   return {};
 }
 
-Problem Player::build() const {
-  Problem result = withoutLists(problem);
-  result.commands.reserve(turns.size());
-  result.buffers.reserve(problem.buffers.size());
-  int64_t base = problem.cloneIds;
-  for (const Command &command : problem.commands)
-    base = problem.cloneIds > 0 ? base : std::max(base, command.id + 1);
-  std::vector<int> placeOf[2] = {std::vector<int>(problem.buffers.size(), kNoIndex),
-                                 std::vector<int>(problem.buffers.size(), kNoIndex)};
+/// The problem under construction, and where its buffers stand: as asked for, and those made again.
+struct Player::Draft {
+  Problem result;
+  std::vector<int> placeOf[2];
+  int64_t base = 0; ///< of the ids of repetitions
+  int last = 0;     ///< the last command that is none
+};
+
+void Player::addBuffers(Draft &draft) const {
+  for (std::vector<int> &places : draft.placeOf)
+    places.assign(problem.buffers.size(), kNoIndex);
   for (int index = 0; index < static_cast<int>(problem.buffers.size()); ++index)
     for (bool copy : {false, true}) {
       int made = maker(index);
       if (copy && !isRepeated(made) && !isMoved(index))
         continue;
-      placeOf[copy ? 1 : 0][index] = static_cast<int>(result.buffers.size());
+      std::vector<int> &places = draft.placeOf[copy ? 1 : 0];
+      places[index] = static_cast<int>(draft.result.buffers.size());
       const Buffer &source = problem.buffers[index];
       Buffer buffer{.id = source.id,
                     .kind = source.kind,
                     .bytes = source.bytes,
-                    .aliasOf = source.aliasOf,
+                    .aliasOf = source.aliasOf == kNoIndex ? kNoIndex : places[source.aliasOf],
                     .wholeStep = source.wholeStep,
                     .role = source.role};
       buffer.users.reserve(source.users.size());
-      if (buffer.aliasOf != kNoIndex)
-        buffer.aliasOf = placeOf[copy ? 1 : 0][buffer.aliasOf];
       if (copy) {
         std::string own = fmt::format("{}:", problem.commands[made].id);
-        buffer.id = fmt::format("{}:{}", base + problem.commands[made].id,
+        buffer.id = fmt::format("{}:{}", draft.base + problem.commands[made].id,
                                 buffer.id.starts_with(own) ? buffer.id.substr(own.size()) : buffer.id);
       }
-      result.buffers.push_back(std::move(buffer));
+      draft.result.buffers.push_back(std::move(buffer));
     }
+}
+
+void Player::addMove(const Turn &turn, Draft &draft) const {
+  int at = static_cast<int>(draft.result.commands.size()), buffer = trips[turn.move].buffer;
+  for (int index = buffer; index < static_cast<int>(problem.buffers.size()); ++index)
+    if (turn.isIn && storage[index] == buffer && problem.buffers[index].producer != kNoIndex) {
+      Buffer &fetched = draft.result.buffers[draft.placeOf[1][index]];
+      fetched.producer = at;
+      fetched.bytes = draft.result.buffers[draft.placeOf[0][index]].bytes;
+    }
+  if (!turn.isIn)
+    draft.result.buffers[draft.placeOf[0][buffer]].users.push_back(at);
+  draft.result.commands.push_back({.id = 2 * draft.base + 2 * int64_t{turn.move} + (turn.isIn ? 1 : 0),
+                                   .region = Region::Micro,
+                                   .kind = CommandKind::Move,
+                                   .backward = problem.commands[turn.command].backward});
+}
+
+void Player::addCommand(const Turn &turn, const Lists &makes, Draft &draft) const {
+  int at = static_cast<int>(draft.result.commands.size());
+  const Command &command = problem.commands[turn.command];
+  bool late = command.backward || turn.again;
+  auto read = [&](int buffer) {
+    return draft.placeOf[late && draft.placeOf[1][buffer] != kNoIndex ? 1 : 0][buffer];
+  };
+  for (int buffer : reads.of(turn.command))
+    if (!turn.isBeside)
+      draft.result.buffers[read(buffer)].users.push_back(at);
+  for (int buffer : makes.of(turn.command)) {
+    Buffer &slot = draft.result.buffers[draft.placeOf[turn.again ? 1 : 0][buffer]];
+    slot.producer = at;
+    for (int operand : turn.isBeside ? command.companion.mayAlias : problem.buffers[buffer].mayAlias)
+      slot.mayAlias.push_back(read(operand));
+    for (const auto &[resized, bytes] : chosen[turn.command]->results)
+      if (resized == buffer)
+        slot.bytes = bytes;
+  }
+  Command &runs = draft.result.commands.emplace_back(Command{.id = command.id + (turn.again ? draft.base : 0),
+                                                             .region = command.region,
+                                                             .backward = command.backward,
+                                                             .once = command.once,
+                                                             .tail = command.tail,
+                                                             .cloneOf = turn.again ? command.id : -1});
+  if (turn.isBeside)
+    runs.companion.command = draft.last;
+  else
+    runs.variants.front().workspace = chosen[turn.command]->workspace;
+  if (!turn.again)
+    draft.last = at;
+}
+
+Problem Player::build() const {
+  Draft draft{withoutLists(problem), {}, problem.cloneIds};
+  draft.result.commands.reserve(turns.size());
+  draft.result.buffers.reserve(problem.buffers.size());
+  for (const Command &command : problem.commands)
+    draft.base = problem.cloneIds > 0 ? draft.base : std::max(draft.base, command.id + 1);
+  addBuffers(draft);
   Lists makes(problem.commands.size(), [&](auto add) {
     for (int index = 0; index < static_cast<int>(problem.buffers.size()); ++index)
       if (int producer = problem.buffers[index].producer; producer != kNoIndex)
         add(producer, index);
   });
-  std::vector<int> ranAt(problem.commands.size(), kNoIndex);
-  for (const Turn &turn : turns) {
-    int at = static_cast<int>(result.commands.size());
-    const Command &command = problem.commands[turn.command];
-    if (turn.move != kNoIndex) {
-      int buffer = trips[turn.move].buffer;
-      for (int index = buffer; index < static_cast<int>(problem.buffers.size()); ++index)
-        if (turn.isIn && storage[index] == buffer && problem.buffers[index].producer != kNoIndex) {
-          Buffer &fetched = result.buffers[placeOf[1][index]];
-          fetched.producer = at;
-          fetched.bytes = result.buffers[placeOf[0][index]].bytes;
-        }
-      if (!turn.isIn)
-        result.buffers[placeOf[0][buffer]].users.push_back(at);
-      result.commands.push_back({.id = 2 * base + 2 * int64_t{turn.move} + (turn.isIn ? 1 : 0),
-                                 .region = Region::Micro,
-                                 .kind = CommandKind::Move,
-                                 .backward = command.backward});
-      continue;
-    }
-    bool late = command.backward || turn.again;
-    auto read = [&](int buffer) { return placeOf[late && placeOf[1][buffer] != kNoIndex ? 1 : 0][buffer]; };
-    for (int buffer : reads.of(turn.command))
-      if (!turn.isBeside)
-        result.buffers[read(buffer)].users.push_back(at);
-    for (int buffer : makes.of(turn.command)) {
-      Buffer &slot = result.buffers[placeOf[turn.again ? 1 : 0][buffer]];
-      slot.producer = at;
-      for (int operand : turn.isBeside ? command.companion.mayAlias : problem.buffers[buffer].mayAlias)
-        slot.mayAlias.push_back(read(operand));
-      for (const auto &[resized, bytes] : chosen[turn.command]->results)
-        if (resized == buffer)
-          slot.bytes = bytes;
-    }
-    Command &runs = result.commands.emplace_back(Command{.id = command.id + (turn.again ? base : 0),
-                                                         .region = command.region,
-                                                         .backward = command.backward,
-                                                         .once = command.once,
-                                                         .tail = command.tail,
-                                                         .cloneOf = turn.again ? command.id : -1});
-    if (turn.isBeside)
-      runs.companion.command = ranAt[command.companion.command];
+  for (const Turn &turn : turns)
+    if (turn.move == kNoIndex)
+      addCommand(turn, makes, draft);
     else
-      runs.variants.front().workspace = chosen[turn.command]->workspace;
-    if (!turn.again)
-      ranAt[turn.command] = at;
-  }
-  return result;
+      addMove(turn, draft);
+  return std::move(draft.result);
 }
 
 } // namespace
