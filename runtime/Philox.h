@@ -26,6 +26,9 @@ class Draws {
 public:
   Draws(uint64_t seed, uint64_t stream) : seed(seed), stream(stream) {}
 
+  /// Leaves out so many draws of bits.
+  void skip(uint64_t draws) { count += draws; }
+
   uint64_t bits() {
     auto words = philox({uint32_t(count), uint32_t(count >> 32), uint32_t(stream), uint32_t(stream >> 32)},
                         {uint32_t(seed), uint32_t(seed >> 32)});
@@ -45,7 +48,7 @@ public:
   /// Uniform in (0, 1].
   double uniform() { return double((bits() >> 11) + 1) * 0x1p-53; }
 
-  /// Normal with mean 0 and deviation 1 (Box-Muller, one of the pair).
+  /// Normal with mean 0 and deviation 1 (Box-Muller, one of the pair), from two draws of bits.
   double normal() {
     double radius = std::sqrt(-2 * std::log(uniform()));
     return radius * std::cos(6.283185307179586 * uniform());

@@ -3,6 +3,7 @@
 #include "runtime/Convert.h"
 #include "runtime/Dataset.h"
 #include "runtime/Philox.h"
+#include "runtime/ThreadPool.h"
 #include <cstring>
 
 namespace accum::runtime {
@@ -27,11 +28,17 @@ void storeNumber(uint8_t *slab, DType dtype, int64_t index, double value) {
   }
 }
 
-/// Indices uniform below their bound, other integers 0 or 1, floats normal.
-double randomValue(const InputSpec &spec, Draws &draws) {
-  if (isFloat(spec.dtype))
-    return draws.normal();
-  return double(draws.below(spec.bound.value_or(2)));
+/// Normal floats. A picture has a hundred thousand, which take as long as a small step of its model: each
+/// says where its draws begin, so that all processors make them.
+void drawNormals(const InputSpec &spec, const Draws &draws, uint8_t *slab) {
+  constexpr int64_t kChunk = 4096;
+  int64_t elements = spec.slabElements();
+  parallelFor(elements, elements / kChunk + 1, [&](int64_t begin, int64_t end) {
+    Draws own = draws;
+    own.skip(2 * uint64_t(begin));
+    for (int64_t i = begin; i < end; ++i)
+      storeNumber(slab, spec.dtype, i, own.normal());
+  });
 }
 
 } // namespace
@@ -49,8 +56,11 @@ int64_t iotaAt(const InputSpec &spec, int64_t index) {
 void Dataset::makeSlab(const Column &column, size_t input, uint64_t sample) {
   const InputSpec &spec = *column.spec;
   Draws draws(seed, (uint64_t(input) + 1) << 40 | sample);
+  if (column.random && isFloat(spec.dtype))
+    return drawNormals(spec, draws, slab.data());
+  // Indices uniform below their bound, other integers 0 or 1.
   for (int64_t i = 0, n = spec.slabElements(); i < n; ++i) {
-    double value = column.random                         ? randomValue(spec, draws)
+    double value = column.random                         ? double(draws.below(spec.bound.value_or(2)))
                    : spec.synthesize == Synthesize::Iota ? double(iotaAt(spec, i))
                                                          : double(spec.synthesize == Synthesize::Ones);
     storeNumber(slab.data(), spec.dtype, i, value);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows, shares and the shuffle: every sample exactly once, equal K, spare rows that repeat real samples.
 #include "runtime/Window.h"
+#include "runtime/Dataset.h"
 #include "runtime/Philox.h"
 #include <Random123/philox.h>
 #include <algorithm>
@@ -101,4 +102,29 @@ TEST(Philox, DrawsAreInRange) {
   }
   EXPECT_NEAR(sum / 20000, 0, 0.03);
   EXPECT_NEAR(square / 20000, 1, 0.04);
+}
+
+TEST(Philox, SkippedDrawsAreThoseOfASequence) {
+  Draws whole(5, 6), behind(5, 6);
+  for (int i = 0; i < 10; ++i)
+    whole.normal();
+  behind.skip(20);
+  for (int i = 0; i < 10; ++i)
+    EXPECT_EQ(behind.normal(), whole.normal());
+}
+
+/// Whoever draws which piece of a sample: the values are those of one sequence.
+TEST(Dataset, PiecesOfARandomSampleAreOneSequence) {
+  Manifest manifest;
+  InputSpec spec;
+  spec.name = "x";
+  spec.shape = {1, 3, 4001};
+  spec.batchDim = 0;
+  manifest.inputs = {spec};
+  Dataset dataset = Dataset::synthetic(manifest, 3, 9);
+  std::vector<float> row(spec.slabElements());
+  dataset.copyRow(0, 2, reinterpret_cast<uint8_t *>(row.data()), 0, 1);
+  Draws draws(9, uint64_t(1) << 40 | 2);
+  for (float value : row)
+    ASSERT_EQ(value, float(draws.normal()));
 }
