@@ -75,8 +75,7 @@ public:
     shape = significant(roots.front().type().getShape());
     if (!shape.empty())
       use = laneUseOf(roots.front().value, lastAxis(roots.front().type()));
-    // A thread of its own for each of them would read rows side by side, far apart: a team shares each row.
-    if (machine.gpu && use == LaneUse::Free && rowsReduced(roots).each)
+    if (use == LaneUse::Free && sharesRows(machine))
       use = LaneUse::Across;
     vectors = !shape.empty() && use != LaneUse::Across;
     for (const Root &root : roots)
@@ -182,6 +181,14 @@ private:
   static constexpr int64_t kLongFold = 32;         ///< terms that pay for a team
   static constexpr int64_t kTeam = 32;             ///< threads, at least
   static constexpr int64_t kManyThreads = 1 << 18; ///< that fill the machine
+
+  /// Elements that have a row of their own each: lanes (a GPU's threads) that have one of them each would
+  /// read rows side by side, far apart, so they share each row; and the few elements of a slice are rows to
+  /// deal out to the processors.
+  bool sharesRows(Machine machine) const {
+    RowsReduced reduced = rowsReduced(roots);
+    return reduced.each && (machine.gpu || reduced.columns >= machine.lanes);
+  }
 
   void emitElement(Emitter &emitter, Scope *scope, Index position) const {
     SmallVector<Index> at = emitter.delinearize(position, shape);

@@ -26,3 +26,20 @@ func.func private @centre(%x: tensor<6x37xf32>) -> tensor<6x37xf32> attributes {
   %y = nn.elementwise <sub> (%x, %c) : (tensor<6x37xf32>, tensor<6x1xf32>) -> tensor<6x37xf32>
   return %y : tensor<6x37xf32>
 }
+
+// One number for each row, behind a column of them: rows are dealt out, six of a single sample too, and vectors run along the
+// row, where lanes with a row each would gather from it.
+// CHECK-LABEL: llvm.func hidden @kernel.rows(
+// CHECK-SAME: accum.entry = array<i64: 1, 6, 6, 2>
+// CHECK: scf.for {{.*}} iter_args(%{{.*}} = %{{.*}}) -> (vector<16xf64>)
+// CHECK:   llvm.load {{.*}} -> vector<16xf32>
+// CHECK-NOT: llvm.func
+// REFERENCE-LABEL: llvm.func hidden @kernel.rows(
+// REFERENCE-SAME: accum.entry = array<i64: 1, 6, 1, 2>
+func.func private @rows(%x: tensor<1x6x40000xf32>) -> tensor<1x6xf32> attributes {accum.kernel = 1 : i64} {
+  %s = nn.reduce <sum> (%x) {axes = array<i64: 2>} : (tensor<1x6x40000xf32>) -> tensor<1x6xf32>
+  %c = nn.reshape %s : tensor<1x6xf32> -> tensor<1x6x1xf32>
+  %l = nn.elementwise <log> (%c) : (tensor<1x6x1xf32>) -> tensor<1x6x1xf32>
+  %y = nn.reshape %l : tensor<1x6x1xf32> -> tensor<1x6xf32>
+  return %y : tensor<1x6xf32>
+}
