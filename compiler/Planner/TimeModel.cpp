@@ -38,6 +38,20 @@ double touchedBytes(const Problem &problem) {
   return sum;
 }
 
+/// What a slice touches between two uses of a weight: those that are multiplied in slices, and their
+/// gradients. Both are of one size, which the product of the gradient says.
+double touchedInSlices(const Problem &problem) {
+  double sum = 0;
+  for (const Command &command : problem.commands) {
+    const CallShape &call = command.variants.front().call;
+    bool isSliced = std::ranges::any_of(command.variants, [](const Variant &way) { return way.slice > 0; });
+    if (isSliced && call.name == "gemm-tn" && command.cloneOf < 0)
+      sum += 2.0 * (command.dtype == "f64" ? 8 : 4) * call.sizes[0].real(1) * call.sizes[1].real(1) *
+             call.sizes[2].real(1);
+  }
+  return sum;
+}
+
 double costOf(const DeviceProfile &profile, std::string_view name) {
   auto cost = profile.costs.find(name);
   return cost == profile.costs.end() ? 0 : cost->second;
@@ -69,6 +83,7 @@ TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64
     : problem(problem), profile(profile), devices(devices),
       share(profile.sharedByDevices ? 1.0 / static_cast<double>(devices) : 1.0),
       touched(touchedBytes(problem)), missed(profile.misses.at(touched)),
+      missedInSlices(profile.misses.at(std::min(touched, touchedInSlices(problem)))),
       callFetch(costOf(profile, "call_far_bytes") / share), kernelFetch(costOf(profile, "far_bytes") / share),
       copies(copiedBytes(problem)), moves(std::ranges::any_of(problem.commands, [](const Command &each) {
         return each.kind == CommandKind::Move;
@@ -105,19 +120,20 @@ void TimeModel::findPlain() {
   }
 }
 
-double TimeModel::tableSeconds(const TimeTable &table, const CallShape &call, int64_t m,
-                               int64_t pieces) const {
+double TimeModel::tableSeconds(const TimeTable &table, const CallShape &call, int64_t m, int64_t pieces,
+                               double missing) const {
   const TimeTable *far = findTable(profile.tables, table.call, table.dtype, Operands::Far);
   double uneven = table.threads > 0 ? unevenness(call, m, pieces, table.threads) : 1;
-  return blend(table, far, missed, callPoint(call, m, pieces), uneven) / share;
+  return blend(table, far, missing, callPoint(call, m, pieces), uneven) / share;
 }
 
-/// One of `pieces` parts of `m` samples.
-TimeModel::Time TimeModel::timeOf(size_t index, const Variant &variant, int64_t m, int64_t pieces) const {
+/// One of `pieces` parts of `m` samples, where so much of the weights comes from memory.
+TimeModel::Time TimeModel::timeOf(size_t index, const Variant &variant, int64_t m, int64_t pieces,
+                                  double missing) const {
   if (const TimeTable *table = variant.call.name.empty() ? nullptr
                                                          : findTable(profile.tables, variant.call.name,
                                                                      problem.commands[index].dtype))
-    return {.compute = tableSeconds(*table, variant.call, m, pieces), .source = TimeSource::Table};
+    return {.compute = tableSeconds(*table, variant.call, m, pieces, missing), .source = TimeSource::Table};
   Time time{.memory = variant.bytes.real(m, pieces) / (profile.bandwidth * share),
             .launch = variant.isBeside ? 0 : profile.launch};
   bool updates = problem.commands[index].kind == CommandKind::Update;
@@ -151,10 +167,6 @@ TimeModel::Time TimeModel::timeOf(size_t index, const Variant &variant, int64_t 
   // What takes less than starting the threads takes runs on one.
   time.launch = std::min(time.launch, time.compute);
   return time;
-}
-
-RegionTime TimeModel::atOnce(size_t index, const Variant &way, int64_t samples, int64_t pieces) const {
-  return waiting(timeOf(index, way, samples, pieces));
 }
 
 RegionTime TimeModel::waiting(const Time &time) {
@@ -191,18 +203,22 @@ RegionTime TimeModel::time(size_t index, size_t variant, int64_t m) const {
   double fetched = fetching(index, way, m);
   RegionTime sum{.total = fetched, .memory = fetched};
   if (way.slice == 0 || (way.slice >= m && way.pieces == 1)) {
-    RegionTime whole = atOnce(index, way, m, 1);
+    RegionTime whole = waiting(timeOf(index, way, m, 1, missed));
     return {.total = whole.total + fetched, .launch = whole.launch, .memory = whole.memory + fetched};
   }
-  auto add = [&](const RegionTime &each, int64_t times) {
+  auto add = [&](int64_t samples, int64_t times, double missing) {
+    RegionTime each = waiting(timeOf(index, way, samples, way.pieces, missing));
     auto count = static_cast<double>(times);
     sum.total += count * each.total;
     sum.launch += count * each.launch;
     sum.memory += count * each.memory;
   };
-  add(atOnce(index, way, way.slice, way.pieces), m / way.slice * way.pieces);
-  if (int64_t rest = m % way.slice; rest > 0)
-    add(atOnce(index, way, rest, way.pieces), way.pieces);
+  // The first slice finds the weights where the micro-step before left them, the others where that one did.
+  int64_t first = std::min(m, way.slice), rest = m % way.slice;
+  add(first, 1, missed);
+  add(first, std::max<int64_t>(1, m / way.slice) * way.pieces - 1, missedInSlices);
+  if (rest > 0 && m > way.slice)
+    add(rest, way.pieces, missedInSlices);
   return sum;
 }
 
@@ -320,7 +336,7 @@ std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
     if (group.count++ > 0)
       continue;
     bool loops = each.region == Region::Prepass || each.region == Region::Micro;
-    Time time = timeOf(index, variant, cut.m, 1);
+    Time time = timeOf(index, variant, cut.m, 1, missed);
     group = {each.kernel,
              call,
              each.region,

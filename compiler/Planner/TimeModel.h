@@ -80,7 +80,6 @@ public:
   double utilisation(int64_t samples, double seconds) const;
 
 private:
-  RegionTime atOnce(size_t index, const Variant &way, int64_t samples, int64_t pieces) const;
   RegionTime time(size_t index, size_t variant, int64_t m) const;
   void findPlain();
   double copying(int64_t m) const; ///< of the prologue, seconds that copy weights
@@ -106,17 +105,19 @@ private:
   };
 
   static RegionTime waiting(const Time &time);
-  double tableSeconds(const TimeTable &table, const CallShape &call, int64_t m, int64_t pieces) const;
-  Time timeOf(size_t index, const Variant &variant, int64_t m, int64_t pieces) const;
+  double tableSeconds(const TimeTable &table, const CallShape &call, int64_t m, int64_t pieces,
+                      double missing) const;
+  Time timeOf(size_t index, const Variant &variant, int64_t m, int64_t pieces, double missing) const;
   double farBytes(size_t index, const Variant &way, int64_t m) const;
   double fetching(size_t index, const Variant &way, int64_t m) const;
 
   const Problem &problem;
   const DeviceProfile &profile;
   int64_t devices;
-  double share;   ///< of the machine's rates that one device has
-  double touched; ///< bytes of weights and gradients, all of which a micro-step touches
-  double missed;  ///< of weights and gradients, what comes from memory each time
+  double share;          ///< of the machine's rates that one device has
+  double touched;        ///< bytes of weights and gradients, all of which a micro-step touches
+  double missed;         ///< of weights and gradients, what comes from memory each time
+  double missedInSlices; ///< the same of those of a group in slices, from its second slice on
   double callFetch = 0, kernelFetch = 0; ///< what a byte costs more that comes from memory, in seconds
   std::vector<Rated> rates;              ///< per command
   std::vector<Plain> plain;              ///< per command

@@ -152,6 +152,40 @@ TEST(TimeModel, WeightsThatDoNotFitIntoTheCacheComeFromMemory) {
   EXPECT_NEAR(TimeModel(problem, profile, 1).seconds(0, 0, 1) / near, 1, 1e-9);
 }
 
+TEST(TimeModel, SlicesFindTheirWeightsInTheCache) {
+  Problem problem;
+  Command product{.id = 1, .kind = CommandKind::Gemm, .kernel = "product"};
+  product.variants[0].call = {"gemm-nn", {{1}, {.perSample = 16}, {512}, {2048}}};
+  Command gradient{.id = 2, .kind = CommandKind::Gemm, .kernel = "gradient"};
+  gradient.variants[0].call = {"gemm-tn", {{1}, {512}, {2048}, {.perSample = 16}}};
+  problem.commands = {product, gradient};
+  for (Command &command : problem.commands) {
+    command.variants.push_back(command.variants[0]);
+    command.variants[1].slice = 2;
+  }
+  problem.fixed = {{FixedKind::State, "weights", {90 << 20}, StateRole::Parameters}};
+  DeviceProfile profile{
+      .name = "p", .rates = {{true, "f32", 1e9, 1e9}, {false, "f32", 1e8, 1e8}}, .bandwidth = 1e9};
+  profile.tables = {tableOf(Operands::Near, 0, powerOf),
+                    tableOf(Operands::Far, 0, [](const Point &p) { return 3 * powerOf(p); })};
+  auto slices = [&](int64_t m, double slice) {
+    return TimeModel(problem, profile, 1).seconds(0, 1, m) / slice;
+  };
+  double two = powerOf({32, 512, 2048}), one = powerOf({16, 512, 2048});
+  profile.misses = {{8 << 20, 16 << 20}, {0, 1}}; // 4 MiB of weights and as much of gradients
+  EXPECT_NEAR(slices(2, two), 3, 1e-9) << "at once";
+  EXPECT_NEAR(slices(8, two), 3 + 3, 1e-9) << "the first of four comes from memory";
+  EXPECT_NEAR(slices(5, two), 3 + 1 + one / two, 1e-9) << "the last one is shorter";
+  profile.misses = {{4 << 20, 8 << 20}, {0, 1}};
+  EXPECT_NEAR(slices(8, two), 4 * 3, 1e-9) << "weights and gradients do not fit";
+  profile.misses = {{8 << 20, 16 << 20}, {0, 1}};
+  for (Command &command : problem.commands) {
+    command.variants[1].slice = 1;
+    command.variants[1].pieces = 2;
+  }
+  EXPECT_NEAR(slices(2, one / 2), 3 + 3, 1e-9) << "halves of two samples";
+}
+
 TEST(MissCurve, MeanIsThatOfEveryDepth) {
   MissCurve curve{{100, 200}, {0, 1}};
   EXPECT_EQ(curve.mean(0), 0);
