@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import held_out
 from model_shapes import Shape, write_model
 
 # And (sequence, batch) pairs. Of c, g and j not even the hidden size is a point of the tables. A ViT's sequence is a square.
@@ -23,6 +24,7 @@ SHAPES = {"a": (Shape("gpt", 2, 256, 4, 5003), [(48, 16), (32, 32), (200, 8)]),
           "v": (Shape("vit", 4, 384, 6, 100), [(64, 16), (196, 4)]),
           "w": (Shape("vit", 6, 192, 3, 1000), [(100, 16)])}
 RECOMPUTED = "behiv"  # their first sweep also with everything recomputed
+HELD_OUT = {}  # shapes of held_out.py, instead of all these
 
 Case = collections.namedtuple("Case", "model sequence batch m recompute")
 Sweep = collections.namedtuple("Sweep", "model sequence batch recompute")
@@ -41,9 +43,25 @@ def sizes(batch):
     return sorted({-(-batch // steps) for steps in range(1, batch + 1)}, reverse=True)
 
 
+def hold_out(seed):
+    HELD_OUT.update(held_out.shapes(seed))
+    SHAPES.update(HELD_OUT)
+
+
+def held_out_sweeps():
+    """Whole batches and quarters; of the second shape of each family also the half with everything recomputed."""
+    for model, (_, runs) in HELD_OUT.items():
+        yield Sweep(model, *runs[0], "none")
+        if model.endswith("y"):
+            yield Sweep(model, *runs[0], "all")
+
+
 def sweeps():
     """Each is measured whole: every size that the planner compares. `auto` is a single size with half of the memory
     saved that can be (some recomputed, the loss in slices): no choice among sizes, but a time to predict."""
+    if HELD_OUT:
+        yield from held_out_sweeps()
+        return
     for model, (_, runs) in SHAPES.items():
         for sequence, batch in runs:
             yield Sweep(model, sequence, batch, "none")
@@ -54,6 +72,8 @@ def sweeps():
 
 def cases(sweep):
     wanted = [sweep.batch // 2] if sweep.recompute == "auto" else sizes(sweep.batch)
+    if sweep.model in HELD_OUT:
+        wanted = [sweep.batch, sweep.batch // 4] if sweep.recompute == "none" else [sweep.batch // 2]
     return [Case(sweep.model, sweep.sequence, sweep.batch, m, sweep.recompute) for m in wanted]
 
 
@@ -91,7 +111,8 @@ def artifact(options, case):
 
 def compile_case(options, case):
     memory = ["--memory", tight(options, case)] if case.recompute == "auto" else []
-    ask(options, case, "--micro-batch", case.m, "-o", artifact(options, case), *memory)
+    # With the kernels' variants that the predictions of this profile are of.
+    ask(options, case, "--micro-batch", case.m, "-o", artifact(options, case), *memory, "--target", options.profile or "host")
 
 
 def compile_all(options, wanted):
@@ -107,7 +128,7 @@ def predict(options, sweep, target):
     """Seconds of each case, by its key."""
     if sweep.recompute != "auto":
         found = ask(options, sweep, "--plan-only", "--target", target)["candidates"]
-        # A size may stand there twice: as it was compiled, and with the loss in slices, which is slower.
+        # A size may stand there twice: with the loss as a whole, and in slices. The faster one is compiled.
         return {key(case): min(each["seconds"] for each in found if each["micro_batch"] == case.m) for case in cases(sweep)}
     case, = cases(sweep)
     # A plan from a file says what was predicted when it was made; its commands are timed anew.
