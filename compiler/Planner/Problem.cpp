@@ -72,6 +72,9 @@ Status checkCompanion(const Problem &problem, size_t index) {
                     command.id));
   if (!costs.flops.isValid() || !costs.bytes.isValid())
     return malformed(fmt::format("command {}: an amount of its companion is negative", command.id));
+  if (costs.slice != 0 || costs.pieces != 1 || !costs.workspace.isZero())
+    return malformed(
+        fmt::format("command {}: its companion has no slices and no workspace of its own", command.id));
   return {};
 }
 

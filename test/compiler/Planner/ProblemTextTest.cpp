@@ -97,6 +97,8 @@ TEST(ProblemText, SaysWhichLineIsWrong) {
                   "companion 1 2",
               "it makes one value, its companion reads all that it reads");
   expectError(two + value + "companion 1 2 may-alias=a", "the value may take the place of earlier ones");
+  for (const char *key : {"workspace=8", "slice=2", "pieces=0", "slice=2 pieces=0"})
+    expectError(two + value + "companion 1 2 " + key, "its companion has no slices and no workspace");
   expectError("clone-ids 5\ncommand 5 micro gemm k", "ids from 5 on are those of repetitions");
   expectError("command 1 micro gemm k\nbuffer 2:0 activation 8", "begin with 2: or more");
   expectError("command 1 micro gemm k\nvariant 1 a\nvariant 1 a", "command 1 has two variants a");
