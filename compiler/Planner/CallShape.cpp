@@ -34,6 +34,17 @@ std::array<double, 3> callPoint(const CallShape &call, int64_t m, int64_t pieces
   return {size(0) * size(1), std::sqrt(size(3) * size(4)), (size(5) + size(6)) / 2};
 }
 
+std::array<double, 3> callPointInVectors(const CallShape &call, int64_t m, int64_t pieces, int64_t lanes) {
+  if (call.sizes.size() == 4)
+    return callPoint(call, m, pieces);
+  auto size = [&](size_t index) { return std::max(1.0, call.sizes[index].real(m, pieces)); };
+  auto filled = [&](size_t index) {
+    auto each = static_cast<double>(lanes);
+    return std::ceil(size(index) / each) * each;
+  };
+  return {size(0) * size(1), std::sqrt(size(3) * filled(4)), (filled(5) + filled(6)) / 2};
+}
+
 double callWork(std::string_view call, const std::array<double, 3> &point) {
   double work = point[0] * point[1] * point[2];
   return call.starts_with("attention") ? work * point[1] : work;

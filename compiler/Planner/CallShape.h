@@ -37,6 +37,10 @@ size_t sizeCountOf(std::string_view call);
 /// (batch * heads, the geometric mean of queries and keys, the mean of both feature sizes). Their weighted
 /// product, `callWork`, is what time is nearly proportional to.
 std::array<double, 3> callPoint(const CallShape &call, int64_t m, int64_t pieces = 1);
+
+/// The same where an attention's keys and features fill whole vectors of `lanes` elements, as they are
+/// computed: 36 features take as long as 48.
+std::array<double, 3> callPointInVectors(const CallShape &call, int64_t m, int64_t pieces, int64_t lanes);
 /// x * y * z for a GEMM, x * y^2 * z for an attention.
 double callWork(std::string_view call, const std::array<double, 3> &point);
 

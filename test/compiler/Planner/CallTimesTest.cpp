@@ -55,6 +55,19 @@ TEST(TileSchedule, IsAtLeastOneAndPiecesAreTheWork) {
   }
 }
 
+TEST(CallPoint, KeysAndFeaturesFillVectors) {
+  CallShape odd = *parseCall("attention-backward:2*m,4,4,121,121,36,40"),
+            full = *parseCall("attention:2*m,4,4,128,128,64,64");
+  Point point = callPointInVectors(odd, 3, 1, 16);
+  EXPECT_EQ(point[0], 24);
+  EXPECT_DOUBLE_EQ(point[1], std::sqrt(121.0 * 128));
+  EXPECT_EQ(point[2], 48);
+  EXPECT_EQ(callPointInVectors(odd, 3, 1, 8)[2], 40);
+  EXPECT_EQ(callPointInVectors(full, 3, 1, 16), callPoint(full, 3));
+  CallShape product = *parseCall("gemm-nt:1,121*m,36,40");
+  EXPECT_EQ(callPointInVectors(product, 3, 1, 16), callPoint(product, 3));
+}
+
 /// A machine whose even times are powers of the sizes, on two threads.
 double powerOf(const Point &p) { return 1e-9 * std::pow(p[0], 0.8) * std::pow(p[1], 0.95) * p[2]; }
 
