@@ -39,11 +39,29 @@ struct JoinRepetitions : impl::JoinRepetitionsBase<JoinRepetitions> {
   void runOnOperation() override;
 };
 
+/// The first command that adds to a gradient, where one behind it adds to the loss: the forward part would
+/// end elsewhere if it were moved (`lastForwardCommand`). Null where none does.
+Operation *fixedGradient(train::StepOp step) {
+  auto yield = cast<train::YieldOp>(step.getMicro().front().getTerminator());
+  Operation *first = nullptr;
+  SmallVector<Operation *> losses;
+  for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
+    Operation *op = nn::behindViews(value).getDefiningOp();
+    if (op && isa<StringAttr>(target))
+      losses.push_back(op);
+    else if (op && (!first || op->isBeforeInBlock(first)))
+      first = op;
+  }
+  auto isBehind = [&](Operation *loss) { return first && first->isBeforeInBlock(loss); };
+  return llvm::any_of(losses, isBehind) ? first : nullptr;
+}
+
 /// Makes the companions of one step.
 class Joiner {
 public:
   Joiner(train::StepOp step, Outliner &outliner)
-      : block(step.getMicro().front()), last(lastForwardCommand(step)), outliner(outliner) {}
+      : block(step.getMicro().front()), last(lastForwardCommand(step)), fixed(fixedGradient(step)),
+        outliner(outliner) {}
 
   /// Companions with the commands that they stand for; their ids are to be set.
   SmallVector<std::pair<train::CommandOp, Source>> run() {
@@ -74,7 +92,7 @@ private:
   std::optional<Companion> companion(train::CommandOp command, const Source &source);
 
   Block &block;
-  Operation *last;
+  Operation *last, *fixed;
   Outliner &outliner;
   DenseMap<Value, SmallVector<Source>> readBy;
   DenseSet<Value> taken;
@@ -150,7 +168,8 @@ std::optional<SmallVector<train::CommandOp>> Joiner::readersBefore(Value value,
     int apart = 0;
     for (Operation *op = first; op != second; op = op->getNextNode())
       apart += isa<train::CommandOp>(op) ? 1 : 0;
-    if (apart > kApart || (isAhead && (reader->hasAttr("sliced") || isReadAhead(reader, command))))
+    bool isBound = reader->hasAttr("sliced") || reader == fixed || isReadAhead(reader, command);
+    if (apart > kApart || (isAhead && isBound))
       return std::nullopt;
     if (isAhead)
       ahead.push_back(reader);

@@ -77,6 +77,32 @@ train.step @step inputs [{name = "x"}] gradients [@u, @v, @w] prepass {
 ^bb0(%hyper: tensor<8xf64>, %du: tensor<8x8xf32>, %dv: tensor<8x8xf32>, %dw: tensor<8x8xf32>):
   train.yield
 }
+
+// A loss that is added up behind the first gradient: what reads the GELU stays before it, and nothing is joined.
+// CHECK-LABEL: train.step @late_loss
+train.step @late_loss inputs [{name = "x"}] gradients [@u, @w] prepass {
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<2x8xf32, #rows>):
+  %b = train.load_param @b : tensor<8xf32, #same>
+  %a = train.command @add_bias(%x, %b) {id = 5, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<8xf32, #same>) -> tensor<2x8xf32, #rows>
+  %h = train.command @gelu(%a) {id = 6, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>) -> tensor<2x8xf32, #rows>
+  // CHECK: train.command @dw
+  // CHECK: train.command @total
+  // CHECK: train.command @gelu_grad
+  // CHECK-NOT: companion
+  // CHECK: train.yield
+  %u = train.command @dw(%h, %x) {id = 7, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<8x8xf32, #sum>
+  %l = train.command @total(%h) {id = 8, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>) -> tensor<f32, #sum>
+  %g = train.command @gelu_grad(%a, %x) {id = 9, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<2x8xf32, #rows>
+  %w = train.command @dw(%g, %x) {id = 10, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>) -> tensor<8x8xf32, #sum>
+  train.yield %l, %u, %w : tensor<f32, #sum>, tensor<8x8xf32, #sum>, tensor<8x8xf32, #sum> to ["loss", @u, @w]
+} update {
+^bb0(%hyper: tensor<8xf64>, %du: tensor<8x8xf32>, %dw: tensor<8x8xf32>):
+  train.yield
+}
 // Own results first; what both compute of one operand is computed once.
 // CHECK: func.func private @[[K]](%[[X:.*]]: tensor<2x8xf32, #{{.*}}>, %[[DY:.*]]: tensor
 // CHECK-DAG: %[[P:.*]] = nn.elementwise <gelu_tanh_grad> (%[[X]])
