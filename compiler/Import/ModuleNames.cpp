@@ -81,20 +81,11 @@ std::string withoutRepeats(const Graph &graph, std::string name) {
 
 static std::string_view lastWordOf(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-/// The parameter of the signature that the file itself says the initializer is, or was folded from.
-static std::string ownName(const Graph &graph, const Signature &signature, std::string_view initializer) {
-  if (signatureKind(graph, initializer) == "PARAMETER")
-    return std::string(initializer);
-  std::vector<std::string> sources = foldedFrom(graph, initializer);
-  std::erase_if(sources, [&](const std::string &source) { return !signature.hasParameter(source); });
-  return sources.size() == 1 ? sources.front() : "";
-}
-
 std::string parameterAtReader(const Graph &graph, const Signature &signature, std::string_view initializer,
                               const Reader &reader) {
   if (signature.isEmpty())
     return "";
-  std::string own = ownName(graph, signature, initializer);
+  std::string own = signature.parameterIn(graph, initializer);
   std::vector<std::string> taken;
   for (const std::string &value : valuesRead(graph.nodes[reader.node]))
     if (auto found = signature.placeholders.find(value); found != signature.placeholders.end())
@@ -103,7 +94,10 @@ std::string parameterAtReader(const Graph &graph, const Signature &signature, st
     return taken.empty() ? "" : own;
   if (taken.size() > 1) // weight and bias
     std::erase_if(taken, [&](const std::string &name) { return lastWordOf(name) != lastWordOf(own); });
-  return taken.size() == 1 ? taken.front() : "";
+  if (taken.size() != 1)
+    return "";
+  // What the file holds as well was not merged with this one: the call takes it beside what is computed here.
+  return signature.held.count(taken.front()) ? own : taken.front();
 }
 
 std::string nameAtReader(const Graph &graph, const Signature &signature, std::string_view initializer,

@@ -197,12 +197,19 @@ void Decision::apply(const Tie &tie) {
   entries.erase(alias);
 }
 
-/// A name that several parameters were given is no name: each is called as in the file.
+/// A name that several parameters were given is no name: each is called as in the file, and aliases go.
 void Decision::forgetSharedNames() {
-  std::map<std::string, size_t> uses;
-  for (const Entry &entry : entries)
-    if (entry.parameter.trained)
-      ++uses[entry.parameter.module];
+  std::map<std::string, size_t> uses, aliasUses;
+  for (const Entry &entry : entries) {
+    if (!entry.parameter.trained)
+      continue;
+    ++uses[entry.parameter.module];
+    for (const std::string &alias : entry.parameter.moduleAliases)
+      ++aliasUses[alias];
+  }
+  for (Entry &entry : entries)
+    std::erase_if(entry.parameter.moduleAliases,
+                  [&](const std::string &alias) { return uses.count(alias) || aliasUses[alias] > 1; });
   for (Entry &entry : entries) {
     Parameter &parameter = entry.parameter;
     if (!parameter.trained || parameter.module == parameter.name || uses[parameter.module] < 2)

@@ -62,7 +62,18 @@ Signature Signature::of(const Graph &graph) {
     readLine(text.substr(0, end), signature);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
+  for (const Tensor &tensor : graph.initializers)
+    if (std::string name = signature.parameterIn(graph, tensor.name); !name.empty())
+      signature.held.insert(std::move(name));
   return signature;
+}
+
+std::string Signature::parameterIn(const Graph &graph, std::string_view initializer) const {
+  if (signatureKind(graph, initializer) == "PARAMETER")
+    return std::string(initializer);
+  std::vector<std::string> sources = foldedFrom(graph, initializer);
+  std::erase_if(sources, [&](const std::string &source) { return !hasParameter(source); });
+  return sources.size() == 1 ? sources.front() : "";
 }
 
 bool Signature::hasParameter(std::string_view target) const {

@@ -2,6 +2,7 @@
 // What a dynamo export says about its parameters.
 #pragma once
 #include "compiler/Import/Model.h"
+#include <set>
 
 namespace accum::import {
 
@@ -13,10 +14,16 @@ struct Signature {
   /// What traced calls call each PARAMETER, `p_wte_weight` -> `wte.weight`. Of a parameter with several
   /// names all calls use one.
   std::map<std::string, std::string, std::less<>> placeholders;
+  /// The PARAMETER targets that an initializer of the file says it is, or was folded from alone. The others
+  /// were merged with equal ones, or dropped.
+  std::set<std::string, std::less<>> held;
 
   static Signature of(const Graph &graph);
   bool isEmpty() const { return parameters.empty() && buffers.empty(); }
   bool hasParameter(std::string_view target) const;
+  /// The parameter that the file itself says the initializer is, or was folded from; "" for none and for
+  /// several.
+  std::string parameterIn(const Graph &graph, std::string_view initializer) const;
 };
 
 /// `PARAMETER`, `BUFFER`, ..., or "" where the export does not say.

@@ -177,6 +177,32 @@ TEST_F(SeparateMerged, twoCopiesOfASharedWeightAreOne) {
   EXPECT_THAT(table.parameters[0].aliases, SizeIs(1));
 }
 
+TEST_F(SeparateMerged, aTableThatLayersMultiplyIsNotTheirWeight) {
+  GraphBytes graph = twoLayers();
+  auto foldedInto = [](const std::string &name, const std::string &source) {
+    return Message().bytes(1, name).bytes(
+        4, entry("pkg.onnxscript.optimizer.folded_from", "['" + source + "']"));
+  };
+  graph.metadata = {signature({"relative.weight", "l.0.fc.weight", "l.1.fc.weight"})};
+  graph.valueInfo = {kindOf("relative.weight"), foldedInto("val_9", "l.0.fc.weight"),
+                     foldedInto("val_10", "l.1.fc.weight")};
+  std::vector<float> table{5, 3, 2, 8, 5, 6, 1, 8, 9, 4, 2, 7, 4, 8, 6, 1};
+  std::vector<float> other{2, 3, 3, 4, 5, 6, 7, 1, 9, 1, 2, 8, 4, 5, 6, 7};
+  graph.initializers.push_back(tensor("val_10", {4, 4}, 1, rawFloats(other)));
+  graph.initializers.push_back(tensor("relative.weight", {4, 4}, 1, rawFloats(table)));
+  graph.nodes = {
+      called(scoped(node("MatMul", {"relative.weight", "val_9"}, {"a"}, "m0"), "l.0.fc"), "p_l_0_fc_weight"),
+      called(scoped(node("MatMul", {"relative.weight", "val_10"}, {"b"}, "m1"), "l.1.fc"), "p_l_1_fc_weight"),
+      node("Add", {"a", "b"}, {"y"}, "sum")};
+  ParameterTable result = decide(graph);
+  ASSERT_THAT(result.parameters, SizeIs(3));
+  for (const char *name : {"m0", "m1"})
+    EXPECT_EQ(nodeNamed(name).inputs[0], "relative.weight");
+  EXPECT_EQ(result.find("relative.weight")->module, "relative.weight");
+  for (const Parameter &parameter : result.parameters)
+    EXPECT_THAT(parameter.moduleAliases, SizeIs(0)) << parameter.module;
+}
+
 TEST_F(SeparateMerged, identitiesThatACopiedLayerReads) {
   auto layers = [&](const std::string &second) {
     GraphBytes graph = twoLayers();
