@@ -134,6 +134,27 @@ bool hidesScores(const Tensor &tensor) {
   return found;
 }
 
+bool isAffineIn(const Tensor &tensor, const Tensor &other) {
+  int64_t count = other.elementCount();
+  if (!isReadable(tensor) || !isReadable(other) || tensor.elementCount() != count || count < 3)
+    return false;
+  int64_t least = 0, most = 0;
+  for (int64_t i = 1; i < count; ++i) {
+    double value = elementAt(other, i);
+    least = value < elementAt(other, least) ? i : least;
+    most = value > elementAt(other, most) ? i : most;
+  }
+  double begin = elementAt(other, least), range = elementAt(other, most) - begin;
+  double first = elementAt(tensor, least), rise = elementAt(tensor, most) - first;
+  if (!(range > 0) || !(std::abs(rise) > 0) || !std::isfinite(range) || !std::isfinite(rise))
+    return false;
+  double slack = 1e-5 * (std::abs(rise) + std::abs(first));
+  for (int64_t i = 0; i < count; ++i)
+    if (!(std::abs(elementAt(tensor, i) - first - (elementAt(other, i) - begin) / range * rise) <= slack))
+      return false;
+  return true;
+}
+
 bool isGeometric(const Tensor &tensor) {
   int64_t count = isReadable(tensor) ? tensor.elementCount() : 0;
   if (count < 3)

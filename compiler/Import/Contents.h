@@ -17,6 +17,9 @@ constexpr double largestHalf = 65504;
 /// A mask in f16: its lowest number is among the values, and none is above 0. Stops at the first that is,
 /// which in weights is one of the first few.
 bool hidesScores(const Tensor &tensor);
+/// Every element is a * e + b of the other's element e in the same place, for one a != 0 and one b: `-w`,
+/// `1 - w`, `w / 8`. At least three elements, not all equal; the shapes may differ.
+bool isAffineIn(const Tensor &tensor, const Tensor &other);
 /// 1, r, r^2, ...: rotary inverse frequencies.
 bool isGeometric(const Tensor &tensor);
 /// No two rows (over the last dimension) are equal.

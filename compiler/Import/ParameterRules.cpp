@@ -27,10 +27,13 @@ std::string_view lastWord(std::string_view name) {
 
 /// Buffers of well-known modules; a parameter never has these names.
 bool hasNameOfBuffer(std::string_view name) {
-  static constexpr std::array<std::string_view, 14> buffers{
-      "inv_freq",     "original_inv_freq", "cos_cached",   "sin_cached",         "freqs_cis",
-      "running_mean", "running_var",       "mask_bias",    "masked_bias",        "attn_mask",
-      "causal_mask",  "scaling",           "scale_factor", "num_batches_tracked"};
+  static constexpr std::array<std::string_view, 19> buffers{
+      "inv_freq",   "original_inv_freq", "cos_cached",
+      "sin_cached", "freqs_cis",         "running_mean",
+      "running_var", "mask_bias",        "masked_bias",
+      "attn_mask",  "causal_mask",       "scaling",
+      "scale_factor", "num_batches_tracked", "final_logits_bias",
+      "e_score_correction_bias", "relative_coords_table", "pixel_mean", "pixel_std"};
   return std::find(buffers.begin(), buffers.end(), lastWord(name)) != buffers.end();
 }
 
@@ -113,9 +116,21 @@ bool isOnePlus(const Graph &graph, const Tensor &tensor, const std::string &sour
          });
 }
 
+/// The exporter's optimizer rewrote a node that reads it, and keeps no record of what it computed from what.
+bool isFusedBatchNorm(const Graph &graph, const std::vector<Reader> &readers) {
+  return std::any_of(readers.begin(), readers.end(), [&](const Reader &reader) {
+    const Metadata &metadata = graph.nodes[reader.node].metadata;
+    auto rule = metadata.find("pkg.onnxscript.rewriter.rule_name");
+    bool isWeight = reader.role == Role::Matrix || reader.role == Role::Bias;
+    return isWeight && rule != metadata.end() && rule->second.find("FuseBatchNorm") != std::string::npos;
+  });
+}
+
 Verdict folded(const Graph &graph, const Tensor &tensor, const Signature &signature,
                const std::vector<Reader> &readers) {
   std::vector<std::string> sources = foldedFrom(graph, tensor.name);
+  if (sources.empty() && isFusedBatchNorm(graph, readers))
+    return verdict(Standing::Derived, "had a batch norm folded into it", tensor.name);
   std::optional<std::string> source = onlyParameterOf(sources, signature, graph);
   if (source && source->empty())
     return verdict(Standing::Constant, "computed from no parameter", tensor.name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Separate what was merged, judge each initializer, tie what was duplicated, then do what the user asked.
 #include "compiler/Import/Parameters.h"
+#include "compiler/Import/Contents.h"
 #include "compiler/Import/GradientMarks.h"
 #include "compiler/Import/ModuleNames.h"
 #include "compiler/Import/ParameterNotices.h"
@@ -39,6 +40,7 @@ public:
       notices.push_back(fmt::format(
           "{} parameters had been merged with equal ones by the export: trained apart", separated));
     judgeAll();
+    findComputed();
     if (auto tied = tie(); !tied)
       return tied.takeFailures();
     forgetSharedNames();
@@ -49,6 +51,7 @@ public:
 
 private:
   void judgeAll();
+  void findComputed();
   Entry enter(const Tensor &tensor, const std::vector<Reader> &readers);
   void nameAliases(Parameter &parameter, const std::vector<Reader> &readers);
   Result<Done> tie();
@@ -149,6 +152,30 @@ void Decision::judgeAll() {
   for (const Tensor &tensor : graph.initializers)
     if (isFloat(tensor.dtype))
       entries.push_back(enter(tensor, readers.of(tensor.name)));
+}
+
+/// What an export without a signature computed from a parameter that it holds as well, told by the values: the
+/// gradient of that parameter would lack a part.
+void Decision::findComputed() {
+  if (!signature.isEmpty())
+    return;
+  for (Entry &entry : entries) {
+    Parameter &computed = entry.parameter;
+    bool isVector = entry.standing == Standing::Trained && computed.shape.size() == 1;
+    if (!computed.name.starts_with("onnx::") || !(entry.isGuess || isVector))
+      continue;
+    const Tensor &tensor = *graph.initializer(computed.name);
+    auto source = std::find_if(entries.begin(), entries.end(), [&](const Entry &other) {
+      return other.standing == Standing::Trained && isModuleName(other.parameter.name) &&
+             isAffineIn(tensor, *graph.initializer(other.parameter.name));
+    });
+    if (source == entries.end())
+      continue;
+    entry.standing = Standing::Derived;
+    entry.isGuess = computed.trained = false;
+    computed.module = source->parameter.module;
+    computed.reason = fmt::format("was computed from `{}`", computed.module);
+  }
 }
 
 Result<Done> Decision::tie() {
@@ -265,7 +292,7 @@ Failures Decision::refuseDerived() const {
         {"unsupported",
          backquoted(parameter.name),
          parameter.reason + " when the model was exported; training it would not train the parameter",
-         {"re-export with optimize=False",
+         {signature.isEmpty() ? "re-export with do_constant_folding=False" : "re-export with optimize=False",
           fmt::format("or leave it as it is: --freeze {}", parameter.name)}});
   }
   return failures;

@@ -198,6 +198,56 @@ static void tile(Binder &node) {
   node.set(0, result);
 }
 
+/// Blocks of pixels as channels, and back: each is a transposition of six axes. `fold` gives these axes for
+/// channels c, height h and width w, `perm` their new order, `result` the extents behind the batch.
+static void shuffle(Binder &node, function_ref<Shape(Shape)> fold, ArrayRef<int64_t> perm,
+                    function_ref<Shape(Shape)> result) {
+  const GraphValue &x = node.input(0);
+  if (x.rank() != 4 || llvm::any_of(ArrayRef(x.shape).drop_front(), [](Extent e) { return e.batched; }))
+    refuseMalformed("takes " + toString(x.shape) + ", expected batch, channels, height and width");
+  node.set(0, reshape(node.emit, transpose(node.emit, reshape(node.emit, x, fold(x.shape)), perm),
+                      result(x.shape)));
+}
+
+/// A part of an extent, of which `by` make the whole.
+static Extent cut(Extent whole, int64_t by) {
+  if (by <= 0 || whole.count % by != 0)
+    refuseMalformed("has blocks of " + std::to_string(by) + ", which do not divide an extent of " +
+                    std::to_string(whole.count));
+  return Extent::fixed(whole.count / by);
+}
+
+static void depthToSpace(Binder &node) {
+  int64_t size = node.integer("blocksize", 0), area = size * size;
+  std::string mode = node.text("mode", "DCR");
+  if (mode != "DCR" && mode != "CRD")
+    refuseMalformed("has mode = " + mode);
+  Extent block = Extent::fixed(size);
+  bool isBlockFirst = mode == "DCR";
+  shuffle(
+      node,
+      [&](Shape x) -> Shape {
+        Extent channels = cut(x[1], area);
+        return isBlockFirst ? Shape{x[0], block, block, channels, x[2], x[3]}
+                            : Shape{x[0], channels, block, block, x[2], x[3]};
+      },
+      isBlockFirst ? ArrayRef<int64_t>{0, 3, 4, 1, 5, 2} : ArrayRef<int64_t>{0, 1, 4, 2, 5, 3},
+      [&](Shape x) -> Shape {
+        return {x[0], cut(x[1], area), Extent::fixed(x[2].count * size), Extent::fixed(x[3].count * size)};
+      });
+}
+
+static void spaceToDepth(Binder &node) {
+  int64_t size = node.integer("blocksize", 0);
+  Extent block = Extent::fixed(size);
+  shuffle(
+      node, [&](Shape x) -> Shape { return {x[0], x[1], cut(x[2], size), block, cut(x[3], size), block}; },
+      {0, 3, 5, 1, 2, 4},
+      [&](Shape x) -> Shape {
+        return {x[0], Extent::fixed(x[1].count * size * size), cut(x[2], size), cut(x[3], size)};
+      });
+}
+
 void addShapeRules(RuleTable &table) {
   table.add("Identity", 1, identity);
   table.add("Shape", 1, shape);
@@ -210,6 +260,8 @@ void addShapeRules(RuleTable &table) {
   table.add("Expand", 8, expand);
   table.add("Concat", 4, concatRule);
   table.add("Tile", 6, tile);
+  table.add("DepthToSpace", 11, depthToSpace);
+  table.add("SpaceToDepth", 1, spaceToDepth);
 }
 
 } // namespace accum::import

@@ -199,6 +199,31 @@ TEST_F(ParameterRules, computedVectorsHaveNoName) {
   EXPECT_EQ(table->find("onnx::Mul_7")->module, "onnx::Mul_7");
 }
 
+TEST_F(ParameterRules, whatWasComputedFromAParameterInTheFileIsRefused) {
+  std::vector<float> mix = weights(4, 0.9f), rest, unrelated = weights(4, 0.6f);
+  for (float value : mix)
+    rest.push_back(1 - value);
+  auto both = [&](const std::vector<float> &constant) {
+    GraphBytes graph = operandOf("Mul", "mix", tensor("mix", {1, 1, 4}, 1, rawFloats(mix)));
+    graph.initializers.push_back(tensor("onnx::Mul_9", {1, 1, 4}, 1, rawFloats(constant)));
+    graph.nodes.push_back(node("Mul", {"y", "onnx::Mul_9"}, {"z"}, "third"));
+    return graph;
+  };
+  auto refused = decide(both(rest));
+  ASSERT_TRUE(refused);
+  ASSERT_EQ(refused->refused.size(), 1u);
+  EXPECT_EQ(refused->refused[0].subject, "`onnx::Mul_9`");
+  EXPECT_THAT(refused->refused[0].message, HasSubstr("was computed from `mix`"));
+  EXPECT_THAT(refused->refused[0].notes[0], HasSubstr("do_constant_folding=False"));
+  auto frozen = decide(both(rest), {.freeze = {"mix"}});
+  ASSERT_TRUE(frozen);
+  EXPECT_TRUE(frozen->refused.empty()) << "no gradient, none that lacks a part";
+  auto other = decide(both(unrelated));
+  ASSERT_TRUE(other);
+  EXPECT_TRUE(other->refused.empty());
+  EXPECT_TRUE(decide(both({2, 2, 2, 2}))->refused.empty());
+}
+
 TEST_F(ParameterRules, floatConstantsAreNot) {
   EXPECT_EQ(outcome(operandOf("Mul", "onnx::c", tensor("onnx::c", {}, 1, rawFloats({0.25}))), "onnx::c"),
             "constant");
@@ -212,6 +237,9 @@ TEST_F(ParameterRules, floatConstantsAreNot) {
       outcome(operandOf("Pow", "e.exponent", tensor("e.exponent", {}, 1, rawFloats({2}))), "e.exponent"),
       "constant");
   EXPECT_EQ(outcome(operandOf("Mul", "a.inv_freq", vectorOf("a.inv_freq", weights(4))), "a.inv_freq"),
+            "frozen: named like a buffer");
+  EXPECT_EQ(outcome(operandOf("Add", "final_logits_bias", matrix("final_logits_bias", 1, 4, weights(4))),
+                    "final_logits_bias"),
             "frozen: named like a buffer");
   EXPECT_EQ(outcome(operandOf("Mul", "f", vectorOf("f", {1, 0.1f, 0.01f, 0.001f})), "f"),
             "frozen: a geometric series, as rotary frequencies are");

@@ -203,6 +203,26 @@ TEST_F(SeparateMerged, aTableThatLayersMultiplyIsNotTheirWeight) {
     EXPECT_THAT(parameter.moduleAliases, SizeIs(0)) << parameter.module;
 }
 
+TEST_F(SeparateMerged, aConvolutionThatHoldsABatchNormIsRefused) {
+  GraphBytes graph = twoNorms();
+  graph.inputs.push_back(value("pixels", {1, 2, 2, 2}));
+  graph.outputs.push_back(value("z", {1, 1, 2, 2}));
+  graph.initializers.push_back(tensor("conv.weight", {1, 2, 1, 1}, 1, rawFloats({0.5, 0.25})));
+  graph.initializers.push_back(tensor("conv.weight_bias", {1}, 1, rawFloats({0.125})));
+  auto convolution = [](const std::string &rule) {
+    return node("Conv", {"pixels", "conv.weight", "conv.weight_bias"}, {"z"}, "conv")
+        .bytes(9, entry("pkg.onnxscript.rewriter.rule_name", rule));
+  };
+  graph.nodes.push_back(convolution("FuseBatchNormIntoConv, RemoveOptionalBiasFromConv"));
+  ParameterTable table = decide(graph);
+  ASSERT_THAT(table.refused, SizeIs(2));
+  EXPECT_EQ(table.refused[0].subject, "`conv.weight`");
+  EXPECT_THAT(table.refused[0].message, HasSubstr("had a batch norm folded into it"));
+  EXPECT_THAT(table.refused[0].notes[0], HasSubstr("optimize=False"));
+  graph.nodes.back() = convolution("RemoveOptionalBiasFromConv");
+  EXPECT_THAT(decide(graph).refused, SizeIs(0));
+}
+
 TEST_F(SeparateMerged, identitiesThatACopiedLayerReads) {
   auto layers = [&](const std::string &second) {
     GraphBytes graph = twoLayers();
