@@ -137,13 +137,27 @@ static GraphValue limit(Binder &node, const GraphValue &x, const GraphValue &bou
   return elementwise(node.emit, ElementwiseFn::select, {&reached, &bound, &x});
 }
 
+static std::optional<int64_t> numberOf(const GraphValue &x) {
+  bool isNumber = !isFloat(x.dtype) && x.content && x.content->isUniform() && x.content->isConstant();
+  return isNumber ? std::optional(x.content->only().constant) : std::nullopt;
+}
+
+/// An index between two numbers stays within its sample: `x[arange(N), lengths.clamp(0, S - 1)]`.
 static void clip(Binder &node) {
   GraphValue result = node.input(0);
-  if (node.has(1) || node.hasAttribute("min"))
-    result = limit(node, result, bound(node, 1, "min", 0), ElementwiseFn::le, ElementwiseFn::max);
-  if (node.has(2) || node.hasAttribute("max"))
-    result = limit(node, result, bound(node, 2, "max", 0), ElementwiseFn::ge, ElementwiseFn::min);
-  node.set(0, result);
+  std::optional<int64_t> low, high;
+  if (node.has(1) || node.hasAttribute("min")) {
+    GraphValue least = bound(node, 1, "min", 0);
+    low = numberOf(least);
+    result = limit(node, result, least, ElementwiseFn::le, ElementwiseFn::max);
+  }
+  if (node.has(2) || node.hasAttribute("max")) {
+    GraphValue most = bound(node, 2, "max", 0);
+    high = numberOf(most);
+    result = limit(node, result, most, ElementwiseFn::ge, ElementwiseFn::min);
+  }
+  bool isKept = low && high && *low <= *high && !result.content && !result.bounds;
+  node.set(0, isKept ? withBounds(result, *low, *high) : result);
 }
 
 /// Several numbers, or what PyTorch calls a clamp by one.

@@ -43,7 +43,10 @@ static Value gatherFromBatch(Binder &node, const GraphValue &x, const GraphValue
   Emitter &emit = node.emit;
   int64_t rows = x.shape[axis].count, picks = indices.rank();
   if (!indices.content && !indices.bounds)
-    refuseCrossBatch("reads the batch axis at positions that depend on data: a sample may read another one");
+    refuseCrossBatch(
+        "reads the batch axis at positions that depend on data: a sample may read another one",
+        {"x[torch.arange(N), i] of a TorchScript export: keep i in its sample, i.clamp(0, S - 1), "
+         "or export with dynamo=True"});
   Value split = splitBatchAxis(emit, toFront(emit, x.whole(emit), axis), 0), read;
   if (indices.content) {
     SmallVector<int64_t> table;

@@ -27,13 +27,25 @@ std::string_view lastWord(std::string_view name) {
 
 /// Buffers of well-known modules; a parameter never has these names.
 bool hasNameOfBuffer(std::string_view name) {
-  static constexpr std::array<std::string_view, 19> buffers{
-      "inv_freq",   "original_inv_freq", "cos_cached",
-      "sin_cached", "freqs_cis",         "running_mean",
-      "running_var", "mask_bias",        "masked_bias",
-      "attn_mask",  "causal_mask",       "scaling",
-      "scale_factor", "num_batches_tracked", "final_logits_bias",
-      "e_score_correction_bias", "relative_coords_table", "pixel_mean", "pixel_std"};
+  static constexpr std::array<std::string_view, 19> buffers{"inv_freq",
+                                                            "original_inv_freq",
+                                                            "cos_cached",
+                                                            "sin_cached",
+                                                            "freqs_cis",
+                                                            "running_mean",
+                                                            "running_var",
+                                                            "mask_bias",
+                                                            "masked_bias",
+                                                            "attn_mask",
+                                                            "causal_mask",
+                                                            "scaling",
+                                                            "scale_factor",
+                                                            "num_batches_tracked",
+                                                            "final_logits_bias",
+                                                            "e_score_correction_bias",
+                                                            "relative_coords_table",
+                                                            "pixel_mean",
+                                                            "pixel_std"};
   return std::find(buffers.begin(), buffers.end(), lastWord(name)) != buffers.end();
 }
 

@@ -154,8 +154,8 @@ void Decision::judgeAll() {
       entries.push_back(enter(tensor, readers.of(tensor.name)));
 }
 
-/// What an export without a signature computed from a parameter that it holds as well, told by the values: the
-/// gradient of that parameter would lack a part.
+/// What an export without a signature computed from a parameter that it holds as well, told by the values:
+/// the gradient of that parameter would lack a part.
 void Decision::findComputed() {
   if (!signature.isEmpty())
     return;

@@ -19,6 +19,15 @@ def token_at(offset):
     return build
 
 
+def clamped(last):
+    """A number that may leave the sample, between 0 and `last`."""
+    def build(g):
+        flat, i, found = flat_rows(g)
+        place = g.Clip(g.Sub(g.Mul(found, 2), 1), 0, last)
+        return g.mean(g.Gather(flat, g.Add(g.Mul(i, S), place), axis=0))
+    return build
+
+
 def stride_of_two(g):
     flat, i, _ = flat_rows(g)
     return g.mean(g.Gather(flat, g.Mul(i, 2), axis=0))
@@ -109,6 +118,7 @@ def shared_mask(g):
 
 
 GRAPHS = [
+    ("06-clamped", ACCEPT, clamped(S - 1)), ("06-clamped-beyond", REJECT, clamped(S)),
     ("06-own-token", ACCEPT, token_at(0)), ("06-token-after", REJECT, token_at(1)),
     ("06-token-before", REJECT, token_at(-1)), ("06-wrong-stride", REJECT, stride_of_two),
     ("06-backwards", REJECT, beside(lambda g, i, b: g.Sub(g.Sub(b, 1), i))),
