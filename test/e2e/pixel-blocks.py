@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`make FILE.onnx` writes DepthToSpace in both modes and SpaceToDepth, each times a weight of its own; `check GRADIENTS` compares the
-weights' gradients with the elements that the definition of the operators names."""
+weights' gradients with the elements that the definition of the operators names (oracle: the definition)."""
 import pathlib
 import struct
 import sys
