@@ -67,10 +67,18 @@ static Rule ruleOf(const Node &node) {
   if (!node.domain.empty() && node.domain != "ai.onnx")
     refuseUnsupported("is an operator of domain `" + node.domain + "`, which is not supported");
   Rule rule = ruleTable().find(node.opType, node.opset);
-  if (!rule && node.opType != "If")
-    refuseUnsupported("operator `" + node.opType + "` (opset " + std::to_string(node.opset) +
-                      ") is not supported");
-  return rule;
+  if (rule || node.opType == "If")
+    return rule;
+  Refusal refusal{"unsupported",
+                  "operator `" + node.opType + "` (opset " + std::to_string(node.opset) +
+                      ") is not supported",
+                  {}};
+  if (node.opType == "NonZero")
+    refusal.notes = {
+        "it selects by a mask (x[mask]): keep every element and weight it by the mask, "
+        "(loss * mask).sum() / mask.sum()",
+        "experts of Hugging Face transformers: export with experts_implementation=\"batched_mm\""};
+  throw refusal;
 }
 
 void GraphWalk::visit(const Node &node) {

@@ -191,6 +191,32 @@ std::string asItsModuleCallsIt(const Graph &graph, const std::string &name) {
   return hasChildren ? "" : name;
 }
 
+/// Scopes of traced exports lack what was not called itself: `enc.fc` for `self.student.encode(x)`, and
+/// `enc.fc_1` at the second place of that name. The bias that is added to the product has kept its name, and
+/// is of the same module where the scope's last word says so; "" where there is none.
+std::string besideItsBias(const Graph &graph, const Node &product) {
+  std::string scope = modulePath(product), module;
+  std::string_view called = lastWord(scope);
+  size_t end = called.find_last_not_of("0123456789");
+  std::string_view uncounted =
+      end != std::string_view::npos && called[end] == '_' ? called.substr(0, end) : called;
+  for (const Node &node : graph.nodes) {
+    if (node.opType != "Add" || node.inputs.size() != 2)
+      continue;
+    bool isLeft = node.inputs[0] == product.outputs[0];
+    const Tensor *bias =
+        isLeft || node.inputs[1] == product.outputs[0] ? graph.initializer(node.inputs[isLeft]) : nullptr;
+    if (!bias || !isModuleName(bias->name) || !bias->name.ends_with("bias"))
+      continue;
+    std::string_view word = lastWord(bias->name), name = bias->name;
+    module = name.substr(0, name.size() - word.size());
+    std::string_view holder = lastWord(name.substr(0, module.empty() ? 0 : module.size() - 1));
+    if (holder == called || holder == uncounted)
+      return module + std::string(word.substr(0, word.size() - 4)) + "weight";
+  }
+  return "";
+}
+
 /// The name at the first reader that takes it for a weight.
 void recoverName(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers,
                  Verdict &verdict) {
@@ -207,8 +233,10 @@ void recoverName(const Graph &graph, const Tensor &tensor, const std::vector<Rea
     name = asItsModuleCallsIt(graph, belowItsRoot(graph, withoutRepeats(graph, name)));
     if (name.empty())
       continue;
-    verdict.module = name;
     const Node &node = graph.nodes[reader.node];
+    std::string besideBias = node.opType == "MatMul" ? besideItsBias(graph, node) : "";
+    bool isFree = !besideBias.empty() && !graph.initializer(besideBias);
+    verdict.module = isFree ? besideBias : name;
     const auto *transB = node.attribute<int64_t>("transB");
     bool isRightOperand = reader.role == Role::Matrix && reader.operand == 1 && tensor.shape.size() == 2;
     bool isLinear = node.opType == "MatMul" || (node.opType == "Gemm" && !(transB && *transB));

@@ -150,6 +150,29 @@ TEST_F(ParameterRules, namesBeginWhereTheFileSaysSo) {
   EXPECT_EQ(table->parameters[0].module, "decoder.fc.weight");
 }
 
+TEST_F(ParameterRules, aMatrixBelongsToTheModuleOfItsBias) {
+  GraphBytes graph;
+  graph.inputs = {value("x", {4, 2})};
+  graph.outputs = {value("y", {4, 2})};
+  graph.initializers = {
+      matrix("onnx::MatMul_12", 2, 2, weights(4)), vectorOf("student.enc.fc.bias", weights(2)),
+      matrix("onnx::MatMul_13", 2, 2, weights(4, 0.7f)), vectorOf("teacher.enc.fc.bias", weights(2, 0.9f))};
+  // Neither student nor teacher was called itself, and the second fc is counted.
+  graph.nodes = {node("MatMul", {"x", "onnx::MatMul_12"}, {"h"}, "/enc/fc/MatMul"),
+                 node("Add", {"student.enc.fc.bias", "h"}, {"g"}, "/enc/fc/Add"),
+                 node("MatMul", {"g", "onnx::MatMul_13"}, {"i"}, "/enc/fc_1/MatMul"),
+                 node("Add", {"i", "teacher.enc.fc.bias"}, {"y"}, "/enc/fc_1/Add")};
+  auto table = decide(graph, {.freeze = {"teacher.*"}});
+  ASSERT_TRUE(table);
+  EXPECT_EQ(table->parameters[0].module, "student.enc.fc.weight");
+  EXPECT_EQ(table->parameters[2].module, "teacher.enc.fc.weight");
+  EXPECT_TRUE(table->parameters[2].moduleTransposed);
+  EXPECT_FALSE(table->parameters[2].trained);
+  // A vector of another module is no bias of this one.
+  graph.nodes[0] = node("MatMul", {"x", "onnx::MatMul_12"}, {"h"}, "/enc/decoder/MatMul");
+  EXPECT_EQ(decide(graph)->parameters[0].module, "enc.decoder.weight");
+}
+
 TEST_F(ParameterRules, childrenOfASequentialAreNamedOnce) {
   auto nameBehind = [&](const std::string &bias, const std::string &node) {
     GraphBytes graph;
