@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums that are written anyway come from the library for nothing; those that end in another sum do not.
+// Sums that are written anyway come from the library for nothing; those that end in another sum do not. A
+// loss goes through its logits several times.
 #include "passes/Fuse/Biases.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/Train/GemmShape.h"
@@ -19,14 +20,22 @@ static bool onlyMeetsSum(nn::ElementwiseOp sum) {
   return llvm::all_of(sum->getUsers(), isSum);
 }
 
-void claimBiases(Block &block, DenseMap<Operation *, Operation *> &leaders) {
+static bool meetsLoss(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    if (auto view = dyn_cast<nn::ReshapeOp>(user))
+      return meetsLoss(view);
+    return isa<nn::CrossEntropyOp, nn::CrossEntropyGradOp>(user);
+  });
+}
+
+void claimBiases(Block &block, bool onlyOfLosses, DenseMap<Operation *, Operation *> &leaders) {
   for (auto sum : block.getOps<nn::ElementwiseOp>())
     for (Value operand : sum->getOperands()) {
       auto view = operand.getDefiningOp<nn::ReshapeOp>();
       Value product = view ? view.getInput() : operand;
       auto contract = product.getDefiningOp<nn::ContractOp>();
       bool isSole = contract && operand.hasOneUse() && product.hasOneUse() && contract->getBlock() == &block;
-      if (!isSole || leaders.contains(contract) || onlyMeetsSum(sum))
+      if (!isSole || leaders.contains(contract) || (onlyOfLosses ? !meetsLoss(sum) : onlyMeetsSum(sum)))
         continue;
       auto type = cast<RankedTensorType>(product.getType());
       Value bias = biasOf(contract, sum);

@@ -8,7 +8,9 @@
 namespace accum {
 
 /// Adds to `leaders` products of the block, with the sums that add a parameter to each of their rows and the
-/// views between, where nobody needs the bare product: from each of these ops to the product.
-void claimBiases(mlir::Block &block, mlir::DenseMap<mlir::Operation *, mlir::Operation *> &leaders);
+/// views between, where nobody needs the bare product: from each of these ops to the product. `onlyOfLosses`:
+/// where the sums are the logits of a cross-entropy.
+void claimBiases(mlir::Block &block, bool onlyOfLosses,
+                 mlir::DenseMap<mlir::Operation *, mlir::Operation *> &leaders);
 
 } // namespace accum

@@ -273,8 +273,7 @@ static void eraseDeadOps(Block &block) {
 std::vector<Group> fusedGroups(Block &block, FusedForms forms) {
   materialiseMasks(block);
   DenseMap<Operation *, Operation *> leaders;
-  if (forms.biases)
-    claimBiases(block, leaders);
+  claimBiases(block, /*onlyOfLosses=*/!forms.biases, leaders);
   claimProducers(block, leaders);
   eraseDeadOps(block);
   claimViews(block, leaders);

@@ -21,7 +21,7 @@ std::vector<Group> singleGroups(mlir::Block &block);
 
 /// What a target's kernels and library calls do in one go.
 struct FusedForms {
-  bool biases = false; ///< products are written with biases
+  bool biases = false; ///< products are written with biases; else those that a loss reads
   bool tiles = false;  ///< row kernels add up tiles of rows for column sums
 };
 

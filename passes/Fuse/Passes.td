@@ -109,7 +109,9 @@ def FormCommands : Pass<"accum-form-commands", "::mlir::ModuleOp"> {
     Ensures: regions hold commands, loads, stores, views and the yield only; every yielded value of the pre-pass and the
     micro-step is an accumulating result of a command; ids are unique and ascending.
 
-    With `biases` a product is written with the parameter that is added to its rows, unless the sum only meets another sum.
+    A product whose sum with a parameter is the logits of a cross-entropy is written with that parameter, which else each pass over
+    the logits adds. With `biases` every product is written with the parameter that is added to its rows, unless the sum only
+    meets another sum.
 
     With `tiles` a column sum whose rows a row kernel writes or reads is cut in two: that kernel adds up tiles of
     consecutive rows, and the sum over the tiles is a command of its own.
@@ -124,7 +126,7 @@ def FormCommands : Pass<"accum-form-commands", "::mlir::ModuleOp"> {
   let options = [
     Option<"mode", "mode", "std::string", "\"fused\"", "reference or fused">,
     Option<"gemm", "gemm", "bool", "true", "matrix products by library calls">,
-    Option<"biases", "biases", "bool", "false", "library calls add biases to their products">,
+    Option<"biases", "biases", "bool", "false", "library calls add all biases to their products">,
     Option<"tiles", "tiles", "bool", "false", "row kernels add up tiles of rows for column sums">
   ];
   let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect", "::mlir::func::FuncDialect"];

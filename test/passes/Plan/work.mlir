@@ -1,7 +1,7 @@
-// What kernels compute, in the words that measured costs have: a bias in front of the loss is computed with it, sums over long rows
+// What kernels compute, in the words that measured costs have: scaled logits are computed with the loss, sums over long rows
 // stand apart, and transposes that move rows from those that pick element by element.
 // RUN: accumc %s --batch 2 --micro-batch 2 --recompute none --plan-only --json | python3 -c "import json, sys; [print(c['kernel'], ' '.join(sorted(c['work']))) for c in json.load(sys.stdin)['search']['commands'] if 'work' in c]" | sort -u | FileCheck %s
-// CHECK-DAG: add_cross_entropy{{[^ ]*}} cross_entropy_computed plain
+// CHECK-DAG: tanh_add_cross_entropy{{[^ ]*}} cross_entropy_computed plain tanh
 // CHECK-DAG: reduce_5000xf32 reduce_wide_columns
 // CHECK-DAG: transpose_1x32x8xf32 transpose_last
 // CHECK-DAG: transpose_1x2x8x16xf32 transpose{{$}}
@@ -31,7 +31,8 @@ module attributes {accum.model = "work.onnx", accum.phase = "import"} {
     %eights3 = nn.transpose %eights2 [0, 2, 1, 3] : tensor<1x4x8x8xf32, #nn.extent<0>> -> tensor<1x8x4x8xf32, #nn.extent<0>>
     %eights = nn.reshape %eights3 : tensor<1x8x4x8xf32, #nn.extent<0>> -> tensor<1x8x32xf32, #nn.extent<0>>
     %logits = nn.contract "amk,nk->amn" (%eights, %table) : (tensor<1x8x32xf32, #nn.extent<0>>, tensor<5000x32xf32>) -> tensor<1x8x5000xf32, #nn.extent<0>>
-    %shifted = nn.elementwise <add> (%logits, %bias) : (tensor<1x8x5000xf32, #nn.extent<0>>, tensor<5000xf32>) -> tensor<1x8x5000xf32, #nn.extent<0>>
+    %capped = nn.elementwise <tanh> (%logits) : (tensor<1x8x5000xf32, #nn.extent<0>>) -> tensor<1x8x5000xf32, #nn.extent<0>>
+    %shifted = nn.elementwise <add> (%capped, %bias) : (tensor<1x8x5000xf32, #nn.extent<0>>, tensor<5000xf32>) -> tensor<1x8x5000xf32, #nn.extent<0>>
     %loss, %lse = nn.cross_entropy(%shifted, %labels) {ignore_index = -100 : i64} : (tensor<1x8x5000xf32, #nn.extent<0>>, tensor<1x8xi64, #nn.extent<0>>) -> (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>)
     %sum = nn.reduce <sum> (%loss) {axes = array<i64: 0, 1>} : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<f32>
     %samples = nn.batch_size : tensor<i64>
