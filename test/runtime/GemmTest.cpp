@@ -96,7 +96,7 @@ protected:
 constexpr int64_t kShapes[][4] = {
     {1, 1, 1, 1},     {1, 1, 33, 70},    {1, 65, 1, 130},   {3, 7, 5, 9}, {1, 100, 70, 65},
     {8, 16, 16, 32},  {1, 200, 530, 40}, {1, 1024, 5, 777}, // columns whole pages apart: in pieces of k
-    {2, 97, 49, 391}, {1, 128, 256, 513}}; // panels: with rests, and of rows in the same sets
+    {2, 97, 49, 391}, {1, 300, 256, 513}}; // panels: with rests, and of rows in the same sets
 
 } // namespace
 
