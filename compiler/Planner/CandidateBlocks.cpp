@@ -99,6 +99,11 @@ void CandidateBlocks::weigh(std::span<const float> base, std::span<const double>
   }
 }
 
+bool CandidateBlocks::fitsBelow(size_t position, const Valley &valley) const {
+  const Rectangle &r = rectangles[indices[position]];
+  return r.size <= valley.ceilings->over(r) - valley.floor;
+}
+
 /// Whether one of the block is heavier than the most so far: then that is the best.
 void CandidateBlocks::look(size_t block, const Valley &valley, const Choice &choice, float &most,
                            int &best) const {
@@ -114,6 +119,10 @@ void CandidateBlocks::look(size_t block, const Valley &valley, const Choice &cho
     weight *= room == 0 ? kFits : 1;
     found[lane] = room >= 0 ? weight : kTaken;
   }
+  if (valley.ceilings)
+    for (size_t lane = 0; lane < kLanes; ++lane)
+      if (found[lane] > most && !fitsBelow(first + lane, valley))
+        found[lane] = kTaken;
   std::array<float, kLanes> larger = found; // halved again and again, so that lanes stay side by side
   for (size_t half = kLanes / 2; half > 0; half /= 2)
     for (size_t lane = 0; lane < half; ++lane)

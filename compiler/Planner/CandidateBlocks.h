@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Unplaced rectangles in blocks that are looked at as a whole, or left out as a whole.
 #pragma once
+#include "compiler/Planner/OpposedStacks.h"
 #include "compiler/Planner/Packing.h"
 #include <span>
 #include <vector>
@@ -16,11 +17,14 @@ class CandidateBlocks {
 public:
   static constexpr int kLanes = 16;
 
-  /// A valley: its sections, what the clock shows there, and the size that ends level with its wall.
+  /// A valley: its sections, what the clock shows there, the size that ends level with its wall, and what
+  /// nothing in it may stand higher than.
   struct Valley {
     int start, end;
     float from, to;
     float size;
+    const RowCeilings *ceilings = nullptr; ///< null: none
+    int64_t floor = 0;                     ///< from there to a ceiling there is room
   };
   /// Of every way to choose: one by the room beside a rectangle that halves its weight, and noise on weights,
   /// at most, with where its numbers begin.
@@ -49,6 +53,7 @@ private:
   static constexpr float kTaken = -1;
   void setBlocks();
   size_t setBounds(size_t begin, size_t end, const Valley &valley, const Choice &choice);
+  bool fitsBelow(size_t position, const Valley &valley) const;
   void look(size_t block, const Valley &valley, const Choice &choice, float &most, int &best) const;
 
   std::span<const Rectangle> rectangles;

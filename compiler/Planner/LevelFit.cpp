@@ -9,8 +9,8 @@ namespace accum::planner {
 
 namespace {
 
-/// Visits between two looks at the clock, and what placing one or raising a floor costs.
-constexpr int64_t kVisitsPerLook = 20'000, kVisitsPerPlaced = 40;
+/// Visits between two looks at the clock.
+constexpr int64_t kVisitsPerLook = 20'000;
 /// What beginning a level costs, of the number of rectangles.
 constexpr int64_t kRectanglesPerVisit = 8;
 /// Ways to one level, at most.
@@ -54,7 +54,7 @@ LevelFit::LevelFit(std::span<const Rectangle> rectangles, const GreedyWeights &w
 }
 
 /// By what is free yet, for all the height that is to come.
-void LevelFit::setPrices(double level) {
+void LevelFit::setPrices(double level, std::span<const char> isOut) {
   double left = std::max(kLeastLeft, 1 - level / most);
   for (int time = 0; time < horizon; ++time) {
     double free = std::max(0.0, 1 - weights.load(time) - wasted[time]) / left;
@@ -70,7 +70,7 @@ void LevelFit::setPrices(double level) {
     --dear.end;
   if (dear.start == dear.end || level >= most)
     dear = {0, horizon};
-  candidates.weigh(base, clock, isPlaced);
+  candidates.weigh(base, clock, isOut);
   visits += static_cast<int64_t>(rectangles.size()) / kRectanglesPerVisit;
 }
 
@@ -82,6 +82,21 @@ bool LevelFit::isLate() {
   return isOver;
 }
 
+CandidateBlocks::Valley LevelFit::valleyOf(const LevelFloors::Run &run, int64_t wall) const {
+  return {run.start, run.end, static_cast<float>(clock[run.start]), static_cast<float>(clock[run.end]),
+          static_cast<float>(wall - run.floor)};
+}
+
+/// In the valley at hand.
+void LevelFit::place(Way &way, int position, int64_t offset) {
+  const Rectangle &r = rectangles[candidates.rectangleAt(position)];
+  candidates.take(position);
+  ++way.placed;
+  way.done.push_back({position, offset});
+  way.height = std::max(way.height, offset + r.size);
+  way.floors.raise(r.start, r.end, offset + r.size);
+}
+
 /// Until no floor is below the level, or all stand, or it costs more than the best.
 void LevelFit::climb(Way &way, int64_t level, Stretch part, const Way *best) {
   way.floors.goTo(part.start);
@@ -91,10 +106,7 @@ void LevelFit::climb(Way &way, int64_t level, Stretch part, const Way *best) {
     const LevelFloors::Run run = way.floors.valley();
     visits += kVisitsPerPlaced;
     int64_t wall = way.floors.wall();
-    CandidateBlocks::Valley valley = {run.start, run.end, static_cast<float>(clock[run.start]),
-                                      static_cast<float>(clock[run.end]),
-                                      static_cast<float>(wall - run.floor)};
-    int at = candidates.heaviest(valley, choice, visits);
+    int at = candidates.heaviest(valleyOf(run, wall), choice, visits);
     if (at < 0) {
       double height = static_cast<double>(wall - run.floor) / most;
       way.cost += (prices[run.end] - prices[run.start]) * height;
@@ -104,12 +116,7 @@ void LevelFit::climb(Way &way, int64_t level, Stretch part, const Way *best) {
       way.floors.raise(wall);
       continue;
     }
-    const Rectangle &r = rectangles[candidates.rectangleAt(at)];
-    candidates.take(at);
-    ++way.placed;
-    way.done.push_back({at, run.floor});
-    way.height = std::max(way.height, run.floor + r.size);
-    way.floors.raise(r.start, r.end, run.floor + r.size);
+    place(way, at, run.floor);
   }
 }
 
@@ -148,16 +155,20 @@ Packing LevelFit::pack(const Setting &setting, int64_t most, uint64_t seed) {
   auto step = std::max<int64_t>(1, static_cast<int64_t>(this->most / levels));
   auto perLevel = static_cast<int64_t>(static_cast<double>(most) / levels);
   Way from{LevelFloors(horizon)}, tried = from;
+  if (auto stacks = opposedStacks(rectangles, weights, setting.stacks); !stacks.isEmpty())
+    beginWithStacks(from, stacks, setting, step, seed, packing);
+  if (isOver)
+    return packing;
   size_t arranged = 0;
   int64_t end = visits;
   for (int64_t level = step; from.placed < rectangles.size(); level += step) {
     end += perLevel;
-    if (level == step || (rectangles.size() - from.placed) * 8 < arranged * 7) {
+    if (arranged == 0 || (rectangles.size() - from.placed) * 8 < arranged * 7) {
       candidates.arrange(isPlaced);
       arranged = rectangles.size() - from.placed;
       visits += static_cast<int64_t>(arranged);
     }
-    setPrices(static_cast<double>(level));
+    setPrices(static_cast<double>(level), isPlaced);
     Way best = from;
     for (int way = 0; way < kMostWays && (way == 0 || visits < end); ++way) {
       choice.amplitude = way == 0 ? 0 : static_cast<float>(setting.noise);

@@ -4,6 +4,7 @@
 #include "compiler/Planner/CandidateBlocks.h"
 #include "compiler/Planner/GreedyWeights.h"
 #include "compiler/Planner/LevelFloors.h"
+#include "compiler/Planner/OpposedStacks.h"
 #include <span>
 #include <vector>
 
@@ -22,6 +23,7 @@ public:
     double layers = 10; ///< of rectangles of mean size, where most live together: the height of a level
     double size = 0;    ///< weights grow with such a power of the size
     double noise = 0.3; ///< on weights, at most
+    OpposedStacks::Setting stacks = {}; ///< before the first level
   };
   /// Spends about `most` visits, as many on each level. Ends with a height of INT64_MAX where even one way
   /// takes twice that, or the deadline passes. A function of its arguments.
@@ -51,11 +53,22 @@ private:
   struct Stretch {
     int start, end;
   };
-  void setPrices(double level);
+  void setPrices(double level, std::span<const char> isOut);
+  CandidateBlocks::Valley valleyOf(const LevelFloors::Run &run, int64_t wall) const;
+  void place(Way &way, int position, int64_t offset);
   bool isBetter(const Way &way, const Way &than) const;
   void climb(Way &way, int64_t level, Stretch part, const Way *best = nullptr);
   void accept(Way &way, Packing &packing);
   bool isLate();
+  void beginWithStacks(Way &way, const OpposedStacks &stacks, const Setting &setting, int64_t level,
+                       uint64_t seed, Packing &packing);
+  void placeRows(Way &way, const OpposedStacks &stacks, bool isEnding, Packing &packing);
+  void fillBeside(Way &way, Stretch part, int64_t level, const RowCeilings &ceilings);
+  static void raiseTo(Way &way, Stretch part, int64_t height);
+  void countWaste(const OpposedStacks &stacks);
+
+  /// Visits that placing one or raising a floor costs.
+  static constexpr int64_t kVisitsPerPlaced = 40;
 
   std::span<const Rectangle> rectangles;
   const GreedyWeights &weights;

@@ -26,6 +26,27 @@ bool LevelFloors::toValley(int64_t level, int end) {
   }
 }
 
+bool LevelFloors::toLowest(int start, int end, int64_t level, bool toBottom) {
+  if (start >= end)
+    return false;
+  goTo(start);
+  int lowest = -1;
+  for (int run = at; run >= 0 && runs[run].start < end; run = runs[run].behind)
+    if (runs[run].floor < (lowest < 0 ? level : runs[lowest].floor))
+      lowest = run;
+  if (lowest < 0)
+    return false;
+  at = lowest;
+  if (toBottom)
+    for (int next = at; next >= 0; at = next < 0 ? at : next) {
+      const Run &run = runs[at];
+      next = run.before >= 0 && runs[run.before].floor < run.floor   ? run.before
+             : run.behind >= 0 && runs[run.behind].floor < run.floor ? run.behind
+                                                                     : -1;
+    }
+  return true;
+}
+
 int64_t LevelFloors::wall() const {
   const Run &run = runs[at];
   return std::min(run.before < 0 ? INT64_MAX : runs[run.before].floor,

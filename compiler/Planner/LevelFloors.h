@@ -25,6 +25,9 @@ public:
   /// from the one at hand to a time are at the level; what is in the way of these is looked at wherever it
   /// is.
   bool toValley(int64_t level, int end);
+  /// Goes to the lowest run below the level that touches [start, end), and from there on down to a valley,
+  /// where `toBottom`, wherever that is. False where there is none below.
+  bool toLowest(int start, int end, int64_t level, bool toBottom = true);
   const Run &valley() const { return runs[at]; }
   /// The lower of the two floors beside it; INT64_MAX: walls only.
   int64_t wall() const;

@@ -5,7 +5,7 @@
 #include "compiler/Planner/Gluing.h"
 #include "compiler/Planner/GreedyPacking.h"
 #include "compiler/Planner/GreedyWeights.h"
-#include "compiler/Planner/LevelFit.h"
+#include "compiler/Planner/LevelPasses.h"
 #include "compiler/Planner/PackingStages.h"
 #include "compiler/Planner/SweepFit.h"
 #include "compiler/Planner/ValleyFit.h"
@@ -27,9 +27,11 @@ constexpr double kPairBudget = 1e8, kRestrictedPairs = 2.2e8;
 /// may take more where the effort is large; a rectangle costs a pass about as much as so many visits.
 constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPasses = 150'000'000;
 /// The same where there are too many rectangles for exact search: a visit takes longer there, and what is
-/// left of two seconds is better spent on variations, or, where they follow, on levels.
+/// left of two seconds is better spent on variations, or, where they come instead of these, on levels.
 constexpr int64_t kMostOfMany = 80'000'000, kSlowVisit = 4;
 constexpr int64_t kMostBelowLevels = 40'000'000, kVisitBelowLevels = 8;
+/// Fewer variations than these gain less than levels do with the same effort.
+constexpr int64_t kFewVariations = 16;
 /// Effort from which on these follow: with less there is time for the passes only.
 constexpr int64_t kMuchEffort = 20'000'000;
 constexpr int64_t kVisitsPerPlaced = 150;
@@ -57,11 +59,6 @@ constexpr double kGain = 1.5;
 constexpr int64_t kGluedShare = 8;
 /// Noise on weights, at most.
 constexpr double kNoise = 0.05;
-/// Passes level by level, and what they prefer in turns.
-constexpr int64_t kLevelPasses = 10;
-constexpr LevelFit::Setting kLevelSettings[] = {
-    {10, 0.2, 0.3}, {20, 0.3, 0.6}, {10, 0.4, 0.6}, {10, 0, 0.3}, {20, 0, 0.3}};
-
 /// What first fit places first.
 constexpr Preference kPreferences[] = {{1, 1}, {1, 0}, {0, 1}, {2, 1}, {1, 2}};
 /// Stacks of nested lifetimes have no gaps.
@@ -113,6 +110,8 @@ public:
     }
     stage("valley and first fit", [&] { tryGreedy(); });
     int64_t visits = effort.visits / (isLevelled() ? kVisitBelowLevels : isVaried() ? kSlowVisit : 1);
+    if (isLevelled() && visits < kFewVariations * passCost)
+      visits = 0;
     int64_t slice = std::max(kFirstSlice, visits / 256);
     for (int64_t spent = 0; spent < visits && !isDone(); spent += slice, slice *= 2) {
       slice = std::min(slice, visits - spent);
@@ -123,7 +122,7 @@ public:
       stage("evictions", [&] { evict(evicting); });
     }
     if (isLevelled())
-      stage("levels", [&] { climb(); });
+      stage("levels", [&] { keep(levelPasses(rectangles, weights, effort, passCost)); });
     best.stages = std::move(stages.list);
     return std::move(best);
   }
@@ -158,7 +157,6 @@ private:
   void improve(int64_t visits);
   void learn(const Packing &tried);
   void vary();
-  void climb();
   void search(int64_t visits);
   void searchBetween(int64_t nodes, int64_t low);
   bool keepFound(const ValleySearch &found);
@@ -282,15 +280,6 @@ void Portfolio::vary() {
     uint64_t number = mix(mix(effort.seed + static_cast<uint64_t>(round)) + index);
     learned[index] *= 1 + kNoise * static_cast<double>(number >> 40) * 0x1p-24;
   }
-}
-
-/// Passes level by level, each with a part of the effort; none where all live so long that one would take too
-/// much.
-void Portfolio::climb() {
-  int64_t part = std::max(effort.visits / kLevelPasses, passCost);
-  LevelFit levels(rectangles, weights, effort.deadline);
-  for (uint64_t turn = 0; !isDone() && levels.visited() + part <= effort.visits; ++turn)
-    keep(levels.pack(kLevelSettings[turn % std::size(kLevelSettings)], part, mix(effort.seed) + turn));
 }
 
 bool Portfolio::keepFound(const ValleySearch &search) {

@@ -117,6 +117,35 @@ TEST(CandidateBlocks, AreChosenByTheSalt) {
   EXPECT_GT(others, 25);
 }
 
+/// Nothing stands higher than the next row above it, wherever the floor is.
+TEST(CandidateBlocks, StayBelowCeilings) {
+  Candidates all(6);
+  std::vector<OpposedStacks::Row> rows;
+  for (int index = 0; index < 40; ++index)
+    rows.push_back({.index = index, .edge = 0, .size = 3});
+  RowCeilings ceilings(all.rectangles, rows, 20, true);
+  int found = 0;
+  for (int round = 0; round < 400; ++round) {
+    CandidateBlocks::Valley valley = all.valley();
+    ceilings.next = static_cast<size_t>(draw(all.random, 0, 40));
+    valley.ceilings = &ceilings;
+    valley.floor = draw(all.random, 0, 100);
+    float most = 0;
+    for (size_t index = 0; index < all.rectangles.size(); ++index)
+      if (all.rectangles[index].size <= ceilings.over(all.rectangles[index]) - valley.floor)
+        most = std::max(most, all.weight(index, valley, 1));
+    int at = all.blocks.heaviest(valley, {1, 0, 0}, all.visits);
+    ASSERT_EQ(at >= 0, most > 0) << round;
+    if (at < 0)
+      continue;
+    ++found;
+    const Rectangle &r = all.rectangles[static_cast<size_t>(all.blocks.rectangleAt(at))];
+    ASSERT_LE(r.size, ceilings.over(r) - valley.floor);
+    ASSERT_NEAR(all.weight(static_cast<size_t>(all.blocks.rectangleAt(at)), valley, 1), most, 1e-5 * most);
+  }
+  EXPECT_GT(found, 50);
+}
+
 /// Raises the valley at hand, or a part of it, here and in an array.
 void raiseSome(Random &random, LevelFloors &floors, std::vector<int64_t> &plain) {
   LevelFloors::Run run = floors.valley();
@@ -152,6 +181,29 @@ TEST(LevelFloors, GoToEveryValleyBelowALevel) {
                 run.end - run.start);
     }
     EXPECT_GE(*std::min_element(plain.begin() + start, plain.begin() + end), level);
+  }
+}
+
+TEST(LevelFloors, GoToTheLowestOfAStretch) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    Random random(seed);
+    LevelFloors floors(kHorizon);
+    std::vector<int64_t> plain(kHorizon, 0);
+    floors.goTo(0);
+    for (int round = 0; round < 40 && floors.toValley(200, kHorizon); ++round)
+      raiseSome(random, floors, plain);
+    auto start = static_cast<int>(draw(random, 0, kHorizon - 1));
+    auto end = static_cast<int>(draw(random, start, kHorizon));
+    int64_t level = draw(random, 1, 200);
+    int64_t lowest = start == end ? level : *std::min_element(plain.begin() + start, plain.begin() + end);
+    ASSERT_EQ(floors.toLowest(start, end, level, false), lowest < level) << seed;
+    if (lowest >= level)
+      continue;
+    ASSERT_EQ(floors.valley().floor, lowest);
+    ASSERT_TRUE(floors.valley().start < end && start < floors.valley().end);
+    ASSERT_TRUE(floors.toLowest(start, end, level));
+    ASSERT_LE(floors.valley().floor, lowest);
+    ASSERT_GT(floors.wall(), floors.valley().floor);
   }
 }
 
