@@ -48,7 +48,8 @@ void LevelFit::placeRows(Way &way, const OpposedStacks &stacks, bool isEnding, P
   }
 }
 
-/// Until the stretch is level, with what ends, or begins, outside of these moments and below all rows to come.
+/// Until the stretch is level, with what ends, or begins, outside of these moments and below all rows to
+/// come.
 void LevelFit::fillBeside(Way &way, Stretch part, int64_t level, const RowCeilings &ceilings) {
   while (way.floors.toLowest(part.start, part.end, level) && !isLate()) {
     const LevelFloors::Run run = way.floors.valley();

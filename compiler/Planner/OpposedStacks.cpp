@@ -119,7 +119,7 @@ OpposedStacks opposedStacks(std::span<const Rectangle> rectangles, const GreedyW
     if (r.end <= stacks.start || r.start >= stacks.end)
       continue;
     stacks.isThere[at] = 1;
-    bool ends = r.end < stacks.end, begins = r.start > stacks.start;
+    bool ends = r.end<stacks.end, begins = r.start> stacks.start;
     if (ends && begins)
       both.push_back(index);
     else if (ends)

@@ -7,9 +7,9 @@
 
 namespace accum::planner {
 
-/// Of the moments around the one of the largest load. Whatever ends among them stands in the order of ends, the
-/// first on top; whatever begins hangs from the height of both in the order of starts, the first on top. So
-/// what is free at any of these moments is a single gap between the two, as high as the load is below its
+/// Of the moments around the one of the largest load. Whatever ends among them stands in the order of ends,
+/// the first on top; whatever begins hangs from the height of both in the order of starts, the first on top.
+/// So what is free at any of these moments is a single gap between the two, as high as the load is below its
 /// largest, and everything else that lives there lives through all of them and leaves none.
 struct OpposedStacks {
   /// Which moments: those of loads above `1 - below` of the largest, and what is between them, up to `length`
@@ -25,11 +25,11 @@ struct OpposedStacks {
     int64_t size;   ///< of the larger
   };
 
-  int start = 0, end = 0;              ///< the moments; none where nothing is to be stacked
-  std::vector<Row> ending, beginning;  ///< from the bottom
-  int64_t hanging = 0;                 ///< the offset of the lowest row of those that begin
-  int64_t height = 0;                  ///< of both together
-  std::vector<char> isThere;           ///< per rectangle: it lives at one of these moments
+  int start = 0, end = 0;             ///< the moments; none where nothing is to be stacked
+  std::vector<Row> ending, beginning; ///< from the bottom
+  int64_t hanging = 0;                ///< the offset of the lowest row of those that begin
+  int64_t height = 0;                 ///< of both together
+  std::vector<char> isThere;          ///< per rectangle: it lives at one of these moments
   bool isEmpty() const { return start == end; }
 };
 
@@ -59,8 +59,8 @@ public:
 
 private:
   bool isBefore;
-  std::vector<int> keys;       ///< per row: from where on it lives, or until when, negative
-  std::vector<size_t> smaller; ///< per row: the first above it that reaches further
+  std::vector<int> keys;        ///< per row: from where on it lives, or until when, negative
+  std::vector<size_t> smaller;  ///< per row: the first above it that reaches further
   std::vector<int64_t> offsets; ///< per row, and INT64_MAX
 };
 

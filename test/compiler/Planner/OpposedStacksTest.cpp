@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two stacks without a gap: against the loads of what they hold, and against a look at every row.
+#include "compiler/Planner/OpposedStacks.h"
 #include "compiler/Planner/LevelFit.h"
 #include "compiler/Planner/LevelPasses.h"
-#include "compiler/Planner/OpposedStacks.h"
 #include "test/compiler/Planner/PackingInstances.h"
 #include <algorithm>
 #include <gtest/gtest.h>
