@@ -2,16 +2,22 @@
 // accum-run, which stands beside accumc, times each program in a process of its own.
 #include "compiler/Driver/Explore.h"
 #include "compiler/Driver/ExploreRounds.h"
+#include "compiler/Emit/RemoveOnSignal.h"
 #include "compiler/Planner/DeviceProfile.h"
 #include "compiler/Planner/ExplainText.h"
 #include "compiler/Planner/Options.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Program.h"
 #include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 namespace accum::driver {
 
@@ -21,13 +27,15 @@ namespace {
 
 constexpr size_t kTimed = 4; // sizes
 
-/// Removed with everything in it.
+/// A new folder below TMPDIR; its path is empty where there can be none.
+std::string makeFolder() {
+  llvm::SmallString<128> name;
+  return llvm::sys::fs::createUniqueDirectory("accumc-explore", name) ? "" : name.str().str();
+}
+
+/// Removed with everything in it, also where a signal ends the process.
 struct TemporaryFolder {
-  TemporaryFolder() {
-    llvm::SmallString<128> name;
-    if (!llvm::sys::fs::createUniqueDirectory("accumc-explore", name))
-      path = name.str().str();
-  }
+  TemporaryFolder() : path(makeFolder()), interrupted(path) {}
   ~TemporaryFolder() {
     std::error_code ignored;
     if (!path.empty())
@@ -36,6 +44,7 @@ struct TemporaryFolder {
   TemporaryFolder(const TemporaryFolder &) = delete;
   TemporaryFolder &operator=(const TemporaryFolder &) = delete;
   std::string path;
+  emit::RemoveOnSignal interrupted;
 };
 
 int fail(const std::string &message, const std::string &slug, int code, const std::string &note = {}) {
@@ -91,22 +100,46 @@ std::vector<double> stepsOf(const std::string &log) {
   return seconds;
 }
 
+/// In a child that is ended when this process ends, however that ends. Only what is safe behind fork.
+[[noreturn]] void become(const std::vector<char *> &argv, const char *output, pid_t parent) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != parent) // it ended before this was said
+    _exit(127);
+  int nothing = open("/dev/null", O_RDONLY), written = open(output, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  dup2(nothing, STDIN_FILENO);
+  dup2(written, STDOUT_FILENO);
+  dup2(written, STDERR_FILENO);
+  execv(argv[0], argv.data());
+  _exit(127);
+}
+
+/// Whether a program ends with 0; what it says goes into a file.
+bool succeeds(std::vector<std::string> words, const std::string &output) {
+  std::vector<char *> argv;
+  for (std::string &word : words)
+    argv.push_back(word.data());
+  argv.push_back(nullptr);
+  pid_t self = getpid(), child = fork();
+  if (child == 0)
+    become(argv, output.c_str(), self);
+  int status = 0;
+  while (child > 0 && waitpid(child, &status, 0) < 0 && errno == EINTR)
+    continue;
+  return child > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
 /// A turn of the program in a folder.
 std::vector<double> timeSteps(const std::string &folder, const ExploredSize &size) {
   fs::path self = fs::read_symlink("/proc/self/exe");
-  std::string program = (self.parent_path() / "accum-run").string();
-  std::string artifact = folder + "/program.accum", log = folder + "/log",
-              saved = folder + "/trained.safetensors", steps = std::to_string(turnSteps(size.predicted)),
-              output = folder + "/output";
-  llvm::StringRef words[] = {program, artifact,     "--synthetic", "--steps", steps,
-                             "--lr",  "0",          "--on-nan",    "skip",    "--log",
-                             log,     "--progress", "none",        "--save",  saved};
-  std::optional<llvm::StringRef> redirects[] = {"", output, output};
+  std::string log = folder + "/log", saved = folder + "/trained.safetensors";
   std::error_code ignored;
   fs::remove(log, ignored);
-  int code = llvm::sys::ExecuteAndWait(program, words, std::nullopt, redirects);
+  bool ran = succeeds({self.parent_path() / "accum-run", folder + "/program.accum", "--synthetic", "--steps",
+                       std::to_string(turnSteps(size.predicted)), "--lr", "0", "--on-nan", "skip", "--log",
+                       log, "--progress", "none", "--save", saved},
+                      folder + "/output");
   fs::remove(saved, ignored);
-  return code == 0 ? stepsOf(log) : std::vector<double>();
+  return ran ? stepsOf(log) : std::vector<double>();
 }
 
 /// Programs of all sizes hold the same weights: once on the disk is enough. Where that cannot be, they stay.
@@ -140,6 +173,29 @@ int compileSize(const Options &planned, int64_t m, const std::string &folder, Co
   return compile(one, nullptr);
 }
 
+/// Compiles and times the sizes of a search that look best, in a folder that is gone behind it.
+int timeSizes(const Options &planned, const planner::Search &search, CompileOnce compile,
+              std::vector<ExploredSize> &sizes) {
+  TemporaryFolder all;
+  if (all.path.empty())
+    return fail("--micro-batch explore: no temporary folder can be made", "output-failed", 3,
+                "TMPDIR says where");
+  auto folderOf = [&](int64_t m) { return fmt::format("{}/{}", all.path, m); };
+  for (const planner::Candidate &candidate : worthTiming(search)) {
+    int64_t m = candidate.cut.m;
+    if (int code = compileSize(planned, m, folderOf(m), compile))
+      return code;
+    sizes.push_back({.m = m, .predicted = candidate.seconds});
+    shareWeights(folderOf(sizes.front().m), folderOf(m));
+  }
+  const ExploredSize *failed =
+      timeInTurns(sizes, [&](const ExploredSize &size) { return timeSteps(folderOf(size.m), size); });
+  return !failed ? 0
+                 : fail(fmt::format("--micro-batch explore: the program for micro-batch {} did not run",
+                                    failed->m),
+                        "run-failed", 4, "accum-run: " + said(folderOf(failed->m)));
+}
+
 } // namespace
 
 std::optional<std::string> exploredRange(const std::string &microBatch) {
@@ -161,19 +217,8 @@ int explore(const Options &options, CompileOnce compile) {
   if (int code = compile(planned, &search))
     return code;
   Options last = options;
-  TemporaryFolder all;
-  auto folderOf = [&](int64_t m) { return fmt::format("{}/{}", all.path, m); };
-  for (const planner::Candidate &candidate : worthTiming(search)) {
-    int64_t m = candidate.cut.m;
-    if (int code = compileSize(planned, m, folderOf(m), compile))
-      return code;
-    last.explored.push_back({.m = m, .predicted = candidate.seconds});
-    shareWeights(folderOf(last.explored.front().m), folderOf(m));
-  }
-  if (const ExploredSize *failed = timeInTurns(
-          last.explored, [&](const ExploredSize &size) { return timeSteps(folderOf(size.m), size); }))
-    return fail(fmt::format("--micro-batch explore: the program for micro-batch {} did not run", failed->m),
-                "run-failed", 4, "accum-run: " + said(folderOf(failed->m)));
+  if (int code = timeSizes(planned, search, compile, last.explored))
+    return code;
   last.exploredOf = static_cast<int64_t>(planner::sizeCount(search));
   auto chosen = std::ranges::find(last.explored, true, &ExploredSize::chosen);
   last.microBatch = std::to_string(chosen->m);

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <dirent.h>
 #include <fcntl.h>
+#include <string_view>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,15 +18,23 @@ constexpr std::array<int, 3> kSignals = {SIGINT, SIGTERM, SIGHUP};
 std::array<char, PATH_MAX> watched;
 std::atomic<bool> isSet = false;
 
-/// The files of the watched folder.
-void removeFiles() {
-  int folder = open(watched.data(), O_RDONLY | O_DIRECTORY);
-  alignas(dirent64) static std::array<char, 16 << 10> entries;
+constexpr int kDepth = 3; // folders in folders: those of explore, with artifacts that are being written
+
+/// Empties the folder `name` of `parent`.
+void removeContent(int parent, const char *name, int depth) {
+  int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+  alignas(dirent64) static std::array<std::array<char, 16 << 10>, kDepth + 1> buffers;
+  std::array<char, 16 << 10> &entries = buffers[depth];
   long bytes = 0;
   while ((bytes = syscall(SYS_getdents64, folder, entries.data(), entries.size())) > 0)
     for (long at = 0; at < bytes;) {
       auto *entry = reinterpret_cast<dirent64 *>(entries.data() + at);
-      unlinkat(folder, entry->d_name, 0);
+      std::string_view child = entry->d_name;
+      bool isFolder = unlinkat(folder, entry->d_name, 0) != 0 && child != "." && child != "..";
+      if (isFolder && depth < kDepth)
+        removeContent(folder, entry->d_name, depth + 1);
+      if (isFolder)
+        unlinkat(folder, entry->d_name, AT_REMOVEDIR);
       at += entry->d_reclen;
     }
   close(folder);
@@ -35,14 +44,14 @@ void removeAndEnd(int signal) {
   constexpr int kAttempts = 100; // other threads may write another file meanwhile
   if (isSet.exchange(false))
     for (int attempt = 0; attempt < kAttempts && rmdir(watched.data()) != 0; ++attempt)
-      removeFiles();
+      removeContent(AT_FDCWD, watched.data(), 0);
   raise(signal); // SA_RESETHAND: it ends the process once this returns
 }
 
 } // namespace
 
 RemoveOnSignal::RemoveOnSignal(const std::string &folder) {
-  if (isSet || folder.size() >= watched.size())
+  if (isSet || folder.empty() || folder.size() >= watched.size())
     return;
   folder.copy(watched.data(), folder.size());
   watched[folder.size()] = '\0';

@@ -5,8 +5,9 @@
 
 namespace accum::emit {
 
-/// While it lives, SIGINT, SIGTERM and SIGHUP remove `folder` with the files in it (not deeper) before they
-/// end the process, where they would have ended it at once. One at a time; a second one is not watched.
+/// While it lives, SIGINT, SIGTERM and SIGHUP remove `folder` with what is in it, three folders deep, before
+/// they end the process, where they would have ended it at once. One at a time: another is not watched, so
+/// the outermost of nested folders comes first. An empty path is none.
 class RemoveOnSignal {
 public:
   explicit RemoveOnSignal(const std::string &folder);
