@@ -3,6 +3,7 @@
 // processes.
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyArtifact.h"
+#include <csignal>
 #include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -15,7 +16,8 @@ namespace {
 struct Job {
   std::string folder = freshFolder("ranks"), artifact, words;
   explicit Job(ToyOptions options = {.batch = 6, .devices = 3, .m = 1}) {
-    options.config.stepMilliseconds = 20;
+    if (options.config.stepMilliseconds == 0)
+      options.config.stepMilliseconds = 20;
     options.config.writePids = 1;
     artifact = writeToyArtifact(folder, options);
     words = artifact + " --lr 0.125 --data " + writeToyData(folder, makeToyData(12)) + " --steps ";
@@ -54,6 +56,27 @@ TEST(Ranks, AStalledRankEndsTheJobAndIsNamed) {
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err,
               HasSubstr("rank 1 has stalled: it did nothing for 5 s while the others wait for it"));
+}
+
+TEST(Ranks, AnotherInterruptEndsTheJobAtOnce) {
+  ToyOptions options{.batch = 6, .devices = 3, .m = 1};
+  options.config.stepMilliseconds = 3600'000; // a step that no request to stop can wait for
+  Job job(options);
+  // As from a terminal, whose jobs take SIGINT; again and again, since two at once may arrive as one.
+  Outcome outcome = runCommand("set -m; " ACCUM_RUN " " + job.words +
+                               "1 & p=$!; while kill -INT $p 2>/dev/null; do sleep 0.1; done; wait $p");
+  EXPECT_EQ(outcome.code, 128 + SIGINT) << outcome.err;
+  EXPECT_FALSE(std::filesystem::exists(job.folder + "/toy.trained.safetensors"));
+}
+
+TEST(Ranks, AreEndedWithALauncherThatWasKilled) {
+  Job job;
+  std::string pipe = job.folder + "/pipe", pid = job.artifact + "/rank-1.pid";
+  // It is open until the last process that has inherited it has ended.
+  Outcome outcome = runCommand("mkfifo " + pipe + "; (exec 3>" + pipe + "; " ACCUM_RUN " " + job.words +
+                               "1000000 & p=$!; until test -s " + pid +
+                               "; do sleep 0.05; done; kill -KILL $p) & timeout 300 cat " + pipe);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
 
 TEST(Ranks, AnErrorIsSaidOnce) {

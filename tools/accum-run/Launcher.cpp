@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs mpirun as a child in a process group of its own: a terminal's Ctrl-C would make it kill ranks that
-// still have to save. It forwards SIGUSR1, which ranks take as the request to stop.
+// still have to save. It forwards SIGUSR1, which ranks take as the request to stop; SIGTERM makes it end
+// them.
 #include "tools/accum-run/Launcher.h"
 #include "runtime/Launch.h"
 #include "tools/accum-run/RankBoard.h"
@@ -9,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,11 +21,14 @@ using runtime::Status;
 
 namespace {
 
-volatile std::sig_atomic_t childToTell = 0;
+volatile std::sig_atomic_t childToTell = 0, requested = 0, atOnce = 0;
 
-void passOn(int) {
+/// A request to stop, or, where it is another Ctrl-C, to end at once.
+void passOn(int number) {
+  atOnce = atOnce || (requested && number == SIGINT);
+  requested = 1;
   if (childToTell)
-    kill(childToTell, SIGUSR1);
+    kill(childToTell, atOnce ? SIGTERM : SIGUSR1);
 }
 
 std::string ownPath() {
@@ -50,7 +55,11 @@ std::vector<std::string> mpirunWords(const Options &options, int devices) {
   return words;
 }
 
-[[noreturn]] void becomeMpirun(std::vector<std::string> words) {
+/// Nobody is left to stop the ranks of a launcher that was killed: they are ended with it.
+[[noreturn]] void becomeMpirun(std::vector<std::string> words, pid_t launcher) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != launcher)
+    _exit(127);
   setpgid(0, 0);
   int nothing = open("/dev/null", O_RDONLY);
   dup2(nothing, STDIN_FILENO);
@@ -121,9 +130,9 @@ Status checkLaunched(const Options &options, int processes, int64_t devices) {
 
 int launchLocally(const Options &options, int devices) {
   RankBoard board(devices);
-  pid_t child = fork();
+  pid_t launcher = getpid(), child = fork();
   if (child == 0)
-    becomeMpirun(mpirunWords(options, devices));
+    becomeMpirun(mpirunWords(options, devices), launcher);
   if (child < 0)
     return failWith({runtime::kExitRunFailed,
                      std::string("no process can be started: ") + std::strerror(errno), "launch"});
@@ -135,6 +144,10 @@ int launchLocally(const Options &options, int devices) {
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR)
     continue;
+  if (atOnce) { // as it ends without ranks
+    std::signal(SIGINT, SIG_DFL);
+    raise(SIGINT);
+  }
   return interpret(status, board);
 }
 
