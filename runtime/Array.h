@@ -50,8 +50,8 @@ Expected<Array> readNpy(const std::string &path, const std::string &name);
 /// `text` is a command-line word: FILE.safetensors, FILE.npz or NAME=FILE.npy.
 Expected<std::vector<Array>> readArrays(const std::string &text);
 
-/// Parses the .npy header at the start of `bytes` and points `data` behind it; refuses a body of another
-/// length.
+/// Parses the .npy header at the start of `bytes` and points `data` behind it, or at a copy of its own
+/// (`storage`) where the file is in Fortran order; refuses a body of another length.
 Expected<Array> parseNpy(const uint8_t *bytes, uint64_t size, const std::string &name,
                          const std::string &path);
 

@@ -2,6 +2,7 @@
 // The .npy reader: magic, version, a Python dictionary in text, then the array's bytes.
 #include "runtime/Array.h"
 #include <cstring>
+#include <new>
 #include <string_view>
 
 namespace accum::runtime {
@@ -64,6 +65,47 @@ std::optional<Preamble> readPreamble(const uint8_t *bytes, uint64_t size) {
   return Preamble{{reinterpret_cast<const char *>(bytes) + start, length}, start + length};
 }
 
+/// Copies elements of Size bytes, first index fastest, to where the last one is.
+template <size_t Size>
+void copyRowMajor(const uint8_t *from, const std::vector<int64_t> &shape, int64_t count, uint8_t *to) {
+  std::vector<int64_t> strides(shape.size(), 1), index(shape.size(), 0);
+  for (size_t axis = 1; axis < shape.size(); ++axis)
+    strides[axis] = strides[axis - 1] * shape[axis - 1];
+  int64_t source = 0;
+  for (int64_t element = 0; element < count; ++element) {
+    std::memcpy(to + element * int64_t(Size), from + source * int64_t(Size), Size);
+    for (size_t axis = shape.size(); axis-- > 0;) {
+      source += strides[axis];
+      if (++index[axis] < shape[axis])
+        break;
+      source -= strides[axis] * shape[axis];
+      index[axis] = 0;
+    }
+  }
+}
+
+/// What is stored column-major is read into memory, row-major.
+Status storeRowMajor(Array &array) {
+  uint64_t bytes = array.bytes();
+  std::shared_ptr<uint8_t[]> memory(new (std::nothrow) uint8_t[bytes]);
+  if (!memory)
+    return {Error{kExitFile,
+                  array.path + ": array `" + array.name +
+                      "` is in Fortran order, and there is no memory for " + std::to_string(bytes >> 20) +
+                      " MiB in C order",
+                  "unreadable",
+                  {"save it with numpy.ascontiguousarray: then it is read where it lies"}}};
+  size_t size = bytesOf(array.dtype);
+  auto copy = size == 1   ? copyRowMajor<1>
+              : size == 2 ? copyRowMajor<2>
+              : size == 4 ? copyRowMajor<4>
+                          : copyRowMajor<8>;
+  copy(array.data, array.shape, array.elements(), memory.get());
+  array.data = memory.get();
+  array.storage = memory;
+  return {};
+}
+
 } // namespace
 
 Expected<Array> parseNpy(const uint8_t *bytes, uint64_t size, const std::string &name,
@@ -84,8 +126,6 @@ Expected<Array> parseNpy(const uint8_t *bytes, uint64_t size, const std::string 
   auto elements = shape ? countElements(*shape, *dtype) : std::nullopt;
   if (!elements)
     return malformed(path, "array `" + name + "` has no readable shape");
-  if (valueOf(preamble->header, "fortran_order").substr(0, 4) == "True" && shape->size() > 1)
-    return malformed(path, "array `" + name + "` is in Fortran order, expected C order");
   if (uint64_t(*elements) * bytesOf(*dtype) != size - preamble->dataOffset)
     return malformed(path,
                      "array `" + name + "` has bytes that do not match its shape " + formatShape(*shape));
@@ -95,6 +135,9 @@ Expected<Array> parseNpy(const uint8_t *bytes, uint64_t size, const std::string 
   array.dtype = *dtype;
   array.shape = *shape;
   array.data = bytes + preamble->dataOffset;
+  if (valueOf(preamble->header, "fortran_order").starts_with("True") && shape->size() > 1)
+    if (Status status = storeRowMajor(array); !status)
+      return status.error();
   return array;
 }
 
@@ -103,7 +146,7 @@ Expected<Array> readNpy(const std::string &path, const std::string &name) {
   if (!file)
     return file.error();
   auto array = parseNpy((*file)->data(), (*file)->size(), name, path);
-  if (array)
+  if (array && !array->storage)
     array->storage = array->file = *file;
   return array;
 }

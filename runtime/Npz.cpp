@@ -36,7 +36,7 @@ Expected<Array> readMember(zip_t *archive, uint64_t index, const std::string &pa
   if (got != zip_int64_t(content->size()) || more != 0)
     return malformed(path, "array `" + name + "` is cut off or damaged");
   auto array = parseNpy(content->data(), content->size(), name, path);
-  if (array)
+  if (array && !array->storage)
     array->storage = content;
   return array;
 }

@@ -186,12 +186,30 @@ TEST(Npy, ReadsAndRefuses) {
   EXPECT_EQ(asInteger(arrays->front().data, ACCUM_I32, 5), 6);
   for (size_t length = 0; length < good.size(); ++length)
     EXPECT_FALSE(readNpy(writeFile("cut.npy", good.substr(0, length)), "x")) << length;
-  EXPECT_THAT(refusal(npy("{'descr': '<i4', 'fortran_order': True, 'shape': (2, 3), }", data), "f.npy"),
-              HasSubstr("Fortran order"));
   EXPECT_THAT(refusal(npy("{'descr': '>i4', 'fortran_order': False, 'shape': (6,), }", data), "f.npy"),
               HasSubstr("dtype >i4, which is not supported"));
   EXPECT_THAT(refusal(npy("{'descr': '<i4', 'fortran_order': False, 'shape': (7,), }", data), "f.npy"),
               HasSubstr("do not match its shape [7]"));
+}
+
+TEST(Npy, FortranOrderIsTurned) {
+  std::vector<int16_t> stored, expected; // a[i][j][k] = 100 i + 10 j + k
+  for (int k = 0; k < 4; ++k)
+    for (int j = 0; j < 3; ++j)
+      for (int i = 0; i < 2; ++i)
+        stored.push_back(int16_t(100 * i + 10 * j + k));
+  for (int i = 0; i < 2; ++i)
+    for (int j = 0; j < 3; ++j)
+      for (int k = 0; k < 4; ++k)
+        expected.push_back(int16_t(100 * i + 10 * j + k));
+  std::string header = "{'descr': '<i2', 'fortran_order': True, 'shape': ";
+  auto array = readNpy(writeFile("turned.npy", npy(header + "(2, 3, 4), }", raw<int16_t>(stored))), "x");
+  ASSERT_TRUE(array) << format(array.error());
+  EXPECT_EQ(array->shape, (std::vector<int64_t>{2, 3, 4}));
+  EXPECT_EQ(std::memcmp(array->data, expected.data(), array->bytes()), 0);
+  EXPECT_TRUE(readNpy(writeFile("empty.npy", npy(header + "(2, 0), }", "")), "x"));
+  EXPECT_THAT(refusal(npy(header + "(2, 3, 5), }", raw<int16_t>(stored)), "f.npy"),
+              HasSubstr("do not match its shape [2, 3, 5]"));
 }
 
 TEST(Npz, ReadsCompressedArraysAndRefusesDamage) {
