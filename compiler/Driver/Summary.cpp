@@ -30,11 +30,16 @@ static std::string describeNormalisers(const Verdict &verdict) {
   return batchOnly ? "normalised by the global batch" : "normalised by the global target count";
 }
 
+/// `pytorch 2.9, `; nothing where the file does not say who wrote it.
+static std::string producerOf(const import::ImportReport &report) {
+  return report.producer.empty() ? "" : report.producer + ", ";
+}
+
 std::string describeModel(const Options &options, const import::ImportReport &report,
                           const Verdict &verdict) {
   std::string name = std::filesystem::path(options.model).filename().string();
   std::string text =
-      fmt::format("model    {} ({}, opset {}); {} tensor{}, {} trained; {} frozen", name, report.producer,
+      fmt::format("model    {} ({}opset {}); {} tensor{}, {} trained; {} frozen", name, producerOf(report),
                   report.opset, report.tensorsTrained, report.tensorsTrained == 1 ? "" : "s",
                   humanCount(report.elementsTrained), humanCount(report.elementsFrozen));
   for (const std::string &tie : report.ties)
@@ -81,7 +86,7 @@ planner::report::PageFacts pageFacts(const Options &options, const import::Impor
   facts.title = std::filesystem::path(options.model).filename().string();
   if (report.tensorsTrained > 0)
     facts.rows = {
-        {"model", fmt::format("{}, opset {}", report.producer, report.opset)},
+        {"model", fmt::format("{}opset {}", producerOf(report), report.opset)},
         {"trained", fmt::format("{} tensor{}, {} parameters", report.tensorsTrained,
                                 report.tensorsTrained == 1 ? "" : "s", humanCount(report.elementsTrained))},
         {"frozen", humanCount(report.elementsFrozen)},

@@ -13,6 +13,7 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
 #include "llvm/ADT/STLExtras.h"
+#include <fmt/format.h>
 
 using namespace mlir;
 
@@ -200,6 +201,9 @@ static OwningOpRef<ModuleOp> emptyModule(MLIRContext &context, const Model &mode
   return module;
 }
 
+/// What the models of our tests were exported with, at the most.
+static constexpr int64_t kNewestOpset = 24;
+
 OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &options, ImportReport &report,
                                   Failures &failures) {
   auto give = [&](auto &result) {
@@ -229,6 +233,11 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   if (!table)
     return give(table);
   report.notices = table->notices;
+  if (report.opset > kNewestOpset)
+    report.notices.push_back(
+        fmt::format("opset {} is newer than {}, the newest that was tried: its operators are "
+                    "taken to mean what they mean there",
+                    report.opset, kNewestOpset));
   if (std::optional<std::string> lost = lostDropout(model->graph)) {
     report.notices.push_back(*lost);
     report.lostDropout = true;

@@ -7,7 +7,6 @@
 #include <map>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 
 namespace accum::import {
 namespace {
@@ -26,6 +25,14 @@ template <class Proto> FunctionKey keyOf(const Proto &proto, const std::string &
   return {domainFromProto(proto.domain()), name, proto.overload()};
 }
 
+/// Without those left out at the end.
+int named(const google::protobuf::RepeatedPtrField<std::string> &values) {
+  int count = values.size();
+  while (count > 0 && values[count - 1].empty())
+    --count;
+  return count;
+}
+
 /// Attributes that the body may refer to, by name.
 using Arguments = std::unordered_map<std::string, const onnx::AttributeProto *>;
 
@@ -33,7 +40,7 @@ using Arguments = std::unordered_map<std::string, const onnx::AttributeProto *>;
 class Instance {
 public:
   Instance(const onnx::FunctionProto &function, const onnx::NodeProto &call, std::string prefix,
-           std::unordered_set<std::string> &taken)
+           std::unordered_map<std::string, int> &taken)
       : function(function), call(call), prefix(std::move(prefix)), taken(taken) {
     bindNames();
     for (const auto &attribute : function.attribute_proto())
@@ -71,8 +78,9 @@ private:
 
   std::string unique(const std::string &name) {
     std::string wanted = prefix + "/" + name, result = wanted;
-    for (int copy = 2; !taken.insert(result).second; ++copy)
-      result = fmt::format("{}_{}", wanted, copy);
+    auto [known, isNew] = taken.emplace(wanted, 1);
+    for (int &copies = known->second; !isNew; isNew = taken.emplace(result, 1).second)
+      result = fmt::format("{}_{}", wanted, ++copies);
     return result;
   }
 
@@ -130,7 +138,7 @@ private:
   const onnx::FunctionProto &function;
   const onnx::NodeProto &call;
   std::string prefix;
-  std::unordered_set<std::string> &taken;
+  std::unordered_map<std::string, int> &taken;
   std::unordered_map<std::string, std::string> names; ///< of the body -> of the graph
   Arguments arguments;
 };
@@ -158,11 +166,12 @@ public:
 private:
   void collectNames(const onnx::GraphProto &graph) {
     for (const auto &initializer : graph.initializer())
-      taken.insert(initializer.name());
+      taken.emplace(initializer.name(), 1);
     for (const auto &input : graph.input())
-      taken.insert(input.name());
+      taken.emplace(input.name(), 1);
     for (const auto &node : graph.node()) {
-      taken.insert(node.output().begin(), node.output().end());
+      for (const std::string &output : node.output())
+        taken.emplace(output, 1);
       for (const auto &attribute : node.attribute()) {
         collectNames(attribute.g());
         for (const auto &inner : attribute.graphs())
@@ -193,6 +202,12 @@ private:
       return fail(prefix, fmt::format("calls the function `{}`, which calls itself", function.name()));
     if (active.size() >= maxCallDepth)
       return fail(prefix, "calls functions that are nested too deeply");
+    int inputs = named(node.input()), outputs = named(node.output());
+    if (inputs > function.input_size() || outputs > function.output_size())
+      return fail(prefix,
+                  fmt::format("calls the function `{}`, which has {} inputs and {} outputs, with {} and {}",
+                              function.name(), function.input_size(), function.output_size(), inputs,
+                              outputs));
     active.push_back(&function);
     Instance instance(function, node, prefix, taken);
     for (const auto &body : function.node()) {
@@ -225,7 +240,8 @@ private:
   }
 
   std::map<FunctionKey, const onnx::FunctionProto *> functions;
-  std::unordered_set<std::string> taken; ///< names of values over all graphs
+  std::unordered_map<std::string, int>
+      taken; ///< names of values over all graphs -> copies that were numbered
   std::vector<const onnx::FunctionProto *> active;
   size_t inlinedBytes = 0, calls = 0;
 };

@@ -10,6 +10,29 @@
 namespace accum::import {
 namespace {
 
+/// Weights that only subgraphs read are not seen, since no operator with subgraphs is supported.
+const Node *firstWithSubgraph(const Graph &graph) {
+  for (const Node &node : graph.nodes)
+    for (const auto &[name, value] : node.attributes)
+      if (std::holds_alternative<std::shared_ptr<Graph>>(value))
+        return &node;
+  return nullptr;
+}
+
+/// `w` (i64): the initializers of a file none of which is of floats.
+std::string withoutFloats(const Graph &graph) {
+  constexpr size_t shown = 3;
+  std::string text;
+  if (std::ranges::any_of(graph.initializers, [](const Tensor &tensor) { return isFloat(tensor.dtype); }))
+    return text;
+  for (size_t i = 0; i < std::min(shown, graph.initializers.size()); ++i)
+    text += fmt::format("{}`{}` ({})", i ? ", " : "", graph.initializers[i].name,
+                        name(graph.initializers[i].dtype));
+  return graph.initializers.size() > shown
+             ? text + fmt::format(" and {} more", graph.initializers.size() - shown)
+             : text;
+}
+
 /// `cls.predictions.bias` for a file that holds `cls.predictions.decoder.bias`: a module and its child share
 /// it. Of several children the decoder, with which heads of language models share theirs.
 Parameter *sharedWithChild(const std::string &target, ParameterTable &table) {
@@ -184,6 +207,11 @@ void noteShortFloats(const Graph &graph, ParameterTable &table) {
 }
 
 Failure nothingToTrain(const Model &model, const ParameterTable &table) {
+  if (const Node *node = firstWithSubgraph(model.graph); node && table.parameters.empty())
+    return {"unsupported",
+            backquoted(node->name),
+            fmt::format("operator `{}` (opset {}) is not supported", node->opType, node->opset),
+            {}};
   Failure failure{"no-trainable-parameter", model.path.string(), "has no trainable parameter", {}};
   constexpr size_t shown = 2;
   std::string leftOut;
@@ -194,6 +222,8 @@ Failure nothingToTrain(const Model &model, const ParameterTable &table) {
     leftOut += fmt::format(" and {} more", table.parameters.size() - shown);
   if (!leftOut.empty())
     failure.notes = {"left out: " + leftOut, "--trainable NAME trains one of them"};
+  else if (std::string others = withoutFloats(model.graph); !others.empty())
+    failure.notes = {"no weight of the file is of floats: " + others};
   return failure;
 }
 

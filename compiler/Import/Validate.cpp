@@ -185,6 +185,8 @@ void GraphCheck::reportCycle(const std::vector<int> &waiting) {
   constexpr size_t shown = 8;
   for (size_t i = 0; i < std::min(cycle.size(), shown); ++i)
     path += fmt::format(" -> `{}`", graph.nodes[cycle[cycle.size() - 1 - i]].name);
+  if (cycle.size() == 1)
+    return fail(backquoted(graph.nodes[node].name), "reads what it computes");
   fail(backquoted(graph.nodes[node].name), fmt::format("is part of a cycle of {} nodes: {}{}", cycle.size(),
                                                        path, cycle.size() > shown ? " -> ..." : ""));
 }

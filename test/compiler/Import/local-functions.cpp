@@ -110,4 +110,35 @@ TEST_F(LocalFunctions, refuseExplosion) {
   ASSERT_FALSE(model);
   EXPECT_THAT(model.failures().front().message, HasSubstr("inline to more than 64 MiB"));
 }
+
+/// Thirty thousand copies of an unnamed node: each name is looked for once, not behind all that are taken.
+TEST_F(LocalFunctions, manyCopiesOfOneName) {
+  constexpr int kLevels = 15;
+  GraphBytes graph = calling({call("F0", {"x"}, {"y"}, "c")});
+  for (int i = 0; i < kLevels; ++i) {
+    std::string next = "F" + std::to_string(i + 1 < kLevels ? i + 1 : 99);
+    graph.functions.push_back(function("F" + std::to_string(i), {"a"}, {"b"},
+                                       {call(next, {"a"}, {"h"}, ""), call(next, {"h"}, {"b"}, "")}));
+  }
+  graph.functions.push_back(function("F99", {"a"}, {"b"}, {node("Neg", {"a"}, {"b"}, "n")}));
+  auto model = readModel(write(graph.model()));
+  ASSERT_TRUE(model) << model.failures().front().message;
+  EXPECT_EQ(model->graph.nodes.size(), size_t(1) << kLevels);
+}
+
+TEST_F(LocalFunctions, refuseSurplusArguments) {
+  for (auto [inputs, outputs] :
+       {std::pair<std::vector<std::string>, std::vector<std::string>>{{"x", "x"}, {"y"}},
+        {{"x"}, {"y", "z"}}}) {
+    GraphBytes graph = calling({call("F", inputs, outputs, "c")});
+    graph.functions = {function("F", {"a"}, {"b"}, {node("Neg", {"a"}, {"b"}, "n")})};
+    auto model = readModel(write(graph.model()));
+    ASSERT_FALSE(model);
+    EXPECT_THAT(model.failures().front().message,
+                HasSubstr("calls the function `F`, which has 1 inputs and 1 outputs, with"));
+  }
+  GraphBytes graph = calling({call("F", {"x", ""}, {"y", ""}, "c")}); // left out
+  graph.functions = {function("F", {"a"}, {"b"}, {node("Neg", {"a"}, {"b"}, "n")})};
+  EXPECT_TRUE(readModel(write(graph.model())));
+}
 } // namespace

@@ -92,6 +92,8 @@ TEST_F(Malformed, cycle) {
   EXPECT_THAT(failure, HasSubstr("is part of a cycle of 3 nodes"));
   EXPECT_THAT(failure, HasSubstr("`A` -> `B`"));
   EXPECT_THAT(failure, ::testing::Not(HasSubstr("`D`")));
+  graph.nodes = {node("Add", {"x", "y"}, {"y"}, "A")};
+  EXPECT_EQ(failureOf(graph), "`A`: reads what it computes");
 }
 
 TEST_F(Malformed, sizes) {

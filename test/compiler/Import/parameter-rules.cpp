@@ -338,6 +338,22 @@ TEST_F(ParameterRules, overrides) {
   EXPECT_EQ(unmatched.failures().front().subject, "--freeze nothing*");
 }
 
+TEST_F(ParameterRules, whyThereIsNothingToTrain) {
+  GraphBytes graph = operandOf("Mul", "w", tensor("w", {1}, 7, std::string(8, '\0')));
+  graph.initializers.erase(graph.initializers.begin(), graph.initializers.end() - 1);
+  graph.nodes = {node("Cast", {"w"}, {"c"}, "cast"), node("Mul", {"x", "c"}, {"y"}, "mul")};
+  auto table = decide(graph);
+  ASSERT_FALSE(table);
+  EXPECT_THAT(table.failures().front().notes, ElementsAre("no weight of the file is of floats: `w` (i64)"));
+  Message branch = Message().bytes(2, "then");
+  graph.nodes.push_back(node("If", {"w"}, {"z"}, "choice")
+                            .bytes(5, Message().bytes(1, "then_branch").bytes(6, branch).number(20, 5)));
+  table = decide(graph);
+  ASSERT_FALSE(table);
+  EXPECT_EQ(table.failures().front().slug, "unsupported");
+  EXPECT_EQ(table.failures().front().subject, "`choice`");
+}
+
 TEST_F(ParameterRules, sourceAndFingerprint) {
   auto table = decide(operandOf("Add", "b", vectorOf("b", weights(4))));
   ASSERT_TRUE(table);
