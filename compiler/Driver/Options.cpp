@@ -19,6 +19,9 @@ struct Raw {
 /// Options that the surface has and that are not built.
 std::string notBuilt(const std::string &flag) { return fmt::format("{} is not built yet [not-built]", flag); }
 
+/// What an unset variable of a script leaves: none of these is meant by it.
+std::string notEmpty(const std::string &text) { return text.empty() ? "nothing is given" : ""; }
+
 void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("MODEL", options.model, "ONNX file, or a dump (.mlir) to resume from");
   app.add_option("-o,--output", options.output, "artifact to write (default: MODEL.accum)")
@@ -27,11 +30,11 @@ void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
       ->check(planner::countComplaint);
   app.add_option("--devices", raw.devices, "data-parallel processes, one device each (default: 1)")
       ->check(planner::countComplaint);
-  app.add_option(
-      "--loss", options.loss,
-      "auto, an output's name, or cross-entropy|causal-lm|next-token|mse[:OUTPUT] (default: auto)");
+  app.add_option("--loss", options.loss,
+                 "auto, an output's name, or cross-entropy|causal-lm|next-token|mse[:OUTPUT] (default: auto)")
+      ->check(notEmpty);
   app.add_option("--dim", raw.dims, "size of a symbolic dimension other than the batch: NAME=SIZE");
-  app.add_option("--batch-dim", options.batchDim, "which symbolic dimension is the batch");
+  app.add_option("--batch-dim", options.batchDim, "which symbolic dimension is the batch")->check(notEmpty);
   app.add_option("--trainable", options.trainable,
                  "train only what matches (glob on module or initializer names)");
   app.add_option("--freeze", options.freeze, "do not train what matches");
@@ -58,7 +61,8 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
                "kernels for a GPU also as code that this machine executes and checks");
   app.add_option("--cpu", options.cpu, "native, x86-64-v3, x86-64-v4 (default: native)")
       ->check(CLI::IsMember({"native", "x86-64-v3", "x86-64-v4"}));
-  app.add_option("--memory", raw.memory, "memory per device, e.g. 16GiB; of a GPU with its context");
+  app.add_option("--memory", raw.memory, "memory per device, e.g. 16GiB; of a GPU with its context")
+      ->check(notEmpty);
   app.add_option("--recompute", options.recompute,
                  "activation checkpointing: auto, none, all (default: auto)")
       ->check(CLI::IsMember({"auto", "none", "all"}));
@@ -76,10 +80,12 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
 void addOutputOptions(CLI::App &app, Options &options) {
   app.add_flag("--plan-only", options.planOnly, "stop after the plan; needs no weights");
   app.add_flag("--explain", options.explain, "show the search: every candidate and why it lost");
-  app.add_option("--plan", options.planFile, "use this plan.json instead of a search");
-  app.add_option("--report", options.report, "the plan as one self-contained page: FILE.html");
+  app.add_option("--plan", options.planFile, "use this plan.json instead of a search")->check(notEmpty);
+  app.add_option("--report", options.report, "the plan as one self-contained page: FILE.html")
+      ->check(notEmpty);
   app.add_flag("--json", options.json, "one JSON object on stdout");
-  app.add_option("--dump-phases", options.dumpPhases, "write the IR after each phase into this folder");
+  app.add_option("--dump-phases", options.dumpPhases, "write the IR after each phase into this folder")
+      ->check(notEmpty);
   app.add_option("--to", options.toPhase, "stop after a phase and print its IR")
       ->check(CLI::IsMember({"import", "check", "differentiate", "fuse", "plan", "schedule"}));
   app.add_flag("--timing", options.timing, "time of each phase");

@@ -128,8 +128,9 @@ AttributeValue attributeFromProto(const onnx::AttributeProto &proto, Conversion 
 std::string uniqueNodeName(const onnx::NodeProto &proto, size_t index, Conversion &conversion) {
   std::string wanted = proto.name().empty() ? fmt::format("{}_{}", proto.op_type(), index) : proto.name();
   std::string name = wanted;
-  for (int copy = 2; !conversion.nodeNames.insert(name).second; ++copy)
-    name = fmt::format("{}_{}", wanted, copy);
+  auto [known, isNew] = conversion.nodeNames.emplace(wanted, 1);
+  for (int &copies = known->second; !isNew; isNew = conversion.nodeNames.emplace(name, 1).second)
+    name = fmt::format("{}_{}", wanted, ++copies);
   return name;
 }
 

@@ -4,7 +4,7 @@
 #include "compiler/Import/ExternalData.h"
 #include "compiler/Import/Model.h"
 #include "compiler/Import/onnx-ir.pb.h"
-#include <unordered_set>
+#include <unordered_map>
 
 namespace accum::import {
 
@@ -14,7 +14,8 @@ struct Conversion {
   std::shared_ptr<const MappedFile> file;
   ExternalData external;
   std::map<std::string, int64_t, std::less<>> opsets;
-  std::unordered_set<std::string> nodeNames; ///< taken so far, over all graphs
+  std::unordered_map<std::string, int>
+      nodeNames; ///< taken so far, over all graphs -> copies that were numbered
   Failures failures;
 
   void fail(std::string subject, std::string message) {
