@@ -93,7 +93,7 @@ Status storeRowMajor(Array &array) {
                   array.path + ": array `" + array.name +
                       "` is in Fortran order, and there is no memory for " + std::to_string(bytes >> 20) +
                       " MiB in C order",
-                  "unreadable",
+                  "file-unreadable",
                   {"save it with numpy.ascontiguousarray: then it is read where it lies"}}};
   size_t size = bytesOf(array.dtype);
   auto copy = size == 1   ? copyRowMajor<1>

@@ -261,3 +261,19 @@ TEST(Saving, AFullDiskEndsTheLogAndNotTheTraining) {
   EXPECT_EQ(run.err.find("step 2"), std::string::npos) << "told once";
   EXPECT_TRUE(fs::exists(setup.folder + "/toy.trained.safetensors"));
 }
+
+TEST(Saving, AReaderWhoLeavesEndsTheLogAndNotTheTraining) {
+  Scene scene;
+  std::string saved = scene.folder + "/w.safetensors", code = scene.folder + "/code";
+  // A pipe holds 64 KiB, and each step writes some 300 bytes.
+  Outcome outcome = runCommand("(" ACCUM_RUN " " + scene.words("--steps 500 --log - --save " + saved) +
+                               "; echo $? > " + code + ") | true; cat " + code);
+  EXPECT_EQ(outcome.out, "0\n");
+  EXPECT_THAT(outcome.err, HasSubstr("--log cannot be written: Broken pipe; training goes on without it"));
+  EXPECT_TRUE(fs::exists(saved));
+}
+
+TEST(Saving, ATextThatNobodyGetsIsAnError) {
+  Scene scene;
+  EXPECT_EQ(runCommand(ACCUM_RUN " " + scene.artifact + " --describe > /dev/full").code, kExitFile);
+}

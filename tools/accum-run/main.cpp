@@ -4,7 +4,10 @@
 #include "runtime/accum_runtime.h"
 #include "tools/accum-run/Launcher.h"
 #include "tools/accum-run/Training.h"
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 
 using namespace accum;
 
@@ -13,27 +16,34 @@ static int fail(const runtime::Error &error) {
   return error.exitCode;
 }
 
+/// A reader of half a text must not take it for the whole.
+static int print(const std::string &text) {
+  if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0)
+    return 0;
+  return fail({runtime::kExitFile, std::string("standard output: cannot be written: ") + std::strerror(errno),
+               "unwritable"});
+}
+
 static int describe(const std::string &artifact) {
   char *text = nullptr;
   if (int code = accum_describe(artifact.c_str(), &text)) {
     std::fputs(accum_last_error(), stderr);
     return code;
   }
-  std::fputs(text, stdout);
+  int code = print(text);
   accum_free(text);
-  return 0;
+  return code;
 }
 
 int main(int argc, char **argv) {
   auto options = run::parseOptions(argc, argv);
   if (!options)
     return fail(options.error());
-  if (options->answer) {
-    std::fputs(options->answer->c_str(), stdout);
-    return 0;
-  }
+  if (options->answer)
+    return print(*options->answer);
   if (options->describe)
     return describe(options->artifact);
+  std::signal(SIGPIPE, SIG_IGN); // who reads a log may leave, and training goes on
   auto launched = run::launchedProcesses(*options);
   if (!launched)
     return fail(launched.error());
