@@ -275,10 +275,18 @@ Error explainNoFit(const Search &search) {
   std::string less =
       context > 0 ? fmt::format(" ({} less {} for the driver)", bytes(search.memoryTotal), bytes(context))
                   : "";
-  Error error{fmt::format("no micro-batch fits into {}{}: the smallest, {}, needs {} ({} over)",
-                          formatBytes(search.budget), less, least.cut.m, formatBytes(least.counted),
-                          formatBytes(least.over)),
-              "does-not-fit"};
+  bool driverAlone = context > 0 && search.budget <= 0;
+  Error error{
+      driverAlone
+          ? fmt::format(
+                "the driver alone takes {}, more than the {} there are; the smallest micro-batch, {}, needs "
+                "{} beside it",
+                formatBytes(context), formatBytes(search.memoryTotal), least.cut.m,
+                formatBytes(least.counted))
+          : fmt::format("no micro-batch fits into {}{}: the smallest, {}, needs {} ({} over)",
+                        formatBytes(search.budget), less, least.cut.m, formatBytes(least.counted),
+                        formatBytes(least.over)),
+      "does-not-fit"};
   std::vector<MemoryLine> lines = search.memory;
   std::erase_if(lines,
                 [](const MemoryLine &line) { return line.kind == MemoryClass::Context || line.bytes == 0; });
@@ -299,7 +307,7 @@ Error explainNoFit(const Search &search) {
                     shortened(search.peak.tensors[0].label), formatBytes(search.peak.tensors[0].bytes)));
   if (least.cut.m > 1)
     error.notes.push_back("--micro-batch auto tries smaller sizes");
-  if (state > search.budget)
+  if (state > search.budget && !driverAlone)
     error.notes.push_back(
         fmt::format("parameters, gradients and optimizer state alone take {}, at any micro-batch: "
                     "--optimizer sgd keeps no moments, --freeze GLOB no gradients",

@@ -38,6 +38,7 @@ inline bool planProblemBytes(std::string_view text) {
   if (problem->commands.size() + problem->buffers.size() > kMostPlanned)
     return true;
   Options options{.batch = 6, .devices = 2, .budget = int64_t{1} << 30, .shard = "auto"};
+  options.offload = text.size() % 2 == 0 ? "none" : "auto";
   Result<Search> search = solve(*problem, profile, options);
   if (!search)
     return refused(search.error(), "malformed-problem", text);
@@ -81,6 +82,7 @@ inline bool reusePlanBytes(std::string_view text, const Problem &problem) {
   Result<Plan> plan = parsePlan(text, "input");
   if (!plan)
     return refused(plan.error(), "malformed-plan", text);
+  (void)verify(problem, *plan); // also of what is not used, such as plans that move activations
   Options options{.batch = plan->batch, .devices = plan->devices, .budget = int64_t{1} << 30};
   Result<Search> search = reusePlan(problem, profile, options, *plan);
   if (search && !verify(problem, *search->plan))

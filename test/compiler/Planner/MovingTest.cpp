@@ -6,6 +6,7 @@
 #include "compiler/Planner/Solve.h"
 #include "compiler/Planner/Verify.h"
 #include "test/compiler/Planner/TransformerProblem.h"
+#include "test/fuzz/TextDamage.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -112,6 +113,25 @@ TEST_F(Moved, PlansAreWrittenAndRead) {
   EXPECT_THAT(verify(problem, *read).error().message, HasSubstr("contradict"));
   plan.moves.front().in = plan.moves.front().out - 1;
   EXPECT_FALSE(verify(problem, plan));
+}
+
+TEST_F(Moved, DamagedPlansAreReadAndCheckedOrRefused) {
+  Search whole = search(int64_t{1} << 40);
+  std::string text = toJson(*search(whole.plan->counted() - whole.plan->scratch / 3).plan);
+  // What is damaged is the list of moves and what stands around it: most of the file is offsets.
+  size_t from = text.find("\"moves\""), size = std::min<size_t>(text.size() - from, 2000);
+  ASSERT_NE(from, std::string::npos);
+  test::TextDamage damage(1);
+  int read = 0, right = 0;
+  for (int round = 0; round < 1000; ++round) {
+    std::string other = text;
+    other.replace(from, size, damage(text.substr(from, size)));
+    Result<Plan> plan = parsePlan(other, "damaged");
+    read += bool(plan);
+    right += plan && verify(problem, *plan);
+  }
+  EXPECT_GT(read, right); // numbers that are numbers, and wrong
+  EXPECT_LT(read, 1000);
 }
 
 TEST_F(Moved, TakesNoMoreThanTheHostHas) {
