@@ -9,6 +9,7 @@ configure_package_config_file(cmake/accum-config.cmake.in ${config}/accum-config
 write_basic_package_version_file(${config}/accum-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${config}/accum-config.cmake ${config}/accum-config-version.cmake
   DESTINATION ${destination} COMPONENT runtime)
+install(FILES LICENSE README.md DESTINATION share/doc/accum COMPONENT runtime)
 foreach(part runtime compiler)
   install(EXPORT accum-${part} FILE accum-${part}.cmake NAMESPACE accum:: DESTINATION ${destination} COMPONENT ${part})
 endforeach()
