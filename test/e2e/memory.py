@@ -5,7 +5,8 @@ Usage: memory.py FOLDER --cuts all|sample|I,J,... [--jobs N] [--results FILE.jso
 COUNT, drawn once from models, precisions, optimizers, sizes, micro-steps, devices, recomputation, tight budgets and losses in
 slices; `sample` a few of them; what fails is named by its number, and `--cuts I` runs it again. With `--results` what was
 measured is kept, and what is there already is not run again: so a sweep of hours can be interrupted. At the end: the closest
-and the furthest promise of each kind of configuration.
+and the furthest promise of each kind of configuration. Besides, always, gradients of many pieces on several devices: the
+models of the list are small.
 """
 import argparse
 import concurrent.futures
@@ -15,12 +16,16 @@ import pathlib
 import random
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import threading
 
 from program import MODELS, about, check_arena, run
 from slices import force
+
+sys.path.insert(0, str(MODELS))
+from onnx_graph import FLOAT, Graph
 
 EXAMPLES = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
 COUNT, SAMPLED = 240, 6
@@ -66,6 +71,31 @@ def check_savings(folder):
     print(f"recomputation saves {real} bytes, {promise} were promised", flush=True)
     if not real >= 0.8 * promise > 0:
         raise SystemExit("that is too little")
+
+
+def write_wide(path, width, layers):
+    """Products of `width` squared and nothing else: a step is short, and its gradients are large."""
+    graph = Graph(path.name + ".data")
+    value = graph.input("x", FLOAT, ["batch", width])
+    for layer in range(layers):
+        value = graph.node("MatMul", [value, graph.parameter(f"weight.{layer}", [width, width])])
+    graph.output(graph.node("ReduceMean", [graph.node("Mul", [value, value])], keepdims=0), "loss", FLOAT, [])
+    path.write_bytes(graph.model("wide", 17))
+    path.with_name(path.name + ".data").write_bytes(struct.pack("<f", 1 / width) * (width * width * layers))
+
+
+def check_sums(folder):
+    """What a sum over devices takes besides the gradients themselves fits into what is promised."""
+    model, artifact = folder / "wide.onnx", folder / "wide.accum"
+    write_wide(model, 2048, 2)
+    for devices in (2, 3):
+        run("accumc", model, "--batch", devices, "--devices", devices, "--optimizer", "sgd", "-o", artifact)
+        promise, real = promised(artifact), measured(artifact, folder)
+        print(f"32 MiB of gradients on {devices} devices: promised {promise}, measured {real}", flush=True)
+        if real > promise:
+            raise SystemExit("that is too much")
+    model.with_name("wide.onnx.data").unlink()
+    shutil.rmtree(artifact)
 
 
 def compiled(chosen, folder):
@@ -227,6 +257,7 @@ def main():
     elif options.cuts != "all":
         everything = [everything[int(number)] for number in options.cuts.split(",")]
     check_savings(options.folder)
+    check_sums(options.folder)
     results = sweep(everything, options)
     print_worst(results)
     if broken := [result["number"] for result in results if not holds(result)]:

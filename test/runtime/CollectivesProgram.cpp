@@ -10,7 +10,7 @@ using namespace accum::runtime;
 
 /// Element i of rank r is i % 100 + r; exact in every dtype.
 template <typename T> static int check(Collectives &ranks, int dtype) {
-  uint64_t n = (20 << 20) / sizeof(T) + 7; // two and a half pieces
+  uint64_t n = (20 << 20) / sizeof(T) + 7; // many pieces, and a rest
   std::vector<T> values(n);
   for (uint64_t i = 0; i < n; ++i)
     values[i] = T(i % 100 + ranks.rank());
