@@ -12,8 +12,9 @@ namespace {
 
 /// Passes, and what part of the effort each has.
 constexpr int64_t kPasses = 6, kShare = 6;
-/// Less than such a part of the load is not worth another pass, unless it is asked for.
-constexpr int64_t kLittle = 2000;
+/// Less than such a part of the load is not worth another pass, a quarter of a second, unless it is asked
+/// for.
+constexpr int64_t kLittle = 500;
 /// What they prefer in turns.
 constexpr LevelFit::Setting kSettings[] = {
     {10, 0.2, 0.3}, {20, 0.3, 0.6}, {10, 0.4, 0.6}, {10, 0, 0.3}, {20, 0, 0.3}};

@@ -57,6 +57,10 @@ constexpr double kStride = 0.8, kNear = 0.001;
 constexpr double kGain = 1.5;
 /// The part of the effort that what was glued may take.
 constexpr int64_t kGluedShare = 8;
+/// Gluing comes only where cheap passes end above this part of what is enough: with full memories far above.
+constexpr double kFullEnough = 1.01;
+/// Such a part of the load is not worth a second more of variations, unless it is asked for.
+constexpr int64_t kLittle = 1000;
 /// Noise on weights, at most.
 constexpr double kNoise = 0.05;
 /// What first fit places first.
@@ -102,18 +106,20 @@ public:
   Packing run() {
     keep(stackUp(rectangles, orderedBy(rectangles, weights.of(kStacked))));
     stages.add("stack", best);
-    if (!isSearched() && rectangles.size() <= kMaxEvicted && !effort.isGlued)
-      stage("gluing", [&] { glue(); });
     if (isSwept(best, enough, effort.deadline)) {
       keep(sweepFit(rectangles));
       stages.add("order of time", best);
     }
+    if (mayGlue())
+      stage("first valley pass", [&] { tryNextPass(); });
+    if (mayGlue() && best.height > kFullEnough * static_cast<double>(enough))
+      stage("gluing", [&] { glue(); });
     stage("valley and first fit", [&] { tryGreedy(); });
     int64_t visits = effort.visits / (isLevelled() ? kVisitBelowLevels : isVaried() ? kSlowVisit : 1);
     if (isLevelled() && visits < kFewVariations * passCost)
       visits = 0;
     int64_t slice = std::max(kFirstSlice, visits / 256);
-    for (int64_t spent = 0; spent < visits && !isDone(); spent += slice, slice *= 2) {
+    for (int64_t spent = 0; spent < visits && !isDone() && !isNear(); spent += slice, slice *= 2) {
       slice = std::min(slice, visits - spent);
       int64_t rest = isSearched() ? slice / 8 : isVaried() ? slice : slice / 2; // than exact search
       stage("exact search", [&] { search(slice - rest); });
@@ -130,10 +136,15 @@ public:
 private:
   bool isSearched() const { return rectangles.size() <= kMaxSearched; }
   bool isVaried() const { return !isSearched() && effort.visits >= kMuchEffort; }
+  bool mayGlue() const { return !isSearched() && rectangles.size() <= kMaxEvicted && !effort.isGlued; }
   /// Few fit exactly: there evictions gain nothing, and levels do.
   bool isLevelled() const { return isVaried() && !hasFits; }
   bool isDone() const {
     return best.height <= std::max(enough, best.lowerBound) || effort.deadline.hasPassed();
+  }
+
+  bool isNear() const {
+    return isVaried() && effort.enough == 0 && best.height - best.lowerBound <= best.lowerBound / kLittle;
   }
 
   template <class Run> void stage(const char *name, Run run) {
@@ -168,7 +179,7 @@ private:
   ValleyFit valleys;
   Packing best;
   int64_t enough;
-  bool hasFits = effort.isGlued; ///< much fits exactly: gluing got below the stack
+  bool hasFits = effort.isGlued; ///< much fits exactly: gluing got below all before
   Stages stages;
   std::vector<double> bestWeights; ///< of the valley pass that did best
   ValleyFit::Closeness bestCloseness = {};
@@ -217,11 +228,12 @@ void Portfolio::tryGreedy() {
   int64_t most = std::clamp(2 * effort.visits, kManyPasses, isVaried() ? kMostOfMany : kMostPasses);
   if (isLevelled())
     most = kMostBelowLevels;
-  int64_t spent = 0;
+  int64_t placing = kVisitsPerPlaced * static_cast<int64_t>(rectangles.size());
+  int64_t spent = nextPass > 0 ? passCost + placing : 0; // the first one may have come before gluing
   size_t first = rectangles.size() <= kMaxEasy ? kQuickPasses : passes.size();
   while (!isDone() && nextPass < first && spent <= most) {
     tryNextPass();
-    spent += passCost + kVisitsPerPlaced * static_cast<int64_t>(rectangles.size());
+    spent += passCost + placing;
   }
   double pairs = 0.5 * static_cast<double>(rectangles.size()) * static_cast<double>(rectangles.size());
   double compared = 0;
