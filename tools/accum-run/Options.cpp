@@ -128,15 +128,23 @@ std::string includeFolder() {
   return stat((folder + "/accum_program.h").c_str(), &info) == 0 ? folder : ACCUM_HEADER_DIR;
 }
 
+/// Nothing that is asked for is passed over.
+Status checkVerify(const CLI::App &app) {
+  if (app.count("--data") > 0)
+    return usage("--verify draws its own data: leave --data out");
+  for (const char *flag : {"--steps", "--epochs", "--shuffle", "--drop-last", "--lr", "--weight-decay",
+                           "--decay", "--beta1", "--beta2", "--eps", "--momentum", "--save", "--names",
+                           "--dump-gradients", "--print-param", "--log", "--profile", "--on-nan"})
+    if (app.count(flag) > 0)
+      return usage(std::string("--verify trains nothing and writes nothing: leave ") + flag + " out");
+  return {};
+}
+
 Status checkTogether(const Options &options) {
   if (options.artifact.empty())
     return usage("no artifact given");
   if (options.describe)
     return {};
-  if (options.verify && !options.data.empty())
-    return usage("--verify draws its own data: leave --data out");
-  if (options.verify && (options.steps || options.epochs))
-    return usage("--verify trains nothing: leave --steps and --epochs out");
   if (options.verify)
     return {};
   if (!options.steps && !options.epochs)
@@ -217,6 +225,8 @@ Expected<Options> parseOptions(int argc, char **argv) {
   }
   options.skipNan = onNan == "skip";
   options.progress = progress == "auto";
+  if (Status status = options.verify && !options.describe ? checkVerify(app) : Status(); !status)
+    return status.error();
   if (Status status = checkTogether(options); !status)
     return status.error();
   if (options.save.empty())
