@@ -81,7 +81,10 @@ def write_wide(path, width, layers):
         value = graph.node("MatMul", [value, graph.parameter(f"weight.{layer}", [width, width])])
     graph.output(graph.node("ReduceMean", [graph.node("Mul", [value, value])], keepdims=0), "loss", FLOAT, [])
     path.write_bytes(graph.model("wide", 17))
-    path.with_name(path.name + ".data").write_bytes(struct.pack("<f", 1 / width) * (width * width * layers))
+    row = struct.pack("<f", 1 / width) * width
+    with open(path.with_name(path.name + ".data"), "wb") as file:
+        for _ in range(width * layers):  # row by row: what this process held counts as its children's peak
+            file.write(row)
 
 
 def check_sums(folder):
