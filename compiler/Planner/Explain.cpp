@@ -93,22 +93,14 @@ std::string timeLine(const Search &search) {
   return text + "\n";
 }
 
-/// The chosen size without what makes it fit.
-const char *without(const Search &search) {
-  if (search.slices.empty())
-    return " with everything kept";
-  return search.recomputed.empty() ? " with the loss in one piece"
-                                   : " with everything kept, the loss in one piece";
-}
-
 /// What would be faster and does not fit, the nearest smaller size, and how many there were.
 std::string whyLine(const Search &search, const Candidate &chosen) {
   std::vector<std::string> phrases;
   size_t at = static_cast<size_t>(&chosen - search.candidates.data());
   for (size_t larger = at; larger-- > 0;)
     if (const Candidate &other = search.candidates[larger]; other.verdict == Verdict::DoesNotFit) {
-      phrases.push_back(fmt::format("{}{} does not fit ({} over)", other.cut.m,
-                                    other.cut == chosen.cut ? without(search) : "", formatBytes(other.over)));
+      phrases.push_back(fmt::format("{}{} does not fit ({} over)", other.cut.m, withoutSavings(search, other),
+                                    formatBytes(other.over)));
       break;
     }
   for (size_t next = at + 1; next < search.candidates.size(); ++next)
@@ -126,13 +118,15 @@ std::string whyLine(const Search &search, const Candidate &chosen) {
   return wrapped("why", phrases);
 }
 
-std::string verdictText(const Candidate &candidate, const Candidate *chosen, int64_t budget) {
+std::string verdictText(const Search &search, const Candidate &candidate, const Candidate *chosen) {
+  int64_t budget = search.budget;
   ByteUnit unit = unitFor(budget);
   switch (candidate.verdict) {
   case Verdict::Chosen:
     return "chosen";
   case Verdict::DoesNotFit:
-    return fmt::format("does not fit: {} over {}", formatBytes(candidate.over),
+    return fmt::format("does not fit{}: {} over {}", withoutSavings(search, candidate),
+                       formatBytes(candidate.over),
                        candidate.over >= 1024 && unitFor(candidate.over).bytes == unit.bytes
                            ? fmt::format("{:.1f}", unit.of(budget))
                            : formatBytes(budget));
@@ -213,7 +207,7 @@ void writeTable(Out out, const Search &search, size_t rows) {
     sizes.insert(candidate.cut.steps);
     fmt::format_to(out, "{:>4} {:>4} {:>5} {:>10.2f} {:>8.{}f}   {}\n", candidate.cut.steps, candidate.cut.m,
                    candidate.cut.last, unit.of(candidate.arena), candidate.seconds * 1e3, digits,
-                   verdictText(candidate, chosen, search.budget));
+                   verdictText(search, candidate, chosen));
   }
   if (size_t more = sizeCount(search) - sizes.size(); more > 0)
     fmt::format_to(out, "         {} more size{}: --json\n", more, more == 1 ? "" : "s");
@@ -231,6 +225,8 @@ std::string peakLine(const Search &search) {
     const TensorGroup &group = groups[index];
     std::string size = fmt::format("{:.2f}{}{}", unit.of(group.bytesEach), index == 0 ? " " : "",
                                    index == 0 ? unit.name : "");
+    if (unit.of(group.bytesEach) < 0.01) // many of them are large together
+      size = formatBytes(group.bytesEach);
     if (group.count > group.numbers)
       size = fmt::format("{} x {}", group.count, size);
     else if (group.count > 1)

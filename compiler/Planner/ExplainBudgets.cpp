@@ -25,6 +25,17 @@ std::string saves(const Candidate *now, const Candidate &then) {
   return fmt::format(" and saves {}", formatSeconds(now->seconds - then.seconds));
 }
 
+/// `m = 8`, and where the plan has that size already what else differs.
+std::string boughtText(const Candidate *now, const Candidate &then) {
+  std::string size = fmt::format("m = {}", then.cut.m);
+  if (!now || now->cut != then.cut)
+    return size;
+  if (then.recomputed == now->recomputed)
+    return size + " in another way";
+  return then.recomputed == 0 ? size + " with nothing recomputed"
+                              : fmt::format("{} with {} recomputed", size, then.recomputed);
+}
+
 /// What each larger budget buys; those that buy the same stand together.
 std::vector<std::string> purchases(const Candidate *now, const std::vector<BudgetAnswer> &larger) {
   std::vector<std::string> phrases;
@@ -33,7 +44,7 @@ std::vector<std::string> purchases(const Candidate *now, const std::vector<Budge
     const std::optional<Candidate> &chosen = larger[index].chosen;
     bool buys = chosen && (!now || chosen->seconds < now->seconds);
     if (buys)
-      bought = fmt::format("m = {}{}", chosen->cut.m, saves(now, *chosen));
+      bought = boughtText(now, *chosen) + saves(now, *chosen);
     size_t next = index + 1;
     auto isSame = [&](const BudgetAnswer &other) {
       bool alsoBuys = other.chosen && (!now || other.chosen->seconds < now->seconds);
@@ -63,6 +74,16 @@ const Candidate *chosenOf(const Search &search) {
     if (candidate.verdict == Verdict::Chosen)
       return &candidate;
   return nullptr;
+}
+
+std::string withoutSavings(const Search &search, const Candidate &candidate) {
+  const Candidate *chosen = chosenOf(search);
+  if (!chosen || candidate.cut != chosen->cut || candidate.verdict != Verdict::DoesNotFit)
+    return "";
+  if (search.slices.empty())
+    return " with everything kept";
+  return search.recomputed.empty() ? " with the loss in one piece"
+                                   : " with everything kept, the loss in one piece";
 }
 
 size_t sizeCount(const Search &search) {
@@ -109,7 +130,8 @@ std::string budgetLine(const Search &search, const BudgetAnswers &budgets) {
   };
   for (const Candidate *candidate : {next, fastest == next ? nullptr : fastest})
     if (candidate && !isBought(*candidate))
-      phrases.push_back(fmt::format("m = {} needs {}{}", candidate->cut.m,
+      phrases.push_back(fmt::format("m = {}{} needs {}{}", candidate->cut.m,
+                                    withoutSavings(search, *candidate),
                                     formatBudget(candidate->counted + context), saves(now, *candidate)));
   return wrapped("budget", phrases);
 }

@@ -13,6 +13,10 @@ const Candidate *chosenOf(const Search &search);
 /// Bytes of the memory that the driver takes before the budget; `--memory` includes them.
 int64_t contextOf(const Search &search);
 
+/// ` with everything kept`: how a candidate of the chosen size differs that does not fit; empty for all
+/// others.
+std::string withoutSavings(const Search &search, const Candidate &candidate);
+
 /// Joins phrases with `; `, broken at the line width under the label's column.
 std::string wrapped(const std::string &label, const std::vector<std::string> &phrases);
 

@@ -62,6 +62,12 @@ std::string formatBytes(int64_t bytes) {
   return fmt::format("{:.1f} {}", unit.of(bytes), unit.name);
 }
 
+std::string formatBytesFinely(int64_t bytes) {
+  ByteUnit unit = unitFor(bytes);
+  return bytes < 1024 || unit.of(bytes) >= 9.995 ? formatBytes(bytes)
+                                                 : fmt::format("{:.2f} {}", unit.of(bytes), unit.name);
+}
+
 std::string formatBudget(int64_t bytes) {
   ByteUnit unit = unitFor(bytes);
   return fmt::format("{:.2f} {}", std::ceil(unit.of(bytes) * 100) / 100, unit.name);

@@ -22,10 +22,11 @@ struct ByteUnit {
 };
 ByteUnit unitFor(int64_t largest);
 
-std::string formatBytes(int64_t bytes);      ///< `25.3 GiB`
-std::string formatBudget(int64_t bytes);     ///< `25.31 GiB`: never less, so that --memory with it is enough
-std::string formatSeconds(double seconds);   ///< `498 ms`, `1.7 ms`, `12.3 s`, `85 us`
-std::string formatCount(double count);       ///< `2.11M`, `950k`, `12.0`
-std::string formatThousands(int64_t number); ///< `1,024`
+std::string formatBytes(int64_t bytes);       ///< `25.3 GiB`
+std::string formatBytesFinely(int64_t bytes); ///< `2.79 GiB`, `25.3 GiB`: three digits at least
+std::string formatBudget(int64_t bytes);      ///< `25.31 GiB`: never less, so that --memory with it is enough
+std::string formatSeconds(double seconds);    ///< `498 ms`, `1.7 ms`, `12.3 s`, `85 us`
+std::string formatCount(double count);        ///< `2.11M`, `950k`, `12.0`
+std::string formatThousands(int64_t number);  ///< `1,024`
 
 } // namespace accum::planner

@@ -40,7 +40,8 @@ std::string describe(const Search &search, const Candidate &candidate) {
     why = "chosen";
     break;
   case Verdict::DoesNotFit:
-    why = fmt::format("does not fit: {} over {}", formatBytes(candidate.over), formatBytes(search.budget));
+    why = fmt::format("does not fit{}: {} over {}", withoutSavings(search, candidate),
+                      formatBytes(candidate.over), formatBytesFinely(search.budget));
     break;
   case Verdict::NotDivisible:
     why = "not divisible: " + candidate.note;
@@ -54,7 +55,7 @@ std::string describe(const Search &search, const Candidate &candidate) {
   }
   return fmt::format("m = {}, K = {}: {} per sample, {} of the budget; {}", candidate.cut.m,
                      candidate.cut.steps, formatSeconds(candidate.seconds / samplesOf(search)),
-                     formatBytes(candidate.counted), why);
+                     formatBytesFinely(candidate.counted), why);
 }
 
 /// A mark of fixed size at a place that stretches: a dot, a ring for what is not allowed, a cross for what
@@ -94,13 +95,9 @@ struct Curve {
                        tickText(ticks[index], ticks.size() > 1 ? ticks[1] - ticks[0] : ticks[index]) +
                            (index + 1 == ticks.size() ? " " + unit : ""));
     std::string path;
-    int64_t last = 0; // a size may stand more than once: the line goes through the first
-    for (const Candidate *candidate : drawn)
-      if (candidate->cut.m != last) {
-        path += fmt::format("{}{:.4g} {:.4g}", path.empty() ? "M" : "L", 1000 * x(*candidate),
-                            1000 * axis.at(value(*candidate)));
-        last = candidate->cut.m;
-      }
+    for (const Candidate *candidate : onePerSize())
+      path += fmt::format("{}{:.4g} {:.4g}", path.empty() ? "M" : "L", 1000 * x(*candidate),
+                          1000 * axis.at(value(*candidate)));
     text += fmt::format("<svg viewBox='0 0 1000 1000' preserveAspectRatio='none' width='100%' height='100%'>"
                         "<path class='curve' d='{}'/></svg>\n{}",
                         path, more);
@@ -111,6 +108,18 @@ struct Curve {
       if (candidate->verdict == Verdict::Chosen)
         text += mark(search, *candidate, x(*candidate), axis.at(value(*candidate)));
     return text + "</svg>\n" + sizes() + "</figure>\n";
+  }
+
+  /// Where the line goes through: of a size that stands more than once the chosen one, else the first.
+  std::vector<const Candidate *> onePerSize() const {
+    std::vector<const Candidate *> through;
+    for (const Candidate *candidate : drawn) {
+      if (through.empty() || through.back()->cut.m != candidate->cut.m)
+        through.push_back(candidate);
+      else if (candidate->verdict == Verdict::Chosen)
+        through.back() = candidate;
+    }
+    return through;
   }
 
   /// Powers of two under the drawing.
@@ -171,7 +180,7 @@ std::string memoryCurve(const Curve &curve) {
     limit = fmt::format(
         "<line class='limit' x1='0' x2='100%' y1='{0}' y2='{0}'/><text class='note' x='4' y='{0}' "
         "dy='-5'>limit {1}</text>\n",
-        percent(axis.at(budget * scale)), formatBytes(search.budget));
+        percent(axis.at(budget * scale)), formatBytesFinely(search.budget));
   std::string label = "memory out of the budget";
   if (!showsBudget)
     label += fmt::format(" (limit {}, {} the picture)", formatBytes(search.budget),

@@ -59,7 +59,7 @@ std::string percent(double fraction) {
 }
 
 std::string bytesMark(int64_t bytes) {
-  return fmt::format(R"(<data value="{}">{}</data>)", bytes, formatBytes(bytes));
+  return fmt::format(R"(<data value="{}">{}</data>)", bytes, formatBytesFinely(bytes));
 }
 
 std::string secondsMark(double seconds) {

@@ -2,6 +2,7 @@
 // The page: a headline, the sections, what was run.
 #include "compiler/Planner/Report/Page.h"
 #include "compiler/Planner/Explain.h"
+#include "compiler/Planner/ExplainText.h"
 #include "compiler/Planner/Quantity.h"
 #include "compiler/Planner/Report/Assets.h"
 #include "compiler/Planner/Report/Markup.h"
@@ -30,8 +31,8 @@ std::string tiles(const View &view) {
       tile("micro-batch", countMark(plan.cut.m),
            fmt::format("x {} step{}{}", countMark(plan.cut.steps), plan.cut.steps == 1 ? "" : "s",
                        plan.cut.last != plan.cut.m ? fmt::format(", {} in the last", plan.cut.last) : ""));
-  text +=
-      tile("memory", bytesMark(plan.counted()), fmt::format("of {} per device", formatBytes(search.budget)));
+  text += tile("memory", bytesMark(plan.counted()),
+               fmt::format("of {} per device", formatBytesFinely(search.budget)));
   text += tile("step", secondsMark(plan.seconds()), fmt::format("predicted, {} rates", escape(plan.basis)));
   text += tile(tokens ? "tokens per second" : "samples per second", rate,
                search.mfu > 0 ? fmt::format("{:.1f} % of the peak rate", 100 * search.mfu) : "");
@@ -52,9 +53,13 @@ std::string refusal(const View &view) {
 
 std::string summarySection(const View &view) {
   const Search &search = view.search;
-  return fmt::format("<header><h1>{}</h1>\n<p>{} x {}, {} each to use; global batch {}{}</p>\n{}</header>\n",
+  std::string each = bytesMark(search.budget) + " each to use";
+  if (contextOf(search) > 0)
+    each = fmt::format("{} each, {} to use beside the driver", bytesMark(search.memoryTotal),
+                       bytesMark(search.budget));
+  return fmt::format("<header><h1>{}</h1>\n<p>{} x {}, {}; global batch {}{}</p>\n{}</header>\n",
                      escape(shortened(view.facts.title, 160)), countMark(search.devices),
-                     escape(search.target), bytesMark(search.budget), countMark(search.batch),
+                     escape(search.target), each, countMark(search.batch),
                      search.devices > 1 ? fmt::format(", {} per device", countMark(search.deviceBatch)) : "",
                      view.fits() ? tiles(view) : refusal(view));
 }

@@ -38,12 +38,27 @@ std::string box(const Lane &lane, double x, double width, const std::string &tit
   return text;
 }
 
-/// Boxes in the order of the lines, to scale; communication below the arithmetic.
+/// The lines as they follow each other: what is recomputed is a part of the micro-steps, and weights are
+/// gathered once they are updated.
+std::vector<TimeLine> inOrder(std::vector<TimeLine> lines) {
+  auto micro = std::ranges::find(lines, "micro-steps", &TimeLine::name);
+  auto again = std::ranges::find(lines, "recomputation", &TimeLine::name);
+  if (micro != lines.end() && again != lines.end()) {
+    micro->seconds += again->seconds;
+    lines.erase(again);
+  }
+  auto gather = std::ranges::find(lines, "all-gather of weights", &TimeLine::name);
+  if (gather != lines.end())
+    std::rotate(gather, gather + 1, lines.end());
+  return lines;
+}
+
+/// Boxes in the order of time, to scale; communication below the arithmetic.
 std::string timeline(const Plan &plan) {
   double total = plan.seconds(), at = 0;
   std::string text =
       "<figure class='chart flat'><svg height='96' role='img' aria-label='timeline of a step'>\n";
-  for (const TimeLine &line : plan.time) {
+  for (const TimeLine &line : inOrder(plan.time)) {
     Lane lane = laneOf(line.name);
     double width = total > 0 ? line.seconds / total : 0;
     bool talks =
@@ -86,6 +101,8 @@ std::string timeTable(const View &view) {
     if (name == "micro-steps" && plan.cut.steps > 1)
       name = fmt::format("{} micro-steps of {}", plan.cut.steps,
                          formatSeconds(line.seconds / static_cast<double>(plan.cut.steps)));
+    if (name == "recomputation")
+      name += ", within the micro-steps";
     if (line.hidden > 0)
       name += fmt::format(", {} more beside the {}", formatSeconds(line.hidden),
                           line.name.starts_with("offload") ? "micro-steps" : "last micro-step");
@@ -95,6 +112,15 @@ std::string timeTable(const View &view) {
   }
   return text + fmt::format("<tr class='sum'><td>a step</td><td>{}</td><td></td></tr>\n</table>\n",
                             secondsMark(plan.seconds()));
+}
+
+/// The module of what a command makes, else its node.
+std::string nameOf(const Problem &problem, int index) {
+  for (const Buffer &buffer : problem.buffers)
+    if (buffer.producer == index && !buffer.label.empty())
+      return buffer.label;
+  const Command &command = problem.commands[static_cast<size_t>(index)];
+  return command.node.empty() ? command.kernel : command.node;
 }
 
 } // namespace
@@ -129,7 +155,7 @@ std::string recomputeSection(const View &view) {
     if (command.cloneOf < 0)
       continue;
     seconds += view.seconds[index];
-    commands.push_back({command.node.empty() ? command.kernel : command.node});
+    commands.push_back({nameOf(view.problem, static_cast<int>(index))});
   }
   text +=
       fmt::format("<p>{} commands run again in the backward pass instead of keeping what they made: {} per "
