@@ -159,6 +159,7 @@ const RuleTable &ruleTable() {
     addReductionRules(result);
     addResizeRules(result);
     addScatterRules(result);
+    addSelectionRules(result);
     addSequenceRules(result);
     addShapeRules(result);
     addSliceRules(result);

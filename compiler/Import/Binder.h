@@ -52,6 +52,9 @@ private:
   Values &values;
 };
 
+/// Axes by attribute (old) or input (new); none means all, or none at all with noop_with_empty_axes.
+llvm::SmallVector<int64_t> reducedAxes(Binder &node);
+
 /// The extent that a known element asks for; refuses a + b*N with both parts.
 Extent extentOf(const Element &element);
 /// A known vector as a shape.
@@ -81,6 +84,7 @@ void addRandomRules(RuleTable &table);
 void addReductionRules(RuleTable &table);
 void addResizeRules(RuleTable &table);
 void addScatterRules(RuleTable &table);
+void addSelectionRules(RuleTable &table);
 void addSequenceRules(RuleTable &table);
 void addShapeRules(RuleTable &table);
 void addSliceRules(RuleTable &table);

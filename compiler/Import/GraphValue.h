@@ -5,6 +5,8 @@
 
 namespace accum::import {
 
+struct Selection;
+
 /// Content, a run-time value, or both; or neither, when only the shape may be asked for: exporters take the
 /// Shape of a maximum of indices whose values no one reads. `value` may be lean: any shape that broadcasts to
 /// `shape`, so that an Expand costs nothing where its reader broadcasts anyway.
@@ -20,6 +22,15 @@ struct GraphValue {
   };
   std::optional<Bounds> bounds;
   std::shared_ptr<const std::vector<GraphValue>> items; ///< of a sequence, which is no tensor
+  /// For what a mask selected: `shape` and `value` are those of all rows, which lie on axis 0. See
+  /// Selection.h.
+  std::shared_ptr<const Selection> selection;
+  enum class Role {
+    Rows,      ///< one row for each that is selected; the others may hold anything
+    CleanRows, ///< the same; the others are finite, and so is what is computed from them
+    Sizes,     ///< `content`: extents, where the multiples of N stand for multiples of the number selected
+    Positions  ///< of the rows that are selected; only reads by them are known
+  } role = Role::Rows;
   std::shared_ptr<const Refusal> refusal; ///< why there is neither: thrown when the value is needed
 
   GraphValue() = default;

@@ -2,6 +2,7 @@
 // Walks the nodes that the loss needs, in order, and applies each one's rule.
 #include "compiler/Import/GraphWalk.h"
 #include "compiler/Import/GradientMarks.h"
+#include "compiler/Import/Selection.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "llvm/ADT/STLExtras.h"
@@ -69,16 +70,8 @@ static Rule ruleOf(const Node &node) {
   Rule rule = ruleTable().find(node.opType, node.opset);
   if (rule || node.opType == "If")
     return rule;
-  Refusal refusal{"unsupported",
-                  "operator `" + node.opType + "` (opset " + std::to_string(node.opset) +
-                      ") is not supported",
-                  {}};
-  if (node.opType == "NonZero")
-    refusal.notes = {
-        "it selects by a mask (x[mask]): keep every element and weight it by the mask, "
-        "(loss * mask).sum() / mask.sum()",
-        "experts of Hugging Face transformers: export with experts_implementation=\"batched_mm\""};
-  throw refusal;
+  refuseUnsupported("operator `" + node.opType + "` (opset " + std::to_string(node.opset) +
+                    ") is not supported");
 }
 
 void GraphWalk::visit(const Node &node) {
@@ -171,6 +164,8 @@ void GraphWalk::apply(const Node &node) {
   if (node.opType == "If")
     return branch(node);
   Binder binder(node, emit, values);
+  if (readsSelection(binder))
+    return applyToSelection(binder, values, ruleOf(node));
   ruleOf(node)(binder);
 }
 

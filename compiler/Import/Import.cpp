@@ -87,6 +87,10 @@ void Forward::addInputs(const std::set<std::string> &needed) {
 Value Forward::lossOf(const LossChoice &choice, ImportReport &report) {
   const GraphValue &output = walk.values.find(choice.output)->second;
   emit.location = NameLoc::get(emit.builder.getStringAttr(choice.output));
+  if (output.selection)
+    throw Refusal{"data-dependent-shape",
+                  "has as many rows as a mask selects",
+                  {"compute the loss in the model: sums and means over selected rows compile"}};
   reportLoss(choice, emit.sawCausalMask, output.shape, report);
   if (choice.kind == LossChoice::Kind::Output) {
     if (!(volumeOf(output.shape) == Volume{}) || !isFloat(output.dtype))

@@ -8,8 +8,7 @@ namespace accum::import {
 using nn::ElementwiseFn;
 using nn::ReduceKind;
 
-/// Axes by attribute (old) or input (new); none means all, or none at all with noop_with_empty_axes.
-static SmallVector<int64_t> reducedAxes(Binder &node) {
+SmallVector<int64_t> reducedAxes(Binder &node) {
   int64_t rank = node.input(0).rank();
   SmallVector<int64_t> axes = node.has(1) ? node.integers(1) : node.integerList("axes");
   if (axes.empty() && node.integer("noop_with_empty_axes", 0) == 0)
