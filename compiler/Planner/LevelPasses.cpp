@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which passes: with each kind of stacks first, then with the best.
+// Which stacks passes begin with.
 #include "compiler/Planner/LevelPasses.h"
 #include "compiler/Planner/LevelFit.h"
 #include "compiler/Planner/ValleyNoise.h"
@@ -10,61 +10,47 @@ namespace accum::planner {
 
 namespace {
 
-/// Passes, and what part of the effort each has.
-constexpr int64_t kPasses = 6, kShare = 6;
-/// Less than such a part of the load is not worth another pass, a quarter of a second, unless it is asked
-/// for.
-constexpr int64_t kLittle = 500;
-/// What they prefer in turns.
-constexpr LevelFit::Setting kSettings[] = {
-    {10, 0.2, 0.3}, {20, 0.3, 0.6}, {10, 0.4, 0.6}, {10, 0, 0.3}, {20, 0, 0.3}};
-/// The stacks that they begin with.
-constexpr OpposedStacks::Setting kStacks[] = {{}, {0.01, 0.1}, {0.02, 0.15}, {0.03, 0.3}};
+/// The part of the effort of a pass, and how many of these one over the valleys may take.
+constexpr int64_t kShare = 12, kMostOverValleys = 8;
+/// Where stacks are of fewer kinds, passes differ by their noise.
+constexpr size_t kFewest = 3;
+constexpr OpposedStacks::Setting kStacks[] = {{0.01, 0.1}, {0.02, 0.15}, {0.03, 0.3}};
 
-/// Passes that begin with the same stacks.
-struct Family {
-  OpposedStacks::Setting stacks;
-  std::pair<int, int> moments = {};
-  double heights = 0; ///< the sum
-  int turns = 0;
-  double mean() const { return heights / turns; }
-};
-
-/// Without stacks first, then those that stack something else than the one before.
-std::vector<Family> families(std::span<const Rectangle> rectangles, const GreedyWeights &weights) {
-  std::vector<Family> families;
+/// Those that stack something, each something else than the one before; none at all: without stacks.
+std::vector<OpposedStacks::Setting> kindsOfStacks(std::span<const Rectangle> rectangles,
+                                                  const GreedyWeights &weights) {
+  std::vector<OpposedStacks::Setting> kinds;
+  std::pair<int, int> before;
   for (const OpposedStacks::Setting &setting : kStacks) {
     OpposedStacks stacks = opposedStacks(rectangles, weights, setting);
     std::pair<int, int> moments = {stacks.start, stacks.end};
-    if (families.empty() || (!stacks.isEmpty() && moments != families.back().moments))
-      families.push_back({setting, moments});
+    if (!stacks.isEmpty() && moments != std::exchange(before, moments))
+      kinds.push_back(setting);
   }
-  return families;
+  if (kinds.size() < 2) // they may not suit
+    kinds.push_back({});
+  return kinds;
 }
 
 } // namespace
 
-Packing levelPasses(std::span<const Rectangle> rectangles, const GreedyWeights &weights,
-                    const PackingEffort &effort, int64_t least) {
-  Packing best{.height = INT64_MAX, .lowerBound = maxLoad(rectangles)};
-  int64_t part = std::max(effort.visits / kShare, least);
-  int64_t enough = effort.enough > 0 ? std::max(best.lowerBound, effort.enough)
-                                     : best.lowerBound + best.lowerBound / kLittle;
-  std::vector<Family> all = families(rectangles, weights);
+std::vector<Packing> levelPasses(std::span<const Rectangle> rectangles, const GreedyWeights &weights,
+                                 const PackingEffort &effort, int64_t least, int64_t &visits) {
+  std::vector<Packing> packings;
+  int64_t part = effort.visits / kShare;
+  if (least > kMostOverValleys * part)
+    return packings;
+  std::vector<OpposedStacks::Setting> kinds = kindsOfStacks(rectangles, weights);
   LevelFit levels(rectangles, weights, effort.deadline);
-  for (size_t turn = 0; levels.visited() + part <= kPasses * (effort.visits / kShare); ++turn) {
-    Family &family = turn < all.size() ? all[turn] : *std::ranges::min_element(all, {}, &Family::mean);
-    LevelFit::Setting setting = kSettings[static_cast<size_t>(family.turns) % std::size(kSettings)];
-    setting.stacks = family.stacks;
-    Packing tried = levels.pack(setting, part, mix(effort.seed) + turn);
-    family.heights += static_cast<double>(tried.height);
-    ++family.turns;
-    if (tried.height < best.height)
-      best = std::move(tried);
-    if (best.height <= enough || effort.deadline.hasPassed())
+  for (size_t pass = 0; pass < std::max(kinds.size(), kFewest); ++pass) {
+    if (visits / 2 < levels.visited() + part || effort.deadline.hasPassed())
       break;
+    Packing packing = levels.pack({.stacks = kinds[pass % kinds.size()]}, part, mix(effort.seed) + pass);
+    if (packing.height < INT64_MAX)
+      packings.push_back(std::move(packing));
   }
-  return best;
+  visits -= levels.visited();
+  return packings;
 }
 
 } // namespace accum::planner

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing level by level, again and again.
+// Packings level by level, to go on from.
 #pragma once
 #include "compiler/Planner/GreedyWeights.h"
 
 namespace accum::planner {
 
-/// The lowest of some passes level by level (LevelFit.h), of height INT64_MAX where none ended. Each has a
-/// part of the effort, at least `least`; there are none where all live so long that one takes too much.
-Packing levelPasses(std::span<const Rectangle> rectangles, const GreedyWeights &weights,
-                    const PackingEffort &effort, int64_t least);
+/// Packings of short passes level by level (LevelFit.h): one with each kind of stacks, or a few without, and
+/// those of them that came to an end. What they take is taken from `visits`. There are none where one takes
+/// much more than its part of that: `least` is what a pass over the valleys takes.
+std::vector<Packing> levelPasses(std::span<const Rectangle> rectangles, const GreedyWeights &weights,
+                                 const PackingEffort &effort, int64_t least, int64_t &visits);
 
 } // namespace accum::planner

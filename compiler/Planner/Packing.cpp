@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The portfolio: cheap passes first, then exact search, stopped at the lower bound.
 #include "compiler/Planner/Packing.h"
-#include "compiler/Planner/EvictionSearch.h"
 #include "compiler/Planner/Gluing.h"
 #include "compiler/Planner/GreedyPacking.h"
-#include "compiler/Planner/GreedyWeights.h"
 #include "compiler/Planner/LevelPasses.h"
 #include "compiler/Planner/PackingStages.h"
+#include "compiler/Planner/PortfolioParts.h"
+#include "compiler/Planner/SlidingRace.h"
 #include "compiler/Planner/SweepFit.h"
 #include "compiler/Planner/ValleyFit.h"
 #include "compiler/Planner/ValleyNoise.h"
@@ -22,16 +22,12 @@ namespace {
 
 /// Pair comparisons that one call may spend on first-fit passes: a quarter of a second, where valley passes
 /// do most of the work, and half a second where they cannot.
-constexpr double kPairBudget = 1e8, kRestrictedPairs = 2.2e8;
+constexpr double kPairBudget = 1e8;
 /// Visits that valley passes may take, whatever the effort: half a second, where all live long. Many passes
 /// may take more where the effort is large; a rectangle costs a pass about as much as so many visits.
 constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPasses = 150'000'000;
-/// The same where there are too many rectangles for exact search: a visit takes longer there, and what is
-/// left of two seconds is better spent on variations, or, where they come instead of these, on levels.
-constexpr int64_t kMostOfMany = 80'000'000, kSlowVisit = 4;
-constexpr int64_t kMostBelowLevels = 40'000'000, kVisitBelowLevels = 8;
-/// Fewer variations than these gain less than levels do with the same effort.
-constexpr int64_t kFewVariations = 16;
+/// The same where there are too many for exact search: a visit takes longer, and what comes then gains more.
+constexpr int64_t kMostOfMany = 80'000'000, kMostBelowLevels = 40'000'000, kSlowVisit = 4;
 /// Effort from which on these follow: with less there is time for the passes only.
 constexpr int64_t kMuchEffort = 20'000'000;
 constexpr int64_t kVisitsPerPlaced = 150;
@@ -39,58 +35,17 @@ constexpr int64_t kVisitsPerPlaced = 150;
 constexpr int64_t kFirstSlice = 250'000;
 /// What a node of exact search costs, in visits, and how many rectangles add one more.
 constexpr int64_t kVisitsPerNode = 64, kRectanglesPerVisit = 8;
-/// Nodes that a search between two heights is worth.
-constexpr int64_t kFewNodes = 100;
-/// Rectangles beyond which the exact search is not tried.
-constexpr size_t kMaxSearched = 2000;
-/// Rectangles up to which a slice of exact search takes no longer than a few valley passes, and comes before
-/// the rest.
+constexpr int64_t kFewNodes = 100; ///< that a search between two heights is worth
+/// Rectangles up to which a slice of exact search takes no longer than a few valley passes, and comes first.
 constexpr size_t kMaxEasy = 1000;
-/// Rectangles beyond which single moves are not tried: one looks at all that live at the same time.
-constexpr size_t kMaxEvicted = 50'000;
-/// Improvement starts again from the best weights after so many rounds.
-constexpr int kRoundsPerStart = 50;
-/// Evictions aim at this part of what the best packing is above the bound, and at the bound itself from so
-/// near to it on.
-constexpr double kStride = 0.8, kNear = 0.001;
-/// What a rectangle above the lower bound gains in weight.
-constexpr double kGain = 1.5;
-/// The part of the effort that what was glued may take.
-constexpr int64_t kGluedShare = 8;
+constexpr int kRoundsPerStart = 50; ///< improvement starts again from the best weights
+constexpr double kGain = 1.5;       ///< in weight, of a rectangle above the lower bound
+constexpr int64_t kGluedShare = 8;  ///< the part of the effort that what was glued may take
 /// Gluing comes only where cheap passes end above this part of what is enough: with full memories far above.
 constexpr double kFullEnough = 1.01;
 /// Such a part of the load is not worth a second more of variations, unless it is asked for.
 constexpr int64_t kLittle = 1000;
-/// Noise on weights, at most.
-constexpr double kNoise = 0.05;
-/// What first fit places first.
-constexpr Preference kPreferences[] = {{1, 1}, {1, 0}, {0, 1}, {2, 1}, {1, 2}};
-/// Stacks of nested lifetimes have no gaps.
-constexpr Preference kStacked = {1, 0};
-
-/// Lowers a packing step by step, as long as each step is found within what is left of the effort.
-void lower(EvictionSearch &eviction, std::span<const Rectangle> rectangles, int64_t visits, int64_t enough,
-           Packing &best) {
-  visits += eviction.visited();
-  while (best.height > enough && eviction.visited() < visits) {
-    auto above = static_cast<double>(best.height - enough);
-    bool isNear = above < kNear * static_cast<double>(enough);
-    int64_t target = enough + (isNear ? 0 : static_cast<int64_t>(kStride * above));
-    if (!eviction.run(target, visits - eviction.visited()))
-      return;
-    best.offsets = eviction.offsets();
-    best.height = 0;
-    for (size_t index = 0; index < rectangles.size(); ++index)
-      best.height = std::max(best.height, best.offsets[index] + rectangles[index].size);
-  }
-}
-
-/// Whether there is something to gain in order of time. A stack may be of any height: one of twice the load
-/// is worth it even where the time is over.
-bool isSwept(const Packing &best, int64_t enough, Deadline deadline) {
-  return best.offsets.size() > kMaxSearched && best.height > enough &&
-         (!deadline.hasPassed() || best.height / 2 > best.lowerBound);
-}
+constexpr double kNoise = 0.05; ///< on weights, at most
 
 /// One call of `pack`: the best packing so far, and how it gets better.
 class Portfolio {
@@ -106,7 +61,7 @@ public:
   Packing run() {
     keep(stackUp(rectangles, orderedBy(rectangles, weights.of(kStacked))));
     stages.add("stack", best);
-    if (isSwept(best, enough, effort.deadline)) {
+    if (mayBeSwept(best, enough, effort.deadline)) {
       keep(sweepFit(rectangles));
       stages.add("order of time", best);
     }
@@ -115,20 +70,10 @@ public:
     if (mayGlue() && best.height > kFullEnough * static_cast<double>(enough))
       stage("gluing", [&] { glue(); });
     stage("valley and first fit", [&] { tryGreedy(); });
-    int64_t visits = effort.visits / (isLevelled() ? kVisitBelowLevels : isVaried() ? kSlowVisit : 1);
-    if (isLevelled() && visits < kFewVariations * passCost)
-      visits = 0;
-    int64_t slice = std::max(kFirstSlice, visits / 256);
-    for (int64_t spent = 0; spent < visits && !isDone() && !isNear(); spent += slice, slice *= 2) {
-      slice = std::min(slice, visits - spent);
-      int64_t rest = isSearched() ? slice / 8 : isVaried() ? slice : slice / 2; // than exact search
-      stage("exact search", [&] { search(slice - rest); });
-      int64_t evicting = isLevelled() ? 0 : isVaried() ? rest / 4 : rest / 2;
-      stage("improvement", [&] { improve(rest - evicting); });
-      stage("evictions", [&] { evict(evicting); });
-    }
     if (isLevelled())
-      stage("levels", [&] { keep(levelPasses(rectangles, weights, effort, passCost)); });
+      race();
+    else
+      takeTurns();
     best.stages = std::move(stages.list);
     return std::move(best);
   }
@@ -162,6 +107,7 @@ private:
     return true;
   }
 
+  void takeTurns();
   void glue();
   void tryNextPass();
   void tryGreedy();
@@ -172,6 +118,7 @@ private:
   void searchBetween(int64_t nodes, int64_t low);
   bool keepFound(const ValleySearch &found);
   void evict(int64_t visits);
+  void race();
 
   std::span<const Rectangle> rectangles;
   const PackingEffort &effort;
@@ -346,54 +293,48 @@ void Portfolio::searchBetween(int64_t nodes, int64_t low) {
 
 /// Lowers the best packing as far as the effort goes.
 void Portfolio::evict(int64_t visits) {
-  if (rectangles.size() > kMaxEvicted || isLevelled())
+  if (rectangles.size() > kMaxEvicted)
     return;
   if (best.height < evictedFrom)
     eviction.emplace(rectangles, best.offsets, std::span<const Restriction>(), effort.deadline);
-  lower(*eviction, rectangles, visits, enough, best);
+  lowerByEvictions(*eviction, rectangles, visits, enough, best);
   evictedFrom = best.height;
+}
+
+/// Search, improvement and evictions in slices, each twice as long as the one before.
+void Portfolio::takeTurns() {
+  int64_t visits = effort.visits / (isVaried() ? kSlowVisit : 1);
+  int64_t slice = std::max(kFirstSlice, visits / 256);
+  for (int64_t spent = 0; spent < visits && !isDone() && !isNear(); spent += slice, slice *= 2) {
+    slice = std::min(slice, visits - spent);
+    int64_t rest = isSearched() ? slice / 8 : isVaried() ? slice : slice / 2; // than exact search
+    stage("exact search", [&] { search(slice - rest); });
+    int64_t evicting = isVaried() ? rest / 4 : rest / 2;
+    stage("improvement", [&] { improve(rest - evicting); });
+    stage("evictions", [&] { evict(evicting); });
+  }
+}
+
+/// Starts of a third of the effort, and sliding with the rest.
+void Portfolio::race() {
+  SlidingRace race(rectangles, enough, effort.deadline);
+  int64_t left = effort.visits;
+  stage("levels", [&] {
+    std::vector<Packing> starts = levelPasses(rectangles, weights, effort, passCost, left);
+    if (std::ranges::all_of(starts, [&](const Packing &start) { return start.height > best.height; }))
+      race.enter(best);
+    for (Packing &start : starts) {
+      race.enter(start);
+      keep(std::move(start));
+    }
+  });
+  stage("sliding", [&] { keep(race.run(left)); });
 }
 
 } // namespace
 
 Packing pack(std::span<const Rectangle> rectangles, const PackingEffort &effort) {
   return Portfolio(rectangles, effort).run();
-}
-
-Packing packRestricted(std::span<const Rectangle> rectangles, std::span<const Restriction> restrictions,
-                       const PackingEffort &effort) {
-  Stages stages;
-  GreedyWeights weights(rectangles);
-  auto orderBy = [&](const Preference &preference) { return orderedBy(rectangles, weights.of(preference)); };
-  Packing best = stackUp(rectangles, orderBy(kStacked), restrictions);
-  best.lowerBound = maxLoad(rectangles);
-  for (size_t index = 0; index < rectangles.size(); ++index)
-    best.lowerBound = std::max(best.lowerBound, rectangles[index].size + restrictions[index].offset);
-  int64_t enough = std::max(best.lowerBound, effort.enough);
-  auto isDone = [&] { return best.height <= enough || effort.deadline.hasPassed(); };
-  auto keep = [&](Packing &&tried) {
-    if (tried.height >= best.height)
-      return;
-    best.offsets = std::move(tried.offsets);
-    best.height = tried.height;
-  };
-  stages.add("stack", best);
-  if (isSwept(best, enough, effort.deadline)) {
-    keep(sweepFit(rectangles, restrictions));
-    stages.add("order of time", best);
-  }
-  double count = static_cast<double>(rectangles.size()), pairs = 0;
-  for (const Preference &preference : kPreferences)
-    if (!isDone() && (pairs += 0.5 * count * count) <= kRestrictedPairs)
-      keep(firstFit(rectangles, orderBy(preference), effort.deadline, restrictions));
-  stages.add("first fit", best);
-  if (!isDone() && rectangles.size() <= kMaxEvicted) {
-    EvictionSearch eviction(rectangles, best.offsets, restrictions, effort.deadline);
-    lower(eviction, rectangles, effort.visits, enough, best);
-    stages.add("evictions", best);
-  }
-  best.stages = std::move(stages.list);
-  return best;
 }
 
 } // namespace accum::planner

@@ -161,14 +161,22 @@ TEST(LevelFit, StacksAtTheEdges) {
   }
 }
 
-TEST(LevelPasses, EndAtTheLoadOrWithTheEffort) {
+TEST(LevelPasses, EndWithTheEffort) {
   auto rectangles = someOf(3);
   GreedyWeights weights(rectangles);
-  Packing best = levelPasses(rectangles, weights, {.visits = 30'000'000}, 0);
-  EXPECT_TRUE(isPacking(rectangles, best));
-  EXPECT_EQ(levelPasses(rectangles, weights, {.visits = 30'000'000}, 0).offsets, best.offsets);
-  EXPECT_EQ(levelPasses(rectangles, weights, {.visits = 30'000'000}, 1'000'000'000).height, INT64_MAX);
-  EXPECT_EQ(levelPasses(rectangles, weights, {.deadline = Deadline::in(-1)}, 0).height, INT64_MAX);
+  auto passes = [&](const PackingEffort &effort, int64_t least = 0) {
+    int64_t visits = effort.visits;
+    auto packings = levelPasses(rectangles, weights, effort, least, visits);
+    EXPECT_EQ(packings.empty(), visits == effort.visits);
+    return packings;
+  };
+  auto packings = passes({.visits = 30'000'000});
+  EXPECT_GE(packings.size(), 2u);
+  for (const Packing &packing : packings)
+    EXPECT_TRUE(isPacking(rectangles, packing));
+  EXPECT_EQ(passes({.visits = 30'000'000}).back().offsets, packings.back().offsets);
+  EXPECT_TRUE(passes({.visits = 30'000'000}, 1'000'000'000).empty());
+  EXPECT_TRUE(passes({.visits = 30'000'000, .deadline = Deadline::in(-1)}).empty());
 }
 
 } // namespace
