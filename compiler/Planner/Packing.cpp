@@ -20,8 +20,7 @@ namespace accum::planner {
 
 namespace {
 
-/// Pair comparisons that one call may spend on first-fit passes: a quarter of a second, where valley passes
-/// do most of the work, and half a second where they cannot.
+/// Pair comparisons that one call may spend on first-fit passes: a quarter of a second.
 constexpr double kPairBudget = 1e8;
 /// Visits that valley passes may take, whatever the effort: half a second, where all live long. Many passes
 /// may take more where the effort is large; a rectangle costs a pass about as much as so many visits.

@@ -14,8 +14,9 @@
 
 namespace {
 
-// MPI allocates as much again as one all-reduce moves, and the plan has no line for that: it is in what `MPI` has to
-// spare. A 475 MiB all-reduce at once also takes ten times as long; pieces of 1 to 8 MiB are all as fast.
+// MPI allocates as much again as one all-reduce moves, and the plan has no line for that: it is in what `MPI`
+// has to spare. A 475 MiB all-reduce at once also takes ten times as long; pieces of 1 to 8 MiB are all as
+// fast.
 constexpr uint64_t kPieceBytes = 1 << 20;
 
 using Clock = std::chrono::steady_clock;
