@@ -12,9 +12,10 @@ namespace {
 
 /// The part of the effort of a pass, and how many of these one over the valleys may take.
 constexpr int64_t kShare = 12, kMostOverValleys = 8;
+/// The last one is for two fullest moments less than a life apart.
 /// Where stacks are of fewer kinds, passes differ by their noise.
 constexpr size_t kFewest = 3;
-constexpr OpposedStacks::Setting kStacks[] = {{0.01, 0.1}, {0.02, 0.15}, {0.03, 0.3}};
+constexpr OpposedStacks::Setting kStacks[] = {{0.02, 0.15}, {0.03, 0.3}, {0.01, 0.8, 0.4}};
 
 /// Those that stack something, each something else than the one before; none at all: without stacks.
 std::vector<OpposedStacks::Setting> kindsOfStacks(std::span<const Rectangle> rectangles,

@@ -9,8 +9,6 @@ namespace accum::planner {
 
 namespace {
 
-/// Moments further from the next full one than such a part of the mean length are left out, with all beyond.
-constexpr double kWidestDip = 0.06;
 /// Of the rectangles that begin or end there: more that do both find no place beside others.
 constexpr size_t kShortOnes = 4;
 /// Pairs of rows and short ones that are compared, at most.
@@ -28,7 +26,7 @@ void chooseMoments(const GreedyWeights &weights, int horizon, const OpposedStack
       fullest = time;
   double mean = weights.meanLength();
   auto longest = static_cast<int>(std::min(setting.length * mean, 1e9));
-  int dip = std::max(1, static_cast<int>(kWidestDip * mean));
+  int dip = std::max(1, static_cast<int>(setting.dip * mean));
   auto isFull = [&](int time) { return weights.load(time) > 1 - setting.below; };
   stacks.start = fullest;
   stacks.end = fullest + 1;

@@ -16,6 +16,7 @@ struct OpposedStacks {
   /// mean lengths of a rectangle in all. Length 0: none.
   struct Setting {
     double below = 0, length = 0;
+    double dip = 0.06; ///< moments further from the next full one than so many mean lengths are left out
   };
   /// Of a stack. What lives among these moments only stands beside a rectangle that does not.
   struct Row {
