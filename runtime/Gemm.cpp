@@ -60,10 +60,13 @@ int64_t depthOf(const accum_gemm &call) {
 constexpr int64_t kRowsOfPanel = 96, kRowsOfTurnedPanel = 192;
 
 bool usesPanels(const Operand &a, const Operand &b, int64_t m) {
+  int64_t apart = b.transpose == 'N' ? b.leading * int64_t(sizeof(float)) : 0;
+  if (!transposesPanels()) // then sgemm packs better by itself, but for rows that fall into the same sets
+    return apart > 0 && apart % (kPage / 2) == 0 &&
+           m >= (a.transpose == 'T' ? kRowsOfTurnedPanel : kRowsOfPanel);
   // Rows of B less than a page apart are read as fast where they are.
-  bool isReadGladly = b.transpose == 'N' && b.leading * int64_t(sizeof(float)) < kPage;
-  bool isWorth = a.transpose == 'T' ? m >= kRowsOfTurnedPanel : m >= kRowsOfPanel && !isReadGladly;
-  return isWorth && hasPanels();
+  bool isReadGladly = apart > 0 && apart < kPage;
+  return a.transpose == 'T' ? m >= kRowsOfTurnedPanel : m >= kRowsOfPanel && !isReadGladly;
 }
 
 /// One tile: where its operands begin, and what its sums are added to.

@@ -112,22 +112,28 @@ ACCUM_VECTORS void transposeRows(const float *from, int64_t stride, int64_t rows
 } // namespace
 
 #if defined(__x86_64__)
-bool hasPanels() { return __builtin_cpu_supports("avx512f") != 0; }
+bool transposesPanels() { return __builtin_cpu_supports("avx512f") != 0; }
+#else
+bool transposesPanels() { return false; }
+#endif
 
 GemmPanel panelOf(const float *b, int64_t row, int64_t col, int64_t depth, int64_t columns) {
   int64_t leading = (columns + kLanes - 1) / kLanes * kLanes;
   if (leading % kSameSets == 0)
     leading += kLanes;
   float *panel = memoryOfThisThread();
-  if (col == 1)
-    copyRows(b, row, depth, columns, panel, leading);
-  else
-    transposeRows(b, col, depth, columns, panel, leading);
+#if defined(__x86_64__)
+  if (transposesPanels()) {
+    if (col == 1)
+      copyRows(b, row, depth, columns, panel, leading);
+    else
+      transposeRows(b, col, depth, columns, panel, leading);
+    return {panel, leading};
+  }
+#endif
+  for (int64_t i = 0; i < depth; ++i)
+    std::copy_n(b + i * row, columns, panel + i * leading);
   return {panel, leading};
 }
-#else
-bool hasPanels() { return false; }
-GemmPanel panelOf(const float *, int64_t, int64_t, int64_t, int64_t) { return {}; }
-#endif
 
 } // namespace accum::runtime

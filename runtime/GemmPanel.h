@@ -11,9 +11,8 @@ namespace accum::runtime {
 /// The most columns of a panel, and its deepest k: 590 KB, a part of the second cache.
 inline constexpr int64_t kPanelColumns = 384, kPanelDepth = 384;
 
-/// Whether this processor copies panels in vectors of 16 floats, transposing them in registers. Elsewhere
-/// sgemm packs better by itself.
-bool hasPanels();
+/// Whether this processor copies panels in vectors of 16 floats, transposing them in registers.
+bool transposesPanels();
 
 /// k x columns of B in rows of `leading` floats.
 struct GemmPanel {
@@ -21,8 +20,8 @@ struct GemmPanel {
   int64_t leading;
 };
 
-/// The `depth` x `columns` matrix at `b`, whose elements lie `row` and `col` apart, one of them 1. Into
-/// memory of the calling thread, where it stays until its next panel.
+/// The `depth` x `columns` matrix at `b`, whose elements lie `row` and `col` apart, one of them 1: `col`,
+/// where panels are not transposed. Into memory of the calling thread, where it stays until its next panel.
 GemmPanel panelOf(const float *b, int64_t row, int64_t col, int64_t depth, int64_t columns);
 
 } // namespace accum::runtime

@@ -93,10 +93,12 @@ protected:
   void TearDown() override { setThreads(2); }
 };
 
-constexpr int64_t kShapes[][4] = {
-    {1, 1, 1, 1},     {1, 1, 33, 70},    {1, 65, 1, 130},   {3, 7, 5, 9}, {1, 100, 70, 65},
-    {8, 16, 16, 32},  {1, 200, 530, 40}, {1, 1024, 5, 777}, // columns whole pages apart: in pieces of k
-    {2, 97, 49, 391}, {1, 300, 256, 513}}; // panels: with rests, and of rows in the same sets
+constexpr int64_t
+    kShapes[][4] = {{1, 1, 1, 1},      {1, 1, 33, 70},     {1, 65, 1, 130},
+                    {3, 7, 5, 9},      {1, 100, 70, 65},   {8, 16, 16, 32},
+                    {1, 200, 530, 40}, {1, 1024, 5, 777}, // columns whole pages apart: in pieces of k
+                    {2, 97, 49, 391},  {1, 300, 256, 513}, {1, 230, 512, 400},
+                    {1, 100, 1024, 30}}; // panels: with rests, and of rows in the same sets
 
 } // namespace
 
@@ -119,7 +121,7 @@ TEST_F(Gemm, NoNumberOfThreadsOverflowsTheStack) {
 TEST_F(Gemm, BitsDoNotDependOnThreads) {
   // The last rows are those where oneDNN's own threading changes bits.
   constexpr int64_t kCases[][3] = {{1, 768, 512},  {768, 1, 512},    {32, 32, 20000}, {24, 96, 2048},
-                                   {64, 64, 1000}, {384, 768, 2048}, {130, 700, 300}};
+                                   {64, 64, 1000}, {384, 768, 2048}, {130, 700, 300}, {384, 1024, 500}};
   for (auto [m, n, k] : kCases) {
     std::vector<float> first;
     for (int threads : {1, 2, 3, 8, 33}) {
