@@ -33,8 +33,9 @@ struct TimeTable {
 
   /// Between points, time is multilinear in the logarithms of sizes and time, so that powers of the sizes are
   /// exact; where the times of a cell ascend along an axis, so does what lies between them. Outside of the
-  /// grid the time is that of the nearest point of it, times the ratio of their work (`callWork`). With
-  /// threads, all this is so of even times, and `uneven` says what the call makes of them.
+  /// grid the time is that of the nearest point of it, times the ratio of their work (`callWork`), where few
+  /// rows of a product still have to read its weights. With threads, all this is so of even times, and
+  /// `uneven` says what the call makes of them.
   double at(const std::array<double, 3> &point, double uneven = 1) const;
 };
 

@@ -196,7 +196,8 @@ TEST(TimeModel, SlicesFindTheirWeightsInTheCache) {
     command.variants[1].slice = 1;
     command.variants[1].pieces = 2;
   }
-  EXPECT_NEAR(slices(2, one / 2), 3 + 3, 1e-9) << "halves of two samples";
+  EXPECT_NEAR(slices(2, 0.8 * one), 3 + 3, 1e-9)
+      << "halves of two samples: 8 rows take (8 + 24) / (16 + 24) of what 16 take, the table's fewest";
 }
 
 TEST(MissCurve, MeanIsThatOfEveryDepth) {

@@ -67,7 +67,12 @@ TEST(TimeTable, MeetsPowersBetweenItsPointsAndFollowsWorkOutside) {
         table.seconds.push_back(power(m, n, k));
   EXPECT_NEAR(table.at({37, 500, 99}) / power(37, 500, 99), 1, 1e-12);
   EXPECT_NEAR(table.at({4000, 1000, 99}) / table.at({1000, 1000, 99}), 4, 1e-12);
+  EXPECT_NEAR(table.at({10, 1, 10}) / table.at({10, 10, 10}), 0.1, 1e-12);
+  EXPECT_NEAR(table.at({1, 10, 10}) / table.at({10, 10, 10}), 25.0 / 34, 1e-12)
+      << "weights are read for one row as well";
+  table.call = "gemm-tn";
   EXPECT_NEAR(table.at({1, 10, 10}) / table.at({10, 10, 10}), 0.1, 1e-12);
+  EXPECT_NEAR(table.at({10, 10, 1}) / table.at({10, 10, 10}), 25.0 / 34, 1e-12);
   table.call = "attention";
   EXPECT_NEAR(table.at({10, 3000, 10}) / table.at({10, 1000, 10}), 9, 1e-12);
 }
