@@ -10,7 +10,6 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 
 import onnx
 import torch
-from safetensors.torch import save_file
 
 import crossing
 import export
@@ -70,28 +69,12 @@ def description(entry, path, model):
             "loss": "output", "inputs": names.signature(path), "parameters": names.parameter_map(path, model)}
 
 
-def in_graph(model, arrays):
-    with reference.everything_in_float64():
-        doubled = {k: v.double() if v.is_floating_point() else v for k, v in arrays.items()}
-        return model(**doubled)[0]
-
-
-def linked(path, shared, kind, tensors):
-    """One file per kind of model, a link per export."""
-    file = MODELS / f"{shared}.{kind}.safetensors"
-    save_file(tensors, file)
-    file.chmod(0o644)
-    link = path.with_suffix(f".{kind}.safetensors")
-    link.unlink(missing_ok=True)
-    link.symlink_to(file.name)
-
-
 def valued(entry, path, model, arrays):
     """Reference values of all samples at once."""
-    values = reference.reference(model, in_graph, arrays)
+    values = reference.reference(model, reference.in_graph, arrays)
     shared = f"{entry.kind}.{'whole' if entry.why else 'frozen'}"
-    linked(path, shared, "reference", values)
-    linked(path, shared, "data", arrays)
+    reference.linked(path, shared, "reference", values)
+    reference.linked(path, shared, "data", arrays)
     return values
 
 
@@ -128,7 +111,7 @@ def routed(exporter):
     arrays["labels"][3] = -100
     values = reference.reference(model, logits_only, arrays)
     for kind, tensors in (("reference", values), ("data", arrays)):
-        linked(path, "mixtral.causal-lm", kind, tensors)
+        reference.linked(path, "mixtral.causal-lm", kind, tensors)
     facts = description(Entry(path.stem, "mixtral", exporter), path, model)
     path.with_suffix(".json").write_text(make.written({**facts, "loss": "causal-lm",
                                                        "zero_gradient": make.without_gradient(values)}))

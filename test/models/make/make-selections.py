@@ -7,7 +7,6 @@ import pathlib
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import torch
-from safetensors.torch import save_file
 
 import export
 import make
@@ -18,31 +17,15 @@ import selections
 MODELS = pathlib.Path(__file__).resolve().parents[1]
 
 
-def in_graph(model, arrays):
-    with reference.everything_in_float64():
-        doubled = {k: v.double() if v.is_floating_point() else v for k, v in arrays.items()}
-        return model(**doubled)[0]
-
-
-def linked(path, shared, kind, tensors):
-    """One file per kind of model, a link per export."""
-    file = MODELS / f"{shared}.{kind}.safetensors"
-    save_file(tensors, file)
-    file.chmod(0o644)
-    link = path.with_suffix(f".{kind}.safetensors")
-    link.unlink(missing_ok=True)
-    link.symlink_to(file.name)
-
-
 def write(kind, exporter):
     path = MODELS / f"{kind}-{exporter}.onnx"
     print(path.stem)
     opset = 20 if exporter == "dynamo" else 17
     model, arrays = selections.build(kind), selections.arrays(kind)
     export.export(model, arrays, path, export.Recipe(exporter, opset, brief=True))
-    values = reference.reference(model, in_graph, arrays)
-    linked(path, f"{kind}.output", "reference", values)
-    linked(path, f"{kind}.output", "data", arrays)
+    values = reference.reference(model, reference.in_graph, arrays)
+    reference.linked(path, f"{kind}.output", "reference", values)
+    reference.linked(path, f"{kind}.output", "data", arrays)
     loss, expected = float(make.runtime_outputs(path, arrays)["loss"]), float(values["loss"])
     print(f"  forward by onnxruntime: loss {loss:.7f}, reference {expected:.7f}")
     assert abs(loss - expected) < 1e-5 * abs(expected), path.stem

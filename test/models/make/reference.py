@@ -4,6 +4,7 @@ import contextlib
 import copy
 
 import torch
+from safetensors.torch import save_file
 
 STEPS = 3
 
@@ -22,6 +23,13 @@ def everything_in_float64():
 def cross_entropy(logits, labels):
     return torch.nn.functional.cross_entropy(logits.reshape(-1, logits.shape[-1]), labels.reshape(-1),
                                              ignore_index=-100)
+
+
+def in_graph(model, arrays):
+    """The loss that the model itself returns."""
+    with everything_in_float64():
+        doubled = {k: v.double() if v.is_floating_point() else v for k, v in arrays.items()}
+        return model(**doubled)[0]
 
 
 def loss_of(convention):
@@ -83,3 +91,13 @@ def reference(model, loss, arrays):
         for name, p in trained(model, optimizer, loss, arrays).items():
             result[f"{prefix}/{name}"] = p
     return {name: t.clone() if name == "loss" else t.to(torch.float32).clone() for name, t in result.items()}
+
+
+def linked(path, shared, kind, tensors):
+    """Writes one file per kind of model, beside the exports, and a link per export."""
+    file = path.with_name(f"{shared}.{kind}.safetensors")
+    save_file(tensors, file)
+    file.chmod(0o644)
+    link = path.with_suffix(f".{kind}.safetensors")
+    link.unlink(missing_ok=True)
+    link.symlink_to(file.name)
