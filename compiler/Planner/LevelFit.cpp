@@ -15,6 +15,8 @@ constexpr int64_t kVisitsPerLook = 20'000;
 constexpr int64_t kRectanglesPerVisit = 8;
 /// Ways to one level, at most.
 constexpr int kMostWays = 60;
+/// The height of a level: so many rectangles of mean size, where most live together.
+constexpr double kLayers = 10;
 /// Levels to a pass.
 constexpr double kFewestLevels = 5, kMostLevels = 200;
 /// Weights grow with such a power of the largest load that is lived through.
@@ -143,20 +145,20 @@ void LevelFit::accept(Way &way, Packing &packing) {
   way.cost = 0;
 }
 
-Packing LevelFit::pack(const Setting &setting, int64_t most, uint64_t seed) {
+Packing LevelFit::pack(const OpposedStacks::Setting &stacked, int64_t most, uint64_t seed) {
   Packing packing{.offsets = std::vector<int64_t>(rectangles.size(), 0), .height = INT64_MAX};
   limit = visits + 2 * most;
   isOver = false;
   wasted.assign(static_cast<size_t>(horizon), 0);
   isPlaced.assign(rectangles.size(), 0);
-  std::vector<double> byIndex = weights.of({0, setting.size, kLoad});
+  std::vector<double> byIndex = weights.of({0, 0, kLoad});
   base.assign(byIndex.begin(), byIndex.end());
-  double levels = std::clamp(mostAlive(rectangles) / setting.layers, kFewestLevels, kMostLevels);
+  double levels = std::clamp(mostAlive(rectangles) / kLayers, kFewestLevels, kMostLevels);
   auto step = std::max<int64_t>(1, static_cast<int64_t>(this->most / levels));
   auto perLevel = static_cast<int64_t>(static_cast<double>(most) / levels);
   Way from{LevelFloors(horizon)}, tried = from;
-  if (auto stacks = opposedStacks(rectangles, weights, setting.stacks); !stacks.isEmpty())
-    beginWithStacks(from, stacks, setting, step, seed, packing);
+  if (auto stacks = opposedStacks(rectangles, weights, stacked); !stacks.isEmpty())
+    beginWithStacks(from, stacks, step, seed, packing);
   if (isOver)
     return packing;
   size_t arranged = 0;
@@ -171,7 +173,7 @@ Packing LevelFit::pack(const Setting &setting, int64_t most, uint64_t seed) {
     setPrices(static_cast<double>(level), isPlaced);
     Way best = from;
     for (int way = 0; way < kMostWays && (way == 0 || visits < end); ++way) {
-      choice.amplitude = way == 0 ? 0 : static_cast<float>(setting.noise);
+      choice.amplitude = way == 0 ? 0 : kNoise;
       choice.salt = mix(mix(seed) + static_cast<uint64_t>(way) + static_cast<uint64_t>(level)) %
                     CandidateBlocks::kSalts;
       tried = from;

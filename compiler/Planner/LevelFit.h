@@ -19,15 +19,10 @@ class LevelFit {
 public:
   LevelFit(std::span<const Rectangle> rectangles, const GreedyWeights &weights, Deadline deadline = {});
 
-  struct Setting {
-    double layers = 10; ///< of rectangles of mean size, where most live together: the height of a level
-    double size = 0;    ///< weights grow with such a power of the size
-    double noise = 0.3; ///< on weights, at most
-    OpposedStacks::Setting stacks = {}; ///< before the first level
-  };
-  /// Spends about `most` visits, as many on each level. Ends with a height of INT64_MAX where even one way
-  /// takes twice that, or the deadline passes. A function of its arguments.
-  Packing pack(const Setting &setting, int64_t most, uint64_t seed);
+  /// With such stacks before the first level. Spends about `most` visits, as many on each level. Ends with a
+  /// height of INT64_MAX where even one way takes twice that, or the deadline passes. A function of its
+  /// arguments.
+  Packing pack(const OpposedStacks::Setting &stacked, int64_t most, uint64_t seed);
   /// Rectangles looked at so far, over all calls, and what placing them costs: the effort.
   int64_t visited() const { return visits; }
 
@@ -60,13 +55,14 @@ private:
   void climb(Way &way, int64_t level, Stretch part, const Way *best = nullptr);
   void accept(Way &way, Packing &packing);
   bool isLate();
-  void beginWithStacks(Way &way, const OpposedStacks &stacks, const Setting &setting, int64_t level,
-                       uint64_t seed, Packing &packing);
+  void beginWithStacks(Way &way, const OpposedStacks &stacks, int64_t level, uint64_t seed, Packing &packing);
   void placeRows(Way &way, const OpposedStacks &stacks, bool isEnding, Packing &packing);
   void fillBeside(Way &way, Stretch part, int64_t level, const RowCeilings &ceilings);
   static void raiseTo(Way &way, Stretch part, int64_t height);
   void countWaste(const OpposedStacks &stacks);
 
+  /// On weights, at most.
+  static constexpr float kNoise = 0.3F;
   /// Visits that placing one or raising a floor costs.
   static constexpr int64_t kVisitsPerPlaced = 40;
 

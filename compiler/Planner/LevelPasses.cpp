@@ -46,7 +46,7 @@ std::vector<Packing> levelPasses(std::span<const Rectangle> rectangles, const Gr
   for (size_t pass = 0; pass < std::max(kinds.size(), kFewest); ++pass) {
     if (visits / 2 < levels.visited() + part || effort.deadline.hasPassed())
       break;
-    Packing packing = levels.pack({.stacks = kinds[pass % kinds.size()]}, part, mix(effort.seed) + pass);
+    Packing packing = levels.pack(kinds[pass % kinds.size()], part, mix(effort.seed) + pass);
     if (packing.height < INT64_MAX)
       packings.push_back(std::move(packing));
   }

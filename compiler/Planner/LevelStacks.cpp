@@ -7,11 +7,11 @@
 namespace accum::planner {
 
 /// Whatever lives at these moments waits, but for the two stacks.
-void LevelFit::beginWithStacks(Way &way, const OpposedStacks &stacks, const Setting &setting, int64_t level,
-                               uint64_t seed, Packing &packing) {
+void LevelFit::beginWithStacks(Way &way, const OpposedStacks &stacks, int64_t level, uint64_t seed,
+                               Packing &packing) {
   candidates.arrange(stacks.isThere);
   setPrices(static_cast<double>(level), stacks.isThere);
-  choice.amplitude = static_cast<float>(setting.noise);
+  choice.amplitude = kNoise;
   choice.salt = mix(seed) % CandidateBlocks::kSalts;
   placeRows(way, stacks, true, packing);
   placeRows(way, stacks, false, packing);

@@ -43,8 +43,8 @@ TEST(LevelFit, IsAFunctionOfItsArguments) {
   auto rectangles = someOf(5);
   GreedyWeights weights(rectangles);
   LevelFit fit(rectangles, weights);
-  Packing first = fit.pack({.layers = 20, .size = 0.2}, 2'000'000, 1);
-  Packing other = fit.pack({}, 2'000'000, 2), again = fit.pack({.layers = 20, .size = 0.2}, 2'000'000, 1);
+  Packing first = fit.pack({0.02, 0.15}, 2'000'000, 1);
+  Packing other = fit.pack({}, 2'000'000, 2), again = fit.pack({0.02, 0.15}, 2'000'000, 1);
   EXPECT_EQ(first.offsets, again.offsets);
   EXPECT_NE(first.offsets, other.offsets);
 }

@@ -130,7 +130,7 @@ TEST(LevelFit, IsLowerWithStacks) {
     GreedyWeights weights(rectangles);
     LevelFit fit(rectangles, weights);
     Packing plain = fit.pack({}, 10'000'000, seed);
-    Packing stacked = fit.pack({.stacks = {0.02, 0.15}}, 10'000'000, seed);
+    Packing stacked = fit.pack({0.02, 0.15}, 10'000'000, seed);
     ASSERT_TRUE(isPacking(rectangles, plain));
     ASSERT_TRUE(isPacking(rectangles, stacked));
     without += static_cast<double>(plain.height);
@@ -154,7 +154,7 @@ TEST(LevelFit, StacksAtTheEdges) {
     GreedyWeights weights(rectangles);
     LevelFit fit(rectangles, weights);
     for (OpposedStacks::Setting stacks : {OpposedStacks::Setting{0.5, 1}, {1, 0.3}, {0.9, 3}}) {
-      Packing packing = fit.pack({.stacks = stacks}, 5'000'000, 1);
+      Packing packing = fit.pack(stacks, 5'000'000, 1);
       ASSERT_LT(packing.height, INT64_MAX);
       EXPECT_TRUE(isPacking(rectangles, packing));
     }
