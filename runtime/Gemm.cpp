@@ -5,6 +5,7 @@
 #include "runtime/DType.h"
 #include "runtime/GemmPacked.h"
 #include "runtime/GemmPanel.h"
+#include "runtime/GemmTurned.h"
 #include "runtime/ThreadPool.h"
 #include <algorithm>
 #include <atomic>
@@ -59,13 +60,17 @@ int64_t depthOf(const accum_gemm &call) {
 /// Rows that make a panel of B worth its copy; more of a transposed A, which sgemm reads worse itself.
 constexpr int64_t kRowsOfPanel = 96, kRowsOfTurnedPanel = 192;
 
+/// Whether neighbours along the stride that is not 1 fall into the same few sets of a cache.
+bool sharesSets(const Operand &operand) {
+  return operand.leading * int64_t(sizeof(float)) % (kPage / 2) == 0;
+}
+
 bool usesPanels(const Operand &a, const Operand &b, int64_t m) {
-  int64_t apart = b.transpose == 'N' ? b.leading * int64_t(sizeof(float)) : 0;
   if (!transposesPanels()) // then sgemm packs better by itself, but for rows that fall into the same sets
-    return apart > 0 && apart % (kPage / 2) == 0 &&
+    return b.transpose == 'N' && sharesSets(b) &&
            m >= (a.transpose == 'T' ? kRowsOfTurnedPanel : kRowsOfPanel);
   // Rows of B less than a page apart are read as fast where they are.
-  bool isReadGladly = apart > 0 && apart < kPage;
+  bool isReadGladly = b.transpose == 'N' && b.leading * int64_t(sizeof(float)) < kPage;
   return a.transpose == 'T' ? m >= kRowsOfTurnedPanel : m >= kRowsOfPanel && !isReadGladly;
 }
 
@@ -123,6 +128,41 @@ int multiplyPanels(const accum_gemm &call, const F32Tile &tile) {
   return 0;
 }
 
+/// Columns and k that make it worth turning A.
+constexpr int64_t kColumnsOfTurned = 64, kDepthToTurn = 16;
+
+bool turnsA(const accum_gemm &call, const F32Tile &tile) {
+  return tile.a.transpose == 'T' && sharesSets(tile.a) && !tile.bias && tile.n >= kColumnsOfTurned &&
+         call.k >= kDepthToTurn && turnsPanels();
+}
+
+/// C of n columns of a tile (+)= `depth` of k from `at` on.
+int multiplyTurned(const accum_gemm &call, const F32Tile &tile, int64_t col, int64_t n, int64_t at,
+                   int64_t depth) {
+  GemmPanel b{tile.right + at * call.b_row + col * call.b_col, tile.b.leading};
+  bool copiesB = usesPanels(tile.a, tile.b, tile.m);
+  if (copiesB)
+    b = panelOf(b.data, call.b_row, call.b_col, depth, n);
+  for (int64_t row = 0; row < tile.m; row += kTurnedRows) {
+    int64_t m = std::min(kTurnedRows, tile.m - row);
+    GemmPanel a = turnedPanelOf(tile.left + row + at * call.a_col, call.a_col, m, depth);
+    if (int code =
+            library.sgemm('N', copiesB ? 'N' : tile.b.transpose, m, n, depth, 1.0f, a.data, a.leading, b.data,
+                          b.leading, at > 0 ? 1.0f : tile.beta, tile.c + row * call.c_row + col, call.c_row))
+      return code;
+  }
+  return 0;
+}
+
+int multiplyTurned(const accum_gemm &call, const F32Tile &tile) {
+  for (int64_t col = 0; col < tile.n; col += kPanelColumns)
+    for (int64_t at = 0; at < call.k; at += kTurnedDepth)
+      if (int code = multiplyTurned(call, tile, col, std::min(kPanelColumns, tile.n - col), at,
+                                    std::min(kTurnedDepth, call.k - at)))
+        return code;
+  return 0;
+}
+
 int gemmF32Tile(const accum_gemm &call, const GemmPoint &point, float beta, int64_t row, int64_t m,
                 int64_t col, int64_t n) {
   F32Tile tile{operandOf(call.a_row, call.a_col, m, call.k),
@@ -134,6 +174,8 @@ int gemmF32Tile(const accum_gemm &call, const GemmPoint &point, float beta, int6
                m,
                n,
                beta};
+  if (turnsA(call, tile))
+    return multiplyTurned(call, tile);
   return usesPanels(tile.a, tile.b, m) ? multiplyPanels(call, tile) : multiplyInPlace(call, tile);
 }
 

@@ -94,17 +94,28 @@ protected:
 };
 
 constexpr int64_t
-    kShapes[][4] = {{1, 1, 1, 1},      {1, 1, 33, 70},     {1, 65, 1, 130},
-                    {3, 7, 5, 9},      {1, 100, 70, 65},   {8, 16, 16, 32},
-                    {1, 200, 530, 40}, {1, 1024, 5, 777}, // columns whole pages apart: in pieces of k
-                    {2, 97, 49, 391},  {1, 300, 256, 513}, {1, 230, 512, 400},
-                    {1, 100, 1024, 30}}; // panels: with rests, and of rows in the same sets
+    kShapes[][4] = {{1, 1, 1, 1},       {1, 1, 33, 70},     {1, 65, 1, 130},
+                    {3, 7, 5, 9},       {1, 100, 70, 65},   {8, 16, 16, 32},
+                    {1, 200, 530, 40},  {1, 1024, 5, 777}, // columns whole pages apart: in pieces of k
+                    {2, 97, 49, 391},   {1, 300, 256, 513}, {1, 230, 512, 400},
+                    {1, 100, 1024, 30}, // panels: with rests, and of rows in the same sets
+                    {1, 512, 70, 289}}; // columns of A in the same sets, with a rest of k
 
 } // namespace
 
 TEST_F(Gemm, F32EqualsPlainLoops) {
   for (auto [points, m, n, k] : kShapes)
     checkAll<float>(points, m, n, k);
+}
+
+/// Attention multiplies whole operands on the threads that it has: no tile bounds their columns.
+TEST_F(Gemm, OneThreadMultipliesAnyNumberOfColumns) {
+  for (int turn = 0; turn < 4; ++turn) {
+    Problem<float> problem(1, 512, 530, 300, turn & 1, turn & 2);
+    accum_gemm call = problem.call(false);
+    parallelFor(1, 1, [&](int64_t, int64_t) { gemmOnThisThread(call, 1); });
+    problem.check([](const Problem<float> &, int64_t) { return 0.5; });
+  }
 }
 
 TEST_F(Gemm, F64EqualsPlainLoops) {
