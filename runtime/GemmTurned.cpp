@@ -46,8 +46,8 @@ ACCUM_VECTORS __m256 highPairs(__m256 a, __m256 b) {
   return _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b)));
 }
 
-/// 8 columns, `stride` apart, become rows. In each half of four columns the squares of 4 x 4 are transposed, and
-/// the halves put together.
+/// 8 columns, `stride` apart, become rows. In each half of four columns the squares of 4 x 4 are transposed,
+/// and the halves put together.
 ACCUM_VECTORS void turnSquare(const float *from, int64_t stride, float *to, int64_t leading) {
   constexpr int kLowHalves = 0x20, kHighHalves = 0x31;
   __m256 x[kLanes];

@@ -11,7 +11,7 @@ namespace accum {
 namespace {
 
 constexpr int64_t kMostRows = 16384;
-constexpr int64_t kMostRowsOfPiece = 1024;
+constexpr int64_t kMostRowsOfPiece = 1024, kFewestRows = 8;
 constexpr size_t kMostSizes = 5;
 
 DenseI64ArrayAttr slicedResults(Operation *op) {
@@ -46,13 +46,15 @@ int64_t rowsToCut(train::CommandOp leader) {
   return rows ? rows.getInt() : 0;
 }
 
-/// The fewest equal pieces of `rows` that are small enough; 0 where there are none.
+/// Into how many pieces of so many rows `rows` are cut, none of them empty.
+static int64_t piecesOf(int64_t rows, int64_t each) { return llvm::divideCeil(rows, each); }
+
+/// The fewest pieces that are small enough, of nearly equal rows; 1 where there are too few rows to cut.
 static int64_t piecesOf(int64_t rows) {
-  int64_t most = std::min(kMostRowsOfPiece, rows / 4);
-  for (int64_t pieces = 4; pieces < rows; ++pieces)
-    if (rows % pieces == 0 && rows / pieces <= most)
-      return pieces;
-  return 0;
+  if (rows < kFewestRows)
+    return 1;
+  int64_t least = piecesOf(rows, std::min<int64_t>(kMostRowsOfPiece, llvm::divideCeil(rows, 4)));
+  return piecesOf(rows, llvm::divideCeil(rows, least));
 }
 
 SmallVector<SliceSize> sliceSizes(train::CommandOp leader) {
@@ -62,10 +64,10 @@ SmallVector<SliceSize> sliceSizes(train::CommandOp leader) {
       rows = std::max(rows, type.getNumElements() / std::max<int64_t>(1, type.getShape().back()));
   SmallVector<SliceSize> sizes;
   int64_t pieces = piecesOf(rowsToCut(leader));
-  if (pieces > 0)
+  if (pieces > 1)
     sizes.push_back({1, pieces});
-  if (pieces > 2 && pieces % 2 == 0) // between a sample and its quarters a product loses the most
-    sizes.push_back({1, pieces / 2});
+  if (pieces > 2) // between a sample and its quarters a product loses the most
+    sizes.push_back({1, piecesOf(rowsToCut(leader), llvm::divideCeil(rowsToCut(leader), (pieces + 1) / 2))});
   for (int64_t samples = 1; sizes.size() < kMostSizes && (samples == 1 || samples * rows <= kMostRows);
        samples *= 4)
     sizes.push_back({samples});
@@ -81,6 +83,12 @@ SliceSize plannedSlice(train::PlanAttr plan, ArrayRef<train::CommandOp> group) {
     if (name && name.getValue() == size.name() && !size.isWhole(plan.getM()))
       return size;
   return {};
+}
+
+/// Of a value that is held for one slice only.
+static int64_t heldBytes(const planner::Buffer &buffer, SliceSize size, int64_t rows) {
+  int64_t whole = buffer.bytes.at(size.samples);
+  return size.pieces > 1 ? llvm::divideCeil(whole, rows) * size.rowsOfPiece(rows) : whole;
 }
 
 void addSliceVariants(ArrayRef<train::CommandOp> group, ArrayRef<int> indices, planner::Problem &problem) {
@@ -110,6 +118,7 @@ void addSliceVariants(ArrayRef<train::CommandOp> group, ArrayRef<int> indices, p
     if (llvm::none_of(buffer.users, [&](int user) { return user == last; }))
       buffer.users.insert(llvm::upper_bound(buffer.users, last), last);
   }
+  int64_t rows = rowsToCut(group.front());
   for (SliceSize size : sliceSizes(group.front()))
     for (auto [member, index] : llvm::zip(group, indices)) {
       planner::Command &command = problem.commands[index];
@@ -121,7 +130,7 @@ void addSliceVariants(ArrayRef<train::CommandOp> group, ArrayRef<int> indices, p
       for (int buffer : held)
         if (problem.buffers[buffer].producer == index)
           variant.results.emplace_back(
-              buffer, planner::Amount{.fixed = problem.buffers[buffer].bytes.at(size.samples) / size.pieces});
+              buffer, planner::Amount{.fixed = heldBytes(problem.buffers[buffer], size, rows)});
       command.variants.push_back(std::move(variant));
       command.follows = index == first ? planner::kNoIndex : first;
     }

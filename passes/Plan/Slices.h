@@ -14,16 +14,18 @@ bool isHeldInSlices(mlir::Value value);
 /// The commands of a block that run in slices, one behind the other; none where nothing does.
 llvm::SmallVector<train::CommandOp> slicedCommands(mlir::Block &block);
 
-/// `samples` samples, or the `pieces`-th part of one.
+/// `samples` samples, or one of `pieces` parts of one.
 struct SliceSize {
   int64_t samples = 0, pieces = 1;
+  /// Rows of a piece, where a sample has so many; the last piece has what is left.
+  int64_t rowsOfPiece(int64_t rows) const { return (rows + pieces - 1) / pieces; }
   bool isWhole(int64_t m) const { return samples == 0 || (pieces == 1 && samples >= m); }
   /// `slices4`, `pieces8`: the variant of that name.
   std::string name() const;
 };
 
 /// What is offered for the group of `leader`: powers of 4 samples, of at most 16384 rows of logits or one
-/// sample, and equal pieces of a sample, of at most 1024 rows or a quarter of it.
+/// sample, and pieces of a sample, of at most 1024 rows or a quarter of it.
 llvm::SmallVector<SliceSize> sliceSizes(train::CommandOp leader);
 /// Rows of a sample, where its group may run in pieces of one; else 0.
 int64_t rowsToCut(train::CommandOp leader);

@@ -31,10 +31,10 @@ Share shareOfKernel(Operation *op, int64_t m) {
   auto kernel = dyn_cast<func::FuncOp>(op);
   kernel = kernel ? kernel : op->getParentOfType<func::FuncOp>();
   auto samples = kernel ? kernel->getAttrOfType<IntegerAttr>(kSamples) : IntegerAttr();
-  auto pieces = kernel ? kernel->getAttrOfType<DenseI64ArrayAttr>(kPiecesOfRows) : DenseI64ArrayAttr();
+  auto part = kernel ? kernel->getAttrOfType<DenseI64ArrayAttr>(kSomeOfRows) : DenseI64ArrayAttr();
   Share share{samples ? samples.getInt() : m};
-  if (pieces)
-    share.pieces = pieces[0], share.rows = pieces[1];
+  if (part)
+    share.part = part[0], share.rows = part[1];
   return share;
 }
 

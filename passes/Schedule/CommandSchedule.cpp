@@ -54,12 +54,14 @@ Place CommandSchedule::sliced(train::CommandOp command, Place place, size_t inde
   Type type = index < inputs ? kernel.getArgumentTypes()[index] : kernel.getResultTypes()[index - inputs];
   // A view of another shape is still the same bytes.
   place.contents = cast<RankedTensorType>(type);
+  // What has one element a sample is the same for all its pieces.
+  int64_t row = slices->part > 0 ? place.bytes() < stride ? stride / slices->rows : 0 : stride;
   if (slices->rest)
-    place.skip = *slices->rest * stride;
+    place.skip = *slices->rest * row;
   if (slices->overSamples)
     place.step.push_back(slices->samples * stride);
-  if (slices->pieces > 1)
-    place.step.push_back(place.bytes() < stride ? stride / slices->pieces : 0);
+  if (slices->overPieces)
+    place.step.push_back(slices->part * row);
   auto isShifted = [](int64_t bytes) { return bytes % kVectorBytes != 0; };
   if (isShifted(place.skip) || llvm::any_of(place.step, isShifted))
     kernel->setAttr("accum.shifted", UnitAttr::get(command.getContext()));
@@ -200,11 +202,44 @@ LogicalResult CommandSchedule::loop(int64_t count, StringRef name, const Twine &
   return result;
 }
 
+LogicalResult CommandSchedule::overSamples(llvm::function_ref<LogicalResult()> body) {
+  int64_t m = plan.getM(), samples = slices->samples, whole = m / samples;
+  if (whole == 1)
+    return body();
+  slices->overSamples = true;
+  LogicalResult result = samples == 1 ? loop(whole, "sample", "the micro-batch sample by sample", body)
+                                      : loop(whole, "slice", Twine(samples) + " samples at a time", body);
+  slices->overSamples = false;
+  return result;
+}
+
+LogicalResult CommandSchedule::overPieces(llvm::function_ref<LogicalResult()> body) {
+  if (slices->part == 0)
+    return body();
+  int64_t whole = slices->rows / slices->part, rest = slices->rows % slices->part;
+  LogicalResult result = success();
+  if (whole > 1) {
+    slices->overPieces = true;
+    result = loop(whole, "piece", Twine(slices->part) + " rows of a sample at a time", body);
+    slices->overPieces = false;
+  } else {
+    result = body();
+  }
+  if (rest == 0 || failed(result))
+    return result;
+  slices->rest = whole * slices->part;
+  device::SectionOp::create(builder, builder.getUnknownLoc(),
+                            "the last " + std::to_string(rest) + " of them");
+  result = body();
+  slices->rest.reset();
+  return result;
+}
+
 LogicalResult CommandSchedule::runSlices(ArrayRef<train::CommandOp> group,
                                          const Contributions *contributions) {
   train::CommandOp leader = group.front();
-  auto number = [&](StringRef name) { return leader->getAttrOfType<IntegerAttr>(name).getInt(); };
-  int64_t m = plan.getM(), samples = number(kSlice), pieces = number(kPieces), whole = m / samples;
+  ArrayRef<int64_t> rows = leader->getAttrOfType<DenseI64ArrayAttr>(kRows).asArrayRef();
+  int64_t m = plan.getM(), samples = leader->getAttrOfType<IntegerAttr>(kSlice).getInt();
   for (train::CommandOp command : group)
     if (failed(placeResults(command, contributions)))
       return failure();
@@ -212,21 +247,10 @@ LogicalResult CommandSchedule::runSlices(ArrayRef<train::CommandOp> group,
     return success(llvm::all_of(
         group, [&](train::CommandOp command) { return succeeded(call(command, contributions)); }));
   };
-  auto runSample = [&] {
-    if (pieces == 1)
-      return runGroup();
-    return loop(pieces, "piece", "a sample in " + Twine(pieces) + " pieces", runGroup);
-  };
-  slices = {samples, pieces, /*overSamples=*/whole > 1, /*rest=*/std::nullopt};
-  LogicalResult result = success();
-  if (samples == 1 && whole > 1)
-    result = loop(whole, "sample", "the micro-batch sample by sample", runSample);
-  else if (whole > 1)
-    result = loop(whole, "slice", Twine(samples) + " samples at a time", runSample);
-  else
-    result = runSample();
+  slices = {.samples = samples, .part = rows[0], .rows = rows[1]};
+  LogicalResult result = overSamples([&] { return overPieces(runGroup); });
   if (int64_t rest = m % samples; rest > 0 && succeeded(result)) {
-    slices = {rest, /*pieces=*/1, /*overSamples=*/false, /*rest=*/whole * samples};
+    slices = {.samples = rest, .rest = m - rest};
     device::SectionOp::create(builder, leader.getLoc(), "the last " + std::to_string(rest) + " of them");
     result = runGroup();
   }

@@ -27,10 +27,11 @@ private:
   /// The slices in which neighbouring commands run: rounds of the loops around the builder, or the one
   /// behind.
   struct Slices {
-    int64_t samples = 1, pieces = 1;
-    bool overSamples =
-        false; ///< whether a loop is around it; that over the pieces of a sample is, with more than one
-    std::optional<int64_t> rest; ///< the first sample of the last slice, which is shorter than those before
+    int64_t samples = 1;
+    int64_t part = 0, rows = 0;                   ///< of pieces of a sample: theirs, and all
+    bool overSamples = false, overPieces = false; ///< whether such a loop is around it
+    /// The first sample, or row, of the last slice or piece, which is shorter than those before.
+    std::optional<int64_t> rest = std::nullopt;
   };
 
   /// The kernel of a command in a slice.
@@ -38,6 +39,10 @@ private:
   /// `place`, from where the current slice of operand (or result, behind the operands) `index` begins.
   Place sliced(train::CommandOp command, Place place, size_t index) const;
   mlir::LogicalResult runSlices(mlir::ArrayRef<train::CommandOp> group, const Contributions *contributions);
+  /// One slice of samples after the other.
+  mlir::LogicalResult overSamples(llvm::function_ref<mlir::LogicalResult()> body);
+  /// A slice, or the pieces of its sample one after the other.
+  mlir::LogicalResult overPieces(llvm::function_ref<mlir::LogicalResult()> body);
   /// Writes a loop, and whatever `body` writes into it.
   mlir::LogicalResult loop(int64_t count, llvm::StringRef name, const llvm::Twine &title,
                            llvm::function_ref<mlir::LogicalResult()> body);

@@ -35,9 +35,9 @@ RankedTensorType bound(Type type, const Share &share) {
   auto placement = nn::Placement::of(tensor);
   if (placement.isBatched())
     shape[placement.dim] *= share.samples;
-  if (share.pieces > 1)
+  if (share.part > 0)
     if (auto axis = nn::rowAxis(tensor, share.rows))
-      shape[*axis] /= share.pieces;
+      shape[*axis] = share.part;
   return RankedTensorType::get(shape, tensor.getElementType());
 }
 
@@ -47,7 +47,8 @@ namespace {
 class Slicer {
 public:
   Slicer(train::StepOp step, SliceSize size, int64_t rows)
-      : symbols(step->getParentOfType<ModuleOp>()), builder(step.getContext()), size(size), rows(rows) {}
+      : symbols(step->getParentOfType<ModuleOp>()), builder(step.getContext()), samples(size.samples),
+        part(size.pieces > 1 ? size.rowsOfPiece(rows) : 0), rows(rows) {}
 
   void slice(train::CommandOp command, int64_t m) {
     SmallVector<int64_t> strides;
@@ -57,26 +58,28 @@ public:
       auto number = static_cast<int64_t>(result.getResultNumber());
       strides.push_back(llvm::is_contained(command.getAccumulate(), number) ? 0 : strideOf(result));
     }
-    command->setAttr(kSlice, builder.getI64IntegerAttr(size.samples));
-    command->setAttr(kPieces, builder.getI64IntegerAttr(size.pieces));
+    command->setAttr(kSlice, builder.getI64IntegerAttr(samples));
+    command->setAttr(kRows, builder.getDenseI64ArrayAttr({part, rows}));
     command->setAttr(kStrides, builder.getDenseI64ArrayAttr(strides));
-    if (int64_t rest = m % size.samples)
-      command->setAttr(kRest, kernelFor(command, rest));
-    command.setKernelAttr(kernelFor(command, size.samples));
+    if (int64_t rest = m % samples)
+      command->setAttr(kRest, kernelFor(command, {rest}));
+    else if (int64_t rest = part > 0 ? rows % part : 0)
+      command->setAttr(kRest, kernelFor(command, {samples, rest, rows}));
+    command.setKernelAttr(kernelFor(command, {samples, part, rows}));
   }
 
 private:
-  FlatSymbolRefAttr kernelFor(train::CommandOp command, int64_t samples) {
-    std::string name = (command.getKernel() + "_of" + Twine(samples)).str();
-    if (size.pieces > 1)
-      name += "_by" + std::to_string(size.pieces);
+  FlatSymbolRefAttr kernelFor(train::CommandOp command, const Share &share) {
+    std::string name = (command.getKernel() + "_of" + Twine(share.samples)).str();
+    if (share.part > 0)
+      name += "_rows" + std::to_string(share.part);
     auto kernel = symbols.lookup<func::FuncOp>(name);
     if (!kernel) {
       kernel = symbols.lookup<func::FuncOp>(command.getKernel()).clone();
       kernel.setName(name);
-      kernel->setAttr(kSamples, builder.getI64IntegerAttr(samples));
-      if (size.pieces > 1)
-        kernel->setAttr(kPiecesOfRows, builder.getDenseI64ArrayAttr({size.pieces, rows}));
+      kernel->setAttr(kSamples, builder.getI64IntegerAttr(share.samples));
+      if (share.part > 0)
+        kernel->setAttr(kSomeOfRows, builder.getDenseI64ArrayAttr({share.part, share.rows}));
       symbols.insert(kernel);
     }
     return FlatSymbolRefAttr::get(kernel);
@@ -84,8 +87,7 @@ private:
 
   SymbolTable symbols;
   Builder builder;
-  SliceSize size;
-  int64_t rows;
+  int64_t samples, part, rows;
 };
 
 } // namespace
@@ -100,7 +102,7 @@ void sliceKernels(train::StepOp step, train::PlanAttr plan, DenseMap<Value, Shar
   for (Operation &op : block)
     for (Value result : op.getResults())
       if (isHeldInSlices(result))
-        slices[result] = {size.samples, size.pieces, rows};
+        slices[result] = {size.samples, size.pieces > 1 ? size.rowsOfPiece(rows) : 0, rows};
   Slicer slicer(step, size, rows);
   for (train::CommandOp command : group)
     slicer.slice(command, plan.getM());

@@ -7,18 +7,18 @@
 
 namespace accum {
 
-/// On a kernel: samples of the slice that it is for; into how many pieces samples are cut, and their rows.
-inline constexpr llvm::StringLiteral kSamples = "accum.samples", kPiecesOfRows = "accum.pieces";
-/// On a command: samples of a slice, pieces of one; the kernel of the last slice, where that one is shorter;
-/// for each operand, then each result, the bytes of a sample, by which a slice begins further behind, or 0
-/// where all slices see the same.
-inline constexpr llvm::StringLiteral kSlice = "slice", kPieces = "pieces", kRest = "rest",
+/// On a kernel: samples of the slice that it is for; the rows that it has of a sample's rows.
+inline constexpr llvm::StringLiteral kSamples = "accum.samples", kSomeOfRows = "accum.rows";
+/// On a command: samples of a slice; rows of a piece of one, and of all; the kernel of the last slice or
+/// piece, where that one is shorter; for each operand, then each result, the bytes of a sample, by which a
+/// slice begins further behind, or 0 where all slices see the same.
+inline constexpr llvm::StringLiteral kSlice = "slice", kRows = "rows_of_piece", kRest = "rest",
                                      kStrides = "strides";
 
 /// How much of the batch the types of a piece of IR are for.
 struct Share {
   int64_t samples = 1;
-  int64_t pieces = 1, rows = 0; ///< where it is a part of one sample
+  int64_t part = 0, rows = 0; ///< where it is a part of one sample: so many of its rows
 };
 
 /// `type` with that many samples (or rows of one), without its placement.

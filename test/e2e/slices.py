@@ -71,7 +71,6 @@ def main():
     parser.add_argument("model")
     parser.add_argument("folder")
     parser.add_argument("--precision", choices=LIMIT, required=True)
-    parser.add_argument("--pieces", default="pieces4", help="the variant that cuts samples")
     parser.add_argument("--sim", metavar="TARGET", help="the kernels for this GPU, simulated")
     parser.add_argument("--micro-batch", type=int, default=6)
     options = parser.parse_args()
@@ -79,7 +78,7 @@ def main():
     model.repeat_data(options.micro_batch + 4)
     how = options.precision, options.sim, options.micro_batch
     whole = measure(model, *how, None)
-    for variant in ("slices4", "slices1", options.pieces):
+    for variant in ("slices4", "slices1", "pieces4"):
         scratch, loss, gradients, weights = measure(model, *how, variant)
         print(variant, scratch, whole[0], loss, whole[1])
         if abs(loss - whole[1]) > limit * abs(whole[1]):
