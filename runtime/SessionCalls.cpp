@@ -111,10 +111,13 @@ int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
   if (skipped)
     return kLeaveStep;
   unchanged = true;
+  bool compares = cut.rows > 0; // nothing is trained
   return fail({kExitRunFailed,
                "the loss or a gradient is not finite",
                "nan",
-               {"--on-nan skip leaves such steps out; a smaller --lr is the usual cure"}},
+               {compares ? "there is nothing to compare: the weights are the file's, the samples synthetic; "
+                           "--seed draws others"
+                         : "--on-nan skip leaves such steps out; a smaller --lr is the usual cure"}},
               false);
 }
 

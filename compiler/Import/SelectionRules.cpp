@@ -19,7 +19,7 @@ namespace {
 }
 
 /// What an operator does with selected rows.
-enum class Kind { Refused, Elementwise, Move, AlongAxis, Product, Reduce, Loss, Extents };
+enum class Kind { Refused, Elementwise, Move, AlongAxis, Product, Reduce, Within, Loss, Extents };
 
 Kind kindOf(StringRef op) {
   return llvm::StringSwitch<Kind>(op)
@@ -40,6 +40,7 @@ Kind kindOf(StringRef op) {
              Kind::AlongAxis)
       .Cases({"MatMul", "Gemm"}, Kind::Product)
       .Cases({"ReduceSum", "ReduceMean", "ReduceL1", "ReduceSumSquare"}, Kind::Reduce)
+      .Cases({"ReduceMax", "ReduceMin", "ReduceL2", "ReduceLogSumExp"}, Kind::Within)
       .Cases({"SoftmaxCrossEntropyLoss", "NegativeLogLikelihoodLoss"}, Kind::Loss)
       .Cases({"Shape", "Size"}, Kind::Extents)
       .Default(Kind::Refused);
@@ -52,6 +53,9 @@ double harmless(StringRef op, int64_t operand) {
   bool hasPole = op == "Log" || op == "Sqrt" || op == "Reciprocal" || (op == "Pow" && operand == 0);
   return isDivisor || hasPole ? 1 : 0;
 }
+
+/// What a bias or a constant made of zero may be too large for these.
+bool mayOverflow(StringRef op) { return op == "Exp"; }
 
 bool isRows(const GraphValue &x) {
   return x.selection && (x.role == Role::Rows || x.role == Role::CleanRows);
@@ -176,7 +180,8 @@ GraphValue SelectedNode::operand(int64_t i) {
     return x;
   }
   double other = harmless(op, i);
-  if (kindOf(op) == Kind::Move || kindOf(op) == Kind::Extents || (x.role == Role::CleanRows && other == 0))
+  bool isClean = x.role == Role::CleanRows && other == 0 && !mayOverflow(op);
+  if (kindOf(op) == Kind::Move || kindOf(op) == Kind::Extents || isClean)
     return stripped(x);
   return {x.dtype, filled(emit, x, other)};
 }
@@ -198,9 +203,12 @@ void SelectedNode::computeRows() {
     return loss();
   if (kind == Kind::AlongAxis)
     requireOtherAxes();
-  if (kind == Kind::Reduce)
-    if (SmallVector<int64_t> axes = reducedAxes(node); llvm::is_contained(axes, 0))
+  if (kind == Kind::Reduce || kind == Kind::Within)
+    if (SmallVector<int64_t> axes = reducedAxes(node); llvm::is_contained(axes, 0)) {
+      if (kind == Kind::Within)
+        refuseSelection("runs along selected rows");
       return total(axes);
+    }
   if (op == "CastLike" || ((op == "Reshape" || op == "Expand") && isRows(node.input(1))))
     refuseSelection("takes selected rows");
   for (int64_t i = 0; i < node.inputCount(); ++i)
