@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sizes worth comparing, and what of the options is a contradiction.
 #include "compiler/Planner/Options.h"
+#include "compiler/Planner/Quantity.h"
 #include <algorithm>
 #include <charconv>
 #include <fmt/format.h>
@@ -70,15 +71,24 @@ MicroBatch allowedSizes(const Options &options, int64_t samples) {
 
 void addNotices(const Options &options, int64_t samples, const Cut &cut, Cuts &result) {
   if (options.accumulationSteps && *options.accumulationSteps != cut.steps)
-    result.notices.push_back(
-        fmt::format("{} accumulation steps over {} samples per device: micro-batch {} needs {}",
-                    *options.accumulationSteps, samples, cut.m, cut.steps));
+    result.notices.push_back(fmt::format("{} over {} per device: micro-batch {} needs {}",
+                                         countOf(*options.accumulationSteps, "accumulation step"),
+                                         countOf(samples, "sample"), cut.m, cut.steps));
   if (cut.last == cut.m || options.microBatch.kind != MicroBatch::Forced)
     return;
   int64_t even = ceilDiv(samples, cut.steps);
-  result.notices.push_back(
-      fmt::format("micro-batch {}: the last of {} micro-steps holds {} samples{}", cut.m, cut.steps, cut.last,
-                  even == cut.m ? "" : fmt::format("; the even size of {} steps is {}", cut.steps, even)));
+  result.notices.push_back(fmt::format(
+      "micro-batch {}: the last of {} micro-steps holds {}{}", cut.m, cut.steps, countOf(cut.last, "sample"),
+      even == cut.m ? "" : fmt::format("; the even size of {} steps is {}", cut.steps, even)));
+}
+
+/// Devices hold one block of samples after the other, all of one size but the last: some may be left without.
+void addIdleDevices(const Options &options, int64_t samples, Cuts &result) {
+  int64_t busy = ceilDiv(options.batch, samples);
+  if (int64_t idle = options.devices - busy; idle > 0)
+    result.notices.push_back(fmt::format(
+        "{} over {} devices, at most {} each: {} none in any step", countOf(options.batch, "sample"),
+        options.devices, samples, idle == 1 ? "one device has" : fmt::format("{} devices have", idle)));
 }
 
 } // namespace
@@ -130,8 +140,10 @@ Result<Cuts> enumerateCuts(const Options &options) {
       std::none_of(result.cuts.begin(), result.cuts.end(), [](const Cut &cut) { return cut.last == cut.m; }))
     return notDivisible(
         fmt::format("--require-divisible: no allowed micro-batch divides the per-device batch {}; "
-                    "{} leaves {} samples in the last of {} micro-steps",
-                    samples, result.cuts[0].m, result.cuts[0].last, result.cuts[0].steps));
+                    "{} leaves {} in the last of {}",
+                    samples, result.cuts[0].m, countOf(result.cuts[0].last, "sample"),
+                    countOf(result.cuts[0].steps, "micro-step")));
+  addIdleDevices(options, samples, result);
   if (result.cuts.size() == 1)
     addNotices(options, samples, result.cuts.front(), result);
   return result;

@@ -96,4 +96,8 @@ std::string formatThousands(int64_t number) {
   return digits;
 }
 
+std::string countOf(int64_t number, std::string_view thing) {
+  return fmt::format("{} {}{}", number, thing, number == 1 ? "" : "s");
+}
+
 } // namespace accum::planner

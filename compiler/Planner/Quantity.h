@@ -4,6 +4,7 @@
 #include "compiler/Planner/Result.h"
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace accum::planner {
 
@@ -28,5 +29,8 @@ std::string formatBudget(int64_t bytes);      ///< `25.31 GiB`: never less, so t
 std::string formatSeconds(double seconds);    ///< `498 ms`, `1.7 ms`, `12.3 s`, `85 us`
 std::string formatCount(double count);        ///< `2.11M`, `950k`, `12.0`
 std::string formatThousands(int64_t number);  ///< `1,024`
+
+/// `1 sample`, `2 samples`: a number of what is named in the singular.
+std::string countOf(int64_t number, std::string_view thing);
 
 } // namespace accum::planner

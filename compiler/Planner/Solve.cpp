@@ -2,6 +2,7 @@
 // The choice among all points: times and bounds for all, packing where it decides, then the verdicts.
 #include "compiler/Planner/Solve.h"
 #include "compiler/Planner/MemoryLines.h"
+#include "compiler/Planner/Quantity.h"
 #include "compiler/Planner/Reasons.h"
 #include <algorithm>
 #include <chrono>
@@ -135,7 +136,7 @@ void Searcher::addCandidate(int point, int chosen) {
     candidate.over = candidate.counted - search.budget;
   } else if (!points.isAllowed(point)) {
     candidate.verdict = Verdict::NotDivisible;
-    candidate.note = fmt::format("{} samples in the last micro-step", candidate.cut.last);
+    candidate.note = countOf(candidate.cut.last, "sample") + " in the last micro-step";
   } else if (chosen == point) {
     candidate.verdict = Verdict::Chosen;
   } else {

@@ -103,6 +103,22 @@ void expectUsage(const Options &options, const char *what, const char *slug = "u
   EXPECT_EQ(cuts.error().slug, slug);
 }
 
+TEST(Cuts, DevicesWithoutASampleAreTold) {
+  auto noticesOf = [](int64_t batch, int64_t devices) {
+    return enumerateCuts({.batch = batch, .devices = devices})->notices;
+  };
+  EXPECT_THAT(
+      noticesOf(3, 8),
+      testing::ElementsAre("3 samples over 8 devices, at most 1 each: 5 devices have none in any step"));
+  EXPECT_THAT(
+      noticesOf(9, 4),
+      testing::ElementsAre("9 samples over 4 devices, at most 3 each: one device has none in any step"));
+  EXPECT_THAT(
+      noticesOf(1, 2),
+      testing::ElementsAre("1 sample over 2 devices, at most 1 each: one device has none in any step"));
+  EXPECT_THAT(noticesOf(10, 4), testing::IsEmpty()); // 3, 3, 3, 1
+}
+
 TEST(Cuts, RefuseContradictions) {
   expectUsage({.batch = 0}, "--batch is 0");
   expectUsage({.batch = -3}, "--batch is -3");
@@ -115,6 +131,8 @@ TEST(Cuts, RefuseContradictions) {
               "not-divisible");
   expectUsage({.batch = 7, .microBatch = *parseMicroBatch("2..6"), .requireDivisible = true},
               "no allowed micro-batch divides the per-device batch 7", "not-divisible");
+  expectUsage({.batch = 7, .microBatch = *parseMicroBatch("3"), .requireDivisible = true},
+              "3 leaves 1 sample in the last of 3 micro-steps", "not-divisible");
   expectUsage({.batch = 9, .devices = 2, .requireDivisible = true}, "does not divide over 2 devices",
               "not-divisible");
   EXPECT_THAT(enumerateCuts({.batch = 9, .devices = 2, .requireDivisible = true}).error().notes,
