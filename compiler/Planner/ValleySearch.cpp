@@ -22,6 +22,9 @@ constexpr double kKept = 3;
 constexpr double kStuck = 0.3;
 /// Nodes between two looks at the clock.
 constexpr int64_t kNodesPerLook = 64;
+/// Choices below each other per piece, and beside that, before a restart: where sizes have no common measure
+/// much can be given up in steps of the smallest, and each choice takes some of the call stack.
+constexpr size_t kDepthPerPiece = 2, kDepth = 300;
 
 } // namespace
 
@@ -87,8 +90,12 @@ ValleySearch::Result ValleySearch::branch(int start, int end) {
     return Result::Limit;
   if (nodes % kNodesPerLook == 0 && deadline.hasPassed())
     return Result::Limit;
+  if (depth >= kDepthPerPiece * pieces.size() + kDepth)
+    return Result::Limit;
+  ++depth;
   size_t mark = trail.size();
   Result result = settle(start, end) ? descend(start, end) : Result::Failed;
+  --depth;
   if (result == Result::Failed)
     blameRaises(mark, {start, end});
   return result;

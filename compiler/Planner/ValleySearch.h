@@ -129,6 +129,7 @@ private:
   std::vector<std::array<Span, 4>> spans; ///< by the first section of a valley: of its latest failures
   Span conflict = {}; ///< what stands and is to come there explains the last failure by itself
   int64_t nodes = 0, limit = 0;
+  size_t depth = 0; ///< choices below each other
   int round = 0;
   double quota; ///< nodes of the next restart
 };

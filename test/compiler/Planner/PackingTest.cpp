@@ -104,6 +104,20 @@ TEST(ValleySearch, NeverRefutesWhatFits) {
   EXPECT_GE(found, 560);
 }
 
+/// What cannot be, with much room and slivers: the floor can be given up in steps of a sliver, tens of
+/// thousands of times below each other, for which there is no call stack.
+TEST(ValleySearch, GivesUpBeforeTheStackEnds) {
+  constexpr int64_t unit = 100'000;
+  std::vector<Rectangle> rectangles = {{4, 7, 2}, {6, 8, 3}, {3, 5, 3}, {7, 8, 3},
+                                       {5, 7, 2}, {4, 6, 1}, {4, 6, 1}, {0, 4, 3}};
+  for (Rectangle &r : rectangles)
+    r.size *= unit;
+  for (int moment = 0; moment < 8; ++moment)
+    rectangles.push_back({moment, moment + 1, 1});
+  ValleySearch search(rectangles, 31 * unit / 4);
+  EXPECT_NE(search.run(2'000'000), ValleySearch::Outcome::Found);
+}
+
 TEST(Pack, FillsARectangleThatWasCut) {
   Random random(6);
   for (int pieces : {20, 60, 100}) {
