@@ -11,9 +11,6 @@ namespace {
 constexpr size_t kMostTried = 64;
 /// Beyond so many of one moment, parts of others included, nothing tells who belongs together.
 constexpr size_t kMostListed = 512;
-/// What is left need not be fewer: the exact search takes them.
-constexpr size_t kFew = 100;
-
 /// Of how many rectangles one may be a filler, and a piece be left.
 constexpr size_t kRectanglesPerFiller = 4, kRectanglesPerPiece = 4;
 /// Entries of lists looked at in all: some 0.5 s.
@@ -23,7 +20,11 @@ constexpr int kMomentsPerLook = 64;
 
 } // namespace
 
-Gluing::Gluing(std::span<const Rectangle> rectangles, Deadline deadline) : deadline(deadline) {
+Gluing::Gluing(std::span<const Rectangle> rectangles, Deadline deadline)
+    : Gluing(rectangles, Extent(), deadline) {}
+
+Gluing::Gluing(std::span<const Rectangle> rectangles, const Extent &extent, Deadline deadline)
+    : extent(extent), deadline(deadline) {
   nodes.reserve(2 * rectangles.size());
   for (Table *table : {&byLife, &byStart, &byEnd, &startingAt, &endingAt})
     table->reserve(rectangles.size());
@@ -180,9 +181,9 @@ void Gluing::run() {
     }
     return glued;
   };
-  while (forAll(1, [&](int node) { return gluePinwheel(node); }) ||
-         forAll(kFew, [&](int node) { return glueSameLife(node, false); }) ||
-         forAll(kFew, [&](int node) { return glueBeside(node, true); }))
+  while (!extent.isCertain && (forAll(1, [&](int node) { return gluePinwheel(node); }) ||
+                               forAll(extent.least, [&](int node) { return glueSameLife(node, false); }) ||
+                               forAll(extent.least, [&](int node) { return glueBeside(node, true); })))
     ;
 }
 

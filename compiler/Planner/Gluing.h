@@ -24,8 +24,15 @@ namespace accum::planner {
 /// What is ambiguous is glued last. O(n log n) for lists of few that share a moment and a size.
 class Gluing {
 public:
+  /// What is glued: what fits in one way only, or also pinwheels and what is ambiguous, until so many
+  /// pieces are left, which need not be fewer where exact search takes them.
+  struct Extent {
+    bool isCertain = false;
+    size_t least = 100;
+  };
   /// Ends with what is glued by then where too much has been looked at, or the deadline passes.
   explicit Gluing(std::span<const Rectangle> rectangles, Deadline deadline = {});
+  Gluing(std::span<const Rectangle> rectangles, const Extent &extent, Deadline deadline);
 
   /// What is left; in no particular order, but a function of the input.
   std::vector<Rectangle> pieces() const;
@@ -57,6 +64,7 @@ private:
   void exhaust();
   void run();
 
+  Extent extent;
   Deadline deadline;
   std::vector<Node> nodes;
   Table byLife, byStart, byEnd;     ///< (start, end), (start, size), (end, size)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The portfolio: cheap passes first, then exact search, stopped at the lower bound.
 #include "compiler/Planner/Packing.h"
-#include "compiler/Planner/Gluing.h"
+#include "compiler/Planner/GluedSearch.h"
 #include "compiler/Planner/GreedyPacking.h"
 #include "compiler/Planner/LevelPasses.h"
 #include "compiler/Planner/PackingStages.h"
@@ -13,6 +13,7 @@
 #include "compiler/Planner/ValleyPasses.h"
 #include "compiler/Planner/ValleySearch.h"
 #include <algorithm>
+#include <deque>
 #include <numeric>
 #include <optional>
 
@@ -35,6 +36,10 @@ constexpr int64_t kFirstSlice = 250'000;
 /// What a node of exact search costs, in visits, and how many rectangles add one more.
 constexpr int64_t kVisitsPerNode = 64, kRectanglesPerVisit = 8;
 constexpr int64_t kFewNodes = 100; ///< that a search between two heights is worth
+/// What is glued where exact search alone finds nothing; worth a search where at most such a part is left.
+constexpr Gluing::Extent kExtents[] = {{.isCertain = true}, {.least = 150}};
+constexpr double kMostLeft = 0.9;
+constexpr int64_t kGluedFrom = 2'000'000; ///< visits spent: what is found by then needs no guess
 /// Rectangles up to which a slice of exact search takes no longer than a few valley passes, and comes first.
 constexpr size_t kMaxEasy = 1000;
 constexpr int kRoundsPerStart = 50; ///< improvement starts again from the best weights
@@ -45,6 +50,10 @@ constexpr double kFullEnough = 1.01;
 /// Such a part of the load is not worth a second more of variations, unless it is asked for.
 constexpr int64_t kLittle = 1000;
 constexpr double kNoise = 0.05; ///< on weights, at most
+
+int64_t nodesOf(int64_t visits, size_t rectangles) {
+  return visits / (kVisitsPerNode + static_cast<int64_t>(rectangles) / kRectanglesPerVisit);
+}
 
 /// One call of `pack`: the best packing so far, and how it gets better.
 class Portfolio {
@@ -115,7 +124,9 @@ private:
   void vary();
   void search(int64_t visits);
   void searchBetween(int64_t nodes, int64_t low);
-  bool keepFound(const ValleySearch &found);
+  bool keepFound(std::vector<int64_t> &&offsets);
+  void glueFew();
+  void searchGlued(int64_t visits);
   void evict(int64_t visits);
   void race();
 
@@ -140,6 +151,8 @@ private:
   int round = 0;
   std::optional<ValleySearch> lowest; ///< at the lowest height that may exist
   int64_t grain = 0;                  ///< of all heights
+  std::deque<GluedSearch> glued;      ///< at the height `gluedHeight`
+  int64_t gluedHeight = -1;
   std::optional<EvictionSearch> eviction;
   int64_t evictedFrom = INT64_MAX; ///< the height of what it goes on from
 };
@@ -240,11 +253,42 @@ void Portfolio::vary() {
   }
 }
 
-bool Portfolio::keepFound(const ValleySearch &search) {
-  Packing found{search.offsets};
+bool Portfolio::keepFound(std::vector<int64_t> &&offsets) {
+  Packing found{std::move(offsets)};
   for (size_t index = 0; index < rectangles.size(); ++index)
     found.height = std::max(found.height, found.offsets[index] + rectangles[index].size);
   return keep(std::move(found));
+}
+
+/// What is glued for the height that is searched, each way that leaves fewer than those before.
+void Portfolio::glueFew() {
+  int64_t height = std::max(enough, best.lowerBound);
+  if (!isSearched() || effort.isGlued || gluedHeight == height)
+    return;
+  gluedHeight = height;
+  glued.clear();
+  auto least = static_cast<double>(rectangles.size());
+  for (const Gluing::Extent &extent : kExtents) {
+    glued.emplace_back(rectangles, extent, height, effort.seed, effort.deadline);
+    auto left = static_cast<double>(glued.back().pieces());
+    if (left > kMostLeft * least)
+      glued.pop_back();
+    else
+      least = left;
+  }
+}
+
+/// Exact search of what is left of each, in equal parts.
+void Portfolio::searchGlued(int64_t visits) {
+  if (glued.empty())
+    return;
+  visits /= static_cast<int64_t>(glued.size());
+  for (auto search = glued.begin(); search != glued.end() && !isDone();) {
+    ValleySearch::Outcome outcome = search->run(nodesOf(visits, search->pieces()) + 1);
+    if (outcome == ValleySearch::Outcome::Found)
+      keepFound(search->offsets());
+    search = outcome == ValleySearch::Outcome::Impossible ? glued.erase(search) : std::next(search);
+  }
 }
 
 /// Searches for a packing of the lowest height that may exist, then of heights between it and the best, which
@@ -255,7 +299,7 @@ void Portfolio::search(int64_t visits) {
   if (grain == 0)
     for (const Rectangle &r : rectangles)
       grain = std::gcd(grain, r.size);
-  int64_t nodes = visits / (kVisitsPerNode + static_cast<int64_t>(rectangles.size()) / kRectanglesPerVisit);
+  int64_t nodes = nodesOf(visits, rectangles.size());
   int64_t height = std::max(enough, best.lowerBound);
   if (!lowest)
     lowest.emplace(rectangles, height, effort.seed, effort.deadline);
@@ -263,7 +307,7 @@ void Portfolio::search(int64_t visits) {
   ValleySearch::Outcome outcome = lowest->run(effort.enough > 0 ? nodes + 1 : nodes / 2 + 1);
   nodes -= lowest->visited() - before;
   if (outcome == ValleySearch::Outcome::Found)
-    keepFound(*lowest);
+    keepFound(std::vector(lowest->offsets));
   if (outcome == ValleySearch::Outcome::Impossible) {
     best.lowerBound = (height / grain + 1) * grain;
     lowest.reset();
@@ -279,7 +323,7 @@ void Portfolio::searchBetween(int64_t nodes, int64_t low) {
     ValleySearch::Outcome outcome = search.run(nodes / 2 + 1);
     nodes -= search.visited();
     if (outcome == ValleySearch::Outcome::Found) {
-      keepFound(search);
+      keepFound(std::vector(search.offsets));
       continue;
     }
     low = (target / grain + 1) * grain;
@@ -307,7 +351,11 @@ void Portfolio::takeTurns() {
   for (int64_t spent = 0; spent < visits && !isDone() && !isNear(); spent += slice, slice *= 2) {
     slice = std::min(slice, visits - spent);
     int64_t rest = isSearched() ? slice / 8 : isVaried() ? slice : slice / 2; // than exact search
-    stage("exact search", [&] { search(slice - rest); });
+    if (spent >= kGluedFrom)
+      stage("gluing", [&] { glueFew(); });
+    int64_t gluing = glued.empty() ? 0 : (slice - rest) / 2;
+    stage("exact search of glued", [&] { searchGlued(gluing); });
+    stage("exact search", [&] { search(slice - rest - gluing); });
     int64_t evicting = isVaried() ? rest / 4 : rest / 2;
     stage("improvement", [&] { improve(rest - evicting); });
     stage("evictions", [&] { evict(evicting); });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is glued, and that it comes apart again without overlap.
-#include "compiler/Planner/Gluing.h"
+#include "compiler/Planner/GluedSearch.h"
 #include "test/compiler/Planner/PackingInstances.h"
 #include <gtest/gtest.h>
 
@@ -41,6 +41,37 @@ TEST(Gluing, StopsAtTheDeadline) {
     return {};
   };
   EXPECT_EQ(packGlued(pieces, never, passed).height, INT64_MAX);
+}
+
+TEST(Gluing, OfWhatIsCertainLeavesMore) {
+  Random random(3);
+  std::vector<Rectangle> pieces =
+      cutRectangle(random, {.pieces = 300, .horizon = 200, .grain = 64, .pinwheelPercent = 30});
+  size_t certain = Gluing(pieces, {.isCertain = true}, {}).pieces().size();
+  EXPECT_LT(certain, 290u);
+  EXPECT_LT(Gluing(pieces, {.least = 150}, {}).pieces().size(), certain);
+}
+
+TEST(GluedSearch, FindsAPackingOfWhatWasGlued) {
+  Random random(4);
+  std::vector<Rectangle> pieces = cutRectangle(random, {.pieces = 300, .horizon = 200, .grain = 64});
+  drop(random, pieces, 5);
+  GluedSearch search(pieces, {.isCertain = true}, 1 << 20, 0);
+  EXPECT_LT(search.pieces(), 200u);
+  ASSERT_EQ(search.run(500'000), ValleySearch::Outcome::Found);
+  EXPECT_TRUE(isPacking(pieces, {search.offsets(), 1 << 20}));
+}
+
+/// Memories from which a few pieces were taken away: room that is worth nothing hides what fits.
+TEST(Pack, FillsWhatHasHiddenRoom) {
+  for (int percent : {2, 5, 10}) {
+    Random random(0);
+    std::vector<Rectangle> pieces = cutRectangle(random, {.pieces = 300, .horizon = 200, .grain = 64});
+    drop(random, pieces, percent);
+    Packing packing = pack(pieces, {.enough = 1 << 20, .visits = 20'000'000});
+    EXPECT_TRUE(isPacking(pieces, packing));
+    EXPECT_LE(packing.height, 1 << 20) << percent;
+  }
 }
 
 TEST(Gluing, PacksCutRectanglesFarLowerThanPassesDo) {
