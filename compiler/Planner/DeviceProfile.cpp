@@ -159,6 +159,8 @@ Overhead readOverhead(ObjectReader reader, const HostFacts &host) {
   overhead.onlyParallel = reader.boolean("parallel_only");
   if (reader.has("per"))
     overhead.cores = static_cast<int64_t>(perCore(reader, host));
+  if (reader.has("per_command"))
+    overhead.perCommand = reader.integer("per_command", 0, int64_t{1} << 30);
   reader.text("source");
   reader.finish();
   return overhead;

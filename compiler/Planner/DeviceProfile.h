@@ -36,6 +36,7 @@ struct Overhead {
   /// It is held by a thread on each of so many, which devices on one machine divide, besides what products
   /// are packed into; 0: held once.
   int64_t cores = 0;
+  int64_t perCommand = 0; ///< bytes more for each command: its code, and what the runtime knows of it
 };
 
 struct DeviceProfile {

@@ -77,6 +77,8 @@ std::string toJson(const DeviceProfile &profile, const HostFacts &host, const st
                                  {"source", source}});
     if (overhead.cores > 0)
       json["overheads"].back()["per"] = "core";
+    if (overhead.perCommand > 0)
+      json["overheads"].back()["per_command"] = overhead.perCommand;
   }
   json["costs"] = OrderedJson::array();
   for (const auto &[operation, seconds] : profile.costs)

@@ -10,13 +10,14 @@ namespace accum::planner {
 int64_t bytesOf(const Overhead &overhead, const Problem &problem, int64_t devices, int64_t m) {
   if (overhead.onlyParallel && devices == 1)
     return 0;
+  int64_t bytes = overhead.bytes + overhead.perCommand * static_cast<int64_t>(problem.commands.size());
   if (overhead.cores == 0)
-    return overhead.bytes;
+    return bytes;
   int64_t threads = std::max<int64_t>(1, overhead.cores / devices), packed = 0;
   for (const Command &command : problem.commands)
     for (const Variant &variant : command.variants)
       packed = std::max(packed, packedBytes(variant.call, command.dtype, m, threads));
-  return threads * overhead.bytes + packed;
+  return threads * bytes + packed;
 }
 
 std::vector<MemoryLine> memoryLines(const Problem &problem, const std::vector<FixedMemory> &all,

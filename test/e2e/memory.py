@@ -5,8 +5,8 @@ Usage: memory.py FOLDER --cuts all|sample|I,J,... [--jobs N] [--results FILE.jso
 COUNT, drawn once from models, precisions, optimizers, sizes, micro-steps, devices, recomputation, tight budgets and losses in
 slices; `sample` a few of them; what fails is named by its number, and `--cuts I` runs it again. With `--results` what was
 measured is kept, and what is there already is not run again: so a sweep of hours can be interrupted. At the end: the closest
-and the furthest promise of each kind of configuration. Besides, always, gradients of many pieces on several devices: the
-models of the list are small.
+and the furthest promise of each kind of configuration. Besides, always, gradients of many pieces on several devices and a
+model of many layers: those of the list are small and shallow.
 """
 import argparse
 import concurrent.futures
@@ -98,6 +98,32 @@ def check_sums(folder):
         if real > promise:
             raise SystemExit("that is too much")
     model.with_name("wide.onnx.data").unlink()
+    shutil.rmtree(artifact)
+
+
+def write_deep(path, layers):
+    """Small layers, so many that what the runtime knows of them counts."""
+    graph, width = Graph(path.name + ".data"), 8
+    value = graph.input("x", FLOAT, ["batch", width])
+    for layer in range(layers):
+        scale, bias = (graph.parameter(f"{name}.{layer}", [width]) for name in ("scale", "bias"))
+        inner = graph.node("MatMul", [graph.node("LayerNormalization", [value, scale, bias]),
+                                      graph.parameter(f"weight.{layer}", [width, width])])
+        value = graph.node("Add", [value, graph.node("Tanh", [inner])])
+    graph.output(graph.node("ReduceMean", [graph.node("Mul", [value, value])], keepdims=0), "loss", FLOAT, [])
+    path.write_bytes(graph.model("deep", 17))
+    path.with_name(path.name + ".data").write_bytes(struct.pack("<f", 0.3) * (graph.bytes // 4))
+
+
+def check_commands(folder):
+    """What many commands and parameters take fits into what is promised."""
+    model, artifact = folder / "deep.onnx", folder / "deep.accum"
+    write_deep(model, 300)
+    run("accumc", model, "--batch", 8, "--micro-batch", 1, "-o", artifact)
+    promise, real = promised(artifact), measured(artifact, folder)
+    print(f"300 layers: promised {promise}, measured {real}", flush=True)
+    if real > promise or promise - real > OVER[1]:
+        raise SystemExit("that is not what is promised")
     shutil.rmtree(artifact)
 
 
@@ -261,6 +287,7 @@ def main():
         everything = [everything[int(number)] for number in options.cuts.split(",")]
     check_savings(options.folder)
     check_sums(options.folder)
+    check_commands(options.folder)
     results = sweep(everything, options)
     print_worst(results)
     if broken := [result["number"] for result in results if not holds(result)]:
