@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What of all that was looked at is best at one micro-batch size.
+#pragma once
+#include "compiler/Planner/Alternatives.h"
+#include "compiler/Planner/Front.h"
+#include <map>
+#include <vector>
+
+namespace accum::planner {
+
+/// Seconds that an alternative adds to a micro-step.
+inline double added(const Alternative &alternative, const TimeModel &times,
+             const std::vector<RegionTime> &classTimes, int64_t m) {
+  double sum = alternative.itinerary.seconds(times, classTimes, m);
+  for (auto [cost, count] : alternative.costs)
+    sum += classTimes[cost].total * count;
+  return sum;
+}
+
+/// A micro-batch size at which alternatives are compared.
+struct Compared {
+  int64_t m = 0;
+  int end = 0;                             ///< of the crowdedness: 0 the smallest size, 1 the largest
+  std::vector<RegionTime> classTimes = {}; ///< of a micro-step, per cost class
+  Front lowest = {}, emptiest = {};        ///< by peak, and by how crowded it is
+  /// Of each combination of variants the lowest peak, and the index. Where another one is faster and as low,
+  /// no front holds it, and yet it may be the one from which the lowest is reached.
+  std::map<std::vector<int>, std::pair<int64_t, int>> lowestOfVariants = {};
+
+  /// Whether nothing that is as fast is lower, or less crowded.
+  bool add(const Alternative &entry, const TimeModel &times, int64_t hostMemory, int index) {
+    if (entry.itinerary.bytesAt(m) > hostMemory)
+      return false;
+    double seconds = added(entry, times, classTimes, m);
+    std::pair here(entry.peak.at(m), index);
+    auto [at, isNew] = lowestOfVariants.emplace(entry.choice.variants, here);
+    if (!isNew)
+      at->second = std::min(at->second, here);
+    bool isLow = lowest.add({seconds, static_cast<double>(entry.peak.at(m)), index});
+    return emptiest.add({seconds, entry.peak.crowded[end], index}) || isLow;
+  }
+};
+
+} // namespace accum::planner
