@@ -10,7 +10,7 @@ namespace accum::planner {
 
 /// Seconds that an alternative adds to a micro-step.
 inline double added(const Alternative &alternative, const TimeModel &times,
-             const std::vector<RegionTime> &classTimes, int64_t m) {
+                    const std::vector<RegionTime> &classTimes, int64_t m) {
   double sum = alternative.itinerary.seconds(times, classTimes, m);
   for (auto [cost, count] : alternative.costs)
     sum += classTimes[cost].total * count;
