@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // All choices where they are few; else cuts per price, improved decision by decision, tiled layer by layer.
 #include "compiler/Planner/Alternatives.h"
-#include "compiler/Planner/Compared.h"
 #include "compiler/Planner/Decisions.h"
+#include "compiler/Planner/Front.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -34,6 +34,31 @@ constexpr size_t kMovedShares[] = {0, 4, 8, 10, 12, 14, 16};
 constexpr int64_t kMostMoving = 6000;
 /// Draws that change nothing before the search at random ends.
 constexpr int64_t kStale = 1500;
+
+double added(const Alternative &alternative, const TimeModel &times,
+             const std::vector<RegionTime> &classTimes, int64_t m) {
+  double sum = alternative.itinerary.seconds(times, classTimes, m);
+  for (auto [cost, count] : alternative.costs)
+    sum += classTimes[cost].total * count;
+  return sum;
+}
+
+/// A micro-batch size at which alternatives are compared.
+struct Compared {
+  int64_t m = 0;
+  int end = 0;                             ///< of the crowdedness: 0 the smallest size, 1 the largest
+  std::vector<RegionTime> classTimes = {}; ///< of a micro-step, per cost class
+  Front lowest = {}, emptiest = {};        ///< by peak, and by how crowded it is
+
+  /// Whether nothing that is as fast is lower, or less crowded.
+  bool add(const Alternative &entry, const TimeModel &times, int64_t hostMemory, int index) {
+    if (entry.itinerary.bytesAt(m) > hostMemory)
+      return false;
+    double seconds = added(entry, times, classTimes, m);
+    bool isLow = lowest.add({seconds, static_cast<double>(entry.peak.at(m)), index});
+    return emptiest.add({seconds, entry.peak.crowded[end], index}) || isLow;
+  }
+};
 
 class Finder {
 public:
@@ -80,25 +105,19 @@ public:
 
 private:
   /// From `begin` alternatives to `count` more: a third for classes, a third for mixtures, a sixth for single
-  /// commands, the rest for chance; and half as many again for the lowest peaks.
+  /// commands, the rest for chance.
   void explore(int64_t begin, int64_t count) {
     auto share = [&](int64_t part, int64_t of) { return count * part / of; };
     auto each = static_cast<int64_t>(sizes.size());
     for (int64_t at = 0; at < each; ++at)
       improve(sizes[at], false, begin + share(at + 1, 3 * each));
-    int64_t end = begin + count - length();
-    for (int64_t at = 0, before = length(); at < each; ++at)
-      descend(sizes[at], false, before + share(at + 1, 4 * each));
-    end += length();
     for (int round = 0; round < kMixRounds; ++round)
       for (const Compared &size : sizes)
         mix(size, share(1, int64_t{3} * kMixRounds * each));
     for (int64_t at = 0, before = length(); at < each; ++at)
       improve(sizes[at], true, before + share(at + 1, 6 * each));
     for (int64_t at = 0, before = length(); at < each; ++at)
-      wander(sizes[at], before + (at + 1) * (end - before) / each);
-    for (int64_t at = 0, before = length(); at < each; ++at)
-      descend(sizes[at], true, before + share(at + 1, 4 * each));
+      wander(sizes[at], before + (at + 1) * (begin + count - before) / each);
   }
   int64_t length() const { return static_cast<int64_t>(found.list.size()); }
   bool isOver() const { return effort.deadline.hasPassed() || looked > kOvershoot * effort.visits / count; }
@@ -116,7 +135,6 @@ private:
   void seed();
   void seedCuts(const Choice &start, int64_t m);
   void improve(const Compared &size, bool single, int64_t until);
-  void descend(const Compared &size, bool single, int64_t until);
   void mix(const Compared &size, int64_t count);
   void wander(const Compared &size, int64_t until);
   void keepUseful(size_t enough) {
@@ -272,24 +290,6 @@ void Finder::improve(const Compared &size, bool single, int64_t until) {
   }
   for (int index = 0; single && index < static_cast<int>(found.list.size()) && !isSpent(); ++index)
     expand(index);
-}
-
-/// Changes one decision at a time of the lowest of each combination of variants, as long as it gets lower.
-void Finder::descend(const Compared &size, bool single, int64_t until) {
-  std::set<int> expanded;
-  auto isSpent = [&] { return length() >= until || isOver(); };
-  auto next = [&]() -> std::optional<int> {
-    std::pair<int64_t, int> lowest(INT64_MAX, kNoIndex);
-    for (const auto &[variants, member] : size.lowestOfVariants)
-      if (!expanded.contains(member.second))
-        lowest = std::min(lowest, member);
-    return lowest.second == kNoIndex ? std::nullopt : std::optional(lowest.second);
-  };
-  for (std::optional<int> index = next(); index && !isSpent(); index = next()) {
-    expanded.insert(*index);
-    decisions.forNeighbours(
-        Choice(found.list[*index].choice), single, [&](const Choice &choice) { look(choice); }, isSpent);
-  }
 }
 
 /// Between neighbours of the front, gives the first layers the one and the rest the other: the more of them,
