@@ -44,8 +44,10 @@ LogicalResult writeProgram(ModuleOp module, device::ProgramOp program, const Art
     return emitError(program.getLoc(), llvm::toString(cpu.takeError())) << " [usage]";
   llvm::LLVMContext context;
   auto code = programModule(program, context);
+  // Not optimised: calls in a row have nothing to gain, and a function of thousands of them takes LLVM's
+  // passes and register allocation a time that grows with the square of their number.
   if (llvm::Error error =
-          writeSharedObject(*code, *cpu, Optimize::Less, folder.file("program.so").string())) {
+          writeSharedObject(*code, *cpu, llvm::CodeGenOptLevel::None, folder.file("program.so").string())) {
     std::string text = llvm::toString(std::move(error));
     bool noLinker = StringRef(text).starts_with("no linker");
     return report(module, noLinker ? runtime::Error{runtime::kExitFile, text, "no-linker"}

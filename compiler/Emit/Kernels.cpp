@@ -125,7 +125,7 @@ private:
     auto machine = createTargetMachine(cpu);
     if (!machine)
       return report(module.getLoc(), machine.takeError());
-    return report(module.getLoc(), writeObject(code, **machine, Optimize::Default, object));
+    return report(module.getLoc(), writeObject(code, **machine, object));
   }
 
   LogicalResult translate(Share &share) {

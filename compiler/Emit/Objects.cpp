@@ -89,21 +89,21 @@ Expected<TargetCpu> targetCpuNamed(StringRef name) {
   return failure("cpu '{0}' is unknown, expected native, x86-64, x86-64-v2, x86-64-v3 or x86-64-v4", name);
 }
 
-Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetCpu &cpu) {
+Expected<std::unique_ptr<TargetMachine>> createTargetMachine(const TargetCpu &cpu, CodeGenOptLevel level) {
   initializeTargets();
   Triple triple(sys::getProcessTriple());
   std::string message;
   const Target *target = TargetRegistry::lookupTarget(triple, message);
   if (!target)
     return failure("{0}", message);
-  std::unique_ptr<TargetMachine> machine(target->createTargetMachine(
-      triple, cpu.level, "", TargetOptions(), Reloc::PIC_, std::nullopt, CodeGenOptLevel::Default));
+  std::unique_ptr<TargetMachine> machine(
+      target->createTargetMachine(triple, cpu.level, "", TargetOptions(), Reloc::PIC_, std::nullopt, level));
   if (!machine)
     return failure("LLVM has no code generator for {0}", cpu.level);
   return machine;
 }
 
-void optimizeModule(Module &module, TargetMachine &machine, Optimize optimize) {
+void optimizeModule(Module &module, TargetMachine &machine) {
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager sccs;
@@ -114,14 +114,14 @@ void optimizeModule(Module &module, TargetMachine &machine, Optimize optimize) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
-  OptimizationLevel level = optimize == Optimize::Less ? OptimizationLevel::O1 : OptimizationLevel::O2;
-  builder.buildPerModuleDefaultPipeline(level).run(module, modules);
+  builder.buildPerModuleDefaultPipeline(OptimizationLevel::O2).run(module, modules);
 }
 
-Error writeObject(Module &module, TargetMachine &machine, Optimize optimize, StringRef objectPath) {
+Error writeObject(Module &module, TargetMachine &machine, StringRef objectPath) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
-  optimizeModule(module, machine, optimize);
+  if (machine.getOptLevel() != CodeGenOptLevel::None)
+    optimizeModule(module, machine);
   std::error_code code;
   raw_fd_ostream file(objectPath, code);
   if (code)
@@ -139,12 +139,12 @@ Error writeObject(Module &module, TargetMachine &machine, Optimize optimize, Str
   return Error::success();
 }
 
-Error writeSharedObject(Module &module, const TargetCpu &cpu, Optimize optimize, StringRef path) {
-  auto machine = createTargetMachine(cpu);
+Error writeSharedObject(Module &module, const TargetCpu &cpu, CodeGenOptLevel level, StringRef path) {
+  auto machine = createTargetMachine(cpu, level);
   if (!machine)
     return machine.takeError();
   std::string object = (path + ".o").str();
-  Error error = writeObject(module, **machine, optimize, object);
+  Error error = writeObject(module, **machine, object);
   if (!error)
     error = linkSharedObject({object}, path);
   std::ignore = sys::fs::remove(object);

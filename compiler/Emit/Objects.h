@@ -4,6 +4,7 @@
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/CodeGen.h"
 #include "llvm/Support/Error.h"
 #include <memory>
 #include <string>
@@ -30,17 +31,15 @@ llvm::Expected<TargetCpu> targetCpuNamed(llvm::StringRef name);
 
 /// A code generator of the machine that runs the compiler, position independent. One per thread: LLVM's is
 /// not to be shared.
-llvm::Expected<std::unique_ptr<llvm::TargetMachine>> createTargetMachine(const TargetCpu &cpu);
-
-/// How much LLVM optimises: the program is straight-line calls, kernels are loops.
-enum class Optimize { Less, Default };
+llvm::Expected<std::unique_ptr<llvm::TargetMachine>>
+createTargetMachine(const TargetCpu &cpu, llvm::CodeGenOptLevel level = llvm::CodeGenOptLevel::Default);
 
 /// LLVM's pipeline for `machine`, whose triple and data layout the module has.
-void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine, Optimize optimize);
+void optimizeModule(llvm::Module &module, llvm::TargetMachine &machine);
 
-/// Optimises `module` and writes it to `objectPath`. Sets the module's triple and data layout.
-llvm::Error writeObject(llvm::Module &module, llvm::TargetMachine &machine, Optimize optimize,
-                        llvm::StringRef objectPath);
+/// Optimises `module`, unless the level of `machine` is None, and writes it to `objectPath`. Sets the
+/// module's triple and data layout.
+llvm::Error writeObject(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringRef objectPath);
 
 /// Links objects into a shared object that exports what has default visibility. libm and libc are named as
 /// needed only where a symbol of theirs is used. Looks for ld.lld-22, ld.lld and ld, beside LLVM and on PATH.
@@ -48,7 +47,7 @@ llvm::Error writeObject(llvm::Module &module, llvm::TargetMachine &machine, Opti
 llvm::Error linkSharedObject(llvm::ArrayRef<std::string> objects, llvm::StringRef path);
 
 /// Both steps for one module; the object is a temporary file beside `path`, which appears only when complete.
-llvm::Error writeSharedObject(llvm::Module &module, const TargetCpu &cpu, Optimize optimize,
+llvm::Error writeSharedObject(llvm::Module &module, const TargetCpu &cpu, llvm::CodeGenOptLevel level,
                               llvm::StringRef path);
 
 } // namespace accum::emit

@@ -37,9 +37,9 @@ private:
 
   /// Where a buffer's place begins.
   llvm::Value *address(BufferOp buffer);
-  /// The same, further by its steps.
-  llvm::Value *addressInRound(BufferOp buffer);
-  llvm::Value *pointer(mlir::Value buffer) { return pointers.lookup(buffer); }
+  /// The same, further by its steps. Computed anew for every use: addresses that live across thousands of
+  /// calls take register allocation a time that grows with their square.
+  llvm::Value *pointer(mlir::Value buffer);
   llvm::Value *at(llvm::Value *base, uint64_t bytes) {
     return b.CreateConstGEP1_64(b.getInt8Ty(), base, bytes);
   }
@@ -67,7 +67,6 @@ private:
   // Inside a loop: whether this is the first micro-step and slice, or the last micro-step, an i1.
   llvm::Value *first = nullptr, *last = nullptr;
   llvm::SmallVector<llvm::Value *, 2> rounds; ///< of the loops over slices around the builder, i64
-  llvm::DenseMap<mlir::Value, llvm::Value *> pointers;
 };
 
 size_t mostArguments(mlir::Region &region) {
@@ -108,7 +107,6 @@ void FunctionWriter::writeBlock(mlir::Block &block) {
 
 void FunctionWriter::writeOp(mlir::Operation *op) {
   llvm::TypeSwitch<mlir::Operation *>(op)
-      .Case([&](BufferOp buffer) { pointers[buffer] = addressInRound(buffer); })
       .Case([&](ForMicroOp loop) { writeLoop(loop); })
       .Case([&](ForSlicesOp loop) { writeSlices(loop); })
       .Case([&](LaunchOp launch) { writeLaunch(launch); })
@@ -121,7 +119,7 @@ void FunctionWriter::writeOp(mlir::Operation *op) {
       .Case([&](ZeroOp zero) { writeZero(zero); })
       .Case([&](CopyOp copy) { writeCopy(copy); })
       .Case([&](EndMicroOp) { endMicro(Phase::micro, b.CreateSub(steps, b.getInt32(1))); })
-      .Case([&](SectionOp) {});
+      .Case<BufferOp, SectionOp>([](auto) {});
 }
 
 llvm::Value *FunctionWriter::address(BufferOp buffer) {
@@ -143,7 +141,8 @@ llvm::Value *FunctionWriter::address(BufferOp buffer) {
   llvm_unreachable("unknown space");
 }
 
-llvm::Value *FunctionWriter::addressInRound(BufferOp buffer) {
+llvm::Value *FunctionWriter::pointer(mlir::Value value) {
+  BufferOp buffer = definition(value);
   llvm::Value *begin = address(buffer);
   for (auto [step, round] : llvm::zip(buffer.getStep(), rounds))
     begin = b.CreateGEP(b.getInt8Ty(), begin, b.CreateMul(round, b.getInt64(step)));

@@ -34,7 +34,7 @@ LogicalResult writeSim(ModuleOp module, const CudaKernels &kernels, StringRef cp
   auto code = simModule(kernels);
   if (!code)
     return report(module, code.takeError());
-  if (llvm::Error error = writeSharedObject(**code, *cpu, Optimize::Less, path.string()))
+  if (llvm::Error error = writeSharedObject(**code, *cpu, llvm::CodeGenOptLevel::Less, path.string()))
     return report(module, std::move(error));
   return success();
 }

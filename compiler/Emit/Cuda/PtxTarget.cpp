@@ -98,7 +98,7 @@ static void keepLoops(Module &module) {
 Error writePtx(Module &module, TargetMachine &machine, std::string &ptx) {
   module.setTargetTriple(machine.getTargetTriple());
   module.setDataLayout(machine.createDataLayout());
-  optimizeModule(module, machine, Optimize::Default);
+  optimizeModule(module, machine);
   keepLoops(module);
   SmallString<0> text;
   raw_svector_ostream stream(text);

@@ -42,7 +42,7 @@ TEST_F(ObjectsTest, ExportsWhatIsVisible) {
       ret i64 %y })");
   auto cpu = targetCpuNamed("native");
   ASSERT_TRUE(bool(cpu));
-  ASSERT_EQ(messageOf(writeSharedObject(*module, *cpu, Optimize::Less, path("twice.so"))), "");
+  ASSERT_EQ(messageOf(writeSharedObject(*module, *cpu, llvm::CodeGenOptLevel::None, path("twice.so"))), "");
   void *library = dlopen(path("twice.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_TRUE(library) << dlerror();
   auto twice = reinterpret_cast<int64_t (*)(int64_t)>(dlsym(library, "twice"));
@@ -59,7 +59,7 @@ TEST_F(ObjectsTest, FindsTheMathLibrary) {
       ret double %y })");
   auto cpu = targetCpuNamed("x86-64-v2");
   ASSERT_TRUE(bool(cpu));
-  ASSERT_EQ(messageOf(writeSharedObject(*module, *cpu, Optimize::Default, path("root.so"))), "");
+  ASSERT_EQ(messageOf(writeSharedObject(*module, *cpu, llvm::CodeGenOptLevel::Default, path("root.so"))), "");
   void *library = dlopen(path("root.so").c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_TRUE(library) << dlerror();
   auto root = reinterpret_cast<double (*)(double)>(dlsym(library, "root"));
@@ -72,8 +72,9 @@ TEST_F(ObjectsTest, FolderThatDoesNotExist) {
   auto module = parse("define void @f() { ret void }");
   auto cpu = targetCpuNamed("x86-64");
   ASSERT_TRUE(bool(cpu));
-  EXPECT_THAT(messageOf(writeSharedObject(*module, *cpu, Optimize::Less, path("no/where.so"))),
-              HasSubstr("cannot be written"));
+  EXPECT_THAT(
+      messageOf(writeSharedObject(*module, *cpu, llvm::CodeGenOptLevel::Default, path("no/where.so"))),
+      HasSubstr("cannot be written"));
 }
 
 TEST(TargetCpu, LevelsCarryTheirFeatures) {

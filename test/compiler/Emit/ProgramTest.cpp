@@ -42,7 +42,7 @@ struct Scheduled {
     auto code = emit::programModule(program, llvm);
     auto cpu = emit::targetCpuNamed("x86-64");
     std::string path = folder / "program.so";
-    EXPECT_EQ(llvm::toString(emit::writeSharedObject(*code, *cpu, emit::Optimize::Less, path)), "");
+    EXPECT_EQ(llvm::toString(emit::writeSharedObject(*code, *cpu, llvm::CodeGenOptLevel::None, path)), "");
     return loadProgram(path);
   }
 

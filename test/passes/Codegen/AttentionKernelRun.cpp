@@ -161,7 +161,7 @@ std::string simulate(const std::string &text, std::vector<void *> args) {
   std::string path =
       testing::TempDir() + llvm::formatv("accum-attention-{0}-{1}.sim.so", getpid(), number++).str();
   auto cpu = llvm::cantFail(emit::targetCpuNamed("x86-64-v3"));
-  if (auto error = emit::writeSharedObject(**code, cpu, emit::Optimize::Less, path))
+  if (auto error = emit::writeSharedObject(**code, cpu, llvm::CodeGenOptLevel::Less, path))
     return llvm::toString(std::move(error));
   auto device = runtime::sim::SimKernels::load(path);
   std::filesystem::remove(path);

@@ -90,7 +90,7 @@ void KernelTest::simulate(ModuleOp module, std::vector<void *> &args) {
   auto code = emit::simModule(*kernels);
   ASSERT_TRUE(bool(code)) << llvm::toString(code.takeError());
   auto failure = emit::writeSharedObject(**code, llvm::cantFail(emit::targetCpuNamed("x86-64-v3")),
-                                         emit::Optimize::Less, path);
+                                         llvm::CodeGenOptLevel::Less, path);
   ASSERT_FALSE(bool(failure)) << llvm::toString(std::move(failure));
   auto device = runtime::sim::SimKernels::load(path);
   std::filesystem::remove(path);
