@@ -242,9 +242,9 @@ std::string checksumOf(Json json) {
   return hashText(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-Status checkChecksum(const Json &json, const std::string &path) {
+Status checkChecksum(Json json, const std::string &path) {
   auto expected = json.at("checksum").get<std::string>();
-  std::string found = checksumOf(json);
+  std::string found = checksumOf(std::move(json));
   return found == expected ? Status() : damaged(path, "its checksum is " + found + ", expected " + expected);
 }
 
@@ -289,7 +289,7 @@ Expected<Manifest> parseManifest(const std::string &text, const std::string &pat
     Manifest manifest = readManifest(json);
     if (auto contradiction = findContradiction(manifest))
       return damaged(path, *contradiction);
-    if (Status status = checkChecksum(json, path); !status)
+    if (Status status = checkChecksum(std::move(json), path); !status)
       return status.error();
     return manifest;
   } catch (const std::exception &exception) {
