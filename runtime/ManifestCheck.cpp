@@ -11,6 +11,9 @@ using Finding = std::optional<std::string>;
 
 constexpr uint64_t kAlign = 256;
 constexpr int64_t kMaxElements = int64_t(1) << 48;
+/// More than accumc takes, and far enough below overflow; all inputs of a micro-step, in bytes.
+constexpr int64_t kMaxBatch = int64_t(1) << 50;
+constexpr uint64_t kMaxStaged = uint64_t(1) << 56;
 
 /// Extents are positive and their product stays far from overflow.
 bool isSaneShape(const std::vector<int64_t> &shape) {
@@ -26,6 +29,8 @@ bool isSaneShape(const std::vector<int64_t> &shape) {
 Finding checkInput(const InputSpec &input) {
   if (!isSaneShape(input.shape))
     return "input `" + input.name + "` has an impossible shape";
+  if (input.bound && (*input.bound <= 0 || *input.bound > kMaxElements))
+    return "input `" + input.name + "` has an impossible `bound`";
   if (!input.batchDim)
     return input.name == "first_row" ? Finding() : "input `" + input.name + "` has no batch axis";
   int64_t axis = *input.batchDim;
@@ -38,9 +43,13 @@ Finding checkInput(const InputSpec &input) {
 
 Finding checkInputs(const Manifest &manifest) {
   std::set<std::string> names;
+  uint64_t room = kMaxStaged;
   for (const InputSpec &input : manifest.inputs) {
     if (Finding finding = checkInput(input))
       return finding;
+    if (input.slabBytes() > room / uint64_t(manifest.m))
+      return "the inputs of a micro-step take more than 2^56 bytes";
+    room -= input.slabBytes() * uint64_t(manifest.m);
     if (!names.insert(input.name).second)
       return "input `" + input.name + "` appears twice";
   }
@@ -141,8 +150,12 @@ Finding checkKernels(const Manifest &manifest) {
 Finding checkSizes(const Manifest &manifest) {
   if (manifest.batch < 1 || manifest.devices < 1 || manifest.m < 1)
     return "`batch`, `devices` and `m` are not all positive";
+  if (manifest.batch > kMaxBatch || manifest.devices > INT32_MAX)
+    return "`batch` or `devices` is impossibly large";
   if (manifest.m > manifest.deviceBatch())
     return "`m` is larger than the per-device batch";
+  if ((manifest.deviceBatch() - 1) / manifest.m >= UINT32_MAX)
+    return "`batch` takes more micro-steps than a program counts";
   if (manifest.wholeBatch && (manifest.m != manifest.batch || manifest.devices != 1))
     return "`whole_batch` with a batch that is cut";
   if (!std::set<std::string>{"f32", "tf32", "bf16", "f64"}.contains(manifest.precision))

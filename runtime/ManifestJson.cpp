@@ -4,6 +4,7 @@
 #include "runtime/Manifest.h"
 #include "runtime/ManifestCheck.h"
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace accum::runtime {
 
@@ -108,6 +109,46 @@ Synthesize readSynthesize(const Json &entry) {
   throw std::invalid_argument("unknown synthesize rule `" + *name + "`");
 }
 
+/// nlohmann would cut fractions off and wrap what is too large.
+template <typename T> T asInteger(const Json &value, const char *key) {
+  bool fits = value.is_number_unsigned()
+                  ? std::in_range<T>(value.get<uint64_t>())
+                  : value.is_number_integer() && std::in_range<T>(value.get<int64_t>());
+  if (!fits)
+    throw std::invalid_argument("`" + std::string(key) + "` is not an integer of " +
+                                std::to_string(8 * sizeof(T)) + " bits");
+  return value.get<T>();
+}
+
+template <typename T> T readInteger(const Json &entry, const char *key) {
+  return asInteger<T>(entry.at(key), key);
+}
+
+std::optional<int64_t> readOptionalInteger(const Json &entry, const char *key) {
+  auto found = entry.find(key);
+  if (found == entry.end() || found->is_null())
+    return std::nullopt;
+  return asInteger<int64_t>(*found, key);
+}
+
+std::vector<int64_t> readShape(const Json &entry) {
+  const Json &list = entry.at("shape");
+  if (!list.is_array())
+    throw std::invalid_argument("`shape` is not a list");
+  std::vector<int64_t> shape;
+  for (const Json &extent : list)
+    shape.push_back(asInteger<int64_t>(extent, "shape"));
+  return shape;
+}
+
+std::array<uint32_t, 3> readExtents(const Json &entry, const char *key) {
+  const Json &list = entry.at(key);
+  if (!list.is_array() || list.size() != 3)
+    throw std::invalid_argument("`" + std::string(key) + "` is not a list of three");
+  return {asInteger<uint32_t>(list[0], key), asInteger<uint32_t>(list[1], key),
+          asInteger<uint32_t>(list[2], key)};
+}
+
 uint64_t readBytes(const Json &entry, const char *key) {
   const Json &value = entry.at(key);
   if (!value.is_number_unsigned())
@@ -119,11 +160,11 @@ InputSpec readInput(const Json &entry) {
   InputSpec input;
   input.name = entry.at("name").get<std::string>();
   input.dtype = readDType(entry);
-  input.shape = entry.at("shape").get<std::vector<int64_t>>();
-  input.batchDim = readOptional<int64_t>(entry, "batch_dim");
-  input.outer = readOptional<int64_t>(entry, "outer").value_or(1);
-  input.bound = readOptional<int64_t>(entry, "bound");
-  input.ignoreIndex = readOptional<int64_t>(entry, "ignore_index");
+  input.shape = readShape(entry);
+  input.batchDim = readOptionalInteger(entry, "batch_dim");
+  input.outer = readOptionalInteger(entry, "outer").value_or(1);
+  input.bound = readOptionalInteger(entry, "bound");
+  input.ignoreIndex = readOptionalInteger(entry, "ignore_index");
   input.synthesize = readSynthesize(entry);
   return input;
 }
@@ -143,7 +184,7 @@ ParameterSpec readParameter(const Json &entry) {
   param.aliases = readAliases(entry, "aliases");
   param.framework = readAliases(entry, "framework");
   param.dtype = readDType(entry);
-  param.shape = entry.at("shape").get<std::vector<int64_t>>();
+  param.shape = readShape(entry);
   param.trained = entry.at("trained").get<bool>();
   param.decayDefault = entry.at("decay_default").get<bool>();
   param.stateOffset = readBytes(entry, "state_offset");
@@ -160,17 +201,17 @@ ScalarSpec readScalar(const Json &entry) {
 }
 
 CommandSpec readCommand(const Json &entry) {
-  return {entry.at("id").get<uint32_t>(), entry.at("kernel").get<std::string>(),
+  return {readInteger<uint32_t>(entry, "id"), entry.at("kernel").get<std::string>(),
           entry.at("onnx_nodes").get<std::vector<std::string>>()};
 }
 
 KernelSpec readKernel(const Json &entry) {
   return {entry.at("name").get<std::string>(),
           entry.at("symbol").get<std::string>(),
-          entry.at("grid").get<std::array<uint32_t, 3>>(),
-          entry.at("block").get<std::array<uint32_t, 3>>(),
-          entry.at("shared_bytes").get<uint32_t>(),
-          entry.at("args").get<uint32_t>()};
+          readExtents(entry, "grid"),
+          readExtents(entry, "block"),
+          readInteger<uint32_t>(entry, "shared_bytes"),
+          readInteger<uint32_t>(entry, "args")};
 }
 
 FileSpec readFile(const Json &entry) {
@@ -191,16 +232,16 @@ std::vector<Item> readAll(const Json &json, const char *key, Item (*read)(const 
 Manifest readManifest(const Json &json) {
   Manifest manifest;
   manifest.producer = json.at("producer").get<std::string>();
-  manifest.abi = json.at("abi").get<uint32_t>();
+  manifest.abi = readInteger<uint32_t>(json, "abi");
   manifest.target = json.at("target").get<std::string>();
   manifest.cpuFeatures = json.at("cpu_features").get<std::vector<std::string>>();
   const Json &compile = json.at("compile");
   manifest.argv = compile.at("argv").get<std::vector<std::string>>();
   manifest.model = compile.at("model").get<std::string>();
   manifest.modelHash = compile.at("model_hash").get<std::string>();
-  manifest.batch = json.at("batch").get<int64_t>();
-  manifest.devices = json.at("devices").get<int64_t>();
-  manifest.m = json.at("m").get<int64_t>();
+  manifest.batch = readInteger<int64_t>(json, "batch");
+  manifest.devices = readInteger<int64_t>(json, "devices");
+  manifest.m = readInteger<int64_t>(json, "m");
   manifest.wholeBatch = readOptional<bool>(json, "whole_batch").value_or(false);
   manifest.precision = readOptional<std::string>(json, "precision").value_or("f32");
   manifest.optimizer = json.at("optimizer").get<std::string>();
@@ -225,7 +266,7 @@ Error damaged(const std::string &path, const std::string &what) {
 Status checkFormat(const Json &json, const std::string &path) {
   if (!json.is_object() || !json.contains("format") || !json.at("format").is_number_integer())
     return damaged(path, "no `format` number");
-  int64_t format = json.at("format").get<int64_t>();
+  auto format = readInteger<int64_t>(json, "format");
   if (format == kManifestFormat)
     return {};
   std::string range = format > kManifestFormat ? "newer" : "older";
@@ -236,16 +277,36 @@ Status checkFormat(const Json &json, const std::string &path) {
                {"use an accum-run and an accumc of one version, or compile the model again"}};
 }
 
-/// Of everything but the checksum itself, whatever the white space.
-std::string checksumOf(Json json) {
-  json.erase("checksum");
+/// Of a document without its checksum, whatever the white space.
+std::string checksumOf(const Json &json) {
   return hashText(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
+/// Takes the document: a copy would double what reading takes.
 Status checkChecksum(Json json, const std::string &path) {
   auto expected = json.at("checksum").get<std::string>();
-  std::string found = checksumOf(std::move(json));
+  json.erase("checksum");
+  std::string found = checksumOf(json);
   return found == expected ? Status() : damaged(path, "its checksum is " + found + ", expected " + expected);
+}
+
+/// A manifest has five lists and objects inside each other, and is written by a function that calls itself
+/// for each: deep ones, in a key that nobody knows, would run out of the call stack.
+constexpr int kDeepest = 64;
+
+bool isTooDeep(const std::string &text) {
+  int depth = 0;
+  bool isQuoted = false;
+  for (size_t at = 0; at < text.size() && depth <= kDeepest; ++at) {
+    char c = text[at];
+    if (c == '"')
+      isQuoted = !isQuoted;
+    else if (isQuoted)
+      at += c == '\\';
+    else
+      depth += (c == '[' || c == '{') - (c == ']' || c == '}');
+  }
+  return depth > kDeepest;
 }
 
 } // namespace
@@ -282,6 +343,8 @@ std::string toJson(const Manifest &manifest) {
 }
 
 Expected<Manifest> parseManifest(const std::string &text, const std::string &path) {
+  if (isTooDeep(text))
+    return damaged(path, "more than " + std::to_string(kDeepest) + " lists and objects inside each other");
   try {
     Json json = Json::parse(text);
     if (Status status = checkFormat(json, path); !status)

@@ -140,6 +140,63 @@ TEST(Manifest, RefusesAnyOtherNumber) {
   EXPECT_TRUE(parseManifest(json.dump(), "m")) << "white space does not matter";
 }
 
+/// A reader that goes deep by calling itself would end the process.
+TEST(Manifest, RefusesDeepListsInUnknownKeys) {
+  for (size_t depth : {60, 64, 3000000}) {
+    std::string text = toJson(sample());
+    text.insert(text.rfind('}'), ", \"new\": " + std::string(depth, '[') + std::string(depth, ']'));
+    auto read = parseManifest(text, "m");
+    ASSERT_FALSE(read);
+    EXPECT_THAT(format(read.error()), depth < 64
+                                          ? HasSubstr("its checksum is")
+                                          : HasSubstr("more than 64 lists and objects inside each other"));
+  }
+  ordered_json json = ordered_json::parse(toJson(sample()));
+  json["producer"] = std::string(100, '[') + "\"" + std::string(100, '{');
+  EXPECT_THAT(format(parseManifest(json.dump(), "m").error()), HasSubstr("its checksum is")) << "quoted";
+}
+
+TEST(Manifest, RefusesNumbersThatItCannotHold) {
+  EXPECT_THAT(refusal([](ordered_json &json) { json["m"] = 2.0; }),
+              HasSubstr("`m` is not an integer of 64 bits"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["batch"] = UINT64_MAX; }),
+              HasSubstr("`batch` is not an integer of 64 bits"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["inputs"][0]["bound"] = 1e300; }),
+              HasSubstr("`bound` is not an integer of 64 bits"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["inputs"][0]["shape"][1] = true; }),
+              HasSubstr("`shape` is not an integer of 64 bits"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["inputs"][0]["shape"] = {{"a", 7}}; }),
+              HasSubstr("`shape` is not a list"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["abi"] = (int64_t(1) << 32) + ACCUM_ABI_VERSION; }),
+              HasSubstr("`abi` is not an integer of 32 bits"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["commands"][0]["id"] = -1; }),
+              HasSubstr("`id` is not an integer of 32 bits"));
+}
+
+TEST(Manifest, RefusesSizesThatWouldOverflow) {
+  EXPECT_THAT(refusal([](ordered_json &json) { json["batch"] = INT64_MAX; }),
+              HasSubstr("`batch` or `devices` is impossibly large"));
+  EXPECT_THAT(refusal([](ordered_json &json) {
+                json["batch"] = int64_t(1) << 40;
+                json["devices"] = (int64_t(1) << 32) + 3;
+              }),
+              HasSubstr("`batch` or `devices` is impossibly large"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["batch"] = int64_t(1) << 50; }),
+              HasSubstr("takes more micro-steps than a program counts"));
+  EXPECT_THAT(refusal([](ordered_json &json) {
+                json["batch"] = json["m"] = int64_t(1) << 40;
+                json["devices"] = 1;
+                json["inputs"][0]["shape"] = {1, int64_t(1) << 40};
+              }),
+              HasSubstr("the inputs of a micro-step take more than 2^56 bytes"));
+  for (int64_t bound : {int64_t(0), int64_t(-3), INT64_MAX}) {
+    Manifest manifest = sample();
+    manifest.inputs[0].bound = bound;
+    auto read = parseManifest(toJson(manifest), "m");
+    EXPECT_THAT(read ? "accepted" : format(read.error()), HasSubstr("input `ids` has an impossible `bound`"));
+  }
+}
+
 TEST(Manifest, RefusesContradictions) {
   EXPECT_THAT(refusal([](ordered_json &json) { json["params"][0]["state_offset"] = 1 << 20; }),
               HasSubstr("`w` ends outside the state"));
