@@ -4,6 +4,7 @@
 #include "runtime/Dataset.h"
 #include "runtime/Philox.h"
 #include "runtime/ThreadPool.h"
+#include <algorithm>
 #include <cstring>
 
 namespace accum::runtime {
@@ -25,6 +26,23 @@ void storeNumber(uint8_t *slab, DType dtype, int64_t index, double value) {
     return store(slab, index, int32_t(value));
   default:
     return store(slab, index, uint8_t(value));
+  }
+}
+
+/// How many indices below the bound of an input its type can say: a table may have more rows.
+uint64_t drawnBelow(const InputSpec &spec) {
+  auto bound = uint64_t(spec.bound.value_or(2));
+  switch (spec.dtype) {
+  case ACCUM_BOOL:
+    return std::min<uint64_t>(bound, 2);
+  case ACCUM_I8:
+    return std::min<uint64_t>(bound, 1 << 7);
+  case ACCUM_U8:
+    return std::min<uint64_t>(bound, 1 << 8);
+  case ACCUM_I32:
+    return std::min<uint64_t>(bound, uint64_t(1) << 31);
+  default:
+    return bound;
   }
 }
 
@@ -60,7 +78,7 @@ void Dataset::makeSlab(const Column &column, size_t input, uint64_t sample) {
     return drawNormals(spec, draws, slab.data());
   // Indices uniform below their bound, other integers 0 or 1.
   for (int64_t i = 0, n = spec.slabElements(); i < n; ++i) {
-    double value = column.random                         ? double(draws.below(spec.bound.value_or(2)))
+    double value = column.random                         ? double(draws.below(drawnBelow(spec)))
                    : spec.synthesize == Synthesize::Iota ? double(iotaAt(spec, i))
                                                          : double(spec.synthesize == Synthesize::Ones);
     storeNumber(slab.data(), spec.dtype, i, value);

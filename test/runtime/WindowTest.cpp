@@ -128,3 +128,25 @@ TEST(Dataset, PiecesOfARandomSampleAreOneSequence) {
   for (float value : row)
     ASSERT_EQ(value, float(draws.normal()));
 }
+
+/// A table may have more rows than the type of its indices can say: bytes, bools.
+TEST(Dataset, RandomIndicesAreThoseOfTheirType) {
+  Manifest manifest;
+  for (DType dtype : {ACCUM_U8, ACCUM_BOOL}) {
+    InputSpec spec;
+    spec.name = nameOf(dtype);
+    spec.dtype = dtype;
+    spec.shape = {1, 500};
+    spec.batchDim = 0;
+    spec.bound = 50257;
+    manifest.inputs.push_back(spec);
+  }
+  Dataset dataset = Dataset::synthetic(manifest, 1, 9);
+  for (uint64_t input : {0, 1}) {
+    std::vector<uint8_t> row(500);
+    dataset.copyRow(input, 0, row.data(), 0, 1);
+    Draws draws(9, (input + 1) << 40);
+    for (uint8_t value : row)
+      ASSERT_EQ(value, draws.below(input == 0 ? 256 : 2));
+  }
+}
