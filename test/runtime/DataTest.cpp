@@ -82,6 +82,8 @@ TEST(Data, EpochsCountWindows) {
   EXPECT_EQ(run(words + " --epochs 2").size(), 6u);
   EXPECT_EQ(run(words + " --epochs 2 --drop-last").size(), 4u);
   EXPECT_EQ(run(words + " --epochs 2 --steps 5").size(), 5u);
+  words = artifact + " --data " + writeToyData(folder, makeToyData(160)); // 32 windows: 2^64 steps
+  EXPECT_EQ(run(words + " --epochs 576460752303423488 --steps 3").size(), 3u);
 }
 
 TEST(Data, SyntheticSamplesAreTheSameForEveryCut) {

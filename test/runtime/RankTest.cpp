@@ -118,3 +118,16 @@ TEST(Ranks, JoinsTheOnesThatMpirunStarted) {
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(countOf(outcome.out, "wrote "), 1u);
 }
+
+TEST(Ranks, APlanForThousandsOfDevicesStartsNothingHere) {
+  Job job;
+  editManifest(job.artifact, [](accum::runtime::Manifest &manifest) {
+    manifest.devices = 1500;
+    EXPECT_TRUE(assignStateLayout(manifest));
+    manifest.m = 1;
+  });
+  Outcome outcome = accumRun(job.words + "1");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_THAT(outcome.err, HasSubstr("error: the artifact is for 1500 devices, but no launcher started its "
+                                     "processes; at most 1024 are started here [wrong-ranks]"));
+}

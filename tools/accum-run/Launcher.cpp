@@ -21,6 +21,9 @@ using runtime::Status;
 
 namespace {
 
+/// More on one machine are a plan for many machines, run by mistake on one.
+constexpr int kMostLocal = 1024;
+
 volatile std::sig_atomic_t childToTell = 0, requested = 0, atOnce = 0;
 
 /// A request to stop, or, where it is another Ctrl-C, to end at once.
@@ -129,6 +132,12 @@ Status checkLaunched(const Options &options, int processes, int64_t devices) {
 }
 
 int launchLocally(const Options &options, int devices) {
+  if (devices > kMostLocal)
+    return failWith({runtime::kExitUsage,
+                     "the artifact is for " + std::to_string(devices) + " devices, but no launcher started " +
+                         "its processes; at most " + std::to_string(kMostLocal) + " are started here",
+                     "wrong-ranks",
+                     {"start them on their machines, with mpirun or srun"}});
   RankBoard board(devices);
   pid_t launcher = getpid(), child = fork();
   if (child == 0)

@@ -173,9 +173,9 @@ void Training::printNotes() {
 }
 
 uint64_t Training::totalSteps() const {
-  uint64_t steps = options.steps.value_or(UINT64_MAX);
-  if (options.epochs)
-    steps = std::min(steps, *options.epochs * uint64_t(info.windows));
+  uint64_t steps = options.steps.value_or(UINT64_MAX), all = UINT64_MAX;
+  if (options.epochs && !__builtin_mul_overflow(*options.epochs, uint64_t(info.windows), &all))
+    steps = std::min(steps, all);
   return steps;
 }
 
