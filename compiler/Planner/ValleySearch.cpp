@@ -10,8 +10,9 @@ namespace accum::planner {
 
 namespace {
 
-/// Nodes of the first restart, and how many times more each later one may take.
-constexpr double kFirstLimit = 500, kGrowth = 1.05;
+/// Nodes of the first restart, how many times more each later one may take, and what none exceeds: paths may
+/// end thousands of restarts long before their nodes do.
+constexpr double kFirstLimit = 500, kGrowth = 1.05, kLastLimit = 1e15;
 /// Failed skylines remembered at most; a later one takes the place of another.
 constexpr size_t kFailed = size_t{1} << 18, kFirstFailed = size_t{1} << 12;
 /// What the deepest attempt loses with a restart, so that others take its place.
@@ -42,7 +43,7 @@ ValleySearch::Outcome ValleySearch::run(int64_t more) {
   for (int64_t most : left)
     if (most > height)
       return Outcome::Impossible;
-  for (; nodes < budget && !deadline.hasPassed(); ++round, quota *= kGrowth) {
+  for (; nodes < budget && !deadline.hasPassed(); ++round, quota = std::min(kLastLimit, quota * kGrowth)) {
     limit = std::min(budget, nodes + static_cast<int64_t>(quota));
     Result result = solve(0, sections);
     if (result == Result::Failed)
