@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stays from the forward part of a micro-step until its backward part reads it.
 #include "compiler/Planner/Problem.h"
+#include "compiler/Planner/SaturatedSum.h"
 #include <algorithm>
 #include <utility>
 
@@ -9,8 +10,8 @@ namespace accum::planner {
 namespace {
 
 void add(Amount &sum, const Amount &bytes) {
-  sum.fixed = std::min(kAmountLimit, sum.fixed + bytes.fixed);
-  sum.perSample = std::min(kAmountLimit, sum.perSample + bytes.perSample);
+  sum.fixed = saturatedSum(sum.fixed, bytes.fixed);
+  sum.perSample = saturatedSum(sum.perSample, bytes.perSample);
 }
 
 /// Per buffer, the first command of a backward part that reads it or a view of it.

@@ -2,6 +2,7 @@
 // Bytes and seconds of sharding and offload, as formulas of D and K.
 #include "compiler/Planner/Sharing.h"
 #include "compiler/Planner/Quantity.h"
+#include "compiler/Planner/SaturatedSum.h"
 #include <algorithm>
 #include <fmt/format.h>
 
@@ -42,7 +43,7 @@ bool isOffloaded(const Sharing &sharing, StateRole role) {
 int64_t bytesOf(const Problem &problem, StateRole role) {
   int64_t sum = 0;
   for (const FixedMemory &line : problem.fixed)
-    sum += line.role == role ? line.bytes.at(1) : 0;
+    sum = saturatedSum(sum, line.role == role ? line.bytes.at(1) : 0);
   return sum;
 }
 
@@ -136,9 +137,10 @@ int64_t hostStateBytes(const Problem &problem, const Sharing &sharing, int64_t d
   };
   int64_t sum = 0;
   for (const FixedMemory &line : problem.fixed)
-    sum += isOffloaded(sharing, line.role) ? held(line.bytes.at(1), line.role) : 0;
-  return isOffloaded(sharing, StateRole::Parameters) ? sum + held(copiedBytes(problem), StateRole::Parameters)
-                                                     : sum;
+    sum = saturatedSum(sum, isOffloaded(sharing, line.role) ? held(line.bytes.at(1), line.role) : 0);
+  if (isOffloaded(sharing, StateRole::Parameters))
+    sum = saturatedSum(sum, held(copiedBytes(problem), StateRole::Parameters));
+  return sum;
 }
 
 Result<Sharing> sharingOf(const Plan &plan) {
@@ -153,7 +155,7 @@ Result<Sharing> sharingOf(const Plan &plan) {
 int64_t copiedBytes(const Problem &problem) {
   int64_t sum = 0;
   for (const Buffer &buffer : problem.buffers)
-    sum += buffer.role == StateRole::Parameters ? buffer.bytes.fixed : 0;
+    sum = saturatedSum(sum, buffer.role == StateRole::Parameters ? buffer.bytes.fixed : 0);
   return sum;
 }
 
@@ -175,8 +177,8 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
   auto stage = [&](int64_t bytes) {
     int64_t whole = std::max<int64_t>(1, bytesOf(problem, StateRole::Parameters));
     double ratio = static_cast<double>(bytes) / static_cast<double>(whole);
-    staged +=
-        std::min(bytes, static_cast<int64_t>(2 * ratio * static_cast<double>(problem.largestParameter)));
+    double pieces = 2 * ratio * static_cast<double>(problem.largestParameter); // may be any number
+    staged = saturatedSum(staged, pieces < static_cast<double>(bytes) ? static_cast<int64_t>(pieces) : bytes);
   };
   auto held = [&](int64_t bytes, StateRole role) {
     return isSharded(sharing, role) && devices > 1 ? partOf(bytes, devices) : bytes;

@@ -208,9 +208,9 @@ RegionTime TimeModel::time(size_t index, size_t variant, int64_t m) const {
     RegionTime whole = waiting(timeOf(index, way, m, 1, missed));
     return {.total = whole.total + fetched, .launch = whole.launch, .memory = whole.memory + fetched};
   }
-  auto add = [&](int64_t samples, int64_t times, double missing) {
+  auto pieces = static_cast<double>(way.pieces); // any number
+  auto add = [&](int64_t samples, double count, double missing) {
     RegionTime each = waiting(timeOf(index, way, samples, way.pieces, missing));
-    auto count = static_cast<double>(times);
     sum.total += count * each.total;
     sum.launch += count * each.launch;
     sum.memory += count * each.memory;
@@ -218,9 +218,9 @@ RegionTime TimeModel::time(size_t index, size_t variant, int64_t m) const {
   // The first slice finds the weights where the micro-step before left them, the others where that one did.
   int64_t first = std::min(m, way.slice), rest = m % way.slice;
   add(first, 1, missed);
-  add(first, std::max<int64_t>(1, m / way.slice) * way.pieces - 1, missedInSlices);
+  add(first, static_cast<double>(std::max<int64_t>(1, m / way.slice)) * pieces - 1, missedInSlices);
   if (rest > 0 && m > way.slice)
-    add(rest, way.pieces, missedInSlices);
+    add(rest, pieces, missedInSlices);
   return sum;
 }
 

@@ -252,6 +252,13 @@ TEST(Carried, IsWrittenForwardAndReadFirstByTheBackwardPart) {
   EXPECT_EQ(problem.carried, (Amount{64, 2010})) << "said twice, counted once";
 }
 
+TEST(Carried, SumsOfAbsurdSizesSaturate) {
+  Problem problem = smallStep();
+  problem.buffers[1].bytes = {.fixed = INT64_MAX, .perSample = INT64_MAX};
+  noteCarried(problem);
+  EXPECT_EQ(problem.carried, (Amount{kAmountLimit + 1, kAmountLimit + 1}));
+}
+
 TEST(TimeModel, ActivationsThatTheCacheLostAreFetched) {
   Problem problem = smallStep();
   noteCarried(problem);
@@ -282,6 +289,15 @@ TEST(TimeModel, ActivationsThatTheCacheLostAreFetched) {
   problem.commands[3].region = Region::Micro;
   profile.misses = {};
   EXPECT_EQ(added(3, 4000), 0) << "a profile that does not know its caches";
+}
+
+TEST(TimeModel, AnyNumberOfPiecesTakesTime) {
+  Problem problem = smallStep();
+  DeviceProfile profile{.name = "p", .rates = {{false, "f32", 1e8, 1e8}}, .bandwidth = 1e9, .launch = 1e-6};
+  Variant &way = problem.commands[3].variants[0];
+  way.slice = 1;
+  way.pieces = INT64_MAX;
+  EXPECT_GT(TimeModel(problem, profile, 1).seconds(3, 0, 16), 16 * 9e18 * 1e-6);
 }
 
 TEST(TimeModel, CallsHaveACostOfTheirOwnForWhatTheyFetch) {

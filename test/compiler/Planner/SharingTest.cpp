@@ -54,6 +54,21 @@ TEST(Sharing, HoldsTheParts) {
   EXPECT_THAT(held({Shard::Parameters, Offload::None, true}, 1), ElementsAre(1000, 1000, 2000, 24));
 }
 
+/// Sums are made before anybody has refused such sizes.
+TEST(Sharing, SumsOfAbsurdSizesSaturate) {
+  Problem problem = small();
+  problem.fixed[0].bytes = {0, 0, {}};
+  problem.largestParameter = kAmountLimit;
+  std::vector<FixedMemory> lines = sharedMemory(problem, {Shard::None, Offload::Optimizer}, 1);
+  EXPECT_EQ(lines.back().name, "staging of offload");
+  EXPECT_EQ(lines.back().bytes.fixed, 2048) << "no more than all";
+  problem.fixed.insert(problem.fixed.end(), 20,
+                       {FixedKind::State, "x", {kAmountLimit, 0, {}}, StateRole::Optimizer});
+  EXPECT_EQ(hostStateBytes(problem, {Shard::None, Offload::Optimizer}, 1), kAmountLimit + 1);
+  lines = sharedMemory(problem, {Shard::None, Offload::Optimizer}, 1);
+  EXPECT_GE(lines.back().bytes.fixed, kAmountLimit);
+}
+
 double total(const std::vector<TimeLine> &lines) {
   double sum = 0;
   for (const TimeLine &line : lines)
