@@ -41,8 +41,7 @@ int bindArrays(accum_session *session, std::vector<Array> arrays, const accum_da
   auto dataset = Dataset::fromArrays(session->session->manifest(), std::move(arrays));
   if (!dataset)
     return report(dataset.error());
-  session->session->bind(std::move(*dataset), options);
-  return 0;
+  return report(session->session->bind(std::move(*dataset), options));
 }
 
 int storeResult(const Expected<accum_step_result> &outcome, accum_step_result *result) {
@@ -131,8 +130,7 @@ int accum_bind_synthetic(accum_session *session, const accum_data_options *optio
     int64_t samples = options->samples > 0 ? options->samples : manifest.batch;
     if (manifest.wholeBatch && samples < manifest.batch)
       return report(Error{kExitUsage, "a batch whose samples are related to each other is not cut", "usage"});
-    session->session->bind(Dataset::synthetic(manifest, samples, options->seed), *options);
-    return 0;
+    return report(session->session->bind(Dataset::synthetic(manifest, samples, options->seed), *options));
   });
 }
 

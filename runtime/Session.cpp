@@ -3,6 +3,7 @@
 #include "runtime/Session.h"
 #include "runtime/Clock.h"
 #include "runtime/Convert.h"
+#include "runtime/Memory.h"
 #include "runtime/Parameters.h"
 #include "runtime/ThreadPool.h"
 #include <algorithm>
@@ -139,7 +140,14 @@ Status Session::startParameters(const accum_open_options &options) {
                                : Status();
 }
 
-void Session::bind(Dataset data, const accum_data_options &options) {
+Status Session::bind(Dataset data, const accum_data_options &options) {
+  // More would end in the kernel's out-of-memory killer instead of a sentence.
+  uint64_t bytes = uint64_t(data.samples()) * sizeof(uint64_t);
+  if (bytes > availableMemory())
+    return Error{kExitRunFailed,
+                 "the order of " + std::to_string(data.samples()) + " samples takes " + formatBytes(bytes) +
+                     " of memory (" + formatBytes(availableMemory()) + " available)",
+                 "memory"};
   dataset = std::move(data);
   dataOptions = options;
   leaveOutIncomplete();
@@ -147,6 +155,7 @@ void Session::bind(Dataset data, const accum_data_options &options) {
   orderEpoch.reset();
   for (const std::string &notice : dataset->notices())
     decisions.push_back(notice);
+  return {};
 }
 
 /// A program that relates the samples of its batch has no rows to spare: another number of samples is another

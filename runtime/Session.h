@@ -22,7 +22,7 @@ public:
   static Expected<std::unique_ptr<Session>> open(const std::string &folder,
                                                  const accum_open_options &options);
 
-  void bind(Dataset dataset, const accum_data_options &options);
+  Status bind(Dataset dataset, const accum_data_options &options);
   void leaveOutIncomplete();
   Status setHyper(const HyperOptions &options);
   void setCut(const StepCut &value) { cut = value; }

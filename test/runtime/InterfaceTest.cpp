@@ -83,6 +83,15 @@ struct Opened {
 
 } // namespace
 
+/// Not ended by the kernel, which would have found out on the way.
+TEST(Interface, AnOrderOfMoreSamplesThanMemoryHoldsIsRefused) {
+  Opened opened({.batch = 5, .devices = 1, .m = 2}, 6, 1);
+  accum_data_options data = {sizeof data, 0, 0, 0, int64_t(1) << 50};
+  EXPECT_EQ(accum_bind_synthetic(opened.session, &data), 4);
+  EXPECT_THAT(accum_last_error(),
+              HasSubstr("error: the order of 1125899906842624 samples takes 8192.00 TiB"));
+}
+
 TEST(Interface, StepsReadsAndEvaluates) {
   ToyOptions options{.batch = 5, .m = 2, .optimizer = "adamw"};
   Opened opened(options, 13, 1);
