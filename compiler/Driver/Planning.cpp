@@ -111,20 +111,27 @@ LogicalResult holdWhole(ModuleOp module, planner::Options &asked, Diagnostics &d
   return success();
 }
 
-/// Which plan would fit that needs what programs cannot do yet. Empty: none, or that was asked for.
+/// Which plan would fit that needs what programs cannot do yet, with more of it than was asked for. Empty:
+/// none.
 std::string fitsUnbuilt(const planner::Problem &problem, const planner::DeviceProfile &profile,
-                        planner::Options asked) {
-  if (asked.shard != "none" || asked.offload != "none")
-    return {};
-  for (auto [shard, offload, flags] :
-       {std::tuple{"auto", "none", "--shard auto"}, std::tuple{"none", "auto", "--offload auto"},
-        std::tuple{"auto", "auto", "--shard auto --offload auto"}}) {
-    asked.shard = shard;
-    asked.offload = offload;
-    auto search = planner::solve(problem, profile, asked);
+                        const planner::Options &asked) {
+  for (auto [shard, offload] : {std::pair{true, false}, std::pair{false, true}, std::pair{true, true}}) {
+    if ((shard && asked.shard != "none") || (offload && asked.offload != "none"))
+      continue;
+    planner::Options more = asked;
+    std::string flags;
+    if (shard) {
+      more.shard = "auto";
+      flags += "--shard auto ";
+    }
+    if (offload) {
+      more.offload = "auto";
+      flags += "--offload auto ";
+    }
+    auto search = planner::solve(problem, profile, more);
     if (search && search->plan)
       return fmt::format(
-          "{} --plan-only shows a plan that fits, micro-batch {}, {}{}{}: programs of it are not built yet",
+          "{}--plan-only shows a plan that fits, micro-batch {}, {}{}{}: programs of it are not built yet",
           flags, search->plan->cut.m, search->sharing, search->moved.empty() ? "" : ", ", search->moved);
   }
   return {};

@@ -16,8 +16,8 @@ runtime::Expected<std::optional<int>> launchedProcesses(const Options &options);
 runtime::Status checkLaunched(const Options &options, int processes, int64_t devices);
 
 /// Starts `devices` local processes of this command line through mpirun, passes stop requests on, and returns
-/// the job's exit code: a rank's own, 4 when one died, or 2 for more devices than one machine is for; the last
-/// two are said on stderr.
+/// the job's exit code: a rank's own, 4 when one died, or 2 for more devices than one machine is for; the
+/// last two are said on stderr.
 int launchLocally(const Options &options, int devices);
 
 } // namespace accum::run
