@@ -17,6 +17,26 @@ struct Panels {
                      c = std::vector<float>(kGemmTileM * kGemmTileN);
 };
 
+constexpr int64_t kSquare = 16;
+
+/// Columns that lie as rows do, `stride` apart: by squares, so that what is read and what is written are
+/// whole lines of a cache. Element by element the rows of a panel, a power of two apart, would push each
+/// other out.
+template <typename T, float (*widen)(T)>
+void packTurned(const T *from, int64_t stride, int64_t rows, int64_t cols, float *panel) {
+  float square[kSquare][kSquare];
+  for (int64_t j = 0; j < cols; j += kSquare)
+    for (int64_t i = 0; i < rows; i += kSquare) {
+      int64_t width = std::min(kSquare, cols - j), height = std::min(kSquare, rows - i);
+      for (int64_t y = 0; y < width; ++y)
+        for (int64_t x = 0; x < height; ++x)
+          square[y][x] = widen(from[(j + y) * stride + i + x]);
+      for (int64_t x = 0; x < height; ++x)
+        for (int64_t y = 0; y < width; ++y)
+          panel[(i + x) * cols + j + y] = square[y][x];
+    }
+}
+
 template <typename T, float (*widen)(T)>
 void packAs(const void *matrix, int64_t rowStride, int64_t colStride, int64_t rows, int64_t cols,
             float *panel) {
@@ -25,6 +45,10 @@ void packAs(const void *matrix, int64_t rowStride, int64_t colStride, int64_t ro
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < cols; ++j)
         panel[i * cols + j] = widen(from[i * rowStride + j]);
+    return;
+  }
+  if (rowStride == 1) {
+    packTurned<T, widen>(from, colStride, rows, cols, panel);
     return;
   }
   for (int64_t j = 0; j < cols; ++j)
