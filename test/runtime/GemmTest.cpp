@@ -184,9 +184,9 @@ TEST_F(Gemm, HeadsInTheMiddleOfARow) {
 }
 
 /// In pieces along k, and tiles along both axes; f32 and bf16 results.
-TEST_F(Gemm, BiasesOfPackedProducts) {
+void checkPacked(bool turnA, bool turnB) {
   auto rounded = [](float value) { return fromBrain(toBrain(value)); };
-  Problem<float> problem(1, 1100, 530, 600, false, true);
+  Problem<float> problem(1, 1100, 530, 600, turnA, turnB);
   for (auto *values : {&problem.a, &problem.b, &problem.bias})
     std::transform(values->begin(), values->end(), values->begin(), rounded);
   auto brains = [](const std::vector<float> &values) {
@@ -212,6 +212,11 @@ TEST_F(Gemm, BiasesOfPackedProducts) {
   ASSERT_TRUE(gemm(call, 0));
   for (size_t i = 0; i < c.size(); ++i)
     ASSERT_NEAR(fromBrain(c[i]), exact[i], std::abs(exact[i]) / 256 + 1e-4) << i;
+}
+
+TEST_F(Gemm, BiasesOfPackedProducts) {
+  for (auto [turnA, turnB] : {std::pair(false, true), std::pair(true, false)})
+    checkPacked(turnA, turnB);
 }
 
 TEST_F(Gemm, RefusesWhatItCannotDo) {
