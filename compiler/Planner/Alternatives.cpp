@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // All choices where they are few; else cuts per price, improved decision by decision, tiled layer by layer.
 #include "compiler/Planner/Alternatives.h"
+#include "compiler/Planner/Compared.h"
 #include "compiler/Planner/Decisions.h"
-#include "compiler/Planner/Front.h"
+#include "compiler/Planner/LowerPeaks.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -35,30 +36,11 @@ constexpr int64_t kMostMoving = 6000;
 /// Draws that change nothing before the search at random ends.
 constexpr int64_t kStale = 1500;
 
-double added(const Alternative &alternative, const TimeModel &times,
-             const std::vector<RegionTime> &classTimes, int64_t m) {
-  double sum = alternative.itinerary.seconds(times, classTimes, m);
-  for (auto [cost, count] : alternative.costs)
-    sum += classTimes[cost].total * count;
-  return sum;
-}
-
-/// A micro-batch size at which alternatives are compared.
-struct Compared {
-  int64_t m = 0;
-  int end = 0;                             ///< of the crowdedness: 0 the smallest size, 1 the largest
-  std::vector<RegionTime> classTimes = {}; ///< of a micro-step, per cost class
-  Front lowest = {}, emptiest = {};        ///< by peak, and by how crowded it is
-
-  /// Whether nothing that is as fast is lower, or less crowded.
-  bool add(const Alternative &entry, const TimeModel &times, int64_t hostMemory, int index) {
-    if (entry.itinerary.bytesAt(m) > hostMemory)
-      return false;
-    double seconds = added(entry, times, classTimes, m);
-    bool isLow = lowest.add({seconds, static_cast<double>(entry.peak.at(m)), index});
-    return emptiest.add({seconds, entry.peak.crowded[end], index}) || isLow;
-  }
-};
+/// Looks of the walks to lower peaks: of the effort's visits two thirds, and not more than help. Fewer find
+/// nothing.
+constexpr int64_t kMostWalk = 8000, kFewestWalk = 100;
+/// Peaks between the lowest before those walks and the lowest behind them, for which the fastest is asked.
+constexpr int64_t kLevels = 4;
 
 class Finder {
 public:
@@ -98,7 +80,16 @@ public:
           seedMoves(size, most / 4 / static_cast<int64_t>(sizes.size()));
         explore(length(), most);
       }
+      // Behind everything, and besides what is kept of it: whatever lower peaks there are, no budget that
+      // something fits has a slower plan for them.
+      int64_t before = length();
+      for (const Compared &size : sizes)
+        deepen(size);
+      std::vector<Alternative> lower(std::make_move_iterator(found.list.begin() + before),
+                                     std::make_move_iterator(found.list.end()));
+      found.list.erase(found.list.begin() + before, found.list.end());
       keepUseful(0);
+      found.addUseful(std::move(lower), times, sizes.back().m, sizes.front().m, hostMemory);
     }
     return std::move(found);
   }
@@ -137,6 +128,8 @@ private:
   void improve(const Compared &size, bool single, int64_t until);
   void mix(const Compared &size, int64_t count);
   void wander(const Compared &size, int64_t until);
+  void deepen(const Compared &size);
+  void hasten(const Compared &size, int64_t limit, int64_t until);
   void keepUseful(size_t enough) {
     if (!effort.deadline.hasPassed())
       found.keepUseful(times, sizes.back().m, sizes.front().m, hostMemory, enough);
@@ -359,22 +352,46 @@ void Finder::wander(const Compared &size, int64_t until) {
   }
 }
 
+/// Walks to lower peaks than any so far; and what is fastest at the lowest, and a little above it.
+void Finder::deepen(const Compared &size) {
+  int64_t looks = std::min(effort.visits * 2 / 3 / count, kMostWalk);
+  if (looks < kFewestWalk || isOver())
+    return;
+  const Front::Member least = size.lowest.list().back();
+  Choice start = found.list[least.index].choice;
+  start.moves.clear();
+  for (const Choice &choice :
+       lowerPeaks(problem, flow, loads, decisions, start, {size.m, looks, effort.deadline})) {
+    look(choice);
+    if (moving)
+      moveMore(choice);
+  }
+  auto highest = static_cast<int64_t>(least.bytes),
+       lowest = static_cast<int64_t>(size.lowest.list().back().bytes);
+  for (int64_t level = 0, until = looked + looks / 3; level < kLevels && lowest < highest; ++level)
+    hasten(size, lowest + (highest - lowest) * level / kLevels, until);
+}
+
+/// Decisions one by one, of the fastest whose peak is at most `limit`: what makes it faster and no higher
+/// stays.
+void Finder::hasten(const Compared &size, int64_t limit, int64_t until) {
+  auto isFast = [&](const Front::Member &member) { return member.bytes <= static_cast<double>(limit); };
+  Front::Member best = *std::ranges::find_if(size.lowest.list(), isFast);
+  Choice choice = found.list[best.index].choice;
+  for (bool single : {false, true})
+    decisions.forNeighbours(
+        choice, single,
+        [&](const Choice &other) {
+          look(other);
+          Front::Member now = *std::ranges::find_if(size.lowest.list(), isFast);
+          if (now.index != best.index)
+            choice = found.list[now.index].choice;
+          best = now;
+        },
+        [&] { return looked >= until || isOver(); });
+}
+
 } // namespace
-
-std::vector<RegionTime> Alternatives::classTimes(const TimeModel &times, int64_t m) const {
-  std::vector<RegionTime> each;
-  for (auto [command, variant] : costClasses)
-    each.push_back(times.alone(command, variant, m));
-  return each;
-}
-
-std::vector<double> Alternatives::addedSeconds(const TimeModel &times, int64_t m) const {
-  std::vector<RegionTime> each = classTimes(times, m);
-  std::vector<double> sums;
-  for (const Alternative &alternative : list)
-    sums.push_back(added(alternative, times, each, m));
-  return sums;
-}
 
 Alternatives findAlternatives(const Problem &problem, const TimeModel &times, int64_t smallest,
                               int64_t largest, const Freedom &freedom, const AlternativeEffort &effort) {

@@ -45,6 +45,10 @@ struct Alternatives {
   /// bound says hides no other.
   void keepUseful(const TimeModel &times, int64_t smallest, int64_t largest, int64_t hostMemory,
                   size_t enough);
+  /// Adds those of `more` that are the fastest somewhere, looking at the same sizes: at a peak that none of
+  /// the list has, or faster than it.
+  void addUseful(std::vector<Alternative> more, const TimeModel &times, int64_t smallest, int64_t largest,
+                 int64_t hostMemory);
   /// Of each cost class.
   std::vector<RegionTime> classTimes(const TimeModel &times, int64_t m) const;
 };

@@ -28,6 +28,7 @@ Decisions::Decisions(const Problem &problem, const Recomputation &flow, bool rec
   auto decides = [&](int command) { return mayRepeat(command) || isVaried(problem.commands[command]); };
   for (size_t index = 0; index < problem.commands.size(); ++index)
     unitOf.push_back(static_cast<int>(index));
+  placeOf.assign(problem.commands.size(), {kNoIndex, 0});
   bool any = false;
   for (int command = begin; command < end; ++command)
     any |= decides(command);
@@ -39,6 +40,9 @@ Decisions::Decisions(const Problem &problem, const Recomputation &flow, bool rec
       unitOf[run.begin + at] = run.begin + at / run.period * run.period;
   repeatable = classesOf(mayRepeat);
   varied = classesOf([&](int command) { return isVaried(problem.commands[command]); });
+  for (size_t index = 0; index < repeatable.size(); ++index)
+    for (size_t member = 0; member < repeatable[index].members.size(); ++member)
+      placeOf[repeatable[index].members[member]] = {static_cast<int>(index), member};
 }
 
 std::vector<DecisionClass> Decisions::classesOf(const std::function<bool(int)> &takes) const {
@@ -209,6 +213,23 @@ Choice Decisions::disturbed(const Choice &start, std::mt19937_64 &random) const 
     char again = choice.recomputed[command] == 0 ? 1 : 0;
     for (size_t member = first; member <= last; ++member)
       choice.recomputed[entry.members[member]] = again;
+  }
+  return choice;
+}
+
+Choice Decisions::disturbedAt(const Choice &start, const std::vector<int> &commands,
+                              std::mt19937_64 &random) const {
+  auto below = [&](size_t count) { return static_cast<size_t>(random() % count); };
+  Choice choice = start;
+  for (size_t changes = 1 + below(3); changes > 0; --changes) {
+    int command = commands[below(commands.size())];
+    auto [index, member] = placeOf[command];
+    const std::vector<int> &members = repeatable[index].members;
+    size_t last = below(2) == 0 ? member : member + below(members.size() - member),
+           first = below(2) == 0 ? member : below(member + 1);
+    char again = choice.recomputed[command] == 0 ? 1 : 0;
+    for (size_t at = first; at <= last; ++at)
+      choice.recomputed[members[at]] = again;
   }
   return choice;
 }

@@ -30,7 +30,8 @@ public:
   std::optional<Choice> checkpoints(const Choice &start, int windows) const;
   /// Nothing recomputed, each combination of variants by class (the first few, where there are many).
   void forVariants(const Visit &visit) const;
-  /// One class decided otherwise; with `single`, one command of it; until `isOver`.
+  /// One class decided otherwise; with `single`, one command of it; until `isOver`. A visit may change what
+  /// `start` refers to: from then on neighbours are those of the new choice.
   void forNeighbours(const Choice &start, bool single, const Visit &visit,
                      const std::function<bool()> &isOver) const;
   /// The first units (windows, or commands outside of any) as in `more`, the rest as in `less`; about `count`
@@ -38,6 +39,9 @@ public:
   void forMixtures(const Choice &less, const Choice &more, int64_t count, const Visit &visit) const;
   /// One to four commands, or runs of neighbouring windows of theirs, decided otherwise at random.
   Choice disturbed(const Choice &start, std::mt19937_64 &random) const;
+  /// One to three of `commands`, which may all run again, or runs of windows around them, decided otherwise
+  /// at random.
+  Choice disturbedAt(const Choice &start, const std::vector<int> &commands, std::mt19937_64 &random) const;
 
 private:
   std::vector<DecisionClass> classesOf(const std::function<bool(int)> &takes) const;
@@ -48,6 +52,7 @@ private:
   std::vector<WindowRun> runs;
   std::vector<int> unitOf; ///< per command, the first command of its window, or itself
   std::vector<DecisionClass> repeatable, varied;
+  std::vector<std::pair<int, size_t>> placeOf; ///< per command that may run again: its class, the place in it
 };
 
 } // namespace accum::planner

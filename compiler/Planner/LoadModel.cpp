@@ -203,9 +203,8 @@ double crowdedness(const std::vector<LoadLine> &loads, int64_t m) {
 
 } // namespace
 
-PeakCurve LoadModel::peak(const std::vector<int> &before, const Choice &choice) const {
-  Run run(*this, before, choice);
-  run.place();
+/// Of all moments.
+std::vector<LoadLine> LoadModel::loadsOf(const Run &run, const Choice &choice) const {
   std::vector<LoadLine> loads(run.order.length + 1);
   auto add = [&](int start, int end, const LoadLine &bytes) {
     loads[start].fixed += bytes.fixed, loads[start].perSample += bytes.perSample;
@@ -230,10 +229,36 @@ PeakCurve LoadModel::peak(const std::vector<int> &before, const Choice &choice) 
     loads[at].fixed += loads[at - 1].fixed;
     loads[at].perSample += loads[at - 1].perSample;
   }
+  return loads;
+}
+
+PeakCurve LoadModel::peak(const std::vector<int> &before, const Choice &choice) const {
+  Run run(*this, before, choice);
+  run.place();
+  std::vector<LoadLine> loads = loadsOf(run, choice);
   PeakCurve curve = envelope(loads);
   for (int end : {0, 1})
     curve.crowded[end] = crowdedness(loads, end == 0 ? smallest : largest);
   return curve;
+}
+
+FullestMoment LoadModel::fullest(const std::vector<int> &before, const Choice &choice, int64_t m) const {
+  Run run(*this, before, choice);
+  run.place();
+  std::vector<LoadLine> loads = loadsOf(run, choice);
+  FullestMoment fullest;
+  int moment = 0;
+  for (size_t at = 0; at < loads.size(); ++at)
+    if (int64_t bytes = loads[at].at(m); bytes > fullest.bytes) {
+      fullest.bytes = bytes;
+      moment = static_cast<int>(at);
+    }
+  fullest.crowded = crowdedness(loads, m);
+  for (size_t index = 0; index < storages.size(); ++index)
+    for (const std::vector<Instance> *instances : {&run.originals, &run.clones})
+      if (const Instance &value = (*instances)[index]; value.start <= moment && moment < value.end)
+        fullest.there.push_back(storages[index].buffer);
+  return fullest;
 }
 
 } // namespace accum::planner

@@ -28,6 +28,13 @@ public:
   }
 };
 
+/// The fullest moment at one size.
+struct FullestMoment {
+  int64_t bytes = 0;
+  double crowded = 0;          ///< as in PeakCurve
+  std::vector<int> there = {}; ///< buffers: storages
+};
+
 /// Loads without alignment, tables taken at their least value, results merged with an operand whose place
 /// they may take where both may have the same size: a lower bound of what packing needs, and close to it.
 class LoadModel {
@@ -37,6 +44,9 @@ public:
 
   /// `before`: positions of `choice.recomputed`. `choice.variants` has one entry per command.
   PeakCurve peak(const std::vector<int> &before, const Choice &choice) const;
+
+  /// The fullest moment of m samples.
+  FullestMoment fullest(const std::vector<int> &before, const Choice &choice, int64_t m) const;
 
 private:
   struct Storage {
@@ -57,6 +67,7 @@ private:
   struct Run;
 
   LoadLine lineOf(const Amount &amount) const;
+  std::vector<LoadLine> loadsOf(const Run &run, const Choice &choice) const;
   bool mayBeEqual(const Amount &one, const Amount &other) const;
   PeakCurve envelope(const std::vector<LoadLine> &loads) const;
 

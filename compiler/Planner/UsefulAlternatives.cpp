@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which alternatives are worth a second look, at every micro-batch size.
-#include "compiler/Planner/Alternatives.h"
+// What alternatives take, and which are worth a second look, at every micro-batch size.
+#include "compiler/Planner/Compared.h"
 #include <algorithm>
 #include <climits>
+#include <iterator>
 #include <numeric>
 #include <tuple>
 
@@ -35,18 +36,40 @@ void lowerRanks(const Alternatives &found, const TimeModel &times, int64_t m, in
   }
 }
 
+/// Of each alternative, at the size where it is best.
+std::vector<int> lowestRanks(const Alternatives &found, const TimeModel &times, int64_t smallest,
+                             int64_t largest, int64_t hostMemory) {
+  std::vector<int> ranks(found.list.size(), INT_MAX);
+  for (int64_t m = smallest; m <= largest; m = std::max(m + 1, std::min(m * 2, largest))) {
+    lowerRanks(found, times, m, 0, ranks);
+    if (hostMemory > 0)
+      lowerRanks(found, times, m, hostMemory, ranks);
+  }
+  return ranks;
+}
+
 } // namespace
+
+std::vector<RegionTime> Alternatives::classTimes(const TimeModel &times, int64_t m) const {
+  std::vector<RegionTime> each;
+  for (auto [command, variant] : costClasses)
+    each.push_back(times.alone(command, variant, m));
+  return each;
+}
+
+std::vector<double> Alternatives::addedSeconds(const TimeModel &times, int64_t m) const {
+  std::vector<RegionTime> each = classTimes(times, m);
+  std::vector<double> sums;
+  for (const Alternative &alternative : list)
+    sums.push_back(added(alternative, times, each, m));
+  return sums;
+}
 
 void Alternatives::keepUseful(const TimeModel &times, int64_t smallest, int64_t largest, int64_t hostMemory,
                               size_t enough) {
   if (list.size() <= std::max<size_t>(64, enough))
     return;
-  std::vector<int> ranks(list.size(), INT_MAX);
-  for (int64_t m = smallest; m <= largest; m = std::max(m + 1, std::min(m * 2, largest))) {
-    lowerRanks(*this, times, m, 0, ranks);
-    if (hostMemory > 0)
-      lowerRanks(*this, times, m, hostMemory, ranks);
-  }
+  std::vector<int> ranks = lowestRanks(*this, times, smallest, largest, hostMemory);
   ranks[0] = 0;
   std::vector<size_t> counts; // of each rank
   for (int rank : ranks) {
@@ -63,6 +86,19 @@ void Alternatives::keepUseful(const TimeModel &times, int64_t smallest, int64_t 
     if (ranks[index] <= worst && (enough > 0 || kept.size() < kKept))
       kept.push_back(std::move(list[index]));
   list = std::move(kept);
+}
+
+void Alternatives::addUseful(std::vector<Alternative> more, const TimeModel &times, int64_t smallest,
+                             int64_t largest, int64_t hostMemory) {
+  size_t known = list.size();
+  std::ranges::move(more, std::back_inserter(list));
+  std::vector<int> ranks = lowestRanks(*this, times, smallest, largest, hostMemory);
+  more.assign(std::make_move_iterator(list.begin() + static_cast<long>(known)),
+              std::make_move_iterator(list.end()));
+  list.resize(known);
+  for (size_t index = 0; index < more.size(); ++index)
+    if (ranks[known + index] == 0)
+      list.push_back(std::move(more[index]));
 }
 
 } // namespace accum::planner
