@@ -36,8 +36,7 @@ constexpr int64_t kMostMoving = 6000;
 /// Draws that change nothing before the search at random ends.
 constexpr int64_t kStale = 1500;
 
-/// Looks of the walks to lower peaks: of the effort's visits two thirds, and not more than help. Fewer find
-/// nothing.
+/// Looks of the walks to lower peaks, of the effort's visits two thirds: at most, and what is worth to begin.
 constexpr int64_t kMostWalk = 8000, kFewestWalk = 100;
 /// Peaks between the lowest before those walks and the lowest behind them, for which the fastest is asked.
 constexpr int64_t kLevels = 4;
