@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <fstream>
 #include <optional>
+#include <sstream>
 #include <sys/resource.h>
 #include <vector>
 
@@ -19,14 +20,15 @@ std::optional<uint64_t> readNumber(const std::string &path) {
   return std::nullopt; // no file, or "max"
 }
 
-/// The number behind a word that begins a line; 0 where there is none.
-uint64_t numberOf(const std::string &word, const std::string &path) {
+/// The number behind a word that begins a line.
+std::optional<uint64_t> numberOf(const std::string &word, const std::string &path) {
   std::ifstream file(path);
-  std::string key;
-  for (uint64_t number; file >> key >> number;)
-    if (key == word)
+  for (std::string line, key; std::getline(file, line);) {
+    std::istringstream words(line);
+    if (uint64_t number; words >> key >> number && key == word)
       return number;
-  return 0;
+  }
+  return std::nullopt;
 }
 
 /// The files of one version. Pages of files that were not read lately count as used, but are given up first.
@@ -45,22 +47,15 @@ uint64_t leftIn(const std::string &group, const Version &version) {
   auto used = readNumber(group + "/" + version.used);
   for (const char *name : version.limits)
     if (auto limit = readNumber(group + "/" + name); limit && used) {
-      uint64_t kept = *used - std::min(*used, numberOf(version.dropped, group + "/memory.stat"));
+      uint64_t kept = *used - std::min(*used, numberOf(version.dropped, group + "/memory.stat").value_or(0));
       left = std::min(left, *limit - std::min(*limit, kept));
     }
   return left;
 }
 
 uint64_t machineAvailable() {
-  std::ifstream file("/proc/meminfo");
-  std::string key, unit;
-  uint64_t kibibytes;
-  while (file >> key >> kibibytes) {
-    if (key == "MemAvailable:")
-      return kibibytes << 10;
-    std::getline(file, unit);
-  }
-  return UINT64_MAX;
+  auto kibibytes = numberOf("MemAvailable:", "/proc/meminfo");
+  return kibibytes ? *kibibytes << 10 : UINT64_MAX;
 }
 
 } // namespace
@@ -93,7 +88,9 @@ uint64_t leftInControlGroups(const std::string &root) {
 uint64_t availableMemory() { return std::min(machineAvailable(), leftInControlGroups()); }
 
 uint64_t peakResident() {
-  rusage usage;
+  if (auto kibibytes = numberOf("VmHWM:", "/proc/self/status"))
+    return *kibibytes << 10;
+  rusage usage; // without /proc; it counts what the process was before it became this program, too
   getrusage(RUSAGE_SELF, &usage);
   return uint64_t(usage.ru_maxrss) << 10;
 }

@@ -16,7 +16,7 @@ uint64_t availableMemory();
 /// UINT64_MAX where there is none. `root` stands before /proc and /sys.
 uint64_t leftInControlGroups(const std::string &root = "");
 
-/// The process's largest resident set so far, as the kernel counts it.
+/// The process's largest resident set since this program began in it, as the kernel counts it.
 uint64_t peakResident();
 
 /// "52.64 GiB", "13.2 MiB", "900 B".
