@@ -62,6 +62,13 @@ HostFacts detectHost() {
   return host;
 }
 
+int64_t widestVector(const HostFacts &host) {
+  auto has = [&](std::string_view feature) {
+    return std::ranges::find(host.features, feature) != host.features.end();
+  };
+  return has("avx512f") ? 64 : has("avx2") ? 32 : 16;
+}
+
 namespace {
 
 constexpr double kMaxRate = 1e21;

@@ -64,6 +64,8 @@ struct DeviceProfile {
   /// Of accum-calibrate's fixed product, at the speed that the tables are of; 0: not known. A benchmark on a
   /// machine whose speed moves compares by it.
   double referenceSeconds = 0;
+  /// Of the vectors that blocked the products of attention where its tables were measured.
+  int64_t vectorBytes = 64;
   /// Seconds for each element that an operation of a kernel touches; `norm` is that of the gradients' norm.
   std::map<std::string, double, std::less<>> costs = {};
   std::vector<std::string> notices = {}; ///< for the user: measured elsewhere
@@ -86,6 +88,9 @@ struct HostFacts {
 
 /// This machine: the cores this process may run on, and its instruction sets.
 HostFacts detectHost();
+
+/// Of the widest vectors that the runtime's libraries use there.
+int64_t widestVector(const HostFacts &host);
 
 /// Reads a profile strictly: an unknown key or a figure out of range is an error that names where it stands.
 /// `origin` is the file's name in messages. Slug `malformed-profile`.

@@ -50,7 +50,7 @@ std::string toJson(const DeviceProfile &profile, const HostFacts &host, const st
   if (profile.isCuda())
     json["architecture"] = profile.architecture;
   if (profile.basis == "measured")
-    json["machine"] = {{"cpu", host.cpu}, {"cores", host.cores}};
+    json["machine"] = {{"cpu", host.cpu}, {"cores", host.cores}, {"vector_bytes", profile.vectorBytes}};
   if (profile.basis == "measured" && profile.referenceSeconds > 0)
     json["machine"]["reference_seconds"] = profile.referenceSeconds;
   json["memory"] = {{"total", profile.memoryTotal}, {"usable", profile.memoryUsable}, {"source", source}};

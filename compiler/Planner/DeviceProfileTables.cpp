@@ -17,6 +17,8 @@ void readMachine(ObjectReader reader, const HostFacts &host, DeviceProfile &prof
   int64_t cores = reader.integer("cores", 1, 1 << 20);
   if (reader.has("reference_seconds"))
     profile.referenceSeconds = reader.number("reference_seconds", kLeastSeconds, kMostSeconds);
+  if (reader.has("vector_bytes"))
+    profile.vectorBytes = reader.integer("vector_bytes", 16, 256);
   reader.finish();
   if (profile.isCuda() || (cpu == host.cpu && cores == host.cores))
     return;

@@ -124,8 +124,7 @@ double TimeModel::tableSeconds(const TimeTable &table, const CallShape &call, in
                                double missing) const {
   const TimeTable *far = findTable(profile.tables, table.call, table.dtype, Operands::Far);
   double uneven = table.threads > 0 ? unevenness(call, m, pieces, table.threads) : 1;
-  constexpr int64_t kVectorBytes = 64; // of AVX-512; products of matrices are blocked by as much elsewhere
-  int64_t lanes = kVectorBytes / (table.dtype == "f64" ? 8 : 4);
+  int64_t lanes = profile.vectorBytes / (table.dtype == "f64" ? 8 : 4);
   return blend(table, far, missing, callPointInVectors(call, m, pieces, lanes), uneven) / share;
 }
 

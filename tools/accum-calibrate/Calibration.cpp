@@ -231,6 +231,7 @@ Status Calibration::run(bool (*stop)()) {
   if (Status status = measure(*calls, grids, stop); !status)
     return status;
   profile.referenceSeconds = results.reference();
+  profile.vectorBytes = planner::widestVector(planner::detectHost());
   profile.launch = known("launch").median;
   fitKernels();
   profile.costs["norm"] = known("norm").median / double(kNormElements);

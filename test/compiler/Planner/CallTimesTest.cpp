@@ -165,6 +165,25 @@ TEST(TimeModel, WeightsThatDoNotFitIntoTheCacheComeFromMemory) {
   EXPECT_NEAR(TimeModel(problem, profile, 1).seconds(0, 0, 1) / near, 1, 1e-9);
 }
 
+TEST(TimeModel, HeadsFillTheVectorsOfTheMachineThatWasMeasured) {
+  Problem problem;
+  Command attention{.id = 1, .kind = CommandKind::Attention, .kernel = "attention"};
+  attention.variants[0].call = *parseCall("attention:1*m,4,4,64,64,36,36");
+  problem.commands = {attention};
+  DeviceProfile profile{
+      .name = "p", .rates = {{true, "f32", 1e9, 1e9}, {false, "f32", 1e8, 1e8}}, .bandwidth = 1e9};
+  TimeTable table{.call = "attention", .dtype = "f32", .axes = {{{4, 16}, {32, 128}, {32, 128}}}};
+  for (int64_t heads : table.axes[0])
+    for (int64_t keys : table.axes[1])
+      for (int64_t features : table.axes[2])
+        table.seconds.push_back(1e-9 * double(heads) * double(keys * keys) * double(features));
+  profile.tables = {table};
+  auto each = [&] { return TimeModel(problem, profile, 1).seconds(0, 0, 1) / (1e-9 * 4 * 64 * 64); };
+  EXPECT_NEAR(each(), 48, 1e-6) << "as before profiles said it";
+  profile.vectorBytes = 32;
+  EXPECT_NEAR(each(), 40, 1e-6);
+}
+
 TEST(TimeModel, SlicesFindTheirWeightsInTheCache) {
   Problem problem;
   Command product{.id = 1, .kind = CommandKind::Gemm, .kernel = "product"};

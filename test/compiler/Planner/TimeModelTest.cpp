@@ -239,6 +239,7 @@ std::string measuredProfile() {
   profile.misses = {{1 << 20, 1 << 30}, {0.25, 1}};
   profile.overlapsSums = true;
   profile.referenceSeconds = 2e-3;
+  profile.vectorBytes = 32;
   profile.costs = {{"exp", 1.25e-10}, {"bytes", 2e-11}};
   return toJson(profile, kHere, "a test");
 }
@@ -255,6 +256,7 @@ TEST(MeasuredProfile, RoundTrips) {
   EXPECT_EQ(read->misses.missed, (std::vector<double>{0.25, 1}));
   EXPECT_TRUE(read->overlapsSums);
   EXPECT_EQ(read->referenceSeconds, 2e-3);
+  EXPECT_EQ(read->vectorBytes, 32);
   EXPECT_EQ(read->costs, (std::map<std::string, double, std::less<>>{{"exp", 1.25e-10}, {"bytes", 2e-11}}));
   EXPECT_TRUE(read->notices.empty());
   for (const std::string &name : profileNames()) {
@@ -312,6 +314,7 @@ TEST(MeasuredProfile, IsReadStrictly) {
   refused("/costs/0/per", "node", "costs[0].per is `node`, expected `core`");
   refused("/machine/cores", 0, "machine.cores is 0");
   refused("/machine/reference_seconds", 0, "machine.reference_seconds is 0");
+  refused("/machine/vector_bytes", 8, "machine.vector_bytes is 8, expected an integer");
   refused("/machine/owner", "me", "machine.owner is not a known key");
 }
 

@@ -17,7 +17,7 @@ TOKENS = {"@nan": "NaN", "@infinite": "1e999", "@deep": "[" * 100_000 + "]" * 10
 NUMBERS = [-1, 0, 0.5, 2**63, 2**64, -2**63, 1e300]
 OTHERS = [None, True, "word", [], {}]
 OPTIONAL = {"architecture", "per", "per_command", "needs", "half_at", "limit", "overlaps", "host_link", "machine", "tables", "misses",
-            "costs", "operands", "threads", "reference_seconds", "capacity"}
+            "costs", "operands", "threads", "reference_seconds", "vector_bytes", "capacity"}
 
 
 def fail(message):
