@@ -21,7 +21,7 @@ std::string describeInput(const InputSpec &input) {
       extent = input.shape[d] == 1 ? "N" : extent + "*N";
     shape += (d ? ", " : "") + extent;
   }
-  std::string line = fmt::format("  {:<24} {:<5} [{}]", input.name, nameOf(input.dtype), shape);
+  std::string line = fmt::format("  {:<24} {:<5} [{}]", printable(input.name), nameOf(input.dtype), shape);
   if (input.bound)
     line += fmt::format("  0 <= value < {}", *input.bound);
   if (input.ignoreIndex)
@@ -36,7 +36,7 @@ std::string describeSignature(const Manifest &manifest) {
     if (input.name != "valid" && input.name != "first_row")
       text += describeInput(input);
   if (!manifest.labels.empty())
-    text += "labels   " + manifest.labels + "\n";
+    text += "labels   " + printable(manifest.labels) + "\n";
   int64_t trained = 0, frozen = 0, tensors = 0, aliases = 0;
   for (const ParameterSpec &param : manifest.params) {
     (param.trained ? trained : frozen) += param.elements();
@@ -63,7 +63,7 @@ std::string describePlan(const Manifest &manifest) {
 }
 
 std::string memoryRow(const std::string &name, uint64_t bytes) {
-  return fmt::format("  {:<24} {:>14} {:>12}\n", name, bytes, formatBytes(bytes));
+  return fmt::format("  {:<24} {:>14} {:>12}\n", printable(name), bytes, formatBytes(bytes));
 }
 
 std::string describeMemory(const Artifact &artifact) {
@@ -104,21 +104,21 @@ std::string describePlanFile(const Artifact &artifact) {
 std::string describeVersions(const Manifest &manifest) {
   std::string features, command;
   for (const std::string &feature : manifest.cpuFeatures)
-    features += " " + feature;
+    features += " " + printable(feature);
   for (const std::string &word : manifest.argv)
-    command += " " + word;
+    command += " " + printable(word);
   return fmt::format("versions\n  {:<24} {}\n  {:<24} {}\n  {:<24} {}{}\n  {:<24}{}\n  {:<24} {}\n",
-                     "made by", manifest.producer, "manifest, interface",
+                     "made by", printable(manifest.producer), "manifest, interface",
                      fmt::format("format {}, abi {}", kManifestFormat, manifest.abi), "target",
-                     manifest.target, features.empty() ? "" : " with" + features, "command", command,
-                     "model hash", manifest.modelHash);
+                     printable(manifest.target), features.empty() ? "" : " with" + features, "command",
+                     command, "model hash", printable(manifest.modelHash));
 }
 
 } // namespace
 
 std::string describe(const Artifact &artifact) {
   const Manifest &manifest = artifact.manifest;
-  return fmt::format("artifact {}\nmodel    {}\n", artifact.folder, manifest.model) +
+  return fmt::format("artifact {}\nmodel    {}\n", printable(artifact.folder), printable(manifest.model)) +
          describeSignature(manifest) + describePlan(manifest) + describeMemory(artifact) +
          describePlanFile(artifact) + describeVersions(manifest);
 }

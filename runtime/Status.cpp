@@ -4,15 +4,28 @@
 
 namespace accum::runtime {
 
+std::string printable(std::string_view text) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string shown;
+  for (char c : text) {
+    auto code = static_cast<unsigned char>(c);
+    if (code < ' ' || code == 127)
+      shown += {'\\', 'x', kDigits[code >> 4], kDigits[code & 15]};
+    else
+      shown += c;
+  }
+  return shown;
+}
+
 std::string format(const Error &error) {
   if (error.message.empty()) // another rank has said it
     return "";
-  std::string text = "error: " + error.message;
+  std::string text = "error: " + printable(error.message);
   if (!error.slug.empty())
     text += " [" + error.slug + "]";
   text += "\n";
   for (const std::string &note : error.notes)
-    text += "note: " + note + "\n";
+    text += "note: " + printable(note) + "\n";
   return text;
 }
 

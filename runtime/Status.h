@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -28,6 +29,9 @@ struct Error {
   std::string slug;    ///< stable word, printed last in brackets
   std::vector<std::string> notes = {};
 };
+
+/// Control characters as `\x00`: what a file holds neither ends a C string nor steers a terminal.
+std::string printable(std::string_view text);
 
 /// "error: MESSAGE [SLUG]" and one "note: ..." line per note, each ending in a newline; empty for an error
 /// without a message, which another rank reports.

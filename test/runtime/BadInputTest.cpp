@@ -163,6 +163,21 @@ TEST(BadArtifact, ParametersThatDoNotMatch) {
   EXPECT_THAT(refusal(setup, 3), HasSubstr("parameter `other` is missing"));
 }
 
+/// A NUL ends what C prints, an escape steers terminals: `a\0b` with a bell.
+const std::string &strangeName() {
+  static const std::string name("a\0b\a", 4);
+  return name;
+}
+
+TEST(BadArtifact, NamesThatAreNoTextAreShownAsSuch) {
+  Scene setup;
+  editManifest(setup.artifact, [](Manifest &manifest) { manifest.params[3].onnxName = strangeName(); });
+  EXPECT_THAT(refusal(setup, 3), HasSubstr("parameter `a\\x00b\\x07` is missing [bad-artifact]\n"));
+  editManifest(setup.artifact, [](Manifest &manifest) { manifest.inputs[0].name = strangeName(); });
+  EXPECT_THAT(accumRun(setup.artifact + " --describe").out,
+              AllOf(HasSubstr("  a\\x00b\\x07"), HasSubstr("model hash")));
+}
+
 TEST(BadUse, Options) {
   Scene setup;
   for (const char *words :

@@ -55,6 +55,16 @@ TEST(Diff, LargestDifferenceOverLargestMagnitude) {
   EXPECT_THAT(diff(a + " " + b).out, HasSubstr("a at [0, 0]: 1 and 1.5"));
 }
 
+TEST(Diff, NamesThatAreNoTextAreShownAsSuch) {
+  const float one = 1;
+  std::string other = folder() + "/other", nul("a\0b", 3);
+  ASSERT_TRUE(
+      writeSafetensors(other, {{nul, reinterpret_cast<const uint8_t *>(&one), ACCUM_F32, {1}}}, false));
+  Outcome outcome = diff(write("plain", {1}) + " " + other);
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_THAT(outcome.out, HasSubstr("only in the second: a\\x00b\nno tensor is in both files\n"));
+}
+
 TEST(Diff, ComparesDtypesInDouble) {
   std::string a = write("f64", {0.1, 3}), b = write("f32", {0.1, 3}, ACCUM_F32);
   EXPECT_EQ(diff(a + " " + b + " --tolerance 1e-9").code, 0);
