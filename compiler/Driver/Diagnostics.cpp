@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From MLIR diagnostics to messages for people and an exit code.
 #include "compiler/Driver/Diagnostics.h"
+#include "compiler/Planner/Printable.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
@@ -31,6 +32,18 @@ static std::string nodeOf(Location location) {
   return text + ": ";
 }
 
+/// A name may be the whole file: the middle of such a sentence is left out, its slug stays.
+static std::string shortened(const std::string &message) {
+  constexpr size_t longest = 4000, longestSlug = 60;
+  if (message.size() <= longest)
+    return message;
+  size_t end = longest - longestSlug, slug = message.rfind(" [");
+  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xc0) == 0x80) // inside of a character
+    --end;
+  bool ends = slug != std::string::npos && message.size() - slug <= longestSlug;
+  return message.substr(0, end) + "..." + (ends ? message.substr(slug) : "");
+}
+
 Diagnostics::Diagnostics(MLIRContext &context, std::string subject)
     : subject(std::move(subject)), handler(&context, [this](Diagnostic &d) { return handle(d); }) {}
 
@@ -50,9 +63,9 @@ LogicalResult Diagnostics::handle(Diagnostic &diagnostic) {
 void Diagnostics::add(const std::string &message, const std::vector<std::string> &notes) {
   messages.push_back(message);
   bool prefixed = llvm::StringRef(message).starts_with(subject);
-  lines.push_back("error: " + (prefixed || subject.empty() ? "" : subject + ": ") + message);
+  lines.push_back(shortened("error: " + (prefixed || subject.empty() ? "" : subject + ": ") + message));
   for (const std::string &note : notes)
-    lines.push_back("note: " + note);
+    lines.push_back(shortened("note: " + note));
 }
 
 void Diagnostics::addNotice(const std::string &text) { lines.push_back("notice: " + text); }
@@ -67,7 +80,7 @@ bool Diagnostics::onlyCrossBatch() const {
 
 void Diagnostics::print() const {
   for (const std::string &line : lines)
-    llvm::errs() << line << "\n";
+    llvm::errs() << planner::printable(line) << "\n";
 }
 
 std::string Diagnostics::reason() const {

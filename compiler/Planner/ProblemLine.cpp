@@ -76,7 +76,8 @@ bool isAscii(std::string_view text) {
   return seen < 128;
 }
 
-/// Names come back in JSON, which holds no other text.
+} // namespace
+
 bool isUtf8(std::string_view text) {
   if (isAscii(text))
     return true;
@@ -86,8 +87,6 @@ bool isUtf8(std::string_view text) {
     return false;
   }
 }
-
-} // namespace
 
 Status splitLine(std::string_view line, Words &words) {
   words.fields.clear();

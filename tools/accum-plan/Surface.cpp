@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files in and out, errors on the terminal.
 #include "tools/accum-plan/Surface.h"
+#include "compiler/Planner/Printable.h"
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
@@ -16,16 +17,8 @@ constexpr size_t kLargestFile = size_t{1} << 31;
 /// A sentence is cut behind so many bytes: a word of a damaged file may be the whole file.
 constexpr size_t kLongestMessage = 600;
 
-/// What a file holds may be anything; a terminal gets text.
-std::string printable(const std::string &message) {
-  std::string text;
-  for (char c : message.substr(0, kLongestMessage)) {
-    auto code = static_cast<unsigned char>(c);
-    if (code < ' ' || code == 127)
-      text += fmt::format("\\x{:02x}", code);
-    else
-      text += c;
-  }
+std::string shown(const std::string &message) {
+  std::string text = printable(message.substr(0, kLongestMessage));
   return message.size() > kLongestMessage ? text + "..." : text;
 }
 
@@ -45,14 +38,14 @@ int fail(const Error &error) {
 #define ACCUM_ERROR(slug, exitCode, meaning) {slug, exitCode},
 #include "compiler/Driver/Errors.def"
   };
-  std::cerr << fmt::format("error: {} [{}]\n", printable(error.message), error.slug);
+  std::cerr << fmt::format("error: {} [{}]\n", shown(error.message), error.slug);
   for (const std::string &note : error.notes)
-    std::cerr << "note: " << printable(note) << "\n";
+    std::cerr << "note: " << shown(note) << "\n";
   auto code = codes.find(error.slug);
   return code == codes.end() ? 70 : code->second;
 }
 
-void note(const std::string &notice) { std::cerr << "notice: " << printable(notice) << "\n"; }
+void note(const std::string &notice) { std::cerr << "notice: " << shown(notice) << "\n"; }
 
 Result<std::string> readInput(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
