@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building nn ops: reductions, means, contractions.
-#include "compiler/Import/Emitter.h"
+#include "compiler/Import/OperandTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include <limits>
 
@@ -44,6 +44,7 @@ Value Emitter::mean(Value x, ArrayRef<int64_t> axes, bool keepAsOnes) {
 }
 
 Value Emitter::softmax(Value x, int64_t axis, bool log) {
+  requireFloats(x);
   return nn::SoftmaxOp::create(builder, location, x.getType(), x, builder.getI64IntegerAttr(axis),
                                log ? builder.getUnitAttr() : UnitAttr());
 }

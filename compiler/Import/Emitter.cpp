@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building nn ops: elementwise maths and data movement.
-#include "compiler/Import/Emitter.h"
+#include "compiler/Import/OperandTypes.h"
 #include "dialects/NN/Detached.h"
+#include "dialects/NN/OperandKinds.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -48,6 +49,8 @@ Type Emitter::elementType(DType dtype) {
 
 void requireSane(ArrayRef<Extent> shape) {
   int64_t elements = 1;
+  if (llvm::is_contained(shape, Extent::ofBatch(0)))
+    refuseMalformed("has a batch axis without rows: " + toString(shape));
   for (Extent extent : shape)
     if (extent.count < 0 || __builtin_mul_overflow(elements, std::max<int64_t>(extent.count, 1), &elements) ||
         elements > (int64_t{1} << 48))
@@ -70,9 +73,10 @@ RankedTensorType Emitter::type(ArrayRef<Extent> shape, Type element) {
   refuseMalformed("has operands with extents " + pair + ", which do not broadcast");
 }
 
-static bool isLogical(ElementwiseFn fn) {
-  return fn == ElementwiseFn::logical_not ||
-         (fn >= ElementwiseFn::logical_and && fn <= ElementwiseFn::logical_xor);
+void requireFloatsFor(ElementwiseFn fn, bool areFloats) {
+  if (nn::needsFloats(fn) && !areFloats)
+    refuseUnsupported("takes `" + nn::stringifyElementwiseFn(fn).str() +
+                      "` of integers or truth values, which is built for floats");
 }
 
 Value Emitter::elementwise(ElementwiseFn fn, ArrayRef<Value> operands) {
@@ -86,8 +90,9 @@ Value Emitter::elementwise(ElementwiseFn fn, ArrayRef<Value> operands) {
   }
   if (fn == ElementwiseFn::select && !elementTypeOf(operands[0]).isInteger(1))
     refuseMalformed("has a condition that is not boolean");
-  if (isLogical(fn) && !elementTypeOf(operands[0]).isInteger(1))
+  if (nn::needsBools(fn) && !elementTypeOf(operands[0]).isInteger(1))
     refuseMalformed("has operands that are not boolean");
+  requireFloatsFor(fn, isa<FloatType>(elementTypeOf(operands[0])));
   Type element = givesBool(fn) ? Type(builder.getI1Type()) : elementTypeOf(operands.back());
   for (Value operand : operands.drop_front(fn == ElementwiseFn::select ? 1 : 0))
     if (elementTypeOf(operand) != elementTypeOf(operands.back()))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Fold where the content is known, emit where it is not.
 #include "compiler/Import/GraphValue.h"
+#include "compiler/Import/OperandTypes.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -129,6 +130,7 @@ GraphValue elementwise(Emitter &emit, ElementwiseFn fn, ArrayRef<const GraphValu
     if (Folded folded = foldElementwise(fn, contents))
       return *folded;
   }
+  requireFloatsFor(fn, isFloat(operands.back()->dtype));
   if (std::optional<GraphValue> bounded = boundedElementwise(emit, fn, operands))
     return *bounded;
   try {

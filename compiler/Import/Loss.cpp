@@ -2,6 +2,7 @@
 // Rules: SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss.
 #include "compiler/Import/Binder.h"
 #include "compiler/Import/CrossEntropy.h"
+#include "compiler/Import/OperandTypes.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -53,8 +54,9 @@ Value reduceLoss(Emitter &emit, const LossTerms &terms, LossReduction reduction)
   return emit.div(sum, count);
 }
 
-Value crossEntropyRows(Emitter &emit, Value logits, Value labels, std::optional<int64_t> ignored) {
+static void requireLabels(Value logits, Value labels) {
   Shape scores(ArrayRef(shapeOf(logits)).drop_back()), given = shapeOf(labels);
+  requireFloats(logits, "logits");
   if (!elementTypeOf(labels).isSignlessInteger() || elementTypeOf(labels).isInteger(1))
     throw Refusal{"malformed-model",
                   "has labels that are not integers",
@@ -64,7 +66,11 @@ Value crossEntropyRows(Emitter &emit, Value logits, Value labels, std::optional<
     refuseCrossBatch("has labels " + toString(given) + " for logits " + toString(shapeOf(logits)) +
                      ": the batch size of the export is baked in");
   if (scores != given)
-    refuseMalformed("has labels " + toString(shapeOf(labels)) + " for logits " + toString(shapeOf(logits)));
+    refuseMalformed("has labels " + toString(given) + " for logits " + toString(shapeOf(logits)));
+}
+
+Value crossEntropyRows(Emitter &emit, Value logits, Value labels, std::optional<int64_t> ignored) {
+  requireLabels(logits, labels);
   Type rows = emit.type(shapeOf(labels), elementTypeOf(logits));
   IntegerAttr ignoredLabel = ignored ? emit.builder.getI64IntegerAttr(*ignored) : IntegerAttr();
   return nn::CrossEntropyOp::create(emit.builder, emit.location, rows, rows, logits, labels, ignoredLabel)
@@ -97,7 +103,13 @@ static Value classesLast(Emitter &emit, Value x) {
 static LossTerms termsOf(Binder &node) {
   LossTerms terms;
   terms.labels = node.value(1);
-  terms.weights = node.has(2) ? node.value(2) : Value();
+  if (node.has(2)) {
+    const GraphValue &scores = node.input(0), &weights = node.input(2);
+    if (weights.dtype != scores.dtype || weights.rank() != 1 || scores.rank() < 2 ||
+        weights.shape[0] != scores.shape[1])
+      refuseMalformed("has class weights that are not one for each class, or not of the scores' type");
+    terms.weights = node.value(2);
+  }
   if (node.hasAttribute("ignore_index"))
     terms.ignored = node.integer("ignore_index", 0);
   return terms;
@@ -119,7 +131,8 @@ static void softmaxCrossEntropy(Binder &node) {
 /// on log probabilities, so the logits behind a LogSoftmax are looked for and anything else is read by index.
 static Value likelihoodRows(Binder &node, const LossTerms &terms) {
   Emitter &emit = node.emit;
-  Value scores = node.value(0);
+  Value scores = node.value(0), inRows = classesLast(emit, scores);
+  requireLabels(inRows, terms.labels);
   auto last = static_cast<int64_t>(shapeOf(scores).size()) - 1;
   if (auto softmax = scores.getDefiningOp<nn::SoftmaxOp>())
     if (softmax.getLog() && static_cast<int64_t>(softmax.getAxis()) == 1)
@@ -129,9 +142,9 @@ static Value likelihoodRows(Binder &node, const LossTerms &terms) {
   Value safe = counted ? emit.select(counted, labels, zero) : labels;
   Shape column = shapeOf(labels);
   column.push_back(Extent::fixed(1));
-  Value picked = nn::GatherElementsOp::create(
-      emit.builder, emit.location, emit.type(column, elementTypeOf(scores)), classesLast(emit, scores),
-      emit.reshape(safe, column), emit.builder.getI64IntegerAttr(last));
+  Value picked =
+      nn::GatherElementsOp::create(emit.builder, emit.location, emit.type(column, elementTypeOf(scores)),
+                                   inRows, emit.reshape(safe, column), emit.builder.getI64IntegerAttr(last));
   Value rows = emit.unary(ElementwiseFn::neg, emit.reshape(picked, shapeOf(labels)));
   return counted ? emit.select(counted, rows, emit.scalar(elementTypeOf(rows), 0)) : rows;
 }

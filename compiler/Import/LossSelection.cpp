@@ -138,6 +138,8 @@ Value emitLoss(Emitter &emit, Kind kind, Value scores, Value tokens, NewInput ne
   Shape rows = shapeOf(scores);
   if (rows.empty())
     refuseMalformed("is taken on a scalar");
+  if (!isa<FloatType>(elementTypeOf(scores)))
+    refuseMalformed("is taken on integers, which the file declares as floats");
   if (kind == Kind::Mse)
     return meanSquaredError(emit, scores, newInput);
   rows.pop_back();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: softmax and normalisations.
 #include "compiler/Import/Binder.h"
+#include "compiler/Import/OperandTypes.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -37,7 +38,8 @@ static void setStatistics(Binder &node, int64_t output, Value statistics, int64_
 }
 
 static bool coversRows(Binder &node, int64_t i, int64_t axis) {
-  return node.has(i) && ArrayRef(node.input(i).shape) == ArrayRef(node.input(0).shape).drop_front(axis);
+  return node.has(i) && node.input(i).dtype == node.input(0).dtype &&
+         ArrayRef(node.input(i).shape) == ArrayRef(node.input(0).shape).drop_front(axis);
 }
 
 static void layerNorm(Binder &node) {
@@ -46,6 +48,7 @@ static void layerNorm(Binder &node) {
   Shape shape = shapeOf(x);
   int64_t axis = node.axis(node.integer("axis", -1), node.input(0).rank());
   // Scale and bias that are not of the rows' shape are applied by broadcasting.
+  requireFloats(x);
   bool fused = coversRows(node, 1, axis) && (!node.has(2) || coversRows(node, 2, axis));
   Type statistics = emit.type(ArrayRef(shape).take_front(axis), elementTypeOf(x));
   auto op = nn::LayerNormOp::create(
@@ -67,6 +70,7 @@ static void rmsNorm(Binder &node) {
   Value x = node.value(0);
   Shape shape = shapeOf(x);
   int64_t axis = node.axis(node.integer("axis", -1), node.input(0).rank());
+  requireFloats(x);
   bool fused = coversRows(node, 1, axis);
   Type statistics = emit.type(ArrayRef(shape).take_front(axis), elementTypeOf(x));
   auto op = nn::RmsNormOp::create(emit.builder, emit.location, TypeRange{x.getType(), statistics}, x,
@@ -137,6 +141,7 @@ template <bool scaledByGroup> static void groupNorm(Binder &node) {
   if (row.power > 0)
     refuseCrossBatch("normalises over samples");
   Shape grouped{shape[0], Extent::fixed(groups), Extent::fixed(row.count / groups)};
+  requireFloats(x);
   Value rows = emit.reshape(x, grouped);
   Type statistics = emit.type(ArrayRef(grouped).take_front(2), elementTypeOf(x));
   auto op = nn::LayerNormOp::create(

@@ -124,9 +124,9 @@ static void topK(Binder &node) {
     refuseMalformed("asks for more elements than the axis holds");
   if (shape[axis].batched)
     refuseCrossBatch("picks the largest over the batch: whether a sample counts depends on the others");
-  if (count[0] > kMostPicked)
+  if (count[0] < 1 || count[0] > kMostPicked)
     refuseUnsupported("picks " + std::to_string(count[0]) + " of " + std::to_string(shape[axis].count) +
-                      " elements; up to " + std::to_string(kMostPicked) + " are built");
+                      " elements; 1 to " + std::to_string(kMostPicked) + " are built");
   int64_t size = shape[axis].count;
   shape[axis] = Extent::fixed(count[0]);
   bool smallest = node.integer("largest", 1) == 0;

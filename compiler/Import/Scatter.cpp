@@ -79,6 +79,13 @@ static Value addRows(Binder &node, const GraphValue &data, const GraphValue &tup
   return emit.add(data.whole(emit), emit.reshape(added, data.shape));
 }
 
+static void requireUpdates(const GraphValue &data, const GraphValue &updates, const Shape &expected) {
+  if (updates.dtype != data.dtype)
+    refuseMalformed("has updates of another element type than its input");
+  if (updates.shape != expected)
+    refuseMalformed("has updates of shape " + toString(updates.shape) + ", expected " + toString(expected));
+}
+
 static void scatterND(Binder &node) {
   Emitter &emit = node.emit;
   const GraphValue data = node.input(0), tuples = node.input(1), updates = node.input(2);
@@ -86,6 +93,9 @@ static void scatterND(Binder &node) {
   if (tuples.rank() == 0 || tuples.shape.back().count < 1 || tuples.shape.back().batched ||
       tuples.shape.back().count > data.rank())
     refuseMalformed("has index tuples of shape " + toString(tuples.shape));
+  Shape written(ArrayRef(tuples.shape).drop_back());
+  written.append(data.shape.begin() + tuples.shape.back().count, data.shape.end());
+  requireUpdates(data, updates, written);
   if (node.text("reduction", "none") == "add")
     return node.set(0, addRows(node, data, tuples, updates));
   if (!tuples.content && !batchAxes(tuples.shape).empty() && batchAxes(data.shape).empty())
@@ -182,8 +192,9 @@ static void scatterElements(Binder &node) {
   int64_t axis = node.axis(node.integer("axis", 0), data.rank());
   std::string reduction = node.text("reduction", "none");
   requireIntegers(indices);
-  if (indices.rank() != data.rank() || updates.shape != indices.shape)
-    refuseMalformed("has indices or updates of another shape than its input");
+  if (indices.rank() != data.rank())
+    refuseMalformed("has indices of another rank than its input");
+  requireUpdates(data, updates, indices.shape);
   if (data.shape[axis].batched)
     refuseCrossBatch("writes the batch axis at given positions: a sample may write another one's row");
   if (reduction == "add") {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants and elementwise ops: shapes, verification, folding.
 #include "dialects/NN/NNDialect.h"
+#include "dialects/NN/OperandKinds.h"
 
 using namespace mlir;
 
@@ -72,8 +73,7 @@ LogicalResult ElementwiseOp::inferReturnTypes(MLIRContext *context, std::optiona
 
 bool ElementwiseOp::isCompatibleReturnTypes(TypeRange l, TypeRange r) { return sameSlabs(l, r); }
 
-/// Functions whose values are no integers.
-static bool needsFloats(ElementwiseFn fn) {
+bool needsFloats(ElementwiseFn fn) {
   switch (fn) {
   case ElementwiseFn::exp:
   case ElementwiseFn::log:
@@ -89,6 +89,11 @@ static bool needsFloats(ElementwiseFn fn) {
   case ElementwiseFn::sin:
   case ElementwiseFn::cos:
   case ElementwiseFn::softplus:
+  case ElementwiseFn::floor:
+  case ElementwiseFn::ceil:
+  case ElementwiseFn::round:
+  case ElementwiseFn::is_nan:
+  case ElementwiseFn::is_inf:
   case ElementwiseFn::gelu_grad:
   case ElementwiseFn::gelu_tanh_grad:
   case ElementwiseFn::silu_grad:
@@ -98,7 +103,7 @@ static bool needsFloats(ElementwiseFn fn) {
   }
 }
 
-static bool needsBools(ElementwiseFn fn) {
+bool needsBools(ElementwiseFn fn) {
   return fn == ElementwiseFn::logical_not || fn == ElementwiseFn::logical_and ||
          fn == ElementwiseFn::logical_or || fn == ElementwiseFn::logical_xor;
 }

@@ -14,12 +14,12 @@ static int64_t productOf(ArrayRef<int64_t> extents) {
 }
 
 /// Row-major order keeps the samples apart iff as many elements lie before them on both sides; nullopt
-/// otherwise.
+/// otherwise, and where there are no elements.
 static std::optional<Placement> reshapeTo(ArrayRef<int64_t> from, Placement placement, ArrayRef<int64_t> to,
                                           int64_t dim) {
   int64_t before = placement.outer * productOf(from.take_front(placement.dim));
   int64_t prefix = productOf(to.take_front(dim));
-  if (prefix == 0 || before % prefix != 0 || to[dim] % (before / prefix) != 0)
+  if (prefix == 0 || before == 0 || before % prefix != 0 || to[dim] % (before / prefix) != 0)
     return std::nullopt;
   return Placement::batched(dim, before / prefix);
 }

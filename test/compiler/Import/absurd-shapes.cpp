@@ -67,6 +67,7 @@ TEST_F(AbsurdShapes, repeats) {
   for (int64_t times : {int64_t{1} << 48, int64_t{1} << 61, int64_t{1} << 62, INT64_MAX})
     EXPECT_THAT(failureOf(tile, {1, times}), HasSubstr("`tile`: Tile has a value of the absurd shape"));
   EXPECT_THAT(failureOf(tile, {1, -1}), HasSubstr("`tile`: Tile"));
+  EXPECT_EQ(failureOf(tile, {0, 1}), "`tile`: Tile has a batch axis without rows: [0*N, 2]");
 }
 
 TEST_F(AbsurdShapes, permutations) {
