@@ -196,7 +196,8 @@ static void convolution(Binder &node) {
   Shape filter = shapeOf(weight), input = shapeOf(x);
   int64_t groups = node.integer("group", 1);
   bool fits = filter.size() >= 3 && input.size() == filter.size() && groups >= 1 &&
-              input[1] == Extent::fixed(filter[1].count * groups) && filter[0].count % groups == 0;
+              groups <= filter[0].count && filter[0].count % groups == 0 &&
+              input[1] == Extent::fixed(filter[1].count * groups);
   if (!fits || !batchAxes(filter).empty() || (bias && shapeOf(bias) != Shape{filter[0]}))
     refuseMalformed("has an input " + toString(input) + " and a filter " + toString(filter) +
                     " that do not fit");

@@ -175,6 +175,7 @@ GraphValue cast(Emitter &emit, const GraphValue &x, DType to) {
 GraphValue reshape(Emitter &emit, const GraphValue &x, ArrayRef<Extent> target) {
   if (ArrayRef(x.shape) == target)
     return x;
+  requireSane(target);
   bool fits = volumeOf(x.shape) == volumeOf(target);
   return moved(
       emit, x, [&](const Content &c) { return fits ? foldReshape(c, target) : Folded(); },

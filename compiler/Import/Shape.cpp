@@ -38,12 +38,13 @@ static void size(Binder &node) {
 
 /// The extent that stands for -1 so that `target` has as many elements as `input`.
 static Extent inferred(const Shape &input, const Shape &target, int64_t unknown) {
-  Volume whole = volumeOf(input), rest = volumeOf(dropAxes(target, {unknown}));
+  Shape row = dropAxes(target, {unknown});
+  requireSane(row);
+  Volume whole = volumeOf(input), rest = volumeOf(row);
   int power = whole.power - rest.power;
   if (rest.count != 0 && whole.count % rest.count == 0 && (power == 0 || power == 1))
     return {whole.count / rest.count, power == 1};
-  Shape shown = dropAxes(target, {unknown});
-  std::string change = "cuts " + toString(input) + " into rows of " + toString(shown);
+  std::string change = "cuts " + toString(input) + " into rows of " + toString(row);
   if (whole.power == 0 && rest.power == 0)
     refuseMalformed(change + ", which do not fill it");
   refuseCrossBatch(change + ": a row would mix samples");
@@ -217,8 +218,17 @@ static Extent cut(Extent whole, int64_t by) {
   return Extent::fixed(whole.count / by);
 }
 
+/// Its square must be a number.
+static int64_t blockSize(Binder &node) {
+  constexpr int64_t largest = 1 << 20;
+  int64_t size = node.integer("blocksize", 0);
+  if (size < 1 || size > largest)
+    refuseMalformed("has blocks of " + std::to_string(size));
+  return size;
+}
+
 static void depthToSpace(Binder &node) {
-  int64_t size = node.integer("blocksize", 0), area = size * size;
+  int64_t size = blockSize(node), area = size * size;
   std::string mode = node.text("mode", "DCR");
   if (mode != "DCR" && mode != "CRD")
     refuseMalformed("has mode = " + mode);
@@ -238,7 +248,7 @@ static void depthToSpace(Binder &node) {
 }
 
 static void spaceToDepth(Binder &node) {
-  int64_t size = node.integer("blocksize", 0);
+  int64_t size = blockSize(node);
   Extent block = Extent::fixed(size);
   shuffle(
       node, [&](Shape x) -> Shape { return {x[0], x[1], cut(x[2], size), block, cut(x[3], size), block}; },

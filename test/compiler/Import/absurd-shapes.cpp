@@ -90,6 +90,27 @@ TEST_F(AbsurdShapes, expansions) {
     EXPECT_THAT(failureOf(expand, {extent, 1, 1}), HasSubstr("`expand`: Expand"));
 }
 
+TEST_F(AbsurdShapes, reshapedTo) {
+  Message reshape = node("Reshape", {"x", "numbers"}, {"y"}, "reshape");
+  EXPECT_EQ(failureOf(reshape, {-1, 2}), "accepted");
+  constexpr int64_t root = int64_t{1} << 32; // its square is 0 in 64 bits
+  for (const std::vector<int64_t> &target :
+       {std::vector<int64_t>{root, root}, {root, 2 * root, 1}, {-1, root, root}, {-1, root, root, 2}})
+    EXPECT_THAT(failureOf(reshape, target), HasSubstr("`reshape`: Reshape has a value of the absurd shape"));
+}
+
+TEST_F(AbsurdShapes, blocks) {
+  Message step = node("DepthToSpace", {"image"}, {"y"}, "blocks");
+  Message image = node("Reshape", {"x", "numbers"}, {"image"}, "image");
+  for (uint64_t size : {uint64_t{1}, uint64_t{1} << 32, (uint64_t{1} << 32) + 1, UINT64_MAX}) {
+    Message sized = step;
+    sized.bytes(5, Message().bytes(1, "blocksize").number(3, size).number(20, 2));
+    std::string failure = failureOf({image, sized}, {integers("numbers", {-1, 2, 1, 1})});
+    EXPECT_EQ(failure, size == 1 ? "accepted"
+                                 : "`blocks`: DepthToSpace has blocks of " + std::to_string(int64_t(size)));
+  }
+}
+
 TEST_F(AbsurdShapes, stepsOfSlices) {
   std::vector<Message> steps = {node("Slice", {"x", "starts", "ends", "axis", "steps"}, {"cut"}, "slice"),
                                 node("Squeeze", {"cut", "axis"}, {"y"}, "squeeze")};
