@@ -87,7 +87,7 @@ private:
 
 void Compilation::print(const std::string &text) const {
   if (!options.json && !options.quiet && options.toPhase.empty())
-    fmt::print("{}", text);
+    printText(text);
 }
 
 /// An internal error leaves what is needed to look into it.
@@ -111,11 +111,6 @@ void Compilation::offerWholeBatch() {
   trial.plan();
   if (!trial.search().candidates.empty())
     diagnostics.addNote(wholeBatchNote(options, trial.search()));
-}
-
-/// Paths, and names of a model that was refused for them, may be no text.
-static void printJson(const nlohmann::ordered_json &json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 /// Messages to stderr; with --json also one object with a reason to stdout.

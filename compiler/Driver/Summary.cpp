@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a compilation says of itself.
 #include "compiler/Driver/Summary.h"
+#include "compiler/Planner/Printable.h"
+#include "llvm/ADT/StringExtras.h"
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -125,6 +127,18 @@ nlohmann::ordered_json causesJson(const Verdict &verdict) {
                       {"slug", cause.slug},
                       {"notes", cause.notes}});
   return causes;
+}
+
+void printText(const std::string &text) {
+  std::string shown;
+  for (llvm::StringRef line : llvm::split(text, '\n'))
+    shown += planner::printable(line) + "\n";
+  shown.pop_back(); // split gives what stands behind the last one too
+  fmt::print("{}", shown);
+}
+
+void printJson(const nlohmann::ordered_json &json) {
+  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
 }
 
 } // namespace accum::driver
