@@ -124,13 +124,19 @@ def compile_all(options, wanted):
         list(pool.map(lambda case: compile_case(options, case), missing))
 
 
+def of_commands(search):
+    return sum(each["seconds"] * each["count"] * each["runs"] for each in search["commands"])
+
+
 def predict(options, sweep, target):
     """Seconds of each case, by its key."""
-    if sweep.recompute != "auto":
+    if sweep.recompute == "none":
         found = ask(options, sweep, "--plan-only", "--target", target)["candidates"]
         # A size may stand there twice: with the loss as a whole, and in slices. The faster one is compiled.
         return {key(case): min(each["seconds"] for each in found if each["micro_batch"] == case.m) for case in cases(sweep)}
     case, = cases(sweep)
-    # A plan from a file says what was predicted when it was made; its commands are timed anew.
+    # Another profile may choose other slices or clones. A plan from a file says what was predicted when it was made;
+    # its commands are timed anew, and the rest (norm, input) is that of a plan made now.
     search = ask(options, case, "--plan-only", "--target", target, "--plan", artifact(options, case) / "plan.json")
-    return {key(case): sum(each["seconds"] * each["count"] * each["runs"] for each in search["commands"])}
+    now = ask(options, case._replace(recompute="none"), "--micro-batch", case.m, "--plan-only", "--target", target)
+    return {key(case): of_commands(search) + now["plan"]["seconds"] - of_commands(now)}

@@ -56,32 +56,34 @@ static DType dtypeOf(Value value, DType operand) {
   return elementTypeOf(value).isInteger(1) ? DType::Bool : operand;
 }
 
+static std::optional<Shape> broadcastOf(ArrayRef<const GraphValue *> operands) {
+  std::optional<Shape> shape = Shape();
+  for (const GraphValue *operand : operands)
+    if (shape)
+      shape = broadcast(*shape, operand->shape);
+  return shape;
+}
+
 static GraphValue emitElementwise(Emitter &emit, ElementwiseFn fn, ArrayRef<const GraphValue *> operands) {
+  std::optional<Shape> shape = broadcastOf(operands);
   SmallVector<Value> values;
-  Shape shape;
-  for (const GraphValue *operand : operands) {
-    values.push_back(operand->lean(emit));
-    if (std::optional<Shape> next = broadcast(shape, operand->shape))
-      shape = *next;
-    else
-      values.back() = operand->whole(emit);
-  }
+  for (const GraphValue *operand : operands) // as a whole they are refused with their extents
+    values.push_back(shape ? operand->lean(emit) : operand->whole(emit));
   GraphValue result(DType::Undefined, emit.elementwise(fn, values));
   result.dtype = dtypeOf(result.value, operands.back()->dtype);
-  result.shape = shape;
+  if (shape)
+    result.shape = *shape;
   return result;
 }
 
 /// The shape that the operands broadcast to, without a value.
 static std::optional<GraphValue> shapeOnly(ElementwiseFn fn, ArrayRef<const GraphValue *> operands,
                                            const Refusal &refusal) {
+  std::optional<Shape> shape = broadcastOf(operands);
+  if (!shape)
+    return std::nullopt;
   GraphValue result;
-  for (const GraphValue *operand : operands) {
-    std::optional<Shape> next = broadcast(result.shape, operand->shape);
-    if (!next)
-      return std::nullopt;
-    result.shape = *next;
-  }
+  result.shape = *shape;
   result.dtype = givesBool(fn) ? DType::Bool : operands.back()->dtype;
   result.refusal = std::make_shared<const Refusal>(refusal);
   return result;

@@ -74,10 +74,15 @@ def none_picked(graph, scores, ids):
     return graph.node("Add", [sum_of(graph, scores), sum_of(graph, best)])
 
 
+def zeros_of_another_shape(graph, scores, ids):
+    return sum_of(graph, graph.node("Mul", [graph.node("ConstantOfShape", [graph.constant([1, 1, 2])]), scores]))
+
+
 LOSSES = {
     **{f"{kind}-of-integers": of_integers(kind) for kind in ("Erf", "Floor", "IsInf", "Softmax", "Neg")},
     "integer-scale": integer_scale,
     "none-picked": none_picked,
+    "zeros-of-another-shape": zeros_of_another_shape,
     "integers-added": added(integers),
     "few-added": added(lambda graph, scores, ids: graph.node("Slice", [scores, *(graph.constant([i]) for i in (0, 4, 2))])),
     "rows-added": added(lambda graph, scores, ids: scores),
