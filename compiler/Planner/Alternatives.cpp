@@ -3,6 +3,7 @@
 #include "compiler/Planner/Alternatives.h"
 #include "compiler/Planner/Compared.h"
 #include "compiler/Planner/Decisions.h"
+#include "compiler/Planner/KnownChoices.h"
 #include "compiler/Planner/LowerPeaks.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,9 +11,7 @@
 #include <numeric>
 #include <optional>
 #include <random>
-#include <set>
 #include <string>
-#include <tuple>
 #include <unordered_map>
 
 namespace accum::planner {
@@ -145,7 +144,7 @@ private:
   Alternatives found;
   std::vector<std::vector<int>> costOf; ///< per command and variant; behind them, beside its companion
   std::optional<Moving> moving;
-  std::set<std::tuple<std::vector<char>, std::vector<int>, std::vector<int>>> known; ///< with what moves
+  KnownChoices known;
   bool isExact = false; ///< all choices are looked at
   bool moves = false;   ///< whether choices may move values by now
   int64_t count = 0;    ///< of commands and buffers
@@ -195,12 +194,9 @@ void Finder::look(const Choice &asked) {
   std::vector<int> before = flow.positions(choice.recomputed);
   for (size_t index = 0; index < before.size(); ++index)
     choice.recomputed[index] = before[index] == kNoIndex ? 0 : 1;
-  std::vector<int> moved;
   if (moving && moves)
     choice.moves = moving->placed(choice, before, isExact);
-  for (const Move &move : choice.moves)
-    moved.push_back(move.buffer);
-  if (!known.emplace(choice.recomputed, choice.variants, std::move(moved)).second)
+  if (!known.add(choice, found.list))
     return;
   std::map<int, int> costs;
   for (size_t index = 0; index < before.size(); ++index) {
@@ -211,17 +207,18 @@ void Finder::look(const Choice &asked) {
       costs[costOf[index][0]] -= repeats;
     }
     if (before[index] != kNoIndex) {
-      ++costs[runsBeside(problem, before, static_cast<int>(index)) ? costOf[index].back()
-                                                                   : costOf[index][variant]];
+      ++costs[flow.runsBeside(before, static_cast<int>(index)) ? costOf[index].back()
+                                                               : costOf[index][variant]];
       ++entry.recomputed;
     }
   }
   for (auto [cost, count] : costs)
     if (count != 0)
       entry.costs.emplace_back(cost, count);
-  entry.peak = loads.peak(before, choice);
+  RunningOrder order(flow, before, choice.moves);
+  entry.peak = loads.peak(order, before, choice);
   if (!choice.moves.empty())
-    entry.itinerary = moving->itinerary(choice, before, costOf);
+    entry.itinerary = moving->itinerary(choice, before, order, costOf);
   for (Compared &size : sizes)
     if (size.add(entry, times, hostMemory, static_cast<int>(found.list.size())))
       useful = looked;

@@ -6,21 +6,10 @@
 
 namespace accum::planner {
 
-int64_t Amount::at(int64_t m) const {
-  if (!table.empty()) {
-    auto next = std::upper_bound(table.begin(), table.end(), m,
-                                 [](int64_t size, const auto &step) { return size < step.first; });
-    return next == table.begin() ? next->second : std::prev(next)->second;
-  }
-  __int128 value = static_cast<__int128>(perSample) * m + fixed;
-  return value > kAmountLimit ? kAmountLimit + 1 : static_cast<int64_t>(value);
-}
-
-double Amount::real(int64_t m, int64_t pieces) const {
-  auto parts = static_cast<double>(pieces);
-  if (!table.empty())
-    return static_cast<double>(at(m)) / parts;
-  return static_cast<double>(fixed) + static_cast<double>(perSample) * static_cast<double>(m) / parts;
+int64_t Amount::step(int64_t m) const {
+  auto next = std::upper_bound(table.begin(), table.end(), m,
+                               [](int64_t size, const auto &step) { return size < step.first; });
+  return next == table.begin() ? next->second : std::prev(next)->second;
 }
 
 bool Amount::isValid() const {

@@ -21,13 +21,26 @@ struct Amount {
   std::vector<std::pair<int64_t, int64_t>> table = {};
 
   /// The value at m >= 1; saturates just above kAmountLimit, so that a caller can refuse it.
-  int64_t at(int64_t m) const;
+  int64_t at(int64_t m) const {
+    if (!table.empty())
+      return step(m);
+    __int128 value = static_cast<__int128>(perSample) * m + fixed;
+    return value > kAmountLimit ? kAmountLimit + 1 : static_cast<int64_t>(value);
+  }
   /// Without a limit and rounded; of one of `pieces` parts of m samples.
-  double real(int64_t m, int64_t pieces = 1) const;
+  double real(int64_t m, int64_t pieces = 1) const {
+    auto parts = static_cast<double>(pieces);
+    if (!table.empty())
+      return static_cast<double>(step(m)) / parts;
+    return static_cast<double>(fixed) + static_cast<double>(perSample) * static_cast<double>(m) / parts;
+  }
   /// No negative coefficient, and the table (where there is one) as described above.
   bool isValid() const;
   bool isZero() const { return fixed == 0 && perSample == 0 && table.empty(); }
   bool operator==(const Amount &) const = default;
+
+private:
+  int64_t step(int64_t m) const; ///< of the table
 };
 
 /// `12`, `8*m`, `12+8*m`, `table{1:0,8:4096}`: what the text form of a Problem holds.

@@ -3,6 +3,7 @@
 #pragma once
 #include "compiler/Planner/Alternatives.h"
 #include "compiler/Planner/Front.h"
+#include <cmath>
 
 namespace accum::planner {
 
@@ -13,6 +14,16 @@ inline double added(const Alternative &alternative, const TimeModel &times,
   for (auto [cost, count] : alternative.costs)
     sum += classTimes[cost].total * count;
   return sum;
+}
+
+/// At least so many, without what its copies take: never more, however sums are rounded.
+inline double leastAdded(const Alternative &alternative, const std::vector<RegionTime> &classTimes) {
+  double sum = 0, largest = 0;
+  for (auto [cost, count] : alternative.costs) {
+    sum += classTimes[cost].total * count;
+    largest = std::max(largest, std::abs(sum));
+  }
+  return alternative.itinerary.bytes.empty() ? sum : sum - 1e-12 * largest;
 }
 
 /// A micro-batch size at which alternatives are compared.
@@ -26,9 +37,13 @@ struct Compared {
   bool add(const Alternative &entry, const TimeModel &times, int64_t hostMemory, int index) {
     if (entry.itinerary.bytesAt(m) > hostMemory)
       return false;
+    auto bytes = static_cast<double>(entry.peak.at(m));
+    double least = leastAdded(entry, classTimes), crowded = entry.peak.crowded[end];
+    if (lowest.hides(least, bytes) && emptiest.hides(least, crowded)) // it need not be timed
+      return false;
     double seconds = added(entry, times, classTimes, m);
-    bool isLow = lowest.add({seconds, static_cast<double>(entry.peak.at(m)), index});
-    return emptiest.add({seconds, entry.peak.crowded[end], index}) || isLow;
+    bool isLow = lowest.add({seconds, bytes, index});
+    return emptiest.add({seconds, crowded, index}) || isLow;
   }
 };
 

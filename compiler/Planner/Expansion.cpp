@@ -55,7 +55,7 @@ class Expander {
 public:
   Expander(const Problem &problem, const Choice &choice)
       : problem(problem), choice(choice), base(cloneBase(problem)), flow(problem),
-        before(flow.positions(choice.recomputed)), order(problem, before, choice.moves),
+        before(flow.positions(choice.recomputed)), order(flow, before, choice.moves),
         sizes(problem.buffers.size(), nullptr) {
     for (size_t index = 0; index < choice.moves.size(); ++index)
       moves.emplace(choice.moves[index].buffer, static_cast<int>(index));
@@ -81,7 +81,7 @@ private:
   void placeMoves();
   void placeBuffers();
   void linkBuffers();
-  bool isBeside(int command) const { return runsBeside(problem, before, command); }
+  bool isBeside(int command) const { return flow.runsBeside(before, command); }
   bool isMoved(int buffer) const { return moves.contains(flow.root(buffer)); }
   /// Whether what is late reads a second buffer.
   bool isTwofold(int buffer) const {

@@ -14,11 +14,17 @@ public:
     int index;
   };
 
+  /// Whether something as fast is not larger.
+  bool hides(double seconds, double bytes) const {
+    auto at = std::ranges::upper_bound(members, seconds, {}, &Member::seconds);
+    return at != members.begin() && std::prev(at)->bytes <= bytes;
+  }
+
   /// Whether it is one of them now; of equals the first stays.
   bool add(const Member &added) {
-    auto at = std::ranges::upper_bound(members, added.seconds, {}, &Member::seconds);
-    if (at != members.begin() && std::prev(at)->bytes <= added.bytes)
+    if (hides(added.seconds, added.bytes))
       return false;
+    auto at = std::ranges::upper_bound(members, added.seconds, {}, &Member::seconds);
     if (at != members.begin() && std::prev(at)->seconds == added.seconds)
       --at;
     auto end =

@@ -27,7 +27,8 @@ bool LoadModel::mayBeEqual(const Amount &one, const Amount &other) const {
 }
 
 LoadModel::LoadModel(const Problem &problem, const Recomputation &flow, int64_t smallest, int64_t largest)
-    : problem(problem), smallest(smallest), largest(largest), storageOf(problem.buffers.size(), kNoIndex) {
+    : problem(problem), flow(flow), smallest(smallest), largest(largest),
+      storageOf(problem.buffers.size(), kNoIndex) {
   Lifetimes lifetimes(problem);
   for (size_t index = 0; index < problem.buffers.size(); ++index) {
     const Lifetimes::Interval &life = lifetimes.life[index];
@@ -36,6 +37,7 @@ LoadModel::LoadModel(const Problem &problem, const Recomputation &flow, int64_t 
     const Buffer &buffer = problem.buffers[index];
     Storage storage{static_cast<int>(index), buffer.producer, life.start, life.end};
     storage.lastEarly = buffer.producer;
+    storage.line = lineOf(buffer.bytes);
     storage.crossesLoop = lifetimes.crossesLoop[index] != 0;
     for (int user : flow.users(static_cast<int>(index))) {
       if (problem.commands[user].backward)
@@ -45,10 +47,10 @@ LoadModel::LoadModel(const Problem &problem, const Recomputation &flow, int64_t 
       if (flow.isAllowed(user))
         storage.mayRepeat.push_back(user);
     }
-    auto addDonors = [&](const std::vector<int> &operands, std::vector<int> &donors) {
+    auto addDonors = [&](const std::vector<int> &operands, std::vector<Donor> &donors) {
       for (int operand : operands)
         if (int donor = storageOf[flow.root(operand)]; donor != kNoIndex)
-          donors.push_back(donor);
+          donors.push_back({donor, mayBeEqual(problem.buffers[storages[donor].buffer].bytes, buffer.bytes)});
     };
     addDonors(buffer.mayAlias, storage.donors);
     if (buffer.producer != kNoIndex)
@@ -60,19 +62,37 @@ LoadModel::LoadModel(const Problem &problem, const Recomputation &flow, int64_t 
     std::vector<LoadLine> &lines = workspaces.emplace_back();
     for (const Variant &variant : command.variants)
       lines.push_back(lineOf(variant.workspace));
+    if (std::ranges::any_of(lines,
+                            [](const LoadLine &line) { return line.fixed != 0 || line.perSample != 0; }))
+      working.push_back(static_cast<int>(workspaces.size()) - 1);
   }
+}
+
+/// In the variant that its producer runs as.
+const Amount &LoadModel::bytesOf(const Storage &storage, const Choice &choice) const {
+  int way = storage.producer == kNoIndex ? 0 : choice.variants[storage.producer];
+  if (way != 0)
+    for (const auto &[buffer, bytes] : problem.commands[storage.producer].variants[way].results)
+      if (buffer == storage.buffer)
+        return bytes;
+  return problem.buffers[storage.buffer].bytes;
 }
 
 /// One choice: positions in its order, instances of the storages, loads.
 struct LoadModel::Run {
   const LoadModel &model;
-  const std::vector<int> &before, &variants;
-  RunningOrder order;
+  const RunningOrder &order;
+  const std::vector<int> &before;
+  const Choice &choice;
   std::vector<int> moveOf; ///< per storage; empty where nothing moves
+  std::vector<int> reads;  ///< per command, the place where its repetition reads, if it does
   std::vector<Instance> originals, clones;
 
-  Run(const LoadModel &model, const std::vector<int> &before, const Choice &choice)
-      : model(model), before(before), variants(choice.variants), order(model.problem, before, choice.moves) {
+  Run(const LoadModel &model, const RunningOrder &order, const std::vector<int> &before, const Choice &choice)
+      : model(model), order(order), before(before), choice(choice), reads(order.clone) {
+    for (size_t command = 0; command < reads.size(); ++command)
+      if (isBeside(static_cast<int>(command))) // what is beside reads nothing itself
+        reads[command] = kNoIndex;
     if (!choice.moves.empty())
       moveOf.assign(model.storages.size(), kNoIndex);
     for (size_t move = 0; move < choice.moves.size(); ++move)
@@ -82,11 +102,10 @@ struct LoadModel::Run {
   bool isCloned(const Storage &storage) const {
     return storage.producer != kNoIndex && order.clone[storage.producer] != kNoIndex;
   }
-  bool isBeside(int command) const { return runsBeside(model.problem, before, command); }
+  bool isBeside(int command) const { return model.flow.runsBeside(before, command); }
   /// When the second instance of a value that runs again is there.
   int madeAgain(int producer) const {
-    return isBeside(producer) ? order.original[model.problem.commands[producer].companion.command]
-                              : order.clone[producer];
+    return isBeside(producer) ? order.original[model.flow.companion(producer)] : order.clone[producer];
   }
   int moveOfStorage(size_t index) const { return moveOf.empty() ? kNoIndex : moveOf[index]; }
   /// Whether what is late reads another instance than what is early.
@@ -94,14 +113,18 @@ struct LoadModel::Run {
     return isCloned(model.storages[index]) || moveOfStorage(index) != kNoIndex;
   }
 
-  /// In the variant that its producer runs as.
-  const Amount &bytesOf(const Storage &storage) const {
-    int way = storage.producer == kNoIndex ? 0 : variants[storage.producer];
-    if (way != 0)
-      for (const auto &[buffer, bytes] : model.problem.commands[storage.producer].variants[way].results)
-        if (buffer == storage.buffer)
-          return bytes;
-    return model.problem.buffers[storage.buffer].bytes;
+  bool isDefault(const Storage &storage) const {
+    return storage.producer == kNoIndex || choice.variants[storage.producer] == 0;
+  }
+  LoadLine lineOf(const Storage &storage) const {
+    return isDefault(storage) ? storage.line : model.lineOf(model.bytesOf(storage, choice));
+  }
+  /// Whether they have the same size.
+  bool isFit(const Donor &donor, const Storage &storage) const {
+    const Storage &from = model.storages[donor.storage];
+    return isDefault(from) && isDefault(storage)
+               ? donor.fits
+               : model.mayBeEqual(model.bytesOf(from, choice), model.bytesOf(storage, choice));
   }
 
   void place() {
@@ -111,8 +134,7 @@ struct LoadModel::Run {
       const Storage &storage = model.storages[index];
       int late = kNoIndex;
       for (int user : storage.mayRepeat)
-        late =
-            isBeside(user) ? late : std::max(late, order.clone[user]); // what is beside reads nothing itself
+        late = std::max(late, reads[user]);
       Instance &value = originals[index];
       value.start = order.original[storage.start];
       if (!isTwofold(index)) {
@@ -134,17 +156,16 @@ struct LoadModel::Run {
 
   /// A result stands where an operand stood that dies in its producer.
   void takePlace(const Storage &storage, const Instance &value, bool isClone) {
-    const std::vector<int> &donors =
+    const std::vector<Donor> &donors =
         isClone && isBeside(storage.producer) ? storage.besideDonors : storage.donors;
     if (donors.empty() || (!isClone && storage.producer != storage.start))
       return;
-    bool late = isClone || model.problem.commands[storage.producer].backward;
-    for (int donor : donors) {
-      bool fromClone = late && isTwofold(static_cast<size_t>(donor));
-      Instance &from = fromClone ? clones[donor] : originals[donor];
+    bool late = isClone || model.flow.isBackward(storage.producer);
+    for (const Donor &donor : donors) {
+      bool fromClone = late && isTwofold(static_cast<size_t>(donor.storage));
+      Instance &from = fromClone ? clones[donor.storage] : originals[donor.storage];
       if (from.taken || from.start >= value.start || from.end != value.start + 1 ||
-          model.storages[donor].crossesLoop ||
-          !model.mayBeEqual(bytesOf(model.storages[donor]), bytesOf(storage)))
+          model.storages[donor.storage].crossesLoop || !isFit(donor, storage))
         continue;
       from.taken = true;
       --from.end;
@@ -211,17 +232,15 @@ std::vector<LoadLine> LoadModel::loadsOf(const Run &run, const Choice &choice) c
     loads[end].fixed -= bytes.fixed, loads[end].perSample -= bytes.perSample;
   };
   for (size_t index = 0; index < storages.size(); ++index) {
-    LoadLine bytes = lineOf(run.bytesOf(storages[index]));
-    for (const Instance &value : {run.originals[index], run.clones[index]})
-      if (value.start < value.end)
+    LoadLine bytes = run.lineOf(storages[index]);
+    for (const std::vector<Instance> *instances : {&run.originals, &run.clones})
+      if (const Instance &value = (*instances)[index]; value.start < value.end)
         add(value.start, value.end, bytes);
   }
-  for (size_t index = 0; index < workspaces.size(); ++index) {
-    const LoadLine &bytes = workspaces[index][choice.variants[index]];
-    if (bytes.fixed == 0 && bytes.perSample == 0)
-      continue;
-    add(run.order.original[index], run.order.original[index] + 1, bytes);
-    if (int again = run.order.clone[index]; again != kNoIndex && !run.isBeside(static_cast<int>(index)))
+  for (int command : working) {
+    const LoadLine &bytes = workspaces[command][choice.variants[command]];
+    add(run.order.original[command], run.order.original[command] + 1, bytes);
+    if (int again = run.reads[command]; again != kNoIndex)
       add(again, again + 1, bytes);
   }
   loads.pop_back();
@@ -232,8 +251,9 @@ std::vector<LoadLine> LoadModel::loadsOf(const Run &run, const Choice &choice) c
   return loads;
 }
 
-PeakCurve LoadModel::peak(const std::vector<int> &before, const Choice &choice) const {
-  Run run(*this, before, choice);
+PeakCurve LoadModel::peak(const RunningOrder &order, const std::vector<int> &before,
+                          const Choice &choice) const {
+  Run run(*this, order, before, choice);
   run.place();
   std::vector<LoadLine> loads = loadsOf(run, choice);
   PeakCurve curve = envelope(loads);
@@ -242,8 +262,9 @@ PeakCurve LoadModel::peak(const std::vector<int> &before, const Choice &choice) 
   return curve;
 }
 
-FullestMoment LoadModel::fullest(const std::vector<int> &before, const Choice &choice, int64_t m) const {
-  Run run(*this, before, choice);
+FullestMoment LoadModel::fullest(const RunningOrder &order, const std::vector<int> &before,
+                                 const Choice &choice, int64_t m) const {
+  Run run(*this, order, before, choice);
   run.place();
   std::vector<LoadLine> loads = loadsOf(run, choice);
   FullestMoment fullest;

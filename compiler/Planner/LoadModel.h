@@ -42,22 +42,29 @@ public:
   /// For sizes m in [smallest, largest].
   LoadModel(const Problem &problem, const Recomputation &flow, int64_t smallest, int64_t largest);
 
-  /// `before`: positions of `choice.recomputed`. `choice.variants` has one entry per command.
-  PeakCurve peak(const std::vector<int> &before, const Choice &choice) const;
+  /// `before`: positions of `choice.recomputed`. `order`: with the moves of `choice`, whose `variants` has
+  /// one entry per command.
+  PeakCurve peak(const RunningOrder &order, const std::vector<int> &before, const Choice &choice) const;
 
   /// The fullest moment of m samples.
-  FullestMoment fullest(const std::vector<int> &before, const Choice &choice, int64_t m) const;
+  FullestMoment fullest(const RunningOrder &order, const std::vector<int> &before, const Choice &choice,
+                        int64_t m) const;
 
 private:
+  struct Donor {
+    int storage = kNoIndex;
+    bool fits = false; ///< with both producers in their default: `mayBeEqual`
+  };
   struct Storage {
     int buffer = kNoIndex;
     int producer = kNoIndex;
-    int start = 0, end = 0;             ///< in the original order
-    int lastEarly = 0;                  ///< the last of the producer and its users in the forward part
-    int lastLate = kNoIndex;            ///< the last backward user
-    std::vector<int> mayRepeat = {};    ///< users that may be recomputed
-    std::vector<int> donors = {};       ///< storages whose place this one may take
-    std::vector<int> besideDonors = {}; ///< where it is made beside its producer's companion
+    int start = 0, end = 0;               ///< in the original order
+    int lastEarly = 0;                    ///< the last of the producer and its users in the forward part
+    int lastLate = kNoIndex;              ///< the last backward user
+    LoadLine line = {};                   ///< with its producer in its default
+    std::vector<int> mayRepeat = {};      ///< users that may be recomputed
+    std::vector<Donor> donors = {};       ///< whose place this one may take
+    std::vector<Donor> besideDonors = {}; ///< where it is made beside its producer's companion
     bool crossesLoop = false;
   };
   struct Instance {
@@ -67,15 +74,18 @@ private:
   struct Run;
 
   LoadLine lineOf(const Amount &amount) const;
+  const Amount &bytesOf(const Storage &storage, const Choice &choice) const;
   std::vector<LoadLine> loadsOf(const Run &run, const Choice &choice) const;
   bool mayBeEqual(const Amount &one, const Amount &other) const;
   PeakCurve envelope(const std::vector<LoadLine> &loads) const;
 
   const Problem &problem;
+  const Recomputation &flow;
   int64_t smallest, largest;
   std::vector<Storage> storages;
   std::vector<int> storageOf;                    ///< buffer -> index into storages
   std::vector<std::vector<LoadLine>> workspaces; ///< per command and variant
+  std::vector<int> working;                      ///< commands that have one in some variant
 };
 
 } // namespace accum::planner

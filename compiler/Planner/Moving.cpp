@@ -27,8 +27,6 @@ MovingTime timeOf(const std::vector<double> &begins, double memory, const std::v
   return {use.waiting + share * traffic, std::max(0.0, use.busy - use.waiting)};
 }
 
-bool isSliced(const Command &command, int variant) { return command.variants[variant].slice > 0; }
-
 } // namespace
 
 int64_t Itinerary::bytesAt(int64_t m) const {
@@ -58,81 +56,106 @@ Moving::Moving(const Problem &problem, const Recomputation &flow, const TimeMode
     : problem(problem), flow(flow), times(times), smallest(smallest), largest(largest) {
   if (!times.hasHostLink())
     return;
-  auto isLate = [&](int user) { return problem.commands[user].backward || flow.isAllowed(user); };
+  auto isLate = [&](int user) { return flow.isBackward(user) || flow.isAllowed(user); };
+  indices.assign(problem.buffers.size(), kNoIndex);
   for (int command = 0; command < static_cast<int>(problem.commands.size()); ++command) {
     if (!flow.isAllowed(command))
       continue;
     for (int buffer : flow.results(command)) {
       double bytes = problem.buffers[buffer].bytes.real(largest);
-      if (times.overLink(bytes) > kWorthwhile * times.overLink(0) &&
-          std::ranges::any_of(flow.users(buffer), isLate))
-        values.push_back(buffer);
+      if (times.overLink(bytes) <= kWorthwhile * times.overLink(0) ||
+          std::ranges::none_of(flow.users(buffer), isLate))
+        continue;
+      indices[buffer] = static_cast<int>(values.size());
+      std::vector<Value> &ways = values.emplace_back();
+      for (size_t variant = 0; variant < problem.commands[command].variants.size(); ++variant)
+        ways.push_back(valueOf(buffer, static_cast<int>(variant)));
     }
   }
-  if (values.empty())
-    return;
+  if (!values.empty())
+    describeCommands();
+}
+
+/// What a walk over all commands asks for.
+void Moving::describeCommands() {
+  auto isEverSliced = [](const Command &command) {
+    return std::ranges::any_of(command.variants, [](const Variant &way) { return way.slice > 0; });
+  };
   for (size_t index = 0; index < problem.commands.size(); ++index) {
-    std::vector<double> &row = seconds.emplace_back();
     const Command &command = problem.commands[index];
+    isTail.push_back(command.tail ? 1 : 0);
+    mayStand.push_back(command.region == Region::Micro && !command.tail ? 1 : 0);
+    maySlice.push_back(index > 0 && isEverSliced(command) && isEverSliced(problem.commands[index - 1]) ? 1
+                                                                                                       : 0);
+    waysOf.push_back(seconds.size());
     size_t ways = command.variants.size() + (command.companion.command == kNoIndex ? 0 : 1);
     for (size_t way = 0; command.region == Region::Micro && way < ways; ++way) {
       double least = 1e300;
       for (int64_t m : {smallest, largest})
         least = std::min(least, times.seconds(static_cast<int>(index), static_cast<int>(way), m) /
                                     static_cast<double>(m));
-      row.push_back(least);
+      seconds.push_back(least);
     }
   }
+  waysOf.push_back(seconds.size());
 }
 
-const Amount &Moving::bytesOf(int buffer, const Choice &choice) const {
+Moving::Value Moving::valueOf(int buffer, int variant) const {
   int producer = problem.buffers[buffer].producer;
-  for (const auto &[resized, bytes] : problem.commands[producer].variants[choice.variants[producer]].results)
-    if (resized == buffer)
-      return bytes;
-  return problem.buffers[buffer].bytes;
-}
-
-/// Per sample, the most there is.
-double Moving::linkSeconds(int buffer, const Choice &choice) const {
-  const Amount &bytes = bytesOf(buffer, choice);
-  double most = 0;
+  const Variant &way = problem.commands[producer].variants[variant];
+  Value value{.buffer = buffer, .producer = producer, .lastEarly = producer};
+  for (int user : flow.users(buffer)) {
+    if (!flow.isBackward(user))
+      value.lastEarly = std::max(value.lastEarly, user);
+    else if (value.firstBackward == kNoIndex)
+      value.firstBackward = user;
+  }
+  value.bytes = problem.buffers[buffer].bytes;
+  for (const auto &[resized, bytes] : way.results)
+    if (resized == buffer) {
+      value.bytes = bytes;
+      break;
+    }
+  value.isSliced = way.slice > 0;
+  value.most = value.bytes.real(largest);
   for (int64_t m : {smallest, largest})
-    most = std::max(most, times.overLink(bytes.real(m)) / static_cast<double>(m));
-  return most;
+    value.link = std::max(value.link, times.overLink(value.bytes.real(m)) / static_cast<double>(m));
+  return value;
 }
 
 /// The place of the first late reader; INT_MAX where there is none.
-int Moving::firstRead(int buffer, const RunningOrder &order) const {
-  int first = INT_MAX;
-  for (int user : flow.users(buffer)) {
-    if (problem.commands[user].backward)
-      first = std::min(first, order.original[user]);
-    else if (order.clone[user] != kNoIndex)
+int Moving::firstRead(const Value &value, const RunningOrder &order) const {
+  int first = value.firstBackward == kNoIndex ? INT_MAX : order.original[value.firstBackward];
+  for (int user : flow.users(value.buffer))
+    if (!flow.isBackward(user) && order.clone[user] != kNoIndex)
       first = std::min(first, order.clone[user]);
-  }
   return first;
+}
+
+std::vector<size_t> Moving::keptValues(const Choice &choice, const std::vector<int> &before) const {
+  std::vector<size_t> result;
+  auto isRead = [&](int user) { return flow.isBackward(user) || before[user] != kNoIndex; };
+  for (size_t index = 0; index < values.size(); ++index) {
+    const Value &value = valueIn(index, choice);
+    if (before[value.producer] == kNoIndex && !value.isSliced && !value.bytes.isZero() &&
+        std::ranges::any_of(flow.users(value.buffer), isRead))
+      result.push_back(index);
+  }
+  return result;
 }
 
 std::vector<int> Moving::kept(const Choice &choice, const std::vector<int> &before) const {
   std::vector<int> result;
-  auto isRead = [&](int user) { return problem.commands[user].backward || before[user] != kNoIndex; };
-  for (int buffer : values) {
-    int producer = problem.buffers[buffer].producer;
-    if (before[producer] == kNoIndex && !isSliced(problem.commands[producer], choice.variants[producer]) &&
-        !bytesOf(buffer, choice).isZero() && std::ranges::any_of(flow.users(buffer), isRead))
-      result.push_back(buffer);
-  }
+  for (size_t index : keptValues(choice, before))
+    result.push_back(values[index].front().buffer);
   return result;
 }
 
 /// Not between a command and its tail, which are one kernel, nor between slices.
 bool Moving::mayStandBefore(int command, const Choice &choice) const {
-  const Command &next = problem.commands[command];
-  bool isInside = command > 0 && problem.commands[command - 1].region == Region::Micro &&
-                  isSliced(problem.commands[command - 1], choice.variants[command - 1]) &&
-                  isSliced(next, choice.variants[command]);
-  return next.region == Region::Micro && !next.tail && !isInside;
+  auto isSliced = [&](int each) { return problem.commands[each].variants[choice.variants[each]].slice > 0; };
+  return mayStand[command] != 0 && !(maySlice[command] != 0 && isSliced(command - 1) && isSliced(command) &&
+                                     problem.commands[command - 1].region == Region::Micro);
 }
 
 /// When everything runs, per sample.
@@ -147,17 +170,19 @@ struct Moving::Timeline {
       : begins(static_cast<size_t>(order.length) + 1, 0), groupOf(static_cast<size_t>(order.length), 0) {
     for (size_t index = 0; index < before.size(); ++index) {
       int command = static_cast<int>(index);
-      const std::vector<double> &each = moving.seconds[index];
-      double once = each.empty() ? 0 : each[choice.variants[index]];
-      begins[order.original[index] + 1] = moving.problem.commands[index].tail ? 0 : once;
+      size_t first = moving.waysOf[index], end = moving.waysOf[index + 1];
+      double once = first == end ? 0 : moving.seconds[first + static_cast<size_t>(choice.variants[index])];
+      begins[order.original[index] + 1] = moving.isTail[index] != 0 ? 0 : once;
       groupOf[order.original[index]] = command;
       if (int again = order.clone[index]; again != kNoIndex) {
-        begins[again + 1] = runsBeside(moving.problem, before, command) ? each.back() : once;
+        begins[again + 1] = moving.flow.runsBeside(before, command) ? moving.seconds[end - 1] : once;
         groupOf[again] = before[index];
       }
     }
     for (size_t place = 1; place < begins.size(); ++place)
       begins[place] += begins[place - 1];
+    gates.reserve(before.size());
+    gateSeconds.reserve(before.size());
     for (int command = 0; command < static_cast<int>(before.size()); ++command)
       if (moving.mayStandBefore(command, choice)) {
         gates.push_back(command);
@@ -171,8 +196,8 @@ std::vector<Move> Moving::placed(const Choice &choice, const std::vector<int> &b
     return {};
   double quota = 0;
   for (const Move &move : choice.moves)
-    quota += bytesOf(move.buffer, choice).real(largest);
-  RunningOrder order(problem, before, {});
+    quota += valueIn(static_cast<size_t>(indices[move.buffer]), choice).most;
+  RunningOrder order(flow, before, {});
   Timeline line(*this, choice, before, order);
   std::vector<int> wanted;
   for (const Move &move : choice.moves)
@@ -185,23 +210,20 @@ std::vector<Move> Moving::placed(const Choice &choice, const std::vector<int> &b
   };
   std::vector<Going> going;
   double free = 0;
-  for (int buffer : kept(choice, before)) {
-    if (exact ? !std::ranges::binary_search(wanted, buffer) : quota <= 0)
+  for (size_t index : keptValues(choice, before)) {
+    const Value &value = valueIn(index, choice);
+    if (exact ? !std::ranges::binary_search(wanted, value.buffer) : quota <= 0)
       continue;
-    int producer = problem.buffers[buffer].producer, early = producer;
-    for (int user : flow.users(buffer))
-      early = problem.commands[user].backward ? early : std::max(early, user);
-    double link = linkSeconds(buffer, choice);
-    double gone = std::max(free, line.begins[order.original[producer] + 1]) + link;
-    int read = firstRead(buffer, order);
+    double gone = std::max(free, line.begins[order.original[value.producer] + 1]) + value.link;
+    int read = firstRead(value, order);
     auto at = std::ranges::lower_bound(line.gateSeconds, gone) - line.gateSeconds.begin();
-    auto behind = std::ranges::upper_bound(line.gates, early) - line.gates.begin();
+    auto behind = std::ranges::upper_bound(line.gates, value.lastEarly) - line.gates.begin();
     size_t gate = static_cast<size_t>(std::max(at, behind));
     if (gate >= line.gates.size() || line.gates[gate] > line.groupOf[read])
       continue;
     free = gone;
-    quota -= bytesOf(buffer, choice).real(largest);
-    going.push_back({{buffer, line.gates[gate], kNoIndex}, read, link});
+    quota -= value.most;
+    going.push_back({{value.buffer, line.gates[gate], kNoIndex}, read, value.link});
   }
   std::vector<size_t> back(going.size());
   for (size_t index = 0; index < back.size(); ++index)
@@ -227,29 +249,26 @@ std::vector<Move> Moving::placed(const Choice &choice, const std::vector<int> &b
   return result;
 }
 
-Itinerary Moving::itinerary(const Choice &choice, const std::vector<int> &before,
+Itinerary Moving::itinerary(const Choice &choice, const std::vector<int> &before, const RunningOrder &order,
                             const std::vector<std::vector<int>> &classOf) const {
   Itinerary result;
   if (choice.moves.empty())
     return result;
-  RunningOrder order(problem, before, choice.moves);
   result.classes.assign(static_cast<size_t>(order.length), kNoIndex);
   for (size_t index = 0; index < before.size(); ++index) {
-    const Command &command = problem.commands[index];
-    if (command.region != Region::Micro)
+    if (waysOf[index] == waysOf[index + 1]) // not of the micro-step
       continue;
     int cost = classOf[index][choice.variants[index]];
-    result.classes[order.original[index]] = command.tail ? kNoIndex : cost;
+    result.classes[order.original[index]] = isTail[index] != 0 ? kNoIndex : cost;
     if (int again = order.clone[index]; again != kNoIndex)
-      result.classes[again] =
-          runsBeside(problem, before, static_cast<int>(index)) ? classOf[index].back() : cost;
+      result.classes[again] = flow.runsBeside(before, static_cast<int>(index)) ? classOf[index].back() : cost;
   }
   std::vector<LinkTrip> trips;
   for (size_t index = 0; index < choice.moves.size(); ++index) {
-    int buffer = choice.moves[index].buffer;
-    trips.push_back({order.original[problem.buffers[buffer].producer], order.outs[index], order.ins[index],
-                     firstRead(buffer, order)});
-    result.bytes.push_back(bytesOf(buffer, choice));
+    const Value &value = valueIn(static_cast<size_t>(indices[choice.moves[index].buffer]), choice);
+    trips.push_back(
+        {order.original[value.producer], order.outs[index], order.ins[index], firstRead(value, order)});
+    result.bytes.push_back(value.bytes);
   }
   result.schedule = LinkSchedule(trips);
   return result;

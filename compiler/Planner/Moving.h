@@ -37,24 +37,43 @@ public:
   /// The moves of a choice with their places set; those for which there is no time are left out. Unless
   /// `exact` they say how many bytes move, and those are what is made first.
   std::vector<Move> placed(const Choice &choice, const std::vector<int> &before, bool exact) const;
-  /// `classOf`: per command and variant, a class of costs.
-  Itinerary itinerary(const Choice &choice, const std::vector<int> &before,
+  /// `order`: with the moves of the choice. `classOf`: per command and variant, a class of costs.
+  Itinerary itinerary(const Choice &choice, const std::vector<int> &before, const RunningOrder &order,
                       const std::vector<std::vector<int>> &classOf) const;
 
 private:
   struct Timeline;
+  /// One that may move.
+  struct Value {
+    int buffer = kNoIndex, producer = kNoIndex;
+    int lastEarly = 0;            ///< the last of the producer and its users in the forward part
+    int firstBackward = kNoIndex; ///< user
+    Amount bytes = {};            ///< of a variant of the producer
+    bool isSliced = false;
+    double most = 0; ///< bytes at the largest size
+    double link = 0; ///< seconds of a copy, per sample, the most there is
+  };
 
-  const Amount &bytesOf(int buffer, const Choice &choice) const;
-  double linkSeconds(int buffer, const Choice &choice) const;
-  int firstRead(int buffer, const RunningOrder &order) const;
+  void describeCommands();
+  Value valueOf(int buffer, int variant) const;
+  /// As the choice makes it.
+  const Value &valueIn(size_t index, const Choice &choice) const {
+    return values[index][choice.variants[values[index].front().producer]];
+  }
+  std::vector<size_t> keptValues(const Choice &choice, const std::vector<int> &before) const;
+  int firstRead(const Value &value, const RunningOrder &order) const;
   bool mayStandBefore(int command, const Choice &choice) const;
 
   const Problem &problem;
   const Recomputation &flow;
   const TimeModel &times;
   int64_t smallest, largest;
-  std::vector<int> values;                  ///< buffers, as they are made
-  std::vector<std::vector<double>> seconds; ///< per command and variant, per sample, the least there is
+  std::vector<std::vector<Value>> values; ///< as they are made; per variant of the producer
+  std::vector<int> indices;               ///< per buffer, into the values
+  std::vector<size_t> waysOf;         ///< per command, the first of its variants in `seconds`, and the end
+  std::vector<double> seconds;        ///< per sample, the least there is
+  std::vector<char> isTail, mayStand; ///< per command; copies may stand before it unless both are sliced
+  std::vector<char> maySlice;         ///< per command: it and the one before have sliced variants
 };
 
 /// What moving adds to a micro-step: what waits for copies, and their traffic to the device's memory, of

@@ -30,7 +30,7 @@ void Recomputation::Lists::sortOut() {
   items.resize(kept);
 }
 
-Recomputation::Recomputation(const Problem &problem) : problem(problem) {
+Recomputation::Recomputation(const Problem &problem) {
   size_t commands = problem.commands.size(), buffers = problem.buffers.size();
   std::vector<char> rewritten(buffers, 0), whole(buffers, 0), writers(commands, 0);
   for (size_t index = 0; index < buffers; ++index) {
@@ -67,6 +67,8 @@ Recomputation::Recomputation(const Problem &problem) : problem(problem) {
       return isSteady(storage) && whole[storage] == 0 && std::ranges::all_of(this->users(storage), isMicro);
     };
     int at = static_cast<int>(index);
+    backward.push_back(command.backward ? 1 : 0);
+    companions.push_back(command.companion.command);
     allowed.push_back(command.region == Region::Micro && !command.backward && !command.once &&
                       writers[index] == 0 && !this->results(at).empty() &&
                       std::ranges::all_of(this->results(at), isLocal) &&
@@ -75,17 +77,17 @@ Recomputation::Recomputation(const Problem &problem) : problem(problem) {
 }
 
 std::vector<int> Recomputation::positions(const std::vector<char> &chosen) const {
-  std::vector<int> before(problem.commands.size(), kNoIndex);
+  std::vector<int> before(allowed.size(), kNoIndex);
   for (int command = static_cast<int>(chosen.size()) - 1; command >= 0; --command) {
     if (chosen[command] == 0 || allowed[command] == 0)
       continue;
     int first = INT32_MAX;
     for (int storage : results(command))
       for (int user : users(storage)) {
-        int at = problem.commands[user].backward ? user : before[user];
+        int at = backward[user] != 0 ? user : before[user];
         first = at == kNoIndex ? first : std::min(first, at);
       }
-    int companion = problem.commands[command].companion.command;
+    int companion = companions[command];
     if (first != INT32_MAX && companion != kNoIndex && first > companion)
       first = companion + 1;
     before[command] = first == INT32_MAX ? kNoIndex : first;

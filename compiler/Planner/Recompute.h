@@ -34,6 +34,15 @@ public:
   /// The storage of a buffer.
   int root(int buffer) const { return roots[buffer]; }
 
+  // --- of commands, what is asked for most: side by side, where a command itself is large ---
+  bool isBackward(int command) const { return backward[command] != 0; }
+  int companion(int command) const { return companions[command]; }
+  /// Whether the repetition of a command runs beside its companion. `before`: `positions`.
+  bool runsBeside(const std::vector<int> &before, int command) const {
+    int at = companions[command];
+    return at != kNoIndex && before[command] == at + 1;
+  }
+
 private:
   /// Lists of indices, one after another.
   struct Lists {
@@ -47,17 +56,11 @@ private:
     void sortOut();
   };
 
-  const Problem &problem;
   std::vector<int> roots;
   Lists resultLists, operandLists, userLists;
-  std::vector<char> allowed;
+  std::vector<char> allowed, backward;
+  std::vector<int> companions;
 };
-
-/// Whether the repetition of a command runs beside its companion. `before`: `Recomputation::positions`.
-inline bool runsBeside(const Problem &problem, const std::vector<int> &before, int command) {
-  int at = problem.commands[command].companion.command;
-  return at != kNoIndex && before[command] == at + 1;
-}
 
 /// A value of the forward part that waits in the memory of the host for its backward readers. It goes once it
 /// is made; right before `out` its place is free. Right before `in`, in front of repetitions that stand

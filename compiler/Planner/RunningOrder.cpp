@@ -4,7 +4,7 @@
 
 namespace accum::planner {
 
-RunningOrder::RunningOrder(const Problem &problem, const std::vector<int> &before,
+RunningOrder::RunningOrder(const Recomputation &flow, const std::vector<int> &before,
                            std::span<const Move> moves)
     : original(before.size()), clone(before.size(), kNoIndex), end(before.size()) {
   struct Ahead {
@@ -13,7 +13,7 @@ RunningOrder::RunningOrder(const Problem &problem, const std::vector<int> &befor
   std::vector<Ahead> ahead(before.size());
   auto slotOf = [&](size_t index) -> int & {
     int at = before[index];
-    return runsBeside(problem, before, static_cast<int>(index)) ? ahead[at - 1].beside : ahead[at].clones;
+    return flow.runsBeside(before, static_cast<int>(index)) ? ahead[at - 1].beside : ahead[at].clones;
   };
   for (size_t index = 0; index < before.size(); ++index)
     if (before[index] != kNoIndex)

@@ -11,7 +11,7 @@ namespace accum::planner {
 /// from there, repetitions; each in the order of its list. Behind it, what runs beside it.
 struct RunningOrder {
   /// `before`: `Recomputation::positions`.
-  RunningOrder(const Problem &problem, const std::vector<int> &before, std::span<const Move> moves);
+  RunningOrder(const Recomputation &flow, const std::vector<int> &before, std::span<const Move> moves);
 
   std::vector<int> original, clone; ///< command -> place; kNoIndex where it does not run again
   std::vector<int> end;             ///< command -> the place behind it and what runs beside it

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <climits>
 #include <iterator>
-#include <numeric>
+#include <limits>
 #include <tuple>
 
 namespace accum::planner {
@@ -14,36 +14,92 @@ namespace {
 /// Alternatives that are handed on at most.
 constexpr size_t kKept = 1500;
 
-/// Rank 0 is what no other has both less time and a lower peak than, rank 1 the same of what is left, and so
-/// on. Of those only whose moves the host has room for.
-void lowerRanks(const Alternatives &found, const TimeModel &times, int64_t m, int64_t hostMemory,
-                std::vector<int> &ranks) {
-  std::vector<double> added = found.addedSeconds(times, m);
-  std::vector<int> order(found.list.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::erase_if(order, [&](int index) { return found.list[index].itinerary.bytesAt(m) > hostMemory; });
-  std::ranges::sort(order, {},
-                    [&](int index) { return std::tuple(added[index], found.list[index].peak.at(m), index); });
-  std::vector<int64_t> lowest; // per rank so far: ascending
-  for (int index : order) {
-    int64_t peak = found.list[index].peak.at(m);
-    auto at = std::ranges::upper_bound(lowest, peak);
-    ranks[index] = std::min(ranks[index], static_cast<int>(at - lowest.begin()));
-    if (at == lowest.end())
-      lowest.push_back(peak);
-    else
-      *at = peak;
-  }
-}
+/// An alternative at one size.
+struct Judged {
+  int64_t peak = 0;
+  double seconds = 0; ///< at least; what copies are waited for, and their traffic, may come on top
+  int index = 0;
+};
 
-/// Of each alternative, at the size where it is best.
+/// All alternatives at one size.
+class Ranking {
+public:
+  Ranking(const Alternatives &found, const TimeModel &times, int64_t m)
+      : found(found), times(times), m(m), classTimes(found.classTimes(times, m)) {
+    for (size_t index = 0; index < found.list.size(); ++index) {
+      const Alternative &each = found.list[index];
+      all.push_back({each.peak.at(m), leastAdded(each, classTimes), static_cast<int>(index)});
+    }
+    std::ranges::sort(all, {},
+                      [](const Judged &each) { return std::tuple(each.peak, each.seconds, each.index); });
+  }
+
+  /// Rank 0 is what no other has both less time and a lower peak than, rank 1 the same of what is left, and
+  /// so on. Of those only whose moves the host has room for.
+  void lowerRanks(int64_t hostMemory, std::vector<int> &ranks) const {
+    std::vector<Judged> order;
+    for (const Judged &each : all)
+      if (found.list[each.index].itinerary.bytesAt(m) <= hostMemory)
+        order.push_back({each.peak, secondsOf(each), each.index});
+    std::ranges::sort(order, {},
+                      [](const Judged &each) { return std::tuple(each.seconds, each.peak, each.index); });
+    std::vector<int64_t> lowest; // per rank so far: ascending
+    for (const Judged &each : order) {
+      auto at = std::ranges::upper_bound(lowest, each.peak);
+      ranks[each.index] = std::min(ranks[each.index], static_cast<int>(at - lowest.begin()));
+      if (at == lowest.end())
+        lowest.push_back(each.peak);
+      else
+        *at = each.peak;
+    }
+  }
+
+  /// The same for rank 0 alone, from the lowest peak up: what is too slow without its copies is not timed.
+  void findBest(int64_t hostMemory, std::vector<int> &ranks) const {
+    double fastest = std::numeric_limits<double>::infinity(); // of all with a lower peak
+    for (auto at = all.begin(); at != all.end();) {
+      const Judged *best = nullptr; // of those with this peak
+      double seconds = fastest;
+      int64_t peak = at->peak;
+      for (; at != all.end() && at->peak == peak; ++at) {
+        if (at->seconds > seconds || found.list[at->index].itinerary.bytesAt(m) > hostMemory)
+          continue;
+        double each = secondsOf(*at);
+        if (each < seconds || (best && each == seconds && at->index < best->index)) {
+          best = &*at;
+          seconds = each;
+        }
+      }
+      if (best)
+        ranks[best->index] = 0;
+      fastest = seconds;
+    }
+  }
+
+private:
+  double secondsOf(const Judged &each) const { return added(found.list[each.index], times, classTimes, m); }
+
+  const Alternatives &found;
+  const TimeModel &times;
+  int64_t m;
+  std::vector<RegionTime> classTimes;
+  std::vector<Judged> all;
+};
+
+/// Of each alternative, at the size where it is best. `onlyBest`: anything above 0 is INT_MAX.
 std::vector<int> lowestRanks(const Alternatives &found, const TimeModel &times, int64_t smallest,
-                             int64_t largest, int64_t hostMemory) {
+                             int64_t largest, int64_t hostMemory, bool onlyBest) {
   std::vector<int> ranks(found.list.size(), INT_MAX);
   for (int64_t m = smallest; m <= largest; m = std::max(m + 1, std::min(m * 2, largest))) {
-    lowerRanks(found, times, m, 0, ranks);
-    if (hostMemory > 0)
-      lowerRanks(found, times, m, hostMemory, ranks);
+    Ranking ranking(found, times, m);
+    for (int64_t room : {int64_t{0}, hostMemory}) {
+      if (onlyBest)
+        ranking.findBest(room, ranks);
+      else
+        ranking.lowerRanks(room, ranks);
+      if (hostMemory == 0)
+        break;
+    }
   }
   return ranks;
 }
@@ -69,7 +125,7 @@ void Alternatives::keepUseful(const TimeModel &times, int64_t smallest, int64_t 
                               size_t enough) {
   if (list.size() <= std::max<size_t>(64, enough))
     return;
-  std::vector<int> ranks = lowestRanks(*this, times, smallest, largest, hostMemory);
+  std::vector<int> ranks = lowestRanks(*this, times, smallest, largest, hostMemory, enough == 0);
   ranks[0] = 0;
   std::vector<size_t> counts; // of each rank
   for (int rank : ranks) {
@@ -92,7 +148,7 @@ void Alternatives::addUseful(std::vector<Alternative> more, const TimeModel &tim
                              int64_t largest, int64_t hostMemory) {
   size_t known = list.size();
   std::ranges::move(more, std::back_inserter(list));
-  std::vector<int> ranks = lowestRanks(*this, times, smallest, largest, hostMemory);
+  std::vector<int> ranks = lowestRanks(*this, times, smallest, largest, hostMemory, /*onlyBest=*/true);
   more.assign(std::make_move_iterator(list.begin() + static_cast<long>(known)),
               std::make_move_iterator(list.end()));
   list.resize(known);

@@ -24,10 +24,10 @@ public:
       : commands(commandsOf(step)), problem(problem), base(planner::cloneBase(problem)) {}
 
   /// `before`: per command, the one that its clone stands right before.
-  void run(ArrayRef<int> before) {
+  void run(const planner::Recomputation &flow, const std::vector<int> &before) {
     SmallVector<SmallVector<int>> clones(commands.size()), besides(commands.size());
     for (auto [index, at] : llvm::enumerate(before))
-      if (planner::runsBeside(problem, before, static_cast<int>(index)))
+      if (flow.runsBeside(before, static_cast<int>(index)))
         besides[at - 1].push_back(static_cast<int>(index));
       else if (at != planner::kNoIndex)
         clones[at].push_back(static_cast<int>(index));
@@ -165,7 +165,8 @@ void RepeatCommands::runOnOperation() {
   std::vector<char> chosen;
   for (const planner::Command &command : problem.commands)
     chosen.push_back(open.erase(command.id) ? 1 : 0);
-  std::vector<int> before = planner::Recomputation(problem).positions(chosen);
+  planner::Recomputation flow(problem);
+  std::vector<int> before = flow.positions(chosen);
   for (auto [command, isChosen, at] : llvm::zip(problem.commands, chosen, before))
     if (isChosen && at == planner::kNoIndex)
       open.insert(command.id);
@@ -173,7 +174,7 @@ void RepeatCommands::runOnOperation() {
     step.emitError("has no command ") << *open.begin() << " that can run a second time";
     return signalPassFailure();
   }
-  Repeater(step, problem).run(before);
+  Repeater(step, problem).run(flow, before);
 }
 
 } // namespace accum

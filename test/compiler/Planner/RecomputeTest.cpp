@@ -116,7 +116,8 @@ void expectSameValues(Random &random, const Problem &problem, Counts &counts) {
   // The curve that the search compares is a lower bound, near what packs.
   choice.variants.assign(problem.commands.size(), 0);
   LoadModel loads(problem, flow, m, m);
-  int64_t load = loads.peak(flow.positions(choice.recomputed), choice).at(m);
+  std::vector<int> before = flow.positions(choice.recomputed);
+  int64_t load = loads.peak(RunningOrder(flow, before, choice.moves), before, choice).at(m);
   int64_t exact = maxLoad(layOut(runs, Lifetimes(runs), m, 1).blocks);
   counts.exact += load == exact ? 1 : 0;
   counts.high += load > exact ? 1 : 0;
