@@ -4,6 +4,7 @@
 #include "compiler/Driver/ExploreRounds.h"
 #include "compiler/Driver/TextFile.h"
 #include "compiler/Planner/Explain.h"
+#include "compiler/Planner/KnownAlternatives.h"
 #include "compiler/Planner/MemoryLines.h"
 #include "compiler/Planner/ProblemText.h"
 #include "compiler/Planner/Quantity.h"
@@ -242,12 +243,16 @@ std::string inShort(const planner::Result<planner::Search> &search) {
 /// allows. Which one is faster, and whether that fits, only the plans tell. `module`, `problem` and `search`
 /// become those of the faster one.
 void chooseAttention(ModuleOp module, ModuleOp apart, const planner::DeviceProfile &profile,
-                     const planner::Options &asked, const Options &options, planner::Problem &problem,
-                     planner::Result<planner::Search> &search, Planning &planning) {
+                     planner::Options &asked, const Options &options, planner::Problem &problem,
+                     planner::KnownAlternatives &known, planner::Result<planner::Search> &search,
+                     Planning &planning) {
   auto other = problemOf(apart, options);
   if (failed(other) || !planner::check(*other))
     return;
+  planner::KnownAlternatives otherKnown;
+  asked.known = &otherKnown;
   auto otherSearch = searchOf(*other, profile, asked, options);
+  asked.known = &known;
   auto secondsOf = [](const planner::Result<planner::Search> &each) {
     return each && each->plan ? each->plan->seconds() : std::numeric_limits<double>::infinity();
   };
@@ -258,6 +263,7 @@ void chooseAttention(ModuleOp module, ModuleOp apart, const planner::DeviceProfi
   planning.attention = fmt::format("as products and row kernels; in tiles: {}", inShort(search));
   module.getBodyRegion().takeBody(apart.getBodyRegion());
   problem = std::move(*other);
+  known = std::move(otherKnown);
   search = std::move(otherSearch);
 }
 
@@ -318,9 +324,11 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
     return failure();
   if (planner::Status status = planner::check(*problem); !status)
     return report(status.error(), diagnostics);
+  planner::KnownAlternatives known;
+  asked.known = &known;
   auto search = searchOf(*problem, *profile, asked, options);
   if (apart)
-    chooseAttention(module, apart, *profile, asked, options, *problem, search, planning);
+    chooseAttention(module, apart, *profile, asked, options, *problem, known, search, planning);
   if (!options.dumpPhases.empty() && failed(dumpProblem(*problem, asked, options.dumpPhases, diagnostics)))
     return failure();
   if (!search)

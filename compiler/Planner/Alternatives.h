@@ -20,6 +20,7 @@ struct Alternative {
 struct Freedom {
   bool recompute = true;  ///< whether commands may run again
   int64_t hostMemory = 0; ///< bytes of values that may wait there
+  bool operator==(const Freedom &) const = default;
 };
 
 /// How far to look. Counts and not seconds, so that the same problem gives the same alternatives anywhere.

@@ -10,6 +10,8 @@
 
 namespace accum::planner {
 
+class KnownAlternatives;
+
 /// `--micro-batch auto|N|none|MIN..MAX`.
 struct MicroBatch {
   enum Kind { Auto, Forced, None, Range } kind = Auto;
@@ -37,6 +39,8 @@ struct Options {
   std::string offload = "none";
   uint64_t seed = 0;      ///< of what is random in packing
   Deadline deadline = {}; ///< the search ends soon behind it with what it has
+  /// Of the same problem and profile, where several searches share what they find.
+  KnownAlternatives *known = nullptr;
 };
 
 /// One way to cut the device batch: K micro-steps of m samples, `last` real ones in the last.

@@ -78,9 +78,9 @@ public:
     if (mayGlue() && best.height > kFullEnough * static_cast<double>(enough))
       stage("gluing", [&] { glue(); });
     stage("valley and first fit", [&] { tryGreedy(); });
-    if (isLevelled())
+    if (isLevelled() && !effort.isQuick)
       race();
-    else
+    else if (!effort.isQuick)
       takeTurns();
     best.stages = std::move(stages.list);
     return std::move(best);
@@ -89,7 +89,9 @@ public:
 private:
   bool isSearched() const { return rectangles.size() <= kMaxSearched; }
   bool isVaried() const { return !isSearched() && effort.visits >= kMuchEffort; }
-  bool mayGlue() const { return !isSearched() && rectangles.size() <= kMaxEvicted && !effort.isGlued; }
+  bool mayGlue() const {
+    return !isSearched() && !effort.isQuick && rectangles.size() <= kMaxEvicted && !effort.isGlued;
+  }
   /// Few fit exactly: there evictions gain nothing, and levels do.
   bool isLevelled() const { return isVaried() && !hasFits; }
   bool isDone() const {
@@ -189,7 +191,7 @@ void Portfolio::tryGreedy() {
     most = kMostBelowLevels;
   int64_t placing = kVisitsPerPlaced * static_cast<int64_t>(rectangles.size());
   int64_t spent = nextPass > 0 ? passCost + placing : 0; // the first one may have come before gluing
-  size_t first = rectangles.size() <= kMaxEasy ? kQuickPasses : passes.size();
+  size_t first = rectangles.size() <= kMaxEasy || effort.isQuick ? kQuickPasses : passes.size();
   while (!isDone() && nextPass < first && spent <= most) {
     tryNextPass();
     spent += passCost + placing;

@@ -11,6 +11,8 @@ namespace {
 
 /// Points that are compared at most.
 constexpr size_t kMaxPoints = 4'000'000;
+/// Blocks from which on packing what does not fit exactly takes a quarter of a second.
+constexpr size_t kManyBlocks = 1000;
 
 bool asksForActivations(const Options &options, const DeviceProfile &profile) {
   Result<OffloadAsked> asked = parseOffload(options.offload, profile);
@@ -71,21 +73,22 @@ void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
   for (const Sharing &way : ways)
     fixed.push_back(sharedMemory(problem, way, options.devices));
   findKinds();
-  alternatives = findAlternatives(problem, times, cuts.cuts.back().m, cuts.cuts.front().m,
-                                  {.recompute = options.recompute != "none", .hostMemory = hostRoom()},
-                                  {.deadline = options.deadline});
+  KnownAlternatives own;
+  alternatives = (options.known ? *options.known : own)
+                     .find(problem, times, options.devices, cuts.cuts.back().m, cuts.cuts.front().m,
+                           {.recompute = options.recompute != "none", .hostMemory = hostRoom()},
+                           {.deadline = options.deadline});
   size_t most = std::max<size_t>(1, kMaxPoints / cuts.cuts.size() / ways.size());
   int64_t whole = copiedBytes(problem);
   std::vector<int64_t> copies; // per kind
   for (const Problem *own : kinds)
     copies.push_back(copiedBytes(*own));
-  if (alternatives.list.size() > most)
-    alternatives.list.resize(most);
+  taken = static_cast<int>(std::min(alternatives->list.size(), most));
   for (const Cut &cut : cuts.cuts) {
     sizes.push_back(sizeAt(cut));
-    std::vector<double> added = alternatives.addedSeconds(times, cut.m);
-    for (size_t index = 0; index < added.size(); ++index) {
-      int64_t peak = alternatives.list[index].peak.at(cut.m);
+    std::vector<double> added = alternatives->addedSeconds(times, cut.m);
+    for (int index = 0; index < taken; ++index) {
+      int64_t peak = alternatives->list[index].peak.at(cut.m);
       for (int64_t own : copies) { // they are there at every moment
         int64_t load = std::max<int64_t>(0, peak - whole + own);
         loads.push_back({load, load, static_cast<double>(cut.steps) * added[index]});
@@ -153,13 +156,16 @@ Layout Points::layout(int point) {
   return layOut(what.problem, what.lifetimes, cut(point).m, profile.alignment);
 }
 
-Packing Points::pack(int point) {
+Packing Points::pack(int point, bool quick) {
   Load &load = loadOf(point);
   Layout blocks = layout(point);
   load.lowerBound = maxLoad(blocks.blocks);
-  Packing packing = planner::pack(blocks.blocks, {.seed = options.seed, .deadline = options.deadline});
+  quick = quick && blocks.blocks.size() > kManyBlocks;
+  Packing packing =
+      planner::pack(blocks.blocks, {.seed = options.seed, .isQuick = quick, .deadline = options.deadline});
   load.scratch = packing.height;
   load.packed = true;
+  load.roughly = quick && load.scratch > load.lowerBound;
   return packing;
 }
 

@@ -2,7 +2,7 @@
 // The space of plans: every micro-batch size with every alternative in every way to share the state, timed
 // and bounded, packed on demand.
 #pragma once
-#include "compiler/Planner/Alternatives.h"
+#include "compiler/Planner/KnownAlternatives.h"
 #include "compiler/Planner/Sharing.h"
 #include "compiler/Planner/Storage.h"
 #include <deque>
@@ -32,7 +32,7 @@ public:
   const Cut &cut(int point) const { return sizes[sizeOf(point)].cut; }
   /// Of the micro-steps with everything in its default.
   const RegionTime &micro(int point) const { return sizes[sizeOf(point)].micro; }
-  const Alternative &alternative(int point) const { return alternatives.list[alternativeOf(point)]; }
+  const Alternative &alternative(int point) const { return alternatives->list[alternativeOf(point)]; }
   const Sharing &sharing(int point) const { return ways[wayOf(point)]; }
   const Problem &asked() const { return problem; }
   /// Whether any command may treat a few samples at a time.
@@ -43,6 +43,8 @@ public:
   int64_t scratch(int point) const { return loadOf(point).scratch; }
   int64_t lowerBound(int point) const { return loadOf(point).lowerBound; }
   bool isPacked(int point) const { return loadOf(point).packed; }
+  /// Whether a packing that was not quick may be lower.
+  bool isRough(int point) const { return loadOf(point).roughly; }
   int64_t state(int point) const { return sizes[sizeOf(point)].ways[wayOf(point)].state; }
   /// Everything that comes out of the budget.
   int64_t counted(int point) const {
@@ -55,8 +57,9 @@ public:
     return isUsable(point) && (!options.requireDivisible || cut(point).last == cut(point).m);
   }
 
-  /// Replaces the bound by a real packing.
-  Packing pack(int point);
+  /// Replaces the bound by a real packing. `quick`: where there are many buffers, by one that is found in a
+  /// fifth of the time.
+  Packing pack(int point, bool quick = false);
   /// Of the way that the state is shared.
   const std::vector<FixedMemory> &fixedMemory(int point) const { return fixed[wayOf(point)]; }
   /// What runs.
@@ -73,6 +76,7 @@ private:
     int64_t lowerBound = 0;
     double added = 0; ///< seconds of a step
     bool packed = false;
+    bool roughly = false; ///< packed quickly, and not to the lower bound
   };
   struct Way {
     int64_t state = 0, counted = 0; ///< fixed bytes
@@ -95,7 +99,7 @@ private:
     Lifetimes lifetimes;
   };
 
-  int alternativeCount() const { return static_cast<int>(alternatives.list.size()); }
+  int alternativeCount() const { return taken; }
   int wayCount() const { return static_cast<int>(ways.size()); }
   int kindCount() const { return static_cast<int>(kinds.size()); }
   int loadIndex(int point) const { return point / wayCount() * kindCount() + kindOfWay[wayOf(point)]; }
@@ -119,7 +123,8 @@ private:
   std::vector<int> kindOfWay;
   std::deque<Problem> shared;         ///< what some kinds run instead of the problem
   std::vector<const Problem *> kinds; ///< per kind, as a device runs it
-  Alternatives alternatives;
+  std::shared_ptr<const Alternatives> alternatives;
+  int taken = 0;           ///< of them, those that are compared
   std::vector<Size> sizes; ///< largest m first
   std::vector<Load> loads; ///< per size, alternative and kind of way
   std::vector<char> usable;

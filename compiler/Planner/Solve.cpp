@@ -13,8 +13,9 @@ namespace accum::planner {
 
 namespace {
 
-/// Rectangles that may be packed for the table alone, once the choice has been made.
-constexpr size_t kTableRectangles = 400'000;
+/// Rectangles that may be packed for the table alone, once the choice has been made, and to find what needs
+/// the least: that much for certain, as far as quick packings tell.
+constexpr size_t kTableRectangles = 400'000, kSmallestRectangles = 12'000;
 
 class Searcher {
 public:
@@ -92,7 +93,7 @@ void Searcher::packForTable() {
       rectangles += problem.buffers.size() + problem.commands.size();
       if (rectangles > kTableRectangles)
         return;
-      points.pack(point);
+      points.pack(point, /*quick=*/true);
     }
 }
 
@@ -107,16 +108,26 @@ int Searcher::leastOfAll() const {
   return least;
 }
 
-/// The point that needs the least, packed for real: the smallest budget that works.
+/// The point that needs the least, packed for real: the smallest budget that works. Of many buffers bounds
+/// may be missed by all, one after the other; then it is the lowest of a few.
 int Searcher::findSmallest() {
+  size_t rectangles = 0;
+  int lowest = kNoIndex;
   while (true) {
     int least = leastOfAll();
-    if (points.isPacked(least))
-      return least;
-    points.pack(least);
-    if (options.deadline.hasPassed())
-      return least;
+    bool isOver = options.deadline.hasPassed() || rectangles > kSmallestRectangles;
+    if (points.isPacked(least) || (isOver && lowest != kNoIndex)) {
+      lowest = points.isPacked(least) ? least : lowest;
+      break;
+    }
+    points.pack(least, /*quick=*/true);
+    rectangles += problem.buffers.size() + problem.commands.size();
+    if (lowest == kNoIndex || points.counted(least) < points.counted(lowest))
+      lowest = least;
   }
+  if (points.isRough(lowest) && !options.deadline.hasPassed())
+    points.pack(lowest);
+  return lowest;
 }
 
 void Searcher::addCandidate(int point, int chosen) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Problem in text form: searched, checked, shown.
 #include "compiler/Planner/Explain.h"
+#include "compiler/Planner/KnownAlternatives.h"
 #include "compiler/Planner/MemoryLines.h"
 #include "compiler/Planner/ProblemText.h"
 #include "compiler/Planner/Quantity.h"
@@ -70,6 +71,8 @@ int planProblem(const Flags &flags, const std::string &text) {
     return fail(profile.error());
   if (Status status = takeMemory(flags, *profile, *options); !status)
     return fail(status.error());
+  KnownAlternatives known;
+  options->known = &known;
   Result<Search> search = solve(*problem, *profile, *options);
   if (!search) {
     bool isOfFile = search.error().slug == "malformed-problem";

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/Planner/KnownAlternatives.h"
+
+namespace accum::planner {
+
+std::shared_ptr<const Alternatives> KnownAlternatives::find(const Problem &problem, const TimeModel &times,
+                                                            int64_t devices, int64_t smallest,
+                                                            int64_t largest, const Freedom &freedom,
+                                                            const AlternativeEffort &effort) {
+  for (const Entry &entry : entries)
+    if (entry.devices == devices && entry.smallest == smallest && entry.largest == largest &&
+        entry.freedom == freedom)
+      return entry.found;
+  auto found = std::make_shared<const Alternatives>(
+      findAlternatives(problem, times, smallest, largest, freedom, effort));
+  if (!effort.deadline.hasPassed())
+    entries.push_back({devices, smallest, largest, freedom, found});
+  return found;
+}
+
+} // namespace accum::planner
