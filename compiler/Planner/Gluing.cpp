@@ -258,10 +258,22 @@ std::vector<Rectangle> fillers(std::span<const Rectangle> rectangles, size_t mos
   return made.size() <= most ? made : std::vector<Rectangle>();
 }
 
+namespace {
+
+/// Whether the load is the same from the first moment to the last.
+bool isSteady(std::span<const Rectangle> rectangles) {
+  std::vector<int64_t> change = loadChanges(rectangles);
+  return std::all_of(change.begin() + 1, change.end() - 1, [](int64_t each) { return each == 0; });
+}
+
+} // namespace
+
 Packing packGlued(std::span<const Rectangle> rectangles,
                   const std::function<Packing(const std::vector<Rectangle> &)> &pack, Deadline deadline) {
-  std::vector<Rectangle> full(rectangles.begin(), rectangles.end());
   std::vector<Rectangle> free = fillers(rectangles, rectangles.size() / kRectanglesPerFiller, deadline);
+  if (free.empty() && !isSteady(rectangles)) // too many: what is free hides what fits
+    return {.height = INT64_MAX};
+  std::vector<Rectangle> full(rectangles.begin(), rectangles.end());
   full.insert(full.end(), free.begin(), free.end());
   Gluing gluing(full, deadline);
   std::vector<Rectangle> pieces = gluing.pieces();

@@ -27,7 +27,7 @@ constexpr double kPairBudget = 1e8;
 /// may take more where the effort is large; a rectangle costs a pass about as much as so many visits.
 constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPasses = 150'000'000;
 /// The same where there are too many for exact search: a visit takes longer, and what comes then gains more.
-constexpr int64_t kMostOfMany = 80'000'000, kMostBelowLevels = 40'000'000, kSlowVisit = 4;
+constexpr int64_t kMostOfMany = 80'000'000, kMostBelowLevels = 8'000'000, kSlowVisit = 4;
 /// Effort from which on these follow: with less there is time for the passes only.
 constexpr int64_t kMuchEffort = 20'000'000;
 constexpr int64_t kVisitsPerPlaced = 150;

@@ -16,8 +16,8 @@ constexpr Preference kHardToPlace = {1, 1, 30, true};
 constexpr double kRoom = 0.01;
 /// Of the mean weight: what nothing weighs less than, and what being evicted adds.
 constexpr double kLeast = 0.005, kGain = 0.05;
-/// Changes are sorted into so many parts of the height first.
-constexpr int kParts = 4096;
+/// Changes to a part of the height.
+constexpr size_t kPerPart = 4;
 /// Changes that cost as much to sort as a visit.
 constexpr int64_t kChangesPerVisit = 2;
 /// Weights that differ by less are sums of the same ones.
@@ -56,6 +56,22 @@ SlidingEvictions::SlidingEvictions(std::span<const Rectangle> rectangles, const 
 bool SlidingEvictions::run(int64_t height, int64_t visits) {
   if (std::ranges::any_of(sorted, [&](const Rectangle &r) { return r.size > height; }))
     return false;
+  if (!waiting.empty() && height >= order.height())
+    order.raise(height); // most of what was moved already has its place there
+  else
+    begin(height);
+  int64_t end = visited() + visits;
+  for (int puts = 1; !waiting.empty(); ++puts) {
+    if (visited() >= end || (puts % kPutsPerLook == 0 && deadline.hasPassed()))
+      return false;
+    putWhereLeast(next());
+  }
+  for (size_t at = 0; at < sorted.size(); ++at)
+    places[indices[at]] = order.lowest(static_cast<int>(at));
+  return true;
+}
+
+void SlidingEvictions::begin(int64_t height) {
   std::vector<int64_t> offsets;
   offsets.reserve(indices.size());
   for (int index : indices)
@@ -66,15 +82,6 @@ bool SlidingEvictions::run(int64_t height, int64_t visits) {
   for (size_t at = 0; at < sorted.size(); ++at)
     if (!order.stands(static_cast<int>(at)))
       waiting.push_back(static_cast<int>(at));
-  int64_t end = visited() + visits;
-  for (int puts = 1; !waiting.empty(); ++puts) {
-    if (visited() >= end || (puts % kPutsPerLook == 0 && deadline.hasPassed()))
-      return false;
-    putWhereLeast(next());
-  }
-  for (size_t at = 0; at < sorted.size(); ++at)
-    places[indices[at]] = order.lowest(static_cast<int>(at));
-  return true;
 }
 
 /// The heaviest that waits.
@@ -101,26 +108,37 @@ void SlidingEvictions::putWhereLeast(int index) {
 }
 
 /// The lowest of the heights with the least weight in the way. A rectangle is in the way of all heights
-/// between where it could slide up above the new one and where it is below that anyway.
+/// between where it could slide up above the new one and where it is below that anyway. Only parts of the
+/// height where that can be less than below them are looked at change by change.
 int64_t SlidingEvictions::cutFor(int index) {
   collectChanges(index);
-  sortChanges();
+  if (std::ranges::none_of(changes, [](const Change &change) { return change.at == 0; }))
+    return 0;
+  partChanges();
   int64_t most = order.height() - sorted[index].size, cut = 0;
   double weight = 0, least = INFINITY;
-  int inTheWay = 0;
-  if (changes.empty() || changes.front().at > 0)
-    return 0;
-  for (auto change = changes.begin(); change != changes.end() && change->at <= most;) {
-    int64_t at = change->at;
-    for (; change != changes.end() && change->at == at; ++change) {
-      weight += change->weight;
-      inTheWay += change->weight > 0 ? 1 : -1;
+  auto begin = changes.begin();
+  for (const Part &part : parts) {
+    auto end = changes.begin() + part.end;
+    if (weight - part.falling >= least - kNothing) {
+      weight += part.net;
+      begin = end;
+      continue;
     }
-    if (inTheWay == 0)
-      return at;
-    if (weight < least - kNothing) {
+    std::ranges::sort(begin, end, {},
+                      [](const Change &change) { return std::pair(change.at, change.weight); });
+    while (begin != end) {
+      int64_t at = begin->at;
+      if (at > most)
+        return cut;
+      for (; begin != end && begin->at == at; ++begin)
+        weight += begin->weight;
+      if (weight >= least - kNothing)
+        continue;
       least = weight;
       cut = at;
+      if (weight < kNothing)
+        return cut;
     }
   }
   return cut;
@@ -139,25 +157,27 @@ void SlidingEvictions::collectChanges(int index) {
   visits += static_cast<int64_t>(near.size() + changes.size()) / kChangesPerVisit;
 }
 
-/// Parts of the height by counting, then each by itself.
-void SlidingEvictions::sortChanges() {
-  double scale = static_cast<double>(kParts - 1) / static_cast<double>(order.height() + 1);
+/// By counting.
+void SlidingEvictions::partChanges() {
+  size_t count = changes.size() / kPerPart + 1;
+  double scale = static_cast<double>(count) / static_cast<double>(order.height() + 1);
   auto partOf = [&](const Change &change) {
     return static_cast<size_t>(static_cast<double>(change.at) * scale);
   };
-  counts.assign(kParts + 1, 0);
-  for (const Change &change : changes)
-    ++counts[partOf(change) + 1];
-  std::partial_sum(counts.begin(), counts.end(), counts.begin());
+  parts.assign(count + 1, {});
+  for (const Change &change : changes) {
+    size_t at = partOf(change);
+    ++parts[at + 1].end;
+    parts[at].net += change.weight;
+    parts[at].falling -= std::min(change.weight, 0.0);
+  }
+  for (size_t at = 1; at < count; ++at)
+    parts[at].end += parts[at - 1].end;
   unsorted.swap(changes);
   changes.resize(unsorted.size());
   for (const Change &change : unsorted)
-    changes[counts[partOf(change)]++] = change;
-  auto key = [](const Change &change) { return std::pair(change.at, change.weight); };
-  for (size_t part = 0, begin = 0; part < kParts; begin = static_cast<size_t>(counts[part++]))
-    if (static_cast<size_t>(counts[part]) > begin + 1)
-      std::ranges::sort(changes.begin() + static_cast<int64_t>(begin), changes.begin() + counts[part], {},
-                        key);
+    changes[parts[partOf(change)].end++] = change;
+  parts.pop_back();
 }
 
 } // namespace accum::planner

@@ -20,7 +20,7 @@ public:
   SlidingEvictions(SlidingEvictions &&) = default; // the order knows where what it is of lies
 
   /// Whether all stand below the height, with at most so many more rectangles looked at. Starts from the last
-  /// packing that was found.
+  /// packing that was found, or goes on where that failed for a height which was no larger.
   bool run(int64_t height, int64_t visits);
 
   int64_t visited() const { return kVisits * (visits + order.visited()); }
@@ -28,17 +28,23 @@ public:
 
 private:
   /// Of other searches, which one of this takes as long as.
-  static constexpr int64_t kVisits = 6;
+  static constexpr int64_t kVisits = 4;
   /// The weight in the way changes by this from a height on.
   struct Change {
     int64_t at;
     double weight;
   };
+  /// Of the height, and what changes there.
+  struct Part {
+    int end = 0;                 ///< of its changes
+    double net = 0, falling = 0; ///< their sum, and how much of it is what ends
+  };
+  void begin(int64_t height);
   int next();
   void putWhereLeast(int index);
   int64_t cutFor(int index);
   void collectChanges(int index);
-  void sortChanges();
+  void partChanges();
 
   Deadline deadline;
   std::vector<int> indices;      ///< of the rectangles, by start
@@ -49,7 +55,7 @@ private:
   std::vector<int64_t> places;   ///< per rectangle
   std::vector<int> waiting, near;
   std::vector<Change> changes, unsorted;
-  std::vector<int> counts;
+  std::vector<Part> parts;
   int64_t visits = 0;
 };
 

@@ -2,6 +2,7 @@
 // Longest chains of an order, kept as it grows.
 #include "compiler/Planner/SlidingOrder.h"
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace accum::planner {
@@ -9,7 +10,9 @@ namespace accum::planner {
 namespace {
 
 /// Times that something is put in until all chains are counted anew, as removing only shortens them.
-constexpr int kPutsPerSettling = 64;
+constexpr int kPutsPerSettling = 192;
+/// Those that pushing passes by, which cost as much as one that is moved.
+constexpr int64_t kPassedPerVisit = 4;
 /// What stands in the order while its place is looked for.
 constexpr int kMoved = -1;
 
@@ -29,19 +32,37 @@ int64_t smallerOfValues(int64_t a, int64_t b) {
 } // namespace
 
 SlidingOrder::SlidingOrder(std::span<const Rectangle> rectangles)
-    : rectangles(rectangles), lows(rectangles.size()), highs(rectangles.size()), isThere(rectangles.size()),
-      runs(horizonOf(rectangles)) {
+    : isThere(rectangles.size()), runs(horizonOf(rectangles)) {
+  pieces.reserve(rectangles.size());
   for (const Rectangle &r : rectangles) {
-    longest = std::max(longest, r.end - r.start);
+    pieces.push_back({r.start, r.end, r.size});
     largest = std::max(largest, r.size);
   }
+  classifyLives(rectangles);
+}
+
+/// Lengths of a class differ by less than a factor of two: whatever lives with a rectangle begins no longer
+/// before it than that, and where some live for all of the time, not all of the short ones are looked at.
+void SlidingOrder::classifyLives(std::span<const Rectangle> rectangles) {
+  auto classOf = [](int length) {
+    return static_cast<size_t>(std::bit_width(static_cast<unsigned>(length)));
+  };
+  classes.resize(classOf(horizonOf(rectangles)) + 1);
+  for (int index = 0; index < static_cast<int>(rectangles.size()); ++index) {
+    const Rectangle &r = rectangles[index];
+    Lives &its = classes[classOf(r.end - r.start)];
+    its.longest = std::max(its.longest, r.end - r.start);
+    its.lives.push_back({r.start, r.end, index});
+  }
+  std::erase_if(classes, [](const Lives &those) { return those.lives.empty(); });
 }
 
 void SlidingOrder::begin(std::span<const int64_t> offsets, int64_t height) {
   limit = height;
-  lows.assign(offsets.begin(), offsets.end());
-  isThere.assign(rectangles.size(), 1);
-  order.resize(rectangles.size());
+  for (size_t index = 0; index < pieces.size(); ++index)
+    pieces[index].low = offsets[index];
+  isThere.assign(pieces.size(), 1);
+  order.resize(pieces.size());
   std::iota(order.begin(), order.end(), 0);
   sortByTop();
   slideDown();
@@ -52,27 +73,53 @@ void SlidingOrder::begin(std::span<const int64_t> offsets, int64_t height) {
   settle();
 }
 
+void SlidingOrder::raise(int64_t height) {
+  limit = height;
+  settle();
+}
+
+/// Into as many parts of the height as there are rectangles, then each part by itself.
 void SlidingOrder::sortByTop() {
-  std::ranges::sort(order, [&](int a, int b) { return std::pair(top(a), a) < std::pair(top(b), b); });
+  keys.clear();
+  int64_t most = 0;
+  for (int index : order) {
+    keys.push_back({top(index), index});
+    most = std::max(most, keys.back().top);
+  }
+  double scale = static_cast<double>(order.size()) / static_cast<double>(most + 1);
+  auto partOf = [&](const Key &key) { return static_cast<size_t>(static_cast<double>(key.top) * scale); };
+  ends.assign(order.size() + 2, 0);
+  for (const Key &key : keys)
+    ++ends[partOf(key) + 1];
+  std::partial_sum(ends.begin(), ends.end(), ends.begin());
+  for (const Key &key : keys)
+    order[ends[partOf(key)]++] = key.index;
+  auto begin = order.begin();
+  for (size_t part = 0; part <= order.size(); ++part) {
+    auto end = order.begin() + ends[part];
+    if (end - begin > 1)
+      std::sort(begin, end, [&](int a, int b) { return std::pair(top(a), a) < std::pair(top(b), b); });
+    begin = end;
+  }
 }
 
 /// All, as far as they can.
 void SlidingOrder::slideDown() {
   runs.reset(0);
   for (int index : order) {
-    const Rectangle &r = rectangles[index];
-    lows[index] = runs.folded(r.start, r.end, 0, larger);
-    runs.assign(r.start, r.end, top(index));
+    Piece &p = pieces[index];
+    runs.replace(p.start, p.end, 0, larger, [&](int64_t floor) {
+      p.low = floor;
+      return floor + p.size;
+    });
   }
 }
 
 void SlidingOrder::slideUp() {
   runs.reset(limit);
   for (size_t at = order.size(); at-- > 0;) {
-    int index = order[at];
-    const Rectangle &r = rectangles[index];
-    highs[index] = runs.folded(r.start, r.end, limit, smaller) - r.size;
-    runs.assign(r.start, r.end, highs[index]);
+    Piece &p = pieces[order[at]];
+    runs.replace(p.start, p.end, limit, smaller, [&](int64_t ceiling) { return p.high = ceiling - p.size; });
   }
 }
 
@@ -84,16 +131,17 @@ void SlidingOrder::settle() {
 }
 
 void SlidingOrder::collectNear(int index, std::vector<int> &near) const {
-  const Rectangle &r = rectangles[index];
-  auto startOf = [](const Rectangle &other) { return other.start; };
-  auto first = std::ranges::lower_bound(rectangles, r.start - longest, {}, startOf);
-  auto last = std::ranges::lower_bound(rectangles, r.end, {}, startOf);
-  near.resize(static_cast<size_t>(last - first));
+  const Piece &r = pieces[index];
   size_t count = 0;
-  int at = static_cast<int>(first - rectangles.begin());
-  for (auto other = first; other != last; ++other, ++at) { // without a branch: half of them are
-    near[count] = at;
-    count += static_cast<size_t>((other->end > r.start ? 1 : 0) & isThere[at]);
+  for (const Lives &those : classes) {
+    auto startOf = [](const Lives::Life &life) { return life.start; };
+    auto first = std::ranges::lower_bound(those.lives, r.start - those.longest + 1, {}, startOf);
+    auto last = std::ranges::lower_bound(those.lives, r.end, {}, startOf);
+    near.resize(count + static_cast<size_t>(last - first));
+    for (; first != last; ++first) { // without a branch: half of them are
+      near[count] = first->index;
+      count += static_cast<size_t>((first->end > r.start ? 1 : 0) & isThere[first->index]);
+    }
   }
   near.resize(count);
 }
@@ -110,10 +158,10 @@ void SlidingOrder::put(int index, int64_t cut, std::span<const int> near) {
     int64_t under = top(other);
     bool isBelow = under <= cut;
     low = std::max(low, isBelow ? under : 0);
-    ceiling = std::min(ceiling, isBelow ? limit : highs[other]);
+    ceiling = std::min(ceiling, isBelow ? limit : pieces[other].high);
   }
-  lows[index] = low;
-  highs[index] = ceiling - rectangles[index].size;
+  pieces[index].low = low;
+  pieces[index].high = ceiling - pieces[index].size;
   isThere[index] = 1;
   auto place = std::ranges::upper_bound(order, cut, {}, [&](int other) { return top(other); });
   place = order.insert(place, index);
@@ -127,7 +175,7 @@ void SlidingOrder::put(int index, int64_t cut, std::span<const int> near) {
 /// What stands on it, and on that, as far as there is no gap. Whatever stands on what need not move does not
 /// move either.
 void SlidingOrder::pushUp(size_t at) {
-  int pushing = order[at], start = rectangles[pushing].start, end = rectangles[pushing].end;
+  int pushing = order[at], start = pieces[pushing].start, end = pieces[pushing].end;
   int64_t most = top(pushing);
   runs.reset(TimeRuns::kNone);
   runs.assign(start, end, most);
@@ -135,19 +183,20 @@ void SlidingOrder::pushUp(size_t at) {
   size_t next = at + 1;
   for (; next < order.size() && runs.valued() > 0; ++next) {
     int index = order[next];
-    const Rectangle &r = rectangles[index];
+    const Piece &r = pieces[index];
     if (r.end <= start || r.start >= end)
       continue;
     if (top(index) - largest >= most) // and all behind it stand as high
       break;
+    ++visits;
     int64_t floor = runs.folded(r.start, r.end, TimeRuns::kNone, larger);
     if (floor == TimeRuns::kNone)
       continue;
-    if (floor <= lows[index]) {
+    if (floor <= pieces[index].low) {
       runs.assign(r.start, r.end, TimeRuns::kNone);
       continue;
     }
-    lows[index] = floor;
+    pieces[index].low = floor;
     runs.assign(r.start, r.end, top(index));
     moved.push_back(index);
     order[next] = kMoved;
@@ -155,7 +204,7 @@ void SlidingOrder::pushUp(size_t at) {
     end = std::max(end, r.end);
     most = std::max(most, top(index));
   }
-  visits += static_cast<int64_t>(next - at);
+  visits += static_cast<int64_t>(next - at) / kPassedPerVisit;
   mergeMoved(at + 1, next);
 }
 
@@ -190,28 +239,29 @@ size_t SlidingOrder::moveUp(size_t at) {
 
 /// The same with what it stands on.
 void SlidingOrder::pushDown(size_t at) {
-  int pushing = order[at], start = rectangles[pushing].start, end = rectangles[pushing].end;
+  int pushing = order[at], start = pieces[pushing].start, end = pieces[pushing].end;
   runs.reset(TimeRuns::kNone);
-  runs.assign(start, end, highs[pushing]);
+  runs.assign(start, end, pieces[pushing].high);
   size_t next = at;
   while (next > 0 && runs.valued() > 0) {
     int index = order[--next];
-    const Rectangle &r = rectangles[index];
+    const Piece &r = pieces[index];
     if (r.end <= start || r.start >= end)
       continue;
+    ++visits;
     int64_t ceiling = runs.folded(r.start, r.end, TimeRuns::kNone, smallerOfValues);
     if (ceiling == TimeRuns::kNone)
       continue;
-    if (ceiling >= highs[index] + r.size) {
+    if (ceiling >= pieces[index].high + r.size) {
       runs.assign(r.start, r.end, TimeRuns::kNone);
       continue;
     }
-    highs[index] = ceiling - r.size;
-    runs.assign(r.start, r.end, highs[index]);
+    pieces[index].high = ceiling - r.size;
+    runs.assign(r.start, r.end, pieces[index].high);
     start = std::min(start, r.start);
     end = std::max(end, r.end);
   }
-  visits += static_cast<int64_t>(at - next);
+  visits += static_cast<int64_t>(at - next) / kPassedPerVisit;
 }
 
 } // namespace accum::planner

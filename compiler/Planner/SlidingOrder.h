@@ -19,11 +19,13 @@ public:
 
   /// Those that stand in a packing of all, but for what its order pushes above the height.
   void begin(std::span<const int64_t> offsets, int64_t height);
+  /// The same below a larger height.
+  void raise(int64_t height);
   int64_t height() const { return limit; }
   bool stands(int index) const { return isThere[static_cast<size_t>(index)] != 0; }
-  int64_t lowest(int index) const { return lows[static_cast<size_t>(index)]; }
-  int64_t highest(int index) const { return highs[static_cast<size_t>(index)]; }
-  int64_t top(int index) const { return lows[static_cast<size_t>(index)] + rectangles[index].size; }
+  int64_t lowest(int index) const { return pieces[static_cast<size_t>(index)].low; }
+  int64_t highest(int index) const { return pieces[static_cast<size_t>(index)].high; }
+  int64_t top(int index) const { return pieces[static_cast<size_t>(index)].top(); }
   /// Those that stand and live together with it, by index.
   void collectNear(int index, std::vector<int> &near) const;
   void remove(int index);
@@ -34,6 +36,26 @@ public:
   int64_t visited() const { return visits; }
 
 private:
+  /// All that is looked at of one, in half a line of a cache.
+  struct Piece {
+    int start, end;
+    int64_t size, low = 0, high = 0;
+    int64_t top() const { return low + size; }
+  };
+  /// Of about one length, by start.
+  struct Lives {
+    struct Life {
+      int start, end, index;
+    };
+    int longest = 0;
+    std::vector<Life> lives;
+  };
+  /// What the order is sorted by.
+  struct Key {
+    int64_t top;
+    int index;
+  };
+  void classifyLives(std::span<const Rectangle> rectangles);
   void slideDown();
   void slideUp();
   void settle();
@@ -43,13 +65,14 @@ private:
   size_t moveUp(size_t at);
   void mergeMoved(size_t from, size_t to);
 
-  std::span<const Rectangle> rectangles;
-  std::vector<int64_t> lows, highs;
+  std::vector<Piece> pieces;  ///< by start
+  std::vector<Lives> classes; ///< of length, all that are not empty
   std::vector<char> isThere;
   std::vector<int> order;         ///< those that stand, by the top at their lowest offset
+  std::vector<Key> keys;          ///< while it is sorted
+  std::vector<int> ends;          ///< of parts of these
   std::vector<int> moved, merged; ///< while they are pushed
   TimeRuns runs;
-  int longest = 1;
   int64_t largest = 1, limit = 0, visits = 0;
   int puts = 0;
 };

@@ -12,7 +12,7 @@ constexpr double kStride = 0.8, kNear = 0.0004;
 /// What of the way a turn that failed is tried again with.
 constexpr double kShorter = 0.5;
 /// A turn takes no more than such a part of all effort, and so do the first ones of each together.
-constexpr int64_t kShareOfTurn = 12;
+constexpr int64_t kShareOfTurn = 8;
 /// Such a part of the bound is not worth another turn where one failed.
 constexpr int64_t kLittle = 2000;
 /// Of the bound: how much lower it must be for each turn that failed.

@@ -20,18 +20,6 @@ void TimeRuns::reset(int64_t value) {
   count = value == kNone ? 0 : 1;
 }
 
-void TimeRuns::add(int run) {
-  starts[wordOf(run)] |= bitOf(run);
-  words[wordOf(run) / kBits] |= bitOf(static_cast<int>(wordOf(run)));
-}
-
-void TimeRuns::remove(int run) {
-  size_t word = wordOf(run);
-  starts[word] &= ~bitOf(run);
-  if (starts[word] == 0)
-    words[word / kBits] &= ~bitOf(static_cast<int>(word));
-}
-
 /// There is one: 0 always starts a run.
 int TimeRuns::lastBefore(int word) const {
   size_t block = wordOf(word - 1);

@@ -29,6 +29,8 @@ public:
   }
   /// Over [start, end), which becomes one run.
   void assign(int start, int end, int64_t value);
+  /// The same with `value(fold(...))` of what was there; `valued` is no longer true then.
+  template <class Fold, class Value> void replace(int start, int end, int64_t first, Fold fold, Value value);
 
 private:
   static constexpr int kBits = 64;
@@ -56,12 +58,42 @@ private:
   }
   int lastBefore(int word) const;
   int firstBehind(int word) const;
-  void add(int run);
-  void remove(int run);
+  void add(int run) {
+    starts[wordOf(run)] |= bitOf(run);
+    words[wordOf(run) / kBits] |= bitOf(static_cast<int>(wordOf(run)));
+  }
+  void remove(int run) {
+    size_t word = wordOf(run);
+    starts[word] &= ~bitOf(run);
+    if (starts[word] == 0)
+      words[word / kBits] &= ~bitOf(static_cast<int>(word));
+  }
 
   int horizon, count = 0;
   std::vector<uint64_t> starts, words; ///< bits per moment, and per word of these
   std::vector<int64_t> values;         ///< where a run starts
 };
+
+template <class Fold, class Value>
+void TimeRuns::replace(int start, int end, int64_t first, Fold fold, Value value) {
+  int run = runAt(start);
+  int64_t last = values[static_cast<size_t>(run)];
+  first = fold(first, last);
+  int behind = next(run);
+  while (behind < end) {
+    last = values[static_cast<size_t>(behind)];
+    first = fold(first, last);
+    int further = next(behind);
+    remove(behind);
+    behind = further;
+  }
+  if (behind > end) {
+    add(end);
+    values[static_cast<size_t>(end)] = last;
+  }
+  if (run < start)
+    add(start);
+  values[static_cast<size_t>(start)] = value(first);
+}
 
 } // namespace accum::planner

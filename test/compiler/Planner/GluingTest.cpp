@@ -43,6 +43,23 @@ TEST(Gluing, StopsAtTheDeadline) {
   EXPECT_EQ(packGlued(pieces, never, passed).height, INT64_MAX);
 }
 
+/// A chain that makes one piece, below steps of load that need a filler each: what is free is not filled, so
+/// that there is no full memory whose cuts could be undone.
+TEST(Gluing, IsLeftOutWhereTooMuchIsFree) {
+  constexpr int kSteps = 300, kLinks = 1000;
+  std::vector<Rectangle> pieces;
+  for (int link = 0; link < kLinks; ++link)
+    pieces.push_back({link, link + 1, 5});
+  for (int step = 1; step <= kSteps; ++step)
+    pieces.push_back({step, kLinks - step, 2 * step + 1});
+  EXPECT_LE(4 * Gluing(pieces).pieces().size(), pieces.size());
+  auto never = [](const std::vector<Rectangle> &) -> Packing {
+    ADD_FAILURE();
+    return {};
+  };
+  EXPECT_EQ(packGlued(pieces, never).height, INT64_MAX);
+}
+
 TEST(Gluing, OfWhatIsCertainLeavesMore) {
   Random random(3);
   std::vector<Rectangle> pieces =

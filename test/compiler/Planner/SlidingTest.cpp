@@ -28,6 +28,22 @@ TEST(TimeRuns, AreWhatAnArrayHolds) {
       bool isAny = std::ranges::any_of(values, [](int64_t other) { return other != TimeRuns::kNone; });
       ASSERT_EQ(runs.valued() > 0, isAny);
     }
+    runs.reset(3);
+    std::ranges::fill(values, 3);
+    for (int round = 0; round < 300; ++round) {
+      auto start = static_cast<int>(draw(random, 0, horizon - 1));
+      auto end = static_cast<int>(draw(random, start + 1, std::min(horizon, start + 1 + round)));
+      int64_t added = draw(random, 0, 9);
+      int64_t most = *std::max_element(values.begin() + start, values.begin() + end);
+      auto larger = [](int64_t a, int64_t b) { return std::max(a, b); };
+      runs.replace(start, end, 0, larger, [&](int64_t value) {
+        EXPECT_EQ(value, most);
+        return value + added;
+      });
+      std::fill(values.begin() + start, values.begin() + end, most + added);
+    }
+    for (int time = 0; time < horizon; ++time)
+      ASSERT_EQ(runs.folded(time, time + 1, 0, [](int64_t, int64_t b) { return b; }), values[time]);
     runs.reset(7);
     EXPECT_EQ(runs.folded(0, horizon, 0, [](int64_t a, int64_t b) { return a + b; }), 7) << "one run";
   }
@@ -106,7 +122,7 @@ TEST(SlidingOrder, LeavesWhatChainsLeave) {
     Random random(seed);
     std::vector<int> near;
     int puts = 0;
-    for (int round = 0; round < 400; ++round) {
+    for (int round = 0; round < 1200; ++round) {
       auto index = static_cast<int>(draw(random, 0, 119));
       if (order.stands(index)) {
         order.remove(index);
@@ -120,9 +136,9 @@ TEST(SlidingOrder, LeavesWhatChainsLeave) {
       if (cut < 0)
         continue;
       order.put(index, cut, near);
-      expectChains(order, rectangles, ++puts % 64 == 0);
+      expectChains(order, rectangles, ++puts % 192 == 0);
     }
-    EXPECT_GE(puts, 100);
+    EXPECT_GE(puts, 200);
   }
 }
 
@@ -143,6 +159,11 @@ TEST(SlidingOrder, GathersGaps) {
   EXPECT_EQ(order.lowest(2), 4);
   EXPECT_EQ(order.highest(3), 1);
   EXPECT_EQ(order.highest(0), 2);
+  order.raise(9);
+  EXPECT_EQ(order.height(), 9);
+  EXPECT_EQ(order.highest(0), 5);
+  EXPECT_EQ(order.highest(2), 8);
+  EXPECT_EQ(order.lowest(2), 4);
 }
 
 TEST(SlidingEvictions, EndInAPackingBelowTheHeight) {
@@ -161,6 +182,15 @@ TEST(SlidingEvictions, EndInAPackingBelowTheHeight) {
     EXPECT_TRUE(isPacking(rectangles, packing)) << seed;
     EXPECT_FALSE(sliding.run(maxLoad(rectangles) - 1, 100'000)) << "below the load";
     EXPECT_EQ(sliding.offsets(), packing.offsets) << "what was found stays";
+    ASSERT_TRUE(sliding.run(height, 50'000'000)) << "goes on from what failed";
+    Packing next{sliding.offsets(), height};
+    for (size_t index = 0; index < rectangles.size(); ++index)
+      EXPECT_LE(next.offsets[index] + rectangles[index].size, height);
+    next.height = 0;
+    for (size_t index = 0; index < rectangles.size(); ++index)
+      next.height = std::max(next.height, next.offsets[index] + rectangles[index].size);
+    EXPECT_TRUE(isPacking(rectangles, next)) << seed;
+    EXPECT_NE(next.offsets, packing.offsets) << "and not from what was found";
   }
 }
 
