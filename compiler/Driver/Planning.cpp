@@ -10,6 +10,7 @@
 #include "compiler/Planner/Quantity.h"
 #include "compiler/Planner/ReusedPlan.h"
 #include "compiler/Planner/Verify.h"
+#include "mlir/IR/Threading.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Schedule/StateLayout.h"
 #include "runtime/Memory.h"
@@ -206,8 +207,19 @@ planner::Result<planner::Search> reuse(const planner::Problem &problem, const pl
   return error;
 }
 
-/// What the planner is asked about a module.
-FailureOr<planner::Problem> problemOf(ModuleOp module, const Options &options) {
+/// What the planner is asked about one form of a module, what it found out, and what it says.
+struct Form {
+  planner::Problem problem;
+  planner::KnownAlternatives known = {};
+  planner::Result<planner::Search> search = planner::Search{};
+
+  /// Of the plan; nothing is slower than no plan.
+  double seconds() const {
+    return search && search->plan ? search->plan->seconds() : std::numeric_limits<double>::infinity();
+  }
+};
+
+FailureOr<Form> problemOf(ModuleOp module, const Options &options) {
   auto contents = stateContents(module);
   if (failed(contents))
     return failure();
@@ -221,14 +233,14 @@ FailureOr<planner::Problem> problemOf(ModuleOp module, const Options &options) {
   problem.fixed.push_back({planner::FixedKind::Inputs, "inputs", inputBytes(step)});
   problem.tokensPerSample = tokensPerSample(step);
   problem.allReduceBytes = static_cast<int64_t>(layout->manifest.gradients.bytes);
-  return problem;
+  return Form{std::move(problem)};
 }
 
-planner::Result<planner::Search> searchOf(const planner::Problem &problem,
-                                          const planner::DeviceProfile &profile,
-                                          const planner::Options &asked, const Options &options) {
-  return options.planFile.empty() ? planner::solve(problem, profile, asked)
-                                  : reuse(problem, profile, asked, options.planFile);
+void search(Form &form, const planner::DeviceProfile &profile, planner::Options asked,
+            const Options &options) {
+  asked.known = &form.known;
+  form.search = options.planFile.empty() ? planner::solve(form.problem, profile, asked)
+                                         : reuse(form.problem, profile, asked, options.planFile);
 }
 
 /// `micro-batch 64, 212 ms per step`.
@@ -240,31 +252,22 @@ std::string inShort(const planner::Result<planner::Search> &search) {
 }
 
 /// Attention in tiles needs less memory; taken apart, its products run on faster units where precision
-/// allows. Which one is faster, and whether that fits, only the plans tell. `module`, `problem` and `search`
-/// become those of the faster one.
-void chooseAttention(ModuleOp module, ModuleOp apart, const planner::DeviceProfile &profile,
-                     planner::Options &asked, const Options &options, planner::Problem &problem,
-                     planner::KnownAlternatives &known, planner::Result<planner::Search> &search,
-                     Planning &planning) {
+/// allows. Which one is faster, and whether that fits, only the plans tell. Both are searched, side by side
+/// where there are threads; `module` and `form` become those of the faster one.
+void searchBoth(ModuleOp module, ModuleOp apart, const planner::DeviceProfile &profile,
+                const planner::Options &asked, const Options &options, Form &form, Planning &planning) {
   auto other = problemOf(apart, options);
-  if (failed(other) || !planner::check(*other))
-    return;
-  planner::KnownAlternatives otherKnown;
-  asked.known = &otherKnown;
-  auto otherSearch = searchOf(*other, profile, asked, options);
-  asked.known = &known;
-  auto secondsOf = [](const planner::Result<planner::Search> &each) {
-    return each && each->plan ? each->plan->seconds() : std::numeric_limits<double>::infinity();
-  };
-  if (secondsOf(otherSearch) >= secondsOf(search)) {
-    planning.attention = fmt::format("in tiles; as products and row kernels: {}", inShort(otherSearch));
+  if (failed(other) || !planner::check(other->problem))
+    return search(form, profile, asked, options);
+  std::array<Form *, 2> forms = {&form, &*other};
+  parallelForEach(module.getContext(), forms, [&](Form *each) { search(*each, profile, asked, options); });
+  if (other->seconds() >= form.seconds()) {
+    planning.attention = fmt::format("in tiles; as products and row kernels: {}", inShort(other->search));
     return;
   }
-  planning.attention = fmt::format("as products and row kernels; in tiles: {}", inShort(search));
+  planning.attention = fmt::format("as products and row kernels; in tiles: {}", inShort(form.search));
   module.getBodyRegion().takeBody(apart.getBodyRegion());
-  problem = std::move(*other);
-  known = std::move(otherKnown);
-  search = std::move(otherSearch);
+  form = std::move(*other);
 }
 
 /// Processes on one machine share what it has. Nothing where the system does not say.
@@ -319,30 +322,31 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
     asked.budget = hostBudget(options.devices);
   if (!good || failed(holdWhole(module, asked, diagnostics)))
     return failure();
-  auto problem = problemOf(module, options);
-  if (failed(problem))
+  auto form = problemOf(module, options);
+  if (failed(form))
     return failure();
-  if (planner::Status status = planner::check(*problem); !status)
+  if (planner::Status status = planner::check(form->problem); !status)
     return report(status.error(), diagnostics);
-  planner::KnownAlternatives known;
-  asked.known = &known;
-  auto search = searchOf(*problem, *profile, asked, options);
   if (apart)
-    chooseAttention(module, apart, *profile, asked, options, *problem, known, search, planning);
-  if (!options.dumpPhases.empty() && failed(dumpProblem(*problem, asked, options.dumpPhases, diagnostics)))
+    searchBoth(module, apart, *profile, asked, options, *form, planning);
+  else
+    search(*form, *profile, asked, options);
+  asked.known = &form->known;
+  const planner::Problem &problem = form->problem;
+  if (!options.dumpPhases.empty() && failed(dumpProblem(problem, asked, options.dumpPhases, diagnostics)))
     return failure();
-  if (!search)
-    return report(search.error(), diagnostics);
-  planning.search = *search;
+  if (!form->search)
+    return report(form->search.error(), diagnostics);
+  planning.search = *form->search;
   planning.search.settled = whyExplored(options.explored, options.exploredOf);
   const planner::Search &result = planning.search;
   for (const std::string &notice : result.notices)
     diagnostics.addNotice(notice);
-  if (failed(explain(*problem, *profile, asked, options, facts, diagnostics, planning)))
+  if (failed(explain(problem, *profile, asked, options, facts, diagnostics, planning)))
     return failure();
   if (!result.plan)
-    return report(explainNoFit(result, module, fitsUnbuilt(*problem, *profile, asked)), diagnostics);
-  if (planner::Status status = planner::verify(*problem, *result.plan); !status)
+    return report(explainNoFit(result, module, fitsUnbuilt(problem, *profile, asked)), diagnostics);
+  if (planner::Status status = planner::verify(problem, *result.plan); !status)
     return report(status.error(), diagnostics);
   auto evalPlan = planEval(module.lookupSymbol<train::StepOp>("eval"), *result.plan, *profile, diagnostics);
   if (failed(evalPlan))
