@@ -7,12 +7,12 @@
 #include "compiler/Planner/LowerPeaks.h"
 #include <algorithm>
 #include <fmt/format.h>
-#include <map>
 #include <numeric>
 #include <optional>
 #include <random>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace accum::planner {
 
@@ -31,7 +31,7 @@ constexpr int64_t kFew = 1024;
 /// Sixteenths of the values that a choice keeps, of which as many are moved.
 constexpr size_t kMovedShares[] = {0, 4, 8, 10, 12, 14, 16};
 /// Choices with moves that are looked at, at most: each takes several times as long.
-constexpr int64_t kMostMoving = 6000;
+constexpr int64_t kMostMoving = 3000;
 /// Draws that change nothing before the search at random ends.
 constexpr int64_t kStale = 1500;
 
@@ -145,9 +145,10 @@ private:
   std::vector<std::vector<int>> costOf; ///< per command and variant; behind them, beside its companion
   std::optional<Moving> moving;
   KnownChoices known;
-  bool isExact = false; ///< all choices are looked at
-  bool moves = false;   ///< whether choices may move values by now
-  int64_t count = 0;    ///< of commands and buffers
+  std::unordered_set<size_t> asked; ///< hashes of choices before their moves were placed
+  bool isExact = false;             ///< all choices are looked at
+  bool moves = false;               ///< whether choices may move values by now
+  int64_t count = 0;                ///< of commands and buffers
   int64_t evaluations = 0, looked = 0;
   int64_t useful = 0; ///< `looked` when last something belonged to a front
 };
@@ -184,21 +185,24 @@ void Finder::classifyCosts() {
 }
 
 /// Looks at a choice, unless it is known already.
-void Finder::look(const Choice &asked) {
+void Finder::look(const Choice &start) {
   if (!found.list.empty() && isOver())
     return;
   ++looked;
   Alternative entry;
-  entry.choice = asked;
+  entry.choice = start;
   Choice &choice = entry.choice;
   std::vector<int> before = flow.positions(choice.recomputed);
   for (size_t index = 0; index < before.size(); ++index)
     choice.recomputed[index] = before[index] == kNoIndex ? 0 : 1;
-  if (moving && moves)
+  if (moving && !choice.moves.empty()) {
+    if (!asked.insert(hashOf(choice)).second)
+      return;
     choice.moves = moving->placed(choice, before, isExact);
+  }
   if (!known.add(choice, found.list))
     return;
-  std::map<int, int> costs;
+  std::vector<int> costs(found.costClasses.size(), 0);
   for (size_t index = 0; index < before.size(); ++index) {
     int variant = choice.variants[index];
     if (variant != 0) {
@@ -212,9 +216,9 @@ void Finder::look(const Choice &asked) {
       ++entry.recomputed;
     }
   }
-  for (auto [cost, count] : costs)
-    if (count != 0)
-      entry.costs.emplace_back(cost, count);
+  for (size_t cost = 0; cost < costs.size(); ++cost)
+    if (costs[cost] != 0)
+      entry.costs.emplace_back(static_cast<int>(cost), costs[cost]);
   RunningOrder order(flow, before, choice.moves);
   entry.peak = loads.peak(order, before, choice);
   if (!choice.moves.empty())

@@ -23,7 +23,7 @@ inline double leastAdded(const Alternative &alternative, const std::vector<Regio
     sum += classTimes[cost].total * count;
     largest = std::max(largest, std::abs(sum));
   }
-  return alternative.itinerary.bytes.empty() ? sum : sum - 1e-12 * largest;
+  return alternative.itinerary.isEmpty() ? sum : sum - 1e-12 * largest;
 }
 
 /// A micro-batch size at which alternatives are compared.

@@ -33,11 +33,10 @@ public:
 
 private:
   struct Event {
-    int place;   ///< before this one a copy begins, or is waited for
-    bool begins; ///< else: is waited for
-    bool isOut;
-    int before; ///< the place that waits for it
-    int trip;
+    int place; ///< before this one a copy begins, or is waited for
+    unsigned trip : 30 = 0;
+    unsigned begins : 1 = 0; ///< else: is waited for
+    unsigned isOut : 1 = 0;
   };
   std::vector<Event> events;
 };

@@ -8,16 +8,26 @@
 
 namespace accum::planner {
 
+/// Of what is recomputed, varied and moved.
+inline size_t hashOf(const Choice &choice) {
+  auto hash = []<class Item>(const std::vector<Item> &items) {
+    return std::hash<std::string_view>()(
+        {reinterpret_cast<const char *>(items.data()), items.size() * sizeof(Item)});
+  };
+  std::vector<int> moved;
+  for (const Move &move : choice.moves)
+    moved.push_back(move.buffer);
+  size_t key = hash(choice.recomputed);
+  for (size_t part : {hash(choice.variants), hash(moved)})
+    key = key * 0x9e3779b97f4a7c15 + part;
+  return key;
+}
+
 class KnownChoices {
 public:
   /// Whether nothing in `list` recomputes, varies and moves the same. If so, it is the next of the list.
   bool add(const Choice &choice, const std::vector<Alternative> &list) {
-    std::vector<int> moved;
-    for (const Move &move : choice.moves)
-      moved.push_back(move.buffer);
-    size_t key = hash(choice.recomputed);
-    for (size_t part : {hash(choice.variants), hash(moved)})
-      key = key * 0x9e3779b97f4a7c15 + part;
+    size_t key = hashOf(choice);
     auto [begin, end] = indices.equal_range(key);
     for (; begin != end; ++begin)
       if (isAlike(list[begin->second].choice, choice))
@@ -27,10 +37,6 @@ public:
   }
 
 private:
-  template <class Item> static size_t hash(const std::vector<Item> &items) {
-    return std::hash<std::string_view>()(
-        {reinterpret_cast<const char *>(items.data()), items.size() * sizeof(Item)});
-  }
   static bool isAlike(const Choice &one, const Choice &other) {
     return one.recomputed == other.recomputed && one.variants == other.variants &&
            std::ranges::equal(one.moves, other.moves, {}, &Move::buffer, &Move::buffer);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <climits>
 #include <map>
+#include <numeric>
 
 namespace accum::planner {
 
@@ -13,14 +14,17 @@ namespace {
 constexpr double kWorthwhile = 4;
 
 /// `begins`: when each place begins that runs, and the end; `memory`: seconds of commands that wait for
-/// memory; `bytes`: of the values that move.
+/// memory; `bytes`: of values that move, `bytesOf`: of each of them, which.
 MovingTime timeOf(const std::vector<double> &begins, double memory, const std::vector<double> &bytes,
-                  const LinkSchedule &schedule, const TimeModel &times) {
+                  const std::vector<int> &bytesOf, const LinkSchedule &schedule, const TimeModel &times) {
+  std::vector<std::pair<double, double>> each; // per copy: over the link, and through memory
+  for (double size : bytes)
+    each.emplace_back(times.overLink(size), times.throughMemory(2 * size));
   std::vector<double> seconds;
   double traffic = 0;
-  for (double each : bytes) {
-    seconds.push_back(times.overLink(each));
-    traffic += times.throughMemory(2 * each);
+  for (int size : bytesOf) {
+    seconds.push_back(each[size].first);
+    traffic += each[size].second;
   }
   LinkUse use = schedule.use(begins, seconds);
   double share = begins.back() > 0 ? memory / begins.back() : 0;
@@ -30,25 +34,25 @@ MovingTime timeOf(const std::vector<double> &begins, double memory, const std::v
 } // namespace
 
 int64_t Itinerary::bytesAt(int64_t m) const {
-  int64_t sum = 0;
-  for (const Amount &value : bytes)
-    sum += value.at(m);
-  return sum;
+  __int128 sum = 0;
+  for (const auto &[size, count] : sizes)
+    sum += static_cast<__int128>(size.at(m)) * count;
+  return sum > kAmountLimit ? kAmountLimit + 1 : static_cast<int64_t>(sum);
 }
 
 double Itinerary::seconds(const TimeModel &times, std::span<const RegionTime> classTimes, int64_t m) const {
-  if (bytes.empty())
+  if (isEmpty())
     return 0;
-  std::vector<double> begins(classes.size() + 1, 0), each;
+  std::vector<double> begins(classes.size() + 1, 0), bytes;
   double memory = 0;
   for (size_t place = 0; place < classes.size(); ++place) {
     const RegionTime *time = classes[place] == kNoIndex ? nullptr : &classTimes[classes[place]];
     begins[place + 1] = begins[place] + (time ? time->total : 0);
     memory += time ? time->memory : 0;
   }
-  for (const Amount &value : bytes)
-    each.push_back(value.real(m));
-  return timeOf(begins, memory, each, schedule, times).exposed;
+  for (const auto &[size, count] : sizes)
+    bytes.push_back(size.real(m));
+  return timeOf(begins, memory, bytes, sizeOf, schedule, times).exposed;
 }
 
 Moving::Moving(const Problem &problem, const Recomputation &flow, const TimeModel &times, int64_t smallest,
@@ -70,6 +74,12 @@ Moving::Moving(const Problem &problem, const Recomputation &flow, const TimeMode
       std::vector<Value> &ways = values.emplace_back();
       for (size_t variant = 0; variant < problem.commands[command].variants.size(); ++variant)
         ways.push_back(valueOf(buffer, static_cast<int>(variant)));
+      for (Value &value : ways) {
+        auto known = std::ranges::find(sizes, value.bytes);
+        value.size = static_cast<int>(known - sizes.begin());
+        if (known == sizes.end())
+          sizes.push_back(value.bytes);
+      }
     }
   }
   if (!values.empty())
@@ -264,11 +274,18 @@ Itinerary Moving::itinerary(const Choice &choice, const std::vector<int> &before
       result.classes[again] = flow.runsBeside(before, static_cast<int>(index)) ? classOf[index].back() : cost;
   }
   std::vector<LinkTrip> trips;
+  std::vector<int> known(sizes.size(), kNoIndex); // of all sizes, into those of the result
   for (size_t index = 0; index < choice.moves.size(); ++index) {
     const Value &value = valueIn(static_cast<size_t>(indices[choice.moves[index].buffer]), choice);
     trips.push_back(
         {order.original[value.producer], order.outs[index], order.ins[index], firstRead(value, order)});
-    result.bytes.push_back(value.bytes);
+    int &size = known[value.size];
+    if (size == kNoIndex) {
+      size = static_cast<int>(result.sizes.size());
+      result.sizes.emplace_back(value.bytes, 0);
+    }
+    ++result.sizes[size].second;
+    result.sizeOf.push_back(size);
   }
   result.schedule = LinkSchedule(trips);
   return result;
@@ -317,7 +334,9 @@ MovingTime movingTime(const Problem &expanded, const TimeModel &times, int64_t m
     begins.push_back(begins.back() + time.total);
     memory += time.memory;
   }
-  return timeOf(begins, memory, bytes, LinkSchedule(trips), times);
+  std::vector<int> bytesOf(bytes.size());
+  std::iota(bytesOf.begin(), bytesOf.end(), 0);
+  return timeOf(begins, memory, bytes, bytesOf, LinkSchedule(trips), times);
 }
 
 } // namespace accum::planner

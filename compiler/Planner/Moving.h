@@ -9,9 +9,12 @@ namespace accum::planner {
 
 /// What the time of a choice that moves values follows from, at any micro-batch size.
 struct Itinerary {
-  std::vector<int> classes = {};  ///< per place its class of costs; kNoIndex where nothing runs
-  std::vector<Amount> bytes = {}; ///< of each value that moves
+  std::vector<int> classes = {}; ///< per place its class of costs; kNoIndex where nothing runs
+  std::vector<std::pair<Amount, int>> sizes = {}; ///< of values that move, and of how many
+  std::vector<int> sizeOf = {};                   ///< per value that moves
   LinkSchedule schedule = {};
+
+  bool isEmpty() const { return sizeOf.empty(); }
 
   /// What waits in the memory of the host at most.
   int64_t bytesAt(int64_t m) const;
@@ -52,6 +55,7 @@ private:
     bool isSliced = false;
     double most = 0; ///< bytes at the largest size
     double link = 0; ///< seconds of a copy, per sample, the most there is
+    int size = 0;    ///< into `sizes`
   };
 
   void describeCommands();
@@ -70,6 +74,7 @@ private:
   int64_t smallest, largest;
   std::vector<std::vector<Value>> values; ///< as they are made; per variant of the producer
   std::vector<int> indices;               ///< per buffer, into the values
+  std::vector<Amount> sizes;              ///< of all values, each once
   std::vector<size_t> waysOf;         ///< per command, the first of its variants in `seconds`, and the end
   std::vector<double> seconds;        ///< per sample, the least there is
   std::vector<char> isTail, mayStand; ///< per command; copies may stand before it unless both are sliced
