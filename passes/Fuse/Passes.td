@@ -89,8 +89,8 @@ def RepeatElementwise : Pass<"accum-repeat-elementwise", "::mlir::ModuleOp"> {
     it, in the kernel that reads it: it is neither written nor kept.
 
     Requires: steps with a forward and a backward part. Ensures: the same values. Elementwise results of the forward part whose
-    readers in the backward part are row kernels are computed there once more, if all they are made of is read there by others,
-    or is the same for all samples.
+    readers in the backward part are row kernels are computed there once more, in chains of up to four ops, if all they are
+    made of is read there by others, or is the same for all samples.
 
     Before: `%s = nn.elementwise <silu> (%gate)`, behind the loss `%du = nn.elementwise <mul> (%dy, %s)` and
     `%g = nn.elementwise <silu_grad> (%gate)`. After: `%t = nn.elementwise <silu> (%gate)`,

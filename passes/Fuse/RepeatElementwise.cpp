@@ -28,15 +28,19 @@ public:
 
   void run() {
     for (auto op : llvm::to_vector(block.getOps<nn::ElementwiseOp>())) {
+      Chain chain;
       int budget = kMostOps;
-      if (forward.contains(op) && isReadLateByRows(op) && isRepeatable(op, budget))
+      if (forward.contains(op) && isReadLateByRows(op) && isRepeatable(op, budget, chain))
         for (OpOperand &use : llvm::make_early_inc_range(op->getUses()))
           if (isLate(use.getOwner()))
-            use.set(repeat(op, use.getOwner()));
+            use.set(repeat(chain, use.getOwner()));
     }
   }
 
 private:
+  /// Ops that are computed again together, each behind those that it reads.
+  using Chain = llvm::SmallSetVector<nn::ElementwiseOp, kMostOps>;
+
   bool isLate(Operation *user) const { return !forward.contains(user) && !isa<train::YieldOp>(user); }
 
   bool isReadLate(Value value) const {
@@ -56,18 +60,27 @@ private:
 
   /// There in the backward pass whatever is done here: the same for all samples, an input, or read there.
   bool isThere(Value value) const {
-    Operation *op = value.getDefiningOp();
-    return !op || !nn::Placement::of(value.getType()).isBatched() || isReadLate(value);
+    auto placement = nn::Placement::of(value.getType());
+    return !value.getDefiningOp() || !(placement.isBatched() || placement.isWhole()) || isReadLate(value);
   }
 
-  bool isRepeatable(nn::ElementwiseOp op, int &budget) const {
+  /// Adds the ops that are to be computed again to `chain`.
+  bool isRepeatable(nn::ElementwiseOp op, int &budget, Chain &chain) const {
     if (!isAffordable(op) || budget <= 0)
       return false;
     --budget;
-    return llvm::all_of(op->getOperands(), [&](Value operand) {
+    for (Value operand : op->getOperands()) {
       auto producer = operand.getDefiningOp<nn::ElementwiseOp>();
-      return (producer && forward.contains(producer) && isRepeatable(producer, budget)) || isThere(operand);
-    });
+      size_t before = chain.size();
+      if (producer && forward.contains(producer) && isRepeatable(producer, budget, chain))
+        continue;
+      while (chain.size() > before)
+        chain.pop_back();
+      if (!isThere(operand))
+        return false;
+    }
+    chain.insert(op);
+    return true;
   }
 
   /// What an activation is made of: a few operations, where a value that is kept is written and read.
@@ -77,17 +90,13 @@ private:
            llvm::is_contained({Fn::silu, Fn::sigmoid, Fn::tanh, Fn::gelu, Fn::gelu_tanh}, op.getFn());
   }
 
-  Value repeat(nn::ElementwiseOp op, Operation *before) {
+  static Value repeat(const Chain &chain, Operation *before) {
     OpBuilder builder(before);
     IRMapping mapping;
-    for (Value operand : op->getOperands()) {
-      int budget = kMostOps;
-      auto producer = operand.getDefiningOp<nn::ElementwiseOp>();
-      if (producer && forward.contains(producer) && isRepeatable(producer, budget))
-        mapping.map(operand, repeat(producer, before));
-    }
-    builder.setInsertionPoint(before);
-    return builder.clone(*op, mapping)->getResult(0);
+    Operation *last = nullptr;
+    for (nn::ElementwiseOp op : chain)
+      last = builder.clone(*op, mapping);
+    return last->getResult(0);
   }
 
   Block &block;
