@@ -7,7 +7,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <map>
-#include <set>
+#include <utility>
 #include <xxhash.h>
 
 namespace accum::import {
@@ -80,8 +80,17 @@ bool shareAName(const TieCandidate &a, const TieCandidate &b) {
   return isOfB(a.module) || std::any_of(a.moduleAliases.begin(), a.moduleAliases.end(), isOfB);
 }
 
-struct Sampled {
+/// A candidate, whose content is the class's or the transpose of that.
+struct Member {
   size_t candidate;
+  bool transposed;
+};
+
+/// Candidates of equal content that are kept apart, in the order in which they were placed.
+using Equal = std::vector<Member>;
+
+struct Sampled {
+  size_t equal;
   bool transposed;
 };
 
@@ -100,43 +109,66 @@ public:
     });
     for (size_t candidate : order)
       place(candidate);
+    for (const auto &[kept, others] : apart)
+      ties.notices.push_back(keptApart(kept, others));
     std::sort(ties.ties.begin(), ties.ties.end(),
               [](const Tie &a, const Tie &b) { return a.alias < b.alias; });
     return std::move(ties);
   }
 
 private:
-  /// Ties the candidate to one placed before it, or lets later ones be tied to it.
+  /// Ties the candidate to one placed before it, or lets later ones be tied to it. Contents are compared once
+  /// for each class: layers that begin as copies of one have many parameters that are equal.
   void place(size_t candidate) {
     const Tensor &tensor = *candidates[candidate].tensor;
     auto [begin, end] = placed.equal_range(sampleKey(tensor, false));
-    for (auto it = begin; it != end; ++it)
-      if (tryTie(it->second, candidate))
+    for (auto it = begin; it != end; ++it) {
+      Equal &equal = classes[it->second.equal];
+      const Tensor &first = *candidates[equal.front().candidate].tensor;
+      if (haveEqualContent(first, tensor, it->second.transposed)) {
+        if (!tryTies(equal, candidate, it->second.transposed))
+          equal.push_back({candidate, it->second.transposed});
         return;
-    placed.emplace(sampleKey(tensor, false), Sampled{candidate, false});
+      }
+    }
+    placed.emplace(sampleKey(tensor, false), Sampled{classes.size(), false});
     if (tensor.shape.size() == 2)
-      placed.emplace(sampleKey(tensor, true), Sampled{candidate, true});
+      placed.emplace(sampleKey(tensor, true), Sampled{classes.size(), true});
+    classes.push_back({{candidate, false}});
   }
 
-  bool tryTie(const Sampled &earlier, size_t candidate) {
-    const TieCandidate &kept = candidates[earlier.candidate], &other = candidates[candidate];
-    if (!haveEqualContent(*kept.tensor, *other.tensor, earlier.transposed))
-      return false;
-    bool isShared = shareAName(kept, other);
-    if (!isShared && kept.isTold && other.isTold && kept.isTable == other.isTable)
-      return false;
-    if (!isShared && isSamePlaceInAnotherLayer(kept.module, other.module)) {
-      ties.notices.push_back(fmt::format(
-          "`{}` and `{}` are equal but belong to different layers: not tied; --tie {}={} ties them",
-          kept.module, other.module, kept.tensor->name, other.tensor->name));
-      return false;
+  bool tryTies(const Equal &equal, size_t candidate, bool transposed) {
+    const TieCandidate &other = candidates[candidate];
+    bool isNoticed = false;
+    for (const Member &member : equal) {
+      const TieCandidate &kept = candidates[member.candidate];
+      bool isShared = shareAName(kept, other);
+      if (!isShared && kept.isTold && other.isTold && kept.isTable == other.isTable)
+        continue;
+      if (!isShared && isSamePlaceInAnotherLayer(kept.module, other.module)) {
+        if (!std::exchange(isNoticed, true))
+          apart[member.candidate].push_back(candidate);
+        continue;
+      }
+      ties.ties.push_back({kept.tensor->name, other.tensor->name, member.transposed != transposed});
+      return true;
     }
-    ties.ties.push_back({kept.tensor->name, other.tensor->name, earlier.transposed});
-    return true;
+    return false;
+  }
+
+  std::string keptApart(size_t first, const std::vector<size_t> &others) const {
+    const TieCandidate &kept = candidates[first], &other = candidates[others.front()];
+    std::string more = others.size() > 1 ? fmt::format(" and {} more", others.size() - 1) : "";
+    return fmt::format(
+        "`{}`{} `{}`{} are equal but belong to different layers: not tied; --tie {}={} ties {}", kept.module,
+        more.empty() ? " and" : ",", other.module, more, kept.tensor->name, other.tensor->name,
+        more.empty() ? "them" : "two of them");
   }
 
   const std::vector<TieCandidate> &candidates;
+  std::vector<Equal> classes;
   std::multimap<uint64_t, Sampled> placed;
+  std::map<size_t, std::vector<size_t>> apart; ///< by the one placed first
   Ties ties;
 };
 

@@ -132,6 +132,31 @@ TEST(Ties, copiesOfALayerAreNoTie) {
   EXPECT_THAT(found.notices[0], HasSubstr("--tie layers.0.fc.weight=layers.1.fc.weight"));
 }
 
+TEST(Ties, manyCopiesOfALayerAreOneNotice) {
+  std::vector<Tensor> layers;
+  for (int i = 0; i < 24; ++i)
+    layers.push_back(randomTensor("layers." + std::to_string(i) + ".fc.weight", 4, 4, 1));
+  std::vector<TieCandidate> candidates;
+  for (const Tensor &layer : layers)
+    candidates.push_back(linear(layer, layer.name));
+  Ties found = findTies(candidates);
+  EXPECT_THAT(found.ties, IsEmpty());
+  ASSERT_THAT(found.notices, SizeIs(1));
+  EXPECT_THAT(found.notices[0],
+              HasSubstr("`layers.0.fc.weight`, `layers.1.fc.weight` and 22 more are equal"));
+}
+
+TEST(Ties, copyOfTheSecondOfTwoLayers) {
+  Tensor a = randomTensor("layers.0.fc.weight", 8, 6, 1), b = transposed(a, "layers.1.fc.weight");
+  Tensor shared = named(b, "val_3");
+  TieCandidate second = linear(shared, "layers.1.fc.weight");
+  Ties found = findTies({linear(a, "layers.0.fc.weight"), linear(b, "layers.1.fc.weight"), second});
+  ASSERT_THAT(found.ties, SizeIs(1));
+  EXPECT_EQ(found.ties[0].kept, "layers.1.fc.weight");
+  EXPECT_EQ(found.ties[0].alias, "val_3");
+  EXPECT_FALSE(found.ties[0].transposed);
+}
+
 TEST(Ties, absentWeights) {
   Tensor wte = randomTensor("wte.weight", 40, 8, 1), head = transposed(wte, "onnx::MatMul_9");
   wte.data = head.data = {};
