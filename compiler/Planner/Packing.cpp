@@ -4,6 +4,7 @@
 #include "compiler/Planner/GluedSearch.h"
 #include "compiler/Planner/GreedyPacking.h"
 #include "compiler/Planner/LevelPasses.h"
+#include "compiler/Planner/OutwardPasses.h"
 #include "compiler/Planner/PackingStages.h"
 #include "compiler/Planner/PortfolioParts.h"
 #include "compiler/Planner/SlidingRace.h"
@@ -364,13 +365,15 @@ void Portfolio::takeTurns() {
   }
 }
 
-/// Starts of a third of the effort, and sliding with the rest.
+/// Starts of a half of the effort, and sliding with the rest.
 void Portfolio::race() {
   SlidingRace race(rectangles, enough, effort.deadline);
   int64_t left = effort.visits;
+  stage("outward in time", [&] { keep(outwardPasses(rectangles, enough, effort, left)); });
   stage("levels", [&] {
     std::vector<Packing> starts = levelPasses(rectangles, weights, effort, passCost, left);
-    if (std::ranges::all_of(starts, [&](const Packing &start) { return start.height > best.height; }))
+    if (starts.empty() ||
+        std::ranges::any_of(starts, [&](const Packing &start) { return start.height > best.height; }))
       race.enter(best);
     for (Packing &start : starts) {
       race.enter(start);
