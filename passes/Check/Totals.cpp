@@ -28,20 +28,26 @@ bool Totals::isTotalled(Value partial) {
 }
 
 std::optional<nn::Refusal::Kind> Totals::obstacle(Value partial) {
-  Operation *op = partial.getDefiningOp();
-  if (isa<nn::ShareOp>(op) || twins.contains(partial))
-    return std::nullopt;
-  if (isTotalled(partial)) {
-    Dependence dependence = dependences.of(partial);
-    if (dependence.onParameters)
-      return nn::Refusal::Kind::MeanOfParameters;
-    return dependence.totals ? std::optional(nn::Refusal::Kind::NestedTotals) : std::nullopt;
-  }
   std::optional<nn::Refusal::Kind> worst;
-  for (Value operand : op->getOperands())
-    if (isPartial(operand))
-      if (auto found = obstacle(operand); found && worst != nn::Refusal::Kind::MeanOfParameters)
-        worst = found;
+  llvm::SetVector<Value> sums; // each once: a chain of `x + x` has a path for every subset of its ops
+  sums.insert(partial);
+  for (size_t i = 0; i < sums.size(); ++i) {
+    Value sum = sums[i];
+    Operation *op = sum.getDefiningOp();
+    if (isa<nn::ShareOp>(op) || twins.contains(sum))
+      continue;
+    if (isTotalled(sum)) {
+      Dependence dependence = dependences.of(sum);
+      if (dependence.onParameters)
+        return nn::Refusal::Kind::MeanOfParameters;
+      if (dependence.totals)
+        worst = nn::Refusal::Kind::NestedTotals;
+      continue;
+    }
+    for (Value operand : op->getOperands())
+      if (isPartial(operand))
+        sums.insert(operand);
+  }
   return worst;
 }
 
