@@ -7,7 +7,6 @@
 #include "compiler/Planner/LowerPeaks.h"
 #include <algorithm>
 #include <fmt/format.h>
-#include <numeric>
 #include <optional>
 #include <random>
 #include <string>

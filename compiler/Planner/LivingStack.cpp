@@ -6,7 +6,8 @@
 namespace accum::planner {
 
 LivingStack::LivingStack(int64_t height)
-    : places{{0, 0, kNever, kNone, kCeiling, kNone, kNone}, {height, 0, kNever, kFloor, kNone, kNone, kNone}} {}
+    : places{{0, 0, kNever, kNone, kCeiling, kNone, kNone},
+             {height, 0, kNever, kFloor, kNone, kNone, kNone}} {}
 
 int LivingStack::add(int rectangle, int64_t offset, int64_t size, int end, int below) {
   auto place = static_cast<int>(places.size());

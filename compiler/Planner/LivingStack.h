@@ -7,8 +7,8 @@
 
 namespace accum::planner {
 
-/// Places in a list from below to above, and the gaps between them, as time goes on: each arrival takes a part
-/// of a gap, and what departs joins the gaps beside it.
+/// Places in a list from below to above, and the gaps between them, as time goes on: each arrival takes a
+/// part of a gap, and what departs joins the gaps beside it.
 class LivingStack {
 public:
   struct Place {

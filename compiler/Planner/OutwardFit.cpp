@@ -19,7 +19,8 @@ constexpr float kFar = 3;
 /// On what a gap costs, at most: of its distance in mean lengths, and this more.
 constexpr float kNoise = 0.3F, kLeastNoise = 0.1F;
 constexpr size_t kNoises = 8192, kMostNoisyGaps = 4096, kNoiseStep = 37;
-/// What may go to another gap counts as such a part of its weight, and what gives way is worth it up to a part.
+/// What may go to another gap counts as such a part of its weight, and what gives way is worth it up to a
+/// part.
 constexpr double kMovable = 0.15, kWorth = 0.9, kLeastWeight = 0.001;
 constexpr int64_t kLooksPerLookAtClock = 200'000;
 /// Those that stand anywhere, of which one visit passes by so many.
@@ -122,8 +123,8 @@ Packing OutwardFit::pack(int64_t height, uint64_t seed, int64_t most) {
   return packing;
 }
 
-/// What ends soon from below, the last end at the bottom, and what began lately from above: so the gap between
-/// them grows from its sides, whichever way time goes.
+/// What ends soon from below, the last end at the bottom, and what began lately from above: so the gap
+/// between them grows from its sides, whichever way time goes.
 void OutwardFit::stackFullest(int64_t height) {
   int64_t top = 0;
   for (int index : lower) {

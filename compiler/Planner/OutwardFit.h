@@ -17,8 +17,9 @@ class OutwardFit {
 public:
   explicit OutwardFit(std::span<const Rectangle> rectangles, Deadline deadline = {});
 
-  /// Of all, with few that end above the height, which is at least the largest load. Noise on choices begins at the seed, 0: none. The height is
-  /// INT64_MAX where it takes more visits than `most`, or the deadline passes.
+  /// Of all, with few that end above the height, which is at least the largest load. Noise on choices begins
+  /// at the seed, 0: none. The height is INT64_MAX where it takes more visits than `most`, or the deadline
+  /// passes.
   Packing pack(int64_t height, uint64_t seed, int64_t most);
   /// Rectangles looked at so far, over all calls: the effort.
   int64_t visited() const { return visits / kGapsPerVisit; }
@@ -56,7 +57,8 @@ private:
   Deadline deadline;
   double meanLength = 1, meanSize = 1;
   Direction onward, backward;
-  std::vector<int> lower, upper; ///< at the fullest moment: what ends soon, from below; what began, from above
+  std::vector<int> lower,
+      upper; ///< at the fullest moment: what ends soon, from below; what began, from above
   std::vector<float> noises;
   // Of one packing:
   std::vector<int64_t> offsets; ///< per rectangle, -1: it does not stand
@@ -67,9 +69,9 @@ private:
   bool isOver = false;
   // While room is made, from below:
   std::vector<int> stacked;
-  std::vector<double> inTheWay; ///< weights of these
+  std::vector<double> inTheWay;                 ///< weights of these
   std::vector<std::pair<int, int64_t>> oldGaps; ///< since when, and the largest of all that old
-  std::vector<Standing> standing; ///< all that stands, by offset, while the rest is put
+  std::vector<Standing> standing;               ///< all that stands, by offset, while the rest is put
 };
 
 } // namespace accum::planner

@@ -24,8 +24,7 @@ Packing outwardPasses(std::span<const Rectangle> rectangles, int64_t enough, con
   for (uint64_t pass = 0; pass < kMostPasses && lowest.height > enough; ++pass) {
     if (fit.visited() >= most || effort.deadline.hasPassed())
       break;
-    auto height =
-        static_cast<int64_t>((1 + kAbove[pass % std::size(kAbove)]) * static_cast<double>(enough));
+    auto height = static_cast<int64_t>((1 + kAbove[pass % std::size(kAbove)]) * static_cast<double>(enough));
     uint64_t seed = pass < std::size(kAbove) ? 0 : mix(effort.seed) + pass;
     Packing packing = fit.pack(std::max(height, enough), seed, most - fit.visited());
     if (packing.height < lowest.height)

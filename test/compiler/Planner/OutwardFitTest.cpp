@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Outward in time: the stack of what lives against an array of bytes, and packings.
-#include "compiler/Planner/OutwardPasses.h"
 #include "compiler/Planner/OutwardFit.h"
+#include "compiler/Planner/OutwardPasses.h"
 #include "test/compiler/Planner/PackingInstances.h"
 #include <algorithm>
 #include <gtest/gtest.h>
