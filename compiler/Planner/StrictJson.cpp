@@ -3,31 +3,46 @@
 #include "compiler/Planner/StrictJson.h"
 #include <algorithm>
 #include <fmt/format.h>
-#include <functional>
 #include <unordered_set>
 
 namespace accum::planner {
 
 namespace {
 
-/// Sees every key of a document while it is parsed, and keeps the first that its object has already.
-class RepeatedKeys {
+/// Goes through a valid document for the first key that its object has already. A callback of the parser that
+/// makes the document could, but has it look through the whole array at the end of each object in it.
+class RepeatedKeys : public nlohmann::json_sax<Json> {
 public:
-  bool operator()(int depth, Json::parse_event_t event, const Json &parsed) {
-    auto level = static_cast<size_t>(depth);
-    if (event == Json::parse_event_t::object_start)
-      seen.resize(level + 1);
-    if (event == Json::parse_event_t::object_end)
-      seen.resize(level);
-    if (event == Json::parse_event_t::key && first.empty() && level <= seen.size() &&
-        !seen[level - 1].insert(parsed.get_ref<const std::string &>()).second)
-      first = fmt::format("key `{}` is given twice", parsed.get_ref<const std::string &>());
-    return true;
-  }
   std::string first = {}; ///< in words; empty where there is none
 
+  bool start_object(size_t) override {
+    seen.emplace_back();
+    return true;
+  }
+  bool end_object() override {
+    seen.pop_back();
+    return true;
+  }
+  bool key(std::string &name) override {
+    if (!seen.back().insert(name).second)
+      first = fmt::format("key `{}` is given twice", name);
+    return first.empty();
+  }
+  bool null() override { return true; }
+  bool boolean(bool) override { return true; }
+  bool number_integer(Json::number_integer_t) override { return true; }
+  bool number_unsigned(Json::number_unsigned_t) override { return true; }
+  bool number_float(double, const std::string &) override { return true; }
+  bool string(std::string &) override { return true; }
+  bool binary(Json::binary_t &) override { return true; }
+  bool start_array(size_t) override { return true; }
+  bool end_array() override { return true; }
+  bool parse_error(size_t, const std::string &, const nlohmann::detail::exception &) override {
+    return false;
+  }
+
 private:
-  std::vector<std::unordered_set<std::string>> seen = {}; ///< per open value around
+  std::vector<std::unordered_set<std::string>> seen = {}; ///< per object around
 };
 
 /// What a value is, with its article.
@@ -44,9 +59,9 @@ std::string shown(const Json &value) { return value.is_number() ? value.dump() :
 
 Result<Json> parseJson(std::string_view text, const std::string &origin, const std::string &slug) {
   try {
+    Json document = Json::parse(text);
     RepeatedKeys keys;
-    Json document = Json::parse(text, std::ref(keys));
-    if (!keys.first.empty())
+    if (!Json::sax_parse(text, &keys))
       return Error{fmt::format("{}: {}", origin, keys.first), slug};
     return document;
   } catch (const Json::parse_error &failure) {

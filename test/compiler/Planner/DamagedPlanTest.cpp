@@ -3,6 +3,7 @@
 #include "compiler/Planner/ReusedPlan.h"
 #include "compiler/Planner/Verify.h"
 #include "test/compiler/Planner/TransformerProblem.h"
+#include <chrono>
 #include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -129,6 +130,18 @@ TEST_F(DamagedPlan, IsNotTakenForAnother) {
   for (Json &candidate : twice)
     candidate["verdict"] = "chosen";
   EXPECT_THAT(said("candidates", twice), HasSubstr("does not list the size that it chose, once"));
+}
+
+TEST_F(DamagedPlan, ManyObjectsAreReadInTheirTime) {
+  std::string text = document.dump();
+  size_t at = text.find("\"candidates\":[") + 14;
+  std::string many;
+  for (int index = 0; index < 300'000; ++index)
+    many += "{},";
+  text.insert(at, many);
+  auto start = std::chrono::steady_clock::now();
+  EXPECT_FALSE(use(text).message.empty());
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(15)) << "not of their square";
 }
 
 TEST_F(DamagedPlan, KeysMustNotRepeat) {
