@@ -135,8 +135,8 @@ std::vector<double> timeSteps(const std::string &folder, const ExploredSize &siz
   std::error_code ignored;
   fs::remove(log, ignored);
   bool ran = succeeds({self.parent_path() / "accum-run", folder + "/program.accum", "--synthetic", "--steps",
-                       std::to_string(turnSteps(size.predicted)), "--lr", "0", "--on-nan", "skip", "--log",
-                       log, "--progress", "none", "--save", saved},
+                       std::to_string(turnSteps(size)), "--lr", "0", "--on-nan", "skip", "--log", log,
+                       "--progress", "none", "--save", saved},
                       folder + "/output");
   fs::remove(saved, ignored);
   return ran ? stepsOf(log) : std::vector<double>();

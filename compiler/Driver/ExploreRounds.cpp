@@ -66,12 +66,13 @@ private:
 
 } // namespace
 
-int64_t turnSteps(double predicted) {
+int64_t turnSteps(const ExploredSize &size) {
   constexpr double kLong = 5, kTurn = 0.05;
   constexpr int64_t kLeast = 2, kMost = 20;
-  if (predicted > kLong)
+  double expected = size.measured > 0 ? size.measured : size.predicted;
+  if (expected > kLong)
     return 1 + 1;
-  double steps = std::min(kTurn / std::max(predicted, 1e-9), double(kMost));
+  double steps = std::min(kTurn / std::max(expected, 1e-9), double(kMost));
   return 1 + std::max(kLeast, static_cast<int64_t>(steps));
 }
 

@@ -11,9 +11,9 @@ namespace accum::driver {
 /// Rounds that every size has its turn in, and rounds behind them for those that were disturbed.
 constexpr int kExploreRounds = 3, kMoreRounds = 3;
 
-/// Steps of a turn, the one to warm up among them, where one is predicted to take so many seconds: some
-/// twentieth of a second of short ones, one of long ones.
-int64_t turnSteps(double predicted);
+/// Steps of the next turn of a size, the one to warm up among them: some twentieth of a second of short ones,
+/// one of long ones, by what was measured, in its first turn by its prediction.
+int64_t turnSteps(const ExploredSize &size);
 
 /// The lower quartile: what takes time from a program comes on top of what it takes. `seconds` is not empty.
 double undisturbed(std::vector<double> seconds);

@@ -52,12 +52,14 @@ TEST(ExploreRounds, TheLowerQuartileIsUndisturbed) {
 }
 
 TEST(ExploreRounds, ATurnHasStepsEnough) {
-  EXPECT_EQ(turnSteps(1e-4), 21);
-  EXPECT_EQ(turnSteps(0), 21);
-  EXPECT_EQ(turnSteps(0.01), 6);
-  EXPECT_EQ(turnSteps(0.3), 3);
-  EXPECT_EQ(turnSteps(5), 3);
-  EXPECT_EQ(turnSteps(20), 2);
+  EXPECT_EQ(turnSteps({.predicted = 1e-4}), 21);
+  EXPECT_EQ(turnSteps({.predicted = 0}), 21);
+  EXPECT_EQ(turnSteps({.predicted = 0.01}), 6);
+  EXPECT_EQ(turnSteps({.predicted = 0.3}), 3);
+  EXPECT_EQ(turnSteps({.predicted = 5}), 3);
+  EXPECT_EQ(turnSteps({.predicted = 20}), 2);
+  EXPECT_EQ(turnSteps({.predicted = 1e-4, .measured = 0.3}), 3) << "a machine that is busy with other things";
+  EXPECT_EQ(turnSteps({.predicted = 20, .measured = 0.01}), 6);
 }
 
 TEST(ExploreRounds, ThereAndBack) {
