@@ -334,8 +334,12 @@ std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
       continue; // beside the commands, or part of the one before it
     std::string call = describe(variant.call, cut.m);
     CommandTime &group = groups[{each.region, each.kernel, call, each.tail || variant.isBeside}];
-    if (group.count++ > 0)
+    double seconds = command(index, cut.m).total, far = farBytes(index, variant, cut.m);
+    if (auto before = static_cast<double>(group.count++); before > 0) { // not all find the same in a cache
+      group.seconds = (before * group.seconds + seconds) / (before + 1);
+      group.farBytes = (before * group.farBytes + far) / (before + 1);
       continue;
+    }
     bool loops = each.region == Region::Prepass || each.region == Region::Micro;
     Time time = timeOf(index, variant, cut.m, 1, missed);
     group = {each.kernel,
@@ -343,10 +347,10 @@ std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
              each.region,
              1,
              loops ? cut.steps : 1,
-             command(index, cut.m).total,
+             seconds,
              time.source,
              variant.bytes.real(cut.m),
-             farBytes(index, variant, cut.m)};
+             far};
     for (const OperationCount &count : variant.work)
       group.work.emplace_back(count.operation, count.elements.real(cut.m));
   }

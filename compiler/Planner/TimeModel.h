@@ -29,7 +29,7 @@ struct CommandTime {
   std::string call = {}; ///< at this m: `gemm-nt 1x512x768x3072`; empty for a kernel
   Region region = Region::Micro;
   int64_t count = 0, runs = 0;
-  double seconds = 0; ///< of one run
+  double seconds = 0; ///< of one run, in the mean of all
   TimeSource source = TimeSource::Rates;
   double bytes = 0;    ///< moved by one run
   double farBytes = 0; ///< of them, activations that a cache no longer holds

@@ -133,6 +133,25 @@ TEST(TimeModel, TakesTablesThenCostsThenRates) {
   EXPECT_DOUBLE_EQ(halves.seconds(0, 0, 8), 2 * secondsOf(512, 256, 1024));
 }
 
+TEST(TimeModel, RunsOfOneKernelThatFindOtherThingsInACacheAddUp) {
+  Problem problem;
+  for (int64_t carried : {0, 1000, 1000}) {
+    Command kernel{.id = static_cast<int64_t>(problem.commands.size()) + 1, .kernel = "add"};
+    kernel.variants[0].bytes = {.perSample = 1000};
+    kernel.carried = {.perSample = carried};
+    problem.commands.push_back(kernel);
+    problem.carried.perSample += carried;
+  }
+  DeviceProfile profile{.name = "p", .rates = {{false, "f32", 1e9, 1e9}}, .bandwidth = 1e12};
+  profile.costs = {{"bytes", 1e-10}, {"far_bytes", 1e-9}};
+  profile.misses = {.bytes = {100, 10000}, .missed = {0, 1}};
+  TimeModel model(problem, profile, 1);
+  std::vector<CommandTime> commands = model.commands({8, 4, 8});
+  ASSERT_EQ(commands.size(), 1u);
+  EXPECT_EQ(commands[0].count, 3);
+  EXPECT_NEAR(4 * 3 * commands[0].seconds, model.step({8, 4, 8})[0].seconds, 1e-15);
+}
+
 TEST(TimeModel, AnOlderProfileHasOperationsThatWereNotToldApart) {
   Problem problem;
   for (const char *operation : {"cross_entropy_computed", "reduce_wide_columns", "transpose_last"}) {
