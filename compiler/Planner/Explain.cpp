@@ -75,13 +75,10 @@ std::string sourcesText(const Search &search) {
 std::string timeLine(const Search &search) {
   const Plan &plan = *search.plan;
   double seconds = plan.seconds();
-  std::string text = fmt::format("{:<9}{} per step (predicted, {} rates{}): ", "time", formatSeconds(seconds),
+  std::string text = fmt::format("{:<9}{} per step (predicted, {} rates{})", "time", formatSeconds(seconds),
                                  plan.basis, sourcesText(search));
-  double samples = static_cast<double>(search.batch) / seconds;
-  if (search.tokensPerSample > 0)
-    text += fmt::format("{} tokens/s", formatCount(samples * static_cast<double>(search.tokensPerSample)));
-  else
-    text += fmt::format("{} samples/s", formatCount(samples));
+  if (std::string rate = formatRate(search); !rate.empty())
+    text += fmt::format(": {} {}/s", rate, search.tokensPerSample > 0 ? "tokens" : "samples");
   if (search.mfu > 0)
     text += fmt::format(", {:.1f} % MFU", 100 * search.mfu);
   for (const TimeLine &line : plan.time)

@@ -86,6 +86,12 @@ std::string withoutSavings(const Search &search, const Candidate &candidate) {
                                    : " with everything kept, the loss in one piece";
 }
 
+std::string formatRate(const Search &search) {
+  double seconds = search.plan->seconds();
+  int64_t count = search.batch * std::max<int64_t>(1, search.tokensPerSample);
+  return seconds > 0 ? formatCount(static_cast<double>(count) / seconds) : std::string();
+}
+
 size_t sizeCount(const Search &search) {
   size_t sizes = 0;
   for (size_t index = 0; index < search.candidates.size(); ++index)

@@ -23,6 +23,9 @@ std::string wrapped(const std::string &label, const std::vector<std::string> &ph
 /// `budget`: the least that works, what more would buy, what the next larger micro-batch needs and saves.
 std::string budgetLine(const Search &search, const BudgetAnswers &budgets);
 
+/// `109k`: tokens per second, or samples where a sample has none; empty of a step that takes no time.
+std::string formatRate(const Search &search);
+
 /// Micro-batch sizes that were compared; one may stand for several candidates.
 size_t sizeCount(const Search &search);
 

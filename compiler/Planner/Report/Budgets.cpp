@@ -69,11 +69,11 @@ std::string budgetSection(const View &view) {
         !view.fits() || row.isNow || std::abs(change) < 0.05
             ? ""
             : fmt::format(" <small>{:+.{}f} %</small>", change, std::abs(change) < 10 ? 1 : 0);
-    text +=
-        fmt::format("<td>{} x {}</td><td>{}</td><td>{}{}</td><td class='wide-cell bars'><svg width='100%' "
-                    "height='14'><rect class='bar' width='{}' height='14'/></svg></td></tr>\n",
-                    row.chosen->cut.m, row.chosen->cut.steps, bytesMark(row.chosen->counted),
-                    secondsMark(row.chosen->seconds), difference, percent(row.chosen->seconds / most));
+    text += fmt::format(
+        "<td>{} x {}</td><td>{}</td><td>{}{}</td><td class='wide-cell bars'><svg width='100%' "
+        "height='14'><rect class='bar' width='{}' height='14'/></svg></td></tr>\n",
+        row.chosen->cut.m, row.chosen->cut.steps, bytesMark(row.chosen->counted),
+        secondsMark(row.chosen->seconds), difference, percent(most > 0 ? row.chosen->seconds / most : 0));
   }
   return text + "</table></section>\n";
 }

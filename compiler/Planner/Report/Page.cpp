@@ -23,9 +23,7 @@ std::string tile(const std::string &name, const std::string &figure, const std::
 std::string tiles(const View &view) {
   const Plan &plan = *view.search.plan;
   const Search &search = view.search;
-  double samples = static_cast<double>(search.batch) / plan.seconds();
-  bool tokens = search.tokensPerSample > 0;
-  std::string rate = formatCount(tokens ? samples * static_cast<double>(search.tokensPerSample) : samples);
+  std::string rate = formatRate(search);
   std::string text = "<div class='tiles'>\n";
   text +=
       tile("micro-batch", countMark(plan.cut.m),
@@ -34,8 +32,9 @@ std::string tiles(const View &view) {
   text += tile("memory", bytesMark(plan.counted()),
                fmt::format("of {} per device", formatBytesFinely(search.budget)));
   text += tile("step", secondsMark(plan.seconds()), fmt::format("predicted, {} rates", escape(plan.basis)));
-  text += tile(tokens ? "tokens per second" : "samples per second", rate,
-               search.mfu > 0 ? fmt::format("{:.1f} % of the peak rate", 100 * search.mfu) : "");
+  if (!rate.empty())
+    text += tile(search.tokensPerSample > 0 ? "tokens per second" : "samples per second", rate,
+                 search.mfu > 0 ? fmt::format("{:.1f} % of the peak rate", 100 * search.mfu) : "");
   return text + "</div>\n";
 }
 
