@@ -74,7 +74,8 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
          "what waits in memory of the host: auto, none, optimizer or parameters, activations, or both "
          "(optimizer,activations), with --plan-only (default: none)")
       ->check(CLI::IsMember({"auto", "none", "optimizer", "parameters", "activations",
-                             "optimizer,activations", "parameters,activations"}));
+                             "optimizer,activations", "parameters,activations"})
+                  .description("")); // the words that it lists have commas in them
 }
 
 void addOutputOptions(CLI::App &app, Options &options) {

@@ -120,7 +120,8 @@ static Value tokenLabels(Emitter &emit, Kind kind, const Shape &rows, Value toke
   if (kind == Kind::CausalLm)
     return shiftedLeft(emit, newInput("labels", rows, DType::Int64));
   if (!tokens || shapeOf(tokens) != rows)
-    refuseMalformed("needs an input `input_ids` as long as the scores");
+    refuseMalformed("needs an input `input_ids` as long as the scores; without one, --loss cross-entropy "
+                    "takes labels of every position as an input, --loss mse targets");
   return shiftedLeft(emit, tokens);
 }
 

@@ -90,7 +90,7 @@ std::string timeLine(const Search &search) {
   return text + "\n";
 }
 
-/// What would be faster and does not fit, the nearest smaller size, and how many there were.
+/// What would be faster and does not fit, the nearest smaller size with its total, and how many there were.
 std::string whyLine(const Search &search, const Candidate &chosen) {
   std::vector<std::string> phrases;
   size_t at = static_cast<size_t>(&chosen - search.candidates.data());
@@ -103,15 +103,16 @@ std::string whyLine(const Search &search, const Candidate &chosen) {
   for (size_t next = at + 1; next < search.candidates.size(); ++next)
     if (const Candidate &other = search.candidates[next];
         other.verdict == Verdict::Slower && other.cut.last == other.cut.m && other.cut != chosen.cut) {
-      phrases.push_back(
-          fmt::format("{} takes {} and {}", other.cut.m, formatBytes(other.arena), slowerBy(other, chosen)));
+      int64_t beside = search.plan->total() - search.plan->counted();
+      phrases.push_back(fmt::format("{} takes {} and {}", other.cut.m, formatBytes(other.counted + beside),
+                                    slowerBy(other, chosen)));
       break;
     }
   size_t sizes = sizeCount(search);
   if (sizes > 1)
     phrases.push_back(fmt::format("{} sizes compared in {:.2f} s: --explain", sizes, search.seconds));
   else
-    phrases.push_back(search.settled.empty() ? "the only size allowed" : search.settled);
+    phrases.push_back(search.settled.empty() ? "no other size to compare" : search.settled);
   return wrapped("why", phrases);
 }
 

@@ -51,7 +51,7 @@ TEST(Explain, SaysWhatIsRecomputed) {
   EXPECT_THAT(text, HasSubstr("plan     micro-batch 16 x 4 accumulation steps, recompute "));
   EXPECT_THAT(text, HasSubstr(" of 270 commands ("));
   EXPECT_THAT(text, HasSubstr("why      16 with everything kept does not fit ("));
-  EXPECT_THAT(text, HasSubstr("the only size allowed"));
+  EXPECT_THAT(text, HasSubstr("no other size to compare"));
   search.settled = "the fastest of 4 sizes timed here, of 7";
   EXPECT_THAT(explainPlan(search), HasSubstr("the fastest of 4 sizes timed here"));
   EXPECT_EQ(toJson(search, {})["plan"]["recompute"].size(), search.plan->recompute.size());
