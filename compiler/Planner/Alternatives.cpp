@@ -144,7 +144,7 @@ private:
   std::vector<std::vector<int>> costOf; ///< per command and variant; behind them, beside its companion
   std::optional<Moving> moving;
   KnownChoices known;
-  std::unordered_set<size_t> asked; ///< hashes of choices before their moves were placed
+  std::unordered_set<size_t> asked; ///< hashes before moves were placed; two alike: one less to look at
   bool isExact = false;             ///< all choices are looked at
   bool moves = false;               ///< whether choices may move values by now
   int64_t count = 0;                ///< of commands and buffers

@@ -7,6 +7,13 @@
 
 namespace accum::planner {
 
+int horizonOf(std::span<const Rectangle> rectangles) {
+  int horizon = 1;
+  for (const Rectangle &r : rectangles)
+    horizon = std::max(horizon, r.end);
+  return horizon;
+}
+
 std::vector<int64_t> loadChanges(std::span<const Rectangle> rectangles) {
   int horizon = 0;
   for (const Rectangle &r : rectangles)

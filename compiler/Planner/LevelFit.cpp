@@ -30,13 +30,6 @@ constexpr double kDear = 0.2;
 /// Of all the height: what is always thought to come yet.
 constexpr double kLeastLeft = 0.05;
 
-int horizonOf(std::span<const Rectangle> rectangles) {
-  int horizon = 1;
-  for (const Rectangle &r : rectangles)
-    horizon = std::max(horizon, r.end);
-  return horizon;
-}
-
 /// How many live together at most.
 double mostAlive(std::span<const Rectangle> rectangles) {
   std::vector<Rectangle> units(rectangles.begin(), rectangles.end());

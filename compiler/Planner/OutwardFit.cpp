@@ -28,13 +28,6 @@ constexpr int64_t kStandingPerVisit = 4;
 /// What it costs, in gaps, to weigh one that lives.
 constexpr int64_t kGapsPerLiving = 8;
 
-int horizonOf(std::span<const Rectangle> rectangles) {
-  int horizon = 1;
-  for (const Rectangle &r : rectangles)
-    horizon = std::max(horizon, r.end);
-  return horizon;
-}
-
 int fullestMoment(std::span<const Rectangle> rectangles) {
   int64_t load = 0, most = 0;
   int moment = 0, time = 0;
@@ -221,7 +214,7 @@ void OutwardFit::weighStack(const LivingStack &stack, const Direction &direction
 
 /// Where the least weight is in the way, if that is less than its own: in the room from the top of one to the
 /// bottom of another, without all between.
-bool OutwardFit::makeRoom(LivingStack &stack, const Direction &direction, int index) {
+void OutwardFit::makeRoom(LivingStack &stack, const Direction &direction, int index) {
   const Rectangle &r = direction.lives[index];
   weighStack(stack, direction);
   double least = kWorth * weightOf(index), weight = 0;
@@ -245,7 +238,7 @@ bool OutwardFit::makeRoom(LivingStack &stack, const Direction &direction, int in
       weight -= inTheWay[from];
   }
   if (first == last)
-    return false;
+    return;
   std::vector<int> evicted;
   int below = stack.at(stacked[first]).below;
   for (size_t at = first; at < last; ++at) {
@@ -263,7 +256,6 @@ bool OutwardFit::makeRoom(LivingStack &stack, const Direction &direction, int in
     if (choice.gap != LivingStack::kNone)
       put(stack, other, life, choice);
   }
-  return true;
 }
 
 /// The heaviest first.

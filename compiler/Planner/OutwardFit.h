@@ -46,7 +46,7 @@ private:
   void sweep(const Direction &direction, int64_t height);
   Choice choose(const LivingStack &stack, const Rectangle &r, int since, float noise);
   void put(LivingStack &stack, int index, const Rectangle &r, Choice choice);
-  bool makeRoom(LivingStack &stack, const Direction &direction, int index);
+  void makeRoom(LivingStack &stack, const Direction &direction, int index);
   void weighStack(const LivingStack &stack, const Direction &direction);
   double weightOf(int index) const;
   void putRest(int64_t height);

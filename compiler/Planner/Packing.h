@@ -50,6 +50,9 @@ struct PackingEffort {
   Deadline deadline = {};
 };
 
+/// The last end, 1 where there is none.
+int horizonOf(std::span<const Rectangle> rectangles);
+
 /// By moment, 0 to the last end: bytes that begin less bytes that end.
 std::vector<int64_t> loadChanges(std::span<const Rectangle> rectangles);
 

@@ -16,13 +16,6 @@ constexpr int64_t kPassedPerVisit = 4;
 /// What stands in the order while its place is looked for.
 constexpr int kMoved = -1;
 
-int horizonOf(std::span<const Rectangle> rectangles) {
-  int horizon = 1;
-  for (const Rectangle &r : rectangles)
-    horizon = std::max(horizon, r.end);
-  return horizon;
-}
-
 int64_t larger(int64_t a, int64_t b) { return std::max(a, b); }
 int64_t smaller(int64_t a, int64_t b) { return std::min(a, b); }
 int64_t smallerOfValues(int64_t a, int64_t b) {
