@@ -151,7 +151,8 @@ Expected<const void *> CudaDevice::mirror(const void *own, uint64_t bytes) {
   return copy;
 }
 
-void CudaDevice::startStep(bool evaluates) {
+void CudaDevice::startStep(bool isEvaluation) {
+  evaluates = isEvaluation;
   replay.startStep(evaluates);
   started.clear();
   if (sumsRun) // the step before was left in the middle
@@ -167,7 +168,7 @@ Status CudaDevice::feed(MicroStep step, const FillInputs &fill) {
   at = step;
   fillAhead = &fill;
   replay.enter(step);
-  return inputs.feed(step.k, fill);
+  return inputs.feed(step, fill);
 }
 
 /// The pre-pass is followed by the micro-steps over the same rows.
@@ -178,8 +179,10 @@ Status CudaDevice::endMicro() {
   at.reset();
   replay.enter(std::nullopt);
   if (done.k + 1 < done.steps)
-    return inputs.fetch(done.k + 1, *fillAhead);
-  return done.phase == ACCUM_PREPASS ? inputs.fetch(0, *fillAhead) : Status();
+    return inputs.fetch({done.phase, done.k + 1, done.steps}, *fillAhead);
+  if (done.phase != ACCUM_PREPASS)
+    return {};
+  return inputs.fetch({evaluates ? ACCUM_EVAL : ACCUM_MICRO, 0, done.steps}, *fillAhead);
 }
 
 Status CudaDevice::launch(uint32_t kernel, void *const *args) {

@@ -86,6 +86,7 @@ private:
   uint64_t allocated = 0, peak = 0, mirrorBytes = 0, mirrored = 0;
   std::vector<Mirror> mirrors;
   std::optional<MicroStep> at;
+  bool evaluates = false;
   const FillInputs *fillAhead = nullptr;
   std::vector<uint64_t> words; ///< of the call being made
   StartedSums started;         ///< in this step

@@ -27,8 +27,6 @@ const char *describeRule(const InputSpec &spec) {
   }
 }
 
-bool isRuntimeMade(const InputSpec &spec) { return spec.name == "valid" || spec.name == "first_row"; }
-
 } // namespace
 
 Expected<Dataset> Dataset::fromArrays(const Manifest &manifest, std::vector<Array> arrays) {
@@ -49,7 +47,7 @@ Expected<Dataset> Dataset::fromArrays(const Manifest &manifest, std::vector<Arra
 Status Dataset::matchArrays(const Manifest &manifest, std::vector<Array> arrays) {
   uint64_t largest = 0;
   for (const InputSpec &spec : manifest.inputs) {
-    if (isRuntimeMade(spec))
+    if (spec.isRuntimeMade())
       continue;
     if (Status status = matchInput(spec, arrays); !status)
       return status;
@@ -116,7 +114,7 @@ Dataset Dataset::synthetic(const Manifest &manifest, int64_t samples, uint64_t s
   dataset.count = samples;
   uint64_t largest = 0;
   for (const InputSpec &spec : manifest.inputs) {
-    if (isRuntimeMade(spec))
+    if (spec.isRuntimeMade())
       continue;
     dataset.columns.push_back({&spec, {}, spec.synthesize == Synthesize::None});
     largest = std::max(largest, spec.slabBytes());

@@ -23,8 +23,9 @@ class Device {
 public:
   /// Writes the bytes of a range into memory of the process.
   using Fill = std::function<void(uint8_t *)>;
-  /// Writes the rows of micro-step k, laid out like the input block, into memory of the process.
-  using FillInputs = std::function<void(uint32_t k, uint8_t *block)>;
+  /// Writes the rows of a micro-step, laid out like the input block, into memory of the process, and says how
+  /// many bytes of it from its begin that may be.
+  using FillInputs = std::function<uint64_t(MicroStep at, uint8_t *block)>;
 
   /// Ranges of `write` are at most this long.
   static constexpr uint64_t kPieceBytes = 8 << 20;

@@ -46,7 +46,7 @@ Expected<const uint8_t *> HostDevice::view(const void *from, uint64_t bytes) {
 }
 
 Status HostDevice::feed(MicroStep at, const FillInputs &fill) {
-  fill(at.k, inputs);
+  fill(at, inputs);
   return {};
 }
 

@@ -28,7 +28,9 @@ struct InputSpec {
   std::optional<int64_t> bound;       ///< index input: 0 <= value < bound
   std::optional<int64_t> ignoreIndex; ///< the one value outside [0, bound) that is legal
   Synthesize synthesize = Synthesize::None;
+  bool inPrepass = true; ///< read by the pre-pass; others are not brought for it
 
+  bool isRuntimeMade() const { return name == "valid" || name == "first_row"; }
   int64_t slabElements() const;
   uint64_t slabBytes() const { return slabElements() * bytesOf(dtype); }
 };

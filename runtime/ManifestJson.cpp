@@ -26,7 +26,8 @@ Json write(const InputSpec &input) {
           {"outer", input.outer},
           {"bound", orNull(input.bound)},
           {"ignore_index", orNull(input.ignoreIndex)},
-          {"synthesize", rule ? Json(rule) : Json()}};
+          {"synthesize", rule ? Json(rule) : Json()},
+          {"in_prepass", input.inPrepass}};
 }
 
 Json write(const std::vector<AliasSpec> &aliases) {
@@ -166,6 +167,7 @@ InputSpec readInput(const Json &entry) {
   input.bound = readOptionalInteger(entry, "bound");
   input.ignoreIndex = readOptionalInteger(entry, "ignore_index");
   input.synthesize = readSynthesize(entry);
+  input.inPrepass = readOptional<bool>(entry, "in_prepass").value_or(true);
   return input;
 }
 

@@ -110,8 +110,8 @@ Status Session::placeMemory(const accum_open_options &options) {
   state = *allocated;
   staging.place(manifest, state + programBytes);
   takeNotices();
-  fillInputs = [this](uint32_t k, uint8_t *block) {
-    staging.fill(*dataset, *share, k, order.data() + window.start, block);
+  fillInputs = [this](MicroStep at, uint8_t *block) {
+    return staging.fill(*dataset, shareIn(at.phase), at, order.data() + window.start, block);
   };
   return startParameters(options);
 }

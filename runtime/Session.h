@@ -63,6 +63,7 @@ private:
   void forgetWeights();
   Status startParameters(const accum_open_options &options);
   Status selectWindow(uint64_t step);
+  Share shareIn(uint32_t phase) const;
   Expected<accum_ctx> makeContext(uint64_t step);
   Expected<accum_hyper> makeHyper();
   Expected<accum_step_result> finish(int code, double started);

@@ -25,6 +25,14 @@ int Session::check(const Status &status, bool inCommand) {
   return status ? 0 : fail(status.error(), inCommand);
 }
 
+/// Where only one micro-step is asked for, that is about gradients: totals are of all samples.
+Share Session::shareIn(uint32_t phase) const {
+  Share in = *share;
+  if (cut.only >= 0 && phase == ACCUM_MICRO)
+    in.only = uint32_t(cut.only);
+  return in;
+}
+
 int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t *valid) {
   double started = now();
   if (k >= share->steps)
@@ -34,13 +42,12 @@ int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t
          "program"},
         false);
   ranges.beginMicro(phase, k, share->steps);
-  bool isAlone = cut.only >= 0 && phase == ACCUM_MICRO;
-  share->only = isAlone ? std::optional(uint32_t(cut.only)) : std::nullopt;
   Status fed =
       timed({.kind = CallFacts::Feed}, [&] { return device->feed({phase, k, share->steps}, fillInputs); });
   dataset->release();
-  *firstRow = share->firstRow(k);
-  *valid = uint32_t(share->valid(k));
+  Share own = shareIn(phase);
+  *firstRow = own.firstRow(k);
+  *valid = uint32_t(own.valid(k));
   dataSeconds += now() - started;
   return check(fed, false);
 }

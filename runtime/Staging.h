@@ -4,6 +4,7 @@
 #define ACCUM_RUNTIME_STAGING_H
 
 #include "runtime/Dataset.h"
+#include "runtime/Device.h"
 #include "runtime/Window.h"
 
 namespace accum::runtime {
@@ -14,14 +15,17 @@ public:
   static uint64_t bytesFor(const Manifest &manifest);
   /// Puts the buffers at `base`, which stays the caller's and is not touched.
   void place(const Manifest &manifest, uint8_t *base);
-  /// Writes the rows of micro-step k to `block`, laid out like the buffers: `order` gives the data set's
-  /// sample at each position of the window.
-  void fill(Dataset &dataset, const Share &share, uint32_t k, const uint64_t *order, uint8_t *block) const;
+  /// Writes the rows of a micro-step to `block`, laid out like the buffers: `order` gives the data set's
+  /// sample at each position of the window. The pre-pass gets what it reads, which lies first. Returns where
+  /// that ends.
+  uint64_t fill(Dataset &dataset, const Share &share, MicroStep at, const uint64_t *order,
+                uint8_t *block) const;
   uint8_t *const *inputs() const { return pointers.data(); }
 
 private:
   std::vector<uint8_t *> pointers; ///< one per manifest input
   std::vector<uint64_t> offsets;   ///< of the same
+  uint64_t bytes = 0, prepassBytes = 0;
 };
 
 } // namespace accum::runtime

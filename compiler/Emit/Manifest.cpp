@@ -46,6 +46,17 @@ runtime::InputSpec inputOf(DictionaryAttr input, std::optional<int64_t> wholeBat
   return spec;
 }
 
+/// What the pre-pass of training or evaluation reads, and what the runtime makes, which costs nothing.
+void markPrepassInputs(device::ProgramOp program, std::vector<runtime::InputSpec> &inputs) {
+  for (runtime::InputSpec &input : inputs)
+    input.inPrepass = input.isRuntimeMade();
+  program.walk([&](device::BufferOp buffer) {
+    auto loop = buffer->getParentOfType<device::ForMicroOp>();
+    if (loop && loop.getPhase() == device::Phase::prepass && buffer.getSpace() == device::Space::input)
+      inputs[buffer.getOffset()].inPrepass = true;
+  });
+}
+
 void addCommands(device::ProgramOp program, runtime::Manifest &manifest) {
   auto add = [&](uint64_t id, StringRef kernel, Location loc) {
     manifest.commands.push_back({static_cast<uint32_t>(id), kernel.str(), nodeNames(loc)});
@@ -111,6 +122,7 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   manifest.precision = train::precisionOf(module).str();
   for (auto input : program.getInputs().getAsRange<DictionaryAttr>())
     manifest.inputs.push_back(inputOf(input, train::wholeBatchOf(module)));
+  markPrepassInputs(program, manifest.inputs);
   for (auto [param, spec] : llvm::zip_equal(module.getOps<train::ParamOp>(), manifest.params))
     spec.framework = frameworkNames(param);
   addCommands(program, manifest);

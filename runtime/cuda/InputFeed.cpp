@@ -34,27 +34,27 @@ InputFeed::~InputFeed() {
     api.cuStreamDestroy_v2(copies);
 }
 
-Status InputFeed::fetch(uint32_t k, const Device::FillInputs &fill) {
+Status InputFeed::fetch(MicroStep at, const Device::FillInputs &fill) {
   Block &block = blocks[next];
   next ^= 1;
   if (Status status = compute.waitFor(block.copied); !status)
     return status;
-  fill(k, block.memory);
+  landed = fill(at, block.memory);
   CUDA_TRY(compute.driver, cuStreamWaitEvent, copies, consumed, 0);
-  CUDA_TRY(compute.driver, cuMemcpyHtoDAsync_v2, landing, block.memory, size_t(bytes), copies);
+  CUDA_TRY(compute.driver, cuMemcpyHtoDAsync_v2, landing, block.memory, size_t(landed), copies);
   CUDA_TRY(compute.driver, cuEventRecord, block.copied, copies);
-  ready = k;
+  ready = at;
   arrived = block.copied;
   return {};
 }
 
-Status InputFeed::feed(uint32_t k, const Device::FillInputs &fill) {
-  if (ready != k)
-    if (Status status = fetch(k, fill); !status)
+Status InputFeed::feed(MicroStep at, const Device::FillInputs &fill) {
+  if (!ready || ready->phase != at.phase || ready->k != at.k)
+    if (Status status = fetch(at, fill); !status)
       return status;
   ready.reset();
   CUDA_TRY(compute.driver, cuStreamWaitEvent, compute.stream, arrived, 0);
-  CUDA_TRY(compute.driver, cuMemcpyDtoDAsync_v2, inputs, landing, size_t(bytes), compute.stream);
+  CUDA_TRY(compute.driver, cuMemcpyDtoDAsync_v2, inputs, landing, size_t(landed), compute.stream);
   CUDA_TRY(compute.driver, cuEventRecord, consumed, compute.stream);
   return {};
 }

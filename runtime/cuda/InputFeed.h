@@ -26,10 +26,10 @@ public:
   Status create(Address inputs, Address landing, uint64_t bytes);
   /// What was fetched ahead belongs to another window.
   void forget() { ready.reset(); }
-  /// The inputs of micro-step k, fetched ahead or now.
-  Status feed(uint32_t k, const Device::FillInputs &fill);
-  /// Starts to bring those of micro-step k.
-  Status fetch(uint32_t k, const Device::FillInputs &fill);
+  /// The inputs of a micro-step, fetched ahead or now.
+  Status feed(MicroStep at, const Device::FillInputs &fill);
+  /// Starts to bring those of a micro-step.
+  Status fetch(MicroStep at, const Device::FillInputs &fill);
 
 private:
   struct Block {
@@ -43,8 +43,9 @@ private:
   int next = 0;
   Address inputs = 0, landing = 0;
   uint64_t bytes = 0;
-  std::optional<uint32_t> ready; ///< the micro-step in the landing block, or on its way there
-  Event arrived = nullptr;       ///< of that; one of the blocks'
+  std::optional<MicroStep> ready; ///< the micro-step in the landing block, or on its way there
+  uint64_t landed = 0;            ///< bytes of it
+  Event arrived = nullptr;        ///< of that; one of the blocks'
 };
 
 } // namespace accum::runtime::cuda

@@ -3,9 +3,14 @@
 #include "runtime/Window.h"
 #include "runtime/Dataset.h"
 #include "runtime/Philox.h"
+#include "runtime/Staging.h"
+#include "runtime/ThreadPool.h"
 #include <Random123/philox.h>
 #include <algorithm>
+#include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
+#include <numeric>
 
 using namespace accum::runtime;
 
@@ -121,12 +126,49 @@ TEST(Dataset, PiecesOfARandomSampleAreOneSequence) {
   spec.shape = {1, 3, 4001};
   spec.batchDim = 0;
   manifest.inputs = {spec};
-  Dataset dataset = Dataset::synthetic(manifest, 3, 9);
-  std::vector<float> row(spec.slabElements());
-  dataset.copyRow(0, 2, reinterpret_cast<uint8_t *>(row.data()), 0, 1);
-  Draws draws(9, uint64_t(1) << 40 | 2);
-  for (float value : row)
-    ASSERT_EQ(value, float(draws.normal()));
+  spec.dtype = ACCUM_F64;
+  manifest.inputs.push_back(spec);
+  auto rowOf = [&](int64_t elements, int threads) {
+    for (InputSpec &each : manifest.inputs)
+      each.shape = {1, elements};
+    setThreads(threads);
+    Dataset dataset = Dataset::synthetic(manifest, 3, 9);
+    std::vector<float> row(elements);
+    dataset.copyRow(0, 2, reinterpret_cast<uint8_t *>(row.data()), 0, 1);
+    return row;
+  };
+  int before = threadCount();
+  std::vector<float> whole = rowOf(12003, 1), pieces = rowOf(12003, 3), few = rowOf(4097, 2);
+  setThreads(before);
+  EXPECT_EQ(whole, pieces);
+  EXPECT_TRUE(std::equal(few.begin(), few.end(), whole.begin()));
+}
+
+/// As many below each of some bounds as the distribution says, of both types, and samples differ.
+TEST(Dataset, RandomFloatsAreNormal) {
+  Manifest manifest;
+  InputSpec spec;
+  spec.name = "x";
+  spec.shape = {1, 100'000};
+  spec.batchDim = 0;
+  manifest.inputs = {spec, spec};
+  manifest.inputs[1].dtype = ACCUM_F64;
+  Dataset dataset = Dataset::synthetic(manifest, 2, 9);
+  std::vector<float> first(100'000), second(100'000);
+  dataset.copyRow(0, 0, reinterpret_cast<uint8_t *>(first.data()), 0, 1);
+  dataset.copyRow(0, 1, reinterpret_cast<uint8_t *>(second.data()), 0, 1);
+  std::vector<double> doubles(100'000);
+  dataset.copyRow(1, 0, reinterpret_cast<uint8_t *>(doubles.data()), 0, 1);
+  for (double bound : {-2.5, -1.0, -0.3, 0.0, 0.5, 1.5, 2.5}) {
+    double expected = std::erfc(-bound / std::sqrt(2.0)) / 2;
+    auto isBelow = [&](double value) { return value < bound; };
+    EXPECT_NEAR(std::ranges::count_if(first, isBelow) / 1e5, expected, 0.006) << bound;
+    EXPECT_NEAR(std::ranges::count_if(doubles, isBelow) / 1e5, expected, 0.006) << bound;
+  }
+  double products = std::inner_product(first.begin(), first.end(), second.begin(), 0.0);
+  double neighbours = std::inner_product(first.begin() + 1, first.end(), first.begin(), 0.0);
+  EXPECT_NEAR(products / 1e5, 0, 0.012);
+  EXPECT_NEAR(neighbours / 1e5, 0, 0.012);
 }
 
 /// A table may have more rows than the type of its indices can say: bytes, bools.
@@ -149,4 +191,41 @@ TEST(Dataset, RandomIndicesAreThoseOfTheirType) {
     for (uint8_t value : row)
       ASSERT_EQ(value, draws.below(input == 0 ? 256 : 2));
   }
+}
+
+/// Labels and what the runtime makes lie first; a picture behind them stays as it is.
+TEST(Staging, ThePrepassGetsWhatItReads) {
+  Manifest manifest;
+  manifest.m = 2;
+  InputSpec pixels;
+  pixels.name = "pixels";
+  pixels.shape = {1, 1000};
+  pixels.batchDim = 0;
+  pixels.inPrepass = false;
+  InputSpec labels = pixels;
+  labels.name = "labels";
+  labels.dtype = ACCUM_I64;
+  labels.shape = {1};
+  labels.bound = 10;
+  labels.inPrepass = true;
+  manifest.inputs = {pixels, labels};
+  appendRuntimeInputs(manifest);
+  Dataset dataset = Dataset::synthetic(manifest, 4, 1);
+  Staging staging;
+  std::vector<uint8_t> block(Staging::bytesFor(manifest), 0xee), whole = block;
+  staging.place(manifest, block.data());
+  auto at = [&](size_t input) { return size_t(staging.inputs()[input] - block.data()); };
+  std::vector<uint64_t> order = {3, 2, 1, 0};
+  Share share(4, 2, 1, 0);
+  uint64_t end = staging.fill(dataset, share, {ACCUM_PREPASS, 1, 2}, order.data(), block.data());
+  EXPECT_EQ(end, 3u * 256);
+  EXPECT_EQ(at(0), end);
+  EXPECT_TRUE(
+      std::all_of(block.begin() + int64_t(end), block.end(), [](uint8_t byte) { return byte == 0xee; }));
+  EXPECT_EQ(staging.fill(dataset, share, {ACCUM_MICRO, 1, 2}, order.data(), whole.data()), whole.size());
+  EXPECT_TRUE(std::equal(block.begin(), block.begin() + int64_t(end), whole.begin()));
+  std::vector<float> rows(2000);
+  dataset.copyRow(0, 1, reinterpret_cast<uint8_t *>(rows.data()), 0, 2);
+  dataset.copyRow(0, 0, reinterpret_cast<uint8_t *>(rows.data()), 1, 2);
+  EXPECT_EQ(std::memcmp(rows.data(), whole.data() + at(0), 8000), 0);
 }

@@ -31,10 +31,13 @@ protected:
   static constexpr uint64_t kProgram = 1 << 16;
   uint64_t base = 0; ///< what inputs are counted from
   int fills = 0;
-  Device::FillInputs fill = [this](uint32_t k, uint8_t *block) {
+  std::vector<std::pair<uint32_t, uint32_t>> filled; ///< phase and number, in that order
+  Device::FillInputs fill = [this](MicroStep at, uint8_t *block) {
     ++fills;
-    uint64_t value = base + k;
+    filled.emplace_back(at.phase, at.k);
+    uint64_t value = base + at.k;
     std::memcpy(block, &value, 8);
+    return uint64_t(8);
   };
   FakeDevice card{kProgram};
 };
@@ -51,6 +54,22 @@ TEST_F(CudaReplay, InputsOfEveryMicroStepArrive) {
       EXPECT_EQ(number(256 * k), base + k);
   }
   EXPECT_EQ(fills, 24);
+}
+
+/// What is fetched ahead is for the loop that reads it: the pre-pass gets less, and others may count there.
+TEST_F(CudaReplay, InputsAreFetchedForTheirPhase) {
+  for (uint32_t phase : {ACCUM_MICRO, ACCUM_EVAL}) {
+    filled.clear();
+    card.device->startStep(phase == ACCUM_EVAL);
+    for (uint32_t each : {uint32_t(ACCUM_PREPASS), phase})
+      for (uint32_t k = 0; k < 2; ++k) {
+        ASSERT_TRUE(card.device->feed({each, k, 2}, fill));
+        ASSERT_TRUE(card.device->endMicro());
+      }
+    std::vector<std::pair<uint32_t, uint32_t>> expected = {
+        {ACCUM_PREPASS, 0}, {ACCUM_PREPASS, 1}, {phase, 0}, {phase, 1}};
+    EXPECT_EQ(filled, expected);
+  }
 }
 
 TEST_F(CudaReplay, TheSameCallsAreOneGraph) {
