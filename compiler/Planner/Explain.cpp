@@ -18,6 +18,7 @@ namespace {
 using Out = std::back_insert_iterator<std::string>;
 
 constexpr size_t kPeakTensors = 10;
+constexpr double kMuchFeed = 0.01; ///< of a step; less is not worth words
 
 std::string slowerBy(const Candidate &candidate, const Candidate &chosen) {
   double percent = 100 * (candidate.seconds / chosen.seconds - 1);
@@ -81,8 +82,13 @@ std::string timeLine(const Search &search) {
     text += fmt::format(": {} {}/s", rate, search.tokensPerSample > 0 ? "tokens" : "samples");
   if (search.mfu > 0)
     text += fmt::format(", {:.1f} % MFU", 100 * search.mfu);
+  auto isNoted = [&](const TimeLine &line) {
+    return line.name.starts_with("all-") || line.name.starts_with("reduce-") ||
+           line.name.starts_with("offload") ||
+           (line.name == "feed" && line.seconds + line.hidden >= kMuchFeed * seconds);
+  };
   for (const TimeLine &line : plan.time)
-    if (line.name.starts_with("all-") || line.name.starts_with("reduce-") || line.name.starts_with("offload"))
+    if (isNoted(line))
       text += line.hidden > 0
                   ? fmt::format("; {} {}, {} exposed", line.name, formatSeconds(line.seconds + line.hidden),
                                 formatSeconds(line.seconds))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Times per command, summed by region.
 #include "compiler/Planner/TimeModel.h"
+#include "compiler/Planner/FeedTime.h"
 #include "compiler/Planner/GradientRuns.h"
 #include "compiler/Planner/HeadWidth.h"
 #include "compiler/Planner/Instructions.h"
@@ -312,6 +313,8 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing,
   lines.push_back({"micro-steps", steps * (micro.total - micro.again)});
   if (micro.again > 0)
     lines.push_back({"recomputation", steps * micro.again});
+  if (auto feed = feedTime(problem, profile, *this, cut, micro.total))
+    lines.push_back(std::move(*feed));
   if (moves) {
     MovingTime moving = movingTime(problem, *this, cut.m);
     lines.push_back({"offload of activations", steps * moving.exposed, steps * moving.hidden});

@@ -22,7 +22,7 @@ Lane laneOf(const std::string &name) {
     return {"act", "micro-step"};
   if (name == "update")
     return {"s2", name};
-  if (name == "pre-pass")
+  if (name == "pre-pass" || name == "feed")
     return {"io", name};
   return {name == "once per step" ? "con" : "s1", name};
 }
@@ -53,6 +53,9 @@ std::vector<TimeLine> inOrder(std::vector<TimeLine> lines) {
   return lines;
 }
 
+/// Copies over the link to the host go on beside every micro-step, sums beside the last one.
+bool isBesideAll(const TimeLine &line) { return line.name.starts_with("offload") || line.name == "feed"; }
+
 /// Boxes in the order of time, to scale; communication below the arithmetic.
 std::string timeline(const Plan &plan) {
   double total = plan.seconds(), at = 0;
@@ -67,8 +70,7 @@ std::string timeline(const Plan &plan) {
     if (hidden > 0) { // it began beside what stands before it
       std::string title = fmt::format("{}: {}, {} of it exposed", lane.name,
                                       formatSeconds(line.hidden + line.seconds), formatSeconds(line.seconds));
-      // Copies to the host go on beside every micro-step.
-      double begin = line.name.starts_with("offload") ? 0 : std::max(0.0, at - hidden);
+      double begin = isBesideAll(line) ? 0 : std::max(0.0, at - hidden);
       text += box(lane, begin, at + width - begin, title, lane.name, 0.54);
       at += width;
       continue;
@@ -105,7 +107,7 @@ std::string timeTable(const View &view) {
       name += ", within the micro-steps";
     if (line.hidden > 0)
       name += fmt::format(", {} more beside the {}", formatSeconds(line.hidden),
-                          line.name.starts_with("offload") ? "micro-steps" : "last micro-step");
+                          isBesideAll(line) ? "micro-steps" : "last micro-step");
     text +=
         fmt::format("<tr><td>{}</td><td>{}</td><td>{:.1f} %</td></tr>\n", escape(name),
                     secondsMark(line.seconds), plan.seconds() > 0 ? 100 * line.seconds / plan.seconds() : 0);

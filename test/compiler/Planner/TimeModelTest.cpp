@@ -186,6 +186,37 @@ TEST(TimeModel, TheNormIsOfGradientsInTheTypeOfMostCommands) {
   EXPECT_DOUBLE_EQ(norm({"f64", "f64", "f32"}), 1);
 }
 
+/// A sample of 1 MB; 4 micro-steps of 8.
+TEST(TimeModel, SamplesAreBroughtToTheCommands) {
+  Problem problem{.fixed = {{FixedKind::Inputs, "inputs", {.fixed = 0, .perSample = 1'000'000}},
+                            {FixedKind::Library, "library", {.fixed = 1 << 30}}}};
+  Command kernel{.id = 1, .kernel = "k"};
+  kernel.variants[0].bytes = {.perSample = 500'000'000};
+  problem.commands = {kernel};
+  DeviceProfile profile{
+      .name = "p", .rates = {{true, "f32", 1e9, 1e9}, {false, "f32", 1e8, 1e8}}, .bandwidth = 1e12};
+  auto feed = [&] {
+    for (const TimeLine &line : TimeModel(problem, profile, 1).step({8, 4, 8}))
+      if (line.name == "feed")
+        return line;
+    return TimeLine{};
+  };
+  EXPECT_DOUBLE_EQ(feed().seconds, 4 * 16e6 / 1e12) << "read and written at the memory's rate";
+  profile.costs = {{"copy_bytes", 1e-10}};
+  EXPECT_DOUBLE_EQ(feed().seconds, 4 * 8e6 * 1e-10) << "as measured";
+  EXPECT_EQ(feed().hidden, 0);
+  profile.architecture = "sm_90";
+  EXPECT_DOUBLE_EQ(feed().seconds, 4 * 16e6 / 1e12) << "no link: within the card";
+  profile.hostLinkBandwidth = 1e10; // 0.8 ms for 8 samples, of which a micro-step takes 4 ms
+  EXPECT_DOUBLE_EQ(feed().seconds, 8e-4 + 4 * 16e-6);
+  EXPECT_DOUBLE_EQ(feed().hidden, 3 * 8e-4);
+  profile.hostLinkBandwidth = 1e9; // 8 ms
+  EXPECT_NEAR(feed().seconds, 8e-3 + 3 * 4e-3 + 4 * 16e-6, 1e-12);
+  EXPECT_NEAR(feed().hidden, 3 * 4e-3, 1e-12);
+  problem.fixed.clear();
+  EXPECT_EQ(feed().name, "");
+}
+
 TEST(TimeModel, ACardIssuesInstructions) {
   Problem problem;
   Command kernel{.id = 1, .kind = CommandKind::Loss, .kernel = "gelu"}; // whatever its name: no matrix units
