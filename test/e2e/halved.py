@@ -46,23 +46,32 @@ def cost(problem, target, m, kinds, *more):
     return 100 * (less["plan"]["seconds"] / whole["plan"]["seconds"] - 1), held(whole)
 
 
-def main():
-    folder = pathlib.Path(sys.argv[1])
-    os.environ["OMP_NUM_THREADS"] = "2"  # a host's rates are by threads
+def write_models(folder):
     run = subprocess.run
     subprocess.run = lambda *_, **__: None  # no weights
-    failed = False
     for name, (shape, tokens) in SHAPES.items():
         model_shapes.write_model(folder / f"{name}.onnx", shape, tokens)
     subprocess.run = run
+
+
+def write_problem(folder, name, target, precision, m):
+    """The planner's problem of a model in `folder`; a file beside it."""
+    dumps = folder / f"{name}-{target}-{precision}"
+    subprocess.run(["accumc", folder / f"{name}.onnx", "--batch", "64", "--micro-batch", str(m), "--memory", "64TiB", "--plan-only",
+                    "--target", target, "--precision", precision, "--dump-phases", dumps], check=True, capture_output=True)
+    return dumps / "problem.txt"
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    os.environ["OMP_NUM_THREADS"] = "2"  # a host's rates are by threads
+    failed = False
+    write_models(folder)
     for name, target, precision, m, *bars in CASES:
-        shape, tokens = SHAPES[name]
-        dumps = folder / f"{name}-{target}-{precision}"
-        run(["accumc", folder / f"{name}.onnx", "--batch", "64", "--micro-batch", str(m), "--memory", "64TiB", "--plan-only",
-             "--target", target, "--precision", precision, "--dump-phases", dumps], check=True, capture_output=True)
-        problem = dumps / "problem.txt"
+        _, tokens = SHAPES[name]
+        problem = write_problem(folder, name, target, precision, m)
         text = problem.read_text()
-        whole = dumps / "whole.txt"  # with logits in one piece
+        whole = problem.with_name("whole.txt")  # with logits in one piece
         whole.write_text(re.sub(r"^variant .*\n", "", text, flags=re.M))
         half, size = cost(problem, target, m, ("activations", "logits", "activation gradients"))
         alone, _ = cost(whole, target, m, ("activations", "activation gradients"))
