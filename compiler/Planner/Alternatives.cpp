@@ -63,7 +63,7 @@ public:
     int64_t exact = std::max(std::min(effort.exact, kFew), std::min(effort.exact, effort.visits / count));
     size_t movable = moving ? moving->count() : 0;
     if (movable < 12 && decisions.combinations(exact >> movable) <= exact >> movable) {
-      isExact = moves = true;
+      isExact = moves = found.isComplete = true;
       decisions.forAll([&](const Choice &choice) { lookMoving(choice); });
       keepUseful(kFew);
     } else {

@@ -37,6 +37,7 @@ struct Alternatives {
   std::vector<Alternative> list = {}; ///< the default first
   /// A command and variant that stand for each cost class.
   std::vector<std::pair<int, int>> costClasses = {};
+  bool isComplete = false; ///< every choice there is was looked at
 
   /// Seconds that each alternative adds to one micro-step of m samples.
   std::vector<double> addedSeconds(const TimeModel &times, int64_t m) const;
@@ -50,6 +51,9 @@ struct Alternatives {
   /// the list has, or faster than it.
   void addUseful(std::vector<Alternative> more, const TimeModel &times, int64_t smallest, int64_t largest,
                  int64_t hostMemory);
+  /// The same with what another search of the problem found, whose cost classes may be others.
+  void join(const Alternatives &other, const TimeModel &times, int64_t smallest, int64_t largest,
+            int64_t hostMemory);
   /// Of each cost class.
   std::vector<RegionTime> classTimes(const TimeModel &times, int64_t m) const;
 };

@@ -68,16 +68,30 @@ void Points::findKinds() {
   }
 }
 
+/// Found for the sizes that are asked for. Where these are not all sizes, also what is found for all: a size
+/// that was chosen among all is as fast, and fits as well, when it is asked for alone.
+std::shared_ptr<const Alternatives> Points::alternativesFor(const Cuts &cuts) const {
+  int64_t smallest = cuts.cuts.back().m, largest = cuts.cuts.front().m, whole = deviceBatch(options);
+  Freedom freedom{.recompute = options.recompute != "none", .hostMemory = hostRoom()};
+  KnownAlternatives own;
+  KnownAlternatives &known = options.known ? *options.known : own;
+  auto find = [&](int64_t from, int64_t to) {
+    return known.find(problem, times, options.devices, from, to, freedom, {.deadline = options.deadline});
+  };
+  std::shared_ptr<const Alternatives> asked = find(smallest, largest);
+  if ((smallest == 1 && largest == whole) || asked->isComplete || !checkAmounts(problem, 1, whole))
+    return asked;
+  auto both = std::make_shared<Alternatives>(*asked);
+  both->join(*find(1, whole), times, smallest, largest, freedom.hostMemory);
+  return both;
+}
+
 void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
   ways = allWays;
   for (const Sharing &way : ways)
     fixed.push_back(sharedMemory(problem, way, options.devices));
   findKinds();
-  KnownAlternatives own;
-  alternatives = (options.known ? *options.known : own)
-                     .find(problem, times, options.devices, cuts.cuts.back().m, cuts.cuts.front().m,
-                           {.recompute = options.recompute != "none", .hostMemory = hostRoom()},
-                           {.deadline = options.deadline});
+  alternatives = alternativesFor(cuts);
   size_t most = std::max<size_t>(1, kMaxPoints / cuts.cuts.size() / ways.size());
   int64_t whole = copiedBytes(problem);
   std::vector<int64_t> copies; // per kind

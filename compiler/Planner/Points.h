@@ -108,6 +108,7 @@ private:
   void findKinds();
   Size sizeAt(const Cut &cut) const;
   void restrict();
+  std::shared_ptr<const Alternatives> alternativesFor(const Cuts &cuts) const;
   int64_t hostRoom() const;
   int64_t hostRoom(const Sharing &way) const;
   const Expanded &expandedOf(int point);

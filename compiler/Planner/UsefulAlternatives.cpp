@@ -157,4 +157,18 @@ void Alternatives::addUseful(std::vector<Alternative> more, const TimeModel &tim
       list.push_back(std::move(more[index]));
 }
 
+void Alternatives::join(const Alternatives &other, const TimeModel &times, int64_t smallest, int64_t largest,
+                        int64_t hostMemory) {
+  auto known = static_cast<int>(costClasses.size());
+  costClasses.insert(costClasses.end(), other.costClasses.begin(), other.costClasses.end());
+  std::vector<Alternative> more = other.list;
+  for (Alternative &each : more) {
+    for (auto &[cost, count] : each.costs)
+      cost += known;
+    for (int &cost : each.itinerary.classes)
+      cost += cost == kNoIndex ? 0 : known;
+  }
+  addUseful(std::move(more), times, smallest, largest, hostMemory);
+}
+
 } // namespace accum::planner

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The joint search of micro-batch, recomputation and variants against brute force; budgets are monotone;
 // bars.
-#include "compiler/Planner/Alternatives.h"
+#include "compiler/Planner/KnownAlternatives.h"
 #include "compiler/Planner/Solve.h"
 #include "compiler/Planner/Storage.h"
 #include "compiler/Planner/Verify.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <algorithm>
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -257,6 +258,32 @@ TEST(Search, BudgetsAreMonotone) {
     }
     EXPECT_GT(lower, 0);
   }
+}
+
+/// What `pin this choice` says works, and a range around it too.
+TEST(Search, AChosenSizeIsAsGoodAlone) {
+  Random random(41);
+  DeviceProfile profile = h100();
+  int compared = 0;
+  for (int round = 0; round < 3; ++round) {
+    Problem problem = randomStep(random, 8, 5, 3);
+    KnownAlternatives known;
+    for (int64_t budget = 10'000; budget < 4'000'000; budget = budget * 9 / 8) {
+      Options options{.batch = 24, .budget = budget, .known = &known};
+      Search all = *solve(problem, profile, options);
+      if (!all.plan)
+        continue;
+      int64_t m = all.plan->cut.m;
+      for (std::string sizes : {fmt::format("{}", m), fmt::format("1..{}", m)}) {
+        options.microBatch = *parseMicroBatch(sizes);
+        Search alone = *solve(problem, profile, options);
+        ASSERT_TRUE(alone.plan) << round << ", " << budget << ", " << sizes;
+        ASSERT_LE(alone.plan->seconds(), all.plan->seconds() * (1 + 1e-12)) << round << ", " << budget;
+        ++compared;
+      }
+    }
+  }
+  EXPECT_GT(compared, 50);
 }
 
 TEST(Search, FollowsTheFlag) {
