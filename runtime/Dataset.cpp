@@ -2,10 +2,14 @@
 // Matching arrays to inputs.
 #include "runtime/Dataset.h"
 #include "runtime/Convert.h"
+#include "runtime/Memory.h"
 #include <algorithm>
 
 namespace accum::runtime {
 namespace {
+
+/// Beyond that memory that is not in the plan is worth a word.
+constexpr uint64_t kMuch = 1 << 20;
 
 Error badData(const std::string &message) { return {kExitFile, message, "bad-data"}; }
 
@@ -97,6 +101,10 @@ Status Dataset::countSamples(const Column &column) {
   if (!exact)
     decisions.push_back(array.path + ": array `" + array.name + "` is " + std::string(nameOf(array.dtype)) +
                         ", widened to " + std::string(nameOf(spec.dtype)));
+  if (!array.file && array.bytes() > kMuch)
+    decisions.push_back(array.path + ": array `" + array.name + "` is unpacked into memory, " +
+                        formatBytes(array.bytes()) +
+                        " that no plan counts: .safetensors is read from the file, sample by sample");
   auto samples = samplesOf(spec, array);
   if (!samples)
     return samples.error();

@@ -31,23 +31,28 @@ public:
   const std::vector<std::string> &notices() const { return decisions; }
 
   /// Writes sample `sample` of input number `input` as row `row` of a staging buffer of m rows; axis
-  /// batch_dim of the buffer is outer x m x rows. Allocates nothing.
+  /// batch_dim of the buffer is outer x m x rows. Allocates nothing. Where a file cannot be read any more the
+  /// row is left as it was, and `health` says so.
   void copyRow(size_t input, uint64_t sample, uint8_t *staging, int64_t row, int64_t m);
 
-  /// Gives the pages of mapped files back.
-  void release() const;
+  /// The first failure to read a row, if there was one.
+  const Status &health() const { return failure; }
 
 private:
+  /// Gives the pages of mapped files back.
+  void release() const;
   Status matchArrays(const Manifest &manifest, std::vector<Array> arrays);
   Status matchInput(const InputSpec &spec, std::vector<Array> &arrays);
   Status countSamples(const Column &column);
   void makeSlab(const Column &column, size_t input, uint64_t sample);
+  const uint8_t *rowOf(const Column &column, size_t input, uint64_t sample);
 
   std::vector<Column> columns; ///< in manifest order, without the two runtime-made inputs
-  std::vector<uint8_t> slab;   ///< room for the largest made sample
+  std::vector<uint8_t> slab;   ///< room for the largest sample
   std::vector<std::string> decisions;
   int64_t count = 0;
   uint64_t seed = 0;
+  Status failure;
 };
 
 /// Every element of the array against the input's bound, or NaN for floats.

@@ -3,6 +3,7 @@
 #include "runtime/File.h"
 #include "runtime/Hash.h"
 #include "runtime/Heartbeat.h"
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -51,12 +52,13 @@ void syncFolderOf(const std::string &path) {
 
 } // namespace
 
-MappedFile::MappedFile(std::string path, const uint8_t *base, uint64_t bytes)
-    : name(std::move(path)), base(base), bytes(bytes) {}
+MappedFile::MappedFile(std::string path, const uint8_t *base, uint64_t bytes, int descriptor)
+    : name(std::move(path)), base(base), bytes(bytes), descriptor(descriptor) {}
 
 MappedFile::~MappedFile() {
   if (bytes)
     munmap(const_cast<uint8_t *>(base), bytes);
+  close(descriptor);
 }
 
 void MappedFile::release() const {
@@ -80,10 +82,24 @@ Expected<std::shared_ptr<MappedFile>> MappedFile::open(const std::string &path) 
   if (file->bytes)
     base = mmap(nullptr, file->bytes, PROT_READ, MAP_PRIVATE, file->descriptor, 0);
   int code = errno;
-  close(file->descriptor);
-  if (base == MAP_FAILED)
+  if (base == MAP_FAILED) {
+    close(file->descriptor);
     return unreadable(path, std::strerror(code));
-  return std::shared_ptr<MappedFile>(new MappedFile(path, static_cast<const uint8_t *>(base), file->bytes));
+  }
+  return std::shared_ptr<MappedFile>(
+      new MappedFile(path, static_cast<const uint8_t *>(base), file->bytes, file->descriptor));
+}
+
+Status MappedFile::read(const uint8_t *from, uint64_t count, uint8_t *to) const {
+  for (uint64_t done = 0; done < count;) {
+    ssize_t got = pread(descriptor, to + done, count - done, off_t(from - base) + off_t(done));
+    if (got == 0)
+      return unreadable(name, "it has become shorter");
+    if (got < 0 && errno != EINTR)
+      return unreadable(name, std::strerror(errno));
+    done += uint64_t(std::max<ssize_t>(got, 0));
+  }
+  return {};
 }
 
 Expected<std::string> readText(const std::string &path, uint64_t limit) {

@@ -25,12 +25,16 @@ public:
   void release() const;
   /// The same for the pages that lie wholly within [from, from + bytes).
   void release(const uint8_t *from, uint64_t bytes) const;
+  /// Copies [from, from + bytes) of the mapping to `to`, without mapping a page: around one that is touched
+  /// the kernel maps others, up to 2 MiB. Fails where the file has become shorter, or cannot be read.
+  Status read(const uint8_t *from, uint64_t bytes, uint8_t *to) const;
 
 private:
-  MappedFile(std::string path, const uint8_t *base, uint64_t bytes);
+  MappedFile(std::string path, const uint8_t *base, uint64_t bytes, int descriptor);
   std::string name;
   const uint8_t *base;
   uint64_t bytes;
+  int descriptor;
 };
 
 /// The whole text of a file of at most `limit` bytes.

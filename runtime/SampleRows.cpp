@@ -112,17 +112,33 @@ void Dataset::makeSlab(const Column &column, size_t input, uint64_t sample) {
   }
 }
 
+/// Made, in memory, or read from its file; null where that failed.
+const uint8_t *Dataset::rowOf(const Column &column, size_t input, uint64_t sample) {
+  if (!column.array) {
+    makeSlab(column, input, sample);
+    return slab.data();
+  }
+  uint64_t bytes = uint64_t(column.spec->slabElements()) * bytesOf(column.array->dtype);
+  const uint8_t *row = column.array->data + sample * bytes;
+  if (!column.array->file)
+    return row;
+  Status status = column.array->file->read(row, bytes, slab.data());
+  if (status)
+    return slab.data();
+  if (failure)
+    failure = status;
+  return nullptr;
+}
+
 void Dataset::copyRow(size_t input, uint64_t sample, uint8_t *staging, int64_t row, int64_t m) {
   const Column &column = columns[input];
   const InputSpec &spec = *column.spec;
   int64_t elements = spec.slabElements(), inner = spec.shape[*spec.batchDim] / spec.outer;
   for (size_t d = *spec.batchDim + 1; d < spec.shape.size(); ++d)
     inner *= spec.shape[d];
-  if (!column.array)
-    makeSlab(column, input, sample);
   DType from = column.array ? column.array->dtype : spec.dtype;
-  const uint8_t *source = column.array ? column.array->data + sample * elements * bytesOf(from) : slab.data();
-  for (int64_t piece = 0; piece < elements / inner; ++piece)
+  const uint8_t *source = rowOf(column, input, sample);
+  for (int64_t piece = 0; source && piece < elements / inner; ++piece)
     convert(source + piece * inner * bytesOf(from), from,
             staging + (piece * m + row) * inner * bytesOf(spec.dtype), spec.dtype, inner);
 }

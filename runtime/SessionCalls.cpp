@@ -44,7 +44,8 @@ int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t
   ranges.beginMicro(phase, k, share->steps);
   Status fed =
       timed({.kind = CallFacts::Feed}, [&] { return device->feed({phase, k, share->steps}, fillInputs); });
-  dataset->release();
+  if (fed)
+    fed = dataset->health();
   Share own = shareIn(phase);
   *firstRow = own.firstRow(k);
   *valid = uint32_t(own.valid(k));
