@@ -56,8 +56,6 @@ HostFacts detectHost() {
     host.features.push_back("avx2");
   if (__builtin_cpu_supports("avx512f"))
     host.features.push_back("avx512f");
-  if (__builtin_cpu_supports("avx512bf16"))
-    host.features.push_back("avx512bf16");
 #endif
   return host;
 }

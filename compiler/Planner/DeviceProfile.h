@@ -82,7 +82,7 @@ struct DeviceProfile {
 /// What a profile whose rates are given per core and instruction set is resolved against.
 struct HostFacts {
   int cores = 1;
-  std::vector<std::string> features = {}; ///< `avx2`, `avx512f`, `avx512bf16`, `amx-bf16`
+  std::vector<std::string> features = {}; ///< `avx2`, `avx512f`
   std::string cpu = {};                   ///< its name, family, model and stepping; empty: unknown
 };
 
