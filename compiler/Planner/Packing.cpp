@@ -367,7 +367,7 @@ void Portfolio::takeTurns() {
 
 /// Starts of a half of the effort, and sliding with the rest.
 void Portfolio::race() {
-  SlidingRace race(rectangles, enough, effort.deadline);
+  SlidingRace race(rectangles, enough, effort.enough >= best.lowerBound, effort.deadline);
   int64_t left = effort.visits;
   stage("outward in time", [&] { keep(outwardPasses(rectangles, enough, effort, left)); });
   stage("levels", [&] {

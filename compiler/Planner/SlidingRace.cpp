@@ -13,7 +13,7 @@ constexpr double kStride = 0.8, kNear = 0.0004;
 constexpr double kShorter = 0.5;
 /// A turn takes no more than such a part of all effort, and so do the first ones of each together.
 constexpr int64_t kShareOfTurn = 8;
-/// Such a part of the bound is not worth another turn where one failed.
+/// Such a part of the bound is not worth another turn where one failed, unless just that height is wanted.
 constexpr int64_t kLittle = 2000;
 /// Of the bound: how much lower it must be for each turn that failed.
 constexpr double kHandicap = 0.0005;
@@ -26,7 +26,7 @@ void SlidingRace::enter(const Packing &packing) {
 
 bool SlidingRace::isOver() const {
   return deadline.hasPassed() || std::ranges::any_of(runners, [&](const Runner &runner) {
-           return runner.height <= enough + (runner.failures > 0 ? enough / kLittle : 0);
+           return runner.height <= enough + (runner.failures > 0 && !isWanted ? enough / kLittle : 0);
          });
 }
 

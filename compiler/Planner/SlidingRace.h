@@ -10,8 +10,10 @@ namespace accum::planner {
 /// and the lowest the rest; it gives way to others each time that it comes to no end.
 class SlidingRace {
 public:
-  SlidingRace(std::span<const Rectangle> rectangles, int64_t enough, Deadline deadline = {})
-      : rectangles(rectangles), enough(enough), deadline(deadline) {}
+  /// `isWanted`: what ends above `enough`, however little, is of no use.
+  SlidingRace(std::span<const Rectangle> rectangles, int64_t enough, bool isWanted = false,
+              Deadline deadline = {})
+      : rectangles(rectangles), enough(enough), isWanted(isWanted), deadline(deadline) {}
 
   /// A packing of all.
   void enter(const Packing &packing);
@@ -31,6 +33,7 @@ private:
 
   std::span<const Rectangle> rectangles;
   int64_t enough;
+  bool isWanted;
   Deadline deadline;
   std::deque<Runner> runners; ///< that stay where they are
   int64_t spent = 0;

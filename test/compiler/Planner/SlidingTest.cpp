@@ -209,7 +209,7 @@ TEST(SlidingRace, IsAFunctionOfItsEffort) {
   second.height = second.offsets.back() + rectangles.back().size;
   int64_t load = maxLoad(rectangles);
   auto race = [&](int64_t visits, Deadline deadline = {}) {
-    SlidingRace race(rectangles, load, deadline);
+    SlidingRace race(rectangles, load, false, deadline);
     race.enter(second);
     race.enter(first);
     return race.run(visits);
@@ -222,6 +222,26 @@ TEST(SlidingRace, IsAFunctionOfItsEffort) {
   EXPECT_LT(many.height, first.height);
   EXPECT_LE(many.height, few.height);
   EXPECT_EQ(race(20'000'000).offsets, few.offsets);
+}
+
+/// Where a height was given, what ends a little above it is as good as nothing.
+TEST(SlidingRace, GoesOnALittleAboveWhatIsWanted) {
+  int lower = 0;
+  for (uint64_t seed = 3; seed < 6; ++seed) {
+    Random random(seed);
+    auto rectangles = scatteredRectangles(random, 2500, 250);
+    Packing first = pack(rectangles, {.visits = 100'000});
+    int64_t enough = maxLoad(rectangles) + maxLoad(rectangles) / 500;
+    auto race = [&](bool isWanted) {
+      SlidingRace race(rectangles, enough, isWanted);
+      race.enter(first);
+      return race.run(40'000'000).height;
+    };
+    int64_t wanted = race(true), near = race(false);
+    EXPECT_LE(wanted, near) << seed;
+    lower += wanted < near ? 1 : 0;
+  }
+  EXPECT_GT(lower, 0);
 }
 
 } // namespace
