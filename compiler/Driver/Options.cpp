@@ -2,6 +2,7 @@
 // accumc's command line.
 #include "compiler/Driver/Options.h"
 #include "compiler/Planner/Quantity.h"
+#include "compiler/Planner/Sharing.h"
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
@@ -73,9 +74,7 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
          "--offload", options.offload,
          "what waits in memory of the host: auto, none, optimizer or parameters, activations, or both "
          "(optimizer,activations), with --plan-only (default: none)")
-      ->check(CLI::IsMember({"auto", "none", "optimizer", "parameters", "activations",
-                             "optimizer,activations", "parameters,activations"})
-                  .description("")); // the words that it lists have commas in them
+      ->check(planner::offloadComplaint);
 }
 
 void addOutputOptions(CLI::App &app, Options &options) {

@@ -82,7 +82,9 @@ Result<OffloadAsked> parseOffload(const std::string &flag, const DeviceProfile &
     return possible ? OffloadAsked{{std::begin(all), std::end(all)}, true} : OffloadAsked{};
   for (Offload offload : all)
     for (bool activations : {false, true}) {
-      if (flag != offloadWords(offload, activations))
+      bool isTurned =
+          activations && offload != Offload::None && flag == fmt::format("activations,{}", toText(offload));
+      if (flag != offloadWords(offload, activations) && !isTurned)
         continue;
       if (flag != "none" && !possible)
         return Error{
@@ -95,6 +97,13 @@ Result<OffloadAsked> parseOffload(const std::string &flag, const DeviceProfile &
                            "activations (`optimizer,activations`)",
                            flag),
                "usage"};
+}
+
+std::string offloadComplaint(const std::string &flag) {
+  DeviceProfile linked;
+  linked.hostLinkBandwidth = 1;
+  Result<OffloadAsked> asked = parseOffload(flag, linked);
+  return asked ? std::string() : asked.error().message.substr(std::string_view("--offload ").size());
 }
 
 Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DeviceProfile &profile,

@@ -32,6 +32,8 @@ struct OffloadAsked {
 };
 /// Slug `usage` where a word is unknown, or the device has no link to host memory.
 Result<OffloadAsked> parseOffload(const std::string &flag, const DeviceProfile &profile);
+/// For command lines: what is wrong with the flag on any device, or nothing.
+std::string offloadComplaint(const std::string &flag);
 /// The words of a plan: `none`, `optimizer`, `optimizer,activations`.
 std::string offloadWords(Offload state, bool activations);
 
