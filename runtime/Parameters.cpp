@@ -90,10 +90,12 @@ Status checkFramework(const Manifest &manifest) {
   for (const ParameterSpec &param : manifest.params)
     if (param.trained && param.framework.empty())
       return Error{kExitUsage,
-                   "--names framework: the model file does not tell the framework's name of `" +
+                   "--names framework: the model file does not tell the framework's name and layout of `" +
                        param.onnxName + "`",
                    "names",
-                   {"save with --names onnx"}};
+                   {"save with --names onnx",
+                    "or re-export without folding, which keeps them: optimize=False of the dynamo "
+                    "exporter, do_constant_folding=False of the TorchScript one"}};
   return {};
 }
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <sys/stat.h>
+#include <thread>
 
 namespace accum::runtime {
 namespace {
@@ -95,6 +96,9 @@ Status Session::joinRanks(const accum_open_options &options) {
     return usage("the artifact is for " + std::to_string(devices) + " devices, but " +
                  std::to_string(collectives.ranks()) + " processes were started");
   int threads = options.threads;
+  if (auto processors = int(std::thread::hardware_concurrency()); threads > processors)
+    decisions.push_back(std::to_string(threads) + " threads on " + std::to_string(processors) +
+                        " processors: what each of them packs takes memory that the plan does not count");
   if (threads == 0 && !std::getenv("OMP_NUM_THREADS") && collectives.localRanks() > 1)
     threads = std::max(1, threadCount() / collectives.localRanks());
   setThreads(threads);

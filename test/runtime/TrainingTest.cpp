@@ -4,7 +4,9 @@
 #include "runtime/File.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyTraining.h"
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <thread>
 
 using namespace accum::runtime;
 using namespace accum::test;
@@ -69,6 +71,16 @@ TEST(Training, DecaysWhatIsAskedFor) {
       expectEqualsReference(files, trainReference(options, data, run), 1e-12);
     }
   }
+}
+
+TEST(Training, MoreThreadsThanProcessorsAreNoted) {
+  ToyFiles files = prepareToy("many", {.batch = 5, .m = 2}, makeToyData(5), {.steps = 1});
+  auto processors = std::thread::hardware_concurrency();
+  auto errorsOf = [&](unsigned threads) {
+    return accumRun(files.words + " --threads " + std::to_string(threads)).err;
+  };
+  EXPECT_THAT(errorsOf(processors + 1), testing::HasSubstr("takes memory that the plan does not count"));
+  EXPECT_THAT(errorsOf(processors), testing::Not(testing::HasSubstr("does not count")));
 }
 
 TEST(Training, BitsDoNotDependOnThreads) {
