@@ -74,6 +74,8 @@ void addCommands(device::ProgramOp program, runtime::Manifest &manifest) {
 
 /// What `load_state_dict` calls a parameter, with the framework's layout; nothing where that is not known.
 std::vector<runtime::AliasSpec> frameworkNames(train::ParamOp param) {
+  if (param->hasAttr("nameless"))
+    return {};
   bool transposed = param->hasAttr("module_transposed");
   auto shift = param->getAttrOfType<FloatAttr>("module_added");
   double added = shift ? shift.getValueAsDouble() : 0;

@@ -51,6 +51,32 @@ std::string belowItsRoot(const Graph &graph, const std::string &name) {
   return above + name;
 }
 
+bool isContradicted(const Graph &graph, const std::string &name) {
+  size_t word = name.rfind('.'), module = word == std::string::npos ? word : name.rfind('.', word - 1);
+  if (module == std::string::npos || module == 0)
+    return false;
+  std::string parent = name.substr(0, module + 1);
+  auto isAny = [&](const auto &holds) {
+    return std::any_of(graph.initializers.begin(), graph.initializers.end(), [&](const Tensor &tensor) {
+      return isModuleName(tensor.name) && holds(std::string_view(tensor.name));
+    });
+  };
+  if (isAny([&](std::string_view other) { return other.starts_with(parent); }))
+    return false;
+  for (size_t dot = parent.find('.'); dot + 1 < parent.size(); dot = parent.find('.', dot + 1)) {
+    // The number of a layer alone is found below many modules.
+    if (isDigit(parent[dot + 1]))
+      continue;
+    std::string_view above = std::string_view(parent).substr(0, dot + 1);
+    std::string_view below = std::string_view(parent).substr(dot);
+    if (isAny([&](std::string_view other) {
+          return other.starts_with(above) && other.find(below, dot + 1) != std::string_view::npos;
+        }))
+      return true;
+  }
+  return false;
+}
+
 /// End of a run of words from `begin` on that stands there twice, a number behind it; npos where there is
 /// none.
 static size_t repeatedRun(std::string_view name, size_t begin) {

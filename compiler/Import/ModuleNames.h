@@ -15,6 +15,9 @@ bool isSamePlaceInAnotherLayer(std::string_view a, std::string_view b);
 /// module has it below one and the same other: scopes of traced exports begin at the first module that is
 /// called.
 std::string belowItsRoot(const Graph &graph, const std::string &name);
+/// `m.decoder.fc.weight` where names of the file hold `m.model.decoder` and none `m.decoder`: scopes of
+/// traced exports lack the modules between two that are called, here of a `self.model.decoder(x)` in m.
+bool isContradicted(const Graph &graph, const std::string &name);
 /// `h.0.ffn.2.weight` for `h.0.ffn.ffn.2.weight`: scopes of traced exports name the child of an nn.Sequential
 /// from the module that holds the Sequential on, once more behind its own name. As it is where the file
 /// itself repeats so.

@@ -57,6 +57,8 @@ void ParameterOps::declare(const Parameter &p) {
   if (computedIn(p.dtype) != p.dtype)
     op->setAttr("file_type", TypeAttr::get(p.dtype == DType::Float16 ? Type(builder.getF16Type())
                                                                      : Type(builder.getBF16Type())));
+  if (p.isNameless)
+    op->setAttr("nameless", builder.getUnitAttr());
   if (p.moduleAdded != 0)
     op->setAttr("module_added", builder.getF64FloatAttr(p.moduleAdded));
   if (!p.moduleAliases.empty())

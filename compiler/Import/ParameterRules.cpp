@@ -11,7 +11,8 @@ namespace accum::import {
 namespace {
 
 Verdict verdict(Standing standing, std::string reason, std::string module) {
-  return {standing, std::move(reason), std::move(module), false, false, false, 0};
+  bool isNameless = standing == Standing::Derived;
+  return {standing, std::move(reason), std::move(module), false, isNameless, false, 0};
 }
 
 bool isRead(const std::vector<Reader> &readers, std::initializer_list<Role> roles) {
@@ -92,16 +93,34 @@ bool isIndexedInFront(const Node &node) {
          entry->second.find(", [None") == std::string::npos;
 }
 
-/// From one matrix, read as a matrix: the exporter only moved its elements, nearly always transposing.
+/// What one operation made of a parameter. The exporter calls a value after its operation, and `val_9` within
+/// a call, where weights are only transposed; `exp` or `squeeze_1` are no names of copies.
+enum class Made { Copy, Transpose, Other };
+
+Made howMade(std::string_view name) {
+  static constexpr std::array<std::string_view, 4> copies{"alias", "clone", "detach", "_to_copy"};
+  static constexpr std::array<std::string_view, 4> transposes{"val", "t", "transpose", "permute"};
+  size_t end = name.find_last_not_of("0123456789");
+  if (end != std::string_view::npos && end > 0 && name[end] == '_')
+    name = name.substr(0, end);
+  auto isOne = [&](const auto &names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+  return isOne(copies) ? Made::Copy : isOne(transposes) ? Made::Transpose : Made::Other;
+}
+
+/// From one matrix, read as a matrix: the exporter only moved its elements, nearly always transposing. Which
+/// axes of more than two it swapped is not told.
 Verdict rearranged(const Graph &graph, const Tensor &tensor, const std::string &source,
                    const std::vector<Reader> &readers) {
   const Tensor *original = graph.initializer(source);
-  bool isSame = original && original->shape == tensor.shape && tensor.shape[0] != tensor.shape[1];
+  bool isMatrix = tensor.shape.size() == 2;
+  bool isSame = howMade(tensor.name) == Made::Copy;
+  isSame |= isMatrix && original && original->shape == tensor.shape && tensor.shape[0] != tensor.shape[1];
   isSame |= std::all_of(readers.begin(), readers.end(),
                         [&](const Reader &reader) { return isIndexedInFront(graph.nodes[reader.node]); });
   Verdict copy =
       verdict(Standing::Trained, fmt::format("the export's transposed copy of `{}`", source), source);
-  copy.moduleTransposed = tensor.shape.size() == 2 && !isSame;
+  copy.moduleTransposed = isMatrix && !isSame;
+  copy.isNameless = !isMatrix && !isSame;
   return copy;
 }
 
@@ -144,11 +163,15 @@ Verdict folded(const Graph &graph, const Tensor &tensor, const Signature &signat
   if (sources.empty() && isFusedBatchNorm(graph, readers))
     return verdict(Standing::Derived, "had a batch norm folded into it", tensor.name);
   std::optional<std::string> source = onlyParameterOf(sources, signature, graph);
-  if (source && source->empty())
-    return verdict(Standing::Constant, "computed from no parameter", tensor.name);
+  if (source && source->empty()) {
+    Verdict constant = verdict(Standing::Constant, "computed from no parameter", tensor.name);
+    constant.isNameless = true;
+    return constant;
+  }
   if (!source)
     return verdict(Standing::Derived, "was computed from several parameters", tensor.name);
-  if (sources.size() == 1 && tensor.shape.size() >= 2 && isRead(readers, {Role::Matrix, Role::Table}))
+  bool isMoved = sources.size() == 1 && howMade(tensor.name) != Made::Other;
+  if (isMoved && tensor.shape.size() >= 2 && isRead(readers, {Role::Matrix, Role::Table}))
     return rearranged(graph, tensor, *source, readers);
   if (isOnePlus(graph, tensor, *source, sources, signature, readers)) {
     Verdict shifted =
@@ -161,7 +184,7 @@ Verdict folded(const Graph &graph, const Tensor &tensor, const Signature &signat
   if (isLookUp && (!tensor.data.isPresent() || hasDistinctRows(tensor))) {
     Verdict slice =
         verdict(Standing::Trained, fmt::format("the rows of `{}` that the export kept", *source), *source);
-    slice.isSlice = true;
+    slice.isNameless = true; // how many rows there were is nowhere, and it has an axis of 1 in front
     return slice;
   }
   return verdict(Standing::Derived, fmt::format("was computed from `{}`", *source), *source);
@@ -223,8 +246,8 @@ void recoverName(const Graph &graph, const Tensor &tensor, const std::vector<Rea
   if (isModuleName(tensor.name))
     return;
   // Only weights of matrices lose their names by being transposed. A vector without one was computed, such as
-  // a norm's 1 + w, and is not what the module has.
-  if (tensor.shape.size() == 1 && tensor.name.starts_with("onnx::"))
+  // a norm's 1 + w, and is not what the module has; so was a kernel, with a batch norm folded in.
+  if (tensor.shape.size() != 2 && tensor.name.starts_with("onnx::"))
     return;
   for (const Reader &reader : readers) {
     std::string name = moduleNameOf(graph, reader);
@@ -236,6 +259,8 @@ void recoverName(const Graph &graph, const Tensor &tensor, const std::vector<Rea
     const Node &node = graph.nodes[reader.node];
     std::string besideBias = node.opType == "MatMul" ? besideItsBias(graph, node) : "";
     bool isFree = !besideBias.empty() && !graph.initializer(besideBias);
+    if (!isFree && isContradicted(graph, name))
+      continue;
     verdict.module = isFree ? besideBias : name;
     const auto *transB = node.attribute<int64_t>("transB");
     bool isRightOperand = reader.role == Role::Matrix && reader.operand == 1 && tensor.shape.size() == 2;
@@ -299,7 +324,11 @@ Verdict judge(const Graph &graph, const Tensor &tensor, const Signature &signatu
   if (result.standing != Standing::Trained)
     return result;
   std::string against = isTold ? whyNotThoughTold(tensor, readers) : whyNot(result.module, tensor, readers);
-  return against.empty() ? result : verdict(Standing::Frozen, against, result.module);
+  if (!against.empty()) {
+    result.standing = Standing::Frozen;
+    result.reason = std::move(against);
+  }
+  return result;
 }
 
 } // namespace accum::import

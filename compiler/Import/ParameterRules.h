@@ -18,7 +18,7 @@ struct Verdict {
   std::string reason;
   std::string module;            ///< as in Parameter
   bool moduleTransposed = false; ///< as in Parameter
-  bool isSlice = false;          ///< as in Parameter
+  bool isNameless = false;       ///< as in Parameter
   bool isGuess = false;          ///< frozen only because nothing tells that it is a parameter
   double moduleAdded = 0;        ///< as in Parameter
 };

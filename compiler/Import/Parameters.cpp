@@ -131,7 +131,7 @@ Entry Decision::enter(const Tensor &tensor, const std::vector<Reader> &readers) 
   parameter.module = verdict.module;
   parameter.moduleTransposed = verdict.moduleTransposed;
   parameter.moduleAdded = verdict.moduleAdded;
-  parameter.isSlice = verdict.isSlice;
+  parameter.isNameless = verdict.isNameless;
   parameter.dtype = tensor.dtype;
   parameter.shape = tensor.shape;
   parameter.trained = verdict.standing == Standing::Trained;
@@ -173,6 +173,7 @@ void Decision::findComputed() {
       continue;
     entry.standing = Standing::Derived;
     entry.isGuess = computed.trained = false;
+    computed.isNameless = true;
     computed.module = source->parameter.module;
     computed.reason = fmt::format("was computed from `{}`", computed.module);
   }
@@ -215,12 +216,7 @@ void Decision::apply(const Tie &tie) {
   std::sort(parameter.aliases.begin(), parameter.aliases.end(),
             [](const auto &a, const auto &b) { return a.initializer < b.initializer; });
   notices.push_back(tieNotice(parameter, alias->parameter, tie.transposed));
-  std::set<std::string> names(parameter.moduleAliases.begin(), parameter.moduleAliases.end());
-  names.insert(alias->parameter.moduleAliases.begin(), alias->parameter.moduleAliases.end());
-  if (isModuleName(alias->parameter.module))
-    names.insert(alias->parameter.module);
-  names.erase(parameter.module);
-  parameter.moduleAliases.assign(names.begin(), names.end());
+  shareNames(parameter, alias->parameter, tie.transposed);
   entries.erase(alias);
 }
 
@@ -243,6 +239,7 @@ void Decision::forgetSharedNames() {
       continue;
     parameter.module = parameter.name;
     parameter.moduleTransposed = false;
+    parameter.isNameless = true;
   }
 }
 

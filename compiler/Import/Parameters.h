@@ -18,7 +18,9 @@ struct Parameter {
       module; ///< the framework's name, `transformer.h.0.attn.c_attn.weight`; `name` where not recoverable
   bool moduleTransposed = false; ///< the framework's layout is the transpose of the file's
   double moduleAdded = 0;        ///< the file's values are the framework's plus this
-  bool isSlice = false;          ///< rows of the framework's table, which the export cut to what it reads
+  /// `module` says what it is made of, and the framework's tensor of that name has another layout that the
+  /// file does not tell (rows of a table), or other values.
+  bool isNameless = false;
   bool isTold = false; ///< the module names are those that the traced calls take, nothing is guessed
   std::vector<ParameterAlias> aliases;    ///< sorted by initializer; not listed as parameters themselves
   std::vector<std::string> moduleAliases; ///< other framework names of the same parameter (`lm_head.weight`)

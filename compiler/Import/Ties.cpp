@@ -7,6 +7,7 @@
 #include <cstring>
 #include <fmt/format.h>
 #include <map>
+#include <set>
 #include <utility>
 #include <xxhash.h>
 
@@ -246,6 +247,24 @@ Result<Tie> tieByHand(const std::string &request, const std::vector<TieCandidate
   if (isKeptBefore(*b, *a))
     std::swap(a, b);
   return Tie{a->tensor->name, b->tensor->name, transposed};
+}
+
+void shareNames(Parameter &kept, const Parameter &alias, bool transposed) {
+  if (alias.isNameless)
+    return;
+  if (std::exchange(kept.isNameless, false)) {
+    kept.module = alias.module;
+    kept.moduleAliases = alias.moduleAliases;
+    kept.moduleTransposed = alias.moduleTransposed != transposed;
+    kept.moduleAdded = alias.moduleAdded;
+    return;
+  }
+  std::set<std::string> names(kept.moduleAliases.begin(), kept.moduleAliases.end());
+  names.insert(alias.moduleAliases.begin(), alias.moduleAliases.end());
+  if (isModuleName(alias.module))
+    names.insert(alias.module);
+  names.erase(kept.module);
+  kept.moduleAliases.assign(names.begin(), names.end());
 }
 
 } // namespace accum::import

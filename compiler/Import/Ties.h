@@ -39,6 +39,9 @@ Ties findTies(const std::vector<TieCandidate> &candidates);
 /// `no-such-parameter`.
 Result<Tie> tieByHand(const std::string &request, const std::vector<TieCandidate> &candidates);
 
+/// Of equal content: what the framework calls either it calls both. `alias` is `kept`, or its transpose.
+void shareNames(Parameter &kept, const Parameter &alias, bool transposed);
+
 /// Bytes equal, or equal after transposing `b` (rank 2). Both have bytes and matching shapes.
 bool haveEqualContent(const Tensor &a, const Tensor &b, bool transposed);
 

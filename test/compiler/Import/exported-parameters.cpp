@@ -36,6 +36,22 @@ Holders holders(const Parameter &parameter) {
   return found;
 }
 
+/// What the framework has, by name: the gradients that it computed, or its parameters after training. Empty
+/// where there are none.
+std::map<std::string, std::vector<int64_t>> shapesOfTheFramework(const std::string &model) {
+  std::ifstream file(models / (model + ".reference.safetensors"), std::ios::binary);
+  uint64_t size = 0; // little-endian, as are the machines that this runs on
+  std::map<std::string, std::vector<int64_t>> shapes;
+  if (!file.read(reinterpret_cast<char *>(&size), sizeof size))
+    return shapes;
+  std::string header(size, ' ');
+  file.read(header.data(), static_cast<std::streamsize>(size));
+  for (const auto &[name, entry] : nlohmann::json::parse(header).items())
+    if (size_t slash = name.find('/'); slash != std::string::npos)
+      shapes[name.substr(slash + 1)] = entry["shape"].get<std::vector<int64_t>>();
+  return shapes;
+}
+
 class ExportedParameters : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(ExportedParameters, areThoseOfTheFramework) {
@@ -68,9 +84,27 @@ TEST_P(ExportedParameters, areThoseOfTheFramework) {
       wanted[place["onnx"]] = place["transposed"];
     EXPECT_EQ(holders(*trained[name]), wanted) << name;
     if (places[0].contains("rows"))
-      EXPECT_TRUE(trained[name]->isSlice) << name;
+      EXPECT_TRUE(trained[name]->isNameless) << name;
   }
   EXPECT_EQ(trained.size(), expected);
+}
+
+/// A name is one of `load_state_dict` where it has that name's layout.
+TEST_P(ExportedParameters, areNamedOnlyInTheLayoutOfTheFramework) {
+  auto expected = shapesOfTheFramework(GetParam());
+  auto model = readModel(models / (GetParam() + ".onnx"));
+  ASSERT_TRUE(model) << model.failures().front().message;
+  auto table = decideParameters(*model);
+  ASSERT_TRUE(table) << table.failures().front().message;
+  for (const Parameter &parameter : table->parameters) {
+    auto found = expected.find(parameter.module);
+    if (!parameter.trained || parameter.isNameless || found == expected.end())
+      continue;
+    std::vector<int64_t> shape = parameter.shape;
+    if (parameter.moduleTransposed)
+      std::reverse(shape.begin(), shape.end());
+    EXPECT_EQ(shape, found->second) << parameter.module;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, ExportedParameters, ::testing::ValuesIn(described()), [](const auto &info) {

@@ -150,6 +150,21 @@ TEST_F(ParameterRules, namesBeginWhereTheFileSaysSo) {
   EXPECT_EQ(table->parameters[0].module, "decoder.fc.weight");
 }
 
+TEST_F(ParameterRules, namesThatTheFileContradictsAreNotGiven) {
+  auto nameBeside = [&](const std::string &scope, const std::string &vector) {
+    GraphBytes graph = operandOf("Mul", vector, vectorOf(vector, weights(4)));
+    graph.initializers[0] = matrix("onnx::MatMul_12", 4, 4, weights(16));
+    graph.nodes[0] = node("MatMul", {"x", "onnx::MatMul_12"}, {"h"}, scope + "/MatMul");
+    return decide(graph)->parameters[0].module;
+  };
+  EXPECT_EQ(nameBeside("/m/decoder/fc", "m.model.decoder.norm.weight"), "onnx::MatMul_12");
+  EXPECT_EQ(nameBeside("/m/decoder/fc", "m.decoder.norm.weight"), "m.decoder.fc.weight");
+  EXPECT_EQ(nameBeside("/m/decoder/fc", "m.encoder.norm.weight"), "m.decoder.fc.weight");
+  EXPECT_EQ(nameBeside("/m/text/layers.0/mlp/fc", "m.vision.layers.0.mlp.norm.weight"),
+            "m.text.layers.0.mlp.fc.weight");
+  EXPECT_EQ(nameBeside("/m/head", "m.model.decoder.norm.weight"), "m.head.weight");
+}
+
 TEST_F(ParameterRules, aMatrixBelongsToTheModuleOfItsBias) {
   GraphBytes graph;
   graph.inputs = {value("x", {4, 2})};
