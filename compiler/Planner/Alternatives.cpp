@@ -6,6 +6,7 @@
 #include "compiler/Planner/KnownChoices.h"
 #include "compiler/Planner/LowerPeaks.h"
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 #include <optional>
 #include <random>
@@ -38,6 +39,8 @@ constexpr int64_t kStale = 1500;
 constexpr int64_t kMostWalk = 8000, kFewestWalk = 100;
 /// Peaks between the lowest before those walks and the lowest behind them, for which the fastest is asked.
 constexpr int64_t kLevels = 4;
+/// Of the effort at both ends, what the size between them takes besides.
+constexpr int64_t kMiddleShare = 3;
 
 class Finder {
 public:
@@ -69,6 +72,7 @@ public:
     } else {
       seed();
       explore(0, evaluations);
+      exploreMiddle(evaluations / kMiddleShare);
       // Moves come on top: what is found without them stays, whatever the host has room for.
       if (moving) {
         moves = true;
@@ -76,6 +80,7 @@ public:
         for (const Compared &size : sizes)
           seedMoves(size, most / 4 / static_cast<int64_t>(sizes.size()));
         explore(length(), most);
+        exploreMiddle(most / kMiddleShare);
       }
       // Behind everything, and besides what is kept of it: whatever lower peaks there are, no budget that
       // something fits has a slower plan for them.
@@ -107,6 +112,7 @@ private:
     for (int64_t at = 0, before = length(); at < each; ++at)
       wander(sizes[at], before + (at + 1) * (begin + count - before) / each);
   }
+  void exploreMiddle(int64_t count);
   int64_t length() const { return static_cast<int64_t>(found.list.size()); }
   bool isOver() const { return effort.deadline.hasPassed() || looked > kOvershoot * effort.visits / count; }
   /// Beside its companion, where it has one.
@@ -226,6 +232,28 @@ void Finder::look(const Choice &start) {
     if (size.add(entry, times, hostMemory, static_cast<int>(found.list.size())))
       useful = looked;
   found.list.push_back(std::move(entry));
+}
+
+/// Goes on from all so far at the size between the two, by its logarithm: what is best there lies on the
+/// front of neither.
+void Finder::exploreMiddle(int64_t count) {
+  int64_t smallest = sizes.back().m, largest = sizes.front().m;
+  auto m = static_cast<int64_t>(std::sqrt(static_cast<double>(smallest) * static_cast<double>(largest)));
+  if (m <= smallest || m >= largest)
+    return;
+  auto learn = [&](std::vector<Compared> &those, int64_t from) {
+    for (int64_t index = from; index < length(); ++index)
+      for (Compared &size : those)
+        size.add(found.list[index], times, hostMemory, static_cast<int>(index));
+  };
+  std::vector<Compared> others;
+  others.push_back({m, 0, found.classTimes(times, m)});
+  learn(others, 0);
+  std::swap(sizes, others);
+  int64_t before = length();
+  explore(before, count);
+  std::swap(sizes, others);
+  learn(sizes, before);
 }
 
 void Finder::seed() {

@@ -31,7 +31,7 @@ Points::Points(const Problem &problem, const DeviceProfile &profile, const Optio
 
 Points::Size Points::sizeAt(const Cut &cut) const {
   std::array<RegionTime, 4> regions = times.regions(cut.m);
-  std::optional<Overlap> overlap = times.overlapOf(cut);
+  Beside beside = times.beside(cut, regions);
   Size size{cut, regions[static_cast<int>(Region::Micro)]};
   int64_t overhead = 0;
   for (const Overhead &line : profile.overheads)
@@ -44,7 +44,7 @@ Points::Size Points::sizeAt(const Cut &cut) const {
       way.counted += bytes;
       way.state += line.kind == FixedKind::State ? bytes : 0;
     }
-    for (const TimeLine &line : times.step(cut, ways[index], overlap, regions))
+    for (const TimeLine &line : times.step(cut, ways[index], beside, regions))
       way.seconds += line.seconds;
   }
   return size;

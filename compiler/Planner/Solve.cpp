@@ -216,8 +216,7 @@ Plan Searcher::makePlan(int chosen) {
   // What is moved of copies of weights follows from whole ones, and not from what a device holds.
   Problem whole = copiedBytes(problem) > 0 ? expand(problem, choice) : Problem();
   TimeModel real(copiedBytes(problem) > 0 ? whole : runs, profile, options.devices);
-  // As the search counted: what is computed again hides more of the sums, and that is left out.
-  plan.time = real.step(plan.cut, sharing, times.overlapOf(plan.cut));
+  plan.time = real.step(plan.cut, sharing, times.beside(plan.cut));
   search.commands = real.commands(plan.cut);
   search.mfu = real.utilisation(search.deviceBatch, plan.seconds());
   search.recomputed = describeRecomputation(problem, times, choice);

@@ -297,8 +297,12 @@ std::optional<Overlap> TimeModel::overlapOf(const Cut &cut) const {
   return overlap;
 }
 
-std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing,
-                                      const std::optional<Overlap> &overlap,
+Beside TimeModel::beside(const Cut &cut, const std::array<RegionTime, 4> &times) const {
+  double micro = times[static_cast<size_t>(Region::Micro)].total;
+  return {overlapOf(cut), feedTime(problem, profile, *this, cut, micro)};
+}
+
+std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing, const Beside &beside,
                                       const std::array<RegionTime, 4> &times) const {
   const auto &[prepass, prologue, micro, update] = times;
   double steps = static_cast<double>(cut.steps);
@@ -313,14 +317,14 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing,
   lines.push_back({"micro-steps", steps * (micro.total - micro.again)});
   if (micro.again > 0)
     lines.push_back({"recomputation", steps * micro.again});
-  if (auto feed = feedTime(problem, profile, *this, cut, micro.total))
-    lines.push_back(std::move(*feed));
+  if (beside.feed)
+    lines.push_back(*beside.feed);
   if (moves) {
     MovingTime moving = movingTime(problem, *this, cut.m);
     lines.push_back({"offload of activations", steps * moving.exposed, steps * moving.hidden});
   }
   for (TimeLine &line :
-       sharingTime(problem, profile, sharing, devices, cut.steps, update.total, copies, overlap))
+       sharingTime(problem, profile, sharing, devices, cut.steps, update.total, copies, beside.sums))
     lines.push_back(std::move(line));
   auto norm = profile.costs.find("norm");
   if (norm != profile.costs.end() && problem.allReduceBytes > 0)

@@ -36,6 +36,13 @@ struct CommandTime {
   std::vector<std::pair<std::string, double>> work = {}; ///< elements by operation, of one run
 };
 
+/// What goes on beside the commands of a step. All alternatives are counted with that of the default: what
+/// they compute again would hide more of it, and that is left out.
+struct Beside {
+  std::optional<Overlap> sums = {};
+  std::optional<TimeLine> feed = {};
+};
+
 class TimeModel {
 public:
   TimeModel(const Problem &problem, const DeviceProfile &profile, int64_t devices);
@@ -58,18 +65,19 @@ public:
   }
   /// One iteration of each region at m, commands in their first variant.
   std::array<RegionTime, 4> regions(int64_t m) const;
-  /// Named parts of a whole step; they sum to its time. `overlap`: that of `overlapOf`, of this problem or
-  /// of the one that it was made from.
+  /// Named parts of a whole step; they sum to its time. `beside`: of this problem, or of the one that it was
+  /// made from.
   std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing = {}) const {
-    return step(cut, sharing, overlapOf(cut));
+    return step(cut, sharing, beside(cut));
   }
-  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing,
-                             const std::optional<Overlap> &overlap) const {
-    return step(cut, sharing, overlap, regions(cut.m));
+  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const Beside &beside) const {
+    return step(cut, sharing, beside, regions(cut.m));
   }
   /// Where what `regions` says of this size is known.
-  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const std::optional<Overlap> &overlap,
+  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const Beside &beside,
                              const std::array<RegionTime, 4> &times) const;
+  Beside beside(const Cut &cut) const { return beside(cut, regions(cut.m)); }
+  Beside beside(const Cut &cut, const std::array<RegionTime, 4> &times) const;
   /// The sum of gradients over the devices, where the device begins it while the last micro-step still runs:
   /// run by run (GradientRuns.h), each once it is final and the one before it is summed, the rest behind.
   /// Nothing where it does not, or nobody knows when gradients are final.
