@@ -2,16 +2,14 @@
 // All choices where they are few; else cuts per price, improved decision by decision, tiled layer by layer.
 #include "compiler/Planner/Alternatives.h"
 #include "compiler/Planner/Compared.h"
+#include "compiler/Planner/CostClasses.h"
 #include "compiler/Planner/Decisions.h"
 #include "compiler/Planner/KnownChoices.h"
 #include "compiler/Planner/LowerPeaks.h"
 #include <algorithm>
 #include <cmath>
-#include <fmt/format.h>
 #include <optional>
 #include <random>
-#include <string>
-#include <unordered_map>
 #include <unordered_set>
 
 namespace accum::planner {
@@ -53,7 +51,11 @@ public:
       moving.emplace(problem, flow, times, smallest, largest);
     if (moving && !moving->isPossible())
       moving.reset();
-    classifyCosts();
+    CostClasses classes = classifyCosts(problem, [&](int index) {
+      return flow.isAllowed(index) || (moving && problem.commands[index].region == Region::Micro);
+    });
+    found.costClasses = std::move(classes.stands);
+    costOf = std::move(classes.of);
     sizes.push_back({largest, 1, found.classTimes(times, largest)});
     if (smallest != largest)
       sizes.push_back({smallest, 0, found.classTimes(times, smallest)});
@@ -121,7 +123,6 @@ private:
     return which.companion.command == kNoIndex ? choice.variants[command]
                                                : static_cast<int>(which.variants.size());
   }
-  void classifyCosts();
   void look(const Choice &choice);
   void lookMoving(const Choice &choice);
   void moveMore(const Choice &choice);
@@ -147,7 +148,7 @@ private:
   Decisions decisions;
   int64_t hostMemory;
   Alternatives found;
-  std::vector<std::vector<int>> costOf; ///< per command and variant; behind them, beside its companion
+  std::vector<std::vector<int>> costOf; ///< of CostClasses
   std::optional<Moving> moving;
   KnownChoices known;
   std::unordered_set<size_t> asked; ///< hashes before moves were placed; two alike: one less to look at
@@ -157,37 +158,6 @@ private:
   int64_t evaluations = 0, looked = 0;
   int64_t useful = 0; ///< `looked` when last something belonged to a front
 };
-
-/// Everything that the time of a command's variant follows from.
-std::string timedAs(const Command &command, const Variant &way) {
-  std::string text =
-      fmt::format("{} {} {} {} {} {} {} {} {}", static_cast<int>(command.kind), command.dtype,
-                  toText(way.flops), toText(way.bytes), toText(command.carried), way.slice, way.pieces,
-                  way.isBeside, way.call.name.empty() ? std::string() : toText(way.call));
-  for (const OperationCount &count : way.work)
-    text += " " + toText(count);
-  return text;
-}
-
-void Finder::classifyCosts() {
-  std::unordered_map<std::string, int> classes;
-  for (size_t index = 0; index < problem.commands.size(); ++index) {
-    const Command &command = problem.commands[index];
-    std::vector<int> &row = costOf.emplace_back();
-    bool matters = command.variants.size() > 1 || flow.isAllowed(static_cast<int>(index)) ||
-                   (moving && command.region == Region::Micro);
-    auto add = [&](const Variant &way) {
-      auto [at, isNew] = classes.emplace(timedAs(command, way), static_cast<int>(found.costClasses.size()));
-      if (isNew)
-        found.costClasses.emplace_back(static_cast<int>(index), static_cast<int>(row.size()));
-      row.push_back(at->second);
-    };
-    for (size_t variant = 0; matters && variant < command.variants.size(); ++variant)
-      add(command.variants[variant]);
-    if (matters && command.companion.command != kNoIndex)
-      add(command.companion.costs);
-  }
-}
 
 /// Looks at a choice, unless it is known already.
 void Finder::look(const Choice &start) {
