@@ -94,17 +94,22 @@ bool isIndexedInFront(const Node &node) {
 }
 
 /// What one operation made of a parameter. The exporter calls a value after its operation, and `val_9` within
-/// a call, where weights are only transposed; `exp` or `squeeze_1` are no names of copies.
-enum class Made { Copy, Transpose, Other };
+/// a call, where weights are only transposed; `exp` or `squeeze_1` are no names of copies. Moved: each
+/// element once, in an order that is not told.
+enum class Made { Copy, Transpose, Moved, Other };
 
 Made howMade(std::string_view name) {
   static constexpr std::array<std::string_view, 4> copies{"alias", "clone", "detach", "_to_copy"};
   static constexpr std::array<std::string_view, 4> transposes{"val", "t", "transpose", "permute"};
+  static constexpr std::array<std::string_view, 4> moves{"view", "reshape", "_unsafe_view", "contiguous"};
   size_t end = name.find_last_not_of("0123456789");
   if (end != std::string_view::npos && end > 0 && name[end] == '_')
     name = name.substr(0, end);
   auto isOne = [&](const auto &names) { return std::find(names.begin(), names.end(), name) != names.end(); };
-  return isOne(copies) ? Made::Copy : isOne(transposes) ? Made::Transpose : Made::Other;
+  return isOne(copies)       ? Made::Copy
+         : isOne(transposes) ? Made::Transpose
+         : isOne(moves)      ? Made::Moved
+                             : Made::Other;
 }
 
 /// From one matrix, read as a matrix: the exporter only moved its elements, nearly always transposing. Which
@@ -113,14 +118,15 @@ Verdict rearranged(const Graph &graph, const Tensor &tensor, const std::string &
                    const std::vector<Reader> &readers) {
   const Tensor *original = graph.initializer(source);
   bool isMatrix = tensor.shape.size() == 2;
-  bool isSame = howMade(tensor.name) == Made::Copy;
+  Made made = howMade(tensor.name);
+  bool isSame = made == Made::Copy;
   isSame |= isMatrix && original && original->shape == tensor.shape && tensor.shape[0] != tensor.shape[1];
   isSame |= std::all_of(readers.begin(), readers.end(),
                         [&](const Reader &reader) { return isIndexedInFront(graph.nodes[reader.node]); });
   Verdict copy =
       verdict(Standing::Trained, fmt::format("the export's transposed copy of `{}`", source), source);
   copy.moduleTransposed = isMatrix && !isSame;
-  copy.isNameless = !isMatrix && !isSame;
+  copy.isNameless = !isSame && (!isMatrix || made == Made::Moved);
   return copy;
 }
 

@@ -45,6 +45,7 @@ TEST_F(FoldedParameters, areNamedInTheLayoutThatTheyTell) {
     EXPECT_EQ(layout(madeOf(name, {4, 4}, "")), "transposed") << name;
   EXPECT_EQ(layout(madeOf("clone", {4, 4}, "")), "same");
   EXPECT_EQ(layout(madeOf("transpose", {2, 4, 4}, "")), "nameless") << "of which axes";
+  EXPECT_EQ(layout(madeOf("view_3", {4, 4}, "")), "nameless") << "of what shape";
   EXPECT_EQ(layout(madeOf("embedding_1", {1, 4, 4}, "'arange', ")), "nameless") << "of how many rows";
   EXPECT_EQ(layout(madeOf("embedding", {4, 4}, "'arange', ")), "nameless");
   EXPECT_EQ(layout(madeOf("exp", {4, 4}, "")), "no-trainable-parameter") << "not a copy";
