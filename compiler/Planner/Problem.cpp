@@ -302,12 +302,13 @@ Status check(const Problem &problem) {
     return malformed("the ids of repetitions must begin between 0 and 2^62");
   if (problem.batch < 0 || problem.devices < 0)
     return malformed("batch and devices must not be negative");
-  for (int64_t bytes :
-       {problem.tokensPerSample, problem.allReduceBytes, problem.largestParameter, problem.weightReads})
-    if (bytes < 0 || bytes > kAmountLimit)
-      return malformed(
-          "tokens per sample, all-reduced bytes, the largest parameter and what is read of weights "
-          "must be between 0 and 2^60");
+  const std::pair<const char *, int64_t> amounts[] = {{"tokens", problem.tokensPerSample},
+                                                      {"all-reduce", problem.allReduceBytes},
+                                                      {"largest-parameter", problem.largestParameter},
+                                                      {"weight-reads", problem.weightReads}};
+  for (auto [word, amount] : amounts)
+    if (amount < 0 || amount > kAmountLimit)
+      return malformed(fmt::format("{} is {}, expected 0 to 2^60", word, amount));
   for (const FixedMemory &line : problem.fixed) {
     if (line.role != StateRole::Other &&
         (line.kind != FixedKind::State || line.bytes.perSample != 0 || !line.bytes.table.empty()))
