@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views come before elementwise ops instead of behind them.
 #include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Placement.h"
 #include "passes/Fuse/Passes.h"
 #include "passes/Fuse/RewriteLocally.h"
 #include "passes/Fuse/RowSpace.h"
@@ -15,8 +16,11 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
-/// Read the same way under any leading axes: scalars and vectors along the last axis.
-bool isAlongLastAxis(Value value) { return typeOf(value).getRank() <= 1; }
+/// Read the same way under any leading axes: scalars and vectors along the last axis. Samples are no such
+/// vector: a view may give them another axis.
+bool isAlongLastAxis(Value value) {
+  return typeOf(value).getRank() <= 1 && !nn::Placement::of(value.getType()).isBatched();
+}
 
 /// Read through by the kernel of their users, unless a view comes between.
 bool isReadThrough(Value value) { return value.getDefiningOp() && isDataMovement(value.getDefiningOp()); }

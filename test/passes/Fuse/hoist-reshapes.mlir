@@ -32,3 +32,13 @@ func.func @pads(%x: tensor<1x16x8xf32>, %y: tensor<1x16x8xf32>, %zero: tensor<f3
   %3 = nn.reshape %2 : tensor<1x16x16xf32> -> tensor<16x16xf32>
   return %3 : tensor<16x16xf32>
 }
+
+// One value per sample is no vector along the last axis: the view gives the samples another one.
+// CHECK-LABEL: func.func @samples
+func.func @samples(%x: tensor<2x1xf32, #nn.batched<1>>, %s: tensor<1xf32, #nn.batched<0>>) -> tensor<2x1xf32, #nn.batched<0, outer = 2>> {
+  // CHECK-NEXT: nn.elementwise <add>
+  // CHECK-NEXT: nn.reshape
+  %0 = nn.elementwise <add> (%x, %s) : (tensor<2x1xf32, #nn.batched<1>>, tensor<1xf32, #nn.batched<0>>) -> tensor<2x1xf32, #nn.batched<1>>
+  %1 = nn.reshape %0 : tensor<2x1xf32, #nn.batched<1>> -> tensor<2x1xf32, #nn.batched<0, outer = 2>>
+  return %1 : tensor<2x1xf32, #nn.batched<0, outer = 2>>
+}
