@@ -64,7 +64,8 @@ struct RecogniseCrossEntropy : OpRewritePattern<nn::GatherElementsOp> {
     Value logits = logitsOf(op.getInput());
     SmallVector<int64_t> column(shapeOf(op.getInput()));
     column.back() = 1;
-    if (!logits || op.getAxis() + 1 != column.size() || shapeOf(op.getIndices()) != ArrayRef(column))
+    if (!logits || op.getAxis() + 1 != column.size() || shapeOf(op.getIndices()) != ArrayRef(column) ||
+        batchAxesOf(op.getIndices()) != batchAxesOf(op.getInput()))
       return rewriter.notifyMatchFailure(op, "not one label for each row of log-probabilities");
     replaceByCrossEntropy(op, logits, op.getIndices(), rewriter);
     return success();
@@ -78,7 +79,7 @@ struct RecogniseIndexedCrossEntropy : OpRewritePattern<nn::GatherOp> {
     Value logits = logitsOf(op.getInput());
     ArrayRef<int64_t> rows = shapeOf(op.getInput()).drop_back();
     if (!logits || op.getAxis() != rows.size() || op.getBatchDims() != rows.size() ||
-        shapeOf(op.getIndices()) != rows)
+        shapeOf(op.getIndices()) != rows || batchAxesOf(op.getIndices()) != batchAxesOf(op.getInput()))
       return rewriter.notifyMatchFailure(op, "not one label for each row of log-probabilities");
     replaceByCrossEntropy(op, logits, op.getIndices(), rewriter);
     return success();

@@ -94,11 +94,9 @@ struct CastNumber : OpRewritePattern<nn::CastOp> {
 /// Batch axes of a type after its axes were permuted.
 SmallVector<int64_t> permutedBatchAxes(Value value, ArrayRef<int64_t> perm) {
   SmallVector<int64_t> axes;
-  for (auto [i, axis] : llvm::enumerate(perm)) {
-    auto extent = dyn_cast_or_null<nn::ExtentAttr>(cast<RankedTensorType>(value.getType()).getEncoding());
-    if (extent && llvm::is_contained(extent.getDims(), axis))
+  for (auto [i, axis] : llvm::enumerate(perm))
+    if (llvm::is_contained(batchAxesOf(value), axis))
       axes.push_back(static_cast<int64_t>(i));
-  }
   return axes;
 }
 
@@ -118,8 +116,7 @@ struct TransposeBetweenReshapes : OpRewritePattern<nn::ReshapeOp> {
       shape.push_back(shapeOf(merge.getInput())[axis]);
     if (shapeOf(op.getResult()) != ArrayRef(shape))
       return rewriter.notifyMatchFailure(op, "the axes are split otherwise");
-    auto extent = dyn_cast_or_null<nn::ExtentAttr>(cast<RankedTensorType>(op.getType()).getEncoding());
-    if (permutedBatchAxes(merge.getInput(), perm) != (extent ? extent.getDims() : ArrayRef<int64_t>()))
+    if (ArrayRef(permutedBatchAxes(merge.getInput(), perm)) != batchAxesOf(op.getResult()))
       return rewriter.notifyMatchFailure(op, "the batch lies along another axis");
     rewriter.replaceOpWithNewOp<nn::TransposeOp>(op, op.getType(), merge.getInput(), perm);
     return success();

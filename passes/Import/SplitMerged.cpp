@@ -11,13 +11,14 @@ namespace {
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
+bool isAtMostFirst(ArrayRef<int64_t> batch) { return batch.empty() || batch == ArrayRef<int64_t>{0}; }
+
 /// `merge` joins two axes, and the batch, if there is one, is the first axis on both sides.
 bool joinsTwo(nn::ReshapeOp merge) {
   if (!merge || mergedAxes(merge) != 2 ||
       typeOf(merge.getInput()).getEncoding() != typeOf(merge).getEncoding())
     return false;
-  auto extent = dyn_cast_or_null<nn::ExtentAttr>(typeOf(merge).getEncoding());
-  return !extent || extent.getDims() == ArrayRef<int64_t>{0};
+  return isAtMostFirst(batchAxesOf(merge));
 }
 
 /// An operand of a product before two of its axes were joined: x of reshape(x), or of transpose(reshape(x)).
@@ -90,13 +91,21 @@ bool isJoinedFrom(Value value, ArrayRef<int64_t> shape, int depth = 0) {
                       [&](Value operand) { return isJoinedFrom(operand, shape, depth + 1); });
 }
 
-/// An operand that broadcasts against joined axes, with those axes apart.
-Value apart(PatternRewriter &rewriter, Value operand, ArrayRef<int64_t> joined, ArrayRef<int64_t> shape) {
+/// Whether an operand goes along with `joined`, whose first axis was joined: it has that axis, or an extent
+/// of 1 there and no batch elsewhere. A fixed extent beside the batch is neither.
+bool followsJoined(Value operand, Value joined) {
+  ArrayRef<int64_t> from = shapeOf(operand), to = shapeOf(joined);
+  bool isWhole = from.size() == to.size() && from[0] == to[0] && batchAxesOf(operand) == batchAxesOf(joined);
+  return isWhole || (batchAxesOf(operand).empty() && (from.size() < to.size() || from[0] == 1));
+}
+
+/// An operand that follows joined axes, with those axes apart.
+Value apart(PatternRewriter &rewriter, Value operand, Value joined, ArrayRef<int64_t> shape) {
   ArrayRef<int64_t> from = shapeOf(operand);
-  if (from.size() < joined.size())
+  if (from.size() < shapeOf(joined).size())
     return operand;
   SmallVector<int64_t> to(from);
-  bool isWhole = from[0] == joined[0];
+  bool isWhole = from[0] == shapeOf(joined)[0] && batchAxesOf(operand) == batchAxesOf(joined);
   to[0] = isWhole ? shape[0] : 1;
   to.insert(to.begin() + 1, isWhole ? shape[1] : 1);
   return nn::ReshapeOp::create(rewriter, operand.getLoc(), typeOf(operand).clone(to), operand);
@@ -109,11 +118,13 @@ struct SplitElementwise : OpRewritePattern<nn::ReshapeOp> {
     auto inner = op.getInput().getDefiningOp<nn::ElementwiseOp>();
     ArrayRef<int64_t> to = shapeOf(op);
     if (!inner || !inner->hasOneUse() || to.size() != shapeOf(inner).size() + 1 ||
-        typeOf(op).getEncoding() != typeOf(inner).getEncoding() || !isJoinedFrom(inner, to))
+        !isAtMostFirst(batchAxesOf(inner)) || batchAxesOf(op) != batchAxesOf(inner) ||
+        !isJoinedFrom(inner, to) ||
+        !llvm::all_of(inner.getOperands(), [&](Value each) { return followsJoined(each, inner); }))
       return rewriter.notifyMatchFailure(op, "splits nothing that was joined");
     SmallVector<Value> operands;
     for (Value operand : inner.getOperands())
-      operands.push_back(apart(rewriter, operand, shapeOf(inner), to));
+      operands.push_back(apart(rewriter, operand, inner, to));
     rewriter.replaceOpWithNewOp<nn::ElementwiseOp>(op, op.getType(), inner.getFn(), operands);
     return success();
   }

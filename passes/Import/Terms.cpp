@@ -101,9 +101,13 @@ Value withoutAdded(Value value, double constant) {
 
 ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
-bool isBatchedFrom(Value value, int64_t first) {
+ArrayRef<int64_t> batchAxesOf(Value value) {
   auto extent = dyn_cast_or_null<nn::ExtentAttr>(cast<RankedTensorType>(value.getType()).getEncoding());
-  return extent && llvm::any_of(extent.getDims(), [&](int64_t dim) { return dim >= first; });
+  return extent ? extent.getDims() : ArrayRef<int64_t>();
+}
+
+bool isBatchedFrom(Value value, int64_t first) {
+  return llvm::any_of(batchAxesOf(value), [&](int64_t dim) { return dim >= first; });
 }
 
 /// Trailing axes of the reduction's input, all of them static.
@@ -116,11 +120,12 @@ static bool isOverRows(nn::ReduceOp reduce) {
   return !isBatchedFrom(reduce.getInput(), first);
 }
 
-/// A reduction that broadcasts against its input: extents 1 where it reduced.
+/// A reduction that broadcasts against its input: extents 1 where it reduced, samples where the input has
+/// them.
 static bool isKept(Value value, Value input, int64_t axis) {
   SmallVector<int64_t> kept(shapeOf(input));
   std::fill(kept.begin() + axis, kept.end(), 1);
-  return shapeOf(value) == ArrayRef(kept);
+  return shapeOf(value) == ArrayRef(kept) && batchAxesOf(value) == batchAxesOf(input);
 }
 
 std::optional<RowReduction> rowReduction(Value value, nn::ReduceKind kind) {
@@ -162,8 +167,13 @@ int64_t mergedAxes(nn::ReshapeOp reshape) {
   ArrayRef<int64_t> from = shapeOf(reshape.getInput()), to = shapeOf(reshape.getResult());
   if (from.size() <= to.size() || to.empty())
     return 0;
-  size_t merged = from.size() - to.size() + 1;
-  return from.drop_front(merged) == to.drop_front(1) ? static_cast<int64_t>(merged) : 0;
+  auto merged = static_cast<int64_t>(from.size() - to.size()) + 1;
+  SmallVector<int64_t> batch;
+  for (int64_t dim : batchAxesOf(reshape.getInput()))
+    batch.push_back(std::max<int64_t>(dim - merged + 1, 0));
+  bool isOnlyMerge =
+      from.drop_front(merged) == to.drop_front(1) && batchAxesOf(reshape.getResult()) == ArrayRef(batch);
+  return isOnlyMerge ? merged : 0;
 }
 
 } // namespace accum::recognise

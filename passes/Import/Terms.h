@@ -32,6 +32,8 @@ mlir::Value withoutAdded(mlir::Value value, double constant);
 /// x and c of `x + c` with a constant c on either side.
 std::optional<std::pair<mlir::Value, double>> sumWithConstant(mlir::Value value);
 
+/// Axes that grow with the batch.
+llvm::ArrayRef<int64_t> batchAxesOf(mlir::Value value);
 /// Whether an axis from `first` on grows with the batch.
 bool isBatchedFrom(mlir::Value value, int64_t first);
 /// The slab's shape.

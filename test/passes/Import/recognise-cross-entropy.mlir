@@ -53,3 +53,13 @@ func.func @two_labels(%x: tensor<1x6x8xf32, #nn.extent<0>>, %labels: tensor<1x6x
   %1 = nn.gather_elements(%0, %labels) {axis = 2 : i64} : (tensor<1x6x8xf32, #nn.extent<0>>, tensor<1x6x2xi64, #nn.extent<0>>) -> tensor<1x6x2xf32, #nn.extent<0>>
   return %1 : tensor<1x6x2xf32, #nn.extent<0>>
 }
+
+// Labels whose samples lie along another axis than those of the logits.
+// CHECK-LABEL: func.func @moved_batch
+func.func @moved_batch(%x: tensor<1x1x8xf32, #nn.extent<0>>, %labels: tensor<1x1x1xi64, #nn.extent<1>>) -> tensor<1x1x1xf32, #nn.extent<1>> {
+  // CHECK-NOT: cross_entropy
+  // CHECK: return
+  %0 = nn.softmax(%x) {axis = 2 : i64, log} : (tensor<1x1x8xf32, #nn.extent<0>>) -> tensor<1x1x8xf32, #nn.extent<0>>
+  %1 = nn.gather_elements(%0, %labels) {axis = 2 : i64} : (tensor<1x1x8xf32, #nn.extent<0>>, tensor<1x1x1xi64, #nn.extent<1>>) -> tensor<1x1x1xf32, #nn.extent<1>>
+  return %1 : tensor<1x1x1xf32, #nn.extent<1>>
+}

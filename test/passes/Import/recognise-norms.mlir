@@ -143,3 +143,19 @@ func.func @scale_of_a_sample(%x: tensor<1x6x8xf32, #nn.extent<0>>, %g: tensor<1x
   %9 = nn.elementwise <mul> (%8, %g) : (tensor<1x6x8xf32, #nn.extent<0>>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
   return %9 : tensor<1x6x8xf32, #nn.extent<0>>
 }
+
+// The root mean square of every row, its samples moved to another axis.
+// CHECK-LABEL: func.func @moved_batch
+func.func @moved_batch(%x: tensor<1x1x8xf32, #nn.extent<0>>) -> tensor<1x1x8xf32, #nn.extent<0>> {
+  // CHECK-NOT: nn.rms_norm
+  %0 = nn.elementwise <mul> (%x, %x) : (tensor<1x1x8xf32, #nn.extent<0>>, tensor<1x1x8xf32, #nn.extent<0>>) -> tensor<1x1x8xf32, #nn.extent<0>>
+  %1 = nn.reduce <sum> (%0) {axes = array<i64: 2>} : (tensor<1x1x8xf32, #nn.extent<0>>) -> tensor<1x1xf32, #nn.extent<0>>
+  %2 = nn.reshape %1 : tensor<1x1xf32, #nn.extent<0>> -> tensor<1x1x1xf32, #nn.extent<1>>
+  %3 = nn.constant {value = dense<8.0> : tensor<f32>} : tensor<f32>
+  %4 = nn.elementwise <div> (%2, %3) : (tensor<1x1x1xf32, #nn.extent<1>>, tensor<f32>) -> tensor<1x1x1xf32, #nn.extent<1>>
+  %5 = nn.constant {value = dense<1.0e-5> : tensor<f32>} : tensor<f32>
+  %6 = nn.elementwise <add> (%4, %5) : (tensor<1x1x1xf32, #nn.extent<1>>, tensor<f32>) -> tensor<1x1x1xf32, #nn.extent<1>>
+  %7 = nn.elementwise <sqrt> (%6) : (tensor<1x1x1xf32, #nn.extent<1>>) -> tensor<1x1x1xf32, #nn.extent<1>>
+  %8 = nn.elementwise <div> (%x, %7) : (tensor<1x1x8xf32, #nn.extent<0>>, tensor<1x1x1xf32, #nn.extent<1>>) -> tensor<1x1x8xf32, #nn.extent<0>>
+  return %8 : tensor<1x1x8xf32, #nn.extent<0>>
+}

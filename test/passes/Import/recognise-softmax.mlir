@@ -112,3 +112,14 @@ func.func @guard_of_something_else(%x: tensor<1x6x8xf32, #nn.extent<0>>) -> tens
   %3 = nn.elementwise <select> (%2, %0, %1) : (tensor<1x6x8xi1, #nn.extent<0>>, tensor<f32>, tensor<1x6x8xf32, #nn.extent<0>>) -> tensor<1x6x8xf32, #nn.extent<0>>
   return %3 : tensor<1x6x8xf32, #nn.extent<0>>
 }
+
+// Sums of rows whose samples were moved to another axis: every row meets the sum of every sample.
+// CHECK-LABEL: func.func @moved_batch
+func.func @moved_batch(%x: tensor<1x1x4xf32, #nn.extent<0>>) -> tensor<1x1x4xf32, #nn.extent<0, 1>> {
+  // CHECK-NOT: nn.softmax
+  %0 = nn.elementwise <exp> (%x) : (tensor<1x1x4xf32, #nn.extent<0>>) -> tensor<1x1x4xf32, #nn.extent<0>>
+  %1 = nn.reduce <sum> (%0) {axes = array<i64: 2>} : (tensor<1x1x4xf32, #nn.extent<0>>) -> tensor<1x1xf32, #nn.extent<0>>
+  %2 = nn.reshape %1 : tensor<1x1xf32, #nn.extent<0>> -> tensor<1x1x1xf32, #nn.extent<1>>
+  %3 = nn.elementwise <div> (%0, %2) : (tensor<1x1x4xf32, #nn.extent<0>>, tensor<1x1x1xf32, #nn.extent<1>>) -> tensor<1x1x4xf32, #nn.extent<0, 1>>
+  return %3 : tensor<1x1x4xf32, #nn.extent<0, 1>>
+}

@@ -58,3 +58,14 @@ func.func @split_otherwise(%x: tensor<1x4x6x8xf32, #nn.extent<0>>) -> tensor<2x2
   %2 = nn.reshape %1 : tensor<4x8x6xf32, #nn.extent<0>> -> tensor<2x2x8x6xf32, #nn.extent<0>>
   return %2 : tensor<2x2x8x6xf32, #nn.extent<0>>
 }
+
+// A merge of leading axes that moves the batch: [2, 1, N, 2] as [2N, 1, 2] as [2N, 2, 1] as [2, 1, 2, N] is no transpose.
+// CHECK-LABEL: func.func @moved_batch
+func.func @moved_batch(%x: tensor<2x1x1x2xf32, #nn.extent<2>>) -> tensor<2x1x2x1xf32, #nn.extent<3>> {
+  // CHECK: nn.transpose %{{.*}} [0, 2, 1]
+  // CHECK-NEXT: nn.reshape
+  %0 = nn.reshape %x : tensor<2x1x1x2xf32, #nn.extent<2>> -> tensor<2x1x2xf32, #nn.extent<0>>
+  %1 = nn.transpose %0 [0, 2, 1] : tensor<2x1x2xf32, #nn.extent<0>> -> tensor<2x2x1xf32, #nn.extent<0>>
+  %2 = nn.reshape %1 : tensor<2x2x1xf32, #nn.extent<0>> -> tensor<2x1x2x1xf32, #nn.extent<3>>
+  return %2 : tensor<2x1x2x1xf32, #nn.extent<3>>
+}

@@ -51,3 +51,15 @@ func.func @over_joined(%q: tensor<2x3x5xf32>) -> tensor<6x5xf32> {
   %p = nn.softmax(%j) {axis = 0 : i64} : (tensor<6x5xf32>) -> tensor<6x5xf32>
   return %p : tensor<6x5xf32>
 }
+
+// -----
+
+// A bias of the heads of one exported sample beside the joined batch stays what it is: of fixed shape along the batch.
+// CHECK-LABEL: func.func @baked_in
+// CHECK: nn.elementwise <add> (%{{.*}}, %arg1) : (tensor<4x6x6xf32, #nn.extent<0>>, tensor<4x1x6xf32>)
+func.func @baked_in(%s: tensor<1x4x6x6xf32, #nn.extent<0>>, %slope: tensor<4x1x6xf32>) -> tensor<1x4x6x6xf32, #nn.extent<0>> {
+  %j = nn.reshape %s : tensor<1x4x6x6xf32, #nn.extent<0>> -> tensor<4x6x6xf32, #nn.extent<0>>
+  %u = nn.elementwise <add> (%j, %slope) : (tensor<4x6x6xf32, #nn.extent<0>>, tensor<4x1x6xf32>) -> tensor<4x6x6xf32, #nn.extent<0>>
+  %a = nn.reshape %u : tensor<4x6x6xf32, #nn.extent<0>> -> tensor<1x4x6x6xf32, #nn.extent<0>>
+  return %a : tensor<1x4x6x6xf32, #nn.extent<0>>
+}
