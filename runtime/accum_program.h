@@ -41,7 +41,8 @@ enum accum_dtype {
 
 /* A K loop over micro-batches runs in one of these phases; begin_micro and end_micro are told which. */
 enum accum_phase {
-  ACCUM_PREPASS = 0, /* totals over the inputs only, e.g. the global target count */
+  ACCUM_PREPASS = 0, /* totals over the inputs only, e.g. the global target count; a program may have several
+                        such loops before its micro-steps: totals that need those of the loop before */
   ACCUM_MICRO = 1,   /* forward, loss and backward of one micro-batch */
   ACCUM_EVAL = 2     /* forward and loss only */
 };

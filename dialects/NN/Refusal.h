@@ -33,8 +33,6 @@ struct Refusal {
     // What only the whole graph shows:
     /// Divides by a sum over the samples that depends on parameters.
     MeanOfParameters,
-    /// Needs a total of values that need a total themselves: one pre-pass is not enough.
-    NestedTotals,
     /// An input without a batch axis.
     NoBatchAxis,
     /// The loss is the same for every batch.

@@ -85,9 +85,53 @@ LogicalResult CommandOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+static YieldOp yieldOf(Region &region) { return cast<YieldOp>(region.front().getTerminator()); }
+
+SmallVector<Region *> StepOp::getPrepasses() {
+  SmallVector<Region *> regions = {&getPrepass()};
+  llvm::append_range(regions, llvm::make_pointer_range(getThen()));
+  return regions;
+}
+
+SmallVector<Region *> StepOp::getRegionsInOrder() {
+  SmallVector<Region *> regions = getPrepasses();
+  regions.append({&getPrologue(), &getMicro(), &getUpdate()});
+  return regions;
+}
+
+SmallVector<Value> StepOp::getTotals() {
+  SmallVector<Value> totals;
+  for (Region *region : getPrepasses())
+    llvm::append_range(totals, yieldOf(*region).getValues());
+  return totals;
+}
+
+SmallVector<Attribute> StepOp::getTotalTargets() {
+  SmallVector<Attribute> targets;
+  for (Region *region : getPrepasses())
+    llvm::append_range(targets, yieldOf(*region).getTargets());
+  return targets;
+}
+
+/// The first one knows no totals, each other one those of all before it.
+static LogicalResult verifyPrepasses(StepOp step) {
+  size_t inputs = step.getInputs().size(), known = yieldOf(step.getPrepass()).getValues().size();
+  if (step.getPrepass().getNumArguments() > inputs)
+    return step.emitOpError("has a prepass of ")
+           << step.getPrepass().getNumArguments() << " arguments for " << inputs << " inputs";
+  for (Region &region : step.getThen()) {
+    if (region.getNumArguments() != inputs + known)
+      return step.emitOpError("has a later prepass of ")
+             << region.getNumArguments() << " arguments for " << inputs << " inputs and " << known
+             << " totals of those before";
+    known += yieldOf(region).getValues().size();
+  }
+  return success();
+}
+
 /// The table of `train.step`'s description, in numbers.
 LogicalResult StepOp::verifyRegions() {
-  for (Region *region : {&getPrepass(), &getPrologue(), &getMicro(), &getUpdate()})
+  for (Region *region : getRegionsInOrder())
     if (region->empty() || region->front().empty() || !isa<YieldOp>(region->front().back()))
       return emitOpError("has a region that does not end in train.yield");
   for (Attribute input : getInputs()) {
@@ -95,15 +139,13 @@ LogicalResult StepOp::verifyRegions() {
     if (!described || !described.getAs<StringAttr>("name"))
       return emitOpError("has an input without a name: ") << input;
   }
-  auto yieldOf = [](Region &region) { return cast<YieldOp>(region.front().getTerminator()); };
-  size_t inputs = getInputs().size(), totals = yieldOf(getPrepass()).getValues().size();
+  if (failed(verifyPrepasses(*this)))
+    return failure();
+  size_t inputs = getInputs().size(), totals = getTotals().size();
   size_t kept = yieldOf(getPrologue()).getValues().size(), gradients = getGradients().size();
   if (getPrologue().getNumArguments() != totals)
     return emitOpError("has a prologue of ")
            << getPrologue().getNumArguments() << " arguments for " << totals << " totals";
-  if (getPrepass().getNumArguments() > inputs)
-    return emitOpError("has a prepass of ")
-           << getPrepass().getNumArguments() << " arguments for " << inputs << " inputs";
   if (getMicro().getNumArguments() < inputs + totals + kept)
     return emitOpError("has a micro-step of ")
            << getMicro().getNumArguments() << " arguments for " << inputs << " inputs, " << totals

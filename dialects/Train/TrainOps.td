@@ -67,11 +67,12 @@ def Train_UpdateOp : Train_Op<"update", [DeclareOpInterfaceMethods<SymbolUserOpI
 def Train_StepOp : Train_Op<"step", [Symbol, IsolatedFromAbove]> {
   let summary = "one optimizer step (`@step`), or forward and loss only (`@eval`, with an empty update)";
   let description = [{
-    Regions run in this order; prepass and micro are loops over the micro-batches. Each has one block:
+    Regions run in this order; prepass, then and micro are loops over the micro-batches. Each has one block:
 
     | region | block arguments | yields |
     |---|---|---|
     | prepass | inputs | totals: partial, summed over micro-steps and devices |
+    | then (any number, one behind the other) | inputs, totals so far (replicated now) | totals that need those, in the same way |
     | prologue | totals | replicated values that do not depend on the micro-batch, computed once |
     | micro | inputs, totals (replicated now), prologue values | partial values, added to the targets named by the yield |
     | update | hyper: tensor<8xf64> (accum_program.h: accum_hyper_slot), totals, gradients (replicated now, in the order of `gradients`) | nothing |
@@ -81,10 +82,19 @@ def Train_StepOp : Train_Op<"step", [Symbol, IsolatedFromAbove]> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$inputs, ArrayAttr:$gradients);
   let regions = (region MaxSizedRegion<1>:$prepass, MaxSizedRegion<1>:$prologue, MaxSizedRegion<1>:$micro,
-                        MaxSizedRegion<1>:$update);
+                        MaxSizedRegion<1>:$update, VariadicRegion<MaxSizedRegion<1>>:$then);
   let assemblyFormat = [{
-    $sym_name `inputs` $inputs `gradients` $gradients `prepass` $prepass `prologue` $prologue `micro` $micro
-    `update` $update attr-dict
+    $sym_name `inputs` $inputs `gradients` $gradients `prepass` $prepass (`then` $then^)? `prologue` $prologue
+    `micro` $micro `update` $update attr-dict
+  }];
+  let extraClassDeclaration = [{
+    /// `prepass` and those behind it.
+    ::llvm::SmallVector<::mlir::Region *> getPrepasses();
+    /// All regions in the order in which they run.
+    ::llvm::SmallVector<::mlir::Region *> getRegionsInOrder();
+    /// What the pre-passes yield and where it is added up, in the order of the arguments for totals.
+    ::llvm::SmallVector<::mlir::Value> getTotals();
+    ::llvm::SmallVector<::mlir::Attribute> getTotalTargets();
   }];
   let hasRegionVerifier = 1;
 }

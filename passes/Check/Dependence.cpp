@@ -22,9 +22,9 @@ void Dependences::record(Operation *op) {
   for (Value operand : op->getOperands()) {
     Dependence one = of(operand);
     all.onParameters |= one.onParameters;
-    all.totals = std::max(all.totals, one.totals);
+    all.onTotals |= one.onTotals;
   }
-  all.totals += isa<nn::TotalOp>(op);
+  all.onTotals |= isa<nn::TotalOp>(op);
   for (Value result : op->getResults())
     known[result] = all;
 }

@@ -11,8 +11,8 @@ namespace accum {
 struct Dependence {
   /// Any dependence on a trained parameter, also one without a derivative.
   bool onParameters = false;
-  /// How many totals, one behind the other, must be known first.
-  unsigned totals = 0;
+  /// A total must be known first.
+  bool onTotals = false;
 };
 
 /// Grows with the graph: record() every op in order.

@@ -156,15 +156,11 @@ static bool wouldFit(Operation *op, ArrayRef<unsigned> replaced) {
 }
 
 /// Why sums that have no total are not enough.
-static void explain(Operation *op, std::optional<Kind> obstacle, ArrayRef<unsigned> sums, nn::Refusal &why) {
+static void explain(Operation *op, ArrayRef<unsigned> sums, nn::Refusal &why) {
   auto elementwise = dyn_cast<nn::ElementwiseOp>(op);
   bool divides = elementwise && elementwise.getFn() == nn::ElementwiseFn::div && sums.back() == 1;
   why.operands.assign(sums.begin(), sums.end());
-  if (obstacle == Kind::NestedTotals) {
-    why.kind = Kind::NestedTotals;
-    why.sentence = "needs a sum over the batch of values that need a sum over the batch themselves: there is "
-                   "one pre-pass, not two";
-  } else if (divides) {
+  if (divides) {
     why.kind = Kind::MeanOfParameters;
     why.sentence = "divides by a sum over the batch that depends on parameters";
   }
@@ -173,16 +169,8 @@ static void explain(Operation *op, std::optional<Kind> obstacle, ArrayRef<unsign
 /// A denominator comes last, so operands are tried from behind: sum / count has the total of the count.
 bool PlaceValues::repairSums(Operation *op, nn::Refusal &why) {
   SmallVector<unsigned> able, unable;
-  std::optional<Kind> worst;
-  for (unsigned i : why.operands) {
-    std::optional<Kind> obstacle = totals.obstacle(op->getOperand(i));
-    if (!obstacle)
-      able.push_back(i);
-    else
-      unable.push_back(i);
-    if (obstacle && worst != Kind::MeanOfParameters)
-      worst = obstacle;
-  }
+  for (unsigned i : why.operands)
+    (totals.exists(op->getOperand(i)) ? able : unable).push_back(i);
   SmallVector<unsigned> chosen;
   for (unsigned i : llvm::reverse(able))
     if (chosen.empty() && wouldFit(op, {i}))
@@ -193,7 +181,7 @@ bool PlaceValues::repairSums(Operation *op, nn::Refusal &why) {
     op->setOperand(i, totals.replicated(op->getOperand(i), op));
   if (!chosen.empty())
     return true;
-  explain(op, worst, unable, why);
+  explain(op, unable, why);
   return false;
 }
 
@@ -213,7 +201,7 @@ void PlaceValues::placeLoss() {
   auto type = cast<RankedTensorType>(loss.getType());
   nn::Placement placement = nn::Placement::of(type);
   nn::Refusal why;
-  if (placement.isReplicated() && dependences.of(loss).totals > 0) {
+  if (placement.isReplicated() && dependences.of(loss).onTotals) {
     // A function of totals only, computed once.
     OpBuilder builder(terminator);
     loss = nn::ShareOp::create(builder, terminator->getLoc(), nn::Placement::partial().place(type), loss,

@@ -61,8 +61,6 @@ static StringRef wayOutOf(Kind kind) {
            "reported loss";
   case Kind::MeanOfParameters:
     return "divide by what depends on the inputs only, such as the number of targets: that is computed first";
-  case Kind::NestedTotals:
-    return "compute the inner statistic once over the data and pass it as an input";
   case Kind::NoBatchAxis:
     return "every input holds one entry per sample; make a constant table an initializer";
   case Kind::LossIsConstant:

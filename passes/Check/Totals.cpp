@@ -22,13 +22,11 @@ bool Totals::isTotalled(Value partial) {
   Operation *op = partial.getDefiningOp();
   if (!isBehindSums(op))
     return true;
-  Dependence dependence = dependences.of(partial);
-  return !dependence.onParameters && dependence.totals == 0 && isa<nn::ReduceOp>(op) &&
+  return !dependences.of(partial).onParameters && isa<nn::ReduceOp>(op) &&
          sizeOf(op->getOperand(0)) > sizeOf(partial);
 }
 
-std::optional<nn::Refusal::Kind> Totals::obstacle(Value partial) {
-  std::optional<nn::Refusal::Kind> worst;
+bool Totals::exists(Value partial) {
   llvm::SetVector<Value> sums; // each once: a chain of `x + x` has a path for every subset of its ops
   sums.insert(partial);
   for (size_t i = 0; i < sums.size(); ++i) {
@@ -37,18 +35,15 @@ std::optional<nn::Refusal::Kind> Totals::obstacle(Value partial) {
     if (isa<nn::ShareOp>(op) || twins.contains(sum))
       continue;
     if (isTotalled(sum)) {
-      Dependence dependence = dependences.of(sum);
-      if (dependence.onParameters)
-        return nn::Refusal::Kind::MeanOfParameters;
-      if (dependence.totals)
-        worst = nn::Refusal::Kind::NestedTotals;
+      if (dependences.of(sum).onParameters)
+        return false;
       continue;
     }
     for (Value operand : op->getOperands())
       if (isPartial(operand))
         sums.insert(operand);
   }
-  return worst;
+  return true;
 }
 
 Value Totals::replicated(Value partial, Operation *before) {

@@ -11,12 +11,13 @@ class Totals {
 public:
   explicit Totals(Dependences &dependences) : dependences(dependences) {}
 
-  /// Why a partial has no replicated twin: its sums depend on parameters, or on totals. Nothing: it has one.
-  std::optional<nn::Refusal::Kind> obstacle(mlir::Value partial);
+  /// Whether pre-passes can compute a partial: its sums depend on inputs and on other totals, not on
+  /// parameters.
+  bool exists(mlir::Value partial);
 
   /// The twin, made in front of `before` and once per value. Totals are taken where the sums are born and the
   /// ops behind them are repeated, so that counts are added up as integers and a mean of a mean needs one
-  /// pre-pass. Requires: no obstacle.
+  /// pre-pass. Requires: it exists.
   mlir::Value replicated(mlir::Value partial, mlir::Operation *before);
 
   /// The ops that sum over the batch, from which `partial` comes.

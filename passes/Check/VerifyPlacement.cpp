@@ -40,13 +40,16 @@ static LogicalResult verifyYield(Region &region, nn::Placement wanted, StringRef
 }
 
 static LogicalResult verifyStep(train::StepOp step) {
-  struct {
+  struct Exit {
     Region &region;
     nn::Placement wanted;
     StringRef name;
-  } exits[] = {{step.getPrepass(), nn::Placement::partial(), "pre-pass"},
-               {step.getPrologue(), nn::Placement::replicated(), "prologue"},
-               {step.getMicro(), nn::Placement::partial(), "micro-step"}};
+  };
+  SmallVector<Exit> exits;
+  for (Region *region : step.getPrepasses())
+    exits.push_back({*region, nn::Placement::partial(), "pre-pass"});
+  exits.push_back({step.getPrologue(), nn::Placement::replicated(), "prologue"});
+  exits.push_back({step.getMicro(), nn::Placement::partial(), "micro-step"});
   for (auto &exit : exits)
     if (!exit.region.empty() && failed(verifyYield(exit.region, exit.wanted, exit.name)))
       return failure();

@@ -27,14 +27,31 @@ static bool isWorthKeeping(Operation *op) {
   return !isa<nn::TransposeOp>(op) || !llvm::all_of(op->getUsers(), llvm::IsaPred<nn::ContractOp>);
 }
 
+/// Totals by how many others, one behind the other, must be known first.
+static SmallVector<SmallVector<Operation *>> totalsByPrepass(Block &block) {
+  SmallVector<SmallVector<Operation *>> prepasses;
+  DenseMap<Value, size_t> before; // pre-passes that must be over
+  for (Operation &op : block.without_terminator()) {
+    size_t number = 0;
+    for (Value operand : op.getOperands())
+      number = std::max(number, before.lookup(operand));
+    if (isa<nn::TotalOp>(op)) {
+      prepasses.resize(std::max(prepasses.size(), number + 1));
+      prepasses[number++].push_back(&op);
+    }
+    for (Value result : op.getResults())
+      before[result] = number;
+  }
+  return prepasses;
+}
+
 ForwardGraph::ForwardGraph(func::FuncOp forward) : function(forward) {
   Block &block = forward.getBody().front();
+  prepasses = totalsByPrepass(block);
   loss = block.getTerminator()->getOperand(0);
   SymbolTableCollection symbols;
   DenseSet<Value> constant; // replicated, and known before the micro loop
   for (Operation &op : block.without_terminator()) {
-    if (isa<nn::TotalOp>(op))
-      totals.push_back(&op);
     bool reached = isTrained(&op, symbols) ||
                    llvm::any_of(op.getOperands(), [&](Value v) { return active.contains(v); });
     bool early =
@@ -73,8 +90,8 @@ static ArrayAttr describeInputs(func::FuncOp forward) {
 StepBuilder::StepBuilder(const ForwardGraph &graph, StringRef name, Operation *before)
     : builder(before), graph(graph), forward(graph.function) {
   step = train::StepOp::create(builder, forward.getLoc(), name, describeInputs(forward),
-                               builder.getArrayAttr({}));
-  buildPrepass();
+                               builder.getArrayAttr({}), std::max<size_t>(graph.prepasses.size(), 1) - 1);
+  buildPrepasses();
   buildPrologue();
   buildMicro();
 }
@@ -97,9 +114,14 @@ void StepBuilder::addInputs(Block *block, IRMapping &mapping) {
   rng = block->addArgument(nn::Placement::replicated().place(seeds), loc);
 }
 
+void StepBuilder::addTotals(Block *block, IRMapping &mapping, size_t prepasses) {
+  for (ArrayRef<Operation *> totals : ArrayRef(graph.prepasses).take_front(prepasses))
+    for (Operation *total : totals)
+      mapping.map(total->getResult(0), block->addArgument(total->getResult(0).getType(), total->getLoc()));
+}
+
 void StepBuilder::addTotals(Block *block, IRMapping &mapping) {
-  for (Operation *total : graph.totals)
-    mapping.map(total->getResult(0), block->addArgument(total->getResult(0).getType(), total->getLoc()));
+  addTotals(block, mapping, graph.prepasses.size());
 }
 
 Operation *StepBuilder::cloneInto(Operation *op, IRMapping &mapping, Block *block) {
@@ -113,14 +135,23 @@ Operation *StepBuilder::cloneInto(Operation *op, IRMapping &mapping, Block *bloc
   return clone;
 }
 
-void StepBuilder::buildPrepass() {
-  Block *block = addBlock(step.getPrepass());
+void StepBuilder::buildPrepasses() {
+  for (auto [number, region] : llvm::enumerate(step.getPrepasses()))
+    buildPrepass(*region, number);
+}
+
+void StepBuilder::buildPrepass(Region &region, size_t number) {
+  Block *block = addBlock(region);
   IRMapping mapping;
   addInputs(block, mapping);
+  addTotals(block, mapping, number);
+  ArrayRef<Operation *> totals =
+      graph.prepasses.empty() ? ArrayRef<Operation *>() : ArrayRef(graph.prepasses[number]);
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
   options.inclusive = true;
-  for (Operation *total : graph.totals)
+  options.filter = [](Operation *op) { return !isa<nn::TotalOp>(op); };
+  for (Operation *total : totals)
     if (Operation *producer = total->getOperand(0).getDefiningOp())
       (void)getBackwardSlice(producer, &slice, options);
   for (Operation &op : forward.getBody().front())
@@ -128,9 +159,12 @@ void StepBuilder::buildPrepass() {
       cloneInto(&op, mapping, block);
   SmallVector<Value> values;
   SmallVector<Attribute> targets;
-  for (auto [i, total] : llvm::enumerate(graph.totals)) {
+  size_t before = 0;
+  for (ArrayRef<Operation *> earlier : ArrayRef(graph.prepasses).take_front(number))
+    before += earlier.size();
+  for (auto [i, total] : llvm::enumerate(totals)) {
     values.push_back(mapping.lookup(total->getOperand(0)));
-    targets.push_back(builder.getStringAttr("total" + std::to_string(i)));
+    targets.push_back(builder.getStringAttr("total" + std::to_string(before + i)));
   }
   builder.setInsertionPointToEnd(block);
   train::YieldOp::create(builder, step.getLoc(), values, builder.getArrayAttr(targets));

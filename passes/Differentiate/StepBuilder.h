@@ -17,7 +17,8 @@ struct ForwardGraph {
 
   mlir::func::FuncOp function;
   mlir::Value loss;
-  mlir::SmallVector<mlir::Operation *> totals;
+  /// Totals by the pre-pass that adds them up: what it sums may need those of the pre-passes before.
+  mlir::SmallVector<mlir::SmallVector<mlir::Operation *>> prepasses;
   /// Values that a trained parameter reaches through differentiable ops.
   mlir::DenseSet<mlir::Value> active;
   /// Ops of the prologue: replicated, reached by no trained parameter, worth keeping.
@@ -40,13 +41,15 @@ struct StepBuilder {
   mlir::IRMapping micro;
 
 private:
-  void buildPrepass();
+  void buildPrepasses();
+  void buildPrepass(mlir::Region &region, size_t number);
   void buildPrologue();
   void buildMicro();
   void buildUpdate(mlir::ArrayRef<mlir::Attribute> parameters, mlir::StringRef optimizer);
   mlir::Block *addBlock(mlir::Region &region);
   void addInputs(mlir::Block *block, mlir::IRMapping &mapping);
   void addTotals(mlir::Block *block, mlir::IRMapping &mapping);
+  void addTotals(mlir::Block *block, mlir::IRMapping &mapping, size_t prepasses);
   mlir::Operation *cloneInto(mlir::Operation *op, mlir::IRMapping &mapping, mlir::Block *block);
 
   const ForwardGraph &graph;

@@ -144,11 +144,12 @@ void FormCommands::formRegion(Region &region, Outliner &outliner) {
 void FormCommands::runOnOperation() {
   Outliner outliner(getOperation());
   for (auto step : getOperation().getOps<train::StepOp>()) {
-    for (Region &region : step->getRegions())
-      formRegion(region, outliner);
+    for (Region *region : step.getRegionsInOrder())
+      formRegion(*region, outliner);
     if (failed(formUpdate(step, outliner)))
       return signalPassFailure();
-    accumulateYields(cast<train::YieldOp>(step.getPrepass().front().getTerminator()), outliner);
+    for (Region *region : step.getPrepasses())
+      accumulateYields(cast<train::YieldOp>(region->front().getTerminator()), outliner);
     materialiseYields(cast<train::YieldOp>(step.getPrologue().front().getTerminator()), outliner);
     accumulateYields(cast<train::YieldOp>(step.getMicro().front().getTerminator()), outliner);
     for (Region &region : step->getRegions())

@@ -168,7 +168,9 @@ bool StepPitches::agrees(train::CommandOp product) {
 
 void StepPitches::decide() {
   SmallVector<train::CommandOp> products;
-  for (Region *region : {&step.getPrepass(), &step.getPrologue(), &step.getMicro()})
+  SmallVector<Region *> regions = step.getPrepasses();
+  regions.append({&step.getPrologue(), &step.getMicro()});
+  for (Region *region : regions)
     for (auto command : region->front().getOps<train::CommandOp>()) {
       if (command.getLibrary() == "gemm")
         products.push_back(command);

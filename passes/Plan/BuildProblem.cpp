@@ -63,7 +63,8 @@ public:
       int64_t last = tail ? tail->id : static_cast<int64_t>(command.getId());
       problem.cloneIds = std::max(problem.cloneIds, last + 1);
     });
-    addRegion(step.getPrepass(), planner::Region::Prepass);
+    for (Region *region : step.getPrepasses())
+      addRegion(*region, planner::Region::Prepass);
     addRegion(step.getPrologue(), planner::Region::Prologue);
     // A prologue value is the same buffer as the micro region's argument.
     auto kept = step.getPrologue().front().getTerminator()->getOperands();
@@ -307,8 +308,8 @@ planner::Problem buildProblem(train::StepOp step) { return ProblemBuilder(step).
 
 SmallVector<ProblemCommand> commandsOf(train::StepOp step) {
   SmallVector<ProblemCommand> commands;
-  for (Region &region : step->getRegions())
-    for (auto command : region.front().getOps<train::CommandOp>()) {
+  for (Region *region : step.getRegionsInOrder())
+    for (auto command : region->front().getOps<train::CommandOp>()) {
       commands.push_back({command});
       if (tailOf(command))
         commands.push_back({command, /*isTail=*/true});

@@ -26,7 +26,8 @@ public:
   LogicalResult build(Phase microPhase);
 
 private:
-  LogicalResult buildPrepass();
+  LogicalResult buildPrepasses();
+  LogicalResult buildPrepass(Block &body, StringRef title);
   LogicalResult buildPrologue();
   LogicalResult buildMicro(Phase phase);
   void reduceScalars(Block &body);
@@ -44,10 +45,6 @@ private:
   ProgramBuffers buffers;
   CommandSchedule commands;
 };
-
-SmallVector<Value> totalsOf(train::StepOp step) {
-  return SmallVector<Value>(step.getPrepass().front().getTerminator()->getOperands());
-}
 
 struct BuildProgram : impl::BuildProgramBase<BuildProgram> {
   using BuildProgramBase::BuildProgramBase;
@@ -70,8 +67,7 @@ void StepSchedule::placeInputs(Block &body) {
 }
 
 void StepSchedule::placeTotals(Block::BlockArgListType arguments) {
-  auto yield = cast<train::YieldOp>(step.getPrepass().front().getTerminator());
-  for (auto [argument, target] : llvm::zip(arguments, yield.getTargets()))
+  for (auto [argument, target] : llvm::zip(arguments, step.getTotalTargets()))
     buffers.place(argument, buffers.target(target, cast<RankedTensorType>(argument.getType())));
 }
 
@@ -106,12 +102,23 @@ void StepSchedule::reduceScalars(Block &body) {
   }
 }
 
-LogicalResult StepSchedule::buildPrepass() {
-  Block &body = step.getPrepass().front();
+LogicalResult StepSchedule::buildPrepasses() {
+  StringRef title = "pre-pass: totals over the global batch";
+  for (Region *region : step.getPrepasses()) {
+    if (failed(buildPrepass(region->front(), title)))
+      return failure();
+    title = "another pre-pass: totals that need those before";
+  }
+  return success();
+}
+
+LogicalResult StepSchedule::buildPrepass(Block &body, StringRef title) {
   if (body.getOps<train::CommandOp>().empty())
     return success();
-  section("pre-pass: totals over the global batch");
+  section(title);
   placeInputs(body);
+  if (body.getNumArguments() > step.getInputs().size())
+    placeTotals(body.getArguments().drop_front(step.getInputs().size()));
   if (failed(buildLoop(body, Phase::prepass)))
     return failure();
   reduceScalars(body);
@@ -130,7 +137,7 @@ LogicalResult StepSchedule::buildPrologue() {
 LogicalResult StepSchedule::buildMicro(Phase phase) {
   Block &body = step.getMicro().front();
   section("micro-steps");
-  size_t inputs = step.getInputs().size(), totals = totalsOf(step).size();
+  size_t inputs = step.getInputs().size(), totals = step.getTotals().size();
   placeInputs(body);
   placeTotals(body.getArguments().slice(inputs, totals));
   ValueRange kept = step.getPrologue().front().getTerminator()->getOperands();
@@ -153,7 +160,7 @@ LogicalResult StepSchedule::buildUpdate() {
   if (all.contents.getNumElements() > 0)
     device::AllReduceOp::create(builder, step.getLoc(), buffers.at(all, builder, step.getLoc()));
   section("update");
-  size_t totals = totalsOf(step).size();
+  size_t totals = step.getTotals().size();
   BlockArgument hyper = body.getArgument(0);
   buffers.place(hyper, {Space::hyper, 0, cast<RankedTensorType>(hyper.getType()), "hyper"});
   placeTotals(body.getArguments().slice(1, totals));
@@ -180,7 +187,7 @@ LogicalResult StepSchedule::buildUpdate() {
 }
 
 LogicalResult StepSchedule::build(Phase microPhase) {
-  if (failed(buildPrepass()) || failed(buildPrologue()) || failed(buildMicro(microPhase)))
+  if (failed(buildPrepasses()) || failed(buildPrologue()) || failed(buildMicro(microPhase)))
     return failure();
   return microPhase == Phase::micro ? buildUpdate() : success();
 }

@@ -102,10 +102,13 @@ FailureOr<StateContents> stateContents(ModuleOp module) {
     return module.emitError("has no train.step @step");
   NamedTypes scalars;
   scalars["loss"] = RankedTensorType::get({}, Float64Type::get(module.getContext()));
-  for (auto each : module.getOps<train::StepOp>())
-    for (Region *region : {&each.getPrepass(), &each.getMicro()})
+  for (auto each : module.getOps<train::StepOp>()) {
+    SmallVector<Region *> regions = each.getPrepasses();
+    regions.push_back(&each.getMicro());
+    for (Region *region : regions)
       if (failed(addScalars(*region, scalars)))
         return failure();
+  }
   Builder builder(module.getContext());
   SmallVector<Attribute> entries;
   for (auto &[name, type] : scalars)

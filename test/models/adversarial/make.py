@@ -20,7 +20,7 @@ BATCH = 6
 CUTS = [(1, 2, 3), (2, 2, 2), (4, 2), (3, 3)]
 # Exact only with totals of the whole batch, or with a term that is counted once: not additive, accepted by rule.
 TOTALS = {"08-scaled-by-batch", "08-unbiased-mean", "09-decay-as-bias", "10-over-counted",
-          "11-fixed-class-weights", "13-table-added-to", "13-label-counts", "14-centred-inputs"}
+          "11-fixed-class-weights", "13-table-added-to", "13-label-counts", "14-centred-inputs", "14-standardised-inputs"}
 # Refused although the loss of a mean adds up: nothing in it depends on the batch.
 CONSTANT = {"24-no-batch-at-all"}
 

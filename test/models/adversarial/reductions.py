@@ -185,7 +185,7 @@ GRAPHS = [
     ("10-over-correct", REJECT, over_correct), ("10-over-counted", ACCEPT, over_counted),
     ("11-learned-class-weights", REJECT, learned_class_weights), ("11-fixed-class-weights", ACCEPT, fixed_class_weights),
     ("12-integer-halved", REJECT, integer_halved), ("12-sum-cast-to-integer", REJECT, sum_cast_to_integer),
-    ("14-centred-inputs", ACCEPT, centred_inputs), ("14-standardised-inputs", REJECT, standardised_inputs),
+    ("14-centred-inputs", ACCEPT, centred_inputs), ("14-standardised-inputs", ACCEPT, standardised_inputs),
     ("14-equal-pairs", REJECT, equal_pairs), ("14-centred-activations", REJECT, centred_activations),
     ("15-transposed-layer-norm", REJECT, transposed_layer_norm), ("15-layer-norm", ACCEPT, layer_norm),
     ("15-axes-kept", ACCEPT, mean_with_axes_kept),

@@ -20,7 +20,8 @@ OwningOpRef<ModuleOp> stepOf(RandomGraph &graph, uint64_t seed) {
   auto forward = *module->getOps<func::FuncOp>().begin();
   OpBuilder builder(forward);
   Location loc = forward.getLoc();
-  auto step = train::StepOp::create(builder, loc, "step", builder.getArrayAttr({}), builder.getArrayAttr({}));
+  auto step = train::StepOp::create(builder, loc, "step", builder.getArrayAttr({}), builder.getArrayAttr({}),
+                                    /*thenCount=*/0);
   for (Region &region : step->getRegions()) {
     builder.createBlock(&region);
     if (&region != &step.getMicro())

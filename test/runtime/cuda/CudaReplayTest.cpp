@@ -85,6 +85,23 @@ TEST_F(CudaReplay, TheSameCallsAreOneGraph) {
   EXPECT_EQ(card.cuda().graphs().started, 15u - 3);
 }
 
+/// Totals that need those of the pre-pass before are another loop, of other calls.
+TEST_F(CudaReplay, EveryPrepassHasGraphsOfItsOwn) {
+  for (uint64_t step = 0; step < 8; ++step) {
+    base = 10 * step;
+    card.device->startStep(false);
+    for (uint64_t out : {256, 512})
+      for (uint32_t k = 0; k < 2; ++k) {
+        ASSERT_TRUE(card.device->feed({ACCUM_PREPASS, k, 2}, fill));
+        ASSERT_TRUE(card.device->copy(card.base + out, card.base + inputsAt(), 8));
+        ASSERT_TRUE(card.device->endMicro());
+        EXPECT_EQ(number(out), base + k);
+      }
+  }
+  EXPECT_EQ(card.cuda().graphs().captured, 4u); // first and last of each
+  EXPECT_EQ(card.cuda().graphs().started, 4u * 7);
+}
+
 TEST_F(CudaReplay, OtherCallsThanCapturedAreDone) {
   for (uint64_t step = 0; step < 8; ++step) {
     base = 10 * step;
