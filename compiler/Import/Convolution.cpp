@@ -195,6 +195,10 @@ static void convolution(Binder &node) {
   Value x = node.value(0), weight = node.value(1), bias = node.has(2) ? node.value(2) : Value();
   Shape filter = shapeOf(weight), input = shapeOf(x);
   int64_t groups = node.integer("group", 1);
+  if (filter.size() >= 3 && input.size() == filter.size() && input[1].batched)
+    refuseCrossBatch("takes the batch axis 1 of " + toString(input) +
+                         " for its channels, of which the filter " + toString(filter) + " fixes the number",
+                     {"keep the samples along axis 0: a convolution sums over its channels"});
   bool fits = filter.size() >= 3 && input.size() == filter.size() && groups >= 1 &&
               groups <= filter[0].count && filter[0].count % groups == 0 &&
               input[1] == Extent::fixed(filter[1].count * groups);

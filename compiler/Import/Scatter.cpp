@@ -60,14 +60,19 @@ static Shape joined(ArrayRef<Extent> lead, int64_t count, ArrayRef<Extent> rest)
   return shape;
 }
 
+[[noreturn]] static void refuseComputedRows(const std::string &what) {
+  refuseCrossBatch(what + " the batch axis at positions that depend on data, which may be another sample's",
+                   {"write each sample's own row along another axis: x.scatter_add(1, index, value), or "
+                    "x.scatter(1, index, value) with one index"});
+}
+
 /// ScatterND with reduction `add` into a table without a batch axis, at positions that depend on data.
 static Value addRows(Binder &node, const GraphValue &data, const GraphValue &tuples,
                      const GraphValue &updates) {
   Emitter &emit = node.emit;
   int64_t depth = tuples.shape.back().count;
   if (!batchAxes(ArrayRef(data.shape).take_front(depth)).empty())
-    refuseCrossBatch(
-        "adds to the batch axis at positions that depend on data: a sample may write another one's row");
+    refuseComputedRows("adds to");
   Shape flat{Extent::fixed(1)};
   for (int64_t d = 0; d < depth; ++d)
     flat[0].count *= data.shape[d].count;
@@ -101,6 +106,8 @@ static void scatterND(Binder &node) {
   if (!tuples.content && !batchAxes(tuples.shape).empty() && batchAxes(data.shape).empty())
     refuseCrossBatch(
         "overwrites rows of one table with those of all samples: which one stays depends on their order");
+  if (!tuples.content && !batchAxes(ArrayRef(data.shape).take_front(tuples.shape.back().count)).empty())
+    refuseComputedRows("overwrites");
   const Content indices = node.content(1);
   if (node.text("reduction", "none") != "none")
     refuseUnsupported("has the reduction `" + node.text("reduction", "") + "`");

@@ -91,6 +91,13 @@ def scattered(reduction):
     return build
 
 
+def own_place_computed(g):
+    """Each sample writes into its own row, at a place found in the data."""
+    h, found = g.rows(), g.ArgMax(g.ids("ids", S), axis=1, keepdims=0)
+    index = g.Concat(*(g.Unsqueeze(v, [1]) for v in (g.iota(), found)), axis=1)
+    return g.mean(g.ScatterND(h, index, g.ReduceSum(h, [1], keepdims=0)))
+
+
 def prototypes(g):
     h, labels = g.rows(), g.ids("labels")
     zeros = g.ConstantOfShape([V, E])
@@ -131,6 +138,7 @@ GRAPHS = [
     ("07-number-as-label", REJECT, number_as_label), ("07-number-compared", REJECT, number_compared),
     ("13-table-overwritten", REJECT, scattered("none")), ("13-table-added-to", ACCEPT, scattered("add")),
     ("13-prototypes", REJECT, prototypes), ("13-label-counts", ACCEPT, label_counts),
+    ("13-own-place-computed", REJECT, own_place_computed),
     ("22-traced-labels", REJECT, traced_labels), ("22-traced-mask", REJECT, traced_mask),
     ("22-shared-mask", ACCEPT, shared_mask),
 ]

@@ -135,6 +135,29 @@ def batch_last_by_reshape(g):
     return positioned(g, g.Reshape(h, g.Concat([-1], g.Unsqueeze(g.batch(), [0]), axis=0)), S * E, 1)
 
 
+def packed(g):
+    """All tokens of the batch in one row, as packed sequences are."""
+    return g.Reshape(g.tokens(), [1, -1, E])
+
+
+def packed_and_back(g):
+    return positioned(g, g.Reshape(g.Tanh(packed(g)), [-1, S, E]), S, E)
+
+
+def packed_softmax(g):
+    return g.mean(g.Softmax(packed(g), axis=1))
+
+
+def statistics_moved(g):
+    """A softmax whose sums stand along another axis: every sample is divided by every sample's sum."""
+    exponentials = g.Exp(g.Unsqueeze(g.rows(), [1]))
+    return g.mean(g.Div(exponentials, g.Reshape(g.ReduceSum(exponentials, [2], keepdims=0), [1, -1, 1])))
+
+
+def batch_as_channels(g):
+    return g.mean(g.Conv(g.Unsqueeze(g.rows(), [0]), g.parameter("filter", 2, 6, 2)))
+
+
 def padded(g):
     return g.mean(g.Add(g.Pad(g.rows(), [1, 0, 0, 0]), 1.0))
 
@@ -155,5 +178,7 @@ GRAPHS = [
     ("17-first-sample", REJECT, first_sample), ("17-every-second", REJECT, sliced(0, BIG, 2)),
     ("17-whole", ACCEPT, whole_slice), ("17-whole-open-end", ACCEPT, sliced(0, BIG)), ("17-rolled", REJECT, rolled),
     ("17-padded", REJECT, padded), ("18-attention-over-all", REJECT, attention_over_all),
+    ("18-packed-and-back", ACCEPT, packed_and_back), ("18-packed-softmax", REJECT, packed_softmax),
+    ("18-statistics-moved", REJECT, statistics_moved), ("18-batch-as-channels", REJECT, batch_as_channels),
     ("23-flattened", ACCEPT, flattened), ("23-batch-last-by-reshape", REJECT, batch_last_by_reshape),
 ]

@@ -83,6 +83,15 @@ def standardised_inputs(g):
     return g.mean(g.MatMul(g.Div(centred, g.Sqrt(g.Add(variance, 1e-5))), g.parameter("w", E, E)))
 
 
+def weighted_by_rarity(g):
+    """Weights by class frequency, normalised by their sum: a total that needs the counts."""
+    scores, labels = g.logits()
+    hits = g.Cast(g.Equal(g.Unsqueeze(labels, [1]), [list(range(V))]), to=1)
+    weights = g.Gather(g.Div(g.Cast(g.batch(), to=1), g.ReduceSum(hits, [0], keepdims=0)), labels, axis=0)
+    lost = g.ReduceSum(g.Mul(g.per_sample(scores, labels), weights), keepdims=0)
+    return g.Div(lost, g.ReduceSum(weights, keepdims=0))
+
+
 def equal_pairs(g):
     h, labels = g.rows(), g.ids("labels")
     same = g.Cast(g.Equal(g.Unsqueeze(labels, [1]), g.Unsqueeze(labels, [0])), to=1)
@@ -186,6 +195,7 @@ GRAPHS = [
     ("11-learned-class-weights", REJECT, learned_class_weights), ("11-fixed-class-weights", ACCEPT, fixed_class_weights),
     ("12-integer-halved", REJECT, integer_halved), ("12-sum-cast-to-integer", REJECT, sum_cast_to_integer),
     ("14-centred-inputs", ACCEPT, centred_inputs), ("14-standardised-inputs", ACCEPT, standardised_inputs),
+    ("14-weighted-by-rarity", ACCEPT, weighted_by_rarity),
     ("14-equal-pairs", REJECT, equal_pairs), ("14-centred-activations", REJECT, centred_activations),
     ("15-transposed-layer-norm", REJECT, transposed_layer_norm), ("15-layer-norm", ACCEPT, layer_norm),
     ("15-axes-kept", ACCEPT, mean_with_axes_kept),
