@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What exporters write in several ops and one suffices: numbers computed from numbers, reshapes around
 // transposes.
+#include "dialects/NN/PlacementRules.h"
 #include "passes/Import/Recognisers.h"
 #include "passes/Import/Terms.h"
 #include <cmath>
@@ -91,6 +92,24 @@ struct CastNumber : OpRewritePattern<nn::CastOp> {
   }
 };
 
+/// x + 0, as a scatter into zeros is written. A kernel that is handed the zeros cannot know that a sum over
+/// the samples may be added to them.
+struct DropAddedZero : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    if (op.getFn() != ElementwiseFn::add)
+      return failure();
+    for (unsigned i = 0; i < 2; ++i) {
+      Value other = op.getOperands()[1 - i];
+      if (!nn::rule::isZero(op.getOperands()[i]) || other.getType() != op.getType())
+        continue;
+      rewriter.replaceOp(op, other);
+      return success();
+    }
+    return rewriter.notifyMatchFailure(op, "no term is zero everywhere");
+  }
+};
+
 /// Batch axes of a type after its axes were permuted.
 SmallVector<int64_t> permutedBatchAxes(Value value, ArrayRef<int64_t> perm) {
   SmallVector<int64_t> axes;
@@ -139,7 +158,8 @@ struct MergeReshapes : OpRewritePattern<nn::ReshapeOp> {
 } // namespace
 
 void addSimplifications(RewritePatternSet &patterns) {
-  patterns.add<ComputeNumber, CastNumber, TransposeBetweenReshapes, MergeReshapes>(patterns.getContext());
+  patterns.add<ComputeNumber, CastNumber, DropAddedZero, TransposeBetweenReshapes, MergeReshapes>(
+      patterns.getContext());
 }
 
 } // namespace accum::recognise

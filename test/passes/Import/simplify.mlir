@@ -69,3 +69,15 @@ func.func @moved_batch(%x: tensor<2x1x1x2xf32, #nn.extent<2>>) -> tensor<2x1x2x1
   %2 = nn.reshape %1 : tensor<2x2x1xf32, #nn.extent<0>> -> tensor<2x1x2x1xf32, #nn.extent<3>>
   return %2 : tensor<2x1x2x1xf32, #nn.extent<3>>
 }
+
+// What is scattered into zeros is the sum itself.
+// CHECK-LABEL: func.func @into_zeros
+func.func @into_zeros(%x: tensor<1xf32, #nn.extent<0>>, %i: tensor<1xi64, #nn.extent<0>>) -> tensor<5xf32> {
+  // CHECK: %[[S:.*]] = nn.scatter_elements_add
+  // CHECK-NEXT: return %[[S]]
+  %zero = nn.constant {value = dense<0.0> : tensor<f32>} : tensor<f32>
+  %table = nn.broadcast %zero : tensor<f32> -> tensor<5xf32>
+  %s = nn.scatter_elements_add(%i, %x) {axis = 0 : i64} : (tensor<1xi64, #nn.extent<0>>, tensor<1xf32, #nn.extent<0>>) -> tensor<5xf32>
+  %r = nn.elementwise <add> (%table, %s) : (tensor<5xf32>, tensor<5xf32>) -> tensor<5xf32>
+  return %r : tensor<5xf32>
+}
