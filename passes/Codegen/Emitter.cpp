@@ -42,7 +42,7 @@ Element Emitter::compute(Value value, ArrayRef<Index> at, Mask mask) {
   if (auto it = buffers.find(value); it != buffers.end())
     return load(it->second, at, mask);
   if (const Element *row = keptRow(value, at))
-    return load({row->value, rowType(value)}, at.take_back(1), mask);
+    return loadWritten({row->value, rowType(value)}, at.take_back(1), mask, row->scope);
   Element result =
       llvm::TypeSwitch<Operation *, Element>(value.getDefiningOp())
           .Case<nn::ConstantOp>([&](auto op) { return constantElement(op, at, mask); })

@@ -44,8 +44,9 @@ public:
   mlir::Operation *unsupported() const { return refused; }
 
   /// Loads and stores: contiguous, gathered or scalar, whichever `at` asks for. bf16 and f16 are f32, i1 is
-  /// i1 outside of memory.
-  Element load(const Buffer &buffer, mlir::ArrayRef<Index> at, Mask mask);
+  /// i1 outside of memory. What a kernel writes itself is loaded in the scope of the code that needs it,
+  /// behind the stores there: `at` may be known further out, where nothing is written yet.
+  Element loadWritten(const Buffer &buffer, mlir::ArrayRef<Index> at, Mask mask, Scope *scope);
   void store(const Buffer &buffer, mlir::ArrayRef<Index> at, Mask mask, Element element, Scope *scope);
 
   // --- loops ---
@@ -120,6 +121,8 @@ public:
 
 private:
   Element compute(mlir::Value value, mlir::ArrayRef<Index> at, Mask mask);
+  /// Of memory that the kernel does not write: in the outermost scope where `at` is known.
+  Element load(const Buffer &buffer, mlir::ArrayRef<Index> at, Mask mask);
   // By kind, one file each.
   Element constantElement(nn::ConstantOp op, mlir::ArrayRef<Index> at, Mask mask);
   Element elementwise(nn::ElementwiseOp op, mlir::ArrayRef<Index> at, Mask mask);

@@ -84,14 +84,20 @@ void Emitter::prefetch(const Buffer &buffer, Index position, Scope *scope) {
 }
 
 Element Emitter::load(const Buffer &buffer, ArrayRef<Index> at, Mask mask) {
+  return loadWritten(buffer, at, mask, root());
+}
+
+Element Emitter::loadWritten(const Buffer &buffer, ArrayRef<Index> at, Mask mask, Scope *scope) {
   Type element = buffer.type.getElementType(), memory = memoryType(element);
   Index position = linearize(at, buffer.type.getShape(), buffer.pitch);
+  scope = deeper(position.scope, scope);
   if (position.isUniform()) {
-    Value pointer = pointerTo(in(position.scope), buffer, position.value);
+    Value pointer = pointerTo(in(scope), buffer, position.value);
     Value value = LLVM::LoadOp::create(builder, memory, pointer, alignmentOf(element));
-    return {widen(builder, value, element), position.scope};
+    return {widen(builder, value, element), scope};
   }
-  Scope *scope = mask ? deeper(position.scope, mask.scope) : position.scope;
+  if (mask)
+    scope = deeper(scope, mask.scope);
   auto type = vectorOf(memory);
   Value pointers = pointerTo(in(scope), buffer, position.value), value;
   Value zeros = arith::ConstantOp::create(builder, builder.getZeroAttr(type));

@@ -10,7 +10,7 @@ namespace accum::codegen {
 
 void Root::write(Emitter &emitter, ArrayRef<Index> at, Mask mask, Element what, Scope *scope) const {
   if (adds) {
-    Element old = emitter.load(buffer(), at, mask);
+    Element old = emitter.loadWritten(buffer(), at, mask, scope);
     Element both[] = {old, what};
     Scope *sum = emitter.unify(both);
     Value added = applyFunction(emitter.in(sum), nn::ElementwiseFn::add, {both[0].value, both[1].value});
@@ -21,9 +21,8 @@ void Root::write(Emitter &emitter, ArrayRef<Index> at, Mask mask, Element what, 
 
 void addTo(Emitter &emitter, const Buffer &buffer, ArrayRef<Index> at, Mask mask, Element what,
            Scope *scope) {
-  Element both[] = {emitter.load(buffer, at, mask), what};
-  // Loads of equal positions are not remembered, but their place is: it must be behind the store before.
-  Scope *sum = deeper(emitter.unify(both), scope);
+  Element both[] = {emitter.loadWritten(buffer, at, mask, scope), what};
+  Scope *sum = emitter.unify(both);
   Value added = applyFunction(emitter.in(sum), nn::ElementwiseFn::add, {both[0].value, both[1].value});
   emitter.store(buffer, at, mask, {added, sum}, scope);
 }

@@ -206,9 +206,8 @@ private:
     Value changes = arith::AndIOp::create(emitter.in(scope), exists, differs);
     writeBack(emitter, scope, at, now, changes, column);
     Value sum = when(emitter, scope, changes, {now.sum}, [&](Scope *once) -> Emitter::Values {
-      // Known outside, it would be loaded there, and every update would wait for the table.
-      Index here = emitter.uniform(target.value, once);
-      return {emitter.splat(emitter.load(root.buffer(), place(at, here, column), {})).value};
+      SmallVector<Index> here = place(at, target, column);
+      return {emitter.splat(emitter.loadWritten(root.buffer(), here, {}, once)).value};
     })[0];
     Value more = applyFunction(emitter.in(scope), nn::ElementwiseFn::add, {sum, update});
     return {arith::SelectOp::create(emitter.in(scope), exists, more, sum),

@@ -27,11 +27,14 @@ FailureOr<Contributions> Contributions::of(Block &body) {
       return command.emitOpError("result is yielded twice");
   }
   DenseSet<Attribute> seen;
+  DenseSet<std::pair<Operation *, Attribute>> added;
   for (auto command : body.getOps<train::CommandOp>())
     for (int64_t i : command.getAccumulate()) {
       Attribute target = contributions.targets.lookup(command->getResult(i));
       if (!target)
         return command.emitOpError("accumulates result ") << i << ", which is not yielded";
+      if (!added.insert({command, target}).second)
+        return command.emitOpError("accumulates two results in ") << target;
       if (seen.insert(target).second)
         contributions.first.insert(command->getResult(i));
     }

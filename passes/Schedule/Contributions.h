@@ -13,8 +13,8 @@ namespace accum {
 /// results add.
 class Contributions {
 public:
-  /// Fails, with a diagnostic, where a yielded value is not an accumulating result of a command, or an
-  /// accumulating result is not yielded exactly once.
+  /// Fails, with a diagnostic, where a yielded value is not an accumulating result of a command, an
+  /// accumulating result is not yielded exactly once, or two of one command have the same target.
   static mlir::FailureOr<Contributions> of(mlir::Block &body);
 
   /// Null where the result is a buffer of its own.

@@ -87,6 +87,35 @@ train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
 
 // -----
 
+// Two results of a command for one target: its kernel writes them on different threads.
+#rows = #nn.batched<0>
+#same = #nn.replicated
+#sum = #nn.partial<sum>
+#cost = #train.poly<0, 0>
+module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 768, scratch = 256, align = 256, slots = {}>} {
+train.param @a : tensor<4xf32> from #train.file<"m.onnx", 0, 16, 0> trained
+func.func private @two(%x: tensor<1x4xf32, #rows>) -> (tensor<4xf32, #sum>, tensor<4xf32, #sum>) {
+  %0 = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+  return %0, %0 : tensor<4xf32, #sum>, tensor<4xf32, #sum>
+}
+train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
+  train.yield
+} prologue {
+  train.yield
+} micro {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
+  // expected-error@+1 {{accumulates two results in @a}}
+  %0:2 = train.command @two(%x) {id = 0 : i64, accumulate = array<i64: 0, 1>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> (tensor<4xf32, #sum>, tensor<4xf32, #sum>)
+  train.yield %0#0, %0#1 : tensor<4xf32, #sum>, tensor<4xf32, #sum> to [@a, @a]
+} update {
+^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>):
+  train.yield
+}
+}
+
+// -----
+
 // An accumulating result that goes nowhere.
 #rows = #nn.batched<0>
 #same = #nn.replicated
