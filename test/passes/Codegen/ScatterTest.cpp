@@ -195,4 +195,35 @@ TEST_P(Scatter, ElementsAddWithShorterUpdates) {
   EXPECT_EQ(call(text, {{2, 0, 2, 1}, {1, 2, 3, 4}})[0], (Array{0, 2, 0, 0, 0, 4, 0, 0, 4, 0, 0, 0}));
 }
 
+/// `count` updates of the only row of a table, by scatter_add, by scatter_elements_add and by the latter
+/// along an axis behind another one of extent 1.
+std::vector<std::string> intoOneElement(int count, const std::string &more) {
+  std::string n = std::to_string(count);
+  auto kernel = [&](const std::string &op, const std::string &shape, const std::string &table, int axis) {
+    std::string i = "tensor<" + shape + "xi64>", u = "tensor<" + shape + "x$T>";
+    return "func.func private @k(%i: " + i + ", %u: " + u + ") -> " + table +
+           " attributes {accum.kernel = 0 : i64" + more + "} {\n %y = nn." + op +
+           " (%i, %u) {axis = " + std::to_string(axis) + " : i64} : (" + i + ", " + u + ") -> " + table +
+           "\n return %y : " + table + " }";
+  };
+  return {kernel("scatter_add", n, "tensor<1x$T>", 0), kernel("scatter_elements_add", n, "tensor<1x$T>", 0),
+          kernel("scatter_elements_add", "1x" + n, "tensor<1x1x$T>", 1)};
+}
+
+TEST_P(Scatter, AddIntoOneElement) {
+  // The place is known before any loop, and what it holds is not: it is zeroed, and added to, in between.
+  for (int count : {1, 3, 40}) {
+    Array indices(count, 0), u = numbers(count), before = {2.5}, sum = {0};
+    for (double one : u)
+      sum[0] += one;
+    Array both = {sum[0] + before[0]};
+    for (const std::string &text : intoOneElement(count, ""))
+      expectClose(call(text, {indices, u})[0], sum);
+    for (const std::string &text : intoOneElement(count, ", accumulate = array<i64: 0>")) {
+      expectClose(call(text, {indices, u}, {{std::nan("")}}, true)[0], sum);
+      expectClose(call(text, {indices, u}, {before}, false)[0], both);
+    }
+  }
+}
+
 } // namespace
