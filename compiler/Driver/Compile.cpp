@@ -115,6 +115,8 @@ void Compilation::offerWholeBatch() {
 
 /// Messages to stderr; with --json also one object with a reason to stdout.
 int Compilation::fail() {
+  if (report.batchPresumed && diagnostics.onlyCrossBatch())
+    diagnostics.addNote(presumedBatchNote(report));
   offerWholeBatch();
   diagnostics.print();
   if (diagnostics.exitCode() == 70)

@@ -5,6 +5,7 @@
 #include "llvm/ADT/StringExtras.h"
 #include <filesystem>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 namespace accum::driver {
@@ -49,6 +50,10 @@ std::string describeModel(const Options &options, const import::ImportReport &re
   text += "\n";
   if (!report.hasDropout && !report.lostDropout)
     text += "         no dropout in this file: exported in eval mode\n";
+  if (report.batchPresumed)
+    text += fmt::format("dim      {}: one size, the batch; each leads inputs and is no other dimension "
+                        "(--batch-dim NAME says otherwise)\n",
+                        fmt::join(report.batchDims, " = "));
   for (const auto &[symbol, size] : report.dimsFromFile)
     text += fmt::format("dim      {} = {} (from the file)\n", symbol, size);
   text += fmt::format("loss     {}\n", report.loss);
@@ -66,6 +71,13 @@ std::string describeModel(const Options &options, const import::ImportReport &re
   return text +
          fmt::format("check    batch axis `{}`; every node is per sample; {}: exact for any micro-batch\n",
                      report.batchDim, describeNormalisers(verdict));
+}
+
+std::string presumedBatchNote(const import::ImportReport &report) {
+  return fmt::format(
+      "{} were taken for one size, the batch, since each leads inputs and is no other dimension; if {} "
+      "is another size: --batch-dim {} --dim {}=SIZE",
+      fmt::join(report.batchDims, ", "), report.batchDims[1], report.batchDims[0], report.batchDims[1]);
 }
 
 std::string describeTarget(const Options &options, const planner::Search &search) {
@@ -111,6 +123,7 @@ nlohmann::ordered_json toJson(const Options &options, const import::ImportReport
   json["frozen"] = {{"tensors", report.tensorsFrozen}, {"elements", report.elementsFrozen}};
   json["ties"] = report.ties;
   json["batch_dim"] = report.batchDim;
+  json["batch_dims"] = report.batchDims;
   json["dims_from_file"] = report.dimsFromFile;
   json["loss"] = {
       {"kind", report.lossKind}, {"output", report.lossOutput}, {"alternatives", report.otherLosses}};

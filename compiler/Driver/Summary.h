@@ -13,6 +13,9 @@ namespace accum::driver {
 /// `model`, `loss`, `check`: what was read and why its batch can be cut.
 std::string describeModel(const Options &options, const import::ImportReport &report, const Verdict &verdict);
 
+/// After a refusal: that several symbols were taken for the batch, and how to say otherwise.
+std::string presumedBatchNote(const import::ImportReport &report);
+
 /// `target`, `batch`: what it is compiled for.
 std::string describeTarget(const Options &options, const planner::Search &search);
 

@@ -232,6 +232,8 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   if (!inputs)
     return give(inputs);
   report.batchDim = inputs->batchDim;
+  report.batchDims = inputs->batchDims;
+  report.batchPresumed = inputs->batchPresumed;
   report.dimsFromFile = inputs->dimsFromFile;
   Result<ParameterTable> table = decideParameters(*model, options.parameters);
   if (!table)

@@ -11,8 +11,8 @@ namespace accum::import {
 
 struct ImportOptions {
   std::filesystem::path path;
-  std::map<std::string, int64_t> dims; ///< sizes of symbolic dimensions other than the batch
-  std::string batchDim;                ///< its symbol; empty: the one leading every input
+  std::map<std::string, int64_t> dims; ///< sizes of symbolic dimensions other than the batch; `a,b` names two
+  std::string batchDim;                ///< its symbols, commas between; empty: those leading the inputs
   /// `auto`, an output's name, or cross-entropy | causal-lm | next-token | mse, each with an optional
   /// `:OUTPUT`.
   std::string loss = "auto";
@@ -31,6 +31,8 @@ struct ImportReport {
   int64_t tensorsFrozen = 0, elementsFrozen = 0;
   std::vector<std::string> ties;               ///< "lm_head.weight = transformer.wte.weight"
   std::string batchDim;                        ///< symbol
+  std::vector<std::string> batchDims;          ///< all symbols that are the batch
+  bool batchPresumed = false;                  ///< several, and no flag says that they are one
   std::map<std::string, int64_t> dimsFromFile; ///< symbol -> size, where the file's own default was taken
   std::string loss;                     ///< which convention, on which output, and what it counts: one phrase
   std::string lossKind;                 ///< `output`, `cross-entropy`, `causal-lm`, `next-token`, `mse`

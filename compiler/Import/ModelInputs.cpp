@@ -1,60 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Shapes of the graph's inputs: one symbol is the batch, every other size is fixed.
 #include "compiler/Import/ModelInputs.h"
+#include "compiler/Import/BatchSymbols.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/Sequence.h"
-#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringExtras.h"
 #include <set>
 
 namespace accum::import {
-
-/// An unnamed open dimension is called after its place, `input_ids.1`.
-static std::string symbolOf(const ValueInfo &input, size_t axis) {
-  const Dim &dim = (*input.type.shape)[axis];
-  return dim.symbol.empty() ? input.name + "." + std::to_string(axis) : dim.symbol;
-}
-
-static std::string tick(const std::string &name) { return "`" + name + "`"; }
-
-/// The symbols that lead the inputs, in order of appearance.
-static std::vector<std::string> leadingSymbols(const Graph &graph) {
-  std::vector<std::string> symbols;
-  for (const ValueInfo &input : graph.inputs) {
-    if (!input.type.shape || input.type.shape->empty() || input.type.shape->front().isStatic())
-      continue;
-    std::string symbol = symbolOf(input, 0);
-    if (!llvm::is_contained(symbols, symbol))
-      symbols.push_back(symbol);
-  }
-  return symbols;
-}
-
-/// What to do about inputs of which none is led by a symbol: one further in may be the batch, as in models
-/// that take the sequence first, but just as well a sequence in a batch that was baked in. So it is not taken
-/// unasked.
-static std::vector<std::string> adviceForStatic(const Graph &graph) {
-  std::vector<std::string> notes, seen;
-  for (const ValueInfo &input : graph.inputs)
-    for (size_t axis = 1; input.type.shape && axis < input.type.shape->size(); ++axis) {
-      std::string symbol = symbolOf(input, axis);
-      if ((*input.type.shape)[axis].isStatic() || llvm::is_contained(seen, symbol))
-        continue;
-      seen.push_back(symbol);
-      notes.push_back("dimension " + std::to_string(axis) + " of " + tick(input.name) +
-                      " is open: if it counts the samples, --batch-dim " + symbol);
-    }
-  notes.push_back("export again with dimension 0 of every input dynamic");
-  return notes;
-}
-
-static bool hasSymbol(const Graph &graph, const std::string &symbol) {
-  return llvm::any_of(graph.inputs, [&](const ValueInfo &input) {
-    size_t rank = input.type.shape ? input.type.shape->size() : 0;
-    return llvm::any_of(llvm::seq<size_t>(0, rank), [&](size_t axis) {
-      return !(*input.type.shape)[axis].isStatic() && symbolOf(input, axis) == symbol;
-    });
-  });
-}
 
 /// The file's own sizes of open dimensions, by symbol.
 static Result<std::map<std::string, int64_t>> defaultDims(const Model &model) {
@@ -68,7 +20,7 @@ static Result<std::map<std::string, int64_t>> defaultDims(const Model &model) {
     if (llvm::StringRef(value).getAsInteger(10, size) || size < 1)
       failures.push_back({"malformed-model",
                           "metadata `" + key + "`",
-                          "is " + tick(value) + ", expected a positive size",
+                          "is " + backquoted(value) + ", expected a positive size",
                           {}});
     else if (!hasSymbol(model.graph, symbol.str()))
       failures.push_back({"malformed-model",
@@ -82,43 +34,26 @@ static Result<std::map<std::string, int64_t>> defaultDims(const Model &model) {
   return dims;
 }
 
-static Result<std::string> findBatchDim(const Graph &graph, const ImportOptions &options,
-                                        const std::set<std::string> &sized) {
-  std::vector<std::string> symbols = leadingSymbols(graph);
-  if (hasSymbol(graph, options.batchDim))
-    return options.batchDim;
-  if (!options.batchDim.empty())
-    return Failure{"no-such-dimension", "--batch-dim " + options.batchDim,
-                   "the model has no symbolic dimension of that name",
-                   symbols.empty() ? std::vector<std::string>()
-                                   : std::vector{"an input is led by " + tick(symbols[0])}};
-  std::vector<std::string> leading = symbols;
-  std::erase_if(symbols, [&](const std::string &symbol) { return sized.count(symbol) > 0; });
-  if (symbols.size() == 1)
-    return symbols[0];
-  if (symbols.empty() && leading.size() == 1)
-    return Failure{"usage",
-                   "--dim " + leading[0],
-                   "leads every input of the model: it is the batch, which stays open",
-                   {"leave it out; --batch N is the size of a step"}};
-  if (symbols.empty())
-    return Failure{"static-batch", "the model",
-                   "has no symbolic batch dimension: the batch size of the export is baked in",
-                   adviceForStatic(graph)};
-  std::string list;
-  for (const std::string &symbol : symbols)
-    list += (list.empty() ? "" : ", ") + tick(symbol);
-  return Failure{"static-batch",
-                 "the model",
-                 "has inputs that are led by different symbols: " + list,
-                 {"--batch-dim NAME says which is the batch, --dim NAME=SIZE fixes the others"}};
+/// The sizes that --dim gives, by symbol: a flag may name several.
+static Result<std::map<std::string, int64_t>> givenDims(const Graph &graph, const ImportOptions &options) {
+  std::map<std::string, int64_t> dims;
+  for (const auto &[names, size] : options.dims)
+    for (const std::string &name : namesIn(graph, names))
+      if (auto [known, isNew] = dims.emplace(name, size); !isNew && known->second != size)
+        return Failure{"usage",
+                       "--dim " + name,
+                       "is given two sizes, " + std::to_string(known->second) + " and " +
+                           std::to_string(size),
+                       {}};
+  return dims;
 }
 
 namespace {
 class Resolver {
 public:
-  Resolver(const ImportOptions &options, std::map<std::string, int64_t> defaults, ModelInputs &inputs)
-      : options(options), defaults(std::move(defaults)), inputs(inputs) {}
+  Resolver(const ImportOptions &options, std::map<std::string, int64_t> given,
+           std::map<std::string, int64_t> defaults, ModelInputs &inputs)
+      : options(options), given(std::move(given)), defaults(std::move(defaults)), inputs(inputs) {}
 
   void resolve(const ValueInfo &input);
   void checkDims();
@@ -126,13 +61,62 @@ public:
 
 private:
   Extent extentOf(const ValueInfo &input, size_t axis);
+  Extent batchExtent(const ValueInfo &input, size_t axis);
+  bool refuseComputed(const ValueInfo &input, const std::string &symbol);
+  void reportOpen(const ValueInfo &input, size_t axis, const std::string &symbol);
 
   const ImportOptions &options;
-  std::map<std::string, int64_t> defaults;
+  std::map<std::string, int64_t> given, defaults;
   ModelInputs &inputs;
   std::set<std::string> seen, reported;
+  std::vector<std::string> open;
 };
 } // namespace
+
+Extent Resolver::batchExtent(const ValueInfo &input, size_t axis) {
+  bool isFirst = inputs.batchAxes.emplace(input.name, static_cast<int64_t>(axis)).second;
+  if (!isFirst && options.wholeBatch)
+    failures.push_back({"unsupported", backquoted(input.name), "has the batch along two axes", {}});
+  return options.wholeBatch ? Extent::fixed(*options.wholeBatch) : Extent::ofBatch(1);
+}
+
+/// The words of an expression, `2*batch`.
+static bool speaksOf(llvm::StringRef expression, llvm::StringRef symbol) {
+  auto isPart = [](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; };
+  for (size_t at = expression.find(symbol); at != llvm::StringRef::npos;
+       at = expression.find(symbol, at + 1)) {
+    size_t end = at + symbol.size();
+    if ((at == 0 || !isPart(expression[at - 1])) && (end == expression.size() || !isPart(expression[end])))
+      return true;
+  }
+  return false;
+}
+
+bool Resolver::refuseComputed(const ValueInfo &input, const std::string &symbol) {
+  if (llvm::none_of(inputs.batchDims, [&](const std::string &batch) { return speaksOf(symbol, batch); }))
+    return false;
+  if (reported.insert(symbol).second)
+    failures.push_back({"unsupported",
+                        backquoted(input.name),
+                        "has a dimension of " + backquoted(symbol) +
+                            ", which changes with the batch: an input has one row for each sample",
+                        {"give it a dimension of its own: [batch, 2, ...] where this is [2*batch, ...], "
+                         "and reshape in the model"}});
+  return true;
+}
+
+void Resolver::reportOpen(const ValueInfo &input, size_t axis, const std::string &symbol) {
+  if (!reported.insert(symbol).second)
+    return;
+  open.push_back(symbol);
+  std::vector<std::string> notes{"add --dim " + symbol + "=SIZE"};
+  if (axis == 0 && !inputs.batchDim.empty())
+    notes.push_back("if it counts the samples, as " + backquoted(inputs.batchDim) + " does: --batch-dim " +
+                    llvm::join(inputs.batchDims, ",") + "," + symbol);
+  failures.push_back({"open-dimension", backquoted(input.name),
+                      "dimension " + std::to_string(axis) + " (" + backquoted(symbol) + ") has no size",
+                      notes});
+}
 
 Extent Resolver::extentOf(const ValueInfo &input, size_t axis) {
   const Dim &dim = (*input.type.shape)[axis];
@@ -140,37 +124,31 @@ Extent Resolver::extentOf(const ValueInfo &input, size_t axis) {
     return Extent::fixed(dim.size);
   std::string symbol = symbolOf(input, axis);
   seen.insert(symbol);
-  if (symbol == inputs.batchDim) {
-    bool isFirst = inputs.batchAxes.emplace(input.name, static_cast<int64_t>(axis)).second;
-    if (!isFirst && options.wholeBatch)
-      failures.push_back({"unsupported", tick(input.name), "has the batch along two axes", {}});
-    return options.wholeBatch ? Extent::fixed(*options.wholeBatch) : Extent::ofBatch(1);
-  }
-  auto given = options.dims.find(symbol);
-  if (given != options.dims.end())
-    return Extent::fixed(given->second);
+  if (llvm::is_contained(inputs.batchDims, symbol))
+    return batchExtent(input, axis);
+  if (refuseComputed(input, symbol))
+    return Extent::fixed(1);
+  if (auto size = given.find(symbol); size != given.end())
+    return Extent::fixed(size->second);
   if (auto known = defaults.find(symbol); known != defaults.end()) {
     inputs.dimsFromFile.insert(*known);
     return Extent::fixed(known->second);
   }
-  if (reported.insert(symbol).second)
-    failures.push_back({"open-dimension",
-                        tick(input.name),
-                        "dimension " + std::to_string(axis) + " (" + tick(symbol) + ") has no size",
-                        {"add --dim " + symbol + "=SIZE"}});
+  reportOpen(input, axis, symbol);
   return Extent::fixed(1);
 }
 
 void Resolver::resolve(const ValueInfo &input) {
   if (llvm::StringRef(input.name).starts_with("past_key")) {
     failures.push_back({"past-key-values",
-                        tick(input.name),
+                        backquoted(input.name),
                         "is a cache of an earlier call, which training has not",
                         {"export again with use_cache=False"}});
     return;
   }
   if (!input.type.shape || !input.type.otherKind.empty()) {
-    failures.push_back({"unsupported", tick(input.name), "is an input of unknown rank, or not a tensor", {}});
+    failures.push_back(
+        {"unsupported", backquoted(input.name), "is an input of unknown rank, or not a tensor", {}});
     return;
   }
   Shape shape;
@@ -180,24 +158,34 @@ void Resolver::resolve(const ValueInfo &input) {
   for (Extent extent : shape)
     elements *= static_cast<double>(extent.count);
   if (elements > 0x1p40)
-    failures.push_back({"malformed-model", tick(input.name), "has the absurd shape " + toString(shape), {}});
+    failures.push_back(
+        {"malformed-model", backquoted(input.name), "has the absurd shape " + toString(shape), {}});
   if (elements == 0)
     failures.push_back(
-        {"malformed-model", tick(input.name), "has no elements: its shape is " + toString(shape), {}});
+        {"malformed-model", backquoted(input.name), "has no elements: its shape is " + toString(shape), {}});
   inputs.shapes[input.name] = shape;
 }
 
 void Resolver::checkDims() {
-  for (const auto &[name, size] : options.dims) {
-    if (seen.count(name) == 0 || name == inputs.batchDim)
+  if (open.size() > 1)
+    failures.back().notes.push_back("one size for all of them: --dim " + llvm::join(open, ",") + "=SIZE");
+  for (const auto &[name, size] : given) {
+    bool isBatch = llvm::is_contained(inputs.batchDims, name);
+    if (seen.count(name) == 0 || isBatch)
       failures.push_back({"no-such-dimension",
                           "--dim " + name,
-                          name == inputs.batchDim ? "is the batch, which stays symbolic"
-                                                  : "the model has no symbolic dimension of that name",
+                          isBatch ? "is the batch, which stays symbolic"
+                                  : "the model has no symbolic dimension of that name",
                           {}});
     else if (size < 1)
       failures.push_back({"no-such-dimension", "--dim " + name, "needs a positive size", {}});
   }
+}
+
+static bool hasCache(const Graph &graph) {
+  return llvm::any_of(graph.inputs, [](const ValueInfo &input) {
+    return llvm::StringRef(input.name).starts_with("past_key");
+  });
 }
 
 Result<ModelInputs> resolveInputs(const Model &model, const ImportOptions &options) {
@@ -206,22 +194,25 @@ Result<ModelInputs> resolveInputs(const Model &model, const ImportOptions &optio
   auto defaults = defaultDims(model);
   if (!defaults)
     return defaults.takeFailures();
-  Resolver resolver(options, *defaults, inputs);
+  auto given = givenDims(graph, options);
+  if (!given)
+    return given.takeFailures();
   std::set<std::string> sized;
-  for (const std::map<std::string, int64_t> &dims : {options.dims, *defaults})
+  for (const std::map<std::string, int64_t> &dims : {*given, *defaults})
     for (const auto &[symbol, size] : dims)
       sized.insert(symbol);
-  Result<std::string> batchDim = findBatchDim(graph, options, sized);
-  bool hasCache = llvm::any_of(graph.inputs, [](const ValueInfo &input) {
-    return llvm::StringRef(input.name).starts_with("past_key");
-  });
-  if (!batchDim && !hasCache)
-    return batchDim.takeFailures();
-  if (batchDim)
-    inputs.batchDim = *batchDim;
+  Result<BatchSymbols> batch = findBatch(graph, options.batchDim, sized);
+  if (!batch && !hasCache(graph))
+    return batch.takeFailures();
+  if (batch) {
+    inputs.batchDims = batch->names;
+    inputs.batchDim = batch->names.front();
+    inputs.batchPresumed = batch->presumed;
+  }
+  Resolver resolver(options, *given, *defaults, inputs);
   for (const ValueInfo &input : graph.inputs)
     resolver.resolve(input);
-  if (!hasCache)
+  if (!hasCache(graph))
     resolver.checkDims();
   if (!resolver.failures.empty())
     return std::move(resolver.failures);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shapes of the graph's inputs: one symbol is the batch, every other size is fixed.
+// Shapes of the graph's inputs: the batch is one symbol, or several, every other size is fixed.
 #pragma once
 #include "compiler/Import/Extent.h"
 #include "compiler/Import/Import.h"
@@ -7,7 +7,9 @@
 namespace accum::import {
 
 struct ModelInputs {
-  std::string batchDim;                        ///< the symbol
+  std::string batchDim;                        ///< the symbol, the first of them
+  std::vector<std::string> batchDims;          ///< all that are the batch
+  bool batchPresumed = false;                  ///< several, and no flag says that they are one
   std::map<std::string, Shape> shapes;         ///< by input
   std::map<std::string, int64_t> batchAxes;    ///< by input; none where it has no batch axis
   std::map<std::string, int64_t> dimsFromFile; ///< sizes that were taken from the file's own defaults
