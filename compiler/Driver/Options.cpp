@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // accumc's command line.
 #include "compiler/Driver/Options.h"
+#include "compiler/Driver/UnknownArguments.h"
 #include "compiler/Planner/Quantity.h"
 #include "compiler/Planner/Sharing.h"
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace accum::driver {
 
@@ -23,6 +26,18 @@ std::string notBuilt(const std::string &flag) { return fmt::format("{} is not bu
 /// What an unset variable of a script leaves: none of these is meant by it.
 std::string notEmpty(const std::string &text) { return text.empty() ? "nothing is given" : ""; }
 
+/// One word of a few; which, where another one is given.
+CLI::Validator oneOf(const std::vector<std::string> &words) {
+  auto check = [words](const std::string &text) -> std::string {
+    if (std::find(words.begin(), words.end(), text) != words.end())
+      return "";
+    std::string meant = nearest(text, words);
+    return fmt::format("{} is none of {} [usage]{}", text.empty() ? "nothing" : "`" + text + "`",
+                       fmt::join(words, ", "), meant.empty() ? "" : "\nnote: nearest: " + meant);
+  };
+  return CLI::Validator(check, "");
+}
+
 void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("MODEL", options.model, "ONNX file, or a dump (.mlir) to resume from");
   app.add_option("-o,--output", options.output, "artifact to write (default: MODEL.accum)")
@@ -34,8 +49,12 @@ void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("--loss", options.loss,
                  "auto, an output's name, or cross-entropy|causal-lm|next-token|mse[:OUTPUT] (default: auto)")
       ->check(notEmpty);
-  app.add_option("--dim", raw.dims, "size of a symbolic dimension other than the batch: NAME=SIZE");
-  app.add_option("--batch-dim", options.batchDim, "which symbolic dimension is the batch")->check(notEmpty);
+  app.add_option("--dim", raw.dims,
+                 "size of a symbolic dimension other than the batch: NAME=SIZE, or A,B=SIZE");
+  app.add_option(
+         "--batch-dim", options.batchDim,
+         "which symbolic dimension is the batch: NAME, or A,B where inputs have names of their own for it")
+      ->check(notEmpty);
   app.add_option("--trainable", options.trainable,
                  "train only what matches (glob on module or initializer names)");
   app.add_option("--freeze", options.freeze, "do not train what matches");
@@ -45,31 +64,31 @@ void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
 
 void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("--optimizer", options.optimizer, "adamw, adam, sgd, sgd-momentum (default: adamw)")
-      ->check(CLI::IsMember({"adamw", "adam", "sgd", "sgd-momentum"}));
+      ->check(oneOf({"adamw", "adam", "sgd", "sgd-momentum"}));
   app.add_option("--precision", options.precision,
                  "f32, bf16, tf32 (GPUs); f64 with --target reference (default: f32)")
-      ->check(CLI::IsMember({"f32", "f64", "tf32", "bf16", "f16"}));
+      ->check(oneOf({"f32", "f64", "tf32", "bf16", "f16"}));
   app.add_option("--micro-batch", options.microBatch,
                  "auto, N, none, MIN..MAX, or explore[:MIN..MAX]: times the best few here (default: auto)");
   app.add_option("--accumulation-steps", raw.accumulationSteps, "micro-steps per optimizer step")
       ->check(planner::countComplaint);
   app.add_flag("--require-divisible", options.requireDivisible, "refuse a ragged last micro-step");
   app.add_option("--on-cross-batch", options.onCrossBatch, "reject or disable (default: reject)")
-      ->check(CLI::IsMember({"reject", "disable"}));
+      ->check(oneOf({"reject", "disable"}));
   app.add_option("--target", options.target,
                  "device profile: host, h100, ... (--list-targets), reference, or FILE.json (default: host)");
   app.add_flag("--with-sim", options.withSim,
                "kernels for a GPU also as code that this machine executes and checks");
   app.add_option("--cpu", options.cpu, "native, x86-64-v3, x86-64-v4 (default: native)")
-      ->check(CLI::IsMember({"native", "x86-64-v3", "x86-64-v4"}));
+      ->check(oneOf({"native", "x86-64-v3", "x86-64-v4"}));
   app.add_option("--memory", raw.memory, "memory per device, e.g. 16GiB; of a GPU with its context")
       ->check(notEmpty);
   app.add_option("--recompute", options.recompute,
                  "activation checkpointing: auto, none, all (default: auto)")
-      ->check(CLI::IsMember({"auto", "none", "all"}));
+      ->check(oneOf({"auto", "none", "all"}));
   app.add_option("--shard", options.shard,
                  "auto, none, zero1, zero2, zero3, with --plan-only (default: none)")
-      ->check(CLI::IsMember({"auto", "none", "zero1", "zero2", "zero3"}));
+      ->check(oneOf({"auto", "none", "zero1", "zero2", "zero3"}));
   app.add_option(
          "--offload", options.offload,
          "what waits in memory of the host: auto, none, optimizer or parameters, activations, or both "
@@ -87,7 +106,7 @@ void addOutputOptions(CLI::App &app, Options &options) {
   app.add_option("--dump-phases", options.dumpPhases, "write the IR after each phase into this folder")
       ->check(notEmpty);
   app.add_option("--to", options.toPhase, "stop after a phase and print its IR")
-      ->check(CLI::IsMember({"import", "check", "differentiate", "fuse", "plan", "schedule"}));
+      ->check(oneOf({"import", "check", "differentiate", "fuse", "plan", "schedule"}));
   app.add_flag("--timing", options.timing, "time of each phase");
   app.add_flag("--verbose", options.verbose, "say more");
   app.add_flag("--list-targets", options.listTargets, "the built-in device profiles");
@@ -100,7 +119,11 @@ std::string complete(Options &options, const Raw &raw) {
     if (equals == std::string::npos || equals == 0 ||
         !planner::countComplaint(dim.substr(equals + 1)).empty())
       return fmt::format("--dim {}: expected NAME=SIZE with a positive size [usage]", dim);
-    options.dims.emplace_back(dim.substr(0, equals), std::stoll(dim.substr(equals + 1)));
+    std::pair<std::string, int64_t> sized{dim.substr(0, equals), std::stoll(dim.substr(equals + 1))};
+    for (const auto &[name, size] : options.dims)
+      if (name == sized.first && size != sized.second)
+        return fmt::format("--dim {}: is given two sizes, {} and {} [usage]", name, size, sized.second);
+    options.dims.push_back(sized);
   }
   if (!raw.memory.empty()) {
     auto bytes = planner::parseBytes(raw.memory);
@@ -137,15 +160,44 @@ std::string complete(Options &options, const Raw &raw) {
   return {};
 }
 
+/// What the library says of a value that is missing, in our words.
+std::string valueComplaint(std::string message) {
+  static const std::string missing = " required TEXT missing";
+  size_t at = message.rfind(": 1" + missing);
+  return at == std::string::npos ? message : message.substr(0, at) + ": its value is missing";
+}
+
+std::vector<std::string> optionNames(const CLI::App &app) {
+  std::vector<std::string> names;
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &name : option->get_lnames())
+      names.push_back("--" + name);
+  return names;
+}
+
+/// The library's own line of usage knows neither what is required nor `check`.
+std::string helpOf(const CLI::App &app) {
+  static const std::string usage = "Usage:\n"
+                                   "  accumc MODEL.onnx --batch N [OPTIONS]   compiles\n"
+                                   "  accumc check MODEL.onnx [OPTIONS]       the verdict alone: parameters, "
+                                   "loss, batch axis, what is refused and why\n"
+                                   "  accumc --list-targets";
+  std::string text = app.help();
+  size_t begin = text.find("Usage:"), end = text.find('\n', begin);
+  return begin == std::string::npos ? text : text.replace(begin, end - begin, usage);
+}
+
 /// The library's message names the key behind a fixed sentence, and marks sections.
-std::string configComplaint(std::string message) {
+std::string configComplaint(const std::string &message, const std::vector<std::string> &options) {
   static const std::string prefix = "INI was not able to parse ";
   if (message.rfind(prefix, 0) != 0)
-    return message;
+    return message + " [usage]";
   std::string key = message.substr(prefix.size());
   if (key.size() > 3 && key.substr(key.size() - 3) == ".++")
-    return fmt::format("[{}] is a section, and there are none", key.substr(0, key.size() - 3));
-  return fmt::format("`{}` is no option", key);
+    return fmt::format("[{}] is a section, and there are none [usage]", key.substr(0, key.size() - 3));
+  std::string meant = nearest("--" + key, options);
+  return fmt::format("`{}` is no option [usage]{}", key,
+                     meant.empty() ? "" : "\nnote: nearest: " + meant.substr(2));
 }
 
 } // namespace
@@ -154,30 +206,39 @@ ParsedOptions parseOptions(int argc, char **argv) {
   Options options;
   Raw raw;
   std::vector<char *> words(argv, argv + argc);
-  options.checkOnly = argc > 1 && std::string_view(argv[1]) == "check";
+  std::string_view command = argc > 1 ? argv[1] : "";
+  options.checkOnly = command == "check";
   if (options.checkOnly)
     words.erase(words.begin() + 1);
   CLI::App app("Compiles a transformer's ONNX file into a training program that accumulates gradients over "
                "micro-batches, and picks their size.",
                "accumc");
+  app.footer("\nWhat it writes is run by accum-run MODEL.accum --data FILE --steps N; accum-run --help.");
   app.set_version_flag("--version", std::string("accumc ") + ACCUM_VERSION);
   addModelOptions(app, options, raw);
   addPlanOptions(app, options, raw);
   addOutputOptions(app, options);
   app.set_config("--config", "", "any of these options from a file: TOML, names without the dashes");
   app.allow_config_extras(CLI::config_extras_mode::error);
+  if (command == "help" && argc == 2)
+    return {std::nullopt, helpOf(app), 0};
   try {
     app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::Success &success) {
-    std::string text = success.get_name() == "CallForHelp" ? app.help() : std::string(success.what()) + "\n";
+    std::string text = success.get_name() == "CallForHelp" ? helpOf(app) : std::string(success.what()) + "\n";
     return {std::nullopt, text, 0};
   } catch (const CLI::FileError &error) {
     return {std::nullopt, fmt::format("error: --config: {} [file-unreadable]\n", error.what()), 3};
   } catch (const CLI::ConfigError &error) {
-    return {std::nullopt, fmt::format("error: --config: {} [usage]\n", configComplaint(error.what())), 2};
+    return {std::nullopt,
+            fmt::format("error: --config: {}\n", configComplaint(error.what(), optionNames(app))), 2};
+  } catch (const CLI::ExtrasError &) {
+    std::vector<std::string> given(argv, argv + argc);
+    return {std::nullopt,
+            "error: " + explainUnknown(given, app.remaining(), optionNames(app), options.model) + "\n", 2};
   } catch (const CLI::ParseError &error) {
-    std::string message = error.what();
-    bool tagged = !message.empty() && message.back() == ']';
+    std::string message = valueComplaint(error.what());
+    bool tagged = message.find(" [usage]") != std::string::npos;
     return {std::nullopt, "error: " + message + (tagged ? "\n" : " [usage]\n"), 2};
   }
   if (std::string message = complete(options, raw); !message.empty())

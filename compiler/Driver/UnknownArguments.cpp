@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command line may have meant by a word that is no option.
+#include "compiler/Driver/UnknownArguments.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringRef.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace accum::driver {
+
+/// Options of accum-run that people give to the compiler.
+static constexpr llvm::StringRef kOfTheRun[] = {
+    "--lr",         "--weight-decay",   "--decay",       "--beta1",       "--beta2",        "--eps",
+    "--momentum",   "--steps",          "--epochs",      "--data",        "--synthetic",    "--shuffle",
+    "--no-shuffle", "--seed",           "--drop-last",   "--save",        "--names",        "--log",
+    "--profile",    "--dump-gradients", "--print-param", "--on-nan",      "--progress",     "--threads",
+    "--describe",   "--verify",         "--launcher",    "--schedule",    "--warmup",       "--clip-norm",
+    "--checkpoint", "--resume",         "--eval",        "--tensorboard", "--random-params"};
+
+/// What other programs call ours, without dashes.
+static constexpr std::pair<llvm::StringRef, llvm::StringRef> kElsewhere[] = {
+    {"batch-size", "--batch"},
+    {"global-batch-size", "--batch"},
+    {"train-batch-size", "--batch"},
+    {"gradient-accumulation-steps", "--accumulation-steps"},
+    {"grad-accum", "--accumulation-steps"},
+    {"micro-batch-size", "--micro-batch"},
+    {"num-devices", "--devices"},
+    {"gpus", "--devices"},
+    {"dtype", "--precision"},
+    {"gradient-checkpointing", "--recompute"},
+    {"learning-rate", "--lr"},
+    {"max-steps", "--steps"},
+    {"num-train-epochs", "--epochs"},
+    {"max-grad-norm", "--clip-norm"},
+    {"output-dir", "--output"},
+    {"out", "--output"}};
+
+std::string nearest(const std::string &name, const std::vector<std::string> &known) {
+  std::string best, lowered = llvm::StringRef(name).lower();
+  unsigned least = static_cast<unsigned>(name.size()) / 3 + 1; // one letter of three may be wrong
+  for (const std::string &candidate : known) {
+    unsigned distance = llvm::StringRef(lowered).edit_distance(candidate, /*AllowReplacements=*/true, least);
+    if (distance < least) {
+      least = distance;
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+static std::string ofTheRun(llvm::StringRef flag, llvm::StringRef given) {
+  std::string is = flag == given ? "" : fmt::format(" (here {})", flag.str());
+  return fmt::format("{}{} belongs to the run [usage]\nnote: compile first; then accum-run MODEL.accum "
+                     "--data FILE --steps N "
+                     "{} ...",
+                     given.str(), is, flag.str());
+}
+
+static std::string explainFlag(llvm::StringRef given, const std::vector<std::string> &options) {
+  std::string name = given.take_until([](char c) { return c == '='; }).ltrim('-').lower();
+  std::replace(name.begin(), name.end(), '_', '-');
+  std::string flag = "--" + name;
+  const auto *other = llvm::find_if(kElsewhere, [&](auto pair) { return pair.first == name; });
+  if (other != std::end(kElsewhere))
+    flag = other->second.str();
+  std::string shown = given.take_until([](char c) { return c == '='; }).str();
+  if (llvm::is_contained(kOfTheRun, flag))
+    return ofTheRun(flag, shown);
+  if (flag == "--check")
+    return fmt::format("{} is no option [usage]\nnote: accumc check MODEL.onnx", shown);
+  std::vector<std::string> known = options;
+  llvm::append_range(known, llvm::map_range(kOfTheRun, [](llvm::StringRef s) { return s.str(); }));
+  std::string meant = llvm::is_contained(options, flag) ? flag : nearest(flag, known);
+  if (llvm::is_contained(kOfTheRun, meant))
+    return ofTheRun(meant, shown);
+  return fmt::format("{} is no option [usage]\nnote: {}", shown,
+                     meant.empty() ? "accumc --help lists them" : "nearest: " + meant);
+}
+
+static std::string explainWord(const std::string &word, const std::string &model) {
+  if (word == "check")
+    return "check stands in front [usage]\nnote: accumc check MODEL.onnx";
+  if (!nearest(model, {"check", "compile"}).empty())
+    return fmt::format(
+        "`{}` is no command [usage]\nnote: accumc MODEL.onnx --batch N compiles, accumc check MODEL.onnx "
+        "gives the verdict alone",
+        model);
+  return fmt::format(
+      "`{}` is one word too many, after `{}` [usage]\nnote: one model at a time: accumc MODEL.onnx --batch N",
+      word, model);
+}
+
+std::string explainUnknown(const std::vector<std::string> &words, const std::vector<std::string> &left,
+                           const std::vector<std::string> &options, const std::string &model) {
+  for (const std::string &word : words)
+    if (word.size() > 1 && word[0] == '-' && llvm::is_contained(left, word))
+      return explainFlag(word, options);
+  return explainWord(left.empty() ? "" : left.front(), model);
+}
+
+} // namespace accum::driver

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a command line may have meant by a word that is no option.
+#pragma once
+#include <string>
+#include <vector>
+
+namespace accum::driver {
+
+/// A message for stderr, with a note that tells the way out. `words` are those of the command line, `left`
+/// those that no option took, `options` the names that there are, with their dashes, `model` what was taken
+/// for the model.
+std::string explainUnknown(const std::vector<std::string> &words, const std::vector<std::string> &left,
+                           const std::vector<std::string> &options, const std::string &model);
+
+/// The one of `known` that `name` is a letter or two away from; "" where there is none.
+std::string nearest(const std::string &name, const std::vector<std::string> &known);
+
+} // namespace accum::driver
