@@ -40,6 +40,20 @@ static std::string smoothingOf(const Node &node) {
   return std::regex_search(entry->second, match, call) ? match[1].str() : "";
 }
 
+/// PyTorch's formula of the call: class weights enter both terms, and the divisor.
+static std::string smoothingWritten(const Node &node) {
+  bool weighted = node.inputs.size() > 2 && !node.inputs[2].empty();
+  const std::string *reduction = node.attribute<std::string>("reduction");
+  std::string text = weighted ? "(1 - e) * w[y] * nll - e * (w * log_softmax(logits)).mean(-1)"
+                              : "(1 - e) * nll - e * log_softmax(logits).mean(-1)";
+  if (reduction && *reduction == "none")
+    return text;
+  text += ", summed over the counted targets";
+  if (reduction && *reduction == "sum")
+    return text;
+  return text + (weighted ? " y and divided by the sum of w over them" : " and divided by their number");
+}
+
 static std::optional<Failure> lostSmoothing(const Graph &graph) {
   for (const Node &node : graph.nodes) {
     std::string smoothing = node.opType == "SoftmaxCrossEntropyLoss" ? smoothingOf(node) : "";
@@ -49,9 +63,7 @@ static std::optional<Failure> lostSmoothing(const Graph &graph) {
           backquoted(node.name),
           "had label_smoothing = " + smoothing +
               ", which the exporter silently left out: the graph does not compute the loss of the model",
-          {"write it out in the model: (1 - e) * nll - e * log_softmax(logits).mean(-1), "
-           "summed over the counted targets and divided by their number",
-           "or export without label smoothing"}};
+          {"write it out in the model: " + smoothingWritten(node), "or export without label smoothing"}};
   }
   return std::nullopt;
 }

@@ -48,6 +48,32 @@ Node traced(std::string opType, const std::string &call) {
   return node;
 }
 
+/// The way out that is offered where a loss of these inputs lost its smoothing.
+std::string smoothingAdvice(std::vector<std::string> inputs, const std::string &reduction) {
+  Node loss =
+      traced("SoftmaxCrossEntropyLoss", "cross_entropy_loss.default](args = (%x, %y, %w, 1, -100, 0.1)");
+  loss.inputs = std::move(inputs);
+  loss.attributes.emplace("reduction", reduction);
+  Graph graph;
+  graph.nodes.push_back(loss);
+  auto lost = lostInExport(graph);
+  return lost ? lost->notes.front() : "";
+}
+
+TEST(LostSmoothing, asPyTorchComputesIt) {
+  EXPECT_EQ(
+      smoothingAdvice({"x", "y"}, "mean"),
+      "write it out in the model: (1 - e) * nll - e * log_softmax(logits).mean(-1), summed over the counted "
+      "targets and divided by their number");
+  EXPECT_EQ(smoothingAdvice({"x", "y", "w"}, "mean"),
+            "write it out in the model: (1 - e) * w[y] * nll - e * (w * log_softmax(logits)).mean(-1), "
+            "summed over the "
+            "counted targets y and divided by the sum of w over them");
+  EXPECT_THAT(smoothingAdvice({"x", "y", "w"}, "sum"),
+              testing::EndsWith(", summed over the counted targets"));
+  EXPECT_THAT(smoothingAdvice({"x", "y", ""}, "none"), testing::EndsWith("log_softmax(logits).mean(-1)"));
+}
+
 /// What is said of a graph with these nodes, traced from attention with these arguments.
 std::string lostFrom(const std::string &arguments, std::initializer_list<const char *> opTypes) {
   Graph graph;
