@@ -58,6 +58,8 @@ LogicalResult CommandOp::verify() {
   for (int64_t result : getAccumulate())
     if (result < 0 || result >= results)
       return emitOpError("accumulates result ") << result << " of " << results;
+  if (!getAccumulate().empty() && getLibrary() == "attention")
+    return emitOpError("accumulates by the library call attention, which only writes");
   for (Attribute attribute : getMayAlias()) {
     auto pair = dyn_cast<DenseI64ArrayAttr>(attribute);
     if (!pair || pair.size() != 2 || pair[0] < 0 || pair[0] >= results || pair[1] < 0 || pair[1] >= inputs)

@@ -36,16 +36,17 @@ Value copy(Value value, Operation *anchor, Outliner &outliner) {
 }
 
 /// Yielded values of a loop are added in place by the commands that compute them; what cannot be (values with
-/// other users, inputs, parameters, values yielded twice) is copied by a command that does nothing else. So
-/// is what a command would add where it adds another result: a kernel's results are written by different
-/// threads.
+/// other users, inputs, parameters, values yielded twice, attention's cotangents) is copied by a command that
+/// does nothing else. So is what a command would add where it adds another result: a kernel's results are
+/// written by different threads.
 void accumulateYields(train::YieldOp yield, Outliner &outliner) {
   DenseSet<std::pair<Operation *, Attribute>> added;
   for (auto [operand, target] : llvm::zip_equal(yield->getOpOperands(), yield.getTargets())) {
     Value value = nn::behindViews(operand.get());
     auto command = value.getDefiningOp<train::CommandOp>();
     // Every view on the way must be private too.
-    bool sole = command && value.hasOneUse() && added.insert({command, target}).second;
+    bool sole = command && command.getLibrary() != "attention" && value.hasOneUse() &&
+                added.insert({command, target}).second;
     for (Value view = operand.get(); sole && view != value; view = view.getDefiningOp()->getOperand(0))
       sole = view.hasOneUse();
     if (!sole) {
