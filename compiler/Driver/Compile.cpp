@@ -157,6 +157,7 @@ LogicalResult Compilation::import() {
   request.batchDim = options.batchDim;
   request.loss = options.loss;
   request.parameters = {options.trainable, options.freeze, options.untie, options.ties};
+  request.trustedBackward = options.trustBackward;
   if (options.wholeBatch)
     request.wholeBatch = options.batch;
   request.planOnly = options.planOnly || options.checkOnly || !options.toPhase.empty();

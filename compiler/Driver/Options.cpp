@@ -60,6 +60,9 @@ void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("--freeze", options.freeze, "do not train what matches");
   app.add_flag("--untie", options.untie, "keep apart what the file holds twice");
   app.add_option("--tie", options.ties, "one parameter of two initializers: A=B");
+  app.add_option(
+      "--trust-backward", options.trustBackward,
+      "torch.autograd.Functions whose own backward is the derivative of their forward (glob on names)");
 }
 
 void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {

@@ -29,7 +29,7 @@ struct Options {
   std::string loss = "auto";
   std::vector<std::pair<std::string, int64_t>> dims;
   std::string batchDim;
-  std::vector<std::string> trainable, freeze, ties;
+  std::vector<std::string> trainable, freeze, ties, trustBackward;
   bool untie = false;
   std::string optimizer = "adamw";
   std::string precision = "f32";

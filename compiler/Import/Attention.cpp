@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: Attention (opset 23) as nn.attention, or as products and a softmax where that has no room for it.
 #include "compiler/Import/Binder.h"
+#include "compiler/Import/ParameterOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 #include <limits>
@@ -23,9 +24,18 @@ struct Heads {
 
   bool isGrouped() const { return scoreLetters.size() == 5; }
 };
+
+struct Mask {
+  Value added; ///< to the scores; null where nothing is
+  Value shown; ///< i1, which keys a query sees; null: all
+  bool isCausal = false;
+};
+
+struct Scores {
+  Value product, capped, masked, probabilities;
+};
 } // namespace
 
-/// Outputs 1 to 3 (present keys, values, scores) are not made: reading one is refused where it is read.
 static void refuseStates(Binder &node) {
   if (node.has(4) || node.has(5))
     refuseUnsupported("has past keys and values, which training has not");
@@ -98,36 +108,101 @@ static Value groupedMask(Emitter &emit, Value mask, int64_t keyHeads) {
   return emit.reshape(mask, shape);
 }
 
-/// Position q sees the positions up to its own.
-static Value causalMask(Emitter &emit, const Shape &scores) {
-  Shape corner(ArrayRef(scores).take_back(2));
+/// Ones on and below that diagonal of [queries, keys], or on and above it.
+static Value triangle(Emitter &emit, const Shape &corner, int64_t diagonal, bool upper) {
   if (corner[0].batched || corner[1].batched)
     refuseCrossBatch("attends over the batch axis");
-  Folded mask = foldTrilu(Content::splat(DType::Bool, corner, Element::integer(1)), 0, /*upper=*/false);
+  Folded mask = foldTrilu(Content::splat(DType::Bool, corner, Element::integer(1)), diagonal, upper);
   return emit.constant(*mask);
 }
 
-static Value probabilities(Binder &node, const Heads &heads, Value scores) {
+/// Keys that the mask has no column for are hidden. One column is for all of them, as frameworks mean it.
+static Value withAllColumns(Emitter &emit, Value mask, Extent keys) {
+  Shape shape = shapeOf(mask);
+  if (shape.empty() || shape.size() > 4)
+    refuseMalformed("has a mask of rank " + std::to_string(shape.size()));
+  int64_t missing = keys.count - shape.back().count;
+  if (shape.back().isOne() || shape.back().batched || keys.batched || missing <= 0)
+    return mask;
+  SmallVector<int64_t> low(shape.size(), 0), high(shape.size(), 0);
+  high.back() = missing;
+  Type element = elementTypeOf(mask);
+  Value hidden = element.isInteger(1) ? emit.integerScalar(element, 0)
+                                      : emit.scalar(element, -std::numeric_limits<double>::infinity());
+  return emit.pad(mask, hidden, low, high);
+}
+
+static Mask maskOf(Binder &node, Extent queries, Extent keys) {
   Emitter &emit = node.emit;
-  auto axis = static_cast<int64_t>(shapeOf(scores).size()) - 1;
-  Value causal = node.integer("is_causal", 0) != 0 ? causalMask(emit, shapeOf(scores)) : Value();
-  Value mask = node.has(3) ? node.value(3) : Value();
-  if (mask && (shapeOf(mask).empty() || shapeOf(mask).size() > 4))
-    refuseMalformed("has a mask of rank " + std::to_string(shapeOf(mask).size()));
-  if (mask && heads.isGrouped())
-    mask = groupedMask(emit, mask, shapeOf(scores)[1].count);
-  bool additive = mask && !elementTypeOf(mask).isInteger(1);
-  if (additive)
-    scores = emit.add(scores, mask);
-  Value allowed = additive ? causal : mask;
-  if (causal && allowed != causal)
-    allowed = mask ? emit.elementwise(nn::ElementwiseFn::logical_and, {mask, causal}) : causal;
-  if (additive && allowed)
-    scores = emit.select(allowed, scores,
-                         emit.scalar(elementTypeOf(scores), -std::numeric_limits<double>::infinity()));
-  if (additive)
-    return emit.safeSoftmax(scores, axis);
-  return allowed ? emit.maskedSoftmax(scores, allowed, axis) : emit.softmax(scores, axis);
+  Mask mask;
+  mask.isCausal = node.integer("is_causal", 0) != 0;
+  if (node.has(3)) {
+    Value given = withAllColumns(emit, node.value(3), keys);
+    (elementTypeOf(given).isInteger(1) ? mask.shown : mask.added) = given;
+  }
+  int64_t left = node.integer("left_window_size", -1), right = node.integer("right_window_size", -1);
+  for (bool isLeft : {true, false})
+    if (int64_t size = isLeft ? left : right; size >= 0) {
+      Value window = triangle(emit, {queries, keys}, isLeft ? -size : size, /*upper=*/isLeft);
+      mask.shown =
+          mask.shown ? emit.elementwise(nn::ElementwiseFn::logical_and, {mask.shown, window}) : window;
+    }
+  return mask;
+}
+
+/// What the operator computes on its way: products, capped, with the mask, and as probabilities.
+static Scores scoresOf(Binder &node, const Heads &heads, const Mask &mask, double scale) {
+  Emitter &emit = node.emit;
+  Scores scores;
+  scores.product = emit.contract(heads.queryLetters + "," + heads.keyLetters + "->" + heads.scoreLetters,
+                                 emit.scale(heads.query, scale), heads.key);
+  scores.capped = scores.product;
+  if (double cap = node.real("softcap", 0); cap != 0)
+    scores.capped = emit.scale(emit.unary(nn::ElementwiseFn::tanh, emit.scale(scores.product, 1 / cap)), cap);
+  Shape shape = shapeOf(scores.capped);
+  auto axis = static_cast<int64_t>(shape.size()) - 1;
+  auto grouped = [&](Value given) {
+    return given && heads.isGrouped() ? groupedMask(emit, given, shape[1].count) : given;
+  };
+  Value shown = grouped(mask.shown), added = grouped(mask.added);
+  if (mask.isCausal) {
+    Value past = triangle(emit, Shape(ArrayRef(shape).take_back(2)), 0, /*upper=*/false);
+    shown = shown ? emit.elementwise(nn::ElementwiseFn::logical_and, {shown, past}) : past;
+  }
+  scores.masked = added ? emit.add(scores.capped, added) : scores.capped;
+  if (shown)
+    scores.masked =
+        emit.select(shown, scores.masked,
+                    emit.scalar(elementTypeOf(scores.masked), -std::numeric_limits<double>::infinity()));
+  if (added)
+    scores.probabilities = emit.safeSoftmax(scores.masked, axis);
+  else
+    scores.probabilities =
+        shown ? emit.maskedSoftmax(scores.capped, shown, axis) : emit.softmax(scores.capped, axis);
+  return scores;
+}
+
+/// Keys and values as the operator saw them, and scores, of which `qk_matmul_output_mode` says which.
+static void setFurtherOutputs(Binder &node, const Heads &heads, const Mask &mask, double scale) {
+  Emitter &emit = node.emit;
+  for (int64_t output : {1, 2})
+    if (node.wants(output)) {
+      Value state = output == 1 ? heads.key : heads.value;
+      node.set(output, node.input(0).rank() == 3 ? emit.transpose(state, {0, 2, 1, 3}) : state);
+    }
+  if (!node.wants(3))
+    return;
+  int64_t mode = node.integer("qk_matmul_output_mode", 0);
+  if (mode < 0 || mode > 3)
+    refuseMalformed("has a qk_matmul_output_mode of " + std::to_string(mode));
+  Scores scores = scoresOf(node, heads, mask, scale);
+  Value wanted[] = {scores.product, scores.capped, scores.masked, scores.probabilities};
+  Shape shape = shapeOf(wanted[mode]);
+  if (heads.isGrouped()) {
+    shape[1].count *= shape[2].count;
+    shape.erase(shape.begin() + 2);
+  }
+  node.set(3, emit.reshape(wanted[mode], shape));
 }
 
 /// Whether the samples, if any, lie along the first axis as queries' do, and nowhere else.
@@ -148,10 +223,11 @@ static Value wholeMask(Emitter &emit, Value mask, const Shape &scores) {
   return emit.reshape(mask, shape);
 }
 
-/// One op; false, with nothing set, where shapes or a soft cap do not fit it.
-static bool attendAtOnce(Binder &node, double scale) {
+/// One op; false, with nothing set, where shapes or a soft cap do not fit it, or the mask has a gradient, for
+/// which the op has no derivative.
+static bool attendAtOnce(Binder &node, const Mask &given, double scale) {
   Emitter &emit = node.emit;
-  if (node.real("softcap", 0) != 0)
+  if (node.real("softcap", 0) != 0 || (given.added && (given.shown || dependsOnTraining(given.added))))
     return false;
   bool isFlat = node.input(0).rank() == 3;
   SmallVector<Value, 3> qkv = {node.value(0), node.value(1), node.value(2)};
@@ -165,22 +241,21 @@ static bool attendAtOnce(Binder &node, double scale) {
               query[1].count % key[1].count == 0;
   if (!fits)
     return false;
-  Value mask;
-  if (node.has(3)) {
-    mask = wholeMask(emit, node.value(3), {query[0], query[1], query[2], key[2]});
+  Value mask = given.added ? given.added : given.shown;
+  if (mask) {
+    mask = wholeMask(emit, mask, {query[0], query[1], query[2], key[2]});
     if (!mask || (!elementTypeOf(mask).isInteger(1) && elementTypeOf(mask) != elementTypeOf(qkv[0])))
       return false;
   }
-  bool isCausal = node.integer("is_causal", 0) != 0;
-  emit.sawCausalMask |= isCausal;
+  emit.sawCausalMask |= given.isCausal;
   Type element = elementTypeOf(qkv[0]);
   Type statistics =
       emit.type(ArrayRef(query).drop_back(), element.isF64() ? element : Type(emit.builder.getF32Type()));
   query[3] = value[3];
-  auto hidden = mask || isCausal ? nn::HiddenScore::excluded : nn::HiddenScore::infinite;
+  auto hidden = mask || given.isCausal ? nn::HiddenScore::excluded : nn::HiddenScore::infinite;
   Value result =
       nn::AttentionOp::create(emit.builder, emit.location, TypeRange{emit.type(query, element), statistics},
-                              qkv[0], qkv[1], qkv[2], mask, hidden, isCausal, APFloat(scale))
+                              qkv[0], qkv[1], qkv[2], mask, hidden, given.isCausal, APFloat(scale))
           .getResult();
   if (isFlat)
     result = emit.reshape(emit.transpose(result, {0, 2, 1, 3}),
@@ -196,16 +271,13 @@ static void attention(Binder &node) {
   double scale = node.real("scale", 0);
   if (!node.hasAttribute("scale"))
     scale = 1 / std::sqrt(static_cast<double>(heads.size));
-  if (attendAtOnce(node, scale))
+  Mask mask = maskOf(node, shapeOf(heads.query)[heads.queryLetters.find('q')],
+                     shapeOf(heads.key)[heads.keyLetters.find('k')]);
+  setFurtherOutputs(node, heads, mask, scale);
+  if (attendAtOnce(node, mask, scale))
     return;
-  Value scores = emit.contract(heads.queryLetters + "," + heads.keyLetters + "->" + heads.scoreLetters,
-                               emit.scale(heads.query, scale), heads.key);
-  double cap = node.real("softcap", 0);
-  if (cap != 0)
-    scores = emit.scale(emit.unary(nn::ElementwiseFn::tanh, emit.scale(scores, 1 / cap)), cap);
-  Value weights = probabilities(node, heads, scores);
   Value output = emit.contract(heads.scoreLetters + "," + heads.valueLetters + "->" + heads.outputLetters,
-                               weights, heads.value);
+                               scoresOf(node, heads, mask, scale).probabilities, heads.value);
   node.set(0, emit.reshape(output, heads.output));
 }
 

@@ -33,15 +33,28 @@ static void mean(Binder &node) {
   node.set(0, elementwise(node.emit, ElementwiseFn::div, {&sum, &count}));
 }
 
+/// What Emitter::safeSoftmax makes: a select of a softmax of a select, by one condition.
+static bool isGuarded(Value value) {
+  auto guard = value.getDefiningOp<nn::ElementwiseOp>();
+  bool isSelect = guard && guard.getFn() == ElementwiseFn::select;
+  auto softmax = isSelect ? guard.getOperand(2).getDefiningOp<nn::SoftmaxOp>() : nn::SoftmaxOp();
+  auto scores = softmax ? softmax.getInput().getDefiningOp<nn::ElementwiseOp>() : nn::ElementwiseOp();
+  return scores && scores.getFn() == ElementwiseFn::select && scores.getOperand(0) == guard.getOperand(0);
+}
+
 /// Where(IsNaN(p), 0, p) of p = Softmax(x): how exporters write that a row without any allowed score is zero.
 /// Null where the operands are not that.
 static Value guardedSoftmax(Binder &node) {
   const std::optional<Content> &zero = node.input(1).content;
   Value condition = node.input(0).value, kept = node.input(2).value;
   auto isNan = condition ? condition.getDefiningOp<nn::ElementwiseOp>() : nn::ElementwiseOp();
-  auto softmax = kept ? kept.getDefiningOp<nn::SoftmaxOp>() : nn::SoftmaxOp();
-  if (!isNan || !softmax || isNan.getFn() != ElementwiseFn::is_nan || isNan.getOperand(0) != kept ||
-      softmax.getLog() || !zero || !zero->isUniform() || zero->only().real != 0)
+  if (!isNan || !kept || isNan.getFn() != ElementwiseFn::is_nan || isNan.getOperand(0) != kept || !zero ||
+      !zero->isUniform() || zero->only().real != 0)
+    return {};
+  if (isGuarded(kept))
+    return kept;
+  auto softmax = kept.getDefiningOp<nn::SoftmaxOp>();
+  if (!softmax || softmax.getLog())
     return {};
   return node.emit.safeSoftmax(softmax.getInput(), static_cast<int64_t>(softmax.getAxis()));
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
-#include <regex>
 
 namespace accum::import {
 
@@ -40,20 +39,21 @@ bool isClamp(const Node &node) {
          tracedCall(node).find("[target=torch.ops.aten.clamp.") != std::string_view::npos;
 }
 
+bool isSafeSoftmax(const Node &node) {
+  std::string_view call = tracedCall(node);
+  constexpr std::string_view target = "[target=torch.ops.aten.";
+  size_t name = call.find(target);
+  if (node.opType != "Softmax" || name == std::string_view::npos)
+    return false;
+  call = call.substr(name + target.size());
+  return call.starts_with("scaled_dot_product_") || call.starts_with("_scaled_dot_product_") ||
+         call.starts_with("_safe_softmax");
+}
+
 static std::string_view argumentsOf(const Node &node) {
   std::string_view call = tracedCall(node);
   size_t arguments = call.find("](args = ");
   return arguments == std::string_view::npos ? std::string_view() : call.substr(arguments);
-}
-
-bool readsByName(const Node &node, std::string_view value) {
-  std::string_view arguments = argumentsOf(node);
-  std::string name = "%" + std::string(value);
-  for (size_t at = arguments.find(name); at != std::string_view::npos; at = arguments.find(name, at + 1))
-    if (at + name.size() < arguments.size() &&
-        std::string_view(",)] :").find(arguments[at + name.size()]) != std::string_view::npos)
-      return true;
-  return false;
 }
 
 std::vector<std::string> valuesRead(const Node &node) {
@@ -64,16 +64,6 @@ std::vector<std::string> valuesRead(const Node &node) {
     auto begin = arguments.begin() + static_cast<ptrdiff_t>(at) + 1;
     names.emplace_back(begin, std::find_if(begin, arguments.end(), endsName));
   }
-  return names;
-}
-
-std::vector<std::string> detachedOperands(const Node &node) {
-  std::string arguments(argumentsOf(node));
-  // `%detach_` is another call: the in-place one, with which constants are made.
-  static const std::regex value("%(detach(_[0-9]+)?)[^A-Za-z0-9_]");
-  std::vector<std::string> names;
-  for (std::sregex_iterator it(arguments.begin(), arguments.end(), value), end; it != end; ++it)
-    names.push_back((*it)[1]);
   return names;
 }
 

@@ -12,12 +12,10 @@ std::optional<int64_t> paddingRow(const Node &node);
 bool isDetach(const Node &node);
 /// A Max or Min that was a clamp by one number: where x is that number it has no gradient, not half of one.
 bool isClamp(const Node &node);
-/// Names of results of `detach` that the node's call reads. Where the graph has no value of that name, it was
-/// optimised away.
-std::vector<std::string> detachedOperands(const Node &node);
+/// The Softmax is in an attention of the framework, where rows of -inf give zeros; exporters write that down
+/// for some masks only.
+bool isSafeSoftmax(const Node &node);
 /// Names of the values that the node's call has as arguments.
 std::vector<std::string> valuesRead(const Node &node);
-/// The node's call has a value of that name as an argument.
-bool readsByName(const Node &node, std::string_view value);
 
 } // namespace accum::import

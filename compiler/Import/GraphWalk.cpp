@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the nodes that the loss needs, in order, and applies each one's rule.
 #include "compiler/Import/GraphWalk.h"
-#include "compiler/Import/GradientMarks.h"
+#include "compiler/Import/ParameterOps.h"
 #include "compiler/Import/Selection.h"
 #include "dialects/Train/TrainDialect.h"
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -33,7 +32,7 @@ std::set<std::string> neededValues(const Graph &graph, ArrayRef<std::string> out
 
 void GraphWalk::run(const Graph &graph, ArrayRef<std::string> outputs) {
   scopes.push_back(&graph);
-  keepsDetached |= llvm::any_of(graph.nodes, isDetach);
+  lostGradients.emplace_back(graph, trustedBackward);
   std::set<std::string> needed = neededValues(graph, outputs);
   for (const Node &node : graph.nodes)
     if (llvm::any_of(node.outputs,
@@ -42,6 +41,7 @@ void GraphWalk::run(const Graph &graph, ArrayRef<std::string> outputs) {
   for (const std::string &output : outputs)
     if (const Tensor *tensor = graph.initializer(output))
       values[output] = initializers(*tensor);
+  lostGradients.pop_back();
   scopes.pop_back();
 }
 
@@ -122,41 +122,14 @@ bool GraphWalk::blamePairs(const Node &node, const Refusal &refusal) {
   return false;
 }
 
-/// A trained parameter is among what the value is computed from.
-static bool dependsOnTraining(Value value) {
-  SetVector<Operation *> slice;
-  BackwardSliceOptions options;
-  options.inclusive = true;
-  (void)getBackwardSlice(value, &slice, options);
-  return llvm::any_of(slice, [](Operation *op) {
-    auto load = dyn_cast<train::LoadParamOp>(op);
-    auto param = load ? SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(op, load.getParamAttr())
-                      : train::ParamOp();
-    return param && param.getTrained();
-  });
-}
-
-/// An optimised graph says of a detached value only that its readers read one, under a name that is gone.
-/// What depends on no parameter is detached too, which changes nothing.
+/// What the exporter lost of gradients matters where a gradient passes.
 void GraphWalk::requireGradients(const Node &node) {
-  bool isLost = llvm::any_of(detachedOperands(node), [&](const std::string &name) {
-    return values.count(name) == 0 &&
-           llvm::none_of(scopes, [&](const Graph *scope) { return scope->initializer(name) != nullptr; });
-  });
-  if (keepsDetached || !isLost)
-    return;
-  std::vector<std::string> inputs = node.inputs;
-  llvm::erase_if(inputs, [&](const std::string &input) { return readsByName(node, input); });
-  bool matters = llvm::any_of(inputs.empty() ? node.inputs : inputs, [&](const std::string &input) {
+  std::optional<Refusal> lost = lostGradients.back().refusal(node, [&](const std::string &input) {
     auto it = values.find(input);
     return it != values.end() && it->second.value && dependsOnTraining(it->second.value);
   });
-  if (matters)
-    throw Refusal{
-        "unsupported",
-        "reads a value that the model detached from its gradient (`detach()`), which the exporter left "
-        "out: the graph's gradient is not the model's",
-        {"export with optimize=False, which keeps it: torch.onnx.export(..., dynamo=True, optimize=False)"}};
+  if (lost)
+    throw *std::move(lost);
 }
 
 void GraphWalk::apply(const Node &node) {
@@ -196,7 +169,8 @@ void GraphWalk::branch(const Node &node) {
 
 void GraphWalk::record(const Node &node, Refusal refusal) {
   // What is missing is one thing, whoever misses it.
-  std::string key = refusal.slug + (refusal.slug == "missing-file" ? "" : node.opType) + refusal.message;
+  bool isMissing = refusal.slug == "missing-file" || refusal.slug == "lost-in-export";
+  std::string key = refusal.slug + (isMissing ? "" : node.opType) + refusal.message;
   Cause &cause = causes[key];
   if (cause.nodes.empty())
     cause.opType = node.opType;

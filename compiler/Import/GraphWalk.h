@@ -2,6 +2,7 @@
 // Walks the nodes that the loss needs, in order, and applies each one's rule.
 #pragma once
 #include "compiler/Import/Binder.h"
+#include "compiler/Import/LostGradients.h"
 #include "compiler/Import/Parameters.h"
 #include "llvm/ADT/MapVector.h"
 #include <set>
@@ -13,8 +14,9 @@ using InitializerSource = std::function<GraphValue(const Tensor &)>;
 
 class GraphWalk {
 public:
-  GraphWalk(Emitter &emit, InitializerSource initializers)
-      : emit(emit), initializers(std::move(initializers)) {}
+  /// `trustedBackward`: see CustomBackward.
+  GraphWalk(Emitter &emit, InitializerSource initializers, std::vector<std::string> trustedBackward)
+      : emit(emit), initializers(std::move(initializers)), trustedBackward(std::move(trustedBackward)) {}
 
   /// Imports what `outputs` need of `graph`; inputs are in `values` already. Refuses (throws) outputs that
   /// are initializers which cannot be read; nodes are refused into the failures.
@@ -43,12 +45,13 @@ private:
 
   /// Values over pairs of samples (two batch axes), and the node that first paired them.
   std::map<std::string, const Node *> pairs;
-  bool keepsDetached = false;    ///< the graph has nodes that detach a value
   std::set<std::string> refused; ///< outputs of nodes that were refused, or need one
 
   Emitter &emit;
   InitializerSource initializers;
+  std::vector<std::string> trustedBackward;
   std::vector<const Graph *> scopes;
+  std::vector<LostGradients> lostGradients; ///< of each scope
   llvm::MapVector<std::string, Cause, std::map<std::string, unsigned>> causes;
 };
 

@@ -7,6 +7,7 @@
 #include "compiler/Import/LostInExport.h"
 #include "compiler/Import/ModelInputs.h"
 #include "compiler/Import/ParameterOps.h"
+#include "compiler/Import/StateUpdates.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Dominance.h"
@@ -24,10 +25,11 @@ namespace {
 class Forward {
 public:
   Forward(const Model &model, const ModelInputs &inputs, std::optional<int64_t> wholeBatch,
-          func::FuncOp function, ModuleOp module, const ParameterTable &table)
+          func::FuncOp function, ModuleOp module, const ParameterTable &table,
+          const std::vector<std::string> &trustedBackward)
       : model(model), batchAxes(inputs.batchAxes), wholeBatch(wholeBatch), function(function),
         emit(OpBuilder::atBlockEnd(&function.getBody().front())), parameters(model, table, module, emit),
-        walk(emit, [this](const Tensor &tensor) { return parameters.valueOf(tensor); }) {
+        walk(emit, [this](const Tensor &tensor) { return parameters.valueOf(tensor); }, trustedBackward) {
     for (const ValueInfo &input : model.graph.inputs)
       if (auto it = inputs.shapes.find(input.name); it != inputs.shapes.end())
         shapes[input.name] = it->second;
@@ -219,7 +221,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   Result<Model> model = readModel(options.path, reading);
   if (!model)
     return give(model);
-  if (std::optional<Failure> lost = lostInExport(model->graph)) {
+  if (std::optional<Failure> lost = lostBatchNorm(model->graph)) {
     failures.push_back(*lost);
     return {};
   }
@@ -228,6 +230,11 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   Result<LossChoice> choice = chooseLoss(model->graph, options.loss);
   if (!choice)
     return give(choice);
+  std::set<std::string> needed = neededValues(model->graph, {choice->output});
+  if (std::optional<Failure> lost = lostUpdate(model->graph, needed)) {
+    failures.push_back(*lost);
+    return {};
+  }
   Result<ModelInputs> inputs = resolveInputs(*model, options);
   if (!inputs)
     return give(inputs);
@@ -244,6 +251,8 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
         fmt::format("opset {} is newer than {}, the newest that was tried: its operators are "
                     "taken to mean what they mean there",
                     report.opset, kNewestOpset));
+  if (std::optional<std::string> unread = unreadUpdates(model->graph, needed))
+    report.notices.push_back(*unread);
   if (std::optional<std::string> lost = lostDropout(model->graph)) {
     report.notices.push_back(*lost);
     report.lostDropout = true;
@@ -252,7 +261,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   report.deferred = table->refused;
   OwningOpRef<ModuleOp> module = emptyModule(context, *model);
   auto function = *module->getOps<func::FuncOp>().begin();
-  Forward forward(*model, *inputs, options.wholeBatch, function, *module, *table);
+  Forward forward(*model, *inputs, options.wholeBatch, function, *module, *table, options.trustedBackward);
   Value loss = forward.build(*choice, report, failures);
   if (!loss)
     return {};

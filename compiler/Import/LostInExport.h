@@ -8,9 +8,9 @@
 
 namespace accum::import {
 
-/// The graph computes another loss than the model: batch normalisation in training mode that became its
-/// evaluation form, label smoothing that is gone.
-std::optional<Failure> lostInExport(const Graph &graph);
+/// The dynamo exporter writes training-mode batch normalisation in its evaluation form: the graph computes
+/// another loss than the model did, and only the signature tells that running statistics were updated.
+std::optional<Failure> lostBatchNorm(const Graph &graph);
 
 /// A notice where `scaled_dot_product_attention` dropped probabilities when it was traced, and no node of the
 /// graph does: the dynamo exporter leaves that out. The loss is the model's, without that noise.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: softmax and normalisations.
 #include "compiler/Import/Binder.h"
+#include "compiler/Import/GradientMarks.h"
 #include "compiler/Import/OperandTypes.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -12,7 +13,8 @@ using nn::ReduceKind;
 
 template <bool log> static void softmax(Binder &node) {
   Value x = node.value(0);
-  node.set(0, node.emit.softmax(x, node.axis(node.integer("axis", -1), node.input(0).rank()), log));
+  int64_t axis = node.axis(node.integer("axis", -1), node.input(0).rank());
+  node.set(0, isSafeSoftmax(node.node) ? node.emit.safeSoftmax(x, axis) : node.emit.softmax(x, axis, log));
 }
 
 /// Before opset 13: one softmax over all axes from `axis` on.

@@ -18,22 +18,55 @@ std::string_view property(const Graph &graph, std::string_view value, std::strin
   return tensor ? find(tensor->metadata) : std::string_view();
 }
 
-void readLine(std::string_view line, Signature &signature) {
+/// `c` of `b_c: BUFFER target='c' persistent=True`, or "".
+std::string targetOf(std::string_view line) {
   constexpr std::string_view target = " target='";
   size_t begin = line.find(target);
   size_t end = begin == std::string_view::npos ? begin : line.find('\'', begin + target.size());
-  if (end == std::string_view::npos)
+  return end == std::string_view::npos
+             ? ""
+             : std::string(line.substr(begin + target.size(), end - begin - target.size()));
+}
+
+/// A line in two: name and kind, `p_w` and `PARAMETER`.
+std::pair<std::string_view, std::string_view> nameAndKind(std::string_view line) {
+  size_t begin = line.find_first_not_of(' '), colon = line.find(": ");
+  if (colon == std::string_view::npos || begin > colon)
+    return {};
+  std::string_view kind = line.substr(colon + 2);
+  return {line.substr(begin, colon - begin), kind.substr(0, kind.find(' '))};
+}
+
+void readInput(std::string_view line, Signature &signature) {
+  auto [name, kind] = nameAndKind(line);
+  if (name.empty())
     return;
-  std::string name(line.substr(begin + target.size(), end - begin - target.size()));
-  std::string_view head = line.substr(0, begin);
-  constexpr std::string_view parameter = ": PARAMETER";
-  if (head.ends_with(parameter)) {
-    head.remove_suffix(parameter.size());
-    head.remove_prefix(std::min(head.find_first_not_of(' '), head.size()));
-    signature.placeholders.emplace(head, name);
-    signature.parameters.push_back(std::move(name));
-  } else if (head.ends_with(": BUFFER")) {
-    signature.buffers.push_back(std::move(name));
+  signature.inputs.emplace(name);
+  std::string target = targetOf(line);
+  if (kind == "PARAMETER" && !target.empty()) {
+    signature.placeholders.emplace(name, target);
+    signature.parameters.push_back(std::move(target));
+  } else if (kind == "BUFFER" && !target.empty()) {
+    signature.bufferPlaceholders.emplace(name, target);
+    signature.buffers.push_back(std::move(target));
+  }
+}
+
+void readOutput(std::string_view line, Signature &signature) {
+  using Kind = StateUpdate::Kind;
+  static const std::map<std::string_view, Kind> kinds{{"BUFFER_MUTATION", Kind::Buffer},
+                                                      {"PARAMETER_MUTATION", Kind::Parameter},
+                                                      {"USER_INPUT_MUTATION", Kind::Input}};
+  auto kind = kinds.find(nameAndKind(line).second);
+  if (std::string target = targetOf(line); kind != kinds.end() && !target.empty())
+    signature.updates.push_back({kind->second, std::move(target)});
+}
+
+void readLines(std::string_view text, Signature &signature, void (*read)(std::string_view, Signature &)) {
+  while (!text.empty()) {
+    size_t end = std::min(text.find('\n'), text.size());
+    read(text.substr(0, end), signature);
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
 }
 } // namespace
@@ -55,13 +88,10 @@ Signature Signature::of(const Graph &graph) {
   auto entry = graph.metadata.find("pkg.torch.export.ExportedProgram.graph_signature");
   if (entry == graph.metadata.end())
     return signature;
-  // Outputs repeat targets of mutated buffers; only inputs count.
-  std::string_view text = std::string_view(entry->second).substr(0, entry->second.find("# outputs"));
-  while (!text.empty()) {
-    size_t end = std::min(text.find('\n'), text.size());
-    readLine(text.substr(0, end), signature);
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  std::string_view text = entry->second;
+  size_t outputs = std::min(text.find("# outputs"), text.size());
+  readLines(text.substr(0, outputs), signature, readInput);
+  readLines(text.substr(outputs), signature, readOutput);
   for (const Tensor &tensor : graph.initializers)
     if (std::string name = signature.parameterIn(graph, tensor.name); !name.empty())
       signature.held.insert(std::move(name));

@@ -6,6 +6,13 @@
 
 namespace accum::import {
 
+/// What forward writes, by its name in state_dict or that of the input.
+struct StateUpdate {
+  enum class Kind { Buffer, Parameter, Input };
+  Kind kind;
+  std::string target;
+};
+
 /// The graph's `pkg.torch.export.ExportedProgram.graph_signature`: parameters and buffers under the names of
 /// state_dict, in its order. Empty for every other exporter.
 struct Signature {
@@ -14,6 +21,10 @@ struct Signature {
   /// What traced calls call each PARAMETER, `p_wte_weight` -> `wte.weight`. Of a parameter with several
   /// names all calls use one.
   std::map<std::string, std::string, std::less<>> placeholders;
+  /// What traced calls call all inputs: those, buffers, constants and what a user gives.
+  std::set<std::string, std::less<>> inputs;
+  std::map<std::string, std::string, std::less<>> bufferPlaceholders; ///< the same of each BUFFER
+  std::vector<StateUpdate> updates;
   /// The PARAMETER targets that an initializer of the file says it is, or was folded from alone. The others
   /// were merged with equal ones, or dropped.
   std::set<std::string, std::less<>> held;

@@ -133,29 +133,12 @@ struct Probabilities {
 std::optional<Probabilities> probabilitiesOf(Value value) {
   if (!value.hasOneUse())
     return std::nullopt;
-  Value dead;
-  if (auto guard = definedBy(value, ElementwiseFn::select)) {
-    if (constantOf(guard.getOperands()[1]) != 0.0)
-      return std::nullopt;
-    dead = guard.getOperands()[0];
-    value = guard.getOperands()[2];
-  }
-  auto softmax = value.getDefiningOp<nn::SoftmaxOp>();
-  if (!softmax || softmax.getLog() || !value.hasOneUse() || softmax.getAxis() + 1 != shapeOf(value).size())
+  auto safe = safeSoftmax(value);
+  auto softmax = safe ? safe->softmax : value.getDefiningOp<nn::SoftmaxOp>();
+  if (!softmax || softmax.getLog() || !softmax.getResult().hasOneUse() ||
+      softmax.getAxis() + 1 != shapeOf(value).size())
     return std::nullopt;
-  if (!dead)
-    return Probabilities{softmax.getInput()};
-  auto replaced = definedBy(softmax.getInput(), ElementwiseFn::select);
-  auto isDead = definedBy(dead, ElementwiseFn::eq);
-  if (!replaced || !isDead || replaced.getOperands()[0] != dead ||
-      constantOf(replaced.getOperands()[1]) != 0.0)
-    return std::nullopt;
-  Value scores = replaced.getOperands()[2];
-  auto top = rowReduction(isDead.getOperands()[0], nn::ReduceKind::max);
-  std::optional<double> lowest = constantOf(isDead.getOperands()[1]);
-  if (!top || top->input != scores || !lowest || !std::isinf(*lowest))
-    return std::nullopt;
-  return Probabilities{scores, /*isGuarded=*/true};
+  return safe ? Probabilities{safe->scores, /*isGuarded=*/true} : Probabilities{softmax.getInput()};
 }
 
 RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }

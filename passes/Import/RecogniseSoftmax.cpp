@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and its logarithm from exponentials, and the guard against fully masked rows.
+#include "dialects/Train/TrainDialect.h"
 #include "passes/Import/Recognisers.h"
 #include "passes/Import/Terms.h"
 #include <limits>
@@ -90,8 +91,12 @@ bool canBeMinusInfinity(Value value, int depth = 0) {
     return isa<FloatType>(cast<RankedTensorType>(value.getType()).getElementType());
   if (auto constant = dyn_cast<nn::ConstantOp>(op))
     return holdsMinusInfinity(constant);
+  if (isa<train::LoadParamOp>(op))
+    return true; // a mask may be a large table
   auto elementwise = dyn_cast<nn::ElementwiseOp>(op);
-  if (elementwise && elementwise.getFn() == ElementwiseFn::log)
+  ElementwiseFn fn = elementwise ? elementwise.getFn() : ElementwiseFn::add;
+  bool hasPole = fn == ElementwiseFn::div && !constantOf(elementwise.getOperands()[1]);
+  if (fn == ElementwiseFn::log || fn == ElementwiseFn::reciprocal || hasPole)
     return true;
   bool passesOn = isa<nn::ReshapeOp, nn::BroadcastOp, nn::TransposeOp, nn::SliceOp, nn::GatherOp,
                       nn::ConcatOp, nn::PadOp, nn::CastOp, nn::ElementwiseOp>(op);
@@ -158,10 +163,23 @@ struct RemoveNanGuard : OpRewritePattern<nn::ElementwiseOp> {
     return success();
   }
 };
+
+/// A safe softmax of scores that no -inf reaches.
+struct RemoveDeadRows : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    auto safe = safeSoftmax(op.getResult());
+    if (!safe || safe->scores.getType() != op.getType() || canBeMinusInfinity(safe->scores))
+      return rewriter.notifyMatchFailure(op, "not a safe softmax, or one that has to be");
+    rewriter.replaceOpWithNewOp<nn::SoftmaxOp>(op, op.getType(), safe->scores, safe->softmax.getAxisAttr(),
+                                               UnitAttr());
+    return success();
+  }
+};
 } // namespace
 
 void addSoftmaxPatterns(RewritePatternSet &patterns) {
-  patterns.add<RecogniseSoftmax, RecogniseLogOfSoftmax, RecogniseLogSoftmax, RemoveNanGuard>(
+  patterns.add<RecogniseSoftmax, RecogniseLogOfSoftmax, RecogniseLogSoftmax, RemoveNanGuard, RemoveDeadRows>(
       patterns.getContext());
 }
 

@@ -163,6 +163,24 @@ std::optional<RowReduction> rowMean(Value value) {
   return isNear(sum->factor * count, 1) ? sum : std::nullopt;
 }
 
+std::optional<SafeSoftmax> safeSoftmax(Value value) {
+  auto guard = definedBy(value, ElementwiseFn::select);
+  auto softmax = guard ? guard.getOperands()[2].getDefiningOp<nn::SoftmaxOp>() : nn::SoftmaxOp();
+  if (!softmax || softmax.getLog() || constantOf(guard.getOperands()[1]) != 0.0)
+    return std::nullopt;
+  auto replaced = definedBy(softmax.getInput(), ElementwiseFn::select);
+  auto isDead = definedBy(guard.getOperands()[0], ElementwiseFn::eq);
+  if (!replaced || !isDead || replaced.getOperands()[0] != guard.getOperands()[0] ||
+      constantOf(replaced.getOperands()[1]) != 0.0)
+    return std::nullopt;
+  Value scores = replaced.getOperands()[2];
+  auto top = rowReduction(isDead.getOperands()[0], nn::ReduceKind::max);
+  std::optional<double> lowest = constantOf(isDead.getOperands()[1]);
+  if (!top || top->input != scores || !lowest || !std::isinf(*lowest))
+    return std::nullopt;
+  return SafeSoftmax{softmax, scores};
+}
+
 int64_t mergedAxes(nn::ReshapeOp reshape) {
   ArrayRef<int64_t> from = shapeOf(reshape.getInput()), to = shapeOf(reshape.getResult());
   if (from.size() <= to.size() || to.empty())

@@ -52,6 +52,14 @@ std::optional<RowReduction> rowReduction(mlir::Value value, nn::ReduceKind kind)
 /// The same for sum / count.
 std::optional<RowReduction> rowMean(mlir::Value value);
 
+/// A softmax whose rows are zero where all scores are -inf, written so that no NaN arises, neither forward
+/// nor backward: select(dead, 0, softmax(select(dead, 0, scores))) with dead = (max(scores) == -inf).
+struct SafeSoftmax {
+  nn::SoftmaxOp softmax;
+  mlir::Value scores;
+};
+std::optional<SafeSoftmax> safeSoftmax(mlir::Value value);
+
 /// How many leading axes of its input a reshape merges into one, the others left alone; 0 when it does
 /// something else.
 int64_t mergedAxes(nn::ReshapeOp reshape);

@@ -1,44 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the metadata of exporters tells: label smoothing that was left out, rows of padding, detached values.
 #include "compiler/Import/GradientMarks.h"
+#include "compiler/Import/LostArguments.h"
 #include "compiler/Import/LostInExport.h"
-#include "test/compiler/Import/WireFormat.h"
+#include "compiler/Import/TracedCall.h"
 #include <gmock/gmock.h>
 
 using namespace accum::import;
-using namespace accum::import::test;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 namespace {
-class LostInExport : public FolderTest {
-protected:
-  /// What is said of a graph whose loss was traced from a call with these arguments.
-  std::string refusal(const std::string &arguments) {
-    std::string call =
-        "%loss : [num_users=1] = call_function[target=torch.ops.aten.cross_entropy_loss.default](args = (" +
-        arguments + "), kwargs = {})";
-    GraphBytes graph;
-    graph.inputs = {value("x", {2, 3}), value("y", {2})};
-    graph.outputs = {value("loss")};
-    graph.nodes = {node("SoftmaxCrossEntropyLoss", {"x", "y"}, {"loss"}, "loss_node")
-                       .bytes(9, entry("pkg.torch.onnx.fx_node", call))};
-    auto model = readModel(write(graph.model()));
-    EXPECT_TRUE(model) << model.failures().front().message;
-    auto lost = lostInExport(model->graph);
-    return lost ? lost->subject + ": " + lost->message : "";
-  }
-};
-
-TEST_F(LostInExport, labelSmoothing) {
-  EXPECT_THAT(refusal("%view, %view_1, None, 1, -100, 0.1"),
-              HasSubstr("`loss_node`: had label_smoothing = 0.1, which the exporter silently left out"));
-  EXPECT_THAT(refusal("%view, %view_1, %weight, 2, -100, 1e-05"), HasSubstr("label_smoothing = 1e-05"));
-  EXPECT_EQ(refusal("%view, %view_1, None, 1, -100, 0.0"), "");
-  EXPECT_EQ(refusal("%view, %view_1, None, 1, -100"), "");
-  EXPECT_EQ(refusal("%view, %view_1"), "");
-}
-
 /// A node with a traced call of these arguments.
 Node traced(std::string opType, const std::string &call) {
   Node node;
@@ -54,9 +26,7 @@ std::string smoothingAdvice(std::vector<std::string> inputs, const std::string &
       traced("SoftmaxCrossEntropyLoss", "cross_entropy_loss.default](args = (%x, %y, %w, 1, -100, 0.1)");
   loss.inputs = std::move(inputs);
   loss.attributes.emplace("reduction", reduction);
-  Graph graph;
-  graph.nodes.push_back(loss);
-  auto lost = lostInExport(graph);
+  auto lost = lostArgument(loss);
   return lost ? lost->notes.front() : "";
 }
 
@@ -72,6 +42,30 @@ TEST(LostSmoothing, asPyTorchComputesIt) {
   EXPECT_THAT(smoothingAdvice({"x", "y", "w"}, "sum"),
               testing::EndsWith(", summed over the counted targets"));
   EXPECT_THAT(smoothingAdvice({"x", "y", ""}, "none"), testing::EndsWith("log_softmax(logits).mean(-1)"));
+}
+
+TEST(LostArguments, labelSmoothing) {
+  auto refusal = [](const std::string &arguments) {
+    auto lost = lostArgument(
+        traced("SoftmaxCrossEntropyLoss", "cross_entropy_loss.default](args = (" + arguments + ")"));
+    return lost ? lost->message : "";
+  };
+  EXPECT_THAT(refusal("%view, %view_1, None, 1, -100, 0.1"),
+              HasSubstr("had label_smoothing = 0.1, which the exporter left out"));
+  EXPECT_THAT(refusal("%view, %view_1, %weight, 2, -100, 1e-05"), HasSubstr("label_smoothing = 1e-05"));
+  EXPECT_EQ(refusal("%view, %view_1, None, 1, -100, 0.0"), "");
+  EXPECT_EQ(refusal("%view, %view_1, None, 1, -100"), "");
+  EXPECT_EQ(refusal("%view, %view_1"), "");
+}
+
+TEST(LostArguments, frequencies) {
+  auto refusal = [](const std::string &arguments) {
+    auto lost = lostGradientArgument(traced("Gather", "embedding.default](args = (" + arguments + ")"));
+    return lost ? lost->message : "";
+  };
+  EXPECT_THAT(refusal("%p_e_weight, %ids, -1, True"), HasSubstr("had scale_grad_by_freq = True"));
+  EXPECT_EQ(refusal("%p_e_weight, %ids, -1, False, True"), "") << "sparse changes nothing";
+  EXPECT_EQ(refusal("%p_e_weight, %ids"), "");
 }
 
 /// What is said of a graph with these nodes, traced from attention with these arguments.
@@ -107,13 +101,19 @@ TEST(GradientMarks, rowsOfPadding) {
 TEST(GradientMarks, detachedValues) {
   EXPECT_TRUE(isDetach(traced("Identity", "detach.default](args = (%x,)")));
   EXPECT_FALSE(isDetach(traced("Identity", "alias.default](args = (%x,)")));
-  auto detached = [](const std::string &call) { return detachedOperands(traced("Add", call)); };
-  EXPECT_THAT(detached("add.Tensor](args = (%x, %detach)"), ElementsAre("detach"));
-  EXPECT_THAT(detached("cat.default](args = ([%detach_12, %x, %detach], 1)"),
-              ElementsAre("detach_12", "detach"));
-  EXPECT_THAT(detached("add.Tensor](args = (%x, %detach_)"), ElementsAre()) << "made in place, of a constant";
-  EXPECT_THAT(detached("add.Tensor](args = (%x, %detached_state)"), ElementsAre());
-  EXPECT_TRUE(readsByName(traced("Add", "add.Tensor](args = (%x, %detach)"), "x"));
-  EXPECT_FALSE(readsByName(traced("Add", "add.Tensor](args = (%x_1, %detach)"), "x"));
+}
+
+TEST(TracedCall, parts) {
+  auto call = TracedCall::of(traced("Slice", "slice.Tensor](args = (%x, 1, [%s, 2], (3, '4, )'), None)"));
+  ASSERT_TRUE(call);
+  EXPECT_EQ(call->result, "y");
+  EXPECT_EQ(call->target, "aten.slice.Tensor");
+  EXPECT_EQ(call->operation(), "slice");
+  EXPECT_THAT(call->arguments, ElementsAre("%x", "1", "[%s, 2]", "(3, '4, )')", "None"));
+  EXPECT_THAT(call->operands(), ElementsAre("x")) << "extents are no operands";
+  EXPECT_EQ(call->argument(1, "dim"), "1");
+  EXPECT_EQ(call->argument(9, "step"), "");
+  EXPECT_EQ(withoutNumber("add_12"), "add");
+  EXPECT_EQ(withoutNumber("conv2d"), "conv2d");
 }
 } // namespace

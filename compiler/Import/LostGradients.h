@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the gradient of a node is not what the model's was, though its value is: everything that its metadata
+// betrays.
+#pragma once
+#include "compiler/Import/CustomBackward.h"
+#include "compiler/Import/DroppedValues.h"
+
+namespace accum::import {
+
+class LostGradients {
+public:
+  LostGradients(const Graph &graph, const std::vector<std::string> &trustedBackward)
+      : dropped(graph), custom(graph, trustedBackward) {}
+
+  /// `isTrained` tells which of the node's inputs depend on what is trained.
+  std::optional<Refusal> refusal(const Node &node,
+                                 const std::function<bool(const std::string &)> &isTrained) const;
+
+private:
+  DroppedValues dropped;
+  CustomBackward custom;
+};
+
+} // namespace accum::import

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// The lines of the model's source that a node comes from, outermost first, where the exporter kept them
+// (`pkg.torch.onnx.stack_trace`). The dynamo exporter keeps frames of functions called `forward` alone.
+#pragma once
+#include "compiler/Import/Model.h"
+
+namespace accum::import {
+
+struct SourceFrame {
+  std::string_view file;
+  std::string_view line;     ///< its number
+  std::string_view function; ///< `forward`
+  std::string_view code;     ///< what the line says, or ""
+};
+
+/// Views into the node's metadata.
+std::vector<SourceFrame> sourceFrames(const Node &node);
+/// Modules that the node is in, outermost first, as `pkg.torch.onnx.name_scopes` says: `''`, `h`, `h.0`.
+/// Empty for nodes that the exporter put in.
+std::vector<std::string> moduleScopes(const Node &node);
+
+} // namespace accum::import
