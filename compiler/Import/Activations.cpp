@@ -25,6 +25,8 @@ static Value decay(Emitter &emit, Value x, double rate) {
 
 static void gelu(Binder &node) {
   std::string form = node.text("approximate", "none");
+  if (form != "none" && form != "tanh")
+    refuseMalformed("has approximate = " + form);
   auto fn = form == "tanh" ? ElementwiseFn::gelu_tanh : ElementwiseFn::gelu;
   node.set(0, elementwise(node.emit, fn, {&node.input(0)}));
 }
@@ -103,18 +105,18 @@ static void softsign(Binder &node) {
 }
 
 void addActivationRules(RuleTable &table) {
-  table.add("Celu", 12, celu);
-  table.add("Elu", 6, elu);
-  table.add("Gelu", 20, gelu);
-  table.add("HardSigmoid", 6, hardSigmoid);
+  table.add("Celu", 12, celu, "alpha");
+  table.add("Elu", 6, elu, "alpha");
+  table.add("Gelu", 20, gelu, "approximate");
+  table.add("HardSigmoid", 6, hardSigmoid, "alpha beta");
   table.add("HardSwish", 14, hardSwish);
-  table.add("LeakyRelu", 6, leakyRelu);
+  table.add("LeakyRelu", 6, leakyRelu, "alpha");
   table.add("Mish", 18, mish);
   table.add("PRelu", 7, pRelu);
-  table.add("Selu", 6, selu);
+  table.add("Selu", 6, selu, "alpha gamma");
   table.add("Softsign", 1, softsign);
-  table.add("Swish", 24, swish);
-  table.add("ThresholdedRelu", 10, thresholdedRelu);
+  table.add("Swish", 24, swish, "alpha");
+  table.add("ThresholdedRelu", 10, thresholdedRelu, "alpha");
 }
 
 } // namespace accum::import

@@ -15,7 +15,7 @@ const GraphValue &Binder::input(int64_t i) {
   return it->second;
 }
 
-/// Nothing but the batch size, as N / 2: known, but not of the form a + b*N. Looks at `budget` ops at most.
+/// Looks at `budget` ops at most.
 static bool dependsOnBatchSizeOnly(mlir::Value value, int &budget) {
   mlir::Operation *op = value ? value.getDefiningOp() : nullptr;
   if (!op || isa<train::LoadParamOp>(op) || budget-- <= 0)
@@ -24,12 +24,16 @@ static bool dependsOnBatchSizeOnly(mlir::Value value, int &budget) {
                       [&](mlir::Value operand) { return dependsOnBatchSizeOnly(operand, budget); });
 }
 
+bool Binder::followsFromBatchSize(int64_t i) {
+  int budget = 64;
+  return !input(i).content && dependsOnBatchSizeOnly(input(i).value, budget);
+}
+
 const Content &Binder::content(int64_t i) {
   const GraphValue &value = input(i);
   if (value.refusal)
     throw Refusal(*value.refusal);
-  int budget = 64;
-  if (!value.content && dependsOnBatchSizeOnly(value.value, budget))
+  if (followsFromBatchSize(i))
     refuseCrossBatch("needs `" + node.inputs[i] + "`, a size that is not a multiple of the batch size");
   if (!value.content)
     throw Refusal{"data-dependent-shape",
@@ -114,6 +118,21 @@ void Binder::set(int64_t i, GraphValue value) {
     values[node.outputs[i]] = std::move(value);
 }
 
+void Binder::applyToVector(Rule rule) {
+  Node copy = node;
+  Values given;
+  for (int64_t i = 0; i < inputCount(); ++i)
+    if (has(i)) {
+      copy.inputs[i] = "#" + std::to_string(i);
+      given[copy.inputs[i]] = i == 0 ? reshape(emit, input(0), {Extent::fixed(1)}) : input(i);
+    }
+  Binder binder(copy, emit, given);
+  rule(binder);
+  for (auto [i, output] : llvm::enumerate(node.outputs))
+    if (auto it = given.find(output); it != given.end())
+      set(static_cast<int64_t>(i), reshape(emit, it->second, {}));
+}
+
 Extent extentOf(const Element &e) {
   if (e.isConstant() && e.constant >= 0)
     return Extent::fixed(e.constant);
@@ -133,14 +152,16 @@ Shape shapeFrom(const Content &content) {
   return shape;
 }
 
-void RuleTable::add(llvm::StringRef op, int64_t since, Rule rule) { rules[op][since] = rule; }
+void RuleTable::add(llvm::StringRef op, int64_t since, Rule rule, llvm::StringLiteral attributes) {
+  rules[op].insert_or_assign(since, OperatorRule{rule, attributes});
+}
 
-Rule RuleTable::find(llvm::StringRef op, int64_t opset) const {
+const OperatorRule *RuleTable::find(llvm::StringRef op, int64_t opset) const {
   auto it = rules.find(op);
   if (it == rules.end())
     return nullptr;
   auto version = it->second.upper_bound(opset);
-  return version == it->second.begin() ? nullptr : std::prev(version)->second;
+  return version == it->second.begin() ? nullptr : &std::prev(version)->second;
 }
 
 const RuleTable &ruleTable() {

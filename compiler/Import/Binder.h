@@ -43,14 +43,29 @@ public:
   int64_t axis(int64_t axis, int64_t rank);
   llvm::SmallVector<int64_t> axes(llvm::ArrayRef<int64_t> axes, int64_t rank);
 
+  /// Computed from nothing but the batch size, as N > 4: known, but not of the form a + b*N.
+  bool followsFromBatchSize(int64_t i);
+
   bool wants(int64_t i) const { return i < int64_t(node.outputs.size()) && !node.outputs[i].empty(); }
   void set(int64_t i, GraphValue value);
   /// A result whose element type is that of input 0.
   void set(int64_t i, mlir::Value value) { set(i, GraphValue(input(0).dtype, value)); }
 
+  /// `rule` with input 0, a scalar, as a vector of one; its results are scalars again.
+  void applyToVector(Rule rule);
+
 private:
   Values &values;
 };
+
+/// Frameworks let a scalar have the axis 0, and export it so.
+template <Rule rule> void ofScalarToo(Binder &node) {
+  node.input(0).rank() == 0 ? node.applyToVector(rule) : rule(node);
+}
+
+/// A batch normalisation that takes its statistics from the batch: below opset 14 its number of outputs says
+/// so.
+bool trainsStatistics(const Node &node);
 
 /// Axes by attribute (old) or input (new); none means all, or none at all with noop_with_empty_axes.
 llvm::SmallVector<int64_t> reducedAxes(Binder &node);
@@ -60,15 +75,25 @@ Extent extentOf(const Element &element);
 /// A known vector as a shape.
 Shape shapeFrom(const Content &content);
 
+/// How an operator is imported, and which of its attributes that takes: words as in requireKnown.
+struct OperatorRule {
+  Rule apply = nullptr;
+  llvm::StringLiteral attributes;
+};
+
 /// (operator of ai.onnx, first opset in which it means this) -> rule.
 class RuleTable {
 public:
-  void add(llvm::StringRef op, int64_t since, Rule rule);
+  /// Nodes with attributes other than these never come to `rule`.
+  void add(llvm::StringRef op, int64_t since, Rule rule, llvm::StringLiteral attributes = "");
   /// The rule with the greatest `since` not above `opset`; null where there is none.
-  Rule find(llvm::StringRef op, int64_t opset) const;
+  const OperatorRule *find(llvm::StringRef op, int64_t opset) const;
+
+  using Versions = std::map<int64_t, OperatorRule>;
+  const llvm::StringMap<Versions> &all() const { return rules; }
 
 private:
-  llvm::StringMap<std::map<int64_t, Rule>> rules;
+  llvm::StringMap<Versions> rules;
 };
 
 void addActivationRules(RuleTable &table);

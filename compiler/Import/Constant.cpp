@@ -88,10 +88,11 @@ static void eyeLike(Binder &node) {
 }
 
 void addConstantRules(RuleTable &table) {
-  table.add("Constant", 1, constant);
-  table.add("ConstantOfShape", 9, constantOfShape);
-  table.add("Range", 11, range);
-  table.add("EyeLike", 9, eyeLike);
+  table.add("Constant", 1, constant,
+            "value value_float value_floats value_int value_ints ~sparse_value ~value_string ~value_strings");
+  table.add("ConstantOfShape", 9, constantOfShape, "value");
+  table.add("Range", 11, range, "~stash_type");
+  table.add("EyeLike", 9, eyeLike, "dtype k");
 }
 
 } // namespace accum::import

@@ -176,8 +176,8 @@ static void einsum(Binder &node) {
 
 void addContractionRules(RuleTable &table) {
   table.add("MatMul", 1, matmulRule);
-  table.add("Gemm", 7, gemm);
-  table.add("Einsum", 12, einsum);
+  table.add("Gemm", 7, gemm, "alpha beta transA transB");
+  table.add("Einsum", 12, einsum, "equation");
 }
 
 } // namespace accum::import

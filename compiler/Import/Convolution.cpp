@@ -50,6 +50,11 @@ static void countWindows(Binder &node, Window &window, const Shape &input) {
   }
 }
 
+static bool isPadded(const Window &window) {
+  return llvm::any_of(llvm::concat<const int64_t>(window.low, window.high),
+                      [](int64_t pad) { return pad != 0; });
+}
+
 static Window windowOf(Binder &node, ArrayRef<int64_t> kernel, const Shape &input) {
   size_t rank = kernel.size();
   if (rank == 0 || rank > kMaxSpatialAxes)
@@ -71,17 +76,14 @@ static Window windowOf(Binder &node, ArrayRef<int64_t> kernel, const Shape &inpu
   window.low.assign(pads.begin(), pads.begin() + static_cast<int64_t>(rank));
   window.high.assign(pads.begin() + static_cast<int64_t>(rank), pads.end());
   std::string automatic = node.text("auto_pad", "NOTSET");
+  if (automatic != "NOTSET" && isPadded(window))
+    refuseMalformed("has pads beside auto_pad = " + automatic);
   if (automatic == "SAME_UPPER" || automatic == "SAME_LOWER")
     padAutomatically(window, input, automatic == "SAME_UPPER");
   else if (automatic != "NOTSET" && automatic != "VALID")
     refuseMalformed("has auto_pad = " + automatic);
   countWindows(node, window, input);
   return window;
-}
-
-static bool isPadded(const Window &window) {
-  return llvm::any_of(llvm::concat<const int64_t>(window.low, window.high),
-                      [](int64_t pad) { return pad != 0; });
 }
 
 /// Row-major places of the windows' elements among the spatial axes `extents`: [counts..., kernel...].
@@ -199,13 +201,20 @@ static void convolution(Binder &node) {
     refuseCrossBatch("takes the batch axis 1 of " + toString(input) +
                          " for its channels, of which the filter " + toString(filter) + " fixes the number",
                      {"keep the samples along axis 0: a convolution sums over its channels"});
+  bool isOfSamples = !batchAxes(filter).empty() || (bias && !batchAxes(shapeOf(bias)).empty());
+  if (isOfSamples)
+    refuseCrossBatch("has a filter that is made of the samples, " + toString(filter) +
+                         ": each sample is convolved with what others are made into",
+                     {"a filter that is a parameter, or the same for all samples, compiles"});
   bool fits = filter.size() >= 3 && input.size() == filter.size() && groups >= 1 &&
               groups <= filter[0].count && filter[0].count % groups == 0 &&
               input[1] == Extent::fixed(filter[1].count * groups);
-  if (!fits || !batchAxes(filter).empty() || (bias && shapeOf(bias) != Shape{filter[0]}))
+  SmallVector<int64_t> kernel(ArrayRef(slabOf(filter)).drop_front(fits ? 2 : filter.size()));
+  fits &= node.integerList("kernel_shape", kernel) == kernel;
+  if (!fits || (bias && shapeOf(bias) != Shape{filter[0]}))
     refuseMalformed("has an input " + toString(input) + " and a filter " + toString(filter) +
                     " that do not fit");
-  Window window = windowOf(node, ArrayRef(slabOf(filter)).drop_front(2), input);
+  Window window = windowOf(node, kernel, input);
   Value y = applyFilter(emit, windows(emit, x, window, 0), weight, groups);
   if (bias)
     y = emit.add(y, bias); // along the last axis: the channels
@@ -294,9 +303,10 @@ static void globalAveragePool(Binder &node) {
 }
 
 void addConvolutionRules(RuleTable &table) {
-  table.add("Conv", 1, convolution);
-  table.add("MaxPool", 8, maxPool);
-  table.add("AveragePool", 7, averagePool);
+  table.add("Conv", 1, convolution, "auto_pad dilations group kernel_shape pads strides");
+  table.add("MaxPool", 8, maxPool, "auto_pad ceil_mode dilations kernel_shape pads strides ~storage_order");
+  table.add("AveragePool", 7, averagePool,
+            "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides");
   table.add("GlobalAveragePool", 1, globalAveragePool);
 }
 

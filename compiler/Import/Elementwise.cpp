@@ -191,7 +191,7 @@ static void addComparisons(RuleTable &table) {
   table.add("Xor", 7, binary<ElementwiseFn::logical_xor>);
   table.add("Not", 1, unary<ElementwiseFn::logical_not>);
   table.add("IsNaN", 9, unary<ElementwiseFn::is_nan>);
-  table.add("IsInf", 10, isInf);
+  table.add("IsInf", 10, isInf, "detect_negative detect_positive");
   table.add("Where", 9, where);
 }
 
@@ -222,15 +222,15 @@ void addElementwiseRules(RuleTable &table) {
   table.add("Sub", 7, binary<ElementwiseFn::sub>);
   table.add("Mul", 7, binary<ElementwiseFn::mul>);
   table.add("Div", 7, binary<ElementwiseFn::div>);
-  table.add("Mod", 10, modulo);
+  table.add("Mod", 10, modulo, "fmod");
   table.add("Pow", 7, power);
   table.add("Min", 8, extremum<ElementwiseFn::ge, ElementwiseFn::min>);
   table.add("Max", 8, extremum<ElementwiseFn::le, ElementwiseFn::max>);
   table.add("Sum", 8, variadic<ElementwiseFn::add>);
   table.add("Mean", 8, mean);
-  table.add("Clip", 6, clip);
-  table.add("Cast", 6, castTo);
-  table.add("CastLike", 15, castLike);
+  table.add("Clip", 6, clip, "min max");
+  table.add("Cast", 6, castTo, "to ~saturate ~round_mode");
+  table.add("CastLike", 15, castLike, "~saturate ~round_mode");
 }
 
 } // namespace accum::import

@@ -4,6 +4,7 @@
 #include "compiler/Import/Content.h"
 #include "compiler/Import/Refusal.h"
 #include "mlir/IR/Builders.h"
+#include <set>
 
 namespace accum::import {
 
@@ -25,6 +26,8 @@ public:
   mlir::OpBuilder builder;
   mlir::Location location;
   bool sawCausalMask = false; ///< a known lower-triangular mask became a constant
+  bool isFromPyTorch = false; ///< the file's producer, where ONNX leaves room
+  std::set<std::string> notices;
 
   mlir::Type elementType(DType dtype);
   mlir::RankedTensorType type(llvm::ArrayRef<Extent> shape, mlir::Type element);

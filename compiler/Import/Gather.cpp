@@ -229,9 +229,9 @@ static void gatherElements(Binder &node) {
 }
 
 void addGatherRules(RuleTable &table) {
-  table.add("Gather", 1, gather);
-  table.add("GatherND", 11, gatherND);
-  table.add("GatherElements", 11, gatherElements);
+  table.add("Gather", 1, gather, "axis");
+  table.add("GatherND", 11, gatherND, "batch_dims");
+  table.add("GatherElements", 11, gatherElements, "axis");
 }
 
 } // namespace accum::import

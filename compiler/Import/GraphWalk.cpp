@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the nodes that the loss needs, in order, and applies each one's rule.
 #include "compiler/Import/GraphWalk.h"
+#include "compiler/Import/OperatorSchema.h"
 #include "compiler/Import/ParameterOps.h"
 #include "compiler/Import/Selection.h"
 #include "dialects/Train/TrainDialect.h"
@@ -63,15 +64,17 @@ bool GraphWalk::bindInputs(const Node &node) {
   return true;
 }
 
-/// Refuses a node that has none; `If` is not in the table.
+/// Refuses a node that has none, or that carries what the rule does not know; `If` is not in the table.
 static Rule ruleOf(const Node &node) {
+  static const OperatorRule branches{nullptr, "then_branch else_branch"};
   if (!node.domain.empty() && node.domain != "ai.onnx")
     refuseUnsupported("is an operator of domain `" + node.domain + "`, which is not supported");
-  Rule rule = ruleTable().find(node.opType, node.opset);
-  if (rule || node.opType == "If")
-    return rule;
-  refuseUnsupported("operator `" + node.opType + "` (opset " + std::to_string(node.opset) +
-                    ") is not supported");
+  const OperatorRule *rule = node.opType == "If" ? &branches : ruleTable().find(node.opType, node.opset);
+  if (!rule)
+    refuseUnsupported("operator `" + node.opType + "` (opset " + std::to_string(node.opset) +
+                      ") is not supported");
+  requireKnown(node, rule->attributes);
+  return rule->apply;
 }
 
 void GraphWalk::visit(const Node &node) {
@@ -146,6 +149,11 @@ void GraphWalk::apply(const Node &node) {
 void GraphWalk::branch(const Node &node) {
   Binder binder(node, emit, values);
   const GraphValue &condition = binder.input(0);
+  if (binder.followsFromBatchSize(0))
+    throw Refusal{
+        "unsupported",
+        "operator `If` has a condition that depends on the batch size, so another batch takes another branch",
+        {"make the choice in the model's Python code, for the batch that is trained"}};
   if (!condition.content || condition.content->size() != 1)
     refuseUnsupported("operator `If` has a condition that depends on data");
   const char *key = condition.content->only().constant != 0 ? "then_branch" : "else_branch";

@@ -6,6 +6,7 @@
 #include "compiler/Import/LossSelection.h"
 #include "compiler/Import/LostInExport.h"
 #include "compiler/Import/ModelInputs.h"
+#include "compiler/Import/OperatorSchema.h"
 #include "compiler/Import/ParameterOps.h"
 #include "compiler/Import/StateUpdates.h"
 #include "dialects/Train/TrainDialect.h"
@@ -30,6 +31,7 @@ public:
       : model(model), batchAxes(inputs.batchAxes), wholeBatch(wholeBatch), function(function),
         emit(OpBuilder::atBlockEnd(&function.getBody().front())), parameters(model, table, module, emit),
         walk(emit, [this](const Tensor &tensor) { return parameters.valueOf(tensor); }, trustedBackward) {
+    emit.isFromPyTorch = model.producer.starts_with("pytorch");
     for (const ValueInfo &input : model.graph.inputs)
       if (auto it = inputs.shapes.find(input.name); it != inputs.shapes.end())
         shapes[input.name] = it->second;
@@ -119,6 +121,7 @@ Value Forward::build(const LossChoice &choice, ImportReport &report, Failures &f
     return {};
   }
   failures = walk.takeFailures();
+  report.notices.insert(report.notices.end(), emit.notices.begin(), emit.notices.end());
   bool isReached = walk.values.find(choice.output) != walk.values.end();
   if (!isReached && failures.empty())
     failures.push_back(
@@ -187,8 +190,7 @@ static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTa
 /// with.
 static void warnOfFrozenStatistics(const Graph &graph, ImportReport &report) {
   auto frozen = llvm::count_if(graph.nodes, [](const Node &node) {
-    const int64_t *training = node.attribute<int64_t>("training_mode");
-    return node.opType == "BatchNormalization" && node.domain.empty() && (!training || *training == 0);
+    return node.opType == "BatchNormalization" && node.domain.empty() && !trainsStatistics(node);
   });
   if (frozen > 0)
     report.notices.push_back(
@@ -207,9 +209,6 @@ static OwningOpRef<ModuleOp> emptyModule(MLIRContext &context, const Model &mode
   return module;
 }
 
-/// What the models of our tests were exported with, at the most.
-static constexpr int64_t kNewestOpset = 24;
-
 OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &options, ImportReport &report,
                                   Failures &failures) {
   auto give = [&](auto &result) {
@@ -227,6 +226,14 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   }
   report.producer = model->producer;
   report.opset = model->opset();
+  if (report.opset > kNewestOpset) {
+    failures.push_back({"unsupported",
+                        "the model",
+                        fmt::format("speaks opset {}; the newest whose operators are known is {}",
+                                    report.opset, kNewestOpset),
+                        {"export with a lower opset_version"}});
+    return {};
+  }
   Result<LossChoice> choice = chooseLoss(model->graph, options.loss);
   if (!choice)
     return give(choice);
@@ -246,11 +253,6 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   if (!table)
     return give(table);
   report.notices = table->notices;
-  if (report.opset > kNewestOpset)
-    report.notices.push_back(
-        fmt::format("opset {} is newer than {}, the newest that was tried: its operators are "
-                    "taken to mean what they mean there",
-                    report.opset, kNewestOpset));
   if (std::optional<std::string> unread = unreadUpdates(model->graph, needed))
     report.notices.push_back(*unread);
   if (std::optional<std::string> lost = lostDropout(model->graph)) {

@@ -156,8 +156,8 @@ static void negativeLogLikelihood(Binder &node) {
 }
 
 void addLossRules(RuleTable &table) {
-  table.add("SoftmaxCrossEntropyLoss", 12, softmaxCrossEntropy);
-  table.add("NegativeLogLikelihoodLoss", 12, negativeLogLikelihood);
+  table.add("SoftmaxCrossEntropyLoss", 12, softmaxCrossEntropy, "ignore_index reduction");
+  table.add("NegativeLogLikelihoodLoss", 12, negativeLogLikelihood, "ignore_index reduction");
 }
 
 } // namespace accum::import

@@ -100,10 +100,18 @@ static Value normalised(Binder &node, Value x, Value mean, Value variance) {
   return emit.add(scaled, perChannel(node, 2));
 }
 
+bool trainsStatistics(const Node &node) {
+  const auto *mode = node.attribute<int64_t>("training_mode");
+  bool isTold = node.opset >= 14;
+  return isTold
+             ? mode && *mode != 0
+             : llvm::any_of(llvm::drop_begin(node.outputs), [](StringRef output) { return !output.empty(); });
+}
+
 static void batchNorm(Binder &node) {
   Emitter &emit = node.emit;
   Value x = node.value(0);
-  if (node.integer("training_mode", 0) == 0)
+  if (node.integer("training_mode", 0) == 0 && !trainsStatistics(node.node))
     return node.set(0, normalised(node, x, perChannel(node, 3), perChannel(node, 4)));
   SmallVector<int64_t> axes{0};
   for (int64_t d = 2; d < node.input(0).rank(); ++d)
@@ -111,9 +119,9 @@ static void batchNorm(Binder &node) {
   if (node.input(0).shape[0].batched) {
     node.set(0, x); // stands in, so that the nodes behind it are looked at too
     refuseCrossBatch(
-        "(training_mode=1): mean and variance are taken over all samples of a step, so a micro-batch has "
-        "other "
-        "statistics and another loss",
+        std::string(node.node.opset < 14 ? "(training mode, told by its outputs)" : "(training_mode=1)") +
+            ": mean and variance are taken over all samples of a step, so a micro-batch has other statistics "
+            "and another loss",
         {"to accumulate: export after model.eval() (statistics frozen, scale and bias still train), or use "
          "GroupNorm"});
   }
@@ -164,24 +172,30 @@ static void lpNormalization(Binder &node) {
   Emitter &emit = node.emit;
   Value x = node.value(0);
   SmallVector<int64_t> axis{node.axis(node.integer("axis", -1), node.input(0).rank())};
-  bool euclidean = node.integer("p", 2) == 2;
+  int64_t p = node.integer("p", 2);
+  if (p != 1 && p != 2)
+    refuseMalformed("has p = " + std::to_string(p));
+  bool euclidean = p == 2;
   Value size = euclidean ? emit.mul(x, x) : emit.unary(ElementwiseFn::abs, x);
   Value norm = emit.reduce(ReduceKind::sum, size, axis, true);
+  // A row of zeros stays one.
+  Value zero = emit.scalar(elementTypeOf(x), 0), one = emit.scalar(elementTypeOf(x), 1);
+  norm = emit.select(emit.elementwise(ElementwiseFn::eq, {norm, zero}), one, norm);
   node.set(0, emit.div(x, euclidean ? emit.unary(ElementwiseFn::sqrt, norm) : norm));
 }
 
 void addNormRules(RuleTable &table) {
-  table.add("Softmax", 1, softmaxOfRows<false>);
-  table.add("Softmax", 13, softmax<false>);
-  table.add("LogSoftmax", 1, softmaxOfRows<true>);
-  table.add("LogSoftmax", 13, softmax<true>);
-  table.add("LayerNormalization", 17, layerNorm);
-  table.add("RMSNormalization", 23, rmsNorm);
-  table.add("BatchNormalization", 9, batchNorm);
-  table.add("InstanceNormalization", 6, instanceNorm);
-  table.add("GroupNormalization", 18, groupNorm<true>);
-  table.add("GroupNormalization", 21, groupNorm<false>);
-  table.add("LpNormalization", 1, lpNormalization);
+  table.add("Softmax", 1, softmaxOfRows<false>, "axis");
+  table.add("Softmax", 13, ofScalarToo<softmax<false>>, "axis");
+  table.add("LogSoftmax", 1, softmaxOfRows<true>, "axis");
+  table.add("LogSoftmax", 13, ofScalarToo<softmax<true>>, "axis");
+  table.add("LayerNormalization", 17, layerNorm, "axis epsilon ~stash_type");
+  table.add("RMSNormalization", 23, rmsNorm, "axis epsilon ~stash_type");
+  table.add("BatchNormalization", 9, batchNorm, "epsilon training_mode ~momentum");
+  table.add("InstanceNormalization", 6, instanceNorm, "epsilon");
+  table.add("GroupNormalization", 18, groupNorm<true>, "epsilon num_groups ~stash_type");
+  table.add("GroupNormalization", 21, groupNorm<false>, "epsilon num_groups ~stash_type");
+  table.add("LpNormalization", 1, lpNormalization, "axis p");
 }
 
 } // namespace accum::import

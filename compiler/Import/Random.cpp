@@ -44,11 +44,13 @@ static void noise(Binder & /*node*/) {
 }
 
 void addRandomRules(RuleTable &table) {
-  table.add("Dropout", 12, dropout);
-  for (const char *op :
-       {"RandomUniform", "RandomUniformLike", "RandomNormal", "RandomNormalLike", "Multinomial"})
-    table.add(op, 1, noise);
-  table.add("Bernoulli", 15, noise);
+  table.add("Dropout", 12, dropout, "~seed");
+  table.add("Bernoulli", 15, noise, "~dtype ~seed");
+  table.add("Multinomial", 7, noise, "~dtype ~sample_size ~seed");
+  table.add("RandomNormal", 1, noise, "~dtype ~mean ~scale ~seed ~shape");
+  table.add("RandomNormalLike", 1, noise, "~dtype ~mean ~scale ~seed");
+  table.add("RandomUniform", 1, noise, "~dtype ~high ~low ~seed ~shape");
+  table.add("RandomUniformLike", 1, noise, "~dtype ~high ~low ~seed");
 }
 
 } // namespace accum::import

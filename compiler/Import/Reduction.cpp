@@ -11,6 +11,9 @@ using nn::ReduceKind;
 SmallVector<int64_t> reducedAxes(Binder &node) {
   int64_t rank = node.input(0).rank();
   SmallVector<int64_t> axes = node.has(1) ? node.integers(1) : node.integerList("axes");
+  bool isOfOne = rank == 0 && llvm::all_of(axes, [](int64_t axis) { return axis == 0 || axis == -1; });
+  if (isOfOne) // frameworks let a scalar have the axis 0
+    return {};
   if (axes.empty() && node.integer("noop_with_empty_axes", 0) == 0)
     for (int64_t d = 0; d < rank; ++d)
       axes.push_back(d);
@@ -139,20 +142,21 @@ static void topK(Binder &node) {
 }
 
 void addReductionRules(RuleTable &table) {
-  table.add("ReduceSum", 1, reduceTo<ReduceKind::sum>);
-  table.add("ReduceMax", 1, reduceTo<ReduceKind::max>);
-  table.add("ReduceMin", 1, reduceTo<ReduceKind::min>);
-  table.add("ReduceProd", 1, reduceTo<ReduceKind::prod>);
-  table.add("ReduceMean", 1, reduceMean);
-  table.add("ReduceL1", 1, reduceL1);
-  table.add("ReduceL2", 1, reduceL2);
-  table.add("ReduceSumSquare", 1, reduceSumSquare);
-  table.add("ReduceLogSum", 1, reduceLogSum);
-  table.add("ReduceLogSumExp", 1, reduceLogSumExp);
-  table.add("CumSum", 11, cumSum);
-  table.add("ArgMax", 1, argReduce<ReduceKind::max>);
-  table.add("ArgMin", 1, argReduce<ReduceKind::min>);
-  table.add("TopK", 10, topK);
+  constexpr llvm::StringLiteral reduced = "axes keepdims noop_with_empty_axes";
+  table.add("ReduceSum", 1, reduceTo<ReduceKind::sum>, reduced);
+  table.add("ReduceMax", 1, reduceTo<ReduceKind::max>, reduced);
+  table.add("ReduceMin", 1, reduceTo<ReduceKind::min>, reduced);
+  table.add("ReduceProd", 1, reduceTo<ReduceKind::prod>, reduced);
+  table.add("ReduceMean", 1, reduceMean, reduced);
+  table.add("ReduceL1", 1, reduceL1, reduced);
+  table.add("ReduceL2", 1, reduceL2, reduced);
+  table.add("ReduceSumSquare", 1, reduceSumSquare, reduced);
+  table.add("ReduceLogSum", 1, reduceLogSum, reduced);
+  table.add("ReduceLogSumExp", 1, reduceLogSumExp, reduced);
+  table.add("CumSum", 11, ofScalarToo<cumSum>, "exclusive reverse");
+  table.add("ArgMax", 1, ofScalarToo<argReduce<ReduceKind::max>>, "axis keepdims select_last_index");
+  table.add("ArgMin", 1, ofScalarToo<argReduce<ReduceKind::min>>, "axis keepdims select_last_index");
+  table.add("TopK", 10, ofScalarToo<topK>, "axis largest ~sorted");
 }
 
 } // namespace accum::import

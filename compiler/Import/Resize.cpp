@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <fmt/format.h>
 
 using namespace mlir;
 
@@ -20,6 +21,7 @@ constexpr int64_t kMost = 1 << 22;
 struct ResizedAxis {
   int64_t from = 0, to = 0;
   float scale = 1;
+  float length = 0; ///< `to`, or from * scale where that is no whole number and counts
 
   bool isSame() const { return from == to && scale == 1; }
 };
@@ -70,7 +72,7 @@ float Interpolation::positionOf(const ResizedAxis &axis, int64_t place) const {
   if (coordinates == "asymmetric")
     return x / axis.scale;
   if (coordinates == "align_corners")
-    return axis.to == 1 ? 0 : x * (from - 1) / (to - 1);
+    return axis.to == 1 ? 0 : x * (from - 1) / (axis.length - 1);
   if (coordinates == "pytorch_half_pixel" && axis.to == 1)
     return 0;
   float offset = 0;
@@ -170,19 +172,33 @@ static ResizedAxis fromSize(const Element &size, Extent extent) {
   Extent to = extentOf(size);
   if (to.batched != extent.batched || (extent.batched && !(to == extent)))
     refuseCrossBatch("resizes the batch axis");
-  return {extent.count, to.count, static_cast<float>(to.count) / static_cast<float>(extent.count)};
+  auto length = static_cast<float>(to.count);
+  return {extent.count, to.count, length / static_cast<float>(extent.count), length};
 }
 
-static ResizedAxis fromScale(double scale, Extent extent) {
+/// With corners aligned, ONNX divides by the scaled length as it is, PyTorch and ONNX Runtime by the whole
+/// number below it, of elements that there are. A file means what its producer computed.
+static float lengthOf(Binder &node, float scaled, float to) {
+  if (scaled == to || node.text("coordinate_transformation_mode", "") != "align_corners")
+    return to;
+  node.emit.notices.insert(fmt::format(
+      "`{}` (Resize) aligns the corners of {:g} scaled elements, of which there are {:g}: it divides by {}",
+      node.node.name, scaled, to,
+      node.emit.isFromPyTorch ? "their number, as PyTorch and ONNX Runtime do; ONNX's formula would not"
+                              : "the scaled length, as ONNX has it; PyTorch and ONNX Runtime round it"));
+  return node.emit.isFromPyTorch ? to : scaled;
+}
+
+static ResizedAxis fromScale(Binder &node, double scale, Extent extent) {
   if (!(scale > 0 && scale < 1e6))
     refuseMalformed("resizes by " + std::to_string(scale));
   if (extent.batched && scale != 1)
     refuseCrossBatch("resizes the batch axis");
   auto factor = static_cast<float>(scale);
   if (factor == 1)
-    return {extent.count, extent.count, 1};
-  float to = std::floor(static_cast<float>(extent.count) * factor);
-  return {extent.count, static_cast<int64_t>(std::min(to, 0x1p62F)), factor};
+    return {extent.count, extent.count, 1, static_cast<float>(extent.count)};
+  float scaled = static_cast<float>(extent.count) * factor, to = std::floor(scaled);
+  return {extent.count, static_cast<int64_t>(std::min(to, 0x1p62F)), factor, lengthOf(node, scaled, to)};
 }
 
 static bool isGiven(Binder &node, int64_t i) { return node.has(i) && node.content(i).size() > 0; }
@@ -198,7 +214,7 @@ static SmallVector<ResizedAxis> resizedAxes(Binder &node, ArrayRef<int64_t> name
   SmallVector<ResizedAxis> axes;
   for (auto [axis, number] : llvm::zip_equal(named, numbers)) {
     Extent extent = x.shape[axis];
-    axes.push_back(isSized ? fromSize(number, extent) : fromScale(number.real, extent));
+    axes.push_back(isSized ? fromSize(number, extent) : fromScale(node, number.real, extent));
     if (axes.back().from < 1 || axes.back().to < 1)
       refuseMalformed("resizes an axis from " + std::to_string(axes.back().from) + " to " +
                       std::to_string(axes.back().to) + " elements");
@@ -230,6 +246,11 @@ static void resize(Binder &node) {
   node.set(0, value);
 }
 
-void addResizeRules(RuleTable &table) { table.add("Resize", 10, resize); }
+void addResizeRules(RuleTable &table) {
+  table.add("Resize", 10, resize,
+            "antialias axes coordinate_transformation_mode cubic_coeff_a exclude_outside "
+            "keep_aspect_ratio_policy mode "
+            "nearest_mode ~extrapolation_value");
+}
 
 } // namespace accum::import

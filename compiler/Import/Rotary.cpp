@@ -78,6 +78,8 @@ static void rotaryEmbedding(Binder &node) {
   node.set(0, flat ? emit.reshape(result, shape) : emit.transpose(result, {0, 2, 1, 3}));
 }
 
-void addRotaryRule(RuleTable &table) { table.add("RotaryEmbedding", 23, rotaryEmbedding); }
+void addRotaryRule(RuleTable &table) {
+  table.add("RotaryEmbedding", 23, rotaryEmbedding, "interleaved num_heads rotary_embedding_dim");
+}
 
 } // namespace accum::import

@@ -224,20 +224,47 @@ static void scatterElements(Binder &node) {
   node.set(0, replaceRows(emit, data, updates.whole(emit), axis, data.shape[axis].count, targets));
 }
 
+/// A number of any type.
+static int64_t depthOf(Binder &node) {
+  const Content &known = node.content(1);
+  bool isOne = known.size() == 1 && known.isConstant();
+  double depth = !isOne                 ? 0
+                 : isFloat(known.dtype) ? known.only().real
+                                        : static_cast<double>(known.only().constant);
+  if (!(depth >= 1 && depth <= (1 << 24)))
+    refuseMalformed("has no depth");
+  return static_cast<int64_t>(depth);
+}
+
+/// The indices as integers; from opset 11 on negative ones count from the end.
+static GraphValue fromEnd(Binder &node, int64_t depth) {
+  Emitter &emit = node.emit;
+  GraphValue indices = node.input(0);
+  if (isFloat(indices.dtype))
+    indices = cast(emit, indices, DType::Int64);
+  requireIntegers(indices);
+  if (node.node.opset < 11)
+    return indices;
+  GraphValue zero(Content::scalar(indices.dtype, Element::integer(0)));
+  GraphValue size(Content::scalar(indices.dtype, Element::integer(depth)));
+  GraphValue isNegative = elementwise(emit, nn::ElementwiseFn::lt, {&indices, &zero});
+  GraphValue fromEnd = elementwise(emit, nn::ElementwiseFn::add, {&indices, &size});
+  return elementwise(emit, nn::ElementwiseFn::select, {&isNegative, &fromEnd, &indices});
+}
+
 static void oneHot(Binder &node) {
   Emitter &emit = node.emit;
-  const GraphValue indices = node.input(0), values = node.input(2);
-  SmallVector<int64_t> depth = node.integers(1);
+  const GraphValue values = node.input(2);
+  int64_t depth = depthOf(node);
+  if (values.rank() != 1 || !(values.shape[0] == Extent::fixed(2)))
+    refuseMalformed("has not two values");
+  GraphValue indices = fromEnd(node, depth);
   int64_t axis = node.axis(node.integer("axis", -1), indices.rank() + 1);
-  requireIntegers(indices);
-  if (depth.size() != 1 || depth[0] < 1 || depth[0] > (1 << 24) || values.rank() != 1 ||
-      !(values.shape[0] == Extent::fixed(2)))
-    refuseMalformed("has no depth, or not two values");
   Shape column(indices.shape), classes(indices.shape.size() + 1, Extent::fixed(1));
   column.insert(column.begin() + axis, Extent::fixed(1));
-  classes[axis] = Extent::fixed(depth[0]);
+  classes[axis] = Extent::fixed(depth);
   std::vector<Element> positions;
-  for (int64_t j = 0; j < depth[0]; ++j)
+  for (int64_t j = 0; j < depth; ++j)
     positions.push_back(Element::integer(j));
   GraphValue iota(Content::dense(indices.dtype, classes, std::move(positions)));
   GraphValue hit = reshape(emit, indices, column);
@@ -250,9 +277,9 @@ static void oneHot(Binder &node) {
 }
 
 void addScatterRules(RuleTable &table) {
-  table.add("ScatterND", 11, scatterND);
-  table.add("ScatterElements", 11, scatterElements);
-  table.add("OneHot", 9, oneHot);
+  table.add("ScatterND", 11, scatterND, "reduction");
+  table.add("ScatterElements", 11, scatterElements, "axis reduction");
+  table.add("OneHot", 9, oneHot, "axis");
 }
 
 } // namespace accum::import

@@ -12,10 +12,11 @@ GraphValue select(Emitter &emit, const GraphValue &mask) {
   selection->shape = mask.shape;
   Volume volume = volumeOf(mask.shape);
   if (volume.power != 1 || volume.count == 0 || mask.content || mask.bounds)
-    throw Refusal{"data-dependent-shape",
-                  "finds positions in a mask " + toString(mask.shape) +
-                      (volume.power == 1 ? " that is known" : " that does not have one batch axis"),
-                  {"a mask that selects is computed from the samples, one element for each row"}};
+    throw Refusal{
+        "data-dependent-shape",
+        "finds positions in a mask " + toString(mask.shape) +
+            (volume.power == 1 ? " that is known" : " that does not have one batch axis"),
+        {"a mask that selects is computed from the samples, one element for each row", wayOutOfExperts}};
   Value flat = emit.reshape(mask.whole(emit), {Extent::ofBatch(volume.count)});
   selection->mask = emit.cast(flat, emit.builder.getI1Type());
   GraphValue positions;

@@ -13,6 +13,10 @@ struct Selection {
   int64_t rows() const { return shapeOf(mask)[0].count; } ///< c
 };
 
+/// Mixtures of experts choose rows so, unless they are told not to.
+inline constexpr const char *wayOutOfExperts =
+    "experts of Hugging Face transformers: export with experts_implementation=\"batched_mm\"";
+
 /// The positions where `mask` is not zero: [axes of the mask, count].
 GraphValue select(Emitter &emit, const GraphValue &mask);
 

@@ -15,7 +15,7 @@ namespace {
       "data-dependent-shape",
       std::move(message) + ": how many rows a mask selects depends on data",
       {"of selected rows (x[mask]) what treats each row alone compiles, and sums, means and losses over all",
-       "experts of Hugging Face transformers: export with experts_implementation=\"batched_mm\""}};
+       wayOutOfExperts}};
 }
 
 /// What an operator does with selected rows.
@@ -229,7 +229,7 @@ void SelectedNode::total(ArrayRef<int64_t> axes) {
   set(0, {x.dtype, filled(emit, x, 0)});
   if (node.has(1))
     set(1, operand(1));
-  run(isMean ? ruleTable().find("ReduceSum", copy.opset) : rule);
+  run(isMean ? ruleTable().find("ReduceSum", copy.opset)->apply : rule);
   GraphValue result = given[copy.outputs[0]];
   if (isMean) {
     int64_t each = x.shape[0].count / selection->rows();

@@ -96,10 +96,10 @@ static void concatFromSequence(Binder &node) {
 }
 
 void addSequenceRules(RuleTable &table) {
-  table.add("SplitToSequence", 11, splitToSequence);
+  table.add("SplitToSequence", 11, splitToSequence, "axis keepdims");
   table.add("SequenceConstruct", 11, sequenceConstruct);
   table.add("SequenceAt", 11, sequenceAt);
-  table.add("ConcatFromSequence", 11, concatFromSequence);
+  table.add("ConcatFromSequence", 11, concatFromSequence, "axis new_axis");
 }
 
 } // namespace accum::import

@@ -227,13 +227,18 @@ static int64_t blockSize(Binder &node) {
   return size;
 }
 
-static void depthToSpace(Binder &node) {
-  int64_t size = blockSize(node), area = size * size;
+/// Whether a pixel's block comes before its channel among the channels, or behind.
+static bool isDepthFirst(Binder &node) {
   std::string mode = node.text("mode", "DCR");
   if (mode != "DCR" && mode != "CRD")
     refuseMalformed("has mode = " + mode);
+  return mode == "DCR";
+}
+
+static void depthToSpace(Binder &node) {
+  int64_t size = blockSize(node), area = size * size;
   Extent block = Extent::fixed(size);
-  bool isBlockFirst = mode == "DCR";
+  bool isBlockFirst = isDepthFirst(node);
   shuffle(
       node,
       [&](Shape x) -> Shape {
@@ -250,9 +255,10 @@ static void depthToSpace(Binder &node) {
 static void spaceToDepth(Binder &node) {
   int64_t size = blockSize(node);
   Extent block = Extent::fixed(size);
+  bool isBlockFirst = isDepthFirst(node);
   shuffle(
       node, [&](Shape x) -> Shape { return {x[0], x[1], cut(x[2], size), block, cut(x[3], size), block}; },
-      {0, 3, 5, 1, 2, 4},
+      isBlockFirst ? ArrayRef<int64_t>{0, 3, 5, 1, 2, 4} : ArrayRef<int64_t>{0, 1, 3, 5, 2, 4},
       [&](Shape x) -> Shape {
         return {x[0], Extent::fixed(x[1].count * size * size), cut(x[2], size), cut(x[3], size)};
       });
@@ -260,18 +266,18 @@ static void spaceToDepth(Binder &node) {
 
 void addShapeRules(RuleTable &table) {
   table.add("Identity", 1, identity);
-  table.add("Shape", 1, shape);
+  table.add("Shape", 1, shape, "start end");
   table.add("Size", 1, size);
-  table.add("Reshape", 5, reshapeRule);
-  table.add("Flatten", 1, flatten);
-  table.add("Squeeze", 1, squeeze);
-  table.add("Unsqueeze", 1, unsqueeze);
-  table.add("Transpose", 1, transposeRule);
+  table.add("Reshape", 5, reshapeRule, "allowzero");
+  table.add("Flatten", 1, flatten, "axis");
+  table.add("Squeeze", 1, squeeze, "axes");
+  table.add("Unsqueeze", 1, unsqueeze, "axes");
+  table.add("Transpose", 1, transposeRule, "perm");
   table.add("Expand", 8, expand);
-  table.add("Concat", 4, concatRule);
+  table.add("Concat", 4, concatRule, "axis");
   table.add("Tile", 6, tile);
-  table.add("DepthToSpace", 11, depthToSpace);
-  table.add("SpaceToDepth", 1, spaceToDepth);
+  table.add("DepthToSpace", 11, depthToSpace, "blocksize mode");
+  table.add("SpaceToDepth", 1, spaceToDepth, "blocksize mode");
 }
 
 } // namespace accum::import

@@ -100,6 +100,9 @@ static SmallVector<int64_t> splitSizes(Binder &node, int64_t size, int64_t piece
     return node.integerList("split");
   if (node.integer("num_outputs", pieces) != pieces)
     refuseMalformed("splits into another number of pieces than it has outputs");
+  if (node.node.opset < 18 && size % pieces != 0)
+    refuseMalformed("splits " + std::to_string(size) + " elements into " + std::to_string(pieces) +
+                    " equal pieces");
   int64_t each = (size + pieces - 1) / pieces;
   SmallVector<int64_t> sizes(pieces, each);
   sizes.back() = size - each * (pieces - 1);
@@ -110,11 +113,12 @@ static void split(Binder &node) {
   const GraphValue x = node.input(0);
   int64_t axis = node.axis(node.integer("axis", 0), x.rank());
   auto pieces = static_cast<int64_t>(node.node.outputs.size());
+  bool isCut = node.has(1) || node.hasAttribute("split") || x.shape[axis].count % pieces != 0;
+  if (x.shape[axis].batched && isCut)
+    refuseCrossBatch("takes part of the batch: it splits the batch axis", {wayOut});
   SmallVector<int64_t> sizes = splitSizes(node, x.shape[axis].count, pieces);
   if (static_cast<int64_t>(sizes.size()) != pieces)
     refuseMalformed("splits into another number of pieces than it has outputs");
-  if (x.shape[axis].batched && (node.has(1) || node.hasAttribute("split")))
-    refuseCrossBatch("takes part of the batch: it splits the batch axis at fixed places", {wayOut});
   SmallVector<int64_t> from(x.shape.size(), 0), by(x.shape.size(), 1);
   Shape target(x.shape);
   for (auto [i, size] : llvm::enumerate(sizes)) {
@@ -124,6 +128,9 @@ static void split(Binder &node) {
     node.set(static_cast<int64_t>(i), slice(node.emit, x, from, by, target));
     from[axis] += size;
   }
+  if (from[axis] != x.shape[axis].count)
+    refuseMalformed("splits " + std::to_string(x.shape[axis].count) + " elements into pieces of " +
+                    std::to_string(from[axis]) + " together");
 }
 
 /// Pads with low and high amounts for each axis; negative ones cut.
@@ -208,9 +215,9 @@ static void trilu(Binder &node) {
 
 void addSliceRules(RuleTable &table) {
   table.add("Slice", 10, sliceRule);
-  table.add("Split", 2, split);
-  table.add("Pad", 11, padRule);
-  table.add("Trilu", 14, trilu);
+  table.add("Split", 2, split, "axis split num_outputs");
+  table.add("Pad", 11, padRule, "mode");
+  table.add("Trilu", 14, trilu, "upper");
 }
 
 } // namespace accum::import
