@@ -32,7 +32,8 @@ static Array evaluate(Evaluator &e, nn::BroadcastOp op) {
 
 /// How many rows of `array` a row of the slab stands for: the number of samples on the batch axis, else 1.
 static int64_t rowsPerSlabRow(const Array &array, Value value, size_t axis) {
-  return array.shape[axis] / cast<RankedTensorType>(value.getType()).getDimSize(axis);
+  int64_t extent = cast<RankedTensorType>(value.getType()).getDimSize(axis);
+  return extent == 0 ? 1 : array.shape[axis] / extent; // no batch axis is empty
 }
 
 static Array evaluate(Evaluator &e, nn::SliceOp op) {
