@@ -283,7 +283,8 @@ static void attention(Binder &node) {
 
 void addAttentionRules(RuleTable &table) {
   table.add("Attention", 23, attention,
-            "is_causal kv_num_heads q_num_heads scale softcap ~qk_matmul_output_mode ~softmax_precision");
+            "is_causal left_window_size right_window_size kv_num_heads q_num_heads scale softcap "
+            "qk_matmul_output_mode ~softmax_precision");
   addRotaryRule(table);
 }
 
