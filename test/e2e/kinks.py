@@ -33,8 +33,8 @@ def norm(row):
 CASES = {
     "clip": ("Clip", [-1.0, 2.0], None, where(lambda x: -1 < x < 2)),
     "clip-low": ("Clip", [-1.0], None, where(lambda x: x > -1)),
-    "clamp-low": ("Max", [-1.0], "aten.clamp.Tensor](args = (%x, %scalar_tensor_default)", where(lambda x: x > -1)),
-    "clamp-high": ("Min", [2.0], "aten.clamp.Tensor](args = (%x, None, %scalar_tensor_default)", where(lambda x: x < 2)),
+    "clamp-low": ("Max", [-1.0], "aten.clamp.Tensor](args = (%x, -1.0)", where(lambda x: x > -1)),
+    "clamp-high": ("Min", [2.0], "aten.clamp.Tensor](args = (%x, None, 2.0)", where(lambda x: x < 2)),
     "maximum": ("Max", [-1.0], None, lambda row: [0.5 if x == -1 else float(x > -1) for x in row]),
     "norm": ("ReduceL2", None, None, norm),
 }
