@@ -9,6 +9,7 @@
 #include "compiler/Import/OperatorSchema.h"
 #include "compiler/Import/ParameterOps.h"
 #include "compiler/Import/StateUpdates.h"
+#include "compiler/Import/UnreadInputs.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Dominance.h"
@@ -76,6 +77,12 @@ Value Forward::addLabels(const std::string &name, ArrayRef<Extent> shape, DType 
   if (wholeBatch && (shape.empty() || shape[0].count % *wholeBatch != 0))
     refuseUnsupported("is no loss over the batch: its shape " + toString(shape) + " is not led by " +
                       std::to_string(*wholeBatch) + " samples");
+  if (walk.values.count(name) != 0)
+    throw Refusal{"unsupported",
+                  "gets a loss that reads `" + name + "`, and so do nodes of the graph, for something else",
+                  {"where the export's example passed one tensor for two inputs, clone() of one of them "
+                   "keeps them apart",
+                   "or give that input of the model another name"}};
   batchAxes[name] = 0;
   return addInput(name, shape, dtype);
 }
@@ -268,6 +275,11 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   if (!loss)
     return {};
   forward.finish(loss);
+  if (std::optional<Failure> replaced = readInTheirPlace(model->graph, function)) {
+    failures.push_back(*replaced);
+    return {};
+  }
+  llvm::append_range(report.notices, noteUnread(model->graph, function));
   dropUnread(*module, function, *table, report);
   return module;
 }
