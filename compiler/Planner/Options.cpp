@@ -69,11 +69,18 @@ MicroBatch allowedSizes(const Options &options, int64_t samples) {
   return {MicroBatch::Range, options.microBatch.min, std::min(options.microBatch.max, samples)};
 }
 
+/// Where no micro-batch leads to the number of steps that was asked for, a sentence that says so.
+std::optional<std::string> otherSteps(const Options &options, int64_t samples, const Cut &cut) {
+  if (!options.accumulationSteps || *options.accumulationSteps == cut.steps)
+    return std::nullopt;
+  return fmt::format("{} over {} per device: micro-batch {} needs {}",
+                     countOf(*options.accumulationSteps, "accumulation step"), countOf(samples, "sample"),
+                     cut.m, cut.steps);
+}
+
 void addNotices(const Options &options, int64_t samples, const Cut &cut, Cuts &result) {
-  if (options.accumulationSteps && *options.accumulationSteps != cut.steps)
-    result.notices.push_back(fmt::format("{} over {} per device: micro-batch {} needs {}",
-                                         countOf(*options.accumulationSteps, "accumulation step"),
-                                         countOf(samples, "sample"), cut.m, cut.steps));
+  if (auto other = otherSteps(options, samples, cut))
+    result.notices.push_back(*other);
   if (cut.last == cut.m || options.microBatch.kind != MicroBatch::Forced)
     return;
   int64_t even = ceilDiv(samples, cut.steps);
@@ -136,6 +143,10 @@ Result<Cuts> enumerateCuts(const Options &options) {
                    {"--micro-batch MIN..MAX narrows the search"});
     --m;
   }
+  if (auto other = otherSteps(options, samples, result.cuts.front()); other && options.requireDivisible)
+    return usage("--require-divisible: " + *other,
+                 {fmt::format("--accumulation-steps {}, or without --require-divisible the same",
+                              result.cuts.front().steps)});
   if (options.requireDivisible &&
       std::none_of(result.cuts.begin(), result.cuts.end(), [](const Cut &cut) { return cut.last == cut.m; }))
     return notDivisible(

@@ -137,6 +137,11 @@ TEST(Cuts, RefuseContradictions) {
               "not-divisible");
   EXPECT_THAT(enumerateCuts({.batch = 9, .devices = 2, .requireDivisible = true}).error().notes,
               testing::ElementsAre(HasSubstr("without --require-divisible")));
+  expectUsage({.batch = 8, .accumulationSteps = 9, .requireDivisible = true},
+              "9 accumulation steps over 8 samples per device: micro-batch 1 needs 8");
+  expectUsage({.batch = 8, .accumulationSteps = 5, .requireDivisible = true}, "micro-batch 2 needs 4");
+  expectUsage({.batch = 8, .accumulationSteps = 3, .requireDivisible = true}, "3 leaves 2 samples",
+              "not-divisible");
   expectUsage({.batch = 8, .recompute = "some"}, "--recompute is `some`, expected auto, none or all");
   expectUsage({.batch = int64_t{1} << 40}, "more than 65536 sizes");
 }
