@@ -29,6 +29,8 @@ bool canConvert(DType from, DType to) {
          ((from == ACCUM_F32 || from == ACCUM_F16) && to == ACCUM_BF16);
 }
 
+bool areIntegers(DType from, DType to) { return !isFloat(from) && !isFloat(to); }
+
 /// Weights of a model, by the billion.
 template <float (*widen)(uint16_t)> static void widenTo(const uint8_t *from, uint8_t *to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
@@ -59,6 +61,10 @@ void convert(const uint8_t *from, DType fromType, uint8_t *to, DType toType, int
     convertTo<int64_t>(from, fromType, to, count);
   else if (toType == ACCUM_I32)
     convertTo<int32_t>(from, fromType, to, count);
+  else if (toType == ACCUM_I8)
+    convertTo<int8_t>(from, fromType, to, count);
+  else if (toType == ACCUM_U8 || toType == ACCUM_BOOL)
+    convertTo<uint8_t>(from, fromType, to, count);
   else if (toType == ACCUM_F32)
     convertTo<float>(from, fromType, to, count);
   else

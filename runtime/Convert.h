@@ -13,6 +13,9 @@ namespace accum::runtime {
 /// bool is an integer, 0 or 1), and f64 -> f32, f32 and f16 -> bf16.
 bool canConvert(DType from, DType to);
 
+/// Whether both are integers or bools: then `convert` knows the pair, and a value that `to` lacks is cut off.
+bool areIntegers(DType from, DType to);
+
 /// `count` elements; neither side needs to be aligned.
 void convert(const uint8_t *from, DType fromType, uint8_t *to, DType toType, int64_t count);
 

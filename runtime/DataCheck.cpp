@@ -68,6 +68,41 @@ Status checkBools(const Array &array) {
   return wrong < 0 ? Status() : badValue(array, wrong, std::to_string(array.data[wrong]), "0 or 1");
 }
 
+/// What an integer type holds; of u64 the half that i64 has too.
+std::pair<int64_t, int64_t> rangeOf(DType dtype) {
+  switch (dtype) {
+  case ACCUM_BOOL:
+    return {0, 1};
+  case ACCUM_I8:
+    return {INT8_MIN, INT8_MAX};
+  case ACCUM_U8:
+    return {0, UINT8_MAX};
+  case ACCUM_I32:
+    return {INT32_MIN, INT32_MAX};
+  default:
+    return {INT64_MIN, INT64_MAX};
+  }
+}
+
+/// Every value is one of the input's type too.
+Status checkNarrowed(const InputSpec &spec, const Array &array) {
+  auto [least, most] = rangeOf(spec.dtype);
+  bool isUnsigned = array.dtype == ACCUM_U64;
+  int64_t wrong = findWrong(array, [&, least = least, most = most](int64_t i) {
+    int64_t value = asInteger(array.data, array.dtype, i);
+    return value < least || value > most || (isUnsigned && value < 0);
+  });
+  if (wrong < 0)
+    return {};
+  int64_t value = asInteger(array.data, array.dtype, wrong);
+  Error error = badValue(array, wrong, isUnsigned ? std::to_string(uint64_t(value)) : std::to_string(value),
+                         std::to_string(least) + " <= value <= " + std::to_string(most) +
+                             ", since the model's input is " + std::string(nameOf(spec.dtype)));
+  error.notes.push_back("export the model with an input of " + std::string(nameOf(array.dtype)) +
+                        ", or mend the data");
+  return error;
+}
+
 } // namespace
 
 Expected<int64_t> samplesOf(const InputSpec &spec, const Array &array) {
@@ -94,6 +129,9 @@ Status checkValues(const InputSpec &spec, const Array &array) {
     return checkFloats(array);
   if (array.dtype == ACCUM_BOOL)
     return checkBools(array);
+  if (!canConvert(array.dtype, spec.dtype))
+    if (Status status = checkNarrowed(spec, array); !status)
+      return status;
   return spec.bound ? checkIndices(spec, array) : Status();
 }
 

@@ -55,7 +55,9 @@ Status Dataset::matchArrays(const Manifest &manifest, std::vector<Array> arrays)
       continue;
     if (Status status = matchInput(spec, arrays); !status)
       return status;
-    largest = std::max(largest, spec.slabBytes());
+    const std::optional<Array> &array = columns.back().array;
+    uint64_t element = std::max(bytesOf(spec.dtype), array ? bytesOf(array->dtype) : 0);
+    largest = std::max(largest, uint64_t(spec.slabElements()) * element);
   }
   for (const Array &array : arrays)
     decisions.push_back(array.path + ": array `" + array.name + "` is not an input of the model: ignored");
@@ -91,16 +93,29 @@ Status Dataset::matchInput(const InputSpec &spec, std::vector<Array> &arrays) {
   return {};
 }
 
+/// Other types are taken where no value changes; of integers that are narrowed each is looked at.
+Status Dataset::matchType(const InputSpec &spec, const Array &array) {
+  if (array.dtype == spec.dtype)
+    return {};
+  bool widens = bytesOf(array.dtype) < bytesOf(spec.dtype) && canConvert(array.dtype, spec.dtype);
+  std::string from(nameOf(array.dtype)), to(nameOf(spec.dtype));
+  if (!widens && !areIntegers(array.dtype, spec.dtype)) {
+    Error error = badData(array.path + ": array `" + array.name + "` has dtype " + from + ", expected " + to);
+    error.notes.push_back("save it as " + to +
+                          " (`array.astype(...)` in NumPy, `tensor.to(...)` in PyTorch)");
+    return error;
+  }
+  decisions.push_back(array.path + ": array `" + array.name + "` is " + from +
+                      (widens ? ", widened to " : ", narrowed to ") + to +
+                      (widens ? "" : ", which holds all its values"));
+  return {};
+}
+
 Status Dataset::countSamples(const Column &column) {
   const InputSpec &spec = *column.spec;
   const Array &array = *column.array;
-  bool exact = array.dtype == spec.dtype, widens = bytesOf(array.dtype) < bytesOf(spec.dtype);
-  if (!exact && (!widens || !canConvert(array.dtype, spec.dtype)))
-    return badData(array.path + ": array `" + array.name + "` has dtype " + std::string(nameOf(array.dtype)) +
-                   ", expected " + std::string(nameOf(spec.dtype)));
-  if (!exact)
-    decisions.push_back(array.path + ": array `" + array.name + "` is " + std::string(nameOf(array.dtype)) +
-                        ", widened to " + std::string(nameOf(spec.dtype)));
+  if (Status status = matchType(spec, array); !status)
+    return status;
   if (!array.file && array.bytes() > kMuch)
     decisions.push_back(array.path + ": array `" + array.name + "` is unpacked into memory, " +
                         formatBytes(array.bytes()) +

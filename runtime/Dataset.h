@@ -43,6 +43,7 @@ private:
   void release() const;
   Status matchArrays(const Manifest &manifest, std::vector<Array> arrays);
   Status matchInput(const InputSpec &spec, std::vector<Array> &arrays);
+  Status matchType(const InputSpec &spec, const Array &array);
   Status countSamples(const Column &column);
   void makeSlab(const Column &column, size_t input, uint64_t sample);
   const uint8_t *rowOf(const Column &column, size_t input, uint64_t sample);
