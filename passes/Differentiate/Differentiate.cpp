@@ -96,7 +96,7 @@ LogicalResult Backward::run(Value loss) {
 }
 
 LogicalResult Differentiate::buildStep(const ForwardGraph &graph) {
-  StepBuilder step(graph, "step", graph.function);
+  StepBuilder step(graph, StepBuilder::Trains, graph.function);
   DenseSet<Value> active;
   for (Value value : graph.active)
     if (Value copy = step.micro.lookupOrNull(value))
@@ -109,7 +109,7 @@ LogicalResult Differentiate::buildStep(const ForwardGraph &graph) {
   if (builder.failed())
     return failure(); // a derivative that has no placement is our bug, reported at the op
   step.finish(backward.gradients, optimizer);
-  StepBuilder(graph, "eval", graph.function).finish({}, optimizer);
+  StepBuilder(graph, StepBuilder::Evaluates, graph.function).finish({}, optimizer);
   freezeUnreached(step.step);
   return success();
 }

@@ -9,7 +9,7 @@ def Differentiate : Pass<"accum-differentiate", "::mlir::ModuleOp"> {
   let summary = "forward graph to optimizer step";
   let description = [{
     Replaces `func.func @forward` by `train.step @step` (pre-pass, prologue, micro-step with loss and backward, update)
-    and `train.step @eval` (without backward and update).
+    and `train.step @eval` (without dropout, backward and update).
 
     Requires: placements on every value; the result is a scalar partial, the loss.
     Ensures: placements on every value; every value that leaves a micro-step is partial; nothing dead; the cotangents

@@ -87,10 +87,11 @@ static ArrayAttr describeInputs(func::FuncOp forward) {
   return builder.getArrayAttr(inputs);
 }
 
-StepBuilder::StepBuilder(const ForwardGraph &graph, StringRef name, Operation *before)
-    : builder(before), graph(graph), forward(graph.function) {
-  step = train::StepOp::create(builder, forward.getLoc(), name, describeInputs(forward),
-                               builder.getArrayAttr({}), std::max<size_t>(graph.prepasses.size(), 1) - 1);
+StepBuilder::StepBuilder(const ForwardGraph &graph, Purpose purpose, Operation *before)
+    : builder(before), graph(graph), purpose(purpose), forward(graph.function) {
+  step = train::StepOp::create(builder, forward.getLoc(), purpose == Trains ? "step" : "eval",
+                               describeInputs(forward), builder.getArrayAttr({}),
+                               std::max<size_t>(graph.prepasses.size(), 1) - 1);
   buildPrepasses();
   buildPrologue();
   buildMicro();
@@ -124,7 +125,9 @@ void StepBuilder::addTotals(Block *block, IRMapping &mapping) {
   addTotals(block, mapping, graph.prepasses.size());
 }
 
-Operation *StepBuilder::cloneInto(Operation *op, IRMapping &mapping, Block *block) {
+void StepBuilder::cloneInto(Operation *op, IRMapping &mapping, Block *block) {
+  if (auto dropout = dyn_cast<nn::DropoutOp>(op); dropout && purpose == Evaluates)
+    return mapping.map(dropout.getResult(), mapping.lookup(dropout.getInput()));
   builder.setInsertionPointToEnd(block);
   Operation *clone = builder.clone(*op, mapping);
   unsigned operands = clone->getNumOperands();
@@ -132,7 +135,6 @@ Operation *StepBuilder::cloneInto(Operation *op, IRMapping &mapping, Block *bloc
     clone->insertOperands(operands, {rng, firstRow});
   else if (isa<nn::ShareOp>(clone))
     clone->insertOperands(operands, {firstRow});
-  return clone;
 }
 
 void StepBuilder::buildPrepasses() {

@@ -28,8 +28,9 @@ struct ForwardGraph {
 /// A step whose pre-pass, prologue and the forward part of whose micro region are filled; micro has no
 /// terminator yet.
 struct StepBuilder {
-  /// Creates `train.step @name` before `before`.
-  StepBuilder(const ForwardGraph &graph, mlir::StringRef name, mlir::Operation *before);
+  enum Purpose { Trains, Evaluates };
+  /// Creates `train.step @step` before `before`, or `@eval`, where dropout leaves its input as it is.
+  StepBuilder(const ForwardGraph &graph, Purpose purpose, mlir::Operation *before);
 
   /// Ends micro with the loss (as f64) and one gradient contribution per entry of `gradients`, and writes the
   /// update.
@@ -50,9 +51,10 @@ private:
   void addInputs(mlir::Block *block, mlir::IRMapping &mapping);
   void addTotals(mlir::Block *block, mlir::IRMapping &mapping);
   void addTotals(mlir::Block *block, mlir::IRMapping &mapping, size_t prepasses);
-  mlir::Operation *cloneInto(mlir::Operation *op, mlir::IRMapping &mapping, mlir::Block *block);
+  void cloneInto(mlir::Operation *op, mlir::IRMapping &mapping, mlir::Block *block);
 
   const ForwardGraph &graph;
+  Purpose purpose;
   mlir::func::FuncOp forward;
   mlir::Value firstRow, rng;
   mlir::SmallVector<mlir::Value> kept; // prologue values, in the forward graph
