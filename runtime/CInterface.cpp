@@ -172,16 +172,20 @@ int accum_eval(accum_session *session, uint64_t step, accum_step_result *result)
   return guarded([&] { return storeResult(session->session->eval(step), result); });
 }
 
-int accum_set_cut(accum_session *session, int64_t rows, int64_t only) {
-  int64_t m = session->session->manifest().m;
-  if (rows < 0 || rows > m)
-    return report(Error{
-        kExitUsage, std::to_string(rows) + " samples do not fit into a micro-step of " + std::to_string(m),
-        "usage"});
-  if (session->session->manifest().wholeBatch && rows % m != 0)
-    return report(Error{kExitUsage, "a batch whose samples are related to each other is not cut", "usage"});
-  session->session->setCut({rows, only});
-  return 0;
+int accum_set_cut(accum_session *session, const accum_cut *cut) {
+  accum_cut known = {sizeof known, 0, 0, 0, -1};
+  if (cut)
+    std::memcpy(&known, cut, std::min<size_t>(cut->size, sizeof known));
+  return report(session->session->setCut({known.rows, known.samples, known.only, known.reversed != 0}));
+}
+
+int accum_fill_memory(accum_session *session, uint8_t byte) {
+  return guarded([&] { return report(session->session->fillMemory(byte)); });
+}
+
+int accum_write(accum_session *session, const char *name, const void *data, uint64_t bytes) {
+  return guarded(
+      [&] { return report(session->session->write(name, static_cast<const uint8_t *>(data), bytes)); });
 }
 
 void accum_observe(accum_session *session, accum_observer observer, void *user) {

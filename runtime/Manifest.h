@@ -57,6 +57,7 @@ struct ParameterSpec {
   DType dtype = ACCUM_F32;
   std::vector<int64_t> shape;
   bool trained = false;
+  bool detached = false;     ///< the model holds a part of its gradient back: it is no derivative of the loss
   bool decayDefault = false; ///< what `--decay matrices` decays: two or more axes
   uint64_t stateOffset = 0;
   uint64_t gradOffset = 0;     ///< trained only

@@ -49,6 +49,8 @@ Json write(const ParameterSpec &param) {
                 {"trained", param.trained},
                 {"decay_default", param.decayDefault},
                 {"state_offset", param.stateOffset}};
+  if (param.detached)
+    entry["detached"] = true;
   if (!param.trained)
     return entry;
   entry["grad_offset"] = param.gradOffset;
@@ -189,6 +191,7 @@ ParameterSpec readParameter(const Json &entry) {
   param.shape = readShape(entry);
   param.trained = entry.at("trained").get<bool>();
   param.decayDefault = entry.at("decay_default").get<bool>();
+  param.detached = readOptional<bool>(entry, "detached").value_or(false);
   param.stateOffset = readBytes(entry, "state_offset");
   if (!param.trained)
     return param;

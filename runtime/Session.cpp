@@ -185,6 +185,17 @@ Status Session::setHyper(const HyperOptions &options) {
   return {};
 }
 
+Status Session::setCut(const StepCut &value) {
+  const Manifest &manifest = artifact.manifest;
+  if (value.rows < 0 || value.rows > manifest.m)
+    return usage(std::to_string(value.rows) + " samples do not fit into a micro-step of " +
+                 std::to_string(manifest.m));
+  if (manifest.wholeBatch && (value.rows % manifest.m != 0 || value.samples % manifest.batch != 0))
+    return usage("a batch whose samples are related to each other is not cut");
+  cut = value;
+  return {};
+}
+
 void Session::observe(accum_observer callback, void *user, const accum_session *handle) {
   observer = callback;
   observerUser = user;
@@ -202,6 +213,8 @@ Status Session::selectWindow(uint64_t step) {
   const Manifest &manifest = artifact.manifest;
   Epochs epochs{dataset->samples(), manifest.batch, dataOptions.drop_last != 0};
   window = epochs.at(step);
+  if (cut.samples > 0)
+    window.samples = std::min(window.samples, cut.samples);
   if (orderEpoch != window.epoch) {
     fillOrder(order, window.epoch, dataOptions.shuffle != 0, dataOptions.seed);
     orderEpoch = window.epoch;
@@ -325,45 +338,6 @@ Error Session::explain(int code) const {
       error.notes.insert(error.notes.begin(), "it computes " + joinNames(command.onnxNodes));
   }
   return error;
-}
-
-Expected<accum_tensor> Session::viewed(uint64_t offset, DType dtype, const std::vector<int64_t> &shape,
-                                       uint64_t bytes) {
-  auto data = device->view(state + offset, bytes);
-  if (!data)
-    return data.error();
-  return accum_tensor{*data, dtype, int32_t(shape.size()), shape.data()};
-}
-
-Expected<accum_tensor> Session::read(const std::string &kind, const std::string &name) {
-  static const std::vector<int64_t> kScalarShape;
-  if (kind == "scalar") {
-    const ScalarSpec *scalar = artifact.manifest.findScalar(name);
-    if (!scalar)
-      return usage("the artifact has no scalar `" + name + "`");
-    return viewed(scalar->stateOffset, scalar->dtype, kScalarShape, bytesOf(scalar->dtype));
-  }
-  const ParameterSpec *param = artifact.manifest.findByAnyName(name);
-  if (!param)
-    return usage("the artifact has no parameter `" + name + "`");
-  std::optional<uint64_t> offset;
-  if (kind == "parameter")
-    offset = param->stateOffset;
-  if (kind == "gradient" && param->trained)
-    offset = param->gradOffset;
-  for (const SlotSpec &slot : param->slots)
-    if (slot.name == kind)
-      offset = slot.stateOffset;
-  if (!offset)
-    return usage("parameter `" + name + "` has no " + kind);
-  return viewed(*offset, param->dtype, param->shape, param->bytes());
-}
-
-Status Session::save(const std::string &kind, const std::string &names, const std::string &path,
-                     bool keepOld) {
-  SavedTensor what = kind == "gradient" ? SavedTensor::Gradient : SavedTensor::Parameter;
-  SavedNames which = names == "framework" ? SavedNames::Framework : SavedNames::Onnx;
-  return saveTensors(artifact.manifest, *device, state, what, which, path, keepOld);
 }
 
 void Session::describe(accum_info &info) const {

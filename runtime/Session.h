@@ -14,7 +14,8 @@ namespace accum::runtime {
 
 /// How steps are cut; see accum_set_cut.
 struct StepCut {
-  int64_t rows = 0, only = -1;
+  int64_t rows = 0, samples = 0, only = -1;
+  bool reversed = false;
 };
 
 class Session {
@@ -25,7 +26,9 @@ public:
   Status bind(Dataset dataset, const accum_data_options &options);
   void leaveOutIncomplete();
   Status setHyper(const HyperOptions &options);
-  void setCut(const StepCut &value) { cut = value; }
+  Status setCut(const StepCut &value);
+  Status fillMemory(uint8_t byte);
+  Status write(const std::string &name, const uint8_t *data, uint64_t bytes);
   Expected<accum_step_result> step(uint64_t step);
   Expected<accum_step_result> eval(uint64_t step);
   Expected<accum_tensor> read(const std::string &kind, const std::string &name);
@@ -61,6 +64,7 @@ private:
   Status placeMemory(const accum_open_options &options);
   void takeNotices();
   void forgetWeights();
+  Status fillRange(uint8_t *begin, uint64_t bytes, uint8_t byte);
   Status startParameters(const accum_open_options &options);
   Status selectWindow(uint64_t step);
   Share shareIn(uint32_t phase) const;

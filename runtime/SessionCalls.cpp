@@ -25,10 +25,13 @@ int Session::check(const Status &status, bool inCommand) {
   return status ? 0 : fail(status.error(), inCommand);
 }
 
-/// Where only one micro-step is asked for, that is about gradients: totals are of all samples.
+/// Order and choice of micro-steps are about gradients: totals are of all samples.
 Share Session::shareIn(uint32_t phase) const {
   Share in = *share;
-  if (cut.only >= 0 && phase == ACCUM_MICRO)
+  if (phase != ACCUM_MICRO)
+    return in;
+  in.reversed = cut.reversed;
+  if (cut.only >= 0)
     in.only = uint32_t(cut.only);
   return in;
 }
@@ -119,13 +122,10 @@ int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
   if (skipped)
     return kLeaveStep;
   unchanged = true;
-  bool compares = cut.rows > 0; // nothing is trained
   return fail({kExitRunFailed,
                "the loss or a gradient is not finite",
                "nan",
-               {compares ? "there is nothing to compare: the weights are the file's, the samples synthetic; "
-                           "--seed draws others"
-                         : "--on-nan skip leaves such steps out; a smaller --lr is the usual cure"}},
+               {"--on-nan skip leaves such steps out; a smaller --lr is the usual cure"}},
               false);
 }
 

@@ -28,8 +28,14 @@ Share::Share(int64_t samples, int64_t m, int ranks, int rank, int64_t rows)
   steps = uint32_t(ceilDiv(block, this->rows));
 }
 
+uint32_t Share::pieceOf(uint32_t k) const {
+  if (reversed)
+    return steps - 1 - k;
+  return only ? (k + *only % steps + 1) % steps : k;
+}
+
 int64_t Share::valid(uint32_t k) const {
-  return only && *only != k ? 0 : std::clamp<int64_t>(end - firstRow(k), 0, rows);
+  return only && *only != pieceOf(k) ? 0 : std::clamp<int64_t>(end - firstRow(k), 0, rows);
 }
 
 int64_t Share::sampleOf(uint32_t k, int64_t row) const {

@@ -33,15 +33,21 @@ struct Share {
   int64_t m;
   int64_t rows;   ///< samples of a micro-step: m, or fewer to check that the cut does not matter
   uint32_t steps; ///< K = ceil(ceil(samples / ranks) / rows)
-  std::optional<uint32_t> only = {}; ///< the other micro-steps have no real sample
+  std::optional<uint32_t> only = {}; ///< this one comes last, and the others have no real sample
+  bool reversed = false;             ///< the last samples in the first micro-step
 
   Share(int64_t samples, int64_t m, int ranks, int rank, int64_t rows = 0);
   /// Position in the window of the first row of micro-step k.
-  int64_t firstRow(uint32_t k) const { return begin + int64_t(k) * rows; }
+  int64_t firstRow(uint32_t k) const { return begin + int64_t(pieceOf(k)) * rows; }
   /// Real samples of micro-step k, 0 .. rows.
   int64_t valid(uint32_t k) const;
   /// The sample that row `row` of micro-step k holds: spare rows repeat a real one.
   int64_t sampleOf(uint32_t k, int64_t row) const;
+
+private:
+  /// Which piece of the block micro-step k has: the k-th, unless it is checked that the order does not
+  /// matter.
+  uint32_t pieceOf(uint32_t k) const;
 };
 
 /// Fills `order`, one entry per sample, with the order in which an epoch visits the samples: the identity, or

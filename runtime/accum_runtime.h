@@ -118,10 +118,23 @@ int accum_step(accum_session *session, uint64_t step, accum_step_result *result)
 /* Forward and loss over the same samples; nothing is updated. */
 int accum_eval(accum_session *session, uint64_t step, accum_step_result *result);
 
-/* How steps are cut from now on, to check that it does not matter: `rows` samples a micro-step, 1 to m, or 0
- * for m. With only >= 0 the samples of that micro-step alone contribute (none where only >= K), while the
- * pre-pass still counts all; only < 0: all contribute. */
-int accum_set_cut(accum_session *session, int64_t rows, int64_t only);
+/* How steps are cut, to check that it does not matter. */
+typedef struct accum_cut {
+  uint32_t size;    /* sizeof(accum_cut) */
+  int32_t reversed; /* non-zero: the micro-steps in reverse order */
+  int64_t rows;     /* samples a micro-step, 1 to m; 0: m */
+  int64_t samples;  /* of each window its first so many; 0: all */
+  int64_t only;     /* < 0: all contribute. Else the samples of that micro-step alone (none where it is K or
+                       more), behind all the others, which are empty; the pre-pass still counts all */
+} accum_cut;
+/* From now on; null: as planned. */
+int accum_set_cut(accum_session *session, const accum_cut *cut);
+
+/* Fills scratch, gradients and scalars with a byte. 0xff makes every number there NaN, or -1: what a step
+ * reads before it has written it then shows. */
+int accum_fill_memory(accum_session *session, uint8_t byte);
+/* Overwrites a parameter: `bytes` of values, dense, in its dtype. */
+int accum_write(accum_session *session, const char *name, const void *data, uint64_t bytes);
 
 /* Called after every micro-step of accum_step; for the last one (k + 1 == steps) after the update. */
 typedef void (*accum_observer)(void *user, const accum_session *session, uint32_t k, uint32_t steps);

@@ -125,8 +125,10 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   for (auto input : program.getInputs().getAsRange<DictionaryAttr>())
     manifest.inputs.push_back(inputOf(input, train::wholeBatchOf(module)));
   markPrepassInputs(program, manifest.inputs);
-  for (auto [param, spec] : llvm::zip_equal(module.getOps<train::ParamOp>(), manifest.params))
+  for (auto [param, spec] : llvm::zip_equal(module.getOps<train::ParamOp>(), manifest.params)) {
     spec.framework = frameworkNames(param);
+    spec.detached = param->hasAttr("detached");
+  }
   addCommands(program, manifest);
   nameTargets(manifest);
   if (auto parsed = runtime::parseManifest(runtime::toJson(manifest), "manifest.json"); !parsed)

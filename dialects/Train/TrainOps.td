@@ -16,7 +16,7 @@ def Train_ParamOp : Train_Op<"param", [Symbol]> {
     The symbol is the ONNX initializer's name, `aliases` its copies in the file, `module` the framework's name where it
     could be recovered and differs; with `module_transposed` the framework has the transpose, `module_aliases` are its other
     names of the parameter. With `nameless` it is not what the framework has under any of these names, but made of that: rows of a
-    table. `file_type` is what the file has, where it is computed with in another type. Trained parameters have gradient accumulators and optimizer slots in the state.
+    table. `detached` parameters have a gradient that the model holds back in part: it is no derivative of the loss. `file_type` is what the file has, where it is computed with in another type. Trained parameters have gradient accumulators and optimizer slots in the state.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Train_Tensor>:$type, Train_FileAttr:$source,
                        OptionalAttr<ArrayAttr>:$aliases, UnitAttr:$trained, OptionalAttr<StrAttr>:$module);

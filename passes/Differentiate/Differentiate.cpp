@@ -4,6 +4,7 @@
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/PlacedBuilder.h"
 #include "dialects/NN/Placement.h"
+#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "passes/Differentiate/Passes.h"
 #include "passes/Differentiate/StepBuilder.h"
@@ -125,6 +126,36 @@ void Differentiate::freezeUnreached(train::StepOp step) {
   }
 }
 
+/// Whether the loss depends on the operand and the gradient does not know: detached values, and steps, whose
+/// slope is zero between jumps.
+static Value heldBack(Operation *op) {
+  auto elementwise = dyn_cast<nn::ElementwiseOp>(op);
+  if (!elementwise)
+    return {};
+  if (nn::isDetached(elementwise))
+    return elementwise.getOperands()[1];
+  using Fn = nn::ElementwiseFn;
+  Fn fn = elementwise.getFn();
+  bool steps = fn == Fn::sign || fn == Fn::floor || fn == Fn::ceil || fn == Fn::round;
+  return steps ? elementwise.getOperands()[0] : Value();
+}
+
+/// So that nobody takes the gradients of these parameters for derivatives.
+static void markDetached(ForwardGraph &graph) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  for (Operation &op : graph.function.getBody().front())
+    if (Value value = heldBack(&op); value && graph.active.contains(value))
+      (void)getBackwardSlice(value, &slice, options);
+  SymbolTableCollection symbols;
+  for (Operation *op : slice)
+    if (auto load = dyn_cast<train::LoadParamOp>(op))
+      if (auto param = symbols.lookupNearestSymbolFrom<train::ParamOp>(op, load.getParamAttr());
+          param.getTrained())
+        param->setAttr("detached", UnitAttr::get(op->getContext()));
+}
+
 /// What was detached is the value itself, once its derivative is taken.
 static void dropDetached(ModuleOp module) {
   module.walk([](nn::ElementwiseOp op) {
@@ -145,6 +176,7 @@ void Differentiate::runOnOperation() {
   }
   decomposeTopK(forward);
   ForwardGraph graph(forward);
+  markDetached(graph);
   if (failed(buildStep(graph)))
     return signalPassFailure();
   forward.erase();

@@ -13,4 +13,4 @@ from program import Model, environment
 model = Model(sys.argv[1], sys.argv[2])
 artifact = model.compile("--target", "a100-80g", "--with-sim", "--micro-batch", "2", "--optimizer", "sgd")
 gpu = FakeGpu(sys.argv[3], model.folder)
-sys.exit(subprocess.run(["accum-run", artifact, "--verify"], env={**environment(), **gpu.settings(artifact)}).returncode)
+sys.exit(subprocess.run(["accum-run", artifact, "--verify", "--verify-seconds", "20"], env={**environment(), **gpu.settings(artifact)}).returncode)

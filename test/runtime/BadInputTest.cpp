@@ -199,7 +199,7 @@ TEST(BadUse, Options) {
 
 TEST(BadUse, VerifyDrawsItsOwnDataAndTrainsNothing) {
   EXPECT_EQ(accumRun("toy.accum --verify --steps 1").code, 2);
-  EXPECT_EQ(accumRun("toy.accum --verify --data x.npz").code, 2);
+  EXPECT_EQ(accumRun("toy.accum --verify --data x.npz --synthetic").code, 2);
 }
 
 TEST(BadUse, NotBuiltYetIsRefusedByName) {

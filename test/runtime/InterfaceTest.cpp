@@ -171,8 +171,12 @@ TEST(Interface, TheCutDoesNotMatterAndAMissingSampleDoes) {
   hyper.lr = 0;
   ASSERT_EQ(accum_set_hyper(opened.session, &hyper), 0);
   accum_step_result result;
+  int32_t reversed = 0;
+  int64_t samples = 0;
   auto gradient = [&](int64_t rows, int64_t only) {
-    EXPECT_EQ(accum_set_cut(opened.session, rows, only), 0) << accum_last_error();
+    accum_cut cut = {sizeof cut, reversed, rows, samples, only};
+    EXPECT_EQ(accum_set_cut(opened.session, &cut), 0) << accum_last_error();
+    EXPECT_EQ(accum_fill_memory(opened.session, 0xff), 0) << accum_last_error();
     EXPECT_EQ(accum_step(opened.session, 0, &result), 0) << accum_last_error();
     return opened.read("gradient", "b");
   };
@@ -185,5 +189,25 @@ TEST(Interface, TheCutDoesNotMatterAndAMissingSampleDoes) {
   for (double part : parts)
     EXPECT_GT(std::fabs(part - planned), 1e-3 * std::fabs(planned));
   EXPECT_EQ(gradient(2, 3), 0);
-  EXPECT_NE(accum_set_cut(opened.session, 3, -1), 0);
+  reversed = 1;
+  EXPECT_NEAR(gradient(2, -1), planned, 1e-12);
+  reversed = 0;
+  samples = 4;
+  EXPECT_GT(std::fabs(gradient(2, -1) - planned), 1e-3 * std::fabs(planned));
+  EXPECT_EQ(result.samples, 4);
+  EXPECT_EQ(result.micro_steps, 2u);
+  ASSERT_EQ(accum_set_cut(opened.session, nullptr), 0);
+  ASSERT_EQ(accum_step(opened.session, 0, &result), 0);
+  EXPECT_NEAR(opened.read("gradient", "b"), planned, 1e-12);
+  accum_cut tooMany = {sizeof tooMany, 0, 3, 0, -1};
+  EXPECT_NE(accum_set_cut(opened.session, &tooMany), 0);
+}
+
+TEST(Interface, AParameterIsWritten) {
+  Opened opened({.batch = 5, .m = 2}, 5, 1);
+  double value = 0.75;
+  ASSERT_EQ(accum_write(opened.session, "b", &value, sizeof value), 0) << accum_last_error();
+  EXPECT_EQ(opened.read("parameter", "b"), value);
+  EXPECT_EQ(accum_write(opened.session, "b", &value, 4), 2);
+  EXPECT_EQ(accum_write(opened.session, "nobody", &value, sizeof value), 2);
 }

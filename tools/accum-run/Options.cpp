@@ -105,9 +105,13 @@ void addRun(CLI::App &app, Options &options, std::string &onNan, std::string &pr
   app.add_option("--threads", options.threads,
                  "per process (default: OMP_NUM_THREADS, or processors / processes)")
       ->check(wholeNumber(1, runtime::kMostThreads));
-  app.add_flag(
-      "--verify", options.verify,
-      "the plan's step against the same samples cut in other ways, on synthetic data; trains nothing");
+  app.add_flag("--verify", options.verify,
+               "the step against the same samples cut in other ways, and its gradient against differences of "
+               "the loss; "
+               "on synthetic data, or the first samples of --data; trains nothing");
+  app.add_option("--verify-seconds", options.verifySeconds,
+                 "how long tensors are looked at one by one (default 60); 0: the cuts alone")
+      ->check(CLI::NonNegativeNumber);
   app.add_option("--target", options.target,
                  "sim: the kernels of a CUDA artifact on the processor, each access checked")
       ->check(CLI::IsMember({"sim"}));
@@ -130,8 +134,6 @@ std::string includeFolder() {
 
 /// Nothing that is asked for is passed over.
 Status checkVerify(const CLI::App &app) {
-  if (app.count("--data") > 0)
-    return usage("--verify draws its own data: leave --data out");
   for (const char *flag : {"--steps", "--epochs", "--shuffle", "--drop-last", "--lr", "--weight-decay",
                            "--decay", "--beta1", "--beta2", "--eps", "--momentum", "--save", "--names",
                            "--dump-gradients", "--print-param", "--log", "--profile", "--on-nan"})
@@ -145,6 +147,8 @@ Status checkTogether(const Options &options) {
     return usage("no artifact given");
   if (options.describe)
     return {};
+  if (options.verify && !options.data.empty() && options.synthetic)
+    return usage("--data and --synthetic exclude each other");
   if (options.verify)
     return {};
   if (!options.steps && !options.epochs)

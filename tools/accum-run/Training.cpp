@@ -327,7 +327,7 @@ int train(const Options &options, const runtime::Manifest &manifest, RankBoard &
   board.set(launchedRank(), RankBoard::Running);
   accum_open_options open = {
       sizeof(accum_open_options),       options.threads,
-      options.randomParams.has_value(), options.skipNan,
+      options.randomParams.has_value(), options.skipNan || options.verify,
       options.randomParams.value_or(0), options.target.empty() ? nullptr : options.target.c_str(),
       options.launcher.c_str(),         nullptr};
   accum_session *session = nullptr;

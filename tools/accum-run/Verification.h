@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// --verify: the step that the plan cuts against the same samples cut in other ways.
+// --verify: is the step that of the whole batch, and its gradient that of the loss?
 #ifndef ACCUM_RUN_VERIFICATION_H
 #define ACCUM_RUN_VERIFICATION_H
 
@@ -9,9 +9,8 @@
 
 namespace accum::run {
 
-/// Compares loss and every gradient on synthetic data, prints the largest differences, and returns the exit
-/// code: 4 where one is beyond the tolerance. All ranks call it. docs/verifying.md says what is compared and
-/// why.
+/// Compares cuts of the batch, and the gradient with differences of the loss; prints what was seen, and
+/// returns the exit code: 4 where something is wrong. All ranks call it. docs/verifying.md says how and why.
 int verifyPlan(const Options &options, const runtime::Manifest &manifest, accum_session *session);
 
 } // namespace accum::run

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cuts of the batch: finer, in reverse, each micro-step alone, undivided.
+#include "tools/accum-run/CutCheck.h"
+#include "runtime/Convert.h"
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+namespace accum::run {
+namespace {
+
+constexpr size_t kShown = 8;
+constexpr int64_t kMostPieces = 16; ///< micro-steps of a finer cut, about
+
+/// Loss and gradients of one step, in double.
+struct Outcome {
+  double loss = 0;
+  std::vector<std::vector<double>> gradients; ///< in the order of the trained parameters
+};
+
+/// The largest difference of each tensor from a reference, relative as described above.
+struct Difference {
+  double loss = 0;
+  std::vector<double> tensors;
+  double worst() const {
+    double most = loss;
+    for (double value : tensors)
+      most = std::isnan(value) ? INFINITY : std::max(most, value);
+    return std::isnan(most) ? INFINITY : most;
+  }
+};
+
+double largest(const std::vector<double> &values) {
+  double most = 0;
+  for (double value : values)
+    most = std::isnan(value) ? INFINITY : std::max(most, std::fabs(value));
+  return most;
+}
+
+double length(const std::vector<double> &values) {
+  double squares = 0;
+  for (double value : values)
+    squares += value * value;
+  return std::isnan(squares) ? INFINITY : std::sqrt(squares);
+}
+
+/// How gradients are compared.
+struct Measure {
+  /// Of a difference, relative to that of the tensor.
+  double (*sizeOf)(const std::vector<double> &);
+  /// What is zero in exact arithmetic (a bias in front of a softmax) is noise: tensors count as no smaller
+  /// than this part of the largest one.
+  double floor;
+  /// Rounding in another order stays far below; a lost, doubled or leaked sample, or a mean of means, far
+  /// above.
+  double tolerance;
+};
+constexpr Measure kSingle{largest, 1e-3, 1e-4}, kDouble{largest, 1e-3, 1e-9};
+/// Products of other numbers of rows may sum in another order, and what lies beside the middle of two numbers
+/// of bf16 is then rounded to the other one, as is what follows from it.
+constexpr Measure kBrain{length, 0.1, 5e-2};
+
+Difference compare(const Outcome &got, const Outcome &reference, const Measure &measure) {
+  Difference difference;
+  difference.loss = std::fabs(got.loss - reference.loss) / std::max(std::fabs(reference.loss), 1e-30);
+  double most = 0;
+  for (const auto &gradient : reference.gradients)
+    most = std::max(most, measure.sizeOf(gradient));
+  for (size_t index = 0; index < reference.gradients.size(); ++index) {
+    const std::vector<double> &expected = reference.gradients[index];
+    double scale = std::max({measure.sizeOf(expected), measure.floor * most, 1e-30});
+    std::vector<double> apart = got.gradients[index];
+    for (size_t at = 0; at < expected.size(); ++at)
+      apart[at] -= expected[at];
+    difference.tensors.push_back(measure.sizeOf(apart) / scale);
+  }
+  return difference;
+}
+
+class CutCheck {
+public:
+  explicit CutCheck(Trial &trial) : trial(trial), info(trial.info) {
+    same = trial.manifest.gradients.dtype == ACCUM_F64 ? kDouble : kSingle;
+    other = trial.manifest.precision == "bf16" ? kBrain : same;
+  }
+  int run();
+
+private:
+  accum_cut cutOf(int64_t rows) const { return {sizeof(accum_cut), 0, rows, samples, -1}; }
+  int add(const accum_cut &cut, Outcome &sum, uint8_t fill = 0xff);
+  int addAlone(Outcome &sum);
+  int checkPlanned();
+  int checkOthers(const Outcome &planned);
+  int compareStep(const Outcome &got, const accum_cut &cut, const std::string &what, const Measure &measure,
+                  uint8_t fill = 0xff);
+  std::string cutsOf(int64_t rows) const;
+  int checkUndivided();
+  void announce(int64_t steps) const;
+  void report(const std::string &what, const Outcome &got, const Outcome &reference, const Measure &measure);
+  int conclude();
+  int64_t block() const { return ceilDiv(samples, info.devices); }
+
+  Trial &trial;
+  const accum_info &info;
+  Measure same = kSingle, other = kSingle; ///< of cuts with micro-steps of the same size, and of other ones
+  int64_t samples = 0;
+  std::map<std::string, double> worstOf; ///< by parameter, over all comparisons
+  bool differs = false;
+};
+
+/// One step, added to `sum`.
+int CutCheck::add(const accum_cut &cut, Outcome &sum, uint8_t fill) {
+  double loss = 0;
+  if (int code = trial.step(cut, loss, fill))
+    return code;
+  sum.loss += loss;
+  sum.gradients.resize(trial.trained.size());
+  std::vector<uint8_t> bytes;
+  for (size_t index = 0; index < trial.trained.size(); ++index) {
+    if (int code = trial.read("gradient", index, bytes))
+      return code;
+    std::vector<double> &values = sum.gradients[index];
+    values.resize(size_t(trial.trained[index]->elements()));
+    for (size_t at = 0; at < values.size(); ++at)
+      values[at] += runtime::asDouble(bytes.data(), trial.trained[index]->dtype, int64_t(at));
+  }
+  return 0;
+}
+
+/// Each micro-step of the plan by itself, summed here. Terms that belong to no sample come with each of them,
+/// and are taken off again but once.
+int CutCheck::addAlone(Outcome &sum) {
+  int64_t steps = ceilDiv(block(), info.m);
+  accum_cut cut = cutOf(info.m);
+  for (cut.only = 0; cut.only < steps; ++cut.only)
+    if (int code = add(cut, sum))
+      return code;
+  Outcome none;
+  if (int code = add(cut, none))
+    return code;
+  auto extra = double(steps - 1);
+  sum.loss -= extra * none.loss;
+  for (size_t index = 0; index < sum.gradients.size(); ++index)
+    for (size_t at = 0; at < sum.gradients[index].size(); ++at)
+      sum.gradients[index][at] -= extra * none.gradients[index][at];
+  return 0;
+}
+
+void CutCheck::announce(int64_t steps) const {
+  if (!trial.speaks())
+    return;
+  std::string what = trial.options.data.empty()
+                         ? "synthetic samples (seed " + std::to_string(trial.options.seed) + ")"
+                         : "samples of the data";
+  std::printf("verify   %lld %s on %lld device%s: %lld micro-step%s of %lld, as planned\n",
+              (long long)samples, what.c_str(), (long long)info.devices, info.devices == 1 ? "" : "s",
+              (long long)steps, steps == 1 ? "" : "s", (long long)info.m);
+}
+
+/// Two full micro-steps and a ragged one, where the batch has as many samples.
+int CutCheck::checkPlanned() {
+  samples = trial.samplesOf(2 * info.m + ceilDiv(info.m, 3));
+  int64_t steps = ceilDiv(block(), info.m);
+  announce(steps);
+  Outcome planned;
+  if (int code = add(cutOf(info.m), planned))
+    return code;
+  if (int code = compareStep(planned, cutOf(info.m), "over memory of zeros instead of NaN", same, 0))
+    return code;
+  return trial.manifest.wholeBatch ? 0 : checkOthers(planned);
+}
+
+int CutCheck::compareStep(const Outcome &got, const accum_cut &cut, const std::string &what,
+                          const Measure &measure, uint8_t fill) {
+  Outcome reference;
+  if (int code = add(cut, reference, fill))
+    return code;
+  report(what, got, reference, measure);
+  return 0;
+}
+
+int CutCheck::checkOthers(const Outcome &planned) {
+  int64_t steps = ceilDiv(block(), info.m), rows = std::max<int64_t>(1, ceilDiv(block(), kMostPieces));
+  if (rows < info.m)
+    if (int code = compareStep(planned, cutOf(rows), "in " + cutsOf(rows), other))
+      return code;
+  if (steps < 2)
+    return 0;
+  accum_cut cut = cutOf(info.m);
+  cut.reversed = 1;
+  if (int code = compareStep(planned, cut, "the micro-steps in reverse order", same))
+    return code;
+  Outcome alone;
+  if (int code = addAlone(alone))
+    return code;
+  report("each micro-step alone, summed in f64", planned, alone, same);
+  return 0;
+}
+
+/// As many samples as one micro-step holds: undivided, against the same ones cut.
+int CutCheck::checkUndivided() {
+  int64_t rows = ceilDiv(info.m, 3);
+  if (info.m < 2 || trial.manifest.wholeBatch)
+    return 0;
+  samples = trial.samplesOf(info.m);
+  Outcome divided;
+  if (int code = add(cutOf(rows), divided))
+    return code;
+  return compareStep(divided, cutOf(info.m),
+                     cutsOf(rows) + " against one undivided of " + std::to_string(block()), other);
+}
+
+std::string CutCheck::cutsOf(int64_t rows) const {
+  return std::to_string(ceilDiv(block(), rows)) + " micro-steps of " + std::to_string(rows);
+}
+
+void CutCheck::report(const std::string &what, const Outcome &got, const Outcome &reference,
+                      const Measure &measure) {
+  Difference difference = compare(got, reference, measure);
+  differs |= difference.worst() > measure.tolerance;
+  for (size_t index = 0; index < trial.trained.size(); ++index) {
+    double &most = worstOf[trial.nameOf(index)];
+    most = std::max(most, difference.tensors[index]);
+  }
+  if (trial.speaks())
+    std::printf("         %-48s loss %.1e, gradients %.1e\n", what.c_str(), difference.loss,
+                *std::max_element(difference.tensors.begin(), difference.tensors.end()));
+}
+
+int CutCheck::run() {
+  int code = checkPlanned();
+  if (code == 0)
+    code = checkUndivided();
+  return code ? code : conclude();
+}
+
+int CutCheck::conclude() {
+  if (int code = trial.agree(differs))
+    return code;
+  std::vector<std::pair<double, std::string>> order;
+  for (const auto &[name, value] : worstOf)
+    order.emplace_back(-value, name);
+  std::sort(order.begin(), order.end());
+  if (trial.speaks())
+    std::printf("         largest differences, of each tensor's %s (tolerance %.0e):\n",
+                other.sizeOf == length ? "norm" : "largest gradient", other.tolerance);
+  for (size_t index = 0; trial.speaks() && index < std::min(kShown, order.size()); ++index)
+    std::printf("         %.1e  %s\n", -order[index].first, order[index].second.c_str());
+  if (!differs) {
+    if (trial.speaks())
+      std::printf("verified the step does not depend on how the batch is cut\n");
+    return 0;
+  }
+  return trial.fail(
+      {runtime::kExitRunFailed,
+       "the step depends on how the batch is cut: " + order.front().second + " differs most",
+       "not-the-same-step",
+       {"this is a bug of accumc or of this machine; please report it with `accum-run --describe`"}});
+}
+
+} // namespace
+
+int checkCuts(Trial &trial) { return CutCheck(trial).run(); }
+
+} // namespace accum::run

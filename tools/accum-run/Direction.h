@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// A line through the parameters along which a loss is measured.
+#ifndef ACCUM_RUN_DIRECTION_H
+#define ACCUM_RUN_DIRECTION_H
+
+#include "tools/accum-run/Slope.h"
+#include "tools/accum-run/Trial.h"
+
+namespace accum::run {
+
+/// The trained tensors as they are, and the gradient there, in their bytes.
+using Tensors = std::vector<std::vector<uint8_t>>;
+
+enum class Along {
+  Gradient, ///< where the loss changes most; sees a gradient that is too large or too small
+  Signs,    ///< +1 or -1 at random for each element: sees what the gradient lacks, which lies across it
+};
+
+/// A unit vector in some of the tensors.
+class Direction {
+public:
+  Direction(Trial &trial, const Tensors &values, const Tensors &gradient, std::vector<size_t> tensors,
+            Along along);
+
+  /// Writes the parameters at a distance along it. `predicted`: the change of the loss by the gradient and
+  /// the steps that rounding has left of that.
+  int move(double distance, double &predicted);
+  /// The parameters as they were.
+  int leave();
+
+  /// The slope that errors are relative to: the gradient's length, or what it amounts to along signs.
+  double scale() const { return slope; }
+  /// The largest distance: elements change by a tenth of their tensor's usual size.
+  double reach() const { return farthest; }
+
+private:
+  double at(size_t tensor, size_t element) const;
+  void measure(size_t tensor);
+
+  Trial &trial;
+  const Tensors &values, &gradient;
+  std::vector<size_t> tensors;
+  Along along;
+  double length = 0, slope = 0, farthest = 0;
+  std::vector<uint8_t> moved;
+};
+
+/// +1 or -1, the same everywhere for one seed.
+double signOf(uint64_t seed, uint64_t tensor, uint64_t element);
+
+} // namespace accum::run
+#endif

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which tensors, in which order, how long, and the rounding of the loss.
+#include "tools/accum-run/GradientCheck.h"
+#include "runtime/Clock.h"
+#include "runtime/Convert.h"
+#include "tools/accum-run/GradientReport.h"
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+
+namespace accum::run {
+namespace {
+
+using Limits = GradientReport::Limits;
+
+constexpr const char *kTogether = "all together";
+constexpr size_t kNamed = 8;
+
+/// What a precision allows.
+struct Precision {
+  double unit;     ///< half of its last digit
+  double shake;    ///< a relative change of the parameters that shows the rounding and nothing else
+  double forward;  ///< relative difference of a loss by evaluation that is still that of the step; 0: none is
+  double steps[2]; ///< changes of the loss, in deviations of its rounding, by Along
+  std::array<Limits, 2> limits; ///< by Along
+};
+constexpr Precision kDouble{0x1p-53, 0x1p-44, 1e-12, {1e5, 1e5}, {{{1e-4, 1e-1}, {1e-4, 1e-1}}}};
+constexpr Precision kSingle{0x1p-24, 0x1p-18, 1e-6, {4000, 1000}, {{{3e-3, 1e-1}, {2e-2, 2e-1}}}};
+/// Rounding moves the gradient too, that of a network of ReLUs by a tenth and more, tensors by four tenths.
+constexpr Precision kBrain{0x1p-9, 0x1p-9, 0, {100, 50}, {{{5e-1, 5e-1}, {5e-1, 5e-1}}}};
+constexpr Precision kShortProducts{0x1p-12, 0x1p-12, 0, {200, 100}, {{{2e-2, 2e-1}, {5e-2, 3e-1}}}};
+
+const Precision &precisionOf(const runtime::Manifest &manifest) {
+  if (manifest.gradients.dtype == ACCUM_F64)
+    return kDouble;
+  if (manifest.precision == "bf16")
+    return kBrain;
+  return manifest.precision == "tf32" ? kShortProducts : kSingle;
+}
+
+/// 0, n/2, n/4, 3n/4, ...: any number of the first ones is spread evenly.
+std::vector<size_t> spread(size_t n) {
+  std::vector<size_t> order;
+  int bits = std::bit_width(n - 1);
+  for (size_t i = 0; i < size_t(1) << bits; ++i) {
+    size_t reversed = 0;
+    for (int bit = 0; bit < bits; ++bit)
+      reversed |= (i >> bit & 1) << (bits - 1 - bit);
+    if (reversed < n)
+      order.push_back(reversed);
+  }
+  return order;
+}
+
+class GradientCheck {
+public:
+  explicit GradientCheck(Trial &trial) : trial(trial), precision(precisionOf(trial.manifest)) {}
+  int run();
+
+private:
+  int takeGradient();
+  int chooseProgram();
+  int measureRounding();
+  int shake(int round, double &residual);
+  int restore();
+  int lossNow(double &value);
+  int judge(const std::vector<size_t> &tensors, Along along, Slope &slope);
+  int checkTogether();
+  int checkTensors();
+  int hasTime(int evaluations, bool &has);
+  void announce() const;
+  int conclude();
+  runtime::Error wrongGradient() const;
+
+  Trial &trial;
+  const Precision &precision;
+  Tensors values, gradient; ///< of each trained tensor, before the first change
+  double loss = 0, rounding = 0;
+  bool byStep = true;
+  double started = 0, evaluation = 0; ///< seconds; evaluation: the longest of one
+  int64_t samples = 0;
+  size_t checked = 0;
+  GradientReport report;
+};
+
+int GradientCheck::takeGradient() {
+  int64_t m = trial.info.m;
+  samples = trial.samplesOf(m + ceilDiv(m, 3));
+  if (int code = trial.step({sizeof(accum_cut), 0, m, samples, -1}, loss))
+    return code;
+  if (int code = trial.agree(loss))
+    return code;
+  values.resize(trial.trained.size());
+  gradient.resize(trial.trained.size());
+  for (size_t tensor = 0; tensor < trial.trained.size(); ++tensor) {
+    if (int code = trial.read("parameter", tensor, values[tensor]))
+      return code;
+    if (int code = trial.read("gradient", tensor, gradient[tensor]))
+      return code;
+  }
+  return 0;
+}
+
+int GradientCheck::lossNow(double &value) {
+  double before = runtime::now();
+  int code = trial.loss(byStep, value);
+  evaluation = std::max(evaluation, runtime::now() - before);
+  return code;
+}
+
+/// The forward part takes a third of a step's time; with dropout its loss is another one.
+int GradientCheck::chooseProgram() {
+  double forward = NAN;
+  byStep = false;
+  if (precision.forward > 0)
+    if (int code = lossNow(forward))
+      return code;
+  byStep = !(std::fabs(forward - loss) <= precision.forward * std::fabs(loss));
+  evaluation = 0;
+  return lossNow(loss);
+}
+
+/// All parameters change a little at random; what the loss does beside what the gradient says is rounding.
+int GradientCheck::shake(int round, double &residual) {
+  double predicted = 0;
+  std::vector<uint8_t> moved;
+  for (size_t tensor = 0; tensor < values.size(); ++tensor) {
+    runtime::DType dtype = trial.trained[tensor]->dtype;
+    moved = values[tensor];
+    for (int64_t i = 0, n = trial.trained[tensor]->elements(); i < n; ++i) {
+      double from = runtime::asDouble(moved.data(), dtype, i);
+      double sign = signOf(trial.options.seed + uint64_t(round) + 1, tensor, uint64_t(i));
+      runtime::storeFloat(moved.data(), dtype, i, from * (1 + precision.shake * sign));
+      predicted += runtime::asDouble(gradient[tensor].data(), dtype, i) *
+                   (runtime::asDouble(moved.data(), dtype, i) - from);
+    }
+    if (int code = trial.write(tensor, moved))
+      return code;
+  }
+  double value = 0;
+  if (int code = lossNow(value))
+    return code;
+  residual = value - loss - predicted;
+  return restore();
+}
+
+int GradientCheck::restore() {
+  for (size_t tensor = 0; tensor < values.size(); ++tensor)
+    if (int code = trial.write(tensor, values[tensor]))
+      return code;
+  return 0;
+}
+
+int GradientCheck::measureRounding() {
+  constexpr int kRounds = 5;
+  double residuals[kRounds], mean = 0, squares = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    if (int code = shake(round, residuals[round]))
+      return code;
+    mean += residuals[round] / kRounds;
+  }
+  for (double residual : residuals)
+    squares += (residual - mean) * (residual - mean) / (kRounds - 1);
+  // A deviation from five values may be half of what it is.
+  rounding = std::max({1.5 * std::sqrt(squares), precision.unit * std::fabs(loss) / 2, 1e-300});
+  return 0;
+}
+
+int GradientCheck::judge(const std::vector<size_t> &tensors, Along along, Slope &slope) {
+  Direction direction(trial, values, gradient, tensors, along);
+  const Limits &limits = precision.limits[size_t(along)];
+  double change = std::max(precision.steps[size_t(along)] * rounding, 1e-6 * std::fabs(loss));
+  SlopeTask task{direction.scale(), rounding, change, direction.reach(), limits.tolerance, limits.coarse};
+  if (!std::isfinite(direction.reach())) { // no element has a direction
+    slope = {SlopeVerdict::TooSmall, 0, 0};
+    return 0;
+  }
+  auto evaluate = [&](double distance, Sample &sample) {
+    if (distance == 0) {
+      sample = {loss, 0};
+      return 0;
+    }
+    if (int code = direction.move(distance, sample.predicted))
+      return code;
+    return lossNow(sample.value);
+  };
+  if (int code = judgeSlope(task, evaluate, slope))
+    return code;
+  return direction.leave();
+}
+
+int GradientCheck::hasTime(int evaluations, bool &has) {
+  double left = trial.options.verifySeconds - (runtime::now() - started);
+  double answer = evaluations * evaluation <= left;
+  int code = trial.agree(answer);
+  has = answer != 0;
+  return code;
+}
+
+/// The whole gradient at once says something where there is no time for each tensor.
+int GradientCheck::checkTogether() {
+  std::vector<size_t> all;
+  for (size_t tensor = 0; tensor < values.size(); ++tensor)
+    if (!trial.trained[tensor]->detached)
+      all.push_back(tensor);
+  Slope slope;
+  if (int code = judge(all, Along::Gradient, slope))
+    return code;
+  report.add(Along::Gradient, kTogether, slope, precision.limits[0], false);
+  return 0;
+}
+
+int GradientCheck::checkTensors() {
+  for (size_t tensor : spread(values.size())) {
+    bool has = true;
+    if (int code = hasTime(6, has))
+      return code;
+    if (!has)
+      return 0;
+    for (Along along : {Along::Gradient, Along::Signs}) {
+      Slope slope;
+      if (int code = judge({tensor}, along, slope))
+        return code;
+      report.add(along, trial.nameOf(tensor), slope, precision.limits[size_t(along)],
+                 trial.trained[tensor]->detached);
+    }
+    ++checked;
+  }
+  return 0;
+}
+
+void GradientCheck::announce() const {
+  std::printf(
+      "gradient against central differences of the loss over %lld samples: %.6g, rounded to %.0e, %s\n",
+      (long long)samples, loss, rounding, byStep ? "by whole steps" : "by forward passes");
+}
+
+int GradientCheck::run() {
+  if (int code = takeGradient())
+    return code;
+  if (int code = chooseProgram())
+    return code;
+  started = runtime::now();
+  bool has = false;
+  if (int code = hasTime(12, has))
+    return code;
+  if (!has) {
+    if (trial.speaks())
+      std::printf(
+          "gradient not checked: a loss takes %.1f s, and --verify-seconds gives %.0f for 12 or more\n",
+          evaluation, trial.options.verifySeconds);
+    return 0;
+  }
+  if (int code = measureRounding())
+    return code;
+  if (trial.speaks())
+    announce();
+  if (int code = checkTogether())
+    return code;
+  if (int code = checkTensors())
+    return code;
+  return conclude();
+}
+
+int GradientCheck::conclude() {
+  bool speaks = trial.speaks();
+  if (speaks) {
+    report.print(precision.limits);
+    if (checked < values.size())
+      std::printf("         %zu of %zu trained tensors, spread over the model: --verify-seconds gives time "
+                  "for more\n",
+                  checked, values.size());
+  }
+  if (speaks && &precision == &kBrain)
+    std::printf("         bf16 rounds too much to say more: compile with --precision f32 to check to %.0e\n",
+                kSingle.limits[0].tolerance);
+  if (report.wrong().empty()) {
+    if (speaks)
+      std::printf("verified the gradient is that of the loss\n");
+    return 0;
+  }
+  return trial.fail(wrongGradient());
+}
+
+/// By the tensors, unless only all of them together are off.
+runtime::Error GradientCheck::wrongGradient() const {
+  std::vector<AlongReport::Worst> wrong = report.wrong();
+  if (wrong.size() > 1 && wrong.front().name == kTogether)
+    wrong.erase(wrong.begin());
+  char error[32];
+  std::snprintf(error, sizeof error, "%.2g %%", 100 * wrong.front().error);
+  std::string others;
+  for (size_t i = 1; i < std::min(wrong.size(), kNamed); ++i)
+    others += (i > 1 ? ", `" : "`") + wrong[i].name + "`";
+  runtime::Error refusal{runtime::kExitRunFailed,
+                         "the gradient of `" + wrong.front().name +
+                             "` is not the derivative of the loss: differences of the loss are " + error +
+                             " off it",
+                         "wrong-gradient",
+                         {}};
+  if (!others.empty())
+    refusal.notes.push_back("nor are those of " + others + (wrong.size() > kNamed ? ", ..." : ""));
+  refusal.notes.emplace_back(
+      "this is a bug of accumc or of this machine; please report it with `accum-run --describe`");
+  return refusal;
+}
+
+} // namespace
+
+int checkGradient(Trial &trial) { return GradientCheck(trial).run(); }
+
+} // namespace accum::run
