@@ -16,6 +16,10 @@ using Limits = GradientReport::Limits;
 
 constexpr const char *kTogether = "all together";
 constexpr size_t kNamed = 8;
+/// Evaluations without which nothing is said: the rounding's, and those along the whole gradient.
+constexpr int kFewest = 12;
+/// No exit code: --verify-seconds have passed.
+constexpr int kOutOfTime = -1;
 
 /// What a precision allows.
 struct Precision {
@@ -64,11 +68,12 @@ private:
   int measureRounding();
   int shake(int round, double &residual);
   int restore();
-  int lossNow(double &value);
+  int evaluate(Direction &direction, double distance, Sample &sample);
   int judge(const std::vector<size_t> &tensors, Along along, Slope &slope);
   int checkTogether();
+  int checkTensor(size_t tensor);
   int checkTensors();
-  int hasTime(int evaluations, bool &has);
+  int hasTime(double seconds, bool &has);
   void announce() const;
   int conclude();
   runtime::Error wrongGradient() const;
@@ -78,7 +83,7 @@ private:
   Tensors values, gradient; ///< of each trained tensor, before the first change
   double loss = 0, rounding = 0;
   bool byStep = true;
-  double started = 0, evaluation = 0; ///< seconds; evaluation: the longest of one
+  double started = 0, evaluation = 0; ///< seconds; of one evaluation, with all parameters moved
   int64_t samples = 0;
   size_t checked = 0;
   GradientReport report;
@@ -102,23 +107,15 @@ int GradientCheck::takeGradient() {
   return 0;
 }
 
-int GradientCheck::lossNow(double &value) {
-  double before = runtime::now();
-  int code = trial.loss(byStep, value);
-  evaluation = std::max(evaluation, runtime::now() - before);
-  return code;
-}
-
 /// The forward part takes a third of a step's time; with dropout its loss is another one.
 int GradientCheck::chooseProgram() {
   double forward = NAN;
   byStep = false;
   if (precision.forward > 0)
-    if (int code = lossNow(forward))
+    if (int code = trial.loss(byStep, forward))
       return code;
   byStep = !(std::fabs(forward - loss) <= precision.forward * std::fabs(loss));
-  evaluation = 0;
-  return lossNow(loss);
+  return trial.loss(byStep, loss);
 }
 
 /// All parameters change a little at random; what the loss does beside what the gradient says is rounding.
@@ -139,7 +136,7 @@ int GradientCheck::shake(int round, double &residual) {
       return code;
   }
   double value = 0;
-  if (int code = lossNow(value))
+  if (int code = trial.loss(byStep, value))
     return code;
   residual = value - loss - predicted;
   return restore();
@@ -152,19 +149,42 @@ int GradientCheck::restore() {
   return 0;
 }
 
+/// Unless the first of its evaluations shows that there is no time for all.
 int GradientCheck::measureRounding() {
   constexpr int kRounds = 5;
   double residuals[kRounds], mean = 0, squares = 0;
   for (int round = 0; round < kRounds; ++round) {
+    double before = runtime::now();
     if (int code = shake(round, residuals[round]))
       return code;
     mean += residuals[round] / kRounds;
+    evaluation = std::max(evaluation, runtime::now() - before);
+    bool has = true;
+    if (int code = round > 0 ? 0 : hasTime((kFewest - 1) * evaluation, has))
+      return code;
+    if (!has)
+      return kOutOfTime;
   }
   for (double residual : residuals)
     squares += (residual - mean) * (residual - mean) / (kRounds - 1);
   // A deviation from five values may be half of what it is.
   rounding = std::max({1.5 * std::sqrt(squares), precision.unit * std::fabs(loss) / 2, 1e-300});
   return 0;
+}
+
+int GradientCheck::evaluate(Direction &direction, double distance, Sample &sample) {
+  bool has = true;
+  if (int code = hasTime(0, has))
+    return code;
+  if (!has)
+    return kOutOfTime;
+  if (distance == 0) {
+    sample = {loss, 0};
+    return 0;
+  }
+  if (int code = direction.move(distance, sample.predicted))
+    return code;
+  return trial.loss(byStep, sample.value);
 }
 
 int GradientCheck::judge(const std::vector<size_t> &tensors, Along along, Slope &slope) {
@@ -176,23 +196,14 @@ int GradientCheck::judge(const std::vector<size_t> &tensors, Along along, Slope 
     slope = {SlopeVerdict::TooSmall, 0, 0};
     return 0;
   }
-  auto evaluate = [&](double distance, Sample &sample) {
-    if (distance == 0) {
-      sample = {loss, 0};
-      return 0;
-    }
-    if (int code = direction.move(distance, sample.predicted))
-      return code;
-    return lossNow(sample.value);
-  };
-  if (int code = judgeSlope(task, evaluate, slope))
-    return code;
-  return direction.leave();
+  auto at = [&](double distance, Sample &sample) { return evaluate(direction, distance, sample); };
+  int code = judgeSlope(task, at, slope);
+  int left = direction.leave();
+  return code ? code : left;
 }
 
-int GradientCheck::hasTime(int evaluations, bool &has) {
-  double left = trial.options.verifySeconds - (runtime::now() - started);
-  double answer = evaluations * evaluation <= left;
+int GradientCheck::hasTime(double seconds, bool &has) {
+  double answer = runtime::now() - started + seconds <= trial.options.verifySeconds;
   int code = trial.agree(answer);
   has = answer != 0;
   return code;
@@ -211,20 +222,21 @@ int GradientCheck::checkTogether() {
   return 0;
 }
 
+int GradientCheck::checkTensor(size_t tensor) {
+  for (Along along : {Along::Gradient, Along::Signs}) {
+    Slope slope;
+    if (int code = judge({tensor}, along, slope))
+      return code;
+    report.add(along, trial.nameOf(tensor), slope, precision.limits[size_t(along)],
+               trial.trained[tensor]->detached);
+  }
+  return 0;
+}
+
 int GradientCheck::checkTensors() {
   for (size_t tensor : spread(values.size())) {
-    bool has = true;
-    if (int code = hasTime(6, has))
-      return code;
-    if (!has)
-      return 0;
-    for (Along along : {Along::Gradient, Along::Signs}) {
-      Slope slope;
-      if (int code = judge({tensor}, along, slope))
-        return code;
-      report.add(along, trial.nameOf(tensor), slope, precision.limits[size_t(along)],
-                 trial.trained[tensor]->detached);
-    }
+    if (int code = checkTensor(tensor))
+      return code == kOutOfTime ? 0 : code;
     ++checked;
   }
   return 0;
@@ -242,25 +254,18 @@ int GradientCheck::run() {
   if (int code = chooseProgram())
     return code;
   started = runtime::now();
-  bool has = false;
-  if (int code = hasTime(12, has))
-    return code;
-  if (!has) {
-    if (trial.speaks())
-      std::printf(
-          "gradient not checked: a loss takes %.1f s, and --verify-seconds gives %.0f for 12 or more\n",
-          evaluation, trial.options.verifySeconds);
-    return 0;
-  }
-  if (int code = measureRounding())
-    return code;
+  int code = measureRounding();
+  if (code == kOutOfTime && trial.speaks())
+    std::printf("gradient not checked: a loss takes %.1f s, and --verify-seconds gives %.0f for %d or more\n",
+                evaluation, trial.options.verifySeconds, kFewest);
+  if (code)
+    return code == kOutOfTime ? 0 : code;
   if (trial.speaks())
     announce();
-  if (int code = checkTogether())
-    return code;
-  if (int code = checkTensors())
-    return code;
-  return conclude();
+  code = checkTogether();
+  if (code == 0)
+    code = checkTensors();
+  return code && code != kOutOfTime ? code : conclude();
 }
 
 int GradientCheck::conclude() {
