@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: elementwise operators.
 #include "compiler/Import/Binder.h"
+#include "compiler/Import/Contents.h"
 #include "compiler/Import/GradientMarks.h"
+#include "dialects/Train/TrainDialect.h"
 #include "llvm/ADT/STLExtras.h"
+#include <limits>
 
 using namespace mlir;
 
@@ -33,17 +36,45 @@ static void mean(Binder &node) {
   node.set(0, elementwise(node.emit, ElementwiseFn::div, {&sum, &count}));
 }
 
-/// What Emitter::safeSoftmax makes: a select of a softmax of a select, by one condition.
-static bool isGuarded(Value value) {
+/// x of what Emitter::safeSoftmax makes: a select of a softmax of a select, by one condition. Null for
+/// others.
+static Value guardedScores(Value value) {
   auto guard = value.getDefiningOp<nn::ElementwiseOp>();
   bool isSelect = guard && guard.getFn() == ElementwiseFn::select;
   auto softmax = isSelect ? guard.getOperand(2).getDefiningOp<nn::SoftmaxOp>() : nn::SoftmaxOp();
   auto scores = softmax ? softmax.getInput().getDefiningOp<nn::ElementwiseOp>() : nn::ElementwiseOp();
-  return scores && scores.getFn() == ElementwiseFn::select && scores.getOperand(0) == guard.getOperand(0);
+  bool isGuarded =
+      scores && scores.getFn() == ElementwiseFn::select && scores.getOperand(0) == guard.getOperand(0);
+  return isGuarded ? scores.getOperand(2) : Value();
+}
+
+/// A tensor of the file, which may have been read as a mask in f16.
+static bool isFromFile(Value value) {
+  auto read = value.getDefiningOp<nn::ElementwiseOp>();
+  if (read && read.getFn() == ElementwiseFn::select)
+    value = read.getOperand(2);
+  return value.getDefiningOp<train::LoadParamOp>() || value.getDefiningOp<nn::ConstantOp>();
+}
+
+/// The same scores, where the file holds the sum's mask as a tensor, with -inf for the lowest number:
+/// exporters fold a boolean mask that is known.
+static Value withHiddenScores(Emitter &emit, Value scores) {
+  auto sum = scores.getDefiningOp<nn::ElementwiseOp>();
+  if (!sum || sum.getFn() != ElementwiseFn::add || llvm::none_of(sum.getOperands(), isFromFile))
+    return scores;
+  SmallVector<Value, 2> operands(sum.getOperands());
+  for (Value &mask : operands)
+    if (isFromFile(mask)) {
+      Type element = elementTypeOf(mask);
+      Value lowest = emit.scalar(element, std::numeric_limits<float>::lowest());
+      Value hidden = emit.scalar(element, -std::numeric_limits<double>::infinity());
+      mask = emit.select(emit.elementwise(ElementwiseFn::le, {mask, lowest}), hidden, mask);
+    }
+  return emit.elementwise(ElementwiseFn::add, operands);
 }
 
 /// Where(IsNaN(p), 0, p) of p = Softmax(x): how exporters write that a row without any allowed score is zero.
-/// Null where the operands are not that.
+/// In attention of the framework they do for boolean masks alone. Null where the operands are not that.
 static Value guardedSoftmax(Binder &node) {
   const std::optional<Content> &zero = node.input(1).content;
   Value condition = node.input(0).value, kept = node.input(2).value;
@@ -51,27 +82,39 @@ static Value guardedSoftmax(Binder &node) {
   if (!isNan || !kept || isNan.getFn() != ElementwiseFn::is_nan || isNan.getOperand(0) != kept || !zero ||
       !zero->isUniform() || zero->only().real != 0)
     return {};
-  if (isGuarded(kept))
-    return kept;
+  if (Value scores = guardedScores(kept)) {
+    int64_t axis = static_cast<int64_t>(shapeOf(scores).size()) - 1;
+    Value hidden = isMaskOfAttention(node.node) ? withHiddenScores(node.emit, scores) : scores;
+    return hidden == scores ? kept : node.emit.safeSoftmax(hidden, axis);
+  }
   auto softmax = kept.getDefiningOp<nn::SoftmaxOp>();
   if (!softmax || softmax.getLog())
     return {};
   return node.emit.safeSoftmax(softmax.getInput(), static_cast<int64_t>(softmax.getAxis()));
 }
 
+/// What attention adds where its boolean mask hides a key. The framework computes with -inf, for which the
+/// dynamo exporter writes the lowest number: a row that hides every key would weigh them all the same.
+static GraphValue addedWhereHidden(Binder &node) {
+  const GraphValue &no = node.input(2);
+  bool isNumber = no.content && no.content->isUniform() && isFloat(no.dtype);
+  if (!isNumber || no.content->only().real > -largestHalf || !isMaskOfAttention(node.node))
+    return no;
+  return Content::scalar(no.dtype, Element::floating(-std::numeric_limits<double>::infinity()));
+}
+
 static void where(Binder &node) {
   if (Value softmax = guardedSoftmax(node))
     return node.set(0, GraphValue(node.input(2).dtype, softmax));
   const std::optional<Content> &condition = node.input(0).content;
-  const GraphValue &yes = node.input(1), &no = node.input(2);
+  const GraphValue &yes = node.input(1), no = addedWhereHidden(node);
   if (condition && condition->isUniform() && !(yes.content && no.content)) {
     std::optional<Shape> shape = broadcast(yes.shape, no.shape);
     shape = shape ? broadcast(*shape, node.input(0).shape) : std::nullopt;
     if (shape)
       return node.set(0, broadcastTo(node.emit, condition->only().constant != 0 ? yes : no, *shape));
   }
-  node.set(0,
-           elementwise(node.emit, ElementwiseFn::select, {&node.input(0), &node.input(1), &node.input(2)}));
+  node.set(0, elementwise(node.emit, ElementwiseFn::select, {&node.input(0), &yes, &no}));
 }
 
 static void castTo(Binder &node) {

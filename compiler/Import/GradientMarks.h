@@ -15,6 +15,8 @@ bool isClamp(const Node &node);
 /// The Softmax is in an attention of the framework, where rows of -inf give zeros; exporters write that down
 /// for some masks only.
 bool isSafeSoftmax(const Node &node);
+/// The Where is in an attention of the framework: it makes a boolean mask one that is added to the scores.
+bool isMaskOfAttention(const Node &node);
 /// Names of the values that the node's call has as arguments.
 std::vector<std::string> valuesRead(const Node &node);
 
