@@ -48,7 +48,7 @@ std::string describeModel(const Options &options, const import::ImportReport &re
   for (const std::string &tie : report.ties)
     text += fmt::format("; {} (tied)", tie);
   text += "\n";
-  if (!report.hasDropout && !report.lostDropout)
+  if (!report.hasDropout)
     text += "         no dropout in this file: exported in eval mode\n";
   if (report.batchPresumed)
     text += fmt::format("dim      {}: one size, the batch; each leads inputs and is no other dimension "

@@ -2,6 +2,7 @@
 // The phase `import`: read, decide, walk, clean.
 #include "compiler/Import/Import.h"
 #include "compiler/Import/ArgumentFacts.h"
+#include "compiler/Import/AttentionDropout.h"
 #include "compiler/Import/GraphWalk.h"
 #include "compiler/Import/LossSelection.h"
 #include "compiler/Import/LostInExport.h"
@@ -244,6 +245,9 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   Result<LossChoice> choice = chooseLoss(model->graph, options.loss);
   if (!choice)
     return give(choice);
+  Result<std::vector<std::string>> dropouts = restoreAttentionDropout(*model);
+  if (!dropouts)
+    return give(dropouts);
   std::set<std::string> needed = neededValues(model->graph, {choice->output});
   if (std::optional<Failure> lost = lostUpdate(model->graph, needed)) {
     failures.push_back(*lost);
@@ -262,10 +266,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   report.notices = table->notices;
   if (std::optional<std::string> unread = unreadUpdates(model->graph, needed))
     report.notices.push_back(*unread);
-  if (std::optional<std::string> lost = lostDropout(model->graph)) {
-    report.notices.push_back(*lost);
-    report.lostDropout = true;
-  }
+  llvm::append_range(report.notices, *dropouts);
   warnOfFrozenStatistics(model->graph, report);
   report.deferred = table->refused;
   OwningOpRef<ModuleOp> module = emptyModule(context, *model);

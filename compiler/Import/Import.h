@@ -42,7 +42,6 @@ struct ImportReport {
   std::string lossOutput;               ///< the ONNX output that it is, or is taken on
   std::vector<std::string> otherLosses; ///< flags that would give another loss
   bool hasDropout = false;
-  bool lostDropout = false;         ///< the export left some out
   bool trainsDoubles = false;       ///< the parameters that are trained are f64
   std::vector<std::string> notices; ///< lowercase sentences
   /// Nodes that relate samples and are refused by their kind: to report with what the check finds, since the

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the metadata of exporters tells: label smoothing that was left out, rows of padding, detached values.
+#include "compiler/Import/AttentionDropout.h"
 #include "compiler/Import/GradientMarks.h"
 #include "compiler/Import/LostArguments.h"
-#include "compiler/Import/LostInExport.h"
 #include "compiler/Import/TracedCall.h"
 #include <gmock/gmock.h>
 
@@ -68,22 +68,67 @@ TEST(LostArguments, frequencies) {
   EXPECT_EQ(refusal("%p_e_weight, %ids"), "");
 }
 
-/// What is said of a graph with these nodes, traced from attention with these arguments.
-std::string lostFrom(const std::string &arguments, std::initializer_list<const char *> opTypes) {
-  Graph graph;
-  for (const char *opType : opTypes)
-    graph.nodes.push_back(traced(opType, "scaled_dot_product_attention.default](args = (" + arguments + ")"));
-  return lostDropout(graph).value_or("");
+/// A model of these nodes, one behind the other, all of an attention that was called with these arguments.
+Model attentionOf(const std::string &arguments, std::initializer_list<const char *> opTypes) {
+  Model model;
+  model.producer = "pytorch 2.15.0";
+  std::string last = "scores";
+  for (const char *opType : opTypes) {
+    Node node = traced(opType, "scaled_dot_product_attention.default](args = (" + arguments + ")");
+    node.name = opType;
+    node.inputs = {last, "value"};
+    last += std::string("_") + opType;
+    node.outputs = {last};
+    model.graph.nodes.push_back(std::move(node));
+  }
+  return model;
 }
 
-TEST(LostDropout, ofAttention) {
-  EXPECT_THAT(lostFrom("%q, %k, %v, %mask, 0.2", {"MatMul", "Softmax", "MatMul"}),
-              HasSubstr("dropout 0.2 on attention probabilities is not in the file"));
-  EXPECT_THAT(lostFrom("%q, %k, %v, None, 0.1, True", {"Attention"}), HasSubstr("dropout 0.1"));
-  EXPECT_EQ(lostFrom("%q, %k, %v, %mask, 0.2", {"MatMul", "Softmax", "Dropout", "MatMul"}), "");
-  EXPECT_EQ(lostFrom("%q, %k, %v, %mask, 0.0, True", {"MatMul"}), "");
-  EXPECT_EQ(lostFrom("%q, %k, %v, %mask", {"MatMul"}), "");
-  EXPECT_EQ(lostFrom("%q, %k, %v", {"MatMul"}), "");
+std::vector<std::string> opTypesOf(const Graph &graph) {
+  std::vector<std::string> opTypes;
+  for (const Node &node : graph.nodes)
+    opTypes.push_back(node.opType);
+  return opTypes;
+}
+
+TEST(AttentionDropout, isPutBack) {
+  Model model = attentionOf("%q, %k, %v, %mask, 0.2", {"Softmax", "Where", "MatMul"});
+  auto told = restoreAttentionDropout(model);
+  ASSERT_TRUE(told);
+  EXPECT_THAT(*told, ElementsAre(HasSubstr("dropout 0.2 on attention probabilities")));
+  EXPECT_THAT(opTypesOf(model.graph),
+              ElementsAre("Softmax", "Where", "Constant", "Constant", "Dropout", "MatMul"));
+  EXPECT_EQ(model.graph.nodes[4].inputs[0], "scores_Softmax_Where");
+  EXPECT_EQ(model.graph.nodes[5].inputs[0], model.graph.nodes[4].outputs[0]);
+}
+
+TEST(AttentionDropout, isSwitchedOn) {
+  Model model = attentionOf("%q, %k, %v, None, 0.2", {"Softmax", "Dropout", "MatMul"});
+  auto told = restoreAttentionDropout(model);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->size(), 1);
+  EXPECT_THAT(opTypesOf(model.graph), ElementsAre("Softmax", "Constant", "Dropout", "MatMul"));
+  EXPECT_EQ(model.graph.nodes[2].inputs[2], model.graph.nodes[1].outputs[0]);
+}
+
+TEST(AttentionDropout, whereThereIsNone) {
+  for (const char *arguments : {"%q, %k, %v, %mask, 0.0, True", "%q, %k, %v, %mask", "%q, %k, %v"}) {
+    Model model = attentionOf(arguments, {"Softmax", "MatMul"});
+    EXPECT_THAT(*restoreAttentionDropout(model), testing::IsEmpty());
+    EXPECT_EQ(model.graph.nodes.size(), 2);
+  }
+  Model model = attentionOf("%q, %k, %v, None, 0.0", {"Softmax", "Dropout", "MatMul"});
+  EXPECT_THAT(*restoreAttentionDropout(model), testing::IsEmpty());
+  EXPECT_EQ(model.graph.nodes.size(), 3) << "an export without optimising holds those of ratio 0";
+  Model constants = attentionOf("%q, %k, %v, None, 0.2", {"Constant"});
+  EXPECT_TRUE(restoreAttentionDropout(constants)) << "other calls read them";
+}
+
+TEST(AttentionDropout, isMissedElsewhere) {
+  Model model = attentionOf("%q, %k, %v, None, 0.1, True", {"Attention"});
+  auto told = restoreAttentionDropout(model);
+  ASSERT_FALSE(told);
+  EXPECT_EQ(told.failures().front().slug, "lost-in-export");
 }
 
 TEST(GradientMarks, rowsOfPadding) {
@@ -96,6 +141,12 @@ TEST(GradientMarks, rowsOfPadding) {
   EXPECT_EQ(row("%p_weight, %ids"), std::nullopt);
   EXPECT_EQ(paddingRow(traced("Gather", "index.Tensor](args = (%x, [%ids], 3)")), std::nullopt);
   EXPECT_EQ(paddingRow(Node()), std::nullopt);
+}
+
+TEST(GradientMarks, hiddenScores) {
+  EXPECT_TRUE(
+      isMaskOfAttention(traced("Where", "scaled_dot_product_attention.default](args = (%q, %k, %v, %mask)")));
+  EXPECT_FALSE(isMaskOfAttention(traced("Where", "where.self](args = (%mask, %zero, %lowest)")));
 }
 
 TEST(GradientMarks, detachedValues) {
