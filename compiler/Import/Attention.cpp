@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: Attention (opset 23) as nn.attention, or as products and a softmax where that has no room for it.
 #include "compiler/Import/Binder.h"
-#include "compiler/Import/ParameterOps.h"
+#include "compiler/Import/DependsOnTraining.h"
 #include "llvm/ADT/STLExtras.h"
 #include <cmath>
 #include <limits>

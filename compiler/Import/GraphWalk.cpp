@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the nodes that the loss needs, in order, and applies each one's rule.
 #include "compiler/Import/GraphWalk.h"
+#include "compiler/Import/DependsOnTraining.h"
 #include "compiler/Import/OperatorSchema.h"
-#include "compiler/Import/ParameterOps.h"
 #include "compiler/Import/Selection.h"
-#include "dialects/Train/TrainDialect.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;

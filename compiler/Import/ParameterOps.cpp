@@ -4,7 +4,6 @@
 #include "compiler/Import/Contents.h"
 #include "compiler/Import/TensorContent.h"
 #include "dialects/Train/TrainDialect.h"
-#include "mlir/Analysis/SliceAnalysis.h"
 #include <limits>
 
 using namespace mlir;
@@ -102,19 +101,6 @@ GraphValue ParameterOps::valueOf(const Tensor &tensor) {
                       std::string(name(tensor.dtype)));
   Value value = load(parameter ? *parameter : tableOf(tensor), tensor);
   return {computedIn(tensor.dtype), !trained && hidesScores(tensor) ? withLowestOfF32(value) : value};
-}
-
-bool dependsOnTraining(Value value) {
-  SetVector<Operation *> slice;
-  BackwardSliceOptions options;
-  options.inclusive = true;
-  (void)getBackwardSlice(value, &slice, options);
-  return llvm::any_of(slice, [](Operation *op) {
-    auto load = dyn_cast<train::LoadParamOp>(op);
-    auto param = load ? SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(op, load.getParamAttr())
-                      : train::ParamOp();
-    return param && param.getTrained();
-  });
 }
 
 } // namespace accum::import

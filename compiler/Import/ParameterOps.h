@@ -30,7 +30,4 @@ private:
   std::set<std::string> declared;
 };
 
-/// A trained parameter is among what the value is computed from.
-bool dependsOnTraining(mlir::Value value);
-
 } // namespace accum::import

@@ -6,29 +6,14 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Check/CheckPlacement.h"
 #include "passes/Import/Passes.h"
+#include "test/FileBytes.h"
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 
 namespace accum::test {
 namespace fs = std::filesystem;
 
 static const fs::path models = fs::path(ACCUM_SOURCE_DIR) / "test/models";
-
-static std::string contentOf(const fs::path &path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-template <class T> static std::vector<double> numbers(std::string_view bytes) {
-  std::vector<double> values(bytes.size() / sizeof(T));
-  for (size_t i = 0; i < values.size(); ++i) {
-    T value;
-    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-    values[i] = static_cast<double>(value);
-  }
-  return values;
-}
 
 /// One array of a safetensors file.
 static Array arrayIn(const fs::path &path, const std::string &name) {

@@ -2,10 +2,9 @@
 // Reads a case's files and writes the graph around its node.
 #include "test/passes/Differentiate/NodeProblem.h"
 #include "compiler/Import/onnx-ir.pb.h"
+#include "test/FileBytes.h"
 #include "llvm/ADT/APFloat.h"
 #include <algorithm>
-#include <cstring>
-#include <fstream>
 #include <random>
 
 namespace accum::test {
@@ -17,11 +16,6 @@ constexpr uint32_t kRawData = 9 << 3 | 2; ///< a field that our schema of ONNX l
 
 bool isFloat(const onnx::TensorProto &tensor) {
   return tensor.data_type() == kFloat || tensor.data_type() == kHalf || tensor.data_type() == kDouble;
-}
-
-std::string contentOf(const fs::path &path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 std::string_view rawData(const onnx::TensorProto &tensor) {
@@ -37,16 +31,6 @@ std::string_view rawData(const onnx::TensorProto &tensor) {
       break;
   }
   return bytes.substr(at, length);
-}
-
-template <class T> std::vector<double> numbers(std::string_view bytes) {
-  std::vector<double> values(bytes.size() / sizeof(T));
-  for (size_t i = 0; i < values.size(); ++i) {
-    T value;
-    std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-    values[i] = static_cast<double>(value);
-  }
-  return values;
 }
 
 std::vector<double> halves(std::string_view bytes) {
