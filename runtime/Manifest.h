@@ -81,6 +81,12 @@ struct CommandSpec {
   std::vector<std::string> onnxNodes;
 };
 
+/// A node whose result is not finite where a mask hides all that it reads.
+struct NanSource {
+  std::string kind; ///< "softmax", "extremum" or "quotient"; others are passed over
+  std::string node;
+};
+
 /// How a kernel of kernels.ptx is started; its place in the list is the number that the program launches.
 struct KernelSpec {
   std::string name;                ///< what it computes, for people
@@ -122,7 +128,8 @@ struct Manifest {
   GradientRange gradients;
   std::vector<ScalarSpec> scalars;
   std::vector<CommandSpec> commands;
-  std::vector<KernelSpec> kernels; ///< cuda only; on the host the table is in kernels.so
+  std::vector<NanSource> nanSources; ///< for the message about a loss that is not finite
+  std::vector<KernelSpec> kernels;   ///< cuda only; on the host the table is in kernels.so
   std::vector<FileSpec> files;
 
   /// Samples of the global batch that one device holds: ceil(batch / devices).

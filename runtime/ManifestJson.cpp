@@ -68,6 +68,8 @@ Json write(const CommandSpec &command) {
   return {{"id", command.id}, {"kernel", command.kernel}, {"onnx_nodes", command.onnxNodes}};
 }
 
+Json write(const NanSource &source) { return {{"kind", source.kind}, {"node", source.node}}; }
+
 Json write(const KernelSpec &kernel) {
   return {{"name", kernel.name},
           {"symbol", kernel.symbol},
@@ -210,6 +212,10 @@ CommandSpec readCommand(const Json &entry) {
           entry.at("onnx_nodes").get<std::vector<std::string>>()};
 }
 
+NanSource readNanSource(const Json &entry) {
+  return {entry.at("kind").get<std::string>(), entry.at("node").get<std::string>()};
+}
+
 KernelSpec readKernel(const Json &entry) {
   return {entry.at("name").get<std::string>(),
           entry.at("symbol").get<std::string>(),
@@ -258,6 +264,8 @@ Manifest readManifest(const Json &json) {
   manifest.gradients = {readBytes(gradients, "offset"), readBytes(gradients, "bytes"), readDType(gradients)};
   manifest.scalars = readAll(json, "scalars", readScalar);
   manifest.commands = readAll(json, "commands", readCommand);
+  if (json.contains("nan_sources"))
+    manifest.nanSources = readAll(json, "nan_sources", readNanSource);
   if (json.contains("kernels"))
     manifest.kernels = readAll(json, "kernels", readKernel);
   manifest.files = readAll(json, "files", readFile);
@@ -340,6 +348,8 @@ std::string toJson(const Manifest &manifest) {
       {"commands", writeAll(manifest.commands)}};
   if (manifest.wholeBatch)
     json["whole_batch"] = true;
+  if (!manifest.nanSources.empty())
+    json["nan_sources"] = writeAll(manifest.nanSources);
   if (!manifest.kernels.empty())
     json["kernels"] = writeAll(manifest.kernels);
   json["files"] = writeAll(manifest.files);

@@ -130,6 +130,10 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
     spec.detached = param->hasAttr("detached");
   }
   addCommands(program, manifest);
+  if (auto sources = module->getAttrOfType<ArrayAttr>("accum.nan_sources"))
+    for (auto source : sources.getAsRange<DictionaryAttr>())
+      manifest.nanSources.push_back(
+          {source.getAs<StringAttr>("kind").str(), source.getAs<StringAttr>("node").str()});
   nameTargets(manifest);
   if (auto parsed = runtime::parseManifest(runtime::toJson(manifest), "manifest.json"); !parsed)
     return emitError(UnknownLoc::get(module.getContext()), parsed.error().message);

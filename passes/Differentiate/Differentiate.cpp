@@ -4,8 +4,9 @@
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/PlacedBuilder.h"
 #include "dialects/NN/Placement.h"
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "passes/Differentiate/Detached.h"
+#include "passes/Differentiate/NanSources.h"
 #include "passes/Differentiate/Passes.h"
 #include "passes/Differentiate/StepBuilder.h"
 #include "passes/Differentiate/Vjp.h"
@@ -126,36 +127,6 @@ void Differentiate::freezeUnreached(train::StepOp step) {
   }
 }
 
-/// Whether the loss depends on the operand and the gradient does not know: detached values, and steps, whose
-/// slope is zero between jumps.
-static Value heldBack(Operation *op) {
-  auto elementwise = dyn_cast<nn::ElementwiseOp>(op);
-  if (!elementwise)
-    return {};
-  if (nn::isDetached(elementwise))
-    return elementwise.getOperands()[1];
-  using Fn = nn::ElementwiseFn;
-  Fn fn = elementwise.getFn();
-  bool steps = fn == Fn::sign || fn == Fn::floor || fn == Fn::ceil || fn == Fn::round;
-  return steps ? elementwise.getOperands()[0] : Value();
-}
-
-/// So that nobody takes the gradients of these parameters for derivatives.
-static void markDetached(ForwardGraph &graph) {
-  SetVector<Operation *> slice;
-  BackwardSliceOptions options;
-  options.inclusive = true;
-  for (Operation &op : graph.function.getBody().front())
-    if (Value value = heldBack(&op); value && graph.active.contains(value))
-      (void)getBackwardSlice(value, &slice, options);
-  SymbolTableCollection symbols;
-  for (Operation *op : slice)
-    if (auto load = dyn_cast<train::LoadParamOp>(op))
-      if (auto param = symbols.lookupNearestSymbolFrom<train::ParamOp>(op, load.getParamAttr());
-          param.getTrained())
-        param->setAttr("detached", UnitAttr::get(op->getContext()));
-}
-
 /// What was detached is the value itself, once its derivative is taken.
 static void dropDetached(ModuleOp module) {
   module.walk([](nn::ElementwiseOp op) {
@@ -174,9 +145,10 @@ void Differentiate::runOnOperation() {
     getOperation().emitError("there is no func.func @forward to differentiate");
     return signalPassFailure();
   }
+  markDetached(forward);
+  markNanSources(forward);
   decomposeTopK(forward);
   ForwardGraph graph(forward);
-  markDetached(graph);
   if (failed(buildStep(graph)))
     return signalPassFailure();
   forward.erase();
