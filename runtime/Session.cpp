@@ -4,6 +4,7 @@
 #include "runtime/Clock.h"
 #include "runtime/Convert.h"
 #include "runtime/Memory.h"
+#include "runtime/NotFinite.h"
 #include "runtime/Parameters.h"
 #include "runtime/ThreadPool.h"
 #include <algorithm>
@@ -299,7 +300,7 @@ Expected<accum_step_result> Session::finish(int code, double started) {
   if (!loss || !targets)
     return loss ? targets.error() : loss.error();
   if (code == 0 && !skipNan && artifact.manifest.findScalar("loss") && !std::isfinite(*loss))
-    return Error{kExitRunFailed, "the loss is not finite", "nan"};
+    return notFinite("the loss is not finite");
   result.loss = *loss;
   result.targets = int64_t(*targets);
   result.gradient_norm = sawGradients ? std::sqrt(squaredNorm) : NAN;
@@ -314,14 +315,25 @@ Expected<accum_step_result> Session::finish(int code, double started) {
   return result;
 }
 
+Expected<double> Session::valueOf(const ScalarSpec &scalar) {
+  auto data = device->view(state + scalar.stateOffset, bytesOf(scalar.dtype));
+  return data ? Expected<double>(asDouble(*data, scalar.dtype, 0)) : data.error();
+}
+
 Expected<double> Session::scalarOr(const char *name, double otherwise) {
-  for (const ScalarSpec &scalar : artifact.manifest.scalars) {
-    if (scalar.name != name)
-      continue;
-    auto data = device->view(state + scalar.stateOffset, bytesOf(scalar.dtype));
-    return data ? Expected<double>(asDouble(*data, scalar.dtype, 0)) : data.error();
-  }
-  return otherwise;
+  const ScalarSpec *scalar = artifact.manifest.findScalar(name);
+  return scalar ? valueOf(*scalar) : otherwise;
+}
+
+/// A step that follows no other was not led astray by the learning rate.
+Error Session::notFinite(const char *what) {
+  Error error =
+      runtime::notFinite(what, artifact.manifest, [&](const ScalarSpec &scalar) { return valueOf(scalar); });
+  bool isExplained = error.message != what;
+  error.notes.emplace_back("--on-nan skip leaves such steps out");
+  if (updates > 0 && !isExplained)
+    error.notes.back() += "; a smaller --lr is the usual cure";
+  return error;
 }
 
 /// The failure behind a program's non-zero result, with the command and its nodes when one failed.

@@ -72,7 +72,9 @@ private:
   Expected<accum_hyper> makeHyper();
   Expected<accum_step_result> finish(int code, double started);
   Expected<bool> inspectGradients(const void *data, uint64_t n, DType dtype);
+  Expected<double> valueOf(const ScalarSpec &scalar);
   Expected<double> scalarOr(const char *name, double otherwise);
+  Error notFinite(const char *what);
   Expected<accum_tensor> viewed(uint64_t offset, DType dtype, const std::vector<int64_t> &shape,
                                 uint64_t bytes);
   int check(const Status &status, bool inCommand);

@@ -122,11 +122,7 @@ int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
   if (skipped)
     return kLeaveStep;
   unchanged = true;
-  return fail({kExitRunFailed,
-               "the loss or a gradient is not finite",
-               "nan",
-               {"--on-nan skip leaves such steps out; a smaller --lr is the usual cure"}},
-              false);
+  return fail(notFinite("the loss or a gradient is not finite"), false);
 }
 
 /// Adds to the norm; whether it and the loss are finite.

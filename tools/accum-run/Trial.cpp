@@ -2,6 +2,7 @@
 // The calls behind --verify.
 #include "tools/accum-run/Trial.h"
 #include "runtime/Convert.h"
+#include "runtime/NotFinite.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -81,11 +82,11 @@ int Trial::step(const accum_cut &cut, double &loss, uint8_t fill) {
   if (int code = runStep(fill, result))
     return code;
   loss = result.loss;
-  return result.skipped || !std::isfinite(result.loss) ? explainNotFinite(fill) : 0;
+  return result.skipped || !std::isfinite(result.loss) ? explainNotFinite(fill, loss) : 0;
 }
 
 /// Over zeros, what is not finite is the model's own; else it came from memory that nobody had written.
-int Trial::explainNotFinite(uint8_t fill) {
+int Trial::explainNotFinite(uint8_t fill, double loss) {
   std::string where = "the loss";
   std::vector<uint8_t> gradient;
   for (size_t tensor = trained.size(); tensor-- > 0;) {
@@ -98,17 +99,26 @@ int Trial::explainNotFinite(uint8_t fill) {
   if (int code = fill == 0 ? 0 : runStep(0, again))
     return code;
   if (fill == 0 || again.skipped || !std::isfinite(again.loss))
-    return fail(
-        {runtime::kExitRunFailed,
-         "the loss or a gradient is not finite",
-         "nan",
-         {"there is nothing to compare: the weights are the file's, the samples " +
-          std::string(options.data.empty() ? "synthetic; --seed draws others" : "the data's first")}});
+    return failNotFinite((std::isfinite(loss) ? where : "the loss") + " is not finite");
   return fail(
       {runtime::kExitRunFailed,
        "the step reads memory that it has not written: " + where + " is not finite where that holds NaN",
        "not-the-same-step",
        {"this is a bug of accumc; please report it with `accum-run --describe`"}});
+}
+
+int Trial::failNotFinite(const std::string &what) {
+  auto valueOf = [&](const runtime::ScalarSpec &scalar) -> runtime::Expected<double> {
+    accum_tensor value;
+    if (accum_read(session, "scalar", scalar.name.c_str(), &value))
+      return runtime::Error{runtime::kExitInternal, accum_last_error(), "program"};
+    return runtime::asDouble(static_cast<const uint8_t *>(value.data), scalar.dtype, 0);
+  };
+  runtime::Error error = runtime::notFinite(what, manifest, valueOf);
+  error.notes.push_back(
+      "there is nothing to compare: the weights are the file's, the samples " +
+      std::string(options.data.empty() ? "synthetic; --seed draws others" : "the data's first"));
+  return fail(error);
 }
 
 int Trial::loss(bool byStep, double &value) {

@@ -49,7 +49,8 @@ public:
 private:
   int check(int code);
   int runStep(uint8_t fill, accum_step_result &result);
-  int explainNotFinite(uint8_t fill);
+  int explainNotFinite(uint8_t fill, double loss);
+  int failNotFinite(const std::string &what);
 };
 
 } // namespace accum::run
