@@ -2,6 +2,7 @@
 // Cuts of the batch: finer, in reverse, each micro-step alone, undivided.
 #include "tools/accum-run/CutCheck.h"
 #include "runtime/Convert.h"
+#include "tools/accum-run/Direction.h"
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -12,6 +13,10 @@ namespace {
 
 constexpr size_t kShown = 8;
 constexpr int64_t kMostPieces = 16; ///< micro-steps of a finer cut, about
+constexpr int kShakes = 3;
+/// How much more than by a change of the parameters in their last digits another order of sums may move a
+/// step.
+constexpr double kMoreThanShaken = 8;
 
 /// Loss and gradients of one step, in double.
 struct Outcome {
@@ -23,13 +28,26 @@ struct Outcome {
 struct Difference {
   double loss = 0;
   std::vector<double> tensors;
-  double worst() const {
-    double most = loss;
-    for (double value : tensors)
-      most = std::isnan(value) ? INFINITY : std::max(most, value);
-    return std::isnan(most) ? INFINITY : most;
-  }
+  void take(const Difference &other);
+  bool isWithin(double tolerance, const Difference &noise) const;
 };
+
+void Difference::take(const Difference &other) {
+  loss = std::max(loss, other.loss);
+  tensors.resize(other.tensors.size());
+  for (size_t i = 0; i < tensors.size(); ++i)
+    tensors[i] = std::max(tensors[i], other.tensors[i]);
+}
+
+bool Difference::isWithin(double tolerance, const Difference &noise) const {
+  auto fits = [&](double value, double shaken) {
+    return value <= std::max(tolerance, kMoreThanShaken * shaken);
+  };
+  bool within = fits(loss, noise.loss);
+  for (size_t i = 0; i < tensors.size(); ++i)
+    within &= fits(tensors[i], i < noise.tensors.size() ? noise.tensors[i] : 0);
+  return within;
+}
 
 double largest(const std::vector<double> &values) {
   double most = 0;
@@ -55,11 +73,12 @@ struct Measure {
   /// Rounding in another order stays far below; a lost, doubled or leaked sample, or a mean of means, far
   /// above.
   double tolerance;
+  double lastDigits; ///< of the parameters: a relative change of some of them
 };
-constexpr Measure kSingle{largest, 1e-3, 1e-4}, kDouble{largest, 1e-3, 1e-9};
+constexpr Measure kSingle{largest, 1e-3, 1e-4, 0x1p-20}, kDouble{largest, 1e-3, 1e-9, 0x1p-49};
 /// Products of other numbers of rows may sum in another order, and what lies beside the middle of two numbers
 /// of bf16 is then rounded to the other one, as is what follows from it.
-constexpr Measure kBrain{length, 0.1, 5e-2};
+constexpr Measure kBrain{length, 0.1, 5e-2, 0x1p-9};
 
 Difference compare(const Outcome &got, const Outcome &reference, const Measure &measure) {
   Difference difference;
@@ -90,6 +109,7 @@ private:
   accum_cut cutOf(int64_t rows) const { return {sizeof(accum_cut), 0, rows, samples, -1}; }
   int add(const accum_cut &cut, Outcome &sum, uint8_t fill = 0xff);
   int addAlone(Outcome &sum);
+  int measureNoise(const accum_cut &cut, const Measure &measure, Difference &noise);
   int checkPlanned();
   int checkOthers(const Outcome &planned);
   int compareStep(const Outcome &got, const accum_cut &cut, const std::string &what, const Measure &measure,
@@ -97,7 +117,7 @@ private:
   std::string cutsOf(int64_t rows) const;
   int checkUndivided();
   void announce(int64_t steps) const;
-  void report(const std::string &what, const Outcome &got, const Outcome &reference, const Measure &measure);
+  int report(const std::string &what, const Outcome &got, const Outcome &reference, const Measure &measure);
   int conclude();
   int64_t block() const { return ceilDiv(samples, info.devices); }
 
@@ -176,8 +196,7 @@ int CutCheck::compareStep(const Outcome &got, const accum_cut &cut, const std::s
   Outcome reference;
   if (int code = add(cut, reference, fill))
     return code;
-  report(what, got, reference, measure);
-  return 0;
+  return report(what, got, reference, measure);
 }
 
 int CutCheck::checkOthers(const Outcome &planned) {
@@ -194,8 +213,7 @@ int CutCheck::checkOthers(const Outcome &planned) {
   Outcome alone;
   if (int code = addAlone(alone))
     return code;
-  report("each micro-step alone, summed in f64", planned, alone, same);
-  return 0;
+  return report("each micro-step alone, summed in f64", planned, alone, same);
 }
 
 /// As many samples as one micro-step holds: undivided, against the same ones cut.
@@ -215,10 +233,9 @@ std::string CutCheck::cutsOf(int64_t rows) const {
   return std::to_string(ceilDiv(block(), rows)) + " micro-steps of " + std::to_string(rows);
 }
 
-void CutCheck::report(const std::string &what, const Outcome &got, const Outcome &reference,
-                      const Measure &measure) {
-  Difference difference = compare(got, reference, measure);
-  differs |= difference.worst() > measure.tolerance;
+int CutCheck::report(const std::string &what, const Outcome &got, const Outcome &reference,
+                     const Measure &measure) {
+  Difference difference = compare(got, reference, measure), noise;
   for (size_t index = 0; index < trial.trained.size(); ++index) {
     double &most = worstOf[trial.nameOf(index)];
     most = std::max(most, difference.tensors[index]);
@@ -226,6 +243,42 @@ void CutCheck::report(const std::string &what, const Outcome &got, const Outcome
   if (trial.speaks())
     std::printf("         %-48s loss %.1e, gradients %.1e\n", what.c_str(), difference.loss,
                 *std::max_element(difference.tensors.begin(), difference.tensors.end()));
+  bool isBeyond = !difference.isWithin(measure.tolerance, noise);
+  if (int code = trial.agree(isBeyond))
+    return code;
+  if (!isBeyond)
+    return 0;
+  if (int code = measureNoise(cutOf(info.m), measure, noise))
+    return code;
+  differs |= !difference.isWithin(measure.tolerance, noise);
+  return 0;
+}
+
+/// What is beyond the tolerance may be rounding all the same, where sums cancel or a choice hangs on a digit:
+/// then the step moves as much when the parameters change in their last digits.
+int CutCheck::measureNoise(const accum_cut &cut, const Measure &measure, Difference &noise) {
+  Tensors values(trial.trained.size()), none;
+  for (size_t tensor = 0; tensor < values.size(); ++tensor) {
+    none.emplace_back(size_t(trial.trained[tensor]->bytes()));
+    if (int code = trial.read("parameter", tensor, values[tensor]))
+      return code;
+  }
+  Outcome as;
+  if (int code = add(cut, as))
+    return code;
+  for (uint64_t round = 0; round < kShakes; ++round) {
+    double unused = 0;
+    Outcome shaken;
+    if (int code = writeShaken(trial, values, none, measure.lastDigits, trial.options.seed + round, unused))
+      return code;
+    if (int code = add(cut, shaken))
+      return code;
+    noise.take(compare(shaken, as, measure));
+  }
+  if (trial.speaks())
+    std::printf("           parameters that change in the last digits: loss %.1e, gradients %.1e\n",
+                noise.loss, *std::max_element(noise.tensors.begin(), noise.tensors.end()));
+  return writeAll(trial, values);
 }
 
 int CutCheck::run() {

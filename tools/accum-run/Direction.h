@@ -34,8 +34,10 @@ public:
   double reach() const { return farthest; }
 
 private:
-  double at(size_t tensor, size_t element) const;
-  void measure(size_t tensor);
+  template <typename Real> void addLength(size_t tensor, double &squares, double &elements) const;
+  template <typename Real> double at(size_t tensor, size_t element, Real gradient) const;
+  template <typename Real> void measure(size_t tensor);
+  template <typename Real> double moveTensor(size_t tensor, double distance);
 
   Trial &trial;
   const Tensors &values, &gradient;
@@ -45,8 +47,13 @@ private:
   std::vector<uint8_t> moved;
 };
 
-/// +1 or -1, the same everywhere for one seed.
-double signOf(uint64_t seed, uint64_t tensor, uint64_t element);
+/// Writes the parameters with each element changed by that part of itself, up or down at random, and gives
+/// the change of the loss by the gradient. A change in the last digits shows what rounding does to a step.
+int writeShaken(Trial &trial, const Tensors &values, const Tensors &gradient, double part, uint64_t seed,
+                double &predicted);
+/// Writes other parameters in the neighbourhood: each element is a good part of its tensor's usual size off.
+int writeDisplaced(Trial &trial, const Tensors &values);
+int writeAll(Trial &trial, const Tensors &values);
 
 } // namespace accum::run
 #endif

@@ -2,7 +2,6 @@
 // Which tensors, in which order, how long, and the rounding of the loss.
 #include "tools/accum-run/GradientCheck.h"
 #include "runtime/Clock.h"
-#include "runtime/Convert.h"
 #include "tools/accum-run/GradientReport.h"
 #include <algorithm>
 #include <bit>
@@ -67,13 +66,14 @@ private:
   int chooseProgram();
   int measureRounding();
   int shake(int round, double &residual);
-  int restore();
   int evaluate(Direction &direction, double distance, Sample &sample);
   int judge(const std::vector<size_t> &tensors, Along along, Slope &slope);
   int checkTogether();
   int checkTensor(size_t tensor);
   int checkTensors();
   int hasTime(double seconds, bool &has);
+  int lookAgain();
+  void print() const;
   void announce() const;
   int conclude();
   runtime::Error wrongGradient() const;
@@ -87,6 +87,7 @@ private:
   int64_t samples = 0;
   size_t checked = 0;
   GradientReport report;
+  std::vector<AlongReport::Worst> wrong; ///< beside two sets of weights
 };
 
 int GradientCheck::takeGradient() {
@@ -120,33 +121,14 @@ int GradientCheck::chooseProgram() {
 
 /// All parameters change a little at random; what the loss does beside what the gradient says is rounding.
 int GradientCheck::shake(int round, double &residual) {
-  double predicted = 0;
-  std::vector<uint8_t> moved;
-  for (size_t tensor = 0; tensor < values.size(); ++tensor) {
-    runtime::DType dtype = trial.trained[tensor]->dtype;
-    moved = values[tensor];
-    for (int64_t i = 0, n = trial.trained[tensor]->elements(); i < n; ++i) {
-      double from = runtime::asDouble(moved.data(), dtype, i);
-      double sign = signOf(trial.options.seed + uint64_t(round) + 1, tensor, uint64_t(i));
-      runtime::storeFloat(moved.data(), dtype, i, from * (1 + precision.shake * sign));
-      predicted += runtime::asDouble(gradient[tensor].data(), dtype, i) *
-                   (runtime::asDouble(moved.data(), dtype, i) - from);
-    }
-    if (int code = trial.write(tensor, moved))
-      return code;
-  }
-  double value = 0;
+  double predicted = 0, value = 0;
+  uint64_t seed = trial.options.seed + uint64_t(round) + 1;
+  if (int code = writeShaken(trial, values, gradient, precision.shake, seed, predicted))
+    return code;
   if (int code = trial.loss(byStep, value))
     return code;
   residual = value - loss - predicted;
-  return restore();
-}
-
-int GradientCheck::restore() {
-  for (size_t tensor = 0; tensor < values.size(); ++tensor)
-    if (int code = trial.write(tensor, values[tensor]))
-      return code;
-  return 0;
+  return writeAll(trial, values);
 }
 
 /// Unless the first of its evaluations shows that there is no time for all.
@@ -215,10 +197,12 @@ int GradientCheck::checkTogether() {
   for (size_t tensor = 0; tensor < values.size(); ++tensor)
     if (!trial.trained[tensor]->detached)
       all.push_back(tensor);
+  if (all.empty())
+    return 0;
   Slope slope;
   if (int code = judge(all, Along::Gradient, slope))
     return code;
-  report.add(Along::Gradient, kTogether, slope, precision.limits[0], false);
+  report.add(Along::Gradient, kAllTensors, kTogether, slope, precision.limits[0], false);
   return 0;
 }
 
@@ -227,7 +211,7 @@ int GradientCheck::checkTensor(size_t tensor) {
     Slope slope;
     if (int code = judge({tensor}, along, slope))
       return code;
-    report.add(along, trial.nameOf(tensor), slope, precision.limits[size_t(along)],
+    report.add(along, tensor, trial.nameOf(tensor), slope, precision.limits[size_t(along)],
                trial.trained[tensor]->detached);
   }
   return 0;
@@ -268,20 +252,52 @@ int GradientCheck::run() {
   return code && code != kOutOfTime ? code : conclude();
 }
 
-int GradientCheck::conclude() {
-  bool speaks = trial.speaks();
-  if (speaks) {
-    report.print(precision.limits);
-    if (checked < values.size())
-      std::printf("         %zu of %zu trained tensors, spread over the model: --verify-seconds gives time "
-                  "for more\n",
-                  checked, values.size());
-  }
-  if (speaks && &precision == &kBrain)
+/// What is off beside the given weights must be off beside others too, where it takes the time that it takes.
+/// Right at some weights many kinks meet, as of ReLUs behind a layer that starts at zero.
+int GradientCheck::lookAgain() {
+  std::vector<AlongReport::Worst> suspects = report.wrong();
+  suspects.resize(std::min(suspects.size(), kNamed));
+  if (suspects.empty())
+    return 0;
+  started = INFINITY;
+  report = {};
+  if (int code = writeDisplaced(trial, values))
+    return code;
+  if (int code = trial.loss(byStep, loss))
+    return code;
+  int code = std::isfinite(loss) ? takeGradient() : 0;
+  if (code == 0 && std::isfinite(loss))
+    code = trial.loss(byStep, loss);
+  if (code == 0 && std::isfinite(loss))
+    code = measureRounding();
+  for (const AlongReport::Worst &suspect : suspects)
+    if (code == 0 && std::isfinite(loss))
+      code = suspect.tensor == kAllTensors ? checkTogether() : checkTensor(suspect.tensor);
+  wrong = report.wrong();
+  if (code == 0 && wrong.empty() && trial.speaks())
+    std::printf("           %zu at kinks that meet right at these weights, and fine beside others: %s%s\n",
+                suspects.size(), suspects.back().name.c_str(), suspects.size() > 1 ? ", ..." : "");
+  return code;
+}
+
+void GradientCheck::print() const {
+  report.print(precision.limits);
+  if (checked < values.size())
+    std::printf("         %zu of %zu trained tensors, spread over the model: --verify-seconds gives time "
+                "for more\n",
+                checked, values.size());
+  if (&precision == &kBrain)
     std::printf("         bf16 rounds too much to say more: compile with --precision f32 to check to %.0e\n",
                 kSingle.limits[0].tolerance);
-  if (report.wrong().empty()) {
-    if (speaks)
+}
+
+int GradientCheck::conclude() {
+  if (trial.speaks())
+    print();
+  if (int code = lookAgain())
+    return code;
+  if (wrong.empty()) {
+    if (trial.speaks())
       std::printf("verified the gradient is that of the loss\n");
     return 0;
   }
@@ -290,22 +306,22 @@ int GradientCheck::conclude() {
 
 /// By the tensors, unless only all of them together are off.
 runtime::Error GradientCheck::wrongGradient() const {
-  std::vector<AlongReport::Worst> wrong = report.wrong();
-  if (wrong.size() > 1 && wrong.front().name == kTogether)
-    wrong.erase(wrong.begin());
+  std::vector<AlongReport::Worst> named = wrong;
+  if (named.size() > 1 && named.front().tensor == kAllTensors)
+    named.erase(named.begin());
   char error[32];
-  std::snprintf(error, sizeof error, "%.2g %%", 100 * wrong.front().error);
+  std::snprintf(error, sizeof error, "%.2g %%", 100 * named.front().error);
   std::string others;
-  for (size_t i = 1; i < std::min(wrong.size(), kNamed); ++i)
-    others += (i > 1 ? ", `" : "`") + wrong[i].name + "`";
+  for (size_t i = 1; i < named.size(); ++i)
+    others += (i > 1 ? ", `" : "`") + named[i].name + "`";
   runtime::Error refusal{runtime::kExitRunFailed,
-                         "the gradient of `" + wrong.front().name +
+                         "the gradient of `" + named.front().name +
                              "` is not the derivative of the loss: differences of the loss are " + error +
                              " off it",
                          "wrong-gradient",
                          {}};
   if (!others.empty())
-    refusal.notes.push_back("nor are those of " + others + (wrong.size() > kNamed ? ", ..." : ""));
+    refusal.notes.push_back("nor are those of " + others);
   refusal.notes.emplace_back(
       "this is a bug of accumc or of this machine; please report it with `accum-run --describe`");
   return refusal;

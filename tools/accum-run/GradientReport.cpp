@@ -26,12 +26,14 @@ void printNames(const char *what, const std::vector<std::string> &names) {
 } // namespace
 
 void AlongReport::Worst::take(double other, const std::string &tensor) {
-  if (name.empty() || other > error)
-    *this = {other, tensor};
+  if (name.empty() || other > error) {
+    error = other;
+    name = tensor;
+  }
 }
 
-void GradientReport::add(Along along, const std::string &name, const Slope &slope, const Limits &limits,
-                         bool heldBack) {
+void GradientReport::add(Along along, size_t tensor, const std::string &name, const Slope &slope,
+                         const Limits &limits, bool heldBack) {
   AlongReport &report = reports[size_t(along)];
   bool isFine = slope.error <= limits.tolerance && kSigmas * slope.scatter <= limits.tolerance;
   switch (slope.verdict) {
@@ -47,8 +49,8 @@ void GradientReport::add(Along along, const std::string &name, const Slope &slop
   }
   if (heldBack)
     report.heldBack.push_back(name);
-  else if (wrongOnes.empty() || wrongOnes.back().name != name)
-    wrongOnes.push_back({slope.error, name});
+  else if (wrongOnes.empty() || wrongOnes.back().tensor != tensor)
+    wrongOnes.push_back({slope.error, name, tensor});
 }
 
 void GradientReport::print(const std::array<Limits, 2> &limits) const {
@@ -65,7 +67,7 @@ void GradientReport::print(const std::array<Limits, 2> &limits) const {
                   report.worstCoarse.error, report.worstCoarse.name.c_str());
     printNames("too small to tell from rounding", report.tooSmall);
     printNames("at a kink or a jump of the loss, or beside its end", report.kinked);
-    printNames("that the model holds back in part (detach)", report.heldBack);
+    printNames("that the model holds back in part, or chooses by (detach, rounding, top-k)", report.heldBack);
   }
 }
 

@@ -9,11 +9,15 @@
 
 namespace accum::run {
 
+/// In the place of a tensor's number.
+constexpr size_t kAllTensors = SIZE_MAX;
+
 /// What was seen along one kind of direction.
 struct AlongReport {
   struct Worst {
     double error = 0;
     std::string name;
+    size_t tensor = kAllTensors;
     void take(double other, const std::string &tensor);
   };
   int64_t fine = 0, coarse = 0; ///< that agree; coarse: as far as rounding shows
@@ -28,7 +32,8 @@ public:
   };
 
   /// `heldBack`: the model itself withholds a part of this gradient, so that it is no derivative.
-  void add(Along along, const std::string &name, const Slope &slope, const Limits &limits, bool heldBack);
+  void add(Along along, size_t tensor, const std::string &name, const Slope &slope, const Limits &limits,
+           bool heldBack);
   void print(const std::array<Limits, 2> &limits) const;
 
   /// Beyond the tolerance, in the order in which they were looked at.
