@@ -11,12 +11,8 @@ namespace {
 constexpr size_t kMostTried = 64;
 /// Beyond so many of one moment, parts of others included, nothing tells who belongs together.
 constexpr size_t kMostListed = 512;
-/// Of how many rectangles one may be a filler, and a piece be left.
-constexpr size_t kRectanglesPerFiller = 4, kRectanglesPerPiece = 4;
 /// Entries of lists looked at in all: some 0.5 s.
 constexpr size_t kMostLooked = 100'000'000;
-/// Moments between two looks at the clock.
-constexpr int kMomentsPerLook = 64;
 
 } // namespace
 
@@ -224,66 +220,6 @@ std::vector<int64_t> Gluing::offsets(std::span<const int64_t> ofPieces) const {
   }
   places.resize(wholes);
   return places;
-}
-
-std::vector<Rectangle> fillers(std::span<const Rectangle> rectangles, size_t most, Deadline deadline) {
-  std::vector<int64_t> change = loadChanges(rectangles);
-  int horizon = static_cast<int>(change.size()) - 1;
-  change[0] -= maxLoad(rectangles); // what is free is below 0
-  change[horizon] = 0;
-  std::vector<Rectangle> made;
-  std::vector<Rectangle> open;
-  for (int now = 0; now <= horizon && made.size() + open.size() <= most; ++now) {
-    if (now % kMomentsPerLook == 0 && deadline.hasPassed())
-      return {};
-    int64_t closing = change[now];
-    if (closing < 0)
-      open.push_back({now, 0, -closing});
-    if (auto same = std::ranges::find(open, closing, &Rectangle::size); closing > 0 && same != open.end()) {
-      made.push_back({same->start, now, closing});
-      open.erase(same);
-      continue;
-    }
-    for (; closing > 0; open.pop_back()) { // the latest first
-      Rectangle &last = open.back();
-      int64_t part = std::min(closing, last.size);
-      made.push_back({last.start, now, part});
-      closing -= part;
-      if ((last.size -= part) > 0)
-        break;
-    }
-  }
-  for (const Rectangle &r : open)
-    made.push_back({r.start, horizon, r.size});
-  return made.size() <= most ? made : std::vector<Rectangle>();
-}
-
-namespace {
-
-/// Whether the load is the same from the first moment to the last.
-bool isSteady(std::span<const Rectangle> rectangles) {
-  std::vector<int64_t> change = loadChanges(rectangles);
-  return std::all_of(change.begin() + 1, change.end() - 1, [](int64_t each) { return each == 0; });
-}
-
-} // namespace
-
-Packing packGlued(std::span<const Rectangle> rectangles,
-                  const std::function<Packing(const std::vector<Rectangle> &)> &pack, Deadline deadline) {
-  std::vector<Rectangle> free = fillers(rectangles, rectangles.size() / kRectanglesPerFiller, deadline);
-  if (free.empty() && !isSteady(rectangles)) // too many: what is free hides what fits
-    return {.height = INT64_MAX};
-  std::vector<Rectangle> full(rectangles.begin(), rectangles.end());
-  full.insert(full.end(), free.begin(), free.end());
-  Gluing gluing(full, deadline);
-  std::vector<Rectangle> pieces = gluing.pieces();
-  if (kRectanglesPerPiece * pieces.size() > rectangles.size() || deadline.hasPassed())
-    return {.height = INT64_MAX};
-  Packing whole{.offsets = gluing.offsets(pack(pieces).offsets)};
-  whole.offsets.resize(rectangles.size());
-  for (size_t index = 0; index < rectangles.size(); ++index)
-    whole.height = std::max(whole.height, whole.offsets[index] + rectangles[index].size);
-  return whole;
 }
 
 } // namespace accum::planner

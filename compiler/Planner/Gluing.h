@@ -3,7 +3,6 @@
 #pragma once
 #include "compiler/Planner/Packing.h"
 #include <array>
-#include <functional>
 #include <unordered_map>
 
 namespace accum::planner {
@@ -73,15 +72,5 @@ private:
   size_t freeCount = 0, looked = 0; ///< looked: entries of lists, the cost
   std::vector<int> open;            ///< to be looked at, the latest first
 };
-
-/// What is free below the largest load, cut into rectangles; none where that takes more than `most`, or
-/// the deadline passes. Whatever
-/// was taken out of a full memory ends when as much becomes free, so equal sizes begin and end one filler.
-std::vector<Rectangle> fillers(std::span<const Rectangle> rectangles, size_t most, Deadline deadline = {});
-
-/// Packs what is left of the rectangles and their fillers, as `pack` does it, and takes it apart again. Of
-/// the height INT64_MAX where too much is left to be worth it, or the deadline passes.
-Packing packGlued(std::span<const Rectangle> rectangles,
-                  const std::function<Packing(const std::vector<Rectangle> &)> &pack, Deadline deadline = {});
 
 } // namespace accum::planner

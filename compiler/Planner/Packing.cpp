@@ -3,11 +3,8 @@
 #include "compiler/Planner/Packing.h"
 #include "compiler/Planner/GluedSearch.h"
 #include "compiler/Planner/GreedyPacking.h"
-#include "compiler/Planner/LevelPasses.h"
-#include "compiler/Planner/OutwardPasses.h"
 #include "compiler/Planner/PackingStages.h"
 #include "compiler/Planner/PortfolioParts.h"
-#include "compiler/Planner/SlidingRace.h"
 #include "compiler/Planner/SweepFit.h"
 #include "compiler/Planner/ValleyFit.h"
 #include "compiler/Planner/ValleyNoise.h"
@@ -28,7 +25,7 @@ constexpr double kPairBudget = 1e8;
 /// may take more where the effort is large; a rectangle costs a pass about as much as so many visits.
 constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPasses = 150'000'000;
 /// The same where there are too many for exact search: a visit takes longer, and what comes then gains more.
-constexpr int64_t kMostOfMany = 80'000'000, kMostBelowLevels = 8'000'000, kSlowVisit = 4;
+constexpr int64_t kMostOfMany = 80'000'000, kSlowVisit = 4;
 /// Effort from which on these follow: with less there is time for the passes only.
 constexpr int64_t kMuchEffort = 20'000'000;
 constexpr int64_t kVisitsPerPlaced = 150;
@@ -45,9 +42,6 @@ constexpr int64_t kGluedFrom = 2'000'000; ///< visits spent: what is found by th
 constexpr size_t kMaxEasy = 1000;
 constexpr int kRoundsPerStart = 50; ///< improvement starts again from the best weights
 constexpr double kGain = 1.5;       ///< in weight, of a rectangle above the lower bound
-constexpr int64_t kGluedShare = 8;  ///< the part of the effort that what was glued may take
-/// Gluing comes only where cheap passes end above this part of what is enough: with full memories far above.
-constexpr double kFullEnough = 1.01;
 /// Such a part of the load is not worth a second more of variations, unless it is asked for.
 constexpr int64_t kLittle = 1000;
 constexpr double kNoise = 0.05; ///< on weights, at most
@@ -74,14 +68,8 @@ public:
       keep(sweepFit(rectangles));
       stages.add("order of time", best);
     }
-    if (mayGlue())
-      stage("first valley pass", [&] { tryNextPass(); });
-    if (mayGlue() && best.height > kFullEnough * static_cast<double>(enough))
-      stage("gluing", [&] { glue(); });
     stage("valley and first fit", [&] { tryGreedy(); });
-    if (isLevelled() && !effort.isQuick)
-      race();
-    else if (!effort.isQuick)
+    if (!effort.isQuick)
       takeTurns();
     best.stages = std::move(stages.list);
     return std::move(best);
@@ -90,11 +78,6 @@ public:
 private:
   bool isSearched() const { return rectangles.size() <= kMaxSearched; }
   bool isVaried() const { return !isSearched() && effort.visits >= kMuchEffort; }
-  bool mayGlue() const {
-    return !isSearched() && !effort.isQuick && rectangles.size() <= kMaxEvicted && !effort.isGlued;
-  }
-  /// Few fit exactly: there evictions gain nothing, and levels do.
-  bool isLevelled() const { return isVaried() && !hasFits; }
   bool isDone() const {
     return best.height <= std::max(enough, best.lowerBound) || effort.deadline.hasPassed();
   }
@@ -119,7 +102,6 @@ private:
   }
 
   void takeTurns();
-  void glue();
   void tryNextPass();
   void tryGreedy();
   void improve(int64_t visits);
@@ -131,7 +113,6 @@ private:
   void glueFew();
   void searchGlued(int64_t visits);
   void evict(int64_t visits);
-  void race();
 
   std::span<const Rectangle> rectangles;
   const PackingEffort &effort;
@@ -139,7 +120,6 @@ private:
   ValleyFit valleys;
   Packing best;
   int64_t enough;
-  bool hasFits = effort.isGlued; ///< much fits exactly: gluing got below all before
   Stages stages;
   std::vector<double> bestWeights; ///< of the valley pass that did best
   ValleyFit::Closeness bestCloseness = {};
@@ -159,14 +139,6 @@ private:
   std::optional<EvictionSearch> eviction;
   int64_t evictedFrom = INT64_MAX; ///< the height of what it goes on from
 };
-
-void Portfolio::glue() {
-  PackingEffort part = effort;
-  part.visits = effort.visits / kGluedShare;
-  part.isGlued = true;
-  auto packPieces = [&](const std::vector<Rectangle> &pieces) { return pack(pieces, part); };
-  hasFits = keep(packGlued(rectangles, packPieces, effort.deadline));
-}
 
 /// The next of the valley passes.
 void Portfolio::tryNextPass() {
@@ -188,10 +160,8 @@ void Portfolio::tryNextPass() {
 
 void Portfolio::tryGreedy() {
   int64_t most = std::clamp(2 * effort.visits, kManyPasses, isVaried() ? kMostOfMany : kMostPasses);
-  if (isLevelled())
-    most = kMostBelowLevels;
   int64_t placing = kVisitsPerPlaced * static_cast<int64_t>(rectangles.size());
-  int64_t spent = nextPass > 0 ? passCost + placing : 0; // the first one may have come before gluing
+  int64_t spent = 0;
   size_t first = rectangles.size() <= kMaxEasy || effort.isQuick ? kQuickPasses : passes.size();
   while (!isDone() && nextPass < first && spent <= most) {
     tryNextPass();
@@ -266,7 +236,7 @@ bool Portfolio::keepFound(std::vector<int64_t> &&offsets) {
 /// What is glued for the height that is searched, each way that leaves fewer than those before.
 void Portfolio::glueFew() {
   int64_t height = std::max(enough, best.lowerBound);
-  if (!isSearched() || effort.isGlued || gluedHeight == height)
+  if (!isSearched() || gluedHeight == height)
     return;
   gluedHeight = height;
   glued.clear();
@@ -363,24 +333,6 @@ void Portfolio::takeTurns() {
     stage("improvement", [&] { improve(rest - evicting); });
     stage("evictions", [&] { evict(evicting); });
   }
-}
-
-/// Starts of a half of the effort, and sliding with the rest.
-void Portfolio::race() {
-  SlidingRace race(rectangles, enough, effort.enough >= best.lowerBound, effort.deadline);
-  int64_t left = effort.visits;
-  stage("outward in time", [&] { keep(outwardPasses(rectangles, enough, effort, left)); });
-  stage("levels", [&] {
-    std::vector<Packing> starts = levelPasses(rectangles, weights, effort, passCost, left);
-    if (starts.empty() ||
-        std::ranges::any_of(starts, [&](const Packing &start) { return start.height > best.height; }))
-      race.enter(best);
-    for (Packing &start : starts) {
-      race.enter(start);
-      keep(std::move(start));
-    }
-  });
-  stage("sliding", [&] { keep(race.run(left)); });
 }
 
 } // namespace

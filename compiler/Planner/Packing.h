@@ -45,7 +45,6 @@ struct PackingEffort {
   int64_t visits = 2'000'000;
   uint64_t seed = 0;    ///< of what is random in the searches
   bool isQuick = false; ///< only stacks and the first few valley passes
-  bool isGlued = false; ///< what is packed was glued before (Gluing.h)
   /// From then on no stage begins, and each ends with what it has; the first, n log n, always runs.
   Deadline deadline = {};
 };

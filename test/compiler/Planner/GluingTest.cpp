@@ -33,31 +33,6 @@ TEST(Gluing, StopsAtTheDeadline) {
   EXPECT_LT(Gluing(pieces).pieces().size(), 500u);
   Gluing late(pieces, passed);
   EXPECT_EQ(late.pieces().size(), pieces.size());
-  drop(random, pieces, 5);
-  EXPECT_FALSE(fillers(pieces, pieces.size()).empty());
-  EXPECT_TRUE(fillers(pieces, pieces.size(), passed).empty());
-  auto never = [](const std::vector<Rectangle> &) -> Packing {
-    ADD_FAILURE();
-    return {};
-  };
-  EXPECT_EQ(packGlued(pieces, never, passed).height, INT64_MAX);
-}
-
-/// A chain that makes one piece, below steps of load that need a filler each: what is free is not filled, so
-/// that there is no full memory whose cuts could be undone.
-TEST(Gluing, IsLeftOutWhereTooMuchIsFree) {
-  constexpr int kSteps = 300, kLinks = 1000;
-  std::vector<Rectangle> pieces;
-  for (int link = 0; link < kLinks; ++link)
-    pieces.push_back({link, link + 1, 5});
-  for (int step = 1; step <= kSteps; ++step)
-    pieces.push_back({step, kLinks - step, 2 * step + 1});
-  EXPECT_LE(4 * Gluing(pieces).pieces().size(), pieces.size());
-  auto never = [](const std::vector<Rectangle> &) -> Packing {
-    ADD_FAILURE();
-    return {};
-  };
-  EXPECT_EQ(packGlued(pieces, never).height, INT64_MAX);
 }
 
 TEST(Gluing, OfWhatIsCertainLeavesMore) {
@@ -89,35 +64,6 @@ TEST(Pack, FillsWhatHasHiddenRoom) {
     EXPECT_TRUE(isPacking(pieces, packing));
     EXPECT_LE(packing.height, 1 << 20) << percent;
   }
-}
-
-TEST(Gluing, PacksCutRectanglesFarLowerThanPassesDo) {
-  for (int pinwheels : {0, 100}) {
-    Random random(7 + static_cast<uint64_t>(pinwheels));
-    Cutting cutting{.pieces = 5000, .horizon = 2500, .pinwheelPercent = pinwheels};
-    std::vector<Rectangle> pieces = cutRectangle(random, cutting);
-    Packing packing = pack(pieces, {.visits = 20'000'000});
-    EXPECT_TRUE(isPacking(pieces, packing));
-    EXPECT_LE(packing.height, cutting.height * 11 / 10); // passes alone end at 1.2
-  }
-}
-
-TEST(Fillers, FillWhatIsFree) {
-  Random random(5);
-  std::vector<Rectangle> pieces = cutRectangle(random, {.pieces = 300, .horizon = 150, .grain = 1024});
-  drop(random, pieces, 5);
-  std::vector<Rectangle> free = fillers(pieces, pieces.size());
-  EXPECT_FALSE(free.empty());
-  EXPECT_LT(free.size(), 40u);
-  int64_t most = maxLoad(pieces);
-  std::vector<int64_t> load(150, 0);
-  for (const std::vector<Rectangle> *list : {&pieces, &free})
-    for (const Rectangle &r : *list)
-      for (int at = r.start; at < r.end; ++at)
-        load[at] += r.size;
-  for (int64_t each : load)
-    EXPECT_EQ(each, most);
-  EXPECT_TRUE(fillers(pieces, 1).empty());
 }
 
 } // namespace
