@@ -92,10 +92,9 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("--shard", options.shard,
                  "auto, none, zero1, zero2, zero3, with --plan-only (default: none)")
       ->check(oneOf({"auto", "none", "zero1", "zero2", "zero3"}));
-  app.add_option(
-         "--offload", options.offload,
-         "what waits in memory of the host: auto, none, optimizer or parameters, activations, or both "
-         "(optimizer,activations), with --plan-only (default: none)")
+  app.add_option("--offload", options.offload,
+                 "what waits in memory of the host: auto, none, optimizer or parameters, "
+                 "with --plan-only (default: none)")
       ->check(planner::offloadComplaint);
 }
 

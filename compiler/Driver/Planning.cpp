@@ -133,8 +133,8 @@ std::string fitsUnbuilt(const planner::Problem &problem, const planner::DevicePr
     auto search = planner::solve(problem, profile, more);
     if (search && search->plan)
       return fmt::format(
-          "{}--plan-only shows a plan that fits, micro-batch {}, {}{}{}: programs of it are not built yet",
-          flags, search->plan->cut.m, search->sharing, search->moved.empty() ? "" : ", ", search->moved);
+          "{}--plan-only shows a plan that fits, micro-batch {}, {}: programs of it are not built yet", flags,
+          search->plan->cut.m, search->sharing);
   }
   return {};
 }

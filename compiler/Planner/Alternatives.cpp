@@ -10,7 +10,6 @@
 #include <cmath>
 #include <optional>
 #include <random>
-#include <unordered_set>
 
 namespace accum::planner {
 
@@ -26,10 +25,6 @@ constexpr int64_t kMostCut = 200'000;
 constexpr int64_t kOvershoot = 64;
 /// So many choices are all looked at and kept, whatever it takes.
 constexpr int64_t kFew = 1024;
-/// Sixteenths of the values that a choice keeps, of which as many are moved.
-constexpr size_t kMovedShares[] = {0, 4, 8, 10, 12, 14, 16};
-/// Choices with moves that are looked at, at most: each takes several times as long.
-constexpr int64_t kMostMoving = 3000;
 /// Draws that change nothing before the search at random ends.
 constexpr int64_t kStale = 1500;
 
@@ -42,18 +37,11 @@ constexpr int64_t kMiddleShare = 3;
 
 class Finder {
 public:
-  Finder(const Problem &problem, const TimeModel &times, int64_t smallest, int64_t largest,
-         const Freedom &freedom, const AlternativeEffort &effort)
+  Finder(const Problem &problem, const TimeModel &times, int64_t smallest, int64_t largest, bool recompute,
+         const AlternativeEffort &effort)
       : problem(problem), times(times), effort(effort), flow(problem),
-        loads(problem, flow, smallest, largest), decisions(problem, flow, freedom.recompute),
-        hostMemory(freedom.hostMemory) {
-    if (freedom.hostMemory > 0)
-      moving.emplace(problem, flow, times, smallest, largest);
-    if (moving && !moving->isPossible())
-      moving.reset();
-    CostClasses classes = classifyCosts(problem, [&](int index) {
-      return flow.isAllowed(index) || (moving && problem.commands[index].region == Region::Micro);
-    });
+        loads(problem, flow, smallest, largest), decisions(problem, flow, recompute) {
+    CostClasses classes = classifyCosts(problem, [&](int index) { return flow.isAllowed(index); });
     found.costClasses = std::move(classes.stands);
     costOf = std::move(classes.of);
     sizes.push_back({largest, 1, found.classTimes(times, largest)});
@@ -66,24 +54,14 @@ public:
   Alternatives run() {
     look(decisions.none());
     int64_t exact = std::max(std::min(effort.exact, kFew), std::min(effort.exact, effort.visits / count));
-    size_t movable = moving ? moving->count() : 0;
-    if (movable < 12 && decisions.combinations(exact >> movable) <= exact >> movable) {
-      isExact = moves = found.isComplete = true;
-      decisions.forAll([&](const Choice &choice) { lookMoving(choice); });
+    if (decisions.combinations(exact) <= exact) {
+      found.isComplete = true;
+      decisions.forAll([&](const Choice &choice) { look(choice); });
       keepUseful(kFew);
     } else {
       seed();
       explore(0, evaluations);
       exploreMiddle(evaluations / kMiddleShare);
-      // Moves come on top: what is found without them stays, whatever the host has room for.
-      if (moving) {
-        moves = true;
-        int64_t most = std::clamp<int64_t>(2 * evaluations, 48, kMostMoving);
-        for (const Compared &size : sizes)
-          seedMoves(size, most / 4 / static_cast<int64_t>(sizes.size()));
-        explore(length(), most);
-        exploreMiddle(most / kMiddleShare);
-      }
       // Behind everything, and besides what is kept of it: whatever lower peaks there are, no budget that
       // something fits has a slower plan for them.
       int64_t before = length();
@@ -93,7 +71,7 @@ public:
                                      std::make_move_iterator(found.list.end()));
       found.list.erase(found.list.begin() + before, found.list.end());
       keepUseful(0);
-      found.addUseful(std::move(lower), times, sizes.back().m, sizes.front().m, hostMemory);
+      found.addUseful(std::move(lower), times, sizes.back().m, sizes.front().m);
     }
     return std::move(found);
   }
@@ -124,9 +102,6 @@ private:
                                                : static_cast<int>(which.variants.size());
   }
   void look(const Choice &choice);
-  void lookMoving(const Choice &choice);
-  void moveMore(const Choice &choice);
-  void seedMoves(const Compared &size, int64_t looks);
   void seed();
   void seedCuts(const Choice &start, int64_t m);
   void improve(const Compared &size, bool single, int64_t until);
@@ -136,7 +111,7 @@ private:
   void hasten(const Compared &size, int64_t limit, int64_t until);
   void keepUseful(size_t enough) {
     if (!effort.deadline.hasPassed())
-      found.keepUseful(times, sizes.back().m, sizes.front().m, hostMemory, enough);
+      found.keepUseful(times, sizes.back().m, sizes.front().m, enough);
   }
 
   const Problem &problem;
@@ -146,15 +121,10 @@ private:
   Recomputation flow;
   LoadModel loads;
   Decisions decisions;
-  int64_t hostMemory;
   Alternatives found;
   std::vector<std::vector<int>> costOf; ///< of CostClasses
-  std::optional<Moving> moving;
   KnownChoices known;
-  std::unordered_set<size_t> asked; ///< hashes before moves were placed; two alike: one less to look at
-  bool isExact = false;             ///< all choices are looked at
-  bool moves = false;               ///< whether choices may move values by now
-  int64_t count = 0;                ///< of commands and buffers
+  int64_t count = 0; ///< of commands and buffers
   int64_t evaluations = 0, looked = 0;
   int64_t useful = 0; ///< `looked` when last something belonged to a front
 };
@@ -170,11 +140,6 @@ void Finder::look(const Choice &start) {
   std::vector<int> before = flow.positions(choice.recomputed);
   for (size_t index = 0; index < before.size(); ++index)
     choice.recomputed[index] = before[index] == kNoIndex ? 0 : 1;
-  if (moving && !choice.moves.empty()) {
-    if (!asked.insert(hashOf(choice)).second)
-      return;
-    choice.moves = moving->placed(choice, before, isExact);
-  }
   if (!known.add(choice, found.list))
     return;
   std::vector<int> costs(found.costClasses.size(), 0);
@@ -194,12 +159,10 @@ void Finder::look(const Choice &start) {
   for (size_t cost = 0; cost < costs.size(); ++cost)
     if (costs[cost] != 0)
       entry.costs.emplace_back(static_cast<int>(cost), costs[cost]);
-  RunningOrder order(flow, before, choice.moves);
+  RunningOrder order(flow, before);
   entry.peak = loads.peak(order, before, choice);
-  if (!choice.moves.empty())
-    entry.itinerary = moving->itinerary(choice, before, order, costOf);
   for (Compared &size : sizes)
-    if (size.add(entry, times, hostMemory, static_cast<int>(found.list.size())))
+    if (size.add(entry, static_cast<int>(found.list.size())))
       useful = looked;
   found.list.push_back(std::move(entry));
 }
@@ -214,7 +177,7 @@ void Finder::exploreMiddle(int64_t count) {
   auto learn = [&](std::vector<Compared> &those, int64_t from) {
     for (int64_t index = from; index < length(); ++index)
       for (Compared &size : those)
-        size.add(found.list[index], times, hostMemory, static_cast<int>(index));
+        size.add(found.list[index], static_cast<int>(index));
   };
   std::vector<Compared> others;
   others.push_back({m, 0, found.classTimes(times, m)});
@@ -266,8 +229,6 @@ void Finder::improve(const Compared &size, bool single, int64_t until) {
       return false;
     expanded[index] = 1;
     Choice start = found.list[index].choice;
-    if (moving && moves)
-      moveMore(start);
     decisions.forNeighbours(
         start, single, [&](const Choice &choice) { look(choice); }, [&] { return isOver(); });
     return true;
@@ -298,44 +259,6 @@ void Finder::mix(const Compared &size, int64_t count) {
   }
 }
 
-/// A choice with each set of what it keeps moved.
-void Finder::lookMoving(const Choice &start) {
-  look(start);
-  if (!moving)
-    return;
-  std::vector<int> kept = moving->kept(start, flow.positions(start.recomputed));
-  for (uint64_t set = 1; set < uint64_t{1} << kept.size(); ++set) {
-    Choice choice = start;
-    for (size_t value = 0; value < kept.size(); ++value)
-      if ((set >> value & 1) != 0)
-        choice.moves.push_back({kept[value]});
-    look(choice);
-  }
-}
-
-/// What is made first has the longest way: a choice with so much more of it moved, and less of it.
-void Finder::moveMore(const Choice &start) {
-  std::vector<int> kept = moving->kept(start, flow.positions(start.recomputed));
-  for (size_t share : kMovedShares) {
-    Choice choice = start;
-    choice.moves.clear();
-    for (size_t value = 0; value < kept.size() * share / 16; ++value)
-      choice.moves.push_back({kept[value]});
-    look(choice);
-  }
-}
-
-/// Moves some of what is kept in as many members of the front, from one end to the other, as `looks` allow.
-void Finder::seedMoves(const Compared &size, int64_t looks) {
-  std::vector<Front::Member> front = size.lowest.list();
-  size_t most = std::max<size_t>(2, static_cast<size_t>(looks) / std::size(kMovedShares));
-  size_t taken = std::min(front.size(), most);
-  for (size_t at = 0; at < taken; ++at) {
-    size_t member = taken == 1 ? 0 : at * (front.size() - 1) / (taken - 1);
-    moveMore(Choice(found.list[front[member].index].choice));
-  }
-}
-
 /// Changes a few decisions at once, drawn at random, of what is best so far.
 void Finder::wander(const Compared &size, int64_t until) {
   std::mt19937_64 random(static_cast<uint64_t>(size.end));
@@ -352,17 +275,13 @@ void Finder::wander(const Compared &size, int64_t until) {
 /// Walks to lower peaks than any so far; and what is fastest at the lowest, and a little above it.
 void Finder::deepen(const Compared &size) {
   int64_t looks = std::min(effort.visits * 2 / 3 / count, kMostWalk);
-  if (looks < kFewestWalk || isOver())
+  if (looks < kFewestWalk || isOver() || decisions.classes().empty())
     return;
   const Front::Member least = size.lowest.list().back();
   Choice start = found.list[least.index].choice;
-  start.moves.clear();
   for (const Choice &choice :
-       lowerPeaks(problem, flow, loads, decisions, start, {size.m, looks, effort.deadline})) {
+       lowerPeaks(problem, flow, loads, decisions, start, {size.m, looks, effort.deadline}))
     look(choice);
-    if (moving)
-      moveMore(choice);
-  }
   auto highest = static_cast<int64_t>(least.bytes),
        lowest = static_cast<int64_t>(size.lowest.list().back().bytes);
   for (int64_t level = 0, until = looked + looks / 3; level < kLevels && lowest < highest; ++level)
@@ -391,8 +310,8 @@ void Finder::hasten(const Compared &size, int64_t limit, int64_t until) {
 } // namespace
 
 Alternatives findAlternatives(const Problem &problem, const TimeModel &times, int64_t smallest,
-                              int64_t largest, const Freedom &freedom, const AlternativeEffort &effort) {
-  return Finder(problem, times, smallest, largest, freedom, effort).run();
+                              int64_t largest, bool recompute, const AlternativeEffort &effort) {
+  return Finder(problem, times, smallest, largest, recompute, effort).run();
 }
 
 } // namespace accum::planner

@@ -3,7 +3,7 @@
 #pragma once
 #include "compiler/Planner/Deadline.h"
 #include "compiler/Planner/LoadModel.h"
-#include "compiler/Planner/Moving.h"
+#include "compiler/Planner/TimeModel.h"
 
 namespace accum::planner {
 
@@ -13,14 +13,6 @@ struct Alternative {
   PeakCurve peak = {};
   /// Commands whose time it adds to the micro-step, or takes from it: cost class -> how often.
   std::vector<std::pair<int, int>> costs = {};
-  Itinerary itinerary = {}; ///< of what it moves
-};
-
-/// What there is to choose besides variants.
-struct Freedom {
-  bool recompute = true;  ///< whether commands may run again
-  int64_t hostMemory = 0; ///< bytes of values that may wait there
-  bool operator==(const Freedom &) const = default;
 };
 
 /// How far to look. Counts and not seconds, so that the same problem gives the same alternatives anywhere.
@@ -41,25 +33,21 @@ struct Alternatives {
 
   /// Seconds that each alternative adds to one micro-step of m samples.
   std::vector<double> addedSeconds(const TimeModel &times, int64_t m) const;
-  /// Drops what is never best, looking at sizes from the smallest to the largest: among those that move
-  /// nothing, and among those whose moves `hostMemory` has room for. As long as fewer than `enough` are left,
-  /// what is best among the others stays too, and so on: peaks are bounds, and what packs worse than its
-  /// bound says hides no other.
-  void keepUseful(const TimeModel &times, int64_t smallest, int64_t largest, int64_t hostMemory,
-                  size_t enough);
+  /// Drops what is never best, looking at sizes from the smallest to the largest. As long as fewer than
+  /// `enough` are left, what is best among the others stays too, and so on: peaks are bounds, and what packs
+  /// worse than its bound says hides no other.
+  void keepUseful(const TimeModel &times, int64_t smallest, int64_t largest, size_t enough);
   /// Adds those of `more` that are the fastest somewhere, looking at the same sizes: at a peak that none of
   /// the list has, or faster than it.
-  void addUseful(std::vector<Alternative> more, const TimeModel &times, int64_t smallest, int64_t largest,
-                 int64_t hostMemory);
+  void addUseful(std::vector<Alternative> more, const TimeModel &times, int64_t smallest, int64_t largest);
   /// The same with what another search of the problem found, whose cost classes may be others.
-  void join(const Alternatives &other, const TimeModel &times, int64_t smallest, int64_t largest,
-            int64_t hostMemory);
+  void join(const Alternatives &other, const TimeModel &times, int64_t smallest, int64_t largest);
   /// Of each cost class.
   std::vector<RegionTime> classTimes(const TimeModel &times, int64_t m) const;
 };
 
-/// Sizes `smallest` to `largest` will be asked for.
+/// Sizes `smallest` to `largest` will be asked for. `recompute`: whether commands may run again.
 Alternatives findAlternatives(const Problem &problem, const TimeModel &times, int64_t smallest,
-                              int64_t largest, const Freedom &freedom, const AlternativeEffort &effort = {});
+                              int64_t largest, bool recompute, const AlternativeEffort &effort = {});
 
 } // namespace accum::planner

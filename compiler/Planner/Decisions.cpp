@@ -116,7 +116,7 @@ Choice Decisions::with(const Choice &start, const std::vector<char> &again) cons
 }
 
 std::optional<Choice> Decisions::checkpoints(const Choice &start, int windows) const {
-  if (runs.empty())
+  if (runs.empty() || repeatable.empty())
     return std::nullopt;
   Choice choice = start;
   for (const WindowRun &run : runs)
@@ -256,12 +256,6 @@ void Decisions::forMixtures(const Choice &less, const Choice &more, int64_t coun
       choice.recomputed[command] = more.recomputed[command];
       choice.variants[command] = more.variants[command];
     }
-    auto isEarly = [&](const Move &move) {
-      return unitOf[problem.buffers[move.buffer].producer] < units[taken];
-    };
-    choice.moves.clear();
-    std::ranges::copy_if(more.moves, std::back_inserter(choice.moves), isEarly);
-    std::ranges::copy_if(less.moves, std::back_inserter(choice.moves), std::not_fn(isEarly));
     visit(withVariant(choice, {}, 0));
   }
 }

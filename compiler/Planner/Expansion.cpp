@@ -5,7 +5,6 @@
 #include "compiler/Planner/Sharing.h"
 #include <algorithm>
 #include <fmt/format.h>
-#include <map>
 #include <unordered_map>
 
 namespace accum::planner {
@@ -55,11 +54,8 @@ class Expander {
 public:
   Expander(const Problem &problem, const Choice &choice)
       : problem(problem), choice(choice), base(cloneBase(problem)), flow(problem),
-        before(flow.positions(choice.recomputed)), order(flow, before, choice.moves),
-        sizes(problem.buffers.size(), nullptr) {
-    for (size_t index = 0; index < choice.moves.size(); ++index)
-      moves.emplace(choice.moves[index].buffer, static_cast<int>(index));
-  }
+        before(flow.positions(choice.recomputed)), order(flow, before),
+        sizes(problem.buffers.size(), nullptr) {}
 
   Problem run() {
     result = withoutLists(problem);
@@ -78,22 +74,16 @@ private:
 
   void chooseVariants();
   void placeCommands();
-  void placeMoves();
   void placeBuffers();
   void linkBuffers();
   bool isBeside(int command) const { return flow.runsBeside(before, command); }
-  bool isMoved(int buffer) const { return moves.contains(flow.root(buffer)); }
   /// Whether what is late reads a second buffer.
   bool isTwofold(int buffer) const {
     int producer = problem.buffers[flow.root(buffer)].producer;
-    return isMoved(buffer) || (producer != kNoIndex && before[producer] != kNoIndex);
+    return producer != kNoIndex && before[producer] != kNoIndex;
   }
   /// The place of what makes that one.
-  int secondProducer(int buffer) const {
-    int root = flow.root(buffer);
-    auto move = moves.find(root);
-    return move == moves.end() ? commands[problem.buffers[root].producer].clone : order.ins[move->second];
-  }
+  int secondProducer(int buffer) const { return commands[problem.buffers[flow.root(buffer)].producer].clone; }
   /// The original buffer, or its repetition where the reader is late and there is one.
   int seen(int buffer, bool late) const {
     return late && buffers[buffer].clone != kNoIndex ? buffers[buffer].clone : buffers[buffer].original;
@@ -101,8 +91,6 @@ private:
   void add(int buffer, bool clone);
   /// Whose places a result may take.
   std::vector<int> placesOf(int buffer, bool clone) const {
-    if (clone && isMoved(buffer)) // it is made by a copy
-      return {};
     int producer = problem.buffers[buffer].producer;
     return clone && producer != kNoIndex && isBeside(producer) ? problem.commands[producer].companion.mayAlias
                                                                : problem.buffers[buffer].mayAlias;
@@ -114,7 +102,6 @@ private:
   Recomputation flow;
   std::vector<int> before;
   RunningOrder order;
-  std::map<int, int> moves;          ///< storage -> index into choice.moves
   std::vector<const Amount *> sizes; ///< per buffer, where the variant changes it
   std::vector<const Variant *> variants;
   std::vector<Pair> commands, buffers;
@@ -156,25 +143,6 @@ void Expander::placeCommands() {
       clone.backward = true;
     }
     result.commands[order.original[index]] = std::move(running);
-  }
-  placeMoves();
-}
-
-/// Two commands for each move; half of their ids is the same.
-void Expander::placeMoves() {
-  for (size_t index = 0; index < choice.moves.size(); ++index) {
-    const Move &move = choice.moves[index];
-    const Command &maker = problem.commands[problem.buffers[move.buffer].producer];
-    for (bool isIn : {false, true}) {
-      int next = isIn ? move.in : move.out;
-      result.commands[isIn ? order.ins[index] : order.outs[index]] = {
-          .id = 2 * base + 2 * static_cast<int64_t>(index) + (isIn ? 1 : 0),
-          .region = Region::Micro,
-          .kind = CommandKind::Move,
-          .kernel = isIn ? "move_in" : "move_out",
-          .node = maker.node,
-          .backward = problem.commands[next].backward};
-    }
   }
 }
 
@@ -233,8 +201,6 @@ void Expander::linkBuffers() {
       if (commands[user].clone != kNoIndex && clone == isTwofold(index) && !isBeside(user))
         buffer.users.push_back(commands[user].clone);
     }
-    if (auto move = moves.find(index); !clone && move != moves.end())
-      buffer.users.push_back(order.outs[move->second]);
     std::sort(buffer.users.begin(), buffer.users.end());
     result.buffers.push_back(std::move(buffer));
   }
@@ -272,16 +238,6 @@ Result<Choice> choiceOf(const Problem &problem, const Plan &plan) {
                    "invalid-plan"};
     choice.variants[command->second] = static_cast<int>(way - ways->begin());
   }
-  for (const PlanMove &move : plan.moves) {
-    auto buffer = std::ranges::find(problem.buffers, move.buffer, &Buffer::id);
-    auto out = commands.find(move.out), in = commands.find(move.in);
-    if (buffer == problem.buffers.end() || out == commands.end() || in == commands.end())
-      return Error{fmt::format("the plan moves buffer {} between commands {} and {}, which are not all there",
-                               move.buffer, move.out, move.in),
-                   "invalid-plan"};
-    choice.moves.push_back({static_cast<int>(buffer - problem.buffers.begin()), static_cast<int>(out->second),
-                            static_cast<int>(in->second)});
-  }
   return choice;
 }
 
@@ -298,7 +254,7 @@ Result<Problem> problemThatRuns(const Problem &problem, const Plan &plan) {
 bool runsAsItIs(const Problem &problem, const Choice &choice) {
   auto isChosen = [](int64_t each) { return each != 0; };
   if (std::ranges::any_of(choice.recomputed, isChosen) || std::ranges::any_of(choice.variants, isChosen) ||
-      !choice.moves.empty() || !std::ranges::all_of(problem.commands, [](const Command &command) {
+      !std::ranges::all_of(problem.commands, [](const Command &command) {
         return command.variants.size() == 1 && command.variants.front().results.empty() &&
                command.follows == kNoIndex;
       }))

@@ -249,11 +249,10 @@ std::string explainPlan(const Search &search) {
   const Candidate &chosen = *chosenOf(search);
   std::string text;
   Out out(text);
-  fmt::format_to(out, "{:<9}micro-batch {} x {} accumulation step{}, {}, {}{}{}{}{}\n", "plan", chosen.cut.m,
+  fmt::format_to(out, "{:<9}micro-batch {} x {} accumulation step{}, {}, {}{}{}\n", "plan", chosen.cut.m,
                  chosen.cut.steps, chosen.cut.steps == 1 ? "" : "s",
                  search.recomputed.empty() ? "no recompute" : "recompute " + search.recomputed, search.slices,
-                 search.slices.empty() ? "" : ", ", search.sharing, search.moved.empty() ? "" : ", ",
-                 search.moved);
+                 search.slices.empty() ? "" : ", ", search.sharing);
   writeMemory(out, search);
   text += timeLine(search) + whyLine(search, chosen);
   return text;

@@ -105,10 +105,6 @@ OrderedJson toJson(const Search &search, const BudgetAnswers &budgets) {
                     {"reduce", plan.reduce}};
     for (const auto &[id, variant] : plan.variants)
       json["plan"]["variants"][std::to_string(id)] = variant;
-    for (const PlanMove &move : plan.moves)
-      json["plan"]["moves"].push_back({{"buffer", move.buffer}, {"out", move.out}, {"in", move.in}});
-    if (!plan.moves.empty())
-      json["plan"]["host_bytes"] = search.movedBytes;
     json["time"] = OrderedJson::array();
     for (const TimeLine &line : plan.time)
       json["time"].push_back(timeLineJson(line));

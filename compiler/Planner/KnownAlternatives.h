@@ -11,15 +11,15 @@ namespace accum::planner {
 class KnownAlternatives {
 public:
   /// As `findAlternatives`, which is asked where no search was for so many devices and the same sizes and
-  /// freedom. What a deadline cut short is not kept.
+  /// `recompute`. What a deadline cut short is not kept.
   std::shared_ptr<const Alternatives> find(const Problem &problem, const TimeModel &times, int64_t devices,
-                                           int64_t smallest, int64_t largest, const Freedom &freedom,
+                                           int64_t smallest, int64_t largest, bool recompute,
                                            const AlternativeEffort &effort);
 
 private:
   struct Entry {
     int64_t devices, smallest, largest;
-    Freedom freedom;
+    bool recompute;
     std::shared_ptr<const Alternatives> found;
   };
   std::vector<Entry> entries;

@@ -84,8 +84,7 @@ struct LoadModel::Run {
   const RunningOrder &order;
   const std::vector<int> &before;
   const Choice &choice;
-  std::vector<int> moveOf; ///< per storage; empty where nothing moves
-  std::vector<int> reads;  ///< per command, the place where its repetition reads, if it does
+  std::vector<int> reads; ///< per command, the place where its repetition reads, if it does
   std::vector<Instance> originals, clones;
 
   Run(const LoadModel &model, const RunningOrder &order, const std::vector<int> &before, const Choice &choice)
@@ -93,10 +92,6 @@ struct LoadModel::Run {
     for (size_t command = 0; command < reads.size(); ++command)
       if (isBeside(static_cast<int>(command))) // what is beside reads nothing itself
         reads[command] = kNoIndex;
-    if (!choice.moves.empty())
-      moveOf.assign(model.storages.size(), kNoIndex);
-    for (size_t move = 0; move < choice.moves.size(); ++move)
-      moveOf[model.storageOf[choice.moves[move].buffer]] = static_cast<int>(move);
   }
 
   bool isCloned(const Storage &storage) const {
@@ -106,11 +101,6 @@ struct LoadModel::Run {
   /// When the second instance of a value that runs again is there.
   int madeAgain(int producer) const {
     return isBeside(producer) ? order.original[model.flow.companion(producer)] : order.clone[producer];
-  }
-  int moveOfStorage(size_t index) const { return moveOf.empty() ? kNoIndex : moveOf[index]; }
-  /// Whether what is late reads another instance than what is early.
-  bool isTwofold(size_t index) const {
-    return isCloned(model.storages[index]) || moveOfStorage(index) != kNoIndex;
   }
 
   bool isDefault(const Storage &storage) const {
@@ -137,20 +127,18 @@ struct LoadModel::Run {
         late = std::max(late, reads[user]);
       Instance &value = originals[index];
       value.start = order.original[storage.start];
-      if (!isTwofold(index)) {
+      if (!isCloned(storage)) {
         value.end = std::max(order.original[storage.end - 1], late) + 1;
         takePlace(storage, value, false);
         continue;
       }
       if (storage.lastLate != kNoIndex)
         late = std::max(late, order.original[storage.lastLate]);
-      int move = moveOfStorage(index);
-      int made = move == kNoIndex ? madeAgain(storage.producer) : order.ins[move];
-      value.end = (move == kNoIndex ? order.original[storage.lastEarly] : order.outs[move]) + 1;
+      int made = madeAgain(storage.producer);
+      value.end = order.original[storage.lastEarly] + 1;
       clones[index] = {made, std::max(made, late) + 1};
       takePlace(storage, value, false);
-      if (move == kNoIndex)
-        takePlace(storage, clones[index], true);
+      takePlace(storage, clones[index], true);
     }
   }
 
@@ -162,7 +150,7 @@ struct LoadModel::Run {
       return;
     bool late = isClone || model.flow.isBackward(storage.producer);
     for (const Donor &donor : donors) {
-      bool fromClone = late && isTwofold(static_cast<size_t>(donor.storage));
+      bool fromClone = late && isCloned(model.storages[donor.storage]);
       Instance &from = fromClone ? clones[donor.storage] : originals[donor.storage];
       if (from.taken || from.start >= value.start || from.end != value.start + 1 ||
           model.storages[donor.storage].crossesLoop || !isFit(donor, storage))

@@ -42,8 +42,7 @@ public:
   /// For sizes m in [smallest, largest].
   LoadModel(const Problem &problem, const Recomputation &flow, int64_t smallest, int64_t largest);
 
-  /// `before`: positions of `choice.recomputed`. `order`: with the moves of `choice`, whose `variants` has
-  /// one entry per command.
+  /// `before`: positions of `choice.recomputed`. The choice's `variants` has one entry per command.
   PeakCurve peak(const RunningOrder &order, const std::vector<int> &before, const Choice &choice) const;
 
   /// The fullest moment of m samples.

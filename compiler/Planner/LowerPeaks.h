@@ -14,7 +14,7 @@ struct LowerPeaksAsked {
   Deadline deadline = {};
 };
 
-/// Walks at random from `start`, which moves nothing, by peak alone: what a front of time and peak leaves out
+/// Walks at random from `start`, by peak alone: what a front of time and peak leaves out
 /// as slow is often on the way to what is lowest. Most steps change what is there at the fullest moment.
 /// Returns each choice that was lower than `start` and all before it, the lowest last.
 std::vector<Choice> lowerPeaks(const Problem &problem, const Recomputation &flow, const LoadModel &loads,

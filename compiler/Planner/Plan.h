@@ -45,13 +45,6 @@ struct TimeLine {
   double hidden = 0; ///< what goes on beside the lines before it, and is not in `seconds`
 };
 
-/// A value that waits in the memory of the host (`Move` of Recompute.h), by ids.
-struct PlanMove {
-  std::string buffer = {};
-  int64_t out = 0, in = 0; ///< commands
-  bool operator==(const PlanMove &) const = default;
-};
-
 struct Plan {
   std::string problem = {}; ///< Problem::name
   std::string target = {};  ///< DeviceProfile::name
@@ -67,7 +60,6 @@ struct Plan {
   std::string reduce = "once";         ///< gradients over the devices: `once` a step, or `each` micro-step
   std::vector<int64_t> recompute = {}; ///< command ids
   std::vector<std::pair<int64_t, std::string>> variants = {}; ///< command id -> other than the default
-  std::vector<PlanMove> moves = {};                           ///< as their values are made
   std::vector<std::pair<std::string, int64_t>> slots =
       {};                                 ///< buffer id (or `ID:w`) -> offset in scratch, by id
   std::vector<MemoryLine> memory = {};    ///< State lines sum to state, Scratch to scratch

@@ -114,17 +114,6 @@ void readChoices(ObjectReader &root, Plan &plan, Complaint &complaint) {
   }
 }
 
-void readMoves(ObjectReader &root, Plan &plan, Complaint &complaint) {
-  if (!root.has("moves"))
-    return;
-  for (auto &[path, element] : root.array("moves")) {
-    ObjectReader reader(*element, path, complaint);
-    plan.moves.push_back(
-        {reader.text("buffer"), reader.integer("out", 0, INT64_MAX), reader.integer("in", 0, INT64_MAX)});
-    reader.finish();
-  }
-}
-
 void readSlots(ObjectReader &root, Plan &plan, Complaint &complaint) {
   for (auto &[id, offset] : root.members("slots")) {
     if (offset->is_number_integer() && *offset >= 0 && *offset <= kAmountLimit)
@@ -173,8 +162,6 @@ std::string toJson(const Plan &plan) {
       {"recompute", plan.recompute}, {"variants", nlohmann::ordered_json::object()}};
   for (const auto &[id, variant] : plan.variants)
     json["variants"][std::to_string(id)] = variant;
-  for (const PlanMove &move : plan.moves)
-    json["moves"].push_back({{"buffer", move.buffer}, {"out", move.out}, {"in", move.in}});
   json["slots"] = slotsJson(plan);
   for (const char *list : {"memory", "time", "candidates"})
     json[list] = nlohmann::ordered_json::array();
@@ -197,7 +184,6 @@ Result<Plan> parsePlan(std::string_view text, const std::string &origin) {
   root.expectFormat(kFormat, kVersion);
   readSizes(root, plan);
   readChoices(root, plan, complaint);
-  readMoves(root, plan, complaint);
   readSlots(root, plan, complaint);
   for (auto &[path, element] : root.array("memory"))
     plan.memory.push_back(readMemoryLine({*element, path, complaint}));

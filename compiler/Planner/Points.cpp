@@ -14,17 +14,11 @@ constexpr size_t kMaxPoints = 4'000'000;
 /// Blocks from which on packing what does not fit exactly takes a quarter of a second.
 constexpr size_t kManyBlocks = 1000;
 
-bool asksForActivations(const Options &options, const DeviceProfile &profile) {
-  Result<OffloadAsked> asked = parseOffload(options.offload, profile);
-  return asked && asked->activations;
-}
-
 } // namespace
 
 Points::Points(const Problem &problem, const DeviceProfile &profile, const Options &options,
                const TimeModel &times)
     : problem(problem), profile(profile), options(options), times(times),
-      movesActivations(asksForActivations(options, profile)),
       sliced(std::ranges::any_of(problem.commands, [](const Command &command) {
         return std::ranges::any_of(command.variants, [](const Variant &way) { return way.slice > 0; });
       })) {}
@@ -72,17 +66,17 @@ void Points::findKinds() {
 /// that was chosen among all is as fast, and fits as well, when it is asked for alone.
 std::shared_ptr<const Alternatives> Points::alternativesFor(const Cuts &cuts) const {
   int64_t smallest = cuts.cuts.back().m, largest = cuts.cuts.front().m, whole = deviceBatch(options);
-  Freedom freedom{.recompute = options.recompute != "none", .hostMemory = hostRoom()};
   KnownAlternatives own;
   KnownAlternatives &known = options.known ? *options.known : own;
   auto find = [&](int64_t from, int64_t to) {
-    return known.find(problem, times, options.devices, from, to, freedom, {.deadline = options.deadline});
+    return known.find(problem, times, options.devices, from, to, options.recompute != "none",
+                      {.deadline = options.deadline});
   };
   std::shared_ptr<const Alternatives> asked = find(smallest, largest);
   if ((smallest == 1 && largest == whole) || asked->isComplete || !checkAmounts(problem, 1, whole))
     return asked;
   auto both = std::make_shared<Alternatives>(*asked);
-  both->join(*find(1, whole), times, smallest, largest, freedom.hostMemory);
+  both->join(*find(1, whole), times, smallest, largest);
   return both;
 }
 
@@ -112,29 +106,9 @@ void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
   restrict();
 }
 
-/// Of the host's memory, what the state leaves in the way that leaves most.
-int64_t Points::hostRoom() const {
-  int64_t room = 0;
-  for (const Sharing &way : ways)
-    room = std::max(room, hostRoom(way));
-  return room;
-}
-
-int64_t Points::hostRoom(const Sharing &way) const {
-  if (!movesActivations)
-    return 0;
-  return profile.hostMemory > 0 ? profile.hostMemory - hostStateBytes(problem, way, options.devices)
-                                : INT64_MAX;
-}
-
-/// What the host has no memory for. `--recompute all`: of each size the alternative with the lowest peak.
+/// `--recompute all`: of each size the alternative with the lowest peak.
 void Points::restrict() {
   usable.assign(loads.size() / kinds.size() * ways.size(), 1);
-  std::vector<int64_t> room; // per way
-  for (const Sharing &way : ways)
-    room.push_back(hostRoom(way));
-  for (int point = 0; point < count() && movesActivations; ++point)
-    usable[point] = alternative(point).itinerary.bytesAt(cut(point).m) <= room[wayOf(point)] ? 1 : 0;
   if (options.recompute != "all")
     return;
   for (int size = 0; size < sizeCount(); ++size) {

@@ -109,15 +109,13 @@ private:
   Size sizeAt(const Cut &cut) const;
   void restrict();
   std::shared_ptr<const Alternatives> alternativesFor(const Cuts &cuts) const;
-  int64_t hostRoom() const;
-  int64_t hostRoom(const Sharing &way) const;
   const Expanded &expandedOf(int point);
 
   const Problem &problem;
   const DeviceProfile &profile;
   const Options &options;
   const TimeModel &times;
-  bool movesActivations, sliced;
+  bool sliced;
   std::vector<Sharing> ways;
   std::vector<std::vector<FixedMemory>> fixed; ///< per way
   /// Ways differ in what they hold of copies of weights; where there are none, all are of one kind.

@@ -31,8 +31,8 @@ const char *toText(Region region) {
 }
 
 const char *toText(CommandKind kind) {
-  static constexpr const char *words[] = {"gemm",   "attention", "convolution", "loss", "kernel",
-                                          "gather", "copy",      "update",      "move"};
+  static constexpr const char *words[] = {"gemm",   "attention", "convolution", "loss",
+                                          "kernel", "gather",    "copy",        "update"};
   return words[static_cast<int>(kind)];
 }
 

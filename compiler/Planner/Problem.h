@@ -18,9 +18,8 @@ namespace accum::planner {
 enum class Region : uint8_t { Prepass, Prologue, Micro, Update };
 
 /// Which rate of the device profile bounds the arithmetic. Loss is the pair that contains the vocabulary
-/// GEMM. Move stands in expanded problems only: the end of a copy to the memory of the host, or the beginning
-/// of one from there.
-enum class CommandKind : uint8_t { Gemm, Attention, Convolution, Loss, Kernel, Gather, Copy, Update, Move };
+/// GEMM.
+enum class CommandKind : uint8_t { Gemm, Attention, Convolution, Loss, Kernel, Gather, Copy, Update };
 
 /// Decides the memory line that a buffer is counted in, nothing else.
 enum class BufferKind : uint8_t { Activation, Logits, Gradient, Workspace, Io, Total, Constant };

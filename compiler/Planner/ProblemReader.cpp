@@ -218,7 +218,7 @@ void ProblemReader::readCommand(Line &line) {
   Command command;
   command.id = line.number(line.word("id"), "id");
   command.region = line.oneOf<Region>("region", 4);
-  command.kind = line.oneOf<CommandKind>("kind of command", static_cast<int>(CommandKind::Move));
+  command.kind = line.oneOf<CommandKind>("kind of command", static_cast<int>(CommandKind::Update) + 1);
   command.kernel = line.word("kernel");
   command.node = line.value("node").value_or("");
   command.dtype = line.value("dtype").value_or("f32");

@@ -56,26 +56,6 @@ std::string describeSharing(const Sharing &sharing, int64_t devices) {
   return text;
 }
 
-int64_t movedBytes(const Problem &problem, const Choice &choice, int64_t m) {
-  int64_t sum = 0;
-  for (const Move &move : choice.moves) {
-    const Buffer &buffer = problem.buffers[move.buffer];
-    int64_t bytes = buffer.bytes.at(m);
-    for (const auto &[resized, own] :
-         problem.commands[buffer.producer].variants[choice.variants[buffer.producer]].results)
-      bytes = resized == move.buffer ? own.at(m) : bytes;
-    sum += bytes;
-  }
-  return sum;
-}
-
-std::string describeMoves(const Problem &problem, const Choice &choice, int64_t m) {
-  if (choice.moves.empty())
-    return {};
-  return fmt::format("{} activation{} ({}) moved to host memory and back", choice.moves.size(),
-                     choice.moves.size() == 1 ? "" : "s", formatBytes(movedBytes(problem, choice, m)));
-}
-
 std::string whySlower(const Points &points, int point, int chosen, int64_t samples) {
   const Cut &cut = points.cut(point), &best = points.cut(chosen);
   std::vector<std::string> reasons;
@@ -86,9 +66,6 @@ std::string whySlower(const Points &points, int point, int chosen, int64_t sampl
     reasons.push_back(count(padded, "padded row", "padded rows"));
   if (int again = points.alternative(point).recomputed; again > 0)
     reasons.push_back(count(again, "command recomputed", "commands recomputed"));
-  if (size_t moved = points.alternative(point).choice.moves.size();
-      moved > 0 && moved != points.alternative(chosen).choice.moves.size())
-    reasons.push_back(count(static_cast<int64_t>(moved), "activation moved", "activations moved"));
   auto slicesOf = [&](int which) {
     return describeSlices(points.asked(), points.alternative(which).choice, points.cut(which).m);
   };

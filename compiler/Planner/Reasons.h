@@ -15,11 +15,6 @@ std::string describeSlices(const Problem &problem, const Choice &choice, int64_t
 /// `not sharded, 1 all-reduce per step`.
 std::string describeSharing(const Sharing &sharing, int64_t devices);
 
-/// `24 activations (1.2 GiB) moved to host memory and back`; empty where none are.
-std::string describeMoves(const Problem &problem, const Choice &choice, int64_t m);
-/// Bytes of them in one micro-step.
-int64_t movedBytes(const Problem &problem, const Choice &choice, int64_t m);
-
 /// `2 padded rows, one more micro-step`; `samples`: the device batch.
 std::string whySlower(const Points &points, int point, int chosen, int64_t samples);
 

@@ -62,27 +62,15 @@ private:
   std::vector<int> companions;
 };
 
-/// A value of the forward part that waits in the memory of the host for its backward readers. It goes once it
-/// is made; right before `out` its place is free. Right before `in`, in front of repetitions that stand
-/// there, its way back begins, into a place of its own, which everything backward and all repetitions read.
-struct Move {
-  int buffer = kNoIndex;             ///< a storage
-  int out = kNoIndex, in = kNoIndex; ///< commands, `in` not before `out`
-  bool operator==(const Move &) const = default;
-};
-
-/// What a plan decides about the commands themselves, and about what they make.
+/// What a plan decides about the commands themselves.
 struct Choice {
   std::vector<char> recomputed = {}; ///< per command; empty: none
   std::vector<int> variants = {};    ///< per command, an index into its variants; empty: the default
-  std::vector<Move> moves = {};      ///< as their values are made
   bool operator==(const Choice &) const = default;
 };
 
 /// The problem that runs: repetitions inserted (ids from `cloneIds`, `cloneOf` set, buffers `ID:RESULT` of
-/// the repetition's id), every command with its chosen variant as the only one, results resized. A value that
-/// moves has two commands of kind Move, which are its original's last user and its second buffer's producer;
-/// that one is named like a repetition's.
+/// the repetition's id), every command with its chosen variant as the only one, results resized.
 Problem expand(const Problem &problem, const Choice &choice);
 /// Whether that is the problem itself, buffer for buffer, and need not be made.
 bool runsAsItIs(const Problem &problem, const Choice &choice);

@@ -14,19 +14,11 @@ namespace {
 
 Error invalid(std::string message) { return {std::move(message), "invalid-plan"}; }
 
-/// A command in the order that runs; or, of a move, one of its two.
+/// A command in the order that runs.
 struct Turn {
   int command = kNoIndex;
   bool again = false;
-  int move = kNoIndex;
-  bool isIn = false;
   bool isBeside = false; ///< runs in the kernel of the command before it
-};
-
-/// A move of the plan by indices.
-struct Trip {
-  int buffer, out, in;
-  bool isBack = false;
 };
 
 /// Per command a few buffers; all lists in one piece, as there may be a million.
@@ -63,7 +55,7 @@ public:
 
   Result<Problem> run() {
     size_t commands = problem.commands.size();
-    bool namesAny = !plan.recompute.empty() || !plan.variants.empty() || !plan.moves.empty();
+    bool namesAny = !plan.recompute.empty() || !plan.variants.empty();
     for (size_t index = 0; namesAny && index < commands; ++index)
       byId[problem.commands[index].id] = static_cast<int>(index);
     again.assign(commands, 0);
@@ -73,8 +65,7 @@ public:
       const Buffer &buffer = problem.buffers[index];
       storage.push_back(buffer.aliasOf == kNoIndex ? static_cast<int>(index) : storage[buffer.aliasOf]);
     }
-    for (auto step : {&Player::readRecompute, &Player::readMoves, &Player::checkWrites, &Player::readVariants,
-                      &Player::play})
+    for (auto step : {&Player::readRecompute, &Player::checkWrites, &Player::readVariants, &Player::play})
       if (Status status = (this->*step)(); !status)
         return status.error();
     for (size_t command = 0; command < commands; ++command)
@@ -86,21 +77,17 @@ public:
 
 private:
   Status readRecompute();
-  Status readMoves();
   Status checkWrites();
   Status readVariants();
   Status play();
-  Status checkBack(int command) const;
   struct Draft;
   void addBuffers(Draft &draft) const;
-  void addMove(const Turn &turn, Draft &draft) const;
   void addCommand(const Turn &turn, const Lists &makes, Draft &draft) const;
   Problem build() const;
 
   int maker(int buffer) const { return problem.buffers[storage[buffer]].producer; }
   bool isAgain(int command) const { return command != kNoIndex && again[command] != 0; }
   bool isRepeated(int command) const { return command != kNoIndex && repeated[command] != 0; }
-  bool isMoved(int buffer) const { return tripOf.contains(storage[buffer]); }
 
   const Problem &problem;
   const Plan &plan;
@@ -110,8 +97,6 @@ private:
   std::vector<char> again, repeated;   ///< per command
   std::vector<char> unasked;           ///< per command: it ran again, and nothing has read it so far
   std::vector<const Variant *> chosen; ///< per command
-  std::vector<Trip> trips;
-  std::map<int, int> tripOf; ///< storage -> index into trips
   std::vector<Turn> turns;
 };
 
@@ -125,54 +110,6 @@ Status Player::readRecompute() {
     if (command.region != Region::Micro || command.backward || command.once)
       return invalid(fmt::format("command {} may not run again", id));
   }
-  return {};
-}
-
-/// What moves is made in the forward part, goes behind its last reader there, and comes back later.
-Status Player::readMoves() {
-  std::map<std::string_view, int> byName;
-  for (size_t index = 0; !plan.moves.empty() && index < problem.buffers.size(); ++index)
-    byName[problem.buffers[index].id] = static_cast<int>(index);
-  for (const PlanMove &move : plan.moves) {
-    auto buffer = byName.find(move.buffer);
-    auto out = byId.find(move.out), in = byId.find(move.in);
-    if (buffer == byName.end() || out == byId.end() || in == byId.end() ||
-        storage[buffer->second] != buffer->second ||
-        !tripOf.emplace(buffer->second, static_cast<int>(trips.size())).second)
-      return invalid(fmt::format("buffer {} of the moved ones, or a command that it moves before, is unknown",
-                                 move.buffer));
-    Trip trip{buffer->second, out->second, in->second};
-    int made = maker(trip.buffer);
-    auto isMicro = [&](int command) { return problem.commands[command].region == Region::Micro; };
-    if (made == kNoIndex || !isMicro(made) || problem.commands[made].backward || isAgain(made) ||
-        !isMicro(trip.out) || !isMicro(trip.in) || trip.out <= made || trip.in < trip.out)
-      return invalid(
-          fmt::format("buffer {} may not move before commands {} and {}", move.buffer, move.out, move.in));
-    trips.push_back(trip);
-  }
-  for (size_t index = 0; !trips.empty() && index < problem.buffers.size(); ++index) {
-    auto trip = tripOf.find(storage[index]);
-    if (trip == tripOf.end())
-      continue;
-    const Buffer &buffer = problem.buffers[index];
-    bool isOther = buffer.producer != kNoIndex && buffer.producer != maker(static_cast<int>(index));
-    bool isKept =
-        buffer.wholeStep || std::ranges::any_of(buffer.users, [&](int user) {
-          const Command &reader = problem.commands[user];
-          return reader.region != Region::Micro || (!reader.backward && user >= trips[trip->second].out);
-        });
-    if (isOther || isKept)
-      return invalid(fmt::format("buffer {} moves, but is needed meanwhile", buffer.id));
-  }
-  return {};
-}
-
-/// Whether all that something late reads has come back.
-Status Player::checkBack(int command) const {
-  for (int buffer : reads.of(command))
-    if (auto trip = tripOf.find(storage[buffer]); trip != tripOf.end() && !trips[trip->second].isBack)
-      return invalid(fmt::format("command {} reads buffer {} before it has come back",
-                                 problem.commands[command].id, problem.buffers[buffer].id));
   return {};
 }
 
@@ -232,11 +169,6 @@ Status Player::readVariants() {
 
 Status Player::play() {
   turns.reserve(problem.commands.size());
-  std::multimap<int, int> outs, ins; // command -> index into trips
-  for (size_t index = 0; index < trips.size(); ++index) {
-    outs.emplace(trips[index].out, static_cast<int>(index));
-    ins.emplace(trips[index].in, static_cast<int>(index));
-  }
   std::multimap<int, int> besides; // command -> what its kernel can make again
   for (int command = 0; command < static_cast<int>(problem.commands.size()); ++command)
     if (isAgain(command) && problem.commands[command].companion.command != kNoIndex)
@@ -256,21 +188,11 @@ Status Player::play() {
             open.push_back(made);
         }
     }
-    for (auto [at, end] = outs.equal_range(command); at != end; ++at)
-      turns.push_back({command, false, at->second, false});
-    for (auto [at, end] = ins.equal_range(command); at != end; ++at) {
-      turns.push_back({command, false, at->second, true});
-      trips[at->second].isBack = true;
-    }
     for (int made : wanted) {
       turns.push_back({made, true});
       repeated[made] = 1;
-      if (Status status = checkBack(made); !status)
-        return status;
     }
     turns.push_back({command, false});
-    if (Status status = problem.commands[command].backward ? checkBack(command) : Status(); !status)
-      return status;
     for (auto [at, end] = besides.equal_range(command); at != end; ++at)
       if (!isRepeated(at->second)) {
         turns.push_back({.command = at->second, .again = true, .isBeside = true});
@@ -294,7 +216,7 @@ void Player::addBuffers(Draft &draft) const {
   for (int index = 0; index < static_cast<int>(problem.buffers.size()); ++index)
     for (bool copy : {false, true}) {
       int made = maker(index);
-      if (copy && !isRepeated(made) && !isMoved(index))
+      if (copy && !isRepeated(made))
         continue;
       std::vector<int> &places = draft.placeOf[copy ? 1 : 0];
       places[index] = static_cast<int>(draft.result.buffers.size());
@@ -313,22 +235,6 @@ void Player::addBuffers(Draft &draft) const {
       }
       draft.result.buffers.push_back(std::move(buffer));
     }
-}
-
-void Player::addMove(const Turn &turn, Draft &draft) const {
-  int at = static_cast<int>(draft.result.commands.size()), buffer = trips[turn.move].buffer;
-  for (int index = buffer; index < static_cast<int>(problem.buffers.size()); ++index)
-    if (turn.isIn && storage[index] == buffer && problem.buffers[index].producer != kNoIndex) {
-      Buffer &fetched = draft.result.buffers[draft.placeOf[1][index]];
-      fetched.producer = at;
-      fetched.bytes = draft.result.buffers[draft.placeOf[0][index]].bytes;
-    }
-  if (!turn.isIn)
-    draft.result.buffers[draft.placeOf[0][buffer]].users.push_back(at);
-  draft.result.commands.push_back({.id = 2 * draft.base + 2 * int64_t{turn.move} + (turn.isIn ? 1 : 0),
-                                   .region = Region::Micro,
-                                   .kind = CommandKind::Move,
-                                   .backward = problem.commands[turn.command].backward});
 }
 
 void Player::addCommand(const Turn &turn, const Lists &makes, Draft &draft) const {
@@ -377,10 +283,7 @@ Problem Player::build() const {
         add(producer, index);
   });
   for (const Turn &turn : turns)
-    if (turn.move == kNoIndex)
-      addCommand(turn, makes, draft);
-    else
-      addMove(turn, draft);
+    addCommand(turn, makes, draft);
   return std::move(draft.result);
 }
 

@@ -4,11 +4,10 @@
 
 namespace accum::planner {
 
-RunningOrder::RunningOrder(const Recomputation &flow, const std::vector<int> &before,
-                           std::span<const Move> moves)
+RunningOrder::RunningOrder(const Recomputation &flow, const std::vector<int> &before)
     : original(before.size()), clone(before.size(), kNoIndex), end(before.size()) {
   struct Ahead {
-    int outs = 0, ins = 0, clones = 0, beside = 0; ///< how many, then the place of the next
+    int clones = 0, beside = 0; ///< how many, then the place of the next
   };
   std::vector<Ahead> ahead(before.size());
   auto slotOf = [&](size_t index) -> int & {
@@ -18,15 +17,9 @@ RunningOrder::RunningOrder(const Recomputation &flow, const std::vector<int> &be
   for (size_t index = 0; index < before.size(); ++index)
     if (before[index] != kNoIndex)
       ++slotOf(index);
-  for (const Move &move : moves) {
-    ++ahead[move.out].outs;
-    ++ahead[move.in].ins;
-  }
   for (size_t index = 0; index < before.size(); ++index) {
-    for (int *count : {&ahead[index].outs, &ahead[index].ins, &ahead[index].clones}) {
-      length += *count;
-      *count = length - *count;
-    }
+    length += ahead[index].clones;
+    ahead[index].clones = length - ahead[index].clones;
     original[index] = length++;
     length += ahead[index].beside;
     ahead[index].beside = length - ahead[index].beside;
@@ -35,10 +28,6 @@ RunningOrder::RunningOrder(const Recomputation &flow, const std::vector<int> &be
   for (size_t index = 0; index < before.size(); ++index)
     if (before[index] != kNoIndex)
       clone[index] = slotOf(index)++;
-  for (const Move &move : moves) {
-    outs.push_back(ahead[move.out].outs++);
-    ins.push_back(ahead[move.in].ins++);
-  }
 }
 
 } // namespace accum::planner

@@ -69,40 +69,28 @@ const char *toText(Offload offload) {
   return words[static_cast<int>(offload)];
 }
 
-std::string offloadWords(Offload state, bool activations) {
-  if (!activations)
-    return toText(state);
-  return state == Offload::None ? "activations" : fmt::format("{},activations", toText(state));
-}
-
-Result<OffloadAsked> parseOffload(const std::string &flag, const DeviceProfile &profile) {
+Result<std::vector<Offload>> parseOffload(const std::string &flag, const DeviceProfile &profile) {
   constexpr Offload all[] = {Offload::None, Offload::Optimizer, Offload::Parameters};
   bool possible = profile.hostLinkBandwidth > 0;
   if (flag == "auto")
-    return possible ? OffloadAsked{{std::begin(all), std::end(all)}, true} : OffloadAsked{};
-  for (Offload offload : all)
-    for (bool activations : {false, true}) {
-      bool isTurned =
-          activations && offload != Offload::None && flag == fmt::format("activations,{}", toText(offload));
-      if (flag != offloadWords(offload, activations) && !isTurned)
-        continue;
-      if (flag != "none" && !possible)
-        return Error{
-            fmt::format("--offload {}: target {} has no link to memory of its host", flag, profile.name),
-            "usage",
-            {"`host_link` of a profile says how fast it is"}};
-      return OffloadAsked{{offload}, activations};
-    }
-  return Error{fmt::format("--offload is `{}`, expected auto, none, or optimizer or parameters and "
-                           "activations (`optimizer,activations`)",
-                           flag),
-               "usage"};
+    return possible ? std::vector<Offload>(std::begin(all), std::end(all)) : std::vector{Offload::None};
+  for (Offload offload : all) {
+    if (flag != toText(offload))
+      continue;
+    if (offload != Offload::None && !possible)
+      return Error{
+          fmt::format("--offload {}: target {} has no link to memory of its host", flag, profile.name),
+          "usage",
+          {"`host_link` of a profile says how fast it is"}};
+    return std::vector<Offload>{offload};
+  }
+  return Error{fmt::format("--offload is `{}`, expected auto, none, optimizer or parameters", flag), "usage"};
 }
 
 std::string offloadComplaint(const std::string &flag) {
   DeviceProfile linked;
   linked.hostLinkBandwidth = 1;
-  Result<OffloadAsked> asked = parseOffload(flag, linked);
+  Result<std::vector<Offload>> asked = parseOffload(flag, linked);
   return asked ? std::string() : asked.error().message.substr(std::string_view("--offload ").size());
 }
 
@@ -111,12 +99,12 @@ Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DevicePro
   Result<std::vector<Shard>> shards = shardsOf(options.shard);
   if (!shards)
     return shards.error();
-  Result<OffloadAsked> offloads = parseOffload(options.offload, profile);
+  Result<std::vector<Offload>> offloads = parseOffload(options.offload, profile);
   if (!offloads)
     return offloads.error();
   std::vector<Sharing> ways;
   for (Shard shard : *shards)
-    for (Offload offload : offloads->state)
+    for (Offload offload : *offloads)
       for (bool reduceEach : {false, true}) {
         // With one device, or nothing to spread, all are the same.
         bool pointless =
@@ -155,7 +143,7 @@ int64_t hostStateBytes(const Problem &problem, const Sharing &sharing, int64_t d
 Result<Sharing> sharingOf(const Plan &plan) {
   for (Shard shard : {Shard::None, Shard::Optimizer, Shard::Gradients, Shard::Parameters})
     for (Offload offload : {Offload::None, Offload::Optimizer, Offload::Parameters})
-      if (plan.shard == toText(shard) && plan.offload == offloadWords(offload, !plan.moves.empty()))
+      if (plan.shard == toText(shard) && plan.offload == toText(offload))
         return Sharing{shard, offload, plan.reduce == "each"};
   return Error{fmt::format("shard `{}` or offload `{}` is not a known word", plan.shard, plan.offload),
                "invalid-plan"};

@@ -25,17 +25,11 @@ struct Sharing {
 const char *toText(Shard shard);     ///< `none`, `zero1`, `zero2`, `zero3`
 const char *toText(Offload offload); ///< `none`, `optimizer`, `parameters`
 
-/// What `--offload` asks for: `none`, `optimizer` or `parameters`, with `,activations` or that alone; `auto`.
-struct OffloadAsked {
-  std::vector<Offload> state = {Offload::None}; ///< of these the search takes one
-  bool activations = false;                     ///< whether activations may move to the host and back
-};
+/// What `--offload` asks for: `none`, `optimizer` or `parameters`; of those of `auto` the search takes one.
 /// Slug `usage` where a word is unknown, or the device has no link to host memory.
-Result<OffloadAsked> parseOffload(const std::string &flag, const DeviceProfile &profile);
+Result<std::vector<Offload>> parseOffload(const std::string &flag, const DeviceProfile &profile);
 /// For command lines: what is wrong with the flag on any device, or nothing.
 std::string offloadComplaint(const std::string &flag);
-/// The words of a plan: `none`, `optimizer`, `optimizer,activations`.
-std::string offloadWords(Offload state, bool activations);
 
 /// Bytes of all copies of weights, whole.
 int64_t copiedBytes(const Problem &problem);

@@ -139,7 +139,7 @@ void Searcher::addCandidate(int point, int chosen) {
   candidate.packed = points.isPacked(point);
   candidate.recomputed = points.alternative(point).recomputed;
   candidate.shard = toText(sharing.shard);
-  candidate.offload = offloadWords(sharing.offload, !points.alternative(point).choice.moves.empty());
+  candidate.offload = toText(sharing.offload);
   candidate.reduce = sharing.reduceEach ? "each" : "once";
   candidate.seconds = points.seconds(point);
   if (!fits(point)) {
@@ -189,7 +189,7 @@ Plan Searcher::makePlan(int chosen) {
   plan.lowerBound = points.lowerBound(chosen);
   plan.budget = search.budget;
   plan.shard = toText(sharing.shard);
-  plan.offload = offloadWords(sharing.offload, !choice.moves.empty());
+  plan.offload = toText(sharing.offload);
   plan.reduce = sharing.reduceEach ? "each" : "once";
   plan.memory = search.memory;
   plan.candidates = search.candidates;
@@ -200,9 +200,6 @@ Plan Searcher::makePlan(int chosen) {
     if (choice.variants[index] != 0)
       plan.variants.emplace_back(command.id, command.variants[choice.variants[index]].name);
   }
-  for (const Move &move : choice.moves)
-    plan.moves.push_back(
-        {problem.buffers[move.buffer].id, problem.commands[move.out].id, problem.commands[move.in].id});
   Layout layout = points.layout(chosen);
   const Problem &runs = points.runs(chosen);
   for (size_t index = 0; index < runs.buffers.size(); ++index) {
@@ -213,7 +210,7 @@ Plan Searcher::makePlan(int chosen) {
     if (int block = layout.blockOfWorkspace[index]; block != kNoIndex)
       plan.slots.emplace_back(fmt::format("{}:w", runs.commands[index].id), chosenPacking.offsets[block]);
   std::sort(plan.slots.begin(), plan.slots.end());
-  // What is moved of copies of weights follows from whole ones, and not from what a device holds.
+  // What copies of weights take to make follows from whole ones, and not from what a device holds.
   Problem whole = copiedBytes(problem) > 0 ? expand(problem, choice) : Problem();
   TimeModel real(copiedBytes(problem) > 0 ? whole : runs, profile, options.devices);
   plan.time = real.step(plan.cut, sharing, times.beside(plan.cut));
@@ -222,8 +219,6 @@ Plan Searcher::makePlan(int chosen) {
   search.recomputed = describeRecomputation(problem, times, choice);
   search.slices = describeSlices(problem, choice, plan.cut.m);
   search.sharing = describeSharing(sharing, options.devices);
-  search.moved = describeMoves(problem, choice, plan.cut.m);
-  search.movedBytes = movedBytes(problem, choice, plan.cut.m);
   return plan;
 }
 

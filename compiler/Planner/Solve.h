@@ -26,9 +26,6 @@ struct Search {
   std::string slices = {}; ///< what runs in slices of samples, in words; empty: nothing
   /// How the plan spreads its state, for people: `not sharded, 1 all-reduce per step`.
   std::string sharing = {};
-  /// What the plan moves, for people; empty where nothing. Bytes: of the host's memory, for one micro-step.
-  std::string moved = {};
-  int64_t movedBytes = 0;
   std::string settled = {}; ///< why the size was decided before the search, in words; empty: it was asked for
   size_t smallest = 0;      ///< the candidate that needs the least
   /// Memory and peak of the plan, or of the smallest candidate where nothing fits.

@@ -5,7 +5,6 @@
 #include "compiler/Planner/GradientRuns.h"
 #include "compiler/Planner/HeadWidth.h"
 #include "compiler/Planner/Instructions.h"
-#include "compiler/Planner/Moving.h"
 #include "compiler/Planner/TileSchedule.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -86,9 +85,7 @@ TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64
       touched(touchedBytes(problem)), missed(profile.misses.at(touched)),
       missedInSlices(profile.misses.at(std::min(touched, touchedInSlices(problem)))),
       callFetch(costOf(profile, "call_far_bytes") / share), kernelFetch(costOf(profile, "far_bytes") / share),
-      copies(copiedBytes(problem)), moves(std::ranges::any_of(problem.commands, [](const Command &each) {
-        return each.kind == CommandKind::Move;
-      })) {
+      copies(copiedBytes(problem)) {
   rates.reserve(problem.commands.size());
   for (const Command &command : problem.commands) {
     bool matrix = usesMatrixUnits(command.kind);
@@ -111,8 +108,8 @@ void TimeModel::findPlain() {
     const Command &command = problem.commands[index];
     const Variant &way = command.variants.front();
     bool isPlain = profile.costs.empty() && way.call.name.empty() && way.slice == 0 && way.work.empty() &&
-                   way.flops.table.empty() && way.bytes.table.empty() && command.kind != CommandKind::Move &&
-                   !way.isBeside && !(command.tail && command.cloneOf < 0);
+                   way.flops.table.empty() && way.bytes.table.empty() && !way.isBeside &&
+                   !(command.tail && command.cloneOf < 0);
     plain.push_back({static_cast<double>(way.flops.fixed), static_cast<double>(way.flops.perSample),
                      static_cast<double>(way.bytes.fixed), static_cast<double>(way.bytes.perSample),
                      rates[index].flopsPerSecond,
@@ -319,10 +316,6 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing, co
     lines.push_back({"recomputation", steps * micro.again});
   if (beside.feed)
     lines.push_back(*beside.feed);
-  if (moves) {
-    MovingTime moving = movingTime(problem, *this, cut.m);
-    lines.push_back({"offload of activations", steps * moving.exposed, steps * moving.hidden});
-  }
   for (TimeLine &line :
        sharingTime(problem, profile, sharing, devices, cut.steps, update.total, copies, beside.sums))
     lines.push_back(std::move(line));
@@ -337,8 +330,8 @@ std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     const Command &each = problem.commands[index];
     const Variant &variant = each.variants.front();
-    if (each.kind == CommandKind::Move || (each.tail && each.cloneOf < 0))
-      continue; // beside the commands, or part of the one before it
+    if (each.tail && each.cloneOf < 0)
+      continue; // part of the one before it
     std::string call = describe(variant.call, cut.m);
     CommandTime &group = groups[{each.region, each.kernel, call, each.tail || variant.isBeside}];
     double seconds = command(index, cut.m).total, far = farBytes(index, variant, cut.m);

@@ -47,15 +47,13 @@ class TimeModel {
 public:
   TimeModel(const Problem &problem, const DeviceProfile &profile, int64_t devices);
 
-  /// One run of a command at m, in its first variant. Of kind Move: none, see Moving.h.
+  /// One run of a command at m, in its first variant.
   RegionTime command(size_t index, int64_t m) const {
     const Command &which = problem.commands[index];
-    bool isAside = which.kind == CommandKind::Move || (which.tail && which.cloneOf < 0);
-    return isAside ? RegionTime() : time(index, 0, m);
+    bool isPartOfOther = which.tail && which.cloneOf < 0;
+    return isPartOfOther ? RegionTime() : time(index, 0, m);
   }
-  /// Whether the device has a link to the memory of its host.
-  bool hasHostLink() const { return profile.hostLinkBandwidth > 0; }
-  /// Seconds of a copy over that link, and of as much traffic to the device's own memory.
+  /// Seconds of a copy over the link to the memory of the host, and of as much traffic to the device's own.
   double overLink(double bytes) const { return profile.launch + bytes / profile.hostLinkBandwidth; }
   double throughMemory(double bytes) const { return bytes / (profile.bandwidth * share); }
   /// Its seconds by itself, in another variant; behind the last one, beside its companion.
@@ -130,7 +128,6 @@ private:
   std::vector<Rated> rates;              ///< per command
   std::vector<Plain> plain;              ///< per command
   int64_t copies;                        ///< `copiedBytes` of the problem
-  bool moves;                            ///< whether any of its commands is of kind Move
 };
 
 const char *toText(TimeSource source); ///< `table`, `costs`, `rates`

@@ -17,30 +17,27 @@ constexpr size_t kKept = 1500;
 /// An alternative at one size.
 struct Judged {
   int64_t peak = 0;
-  double seconds = 0; ///< at least; what copies are waited for, and their traffic, may come on top
+  double seconds = 0;
   int index = 0;
 };
 
 /// All alternatives at one size.
 class Ranking {
 public:
-  Ranking(const Alternatives &found, const TimeModel &times, int64_t m)
-      : found(found), times(times), m(m), classTimes(found.classTimes(times, m)) {
+  Ranking(const Alternatives &found, const TimeModel &times, int64_t m) {
+    std::vector<RegionTime> classTimes = found.classTimes(times, m);
     for (size_t index = 0; index < found.list.size(); ++index) {
       const Alternative &each = found.list[index];
-      all.push_back({each.peak.at(m), leastAdded(each, classTimes), static_cast<int>(index)});
+      all.push_back({each.peak.at(m), added(each, classTimes), static_cast<int>(index)});
     }
     std::ranges::sort(all, {},
                       [](const Judged &each) { return std::tuple(each.peak, each.seconds, each.index); });
   }
 
   /// Rank 0 is what no other has both less time and a lower peak than, rank 1 the same of what is left, and
-  /// so on. Of those only whose moves the host has room for.
-  void lowerRanks(int64_t hostMemory, std::vector<int> &ranks) const {
-    std::vector<Judged> order;
-    for (const Judged &each : all)
-      if (found.list[each.index].itinerary.bytesAt(m) <= hostMemory)
-        order.push_back({each.peak, secondsOf(each), each.index});
+  /// so on.
+  void lowerRanks(std::vector<int> &ranks) const {
+    std::vector<Judged> order = all;
     std::ranges::sort(order, {},
                       [](const Judged &each) { return std::tuple(each.seconds, each.peak, each.index); });
     std::vector<int64_t> lowest; // per rank so far: ascending
@@ -54,52 +51,33 @@ public:
     }
   }
 
-  /// The same for rank 0 alone, from the lowest peak up: what is too slow without its copies is not timed.
-  void findBest(int64_t hostMemory, std::vector<int> &ranks) const {
-    double fastest = std::numeric_limits<double>::infinity(); // of all with a lower peak
-    for (auto at = all.begin(); at != all.end();) {
-      const Judged *best = nullptr; // of those with this peak
-      double seconds = fastest;
-      int64_t peak = at->peak;
-      for (; at != all.end() && at->peak == peak; ++at) {
-        if (at->seconds > seconds || found.list[at->index].itinerary.bytesAt(m) > hostMemory)
-          continue;
-        double each = secondsOf(*at);
-        if (each < seconds || (best && each == seconds && at->index < best->index)) {
-          best = &*at;
-          seconds = each;
-        }
+  /// The same for rank 0 alone: the fastest of each peak that is faster than all of lower peaks.
+  void findBest(std::vector<int> &ranks) const {
+    double fastest = std::numeric_limits<double>::infinity();
+    int64_t peak = -1;
+    for (const Judged &each : all) {
+      if (each.peak != peak && each.seconds < fastest) {
+        ranks[each.index] = 0;
+        fastest = each.seconds;
       }
-      if (best)
-        ranks[best->index] = 0;
-      fastest = seconds;
+      peak = each.peak;
     }
   }
 
 private:
-  double secondsOf(const Judged &each) const { return added(found.list[each.index], times, classTimes, m); }
-
-  const Alternatives &found;
-  const TimeModel &times;
-  int64_t m;
-  std::vector<RegionTime> classTimes;
   std::vector<Judged> all;
 };
 
 /// Of each alternative, at the size where it is best. `onlyBest`: anything above 0 is INT_MAX.
 std::vector<int> lowestRanks(const Alternatives &found, const TimeModel &times, int64_t smallest,
-                             int64_t largest, int64_t hostMemory, bool onlyBest) {
+                             int64_t largest, bool onlyBest) {
   std::vector<int> ranks(found.list.size(), INT_MAX);
   for (int64_t m = smallest; m <= largest; m = std::max(m + 1, std::min(m * 2, largest))) {
     Ranking ranking(found, times, m);
-    for (int64_t room : {int64_t{0}, hostMemory}) {
-      if (onlyBest)
-        ranking.findBest(room, ranks);
-      else
-        ranking.lowerRanks(room, ranks);
-      if (hostMemory == 0)
-        break;
-    }
+    if (onlyBest)
+      ranking.findBest(ranks);
+    else
+      ranking.lowerRanks(ranks);
   }
   return ranks;
 }
@@ -117,19 +95,18 @@ std::vector<double> Alternatives::addedSeconds(const TimeModel &times, int64_t m
   std::vector<RegionTime> each = classTimes(times, m);
   std::vector<double> sums;
   for (const Alternative &alternative : list)
-    sums.push_back(added(alternative, times, each, m));
+    sums.push_back(added(alternative, each));
   return sums;
 }
 
-void Alternatives::keepUseful(const TimeModel &times, int64_t smallest, int64_t largest, int64_t hostMemory,
-                              size_t enough) {
+void Alternatives::keepUseful(const TimeModel &times, int64_t smallest, int64_t largest, size_t enough) {
   if (list.size() <= std::max<size_t>(64, enough))
     return;
-  std::vector<int> ranks = lowestRanks(*this, times, smallest, largest, hostMemory, enough == 0);
+  std::vector<int> ranks = lowestRanks(*this, times, smallest, largest, enough == 0);
   ranks[0] = 0;
   std::vector<size_t> counts; // of each rank
   for (int rank : ranks) {
-    if (rank == INT_MAX) // more than the host has room for, at any size
+    if (rank == INT_MAX) // not among the best, where only those are asked for
       continue;
     counts.resize(std::max<size_t>(counts.size(), static_cast<size_t>(rank) + 1));
     ++counts[rank];
@@ -145,10 +122,10 @@ void Alternatives::keepUseful(const TimeModel &times, int64_t smallest, int64_t 
 }
 
 void Alternatives::addUseful(std::vector<Alternative> more, const TimeModel &times, int64_t smallest,
-                             int64_t largest, int64_t hostMemory) {
+                             int64_t largest) {
   size_t known = list.size();
   std::ranges::move(more, std::back_inserter(list));
-  std::vector<int> ranks = lowestRanks(*this, times, smallest, largest, hostMemory, /*onlyBest=*/true);
+  std::vector<int> ranks = lowestRanks(*this, times, smallest, largest, /*onlyBest=*/true);
   more.assign(std::make_move_iterator(list.begin() + static_cast<long>(known)),
               std::make_move_iterator(list.end()));
   list.resize(known);
@@ -157,18 +134,15 @@ void Alternatives::addUseful(std::vector<Alternative> more, const TimeModel &tim
       list.push_back(std::move(more[index]));
 }
 
-void Alternatives::join(const Alternatives &other, const TimeModel &times, int64_t smallest, int64_t largest,
-                        int64_t hostMemory) {
+void Alternatives::join(const Alternatives &other, const TimeModel &times, int64_t smallest,
+                        int64_t largest) {
   auto known = static_cast<int>(costClasses.size());
   costClasses.insert(costClasses.end(), other.costClasses.begin(), other.costClasses.end());
   std::vector<Alternative> more = other.list;
-  for (Alternative &each : more) {
+  for (Alternative &each : more)
     for (auto &[cost, count] : each.costs)
       cost += known;
-    for (int &cost : each.itinerary.classes)
-      cost += cost == kNoIndex ? 0 : known;
-  }
-  addUseful(std::move(more), times, smallest, largest, hostMemory);
+  addUseful(std::move(more), times, smallest, largest);
 }
 
 } // namespace accum::planner

@@ -70,22 +70,13 @@ Status checkCut(const Plan &plan) {
   return {};
 }
 
-/// What of the state is in host memory: the plan's words without those about activations.
-std::string offloadedState(const Plan &plan) {
-  constexpr std::string_view moved = "activations";
-  if (!plan.offload.ends_with(moved))
-    return plan.offload;
-  std::string state = plan.offload.substr(0, plan.offload.size() - moved.size());
-  return state.empty() ? "none" : state.substr(0, state.size() - 1);
-}
-
 /// What a device holds of bytes in a role; nothing where they are in host memory.
 std::optional<int64_t> bytesHeld(int64_t bytes, StateRole role, const Plan &plan) {
   auto levels = [](const std::string &word, std::initializer_list<const char *> words) {
     return static_cast<int>(std::find(words.begin(), words.end(), word) - words.begin());
   };
   int shard = levels(plan.shard, {"none", "zero1", "zero2", "zero3"});
-  int offload = levels(offloadedState(plan), {"none", "optimizer", "parameters"});
+  int offload = levels(plan.offload, {"none", "optimizer", "parameters"});
   bool moments = role == StateRole::Optimizer || role == StateRole::Master;
   bool weights = role == StateRole::Parameters;
   if ((moments && offload >= 1) || (weights && offload >= 2))
@@ -103,12 +94,8 @@ Status checkFixed(const Problem &problem, const Plan &plan) {
     return std::find(words.begin(), words.end(), word) != words.end();
   };
   if (!isOneOf(plan.shard, {"none", "zero1", "zero2", "zero3"}) ||
-      !isOneOf(plan.offload, {"none", "optimizer", "parameters", "activations", "optimizer,activations",
-                              "parameters,activations"}) ||
-      !isOneOf(plan.reduce, {"once", "each"}))
+      !isOneOf(plan.offload, {"none", "optimizer", "parameters"}) || !isOneOf(plan.reduce, {"once", "each"}))
     return invalid("shard, offload or reduce is not a known word");
-  if (plan.offload.ends_with("activations") == plan.moves.empty())
-    return invalid("`offload` and the values that move contradict each other");
   for (const FixedMemory &fixed : problem.fixed) {
     std::optional<int64_t> held = bytesHeld(fixed.bytes.at(plan.cut.m), fixed.role, plan);
     if (held && std::none_of(plan.memory.begin(), plan.memory.end(), [&](const MemoryLine &line) {

@@ -62,8 +62,6 @@ def main():
     objects = [run("accumc", gpt2, "--batch", 8, "--target", "h100", "--devices", 4, "--memory", "1230MiB", *plan),
                run("accumc", gpt2, "--batch", 8, "--memory", "1MiB", *plan),
                run("accumc", models / "gpt2-124m.onnx", "--batch", 512, "--target", "h100", "--precision", "bf16", *plan),
-               run("accumc", models / "gpt2-124m.onnx", "--batch", 512, "--target", "h100", "--precision", "bf16", "--memory", "12GiB",
-                   "--micro-batch", 32, "--offload", "activations", *plan),
                run("accumc", "check", models / "batch-softmax-dynamo.onnx", "--json"),
                run("accumc", gpt2, "--batch", 4, "--micro-batch", "explore:2..4", "--json", "-o", folder / "explored.accum")]
     names, on_page = {alike(name) for name in set().union(*map(printed, objects))}, documented(page)

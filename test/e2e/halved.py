@@ -18,16 +18,16 @@ SHAPES = {"GPT-2 124M": (model_shapes.Shape("gpt", 12, 768, 12, 50257), 1024),
           "LLaMA 7B": (model_shapes.Shape("llama", 32, 4096, 32, 32000, groups=32, inner=11008), 2048),
           "LLaMA 1B": (model_shapes.Shape("llama", 16, 2048, 32, 32000, groups=8, inner=5632), 2048)}
 # model, target, precision, micro-batch, bars in percent: half of all, half of the activations with logits whole, half of all with any
-# smaller micro-batch as well; half of all with activations that wait in memory of the host (where there is one besides)
+# smaller micro-batch as well
 CASES = [("GPT-2 124M", "host", "f32", 8, 1.6, 4.5, 0.5),
-         ("GPT-2 124M", "h100", "f32", 16, 0.9, 4.3, 0.5, 0.3),
-         ("GPT-2 124M", "h100", "bf16", 16, 2.7, 5, 2.7, 2.4),
+         ("GPT-2 124M", "h100", "f32", 16, 0.9, 4.3, 0.5),
+         ("GPT-2 124M", "h100", "bf16", 16, 2.7, 5, 2.7),
          ("BERT base", "host", "f32", 16, 3.4, 5, 0.5),
-         ("BERT base", "h100", "bf16", 32, 4, 5.3, 4, 2.7),
+         ("BERT base", "h100", "bf16", 32, 4, 5.3, 4),
          ("LLaMA 1B", "host", "f32", 4, 7, 7.5, 0.5),
-         ("LLaMA 1B", "h100", "bf16", 8, 6, 6.5, 1.2, 1.4),
-         ("GPT-2 1.5B", "h100", "bf16", 8, 6.6, 7.3, 2.4, 2),
-         ("LLaMA 7B", "h100", "bf16", 4, 8.2, 8.5, 0.8, 0.8)]
+         ("LLaMA 1B", "h100", "bf16", 8, 6, 6.5, 1.2),
+         ("GPT-2 1.5B", "h100", "bf16", 8, 6.6, 7.3, 2.4),
+         ("LLaMA 7B", "h100", "bf16", 4, 8.2, 8.5, 0.8)]
 
 
 def planned(problem, target, sizes, memory, *more):
@@ -78,8 +78,6 @@ def main():
         alone, _ = cost(whole, target, m, ("activations", "activation gradients"))
         smaller, _ = cost(problem, target, m, kinds, sizes=f"1..{m}")
         figures = [half, alone, smaller]
-        if len(bars) > 3:
-            figures.append(cost(problem, target, m, kinds, "--offload", "activations")[0])
         costs = " | ".join(f"{figure:.1f} %" for figure in figures)
         print(f"| {name}, {target}, {precision} | {m} x {tokens:,} | {size / 2**30:.1f} GiB | {costs} |", flush=True)
         for figure, bar in zip(figures, bars):

@@ -67,7 +67,7 @@ void declare(CLI::App &app, Flags &flags) {
   app.add_flag("--require-divisible", flags.requireDivisible, "no ragged last micro-step");
   app.add_option("--recompute", flags.recompute, "auto, none or all");
   app.add_option("--shard", flags.shard, "auto, none, zero1, zero2 or zero3");
-  app.add_option("--offload", flags.offload, "auto, none, optimizer or parameters, activations, or both");
+  app.add_option("--offload", flags.offload, "auto, none, optimizer or parameters");
   app.add_flag("--explain", flags.explain,
                "the table of sizes, the peak's tensors, other budgets; CSV: the stages");
   app.add_flag("--json", flags.json, "the search as one object");

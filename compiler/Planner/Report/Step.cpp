@@ -145,8 +145,6 @@ std::string recomputeSection(const View &view) {
   if (!view.search.slices.empty())
     text += fmt::format("<p>Besides: {}, one behind the other, so that logits are never whole.</p>\n",
                         escape(view.search.slices));
-  if (!view.search.moved.empty())
-    text += fmt::format("<p>Besides: {}.</p>\n", escape(view.search.moved));
   if (view.plan->recompute.empty())
     return text +
            "<p>Nothing: every activation is kept from the forward to the backward pass.</p></section>\n";

@@ -12,31 +12,25 @@ using namespace accum::planner;
 
 namespace {
 
-constexpr int64_t kRoom = int64_t{1} << 40, kLargest = 8;
+constexpr int64_t kLargest = 8;
 
 class Found : public testing::Test {
 protected:
-  Found() { profile.hostLinkBandwidth = 50e9; }
-
   Problem problem =
       transformerProblem({.layers = 6, .hidden = 2048, .heads = 16, .sequence = 1024, .vocabulary = 32000});
   DeviceProfile profile = *loadProfile("h100");
   TimeModel times{problem, profile, 1};
-  Alternatives found = findAlternatives(problem, times, 1, kLargest, {.hostMemory = kRoom});
+  Alternatives found = findAlternatives(problem, times, 1, kLargest, true);
 };
 
-/// Whether nothing before it, by time, peak and place in the list, is as low at that size, among those whose
-/// moves there is room for.
-std::vector<char> bestAt(const Alternatives &found, const TimeModel &times, int64_t m, int64_t room) {
+/// Whether nothing before it, by time, peak and place in the list, is as low at that size.
+std::vector<char> bestAt(const Alternatives &found, const TimeModel &times, int64_t m) {
   std::vector<double> added = found.addedSeconds(times, m);
   auto key = [&](size_t index) { return std::tuple(added[index], found.list[index].peak.at(m), index); };
-  auto isThere = [&](size_t index) { return found.list[index].itinerary.bytesAt(m) <= room; };
-  std::vector<char> best(added.size(), 0);
+  std::vector<char> best(added.size(), 1);
   for (size_t index = 0; index < best.size(); ++index) {
-    best[index] = isThere(index) ? 1 : 0;
     for (size_t other = 0; other < best.size(); ++other)
-      if (isThere(other) && key(other) < key(index) &&
-          found.list[other].peak.at(m) <= found.list[index].peak.at(m))
+      if (key(other) < key(index) && found.list[other].peak.at(m) <= found.list[index].peak.at(m))
         best[index] = 0;
   }
   return best;
@@ -44,54 +38,42 @@ std::vector<char> bestAt(const Alternatives &found, const TimeModel &times, int6
 
 TEST_F(Found, WhatIsBestSomewhereIsKeptAndNothingElse) {
   ASSERT_GT(found.list.size(), 64U);
-  ASSERT_TRUE(
-      std::ranges::any_of(found.list, [](const Alternative &each) { return !each.choice.moves.empty(); }));
   std::mt19937_64 random(7);
   Alternatives shuffled = found; // with peaks that have nothing to do with their times, some of them equal
   for (Alternative &each : shuffled.list)
     each.peak.lines = {{static_cast<int64_t>(random() % 64) << 30, static_cast<int64_t>(random() % 8) << 28}};
   std::vector<char> wanted(shuffled.list.size(), 0);
   wanted[0] = 1;
-  for (int64_t m = 1; m <= kLargest; m *= 2)
-    for (int64_t room : {int64_t{0}, kRoom}) {
-      std::vector<char> best = bestAt(shuffled, times, m, room);
-      for (size_t index = 0; index < best.size(); ++index)
-        wanted[index] = static_cast<char>(wanted[index] | best[index]);
-    }
+  for (int64_t m = 1; m <= kLargest; m *= 2) {
+    std::vector<char> best = bestAt(shuffled, times, m);
+    for (size_t index = 0; index < best.size(); ++index)
+      wanted[index] = static_cast<char>(wanted[index] | best[index]);
+  }
   std::vector<Alternative> kept;
   for (size_t index = 0; index < wanted.size(); ++index)
     if (wanted[index] != 0)
       kept.push_back(shuffled.list[index]);
-  shuffled.keepUseful(times, 1, kLargest, kRoom, 0);
+  shuffled.keepUseful(times, 1, kLargest, 0);
   ASSERT_EQ(shuffled.list.size(), kept.size());
   for (size_t index = 0; index < kept.size(); ++index)
     EXPECT_EQ(shuffled.list[index].choice, kept[index].choice) << index;
 }
 
-TEST_F(Found, WithoutCopiesNothingTakesLonger) {
-  for (int64_t m : {int64_t{1}, kLargest}) {
-    std::vector<RegionTime> each = found.classTimes(times, m);
-    for (const Alternative &alternative : found.list)
-      EXPECT_LE(leastAdded(alternative, each), added(alternative, times, each, m));
-  }
-}
-
 TEST_F(Found, OnceForAllThatAskAlike) {
   KnownAlternatives known;
-  Freedom freedom{.hostMemory = kRoom};
-  auto first = known.find(problem, times, 1, 1, kLargest, freedom, {});
-  EXPECT_EQ(first, known.find(problem, times, 1, 1, kLargest, freedom, {}));
-  EXPECT_NE(first, known.find(problem, times, 2, 1, kLargest, freedom, {}));
-  EXPECT_NE(first, known.find(problem, times, 1, 1, kLargest / 2, freedom, {}));
-  EXPECT_NE(first, known.find(problem, times, 1, 2, kLargest, freedom, {}));
-  EXPECT_NE(first, known.find(problem, times, 1, 1, kLargest, {.recompute = false}, {}));
+  auto first = known.find(problem, times, 1, 1, kLargest, true, {});
+  EXPECT_EQ(first, known.find(problem, times, 1, 1, kLargest, true, {}));
+  EXPECT_NE(first, known.find(problem, times, 2, 1, kLargest, true, {}));
+  EXPECT_NE(first, known.find(problem, times, 1, 1, kLargest / 2, true, {}));
+  EXPECT_NE(first, known.find(problem, times, 1, 2, kLargest, true, {}));
+  EXPECT_NE(first, known.find(problem, times, 1, 1, kLargest, false, {}));
   EXPECT_EQ(first->list.size(), found.list.size());
 }
 
 TEST_F(Found, SearchesThatShareThemChooseTheSame) {
   KnownAlternatives known;
   for (const char *shard : {"none", "auto"})
-    for (const char *offload : {"none", "activations", "auto"})
+    for (const char *offload : {"none", "auto"})
       for (int64_t gibibytes : {4, 12, 40, 80}) {
         Options options{
             .batch = 64, .devices = 8, .budget = gibibytes << 30, .shard = shard, .offload = offload};

@@ -50,21 +50,6 @@ std::vector<Choice> allChoices(const Problem &problem) {
   return choices;
 }
 
-/// The choice with every set of what it keeps moved to the host and back.
-std::vector<Choice> withMoves(const Choice &choice, const Recomputation &flow, const Moving &moving) {
-  std::vector<int> before = flow.positions(choice.recomputed), kept = moving.kept(choice, before);
-  std::vector<Choice> choices;
-  for (uint64_t set = 0; set < uint64_t{1} << kept.size(); ++set) {
-    Choice moved = choice;
-    for (size_t value = 0; value < kept.size(); ++value)
-      if ((set >> value & 1) != 0)
-        moved.moves.push_back({kept[value]});
-    moved.moves = moving.placed(moved, before, /*exact=*/true);
-    choices.push_back(std::move(moved));
-  }
-  return choices;
-}
-
 struct Point {
   double seconds;
   int64_t bytes;
@@ -78,13 +63,6 @@ std::vector<Point> allPoints(const Problem &problem, const DeviceProfile &profil
   std::vector<Sharing> ways = *sharingWays(problem, profile, options);
   std::vector<Cut> cuts = enumerateCuts(options)->cuts;
   std::vector<Choice> choices = allChoices(problem);
-  Recomputation flow(problem);
-  Moving moving(problem, flow, asked, cuts.back().m, cuts.front().m);
-  if (parseOffload(options.offload, profile)->activations) {
-    std::vector<Choice> still = std::exchange(choices, {});
-    for (const Choice &choice : still)
-      std::ranges::copy(withMoves(choice, flow, moving), std::back_inserter(choices));
-  }
   for (const Sharing &way : ways) {
     Problem own = sharedProblem(problem, way, options.devices);
     std::vector<FixedMemory> fixed = sharedMemory(problem, way, options.devices);
@@ -258,7 +236,7 @@ private:
 };
 
 struct Seen {
-  int cases = 0, recomputed = 0, varied = 0, sharded = 0, offloaded = 0, moved = 0, split = 0, beside = 0;
+  int cases = 0, recomputed = 0, varied = 0, sharded = 0, offloaded = 0, split = 0, beside = 0;
   double worst = 1;
 };
 
@@ -295,8 +273,7 @@ void expectNearTheOptimum(const Problem &problem, const DeviceProfile &profile, 
     seen.recomputed += plan.recompute.empty() ? 0 : 1;
     seen.varied += plan.variants.empty() ? 0 : 1;
     seen.sharded += plan.shard == "none" ? 0 : 1;
-    seen.offloaded += plan.offload == "none" || plan.offload == "activations" ? 0 : 1;
-    seen.moved += plan.moves.empty() ? 0 : 1;
+    seen.offloaded += plan.offload == "none" ? 0 : 1;
     seen.split += plan.cut.steps > 1 ? 1 : 0;
     Problem runs = *problemThatRuns(problem, plan);
     seen.beside += std::ranges::any_of(runs.commands, [](const Command &each) {
@@ -322,22 +299,15 @@ TEST(Optimality, TheJointChoiceIsTheBestOfAll) {
     DeviceProfile profile = profiles[static_cast<size_t>(round) % 2];
     profile.hostLinkBandwidth = 1e6;
     profile.linkBandwidth = 1e7;
-    if (round % 3 == 0) { // fast enough for activations, of which a copy is worth its launch
-      profile.hostLinkBandwidth = static_cast<double>(draw(random, 1, 20)) * 1e9;
-      profile.launch = 1e-8;
-      options.offload = "auto";
-    }
     ASSERT_NO_FATAL_FAILURE(expectNearTheOptimum(problem, profile, options, seen)) << problem.name;
   }
   RecordProperty("worst", std::to_string(seen.worst));
-  std::printf("%d plans, %d recompute, %d beside others, %d take a variant, %d shard, %d offload, %d move "
-              "activations, "
+  std::printf("%d plans, %d recompute, %d beside others, %d take a variant, %d shard, %d offload, "
               "%d accumulate; worst %.6f\n",
-              seen.cases, seen.recomputed, seen.beside, seen.varied, seen.sharded, seen.offloaded, seen.moved,
-              seen.split, seen.worst);
+              seen.cases, seen.recomputed, seen.beside, seen.varied, seen.sharded, seen.offloaded, seen.split,
+              seen.worst);
   for (int count : {seen.recomputed, seen.varied, seen.sharded, seen.offloaded, seen.split})
     EXPECT_GT(count, seen.cases / 20);
-  EXPECT_GT(seen.moved, seen.cases / 40);
   EXPECT_GT(seen.beside, seen.cases / 80);
 }
 

@@ -34,25 +34,6 @@ Choice randomChoice(Random &random, const Problem &problem, const Recomputation 
   return choice;
 }
 
-/// Moves some of what is kept, as early and as late as may be.
-void addMoves(Random &random, const Problem &problem, const Recomputation &flow, Choice &choice) {
-  std::vector<int> before = flow.positions(choice.recomputed);
-  for (int command = 0; command < static_cast<int>(problem.commands.size()); ++command)
-    for (int buffer : flow.results(command)) {
-      int early = command, late = INT_MAX;
-      for (int user : flow.users(buffer)) {
-        int again = problem.commands[user].backward ? user : before[user];
-        late = again == kNoIndex ? late : std::min(late, again);
-        early = problem.commands[user].backward ? early : std::max(early, user);
-      }
-      if (!flow.isAllowed(command) || before[command] != kNoIndex || late == INT_MAX || late <= early ||
-          draw(random, 0, 1) == 0)
-        continue;
-      auto out = static_cast<int>(draw(random, early + 1, late));
-      choice.moves.push_back({buffer, out, static_cast<int>(draw(random, out, late))});
-    }
-}
-
 /// Packs what runs, and writes it down as the plan of one micro-batch of m.
 Plan planOf(const Problem &problem, const Problem &runs, const Choice &choice, int64_t m,
             std::vector<int64_t> &offsets) {
@@ -69,10 +50,6 @@ Plan planOf(const Problem &problem, const Problem &runs, const Choice &choice, i
   for (size_t index = 0; index < problem.commands.size(); ++index)
     if (choice.recomputed[index] != 0)
       plan.recompute.push_back(problem.commands[index].id);
-  for (const Move &move : choice.moves)
-    plan.moves.push_back(
-        {problem.buffers[move.buffer].id, problem.commands[move.out].id, problem.commands[move.in].id});
-  plan.offload = choice.moves.empty() ? "none" : "activations";
   for (size_t index = 0; index < runs.buffers.size(); ++index) {
     int block = layout.blockOfBuffer[index];
     offsets.push_back(block == kNoIndex ? 0 : packing.offsets[block]);
@@ -85,17 +62,14 @@ Plan planOf(const Problem &problem, const Problem &runs, const Choice &choice, i
 }
 
 struct Counts {
-  int repetitions = 0, moves = 0, besides = 0;
+  int repetitions = 0, besides = 0;
   int exact = 0, high = 0; ///< peaks that are what is packed at most, and that are above it
 };
 
 void expectSameValues(Random &random, const Problem &problem, Counts &counts) {
   Recomputation flow(problem);
   Choice choice = randomChoice(random, problem, flow);
-  if (draw(random, 0, 1) == 0)
-    addMoves(random, problem, flow, choice);
   Problem runs = expand(problem, choice);
-  counts.moves += static_cast<int>(choice.moves.size());
   counts.repetitions += static_cast<int>(std::ranges::count(choice.recomputed, 1));
   int64_t m = draw(random, 1, 9);
   std::vector<int64_t> offsets;
@@ -117,7 +91,7 @@ void expectSameValues(Random &random, const Problem &problem, Counts &counts) {
   choice.variants.assign(problem.commands.size(), 0);
   LoadModel loads(problem, flow, m, m);
   std::vector<int> before = flow.positions(choice.recomputed);
-  int64_t load = loads.peak(RunningOrder(flow, before, choice.moves), before, choice).at(m);
+  int64_t load = loads.peak(RunningOrder(flow, before), before, choice).at(m);
   int64_t exact = maxLoad(layOut(runs, Lifetimes(runs), m, 1).blocks);
   counts.exact += load == exact ? 1 : 0;
   counts.high += load > exact ? 1 : 0;
@@ -132,7 +106,6 @@ TEST(Recompute, KeepsAllValuesOfRandomProblems) {
         expectSameValues(random, randomProblem(random, static_cast<int>(draw(random, 2, 24))), counts));
   }
   EXPECT_GT(counts.repetitions, 100);
-  EXPECT_GT(counts.moves, 100);
   EXPECT_GT(counts.besides, 20);
 }
 
@@ -147,7 +120,6 @@ TEST(Recompute, KeepsAllValuesOfRandomSteps) {
   }
   EXPECT_GT(counts.besides, 200);
   EXPECT_GT(counts.repetitions, 1000);
-  EXPECT_GT(counts.moves, 500);
   EXPECT_GT(counts.exact, 390);
   EXPECT_EQ(counts.high, 0);
 }
@@ -235,28 +207,6 @@ TEST(Recompute, TheCheckerRefusesWhatIsNotAllowed) {
   problem.buffers.push_back(Buffer{.id = "new", .bytes = {0, 64, {}}, .producer = 2, .aliasOf = 0});
   EXPECT_THAT(refused({1}), HasSubstr("buffer 0:0 is overwritten"));
   EXPECT_THAT(refused({2}), HasSubstr("command 2 overwrites a value"));
-}
-
-TEST(Recompute, TheCheckerRefusesMovesThatLoseValues) {
-  Problem problem = chain();
-  auto refused = [&](std::vector<PlanMove> moves, std::vector<int64_t> again = {}) {
-    Result<Problem> played = replay(problem, Plan{.recompute = std::move(again), .moves = std::move(moves)});
-    return played ? std::string("accepted") : played.error().message;
-  };
-  EXPECT_EQ(refused({{"0:0", 2, 6}}), "accepted");
-  EXPECT_EQ(refused({{"0:0", 6, 6}, {"1:0", 3, 4}}), "accepted");
-  EXPECT_THAT(refused({{"9:0", 2, 6}}), HasSubstr("buffer 9:0 of the moved ones"));
-  EXPECT_THAT(refused({{"0:0", 2, 9}}), HasSubstr("is unknown"));
-  EXPECT_THAT(refused({{"0:0", 2, 6}, {"0:0", 2, 6}}), HasSubstr("is unknown"));
-  EXPECT_THAT(refused({{"0:0", 6, 5}}), HasSubstr("may not move before commands 6 and 5"));
-  EXPECT_THAT(refused({{"4:0", 5, 5}}), HasSubstr("may not move"));
-  EXPECT_THAT(refused({{"1:0", 3, 5}}, {1}), HasSubstr("may not move"));
-  EXPECT_THAT(refused({{"0:0", 1, 6}}), HasSubstr("buffer 0:0 moves, but is needed meanwhile"));
-  EXPECT_THAT(refused({{"1:0", 3, 6}}), HasSubstr("command 5 reads buffer 1:0 before it has come back"));
-  EXPECT_THAT(refused({{"0:0", 2, 6}}, {1}), HasSubstr("command 1 reads buffer 0:0 before it has come back"));
-  EXPECT_EQ(refused({{"0:0", 2, 5}}, {1}), "accepted");
-  problem.buffers[0].wholeStep = true;
-  EXPECT_THAT(refused({{"0:0", 2, 6}}), HasSubstr("needed meanwhile"));
 }
 
 TEST(Windows, AreTheLayersOfATransformer) {

@@ -150,8 +150,8 @@ TEST_P(OnLayers, SearchIsAsGoodAsComparingEverything) {
     if (kind.tails)
       addSlicesAndTails(random, problem);
     TimeModel times(problem, profile, 1);
-    Alternatives all = findAlternatives(problem, times, m, m, {}, {.exact = 1 << 20});
-    Alternatives found = findAlternatives(problem, times, m, m, {}, {.exact = 0});
+    Alternatives all = findAlternatives(problem, times, m, m, true, {.exact = 1 << 20});
+    Alternatives found = findAlternatives(problem, times, m, m, true, {.exact = 0});
     std::vector<double> allAdded = all.addedSeconds(times, m), foundAdded = found.addedSeconds(times, m);
     double step = times.regions(m)[2].total;
     int64_t most = all.list[0].peak.at(m), least = most;
@@ -191,7 +191,7 @@ Problem withOnly(Problem problem, size_t variant) {
 
 int64_t leastPeak(const Problem &problem, const DeviceProfile &profile, int64_t m) {
   TimeModel times(problem, profile, 1);
-  Alternatives found = findAlternatives(problem, times, m, m, {}, {.exact = 0});
+  Alternatives found = findAlternatives(problem, times, m, m, true, {.exact = 0});
   int64_t least = INT64_MAX;
   for (const Alternative &alternative : found.list)
     least = std::min(least, alternative.peak.at(m));
@@ -210,6 +210,18 @@ TEST(Search, MoreWaysDoNotRaiseTheLowestPeak) {
     for (size_t variant : {0, 1})
       EXPECT_LE(least, leastPeak(withOnly(problem, variant), profile, m)) << round << ", " << variant;
   }
+}
+
+/// With more variants than are all looked at, and nothing that may run again.
+TEST(Search, LooksAtVariantsAlone) {
+  DeviceProfile profile = h100();
+  Random random(3);
+  Problem problem = randomStep(random, 6, 6, 3);
+  TimeModel times(problem, profile, 1);
+  Alternatives found = findAlternatives(problem, times, 4, 4, false, {.exact = 0});
+  EXPECT_GT(found.list.size(), 1U);
+  for (const Alternative &alternative : found.list)
+    EXPECT_EQ(alternative.recomputed, 0);
 }
 
 TEST(Search, SlicesTakeTheTimeOfEachOneByOne) {

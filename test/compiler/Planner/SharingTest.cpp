@@ -171,7 +171,7 @@ void expectTheBestOfAllWays(bool copies) {
     Search together = planned("auto", "auto", budget, copies);
     double best = 1e30;
     for (const char *shard : {"none", "zero1", "zero2", "zero3"})
-      for (const char *offload : {"activations", "optimizer,activations", "parameters,activations"})
+      for (const char *offload : {"none", "optimizer", "parameters"})
         if (Search alone = planned(shard, offload, budget, copies); alone.plan)
           best = std::min(best, alone.plan->seconds());
     ASSERT_EQ(together.plan.has_value(), best < 1e30);
@@ -231,18 +231,12 @@ TEST(Sharing, RefusesWhatItDoesNotKnow) {
     return search ? std::string() : search.error().message + " [" + search.error().slug + "]";
   };
   EXPECT_EQ(error("zero4", "none"), "--shard is `zero4`, expected auto, none, zero1, zero2 or zero3 [usage]");
-  EXPECT_EQ(error("none", "all"),
-            "--offload is `all`, expected auto, none, or optimizer or parameters and activations "
-            "(`optimizer,activations`) [usage]");
+  EXPECT_EQ(error("none", "all"), "--offload is `all`, expected auto, none, optimizer or parameters [usage]");
   EXPECT_EQ(error("zero3", "optimizer"), "");
-  EXPECT_EQ(error("none", "parameters,activations"), "");
-  EXPECT_EQ(error("none", "activations,optimizer"), "") << "in either order";
-  EXPECT_THAT(error("none", "activations,none"), HasSubstr("[usage]"));
+  EXPECT_EQ(error("none", "parameters"), "");
   profile.hostLinkBandwidth = 0;
   EXPECT_EQ(error("none", "optimizer"),
             "--offload optimizer: target h100 has no link to memory of its host [usage]");
-  EXPECT_EQ(error("none", "activations"),
-            "--offload activations: target h100 has no link to memory of its host [usage]");
   EXPECT_EQ(error("auto", "auto"), "");
 }
 

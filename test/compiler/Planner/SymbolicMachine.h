@@ -42,10 +42,6 @@ public:
           spoilResults(beside);
         hash = hashBeside(beside, static_cast<int>(index));
       }
-      if (command.kind == CommandKind::Move) {
-        copy(static_cast<int>(index));
-        continue;
-      }
       std::vector<uint64_t> operands;
       uint64_t hash = static_cast<uint64_t>(command.cloneOf < 0 ? command.id : command.cloneOf) + 1;
       for (size_t buffer = 0; buffer < problem.buffers.size(); ++buffer)
@@ -131,20 +127,6 @@ private:
         write(static_cast<int>(buffer), 7 + std::hash<std::string>()(value.id));
     }
   }
-  /// To the host, or from there; one that is half overwritten is nobody's value.
-  void copy(int command) {
-    uint64_t &value = host[problem.commands[command].id / 2];
-    for (size_t buffer = 0; buffer < problem.buffers.size(); ++buffer) {
-      int index = static_cast<int>(buffer);
-      if (problem.buffers[buffer].producer == command && root[buffer] == index)
-        write(index, value);
-      int64_t bytes = problem.buffers[buffer].bytes.at(m);
-      if (std::ranges::count(problem.buffers[buffer].users, command) > 0 && bytes > 0) {
-        uint64_t first = memory[place(index)], last = memory[place(index) + (bytes - 1) / kGrain * kGrain];
-        value = first == last ? first : 0xbad;
-      }
-    }
-  }
   int64_t place(int buffer) const {
     return offsets ? (*offsets)[root[buffer]] : (int64_t{1} << 40) * (root[buffer] + 1);
   }
@@ -161,7 +143,7 @@ private:
   int64_t m;
   std::vector<int> root;
   const std::vector<int64_t> *offsets = nullptr;
-  std::map<int64_t, uint64_t> memory, host;
+  std::map<int64_t, uint64_t> memory;
   std::map<int64_t, std::vector<uint64_t>> seen;
 };
 
