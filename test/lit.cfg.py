@@ -30,6 +30,6 @@ config.substitutions.append(("%models", os.path.join(config.test_source_root, "m
 config.substitutions.append(("%source", os.path.dirname(config.test_source_root)))
 config.substitutions.append(("%build", build))
 config.substitutions.append(("%cuts", "all" if os.environ.get("ACCUM_NIGHTLY") else "sample"))
-config.substitutions.append(("%gpt3", "" if os.environ.get("ACCUM_NIGHTLY") else "1.3B 13B"))
+config.substitutions.append(("%published", "" if os.environ.get("ACCUM_NIGHTLY") else "'GPT-3 1.3B' 'GPT-3 13B' 'T5 11B'"))
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%expect", f"{sys.executable} {config.test_source_root}/expect.py"))

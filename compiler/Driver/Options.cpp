@@ -89,6 +89,10 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
   app.add_option("--recompute", options.recompute,
                  "activation checkpointing: auto, none, all (default: auto)")
       ->check(oneOf({"auto", "none", "all"}));
+  app.add_option("--prefer", options.prefer,
+                 "of what fits and is as fast: balanced takes the least memory, speed the last per mille; "
+                 "memory the least of all (default: balanced)")
+      ->check(oneOf({"balanced", "speed", "memory"}));
   app.add_option("--shard", options.shard,
                  "auto, none, zero1, zero2, zero3, with --plan-only (default: none)")
       ->check(oneOf({"auto", "none", "zero1", "zero2", "zero3"}));

@@ -40,7 +40,7 @@ struct Options {
   std::string target = "host";
   std::string cpu = "native";
   std::optional<int64_t> memory; // bytes per device
-  std::string recompute = "auto", shard = "none", offload = "none";
+  std::string recompute = "auto", shard = "none", offload = "none", prefer = "balanced";
   bool planOnly = false, explain = false, json = false, timing = false, verbose = false, listTargets = false;
   bool reference = false; // --target reference
   bool checkOnly = false; // accumc check

@@ -74,6 +74,7 @@ planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, boo
   result.accumulationSteps = options.accumulationSteps;
   result.requireDivisible = options.requireDivisible;
   result.recompute = options.recompute;
+  result.prefer = options.prefer;
   // What cannot run yet is searched where it was asked for and only a plan is wanted.
   for (auto [flag, value, asked] : {std::tuple{"--shard", &options.shard, &result.shard},
                                     std::tuple{"--offload", &options.offload, &result.offload}}) {

@@ -106,6 +106,15 @@ std::string whyLine(const Search &search, const Candidate &chosen) {
                                     formatBytes(other.over)));
       break;
     }
+  auto isFaster = [&](const Candidate &other) {
+    return other.verdict == Verdict::MoreMemory && other.seconds < chosen.seconds * 0.9995;
+  };
+  auto fastest = std::ranges::min_element(search.candidates, {}, [&](const Candidate &other) {
+    return isFaster(other) ? other.seconds : chosen.seconds;
+  });
+  if (isFaster(*fastest))
+    phrases.push_back(fmt::format("{}{} is {}", fastest->cut.m, withoutSavings(search, *fastest),
+                                  moreMemoryText(search, *fastest)));
   for (size_t next = at + 1; next < search.candidates.size(); ++next)
     if (const Candidate &other = search.candidates[next];
         other.verdict == Verdict::Slower && other.cut.last == other.cut.m && other.cut != chosen.cut) {
@@ -137,7 +146,7 @@ std::string verdictText(const Search &search, const Candidate &candidate, const 
   case Verdict::NotDivisible:
     return fmt::format("not divisible: {}", candidate.note);
   case Verdict::MoreMemory:
-    return "as fast, more memory";
+    return moreMemoryText(search, candidate) + withoutSavings(search, candidate);
   case Verdict::Slower:
     break;
   }

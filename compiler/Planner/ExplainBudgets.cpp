@@ -78,12 +78,21 @@ const Candidate *chosenOf(const Search &search) {
 
 std::string withoutSavings(const Search &search, const Candidate &candidate) {
   const Candidate *chosen = chosenOf(search);
-  if (!chosen || candidate.cut != chosen->cut || candidate.verdict != Verdict::DoesNotFit)
+  bool isLarger = candidate.verdict == Verdict::DoesNotFit || candidate.verdict == Verdict::MoreMemory;
+  if (!chosen || candidate.cut != chosen->cut || !isLarger || candidate.recomputed > 0)
     return "";
   if (search.slices.empty())
     return " with everything kept";
   return search.recomputed.empty() ? " with the loss in one piece"
                                    : " with everything kept, the loss in one piece";
+}
+
+std::string moreMemoryText(const Search &search, const Candidate &candidate) {
+  const Candidate &chosen = *chosenOf(search);
+  double percent = 100 * (1 - candidate.seconds / chosen.seconds);
+  std::string faster =
+      percent < 0.05 ? "as fast" : fmt::format("{:.{}f} % faster", percent, percent < 10 ? 1 : 0);
+  return fmt::format("{} and takes {} more", faster, formatBytes(candidate.counted - chosen.counted));
 }
 
 std::string formatRate(const Search &search) {

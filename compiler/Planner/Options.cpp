@@ -47,6 +47,8 @@ Status checkOptions(const Options &options) {
     return usage(fmt::format("the memory budget is {} bytes, expected at least 1", *options.budget));
   if (options.recompute != "auto" && options.recompute != "none" && options.recompute != "all")
     return usage(fmt::format("--recompute is `{}`, expected auto, none or all", options.recompute));
+  if (options.prefer != "balanced" && options.prefer != "speed" && options.prefer != "memory")
+    return usage(fmt::format("--prefer is `{}`, expected balanced, speed or memory", options.prefer));
   return {};
 }
 

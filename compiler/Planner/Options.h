@@ -34,9 +34,11 @@ struct Options {
   std::string recompute = "auto";
   /// auto, none, zero1 (optimizer state), zero2 (and gradients), zero3 (and parameters).
   std::string shard = "none";
-  /// auto, none, optimizer, parameters: what lies in host memory; `activations` or `,activations`: what waits
-  /// there from the forward to the backward part, where that pays.
+  /// auto, none, optimizer, parameters: what lies in host memory.
   std::string offload = "none";
+  /// Which of what fits: `speed` the fastest, `memory` what needs the least, `balanced` what needs the least
+  /// of all that is as fast as the fastest within what the time model can tell.
+  std::string prefer = "balanced";
   uint64_t seed = 0;      ///< of what is random in packing
   Deadline deadline = {}; ///< the search ends soon behind it with what it has
   /// Of the same problem and profile, where several searches share what they find.

@@ -6,7 +6,7 @@
 
 namespace accum::planner {
 
-/// One line per thing; `docs/planning.md` has the grammar. Read back it gives an equal problem.
+/// One line per thing; `docs/problem-format.md` has the grammar. Read back it gives an equal problem.
 std::string toText(const Problem &problem);
 
 /// Reads and checks. `origin` is the file's name in messages, which carry the line. Slug `malformed-problem`.

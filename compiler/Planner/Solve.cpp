@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <functional>
+#include <queue>
 #include <tuple>
 
 namespace accum::planner {
@@ -29,6 +31,8 @@ public:
 private:
   Status prepare();
   int choose();
+  int fastestThatFits();
+  int leastMemoryWithin(int64_t limit);
   void packForTable();
   int takeSmallest();
   int leastOfAll() const;
@@ -44,32 +48,70 @@ private:
   TimeModel times;
   Points points;
   Search search;
+  int fastest = kNoIndex; ///< of what fits
   std::vector<int> shown; ///< the points of `search.candidates`
   Packing chosenPacking;
 };
 
-/// The fastest that fits, by packing in the order of time; among equals the one with the least memory.
-int Searcher::choose() {
+/// Predicted times are no better than this: what is closer to the fastest is as fast. The time model's error
+/// is a few per cent of a step between machines, and about half of it on a machine that was calibrated;
+/// between two plans of one program most of it cancels.
+double toleranceOf(const DeviceProfile &profile) { return profile.basis == "measured" ? 0.005 : 0.01; }
+
+/// By packing in the order of time.
+int Searcher::fastestThatFits() {
   std::vector<std::tuple<int64_t, int64_t, int>> order;
   for (int point = 0; point < points.count(); ++point)
     if (points.isAllowed(point) && fits(point))
       order.emplace_back(points.ticks(point), points.counted(point), point);
   std::ranges::sort(order);
-  int chosen = kNoIndex;
   for (auto [ticks, bound, point] : order) {
     if (options.deadline.hasPassed())
       break;
-    if (chosen != kNoIndex && ticks > points.ticks(chosen))
-      break;
-    if (!fits(point) || (chosen != kNoIndex && points.counted(point) >= points.counted(chosen)))
+    if (!fits(point))
       continue;
-    Packing packing = points.pack(point);
-    if (!fits(point) || (chosen != kNoIndex && points.counted(point) >= points.counted(chosen)))
-      continue;
-    chosen = point;
-    chosenPacking = std::move(packing);
+    chosenPacking = points.pack(point);
+    if (fits(point))
+      return point;
   }
-  return chosen == kNoIndex && options.deadline.hasPassed() ? takeSmallest() : chosen;
+  return options.deadline.hasPassed() ? takeSmallest() : kNoIndex;
+}
+
+/// What needs the least memory of all that take at most `limit` ticks: whatever has the lowest bound is
+/// packed, until that is a packing.
+int Searcher::leastMemoryWithin(int64_t limit) {
+  using Entry = std::tuple<int64_t, int64_t, int>; // bytes, ticks, point
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
+  auto add = [&](int point) {
+    if (fits(point))
+      open.emplace(points.counted(point), points.ticks(point), point);
+  };
+  for (int point = 0; point < points.count(); ++point)
+    if (points.isAllowed(point) && points.ticks(point) <= limit)
+      add(point);
+  while (!open.empty() && !options.deadline.hasPassed()) {
+    auto [bytes, ticks, point] = open.top();
+    if (point == fastest)
+      return fastest;
+    open.pop();
+    Packing packing = points.pack(point);
+    if (points.counted(point) == bytes) {
+      chosenPacking = std::move(packing);
+      return point;
+    }
+    add(point);
+  }
+  return fastest;
+}
+
+int Searcher::choose() {
+  fastest = fastestThatFits();
+  if (fastest == kNoIndex || options.prefer == "speed")
+    return fastest;
+  int64_t limit = INT64_MAX;
+  if (options.prefer == "balanced")
+    limit = static_cast<int64_t>(static_cast<double>(points.ticks(fastest)) * (1 + toleranceOf(profile)));
+  return leastMemoryWithin(limit);
 }
 
 /// Where there is no time left: what needs the least, if it fits.
@@ -151,8 +193,9 @@ void Searcher::addCandidate(int point, int chosen) {
   } else if (chosen == point) {
     candidate.verdict = Verdict::Chosen;
   } else {
-    candidate.verdict = points.ticks(point) == points.ticks(chosen) ? Verdict::MoreMemory : Verdict::Slower;
-    candidate.note = whySlower(points, point, chosen, search.deviceBatch);
+    candidate.verdict = points.ticks(point) <= points.ticks(chosen) ? Verdict::MoreMemory : Verdict::Slower;
+    if (candidate.verdict == Verdict::Slower)
+      candidate.note = whySlower(points, point, chosen, search.deviceBatch);
   }
   shown.push_back(point);
   search.candidates.push_back(candidate);
@@ -167,6 +210,8 @@ void Searcher::giveVerdicts(int chosen, int smallest) {
         rows.push_back(point);
     };
     show(smallest);
+    if (chosen != kNoIndex)
+      show(fastest);
     if (isChosen && points.isUsable(points.plain(chosen)))
       show(points.plain(chosen));
     std::ranges::sort(rows, {}, [&](int point) { return std::pair(points.ticks(point), point); });

@@ -38,9 +38,9 @@ struct Search {
 
 /// Searches a problem that passed `check`. An Error is a contradiction in the options or a size beyond 2^60
 /// bytes; that nothing fits is a Search without a plan. Among the pairs of a size and an alternative that fit
-/// the fastest wins, ties go to less memory. Neither the alternatives nor the offsets depend on the budget,
-/// so that a larger budget never gives a slower plan, nor a smaller one a higher peak. The caller runs
-/// `verify` on the plan.
+/// and are as fast as the fastest, within the time model's tolerance, the one with the least memory wins
+/// (`Options::prefer`). Neither the alternatives nor the offsets depend on the budget, so that a larger
+/// budget never gives a slower plan, nor a smaller one a higher peak. The caller runs `verify` on the plan.
 ///
 /// Slots, peak and times of a plan are those of the problem that runs: `problemThatRuns(problem, plan)`.
 Result<Search> solve(const Problem &problem, const DeviceProfile &profile, const Options &options);

@@ -79,5 +79,5 @@ class Graph:
 
     def model(self, name, opset):
         graph = b"".join(self.parts) + wire.message(2, name)
-        return (wire.number(1, 8) + wire.message(2, "make-gpt3") + wire.message(7, graph)
+        return (wire.number(1, 8) + wire.message(2, f"make-{name}") + wire.message(7, graph)
                 + wire.message(8, wire.message(1, "") + wire.number(2, opset)))

@@ -32,6 +32,7 @@ Result<Options> optionsOf(const Flags &flags, const Problem &problem) {
   options.seed = flags.seed;
   options.requireDivisible = flags.requireDivisible;
   options.recompute = flags.recompute;
+  options.prefer = flags.prefer;
   options.shard = flags.shard;
   options.offload = flags.offload;
   return options;

@@ -10,7 +10,7 @@ namespace accum::planner {
 
 struct Flags {
   std::string input, output, report, memory, target = "host", microBatch = "auto";
-  std::string recompute = "auto", shard = "none", offload = "none";
+  std::string recompute = "auto", shard = "none", offload = "none", prefer = "balanced";
   int64_t batch = 0, devices = 0, steps = 0, capacity = 0, effort = 300;
   uint64_t seed = 0;
   double deadline = 0; ///< seconds, 0: none

@@ -23,6 +23,7 @@ constexpr const char *kProblemFlags[] = {"--report",
                                          "--accumulation-steps",
                                          "--require-divisible",
                                          "--recompute",
+                                         "--prefer",
                                          "--shard",
                                          "--offload",
                                          "--json"};
@@ -66,6 +67,7 @@ void declare(CLI::App &app, Flags &flags) {
   app.add_option("--accumulation-steps", flags.steps, "instead of --micro-batch")->check(countComplaint);
   app.add_flag("--require-divisible", flags.requireDivisible, "no ragged last micro-step");
   app.add_option("--recompute", flags.recompute, "auto, none or all");
+  app.add_option("--prefer", flags.prefer, "balanced, speed or memory")->capture_default_str();
   app.add_option("--shard", flags.shard, "auto, none, zero1, zero2 or zero3");
   app.add_option("--offload", flags.offload, "auto, none, optimizer or parameters");
   app.add_flag("--explain", flags.explain,

@@ -47,7 +47,7 @@ std::string describe(const Search &search, const Candidate &candidate) {
     why = "not divisible: " + candidate.note;
     break;
   case Verdict::MoreMemory:
-    why = "as fast as the chosen one, with more memory";
+    why = moreMemoryText(search, candidate);
     break;
   case Verdict::Slower:
     why = "slower: " + candidate.note;

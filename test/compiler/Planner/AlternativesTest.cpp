@@ -3,6 +3,7 @@
 #include "compiler/Planner/Compared.h"
 #include "compiler/Planner/KnownAlternatives.h"
 #include "compiler/Planner/Solve.h"
+#include "test/compiler/Planner/RandomProblem.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -11,6 +12,19 @@
 using namespace accum::planner;
 
 namespace {
+
+/// Variants alone are searched, and more of them than are all looked at.
+TEST(Alternatives, RecomputeNothingWhereNothingMayRunAgain) {
+  Random random(15);
+  for (int round = 0; round < 20; ++round) {
+    Problem problem = randomStep(random, 12, 6, 10);
+    TimeModel times{problem, *loadProfile("h100"), 1};
+    Alternatives found = findAlternatives(problem, times, 1, 8, /*recompute=*/false, {.exact = 1});
+    EXPECT_GT(found.list.size(), 1u);
+    for (const Alternative &each : found.list)
+      EXPECT_EQ(each.recomputed, 0) << "round " << round;
+  }
+}
 
 constexpr int64_t kLargest = 8;
 

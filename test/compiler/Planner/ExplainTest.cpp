@@ -35,14 +35,19 @@ TEST(Explain, ThePlan) {
   std::string text = explainPlan(gpt2());
   EXPECT_THAT(
       text,
-      HasSubstr("plan     micro-batch 128 x 2 accumulation steps, no recompute, not sharded, 1 all-reduce"));
+      HasSubstr("plan     micro-batch 32 x 8 accumulation steps, no recompute, not sharded, 1 all-reduce"));
   EXPECT_THAT(text, HasSubstr("         gradients f32                   0.46\n"));
-  EXPECT_THAT(text, HasSubstr("         logits                         12.27\n"));
+  EXPECT_THAT(text, HasSubstr("         logits                          3.07\n"));
   EXPECT_THAT(text, HasSubstr("   = lower bound\n"));
   EXPECT_THAT(text, HasSubstr(" of 79.1\n"));
   EXPECT_THAT(text, HasSubstr("(predicted, datasheet rates)"));
-  EXPECT_THAT(text, HasSubstr("why      256 does not fit (22.0 GiB over); 64 takes"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("why      256 does not fit (22.0 GiB over); 128 is 0.6 % faster and takes 36.7 GiB more;"));
   EXPECT_THAT(text, HasSubstr("31 sizes compared in "));
+  text = explainPlan(gpt2({.batch = 1024, .devices = 4, .recompute = "none", .prefer = "speed"}));
+  EXPECT_THAT(text, HasSubstr("micro-batch 128 x 2 accumulation steps"));
+  EXPECT_THAT(text, HasSubstr("why      256 does not fit (22.0 GiB over); 64 takes"));
 }
 
 TEST(Explain, SaysWhatIsRecomputed) {
@@ -61,12 +66,13 @@ TEST(Explain, TheSearch) {
   std::string text = explainSearch(gpt2(), gpt2Budgets());
   EXPECT_THAT(text, HasSubstr("   K    m  last  arena GiB  ms/step\n"));
   EXPECT_THAT(text, HasSubstr("does not fit: 22.0 GiB over 77.9\n"));
+  EXPECT_THAT(text, HasSubstr("   0.6 % faster and takes 36.7 GiB more\n"));
   EXPECT_THAT(text, HasSubstr("   chosen\n"));
-  EXPECT_THAT(text, HasSubstr("2 padded rows, one more micro-step\n"));
+  EXPECT_THAT(text, HasSubstr("5 padded rows, one more micro-step\n"));
   EXPECT_THAT(text, HasSubstr("         23 more sizes: --json\n"));
   EXPECT_THAT(text,
-              HasSubstr("peak     micro-step, at lm_head (linear_cross_entropy_bwd): logits 12.27 GiB;"));
-  EXPECT_THAT(text, HasSubstr("h.0..11.mlp.c_fc 0.75 each"));
+              HasSubstr("peak     micro-step, at lm_head (linear_cross_entropy_bwd): logits 3.07 GiB;"));
+  EXPECT_THAT(text, HasSubstr("h.0..11.mlp.c_fc 0.19 each"));
   EXPECT_THAT(text, HasSubstr("budget   least 3.67 GiB (m = 1); +1 GiB, +4 GiB or +10 GiB buys nothing;"));
   EXPECT_THAT(text, HasSubstr("m = 256 needs 101.15 GiB and saves"));
   for (size_t rows : {1, 2, 3, 100})
@@ -143,7 +149,7 @@ TEST(Explain, JsonIsComplete) {
   EXPECT_EQ(json["reason"], "chosen");
   EXPECT_EQ(json["candidates"].size(), 31u);
   EXPECT_EQ(json["candidates"][0]["verdict"], "does-not-fit");
-  EXPECT_EQ(json["plan"]["micro_batch"], 128);
+  EXPECT_EQ(json["plan"]["micro_batch"], 32);
   EXPECT_EQ(toJson(gpt2({.batch = 4, .budget = 1 << 20, .recompute = "none"}), {})["reason"], "does-not-fit");
 }
 

@@ -294,6 +294,7 @@ TEST(Optimality, TheJointChoiceIsTheBestOfAll) {
     Status status = check(problem);
     ASSERT_TRUE(status) << status.error().message;
     Options options{.batch = draw(random, 1, 14), .devices = draw(random, 0, 1) == 0 ? 1 : 2};
+    options.prefer = "speed";
     if (draw(random, 0, 1) == 0)
       options.shard = options.offload = "auto";
     DeviceProfile profile = profiles[static_cast<size_t>(round) % 2];

@@ -90,7 +90,7 @@ TEST(Search, FindsTheOptimumOfSmallProblems) {
     if (round % 2 == 1)
       addSlicesAndTails(random, problem);
     ASSERT_TRUE(check(problem));
-    Options options{.batch = 6};
+    Options options{.batch = 6, .prefer = "speed"};
     std::vector<Way> ways = bruteForce(problem, profile, options);
     std::vector<int64_t> budgets;
     for (const Way &way : ways)
@@ -281,7 +281,7 @@ TEST(Search, AChosenSizeIsAsGoodAlone) {
     Problem problem = randomStep(random, 8, 5, 3);
     KnownAlternatives known;
     for (int64_t budget = 10'000; budget < 4'000'000; budget = budget * 9 / 8) {
-      Options options{.batch = 24, .budget = budget, .known = &known};
+      Options options{.batch = 24, .budget = budget, .prefer = "speed", .known = &known};
       Search all = *solve(problem, profile, options);
       if (!all.plan)
         continue;
@@ -301,9 +301,12 @@ TEST(Search, AChosenSizeIsAsGoodAlone) {
 TEST(Search, FollowsTheFlag) {
   Problem problem = transformerProblem(gpt2Small());
   auto planned = [&](const char *recompute, int64_t budget) {
-    return *solve(
-        problem, h100(),
-        {.batch = 64, .microBatch = *parseMicroBatch("16"), .budget = budget, .recompute = recompute});
+    return *solve(problem, h100(),
+                  {.batch = 64,
+                   .microBatch = *parseMicroBatch("16"),
+                   .budget = budget,
+                   .recompute = recompute,
+                   .prefer = "speed"});
   };
   int64_t plenty = int64_t{80} << 30;
   Search none = planned("none", plenty), all = planned("all", plenty), automatic = planned("auto", plenty);
@@ -315,10 +318,11 @@ TEST(Search, FollowsTheFlag) {
   EXPECT_EQ(planned("auto", all.plan->counted()).plan->counted(), all.plan->counted());
 }
 
-/// Half of the scratch, at a time that docs/planning.md derives.
+/// Half of the scratch, at a time that docs/decisions/recomputation.md derives.
 void expectHalved(const TransformerShape &shape, const DeviceProfile &profile, double part, double cost) {
   Problem problem = transformerProblem(shape);
-  Options options{.batch = 64, .microBatch = *parseMicroBatch("8"), .budget = int64_t{1} << 50};
+  Options options{
+      .batch = 64, .microBatch = *parseMicroBatch("8"), .budget = int64_t{1} << 50, .prefer = "speed"};
   Search whole = *solve(problem, profile, options);
   int64_t rest = whole.plan->counted() - whole.plan->scratch;
   options.budget = rest + static_cast<int64_t>(part * static_cast<double>(whole.plan->scratch));

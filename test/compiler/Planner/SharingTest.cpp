@@ -154,7 +154,8 @@ TEST(Sharing, MovesWhatTheFormulasSay) {
 Search planned(const std::string &shard, const std::string &offload, int64_t budget, bool copies = false) {
   Problem problem =
       transformerProblem({.layers = 4, .hidden = 2048, .heads = 16, .sequence = 512, .copies = copies});
-  Options options{.batch = 256, .devices = 8, .budget = budget, .shard = shard, .offload = offload};
+  Options options{
+      .batch = 256, .devices = 8, .budget = budget, .shard = shard, .offload = offload, .prefer = "speed"};
   Search search = *solve(problem, h100(), options);
   if (search.plan) {
     Status status = verify(problem, *search.plan);
@@ -167,7 +168,9 @@ Search planned(const std::string &shard, const std::string &offload, int64_t bud
 void expectTheBestOfAllWays(bool copies) {
   std::set<std::string> chosen;
   double before = 1e30;
-  for (int64_t budget = int64_t{1} << 29; budget <= int64_t{64} << 30; budget *= 4) {
+  Search none = planned("auto", "auto", 1 << 20, copies);
+  int64_t least = none.candidates[none.smallest].counted;
+  for (int64_t budget : {least, 2 * least, 6 * least, int64_t{64} << 30}) {
     Search together = planned("auto", "auto", budget, copies);
     double best = 1e30;
     for (const char *shard : {"none", "zero1", "zero2", "zero3"})

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search: all sizes enumerated, the fastest fitting one chosen, budgets monotone, every plan verified.
 #include "compiler/Planner/Solve.h"
+#include "compiler/Planner/Explain.h"
 #include "compiler/Planner/ProblemText.h"
 #include "compiler/Planner/Verify.h"
 #include "test/compiler/Planner/RandomProblem.h"
@@ -143,6 +144,7 @@ TEST(Cuts, RefuseContradictions) {
   expectUsage({.batch = 8, .accumulationSteps = 3, .requireDivisible = true}, "3 leaves 2 samples",
               "not-divisible");
   expectUsage({.batch = 8, .recompute = "some"}, "--recompute is `some`, expected auto, none or all");
+  expectUsage({.batch = 8, .prefer = "nothing"}, "--prefer is `nothing`, expected balanced, speed or memory");
   expectUsage({.batch = int64_t{1} << 40}, "more than 65536 sizes");
 }
 
@@ -178,7 +180,7 @@ TEST(Solve, ChoosesTheFastestThatFitsAndMoreMemoryNeverHurts) {
     Problem problem = randomProblem(random, 20);
     double before = 1e30;
     for (int64_t budget = 2000; budget < 3'000'000; budget = budget * 5 / 4) {
-      Search search = solved(problem, profile, {.batch = 24, .budget = budget});
+      Search search = solved(problem, profile, {.batch = 24, .budget = budget, .prefer = "speed"});
       double best = 1e30;
       for (const Candidate &candidate : search.candidates)
         if (candidate.packed && candidate.counted <= budget)
@@ -192,6 +194,62 @@ TEST(Solve, ChoosesTheFastestThatFitsAndMoreMemoryNeverHurts) {
       before = search.plan->seconds();
     }
   }
+}
+
+/// What is as fast as the fastest takes less memory; budgets stay monotone in time and in memory.
+TEST(Solve, PrefersLessMemoryAmongWhatIsAsFast) {
+  Random random(14);
+  DeviceProfile profile = h100();
+  int cheaper = 0;
+  for (int round = 0; round < 40; ++round) {
+    Problem problem = randomStep(random, 5, 3, 2);
+    double seconds = 1e30;
+    int64_t bytes = 0;
+    for (int64_t budget = 20'000; budget < 300'000'000; budget = budget * 3 / 2) {
+      Options options{.batch = 24, .budget = budget};
+      Search balanced = solved(problem, profile, options);
+      options.prefer = "speed";
+      Search fast = solved(problem, profile, options);
+      options.prefer = "memory";
+      Search small = solved(problem, profile, options);
+      ASSERT_EQ(balanced.plan.has_value(), fast.plan.has_value());
+      if (!fast.plan)
+        continue;
+      ASSERT_TRUE(verify(problem, *balanced.plan) && verify(problem, *small.plan));
+      double limit = fast.plan->seconds() * 1.01;
+      ASSERT_LE(balanced.plan->seconds(), limit * (1 + 1e-9));
+      ASSERT_LE(balanced.plan->counted(), fast.plan->counted());
+      ASSERT_LE(small.plan->counted(), balanced.plan->counted());
+      for (const Search *search : {&balanced, &fast, &small})
+        for (const Candidate &other : search->candidates)
+          if (other.packed && other.seconds <= limit * (1 - 1e-9))
+            ASSERT_GE(other.counted, balanced.plan->counted()) << "round " << round;
+      ASSERT_LE(balanced.plan->seconds(), seconds * (1 + 1e-9) + 1e-12);
+      ASSERT_GE(balanced.plan->counted(), bytes);
+      seconds = balanced.plan->seconds();
+      bytes = balanced.plan->counted();
+      cheaper += balanced.plan->counted() < fast.plan->counted() ? 1 : 0;
+    }
+  }
+  EXPECT_GT(cheaper, 20);
+}
+
+TEST(Solve, AMeasuredProfileTellsHalfAsMuchApart) {
+  Problem problem = transformerProblem(gpt2Small());
+  DeviceProfile profile = h100();
+  auto slower = [&] {
+    return solved(problem, profile, {.batch = 1024}).plan->seconds() /
+           solved(problem, profile, {.batch = 1024, .prefer = "speed"}).plan->seconds();
+  };
+  EXPECT_GT(slower(), 1.005);
+  profile.basis = "measured";
+  EXPECT_LE(slower(), 1.005);
+}
+
+TEST(Solve, SaysWhatTheFasterOneTakes) {
+  Search search = solved(transformerProblem(gpt2Small()), h100(), {.batch = 1024});
+  EXPECT_THAT(explainPlan(search),
+              testing::ContainsRegex("is [01]\\.[0-9] % faster and takes [0-9.]+ GiB more"));
 }
 
 TEST(Solve, TheSmallestCandidateIsTheSmallestBudget) {
@@ -214,7 +272,7 @@ TEST(Solve, MemoryLinesSumToTheTotal) {
   EXPECT_EQ(state, search.plan->state);
   EXPECT_EQ(scratch, search.plan->scratch);
   EXPECT_GT(search.plan->total(), search.plan->counted());
-  EXPECT_EQ(search.plan->cut.m, 128);
+  EXPECT_EQ(search.plan->cut.m, 32);
   EXPECT_EQ(search.plan->scratch, search.plan->lowerBound);
 }
 
