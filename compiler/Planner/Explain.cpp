@@ -146,7 +146,9 @@ std::string verdictText(const Search &search, const Candidate &candidate, const 
   case Verdict::NotDivisible:
     return fmt::format("not divisible: {}", candidate.note);
   case Verdict::MoreMemory:
-    return moreMemoryText(search, candidate) + withoutSavings(search, candidate);
+    if (std::string difference = withoutSavings(search, candidate); !difference.empty())
+      return fmt::format("{}: {}", difference.substr(1), moreMemoryText(search, candidate));
+    return moreMemoryText(search, candidate);
   case Verdict::Slower:
     break;
   }

@@ -79,8 +79,11 @@ const Candidate *chosenOf(const Search &search) {
 std::string withoutSavings(const Search &search, const Candidate &candidate) {
   const Candidate *chosen = chosenOf(search);
   bool isLarger = candidate.verdict == Verdict::DoesNotFit || candidate.verdict == Verdict::MoreMemory;
-  if (!chosen || candidate.cut != chosen->cut || !isLarger || candidate.recomputed > 0)
+  if (!chosen || candidate.cut != chosen->cut || !isLarger)
     return "";
+  if (candidate.recomputed > 0)
+    return candidate.verdict == Verdict::MoreMemory ? fmt::format(" with {} recomputed", candidate.recomputed)
+                                                    : "";
   if (search.slices.empty())
     return " with everything kept";
   return search.recomputed.empty() ? " with the loss in one piece"
@@ -89,7 +92,8 @@ std::string withoutSavings(const Search &search, const Candidate &candidate) {
 
 std::string moreMemoryText(const Search &search, const Candidate &candidate) {
   const Candidate &chosen = *chosenOf(search);
-  double percent = 100 * (1 - candidate.seconds / chosen.seconds);
+  double percent =
+      chosen.seconds > 0 ? 100 * (1 - candidate.seconds / chosen.seconds) : 0; // of a step of nothing
   std::string faster =
       percent < 0.05 ? "as fast" : fmt::format("{:.{}f} % faster", percent, percent < 10 ? 1 : 0);
   return fmt::format("{} and takes {} more", faster, formatBytes(candidate.counted - chosen.counted));
