@@ -76,7 +76,8 @@ private:
       if (!read)
         return missingWeights(param, "are in " + model.string() + ", which cannot be read");
       graph.emplace(std::move(*read));
-      import::separateMerged(graph->graph, import::Signature::of(graph->graph));
+      // Copies that --untie made are looked for too; the others are in nobody's way.
+      import::separateMerged(graph->graph, import::Signature::of(graph->graph), /*untie=*/true);
     }
     const import::Tensor *tensor = graph->graph.initializer(param.getSymName().str());
     if (!tensor || !tensor->data.isPresent())

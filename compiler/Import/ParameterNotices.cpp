@@ -78,6 +78,12 @@ std::string tieNotice(const Parameter &kept, const Parameter &alias, bool transp
                      kept.module, alias.name, kept.name, transposed ? " transposed" : "");
 }
 
+std::string sharedOrEqual(const std::vector<std::string> &names) {
+  return fmt::format("`{}` are one initializer in the file, shared or equal when it was exported: trained as "
+                     "one; --untie trains them apart",
+                     fmt::join(names, "` and `"));
+}
+
 std::string namesForNote(size_t count, const std::function<std::string(size_t)> &name) {
   std::string text = "names are matched whole: ";
   constexpr size_t shown = 3;

@@ -9,6 +9,8 @@ namespace accum::import {
 
 /// "lm_head.weight = transformer.wte.weight (tied): ...".
 std::string tieNotice(const Parameter &kept, const Parameter &alias, bool transposed);
+/// Of one initializer that several modules read.
+std::string sharedOrEqual(const std::vector<std::string> &names);
 /// "parameters are: a, b, c, ..." for a pattern that matched none of `count` names.
 std::string namesForNote(size_t count, const std::function<std::string(size_t)> &name);
 /// Adds a notice for each parameter of the signature that the file does not hold: a bias that was zero, or

@@ -3,9 +3,12 @@
 #include "compiler/Import/ParameterRules.h"
 #include "compiler/Import/Contents.h"
 #include "compiler/Import/ModuleNames.h"
+#include "compiler/Import/SeparateMerged.h"
+#include "compiler/Import/TracedCall.h"
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
+#include <set>
 
 namespace accum::import {
 namespace {
@@ -118,7 +121,7 @@ Verdict rearranged(const Graph &graph, const Tensor &tensor, const std::string &
                    const std::vector<Reader> &readers) {
   const Tensor *original = graph.initializer(source);
   bool isMatrix = tensor.shape.size() == 2;
-  Made made = howMade(tensor.name);
+  Made made = howMade(nameWhenMade(graph, tensor.name));
   bool isSame = made == Made::Copy;
   isSame |= isMatrix && original && original->shape == tensor.shape && tensor.shape[0] != tensor.shape[1];
   isSame |= std::all_of(readers.begin(), readers.end(),
@@ -136,7 +139,8 @@ bool isOnePlus(const Graph &graph, const Tensor &tensor, const std::string &sour
                const std::vector<std::string> &sources, const Signature &signature,
                const std::vector<Reader> &readers) {
   size_t dot = source.rfind('.');
-  bool isSum = tensor.name.starts_with("add") && tensor.shape.size() == 1 && dot != std::string::npos;
+  bool isSum = nameWhenMade(graph, tensor.name).starts_with("add") && tensor.shape.size() == 1 &&
+               dot != std::string::npos;
   bool isAlone = std::none_of(sources.begin(), sources.end(), [&](const std::string &other) {
     return other != source &&
            (std::find(signature.buffers.begin(), signature.buffers.end(), other) != signature.buffers.end() ||
@@ -176,7 +180,10 @@ Verdict folded(const Graph &graph, const Tensor &tensor, const Signature &signat
   }
   if (!source)
     return verdict(Standing::Derived, "was computed from several parameters", tensor.name);
-  bool isMoved = sources.size() == 1 && howMade(tensor.name) != Made::Other;
+  if (std::string separated = separatedParameter(graph, tensor.name); signature.hasParameter(separated))
+    source = separated; // separated from what was made of the equal one
+  std::string made = nameWhenMade(graph, tensor.name);
+  bool isMoved = sources.size() == 1 && howMade(made) != Made::Other;
   if (isMoved && tensor.shape.size() >= 2 && isRead(readers, {Role::Matrix, Role::Table}))
     return rearranged(graph, tensor, *source, readers);
   if (isOnePlus(graph, tensor, *source, sources, signature, readers)) {
@@ -186,7 +193,7 @@ Verdict folded(const Graph &graph, const Tensor &tensor, const Signature &signat
     return shifted;
   }
   // aten.embedding with known indices: rows of the table, if none of them twice.
-  bool isLookUp = tensor.name.starts_with("embedding") && tensor.shape.size() >= 2;
+  bool isLookUp = made.starts_with("embedding") && tensor.shape.size() >= 2;
   if (isLookUp && (!tensor.data.isPresent() || hasDistinctRows(tensor))) {
     Verdict slice =
         verdict(Standing::Trained, fmt::format("the rows of `{}` that the export kept", *source), *source);
@@ -196,9 +203,38 @@ Verdict folded(const Graph &graph, const Tensor &tensor, const Signature &signat
   return verdict(Standing::Derived, fmt::format("was computed from `{}`", *source), *source);
 }
 
+/// It was merged with a matrix, or with the transpose of one.
+bool isSeparatedMatrix(const Graph &graph, const Tensor &tensor) {
+  std::string made = nameWhenMade(graph, tensor.name);
+  bool isMoved = foldedFrom(graph, tensor.name).size() == 1 && howMade(made) != Made::Other;
+  return made != tensor.name && tensor.shape.size() == 2 &&
+         (isMoved || signatureKind(graph, tensor.name) == "PARAMETER");
+}
+
+/// Its reader tells which way it lies: `linear` multiplies by the transpose of its weight.
+Verdict separatedMatrix(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
+  std::string made = nameWhenMade(graph, tensor.name);
+  Verdict copy = verdict(Standing::Trained, fmt::format("equal to `{}` when it was exported", made),
+                         separatedParameter(graph, tensor.name));
+  std::set<bool> isTransposed;
+  for (const Reader &reader : readers) {
+    const Node &node = graph.nodes[reader.node];
+    std::optional<TracedCall> call = TracedCall::of(node);
+    bool isLinear = call && call->operation() == "linear" && reader.role == Role::Matrix;
+    auto transB = node.attribute<int64_t>("transB");
+    bool isDirect = reader.first == reader.node && !(transB && *transB != 0);
+    isTransposed.insert(isLinear && isDirect);
+  }
+  copy.isNameless = isTransposed.size() != 1;
+  copy.moduleTransposed = isTransposed.count(true) != 0;
+  return copy;
+}
+
 /// Exports with a signature.
 Verdict judgeBySignature(const Graph &graph, const Tensor &tensor, const Signature &signature,
                          const std::vector<Reader> &readers) {
+  if (isSeparatedMatrix(graph, tensor))
+    return separatedMatrix(graph, tensor, readers);
   std::string_view kind = signatureKind(graph, tensor.name);
   if (kind == "PARAMETER")
     return verdict(Standing::Trained, "PARAMETER in the export's signature", tensor.name);

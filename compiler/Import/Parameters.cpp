@@ -5,6 +5,8 @@
 #include "compiler/Import/GradientMarks.h"
 #include "compiler/Import/ModuleNames.h"
 #include "compiler/Import/ParameterNotices.h"
+#include "compiler/Import/ParameterPatterns.h"
+#include "compiler/Import/ParameterRefusals.h"
 #include "compiler/Import/ParameterRules.h"
 #include "compiler/Import/SeparateMerged.h"
 #include "compiler/Import/Ties.h"
@@ -28,7 +30,7 @@ struct Entry {
 class Decision {
 public:
   Decision(Model &model, const ParameterOptions &options)
-      : model(model), graph(model.graph), options(options), signature(Signature::of(graph)) {
+      : model(model), graph(model.graph), options(options), signature(Signature::of(graph)), asked{options} {
     for (const Node &node : graph.nodes)
       for (const std::string &value : valuesRead(node))
         if (auto found = signature.placeholders.find(value); found != signature.placeholders.end())
@@ -36,7 +38,8 @@ public:
   }
 
   Result<ParameterTable> run() {
-    if (size_t separated = separateMerged(graph, signature).size())
+    Separation separation = separateMerged(graph, signature, options.untie);
+    if (size_t separated = separation.names.size())
       notices.push_back(fmt::format(
           "{} parameters had been merged with equal ones by the export: trained apart", separated));
     judgeAll();
@@ -44,6 +47,8 @@ public:
     if (auto tied = tie(); !tied)
       return tied.takeFailures();
     forgetSharedNames();
+    if (Failures unclear = takeForOne(separation.left); !unclear.empty())
+      return unclear;
     if (Failures wrong = applyOptions(); !wrong.empty())
       return wrong;
     return finish();
@@ -55,12 +60,14 @@ private:
   Entry enter(const Tensor &tensor, const std::vector<Reader> &readers);
   void nameAliases(Parameter &parameter, const std::vector<Reader> &readers);
   Result<Done> tie();
-  void apply(const Tie &tie);
+  std::optional<Failure> apply(const Tie &tie);
   void forgetSharedNames();
+  Failures takeForOne(const std::vector<SharedOrEqual> &left);
+  Failures refuseMerged() const;
   Failures applyOptions();
   Failures unmatched() const;
+  Failure matchesNone(std::string subject, const std::string &pattern) const;
   Failures refuseDerived() const;
-  Failures refuseTypes() const;
   Result<ParameterTable> finish();
 
   Model &model;
@@ -68,29 +75,10 @@ private:
   const ParameterOptions &options;
   Signature signature;
   std::set<std::string> called; ///< the parameters that traced calls take, by the names they use
+  Asked asked;
   std::vector<Entry> entries;
   std::vector<std::string> notices;
 };
-
-/// Every name by which a user may mean it.
-bool matches(const Parameter &parameter, const std::string &pattern) {
-  auto isMeant = [&](std::string_view name) { return matchesGlob(pattern, name); };
-  return isMeant(parameter.name) || isMeant(parameter.module) ||
-         std::any_of(parameter.moduleAliases.begin(), parameter.moduleAliases.end(), isMeant) ||
-         std::any_of(parameter.aliases.begin(), parameter.aliases.end(),
-                     [&](const ParameterAlias &alias) { return isMeant(alias.initializer); });
-}
-
-bool matchesAny(const Parameter &parameter, const std::vector<std::string> &patterns) {
-  return std::any_of(patterns.begin(), patterns.end(),
-                     [&](const std::string &pattern) { return matches(parameter, pattern); });
-}
-
-bool isWrittenOut(const Parameter &parameter, const std::vector<std::string> &patterns) {
-  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string &pattern) {
-    return pattern == parameter.name || pattern == parameter.module;
-  });
-}
 
 void Decision::nameAliases(Parameter &parameter, const std::vector<Reader> &readers) {
   if (signature.isEmpty())
@@ -185,7 +173,7 @@ Result<Done> Decision::tie() {
     if (entry.parameter.trained)
       candidates.push_back({graph.initializer(entry.parameter.name), entry.parameter.module,
                             entry.parameter.moduleAliases, entry.isTable, entry.parameter.moduleTransposed,
-                            entry.parameter.isTold});
+                            entry.parameter.isTold, nameWhenMade(graph, entry.parameter.name)});
   Ties found;
   if (!options.untie)
     found = findTies(candidates);
@@ -195,21 +183,61 @@ Result<Done> Decision::tie() {
       return byHand.takeFailures();
     found.ties.push_back(*byHand);
   }
+  Failures unclear;
   for (const Tie &tie : found.ties)
-    apply(tie);
+    if (std::optional<Failure> failure = apply(tie))
+      unclear.push_back(std::move(*failure));
+  if (!unclear.empty())
+    return unclear;
   notices.insert(notices.end(), found.notices.begin(), found.notices.end());
   return Done{};
 }
 
-void Decision::apply(const Tie &tie) {
+/// Modules of a traced export that read one initializer share it, or had equal ones.
+Failures Decision::takeForOne(const std::vector<SharedOrEqual> &left) {
+  Failures failures;
+  for (const SharedOrEqual &shared : left) {
+    if (asked.tellsApart(shared.names))
+      failures.push_back(disagreement(shared.names, "--untie"));
+    else
+      notices.push_back(sharedOrEqual(shared.names));
+  }
+  return failures;
+}
+
+/// Parameters that the export's calls tell apart, and that could not be given an initializer each: trained as
+/// one they are others than the model's.
+Failures Decision::refuseMerged() const {
+  Failures failures;
+  for (const Entry &entry : entries) {
+    const Parameter &parameter = entry.parameter;
+    if (!parameter.isTold || entry.standing != Standing::Trained)
+      continue;
+    std::vector<std::string> names{parameter.module};
+    names.insert(names.end(), parameter.moduleAliases.begin(), parameter.moduleAliases.end());
+    std::erase_if(names, [&](const std::string &name) { return !called.count(name); });
+    bool isLeft =
+        std::none_of(names.begin(), names.end(), [&](const std::string &name) { return asked.trains(name); });
+    if (names.size() > 1 && !isLeft)
+      failures.push_back(mergedByExport(names));
+  }
+  return failures;
+}
+
+std::optional<Failure> Decision::apply(const Tie &tie) {
   auto named = [&](const std::string &name) {
     return std::find_if(entries.begin(), entries.end(),
                         [&](const Entry &e) { return e.parameter.name == name; });
   };
   auto alias = named(tie.alias), kept = named(tie.kept);
   if (alias == entries.end() || kept == entries.end())
-    return; // tied by hand what is tied already
+    return std::nullopt; // tied by hand what is tied already
   Parameter &parameter = kept->parameter;
+  // A transposed copy of a table is the exporter's; two tensors with names of their own may be two
+  // parameters.
+  bool isCopy = tie.transposed || !isModuleName(tie.kept) || !isModuleName(tie.alias);
+  if (!isCopy && asked.tellsApart({parameter.module, alias->parameter.module}))
+    return disagreement({parameter.module, alias->parameter.module}, "--untie");
   for (ParameterAlias &inherited : alias->parameter.aliases)
     parameter.aliases.push_back({inherited.initializer, inherited.transposed != tie.transposed});
   parameter.aliases.push_back({tie.alias, tie.transposed});
@@ -218,6 +246,7 @@ void Decision::apply(const Tie &tie) {
   notices.push_back(tieNotice(parameter, alias->parameter, tie.transposed));
   shareNames(parameter, alias->parameter, tie.transposed);
   entries.erase(alias);
+  return std::nullopt;
 }
 
 /// A name that several parameters were given is no name: each is called as in the file, and aliases go.
@@ -248,16 +277,25 @@ Failures Decision::unmatched() const {
   auto check = [&](const char *flag, const std::vector<std::string> &patterns) {
     for (const std::string &pattern : patterns)
       if (std::none_of(entries.begin(), entries.end(),
-                       [&](const Entry &e) { return matches(e.parameter, pattern); }))
-        failures.push_back(
-            {"no-such-parameter",
-             fmt::format("{} {}", flag, pattern),
-             "matches no parameter",
-             {namesForNote(entries.size(), [&](size_t i) { return entries[i].parameter.module; })}});
+                       [&](const Entry &e) { return matchesAny(e.parameter, {pattern}); }))
+        failures.push_back(matchesNone(fmt::format("{} {}", flag, pattern), pattern));
   };
   check("--trainable", options.trainable);
   check("--freeze", options.freeze);
   return failures;
+}
+
+Failure Decision::matchesNone(std::string subject, const std::string &pattern) const {
+  std::vector<std::string> lost;
+  for (const std::string &name : signature.parameters)
+    if (matchesGlob(pattern, name))
+      lost.push_back(name);
+  if (!lost.empty())
+    return notInFile(std::move(subject), lost);
+  return {"no-such-parameter",
+          std::move(subject),
+          "matches no parameter",
+          {namesForNote(entries.size(), [&](size_t i) { return entries[i].parameter.module; })}};
 }
 
 Failures Decision::applyOptions() {
@@ -295,42 +333,16 @@ Failures Decision::refuseDerived() const {
   return failures;
 }
 
-/// The update is one command over parameters of one type; those of 16 bits are trained in f32, since sums of
-/// gradients and optimizer steps are below their last digit.
-Failures Decision::refuseTypes() const {
-  std::map<DType, std::vector<const Parameter *>> trained;
-  for (const Entry &entry : entries)
-    if (entry.parameter.trained)
-      trained[computedIn(entry.parameter.dtype)].push_back(&entry.parameter);
-  DType kept =
-      trained.contains(DType::Float32) || !trained.contains(DType::Float64) ? DType::Float32 : DType::Float64;
-  Failures failures;
-  for (const auto &[dtype, parameters] : trained) {
-    if (dtype == kept)
-      continue;
-    const Parameter &first = *parameters.front();
-    size_t others = parameters.size() - 1;
-    Failure failure{"unsupported",
-                    backquoted(first.name) + (others ? fmt::format(" and {} more", others) : ""),
-                    fmt::format("{} of type {}, expected {} of what is trained", others ? "are" : "is",
-                                name(dtype), name(kept)),
-                    {"export the model in one type: model.float(), or model.double()"}};
-    std::vector<std::string> flags;
-    for (const Parameter *parameter : parameters)
-      flags.push_back("--freeze " + parameter->name);
-    constexpr size_t shown = 4;
-    if (flags.size() <= shown)
-      failure.notes.push_back(
-          fmt::format("or leave {} as in the file: {}", others ? "them" : "it", fmt::join(flags, " ")));
-    failures.push_back(std::move(failure));
-  }
-  return failures;
-}
-
 Result<ParameterTable> Decision::finish() {
   ParameterTable table;
   Failures refused = refuseDerived();
-  for (Failure &failure : refuseTypes())
+  for (Failure &failure : refuseMerged())
+    refused.push_back(std::move(failure));
+  std::vector<const Parameter *> trained;
+  for (const Entry &entry : entries)
+    if (entry.parameter.trained)
+      trained.push_back(&entry.parameter);
+  for (Failure &failure : refuseTypes(trained))
     refused.push_back(std::move(failure));
   std::vector<std::string> guessed;
   std::vector<const Tensor *> tables;

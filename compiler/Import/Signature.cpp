@@ -111,7 +111,7 @@ bool Signature::hasParameter(std::string_view target) const {
 }
 
 std::string_view signatureKind(const Graph &graph, std::string_view initializer) {
-  return property(graph, initializer, "pkg.torch.export.graph_signature.InputSpec.kind");
+  return property(graph, initializer, kSignatureKind);
 }
 
 std::vector<std::string> foldedFrom(const Graph &graph, std::string_view initializer) {

@@ -37,6 +37,8 @@ struct Signature {
   std::string parameterIn(const Graph &graph, std::string_view initializer) const;
 };
 
+/// Where an initializer's own metadata says which kind of input it is.
+inline constexpr const char *kSignatureKind = "pkg.torch.export.graph_signature.InputSpec.kind";
 /// `PARAMETER`, `BUFFER`, ..., or "" where the export does not say.
 std::string_view signatureKind(const Graph &graph, std::string_view initializer);
 /// The values that the exporter computed this initializer from, or none.

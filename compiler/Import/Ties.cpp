@@ -81,6 +81,12 @@ bool shareAName(const TieCandidate &a, const TieCandidate &b) {
   return isOfB(a.module) || std::any_of(a.moduleAliases.begin(), a.moduleAliases.end(), isOfB);
 }
 
+/// 1 for `teacher.head.weight` and `teacher.wte.weight`.
+ptrdiff_t modulesInCommon(std::string_view a, std::string_view b) {
+  auto differing = std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first;
+  return std::count(a.begin(), differing, '.');
+}
+
 /// A candidate, whose content is the class's or the transpose of that.
 struct Member {
   size_t candidate;
@@ -141,20 +147,26 @@ private:
   bool tryTies(const Equal &equal, size_t candidate, bool transposed) {
     const TieCandidate &other = candidates[candidate];
     bool isNoticed = false;
+    const Member *best = nullptr;
     for (const Member &member : equal) {
       const TieCandidate &kept = candidates[member.candidate];
       bool isShared = shareAName(kept, other);
-      if (!isShared && kept.isTold && other.isTold && kept.isTable == other.isTable)
+      bool isSeparated = !other.made.empty() && kept.made == other.made;
+      if (!isShared && (isSeparated || (kept.isTold && other.isTold)))
         continue;
       if (!isShared && isSamePlaceInAnotherLayer(kept.module, other.module)) {
         if (!std::exchange(isNoticed, true))
           apart[member.candidate].push_back(candidate);
         continue;
       }
-      ties.ties.push_back({kept.tensor->name, other.tensor->name, member.transposed != transposed});
-      return true;
+      if (!best || modulesInCommon(kept.module, other.module) >
+                       modulesInCommon(candidates[best->candidate].module, other.module))
+        best = &member;
     }
-    return false;
+    if (best)
+      ties.ties.push_back(
+          {candidates[best->candidate].tensor->name, other.tensor->name, best->transposed != transposed});
+    return best != nullptr;
   }
 
   std::string keptApart(size_t first, const std::vector<size_t> &others) const {

@@ -20,7 +20,8 @@ struct TieCandidate {
   std::vector<std::string> moduleAliases; ///< as in Parameter
   bool isTable = false;                   ///< read by Gather
   bool moduleTransposed = false;
-  bool isTold = false; ///< as in Parameter
+  bool isTold = false;   ///< as in Parameter
+  std::string made = {}; ///< the initializer that it was separated from, or itself
 };
 
 struct Ties {
@@ -31,7 +32,7 @@ struct Ties {
 /// Finds initializers of equal content, up to transposition for rank 2; where bytes are absent, those that
 /// the export gives the same name. Vectors of equal values are never tied, nor are weights at the same place
 /// of different layers, which are equal when a layer was copied before training, nor what the export's calls
-/// tell apart, unless one is a table. Compares 16 sampled elements of each, then whole tensors of those that
+/// tell apart, nor what was separated. Compares 16 sampled elements of each, then whole tensors of those that
 /// agree.
 Ties findTies(const std::vector<TieCandidate> &candidates);
 

@@ -237,6 +237,83 @@ TEST_F(SeparateMerged, identitiesThatACopiedLayerReads) {
   EXPECT_EQ(layers("l.0/fc_1"), 1u) << "the same layer once more";
 }
 
+/// Two modules of a traced export that read one matrix, whose names alone say nothing.
+GraphBytes twoModules() {
+  GraphBytes graph = twoLayers();
+  graph.metadata.clear();
+  graph.valueInfo.clear();
+  graph.nodes = {node("Identity", {"val_9"}, {"onnx::MatMul_12"}, "Identity_0"),
+                 node("MatMul", {"x", "val_9"}, {"b"}, "/student/fc/MatMul"),
+                 node("MatMul", {"b", "onnx::MatMul_12"}, {"y"}, "/teacher/fc/MatMul")};
+  return graph;
+}
+
+TEST_F(SeparateMerged, whatTwoModulesReadIsSharedOrEqual) {
+  ParameterTable one = decide(twoModules());
+  EXPECT_THAT(one.parameters, SizeIs(1));
+  ASSERT_THAT(one.notices, testing::Not(testing::IsEmpty()));
+  EXPECT_THAT(one.notices[0], HasSubstr("`student.fc.weight` and `teacher.fc.weight` are one initializer"));
+  ParameterOptions apart;
+  apart.untie = true;
+  EXPECT_THAT(decide(twoModules(), apart).parameters, SizeIs(2));
+}
+
+TEST_F(SeparateMerged, namesOfOneTensorThatDisagreeAreRefused) {
+  auto refusal = [&](const ParameterOptions &options) {
+    model = readModel(write(twoModules().model()));
+    auto table = decideParameters(**model, options);
+    return table ? "" : table.failures().front().slug + ": " + table.failures().front().message;
+  };
+  ParameterOptions frozen, trained, neither;
+  frozen.freeze = {"teacher.*"};
+  EXPECT_THAT(refusal(frozen), HasSubstr("lost-in-export: are equal in the file"));
+  trained.trainable = {"student.*"};
+  EXPECT_THAT(refusal(trained), HasSubstr("lost-in-export: are equal in the file"));
+  neither.trainable = {"*.fc.weight"};
+  EXPECT_EQ(refusal(neither), "");
+}
+
+TEST_F(SeparateMerged, modulesWhoseBiasesWereEqualWereCopies) {
+  GraphBytes graph = twoModules();
+  graph.initializers.push_back(tensor("student.fc.bias", {4}, 1, rawFloats({1, 2, 3, 4})));
+  graph.nodes.push_back(node("Identity", {"student.fc.bias"}, {"teacher.fc.bias"}, "Identity_1"));
+  graph.nodes.push_back(node("Add", {"b", "student.fc.bias"}, {"c"}, "/student/fc/Add"));
+  graph.nodes.push_back(node("Add", {"y", "teacher.fc.bias"}, {"z"}, "/teacher/fc/Add"));
+  graph.outputs.push_back(value("z", {4, 4}));
+  EXPECT_THAT(decide(graph).parameters, SizeIs(4));
+  graph.nodes[3] = node("Add", {"b", "student.fc.bias"}, {"teacher.fc.bias"}, "/student/fc/Add");
+  EXPECT_THAT(decide(graph).parameters, SizeIs(2)) << "nothing of theirs was a copy";
+}
+
+TEST_F(SeparateMerged, whatIsReadThroughOneTransposeCannotBeSeparated) {
+  GraphBytes graph = twoLayers();
+  graph.initializers = {
+      tensor("l.0.fc.weight", {4, 4}, 1, rawFloats({1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}))};
+  graph.valueInfo = {kindOf("l.0.fc.weight")};
+  graph.nodes = {node("Transpose", {"l.0.fc.weight"}, {"t"}, "t"),
+                 called(node("MatMul", {"x", "t"}, {"b"}, "m0"), "p_l_0_fc_weight"),
+                 called(node("MatMul", {"b", "t"}, {"y"}, "m1"), "p_l_1_fc_weight")};
+  ParameterTable table = decide(graph);
+  ASSERT_THAT(table.refused, SizeIs(1));
+  EXPECT_EQ(table.refused[0].slug, "lost-in-export");
+  EXPECT_EQ(table.refused[0].subject, "`l.0.fc.weight` and `l.1.fc.weight`");
+  ParameterOptions half;
+  half.freeze = {"l.1.*"};
+  model = readModel(write(graph.model()));
+  EXPECT_FALSE(decideParameters(**model, half)) << "nothing is left to train, or it is refused";
+}
+
+TEST_F(SeparateMerged, whatTheFileLacksIsNotFrozen) {
+  GraphBytes graph = twoNorms();
+  model = readModel(write(graph.model()));
+  ParameterOptions options;
+  options.freeze = {"fc.b*"};
+  auto table = decideParameters(**model, options);
+  ASSERT_FALSE(table);
+  EXPECT_EQ(table.failures().front().slug, "lost-in-export");
+  EXPECT_THAT(table.failures().front().message, HasSubstr("matches `fc.bias`, not in the file"));
+}
+
 TEST_F(SeparateMerged, identitiesBetweenDottedNames) {
   GraphBytes graph = twoNorms();
   graph.metadata.clear();

@@ -85,4 +85,5 @@ def finish(path, brief):
 
 def local_paths_removed(text):
     text = re.sub(r'"[^"]*/site-packages/', '"/usr/lib/python3/site-packages/', text)
+    text = re.sub(r'"/[^"]*/test/models/make/', '"', text)
     return re.sub(r'(?m)^/[^\s"]*/site-packages/', '/usr/lib/python3/site-packages/', text)
