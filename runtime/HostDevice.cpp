@@ -16,6 +16,7 @@ Status HostDevice::load(const Artifact &artifact) {
   if (!table)
     return table.error();
   kernels = *table;
+  poison = Poison::asked(artifact);
   (void)loadGemmLibrary(); // absent: an f64 program does not need it, the first f32 GEMM says so
   return {};
 }
@@ -50,6 +51,11 @@ Status HostDevice::feed(MicroStep at, const FillInputs &fill) {
   return {};
 }
 
+void HostDevice::startStep(bool evaluates) {
+  if (poison)
+    poison->beforeStep(arena.data(), evaluates);
+}
+
 std::vector<std::string> HostDevice::kernelNames() const {
   std::vector<std::string> names;
   for (uint32_t kernel = 0; kernel < kernels->count; ++kernel)
@@ -64,13 +70,23 @@ Status HostDevice::launch(uint32_t kernel, void *const *args) {
                      std::to_string(kernels->count),
                  "program"};
   const accum_kernel_v1 &entry = kernels->kernels[kernel];
+  if (poison)
+    poison->beforeLaunch(kernel, entry.num_args, args);
   parallelFor(entry.n, entry.chunks, [&](int64_t begin, int64_t end) { entry.fn(args, begin, end); });
   return {};
 }
 
-Status HostDevice::gemm(const accum_gemm &call, float beta) { return runtime::gemm(call, beta); }
+Status HostDevice::gemm(const accum_gemm &call, float beta) {
+  if (poison)
+    Poison::beforeGemm(call, beta);
+  return runtime::gemm(call, beta);
+}
 
-Status HostDevice::attention(const accum_attention &call) { return runtime::attention(call); }
+Status HostDevice::attention(const accum_attention &call) {
+  if (poison)
+    Poison::beforeAttention(call);
+  return runtime::attention(call);
+}
 
 Status HostDevice::zero(void *to, uint64_t bytes) {
   std::memset(to, 0, bytes);

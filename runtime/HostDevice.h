@@ -5,6 +5,7 @@
 
 #include "runtime/Arena.h"
 #include "runtime/Device.h"
+#include "runtime/Poison.h"
 
 namespace accum::runtime {
 
@@ -21,6 +22,7 @@ public:
   Expected<const uint8_t *> view(const void *from, uint64_t bytes) override;
   Expected<const void *> mirror(const void *own, uint64_t bytes) override { return own; }
 
+  void startStep(bool evaluates) override;
   std::vector<std::string> kernelNames() const override;
   bool isSynchronous() const override { return true; }
   Status feed(MicroStep at, const FillInputs &fill) override;
@@ -33,6 +35,7 @@ public:
   Expected<double> squaredNorm(const void *data, uint64_t n, DType dtype) override;
 
 private:
+  std::optional<Poison> poison;
   const accum_kernels_v1 *kernels = nullptr;
   Collectives *ranks = nullptr;
   Arena arena;

@@ -18,6 +18,8 @@ llvm = "/usr/lib/llvm-22/bin"
 # Where `./dev setup` puts ptxas and nvcc on machines without a CUDA toolkit.
 cuda = [os.path.join(os.path.dirname(config.test_source_root), "build", "cuda-tools", "bin"), "/usr/local/cuda/bin"]
 config.environment["PATH"] = os.pathsep.join([os.path.join(build, "bin"), llvm, os.environ["PATH"], *cuda])
+# Memory that means nothing is NaN (docs/verifying.md): a kernel that reads it too early is seen.
+config.environment["ACCUM_POISON"] = "1"
 for tool in ["ptxas", "nvcc"]:
     if shutil.which(tool, path=config.environment["PATH"]):
         config.available_features.add(tool)

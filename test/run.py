@@ -63,7 +63,8 @@ def run_unit(binary):
     """(passed, failed, skipped), and what it printed where something failed."""
     with tempfile.TemporaryDirectory() as folder:
         result = os.path.join(folder, "unit.json")
-        run = subprocess.run([binary, "--gtest_brief=1", f"--gtest_output=json:{result}"], capture_output=True, text=True)
+        run = subprocess.run([binary, "--gtest_brief=1", f"--gtest_output=json:{result}"], capture_output=True, text=True,
+                             env=dict(os.environ, ACCUM_POISON="1"))
         if not os.path.exists(result):
             return (0, 1, 0), f"{run.stdout[-4000:]} {run.stderr[-4000:]}\n{binary}: died with status {run.returncode}"
         suites = json.loads(pathlib.Path(result).read_text()).get("testsuites", [])

@@ -32,15 +32,28 @@ Constant *constantEntry(Module &module, const KernelEntry &entry) {
 
 } // namespace
 
+/// A function of the shared object that returns `value`.
+static void exportValue(Module &module, StringRef name, Constant *value) {
+  LLVMContext &context = module.getContext();
+  auto *type = FunctionType::get(PointerType::get(context, 0), false);
+  auto *function = Function::Create(type, GlobalValue::ExternalLinkage, name, module);
+  IRBuilder<>(BasicBlock::Create(context, "", function)).CreateRet(value);
+}
+
+static Constant *constantArray(Module &module, Type *element, ArrayRef<Constant *> lines, StringRef name) {
+  Constant *array = ConstantArray::get(ArrayType::get(element, lines.size()), lines);
+  return new GlobalVariable(module, array->getType(), true, GlobalValue::PrivateLinkage, array, name);
+}
+
 std::unique_ptr<Module> makeKernelTable(LLVMContext &context, ArrayRef<KernelEntry> entries) {
   static_assert(sizeof(accum_kernel_v1) == 40 && sizeof(accum_kernels_v1) == 24, "as written below");
   auto module = std::make_unique<Module>("kernel-table", context);
-  std::vector<Constant *> lines;
-  for (const KernelEntry &entry : entries)
+  std::vector<Constant *> lines, operands;
+  for (const KernelEntry &entry : entries) {
     lines.push_back(constantEntry(*module, entry));
-  Constant *array = ConstantArray::get(ArrayType::get(entryType(context), lines.size()), lines);
-  auto *table =
-      new GlobalVariable(*module, array->getType(), true, GlobalValue::PrivateLinkage, array, "table");
+    operands.push_back(constantOperands(*module, entry.operands));
+  }
+  Constant *table = constantArray(*module, entryType(context), lines, "table");
   Type *i32 = Type::getInt32Ty(context);
   Constant *fields[] = {ConstantInt::get(i32, ACCUM_ABI_VERSION),
                         ConstantInt::get(i32, sizeof(accum_kernels_v1)),
@@ -48,9 +61,9 @@ std::unique_ptr<Module> makeKernelTable(LLVMContext &context, ArrayRef<KernelEnt
   Constant *header = ConstantStruct::getAnon(fields);
   auto *kernels =
       new GlobalVariable(*module, header->getType(), true, GlobalValue::PrivateLinkage, header, "kernels");
-  auto *type = FunctionType::get(PointerType::get(context, 0), false);
-  auto *function = Function::Create(type, GlobalValue::ExternalLinkage, "accum_kernels", *module);
-  IRBuilder<>(BasicBlock::Create(context, "", function)).CreateRet(kernels);
+  exportValue(*module, "accum_kernels", kernels);
+  exportValue(*module, "accum_operands",
+              constantArray(*module, PointerType::get(context, 0), operands, "operands"));
   return module;
 }
 

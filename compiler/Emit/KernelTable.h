@@ -15,8 +15,8 @@ namespace accum::emit {
 /// What a kernel's function is called, before its name.
 inline constexpr llvm::StringRef kKernelPrefix = "kernel.";
 
-/// A module that defines accum_kernels() and refers to the functions of the entries, hidden symbols of other
-/// modules.
+/// A module that defines accum_kernels() and accum_operands(), and refers to the functions of the entries,
+/// hidden symbols of other modules.
 std::unique_ptr<llvm::Module> makeKernelTable(llvm::LLVMContext &context,
                                               llvm::ArrayRef<KernelEntry> entries);
 

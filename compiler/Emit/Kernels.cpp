@@ -39,6 +39,8 @@ std::vector<func::FuncOp> kernelsOf(ModuleOp module) {
   return kernels;
 }
 
+int64_t numberOf(func::FuncOp kernel) { return kernel->getAttrOfType<IntegerAttr>("accum.kernel").getInt(); }
+
 std::vector<Share> shareOut(ModuleOp module, StringRef path) {
   std::vector<func::FuncOp> kernels = kernelsOf(module);
   size_t threads = std::max(1u, module.getContext()->getNumThreads());
@@ -60,7 +62,7 @@ void readEntries(Share &share) {
       continue;
     StringRef name = function.getName();
     name.consume_front(kKernelPrefix);
-    share.entries.push_back({line[0], {name.str(), line[1], line[2], line[3]}});
+    share.entries.push_back({line[0], {name.str(), line[1], line[2], line[3], {}}});
     function->removeAttr("accum.entry");
   }
 }
@@ -87,6 +89,9 @@ FailureOr<std::vector<KernelEntry>> tableOf(ModuleOp module, ArrayRef<Share> sha
     for (const auto &[number, entry] : share.entries)
       if (!byNumber.insert({number, entry}).second)
         return module.emitError("two kernels are number ") << number;
+  for (func::FuncOp kernel : kernelsOf(module))
+    if (auto entry = byNumber.find(numberOf(kernel)); entry != byNumber.end())
+      entry->second.operands = operandsOf(kernel);
   std::vector<KernelEntry> table;
   for (const auto &[number, entry] : byNumber) {
     if (number != static_cast<int64_t>(table.size()))

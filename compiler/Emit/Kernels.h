@@ -2,7 +2,7 @@
 // Kernels of a scheduled module -> kernels.so.
 #pragma once
 
-#include "mlir/IR/BuiltinOps.h"
+#include "compiler/Emit/KernelOperands.h"
 #include <string>
 
 namespace accum::emit {
@@ -13,7 +13,8 @@ struct KernelOptions {
 };
 
 /// Compiles every function of `module` that has `accum.kernel = N` (its line in the table; 0 .. count - 1,
-/// each once) and writes a shared object to `path` that exports accum_kernels() (runtime/accum_program.h).
+/// each once) and writes a shared object to `path` that exports accum_kernels() and accum_operands()
+/// (runtime/accum_program.h, runtime/accum_operands.h).
 /// `module` is not changed. Errors are reported on the kernel or the module.
 mlir::LogicalResult compileKernels(mlir::ModuleOp module, const KernelOptions &options, llvm::StringRef path);
 
@@ -22,6 +23,7 @@ struct KernelEntry {
   std::string name;
   int64_t n = 0, chunks = 1;
   int64_t arguments = 0;
+  std::vector<KernelOperand> operands; ///< one for each argument
 };
 
 } // namespace accum::emit

@@ -17,14 +17,14 @@ bool Launch::holds(uint32_t operand, const void *address, uint64_t bytes) const 
 
 /// Of an operand that holds it: no byte between two rows.
 bool Launch::isInRow(uint32_t operand, const void *address, uint64_t bytes) const {
-  const accum_sim_operand &own = kernel.operands[operand];
+  const accum_operand &own = kernel.operands[operand];
   uint64_t at = reinterpret_cast<uint64_t>(address) - reinterpret_cast<uint64_t>(args[operand]);
   return own.pitch == 0 || at % own.pitch + bytes <= own.row;
 }
 
 /// Bytes behind its start; all of them where nothing is missing.
 uint64_t Launch::firstLeftUnwritten(uint32_t result) const {
-  const accum_sim_operand &own = kernel.operands[result];
+  const accum_operand &own = kernel.operands[result];
   uint64_t pitch = own.pitch == 0 ? own.bytes : own.pitch, row = own.pitch == 0 ? own.bytes : own.row;
   for (uint64_t at = 0; at < own.bytes; at += pitch)
     if (uint64_t good = written.firstUnwritten(byte(args[result]) + at, row); good != row)
@@ -34,11 +34,11 @@ uint64_t Launch::firstLeftUnwritten(uint32_t result) const {
 
 /// A result of its own memory whose old contents mean nothing.
 bool Launch::overwrites(uint32_t result) const {
-  const accum_sim_operand &own = kernel.operands[result];
-  if (own.access != ACCUM_SIM_WRITE)
+  const accum_operand &own = kernel.operands[result];
+  if (own.access != ACCUM_WRITE)
     return false;
   for (uint32_t i = 0; i < kernel.num_operands; ++i)
-    if (i != result && kernel.operands[i].access != ACCUM_SIM_WRITE &&
+    if (i != result && kernel.operands[i].access != ACCUM_WRITE &&
         byte(args[i]) < byte(args[result]) + own.bytes &&
         byte(args[result]) < byte(args[i]) + kernel.operands[i].bytes)
       return false; // written in the place of an operand
@@ -53,7 +53,7 @@ void Launch::begin() {
 
 void Launch::end() {
   for (uint32_t i = 0; i < kernel.num_operands && !failed(); ++i) {
-    if (!(kernel.operands[i].access & ACCUM_SIM_WRITE))
+    if (!(kernel.operands[i].access & ACCUM_WRITE))
       continue;
     if (uint64_t good = firstLeftUnwritten(i); good != kernel.operands[i].bytes)
       fail({.what = Wrong::LeftUnwritten, .address = byte(args[i]) + good, .bytes = 1, .operand = i});
@@ -69,7 +69,7 @@ bool Launch::allows(const void *address, uint64_t bytes, uint32_t operand, bool 
       wrong = Wrong::BetweenRows;
       continue; // rows of another operand may lie otherwise
     }
-    if (writes && !(kernel.operands[i].access & ACCUM_SIM_WRITE)) {
+    if (writes && !(kernel.operands[i].access & ACCUM_WRITE)) {
       wrong = Wrong::ReadOnly;
       continue; // a result may lie here too
     }

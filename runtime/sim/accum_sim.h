@@ -8,26 +8,13 @@
 #ifndef ACCUM_SIM_H
 #define ACCUM_SIM_H
 
-#include <stdint.h>
+#include "runtime/accum_operands.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 #define ACCUM_SIM_VERSION 6u
-
-enum accum_sim_access {
-  ACCUM_SIM_READ = 1,  /* an operand */
-  ACCUM_SIM_WRITE = 2, /* a result: all of it is written */
-  ACCUM_SIM_ADD = 3    /* a result that is added to, or written, as the flag says */
-};
-
-/* Where rows lie apart, nobody reads or writes what is between them: `row` bytes of every `pitch` count. Else
- * both are 0. */
-typedef struct accum_sim_operand {
-  uint64_t bytes, row, pitch;
-  uint32_t access;
-} accum_sim_operand;
 
 enum accum_sim_register { ACCUM_SIM_THREAD = 0, ACCUM_SIM_BLOCK = 1 }; /* their x; y and z are not used */
 
@@ -70,7 +57,7 @@ typedef struct accum_sim_hooks {
 typedef struct accum_sim_kernel {
   const char *name;
   void (*thread)(void *const *args); /* one thread, from start to end */
-  const accum_sim_operand *operands;
+  const accum_operand *operands;
   uint32_t num_operands;
   uint32_t blocks, block_threads, shared_bytes;
   uint32_t meets; /* whether there is a barrier, a shuffle or a matrix instruction in it */

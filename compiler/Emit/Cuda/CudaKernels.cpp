@@ -3,8 +3,6 @@
 #include "compiler/Emit/Cuda/CudaKernels.h"
 #include "compiler/Emit/Cuda/PtxTarget.h"
 #include "compiler/Emit/Objects.h"
-#include "dialects/Device/DeviceDialect.h"
-#include "dialects/Train/RowPitch.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -13,7 +11,6 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "passes/Codegen/Passes.h"
-#include "runtime/sim/accum_sim.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Target/TargetMachine.h"
@@ -22,32 +19,6 @@ using namespace mlir;
 
 namespace accum::emit {
 namespace {
-
-CudaOperand operandOf(Type type, int64_t pitch, accum_sim_access access) {
-  auto tensor = cast<RankedTensorType>(type);
-  CudaOperand operand{static_cast<uint64_t>(device::bytesOf(tensor, pitch)), access};
-  if (pitch == 0)
-    return operand;
-  uint64_t element = tensor.getElementTypeBitWidth() / 8;
-  operand.row = static_cast<uint64_t>(tensor.getShape().back()) * element;
-  operand.pitch = static_cast<uint64_t>(pitch) * element;
-  return operand;
-}
-
-/// What the kernel's command promises about its arguments.
-std::vector<CudaOperand> operandsOf(func::FuncOp kernel) {
-  std::vector<CudaOperand> operands;
-  for (auto [number, type] : llvm::enumerate(kernel.getArgumentTypes()))
-    operands.push_back(operandOf(type, argumentPitch(kernel, number), ACCUM_SIM_READ));
-  auto added = kernel->getAttrOfType<DenseI64ArrayAttr>("accumulate");
-  for (auto [number, type] : llvm::enumerate(kernel.getResultTypes())) {
-    bool adds = added && llvm::is_contained(added.asArrayRef(), static_cast<int64_t>(number));
-    operands.push_back(operandOf(type, resultPitch(kernel, number), adds ? ACCUM_SIM_ADD : ACCUM_SIM_WRITE));
-  }
-  if (added)
-    operands.push_back({1, ACCUM_SIM_READ});
-  return operands;
-}
 
 /// The kernels' functions in a module of their own, and one entry per number with what is known before
 /// codegen.

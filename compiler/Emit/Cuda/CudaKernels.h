@@ -2,7 +2,7 @@
 // Kernels of a scheduled module -> PTX, and the same code for the simulator.
 #pragma once
 
-#include "mlir/IR/BuiltinOps.h"
+#include "compiler/Emit/KernelOperands.h"
 #include "runtime/Manifest.h"
 #include <memory>
 
@@ -16,17 +16,9 @@ namespace accum::emit {
 /// The baseline: PTX for it runs on every later card.
 inline constexpr llvm::StringRef kPtxArchitecture = "sm_80";
 
-/// Operands of a kernel as its command declared them: bytes, accum_sim_access, and bytes of a row and from
-/// row to row where those lie apart.
-struct CudaOperand {
-  uint64_t bytes = 0;
-  uint32_t access = 0;
-  uint64_t row = 0, pitch = 0;
-};
-
 struct CudaKernel {
   runtime::KernelSpec spec;
-  std::vector<CudaOperand> operands;
+  std::vector<KernelOperand> operands;
 };
 
 /// Compiled kernels, in the order of their numbers.

@@ -304,18 +304,13 @@ Function *SimWriter::threadOf(Function &kernel) {
 }
 
 Constant *SimWriter::entryOf(const CudaKernel &kernel, Function *thread, uint64_t sharedBytes, bool meets) {
-  static_assert(sizeof(accum_sim_operand) == 32 && offsetof(accum_sim_kernel, num_operands) == 24 &&
-                    sizeof(accum_sim_kernel) == 48,
+  static_assert(offsetof(accum_sim_kernel, num_operands) == 24 && sizeof(accum_sim_kernel) == 48,
                 "as written below");
-  SmallVector<Constant *> lines;
-  for (const CudaOperand &operand : kernel.operands)
-    lines.push_back(ConstantStruct::getAnon({longWord(operand.bytes), longWord(operand.row),
-                                             longWord(operand.pitch), word(operand.access), word(0)}));
-  auto *type = ArrayType::get(lines.front()->getType(), lines.size());
-  Constant *operands = constant(ConstantArray::get(type, lines), "operands");
+  Constant *operands = constantOperands(module, kernel.operands);
   Constant *name = constant(ConstantDataArray::getString(context, kernel.spec.name), "name");
-  return ConstantStruct::getAnon({name, thread, operands, word(lines.size()), word(kernel.spec.grid[0]),
-                                  word(kernel.spec.block[0]), word(sharedBytes), word(meets), word(0)});
+  return ConstantStruct::getAnon({name, thread, operands, word(kernel.operands.size()),
+                                  word(kernel.spec.grid[0]), word(kernel.spec.block[0]), word(sharedBytes),
+                                  word(meets), word(0)});
 }
 
 void SimWriter::addTable(ArrayRef<Constant *> entries) {

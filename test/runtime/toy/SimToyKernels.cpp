@@ -221,10 +221,10 @@ void readShifted(void *const *args) {
   copy(args);
 }
 
-const accum_sim_operand kOperands[] = {{256, 0, 0, ACCUM_SIM_READ}, {256, 0, 0, ACCUM_SIM_WRITE}};
-const accum_sim_operand kAdded[] = {{256, 0, 0, ACCUM_SIM_READ}, {256, 0, 0, ACCUM_SIM_ADD}};
+const accum_operand kOperands[] = {{256, 0, 0, ACCUM_READ}, {256, 0, 0, ACCUM_WRITE}};
+const accum_operand kAdded[] = {{256, 0, 0, ACCUM_READ}, {256, 0, 0, ACCUM_ADD}};
 // Four rows of twelve, sixteen apart.
-const accum_sim_operand kRows[] = {{256, 48, 64, ACCUM_SIM_READ}, {256, 48, 64, ACCUM_SIM_WRITE}};
+const accum_operand kRows[] = {{256, 48, 64, ACCUM_READ}, {256, 48, 64, ACCUM_WRITE}};
 
 constexpr accum_sim_kernel kernel(const char *name, void (*function)(void *const *), uint32_t blocks = 1,
                                   uint32_t sharedBytes = 256) {
