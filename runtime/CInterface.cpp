@@ -140,12 +140,17 @@ const char *accum_notice(const accum_session *session, size_t index) {
 }
 
 void accum_hyper_defaults(accum_hyper_options *options) {
-  *options = {sizeof(accum_hyper_options), NAN, NAN, NAN, NAN, NAN, NAN, nullptr};
+  *options = {sizeof(accum_hyper_options), NAN, NAN, NAN, NAN, NAN, NAN, nullptr, NAN, NAN};
 }
 
 int accum_set_hyper(accum_session *session, const accum_hyper_options *options) {
   return guarded([&] {
+    accum_hyper_options known; // a caller of an older header has fewer
+    accum_hyper_defaults(&known);
+    std::memcpy(&known, options, std::min<size_t>(options->size, sizeof known));
     HyperOptions hyper;
+    hyper.clipNorm = given(known.clip_norm);
+    hyper.skipSpikes = given(known.skip_spikes);
     hyper.lr = given(options->lr);
     hyper.weightDecay = given(options->weight_decay);
     hyper.beta1 = given(options->beta1);
@@ -154,6 +159,17 @@ int accum_set_hyper(accum_session *session, const accum_hyper_options *options) 
     hyper.momentum = given(options->momentum);
     hyper.decay = options->decay ? options->decay : "";
     return report(session->session->setHyper(hyper));
+  });
+}
+
+int accum_set_schedule(accum_session *session, const accum_schedule_options *options) {
+  return guarded([&] {
+    auto text = [](const char *value, const char *otherwise) {
+      return std::string(value ? value : otherwise);
+    };
+    ScheduleOptions schedule{text(options->kind, "constant"), text(options->warmup, ""),
+                             text(options->floor, ""), text(options->decay_steps, "")};
+    return report(session->session->setSchedule(schedule, options->steps));
   });
 }
 

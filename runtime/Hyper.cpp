@@ -29,6 +29,10 @@ Status checkRanges(const HyperOptions &options) {
         Row{"--eps", options.eps, HUGE_VAL}, Row{"--momentum", options.momentum, 1}})
     if (Status status = checkRange(row.flag, row.value, row.end); !status)
       return status;
+  for (auto [flag, value] :
+       {std::pair("--clip-norm", options.clipNorm), {"--skip-spikes", options.skipSpikes}})
+    if (value && !(std::isfinite(*value) && *value > 0))
+      return usage(std::string(flag) + " is " + std::to_string(*value) + ", expected a number above 0");
   return {};
 }
 
@@ -75,6 +79,8 @@ Expected<Hyper> Hyper::make(const Manifest &manifest, const HyperOptions &option
   Hyper hyper;
   hyper.optimizer = manifest.optimizer;
   hyper.lr = options.lr.value_or(1e-3);
+  hyper.clipNorm = options.clipNorm.value_or(0);
+  hyper.skipSpikes = options.skipSpikes.value_or(0);
   if (manifest.optimizer == "sgd-momentum")
     hyper.beta1 = options.momentum.value_or(0.9);
   if (manifest.optimizer == "adam" || manifest.optimizer == "adamw") {
@@ -100,9 +106,13 @@ Expected<Hyper> Hyper::make(const Manifest &manifest, const HyperOptions &option
   return hyper;
 }
 
-void Hyper::fill(uint64_t t, double values[ACCUM_HYPER_COUNT]) const {
+double Hyper::clipFactor(double norm) const {
+  return clipNorm > 0 ? std::min(1.0, clipNorm / (norm + 1e-6)) : 1;
+}
+
+void Hyper::fill(uint64_t t, double factor, double values[ACCUM_HYPER_COUNT]) const {
   std::fill(values, values + ACCUM_HYPER_COUNT, 0.0);
-  values[ACCUM_HYPER_LR] = lr;
+  values[ACCUM_HYPER_LR] = lr * factor;
   values[ACCUM_HYPER_BETA1] = beta1;
   values[ACCUM_HYPER_BETA2] = beta2;
   values[ACCUM_HYPER_EPS] = eps;

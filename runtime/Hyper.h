@@ -10,7 +10,9 @@ namespace accum::runtime {
 /// Unset fields take the optimizer's default.
 struct HyperOptions {
   std::optional<double> lr, weightDecay, beta1, beta2, eps, momentum;
-  std::string decay; ///< "", "all", "matrices", or a glob over parameter names; "" is matrices
+  std::optional<double> clipNorm;   ///< the global norm of the gradients is at most this
+  std::optional<double> skipSpikes; ///< standard deviations from which on a step is left out
+  std::string decay;                ///< "", "all", "matrices", or a glob over parameter names; "" is matrices
 };
 
 /// What the options come to for one optimizer. Defaults are PyTorch's: lr 1e-3, betas 0.9 and 0.999, eps
@@ -18,13 +20,16 @@ struct HyperOptions {
 struct Hyper {
   std::string optimizer;
   double lr = 1e-3, beta1 = 0, beta2 = 0, eps = 0;
-  std::vector<double> decay; ///< per trained parameter, in manifest order
+  double clipNorm = 0, skipSpikes = 0; ///< 0: not asked for
+  std::vector<double> decay;           ///< per trained parameter, in manifest order
 
   /// Refuses (exit 2) an option that this optimizer does not have, and values outside their range.
   static Expected<Hyper> make(const Manifest &manifest, const HyperOptions &options);
 
-  /// Fills `values` for the update number `t`, counted from 1.
-  void fill(uint64_t t, double values[ACCUM_HYPER_COUNT]) const;
+  /// Fills `values` for the update number `t`, counted from 1, with `factor` times the learning rate.
+  void fill(uint64_t t, double factor, double values[ACCUM_HYPER_COUNT]) const;
+  /// What gradients of this global norm are multiplied by: PyTorch's clip_grad_norm_, with its 1e-6.
+  double clipFactor(double norm) const;
 };
 
 /// Names with * and ? (fnmatch).

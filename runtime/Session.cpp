@@ -182,7 +182,16 @@ Status Session::setHyper(const HyperOptions &options) {
   if (!made)
     return made.error();
   hyper = std::move(*made);
+  rate = hyper.lr;
   decay.resize(hyper.decay.size()); // the same number for every option
+  return {};
+}
+
+Status Session::setSchedule(const ScheduleOptions &options, uint64_t steps) {
+  auto made = Schedule::make(options, steps, hyper.lr);
+  if (!made)
+    return made.error();
+  schedule = std::move(*made);
   return {};
 }
 
@@ -207,7 +216,7 @@ Status Session::selectWindow(uint64_t step) {
   squaredNorm = dataSeconds = 0;
   if (calls)
     calls->startStep(step);
-  sawGradients = skipped = failedInCommand = unchanged = false;
+  sawGradients = skipped = isSpike = failedInCommand = unchanged = false;
   failure.reset();
   if (!dataset)
     return usage("no data is bound");
@@ -246,8 +255,9 @@ Expected<accum_ctx> Session::makeContext(uint64_t step) {
   return context;
 }
 
-Expected<accum_hyper> Session::makeHyper() {
-  hyper.fill(updates + 1, hyperValues);
+Expected<accum_hyper> Session::makeHyper(uint64_t step) {
+  hyper.fill(updates + 1, schedule.factor(step), hyperValues);
+  rate = hyperValues[ACCUM_HYPER_LR];
   std::copy(hyper.decay.begin(), hyper.decay.end(), decay.begin());
   auto values = device->mirror(hyperValues, sizeof hyperValues);
   auto coefficients = device->mirror(decay.data(), decay.size() * sizeof(double));
@@ -265,7 +275,7 @@ Expected<accum_step_result> Session::step(uint64_t step) {
   auto context = makeContext(step);
   if (!context)
     return context.error();
-  auto hyperOfStep = makeHyper();
+  auto hyperOfStep = makeHyper(step);
   if (!hyperOfStep)
     return hyperOfStep.error();
   int code = artifact.program->step(&*context, share->steps, &*hyperOfStep);
@@ -306,7 +316,7 @@ Expected<accum_step_result> Session::finish(int code, double started) {
   result.gradient_norm = sawGradients ? std::sqrt(squaredNorm) : NAN;
   result.samples = window.samples;
   result.micro_steps = share->steps;
-  result.skipped = skipped;
+  result.skipped = isSpike ? ACCUM_SKIPPED_SPIKE : skipped ? ACCUM_SKIPPED_NOT_FINITE : 0;
   result.data_seconds = dataSeconds;
   ranges.endStep();
   result.seconds = now() - started;
@@ -371,7 +381,7 @@ void Session::describe(accum_info &info) const {
   info.arena_bytes = device->arenaBytes();
   info.peak_bytes = device->peakBytes();
   info.optimizer = manifest.optimizer.c_str();
-  info.lr = hyper.lr;
+  info.lr = rate;
 }
 
 } // namespace accum::runtime

@@ -6,6 +6,8 @@
 #include "runtime/CallLog.h"
 #include "runtime/Device.h"
 #include "runtime/Hyper.h"
+#include "runtime/Schedule.h"
+#include "runtime/SpikeDetector.h"
 #include "runtime/Staging.h"
 #include "runtime/StepRanges.h"
 #include "runtime/accum_runtime.h"
@@ -26,6 +28,7 @@ public:
   Status bind(Dataset dataset, const accum_data_options &options);
   void leaveOutIncomplete();
   Status setHyper(const HyperOptions &options);
+  Status setSchedule(const ScheduleOptions &options, uint64_t steps);
   Status setCut(const StepCut &value);
   Status fillMemory(uint8_t byte);
   Status write(const std::string &name, const uint8_t *data, uint64_t bytes);
@@ -69,7 +72,8 @@ private:
   Status selectWindow(uint64_t step);
   Share shareIn(uint32_t phase) const;
   Expected<accum_ctx> makeContext(uint64_t step);
-  Expected<accum_hyper> makeHyper();
+  Expected<accum_hyper> makeHyper(uint64_t step);
+  int limitGradients();
   Expected<accum_step_result> finish(int code, double started);
   Expected<bool> inspectGradients(const void *data, uint64_t n, DType dtype);
   Expected<double> valueOf(const ScalarSpec &scalar);
@@ -90,6 +94,9 @@ private:
   Device::FillInputs fillInputs;
   std::optional<Dataset> dataset;
   Hyper hyper;
+  Schedule schedule;
+  double rate = 0;                      ///< the learning rate of the latest step
+  SpikeDetector lossSpikes, normSpikes; ///< of the steps so far
   std::vector<std::string> decisions;
   size_t deviceNotices = 0; ///< of them from the device
   accum_data_options dataOptions{};
@@ -103,7 +110,7 @@ private:
 
   uint64_t updates = 0; ///< steps that changed the parameters
   double squaredNorm = 0;
-  bool sawGradients = false, skipped = false, failedInCommand = false;
+  bool sawGradients = false, skipped = false, isSpike = false, failedInCommand = false;
   double dataSeconds = 0;
   std::optional<Error> failure;
   std::optional<CallLog> calls; ///< where a profile was asked for

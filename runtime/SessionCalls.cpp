@@ -115,6 +115,9 @@ int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
   if (!finite)
     return fail(finite.error(), false);
   if (*finite) {
+    bool isAll = offset + n * uint64_t(bytesOf(DType(dtype))) >= gradients.offset + gradients.bytes;
+    if (int code = isAll ? limitGradients() : 0)
+      return code;
     ranges.enter("update");
     return 0;
   }
@@ -123,6 +126,26 @@ int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
     return kLeaveStep;
   unchanged = true;
   return fail(notFinite("the loss or a gradient is not finite"), false);
+}
+
+/// Leaves a spike out; scales gradients down to the norm that is asked for. The same on all ranks, as the
+/// loss and the gradients are.
+int Session::limitGradients() {
+  double norm = std::sqrt(squaredNorm);
+  if (hyper.skipSpikes > 0) {
+    auto loss = scalarOr("loss", 0);
+    if (!loss)
+      return fail(loss.error(), false);
+    double deviations = std::max(lossSpikes.add(*loss), normSpikes.add(norm));
+    skipped = isSpike = deviations > hyper.skipSpikes;
+    if (skipped)
+      return kLeaveStep;
+  }
+  if (hyper.clipNorm == 0)
+    return 0;
+  hyperValues[ACCUM_HYPER_GRAD_SCALE] = hyper.clipFactor(norm);
+  auto copied = device->mirror(hyperValues, sizeof hyperValues);
+  return check(copied ? Status() : copied.error(), false);
 }
 
 /// Adds to the norm; whether it and the loss are finite.

@@ -57,7 +57,7 @@ typedef struct accum_info {
       arena_bytes;     /* arena: allocated; the sum of the three, and on a GPU what libraries work in */
   uint64_t peak_bytes; /* the most memory in use so far: of the process on the host, of the card elsewhere */
   const char *optimizer;
-  double lr; /* in force */
+  double lr; /* of the latest step */
 } accum_info;
 void accum_get_info(const accum_session *session, accum_info *info);
 
@@ -97,9 +97,29 @@ typedef struct accum_hyper_options {
   uint32_t size; /* sizeof(accum_hyper_options) */
   double lr, weight_decay, beta1, beta2, eps, momentum;
   const char *decay;
+  double clip_norm;   /* the global norm of the gradients, summed over all devices, is at most this: gradients
+                         are multiplied by min(1, clip_norm / (norm + 1e-6)); NaN: no limit */
+  double skip_spikes; /* a step is left out whose loss or norm is so many standard deviations above the mean
+                         of the last 128; NaN: none is */
 } accum_hyper_options;
 void accum_hyper_defaults(accum_hyper_options *options);
 int accum_set_hyper(accum_session *session, const accum_hyper_options *options);
+
+/* The learning rate of step s (from 0) of S, as a factor of accum_hyper_options::lr: (s + 1) / w in a warm-up
+ * of w steps, 1 at s = w, the floor in the last step. Strings as accum-run takes them: null means none. */
+typedef struct accum_schedule_options {
+  uint32_t size;      /* sizeof(accum_schedule_options) */
+  uint64_t steps;     /* S, optimizer steps of the whole run */
+  const char *kind;   /* "constant" (or null), "linear", "cosine", "inverse-sqrt", "wsd", or the path of a
+                         file of lines `step,factor` */
+  const char *warmup; /* "N" steps, or "P%" of the run */
+  const char *floor;  /* a learning rate, or "P%" of the peak */
+  const char *decay_steps; /* of wsd: "N" or "P%"; null: a tenth */
+} accum_schedule_options;
+/* After accum_set_hyper, before the first step. */
+int accum_set_schedule(accum_session *session, const accum_schedule_options *options);
+
+enum accum_skipped { ACCUM_SKIPPED_NOT_FINITE = 1, ACCUM_SKIPPED_SPIKE = 2 };
 
 typedef struct accum_step_result {
   double loss,
@@ -107,8 +127,8 @@ typedef struct accum_step_result {
   int64_t samples, targets; /* targets: 0 where the artifact does not count them */
   double seconds, data_seconds;
   uint32_t micro_steps;
-  int32_t skipped; /* the step was not finite and changed nothing; also set where accum_step fails for that
-                      reason */
+  int32_t skipped; /* accum_skipped: the step changed nothing; also set where accum_step fails since it was
+                      not finite */
 } accum_step_result;
 
 /* Step number `step`, counted from 0, decides the samples and the randomness. The number of updates since

@@ -31,7 +31,8 @@ CASES = [("GPT-2 124M", "host", "f32", 8, 1.6, 4.5, 0.5),
 
 
 def planned(problem, target, sizes, memory, *more):
-    command = ["accum-plan", problem, "--target", target, "--micro-batch", str(sizes), "--memory", str(memory), "--json", *more]
+    command = ["accum-plan", problem, "--target", target, "--micro-batch", str(sizes), "--memory", str(memory), "--prefer", "speed", "--json",
+               *more]
     return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
 
 

@@ -51,6 +51,7 @@ struct ToyRun {
   bool shuffle = false, dropLast = false;
   uint64_t seed = 0;
   runtime::HyperOptions hyper = {};
+  double (*factor)(uint64_t step) = nullptr; ///< of the learning rate
 };
 
 /// Full-batch training by PyTorch's formulas, nothing cut into micro-batches or ranks.

@@ -43,9 +43,16 @@ public:
   Optimizer(const ToyOptions &options, const runtime::HyperOptions &hyper)
       : name(options.optimizer), hyper(hyper) {}
 
+  /// Of one step: `factor` of the learning rate, `clip` of all gradients.
+  void begin(double factor, double clip) {
+    lr = hyper.lr.value_or(1e-3) * factor;
+    scale = clip;
+  }
+
   void update(double &value, double gradient, bool matrix, double *slots, uint64_t t) const {
+    gradient *= scale;
     bool decayed = matrix || hyper.decay == "all";
-    double decay = decayed ? hyper.weightDecay.value_or(0) : 0, lr = hyper.lr.value_or(1e-3);
+    double decay = decayed ? hyper.weightDecay.value_or(0) : 0;
     if (name == "adamw")
       value *= 1 - lr * decay;
     else
@@ -68,7 +75,18 @@ public:
 private:
   std::string name;
   runtime::HyperOptions hyper;
+  double lr = 0, scale = 1;
 };
+
+/// torch.nn.utils.clip_grad_norm_: what it multiplies gradients by.
+double clipFactor(const ToyState &state, double limit) {
+  double squares = state.db * state.db;
+  for (double each : state.dw)
+    squares += each * each;
+  for (double each : state.de)
+    squares += each * each;
+  return std::min(1.0, limit / (std::sqrt(squares) + 1e-6));
+}
 
 } // namespace
 
@@ -98,6 +116,8 @@ ToyState trainReference(const ToyOptions &options, const ToyData &data, const To
     runtime::Window at = epochs.at(step);
     runtime::fillOrder(order, at.epoch, run.shuffle, run.seed);
     differentiate(state, data, {order.begin() + at.start, order.begin() + at.start + at.samples});
+    optimizer.begin(run.factor ? run.factor(step) : 1,
+                    run.hyper.clipNorm ? clipFactor(state, *run.hyper.clipNorm) : 1);
     double *slot = slots.data();
     for (int f = 0; f < kFeatures; ++f, slot += 2)
       optimizer.update(state.w[f], state.dw[f], true, slot, step + 1);

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum-run end to end on the toy artifact: loss, gradients and parameters equal one plain full-batch loop,
 // for every way of cutting the batch.
+#include "runtime/Array.h"
+#include "runtime/Convert.h"
 #include "runtime/File.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyTraining.h"
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <thread>
@@ -71,6 +74,108 @@ TEST(Training, DecaysWhatIsAskedFor) {
       expectEqualsReference(files, trainReference(options, data, run), 1e-12);
     }
   }
+}
+
+TEST(Training, ClipsToTheGlobalNorm) {
+  ToyData data = makeToyData(10);
+  for (const char *optimizer : {"sgd", "sgd-momentum", "adamw"})
+    for (int64_t devices : {1, 2}) {
+      SCOPED_TRACE(optimizer);
+      ToyOptions options{.batch = 5, .devices = devices, .m = 2, .optimizer = optimizer};
+      ToyRun run{.steps = 6};
+      run.hyper.lr = 0.125;
+      run.hyper.clipNorm = 0.5;
+      ToyFiles files = prepareToy("clip", options, data, run);
+      ASSERT_EQ(accumRun(files.words + " --clip-norm 0.5").code, 0);
+      expectEqualsReference(files, trainReference(options, data, run), 1e-12);
+      run.hyper.clipNorm.reset();
+      ToyState free = trainReference(options, data, run);
+      run.hyper.clipNorm = 1e9;
+      EXPECT_EQ(trainReference(options, data, run).w, free.w);
+      run.hyper.clipNorm = 0.5;
+      EXPECT_NE(trainReference(options, data, run).w, free.w) << "nothing was clipped";
+    }
+}
+
+TEST(Training, FollowsTheSchedule) {
+  ToyData data = makeToyData(10);
+  ToyOptions options{.batch = 5, .m = 2, .optimizer = "adamw"};
+  // Three steps of warm-up, then a cosine down to a tenth in step 8, the last of nine.
+  ToyRun run{.steps = 9, .factor = [](uint64_t step) {
+               auto s = double(step);
+               return s < 3 ? (s + 1) / 3 : 0.1 + 0.9 * (1 + std::cos(M_PI * (s - 3) / 5)) / 2;
+             }};
+  run.hyper.lr = 0.125;
+  ToyFiles files = prepareToy("schedule", options, data, run);
+  Outcome outcome = accumRun(files.words + " --schedule cosine --warmup 3 --lr-floor 10%");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  expectEqualsReference(files, trainReference(options, data, run), 1e-12);
+  auto log = readText(files.log, 1 << 20);
+  ASSERT_TRUE(log);
+  EXPECT_THAT(*log,
+              testing::HasSubstr(R"("lr":0.041666666666666664)")); // a third, then all of it in steps 3 and 4
+  EXPECT_THAT(*log, testing::HasSubstr(R"({"step":4,)"));
+  EXPECT_THAT(*log, testing::HasSubstr(R"("lr":0.0125)"));
+}
+
+/// The number of steps may follow from epochs, and the percentage from it.
+TEST(Training, SchedulesEpochs) {
+  ToyData data = makeToyData(10);
+  ToyOptions options{.batch = 5, .m = 2};
+  ToyFiles files = prepareToy("epochs", options, data, {.steps = 8});
+  std::string words = files.words;
+  words.replace(words.find("--steps 8"), 9, "--epochs 4");
+  ASSERT_EQ(accumRun(words + " --schedule linear --warmup 25%").code, 0);
+  ToyRun run{.steps = 8, .factor = [](uint64_t step) {
+               return step < 2 ? (double(step) + 1) / 2 : (7 - double(step)) / 5;
+             }};
+  run.hyper.lr = 0.125;
+  expectEqualsReference(files, trainReference(options, data, run), 1e-12);
+}
+
+TEST(Training, LeavesSpikesOut) {
+  ToyData data = makeToyData(5 * 132);
+  for (int sample = 5 * 130; sample < 5 * 131; ++sample)
+    data.t[sample] = 1000;
+  ToyOptions options{.batch = 5, .devices = 2, .m = 2};
+  ToyRun run{.steps = 130};
+  run.hyper.lr = 0.001;
+  ToyFiles files = prepareToy("spike", options, data, {.steps = 131});
+  std::string words = files.words;
+  words.replace(words.find("--lr 0.125"), 10, "--lr 0.001");
+  Outcome outcome = accumRun(words + " --skip-spikes 10");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, testing::HasSubstr("; 1 skipped as spikes"));
+  auto log = readText(files.log, 1 << 20);
+  ASSERT_TRUE(log);
+  EXPECT_THAT(log->substr(log->rfind(R"({"step":131,)")), testing::HasSubstr(R"("skipped":"spike")"));
+  ToyState expected = trainReference(options, data, run);
+  auto saved = readSafetensors(files.saved);
+  ASSERT_TRUE(saved);
+  for (const Array &array : *saved)
+    if (array.name == "b")
+      EXPECT_NEAR(asDouble(array.data, array.dtype, 0), expected.b, 1e-12);
+}
+
+TEST(Training, EndsWhenItIsEnough) {
+  ToyOptions options{.batch = 5, .m = 2};
+  ToyFiles files = prepareToy("enough", options, makeToyData(10), {.steps = 1000000});
+  Outcome late = accumRun(files.words + " --max-time 0.2s");
+  EXPECT_EQ(late.code, kExitStopped) << late.err;
+  EXPECT_TRUE(readSafetensors(files.saved));
+  Outcome low = accumRun(files.words + " --stop-at-loss 1e9");
+  EXPECT_EQ(low.code, kExitStopped) << low.err;
+  EXPECT_THAT(low.out, testing::HasSubstr("steps    1 of 5 samples"));
+  EXPECT_EQ(accumRun(files.words + " --max-time soon").code, kExitUsage);
+  EXPECT_EQ(accumRun(files.words + " --max-time 5x").code, kExitUsage);
+}
+
+TEST(Training, RefusesLimitsThatAreNone) {
+  ToyFiles files = prepareToy("limits", {.batch = 5, .m = 2}, makeToyData(5), {.steps = 2});
+  for (const char *flags : {"--clip-norm 0", "--clip-norm -1", "--clip-norm nan", "--skip-spikes 0",
+                            "--warmup 2", "--schedule wsd --decay-steps 5", "--lr-floor 10%"})
+    EXPECT_EQ(accumRun(files.words + " " + flags).code, kExitUsage) << flags;
+  EXPECT_EQ(accumRun(files.words + " --schedule nothing.csv").code, kExitFile);
 }
 
 TEST(Training, MoreThreadsThanProcessorsAreNoted) {

@@ -6,10 +6,9 @@
 namespace accum::run {
 namespace {
 
-constexpr const char *kNotBuilt[] = {
-    "--schedule",         "--warmup",           "--clip-norm", "--checkpoint",
-    "--checkpoint-every", "--checkpoint-keep",  "--resume",    "--eval",
-    "--eval-every",       "--eval-micro-batch", "--init",      "--tensorboard"};
+constexpr const char *kNotBuilt[] = {"--checkpoint", "--checkpoint-every", "--checkpoint-keep",  "--resume",
+                                     "--eval",       "--eval-every",       "--eval-micro-batch", "--init",
+                                     "--tensorboard"};
 
 } // namespace
 

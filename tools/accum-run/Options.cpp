@@ -70,6 +70,58 @@ void addOptimizer(CLI::App &app, Options &options) {
   app.add_option("--beta2", hyper.beta2, "adam, adamw: default 0.999")->check(number);
   app.add_option("--eps", hyper.eps, "adam, adamw: default 1e-8")->check(number);
   app.add_option("--momentum", hyper.momentum, "sgd-momentum: default 0.9")->check(number);
+  app.add_option("--clip-norm", hyper.clipNorm, "the global norm of the gradients is at most this")
+      ->check(number);
+  app.add_option(
+         "--skip-spikes", hyper.skipSpikes,
+         "leave out a step whose loss or gradient norm is so many standard deviations above the last 128")
+      ->check(number);
+}
+
+void addSchedule(CLI::App &app, Options &options) {
+  runtime::ScheduleOptions &schedule = options.schedule;
+  app.add_option(
+      "--schedule", schedule.kind,
+      "of the learning rate, by optimizer step: constant (default), linear, cosine, inverse-sqrt, wsd, "
+      "or a file of lines `step,factor`");
+  app.add_option("--warmup", schedule.warmup, "steps up to the full rate, or a percentage of the run")
+      ->type_name("N|P%");
+  app.add_option("--lr-floor", schedule.floor, "where the schedule ends: a rate, or a percentage of --lr")
+      ->type_name("X|P%");
+  app.add_option("--decay-steps", schedule.decaySteps, "of wsd: its last steps, which fall (default 10%)")
+      ->type_name("N|P%");
+}
+
+/// `11h30m`, `90m`, `45s`, `2d`, or seconds; nothing where it is none of these.
+std::optional<double> secondsIn(const std::string &text) {
+  double sum = 0;
+  const char *at = text.c_str();
+  while (*at != '\0') {
+    char *end = nullptr;
+    double value = std::isdigit(static_cast<unsigned char>(*at)) != 0 ? std::strtod(at, &end) : NAN;
+    if (!std::isfinite(value))
+      return std::nullopt;
+    constexpr std::pair<char, double> kUnits[] = {{'d', 86400}, {'h', 3600}, {'m', 60}, {'s', 1}, {'\0', 1}};
+    auto unit = std::ranges::find(kUnits, *end, &std::pair<char, double>::first);
+    if (unit == std::end(kUnits))
+      return std::nullopt;
+    sum += value * unit->second;
+    at = *end == '\0' ? end : end + 1;
+  }
+  return sum > 0 ? std::optional(sum) : std::nullopt;
+}
+
+void addEnds(CLI::App &app, Options &options) {
+  app.add_option_function<std::string>(
+         "--max-time", [&](const std::string &text) { options.maxSeconds = secondsIn(text).value_or(0); },
+         "end behind the first step after so long, as at a signal (exit 5)")
+      ->check([](const std::string &text) {
+        return secondsIn(text) ? "" : "`" + text + "` is not a time like 11h30m, 90m or 45s";
+      })
+      ->type_name("TIME");
+  app.add_option("--stop-at-loss", options.stopAtLoss,
+                 "end behind the first step with such a loss or a lower one (exit 5)")
+      ->check(number);
 }
 
 /// What an unset variable of a script leaves.
@@ -134,9 +186,12 @@ std::string includeFolder() {
 
 /// Nothing that is asked for is passed over.
 Status checkVerify(const CLI::App &app) {
-  for (const char *flag : {"--steps", "--epochs", "--shuffle", "--drop-last", "--lr", "--weight-decay",
-                           "--decay", "--beta1", "--beta2", "--eps", "--momentum", "--save", "--names",
-                           "--dump-gradients", "--print-param", "--log", "--profile", "--on-nan"})
+  for (const char *flag :
+       {"--steps",     "--epochs",         "--shuffle",     "--drop-last", "--lr",       "--weight-decay",
+        "--decay",     "--beta1",          "--beta2",       "--eps",       "--momentum", "--save",
+        "--names",     "--dump-gradients", "--print-param", "--log",       "--profile",  "--on-nan",
+        "--clip-norm", "--skip-spikes",    "--schedule",    "--warmup",    "--lr-floor", "--decay-steps",
+        "--max-time",  "--stop-at-loss"})
     if (app.count(flag) > 0)
       return usage(std::string("--verify trains nothing and writes nothing: leave ") + flag + " out");
   return {};
@@ -211,6 +266,8 @@ Expected<Options> parseOptions(int argc, char **argv) {
   app.add_option("artifact", options.artifact, "DIR.accum");
   addData(app, options);
   addOptimizer(app, options);
+  addSchedule(app, options);
+  addEnds(app, options);
   addOutput(app, options);
   addRun(app, options, onNan, progress);
   app.add_flag("--include-dir", include, "the folder of accum_program.h and accum_runtime.h");

@@ -4,6 +4,7 @@
 #define ACCUM_RUN_OPTIONS_H
 
 #include "runtime/Hyper.h"
+#include "runtime/Schedule.h"
 #include "runtime/Status.h"
 #include <cstdint>
 
@@ -17,6 +18,9 @@ struct Options {
   bool shuffle = true, dropLast = false;
   uint64_t seed = 0;
   runtime::HyperOptions hyper;
+  runtime::ScheduleOptions schedule;
+  double maxSeconds = 0;            ///< of training, 0: no limit
+  std::optional<double> stopAtLoss; ///< a loss that is low enough
   std::string save, names = "onnx", dumpGradients, printParam, log, profile;
   bool skipNan = false, progress = true;
   std::optional<uint64_t> randomParams;

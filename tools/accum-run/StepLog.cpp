@@ -51,7 +51,7 @@ void StepLog::write(uint64_t step, const accum_info &info, const accum_step_resu
                {"arena_bytes", info.arena_bytes},
                {"peak_bytes", info.peak_bytes}};
   if (result.skipped)
-    line["skipped"] = true;
+    line["skipped"] = result.skipped == ACCUM_SKIPPED_SPIKE ? Json("spike") : Json(true);
   if (std::fprintf(file, "%s\n", line.dump().c_str()) >= 0 && std::fflush(file) == 0)
     return;
   std::fprintf(stderr, "note: step %llu: --log cannot be written: %s; training goes on without it\n",

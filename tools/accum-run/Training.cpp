@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training loop over the C interface of the runtime.
 #include "tools/accum-run/Training.h"
+#include "runtime/Clock.h"
 #include "runtime/File.h"
 #include "runtime/accum_runtime.h"
 #include "tools/accum-run/ParameterPrint.h"
@@ -22,7 +23,7 @@ using runtime::Error;
 
 /// Sum of what the summary needs.
 struct Tally {
-  uint64_t steps = 0, skipped = 0;
+  uint64_t steps = 0, skipped = 0, spikes = 0;
   double firstLoss = NAN, lastLoss = NAN, seconds = 0;
 };
 
@@ -43,12 +44,14 @@ private:
   int setPrint();
   int bind();
   int setHyper();
+  int setSchedule();
   int checkOutputs() const;
   void printNotices();
   void printNotes();
   uint64_t totalSteps() const;
   int loop();
-  int stopAgreed(bool &stop);
+  bool isEnough(const accum_step_result &result) const;
+  int stopAgreed(const accum_step_result &result, bool &stop);
   int failedStep(int code, uint64_t step, const accum_step_result &result);
   [[noreturn]] void leave(int code);
   int saveWeights();
@@ -61,6 +64,7 @@ private:
   Tally tally;
   std::optional<ParameterPrint> print;
   size_t noticesPrinted = 0;
+  double started = runtime::now(); ///< of the training, the loading before it left out
 };
 
 /// The last error of the runtime on stderr.
@@ -114,7 +118,19 @@ int Training::setHyper() {
   hyper.eps = given.eps.value_or(NAN);
   hyper.momentum = given.momentum.value_or(NAN);
   hyper.decay = given.decay.c_str();
+  hyper.clip_norm = given.clipNorm.value_or(NAN);
+  hyper.skip_spikes = given.skipSpikes.value_or(NAN);
   return accum_set_hyper(session, &hyper);
+}
+
+/// Behind the data, whose epochs decide how long the run is.
+int Training::setSchedule() {
+  const runtime::ScheduleOptions &given = options.schedule;
+  auto text = [](const std::string &value) { return value.empty() ? nullptr : value.c_str(); };
+  accum_schedule_options schedule = {
+      sizeof(accum_schedule_options), totalSteps(), text(given.kind), text(given.warmup), text(given.floor),
+      text(given.decaySteps)};
+  return accum_set_schedule(session, &schedule);
 }
 
 int Training::setPrint() {
@@ -139,9 +155,12 @@ int Training::prepare() {
     code = accum_save(session, "parameter", options.names.c_str(), nullptr, 0);
   if (code == 0)
     code = bind();
+  if (code == 0) {
+    accum_get_info(session, &info);
+    code = setSchedule();
+  }
   if (int agreed = agree(code))
     return agreed;
-  accum_get_info(session, &info);
   printNotes();
   return 0;
 }
@@ -179,9 +198,15 @@ uint64_t Training::totalSteps() const {
   return steps;
 }
 
-int Training::stopAgreed(bool &stop) {
+/// On a signal, or where the time or the loss that was asked for is reached.
+bool Training::isEnough(const accum_step_result &result) const {
+  bool isLate = options.maxSeconds > 0 && runtime::now() - started >= options.maxSeconds;
+  return stopRequested() || isLate || result.loss <= options.stopAtLoss.value_or(-INFINITY);
+}
+
+int Training::stopAgreed(const accum_step_result &result, bool &stop) {
   int64_t any = 0;
-  int code = accum_maximum(session, stopRequested(), &any);
+  int code = accum_maximum(session, isEnough(result), &any);
   stop = any != 0;
   return code;
 }
@@ -206,10 +231,11 @@ int Training::loop() {
     tally.firstLoss = step == 0 ? result.loss : tally.firstLoss;
     tally.lastLoss = result.loss;
     tally.seconds += result.seconds;
-    tally.skipped += result.skipped != 0;
+    tally.skipped += result.skipped == ACCUM_SKIPPED_NOT_FINITE;
+    tally.spikes += result.skipped == ACCUM_SKIPPED_SPIKE;
     ++tally.steps;
     bool stop = false;
-    if (int code = stopAgreed(stop))
+    if (int code = stopAgreed(result, stop))
       leave(say(code));
     if (stop)
       return runtime::kExitStopped;
@@ -286,6 +312,8 @@ void Training::summarize() const {
                 tally.seconds / double(tally.steps) * 1e3);
   if (tally.skipped)
     std::printf("; %llu skipped, not finite", static_cast<unsigned long long>(tally.skipped));
+  if (tally.spikes)
+    std::printf("; %llu skipped as spikes", static_cast<unsigned long long>(tally.spikes));
   std::printf("\n");
 }
 
