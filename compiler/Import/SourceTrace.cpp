@@ -26,6 +26,12 @@ SourceFrame frame(std::string_view text) {
     frame.function = rest.substr(function + last.size());
   return frame;
 }
+
+/// What torch.export leaves out itself, unless it has to trace the bytecode (its strict mode).
+bool isNoForward(const SourceFrame &frame) {
+  return (!frame.function.empty() && frame.function != "forward") ||
+         frame.file.find("torch/_dynamo/") != std::string_view::npos;
+}
 } // namespace
 
 std::vector<SourceFrame> sourceFrames(const Node &node) {
@@ -34,12 +40,14 @@ std::vector<SourceFrame> sourceFrames(const Node &node) {
   while (!trace.empty()) {
     size_t end = trace.find('\n');
     std::string_view line = trace.substr(0, end);
+    size_t code = line.find_first_not_of(' ');
     if (SourceFrame found = frame(line); !found.file.empty())
       frames.push_back(found);
-    else if (size_t code = line.find_first_not_of(' '); code != std::string_view::npos && !frames.empty())
-      frames.back().code = line.substr(code, line.find_last_not_of(' ') + 1 - code);
+    else if (code != std::string_view::npos && !frames.empty() && frames.back().code.empty())
+      frames.back().code = line.substr(code, line.find_last_not_of(' ') + 1 - code); // below it, ^^^^
     trace = end == std::string_view::npos ? std::string_view() : trace.substr(end + 1);
   }
+  std::erase_if(frames, isNoForward);
   return frames;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The lines of the model's source that a node comes from, outermost first, where the exporter kept them
-// (`pkg.torch.onnx.stack_trace`). The dynamo exporter keeps frames of functions called `forward` alone.
+// (`pkg.torch.onnx.stack_trace`): of functions called `forward` alone, as the dynamo exporter mostly keeps
+// them.
 #pragma once
 #include "compiler/Import/Model.h"
 

@@ -3,6 +3,7 @@
 #include "compiler/Import/AttentionDropout.h"
 #include "compiler/Import/GradientMarks.h"
 #include "compiler/Import/LostArguments.h"
+#include "compiler/Import/SourceTrace.h"
 #include "compiler/Import/TracedCall.h"
 #include <gmock/gmock.h>
 
@@ -166,5 +167,20 @@ TEST(TracedCall, parts) {
   EXPECT_EQ(call->argument(9, "step"), "");
   EXPECT_EQ(withoutNumber("add_12"), "add");
   EXPECT_EQ(withoutNumber("conv2d"), "conv2d");
+}
+/// As torch.export writes them in its strict mode: all frames, and marks below the code.
+TEST(SourceTrace, forwardsAlone) {
+  Node node;
+  node.metadata["pkg.torch.onnx.stack_trace"] =
+      "  File \"/lib/torch/_dynamo/functional_export.py\", line 243, in forward\n"
+      "    res = self._export_root(*args)\n          ^^^^^^^^^^^^^\n"
+      "  File \"/lib/transformers/utils/generic.py\", line 943, in wrapper\n"
+      "    output = func(self, *args)\n             ^^^^^^^^^^^\n"
+      "  File \"/lib/transformers/modeling_clip.py\", line 209, in forward\n"
+      "    patches = self.patch_embedding(\n              ^^^^^^^^^^^^\n";
+  std::vector<SourceFrame> frames = sourceFrames(node);
+  ASSERT_EQ(frames.size(), 1u);
+  EXPECT_EQ(frames[0].line, "209");
+  EXPECT_EQ(frames[0].code, "patches = self.patch_embedding(");
 }
 } // namespace
