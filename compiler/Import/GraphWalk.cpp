@@ -186,10 +186,18 @@ void GraphWalk::record(const Node &node, Refusal refusal) {
     cause.nodes.push_back(&node);
 }
 
+/// What stumbles in a mixture's experts sorts or selects the tokens of the whole batch by expert.
+static bool isInExperts(const Node &node) {
+  std::string module = modulePath(node);
+  return module == "experts" || StringRef(module).ends_with(".experts");
+}
+
 static Failure toFailure(const std::string &opType, const Refusal &refusal, ArrayRef<const Node *> nodes) {
   Failure failure{refusal.slug, "`" + nodes[0]->name + "`", refusal.message, refusal.notes};
   if (refusal.message.find("operator `") != 0)
     failure.message = opType + " " + failure.message;
+  if (isInExperts(*nodes[0]) && !llvm::is_contained(failure.notes, wayOutOfExperts))
+    failure.notes.push_back(wayOutOfExperts);
   if (std::string line = sourceLine(*nodes[0]); !line.empty())
     failure.notes.push_back("from " + line);
   if (nodes.size() == 1)

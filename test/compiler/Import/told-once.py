@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`told-once.py noise|integers FILE`: a graph that draws random numbers as DropPath does; one whose shapes are in a data file that
-is not there, read by nodes of two kinds."""
+"""`told-once.py noise|integers|experts FILE`: a graph that draws random numbers as DropPath does; one whose shapes are in a data file that
+is not there, read by nodes of two kinds; one that sorts the tokens of the batch by expert."""
 import pathlib
 import sys
 
@@ -25,6 +25,12 @@ h = graph.node("MatMul", [x, graph.parameter("w", [4, 4])])
 if sys.argv[1] == "noise":
     for _ in range(2):
         h = graph.node("Mul", [h, graph.node("Floor", [graph.node("RandomUniformLike", [h], high=2.0)])])
+elif sys.argv[1] == "experts":
+    graph.scope = "/model/layers.0/mlp/experts"
+    chosen = graph.node("Flatten", [h], axis=0)
+    count = graph.node("Reshape", [graph.node("Size", [h]), graph.constant([1])])
+    order = graph.node("TopK", [graph.node("Reshape", [chosen, graph.constant([-1])]), count], outputs=2)[0]
+    h = graph.node("Mul", [h, graph.node("ReduceMean", [order], keepdims=0)])
 else:
     h = graph.node("Reshape", [h, absent(graph, "shape", 3)])
     h = graph.node("Mul", [h, graph.node("Expand", [graph.parameter("v", [2]), absent(graph, "wide", 3)])])
