@@ -3,6 +3,7 @@
 #include "compiler/Import/ParameterNotices.h"
 #include "compiler/Import/GradientMarks.h"
 #include <algorithm>
+#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <set>
@@ -188,6 +189,51 @@ void notePadding(const std::vector<const Tensor *> &tables, const Graph &graph, 
                       "say: where token {} "
                       "reaches the loss (in spite of masks and ignored labels), its row is trained here",
                       parameter->module, *row, *row, *row));
+  }
+}
+
+/// What an integer scalar is, as an initializer or a Constant.
+static std::optional<int64_t> knownIndex(const Graph &graph, const std::string &name) {
+  const Tensor *tensor = graph.initializer(name);
+  for (const Node &node : graph.nodes)
+    if (!tensor && node.opType == "Constant" && node.outputs[0] == name)
+      tensor = node.attribute<Tensor>("value");
+  if (!tensor || tensor->dtype != DType::Int64 || tensor->elementCount() != 1)
+    return std::nullopt;
+  std::span<const std::byte> bytes = tensor->data.bytes();
+  int64_t index = 0;
+  if (bytes.size() != sizeof index)
+    return std::nullopt;
+  std::memcpy(&index, bytes.data(), sizeof index);
+  return index;
+}
+
+/// The row that `Where(ignored, row, ids)` makes the lookups of `table` read.
+static std::optional<int64_t> substitutedRow(const Graph &graph, const std::string &table) {
+  for (const Node &look : graph.nodes) {
+    if (look.opType != "Gather" || look.inputs[0] != table)
+      continue;
+    for (const Node &choice : graph.nodes)
+      if (choice.opType == "Where" && choice.inputs.size() == 3 && choice.outputs[0] == look.inputs[1])
+        if (std::optional<int64_t> row = knownIndex(graph, choice.inputs[1]))
+          return row;
+  }
+  return std::nullopt;
+}
+
+void noteSubstitutedRows(const std::vector<const Tensor *> &tables, const Graph &graph,
+                         ParameterTable &table) {
+  for (const Tensor *tensor : tables) {
+    const Parameter *parameter = table.find(tensor->name);
+    std::optional<int64_t> row = substitutedRow(graph, tensor->name);
+    if (!parameter || !parameter->trained || !row || onlyZeroRow(*tensor))
+      continue;
+    table.notices.push_back(
+        fmt::format("{}: row {} is looked up in place of ignored ids, and is trained; if the embedding has "
+                    "padding_idx={} "
+                    "(as in BART, mBART, Marian and Pegasus), it is not: this file cannot say so, one of "
+                    "torch.onnx.export(..., dynamo=True) does",
+                    parameter->module, *row, *row));
   }
 }
 

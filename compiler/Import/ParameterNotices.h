@@ -24,6 +24,10 @@ void noteComputed(ParameterTable &table);
 /// gradient: where the file marks it, so is it done here; ONNX alone cannot say it, and one row of zeros
 /// hints.
 void notePadding(const std::vector<const Tensor *> &tables, const Graph &graph, ParameterTable &table);
+/// For a file without a signature: adds a notice for each trained table whose lookups read one row in place
+/// of ids that are ignored (labels of -100 that an encoder-decoder shifts).
+void noteSubstitutedRows(const std::vector<const Tensor *> &tables, const Graph &graph,
+                         ParameterTable &table);
 /// Adds a notice where the file holds, or its graph casts to, floats of 16 bits.
 void noteShortFloats(const Graph &graph, ParameterTable &table);
 /// The failure for a model without a trained parameter, with what could be trained.

@@ -360,9 +360,11 @@ Result<ParameterTable> Decision::finish() {
     return nothingToTrain(model, table);
   table.notices = std::move(notices);
   noteGuessed(guessed, table);
-  if (signature.isEmpty())
-    noteComputed(table);
   notePadding(tables, graph, table);
+  if (signature.isEmpty()) {
+    noteComputed(table);
+    noteSubstitutedRows(tables, graph, table);
+  }
   noteShortFloats(graph, table);
   table.refused = std::move(refused);
   noteVanished(signature, table);
