@@ -91,6 +91,8 @@ def fill(model):
     """Gains lie about one, all else about zero; larger than a fresh model's, so that every gradient is far from zero."""
     with torch.no_grad():
         for name, parameter in model.named_parameters():
+            if not parameter.requires_grad:
+                continue
             gain = parameter.dim() == 1 and name.endswith("weight")
             values = seeded(name, parameter.shape, 0.1)
             parameter.copy_(1 + values if gain else values)

@@ -10,7 +10,7 @@ INTRO = """# Models that were tried
 
 Families of transformers 5.23 with their heads, exported as [exporting.md](exporting.md) says by torch 2.15 and onnxscript 0.7, compiled,
 and trained for three steps of SGD. *Trains* means: for micro-batches of two and of one of seven samples, padded ones among them, the
-losses are PyTorch's on the undivided batch in float64 (within 1e-4; the largest difference below is {worst:.0e}), and so is the gradient
+losses are PyTorch's on the undivided batch in float64 (within 1e-5; the largest difference below is {worst:.0e}), and so is the gradient
 norm of every parameter that counts. The exported batch has no padding, as in a tutorial. The models are tiny (hidden 32, two layers,
 seeded weights, no dropout); their graphs are those of large ones. `test/models/make/make-models-table.py` tries what is not in its
 `models-table.jsonl`, and makes this page.
@@ -26,6 +26,7 @@ and `--dim NAME=SIZE` for each open dimension).
 | yes | trains as exported, with transformers' default attention |
 | eager | trains with `from_pretrained(..., attn_implementation="eager")` |
 | batched_mm | trains with `from_pretrained(..., experts_implementation="batched_mm")` |
+| `--freeze` | trains with `--freeze NAME` for each parameter of `requires_grad=False`, which no file records |
 | eval | trains without the two arguments of T: in evaluation mode, with constants folded |
 | not exported | the exporter fails |
 | no loss | of H: the loss of this head is none that accumc adds |
@@ -43,7 +44,7 @@ ignored, and `padding_idx` keeps that row from training. A file of TorchScript c
 def cell(result):
     last = result["attempts"][-1]
     if last["kind"] == "same":
-        return ", ".join(WORDS[name] for name in last["how"]) or "yes"
+        return ", ".join([WORDS[name] for name in last["how"]] + ["`--freeze`"] * ("frozen" in last)) or "yes"
     if "takes no labels" in last.get("why", ""):
         return "no loss"
     told = telling(result)

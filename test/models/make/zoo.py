@@ -194,7 +194,10 @@ def text_samples(head, config, rng):
         return inputs | {"labels": words(mask, rng, CLASSES)}
     if head == MASKED:
         return inputs | {"labels": words(mask, rng, share=0.4)}
-    return inputs | {"labels": torch.where(words(mask, rng) >= 0, ids, IGNORED)}
+    labels = torch.where(words(mask, rng) >= 0, ids, IGNORED)
+    if config.model_type == "mbart":
+        labels[4, 0] = ids[4, 0]  # it looks for the last label of each sample
+    return inputs | {"labels": labels}
 
 
 def sounds(family, head, rng):
