@@ -227,12 +227,15 @@ static void scatterElements(Binder &node) {
 /// A number of any type.
 static int64_t depthOf(Binder &node) {
   const Content &known = node.content(1);
-  bool isOne = known.size() == 1 && known.isConstant();
-  double depth = !isOne                 ? 0
-                 : isFloat(known.dtype) ? known.only().real
-                                        : static_cast<double>(known.only().constant);
-  if (!(depth >= 1 && depth <= (1 << 24)))
-    refuseMalformed("has no depth");
+  if (known.size() != 1)
+    refuseMalformed("has " + std::to_string(known.size()) + " depths");
+  if (!known.isConstant())
+    refuseCrossBatch("has as many classes as there are samples");
+  double depth = isFloat(known.dtype) ? known.only().real : static_cast<double>(known.only().constant);
+  if (!(depth >= 1))
+    refuseMalformed("has a depth that is not positive");
+  if (depth > (1 << 24))
+    refuseUnsupported("has more than 2^24 classes");
   return static_cast<int64_t>(depth);
 }
 

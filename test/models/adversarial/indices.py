@@ -105,6 +105,13 @@ def prototypes(g):
     return g.mean(g.Sub(g.Gather(table, labels, axis=0), h))
 
 
+def one_of_the_samples(g):
+    """As many classes as samples: the row of the sample that a label numbers."""
+    rows, labels = g.rows(), g.ids("labels")
+    places = g.OneHot(labels, g.Unsqueeze(g.batch(), [0]), [0.0, 1.0], axis=-1)
+    return g.mean(g.MatMul(places, rows))
+
+
 def label_counts(g):
     scores, labels = g.logits()
     ones = g.Cast(g.Equal(labels, labels), to=1)
@@ -131,6 +138,7 @@ GRAPHS = [
     ("06-backwards", REJECT, beside(lambda g, i, b: g.Sub(g.Sub(b, 1), i))),
     ("06-next-sample", REJECT, beside(lambda g, i, b: g.Mod(g.Add(i, 1), b))),
     ("06-half-as-far", REJECT, beside(lambda g, i, b: g.Div(i, 2))),
+    ("06-one-of-the-samples", REJECT, one_of_the_samples),
     ("06-itself", ACCEPT, beside(lambda g, i, b: i)),
     ("06-coordinates", ACCEPT, coordinates(False)), ("06-coordinates-swapped", REJECT, coordinates(True)),
     ("06-sample-number-cancels", ACCEPT, sample_number_cancels), ("06-modulo-sequence", ACCEPT, modulo_sequence),
