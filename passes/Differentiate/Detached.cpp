@@ -12,7 +12,15 @@ namespace accum {
 
 using Fn = nn::ElementwiseFn;
 
-static bool isUsed(Value value) { return !value.use_empty(); }
+/// Whether indices do more than to read the extrema from the values that they are of, which is no jump.
+static bool chooses(Value indices, Value values) {
+  return llvm::any_of(indices.getUsers(), [&](Operation *user) {
+    if (isa<nn::ReshapeOp>(user))
+      return chooses(user->getResult(0), values);
+    auto read = dyn_cast<nn::GatherElementsOp>(user);
+    return !read || read.getInput() != values;
+  });
+}
 
 /// A comparison of floats is a choice where its result counts as a number, or picks one of two pieces that do
 /// not meet. One with a number that a float hardly ever is (a maximum of -inf, a norm of zero) is none.
@@ -45,9 +53,10 @@ static SmallVector<Value> heldBack(Operation *op) {
     return heldBack(elementwise);
   if (auto cast = dyn_cast<nn::CastOp>(op); cast && !isa<FloatType>(cast.getType().getElementType()))
     return {cast.getInput()};
-  if (auto top = dyn_cast<nn::TopKOp>(op); top && isUsed(top.getIndices()))
+  if (auto top = dyn_cast<nn::TopKOp>(op); top && chooses(top.getIndices(), top.getInput()))
     return {top.getInput()};
-  if (auto extremum = dyn_cast<nn::ArgReduceOp>(op))
+  if (auto extremum = dyn_cast<nn::ArgReduceOp>(op);
+      extremum && chooses(extremum.getResult(), extremum.getInput()))
     return {extremum.getInput()};
   return {};
 }

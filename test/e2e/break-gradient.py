@@ -25,7 +25,7 @@ def scale(source):
 
 
 def lose(source):
-    return re.sub(rf"    if \(launch\(ctx, Kernel::scatter_add_\w+,[^;]*{TABLE}, add\)\)\n      return \d+;[^\n]*\n", "", source)
+    return re.sub(rf"    if \(launch\(ctx, Kernel::scatter_add_\w+,[^;]*{TABLE},\s+add\)\)\n      return \d+;[^\n]*\n", "", source)
 
 
 def store(source):

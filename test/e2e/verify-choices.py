@@ -76,6 +76,15 @@ def largest(graph, h):
     return graph.node("Max", [h, graph.node("Sin", [h])])
 
 
+def pooled(graph, h):
+    """Largest ones of windows and rows, read by their index."""
+    image = graph.node("Unsqueeze", [h, graph.constant([1])])
+    values, _ = graph.node("TopK", [h, graph.constant([3])], outputs=2, axis=-1)
+    pool = graph.node("MaxPool", [image], kernel_shape=[2, 2], strides=[2, 2])
+    pool = graph.node("ReduceMean", [graph.node("ReduceMean", [pool], axes=[3], keepdims=0)], axes=[2], keepdims=1)
+    return graph.node("Add", [values, pool])
+
+
 def zeros(graph, h):
     """Of both signs, so that the slopes ahead and behind may both be larger than the gradient, which is zero."""
     started = graph.node("MatMul", [graph.node("Exp", [h]), graph.parameter("zeros", [WIDTH, WIDTH])])
@@ -127,7 +136,7 @@ folder = pathlib.Path(sys.argv[1])
 for build in (step, threshold, pieces, integers, remainder, experts):
     write(folder, build, "")
     verify(folder, build.__name__, ["router", "w"] if build is experts else ["w"])
-for build in (leaky, elu, learned, clamp, byHand, largest, zeros):
+for build in (leaky, elu, learned, clamp, byHand, largest, pooled, zeros):
     write(folder, build, "-smooth")
     verify(folder, build.__name__.lower() + "-smooth", [])
 write_regression(folder)

@@ -73,7 +73,7 @@ int writeShaken(Trial &trial, const Tensors &values, const Tensors &gradient, do
   return 0;
 }
 
-int writeDisplaced(Trial &trial, const Tensors &values) {
+int writeDisplaced(Trial &trial, const Tensors &values, uint64_t number) {
   constexpr double kPart = 0.2;
   constexpr uint64_t kOwnSigns = 1u << 20; // none that a direction has
   for (size_t tensor = 0; tensor < values.size(); ++tensor) {
@@ -84,7 +84,7 @@ int writeDisplaced(Trial &trial, const Tensors &values) {
       size_t elements = moved.size() / sizeof(Real);
       double step = kPart * usualSize(to, elements);
       for (size_t i = 0; i < elements; ++i)
-        to[i] += Real(step * signOf(trial.options.seed + kOwnSigns, tensor, i));
+        to[i] += Real(step * signOf(trial.options.seed + kOwnSigns + number, tensor, i));
     });
     if (int code = trial.write(tensor, moved))
       return code;

@@ -51,8 +51,9 @@ private:
 /// the change of the loss by the gradient. A change in the last digits shows what rounding does to a step.
 int writeShaken(Trial &trial, const Tensors &values, const Tensors &gradient, double part, uint64_t seed,
                 double &predicted);
-/// Writes other parameters in the neighbourhood: each element is a good part of its tensor's usual size off.
-int writeDisplaced(Trial &trial, const Tensors &values);
+/// Writes other parameters in the neighbourhood: each element is a good part of its tensor's usual size off,
+/// in a direction of its own for each number.
+int writeDisplaced(Trial &trial, const Tensors &values, uint64_t number);
 int writeAll(Trial &trial, const Tensors &values);
 
 } // namespace accum::run

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 namespace accum::run {
 namespace {
@@ -73,6 +74,7 @@ private:
   int checkTensors();
   int hasTime(double seconds, bool &has);
   int lookAgain();
+  int lookBeside(uint64_t look);
   void print() const;
   void announce() const;
   int conclude();
@@ -252,32 +254,46 @@ int GradientCheck::run() {
   return code && code != kOutOfTime ? code : conclude();
 }
 
-/// What is off beside the given weights must be off beside others too, where it takes the time that it takes.
-/// Right at some weights many kinks meet, as of ReLUs behind a layer that starts at zero.
-int GradientCheck::lookAgain() {
-  std::vector<AlongReport::Worst> suspects = report.wrong();
-  suspects.resize(std::min(suspects.size(), kNamed));
-  if (suspects.empty())
-    return 0;
+/// At other weights, what was off before; it takes the time that it takes.
+int GradientCheck::lookBeside(uint64_t look) {
   started = INFINITY;
   report = {};
-  if (int code = writeDisplaced(trial, values))
+  if (int code = writeDisplaced(trial, values, look))
     return code;
   if (int code = trial.loss(byStep, loss))
     return code;
-  int code = std::isfinite(loss) ? takeGradient() : 0;
-  if (code == 0 && std::isfinite(loss))
+  std::vector<AlongReport::Worst> suspects = std::exchange(wrong, {});
+  if (!std::isfinite(loss))
+    return 0;
+  int code = takeGradient();
+  if (code == 0)
     code = trial.loss(byStep, loss);
-  if (code == 0 && std::isfinite(loss))
+  if (code == 0)
     code = measureRounding();
   for (const AlongReport::Worst &suspect : suspects)
-    if (code == 0 && std::isfinite(loss))
+    if (code == 0)
       code = suspect.tensor == kAllTensors ? checkTogether() : checkTensor(suspect.tensor);
   wrong = report.wrong();
-  if (code == 0 && wrong.empty() && trial.speaks())
-    std::printf("           %zu at kinks that meet right at these weights, and fine beside others: %s%s\n",
-                suspects.size(), suspects.back().name.c_str(), suspects.size() > 1 ? ", ..." : "");
   return code;
+}
+
+/// What is off at the given weights must be off beside them too. Where many kinks meet, as of ReLUs behind a
+/// layer that starts at zero, the differences have another slope than the gradient.
+int GradientCheck::lookAgain() {
+  constexpr uint64_t kLooks = 2;
+  wrong = report.wrong();
+  wrong.resize(std::min(wrong.size(), kNamed));
+  if (wrong.empty())
+    return 0;
+  std::string first = wrong.back().name;
+  size_t count = wrong.size();
+  for (uint64_t look = 0; look < kLooks && !wrong.empty(); ++look)
+    if (int code = lookBeside(look))
+      return code;
+  if (wrong.empty() && trial.speaks())
+    std::printf("           %zu off at these weights and fine beside them, as where many kinks meet: %s%s\n",
+                count, first.c_str(), count > 1 ? ", ..." : "");
+  return 0;
 }
 
 void GradientCheck::print() const {
