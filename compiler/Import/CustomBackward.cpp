@@ -109,6 +109,24 @@ std::optional<Refusal> CustomBackward::refusalOfLine(const Node &node) const {
   return std::nullopt;
 }
 
+std::optional<Refusal> CustomBackward::refusalOfBlock(const Node &node) const {
+  for (const SourceFrame &frame : sourceFrames(node)) {
+    if (!frame.file.starts_with("<eval_with_key>") || isTrusted(std::string(frame.file), frame.file))
+      continue;
+    return Refusal{
+        "lost-in-export",
+        fmt::format(
+            "comes from `{}`, code that was traced apart as that under torch.no_grad() is: the file does "
+            "not say whether a gradient goes through it",
+            frame.file),
+        {"write x.detach() in place of torch.no_grad(), and export with optimize=False, which keeps it",
+         fmt::format("if its gradient is the graph's, as under torch.autocast and a reentrant checkpoint: "
+                     "--trust-backward '{}'",
+                     frame.file)}};
+  }
+  return std::nullopt;
+}
+
 bool CustomBackward::trustsLineOf(const Node &node) const {
   std::vector<SourceFrame> frames = sourceFrames(node);
   return std::any_of(frames.begin(), frames.end(), [&](const SourceFrame &frame) {

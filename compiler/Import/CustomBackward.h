@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions with a backward pass of their own (`torch.autograd.Function`): a file holds their forward alone,
-// and its derivative may be another one. Stack traces tell which nodes come from one.
+// Functions with a backward pass of their own (`torch.autograd.Function`), and code without one: a file holds
+// their forward alone, and its derivative may be another one. Stack traces tell which nodes come from them.
 #pragma once
 #include "compiler/Import/Model.h"
 #include "compiler/Import/Refusal.h"
@@ -19,6 +19,9 @@ public:
   /// The function whose `apply` stands in the line that the node comes from, though the node is none of
   /// its: what an optimiser leaves of a function that changes no value.
   std::optional<Refusal> refusalOfLine(const Node &node) const;
+  /// The node comes from a block in which the model may have switched gradients off: torch.export traces the
+  /// code of `torch.no_grad()` apart, and its trace stands in a file without a path.
+  std::optional<Refusal> refusalOfBlock(const Node &node) const;
   /// There is such a line, and its function is trusted.
   bool trustsLineOf(const Node &node) const;
 

@@ -57,10 +57,16 @@ bool isExtent(std::string_view result) {
 }
 
 /// The library's own layers detach no value that they also compute with otherwise, and multiply by what may
-/// be one.
+/// be one. Modules of the framework, and of the user's, can lie in them.
 bool isFromTransformers(const Node &node) {
   auto entry = node.metadata.find("pkg.torch.onnx.class_hierarchy");
-  return entry != node.metadata.end() && entry->second.find("'transformers.models.") != std::string::npos;
+  std::vector<std::string> classes =
+      entry == node.metadata.end() ? std::vector<std::string>() : quotedStrings(entry->second);
+  if (!classes.empty())
+    classes.pop_back(); // the node itself
+  auto owner = std::find_if(classes.rbegin(), classes.rend(),
+                            [](const std::string &name) { return !name.starts_with("torch.nn."); });
+  return owner != classes.rend() && owner->starts_with("transformers.");
 }
 
 /// `wte_weight` of `wte.weight`.
@@ -156,12 +162,21 @@ const DroppedValues::Group *DroppedValues::groupOf(const Node &node) const {
   return entry == groups.end() ? nullptr : &entry->second;
 }
 
+/// `getitem_3`, of which the file has no node, and one of the results of a node with several.
+bool DroppedValues::isElement(std::string_view operand, std::string_view input, const Group &group) {
+  return withoutNumber(operand) == "getitem" &&
+         std::any_of(group.nodes.begin(), group.nodes.end(), [&](const Node *node) {
+           return node->outputs.size() > 1 &&
+                  std::find(node->outputs.begin(), node->outputs.end(), input) != node->outputs.end();
+         });
+}
+
 bool DroppedValues::isRead(std::string_view operand, std::string_view input) const {
   if (operand == input)
     return true;
   auto producer = producers.find(input);
   if (producer != producers.end())
-    return producer->second->call.result == operand;
+    return producer->second->call.result == operand || isElement(operand, input, *producer->second);
   auto placeholder = placeholders.find(input);
   return placeholder != placeholders.end() && placeholder->second == operand;
 }
@@ -192,15 +207,18 @@ bool DroppedValues::isOneToOne(const Group &group, const std::vector<std::string
 }
 
 /// What the group reads and its call does not name. Initializers that are parameters have other names where
-/// they were transposed or merged: as many as the call takes are expected.
+/// they were transposed or merged: as many as the call takes are expected. Where nothing is left, what the
+/// call names stands there for itself and for its twin.
 std::vector<std::string> DroppedValues::standIns(const Group &group,
                                                  const std::vector<std::string> &operands) const {
   std::vector<std::string> values, parameters;
   for (const std::string &input : group.inputs) {
     bool isNamed = std::any_of(operands.begin(), operands.end(),
                                [&](const std::string &operand) { return isRead(operand, input); });
-    if (!isNamed)
-      (graph.initializer(input) ? parameters : values).push_back(input);
+    const Tensor *tensor = graph.initializer(input);
+    bool isNumber = tensor && (!isFloat(tensor->dtype) || tensor->elementCount() == 1);
+    if (!isNamed && !isNumber)
+      (tensor ? parameters : values).push_back(input);
   }
   auto expected = std::count_if(operands.begin(), operands.end(), [&](const std::string &operand) {
     return trainedPlaceholders.count(operand) != 0 &&
@@ -209,7 +227,10 @@ std::vector<std::string> DroppedValues::standIns(const Group &group,
   });
   if (static_cast<ptrdiff_t>(parameters.size()) > expected)
     values.insert(values.end(), parameters.begin(), parameters.end());
-  return values.empty() ? group.inputs : values;
+  auto detached = std::count_if(operands.begin(), operands.end(), [&](const std::string &operand) {
+    return isDetached(operand) && isDropped(group, operand);
+  });
+  return static_cast<ptrdiff_t>(values.size()) < std::max<ptrdiff_t>(detached, 1) ? group.inputs : values;
 }
 
 std::vector<DroppedValue> DroppedValues::droppedBy(const Group &group) const {

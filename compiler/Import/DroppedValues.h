@@ -37,6 +37,7 @@ private:
 
   void collectGroups(const Graph &graph);
   void collectHints(const Graph &graph);
+  static bool isElement(std::string_view operand, std::string_view input, const Group &group);
   bool isRead(std::string_view operand, std::string_view input) const;
   bool isKept(const Group &group, const std::string &operand) const;
   bool isDropped(const Group &group, const std::string &operand) const;

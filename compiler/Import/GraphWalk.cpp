@@ -32,7 +32,8 @@ std::set<std::string> neededValues(const Graph &graph, ArrayRef<std::string> out
 
 void GraphWalk::run(const Graph &graph, ArrayRef<std::string> outputs) {
   scopes.push_back(&graph);
-  lostGradients.emplace_back(graph, trustedBackward);
+  lostGradients.emplace_back(graph, std::vector<std::string>(outputs.begin(), outputs.end()),
+                             trustedBackward);
   std::set<std::string> needed = neededValues(graph, outputs);
   for (const Node &node : graph.nodes)
     if (llvm::any_of(node.outputs,

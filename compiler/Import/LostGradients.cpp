@@ -10,12 +10,16 @@ std::optional<Refusal>
 LostGradients::refusal(const Node &node, const std::function<bool(const std::string &)> &isTrained) const {
   if (std::optional<Refusal> lost = lostArgument(node))
     return lost;
-  std::optional<Refusal> lost = lostGradientArgument(node);
-  if (!lost)
-    lost = custom.refusal(node);
+  // A backward of its own may give what the operator does not.
+  std::optional<Refusal> lost = custom.refusal(node);
+  bool passes = reach.passes(node);
+  if (!lost && passes)
+    lost = lostGradientArgument(node);
+  if (!lost && passes)
+    lost = custom.refusalOfBlock(node);
   if (lost && std::any_of(node.inputs.begin(), node.inputs.end(), isTrained))
     return lost;
-  if (!dropped.readsInPlace(node, isTrained))
+  if (!passes || !dropped.readsInPlace(node, isTrained))
     return std::nullopt;
   lost = custom.refusalOfLine(node);
   return lost ? lost : dropped.refusal(node, isTrained, custom.trustsLineOf(node));

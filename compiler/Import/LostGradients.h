@@ -4,19 +4,23 @@
 #pragma once
 #include "compiler/Import/CustomBackward.h"
 #include "compiler/Import/DroppedValues.h"
+#include "compiler/Import/GradientReach.h"
 
 namespace accum::import {
 
 class LostGradients {
 public:
-  LostGradients(const Graph &graph, const std::vector<std::string> &trustedBackward)
-      : dropped(graph), custom(graph, trustedBackward) {}
+  /// Of gradients that start at `outputs`.
+  LostGradients(const Graph &graph, const std::vector<std::string> &outputs,
+                const std::vector<std::string> &trustedBackward)
+      : reach(graph, outputs), dropped(graph), custom(graph, trustedBackward) {}
 
   /// `isTrained` tells which of the node's inputs depend on what is trained.
   std::optional<Refusal> refusal(const Node &node,
                                  const std::function<bool(const std::string &)> &isTrained) const;
 
 private:
+  GradientReach reach;
   DroppedValues dropped;
   CustomBackward custom;
 };

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the cases of models that switch gradients off in a part of their forward, as the dynamo exporter writes them."""
+import json
+import pathlib
+import re
+
+import onnx
+import torch
+from safetensors.torch import save_file
+from torch import nn
+from torch.nn import functional as F
+
+CASES = pathlib.Path(__file__).resolve().parents[1] / "cases"
+BATCH, RATE = 6, 0.5
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.body, self.head, self.other = nn.Linear(4, 6), nn.Linear(6, 5), nn.Linear(4, 6)
+        self.codes = nn.Embedding(7, 6)
+
+
+class UnderNoGrad(Model):
+    def forward(self, x, y):
+        h = self.body(x)
+        with torch.no_grad():
+            target = torch.tanh(self.other(x))
+        return F.cross_entropy(self.head(h), y) + (h * target).mean()
+
+
+class IndexUnderNoGrad(Model):
+    """No gradient goes back through an index: the block loses nothing."""
+    def forward(self, x, y):
+        h = self.body(x)
+        with torch.no_grad():
+            index = (h.pow(2).sum(1, keepdim=True) - 2 * h @ self.codes.weight.T + self.codes.weight.pow(2).sum(1)).argmin(1)
+        near = self.codes(index)
+        return F.cross_entropy(self.head(h + near), y) + F.mse_loss(near, h)
+
+
+class ComparedDetached(Model):
+    """The exporter leaves the detach out, and no gradient goes back through a comparison."""
+    def forward(self, x, y):
+        h = self.body(x)
+        seen = h.detach() > 0
+        return F.cross_entropy(self.head(torch.where(seen, h, 0.1 * h)), y)
+
+
+class StackedWithItself(Model):
+    def forward(self, x, y):
+        h = self.body(x)
+        return F.cross_entropy(self.head(torch.stack([h, h.detach()], 1).mean(1)), y)
+
+
+# Whether the optimiser runs, and whether the file lost something.
+MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoGrad, False, False),
+          "detach-compared": (ComparedDetached, True, False), "detach-stacked": (StackedWithItself, True, True)}
+
+
+def losses(model, arrays):
+    model, found = model.double(), []
+    for _ in range(3):
+        model.zero_grad()
+        loss = model(arrays[0].double(), arrays[1])
+        loss.backward()
+        found.append(loss.item())
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.grad is not None:
+                    parameter -= RATE * parameter.grad
+    return found
+
+
+def shorten(path):
+    """Traces name files by what lies below the packages, or by their name alone."""
+    written = onnx.load(path)
+    for node in written.graph.node:
+        for entry in node.metadata_props:
+            entry.value = re.sub(r'File "(?:[^"<]*/site-packages/|[^"<]*/(?=[^"/]*"))', 'File "', entry.value)
+    onnx.save(written, path)
+
+
+def main():
+    torch.manual_seed(5)
+    arrays = torch.randn(BATCH, 4), torch.tensor([0, 2, 1, 4, 3, 0])
+    for name, (kind, optimize, isLost) in MODELS.items():
+        folder = CASES / name
+        folder.mkdir(exist_ok=True)
+        model = kind().eval()
+        torch.onnx.export(model, (arrays[0][:3], arrays[1][:3]), folder / "model.onnx", dynamo=True, optimize=optimize, verbose=False,
+                          dynamic_shapes=({0: "batch"}, {0: "batch"}), input_names=["x", "y"], output_names=["loss"], external_data=False)
+        shorten(folder / "model.onnx")
+        if isLost:
+            facts = {"batch": BATCH, "refused": "lost-in-export"}
+        else:
+            save_file({"x": arrays[0], "y": arrays[1]}, folder / "data.safetensors")
+            facts = {"batch": BATCH, "lr": RATE, "losses": losses(model, arrays)}
+        (folder / "case.json").write_text(json.dumps(facts) + "\n")
+
+
+if __name__ == "__main__":
+    main()
