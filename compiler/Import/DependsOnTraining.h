@@ -5,7 +5,7 @@
 
 namespace accum::import {
 
-/// A trained parameter is among what the value is computed from.
+/// A gradient of the value goes back to a trained parameter, as far as types and detaches tell.
 bool dependsOnTraining(mlir::Value value);
 
 } // namespace accum::import

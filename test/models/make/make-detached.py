@@ -40,6 +40,15 @@ class IndexUnderNoGrad(Model):
         return F.cross_entropy(self.head(h + near), y) + F.mse_loss(near, h)
 
 
+class MaskUnderNoGrad(Model):
+    """Nor through a comparison."""
+    def forward(self, x, y):
+        h = self.body(x)
+        with torch.no_grad():
+            seen = (h > 0).float()
+        return F.cross_entropy(self.head(h * seen), y)
+
+
 class ComparedDetached(Model):
     """The exporter leaves the detach out, and no gradient goes back through a comparison."""
     def forward(self, x, y):
@@ -56,7 +65,7 @@ class StackedWithItself(Model):
 
 # Whether the optimiser runs, and whether the file lost something.
 MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoGrad, False, False),
-          "detach-compared": (ComparedDetached, True, False), "detach-stacked": (StackedWithItself, True, True)}
+          "no-grad-mask": (MaskUnderNoGrad, True, False), "detach-compared": (ComparedDetached, True, False), "detach-stacked": (StackedWithItself, True, True)}
 
 
 def losses(model, arrays):
