@@ -110,6 +110,8 @@ DroppedValues::DroppedValues(const Graph &graph) : graph(graph) {
 void DroppedValues::collectGroups(const Graph &graph) {
   for (const Node &node : graph.nodes) {
     held.insert(node.outputs.begin(), node.outputs.end());
+    if (node.outputs.size() > 1)
+      pieces.insert(node.outputs.begin(), node.outputs.end());
     std::optional<TracedCall> call = TracedCall::of(node);
     if (!call)
       continue;
@@ -162,21 +164,12 @@ const DroppedValues::Group *DroppedValues::groupOf(const Node &node) const {
   return entry == groups.end() ? nullptr : &entry->second;
 }
 
-/// `getitem_3`, of which the file has no node, and one of the results of a node with several.
-bool DroppedValues::isElement(std::string_view operand, std::string_view input, const Group &group) {
-  return withoutNumber(operand) == "getitem" &&
-         std::any_of(group.nodes.begin(), group.nodes.end(), [&](const Node *node) {
-           return node->outputs.size() > 1 &&
-                  std::find(node->outputs.begin(), node->outputs.end(), input) != node->outputs.end();
-         });
-}
-
 bool DroppedValues::isRead(std::string_view operand, std::string_view input) const {
-  if (operand == input)
+  if (operand == input || (withoutNumber(operand) == "getitem" && pieces.count(input) != 0))
     return true;
   auto producer = producers.find(input);
   if (producer != producers.end())
-    return producer->second->call.result == operand || isElement(operand, input, *producer->second);
+    return producer->second->call.result == operand;
   auto placeholder = placeholders.find(input);
   return placeholder != placeholders.end() && placeholder->second == operand;
 }

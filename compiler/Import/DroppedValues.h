@@ -37,7 +37,6 @@ private:
 
   void collectGroups(const Graph &graph);
   void collectHints(const Graph &graph);
-  static bool isElement(std::string_view operand, std::string_view input, const Group &group);
   bool isRead(std::string_view operand, std::string_view input) const;
   bool isKept(const Group &group, const std::string &operand) const;
   bool isDropped(const Group &group, const std::string &operand) const;
@@ -52,8 +51,9 @@ private:
   std::map<std::string, Group, std::less<>> groups;            ///< by the call's result
   std::map<std::string, const Group *, std::less<>> producers; ///< of values
   std::map<std::string, std::string, std::less<>>
-      placeholders;                        ///< of inputs and initializers: what calls say
-  std::set<std::string, std::less<>> held; ///< names of values and of placeholders
+      placeholders;                          ///< of inputs and initializers: what calls say
+  std::set<std::string, std::less<>> held;   ///< names of values and of placeholders
+  std::set<std::string, std::less<>> pieces; ///< of nodes with several results: calls say `getitem_3`
   std::set<std::string, std::less<>> trainedPlaceholders;
   std::map<const Group *, std::vector<DroppedValue>> dropped;
   bool speaksOfDetaching = false; ///< where none that the file names is meant

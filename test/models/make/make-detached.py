@@ -63,9 +63,23 @@ class StackedWithItself(Model):
         return F.cross_entropy(self.head(torch.stack([h, h.detach()], 1).mean(1)), y)
 
 
+class EqualInputs(Model):
+    """The exporter merges them, and splits what projects them: of the calls' values the file lacks several."""
+    def __init__(self):
+        super().__init__()
+        self.attention, self.class_of = nn.MultiheadAttention(4, 2, batch_first=True), nn.Linear(4, 5)
+        for bias in (self.attention.in_proj_bias, self.attention.out_proj.bias):
+            nn.init.normal_(bias)
+
+    def forward(self, x, y):
+        q, k, v = (x[:, None].repeat(1, 3, 1) for _ in range(3))
+        return F.cross_entropy(self.class_of(self.attention(q, k, v, need_weights=False)[0].mean(1)), y)
+
+
 # Whether the optimiser runs, and whether the file lost something.
 MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoGrad, False, False),
-          "no-grad-mask": (MaskUnderNoGrad, True, False), "detach-compared": (ComparedDetached, True, False), "detach-stacked": (StackedWithItself, True, True)}
+          "no-grad-mask": (MaskUnderNoGrad, True, False), "detach-compared": (ComparedDetached, True, False), "detach-stacked": (StackedWithItself, True, True),
+          "equal-inputs": (EqualInputs, True, False)}
 
 
 def losses(model, arrays):
