@@ -113,7 +113,7 @@ def main():
         run = subprocess.run(["accumc", path, "--batch", "6", "--plan-only"], capture_output=True)
         errors = [line for line in run.stderr.split(b"\n") if line.startswith(b"error: ")]
         print(name, run.returncode, errors)
-    path.write_bytes(graph_with(LOSSES["rows-added"]).model("producer", 18).replace(b"make-gpt3", b"a\x1b[1mb\0c!"))
+    path.write_bytes(graph_with(LOSSES["rows-added"]).model("gpt3", 18).replace(b"make-gpt3", b"a\x1b[1mb\0c!"))
     run = subprocess.run(["accumc", path, "--batch", "6", "--plan-only"], capture_output=True)
     print(run.stdout.split(b"\n")[0])
 
