@@ -40,12 +40,25 @@ static const ValueInfo *named(llvm::ArrayRef<const ValueInfo *> outputs, std::st
   return nullptr;
 }
 
+/// ` [batch, 16, 32]`; nothing where the file does not say.
+static std::string shapeText(const ValueInfo &output) {
+  if (!output.type.shape)
+    return "";
+  std::string text;
+  for (const Dim &dim : *output.type.shape)
+    text += (text.empty() ? "" : ", ") + (dim.isStatic()       ? std::to_string(dim.size)
+                                          : dim.symbol.empty() ? "?"
+                                                               : dim.symbol);
+  return " [" + text + "]";
+}
+
 static Failure noLoss(std::string slug, std::string message, llvm::ArrayRef<const ValueInfo *> outputs) {
   Failure failure{std::move(slug), "the model", std::move(message), {}};
   for (const ValueInfo *output : outputs)
-    failure.notes.push_back(isScalar(*output) ? "--loss " + output->name + " takes that scalar"
-                                              : "--loss cross-entropy:" + output->name + " or --loss mse:" +
-                                                    output->name + " puts a loss on that output");
+    failure.notes.push_back(isScalar(*output)
+                                ? "--loss " + output->name + " takes that scalar"
+                                : "--loss cross-entropy:" + output->name + " or --loss mse:" + output->name +
+                                      " puts a loss on that output" + shapeText(*output));
   if (outputs.empty())
     failure.notes.push_back("training needs a float output that depends on the parameters");
   return failure;
