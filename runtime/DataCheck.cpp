@@ -124,6 +124,10 @@ Expected<int64_t> samplesOf(const InputSpec &spec, const Array &array) {
                  ", expected " + expected + "]");
 }
 
+int64_t findZero(const Array &array) {
+  return findWrong(array, [&](int64_t i) { return asDouble(array.data, array.dtype, i) == 0; });
+}
+
 Status checkValues(const InputSpec &spec, const Array &array) {
   if (isFloat(array.dtype))
     return checkFloats(array);

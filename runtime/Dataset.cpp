@@ -44,8 +44,21 @@ Expected<Dataset> Dataset::fromArrays(const Manifest &manifest, std::vector<Arra
     if (column.array)
       if (Status status = checkValues(*column.spec, *column.array); !status)
         return status.error();
+  dataset.notePadding(manifest);
   dataset.release();
   return dataset;
+}
+
+/// Every token but the first is a target of next-token, whatever a mask says.
+void Dataset::notePadding(const Manifest &manifest) {
+  for (const Column &column : columns) {
+    bool isMask = column.array && column.spec->name == "attention_mask" && manifest.labels == "next-token";
+    if (isMask && findZero(*column.array) >= 0)
+      decisions.push_back(column.array->path +
+                          ": array `attention_mask` holds zeros, and next-token counts "
+                          "the padding that they hide as targets: with --loss causal-lm labels of -100 leave "
+                          "it out");
+  }
 }
 
 Status Dataset::matchArrays(const Manifest &manifest, std::vector<Array> arrays) {

@@ -45,6 +45,7 @@ private:
   Status matchInput(const InputSpec &spec, std::vector<Array> &arrays);
   Status matchType(const InputSpec &spec, const Array &array);
   Status countSamples(const Column &column);
+  void notePadding(const Manifest &manifest);
   void makeSlab(const Column &column, size_t input, uint64_t sample);
   const uint8_t *rowOf(const Column &column, size_t input, uint64_t sample);
 
@@ -58,6 +59,8 @@ private:
 
 /// Every element of the array against the input's bound, or NaN for floats.
 Status checkValues(const InputSpec &spec, const Array &array);
+/// Where the first 0 of the array is, or -1.
+int64_t findZero(const Array &array);
 
 /// Samples that `array` holds for `spec`, or the sentence that says which shapes would do.
 Expected<int64_t> samplesOf(const InputSpec &spec, const Array &array);

@@ -281,6 +281,10 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
     return {};
   }
   llvm::append_range(report.notices, noteUnread(model->graph, function));
+  if (report.lossKind == name(LossChoice::Kind::NextToken) && readsInput(function, "attention_mask"))
+    report.notices.push_back("next-token takes every token but the first for a target, also what "
+                             "`attention_mask` hides: where data are padded, --loss causal-lm with labels of "
+                             "-100 there leaves it out");
   dropUnread(*module, function, *table, report);
   return module;
 }

@@ -74,10 +74,14 @@ static Value argumentNamed(func::FuncOp function, StringRef name) {
   return {};
 }
 
+bool readsInput(func::FuncOp function, std::string_view name) {
+  return argumentNamed(function, name) != nullptr;
+}
+
 std::vector<std::string> noteUnread(const Graph &graph, func::FuncOp function) {
   std::vector<std::string> notices;
   for (const Unread &unread : unreadInputs(graph)) {
-    if (argumentNamed(function, unread.input->name))
+    if (readsInput(function, unread.input->name))
       continue; // by the loss that was put on the model's output
     std::string notice = fmt::format("no node reads the input `{}`: it needs no data", unread.input->name);
     if (!unread.standIns.empty())

@@ -7,6 +7,7 @@
 
 namespace accum::import {
 
+bool readsInput(mlir::func::FuncOp function, std::string_view name);
 /// A sentence for each input whose elements nothing reads. `function` is @forward, its arguments named.
 std::vector<std::string> noteUnread(const Graph &graph, mlir::func::FuncOp function);
 
