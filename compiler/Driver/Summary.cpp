@@ -38,6 +38,34 @@ static std::string producerOf(const import::ImportReport &report) {
   return report.producer.empty() ? "" : report.producer + ", ";
 }
 
+/// `encoder 12.3M, decoder 14.1M`, or `none`.
+static std::string countsOf(const std::vector<import::ModuleCount> &modules,
+                            int64_t import::ModuleCount::*count) {
+  constexpr size_t shown = 8;
+  std::vector<std::string> parts;
+  size_t others = 0;
+  for (const import::ModuleCount &module : modules) {
+    if (module.*count == 0)
+      continue;
+    if (parts.size() == shown)
+      ++others;
+    else
+      parts.push_back(fmt::format("{} {}", module.name.empty() ? "without a name" : module.name,
+                                  humanCount(module.*count)));
+  }
+  if (others > 0)
+    parts.push_back(fmt::format("{} more", others));
+  return parts.empty() ? "none" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+static std::string describeTrained(const import::ImportReport &report) {
+  // No export keeps what a model froze.
+  std::string_view hint =
+      report.isFreezingAsked ? "" : " (requires_grad=False leaves no trace in a file: --freeze)";
+  return fmt::format("trained  {}; frozen: {}{}\n", countsOf(report.modules, &import::ModuleCount::trained),
+                     countsOf(report.modules, &import::ModuleCount::frozen), hint);
+}
+
 std::string describeModel(const Options &options, const import::ImportReport &report,
                           const Verdict &verdict) {
   std::string name = std::filesystem::path(options.model).filename().string();
@@ -50,6 +78,7 @@ std::string describeModel(const Options &options, const import::ImportReport &re
   text += "\n";
   if (!report.hasDropout)
     text += "         no dropout in this file: exported in eval mode\n";
+  text += describeTrained(report);
   if (report.batchPresumed)
     text += fmt::format("dim      {}: one size, the batch; each leads inputs and is no other dimension "
                         "(--batch-dim NAME says otherwise)\n",
@@ -121,6 +150,10 @@ nlohmann::ordered_json toJson(const Options &options, const import::ImportReport
   json["opset"] = report.opset;
   json["trained"] = {{"tensors", report.tensorsTrained}, {"elements", report.elementsTrained}};
   json["frozen"] = {{"tensors", report.tensorsFrozen}, {"elements", report.elementsFrozen}};
+  json["modules"] = nlohmann::ordered_json::array();
+  for (const import::ModuleCount &module : report.modules)
+    json["modules"].push_back(
+        {{"name", module.name}, {"trained", module.trained}, {"frozen", module.frozen}});
   json["ties"] = report.ties;
   json["batch_dim"] = report.batchDim;
   json["batch_dims"] = report.batchDims;

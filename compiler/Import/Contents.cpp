@@ -168,6 +168,21 @@ bool isGeometric(const Tensor &tensor) {
   return true;
 }
 
+bool isOfEvenSteps(const Tensor &tensor) {
+  int64_t count = isReadable(tensor) ? tensor.elementCount() : 0, columns = count ? columnsOf(tensor) : 0;
+  if (columns < 3)
+    return false;
+  for (int64_t row = 0; row < count; row += columns) {
+    double first = elementAt(tensor, row), step = elementAt(tensor, row + 1) - first;
+    for (int64_t i = 2; i < columns; ++i) {
+      double expected = first + step * static_cast<double>(i);
+      if (std::abs(elementAt(tensor, row + i) - expected) > 1e-5 * (std::abs(first) + std::abs(expected)))
+        return false;
+    }
+  }
+  return true;
+}
+
 bool hasDistinctRows(const Tensor &tensor) {
   if (!isReadable(tensor) || tensor.elementCount() == 0)
     return false;

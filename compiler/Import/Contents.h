@@ -22,6 +22,9 @@ bool hidesScores(const Tensor &tensor);
 bool isAffineIn(const Tensor &tensor, const Tensor &other);
 /// 1, r, r^2, ...: rotary inverse frequencies.
 bool isGeometric(const Tensor &tensor);
+/// Each row (over the last dimension, of three at least) grows by one step, or is one number: distances and
+/// counts.
+bool isOfEvenSteps(const Tensor &tensor);
 /// No two rows (over the last dimension) are equal.
 bool hasDistinctRows(const Tensor &tensor);
 

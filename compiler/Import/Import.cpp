@@ -7,6 +7,7 @@
 #include "compiler/Import/LossSelection.h"
 #include "compiler/Import/LostInExport.h"
 #include "compiler/Import/ModelInputs.h"
+#include "compiler/Import/ModuleCounts.h"
 #include "compiler/Import/OperatorSchema.h"
 #include "compiler/Import/ParameterOps.h"
 #include "compiler/Import/StateUpdates.h"
@@ -177,6 +178,7 @@ static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTa
   for (auto param : llvm::make_early_inc_range(module.getOps<train::ParamOp>()))
     if (read.count(param.getSymName().str()) == 0)
       param.erase();
+  ModuleCounts counts(table);
   for (const Parameter &parameter : table.parameters) {
     bool reached = read.count(parameter.name) != 0;
     if (parameter.trained && !reached)
@@ -188,9 +190,11 @@ static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTa
     report.trainsDoubles |= trained && parameter.dtype == DType::Float64;
     (trained ? report.tensorsTrained : report.tensorsFrozen) += 1;
     (trained ? report.elementsTrained : report.elementsFrozen) += elements;
+    counts.add(parameter, trained, elements);
     for (const ParameterAlias &alias : parameter.aliases)
       report.ties.push_back(alias.initializer + " = " + parameter.name);
   }
+  report.modules = counts.take();
   function.walk([&](nn::DropoutOp) { report.hasDropout = true; });
 }
 
@@ -264,6 +268,8 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   if (!table)
     return give(table);
   report.notices = table->notices;
+  report.isFreezingAsked = !options.parameters.freeze.empty() || !options.parameters.trainable.empty() ||
+                           model->metadata.count(kFreezeKey) != 0;
   if (std::optional<std::string> unread = unreadUpdates(model->graph, needed))
     report.notices.push_back(*unread);
   llvm::append_range(report.notices, *dropouts);

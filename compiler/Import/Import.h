@@ -26,12 +26,20 @@ struct ImportOptions {
   std::optional<int64_t> wholeBatch;
 };
 
+/// Numbers in the parameters below one module; `name` is "" for those whose module is not known.
+struct ModuleCount {
+  std::string name;
+  int64_t trained = 0, frozen = 0;
+};
+
 /// Facts for the driver's summary.
 struct ImportReport {
   std::string producer;
   int64_t opset = 0;
   int64_t tensorsTrained = 0, elementsTrained = 0;
   int64_t tensorsFrozen = 0, elementsFrozen = 0;
+  std::vector<ModuleCount> modules;            ///< in the file's order
+  bool isFreezingAsked = false;                ///< by an option or by the file
   std::vector<std::string> ties;               ///< "lm_head.weight = transformer.wte.weight"
   std::string batchDim;                        ///< symbol
   std::vector<std::string> batchDims;          ///< all symbols that are the batch

@@ -141,10 +141,28 @@ void noteComputed(ParameterTable &table) {
   }
   if (!names.empty())
     table.notices.push_back(fmt::format(
-        "{} trained as in the file: without a parameter's name, the export computed {} (1 + w, weight norm, "
-        "batch norm folded in, ...), and unless it only added a constant a step of the parameters is another "
-        "one; torch.onnx.export(..., do_constant_folding=False) keeps them",
-        list(names), names.size() == 1 ? "it" : "them"));
+        "{} trained as in the file: the gain of a norm without a parameter's name, which the export "
+        "computed; unless it only added a constant (1 + w) a step of the parameters is another one; "
+        "torch.onnx.export(..., do_constant_folding=False) keeps them",
+        list(names)));
+}
+
+void noteTraced(const Model &model, ParameterTable &table) {
+  auto isOfDynamo = [](const Node &node) {
+    return std::any_of(node.metadata.begin(), node.metadata.end(),
+                       [](const auto &entry) { return entry.first.starts_with("pkg.torch."); });
+  };
+  const Graph &graph = model.graph;
+  bool isTraced = model.producer.starts_with("pytorch") && graph.metadata.empty() &&
+                  std::none_of(graph.nodes.begin(), graph.nodes.end(), isOfDynamo);
+  if (isTraced)
+    table.notices.push_back(
+        "a TorchScript file cannot say what padding_idx, detach(), requires_grad=False and a "
+        "torch.autograd.Function keep from training, what is a buffer, and which matrix was computed from "
+        "others "
+        "(weight norm, adapters): what looks like a parameter is trained. torch.onnx.export(..., "
+        "dynamo=True, "
+        "optimize=False) says all but requires_grad=False, which is --freeze");
 }
 
 /// The one row of a matrix that is all zeros; nothing where there is none, or another one, or no data.

@@ -20,6 +20,8 @@ void noteVanished(const Signature &signature, ParameterTable &table);
 void noteGuessed(const std::vector<std::string> &names, ParameterTable &table);
 /// Adds a notice of trained tensors that the TorchScript exporter computed from parameters, which are gone.
 void noteComputed(ParameterTable &table);
+/// Adds a notice of what a TorchScript file cannot say, and of the exporter that can.
+void noteTraced(const Model &model, ParameterTable &table);
 /// Adds a notice for each trained table with a row of padding (`padding_idx`), from which frameworks keep its
 /// gradient: where the file marks it, so is it done here; ONNX alone cannot say it, and one row of zeros
 /// hints.

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the options say of a parameter's names.
+// What the options, and the file, say of a parameter's names.
 #pragma once
 #include "compiler/Import/Parameters.h"
 
 namespace accum::import {
+
+/// The patterns of kFreezeKey.
+std::vector<std::string> patternsOfFile(const Model &model);
 
 /// Whether one of them fits any name by which a user may mean the parameter.
 bool matchesAny(const Parameter &parameter, const std::vector<std::string> &patterns);
@@ -13,6 +16,7 @@ bool isWrittenOut(const Parameter &parameter, const std::vector<std::string> &pa
 /// Of a parameter that is trained unless something says otherwise.
 struct Asked {
   const ParameterOptions &options;
+  std::vector<std::string> frozenByFile; ///< patterns
 
   bool trains(const std::string &name) const;
   /// Some of these names are trained and others are not.

@@ -8,6 +8,18 @@
 
 namespace accum::import {
 
+Failure computedByExport(const std::vector<std::string> &names, const std::string &reason, bool isTraced) {
+  constexpr size_t shown = 4;
+  std::string more = names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "";
+  std::vector<std::string> shownNames(names.begin(), names.begin() + std::min(shown, names.size()));
+  std::string others = names.size() > shown ? " ..." : "";
+  return {"unsupported",
+          backquoted(names.front()) + more,
+          reason + " when the model was exported; training it would not train the parameter",
+          {isTraced ? "re-export with do_constant_folding=False" : "re-export with optimize=False",
+           fmt::format("or leave it as it is: --freeze {}{}", fmt::join(shownNames, " --freeze "), others)}};
+}
+
 Failure disagreement(const std::vector<std::string> &names, std::string_view flag) {
   return {
       "lost-in-export",

@@ -5,6 +5,8 @@
 
 namespace accum::import {
 
+/// Values that the export computed from parameters, for one reason.
+Failure computedByExport(const std::vector<std::string> &names, const std::string &reason, bool isTraced);
 /// One tensor, of which the options train one name and freeze another; `flag` keeps the names apart.
 Failure disagreement(const std::vector<std::string> &names, std::string_view flag);
 /// One tensor that several parameters were made into.

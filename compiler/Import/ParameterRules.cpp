@@ -5,6 +5,7 @@
 #include "compiler/Import/ModuleNames.h"
 #include "compiler/Import/SeparateMerged.h"
 #include "compiler/Import/TracedCall.h"
+#include "compiler/Import/TracedConstants.h"
 #include <algorithm>
 #include <array>
 #include <fmt/format.h>
@@ -322,8 +323,25 @@ bool isAppliedToOthers(const Graph &graph, const std::vector<Reader> &readers) {
   });
 }
 
+/// Fixed tables, ramps and numbers that inputs are normalised by are left as they are; of the rest,
+/// parameters are what models compute constants from.
+Verdict computedByTrace(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
+  std::string against = whyNot(tensor.name, tensor, readers);
+  if (against.empty() && (isOfEvenSteps(tensor) || isAppliedToInputs(graph, tensor, readers))) {
+    Verdict guess = verdict(Standing::Frozen, "a constant operand without a parameter's name", tensor.name);
+    guess.isGuess = true;
+    return guess;
+  }
+  if (!against.empty())
+    return verdict(Standing::Frozen, std::move(against), tensor.name);
+  return verdict(Standing::Derived, "was computed from parameters or buffers that the file does not hold",
+                 tensor.name);
+}
+
 /// Exports without one: TorchScript and whatever else writes ONNX.
 Verdict judgeByUse(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
+  if (isComputedByTrace(graph, tensor, readers))
+    return computedByTrace(graph, tensor, readers);
   bool isOneNumber = tensor.elementCount() == 1;
   bool isNamed = isModuleName(tensor.name);
   if (isOneNumber && (!isNamed || lastWord(tensor.name) == "scale")) {

@@ -11,6 +11,7 @@
 #include "compiler/Import/SeparateMerged.h"
 #include "compiler/Import/Ties.h"
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <map>
@@ -30,7 +31,8 @@ struct Entry {
 class Decision {
 public:
   Decision(Model &model, const ParameterOptions &options)
-      : model(model), graph(model.graph), options(options), signature(Signature::of(graph)), asked{options} {
+      : model(model), graph(model.graph), options(options), signature(Signature::of(graph)),
+        asked{options, patternsOfFile(model)} {
     for (const Node &node : graph.nodes)
       for (const std::string &value : valuesRead(node))
         if (auto found = signature.placeholders.find(value); found != signature.placeholders.end())
@@ -66,7 +68,7 @@ private:
   Failures refuseMerged() const;
   Failures applyOptions();
   Failures unmatched() const;
-  Failure matchesNone(std::string subject, const std::string &pattern) const;
+  Failure matchesNone(std::string_view slug, std::string subject, const std::string &pattern) const;
   Failures refuseDerived() const;
   Result<ParameterTable> finish();
 
@@ -150,7 +152,8 @@ void Decision::findComputed() {
   for (Entry &entry : entries) {
     Parameter &computed = entry.parameter;
     bool isVector = entry.standing == Standing::Trained && computed.shape.size() == 1;
-    if (!computed.name.starts_with("onnx::") || !(entry.isGuess || isVector))
+    bool isComputed = entry.isGuess || entry.standing == Standing::Derived || isVector;
+    if (!computed.name.starts_with("onnx::") || !isComputed)
       continue;
     const Tensor &tensor = *graph.initializer(computed.name);
     auto source = std::find_if(entries.begin(), entries.end(), [&](const Entry &other) {
@@ -274,25 +277,24 @@ void Decision::forgetSharedNames() {
 
 Failures Decision::unmatched() const {
   Failures failures;
-  auto check = [&](const char *flag, const std::vector<std::string> &patterns) {
+  auto check = [&](std::string_view slug, std::string_view flag, const std::vector<std::string> &patterns) {
     for (const std::string &pattern : patterns)
       if (std::none_of(entries.begin(), entries.end(),
                        [&](const Entry &e) { return matchesAny(e.parameter, {pattern}); }))
-        failures.push_back(matchesNone(fmt::format("{} {}", flag, pattern), pattern));
+        failures.push_back(matchesNone(slug, fmt::format("{} {}", flag, pattern), pattern));
   };
-  check("--trainable", options.trainable);
-  check("--freeze", options.freeze);
+  check("no-such-parameter", "--trainable", options.trainable);
+  check("no-such-parameter", "--freeze", options.freeze);
+  check("malformed-model", fmt::format("metadata `{}`:", kFreezeKey), asked.frozenByFile);
   return failures;
 }
 
-Failure Decision::matchesNone(std::string subject, const std::string &pattern) const {
-  std::vector<std::string> lost;
-  for (const std::string &name : signature.parameters)
-    if (matchesGlob(pattern, name))
-      lost.push_back(name);
+Failure Decision::matchesNone(std::string_view slug, std::string subject, const std::string &pattern) const {
+  std::vector<std::string> lost = signature.parameters;
+  std::erase_if(lost, [&](const std::string &name) { return !matchesGlob(pattern, name); });
   if (!lost.empty())
     return notInFile(std::move(subject), lost);
-  return {"no-such-parameter",
+  return {std::string(slug),
           std::move(subject),
           "matches no parameter",
           {namesForNote(entries.size(), [&](size_t i) { return entries[i].parameter.module; })}};
@@ -309,6 +311,10 @@ Failures Decision::applyOptions() {
         parameter.reason = isChosen ? "asked for by --trainable" : "not named by --trainable";
       parameter.trained = isChosen;
     }
+    if (options.trainable.empty() && parameter.trained && matchesAny(parameter, asked.frozenByFile)) {
+      parameter.trained = false;
+      parameter.reason = fmt::format("asked for by the file ({})", kFreezeKey);
+    }
     if (matchesAny(parameter, options.freeze) && (isParameter || parameter.trained)) {
       parameter.trained = false;
       parameter.reason = "asked for by --freeze";
@@ -318,40 +324,33 @@ Failures Decision::applyOptions() {
 }
 
 Failures Decision::refuseDerived() const {
+  std::map<std::string, std::vector<std::string>> byReason;
+  for (const Entry &entry : entries)
+    if (entry.standing == Standing::Derived && !entry.parameter.trained &&
+        !matchesAny(entry.parameter, options.freeze) && !matchesAny(entry.parameter, asked.frozenByFile))
+      byReason[entry.parameter.reason].push_back(entry.parameter.name);
   Failures failures;
-  for (const Entry &entry : entries) {
-    const Parameter &parameter = entry.parameter;
-    if (entry.standing != Standing::Derived || parameter.trained || matchesAny(parameter, options.freeze))
-      continue;
-    failures.push_back(
-        {"unsupported",
-         backquoted(parameter.name),
-         parameter.reason + " when the model was exported; training it would not train the parameter",
-         {signature.isEmpty() ? "re-export with do_constant_folding=False" : "re-export with optimize=False",
-          fmt::format("or leave it as it is: --freeze {}", parameter.name)}});
-  }
+  for (const auto &[reason, names] : byReason)
+    failures.push_back(computedByExport(names, reason, signature.isEmpty()));
   return failures;
 }
 
 Result<ParameterTable> Decision::finish() {
   ParameterTable table;
   Failures refused = refuseDerived();
-  for (Failure &failure : refuseMerged())
-    refused.push_back(std::move(failure));
-  std::vector<const Parameter *> trained;
-  for (const Entry &entry : entries)
-    if (entry.parameter.trained)
-      trained.push_back(&entry.parameter);
-  for (Failure &failure : refuseTypes(trained))
-    refused.push_back(std::move(failure));
   std::vector<std::string> guessed;
   std::vector<const Tensor *> tables;
+  std::vector<const Parameter *> trained;
   for (const Entry &entry : entries) {
-    if (entry.isGuess && !entry.parameter.trained)
+    if (entry.parameter.trained)
+      trained.push_back(&entry.parameter);
+    else if (entry.isGuess)
       guessed.push_back(entry.parameter.name);
     if (entry.isTable)
       tables.push_back(graph.initializer(entry.parameter.name));
   }
+  for (const Failures &more : std::array{refuseMerged(), refuseTypes(trained)})
+    refused.insert(refused.end(), more.begin(), more.end());
   for (Entry &entry : entries)
     if (entry.standing != Standing::Constant || entry.parameter.trained)
       table.parameters.push_back(std::move(entry.parameter));
@@ -360,6 +359,7 @@ Result<ParameterTable> Decision::finish() {
     return nothingToTrain(model, table);
   table.notices = std::move(notices);
   noteGuessed(guessed, table);
+  noteTraced(model, table);
   notePadding(tables, graph, table);
   if (signature.isEmpty()) {
     noteComputed(table);

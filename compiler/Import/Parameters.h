@@ -38,6 +38,10 @@ struct Parameter {
       reason; ///< why it is trained or not, a phrase for the summary: "PARAMETER in the export's signature"
 };
 
+/// A model file may carry what to freeze, for when --trainable gives nothing: in the metadata_props of
+/// ModelProto, `accum.freeze` = patterns with spaces or commas between them.
+inline constexpr std::string_view kFreezeKey = "accum.freeze";
+
 /// What the user asked for on the command line.
 struct ParameterOptions {
   /// When not empty, exactly the parameters that match one of these are trained. A float constant or buffer
