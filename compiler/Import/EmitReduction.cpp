@@ -99,6 +99,9 @@ Value Emitter::contract(const std::string &spec, Value lhs, Value rhs) {
         refuseUnsupported("takes a diagonal: an axis stands twice in `" + letters.str() + "`");
   if (elementTypeOf(lhs) != elementTypeOf(rhs))
     refuseMalformed("has operands of different element types");
+  // A sum over nothing, or one that nobody sees: libraries take no extent of 0.
+  if (llvm::any_of(extents, [](const auto &entry) { return entry.second.count == 0; }))
+    return broadcastTo(scalar(elementTypeOf(lhs), 0), shape);
   return nn::ContractOp::create(builder, location, type(shape, elementTypeOf(lhs)), lhs, rhs,
                                 builder.getStringAttr(spec));
 }

@@ -294,7 +294,7 @@ void recoverName(const Graph &graph, const Tensor &tensor, const std::vector<Rea
     return;
   for (const Reader &reader : readers) {
     std::string name = moduleNameOf(graph, reader);
-    if (name.empty() || reader.role == Role::Control)
+    if (name.empty() || reader.role == Role::Limit || reader.role == Role::Control)
       continue;
     name = asItsModuleCallsIt(graph, belowItsRoot(graph, withoutRepeats(graph, name)));
     if (name.empty())
@@ -375,13 +375,17 @@ Verdict judge(const Graph &graph, const Tensor &tensor, const Signature &signatu
     return verdict(Standing::Constant, "not a float tensor", tensor.name);
   if (readers.empty())
     return verdict(Standing::Constant, "no node reads it", tensor.name);
-  if (!isRead(readers, {Role::Matrix, Role::Table, Role::Scale, Role::Bias, Role::Operand}))
-    return verdict(isRead(readers, {Role::Statistic}) ? Standing::Frozen : Standing::Constant,
-                   "a statistic, a bound or a shape", tensor.name);
+  bool isNumber = !isRead(readers, {Role::Matrix, Role::Table, Role::Scale, Role::Bias, Role::Operand});
+  Verdict number = verdict(isRead(readers, {Role::Statistic}) ? Standing::Frozen : Standing::Constant,
+                           "a statistic, a bound or a shape", tensor.name);
   bool isTold = !signature.isEmpty() || !signatureKind(graph, tensor.name).empty();
+  if (isNumber && (!isRead(readers, {Role::Limit}) || (!isTold && tensor.elementCount() == 1)))
+    return number;
   Verdict result =
       isTold ? judgeBySignature(graph, tensor, signature, readers) : judgeByUse(graph, tensor, readers);
-  if (result.standing != Standing::Trained)
+  if (result.standing == Standing::Frozen || result.standing == Standing::Constant)
+    return isNumber ? number : result;
+  if (result.standing == Standing::Derived)
     return result;
   std::string against = isTold ? whyNotThoughTold(tensor, readers) : whyNot(result.module, tensor, readers);
   if (!against.empty()) {

@@ -17,6 +17,13 @@ bool isView(const Node &node, size_t operand) {
                                                "Unsqueeze", "Squeeze", "Flatten", "Expand", "Slice"});
 }
 
+/// Operands of a gradient that exports mostly fill with numbers.
+bool isLimit(std::string_view op, size_t operand) {
+  if (isOneOf(op, {"Clip", "Pow", "Mod"}))
+    return operand > 0;
+  return operand == 2 && isOneOf(op, {"ScatterND", "ScatterElements"});
+}
+
 Role normRole(std::string_view op, size_t operand) {
   if (operand == 1)
     return Role::Scale;
@@ -37,13 +44,15 @@ Role roleOf(const Node &node, size_t operand) {
     return operand == 2 ? Role::Statistic : Role::Operand; // class weights
   if (op == "Where")
     return operand == 0 ? Role::Control : Role::Operand;
+  if (isLimit(op, operand))
+    return Role::Limit;
   if (isOneOf(op, {"Clip", "Pad", "Pow", "Dropout", "Slice", "Reshape", "Expand", "Tile", "Unsqueeze",
                    "Squeeze", "Split", "ReduceSum", "ReduceMean", "Trilu", "CumSum", "TopK", "ScatterND",
                    "ScatterElements", "Resize"}))
     return operand == 0 ? Role::Operand : Role::Control;
   if (isOneOf(op, {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Range", "ConstantOfShape",
-                   "OneHot", "Upsample", "Shape", "Size", "QuantizeLinear", "DequantizeLinear", "Mod", "If",
-                   "Loop", "Scan"}))
+                   "OneHot", "Upsample", "Shape", "Size", "QuantizeLinear", "DequantizeLinear", "If", "Loop",
+                   "Scan"}))
     return Role::Control;
   return Role::Operand;
 }

@@ -12,8 +12,9 @@ enum class Role {
   Scale,     ///< of a normalisation
   Bias,      ///< of a normalisation, Gemm or Conv
   Operand,   ///< of anything else that passes a gradient: Mul, Add, Concat, Exp
+  Limit,     ///< what passes a gradient and mostly is a number: bounds, exponents, what is scattered
   Statistic, ///< running mean or variance
-  Control,   ///< what no gradient reaches: shapes, bounds, exponents, conditions
+  Control,   ///< what no gradient reaches: shapes, indices, conditions
 };
 
 struct Reader {

@@ -57,8 +57,9 @@ protected:
 };
 
 TEST_F(ParameterRules, weightsAreTrained) {
-  EXPECT_EQ(outcome(operandOf("Add", "b", vectorOf("b", weights(4))), "b"),
-            "trained: read as a weight by `second`");
+  for (const char *op : {"Add", "Pow"})
+    EXPECT_EQ(outcome(operandOf(op, "b", vectorOf("b", weights(4))), "b"),
+              "trained: read as a weight by `second`");
   EXPECT_EQ(outcome(operandOf("Add", "pos", tensor("pos", {1, 4, 4}, 1, rawFloats(weights(16)))), "pos"),
             "trained: read as a weight by `second`");
 }
