@@ -4,6 +4,7 @@
 #include "compiler/Import/GradientMarks.h"
 #include <algorithm>
 #include <cctype>
+#include <set>
 
 namespace accum::import {
 namespace {
@@ -135,6 +136,25 @@ std::string nameAtReader(const Graph &graph, const Signature &signature, std::st
   std::string_view lastWord = dot == std::string_view::npos ? initializer : initializer.substr(dot + 1);
   name = name.substr(0, name.rfind('.') + 1) + std::string(lastWord);
   return signature.hasParameter(name) ? name : "";
+}
+
+std::string lostAtReaders(const Graph &graph, const Signature &signature, const std::string &initializer,
+                          const std::vector<Reader> &readers) {
+  std::set<std::string> names;
+  for (const Reader &reader : readers) {
+    std::vector<std::string> taken;
+    for (const std::string &value : valuesRead(graph.nodes[reader.node]))
+      if (auto found = signature.placeholders.find(value); found != signature.placeholders.end())
+        taken.push_back(found->second);
+    if (taken.empty())
+      taken = {nameAtReader(graph, signature, initializer, reader)};
+    std::erase_if(taken, [&](const std::string &name) {
+      bool isBias = lastWordOf(name).ends_with("bias");
+      return name.empty() || signature.held.count(name) || (isBias && reader.role != Role::Bias);
+    });
+    names.insert(taken.begin(), taken.end());
+  }
+  return names.size() == 1 ? *names.begin() : "";
 }
 
 } // namespace accum::import

@@ -32,5 +32,9 @@ std::string parameterAtReader(const Graph &graph, const Signature &signature, st
 /// neither.
 std::string nameAtReader(const Graph &graph, const Signature &signature, std::string_view initializer,
                          const Reader &reader);
+/// The one parameter that the readers' calls, or else their modules, take and the file does not hold by name;
+/// "" for none and for several.
+std::string lostAtReaders(const Graph &graph, const Signature &signature, const std::string &initializer,
+                          const std::vector<Reader> &readers);
 
 } // namespace accum::import

@@ -255,27 +255,6 @@ void noteSubstitutedRows(const std::vector<const Tensor *> &tables, const Graph 
   }
 }
 
-void noteShortFloats(const Graph &graph, ParameterTable &table) {
-  std::set<std::string_view> found;
-  auto look = [&](DType dtype) {
-    if (computedIn(dtype) != dtype)
-      found.insert(name(dtype));
-  };
-  for (const Tensor &tensor : graph.initializers)
-    look(tensor.dtype);
-  for (const ValueInfo &input : graph.inputs)
-    look(input.type.dtype);
-  for (const Node &node : graph.nodes)
-    if (const auto *to = node.attribute<int64_t>("to"); to && node.opType == "Cast")
-      look(dtypeFromNumber(*to).value_or(DType::Undefined));
-  if (!found.empty())
-    table.notices.push_back(
-        fmt::format("{} in the file is read exactly, and computed, trained and saved as f32; what the export "
-                    "rounded stays "
-                    "rounded. --precision bf16 computes in 16 bits, and keeps what is trained in f32",
-                    fmt::join(found, " and ")));
-}
-
 Failure nothingToTrain(const Model &model, const ParameterTable &table) {
   if (const Node *node = firstWithSubgraph(model.graph); node && table.parameters.empty())
     return {"unsupported",

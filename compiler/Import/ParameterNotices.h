@@ -30,8 +30,6 @@ void notePadding(const std::vector<const Tensor *> &tables, const Graph &graph, 
 /// of ids that are ignored (labels of -100 that an encoder-decoder shifts).
 void noteSubstitutedRows(const std::vector<const Tensor *> &tables, const Graph &graph,
                          ParameterTable &table);
-/// Adds a notice where the file holds, or its graph casts to, floats of 16 bits.
-void noteShortFloats(const Graph &graph, ParameterTable &table);
 /// The failure for a model without a trained parameter, with what could be trained.
 Failure nothingToTrain(const Model &model, const ParameterTable &table);
 

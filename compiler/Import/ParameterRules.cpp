@@ -2,6 +2,7 @@
 // The rule for exports that tell their parameters, and the one for those that do not.
 #include "compiler/Import/ParameterRules.h"
 #include "compiler/Import/Contents.h"
+#include "compiler/Import/FoldedValues.h"
 #include "compiler/Import/ModuleNames.h"
 #include "compiler/Import/SeparateMerged.h"
 #include "compiler/Import/TracedCall.h"
@@ -88,34 +89,6 @@ std::optional<std::string> onlyParameterOf(const std::vector<std::string> &sourc
   return found;
 }
 
-/// `w[indices]` of the framework: the exporter moves the indexed axes to the front, where the first one is
-/// already.
-bool isIndexedInFront(const Node &node) {
-  auto entry = node.metadata.find("pkg.torch.onnx.fx_node");
-  return node.opType == "GatherND" && entry != node.metadata.end() &&
-         entry->second.find("aten.index.Tensor](args = (") != std::string::npos &&
-         entry->second.find(", [None") == std::string::npos;
-}
-
-/// What one operation made of a parameter. The exporter calls a value after its operation, and `val_9` within
-/// a call, where weights are only transposed; `exp` or `squeeze_1` are no names of copies. Moved: each
-/// element once, in an order that is not told.
-enum class Made { Copy, Transpose, Moved, Other };
-
-Made howMade(std::string_view name) {
-  static constexpr std::array<std::string_view, 4> copies{"alias", "clone", "detach", "_to_copy"};
-  static constexpr std::array<std::string_view, 4> transposes{"val", "t", "transpose", "permute"};
-  static constexpr std::array<std::string_view, 4> moves{"view", "reshape", "_unsafe_view", "contiguous"};
-  size_t end = name.find_last_not_of("0123456789");
-  if (end != std::string_view::npos && end > 0 && name[end] == '_')
-    name = name.substr(0, end);
-  auto isOne = [&](const auto &names) { return std::find(names.begin(), names.end(), name) != names.end(); };
-  return isOne(copies)       ? Made::Copy
-         : isOne(transposes) ? Made::Transpose
-         : isOne(moves)      ? Made::Moved
-                             : Made::Other;
-}
-
 /// From one matrix, read as a matrix: the exporter only moved its elements, nearly always transposing. Which
 /// axes of more than two it swapped is not told.
 Verdict rearranged(const Graph &graph, const Tensor &tensor, const std::string &source,
@@ -168,12 +141,40 @@ bool isFusedBatchNorm(const Graph &graph, const std::vector<Reader> &readers) {
   });
 }
 
+/// Tools that rewrite a file may drop what the exporter says of its constants. Told by calls then is a weight
+/// that was only transposed; nothing where it is no parameter.
+std::optional<Verdict> withoutRecord(const Graph &graph, const Tensor &tensor, const Signature &signature,
+                                     const std::vector<Reader> &readers) {
+  std::string lost = lostAtReaders(graph, signature, tensor.name, readers);
+  bool isWeight = tensor.shape.size() == 2 && isRead(readers, {Role::Matrix}) && isMatrixOnly(readers);
+  if (!lost.empty() && isWeight) {
+    Verdict weight =
+        verdict(Standing::Trained, fmt::format("the only weight for `{}` in the file", lost), lost);
+    weight.moduleTransposed = true;
+    return weight;
+  }
+  auto isRecorded = [&](const Tensor &other) {
+    return !signatureKind(graph, other.name).empty() || !foldedFrom(graph, other.name).empty();
+  };
+  bool isStripped = std::none_of(graph.initializers.begin(), graph.initializers.end(), isRecorded);
+  if (tensor.elementCount() < 2 || !(isStripped || !lost.empty()) ||
+      !whyNot(tensor.name, tensor, readers).empty())
+    return std::nullopt;
+  return verdict(Standing::Derived,
+                 lost.empty() ? "lost the export's record of what it was computed from"
+                              : fmt::format("was computed from `{}`", lost),
+                 tensor.name);
+}
+
 Verdict folded(const Graph &graph, const Tensor &tensor, const Signature &signature,
                const std::vector<Reader> &readers) {
   std::vector<std::string> sources = foldedFrom(graph, tensor.name);
   if (sources.empty() && isFusedBatchNorm(graph, readers))
     return verdict(Standing::Derived, "had a batch norm folded into it", tensor.name);
   std::optional<std::string> source = onlyParameterOf(sources, signature, graph);
+  if (sources.empty())
+    if (std::optional<Verdict> lost = withoutRecord(graph, tensor, signature, readers))
+      return *lost;
   if (source && source->empty()) {
     Verdict constant = verdict(Standing::Constant, "computed from no parameter", tensor.name);
     constant.isNameless = true;
@@ -214,8 +215,7 @@ bool isSeparatedMatrix(const Graph &graph, const Tensor &tensor) {
 
 /// Its reader tells which way it lies: `linear` multiplies by the transpose of its weight.
 Verdict separatedMatrix(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
-  std::string made = nameWhenMade(graph, tensor.name);
-  Verdict copy = verdict(Standing::Trained, fmt::format("equal to `{}` when it was exported", made),
+  Verdict copy = verdict(Standing::Trained, "equal to another when it was exported",
                          separatedParameter(graph, tensor.name));
   std::set<bool> isTransposed;
   for (const Reader &reader : readers) {
@@ -236,7 +236,9 @@ Verdict judgeBySignature(const Graph &graph, const Tensor &tensor, const Signatu
                          const std::vector<Reader> &readers) {
   if (isSeparatedMatrix(graph, tensor))
     return separatedMatrix(graph, tensor, readers);
-  std::string_view kind = signatureKind(graph, tensor.name);
+  // A fused weight keeps its name, and no record.
+  std::string_view kind = isFusedBatchNorm(graph, readers) ? signatureKind(graph, tensor.name)
+                                                           : signature.kindOf(graph, tensor.name);
   if (kind == "PARAMETER")
     return verdict(Standing::Trained, "PARAMETER in the export's signature", tensor.name);
   if (!kind.empty())
@@ -333,7 +335,7 @@ Verdict computedByTrace(const Graph &graph, const Tensor &tensor, const std::vec
     return guess;
   }
   if (!against.empty())
-    return verdict(Standing::Frozen, std::move(against), tensor.name);
+    return verdict(Standing::Frozen, against, tensor.name);
   return verdict(Standing::Derived, "was computed from parameters or buffers that the file does not hold",
                  tensor.name);
 }

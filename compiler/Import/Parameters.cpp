@@ -9,6 +9,7 @@
 #include "compiler/Import/ParameterRefusals.h"
 #include "compiler/Import/ParameterRules.h"
 #include "compiler/Import/SeparateMerged.h"
+#include "compiler/Import/ShortFloats.h"
 #include "compiler/Import/Ties.h"
 #include <algorithm>
 #include <array>
@@ -155,10 +156,9 @@ void Decision::findComputed() {
     bool isComputed = entry.isGuess || entry.standing == Standing::Derived || isVector;
     if (!computed.name.starts_with("onnx::") || !isComputed)
       continue;
-    const Tensor &tensor = *graph.initializer(computed.name);
     auto source = std::find_if(entries.begin(), entries.end(), [&](const Entry &other) {
       return other.standing == Standing::Trained && isModuleName(other.parameter.name) &&
-             isAffineIn(tensor, *graph.initializer(other.parameter.name));
+             isAffineIn(*graph.initializer(computed.name), *graph.initializer(other.parameter.name));
     });
     if (source == entries.end())
       continue;

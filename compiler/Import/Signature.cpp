@@ -98,8 +98,17 @@ Signature Signature::of(const Graph &graph) {
   return signature;
 }
 
+std::string_view Signature::kindOf(const Graph &graph, std::string_view initializer) const {
+  std::string_view kind = signatureKind(graph, initializer);
+  if (!kind.empty() || !foldedFrom(graph, initializer).empty())
+    return kind;
+  if (hasParameter(initializer))
+    return "PARAMETER";
+  return std::find(buffers.begin(), buffers.end(), initializer) != buffers.end() ? "BUFFER" : "";
+}
+
 std::string Signature::parameterIn(const Graph &graph, std::string_view initializer) const {
-  if (signatureKind(graph, initializer) == "PARAMETER")
+  if (kindOf(graph, initializer) == "PARAMETER")
     return std::string(initializer);
   std::vector<std::string> sources = foldedFrom(graph, initializer);
   std::erase_if(sources, [&](const std::string &source) { return !hasParameter(source); });

@@ -32,6 +32,9 @@ struct Signature {
   static Signature of(const Graph &graph);
   bool isEmpty() const { return parameters.empty() && buffers.empty(); }
   bool hasParameter(std::string_view target) const;
+  /// `PARAMETER`, `BUFFER`, ..., by the initializer's own metadata, or by its name where those are gone
+  /// (tools that rewrite a file may drop them); "" for what is neither.
+  std::string_view kindOf(const Graph &graph, std::string_view initializer) const;
   /// The parameter that the file itself says the initializer is, or was folded from; "" for none and for
   /// several.
   std::string parameterIn(const Graph &graph, std::string_view initializer) const;
