@@ -64,6 +64,12 @@ def in_child(work, result):
     return json.loads(result.read_text()) if result.exists() else ended
 
 
+def is_final(family, result):
+    """No other argument changes it; but for experts, which are exported as what relates samples or as what does not."""
+    relates = result.get("slug") == "cross-batch" and "num_local_experts" not in family.config
+    return relates or "takes no labels" in result.get("why", "")
+
+
 def case(options, family, head, exporter):
     attempts = []
     for how in ways(family, exporter):
@@ -75,8 +81,8 @@ def case(options, family, head, exporter):
             if options.keep and result["kind"] not in ("same", "export"):
                 kept = options.keep / "-".join((family.kind, head, exporter, *map(str, how.values())))
                 shutil.copytree(folder, kept, dirs_exist_ok=True, ignore=shutil.ignore_patterns("*.accum"))
-        if result["kind"] == "same" or result.get("slug") == "cross-batch" or "takes no labels" in result.get("why", ""):
-            break  # no other argument changes it
+        if result["kind"] == "same" or is_final(family, result):
+            break
     return {"family": family.title, "head": head, "exporter": exporter, "attempts": attempts}
 
 

@@ -141,9 +141,12 @@ def build(family, head, **more):
     config.use_cache = False   # before the model is built: encoder and decoder copy it
     if head == SPAN:
         config.num_labels = 2
-    auto = getattr(transformers, "AutoModel" if head == "Contrast" else f"AutoModelFor{head}")
     torch.manual_seed(5)
-    model = auto.from_config(config, **more)
+    if head == SERIES:  # the auto class knows one family alone
+        model = getattr(transformers, type(config).__name__.replace("Config", "ForPrediction"))._from_config(config, **more)
+    else:
+        auto = getattr(transformers, "AutoModel" if head == "Contrast" else f"AutoModelFor{head}")
+        model = auto.from_config(config, **more)
     families.fill(model)
     return model.eval()
 
