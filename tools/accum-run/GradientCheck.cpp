@@ -15,7 +15,8 @@ namespace {
 using Limits = GradientReport::Limits;
 
 constexpr const char *kTogether = "all together";
-constexpr size_t kNamed = 8;
+/// Of what is off, the worst are looked at again.
+constexpr size_t kSuspects = 4;
 /// Evaluations without which nothing is said: the rounding's, and those along the whole gradient.
 constexpr int kFewest = 12;
 /// No exit code: --verify-seconds have passed.
@@ -280,13 +281,14 @@ int GradientCheck::lookBeside(uint64_t look) {
 /// What is off at the given weights must be off beside them too. Where many kinks meet, as of ReLUs behind a
 /// layer that starts at zero, the differences have another slope than the gradient.
 int GradientCheck::lookAgain() {
-  constexpr uint64_t kLooks = 2;
+  constexpr uint64_t kLooks = 4;
   wrong = report.wrong();
-  wrong.resize(std::min(wrong.size(), kNamed));
+  std::sort(wrong.begin(), wrong.end(), [](const auto &a, const auto &b) { return a.error > b.error; });
+  wrong.resize(std::min(wrong.size(), kSuspects));
   if (wrong.empty())
     return 0;
-  std::string first = wrong.back().name;
-  size_t count = wrong.size();
+  std::string first = wrong.front().name;
+  size_t count = report.wrong().size();
   for (uint64_t look = 0; look < kLooks && !wrong.empty(); ++look)
     if (int code = lookBeside(look))
       return code;
@@ -323,8 +325,8 @@ int GradientCheck::conclude() {
 /// By the tensors, unless only all of them together are off.
 runtime::Error GradientCheck::wrongGradient() const {
   std::vector<AlongReport::Worst> named = wrong;
-  if (named.size() > 1 && named.front().tensor == kAllTensors)
-    named.erase(named.begin());
+  if (named.size() > 1)
+    std::erase_if(named, [](const AlongReport::Worst &one) { return one.tensor == kAllTensors; });
   char error[32];
   std::snprintf(error, sizeof error, "%.2g %%", 100 * named.front().error);
   std::string others;
