@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <sys/stat.h>
 
 using namespace accum::runtime;
 
@@ -186,6 +187,34 @@ int accum_step(accum_session *session, uint64_t step, accum_step_result *result)
 
 int accum_eval(accum_session *session, uint64_t step, accum_step_result *result) {
   return guarded([&] { return storeResult(session->session->eval(step), result); });
+}
+
+int accum_lock_checkpoints(const char *root) {
+  return guarded([&] { return report(lockCheckpoints(root)); });
+}
+
+int accum_checkpoint(accum_session *session, const char *root, uint64_t step, uint64_t keep) {
+  return guarded([&] { return report(session->session->checkpoint(root, step, keep)); });
+}
+
+int accum_resume(accum_session *session, const char *path, int32_t weights_only, uint64_t *step,
+                 int32_t *found) {
+  return guarded([&] {
+    struct stat info;
+    bool isOne = stat((std::string(path) + "/checkpoint.json").c_str(), &info) == 0;
+    Expected<std::optional<uint64_t>> resumed = std::optional<uint64_t>();
+    if (!isOne)
+      resumed = session->session->resumeNewest(path, weights_only != 0);
+    else if (auto one = session->session->resume(path, weights_only != 0))
+      resumed = std::optional(*one);
+    else
+      return report(one.error());
+    if (!resumed)
+      return report(resumed.error());
+    *found = resumed->has_value();
+    *step = resumed->value_or(0);
+    return 0;
+  });
 }
 
 int accum_set_cut(accum_session *session, const accum_cut *cut) {

@@ -4,6 +4,7 @@
 #define ACCUM_RUNTIME_SESSION_H
 
 #include "runtime/CallLog.h"
+#include "runtime/Checkpoint.h"
 #include "runtime/Device.h"
 #include "runtime/Hyper.h"
 #include "runtime/Schedule.h"
@@ -36,6 +37,12 @@ public:
   Expected<accum_step_result> eval(uint64_t step);
   Expected<accum_tensor> read(const std::string &kind, const std::string &name);
   Status save(const std::string &kind, const std::string &names, const std::string &path, bool keepOld);
+  /// On one rank: all have the same.
+  Status checkpoint(const std::string &root, uint64_t step, uint64_t keep);
+  /// Of a checkpoint's folder; the step to go on with, 0 where only weights were taken. Data is bound before.
+  Expected<uint64_t> resume(const std::string &path, bool weightsOnly);
+  /// The newest whole one of a folder of them, on all ranks alike; nothing where there is none.
+  Expected<std::optional<uint64_t>> resumeNewest(const std::string &root, bool weightsOnly);
   void describe(accum_info &info) const;
   /// Whether the last step failed because it was not finite, on every rank alike and before its update.
   bool stoppedUnchanged() const { return unchanged; }
@@ -66,6 +73,7 @@ private:
   Status joinRanks(const accum_open_options &options);
   Status placeMemory(const accum_open_options &options);
   void takeNotices();
+  CheckpointFacts facts(uint64_t step) const;
   void forgetWeights();
   Status fillRange(uint8_t *begin, uint64_t bytes, uint8_t byte);
   Status startParameters(const accum_open_options &options);

@@ -189,6 +189,22 @@ int accum_read(const accum_session *session, const char *kind, const char *name,
 int accum_save(const accum_session *session, const char *kind, const char *names, const char *path,
                int32_t keep_old);
 
+/* ---- Checkpoints
+ * ----------------------------------------------------------------------------------------------- */
+
+/* Keeps other processes from writing checkpoints into a folder, as long as this one lives; makes the folder.
+ */
+int accum_lock_checkpoints(const char *root);
+/* Writes ROOT/step-NNNNNNNN: trained parameters, optimizer state, and what else the next step needs. It
+ * appears whole or not at all. `step` counts the steps that were made; of the others the newest `keep - 1`
+ * stay (0: all). One rank calls it. */
+int accum_checkpoint(accum_session *session, const char *root, uint64_t step, uint64_t keep);
+/* Reads a checkpoint, or the newest whole one of a folder of them; all ranks call it, behind bind. *step is
+ * the step to go on with: the next ones have the bits of a run that was never interrupted. weights_only:
+ * parameters alone, and a new run. *found is 0 where the folder holds none. */
+int accum_resume(accum_session *session, const char *path, int32_t weights_only, uint64_t *step,
+                 int32_t *found);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,8 +6,7 @@
 namespace accum::run {
 namespace {
 
-constexpr const char *kNotBuilt[] = {"--checkpoint", "--checkpoint-every", "--checkpoint-keep",  "--resume",
-                                     "--eval",       "--eval-every",       "--eval-micro-batch", "--init",
+constexpr const char *kNotBuilt[] = {"--eval", "--eval-every", "--eval-micro-batch", "--init",
                                      "--tensorboard"};
 
 } // namespace

@@ -111,6 +111,42 @@ std::optional<double> secondsIn(const std::string &text) {
   return sum > 0 ? std::optional(sum) : std::nullopt;
 }
 
+/// What an unset variable of a script leaves.
+std::string notEmpty(const std::string &text) { return text.empty() ? "nothing names no file" : ""; }
+
+/// `500` steps, or `10min`.
+std::string readInterval(const std::string &text, Options &options) {
+  options.checkpointSteps = 0;
+  options.checkpointSeconds = 0;
+  if (text.ends_with("min"))
+    options.checkpointSeconds = secondsIn(text.substr(0, text.size() - 2)).value_or(0);
+  else if (!text.empty() && text.size() < 19 && std::all_of(text.begin(), text.end(), isdigit))
+    options.checkpointSteps = std::stoull(text);
+  return options.checkpointSteps > 0 || options.checkpointSeconds > 0
+             ? ""
+             : "`" + text + "` is neither a number of steps nor a time like 10min";
+}
+
+void addCheckpoints(CLI::App &app, Options &options) {
+  app.add_option("--checkpoint", options.checkpoint,
+                 "folder of checkpoints: one at the end, on a signal, and where --checkpoint-every says")
+      ->check(notEmpty)
+      ->type_name("DIR");
+  app.add_option("--checkpoint-every")
+      ->each([](const std::string &) {})
+      ->check([&](const std::string &text) { return readInterval(text, options); })
+      ->description("steps, or minutes as in 10min")
+      ->type_name("N|Nmin");
+  app.add_option("--checkpoint-keep", options.checkpointKeep, "only the newest so many (default: all)")
+      ->check(wholeNumber(1));
+  app.add_option("--resume", options.resume,
+                 "a checkpoint, a folder of them, or auto: the newest of --checkpoint, if there is one")
+      ->check(notEmpty)
+      ->type_name("DIR|auto");
+  app.add_flag("--resume-weights-only", options.resumeWeightsOnly,
+               "take the weights of --resume and begin a new run");
+}
+
 void addEnds(CLI::App &app, Options &options) {
   app.add_option_function<std::string>(
          "--max-time", [&](const std::string &text) { options.maxSeconds = secondsIn(text).value_or(0); },
@@ -123,9 +159,6 @@ void addEnds(CLI::App &app, Options &options) {
                  "end behind the first step with such a loss or a lower one (exit 5)")
       ->check(number);
 }
-
-/// What an unset variable of a script leaves.
-std::string notEmpty(const std::string &text) { return text.empty() ? "nothing names no file" : ""; }
 
 void addOutput(CLI::App &app, Options &options) {
   app.add_option("--save", options.save,
@@ -186,12 +219,37 @@ std::string includeFolder() {
 
 /// Nothing that is asked for is passed over.
 Status checkVerify(const CLI::App &app) {
-  for (const char *flag :
-       {"--steps",     "--epochs",         "--shuffle",     "--drop-last", "--lr",       "--weight-decay",
-        "--decay",     "--beta1",          "--beta2",       "--eps",       "--momentum", "--save",
-        "--names",     "--dump-gradients", "--print-param", "--log",       "--profile",  "--on-nan",
-        "--clip-norm", "--skip-spikes",    "--schedule",    "--warmup",    "--lr-floor", "--decay-steps",
-        "--max-time",  "--stop-at-loss"})
+  for (const char *flag : {"--steps",
+                           "--epochs",
+                           "--shuffle",
+                           "--drop-last",
+                           "--lr",
+                           "--weight-decay",
+                           "--decay",
+                           "--beta1",
+                           "--beta2",
+                           "--eps",
+                           "--momentum",
+                           "--save",
+                           "--names",
+                           "--dump-gradients",
+                           "--print-param",
+                           "--log",
+                           "--profile",
+                           "--on-nan",
+                           "--clip-norm",
+                           "--skip-spikes",
+                           "--schedule",
+                           "--warmup",
+                           "--lr-floor",
+                           "--decay-steps",
+                           "--max-time",
+                           "--stop-at-loss",
+                           "--checkpoint",
+                           "--checkpoint-every",
+                           "--checkpoint-keep",
+                           "--resume",
+                           "--resume-weights-only"})
     if (app.count(flag) > 0)
       return usage(std::string("--verify trains nothing and writes nothing: leave ") + flag + " out");
   return {};
@@ -210,6 +268,13 @@ Status checkTogether(const Options &options) {
     return usage("one of --steps and --epochs is required");
   if (!options.data.empty() && options.synthetic)
     return usage("--data and --synthetic exclude each other");
+  bool isTimed = options.checkpointSteps > 0 || options.checkpointSeconds > 0 || options.checkpointKeep > 0;
+  if (isTimed && options.checkpoint.empty())
+    return usage("--checkpoint-every and --checkpoint-keep need --checkpoint DIR");
+  if (options.resume == "auto" && options.checkpoint.empty())
+    return usage("--resume auto needs --checkpoint DIR");
+  if (options.resumeWeightsOnly && options.resume.empty())
+    return usage("--resume-weights-only needs --resume");
   bool any = options.steps.value_or(1) > 0 && options.epochs.value_or(1) > 0;
   if (any && options.data.empty() && !options.synthetic)
     return usage("one of --data and --synthetic is required");
@@ -268,6 +333,7 @@ Expected<Options> parseOptions(int argc, char **argv) {
   addOptimizer(app, options);
   addSchedule(app, options);
   addEnds(app, options);
+  addCheckpoints(app, options);
   addOutput(app, options);
   addRun(app, options, onNan, progress);
   app.add_flag("--include-dir", include, "the folder of accum_program.h and accum_runtime.h");

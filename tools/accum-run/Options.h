@@ -19,6 +19,10 @@ struct Options {
   uint64_t seed = 0;
   runtime::HyperOptions hyper;
   runtime::ScheduleOptions schedule;
+  std::string checkpoint, resume; ///< folders; resume may be `auto`
+  uint64_t checkpointSteps = 0, checkpointKeep = 0;
+  double checkpointSeconds = 0; ///< instead of checkpointSteps
+  bool resumeWeightsOnly = false;
   double maxSeconds = 0;            ///< of training, 0: no limit
   std::optional<double> stopAtLoss; ///< a loss that is low enough
   std::string save, names = "onnx", dumpGradients, printParam, log, profile;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flushed after every line, so that a log can be followed.
 #include "tools/accum-run/StepLog.h"
+#include "runtime/File.h"
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -15,12 +17,38 @@ using Json = nlohmann::ordered_json;
 /// JSON has no NaN.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
+/// The lines of a log up to a step; nothing where there is none.
+std::string linesUpTo(const std::string &path, uint64_t step) {
+  std::string kept, line;
+  for (std::ifstream log(path); step > 0 && std::getline(log, line);) {
+    auto entry = Json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (entry.is_object() && entry.contains("step") && entry["step"].is_number_unsigned() &&
+        entry["step"].get<uint64_t>() <= step)
+      kept += line + "\n";
+  }
+  return kept;
+}
+
+/// The file at once holds these lines and no others, whenever this process may be killed.
+runtime::Status keepLines(const std::string &path, uint64_t upTo) {
+  std::string kept = linesUpTo(path, upTo);
+  auto writer = runtime::FileWriter::create(path);
+  if (!writer)
+    return writer.error();
+  if (runtime::Status status = (*writer)->write(kept.data(), kept.size()); !status)
+    return status;
+  return (*writer)->commit(/*keepOld=*/false);
+}
+
 } // namespace
 
-runtime::Expected<StepLog> StepLog::open(const std::string &path) {
+runtime::Expected<StepLog> StepLog::open(const std::string &path, uint64_t from) {
   if (path.empty())
     return StepLog(nullptr);
-  std::FILE *file = path == "-" ? stdout : std::fopen(path.c_str(), "we");
+  if (path != "-" && from > 0)
+    if (runtime::Status status = keepLines(path, from); !status)
+      return status.error();
+  std::FILE *file = path == "-" ? stdout : std::fopen(path.c_str(), from > 0 ? "ae" : "we");
   if (!file)
     return runtime::Error{runtime::kExitFile, path + ": cannot be written: " + std::strerror(errno),
                           "unwritable"};

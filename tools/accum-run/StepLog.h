@@ -11,8 +11,9 @@ namespace accum::run {
 
 class StepLog {
 public:
-  /// An empty path logs nothing; "-" is stdout. An existing file is replaced.
-  static runtime::Expected<StepLog> open(const std::string &path);
+  /// An empty path logs nothing; "-" is stdout. An existing file keeps its lines up to step `from`: those of
+  /// the run that goes on.
+  static runtime::Expected<StepLog> open(const std::string &path, uint64_t from);
   StepLog(StepLog &&other) noexcept;
   StepLog &operator=(StepLog &&) = delete;
   ~StepLog();

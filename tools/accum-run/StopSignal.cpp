@@ -26,6 +26,7 @@ void listenForStop(RankBoard *board, int rank) {
   rankOfHandler = rank;
   for (int number : {SIGINT, SIGTERM, SIGUSR1})
     runtime::handleOnOwnStack(number, onSignal, SA_RESTART);
+  std::signal(SIGXFSZ, SIG_IGN); // a limit on files is an error of a write, as a full disk is
 }
 
 bool stopRequested() { return requested != 0; }

@@ -4,6 +4,7 @@
 #include "runtime/Clock.h"
 #include "runtime/File.h"
 #include "runtime/accum_runtime.h"
+#include "tools/accum-run/Checkpoints.h"
 #include "tools/accum-run/ParameterPrint.h"
 #include "tools/accum-run/ProgressLine.h"
 #include "tools/accum-run/StepLog.h"
@@ -51,6 +52,7 @@ private:
   uint64_t totalSteps() const;
   int loop();
   bool isEnough(const accum_step_result &result) const;
+  int resume();
   int stopAgreed(const accum_step_result &result, bool &stop);
   int failedStep(int code, uint64_t step, const accum_step_result &result);
   [[noreturn]] void leave(int code);
@@ -64,7 +66,9 @@ private:
   Tally tally;
   std::optional<ParameterPrint> print;
   size_t noticesPrinted = 0;
-  double started = runtime::now(); ///< of the training, the loading before it left out
+  uint64_t firstStep = 0;                 ///< 0, or where a checkpoint was left
+  std::optional<Checkpoints> checkpoints; ///< where a folder for them is given; on rank 0
+  double started = runtime::now();        ///< of the training, the loading before it left out
 };
 
 /// The last error of the runtime on stderr.
@@ -161,8 +165,27 @@ int Training::prepare() {
   }
   if (int agreed = agree(code))
     return agreed;
+  if (isFirst() && !options.checkpoint.empty())
+    checkpoints.emplace(options, session);
+  code = checkpoints ? checkpoints->lock() : 0;
+  if (int agreed = agree(code))
+    return agreed;
+  if (int resumed = options.resume.empty() ? 0 : resume())
+    return resumed;
   printNotes();
   return 0;
+}
+
+int Training::resume() {
+  bool isAuto = options.resume == "auto";
+  const std::string &path = isAuto ? options.checkpoint : options.resume;
+  int32_t found = 0;
+  int code = accum_resume(session, path.c_str(), options.resumeWeightsOnly, &firstStep, &found);
+  if (int agreed = agree(code))
+    return agreed;
+  if (!isFirst())
+    return found || isAuto ? 0 : runtime::kExitFile;
+  return sayResumed(options, found != 0, firstStep);
 }
 
 /// Finds out before the first step whether the results will have a place.
@@ -212,11 +235,11 @@ int Training::stopAgreed(const accum_step_result &result, bool &stop) {
 }
 
 int Training::loop() {
-  auto log = StepLog::open(isFirst() ? options.log : "");
+  auto log = StepLog::open(isFirst() ? options.log : "", firstStep);
   if (!log)
     leave(say(log.error()));
   ProgressLine progress(options.progress && isFirst(), totalSteps());
-  for (uint64_t step = 0; step < totalSteps(); ++step) {
+  for (uint64_t step = firstStep; step < totalSteps(); ++step) {
     accum_step_result result;
     if (print)
       print->startStep(step + 1);
@@ -228,7 +251,7 @@ int Training::loop() {
     accum_get_info(session, &info);
     log->write(step + 1, info, result);
     progress.show(step + 1, info, result);
-    tally.firstLoss = step == 0 ? result.loss : tally.firstLoss;
+    tally.firstLoss = tally.steps == 0 ? result.loss : tally.firstLoss;
     tally.lastLoss = result.loss;
     tally.seconds += result.seconds;
     tally.skipped += result.skipped == ACCUM_SKIPPED_NOT_FINITE;
@@ -237,6 +260,8 @@ int Training::loop() {
     bool stop = false;
     if (int code = stopAgreed(result, stop))
       leave(say(code));
+    if (checkpoints)
+      checkpoints->writeIfDue(step + 1, stop || step + 1 == totalSteps());
     if (stop)
       return runtime::kExitStopped;
   }
@@ -326,6 +351,9 @@ int Training::run() {
   if (code == 0 || code == runtime::kExitStopped) {
     summarize();
     int saved = save();
+    if (checkpoints && code == runtime::kExitStopped)
+      checkpoints->sayHowToGoOn();
+    saved = saved == 0 && checkpoints ? checkpoints->failure() : saved;
     return saved ? saved : code;
   }
   return code;

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// By steps, by minutes, and at the end.
+#include "tools/accum-run/Checkpoints.h"
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <cstring>
+
+namespace accum::run {
+
+void Checkpoints::writeIfDue(uint64_t done, bool isLast) {
+  bool isDue = isLast || (options.checkpointSteps > 0 && done % options.checkpointSteps == 0) ||
+               (options.checkpointSeconds > 0 && runtime::now() - latest >= options.checkpointSeconds);
+  if (!isDue)
+    return;
+  latest = runtime::now();
+  failed = accum_checkpoint(session, options.checkpoint.c_str(), done, options.checkpointKeep);
+  if (failed)
+    std::fputs(accum_last_error(), stderr);
+  if (failed && !isLast)
+    std::fprintf(stderr, "note: step %llu has no checkpoint; training goes on\n",
+                 static_cast<unsigned long long>(done));
+}
+
+void Checkpoints::sayHowToGoOn() const {
+  if (failed)
+    return;
+  std::string command = "accum-run";
+  bool resumes = false;
+  for (const std::string &word : options.words) {
+    bool isPlain = !word.empty() && std::ranges::all_of(word, [](char c) {
+      return std::isalnum(static_cast<unsigned char>(c)) != 0 || std::strchr("-_./=,:%+@", c) != nullptr;
+    });
+    command += isPlain ? " " + word : " '" + word + "'";
+    resumes |= word == "--resume" || word.starts_with("--resume=");
+  }
+  std::fprintf(stderr, "note: this goes on: %s%s\n", command.c_str(), resumes ? "" : " --resume auto");
+}
+
+int sayResumed(const Options &options, bool found, uint64_t step) {
+  bool isAuto = options.resume == "auto";
+  const std::string &path = isAuto ? options.checkpoint : options.resume;
+  if (!found && !isAuto) {
+    runtime::Error error{runtime::kExitFile,
+                         path + ": holds no checkpoint",
+                         "missing-file",
+                         {"--resume auto starts afresh where there is none"}};
+    std::fputs(format(error).c_str(), stderr);
+    return error.exitCode;
+  }
+  if (found)
+    std::printf("resumed  %s at step %llu\n", path.c_str(), static_cast<unsigned long long>(step));
+  else
+    std::fprintf(stderr, "note: %s holds no checkpoint: a fresh start\n", path.c_str());
+  return 0;
+}
+
+} // namespace accum::run
