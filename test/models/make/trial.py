@@ -16,7 +16,7 @@ import zoo
 
 CUTS = (2, 1)          # micro-batches of seven samples: the last of the first kind is ragged
 STEPS, RATE = 3, 0.05
-TOLERANCE = 1e-5       # of a loss; float32 gives some 1e-7, and one row that should not train 4e-5
+TOLERANCE = 2e-6       # of a loss; float32 gives some 1e-7, and one row that should not train 1e-5
 ALIKE = 1e-3           # of a parameter's gradient norm
 ADDED = {zoo.CAUSAL: "causal-lm", zoo.MASKED: "cross-entropy", zoo.CLASSIFY: "cross-entropy", zoo.TAG: "cross-entropy",
          zoo.CHOICE: "cross-entropy", zoo.PICTURE: "cross-entropy", zoo.SOUND: "cross-entropy"}
