@@ -90,8 +90,8 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
                  "activation checkpointing: auto, none, all (default: auto)")
       ->check(oneOf({"auto", "none", "all"}));
   app.add_option("--prefer", options.prefer,
-                 "of what fits and is as fast: balanced takes the least memory, speed the last per mille; "
-                 "memory the least of all (default: balanced)")
+                 "of the plans that fit: balanced (the least memory within 1 % of the fastest), speed, or "
+                 "memory (the least of all) (default: balanced)")
       ->check(oneOf({"balanced", "speed", "memory"}));
   app.add_option("--shard", options.shard,
                  "auto, none, zero1, zero2, zero3, with --plan-only (default: none)")
