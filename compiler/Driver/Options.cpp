@@ -167,7 +167,7 @@ std::string complete(Options &options, const Raw &raw) {
 }
 
 /// What the library says of a value that is missing, in our words.
-std::string valueComplaint(std::string message) {
+std::string valueComplaint(const std::string &message) {
   static const std::string missing = " required TEXT missing";
   size_t at = message.rfind(": 1" + missing);
   return at == std::string::npos ? message : message.substr(0, at) + ": its value is missing";
