@@ -20,7 +20,7 @@ std::vector<std::string> described() {
   for (const auto &file : fs::directory_iterator(models))
     if (fs::path model = fs::path(file.path()).replace_extension(".onnx");
         file.path().extension() == ".json" && fs::exists(model) &&
-        model.string().find("fresh") == std::string::npos)
+        model.stem().string().find("fresh") == std::string::npos)
       names.push_back(file.path().stem());
   std::sort(names.begin(), names.end());
   return names;
