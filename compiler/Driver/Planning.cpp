@@ -13,7 +13,7 @@
 #include "mlir/IR/Threading.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Schedule/StateLayout.h"
-#include "runtime/Memory.h"
+#include "runtime/system/Memory.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <fmt/format.h>
 

@@ -8,7 +8,7 @@
 #include "compiler/Emit/OutputFolder.h"
 #include "compiler/Emit/ParameterFile.h"
 #include "compiler/Emit/Program.h"
-#include "runtime/File.h"
+#include "runtime/files/File.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 

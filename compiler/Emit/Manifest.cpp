@@ -6,7 +6,7 @@
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/Placement.h"
 #include "passes/Schedule/StateLayout.h"
-#include "runtime/File.h"
+#include "runtime/files/File.h"
 #include <filesystem>
 
 using namespace mlir;

@@ -4,7 +4,7 @@
 
 #include "compiler/Emit/Artifact.h"
 #include "dialects/Device/DeviceDialect.h"
-#include "runtime/Manifest.h"
+#include "runtime/artifact/Manifest.h"
 
 namespace accum::emit {
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/Emit/RemoveOnSignal.h"
-#include "runtime/Status.h"
+#include "runtime/system/Status.h"
 #include <filesystem>
 #include <memory>
 

@@ -7,7 +7,7 @@
 #include "compiler/Import/Parameters.h"
 #include "compiler/Import/SeparateMerged.h"
 #include "passes/Schedule/StateLayout.h"
-#include "runtime/DType.h"
+#include "runtime/artifact/DType.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>

@@ -4,7 +4,7 @@
 
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "runtime/Status.h"
+#include "runtime/system/Status.h"
 #include <filesystem>
 
 namespace accum::emit {

@@ -4,7 +4,7 @@
 
 #include "dialects/Device/DeviceDialect.h"
 #include "dialects/Train/TrainDialect.h"
-#include "runtime/Manifest.h"
+#include "runtime/artifact/Manifest.h"
 #include "llvm/ADT/StringMap.h"
 
 namespace accum {

@@ -2,8 +2,8 @@
 // One rank blocks in the driver; with several the wait is a poll, since a peer that died never finishes its
 // part of a collective.
 #include "runtime/cuda/ComputeStream.h"
-#include "runtime/Clock.h"
-#include "runtime/Heartbeat.h"
+#include "runtime/ranks/Heartbeat.h"
+#include "runtime/system/Clock.h"
 #include <unistd.h>
 
 namespace accum::runtime::cuda {

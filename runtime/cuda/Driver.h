@@ -3,8 +3,8 @@
 #ifndef ACCUM_RUNTIME_CUDA_DRIVER_H
 #define ACCUM_RUNTIME_CUDA_DRIVER_H
 
-#include "runtime/Status.h"
 #include "runtime/cuda/DriverApi.h"
+#include "runtime/system/Status.h"
 #include <functional>
 #include <memory>
 

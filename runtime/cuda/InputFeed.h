@@ -10,8 +10,8 @@
 #ifndef ACCUM_RUNTIME_CUDA_INPUTFEED_H
 #define ACCUM_RUNTIME_CUDA_INPUTFEED_H
 
-#include "runtime/Device.h"
 #include "runtime/cuda/ComputeStream.h"
+#include "runtime/session/Device.h"
 
 namespace accum::runtime::cuda {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chooses the image, and says in a sentence why the driver does not take it.
 #include "runtime/cuda/KernelModule.h"
-#include "runtime/File.h"
+#include "runtime/files/File.h"
 #include <algorithm>
 
 namespace accum::runtime::cuda {

@@ -3,7 +3,7 @@
 #ifndef ACCUM_RUNTIME_CUDA_KERNELMODULE_H
 #define ACCUM_RUNTIME_CUDA_KERNELMODULE_H
 
-#include "runtime/Artifact.h"
+#include "runtime/artifact/Artifact.h"
 #include "runtime/cuda/ComputeStream.h"
 
 namespace accum::runtime::cuda {

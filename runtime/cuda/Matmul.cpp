@@ -2,7 +2,7 @@
 // Descriptions are made by the first call of a shape; later calls only pass pointers, so that they can be
 // captured.
 #include "runtime/cuda/Matmul.h"
-#include "runtime/DType.h"
+#include "runtime/artifact/DType.h"
 #include "runtime/cuda/Library.h"
 
 namespace accum::runtime::cuda {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From strides to cuBLASLt's layouts: arithmetic only.
 #include "runtime/cuda/MatmulShape.h"
-#include "runtime/DType.h"
+#include "runtime/artifact/DType.h"
 #include "runtime/cuda/CublasLtApi.h"
 #include <algorithm>
 #include <vector>

@@ -3,8 +3,8 @@
 #ifndef ACCUM_RUNTIME_CUDA_MATMULSHAPE_H
 #define ACCUM_RUNTIME_CUDA_MATMULSHAPE_H
 
-#include "runtime/Status.h"
 #include "runtime/accum_program.h"
+#include "runtime/system/Status.h"
 #include <compare>
 #include <cstdint>
 

@@ -4,7 +4,7 @@
 #ifndef ACCUM_RUNTIME_CUDA_NORM_H
 #define ACCUM_RUNTIME_CUDA_NORM_H
 
-#include "runtime/DType.h"
+#include "runtime/artifact/DType.h"
 #include "runtime/cuda/KernelModule.h"
 
 namespace accum::runtime::cuda {

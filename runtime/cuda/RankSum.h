@@ -4,10 +4,10 @@
 #ifndef ACCUM_RUNTIME_CUDA_RANKSUM_H
 #define ACCUM_RUNTIME_CUDA_RANKSUM_H
 
-#include "runtime/Collectives.h"
-#include "runtime/DType.h"
+#include "runtime/artifact/DType.h"
 #include "runtime/cuda/ComputeStream.h"
 #include "runtime/cuda/NcclApi.h"
+#include "runtime/ranks/Collectives.h"
 #include <set>
 
 namespace accum::runtime::cuda {

@@ -3,8 +3,8 @@
 #ifndef ACCUM_RUNTIME_CUDA_TRANSFER_H
 #define ACCUM_RUNTIME_CUDA_TRANSFER_H
 
-#include "runtime/Device.h"
 #include "runtime/cuda/ComputeStream.h"
+#include "runtime/session/Device.h"
 
 namespace accum::runtime::cuda {
 

@@ -2,8 +2,8 @@
 // The thread is left to itself when nobody waits for it any more: its call cannot be ended from outside, and
 // the process ends soon.
 #include "runtime/cuda/WatchedCall.h"
-#include "runtime/Clock.h"
-#include "runtime/Heartbeat.h"
+#include "runtime/ranks/Heartbeat.h"
+#include "runtime/system/Clock.h"
 #include <atomic>
 #include <thread>
 #include <unistd.h>

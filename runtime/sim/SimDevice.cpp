@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Library calls are checked by their operands' elements, as kernels are by their accesses.
 #include "runtime/sim/SimDevice.h"
-#include "runtime/Gemm.h"
+#include "runtime/host/Gemm.h"
 #include <algorithm>
 
 namespace accum::runtime::sim {

@@ -4,8 +4,8 @@
 #ifndef ACCUM_RUNTIME_SIM_SIMDEVICE_H
 #define ACCUM_RUNTIME_SIM_SIMDEVICE_H
 
-#include "runtime/HostDevice.h"
-#include "runtime/StartedSums.h"
+#include "runtime/host/HostDevice.h"
+#include "runtime/ranks/StartedSums.h"
 #include "runtime/sim/SimKernels.h"
 #include <map>
 

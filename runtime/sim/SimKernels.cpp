@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads kernels.sim.so and deals blocks out to the thread pool.
 #include "runtime/sim/SimKernels.h"
-#include "runtime/ThreadPool.h"
 #include "runtime/sim/Block.h"
+#include "runtime/system/ThreadPool.h"
 #include <algorithm>
 #include <dlfcn.h>
 

@@ -3,9 +3,9 @@
 #ifndef ACCUM_RUNTIME_SIM_SIMKERNELS_H
 #define ACCUM_RUNTIME_SIM_SIMKERNELS_H
 
-#include "runtime/Status.h"
 #include "runtime/sim/SimMemory.h"
 #include "runtime/sim/accum_sim.h"
+#include "runtime/system/Status.h"
 #include <memory>
 
 namespace accum::runtime::sim {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // libFuzzer target: any bytes as a manifest, a safetensors, .npz or .npy file: what is read is there to the
 // last byte.
-#include "runtime/Array.h"
-#include "runtime/Manifest.h"
+#include "runtime/artifact/Manifest.h"
+#include "runtime/files/Array.h"
 #include <cstdlib>
 #include <string>
 #include <sys/mman.h>

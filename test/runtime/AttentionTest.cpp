@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention and its derivative against plain loops in double: shapes, strides, masks, rows that see nothing;
 // and the same bits on any number of threads.
-#include "runtime/Attention.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/host/Attention.h"
+#include "runtime/system/ThreadPool.h"
 #include "test/runtime/AttentionProblem.h"
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What wrong data, wrong artifacts and wrong use get: the exit code and the sentence, before any step.
-#include "runtime/Array.h"
-#include "runtime/File.h"
-#include "runtime/SafetensorsWriter.h"
+#include "runtime/files/Array.h"
+#include "runtime/files/File.h"
+#include "runtime/files/SafetensorsWriter.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyArtifact.h"
 #include <cmath>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs that were interrupted, and go on: the same bits as a run that was not.
-#include "runtime/File.h"
+#include "runtime/files/File.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyTraining.h"
 #include <filesystem>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Run by mpirun: sums and maxima over ranks, several pieces long, against the closed form. Exit 0 when all
 // are right.
-#include "runtime/Collectives.h"
 #include "runtime/accum_program.h"
+#include "runtime/ranks/Collectives.h"
 #include <cstdio>
 #include <vector>
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where samples come from: archives and single arrays, epochs, synthetic data; and what a run shows of
 // itself.
-#include "runtime/Array.h"
-#include "runtime/File.h"
+#include "runtime/files/Array.h"
+#include "runtime/files/File.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyArtifact.h"
 #include <fstream>

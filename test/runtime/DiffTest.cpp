@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum-diff: figures, exit codes, and what it says about tensors that do not match.
-#include "runtime/SafetensorsWriter.h"
+#include "runtime/files/SafetensorsWriter.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyArtifact.h"
 #include <cmath>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // GEMM against three plain loops in double, over shapes, strides and batch dimensions; and the same bits on
 // any number of threads.
-#include "runtime/Gemm.h"
-#include "runtime/ShortFloats.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/host/Gemm.h"
+#include "runtime/host/ShortFloats.h"
+#include "runtime/system/ThreadPool.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>

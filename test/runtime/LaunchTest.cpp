@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Launchers' environments to places.
-#include "runtime/Launch.h"
+#include "runtime/ranks/Launch.h"
 #include <cstdlib>
 #include <gtest/gtest.h>
 #include <map>

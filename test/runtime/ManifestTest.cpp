@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The manifest's layout, its round trip, and what the reader refuses.
-#include "runtime/Manifest.h"
+#include "runtime/artifact/Manifest.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

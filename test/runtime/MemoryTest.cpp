@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading weights and data does not stay in the resident set: the predicted peak counts the arena, not the
 // files.
-#include "runtime/Memory.h"
-#include "runtime/Dataset.h"
-#include "runtime/HostDevice.h"
-#include "runtime/Parameters.h"
-#include "runtime/SafetensorsWriter.h"
+#include "runtime/system/Memory.h"
+#include "runtime/data/Dataset.h"
+#include "runtime/files/SafetensorsWriter.h"
+#include "runtime/host/HostDevice.h"
+#include "runtime/session/Parameters.h"
 #include "test/runtime/ToyArtifact.h"
 #include <filesystem>
 #include <fstream>

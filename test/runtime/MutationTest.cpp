@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The body of a fuzzer, seeded: readers of files that people hand around neither crash nor accept nonsense
 // quietly.
-#include "runtime/Array.h"
-#include "runtime/Manifest.h"
+#include "runtime/artifact/Manifest.h"
+#include "runtime/files/Array.h"
 #include "test/runtime/ToyArtifact.h"
 #include <fstream>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum-run --profile: every call of every step, inside of its step.
-#include "runtime/CallLog.h"
+#include "runtime/session/CallLog.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyTraining.h"
 #include <fstream>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples of a data file: read one by one, in any order, and never more of the file in memory than that.
-#include "runtime/Array.h"
-#include "runtime/Convert.h"
-#include "runtime/Dataset.h"
+#include "runtime/data/Dataset.h"
+#include "runtime/files/Array.h"
+#include "runtime/files/Convert.h"
 #include "test/runtime/ToyArtifact.h"
 #include <filesystem>
 #include <fstream>

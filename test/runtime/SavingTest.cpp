@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a run leaves behind: weights, backups, prints, logs; and what it leaves when it cannot write or is
 // stopped.
-#include "runtime/Array.h"
-#include "runtime/Convert.h"
-#include "runtime/File.h"
+#include "runtime/files/Array.h"
+#include "runtime/files/Convert.h"
+#include "runtime/files/File.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyArtifact.h"
 #include <cmath>

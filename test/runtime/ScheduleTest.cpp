@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schedules against torch's and transformers' values, and what users may write wrongly.
-#include "runtime/Schedule.h"
-#include "runtime/SpikeDetector.h"
+#include "runtime/session/Schedule.h"
+#include "runtime/session/SpikeDetector.h"
 #include <cmath>
 #include <fstream>
 #include <gmock/gmock.h>

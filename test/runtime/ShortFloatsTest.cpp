@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // bf16 and tf32: roundings against a search for the nearest number, products against plain loops in double,
 // attention against the one in f32.
-#include "runtime/ShortFloats.h"
-#include "runtime/Attention.h"
-#include "runtime/Gemm.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/host/ShortFloats.h"
+#include "runtime/host/Attention.h"
+#include "runtime/host/Gemm.h"
+#include "runtime/system/ThreadPool.h"
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Signals that arrive while the library multiplies change nothing.
-#include "runtime/Gemm.h"
-#include "runtime/SignalStack.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/host/Gemm.h"
+#include "runtime/system/SignalStack.h"
+#include "runtime/system/ThreadPool.h"
 #include <csignal>
 #include <cstring>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The toy artifact's files.
 #include "test/runtime/ToyArtifact.h"
-#include "runtime/File.h"
-#include "runtime/SafetensorsWriter.h"
+#include "runtime/files/File.h"
+#include "runtime/files/SafetensorsWriter.h"
 #include "test/runtime/ToyValues.h"
 #include <filesystem>
 #include <fstream>

@@ -3,8 +3,8 @@
 #ifndef ACCUM_TEST_TOYARTIFACT_H
 #define ACCUM_TEST_TOYARTIFACT_H
 
-#include "runtime/Hyper.h"
-#include "runtime/Manifest.h"
+#include "runtime/artifact/Manifest.h"
+#include "runtime/session/Hyper.h"
 #include "test/runtime/toy/ToyModel.h"
 
 namespace accum::test {

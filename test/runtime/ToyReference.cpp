@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The oracle: one window at a time, samples in order, PyTorch's optimizer formulas written out.
-#include "runtime/Window.h"
+#include "runtime/data/Window.h"
 #include "test/runtime/ToyArtifact.h"
 #include "test/runtime/ToyValues.h"
 #include <cmath>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files in, files out.
 #include "test/runtime/ToyTraining.h"
-#include "runtime/Array.h"
-#include "runtime/Convert.h"
-#include "runtime/File.h"
+#include "runtime/files/Array.h"
+#include "runtime/files/Convert.h"
+#include "runtime/files/File.h"
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <sstream>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum-run end to end on the toy artifact: loss, gradients and parameters equal one plain full-batch loop,
 // for every way of cutting the batch.
-#include "runtime/Array.h"
-#include "runtime/Convert.h"
-#include "runtime/File.h"
+#include "runtime/files/Array.h"
+#include "runtime/files/Convert.h"
+#include "runtime/files/File.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyTraining.h"
 #include <cmath>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows, shares and the shuffle: every sample exactly once, equal K, spare rows that repeat real samples.
-#include "runtime/Window.h"
-#include "runtime/Dataset.h"
-#include "runtime/Philox.h"
-#include "runtime/Staging.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/data/Window.h"
+#include "runtime/data/Dataset.h"
+#include "runtime/data/Philox.h"
+#include "runtime/data/Staging.h"
+#include "runtime/system/ThreadPool.h"
 #include <Random123/philox.h>
 #include <algorithm>
 #include <cmath>

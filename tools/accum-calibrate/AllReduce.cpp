@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // This program again, under mpirun, with one rank that prints.
 #include "tools/accum-calibrate/AllReduce.h"
-#include "runtime/Clock.h"
-#include "runtime/Collectives.h"
 #include "runtime/accum_program.h"
+#include "runtime/ranks/Collectives.h"
+#include "runtime/system/Clock.h"
 #include "tools/accum-calibrate/Children.h"
 #include <cstdio>
 #include <fstream>

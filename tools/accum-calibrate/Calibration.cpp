@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables of library calls, costs of operations, rates for everything else.
 #include "tools/accum-calibrate/Calibration.h"
-#include "runtime/Clock.h"
+#include "runtime/system/Clock.h"
 #include "tools/accum-calibrate/AllReduce.h"
 #include "tools/accum-calibrate/KernelProbe.h"
 #include "tools/accum-calibrate/Misses.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs of ours that are run as children, and folders that go away again.
 #pragma once
-#include "runtime/Status.h"
+#include "runtime/system/Status.h"
 #include <string>
 #include <vector>
 

@@ -2,11 +2,11 @@
 // Operands walk through rings: a small one for activations, and one for weights that a cache holds or does
 // not.
 #include "tools/accum-calibrate/LibraryCalls.h"
-#include "runtime/Attention.h"
-#include "runtime/Clock.h"
-#include "runtime/Gemm.h"
-#include "runtime/GradientNorm.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/host/Attention.h"
+#include "runtime/host/Gemm.h"
+#include "runtime/host/GradientNorm.h"
+#include "runtime/system/Clock.h"
+#include "runtime/system/ThreadPool.h"
 #include <algorithm>
 #include <cstring>
 #include <sys/mman.h>

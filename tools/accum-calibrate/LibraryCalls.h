@@ -3,7 +3,7 @@
 // that were used a while ago, the strides of emitted programs.
 #pragma once
 #include "compiler/Planner/TimeTables.h"
-#include "runtime/Status.h"
+#include "runtime/system/Status.h"
 #include "tools/accum-calibrate/Sample.h"
 #include <array>
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON lines, flushed one by one.
 #include "tools/accum-calibrate/Results.h"
-#include "runtime/File.h"
+#include "runtime/files/File.h"
 #include <algorithm>
 #include <array>
 #include <cerrno>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What has been measured so far, kept in a file: an interrupted calibration continues where it stopped.
 #pragma once
-#include "runtime/Status.h"
+#include "runtime/system/Status.h"
 #include "tools/accum-calibrate/Sample.h"
 #include <cstdio>
 #include <map>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Repeated timing of one thing.
 #pragma once
-#include "runtime/Clock.h"
+#include "runtime/system/Clock.h"
 #include <functional>
 #include <vector>
 

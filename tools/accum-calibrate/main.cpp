@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum-calibrate: how long this machine takes for what programs are made of, as a device profile.
-#include "runtime/File.h"
-#include "runtime/Gemm.h"
-#include "runtime/SignalStack.h"
-#include "runtime/ThreadPool.h"
+#include "runtime/files/File.h"
+#include "runtime/host/Gemm.h"
+#include "runtime/system/SignalStack.h"
+#include "runtime/system/ThreadPool.h"
 #include "tools/accum-calibrate/AllReduce.h"
 #include "tools/accum-calibrate/Calibration.h"
 #include <CLI/CLI.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Element by element; nothing here allocates by tensor size.
 #include "tools/accum-diff/Compare.h"
-#include "runtime/Convert.h"
+#include "runtime/files/Convert.h"
 #include <algorithm>
 #include <cmath>
 #include <fnmatch.h>

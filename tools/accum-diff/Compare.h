@@ -3,7 +3,7 @@
 #ifndef ACCUM_DIFF_COMPARE_H
 #define ACCUM_DIFF_COMPARE_H
 
-#include "runtime/Array.h"
+#include "runtime/files/Array.h"
 
 namespace accum::diff {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum-diff: how far two safetensors files are apart. Exit 1: beyond the tolerance, or not the same tensors.
-#include "runtime/Status.h"
+#include "runtime/system/Status.h"
 #include "tools/accum-diff/Report.h"
 #include <CLI/CLI.hpp>
 #include <cmath>

@@ -3,8 +3,8 @@
 #ifndef ACCUM_RUN_CHECKPOINTS_H
 #define ACCUM_RUN_CHECKPOINTS_H
 
-#include "runtime/Clock.h"
 #include "runtime/accum_runtime.h"
+#include "runtime/system/Clock.h"
 #include "tools/accum-run/Options.h"
 
 namespace accum::run {

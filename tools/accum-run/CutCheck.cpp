@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cuts of the batch: finer, in reverse, each micro-step alone, undivided.
 #include "tools/accum-run/CutCheck.h"
-#include "runtime/Convert.h"
+#include "runtime/files/Convert.h"
 #include "tools/accum-run/Direction.h"
 #include <algorithm>
 #include <cmath>

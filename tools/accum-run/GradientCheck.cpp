@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tensors, in which order, how long, and the rounding of the loss.
 #include "tools/accum-run/GradientCheck.h"
-#include "runtime/Clock.h"
+#include "runtime/system/Clock.h"
 #include "tools/accum-run/GradientReport.h"
 #include <algorithm>
 #include <bit>

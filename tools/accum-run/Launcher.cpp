@@ -3,7 +3,7 @@
 // still have to save. It forwards SIGUSR1, which ranks take as the request to stop; SIGTERM makes it end
 // them.
 #include "tools/accum-run/Launcher.h"
-#include "runtime/Launch.h"
+#include "runtime/ranks/Launch.h"
 #include "tools/accum-run/RankBoard.h"
 #include <cerrno>
 #include <csignal>

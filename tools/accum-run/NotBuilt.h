@@ -3,7 +3,7 @@
 #ifndef ACCUM_RUN_NOTBUILT_H
 #define ACCUM_RUN_NOTBUILT_H
 
-#include "runtime/Status.h"
+#include "runtime/system/Status.h"
 
 namespace accum::run {
 

@@ -3,10 +3,14 @@
 #ifndef ACCUM_RUN_OPTIONS_H
 #define ACCUM_RUN_OPTIONS_H
 
-#include "runtime/Hyper.h"
-#include "runtime/Schedule.h"
-#include "runtime/Status.h"
+#include "runtime/session/Hyper.h"
+#include "runtime/session/Schedule.h"
+#include "runtime/system/Status.h"
 #include <cstdint>
+
+namespace CLI {
+class App;
+} // namespace CLI
 
 namespace accum::run {
 
@@ -38,6 +42,14 @@ struct Options {
   /// Something to print and an exit code of 0, instead of a run: --help, --version, --include-dir.
   std::optional<std::string> answer;
 };
+
+// The declarations of one group of options each.
+void addData(CLI::App &app, Options &options);
+void addOptimizer(CLI::App &app, Options &options);
+void addSchedule(CLI::App &app, Options &options);
+void addEnds(CLI::App &app, Options &options);
+void addCheckpoints(CLI::App &app, Options &options);
+void addOutput(CLI::App &app, Options &options);
 
 /// Refuses (exit 2) what is wrong, unknown, contradictory or not built yet.
 runtime::Expected<Options> parseOptions(int argc, char **argv);

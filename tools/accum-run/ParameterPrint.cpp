@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values are printed so that they can be read back without loss.
 #include "tools/accum-run/ParameterPrint.h"
-#include "runtime/Convert.h"
+#include "runtime/files/Convert.h"
 #include <algorithm>
 #include <cstdio>
 

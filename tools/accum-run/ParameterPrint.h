@@ -3,8 +3,8 @@
 #ifndef ACCUM_RUN_PARAMETERPRINT_H
 #define ACCUM_RUN_PARAMETERPRINT_H
 
-#include "runtime/Status.h"
 #include "runtime/accum_runtime.h"
+#include "runtime/system/Status.h"
 
 namespace accum::run {
 

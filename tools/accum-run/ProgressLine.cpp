@@ -2,7 +2,7 @@
 // step 120/19073 | 126M tok | loss 4.8213 | norm 1.42 | lr 3.60e-04 | 503 ms | 2.08M tok/s | 53.8 GiB | eta
 // 2h38m
 #include "tools/accum-run/ProgressLine.h"
-#include "runtime/Memory.h"
+#include "runtime/system/Memory.h"
 #include <cmath>
 #include <cstdio>
 #include <fmt/format.h>

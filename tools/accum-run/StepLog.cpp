@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Flushed after every line, so that a log can be followed.
 #include "tools/accum-run/StepLog.h"
-#include "runtime/File.h"
+#include "runtime/files/File.h"
 #include <cerrno>
 #include <cmath>
 #include <cstring>

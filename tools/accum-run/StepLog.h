@@ -3,8 +3,8 @@
 #ifndef ACCUM_RUN_STEPLOG_H
 #define ACCUM_RUN_STEPLOG_H
 
-#include "runtime/Status.h"
 #include "runtime/accum_runtime.h"
+#include "runtime/system/Status.h"
 #include <cstdio>
 
 namespace accum::run {

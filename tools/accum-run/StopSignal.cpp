@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A flag set by a signal handler.
 #include "tools/accum-run/StopSignal.h"
-#include "runtime/SignalStack.h"
+#include "runtime/system/SignalStack.h"
 #include <csignal>
 
 namespace accum::run {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The training loop over the C interface of the runtime.
 #include "tools/accum-run/Training.h"
-#include "runtime/Clock.h"
-#include "runtime/File.h"
 #include "runtime/accum_runtime.h"
+#include "runtime/files/File.h"
+#include "runtime/system/Clock.h"
 #include "tools/accum-run/Checkpoints.h"
 #include "tools/accum-run/ParameterPrint.h"
 #include "tools/accum-run/ProgressLine.h"

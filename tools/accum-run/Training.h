@@ -3,7 +3,7 @@
 #ifndef ACCUM_RUN_TRAINING_H
 #define ACCUM_RUN_TRAINING_H
 
-#include "runtime/Manifest.h"
+#include "runtime/artifact/Manifest.h"
 #include "tools/accum-run/Options.h"
 #include "tools/accum-run/RankBoard.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls behind --verify.
 #include "tools/accum-run/Trial.h"
-#include "runtime/Convert.h"
-#include "runtime/NotFinite.h"
+#include "runtime/files/Convert.h"
+#include "runtime/session/NotFinite.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>

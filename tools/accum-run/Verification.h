@@ -3,8 +3,8 @@
 #ifndef ACCUM_RUN_VERIFICATION_H
 #define ACCUM_RUN_VERIFICATION_H
 
-#include "runtime/Manifest.h"
 #include "runtime/accum_runtime.h"
+#include "runtime/artifact/Manifest.h"
 #include "tools/accum-run/Options.h"
 
 namespace accum::run {

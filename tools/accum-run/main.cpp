@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum-run: artifact in, trained weights out.
-#include "runtime/Artifact.h"
 #include "runtime/accum_runtime.h"
+#include "runtime/artifact/Artifact.h"
 #include "tools/accum-run/Launcher.h"
 #include "tools/accum-run/Training.h"
 #include <cerrno>

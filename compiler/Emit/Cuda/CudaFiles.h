@@ -3,7 +3,7 @@
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
-#include "runtime/Manifest.h"
+#include "runtime/artifact/Manifest.h"
 #include <filesystem>
 
 namespace accum::emit {

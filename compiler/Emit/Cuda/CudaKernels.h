@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/Emit/KernelOperands.h"
-#include "runtime/Manifest.h"
+#include "runtime/artifact/Manifest.h"
 #include <memory>
 
 namespace llvm {

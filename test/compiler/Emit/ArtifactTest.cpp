@@ -3,9 +3,9 @@
 #include "compiler/Emit/Artifact.h"
 #include "compiler/Emit/OutputFolder.h"
 #include "mlir/IR/Diagnostics.h"
-#include "runtime/Array.h"
-#include "runtime/Convert.h"
-#include "runtime/SafetensorsWriter.h"
+#include "runtime/files/Array.h"
+#include "runtime/files/Convert.h"
+#include "runtime/files/SafetensorsWriter.h"
 #include "test/compiler/Emit/LinearRegression.h"
 #include "test/runtime/Command.h"
 #include <filesystem>

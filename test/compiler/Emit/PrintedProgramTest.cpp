@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A real model's program.cpp, compiled by the system's compiler, trains the weights that program.so trains,
 // bit for bit.
-#include "runtime/File.h"
-#include "runtime/Manifest.h"
+#include "runtime/artifact/Manifest.h"
+#include "runtime/files/File.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyArtifact.h"
 #include <fstream>

@@ -8,7 +8,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "passes/Check/CheckPlacement.h"
 #include "passes/Import/Passes.h"
-#include "runtime/Array.h"
+#include "runtime/files/Array.h"
 #include "test/dialects/NN/Evaluator.h"
 #include <cmath>
 #include <cstring>

@@ -2,7 +2,7 @@
 // accum-run end to end on the fake GPU: the same loss, gradients and parameters as one plain full-batch loop,
 // for every order in which streams may run; graphs are used, nothing is allocated later, nothing is left
 // behind.
-#include "runtime/File.h"
+#include "runtime/files/File.h"
 #include "test/runtime/cuda/CudaRun.h"
 #include <filesystem>
 #include <gmock/gmock.h>

@@ -3,7 +3,7 @@
 #ifndef ACCUM_TEST_FAKEDEVICE_H
 #define ACCUM_TEST_FAKEDEVICE_H
 
-#include "runtime/CudaDevice.h"
+#include "runtime/cuda/CudaDevice.h"
 
 namespace accum::test {
 

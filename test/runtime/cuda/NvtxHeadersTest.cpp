@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our own side of NVTX against the real headers: the protocol's numbers, and the same tool attached to
 // NVIDIA's own implementation.
-#include "runtime/Nvtx.h"
+#include "runtime/session/Nvtx.h"
 #include <cstdlib>
 #include <fstream>
 #include <gtest/gtest.h>

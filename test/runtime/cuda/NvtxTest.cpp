@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranges of time for a profiler: those of a step, closed in order, and nothing without one.
-#include "runtime/File.h"
+#include "runtime/files/File.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyTraining.h"
 #include <filesystem>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What makes a profile of times: medians, grids, costs, and the file of samples.
 #include "compiler/Planner/TileSchedule.h"
-#include "runtime/Gemm.h"
+#include "runtime/host/Gemm.h"
 #include "tools/accum-calibrate/Costs.h"
 #include "tools/accum-calibrate/Grid.h"
 #include "tools/accum-calibrate/Misses.h"

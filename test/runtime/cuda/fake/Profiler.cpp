@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tool as NVTX_INJECTION64_PATH names one: writes each range of time to FAKE_PROFILER_LOG, one a line,
 // indented by what it is in.
-#include "runtime/Nvtx.h"
+#include "runtime/session/Nvtx.h"
 #include <cstdio>
 #include <cstdlib>
 

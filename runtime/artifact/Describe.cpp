@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prints the manifest and the memory part of plan.json.
+#include "runtime/artifact/Describe.h"
+#include "runtime/data/Staging.h"
+#include "runtime/files/Array.h"
+#include "runtime/files/File.h"
+#include "runtime/host/Gemm.h"
+#include "runtime/system/Memory.h"
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace accum::runtime {
+namespace {
+
+std::string describeInput(const InputSpec &input) {
+  std::string shape;
+  for (size_t d = 0; d < input.shape.size(); ++d) {
+    bool batch = input.batchDim == int64_t(d);
+    std::string extent = std::to_string(input.shape[d]);
+    if (batch)
+      extent = input.shape[d] == 1 ? "N" : extent + "*N";
+    shape += (d ? ", " : "") + extent;
+  }
+  std::string line = fmt::format("  {:<24} {:<5} [{}]", printable(input.name), nameOf(input.dtype), shape);
+  if (input.bound)
+    line += fmt::format("  0 <= value < {}", *input.bound);
+  if (input.ignoreIndex)
+    line += fmt::format(" or {}", *input.ignoreIndex);
+  constexpr const char *kRules[] = {"", "  absent: 1", "  absent: 0", "  absent: 0, 1, 2, ..."};
+  return line + kRules[static_cast<int>(input.synthesize)] + "\n";
+}
+
+std::string describeSignature(const Manifest &manifest) {
+  std::string text = "inputs\n";
+  for (const InputSpec &input : manifest.inputs)
+    if (input.name != "valid" && input.name != "first_row")
+      text += describeInput(input);
+  if (!manifest.labels.empty())
+    text += "labels   " + printable(manifest.labels) + "\n";
+  int64_t trained = 0, frozen = 0, tensors = 0, aliases = 0;
+  for (const ParameterSpec &param : manifest.params) {
+    (param.trained ? trained : frozen) += param.elements();
+    tensors += param.trained;
+    aliases += int64_t(param.aliases.size());
+  }
+  return text + fmt::format("trained  {} tensors, {} values; {} frozen values; {} tied names\n", tensors,
+                            trained, frozen, aliases);
+}
+
+std::string describePlan(const Manifest &manifest) {
+  int64_t device = manifest.deviceBatch(), steps = (device + manifest.m - 1) / manifest.m;
+  int64_t last = device - (steps - 1) * manifest.m;
+  std::string text =
+      fmt::format("plan\n  {:<24} {}\n  {:<24} {}\n  {:<24} {}\n  {:<24} {}\n  {:<24} {}\n", "global batch",
+                  manifest.batch, "devices", manifest.devices, "per-device batch", device, "micro-batch",
+                  manifest.m, "accumulation steps", steps);
+  if (last != manifest.m)
+    text += fmt::format("  {:<24} {}\n", "rows of the last one", last);
+  if (manifest.wholeBatch)
+    text += fmt::format("  {:<24} {}\n", "whole batches only", "samples are related to each other");
+  return text + fmt::format("  {:<24} {}\n  {:<24} {}\n  {:<24} {}\n", "precision", manifest.precision,
+                            "optimizer", manifest.optimizer, "commands", manifest.commands.size());
+}
+
+std::string memoryRow(const std::string &name, uint64_t bytes) {
+  return fmt::format("  {:<24} {:>14} {:>12}\n", printable(name), bytes, formatBytes(bytes));
+}
+
+std::string describeMemory(const Artifact &artifact) {
+  const Manifest &manifest = artifact.manifest;
+  uint64_t parameters = 0, slots = 0;
+  for (const ParameterSpec &param : manifest.params) {
+    parameters += param.bytes();
+    slots += param.bytes() * param.slots.size();
+  }
+  uint64_t rest = manifest.stateBytes - parameters - slots - manifest.gradients.bytes;
+  std::string text = fmt::format("memory   per device{:>24}\n", "bytes");
+  text += memoryRow("parameters", parameters) + memoryRow("gradients", manifest.gradients.bytes);
+  text += memoryRow("optimizer state", slots) + memoryRow("scalars, alignment", rest);
+  text += memoryRow("state", manifest.stateBytes);
+  if (artifact.program) {
+    text += memoryRow("scratch", artifact.program->scratch_bytes);
+    text += memoryRow("arena", manifest.stateBytes + artifact.program->scratch_bytes);
+  }
+  return text + memoryRow("input staging", Staging::bytesFor(manifest));
+}
+
+/// The `memory` lines of plan.json; nothing where the file is of a version without them.
+std::string describePlanFile(const Artifact &artifact) {
+  if (!artifact.has("plan.json"))
+    return "";
+  auto content = readText(artifact.file("plan.json"), 256 << 20);
+  nlohmann::json plan = content ? nlohmann::json::parse(*content, nullptr, false) : nlohmann::json();
+  if (!plan.is_object() || !plan.contains("memory") || !plan["memory"].is_array())
+    return "";
+  std::string text;
+  for (const auto &line : plan["memory"])
+    if (line.is_object() && line.contains("name") && line["name"].is_string() && line.contains("bytes") &&
+        line["bytes"].is_number_unsigned())
+      text += memoryRow(line["name"].get<std::string>(), line["bytes"].get<uint64_t>());
+  return text.empty() ? "" : "predicted by the plan\n" + text;
+}
+
+std::string describeVersions(const Manifest &manifest) {
+  std::string features, command;
+  for (const std::string &feature : manifest.cpuFeatures)
+    features += " " + printable(feature);
+  for (const std::string &word : manifest.argv)
+    command += " " + printable(word);
+  return fmt::format("versions\n  {:<24} {}\n  {:<24} {}\n  {:<24} {}{}\n  {:<24}{}\n  {:<24} {}\n",
+                     "made by", printable(manifest.producer), "manifest, interface",
+                     fmt::format("format {}, abi {}", kManifestFormat, manifest.abi), "target",
+                     printable(manifest.target), features.empty() ? "" : " with" + features, "command",
+                     command, "model hash", printable(manifest.modelHash));
+}
+
+} // namespace
+
+std::string describe(const Artifact &artifact) {
+  const Manifest &manifest = artifact.manifest;
+  return fmt::format("artifact {}\nmodel    {}\n", printable(artifact.folder), printable(manifest.model)) +
+         describeSignature(manifest) + describePlan(manifest) + describeMemory(artifact) +
+         describePlanFile(artifact) + describeVersions(manifest);
+}
+
+} // namespace accum::runtime

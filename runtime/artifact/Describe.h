@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is in an artifact, as text: signature, plan table, memory table, versions.
+#ifndef ACCUM_RUNTIME_ARTIFACT_DESCRIBE_H
+#define ACCUM_RUNTIME_ARTIFACT_DESCRIBE_H
+
+#include "runtime/artifact/Artifact.h"
+
+namespace accum::runtime {
+
+/// `artifact` may come from readArtifact alone; with its programs loaded the memory table is complete.
+std::string describe(const Artifact &artifact);
+
+} // namespace accum::runtime
+#endif

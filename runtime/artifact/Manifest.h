@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// manifest.json as a value: what an artifact holds, how its inputs look, and where everything that persists
+// lies in the state. The one schema: the compiler writes it and the runtime reads it through this file
+// (docs/manifest.md).
+#ifndef ACCUM_RUNTIME_ARTIFACT_MANIFEST_H
+#define ACCUM_RUNTIME_ARTIFACT_MANIFEST_H
+
+#include "runtime/artifact/DType.h"
+#include "runtime/system/Status.h"
+#include <array>
+#include <cstdint>
+
+namespace accum::runtime {
+
+inline constexpr int kManifestFormat = 2;
+
+/// What an input becomes when the data lacks it.
+enum class Synthesize { None, Ones, Zeros, Iota };
+
+/// One model input. `shape` is the slab, one sample's static shape; axis `batchDim` of the value that the
+/// program sees is outer x m x rows, with rows = shape[batchDim] / outer.
+struct InputSpec {
+  std::string name;
+  DType dtype = ACCUM_F32;
+  std::vector<int64_t> shape;
+  std::optional<int64_t> batchDim; ///< none: the same for every sample (only "first_row")
+  int64_t outer = 1;
+  std::optional<int64_t> bound;       ///< index input: 0 <= value < bound
+  std::optional<int64_t> ignoreIndex; ///< the one value outside [0, bound) that is legal
+  Synthesize synthesize = Synthesize::None;
+  bool inPrepass = true; ///< read by the pre-pass; others are not brought for it
+
+  bool isRuntimeMade() const { return name == "valid" || name == "first_row"; }
+  int64_t slabElements() const;
+  uint64_t slabBytes() const { return slabElements() * bytesOf(dtype); }
+};
+
+/// Another name of a parameter in the model file; `transposed`: its two axes are swapped there; `added`: what
+/// the model file's value is larger by (1 where it holds 1 + w of a norm's w).
+struct AliasSpec {
+  std::string name;
+  bool transposed = false;
+  double added = 0;
+};
+
+struct SlotSpec {
+  std::string name; ///< "m", "v", "momentum"
+  uint64_t stateOffset = 0;
+};
+
+/// A tensor of the state that the model file defines. A gradient and an optimizer slot have the parameter's
+/// dtype and shape.
+struct ParameterSpec {
+  std::string onnxName;
+  std::vector<AliasSpec> aliases;
+  std::vector<AliasSpec> framework; ///< names for `load_state_dict`; empty: not known
+  DType dtype = ACCUM_F32;
+  std::vector<int64_t> shape;
+  bool trained = false;
+  bool detached = false;     ///< the model holds a part of its gradient back: it is no derivative of the loss
+  bool decayDefault = false; ///< what `--decay matrices` decays: two or more axes
+  uint64_t stateOffset = 0;
+  uint64_t gradOffset = 0;     ///< trained only
+  std::vector<SlotSpec> slots; ///< trained only
+
+  int64_t elements() const;
+  uint64_t bytes() const { return elements() * bytesOf(dtype); }
+};
+
+/// A named number in the state: "loss" (f64, mean over the global batch) and "targets" (i64, what it was
+/// divided by) mean something to accum-run, others are carried along.
+struct ScalarSpec {
+  std::string name;
+  DType dtype = ACCUM_F64;
+  uint64_t stateOffset = 0;
+};
+
+struct CommandSpec {
+  uint32_t id = 0;
+  std::string kernel;
+  std::vector<std::string> onnxNodes;
+};
+
+/// A node whose result is not finite where a mask hides all that it reads.
+struct NanSource {
+  std::string kind; ///< "softmax", "extremum" or "quotient"; others are passed over
+  std::string node;
+};
+
+/// How a kernel of kernels.ptx is started; its place in the list is the number that the program launches.
+struct KernelSpec {
+  std::string name;                ///< what it computes, for people
+  std::string symbol;              ///< of the entry in kernels.ptx
+  std::array<uint32_t, 3> grid{};  ///< in blocks
+  std::array<uint32_t, 3> block{}; ///< in threads
+  uint32_t sharedBytes = 0;        ///< dynamic shared memory; what the entry declares itself is not counted
+  uint32_t args = 0;               ///< 64-bit device pointers
+};
+
+struct FileSpec {
+  std::string name;
+  uint64_t bytes = 0;
+  std::string xxh3; ///< XXH3 64 bit, 16 lowercase hexadecimal digits
+};
+
+/// All gradients: one flat range of the state, one dtype, padded to a multiple of devices * 256 bytes.
+struct GradientRange {
+  uint64_t offset = 0, bytes = 0;
+  DType dtype = ACCUM_F32;
+};
+
+struct Manifest {
+  std::string producer;
+  uint32_t abi = ACCUM_ABI_VERSION;
+  std::string target = "host";          ///< "host" or "cuda"
+  std::vector<std::string> cpuFeatures; ///< needed by kernels.so; names as LLVM or /proc/cpuinfo has them
+  std::vector<std::string> argv;        ///< the compile command
+  std::string model, modelHash;
+  int64_t batch = 0, devices = 1, m = 0;
+  bool wholeBatch = false;       ///< samples are related: every step computes exactly `batch` of them at once
+  std::string precision = "f32"; ///< what was asked for: "f32", "tf32", "bf16", "f64"
+  std::string optimizer;         ///< "sgd", "sgd-momentum", "adam", "adamw"
+  std::vector<InputSpec>
+      inputs;         ///< in the order of accum_ctx::inputs; the last two are "valid" and "first_row"
+  std::string labels; ///< label convention, informative; empty: none
+  std::vector<ParameterSpec> params;
+  uint64_t stateBytes = 0;
+  GradientRange gradients;
+  std::vector<ScalarSpec> scalars;
+  std::vector<CommandSpec> commands;
+  std::vector<NanSource> nanSources; ///< for the message about a loss that is not finite
+  std::vector<KernelSpec> kernels;   ///< cuda only; on the host the table is in kernels.so
+  std::vector<FileSpec> files;
+
+  /// Samples of the global batch that one device holds: ceil(batch / devices).
+  int64_t deviceBatch() const { return (batch + devices - 1) / devices; }
+  const ScalarSpec *findScalar(const std::string &name) const;
+  const ParameterSpec *findParameter(const std::string &onnxName) const;
+  /// Also by an alias or a framework name that has the parameter's own layout.
+  const ParameterSpec *findByAnyName(const std::string &name) const;
+};
+
+/// The names of the optimizer's slots: sgd none, sgd-momentum {"momentum"}, adam and adamw {"m", "v"};
+/// nothing for a name that is none of these.
+std::optional<std::vector<std::string>> slotNamesOf(const std::string &optimizer);
+
+/// Gives every parameter, gradient, slot and scalar its offset, and fills gradients, stateBytes and
+/// decayDefault. Order: trained parameters, frozen ones, gradients, each slot of all parameters, scalars;
+/// every item starts on a multiple of 256 bytes, so that trained parameters, their gradients and each slot
+/// are ranges in which a parameter has one place. Needs: params (dtype, shape, trained), scalars, optimizer
+/// and devices. All trained parameters have one dtype.
+Status assignStateLayout(Manifest &manifest);
+
+/// Adds the two inputs that the runtime makes itself, "valid" and "first_row".
+void appendRuntimeInputs(Manifest &manifest);
+
+std::string toJson(const Manifest &manifest);
+
+/// Refuses, naming `path`: what is not JSON, a newer format, a missing or mistyped key, and what contradicts
+/// itself (an offset outside the state, overlapping tensors, wrong slots, `valid` and `first_row` not last).
+Expected<Manifest> parseManifest(const std::string &text, const std::string &path);
+
+} // namespace accum::runtime
+#endif

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+// manifest.json to Manifest and back. Reading is strict about types and silent about unknown keys.
+#include "runtime/artifact/Manifest.h"
+#include "runtime/artifact/ManifestCheck.h"
+#include "runtime/system/Hash.h"
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace accum::runtime {
+
+using Json = nlohmann::ordered_json;
+
+namespace {
+
+template <typename T> Json orNull(const std::optional<T> &value) { return value ? Json(*value) : Json(); }
+
+// The one list of spellings of Synthesize, in the order of the enumeration.
+constexpr const char *kSynthesize[] = {nullptr, "ones", "zeros", "iota"};
+
+Json write(const InputSpec &input) {
+  const char *rule = kSynthesize[static_cast<int>(input.synthesize)];
+  return {{"name", input.name},
+          {"dtype", nameOf(input.dtype)},
+          {"shape", input.shape},
+          {"batch_dim", orNull(input.batchDim)},
+          {"outer", input.outer},
+          {"bound", orNull(input.bound)},
+          {"ignore_index", orNull(input.ignoreIndex)},
+          {"synthesize", rule ? Json(rule) : Json()},
+          {"in_prepass", input.inPrepass}};
+}
+
+Json write(const std::vector<AliasSpec> &aliases) {
+  Json list = Json::array();
+  for (const AliasSpec &alias : aliases) {
+    list.push_back({{"name", alias.name}, {"transposed", alias.transposed}});
+    if (alias.added != 0)
+      list.back()["added"] = alias.added;
+  }
+  return list;
+}
+
+Json write(const ParameterSpec &param) {
+  Json entry = {{"onnx_name", param.onnxName},
+                {"aliases", write(param.aliases)},
+                {"framework", write(param.framework)},
+                {"dtype", nameOf(param.dtype)},
+                {"shape", param.shape},
+                {"trained", param.trained},
+                {"decay_default", param.decayDefault},
+                {"state_offset", param.stateOffset}};
+  if (param.detached)
+    entry["detached"] = true;
+  if (!param.trained)
+    return entry;
+  entry["grad_offset"] = param.gradOffset;
+  entry["slots"] = Json::array();
+  for (const SlotSpec &slot : param.slots)
+    entry["slots"].push_back({{"name", slot.name}, {"state_offset", slot.stateOffset}});
+  return entry;
+}
+
+Json write(const ScalarSpec &scalar) {
+  return {{"name", scalar.name}, {"dtype", nameOf(scalar.dtype)}, {"state_offset", scalar.stateOffset}};
+}
+
+Json write(const CommandSpec &command) {
+  return {{"id", command.id}, {"kernel", command.kernel}, {"onnx_nodes", command.onnxNodes}};
+}
+
+Json write(const NanSource &source) { return {{"kind", source.kind}, {"node", source.node}}; }
+
+Json write(const KernelSpec &kernel) {
+  return {{"name", kernel.name},
+          {"symbol", kernel.symbol},
+          {"grid", kernel.grid},
+          {"block", kernel.block},
+          {"shared_bytes", kernel.sharedBytes},
+          {"args", kernel.args}};
+}
+
+Json write(const FileSpec &file) { return {{"name", file.name}, {"bytes", file.bytes}, {"xxh3", file.xxh3}}; }
+
+template <typename Item> Json writeAll(const std::vector<Item> &items) {
+  Json list = Json::array();
+  for (const Item &item : items)
+    list.push_back(write(item));
+  return list;
+}
+
+/// Reads with nlohmann's exceptions; parseManifest turns them into an Error.
+DType readDType(const Json &entry) {
+  std::string name = entry.at("dtype").get<std::string>();
+  auto dtype = dtypeNamed(name);
+  if (!dtype)
+    throw std::invalid_argument("unknown dtype `" + name + "`");
+  return *dtype;
+}
+
+template <typename T> std::optional<T> readOptional(const Json &entry, const char *key) {
+  auto found = entry.find(key);
+  if (found == entry.end() || found->is_null())
+    return std::nullopt;
+  return found->get<T>();
+}
+
+Synthesize readSynthesize(const Json &entry) {
+  auto name = readOptional<std::string>(entry, "synthesize");
+  if (!name)
+    return Synthesize::None;
+  for (int rule = 1; rule < 4; ++rule)
+    if (*name == kSynthesize[rule])
+      return static_cast<Synthesize>(rule);
+  throw std::invalid_argument("unknown synthesize rule `" + *name + "`");
+}
+
+/// nlohmann would cut fractions off and wrap what is too large.
+template <typename T> T asInteger(const Json &value, const char *key) {
+  bool fits = value.is_number_unsigned()
+                  ? std::in_range<T>(value.get<uint64_t>())
+                  : value.is_number_integer() && std::in_range<T>(value.get<int64_t>());
+  if (!fits)
+    throw std::invalid_argument("`" + std::string(key) + "` is not an integer of " +
+                                std::to_string(8 * sizeof(T)) + " bits");
+  return value.get<T>();
+}
+
+template <typename T> T readInteger(const Json &entry, const char *key) {
+  return asInteger<T>(entry.at(key), key);
+}
+
+std::optional<int64_t> readOptionalInteger(const Json &entry, const char *key) {
+  auto found = entry.find(key);
+  if (found == entry.end() || found->is_null())
+    return std::nullopt;
+  return asInteger<int64_t>(*found, key);
+}
+
+std::vector<int64_t> readShape(const Json &entry) {
+  const Json &list = entry.at("shape");
+  if (!list.is_array())
+    throw std::invalid_argument("`shape` is not a list");
+  std::vector<int64_t> shape;
+  for (const Json &extent : list)
+    shape.push_back(asInteger<int64_t>(extent, "shape"));
+  return shape;
+}
+
+std::array<uint32_t, 3> readExtents(const Json &entry, const char *key) {
+  const Json &list = entry.at(key);
+  if (!list.is_array() || list.size() != 3)
+    throw std::invalid_argument("`" + std::string(key) + "` is not a list of three");
+  return {asInteger<uint32_t>(list[0], key), asInteger<uint32_t>(list[1], key),
+          asInteger<uint32_t>(list[2], key)};
+}
+
+uint64_t readBytes(const Json &entry, const char *key) {
+  const Json &value = entry.at(key);
+  if (!value.is_number_unsigned())
+    throw std::invalid_argument("`" + std::string(key) + "` is not a number of bytes");
+  return value.get<uint64_t>();
+}
+
+InputSpec readInput(const Json &entry) {
+  InputSpec input;
+  input.name = entry.at("name").get<std::string>();
+  input.dtype = readDType(entry);
+  input.shape = readShape(entry);
+  input.batchDim = readOptionalInteger(entry, "batch_dim");
+  input.outer = readOptionalInteger(entry, "outer").value_or(1);
+  input.bound = readOptionalInteger(entry, "bound");
+  input.ignoreIndex = readOptionalInteger(entry, "ignore_index");
+  input.synthesize = readSynthesize(entry);
+  input.inPrepass = readOptional<bool>(entry, "in_prepass").value_or(true);
+  return input;
+}
+
+std::vector<AliasSpec> readAliases(const Json &entry, const char *key) {
+  std::vector<AliasSpec> aliases;
+  if (entry.contains(key))
+    for (const Json &alias : entry.at(key))
+      aliases.push_back({alias.at("name").get<std::string>(), alias.at("transposed").get<bool>(),
+                         readOptional<double>(alias, "added").value_or(0)});
+  return aliases;
+}
+
+ParameterSpec readParameter(const Json &entry) {
+  ParameterSpec param;
+  param.onnxName = entry.at("onnx_name").get<std::string>();
+  param.aliases = readAliases(entry, "aliases");
+  param.framework = readAliases(entry, "framework");
+  param.dtype = readDType(entry);
+  param.shape = readShape(entry);
+  param.trained = entry.at("trained").get<bool>();
+  param.decayDefault = entry.at("decay_default").get<bool>();
+  param.detached = readOptional<bool>(entry, "detached").value_or(false);
+  param.stateOffset = readBytes(entry, "state_offset");
+  if (!param.trained)
+    return param;
+  param.gradOffset = readBytes(entry, "grad_offset");
+  for (const Json &slot : entry.at("slots"))
+    param.slots.push_back({slot.at("name").get<std::string>(), readBytes(slot, "state_offset")});
+  return param;
+}
+
+ScalarSpec readScalar(const Json &entry) {
+  return {entry.at("name").get<std::string>(), readDType(entry), readBytes(entry, "state_offset")};
+}
+
+CommandSpec readCommand(const Json &entry) {
+  return {readInteger<uint32_t>(entry, "id"), entry.at("kernel").get<std::string>(),
+          entry.at("onnx_nodes").get<std::vector<std::string>>()};
+}
+
+NanSource readNanSource(const Json &entry) {
+  return {entry.at("kind").get<std::string>(), entry.at("node").get<std::string>()};
+}
+
+KernelSpec readKernel(const Json &entry) {
+  return {entry.at("name").get<std::string>(),
+          entry.at("symbol").get<std::string>(),
+          readExtents(entry, "grid"),
+          readExtents(entry, "block"),
+          readInteger<uint32_t>(entry, "shared_bytes"),
+          readInteger<uint32_t>(entry, "args")};
+}
+
+FileSpec readFile(const Json &entry) {
+  return {entry.at("name").get<std::string>(), readBytes(entry, "bytes"),
+          entry.at("xxh3").get<std::string>()};
+}
+
+template <typename Item>
+std::vector<Item> readAll(const Json &json, const char *key, Item (*read)(const Json &)) {
+  std::vector<Item> items;
+  if (!json.at(key).is_array())
+    throw std::invalid_argument("`" + std::string(key) + "` is not a list");
+  for (const Json &entry : json.at(key))
+    items.push_back(read(entry));
+  return items;
+}
+
+Manifest readManifest(const Json &json) {
+  Manifest manifest;
+  manifest.producer = json.at("producer").get<std::string>();
+  manifest.abi = readInteger<uint32_t>(json, "abi");
+  manifest.target = json.at("target").get<std::string>();
+  manifest.cpuFeatures = json.at("cpu_features").get<std::vector<std::string>>();
+  const Json &compile = json.at("compile");
+  manifest.argv = compile.at("argv").get<std::vector<std::string>>();
+  manifest.model = compile.at("model").get<std::string>();
+  manifest.modelHash = compile.at("model_hash").get<std::string>();
+  manifest.batch = readInteger<int64_t>(json, "batch");
+  manifest.devices = readInteger<int64_t>(json, "devices");
+  manifest.m = readInteger<int64_t>(json, "m");
+  manifest.wholeBatch = readOptional<bool>(json, "whole_batch").value_or(false);
+  manifest.precision = readOptional<std::string>(json, "precision").value_or("f32");
+  manifest.optimizer = json.at("optimizer").get<std::string>();
+  manifest.labels = readOptional<std::string>(json, "labels").value_or("");
+  manifest.inputs = readAll(json, "inputs", readInput);
+  manifest.params = readAll(json, "params", readParameter);
+  manifest.stateBytes = readBytes(json, "state_bytes");
+  const Json &gradients = json.at("gradients");
+  manifest.gradients = {readBytes(gradients, "offset"), readBytes(gradients, "bytes"), readDType(gradients)};
+  manifest.scalars = readAll(json, "scalars", readScalar);
+  manifest.commands = readAll(json, "commands", readCommand);
+  if (json.contains("nan_sources"))
+    manifest.nanSources = readAll(json, "nan_sources", readNanSource);
+  if (json.contains("kernels"))
+    manifest.kernels = readAll(json, "kernels", readKernel);
+  manifest.files = readAll(json, "files", readFile);
+  return manifest;
+}
+
+Error damaged(const std::string &path, const std::string &what) {
+  return {kExitFile, path + ": is damaged: " + what, "bad-artifact", {"compile the model again"}};
+}
+
+Status checkFormat(const Json &json, const std::string &path) {
+  if (!json.is_object() || !json.contains("format") || !json.at("format").is_number_integer())
+    return damaged(path, "no `format` number");
+  auto format = readInteger<int64_t>(json, "format");
+  if (format == kManifestFormat)
+    return {};
+  std::string range = format > kManifestFormat ? "newer" : "older";
+  return Error{kExitFile,
+               path + ": is format " + std::to_string(format) + ", this runtime reads format " +
+                   std::to_string(kManifestFormat) + " (the artifact is " + range + ")",
+               "artifact-version",
+               {"use an accum-run and an accumc of one version, or compile the model again"}};
+}
+
+/// Of a document without its checksum, whatever the white space.
+std::string checksumOf(const Json &json) {
+  return hashText(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+/// Takes the document: a copy would double what reading takes.
+Status checkChecksum(Json json, const std::string &path) {
+  auto expected = json.at("checksum").get<std::string>();
+  json.erase("checksum");
+  std::string found = checksumOf(json);
+  return found == expected ? Status() : damaged(path, "its checksum is " + found + ", expected " + expected);
+}
+
+/// A manifest has five lists and objects inside each other, and is written by a function that calls itself
+/// for each: deep ones, in a key that nobody knows, would run out of the call stack.
+constexpr int kDeepest = 64;
+
+bool isTooDeep(const std::string &text) {
+  int depth = 0;
+  bool isQuoted = false;
+  for (size_t at = 0; at < text.size() && depth <= kDeepest; ++at) {
+    char c = text[at];
+    if (c == '"')
+      isQuoted = !isQuoted;
+    else if (isQuoted)
+      at += c == '\\';
+    else
+      depth += (c == '[' || c == '{') - (c == ']' || c == '}');
+  }
+  return depth > kDeepest;
+}
+
+} // namespace
+
+std::string toJson(const Manifest &manifest) {
+  const GradientRange &gradients = manifest.gradients;
+  Json json = {
+      {"format", kManifestFormat},
+      {"producer", manifest.producer},
+      {"abi", manifest.abi},
+      {"target", manifest.target},
+      {"cpu_features", manifest.cpuFeatures},
+      {"compile", {{"argv", manifest.argv}, {"model", manifest.model}, {"model_hash", manifest.modelHash}}},
+      {"batch", manifest.batch},
+      {"devices", manifest.devices},
+      {"m", manifest.m},
+      {"precision", manifest.precision},
+      {"optimizer", manifest.optimizer},
+      {"labels", manifest.labels.empty() ? Json() : Json(manifest.labels)},
+      {"inputs", writeAll(manifest.inputs)},
+      {"params", writeAll(manifest.params)},
+      {"state_bytes", manifest.stateBytes},
+      {"gradients",
+       {{"offset", gradients.offset}, {"bytes", gradients.bytes}, {"dtype", nameOf(gradients.dtype)}}},
+      {"scalars", writeAll(manifest.scalars)},
+      {"commands", writeAll(manifest.commands)}};
+  if (manifest.wholeBatch)
+    json["whole_batch"] = true;
+  if (!manifest.nanSources.empty())
+    json["nan_sources"] = writeAll(manifest.nanSources);
+  if (!manifest.kernels.empty())
+    json["kernels"] = writeAll(manifest.kernels);
+  json["files"] = writeAll(manifest.files);
+  json["checksum"] = checksumOf(json);
+  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Expected<Manifest> parseManifest(const std::string &text, const std::string &path) {
+  if (isTooDeep(text))
+    return damaged(path, "more than " + std::to_string(kDeepest) + " lists and objects inside each other");
+  try {
+    Json json = Json::parse(text);
+    if (Status status = checkFormat(json, path); !status)
+      return status.error();
+    Manifest manifest = readManifest(json);
+    if (auto contradiction = findContradiction(manifest))
+      return damaged(path, *contradiction);
+    if (Status status = checkChecksum(std::move(json), path); !status)
+      return status.error();
+    return manifest;
+  } catch (const std::exception &exception) {
+    return damaged(path, exception.what());
+  }
+}
+
+} // namespace accum::runtime

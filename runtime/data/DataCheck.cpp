@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an array of the data must look like: its shape, and every value in it.
+#include "runtime/data/Dataset.h"
+#include "runtime/files/Convert.h"
+#include "runtime/ranks/Heartbeat.h"
+#include <cmath>
+
+namespace accum::runtime {
+namespace {
+
+Error badData(const std::string &message) { return {kExitFile, message, "bad-data"}; }
+
+/// The slab without its batch axis where that has one row; otherwise all of it.
+std::vector<int64_t> sampleShape(const InputSpec &spec) {
+  std::vector<int64_t> shape = spec.shape;
+  if (shape[*spec.batchDim] == 1)
+    shape.erase(shape.begin() + *spec.batchDim);
+  return shape;
+}
+
+std::string indexOf(const Array &array, int64_t flat) {
+  std::vector<int64_t> index(array.shape.size());
+  for (size_t d = index.size(); d-- > 0; flat /= array.shape[d])
+    index[d] = flat % array.shape[d];
+  return formatShape(index);
+}
+
+Error badValue(const Array &array, int64_t flat, const std::string &value, const std::string &expected) {
+  return badData(array.path + ": array `" + array.name + "` holds " + value + " at " + indexOf(array, flat) +
+                 ", expected " + expected);
+}
+
+/// The first element that is wrong, or -1.
+template <typename Test> int64_t findWrong(const Array &array, Test &&isWrong) {
+  int64_t wrong = -1;
+  forEachPiece(array, [&](int64_t first, int64_t count) {
+    beat();
+    for (int64_t i = first; i < first + count && wrong < 0; ++i)
+      if (isWrong(i))
+        wrong = i;
+    return wrong < 0;
+  });
+  return wrong;
+}
+
+Status checkIndices(const InputSpec &spec, const Array &array) {
+  int64_t ignored = spec.ignoreIndex.value_or(0), bound = *spec.bound;
+  int64_t wrong = findWrong(array, [&](int64_t i) {
+    int64_t value = asInteger(array.data, array.dtype, i);
+    return (value < 0 || value >= bound) && value != ignored;
+  });
+  if (wrong < 0)
+    return {};
+  std::string expected = "0 <= value < " + std::to_string(bound);
+  if (spec.ignoreIndex)
+    expected += ", or " + std::to_string(ignored);
+  return badValue(array, wrong, std::to_string(asInteger(array.data, array.dtype, wrong)), expected);
+}
+
+Status checkFloats(const Array &array) {
+  int64_t wrong =
+      findWrong(array, [&](int64_t i) { return std::isnan(asDouble(array.data, array.dtype, i)); });
+  return wrong < 0 ? Status() : badValue(array, wrong, "NaN", "a number");
+}
+
+Status checkBools(const Array &array) {
+  int64_t wrong = findWrong(array, [&](int64_t i) { return array.data[i] > 1; });
+  return wrong < 0 ? Status() : badValue(array, wrong, std::to_string(array.data[wrong]), "0 or 1");
+}
+
+/// What an integer type holds; of u64 the half that i64 has too.
+std::pair<int64_t, int64_t> rangeOf(DType dtype) {
+  switch (dtype) {
+  case ACCUM_BOOL:
+    return {0, 1};
+  case ACCUM_I8:
+    return {INT8_MIN, INT8_MAX};
+  case ACCUM_U8:
+    return {0, UINT8_MAX};
+  case ACCUM_I32:
+    return {INT32_MIN, INT32_MAX};
+  default:
+    return {INT64_MIN, INT64_MAX};
+  }
+}
+
+/// Every value is one of the input's type too.
+Status checkNarrowed(const InputSpec &spec, const Array &array) {
+  auto [least, most] = rangeOf(spec.dtype);
+  bool isUnsigned = array.dtype == ACCUM_U64;
+  int64_t wrong = findWrong(array, [&, least = least, most = most](int64_t i) {
+    int64_t value = asInteger(array.data, array.dtype, i);
+    return value < least || value > most || (isUnsigned && value < 0);
+  });
+  if (wrong < 0)
+    return {};
+  int64_t value = asInteger(array.data, array.dtype, wrong);
+  Error error = badValue(array, wrong, isUnsigned ? std::to_string(uint64_t(value)) : std::to_string(value),
+                         std::to_string(least) + " <= value <= " + std::to_string(most) +
+                             ", since the model's input is " + std::string(nameOf(spec.dtype)));
+  error.notes.push_back("export the model with an input of " + std::string(nameOf(array.dtype)) +
+                        ", or mend the data");
+  return error;
+}
+
+} // namespace
+
+Expected<int64_t> samplesOf(const InputSpec &spec, const Array &array) {
+  std::vector<int64_t> rest = sampleShape(spec);
+  std::vector<int64_t> tail(array.shape.begin() + !array.shape.empty(), array.shape.end());
+  if (!array.shape.empty() && tail == rest)
+    return array.shape[0];
+  int64_t rows = spec.shape[*spec.batchDim];
+  if (*spec.batchDim == 0 && !array.shape.empty() && array.shape[0] % rows == 0) {
+    std::vector<int64_t> whole = spec.shape;
+    whole[0] = array.shape[0];
+    if (whole == array.shape)
+      return array.shape[0] / rows;
+  }
+  std::string expected = "[samples";
+  for (int64_t extent : rest)
+    expected += ", " + std::to_string(extent);
+  return badData(array.path + ": array `" + array.name + "` has shape " + formatShape(array.shape) +
+                 ", expected " + expected + "]");
+}
+
+int64_t findZero(const Array &array) {
+  return findWrong(array, [&](int64_t i) { return asDouble(array.data, array.dtype, i) == 0; });
+}
+
+Status checkValues(const InputSpec &spec, const Array &array) {
+  if (isFloat(array.dtype))
+    return checkFloats(array);
+  if (array.dtype == ACCUM_BOOL)
+    return checkBools(array);
+  if (!canConvert(array.dtype, spec.dtype))
+    if (Status status = checkNarrowed(spec, array); !status)
+      return status;
+  return spec.bound ? checkIndices(spec, array) : Status();
+}
+
+} // namespace accum::runtime

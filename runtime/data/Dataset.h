@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The samples of a run: one source per model input, checked as a whole before any step.
+#ifndef ACCUM_RUNTIME_DATA_DATASET_H
+#define ACCUM_RUNTIME_DATA_DATASET_H
+
+#include "runtime/artifact/Manifest.h"
+#include "runtime/files/Array.h"
+
+namespace accum::runtime {
+
+/// Where one input's values come from. Without an array they are made: by the input's rule, or at random.
+struct Column {
+  const InputSpec *spec = nullptr;
+  std::optional<Array> array;
+  bool random = false;
+};
+
+class Dataset {
+public:
+  /// Matches arrays to the manifest's inputs and checks names, dtypes, shapes, sample counts and every value.
+  /// Refuses (exit 3) naming the array, the index and what was expected. The manifest must outlive the data
+  /// set.
+  static Expected<Dataset> fromArrays(const Manifest &manifest, std::vector<Array> arrays);
+
+  /// `samples` random ones: indices below their bound, floats standard normal, what has a rule by its rule.
+  /// The same for one seed everywhere.
+  static Dataset synthetic(const Manifest &manifest, int64_t samples, uint64_t seed);
+
+  int64_t samples() const { return count; }
+  /// What was decided for the user, one line each.
+  const std::vector<std::string> &notices() const { return decisions; }
+
+  /// Writes sample `sample` of input number `input` as row `row` of a staging buffer of m rows; axis
+  /// batch_dim of the buffer is outer x m x rows. Allocates nothing. Where a file cannot be read any more the
+  /// row is left as it was, and `health` says so.
+  void copyRow(size_t input, uint64_t sample, uint8_t *staging, int64_t row, int64_t m);
+
+  /// The first failure to read a row, if there was one.
+  const Status &health() const { return failure; }
+
+private:
+  /// Gives the pages of mapped files back.
+  void release() const;
+  Status matchArrays(const Manifest &manifest, std::vector<Array> arrays);
+  Status matchInput(const InputSpec &spec, std::vector<Array> &arrays);
+  Status matchType(const InputSpec &spec, const Array &array);
+  Status countSamples(const Column &column);
+  void notePadding(const Manifest &manifest);
+  void makeSlab(const Column &column, size_t input, uint64_t sample);
+  const uint8_t *rowOf(const Column &column, size_t input, uint64_t sample);
+
+  std::vector<Column> columns; ///< in manifest order, without the two runtime-made inputs
+  std::vector<uint8_t> slab;   ///< room for the largest sample
+  std::vector<std::string> decisions;
+  int64_t count = 0;
+  uint64_t seed = 0;
+  Status failure;
+};
+
+/// Every element of the array against the input's bound, or NaN for floats.
+Status checkValues(const InputSpec &spec, const Array &array);
+/// Where the first 0 of the array is, or -1.
+int64_t findZero(const Array &array);
+
+/// Samples that `array` holds for `spec`, or the sentence that says which shapes would do.
+Expected<int64_t> samplesOf(const InputSpec &spec, const Array &array);
+
+/// The value of an iota input at flat slab index `index`.
+int64_t iotaAt(const InputSpec &spec, int64_t index);
+
+} // namespace accum::runtime
+#endif

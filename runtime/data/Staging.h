@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// The buffers that the program's inputs point to: m rows each, refilled by every begin_micro.
+#ifndef ACCUM_RUNTIME_DATA_STAGING_H
+#define ACCUM_RUNTIME_DATA_STAGING_H
+
+#include "runtime/data/Dataset.h"
+#include "runtime/data/Window.h"
+#include "runtime/session/Device.h"
+
+namespace accum::runtime {
+
+class Staging {
+public:
+  /// Bytes that `place` needs.
+  static uint64_t bytesFor(const Manifest &manifest);
+  /// Puts the buffers at `base`, which stays the caller's and is not touched.
+  void place(const Manifest &manifest, uint8_t *base);
+  /// Writes the rows of a micro-step to `block`, laid out like the buffers: `order` gives the data set's
+  /// sample at each position of the window. The pre-pass gets what it reads, which lies first. Returns where
+  /// that ends.
+  uint64_t fill(Dataset &dataset, const Share &share, MicroStep at, const uint64_t *order,
+                uint8_t *block) const;
+  uint8_t *const *inputs() const { return pointers.data(); }
+
+private:
+  std::vector<uint8_t *> pointers; ///< one per manifest input
+  std::vector<uint64_t> offsets;   ///< of the same
+  uint64_t bytes = 0, prepassBytes = 0;
+};
+
+} // namespace accum::runtime
+#endif

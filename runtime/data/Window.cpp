@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Windows, shares and the epoch's order.
+#include "runtime/data/Window.h"
+#include "runtime/data/Philox.h"
+#include <algorithm>
+#include <numeric>
+
+namespace accum::runtime {
+namespace {
+
+// Keeps the shuffle's draws apart from those of synthetic data and random parameters.
+constexpr uint64_t kShuffleStream = uint64_t(1) << 56;
+
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+} // namespace
+
+Window Epochs::at(uint64_t step) const {
+  uint64_t perEpoch = windows(), start = step % perEpoch * batch;
+  return {step / perEpoch, start, std::min<int64_t>(batch, samples - int64_t(start))};
+}
+
+Share::Share(int64_t samples, int64_t m, int ranks, int rank, int64_t rows)
+    : samples(samples), m(m), rows(rows > 0 ? rows : m) {
+  int64_t block = ceilDiv(samples, ranks);
+  begin = std::min(rank * block, samples);
+  end = std::min(begin + block, samples);
+  steps = uint32_t(ceilDiv(block, this->rows));
+}
+
+uint32_t Share::pieceOf(uint32_t k) const {
+  if (reversed)
+    return steps - 1 - k;
+  return only ? (k + *only % steps + 1) % steps : k;
+}
+
+int64_t Share::valid(uint32_t k) const {
+  return only && *only != pieceOf(k) ? 0 : std::clamp<int64_t>(end - firstRow(k), 0, rows);
+}
+
+int64_t Share::sampleOf(uint32_t k, int64_t row) const {
+  int64_t last = end > begin ? end - 1 : samples - 1;
+  return std::min(firstRow(k) + row, last);
+}
+
+void fillOrder(std::vector<uint64_t> &order, uint64_t epoch, bool shuffle, uint64_t seed) {
+  std::iota(order.begin(), order.end(), 0);
+  if (!shuffle)
+    return;
+  Draws draws(seed, kShuffleStream + epoch);
+  for (size_t i = order.size(); i-- > 1;)
+    std::swap(order[i], order[draws.below(i + 1)]);
+}
+
+} // namespace accum::runtime

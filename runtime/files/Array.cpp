@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// What all array readers share.
+#include "runtime/files/Array.h"
+
+namespace accum::runtime {
+namespace {
+
+bool endsWith(const std::string &text, const std::string &end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+} // namespace
+
+int64_t Array::elements() const {
+  int64_t count = 1;
+  for (int64_t extent : shape)
+    count *= extent;
+  return count;
+}
+
+std::string formatShape(const std::vector<int64_t> &shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+std::optional<int64_t> countElements(const std::vector<int64_t> &shape, DType dtype) {
+  constexpr int64_t kMax = int64_t(1) << 62;
+  int64_t bytes = bytesOf(dtype);
+  for (int64_t extent : shape)
+    if (extent < 0)
+      return std::nullopt;
+  for (int64_t extent : shape) {
+    if (extent != 0 && bytes > kMax / extent)
+      return std::nullopt;
+    bytes *= extent;
+  }
+  return bytes / int64_t(bytesOf(dtype));
+}
+
+Expected<std::vector<Array>> readArrays(const std::string &text) {
+  if (endsWith(text, ".safetensors"))
+    return readSafetensors(text);
+  if (endsWith(text, ".npz"))
+    return readNpz(text);
+  size_t equals = text.find('=');
+  if (!endsWith(text, ".npy") || equals == std::string::npos || equals == 0)
+    return Error{kExitUsage, "data `" + text + "` is not FILE.safetensors, FILE.npz or NAME=FILE.npy",
+                 "usage"};
+  auto array = readNpy(text.substr(equals + 1), text.substr(0, equals));
+  if (!array)
+    return array.error();
+  return std::vector<Array>{*array};
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who computes what: a block of queries forward, a group of heads backward (its blocks add to the same dk and
+// dv, one after another).
+#include "runtime/host/Attention.h"
+#include "runtime/host/AttentionBlock.h"
+#include "runtime/host/AttentionNarrow.h"
+#include "runtime/host/Gemm.h"
+#include "runtime/system/ThreadPool.h"
+#include <algorithm>
+
+namespace accum::runtime {
+namespace {
+
+template <typename T>
+void zeroRows(const accum_strided &tensor, int64_t batch, int64_t head, int64_t first, int64_t rows,
+              int64_t columns) {
+  MatrixView<T> matrix = matrixOf<T>(tensor, batch, head, first);
+  for (int64_t i = 0; i < rows; ++i)
+    std::fill_n(matrix.data + i * matrix.row, columns, T(0));
+}
+
+template <typename T> void backwardBlock(AttentionBlock<T> &block) {
+  const accum_attention &call = block.call;
+  const RowFunctions<T> &functions = rowFunctions<T>();
+  int64_t batch = block.batch, head = block.head, group = block.group, first = block.first, rows = block.rows;
+  MatrixView<T> q = matrixOf<T>(call.q, batch, head, first), dq = matrixOf<T>(call.dq, batch, head, first);
+  MatrixView<T> y = matrixOf<T>(call.y, batch, head, first), dy = matrixOf<T>(call.dy, batch, head, first);
+  // A row's weights add up to 1: each weight's cotangent loses the mean of all, which is y . dy.
+  T delta[kBlockQueries];
+  for (int64_t i = 0; i < rows; ++i)
+    delta[i] = functions.dot(y.data + i * y.row, dy.data + i * dy.row, call.value_features);
+  zeroRows<T>(call.dq, batch, head, first, rows, call.features);
+  block.readStatistics();
+  alignas(64) T cotangents[kBlockQueries * kBlockKeys];
+  MatrixView<T> weights{block.scores, kBlockKeys, 1}, dscores{cotangents, kBlockKeys, 1};
+  block.forKeys([&](KeyRange keys) {
+    MatrixView<T> k = matrixOf<T>(call.k, batch, group, keys.first);
+    MatrixView<T> v = matrixOf<T>(call.v, batch, group, keys.first);
+    block.weights(keys);
+    multiply<T>(matrixOf<T>(call.dv, batch, group, keys.first), weights.transposed(), dy, keys.count,
+                call.value_features, rows, true);
+    multiply<T>(dscores, dy, v.transposed(), rows, keys.count, call.value_features, false);
+    for (int64_t i = 0; i < rows; ++i)
+      functions.scoreCotangents(cotangents + i * kBlockKeys, keys.count, block.scores + i * kBlockKeys,
+                                delta[i], T(call.scale));
+    block.blockReplaced(keys, cotangents);
+    multiply<T>(dq, dscores, k, rows, call.features, keys.count, true);
+    multiply<T>(matrixOf<T>(call.dk, batch, group, keys.first), dscores.transposed(), q, keys.count,
+                call.features, rows, true);
+  });
+}
+
+template <typename T> void backwardGroup(const accum_attention &call, int64_t batch, int64_t group) {
+  zeroRows<T>(call.dk, batch, group, 0, call.keys, call.features);
+  zeroRows<T>(call.dv, batch, group, 0, call.keys, call.value_features);
+  int64_t each = call.heads / call.groups;
+  for (int64_t head = group * each; head < (group + 1) * each; ++head)
+    for (int64_t first = 0; first < call.queries; first += kBlockQueries) {
+      AttentionBlock<T> block(call, batch, head, first);
+      backwardBlock(block);
+    }
+}
+
+/// Blocks of queries of one head.
+int64_t blocksOf(const accum_attention &call) { return (call.queries + kBlockQueries - 1) / kBlockQueries; }
+
+template <typename T> void runUnit(const accum_attention &call, int64_t unit) {
+  if (call.backward)
+    return backwardGroup<T>(call, unit / call.groups, unit % call.groups);
+  int64_t blocks = blocksOf(call);
+  AttentionBlock<T> block(call, unit / blocks / call.heads, unit / blocks % call.heads,
+                          unit % blocks * kBlockQueries);
+  block.forward();
+}
+
+/// bf16: one batch entry and one group.
+void runNarrow(const accum_attention &call, int64_t unit) {
+  attendWidened(call, unit / call.groups, unit % call.groups, [](accum_attention &wide) {
+    int64_t units = wide.backward ? 1 : wide.heads * blocksOf(wide);
+    for (int64_t i = 0; i < units; ++i)
+      runUnit<float>(wide, i);
+  });
+}
+
+Error refuse(const std::string &why) {
+  return {kExitRunFailed, "attention was refused: " + why, "attention"};
+}
+
+Status check(const accum_attention &call) {
+  if (call.dtype != ACCUM_F32 && call.dtype != ACCUM_F64 && call.dtype != ACCUM_BF16)
+    return refuse("the host attends in f32, f64 and bf16 only");
+  int32_t scores = call.dtype == ACCUM_F64 ? ACCUM_F64 : ACCUM_F32;
+  if (call.mask.data && call.mask_dtype != ACCUM_BOOL && call.mask_dtype != scores)
+    return refuse("its mask has another type than its scores");
+  if (std::min({call.batch, call.heads, call.groups, call.queries, call.keys, call.features,
+                call.value_features}) < 1)
+    return refuse("sizes must be positive");
+  if (call.heads % call.groups != 0)
+    return refuse("its heads are no multiple of its groups");
+  for (const accum_strided *each :
+       {&call.q, &call.k, &call.v, &call.y, &call.dy, &call.dq, &call.dk, &call.dv})
+    if (each->data && each->column != 1)
+      return refuse("the features of an operand are not neighbours");
+  return call.dtype == ACCUM_F64 ? Status() : loadGemmLibrary();
+}
+
+} // namespace
+
+Status attention(const accum_attention &call) {
+  if (Status status = check(call); !status)
+    return status;
+  bool narrow = call.dtype == ACCUM_BF16;
+  int64_t units = call.batch * (call.backward || narrow ? call.groups : call.heads * blocksOf(call));
+  // Less is not worth handing to another thread.
+  constexpr int64_t kSmall = 1 << 15;
+  int64_t each = std::min(call.queries, kBlockQueries) * call.keys * call.features;
+  int64_t perChunk = std::max<int64_t>(1, kSmall / std::max<int64_t>(1, each));
+  parallelFor(units, (units + perChunk - 1) / perChunk, [&](int64_t begin, int64_t end) {
+    for (int64_t unit = begin; unit < end; ++unit)
+      narrow                    ? runNarrow(call, unit)
+      : call.dtype == ACCUM_F64 ? runUnit<double>(call, unit)
+                                : runUnit<float>(call, unit);
+  });
+  return {};
+}
+
+} // namespace accum::runtime

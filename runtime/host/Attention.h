@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The attention of accum_program.h on the host: blocks of queries against blocks of keys, never a matrix of
+// all scores. Result bits depend on operands and shapes only, never on the number of threads. Scratch is on
+// the threads' stacks: a block of scores, in the backward pass two.
+#ifndef ACCUM_RUNTIME_HOST_ATTENTION_H
+#define ACCUM_RUNTIME_HOST_ATTENTION_H
+
+#include "runtime/accum_program.h"
+#include "runtime/system/Status.h"
+
+namespace accum::runtime {
+
+/// Refuses dtypes other than f32, f64 and bf16 (attended to in f32, on copies of a group's heads), sizes
+/// below 1 and columns that are not neighbours.
+Status attention(const accum_attention &call);
+
+} // namespace accum::runtime
+#endif

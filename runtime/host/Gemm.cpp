@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cuts a GEMM into tiles by its shape alone and runs each tile with one thread. oneDNN's own threading splits
+// k for small outputs (up to 64 x 64 on 8 threads, measured with 2.6), and then bits follow the thread count.
+#include "runtime/host/Gemm.h"
+#include "runtime/artifact/DType.h"
+#include "runtime/host/GemmPacked.h"
+#include "runtime/host/GemmPanel.h"
+#include "runtime/host/GemmTurned.h"
+#include "runtime/system/ThreadPool.h"
+#include <algorithm>
+#include <atomic>
+#include <dlfcn.h>
+
+namespace accum::runtime {
+namespace {
+
+struct Library {
+  SgemmFn sgemm = nullptr;
+  std::string version;
+};
+Library library;
+
+// Every tile packs its operands anew: with smaller ones that costs over a tenth, with larger ones threads are
+// idle (measured with the shapes of GPT-2 124M).
+constexpr int64_t kTileM = kGemmTileM, kTileN = kGemmTileN;
+// While there are fewer tiles than this, they are halved down to some 60 million multiply-adds; one that
+// would be alone already where its halves are worth a second thread.
+constexpr int64_t kEnoughTiles = 8, kLeastWork = int64_t(1) << 26, kLeastAlone = int64_t(1) << 22;
+// Below this many multiply-adds a tile costs less than handing it to another thread.
+constexpr int64_t kSmall = 1 << 15;
+
+// Columns of a transposed A that lie whole pages apart fall into the same sets of the caches while they are
+// packed: with this many of them at a time they stay there (1024 x 256 x 4160: 245 instead of 200 GFLOP/s).
+constexpr int64_t kPage = 4096, kDepthOfPages = 256;
+// Beside a panel of B sgemm takes fewer rows of any transposed A gladly: 150 instead of 120 GFLOP/s with 384.
+constexpr int64_t kDepthOfTurned = 256;
+
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t tileOf(int64_t extent, int64_t pieces) { return ceilDiv(ceilDiv(extent, pieces), 16) * 16; }
+
+/// A matrix for sgemm: 'N' with unit column stride, 'T' with unit row stride, and the leading dimension.
+struct Operand {
+  char transpose;
+  int64_t leading;
+};
+
+Operand operandOf(int64_t rowStride, int64_t colStride, int64_t rows, int64_t cols) {
+  if (colStride == 1)
+    return {'N', std::max(rowStride, cols)};
+  return {'T', std::max(colStride, rows)};
+}
+
+/// How much of k one call of the library takes.
+int64_t depthOf(const accum_gemm &call) {
+  bool isTransposed = call.a_col != 1 && call.a_col * int64_t(sizeof(float)) % kPage == 0;
+  return isTransposed && call.k >= 2 * kDepthOfPages ? kDepthOfPages : call.k;
+}
+
+/// Rows that make a panel of B worth its copy; more of a transposed A, which sgemm reads worse itself.
+constexpr int64_t kRowsOfPanel = 96, kRowsOfTurnedPanel = 192;
+
+/// Whether neighbours along the stride that is not 1 fall into the same few sets of a cache.
+bool sharesSets(const Operand &operand) {
+  return operand.leading * int64_t(sizeof(float)) % (kPage / 2) == 0;
+}
+
+bool usesPanels(const Operand &a, const Operand &b, int64_t m) {
+  if (!transposesPanels()) // then sgemm packs better by itself, but for rows that fall into the same sets
+    return b.transpose == 'N' && sharesSets(b) &&
+           m >= (a.transpose == 'T' ? kRowsOfTurnedPanel : kRowsOfPanel);
+  // Rows of B less than a page apart are read as fast where they are.
+  bool isReadGladly = b.transpose == 'N' && b.leading * int64_t(sizeof(float)) < kPage;
+  return a.transpose == 'T' ? m >= kRowsOfTurnedPanel : m >= kRowsOfPanel && !isReadGladly;
+}
+
+/// One tile: where its operands begin, and what its sums are added to.
+struct F32Tile {
+  Operand a, b;
+  const float *left, *right, *bias;
+  float *c;
+  int64_t m, n;
+  float beta;
+};
+
+/// Rows that get their bias at a time: they are still in a near cache then. To begin with the bias takes a
+/// quarter longer where k is short, since rows of C come from memory while nothing is computed.
+constexpr int64_t kBiasedRows = 128;
+
+/// C of a tile, or of n of its columns, (+)= `depth` of k from `at` on; B from there on is `b`.
+int multiplyDepth(const accum_gemm &call, const F32Tile &tile, const float *b, Operand how, int64_t at,
+                  int64_t depth, int64_t col, int64_t n) {
+  bool biased = at == 0 && tile.bias;
+  int64_t rows = biased ? kBiasedRows : tile.m;
+  for (int64_t row = 0; row < tile.m; row += rows) {
+    int64_t m = std::min(rows, tile.m - row);
+    float *c = tile.c + row * call.c_row + col;
+    if (int code = library.sgemm(tile.a.transpose, how.transpose, m, n, depth, 1.0f,
+                                 tile.left + row * call.a_row + at * call.a_col, tile.a.leading, b,
+                                 how.leading, at > 0 ? 1.0f : tile.beta, c, call.c_row))
+      return code;
+    for (int64_t i = 0; biased && i < m; ++i)
+      for (int64_t j = 0; j < n; ++j)
+        c[i * call.c_row + j] += tile.bias[col + j];
+  }
+  return 0;
+}
+
+int multiplyInPlace(const accum_gemm &call, const F32Tile &tile) {
+  int64_t deepest = depthOf(call);
+  for (int64_t at = 0; at < call.k; at += deepest)
+    if (int code = multiplyDepth(call, tile, tile.right + at * call.b_row, tile.b, at,
+                                 std::min(deepest, call.k - at), 0, tile.n))
+      return code;
+  return 0;
+}
+
+int multiplyPanels(const accum_gemm &call, const F32Tile &tile) {
+  int64_t deepest = tile.a.transpose == 'T' ? kDepthOfTurned : kPanelDepth;
+  for (int64_t col = 0; col < tile.n; col += kPanelColumns)
+    for (int64_t at = 0; at < call.k; at += deepest) {
+      int64_t n = std::min(kPanelColumns, tile.n - col), depth = std::min(deepest, call.k - at);
+      GemmPanel b =
+          panelOf(tile.right + at * call.b_row + col * call.b_col, call.b_row, call.b_col, depth, n);
+      if (int code = multiplyDepth(call, tile, b.data, {'N', b.leading}, at, depth, col, n))
+        return code;
+    }
+  return 0;
+}
+
+/// Columns and k that make it worth turning A.
+constexpr int64_t kColumnsOfTurned = 64, kDepthToTurn = 16;
+
+bool turnsA(const accum_gemm &call, const F32Tile &tile) {
+  return tile.a.transpose == 'T' && sharesSets(tile.a) && !tile.bias && tile.n >= kColumnsOfTurned &&
+         call.k >= kDepthToTurn && turnsPanels();
+}
+
+/// C of n columns of a tile (+)= `depth` of k from `at` on.
+int multiplyTurned(const accum_gemm &call, const F32Tile &tile, int64_t col, int64_t n, int64_t at,
+                   int64_t depth) {
+  GemmPanel b{tile.right + at * call.b_row + col * call.b_col, tile.b.leading};
+  bool copiesB = usesPanels(tile.a, tile.b, tile.m);
+  if (copiesB)
+    b = panelOf(b.data, call.b_row, call.b_col, depth, n);
+  for (int64_t row = 0; row < tile.m; row += kTurnedRows) {
+    int64_t m = std::min(kTurnedRows, tile.m - row);
+    GemmPanel a = turnedPanelOf(tile.left + row + at * call.a_col, call.a_col, m, depth);
+    if (int code =
+            library.sgemm('N', copiesB ? 'N' : tile.b.transpose, m, n, depth, 1.0f, a.data, a.leading, b.data,
+                          b.leading, at > 0 ? 1.0f : tile.beta, tile.c + row * call.c_row + col, call.c_row))
+      return code;
+  }
+  return 0;
+}
+
+int multiplyTurned(const accum_gemm &call, const F32Tile &tile) {
+  for (int64_t col = 0; col < tile.n; col += kPanelColumns)
+    for (int64_t at = 0; at < call.k; at += kTurnedDepth)
+      if (int code = multiplyTurned(call, tile, col, std::min(kPanelColumns, tile.n - col), at,
+                                    std::min(kTurnedDepth, call.k - at)))
+        return code;
+  return 0;
+}
+
+int gemmF32Tile(const accum_gemm &call, const GemmPoint &point, float beta, int64_t row, int64_t m,
+                int64_t col, int64_t n) {
+  F32Tile tile{operandOf(call.a_row, call.a_col, m, call.k),
+               operandOf(call.b_row, call.b_col, call.k, n),
+               static_cast<const float *>(point.a) + row * call.a_row,
+               static_cast<const float *>(point.b) + col * call.b_col,
+               point.bias ? static_cast<const float *>(point.bias) + col : nullptr,
+               static_cast<float *>(point.c) + row * call.c_row + col,
+               m,
+               n,
+               beta};
+  if (turnsA(call, tile))
+    return multiplyTurned(call, tile);
+  return usesPanels(tile.a, tile.b, m) ? multiplyPanels(call, tile) : multiplyInPlace(call, tile);
+}
+
+Error refuse(const std::string &why) { return {kExitRunFailed, "a GEMM was refused: " + why, "gemm"}; }
+
+/// Sgemm wants one unit stride; an extent of 1 makes the other stride irrelevant.
+bool isTakeable(int64_t rowStride, int64_t colStride, int64_t rows, int64_t cols) {
+  return (colStride == 1 && (rowStride >= cols || rows == 1)) ||
+         (rowStride == 1 && (colStride >= rows || cols == 1));
+}
+
+bool isKnown(const accum_gemm &call) {
+  if (call.dtype == ACCUM_BF16)
+    return call.c_dtype == ACCUM_BF16 || call.c_dtype == ACCUM_F32;
+  return call.dtype == call.c_dtype && (call.dtype == ACCUM_F32 || call.dtype == ACCUM_F64);
+}
+
+Status check(const accum_gemm &call, float beta, bool packed) {
+  if (!isKnown(call))
+    return refuse("the host multiplies f32 to f32, bf16 to bf16 or f32, and f64 to f64");
+  if (call.bias && beta != 0)
+    return refuse("a bias needs beta = 0");
+  if (call.m <= 0 || call.n <= 0 || call.k <= 0 || call.batch_dims < 0 ||
+      call.batch_dims > ACCUM_GEMM_MAX_BATCH_DIMS)
+    return refuse("m, n and k must be positive");
+  for (int32_t d = 0; d < call.batch_dims; ++d)
+    if (call.batch[d] > 1 && call.c_batch[d] == 0)
+      return refuse("two points of the batch write the same C");
+  if (call.dtype == ACCUM_F64)
+    return {};
+  if (Status status = loadGemmLibrary(); !status)
+    return status;
+  if (packed)
+    return {};
+  if (!isTakeable(call.a_row, call.a_col, call.m, call.k) ||
+      !isTakeable(call.b_row, call.b_col, call.k, call.n))
+    return refuse("an operand has no unit stride");
+  return {};
+}
+
+} // namespace
+
+GemmTiling tilingOf(const accum_gemm &call) {
+  GemmTiling tiling{1, 1, 1, 0, 0, 1};
+  for (int32_t d = 0; d < call.batch_dims; ++d)
+    tiling.points *= call.batch[d];
+  int64_t rows = ceilDiv(call.m, kTileM), columns = ceilDiv(call.n, kTileN);
+  auto count = [&] { return tiling.points * rows * columns; };
+  while (count() < kEnoughTiles) {
+    int64_t m = ceilDiv(call.m, rows), n = ceilDiv(call.n, columns);
+    if (m * n * call.k < (count() == 1 ? kLeastAlone : kLeastWork) || std::max(m, n) < 32)
+      break;
+    (m > n ? rows : columns) *= 2;
+  }
+  // The last one of an odd few is done by one thread while others wait.
+  if (int64_t m = ceilDiv(call.m, rows), n = ceilDiv(call.n, columns);
+      count() < kEnoughTiles && count() % 2 == 1 && m * n * call.k >= kLeastAlone && std::max(m, n) >= 32)
+    ++(m > n ? rows : columns);
+  tiling.tileM = tileOf(call.m, rows);
+  tiling.tileN = tileOf(call.n, columns);
+  tiling.rows = ceilDiv(call.m, tiling.tileM);
+  tiling.columns = ceilDiv(call.n, tiling.tileN);
+  int64_t perPiece =
+      std::max<int64_t>(1, kSmall / std::max<int64_t>(1, tiling.tileM * tiling.tileN * call.k));
+  tiling.pieces = ceilDiv(tiling.points * tiling.rows * tiling.columns, perPiece);
+  return tiling;
+}
+
+GemmPoint pointOf(const accum_gemm &call, int64_t index) {
+  int64_t a = 0, b = 0, c = 0;
+  for (int32_t d = call.batch_dims - 1; d >= 0; --d) {
+    int64_t at = index % call.batch[d];
+    index /= call.batch[d];
+    a += at * call.a_batch[d];
+    b += at * call.b_batch[d];
+    c += at * call.c_batch[d];
+  }
+  int64_t size = int64_t(bytesOf(DType(call.dtype))), result = int64_t(bytesOf(DType(call.c_dtype)));
+  return {static_cast<const char *>(call.a) + a * size, static_cast<const char *>(call.b) + b * size,
+          call.bias, static_cast<char *>(call.c) + c * result};
+}
+
+Status loadGemmLibrary() {
+  if (library.sgemm)
+    return {};
+  void *handle = nullptr;
+  for (const char *name : {"libdnnl.so.2", "libdnnl.so.3", "libdnnl.so"})
+    if (!handle)
+      handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  void *sgemm = handle ? dlsym(handle, "dnnl_sgemm") : nullptr;
+  if (!sgemm)
+    return Error{kExitFile,
+                 "oneDNN (libdnnl.so.2) is not on this machine, and the program multiplies matrices",
+                 "no-onednn",
+                 {"install it: apt-get install libdnnl2"}};
+  struct Version {
+    int major, minor, patch;
+  };
+  if (auto *version = reinterpret_cast<const Version *(*)()>(dlsym(handle, "dnnl_version")))
+    library.version = "oneDNN " + std::to_string(version()->major) + "." + std::to_string(version()->minor) +
+                      "." + std::to_string(version()->patch);
+  library.sgemm = reinterpret_cast<SgemmFn>(sgemm);
+  return {};
+}
+
+std::string gemmLibraryVersion() { return library.version; }
+
+void gemmOnThisThread(const accum_gemm &call, float beta) {
+  GemmPoint point{call.a, call.b, call.bias, call.c};
+  if (call.dtype == ACCUM_F64)
+    gemmF64Tile(call, point, beta, 0, call.m, 0, call.n);
+  else
+    gemmF32Tile(call, point, beta, 0, call.m, 0, call.n);
+}
+
+Status gemm(const accum_gemm &call, float beta, bool tf32) {
+  bool packed = call.dtype == ACCUM_BF16 || (tf32 && call.dtype == ACCUM_F32);
+  if (Status status = check(call, beta, packed); !status)
+    return status;
+  GemmTiling tiling = tilingOf(call);
+  int64_t perPoint = tiling.rows * tiling.columns, tiles = tiling.points * perPoint;
+  std::atomic<int> failure{0};
+  auto run = [&](int64_t begin, int64_t end) {
+    for (int64_t t = begin; t < end; ++t) {
+      GemmPoint point = pointOf(call, t / perPoint);
+      int64_t row = t % perPoint / tiling.columns * tiling.tileM, col = t % tiling.columns * tiling.tileN;
+      int64_t m = std::min(tiling.tileM, call.m - row), n = std::min(tiling.tileN, call.n - col);
+      if (call.dtype == ACCUM_F64)
+        gemmF64Tile(call, point, beta, row, m, col, n);
+      else if (int code = packed ? gemmPackedTile(call, point, beta, {row, m, col, n}, library.sgemm)
+                                 : gemmF32Tile(call, point, beta, row, m, col, n))
+        failure = code;
+    }
+  };
+  parallelFor(tiles, tiling.pieces, run);
+  return failure ? Status(refuse("oneDNN returned " + std::to_string(failure))) : Status();
+}
+
+} // namespace accum::runtime

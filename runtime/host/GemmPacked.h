@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products that sgemm does not have: bf16, and f32 with the mantissa of tf32.
+#ifndef ACCUM_RUNTIME_HOST_GEMMPACKED_H
+#define ACCUM_RUNTIME_HOST_GEMMPACKED_H
+
+#include "runtime/host/Gemm.h"
+
+namespace accum::runtime {
+
+using SgemmFn = int (*)(char, char, int64_t, int64_t, int64_t, float, const float *, int64_t, const float *,
+                        int64_t, float, float *, int64_t);
+
+/// The most rows and columns of a tile.
+inline constexpr int64_t kGemmTileM = 1024, kGemmTileN = 384;
+
+/// Rows [row, row + m) x columns [col, col + n) of a result.
+struct GemmTile {
+  int64_t row, m, col, n;
+};
+
+/// One tile: bf16 operands are widened, f32 ones rounded to tf32; sums in f32, rounded once where the result
+/// is bf16. Any strides. Returns sgemm's code.
+int gemmPackedTile(const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile,
+                   SgemmFn sgemm);
+
+} // namespace accum::runtime
+#endif

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Panels of a transposed A whose columns fall into the same few sets of a cache: turned, so that sgemm reads
+// rows of one piece.
+#ifndef ACCUM_RUNTIME_HOST_GEMMTURNED_H
+#define ACCUM_RUNTIME_HOST_GEMMTURNED_H
+
+#include "runtime/host/GemmPanel.h"
+
+namespace accum::runtime {
+
+/// The most rows of a turned panel, and its deepest k: 400 KB, a part of the second cache.
+inline constexpr int64_t kTurnedRows = 384, kTurnedDepth = 256;
+
+/// Whether this processor gains by it: one with vectors of 8 floats, not of 16.
+bool turnsPanels();
+
+/// The `rows` x `depth` matrix at `a`, whose rows are one element apart and whose columns `col`, row by row.
+/// Into memory of the calling thread, where it stays until its next turned panel.
+GemmPanel turnedPanelOf(const float *a, int64_t col, int64_t rows, int64_t depth);
+
+} // namespace accum::runtime
+#endif

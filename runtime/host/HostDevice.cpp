@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// kernels.so by the thread pool, GEMMs by oneDNN, sums by the communicator plugin. Allocates nothing in a
+// step.
+#include "runtime/host/HostDevice.h"
+#include "runtime/host/Attention.h"
+#include "runtime/host/Gemm.h"
+#include "runtime/host/GradientNorm.h"
+#include "runtime/system/Memory.h"
+#include "runtime/system/ThreadPool.h"
+#include <cstring>
+
+namespace accum::runtime {
+
+Status HostDevice::load(const Artifact &artifact) {
+  auto table = loadTable<accum_kernels_v1>(artifact, "kernels.so", "accum_kernels");
+  if (!table)
+    return table.error();
+  kernels = *table;
+  poison = Poison::asked(artifact);
+  (void)loadGemmLibrary(); // absent: an f64 program does not need it, the first f32 GEMM says so
+  return {};
+}
+
+Status HostDevice::join(Collectives &all) {
+  ranks = &all;
+  return {};
+}
+
+Expected<uint8_t *> HostDevice::allocate(uint64_t programBytes, uint64_t inputBytes) {
+  auto allocated = Arena::allocate(programBytes + inputBytes);
+  if (!allocated)
+    return allocated.error();
+  arena = std::move(*allocated);
+  inputs = arena.data() + programBytes;
+  return arena.data();
+}
+
+uint64_t HostDevice::peakBytes() const { return peakResident(); }
+
+Status HostDevice::write(void *to, uint64_t bytes, const Fill &fill) {
+  fill(static_cast<uint8_t *>(to));
+  return {};
+}
+
+Expected<const uint8_t *> HostDevice::view(const void *from, uint64_t bytes) {
+  return static_cast<const uint8_t *>(from);
+}
+
+Status HostDevice::feed(MicroStep at, const FillInputs &fill) {
+  fill(at, inputs);
+  return {};
+}
+
+void HostDevice::startStep(bool evaluates) {
+  if (poison)
+    poison->beforeStep(arena.data(), evaluates);
+}
+
+std::vector<std::string> HostDevice::kernelNames() const {
+  std::vector<std::string> names;
+  for (uint32_t kernel = 0; kernel < kernels->count; ++kernel)
+    names.emplace_back(kernels->kernels[kernel].name);
+  return names;
+}
+
+Status HostDevice::launch(uint32_t kernel, void *const *args) {
+  if (kernel >= kernels->count)
+    return Error{kExitInternal,
+                 "the program launches kernel " + std::to_string(kernel) + " of " +
+                     std::to_string(kernels->count),
+                 "program"};
+  const accum_kernel_v1 &entry = kernels->kernels[kernel];
+  if (poison)
+    poison->beforeLaunch(kernel, entry.num_args, args);
+  parallelFor(entry.n, entry.chunks, [&](int64_t begin, int64_t end) { entry.fn(args, begin, end); });
+  return {};
+}
+
+Status HostDevice::gemm(const accum_gemm &call, float beta) {
+  if (poison)
+    Poison::beforeGemm(call, beta);
+  return runtime::gemm(call, beta);
+}
+
+Status HostDevice::attention(const accum_attention &call) {
+  if (poison)
+    Poison::beforeAttention(call);
+  return runtime::attention(call);
+}
+
+Status HostDevice::zero(void *to, uint64_t bytes) {
+  std::memset(to, 0, bytes);
+  return {};
+}
+
+Status HostDevice::copy(void *to, const void *from, uint64_t bytes) {
+  std::memcpy(to, from, bytes);
+  return {};
+}
+
+Status HostDevice::allReduce(void *data, uint64_t n, DType dtype) { return ranks->allReduce(data, n, dtype); }
+
+Expected<double> HostDevice::squaredNorm(const void *data, uint64_t n, DType dtype) {
+  return squaredNormOf(data, n, dtype);
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The processor as a device: its memory is the process's, and every call has happened when it returns.
+#ifndef ACCUM_RUNTIME_HOST_HOSTDEVICE_H
+#define ACCUM_RUNTIME_HOST_HOSTDEVICE_H
+
+#include "runtime/host/Poison.h"
+#include "runtime/session/Arena.h"
+#include "runtime/session/Device.h"
+
+namespace accum::runtime {
+
+class HostDevice : public Device {
+public:
+  std::string name() const override { return "host"; }
+  Status load(const Artifact &artifact) override;
+  Status join(Collectives &all) override;
+  Expected<uint8_t *> allocate(uint64_t programBytes, uint64_t inputBytes) override;
+  uint64_t arenaBytes() const override { return arena.size(); }
+  uint64_t peakBytes() const override;
+
+  Status write(void *to, uint64_t bytes, const Fill &fill) override;
+  Expected<const uint8_t *> view(const void *from, uint64_t bytes) override;
+  Expected<const void *> mirror(const void *own, uint64_t bytes) override { return own; }
+
+  void startStep(bool evaluates) override;
+  std::vector<std::string> kernelNames() const override;
+  bool isSynchronous() const override { return true; }
+  Status feed(MicroStep at, const FillInputs &fill) override;
+  Status launch(uint32_t kernel, void *const *args) override;
+  Status gemm(const accum_gemm &call, float beta) override;
+  Status attention(const accum_attention &call) override;
+  Status zero(void *to, uint64_t bytes) override;
+  Status copy(void *to, const void *from, uint64_t bytes) override;
+  Status allReduce(void *data, uint64_t n, DType dtype) override;
+  Expected<double> squaredNorm(const void *data, uint64_t n, DType dtype) override;
+
+private:
+  std::optional<Poison> poison;
+  const accum_kernels_v1 *kernels = nullptr;
+  Collectives *ranks = nullptr;
+  Arena arena;
+  uint8_t *inputs = nullptr;
+};
+
+} // namespace accum::runtime
+#endif

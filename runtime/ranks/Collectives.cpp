@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads the communicator plugin; without it there is one rank.
+#include "runtime/ranks/Collectives.h"
+#include "runtime/accum_program.h"
+#include "runtime/ranks/Heartbeat.h"
+#include "runtime/ranks/TcpCollectives.h"
+#include <cstdlib>
+#include <dlfcn.h>
+#include <unistd.h>
+#include <vector>
+
+namespace accum::runtime {
+namespace {
+
+constexpr const char *kPlugin = "libaccum_mpi.so";
+
+/// The folder of the binary that holds this function.
+std::string ownFolder() {
+  Dl_info info;
+  if (!dladdr(reinterpret_cast<void *>(&watchdogSeconds), &info) || !info.dli_fname)
+    return ".";
+  std::string path = info.dli_fname;
+  char link[4096];
+  ssize_t length = readlink("/proc/self/exe", link, sizeof link);
+  if (path.find('/') == std::string::npos && length > 0)
+    path.assign(link, length);
+  return path.substr(0, path.rfind('/'));
+}
+
+Error missing(const std::string &why) {
+  return {kExitFile,
+          "the MPI plugin " + std::string(kPlugin) + " cannot be loaded: " + why,
+          "no-mpi",
+          {"install Open MPI: apt-get install openmpi-bin libopenmpi3; or compile with --devices 1"}};
+}
+
+} // namespace
+
+double watchdogSeconds() {
+  const char *text = std::getenv("ACCUM_WATCHDOG_SECONDS");
+  double seconds = text ? std::atof(text) : 0;
+  return seconds > 0 ? seconds : 20;
+}
+
+Status Collectives::join(const std::string &launcher) {
+  auto place = placeOf(launcher);
+  if (!place)
+    return place.error();
+  if (*place)
+    return adopt(tcpCollectives(**place));
+  std::string folder = ownFolder(), why;
+  void *handle = nullptr;
+  for (const std::string &path :
+       {folder + "/" + kPlugin, folder + "/../lib/" + kPlugin, std::string(kPlugin)}) {
+    // Global: Open MPI's own plugins look for its symbols.
+    if (!handle && !(handle = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)))
+      why = dlerror();
+  }
+  if (!handle)
+    return missing(why);
+  auto entry = reinterpret_cast<const accum_collectives_v1 *(*)()>(dlsym(handle, "accum_collectives"));
+  if (!entry || entry()->abi != 1 || entry()->size < sizeof(accum_collectives_v1))
+    return missing("it is of another version");
+  return adopt(entry());
+}
+
+Status Collectives::adopt(const accum_collectives_v1 *entry) {
+  uint64_t *counter = nullptr;
+  if (entry->init(&ownRank, &count, &localCount, &counter) != 0)
+    return Error{kExitRunFailed, entry->error_text(), "collective"};
+  table = entry;
+  static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t));
+  heartbeat = reinterpret_cast<std::atomic<uint64_t> *>(counter);
+  return {};
+}
+
+Collectives::~Collectives() {
+  if (!table)
+    return;
+  heartbeat = &ownHeartbeat;
+  table->finalize();
+}
+
+std::string Collectives::version() const { return table ? table->version() : ""; }
+
+Status Collectives::allReduce(void *data, uint64_t n, int dtype, accum_reduction reduction, double watchdog) {
+  if (!table || table->all_reduce(data, n, dtype, reduction, watchdog) == 0)
+    return {};
+  return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
+}
+
+Status Collectives::watch() {
+  if (!table || table->watch() == 0)
+    return {};
+  return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
+}
+
+Expected<int64_t> Collectives::maximum(int64_t value, double watchdog) {
+  if (Status status = allReduce(&value, 1, ACCUM_I64, ACCUM_MAX, watchdog); !status)
+    return status.error();
+  return value;
+}
+
+void Collectives::abort(int exitCode) {
+  if (table)
+    table->abort(exitCode);
+  _exit(exitCode);
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// This process's place among the ranks: alone, or with others through a communicator plugin.
+#ifndef ACCUM_RUNTIME_RANKS_COLLECTIVES_H
+#define ACCUM_RUNTIME_RANKS_COLLECTIVES_H
+
+#include "runtime/accum_collectives.h"
+#include "runtime/system/Status.h"
+#include <string>
+
+namespace accum::runtime {
+
+/// How long a rank may stand still: 20 s (the job then ends within 30), or ACCUM_WATCHDOG_SECONDS.
+double watchdogSeconds();
+
+class Collectives {
+public:
+  Collectives() = default;
+  ~Collectives();
+  Collectives(const Collectives &) = delete;
+  Collectives &operator=(const Collectives &) = delete;
+
+  /// Joins the job that the launcher ("auto", "mpi", "slurm" or "env"; see Launch.h) started: over sockets,
+  /// or over MPI with libaccum_mpi.so from beside this library or program, from ../lib or from the loader's
+  /// path.
+  Status join(const std::string &launcher);
+
+  int rank() const { return ownRank; }
+  int ranks() const { return count; }
+  int localRanks() const { return localCount; }
+  std::string version() const;
+
+  /// No-op for one rank.
+  Status allReduce(void *data, uint64_t n, int dtype, accum_reduction reduction = ACCUM_SUM,
+                   double watchdog = watchdogSeconds());
+  /// An error when a rank is known to have died.
+  Status watch();
+  /// The largest value over all ranks.
+  Expected<int64_t> maximum(int64_t value, double watchdog = watchdogSeconds());
+  /// Ends every rank with this exit code.
+  [[noreturn]] void abort(int exitCode);
+
+private:
+  Status adopt(const accum_collectives_v1 *entry);
+  const accum_collectives_v1 *table = nullptr;
+  int32_t ownRank = 0, count = 1, localCount = 1;
+};
+
+} // namespace accum::runtime
+#endif

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// Collectives without MPI: every rank talks to rank 0 over one connection. For what a job agrees on (a few
+// bytes; gradients on GPUs go over NCCL), and for the host where MPI is not installed.
+#ifndef ACCUM_RUNTIME_RANKS_TCPCOLLECTIVES_H
+#define ACCUM_RUNTIME_RANKS_TCPCOLLECTIVES_H
+
+#include "runtime/accum_collectives.h"
+#include "runtime/ranks/Launch.h"
+
+namespace accum::runtime {
+
+/// The table, whose init joins the job at `place`. One for the process.
+const accum_collectives_v1 *tcpCollectives(const LaunchPlace &place);
+
+} // namespace accum::runtime
+#endif

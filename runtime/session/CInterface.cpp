@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// accum_runtime.h in front of Session: checks arguments, turns errors into codes and text.
+#include "runtime/artifact/Describe.h"
+#include "runtime/session/Session.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <sys/stat.h>
+
+using namespace accum::runtime;
+
+struct accum_session {
+  std::unique_ptr<Session> session;
+};
+
+namespace {
+
+thread_local std::string lastError;
+
+int report(const Error &error) {
+  lastError = format(error);
+  return error.exitCode;
+}
+
+int report(const Status &status) { return status ? 0 : report(status.error()); }
+
+/// Runs a body that may throw only for lack of memory.
+template <typename Body> int guarded(Body &&body) {
+  try {
+    return body();
+  } catch (const std::exception &exception) {
+    return report(Error{kExitRunFailed, std::string("the runtime ran out of something: ") + exception.what(),
+                        "memory"});
+  }
+}
+
+std::optional<double> given(double value) {
+  return std::isnan(value) ? std::nullopt : std::optional<double>(value);
+}
+
+int bindArrays(accum_session *session, std::vector<Array> arrays, const accum_data_options &options) {
+  auto dataset = Dataset::fromArrays(session->session->manifest(), std::move(arrays));
+  if (!dataset)
+    return report(dataset.error());
+  return report(session->session->bind(std::move(*dataset), options));
+}
+
+int storeResult(const Expected<accum_step_result> &outcome, accum_step_result *result) {
+  if (!outcome)
+    return report(outcome.error());
+  if (result)
+    *result = *outcome;
+  return 0;
+}
+
+} // namespace
+
+extern "C" {
+
+const char *accum_last_error(void) { return lastError.c_str(); }
+const char *accum_runtime_version(void) { return ACCUM_VERSION; }
+
+int accum_open(const char *artifact, const accum_open_options *options, accum_session **session) {
+  *session = nullptr;
+  return guarded([&] {
+    accum_open_options known = {}; // a caller of an older header has fewer
+    if (options)
+      std::memcpy(&known, options, std::min<size_t>(options->size, sizeof known));
+    auto opened = Session::open(artifact, known);
+    if (!opened)
+      return report(opened.error());
+    *session = new accum_session{std::move(*opened)};
+    return 0;
+  });
+}
+
+void accum_close(accum_session *session) { delete session; }
+
+int accum_describe(const char *artifact, char **text) {
+  return guarded([&] {
+    auto read = readArtifact(artifact);
+    if (!read)
+      return report(read.error());
+    if (Status status = checkFiles(*read); !status)
+      return report(status.error());
+    (void)loadProgram(*read); // for another machine: described without its scratch
+    *text = strdup(describe(*read).c_str());
+    return 0;
+  });
+}
+
+void accum_free(void *text) { std::free(text); }
+
+void accum_get_info(const accum_session *session, accum_info *info) { session->session->describe(*info); }
+
+int accum_bind_files(accum_session *session, const char *const *paths, size_t count,
+                     const accum_data_options *options) {
+  return guarded([&] {
+    std::vector<Array> all;
+    for (size_t i = 0; i < count; ++i) {
+      auto arrays = readArrays(paths[i]);
+      if (!arrays)
+        return report(arrays.error());
+      std::move(arrays->begin(), arrays->end(), std::back_inserter(all));
+    }
+    return bindArrays(session, std::move(all), *options);
+  });
+}
+
+int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t count,
+                      const accum_data_options *options) {
+  return guarded([&] {
+    std::vector<Array> all(count);
+    for (size_t i = 0; i < count; ++i) {
+      if (arrays[i].dtype < 0 || arrays[i].dtype > ACCUM_U64)
+        return report(
+            Error{kExitUsage, std::string("array `") + arrays[i].name + "` has no known dtype", "usage"});
+      all[i].name = arrays[i].name;
+      all[i].path = "memory";
+      all[i].dtype = DType(arrays[i].dtype);
+      all[i].shape.assign(arrays[i].shape, arrays[i].shape + arrays[i].rank);
+      all[i].data = static_cast<const uint8_t *>(arrays[i].data);
+    }
+    return bindArrays(session, std::move(all), *options);
+  });
+}
+
+int accum_bind_synthetic(accum_session *session, const accum_data_options *options) {
+  return guarded([&] {
+    const Manifest &manifest = session->session->manifest();
+    int64_t samples = options->samples > 0 ? options->samples : manifest.batch;
+    if (manifest.wholeBatch && samples < manifest.batch)
+      return report(Error{kExitUsage, "a batch whose samples are related to each other is not cut", "usage"});
+    return report(session->session->bind(Dataset::synthetic(manifest, samples, options->seed), *options));
+  });
+}
+
+const char *accum_notice(const accum_session *session, size_t index) {
+  const std::vector<std::string> &notices = session->session->notices();
+  return index < notices.size() ? notices[index].c_str() : nullptr;
+}
+
+void accum_hyper_defaults(accum_hyper_options *options) {
+  *options = {sizeof(accum_hyper_options), NAN, NAN, NAN, NAN, NAN, NAN, nullptr, NAN, NAN};
+}
+
+int accum_set_hyper(accum_session *session, const accum_hyper_options *options) {
+  return guarded([&] {
+    accum_hyper_options known; // a caller of an older header has fewer
+    accum_hyper_defaults(&known);
+    std::memcpy(&known, options, std::min<size_t>(options->size, sizeof known));
+    HyperOptions hyper;
+    hyper.clipNorm = given(known.clip_norm);
+    hyper.skipSpikes = given(known.skip_spikes);
+    hyper.lr = given(options->lr);
+    hyper.weightDecay = given(options->weight_decay);
+    hyper.beta1 = given(options->beta1);
+    hyper.beta2 = given(options->beta2);
+    hyper.eps = given(options->eps);
+    hyper.momentum = given(options->momentum);
+    hyper.decay = options->decay ? options->decay : "";
+    return report(session->session->setHyper(hyper));
+  });
+}
+
+int accum_set_schedule(accum_session *session, const accum_schedule_options *options) {
+  return guarded([&] {
+    auto text = [](const char *value, const char *otherwise) {
+      return std::string(value ? value : otherwise);
+    };
+    ScheduleOptions schedule{text(options->kind, "constant"), text(options->warmup, ""),
+                             text(options->floor, ""), text(options->decay_steps, "")};
+    return report(session->session->setSchedule(schedule, options->steps));
+  });
+}
+
+int accum_step(accum_session *session, uint64_t step, accum_step_result *result) {
+  return guarded([&] {
+    int code = storeResult(session->session->step(step), result);
+    if (code != 0 && result) {
+      *result = {};
+      result->skipped = session->session->stoppedUnchanged();
+    }
+    return code;
+  });
+}
+
+int accum_eval(accum_session *session, uint64_t step, accum_step_result *result) {
+  return guarded([&] { return storeResult(session->session->eval(step), result); });
+}
+
+int accum_lock_checkpoints(const char *root) {
+  return guarded([&] { return report(lockCheckpoints(root)); });
+}
+
+int accum_checkpoint(accum_session *session, const char *root, uint64_t step, uint64_t keep) {
+  return guarded([&] { return report(session->session->checkpoint(root, step, keep)); });
+}
+
+int accum_resume(accum_session *session, const char *path, int32_t weights_only, uint64_t *step,
+                 int32_t *found) {
+  return guarded([&] {
+    struct stat info;
+    bool isOne = stat((std::string(path) + "/checkpoint.json").c_str(), &info) == 0;
+    Expected<std::optional<uint64_t>> resumed = std::optional<uint64_t>();
+    if (!isOne)
+      resumed = session->session->resumeNewest(path, weights_only != 0);
+    else if (auto one = session->session->resume(path, weights_only != 0))
+      resumed = std::optional(*one);
+    else
+      return report(one.error());
+    if (!resumed)
+      return report(resumed.error());
+    *found = resumed->has_value();
+    *step = resumed->value_or(0);
+    return 0;
+  });
+}
+
+int accum_set_cut(accum_session *session, const accum_cut *cut) {
+  accum_cut known = {sizeof known, 0, 0, 0, -1};
+  if (cut)
+    std::memcpy(&known, cut, std::min<size_t>(cut->size, sizeof known));
+  return report(session->session->setCut({known.rows, known.samples, known.only, known.reversed != 0}));
+}
+
+int accum_fill_memory(accum_session *session, uint8_t byte) {
+  return guarded([&] { return report(session->session->fillMemory(byte)); });
+}
+
+int accum_write(accum_session *session, const char *name, const void *data, uint64_t bytes) {
+  return guarded(
+      [&] { return report(session->session->write(name, static_cast<const uint8_t *>(data), bytes)); });
+}
+
+void accum_observe(accum_session *session, accum_observer observer, void *user) {
+  session->session->observe(observer, user, session);
+}
+
+int accum_profile(accum_session *session) {
+  return guarded([&] { return report(session->session->startProfile()); });
+}
+
+int accum_save_profile(const accum_session *session, const char *path) {
+  return guarded([&] { return report(session->session->saveProfile(path)); });
+}
+
+int accum_maximum(accum_session *session, int64_t value, int64_t *largest) {
+  auto result = session->session->ranks().maximum(value);
+  if (!result)
+    return report(result.error());
+  *largest = *result;
+  return 0;
+}
+
+void accum_abort(accum_session *session, int32_t exitCode) { session->session->ranks().abort(exitCode); }
+
+int accum_read(const accum_session *session, const char *kind, const char *name, accum_tensor *tensor) {
+  return guarded([&] {
+    auto found = session->session->read(kind, name);
+    if (!found)
+      return report(found.error());
+    *tensor = *found;
+    return 0;
+  });
+}
+
+int accum_save(const accum_session *session, const char *kind, const char *names, const char *path,
+               int32_t keepOld) {
+  std::string where = path ? path : "";
+  return guarded([&] { return report(session->session->save(kind, names, where, keepOld != 0)); });
+}
+
+} // extern "C"

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// A folder becomes visible by its rename; what a killed run left is removed by the next one.
+#include "runtime/session/Checkpoint.h"
+#include "runtime/files/File.h"
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <sys/file.h>
+#include <unistd.h>
+
+namespace accum::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kPrefix = "step-", *kWriting = ".writing-", *kReplaced = ".replaced-";
+constexpr const char *kFacts = "checkpoint.json", *kTensors = "state.safetensors";
+/// Tenths of a second: a run that was killed just now may still be on its way out.
+constexpr int kLockTurns = 30;
+constexpr uint64_t kMostFacts = 1 << 20; ///< bytes
+
+Error unwritable(const std::string &path, const std::string &why) {
+  return {kExitFile, path + ": cannot be written: " + why, "unwritable"};
+}
+
+/// Names in a folder reach the disk when the folder does.
+Status syncFolder(const std::string &path) {
+  int descriptor = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  bool good = descriptor >= 0 && fsync(descriptor) == 0;
+  int code = errno;
+  if (descriptor >= 0)
+    close(descriptor);
+  return good ? Status() : unwritable(path, std::strerror(code));
+}
+
+std::optional<uint64_t> stepIn(const std::string &name) {
+  uint64_t step = 0;
+  const char *begin = name.c_str() + std::strlen(kPrefix), *last = name.c_str() + name.size();
+  if (!name.starts_with(kPrefix) || begin == last)
+    return std::nullopt;
+  auto [end, code] = std::from_chars(begin, last, step);
+  return code == std::errc() && end == last ? std::optional(step) : std::nullopt;
+}
+
+Status writeFacts(const std::string &folder, const CheckpointFacts &facts) {
+  std::string tensors = folder + "/" + kTensors;
+  auto hash = hashFile(tensors);
+  if (!hash)
+    return hash.error();
+  nlohmann::ordered_json json = {{"format", "accum-checkpoint"},
+                                 {"version", 1},
+                                 {"step", facts.step},
+                                 {"updates", facts.updates},
+                                 {"optimizer", facts.optimizer},
+                                 {"batch", facts.batch},
+                                 {"samples", facts.samples},
+                                 {"seed", facts.seed},
+                                 {"shuffle", facts.shuffle},
+                                 {"drop_last", facts.dropLast},
+                                 {"spikes", {{"losses", facts.losses}, {"norms", facts.norms}}},
+                                 {"tensors", {{"bytes", fs::file_size(tensors)}, {"xxh3", *hash}}},
+                                 {"accum", ACCUM_VERSION}};
+  auto file = FileWriter::create(folder + "/" + kFacts);
+  if (!file)
+    return file.error();
+  std::string text = json.dump(1) + "\n";
+  if (Status status = (*file)->write(text.data(), text.size()); !status)
+    return status;
+  return (*file)->commit(false);
+}
+
+/// What killed runs left, and checkpoints that are too many. Who cannot remove them loses nothing.
+void removeOld(const std::string &root, uint64_t keep) {
+  std::error_code ignored;
+  for (const fs::directory_entry &entry : fs::directory_iterator(root, ignored)) {
+    std::string name = entry.path().filename();
+    if (name.starts_with(kWriting) || name.starts_with(kReplaced))
+      fs::remove_all(entry.path(), ignored);
+  }
+  std::vector<uint64_t> steps = listCheckpoints(root);
+  for (size_t at = 0; keep > 0 && at + keep < steps.size(); ++at)
+    fs::remove_all(checkpointPath(root, steps[at]), ignored);
+}
+
+/// Puts a written folder at its place.
+Status publish(const std::string &root, const std::string &written, const std::string &path) {
+  std::error_code code;
+  std::string replaced = root + "/" + kReplaced + fs::path(path).filename().string();
+  if (fs::exists(path, code)) // an earlier run got further than the one that was resumed
+    fs::rename(path, replaced, code);
+  if (!code)
+    fs::rename(written, path, code);
+  return code ? unwritable(path, code.message()) : syncFolder(root);
+}
+
+Error damaged(const std::string &path, const std::string &what) {
+  return {kExitFile, path + ": " + what, "damaged-checkpoint", {"--resume auto takes the newest whole one"}};
+}
+
+} // namespace
+
+std::string checkpointPath(const std::string &root, uint64_t step) {
+  return fmt::format("{}/{}{:08}", root, kPrefix, step);
+}
+
+std::string checkpointTensors(const std::string &path) { return path + "/" + kTensors; }
+
+std::vector<uint64_t> listCheckpoints(const std::string &root) {
+  std::vector<uint64_t> steps;
+  std::error_code ignored;
+  for (const fs::directory_entry &entry : fs::directory_iterator(root, ignored))
+    if (std::optional<uint64_t> step = stepIn(entry.path().filename()))
+      steps.push_back(*step);
+  std::ranges::sort(steps);
+  return steps;
+}
+
+Status lockCheckpoints(const std::string &root) {
+  std::error_code code;
+  fs::create_directories(root, code);
+  if (code)
+    return unwritable(root, code.message());
+  std::string path = root + "/.lock";
+  int descriptor =
+      open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666); // open as long as the process lives
+  if (descriptor < 0)
+    return unwritable(path, std::strerror(errno));
+  for (int turn = 0; turn < kLockTurns; ++turn, usleep(100'000))
+    if (flock(descriptor, LOCK_EX | LOCK_NB) == 0)
+      return {};
+  close(descriptor);
+  return Error{kExitUsage,
+               root + ": another run writes its checkpoints there",
+               "checkpoint-in-use",
+               {"give this run a folder of its own: --checkpoint DIR"}};
+}
+
+Status writeCheckpoint(const std::string &root, const CheckpointFacts &facts,
+                       const std::vector<TensorToWrite> &tensors, const TensorReader &read, uint64_t keep) {
+  std::string path = checkpointPath(root, facts.step), name = fs::path(path).filename();
+  std::string writing = root + "/" + kWriting + name;
+  std::error_code code;
+  fs::remove_all(writing, code);
+  fs::create_directories(writing, code);
+  if (code)
+    return unwritable(writing, code.message());
+  Status status = writeSafetensors(checkpointTensors(writing), tensors, /*keepOld=*/false, read);
+  if (status)
+    status = writeFacts(writing, facts);
+  if (status)
+    status = syncFolder(writing);
+  if (status)
+    status = publish(root, writing, path);
+  if (status)
+    removeOld(root, keep);
+  else
+    fs::remove_all(writing, code);
+  return status;
+}
+
+Expected<CheckpointFacts> readCheckpoint(const std::string &path) {
+  auto text = readText(path + "/" + kFacts, kMostFacts);
+  if (!text)
+    return text.error();
+  auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  CheckpointFacts facts;
+  uint64_t bytes = 0;
+  std::string expected;
+  try {
+    if (json.is_discarded() || json.at("format") != "accum-checkpoint" || json.at("version") != 1)
+      return damaged(path + "/" + kFacts, "is no checkpoint of this version");
+    facts = {json.at("step"),
+             json.at("updates"),
+             json.at("optimizer"),
+             json.at("batch"),
+             json.at("samples"),
+             json.at("seed"),
+             json.at("shuffle"),
+             json.at("drop_last"),
+             json.at("spikes").at("losses"),
+             json.at("spikes").at("norms")};
+    bytes = json.at("tensors").at("bytes");
+    expected = json.at("tensors").at("xxh3");
+  } catch (const nlohmann::json::exception &error) {
+    return damaged(path + "/" + kFacts, error.what());
+  }
+  std::error_code code;
+  std::string tensors = checkpointTensors(path);
+  if (uint64_t found = fs::file_size(tensors, code); code || found != bytes)
+    return damaged(tensors, code ? code.message() : fmt::format("has {} bytes of {}", found, bytes));
+  auto hash = hashFile(tensors);
+  if (!hash)
+    return hash.error();
+  if (*hash != expected)
+    return damaged(tensors, "is not what was written: its checksum differs");
+  return facts;
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Folders that hold all that a run needs to go on, each whole or not there.
+#ifndef ACCUM_RUNTIME_SESSION_CHECKPOINT_H
+#define ACCUM_RUNTIME_SESSION_CHECKPOINT_H
+
+#include "runtime/files/SafetensorsWriter.h"
+#include <deque>
+
+namespace accum::runtime {
+
+/// checkpoint.json, beside the tensors.
+struct CheckpointFacts {
+  uint64_t step = 0;    ///< optimizer steps that were made: the number of the next one
+  uint64_t updates = 0; ///< of them, those that changed the parameters
+  std::string optimizer = {};
+  int64_t batch = 0, samples = 0;
+  uint64_t seed = 0;
+  bool shuffle = false, dropLast = false;
+  std::deque<double> losses = {}, norms = {}; ///< the windows of --skip-spikes
+};
+
+/// ROOT/step-00000500.
+std::string checkpointPath(const std::string &root, uint64_t step);
+
+/// Steps of the checkpoints in a folder, whole or not, ascending; none where the folder is not there.
+std::vector<uint64_t> listCheckpoints(const std::string &root);
+
+/// Writes ROOT/step-N: beside its place, synced, renamed; then removes all but the newest `keep` (0: none is
+/// removed). An error leaves what was there.
+Status writeCheckpoint(const std::string &root, const CheckpointFacts &facts,
+                       const std::vector<TensorToWrite> &tensors, const TensorReader &read, uint64_t keep);
+
+/// Checks that all files are there as they were written. Slugs `missing-file`, `damaged-checkpoint` (exit 3).
+Expected<CheckpointFacts> readCheckpoint(const std::string &path);
+
+/// Of a checkpoint.
+std::string checkpointTensors(const std::string &path);
+
+/// Keeps a second run out of a folder while this process lives; makes the folder. Slugs `unwritable` (exit 3)
+/// and `checkpoint-in-use` (exit 2).
+Status lockCheckpoints(const std::string &root);
+
+} // namespace accum::runtime
+#endif

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loading, random initialisation and saving.
+#include "runtime/session/Parameters.h"
+#include "runtime/data/Philox.h"
+#include "runtime/files/Convert.h"
+#include "runtime/files/SafetensorsWriter.h"
+#include <algorithm>
+#include <map>
+
+namespace accum::runtime {
+namespace {
+
+// Keeps these draws apart from the shuffle's and the synthetic data's.
+constexpr uint64_t kParameterStream = uint64_t(2) << 56;
+
+// GPT-2's choice; anything of this size lets a transformer learn.
+constexpr double kDeviation = 0.02;
+
+Error badParameter(const std::string &path, const std::string &name, const std::string &what) {
+  return {
+      kExitFile, path + ": parameter `" + name + "` " + what, "bad-artifact", {"compile the model again"}};
+}
+
+Status loadOne(const ParameterSpec &param, const std::map<std::string, const Array *> &byName,
+               const std::string &path, Device &device, uint8_t *state) {
+  auto found = byName.find(param.onnxName);
+  if (found == byName.end())
+    return badParameter(path, param.onnxName, "is missing");
+  const Array &array = *found->second;
+  if (array.shape != param.shape)
+    return badParameter(path, param.onnxName,
+                        "has shape " + formatShape(array.shape) + ", expected " + formatShape(param.shape));
+  if (!canConvert(array.dtype, param.dtype))
+    return badParameter(path, param.onnxName,
+                        "has dtype " + std::string(nameOf(array.dtype)) + ", expected " +
+                            std::string(nameOf(param.dtype)));
+  Status status;
+  forEachPiece(array, [&](int64_t first, int64_t count) {
+    status = device.write(state + param.stateOffset + first * bytesOf(param.dtype),
+                          count * bytesOf(param.dtype), [&](uint8_t *to) {
+                            convert(array.data + first * bytesOf(array.dtype), array.dtype, to, param.dtype,
+                                    count);
+                          });
+    return bool(status);
+  });
+  return status;
+}
+
+Expected<bool> isAllOnes(Device &device, const uint8_t *state, const ParameterSpec &param) {
+  auto data = device.view(state + param.stateOffset, param.bytes());
+  if (!data)
+    return data.error();
+  for (int64_t i = 0; i < param.elements(); ++i)
+    if (asDouble(*data, param.dtype, i) != 1)
+      return false;
+  return true;
+}
+
+/// Pieces of a parameter, each filled element by element in order.
+Status randomizeOne(const ParameterSpec &param, Draws draws, Device &device, uint8_t *state) {
+  bool matrix = param.shape.size() >= 2;
+  auto ones = matrix ? Expected<bool>(false) : isAllOnes(device, state, param);
+  if (!ones)
+    return ones.error();
+  int64_t size = int64_t(bytesOf(param.dtype)), step = int64_t(Device::kPieceBytes) / size;
+  for (int64_t first = 0; first < param.elements(); first += step) {
+    int64_t count = std::min(step, param.elements() - first);
+    Status status = device.write(state + param.stateOffset + first * size, count * size, [&](uint8_t *to) {
+      for (int64_t i = 0; i < count; ++i)
+        storeFloat(to, param.dtype, i, matrix ? kDeviation * draws.normal() : double(*ones));
+    });
+    if (!status)
+      return status;
+  }
+  return {};
+}
+
+bool contains(const std::string &name, const char *word) { return name.find(word) != std::string::npos; }
+
+/// The names under which a parameter is written.
+std::vector<AliasSpec> namesFor(const ParameterSpec &param, SavedNames names) {
+  if (names == SavedNames::Framework)
+    return param.framework;
+  std::vector<AliasSpec> all = {{param.onnxName, false}};
+  all.insert(all.end(), param.aliases.begin(), param.aliases.end());
+  return all;
+}
+
+Status checkFramework(const Manifest &manifest) {
+  for (const ParameterSpec &param : manifest.params)
+    if (param.trained && param.framework.empty())
+      return Error{kExitUsage,
+                   "--names framework: the model file does not tell the framework's name and layout of `" +
+                       param.onnxName + "`",
+                   "names",
+                   {"save with --names onnx",
+                    "or re-export without folding, which keeps them: optimize=False of the dynamo "
+                    "exporter, do_constant_folding=False of the TorchScript one"}};
+  return {};
+}
+
+} // namespace
+
+Status loadParameters(const Manifest &manifest, const std::string &path, Device &device, uint8_t *state) {
+  auto arrays = readSafetensors(path);
+  if (!arrays)
+    return arrays.error();
+  std::map<std::string, const Array *> byName;
+  for (const Array &array : *arrays)
+    byName[array.name] = &array;
+  for (const ParameterSpec &param : manifest.params)
+    if (Status status = loadOne(param, byName, path, device, state); !status)
+      return status;
+  if (!arrays->empty())
+    arrays->front().file->release();
+  return {};
+}
+
+Status inventParameters(const Manifest &manifest, Device &device, uint8_t *state) {
+  for (const ParameterSpec &param : manifest.params) {
+    bool isBias = contains(param.onnxName, "bias") || contains(param.onnxName, "beta");
+    if (param.shape.size() != 1 || isBias || param.bytes() > Device::kPieceBytes)
+      continue;
+    Status status = device.write(state + param.stateOffset, param.bytes(), [&](uint8_t *to) {
+      for (int64_t i = 0; i < param.elements(); ++i)
+        storeFloat(to, param.dtype, i, 1);
+    });
+    if (!status)
+      return status;
+  }
+  return {};
+}
+
+Status randomizeParameters(const Manifest &manifest, uint64_t seed, Device &device, uint8_t *state) {
+  for (size_t p = 0; p < manifest.params.size(); ++p)
+    if (manifest.params[p].trained)
+      if (Status status = randomizeOne(manifest.params[p], {seed, kParameterStream + p}, device, state);
+          !status)
+        return status;
+  return {};
+}
+
+Status saveTensors(const Manifest &manifest, Device &device, const uint8_t *state, SavedTensor what,
+                   SavedNames names, const std::string &path, bool keepOld) {
+  if (names == SavedNames::Framework)
+    if (Status status = checkFramework(manifest); !status)
+      return status;
+  if (path.empty())
+    return {};
+  std::vector<TensorToWrite> tensors;
+  for (const ParameterSpec &param : manifest.params) {
+    if (!param.trained)
+      continue;
+    const uint8_t *data = state + (what == SavedTensor::Gradient ? param.gradOffset : param.stateOffset);
+    for (const AliasSpec &name : namesFor(param, names))
+      tensors.push_back({name.name, data, param.dtype, param.shape, name.transposed,
+                         what == SavedTensor::Gradient ? 0 : name.added});
+  }
+  return writeSafetensors(path, tensors, keepOld,
+                          [&](const uint8_t *data, uint64_t bytes) { return device.view(data, bytes); });
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parameters into the state before step 1, and parameters or gradients out of it into a file.
+#ifndef ACCUM_RUNTIME_SESSION_PARAMETERS_H
+#define ACCUM_RUNTIME_SESSION_PARAMETERS_H
+
+#include "runtime/files/Array.h"
+#include "runtime/session/Device.h"
+
+namespace accum::runtime {
+
+/// Copies every parameter of the manifest from a safetensors file to its place in `state`, memory of the
+/// device, converting f32 <-> f64, f16 and bf16 -> f32, and either of f32 and f16 -> bf16.
+Status loadParameters(const Manifest &manifest, const std::string &path, Device &device, uint8_t *state);
+
+/// Without a file: ones for parameters of one axis that are no biases by their name, so that norms scale by
+/// 1; zeros for all others.
+Status inventParameters(const Manifest &manifest, Device &device, uint8_t *state);
+
+/// Fresh values for trained parameters: two or more axes, normal with deviation 0.02; one axis, 1 where the
+/// file's values are all 1 (a norm's scale) and 0 elsewhere. Frozen ones keep the file's values.
+Status randomizeParameters(const Manifest &manifest, uint64_t seed, Device &device, uint8_t *state);
+
+enum class SavedTensor { Parameter, Gradient };
+enum class SavedNames { Onnx, Framework };
+
+/// Writes the trained parameters, or their gradients, under every name and in the layout that the model file
+/// has (or the framework's loader wants; refused where the manifest does not know). In the dtype that is
+/// trained, whatever the model file has. An empty path only asks whether the names are known.
+Status saveTensors(const Manifest &manifest, Device &device, const uint8_t *state, SavedTensor what,
+                   SavedNames names, const std::string &path, bool keepOld);
+
+} // namespace accum::runtime
+#endif

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Formulas, and what users may write for them.
+#include "runtime/session/Schedule.h"
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <numbers>
+#include <optional>
+
+namespace accum::runtime {
+namespace {
+
+/// Steps after which inverse-sqrt has fallen to 1 / sqrt(2) where there is no warm-up to say so.
+constexpr double kTimescale = 10000;
+
+Error usage(const std::string &message, std::vector<std::string> notes = {}) {
+  return {kExitUsage, message, "usage", std::move(notes)};
+}
+
+/// A finite number that is not negative, and nothing behind it.
+std::optional<double> amountIn(const std::string &text) {
+  char *end = nullptr;
+  double value = std::strtod(text.c_str(), &end);
+  bool isWhole = !text.empty() && std::isspace(static_cast<unsigned char>(text[0])) == 0 && *end == '\0';
+  return isWhole && std::isfinite(value) && value >= 0 ? std::optional(value) : std::nullopt;
+}
+
+/// `12%` as 0.12.
+std::optional<double> percentIn(const std::string &text) {
+  if (text.empty() || text.back() != '%')
+    return std::nullopt;
+  std::optional<double> value = amountIn(text.substr(0, text.size() - 1));
+  return value && *value <= 100 ? std::optional(*value / 100) : std::nullopt;
+}
+
+/// `N` or `P%` of the run, rounded to the nearest step.
+Expected<uint64_t> stepsIn(const char *flag, const std::string &text, uint64_t steps) {
+  if (std::optional<double> percent = percentIn(text))
+    return static_cast<uint64_t>(std::llround(*percent * static_cast<double>(steps)));
+  std::optional<double> count = amountIn(text);
+  if (!count || *count != std::floor(*count) || *count > 1e15)
+    return usage(std::string(flag) + " is `" + text +
+                 "`, expected a number of steps or a percentage like 2%");
+  return static_cast<uint64_t>(*count);
+}
+
+/// As a part of the peak.
+Expected<double> floorIn(const std::string &text, double peak) {
+  if (std::optional<double> percent = percentIn(text))
+    return *percent;
+  std::optional<double> rate = amountIn(text);
+  if (!rate)
+    return usage("--lr-floor is `" + text + "`, expected a learning rate or a percentage of --lr like 10%");
+  if (*rate > peak)
+    return usage("--lr-floor is " + text + ", above --lr");
+  return peak > 0 ? *rate / peak : 0;
+}
+
+} // namespace
+
+Expected<std::vector<Schedule::Point>> Schedule::readPoints(const std::string &path) {
+  std::ifstream file(path);
+  if (!file)
+    return Error{kExitFile,
+                 "--schedule " + path + ": cannot be read: " + std::strerror(errno),
+                 "missing-file",
+                 {"constant, linear, cosine, inverse-sqrt, wsd, or a file of lines `step,factor`"}};
+  std::vector<Point> points;
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    if (!line.empty() && line.back() == '\r')
+      line.pop_back();
+    if (line.empty() || line[0] == '#')
+      continue;
+    auto malformed = [&](const std::string &what) {
+      return Error{kExitFile,
+                   path + ":" + std::to_string(number) + ": " + what,
+                   "malformed-schedule",
+                   {"lines are `step,factor`, steps from 0 in ascending order: 0,0.1 then 1000,1"}};
+    };
+    size_t comma = line.find(',');
+    std::optional<double> step = amountIn(line.substr(0, comma)),
+                          factor =
+                              comma == std::string::npos ? std::nullopt : amountIn(line.substr(comma + 1));
+    if (!step || !factor || *step != std::floor(*step))
+      return malformed("`" + line.substr(0, 60) + "` is not `step,factor`");
+    if (!points.empty() && *step <= points.back().step)
+      return malformed("step " + line.substr(0, comma) + " does not come after the line before it");
+    points.push_back({*step, *factor});
+  }
+  if (points.empty())
+    return Error{kExitFile, path + ": holds no line `step,factor`", "malformed-schedule"};
+  return points;
+}
+
+Expected<Schedule> Schedule::make(const ScheduleOptions &options, uint64_t steps, double peak) {
+  Schedule schedule;
+  schedule.steps = steps;
+  constexpr std::pair<const char *, Kind> kinds[] = {{"constant", Kind::Constant},
+                                                     {"linear", Kind::Linear},
+                                                     {"cosine", Kind::Cosine},
+                                                     {"inverse-sqrt", Kind::InverseSqrt},
+                                                     {"wsd", Kind::Wsd}};
+  auto named =
+      std::ranges::find(kinds, options.kind, [](const auto &entry) { return std::string(entry.first); });
+  schedule.kind = named == std::end(kinds) ? Kind::Points : named->second;
+  bool falls = schedule.kind != Kind::Constant && schedule.kind != Kind::Points;
+  if (!options.floor.empty() && !falls)
+    return usage("--lr-floor belongs to a schedule that falls: linear, cosine, inverse-sqrt or wsd");
+  if (!options.decaySteps.empty() && schedule.kind != Kind::Wsd)
+    return usage("--decay-steps belongs to --schedule wsd");
+  if (schedule.kind == Kind::Points) {
+    if (!options.warmup.empty())
+      return usage("--warmup and the steps of --schedule " + options.kind + " are both given");
+    auto points = readPoints(options.kind);
+    if (!points)
+      return points.error();
+    schedule.points = std::move(*points);
+    return schedule;
+  }
+  auto warmup = stepsIn("--warmup", options.warmup.empty() ? "0" : options.warmup, steps);
+  auto floor = floorIn(options.floor.empty() ? "0" : options.floor, peak);
+  auto decay = stepsIn("--decay-steps", options.decaySteps.empty() ? "10%" : options.decaySteps, steps);
+  if (!warmup)
+    return warmup.error();
+  if (!floor)
+    return floor.error();
+  if (!decay)
+    return decay.error();
+  schedule.warmup = *warmup;
+  schedule.floor = *floor;
+  schedule.decay = schedule.kind == Kind::Wsd ? *decay : 0;
+  if (uint64_t taken = *warmup + schedule.decay; steps > 0 && taken > 0 && taken >= steps)
+    return usage("a warm-up of " + std::to_string(*warmup) + " steps" +
+                     (schedule.decay > 0 ? " and a decay of " + std::to_string(schedule.decay) + " leave"
+                                         : " leaves") +
+                     " nothing of a run of " + std::to_string(steps),
+                 {"--warmup and --decay-steps count optimizer steps, not micro-steps"});
+  return schedule;
+}
+
+double Schedule::between(double step) const {
+  auto above = std::ranges::upper_bound(points, step, {}, &Point::step);
+  if (above == points.begin())
+    return points.front().factor;
+  if (above == points.end())
+    return points.back().factor;
+  const Point &low = above[-1], &high = *above;
+  return low.factor + (high.factor - low.factor) * (step - low.step) / (high.step - low.step);
+}
+
+double Schedule::factor(uint64_t step) const {
+  auto s = static_cast<double>(step), w = static_cast<double>(warmup);
+  if (kind == Kind::Points)
+    return between(s);
+  if (step < warmup)
+    return (s + 1) / w;
+  double last = static_cast<double>(steps) - 1;
+  double part = step >= steps ? 1 : last > w ? (s - w) / (last - w) : 0;
+  switch (kind) {
+  case Kind::Linear:
+    return floor + (1 - floor) * (1 - part);
+  case Kind::Cosine:
+    return floor + (1 - floor) * (1 + std::cos(std::numbers::pi * part)) / 2;
+  case Kind::InverseSqrt: {
+    double scale = warmup > 0 ? w : kTimescale;
+    return std::max(floor, std::sqrt(scale / (s - w + scale)));
+  }
+  case Kind::Wsd: {
+    double left = std::max(0.0, last - s), length = static_cast<double>(decay);
+    return left >= length ? 1 : floor + (1 - floor) * left / length;
+  }
+  default:
+    return 1;
+  }
+}
+
+} // namespace accum::runtime

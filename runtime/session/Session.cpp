@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening an artifact, and the frame around a step.
+#include "runtime/session/Session.h"
+#include "runtime/files/Convert.h"
+#include "runtime/session/NotFinite.h"
+#include "runtime/session/Parameters.h"
+#include "runtime/system/Clock.h"
+#include "runtime/system/Memory.h"
+#include "runtime/system/ThreadPool.h"
+#include <algorithm>
+#include <cmath>
+#include <sys/stat.h>
+#include <thread>
+
+namespace accum::runtime {
+namespace {
+
+Error usage(const std::string &message) { return {kExitUsage, message, "usage"}; }
+
+std::string joinNames(const std::vector<std::string> &names) {
+  std::string text;
+  for (const std::string &name : names)
+    text += (text.empty() ? "`" : ", `") + name + "`";
+  return text;
+}
+
+} // namespace
+
+Expected<std::unique_ptr<Session>> Session::open(const std::string &folder,
+                                                 const accum_open_options &options) {
+  auto artifact = readArtifact(folder);
+  if (!artifact)
+    return artifact.error();
+  auto session = std::make_unique<Session>();
+  session->artifact = std::move(*artifact);
+  session->skipNan = options.skip_nan != 0;
+  if (Status status = session->joinRanks(options); !status)
+    return status.error();
+  // Collectives come only where all ranks got so far.
+  if (Status status = session->agree(session->prepare(options)); !status)
+    return status.error();
+  if (Status status = session->agree(session->device->join(session->collectives)); !status)
+    return status.error();
+  if (Status status = session->agree(session->start(options)); !status)
+    return status.error();
+  return session;
+}
+
+/// All ranks fail when one does. The lowest that did reports, of those that know more than that they have
+/// waited for another one.
+Status Session::agree(const Status &own) {
+  bool waited = !own && own.error().slug == "rank-stalled";
+  int64_t weight = own ? 0 : collectives.ranks() - collectives.rank() + (waited ? 0 : collectives.ranks());
+  // Who has waited already has little patience left.
+  auto speaker = collectives.maximum(weight, waited ? watchdogSeconds() / 20 : watchdogSeconds());
+  if (!speaker)
+    return speaker.error();
+  if (*speaker == 0 || *speaker == weight)
+    return own;
+  return Error{own ? kExitRunFailed : own.error().exitCode, "", ""};
+}
+
+constexpr const char *kWeights = "params.safetensors";
+
+/// A run from random numbers does without the weights: then their file may be gone.
+void Session::forgetWeights() {
+  struct stat info;
+  if (stat(artifact.file(kWeights).c_str(), &info) != 0)
+    std::erase_if(artifact.manifest.files, [](const FileSpec &spec) { return spec.name == kWeights; });
+}
+
+Status Session::prepare(const accum_open_options &options) {
+  if (options.random_params)
+    forgetWeights();
+  if (Status status = checkFiles(artifact); !status)
+    return status;
+  if (Status status = loadProgram(artifact, options.program); !status)
+    return status;
+  auto opened = openDevice(artifact, options.target ? options.target : "");
+  if (!opened)
+    return opened.error();
+  device = std::move(*opened);
+  return device->load(artifact);
+}
+
+Status Session::start(const accum_open_options &options) {
+  Status status = placeMemory(options);
+  return status ? setHyper({}) : status;
+}
+
+Status Session::joinRanks(const accum_open_options &options) {
+  int64_t devices = artifact.manifest.devices;
+  if (devices > 1)
+    if (Status status = collectives.join(options.launcher ? options.launcher : ""); !status)
+      return status;
+  if (collectives.ranks() != devices)
+    return usage("the artifact is for " + std::to_string(devices) + " devices, but " +
+                 std::to_string(collectives.ranks()) + " processes were started");
+  int threads = options.threads;
+  if (auto processors = int(std::thread::hardware_concurrency()); threads > processors)
+    decisions.push_back(std::to_string(threads) + " threads on " + std::to_string(processors) +
+                        " processors: what each of them packs takes memory that the plan does not count");
+  if (threads == 0 && !std::getenv("OMP_NUM_THREADS") && collectives.localRanks() > 1)
+    threads = std::max(1, threadCount() / collectives.localRanks());
+  setThreads(threads);
+  return {};
+}
+
+Status Session::placeMemory(const accum_open_options &options) {
+  const Manifest &manifest = artifact.manifest;
+  uint64_t programBytes = manifest.stateBytes + (artifact.program->scratch_bytes + 255) / 256 * 256;
+  auto allocated = device->allocate(programBytes, Staging::bytesFor(manifest));
+  if (!allocated)
+    return allocated.error();
+  state = *allocated;
+  staging.place(manifest, state + programBytes);
+  takeNotices();
+  fillInputs = [this](MicroStep at, uint8_t *block) {
+    return staging.fill(*dataset, shareIn(at.phase), at, order.data() + window.start, block);
+  };
+  return startParameters(options);
+}
+
+/// What the device has decided since the last time.
+void Session::takeNotices() {
+  std::vector<std::string> all = device->notices();
+  for (; deviceNotices < all.size(); ++deviceNotices)
+    decisions.push_back(all[deviceNotices]);
+}
+
+/// From the file; a run from random numbers does without one.
+Status Session::startParameters(const accum_open_options &options) {
+  const Manifest &manifest = artifact.manifest;
+  if (!artifact.has(kWeights)) {
+    if (!options.random_params)
+      return Error{kExitFile,
+                   artifact.folder + ": the manifest lists no " + kWeights,
+                   "bad-artifact",
+                   {"compile the model again, or start from random weights: --random-params SEED"}};
+    if (Status status = inventParameters(manifest, *device, state); !status)
+      return status;
+  } else if (Status status = loadParameters(manifest, artifact.file(kWeights), *device, state); !status)
+    return status;
+  return options.random_params ? randomizeParameters(manifest, options.random_seed, *device, state)
+                               : Status();
+}
+
+Status Session::bind(Dataset data, const accum_data_options &options) {
+  // More would end in the kernel's out-of-memory killer instead of a sentence.
+  uint64_t bytes = uint64_t(data.samples()) * sizeof(uint64_t);
+  if (bytes > availableMemory())
+    return Error{kExitRunFailed,
+                 "the order of " + std::to_string(data.samples()) + " samples takes " + formatBytes(bytes) +
+                     " of memory (" + formatBytes(availableMemory()) + " available)",
+                 "memory"};
+  dataset = std::move(data);
+  dataOptions = options;
+  leaveOutIncomplete();
+  order.resize(dataset->samples());
+  orderEpoch.reset();
+  for (const std::string &notice : dataset->notices())
+    decisions.push_back(notice);
+  return {};
+}
+
+/// A program that relates the samples of its batch has no rows to spare: another number of samples is another
+/// loss.
+void Session::leaveOutIncomplete() {
+  const Manifest &manifest = artifact.manifest;
+  int64_t rest = dataset->samples() % manifest.batch;
+  if (!manifest.wholeBatch || rest == 0)
+    return;
+  if (dataOptions.drop_last == 0)
+    decisions.push_back("the program relates the " + std::to_string(manifest.batch) +
+                        " samples of its batch to each other: the last " + std::to_string(rest) +
+                        " of each epoch are left out (as with --drop-last)");
+  dataOptions.drop_last = 1;
+}
+
+Status Session::setHyper(const HyperOptions &options) {
+  auto made = Hyper::make(artifact.manifest, options);
+  if (!made)
+    return made.error();
+  hyper = std::move(*made);
+  rate = hyper.lr;
+  decay.resize(hyper.decay.size()); // the same number for every option
+  return {};
+}
+
+Status Session::setSchedule(const ScheduleOptions &options, uint64_t steps) {
+  auto made = Schedule::make(options, steps, hyper.lr);
+  if (!made)
+    return made.error();
+  schedule = std::move(*made);
+  return {};
+}
+
+Status Session::setCut(const StepCut &value) {
+  const Manifest &manifest = artifact.manifest;
+  if (value.rows < 0 || value.rows > manifest.m)
+    return usage(std::to_string(value.rows) + " samples do not fit into a micro-step of " +
+                 std::to_string(manifest.m));
+  if (manifest.wholeBatch && (value.rows % manifest.m != 0 || value.samples % manifest.batch != 0))
+    return usage("a batch whose samples are related to each other is not cut");
+  cut = value;
+  return {};
+}
+
+void Session::observe(accum_observer callback, void *user, const accum_session *handle) {
+  observer = callback;
+  observerUser = user;
+  observerHandle = handle;
+}
+
+Status Session::selectWindow(uint64_t step) {
+  squaredNorm = dataSeconds = 0;
+  if (calls)
+    calls->startStep(step);
+  sawGradients = skipped = isSpike = failedInCommand = unchanged = false;
+  failure.reset();
+  if (!dataset)
+    return usage("no data is bound");
+  const Manifest &manifest = artifact.manifest;
+  Epochs epochs{dataset->samples(), manifest.batch, dataOptions.drop_last != 0};
+  window = epochs.at(step);
+  if (cut.samples > 0)
+    window.samples = std::min(window.samples, cut.samples);
+  if (orderEpoch != window.epoch) {
+    fillOrder(order, window.epoch, dataOptions.shuffle != 0, dataOptions.seed);
+    orderEpoch = window.epoch;
+  }
+  share.emplace(window.samples, manifest.m, collectives.ranks(), collectives.rank(), cut.rows);
+  return {};
+}
+
+Expected<accum_ctx> Session::makeContext(uint64_t step) {
+  rng[0] = dataOptions.seed;
+  rng[1] = step;
+  auto random = device->mirror(rng, sizeof rng), flags = device->mirror(kFlags, sizeof kFlags);
+  if (!random || !flags)
+    return random ? flags.error() : random.error();
+  accum_ctx context{};
+  context.state = state;
+  context.scratch = state + artifact.manifest.stateBytes;
+  context.inputs = staging.inputs();
+  context.rt = programTable();
+  context.self = this;
+  context.seed = dataOptions.seed;
+  context.step = step;
+  context.rng = static_cast<const uint64_t *>(*random);
+  context.flags = static_cast<const uint8_t *>(*flags);
+  context.rank = collectives.rank();
+  context.size = collectives.ranks();
+  context.samples = uint64_t(window.samples);
+  return context;
+}
+
+Expected<accum_hyper> Session::makeHyper(uint64_t step) {
+  hyper.fill(updates + 1, schedule.factor(step), hyperValues);
+  rate = hyperValues[ACCUM_HYPER_LR];
+  std::copy(hyper.decay.begin(), hyper.decay.end(), decay.begin());
+  auto values = device->mirror(hyperValues, sizeof hyperValues);
+  auto coefficients = device->mirror(decay.data(), decay.size() * sizeof(double));
+  if (!values || !coefficients)
+    return values ? coefficients.error() : values.error();
+  return accum_hyper{static_cast<const double *>(*values), static_cast<const double *>(*coefficients)};
+}
+
+Expected<accum_step_result> Session::step(uint64_t step) {
+  double started = now();
+  if (Status status = selectWindow(step); !status)
+    return status.error();
+  device->startStep(false);
+  ranges.beginStep(step, /*evaluates=*/false);
+  auto context = makeContext(step);
+  if (!context)
+    return context.error();
+  auto hyperOfStep = makeHyper(step);
+  if (!hyperOfStep)
+    return hyperOfStep.error();
+  int code = artifact.program->step(&*context, share->steps, &*hyperOfStep);
+  if (code == 0)
+    ++updates;
+  return finish(code, started);
+}
+
+Expected<accum_step_result> Session::eval(uint64_t step) {
+  double started = now();
+  if (Status status = selectWindow(step); !status)
+    return status.error();
+  if (!artifact.program->eval)
+    return usage("the artifact has no eval program");
+  device->startStep(true);
+  ranges.beginStep(step, /*evaluates=*/true);
+  auto context = makeContext(step);
+  if (!context)
+    return context.error();
+  return finish(artifact.program->eval(&*context, share->steps), started);
+}
+
+Expected<accum_step_result> Session::finish(int code, double started) {
+  accum_step_result result{};
+  takeNotices();
+  if (code != 0 && !skipped)
+    return explain(code);
+  if (code == 0)
+    if (Status status = device->synchronize(); !status)
+      return status.error();
+  auto loss = scalarOr("loss", NAN), targets = scalarOr("targets", 0);
+  if (!loss || !targets)
+    return loss ? targets.error() : loss.error();
+  if (code == 0 && !skipNan && artifact.manifest.findScalar("loss") && !std::isfinite(*loss))
+    return notFinite("the loss is not finite");
+  result.loss = *loss;
+  result.targets = int64_t(*targets);
+  result.gradient_norm = sawGradients ? std::sqrt(squaredNorm) : NAN;
+  result.samples = window.samples;
+  result.micro_steps = share->steps;
+  result.skipped = isSpike ? ACCUM_SKIPPED_SPIKE : skipped ? ACCUM_SKIPPED_NOT_FINITE : 0;
+  result.data_seconds = dataSeconds;
+  ranges.endStep();
+  result.seconds = now() - started;
+  if (calls)
+    calls->addStep(started, result.seconds);
+  return result;
+}
+
+Expected<double> Session::valueOf(const ScalarSpec &scalar) {
+  auto data = device->view(state + scalar.stateOffset, bytesOf(scalar.dtype));
+  return data ? Expected<double>(asDouble(*data, scalar.dtype, 0)) : data.error();
+}
+
+Expected<double> Session::scalarOr(const char *name, double otherwise) {
+  const ScalarSpec *scalar = artifact.manifest.findScalar(name);
+  return scalar ? valueOf(*scalar) : otherwise;
+}
+
+/// A step that follows no other was not led astray by the learning rate.
+Error Session::notFinite(const char *what) {
+  Error error =
+      runtime::notFinite(what, artifact.manifest, [&](const ScalarSpec &scalar) { return valueOf(scalar); });
+  bool isExplained = error.message != what;
+  error.notes.emplace_back("--on-nan skip leaves such steps out");
+  if (updates > 0 && !isExplained)
+    error.notes.back() += "; a smaller --lr is the usual cure";
+  return error;
+}
+
+/// The failure behind a program's non-zero result, with the command and its nodes when one failed.
+Error Session::explain(int code) const {
+  Error error = failure.value_or(
+      Error{kExitInternal, "the program ended with code " + std::to_string(code), "program"});
+  if (failure && !failedInCommand)
+    return error;
+  for (const CommandSpec &command : artifact.manifest.commands) {
+    if (int64_t(command.id) + 1 != code)
+      continue;
+    error.message = "command " + std::to_string(command.id) + " @" + command.kernel + ": " + error.message;
+    if (!command.onnxNodes.empty())
+      error.notes.insert(error.notes.begin(), "it computes " + joinNames(command.onnxNodes));
+  }
+  return error;
+}
+
+void Session::describe(accum_info &info) const {
+  const Manifest &manifest = artifact.manifest;
+  info = {};
+  info.batch = manifest.batch;
+  info.m = manifest.m;
+  info.devices = manifest.devices;
+  if (dataset) {
+    info.samples = dataset->samples();
+    info.windows = Epochs{info.samples, manifest.batch, dataOptions.drop_last != 0}.windows();
+  }
+  info.rank = collectives.rank();
+  info.ranks = collectives.ranks();
+  info.threads = threadCount();
+  info.state_bytes = manifest.stateBytes;
+  info.scratch_bytes = artifact.program->scratch_bytes;
+  info.staging_bytes = Staging::bytesFor(manifest);
+  info.arena_bytes = device->arenaBytes();
+  info.peak_bytes = device->peakBytes();
+  info.optimizer = manifest.optimizer.c_str();
+  info.lr = rate;
+}
+
+} // namespace accum::runtime

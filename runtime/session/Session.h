@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+// One open artifact in one process: its memory, data, hyper-parameters and place among the ranks.
+#ifndef ACCUM_RUNTIME_SESSION_SESSION_H
+#define ACCUM_RUNTIME_SESSION_SESSION_H
+
+#include "runtime/accum_runtime.h"
+#include "runtime/data/Staging.h"
+#include "runtime/session/CallLog.h"
+#include "runtime/session/Checkpoint.h"
+#include "runtime/session/Device.h"
+#include "runtime/session/Hyper.h"
+#include "runtime/session/Schedule.h"
+#include "runtime/session/SpikeDetector.h"
+#include "runtime/session/StepRanges.h"
+
+namespace accum::runtime {
+
+/// How steps are cut; see accum_set_cut.
+struct StepCut {
+  int64_t rows = 0, samples = 0, only = -1;
+  bool reversed = false;
+};
+
+class Session {
+public:
+  static Expected<std::unique_ptr<Session>> open(const std::string &folder,
+                                                 const accum_open_options &options);
+
+  Status bind(Dataset dataset, const accum_data_options &options);
+  void leaveOutIncomplete();
+  Status setHyper(const HyperOptions &options);
+  Status setSchedule(const ScheduleOptions &options, uint64_t steps);
+  Status setCut(const StepCut &value);
+  Status fillMemory(uint8_t byte);
+  Status write(const std::string &name, const uint8_t *data, uint64_t bytes);
+  Expected<accum_step_result> step(uint64_t step);
+  Expected<accum_step_result> eval(uint64_t step);
+  Expected<accum_tensor> read(const std::string &kind, const std::string &name);
+  Status save(const std::string &kind, const std::string &names, const std::string &path, bool keepOld);
+  /// On one rank: all have the same.
+  Status checkpoint(const std::string &root, uint64_t step, uint64_t keep);
+  /// Of a checkpoint's folder; the step to go on with, 0 where only weights were taken. Data is bound before.
+  Expected<uint64_t> resume(const std::string &path, bool weightsOnly);
+  /// The newest whole one of a folder of them, on all ranks alike; nothing where there is none.
+  Expected<std::optional<uint64_t>> resumeNewest(const std::string &root, bool weightsOnly);
+  void describe(accum_info &info) const;
+  /// Whether the last step failed because it was not finite, on every rank alike and before its update.
+  bool stoppedUnchanged() const { return unchanged; }
+
+  const Manifest &manifest() const { return artifact.manifest; }
+  Collectives &ranks() { return collectives; }
+  const std::vector<std::string> &notices() const { return decisions; }
+  /// From now on every call of the program is timed. Slug `usage` for a device that is late with its calls.
+  Status startProfile();
+  Status saveProfile(const std::string &path) const;
+  void observe(accum_observer callback, void *user, const accum_session *handle);
+
+  // What the program's table calls; see ProgramTable.cpp. Zero, or non-zero with `failure` set.
+  int beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t *valid);
+  int endMicro(uint32_t phase, uint32_t k);
+  int launch(uint32_t kernel, void *const *args);
+  int runGemm(const accum_gemm *call, float beta);
+  int attend(const accum_attention *call);
+  int allReduce(void *data, uint64_t n, int32_t dtype);
+  int startAllReduce(void *data, uint64_t n, int32_t dtype);
+  int zero(void *data, uint64_t bytes);
+  int copy(void *target, const void *source, uint64_t bytes);
+
+private:
+  Status agree(const Status &own);
+  Status prepare(const accum_open_options &options);
+  Status start(const accum_open_options &options);
+  Status joinRanks(const accum_open_options &options);
+  Status placeMemory(const accum_open_options &options);
+  void takeNotices();
+  CheckpointFacts facts(uint64_t step) const;
+  void forgetWeights();
+  Status fillRange(uint8_t *begin, uint64_t bytes, uint8_t byte);
+  Status startParameters(const accum_open_options &options);
+  Status selectWindow(uint64_t step);
+  Share shareIn(uint32_t phase) const;
+  Expected<accum_ctx> makeContext(uint64_t step);
+  Expected<accum_hyper> makeHyper(uint64_t step);
+  int limitGradients();
+  Expected<accum_step_result> finish(int code, double started);
+  Expected<bool> inspectGradients(const void *data, uint64_t n, DType dtype);
+  Expected<double> valueOf(const ScalarSpec &scalar);
+  Expected<double> scalarOr(const char *name, double otherwise);
+  Error notFinite(const char *what);
+  Expected<accum_tensor> viewed(uint64_t offset, DType dtype, const std::vector<int64_t> &shape,
+                                uint64_t bytes);
+  int check(const Status &status, bool inCommand);
+  template <typename Call> Status timed(const CallFacts &facts, Call &&call);
+  Error explain(int code) const;
+  int fail(Error error, bool inCommand);
+
+  Artifact artifact;
+  Collectives collectives;
+  std::unique_ptr<Device> device;
+  uint8_t *state = nullptr; ///< in the device's memory, scratch behind it
+  Staging staging;
+  Device::FillInputs fillInputs;
+  std::optional<Dataset> dataset;
+  Hyper hyper;
+  Schedule schedule;
+  double rate = 0;                      ///< the learning rate of the latest step
+  SpikeDetector lossSpikes, normSpikes; ///< of the steps so far
+  std::vector<std::string> decisions;
+  size_t deviceNotices = 0; ///< of them from the device
+  accum_data_options dataOptions{};
+  bool skipNan = false;
+
+  std::vector<uint64_t> order; ///< of epoch `orderEpoch`
+  std::optional<uint64_t> orderEpoch;
+  Window window{};
+  StepCut cut;
+  std::optional<Share> share;
+
+  uint64_t updates = 0; ///< steps that changed the parameters
+  double squaredNorm = 0;
+  bool sawGradients = false, skipped = false, isSpike = false, failedInCommand = false;
+  double dataSeconds = 0;
+  std::optional<Error> failure;
+  std::optional<CallLog> calls; ///< where a profile was asked for
+  StepRanges ranges;            ///< for a profiler
+  bool unchanged = false;       ///< the step failed before its update, on every rank alike
+  /// What kernels read beside their buffers; the device has copies of these at fixed addresses.
+  double hyperValues[ACCUM_HYPER_COUNT] = {};
+  std::vector<double> decay;
+  uint64_t rng[2] = {};
+  static constexpr uint8_t kFlags[2] = {0, 1};
+  accum_observer observer = nullptr;
+  void *observerUser = nullptr;
+  const accum_session *observerHandle = nullptr;
+};
+
+/// The table that programs get.
+const accum_runtime_v1 *programTable();
+
+} // namespace accum::runtime
+#endif

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+// What happens inside a step: binding rows, kernels, GEMMs, sums over ranks. Allocates nothing unless it
+// fails, or calls are timed.
+#include "runtime/files/File.h"
+#include "runtime/session/Session.h"
+#include "runtime/system/Clock.h"
+#include <cmath>
+
+namespace accum::runtime {
+namespace {
+
+// The program returns it at once; the session knows from `skipped` or `failure` what it stands for.
+constexpr int kLeaveStep = -1;
+
+} // namespace
+
+int Session::fail(Error error, bool inCommand) {
+  failure = std::move(error);
+  failedInCommand = inCommand;
+  return kLeaveStep;
+}
+
+/// What the program gets for the outcome of a call to the device.
+int Session::check(const Status &status, bool inCommand) {
+  return status ? 0 : fail(status.error(), inCommand);
+}
+
+/// Order and choice of micro-steps are about gradients: totals are of all samples.
+Share Session::shareIn(uint32_t phase) const {
+  Share in = *share;
+  if (phase != ACCUM_MICRO)
+    return in;
+  in.reversed = cut.reversed;
+  if (cut.only >= 0)
+    in.only = uint32_t(cut.only);
+  return in;
+}
+
+int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t *valid) {
+  double started = now();
+  if (k >= share->steps)
+    return fail(
+        {kExitInternal,
+         "the program asks for micro-step " + std::to_string(k) + " of " + std::to_string(share->steps),
+         "program"},
+        false);
+  ranges.beginMicro(phase, k, share->steps);
+  Status fed =
+      timed({.kind = CallFacts::Feed}, [&] { return device->feed({phase, k, share->steps}, fillInputs); });
+  if (fed)
+    fed = dataset->health();
+  Share own = shareIn(phase);
+  *firstRow = own.firstRow(k);
+  *valid = uint32_t(own.valid(k));
+  dataSeconds += now() - started;
+  return check(fed, false);
+}
+
+int Session::endMicro(uint32_t phase, uint32_t k) {
+  if (int code = check(device->endMicro(), false))
+    return code;
+  ranges.leave();
+  if (observer && phase == ACCUM_MICRO)
+    observer(observerUser, observerHandle, k, share->steps);
+  return 0;
+}
+
+/// With its time in the profile, where there is one.
+template <typename Call> Status Session::timed(const CallFacts &facts, Call &&call) {
+  if (!calls)
+    return call();
+  double started = now();
+  Status status = call();
+  calls->add(facts, started, now() - started);
+  return status;
+}
+
+int Session::launch(uint32_t kernel, void *const *args) {
+  CallFacts facts{.kind = CallFacts::Kernel, .kernel = kernel};
+  return check(timed(facts, [&] { return device->launch(kernel, args); }), true);
+}
+
+int Session::runGemm(const accum_gemm *call, float beta) {
+  return check(timed(factsOf(*call, beta), [&] { return device->gemm(*call, beta); }), true);
+}
+
+int Session::attend(const accum_attention *call) {
+  return check(timed(factsOf(*call), [&] { return device->attention(*call); }), true);
+}
+
+int Session::zero(void *data, uint64_t bytes) {
+  CallFacts facts{.kind = CallFacts::Zero, .sizes = {int64_t(bytes)}};
+  return check(timed(facts, [&] { return device->zero(data, bytes); }), false);
+}
+
+int Session::copy(void *target, const void *source, uint64_t bytes) {
+  CallFacts facts{.kind = CallFacts::Copy, .sizes = {int64_t(bytes)}};
+  return check(timed(facts, [&] { return device->copy(target, source, bytes); }), false);
+}
+
+int Session::startAllReduce(void *data, uint64_t n, int32_t dtype) {
+  return check(device->startAllReduce(data, n, DType(dtype)), false);
+}
+
+int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
+  ranges.enter("sums over devices");
+  CallFacts facts{.kind = CallFacts::AllReduce, .sizes = {int64_t(n * uint64_t(bytesOf(DType(dtype))))}};
+  if (int code = check(timed(facts, [&] { return device->allReduce(data, n, DType(dtype)); }), false))
+    return code;
+  const GradientRange &gradients = artifact.manifest.gradients;
+  uint64_t offset = uint64_t(static_cast<uint8_t *>(data) - state);
+  if (offset < gradients.offset || offset >= gradients.offset + gradients.bytes)
+    return 0;
+  auto finite = inspectGradients(data, n, DType(dtype));
+  if (!finite)
+    return fail(finite.error(), false);
+  if (*finite) {
+    bool isAll = offset + n * uint64_t(bytesOf(DType(dtype))) >= gradients.offset + gradients.bytes;
+    if (int code = isAll ? limitGradients() : 0)
+      return code;
+    ranges.enter("update");
+    return 0;
+  }
+  skipped = skipNan;
+  if (skipped)
+    return kLeaveStep;
+  unchanged = true;
+  return fail(notFinite("the loss or a gradient is not finite"), false);
+}
+
+/// Leaves a spike out; scales gradients down to the norm that is asked for. The same on all ranks, as the
+/// loss and the gradients are.
+int Session::limitGradients() {
+  double norm = std::sqrt(squaredNorm);
+  if (hyper.skipSpikes > 0) {
+    auto loss = scalarOr("loss", 0);
+    if (!loss)
+      return fail(loss.error(), false);
+    double deviations = std::max(lossSpikes.add(*loss), normSpikes.add(norm));
+    skipped = isSpike = deviations > hyper.skipSpikes;
+    if (skipped)
+      return kLeaveStep;
+  }
+  if (hyper.clipNorm == 0)
+    return 0;
+  hyperValues[ACCUM_HYPER_GRAD_SCALE] = hyper.clipFactor(norm);
+  auto copied = device->mirror(hyperValues, sizeof hyperValues);
+  return check(copied ? Status() : copied.error(), false);
+}
+
+/// Adds to the norm; whether it and the loss are finite.
+Expected<bool> Session::inspectGradients(const void *data, uint64_t n, DType dtype) {
+  ranges.enter("norm of the gradients");
+  CallFacts facts{.kind = CallFacts::Norm, .sizes = {int64_t(n * uint64_t(bytesOf(dtype)))}};
+  Status status = timed(facts, [&]() -> Status {
+    auto square = device->squaredNorm(data, n, dtype);
+    if (square)
+      squaredNorm += *square;
+    return square ? Status() : square.error();
+  });
+  if (!status)
+    return status.error();
+  sawGradients = true;
+  auto loss = scalarOr("loss", 0);
+  if (!loss)
+    return loss.error();
+  return std::isfinite(squaredNorm) && std::isfinite(*loss);
+}
+
+Status Session::startProfile() {
+  if (!device->isSynchronous())
+    return Error{kExitUsage,
+                 "the times of calls are not known: " + device->name() + " is late with them",
+                 "usage",
+                 {"on a GPU set ACCUM_CUDA_STEPWISE=1, which waits for each call"}};
+  calls.emplace();
+  return {};
+}
+
+Status Session::saveProfile(const std::string &path) const {
+  auto file = FileWriter::create(path);
+  if (!file)
+    return file.error();
+  std::string text = calls ? calls->toJson(device->kernelNames(), collectives.rank()) : "";
+  if (Status status = (*file)->write(text.data(), text.size()); !status)
+    return status;
+  return (*file)->commit(false);
+}
+
+} // namespace accum::runtime

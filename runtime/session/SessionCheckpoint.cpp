@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session's state into a checkpoint, and back.
+#include "runtime/session/Checkpoint.h"
+#include "runtime/session/Parameters.h"
+#include "runtime/session/Session.h"
+#include <algorithm>
+
+namespace accum::runtime {
+namespace {
+
+/// Trained parameters, then the optimizer's slots of each as `SLOT:NAME`.
+std::vector<ParameterSpec> tensorsOf(const Manifest &manifest, bool withSlots) {
+  std::vector<ParameterSpec> tensors;
+  for (const ParameterSpec &param : manifest.params) {
+    if (!param.trained)
+      continue;
+    ParameterSpec tensor;
+    tensor.dtype = param.dtype;
+    tensor.shape = param.shape;
+    auto add = [&](const std::string &name, uint64_t offset) {
+      tensor.onnxName = name;
+      tensor.stateOffset = offset;
+      tensors.push_back(tensor);
+    };
+    add(param.onnxName, param.stateOffset);
+    for (const SlotSpec &slot : param.slots)
+      if (withSlots)
+        add(slot.name + ":" + param.onnxName, slot.stateOffset);
+  }
+  return tensors;
+}
+
+/// Words for what a checkpoint was made with and this run is not; empty: nothing.
+std::string difference(const CheckpointFacts &made, const CheckpointFacts &now) {
+  auto number = [](const char *what, auto before, auto after) {
+    return std::string(what) + " " + std::to_string(before) + ", not " + std::to_string(after);
+  };
+  if (made.optimizer != now.optimizer)
+    return "optimizer " + made.optimizer + ", not " + now.optimizer;
+  if (made.batch != now.batch)
+    return number("a batch of", made.batch, now.batch);
+  if (made.samples != now.samples)
+    return number("data of", made.samples, now.samples) + " samples";
+  if (made.shuffle != now.shuffle)
+    return made.shuffle ? "shuffled data" : "--no-shuffle";
+  if (made.seed != now.seed)
+    return number("--seed", made.seed, now.seed);
+  if (made.dropLast != now.dropLast)
+    return made.dropLast ? "--drop-last" : "the last window of an epoch, which --drop-last leaves out";
+  return "";
+}
+
+} // namespace
+
+CheckpointFacts Session::facts(uint64_t step) const {
+  const Manifest &manifest = artifact.manifest;
+  return {step,
+          updates,
+          manifest.optimizer,
+          manifest.batch,
+          dataset ? dataset->samples() : 0,
+          dataOptions.seed,
+          dataOptions.shuffle != 0,
+          dataOptions.drop_last != 0,
+          lossSpikes.values(),
+          normSpikes.values()};
+}
+
+Status Session::checkpoint(const std::string &root, uint64_t step, uint64_t keep) {
+  std::vector<TensorToWrite> tensors;
+  for (const ParameterSpec &tensor : tensorsOf(artifact.manifest, /*withSlots=*/true))
+    tensors.push_back({tensor.onnxName, state + tensor.stateOffset, tensor.dtype, tensor.shape});
+  auto read = [this](const uint8_t *data, uint64_t bytes) { return device->view(data, bytes); };
+  return writeCheckpoint(root, facts(step), tensors, read, keep);
+}
+
+Expected<uint64_t> Session::resume(const std::string &path, bool weightsOnly) {
+  auto made = readCheckpoint(path);
+  if (!made)
+    return made.error();
+  std::string other = weightsOnly ? "" : difference(*made, facts(0));
+  if (!other.empty())
+    return Error{kExitUsage,
+                 path + ": was made with " + other,
+                 "other-checkpoint",
+                 {"--resume-weights-only starts a new run from its weights"}};
+  Manifest tensors;
+  tensors.params = tensorsOf(artifact.manifest, !weightsOnly);
+  if (Status status = loadParameters(tensors, checkpointTensors(path), *device, state); !status)
+    return status.error();
+  if (weightsOnly)
+    return uint64_t(0);
+  updates = made->updates;
+  lossSpikes.restore(made->losses);
+  normSpikes.restore(made->norms);
+  return made->step;
+}
+
+/// Rank 0 looks, so that all take the same one.
+Expected<std::optional<uint64_t>> Session::resumeNewest(const std::string &root, bool weightsOnly) {
+  int64_t found = 0;
+  std::vector<uint64_t> steps = collectives.rank() == 0 ? listCheckpoints(root) : std::vector<uint64_t>();
+  for (auto step = steps.rbegin(); step != steps.rend() && found == 0; ++step) {
+    auto whole = readCheckpoint(checkpointPath(root, *step));
+    if (whole)
+      found = int64_t(*step) + 1;
+    else
+      decisions.push_back(whole.error().message + ": the checkpoint before it is taken");
+  }
+  auto agreed = collectives.maximum(found, watchdogSeconds());
+  if (!agreed)
+    return agreed.error();
+  if (*agreed == 0)
+    return std::optional<uint64_t>();
+  auto step = resume(checkpointPath(root, uint64_t(*agreed - 1)), weightsOnly);
+  if (Status status = agree(step ? Status() : Status(step.error())); !status)
+    return status.error();
+  return std::optional(*step);
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tensors out of a session's memory and into it.
+#include "runtime/session/Parameters.h"
+#include "runtime/session/Session.h"
+#include <algorithm>
+#include <cstring>
+
+namespace accum::runtime {
+namespace {
+
+Error usage(const std::string &message) { return {kExitUsage, message, "usage"}; }
+
+} // namespace
+
+Status Session::fillRange(uint8_t *begin, uint64_t bytes, uint8_t byte) {
+  for (uint64_t done = 0; done < bytes; done += Device::kPieceBytes) {
+    uint64_t piece = std::min(bytes - done, Device::kPieceBytes);
+    Status status = device->write(begin + done, piece, [&](uint8_t *to) { std::memset(to, byte, piece); });
+    if (!status)
+      return status;
+  }
+  return {};
+}
+
+/// What lies between two gradients stays zero: norms and updates go over it.
+Status Session::fillMemory(uint8_t byte) {
+  const Manifest &manifest = artifact.manifest;
+  Status status = fillRange(state + manifest.stateBytes, artifact.program->scratch_bytes, byte);
+  for (const ParameterSpec &param : manifest.params)
+    if (status && param.trained)
+      status = fillRange(state + param.gradOffset, param.bytes(), byte);
+  for (const ScalarSpec &scalar : manifest.scalars)
+    if (status)
+      status = fillRange(state + scalar.stateOffset, bytesOf(scalar.dtype), byte);
+  return status;
+}
+
+Status Session::write(const std::string &name, const uint8_t *data, uint64_t bytes) {
+  const ParameterSpec *param = artifact.manifest.findByAnyName(name);
+  if (!param)
+    return usage("the artifact has no parameter `" + name + "`");
+  if (bytes != param->bytes())
+    return usage("parameter `" + name + "` has " + std::to_string(param->bytes()) + " bytes, not " +
+                 std::to_string(bytes));
+  for (uint64_t done = 0; done < bytes; done += Device::kPieceBytes) {
+    uint64_t piece = std::min(bytes - done, Device::kPieceBytes);
+    Status status = device->write(state + param->stateOffset + done, piece,
+                                  [&](uint8_t *to) { std::memcpy(to, data + done, piece); });
+    if (!status)
+      return status;
+  }
+  return {};
+}
+
+Expected<accum_tensor> Session::viewed(uint64_t offset, DType dtype, const std::vector<int64_t> &shape,
+                                       uint64_t bytes) {
+  auto data = device->view(state + offset, bytes);
+  if (!data)
+    return data.error();
+  return accum_tensor{*data, dtype, int32_t(shape.size()), shape.data()};
+}
+
+Expected<accum_tensor> Session::read(const std::string &kind, const std::string &name) {
+  static const std::vector<int64_t> kScalarShape;
+  if (kind == "scalar") {
+    const ScalarSpec *scalar = artifact.manifest.findScalar(name);
+    if (!scalar)
+      return usage("the artifact has no scalar `" + name + "`");
+    return viewed(scalar->stateOffset, scalar->dtype, kScalarShape, bytesOf(scalar->dtype));
+  }
+  const ParameterSpec *param = artifact.manifest.findByAnyName(name);
+  if (!param)
+    return usage("the artifact has no parameter `" + name + "`");
+  std::optional<uint64_t> offset;
+  if (kind == "parameter")
+    offset = param->stateOffset;
+  if (kind == "gradient" && param->trained)
+    offset = param->gradOffset;
+  for (const SlotSpec &slot : param->slots)
+    if (slot.name == kind)
+      offset = slot.stateOffset;
+  if (!offset)
+    return usage("parameter `" + name + "` has no " + kind);
+  return viewed(*offset, param->dtype, param->shape, param->bytes());
+}
+
+Status Session::save(const std::string &kind, const std::string &names, const std::string &path,
+                     bool keepOld) {
+  SavedTensor what = kind == "gradient" ? SavedTensor::Gradient : SavedTensor::Parameter;
+  SavedNames which = names == "framework" ? SavedNames::Framework : SavedNames::Onnx;
+  return saveTensors(artifact.manifest, *device, state, what, which, path, keepOld);
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads /proc and the control groups, of version 1 and 2.
+#include "runtime/system/Memory.h"
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <optional>
+#include <sstream>
+#include <sys/resource.h>
+#include <vector>
+
+namespace accum::runtime {
+namespace {
+
+std::optional<uint64_t> readNumber(const std::string &path) {
+  std::ifstream file(path);
+  uint64_t number;
+  if (file >> number)
+    return number;
+  return std::nullopt; // no file, or "max"
+}
+
+/// The number behind a word that begins a line.
+std::optional<uint64_t> numberOf(const std::string &word, const std::string &path) {
+  std::ifstream file(path);
+  for (std::string line, key; std::getline(file, line);) {
+    std::istringstream words(line);
+    if (uint64_t number; words >> key >> number && key == word)
+      return number;
+  }
+  return std::nullopt;
+}
+
+/// The files of one version. Pages of files that were not read lately count as used, but are given up first.
+struct Version {
+  const char *folder;
+  std::vector<const char *> limits;
+  const char *used, *dropped;
+};
+const Version kVersion1 = {
+    "/sys/fs/cgroup/memory", {"memory.limit_in_bytes"}, "memory.usage_in_bytes", "total_inactive_file"};
+const Version kVersion2 = {
+    "/sys/fs/cgroup", {"memory.max", "memory.high"}, "memory.current", "inactive_file"};
+
+uint64_t leftIn(const std::string &group, const Version &version) {
+  uint64_t left = UINT64_MAX;
+  auto used = readNumber(group + "/" + version.used);
+  for (const char *name : version.limits)
+    if (auto limit = readNumber(group + "/" + name); limit && used) {
+      uint64_t kept = *used - std::min(*used, numberOf(version.dropped, group + "/memory.stat").value_or(0));
+      left = std::min(left, *limit - std::min(*limit, kept));
+    }
+  return left;
+}
+
+uint64_t machineAvailable() {
+  auto kibibytes = numberOf("MemAvailable:", "/proc/meminfo");
+  return kibibytes ? *kibibytes << 10 : UINT64_MAX;
+}
+
+} // namespace
+
+uint64_t leftInControlGroups(const std::string &root) {
+  uint64_t left = UINT64_MAX;
+  std::ifstream file(root + "/proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) { // HIERARCHY:CONTROLLER,...:/PATH
+    size_t first = line.find(':'), second = line.find(':', first + 1);
+    if (second == std::string::npos)
+      continue;
+    std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
+    bool isVersion2 = line.starts_with("0::");
+    if (!isVersion2 && controllers.find(",memory,") == std::string::npos)
+      continue;
+    const Version &version = isVersion2 ? kVersion2 : kVersion1;
+    // In a container the folder may be that of a group on the path, whose outer part is not there.
+    std::string path = line.substr(second + 1);
+    while (path.ends_with('/'))
+      path.pop_back();
+    for (;; path.resize(path.rfind('/'))) {
+      left = std::min(left, leftIn(root + version.folder + path, version));
+      if (path.rfind('/') == std::string::npos)
+        break;
+    }
+  }
+  return left;
+}
+
+uint64_t availableMemory() { return std::min(machineAvailable(), leftInControlGroups()); }
+
+uint64_t peakResident() {
+  if (auto kibibytes = numberOf("VmHWM:", "/proc/self/status"))
+    return *kibibytes << 10;
+  rusage usage; // without /proc; it counts what the process was before it became this program, too
+  getrusage(RUSAGE_SELF, &usage);
+  return uint64_t(usage.ru_maxrss) << 10;
+}
+
+std::string formatBytes(uint64_t bytes) {
+  constexpr const char *kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
+  if (bytes < 1024)
+    return std::to_string(bytes) + " B";
+  double value = double(bytes) / 1024;
+  int unit = 0;
+  for (; value >= 1024 && unit < 3; ++unit)
+    value /= 1024;
+  char text[32];
+  std::snprintf(text, sizeof text, unit >= 2 ? "%.2f %s" : "%.1f %s", value, kUnits[unit]);
+  return text;
+}
+
+} // namespace accum::runtime
