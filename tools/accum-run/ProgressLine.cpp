@@ -30,12 +30,9 @@ std::string duration(double seconds) {
 
 } // namespace
 
-ProgressLine::ProgressLine(bool wanted, uint64_t steps)
-    : active(wanted && isatty(STDERR_FILENO)), steps(steps) {}
+ProgressLine::ProgressLine(uint64_t steps) : active(isatty(STDERR_FILENO) != 0), steps(steps) {}
 
-ProgressLine::~ProgressLine() { finish(); }
-
-void ProgressLine::show(uint64_t step, const accum_info &info, const accum_step_result &result) {
+void ProgressLine::step(uint64_t step, const accum_info &info, const accum_step_result &result) {
   tokens += result.targets;
   seconds += result.seconds;
   if (!active)
@@ -56,10 +53,15 @@ void ProgressLine::show(uint64_t step, const accum_info &info, const accum_step_
   open = true;
 }
 
-void ProgressLine::finish() {
+void ProgressLine::interrupt() {
   if (open)
     std::fputc('\n', stderr);
   open = false;
+}
+
+int ProgressLine::finish() {
+  interrupt();
+  return 0;
 }
 
 } // namespace accum::run

@@ -3,23 +3,20 @@
 #ifndef ACCUM_RUN_PROGRESSLINE_H
 #define ACCUM_RUN_PROGRESSLINE_H
 
-#include "runtime/accum_runtime.h"
-#include <cstdint>
+#include "tools/accum-run/RunRecorder.h"
 
 namespace accum::run {
 
-class ProgressLine {
+/// Silent where stderr is no terminal.
+class ProgressLine : public RunRecorder {
 public:
-  /// Silent where stderr is no terminal, or when not wanted.
-  ProgressLine(bool wanted, uint64_t steps);
-  ~ProgressLine();
-  ProgressLine(const ProgressLine &) = delete;
-  ProgressLine &operator=(const ProgressLine &) = delete;
+  explicit ProgressLine(uint64_t steps);
 
-  /// `step` counts from 1.
-  void show(uint64_t step, const accum_info &info, const accum_step_result &result);
+  void step(uint64_t step, const accum_info &info, const accum_step_result &result) override;
+  void evaluation(const Evaluation &) override {}
   /// Ends the line so that other output starts on its own.
-  void finish();
+  void interrupt() override;
+  int finish() override;
 
 private:
   bool active, open = false;

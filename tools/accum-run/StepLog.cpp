@@ -7,7 +7,6 @@
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
-#include <utility>
 
 namespace accum::run {
 namespace {
@@ -42,9 +41,7 @@ runtime::Status keepLines(const std::string &path, uint64_t upTo) {
 
 } // namespace
 
-runtime::Expected<StepLog> StepLog::open(const std::string &path, uint64_t from) {
-  if (path.empty())
-    return StepLog(nullptr);
+runtime::Expected<std::unique_ptr<StepLog>> StepLog::open(const std::string &path, uint64_t from) {
   if (path != "-" && from > 0)
     if (runtime::Status status = keepLines(path, from); !status)
       return status.error();
@@ -52,19 +49,15 @@ runtime::Expected<StepLog> StepLog::open(const std::string &path, uint64_t from)
   if (!file)
     return runtime::Error{runtime::kExitFile, path + ": cannot be written: " + std::strerror(errno),
                           "unwritable"};
-  return StepLog(file);
+  return std::make_unique<StepLog>(file);
 }
-
-StepLog::StepLog(StepLog &&other) noexcept : file(std::exchange(other.file, nullptr)) {}
 
 StepLog::~StepLog() {
   if (file && file != stdout)
     std::fclose(file);
 }
 
-void StepLog::write(uint64_t step, const accum_info &info, const accum_step_result &result) {
-  if (!file)
-    return;
+void StepLog::step(uint64_t step, const accum_info &info, const accum_step_result &result) {
   Json line = {{"step", step},
                {"loss", number(result.loss)},
                {"lr", info.lr},
@@ -80,7 +73,21 @@ void StepLog::write(uint64_t step, const accum_info &info, const accum_step_resu
                {"peak_bytes", info.peak_bytes}};
   if (result.skipped)
     line["skipped"] = result.skipped == ACCUM_SKIPPED_SPIKE ? Json("spike") : Json(true);
-  if (std::fprintf(file, "%s\n", line.dump().c_str()) >= 0 && std::fflush(file) == 0)
+  write(step, line.dump());
+}
+
+void StepLog::evaluation(const Evaluation &found) {
+  Json line = {{"step", found.step},
+               {"eval_loss", number(found.loss)},
+               {"eval_samples", found.samples},
+               {"eval_targets", found.targets ? Json(found.targets) : Json()}};
+  if (found.accuracy)
+    line["eval_accuracy"] = number(*found.accuracy);
+  write(found.step, line.dump());
+}
+
+void StepLog::write(uint64_t step, const std::string &line) {
+  if (!file || (std::fprintf(file, "%s\n", line.c_str()) >= 0 && std::fflush(file) == 0))
     return;
   std::fprintf(stderr, "note: step %llu: --log cannot be written: %s; training goes on without it\n",
                static_cast<unsigned long long>(step), std::strerror(errno));

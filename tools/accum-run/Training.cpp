@@ -6,8 +6,8 @@
 #include "runtime/system/Clock.h"
 #include "tools/accum-run/Checkpoints.h"
 #include "tools/accum-run/ParameterPrint.h"
-#include "tools/accum-run/ProgressLine.h"
-#include "tools/accum-run/StepLog.h"
+#include "tools/accum-run/RunRecorder.h"
+#include "tools/accum-run/RunSummary.h"
 #include "tools/accum-run/StopSignal.h"
 #include "tools/accum-run/Verification.h"
 #include <algorithm>
@@ -21,12 +21,6 @@ namespace accum::run {
 namespace {
 
 using runtime::Error;
-
-/// Sum of what the summary needs.
-struct Tally {
-  uint64_t steps = 0, skipped = 0, spikes = 0;
-  double firstLoss = NAN, lastLoss = NAN, seconds = 0;
-};
 
 class Training {
 public:
@@ -58,12 +52,12 @@ private:
   [[noreturn]] void leave(int code);
   int saveWeights();
   int save();
-  void summarize() const;
 
   const Options &options;
   accum_session *session;
   accum_info info{};
-  Tally tally;
+  RunSummary summary;
+  Recorders recorders;
   std::optional<ParameterPrint> print;
   size_t noticesPrinted = 0;
   uint64_t firstStep = 0;                 ///< 0, or where a checkpoint was left
@@ -200,6 +194,7 @@ int Training::checkOutputs() const {
 /// Those that are new.
 void Training::printNotices() {
   while (const char *notice = accum_notice(session, noticesPrinted)) {
+    recorders.interrupt();
     if (isFirst())
       std::fprintf(stderr, "note: %s\n", notice);
     ++noticesPrinted;
@@ -235,28 +230,20 @@ int Training::stopAgreed(const accum_step_result &result, bool &stop) {
 }
 
 int Training::loop() {
-  auto log = StepLog::open(isFirst() ? options.log : "", firstStep);
-  if (!log)
-    leave(say(log.error()));
-  ProgressLine progress(options.progress && isFirst(), totalSteps());
+  if (auto opened = Recorders::open(options, isFirst(), firstStep, totalSteps()); opened)
+    recorders = std::move(*opened);
+  else
+    leave(say(opened.error()));
   for (uint64_t step = firstStep; step < totalSteps(); ++step) {
     accum_step_result result;
     if (print)
       print->startStep(step + 1);
-    if (int code = accum_step(session, step, &result)) {
-      progress.finish();
+    if (int code = accum_step(session, step, &result))
       return failedStep(code, step, result);
-    }
     printNotices();
     accum_get_info(session, &info);
-    log->write(step + 1, info, result);
-    progress.show(step + 1, info, result);
-    tally.firstLoss = tally.steps == 0 ? result.loss : tally.firstLoss;
-    tally.lastLoss = result.loss;
-    tally.seconds += result.seconds;
-    tally.skipped += result.skipped == ACCUM_SKIPPED_NOT_FINITE;
-    tally.spikes += result.skipped == ACCUM_SKIPPED_SPIKE;
-    ++tally.steps;
+    recorders.step(step + 1, info, result);
+    summary.step(step + 1, info, result);
     bool stop = false;
     if (int code = stopAgreed(result, stop))
       leave(say(code));
@@ -272,6 +259,7 @@ int Training::loop() {
 /// saved. Any other failure may be this rank's alone and ends the job.
 int Training::failedStep(int code, uint64_t step, const accum_step_result &result) {
   std::string message = accum_last_error();
+  recorders.interrupt();
   if (message.rfind("error: ", 0) == 0)
     message.insert(7, "step " + std::to_string(step + 1) + ": ");
   if (isFirst() || !result.skipped)
@@ -315,7 +303,7 @@ int Training::save() {
   if (!isFirst())
     return 0;
   int code = saveWeights();
-  if (!options.dumpGradients.empty() && tally.steps > 0) {
+  if (!options.dumpGradients.empty() && summary.steps() > 0) {
     const char *path = options.dumpGradients.c_str();
     int failed = say(accum_save(session, "gradient", options.names.c_str(), path, 0));
     code = code ? code : failed;
@@ -327,33 +315,21 @@ int Training::save() {
   return code;
 }
 
-void Training::summarize() const {
-  if (!isFirst())
-    return;
-  std::printf("steps    %llu of %lld samples", static_cast<unsigned long long>(tally.steps),
-              static_cast<long long>(info.batch));
-  if (tally.steps > 0)
-    std::printf("; loss %.6g -> %.6g; %.4g ms per step", tally.firstLoss, tally.lastLoss,
-                tally.seconds / double(tally.steps) * 1e3);
-  if (tally.skipped)
-    std::printf("; %llu skipped, not finite", static_cast<unsigned long long>(tally.skipped));
-  if (tally.spikes)
-    std::printf("; %llu skipped as spikes", static_cast<unsigned long long>(tally.spikes));
-  std::printf("\n");
-}
-
 int Training::run() {
   if (int code = prepare())
     return code;
   if (int code = isFirst() ? checkOutputs() : 0)
     leave(code);
   int code = loop();
+  int unrecorded = recorders.finish();
   if (code == 0 || code == runtime::kExitStopped) {
-    summarize();
+    if (isFirst())
+      summary.print(info.batch);
     int saved = save();
     if (checkpoints && code == runtime::kExitStopped)
       checkpoints->sayHowToGoOn();
     saved = saved == 0 && checkpoints ? checkpoints->failure() : saved;
+    saved = saved == 0 ? unrecorded : saved;
     return saved ? saved : code;
   }
   return code;

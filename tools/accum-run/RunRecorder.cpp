@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which recorders a run has.
+#include "tools/accum-run/RunRecorder.h"
+#include "tools/accum-run/ProgressLine.h"
+#include "tools/accum-run/StepLog.h"
+
+namespace accum::run {
+
+runtime::Expected<Recorders> Recorders::open(const Options &options, bool isFirst, uint64_t from,
+                                             uint64_t total) {
+  Recorders recorders;
+  if (!isFirst)
+    return recorders;
+  if (!options.log.empty()) {
+    auto log = StepLog::open(options.log, from);
+    if (!log)
+      return log.error();
+    recorders.all.push_back(std::move(*log));
+  }
+  if (options.progress)
+    recorders.all.push_back(std::make_unique<ProgressLine>(total));
+  return recorders;
+}
+
+void Recorders::step(uint64_t step, const accum_info &info, const accum_step_result &result) {
+  for (auto &recorder : all)
+    recorder->step(step, info, result);
+}
+
+void Recorders::evaluation(const Evaluation &found) {
+  for (auto &recorder : all)
+    recorder->evaluation(found);
+}
+
+void Recorders::interrupt() {
+  for (auto &recorder : all)
+    recorder->interrupt();
+}
+
+int Recorders::finish() {
+  int code = 0;
+  for (auto &recorder : all) {
+    int failed = recorder->finish();
+    code = code ? code : failed;
+  }
+  all.clear();
+  return code;
+}
+
+} // namespace accum::run

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whoever keeps or shows how a run goes: one interface for logs, lines on a terminal and pages.
+#ifndef ACCUM_RUN_RUNRECORDER_H
+#define ACCUM_RUN_RUNRECORDER_H
+
+#include "runtime/accum_runtime.h"
+#include "runtime/system/Status.h"
+#include "tools/accum-run/Options.h"
+#include <memory>
+#include <optional>
+#include <vector>
+
+namespace accum::run {
+
+/// What a pass over the evaluation data found.
+struct Evaluation {
+  uint64_t step = 0;                   ///< optimizer steps that were made before it
+  double loss = 0;                     ///< as the model defines it, over all samples; may be NaN
+  int64_t samples = 0, targets = 0;    ///< targets: 0 where the artifact does not count them
+  std::optional<double> accuracy = {}; ///< a part of 1
+};
+
+class RunRecorder {
+public:
+  virtual ~RunRecorder() = default;
+  /// Behind every optimizer step; `step` counts from 1.
+  virtual void step(uint64_t step, const accum_info &info, const accum_step_result &result) = 0;
+  /// Behind the step that it names.
+  virtual void evaluation(const Evaluation &found) = 0;
+  /// Something else is about to be said on stderr.
+  virtual void interrupt() {}
+  /// The last call, once, however the run ended. An exit code: what could not be written is said on stderr.
+  virtual int finish() { return 0; }
+};
+
+/// All of one run, in the order in which they are told.
+class Recorders {
+public:
+  /// Those that the options ask for; on ranks other than 0 none. `from` is the step that a checkpoint was
+  /// left at, `total` the last one. Slug `unwritable` (exit 3).
+  static runtime::Expected<Recorders> open(const Options &options, bool isFirst, uint64_t from,
+                                           uint64_t total);
+
+  void step(uint64_t step, const accum_info &info, const accum_step_result &result);
+  void evaluation(const Evaluation &found);
+  void interrupt();
+  /// The first exit code of theirs that is not 0.
+  int finish();
+
+private:
+  std::vector<std::unique_ptr<RunRecorder>> all;
+};
+
+} // namespace accum::run
+#endif
