@@ -138,6 +138,22 @@ int accum_step(accum_session *session, uint64_t step, accum_step_result *result)
 /* Forward and loss over the same samples; nothing is updated. */
 int accum_eval(accum_session *session, uint64_t step, accum_step_result *result);
 
+/* Data of its own for accum_evaluate, in files or arrays like those of training; one sample is enough. */
+int accum_bind_evaluation_files(accum_session *session, const char *const *paths, size_t count);
+int accum_bind_evaluation_arrays(accum_session *session, const accum_array *arrays, size_t count);
+
+typedef struct accum_evaluation {
+  double loss;       /* as the model defines it, of all samples at once; not finite where it is not */
+  double accuracy;   /* the part of the counted targets that is predicted; NaN where nothing counts them */
+  double perplexity; /* exp(loss) where the targets are tokens; else NaN */
+  int64_t samples, targets; /* targets: 0 where the artifact does not count them */
+  double seconds;
+} accum_evaluation;
+/* Every sample once, without dropout, over all devices. A program that relates the samples of its batch to
+ * each other: the mean over full batches. Steps before and behind it have the bits that they have without
+ * it. */
+int accum_evaluate(accum_session *session, accum_evaluation *result);
+
 /* How steps are cut, to check that it does not matter. */
 typedef struct accum_cut {
   uint32_t size;    /* sizeof(accum_cut) */

@@ -37,9 +37,6 @@ Expected<Dataset> Dataset::fromArrays(const Manifest &manifest, std::vector<Arra
   Dataset dataset;
   if (Status status = dataset.matchArrays(manifest, std::move(arrays)); !status)
     return status.error();
-  if (dataset.count < manifest.batch)
-    return badData("the data holds " + std::to_string(dataset.count) +
-                   " samples, expected at least one global batch of " + std::to_string(manifest.batch));
   for (const Column &column : dataset.columns)
     if (column.array)
       if (Status status = checkValues(*column.spec, *column.array); !status)
@@ -136,7 +133,9 @@ Status Dataset::countSamples(const Column &column) {
   auto samples = samplesOf(spec, array);
   if (!samples)
     return samples.error();
-  if (count != 0 && count != *samples)
+  bool isFirst =
+      std::none_of(columns.begin(), columns.end(), [](const Column &known) { return known.array; });
+  if (!isFirst && count != *samples)
     return badData(array.path + ": array `" + array.name + "` holds " + std::to_string(*samples) +
                    " samples, expected " + std::to_string(count) + " as in `" + columns.front().spec->name +
                    "`");

@@ -47,8 +47,10 @@ uint64_t Staging::fill(Dataset &dataset, const Share &share, MicroStep at, const
   uint64_t end = at.phase == ACCUM_PREPASS ? prepassBytes : bytes;
   size_t models = offsets.size() - 2;
   for (size_t input = 0; input < models; ++input)
-    for (int64_t row = 0; offsets[input] < end && row < share.m; ++row)
-      dataset.copyRow(input, order[share.sampleOf(k, row)], block + offsets[input], row, share.m);
+    for (int64_t row = 0; offsets[input] < end && row < share.m; ++row) {
+      int64_t at = share.sampleOf(k, row);
+      dataset.copyRow(input, order ? order[at] : uint64_t(at), block + offsets[input], row, share.m);
+    }
   int64_t real = share.valid(k);
   for (int64_t row = 0; row < share.m; ++row)
     block[offsets[models] + row] = row < real;

@@ -16,8 +16,8 @@ public:
   /// Puts the buffers at `base`, which stays the caller's and is not touched.
   void place(const Manifest &manifest, uint8_t *base);
   /// Writes the rows of a micro-step to `block`, laid out like the buffers: `order` gives the data set's
-  /// sample at each position of the window. The pre-pass gets what it reads, which lies first. Returns where
-  /// that ends.
+  /// sample at each position of the window; null: the position itself. The pre-pass gets what it reads, which
+  /// lies first. Returns where that ends.
   uint64_t fill(Dataset &dataset, const Share &share, MicroStep at, const uint64_t *order,
                 uint8_t *block) const;
   uint8_t *const *inputs() const { return pointers.data(); }

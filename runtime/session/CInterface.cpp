@@ -38,11 +38,43 @@ std::optional<double> given(double value) {
   return std::isnan(value) ? std::nullopt : std::optional<double>(value);
 }
 
-int bindArrays(accum_session *session, std::vector<Array> arrays, const accum_data_options &options) {
+/// Without options: for evaluation.
+int bindArrays(accum_session *session, std::vector<Array> arrays, const accum_data_options *options) {
   auto dataset = Dataset::fromArrays(session->session->manifest(), std::move(arrays));
   if (!dataset)
     return report(dataset.error());
-  return report(session->session->bind(std::move(*dataset), options));
+  if (!options)
+    return report(session->session->bindEvaluation(std::move(*dataset)));
+  Status enough = session->session->requireBatch(*dataset);
+  return report(enough ? session->session->bind(std::move(*dataset), *options) : enough);
+}
+
+int bindFiles(accum_session *session, const char *const *paths, size_t count,
+              const accum_data_options *options) {
+  std::vector<Array> all;
+  for (size_t i = 0; i < count; ++i) {
+    auto arrays = readArrays(paths[i]);
+    if (!arrays)
+      return report(arrays.error());
+    std::move(arrays->begin(), arrays->end(), std::back_inserter(all));
+  }
+  return bindArrays(session, std::move(all), options);
+}
+
+int bindMemory(accum_session *session, const accum_array *arrays, size_t count,
+               const accum_data_options *options) {
+  std::vector<Array> all(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (arrays[i].dtype < 0 || arrays[i].dtype > ACCUM_U64)
+      return report(
+          Error{kExitUsage, std::string("array `") + arrays[i].name + "` has no known dtype", "usage"});
+    all[i].name = arrays[i].name;
+    all[i].path = "memory";
+    all[i].dtype = DType(arrays[i].dtype);
+    all[i].shape.assign(arrays[i].shape, arrays[i].shape + arrays[i].rank);
+    all[i].data = static_cast<const uint8_t *>(arrays[i].data);
+  }
+  return bindArrays(session, std::move(all), options);
 }
 
 int storeResult(const Expected<accum_step_result> &outcome, accum_step_result *result) {
@@ -95,34 +127,20 @@ void accum_get_info(const accum_session *session, accum_info *info) { session->s
 
 int accum_bind_files(accum_session *session, const char *const *paths, size_t count,
                      const accum_data_options *options) {
-  return guarded([&] {
-    std::vector<Array> all;
-    for (size_t i = 0; i < count; ++i) {
-      auto arrays = readArrays(paths[i]);
-      if (!arrays)
-        return report(arrays.error());
-      std::move(arrays->begin(), arrays->end(), std::back_inserter(all));
-    }
-    return bindArrays(session, std::move(all), *options);
-  });
+  return guarded([&] { return bindFiles(session, paths, count, options); });
 }
 
 int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t count,
                       const accum_data_options *options) {
-  return guarded([&] {
-    std::vector<Array> all(count);
-    for (size_t i = 0; i < count; ++i) {
-      if (arrays[i].dtype < 0 || arrays[i].dtype > ACCUM_U64)
-        return report(
-            Error{kExitUsage, std::string("array `") + arrays[i].name + "` has no known dtype", "usage"});
-      all[i].name = arrays[i].name;
-      all[i].path = "memory";
-      all[i].dtype = DType(arrays[i].dtype);
-      all[i].shape.assign(arrays[i].shape, arrays[i].shape + arrays[i].rank);
-      all[i].data = static_cast<const uint8_t *>(arrays[i].data);
-    }
-    return bindArrays(session, std::move(all), *options);
-  });
+  return guarded([&] { return bindMemory(session, arrays, count, options); });
+}
+
+int accum_bind_evaluation_files(accum_session *session, const char *const *paths, size_t count) {
+  return guarded([&] { return bindFiles(session, paths, count, nullptr); });
+}
+
+int accum_bind_evaluation_arrays(accum_session *session, const accum_array *arrays, size_t count) {
+  return guarded([&] { return bindMemory(session, arrays, count, nullptr); });
 }
 
 int accum_bind_synthetic(accum_session *session, const accum_data_options *options) {
@@ -187,6 +205,16 @@ int accum_step(accum_session *session, uint64_t step, accum_step_result *result)
 
 int accum_eval(accum_session *session, uint64_t step, accum_step_result *result) {
   return guarded([&] { return storeResult(session->session->eval(step), result); });
+}
+
+int accum_evaluate(accum_session *session, accum_evaluation *result) {
+  return guarded([&] {
+    auto outcome = session->session->evaluate();
+    if (!outcome)
+      return report(outcome.error());
+    *result = *outcome;
+    return 0;
+  });
 }
 
 int accum_lock_checkpoints(const char *root) {

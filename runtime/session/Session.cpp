@@ -116,7 +116,7 @@ Status Session::placeMemory(const accum_open_options &options) {
   staging.place(manifest, state + programBytes);
   takeNotices();
   fillInputs = [this](MicroStep at, uint8_t *block) {
-    return staging.fill(*dataset, shareIn(at.phase), at, order.data() + window.start, block);
+    return staging.fill(*feeding, shareIn(at.phase), at, rows, block);
   };
   return startParameters(options);
 }
@@ -143,38 +143,6 @@ Status Session::startParameters(const accum_open_options &options) {
     return status;
   return options.random_params ? randomizeParameters(manifest, options.random_seed, *device, state)
                                : Status();
-}
-
-Status Session::bind(Dataset data, const accum_data_options &options) {
-  // More would end in the kernel's out-of-memory killer instead of a sentence.
-  uint64_t bytes = uint64_t(data.samples()) * sizeof(uint64_t);
-  if (bytes > availableMemory())
-    return Error{kExitRunFailed,
-                 "the order of " + std::to_string(data.samples()) + " samples takes " + formatBytes(bytes) +
-                     " of memory (" + formatBytes(availableMemory()) + " available)",
-                 "memory"};
-  dataset = std::move(data);
-  dataOptions = options;
-  leaveOutIncomplete();
-  order.resize(dataset->samples());
-  orderEpoch.reset();
-  for (const std::string &notice : dataset->notices())
-    decisions.push_back(notice);
-  return {};
-}
-
-/// A program that relates the samples of its batch has no rows to spare: another number of samples is another
-/// loss.
-void Session::leaveOutIncomplete() {
-  const Manifest &manifest = artifact.manifest;
-  int64_t rest = dataset->samples() % manifest.batch;
-  if (!manifest.wholeBatch || rest == 0)
-    return;
-  if (dataOptions.drop_last == 0)
-    decisions.push_back("the program relates the " + std::to_string(manifest.batch) +
-                        " samples of its batch to each other: the last " + std::to_string(rest) +
-                        " of each epoch are left out (as with --drop-last)");
-  dataOptions.drop_last = 1;
 }
 
 Status Session::setHyper(const HyperOptions &options) {
@@ -210,27 +178,6 @@ void Session::observe(accum_observer callback, void *user, const accum_session *
   observer = callback;
   observerUser = user;
   observerHandle = handle;
-}
-
-Status Session::selectWindow(uint64_t step) {
-  squaredNorm = dataSeconds = 0;
-  if (calls)
-    calls->startStep(step);
-  sawGradients = skipped = isSpike = failedInCommand = unchanged = false;
-  failure.reset();
-  if (!dataset)
-    return usage("no data is bound");
-  const Manifest &manifest = artifact.manifest;
-  Epochs epochs{dataset->samples(), manifest.batch, dataOptions.drop_last != 0};
-  window = epochs.at(step);
-  if (cut.samples > 0)
-    window.samples = std::min(window.samples, cut.samples);
-  if (orderEpoch != window.epoch) {
-    fillOrder(order, window.epoch, dataOptions.shuffle != 0, dataOptions.seed);
-    orderEpoch = window.epoch;
-  }
-  share.emplace(window.samples, manifest.m, collectives.ranks(), collectives.rank(), cut.rows);
-  return {};
 }
 
 Expected<accum_ctx> Session::makeContext(uint64_t step) {

@@ -26,6 +26,8 @@ public:
   static Expected<std::unique_ptr<Session>> open(const std::string &folder,
                                                  const accum_open_options &options);
 
+  /// Slug `bad-data` (exit 3) where the data has fewer samples than a batch.
+  Status requireBatch(const Dataset &data) const;
   Status bind(Dataset dataset, const accum_data_options &options);
   void leaveOutIncomplete();
   Status setHyper(const HyperOptions &options);
@@ -35,6 +37,10 @@ public:
   Status write(const std::string &name, const uint8_t *data, uint64_t bytes);
   Expected<accum_step_result> step(uint64_t step);
   Expected<accum_step_result> eval(uint64_t step);
+  /// The samples of `evaluate`. Slug `bad-data` (exit 3) where there is none.
+  Status bindEvaluation(Dataset data);
+  /// The loss of all of them at once; training does not notice.
+  Expected<accum_evaluation> evaluate();
   Expected<accum_tensor> read(const std::string &kind, const std::string &name);
   Status save(const std::string &kind, const std::string &names, const std::string &path, bool keepOld);
   /// On one rank: all have the same.
@@ -83,6 +89,8 @@ private:
   Expected<accum_hyper> makeHyper(uint64_t step);
   int limitGradients();
   Expected<accum_step_result> finish(int code, double started);
+  void beginStep();
+  Expected<accum_evaluation> evaluateWindow(const Window &of);
   Expected<bool> inspectGradients(const void *data, uint64_t n, DType dtype);
   Expected<double> valueOf(const ScalarSpec &scalar);
   Expected<double> scalarOr(const char *name, double otherwise);
@@ -100,7 +108,9 @@ private:
   uint8_t *state = nullptr; ///< in the device's memory, scratch behind it
   Staging staging;
   Device::FillInputs fillInputs;
-  std::optional<Dataset> dataset;
+  std::optional<Dataset> dataset, evaluation;
+  Dataset *feeding = nullptr;     ///< the one of them that rows are read from
+  const uint64_t *rows = nullptr; ///< its samples at the positions of the window; null: in their own order
   Hyper hyper;
   Schedule schedule;
   double rate = 0;                      ///< the learning rate of the latest step
@@ -110,7 +120,8 @@ private:
   accum_data_options dataOptions{};
   bool skipNan = false;
 
-  std::vector<uint64_t> order; ///< of epoch `orderEpoch`
+  std::vector<uint64_t> order;           ///< of epoch `orderEpoch`
+  std::vector<uint64_t> evaluationOrder; ///< of a window that is not the first
   std::optional<uint64_t> orderEpoch;
   Window window{};
   StepCut cut;

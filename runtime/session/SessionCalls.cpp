@@ -48,7 +48,7 @@ int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t
   Status fed =
       timed({.kind = CallFacts::Feed}, [&] { return device->feed({phase, k, share->steps}, fillInputs); });
   if (fed)
-    fed = dataset->health();
+    fed = feeding->health();
   Share own = shareIn(phase);
   *firstRow = own.firstRow(k);
   *valid = uint32_t(own.valid(k));

@@ -105,6 +105,42 @@ TEST(BadData, AbsentMaskIsOnesAndSaidSo) {
   EXPECT_THAT(outcome.err, HasSubstr("note: `mask` is not in the data: 1 everywhere"));
 }
 
+TEST(BadData, EvaluationDataIsCheckedBeforeTheFirstStep) {
+  auto evaluated = [](Edit edit, int64_t samples) {
+    Scene setup;
+    fs::create_directory(setup.folder + "/eval");
+    ToyData data = makeToyData(samples);
+    edit(data);
+    return refusal(setup, 3, "--eval " + writeToyData(setup.folder + "/eval", data));
+  };
+  EXPECT_THAT(evaluated([](ToyData &data) { data.x[12] = NAN; }, 6),
+              HasSubstr("eval/data.safetensors: array `x` holds NaN at [2, 2], expected a number"));
+  EXPECT_THAT(evaluated([](ToyData &) {}, 0),
+              HasSubstr("the evaluation data holds 0 samples, expected at least one"));
+  EXPECT_THAT(refusal(Scene(), 3, "--eval gone.safetensors"), HasSubstr("gone.safetensors"));
+}
+
+TEST(BadData, EvaluationTakesLessThanABatch) {
+  Scene setup;
+  fs::create_directory(setup.folder + "/eval");
+  Outcome outcome = setup.run("--eval " + writeToyData(setup.folder + "/eval", makeToyData(1)));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.out, HasSubstr("eval     step 1: loss "));
+  EXPECT_THAT(outcome.out, HasSubstr("; 1 samples"));
+}
+
+TEST(BadUse, EvaluationNeedsData) {
+  for (const char *words : {"--eval-every 2", "--eval-only"})
+    EXPECT_THAT(refusal(Scene(), 2, words), HasSubstr(" needs --eval PATH [usage]"));
+  Scene setup;
+  EXPECT_THAT(refusal(setup, 2, "--eval-only --eval " + setup.data),
+              HasSubstr("--eval-only trains nothing and saves nothing: leave --"));
+  EXPECT_THAT(refusal(setup, 2, "--eval " + setup.data + " --eval-every 0"),
+              HasSubstr("--eval-every: `0` is not a whole number from 1 on"));
+  EXPECT_THAT(refusal(setup, 2, "--eval-micro-batch 2"),
+              HasSubstr("evaluation has the micro-batch of training"));
+}
+
 TEST(BadArtifact, MissingOrDamagedFiles) {
   for (const char *name : {"program.so", "kernels.so", "params.safetensors"}) {
     Scene setup;
@@ -207,7 +243,7 @@ TEST(BadUse, NotBuiltYetIsRefusedByName) {
       accumRun("toy.accum --steps 1 --synthetic --save toy.onnx").err,
       "error: --save toy.onnx: a model file with new weights is not built yet in this version [not-built]\n"
       "note: --save FILE.safetensors writes the weights\n");
-  for (const char *flag : {"--eval", "--eval-every", "--eval-micro-batch", "--init", "--tensorboard"}) {
+  for (const char *flag : {"--init", "--tensorboard"}) {
     Outcome outcome = accumRun("toy.accum --steps 1 " + std::string(flag) + "=1");
     EXPECT_EQ(outcome.code, 2);
     EXPECT_EQ(outcome.err, "error: " + std::string(flag) + " is not built yet in this version [not-built]\n");

@@ -6,8 +6,7 @@
 namespace accum::run {
 namespace {
 
-constexpr const char *kNotBuilt[] = {"--eval", "--eval-every", "--eval-micro-batch", "--init",
-                                     "--tensorboard"};
+constexpr const char *kNotBuilt[] = {"--init", "--tensorboard"};
 
 } // namespace
 

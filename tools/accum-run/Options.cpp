@@ -74,7 +74,7 @@ Status checkTogether(const Options &options) {
     return {};
   if (options.verify && !options.data.empty() && options.synthetic)
     return usage("--data and --synthetic exclude each other");
-  if (options.verify)
+  if (options.verify || options.evalOnly)
     return {};
   if (!options.steps && !options.epochs)
     return usage("one of --steps and --epochs is required");
@@ -146,6 +146,7 @@ Expected<Options> parseOptions(int argc, char **argv) {
   addSchedule(app, options);
   addEnds(app, options);
   addCheckpoints(app, options);
+  addEvaluation(app, options);
   addOutput(app, options);
   addRun(app, options, onNan, progress);
   app.add_flag("--include-dir", include, "the folder of accum_program.h and accum_runtime.h");
@@ -165,6 +166,8 @@ Expected<Options> parseOptions(int argc, char **argv) {
   options.skipNan = onNan == "skip";
   options.progress = progress == "auto";
   if (Status status = options.verify && !options.describe ? checkVerify(app) : Status(); !status)
+    return status.error();
+  if (Status status = checkEvaluation(app, options); !status)
     return status.error();
   if (Status status = checkTogether(options); !status)
     return status.error();

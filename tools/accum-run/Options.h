@@ -27,6 +27,9 @@ struct Options {
   uint64_t checkpointSteps = 0, checkpointKeep = 0;
   double checkpointSeconds = 0; ///< instead of checkpointSteps
   bool resumeWeightsOnly = false;
+  std::vector<std::string> evalData;
+  uint64_t evalEvery = 0; ///< steps; 0: behind the last one alone
+  bool evalOnly = false;
   double maxSeconds = 0;            ///< of training, 0: no limit
   std::optional<double> stopAtLoss; ///< a loss that is low enough
   std::string save, names = "onnx", dumpGradients, printParam, log, profile;
@@ -49,7 +52,11 @@ void addOptimizer(CLI::App &app, Options &options);
 void addSchedule(CLI::App &app, Options &options);
 void addEnds(CLI::App &app, Options &options);
 void addCheckpoints(CLI::App &app, Options &options);
+void addEvaluation(CLI::App &app, Options &options);
 void addOutput(CLI::App &app, Options &options);
+
+/// Options of evaluation against the others (exit 2).
+runtime::Status checkEvaluation(const CLI::App &app, const Options &options);
 
 /// Refuses (exit 2) what is wrong, unknown, contradictory or not built yet.
 runtime::Expected<Options> parseOptions(int argc, char **argv);

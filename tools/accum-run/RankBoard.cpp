@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mapped file of one byte per rank.
 #include "tools/accum-run/RankBoard.h"
+#include "tools/accum-run/StopSignal.h"
+#include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -72,6 +74,22 @@ int launchedRank() {
     if (const char *text = std::getenv(name))
       return std::atoi(text);
   return 0;
+}
+
+/// Ranks that could not join cannot agree on who speaks: rank 0 does at once, and the others only where it
+/// had nothing to say. Where they agreed that another one speaks there is no message, but time for it: mpirun
+/// ends all with the first.
+int sayOpenFailed(int code, const std::string &message, RankBoard &board) {
+  if (message.empty())
+    usleep(1'500'000);
+  board.set(launchedRank(), RankBoard::Ended);
+  if (launchedRank() != 0)
+    usleep(500'000);
+  std::vector<int> ended = board.find(RankBoard::Ended);
+  bool said = stopRequested() || (!ended.empty() && ended.front() == 0);
+  if (launchedRank() == 0 || !said)
+    std::fputs(message.c_str(), stderr);
+  return code;
 }
 
 } // namespace accum::run

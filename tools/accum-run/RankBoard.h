@@ -37,5 +37,8 @@ private:
 /// This process's rank as the launcher numbers it, or 0.
 int launchedRank();
 
+/// Says why this rank could not join the others; all that fail call it. Returns `code`.
+int sayOpenFailed(int code, const std::string &message, RankBoard &board);
+
 } // namespace accum::run
 #endif

@@ -83,6 +83,8 @@ void StepLog::evaluation(const Evaluation &found) {
                {"eval_targets", found.targets ? Json(found.targets) : Json()}};
   if (found.accuracy)
     line["eval_accuracy"] = number(*found.accuracy);
+  if (found.perplexity)
+    line["eval_perplexity"] = number(*found.perplexity);
   write(found.step, line.dump());
 }
 

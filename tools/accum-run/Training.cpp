@@ -5,6 +5,7 @@
 #include "runtime/files/File.h"
 #include "runtime/system/Clock.h"
 #include "tools/accum-run/Checkpoints.h"
+#include "tools/accum-run/Evaluation.h"
 #include "tools/accum-run/ParameterPrint.h"
 #include "tools/accum-run/RunRecorder.h"
 #include "tools/accum-run/RunSummary.h"
@@ -43,7 +44,10 @@ private:
   int checkOutputs() const;
   void printNotices();
   void printNotes();
+  void evaluate(uint64_t done);
+  int evaluateOnly();
   uint64_t totalSteps() const;
+  void openRecorders();
   int loop();
   bool isEnough(const accum_step_result &result) const;
   int resume();
@@ -60,7 +64,8 @@ private:
   Recorders recorders;
   std::optional<ParameterPrint> print;
   size_t noticesPrinted = 0;
-  uint64_t firstStep = 0;                 ///< 0, or where a checkpoint was left
+  uint64_t firstStep = 0; ///< 0, or where a checkpoint was left
+  Evaluator evaluator{options, session};
   std::optional<Checkpoints> checkpoints; ///< where a folder for them is given; on rank 0
   double started = runtime::now();        ///< of the training, the loading before it left out
 };
@@ -153,6 +158,8 @@ int Training::prepare() {
     code = accum_save(session, "parameter", options.names.c_str(), nullptr, 0);
   if (code == 0)
     code = bind();
+  if (code == 0)
+    code = evaluator.bind();
   if (code == 0) {
     accum_get_info(session, &info);
     code = setSchedule();
@@ -174,7 +181,8 @@ int Training::resume() {
   bool isAuto = options.resume == "auto";
   const std::string &path = isAuto ? options.checkpoint : options.resume;
   int32_t found = 0;
-  int code = accum_resume(session, path.c_str(), options.resumeWeightsOnly, &firstStep, &found);
+  int code =
+      accum_resume(session, path.c_str(), options.resumeWeightsOnly || options.evalOnly, &firstStep, &found);
   if (int agreed = agree(code))
     return agreed;
   if (!isFirst())
@@ -229,11 +237,15 @@ int Training::stopAgreed(const accum_step_result &result, bool &stop) {
   return code;
 }
 
-int Training::loop() {
-  if (auto opened = Recorders::open(options, isFirst(), firstStep, totalSteps()); opened)
-    recorders = std::move(*opened);
-  else
+void Training::openRecorders() {
+  auto opened = Recorders::open(options, isFirst(), firstStep, totalSteps());
+  if (!opened)
     leave(say(opened.error()));
+  recorders = std::move(*opened);
+}
+
+int Training::loop() {
+  openRecorders();
   for (uint64_t step = firstStep; step < totalSteps(); ++step) {
     accum_step_result result;
     if (print)
@@ -247,12 +259,37 @@ int Training::loop() {
     bool stop = false;
     if (int code = stopAgreed(result, stop))
       leave(say(code));
+    if (!stop && evaluator.isDue(step + 1, step + 1 == totalSteps()))
+      evaluate(step + 1);
     if (checkpoints)
       checkpoints->writeIfDue(step + 1, stop || step + 1 == totalSteps());
     if (stop)
       return runtime::kExitStopped;
   }
   return 0;
+}
+
+void Training::evaluate(uint64_t done) {
+  Evaluation found;
+  if (int code = evaluator.run(done, found))
+    leave(say(code));
+  recorders.interrupt();
+  recorders.evaluation(found);
+  if (isFirst())
+    std::printf("%s\n", describe(found).c_str());
+  std::fflush(stdout);
+}
+
+/// The weights of the artifact, or those of a checkpoint.
+int Training::evaluateOnly() {
+  if (int agreed = agree(evaluator.bind()))
+    return agreed;
+  if (int resumed = options.resume.empty() ? 0 : resume())
+    return resumed;
+  printNotices();
+  openRecorders();
+  evaluate(0);
+  return recorders.finish();
 }
 
 /// A step that was not finite failed on all ranks alike: the weights are those of the last good step, and are
@@ -316,6 +353,8 @@ int Training::save() {
 }
 
 int Training::run() {
+  if (options.evalOnly)
+    return evaluateOnly();
   if (int code = prepare())
     return code;
   if (int code = isFirst() ? checkOutputs() : 0)
@@ -335,23 +374,6 @@ int Training::run() {
   return code;
 }
 
-/// Ranks that could not join cannot agree on who speaks: rank 0 does at once, and the others only where it
-/// had nothing to say. Where they agreed that another one speaks there is no message, but time for it: mpirun
-/// ends all with the first.
-int sayOpenFailed(int code, RankBoard &board) {
-  std::string message = accum_last_error();
-  if (message.empty())
-    usleep(1'500'000);
-  board.set(launchedRank(), RankBoard::Ended);
-  if (launchedRank() != 0)
-    usleep(500'000);
-  std::vector<int> ended = board.find(RankBoard::Ended);
-  bool said = stopRequested() || (!ended.empty() && ended.front() == 0);
-  if (launchedRank() == 0 || !said)
-    std::fputs(message.c_str(), stderr);
-  return code;
-}
-
 } // namespace
 
 int train(const Options &options, const runtime::Manifest &manifest, RankBoard &board) {
@@ -365,7 +387,7 @@ int train(const Options &options, const runtime::Manifest &manifest, RankBoard &
   accum_session *session = nullptr;
   int code = accum_open(options.artifact.c_str(), &open, &session);
   if (code != 0)
-    return sayOpenFailed(code, board);
+    return sayOpenFailed(code, accum_last_error(), board);
   code = options.verify ? verifyPlan(options, manifest, session) : Training(options, session).run();
   std::fflush(stdout);
   accum_close(session);

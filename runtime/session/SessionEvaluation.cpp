@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loss over data of its own. All of it is one window, so that a sum over the batch (a count of targets)
+// is one over all samples.
+#include "runtime/session/Session.h"
+#include "runtime/system/Clock.h"
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace accum::runtime {
+namespace {
+
+/// Labels by a convention over tokens, or the model's own input of several classes a sample.
+bool predictsTokens(const Manifest &manifest) {
+  if (manifest.labels == "next-token" || manifest.labels == "causal-lm")
+    return true;
+  return std::ranges::any_of(manifest.inputs, [](const InputSpec &input) {
+    return input.name == "labels" && !isFloat(input.dtype) && input.slabElements() > 1;
+  });
+}
+
+} // namespace
+
+Status Session::bindEvaluation(Dataset data) {
+  const Manifest &manifest = artifact.manifest;
+  int64_t least = manifest.wholeBatch ? manifest.batch : 1, rest = data.samples() % least;
+  if (data.samples() < least)
+    return Error{kExitFile,
+                 "the evaluation data holds " + std::to_string(data.samples()) +
+                     " samples, expected at least " +
+                     (manifest.wholeBatch ? "one global batch of " + std::to_string(least) : "one"),
+                 "bad-data"};
+  if (rest != 0)
+    decisions.push_back("the program relates the " + std::to_string(least) +
+                        " samples of its batch to each other: evaluation leaves the last " +
+                        std::to_string(rest) + " samples out");
+  evaluation = std::move(data);
+  for (const std::string &notice : evaluation->notices())
+    if (std::ranges::find(decisions, notice) == decisions.end())
+      decisions.push_back(notice);
+  return {};
+}
+
+/// Leaves nothing behind but the numbers in the state, which every step writes before it reads them.
+Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
+  beginStep();
+  window = of;
+  share.emplace(of.samples, artifact.manifest.m, collectives.ranks(), collectives.rank());
+  feeding = &*evaluation;
+  evaluationOrder.resize(of.start > 0 ? size_t(of.samples) : 0);
+  std::iota(evaluationOrder.begin(), evaluationOrder.end(), of.start);
+  rows = evaluationOrder.empty() ? nullptr : evaluationOrder.data();
+  device->startStep(true);
+  ranges.beginStep(0, /*evaluates=*/true);
+  auto context = makeContext(0);
+  if (!context)
+    return context.error();
+  int code = artifact.program->eval(&*context, share->steps);
+  takeNotices();
+  if (code != 0)
+    return explain(code);
+  if (Status status = device->synchronize(); !status)
+    return status.error();
+  ranges.endStep();
+  auto loss = scalarOr("loss", NAN), targets = scalarOr("targets", 0);
+  if (!loss || !targets)
+    return loss ? targets.error() : loss.error();
+  return accum_evaluation{*loss, NAN, NAN, of.samples, int64_t(*targets), 0};
+}
+
+Expected<accum_evaluation> Session::evaluate() {
+  double started = now();
+  if (!evaluation)
+    return Error{kExitUsage, "no evaluation data is bound", "usage"};
+  if (!artifact.program->eval)
+    return Error{kExitUsage, "the artifact has no eval program", "usage"};
+  const Manifest &manifest = artifact.manifest;
+  int64_t size = manifest.wholeBatch ? manifest.batch : evaluation->samples();
+  accum_evaluation all{0, NAN, NAN, 0, 0, 0};
+  for (int64_t start = 0; start + size <= evaluation->samples(); start += size) {
+    auto part = evaluateWindow({0, uint64_t(start), size});
+    if (!part)
+      return part.error();
+    auto weight = [](const accum_evaluation &of) { return double(of.targets ? of.targets : of.samples); };
+    double before = weight(all), own = weight(*part);
+    all.loss = before == 0 ? part->loss : (all.loss * before + part->loss * own) / (before + own);
+    all.samples += part->samples;
+    all.targets += part->targets;
+  }
+  if (predictsTokens(manifest))
+    all.perplexity = std::exp(all.loss);
+  all.seconds = now() - started;
+  return all;
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Data that is not trained on, and when its loss is taken.
+#include "tools/accum-run/OptionText.h"
+#include "tools/accum-run/Options.h"
+#include <set>
+
+namespace accum::run {
+
+void addEvaluation(CLI::App &app, Options &options) {
+  app.add_option(
+         "--eval", options.evalData,
+         "files as of --data; their loss, without dropout, behind the last step and as --eval-every says")
+      ->type_name("PATH...");
+  app.add_option("--eval-every", options.evalEvery, "evaluate every so many steps")->check(wholeNumber(1));
+  app.add_option("--eval-micro-batch")->group("")->check([](const std::string &) {
+    return "--eval-micro-batch: evaluation has the micro-batch of training: leave it out";
+  });
+  app.add_flag("--eval-only", options.evalOnly, "evaluate the weights that are there; trains nothing");
+}
+
+/// Nothing that is asked for is passed over.
+static runtime::Status checkEvalOnly(const CLI::App &app) {
+  const std::set<std::string> taken = {"artifact", "--eval",    "--eval-only",     "--resume",
+                                       "--log",    "--seed",    "--random-params", "--checkpoint",
+                                       "--target", "--threads", "--launcher",      "--progress"};
+  for (const CLI::Option *option : app.get_options())
+    if (option->count() > 0 && !taken.contains(option->get_name()))
+      return usage("--eval-only trains nothing and saves nothing: leave " + option->get_name() + " out");
+  return {};
+}
+
+runtime::Status checkEvaluation(const CLI::App &app, const Options &options) {
+  if (options.evalEvery > 0 && options.evalData.empty())
+    return usage("--eval-every needs --eval PATH");
+  if (options.evalOnly && options.evalData.empty())
+    return usage("--eval-only needs --eval PATH");
+  return options.evalOnly ? checkEvalOnly(app) : runtime::Status();
+}
+
+} // namespace accum::run
