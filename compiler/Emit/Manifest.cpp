@@ -2,7 +2,7 @@
 // device.program -> manifest.
 #include "compiler/Emit/Manifest.h"
 #include "compiler/Emit/Objects.h"
-#include "compiler/Import/ModuleNames.h"
+#include "compiler/Import/parameters/ModuleNames.h"
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/Placement.h"
 #include "passes/Schedule/StateLayout.h"

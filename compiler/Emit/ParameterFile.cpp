@@ -2,10 +2,10 @@
 // Model file -> params.safetensors, a tensor after the other.
 #include "compiler/Emit/ParameterFile.h"
 #include "compiler/Emit/OutputFolder.h"
-#include "compiler/Import/MappedFile.h"
-#include "compiler/Import/Model.h"
-#include "compiler/Import/Parameters.h"
-#include "compiler/Import/SeparateMerged.h"
+#include "compiler/Import/model/MappedFile.h"
+#include "compiler/Import/model/Model.h"
+#include "compiler/Import/parameters/Parameters.h"
+#include "compiler/Import/parameters/SeparateMerged.h"
 #include "passes/Schedule/StateLayout.h"
 #include "runtime/artifact/DType.h"
 #include <algorithm>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // ONNX file -> module of nn: one function @forward(inputs) -> loss, its parameters, no shape arithmetic left.
 #pragma once
-#include "compiler/Import/Failure.h"
-#include "compiler/Import/Parameters.h"
+#include "compiler/Import/model/Failure.h"
+#include "compiler/Import/parameters/Parameters.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include <map>

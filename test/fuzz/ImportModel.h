@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes -> import: what the fuzzer and the seeded test both run.
 #pragma once
-#include "compiler/Import/Parameters.h"
+#include "compiler/Import/parameters/Parameters.h"
 #include <span>
 #include <string>
 #include <sys/mman.h>

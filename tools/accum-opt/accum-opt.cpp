@@ -7,8 +7,8 @@
 #include "passes/Codegen/Passes.h"
 #include "passes/Differentiate/Passes.h"
 #include "passes/Fuse/Passes.h"
-#include "passes/Import/Passes.h"
 #include "passes/Precision/Passes.h"
+#include "passes/Recognise/Passes.h"
 #include "passes/Schedule/Passes.h"
 
 int main(int argc, char **argv) {

@@ -5,7 +5,7 @@
 #include "dialects/Registration.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Check/CheckPlacement.h"
-#include "passes/Import/Passes.h"
+#include "passes/Recognise/Passes.h"
 #include "test/FileBytes.h"
 #include <algorithm>
 #include <cstring>

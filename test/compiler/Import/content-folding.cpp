@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Folding of symbolic content against brute force: the same operation on the whole tensor, for several batch
 // sizes, must give what the folded content says.
-#include "compiler/Import/Content.h"
+#include "compiler/Import/content/Content.h"
 #include "llvm/ADT/STLExtras.h"
 #include <gtest/gtest.h>
 #include <numeric>

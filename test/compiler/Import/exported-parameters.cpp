@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parameters found in real exports are those of the framework, under its names.
-#include "compiler/Import/Parameters.h"
+#include "compiler/Import/parameters/Parameters.h"
 #include <algorithm>
 #include <filesystem>
 #include <fstream>

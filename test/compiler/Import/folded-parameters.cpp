@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What an exporter with a signature made of a parameter has its name only in a layout that the file tells.
-#include "compiler/Import/Parameters.h"
+#include "compiler/Import/parameters/Parameters.h"
 #include "test/compiler/Import/WireFormat.h"
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of local functions are replaced by their bodies.
-#include "compiler/Import/Model.h"
+#include "compiler/Import/model/Model.h"
 #include "test/compiler/Import/WireFormat.h"
 #include <gmock/gmock.h>
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the metadata of exporters tells: label smoothing that was left out, rows of padding, detached values.
-#include "compiler/Import/AttentionDropout.h"
-#include "compiler/Import/GradientMarks.h"
-#include "compiler/Import/LostArguments.h"
-#include "compiler/Import/SourceTrace.h"
-#include "compiler/Import/TracedCall.h"
+#include "compiler/Import/lost/AttentionDropout.h"
+#include "compiler/Import/lost/GradientMarks.h"
+#include "compiler/Import/lost/LostArguments.h"
+#include "compiler/Import/lost/SourceTrace.h"
+#include "compiler/Import/lost/TracedCall.h"
 #include <gmock/gmock.h>
 
 using namespace accum::import;

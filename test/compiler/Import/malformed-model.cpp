@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every bad file gets one sentence that names what is wrong.
-#include "compiler/Import/Model.h"
+#include "compiler/Import/model/Model.h"
 #include "test/compiler/Import/WireFormat.h"
 #include <gmock/gmock.h>
 #include <sys/resource.h>

@@ -5,7 +5,7 @@
 #include "dialects/Registration.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
-#include "passes/Import/Passes.h"
+#include "passes/Recognise/Passes.h"
 #include "test/fuzz/Damage.h"
 #include <filesystem>
 #include <fstream>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of rules against ONNX's own: a rule starts at a version that exists, and names attributes that
 // exist.
-#include "compiler/Import/Binder.h"
-#include "compiler/Import/OperatorSchema.h"
-#include "compiler/Import/Refusal.h"
+#include "compiler/Import/rules/OperatorSchema.h"
+#include "compiler/Import/walk/Binder.h"
+#include "compiler/Import/walk/Refusal.h"
 #include "llvm/ADT/StringExtras.h"
 #include <algorithm>
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is trained in exports without a signature, and what the command line changes.
-#include "compiler/Import/Parameters.h"
+#include "compiler/Import/parameters/Parameters.h"
 #include "test/compiler/Import/WireFormat.h"
 #include <cmath>
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the reader makes of well-formed files.
-#include "compiler/Import/MappedFile.h"
-#include "compiler/Import/Model.h"
+#include "compiler/Import/model/MappedFile.h"
+#include "compiler/Import/model/Model.h"
 #include "test/compiler/Import/WireFormat.h"
 #include <cstring>
 #include <gmock/gmock.h>

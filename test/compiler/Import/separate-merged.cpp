@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parameters that an exporter merged because they were equal are told apart again.
-#include "compiler/Import/Parameters.h"
+#include "compiler/Import/parameters/Parameters.h"
 #include "test/compiler/Import/WireFormat.h"
 #include <algorithm>
 #include <gmock/gmock.h>

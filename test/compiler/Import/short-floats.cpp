@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Constants that an export in 16 bits rounded are named.
-#include "compiler/Import/Parameters.h"
+#include "compiler/Import/parameters/Parameters.h"
 #include "test/compiler/Import/WireFormat.h"
 #include <gmock/gmock.h>
 

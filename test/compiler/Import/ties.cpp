@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Duplicates become one parameter, coincidences do not.
-#include "compiler/Import/Ties.h"
+#include "compiler/Import/parameters/Ties.h"
 #include "test/compiler/Import/WireFormat.h"
 #include <bit>
 #include <cstring>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes compiler/Import/Operators.def: what ONNX says of each operator that the importer has a rule for, version by version.
+"""Writes compiler/Import/rules/Operators.def: what ONNX says of each operator that the importer has a rule for, version by version.
 
 Usage: make-operators.py [--check]. Needs the package onnx; the newer it is, the newer the opsets that are known. A version with
 another meaning under the same attributes shows in the difference of the file alone: read its specification before committing it.

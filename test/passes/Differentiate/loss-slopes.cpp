@@ -7,7 +7,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Check/CheckPlacement.h"
-#include "passes/Import/Passes.h"
+#include "passes/Recognise/Passes.h"
 #include "runtime/files/Array.h"
 #include "test/dialects/NN/Evaluator.h"
 #include <cmath>

@@ -11,8 +11,8 @@
 #include "passes/Check/CheckPlacement.h"
 #include "passes/Check/Passes.h"
 #include "passes/Differentiate/Passes.h"
-#include "passes/Import/Passes.h"
 #include "passes/Precision/Passes.h"
+#include "passes/Recognise/Passes.h"
 #include "test/passes/Differentiate/NodeProblem.h"
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is wrong with parameters, as sentences.
+#pragma once
+#include "compiler/Import/parameters/Parameters.h"
+
+namespace accum::import {
+
+/// Values that the export computed from parameters, for one reason.
+Failure computedByExport(const std::vector<std::string> &names, const std::string &reason, bool isTraced);
+/// One tensor, of which the options train one name and freeze another; `flag` keeps the names apart.
+Failure disagreement(const std::vector<std::string> &names, std::string_view flag);
+/// One tensor that several parameters were made into.
+Failure mergedByExport(const std::vector<std::string> &names);
+/// Parameters of the model that an option names, and of which the file holds none.
+Failure notInFile(std::string option, const std::vector<std::string> &names);
+/// The update is one command over parameters of one type; those of 16 bits are trained in f32, since sums of
+/// gradients and optimizer steps are below their last digit.
+Failures refuseTypes(const std::vector<const Parameter *> &trained);
+
+} // namespace accum::import

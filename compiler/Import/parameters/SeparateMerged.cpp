@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+// Splits shared initializers by the modules that read them.
+#include "compiler/Import/parameters/SeparateMerged.h"
+#include "compiler/Import/lost/TracedCall.h"
+#include "compiler/Import/model/Contents.h"
+#include "compiler/Import/parameters/ModuleNames.h"
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <map>
+#include <regex>
+#include <set>
+#include <unordered_set>
+
+namespace accum::import {
+namespace {
+
+constexpr const char *kCopyOf = "accum.copy-of", *kParameter = "accum.parameter";
+/// Behind a parameter's name: the number that was merged with it.
+constexpr const char *kConstant = ".constant";
+
+/// The new initializer, which has the parameter's name where that is free.
+std::string addCopy(Graph &graph, const std::string &original, const std::string &parameter) {
+  std::string name = graph.initializer(parameter) ? parameter + "@" + original : parameter;
+  Tensor copy = *graph.initializer(original);
+  copy.name = name;
+  // The reader of a signature must find there what it finds for the original.
+  ValueInfo same;
+  if (const ValueInfo *info = graph.info(original))
+    same = *info;
+  same.name = name;
+  same.metadata.emplace(kCopyOf, original);
+  same.metadata.emplace(kParameter, parameter);
+  graph.valueInfo.emplace(name, std::move(same));
+  graph.addInitializer(std::move(copy));
+  return name;
+}
+
+bool isIdentity(const Node &node) {
+  return node.opType == "Identity" && node.inputs.size() == 1 && node.outputs.size() == 1;
+}
+
+/// The modules' names at the readers; none where one is not known. Readers behind an Identity count to what
+/// that gives.
+std::set<std::string> namesAtReaders(const Graph &graph, const std::vector<Reader> &readers) {
+  std::set<std::string> names;
+  for (const Reader &reader : readers) {
+    if (isIdentity(graph.nodes[reader.first]))
+      continue;
+    names.insert(moduleNameOf(graph, reader));
+  }
+  return names.count("") ? std::set<std::string>() : names;
+}
+
+/// What an Identity between names that say nothing gives is read by a copy of the layer that reads its
+/// operand. A layer that runs twice has one name, at its second run with a number behind it.
+bool isReadByAnotherLayer(const Graph &graph, const Readers &readers, const Node &identity) {
+  std::set<std::string> here = namesAtReaders(graph, readers.of(identity.outputs[0]));
+  std::set<std::string> there = namesAtReaders(graph, readers.of(identity.inputs[0]));
+  auto isCopy = [&](const std::string &name) {
+    return std::all_of(there.begin(), there.end(),
+                       [&](const std::string &other) { return isSamePlaceInAnotherLayer(name, other); });
+  };
+  return !here.empty() && !there.empty() && std::all_of(here.begin(), here.end(), isCopy);
+}
+
+/// `teacher.fc.` for `teacher.teacher.fc.weight`, scopes of traced exports being as they are.
+std::string moduleOf(const Graph &graph, const std::string &name) {
+  std::string recovered = belowItsRoot(graph, withoutRepeats(graph, name));
+  return recovered.substr(0, recovered.rfind('.') + 1);
+}
+
+/// `teacher.` and `student.` of `teacher.fc.` and `student.fc.`.
+std::pair<std::string, std::string> differingModules(std::string here, std::string there) {
+  auto lastOf = [](const std::string &module) {
+    size_t dot = module.size() < 2 ? std::string::npos : module.rfind('.', module.size() - 2);
+    return dot == std::string::npos ? 0 : dot + 1;
+  };
+  while (lastOf(here) > 0 && lastOf(there) > 0 && here.substr(lastOf(here)) == there.substr(lastOf(there))) {
+    here.resize(lastOf(here));
+    there.resize(lastOf(there));
+  }
+  return {here, there};
+}
+
+/// Both modules, or the ones above that make the difference, have tensors of their own under one name, such
+/// as a bias, and those were equal too.
+bool areCopies(const Graph &graph, const std::string &a, const std::string &b) {
+  const auto [here, there] = differingModules(a, b);
+  return !here.empty() && !there.empty() && here != there &&
+         std::any_of(graph.initializers.begin(), graph.initializers.end(), [&](const Tensor &tensor) {
+           std::string other =
+               tensor.name.starts_with(here) ? there + tensor.name.substr(here.size()) : std::string();
+           return !other.empty() && graph.initializer(other) &&
+                  nameWhenMade(graph, other) == nameWhenMade(graph, tensor.name);
+         });
+}
+
+bool isReadByACopy(const Graph &graph, const Readers &readers, const Node &identity) {
+  std::set<std::string> here = namesAtReaders(graph, readers.of(identity.outputs[0]));
+  std::set<std::string> there = namesAtReaders(graph, readers.of(identity.inputs[0]));
+  auto isCopy = [&](const std::string &name) {
+    return std::all_of(there.begin(), there.end(), [&](const std::string &other) {
+      return areCopies(graph, moduleOf(graph, name), moduleOf(graph, other));
+    });
+  };
+  return !here.empty() && !there.empty() && std::all_of(here.begin(), here.end(), isCopy);
+}
+
+/// `enc.fc.weight` for the `enc.fc_1.weight` of its second run.
+std::string withoutCounts(const std::string &name) {
+  static const std::regex count("_[0-9]+(?=\\.)");
+  return std::regex_replace(name, count, "");
+}
+
+/// The names by which modules read both sides of the Identity; none where one is not known, or a module reads
+/// both.
+std::vector<std::string> namesOfModules(const Graph &graph, const Readers &readers, const Node &identity) {
+  auto namesOf = [&](const std::string &value) {
+    std::set<std::string> names;
+    for (const std::string &name : namesAtReaders(graph, readers.of(value)))
+      names.insert(withoutCounts(belowItsRoot(graph, withoutRepeats(graph, name))));
+    return names;
+  };
+  std::set<std::string> here = namesOf(identity.outputs[0]), names = namesOf(identity.inputs[0]);
+  bool isSame = here.empty() || names.empty() ||
+                std::any_of(here.begin(), here.end(), [&](const std::string &n) { return names.count(n); });
+  names.merge(here);
+  return isSame ? std::vector<std::string>() : std::vector<std::string>(names.begin(), names.end());
+}
+
+void leave(const std::string &initializer, std::vector<std::string> names, std::vector<SharedOrEqual> &left) {
+  auto isIt = [&](const SharedOrEqual &shared) { return shared.initializer == initializer; };
+  auto known = std::find_if(left.begin(), left.end(), isIt);
+  if (known == left.end())
+    known = left.insert(left.end(), {initializer, {}});
+  known->names.insert(known->names.end(), names.begin(), names.end());
+  std::sort(known->names.begin(), known->names.end());
+  known->names.erase(std::unique(known->names.begin(), known->names.end()), known->names.end());
+}
+
+/// Replaces each `Identity(a) -> b` of an initializer that is a merge by a copy of it.
+void dissolveIdentities(Graph &graph, const std::function<bool(const Node &)> &isMergeInto,
+                        std::vector<std::string> &separated) {
+  auto isMerge = [&](const Node &node) {
+    const Tensor *source = isIdentity(node) ? graph.initializer(node.inputs[0]) : nullptr;
+    return source && isFloat(source->dtype) && isMergeInto(node);
+  };
+  std::vector<bool> merges;
+  for (const Node &node : graph.nodes)
+    merges.push_back(isMerge(node));
+  std::vector<Node> kept;
+  kept.reserve(graph.nodes.size());
+  for (size_t i = 0; i < graph.nodes.size(); ++i) {
+    Node &node = graph.nodes[i];
+    if (!merges[i]) {
+      kept.push_back(std::move(node));
+      continue;
+    }
+    addCopy(graph, node.inputs[0], node.outputs[0]);
+    separated.push_back(node.outputs[0]);
+  }
+  graph.nodes = std::move(kept);
+}
+
+/// How the TorchScript exporter merges what has names: modules that share a parameter read it by one name.
+bool isNamedMerge(const Node &node) {
+  const std::string &copy = node.outputs[0];
+  bool isDotted = isModuleName(copy) && copy.find('.') != std::string::npos;
+  bool isNumbered = node.name.starts_with("Identity_") && node.metadata.empty();
+  return isDotted || (isNumbered && isModuleName(copy) && isModuleName(node.inputs[0]));
+}
+
+/// Between the names of folded transposes that is also how modules share.
+void dissolveTraced(Graph &graph, bool untie, Separation &separation) {
+  std::set<std::string> outputs;
+  for (const ValueInfo &output : graph.outputs)
+    outputs.insert(output.name);
+  auto isNamed = [&](const Node &node) { return !outputs.count(node.outputs[0]) && isNamedMerge(node); };
+  dissolveIdentities(graph, isNamed, separation.names);
+  Readers readers(graph);
+  auto isUnnamed = [&](const Node &node) {
+    if (!node.outputs[0].starts_with("onnx::"))
+      return false;
+    if (isReadByAnotherLayer(graph, readers, node) || isReadByACopy(graph, readers, node))
+      return true;
+    std::vector<std::string> names = namesOfModules(graph, readers, node);
+    if (!names.empty() && !untie)
+      leave(node.inputs[0], names, separation.left);
+    return !names.empty() && untie;
+  };
+  dissolveIdentities(graph, isUnnamed, separation.names);
+}
+
+bool isNumber(std::string_view text, double number) {
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && value == number;
+}
+
+/// A buffer or a number that was merged with the parameter: the reader's call takes that, and no parameter.
+/// "" where it does not.
+std::string constantAtReader(const Graph &graph, const Signature &signature, const std::string &initializer,
+                             const Reader &reader) {
+  std::optional<TracedCall> call = TracedCall::of(graph.nodes[reader.node]);
+  const Tensor &tensor = *graph.initializer(initializer);
+  if (!call || signature.parameterIn(graph, initializer).empty())
+    return "";
+  std::set<std::string> buffers;
+  for (const std::string &operand : call->operands()) {
+    if (signature.placeholders.count(operand))
+      return "";
+    auto buffer = signature.bufferPlaceholders.find(operand);
+    if (buffer != signature.bufferPlaceholders.end() && !graph.initializer(buffer->second))
+      buffers.insert(buffer->second);
+  }
+  if (buffers.size() == 1)
+    return *buffers.begin();
+  bool isOne = tensor.elementCount() == 1 && tensor.data.isPresent();
+  auto isIt = [&](const std::string &argument) { return isNumber(argument, elementAt(tensor, 0)); };
+  return isOne && std::any_of(call->arguments.begin(), call->arguments.end(), isIt) ? initializer + kConstant
+                                                                                    : "";
+}
+
+/// Readers of one initializer, by the name they give it. Empty when a cast or transpose serves two of them.
+std::map<std::string, std::vector<Reader>> readersByName(const Graph &graph, const Signature &signature,
+                                                         const std::string &initializer,
+                                                         const Readers &readers) {
+  std::map<std::string, std::vector<Reader>> groups;
+  std::map<std::pair<size_t, size_t>, std::string> nameOfUse;
+  for (const Reader &reader : readers.of(initializer)) {
+    std::string name = parameterAtReader(graph, signature, initializer, reader);
+    if (name.empty())
+      name = constantAtReader(graph, signature, initializer, reader);
+    if (name.empty())
+      name = nameAtReader(graph, signature, initializer, reader);
+    auto [use, isNew] = nameOfUse.emplace(std::pair(reader.first, reader.firstOperand), name);
+    if (!isNew && use->second != name)
+      return {};
+    groups[name].push_back(reader);
+  }
+  return groups;
+}
+
+bool isVectorOfEqualValues(const Tensor &tensor, const std::vector<Reader> &readers) {
+  auto isNormOrBias = [](const Reader &reader) {
+    return reader.role == Role::Scale || reader.role == Role::Bias || reader.role == Role::Operand;
+  };
+  return tensor.shape.size() == 1 && std::all_of(readers.begin(), readers.end(), isNormOrBias) &&
+         isAllEqual(tensor);
+}
+
+class ByCalls {
+public:
+  /// `keepsIdentities`: as traced exports do, which give a vector that modules share one name.
+  ByCalls(Graph &graph, const Signature &signature, bool keepsIdentities)
+      : graph(graph), signature(signature), keepsIdentities(keepsIdentities), readers(graph) {
+    for (const Node &node : graph.nodes)
+      taken.insert(node.outputs.begin(), node.outputs.end());
+    for (const ValueInfo &input : graph.inputs)
+      taken.insert(input.name);
+  }
+
+  void separate(const std::string &initializer, std::vector<std::string> &separated) {
+    auto groups = readersByName(graph, signature, initializer, readers);
+    if (groups.size() < 2)
+      return;
+    auto first = std::min_element(groups.begin(), groups.end(), [](const auto &a, const auto &b) {
+      return a.second.front().node < b.second.front().node;
+    });
+    std::string owner = groups.count(initializer) ? initializer : first->first;
+    for (const auto &[name, users] : groups) {
+      bool isInFile = graph.initializer(name) && nameWhenMade(graph, name) == name;
+      if (name.empty() || name == owner || isInFile || taken.count(name))
+        continue;
+      bool isConstant = isConstantAt(initializer, name, users);
+      if (!isConstant && !isToldApart(initializer, name, users) &&
+          !looksApart(initializer, name, owner, users))
+        continue;
+      std::string copy = addCopy(graph, initializer, name);
+      for (const Reader &user : users)
+        graph.nodes[user.first].inputs[user.firstOperand] = copy;
+      if (isConstant)
+        graph.valueInfo[copy].metadata[kSignatureKind] = "BUFFER";
+      else
+        separated.push_back(copy);
+    }
+  }
+
+private:
+  /// The calls take another parameter there.
+  bool isToldApart(const std::string &initializer, const std::string &name,
+                   const std::vector<Reader> &users) const {
+    return std::all_of(users.begin(), users.end(), [&](const Reader &user) {
+      return parameterAtReader(graph, signature, initializer, user) == name;
+    });
+  }
+
+  bool isConstantAt(const std::string &initializer, const std::string &name,
+                    const std::vector<Reader> &users) const {
+    return std::all_of(users.begin(), users.end(), [&](const Reader &user) {
+      return constantAtReader(graph, signature, initializer, user) == name;
+    });
+  }
+
+  /// Files that keep no calls. One number is as likely the same constant.
+  bool looksApart(const std::string &initializer, const std::string &name, const std::string &owner,
+                  const std::vector<Reader> &users) const {
+    const Tensor &tensor = *graph.initializer(initializer);
+    bool isCopyOfLayer = signature.hasParameter(name) && isSamePlaceInAnotherLayer(name, owner);
+    bool isVector = !keepsIdentities && isVectorOfEqualValues(tensor, users);
+    return tensor.elementCount() > 1 && (isCopyOfLayer || isVector);
+  }
+
+  Graph &graph;
+  const Signature &signature;
+  bool keepsIdentities;
+  Readers readers; ///< stays right for initializers not yet separated
+  std::unordered_set<std::string> taken;
+};
+} // namespace
+
+Separation separateMerged(Graph &graph, const Signature &signature, bool untie) {
+  Separation separation;
+  dissolveTraced(graph, untie, separation);
+  std::vector<std::string> candidates;
+  for (const Tensor &tensor : graph.initializers)
+    if (isFloat(tensor.dtype))
+      candidates.push_back(tensor.name);
+  ByCalls byCalls(graph, signature, signature.isEmpty() && !separation.names.empty());
+  for (const std::string &initializer : candidates)
+    byCalls.separate(initializer, separation.names);
+  return separation;
+}
+
+static std::string recorded(const Graph &graph, const std::string &initializer, const char *key) {
+  const ValueInfo *info = graph.info(initializer);
+  auto entry = info ? info->metadata.find(key) : Metadata::const_iterator();
+  return info && entry != info->metadata.end() ? entry->second : initializer;
+}
+
+std::string nameWhenMade(const Graph &graph, const std::string &initializer) {
+  return recorded(graph, initializer, kCopyOf);
+}
+
+std::string separatedParameter(const Graph &graph, const std::string &initializer) {
+  return recorded(graph, initializer, kParameter);
+}
+
+} // namespace accum::import

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts norms, activations, softmax, cross-entropy and attention back together.
+#include "dialects/NN/NNDialect.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/Transforms/CSE.h"
+#include "passes/Recognise/Passes.h"
+#include "passes/Recognise/Recognisers.h"
+
+using namespace mlir;
+
+namespace accum {
+#define GEN_PASS_DEF_RECOGNISE
+#include "passes/Recognise/Passes.h.inc"
+
+namespace {
+struct Recognise : impl::RecogniseBase<Recognise> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    DominanceInfo dominance(getOperation());
+    eliminateCommonSubExpressions(rewriter, dominance, getOperation());
+    RewritePatternSet patterns(&getContext()), attention(&getContext());
+    recognise::addAttentionPatterns(attention);
+    recognise::addSimplifications(patterns);
+    recognise::addSplitMergedPatterns(patterns);
+    recognise::addNormPatterns(patterns);
+    recognise::addActivationPatterns(patterns);
+    recognise::addSoftmaxPatterns(patterns);
+    recognise::addCrossEntropyPatterns(patterns);
+    GreedyRewriteConfig config;
+    config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled).enableFolding(false);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)) ||
+        failed(applyPatternsGreedily(getOperation(), std::move(attention), config)))
+      signalPassFailure();
+  }
+};
+} // namespace
+
+} // namespace accum

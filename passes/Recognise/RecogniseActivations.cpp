@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+// GELU in its erf and tanh forms, and SiLU.
+#include "passes/Recognise/Recognisers.h"
+#include "passes/Recognise/Terms.h"
+#include <cmath>
+#include <numbers>
+
+using namespace mlir;
+
+namespace accum::recognise {
+namespace {
+using nn::ElementwiseFn;
+
+/// x / y with y an operand of another kind than a constant, or x * y: what a product root looks like.
+bool isRootOfProduct(nn::ElementwiseOp op) {
+  return op.getFn() == ElementwiseFn::mul ||
+         (op.getFn() == ElementwiseFn::div && constantOf(op.getOperands()[1]));
+}
+
+/// Replaces `op` by one function of `x`, when types agree.
+LogicalResult replaceByActivation(nn::ElementwiseOp op, ElementwiseFn fn, Value x,
+                                  PatternRewriter &rewriter) {
+  if (x.getType() != op.getType())
+    return rewriter.notifyMatchFailure(op, "the argument is broadcast");
+  rewriter.replaceOpWithNewOp<nn::ElementwiseOp>(op, op.getType(), fn, ValueRange{x});
+  return success();
+}
+
+/// Whether `value` is constant * x^power.
+bool isPowerOf(Value value, Value x, size_t power, double constant) {
+  Product product = productOf(value, x);
+  bool isAllX = llvm::all_of(product.factors, [&](Value factor) { return factor == x; });
+  return isAllX && product.factors.size() == power && isNear(product.constant, constant);
+}
+
+/// The other term of a sum of two, when one of them is `term`.
+Value otherTerm(Value sum, Value term) {
+  auto add = definedBy(sum, ElementwiseFn::add);
+  if (!add || (add.getOperands()[0] != term && add.getOperands()[1] != term))
+    return {};
+  return add.getOperands()[add.getOperands()[0] == term ? 1 : 0];
+}
+
+/// x of erf(x / sqrt 2); its candidates are what remains when a constant is stripped.
+Value argumentOfErf(Value bracket) {
+  Value scaled = argumentOf(withoutAdded(bracket, 1), ElementwiseFn::erf);
+  if (!scaled)
+    return {};
+  auto op = scaled.getDefiningOp<nn::ElementwiseOp>();
+  for (Value x : op ? op.getOperands() : OperandRange(nullptr, 0))
+    if (isPowerOf(scaled, x, 1, std::numbers::sqrt2 / 2))
+      return x;
+  return {};
+}
+
+/// x of tanh(sqrt(2 / pi) * (x + 0.044715 x^3)), also written x * (1 + 0.044715 x^2).
+Value argumentOfTanh(Value bracket) {
+  Value inner = argumentOf(withoutAdded(bracket, 1), ElementwiseFn::tanh);
+  if (!inner)
+    return {};
+  Product product = productOf(inner);
+  if (!isNear(product.constant, std::sqrt(2 / std::numbers::pi)))
+    return {};
+  constexpr double cubic = 0.044715;
+  if (product.factors.size() == 1) {
+    auto sum = definedBy(product.factors[0], ElementwiseFn::add);
+    for (Value x : sum ? sum.getOperands() : OperandRange(nullptr, 0))
+      if (Value rest = otherTerm(product.factors[0], x); rest && isPowerOf(rest, x, 3, cubic))
+        return x;
+  }
+  for (unsigned i = 0; product.factors.size() == 2 && i < 2; ++i) {
+    Value square = withoutAdded(product.factors[i], 1), x = product.factors[1 - i];
+    if (square && isPowerOf(square, x, 2, cubic))
+      return x;
+  }
+  return {};
+}
+
+/// 0.5 * x * (1 + erf(...)) or 0.5 * x * (1 + tanh(...)), multiplied in any order.
+struct RecogniseGelu : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    if (!isRootOfProduct(op))
+      return failure();
+    for (Value bracket : productOf(op.getResult()).factors) {
+      Value byErf = argumentOfErf(bracket), byTanh = byErf ? Value() : argumentOfTanh(bracket);
+      Value x = byErf ? byErf : byTanh;
+      if (!x)
+        continue;
+      Product product = productOf(op.getResult(), {x, bracket});
+      bool isGelu = product.factors.size() == 2 && llvm::is_contained(product.factors, x) &&
+                    isNear(product.constant, 0.5);
+      if (isGelu)
+        return replaceByActivation(op, byErf ? ElementwiseFn::gelu : ElementwiseFn::gelu_tanh, x, rewriter);
+    }
+    return rewriter.notifyMatchFailure(op, "not half of x times one plus erf or tanh");
+  }
+};
+
+/// x of 1 + exp(-x).
+Value underLogistic(Value value) {
+  Value exponential = argumentOf(withoutAdded(value, 1), ElementwiseFn::exp);
+  return exponential ? argumentOf(exponential, ElementwiseFn::neg) : Value();
+}
+
+/// x * sigmoid(x), or x / (1 + exp(-x)).
+struct RecogniseSilu : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    if (op.getFn() == ElementwiseFn::div && underLogistic(op.getOperands()[1]) == op.getOperands()[0])
+      return replaceByActivation(op, ElementwiseFn::silu, op.getOperands()[0], rewriter);
+    for (unsigned i = 0; op.getFn() == ElementwiseFn::mul && i < 2; ++i)
+      if (argumentOf(op.getOperands()[i], ElementwiseFn::sigmoid) == op.getOperands()[1 - i])
+        return replaceByActivation(op, ElementwiseFn::silu, op.getOperands()[1 - i], rewriter);
+    return rewriter.notifyMatchFailure(op, "not x times its sigmoid");
+  }
+};
+} // namespace
+
+void addActivationPatterns(RewritePatternSet &patterns) {
+  patterns.add<RecogniseGelu, RecogniseSilu>(patterns.getContext());
+}
+
+} // namespace accum::recognise
