@@ -16,14 +16,9 @@
 #include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Transforms/Passes.h"
 #include "passes/Check/CheckPlacement.h"
-#include "passes/Check/Passes.h"
-#include "passes/Differentiate/Passes.h"
 #include "passes/Fuse/Passes.h"
-#include "passes/Precision/Passes.h"
-#include "passes/Recognise/Passes.h"
-#include "passes/Schedule/Passes.h"
+#include "passes/Pipelines.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 #include <filesystem>
@@ -62,7 +57,7 @@ private:
 
   LogicalResult load();
   LogicalResult import();
-  void fuse(OpPassManager &pm, bool isCuda, bool tiles);
+  PhaseOptions phaseOptions(bool isCuda);
   LogicalResult takeAttentionApart(const PhaseRunner &runner, OwningOpRef<ModuleOp> &apart);
   LogicalResult check();
   LogicalResult runPhases(PhaseRunner &runner);
@@ -180,27 +175,14 @@ LogicalResult Compilation::import() {
   return success();
 }
 
-void Compilation::fuse(OpPassManager &pm, bool isCuda, bool tiles) {
-  if (isCuda) // its libraries multiply matrices only
-    pm.addPass(createDecomposeAttention({.tiles = tiles}));
-  pm.addPass(createFoldTransposes());
-  pm.addPass(createHoistReshapes());
-  pm.addPass(createJoinPads());
-  if (isCuda)
-    pm.addPass(createSumFewTargets());
-  if (!options.reference)
-    pm.addPass(createRepeatElementwise());
-  pm.addPass(createFormCommands(
-      {.mode = options.reference ? "reference" : "fused", .biases = isCuda, .tiles = isCuda}));
-  if (train::precisionOf(*module) == "bf16")
-    pm.addPass(createNarrowFloats());
-  pm.addPass(createGroupLoss());
-  pm.addPass(createSplitTails());
-  if (!options.reference)
-    pm.addPass(createJoinRepetitions());
-  if (isCuda)
-    pm.addPass(createPadRows());
-  pm.addPass(createVerifyPlacement());
+PhaseOptions Compilation::phaseOptions(bool isCuda) {
+  PhaseOptions phases;
+  phases.widen = options.precision == "f64";
+  phases.optimizer = options.optimizer;
+  phases.cuda = isCuda;
+  phases.reference = options.reference;
+  phases.narrow = train::precisionOf(*module) == "bf16";
+  return phases;
 }
 
 /// The other form of a module whose attention may be in tiles, fused: the plan decides.
@@ -213,7 +195,9 @@ LogicalResult Compilation::takeAttentionApart(const PhaseRunner &runner, OwningO
   apart = module->clone();
   PassManager manager(&context);
   manager.enableVerifier(false);
-  fuse(manager, /*isCuda=*/true, /*tiles=*/false);
+  PhaseOptions phases = phaseOptions(/*isCuda=*/true);
+  phases.tiles = false;
+  buildFusePipeline(manager, phases);
   return manager.run(*apart);
 }
 
@@ -229,12 +213,12 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
     return stopped ? success()
                    : LogicalResult(success(succeeded(runner.run(which, build)) && (reached(which), true)));
   };
-  LogicalResult good = phase(Phase::Import, [&](OpPassManager &pm) {
-    if (options.precision == "f64")
-      pm.addPass(createWidenFloats());
-    pm.addPass(createCSEPass());
-    pm.addPass(createRecognise());
-  });
+  auto profile = planner::loadProfile(options.target);
+  bool isCuda = profile && profile->isCuda();
+  auto pipeline = [&](void (*build)(OpPassManager &, const PhaseOptions &)) {
+    return [this, isCuda, build](OpPassManager &manager) { build(manager, phaseOptions(isCuda)); };
+  };
+  LogicalResult good = phase(Phase::Import, pipeline(buildImportPipeline));
   for (const import::Failure &failure : report.crossBatch)
     add(failure);
   if (stopped && !report.crossBatch.empty())
@@ -248,17 +232,11 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
     return failure();
   if (!stopped && !isDump(options.model))
     print(describeModel(options, report, verdict));
-  good = phase(Phase::Differentiate, [&](OpPassManager &pm) {
-    pm.addPass(createDifferentiate({.optimizer = options.optimizer}));
-    pm.addPass(createCSEPass());
-    pm.addPass(createVerifyPlacement());
-  });
+  good = phase(Phase::Differentiate, pipeline(buildDifferentiatePipeline));
   stopped = stopped || options.checkOnly;
-  auto profile = planner::loadProfile(options.target);
-  bool isCuda = profile && profile->isCuda();
   OwningOpRef<ModuleOp> apart;
   if (failed(good) || (isCuda && !stopped && failed(takeAttentionApart(runner, apart))) ||
-      failed(phase(Phase::Fuse, [&](OpPassManager &pm) { fuse(pm, isCuda, /*tiles=*/true); })))
+      failed(phase(Phase::Fuse, pipeline(buildFusePipeline))))
     return failure();
   if (stopped)
     return success();
@@ -270,13 +248,7 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
   reached(Phase::Plan);
   if (stopped || options.planOnly)
     return success();
-  return phase(Phase::Schedule, [&](OpPassManager &pm) {
-    pm.addPass(createRepeatCommands());
-    if (isCuda)
-      pm.addPass(createLaunchAttention());
-    pm.addPass(createBindMicroBatch());
-    pm.addPass(createBuildProgram());
-  });
+  return phase(Phase::Schedule, pipeline(buildSchedulePipeline));
 }
 
 void Compilation::printPlan() const {

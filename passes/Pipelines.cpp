@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The phases as pass pipelines.
+#include "passes/Pipelines.h"
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Check/Passes.h"
+#include "passes/Codegen/Passes.h"
+#include "passes/Differentiate/Passes.h"
+#include "passes/Fuse/Passes.h"
+#include "passes/Precision/Passes.h"
+#include "passes/Recognise/Passes.h"
+#include "passes/Schedule/Passes.h"
+
+using namespace mlir;
+
+namespace accum {
+
+void buildImportPipeline(OpPassManager &manager, const PhaseOptions &options) {
+  if (options.widen)
+    manager.addPass(createWidenFloats());
+  manager.addPass(createCSEPass());
+  manager.addPass(createRecognise());
+}
+
+void buildDifferentiatePipeline(OpPassManager &manager, const PhaseOptions &options) {
+  manager.addPass(createDifferentiate({.optimizer = options.optimizer}));
+  manager.addPass(createCSEPass());
+  manager.addPass(createVerifyPlacement());
+}
+
+void buildFusePipeline(OpPassManager &manager, const PhaseOptions &options) {
+  if (options.cuda) // its libraries multiply matrices only
+    manager.addPass(createDecomposeAttention({.tiles = options.tiles}));
+  manager.addPass(createFoldTransposes());
+  manager.addPass(createHoistReshapes());
+  manager.addPass(createJoinPads());
+  if (options.cuda)
+    manager.addPass(createSumFewTargets());
+  if (!options.reference)
+    manager.addPass(createRepeatElementwise());
+  manager.addPass(createFormCommands(
+      {.mode = options.reference ? "reference" : "fused", .biases = options.cuda, .tiles = options.cuda}));
+  if (options.narrow)
+    manager.addPass(createNarrowFloats());
+  manager.addPass(createGroupLoss());
+  manager.addPass(createSplitTails());
+  if (!options.reference)
+    manager.addPass(createJoinRepetitions());
+  if (options.cuda)
+    manager.addPass(createPadRows());
+  manager.addPass(createVerifyPlacement());
+}
+
+void buildSchedulePipeline(OpPassManager &manager, const PhaseOptions &options) {
+  manager.addPass(createRepeatCommands());
+  if (options.cuda)
+    manager.addPass(createLaunchAttention());
+  manager.addPass(createBindMicroBatch());
+  manager.addPass(createBuildProgram());
+}
+
+namespace {
+
+void registerPasses() {
+  registerCheckPasses();
+  registerCodegenPasses();
+  registerDifferentiatePasses();
+  registerFusePasses();
+  registerPrecisionPasses();
+  registerRecognisePasses();
+  registerSchedulePasses();
+}
+
+/// PhaseOptions as accum-opt reads them: `--phase-fuse="cuda narrow"`.
+struct NamedOptions : PassPipelineOptions<NamedOptions> {
+  Option<bool> widen{*this, "widen", llvm::cl::desc("import: compute in f64")};
+  Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("differentiate: the update"),
+                                llvm::cl::init("adamw")};
+  Option<bool> cuda{*this, "cuda", llvm::cl::desc("fuse, schedule: for a GPU")};
+  Option<bool> tiles{*this, "tiles", llvm::cl::desc("fuse: attention in tiles, where cuda"),
+                     llvm::cl::init(true)};
+  Option<bool> reference{*this, "reference", llvm::cl::desc("fuse: one command per operator")};
+  Option<bool> narrow{*this, "narrow", llvm::cl::desc("fuse: store in bf16")};
+};
+
+using Build = void(OpPassManager &, const PhaseOptions &);
+
+template <Build *build> void addPipeline(const char *name, const char *text) {
+  PassPipelineRegistration<NamedOptions>(name, text, [](OpPassManager &manager, const NamedOptions &named) {
+    build(manager, {named.widen, named.optimizer, named.cuda, named.tiles, named.reference, named.narrow});
+  });
+}
+
+constexpr int64_t kLanes = 8; ///< of AVX2, where a pipeline is run by name
+
+} // namespace
+
+void registerPassesAndPipelines() {
+  registerPasses();
+  addPipeline<buildImportPipeline>("phase-import", "the phase import, behind the ONNX reader");
+  PassPipelineRegistration<>("phase-check", "the phase check",
+                             [](OpPassManager &manager) { manager.addPass(createCheckPlacement()); });
+  addPipeline<buildDifferentiatePipeline>("phase-differentiate", "the phase differentiate");
+  addPipeline<buildFusePipeline>("phase-fuse", "the phase fuse");
+  addPipeline<buildSchedulePipeline>("phase-schedule", "the phase schedule, behind a plan");
+  PassPipelineRegistration<>("phase-codegen", "the phase codegen for the host",
+                             [](OpPassManager &manager) { buildCodegenPipeline(manager, kLanes); });
+  PassPipelineRegistration<>("phase-codegen-cuda", "the phase codegen for a GPU", buildCudaCodegenPipeline);
+}
+
+} // namespace accum

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The phases as pass pipelines: the driver runs them, and accum-opt knows each by name (`--phase-fuse=cuda`).
+// The phase `plan` is no pipeline: it asks the planner (compiler/Driver/Planning.h).
+#pragma once
+
+#include "mlir/Pass/PassManager.h"
+#include <string>
+
+namespace accum {
+
+/// What phases take from the command line.
+struct PhaseOptions {
+  bool widen = false;              ///< import: compute in f64
+  std::string optimizer = "adamw"; ///< differentiate: the update
+  bool cuda = false;               ///< fuse, schedule: for a GPU
+  bool tiles = true;               ///< fuse: attention in tiles, where cuda
+  bool reference = false;          ///< fuse: one command per operator
+  bool narrow = false;             ///< fuse: store in bf16
+};
+
+/// Behind compiler/Import: one form for what exporters write in several.
+void buildImportPipeline(mlir::OpPassManager &manager, const PhaseOptions &options);
+/// A forward function with placements to a train.step.
+void buildDifferentiatePipeline(mlir::OpPassManager &manager, const PhaseOptions &options);
+/// A step's ops to commands.
+void buildFusePipeline(mlir::OpPassManager &manager, const PhaseOptions &options);
+/// A planned step to the program.
+void buildSchedulePipeline(mlir::OpPassManager &manager, const PhaseOptions &options);
+
+/// Every pass of ours, and `phase-import`, `phase-check`, `phase-differentiate`, `phase-fuse`,
+/// `phase-schedule`, `phase-codegen` and `phase-codegen-cuda`.
+void registerPassesAndPipelines();
+
+} // namespace accum
