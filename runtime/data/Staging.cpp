@@ -41,16 +41,17 @@ void Staging::place(const Manifest &manifest, uint8_t *base) {
     pointers.push_back(base + offset);
 }
 
-uint64_t Staging::fill(Dataset &dataset, const Share &share, MicroStep at, const uint64_t *order,
+uint64_t Staging::fill(Dataset &dataset, const Share &share, MicroStep at, const SampleAt &sampleAt,
                        uint8_t *block) const {
   uint32_t k = at.k;
   uint64_t end = at.phase == ACCUM_PREPASS ? prepassBytes : bytes;
   size_t models = offsets.size() - 2;
-  for (size_t input = 0; input < models; ++input)
-    for (int64_t row = 0; offsets[input] < end && row < share.m; ++row) {
-      int64_t at = share.sampleOf(k, row);
-      dataset.copyRow(input, order ? order[at] : uint64_t(at), block + offsets[input], row, share.m);
-    }
+  for (int64_t row = 0; row < share.m; ++row) {
+    uint64_t sample = sampleAt(share.sampleOf(k, row));
+    for (size_t input = 0; input < models; ++input)
+      if (offsets[input] < end)
+        dataset.copyRow(input, sample, block + offsets[input], row, share.m);
+  }
   int64_t real = share.valid(k);
   for (int64_t row = 0; row < share.m; ++row)
     block[offsets[models] + row] = row < real;

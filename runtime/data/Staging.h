@@ -15,10 +15,11 @@ public:
   static uint64_t bytesFor(const Manifest &manifest);
   /// Puts the buffers at `base`, which stays the caller's and is not touched.
   void place(const Manifest &manifest, uint8_t *base);
-  /// Writes the rows of a micro-step to `block`, laid out like the buffers: `order` gives the data set's
-  /// sample at each position of the window; null: the position itself. The pre-pass gets what it reads, which
-  /// lies first. Returns where that ends.
-  uint64_t fill(Dataset &dataset, const Share &share, MicroStep at, const uint64_t *order,
+  /// The data set's sample at a position of the window.
+  using SampleAt = std::function<uint64_t(int64_t position)>;
+  /// Writes the rows of a micro-step to `block`, laid out like the buffers. The pre-pass gets what it reads,
+  /// which lies first. Returns where that ends.
+  uint64_t fill(Dataset &dataset, const Share &share, MicroStep at, const SampleAt &sampleAt,
                 uint8_t *block) const;
   uint8_t *const *inputs() const { return pointers.data(); }
 

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows, shares and the epoch's order.
+// Windows and shares.
 #include "runtime/data/Window.h"
-#include "runtime/data/Philox.h"
 #include <algorithm>
-#include <numeric>
 
 namespace accum::runtime {
 namespace {
-
-// Keeps the shuffle's draws apart from those of synthetic data and random parameters.
-constexpr uint64_t kShuffleStream = uint64_t(1) << 56;
 
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -41,15 +36,6 @@ int64_t Share::valid(uint32_t k) const {
 int64_t Share::sampleOf(uint32_t k, int64_t row) const {
   int64_t last = end > begin ? end - 1 : samples - 1;
   return std::min(firstRow(k) + row, last);
-}
-
-void fillOrder(std::vector<uint64_t> &order, uint64_t epoch, bool shuffle, uint64_t seed) {
-  std::iota(order.begin(), order.end(), 0);
-  if (!shuffle)
-    return;
-  Draws draws(seed, kShuffleStream + epoch);
-  for (size_t i = order.size(); i-- > 1;)
-    std::swap(order[i], order[draws.below(i + 1)]);
 }
 
 } // namespace accum::runtime

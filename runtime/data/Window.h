@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <vector>
 
 namespace accum::runtime {
 
@@ -49,11 +48,6 @@ private:
   /// matter.
   uint32_t pieceOf(uint32_t k) const;
 };
-
-/// Fills `order`, one entry per sample, with the order in which an epoch visits the samples: the identity, or
-/// Fisher-Yates drawn from Philox keyed by seed with the epoch as stream; the same for every number of ranks
-/// and every micro-batch size. Allocates nothing.
-void fillOrder(std::vector<uint64_t> &order, uint64_t epoch, bool shuffle, uint64_t seed);
 
 } // namespace accum::runtime
 #endif

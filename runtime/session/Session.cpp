@@ -5,7 +5,6 @@
 #include "runtime/session/NotFinite.h"
 #include "runtime/session/Parameters.h"
 #include "runtime/system/Clock.h"
-#include "runtime/system/Memory.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
 #include <cmath>
@@ -116,7 +115,7 @@ Status Session::placeMemory(const accum_open_options &options) {
   staging.place(manifest, state + programBytes);
   takeNotices();
   fillInputs = [this](MicroStep at, uint8_t *block) {
-    return staging.fill(*feeding, shareIn(at.phase), at, rows, block);
+    return feeding->fill(staging, shareIn(at.phase), at, block);
   };
   return startParameters(options);
 }
@@ -181,7 +180,7 @@ void Session::observe(accum_observer callback, void *user, const accum_session *
 }
 
 Expected<accum_ctx> Session::makeContext(uint64_t step) {
-  rng[0] = dataOptions.seed;
+  rng[0] = feeding->options().seed;
   rng[1] = step;
   auto random = device->mirror(rng, sizeof rng), flags = device->mirror(kFlags, sizeof kFlags);
   if (!random || !flags)
@@ -192,13 +191,13 @@ Expected<accum_ctx> Session::makeContext(uint64_t step) {
   context.inputs = staging.inputs();
   context.rt = programTable();
   context.self = this;
-  context.seed = dataOptions.seed;
+  context.seed = rng[0];
   context.step = step;
   context.rng = static_cast<const uint64_t *>(*random);
   context.flags = static_cast<const uint8_t *>(*flags);
   context.rank = collectives.rank();
   context.size = collectives.ranks();
-  context.samples = uint64_t(window.samples);
+  context.samples = uint64_t(share->samples);
   return context;
 }
 
@@ -261,7 +260,7 @@ Expected<accum_step_result> Session::finish(int code, double started) {
   result.loss = *loss;
   result.targets = int64_t(*targets);
   result.gradient_norm = sawGradients ? std::sqrt(squaredNorm) : NAN;
-  result.samples = window.samples;
+  result.samples = share->samples;
   result.micro_steps = share->steps;
   result.skipped = isSpike ? ACCUM_SKIPPED_SPIKE : skipped ? ACCUM_SKIPPED_NOT_FINITE : 0;
   result.data_seconds = dataSeconds;
@@ -315,9 +314,9 @@ void Session::describe(accum_info &info) const {
   info.batch = manifest.batch;
   info.m = manifest.m;
   info.devices = manifest.devices;
-  if (dataset) {
-    info.samples = dataset->samples();
-    info.windows = Epochs{info.samples, manifest.batch, dataOptions.drop_last != 0}.windows();
+  if (feed) {
+    info.samples = feed->samples();
+    info.windows = Epochs{info.samples, manifest.batch, feed->options().dropLast}.windows();
   }
   info.rank = collectives.rank();
   info.ranks = collectives.ranks();

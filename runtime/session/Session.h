@@ -4,7 +4,7 @@
 #define ACCUM_RUNTIME_SESSION_SESSION_H
 
 #include "runtime/accum_runtime.h"
-#include "runtime/data/Staging.h"
+#include "runtime/data/Feed.h"
 #include "runtime/session/CallLog.h"
 #include "runtime/session/Checkpoint.h"
 #include "runtime/session/Device.h"
@@ -29,7 +29,6 @@ public:
   /// Slug `bad-data` (exit 3) where the data has fewer samples than a batch.
   Status requireBatch(const Dataset &data) const;
   Status bind(Dataset dataset, const accum_data_options &options);
-  void leaveOutIncomplete();
   Status setHyper(const HyperOptions &options);
   Status setSchedule(const ScheduleOptions &options, uint64_t steps);
   Status setCut(const StepCut &value);
@@ -74,6 +73,7 @@ public:
 
 private:
   Status agree(const Status &own);
+  bool leavesOutIncomplete(const Dataset &data, bool dropLast);
   Status prepare(const accum_open_options &options);
   Status start(const accum_open_options &options);
   Status joinRanks(const accum_open_options &options);
@@ -108,22 +108,16 @@ private:
   uint8_t *state = nullptr; ///< in the device's memory, scratch behind it
   Staging staging;
   Device::FillInputs fillInputs;
-  std::optional<Dataset> dataset, evaluation;
-  Dataset *feeding = nullptr;     ///< the one of them that rows are read from
-  const uint64_t *rows = nullptr; ///< its samples at the positions of the window; null: in their own order
+  std::optional<Feed> feed, evaluation;
+  Feed *feeding = nullptr; ///< the one of them that rows are read from
   Hyper hyper;
   Schedule schedule;
   double rate = 0;                      ///< the learning rate of the latest step
   SpikeDetector lossSpikes, normSpikes; ///< of the steps so far
   std::vector<std::string> decisions;
   size_t deviceNotices = 0; ///< of them from the device
-  accum_data_options dataOptions{};
   bool skipNan = false;
 
-  std::vector<uint64_t> order;           ///< of epoch `orderEpoch`
-  std::vector<uint64_t> evaluationOrder; ///< of a window that is not the first
-  std::optional<uint64_t> orderEpoch;
-  Window window{};
   StepCut cut;
   std::optional<Share> share;
 

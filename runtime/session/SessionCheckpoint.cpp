@@ -54,16 +54,9 @@ std::string difference(const CheckpointFacts &made, const CheckpointFacts &now) 
 
 CheckpointFacts Session::facts(uint64_t step) const {
   const Manifest &manifest = artifact.manifest;
-  return {step,
-          updates,
-          manifest.optimizer,
-          manifest.batch,
-          dataset ? dataset->samples() : 0,
-          dataOptions.seed,
-          dataOptions.shuffle != 0,
-          dataOptions.drop_last != 0,
-          lossSpikes.values(),
-          normSpikes.values()};
+  FeedOptions fed = feed ? feed->options() : FeedOptions();
+  return {step,     updates,     manifest.optimizer, manifest.batch,      feed ? feed->samples() : 0,
+          fed.seed, fed.shuffle, fed.dropLast,       lossSpikes.values(), normSpikes.values()};
 }
 
 Status Session::checkpoint(const std::string &root, uint64_t step, uint64_t keep) {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data of a session: what is bound, and which of its samples a step has.
 #include "runtime/session/Session.h"
-#include "runtime/system/Memory.h"
 #include <algorithm>
 
 namespace accum::runtime {
@@ -22,35 +21,25 @@ Status Session::requireBatch(const Dataset &data) const {
 }
 
 Status Session::bind(Dataset data, const accum_data_options &options) {
-  // More would end in the kernel's out-of-memory killer instead of a sentence.
-  uint64_t bytes = uint64_t(data.samples()) * sizeof(uint64_t);
-  if (bytes > availableMemory())
-    return Error{kExitRunFailed,
-                 "the order of " + std::to_string(data.samples()) + " samples takes " + formatBytes(bytes) +
-                     " of memory (" + formatBytes(availableMemory()) + " available)",
-                 "memory"};
-  dataset = std::move(data);
-  dataOptions = options;
-  leaveOutIncomplete();
-  order.resize(dataset->samples());
-  orderEpoch.reset();
-  for (const std::string &notice : dataset->notices())
+  for (const std::string &notice : data.notices())
     decisions.push_back(notice);
+  bool dropLast = leavesOutIncomplete(data, options.drop_last != 0);
+  feed.emplace(std::move(data), FeedOptions{options.shuffle != 0, dropLast, options.seed});
   return {};
 }
 
 /// A program that relates the samples of its batch has no rows to spare: another number of samples is another
 /// loss.
-void Session::leaveOutIncomplete() {
+bool Session::leavesOutIncomplete(const Dataset &data, bool dropLast) {
   const Manifest &manifest = artifact.manifest;
-  int64_t rest = dataset->samples() % manifest.batch;
+  int64_t rest = data.samples() % manifest.batch;
   if (!manifest.wholeBatch || rest == 0)
-    return;
-  if (dataOptions.drop_last == 0)
+    return dropLast;
+  if (!dropLast)
     decisions.push_back("the program relates the " + std::to_string(manifest.batch) +
                         " samples of its batch to each other: the last " + std::to_string(rest) +
                         " of each epoch are left out (as with --drop-last)");
-  dataOptions.drop_last = 1;
+  return true;
 }
 
 /// Nothing is known of the step yet.
@@ -64,20 +53,16 @@ Status Session::selectWindow(uint64_t step) {
   beginStep();
   if (calls)
     calls->startStep(step);
-  if (!dataset)
+  if (!feed)
     return usage("no data is bound");
   const Manifest &manifest = artifact.manifest;
-  Epochs epochs{dataset->samples(), manifest.batch, dataOptions.drop_last != 0};
-  window = epochs.at(step);
+  Epochs epochs{feed->samples(), manifest.batch, feed->options().dropLast};
+  Window window = epochs.at(step);
   if (cut.samples > 0)
     window.samples = std::min(window.samples, cut.samples);
-  if (orderEpoch != window.epoch) {
-    fillOrder(order, window.epoch, dataOptions.shuffle != 0, dataOptions.seed);
-    orderEpoch = window.epoch;
-  }
   share.emplace(window.samples, manifest.m, collectives.ranks(), collectives.rank(), cut.rows);
-  feeding = &*dataset;
-  rows = order.data() + window.start;
+  feeding = &*feed;
+  feeding->select(window);
   return {};
 }
 

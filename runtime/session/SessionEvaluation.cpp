@@ -5,7 +5,6 @@
 #include "runtime/system/Clock.h"
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 namespace accum::runtime {
 namespace {
@@ -34,22 +33,19 @@ Status Session::bindEvaluation(Dataset data) {
     decisions.push_back("the program relates the " + std::to_string(least) +
                         " samples of its batch to each other: evaluation leaves the last " +
                         std::to_string(rest) + " samples out");
-  evaluation = std::move(data);
-  for (const std::string &notice : evaluation->notices())
+  for (const std::string &notice : data.notices())
     if (std::ranges::find(decisions, notice) == decisions.end())
       decisions.push_back(notice);
+  evaluation.emplace(std::move(data), FeedOptions());
   return {};
 }
 
 /// Leaves nothing behind but the numbers in the state, which every step writes before it reads them.
 Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
   beginStep();
-  window = of;
   share.emplace(of.samples, artifact.manifest.m, collectives.ranks(), collectives.rank());
   feeding = &*evaluation;
-  evaluationOrder.resize(of.start > 0 ? size_t(of.samples) : 0);
-  std::iota(evaluationOrder.begin(), evaluationOrder.end(), of.start);
-  rows = evaluationOrder.empty() ? nullptr : evaluationOrder.data();
+  feeding->select(of);
   device->startStep(true);
   ranges.beginStep(0, /*evaluates=*/true);
   auto context = makeContext(0);

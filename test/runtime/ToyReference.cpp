@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The oracle: one window at a time, samples in order, PyTorch's optimizer formulas written out.
+#include "runtime/data/Order.h"
 #include "runtime/data/Window.h"
 #include "test/runtime/ToyArtifact.h"
 #include "test/runtime/ToyValues.h"
@@ -111,11 +112,13 @@ ToyState trainReference(const ToyOptions &options, const ToyData &data, const To
   Optimizer optimizer(options, run.hyper);
   runtime::Epochs epochs{data.samples, options.batch, run.dropLast};
   std::vector<double> slots(2 * (kFeatures + kVocabulary + 1));
-  std::vector<uint64_t> order(data.samples);
+  runtime::Order order(data.samples, run.shuffle, run.seed);
   for (uint64_t step = 0; step < run.steps; ++step) {
     runtime::Window at = epochs.at(step);
-    runtime::fillOrder(order, at.epoch, run.shuffle, run.seed);
-    differentiate(state, data, {order.begin() + at.start, order.begin() + at.start + at.samples});
+    std::vector<uint64_t> window;
+    for (int64_t i = 0; i < at.samples; ++i)
+      window.push_back(order.at(at.epoch, at.start + uint64_t(i)));
+    differentiate(state, data, window);
     optimizer.begin(run.factor ? run.factor(step) : 1,
                     run.hyper.clipNorm ? clipFactor(state, *run.hyper.clipNorm) : 1);
     double *slot = slots.data();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows, shares and the shuffle: every sample exactly once, equal K, spare rows that repeat real samples.
+// Windows and shares: every sample exactly once, equal K, spare rows that repeat real samples.
 #include "runtime/data/Window.h"
 #include "runtime/data/Dataset.h"
 #include "runtime/data/Philox.h"
@@ -67,21 +67,6 @@ TEST(Window, EpochsFollowEachOther) {
   EXPECT_EQ(dropped.windows(), 2);
   EXPECT_EQ(dropped.at(2).epoch, 1u);
   EXPECT_EQ(dropped.at(5).samples, 4);
-}
-
-TEST(Window, ShuffleIsAPermutationBySeedAndEpoch) {
-  std::vector<uint64_t> a(100), b(100), c(100), d(100), plain(100);
-  fillOrder(a, 0, true, 3);
-  fillOrder(b, 0, true, 3);
-  fillOrder(c, 1, true, 3);
-  fillOrder(d, 0, true, 4);
-  fillOrder(plain, 5, false, 3);
-  EXPECT_EQ(a, b);
-  EXPECT_NE(a, c);
-  EXPECT_NE(a, d);
-  EXPECT_TRUE(std::is_sorted(plain.begin(), plain.end()));
-  std::sort(a.begin(), a.end());
-  EXPECT_EQ(a, plain);
 }
 
 TEST(Philox, EqualsRandom123) {
@@ -215,14 +200,14 @@ TEST(Staging, ThePrepassGetsWhatItReads) {
   std::vector<uint8_t> block(Staging::bytesFor(manifest), 0xee), whole = block;
   staging.place(manifest, block.data());
   auto at = [&](size_t input) { return size_t(staging.inputs()[input] - block.data()); };
-  std::vector<uint64_t> order = {3, 2, 1, 0};
+  auto reversed = [](int64_t position) { return uint64_t(3 - position); };
   Share share(4, 2, 1, 0);
-  uint64_t end = staging.fill(dataset, share, {ACCUM_PREPASS, 1, 2}, order.data(), block.data());
+  uint64_t end = staging.fill(dataset, share, {ACCUM_PREPASS, 1, 2}, reversed, block.data());
   EXPECT_EQ(end, 3u * 256);
   EXPECT_EQ(at(0), end);
   EXPECT_TRUE(
       std::all_of(block.begin() + int64_t(end), block.end(), [](uint8_t byte) { return byte == 0xee; }));
-  EXPECT_EQ(staging.fill(dataset, share, {ACCUM_MICRO, 1, 2}, order.data(), whole.data()), whole.size());
+  EXPECT_EQ(staging.fill(dataset, share, {ACCUM_MICRO, 1, 2}, reversed, whole.data()), whole.size());
   EXPECT_TRUE(std::equal(block.begin(), block.begin() + int64_t(end), whole.begin()));
   std::vector<float> rows(2000);
   dataset.copyRow(0, 1, reinterpret_cast<uint8_t *>(rows.data()), 0, 2);

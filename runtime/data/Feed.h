@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples in an order, window by window, into the buffers.
+#ifndef ACCUM_RUNTIME_DATA_FEED_H
+#define ACCUM_RUNTIME_DATA_FEED_H
+
+#include "runtime/data/Order.h"
+#include "runtime/data/Staging.h"
+
+namespace accum::runtime {
+
+struct FeedOptions {
+  bool shuffle = false, dropLast = false;
+  uint64_t seed = 0; ///< of the shuffle
+};
+
+class Feed {
+public:
+  /// Of at least one sample.
+  Feed(Dataset data, const FeedOptions &options);
+
+  int64_t samples() const { return data.samples(); }
+  const FeedOptions &options() const { return chosen; }
+
+  /// The window whose rows come next.
+  void select(const Window &next) { window = next; }
+  /// Writes the rows of a micro-step of a share of the window to `block`, laid out like the buffers of
+  /// `staging`. Returns where they end. Allocates nothing.
+  uint64_t fill(const Staging &staging, const Share &share, MicroStep at, uint8_t *block);
+  /// The first failure to read a row, if there was one.
+  const Status &health() const { return data.health(); }
+
+private:
+  Dataset data;
+  FeedOptions chosen;
+  Order order;
+  Window window{};
+};
+
+} // namespace accum::runtime
+#endif
