@@ -35,6 +35,8 @@ typedef struct accum_open_options {
   const char *target;   /* null: the artifact's own; "sim": its GPU kernels on the processor, checked */
   const char *launcher; /* who started the ranks: "auto" (or null), "mpi", "slurm" or "env" */
   const accum_program_v1 *program; /* program.cpp built into the caller: accum_program(); null: program.so */
+  int32_t awaits_weights; /* non-zero: accum_init_weights or accum_resume follows, and the artifact's own
+                             weights may be gone */
 } accum_open_options;
 
 /* Checks and loads the artifact, joins the other ranks when it has more than one device, allocates the arena
@@ -199,6 +201,16 @@ typedef struct accum_tensor {
 
 /* kind: "parameter", "gradient", "scalar", or the name of an optimizer slot ("m", "v", "momentum"). */
 int accum_read(const accum_session *session, const char *kind, const char *name, accum_tensor *tensor);
+
+typedef struct accum_init_options {
+  uint32_t size;     /* sizeof(accum_init_options) */
+  const char *path;  /* FILE.safetensors, an index of several, or the folder of either */
+  const char *names; /* "onnx" or "framework": whose layouts the file has; null: as its shapes tell */
+  int32_t partial;   /* non-zero: takes what fits; else every trained parameter must be there, and nothing
+                        that is none */
+} accum_init_options;
+/* Parameters from a file of weights, before the first step; every rank calls it. *taken: how many it held. */
+int accum_init_weights(accum_session *session, const accum_init_options *options, int64_t *taken);
 
 /* kind: "parameter" or "gradient"; names: "onnx" or "framework". An existing file is kept as PATH.1 when
  * keep_old. A null path writes nothing and answers whether the names are known. */

@@ -245,6 +245,19 @@ int accum_resume(accum_session *session, const char *path, int32_t weights_only,
   });
 }
 
+int accum_init_weights(accum_session *session, const accum_init_options *options, int64_t *taken) {
+  return guarded([&] {
+    accum_init_options known = {};
+    std::memcpy(&known, options, std::min<size_t>(options->size, sizeof known));
+    auto held =
+        session->session->initWeights({known.path, known.names ? known.names : "", known.partial != 0});
+    if (!held)
+      return report(held.error());
+    *taken = int64_t(*held);
+    return 0;
+  });
+}
+
 int accum_set_cut(accum_session *session, const accum_cut *cut) {
   accum_cut known = {sizeof known, 0, 0, 0, -1};
   if (cut)

@@ -69,7 +69,7 @@ void Session::forgetWeights() {
 }
 
 Status Session::prepare(const accum_open_options &options) {
-  if (options.random_params)
+  if (options.random_params || options.awaits_weights)
     forgetWeights();
   if (Status status = checkFiles(artifact); !status)
     return status;
@@ -131,7 +131,9 @@ void Session::takeNotices() {
 Status Session::startParameters(const accum_open_options &options) {
   const Manifest &manifest = artifact.manifest;
   if (!artifact.has(kWeights)) {
-    if (!options.random_params)
+    for (size_t p = 0; p < manifest.params.size() && options.awaits_weights; ++p)
+      unset.insert(p);
+    if (!options.random_params && !options.awaits_weights)
       return Error{kExitFile,
                    artifact.folder + ": the manifest lists no " + kWeights,
                    "bad-artifact",

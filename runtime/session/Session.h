@@ -9,9 +9,11 @@
 #include "runtime/session/Checkpoint.h"
 #include "runtime/session/Device.h"
 #include "runtime/session/Hyper.h"
+#include "runtime/session/InitialWeights.h"
 #include "runtime/session/Schedule.h"
 #include "runtime/session/SpikeDetector.h"
 #include "runtime/session/StepRanges.h"
+#include <set>
 
 namespace accum::runtime {
 
@@ -41,6 +43,8 @@ public:
   /// The loss of all of them at once; training does not notice.
   Expected<accum_evaluation> evaluate();
   Expected<accum_tensor> read(const std::string &kind, const std::string &name);
+  /// On every rank: parameters from a file of weights, over those that are there. How many it held.
+  Expected<size_t> initWeights(const InitialWeights &from);
   Status save(const std::string &kind, const std::string &names, const std::string &path, bool keepOld);
   /// On one rank: all have the same.
   Status checkpoint(const std::string &root, uint64_t step, uint64_t keep);
@@ -80,6 +84,9 @@ private:
   Status placeMemory(const accum_open_options &options);
   void takeNotices();
   CheckpointFacts facts(uint64_t step) const;
+  std::vector<ParameterSpec> checkpointTensors(bool withSlots) const;
+  Status carryFrozen(const std::string &path);
+  Status checkValues() const;
   void forgetWeights();
   Status fillRange(uint8_t *begin, uint64_t bytes, uint8_t byte);
   Status startParameters(const accum_open_options &options);
@@ -105,6 +112,8 @@ private:
   Artifact artifact;
   Collectives collectives;
   std::unique_ptr<Device> device;
+  std::set<size_t> carried; ///< frozen parameters whose values are not the artifact's
+  std::set<size_t> unset;   ///< parameters that have no value yet
   uint8_t *state = nullptr; ///< in the device's memory, scratch behind it
   Staging staging;
   Device::FillInputs fillInputs;

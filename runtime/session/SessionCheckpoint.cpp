@@ -8,28 +8,6 @@
 namespace accum::runtime {
 namespace {
 
-/// Trained parameters, then the optimizer's slots of each as `SLOT:NAME`.
-std::vector<ParameterSpec> tensorsOf(const Manifest &manifest, bool withSlots) {
-  std::vector<ParameterSpec> tensors;
-  for (const ParameterSpec &param : manifest.params) {
-    if (!param.trained)
-      continue;
-    ParameterSpec tensor;
-    tensor.dtype = param.dtype;
-    tensor.shape = param.shape;
-    auto add = [&](const std::string &name, uint64_t offset) {
-      tensor.onnxName = name;
-      tensor.stateOffset = offset;
-      tensors.push_back(tensor);
-    };
-    add(param.onnxName, param.stateOffset);
-    for (const SlotSpec &slot : param.slots)
-      if (withSlots)
-        add(slot.name + ":" + param.onnxName, slot.stateOffset);
-  }
-  return tensors;
-}
-
 /// Words for what a checkpoint was made with and this run is not; empty: nothing.
 std::string difference(const CheckpointFacts &made, const CheckpointFacts &now) {
   auto number = [](const char *what, auto before, auto after) {
@@ -52,6 +30,30 @@ std::string difference(const CheckpointFacts &made, const CheckpointFacts &now) 
 
 } // namespace
 
+/// Trained parameters and the frozen ones that are not the artifact's, then the optimizer's slots of each as
+/// `SLOT:NAME`.
+std::vector<ParameterSpec> Session::checkpointTensors(bool withSlots) const {
+  std::vector<ParameterSpec> tensors;
+  for (size_t p = 0; p < artifact.manifest.params.size(); ++p) {
+    const ParameterSpec &param = artifact.manifest.params[p];
+    if (!param.trained && !carried.contains(p))
+      continue;
+    ParameterSpec tensor;
+    tensor.dtype = param.dtype;
+    tensor.shape = param.shape;
+    auto add = [&](const std::string &name, uint64_t offset) {
+      tensor.onnxName = name;
+      tensor.stateOffset = offset;
+      tensors.push_back(tensor);
+    };
+    add(param.onnxName, param.stateOffset);
+    for (const SlotSpec &slot : param.slots)
+      if (withSlots)
+        add(slot.name + ":" + param.onnxName, slot.stateOffset);
+  }
+  return tensors;
+}
+
 CheckpointFacts Session::facts(uint64_t step) const {
   const Manifest &manifest = artifact.manifest;
   FeedOptions fed = feed ? feed->options() : FeedOptions();
@@ -61,10 +63,23 @@ CheckpointFacts Session::facts(uint64_t step) const {
 
 Status Session::checkpoint(const std::string &root, uint64_t step, uint64_t keep) {
   std::vector<TensorToWrite> tensors;
-  for (const ParameterSpec &tensor : tensorsOf(artifact.manifest, /*withSlots=*/true))
+  for (const ParameterSpec &tensor : checkpointTensors(/*withSlots=*/true))
     tensors.push_back({tensor.onnxName, state + tensor.stateOffset, tensor.dtype, tensor.shape});
   auto read = [this](const uint8_t *data, uint64_t bytes) { return device->view(data, bytes); };
   return writeCheckpoint(root, facts(step), tensors, read, keep);
+}
+
+/// Frozen parameters are in a checkpoint where they were not the artifact's.
+Status Session::carryFrozen(const std::string &path) {
+  auto arrays = readSafetensors(runtime::checkpointTensors(path));
+  if (!arrays)
+    return arrays.error();
+  for (size_t p = 0; p < artifact.manifest.params.size(); ++p) {
+    const ParameterSpec &param = artifact.manifest.params[p];
+    if (!param.trained && std::ranges::count(*arrays, param.onnxName, &Array::name))
+      carried.insert(p);
+  }
+  return {};
 }
 
 Expected<uint64_t> Session::resume(const std::string &path, bool weightsOnly) {
@@ -77,9 +92,16 @@ Expected<uint64_t> Session::resume(const std::string &path, bool weightsOnly) {
                  path + ": was made with " + other,
                  "other-checkpoint",
                  {"--resume-weights-only starts a new run from its weights"}};
+  if (Status status = carryFrozen(path); !status)
+    return status.error();
   Manifest tensors;
-  tensors.params = tensorsOf(artifact.manifest, !weightsOnly);
-  if (Status status = loadParameters(tensors, checkpointTensors(path), *device, state); !status)
+  tensors.params = checkpointTensors(!weightsOnly);
+  if (Status status = loadParameters(tensors, runtime::checkpointTensors(path), *device, state); !status)
+    return status.error();
+  for (size_t p = 0; p < artifact.manifest.params.size(); ++p)
+    if (artifact.manifest.params[p].trained || carried.contains(p))
+      unset.erase(p);
+  if (Status status = checkValues(); !status)
     return status.error();
   if (weightsOnly)
     return uint64_t(0);

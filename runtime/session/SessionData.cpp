@@ -55,6 +55,8 @@ Status Session::selectWindow(uint64_t step) {
     calls->startStep(step);
   if (!feed)
     return usage("no data is bound");
+  if (Status status = checkValues(); !status)
+    return status;
   const Manifest &manifest = artifact.manifest;
   Epochs epochs{feed->samples(), manifest.batch, feed->options().dropLast};
   Window window = epochs.at(step);

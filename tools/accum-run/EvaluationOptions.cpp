@@ -20,9 +20,10 @@ void addEvaluation(CLI::App &app, Options &options) {
 
 /// Nothing that is asked for is passed over.
 static runtime::Status checkEvalOnly(const CLI::App &app) {
-  const std::set<std::string> taken = {"artifact", "--eval",    "--eval-only",     "--resume",
-                                       "--log",    "--seed",    "--random-params", "--checkpoint",
-                                       "--target", "--threads", "--launcher",      "--progress"};
+  const std::set<std::string> taken = {"artifact",  "--eval",          "--eval-only",  "--resume",
+                                       "--init",    "--init-partial",  "--init-names", "--log",
+                                       "--seed",    "--random-params", "--checkpoint", "--target",
+                                       "--threads", "--launcher",      "--progress"};
   for (const CLI::Option *option : app.get_options())
     if (option->count() > 0 && !taken.contains(option->get_name()))
       return usage("--eval-only trains nothing and saves nothing: leave " + option->get_name() + " out");

@@ -6,7 +6,7 @@
 namespace accum::run {
 namespace {
 
-constexpr const char *kNotBuilt[] = {"--init", "--tensorboard"};
+constexpr const char *kNotBuilt[] = {"--tensorboard"};
 
 } // namespace
 

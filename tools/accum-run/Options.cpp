@@ -24,8 +24,6 @@ void addRun(CLI::App &app, Options &options, std::string &onNan, std::string &pr
       ->check(CLI::IsMember({"stop", "skip"}));
   app.add_option("--progress", progress, "auto (default): a line on a terminal; none")
       ->check(CLI::IsMember({"auto", "none"}));
-  app.add_option("--random-params", options.randomParams, "fresh weights instead of the file's")
-      ->check(wholeNumber(0));
   app.add_option("--threads", options.threads,
                  "per process (default: OMP_NUM_THREADS, or processors / processes)")
       ->check(wholeNumber(1, runtime::kMostThreads));
@@ -87,6 +85,9 @@ Status checkTogether(const Options &options) {
     return usage("--resume auto needs --checkpoint DIR");
   if (options.resumeWeightsOnly && options.resume.empty())
     return usage("--resume-weights-only needs --resume");
+  if (!options.init.empty() && !options.resume.empty() && options.resume != "auto")
+    return usage("--init begins a run and --resume goes on with one: one of them (or --resume auto, which "
+                 "begins with --init where there is no checkpoint)");
   bool any = options.steps.value_or(1) > 0 && options.epochs.value_or(1) > 0;
   if (any && options.data.empty() && !options.synthetic)
     return usage("one of --data and --synthetic is required");
@@ -147,6 +148,7 @@ Expected<Options> parseOptions(int argc, char **argv) {
   addEnds(app, options);
   addCheckpoints(app, options);
   addEvaluation(app, options);
+  addWeights(app, options);
   addOutput(app, options);
   addRun(app, options, onNan, progress);
   app.add_flag("--include-dir", include, "the folder of accum_program.h and accum_runtime.h");

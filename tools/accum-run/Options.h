@@ -30,6 +30,8 @@ struct Options {
   std::vector<std::string> evalData;
   uint64_t evalEvery = 0; ///< steps; 0: behind the last one alone
   bool evalOnly = false;
+  std::string init, initNames; ///< a file of weights, and whose layouts it has; empty: as its shapes tell
+  bool initPartial = false;
   double maxSeconds = 0;            ///< of training, 0: no limit
   std::optional<double> stopAtLoss; ///< a loss that is low enough
   std::string save, names = "onnx", dumpGradients, printParam, log, profile;
@@ -53,6 +55,7 @@ void addSchedule(CLI::App &app, Options &options);
 void addEnds(CLI::App &app, Options &options);
 void addCheckpoints(CLI::App &app, Options &options);
 void addEvaluation(CLI::App &app, Options &options);
+void addWeights(CLI::App &app, Options &options);
 void addOutput(CLI::App &app, Options &options);
 
 /// Options of evaluation against the others (exit 2).

@@ -8,6 +8,7 @@
 #include "tools/accum-run/Evaluation.h"
 #include "tools/accum-run/ParameterPrint.h"
 #include "tools/accum-run/RunRecorder.h"
+#include "tools/accum-run/RunResults.h"
 #include "tools/accum-run/RunSummary.h"
 #include "tools/accum-run/StopSignal.h"
 #include "tools/accum-run/Verification.h"
@@ -41,7 +42,6 @@ private:
   int bind();
   int setHyper();
   int setSchedule();
-  int checkOutputs() const;
   void printNotices();
   void printNotes();
   void evaluate(uint64_t done);
@@ -51,11 +51,10 @@ private:
   int loop();
   bool isEnough(const accum_step_result &result) const;
   int resume();
+  int init();
   int stopAgreed(const accum_step_result &result, bool &stop);
   int failedStep(int code, uint64_t step, const accum_step_result &result);
   [[noreturn]] void leave(int code);
-  int saveWeights();
-  int save();
 
   const Options &options;
   accum_session *session;
@@ -64,8 +63,10 @@ private:
   Recorders recorders;
   std::optional<ParameterPrint> print;
   size_t noticesPrinted = 0;
+  bool isResumed = false;
   uint64_t firstStep = 0; ///< 0, or where a checkpoint was left
   Evaluator evaluator{options, session};
+  RunResults results{options, session};
   std::optional<Checkpoints> checkpoints; ///< where a folder for them is given; on rank 0
   double started = runtime::now();        ///< of the training, the loading before it left out
 };
@@ -173,6 +174,8 @@ int Training::prepare() {
     return agreed;
   if (int resumed = options.resume.empty() ? 0 : resume())
     return resumed;
+  if (int failed = options.init.empty() || isResumed ? 0 : init())
+    return failed;
   printNotes();
   return 0;
 }
@@ -185,18 +188,21 @@ int Training::resume() {
       accum_resume(session, path.c_str(), options.resumeWeightsOnly || options.evalOnly, &firstStep, &found);
   if (int agreed = agree(code))
     return agreed;
+  isResumed = found != 0;
   if (!isFirst())
     return found || isAuto ? 0 : runtime::kExitFile;
   return sayResumed(options, found != 0, firstStep);
 }
 
-/// Finds out before the first step whether the results will have a place.
-int Training::checkOutputs() const {
-  for (const std::string &path : {options.save, options.dumpGradients, options.profile})
-    if (!path.empty())
-      if (auto writer = runtime::FileWriter::create(path); !writer)
-        return say(writer.error());
-  return 0;
+int Training::init() {
+  accum_init_options from = {sizeof(accum_init_options), options.init.c_str(),
+                             options.initNames.empty() ? nullptr : options.initNames.c_str(),
+                             options.initPartial};
+  int64_t taken = 0;
+  int code = agree(accum_init_weights(session, &from, &taken));
+  if (code == 0 && isFirst())
+    std::printf("init     %s: %lld parameters\n", options.init.c_str(), static_cast<long long>(taken));
+  return code;
 }
 
 /// Those that are new.
@@ -303,7 +309,7 @@ int Training::failedStep(int code, uint64_t step, const accum_step_result &resul
     std::fputs(message.c_str(), stderr);
   if (!result.skipped)
     leave(code);
-  if (int failed = save())
+  if (int failed = isFirst() ? results.save(summary.steps() > 0) : 0)
     return failed;
   return code;
 }
@@ -315,56 +321,19 @@ void Training::leave(int code) {
   std::abort(); // not reached
 }
 
-/// Where the path failed (a full disk, a mount that is gone), the folder for temporary files: a run's hours
-/// are worth more than its place. The exit code tells of the path.
-int Training::saveWeights() {
-  auto saveAt = [&](const std::string &path) {
-    return accum_save(session, "parameter", options.names.c_str(), path.c_str(), 1);
-  };
-  int code = say(saveAt(options.save));
-  if (code == 0) {
-    std::printf("wrote    %s\n", options.save.c_str());
-    return 0;
-  }
-  std::error_code unknown;
-  std::filesystem::path folder = std::filesystem::temp_directory_path(unknown);
-  std::string name = std::filesystem::path(options.save).filename();
-  std::string instead = folder / (std::to_string(getpid()) + "." + name);
-  if (!unknown && saveAt(instead) == 0)
-    std::fprintf(stderr, "note: the weights are in %s instead\n", instead.c_str());
-  return code;
-}
-
-/// The weights first: nothing else that fails may cost them.
-int Training::save() {
-  if (!isFirst())
-    return 0;
-  int code = saveWeights();
-  if (!options.dumpGradients.empty() && summary.steps() > 0) {
-    const char *path = options.dumpGradients.c_str();
-    int failed = say(accum_save(session, "gradient", options.names.c_str(), path, 0));
-    code = code ? code : failed;
-  }
-  if (!options.profile.empty()) {
-    int failed = say(accum_save_profile(session, options.profile.c_str()));
-    code = code ? code : failed;
-  }
-  return code;
-}
-
 int Training::run() {
   if (options.evalOnly)
     return evaluateOnly();
   if (int code = prepare())
     return code;
-  if (int code = isFirst() ? checkOutputs() : 0)
+  if (int code = isFirst() ? results.check() : 0)
     leave(code);
   int code = loop();
   int unrecorded = recorders.finish();
   if (code == 0 || code == runtime::kExitStopped) {
     if (isFirst())
       summary.print(info.batch);
-    int saved = save();
+    int saved = isFirst() ? results.save(summary.steps() > 0) : 0;
     if (checkpoints && code == runtime::kExitStopped)
       checkpoints->sayHowToGoOn();
     saved = saved == 0 && checkpoints ? checkpoints->failure() : saved;
@@ -379,11 +348,15 @@ int Training::run() {
 int train(const Options &options, const runtime::Manifest &manifest, RankBoard &board) {
   listenForStop(&board, launchedRank());
   board.set(launchedRank(), RankBoard::Running);
-  accum_open_options open = {
-      sizeof(accum_open_options),       options.threads,
-      options.randomParams.has_value(), options.skipNan || options.verify,
-      options.randomParams.value_or(0), options.target.empty() ? nullptr : options.target.c_str(),
-      options.launcher.c_str(),         nullptr};
+  accum_open_options open = {sizeof(accum_open_options),
+                             options.threads,
+                             options.randomParams.has_value(),
+                             options.skipNan || options.verify,
+                             options.randomParams.value_or(0),
+                             options.target.empty() ? nullptr : options.target.c_str(),
+                             options.launcher.c_str(),
+                             nullptr,
+                             !options.init.empty()};
   accum_session *session = nullptr;
   int code = accum_open(options.artifact.c_str(), &open, &session);
   if (code != 0)

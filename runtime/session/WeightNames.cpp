@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Prefixes are counted at every dot; distances are Levenshtein's.
+#include "runtime/session/WeightNames.h"
+#include <algorithm>
+#include <numeric>
+
+namespace accum::runtime {
+namespace {
+
+/// prefix(head) for each way to cut a name behind a dot whose tail is one of `names`.
+template <typename Use>
+void forEachKnownTail(const std::string &name, const std::set<std::string> &names, Use &&use) {
+  for (size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
+    if (names.contains(name.substr(dot + 1)))
+      use(name.substr(0, dot + 1));
+}
+
+size_t distance(const std::string &a, const std::string &b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t(0));
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+} // namespace
+
+std::string NamePrefix::fileName(const std::string &model) const {
+  if (inFile)
+    return text + model;
+  return model.starts_with(text) ? model.substr(text.size()) : "";
+}
+
+NamePrefix bestPrefix(const std::vector<std::string> &model, const std::set<std::string> &file) {
+  std::set<std::string> modelNames(model.begin(), model.end());
+  std::map<std::string, size_t> ofModel, ofFile;
+  size_t plain = 0;
+  for (const std::string &name : modelNames) {
+    plain += file.contains(name);
+    forEachKnownTail(name, file, [&](const std::string &head) { ++ofModel[head]; });
+  }
+  for (const std::string &name : file)
+    forEachKnownTail(name, modelNames, [&](const std::string &head) { ++ofFile[head]; });
+  NamePrefix best;
+  size_t most = plain;
+  for (const auto &[counts, inFile] : {std::pair(&ofModel, false), std::pair(&ofFile, true)})
+    for (const auto &[head, count] : *counts)
+      if (count > most) {
+        most = count;
+        best = {head, inFile};
+      }
+  return best;
+}
+
+std::string nearestName(const std::string &name, const std::vector<std::string> &names) {
+  std::string nearest;
+  size_t least = name.size() / 3 + 1;
+  for (const std::string &other : names) {
+    size_t apart = std::max(name.size(), other.size()) - std::min(name.size(), other.size());
+    size_t changed = apart < least ? distance(name, other) : least;
+    if (changed < least) {
+      least = changed;
+      nearest = other;
+    }
+  }
+  return nearest;
+}
+
+} // namespace accum::runtime
