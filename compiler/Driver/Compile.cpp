@@ -10,7 +10,7 @@
 #include "compiler/Driver/WholeBatch.h"
 #include "compiler/Emit/Artifact.h"
 #include "compiler/Emit/Kernels.h"
-#include "compiler/Planner/Explain.h"
+#include "compiler/Report/Explain.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/Registration.h"
 #include "dialects/Train/AttentionShape.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From MLIR diagnostics to messages for people and an exit code.
 #include "compiler/Driver/Diagnostics.h"
-#include "compiler/Planner/Printable.h"
+#include "compiler/Planner/Problem/Printable.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;

@@ -3,9 +3,9 @@
 #include "compiler/Driver/Explore.h"
 #include "compiler/Driver/ExploreRounds.h"
 #include "compiler/Emit/RemoveOnSignal.h"
-#include "compiler/Planner/DeviceProfile.h"
-#include "compiler/Planner/ExplainText.h"
-#include "compiler/Planner/Options.h"
+#include "compiler/Planner/Problem/Options.h"
+#include "compiler/Planner/Time/DeviceProfile.h"
+#include "compiler/Report/ExplainText.h"
 #include "llvm/Support/FileSystem.h"
 #include <algorithm>
 #include <cerrno>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/Driver/Options.h"
-#include "compiler/Planner/Solve.h"
+#include "compiler/Planner/Search/Solve.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace accum::driver {

@@ -2,8 +2,8 @@
 // accumc's command line.
 #include "compiler/Driver/Options.h"
 #include "compiler/Driver/UnknownArguments.h"
-#include "compiler/Planner/Quantity.h"
-#include "compiler/Planner/Sharing.h"
+#include "compiler/Planner/Problem/Quantity.h"
+#include "compiler/Planner/Sharing/Sharing.h"
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>

@@ -4,8 +4,8 @@
 
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Options.h"
-#include "compiler/Planner/BudgetAnswers.h"
-#include "compiler/Planner/Report/Page.h"
+#include "compiler/Report/BudgetAnswers.h"
+#include "compiler/Report/Page.h"
 #include "mlir/IR/BuiltinOps.h"
 
 namespace accum::driver {

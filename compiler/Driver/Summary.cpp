@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a compilation says of itself.
 #include "compiler/Driver/Summary.h"
-#include "compiler/Planner/Printable.h"
+#include "compiler/Planner/Problem/Printable.h"
 #include "llvm/ADT/StringExtras.h"
 #include <filesystem>
 #include <fmt/format.h>

@@ -4,7 +4,7 @@
 
 #include "compiler/Driver/Options.h"
 #include "compiler/Import/Import.h"
-#include "compiler/Planner/Report/Page.h"
+#include "compiler/Report/Page.h"
 #include "passes/Check/Verdict.h"
 #include <nlohmann/json_fwd.hpp>
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "compiler/Driver/Options.h"
-#include "compiler/Planner/Solve.h"
+#include "compiler/Planner/Search/Solve.h"
 
 namespace accum::driver {
 

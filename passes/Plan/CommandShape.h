@@ -2,7 +2,7 @@
 // What measured times of a command are looked up by: the sizes of a library call, the operations of a kernel.
 #pragma once
 
-#include "compiler/Planner/Problem.h"
+#include "compiler/Planner/Problem/Problem.h"
 #include "dialects/Train/TrainDialect.h"
 
 namespace accum {

@@ -2,8 +2,8 @@
 // Between the IR of a step and the planner: a step becomes a Problem, a Plan becomes an attribute.
 #pragma once
 
-#include "compiler/Planner/Plan.h"
-#include "compiler/Planner/Problem.h"
+#include "compiler/Planner/Problem/Plan.h"
+#include "compiler/Planner/Problem/Problem.h"
 #include "dialects/Train/TrainDialect.h"
 
 namespace accum {

@@ -2,7 +2,7 @@
 // Commands that may run in slices of samples (`sliced`, by accum-group-loss), and the variants that say so.
 #pragma once
 
-#include "compiler/Planner/Problem.h"
+#include "compiler/Planner/Problem/Problem.h"
 #include "dialects/Train/TrainDialect.h"
 
 namespace accum {

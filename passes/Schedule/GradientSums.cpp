@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers commands and gradients for the planner's rule, and makes places of its answer.
 #include "passes/Schedule/GradientSums.h"
-#include "compiler/Planner/GradientRuns.h"
+#include "compiler/Planner/Time/GradientRuns.h"
 #include "passes/Schedule/SliceKernels.h"
 
 using namespace mlir;

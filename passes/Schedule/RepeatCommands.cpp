@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clones of the commands that a plan recomputes.
-#include "compiler/Planner/Recompute.h"
+#include "compiler/Planner/Problem/Recompute.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Origin.h"
 #include "dialects/Train/CommandTail.h"

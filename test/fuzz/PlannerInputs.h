@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes -> the planner's four kinds of file: what the fuzzers and the seeded test both run.
 #pragma once
-#include "compiler/Planner/DeviceProfile.h"
-#include "compiler/Planner/ProblemText.h"
-#include "compiler/Planner/RectangleTable.h"
-#include "compiler/Planner/ReusedPlan.h"
-#include "compiler/Planner/Solve.h"
-#include "compiler/Planner/Verify.h"
+#include "compiler/Planner/Problem/ProblemText.h"
+#include "compiler/Planner/Search/ReusedPlan.h"
+#include "compiler/Planner/Search/Solve.h"
+#include "compiler/Planner/Time/DeviceProfile.h"
+#include "compiler/Planner/Verify/Verify.h"
+#include "tools/accum-plan/RectangleTable.h"
 #include <cstdio>
 #include <cstdlib>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All measurements in their order, and the profile that they make.
 #pragma once
-#include "compiler/Planner/DeviceProfile.h"
+#include "compiler/Planner/Time/DeviceProfile.h"
 #include "tools/accum-calibrate/Costs.h"
 #include "tools/accum-calibrate/Grid.h"
 #include "tools/accum-calibrate/LibraryCalls.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which calls are measured at which sizes.
 #pragma once
-#include "compiler/Planner/TimeTables.h"
+#include "compiler/Planner/Time/TimeTables.h"
 #include <array>
 #include <cstdint>
 #include <string>

@@ -2,7 +2,7 @@
 // Calls of the runtime's library, as a program makes them: activations that were written just now, weights
 // that were used a while ago, the strides of emitted programs.
 #pragma once
-#include "compiler/Planner/TimeTables.h"
+#include "compiler/Planner/Time/TimeTables.h"
 #include "runtime/system/Status.h"
 #include "tools/accum-calibrate/Sample.h"
 #include <array>

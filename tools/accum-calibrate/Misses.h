@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From which size on weights do not stay in a cache between their uses.
 #pragma once
-#include "compiler/Planner/TimeTables.h"
+#include "compiler/Planner/Time/TimeTables.h"
 
 namespace accum::calibrate {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rectangles in, rectangles with offsets out.
-#include "compiler/Planner/Quantity.h"
-#include "compiler/Planner/RectangleTable.h"
+#include "compiler/Planner/Problem/Quantity.h"
+#include "tools/accum-plan/RectangleTable.h"
 #include "tools/accum-plan/Surface.h"
 #include <fmt/format.h>
 #include <iostream>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A Problem in text form: searched, checked, shown.
-#include "compiler/Planner/Explain.h"
-#include "compiler/Planner/KnownAlternatives.h"
-#include "compiler/Planner/MemoryLines.h"
-#include "compiler/Planner/ProblemText.h"
-#include "compiler/Planner/Quantity.h"
-#include "compiler/Planner/Report/Page.h"
-#include "compiler/Planner/Solve.h"
-#include "compiler/Planner/Verify.h"
+#include "compiler/Planner/Problem/ProblemText.h"
+#include "compiler/Planner/Problem/Quantity.h"
+#include "compiler/Planner/Search/KnownAlternatives.h"
+#include "compiler/Planner/Search/MemoryLines.h"
+#include "compiler/Planner/Search/Solve.h"
+#include "compiler/Planner/Verify/Verify.h"
+#include "compiler/Report/Explain.h"
+#include "compiler/Report/Page.h"
 #include "tools/accum-plan/Surface.h"
 #include <fmt/format.h>
 #include <iostream>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the two forms of input share: the flags, files, and how an error is shown.
 #pragma once
-#include "compiler/Planner/Deadline.h"
-#include "compiler/Planner/Result.h"
+#include "compiler/Planner/Problem/Deadline.h"
+#include "compiler/Planner/Problem/Result.h"
 #include <cstdint>
 #include <string>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The planner on a Problem in text form, or on rectangles in CSV.
-#include "compiler/Planner/Amount.h"
-#include "compiler/Planner/Quantity.h"
+#include "compiler/Planner/Problem/Amount.h"
+#include "compiler/Planner/Problem/Quantity.h"
 #include "tools/accum-plan/Surface.h"
 #include <CLI/CLI.hpp>
 #include <charconv>

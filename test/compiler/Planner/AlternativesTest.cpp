@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which alternatives are kept, and that searches share them.
-#include "compiler/Planner/Compared.h"
-#include "compiler/Planner/KnownAlternatives.h"
-#include "compiler/Planner/Solve.h"
+#include "compiler/Planner/Search/Compared.h"
+#include "compiler/Planner/Search/KnownAlternatives.h"
+#include "compiler/Planner/Search/Solve.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <algorithm>

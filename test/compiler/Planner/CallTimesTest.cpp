@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What tables alone do not say: threads that wait for the last piece, weights that come from memory.
-#include "compiler/Planner/MemoryLines.h"
-#include "compiler/Planner/Recompute.h"
-#include "compiler/Planner/TileSchedule.h"
-#include "compiler/Planner/TimeModel.h"
+#include "compiler/Planner/Problem/Recompute.h"
+#include "compiler/Planner/Search/MemoryLines.h"
+#include "compiler/Planner/Time/TileSchedule.h"
+#include "compiler/Planner/Time/TimeModel.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include <algorithm>
 #include <cmath>

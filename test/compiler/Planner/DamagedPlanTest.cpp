@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan from a file, damaged field by field: used as what it says, or refused by name.
-#include "compiler/Planner/ReusedPlan.h"
-#include "compiler/Planner/Verify.h"
+#include "compiler/Planner/Search/ReusedPlan.h"
+#include "compiler/Planner/Verify/Verify.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <chrono>
 #include <cmath>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The profiles that ship, and what the reader refuses.
-#include "compiler/Planner/DeviceProfile.h"
-#include "compiler/Planner/BuiltinProfiles.h"
+#include "compiler/Planner/Time/DeviceProfile.h"
+#include "compiler/Planner/Time/BuiltinProfiles.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The words and tables that people see.
-#include "compiler/Planner/Explain.h"
-#include "compiler/Planner/MemoryLines.h"
-#include "compiler/Planner/Quantity.h"
-#include "compiler/Planner/TensorNames.h"
+#include "compiler/Report/Explain.h"
+#include "compiler/Planner/Problem/Quantity.h"
+#include "compiler/Planner/Search/MemoryLines.h"
+#include "compiler/Report/TensorNames.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of gradients, against what must hold of them for random commands.
-#include "compiler/Planner/GradientRuns.h"
+#include "compiler/Planner/Time/GradientRuns.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The joint choice of size, recomputation, variants, shards and offload against every one there is, on small
 // random steps with all that a problem can hold. ACCUM_ROUNDS: how many (a few hundred without).
-#include "compiler/Planner/Alternatives.h"
-#include "compiler/Planner/MemoryLines.h"
-#include "compiler/Planner/Solve.h"
-#include "compiler/Planner/Storage.h"
-#include "compiler/Planner/Verify.h"
+#include "compiler/Planner/Search/Alternatives.h"
+#include "compiler/Planner/Search/MemoryLines.h"
+#include "compiler/Planner/Search/Solve.h"
+#include "compiler/Planner/Search/Storage.h"
+#include "compiler/Planner/Verify/Verify.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include <algorithm>
 #include <cstdlib>

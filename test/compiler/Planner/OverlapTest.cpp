@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gradients summed over the devices beside the last micro-step: by hand, and against events one by one.
-#include "compiler/Planner/Explain.h"
-#include "compiler/Planner/GradientRuns.h"
-#include "compiler/Planner/ProblemText.h"
-#include "compiler/Planner/Report/Page.h"
-#include "compiler/Planner/Solve.h"
-#include "compiler/Planner/TimeModel.h"
-#include "compiler/Planner/Verify.h"
+#include "compiler/Planner/Problem/ProblemText.h"
+#include "compiler/Planner/Search/Solve.h"
+#include "compiler/Planner/Time/GradientRuns.h"
+#include "compiler/Planner/Time/TimeModel.h"
+#include "compiler/Planner/Verify/Verify.h"
+#include "compiler/Report/Explain.h"
+#include "compiler/Report/Page.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packings against exhaustive search on small inputs, and their validity on large ones.
-#include "compiler/Planner/Packing.h"
-#include "compiler/Planner/EvictionSearch.h"
-#include "compiler/Planner/ValleySearch.h"
+#include "compiler/Planner/Packing/Packing.h"
+#include "compiler/Planner/Packing/EvictionSearch.h"
+#include "compiler/Planner/Packing/ValleySearch.h"
 #include "test/compiler/Planner/NetworkInstances.h"
 #include "test/compiler/Planner/TightInstances.h"
 #include <algorithm>

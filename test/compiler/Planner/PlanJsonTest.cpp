@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan.json: round trips to the same bytes, and damaged files are refused with what and where.
-#include "compiler/Planner/Solve.h"
-#include "compiler/Planner/Verify.h"
+#include "compiler/Planner/Search/Solve.h"
+#include "compiler/Planner/Verify/Verify.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 // Prints what packing and search cost here: one table per kind of input, CPU seconds on one core. Arguments:
 // tables by name, all of them by default; `--full` takes ten seeds of each kind instead of two, `--from=N`
 // others of the tight memories.
-#include "compiler/Planner/Solve.h"
+#include "compiler/Planner/Search/Solve.h"
 #include "test/compiler/Planner/NetworkInstances.h"
 #include "test/compiler/Planner/TightInstances.h"
 #include "test/compiler/Planner/TransformerProblem.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `check` refuses, and how amounts are evaluated.
-#include "compiler/Planner/Problem.h"
+#include "compiler/Planner/Problem/Problem.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text form: round trips, errors with their line, and bytes nobody meant to write.
-#include "compiler/Planner/ProblemText.h"
+#include "compiler/Planner/Problem/ProblemText.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <fmt/format.h>

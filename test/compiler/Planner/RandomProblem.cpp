@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small random problems and rectangles from a seed.
 #include "test/compiler/Planner/RandomProblem.h"
-#include "compiler/Planner/Recompute.h"
+#include "compiler/Planner/Problem/Recompute.h"
 #include <algorithm>
 #include <ctime>
 #include <fmt/format.h>

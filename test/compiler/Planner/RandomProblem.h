@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small random problems and rectangles from a seed, with every feature of the model in them.
 #pragma once
-#include "compiler/Planner/Packing.h"
-#include "compiler/Planner/Problem.h"
+#include "compiler/Planner/Packing/Packing.h"
+#include "compiler/Planner/Problem/Problem.h"
 #include <random>
 
 namespace accum::planner {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Expansion: what runs computes the same values, in memory that is shared as planned; the checker's own
 // expansion agrees.
-#include "compiler/Planner/Recompute.h"
-#include "compiler/Planner/LoadModel.h"
-#include "compiler/Planner/Packing.h"
-#include "compiler/Planner/Plan.h"
-#include "compiler/Planner/RepeatedWindows.h"
-#include "compiler/Planner/Replay.h"
-#include "compiler/Planner/Storage.h"
-#include "compiler/Planner/Verify.h"
+#include "compiler/Planner/Problem/Recompute.h"
+#include "compiler/Planner/Packing/Packing.h"
+#include "compiler/Planner/Problem/Plan.h"
+#include "compiler/Planner/Search/LoadModel.h"
+#include "compiler/Planner/Search/RepeatedWindows.h"
+#include "compiler/Planner/Search/Storage.h"
+#include "compiler/Planner/Verify/Replay.h"
+#include "compiler/Planner/Verify/Verify.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include "test/compiler/Planner/SymbolicMachine.h"
 #include "test/compiler/Planner/TransformerProblem.h"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The joint search of micro-batch, recomputation and variants against brute force; budgets are monotone;
 // bars.
-#include "compiler/Planner/KnownAlternatives.h"
-#include "compiler/Planner/Solve.h"
-#include "compiler/Planner/Storage.h"
-#include "compiler/Planner/Verify.h"
+#include "compiler/Planner/Search/KnownAlternatives.h"
+#include "compiler/Planner/Search/Solve.h"
+#include "compiler/Planner/Search/Storage.h"
+#include "compiler/Planner/Verify/Verify.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sharding and offload: bytes and seconds by hand, the joint search against each way alone, the checker.
-#include "compiler/Planner/Sharing.h"
-#include "compiler/Planner/Explain.h"
-#include "compiler/Planner/Solve.h"
-#include "compiler/Planner/Verify.h"
+#include "compiler/Planner/Sharing/Sharing.h"
+#include "compiler/Planner/Search/Solve.h"
+#include "compiler/Planner/Verify/Verify.h"
+#include "compiler/Report/Explain.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <algorithm>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search: all sizes enumerated, the fastest fitting one chosen, budgets monotone, every plan verified.
-#include "compiler/Planner/Solve.h"
-#include "compiler/Planner/Explain.h"
-#include "compiler/Planner/ProblemText.h"
-#include "compiler/Planner/Verify.h"
+#include "compiler/Planner/Search/Solve.h"
+#include "compiler/Planner/Problem/ProblemText.h"
+#include "compiler/Planner/Verify/Verify.h"
+#include "compiler/Report/Explain.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <fmt/format.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing in order of time: valid whatever is asked for, and near the load where a stack is not.
-#include "compiler/Planner/SweepFit.h"
+#include "compiler/Planner/Packing/SweepFit.h"
 #include "test/compiler/Planner/PackingInstances.h"
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a problem computes, in memory that is shared as planned.
 #pragma once
-#include "compiler/Planner/Recompute.h"
+#include "compiler/Planner/Problem/Recompute.h"
 #include <algorithm>
 #include <map>
 #include <string>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Interpolation, costs, and the profiles that hold them.
-#include "compiler/Planner/TimeModel.h"
-#include "compiler/Planner/HeadWidth.h"
+#include "compiler/Planner/Time/TimeModel.h"
+#include "compiler/Planner/Time/HeadWidth.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include <cmath>
 #include <gmock/gmock.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Synthetic training steps of decoder-only transformers, for tests and benchmarks of the planner.
 #pragma once
-#include "compiler/Planner/Problem.h"
+#include "compiler/Planner/Problem/Problem.h"
 
 namespace accum::planner {
 

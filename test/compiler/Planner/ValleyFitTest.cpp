@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which rectangle a valley takes first, worked out by hand.
-#include "compiler/Planner/ValleyFit.h"
+#include "compiler/Planner/Packing/ValleyFit.h"
 #include <gtest/gtest.h>
 
 using namespace accum::planner;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `verify` catches every kind of corrupted plan, and agrees with a pairwise check on random corruption.
-#include "compiler/Planner/Verify.h"
-#include "compiler/Planner/Solve.h"
+#include "compiler/Planner/Verify/Verify.h"
+#include "compiler/Planner/Search/Solve.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What makes a profile of times: medians, grids, costs, and the file of samples.
-#include "compiler/Planner/TileSchedule.h"
+#include "compiler/Planner/Time/TileSchedule.h"
 #include "runtime/host/Gemm.h"
 #include "tools/accum-calibrate/Costs.h"
 #include "tools/accum-calibrate/Grid.h"

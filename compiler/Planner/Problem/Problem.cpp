@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+// The checks that make a Problem safe to plan, and the words of its enumerations.
+#include "compiler/Planner/Problem/Problem.h"
+#include "compiler/Planner/Problem/IdTable.h"
+#include "compiler/Planner/Problem/Recompute.h"
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <set>
+#include <unordered_set>
+
+namespace accum::planner {
+
+Problem withoutLists(const Problem &problem) {
+  return {.name = problem.name,
+          .batch = problem.batch,
+          .devices = problem.devices,
+          .tokensPerSample = problem.tokensPerSample,
+          .allReduceBytes = problem.allReduceBytes,
+          .largestParameter = problem.largestParameter,
+          .weightReads = problem.weightReads,
+          .cloneIds = problem.cloneIds,
+          .carried = problem.carried,
+          .gradients = problem.gradients,
+          .fixed = problem.fixed};
+}
+
+const char *toText(Region region) {
+  static constexpr const char *words[] = {"prepass", "prologue", "micro", "update"};
+  return words[static_cast<int>(region)];
+}
+
+const char *toText(CommandKind kind) {
+  static constexpr const char *words[] = {"gemm",   "attention", "convolution", "loss",
+                                          "kernel", "gather",    "copy",        "update"};
+  return words[static_cast<int>(kind)];
+}
+
+const char *toText(BufferKind kind) {
+  static constexpr const char *words[] = {"activation", "logits", "gradient", "workspace",
+                                          "io",         "total",  "constant"};
+  return words[static_cast<int>(kind)];
+}
+
+const char *toText(FixedKind kind) {
+  static constexpr const char *words[] = {"state", "inputs", "library", "runtime"};
+  return words[static_cast<int>(kind)];
+}
+
+const char *toText(StateRole role) {
+  static constexpr const char *words[] = {"other", "parameters", "master", "gradients", "optimizer"};
+  return words[static_cast<int>(role)];
+}
+
+namespace {
+
+Error malformed(std::string message) { return {std::move(message), "malformed-problem"}; }
+
+Status checkCompanion(const Problem &problem, size_t index) {
+  const Command &command = problem.commands[index];
+  int at = command.companion.command;
+  if (at == kNoIndex)
+    return {};
+  const Variant &costs = command.companion.costs;
+  bool isRange = at >= 0 && static_cast<size_t>(at) < problem.commands.size();
+  if (!isRange || !problem.commands[at].backward || command.region != Region::Micro || command.backward ||
+      command.once || command.variants.size() > 1 || command.follows != kNoIndex ||
+      problem.commands[at].variants.size() > 1)
+    return malformed(
+        fmt::format("command {} has a companion: it runs in the forward part of the micro-step, the "
+                    "companion behind it, and neither has variants",
+                    command.id));
+  if (!costs.flops.isValid() || !costs.bytes.isValid())
+    return malformed(fmt::format("command {}: an amount of its companion is negative", command.id));
+  if (costs.slice != 0 || costs.pieces != 1 || !costs.workspace.isZero())
+    return malformed(
+        fmt::format("command {}: its companion has no slices and no workspace of its own", command.id));
+  return {};
+}
+
+Status checkCommand(const Problem &problem, size_t index) {
+  const Command &command = problem.commands[index];
+  if (index > 0 && command.region < problem.commands[index - 1].region)
+    return malformed(
+        fmt::format("command {} of region {} stands behind region {}; the order is prepass, prologue, "
+                    "micro, update",
+                    command.id, toText(command.region), toText(problem.commands[index - 1].region)));
+  if (command.id < 0)
+    return malformed(fmt::format("command id {} is negative", command.id));
+  if (command.tail && (index == 0 || problem.commands[index - 1].tail ||
+                       problem.commands[index - 1].region != command.region ||
+                       command.region != Region::Micro || command.backward || command.variants.size() > 1))
+    return malformed(fmt::format("command {} is a tail: it stands behind another command in the forward part "
+                                 "of the micro-step, and has no variants",
+                                 command.id));
+  if (Status status = checkCompanion(problem, index); !status)
+    return status;
+  if (command.backward && command.region != Region::Micro)
+    return malformed(fmt::format("command {} is backward, but not of the region micro", command.id));
+  if (index > 0 && problem.commands[index - 1].backward && command.region == Region::Micro &&
+      !command.backward)
+    return malformed(fmt::format("command {} is not backward, but stands behind command {}, which is",
+                                 command.id, problem.commands[index - 1].id));
+  return {};
+}
+
+bool inRange(int index, size_t size) { return index >= 0 && static_cast<size_t>(index) < size; }
+
+/// Per buffer, whether another one is a view of it.
+std::vector<char> viewedBuffers(const Problem &problem) {
+  std::vector<char> viewed(problem.buffers.size(), 0);
+  for (const Buffer &buffer : problem.buffers)
+    if (inRange(buffer.aliasOf, viewed.size()))
+      viewed[buffer.aliasOf] = 1;
+  return viewed;
+}
+
+/// What a variant changes must be a result of its command, with storage of its own and no views.
+Status checkResults(const Problem &problem, int index, const Variant &variant,
+                    const std::vector<char> &viewed) {
+  for (const auto &[result, bytes] : variant.results) {
+    if (!bytes.isValid() || !inRange(result, problem.buffers.size()))
+      return malformed(fmt::format("command {}, variant {}: the size of a result is malformed",
+                                   problem.commands[index].id, variant.name));
+    const Buffer &buffer = problem.buffers[result];
+    if (buffer.producer != index || buffer.aliasOf != kNoIndex || viewed[result] != 0)
+      return malformed(fmt::format("command {}, variant {}: buffer {} is not a result of the command without "
+                                   "views",
+                                   problem.commands[index].id, variant.name, buffer.id));
+  }
+  return {};
+}
+
+Status checkVariants(const Problem &problem, size_t index, const std::vector<char> &viewed) {
+  const Command &command = problem.commands[index];
+  if (command.variants.empty() || command.variants.front().name != "default")
+    return malformed(fmt::format("the first variant of command {} is not `default`", command.id));
+  std::unordered_set<std::string_view> names;
+  for (const Variant &variant : command.variants) {
+    if (command.variants.size() > 1 && !names.insert(variant.name).second)
+      return malformed(fmt::format("command {} has two variants {}", command.id, variant.name));
+    if (!variant.flops.isValid() || !variant.bytes.isValid() || !variant.workspace.isValid() ||
+        variant.slice < 0 || variant.pieces < 1)
+      return malformed(
+          fmt::format("command {}, variant {}: an amount is negative, or a table does not start at 1 "
+                      "and ascend",
+                      command.id, variant.name));
+    if (!variant.call.name.empty() && variant.call.sizes.size() != sizeCountOf(variant.call.name))
+      return malformed(fmt::format("command {}, variant {}: {} has another number of sizes", command.id,
+                                   variant.name, variant.call.name));
+    if (Status status = checkResults(problem, static_cast<int>(index), variant, viewed); !status)
+      return status;
+  }
+  if (command.follows != kNoIndex &&
+      (!inRange(command.follows, index) || problem.commands[command.follows].follows != kNoIndex))
+    return malformed(fmt::format(
+        "command {}: what it follows is not an earlier command that chooses for itself", command.id));
+  return {};
+}
+
+Status checkUsers(const Problem &problem, const Buffer &buffer) {
+  size_t commands = problem.commands.size();
+  if (buffer.producer != kNoIndex && !inRange(buffer.producer, commands))
+    return malformed(fmt::format("buffer {}: its producer is not a command", buffer.id));
+  for (int user : buffer.users) {
+    if (!inRange(user, commands))
+      return malformed(fmt::format("buffer {}: a user is not a command", buffer.id));
+    if (user <= buffer.producer)
+      return malformed(
+          fmt::format("buffer {}: command {} uses it, but its producer, command {}, does not run before",
+                      buffer.id, problem.commands[user].id, problem.commands[buffer.producer].id));
+  }
+  return {};
+}
+
+Status checkAliases(const Buffer &buffer, size_t index) {
+  if (buffer.aliasOf != kNoIndex && !inRange(buffer.aliasOf, index))
+    return malformed(fmt::format("buffer {}: what it is a view of is not an earlier buffer", buffer.id));
+  for (int operand : buffer.mayAlias)
+    if (!inRange(operand, index))
+      return malformed(
+          fmt::format("buffer {}: what it may take the place of is not an earlier buffer", buffer.id));
+  if (!buffer.mayAlias.empty() && (buffer.producer == kNoIndex || buffer.aliasOf != kNoIndex))
+    return malformed(fmt::format(
+        "buffer {}: only a result with storage of its own can take an operand's place", buffer.id));
+  return {};
+}
+
+Status checkCommands(const Problem &problem) {
+  IdTable ids(problem.commands.size());
+  std::vector<char> viewed = viewedBuffers(problem);
+  constexpr int64_t largest = int64_t{1} << 62;
+  for (const Command &command : problem.commands)
+    if (command.id >= (problem.cloneIds > 0 ? problem.cloneIds : largest))
+      return malformed(fmt::format("command id {}: ids from {} on are those of repetitions", command.id,
+                                   problem.cloneIds > 0 ? problem.cloneIds : largest));
+  for (size_t index = 0; index < problem.commands.size(); ++index) {
+    int64_t id = problem.commands[index].id;
+    if (!ids.insert(IdTable::hashOf(id), index, [&](size_t row) { return problem.commands[row].id == id; }))
+      return malformed(fmt::format("two commands have the id {}", id));
+    if (Status status = checkCommand(problem, index); !status)
+      return status;
+    if (Status status = checkVariants(problem, index, viewed); !status)
+      return status;
+  }
+  return {};
+}
+
+/// Whether all that a command reads is there when its companion runs, and what it makes is one value.
+Status checkCompanions(const Problem &problem) {
+  auto isAny = [](const Command &command) { return command.companion.command != kNoIndex; };
+  if (std::ranges::none_of(problem.commands, isAny))
+    return {};
+  Recomputation flow(problem);
+  for (size_t index = 0; index < problem.commands.size(); ++index) {
+    const Companion &companion = problem.commands[index].companion;
+    if (companion.command == kNoIndex)
+      continue;
+    int command = static_cast<int>(index);
+    auto isThere = [&](int storage) {
+      return problem.buffers[storage].wholeStep ||
+             std::ranges::binary_search(flow.operands(companion.command), storage);
+    };
+    auto results = flow.results(command);
+    bool isPlace = std::ranges::all_of(companion.mayAlias, [&](int buffer) {
+      return inRange(buffer, problem.buffers.size()) && !results.empty() && buffer < results.front() &&
+             isThere(flow.root(buffer));
+    });
+    if (results.size() != 1 || !isPlace || !std::ranges::all_of(flow.operands(command), isThere))
+      return malformed(
+          fmt::format("command {} has a companion: it makes one value, its companion reads all that it "
+                      "reads, and the value may take the place of earlier ones that both read",
+                      problem.commands[index].id));
+  }
+  return {};
+}
+
+Status checkBuffers(const Problem &problem) {
+  IdTable ids(problem.buffers.size());
+  int64_t clones = cloneBase(problem);
+  std::vector<char> viewed = viewedBuffers(problem), resized(problem.buffers.size(), 0);
+  for (const Command &command : problem.commands)
+    for (const Variant &variant : command.variants)
+      for (const auto &[result, bytes] : variant.results)
+        resized[result] = 1;
+  for (size_t index = 0; index < problem.buffers.size(); ++index) {
+    const Buffer &buffer = problem.buffers[index];
+    int64_t number = -1;
+    const char *begin = buffer.id.data(), *end = begin + buffer.id.size();
+    if (auto [rest, failed] = std::from_chars(begin, end, number);
+        failed == std::errc() && rest != end && *rest == ':' && number >= clones)
+      return malformed(fmt::format("buffer id {}: ids that begin with {}: or more are those of repetitions",
+                                   buffer.id, clones));
+    if (buffer.id.empty() || buffer.id.find_first_of(" \t\r\n,\"#=") != std::string::npos)
+      return malformed(fmt::format(
+          "buffer id `{}`: expected a word without white space, quotes, commas, # and =", buffer.id));
+    if (buffer.id.ends_with(":w"))
+      return malformed(fmt::format("buffer id {}: ids that end in :w are those of workspaces", buffer.id));
+    if (!ids.insert(IdTable::hashOf(buffer.id), index,
+                    [&](size_t row) { return problem.buffers[row].id == buffer.id; }))
+      return malformed(fmt::format("two buffers have the id {}", buffer.id));
+    if (!buffer.bytes.isValid())
+      return malformed(fmt::format(
+          "buffer {}: its size is negative, or a table does not start at 1 and ascend", buffer.id));
+    bool isCopy = buffer.wholeStep && viewed[index] == 0 && resized[index] == 0 &&
+                  buffer.aliasOf == kNoIndex && buffer.mayAlias.empty() && buffer.bytes.perSample == 0 &&
+                  buffer.bytes.table.empty();
+    if (buffer.role != StateRole::Other && (buffer.role != StateRole::Parameters || !isCopy))
+      return malformed(
+          fmt::format("buffer {}: the role {} is for copies of weights: whole-step, of one size, "
+                      "with storage of their own and no views",
+                      buffer.id, toText(buffer.role)));
+    if (Status status = checkUsers(problem, buffer); !status)
+      return status;
+    if (Status status = checkAliases(buffer, index); !status)
+      return status;
+  }
+  return {};
+}
+
+Status checkGradients(const Problem &problem) {
+  std::set<int64_t> micro;
+  for (const Command &command : problem.commands)
+    if (command.region == Region::Micro && !problem.gradients.empty())
+      micro.insert(command.id);
+  int64_t sum = 0;
+  for (const Gradient &gradient : problem.gradients) {
+    if (gradient.bytes < 0 || gradient.bytes > kAmountLimit - sum)
+      return malformed("gradients must have between 0 and 2^60 bytes together");
+    if (gradient.after >= 0 && !micro.contains(gradient.after))
+      return malformed(fmt::format("gradient `{}` is final behind command {}, which is not in the micro-step",
+                                   gradient.label, gradient.after));
+    sum += gradient.bytes;
+  }
+  return {};
+}
+
+} // namespace
+
+Status check(const Problem &problem) {
+  if (problem.cloneIds < 0 || problem.cloneIds > int64_t{1} << 62)
+    return malformed("the ids of repetitions must begin between 0 and 2^62");
+  if (problem.batch < 0 || problem.devices < 0)
+    return malformed("batch and devices must not be negative");
+  const std::pair<const char *, int64_t> amounts[] = {{"tokens", problem.tokensPerSample},
+                                                      {"all-reduce", problem.allReduceBytes},
+                                                      {"largest-parameter", problem.largestParameter},
+                                                      {"weight-reads", problem.weightReads}};
+  for (auto [word, amount] : amounts)
+    if (amount < 0 || amount > kAmountLimit)
+      return malformed(fmt::format("{} is {}, expected 0 to 2^60", word, amount));
+  for (const FixedMemory &line : problem.fixed) {
+    if (line.role != StateRole::Other &&
+        (line.kind != FixedKind::State || line.bytes.perSample != 0 || !line.bytes.table.empty()))
+      return malformed(
+          fmt::format("fixed memory `{}` has the role {}, but is not of the state, or depends on m",
+                      line.name, toText(line.role)));
+    if (!line.bytes.isValid())
+      return malformed(
+          fmt::format("fixed memory `{}`: its size is negative, or a table does not start at 1 and "
+                      "ascend",
+                      line.name));
+  }
+  if (Status status = checkCommands(problem); !status)
+    return status;
+  if (Status status = checkGradients(problem); !status)
+    return status;
+  if (Status status = checkBuffers(problem); !status)
+    return status;
+  return checkCompanions(problem);
+}
+
+} // namespace accum::planner

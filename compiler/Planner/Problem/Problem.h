@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the planner knows of a training step: commands in order, the buffers between them, and the memory that
+// is fixed.
+#pragma once
+#include "compiler/Planner/Problem/Amount.h"
+#include "compiler/Planner/Problem/CallShape.h"
+#include "compiler/Planner/Problem/Result.h"
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace accum::planner {
+
+/// The parts of a step, in the order in which they run. Prepass and micro are loops of K iterations each,
+/// prologue (values that are the same for every sample) and update run once.
+///
+///     prepass x K | prologue | micro x K | all-reduce | update
+enum class Region : uint8_t { Prepass, Prologue, Micro, Update };
+
+/// Which rate of the device profile bounds the arithmetic. Loss is the pair that contains the vocabulary
+/// GEMM.
+enum class CommandKind : uint8_t { Gemm, Attention, Convolution, Loss, Kernel, Gather, Copy, Update };
+
+/// Decides the memory line that a buffer is counted in, nothing else.
+enum class BufferKind : uint8_t { Activation, Logits, Gradient, Workspace, Io, Total, Constant };
+
+/// Fixed memory. State: the one flat range that the manifest lays out (parameters, gradients, optimizer
+/// slots, scalars), whose lines sum to `Plan::state`. Inputs: staging of input rows. Library: what libraries
+/// take for themselves. Runtime: anything else that counts against the budget.
+enum class FixedKind : uint8_t { State, Inputs, Library, Runtime };
+
+inline constexpr int kNoIndex = -1;
+
+/// What a line of the state holds, which decides how it is sharded and offloaded. Master: weights in the
+/// optimizer's precision beside those that the commands read.
+enum class StateRole : uint8_t { Other, Parameters, Master, Gradients, Optimizer };
+
+/// One way to execute a command. Bytes are those moved to and from memory, not those held.
+struct Variant {
+  std::string name = "default";
+  Amount flops = {};
+  Amount bytes = {};
+  /// Samples that the command treats at a time, one slice behind the other, each with its own costs; 0: all
+  /// of a micro-step at once. With `pieces`, a slice is that part of its samples.
+  int64_t slice = 0, pieces = 1;
+  CallShape call = {};                   ///< of a library call
+  std::vector<OperationCount> work = {}; ///< of a kernel
+  /// Scratch that lives during this command only; planned like a buffer, slot "ID:w".
+  Amount workspace = {};
+  /// Results (indices into Problem::buffers) that have another size in this variant; 0 where it has none.
+  std::vector<std::pair<int, Amount>> results = {};
+  bool isBeside = false; ///< in the kernel of another command: nothing is launched for it
+};
+
+/// A backward command whose kernel can make again what a command of the forward part made of the same
+/// operands, in one go.
+struct Companion {
+  int command = kNoIndex; ///< index of the backward one
+  Variant costs = {};     ///< what it costs more: flops, bytes, work
+  /// Buffers that both read, whose place the result may take where they die there.
+  std::vector<int> mayAlias = {};
+};
+
+struct Command {
+  int64_t id = 0; ///< unique, stable across dumps
+  Region region = Region::Micro;
+  CommandKind kind = CommandKind::Kernel;
+  std::string kernel = {};                     ///< e.g. `ln_fwd`
+  std::string node = {};                       ///< the ONNX node that it came from, for people
+  std::string dtype = "f32";                   ///< the arithmetic's type: `f32`, `tf32`, `bf16`, `f64`
+  std::vector<Variant> variants = {Variant{}}; ///< never empty; 0 is the default
+  /// An earlier command (index) whose variant this one takes over, by name; where it has none of that name,
+  /// the default. For pairs such as the forward and backward part of a chunked loss.
+  int follows = kNoIndex;
+  /// Runs behind the forward part of its micro-step. Once one does, all later ones of the region do.
+  bool backward = false;
+  /// Has an effect besides its results (adds to an accumulator, stores), so that it never runs twice.
+  bool once = false;
+  /// Its first run is part of the command before it: one kernel, whose costs are that one's, and which writes
+  /// these results too. Its own costs are those of a repetition.
+  bool tail = false;
+  /// A command of one result, without variants, may have one. All that it reads its companion reads too, or
+  /// it is there all the time. In an expanded problem only repetitions that run beside theirs, right behind
+  /// it, have one: `command` is that one's index there, and they read nothing by themselves.
+  Companion companion = {};
+  /// Bytes of values that the forward part of a micro-step leaves for the backward part, where this command
+  /// writes them, or is the first of that part to read them. Set by `noteCarried`.
+  Amount carried = {};
+  int64_t cloneOf = -1; ///< in an expanded problem: the id of the command that this one repeats
+};
+
+/// A value between commands. All links are indices into Problem::commands and Problem::buffers.
+///
+/// Lifetime, half-open over the command order: from the producer to behind the last user (at least one
+/// command long). A buffer whose producer and users stand in different regions lives, in each loop that it
+/// touches, through the whole loop. A buffer without a producer is there from the start of the region of its
+/// first user.
+struct Buffer {
+  std::string id = {};    ///< unique, no white space: `17:0` is result 0 of command 17
+  std::string label = {}; ///< for people: what makes it, `h.0.mlp.c_fc: node_addmm_2`
+  BufferKind kind = BufferKind::Activation;
+  Amount bytes = {};
+  int producer = kNoIndex;
+  std::vector<int> users = {};
+  /// The storage of this one is that of another buffer, from its first byte (a reshape, an accumulator's new
+  /// value). May chain. The storage lives while any of its views does; a view is never larger than its
+  /// storage.
+  int aliasOf = kNoIndex;
+  /// Operands of the producer whose place this one may take, where the operand dies in the producer. The
+  /// place is the operand's offset, and this buffer must not be larger.
+  std::vector<int> mayAlias = {};
+  /// Lives from the first command to the last (totals, values the runtime reads after the step).
+  bool wholeStep = false;
+  /// Parameters: a copy of weights in another type, spread over devices as they are. Such a one is
+  /// whole-step, of one size for all m, and has no views.
+  StateRole role = StateRole::Other;
+};
+
+struct FixedMemory {
+  FixedKind kind = FixedKind::State;
+  std::string name = {}; ///< as printed: `gradients f32`
+  Amount bytes = {};
+  StateRole role = StateRole::Other; ///< of State lines; sizes with a role do not depend on m
+};
+
+struct Gradient {
+  int64_t bytes = 0;      ///< in the state, padding included
+  int64_t after = -1;     ///< the id of the last command that contributes to it; -1: none does
+  std::string label = {}; ///< the parameter's name
+};
+
+struct Problem {
+  std::string name = {};
+  /// What the step was asked for, so that a problem in a file says it; `solve` takes it from its options. 0:
+  /// not said.
+  int64_t batch = 0, devices = 0;
+  int64_t tokensPerSample = 0;  ///< for tokens/s; 0 where a sample has none
+  int64_t allReduceBytes = 0;   ///< gradients: summed over the devices once a step, or scattered
+  int64_t largestParameter = 0; ///< bytes: the piece in which sharded weights and gradients travel
+  /// Bytes of the weights that a micro-step reads, where it reads copies of some; 0: all of them as they are.
+  int64_t weightReads = 0;
+  /// The repetition of command `id` has the id `cloneIds + id`. 0: behind the largest id here.
+  int64_t cloneIds = 0;
+  Amount carried = {}; ///< bytes of all values that a forward part leaves for the backward part
+  std::vector<Gradient> gradients = {}; ///< in the order of the state; empty: not known
+  std::vector<FixedMemory> fixed = {};
+  std::vector<Command> commands = {}; ///< in execution order, hence ascending by region
+  std::vector<Buffer> buffers = {};
+};
+
+/// Whether the problem means something: ids unique, links in range, every user behind its producer, aliases
+/// without cycles, amounts not negative. Everything else in this library takes a problem that passed. Slug
+/// `malformed-problem`.
+Status check(const Problem &problem);
+
+/// Whether every amount and their sum stay in range for all m up to `largest`, and no view is larger than its
+/// storage at either end. Slug `malformed-problem`.
+Status checkAmounts(const Problem &problem, int64_t smallest, int64_t largest);
+
+/// Says of each command, and of the problem, what is carried from forward parts to backward parts. Follows
+/// from the lists; a problem made from another one (expand) keeps what was said of that one, so that a search
+/// and its plan mean the same times. For a problem that passed `check`.
+void noteCarried(Problem &problem);
+
+/// Everything but the commands and buffers, of which there may be a million.
+Problem withoutLists(const Problem &problem);
+
+const char *toText(Region region);
+const char *toText(CommandKind kind);
+const char *toText(BufferKind kind);
+const char *toText(FixedKind kind);
+const char *toText(StateRole role); ///< `other`, `parameters`, `master`, `gradients`, `optimizer`
+
+} // namespace accum::planner

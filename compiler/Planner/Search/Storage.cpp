@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lifetimes over the regions of a step, views merged into their storage, in-place results into their operand.
+#include "compiler/Planner/Search/Storage.h"
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+namespace accum::planner {
+
+namespace {
+
+constexpr int kRegions = 4;
+
+bool isLoop(Region region) { return region == Region::Prepass || region == Region::Micro; }
+
+/// Where each region's commands begin; the last entry is behind all.
+std::array<int, kRegions + 1> regionBounds(const Problem &problem) {
+  std::array<int, kRegions + 1> bounds{};
+  bounds.fill(static_cast<int>(problem.commands.size()));
+  for (int region = 0; region < kRegions; ++region) {
+    auto first =
+        std::partition_point(problem.commands.begin(), problem.commands.end(), [&](const Command &command) {
+          return static_cast<int>(command.region) < region;
+        });
+    bounds[region] = static_cast<int>(first - problem.commands.begin());
+  }
+  return bounds;
+}
+
+/// The command that writes the results of a producer: the one before a tail, what a repetition runs beside.
+int writerOf(const Problem &problem, int producer) {
+  const Command &command = problem.commands[producer];
+  if (command.cloneOf < 0)
+    return producer - (command.tail ? 1 : 0);
+  return command.companion.command == kNoIndex ? producer : command.companion.command;
+}
+
+int64_t alignUp(int64_t bytes, int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }
+
+} // namespace
+
+/// The commands that touch a storage, before the rule about loops.
+struct Lifetimes::Span {
+  int first = INT32_MAX, last = -1;
+
+  void include(int command) {
+    first = std::min(first, command);
+    last = std::max(last, command);
+  }
+};
+
+Lifetimes::Lifetimes(const Problem &problem) {
+  for (const Buffer &buffer : problem.buffers)
+    root.push_back(buffer.aliasOf == kNoIndex ? static_cast<int>(root.size()) : root[buffer.aliasOf]);
+  auto bounds = regionBounds(problem);
+  int commands = static_cast<int>(problem.commands.size());
+  std::vector<Span> spans(root.size());
+  std::vector<char> whole(root.size(), 0);
+  for (size_t index = 0; index < root.size(); ++index) {
+    const Buffer &buffer = problem.buffers[index];
+    Span &span = spans[root[index]];
+    whole[root[index]] |= buffer.wholeStep;
+    for (int user : buffer.users)
+      span.include(user);
+    if (buffer.producer != kNoIndex) {
+      span.include(buffer.producer);
+      span.include(writerOf(problem, buffer.producer));
+    }
+  }
+  life.resize(root.size());
+  crossesLoop.assign(root.size(), 0);
+  for (size_t index = 0; index < root.size(); ++index) {
+    if (whole[index]) {
+      life[index] = {0, commands};
+      crossesLoop[index] = 1;
+      continue;
+    }
+    if (spans[index].last < 0)
+      continue;
+    if (problem.buffers[index].producer == kNoIndex)
+      spans[index].include(bounds[static_cast<int>(problem.commands[spans[index].first].region)]);
+    life[index] = {spans[index].first, spans[index].last + 1};
+    Region from = problem.commands[spans[index].first].region,
+           to = problem.commands[spans[index].last].region;
+    if (from == to)
+      continue;
+    crossesLoop[index] = isLoop(to);
+    if (isLoop(from))
+      life[index].start = bounds[static_cast<int>(from)];
+    if (isLoop(to))
+      life[index].end = bounds[static_cast<int>(to) + 1];
+  }
+}
+
+namespace {
+
+/// Builds the layout of one m, storage by storage in the order of their producers.
+class LayoutBuilder {
+public:
+  LayoutBuilder(const Problem &problem, const Lifetimes &lifetimes, int64_t m, int64_t alignment)
+      : problem(problem), lifetimes(lifetimes), m(m), alignment(alignment) {
+    layout.blockOfBuffer.assign(problem.buffers.size(), kNoIndex);
+    layout.blockOfWorkspace.assign(problem.commands.size(), kNoIndex);
+    taken.assign(problem.buffers.size(), 0);
+  }
+
+  Layout build() {
+    std::vector<int> order(problem.buffers.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::sort(order.begin(), order.end(), [&](int a, int b) {
+      return std::pair(lifetimes.life[a].start, a) < std::pair(lifetimes.life[b].start, b);
+    });
+    for (int storage : order)
+      if (lifetimes.root[storage] == storage && !lifetimes.life[storage].isEmpty())
+        place(storage);
+    for (size_t index = 0; index < problem.buffers.size(); ++index)
+      layout.blockOfBuffer[index] = layout.blockOfBuffer[lifetimes.root[index]];
+    for (size_t command = 0; command < problem.commands.size(); ++command)
+      placeWorkspace(static_cast<int>(command));
+    return std::move(layout);
+  }
+
+private:
+  void place(int storage) {
+    int64_t size = alignUp(problem.buffers[storage].bytes.at(m), alignment);
+    if (size == 0)
+      return;
+    const Lifetimes::Interval &life = lifetimes.life[storage];
+    int from = donor(storage, size);
+    if (from == kNoIndex) {
+      layout.blockOfBuffer[storage] = static_cast<int>(layout.blocks.size());
+      layout.blocks.push_back({life.start, life.end, size});
+      return;
+    }
+    taken[from] = 1;
+    layout.blockOfBuffer[storage] = layout.blockOfBuffer[from];
+    layout.blocks[layout.blockOfBuffer[from]].end = life.end;
+  }
+
+  /// The storage of an operand that dies in this one's producer, has its size, and whose place nobody took
+  /// yet.
+  int donor(int storage, int64_t size) const {
+    const Buffer &buffer = problem.buffers[storage];
+    if (buffer.producer == kNoIndex)
+      return kNoIndex;
+    int writer = writerOf(problem, buffer.producer);
+    if (lifetimes.life[storage].start != writer)
+      return kNoIndex;
+    for (int operand : buffer.mayAlias) {
+      int from = lifetimes.root[operand], block = layout.blockOfBuffer[from];
+      bool dies = block != kNoIndex && !taken[from] && lifetimes.life[from].start < writer &&
+                  lifetimes.life[from].end == writer + 1 && !lifetimes.crossesLoop[from];
+      if (dies && layout.blocks[block].size == size &&
+          buffer.bytes.at(m) <= problem.buffers[operand].bytes.at(m))
+        return from;
+    }
+    return kNoIndex;
+  }
+
+  void placeWorkspace(int command) {
+    int64_t size = alignUp(problem.commands[command].variants.front().workspace.at(m), alignment);
+    if (size == 0)
+      return;
+    layout.blockOfWorkspace[command] = static_cast<int>(layout.blocks.size());
+    layout.blocks.push_back({command, command + 1, size});
+  }
+
+  const Problem &problem;
+  const Lifetimes &lifetimes;
+  int64_t m, alignment;
+  Layout layout = {};
+  std::vector<char> taken; ///< per storage
+};
+
+} // namespace
+
+Layout layOut(const Problem &problem, const Lifetimes &lifetimes, int64_t m, int64_t alignment) {
+  return LayoutBuilder(problem, lifetimes, m, alignment).build();
+}
+
+} // namespace accum::planner

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bytes and seconds of sharding and offload, as formulas of D and K.
+#include "compiler/Planner/Sharing/Sharing.h"
+#include "compiler/Planner/Problem/Quantity.h"
+#include "compiler/Planner/Problem/SaturatedSum.h"
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace accum::planner {
+
+namespace {
+
+/// A device's part of a range that is padded to equal parts.
+constexpr int64_t kPartAlignment = 256;
+
+int64_t partOf(int64_t bytes, int64_t devices) {
+  int64_t part = bytes / devices + (bytes % devices != 0 ? 1 : 0);
+  return (part + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
+}
+
+bool isSharded(const Sharing &sharing, StateRole role) {
+  switch (role) {
+  case StateRole::Other:
+    return false;
+  case StateRole::Optimizer:
+  case StateRole::Master:
+    return sharing.shard >= Shard::Optimizer;
+  case StateRole::Gradients:
+    return sharing.shard >= Shard::Gradients && sharing.reduceEach;
+  case StateRole::Parameters:
+    return sharing.shard >= Shard::Parameters;
+  }
+  return false;
+}
+
+bool isOffloaded(const Sharing &sharing, StateRole role) {
+  if (role == StateRole::Optimizer || role == StateRole::Master)
+    return sharing.offload >= Offload::Optimizer;
+  return role == StateRole::Parameters && sharing.offload >= Offload::Parameters;
+}
+
+/// Bytes of a role on all devices together, as if there were one.
+int64_t bytesOf(const Problem &problem, StateRole role) {
+  int64_t sum = 0;
+  for (const FixedMemory &line : problem.fixed)
+    sum = saturatedSum(sum, line.role == role ? line.bytes.at(1) : 0);
+  return sum;
+}
+
+Result<std::vector<Shard>> shardsOf(const std::string &flag) {
+  constexpr Shard all[] = {Shard::None, Shard::Optimizer, Shard::Gradients, Shard::Parameters};
+  if (flag == "auto")
+    return std::vector<Shard>(std::begin(all), std::end(all));
+  for (Shard shard : all)
+    if (flag == toText(shard))
+      return std::vector<Shard>{shard};
+  return Error{fmt::format("--shard is `{}`, expected auto, none, zero1, zero2 or zero3", flag), "usage"};
+}
+
+} // namespace
+
+const char *toText(Shard shard) {
+  static constexpr const char *words[] = {"none", "zero1", "zero2", "zero3"};
+  return words[static_cast<int>(shard)];
+}
+
+const char *toText(Offload offload) {
+  static constexpr const char *words[] = {"none", "optimizer", "parameters"};
+  return words[static_cast<int>(offload)];
+}
+
+Result<std::vector<Offload>> parseOffload(const std::string &flag, const DeviceProfile &profile) {
+  constexpr Offload all[] = {Offload::None, Offload::Optimizer, Offload::Parameters};
+  bool possible = profile.hostLinkBandwidth > 0;
+  if (flag == "auto")
+    return possible ? std::vector<Offload>(std::begin(all), std::end(all)) : std::vector{Offload::None};
+  for (Offload offload : all) {
+    if (flag != toText(offload))
+      continue;
+    if (offload != Offload::None && !possible)
+      return Error{
+          fmt::format("--offload {}: target {} has no link to memory of its host", flag, profile.name),
+          "usage",
+          {"`host_link` of a profile says how fast it is"}};
+    return std::vector<Offload>{offload};
+  }
+  return Error{fmt::format("--offload is `{}`, expected auto, none, optimizer or parameters", flag), "usage"};
+}
+
+std::string offloadComplaint(const std::string &flag) {
+  DeviceProfile linked;
+  linked.hostLinkBandwidth = 1;
+  Result<std::vector<Offload>> asked = parseOffload(flag, linked);
+  return asked ? std::string() : asked.error().message.substr(std::string_view("--offload ").size());
+}
+
+Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DeviceProfile &profile,
+                                         const Options &options) {
+  Result<std::vector<Shard>> shards = shardsOf(options.shard);
+  if (!shards)
+    return shards.error();
+  Result<std::vector<Offload>> offloads = parseOffload(options.offload, profile);
+  if (!offloads)
+    return offloads.error();
+  std::vector<Sharing> ways;
+  for (Shard shard : *shards)
+    for (Offload offload : *offloads)
+      for (bool reduceEach : {false, true}) {
+        // With one device, or nothing to spread, all are the same.
+        bool pointless =
+            shard != Shard::None && (options.devices == 1 || bytesOf(problem, StateRole::Gradients) == 0);
+        if ((pointless && options.shard == "auto") || (reduceEach && (shard < Shard::Gradients || pointless)))
+          continue;
+        ways.push_back({pointless ? Shard::None : shard, offload, reduceEach});
+      }
+  int64_t least = INT64_MAX;
+  std::erase_if(ways, [&](const Sharing &way) {
+    int64_t bytes = hostStateBytes(problem, way, options.devices);
+    least = std::min(least, bytes);
+    return profile.hostMemory > 0 && bytes > profile.hostMemory;
+  });
+  if (ways.empty())
+    return Error{
+        fmt::format("--offload {}: {} of the host's memory, where target {} lets a device have {}",
+                    options.offload, formatBytes(least), profile.name, formatBytes(profile.hostMemory)),
+        "usage",
+        {"`host_link` of a profile says how much it is; --shard auto spreads the state over devices"}};
+  return ways;
+}
+
+int64_t hostStateBytes(const Problem &problem, const Sharing &sharing, int64_t devices) {
+  auto held = [&](int64_t bytes, StateRole role) {
+    return isSharded(sharing, role) && devices > 1 ? partOf(bytes, devices) : bytes;
+  };
+  int64_t sum = 0;
+  for (const FixedMemory &line : problem.fixed)
+    sum = saturatedSum(sum, isOffloaded(sharing, line.role) ? held(line.bytes.at(1), line.role) : 0);
+  if (isOffloaded(sharing, StateRole::Parameters))
+    sum = saturatedSum(sum, held(copiedBytes(problem), StateRole::Parameters));
+  return sum;
+}
+
+Result<Sharing> sharingOf(const Plan &plan) {
+  for (Shard shard : {Shard::None, Shard::Optimizer, Shard::Gradients, Shard::Parameters})
+    for (Offload offload : {Offload::None, Offload::Optimizer, Offload::Parameters})
+      if (plan.shard == toText(shard) && plan.offload == toText(offload))
+        return Sharing{shard, offload, plan.reduce == "each"};
+  return Error{fmt::format("shard `{}` or offload `{}` is not a known word", plan.shard, plan.offload),
+               "invalid-plan"};
+}
+
+int64_t copiedBytes(const Problem &problem) {
+  int64_t sum = 0;
+  for (const Buffer &buffer : problem.buffers)
+    sum = saturatedSum(sum, buffer.role == StateRole::Parameters ? buffer.bytes.fixed : 0);
+  return sum;
+}
+
+Problem sharedProblem(const Problem &problem, const Sharing &sharing, int64_t devices) {
+  Problem shared = problem;
+  for (Buffer &buffer : shared.buffers) {
+    if (isOffloaded(sharing, buffer.role))
+      buffer.bytes.fixed = 0;
+    else if (isSharded(sharing, buffer.role) && devices > 1)
+      buffer.bytes.fixed = partOf(buffer.bytes.fixed, devices);
+  }
+  return shared;
+}
+
+std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sharing, int64_t devices) {
+  std::vector<FixedMemory> lines;
+  int64_t staged = 0;
+  // Two pieces of what is in host memory are on the device: one in use, one on its way.
+  auto stage = [&](int64_t bytes) {
+    int64_t whole = std::max<int64_t>(1, bytesOf(problem, StateRole::Parameters));
+    double ratio = static_cast<double>(bytes) / static_cast<double>(whole);
+    double pieces = 2 * ratio * static_cast<double>(problem.largestParameter); // may be any number
+    staged = saturatedSum(staged, pieces < static_cast<double>(bytes) ? static_cast<int64_t>(pieces) : bytes);
+  };
+  auto held = [&](int64_t bytes, StateRole role) {
+    return isSharded(sharing, role) && devices > 1 ? partOf(bytes, devices) : bytes;
+  };
+  for (const FixedMemory &line : problem.fixed) {
+    FixedMemory own = line;
+    if (isSharded(sharing, line.role) && devices > 1) {
+      own.name += fmt::format(" / {}", devices);
+      own.bytes = {held(line.bytes.at(1), line.role), 0, {}};
+    }
+    if (isOffloaded(sharing, line.role))
+      stage(own.bytes.at(1));
+    else
+      lines.push_back(std::move(own));
+  }
+  if (isOffloaded(sharing, StateRole::Parameters))
+    stage(held(copiedBytes(problem), StateRole::Parameters));
+  bool gathers = sharing.shard == Shard::Parameters && devices > 1;
+  bool scatters = sharing.reduceEach && devices > 1;
+  auto add = [&](const char *name, int64_t bytes) {
+    lines.push_back(
+        {FixedKind::State, name, {(bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment, 0, {}}});
+  };
+  if (gathers)
+    add("gathered weights", 2 * problem.largestParameter);
+  if (scatters)
+    add("gradients to scatter", 2 * problem.largestParameter);
+  if (staged > 0)
+    add("staging of offload", staged);
+  return lines;
+}
+
+double ringPass(const DeviceProfile &profile, int64_t devices, double bytes, double pieces) {
+  if (devices == 1 || bytes == 0)
+    return 0;
+  auto ranks = static_cast<double>(devices);
+  return (ranks - 1) / ranks * bytes / profile.linkBandwidth + (ranks - 1) * profile.linkLatency * pieces;
+}
+
+std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &profile,
+                                  const Sharing &sharing, int64_t devices, int64_t steps, double update,
+                                  int64_t copies, const std::optional<Overlap> &overlap) {
+  std::vector<TimeLine> lines;
+  double ranks = static_cast<double>(devices), count = static_cast<double>(steps);
+  auto pass = [&](int64_t bytes, double pieces) {
+    return ringPass(profile, devices, static_cast<double>(bytes), pieces);
+  };
+  int64_t gradients = problem.allReduceBytes, weights = bytesOf(problem, StateRole::Parameters);
+  int64_t reads = problem.weightReads > 0 ? problem.weightReads : weights;
+  auto piecesOf = [&](int64_t bytes) {
+    return problem.largestParameter == 0
+               ? 1.0
+               : std::max(1.0, static_cast<double>(bytes) / static_cast<double>(problem.largestParameter));
+  };
+  if (devices > 1 && sharing.shard == Shard::None && overlap)
+    lines.push_back({"all-reduce", overlap->exposed, overlap->seconds - overlap->exposed});
+  else if (devices > 1 && sharing.shard == Shard::None)
+    lines.push_back({"all-reduce", 2 * pass(gradients, 1)});
+  if (devices > 1 && sharing.shard != Shard::None && !sharing.reduceEach)
+    lines.push_back({"reduce-scatter, once", pass(gradients, 1)});
+  if (sharing.reduceEach)
+    lines.push_back({"reduce-scatter, each micro-step", count * pass(gradients, piecesOf(gradients))});
+  if (sharing.shard == Shard::Parameters)
+    lines.push_back({"all-gather of weights, each micro-step", 2 * count * pass(reads, piecesOf(reads))});
+  else if (sharing.shard != Shard::None)
+    lines.push_back({"all-gather of weights", pass(weights, 1)});
+  int64_t moments = bytesOf(problem, StateRole::Optimizer) + bytesOf(problem, StateRole::Master);
+  double share = sharing.shard == Shard::None ? 1 : 1 / ranks;
+  lines.push_back({"update", update * share});
+  double moved = sharing.offload >= Offload::Optimizer ? 2 * share * static_cast<double>(moments) : 0;
+  // In for each half of a micro-step and out behind the update; copies are made of them before the first.
+  double once = static_cast<double>(weights) + (copies > 0 ? static_cast<double>(weights + copies) : 0);
+  if (sharing.offload == Offload::Parameters)
+    moved +=
+        (sharing.shard == Shard::Parameters ? share : 1) * (2 * count * static_cast<double>(reads) + once);
+  if (moved > 0)
+    lines.push_back({"offload", moved / profile.hostLinkBandwidth});
+  return lines;
+}
+
+} // namespace accum::planner

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads device profiles, and resolves those of the host against this machine.
+#include "compiler/Planner/Time/DeviceProfile.h"
+#include "compiler/Planner/Problem/StrictJson.h"
+#include "compiler/Planner/Time/DeviceProfileTables.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <fstream>
+#include <sched.h>
+
+namespace accum::planner {
+
+const Rate &DeviceProfile::rate(bool matrix, std::string_view dtype) const {
+  const Rate *fallback = nullptr;
+  for (const Rate &rate : rates) {
+    if (rate.matrix != matrix || rate.attention)
+      continue;
+    if (rate.dtype == dtype)
+      return rate;
+    if (!fallback || (rate.dtype == "f32" && fallback->dtype != "f32"))
+      fallback = &rate;
+  }
+  return *fallback;
+}
+
+const Rate *DeviceProfile::attentionRate(std::string_view dtype) const {
+  auto found =
+      std::ranges::find_if(rates, [&](const Rate &rate) { return rate.attention && rate.dtype == dtype; });
+  if (found == rates.end())
+    return dtype == "tf32" ? attentionRate("f32") : nullptr;
+  return &*found;
+}
+
+/// The first processor of /proc/cpuinfo.
+static std::string processorName() {
+  std::ifstream file("/proc/cpuinfo");
+  std::map<std::string, std::string> facts;
+  for (std::string line; std::getline(file, line) && !line.empty();)
+    if (size_t colon = line.find(':'); colon != std::string::npos)
+      facts[line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1)] =
+          line.substr(std::min(colon + 2, line.size()));
+  if (!facts.contains("model name"))
+    return {};
+  return fmt::format("{} (family {}, model {}, stepping {})", facts["model name"], facts["cpu family"],
+                     facts["model"], facts["stepping"]);
+}
+
+HostFacts detectHost() {
+  HostFacts host;
+  host.cpu = processorName();
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0)
+    host.cores = std::max(1, CPU_COUNT(&set));
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2"))
+    host.features.push_back("avx2");
+  if (__builtin_cpu_supports("avx512f"))
+    host.features.push_back("avx512f");
+#endif
+  return host;
+}
+
+int64_t widestVector(const HostFacts &host) {
+  auto has = [&](std::string_view feature) {
+    return std::ranges::find(host.features, feature) != host.features.end();
+  };
+  return has("avx512f") ? 64 : has("avx2") ? 32 : 16;
+}
+
+namespace {
+
+constexpr double kMaxRate = 1e21;
+
+/// A factor for figures given per core.
+double perCore(ObjectReader &reader, const HostFacts &host) {
+  if (!reader.has("per"))
+    return 1;
+  if (std::string unit = reader.text("per"); unit != "core")
+    reader.raise("per", fmt::format("is `{}`, expected `core`", unit));
+  return host.cores;
+}
+
+/// The first rate of each unit and type that this machine has the instructions for.
+void readRate(ObjectReader reader, const HostFacts &host, DeviceProfile &profile) {
+  Rate rate;
+  std::string unit = reader.text("unit");
+  if (unit != "matrix" && unit != "vector" && unit != "attention")
+    reader.raise("unit", fmt::format("is `{}`, expected `matrix`, `vector` or `attention`", unit));
+  rate.matrix = unit == "matrix";
+  rate.attention = unit == "attention";
+  rate.dtype = reader.name("dtype");
+  double factor = perCore(reader, host);
+  rate.peak = factor * reader.number("peak", 1, kMaxRate);
+  rate.sustained = factor * reader.number("sustained", 1, kMaxRate);
+  if (rate.sustained > rate.peak)
+    reader.raise("sustained", "is larger than the peak");
+  if (reader.has("half_at"))
+    rate.halfAt = reader.numbers<3>("half_at", 0, 1e9);
+  rate.source = reader.text("source");
+  std::string needs = reader.has("needs") ? reader.text("needs") : "";
+  reader.finish();
+  bool usable =
+      needs.empty() || std::find(host.features.begin(), host.features.end(), needs) != host.features.end();
+  bool known = std::any_of(profile.rates.begin(), profile.rates.end(), [&](const Rate &other) {
+    return other.matrix == rate.matrix && other.attention == rate.attention && other.dtype == rate.dtype;
+  });
+  if (usable && !known)
+    profile.rates.push_back(std::move(rate));
+}
+
+void readMemory(ObjectReader reader, DeviceProfile &profile) {
+  profile.memoryTotal = reader.integer("total");
+  profile.memoryUsable = reader.integer("usable", 0, profile.memoryTotal);
+  reader.text("source");
+  reader.finish();
+}
+
+void readSpeeds(ObjectReader &root, const HostFacts &host, DeviceProfile &profile) {
+  ObjectReader bandwidth = root.child("bandwidth");
+  profile.bandwidth = perCore(bandwidth, host) * bandwidth.number("bytes_per_second", 1, kMaxRate);
+  if (bandwidth.has("limit"))
+    profile.bandwidth = std::min(profile.bandwidth, bandwidth.number("limit", 1, kMaxRate));
+  bandwidth.text("source");
+  bandwidth.finish();
+
+  ObjectReader launch = root.child("launch");
+  profile.launch = launch.number("seconds", 0, 1);
+  launch.text("source");
+  launch.finish();
+
+  ObjectReader link = root.child("link");
+  profile.linkBandwidth = link.number("bytes_per_second", 1, kMaxRate);
+  profile.linkLatency = link.number("latency_seconds", 0, 1);
+  if (link.has("overlaps"))
+    profile.overlapsSums = link.boolean("overlaps");
+  link.text("source");
+  link.finish();
+
+  if (root.has("host_link")) {
+    ObjectReader hostLink = root.child("host_link");
+    profile.hostLinkBandwidth = hostLink.number("bytes_per_second", 1, kMaxRate);
+    if (hostLink.has("capacity"))
+      profile.hostMemory = hostLink.integer("capacity", 1);
+    hostLink.text("source");
+    hostLink.finish();
+  }
+}
+
+/// `sm_80` or later: what CUDA 13 and the kernels' baseline leave.
+void readArchitecture(ObjectReader &root, DeviceProfile &profile) {
+  profile.architecture = root.text("architecture");
+  const std::string &name = profile.architecture;
+  bool number = name.size() >= 5 && name.size() <= 6 && name.starts_with("sm_") &&
+                name.find_first_not_of("0123456789", 3) == std::string::npos;
+  if (!number || std::stoi(name.substr(3)) < 80)
+    root.raise("architecture", fmt::format("is `{}`, expected sm_80 or later", name));
+}
+
+Overhead readOverhead(ObjectReader reader, const HostFacts &host) {
+  Overhead overhead;
+  overhead.name = reader.name("name");
+  overhead.bytes = reader.integer("bytes", 0, int64_t{1} << 50);
+  overhead.counted = reader.boolean("counted");
+  overhead.onlyParallel = reader.boolean("parallel_only");
+  if (reader.has("per"))
+    overhead.cores = static_cast<int64_t>(perCore(reader, host));
+  if (reader.has("per_command"))
+    overhead.perCommand = reader.integer("per_command", 0, int64_t{1} << 30);
+  reader.text("source");
+  reader.finish();
+  return overhead;
+}
+
+void requireRates(ObjectReader &root, const DeviceProfile &profile) {
+  for (bool matrix : {true, false})
+    if (std::none_of(profile.rates.begin(), profile.rates.end(),
+                     [&](const Rate &r) { return r.matrix == matrix && !r.attention; }))
+      root.raise("rates", fmt::format("has no {} rate for this machine", matrix ? "matrix" : "vector"));
+}
+
+} // namespace
+
+Result<DeviceProfile> parseProfile(std::string_view json, const std::string &origin, const HostFacts &host) {
+  Result<Json> document = parseJson(json, origin, "malformed-profile");
+  if (!document)
+    return document.error();
+  Complaint complaint{origin, "malformed-profile"};
+  ObjectReader root(*document, "", complaint);
+  DeviceProfile profile;
+  root.expectFormat("accum-device-profile", 1);
+  profile.name = root.name("name");
+  profile.basis = root.text("basis");
+  if (profile.basis != "datasheet" && profile.basis != "estimated" && profile.basis != "measured")
+    root.raise("basis", fmt::format("is `{}`, expected datasheet, estimated or measured", profile.basis));
+  if (root.has("architecture"))
+    readArchitecture(root, profile);
+  readMemory(root.child("memory"), profile);
+  profile.alignment = root.integer("alignment", 1, 1 << 20);
+  if ((profile.alignment & (profile.alignment - 1)) != 0)
+    root.raise("alignment", fmt::format("is {}, expected a power of two", profile.alignment));
+  profile.sharedByDevices = root.boolean("shared");
+  for (auto &[path, element] : root.array("rates"))
+    readRate({*element, path, complaint}, host, profile);
+  requireRates(root, profile);
+  readSpeeds(root, host, profile);
+  for (auto &[path, element] : root.array("overheads"))
+    profile.overheads.push_back(readOverhead({*element, path, complaint}, host));
+  readMeasured(root, host, complaint, profile);
+  root.finish();
+  if (complaint.error)
+    return *complaint.error;
+  return profile;
+}
+
+} // namespace accum::planner

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Goes through the commands that make gradients final, and looks at each one's neighbours.
+#include "compiler/Planner/Time/GradientRuns.h"
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+namespace accum::planner {
+namespace {
+
+// An estimate, not measured: a few tenths of a millisecond on a fast link, many times its latency.
+constexpr int64_t kEnoughBytes = 32 << 20;
+constexpr int64_t kPieces = 8;
+
+/// Final gradients that wait for neighbours.
+class Waiting {
+public:
+  explicit Waiting(const std::vector<int64_t> &bytes) : bytes(bytes), waits(bytes.size()) {}
+
+  void add(size_t gradient) { waits[gradient] = true; }
+  /// The run around a gradient that waits.
+  GradientRun around(size_t gradient, size_t after) const {
+    GradientRun run{after, gradient, gradient, 0};
+    while (run.first > 0 && waits[run.first - 1])
+      --run.first;
+    while (run.last + 1 < waits.size() && waits[run.last + 1])
+      ++run.last;
+    run.bytes = std::accumulate(bytes.begin() + ptrdiff_t(run.first), bytes.begin() + ptrdiff_t(run.last) + 1,
+                                int64_t(0));
+    return run;
+  }
+  bool has(size_t gradient) const { return waits[gradient]; }
+  void take(const GradientRun &run) {
+    std::fill(waits.begin() + ptrdiff_t(run.first), waits.begin() + ptrdiff_t(run.last) + 1, false);
+  }
+
+private:
+  const std::vector<int64_t> &bytes;
+  std::vector<bool> waits;
+};
+
+} // namespace
+
+int64_t leastRunBytes(int64_t allBytes) { return std::clamp<int64_t>(allBytes / kPieces, 1, kEnoughBytes); }
+
+std::vector<GradientRun> gradientRuns(const std::vector<int64_t> &bytes,
+                                      const std::vector<size_t> &finalAfter, size_t end) {
+  int64_t least = leastRunBytes(std::accumulate(bytes.begin(), bytes.end(), int64_t(0)));
+  std::map<size_t, std::vector<size_t>> finalBehind;
+  for (size_t i = 0; i < finalAfter.size(); ++i)
+    if (finalAfter[i] < end)
+      finalBehind[finalAfter[i]].push_back(i);
+  Waiting waiting(bytes);
+  std::vector<GradientRun> runs;
+  for (const auto &[command, gradients] : finalBehind) {
+    for (size_t gradient : gradients)
+      waiting.add(gradient);
+    for (size_t gradient : gradients) {
+      GradientRun run = waiting.around(gradient, command);
+      if (!waiting.has(gradient) || run.bytes < least) // or sent with a neighbour
+        continue;
+      waiting.take(run);
+      runs.push_back(run);
+    }
+  }
+  return runs;
+}
+
+} // namespace accum::planner

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the threads of a GPU have to issue for a kernel.
+#pragma once
+#include "compiler/Planner/Problem/Problem.h"
+
+namespace accum::planner {
+
+/// Instructions of all threads for one of `pieces` parts of `m` samples, from the kernel's operations and the
+/// bytes that it moves; 0 where its operations are not known. Counted in machine code
+/// (docs/decisions/card-instructions.md): within a third for the kernels of transformers.
+double instructionsOf(const Variant &kernel, int64_t m, int64_t pieces);
+
+} // namespace accum::planner

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// Predicted seconds of a step: library calls by measured tables where the profile has one, kernels by what
+// their operations cost or by memory traffic, everything else by rates.
+#pragma once
+#include "compiler/Planner/Problem/Options.h"
+#include "compiler/Planner/Problem/Plan.h"
+#include "compiler/Planner/Problem/Problem.h"
+#include "compiler/Planner/Sharing/Sharing.h"
+#include "compiler/Planner/Time/DeviceProfile.h"
+#include <array>
+#include <vector>
+
+namespace accum::planner {
+
+/// Where a predicted time comes from.
+enum class TimeSource : uint8_t { Table, Costs, Rates };
+
+/// Seconds of one pass over a region's commands.
+struct RegionTime {
+  double total = 0;
+  double launch = 0; ///< the part that is launches
+  double memory = 0; ///< the part in commands that wait for memory
+  double again = 0;  ///< the part in commands that run a second time
+};
+
+/// Commands of one kernel or call: `count` of them run `runs` times a step.
+struct CommandTime {
+  std::string kernel = {};
+  std::string call = {}; ///< at this m: `gemm-nt 1x512x768x3072`; empty for a kernel
+  Region region = Region::Micro;
+  int64_t count = 0, runs = 0;
+  double seconds = 0; ///< of one run, in the mean of all
+  TimeSource source = TimeSource::Rates;
+  double bytes = 0;    ///< moved by one run
+  double farBytes = 0; ///< of them, activations that a cache no longer holds
+  std::vector<std::pair<std::string, double>> work = {}; ///< elements by operation, of one run
+};
+
+/// What goes on beside the commands of a step. All alternatives are counted with that of the default: what
+/// they compute again would hide more of it, and that is left out.
+struct Beside {
+  std::optional<Overlap> sums = {};
+  std::optional<TimeLine> feed = {};
+};
+
+class TimeModel {
+public:
+  TimeModel(const Problem &problem, const DeviceProfile &profile, int64_t devices);
+
+  /// One run of a command at m, in its first variant.
+  RegionTime command(size_t index, int64_t m) const {
+    const Command &which = problem.commands[index];
+    bool isPartOfOther = which.tail && which.cloneOf < 0;
+    return isPartOfOther ? RegionTime() : time(index, 0, m);
+  }
+  /// Seconds of a copy over the link to the memory of the host, and of as much traffic to the device's own.
+  double overLink(double bytes) const { return profile.launch + bytes / profile.hostLinkBandwidth; }
+  double throughMemory(double bytes) const { return bytes / (profile.bandwidth * share); }
+  /// Its seconds by itself, in another variant; behind the last one, beside its companion.
+  double seconds(int command, int variant, int64_t m) const { return alone(command, variant, m).total; }
+  RegionTime alone(int command, int variant, int64_t m) const {
+    return time(static_cast<size_t>(command), static_cast<size_t>(variant), m);
+  }
+  /// One iteration of each region at m, commands in their first variant.
+  std::array<RegionTime, 4> regions(int64_t m) const;
+  /// Named parts of a whole step; they sum to its time. `beside`: of this problem, or of the one that it was
+  /// made from.
+  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing = {}) const {
+    return step(cut, sharing, beside(cut));
+  }
+  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const Beside &beside) const {
+    return step(cut, sharing, beside, regions(cut.m));
+  }
+  /// Where what `regions` says of this size is known.
+  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const Beside &beside,
+                             const std::array<RegionTime, 4> &times) const;
+  Beside beside(const Cut &cut) const { return beside(cut, regions(cut.m)); }
+  Beside beside(const Cut &cut, const std::array<RegionTime, 4> &times) const;
+  /// The sum of gradients over the devices, where the device begins it while the last micro-step still runs:
+  /// run by run (GradientRuns.h), each once it is final and the one before it is summed, the rest behind.
+  /// Nothing where it does not, or nobody knows when gradients are final.
+  std::optional<Overlap> overlapOf(const Cut &cut) const;
+  /// A whole step's commands, equal ones together, the longest first.
+  std::vector<CommandTime> commands(const Cut &cut) const;
+  /// Matrix flops of `samples` samples over what the device peaks at in `seconds`; 0 where there are none.
+  double utilisation(int64_t samples, double seconds) const;
+
+private:
+  RegionTime time(size_t index, size_t variant, int64_t m) const;
+  void findPlain();
+  double copying(int64_t m) const; ///< of the prologue, seconds that copy weights
+
+  /// All that the time of most commands needs: affine flops and bytes, by rates, whole.
+  struct Plain {
+    double flops, flopsPerSample, bytes, bytesPerSample;
+    double rate;
+    int8_t region; ///< -1: not of this form
+    bool again;
+  };
+  struct Rated {
+    double flopsPerSecond;
+    bool matrix;
+    double peak;
+    std::array<double, 3> halfAt = {};
+  };
+  struct Time {
+    double compute = 0, memory = 0;
+    double launch = 0; ///< a table's times have it in them
+    TimeSource source = TimeSource::Rates;
+    double total() const { return (compute > memory ? compute : memory) + launch; }
+  };
+
+  static RegionTime waiting(const Time &time);
+  double tableSeconds(const TimeTable &table, const CallShape &call, int64_t m, int64_t pieces,
+                      double missing) const;
+  Time timeOf(size_t index, const Variant &variant, int64_t m, int64_t pieces, double missing) const;
+  double farBytes(size_t index, const Variant &way, int64_t m) const;
+  double fetching(size_t index, const Variant &way, int64_t m) const;
+
+  const Problem &problem;
+  const DeviceProfile &profile;
+  int64_t devices;
+  double share;          ///< of the machine's rates that one device has
+  double touched;        ///< bytes of weights and gradients, all of which a micro-step touches
+  double missed;         ///< of weights and gradients, what comes from memory each time
+  double missedInSlices; ///< the same of those of a group in slices, from its second slice on
+  double callFetch = 0, kernelFetch = 0; ///< what a byte costs more that comes from memory, in seconds
+  std::vector<Rated> rates;              ///< per command
+  std::vector<Plain> plain;              ///< per command
+  int64_t copies;                        ///< `copiedBytes` of the problem
+};
+
+const char *toText(TimeSource source); ///< `table`, `costs`, `rates`
+
+} // namespace accum::planner

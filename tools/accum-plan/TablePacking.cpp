@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packs, checks and explains a table of rectangles.
+#include "compiler/Planner/Problem/Quantity.h"
+#include "tools/accum-plan/RectangleTable.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+#include <map>
+#include <numeric>
+#include <queue>
+
+namespace accum::planner {
+
+namespace {
+
+using Row = RectangleTable::Row;
+
+/// Rows of the largest load that are named.
+constexpr size_t kNamed = 8;
+
+/// Walks over time with what stands, by offset. `offsetOf` gives where a row stands, negative where it does
+/// not. The first pair that overlaps, or none.
+template <class OffsetOf>
+std::pair<const Row *, const Row *> firstOverlap(const RectangleTable &table, OffsetOf offsetOf) {
+  std::vector<std::pair<int64_t, size_t>> order; // by start
+  order.reserve(table.rows.size());
+  for (size_t index = 0; index < table.rows.size(); ++index)
+    order.emplace_back(table.rows[index].lower, index);
+  std::sort(order.begin(), order.end());
+  using Standing = std::map<int64_t, const Row *>;
+  Standing standing;
+  using End = std::pair<int64_t, Standing::iterator>; // by upper
+  auto isLater = [](const End &a, const End &b) { return a.first > b.first; };
+  std::priority_queue<End, std::vector<End>, decltype(isLater)> ends(isLater);
+  for (auto [start, index] : order) {
+    const Row &row = table.rows[index];
+    int64_t offset = offsetOf(index);
+    if (offset < 0 || row.size == 0)
+      continue;
+    for (; !ends.empty() && ends.top().first <= row.lower; ends.pop())
+      standing.erase(ends.top().second);
+    auto above = standing.lower_bound(offset);
+    if (above != standing.end() && above->first < offset + row.size)
+      return {above->second, &row};
+    if (above != standing.begin())
+      if (auto below = std::prev(above); below->first + below->second->size > offset)
+        return {below->second, &row};
+    ends.emplace(row.upper, standing.emplace(offset, &row).first);
+  }
+  return {nullptr, nullptr};
+}
+
+/// Times by rank: a table of ranks where times are dense, a search where they are not.
+class Ranks {
+public:
+  explicit Ranks(const RectangleTable &table) {
+    int64_t last = 0;
+    for (const Row &row : table.rows)
+      last = std::max(last, row.upper);
+    if (last <= kDense * static_cast<int64_t>(table.rows.size()) + kDense) {
+      ranks.assign(static_cast<size_t>(last) + 2, 0);
+      for (const Row &row : table.rows)
+        ranks[static_cast<size_t>(row.lower) + 1] = ranks[static_cast<size_t>(row.upper) + 1] = 1;
+      std::partial_sum(ranks.begin(), ranks.end(), ranks.begin()); // of the times before
+      return;
+    }
+    for (const Row &row : table.rows)
+      times.insert(times.end(), {row.lower, row.upper});
+    std::sort(times.begin(), times.end());
+    times.erase(std::unique(times.begin(), times.end()), times.end());
+  }
+
+  int of(int64_t time) const {
+    return ranks.empty()
+               ? static_cast<int>(std::lower_bound(times.begin(), times.end(), time) - times.begin())
+               : ranks[static_cast<size_t>(time)];
+  }
+
+private:
+  static constexpr int64_t kDense = 16; ///< times per row
+  std::vector<int> ranks;
+  std::vector<int64_t> times;
+};
+
+Packing packRows(const RectangleTable &table, const PackingEffort &effort) {
+  Ranks ranks(table);
+  std::vector<Rectangle> rectangles;
+  std::vector<Restriction> restrictions;
+  int64_t unit = 0; // of all sizes, and so of all offsets where nothing is fixed
+  for (const Row &row : table.rows)
+    if (row.size > 0) {
+      rectangles.push_back({ranks.of(row.lower), ranks.of(row.upper), row.size});
+      restrictions.push_back({row.alignment, row.offset});
+      unit = std::gcd(unit, row.size);
+    }
+  bool isRestricted = std::any_of(restrictions.begin(), restrictions.end(), [&](const Restriction &r) {
+    return r.offset >= 0 || unit % r.alignment != 0;
+  });
+  Packing packing = isRestricted ? packRestricted(rectangles, restrictions, effort)
+                                 : pack(std::span<const Rectangle>(rectangles), effort);
+  std::vector<int64_t> offsets;
+  for (size_t index = 0, packed = 0; index < table.rows.size(); ++index)
+    offsets.push_back(table.rows[index].size > 0 ? packing.offsets[packed++]
+                                                 : std::max<int64_t>(0, table.rows[index].offset));
+  packing.offsets = std::move(offsets);
+  for (size_t index = 0; index < table.rows.size(); ++index)
+    packing.height = std::max(packing.height, packing.offsets[index] + table.rows[index].size);
+  return packing;
+}
+
+} // namespace
+
+Result<Packing> pack(const RectangleTable &table, const PackingEffort &effort) {
+  bool isGiven = std::ranges::any_of(table.rows, [](const Row &row) { return row.offset >= 0; });
+  auto [a, b] = isGiven ? firstOverlap(table, [&](size_t index) { return table.rows[index].offset; })
+                        : std::pair<const Row *, const Row *>();
+  if (a)
+    return Error{fmt::format("{} and {} overlap where their offsets put them", a->id, b->id),
+                 "malformed-csv"};
+  return packRows(table, effort);
+}
+
+Status verify(const RectangleTable &table, const std::vector<int64_t> &offsets, int64_t capacity) {
+  auto invalid = [](std::string what) { return Error{std::move(what), "invalid-plan"}; };
+  for (size_t index = 0; index < table.rows.size(); ++index) {
+    const Row &row = table.rows[index];
+    if (offsets[index] < 0 || row.size > capacity || offsets[index] > capacity - row.size)
+      return invalid(fmt::format("{} stands outside the capacity", row.id));
+    if (offsets[index] % row.alignment != 0 || (row.offset >= 0 && offsets[index] != row.offset))
+      return invalid(fmt::format("{} does not stand where it is aligned or wanted", row.id));
+  }
+  auto [a, b] = firstOverlap(table, [&](size_t index) { return offsets[index]; });
+  if (a)
+    return invalid(fmt::format("{} and {} overlap while both are alive", a->id, b->id));
+  return {};
+}
+
+std::string explain(const RectangleTable &table, const Packing &packing) {
+  std::string text = fmt::format("{:<20} {:>20} {:>12} {:>9}\n", "stage", "height", "of the bound", "time");
+  auto out = std::back_inserter(text);
+  auto bound = static_cast<double>(std::max<int64_t>(1, packing.lowerBound));
+  for (const PackingStage &stage : packing.stages)
+    fmt::format_to(out, "{:<20} {:>20} {:>12.4f} {:>9}\n", stage.name, stage.height,
+                   static_cast<double>(stage.height) / bound, formatSeconds(stage.seconds));
+  std::map<int64_t, int64_t> changes;
+  for (const Row &row : table.rows) {
+    changes[row.lower] += row.size;
+    changes[row.upper] -= row.size;
+  }
+  int64_t load = 0, largest = 0, moment = 0;
+  for (auto [time, change] : changes)
+    if ((load += change) > largest) {
+      largest = load;
+      moment = time;
+    }
+  std::vector<const Row *> alive;
+  for (const Row &row : table.rows)
+    if (row.lower <= moment && moment < row.upper && row.size > 0)
+      alive.push_back(&row);
+  std::sort(alive.begin(), alive.end(), [](const Row *a, const Row *b) {
+    return std::pair(-a->size, a) < std::pair(-b->size, b); // of equals the one above in the table
+  });
+  fmt::format_to(out, "largest load {} at time {}: {} alive", largest, moment, alive.size());
+  for (size_t index = 0; index < std::min(kNamed, alive.size()); ++index)
+    fmt::format_to(out, "{} {} {}", index == 0 ? ":" : ",", alive[index]->id, alive[index]->size);
+  return text + "\n";
+}
+
+} // namespace accum::planner
