@@ -37,6 +37,7 @@ typedef struct accum_open_options {
   const accum_program_v1 *program; /* program.cpp built into the caller: accum_program(); null: program.so */
   int32_t awaits_weights; /* non-zero: accum_init_weights or accum_resume follows, and the artifact's own
                              weights may be gone */
+  int32_t devices;        /* ranks; 0: as many as the artifact was compiled for. m stays, K follows */
 } accum_open_options;
 
 /* Checks and loads the artifact, joins the other ranks when it has more than one device, allocates the arena
@@ -52,8 +53,9 @@ void accum_free(void *text);
  * ---------------------------------------------------------------------------------------------- */
 
 typedef struct accum_info {
-  int64_t batch, m, devices, samples; /* samples: of the bound data, 0 before bind */
-  int64_t windows;                    /* steps per epoch of the bound data */
+  int64_t batch, m, devices,
+      samples;     /* batch: of the latest step; samples: of the bound data, 0 before bind */
+  int64_t windows; /* steps of the first epoch of the bound data */
   int32_t rank, ranks, threads;
   uint64_t state_bytes, scratch_bytes, staging_bytes,
       arena_bytes;     /* arena: allocated; the sum of the three, and on a GPU what libraries work in */
@@ -121,6 +123,18 @@ typedef struct accum_schedule_options {
 /* After accum_set_hyper, before the first step. */
 int accum_set_schedule(accum_session *session, const accum_schedule_options *options);
 
+/* The global batch from step `step` on, counted from 0; the micro-batch stays, and the loss is normalised by
+ * what the step has. Windows go on where the one before ended, also inside an epoch. */
+typedef struct accum_batch_change {
+  uint64_t step;
+  int64_t batch;
+} accum_batch_change;
+/* Ascending, the first at step 0; before data is bound. Without it: the artifact's batch. */
+int accum_set_batches(accum_session *session, const accum_batch_change *changes, size_t count);
+/* Steps until so many epochs of the bound data are over; 0 before bind, UINT64_MAX for more than there are
+ * numbers. */
+uint64_t accum_steps_of_epochs(const accum_session *session, uint64_t epochs);
+
 enum accum_skipped { ACCUM_SKIPPED_NOT_FINITE = 1, ACCUM_SKIPPED_SPIKE = 2 };
 
 typedef struct accum_step_result {
@@ -150,6 +164,7 @@ typedef struct accum_evaluation {
   double perplexity; /* exp(loss) where the targets are tokens; else NaN */
   int64_t samples, targets; /* targets: 0 where the artifact does not count them */
   double seconds;
+  int32_t is_best; /* the loss is the lowest so far, also over runs that this one goes on from */
 } accum_evaluation;
 /* Every sample once, without dropout, over all devices. A program that relates the samples of its batch to
  * each other: the mean over full batches. Steps before and behind it have the bits that they have without

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Windows and shares.
+// Shares.
 #include "runtime/data/Window.h"
 #include <algorithm>
 
@@ -9,11 +9,6 @@ namespace {
 int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 } // namespace
-
-Window Epochs::at(uint64_t step) const {
-  uint64_t perEpoch = windows(), start = step % perEpoch * batch;
-  return {step / perEpoch, start, std::min<int64_t>(batch, samples - int64_t(start))};
-}
 
 Share::Share(int64_t samples, int64_t m, int ranks, int rank, int64_t rows)
     : samples(samples), m(m), rows(rows > 0 ? rows : m) {

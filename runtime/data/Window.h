@@ -1,29 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples a step trains, and which of them a rank sees in which micro-step. Plain arithmetic, no data.
+// Which samples of a window a rank sees in which micro-step. Plain arithmetic, no data.
 #ifndef ACCUM_RUNTIME_DATA_WINDOW_H
 #define ACCUM_RUNTIME_DATA_WINDOW_H
 
+#include "runtime/data/Epochs.h"
 #include <cstdint>
 #include <optional>
 
 namespace accum::runtime {
-
-/// The samples of one optimizer step, in order; at most the global batch.
-struct Window {
-  uint64_t epoch, start; ///< positions [start, start + samples) of that epoch's order
-  int64_t samples;
-};
-
-/// How windows follow each other through a data set of `samples` samples.
-struct Epochs {
-  int64_t samples, batch;
-  bool dropLast;
-
-  /// Windows in one epoch; the last may be incomplete.
-  int64_t windows() const { return dropLast ? samples / batch : (samples + batch - 1) / batch; }
-  /// Step counts from 0 over all epochs.
-  Window at(uint64_t step) const;
-};
 
 /// A rank's share of a window: contiguous blocks of ceil(samples / ranks), K equal on all ranks.
 struct Share {

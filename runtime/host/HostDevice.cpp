@@ -26,6 +26,18 @@ Status HostDevice::join(Collectives &all) {
   return {};
 }
 
+Status HostDevice::requireRoom(uint64_t bytes, int processes) {
+  uint64_t available = availableMemory();
+  if (processes == 1 || bytes <= available / uint64_t(processes)) // one says it where it allocates
+    return {};
+  return Error{kExitRunFailed,
+               std::to_string(processes) + " processes with an arena of " + formatBytes(bytes) +
+                   " each do not fit into the memory of this machine (" + formatBytes(available) +
+                   " available)",
+               "out-of-memory",
+               {"fewer --devices, or compile with --memory " + formatBytes(available / uint64_t(processes))}};
+}
+
 Expected<uint8_t *> HostDevice::allocate(uint64_t programBytes, uint64_t inputBytes) {
   auto allocated = Arena::allocate(programBytes + inputBytes);
   if (!allocated)

@@ -14,6 +14,7 @@ public:
   std::string name() const override { return "host"; }
   Status load(const Artifact &artifact) override;
   Status join(Collectives &all) override;
+  Status requireRoom(uint64_t bytes, int processes) override;
   Expected<uint8_t *> allocate(uint64_t programBytes, uint64_t inputBytes) override;
   uint64_t arenaBytes() const override { return arena.size(); }
   uint64_t peakBytes() const override;

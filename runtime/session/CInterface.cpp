@@ -146,7 +146,7 @@ int accum_bind_evaluation_arrays(accum_session *session, const accum_array *arra
 int accum_bind_synthetic(accum_session *session, const accum_data_options *options) {
   return guarded([&] {
     const Manifest &manifest = session->session->manifest();
-    int64_t samples = options->samples > 0 ? options->samples : manifest.batch;
+    int64_t samples = options->samples > 0 ? options->samples : session->session->largestBatch();
     if (manifest.wholeBatch && samples < manifest.batch)
       return report(Error{kExitUsage, "a batch whose samples are related to each other is not cut", "usage"});
     return report(session->session->bind(Dataset::synthetic(manifest, samples, options->seed), *options));
@@ -190,6 +190,19 @@ int accum_set_schedule(accum_session *session, const accum_schedule_options *opt
                              text(options->floor, ""), text(options->decay_steps, "")};
     return report(session->session->setSchedule(schedule, options->steps));
   });
+}
+
+int accum_set_batches(accum_session *session, const accum_batch_change *changes, size_t count) {
+  return guarded([&] {
+    std::vector<BatchChange> all;
+    for (size_t i = 0; i < count; ++i)
+      all.push_back({changes[i].step, changes[i].batch});
+    return report(session->session->setBatches(std::move(all)));
+  });
+}
+
+uint64_t accum_steps_of_epochs(const accum_session *session, uint64_t epochs) {
+  return session->session->stepsOf(epochs);
 }
 
 int accum_step(accum_session *session, uint64_t step, accum_step_result *result) {

@@ -65,6 +65,10 @@ Status writeFacts(const std::string &folder, const CheckpointFacts &facts) {
                                  {"spikes", {{"losses", facts.losses}, {"norms", facts.norms}}},
                                  {"tensors", {{"bytes", fs::file_size(tensors)}, {"xxh3", *hash}}},
                                  {"accum", ACCUM_VERSION}};
+  for (const BatchChange &change : facts.batches)
+    json["batches"].push_back({change.step, change.batch});
+  if (facts.best)
+    json["best_eval_loss"] = *facts.best;
   auto file = FileWriter::create(folder + "/" + kFacts);
   if (!file)
     return file.error();
@@ -96,6 +100,16 @@ Status publish(const std::string &root, const std::string &written, const std::s
   if (!code)
     fs::rename(written, path, code);
   return code ? unwritable(path, code.message()) : syncFolder(root);
+}
+
+/// Of one that knows none: the one batch of all its steps.
+std::vector<BatchChange> readBatches(const nlohmann::json &json) {
+  if (!json.contains("batches"))
+    return {{0, json.at("batch")}};
+  std::vector<BatchChange> batches;
+  for (const nlohmann::json &change : json["batches"])
+    batches.push_back({change.at(0), change.at(1)});
+  return batches;
 }
 
 Error damaged(const std::string &path, const std::string &what) {
@@ -183,7 +197,11 @@ Expected<CheckpointFacts> readCheckpoint(const std::string &path) {
              json.at("shuffle"),
              json.at("drop_last"),
              json.at("spikes").at("losses"),
-             json.at("spikes").at("norms")};
+             json.at("spikes").at("norms"),
+             readBatches(json),
+             {}};
+    if (json.contains("best_eval_loss"))
+      facts.best = json["best_eval_loss"].get<double>();
     bytes = json.at("tensors").at("bytes");
     expected = json.at("tensors").at("xxh3");
   } catch (const nlohmann::json::exception &error) {

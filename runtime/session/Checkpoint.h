@@ -3,6 +3,7 @@
 #ifndef ACCUM_RUNTIME_SESSION_CHECKPOINT_H
 #define ACCUM_RUNTIME_SESSION_CHECKPOINT_H
 
+#include "runtime/data/Epochs.h"
 #include "runtime/files/SafetensorsWriter.h"
 #include <deque>
 
@@ -17,6 +18,8 @@ struct CheckpointFacts {
   uint64_t seed = 0;
   bool shuffle = false, dropLast = false;
   std::deque<double> losses = {}, norms = {}; ///< the windows of --skip-spikes
+  std::vector<BatchChange> batches = {};      ///< of the steps that were made; `batch` is that of the last
+  std::optional<double> best = {};            ///< the lowest loss of an evaluation
 };
 
 /// ROOT/step-00000500.

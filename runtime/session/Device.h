@@ -45,6 +45,9 @@ public:
   virtual Status load(const Artifact &artifact) = 0;
   /// Finds its place among the ranks, which outlive the device; after all of them have loaded.
   virtual Status join(Collectives &ranks) = 0;
+  /// Whether `processes` of this machine, this one among them, can have `bytes` each: before any of them
+  /// allocates. Slug `out-of-memory` where they share a memory that is too small.
+  virtual Status requireRoom(uint64_t bytes, int processes) { return {}; }
   /// The one allocation of a run: `programBytes` of state and scratch, and the input block behind them; all
   /// zero.
   virtual Expected<uint8_t *> allocate(uint64_t programBytes, uint64_t inputBytes) = 0;

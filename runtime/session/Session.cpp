@@ -33,6 +33,7 @@ Expected<std::unique_ptr<Session>> Session::open(const std::string &folder,
   auto session = std::make_unique<Session>();
   session->artifact = std::move(*artifact);
   session->skipNan = options.skip_nan != 0;
+  session->batches = {{0, session->artifact.manifest.batch}};
   if (Status status = session->joinRanks(options); !status)
     return status.error();
   // Collectives come only where all ranks got so far.
@@ -75,11 +76,14 @@ Status Session::prepare(const accum_open_options &options) {
     return status;
   if (Status status = loadProgram(artifact, options.program); !status)
     return status;
+  artifact.manifest.devices = collectives.ranks();
   auto opened = openDevice(artifact, options.target ? options.target : "");
   if (!opened)
     return opened.error();
   device = std::move(*opened);
-  return device->load(artifact);
+  if (Status status = device->load(artifact); !status)
+    return status;
+  return device->requireRoom(programBytes() + Staging::bytesFor(artifact.manifest), collectives.localRanks());
 }
 
 Status Session::start(const accum_open_options &options) {
@@ -88,13 +92,22 @@ Status Session::start(const accum_open_options &options) {
 }
 
 Status Session::joinRanks(const accum_open_options &options) {
-  int64_t devices = artifact.manifest.devices;
+  const Manifest &manifest = artifact.manifest;
+  int64_t devices = options.devices > 0 ? options.devices : manifest.devices;
+  if (manifest.wholeBatch && devices > 1)
+    return usage("the program relates the " + std::to_string(manifest.batch) +
+                 " samples of its batch to each other: it runs on one device");
   if (devices > 1)
     if (Status status = collectives.join(options.launcher ? options.launcher : ""); !status)
       return status;
   if (collectives.ranks() != devices)
-    return usage("the artifact is for " + std::to_string(devices) + " devices, but " +
+    return usage("the run is for " + std::to_string(devices) + " devices, but " +
                  std::to_string(collectives.ranks()) + " processes were started");
+  if (devices != manifest.devices)
+    decisions.push_back("compiled for " + std::to_string(manifest.devices) +
+                        (manifest.devices == 1 ? " device" : " devices") + ", runs on " +
+                        std::to_string(devices) + ": micro-steps of " + std::to_string(manifest.m) +
+                        " as before, another number of them");
   int threads = options.threads;
   if (auto processors = int(std::thread::hardware_concurrency()); threads > processors)
     decisions.push_back(std::to_string(threads) + " threads on " + std::to_string(processors) +
@@ -105,14 +118,17 @@ Status Session::joinRanks(const accum_open_options &options) {
   return {};
 }
 
+uint64_t Session::programBytes() const {
+  return artifact.manifest.stateBytes + (artifact.program->scratch_bytes + 255) / 256 * 256;
+}
+
 Status Session::placeMemory(const accum_open_options &options) {
   const Manifest &manifest = artifact.manifest;
-  uint64_t programBytes = manifest.stateBytes + (artifact.program->scratch_bytes + 255) / 256 * 256;
-  auto allocated = device->allocate(programBytes, Staging::bytesFor(manifest));
+  auto allocated = device->allocate(programBytes(), Staging::bytesFor(manifest));
   if (!allocated)
     return allocated.error();
   state = *allocated;
-  staging.place(manifest, state + programBytes);
+  staging.place(manifest, state + programBytes());
   takeNotices();
   fillInputs = [this](MicroStep at, uint8_t *block) {
     return feeding->fill(staging, shareIn(at.phase), at, block);
@@ -313,12 +329,12 @@ Error Session::explain(int code) const {
 void Session::describe(accum_info &info) const {
   const Manifest &manifest = artifact.manifest;
   info = {};
-  info.batch = manifest.batch;
+  info.batch = stepBatch > 0 ? stepBatch : batches.front().batch;
   info.m = manifest.m;
   info.devices = manifest.devices;
   if (feed) {
     info.samples = feed->samples();
-    info.windows = Epochs{info.samples, manifest.batch, feed->options().dropLast}.windows();
+    info.windows = windows->windows();
   }
   info.rank = collectives.rank();
   info.ranks = collectives.ranks();

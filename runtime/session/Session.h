@@ -33,7 +33,12 @@ public:
   Status bind(Dataset dataset, const accum_data_options &options);
   Status setHyper(const HyperOptions &options);
   Status setSchedule(const ScheduleOptions &options, uint64_t steps);
+  /// Before data is bound. Slug `usage` (exit 2) for what is no schedule.
+  Status setBatches(std::vector<BatchChange> changes);
   Status setCut(const StepCut &value);
+  int64_t largestBatch() const;
+  /// Steps until so many epochs of the bound data are over.
+  uint64_t stepsOf(uint64_t epochs) const { return windows ? windows->stepsOf(epochs) : 0; }
   Status fillMemory(uint8_t byte);
   Status write(const std::string &name, const uint8_t *data, uint64_t bytes);
   Expected<accum_step_result> step(uint64_t step);
@@ -81,6 +86,7 @@ private:
   Status prepare(const accum_open_options &options);
   Status start(const accum_open_options &options);
   Status joinRanks(const accum_open_options &options);
+  uint64_t programBytes() const;
   Status placeMemory(const accum_open_options &options);
   void takeNotices();
   CheckpointFacts facts(uint64_t step) const;
@@ -129,6 +135,11 @@ private:
 
   StepCut cut;
   std::optional<Share> share;
+
+  std::vector<BatchChange> batches; ///< the artifact's, unless others are set
+  std::optional<Epochs> windows;    ///< of the bound data
+  int64_t stepBatch = 0;            ///< of the latest step
+  std::optional<double> best;       ///< the lowest loss of the evaluations so far
 
   uint64_t updates = 0; ///< steps that changed the parameters
   double squaredNorm = 0;

@@ -8,6 +8,42 @@
 namespace accum::runtime {
 namespace {
 
+/// `0:64,1000:256`, as --batch-schedule takes it.
+std::string scheduleText(const std::vector<BatchChange> &batches) {
+  std::string text;
+  for (const BatchChange &change : batches)
+    text += (text.empty() ? "" : ",") + std::to_string(change.step) + ":" + std::to_string(change.batch);
+  return text;
+}
+
+/// Those of the first so many steps; each entry changes something.
+std::vector<BatchChange> upTo(uint64_t step, const std::vector<BatchChange> &batches) {
+  std::vector<BatchChange> made;
+  for (const BatchChange &change : batches)
+    if (change.step < step && (made.empty() || made.back().batch != change.batch))
+      made.push_back(change);
+  return made;
+}
+
+/// Where the batches of the steps that were made are others, the data stands elsewhere.
+std::optional<Error> differentBatches(const std::string &path, const CheckpointFacts &made,
+                                      const CheckpointFacts &now) {
+  if (made.batches == now.batches)
+    return std::nullopt;
+  bool isPlain = made.batches.size() == 1 && now.batches.size() == 1;
+  std::string what = isPlain ? "a batch of " : "batches of ";
+  auto words = [&](const std::vector<BatchChange> &batches) {
+    return isPlain ? std::to_string(batches[0].batch) : scheduleText(batches);
+  };
+  std::vector<BatchChange> both = made.batches;
+  both.push_back({made.step, now.batch});
+  return Error{kExitUsage,
+               path + ": was made with " + what + words(made.batches) + ", not " + words(now.batches),
+               "other-checkpoint",
+               {"--batch-schedule " + scheduleText(both) + " goes on with another batch",
+                "--resume-weights-only starts a new run from its weights"}};
+}
+
 /// Words for what a checkpoint was made with and this run is not; empty: nothing.
 std::string difference(const CheckpointFacts &made, const CheckpointFacts &now) {
   auto number = [](const char *what, auto before, auto after) {
@@ -15,8 +51,6 @@ std::string difference(const CheckpointFacts &made, const CheckpointFacts &now) 
   };
   if (made.optimizer != now.optimizer)
     return "optimizer " + made.optimizer + ", not " + now.optimizer;
-  if (made.batch != now.batch)
-    return number("a batch of", made.batch, now.batch);
   if (made.samples != now.samples)
     return number("data of", made.samples, now.samples) + " samples";
   if (made.shuffle != now.shuffle)
@@ -55,10 +89,21 @@ std::vector<ParameterSpec> Session::checkpointTensors(bool withSlots) const {
 }
 
 CheckpointFacts Session::facts(uint64_t step) const {
-  const Manifest &manifest = artifact.manifest;
+  std::vector<BatchChange> made = upTo(step, batches);
+  int64_t batch = made.empty() ? batches.front().batch : made.back().batch;
   FeedOptions fed = feed ? feed->options() : FeedOptions();
-  return {step,     updates,     manifest.optimizer, manifest.batch,      feed ? feed->samples() : 0,
-          fed.seed, fed.shuffle, fed.dropLast,       lossSpikes.values(), normSpikes.values()};
+  return {step,
+          updates,
+          artifact.manifest.optimizer,
+          batch,
+          feed ? feed->samples() : 0,
+          fed.seed,
+          fed.shuffle,
+          fed.dropLast,
+          lossSpikes.values(),
+          normSpikes.values(),
+          made,
+          best};
 }
 
 Status Session::checkpoint(const std::string &root, uint64_t step, uint64_t keep) {
@@ -86,7 +131,10 @@ Expected<uint64_t> Session::resume(const std::string &path, bool weightsOnly) {
   auto made = readCheckpoint(path);
   if (!made)
     return made.error();
-  std::string other = weightsOnly ? "" : difference(*made, facts(0));
+  CheckpointFacts now = facts(made->step);
+  if (auto error = weightsOnly ? std::nullopt : differentBatches(path, *made, now))
+    return *error;
+  std::string other = weightsOnly ? "" : difference(*made, now);
   if (!other.empty())
     return Error{kExitUsage,
                  path + ": was made with " + other,
@@ -106,6 +154,7 @@ Expected<uint64_t> Session::resume(const std::string &path, bool weightsOnly) {
   if (weightsOnly)
     return uint64_t(0);
   updates = made->updates;
+  best = made->best;
   lossSpikes.restore(made->losses);
   normSpikes.restore(made->norms);
   return made->step;

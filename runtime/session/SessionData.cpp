@@ -10,8 +10,31 @@ Error usage(const std::string &message) { return {kExitUsage, message, "usage"};
 
 } // namespace
 
+Status Session::setBatches(std::vector<BatchChange> changes) {
+  const Manifest &manifest = artifact.manifest;
+  if (changes.empty() || changes.front().step != 0)
+    return usage("a schedule of batches says the batch of step 0 first");
+  for (size_t i = 0; i < changes.size(); ++i) {
+    if (changes[i].batch < 1)
+      return usage("a schedule of batches has a batch of " + std::to_string(changes[i].batch) + " at step " +
+                   std::to_string(changes[i].step));
+    if (i > 0 && changes[i].step <= changes[i - 1].step)
+      return usage("a schedule of batches has step " + std::to_string(changes[i].step) + " behind step " +
+                   std::to_string(changes[i - 1].step) + ", expected ascending steps");
+    if (manifest.wholeBatch && changes[i].batch != manifest.batch)
+      return usage("the program relates the " + std::to_string(manifest.batch) +
+                   " samples of its batch to each other: another batch needs another artifact");
+  }
+  batches = std::move(changes);
+  return {};
+}
+
+int64_t Session::largestBatch() const {
+  return std::ranges::max_element(batches, {}, &BatchChange::batch)->batch;
+}
+
 Status Session::requireBatch(const Dataset &data) const {
-  int64_t batch = artifact.manifest.batch;
+  int64_t batch = largestBatch();
   if (data.samples() >= batch)
     return {};
   return Error{kExitFile,
@@ -24,6 +47,7 @@ Status Session::bind(Dataset data, const accum_data_options &options) {
   for (const std::string &notice : data.notices())
     decisions.push_back(notice);
   bool dropLast = leavesOutIncomplete(data, options.drop_last != 0);
+  windows.emplace(data.samples(), batches, dropLast);
   feed.emplace(std::move(data), FeedOptions{options.shuffle != 0, dropLast, options.seed});
   return {};
 }
@@ -57,12 +81,11 @@ Status Session::selectWindow(uint64_t step) {
     return usage("no data is bound");
   if (Status status = checkValues(); !status)
     return status;
-  const Manifest &manifest = artifact.manifest;
-  Epochs epochs{feed->samples(), manifest.batch, feed->options().dropLast};
-  Window window = epochs.at(step);
+  Window window = windows->at(step);
+  stepBatch = windows->batchAt(step);
   if (cut.samples > 0)
     window.samples = std::min(window.samples, cut.samples);
-  share.emplace(window.samples, manifest.m, collectives.ranks(), collectives.rank(), cut.rows);
+  share.emplace(window.samples, artifact.manifest.m, collectives.ranks(), collectives.rank(), cut.rows);
   feeding = &*feed;
   feeding->select(window);
   return {};

@@ -61,7 +61,7 @@ Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
   auto loss = scalarOr("loss", NAN), targets = scalarOr("targets", 0);
   if (!loss || !targets)
     return loss ? targets.error() : loss.error();
-  return accum_evaluation{*loss, NAN, NAN, of.samples, int64_t(*targets), 0};
+  return accum_evaluation{*loss, NAN, NAN, of.samples, int64_t(*targets), 0, 0};
 }
 
 Expected<accum_evaluation> Session::evaluate() {
@@ -72,7 +72,7 @@ Expected<accum_evaluation> Session::evaluate() {
     return Error{kExitUsage, "the artifact has no eval program", "usage"};
   const Manifest &manifest = artifact.manifest;
   int64_t size = manifest.wholeBatch ? manifest.batch : evaluation->samples();
-  accum_evaluation all{0, NAN, NAN, 0, 0, 0};
+  accum_evaluation all{0, NAN, NAN, 0, 0, 0, 0};
   for (int64_t start = 0; start + size <= evaluation->samples(); start += size) {
     auto part = evaluateWindow({0, uint64_t(start), size});
     if (!part)
@@ -86,6 +86,9 @@ Expected<accum_evaluation> Session::evaluate() {
   if (predictsTokens(manifest))
     all.perplexity = std::exp(all.loss);
   all.seconds = now() - started;
+  all.is_best = std::isfinite(all.loss) && all.loss < best.value_or(INFINITY);
+  if (all.is_best)
+    best = all.loss;
   return all;
 }
 

@@ -103,11 +103,10 @@ TEST(Ranks, NaNIsSaidOnceAndSavesTheLastGoodWeights) {
 
 TEST(Ranks, AWrongNumberGetsTheLineToUse) {
   Job job;
-  Outcome outcome =
-      runCommand("mpirun -q -n 2 --oversubscribe --allow-run-as-root " ACCUM_RUN " " + job.words + "1");
+  Outcome outcome = runCommand("mpirun -q -n 2 --oversubscribe --allow-run-as-root " ACCUM_RUN " " +
+                               job.words + "1 --devices 3");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_EQ(
-      countOf(outcome.err, "error: the artifact is for 3 devices, but the launcher started 2 processes"), 1u);
+  EXPECT_EQ(countOf(outcome.err, "error: --devices 3, but the launcher started 2 processes"), 1u);
   EXPECT_THAT(outcome.err, HasSubstr("note: use: mpirun -n 3 accum-run " + job.artifact));
 }
 
@@ -128,6 +127,6 @@ TEST(Ranks, APlanForThousandsOfDevicesStartsNothingHere) {
   });
   Outcome outcome = accumRun(job.words + "1");
   EXPECT_EQ(outcome.code, 2);
-  EXPECT_THAT(outcome.err, HasSubstr("error: the artifact is for 1500 devices, but no launcher started its "
+  EXPECT_THAT(outcome.err, HasSubstr("error: the run is for 1500 devices, but no launcher started its "
                                      "processes; at most 1024 are started here [wrong-ranks]"));
 }

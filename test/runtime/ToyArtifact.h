@@ -4,6 +4,7 @@
 #define ACCUM_TEST_TOYARTIFACT_H
 
 #include "runtime/artifact/Manifest.h"
+#include "runtime/data/Epochs.h"
 #include "runtime/session/Hyper.h"
 #include "test/runtime/toy/ToyModel.h"
 
@@ -50,6 +51,7 @@ struct ToyRun {
   uint64_t steps = 1;
   bool shuffle = false, dropLast = false;
   uint64_t seed = 0;
+  std::vector<runtime::BatchChange> batches = {}; ///< instead of the one of ToyOptions
   runtime::HyperOptions hyper = {};
   double (*factor)(uint64_t step) = nullptr; ///< of the learning rate
 };

@@ -110,7 +110,10 @@ ToyData makeToyData(int64_t samples) {
 ToyState trainReference(const ToyOptions &options, const ToyData &data, const ToyRun &run) {
   ToyState state = startState();
   Optimizer optimizer(options, run.hyper);
-  runtime::Epochs epochs{data.samples, options.batch, run.dropLast};
+  std::vector<runtime::BatchChange> batches = run.batches;
+  if (batches.empty())
+    batches.push_back({0, options.batch});
+  runtime::Epochs epochs(data.samples, batches, run.dropLast);
   std::vector<double> slots(2 * (kFeatures + kVocabulary + 1));
   runtime::Order order(data.samples, run.shuffle, run.seed);
   for (uint64_t step = 0; step < run.steps; ++step) {

@@ -47,6 +47,9 @@ ToyFiles prepareToy(const std::string &name, const ToyOptions &options, const To
                 files.gradients + " --log " + files.log +
                 (run.shuffle ? " --seed " + std::to_string(run.seed) : " --no-shuffle") +
                 (run.dropLast ? " --drop-last" : "");
+  for (const BatchChange &change : run.batches)
+    files.words += (&change == &run.batches.front() ? " --batch-schedule " : ",") +
+                   std::to_string(change.step) + ":" + std::to_string(change.batch);
   return files;
 }
 

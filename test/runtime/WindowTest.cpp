@@ -69,6 +69,46 @@ TEST(Window, EpochsFollowEachOther) {
   EXPECT_EQ(dropped.at(5).samples, 4);
 }
 
+/// One window after the other, by nothing but what was left of the epoch.
+static void checkAgainstWalk(int64_t samples, const std::vector<BatchChange> &changes, bool dropLast) {
+  Epochs epochs(samples, changes, dropLast);
+  std::vector<uint64_t> begins = {0}; // the first step of each epoch
+  uint64_t epoch = 0, start = 0;
+  for (uint64_t step = 0; step < 60; ++step) {
+    int64_t batch = 0;
+    for (const BatchChange &change : changes)
+      batch = change.step <= step ? change.batch : batch;
+    int64_t left = samples - int64_t(start);
+    if (left == 0 || (dropLast && left < batch)) {
+      start = 0;
+      left = samples;
+      begins.push_back(step);
+      ++epoch;
+    }
+    Window window = epochs.at(step);
+    ASSERT_EQ(epochs.batchAt(step), batch);
+    ASSERT_EQ(window.epoch, epoch) << "step " << step;
+    ASSERT_EQ(window.start, start) << "step " << step;
+    ASSERT_EQ(window.samples, std::min(batch, left)) << "step " << step;
+    start += uint64_t(window.samples);
+  }
+  for (uint64_t number = 0; number < begins.size(); ++number)
+    ASSERT_EQ(epochs.stepsOf(number), begins[number]) << "epoch " << number;
+}
+
+TEST(Window, BatchesThatChangeGoOnWhereTheOnesBeforeEnded) {
+  Draws draws(11, 0);
+  for (int trial = 0; trial < 3000; ++trial) {
+    int64_t samples = 1 + int64_t(draws.below(23));
+    std::vector<BatchChange> changes;
+    for (uint64_t step = 0; changes.size() < 1 + draws.below(4); step += 1 + draws.below(9))
+      changes.push_back({step, 1 + int64_t(draws.below(uint64_t(samples)))});
+    checkAgainstWalk(samples, changes, draws.below(2) == 1);
+    ASSERT_FALSE(HasFatalFailure()) << "trial " << trial;
+  }
+  EXPECT_EQ(Epochs(7, 2, false).stepsOf(UINT64_MAX), UINT64_MAX);
+}
+
 TEST(Philox, EqualsRandom123) {
   r123::Philox4x32 reference;
   for (uint32_t i = 0; i < 1000; ++i) {

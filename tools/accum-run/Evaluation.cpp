@@ -2,6 +2,7 @@
 // Evaluation over the C interface of the runtime.
 #include "tools/accum-run/Evaluation.h"
 #include <cmath>
+#include <cstdio>
 #include <fmt/format.h>
 
 namespace accum::run {
@@ -24,9 +25,25 @@ int Evaluator::run(uint64_t done, Evaluation &found) {
   if (int code = accum_evaluate(session, &result))
     return code;
   auto given = [](double value) { return std::isnan(value) ? std::nullopt : std::optional(value); };
-  found = {
-      done, result.loss, result.samples, result.targets, given(result.accuracy), given(result.perplexity)};
+  found = {done,
+           result.loss,
+           result.samples,
+           result.targets,
+           result.is_best != 0,
+           given(result.accuracy),
+           given(result.perplexity)};
   return 0;
+}
+
+void Evaluator::keepBest(const Evaluation &found) {
+  if (!found.isBest || options.best.empty())
+    return;
+  failed = accum_save(session, "parameter", options.names.c_str(), options.best.c_str(), 0);
+  if (failed == 0)
+    return;
+  std::fputs(accum_last_error(), stderr);
+  std::fprintf(stderr, "note: step %llu has the lowest loss and its weights are not kept; training goes on\n",
+               static_cast<unsigned long long>(found.step));
 }
 
 std::string describe(const Evaluation &found) {
@@ -39,7 +56,9 @@ std::string describe(const Evaluation &found) {
   if (found.accuracy)
     line += fmt::format(", accuracy {:.2f} %", *found.accuracy * 100);
   line += fmt::format("; {} samples", found.samples);
-  return found.targets ? line + fmt::format(", {} targets", found.targets) : line;
+  if (found.targets)
+    line += fmt::format(", {} targets", found.targets);
+  return found.isBest && found.step > 0 ? line + "; the lowest so far" : line;
 }
 
 } // namespace accum::run

@@ -18,10 +18,15 @@ public:
   bool isDue(uint64_t done, bool isLast) const;
   /// Behind `done` steps. An exit code. A loss that is not finite is no failure: training decides by its own.
   int run(uint64_t done, Evaluation &found);
+  /// The weights of the lowest loss, where --best wants them; on one rank. They appear whole or not at all.
+  void keepBest(const Evaluation &found);
+  /// Of the latest weights that were kept: an exit code, 0 where they were written.
+  int failure() const { return failed; }
 
 private:
   const Options &options;
   accum_session *session;
+  int failed = 0;
 };
 
 /// Without the number of step 0, which is before training.

@@ -12,6 +12,9 @@ void addEvaluation(CLI::App &app, Options &options) {
          "files as of --data; their loss, without dropout, behind the last step and as --eval-every says")
       ->type_name("PATH...");
   app.add_option("--eval-every", options.evalEvery, "evaluate every so many steps")->check(wholeNumber(1));
+  app.add_option("--best", options.best, "keep the weights with the lowest loss of --eval here")
+      ->check(notEmpty)
+      ->type_name("FILE");
   app.add_option("--eval-micro-batch")->group("")->check([](const std::string &) {
     return "--eval-micro-batch: evaluation has the micro-batch of training: leave it out";
   });
@@ -23,7 +26,7 @@ static runtime::Status checkEvalOnly(const CLI::App &app) {
   const std::set<std::string> taken = {"artifact",  "--eval",          "--eval-only",  "--resume",
                                        "--init",    "--init-partial",  "--init-names", "--log",
                                        "--seed",    "--random-params", "--checkpoint", "--target",
-                                       "--threads", "--launcher",      "--progress"};
+                                       "--threads", "--launcher",      "--progress",   "--devices"};
   for (const CLI::Option *option : app.get_options())
     if (option->count() > 0 && !taken.contains(option->get_name()))
       return usage("--eval-only trains nothing and saves nothing: leave " + option->get_name() + " out");
@@ -33,6 +36,8 @@ static runtime::Status checkEvalOnly(const CLI::App &app) {
 runtime::Status checkEvaluation(const CLI::App &app, const Options &options) {
   if (options.evalEvery > 0 && options.evalData.empty())
     return usage("--eval-every needs --eval PATH");
+  if (!options.best.empty() && options.evalData.empty())
+    return usage("--best needs --eval PATH: the lowest loss is that of an evaluation");
   if (options.evalOnly && options.evalData.empty())
     return usage("--eval-only needs --eval PATH");
   return options.evalOnly ? checkEvalOnly(app) : runtime::Status();

@@ -84,9 +84,9 @@ int interpret(int status, const RankBoard &board) {
   int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   if (code == 127)
     return failWith({runtime::kExitFile,
-                     "mpirun cannot be started, and the artifact is for several devices",
+                     "mpirun cannot be started, and the run is for several devices",
                      "no-mpi",
-                     {"install Open MPI: apt-get install openmpi-bin; or compile with --devices 1"}});
+                     {"install Open MPI: apt-get install openmpi-bin; or run with --devices 1"}});
   if (code <= 128)
     return code;
   if (code == 128 + SIGUSR1) // the request came before the ranks listened for it
@@ -125,8 +125,8 @@ Status checkLaunched(const Options &options, int processes, int64_t devices) {
   for (const std::string &word : options.words)
     line += " " + word;
   return Error{runtime::kExitUsage,
-               "the artifact is for " + std::to_string(devices) + " devices, but the launcher started " +
-                   std::to_string(processes) + " processes",
+               "--devices " + std::to_string(devices) + ", but the launcher started " +
+                   std::to_string(processes) + (processes == 1 ? " process" : " processes"),
                "wrong-ranks",
                {"use: " + line}};
 }
@@ -134,7 +134,7 @@ Status checkLaunched(const Options &options, int processes, int64_t devices) {
 int launchLocally(const Options &options, int devices) {
   if (devices > kMostLocal)
     return failWith({runtime::kExitUsage,
-                     "the artifact is for " + std::to_string(devices) + " devices, but no launcher started " +
+                     "the run is for " + std::to_string(devices) + " devices, but no launcher started " +
                          "its processes; at most " + std::to_string(kMostLocal) + " are started here",
                      "wrong-ranks",
                      {"start them on their machines, with mpirun or srun"}});

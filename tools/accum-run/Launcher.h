@@ -12,7 +12,8 @@ namespace accum::run {
 /// nothing when there is none.
 runtime::Expected<std::optional<int>> launchedProcesses(const Options &options);
 
-/// Refuses (exit 2) with the line to use when a launcher started another number than `devices`.
+/// Refuses (exit 2) with the line to use when a launcher started another number than `devices`, which
+/// --devices asks for.
 runtime::Status checkLaunched(const Options &options, int processes, int64_t devices);
 
 /// Starts `devices` local processes of this command line through mpirun, passes stop requests on, and returns

@@ -58,7 +58,7 @@ std::string includeFolder() {
 Status checkVerify(const CLI::App &app) {
   const std::set<std::string> taken = {"artifact",        "--data",     "--synthetic", "--seed",
                                        "--random-params", "--threads",  "--verify",    "--verify-seconds",
-                                       "--target",        "--launcher", "--progress"};
+                                       "--target",        "--launcher", "--progress",  "--devices"};
   for (const CLI::Option *option : app.get_options())
     if (option->count() > 0 && !taken.contains(option->get_name()))
       return usage("--verify trains nothing and writes nothing: leave " + option->get_name() + " out");
@@ -107,6 +107,7 @@ Status checkOutputs(const Options &options) {
   std::map<std::filesystem::path, std::string> known;
   for (const auto &[flag, path] : std::initializer_list<std::pair<std::string, std::string>>{
            {"--save", options.save},
+           {"--best", options.best},
            {"--dump-gradients", options.dumpGradients},
            {"--log", options.log == "-" ? "" : options.log},
            {"--profile", options.profile}}) {
@@ -147,6 +148,7 @@ Expected<Options> parseOptions(int argc, char **argv) {
   addSchedule(app, options);
   addEnds(app, options);
   addCheckpoints(app, options);
+  addBatch(app, options);
   addEvaluation(app, options);
   addWeights(app, options);
   addOutput(app, options);

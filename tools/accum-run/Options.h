@@ -3,6 +3,7 @@
 #ifndef ACCUM_RUN_OPTIONS_H
 #define ACCUM_RUN_OPTIONS_H
 
+#include "runtime/accum_runtime.h"
 #include "runtime/session/Hyper.h"
 #include "runtime/session/Schedule.h"
 #include "runtime/system/Status.h"
@@ -27,7 +28,10 @@ struct Options {
   uint64_t checkpointSteps = 0, checkpointKeep = 0;
   double checkpointSeconds = 0; ///< instead of checkpointSteps
   bool resumeWeightsOnly = false;
+  std::optional<int> devices;              ///< given, or those that a launcher started
+  std::vector<accum_batch_change> batches; ///< empty: the artifact's
   std::vector<std::string> evalData;
+  std::string best;       ///< the weights of the lowest loss
   uint64_t evalEvery = 0; ///< steps; 0: behind the last one alone
   bool evalOnly = false;
   std::string init, initNames; ///< a file of weights, and whose layouts it has; empty: as its shapes tell
@@ -54,6 +58,7 @@ void addOptimizer(CLI::App &app, Options &options);
 void addSchedule(CLI::App &app, Options &options);
 void addEnds(CLI::App &app, Options &options);
 void addCheckpoints(CLI::App &app, Options &options);
+void addBatch(CLI::App &app, Options &options);
 void addEvaluation(CLI::App &app, Options &options);
 void addWeights(CLI::App &app, Options &options);
 void addOutput(CLI::App &app, Options &options);

@@ -17,6 +17,7 @@ struct Evaluation {
   uint64_t step = 0;                ///< optimizer steps that were made before it
   double loss = 0;                  ///< as the model defines it, over all samples; may be NaN
   int64_t samples = 0, targets = 0; ///< targets: 0 where the artifact does not count them
+  bool isBest = false;              ///< the lowest loss so far
   std::optional<double> accuracy = {}, perplexity = {}; ///< accuracy: a part of 1
 };
 

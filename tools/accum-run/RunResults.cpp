@@ -19,7 +19,7 @@ int say(int code) {
 } // namespace
 
 int RunResults::check() const {
-  for (const std::string &path : {options.save, options.dumpGradients, options.profile}) {
+  for (const std::string &path : {options.save, options.best, options.dumpGradients, options.profile}) {
     if (path.empty())
       continue;
     if (auto writer = runtime::FileWriter::create(path); !writer) {

@@ -157,6 +157,8 @@ int Training::prepare() {
     code = accum_profile(session);
   if (code == 0)
     code = accum_save(session, "parameter", options.names.c_str(), nullptr, 0);
+  if (code == 0 && !options.batches.empty())
+    code = accum_set_batches(session, options.batches.data(), options.batches.size());
   if (code == 0)
     code = bind();
   if (code == 0)
@@ -224,10 +226,8 @@ void Training::printNotes() {
 }
 
 uint64_t Training::totalSteps() const {
-  uint64_t steps = options.steps.value_or(UINT64_MAX), all = UINT64_MAX;
-  if (options.epochs && !__builtin_mul_overflow(*options.epochs, uint64_t(info.windows), &all))
-    steps = std::min(steps, all);
-  return steps;
+  uint64_t steps = options.steps.value_or(UINT64_MAX);
+  return options.epochs ? std::min(steps, accum_steps_of_epochs(session, *options.epochs)) : steps;
 }
 
 /// On a signal, or where the time or the loss that was asked for is reached.
@@ -281,8 +281,10 @@ void Training::evaluate(uint64_t done) {
     leave(say(code));
   recorders.interrupt();
   recorders.evaluation(found);
-  if (isFirst())
+  if (isFirst()) {
     std::printf("%s\n", describe(found).c_str());
+    evaluator.keepBest(found);
+  }
   std::fflush(stdout);
 }
 
@@ -337,6 +339,7 @@ int Training::run() {
     if (checkpoints && code == runtime::kExitStopped)
       checkpoints->sayHowToGoOn();
     saved = saved == 0 && checkpoints ? checkpoints->failure() : saved;
+    saved = saved == 0 ? evaluator.failure() : saved;
     saved = saved == 0 ? unrecorded : saved;
     return saved ? saved : code;
   }
@@ -356,7 +359,8 @@ int train(const Options &options, const runtime::Manifest &manifest, RankBoard &
                              options.target.empty() ? nullptr : options.target.c_str(),
                              options.launcher.c_str(),
                              nullptr,
-                             !options.init.empty()};
+                             !options.init.empty(),
+                             options.devices.value_or(0)};
   accum_session *session = nullptr;
   int code = accum_open(options.artifact.c_str(), &open, &session);
   if (code != 0)

@@ -52,11 +52,13 @@ int main(int argc, char **argv) {
   auto artifact = runtime::readArtifact(options->artifact);
   if (!artifact)
     return speaks ? fail(artifact.error()) : artifact.error().exitCode;
-  int64_t devices = artifact->manifest.devices;
+  int64_t devices =
+      options->devices ? *options->devices : processes.value_or(int(artifact->manifest.devices));
   if (!processes && devices > 1)
     return run::launchLocally(*options, int(devices));
   if (auto status = run::checkLaunched(*options, processes.value_or(1), devices); !status)
     return speaks ? fail(status.error()) : status.error().exitCode;
+  options->devices = int(devices);
   run::RankBoard board;
   return run::train(*options, artifact->manifest, board);
 }
