@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""300 steps of a small GPT with all that a run has (warm-up, cosine, clipping, decay, batches that grow, evaluations, checkpoints) against
+the same in PyTorch (stored values of every step, by models/make/make-long-run.py): on 1, 2 and 4 devices of one artifact, and killed twice.
+
+Usage: long-run.py FOLDER. Tolerances are relative; float64 is left with the float32 constants of the model file.
+"""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import time
+
+from program import MODELS, environment, run
+
+REFERENCE = json.loads((MODELS / "long-run.json").read_text())
+FOLDER = pathlib.Path(sys.argv[1])
+LOG, WEIGHTS = FOLDER / "log.jsonl", FOLDER / "weights.safetensors"
+DOUBLE, SINGLE = 1e-6, 1e-4
+
+
+def compile_for(*precision):
+    artifact = FOLDER / "model.accum"
+    run("accumc", MODELS / "gpt2-dynamo.onnx", "-o", artifact, "--batch", 8, "--micro-batch", 3, *precision)
+    return artifact
+
+
+def command(artifact, *more):
+    return [str(part) for part in ["accum-run", artifact, "--data", MODELS / "long-run.safetensors", "--eval", MODELS / "long-run.eval.safetensors",
+                                   *REFERENCE["words"], "--log", LOG, "--save", WEIGHTS, "--progress", "none", *more]]
+
+
+def check(what, tolerance):
+    lines = [json.loads(line) for line in LOG.read_text().splitlines()]
+    steps = [line for line in lines if "loss" in line]
+    evaluations = [line for line in lines if "eval_loss" in line]
+    assert [line["step"] for line in steps] == list(range(1, len(REFERENCE["losses"]) + 1)), f"{what}: {len(steps)} steps"
+    pairs = [("loss", steps, REFERENCE["losses"]), ("gradient_norm", steps, REFERENCE["gradient_norms"]),
+             ("eval_loss", evaluations, [each["eval_loss"] for each in REFERENCE["evaluations"]])]
+    for name, found, expected in pairs:
+        assert len(found) == len(expected), f"{what}: {len(found)} times {name}, expected {len(expected)}"
+        worst = max((abs(line[name] - value) / value, line["step"]) for line, value in zip(found, expected))
+        print(f"{what}: {name} within {worst[0]:.2g}, at step {worst[1]}")
+        assert worst[0] <= tolerance, f"{what}: {name} of step {worst[1]} is off by {worst[0]:.3g}"
+    for line, expected in zip(evaluations, REFERENCE["evaluations"]):
+        for name in ("step", "eval_samples", "eval_targets"):
+            assert line[name] == expected[name], f"{what}: {line}, expected {expected}"
+
+
+def lines_so_far():
+    return LOG.read_text().count("\n") if LOG.exists() else 0
+
+
+def kill_behind(words, lines):
+    process = subprocess.Popen(words, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    while lines_so_far() < lines and process.poll() is None:
+        time.sleep(0.0005)
+    process.kill()
+    _, said = process.communicate()
+    assert process.returncode == -9, f"was not killed: {process.returncode}\n{said}"
+
+
+def train_and_be_killed(artifact):
+    root = FOLDER / "checkpoints"
+    words = command(artifact, "--checkpoint", root, "--checkpoint-every", 25, "--checkpoint-keep", 2, "--resume", "auto")
+    shutil.rmtree(root, ignore_errors=True)
+    LOG.unlink(missing_ok=True)
+    for lines in (110, 215):  # a batch has changed before each
+        kill_behind(words, lines)
+    assert "resumed" in run(*words).stdout, "did not go on"
+
+
+def main():
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    artifact = compile_for("--precision", "f64", "--target", "reference")
+    for devices in (4, 2, 1):
+        run(*command(artifact, "--devices", devices))
+        check(f"float64 on {devices}", DOUBLE)
+    weights = WEIGHTS.read_bytes()
+    train_and_be_killed(artifact)
+    check("float64, killed twice", DOUBLE)
+    assert WEIGHTS.read_bytes() == weights, "who was killed has other bits"
+    run(*command(compile_for()))
+    check("float32", SINGLE)
+
+
+main()
