@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define ACCUM_ABI_VERSION 3u
+#define ACCUM_ABI_VERSION 4u
 
 enum accum_dtype {
   ACCUM_BOOL = 0, /* one byte, 0 or 1 */
@@ -52,16 +52,17 @@ struct accum_runtime_v1;
 
 /* Hyper-parameters of one optimizer step. Everything is a double so that the bias corrections keep the
  * precision of the reference formulas; kernels round where they use them. `values` has ACCUM_HYPER_COUNT
- * entries, indexed by accum_hyper_slot; `decay` has one entry per trained parameter, in manifest order: the
- * weight-decay coefficient, or 0 where decay does not apply. Both are device pointers, which stay where they
- * are from step to step. */
+ * entries, indexed by accum_hyper_slot, of which an optimizer reads those of its row in
+ * runtime/artifact/Optimizers.cpp. `decay` has a pair per trained parameter, in manifest order: the
+ * weight-decay coefficient, or 0 where decay does not apply, and the factor of the learning rate. Both are
+ * device pointers, which stay where they are from step to step. */
 enum accum_hyper_slot {
   ACCUM_HYPER_LR = 0,
-  ACCUM_HYPER_BETA1 = 1, /* sgd-momentum: the momentum */
+  ACCUM_HYPER_BETA1 = 1, /* or the momentum */
   ACCUM_HYPER_BETA2 = 2,
   ACCUM_HYPER_EPS = 3,
   ACCUM_HYPER_CORRECTION1 =
-      4, /* 1 - beta1^t, t counted from 1; 1 where unused. sgd-momentum: 0 at t = 1, else 1 */
+      4, /* 1 - beta1^t, t counted from 1; 1 where unused. With a momentum: 0 at t = 1, else 1 */
   ACCUM_HYPER_CORRECTION2 = 5, /* sqrt(1 - beta2^t); 1 where unused */
   ACCUM_HYPER_GRAD_SCALE =
       6, /* gradients are multiplied by this before the update (clipping); 1 where unused */

@@ -105,6 +105,9 @@ typedef struct accum_hyper_options {
                          are multiplied by min(1, clip_norm / (norm + 1e-6)); NaN: no limit */
   double skip_spikes; /* a step is left out whose loss or norm is so many standard deviations above the mean
                          of the last 128; NaN: none is */
+  const char *const *decays;    /* as `decay`, up to a null: what any of them matches decays; null: none */
+  const char *const *lr_scales; /* "GLOB=X", up to a null: factors of lr, of which the first that matches a
+                                   parameter wins; null: none */
 } accum_hyper_options;
 void accum_hyper_defaults(accum_hyper_options *options);
 int accum_set_hyper(accum_session *session, const accum_hyper_options *options);

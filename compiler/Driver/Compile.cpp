@@ -19,6 +19,7 @@
 #include "passes/Check/CheckPlacement.h"
 #include "passes/Fuse/Passes.h"
 #include "passes/Pipelines.h"
+#include "runtime/artifact/Optimizers.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 #include <filesystem>
@@ -292,7 +293,8 @@ LogicalResult Compilation::write(PhaseRunner &runner) {
     return failure();
   print(fmt::format("wrote    {}     pin this choice: --micro-batch {}\n", artifact.folder,
                     search.plan ? search.plan->cut.m : 0));
-  print(fmt::format("next     accum-run {} --data FILE --steps 1000 --lr 1e-3\n", artifact.folder));
+  print(fmt::format("next     accum-run {} --data FILE --steps 1000 --lr {}\n", artifact.folder,
+                    runtime::findOptimizer(options.optimizer)->lr));
   return success();
 }
 

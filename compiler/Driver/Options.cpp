@@ -4,6 +4,7 @@
 #include "compiler/Driver/UnknownArguments.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Planner/Sharing/Sharing.h"
+#include "runtime/artifact/Optimizers.h"
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
@@ -66,8 +67,11 @@ void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
 }
 
 void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
-  app.add_option("--optimizer", options.optimizer, "adamw, adam, sgd, sgd-momentum (default: adamw)")
-      ->check(oneOf({"adamw", "adam", "sgd", "sgd-momentum"}));
+  std::vector<std::string> optimizers;
+  for (const runtime::OptimizerSpec &spec : runtime::optimizers())
+    optimizers.emplace_back(spec.name);
+  app.add_option("--optimizer", options.optimizer, runtime::optimizerNames() + " (default: adamw)")
+      ->check(oneOf(optimizers));
   app.add_option("--precision", options.precision,
                  "f32, bf16, tf32 (GPUs); f64 with --target reference (default: f32)")
       ->check(oneOf({"f32", "f64", "tf32", "bf16", "f16"}));

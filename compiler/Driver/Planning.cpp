@@ -34,7 +34,7 @@ void addStateLines(const runtime::Manifest &manifest, planner::Problem &problem)
   for (const runtime::ParameterSpec &param : manifest.params) {
     auto bytes = static_cast<int64_t>(param.bytes());
     (param.trained ? trained : frozen) += bytes;
-    slots += static_cast<int64_t>(param.slots.size()) * bytes;
+    slots += static_cast<int64_t>(param.slotBytes());
     problem.largestParameter = std::max(problem.largestParameter, param.trained ? bytes : 0);
   }
   auto gradients = static_cast<int64_t>(manifest.gradients.bytes);

@@ -10,12 +10,12 @@ namespace accum::driver {
 
 /// Options of accum-run that people give to the compiler.
 static constexpr llvm::StringRef kOfTheRun[] = {
-    "--lr",         "--weight-decay",   "--decay",       "--beta1",       "--beta2",        "--eps",
-    "--momentum",   "--steps",          "--epochs",      "--data",        "--synthetic",    "--shuffle",
-    "--no-shuffle", "--seed",           "--drop-last",   "--save",        "--names",        "--log",
-    "--profile",    "--dump-gradients", "--print-param", "--on-nan",      "--progress",     "--threads",
-    "--describe",   "--verify",         "--launcher",    "--schedule",    "--warmup",       "--clip-norm",
-    "--checkpoint", "--resume",         "--eval",        "--tensorboard", "--random-params"};
+    "--lr",        "--lr-scale",   "--weight-decay",   "--decay",       "--beta1",       "--beta2",
+    "--eps",       "--momentum",   "--steps",          "--epochs",      "--data",        "--synthetic",
+    "--shuffle",   "--no-shuffle", "--seed",           "--drop-last",   "--save",        "--names",
+    "--log",       "--profile",    "--dump-gradients", "--print-param", "--on-nan",      "--progress",
+    "--threads",   "--describe",   "--verify",         "--launcher",    "--schedule",    "--warmup",
+    "--clip-norm", "--checkpoint", "--resume",         "--eval",        "--tensorboard", "--random-params"};
 
 /// What other programs call ours, without dashes.
 static constexpr std::pair<llvm::StringRef, llvm::StringRef> kElsewhere[] = {

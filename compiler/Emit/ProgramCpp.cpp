@@ -178,7 +178,7 @@ void CppPrinter::printBuffer(BufferOp buffer) {
     out << "hyper->values";
     break;
   case Space::decay:
-    out << "hyper->decay + " << buffer.getOffset();
+    out << "hyper->decay + " << 2 * buffer.getOffset();
     break;
   case Space::rng:
     llvm_unreachable("named above");

@@ -136,7 +136,7 @@ llvm::Value *FunctionWriter::address(BufferOp buffer) {
   case Space::hyper:
     return load(ptr, hyper, offsetof(accum_hyper, values));
   case Space::decay:
-    return at(load(ptr, hyper, offsetof(accum_hyper, decay)), buffer.getOffset() * sizeof(double));
+    return at(load(ptr, hyper, offsetof(accum_hyper, decay)), buffer.getOffset() * 2 * sizeof(double));
   }
   llvm_unreachable("unknown space");
 }

@@ -3,6 +3,7 @@
 #include "dialects/Device/DeviceDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "runtime/artifact/Optimizers.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -42,6 +43,9 @@ int64_t bytesOf(RankedTensorType tensor, int64_t pitch) {
 LogicalResult ProgramOp::verify() {
   if (getM() < 1 || getDevices() < 1)
     return emitOpError("needs m >= 1 and devices >= 1");
+  if (!getOptimizer().empty() && !runtime::findOptimizer(getOptimizer().str()))
+    return emitOpError("has the optimizer `")
+           << getOptimizer() << "`, which is none of " << runtime::optimizerNames();
   return success();
 }
 
@@ -117,7 +121,7 @@ LogicalResult BufferOp::verify() {
   case Space::decay:
     if (inEval)
       return emitOpError("reads hyper-parameters, which eval does not have");
-    if (getOffset() + getNumElements() > program.getGradients().size())
+    if (2 * getOffset() + getNumElements() > 2 * program.getGradients().size())
       return emitOpError("is none of the ") << program.getGradients().size() << " trained parameters";
     return success();
   case Space::hyper:

@@ -3,6 +3,7 @@
 #include "dialects/NN/NNDialect.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/artifact/Optimizers.h"
 
 using namespace mlir;
 
@@ -37,6 +38,9 @@ LogicalResult UpdateOp::verifySymbolUses(SymbolTableCollection &symbols) {
   auto param = parameterOf(*this, getParamAttr(), getGradient().getType(), symbols);
   if (failed(param))
     return failure();
+  if (!runtime::findOptimizer(getOptimizer().str()))
+    return emitOpError("has the optimizer `")
+           << getOptimizer() << "`, which is none of " << runtime::optimizerNames();
   return param->getTrained()
              ? success()
              : LogicalResult(emitOpError("changes ") << getParamAttr() << ", which is frozen");

@@ -6,10 +6,12 @@
 #include "dialects/NN/Views.h"
 #include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/GemmShape.h"
+#include "dialects/Train/OneParameter.h"
 #include "passes/Fuse/Groups.h"
 #include "passes/Fuse/InPlace.h"
 #include "passes/Fuse/Outline.h"
 #include "passes/Fuse/Passes.h"
+#include "passes/Fuse/TensorUpdates.h"
 #include "passes/Fuse/UpdateKernels.h"
 
 using namespace mlir;
@@ -25,6 +27,7 @@ struct FormCommands : impl::FormCommandsBase<FormCommands> {
   void runOnOperation() override;
   void formRegion(Region &region, Outliner &outliner);
   LogicalResult formUpdate(train::StepOp step, Outliner &outliner);
+  void placeTensorStores(Block &update, StringRef optimizer, Outliner &outliner);
   bool isGemm(train::CommandOp command, Outliner &outliner);
 };
 
@@ -101,18 +104,21 @@ LogicalResult FormCommands::formUpdate(train::StepOp step, Outliner &outliner) {
   if (updates.empty())
     return success();
   train::UpdateOp first = updates.front();
-  StringRef optimizer = first.getOptimizer();
+  const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(first.getOptimizer().str());
+  if (!optimizer)
+    return first.emitOpError("has an optimizer that is none of ") << runtime::optimizerNames();
   Type element = cast<RankedTensorType>(first.getGradient().getType()).getElementType();
   for (train::UpdateOp update : updates)
-    if (!isa<BlockArgument>(update.getGradient()) || update.getOptimizer() != optimizer ||
+    if (!isa<BlockArgument>(update.getGradient()) || update.getOptimizer() != first.getOptimizer() ||
         cast<RankedTensorType>(update.getGradient().getType()).getElementType() != element)
       return update.emitOpError("does not update by what was accumulated, as the others do");
   SmallVector<int64_t> starts = firstRows(getOperation(), updates);
-  func::FuncOp kernel = buildUpdateKernel(optimizer, starts, element);
+  func::FuncOp kernel = buildUpdateKernel(*optimizer, starts, element);
   OpBuilder builder(first);
   Location loc = step.getLoc();
   SmallVector<StringRef> slots = {"parameter", "gradient"};
-  llvm::append_range(slots, optimizerSlots(optimizer));
+  for (const runtime::SlotRow &slot : optimizer->slots)
+    slots.push_back(slot.name);
   SmallVector<Value> inputs = {first.getHyper(),
                                train::LoadDecayOp::create(builder, loc, kernel.getArgumentTypes()[1])};
   for (StringRef slot : slots)
@@ -129,6 +135,36 @@ LogicalResult FormCommands::formUpdate(train::StepOp step, Outliner &outliner) {
   for (train::UpdateOp update : updates)
     update.erase();
   return success();
+}
+
+/// Which range of the state `value` is read from: a slot of one parameter.
+bool readsWhatIsStored(Value value, train::StoreOp store) {
+  auto load = nn::behindViews(value).getDefiningOp<train::LoadSlotOp>();
+  return load && load.getSlot() == store.getSlot() &&
+         train::oneParameterOf(load) == train::oneParameterOf(store);
+}
+
+/// A result that is stored by tensor is written into the state right away, which its command may still be
+/// reading: where that is not promised to be fine, it is copied there by a command of its own. The command
+/// that stores the parameter gets the optimizer's name.
+void FormCommands::placeTensorStores(Block &update, StringRef optimizer, Outliner &outliner) {
+  for (auto store : llvm::to_vector(update.getOps<train::StoreOp>())) {
+    auto command = store.getValue().getDefiningOp<train::CommandOp>();
+    auto result = static_cast<int64_t>(cast<OpResult>(store.getValue()).getResultNumber());
+    auto mayAlias = [&](size_t operand) {
+      return llvm::any_of(command.getMayAlias().getAsRange<DenseI64ArrayAttr>(), [&](DenseI64ArrayAttr pair) {
+        return pair.asArrayRef() == ArrayRef<int64_t>{result, static_cast<int64_t>(operand)};
+      });
+    };
+    bool isSafe = true;
+    for (auto [i, input] : llvm::enumerate(command.getInputs()))
+      isSafe &= !readsWhatIsStored(input, store) || mayAlias(i);
+    if (!isSafe)
+      store.getValueMutable().assign(copy(store.getValue(), store, outliner));
+    if (store.getSlot() == "parameter")
+      outliner.kernelOf(store.getValue().getDefiningOp<train::CommandOp>())
+          ->setAttr("accum.update", StringAttr::get(&getContext(), optimizer));
+  }
 }
 
 void FormCommands::formRegion(Region &region, Outliner &outliner) {
@@ -148,8 +184,11 @@ void FormCommands::formRegion(Region &region, Outliner &outliner) {
 void FormCommands::runOnOperation() {
   Outliner outliner(getOperation());
   for (auto step : getOperation().getOps<train::StepOp>()) {
+    std::string byTensor = expandTensorUpdates(step);
     for (Region *region : step.getRegionsInOrder())
       formRegion(*region, outliner);
+    if (!byTensor.empty())
+      placeTensorStores(step.getUpdate().front(), byTensor, outliner);
     if (failed(formUpdate(step, outliner)))
       return signalPassFailure();
     for (Region *region : step.getPrepasses())

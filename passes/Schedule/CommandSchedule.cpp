@@ -28,9 +28,9 @@ FailureOr<Place> CommandSchedule::placeOf(Operation *user, Value value) {
   if (auto load = dyn_cast_or_null<train::LoadParamOp>(op))
     return buffers.parameter(load.getParam());
   if (auto load = dyn_cast_or_null<train::LoadSlotOp>(op))
-    return buffers.slot(load.getSlot(), typeOf(load));
+    return buffers.slot(load.getSlot(), train::oneParameterOf(load), typeOf(load));
   if (auto load = dyn_cast_or_null<train::LoadDecayOp>(op))
-    return buffers.decay(typeOf(load));
+    return buffers.decay(train::oneParameterOf(load), typeOf(load));
   return user->emitOpError("reads a value that is in no buffer");
 }
 

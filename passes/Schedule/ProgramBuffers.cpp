@@ -38,18 +38,27 @@ Place ProgramBuffers::gradient(StringRef name) const {
   return {Space::state, static_cast<int64_t>(spec.gradOffset), typeOf(spec), "gradient of " + name.str()};
 }
 
-Place ProgramBuffers::slot(StringRef slot, RankedTensorType type) const {
+Place ProgramBuffers::slot(StringRef slot, FlatSymbolRefAttr parameter, RankedTensorType type) const {
   const auto &params = layout.manifest.params;
   auto first = llvm::find_if(params, [](const runtime::ParameterSpec &spec) { return spec.trained; });
   assert(first != params.end() && "somebody updates parameters");
-  int64_t offset = slot == "parameter"  ? static_cast<int64_t>(first->stateOffset)
-                   : slot == "gradient" ? static_cast<int64_t>(first->gradOffset)
-                                        : layout.slotOffset(first->onnxName, slot);
-  return {Space::state, offset, nn::slabOf(type), slot.str() + " rows"};
+  const runtime::ParameterSpec &spec = parameter ? layout.parameter(parameter.getValue()) : *first;
+  int64_t offset = slot == "parameter"  ? static_cast<int64_t>(spec.stateOffset)
+                   : slot == "gradient" ? static_cast<int64_t>(spec.gradOffset)
+                                        : layout.slotOffset(spec.onnxName, slot);
+  std::string label = slot.str() + (parameter ? " of " + spec.onnxName : " rows");
+  return {Space::state, offset, nn::slabOf(type), label};
 }
 
-Place ProgramBuffers::decay(RankedTensorType type) const {
-  return {Space::decay, 0, nn::slabOf(type), "weight decay"};
+Place ProgramBuffers::decay(FlatSymbolRefAttr parameter, RankedTensorType type) const {
+  int64_t number = 0;
+  for (const runtime::ParameterSpec &spec : layout.manifest.params) {
+    if (!parameter || spec.onnxName == parameter.getValue())
+      break;
+    number += spec.trained ? 1 : 0;
+  }
+  std::string label = parameter ? "decay and rate of " + parameter.getValue().str() : "decay and rate";
+  return {Space::decay, number, nn::slabOf(type), label};
 }
 
 Place ProgramBuffers::scalar(StringRef name, RankedTensorType type) const {

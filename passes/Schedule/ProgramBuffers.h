@@ -2,6 +2,7 @@
 // Where the values of a step lie, and the device.buffer ops that say so.
 #pragma once
 
+#include "dialects/Train/OneParameter.h"
 #include "passes/Schedule/StateLayout.h"
 #include "llvm/ADT/DenseMap.h"
 #include <map>
@@ -29,10 +30,11 @@ public:
   // --- places of the state ---
   Place parameter(mlir::StringRef name) const;
   Place gradient(mlir::StringRef name) const;
-  /// `parameter`, `gradient` or a slot of all trained parameters, from the first one's on.
-  Place slot(mlir::StringRef slot, mlir::RankedTensorType type) const;
-  /// The coefficients of all trained parameters.
-  Place decay(mlir::RankedTensorType type) const;
+  /// `parameter`, `gradient` or a slot: of one parameter, or of all trained ones, from the first one's on.
+  Place slot(mlir::StringRef slot, mlir::FlatSymbolRefAttr parameter, mlir::RankedTensorType type) const;
+  /// What a run gives each trained parameter, its weight decay and its factor of the learning rate: of one
+  /// parameter, or of all.
+  Place decay(mlir::FlatSymbolRefAttr parameter, mlir::RankedTensorType type) const;
   Place scalar(mlir::StringRef name, mlir::RankedTensorType type) const;
   /// All of them, with the padding between and behind.
   Place gradients() const;

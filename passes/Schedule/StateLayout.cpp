@@ -3,6 +3,7 @@
 #include "passes/Schedule/StateLayout.h"
 #include "dialects/NN/NNDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "runtime/artifact/Optimizers.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -29,16 +30,24 @@ LogicalResult addScalars(Region &region, NamedTypes &scalars) {
   return success();
 }
 
-StringAttr optimizerOf(ModuleOp module, train::StepOp step) {
+/// The name on the kernel that updates. A step that computes no update keeps nothing, as sgd does.
+FailureOr<StringAttr> optimizerOf(ModuleOp module, train::StepOp step) {
+  StringAttr name;
   for (auto kernel : module.getOps<func::FuncOp>())
-    if (auto name = kernel->getAttrOfType<StringAttr>("accum.update"))
-      return name;
-  bool momentum = false, adaptive = false;
-  for (auto load : step.getUpdate().front().getOps<train::LoadSlotOp>()) {
-    momentum |= load.getSlot() == "momentum";
-    adaptive |= load.getSlot() == "m";
-  }
-  return StringAttr::get(module.getContext(), adaptive ? "adam" : momentum ? "sgd-momentum" : "sgd");
+    if (auto given = kernel->getAttrOfType<StringAttr>("accum.update"))
+      name = given;
+  bool computes = llvm::any_of(step.getUpdate().front().getOps<train::StoreOp>(), [](train::StoreOp store) {
+    return store.getValue().getDefiningOp<train::CommandOp>() != nullptr;
+  });
+  if (!name && computes)
+    return step.emitOpError(
+        "updates parameters by a kernel that names no optimizer (`accum.update`) [malformed-dump]");
+  if (!name)
+    return StringAttr::get(module.getContext(), "sgd");
+  if (!runtime::findOptimizer(name.str()))
+    return step.emitOpError("has the optimizer ")
+           << name << ", which is none of " << runtime::optimizerNames() << " [malformed-dump]";
+  return name;
 }
 
 std::vector<int64_t> shapeOf(RankedTensorType type) { return type.getShape().vec(); }
@@ -114,7 +123,10 @@ FailureOr<StateContents> stateContents(ModuleOp module) {
   for (auto &[name, type] : scalars)
     entries.push_back(builder.getDictionaryAttr({builder.getNamedAttr("name", builder.getStringAttr(name)),
                                                  builder.getNamedAttr("type", TypeAttr::get(type))}));
-  return StateContents{step.getGradients(), builder.getArrayAttr(entries), optimizerOf(module, step)};
+  auto optimizer = optimizerOf(module, step);
+  if (failed(optimizer))
+    return failure();
+  return StateContents{step.getGradients(), builder.getArrayAttr(entries), *optimizer};
 }
 
 StateContents stateContents(device::ProgramOp program) {

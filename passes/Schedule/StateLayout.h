@@ -14,11 +14,11 @@ namespace accum {
 struct StateContents {
   mlir::ArrayAttr gradients;  ///< symbols of the parameters that are trained
   mlir::ArrayAttr scalars;    ///< dictionaries {name, type}: loss and totals; a total may be an array
-  mlir::StringAttr optimizer; ///< "sgd", "sgd-momentum", "adam", "adamw"
+  mlir::StringAttr optimizer; ///< a row of runtime/artifact/Optimizers.cpp
 };
 
-/// Read off @step and @eval: targets of their yields, slots that the update loads. The optimizer's name
-/// stands on its kernels (`accum.update`). Fails, with a diagnostic, where a name has two types.
+/// Read off @step and @eval: targets of their yields. The optimizer's name stands on its kernel
+/// (`accum.update`). Fails, with a diagnostic, where a scalar's name has two types or an optimizer's is none.
 mlir::FailureOr<StateContents> stateContents(mlir::ModuleOp module);
 StateContents stateContents(device::ProgramOp program);
 

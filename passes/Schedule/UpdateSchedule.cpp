@@ -8,13 +8,16 @@ using namespace mlir;
 namespace accum {
 namespace {
 
+/// A range of the state, of one parameter or of all: no update mixes both.
+using SlotRange = std::pair<StringRef, FlatSymbolRefAttr>;
+
 /// Which range of the state a value is read from.
-std::optional<StringRef> slotRead(Value value) {
+std::optional<SlotRange> slotRead(Value value) {
   Operation *op = nn::behindViews(value).getDefiningOp();
   if (isa_and_nonnull<train::LoadParamOp>(op))
-    return "parameter";
+    return SlotRange{"parameter", {}};
   if (auto load = dyn_cast_or_null<train::LoadSlotOp>(op))
-    return load.getSlot();
+    return SlotRange{load.getSlot(), train::oneParameterOf(load)};
   return std::nullopt;
 }
 
@@ -25,7 +28,7 @@ bool mayAlias(train::CommandOp command, int64_t result, int64_t operand) {
 }
 
 /// The command may overwrite `slot` while it runs: what it reads of it, it may alias.
-bool canOverwrite(train::CommandOp command, int64_t result, StringRef slot) {
+bool canOverwrite(train::CommandOp command, int64_t result, SlotRange slot) {
   for (auto [i, input] : llvm::enumerate(command.getInputs()))
     if (slotRead(input) == slot && !mayAlias(command, result, static_cast<int64_t>(i)))
       return false;
@@ -33,28 +36,29 @@ bool canOverwrite(train::CommandOp command, int64_t result, StringRef slot) {
 }
 
 /// Nobody reads `slot` behind `writer`.
-LogicalResult verifyNotReadAfter(Operation *writer, StringRef slot) {
+LogicalResult verifyNotReadAfter(Operation *writer, SlotRange slot) {
   for (Operation *op = writer->getNextNode(); op; op = op->getNextNode())
     if (isa<train::CommandOp, train::StoreOp>(op))
       for (Value operand : op->getOperands())
         if (slotRead(operand) == slot)
-          return op->emitOpError("reads `") << slot << "` after it was overwritten";
+          return op->emitOpError("reads `") << slot.first << "` after it was overwritten";
   return success();
 }
 
 } // namespace
 
 Place storePlace(train::StoreOp store, const ProgramBuffers &buffers) {
-  return buffers.slot(store.getSlot(), cast<RankedTensorType>(store.getValue().getType()));
+  return buffers.slot(store.getSlot(), train::oneParameterOf(store),
+                      cast<RankedTensorType>(store.getValue().getType()));
 }
 
 LogicalResult placeStores(Block &update, ProgramBuffers &buffers, DenseSet<Operation *> &copies) {
   for (auto store : update.getOps<train::StoreOp>()) {
-    StringRef slot = store.getSlot();
+    SlotRange slot{store.getSlot(), train::oneParameterOf(store)};
     auto command = store.getValue().getDefiningOp<train::CommandOp>();
     bool inPlace = command && !buffers.find(store.getValue());
     if (inPlace && !canOverwrite(command, cast<OpResult>(store.getValue()).getResultNumber(), slot))
-      return command.emitOpError("reads `") << slot << "` and overwrites it without may_alias";
+      return command.emitOpError("reads `") << slot.first << "` and overwrites it without may_alias";
     if (failed(verifyNotReadAfter(inPlace ? command.getOperation() : store.getOperation(), slot)))
       return failure();
     if (inPlace)

@@ -71,7 +71,7 @@ std::string describeMemory(const Artifact &artifact) {
   uint64_t parameters = 0, slots = 0;
   for (const ParameterSpec &param : manifest.params) {
     parameters += param.bytes();
-    slots += param.bytes() * param.slots.size();
+    slots += param.slotBytes();
   }
   uint64_t rest = manifest.stateBytes - parameters - slots - manifest.gradients.bytes;
   std::string text = fmt::format("memory   per device{:>24}\n", "bytes");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What can be computed from a manifest, and the state layout, which the manifest owns.
 #include "runtime/artifact/Manifest.h"
+#include "runtime/artifact/Optimizers.h"
 #include <algorithm>
 
 namespace accum::runtime {
@@ -56,7 +57,15 @@ Status assignGradients(Manifest &manifest, Cursor &cursor) {
 } // namespace
 
 int64_t InputSpec::slabElements() const { return product(shape); }
+int64_t SlotSpec::elements() const { return product(shape); }
 int64_t ParameterSpec::elements() const { return product(shape); }
+
+uint64_t ParameterSpec::slotBytes() const {
+  uint64_t sum = 0;
+  for (const SlotSpec &slot : slots)
+    sum += bytes(slot);
+  return sum;
+}
 
 const ScalarSpec *Manifest::findScalar(const std::string &name) const {
   return findBy(scalars, &ScalarSpec::name, name);
@@ -79,19 +88,9 @@ const ParameterSpec *Manifest::findByAnyName(const std::string &name) const {
   return nullptr;
 }
 
-std::optional<std::vector<std::string>> slotNamesOf(const std::string &optimizer) {
-  if (optimizer == "sgd")
-    return std::vector<std::string>{};
-  if (optimizer == "sgd-momentum")
-    return std::vector<std::string>{"momentum"};
-  if (optimizer == "adam" || optimizer == "adamw")
-    return std::vector<std::string>{"m", "v"};
-  return std::nullopt;
-}
-
 Status assignStateLayout(Manifest &manifest) {
-  auto slotNames = slotNamesOf(manifest.optimizer);
-  if (!slotNames)
+  const OptimizerSpec *optimizer = findOptimizer(manifest.optimizer);
+  if (!optimizer)
     return Error{kExitInternal, "optimizer `" + manifest.optimizer + "` has no state layout", "manifest"};
   Cursor cursor;
   for (bool trained : {true, false})
@@ -104,10 +103,15 @@ Status assignStateLayout(Manifest &manifest) {
     }
   if (Status status = assignGradients(manifest, cursor); !status)
     return status;
-  for (const std::string &name : *slotNames)
-    for (ParameterSpec &param : manifest.params)
-      if (param.trained)
-        param.slots.push_back({name, cursor.take(param.bytes())});
+  for (const SlotRow &row : optimizer->slots)
+    for (ParameterSpec &param : manifest.params) {
+      auto shape = param.trained ? slotShape(row.extent, param.shape) : std::nullopt;
+      if (!shape)
+        continue;
+      SlotSpec slot{row.name, 0, *shape};
+      slot.stateOffset = cursor.take(param.bytes(slot));
+      param.slots.push_back(slot);
+    }
   for (ScalarSpec &scalar : manifest.scalars)
     scalar.stateOffset = cursor.take(bytesOf(scalar.dtype));
   manifest.stateBytes = cursor.end;

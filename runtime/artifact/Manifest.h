@@ -12,7 +12,7 @@
 
 namespace accum::runtime {
 
-inline constexpr int kManifestFormat = 2;
+inline constexpr int kManifestFormat = 3;
 
 /// What an input becomes when the data lacks it.
 enum class Synthesize { None, Ones, Zeros, Iota };
@@ -44,12 +44,15 @@ struct AliasSpec {
 };
 
 struct SlotSpec {
-  std::string name; ///< "m", "v", "momentum"
+  std::string name; ///< of the optimizer's row in Optimizers.cpp
   uint64_t stateOffset = 0;
+  std::vector<int64_t> shape; ///< the parameter's, or a part of it
+
+  int64_t elements() const;
 };
 
-/// A tensor of the state that the model file defines. A gradient and an optimizer slot have the parameter's
-/// dtype and shape.
+/// A tensor of the state that the model file defines. A gradient has the parameter's dtype
+/// and shape, an optimizer slot its dtype.
 struct ParameterSpec {
   std::string onnxName;
   std::vector<AliasSpec> aliases;
@@ -65,6 +68,8 @@ struct ParameterSpec {
 
   int64_t elements() const;
   uint64_t bytes() const { return elements() * bytesOf(dtype); }
+  uint64_t bytes(const SlotSpec &slot) const { return slot.elements() * bytesOf(dtype); }
+  uint64_t slotBytes() const;
 };
 
 /// A named number in the state: "loss" (f64, mean over the global batch) and "targets" (i64, what it was
@@ -119,7 +124,7 @@ struct Manifest {
   int64_t batch = 0, devices = 1, m = 0;
   bool wholeBatch = false;       ///< samples are related: every step computes exactly `batch` of them at once
   std::string precision = "f32"; ///< what was asked for: "f32", "tf32", "bf16", "f64"
-  std::string optimizer;         ///< "sgd", "sgd-momentum", "adam", "adamw"
+  std::string optimizer;         ///< a row of Optimizers.cpp
   std::vector<InputSpec>
       inputs;         ///< in the order of accum_ctx::inputs; the last two are "valid" and "first_row"
   std::string labels; ///< label convention, informative; empty: none
@@ -140,15 +145,11 @@ struct Manifest {
   const ParameterSpec *findByAnyName(const std::string &name) const;
 };
 
-/// The names of the optimizer's slots: sgd none, sgd-momentum {"momentum"}, adam and adamw {"m", "v"};
-/// nothing for a name that is none of these.
-std::optional<std::vector<std::string>> slotNamesOf(const std::string &optimizer);
-
 /// Gives every parameter, gradient, slot and scalar its offset, and fills gradients, stateBytes and
 /// decayDefault. Order: trained parameters, frozen ones, gradients, each slot of all parameters, scalars;
 /// every item starts on a multiple of 256 bytes, so that trained parameters, their gradients and each slot
-/// are ranges in which a parameter has one place. Needs: params (dtype, shape, trained), scalars, optimizer
-/// and devices. All trained parameters have one dtype.
+/// that is as large as its parameter are ranges in which a parameter has one place. Needs: params (dtype,
+/// shape, trained), scalars, optimizer and devices. All trained parameters have one dtype.
 Status assignStateLayout(Manifest &manifest);
 
 /// Adds the two inputs that the runtime makes itself, "valid" and "first_row".

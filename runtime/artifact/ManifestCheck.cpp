@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of docs/manifest.md, checked the naive way.
 #include "runtime/artifact/ManifestCheck.h"
+#include "runtime/artifact/Optimizers.h"
 #include <algorithm>
 #include <set>
 
@@ -77,7 +78,7 @@ std::vector<Range> rangesOf(const Manifest &manifest) {
     ranges.push_back({param.stateOffset, param.bytes(), "`" + param.onnxName + "`"});
     for (const SlotSpec &slot : param.slots)
       ranges.push_back(
-          {slot.stateOffset, param.bytes(), "slot " + slot.name + " of `" + param.onnxName + "`"});
+          {slot.stateOffset, param.bytes(slot), "slot " + slot.name + " of `" + param.onnxName + "`"});
   }
   ranges.push_back({manifest.gradients.offset, manifest.gradients.bytes, "the gradients"});
   for (const ScalarSpec &scalar : manifest.scalars)
@@ -110,10 +111,13 @@ Finding checkTrained(const Manifest &manifest, const ParameterSpec &param) {
       param.bytes() > gradients.bytes ||
       param.gradOffset - gradients.offset > gradients.bytes - param.bytes())
     return "the gradient of `" + param.onnxName + "` is outside the gradients";
-  std::vector<std::string> names;
+  std::vector<std::pair<std::string, std::vector<int64_t>>> has, expected;
   for (const SlotSpec &slot : param.slots)
-    names.push_back(slot.name);
-  if (names != *slotNamesOf(manifest.optimizer))
+    has.emplace_back(slot.name, slot.shape);
+  for (const SlotRow &row : findOptimizer(manifest.optimizer)->slots)
+    if (auto shape = slotShape(row.extent, param.shape))
+      expected.emplace_back(row.name, *shape);
+  if (has != expected)
     return "`" + param.onnxName + "` has other optimizer slots than " + manifest.optimizer;
   return {};
 }
@@ -160,7 +164,7 @@ Finding checkSizes(const Manifest &manifest) {
     return "`whole_batch` with a batch that is cut";
   if (!std::set<std::string>{"f32", "tf32", "bf16", "f64"}.contains(manifest.precision))
     return "unknown precision `" + manifest.precision + "`";
-  if (!slotNamesOf(manifest.optimizer))
+  if (!findOptimizer(manifest.optimizer))
     return "unknown optimizer `" + manifest.optimizer + "`";
   for (const FileSpec &file : manifest.files)
     if (file.name.empty() || file.name.find('/') != std::string::npos || file.name == "..")

@@ -56,7 +56,8 @@ Json write(const ParameterSpec &param) {
   entry["grad_offset"] = param.gradOffset;
   entry["slots"] = Json::array();
   for (const SlotSpec &slot : param.slots)
-    entry["slots"].push_back({{"name", slot.name}, {"state_offset", slot.stateOffset}});
+    entry["slots"].push_back(
+        {{"name", slot.name}, {"shape", slot.shape}, {"state_offset", slot.stateOffset}});
   return entry;
 }
 
@@ -199,7 +200,8 @@ ParameterSpec readParameter(const Json &entry) {
     return param;
   param.gradOffset = readBytes(entry, "grad_offset");
   for (const Json &slot : entry.at("slots"))
-    param.slots.push_back({slot.at("name").get<std::string>(), readBytes(slot, "state_offset")});
+    param.slots.push_back(
+        {slot.at("name").get<std::string>(), readBytes(slot, "state_offset"), readShape(slot)});
   return param;
 }
 

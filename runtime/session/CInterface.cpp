@@ -159,7 +159,7 @@ const char *accum_notice(const accum_session *session, size_t index) {
 }
 
 void accum_hyper_defaults(accum_hyper_options *options) {
-  *options = {sizeof(accum_hyper_options), NAN, NAN, NAN, NAN, NAN, NAN, nullptr, NAN, NAN};
+  *options = {sizeof(accum_hyper_options), NAN, NAN, NAN, NAN, NAN, NAN, nullptr, NAN, NAN, nullptr, nullptr};
 }
 
 int accum_set_hyper(accum_session *session, const accum_hyper_options *options) {
@@ -176,7 +176,16 @@ int accum_set_hyper(accum_session *session, const accum_hyper_options *options) 
     hyper.beta2 = given(options->beta2);
     hyper.eps = given(options->eps);
     hyper.momentum = given(options->momentum);
-    hyper.decay = options->decay ? options->decay : "";
+    if (options->decay && *options->decay)
+      hyper.decay = {options->decay};
+    for (const char *const *glob = known.decays; glob && *glob; ++glob)
+      hyper.decay.emplace_back(*glob);
+    for (const char *const *text = known.lr_scales; text && *text; ++text) {
+      auto rule = rateRuleIn(*text);
+      if (!rule)
+        return report(Error{kExitUsage, "`" + std::string(*text) + "` is not GLOB=X", "usage"});
+      hyper.rates.push_back(*rule);
+    }
     return report(session->session->setHyper(hyper));
   });
 }

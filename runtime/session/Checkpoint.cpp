@@ -47,6 +47,26 @@ std::optional<uint64_t> stepIn(const std::string &name) {
   return code == std::errc() && end == last ? std::optional(step) : std::nullopt;
 }
 
+nlohmann::ordered_json toJson(const std::vector<Group> &groups) {
+  auto list = nlohmann::ordered_json::array();
+  for (const Group &group : groups)
+    list.push_back({{"lr_scale", group.rate},
+                    {"decay", group.decay},
+                    {"tensors", group.tensors},
+                    {"values", group.values},
+                    {"members", group.members}});
+  return list;
+}
+
+std::vector<Group> groupsIn(const nlohmann::json &json) {
+  std::vector<Group> groups;
+  if (json.contains("groups"))
+    for (const auto &group : json.at("groups"))
+      groups.push_back({group.at("lr_scale"), group.at("decay"), group.at("tensors"), group.at("values"),
+                        group.at("members")});
+  return groups;
+}
+
 Status writeFacts(const std::string &folder, const CheckpointFacts &facts) {
   std::string tensors = folder + "/" + kTensors;
   auto hash = hashFile(tensors);
@@ -63,6 +83,7 @@ Status writeFacts(const std::string &folder, const CheckpointFacts &facts) {
                                  {"shuffle", facts.shuffle},
                                  {"drop_last", facts.dropLast},
                                  {"spikes", {{"losses", facts.losses}, {"norms", facts.norms}}},
+                                 {"groups", toJson(facts.groups)},
                                  {"tensors", {{"bytes", fs::file_size(tensors)}, {"xxh3", *hash}}},
                                  {"accum", ACCUM_VERSION}};
   for (const BatchChange &change : facts.batches)
@@ -202,6 +223,7 @@ Expected<CheckpointFacts> readCheckpoint(const std::string &path) {
              {}};
     if (json.contains("best_eval_loss"))
       facts.best = json["best_eval_loss"].get<double>();
+    facts.groups = groupsIn(json);
     bytes = json.at("tensors").at("bytes");
     expected = json.at("tensors").at("xxh3");
   } catch (const nlohmann::json::exception &error) {

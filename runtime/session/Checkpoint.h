@@ -5,6 +5,7 @@
 
 #include "runtime/data/Epochs.h"
 #include "runtime/files/SafetensorsWriter.h"
+#include "runtime/session/Groups.h"
 #include <deque>
 
 namespace accum::runtime {
@@ -20,6 +21,7 @@ struct CheckpointFacts {
   std::deque<double> losses = {}, norms = {}; ///< the windows of --skip-spikes
   std::vector<BatchChange> batches = {};      ///< of the steps that were made; `batch` is that of the last
   std::optional<double> best = {};            ///< the lowest loss of an evaluation
+  std::vector<Group> groups = {};             ///< empty: made before they were recorded
 };
 
 /// ROOT/step-00000500.

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Defaults, ranges and bias corrections.
+// Ranges, and which options an optimizer has.
 #include "runtime/session/Hyper.h"
 #include <algorithm>
 #include <cmath>
-#include <fnmatch.h>
 
 namespace accum::runtime {
 namespace {
@@ -17,17 +16,15 @@ Status checkRange(const char *flag, const std::optional<double> &value, double e
   return usage(std::string(flag) + " is " + std::to_string(*value) + ", expected " + range);
 }
 
+constexpr HyperName kNames[] = {HyperName::Momentum, HyperName::Beta1, HyperName::Beta2, HyperName::Eps};
+
 Status checkRanges(const HyperOptions &options) {
-  struct Row {
-    const char *flag;
-    const std::optional<double> &value;
-    double end;
-  };
-  for (const Row &row :
-       {Row{"--lr", options.lr, HUGE_VAL}, Row{"--weight-decay", options.weightDecay, HUGE_VAL},
-        Row{"--beta1", options.beta1, 1}, Row{"--beta2", options.beta2, 1},
-        Row{"--eps", options.eps, HUGE_VAL}, Row{"--momentum", options.momentum, 1}})
-    if (Status status = checkRange(row.flag, row.value, row.end); !status)
+  if (Status status = checkRange("--lr", options.lr, HUGE_VAL); !status)
+    return status;
+  if (Status status = checkRange("--weight-decay", options.weightDecay, HUGE_VAL); !status)
+    return status;
+  for (HyperName name : kNames)
+    if (Status status = checkRange(flagOf(name), options.given(name), endOf(name)); !status)
       return status;
   for (auto [flag, value] :
        {std::pair("--clip-norm", options.clipNorm), {"--skip-spikes", options.skipSpikes}})
@@ -36,73 +33,63 @@ Status checkRanges(const HyperOptions &options) {
   return {};
 }
 
-Status checkApplies(const std::string &optimizer, const HyperOptions &options) {
-  bool adaptive = optimizer == "adam" || optimizer == "adamw";
-  if (!adaptive && (options.beta1 || options.beta2 || options.eps))
-    return usage("--beta1, --beta2 and --eps belong to adam and adamw, the artifact was compiled for " +
-                 optimizer);
-  if (options.momentum && optimizer != "sgd-momentum")
-    return usage("--momentum belongs to sgd-momentum, the artifact was compiled for " + optimizer);
+/// "adamw, adam and lion"
+std::string ownersOf(HyperName name) {
+  std::string text, last;
+  for (const OptimizerSpec &spec : optimizers())
+    if (spec.find(name)) {
+      text += (text.empty() || last.empty() ? "" : ", ") + last;
+      last = spec.name;
+    }
+  return text.empty() ? last : text + " and " + last;
+}
+
+Status checkApplies(const OptimizerSpec &optimizer, const HyperOptions &options) {
+  for (HyperName name : kNames)
+    if (options.given(name) && !optimizer.find(name))
+      return usage(std::string(flagOf(name)) + " belongs to " + ownersOf(name) +
+                   ", the artifact was compiled for " + optimizer.name);
   if (!options.decay.empty() && options.weightDecay.value_or(0) == 0)
     return usage("--decay says what decays, but --weight-decay is not given");
   return {};
 }
 
-bool decays(const ParameterSpec &param, const std::string &rule) {
-  if (rule == "all")
-    return true;
-  if (rule.empty() || rule == "matrices")
-    return param.decayDefault;
-  auto matches = [&](const AliasSpec &alias) { return matchesGlob(rule, alias.name); };
-  return matchesGlob(rule, param.onnxName) ||
-         std::any_of(param.aliases.begin(), param.aliases.end(), matches) ||
-         std::any_of(param.framework.begin(), param.framework.end(), matches);
-}
-
-/// The model file's value is the parameter plus a constant.
-bool isShifted(const ParameterSpec &param) {
-  return std::any_of(param.framework.begin(), param.framework.end(),
-                     [](const AliasSpec &alias) { return alias.added != 0; });
-}
-
 } // namespace
 
-bool matchesGlob(const std::string &glob, const std::string &name) {
-  return fnmatch(glob.c_str(), name.c_str(), 0) == 0;
+const std::optional<double> &HyperOptions::given(HyperName name) const {
+  switch (name) {
+  case HyperName::Momentum:
+    return momentum;
+  case HyperName::Beta1:
+    return beta1;
+  case HyperName::Beta2:
+    return beta2;
+  case HyperName::Eps:
+    break;
+  }
+  return eps;
 }
 
 Expected<Hyper> Hyper::make(const Manifest &manifest, const HyperOptions &options) {
+  Hyper hyper;
+  hyper.optimizer = findOptimizer(manifest.optimizer); // a manifest that was read has one of them
   if (Status status = checkRanges(options); !status)
     return status.error();
-  if (Status status = checkApplies(manifest.optimizer, options); !status)
+  if (Status status = checkApplies(*hyper.optimizer, options); !status)
     return status.error();
-  Hyper hyper;
-  hyper.optimizer = manifest.optimizer;
-  hyper.lr = options.lr.value_or(1e-3);
+  hyper.lr = options.lr.value_or(hyper.optimizer->lr);
   hyper.clipNorm = options.clipNorm.value_or(0);
   hyper.skipSpikes = options.skipSpikes.value_or(0);
-  if (manifest.optimizer == "sgd-momentum")
-    hyper.beta1 = options.momentum.value_or(0.9);
-  if (manifest.optimizer == "adam" || manifest.optimizer == "adamw") {
-    hyper.beta1 = options.beta1.value_or(0.9);
-    hyper.beta2 = options.beta2.value_or(0.999);
-    hyper.eps = options.eps.value_or(1e-8);
-  }
-  bool any = options.weightDecay.value_or(0) == 0;
-  for (const ParameterSpec &param : manifest.params) {
-    if (!param.trained)
-      continue;
-    bool decayed = decays(param, options.decay);
-    if (decayed && options.weightDecay.value_or(0) != 0 && isShifted(param))
-      return usage("--decay " + options.decay + ": `" + param.onnxName + "` holds 1 + `" +
-                   param.framework.front().name +
-                   "`, which a decay would pull to 0 where the model's is pulled to 1: leave it out");
-    hyper.decay.push_back(decayed ? options.weightDecay.value_or(0) : 0);
-    any |= decayed;
-  }
-  if (!any)
-    return usage("--decay " + (options.decay.empty() ? "matrices" : options.decay) +
-                 " matches no trained parameter");
+  hyper.presets[ACCUM_HYPER_CORRECTION1] = 1;
+  hyper.presets[ACCUM_HYPER_CORRECTION2] = 1;
+  hyper.presets[ACCUM_HYPER_GRAD_SCALE] = 1;
+  for (const HyperPreset &preset : hyper.optimizer->hypers)
+    hyper.presets[placeOf(preset.name)] = options.given(preset.name).value_or(preset.value);
+  auto coefficients =
+      coefficientsOf(manifest, {options.rates, options.weightDecay.value_or(0), options.decay});
+  if (!coefficients)
+    return coefficients.error();
+  hyper.coefficients = std::move(*coefficients);
   return hyper;
 }
 
@@ -111,20 +98,10 @@ double Hyper::clipFactor(double norm) const {
 }
 
 void Hyper::fill(uint64_t t, double factor, double values[ACCUM_HYPER_COUNT]) const {
-  std::fill(values, values + ACCUM_HYPER_COUNT, 0.0);
+  std::copy(presets, presets + ACCUM_HYPER_COUNT, values);
   values[ACCUM_HYPER_LR] = lr * factor;
-  values[ACCUM_HYPER_BETA1] = beta1;
-  values[ACCUM_HYPER_BETA2] = beta2;
-  values[ACCUM_HYPER_EPS] = eps;
-  values[ACCUM_HYPER_CORRECTION1] = 1;
-  values[ACCUM_HYPER_CORRECTION2] = 1;
-  values[ACCUM_HYPER_GRAD_SCALE] = 1;
-  if (optimizer == "sgd-momentum")
-    values[ACCUM_HYPER_CORRECTION1] = t == 1 ? 0 : 1;
-  if (optimizer == "adam" || optimizer == "adamw") {
-    values[ACCUM_HYPER_CORRECTION1] = 1 - std::pow(beta1, double(t));
-    values[ACCUM_HYPER_CORRECTION2] = std::sqrt(1 - std::pow(beta2, double(t)));
-  }
+  if (optimizer->corrections)
+    optimizer->corrections(t, values);
 }
 
 } // namespace accum::runtime

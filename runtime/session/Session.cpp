@@ -168,7 +168,10 @@ Status Session::setHyper(const HyperOptions &options) {
     return made.error();
   hyper = std::move(*made);
   rate = hyper.lr;
-  decay.resize(hyper.decay.size()); // the same number for every option
+  decay.resize(2 * hyper.coefficients.decay.size()); // the same number for every option
+  if (!options.rates.empty() || !options.decay.empty())
+    for (const Group &group : groupsOf(artifact.manifest, hyper.coefficients))
+      decisions.push_back("group: " + runtime::describe(group));
   return {};
 }
 
@@ -222,7 +225,10 @@ Expected<accum_ctx> Session::makeContext(uint64_t step) {
 Expected<accum_hyper> Session::makeHyper(uint64_t step) {
   hyper.fill(updates + 1, schedule.factor(step), hyperValues);
   rate = hyperValues[ACCUM_HYPER_LR];
-  std::copy(hyper.decay.begin(), hyper.decay.end(), decay.begin());
+  for (size_t i = 0; i < hyper.coefficients.decay.size(); ++i) {
+    decay[2 * i] = hyper.coefficients.decay[i];
+    decay[2 * i + 1] = hyper.coefficients.rate[i];
+  }
   auto values = device->mirror(hyperValues, sizeof hyperValues);
   auto coefficients = device->mirror(decay.data(), decay.size() * sizeof(double));
   if (!values || !coefficients)

@@ -151,7 +151,7 @@ private:
   bool unchanged = false;       ///< the step failed before its update, on every rank alike
   /// What kernels read beside their buffers; the device has copies of these at fixed addresses.
   double hyperValues[ACCUM_HYPER_COUNT] = {};
-  std::vector<double> decay;
+  std::vector<double> decay; ///< accum_hyper::decay
   uint64_t rng[2] = {};
   static constexpr uint8_t kFlags[2] = {0, 1};
   accum_observer observer = nullptr;

@@ -44,6 +44,13 @@ std::optional<Error> differentBatches(const std::string &path, const CheckpointF
                 "--resume-weights-only starts a new run from its weights"}};
 }
 
+std::string describe(const std::vector<Group> &groups) {
+  std::string text;
+  for (const Group &group : groups)
+    text += (text.empty() ? "" : "; ") + runtime::describe(group);
+  return text;
+}
+
 /// Words for what a checkpoint was made with and this run is not; empty: nothing.
 std::string difference(const CheckpointFacts &made, const CheckpointFacts &now) {
   auto number = [](const char *what, auto before, auto after) {
@@ -59,6 +66,9 @@ std::string difference(const CheckpointFacts &made, const CheckpointFacts &now) 
     return number("--seed", made.seed, now.seed);
   if (made.dropLast != now.dropLast)
     return made.dropLast ? "--drop-last" : "the last window of an epoch, which --drop-last leaves out";
+  if (!made.groups.empty() && made.groups != now.groups)
+    return "other groups (--lr-scale, --weight-decay, --decay): " + describe(made.groups) + ", not " +
+           describe(now.groups);
   return "";
 }
 
@@ -74,16 +84,16 @@ std::vector<ParameterSpec> Session::checkpointTensors(bool withSlots) const {
       continue;
     ParameterSpec tensor;
     tensor.dtype = param.dtype;
-    tensor.shape = param.shape;
-    auto add = [&](const std::string &name, uint64_t offset) {
+    auto add = [&](const std::string &name, const std::vector<int64_t> &shape, uint64_t offset) {
       tensor.onnxName = name;
+      tensor.shape = shape;
       tensor.stateOffset = offset;
       tensors.push_back(tensor);
     };
-    add(param.onnxName, param.stateOffset);
+    add(param.onnxName, param.shape, param.stateOffset);
     for (const SlotSpec &slot : param.slots)
       if (withSlots)
-        add(slot.name + ":" + param.onnxName, slot.stateOffset);
+        add(slot.name + ":" + param.onnxName, slot.shape, slot.stateOffset);
   }
   return tensors;
 }
@@ -103,7 +113,8 @@ CheckpointFacts Session::facts(uint64_t step) const {
           lossSpikes.values(),
           normSpikes.values(),
           made,
-          best};
+          best,
+          groupsOf(artifact.manifest, hyper.coefficients)};
 }
 
 Status Session::checkpoint(const std::string &root, uint64_t step, uint64_t keep) {

@@ -71,14 +71,14 @@ Expected<accum_tensor> Session::read(const std::string &kind, const std::string 
   const ParameterSpec *param = artifact.manifest.findByAnyName(name);
   if (!param)
     return usage("the artifact has no parameter `" + name + "`");
+  for (const SlotSpec &slot : param->slots)
+    if (slot.name == kind)
+      return viewed(slot.stateOffset, param->dtype, slot.shape, param->bytes(slot));
   std::optional<uint64_t> offset;
   if (kind == "parameter")
     offset = param->stateOffset;
   if (kind == "gradient" && param->trained)
     offset = param->gradOffset;
-  for (const SlotSpec &slot : param->slots)
-    if (slot.name == kind)
-      offset = slot.stateOffset;
   if (!offset)
     return usage("parameter `" + name + "` has no " + kind);
   return viewed(*offset, param->dtype, param->shape, param->bytes());

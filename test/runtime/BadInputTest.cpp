@@ -163,9 +163,9 @@ TEST(BadArtifact, ManifestMissingCutOrNewer) {
     EXPECT_THAT(refusal(setup, 3), HasSubstr("manifest.json: is damaged: "));
   }
   std::string newer = text;
-  newer.replace(newer.find("\"format\": 2"), 11, "\"format\": 3");
+  newer.replace(newer.find("\"format\": 3"), 11, "\"format\": 4");
   std::ofstream(path) << newer;
-  EXPECT_THAT(refusal(setup, 3), HasSubstr("is format 3, this runtime reads format 2"));
+  EXPECT_THAT(refusal(setup, 3), HasSubstr("is format 4, this runtime reads format 3"));
   fs::remove(path);
   EXPECT_THAT(refusal(setup, 3), HasSubstr("is not an artifact: it has no manifest.json"));
   EXPECT_EQ(accumRun("/nonexistent.accum --steps 1 --synthetic").code, 3);
@@ -175,10 +175,10 @@ TEST(BadArtifact, OtherInterfaceProcessorTargetOrProgram) {
   Scene setup;
   editManifest(setup.artifact, [](Manifest &manifest) { manifest.abi = ACCUM_ABI_VERSION + 1; });
   EXPECT_THAT(refusal(setup, 3),
-              HasSubstr("was compiled by toy 1 for program interface 4, this runtime has 3"));
+              HasSubstr("was compiled by toy 1 for program interface 5, this runtime has 4"));
   ToyOptions options;
   options.config.abi = 7;
-  EXPECT_THAT(refusal(Scene(options), 3), HasSubstr("program.so: has program interface 7, expected 3"));
+  EXPECT_THAT(refusal(Scene(options), 3), HasSubstr("program.so: has program interface 7, expected 4"));
   options = {};
   options.cpuFeatures = {"sse2", "avx1024-turbo"};
   EXPECT_THAT(refusal(Scene(options), 3),
@@ -218,7 +218,8 @@ TEST(BadUse, Options) {
   Scene setup;
   for (const char *words :
        {"--bogus", "--on-nan maybe", "--names both", "--threads 0", "--threads 1025", "--lr -1", "--lr x",
-        "--momentum 0.9", "--beta1 0.5", "--decay all", "--weight-decay 0.1 --decay nothing*", "--synthetic",
+        "--momentum 0.9", "--beta1 0.5", "--eps 1e-9", "--decay all", "--lr-scale w", "--lr-scale w=-1",
+        "--lr-scale nothing*=2", "--weight-decay 0.1 --decay nothing*", "--synthetic",
         "--print-param nobody", "--names framework", "--save ''", "--log ''"})
     EXPECT_EQ(refusal(setup, 2, words).substr(0, 7), "error: ") << words;
   EXPECT_THAT(accumRun(setup.artifact + " --data " + setup.data).err,

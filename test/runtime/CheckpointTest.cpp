@@ -160,6 +160,8 @@ TEST(Checkpoint, RefusesWhatDoesNotFit) {
   expectOther(run.words + " --no-shuffle", "shuffled data");
   expectOther(ToyJob("other-batch", {.batch = 4, .m = 2, .optimizer = "adamw"}, 4).words,
               "a batch of 5, not 4");
+  expectOther(run.words + " --lr-scale b=0.5", "other groups");
+  expectOther(run.words + " --weight-decay 0.5", "other groups");
   expectOther(ToyJob("other-sgd", {.batch = 5, .m = 2}, 4).words, "optimizer adamw, not sgd");
   Outcome weights =
       accumRun(ToyJob("weights", {.batch = 5, .m = 2}, 0).words + resume + " --resume-weights-only");

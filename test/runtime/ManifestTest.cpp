@@ -82,6 +82,24 @@ TEST(Manifest, RangesOfTrainedParametersHaveOneOrder) {
     EXPECT_EQ(bias.slots[slot].stateOffset - weight.slots[slot].stateOffset, 512u);
 }
 
+TEST(Manifest, FactoredSlotsAreSmallerThanTheirParameter) {
+  Manifest manifest = sample();
+  manifest.optimizer = "adafactor";
+  ASSERT_TRUE(assignStateLayout(manifest));
+  const ParameterSpec &weight = manifest.params[0], &bias = manifest.params[1];
+  ASSERT_EQ(weight.slots.size(), 2u);
+  EXPECT_EQ(weight.slots[0].shape, (std::vector<int64_t>{7, 1}));
+  EXPECT_EQ(weight.slots[1].shape, (std::vector<int64_t>{1, 11}));
+  EXPECT_EQ(weight.slotBytes(), 72u);
+  ASSERT_EQ(bias.slots.size(), 1u);
+  EXPECT_EQ(bias.slots[0].name, "v");
+  EXPECT_EQ(bias.slotBytes(), bias.bytes());
+  EXPECT_EQ(manifest.stateBytes, 1792u + 3 * 256 + 512);
+  auto read = parseManifest(toJson(manifest), "m");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->params[0].slots[1].shape, weight.slots[1].shape);
+}
+
 TEST(Manifest, GradientsArePaddedForEveryDevice) {
   Manifest manifest = sample();
   manifest.devices = 4;
@@ -109,8 +127,8 @@ static std::string refusal(void (*edit)(ordered_json &)) {
 }
 
 TEST(Manifest, RefusesOtherFormats) {
-  EXPECT_THAT(refusal([](ordered_json &json) { json["format"] = 3; }),
-              HasSubstr("a/manifest.json: is format 3, this runtime reads format 2 (the artifact is newer)"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["format"] = 4; }),
+              HasSubstr("a/manifest.json: is format 4, this runtime reads format 3 (the artifact is newer)"));
   EXPECT_THAT(refusal([](ordered_json &json) { json.erase("format"); }), HasSubstr("no `format` number"));
 }
 
@@ -120,7 +138,7 @@ TEST(Manifest, TellsAnOlderFormatFromDamage) {
     json["format"] = 1;
     json.erase("checksum");
   });
-  EXPECT_THAT(older, HasSubstr("is format 1, this runtime reads format 2 (the artifact is older)"));
+  EXPECT_THAT(older, HasSubstr("is format 1, this runtime reads format 3 (the artifact is older)"));
   EXPECT_THAT(older, HasSubstr("compile the model again"));
   EXPECT_THAT(older, Not(HasSubstr("damaged")));
 }
@@ -211,6 +229,10 @@ TEST(Manifest, RefusesContradictions) {
   EXPECT_THAT(refusal([](ordered_json &json) { json["params"][0]["shape"] = {1ll << 40, 1ll << 40}; }),
               HasSubstr("`w` has an impossible shape"));
   EXPECT_THAT(refusal([](ordered_json &json) { json["optimizer"] = "sgd"; }),
+              HasSubstr("other optimizer slots"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["optimizer"] = "adamw2"; }),
+              HasSubstr("unknown optimizer `adamw2`"));
+  EXPECT_THAT(refusal([](ordered_json &json) { json["params"][0]["slots"][0]["shape"] = {7, 1}; }),
               HasSubstr("other optimizer slots"));
   EXPECT_THAT(refusal([](ordered_json &json) { json["m"] = 3; }),
               HasSubstr("larger than the per-device batch"));

@@ -52,7 +52,7 @@ public:
 
   void update(double &value, double gradient, bool matrix, double *slots, uint64_t t) const {
     gradient *= scale;
-    bool decayed = matrix || hyper.decay == "all";
+    bool decayed = matrix || hyper.decay == std::vector<std::string>{"all"};
     double decay = decayed ? hyper.weightDecay.value_or(0) : 0;
     if (name == "adamw")
       value *= 1 - lr * decay;

@@ -67,7 +67,7 @@ TEST(Training, DecaysWhatIsAskedFor) {
       ToyRun run{.steps = 5};
       run.hyper.lr = 0.125;
       run.hyper.weightDecay = 0.25;
-      run.hyper.decay = decay;
+      run.hyper.decay = *decay ? std::vector<std::string>{decay} : std::vector<std::string>();
       ToyFiles files = prepareToy("decay", options, data, run);
       std::string flag = *decay ? " --decay " + std::string(decay) : "";
       ASSERT_EQ(accumRun(files.words + " --weight-decay 0.25" + flag).code, 0);

@@ -7,14 +7,27 @@ namespace accum::run {
 
 void addOptimizer(CLI::App &app, Options &options) {
   runtime::HyperOptions &hyper = options.hyper;
-  app.add_option("--lr", hyper.lr, "learning rate (default 0.001)")->check(number);
+  app.add_option("--lr", hyper.lr, "learning rate (default " + runtime::presetsOfRate() + ")")->check(number);
+  app.add_option("--lr-scale", options.rateRules,
+                 "factor of the learning rate for the parameters that match; the first that matches wins")
+      ->check([](const std::string &text) {
+        return runtime::rateRuleIn(text) ? "" : "`" + text + "` is not a pattern, = and a number from 0 on";
+      })
+      ->type_name("GLOB=X")
+      ->allow_extra_args(false);
   app.add_option("--weight-decay", hyper.weightDecay, "default 0")->check(number);
   app.add_option("--decay", hyper.decay,
-                 "what decays: matrices (default), all, or a glob over parameter names");
-  app.add_option("--beta1", hyper.beta1, "adam, adamw: default 0.9")->check(number);
-  app.add_option("--beta2", hyper.beta2, "adam, adamw: default 0.999")->check(number);
-  app.add_option("--eps", hyper.eps, "adam, adamw: default 1e-8")->check(number);
-  app.add_option("--momentum", hyper.momentum, "sgd-momentum: default 0.9")->check(number);
+                 "what decays: matrices (default), all, or globs over parameter names, each with its --decay")
+      ->type_name("GLOB")
+      ->allow_extra_args(false);
+  std::pair<runtime::HyperName, std::optional<double> *> own[] = {
+      {runtime::HyperName::Beta1, &hyper.beta1},
+      {runtime::HyperName::Beta2, &hyper.beta2},
+      {runtime::HyperName::Eps, &hyper.eps},
+      {runtime::HyperName::Momentum, &hyper.momentum}};
+  for (auto [name, value] : own)
+    app.add_option(runtime::flagOf(name), *value, "default by optimizer: " + runtime::presetsOf(name))
+        ->check(number);
   app.add_option("--clip-norm", hyper.clipNorm, "the global norm of the gradients is at most this")
       ->check(number);
   app.add_option(

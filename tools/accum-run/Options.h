@@ -23,6 +23,7 @@ struct Options {
   bool shuffle = true, dropLast = false;
   uint64_t seed = 0;
   runtime::HyperOptions hyper;
+  std::vector<std::string> rateRules; ///< `GLOB=X`
   runtime::ScheduleOptions schedule;
   std::string checkpoint, resume; ///< folders; resume may be `auto`
   uint64_t checkpointSteps = 0, checkpointKeep = 0;

@@ -6,6 +6,7 @@
 #include "runtime/system/Clock.h"
 #include "tools/accum-run/Checkpoints.h"
 #include "tools/accum-run/Evaluation.h"
+#include "tools/accum-run/HyperSettings.h"
 #include "tools/accum-run/ParameterPrint.h"
 #include "tools/accum-run/RunRecorder.h"
 #include "tools/accum-run/RunResults.h"
@@ -40,7 +41,6 @@ private:
   int prepare();
   int setPrint();
   int bind();
-  int setHyper();
   int setSchedule();
   void printNotices();
   void printNotes();
@@ -111,22 +111,6 @@ int Training::bind() {
   return accum_bind_files(session, paths.data(), paths.size(), &data);
 }
 
-int Training::setHyper() {
-  const runtime::HyperOptions &given = options.hyper;
-  accum_hyper_options hyper;
-  accum_hyper_defaults(&hyper);
-  hyper.lr = given.lr.value_or(NAN);
-  hyper.weight_decay = given.weightDecay.value_or(NAN);
-  hyper.beta1 = given.beta1.value_or(NAN);
-  hyper.beta2 = given.beta2.value_or(NAN);
-  hyper.eps = given.eps.value_or(NAN);
-  hyper.momentum = given.momentum.value_or(NAN);
-  hyper.decay = given.decay.c_str();
-  hyper.clip_norm = given.clipNorm.value_or(NAN);
-  hyper.skip_spikes = given.skipSpikes.value_or(NAN);
-  return accum_set_hyper(session, &hyper);
-}
-
 /// Behind the data, whose epochs decide how long the run is.
 int Training::setSchedule() {
   const runtime::ScheduleOptions &given = options.schedule;
@@ -152,7 +136,7 @@ int Training::setPrint() {
 int Training::prepare() {
   if (int code = setPrint()) // the same on all ranks
     return code;
-  int code = setHyper();
+  int code = setHyper(options, session);
   if (code == 0 && isFirst() && !options.profile.empty())
     code = accum_profile(session);
   if (code == 0)

@@ -1,6 +1,13 @@
 // Buffers lie inside their spaces, matrices inside their buffers, and only loops accumulate.
 // RUN: accum-opt %s --split-input-file --verify-diagnostics
 
+// expected-error@+1 {{has the optimizer `adamw2`, which is none of adamw, adam, sgd}}
+device.program @other m 2 devices 1 state 256 bytes scratch 0 bytes attributes {optimizer = "adamw2"} step {
+} eval {
+}
+
+// -----
+
 device.program @outside m 2 devices 1 state 256 bytes scratch 0 bytes step {
   // expected-error@+1 {{ends outside the state of 256 bytes}}
   %0 = device.buffer state at 256 : tensor<f32> "w"

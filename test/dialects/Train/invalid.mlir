@@ -107,6 +107,15 @@ func.func @load() {
 
 // -----
 
+train.param @w : tensor<4xf32> from #train.file<"m.onnx", 0, 16, 0> trained
+func.func @unknown_optimizer(%dw: tensor<4xf32>, %hyper: tensor<8xf64>) {
+  // expected-error @+1 {{has the optimizer `rmsprop`, which is none of adamw, adam, sgd}}
+  train.update "rmsprop" @w, %dw, %hyper : tensor<4xf32>, tensor<8xf64>
+  return
+}
+
+// -----
+
 train.param @w : tensor<4xf32> from #train.file<"m.onnx", 0, 16, 0>
 func.func @update(%dw: tensor<4xf32>, %hyper: tensor<8xf64>) {
   // expected-error @+1 {{changes @w, which is frozen}}

@@ -33,7 +33,7 @@ train.step @step inputs [{name = "x"}, {name = "valid"}, {name = "first_row"}, {
 } update {
 ^bb0(%hyper: tensor<8xf64, #nn.replicated>, %g: tensor<8x4xf32, #nn.replicated>):
   // One row of 256 bytes holds all that is trained.
-  // CHECK: %[[DECAY:.*]] = train.load_decay : tensor<1xf64, #nn.replicated>
+  // CHECK: %[[DECAY:.*]] = train.load_decay : tensor<2xf64, #nn.replicated>
   // CHECK: %[[P:.*]] = train.load_slot "parameter" : tensor<1x64xf32, #nn.replicated>
   // CHECK: %[[G:.*]] = train.load_slot "gradient" : tensor<1x64xf32, #nn.replicated>
   // CHECK: %[[NEW:.*]] = train.command @sgd_1x64xf32(%{{.*}}, %[[DECAY]], %[[P]], %[[G]]) {{.*}}may_alias = [array<i64: 0, 2>]

@@ -109,7 +109,7 @@ template <typename T> void update(void *const *args, int64_t begin, int64_t end)
     for (int i = 0; i < sizes[p]; ++i) {
       double gradient = *at(gradients[p], i) * values[ACCUM_HYPER_GRAD_SCALE];
       Element<T> element = {at(parameters[p], i), at(config.slots[0][p], i), at(config.slots[1][p], i),
-                            gradient, decay[p]};
+                            gradient, decay[2 * p]};
       if (config.optimizer >= kAdam)
         adaptive(element, values, config.optimizer == kAdamW);
       else

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads and stores of an update that mean one parameter instead of all.
+#pragma once
+
+#include "dialects/Train/TrainDialect.h"
+
+namespace accum::train {
+
+/// On `load_slot`, `load_decay` and `store`: the symbol of the one parameter that they read or write, in that
+/// parameter's shape; without it they mean the rows of all trained ones.
+inline constexpr llvm::StringLiteral kOneParameter = "train.of";
+
+/// Null: all of them.
+inline mlir::FlatSymbolRefAttr oneParameterOf(mlir::Operation *op) {
+  return op->getAttrOfType<mlir::FlatSymbolRefAttr>(kOneParameter);
+}
+
+} // namespace accum::train
