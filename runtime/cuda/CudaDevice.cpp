@@ -72,9 +72,9 @@ std::vector<std::string> CudaDevice::notices() const {
 Status CudaDevice::load(const Artifact &artifact) {
   if (Status status = kernels.load(artifact); !status)
     return status;
-  mirrorBytes = 4096;
+  mirrorBytes = 4096; // and accum_hyper::decay
   for (const ParameterSpec &param : artifact.manifest.params)
-    mirrorBytes += param.trained ? sizeof(double) : 0;
+    mirrorBytes += param.trained ? 2 * sizeof(double) : 0;
   if (Status status = norm.load(); !status)
     return status;
   matmul.allowTf32(artifact.manifest.precision == "tf32");

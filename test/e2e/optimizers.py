@@ -3,8 +3,9 @@
 everything, with groups, with clipping. The model has a tied table, a frozen vector and a convolution; its batch of five is cut into
 micro-batches of two, the last one ragged.
 
-Usage: optimizers.py FOLDER WAY OPTIMIZER... WAY is f64 (reference kernels), f32, sim (a GPU's kernels, simulated), bf16 (weights of
-f32) or devices (two of them). Tolerances are relative: largest difference over largest magnitude, per tensor.
+Usage: optimizers.py FOLDER WAY OPTIMIZER... WAY is f64 (reference kernels), f32, sim (a GPU's kernels, simulated), driver:BUILD
+(these on that build's fake driver), bf16 (weights of f32) or devices (two of them). Tolerances are relative: largest difference over
+largest magnitude, per tensor.
 """
 import array
 import json
@@ -12,13 +13,14 @@ import pathlib
 import sys
 
 import tensors
+from fake_gpu import FakeGpu
 from program import MODELS, run
 
 HERE = MODELS / "optimizers"
 WAYS = {"f64": ["--target", "reference", "--precision", "f64"], "f32": [], "sim": ["--target", "h100", "--with-sim"],
-        "bf16": ["--precision", "bf16"], "devices": ["--devices", "2"]}
+        "driver": ["--target", "h100", "--with-sim"], "bf16": ["--precision", "bf16"], "devices": ["--devices", "2"]}
 # In bf16 the gradients are rounded, and so are the steps of optimizers that divide by them: a loss within this is asked for.
-TOLERANCE = {"f64": 1e-9, "f32": 2e-6, "sim": 2e-6, "devices": 2e-6}
+TOLERANCE = {"f64": 1e-9, "f32": 2e-6, "sim": 2e-6, "driver": 2e-6, "devices": 2e-6}
 LOSS = 0.02
 
 
@@ -33,8 +35,10 @@ def distance(mine, theirs):
 
 class Grid:
     def __init__(self, folder, way):
-        self.folder, self.way = pathlib.Path(folder), way
+        self.folder, (self.way, _, build) = pathlib.Path(folder), way.partition(":")
+        self.gpu = FakeGpu(build, folder) if build else None
         self.folder.mkdir(parents=True, exist_ok=True)
+        self.data = HERE / "data.safetensors"
         self.facts = json.loads((HERE / "runs.json").read_text())
         self.values = tensors.read(HERE / "values.safetensors")
 
@@ -49,8 +53,9 @@ class Grid:
         weights, log = self.folder / "weights.safetensors", self.folder / "log.jsonl"
         log.unlink(missing_ok=True)
         device = ["--target", "sim"] if self.way == "sim" else []
-        run("accum-run", artifact, *device, "--data", HERE / "data.safetensors", "--steps", steps or self.facts["steps"], "--no-shuffle",
-            "--progress", "none", "--save", weights, "--names", "framework", "--log", log, *flags, *more)
+        run("accum-run", artifact, *device, "--data", self.data, "--steps", steps or self.facts["steps"], "--no-shuffle",
+            "--progress", "none", "--save", weights, "--names", "framework", "--log", log, *flags, *more,
+            settings=self.gpu and self.gpu.settings(artifact))
         return tensors.read(weights), json.loads(log.read_text().splitlines()[-1])["loss"]
 
     def check_run(self, name, artifact, flags):
