@@ -181,7 +181,8 @@ static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTa
   ModuleCounts counts(table);
   for (const Parameter &parameter : table.parameters) {
     bool reached = read.count(parameter.name) != 0;
-    if (parameter.trained && !reached)
+    // Behind what is refused there is a stand-in, and no way to the loss.
+    if (parameter.trained && !reached && report.crossBatch.empty())
       report.notices.push_back("`" + parameter.name + "` does not reach the loss and is not trained");
     int64_t elements = 1;
     for (int64_t size : parameter.shape)

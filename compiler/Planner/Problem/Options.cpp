@@ -83,7 +83,8 @@ std::optional<std::string> otherSteps(const Options &options, int64_t samples, c
 void addNotices(const Options &options, int64_t samples, const Cut &cut, Cuts &result) {
   if (auto other = otherSteps(options, samples, cut))
     result.notices.push_back(*other);
-  if (cut.last == cut.m || options.microBatch.kind != MicroBatch::Forced)
+  bool isAsked = options.microBatch.kind == MicroBatch::Forced || options.accumulationSteps;
+  if (cut.last == cut.m || !isAsked)
     return;
   int64_t even = ceilDiv(samples, cut.steps);
   result.notices.push_back(fmt::format(
