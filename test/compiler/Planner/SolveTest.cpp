@@ -93,7 +93,7 @@ TEST(Cuts, SayWhatTheyChanged) {
               testing::ElementsAre(
                   HasSubstr("the last of 3 micro-steps holds 56 samples; the even size of 3 steps is 86")));
   EXPECT_THAT(enumerateCuts({.batch = 10, .accumulationSteps = 4})->notices,
-              ElementsAre("micro-batch 3: the last of 4 micro-steps holds 1 sample"));
+              testing::ElementsAre("micro-batch 3: the last of 4 micro-steps holds 1 sample"));
   EXPECT_THAT(enumerateCuts({.batch = 10, .accumulationSteps = 7})->notices,
               testing::ElementsAre(
                   HasSubstr("7 accumulation steps over 10 samples per device: micro-batch 2 needs 5")));
