@@ -230,6 +230,18 @@ typedef struct accum_init_options {
 /* Parameters from a file of weights, before the first step; every rank calls it. *taken: how many it held. */
 int accum_init_weights(accum_session *session, const accum_init_options *options, int64_t *taken);
 
+typedef struct accum_save_options {
+  uint32_t size;      /* sizeof(accum_save_options) */
+  const char *names;  /* "onnx" (or null) or "framework" */
+  const char *dtype;  /* of safetensors: "f16" or "bf16", rounded to nearest even; null: as it is trained */
+  const char *model;  /* of PATH.onnx: the model file; null: where it was compiled, or beside the artifact */
+  int32_t keep_old;   /* non-zero: an existing file is kept as PATH.1 */
+  int32_t check_only; /* non-zero: writes nothing, and answers whether it could */
+} accum_save_options;
+/* Trained parameters as safetensors, or, where the path ends in .onnx, the model file with their values in
+ * the place of its own: names, types, layouts, tied copies and files beside it as they were. */
+int accum_save_weights(accum_session *session, const char *path, const accum_save_options *options);
+
 /* kind: "parameter" or "gradient"; names: "onnx" or "framework". An existing file is kept as PATH.1 when
  * keep_old. A null path writes nothing and answers whether the names are known. */
 int accum_save(const accum_session *session, const char *kind, const char *names, const char *path,

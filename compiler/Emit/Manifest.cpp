@@ -117,6 +117,8 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   manifest.model = std::filesystem::path(options.model).filename().string();
   if (auto hash = runtime::hashFile(options.model))
     manifest.modelHash = *hash;
+  std::error_code unknown;
+  manifest.modelPath = std::filesystem::absolute(options.model, unknown).lexically_normal().string();
   manifest.batch = options.batch;
   manifest.m = static_cast<int64_t>(program.getM());
   manifest.wholeBatch = train::wholeBatchOf(module).has_value();

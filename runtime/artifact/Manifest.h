@@ -117,10 +117,10 @@ struct GradientRange {
 struct Manifest {
   std::string producer;
   uint32_t abi = ACCUM_ABI_VERSION;
-  std::string target = "host";          ///< "host" or "cuda"
-  std::vector<std::string> cpuFeatures; ///< needed by kernels.so; names as LLVM or /proc/cpuinfo has them
-  std::vector<std::string> argv;        ///< the compile command
-  std::string model, modelHash;
+  std::string target = "host";             ///< "host" or "cuda"
+  std::vector<std::string> cpuFeatures;    ///< needed by kernels.so; names as LLVM or /proc/cpuinfo has them
+  std::vector<std::string> argv;           ///< the compile command
+  std::string model, modelHash, modelPath; ///< modelPath: absolute, when it was compiled; empty: not known
   int64_t batch = 0, devices = 1, m = 0;
   bool wholeBatch = false;       ///< samples are related: every step computes exactly `batch` of them at once
   std::string precision = "f32"; ///< what was asked for: "f32", "tf32", "bf16", "f64"

@@ -252,6 +252,7 @@ Manifest readManifest(const Json &json) {
   manifest.argv = compile.at("argv").get<std::vector<std::string>>();
   manifest.model = compile.at("model").get<std::string>();
   manifest.modelHash = compile.at("model_hash").get<std::string>();
+  manifest.modelPath = compile.value("model_path", "");
   manifest.batch = readInteger<int64_t>(json, "batch");
   manifest.devices = readInteger<int64_t>(json, "devices");
   manifest.m = readInteger<int64_t>(json, "m");
@@ -334,7 +335,11 @@ std::string toJson(const Manifest &manifest) {
       {"abi", manifest.abi},
       {"target", manifest.target},
       {"cpu_features", manifest.cpuFeatures},
-      {"compile", {{"argv", manifest.argv}, {"model", manifest.model}, {"model_hash", manifest.modelHash}}},
+      {"compile",
+       {{"argv", manifest.argv},
+        {"model", manifest.model},
+        {"model_hash", manifest.modelHash},
+        {"model_path", manifest.modelPath}}},
       {"batch", manifest.batch},
       {"devices", manifest.devices},
       {"m", manifest.m},

@@ -13,9 +13,10 @@ template <typename T> T load(const uint8_t *data, int64_t index) {
   return value;
 }
 
-void convertToBrain(const uint8_t *from, DType fromType, uint8_t *to, int64_t count) {
+template <uint16_t (*shorten)(float)>
+void shortenTo(const uint8_t *from, DType fromType, uint8_t *to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
-    uint16_t value = toBrain(static_cast<float>(asDouble(from, fromType, i)));
+    uint16_t value = shorten(toOdd(asDouble(from, fromType, i)));
     std::memcpy(to + i * sizeof value, &value, sizeof value);
   }
 }
@@ -52,7 +53,9 @@ void convert(const uint8_t *from, DType fromType, uint8_t *to, DType toType, int
   if (fromType == toType)
     std::memcpy(to, from, count * bytesOf(toType));
   else if (toType == ACCUM_BF16)
-    convertToBrain(from, fromType, to, count);
+    shortenTo<toBrain>(from, fromType, to, count);
+  else if (toType == ACCUM_F16)
+    shortenTo<toHalf>(from, fromType, to, count);
   else if (toType == ACCUM_F32 && fromType == ACCUM_F16)
     widenTo<fromHalf>(from, to, count);
   else if (toType == ACCUM_F32 && fromType == ACCUM_BF16)

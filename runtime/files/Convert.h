@@ -16,7 +16,8 @@ bool canConvert(DType from, DType to);
 /// Whether both are integers or bools: then `convert` knows the pair, and a value that `to` lacks is cut off.
 bool areIntegers(DType from, DType to);
 
-/// `count` elements; neither side needs to be aligned.
+/// `count` elements; neither side needs to be aligned. Saved weights may also become f16 and bf16 of any
+/// float type: to nearest, ties to even.
 void convert(const uint8_t *from, DType fromType, uint8_t *to, DType toType, int64_t count);
 
 /// Element `index` as a double; i64 beyond 2^53 is rounded.

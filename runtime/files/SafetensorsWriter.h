@@ -4,24 +4,9 @@
 #ifndef ACCUM_RUNTIME_FILES_SAFETENSORSWRITER_H
 #define ACCUM_RUNTIME_FILES_SAFETENSORSWRITER_H
 
-#include "runtime/artifact/DType.h"
-#include "runtime/system/Status.h"
-#include <cstdint>
-#include <functional>
+#include "runtime/files/TensorStream.h"
 
 namespace accum::runtime {
-
-struct TensorToWrite {
-  std::string name;
-  const uint8_t *data; ///< row-major; what the reader is given
-  DType dtype;
-  std::vector<int64_t> shape; ///< in memory
-  bool transposed = false;    ///< two axes, swapped in the file
-  double added = 0;           ///< elements of the file are smaller by this
-};
-
-/// Makes a tensor's bytes readable until its next call: for tensors that lie in a device's memory.
-using TensorReader = std::function<Expected<const uint8_t *>(const uint8_t *data, uint64_t bytes)>;
 
 /// Through a temporary file and a rename; with `keepOld` an existing file becomes PATH.1. Without a reader
 /// `data` is memory of the process.

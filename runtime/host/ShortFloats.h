@@ -26,6 +26,31 @@ inline uint16_t toBrain(float value) {
   return uint16_t(value == value ? rounded : bits >> 16 | 0x40);
 }
 
+/// To nearest, ties to even, subnormal numbers too; NaN stays NaN.
+inline uint16_t toHalf(float value) {
+  uint32_t bits = std::bit_cast<uint32_t>(value), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+  if (magnitude > 0x7f800000)
+    return uint16_t(sign | 0x7e00 | (magnitude >> 13 & 0x3ff));
+  if (magnitude >= 0x47800000) // 65536
+    return uint16_t(sign | 0x7c00);
+  if (magnitude < 0x38800000) { // 2^-14: the sum has the value in its last bits, rounded
+    float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+    return uint16_t(sign | (std::bit_cast<uint32_t>(shifted) - 0x3f000000));
+  }
+  return uint16_t(sign | (magnitude + 0xfff + (magnitude >> 13 & 1) - 0x38000000) >> 13);
+}
+
+/// Cut to f32, the last bit set where something was cut off: rounding that to a shorter float is then as
+/// rounding `value` itself, once.
+inline float toOdd(double value) {
+  auto nearest = float(value);
+  if (double(nearest) == value || value != value)
+    return nearest;
+  uint32_t bits = std::bit_cast<uint32_t>(nearest);
+  bool isTooLarge = (value < 0 ? -double(nearest) : double(nearest)) > (value < 0 ? -value : value);
+  return std::bit_cast<float>((bits - (isTooLarge ? 1 : 0)) | 1);
+}
+
 /// f32 with 10 bits of mantissa: to nearest, ties away from zero, as `cvt.rna.tf32.f32` does.
 inline float toTf32(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);

@@ -267,6 +267,19 @@ int accum_resume(accum_session *session, const char *path, int32_t weights_only,
   });
 }
 
+int accum_save_weights(accum_session *session, const char *path, const accum_save_options *options) {
+  return guarded([&] {
+    accum_save_options known = {};
+    std::memcpy(&known, options, std::min<size_t>(options->size, sizeof known));
+    auto stored = known.dtype ? dtypeNamed(known.dtype) : std::nullopt;
+    if (known.dtype && stored != ACCUM_F16 && stored != ACCUM_BF16)
+      return report(Error{kExitUsage, "weights are saved as f16 or bf16, or as they are trained", "usage"});
+    return report(session->session->saveWeights({path, known.names ? known.names : "onnx", stored,
+                                                 known.model ? known.model : "", known.keep_old != 0,
+                                                 known.check_only != 0}));
+  });
+}
+
 int accum_init_weights(accum_session *session, const accum_init_options *options, int64_t *taken) {
   return guarded([&] {
     accum_init_options known = {};

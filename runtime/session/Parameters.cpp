@@ -2,8 +2,8 @@
 // Loading, random initialisation and saving.
 #include "runtime/session/Parameters.h"
 #include "runtime/data/Philox.h"
+#include "runtime/files/Array.h"
 #include "runtime/files/Convert.h"
-#include "runtime/files/SafetensorsWriter.h"
 #include <algorithm>
 #include <map>
 
@@ -140,13 +140,11 @@ Status randomizeParameters(const Manifest &manifest, uint64_t seed, Device &devi
   return {};
 }
 
-Status saveTensors(const Manifest &manifest, Device &device, const uint8_t *state, SavedTensor what,
-                   SavedNames names, const std::string &path, bool keepOld) {
+Expected<std::vector<TensorToWrite>> tensorsToSave(const Manifest &manifest, const uint8_t *state,
+                                                   SavedTensor what, SavedNames names) {
   if (names == SavedNames::Framework)
     if (Status status = checkFramework(manifest); !status)
-      return status;
-  if (path.empty())
-    return {};
+      return status.error();
   std::vector<TensorToWrite> tensors;
   for (const ParameterSpec &param : manifest.params) {
     if (!param.trained)
@@ -156,8 +154,7 @@ Status saveTensors(const Manifest &manifest, Device &device, const uint8_t *stat
       tensors.push_back({name.name, data, param.dtype, param.shape, name.transposed,
                          what == SavedTensor::Gradient ? 0 : name.added});
   }
-  return writeSafetensors(path, tensors, keepOld,
-                          [&](const uint8_t *data, uint64_t bytes) { return device.view(data, bytes); });
+  return tensors;
 }
 
 } // namespace accum::runtime

@@ -3,7 +3,7 @@
 #ifndef ACCUM_RUNTIME_SESSION_PARAMETERS_H
 #define ACCUM_RUNTIME_SESSION_PARAMETERS_H
 
-#include "runtime/files/Array.h"
+#include "runtime/files/SafetensorsWriter.h"
 #include "runtime/session/Device.h"
 
 namespace accum::runtime {
@@ -23,11 +23,11 @@ Status randomizeParameters(const Manifest &manifest, uint64_t seed, Device &devi
 enum class SavedTensor { Parameter, Gradient };
 enum class SavedNames { Onnx, Framework };
 
-/// Writes the trained parameters, or their gradients, under every name and in the layout that the model file
-/// has (or the framework's loader wants; refused where the manifest does not know). In the dtype that is
-/// trained, whatever the model file has. An empty path only asks whether the names are known.
-Status saveTensors(const Manifest &manifest, Device &device, const uint8_t *state, SavedTensor what,
-                   SavedNames names, const std::string &path, bool keepOld);
+/// The trained parameters, or their gradients, under every name and in the layout that the model file has (or
+/// the framework's loader wants; refused where the manifest does not know). In the dtype that is trained,
+/// whatever the model file has.
+Expected<std::vector<TensorToWrite>> tensorsToSave(const Manifest &manifest, const uint8_t *state,
+                                                   SavedTensor what, SavedNames names);
 
 } // namespace accum::runtime
 #endif

@@ -23,6 +23,14 @@ struct StepCut {
   bool reversed = false;
 };
 
+/// Trained parameters on their way into a file.
+struct WeightsToSave {
+  std::string path, names;
+  std::optional<DType> stored; ///< of safetensors; none: the type that is trained
+  std::string model;           ///< empty: where the artifact knows it
+  bool keepOld = false, checkOnly = false;
+};
+
 class Session {
 public:
   static Expected<std::unique_ptr<Session>> open(const std::string &folder,
@@ -50,6 +58,8 @@ public:
   Expected<accum_tensor> read(const std::string &kind, const std::string &name);
   /// On every rank: parameters from a file of weights, over those that are there. How many it held.
   Expected<size_t> initWeights(const InitialWeights &from);
+  /// As safetensors, or into the model file where the path ends in .onnx.
+  Status saveWeights(const WeightsToSave &save);
   Status save(const std::string &kind, const std::string &names, const std::string &path, bool keepOld);
   /// On one rank: all have the same.
   Status checkpoint(const std::string &root, uint64_t step, uint64_t keep);
@@ -91,6 +101,8 @@ private:
   void takeNotices();
   CheckpointFacts facts(uint64_t step) const;
   std::vector<ParameterSpec> checkpointTensors(bool withSlots) const;
+  Status saveModel(const WeightsToSave &save, std::vector<TensorToWrite> tensors);
+  TensorReader reader() const;
   Status carryFrozen(const std::string &path);
   Status checkValues() const;
   void forgetWeights();

@@ -121,8 +121,7 @@ Status Session::checkpoint(const std::string &root, uint64_t step, uint64_t keep
   std::vector<TensorToWrite> tensors;
   for (const ParameterSpec &tensor : checkpointTensors(/*withSlots=*/true))
     tensors.push_back({tensor.onnxName, state + tensor.stateOffset, tensor.dtype, tensor.shape});
-  auto read = [this](const uint8_t *data, uint64_t bytes) { return device->view(data, bytes); };
-  return writeCheckpoint(root, facts(step), tensors, read, keep);
+  return writeCheckpoint(root, facts(step), tensors, reader(), keep);
 }
 
 /// Frozen parameters are in a checkpoint where they were not the artifact's.

@@ -84,11 +84,4 @@ Expected<accum_tensor> Session::read(const std::string &kind, const std::string 
   return viewed(*offset, param->dtype, param->shape, param->bytes());
 }
 
-Status Session::save(const std::string &kind, const std::string &names, const std::string &path,
-                     bool keepOld) {
-  SavedTensor what = kind == "gradient" ? SavedTensor::Gradient : SavedTensor::Parameter;
-  SavedNames which = names == "framework" ? SavedNames::Framework : SavedNames::Onnx;
-  return saveTensors(artifact.manifest, *device, state, what, which, path, keepOld);
-}
-
 } // namespace accum::runtime

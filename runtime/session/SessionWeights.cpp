@@ -1,8 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 // A session's weights from another file than the artifact's.
+#include "runtime/files/OnnxWriter.h"
+#include "runtime/session/Parameters.h"
 #include "runtime/session/Session.h"
+#include <filesystem>
 
 namespace accum::runtime {
+namespace {
+
+namespace fs = std::filesystem;
+
+SavedNames savedNames(const std::string &names) {
+  return names == "framework" ? SavedNames::Framework : SavedNames::Onnx;
+}
+
+/// The model file that an artifact was compiled from: where the user says, where it was, or beside the
+/// artifact; the same bytes.
+Expected<std::string> findModel(const Artifact &artifact, const std::string &given) {
+  const Manifest &manifest = artifact.manifest;
+  std::string beside = fs::path(fs::absolute(artifact.folder)).lexically_normal().string();
+  while (beside.size() > 1 && beside.back() == '/')
+    beside.pop_back();
+  std::vector<std::string> places = {given};
+  if (given.empty())
+    places = {manifest.modelPath, fs::path(beside).parent_path() / manifest.model};
+  std::string changed;
+  std::error_code unknown;
+  for (const std::string &place : places) {
+    if (!fs::is_regular_file(place, unknown))
+      continue;
+    auto hash = hashFile(place);
+    if (!hash)
+      return hash.error();
+    if (*hash == manifest.modelHash)
+      return place;
+    changed = place;
+  }
+  std::string what = changed.empty() ? " is not there any more" : " is another file now";
+  return Error{kExitFile,
+               (changed.empty() ? places.front() : changed) + ": the model file that " + artifact.folder +
+                   " was compiled from" + what,
+               "model-file",
+               {"--model FILE says where it is", "--save FILE.safetensors does without it"}};
+}
+
+} // namespace
 
 Expected<size_t> Session::initWeights(const InitialWeights &from) {
   auto taken = initParameters(artifact.manifest, from, *device, state);
@@ -18,6 +60,51 @@ Expected<size_t> Session::initWeights(const InitialWeights &from) {
   if (Status status = checkValues(); !status)
     return status.error();
   return taken->params.size();
+}
+
+Status Session::save(const std::string &kind, const std::string &names, const std::string &path,
+                     bool keepOld) {
+  SavedTensor what = kind == "gradient" ? SavedTensor::Gradient : SavedTensor::Parameter;
+  auto tensors = tensorsToSave(artifact.manifest, state, what, savedNames(names));
+  if (!tensors || path.empty())
+    return tensors ? Status() : tensors.error();
+  return writeSafetensors(path, *tensors, keepOld, reader());
+}
+
+Status Session::saveWeights(const WeightsToSave &save) {
+  bool isOnnx = save.path.ends_with(".onnx");
+  if (isOnnx && (save.names == "framework" || save.stored))
+    return Error{kExitUsage,
+                 save.path + ": a model file keeps its names and types",
+                 "usage",
+                 {"--names framework and --export-dtype are for FILE.safetensors"}};
+  auto tensors = tensorsToSave(artifact.manifest, state, SavedTensor::Parameter, savedNames(save.names));
+  if (!tensors)
+    return tensors.error();
+  if (isOnnx)
+    return saveModel(save, std::move(*tensors));
+  for (TensorToWrite &tensor : *tensors)
+    tensor.stored = save.stored;
+  return save.checkOnly ? Status() : writeSafetensors(save.path, *tensors, save.keepOld, reader());
+}
+
+/// With the frozen tensors that are not the artifact's.
+Status Session::saveModel(const WeightsToSave &save, std::vector<TensorToWrite> tensors) {
+  const Manifest &manifest = artifact.manifest;
+  auto model = findModel(artifact, save.model);
+  if (!model)
+    return model.error();
+  for (size_t p : carried) {
+    const ParameterSpec &param = manifest.params[p];
+    tensors.push_back({param.onnxName, state + param.stateOffset, param.dtype, param.shape});
+    for (const AliasSpec &alias : param.aliases)
+      tensors.push_back({alias.name, state + param.stateOffset, param.dtype, param.shape, alias.transposed});
+  }
+  return writeOnnx({*model, save.path, save.keepOld, save.checkOnly}, std::move(tensors), reader());
+}
+
+TensorReader Session::reader() const {
+  return [this](const uint8_t *data, uint64_t bytes) { return device->view(data, bytes); };
 }
 
 /// Where the artifact's own weights are gone.

@@ -253,15 +253,3 @@ TEST(BadUse, VerifyDrawsItsOwnDataAndTrainsNothing) {
   EXPECT_EQ(accumRun("toy.accum --verify --steps 1").code, 2);
   EXPECT_EQ(accumRun("toy.accum --verify --data x.npz --synthetic").code, 2);
 }
-
-TEST(BadUse, NotBuiltYetIsRefusedByName) {
-  EXPECT_EQ(
-      accumRun("toy.accum --steps 1 --synthetic --save toy.onnx").err,
-      "error: --save toy.onnx: a model file with new weights is not built yet in this version [not-built]\n"
-      "note: --save FILE.safetensors writes the weights\n");
-  for (const char *flag : {"--tensorboard"}) {
-    Outcome outcome = accumRun("toy.accum --steps 1 " + std::string(flag) + "=1");
-    EXPECT_EQ(outcome.code, 2);
-    EXPECT_EQ(outcome.err, "error: " + std::string(flag) + " is not built yet in this version [not-built]\n");
-  }
-}

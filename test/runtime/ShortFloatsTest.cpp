@@ -52,6 +52,24 @@ std::vector<float> widened(const Brains &brains) {
 }
 
 /// Oracle: the compiler's own type.
+TEST(ShortFloats, HalvesAreRoundedAsTheCompilerRoundsThem) {
+  std::mt19937_64 random(11);
+  std::uniform_real_distribution<double> magnitude(-30, 18);
+  for (int i = 0; i < 300'000; ++i) {
+    double value = std::exp2(magnitude(random)) * (i % 2 ? 1 : -1);
+    if (i % 3 == 0) // a tie of f16, and what is just beside it
+      value = double(static_cast<_Float16>(value)) * (1 + 0x1p-11) * (1 + (i % 5 - 2) * 0x1p-52);
+    auto narrow = static_cast<float>(value);
+    ASSERT_EQ(toHalf(narrow), std::bit_cast<uint16_t>(static_cast<_Float16>(narrow))) << narrow;
+    ASSERT_EQ(toHalf(toOdd(value)), std::bit_cast<uint16_t>(static_cast<_Float16>(value))) << value;
+  }
+  EXPECT_EQ(toHalf(INFINITY), 0x7c00);
+  EXPECT_EQ(toHalf(65519), 0x7bff);
+  EXPECT_EQ(toHalf(65520), 0x7c00);
+  EXPECT_TRUE(std::isnan(fromHalf(toHalf(NAN))));
+  EXPECT_EQ(toOdd(1e300), std::bit_cast<float>(0x7f7fffff));
+}
+
 TEST(ShortFloats, EveryHalfIsWidenedExactly) {
   for (uint32_t bits = 0; bits < 0x10000; ++bits) {
     float expected = std::bit_cast<_Float16>(uint16_t(bits)), value = fromHalf(uint16_t(bits));

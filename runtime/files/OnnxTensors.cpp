@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: Apache-2.0
+// Messages are walked from the model down to its tensors. One whose tensors keep their values is copied
+// whole; around a new tensor each length is written anew. Field numbers are those of onnx.proto.
+#include "runtime/files/OnnxTensors.h"
+#include "runtime/files/Array.h"
+#include "runtime/files/ProtoWire.h"
+#include <charconv>
+
+namespace accum::runtime {
+namespace {
+
+namespace model {
+constexpr uint32_t kGraph = 7;
+} // namespace model
+namespace graph {
+constexpr uint32_t kNode = 1, kInitializer = 5;
+} // namespace graph
+namespace node {
+constexpr uint32_t kOutput = 2, kOpType = 4, kAttribute = 5;
+} // namespace node
+namespace attribute {
+constexpr uint32_t kTensor = 5, kGraph = 6, kGraphs = 11;
+} // namespace attribute
+namespace tensor {
+constexpr uint32_t kDims = 1, kDataType = 2, kFloatData = 4, kInt32Data = 5, kName = 8, kRawData = 9,
+                   kDoubleData = 10, kExternalData = 13, kDataLocation = 14;
+} // namespace tensor
+namespace entry {
+constexpr uint32_t kKey = 1, kValue = 2;
+} // namespace entry
+
+constexpr uint64_t kExternal = 1;
+
+std::optional<DType> floatTypeOf(uint64_t onnx) {
+  switch (onnx) {
+  case 1:
+    return ACCUM_F32;
+  case 10:
+    return ACCUM_F16;
+  case 11:
+    return ACCUM_F64;
+  case 16:
+    return ACCUM_BF16;
+  default:
+    return std::nullopt;
+  }
+}
+
+uint64_t sizeOf(const OnnxPieces &pieces) {
+  uint64_t bytes = 0;
+  for (const OnnxPiece &piece : pieces)
+    bytes += piece.size();
+  return bytes;
+}
+
+/// What a TensorProto says of itself.
+struct TensorHeader {
+  std::string name;
+  std::vector<int64_t> dims;
+  uint64_t dataType = 0;
+  bool isExternal = false, hasRaw = false;
+};
+
+class Rewriter {
+public:
+  Rewriter(const uint8_t *file, const std::string &path, std::vector<TensorToWrite> &tensors,
+           const std::function<std::string(const std::string &)> &rename)
+      : file(file), path(path), rename(rename) {
+    for (TensorToWrite &tensor : tensors)
+      byName[tensor.name] = &tensor;
+  }
+
+  Expected<OnnxRewrite> rewrite(uint64_t bytes);
+
+private:
+  using Pieces = std::optional<OnnxPieces>; ///< of a message; nothing: it stays as it is
+  using Child = std::function<Pieces(const ProtoField &)>;
+
+  Pieces message(uint64_t begin, uint64_t end, const Child &child);
+  Pieces graphOf(const ProtoField &field);
+  Pieces nodeOf(const ProtoField &field);
+  Pieces tensorOf(const ProtoField &field, const std::string &constant);
+  Pieces externalOf(const ProtoField &field, const TensorToWrite *with);
+  Pieces inlineOf(const ProtoField &field, const TensorHeader &header, const TensorToWrite &with);
+  TensorHeader headerOf(const ProtoField &field);
+  TensorToWrite *findFor(const TensorHeader &header);
+  std::string text(const ProtoField &field) const {
+    return {reinterpret_cast<const char *>(file) + field.value, field.end - field.value};
+  }
+  void fail(const std::string &what) {
+    if (!failure)
+      failure = Error{kExitFile, path + ": " + what, "model-file"};
+  }
+
+  const uint8_t *file;
+  const std::string &path;
+  const std::function<std::string(const std::string &)> &rename;
+  std::map<std::string, TensorToWrite *> byName;
+  OnnxRewrite result;
+  std::optional<Error> failure;
+};
+
+/// Appends bytes of the old file, to the piece before where they follow it there.
+void keep(OnnxPieces &pieces, uint64_t begin, uint64_t end) {
+  if (!pieces.empty() && !pieces.back().tensor && pieces.back().bytes.empty() && pieces.back().end == begin)
+    pieces.back().end = end;
+  else
+    pieces.push_back({begin, end});
+}
+
+/// All fields, those that `child` has anew with another length.
+Rewriter::Pieces Rewriter::message(uint64_t begin, uint64_t end, const Child &child) {
+  OnnxPieces pieces;
+  bool isNew = false;
+  ProtoFields fields(file, begin, end);
+  while (auto field = fields.next()) {
+    Pieces inner = field->wire == 2 ? child(*field) : std::nullopt;
+    if (!inner) {
+      keep(pieces, field->begin, field->end);
+      continue;
+    }
+    isNew = true;
+    std::string tag;
+    appendLengthTag(tag, field->number, sizeOf(*inner));
+    pieces.push_back({0, 0, tag});
+    std::move(inner->begin(), inner->end(), std::back_inserter(pieces));
+  }
+  if (fields.isBroken())
+    fail("is no whole ONNX file");
+  return isNew ? Pieces(std::move(pieces)) : std::nullopt;
+}
+
+TensorHeader Rewriter::headerOf(const ProtoField &field) {
+  TensorHeader header;
+  ProtoFields fields(file, field.value, field.end);
+  while (auto part = fields.next()) {
+    if (part->number == tensor::kName)
+      header.name = text(*part);
+    else if (part->number == tensor::kDataType)
+      header.dataType = part->varint;
+    else if (part->number == tensor::kDataLocation)
+      header.isExternal = part->varint == kExternal;
+    else if (part->number == tensor::kRawData)
+      header.hasRaw = true;
+    else if (part->number == tensor::kDims && part->wire == 0)
+      header.dims.push_back(int64_t(part->varint));
+    // Packed: each number ends with a byte below 128, and a field of them reads as its numbers.
+    for (uint64_t at = part->value; part->number == tensor::kDims && part->wire == 2 && at < part->end;
+         ++at) {
+      uint64_t value = 0;
+      for (int shift = 0; at < part->end; shift += 7, ++at) {
+        value |= uint64_t(file[at] & 0x7f) << (shift & 63);
+        if (file[at] < 0x80)
+          break;
+      }
+      header.dims.push_back(int64_t(value));
+    }
+  }
+  return header;
+}
+
+/// The new values, of the type that the file has.
+TensorToWrite *Rewriter::findFor(const TensorHeader &header) {
+  auto found = byName.find(header.name);
+  if (found == byName.end())
+    return nullptr;
+  TensorToWrite &with = *found->second;
+  auto type = floatTypeOf(header.dataType);
+  if (!type || with.fileShape() != header.dims) {
+    fail("`" + header.name + "` has shape " + formatShape(header.dims) + ", expected floats of " +
+         formatShape(with.fileShape()));
+    return nullptr;
+  }
+  with.stored = *type;
+  result.found.insert(with.data);
+  return &with;
+}
+
+/// Another location, and no checksum of the old one.
+Rewriter::Pieces Rewriter::externalOf(const ProtoField &field, const TensorToWrite *with) {
+  OnnxPieces pieces;
+  std::string location;
+  OnnxPlace place{0, with};
+  ProtoFields fields(file, field.value, field.end);
+  while (auto part = fields.next()) {
+    if (part->number != tensor::kExternalData) {
+      keep(pieces, part->begin, part->end);
+      continue;
+    }
+    std::string key, value;
+    ProtoFields entries(file, part->value, part->end);
+    while (auto word = entries.next())
+      (word->number == entry::kKey ? key : value) = text(*word);
+    if (key == "location")
+      location = value;
+    if (key == "offset")
+      std::from_chars(value.data(), value.data() + value.size(), place.offset);
+    if (key == "checksum")
+      continue;
+    if (key != "location") {
+      keep(pieces, part->begin, part->end);
+      continue;
+    }
+    std::string moved, bytes;
+    appendField(moved, entry::kKey, key);
+    appendField(moved, entry::kValue, rename(value));
+    appendField(bytes, tensor::kExternalData, moved);
+    pieces.push_back({0, 0, bytes});
+  }
+  result.external[location].push_back(place);
+  return pieces;
+}
+
+/// In the field that held the values: raw_data, float_data or double_data. Half floats of int32_data, which
+/// are as long as their numbers are large, become raw_data.
+Rewriter::Pieces Rewriter::inlineOf(const ProtoField &field, const TensorHeader &header,
+                                    const TensorToWrite &with) {
+  bool isTyped = !header.hasRaw && with.fileType() != ACCUM_F16 && with.fileType() != ACCUM_BF16;
+  uint32_t number = !isTyped                       ? tensor::kRawData
+                    : with.fileType() == ACCUM_F64 ? tensor::kDoubleData
+                                                   : tensor::kFloatData;
+  OnnxPieces pieces;
+  bool isWritten = false;
+  auto write = [&] {
+    std::string tag;
+    appendLengthTag(tag, number, with.fileBytes());
+    pieces.push_back({0, 0, tag});
+    pieces.push_back({0, 0, {}, &with});
+    isWritten = true;
+  };
+  ProtoFields fields(file, field.value, field.end);
+  while (auto part = fields.next()) {
+    bool isData = part->number == tensor::kRawData || part->number == tensor::kFloatData ||
+                  part->number == tensor::kDoubleData || part->number == tensor::kInt32Data;
+    if (!isData)
+      keep(pieces, part->begin, part->end);
+    else if (!isWritten)
+      write();
+  }
+  if (!isWritten && with.elements() > 0)
+    write();
+  return pieces;
+}
+
+/// `constant`: the name that a Constant node gives it; empty for an initializer, which has its own.
+Rewriter::Pieces Rewriter::tensorOf(const ProtoField &field, const std::string &constant) {
+  TensorHeader header = headerOf(field);
+  if (!constant.empty())
+    header.name = constant;
+  const TensorToWrite *with = findFor(header);
+  if (header.isExternal)
+    return externalOf(field, with);
+  return with ? inlineOf(field, header, *with) : std::nullopt;
+}
+
+Rewriter::Pieces Rewriter::nodeOf(const ProtoField &field) {
+  std::string type, output;
+  ProtoFields fields(file, field.value, field.end);
+  while (auto part = fields.next()) {
+    if (part->number == node::kOpType)
+      type = text(*part);
+    if (part->number == node::kOutput && output.empty())
+      output = text(*part);
+  }
+  bool isConstant = type == "Constant" && !output.empty();
+  Child attribute = [&](const ProtoField &value) {
+    if (value.number == attribute::kGraph || value.number == attribute::kGraphs)
+      return graphOf(value);
+    return isConstant && value.number == attribute::kTensor ? tensorOf(value, output) : std::nullopt;
+  };
+  return message(field.value, field.end, [&](const ProtoField &part) {
+    return part.number == node::kAttribute ? message(part.value, part.end, attribute) : std::nullopt;
+  });
+}
+
+Rewriter::Pieces Rewriter::graphOf(const ProtoField &field) {
+  return message(field.value, field.end, [&](const ProtoField &part) {
+    if (part.number == graph::kInitializer)
+      return tensorOf(part, "");
+    return part.number == graph::kNode ? nodeOf(part) : std::nullopt;
+  });
+}
+
+Expected<OnnxRewrite> Rewriter::rewrite(uint64_t bytes) {
+  Pieces pieces = message(0, bytes, [&](const ProtoField &field) {
+    return field.number == model::kGraph ? graphOf(field) : std::nullopt;
+  });
+  if (failure)
+    return *failure;
+  if (pieces)
+    result.pieces = std::move(*pieces);
+  else
+    result.pieces = {{0, bytes}};
+  return std::move(result);
+}
+
+} // namespace
+
+Expected<OnnxRewrite> rewriteOnnx(const uint8_t *file, uint64_t bytes, const std::string &path,
+                                  std::vector<TensorToWrite> &tensors,
+                                  const std::function<std::string(const std::string &)> &rename) {
+  return Rewriter(file, path, tensors, rename).rewrite(bytes);
+}
+
+} // namespace accum::runtime
