@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Evaluation over the C interface of the runtime.
 #include "tools/accum-run/Evaluation.h"
+#include "tools/accum-run/RunResults.h"
 #include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
@@ -38,7 +39,7 @@ int Evaluator::run(uint64_t done, Evaluation &found) {
 void Evaluator::keepBest(const Evaluation &found) {
   if (!found.isBest || options.best.empty())
     return;
-  failed = accum_save(session, "parameter", options.names.c_str(), options.best.c_str(), 0);
+  failed = writeWeights(options, session, {options.best, /*keepOld=*/false});
   if (failed == 0)
     return;
   std::fputs(accum_last_error(), stderr);

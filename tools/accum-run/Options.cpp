@@ -2,7 +2,6 @@
 // One CLI11 declaration per option, and the rules between options.
 #include "tools/accum-run/Options.h"
 #include "runtime/system/ThreadPool.h"
-#include "tools/accum-run/NotBuilt.h"
 #include "tools/accum-run/OptionText.h"
 #include <algorithm>
 #include <filesystem>
@@ -19,11 +18,27 @@ using runtime::Status;
 
 namespace {
 
-void addRun(CLI::App &app, Options &options, std::string &onNan, std::string &progress) {
+std::string readProgress(const std::string &text, Options &options) {
+  options.progress = text != "none";
+  if (text == "none" || text == "auto")
+    return "";
+  bool isCount = !text.empty() && text.size() < 19 && std::ranges::all_of(text, isdigit);
+  options.progressSteps = isCount ? std::stoull(text) : 0;
+  options.progressSeconds = isCount ? 0 : secondsIn(text).value_or(0);
+  return options.progressSteps > 0 || options.progressSeconds > 0
+             ? ""
+             : "`" + text + "` is neither auto nor none, a number of steps, or a time like 30s";
+}
+
+void addRun(CLI::App &app, Options &options, std::string &onNan) {
   app.add_option("--on-nan", onNan, "a step that is not finite: stop (default) or skip")
       ->check(CLI::IsMember({"stop", "skip"}));
-  app.add_option("--progress", progress, "auto (default): a line on a terminal; none")
-      ->check(CLI::IsMember({"auto", "none"}));
+  app.add_option("--progress")
+      ->each([](const std::string &) {})
+      ->check([&](const std::string &text) { return readProgress(text, options); })
+      ->description("auto (default): one line that moves on a terminal, elsewhere a line a minute; none; a "
+                    "line every N steps, or every 30s")
+      ->type_name("auto|none|N|TIME");
   app.add_option("--threads", options.threads,
                  "per process (default: OMP_NUM_THREADS, or processors / processes)")
       ->check(wholeNumber(1, runtime::kMostThreads));
@@ -96,21 +111,18 @@ Status checkTogether(const Options &options) {
   return {};
 }
 
-/// Each result has a file of its own; weights inside a model file are not built.
+/// Each result has a file of its own.
 Status checkOutputs(const Options &options) {
-  if (options.save.ends_with(".onnx"))
-    return Error{runtime::kExitUsage,
-                 "--save " + options.save +
-                     ": a model file with new weights is not built yet in this version",
-                 "not-built",
-                 {"--save FILE.safetensors writes the weights"}};
+  if (!options.model.empty() && !options.save.ends_with(".onnx") && !options.best.ends_with(".onnx"))
+    return usage("--model is for --save FILE.onnx");
   std::map<std::filesystem::path, std::string> known;
   for (const auto &[flag, path] : std::initializer_list<std::pair<std::string, std::string>>{
            {"--save", options.save},
            {"--best", options.best},
            {"--dump-gradients", options.dumpGradients},
            {"--log", options.log == "-" ? "" : options.log},
-           {"--profile", options.profile}}) {
+           {"--profile", options.profile},
+           {"--report", options.report}}) {
     if (path.empty())
       continue;
     std::error_code ignored;
@@ -137,9 +149,7 @@ std::string defaultSave(std::string artifact) {
 Expected<Options> parseOptions(int argc, char **argv) {
   Options options;
   options.words.assign(argv + 1, argv + argc);
-  if (Status status = refuseNotBuilt(options.words); !status)
-    return status.error();
-  std::string onNan = "stop", progress = "auto";
+  std::string onNan = "stop";
   bool version = false, include = false;
   CLI::App app("Runs an artifact that accumc compiled: data in, trained weights out.", "accum-run");
   app.add_option("artifact", options.artifact, "DIR.accum");
@@ -152,7 +162,7 @@ Expected<Options> parseOptions(int argc, char **argv) {
   addEvaluation(app, options);
   addWeights(app, options);
   addOutput(app, options);
-  addRun(app, options, onNan, progress);
+  addRun(app, options, onNan);
   app.add_flag("--include-dir", include, "the folder of accum_program.h and accum_runtime.h");
   app.add_flag("--version", version, "print the version");
   try {
@@ -168,7 +178,6 @@ Expected<Options> parseOptions(int argc, char **argv) {
     return options;
   }
   options.skipNan = onNan == "skip";
-  options.progress = progress == "auto";
   if (Status status = options.verify && !options.describe ? checkVerify(app) : Status(); !status)
     return status.error();
   if (Status status = checkEvaluation(app, options); !status)

@@ -39,8 +39,12 @@ struct Options {
   bool initPartial = false;
   double maxSeconds = 0;            ///< of training, 0: no limit
   std::optional<double> stopAtLoss; ///< a loss that is low enough
+  std::string exportDtype, model;   ///< empty: as it is trained; where the artifact knows it
   std::string save, names = "onnx", dumpGradients, printParam, log, profile;
+  std::string tensorboard, report; ///< a folder, and a page
   bool skipNan = false, progress = true;
+  uint64_t progressSteps = 0;  ///< where stderr is no terminal: a line so often
+  double progressSeconds = 60; ///< instead of progressSteps
   std::optional<uint64_t> randomParams;
   std::string target; ///< empty: the artifact's own
   int threads = 0;

@@ -2,42 +2,49 @@
 // step 120/19073 | 126M tok | loss 4.8213 | norm 1.42 | lr 3.60e-04 | 503 ms | 2.08M tok/s | 53.8 GiB | eta
 // 2h38m
 #include "tools/accum-run/ProgressLine.h"
+#include "runtime/system/Clock.h"
 #include "runtime/system/Memory.h"
+#include "tools/accum-run/Quantity.h"
 #include <cmath>
 #include <cstdio>
 #include <fmt/format.h>
 #include <unistd.h>
 
 namespace accum::run {
-namespace {
+ProgressLine::ProgressLine(const Options &options, uint64_t from, uint64_t total)
+    : options(options), isTerminal(isatty(STDERR_FILENO) != 0), from(from), total(total),
+      started(runtime::now()), shown(started), checkpoint(started) {}
 
-std::string withPrefix(double value) {
-  constexpr const char *kPrefixes[] = {"", "k", "M", "G", "T"};
-  int prefix = 0;
-  for (; value >= 1000 && prefix < 4; ++prefix)
-    value /= 1000;
-  return fmt::format("{:.3g}{}", value, kPrefixes[prefix]);
+bool ProgressLine::isDue(uint64_t step) {
+  double now = runtime::now();
+  bool isLate = options.progressSeconds > 0 && now - shown >= options.progressSeconds;
+  bool isCounted = options.progressSteps > 0 && step % options.progressSteps == 0;
+  if (!isTerminal && !isLate && !isCounted)
+    return false;
+  shown = now;
+  return true;
 }
 
-std::string duration(double seconds) {
-  auto whole = int64_t(seconds);
-  if (whole < 60)
-    return fmt::format("{}s", whole);
-  if (whole < 3600)
-    return fmt::format("{}m{:02}s", whole / 60, whole % 60);
-  return fmt::format("{}h{:02}m", whole / 3600, whole / 60 % 60);
+/// " | checkpoint in 380", steps or time; empty where none is to come but the last.
+std::string ProgressLine::toCheckpoint(uint64_t step) {
+  if (options.checkpointSteps > 0) {
+    uint64_t left = options.checkpointSteps - step % options.checkpointSteps;
+    return step + left < total ? fmt::format(" | checkpoint in {}", left) : "";
+  }
+  if (options.checkpointSeconds <= 0)
+    return "";
+  double now = runtime::now();
+  if (now - checkpoint >= options.checkpointSeconds)
+    checkpoint = now; // behind this step
+  return " | checkpoint in " + duration(options.checkpointSeconds - (now - checkpoint));
 }
-
-} // namespace
-
-ProgressLine::ProgressLine(uint64_t steps) : active(isatty(STDERR_FILENO) != 0), steps(steps) {}
 
 void ProgressLine::step(uint64_t step, const accum_info &info, const accum_step_result &result) {
   tokens += result.targets;
-  seconds += result.seconds;
-  if (!active)
+  std::string next = toCheckpoint(step);
+  if (!isDue(step))
     return;
-  std::string line = fmt::format("step {}/{}", step, steps);
+  std::string line = fmt::format("step {}/{}", step, total);
   if (tokens)
     line += fmt::format(" | {} tok", withPrefix(double(tokens)));
   line += fmt::format(" | loss {:.4f}", result.loss);
@@ -47,10 +54,11 @@ void ProgressLine::step(uint64_t step, const accum_info &info, const accum_step_
   double rate = double(result.targets ? result.targets : result.samples) / result.seconds;
   line += fmt::format(" | {} {}/s | {}", withPrefix(rate), result.targets ? "tok" : "samples",
                       runtime::formatBytes(info.peak_bytes));
-  line += " | eta " + duration(seconds / double(step) * double(steps - step));
-  std::fprintf(stderr, "\r\033[K%s", line.c_str());
+  double each = (runtime::now() - started) / double(step - from);
+  line += next + " | eta " + duration(each * double(total - step));
+  std::fprintf(stderr, isTerminal ? "\r\033[K%s" : "%s\n", line.c_str());
   std::fflush(stderr);
-  open = true;
+  open = isTerminal;
 }
 
 void ProgressLine::interrupt() {

@@ -7,10 +7,11 @@
 
 namespace accum::run {
 
-/// Silent where stderr is no terminal.
+/// Where stderr is no terminal, lines that stay, as often as the options say.
 class ProgressLine : public RunRecorder {
 public:
-  explicit ProgressLine(uint64_t steps);
+  /// `from` is the step that a checkpoint was left at, `total` the last one.
+  ProgressLine(const Options &options, uint64_t from, uint64_t total);
 
   void step(uint64_t step, const accum_info &info, const accum_step_result &result) override;
   void evaluation(const Evaluation &) override {}
@@ -19,10 +20,14 @@ public:
   int finish() override;
 
 private:
-  bool active, open = false;
-  uint64_t steps;
+  bool isDue(uint64_t step);
+  std::string toCheckpoint(uint64_t step);
+
+  const Options &options;
+  bool isTerminal, open = false;
+  uint64_t from, total;
   int64_t tokens = 0;
-  double seconds = 0;
+  double started, shown, checkpoint; ///< by the clock; the latest line and checkpoint
 };
 
 } // namespace accum::run

@@ -2,7 +2,9 @@
 // Which recorders a run has.
 #include "tools/accum-run/RunRecorder.h"
 #include "tools/accum-run/ProgressLine.h"
+#include "tools/accum-run/RunReport.h"
 #include "tools/accum-run/StepLog.h"
+#include "tools/accum-run/TensorBoardLog.h"
 
 namespace accum::run {
 
@@ -17,8 +19,16 @@ runtime::Expected<Recorders> Recorders::open(const Options &options, bool isFirs
       return log.error();
     recorders.all.push_back(std::move(*log));
   }
+  if (!options.tensorboard.empty()) {
+    auto file = EventFile::create(options.tensorboard, from + 1);
+    if (!file)
+      return file.error();
+    recorders.all.push_back(std::make_unique<TensorBoardLog>(std::move(*file)));
+  }
+  if (!options.report.empty())
+    recorders.all.push_back(std::make_unique<RunReport>(options, from, total));
   if (options.progress)
-    recorders.all.push_back(std::make_unique<ProgressLine>(total));
+    recorders.all.push_back(std::make_unique<ProgressLine>(options, from, total));
   return recorders;
 }
 

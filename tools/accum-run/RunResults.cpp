@@ -2,7 +2,9 @@
 // Saving over the C interface of the runtime.
 #include "tools/accum-run/RunResults.h"
 #include "runtime/files/File.h"
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <unistd.h>
 
@@ -19,7 +21,8 @@ int say(int code) {
 } // namespace
 
 int RunResults::check() const {
-  for (const std::string &path : {options.save, options.best, options.dumpGradients, options.profile}) {
+  for (const std::string &path :
+       {options.save, options.best, options.dumpGradients, options.profile, options.report}) {
     if (path.empty())
       continue;
     if (auto writer = runtime::FileWriter::create(path); !writer) {
@@ -30,23 +33,36 @@ int RunResults::check() const {
   return 0;
 }
 
-/// Where the path failed (a full disk, a mount that is gone), the folder for temporary files: a run's hours
-/// are worth more than its place. The exit code tells of the path.
+int RunResults::checkWeights() const {
+  int code = writeWeights(options, session, {options.save, /*keepOld=*/true, /*checkOnly=*/true});
+  if (code != 0 || options.best.empty())
+    return code;
+  return writeWeights(options, session, {options.best, /*keepOld=*/false, /*checkOnly=*/true});
+}
+
+/// Where that failed, they are kept as they were trained: beside the path (a value that a short float has
+/// not, a model file that is gone), or in the folder for temporary files (a full disk, a mount that is gone).
+/// A run's hours are worth more than its place. The exit code tells of the path.
 int RunResults::saveWeights() const {
-  auto saveAt = [&](const std::string &path) {
-    return accum_save(session, "parameter", options.names.c_str(), path.c_str(), 1);
-  };
-  int code = say(saveAt(options.save));
+  int code = say(writeWeights(options, session, {options.save, /*keepOld=*/true}));
   if (code == 0) {
     std::printf("wrote    %s\n", options.save.c_str());
     return 0;
   }
   std::error_code unknown;
-  std::filesystem::path folder = std::filesystem::temp_directory_path(unknown);
-  std::string name = std::filesystem::path(options.save).filename();
-  std::string instead = folder / (std::to_string(getpid()) + "." + name);
-  if (!unknown && saveAt(instead) == 0)
-    std::fprintf(stderr, "note: the weights are in %s instead\n", instead.c_str());
+  std::filesystem::path path = options.save, folder = std::filesystem::temp_directory_path(unknown);
+  std::string number = std::to_string(getpid()) + ".";
+  bool isPlain = path.extension() == ".safetensors" && options.exportDtype.empty();
+  std::vector<std::string> places;
+  if (!isPlain)
+    places.push_back(path.parent_path() / (path.stem().string() + ".trained.safetensors"));
+  if (!unknown)
+    places.push_back(folder / (number + path.stem().string() + ".safetensors"));
+  for (const std::string &instead : places)
+    if (accum_save(session, "parameter", options.names.c_str(), instead.c_str(), 1) == 0) {
+      std::fprintf(stderr, "note: the weights are in %s instead\n", instead.c_str());
+      break;
+    }
   return code;
 }
 
@@ -62,6 +78,25 @@ int RunResults::save(bool hasGradients) const {
     code = code ? code : failed;
   }
   return code;
+}
+
+int writeWeights(const Options &options, accum_session *session, const WeightsFile &file) {
+  auto given = [](const std::string &text) { return text.empty() ? nullptr : text.c_str(); };
+  accum_save_options save = {sizeof(accum_save_options), options.names.c_str(), given(options.exportDtype),
+                             given(options.model),       file.keepOld,          file.checkOnly};
+  return accum_save_weights(session, file.path.c_str(), &save);
+}
+
+int finishOutput(int code) {
+  errno = 0;
+  bool failed = std::fflush(stdout) != 0 || std::ferror(stdout) != 0;
+  if (!failed || errno == EPIPE)
+    return code;
+  runtime::Error error{runtime::kExitFile,
+                       std::string("standard output: cannot be written: ") + std::strerror(errno),
+                       "unwritable"};
+  std::fputs(format(error).c_str(), stderr);
+  return code == 0 || code == runtime::kExitStopped ? error.exitCode : code;
 }
 
 } // namespace accum::run

@@ -13,7 +13,10 @@ class RunResults {
 public:
   RunResults(const Options &options, accum_session *session) : options(options), session(session) {}
 
-  /// Before the first step: whether they will have a place.
+  /// Before the first step: whether the weights can be written in the form that is asked for. An exit code,
+  /// with the runtime's last error; nothing is said.
+  int checkWeights() const;
+  /// Whether the files will have a place.
   int check() const;
   /// The weights first: nothing else that fails may cost them. Gradients are those of a step.
   int save(bool hasGradients) const;
@@ -24,6 +27,19 @@ private:
   const Options &options;
   accum_session *session;
 };
+
+struct WeightsFile {
+  const std::string &path;
+  bool keepOld, checkOnly = false;
+};
+
+/// Trained weights in the names, type and form that the options and the path say. An exit code; nothing is
+/// said.
+int writeWeights(const Options &options, accum_session *session, const WeightsFile &file);
+
+/// Writes what stdout still holds. Where that fails, 3 instead of an exit code of 0 or 5: who reads half of
+/// an output must not take it for the whole. A reader that left is no failure.
+int finishOutput(int code);
 
 } // namespace accum::run
 #endif

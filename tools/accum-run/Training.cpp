@@ -140,7 +140,7 @@ int Training::prepare() {
   if (code == 0 && isFirst() && !options.profile.empty())
     code = accum_profile(session);
   if (code == 0)
-    code = accum_save(session, "parameter", options.names.c_str(), nullptr, 0);
+    code = isFirst() ? results.checkWeights() : 0;
   if (code == 0 && !options.batches.empty())
     code = accum_set_batches(session, options.batches.data(), options.batches.size());
   if (code == 0)
@@ -350,7 +350,7 @@ int train(const Options &options, const runtime::Manifest &manifest, RankBoard &
   if (code != 0)
     return sayOpenFailed(code, accum_last_error(), board);
   code = options.verify ? verifyPlan(options, manifest, session) : Training(options, session).run();
-  std::fflush(stdout);
+  code = finishOutput(code);
   accum_close(session);
   board.set(launchedRank(), RankBoard::Ended);
   return code;

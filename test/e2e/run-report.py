@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""oracle: a run's page is whole, names no other place, and its curves are the log's numbers. run-report.py PAGE LOG"""
+import html.parser
+import json
+import pathlib
+import re
+import sys
+
+page, log = pathlib.Path(sys.argv[1]).read_text(), pathlib.Path(sys.argv[2]).read_text()
+OPEN = {"meta", "line", "circle", "polyline", "polygon"}
+
+
+class Nesting(html.parser.HTMLParser):
+    stack, figures = [], []
+
+    def handle_starttag(self, tag, attributes):
+        assert not {"src", "href"} & {name for name, _ in attributes}, tag
+        if tag == "figure":
+            self.figures.append(dict(attributes)["data-curve"])
+        if tag not in OPEN:
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag):
+        assert tag in OPEN or self.stack.pop() == tag, tag
+
+
+parser = Nesting()
+parser.feed(page)
+assert not parser.stack and "http" not in page, parser.stack
+for points in re.findall(r"points='([^']*)'", page):
+    for x, y in (map(float, point.split(",")) for point in points.split()):
+        assert -0.01 <= x <= 1000.01 and -0.01 <= y <= 1000.01
+data = json.loads(re.search(r"<script type='application/json' id='run'>(.*?)</script>", page)[1])
+curves = data["curves"]
+steps = [entry for entry in map(json.loads, log.splitlines()) if "loss" in entry]
+evaluations = [entry for entry in map(json.loads, log.splitlines()) if "eval_loss" in entry]
+values = {"loss": "loss", "norm": "gradient_norm", "lr": "lr", "speed": "tokens_per_s", "memory": "peak_bytes"}
+for name, key in values.items():
+    assert curves[name] == [[step["step"]] + [step[key]] * 3 for step in steps], name
+    assert name in parser.figures
+assert curves["eval_loss"] == [[entry["step"]] + [entry["eval_loss"]] * 3 for entry in evaluations]
+assert curves["skips"] == [[step["step"], 1, 1, 1] for step in steps if step.get("skipped")]
+assert page.count("class='skip'") == len(curves["skips"]) and page.count("class='eval'") == len(evaluations)
+assert data["steps"] == len(steps) and data["arena_bytes"] == steps[-1]["arena_bytes"]
+print(len(steps), "steps,", len(evaluations), "evaluations,", len(curves["skips"]), "skipped")

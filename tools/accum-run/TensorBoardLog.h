@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// --tensorboard: the numbers of each step and evaluation as curves.
+#ifndef ACCUM_RUN_TENSORBOARDLOG_H
+#define ACCUM_RUN_TENSORBOARDLOG_H
+
+#include "tools/accum-run/EventFile.h"
+#include "tools/accum-run/RunRecorder.h"
+
+namespace accum::run {
+
+/// A full disk ends it, with a note, and not the training.
+class TensorBoardLog : public RunRecorder {
+public:
+  explicit TensorBoardLog(std::unique_ptr<EventFile> file) : file(std::move(file)) {}
+
+  void step(uint64_t step, const accum_info &info, const accum_step_result &result) override;
+  void evaluation(const Evaluation &found) override;
+
+private:
+  void write(uint64_t step, const std::vector<Scalar> &scalars);
+
+  std::unique_ptr<EventFile> file;
+};
+
+} // namespace accum::run
+#endif
