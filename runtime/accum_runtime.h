@@ -45,7 +45,8 @@ typedef struct accum_open_options {
 int accum_open(const char *artifact, const accum_open_options *options, accum_session **session);
 void accum_close(accum_session *session);
 
-/* Signature, plan, memory table and versions as text, without running anything; free with accum_free. */
+/* Signature, plan, memory table and versions as text, without running anything; of a checkpoint or a folder
+ * of them what they hold. Free with accum_free. */
 int accum_describe(const char *artifact, char **text);
 void accum_free(void *text);
 
@@ -257,6 +258,11 @@ int accum_lock_checkpoints(const char *root);
  * appears whole or not at all. `step` counts the steps that were made; of the others the newest `keep - 1`
  * stay (0: all). One rank calls it. */
 int accum_checkpoint(accum_session *session, const char *root, uint64_t step, uint64_t keep);
+/* From now on accum_checkpoint returns when it has copied the state, into memory that is taken here, and a
+ * thread writes the copy. accum_finish_checkpoint says how the latest one ended, once: with `wait` behind its
+ * end, else 0 while it is on its way. It comes before the next accum_checkpoint, with `wait`. */
+int accum_checkpoint_background(accum_session *session);
+int accum_finish_checkpoint(accum_session *session, int32_t wait);
 /* Reads a checkpoint, or the newest whole one of a folder of them; all ranks call it, behind bind. *step is
  * the step to go on with: the next ones have the bits of a run that was never interrupted. weights_only:
  * parameters alone, and a new run. *found is 0 where the folder holds none. */

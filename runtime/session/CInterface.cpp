@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum_runtime.h in front of Session: checks arguments, turns errors into codes and text.
 #include "runtime/artifact/Describe.h"
+#include "runtime/session/CheckpointText.h"
 #include "runtime/session/Session.h"
 #include <algorithm>
 #include <cmath>
@@ -110,6 +111,11 @@ void accum_close(accum_session *session) { delete session; }
 
 int accum_describe(const char *artifact, char **text) {
   return guarded([&] {
+    if (holdsCheckpoints(artifact)) {
+      auto checkpoints = describeCheckpoints(artifact);
+      *text = checkpoints ? strdup(checkpoints->c_str()) : nullptr;
+      return checkpoints ? 0 : report(checkpoints.error());
+    }
     auto read = readArtifact(artifact);
     if (!read)
       return report(read.error());
@@ -241,6 +247,14 @@ int accum_evaluate(accum_session *session, accum_evaluation *result) {
 
 int accum_lock_checkpoints(const char *root) {
   return guarded([&] { return report(lockCheckpoints(root)); });
+}
+
+int accum_checkpoint_background(accum_session *session) {
+  return guarded([&] { return report(session->session->checkpointInBackground()); });
+}
+
+int accum_finish_checkpoint(accum_session *session, int32_t wait) {
+  return guarded([&] { return report(session->session->finishCheckpoint(wait != 0)); });
 }
 
 int accum_checkpoint(accum_session *session, const char *root, uint64_t step, uint64_t keep) {

@@ -238,6 +238,8 @@ Expected<CheckpointFacts> readCheckpoint(const std::string &path) {
     return hash.error();
   if (*hash != expected)
     return damaged(tensors, "is not what was written: its checksum differs");
+  facts.bytes = bytes;
+  facts.xxh3 = expected;
   return facts;
 }
 

@@ -5,8 +5,8 @@
 
 #include "runtime/accum_runtime.h"
 #include "runtime/data/Feed.h"
+#include "runtime/session/BackgroundCheckpoint.h"
 #include "runtime/session/CallLog.h"
-#include "runtime/session/Checkpoint.h"
 #include "runtime/session/Device.h"
 #include "runtime/session/Hyper.h"
 #include "runtime/session/InitialWeights.h"
@@ -63,6 +63,10 @@ public:
   Status save(const std::string &kind, const std::string &names, const std::string &path, bool keepOld);
   /// On one rank: all have the same.
   Status checkpoint(const std::string &root, uint64_t step, uint64_t keep);
+  /// From now on checkpoints are written by a thread, from a copy of the state.
+  Status checkpointInBackground();
+  /// How the latest of those ended, told once; success while it is on its way, unless `wait`.
+  Status finishCheckpoint(bool wait) { return background ? background->finish(wait) : Status(); }
   /// Of a checkpoint's folder; the step to go on with, 0 where only weights were taken. Data is bound before.
   Expected<uint64_t> resume(const std::string &path, bool weightsOnly);
   /// The newest whole one of a folder of them, on all ranks alike; nothing where there is none.
@@ -130,6 +134,8 @@ private:
   Artifact artifact;
   Collectives collectives;
   std::unique_ptr<Device> device;
+  std::vector<TensorToWrite> tensorsToKeep() const;
+  std::unique_ptr<BackgroundCheckpoint> background;
   std::set<size_t> carried; ///< frozen parameters whose values are not the artifact's
   std::set<size_t> unset;   ///< parameters that have no value yet
   uint8_t *state = nullptr; ///< in the device's memory, scratch behind it

@@ -3,6 +3,7 @@
 #include "runtime/session/Checkpoint.h"
 #include "runtime/session/Parameters.h"
 #include "runtime/session/Session.h"
+#include "runtime/system/Memory.h"
 #include <algorithm>
 
 namespace accum::runtime {
@@ -117,11 +118,30 @@ CheckpointFacts Session::facts(uint64_t step) const {
           groupsOf(artifact.manifest, hyper.coefficients)};
 }
 
-Status Session::checkpoint(const std::string &root, uint64_t step, uint64_t keep) {
+std::vector<TensorToWrite> Session::tensorsToKeep() const {
   std::vector<TensorToWrite> tensors;
   for (const ParameterSpec &tensor : checkpointTensors(/*withSlots=*/true))
     tensors.push_back({tensor.onnxName, state + tensor.stateOffset, tensor.dtype, tensor.shape});
-  return writeCheckpoint(root, facts(step), tensors, reader(), keep);
+  return tensors;
+}
+
+Status Session::checkpointInBackground() {
+  uint64_t bytes = 0;
+  for (const TensorToWrite &tensor : tensorsToKeep())
+    bytes += tensor.fileBytes();
+  auto made = BackgroundCheckpoint::make(bytes);
+  if (!made)
+    return made.error();
+  background = std::move(*made);
+  decisions.push_back("checkpoints are written in the background, from a copy of the state: " +
+                      formatBytes(bytes) + " of memory beside the plan's");
+  return {};
+}
+
+Status Session::checkpoint(const std::string &root, uint64_t step, uint64_t keep) {
+  if (background)
+    return background->start(root, facts(step), tensorsToKeep(), reader(), keep);
+  return writeCheckpoint(root, facts(step), tensorsToKeep(), reader(), keep);
 }
 
 /// Frozen parameters are in a checkpoint where they were not the artifact's.

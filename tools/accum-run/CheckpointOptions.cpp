@@ -35,6 +35,8 @@ void addCheckpoints(CLI::App &app, Options &options) {
       ->type_name("N|Nmin");
   app.add_option("--checkpoint-keep", options.checkpointKeep, "only the newest so many (default: all)")
       ->check(wholeNumber(1));
+  app.add_flag("--checkpoint-background", options.checkpointBackground,
+               "a thread writes them from a copy of the state, whose memory is printed");
   app.add_option("--resume", options.resume,
                  "a checkpoint, a folder of them, or auto: the newest of --checkpoint, if there is one")
       ->check(notEmpty)

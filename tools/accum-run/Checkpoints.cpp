@@ -11,15 +11,38 @@ namespace accum::run {
 void Checkpoints::writeIfDue(uint64_t done, bool isLast) {
   bool isDue = isLast || (options.checkpointSteps > 0 && done % options.checkpointSteps == 0) ||
                (options.checkpointSeconds > 0 && runtime::now() - latest >= options.checkpointSeconds);
+  finish(/*wait=*/isDue);
   if (!isDue)
     return;
   latest = runtime::now();
+  latestStep = done;
+  isLatestLast = isLast;
   failed = accum_checkpoint(session, options.checkpoint.c_str(), done, options.checkpointKeep);
-  if (failed)
-    std::fputs(accum_last_error(), stderr);
-  if (failed && !isLast)
+  sayFailed();
+  if (isLast)
+    finish(/*wait=*/true);
+}
+
+int Checkpoints::lock() {
+  int code = accum_lock_checkpoints(options.checkpoint.c_str());
+  return code == 0 && options.checkpointBackground ? accum_checkpoint_background(session) : code;
+}
+
+/// The one that a thread writes.
+void Checkpoints::finish(bool wait) {
+  if (int code = accum_finish_checkpoint(session, wait)) {
+    failed = code;
+    sayFailed();
+  }
+}
+
+void Checkpoints::sayFailed() {
+  if (!failed)
+    return;
+  std::fputs(accum_last_error(), stderr);
+  if (!isLatestLast)
     std::fprintf(stderr, "note: step %llu has no checkpoint; training goes on\n",
-                 static_cast<unsigned long long>(done));
+                 static_cast<unsigned long long>(latestStep));
 }
 
 void Checkpoints::sayHowToGoOn() const {

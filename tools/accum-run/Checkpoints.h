@@ -15,7 +15,7 @@ public:
   Checkpoints(const Options &options, accum_session *session) : options(options), session(session) {}
 
   /// Keeps other runs out of the folder. An exit code.
-  int lock() { return accum_lock_checkpoints(options.checkpoint.c_str()); }
+  int lock();
   /// One that cannot be written ends no run: the one before it is still there.
   void writeIfDue(uint64_t done, bool isLast);
   /// Of the latest one: its exit code, 0 where it was written.
@@ -26,7 +26,12 @@ public:
 private:
   const Options &options;
   accum_session *session;
+  void finish(bool wait);
+  void sayFailed();
+
   double latest = runtime::now();
+  uint64_t latestStep = 0;
+  bool isLatestLast = false;
   int failed = 0;
 };
 

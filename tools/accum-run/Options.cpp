@@ -56,7 +56,7 @@ void addRun(CLI::App &app, Options &options, std::string &onNan) {
                  "who started the ranks: auto (default), mpi, slurm, or env (RANK, WORLD_SIZE, LOCAL_RANK, "
                  "MASTER_ADDR, MASTER_PORT)")
       ->check(CLI::IsMember({"auto", "mpi", "slurm", "env"}));
-  app.add_flag("--describe", options.describe, "what is in the artifact; runs nothing");
+  app.add_flag("--describe", options.describe, "what is in the artifact, or in a checkpoint; runs nothing");
 }
 
 /// Beside this program after an installation, in the source tree before.
@@ -94,8 +94,8 @@ Status checkTogether(const Options &options) {
   if (!options.data.empty() && options.synthetic)
     return usage("--data and --synthetic exclude each other");
   bool isTimed = options.checkpointSteps > 0 || options.checkpointSeconds > 0 || options.checkpointKeep > 0;
-  if (isTimed && options.checkpoint.empty())
-    return usage("--checkpoint-every and --checkpoint-keep need --checkpoint DIR");
+  if ((isTimed || options.checkpointBackground) && options.checkpoint.empty())
+    return usage("--checkpoint-every, --checkpoint-keep and --checkpoint-background need --checkpoint DIR");
   if (options.resume == "auto" && options.checkpoint.empty())
     return usage("--resume auto needs --checkpoint DIR");
   if (options.resumeWeightsOnly && options.resume.empty())

@@ -28,7 +28,7 @@ struct Options {
   std::string checkpoint, resume; ///< folders; resume may be `auto`
   uint64_t checkpointSteps = 0, checkpointKeep = 0;
   double checkpointSeconds = 0; ///< instead of checkpointSteps
-  bool resumeWeightsOnly = false;
+  bool resumeWeightsOnly = false, checkpointBackground = false;
   std::optional<int> devices;              ///< given, or those that a launcher started
   std::vector<accum_batch_change> batches; ///< empty: the artifact's
   std::vector<std::string> evalData;

@@ -19,7 +19,7 @@ std::vector<double> ticks(double low, double high) {
       step = times * power;
   std::vector<double> values;
   for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k)
-    values.push_back(k * step);
+    values.push_back(k == 0 ? 0 : k * step); // no -0
   return values;
 }
 
@@ -54,10 +54,12 @@ private:
 
 std::string Drawing::grid() const {
   std::string text;
-  for (double value : ticks(low, high))
+  for (double tick : ticks(low / chart.unit, high / chart.unit)) {
+    double value = tick * chart.unit;
     text += fmt::format("<line class='grid' x1='0' x2='100%' y1='{0:.3f}%' y2='{0:.3f}%'/><text class='tick' "
                         "x='-6' y='{0:.3f}%' dy='4'>{1}</text>\n",
                         100 * y(value), escaped(chart.label(value)));
+  }
   return text;
 }
 

@@ -21,6 +21,7 @@ struct RunChart {
   const RunCurve *marks = nullptr;          ///< steps that get a vertical line
   std::optional<double> limit = {};         ///< a horizontal line
   bool fromZero = false;                    ///< the axis starts there
+  double unit = 1;                          ///< values of the axis are round in it
   std::function<std::string(double)> label; ///< of a value
 
   /// A figure; empty where the curve is.

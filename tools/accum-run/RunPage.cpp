@@ -40,7 +40,7 @@ std::string header(const RunStory &story) {
                  fmt::format("{:.2g} % of it waiting for data", 100 * story.waitSeconds / story.stepSeconds));
   text += tile("memory", runtime::formatBytes(story.info.peak_bytes),
                "planned " + runtime::formatBytes(story.info.arena_bytes));
-  text += tile("time", duration(story.seconds), "so far");
+  text += tile("time", duration(story.seconds), "by the clock");
   return text + "</div></header>\n";
 }
 
@@ -50,46 +50,54 @@ std::string section(const std::string &name, const std::string &body) {
 
 std::string plain(double value) { return fmt::format("{:.5g}", value); }
 
-std::string charts(const RunStory &story) {
-  uint64_t from = story.from, to = std::max(story.from + story.steps, from + 1);
-  auto bytes = [](double value) { return runtime::formatBytes(uint64_t(std::max(value, 0.0))); };
-  auto part = [](double value) { return fmt::format("{:.3g} %", 100 * value); };
+std::string part(double value) { return fmt::format("{:.3g} %", 100 * value); }
+
+std::string bytes(double value) { return runtime::formatBytes(uint64_t(std::max(value, 0.0))); }
+
+/// From zero on.
+RunChart chartOf(const RunStory &story, const char *id, const char *title, const RunCurve &curve,
+                 std::string (*label)(double)) {
+  uint64_t to = std::max(story.from + story.steps, story.from + 1);
+  return {.id = id,
+          .title = title,
+          .curve = curve,
+          .from = story.from,
+          .to = to,
+          .fromZero = true,
+          .label = label};
+}
+
+std::string lossCharts(const RunStory &story) {
+  RunChart loss = chartOf(story, "loss", "training, and evaluations as dots", story.loss, plain);
+  loss.dots = &story.evalLoss;
+  RunChart accuracy = chartOf(story, "eval_accuracy", "accuracy of evaluations", story.evalAccuracy, part);
+  loss.fromZero = accuracy.fromZero = false;
+  return section("Loss", loss.draw() + accuracy.draw());
+}
+
+std::string stepCharts(const RunStory &story) {
+  RunChart norm = chartOf(story, "norm", "gradient norm, before clipping", story.norm, plain);
+  norm.marks = &story.skips;
   std::string skipped;
   if (story.skipped + story.spikes > 0)
-    skipped =
-        fmt::format("<p>{} steps left out as spikes, {} not finite: marked in the curve of the norm.</p>\n",
-                    story.spikes, story.skipped);
-  std::string loss =
-      RunChart{.id = "loss",
-               .title = story.evalLoss.empty() ? "training" : "training, and evaluations as dots",
-               .curve = story.loss,
-               .from = from,
-               .to = to,
-               .dots = &story.evalLoss,
-               .label = plain}
-          .draw();
-  loss +=
-      RunChart{
-          "eval_accuracy", "accuracy of evaluations", story.evalAccuracy, from, to, {}, {}, {}, false, part}
-          .draw();
-  std::string step =
-      RunChart{"norm", "gradient norm, before clipping", story.norm, from, to, {}, &story.skips, {}, true,
-               plain}
-          .draw() +
-      skipped + RunChart{"lr", "learning rate", story.rate, from, to, {}, {}, {}, true, plain}.draw();
+    skipped = fmt::format("<p>Left out, and marked above: {} steps as spikes, {} not finite.</p>\n",
+                          story.spikes, story.skipped);
+  return section("Gradients and learning rate",
+                 norm.draw() + skipped + chartOf(story, "lr", "learning rate", story.rate, plain).draw());
+}
+
+std::string speedCharts(const RunStory &story) {
   const char *unit = story.targets ? "tokens per second" : "samples per second";
-  std::string speed =
-      RunChart{"speed", unit, story.speed, from, to, {}, {}, {}, true, withPrefix}.draw() +
-      RunChart{"wait", "part of a step that waits for data", story.wait, from, to, {}, {}, {}, true, part}
-          .draw();
-  std::string memory = RunChart{"memory",     "in use at most; the dashed line is what the plan takes",
-                                story.memory, from,
-                                to,           {},
-                                {},           double(story.info.arena_bytes),
-                                true,         bytes}
-                           .draw();
-  return section("Loss", loss) + section("Gradients and learning rate", step) + section("Speed", speed) +
-         section("Memory", memory);
+  RunChart wait = chartOf(story, "wait", "part of a step that waits for data", story.wait, part);
+  return section("Speed", chartOf(story, "speed", unit, story.speed, withPrefix).draw() + wait.draw());
+}
+
+std::string memoryCharts(const RunStory &story) {
+  RunChart memory =
+      chartOf(story, "memory", "in use at most; the dashed line is what the plan takes", story.memory, bytes);
+  memory.limit = double(story.info.arena_bytes);
+  memory.unit = std::max(story.info.peak_bytes, story.info.arena_bytes) < 1 << 30 ? 1 << 20 : 1 << 30;
+  return section("Memory", memory.draw());
 }
 
 Json pointsOf(const RunCurve &curve) {
@@ -125,7 +133,7 @@ std::string runPage(const RunStory &story) {
       "content='width=device-width, initial-scale=1'/>\n<title>{}: the run</title>\n<style>\n{}</style>\n"
       "</head><body>\n",
       escaped(story.artifact), pageStyle());
-  page += header(story) + charts(story);
+  page += header(story) + lossCharts(story) + stepCharts(story) + speedCharts(story) + memoryCharts(story);
   page +=
       section("What was run", fmt::format("<pre>{}</pre>\n<details open><summary>the plan</summary><pre>{}"
                                           "</pre></details>\n",

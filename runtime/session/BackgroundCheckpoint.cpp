@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Signals go to the thread that trains.
+#include "runtime/session/BackgroundCheckpoint.h"
+#include "runtime/system/Memory.h"
+#include <csignal>
+#include <cstring>
+#include <pthread.h>
+
+namespace accum::runtime {
+namespace {
+
+/// While it lives, threads that are started take no signals.
+class SignalsBlocked {
+public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+  SignalsBlocked(const SignalsBlocked &) = delete;
+  SignalsBlocked &operator=(const SignalsBlocked &) = delete;
+
+private:
+  sigset_t before{};
+};
+
+/// An error, also for what the writer's libraries throw: nothing may leave a thread.
+Status written(const std::string &root, const CheckpointFacts &facts,
+               const std::vector<TensorToWrite> &tensors, uint64_t keep) {
+  try {
+    return writeCheckpoint(root, facts, tensors, {}, keep);
+  } catch (const std::exception &exception) {
+    return Error{kExitRunFailed, std::string("a checkpoint ran out of something: ") + exception.what(),
+                 "memory"};
+  }
+}
+
+} // namespace
+
+/// Written to once, so that the memory is there when it is needed.
+BackgroundCheckpoint::BackgroundCheckpoint(uint64_t bytes) : copy(std::make_unique<uint8_t[]>(bytes)) {}
+
+BackgroundCheckpoint::~BackgroundCheckpoint() {
+  if (writer.joinable())
+    writer.join();
+}
+
+Expected<std::unique_ptr<BackgroundCheckpoint>> BackgroundCheckpoint::make(uint64_t bytes) {
+  if (bytes > availableMemory())
+    return Error{kExitRunFailed,
+                 "a checkpoint in the background copies " + formatBytes(bytes) + " of state, and " +
+                     formatBytes(availableMemory()) + " of memory are available",
+                 "memory",
+                 {"leave --checkpoint-background out: a step then waits until its checkpoint is written"}};
+  return std::unique_ptr<BackgroundCheckpoint>(new BackgroundCheckpoint(bytes));
+}
+
+Status BackgroundCheckpoint::start(const std::string &root, CheckpointFacts facts,
+                                   std::vector<TensorToWrite> tensors, const TensorReader &read,
+                                   uint64_t keep) {
+  uint8_t *to = copy.get();
+  for (TensorToWrite &tensor : tensors) {
+    uint64_t bytes = tensor.elements() * bytesOf(tensor.dtype);
+    auto data = read(tensor.data, bytes);
+    if (!data)
+      return data.error();
+    std::memcpy(to, *data, bytes);
+    tensor.data = to;
+    to += bytes;
+  }
+  done = false;
+  SignalsBlocked blocked;
+  writer = std::thread([this, root, facts = std::move(facts), tensors = std::move(tensors), keep] {
+    result = written(root, facts, tensors, keep);
+    done = true;
+  });
+  return {};
+}
+
+Status BackgroundCheckpoint::finish(bool wait) {
+  if (!writer.joinable() || (!wait && !done))
+    return {};
+  writer.join();
+  return std::exchange(result, Status());
+}
+
+} // namespace accum::runtime
