@@ -81,6 +81,9 @@ std::string Drawing::line() const {
 
 std::string Drawing::others() const {
   std::string text;
+  if (const auto &points = chart.curve.points(); points.size() == 1) // no line shows it
+    text += fmt::format("<circle class='only' r='2.5' cx='{:.3f}%' cy='{:.3f}%'/>\n", 100 * x(points[0].step),
+                        100 * y(points[0].mean()));
   if (chart.limit)
     text += fmt::format("<line class='limit' x1='0' x2='100%' y1='{0:.3f}%' y2='{0:.3f}%'/>\n",
                         100 * y(*chart.limit));

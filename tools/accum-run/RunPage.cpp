@@ -28,9 +28,8 @@ std::string header(const RunStory &story) {
   text += "<div class='tiles'>\n";
   text += tile("steps", fmt::format("{}", story.from + story.steps),
                story.total == UINT64_MAX ? "" : fmt::format("of {}", story.total));
-  if (!story.loss.empty())
-    text += tile("loss", fmt::format("{:.5g}", story.loss.points().back().mean()),
-                 fmt::format("from {:.5g}", story.loss.points().front().mean()));
+  if (story.steps > 0)
+    text += tile("loss", fmt::format("{:.5g}", story.lastLoss), fmt::format("from {:.5g}", story.firstLoss));
   if (story.best)
     text += tile("best evaluation", fmt::format("{:.5g}", story.best->loss),
                  fmt::format("at step {}", story.best->step));
@@ -68,7 +67,9 @@ RunChart chartOf(const RunStory &story, const char *id, const char *title, const
 }
 
 std::string lossCharts(const RunStory &story) {
-  RunChart loss = chartOf(story, "loss", "training, and evaluations as dots", story.loss, plain);
+  bool isEvaluated = !story.evalLoss.empty();
+  RunChart loss = chartOf(story, "loss", isEvaluated ? "training, and evaluations as dots" : "training",
+                          story.loss, plain);
   loss.dots = &story.evalLoss;
   RunChart accuracy = chartOf(story, "eval_accuracy", "accuracy of evaluations", story.evalAccuracy, part);
   loss.fromZero = accuracy.fromZero = false;

@@ -34,6 +34,8 @@ RunReport::RunReport(const Options &options, uint64_t from, uint64_t total)
 
 void RunReport::step(uint64_t step, const accum_info &info, const accum_step_result &result) {
   story.info = info;
+  story.firstLoss = story.steps == 0 ? result.loss : story.firstLoss;
+  story.lastLoss = result.loss;
   ++story.steps;
   story.skipped += result.skipped == ACCUM_SKIPPED_NOT_FINITE;
   story.spikes += result.skipped == ACCUM_SKIPPED_SPIKE;

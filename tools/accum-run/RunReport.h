@@ -16,6 +16,7 @@ struct RunStory {
   uint64_t from = 0, total = 0, steps = 0, skipped = 0, spikes = 0;
   double seconds = 0, stepSeconds = 0, waitSeconds = 0; ///< seconds: by the clock, since the first step
   int64_t samples = 0, targets = 0;
+  double firstLoss = 0, lastLoss = 0;
   accum_info info{};
   RunCurve loss, norm, rate, speed, wait, memory; ///< speed: targets or samples a second; wait: a part of 1
   RunCurve skips;                                 ///< 1 for each step that changed nothing
