@@ -74,6 +74,11 @@ typedef struct accum_data_options {
   int32_t shuffle, drop_last;
   uint64_t seed;   /* of the shuffle, of synthetic data, and accum_ctx::seed */
   int64_t samples; /* of synthetic data; 0: one global batch */
+  /* of files of tokens; null: none */
+  const char *token_type;         /* of .bin files without a header: "u16" (or null), "u32" */
+  const char *document_separator; /* the id that ends a document, or "index" for Megatron's */
+  const char *token_labels;       /* "same" or "next" token; null: by the artifact's loss */
+  const char *val_split; /* of any data: its last samples, "P%" or a number, are bound for accum_evaluate */
 } accum_data_options;
 
 /* An array in memory, samples leading; kept by the caller until the session closes. */
@@ -84,7 +89,8 @@ typedef struct accum_array {
   const void *data;
 } accum_array;
 
-/* paths: FILE.safetensors, FILE.npz or NAME=FILE.npy. All values are checked here. */
+/* paths: FILE.safetensors, FILE.npz or NAME=FILE.npy, whose values are all checked here; or tokens in
+ * FILE.bin or FILE.npy, which are checked when they are read; or folders and patterns of one of these. */
 int accum_bind_files(accum_session *session, const char *const *paths, size_t count,
                      const accum_data_options *options);
 int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t count,
@@ -159,7 +165,8 @@ int accum_step(accum_session *session, uint64_t step, accum_step_result *result)
 int accum_eval(accum_session *session, uint64_t step, accum_step_result *result);
 
 /* Data of its own for accum_evaluate, in files or arrays like those of training; one sample is enough. */
-int accum_bind_evaluation_files(accum_session *session, const char *const *paths, size_t count);
+int accum_bind_evaluation_files(accum_session *session, const char *const *paths, size_t count,
+                                const accum_data_options *options);
 int accum_bind_evaluation_arrays(accum_session *session, const accum_array *arrays, size_t count);
 
 typedef struct accum_evaluation {

@@ -4,6 +4,7 @@
 #include "runtime/files/Convert.h"
 #include "runtime/ranks/Heartbeat.h"
 #include <cmath>
+#include <cstring>
 
 namespace accum::runtime {
 namespace {
@@ -30,42 +31,57 @@ Error badValue(const Array &array, int64_t flat, const std::string &value, const
                  ", expected " + expected);
 }
 
-/// The first element that is wrong, or -1.
-template <typename Test> int64_t findWrong(const Array &array, Test &&isWrong) {
-  int64_t wrong = -1;
-  forEachPiece(array, [&](int64_t first, int64_t count) {
+/// An element that is wrong, with its bytes; index -1: none is.
+struct Wrong {
+  int64_t index = -1;
+  uint8_t bytes[8] = {};
+};
+
+/// The first one: isWrong(values, i) looks at element i of a piece.
+template <typename Test> Expected<Wrong> findWrong(const Array &array, Test &&isWrong) {
+  Wrong wrong;
+  auto look = [&](int64_t first, int64_t count, const uint8_t *values) {
     beat();
-    for (int64_t i = first; i < first + count && wrong < 0; ++i)
-      if (isWrong(i))
-        wrong = i;
-    return wrong < 0;
-  });
+    for (int64_t i = 0; i < count && wrong.index < 0; ++i) {
+      if (!isWrong(values, i))
+        continue;
+      wrong.index = first + i;
+      std::memcpy(wrong.bytes, values + i * int64_t(bytesOf(array.dtype)), bytesOf(array.dtype));
+    }
+    return wrong.index < 0;
+  };
+  if (Status status = forEachPiece(array, look); !status)
+    return status.error();
   return wrong;
 }
 
 Status checkIndices(const InputSpec &spec, const Array &array) {
   int64_t ignored = spec.ignoreIndex.value_or(0), bound = *spec.bound;
-  int64_t wrong = findWrong(array, [&](int64_t i) {
-    int64_t value = asInteger(array.data, array.dtype, i);
+  auto wrong = findWrong(array, [&](const uint8_t *values, int64_t i) {
+    int64_t value = asInteger(values, array.dtype, i);
     return (value < 0 || value >= bound) && value != ignored;
   });
-  if (wrong < 0)
-    return {};
+  if (!wrong || wrong->index < 0)
+    return wrong ? Status() : wrong.error();
   std::string expected = "0 <= value < " + std::to_string(bound);
   if (spec.ignoreIndex)
     expected += ", or " + std::to_string(ignored);
-  return badValue(array, wrong, std::to_string(asInteger(array.data, array.dtype, wrong)), expected);
+  return badValue(array, wrong->index, std::to_string(asInteger(wrong->bytes, array.dtype, 0)), expected);
 }
 
 Status checkFloats(const Array &array) {
-  int64_t wrong =
-      findWrong(array, [&](int64_t i) { return std::isnan(asDouble(array.data, array.dtype, i)); });
-  return wrong < 0 ? Status() : badValue(array, wrong, "NaN", "a number");
+  auto wrong = findWrong(
+      array, [&](const uint8_t *values, int64_t i) { return std::isnan(asDouble(values, array.dtype, i)); });
+  if (!wrong || wrong->index < 0)
+    return wrong ? Status() : wrong.error();
+  return badValue(array, wrong->index, "NaN", "a number");
 }
 
 Status checkBools(const Array &array) {
-  int64_t wrong = findWrong(array, [&](int64_t i) { return array.data[i] > 1; });
-  return wrong < 0 ? Status() : badValue(array, wrong, std::to_string(array.data[wrong]), "0 or 1");
+  auto wrong = findWrong(array, [](const uint8_t *values, int64_t i) { return values[i] > 1; });
+  if (!wrong || wrong->index < 0)
+    return wrong ? Status() : wrong.error();
+  return badValue(array, wrong->index, std::to_string(wrong->bytes[0]), "0 or 1");
 }
 
 /// What an integer type holds; of u64 the half that i64 has too.
@@ -88,16 +104,17 @@ std::pair<int64_t, int64_t> rangeOf(DType dtype) {
 Status checkNarrowed(const InputSpec &spec, const Array &array) {
   auto [least, most] = rangeOf(spec.dtype);
   bool isUnsigned = array.dtype == ACCUM_U64;
-  int64_t wrong = findWrong(array, [&, least = least, most = most](int64_t i) {
-    int64_t value = asInteger(array.data, array.dtype, i);
+  auto wrong = findWrong(array, [&, least = least, most = most](const uint8_t *values, int64_t i) {
+    int64_t value = asInteger(values, array.dtype, i);
     return value < least || value > most || (isUnsigned && value < 0);
   });
-  if (wrong < 0)
-    return {};
-  int64_t value = asInteger(array.data, array.dtype, wrong);
-  Error error = badValue(array, wrong, isUnsigned ? std::to_string(uint64_t(value)) : std::to_string(value),
-                         std::to_string(least) + " <= value <= " + std::to_string(most) +
-                             ", since the model's input is " + std::string(nameOf(spec.dtype)));
+  if (!wrong || wrong->index < 0)
+    return wrong ? Status() : wrong.error();
+  int64_t value = asInteger(wrong->bytes, array.dtype, 0);
+  Error error =
+      badValue(array, wrong->index, isUnsigned ? std::to_string(uint64_t(value)) : std::to_string(value),
+               std::to_string(least) + " <= value <= " + std::to_string(most) +
+                   ", since the model's input is " + std::string(nameOf(spec.dtype)));
   error.notes.push_back("export the model with an input of " + std::string(nameOf(array.dtype)) +
                         ", or mend the data");
   return error;
@@ -124,8 +141,10 @@ Expected<int64_t> samplesOf(const InputSpec &spec, const Array &array) {
                  ", expected " + expected + "]");
 }
 
-int64_t findZero(const Array &array) {
-  return findWrong(array, [&](int64_t i) { return asDouble(array.data, array.dtype, i) == 0; });
+Expected<int64_t> findZero(const Array &array) {
+  auto zero = findWrong(
+      array, [&](const uint8_t *values, int64_t i) { return asDouble(values, array.dtype, i) == 0; });
+  return zero ? Expected<int64_t>(zero->index) : zero.error();
 }
 
 Status checkValues(const InputSpec &spec, const Array &array) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matching arrays to inputs.
+// Matching arrays and tokens to inputs.
 #include "runtime/data/Dataset.h"
 #include "runtime/files/Convert.h"
 #include "runtime/system/Memory.h"
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 
 namespace accum::runtime {
 namespace {
@@ -13,90 +15,150 @@ constexpr uint64_t kMuch = 1 << 20;
 
 Error badData(const std::string &message) { return {kExitFile, message, "bad-data"}; }
 
-std::string namesOf(const std::vector<Array> &arrays) {
+std::string namesOf(const std::vector<std::vector<Array>> &arrays) {
   std::string names;
-  for (const Array &array : arrays)
-    names += (names.empty() ? "`" : ", `") + array.name + "`";
+  for (const std::vector<Array> &shards : arrays)
+    names += (names.empty() ? "`" : ", `") + shards.front().name + "`";
   return names.empty() ? "nothing" : names;
 }
 
-const char *describeRule(const InputSpec &spec) {
-  switch (spec.synthesize) {
-  case Synthesize::Ones:
-    return "1";
-  case Synthesize::Zeros:
-    return "0";
-  default:
-    return "0, 1, 2, ...";
-  }
+std::string noteMade(const InputSpec &spec) {
+  bool isIota = spec.synthesize == Synthesize::Iota;
+  const char *rule = isIota                                ? "0, 1, 2, ... in every sample"
+                     : spec.synthesize == Synthesize::Ones ? "1 everywhere"
+                                                           : "0 everywhere";
+  return "`" + spec.name + "` is not in the data: " + rule;
+}
+
+Error otherCount(const Array &array, int64_t samples, int64_t expected, const std::string &other) {
+  return badData(array.path + ": array `" + array.name + "` holds " + std::to_string(samples) +
+                 " samples, expected " + std::to_string(expected) + " as in `" + other + "`");
 }
 
 } // namespace
 
 Expected<Dataset> Dataset::fromArrays(const Manifest &manifest, std::vector<Array> arrays) {
+  std::vector<Shards> single;
+  for (Array &array : arrays)
+    single.push_back({std::move(array)});
+  return fromShards(manifest, std::move(single));
+}
+
+Expected<Dataset> Dataset::fromFiles(const Manifest &manifest, DataFiles files, const TokenOptions &options) {
+  if (!files.tokens.empty()) {
+    auto windows = TokenWindows::make(manifest, std::move(files.tokens), options);
+    return windows ? Expected<Dataset>(fromTokens(manifest, std::move(*windows))) : windows.error();
+  }
+  for (const auto &[name, value] : {std::pair{"--token-type", options.type},
+                                    {"--document-separator", options.separator},
+                                    {"--token-labels", options.labels}})
+    if (!value.empty())
+      return Error{kExitUsage, std::string(name) + " is about tokens, and the data holds arrays", "usage"};
+  return fromShards(manifest, std::move(files.arrays));
+}
+
+Expected<Dataset> Dataset::fromShards(const Manifest &manifest, std::vector<Shards> arrays) {
   Dataset dataset;
   if (Status status = dataset.matchArrays(manifest, std::move(arrays)); !status)
     return status.error();
   for (const Column &column : dataset.columns)
-    if (column.array)
-      if (Status status = checkValues(*column.spec, *column.array); !status)
+    for (const Array &shard : column.shards)
+      if (Status status = checkValues(*column.spec, shard); !status)
         return status.error();
-  dataset.notePadding(manifest);
-  dataset.release();
+  if (Status status = dataset.notePadding(manifest); !status)
+    return status.error();
+  return dataset;
+}
+
+Dataset Dataset::fromTokens(const Manifest &manifest, TokenWindows windows) {
+  Dataset dataset;
+  dataset.decisions = windows.notices();
+  for (const InputSpec &spec : manifest.inputs) {
+    if (spec.isRuntimeMade())
+      continue;
+    TokenWindows::Role role = windows.roleOf(spec);
+    if (role == TokenWindows::Role::None)
+      dataset.decisions.push_back(noteMade(spec));
+    dataset.columns.push_back({.spec = &spec, .role = role});
+  }
+  dataset.count = windows.samples();
+  dataset.tokens = std::move(windows);
+  dataset.makeRoom();
   return dataset;
 }
 
 /// Every token but the first is a target of next-token, whatever a mask says.
-void Dataset::notePadding(const Manifest &manifest) {
+Status Dataset::notePadding(const Manifest &manifest) {
   for (const Column &column : columns) {
-    bool isMask = column.array && column.spec->name == "attention_mask" && manifest.labels == "next-token";
-    if (isMask && findZero(*column.array) >= 0)
-      decisions.push_back(column.array->path +
+    if (column.spec->name != "attention_mask" || manifest.labels != "next-token")
+      continue;
+    for (const Array &shard : column.shards) {
+      auto zero = findZero(shard);
+      if (!zero)
+        return zero.error();
+      if (*zero < 0)
+        continue;
+      decisions.push_back(shard.path +
                           ": array `attention_mask` holds zeros, and next-token counts "
                           "the padding that they hide as targets: with --loss causal-lm labels of -100 leave "
                           "it out");
+      break;
+    }
   }
+  return {};
 }
 
-Status Dataset::matchArrays(const Manifest &manifest, std::vector<Array> arrays) {
+/// For the largest sample, as its file has it or as the model does.
+void Dataset::makeRoom() {
   uint64_t largest = 0;
+  for (const Column &column : columns) {
+    uint64_t element = bytesOf(column.spec->dtype);
+    if (!column.shards.empty())
+      element = std::max<uint64_t>(element, bytesOf(column.shards.front().dtype));
+    largest = std::max(largest, uint64_t(column.spec->slabElements()) * element);
+  }
+  slab.resize(largest);
+}
+
+Status Dataset::matchArrays(const Manifest &manifest, std::vector<Shards> arrays) {
   for (const InputSpec &spec : manifest.inputs) {
     if (spec.isRuntimeMade())
       continue;
     if (Status status = matchInput(spec, arrays); !status)
       return status;
-    const std::optional<Array> &array = columns.back().array;
-    uint64_t element = std::max(bytesOf(spec.dtype), array ? bytesOf(array->dtype) : 0);
-    largest = std::max(largest, uint64_t(spec.slabElements()) * element);
   }
-  for (const Array &array : arrays)
-    decisions.push_back(array.path + ": array `" + array.name + "` is not an input of the model: ignored");
-  bool found = std::any_of(columns.begin(), columns.end(), [](const Column &column) { return column.array; });
+  for (const Shards &shards : arrays)
+    decisions.push_back(shards.front().path + ": array `" + shards.front().name +
+                        "` is not an input of the model: ignored");
+  bool found = std::any_of(columns.begin(), columns.end(),
+                           [](const Column &column) { return !column.shards.empty(); });
   if (!found)
     return badData("the data holds no array of the model's inputs");
-  slab.resize(largest);
+  makeRoom();
   return {};
 }
 
 /// Takes the input's array out of `arrays`.
-Status Dataset::matchInput(const InputSpec &spec, std::vector<Array> &arrays) {
-  auto isIt = [&](const Array &array) { return array.name == spec.name; };
+Status Dataset::matchInput(const InputSpec &spec, std::vector<Shards> &arrays) {
+  auto isIt = [&](const Shards &shards) { return shards.front().name == spec.name; };
   auto found = std::find_if(arrays.begin(), arrays.end(), isIt);
-  Column column{&spec, {}, false};
+  Column column{.spec = &spec};
   if (found == arrays.end() && spec.synthesize == Synthesize::None)
     return badData("no array named `" + spec.name + "` in the data, expected one of dtype " +
                    std::string(nameOf(spec.dtype)) + " (found " + namesOf(arrays) + ")");
   if (found == arrays.end()) {
-    decisions.push_back("`" + spec.name + "` is not in the data: " + describeRule(spec) + " everywhere");
-    if (spec.synthesize == Synthesize::Iota)
-      decisions.back() = "`" + spec.name + "` is not in the data: 0, 1, 2, ... in every sample";
+    decisions.push_back(noteMade(spec));
     columns.push_back(std::move(column));
     return {};
   }
-  column.array = std::move(*found);
+  column.shards = std::move(*found);
   arrays.erase(found);
-  if (std::any_of(arrays.begin(), arrays.end(), isIt))
-    return badData("array `" + spec.name + "` is in the data twice");
+  if (std::any_of(arrays.begin(), arrays.end(), isIt)) {
+    Error error = badData("array `" + spec.name + "` is in the data twice");
+    error.notes.emplace_back(
+        "shards are given as a folder, or as a pattern in quotes: --data 'FOLDER/*.npz'");
+    return error;
+  }
   if (Status status = countSamples(column); !status)
     return status;
   columns.push_back(std::move(column));
@@ -121,25 +183,39 @@ Status Dataset::matchType(const InputSpec &spec, const Array &array) {
   return {};
 }
 
-Status Dataset::countSamples(const Column &column) {
+/// Of each shard; arrays of one file have the same.
+Status Dataset::countSamples(Column &column) {
   const InputSpec &spec = *column.spec;
-  const Array &array = *column.array;
-  if (Status status = matchType(spec, array); !status)
+  auto known =
+      std::find_if(columns.begin(), columns.end(), [](const Column &each) { return !each.shards.empty(); });
+  const Column *before = known == columns.end() ? nullptr : &*known;
+  if (Status status = matchType(spec, column.shards.front()); !status)
     return status;
-  if (!array.file && array.bytes() > kMuch)
-    decisions.push_back(array.path + ": array `" + array.name + "` is unpacked into memory, " +
-                        formatBytes(array.bytes()) +
+  int64_t total = 0;
+  uint64_t unpacked = 0;
+  for (size_t i = 0; i < column.shards.size(); ++i) {
+    const Array &array = column.shards[i];
+    auto samples = samplesOf(spec, array);
+    if (!samples)
+      return samples.error();
+    if (*samples == 0 && column.shards.size() > 1)
+      return badData(array.path + ": array `" + array.name + "` holds no sample");
+    bool isBeside = before && i < before->shards.size() && before->shards[i].path == array.path;
+    if (isBeside && before->starts[i + 1] - before->starts[i] != *samples)
+      return otherCount(array, *samples, before->starts[i + 1] - before->starts[i], before->spec->name);
+    column.starts.push_back(total);
+    total += *samples;
+    unpacked += array.file ? 0 : array.bytes();
+  }
+  column.starts.push_back(total);
+  const Array &first = column.shards.front();
+  if (unpacked > kMuch)
+    decisions.push_back(first.path + ": array `" + first.name + "` is unpacked into memory, " +
+                        formatBytes(unpacked) +
                         " that no plan counts: .safetensors is read from the file, sample by sample");
-  auto samples = samplesOf(spec, array);
-  if (!samples)
-    return samples.error();
-  bool isFirst =
-      std::none_of(columns.begin(), columns.end(), [](const Column &known) { return known.array; });
-  if (!isFirst && count != *samples)
-    return badData(array.path + ": array `" + array.name + "` holds " + std::to_string(*samples) +
-                   " samples, expected " + std::to_string(count) + " as in `" + columns.front().spec->name +
-                   "`");
-  count = *samples;
+  if (before && count != total)
+    return otherCount(first, total, count, before->spec->name);
+  count = total;
   return {};
 }
 
@@ -147,21 +223,36 @@ Dataset Dataset::synthetic(const Manifest &manifest, int64_t samples, uint64_t s
   Dataset dataset;
   dataset.seed = seed;
   dataset.count = samples;
-  uint64_t largest = 0;
-  for (const InputSpec &spec : manifest.inputs) {
-    if (spec.isRuntimeMade())
-      continue;
-    dataset.columns.push_back({&spec, {}, spec.synthesize == Synthesize::None});
-    largest = std::max(largest, spec.slabBytes());
-  }
-  dataset.slab.resize(largest);
+  for (const InputSpec &spec : manifest.inputs)
+    if (!spec.isRuntimeMade())
+      dataset.columns.push_back({.spec = &spec, .random = spec.synthesize == Synthesize::None});
+  dataset.makeRoom();
   return dataset;
 }
 
-void Dataset::release() const {
-  for (const Column &column : columns)
-    if (column.array && column.array->file)
-      column.array->file->release();
+Dataset Dataset::splitOff(int64_t samples) {
+  Dataset rest = *this;
+  count -= samples;
+  rest.first += uint64_t(count);
+  rest.count = samples;
+  return rest;
+}
+
+Expected<std::optional<Dataset>> Dataset::splitOff(const std::string &text) {
+  if (text.empty())
+    return std::optional<Dataset>();
+  double number = 0;
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit(end, size_t(text.data() + text.size() - end));
+  double asked = unit == "%" ? std::floor(double(count) * number / 100) : number;
+  if (failure != std::errc() || (!unit.empty() && unit != "%") || !(asked >= 0) || asked != std::floor(asked))
+    return Error{kExitUsage, "--val-split " + text + ": expected P% or a number of samples", "usage"};
+  if (asked < 1 || asked >= double(count))
+    return Error{kExitUsage,
+                 "--val-split " + text + ": leaves no sample to " + (asked < 1 ? "evaluation" : "training") +
+                     ", of " + std::to_string(count),
+                 "usage"};
+  return std::optional(splitOff(int64_t(asked)));
 }
 
 } // namespace accum::runtime

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// The samples of a run: one source per model input, checked as a whole before any step.
+// The samples of a run: one source per model input. Arrays are checked as a whole before any step, tokens
+// when they are read.
 #ifndef ACCUM_RUNTIME_DATA_DATASET_H
 #define ACCUM_RUNTIME_DATA_DATASET_H
 
 #include "runtime/artifact/Manifest.h"
-#include "runtime/files/Array.h"
+#include "runtime/data/TokenWindows.h"
+#include "runtime/files/DataFiles.h"
 
 namespace accum::runtime {
 
-/// Where one input's values come from. Without an array they are made: by the input's rule, or at random.
+/// Where one input's values come from. Without an array they are tokens, or made: by the input's rule, or at
+/// random.
 struct Column {
   const InputSpec *spec = nullptr;
-  std::optional<Array> array;
+  std::vector<Array> shards = {};   ///< of one array, one behind the other
+  std::vector<int64_t> starts = {}; ///< of each its first sample, and the number of all
+  TokenWindows::Role role = TokenWindows::Role::None;
   bool random = false;
 };
 
@@ -21,12 +26,19 @@ public:
   /// Refuses (exit 3) naming the array, the index and what was expected. The manifest must outlive the data
   /// set.
   static Expected<Dataset> fromArrays(const Manifest &manifest, std::vector<Array> arrays);
+  /// The same for arrays in shards, and for tokens, whose values are checked when they are read.
+  static Expected<Dataset> fromFiles(const Manifest &manifest, DataFiles files, const TokenOptions &options);
 
   /// `samples` random ones: indices below their bound, floats standard normal, what has a rule by its rule.
   /// The same for one seed everywhere.
   static Dataset synthetic(const Manifest &manifest, int64_t samples, uint64_t seed);
 
   int64_t samples() const { return count; }
+  /// Takes the last `samples` of them out, and returns them as a data set of their own. At most all.
+  Dataset splitOff(int64_t samples);
+  /// The same for "P%", rounded down, or a number as text; nothing for an empty one. Slug `usage` (exit 2)
+  /// for other texts, and where one of the two would have no sample.
+  Expected<std::optional<Dataset>> splitOff(const std::string &text);
   /// What was decided for the user, one line each.
   const std::vector<std::string> &notices() const { return decisions; }
 
@@ -37,21 +49,30 @@ public:
 
   /// The first failure to read a row, if there was one.
   const Status &health() const { return failure; }
+  /// Reads what a sample needs of its files into nowhere, so that the system keeps it at hand, a buffer at a
+  /// time. May run beside `copyRow`.
+  void touch(uint64_t sample, std::vector<uint8_t> &buffer) const;
 
 private:
-  /// Gives the pages of mapped files back.
-  void release() const;
-  Status matchArrays(const Manifest &manifest, std::vector<Array> arrays);
-  Status matchInput(const InputSpec &spec, std::vector<Array> &arrays);
+  using Shards = std::vector<Array>;
+  static Expected<Dataset> fromShards(const Manifest &manifest, std::vector<Shards> arrays);
+  static Dataset fromTokens(const Manifest &manifest, TokenWindows windows);
+  Status matchArrays(const Manifest &manifest, std::vector<Shards> arrays);
+  Status matchInput(const InputSpec &spec, std::vector<Shards> &arrays);
   Status matchType(const InputSpec &spec, const Array &array);
-  Status countSamples(const Column &column);
-  void notePadding(const Manifest &manifest);
+  Status countSamples(Column &column);
+  Status notePadding(const Manifest &manifest);
+  void makeRoom();
   void makeSlab(const Column &column, size_t input, uint64_t sample);
   const uint8_t *rowOf(const Column &column, size_t input, uint64_t sample);
+  const uint8_t *shardRow(const Column &column, uint64_t sample);
+  template <typename T> const uint8_t *kept(const Expected<T> &row);
 
   std::vector<Column> columns; ///< in manifest order, without the two runtime-made inputs
-  std::vector<uint8_t> slab;   ///< room for the largest sample
+  std::optional<TokenWindows> tokens;
+  std::vector<uint8_t> slab; ///< room for the largest sample
   std::vector<std::string> decisions;
+  uint64_t first = 0; ///< of its samples, in the sources
   int64_t count = 0;
   uint64_t seed = 0;
   Status failure;
@@ -60,7 +81,7 @@ private:
 /// Every element of the array against the input's bound, or NaN for floats.
 Status checkValues(const InputSpec &spec, const Array &array);
 /// Where the first 0 of the array is, or -1.
-int64_t findZero(const Array &array);
+Expected<int64_t> findZero(const Array &array);
 
 /// Samples that `array` holds for `spec`, or the sentence that says which shapes would do.
 Expected<int64_t> samplesOf(const InputSpec &spec, const Array &array);

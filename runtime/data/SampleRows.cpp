@@ -84,6 +84,11 @@ template <typename T> void drawNormals(const Draws &draws, int64_t elements, T *
   });
 }
 
+size_t shardOf(const Column &column, uint64_t sample) {
+  auto behind = std::upper_bound(column.starts.begin(), column.starts.end(), int64_t(sample));
+  return size_t(behind - column.starts.begin()) - 1;
+}
+
 } // namespace
 
 int64_t iotaAt(const InputSpec &spec, int64_t index) {
@@ -112,22 +117,34 @@ void Dataset::makeSlab(const Column &column, size_t input, uint64_t sample) {
   }
 }
 
-/// Made, in memory, or read from its file; null where that failed.
-const uint8_t *Dataset::rowOf(const Column &column, size_t input, uint64_t sample) {
-  if (!column.array) {
-    makeSlab(column, input, sample);
-    return slab.data();
-  }
-  uint64_t bytes = uint64_t(column.spec->slabElements()) * bytesOf(column.array->dtype);
-  const uint8_t *row = column.array->data + sample * bytes;
-  if (!column.array->file)
-    return row;
-  Status status = column.array->file->read(row, bytes, slab.data());
-  if (status)
-    return slab.data();
+/// The row, or null where it failed; the first failure stays.
+template <typename T> const uint8_t *Dataset::kept(const Expected<T> &row) {
+  if (row)
+    return reinterpret_cast<const uint8_t *>(*row);
   if (failure)
-    failure = status;
+    failure = row.error();
   return nullptr;
+}
+
+/// In memory, or read from its file.
+const uint8_t *Dataset::shardRow(const Column &column, uint64_t sample) {
+  size_t shard = shardOf(column, sample);
+  const Array &array = column.shards[shard];
+  uint64_t bytes = uint64_t(column.spec->slabElements()) * bytesOf(array.dtype);
+  const uint8_t *row = array.data + (sample - uint64_t(column.starts[shard])) * bytes;
+  if (!array.file)
+    return row;
+  Status status = array.file->read(row, bytes, slab.data());
+  return kept(status ? Expected<const uint8_t *>(slab.data()) : Expected<const uint8_t *>(status.error()));
+}
+
+const uint8_t *Dataset::rowOf(const Column &column, size_t input, uint64_t sample) {
+  if (!column.shards.empty())
+    return shardRow(column, sample);
+  if (column.role != TokenWindows::Role::None)
+    return kept(tokens->read(column.role, sample));
+  makeSlab(column, input, sample);
+  return slab.data();
 }
 
 void Dataset::copyRow(size_t input, uint64_t sample, uint8_t *staging, int64_t row, int64_t m) {
@@ -136,11 +153,27 @@ void Dataset::copyRow(size_t input, uint64_t sample, uint8_t *staging, int64_t r
   int64_t elements = spec.slabElements(), inner = spec.shape[*spec.batchDim] / spec.outer;
   for (size_t d = *spec.batchDim + 1; d < spec.shape.size(); ++d)
     inner *= spec.shape[d];
-  DType from = column.array ? column.array->dtype : spec.dtype;
-  const uint8_t *source = rowOf(column, input, sample);
+  DType from = !column.shards.empty()                    ? column.shards.front().dtype
+               : column.role != TokenWindows::Role::None ? ACCUM_I64
+                                                         : spec.dtype;
+  const uint8_t *source = rowOf(column, input, first + sample);
   for (int64_t piece = 0; source && piece < elements / inner; ++piece)
     convert(source + piece * inner * bytesOf(from), from,
             staging + (piece * m + row) * inner * bytesOf(spec.dtype), spec.dtype, inner);
+}
+
+void Dataset::touch(uint64_t sample, std::vector<uint8_t> &buffer) const {
+  sample += first;
+  if (tokens)
+    tokens->touch(sample, buffer);
+  for (const Column &column : columns) {
+    if (column.shards.empty())
+      continue;
+    size_t shard = shardOf(column, sample);
+    const Array &array = column.shards[shard];
+    uint64_t bytes = uint64_t(column.spec->slabElements()) * bytesOf(array.dtype);
+    array.touch((sample - uint64_t(column.starts[shard])) * bytes, bytes, buffer);
+  }
 }
 
 } // namespace accum::runtime

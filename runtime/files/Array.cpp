@@ -18,6 +18,12 @@ int64_t Array::elements() const {
   return count;
 }
 
+void Array::touch(uint64_t offset, uint64_t count, std::vector<uint8_t> &buffer) const {
+  for (uint64_t done = 0; file && done < count; done += buffer.size())
+    if (!file->read(data + offset + done, std::min<uint64_t>(buffer.size(), count - done), buffer.data()))
+      return;
+}
+
 std::string formatShape(const std::vector<int64_t> &shape) {
   std::string text = "[";
   for (size_t i = 0; i < shape.size(); ++i)
@@ -46,7 +52,10 @@ Expected<std::vector<Array>> readArrays(const std::string &text) {
     return readNpz(text);
   size_t equals = text.find('=');
   if (!endsWith(text, ".npy") || equals == std::string::npos || equals == 0)
-    return Error{kExitUsage, "data `" + text + "` is not FILE.safetensors, FILE.npz or NAME=FILE.npy",
+    return Error{kExitUsage,
+                 "data `" + text +
+                     "` is not FILE.safetensors, FILE.npz, NAME=FILE.npy, or tokens in FILE.bin " +
+                     "or FILE.npy",
                  "usage"};
   auto array = readNpy(text.substr(equals + 1), text.substr(0, equals));
   if (!array)

@@ -21,22 +21,29 @@ struct Array {
 
   int64_t elements() const;
   uint64_t bytes() const { return elements() * bytesOf(dtype); }
+  /// Reads [offset, offset + count) of the data into nowhere, through `buffer`, so that the system keeps it
+  /// at hand. What fails, or lies in memory, is passed over.
+  void touch(uint64_t offset, uint64_t count, std::vector<uint8_t> &buffer) const;
 };
 
-/// body(first, count) over [0, elements) in pieces of a few megabytes, at most 8 MiB in whatever dtype they
-/// are converted to, whose mapped pages are given back after each: an array of any size can be read through
-/// without staying in the resident set. Stops when body returns false.
-template <typename Body> bool forEachPiece(const Array &array, Body &&body) {
+/// body(first, count, values) over [0, elements) in pieces of at most 4 MiB, at most 8 MiB in whatever dtype
+/// they are converted to. Of a file they are read, not mapped: an array of any size can be gone through
+/// without staying in the resident set, and one whose file becomes shorter is an error. Stops when body
+/// returns false.
+template <typename Body> Status forEachPiece(const Array &array, Body &&body) {
   int64_t size = int64_t(bytesOf(array.dtype)), step = (4 << 20) / std::max<int64_t>(size, 4),
           count = array.elements();
+  std::vector<uint8_t> piece(array.file ? std::min(step, count) * size : 0);
   for (int64_t first = 0; first < count; first += step) {
     int64_t now = std::min(step, count - first);
-    if (!body(first, now))
-      return false;
+    const uint8_t *values = array.data + first * size;
     if (array.file)
-      array.file->release(array.data + first * size, now * size);
+      if (Status status = array.file->read(values, uint64_t(now * size), piece.data()); !status)
+        return status;
+    if (!body(first, now, array.file ? piece.data() : values))
+      break;
   }
-  return true;
+  return {};
 }
 
 /// "[3, 17]"; "[]" for a scalar.

@@ -40,8 +40,29 @@ template <float (*widen)(uint16_t)> static void widenTo(const uint8_t *from, uin
   }
 }
 
+template <typename From, typename To>
+static void convertPlain(const uint8_t *from, uint8_t *to, int64_t count) {
+  for (int64_t i = 0; i < count; ++i) {
+    auto value = static_cast<To>(load<From>(from, i));
+    std::memcpy(to + i * sizeof value, &value, sizeof value);
+  }
+}
+
+/// The usual pairs of tokens and targets have a loop of their own.
 template <typename To>
 static void convertTo(const uint8_t *from, DType fromType, uint8_t *to, int64_t count) {
+  switch (fromType) {
+  case ACCUM_U16:
+    return convertPlain<uint16_t, To>(from, to, count);
+  case ACCUM_U32:
+    return convertPlain<uint32_t, To>(from, to, count);
+  case ACCUM_I32:
+    return convertPlain<int32_t, To>(from, to, count);
+  case ACCUM_I64:
+    return convertPlain<int64_t, To>(from, to, count);
+  default:
+    break;
+  }
   for (int64_t i = 0; i < count; ++i) {
     To value = std::is_integral_v<To> ? static_cast<To>(asInteger(from, fromType, i))
                                       : static_cast<To>(asDouble(from, fromType, i));

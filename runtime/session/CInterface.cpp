@@ -39,31 +39,44 @@ std::optional<double> given(double value) {
   return std::isnan(value) ? std::nullopt : std::optional<double>(value);
 }
 
-/// Without options: for evaluation.
-int bindArrays(accum_session *session, std::vector<Array> arrays, const accum_data_options *options) {
-  auto dataset = Dataset::fromArrays(session->session->manifest(), std::move(arrays));
-  if (!dataset)
-    return report(dataset.error());
-  if (!options)
-    return report(session->session->bindEvaluation(std::move(*dataset)));
-  Status enough = session->session->requireBatch(*dataset);
-  return report(enough ? session->session->bind(std::move(*dataset), *options) : enough);
+/// A caller of an older header has fewer.
+accum_data_options known(const accum_data_options *options) {
+  accum_data_options all = {};
+  if (options)
+    std::memcpy(&all, options, std::min<size_t>(options->size, sizeof all));
+  return all;
+}
+
+int bindTo(Session &session, Expected<Dataset> data, const accum_data_options &options, bool evaluates) {
+  if (!data)
+    return report(data.error());
+  if (evaluates)
+    return report(session.bindEvaluation(std::move(*data)));
+  auto rest = data->splitOff(options.val_split ? options.val_split : "");
+  if (!rest)
+    return report(rest.error());
+  Status status = session.requireBatch(*data);
+  if (status)
+    status = session.bind(std::move(*data), options);
+  if (status && *rest)
+    status = session.bindEvaluation(std::move(**rest));
+  return report(status);
 }
 
 int bindFiles(accum_session *session, const char *const *paths, size_t count,
-              const accum_data_options *options) {
-  std::vector<Array> all;
-  for (size_t i = 0; i < count; ++i) {
-    auto arrays = readArrays(paths[i]);
-    if (!arrays)
-      return report(arrays.error());
-    std::move(arrays->begin(), arrays->end(), std::back_inserter(all));
-  }
-  return bindArrays(session, std::move(all), options);
+              const accum_data_options &options, bool evaluates) {
+  auto text = [](const char *value) { return std::string(value ? value : ""); };
+  TokenOptions tokens{text(options.token_type), text(options.document_separator), text(options.token_labels)};
+  auto files = readData({paths, paths + count}, tokens.type);
+  if (!files)
+    return report(files.error());
+  const Manifest &manifest = session->session->manifest();
+  return bindTo(*session->session, Dataset::fromFiles(manifest, std::move(*files), tokens), options,
+                evaluates);
 }
 
 int bindMemory(accum_session *session, const accum_array *arrays, size_t count,
-               const accum_data_options *options) {
+               const accum_data_options &options, bool evaluates) {
   std::vector<Array> all(count);
   for (size_t i = 0; i < count; ++i) {
     if (arrays[i].dtype < 0 || arrays[i].dtype > ACCUM_U64)
@@ -75,7 +88,8 @@ int bindMemory(accum_session *session, const accum_array *arrays, size_t count,
     all[i].shape.assign(arrays[i].shape, arrays[i].shape + arrays[i].rank);
     all[i].data = static_cast<const uint8_t *>(arrays[i].data);
   }
-  return bindArrays(session, std::move(all), options);
+  const Manifest &manifest = session->session->manifest();
+  return bindTo(*session->session, Dataset::fromArrays(manifest, std::move(all)), options, evaluates);
 }
 
 int storeResult(const Expected<accum_step_result> &outcome, accum_step_result *result) {
@@ -133,20 +147,21 @@ void accum_get_info(const accum_session *session, accum_info *info) { session->s
 
 int accum_bind_files(accum_session *session, const char *const *paths, size_t count,
                      const accum_data_options *options) {
-  return guarded([&] { return bindFiles(session, paths, count, options); });
+  return guarded([&] { return bindFiles(session, paths, count, known(options), false); });
 }
 
 int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t count,
                       const accum_data_options *options) {
-  return guarded([&] { return bindMemory(session, arrays, count, options); });
+  return guarded([&] { return bindMemory(session, arrays, count, known(options), false); });
 }
 
-int accum_bind_evaluation_files(accum_session *session, const char *const *paths, size_t count) {
-  return guarded([&] { return bindFiles(session, paths, count, nullptr); });
+int accum_bind_evaluation_files(accum_session *session, const char *const *paths, size_t count,
+                                const accum_data_options *options) {
+  return guarded([&] { return bindFiles(session, paths, count, known(options), true); });
 }
 
 int accum_bind_evaluation_arrays(accum_session *session, const accum_array *arrays, size_t count) {
-  return guarded([&] { return bindMemory(session, arrays, count, nullptr); });
+  return guarded([&] { return bindMemory(session, arrays, count, known(nullptr), true); });
 }
 
 int accum_bind_synthetic(accum_session *session, const accum_data_options *options) {

@@ -77,13 +77,12 @@ Status Loader::put(const ParameterSpec &param, double added, int64_t first, int6
 Status Loader::loadPlain(const ParameterSpec &param, const WeightChoice &choice) {
   const Array &array = *choice.array;
   Status status;
-  forEachPiece(array, [&](int64_t first, int64_t count) {
-    status = put(param, choice.as.added, first, count, [&](uint8_t *to) {
-      convert(array.data + first * bytesOf(array.dtype), array.dtype, to, param.dtype, count);
-    });
+  Status read = forEachPiece(array, [&](int64_t first, int64_t count, const uint8_t *values) {
+    status = put(param, choice.as.added, first, count,
+                 [&](uint8_t *to) { convert(values, array.dtype, to, param.dtype, count); });
     return bool(status);
   });
-  return status;
+  return read ? status : read;
 }
 
 Status Loader::loadTurned(const ParameterSpec &param, const WeightChoice &choice) {

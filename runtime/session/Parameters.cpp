@@ -35,15 +35,13 @@ Status loadOne(const ParameterSpec &param, const std::map<std::string, const Arr
                         "has dtype " + std::string(nameOf(array.dtype)) + ", expected " +
                             std::string(nameOf(param.dtype)));
   Status status;
-  forEachPiece(array, [&](int64_t first, int64_t count) {
-    status = device.write(state + param.stateOffset + first * bytesOf(param.dtype),
-                          count * bytesOf(param.dtype), [&](uint8_t *to) {
-                            convert(array.data + first * bytesOf(array.dtype), array.dtype, to, param.dtype,
-                                    count);
-                          });
+  Status read = forEachPiece(array, [&](int64_t first, int64_t count, const uint8_t *values) {
+    status =
+        device.write(state + param.stateOffset + first * bytesOf(param.dtype), count * bytesOf(param.dtype),
+                     [&](uint8_t *to) { convert(values, array.dtype, to, param.dtype, count); });
     return bool(status);
   });
-  return status;
+  return read ? status : read;
 }
 
 Expected<bool> isAllOnes(Device &device, const uint8_t *state, const ParameterSpec &param) {

@@ -80,7 +80,7 @@ TEST(Array, PiecesFitIntoADevicesPieceInEveryType) {
     array.dtype = dtype;
     array.shape = {3 << 20, 2};
     int64_t next = 0;
-    EXPECT_TRUE(forEachPiece(array, [&](int64_t first, int64_t count) {
+    EXPECT_TRUE(forEachPiece(array, [&](int64_t first, int64_t count, const uint8_t *) {
       EXPECT_EQ(first, next);
       EXPECT_LE(count * bytesOf(ACCUM_F64), Device::kPieceBytes) << nameOf(dtype);
       next = first + count;

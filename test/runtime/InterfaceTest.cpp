@@ -65,7 +65,8 @@ struct Opened {
                             {"ids", ACCUM_I64, 2, wordShape, data.ids.data()},
                             {"mask", ACCUM_I64, 2, wordShape, data.mask.data()},
                             {"t", ACCUM_F32, 1, tShape, t.data()}};
-    accum_data_options order = {sizeof order, 0, 0, 0, 0};
+    accum_data_options order{};
+    order.size = sizeof order;
     EXPECT_EQ(accum_bind_arrays(session, arrays, 4, &order), 0) << accum_last_error();
     accum_hyper_options hyper;
     accum_hyper_defaults(&hyper);
@@ -86,7 +87,10 @@ struct Opened {
 /// More samples than memory could list: the order is computed.
 TEST(Interface, AnOrderTakesNoMemory) {
   Opened opened({.batch = 5, .devices = 1, .m = 2}, 6, 1);
-  accum_data_options data = {sizeof data, 1, 0, 0, int64_t(1) << 50};
+  accum_data_options data{};
+  data.size = sizeof data;
+  data.shuffle = 1;
+  data.samples = int64_t(1) << 50;
   ASSERT_EQ(accum_bind_synthetic(opened.session, &data), 0) << accum_last_error();
   accum_step_result result;
   EXPECT_EQ(accum_step(opened.session, uint64_t(1) << 40, &result), 0) << accum_last_error();

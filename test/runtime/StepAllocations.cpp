@@ -97,7 +97,10 @@ void operator delete(void *memory, size_t) noexcept { std::free(memory); }
 
 int main(int argc, char **argv) {
   accum_session *session = nullptr;
-  accum_data_options order = {sizeof order, 1, 0, 5, 0};
+  accum_data_options order{};
+  order.size = sizeof order;
+  order.shuffle = 1;
+  order.seed = 5;
   if (argc != 3 || accum_open(argv[1], nullptr, &session))
     return fail("open");
   if (accum_bind_files(session, &argv[2], 1, &order))

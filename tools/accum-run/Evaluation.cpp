@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Evaluation over the C interface of the runtime.
 #include "tools/accum-run/Evaluation.h"
+#include "tools/accum-run/RunData.h"
 #include "tools/accum-run/RunResults.h"
 #include <cmath>
 #include <cstdio>
@@ -11,14 +12,14 @@ namespace accum::run {
 int Evaluator::bind() {
   if (options.evalData.empty())
     return 0;
-  std::vector<const char *> paths;
-  for (const std::string &path : options.evalData)
-    paths.push_back(path.c_str());
-  return accum_bind_evaluation_files(session, paths.data(), paths.size());
+  std::vector<const char *> paths = pathsOf(options.evalData);
+  accum_data_options data = dataOptions(options);
+  return accum_bind_evaluation_files(session, paths.data(), paths.size(), &data);
 }
 
 bool Evaluator::isDue(uint64_t done, bool isLast) const {
-  return !options.evalData.empty() && (isLast || (options.evalEvery > 0 && done % options.evalEvery == 0));
+  bool hasData = !options.evalData.empty() || !options.valSplit.empty();
+  return hasData && (isLast || (options.evalEvery > 0 && done % options.evalEvery == 0));
 }
 
 int Evaluator::run(uint64_t done, Evaluation &found) {

@@ -11,6 +11,10 @@ void addEvaluation(CLI::App &app, Options &options) {
          "--eval", options.evalData,
          "files as of --data; their loss, without dropout, behind the last step and as --eval-every says")
       ->type_name("PATH...");
+  app.add_option(
+         "--val-split", options.valSplit,
+         "instead of --eval: the last P% of --data's samples, or so many, are evaluated and not trained")
+      ->type_name("P%");
   app.add_option("--eval-every", options.evalEvery, "evaluate every so many steps")->check(wholeNumber(1));
   app.add_option("--best", options.best, "keep the weights with the lowest loss of --eval here")
       ->check(notEmpty)
@@ -23,10 +27,25 @@ void addEvaluation(CLI::App &app, Options &options) {
 
 /// Nothing that is asked for is passed over.
 static runtime::Status checkEvalOnly(const CLI::App &app) {
-  const std::set<std::string> taken = {"artifact",  "--eval",          "--eval-only",  "--resume",
-                                       "--init",    "--init-partial",  "--init-names", "--log",
-                                       "--seed",    "--random-params", "--checkpoint", "--target",
-                                       "--threads", "--launcher",      "--progress",   "--devices"};
+  const std::set<std::string> taken = {"artifact",
+                                       "--eval",
+                                       "--eval-only",
+                                       "--resume",
+                                       "--init",
+                                       "--init-partial",
+                                       "--init-names",
+                                       "--log",
+                                       "--seed",
+                                       "--random-params",
+                                       "--checkpoint",
+                                       "--target",
+                                       "--threads",
+                                       "--launcher",
+                                       "--progress",
+                                       "--token-type",
+                                       "--document-separator",
+                                       "--token-labels",
+                                       "--devices"};
   for (const CLI::Option *option : app.get_options())
     if (option->count() > 0 && !taken.contains(option->get_name()))
       return usage("--eval-only trains nothing and saves nothing: leave " + option->get_name() + " out");
@@ -34,10 +53,14 @@ static runtime::Status checkEvalOnly(const CLI::App &app) {
 }
 
 runtime::Status checkEvaluation(const CLI::App &app, const Options &options) {
-  if (options.evalEvery > 0 && options.evalData.empty())
+  if (options.evalEvery > 0 && options.evalData.empty() && options.valSplit.empty())
     return usage("--eval-every needs --eval PATH");
-  if (!options.best.empty() && options.evalData.empty())
+  if (!options.best.empty() && options.evalData.empty() && options.valSplit.empty())
     return usage("--best needs --eval PATH: the lowest loss is that of an evaluation");
+  if (!options.evalData.empty() && !options.valSplit.empty())
+    return usage("--eval and --val-split exclude each other");
+  if (!options.valSplit.empty() && options.data.empty())
+    return usage("--val-split needs --data");
   if (options.evalOnly && options.evalData.empty())
     return usage("--eval-only needs --eval PATH");
   return options.evalOnly ? checkEvalOnly(app) : runtime::Status();

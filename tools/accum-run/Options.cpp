@@ -71,9 +71,10 @@ std::string includeFolder() {
 
 /// Nothing that is asked for is passed over.
 Status checkVerify(const CLI::App &app) {
-  const std::set<std::string> taken = {"artifact",        "--data",     "--synthetic", "--seed",
-                                       "--random-params", "--threads",  "--verify",    "--verify-seconds",
-                                       "--target",        "--launcher", "--progress",  "--devices"};
+  const std::set<std::string> taken = {
+      "artifact",         "--token-type", "--document-separator", "--token-labels", "--data",
+      "--synthetic",      "--seed",       "--random-params",      "--threads",      "--verify",
+      "--verify-seconds", "--target",     "--launcher",           "--progress",     "--devices"};
   for (const CLI::Option *option : app.get_options())
     if (option->count() > 0 && !taken.contains(option->get_name()))
       return usage("--verify trains nothing and writes nothing: leave " + option->get_name() + " out");
@@ -98,6 +99,10 @@ Status checkTogether(const Options &options) {
     return usage("--checkpoint-every, --checkpoint-keep and --checkpoint-background need --checkpoint DIR");
   if (options.resume == "auto" && options.checkpoint.empty())
     return usage("--resume auto needs --checkpoint DIR");
+  bool hasTokens =
+      !options.tokenType.empty() || !options.documentSeparator.empty() || !options.tokenLabels.empty();
+  if (hasTokens && options.data.empty() && options.evalData.empty())
+    return usage("--token-type, --document-separator and --token-labels need --data with tokens");
   if (options.resumeWeightsOnly && options.resume.empty())
     return usage("--resume-weights-only needs --resume");
   if (!options.init.empty() && !options.resume.empty() && options.resume != "auto")

@@ -18,6 +18,7 @@ namespace accum::run {
 struct Options {
   std::string artifact;
   std::vector<std::string> data;
+  std::string tokenType, documentSeparator, tokenLabels; ///< of data that is tokens
   bool synthetic = false;
   std::optional<uint64_t> steps, epochs;
   bool shuffle = true, dropLast = false;
@@ -33,6 +34,7 @@ struct Options {
   std::vector<accum_batch_change> batches; ///< empty: the artifact's
   std::vector<std::string> evalData;
   std::string best;       ///< the weights of the lowest loss
+  std::string valSplit;   ///< of `data`, instead of evalData
   uint64_t evalEvery = 0; ///< steps; 0: behind the last one alone
   bool evalOnly = false;
   std::string init, initNames; ///< a file of weights, and whose layouts it has; empty: as its shapes tell

@@ -8,6 +8,7 @@
 #include "tools/accum-run/Evaluation.h"
 #include "tools/accum-run/HyperSettings.h"
 #include "tools/accum-run/ParameterPrint.h"
+#include "tools/accum-run/RunData.h"
 #include "tools/accum-run/RunRecorder.h"
 #include "tools/accum-run/RunResults.h"
 #include "tools/accum-run/RunSummary.h"
@@ -100,14 +101,12 @@ int Training::agree(int code) {
 }
 
 int Training::bind() {
-  accum_data_options data = {sizeof(accum_data_options), options.shuffle, options.dropLast, options.seed, 0};
+  accum_data_options data = dataOptions(options);
   if (options.synthetic)
     return accum_bind_synthetic(session, &data);
   if (options.data.empty())
     return 0;
-  std::vector<const char *> paths;
-  for (const std::string &path : options.data)
-    paths.push_back(path.c_str());
+  std::vector<const char *> paths = pathsOf(options.data);
   return accum_bind_files(session, paths.data(), paths.size(), &data);
 }
 

@@ -3,6 +3,7 @@
 #include "tools/accum-run/Trial.h"
 #include "runtime/files/Convert.h"
 #include "runtime/session/NotFinite.h"
+#include "tools/accum-run/RunData.h"
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -53,10 +54,10 @@ int64_t Trial::samplesOf(int64_t perDevice) const {
 }
 
 int Trial::bind() {
-  accum_data_options data = {sizeof data, 0, 0, options.seed, samplesOf(mostPerDevice(info.m))};
-  std::vector<const char *> paths;
-  for (const std::string &path : options.data)
-    paths.push_back(path.c_str());
+  accum_data_options data = dataOptions(options);
+  data.shuffle = data.drop_last = 0;
+  data.samples = samplesOf(mostPerDevice(info.m));
+  std::vector<const char *> paths = pathsOf(options.data);
   int code = paths.empty() ? accum_bind_synthetic(session, &data)
                            : accum_bind_files(session, paths.data(), paths.size(), &data);
   if (code != 0)
