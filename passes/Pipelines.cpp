@@ -23,7 +23,7 @@ void buildImportPipeline(OpPassManager &manager, const PhaseOptions &options) {
 }
 
 void buildDifferentiatePipeline(OpPassManager &manager, const PhaseOptions &options) {
-  manager.addPass(createDifferentiate({.optimizer = options.optimizer}));
+  manager.addPass(createDifferentiate({.optimizer = options.optimizer, .accuracy = options.accuracy}));
   manager.addPass(createCSEPass());
   manager.addPass(createVerifyPlacement());
 }
@@ -81,13 +81,15 @@ struct NamedOptions : PassPipelineOptions<NamedOptions> {
                      llvm::cl::init(true)};
   Option<bool> reference{*this, "reference", llvm::cl::desc("fuse: one command per operator")};
   Option<bool> narrow{*this, "narrow", llvm::cl::desc("fuse: store in bf16")};
+  Option<bool> accuracy{*this, "accuracy", llvm::cl::desc("differentiate: @eval counts correct predictions")};
 };
 
 using Build = void(OpPassManager &, const PhaseOptions &);
 
 template <Build *build> void addPipeline(const char *name, const char *text) {
   PassPipelineRegistration<NamedOptions>(name, text, [](OpPassManager &manager, const NamedOptions &named) {
-    build(manager, {named.widen, named.optimizer, named.cuda, named.tiles, named.reference, named.narrow});
+    build(manager, {named.widen, named.optimizer, named.cuda, named.tiles, named.reference, named.narrow,
+                    named.accuracy});
   });
 }
 

@@ -16,6 +16,7 @@ struct PhaseOptions {
   bool tiles = true;               ///< fuse: attention in tiles, where cuda
   bool reference = false;          ///< fuse: one command per operator
   bool narrow = false;             ///< fuse: store in bf16
+  bool accuracy = false;           ///< differentiate: @eval counts correct predictions
 };
 
 /// Behind compiler/Import: one form for what exporters write in several.

@@ -134,8 +134,13 @@ LogicalResult Compilation::load() {
   if (!isDump(options.model))
     return import();
   module = parseSourceFile<ModuleOp>(options.model, &context);
-  if (module && module.get()->getAttrOfType<StringAttr>("accum.phase"))
-    return success();
+  if (auto recorded = module ? module.get()->getAttrOfType<StringAttr>("accum.phase") : StringAttr()) {
+    auto last = phaseFrom(recorded.getValue());
+    if (options.metric.empty() || !last || *last < Phase::Differentiate)
+      return success();
+    diagnostics.add("--metric is decided in the phase differentiate, which this dump has behind it [usage]");
+    return failure();
+  }
   diagnostics.add("is no dump of accumc: it cannot be read, or does not record its phase [malformed-dump]");
   return failure();
 }
@@ -180,6 +185,7 @@ PhaseOptions Compilation::phaseOptions(bool isCuda) {
   PhaseOptions phases;
   phases.widen = options.precision == "f64";
   phases.optimizer = options.optimizer;
+  phases.accuracy = options.metric == "accuracy";
   phases.cuda = isCuda;
   phases.reference = options.reference;
   phases.narrow = train::precisionOf(*module) == "bf16";

@@ -72,6 +72,9 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
     optimizers.emplace_back(spec.name);
   app.add_option("--optimizer", options.optimizer, runtime::optimizerNames() + " (default: adamw)")
       ->check(oneOf(optimizers));
+  app.add_option("--metric", options.metric,
+                 "accuracy: evaluation counts the targets whose largest logit is their label's")
+      ->check(oneOf({"accuracy"}));
   app.add_option("--precision", options.precision,
                  "f32, bf16, tf32 (GPUs); f64 with --target reference (default: f32)")
       ->check(oneOf({"f32", "f64", "tf32", "bf16", "f16"}));

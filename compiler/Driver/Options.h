@@ -32,6 +32,7 @@ struct Options {
   std::vector<std::string> trainable, freeze, ties, trustBackward;
   bool untie = false;
   std::string optimizer = "adamw";
+  std::string metric; // empty, or "accuracy"
   std::string precision = "f32";
   std::string microBatch = "auto";
   std::optional<int64_t> accumulationSteps;

@@ -93,7 +93,9 @@ std::vector<runtime::AliasSpec> frameworkNames(train::ParamOp param) {
 
 /// A sole integer total is what the loss is divided by: its targets.
 void nameTargets(runtime::Manifest &manifest) {
-  auto isCount = [](const runtime::ScalarSpec &scalar) { return scalar.dtype == ACCUM_I64; };
+  auto isCount = [](const runtime::ScalarSpec &scalar) {
+    return scalar.dtype == ACCUM_I64 && !scalar.isMetric();
+  };
   if (llvm::count_if(manifest.scalars, isCount) == 1)
     llvm::find_if(manifest.scalars, isCount)->name = "targets";
 }

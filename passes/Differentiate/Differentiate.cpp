@@ -5,6 +5,7 @@
 #include "dialects/NN/PlacedBuilder.h"
 #include "dialects/NN/Placement.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "passes/Differentiate/Accuracy.h"
 #include "passes/Differentiate/Detached.h"
 #include "passes/Differentiate/NanSources.h"
 #include "passes/Differentiate/Passes.h"
@@ -111,7 +112,10 @@ LogicalResult Differentiate::buildStep(const ForwardGraph &graph) {
   if (builder.failed())
     return failure(); // a derivative that has no placement is our bug, reported at the op
   step.finish(backward.gradients, optimizer);
-  StepBuilder(graph, StepBuilder::Evaluates, graph.function).finish({}, optimizer);
+  StepBuilder eval(graph, StepBuilder::Evaluates, graph.function);
+  if (accuracy && failed(countCorrect(graph, eval)))
+    return failure();
+  eval.finish({}, optimizer);
   freezeUnreached(step.step);
   return success();
 }

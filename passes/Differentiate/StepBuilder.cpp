@@ -217,6 +217,10 @@ void StepBuilder::finish(ArrayRef<std::pair<StringAttr, Value>> gradients, Strin
       loss.getType() == wide ? loss : nn::CastOp::create(builder, step.getLoc(), wide, loss).getResult();
   SmallVector<Value> values = {logged};
   SmallVector<Attribute> targets = {builder.getStringAttr("loss")};
+  for (auto [name, value] : sums) {
+    values.push_back(value);
+    targets.push_back(builder.getStringAttr(name));
+  }
   SetVector<Attribute> parameters;
   for (auto [name, value] : gradients) {
     values.push_back(value);

@@ -40,6 +40,8 @@ struct StepBuilder {
   mlir::OpBuilder builder;
   /// From the forward graph to the micro region.
   mlir::IRMapping micro;
+  /// What micro yields beside the loss: partials, by the names of their scalars in the state.
+  mlir::SmallVector<std::pair<mlir::StringRef, mlir::Value>> sums;
 
 private:
   void buildPrepasses();

@@ -73,11 +73,15 @@ struct ParameterSpec {
 };
 
 /// A named number in the state: "loss" (f64, mean over the global batch) and "targets" (i64, what it was
-/// divided by) mean something to accum-run, others are carried along.
+/// divided by) mean something to accum-run, and of an evaluation "correct" of "counted" (i64) targets; others
+/// are carried along.
 struct ScalarSpec {
   std::string name;
   DType dtype = ACCUM_F64;
   uint64_t stateOffset = 0;
+
+  /// Only an evaluation writes it.
+  bool isMetric() const { return name == "correct" || name == "counted"; }
 };
 
 struct CommandSpec {

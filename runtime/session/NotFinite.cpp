@@ -36,7 +36,7 @@ Error notFinite(const std::string &what, const Manifest &manifest,
                 const std::function<Expected<double>(const ScalarSpec &)> &valueOf) {
   Error error{kExitRunFailed, what, "nan", {}};
   for (const ScalarSpec &scalar : manifest.scalars) {
-    if (scalar.name == "loss")
+    if (scalar.name == "loss" || scalar.isMetric())
       continue;
     auto value = valueOf(scalar);
     if (!value || *value != 0)

@@ -158,6 +158,7 @@ private:
   std::optional<Epochs> windows;    ///< of the bound data
   int64_t stepBatch = 0;            ///< of the latest step
   std::optional<double> best;       ///< the lowest loss of the evaluations so far
+  double correct = 0, counted = 0;  ///< targets of the latest evaluation; NaN where nothing counts them
 
   uint64_t updates = 0; ///< steps that changed the parameters
   double squaredNorm = 0;

@@ -15,9 +15,10 @@ Status Session::setBatches(std::vector<BatchChange> changes) {
   if (changes.empty() || changes.front().step != 0)
     return usage("a schedule of batches says the batch of step 0 first");
   for (size_t i = 0; i < changes.size(); ++i) {
-    if (changes[i].batch < 1)
+    if (changes[i].batch < 1 || changes[i].batch / manifest.m >= UINT32_MAX)
       return usage("a schedule of batches has a batch of " + std::to_string(changes[i].batch) + " at step " +
-                   std::to_string(changes[i].step));
+                   std::to_string(changes[i].step) +
+                   (changes[i].batch < 1 ? "" : ", which is more micro-steps than can be counted"));
     if (i > 0 && changes[i].step <= changes[i - 1].step)
       return usage("a schedule of batches has step " + std::to_string(changes[i].step) + " behind step " +
                    std::to_string(changes[i - 1].step) + ", expected ascending steps");

@@ -58,10 +58,18 @@ Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
   if (Status status = device->synchronize(); !status)
     return status.error();
   ranges.endStep();
-  auto loss = scalarOr("loss", NAN), targets = scalarOr("targets", 0);
-  if (!loss || !targets)
-    return loss ? targets.error() : loss.error();
-  return accum_evaluation{*loss, NAN, NAN, of.samples, int64_t(*targets), 0, 0};
+  double values[4];
+  const std::pair<const char *, double> scalars[] = {
+      {"loss", NAN}, {"targets", 0}, {"correct", NAN}, {"counted", NAN}};
+  for (size_t i = 0; i < 4; ++i) {
+    auto value = scalarOr(scalars[i].first, scalars[i].second);
+    if (!value)
+      return value.error();
+    values[i] = *value;
+  }
+  correct += values[2];
+  counted += values[3];
+  return accum_evaluation{values[0], NAN, NAN, of.samples, int64_t(values[1]), 0, 0};
 }
 
 Expected<accum_evaluation> Session::evaluate() {
@@ -72,6 +80,7 @@ Expected<accum_evaluation> Session::evaluate() {
     return Error{kExitUsage, "the artifact has no eval program", "usage"};
   const Manifest &manifest = artifact.manifest;
   int64_t size = manifest.wholeBatch ? manifest.batch : evaluation->samples();
+  correct = counted = 0;
   accum_evaluation all{0, NAN, NAN, 0, 0, 0, 0};
   for (int64_t start = 0; start + size <= evaluation->samples(); start += size) {
     auto part = evaluateWindow({0, uint64_t(start), size});
@@ -85,6 +94,7 @@ Expected<accum_evaluation> Session::evaluate() {
   }
   if (predictsTokens(manifest))
     all.perplexity = std::exp(all.loss);
+  all.accuracy = correct / counted; // NaN where nothing counts them
   all.seconds = now() - started;
   all.is_best = std::isfinite(all.loss) && all.loss < best.value_or(INFINITY);
   if (all.is_best)
