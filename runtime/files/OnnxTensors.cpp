@@ -171,7 +171,7 @@ TensorToWrite *Rewriter::findFor(const TensorHeader &header) {
          formatShape(with.fileShape()));
     return nullptr;
   }
-  with.stored = *type;
+  with.stored = type;
   result.found.insert(with.data);
   return &with;
 }

@@ -73,7 +73,7 @@ void addOutput(CLI::App &app, Options &options);
 /// Options of evaluation against the others (exit 2).
 runtime::Status checkEvaluation(const CLI::App &app, const Options &options);
 
-/// Refuses (exit 2) what is wrong, unknown, contradictory or not built yet.
+/// Refuses (exit 2) what is wrong, unknown or contradictory.
 runtime::Expected<Options> parseOptions(int argc, char **argv);
 
 } // namespace accum::run
