@@ -47,6 +47,8 @@ public:
   /// row is left as it was, and `health` says so.
   void copyRow(size_t input, uint64_t sample, uint8_t *staging, int64_t row, int64_t m);
 
+  /// Whether some of it is read when it is asked for.
+  bool isInFiles() const;
   /// The first failure to read a row, if there was one.
   const Status &health() const { return failure; }
   /// Reads what a sample needs of its files into nowhere, so that the system keeps it at hand, a buffer at a

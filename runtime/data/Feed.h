@@ -4,6 +4,7 @@
 #define ACCUM_RUNTIME_DATA_FEED_H
 
 #include "runtime/data/Order.h"
+#include "runtime/data/ReadAhead.h"
 #include "runtime/data/Staging.h"
 
 namespace accum::runtime {
@@ -17,12 +18,16 @@ class Feed {
 public:
   /// Of at least one sample.
   Feed(Dataset data, const FeedOptions &options);
+  Feed(const Feed &) = delete;
+  Feed &operator=(const Feed &) = delete;
 
   int64_t samples() const { return data.samples(); }
   const FeedOptions &options() const { return chosen; }
 
   /// The window whose rows come next.
   void select(const Window &next) { window = next; }
+  /// The window behind it, of which a share is read ahead where it lies in files.
+  void prepare(const Window &next, const Share &share);
   /// Writes the rows of a micro-step of a share of the window to `block`, laid out like the buffers of
   /// `staging`. Returns where they end. Allocates nothing.
   uint64_t fill(const Staging &staging, const Share &share, MicroStep at, uint8_t *block);
@@ -34,6 +39,7 @@ private:
   FeedOptions chosen;
   Order order;
   Window window{};
+  ReadAhead ahead; ///< the last member: it reads the others
 };
 
 } // namespace accum::runtime

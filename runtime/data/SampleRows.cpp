@@ -162,6 +162,11 @@ void Dataset::copyRow(size_t input, uint64_t sample, uint8_t *staging, int64_t r
             staging + (piece * m + row) * inner * bytesOf(spec.dtype), spec.dtype, inner);
 }
 
+bool Dataset::isInFiles() const {
+  auto isMapped = [](const Column &column) { return !column.shards.empty() && column.shards.front().file; };
+  return tokens || std::ranges::any_of(columns, isMapped);
+}
+
 void Dataset::touch(uint64_t sample, std::vector<uint8_t> &buffer) const {
   sample += first;
   if (tokens)

@@ -89,6 +89,10 @@ Status Session::selectWindow(uint64_t step) {
   share.emplace(window.samples, artifact.manifest.m, collectives.ranks(), collectives.rank(), cut.rows);
   feeding = &*feed;
   feeding->select(window);
+  if (cut.samples == 0) {
+    Window next = windows->at(step + 1);
+    feeding->prepare(next, Share(next.samples, artifact.manifest.m, collectives.ranks(), collectives.rank()));
+  }
   return {};
 }
 
