@@ -251,7 +251,8 @@ typedef struct accum_save_options {
 int accum_save_weights(accum_session *session, const char *path, const accum_save_options *options);
 
 /* kind: "parameter" or "gradient"; names: "onnx" or "framework". An existing file is kept as PATH.1 when
- * keep_old. A null path writes nothing and answers whether the names are known. */
+ * keep_old. A null path writes nothing: what the file will lack for the framework's loader is told by
+ * notices. */
 int accum_save(const accum_session *session, const char *kind, const char *names, const char *path,
                int32_t keep_old);
 

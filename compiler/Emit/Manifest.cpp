@@ -2,6 +2,7 @@
 // device.program -> manifest.
 #include "compiler/Emit/Manifest.h"
 #include "compiler/Emit/Objects.h"
+#include "compiler/Import/Import.h"
 #include "compiler/Import/parameters/ModuleNames.h"
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/Placement.h"
@@ -131,8 +132,14 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   markPrepassInputs(program, manifest.inputs);
   for (auto [param, spec] : llvm::zip_equal(module.getOps<train::ParamOp>(), manifest.params)) {
     spec.framework = frameworkNames(param);
+    if (spec.framework.empty() && param.getModule())
+      spec.madeOf = param.getModule()->str();
+    spec.isRows = param->hasAttr("rows");
     spec.detached = param->hasAttr("detached");
   }
+  if (auto lacking = module->getAttrOfType<ArrayAttr>(import::kStateLacks))
+    for (auto name : lacking.getAsRange<StringAttr>())
+      manifest.stateLacks.push_back(name.str());
   addCommands(program, manifest);
   if (auto sources = module->getAttrOfType<ArrayAttr>("accum.nan_sources"))
     for (auto source : sources.getAsRange<DictionaryAttr>())

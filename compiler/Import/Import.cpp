@@ -4,6 +4,7 @@
 #include "compiler/Import/lost/AttentionDropout.h"
 #include "compiler/Import/lost/LostInExport.h"
 #include "compiler/Import/lost/StateUpdates.h"
+#include "compiler/Import/parameters/SharedNames.h"
 #include "compiler/Import/rules/OperatorSchema.h"
 #include "compiler/Import/walk/ArgumentFacts.h"
 #include "compiler/Import/walk/GraphWalk.h"
@@ -178,6 +179,9 @@ static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTa
   for (auto param : llvm::make_early_inc_range(module.getOps<train::ParamOp>()))
     if (read.count(param.getSymName().str()) == 0)
       param.erase();
+  if (std::vector<std::string> none = namesOfNone(table, read); !none.empty())
+    module->setAttr(kStateLacks,
+                    OpBuilder(module).getStrArrayAttr(SmallVector<StringRef>(none.begin(), none.end())));
   ModuleCounts counts(table);
   for (const Parameter &parameter : table.parameters) {
     bool reached = read.count(parameter.name) != 0;

@@ -9,6 +9,9 @@
 
 namespace accum::import {
 
+/// On the module: names of the framework's state that none of its parameters has.
+inline constexpr const char *kStateLacks = "accum.state_lacks";
+
 struct ImportOptions {
   std::filesystem::path path;
   std::map<std::string, int64_t> dims; ///< sizes of symbolic dimensions other than the batch; `a,b` names two

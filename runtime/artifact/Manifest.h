@@ -57,6 +57,8 @@ struct ParameterSpec {
   std::string onnxName;
   std::vector<AliasSpec> aliases;
   std::vector<AliasSpec> framework; ///< names for `load_state_dict`; empty: not known
+  std::string madeOf;  ///< no such name: the framework's tensor that this one was made of; empty: not known
+  bool isRows = false; ///< these are rows of `madeOf`, which ones the model file does not tell
   DType dtype = ACCUM_F32;
   std::vector<int64_t> shape;
   bool trained = false;
@@ -133,6 +135,7 @@ struct Manifest {
       inputs;         ///< in the order of accum_ctx::inputs; the last two are "valid" and "first_row"
   std::string labels; ///< label convention, informative; empty: none
   std::vector<ParameterSpec> params;
+  std::vector<std::string> stateLacks; ///< names of the framework's state that no parameter here has
   uint64_t stateBytes = 0;
   GradientRange gradients;
   std::vector<ScalarSpec> scalars;

@@ -49,6 +49,10 @@ Json write(const ParameterSpec &param) {
                 {"trained", param.trained},
                 {"decay_default", param.decayDefault},
                 {"state_offset", param.stateOffset}};
+  if (!param.madeOf.empty())
+    entry["made_of"] = param.madeOf;
+  if (param.isRows)
+    entry["rows"] = true;
   if (param.detached)
     entry["detached"] = true;
   if (!param.trained)
@@ -195,6 +199,8 @@ ParameterSpec readParameter(const Json &entry) {
   param.trained = entry.at("trained").get<bool>();
   param.decayDefault = entry.at("decay_default").get<bool>();
   param.detached = readOptional<bool>(entry, "detached").value_or(false);
+  param.madeOf = readOptional<std::string>(entry, "made_of").value_or("");
+  param.isRows = readOptional<bool>(entry, "rows").value_or(false);
   param.stateOffset = readBytes(entry, "state_offset");
   if (!param.trained)
     return param;
@@ -267,6 +273,8 @@ Manifest readManifest(const Json &json) {
   manifest.gradients = {readBytes(gradients, "offset"), readBytes(gradients, "bytes"), readDType(gradients)};
   manifest.scalars = readAll(json, "scalars", readScalar);
   manifest.commands = readAll(json, "commands", readCommand);
+  if (json.contains("state_lacks"))
+    manifest.stateLacks = json.at("state_lacks").get<std::vector<std::string>>();
   if (json.contains("nan_sources"))
     manifest.nanSources = readAll(json, "nan_sources", readNanSource);
   if (json.contains("kernels"))
@@ -355,6 +363,8 @@ std::string toJson(const Manifest &manifest) {
       {"commands", writeAll(manifest.commands)}};
   if (manifest.wholeBatch)
     json["whole_batch"] = true;
+  if (!manifest.stateLacks.empty())
+    json["state_lacks"] = manifest.stateLacks;
   if (!manifest.nanSources.empty())
     json["nan_sources"] = writeAll(manifest.nanSources);
   if (!manifest.kernels.empty())

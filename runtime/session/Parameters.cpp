@@ -4,6 +4,7 @@
 #include "runtime/data/Philox.h"
 #include "runtime/files/Array.h"
 #include "runtime/files/Convert.h"
+#include "runtime/session/FrameworkNames.h"
 #include <algorithm>
 #include <map>
 
@@ -78,23 +79,10 @@ bool contains(const std::string &name, const char *word) { return name.find(word
 /// The names under which a parameter is written.
 std::vector<AliasSpec> namesFor(const ParameterSpec &param, SavedNames names) {
   if (names == SavedNames::Framework)
-    return param.framework;
+    return namesForFramework(param);
   std::vector<AliasSpec> all = {{param.onnxName, false}};
   all.insert(all.end(), param.aliases.begin(), param.aliases.end());
   return all;
-}
-
-Status checkFramework(const Manifest &manifest) {
-  for (const ParameterSpec &param : manifest.params)
-    if (param.trained && param.framework.empty())
-      return Error{kExitUsage,
-                   "--names framework: the model file does not tell the framework's name and layout of `" +
-                       param.onnxName + "`",
-                   "names",
-                   {"save with --names onnx",
-                    "or re-export without folding, which keeps them: optimize=False of the dynamo "
-                    "exporter, do_constant_folding=False of the TorchScript one"}};
-  return {};
 }
 
 } // namespace
@@ -138,14 +126,13 @@ Status randomizeParameters(const Manifest &manifest, uint64_t seed, Device &devi
   return {};
 }
 
-Expected<std::vector<TensorToWrite>> tensorsToSave(const Manifest &manifest, const uint8_t *state,
-                                                   SavedTensor what, SavedNames names) {
-  if (names == SavedNames::Framework)
-    if (Status status = checkFramework(manifest); !status)
-      return status.error();
+std::vector<TensorToWrite> tensorsToSave(const Manifest &manifest, const uint8_t *state, SavedTensor what,
+                                         SavedNames names) {
   std::vector<TensorToWrite> tensors;
+  // The framework's loader wants frozen ones too.
+  bool isWhole = what == SavedTensor::Parameter && names == SavedNames::Framework;
   for (const ParameterSpec &param : manifest.params) {
-    if (!param.trained)
+    if (!param.trained && !isWhole)
       continue;
     const uint8_t *data = state + (what == SavedTensor::Gradient ? param.gradOffset : param.stateOffset);
     for (const AliasSpec &name : namesFor(param, names))

@@ -23,11 +23,11 @@ Status randomizeParameters(const Manifest &manifest, uint64_t seed, Device &devi
 enum class SavedTensor { Parameter, Gradient };
 enum class SavedNames { Onnx, Framework };
 
-/// The trained parameters, or their gradients, under every name and in the layout that the model file has (or
-/// the framework's loader wants; refused where the manifest does not know). In the dtype that is trained,
-/// whatever the model file has.
-Expected<std::vector<TensorToWrite>> tensorsToSave(const Manifest &manifest, const uint8_t *state,
-                                                   SavedTensor what, SavedNames names);
+/// The trained parameters, or their gradients, under every name and in the layout that the model file has, or
+/// the framework's loader wants, which takes frozen parameters too (FrameworkNames.h). In the dtype that is
+/// trained, whatever the model file has.
+std::vector<TensorToWrite> tensorsToSave(const Manifest &manifest, const uint8_t *state, SavedTensor what,
+                                         SavedNames names);
 
 } // namespace accum::runtime
 #endif

@@ -106,6 +106,7 @@ private:
   CheckpointFacts facts(uint64_t step) const;
   std::vector<ParameterSpec> checkpointTensors(bool withSlots) const;
   Status saveModel(const WeightsToSave &save, std::vector<TensorToWrite> tensors);
+  void noteMissing(const std::string &names);
   TensorReader reader() const;
   Status carryFrozen(const std::string &path);
   Status checkValues() const;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A session's weights from another file than the artifact's.
 #include "runtime/files/OnnxWriter.h"
+#include "runtime/session/FrameworkNames.h"
 #include "runtime/session/Parameters.h"
 #include "runtime/session/Session.h"
+#include <algorithm>
 #include <filesystem>
 
 namespace accum::runtime {
@@ -62,13 +64,24 @@ Expected<size_t> Session::initWeights(const InitialWeights &from) {
   return taken->params.size();
 }
 
+/// Of a file for the framework's loader, before there is one.
+void Session::noteMissing(const std::string &names) {
+  if (names != "framework")
+    return;
+  for (std::string &sentence : missingForFramework(artifact.manifest))
+    if (std::find(decisions.begin(), decisions.end(), sentence) == decisions.end())
+      decisions.push_back(std::move(sentence));
+}
+
 Status Session::save(const std::string &kind, const std::string &names, const std::string &path,
                      bool keepOld) {
   SavedTensor what = kind == "gradient" ? SavedTensor::Gradient : SavedTensor::Parameter;
+  if (path.empty()) {
+    noteMissing(names);
+    return {};
+  }
   auto tensors = tensorsToSave(artifact.manifest, state, what, savedNames(names));
-  if (!tensors || path.empty())
-    return tensors ? Status() : tensors.error();
-  return writeSafetensors(path, *tensors, keepOld, reader());
+  return writeSafetensors(path, tensors, keepOld, reader());
 }
 
 Status Session::saveWeights(const WeightsToSave &save) {
@@ -79,13 +92,15 @@ Status Session::saveWeights(const WeightsToSave &save) {
                  "usage",
                  {"--names framework and --export-dtype are for FILE.safetensors"}};
   auto tensors = tensorsToSave(artifact.manifest, state, SavedTensor::Parameter, savedNames(save.names));
-  if (!tensors)
-    return tensors.error();
   if (isOnnx)
-    return saveModel(save, std::move(*tensors));
-  for (TensorToWrite &tensor : *tensors)
+    return saveModel(save, std::move(tensors));
+  for (TensorToWrite &tensor : tensors)
     tensor.stored = save.stored;
-  return save.checkOnly ? Status() : writeSafetensors(save.path, *tensors, save.keepOld, reader());
+  if (save.checkOnly) {
+    noteMissing(save.names);
+    return {};
+  }
+  return writeSafetensors(save.path, tensors, save.keepOld, reader());
 }
 
 /// With the frozen tensors that are not the artifact's.

@@ -216,26 +216,11 @@ TEST(BadArtifact, NamesThatAreNoTextAreShownAsSuch) {
 
 TEST(BadUse, Options) {
   Scene setup;
-  for (const char *words : {"--bogus",
-                            "--on-nan maybe",
-                            "--names both",
-                            "--threads 0",
-                            "--threads 1025",
-                            "--lr -1",
-                            "--lr x",
-                            "--momentum 0.9",
-                            "--beta1 0.5",
-                            "--eps 1e-9",
-                            "--decay all",
-                            "--lr-scale w",
-                            "--lr-scale w=-1",
-                            "--lr-scale nothing*=2",
-                            "--weight-decay 0.1 --decay nothing*",
-                            "--synthetic",
-                            "--print-param nobody",
-                            "--names framework",
-                            "--save ''",
-                            "--log ''"})
+  for (const char *words :
+       {"--bogus", "--on-nan maybe", "--names both", "--threads 0", "--threads 1025", "--lr -1", "--lr x",
+        "--momentum 0.9", "--beta1 0.5", "--eps 1e-9", "--decay all", "--lr-scale w", "--lr-scale w=-1",
+        "--lr-scale nothing*=2", "--weight-decay 0.1 --decay nothing*", "--synthetic", "--print-param nobody",
+        "--save ''", "--log ''"})
     EXPECT_EQ(refusal(setup, 2, words).substr(0, 7), "error: ") << words;
   EXPECT_THAT(accumRun(setup.artifact + " --data " + setup.data).err,
               HasSubstr("one of --steps and --epochs is required"));

@@ -17,7 +17,7 @@ namespace {
 
 Verdict verdict(Standing standing, std::string reason, std::string module) {
   bool isNameless = standing == Standing::Derived;
-  return {standing, std::move(reason), std::move(module), false, isNameless, false, 0};
+  return {standing, std::move(reason), std::move(module), false, isNameless, false, false, 0};
 }
 
 bool isRead(const std::vector<Reader> &readers, std::initializer_list<Role> roles) {
@@ -199,7 +199,7 @@ Verdict folded(const Graph &graph, const Tensor &tensor, const Signature &signat
   if (isLookUp && (!tensor.data.isPresent() || hasDistinctRows(tensor))) {
     Verdict slice =
         verdict(Standing::Trained, fmt::format("the rows of `{}` that the export kept", *source), *source);
-    slice.isNameless = true; // how many rows there were is nowhere, and it has an axis of 1 in front
+    slice.isNameless = slice.isRows = true; // how many there were is nowhere; it has an axis of 1 in front
     return slice;
   }
   return verdict(Standing::Derived, fmt::format("was computed from `{}`", *source), *source);

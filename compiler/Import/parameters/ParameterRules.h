@@ -19,6 +19,7 @@ struct Verdict {
   std::string module;            ///< as in Parameter
   bool moduleTransposed = false; ///< as in Parameter
   bool isNameless = false;       ///< as in Parameter
+  bool isRows = false;           ///< as in Parameter
   bool isGuess = false;          ///< frozen only because nothing tells that it is a parameter
   double moduleAdded = 0;        ///< as in Parameter
 };

@@ -10,6 +10,7 @@
 #include "compiler/Import/parameters/ParameterRefusals.h"
 #include "compiler/Import/parameters/ParameterRules.h"
 #include "compiler/Import/parameters/SeparateMerged.h"
+#include "compiler/Import/parameters/SharedNames.h"
 #include "compiler/Import/parameters/Ties.h"
 #include <algorithm>
 #include <array>
@@ -123,6 +124,7 @@ Entry Decision::enter(const Tensor &tensor, const std::vector<Reader> &readers) 
   parameter.moduleTransposed = verdict.moduleTransposed;
   parameter.moduleAdded = verdict.moduleAdded;
   parameter.isNameless = verdict.isNameless;
+  parameter.isRows = verdict.isRows;
   parameter.dtype = tensor.dtype;
   parameter.shape = tensor.shape;
   parameter.trained = verdict.standing == Standing::Trained;
@@ -135,6 +137,8 @@ Entry Decision::enter(const Tensor &tensor, const std::vector<Reader> &readers) 
     parameter.sourceFile = model.path.filename().string();
   if (parameter.trained)
     nameAliases(parameter, readers);
+  else if (!isInStateDict(graph, signature, tensor.name))
+    parameter.isNameless = true;
   return entry;
 }
 
@@ -367,31 +371,12 @@ Result<ParameterTable> Decision::finish() {
   }
   noteShortFloats(graph, table);
   table.refused = std::move(refused);
+  nameShared(graph, signature, table);
   noteVanished(signature, table);
+  table.stateNames = signature.stateNames();
   return table;
 }
 } // namespace
-
-int64_t ParameterTable::trainedElements() const {
-  int64_t count = 0;
-  for (const Parameter &parameter : parameters) {
-    int64_t elements = 1;
-    for (int64_t size : parameter.shape)
-      elements *= size;
-    count += parameter.trained ? elements : 0;
-  }
-  return count;
-}
-
-const Parameter *ParameterTable::find(std::string_view initializer) const {
-  for (const Parameter &parameter : parameters) {
-    auto isIt = [&](const ParameterAlias &alias) { return alias.initializer == initializer; };
-    if (parameter.name == initializer ||
-        std::any_of(parameter.aliases.begin(), parameter.aliases.end(), isIt))
-      return &parameter;
-  }
-  return nullptr;
-}
 
 Result<ParameterTable> decideParameters(Model &model, const ParameterOptions &options) {
   return Decision(model, options).run();

@@ -21,6 +21,7 @@ struct Parameter {
   /// `module` says what it is made of, and the framework's tensor of that name has another layout that the
   /// file does not tell (rows of a table), or other values.
   bool isNameless = false;
+  bool isRows = false; ///< nameless: some rows of the table `module`
   bool isTold = false; ///< the module names are those that the traced calls take, nothing is guessed
   std::vector<ParameterAlias> aliases;    ///< sorted by initializer; not listed as parameters themselves
   std::vector<std::string> moduleAliases; ///< other framework names of the same parameter (`lm_head.weight`)
@@ -55,6 +56,8 @@ struct ParameterOptions {
 struct ParameterTable {
   std::vector<Parameter> parameters; ///< in order of the initializers; trained and frozen ones
   std::vector<std::string> notices;  ///< lowercase sentences for the summary: ties, vanished biases
+  /// What state_dict holds by the file's own record: parameters and persistent buffers. Empty without one.
+  std::vector<std::string> stateNames;
   /// Values that the exporter computed from a parameter, so that training them would not train it; not frozen
   /// by the user. Each is an error (`unsupported`) to report once the graph has passed the check: a graph
   /// that is refused for another reason should be told that one.

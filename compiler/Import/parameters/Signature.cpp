@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads lines such as `p_wte_weight: PARAMETER target='transformer.wte.weight'`.
 #include "compiler/Import/parameters/Signature.h"
+#include "compiler/Import/parameters/ModuleNames.h"
 #include <algorithm>
 
 namespace accum::import {
@@ -48,6 +49,8 @@ void readInput(std::string_view line, Signature &signature) {
     signature.parameters.push_back(std::move(target));
   } else if (kind == "BUFFER" && !target.empty()) {
     signature.bufferPlaceholders.emplace(name, target);
+    if (line.find(" persistent=True") != std::string_view::npos)
+      signature.persistent.push_back(target);
     signature.buffers.push_back(std::move(target));
   }
 }
@@ -117,6 +120,19 @@ std::string Signature::parameterIn(const Graph &graph, std::string_view initiali
 
 bool Signature::hasParameter(std::string_view target) const {
   return std::find(parameters.begin(), parameters.end(), target) != parameters.end();
+}
+
+std::vector<std::string> Signature::stateNames() const {
+  std::vector<std::string> names = parameters;
+  names.insert(names.end(), persistent.begin(), persistent.end());
+  return names;
+}
+
+bool isInStateDict(const Graph &graph, const Signature &signature, std::string_view initializer) {
+  if (signature.isEmpty() && signatureKind(graph, initializer).empty())
+    return isModuleName(initializer);
+  std::vector<std::string> names = signature.stateNames();
+  return std::find(names.begin(), names.end(), initializer) != names.end();
 }
 
 std::string_view signatureKind(const Graph &graph, std::string_view initializer) {

@@ -18,6 +18,7 @@ struct StateUpdate {
 struct Signature {
   std::vector<std::string> parameters; ///< PARAMETER targets
   std::vector<std::string> buffers;    ///< BUFFER targets
+  std::vector<std::string> persistent; ///< those that state_dict holds
   /// What traced calls call each PARAMETER, `p_wte_weight` -> `wte.weight`. Of a parameter with several
   /// names all calls use one.
   std::map<std::string, std::string, std::less<>> placeholders;
@@ -32,6 +33,8 @@ struct Signature {
   static Signature of(const Graph &graph);
   bool isEmpty() const { return parameters.empty() && buffers.empty(); }
   bool hasParameter(std::string_view target) const;
+  /// Parameters and persistent buffers.
+  std::vector<std::string> stateNames() const;
   /// `PARAMETER`, `BUFFER`, ..., by the initializer's own metadata, or by its name where those are gone
   /// (tools that rewrite a file may drop them); "" for what is neither.
   std::string_view kindOf(const Graph &graph, std::string_view initializer) const;
@@ -42,6 +45,8 @@ struct Signature {
 
 /// Where an initializer's own metadata says which kind of input it is.
 inline constexpr const char *kSignatureKind = "pkg.torch.export.graph_signature.InputSpec.kind";
+/// Whether the framework's state_dict holds the initializer under its own name.
+bool isInStateDict(const Graph &graph, const Signature &signature, std::string_view initializer);
 /// `PARAMETER`, `BUFFER`, ..., or "" where the export does not say.
 std::string_view signatureKind(const Graph &graph, std::string_view initializer);
 /// The values that the exporter computed this initializer from, or none.

@@ -21,6 +21,7 @@ static RankedTensorType typeOf(Emitter &emit, DType dtype, ArrayRef<int64_t> sha
 Parameter ParameterOps::tableOf(const Tensor &tensor) const {
   Parameter parameter;
   parameter.name = parameter.module = tensor.name;
+  parameter.isNameless = true; // a constant: in no state_dict
   parameter.dtype = tensor.dtype;
   parameter.shape = tensor.shape;
   parameter.sourceFile =
@@ -59,6 +60,8 @@ void ParameterOps::declare(const Parameter &p) {
                                                                      : Type(builder.getBF16Type())));
   if (p.isNameless)
     op->setAttr("nameless", builder.getUnitAttr());
+  if (p.isRows)
+    op->setAttr("rows", builder.getUnitAttr());
   if (p.moduleAdded != 0)
     op->setAttr("module_added", builder.getF64FloatAttr(p.moduleAdded));
   if (!p.moduleAliases.empty())
