@@ -269,7 +269,9 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   report.batchDims = inputs->batchDims;
   report.batchPresumed = inputs->batchPresumed;
   report.dimsFromFile = inputs->dimsFromFile;
-  Result<ParameterTable> table = decideParameters(*model, options.parameters);
+  ParameterOptions asked = options.parameters;
+  asked.trusted = options.trustedBackward;
+  Result<ParameterTable> table = decideParameters(*model, asked);
   if (!table)
     return give(table);
   report.notices = table->notices;

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`framework-names.py MODEL.onnx WORK [ABSENT=OTHER]` saves the weights of the file under the framework's names, untrained, and compares names,
+"""`framework-names.py MODEL.onnx WORK [ABSENT=OTHER] [FLAG]` saves the weights of the file under the framework's names, untrained, and compares names,
 shapes and a sum over each with MODEL.json, which is what a strict load_state_dict takes. Only ABSENT may be missing, and OTHER stands for it."""
 import json
 import pathlib
@@ -15,13 +15,14 @@ def weighted(values):
     return sum((i + 1) * x for i, x in enumerate(numbers)), sum((i + 1) * abs(x) for i, x in enumerate(numbers))
 
 
-def main(model, work, *absent):
+def main(model, work, *more):
+    flags = [word for word in more if word.startswith("--")]
     model, work = pathlib.Path(model), pathlib.Path(work)
     artifact, saved = work / "a.accum", work / "saved.safetensors"
-    subprocess.run(["accumc", model, "--batch", "4", "--micro-batch", "2", "--optimizer", "sgd", "-o", artifact], check=True)
+    subprocess.run(["accumc", model, "--batch", "4", "--micro-batch", "2", "--optimizer", "sgd", "-o", artifact, *flags], check=True)
     subprocess.run(["accum-run", artifact, "--synthetic", "--steps", "1", "--lr", "0", "--names", "framework", "--save", saved], check=True)
     state, got = json.loads(model.with_suffix(".json").read_text()), tensors.read(saved)
-    missing = dict(pair.split("=") for pair in absent)
+    missing = dict(pair.split("=") for pair in more if pair not in flags)
     expected = state.keys() - missing.keys() | set(missing.values())
     assert got.keys() == expected, f"missing {expected - got.keys()}, unexpected {got.keys() - expected}"
     for name in got.keys() & state.keys():

@@ -3,6 +3,7 @@
 // more is a function's.
 #include "compiler/Import/lost/CustomBackward.h"
 #include "compiler/Import/lost/SourceTrace.h"
+#include "compiler/Import/lost/TracedCall.h"
 #include "compiler/Import/parameters/Parameters.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -69,6 +70,28 @@ std::map<std::string, Call> callsOf(const Graph &graph) {
   return calls;
 }
 
+/// The module whose call, but not whose `forward`, made the node: by `view_as` a full backward hook takes
+/// hold of what goes in and comes out. "" for all others, and for weights that a hook of the framework
+/// computes.
+std::string hookedModule(const Node &node) {
+  std::vector<std::string> scopes = moduleScopes(node);
+  std::optional<TracedCall> call = TracedCall::of(node);
+  bool isView = call && call->operation() == "view" && !call->argument(0, "self").starts_with("%p_");
+  return isView && !scopes.empty() && countFrames(node) > 0 && countFrames(node) < scopes.size()
+             ? scopes.back()
+             : "";
+}
+
+Refusal refusalOfHook(const std::string &module) {
+  return {
+      "lost-in-export",
+      fmt::format("was made by a full backward hook of `{}` (register_full_backward_hook): what it does to "
+                  "the gradient is not in the file",
+                  module),
+      {fmt::format("if it only looks at the gradient: --trust-backward '{}'", module),
+       "or remove the hook before the export"}};
+}
+
 Refusal refusalBy(const std::string &name) {
   return {
       "lost-in-export",
@@ -98,6 +121,8 @@ bool CustomBackward::isTrusted(const std::string &name, std::string_view file) c
 }
 
 std::optional<Refusal> CustomBackward::refusal(const Node &node) const {
+  if (std::string module = hookedModule(node); !module.empty() && !isTrusted(module, ""))
+    return refusalOfHook(module);
   auto entry = functions.find(&node);
   return entry == functions.end() ? std::nullopt : std::optional(refusalBy(entry->second));
 }
@@ -116,13 +141,16 @@ std::optional<Refusal> CustomBackward::refusalOfBlock(const Node &node) const {
     return Refusal{
         "lost-in-export",
         fmt::format(
-            "comes from `{}`, code that was traced apart as that under torch.no_grad() is: the file does "
-            "not say whether a gradient goes through it",
+            "comes from `{}`, a block that torch.export traced apart, as it does under torch.no_grad(), "
+            "which "
+            "stops the gradient, and under torch.autocast, which only changes types: the file does not say "
+            "which of them it was",
             frame.file),
-        {"write x.detach() in place of torch.no_grad(), and export with optimize=False, which keeps it",
-         fmt::format("if its gradient is the graph's, as under torch.autocast and a reentrant checkpoint: "
-                     "--trust-backward '{}'",
-                     frame.file)}};
+        {fmt::format("under torch.autocast, with enabled=False too, and in a reentrant checkpoint the "
+                     "gradient is the graph's: --trust-backward '{}'",
+                     frame.file),
+         "under torch.no_grad(): write x.detach() in its place, and export with optimize=False, which keeps "
+         "it"}};
   }
   return std::nullopt;
 }

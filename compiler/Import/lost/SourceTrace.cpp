@@ -51,6 +51,15 @@ std::vector<SourceFrame> sourceFrames(const Node &node) {
   return frames;
 }
 
+size_t countFrames(const Node &node) {
+  constexpr std::string_view begin = "File \"";
+  std::string_view trace = lookUp(node, "pkg.torch.onnx.stack_trace");
+  size_t count = 0;
+  for (size_t at = trace.find(begin); at != std::string_view::npos; at = trace.find(begin, at + 1))
+    ++count;
+  return count;
+}
+
 std::vector<std::string> moduleScopes(const Node &node) {
   std::vector<std::string> scopes = quotedStrings(lookUp(node, "pkg.torch.onnx.name_scopes"));
   // The exporter's own shape checks have a scope that is no module.

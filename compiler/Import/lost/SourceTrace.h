@@ -16,6 +16,8 @@ struct SourceFrame {
 
 /// Views into the node's metadata.
 std::vector<SourceFrame> sourceFrames(const Node &node);
+/// How many frames the trace has, of functions of any name.
+size_t countFrames(const Node &node);
 /// Modules that the node is in, outermost first, as `pkg.torch.onnx.name_scopes` says: `''`, `h`, `h.0`.
 /// Empty for nodes that the exporter put in.
 std::vector<std::string> moduleScopes(const Node &node);

@@ -2,6 +2,7 @@
 // What the summary says about ties, and about what the export lost.
 #include "compiler/Import/parameters/ParameterNotices.h"
 #include "compiler/Import/lost/GradientMarks.h"
+#include "compiler/Import/parameters/ParameterPatterns.h"
 #include <algorithm>
 #include <cstring>
 #include <fmt/format.h>
@@ -239,20 +240,32 @@ static std::optional<int64_t> substitutedRow(const Graph &graph, const std::stri
   return std::nullopt;
 }
 
-void noteSubstitutedRows(const std::vector<const Tensor *> &tables, const Graph &graph,
-                         ParameterTable &table) {
-  for (const Tensor *tensor : tables) {
+/// T5 and its like shift labels as BART does, and have no padding_idx.
+static bool isOfT5(const Graph &graph) {
+  return std::any_of(graph.initializers.begin(), graph.initializers.end(), [](const Tensor &tensor) {
+    return tensor.name.ends_with("relative_attention_bias.weight");
+  });
+}
+
+Failures refuseSubstitutedRows(const std::vector<const Tensor *> &tables, const Graph &graph,
+                               const std::vector<std::string> &trusted, const ParameterTable &table) {
+  Failures failures;
+  for (const Tensor *tensor : isOfT5(graph) ? std::vector<const Tensor *>() : tables) {
     const Parameter *parameter = table.find(tensor->name);
     std::optional<int64_t> row = substitutedRow(graph, tensor->name);
-    if (!parameter || !parameter->trained || !row || onlyZeroRow(*tensor))
+    if (!parameter || !parameter->trained || !row || matchesAny(*parameter, trusted))
       continue;
-    table.notices.push_back(
-        fmt::format("{}: row {} is looked up in place of ignored ids, and is trained; if the embedding has "
-                    "padding_idx={} "
-                    "(as in BART, mBART, Marian and Pegasus), it is not: this file cannot say so, one of "
-                    "torch.onnx.export(..., dynamo=True) does",
-                    parameter->module, *row, *row));
+    failures.push_back(
+        {"lost-in-export",
+         backquoted(parameter->module),
+         fmt::format(
+             "row {} is looked up in place of ignored ids: with padding_idx={} of the embedding, as in "
+             "BART, mBART, Marian and Pegasus, it gets no gradient, which this file cannot say",
+             *row, *row),
+         {"torch.onnx.export(..., dynamo=True) says it",
+          fmt::format("if the model trains that row too: --trust-backward '{}'", parameter->module)}});
   }
+  return failures;
 }
 
 Failure nothingToTrain(const Model &model, const ParameterTable &table) {

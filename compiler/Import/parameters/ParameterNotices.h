@@ -26,10 +26,10 @@ void noteTraced(const Model &model, ParameterTable &table);
 /// gradient: where the file marks it, so is it done here; ONNX alone cannot say it, and one row of zeros
 /// hints.
 void notePadding(const std::vector<const Tensor *> &tables, const Graph &graph, ParameterTable &table);
-/// For a file without a signature: adds a notice for each trained table whose lookups read one row in place
-/// of ids that are ignored (labels of -100 that an encoder-decoder shifts).
-void noteSubstitutedRows(const std::vector<const Tensor *> &tables, const Graph &graph,
-                         ParameterTable &table);
+/// For a file without a signature: trained tables whose lookups read one row in place of ids that are ignored
+/// (labels of -100 that an encoder-decoder shifts), but those that match a pattern of `trusted`.
+Failures refuseSubstitutedRows(const std::vector<const Tensor *> &tables, const Graph &graph,
+                               const std::vector<std::string> &trusted, const ParameterTable &table);
 /// The failure for a model without a trained parameter, with what could be trained.
 Failure nothingToTrain(const Model &model, const ParameterTable &table);
 

@@ -344,9 +344,8 @@ Verdict computedByTrace(const Graph &graph, const Tensor &tensor, const std::vec
 Verdict judgeByUse(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
   if (isComputedByTrace(graph, tensor, readers))
     return computedByTrace(graph, tensor, readers);
-  bool isOneNumber = tensor.elementCount() == 1;
   bool isNamed = isModuleName(tensor.name);
-  if (isOneNumber && (!isNamed || lastWord(tensor.name) == "scale")) {
+  if (tensor.elementCount() == 1 && (!isNamed || lastWord(tensor.name) == "scale")) {
     Verdict number = verdict(isNamed ? Standing::Frozen : Standing::Constant, "one number", tensor.name);
     number.isGuess = tensor.name.starts_with("onnx::"); // plain numbers are Constant nodes there
     return number;
@@ -381,7 +380,8 @@ Verdict judge(const Graph &graph, const Tensor &tensor, const Signature &signatu
   Verdict number = verdict(isRead(readers, {Role::Statistic}) ? Standing::Frozen : Standing::Constant,
                            "a statistic, a bound or a shape", tensor.name);
   bool isTold = !signature.isEmpty() || !signatureKind(graph, tensor.name).empty();
-  if (isNumber && (!isRead(readers, {Role::Limit}) || (!isTold && tensor.elementCount() == 1)))
+  bool isPlain = !isTold && tensor.elementCount() == 1 && !isNamedByTrace(graph, tensor.name, readers);
+  if (isNumber && (isPlain || !isRead(readers, {Role::Limit})))
     return number;
   Verdict result =
       isTold ? judgeBySignature(graph, tensor, signature, readers) : judgeByUse(graph, tensor, readers);

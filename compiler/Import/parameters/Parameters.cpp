@@ -367,7 +367,8 @@ Result<ParameterTable> Decision::finish() {
   notePadding(tables, graph, table);
   if (signature.isEmpty()) {
     noteComputed(table);
-    noteSubstitutedRows(tables, graph, table);
+    Failures rows = refuseSubstitutedRows(tables, graph, options.trusted, table);
+    refused.insert(refused.end(), rows.begin(), rows.end());
   }
   noteShortFloats(graph, table);
   table.refused = std::move(refused);

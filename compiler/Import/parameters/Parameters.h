@@ -50,7 +50,9 @@ struct ParameterOptions {
   std::vector<std::string> trainable = {};
   std::vector<std::string> freeze = {}; ///< wins over `trainable`
   bool untie = false;                   ///< equal initializers stay separate parameters
-  std::vector<std::string> tie = {};    ///< "A=B", for models whose weights are absent
+  std::vector<std::string> trusted =
+      {};                            ///< whose gradient is the model's, whatever the file cannot say of it
+  std::vector<std::string> tie = {}; ///< "A=B", for models whose weights are absent
 };
 
 struct ParameterTable {

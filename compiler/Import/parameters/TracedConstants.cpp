@@ -93,4 +93,10 @@ bool isAppliedToInputs(const Graph &graph, const Tensor &tensor, const std::vect
          });
 }
 
+bool isNamedByTrace(const Graph &graph, const std::string &name, const std::vector<Reader> &readers) {
+  return isModuleName(name) && std::all_of(readers.begin(), readers.end(), [&](const Reader &reader) {
+           return graph.nodes[reader.node].name.starts_with("/");
+         });
+}
+
 } // namespace accum::import

@@ -14,4 +14,8 @@ bool isComputedByTrace(const Graph &graph, const Tensor &tensor, const std::vect
 /// normalised by, as a rule.
 bool isAppliedToInputs(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers);
 
+/// A traced export writes plain numbers as Constant nodes. What it holds by a name is a parameter or a
+/// buffer.
+bool isNamedByTrace(const Graph &graph, const std::string &name, const std::vector<Reader> &readers);
+
 } // namespace accum::import

@@ -3,6 +3,7 @@
 import json
 import pathlib
 import re
+import sys
 
 import onnx
 import torch
@@ -76,10 +77,26 @@ class EqualInputs(Model):
         return F.cross_entropy(self.class_of(self.attention(q, k, v, need_weights=False)[0].mean(1)), y)
 
 
+class Hooked(Model):
+    """What a full backward hook does to the gradient is in no file."""
+    def __init__(self):
+        super().__init__()
+        self.body.register_full_backward_hook(lambda module, given, taken: tuple(None if g is None else g / 2 for g in given))
+
+    def forward(self, x, y):
+        return F.cross_entropy(self.head(torch.tanh(self.body(torch.tanh(x * self.other.weight[0])))), y)
+
+
+class TableTwice(Model):
+    """The optimiser merges two lookups that are one."""
+    def forward(self, x, y):
+        return F.cross_entropy(self.head(self.body(x) * torch.tanh(self.codes(y)) + self.codes(y)), y)
+
+
 # Whether the optimiser runs, and whether the file lost something.
 MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoGrad, False, False),
           "no-grad-mask": (MaskUnderNoGrad, True, False), "detach-compared": (ComparedDetached, True, False), "detach-stacked": (StackedWithItself, True, True),
-          "equal-inputs": (EqualInputs, True, False)}
+          "equal-inputs": (EqualInputs, True, False), "backward-hook": (Hooked, False, True), "table-twice": (TableTwice, True, False)}
 
 
 def losses(model, arrays):
@@ -105,10 +122,12 @@ def shorten(path):
     onnx.save(written, path)
 
 
-def main():
+def main(*only):
     torch.manual_seed(5)
     arrays = torch.randn(BATCH, 4), torch.tensor([0, 2, 1, 4, 3, 0])
     for name, (kind, optimize, isLost) in MODELS.items():
+        if only and name not in only:
+            continue
         folder = CASES / name
         folder.mkdir(exist_ok=True)
         model = kind().eval()
@@ -124,4 +143,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

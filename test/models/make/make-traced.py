@@ -3,6 +3,7 @@
 float64 and what is trained then. `NAME-folded.onnx` and `NAME-plain.onnx` are with and without do_constant_folding."""
 import json
 import pathlib
+import sys
 import warnings
 
 import torch
@@ -60,6 +61,16 @@ class Rescaled(Model):
         return self.loss(self.convolution(x.transpose(1, 2)).transpose(1, 2) * (-self.gain.exp()), labels)
 
 
+class Powers(Model):
+    """Numbers by a parameter's name: an exponent, as generalised means have, and a bound."""
+
+    def more(self):
+        self.exponent, self.bound = nn.Parameter(torch.tensor(2.5)), nn.Parameter(torch.tensor([1.25]))
+
+    def forward(self, tokens, labels):
+        return self.loss(torch.minimum((self.wte(tokens).abs() + 0.25) ** self.exponent, self.bound), labels)
+
+
 class Fixed(Model):
     """Positions of sines, inputs that are normalised by constants, and the gain 1 + w of a norm: all of this trains as it is."""
 
@@ -87,17 +98,19 @@ def three_steps(model, arrays):
     return losses, {name: p.detach() for name, p in model.named_parameters()}
 
 
-def main():
+def main(*only):
     warnings.simplefilter("ignore")
     FOLDER.mkdir(exist_ok=True)
-    for kind in (Positions, Weighted, Rescaled, Fixed):
+    for kind in (Positions, Weighted, Rescaled, Powers, Fixed):
+        if only and kind.__name__ not in only:
+            continue
         torch.manual_seed(7)
         name, model = kind.__name__.lower(), kind().eval()
         arrays = {key: torch.randint(0, WORDS, (SAMPLES, TOKENS)) for key in ("tokens", "labels")}
         if kind is Fixed:
             arrays["pixels"] = torch.randn(SAMPLES, TOKENS, 3)
         # A plain file of Fixed names its buffers as parameters are named, and trains them.
-        for suffix, fold in (("folded", True), ("plain", False))[:1 if kind is Fixed else 2]:
+        for suffix, fold in (("folded", True), ("plain", False))[:1 if kind is Fixed else 2][kind is Powers:]:
             export.export(model, arrays, FOLDER / f"{name}-{suffix}.onnx", export.Recipe("torchscript", 17, outputs=("loss",), fold=fold))
         save_file(arrays, FOLDER / f"{name}.safetensors")
         losses, trained = three_steps(model, arrays)
@@ -107,4 +120,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])
