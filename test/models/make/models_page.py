@@ -37,7 +37,7 @@ and `--dim NAME=SIZE` for each open dimension).
 LOST = """
 ## Where the loss is another
 BART, mBART, Marian, Pegasus and their like by T: the decoder reads the padding's row of the embedding in place of labels that are
-ignored, and `padding_idx` keeps that row from training. A file of TorchScript cannot say so: a notice does. ConvBERT by T: its
+ignored, and `padding_idx` keeps that row from training. A file of TorchScript cannot say so: it is refused since. ConvBERT by T: its
 convolutions read padding, and nothing tells. D and N record `padding_idx`.
 """
 
