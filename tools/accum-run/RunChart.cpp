@@ -18,8 +18,9 @@ std::vector<double> ticks(double low, double high) {
     if (step < rough)
       step = times * power;
   std::vector<double> values;
-  for (double k = std::ceil(low / step - 1e-9); k * step <= high + 1e-9 * step; ++k)
-    values.push_back(k == 0 ? 0 : k * step); // no -0
+  auto first = int64_t(std::ceil(low / step - 1e-9));
+  for (int64_t k = first; double(k) * step <= high + 1e-9 * step; ++k)
+    values.push_back(double(k) * step);
   return values;
 }
 
