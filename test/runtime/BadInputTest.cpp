@@ -120,6 +120,22 @@ TEST(BadData, EvaluationDataIsCheckedBeforeTheFirstStep) {
   EXPECT_THAT(refusal(Scene(), 3, "--eval gone.safetensors"), HasSubstr("gone.safetensors"));
 }
 
+TEST(BadData, EvaluationDataHasTheShapesOfTraining) {
+  Scene setup;
+  auto arrays = readSafetensors(setup.data);
+  std::vector<TensorToWrite> tensors;
+  for (const Array &array : *arrays) {
+    std::vector<int64_t> shape = array.shape;
+    if (array.name == "x")
+      shape[1] -= 1;
+    tensors.push_back({array.name, array.data, array.dtype, shape});
+  }
+  std::string other = setup.folder + "/other.safetensors";
+  ASSERT_TRUE(writeSafetensors(other, tensors, false));
+  EXPECT_THAT(refusal(setup, 3, "--eval " + other),
+              HasSubstr("other.safetensors: array `x` has shape [6, 4], expected [samples, 5]"));
+}
+
 TEST(BadData, EvaluationTakesLessThanABatch) {
   Scene setup;
   fs::create_directory(setup.folder + "/eval");

@@ -2,6 +2,8 @@
 // Batches that change during a run, other numbers of devices than the artifact's, and the best weights of a
 // run: against one plain full-batch loop, and bit for bit against runs that were made otherwise.
 #include "runtime/files/File.h"
+#include "runtime/host/HostDevice.h"
+#include "runtime/system/Memory.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyTraining.h"
 #include <filesystem>
@@ -113,6 +115,7 @@ TEST(BatchSchedule, RefusesWhatIsNone) {
   EXPECT_THAT(refused("0:4,5:2,5:3"), HasSubstr("has step 5 behind step 5, expected ascending steps"));
   EXPECT_THAT(refused("0:4,5:2,3:3"), HasSubstr("has step 3 behind step 5, expected ascending steps"));
   EXPECT_THAT(refused("0:0"), HasSubstr("has a batch of 0 at step 0"));
+  EXPECT_THAT(refused("0:1000000000000000"), HasSubstr("which is more micro-steps than can be counted"));
   for (const char *text :
        {"64", "0:", ":4", "0:4,", "0:4;5:2", "0:-4", "0:4,5", "0:99999999999999999999", ""})
     EXPECT_THAT(refused(text), HasSubstr("is not STEP:BATCH,... like 0:64,1000:256"));
@@ -138,6 +141,19 @@ TEST(Devices, TheWorldDecidesUnderALauncher) {
   EXPECT_THAT(outcome.err, HasSubstr("note: compiled for 1 device, runs on 2: micro-steps of 2 as before"));
   EXPECT_EQ(job.lines().front()["micro_steps"], 2); // 3 and 2 of the 5 samples
   EXPECT_THAT(job.run("--devices 0").err, HasSubstr("`0` is not a whole number from 1"));
+}
+
+/// None of them has allocated when they ask.
+TEST(Devices, ProcessesOfAMachineShareItsMemory) {
+  HostDevice device;
+  uint64_t third = availableMemory() / 3;
+  EXPECT_TRUE(device.requireRoom(third, 2));
+  Status status = device.requireRoom(third, 4);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().exitCode, 4);
+  EXPECT_EQ(status.error().slug, "out-of-memory");
+  EXPECT_THAT(status.error().message, HasSubstr("4 processes with an arena of "));
+  EXPECT_FALSE(device.requireRoom(UINT64_MAX, 2));
 }
 
 TEST(Best, KeepsTheWeightsOfTheLowestLoss) {
