@@ -2,6 +2,7 @@
 // Matching arrays and tokens to inputs.
 #include "runtime/data/Dataset.h"
 #include "runtime/files/Convert.h"
+#include "runtime/system/Hash.h"
 #include "runtime/system/Memory.h"
 #include <algorithm>
 #include <charconv>
@@ -228,6 +229,15 @@ Dataset Dataset::synthetic(const Manifest &manifest, int64_t samples, uint64_t s
       dataset.columns.push_back({.spec = &spec, .random = spec.synthesize == Synthesize::None});
   dataset.makeRoom();
   return dataset;
+}
+
+std::string Dataset::identity() const {
+  std::string text = tokens ? tokens->identity() : "";
+  for (const Column &column : columns)
+    for (const Array &shard : column.shards)
+      if (shard.path != "memory")
+        text += nameAndSize(shard);
+  return text.empty() ? "" : hashText(text);
 }
 
 Dataset Dataset::splitOff(int64_t samples) {

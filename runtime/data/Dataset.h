@@ -47,6 +47,9 @@ public:
   /// row is left as it was, and `health` says so.
   void copyRow(size_t input, uint64_t sample, uint8_t *staging, int64_t row, int64_t m);
 
+  /// The same for the same files in any folder: their names and sizes, and how tokens are cut. Empty for what
+  /// is in no file.
+  std::string identity() const;
   /// Whether some of it is read when it is asked for.
   bool isInFiles() const;
   /// The first failure to read a row, if there was one.

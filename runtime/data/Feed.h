@@ -23,6 +23,7 @@ public:
 
   int64_t samples() const { return data.samples(); }
   const FeedOptions &options() const { return chosen; }
+  std::string identity() const { return data.identity(); }
 
   /// The window whose rows come next.
   void select(const Window &next) { window = next; }

@@ -38,6 +38,13 @@ Expected<const InputSpec *> findTokenInput(const Manifest &manifest) {
 
 } // namespace
 
+std::string TokenWindows::identity() const {
+  std::string text = std::to_string(length) + "\n";
+  for (const TokenFile &file : files)
+    text += nameAndSize(file.tokens);
+  return text;
+}
+
 TokenWindows::Role TokenWindows::roleOf(const InputSpec &spec) const {
   if (&spec == tokenInput)
     return Role::Tokens;

@@ -30,6 +30,8 @@ public:
   Role roleOf(const InputSpec &spec) const;
   int64_t samples() const { return starts.back(); }
   const std::vector<std::string> &notices() const { return decisions; }
+  /// Names and sizes of the files, in order, and the length of a sample.
+  std::string identity() const;
 
   /// The T numbers of a role, until the next call. Fails where a file cannot be read any more, or holds a
   /// token that the model has not: file and position are named.

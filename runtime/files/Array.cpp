@@ -24,6 +24,11 @@ void Array::touch(uint64_t offset, uint64_t count, std::vector<uint8_t> &buffer)
       return;
 }
 
+std::string nameAndSize(const Array &array) {
+  return array.path.substr(array.path.rfind('/') + 1) + " " + array.name + " " +
+         std::string(nameOf(array.dtype)) + " " + formatShape(array.shape) + "\n";
+}
+
 std::string formatShape(const std::vector<int64_t> &shape) {
   std::string text = "[";
   for (size_t i = 0; i < shape.size(); ++i)

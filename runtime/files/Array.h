@@ -46,6 +46,9 @@ template <typename Body> Status forEachPiece(const Array &array, Body &&body) {
   return {};
 }
 
+/// A line with the name of its file without folders, its own name, type and shape.
+std::string nameAndSize(const Array &array);
+
 /// "[3, 17]"; "[]" for a scalar.
 std::string formatShape(const std::vector<int64_t> &shape);
 

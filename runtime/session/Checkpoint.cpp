@@ -82,6 +82,7 @@ Status writeFacts(const std::string &folder, const CheckpointFacts &facts) {
                                  {"seed", facts.seed},
                                  {"shuffle", facts.shuffle},
                                  {"drop_last", facts.dropLast},
+                                 {"data", facts.data},
                                  {"spikes", {{"losses", facts.losses}, {"norms", facts.norms}}},
                                  {"groups", toJson(facts.groups)},
                                  {"tensors", {{"bytes", fs::file_size(tensors)}, {"xxh3", *hash}}},
@@ -224,6 +225,7 @@ Expected<CheckpointFacts> readCheckpoint(const std::string &path) {
     if (json.contains("best_eval_loss"))
       facts.best = json["best_eval_loss"].get<double>();
     facts.groups = groupsIn(json);
+    facts.data = json.value("data", "");
     bytes = json.at("tensors").at("bytes");
     expected = json.at("tensors").at("xxh3");
   } catch (const nlohmann::json::exception &error) {

@@ -22,7 +22,8 @@ struct CheckpointFacts {
   std::vector<BatchChange> batches = {};      ///< of the steps that were made; `batch` is that of the last
   std::optional<double> best = {};            ///< the lowest loss of an evaluation
   std::vector<Group> groups = {};             ///< empty: made before they were recorded
-  uint64_t bytes = 0;                         ///< of the file of tensors, where it was read
+  std::string data = {}; ///< Dataset::identity; empty: made before it was recorded, or of no files
+  uint64_t bytes = 0;    ///< of the file of tensors, where it was read
   std::string xxh3 = {};
 };
 

@@ -61,6 +61,8 @@ std::string difference(const CheckpointFacts &made, const CheckpointFacts &now) 
     return "optimizer " + made.optimizer + ", not " + now.optimizer;
   if (made.samples != now.samples)
     return number("data of", made.samples, now.samples) + " samples";
+  if (!made.data.empty() && made.data != now.data)
+    return "data in files of other names or sizes";
   if (made.shuffle != now.shuffle)
     return made.shuffle ? "shuffled data" : "--no-shuffle";
   if (made.seed != now.seed)
@@ -115,7 +117,8 @@ CheckpointFacts Session::facts(uint64_t step) const {
           normSpikes.values(),
           made,
           best,
-          groupsOf(artifact.manifest, hyper.coefficients)};
+          groupsOf(artifact.manifest, hyper.coefficients),
+          feed ? feed->identity() : ""};
 }
 
 std::vector<TensorToWrite> Session::tensorsToKeep() const {

@@ -80,6 +80,7 @@ def check_loss(folder, loss, devices):
     last = ["--data", single, *epochs, "--drop-last"]
     same(f"{loss}, --drop-last", train(folder, artifact, ["--data", paths[0], *last[2:]]), train(folder, artifact, last))
     check_split(folder, artifact, loss, lines, paths)
+    check_resume(folder, artifact, loss, shards)
     check_bad_token(folder, artifact, loss, lines[0])
     if loss == "next-token":
         refused = run("accum-run", artifact, "--data", paths[0], *epochs, "--document-separator", SEPARATOR, ok=(2,)).stderr
@@ -105,6 +106,22 @@ def check_split(folder, artifact, loss, lines, paths):
     same(f"{loss}, --val-split", train(folder, artifact, ["--data", paths[0], "--val-split", "21%", *words]), expected)
     if sum("eval_loss" in line for line in expected[0]) != 2:
         sys.exit(f"{loss}: evaluated {expected[0]}")
+
+
+def check_resume(folder, artifact, loss, shards):
+    """Stopped within the second epoch, and gone on with."""
+    root = folder / "checkpoints"
+    shutil.rmtree(root, ignore_errors=True)
+    words = ["--data", shards, "--seed", 4]
+    straight = train(folder, artifact, [*words, "--steps", 8])
+    train(folder, artifact, [*words, "--steps", 5, "--checkpoint", root])
+    resumed = train(folder, artifact, [*words, "--steps", 8, "--checkpoint", root, "--resume", "auto"])
+    same(f"{loss}, resumed", (straight[0][5:], resumed[1]), (resumed[0], straight[1]))
+    other = shutil.copytree(shards, folder / "renamed", dirs_exist_ok=True)
+    (other / "2.bin").rename(other / "3.bin")
+    said = train(folder, artifact, ["--data", other, "--seed", 4, "--steps", 8, "--resume", root], ok=(2,))[2]
+    if "was made with data in files of other names or sizes" not in said:
+        sys.exit(f"{loss}: {said}")
 
 
 def check_bad_token(folder, artifact, loss, line):

@@ -158,6 +158,10 @@ TEST(Checkpoint, RefusesWhatDoesNotFit) {
   };
   expectOther(ToyJob::replaced(run.words, "--seed 9", "--seed 8"), "--seed 9, not 8");
   expectOther(run.words + " --no-shuffle", "shuffled data");
+  std::string elsewhere = run.files.artifact.substr(0, run.files.artifact.rfind('/'));
+  fs::copy_file(elsewhere + "/data.safetensors", elsewhere + "/renamed.safetensors");
+  expectOther(ToyJob::replaced(run.words, "data.safetensors", "renamed.safetensors"),
+              "data in files of other names or sizes");
   expectOther(ToyJob("other-batch", {.batch = 4, .m = 2, .optimizer = "adamw"}, 4).words,
               "a batch of 5, not 4");
   expectOther(run.words + " --lr-scale b=0.5", "other groups");
