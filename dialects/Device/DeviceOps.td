@@ -45,7 +45,7 @@ def Device_BufferOp : Device_Op<"buffer", [Pure, DeclareOpInterfaceMethods<OpAsm
     | input | number of the input in the manifest | one micro-step: inside for_micro only |
     | rng | 0: seed and step, i64 | the step |
     | hyper | 0: accum_hyper::values | the step |
-    | decay | number of a trained parameter: entry of accum_hyper::decay | the step |
+    | decay | number of a trained parameter: its pair in accum_hyper::decay | the step |
 
     In scratch and inputs, a slice of samples begins `skip` bytes behind that place; inside for_slices, `step` bytes
     further with each round, one number for each of these loops, the outermost one's first. With a `pitch`, rows (of the

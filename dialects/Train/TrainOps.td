@@ -36,6 +36,7 @@ def Train_LoadSlotOp : Train_Op<"load_slot", [Pure]> {
   let summary = "`parameter`, `gradient` or an optimizer slot (`m`, `v`, `momentum`) of all trained parameters; only in update";
   let description = [{
     Rows of 256 bytes in the state's order. Each parameter begins a row; what it leaves of its last one is zero.
+    With `{train.of = @w}`, as on load_decay and store too: that parameter's alone, in its own shape.
   }];
   let arguments = (ins StrAttr:$slot);
   let results = (outs Train_Tensor:$result);
@@ -43,7 +44,7 @@ def Train_LoadSlotOp : Train_Op<"load_slot", [Pure]> {
 }
 
 def Train_LoadDecayOp : Train_Op<"load_decay", [Pure]> {
-  let summary = "the weight-decay coefficients (f64) of all trained parameters in this run; only in update";
+  let summary = "pairs (f64) of all trained parameters in this run: weight decay, factor of the learning rate; only in update";
   let results = (outs Train_Tensor:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }
@@ -57,8 +58,8 @@ def Train_StoreOp : Train_Op<"store"> {
 def Train_UpdateOp : Train_Op<"update", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "the optimizer's formula for one parameter; only in update";
   let description = [{
-    `optimizer` is sgd, sgd-momentum, adam or adamw, with PyTorch's formulas. Reads and overwrites the parameter and its
-    slots. `hyper` holds accum_program.h's accum_hyper values; the decay coefficient is the parameter's own.
+    `optimizer` is a row of runtime/artifact/Optimizers.cpp. Reads and overwrites the parameter and its slots. `hyper`
+    holds accum_program.h's accum_hyper values; weight decay and the factor of the learning rate are the parameter's own.
   }];
   let arguments = (ins FlatSymbolRefAttr:$param, Train_Tensor:$gradient, Train_Tensor:$hyper, StrAttr:$optimizer);
   let assemblyFormat = "$optimizer $param `,` $gradient `,` $hyper attr-dict `:` type($gradient) `,` type($hyper)";

@@ -32,7 +32,7 @@ def Differentiate : Pass<"accum-differentiate", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [Option<"optimizer", "optimizer", "std::string", "\"adamw\"",
-                        "sgd, sgd-momentum, adam or adamw">,
+                        "a row of runtime/artifact/Optimizers.cpp">,
                  Option<"accuracy", "accuracy", "bool", "false",
                         "@eval counts the targets that are predicted, as `correct` of `counted`">];
   let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect"];

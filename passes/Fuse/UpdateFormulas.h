@@ -13,8 +13,8 @@ namespace accum {
 class UpdateMath {
 public:
   /// `hyper`: tensor<8xf64>, entries of accum_hyper_slot. `element`: of parameters.
-  UpdateMath(mlir::ImplicitLocOpBuilder builder, mlir::Type element, mlir::Value hyper)
-      : b(std::move(builder)), element(element), hyper(hyper) {}
+  UpdateMath(const mlir::ImplicitLocOpBuilder &builder, mlir::Type element, mlir::Value hyper)
+      : b(builder), element(element), hyper(hyper) {}
 
   mlir::Value map(nn::ElementwiseFn fn, mlir::ValueRange values);
   mlir::Value add(mlir::Value x, mlir::Value y) { return map(nn::ElementwiseFn::add, {x, y}); }

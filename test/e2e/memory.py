@@ -52,7 +52,7 @@ def configurations():
         yield {
             "model": name,
             "precision": draw.choice(("f32", "f32", "bf16", "bf16", "f64")),
-            "optimizer": draw.choice(("adamw", "adam", "sgd", "sgd-momentum")),
+            "optimizer": draw.choice(("adamw", "adam", "sgd", "sgd-momentum", "sgd-nesterov", "lion", "adagrad", "adafactor")),
             "micro-batch": draw.choice(sizes),
             "steps": draw.choice((1, 1, 2, 3)),
             "devices": draw.choice((1, 1, 2, 3)),
