@@ -2,12 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes GPT-3 (Brown et al. 2020, table 2.1), or one of GPT-2's larger sizes, as ONNX without weights, in the node style of
 the TorchScript exporter."""
-import argparse
 import dataclasses
 import math
-import pathlib
 
-from onnx_graph import BOOL, FLOAT, INT64, Graph
+from onnx_graph import BOOL, FLOAT, INT64, Graph, size_parser
 
 # Layers, hidden size, heads; where heads do not divide the hidden size, heads of 128 as in the larger models. The sizes
 # between 13B and 175B are not in that table: they have the shapes of well-known models of that size.
@@ -113,14 +111,11 @@ def write(path, size):
     x = norm(graph, x, "transformer.ln_f", size.hidden)
     logits = graph.node("MatMul", [x, graph.node("Transpose", [table], perm=[1, 0])])
     graph.output(logits, "logits", FLOAT, ["batch", size.sequence, VOCABULARY])
-    path.write_bytes(graph.model("gpt3", OPSET))
-    print(f"{path}: {graph.nodes} nodes, {graph.bytes // 4:,} parameters")
+    graph.write(path, "gpt3", OPSET)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("size", choices=SIZES)
-    parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
+    parser = size_parser(__doc__, SIZES)
     parser.add_argument("--sequence", default="2048", help="a number, or a name for a symbolic dimension")
     parser.add_argument("--layers", type=int, help="fewer layers of the same width")
     options = parser.parse_args()

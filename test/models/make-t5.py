@@ -2,12 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes T5 3B or 11B (Raffel et al. 2020, section 3.7) with its loss as ONNX without weights, in the node style of the
 TorchScript exporter."""
-import argparse
 import dataclasses
 import math
-import pathlib
 
-from onnx_graph import FLOAT, INT64, Graph
+from onnx_graph import FLOAT, INT64, Graph, size_parser
 
 # Hidden size and key size are one for all; layers of each of both stacks, feed-forward size, heads.
 SIZES = {"3B": (24, 16384, 32), "11B": (24, 65536, 128)}
@@ -116,15 +114,11 @@ def write(path, layers, forward, heads):
     loss = graph.node("SoftmaxCrossEntropyLoss", [rows, graph.node("Reshape", [labels, graph.constant([-1])])], ignore_index=-100,
                       reduction="mean")
     graph.output(loss, "loss", FLOAT, [])
-    path.write_bytes(graph.model("t5", OPSET))
-    print(f"{path}: {graph.nodes} nodes, {graph.bytes // 4:,} parameters")
+    graph.write(path, "t5", OPSET)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("size", choices=SIZES)
-    parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
-    options = parser.parse_args()
+    options = size_parser(__doc__, SIZES).parse_args()
     write(options.output, *SIZES[options.size])
 
 

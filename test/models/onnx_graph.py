@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes an ONNX graph node by node, weights as references into a data file that need not exist."""
+import argparse
+import pathlib
 import struct
 
 import wire
@@ -81,3 +83,15 @@ class Graph:
         graph = b"".join(self.parts) + wire.message(2, name)
         return (wire.number(1, 8) + wire.message(2, f"make-{name}") + wire.message(7, graph)
                 + wire.message(8, wire.message(1, "") + wire.number(2, opset)))
+
+    def write(self, path, name, opset):
+        path.write_bytes(self.model(name, opset))
+        print(f"{path}: {self.nodes} nodes, {self.bytes // 4:,} parameters")
+
+
+def size_parser(text, sizes):
+    """The command line of what writes a model of one of several sizes."""
+    parser = argparse.ArgumentParser(description=text)
+    parser.add_argument("size", choices=sizes)
+    parser.add_argument("-o", "--output", type=pathlib.Path, required=True)
+    return parser
