@@ -5,7 +5,7 @@
 #include "compiler/Driver/TextFile.h"
 #include "compiler/Planner/Problem/ProblemText.h"
 #include "compiler/Planner/Problem/Quantity.h"
-#include "compiler/Planner/Search/KnownAlternatives.h"
+#include "compiler/Planner/Search/Alternatives.h"
 #include "compiler/Planner/Search/MemoryLines.h"
 #include "compiler/Planner/Search/ReusedPlan.h"
 #include "compiler/Planner/Verify/Verify.h"
@@ -211,7 +211,7 @@ planner::Result<planner::Search> reuse(const planner::Problem &problem, const pl
 /// What the planner is asked about one form of a module, what it found out, and what it says.
 struct Form {
   planner::Problem problem;
-  planner::KnownAlternatives known = {};
+  planner::AlternativeCache known = {};
   planner::Result<planner::Search> search = planner::Search{};
 
   /// Of the plan; nothing is slower than no plan.

@@ -2,7 +2,7 @@
 // A Problem in text form: searched, checked, shown.
 #include "compiler/Planner/Problem/ProblemText.h"
 #include "compiler/Planner/Problem/Quantity.h"
-#include "compiler/Planner/Search/KnownAlternatives.h"
+#include "compiler/Planner/Search/Alternatives.h"
 #include "compiler/Planner/Search/MemoryLines.h"
 #include "compiler/Planner/Search/Solve.h"
 #include "compiler/Planner/Verify/Verify.h"
@@ -72,7 +72,7 @@ int planProblem(const Flags &flags, const std::string &text) {
     return fail(profile.error());
   if (Status status = takeMemory(flags, *profile, *options); !status)
     return fail(status.error());
-  KnownAlternatives known;
+  AlternativeCache known;
   options->known = &known;
   Result<Search> search = solve(*problem, *profile, *options);
   if (!search) {

@@ -2,6 +2,7 @@
 // A number of bytes or flops as a function of the micro-batch size m: `fixed + perSample * m`, or a step
 // table.
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -45,5 +46,12 @@ private:
 
 /// `12`, `8*m`, `12+8*m`, `table{1:0,8:4096}`: what the text form of a Problem holds.
 std::string toText(const Amount &amount);
+
+/// Of two that are not negative; just above kAmountLimit where it would be larger, so that a caller can
+/// refuse it.
+inline int64_t saturatedSum(int64_t a, int64_t b) {
+  constexpr int64_t most = kAmountLimit + 1;
+  return std::min(most, std::min(most, a) + std::min(most, b));
+}
 
 } // namespace accum::planner

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stays from the forward part of a micro-step until its backward part reads it.
+#include "compiler/Planner/Problem/Amount.h"
 #include "compiler/Planner/Problem/Problem.h"
-#include "compiler/Planner/Problem/SaturatedSum.h"
 #include <algorithm>
 #include <utility>
 

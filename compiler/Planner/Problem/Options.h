@@ -10,7 +10,7 @@
 
 namespace accum::planner {
 
-class KnownAlternatives;
+class AlternativeCache;
 
 /// `--micro-batch auto|N|none|MIN..MAX`.
 struct MicroBatch {
@@ -42,7 +42,7 @@ struct Options {
   uint64_t seed = 0;      ///< of what is random in packing
   Deadline deadline = {}; ///< the search ends soon behind it with what it has
   /// Of the same problem and profile, where several searches share what they find.
-  KnownAlternatives *known = nullptr;
+  AlternativeCache *known = nullptr;
 };
 
 /// One way to cut the device batch: K micro-steps of m samples, `last` real ones in the last.

@@ -3,6 +3,7 @@
 #pragma once
 #include "compiler/Planner/Problem/Problem.h"
 #include <span>
+#include <vector>
 
 namespace accum::planner {
 
@@ -85,5 +86,16 @@ Result<Problem> problemThatRuns(const Problem &problem, const Plan &plan);
 
 /// What is added to a command's id for its repetition: `cloneIds`, or what is behind the largest id.
 int64_t cloneBase(const Problem &problem);
+
+/// Before each command of a problem its repetitions, in the order of their list; behind it, what runs beside
+/// it.
+struct RunningOrder {
+  /// `before`: `Recomputation::positions`.
+  RunningOrder(const Recomputation &flow, const std::vector<int> &before);
+
+  std::vector<int> original, clone; ///< command -> place; kNoIndex where it does not run again
+  std::vector<int> end;             ///< command -> the place behind it and what runs beside it
+  int length = 0;
+};
 
 } // namespace accum::planner

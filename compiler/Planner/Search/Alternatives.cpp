@@ -1,317 +1,203 @@
 // SPDX-License-Identifier: Apache-2.0
-// All choices where they are few; else cuts per price, improved decision by decision, tiled layer by layer.
+// What alternatives take, and which are worth a second look, at every micro-batch size.
 #include "compiler/Planner/Search/Alternatives.h"
-#include "compiler/Planner/Search/Compared.h"
-#include "compiler/Planner/Search/CostClasses.h"
-#include "compiler/Planner/Search/Decisions.h"
-#include "compiler/Planner/Search/KnownChoices.h"
-#include "compiler/Planner/Search/LowerPeaks.h"
+#include "compiler/Planner/Search/ParetoFront.h"
 #include <algorithm>
-#include <cmath>
-#include <optional>
-#include <random>
+#include <climits>
+#include <fmt/format.h>
+#include <iterator>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <unordered_map>
 
 namespace accum::planner {
 
 namespace {
 
-constexpr size_t kHullPoints = 24;
-constexpr int kMixRounds = 3;
-/// Commands and buffers beyond which prices are not asked for: a cut may take a pass over the network for
-/// each command of a chain.
-constexpr int64_t kMostCut = 200'000;
-/// Of the effort's visits, what may be spent before everything ends: a start's neighbours are all looked at,
-/// however many they are.
-constexpr int64_t kOvershoot = 64;
-/// So many choices are all looked at and kept, whatever it takes.
-constexpr int64_t kFew = 1024;
-/// Draws that change nothing before the search at random ends.
-constexpr int64_t kStale = 1500;
+/// Alternatives that are handed on at most.
+constexpr size_t kKept = 1500;
 
-/// Looks of the walks to lower peaks, of the effort's visits two thirds: at most, and what is worth to begin.
-constexpr int64_t kMostWalk = 8000, kFewestWalk = 100;
-/// Peaks between the lowest before those walks and the lowest behind them, for which the fastest is asked.
-constexpr int64_t kLevels = 4;
-/// Of the effort at both ends, what the size between them takes besides.
-constexpr int64_t kMiddleShare = 3;
+/// An alternative at one size.
+struct Judged {
+  int64_t peak = 0;
+  double seconds = 0;
+  int index = 0;
+};
 
-class Finder {
+/// All alternatives at one size.
+class Ranking {
 public:
-  Finder(const Problem &problem, const TimeModel &times, int64_t smallest, int64_t largest, bool recompute,
-         const AlternativeEffort &effort)
-      : problem(problem), times(times), effort(effort), flow(problem),
-        loads(problem, flow, smallest, largest), decisions(problem, flow, recompute) {
-    CostClasses classes = classifyCosts(problem, [&](int index) { return flow.isAllowed(index); });
-    found.costClasses = std::move(classes.stands);
-    costOf = std::move(classes.of);
-    sizes.push_back({largest, 1, found.classTimes(times, largest)});
-    if (smallest != largest)
-      sizes.push_back({smallest, 0, found.classTimes(times, smallest)});
-    count = static_cast<int64_t>(problem.commands.size() + problem.buffers.size() + 1);
-    evaluations = std::clamp<int64_t>(effort.visits / count, 48, 12000);
+  Ranking(const Alternatives &found, const TimeModel &times, int64_t m) {
+    std::vector<RegionTime> classTimes = found.classTimes(times, m);
+    for (size_t index = 0; index < found.list.size(); ++index) {
+      const Alternative &each = found.list[index];
+      all.push_back({each.peak.at(m), added(each, classTimes), static_cast<int>(index)});
+    }
+    std::ranges::sort(all, {},
+                      [](const Judged &each) { return std::tuple(each.peak, each.seconds, each.index); });
   }
 
-  Alternatives run() {
-    look(decisions.none());
-    int64_t exact = std::max(std::min(effort.exact, kFew), std::min(effort.exact, effort.visits / count));
-    if (decisions.combinations(exact) <= exact) {
-      found.isComplete = true;
-      decisions.forAll([&](const Choice &choice) { look(choice); });
-      keepUseful(kFew);
-    } else {
-      seed();
-      explore(0, evaluations);
-      exploreMiddle(evaluations / kMiddleShare);
-      // Behind everything, and besides what is kept of it: whatever lower peaks there are, no budget that
-      // something fits has a slower plan for them.
-      int64_t before = length();
-      for (const Compared &size : sizes)
-        deepen(size);
-      std::vector<Alternative> lower(std::make_move_iterator(found.list.begin() + before),
-                                     std::make_move_iterator(found.list.end()));
-      found.list.erase(found.list.begin() + before, found.list.end());
-      keepUseful(0);
-      found.addUseful(std::move(lower), times, sizes.back().m, sizes.front().m);
+  /// Rank 0 is what no other has both less time and a lower peak than, rank 1 the same of what is left, and
+  /// so on.
+  void lowerRanks(std::vector<int> &ranks) const {
+    std::vector<Judged> order = all;
+    std::ranges::sort(order, {},
+                      [](const Judged &each) { return std::tuple(each.seconds, each.peak, each.index); });
+    std::vector<int64_t> lowest; // per rank so far: ascending
+    for (const Judged &each : order) {
+      auto at = std::ranges::upper_bound(lowest, each.peak);
+      ranks[each.index] = std::min(ranks[each.index], static_cast<int>(at - lowest.begin()));
+      if (at == lowest.end())
+        lowest.push_back(each.peak);
+      else
+        *at = each.peak;
     }
-    return std::move(found);
+  }
+
+  /// The same for rank 0 alone: the fastest of each peak that is faster than all of lower peaks.
+  void findBest(std::vector<int> &ranks) const {
+    double fastest = std::numeric_limits<double>::infinity();
+    int64_t peak = -1;
+    for (const Judged &each : all) {
+      if (each.peak != peak && each.seconds < fastest) {
+        ranks[each.index] = 0;
+        fastest = each.seconds;
+      }
+      peak = each.peak;
+    }
   }
 
 private:
-  /// From `begin` alternatives to `count` more: a third for classes, a third for mixtures, a sixth for single
-  /// commands, the rest for chance.
-  void explore(int64_t begin, int64_t count) {
-    auto share = [&](int64_t part, int64_t of) { return count * part / of; };
-    auto each = static_cast<int64_t>(sizes.size());
-    for (int64_t at = 0; at < each; ++at)
-      improve(sizes[at], false, begin + share(at + 1, 3 * each));
-    for (int round = 0; round < kMixRounds; ++round)
-      for (const Compared &size : sizes)
-        mix(size, share(1, int64_t{3} * kMixRounds * each));
-    for (int64_t at = 0, before = length(); at < each; ++at)
-      improve(sizes[at], true, before + share(at + 1, 6 * each));
-    for (int64_t at = 0, before = length(); at < each; ++at)
-      wander(sizes[at], before + (at + 1) * (begin + count - before) / each);
-  }
-  void exploreMiddle(int64_t count);
-  int64_t length() const { return static_cast<int64_t>(found.list.size()); }
-  bool isOver() const { return effort.deadline.hasPassed() || looked > kOvershoot * effort.visits / count; }
-  /// Beside its companion, where it has one.
-  int cheapestWay(size_t command, const Choice &choice) const {
-    const Command &which = problem.commands[command];
-    return which.companion.command == kNoIndex ? choice.variants[command]
-                                               : static_cast<int>(which.variants.size());
-  }
-  void look(const Choice &choice);
-  void seed();
-  void seedCuts(const Choice &start, int64_t m);
-  void improve(const Compared &size, bool single, int64_t until);
-  void mix(const Compared &size, int64_t count);
-  void wander(const Compared &size, int64_t until);
-  void deepen(const Compared &size);
-  void hasten(const Compared &size, int64_t limit, int64_t until);
-  void keepUseful(size_t enough) {
-    if (!effort.deadline.hasPassed())
-      found.keepUseful(times, sizes.back().m, sizes.front().m, enough);
-  }
-
-  const Problem &problem;
-  const TimeModel &times;
-  const AlternativeEffort &effort;
-  std::vector<Compared> sizes;
-  Recomputation flow;
-  LoadModel loads;
-  Decisions decisions;
-  Alternatives found;
-  std::vector<std::vector<int>> costOf; ///< of CostClasses
-  KnownChoices known;
-  int64_t count = 0; ///< of commands and buffers
-  int64_t evaluations = 0, looked = 0;
-  int64_t useful = 0; ///< `looked` when last something belonged to a front
+  std::vector<Judged> all;
 };
 
-/// Looks at a choice, unless it is known already.
-void Finder::look(const Choice &start) {
-  if (!found.list.empty() && isOver())
-    return;
-  ++looked;
-  Alternative entry;
-  entry.choice = start;
-  Choice &choice = entry.choice;
-  std::vector<int> before = flow.positions(choice.recomputed);
-  for (size_t index = 0; index < before.size(); ++index)
-    choice.recomputed[index] = before[index] == kNoIndex ? 0 : 1;
-  if (!known.add(choice, found.list))
-    return;
-  std::vector<int> costs(found.costClasses.size(), 0);
-  for (size_t index = 0; index < before.size(); ++index) {
-    int variant = choice.variants[index];
-    if (variant != 0) {
-      int repeats = problem.commands[index].region == Region::Micro ? 1 : 0;
-      costs[costOf[index][variant]] += repeats;
-      costs[costOf[index][0]] -= repeats;
-    }
-    if (before[index] != kNoIndex) {
-      ++costs[flow.runsBeside(before, static_cast<int>(index)) ? costOf[index].back()
-                                                               : costOf[index][variant]];
-      ++entry.recomputed;
-    }
+/// Of each alternative, at the size where it is best. `onlyBest`: anything above 0 is INT_MAX.
+std::vector<int> lowestRanks(const Alternatives &found, const TimeModel &times, int64_t smallest,
+                             int64_t largest, bool onlyBest) {
+  std::vector<int> ranks(found.list.size(), INT_MAX);
+  for (int64_t m = smallest; m <= largest; m = std::max(m + 1, std::min(m * 2, largest))) {
+    Ranking ranking(found, times, m);
+    if (onlyBest)
+      ranking.findBest(ranks);
+    else
+      ranking.lowerRanks(ranks);
   }
-  for (size_t cost = 0; cost < costs.size(); ++cost)
-    if (costs[cost] != 0)
-      entry.costs.emplace_back(static_cast<int>(cost), costs[cost]);
-  RunningOrder order(flow, before);
-  entry.peak = loads.peak(order, before, choice);
-  for (Compared &size : sizes)
-    if (size.add(entry, static_cast<int>(found.list.size())))
-      useful = looked;
-  found.list.push_back(std::move(entry));
-}
-
-/// Goes on from all so far at the size between the two, by its logarithm: what is best there lies on the
-/// front of neither.
-void Finder::exploreMiddle(int64_t count) {
-  int64_t smallest = sizes.back().m, largest = sizes.front().m;
-  auto m = static_cast<int64_t>(std::sqrt(static_cast<double>(smallest) * static_cast<double>(largest)));
-  if (m <= smallest || m >= largest)
-    return;
-  auto learn = [&](std::vector<Compared> &those, int64_t from) {
-    for (int64_t index = from; index < length(); ++index)
-      for (Compared &size : those)
-        size.add(found.list[index], static_cast<int>(index));
-  };
-  std::vector<Compared> others;
-  others.push_back({m, 0, found.classTimes(times, m)});
-  learn(others, 0);
-  std::swap(sizes, others);
-  int64_t before = length();
-  explore(before, count);
-  std::swap(sizes, others);
-  learn(sizes, before);
-}
-
-void Finder::seed() {
-  for (const Compared &size : sizes)
-    decisions.forVariants([&](const Choice &start) {
-      if (isOver())
-        return;
-      if (count <= kMostCut)
-        seedCuts(start, size.m);
-      for (int windows = 1; windows <= 16; windows *= 2)
-        if (std::optional<Choice> choice = decisions.checkpoints(start, windows))
-          look(*choice);
-    });
-}
-
-/// What is best at each of a few prices of memory.
-void Finder::seedCuts(const Choice &start, int64_t m) {
-  std::vector<double> seconds(problem.commands.size()), bytes;
-  for (size_t index = 0; index < seconds.size(); ++index)
-    if (flow.isAllowed(static_cast<int>(index)))
-      seconds[index] = times.seconds(static_cast<int>(index), cheapestWay(index, start), m);
-  for (const Buffer &buffer : problem.buffers)
-    bytes.push_back(static_cast<double>(buffer.bytes.at(m)));
-  for (size_t index = 0; index < seconds.size(); ++index)
-    for (const auto &[buffer, size] : problem.commands[index].variants[start.variants[index]].results)
-      bytes[buffer] = static_cast<double>(size.at(m));
-  CheckpointCut cut(problem, flow, decisions.classes(), seconds, bytes);
-  for (const std::vector<char> &again : cut.hull(kHullPoints, effort.deadline))
-    look(decisions.with(start, again));
-}
-
-/// Changes one decision at a time of what is best so far, then (`single`) of everything known, as long as
-/// there is something new to start from.
-void Finder::improve(const Compared &size, bool single, int64_t until) {
-  std::vector<char> expanded;
-  auto isSpent = [&] { return static_cast<int64_t>(found.list.size()) >= until || isOver(); };
-  auto expand = [&](int index) {
-    expanded.resize(found.list.size(), 0);
-    if (isSpent() || expanded[index] != 0)
-      return false;
-    expanded[index] = 1;
-    Choice start = found.list[index].choice;
-    decisions.forNeighbours(
-        start, single, [&](const Choice &choice) { look(choice); }, [&] { return isOver(); });
-    return true;
-  };
-  for (bool isNew = true; isNew;) {
-    isNew = false;
-    for (const Front *front : {&size.lowest, &size.emptiest})
-      for (const Front::Member &member : std::vector(front->list()))
-        isNew |= expand(member.index);
-  }
-  for (int index = 0; single && index < static_cast<int>(found.list.size()) && !isSpent(); ++index)
-    expand(index);
-}
-
-/// Between neighbours of the front, gives the first layers the one and the rest the other: the more of them,
-/// the further the neighbours are apart.
-void Finder::mix(const Compared &size, int64_t count) {
-  if (isOver())
-    return;
-  std::vector<Front::Member> best = size.lowest.list();
-  double seconds = best.back().seconds - best.front().seconds, bytes = best.front().bytes - best.back().bytes;
-  for (size_t at = 0; at + 1 < best.size(); ++at) {
-    double apart =
-        (best[at + 1].seconds - best[at].seconds) / seconds + (best[at].bytes - best[at + 1].bytes) / bytes;
-    auto share = static_cast<int64_t>(static_cast<double>(count) * apart / 2);
-    Choice less = found.list[best[at].index].choice, more = found.list[best[at + 1].index].choice;
-    decisions.forMixtures(less, more, share, [&](const Choice &choice) { look(choice); });
-  }
-}
-
-/// Changes a few decisions at once, drawn at random, of what is best so far.
-void Finder::wander(const Compared &size, int64_t until) {
-  std::mt19937_64 random(static_cast<uint64_t>(size.end));
-  int64_t begin = looked;
-  while (static_cast<int64_t>(found.list.size()) < until && looked - std::max(useful, begin) < kStale &&
-         !isOver()) {
-    const std::vector<Front::Member> &low = size.lowest.list(), &empty = size.emptiest.list();
-    size_t drawn = random() % (low.size() + empty.size());
-    int start = drawn < low.size() ? low[drawn].index : empty[drawn - low.size()].index;
-    look(decisions.disturbed(Choice(found.list[start].choice), random));
-  }
-}
-
-/// Walks to lower peaks than any so far; and what is fastest at the lowest, and a little above it.
-void Finder::deepen(const Compared &size) {
-  int64_t looks = std::min(effort.visits * 2 / 3 / count, kMostWalk);
-  if (looks < kFewestWalk || isOver() || decisions.classes().empty())
-    return;
-  const Front::Member least = size.lowest.list().back();
-  Choice start = found.list[least.index].choice;
-  for (const Choice &choice :
-       lowerPeaks(problem, flow, loads, decisions, start, {size.m, looks, effort.deadline}))
-    look(choice);
-  auto highest = static_cast<int64_t>(least.bytes),
-       lowest = static_cast<int64_t>(size.lowest.list().back().bytes);
-  for (int64_t level = 0, until = looked + looks / 3; level < kLevels && lowest < highest; ++level)
-    hasten(size, lowest + (highest - lowest) * level / kLevels, until);
-}
-
-/// Decisions one by one, of the fastest whose peak is at most `limit`: what makes it faster and no higher
-/// stays.
-void Finder::hasten(const Compared &size, int64_t limit, int64_t until) {
-  auto isFast = [&](const Front::Member &member) { return member.bytes <= static_cast<double>(limit); };
-  Front::Member best = *std::ranges::find_if(size.lowest.list(), isFast);
-  Choice choice = found.list[best.index].choice;
-  for (bool single : {false, true})
-    decisions.forNeighbours(
-        choice, single,
-        [&](const Choice &other) {
-          look(other);
-          Front::Member now = *std::ranges::find_if(size.lowest.list(), isFast);
-          if (now.index != best.index)
-            choice = found.list[now.index].choice;
-          best = now;
-        },
-        [&] { return looked >= until || isOver(); });
+  return ranks;
 }
 
 } // namespace
 
-Alternatives findAlternatives(const Problem &problem, const TimeModel &times, int64_t smallest,
-                              int64_t largest, bool recompute, const AlternativeEffort &effort) {
-  return Finder(problem, times, smallest, largest, recompute, effort).run();
+std::vector<RegionTime> Alternatives::classTimes(const TimeModel &times, int64_t m) const {
+  std::vector<RegionTime> each;
+  for (auto [command, variant] : costClasses)
+    each.push_back(times.alone(command, variant, m));
+  return each;
+}
+
+std::vector<double> Alternatives::addedSeconds(const TimeModel &times, int64_t m) const {
+  std::vector<RegionTime> each = classTimes(times, m);
+  std::vector<double> sums;
+  for (const Alternative &alternative : list)
+    sums.push_back(added(alternative, each));
+  return sums;
+}
+
+void Alternatives::keepUseful(const TimeModel &times, int64_t smallest, int64_t largest, size_t enough) {
+  if (list.size() <= std::max<size_t>(64, enough))
+    return;
+  std::vector<int> ranks = lowestRanks(*this, times, smallest, largest, enough == 0);
+  ranks[0] = 0;
+  std::vector<size_t> counts; // of each rank
+  for (int rank : ranks) {
+    if (rank == INT_MAX) // not among the best, where only those are asked for
+      continue;
+    counts.resize(std::max<size_t>(counts.size(), static_cast<size_t>(rank) + 1));
+    ++counts[rank];
+  }
+  int worst = 0;
+  for (size_t taken = counts[0]; taken < enough && worst + 1 < static_cast<int>(counts.size()); ++worst)
+    taken += counts[worst + 1];
+  std::vector<Alternative> kept;
+  for (size_t index = 0; index < list.size(); ++index)
+    if (ranks[index] <= worst && (enough > 0 || kept.size() < kKept))
+      kept.push_back(std::move(list[index]));
+  list = std::move(kept);
+}
+
+void Alternatives::addUseful(std::vector<Alternative> more, const TimeModel &times, int64_t smallest,
+                             int64_t largest) {
+  size_t known = list.size();
+  std::ranges::move(more, std::back_inserter(list));
+  std::vector<int> ranks = lowestRanks(*this, times, smallest, largest, /*onlyBest=*/true);
+  more.assign(std::make_move_iterator(list.begin() + static_cast<long>(known)),
+              std::make_move_iterator(list.end()));
+  list.resize(known);
+  for (size_t index = 0; index < more.size(); ++index)
+    if (ranks[known + index] == 0)
+      list.push_back(std::move(more[index]));
+}
+
+void Alternatives::join(const Alternatives &other, const TimeModel &times, int64_t smallest,
+                        int64_t largest) {
+  auto known = static_cast<int>(costClasses.size());
+  costClasses.insert(costClasses.end(), other.costClasses.begin(), other.costClasses.end());
+  std::vector<Alternative> more = other.list;
+  for (Alternative &each : more)
+    for (auto &[cost, count] : each.costs)
+      cost += known;
+  addUseful(std::move(more), times, smallest, largest);
+}
+
+std::shared_ptr<const Alternatives> AlternativeCache::find(const Problem &problem, const TimeModel &times,
+                                                           int64_t devices, int64_t smallest, int64_t largest,
+                                                           bool recompute, const AlternativeEffort &effort) {
+  for (const Entry &entry : entries)
+    if (entry.devices == devices && entry.smallest == smallest && entry.largest == largest &&
+        entry.recompute == recompute)
+      return entry.found;
+  auto found = std::make_shared<const Alternatives>(
+      findAlternatives(problem, times, smallest, largest, recompute, effort));
+  if (!effort.deadline.hasPassed())
+    entries.push_back({devices, smallest, largest, recompute, found});
+  return found;
+}
+
+namespace {
+
+/// Everything that the time of a command's variant follows from.
+std::string timedAs(const Command &command, const Variant &way) {
+  std::string text =
+      fmt::format("{} {} {} {} {} {} {} {} {}", static_cast<int>(command.kind), command.dtype,
+                  toText(way.flops), toText(way.bytes), toText(command.carried), way.slice, way.pieces,
+                  way.isBeside, way.call.name.empty() ? std::string() : toText(way.call));
+  for (const OperationCount &count : way.work)
+    text += " " + toText(count);
+  return text;
+}
+
+} // namespace
+
+CostClasses classifyCosts(const Problem &problem, const std::function<bool(int)> &matters) {
+  CostClasses result;
+  std::unordered_map<std::string, int> classes;
+  for (size_t index = 0; index < problem.commands.size(); ++index) {
+    const Command &command = problem.commands[index];
+    std::vector<int> &row = result.of.emplace_back();
+    if (command.variants.size() <= 1 && !matters(static_cast<int>(index)))
+      continue;
+    auto add = [&](const Variant &way) {
+      auto [at, isNew] = classes.emplace(timedAs(command, way), static_cast<int>(result.stands.size()));
+      if (isNew)
+        result.stands.emplace_back(static_cast<int>(index), static_cast<int>(row.size()));
+      row.push_back(at->second);
+    };
+    for (const Variant &way : command.variants)
+      add(way);
+    if (command.companion.command != kNoIndex)
+      add(command.companion.costs);
+  }
+  return result;
 }
 
 } // namespace accum::planner

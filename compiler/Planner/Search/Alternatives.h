@@ -2,8 +2,13 @@
 // The choices of recomputation and variants that the search compares, at every micro-batch size alike.
 #pragma once
 #include "compiler/Planner/Problem/Deadline.h"
+#include "compiler/Planner/Problem/Problem.h"
 #include "compiler/Planner/Search/LoadModel.h"
 #include "compiler/Planner/Time/TimeModel.h"
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
 
 namespace accum::planner {
 
@@ -49,5 +54,35 @@ struct Alternatives {
 /// Sizes `smallest` to `largest` will be asked for. `recompute`: whether commands may run again.
 Alternatives findAlternatives(const Problem &problem, const TimeModel &times, int64_t smallest,
                               int64_t largest, bool recompute, const AlternativeEffort &effort = {});
+
+struct CostClasses {
+  /// Per command and variant; behind them, beside its companion, where it has one. Empty where its time is
+  /// never asked for.
+  std::vector<std::vector<int>> of = {};
+  /// A command and variant that stand for each class.
+  std::vector<std::pair<int, int>> stands = {};
+};
+
+/// Of commands with several variants, and of those that `matter` besides.
+CostClasses classifyCosts(const Problem &problem, const std::function<bool(int)> &matters);
+
+/// Alternatives follow from neither the budget nor how the state is shared: searches for another budget, or
+/// of more ways to share, have them already.
+class AlternativeCache {
+public:
+  /// As `findAlternatives`, which is asked where no search was for so many devices and the same sizes and
+  /// `recompute`. What a deadline cut short is not kept.
+  std::shared_ptr<const Alternatives> find(const Problem &problem, const TimeModel &times, int64_t devices,
+                                           int64_t smallest, int64_t largest, bool recompute,
+                                           const AlternativeEffort &effort);
+
+private:
+  struct Entry {
+    int64_t devices, smallest, largest;
+    bool recompute;
+    std::shared_ptr<const Alternatives> found;
+  };
+  std::vector<Entry> entries;
+};
 
 } // namespace accum::planner

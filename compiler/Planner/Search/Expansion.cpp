@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The problem that runs, with repetitions and chosen variants.
 #include "compiler/Planner/Problem/Plan.h"
-#include "compiler/Planner/Search/RunningOrder.h"
+#include "compiler/Planner/Problem/Recompute.h"
 #include "compiler/Planner/Sharing/Sharing.h"
 #include <algorithm>
 #include <fmt/format.h>

@@ -2,7 +2,7 @@
 // What a choice takes at its fullest moment, as a function of the micro-batch size, without building its
 // problem.
 #pragma once
-#include "compiler/Planner/Search/RunningOrder.h"
+#include "compiler/Planner/Problem/Recompute.h"
 #include <algorithm>
 
 namespace accum::planner {

@@ -31,10 +31,10 @@ public:
       commands += static_cast<int64_t>(entry.members.size());
     int64_t rounds = asked.looks / (kWarm * commands);
     if (rounds == 0)
-      wander(kThresholds[std::size(kThresholds) - 1], asked.looks);
+      randomMoves(kThresholds[std::size(kThresholds) - 1], asked.looks);
     for (int64_t round = 0; round < rounds; ++round)
       for (double threshold : kThresholds)
-        wander(threshold, asked.looks / rounds / static_cast<int64_t>(std::size(kThresholds)));
+        randomMoves(threshold, asked.looks / rounds / static_cast<int64_t>(std::size(kThresholds)));
     return std::move(found);
   }
 
@@ -70,7 +70,7 @@ private:
     return commands;
   }
 
-  void wander(double threshold, int64_t looks) {
+  void randomMoves(double threshold, int64_t looks) {
     State state = lowest;
     std::vector<int> commands = aims(state);
     for (int64_t look = 0; look < looks && !asked.deadline.hasPassed(); ++look) {

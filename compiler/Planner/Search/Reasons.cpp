@@ -56,7 +56,7 @@ std::string describeSharing(const Sharing &sharing, int64_t devices) {
   return text;
 }
 
-std::string whySlower(const Points &points, int point, int chosen, int64_t samples) {
+std::string whySlower(const SearchSpace &points, int point, int chosen, int64_t samples) {
   const Cut &cut = points.cut(point), &best = points.cut(chosen);
   std::vector<std::string> reasons;
   auto count = [](int64_t n, const char *one, const char *many) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plan does, and why another point of the search is slower, in words.
 #pragma once
-#include "compiler/Planner/Search/Points.h"
+#include "compiler/Planner/Search/SearchSpace.h"
 
 namespace accum::planner {
 
@@ -16,6 +16,6 @@ std::string describeSlices(const Problem &problem, const Choice &choice, int64_t
 std::string describeSharing(const Sharing &sharing, int64_t devices);
 
 /// `2 padded rows, one more micro-step`; `samples`: the device batch.
-std::string whySlower(const Points &points, int point, int chosen, int64_t samples);
+std::string whySlower(const SearchSpace &points, int point, int chosen, int64_t samples);
 
 } // namespace accum::planner

@@ -63,7 +63,7 @@ void measureAnew(const Problem &problem, const Problem &runs, const DeviceProfil
   plan.lowerBound = search.peak.bytes;
   plan.memory = memoryLines(problem, problem.fixed, profile, plan.devices, row, search.peak);
   TimeModel asked(problem, profile, plan.devices), real(runs, profile, plan.devices);
-  plan.time = real.step(plan.cut, {}, asked.beside(plan.cut));
+  plan.time = real.step(plan.cut, {}, asked.concurrent(plan.cut));
   search.commands = real.commands(plan.cut);
   search.mfu = real.utilisation(search.deviceBatch, plan.seconds());
   search.memory = plan.memory;

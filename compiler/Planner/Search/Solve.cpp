@@ -46,7 +46,7 @@ private:
   const DeviceProfile &profile;
   const Options &options;
   TimeModel times;
-  Points points;
+  SearchSpace points;
   Search search;
   int fastest = kNoIndex; ///< of what fits
   std::vector<int> shown; ///< the points of `search.candidates`
@@ -258,7 +258,7 @@ Plan Searcher::makePlan(int chosen) {
   // What copies of weights take to make follows from whole ones, and not from what a device holds.
   Problem whole = copiedBytes(problem) > 0 ? expand(problem, choice) : Problem();
   TimeModel real(copiedBytes(problem) > 0 ? whole : runs, profile, options.devices);
-  plan.time = real.step(plan.cut, sharing, times.beside(plan.cut));
+  plan.time = real.step(plan.cut, sharing, times.concurrent(plan.cut));
   search.commands = real.commands(plan.cut);
   search.mfu = real.utilisation(search.deviceBatch, plan.seconds());
   search.recomputed = describeRecomputation(problem, times, choice);

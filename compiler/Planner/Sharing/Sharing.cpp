@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bytes and seconds of sharding and offload, as formulas of D and K.
 #include "compiler/Planner/Sharing/Sharing.h"
+#include "compiler/Planner/Problem/Amount.h"
 #include "compiler/Planner/Problem/Quantity.h"
-#include "compiler/Planner/Problem/SaturatedSum.h"
 #include <algorithm>
 #include <fmt/format.h>
 

@@ -294,12 +294,12 @@ std::optional<Overlap> TimeModel::overlapOf(const Cut &cut) const {
   return overlap;
 }
 
-Beside TimeModel::beside(const Cut &cut, const std::array<RegionTime, 4> &times) const {
+Concurrent TimeModel::concurrent(const Cut &cut, const std::array<RegionTime, 4> &times) const {
   double micro = times[static_cast<size_t>(Region::Micro)].total;
   return {overlapOf(cut), feedTime(problem, profile, *this, cut, micro)};
 }
 
-std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing, const Beside &beside,
+std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing, const Concurrent &concurrent,
                                       const std::array<RegionTime, 4> &times) const {
   const auto &[prepass, prologue, micro, update] = times;
   double steps = static_cast<double>(cut.steps);
@@ -314,10 +314,10 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing, co
   lines.push_back({"micro-steps", steps * (micro.total - micro.again)});
   if (micro.again > 0)
     lines.push_back({"recomputation", steps * micro.again});
-  if (beside.feed)
-    lines.push_back(*beside.feed);
+  if (concurrent.feed)
+    lines.push_back(*concurrent.feed);
   for (TimeLine &line :
-       sharingTime(problem, profile, sharing, devices, cut.steps, update.total, copies, beside.sums))
+       sharingTime(problem, profile, sharing, devices, cut.steps, update.total, copies, concurrent.sums))
     lines.push_back(std::move(line));
   auto norm = profile.costs.find("norm");
   if (norm != profile.costs.end() && problem.allReduceBytes > 0)

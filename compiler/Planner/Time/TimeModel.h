@@ -38,7 +38,7 @@ struct CommandTime {
 
 /// What goes on beside the commands of a step. All alternatives are counted with that of the default: what
 /// they compute again would hide more of it, and that is left out.
-struct Beside {
+struct Concurrent {
   std::optional<Overlap> sums = {};
   std::optional<TimeLine> feed = {};
 };
@@ -66,16 +66,16 @@ public:
   /// Named parts of a whole step; they sum to its time. `beside`: of this problem, or of the one that it was
   /// made from.
   std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing = {}) const {
-    return step(cut, sharing, beside(cut));
+    return step(cut, sharing, concurrent(cut));
   }
-  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const Beside &beside) const {
-    return step(cut, sharing, beside, regions(cut.m));
+  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const Concurrent &concurrent) const {
+    return step(cut, sharing, concurrent, regions(cut.m));
   }
   /// Where what `regions` says of this size is known.
-  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const Beside &beside,
+  std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const Concurrent &concurrent,
                              const std::array<RegionTime, 4> &times) const;
-  Beside beside(const Cut &cut) const { return beside(cut, regions(cut.m)); }
-  Beside beside(const Cut &cut, const std::array<RegionTime, 4> &times) const;
+  Concurrent concurrent(const Cut &cut) const { return concurrent(cut, regions(cut.m)); }
+  Concurrent concurrent(const Cut &cut, const std::array<RegionTime, 4> &times) const;
   /// The sum of gradients over the devices, where the device begins it while the last micro-step still runs:
   /// run by run (GradientRuns.h), each once it is final and the one before it is summed, the rest behind.
   /// Nothing where it does not, or nobody knows when gradients are final.

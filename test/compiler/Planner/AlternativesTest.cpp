@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which alternatives are kept, and that searches share them.
-#include "compiler/Planner/Search/Compared.h"
-#include "compiler/Planner/Search/KnownAlternatives.h"
+#include "compiler/Planner/Search/Alternatives.h"
+#include "compiler/Planner/Search/ParetoFront.h"
 #include "compiler/Planner/Search/Solve.h"
 #include "test/compiler/Planner/RandomProblem.h"
 #include "test/compiler/Planner/TransformerProblem.h"
@@ -74,7 +74,7 @@ TEST_F(Found, WhatIsBestSomewhereIsKeptAndNothingElse) {
 }
 
 TEST_F(Found, OnceForAllThatAskAlike) {
-  KnownAlternatives known;
+  AlternativeCache known;
   auto first = known.find(problem, times, 1, 1, kLargest, true, {});
   EXPECT_EQ(first, known.find(problem, times, 1, 1, kLargest, true, {}));
   EXPECT_NE(first, known.find(problem, times, 2, 1, kLargest, true, {}));
@@ -85,7 +85,7 @@ TEST_F(Found, OnceForAllThatAskAlike) {
 }
 
 TEST_F(Found, SearchesThatShareThemChooseTheSame) {
-  KnownAlternatives known;
+  AlternativeCache known;
   for (const char *shard : {"none", "auto"})
     for (const char *offload : {"none", "auto"})
       for (int64_t gibibytes : {4, 12, 40, 80}) {

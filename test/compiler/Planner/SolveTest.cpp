@@ -221,6 +221,7 @@ TEST(Solve, PrefersLessMemoryAmongWhatIsAsFast) {
       double limit = fast.plan->seconds() * 1.01;
       ASSERT_LE(balanced.plan->seconds(), limit * (1 + 1e-9));
       ASSERT_LE(balanced.plan->counted(), fast.plan->counted());
+      ASSERT_LE(fast.plan->counted(), budget);
       ASSERT_LE(small.plan->counted(), balanced.plan->counted());
       for (const Search *search : {&balanced, &fast, &small})
         for (const Candidate &other : search->candidates)

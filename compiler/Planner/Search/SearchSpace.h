@@ -2,7 +2,7 @@
 // The space of plans: every micro-batch size with every alternative in every way to share the state, timed
 // and bounded, packed on demand.
 #pragma once
-#include "compiler/Planner/Search/KnownAlternatives.h"
+#include "compiler/Planner/Search/Alternatives.h"
 #include "compiler/Planner/Search/Storage.h"
 #include "compiler/Planner/Sharing/Sharing.h"
 #include <deque>
@@ -10,10 +10,10 @@
 
 namespace accum::planner {
 
-class Points {
+class SearchSpace {
 public:
-  Points(const Problem &problem, const DeviceProfile &profile, const Options &options,
-         const TimeModel &times);
+  SearchSpace(const Problem &problem, const DeviceProfile &profile, const Options &options,
+              const TimeModel &times);
 
   /// Times and loads of all. `ways` is not empty.
   void measure(const Cuts &cuts, const std::vector<Sharing> &ways);

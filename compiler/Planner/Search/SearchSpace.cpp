@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sums per point, and the packing of the few that decide.
-#include "compiler/Planner/Search/Points.h"
+#include "compiler/Planner/Search/SearchSpace.h"
 #include "compiler/Planner/Search/MemoryLines.h"
 #include <algorithm>
 #include <cmath>
@@ -16,16 +16,16 @@ constexpr size_t kManyBlocks = 1000;
 
 } // namespace
 
-Points::Points(const Problem &problem, const DeviceProfile &profile, const Options &options,
-               const TimeModel &times)
+SearchSpace::SearchSpace(const Problem &problem, const DeviceProfile &profile, const Options &options,
+                         const TimeModel &times)
     : problem(problem), profile(profile), options(options), times(times),
       sliced(std::ranges::any_of(problem.commands, [](const Command &command) {
         return std::ranges::any_of(command.variants, [](const Variant &way) { return way.slice > 0; });
       })) {}
 
-Points::Size Points::sizeAt(const Cut &cut) const {
+SearchSpace::Size SearchSpace::sizeAt(const Cut &cut) const {
   std::array<RegionTime, 4> regions = times.regions(cut.m);
-  Beside beside = times.beside(cut, regions);
+  Concurrent concurrent = times.concurrent(cut, regions);
   Size size{cut, regions[static_cast<int>(Region::Micro)]};
   int64_t overhead = 0;
   for (const Overhead &line : profile.overheads)
@@ -38,13 +38,13 @@ Points::Size Points::sizeAt(const Cut &cut) const {
       way.counted += bytes;
       way.state += line.kind == FixedKind::State ? bytes : 0;
     }
-    for (const TimeLine &line : times.step(cut, ways[index], beside, regions))
+    for (const TimeLine &line : times.step(cut, ways[index], concurrent, regions))
       way.seconds += line.seconds;
   }
   return size;
 }
 
-void Points::findKinds() {
+void SearchSpace::findKinds() {
   if (copiedBytes(problem) == 0) { // it may be large: no copy
     kindOfWay.assign(ways.size(), 0);
     kinds.push_back(&problem);
@@ -64,10 +64,10 @@ void Points::findKinds() {
 
 /// Found for the sizes that are asked for. Where these are not all sizes, also what is found for all: a size
 /// that was chosen among all is as fast, and fits as well, when it is asked for alone.
-std::shared_ptr<const Alternatives> Points::alternativesFor(const Cuts &cuts) const {
+std::shared_ptr<const Alternatives> SearchSpace::alternativesFor(const Cuts &cuts) const {
   int64_t smallest = cuts.cuts.back().m, largest = cuts.cuts.front().m, whole = deviceBatch(options);
-  KnownAlternatives own;
-  KnownAlternatives &known = options.known ? *options.known : own;
+  AlternativeCache own;
+  AlternativeCache &known = options.known ? *options.known : own;
   auto find = [&](int64_t from, int64_t to) {
     return known.find(problem, times, options.devices, from, to, options.recompute != "none",
                       {.deadline = options.deadline});
@@ -80,7 +80,7 @@ std::shared_ptr<const Alternatives> Points::alternativesFor(const Cuts &cuts) co
   return both;
 }
 
-void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
+void SearchSpace::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
   ways = allWays;
   for (const Sharing &way : ways)
     fixed.push_back(sharedMemory(problem, way, options.devices));
@@ -107,7 +107,7 @@ void Points::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
 }
 
 /// `--recompute all`: of each size the alternative with the lowest peak.
-void Points::restrict() {
+void SearchSpace::restrict() {
   usable.assign(loads.size() / kinds.size() * ways.size(), 1);
   if (options.recompute != "all")
     return;
@@ -123,15 +123,15 @@ void Points::restrict() {
   }
 }
 
-double Points::seconds(int point) const {
+double SearchSpace::seconds(int point) const {
   return std::max(0.0, sizes[sizeOf(point)].ways[wayOf(point)].seconds + loadOf(point).added);
 }
 
-int64_t Points::ticks(int point) const {
+int64_t SearchSpace::ticks(int point) const {
   return static_cast<int64_t>(std::llround(std::min(seconds(point), 9e6) * 1e12));
 }
 
-const Points::Expanded &Points::expandedOf(int point) {
+const SearchSpace::Expanded &SearchSpace::expandedOf(int point) {
   std::pair index(alternativeOf(point), kindOfWay[wayOf(point)]);
   if (expandedIndex != index)
     expanded.emplace(*kinds[index.second], alternative(point).choice);
@@ -139,12 +139,12 @@ const Points::Expanded &Points::expandedOf(int point) {
   return *expanded;
 }
 
-Layout Points::layout(int point) {
+Layout SearchSpace::layout(int point) {
   const Expanded &what = expandedOf(point);
   return layOut(what.problem, what.lifetimes, cut(point).m, profile.alignment);
 }
 
-Packing Points::pack(int point, bool quick) {
+Packing SearchSpace::pack(int point, bool quick) {
   Load &load = loadOf(point);
   Layout blocks = layout(point);
   load.lowerBound = maxLoad(blocks.blocks);
@@ -157,7 +157,7 @@ Packing Points::pack(int point, bool quick) {
   return packing;
 }
 
-int Points::least(int size) const {
+int SearchSpace::least(int size) const {
   int best = kNoIndex;
   for (int point = begin(size); point < begin(size + 1); ++point)
     if (isUsable(point) &&
@@ -166,7 +166,7 @@ int Points::least(int size) const {
   return best;
 }
 
-int Points::representative(int size, int64_t budget) const {
+int SearchSpace::representative(int size, int64_t budget) const {
   int best = kNoIndex;
   for (int point = begin(size); point < begin(size + 1); ++point)
     if (isUsable(point) && counted(point) <= budget &&
