@@ -7,6 +7,13 @@
 
 namespace accum::planner {
 
+int horizonOf(std::span<const Rectangle> rectangles) {
+  int horizon = 1;
+  for (const Rectangle &r : rectangles)
+    horizon = std::max(horizon, r.end);
+  return horizon;
+}
+
 std::vector<int64_t> loadChanges(std::span<const Rectangle> rectangles) {
   int horizon = 0;
   for (const Rectangle &r : rectangles)
@@ -29,8 +36,14 @@ int64_t maxLoad(std::span<const Rectangle> rectangles) {
 }
 
 GreedyWeights::GreedyWeights(std::span<const Rectangle> rectangles) : rectangles(rectangles) {
-  std::vector<int64_t> change = loadChanges(rectangles);
-  size_t horizon = std::max<size_t>(1, change.size() - 1);
+  size_t horizon = 1;
+  for (const Rectangle &r : rectangles)
+    horizon = std::max(horizon, static_cast<size_t>(r.end));
+  std::vector<int64_t> change(horizon + 1, 0);
+  for (const Rectangle &r : rectangles) {
+    change[r.start] += r.size;
+    change[r.end] -= r.size;
+  }
   // A tree of maxima: the leaves are the loads, each inner node is above the two at twice its index.
   std::vector<int64_t> largest(2 * horizon, 0);
   int64_t load = 0;

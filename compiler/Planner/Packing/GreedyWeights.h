@@ -20,6 +20,8 @@ public:
   /// Per rectangle, not negative.
   std::vector<double> of(const Preference &preference, std::span<const double> clock = {}) const;
   double meanLength() const;
+  /// At a moment, of the largest of all.
+  double load(int time) const { return loads[static_cast<size_t>(time)]; }
 
   /// What each moment's room is worth, summed over time from 0 to the horizon: 1 where the load is the
   /// largest, and `room / (room + what is free)` elsewhere, all as parts of the largest load.

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The portfolio: cheap passes first, then exact search, stopped at the lower bound.
 #include "compiler/Planner/Packing/Packing.h"
-#include "compiler/Planner/Packing/EvictionSearch.h"
-#include "compiler/Planner/Packing/Gluing.h"
+#include "compiler/Planner/Packing/GluedSearch.h"
 #include "compiler/Planner/Packing/GreedyPacking.h"
-#include "compiler/Planner/Packing/GreedyWeights.h"
+#include "compiler/Planner/Packing/PackingStages.h"
+#include "compiler/Planner/Packing/PortfolioParts.h"
 #include "compiler/Planner/Packing/SweepFit.h"
 #include "compiler/Planner/Packing/ValleyFit.h"
+#include "compiler/Planner/Packing/ValleyNoise.h"
+#include "compiler/Planner/Packing/ValleyPasses.h"
 #include "compiler/Planner/Packing/ValleySearch.h"
 #include <algorithm>
-#include <chrono>
 #include <deque>
 #include <numeric>
 #include <optional>
@@ -18,16 +19,18 @@ namespace accum::planner {
 
 namespace {
 
-/// Rectangles beyond which exact search is not tried, and single moves, which look at all that live together.
-constexpr size_t kMaxSearched = 2000, kMaxEvicted = 50'000;
-/// Pair comparisons up to which first fit is tried: half a second.
-constexpr double kMostPairs = 2.2e8;
-/// Visits that valley passes may take, and what placing a rectangle counts for.
-constexpr int64_t kFewestVisits = 50'000'000, kMostVisits = 150'000'000, kVisitsPerPlaced = 150;
-/// Rectangles up to which a slice of exact search takes no longer than a few valley passes.
-constexpr size_t kMaxEasy = 1000;
-/// Effort of the first slice of exact search; each later one has twice as much.
-constexpr int64_t kFirstSlice = 200'000;
+/// Pair comparisons that one call may spend on first-fit passes: a quarter of a second.
+constexpr double kPairBudget = 1e8;
+/// Visits that valley passes may take, whatever the effort: half a second, where all live long. Many passes
+/// may take more where the effort is large; a rectangle costs a pass about as much as so many visits.
+constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPasses = 150'000'000;
+/// The same where there are too many for exact search: a visit takes longer, and what comes then gains more.
+constexpr int64_t kMostOfMany = 80'000'000, kSlowVisit = 4;
+/// Effort from which on these follow: with less there is time for the passes only.
+constexpr int64_t kMuchEffort = 20'000'000;
+constexpr int64_t kVisitsPerPlaced = 150;
+/// Effort of the first slice of search, improvement and evictions; each later one has twice as much.
+constexpr int64_t kFirstSlice = 250'000;
 /// What a node of exact search costs, in visits, and how many rectangles add one more.
 constexpr int64_t kVisitsPerNode = 64, kRectanglesPerVisit = 8;
 constexpr int64_t kFewNodes = 100; ///< that a search between two heights is worth
@@ -35,165 +38,211 @@ constexpr int64_t kFewNodes = 100; ///< that a search between two heights is wor
 constexpr Gluing::Extent kExtents[] = {{.isCertain = true}, {.least = 150}};
 constexpr double kMostLeft = 0.9;
 constexpr int64_t kGluedFrom = 2'000'000; ///< visits spent: what is found by then needs no guess
-/// Evictions aim at this part of what is above the bound, and at the bound itself from so near to it on.
-constexpr double kStride = 0.8, kNear = 0.001;
-/// Stacks of nested lifetimes have no gaps.
-constexpr Preference kStacked = {1, 0};
-
-/// What a pass places first, and how close to walls (scale in mean lengths).
-struct Pass {
-  Preference preference;
-  double scale = 0, both = 0;
-  double room = 0; ///< of the clock that gaps are measured by; 0: time itself
-};
-
-/// What did best by kinds of input. The first few are cheap, and all there is time for where few are packed.
-constexpr size_t kQuickPasses = 7;
-constexpr Preference kFullestFirst = {1, 0, 30, true};
-constexpr Pass kPasses[] = {{{1, 0, 30}, 0.01},
-                            {kFullestFirst, 0.1, 1, 0.003},
-                            {{1, 1}},
-                            {{1, 0}},
-                            {{0, 1}},
-                            {{2, 1}},
-                            {{1, 2}},
-                            {kFullestFirst, 0.01, 1, 0.003},
-                            {kFullestFirst, 0.1, 0.3, 0.003},
-                            {kFullestFirst, 0.1, 0.3, 0.01},
-                            {kFullestFirst, 0.1, 1, 0.01},
-                            {kFullestFirst, 0.1, 0.3, 0.001},
-                            {kFullestFirst, 0.1, 1, 0.001},
-                            {kFullestFirst, 0.01, 0.3, 0.003},
-                            {kFullestFirst, 0.01, 0.3, 0.01},
-                            {kFullestFirst, 0.01, 1, 0.01},
-                            {kFullestFirst, 0.01, 0.3, 0.001},
-                            {kFullestFirst, 0.01, 1, 0.001},
-                            {kFullestFirst, 0.03, 0.3, 0.003},
-                            {kFullestFirst, 0.03, 1, 0.003},
-                            {kFullestFirst, 0.03, 0.3, 0.01},
-                            {kFullestFirst, 0.03, 1, 0.01},
-                            {kFullestFirst, 0.03, 0.3, 0.001},
-                            {kFullestFirst, 0.03, 1, 0.001}};
+/// Rectangles up to which a slice of exact search takes no longer than a few valley passes, and comes first.
+constexpr size_t kMaxEasy = 1000;
+constexpr int kRoundsPerStart = 50; ///< improvement starts again from the best weights
+constexpr double kGain = 1.5;       ///< in weight, of a rectangle above the lower bound
+/// Such a part of the load is not worth a second more of variations, unless it is asked for.
+constexpr int64_t kLittle = 1000;
+constexpr double kNoise = 0.05; ///< on weights, at most
 
 int64_t nodesOf(int64_t visits, size_t rectangles) {
   return visits / (kVisitsPerNode + static_cast<int64_t>(rectangles) / kRectanglesPerVisit);
 }
 
-/// The best packing so far, what is low enough, and what each stage came to.
-class Best {
-public:
-  Best(std::span<const Rectangle> rectangles, int64_t lowerBound, const PackingEffort &effort)
-      : rectangles(rectangles), deadline(effort.deadline), wanted(effort.enough) {
-    packing.height = INT64_MAX;
-    packing.lowerBound = lowerBound;
-  }
-
-  int64_t enough() const { return std::max(packing.lowerBound, wanted); }
-  bool isDone() const { return packing.height <= enough() || deadline.hasPassed(); }
-  /// Whether there is something to gain in order of time. A stack may be of any height: one of twice the load
-  /// is worth it even where the time is over.
-  bool mayBeSwept() const {
-    return rectangles.size() > kMaxSearched && packing.height > enough() &&
-           (!deadline.hasPassed() || packing.height / 2 > packing.lowerBound);
-  }
-  void keep(Packing &&tried) {
-    if (tried.height >= packing.height)
-      return;
-    packing.offsets = std::move(tried.offsets);
-    packing.height = tried.height;
-  }
-  void keep(std::vector<int64_t> offsets) {
-    Packing found{std::move(offsets)};
-    for (size_t index = 0; index < rectangles.size(); ++index)
-      found.height = std::max(found.height, found.offsets[index] + rectangles[index].size);
-    keep(std::move(found));
-  }
-  /// A stage may come back: its times add up.
-  template <class Run> void stage(const char *name, bool isWorthIt, Run run) {
-    if (!isWorthIt)
-      return;
-    auto begin = std::chrono::steady_clock::now();
-    run();
-    auto known = std::ranges::find(packing.stages, name, &PackingStage::name);
-    if (known == packing.stages.end())
-      known = packing.stages.insert(known, {name, 0, 0});
-    known->height = packing.height;
-    known->seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  }
-
-  Packing packing;
-
-private:
-  std::span<const Rectangle> rectangles;
-  Deadline deadline;
-  int64_t wanted;
-};
-
-/// One call of `pack`.
+/// One call of `pack`: the best packing so far, and how it gets better.
 class Portfolio {
 public:
   Portfolio(std::span<const Rectangle> rectangles, const PackingEffort &effort)
-      : rectangles(rectangles), effort(effort), weights(rectangles),
-        best(rectangles, maxLoad(rectangles), effort) {
-    for (const Rectangle &r : rectangles)
-      grain = std::gcd(grain, r.size);
+      : rectangles(rectangles), effort(effort), weights(rectangles), valleys(rectangles, effort.deadline) {
+    best.lowerBound = maxLoad(rectangles);
+    best.height = INT64_MAX;
+    enough = std::max(best.lowerBound, effort.enough);
+    passes = valleyPasses(isVaried());
   }
 
   Packing run() {
-    best.stage("stack", true,
-               [&] { best.keep(stackUp(rectangles, orderedBy(rectangles, weights.of(kStacked)))); });
-    best.stage("order of time", best.mayBeSwept(), [&] { best.keep(sweepFit(rectangles)); });
-    best.stage("valley fit", !best.isDone(), [&] { fillValleys(); });
-    if (!effort.isQuick && rectangles.size() <= kMaxSearched)
-      searchInSlices();
-    return std::move(best.packing);
+    keep(stackUp(rectangles, orderedBy(rectangles, weights.of(kStacked))));
+    stages.add("stack", best);
+    if (mayBeSwept(best, enough, effort.deadline)) {
+      keep(sweepFit(rectangles));
+      stages.add("order of time", best);
+    }
+    stage("valley and first fit", [&] { tryGreedy(); });
+    if (!effort.isQuick)
+      takeTurns();
+    best.stages = std::move(stages.list);
+    return std::move(best);
   }
 
 private:
-  void fillValleys();
-  void searchInSlices();
+  bool isSearched() const { return rectangles.size() <= kMaxSearched; }
+  bool isVaried() const { return !isSearched() && effort.visits >= kMuchEffort; }
+  bool isDone() const {
+    return best.height <= std::max(enough, best.lowerBound) || effort.deadline.hasPassed();
+  }
+
+  bool isNear() const {
+    return isVaried() && effort.enough == 0 && best.height - best.lowerBound <= best.lowerBound / kLittle;
+  }
+
+  template <class Run> void stage(const char *name, Run run) {
+    if (isDone())
+      return;
+    run();
+    stages.add(name, best);
+  }
+
+  bool keep(Packing &&tried) {
+    if (tried.height >= best.height)
+      return false;
+    best.offsets = std::move(tried.offsets);
+    best.height = tried.height;
+    return true;
+  }
+
+  void takeTurns();
+  void tryNextPass();
+  void tryGreedy();
+  void improve(int64_t visits);
+  void learn(const Packing &tried);
+  void vary();
   void search(int64_t visits);
   void searchBetween(int64_t nodes, int64_t low);
-  void glue();
+  bool keepFound(std::vector<int64_t> &&offsets);
+  void glueFew();
   void searchGlued(int64_t visits);
+  void evict(int64_t visits);
 
   std::span<const Rectangle> rectangles;
   const PackingEffort &effort;
   GreedyWeights weights;
-  Best best;
-  int64_t grain = 0;                  ///< of all heights
+  ValleyFit valleys;
+  Packing best;
+  int64_t enough;
+  Stages stages;
+  std::vector<double> bestWeights; ///< of the valley pass that did best
+  ValleyFit::Closeness bestCloseness = {};
+  std::vector<double> bestClock; ///< what its gaps were measured by
+  std::vector<ValleyPass> passes;
+  size_t nextPass = 0;
+  int64_t lowestTried = INT64_MAX;
+  // What improvement, search and evictions go on from:
+  std::vector<double> learned;
+  int64_t lowestLearned = INT64_MAX;
+  int64_t learnable = 0, passCost = 0; ///< visits left for improvement; visits of the latest pass
+  int round = 0;
   std::optional<ValleySearch> lowest; ///< at the lowest height that may exist
+  int64_t grain = 0;                  ///< of all heights
   std::deque<GluedSearch> glued;      ///< at the height `gluedHeight`
   int64_t gluedHeight = -1;
+  std::optional<EvictionSearch> eviction;
+  int64_t evictedFrom = INT64_MAX; ///< the height of what it goes on from
 };
 
-void Portfolio::fillValleys() {
-  ValleyFit valleys(rectangles, effort.deadline);
-  int64_t most = std::clamp(2 * effort.visits, kFewestVisits, kMostVisits);
+/// The next of the valley passes.
+void Portfolio::tryNextPass() {
+  const ValleyPass &pass = passes[nextPass++];
+  double length = weights.meanLength();
+  std::vector<double> clock = pass.room > 0 ? weights.clock(pass.room) : std::vector<double>();
+  std::vector<double> tried = weights.of(pass.preference, clock);
+  int64_t before = valleys.visited();
+  Packing packing = valleys.pack(tried, kGreedyVisits, {pass.scale * length, pass.both, clock});
+  passCost = valleys.visited() - before;
+  if (packing.height < lowestTried) {
+    lowestTried = packing.height;
+    bestWeights = std::move(tried);
+    bestClock = std::move(clock);
+    bestCloseness = {pass.scale * length, pass.both, bestClock};
+  }
+  keep(std::move(packing));
+}
+
+void Portfolio::tryGreedy() {
+  int64_t most = std::clamp(2 * effort.visits, kManyPasses, isVaried() ? kMostOfMany : kMostPasses);
   int64_t placing = kVisitsPerPlaced * static_cast<int64_t>(rectangles.size());
-  std::span<const Pass> passes(kPasses);
-  if (rectangles.size() <= kMaxEasy || effort.isQuick)
-    passes = passes.first(kQuickPasses);
-  int64_t placed = 0;
-  for (const Pass &pass : passes) {
-    if (best.isDone() || valleys.visited() + placed > most)
+  int64_t spent = 0;
+  size_t first = rectangles.size() <= kMaxEasy || effort.isQuick ? kQuickPasses : passes.size();
+  while (!isDone() && nextPass < first && spent <= most) {
+    tryNextPass();
+    spent += passCost + placing;
+  }
+  double pairs = 0.5 * static_cast<double>(rectangles.size()) * static_cast<double>(rectangles.size());
+  double compared = 0;
+  for (const Preference &preference : kPreferences) {
+    if (isDone() || compared + pairs > kPairBudget)
       return;
-    std::vector<double> clock = pass.room > 0 ? weights.clock(pass.room) : std::vector<double>();
-    best.keep(valleys.pack(weights.of(pass.preference, clock), most,
-                           {pass.scale * weights.meanLength(), pass.both, clock}));
-    placed += placing;
+    compared += pairs;
+    keep(firstFit(rectangles, orderedBy(rectangles, weights.of(preference)), effort.deadline));
   }
 }
 
+/// Takes the valley passes that are left, then packs again and again with more weight for what ended above
+/// the lower bound.
+void Portfolio::improve(int64_t visits) {
+  learnable += visits;
+  while (!isDone() && rectangles.size() <= kMaxEasy && nextPass < passes.size() && passCost <= learnable) {
+    tryNextPass();
+    learnable -= passCost;
+  }
+  if (learned.empty())
+    learned = bestWeights;
+  while (!isDone() && !learned.empty() && passCost <= learnable) {
+    int64_t before = valleys.visited();
+    Packing tried = valleys.pack(learned, kGreedyVisits, bestCloseness);
+    passCost = valleys.visited() - before;
+    learnable -= passCost;
+    if (tried.height == INT64_MAX)
+      return;
+    if (tried.height < lowestLearned) {
+      lowestLearned = tried.height;
+      bestWeights = learned;
+    }
+    ++round;
+    if (isVaried())
+      vary();
+    else
+      learn(tried);
+    keep(std::move(tried));
+  }
+}
+
+/// More weight for what ended above the lower bound, of the latest pass.
+void Portfolio::learn(const Packing &tried) {
+  if (round % kRoundsPerStart == 0)
+    learned = bestWeights;
+  for (size_t index = 0; index < rectangles.size(); ++index)
+    if (tried.offsets[index] + rectangles[index].size > enough)
+      learned[index] *= kGain;
+}
+
+/// The best weights with a little noise: of thousands of rectangles it is chance which few end too high, and
+/// the heights that come of it differ more than those of any two ways to weigh.
+void Portfolio::vary() {
+  learned = bestWeights;
+  for (size_t index = 0; index < rectangles.size(); ++index) {
+    uint64_t number = mix(mix(effort.seed + static_cast<uint64_t>(round)) + index);
+    learned[index] *= 1 + kNoise * static_cast<double>(number >> 40) * 0x1p-24;
+  }
+}
+
+bool Portfolio::keepFound(std::vector<int64_t> &&offsets) {
+  Packing found{std::move(offsets)};
+  for (size_t index = 0; index < rectangles.size(); ++index)
+    found.height = std::max(found.height, found.offsets[index] + rectangles[index].size);
+  return keep(std::move(found));
+}
+
 /// What is glued for the height that is searched, each way that leaves fewer than those before.
-void Portfolio::glue() {
-  if (gluedHeight == best.enough())
+void Portfolio::glueFew() {
+  int64_t height = std::max(enough, best.lowerBound);
+  if (!isSearched() || gluedHeight == height)
     return;
-  gluedHeight = best.enough();
+  gluedHeight = height;
   glued.clear();
   auto least = static_cast<double>(rectangles.size());
   for (const Gluing::Extent &extent : kExtents) {
-    glued.emplace_back(rectangles, extent, gluedHeight, effort.seed, effort.deadline);
+    glued.emplace_back(rectangles, extent, height, effort.seed, effort.deadline);
     auto left = static_cast<double>(glued.back().pieces());
     if (left > kMostLeft * least)
       glued.pop_back();
@@ -204,11 +253,13 @@ void Portfolio::glue() {
 
 /// Exact search of what is left of each, in equal parts.
 void Portfolio::searchGlued(int64_t visits) {
+  if (glued.empty())
+    return;
   visits /= static_cast<int64_t>(glued.size());
-  for (auto search = glued.begin(); search != glued.end() && !best.isDone();) {
+  for (auto search = glued.begin(); search != glued.end() && !isDone();) {
     ValleySearch::Outcome outcome = search->run(nodesOf(visits, search->pieces()) + 1);
     if (outcome == ValleySearch::Outcome::Found)
-      best.keep(search->offsets());
+      keepFound(search->offsets());
     search = outcome == ValleySearch::Outcome::Impossible ? glued.erase(search) : std::next(search);
   }
 }
@@ -216,61 +267,71 @@ void Portfolio::searchGlued(int64_t visits) {
 /// Searches for a packing of the lowest height that may exist, then of heights between it and the best, which
 /// are of no use where a height was given.
 void Portfolio::search(int64_t visits) {
-  int64_t nodes = nodesOf(visits, rectangles.size()), height = best.enough();
+  if (!isSearched())
+    return;
+  if (grain == 0)
+    for (const Rectangle &r : rectangles)
+      grain = std::gcd(grain, r.size);
+  int64_t nodes = nodesOf(visits, rectangles.size());
+  int64_t height = std::max(enough, best.lowerBound);
   if (!lowest)
     lowest.emplace(rectangles, height, effort.seed, effort.deadline);
-  int64_t before = lowest->visited(), above = (height / grain + 1) * grain;
+  int64_t before = lowest->visited();
   ValleySearch::Outcome outcome = lowest->run(effort.enough > 0 ? nodes + 1 : nodes / 2 + 1);
   nodes -= lowest->visited() - before;
   if (outcome == ValleySearch::Outcome::Found)
-    best.keep(lowest->offsets);
+    keepFound(std::vector(lowest->offsets));
   if (outcome == ValleySearch::Outcome::Impossible) {
-    best.packing.lowerBound = above;
+    best.lowerBound = (height / grain + 1) * grain;
     lowest.reset();
   }
-  searchBetween(nodes, above);
+  searchBetween(nodes, best.lowerBound > height ? best.lowerBound : (height / grain + 1) * grain);
 }
 
 /// By halves between what is proved impossible (or was not found) and the best so far.
 void Portfolio::searchBetween(int64_t nodes, int64_t low) {
-  while (low < best.packing.height && nodes > kFewNodes && !best.isDone()) {
-    int64_t target = low + (best.packing.height - low) / 2 / grain * grain;
+  while (low < best.height && nodes > kFewNodes && !isDone()) {
+    int64_t target = low + (best.height - low) / 2 / grain * grain;
     ValleySearch search(rectangles, target, effort.seed, effort.deadline);
     ValleySearch::Outcome outcome = search.run(nodes / 2 + 1);
     nodes -= search.visited();
     if (outcome == ValleySearch::Outcome::Found) {
-      best.keep(search.offsets);
+      keepFound(std::vector(search.offsets));
       continue;
     }
     low = (target / grain + 1) * grain;
     if (outcome == ValleySearch::Outcome::Impossible) {
-      best.packing.lowerBound = std::max(best.packing.lowerBound, low);
+      best.lowerBound = std::max(best.lowerBound, low);
       lowest.reset();
     }
   }
 }
 
-/// In slices, each twice as long as the one before.
-void Portfolio::searchInSlices() {
-  int64_t slice = std::max(kFirstSlice, effort.visits / 256);
-  for (int64_t spent = 0; spent < effort.visits && !best.isDone(); spent += slice, slice *= 2) {
-    slice = std::min(slice, effort.visits - spent);
-    best.stage("gluing", spent >= kGluedFrom, [&] { glue(); });
-    int64_t gluing = glued.empty() ? 0 : slice / 2;
-    best.stage("exact search of glued", gluing > 0 && !best.isDone(), [&] { searchGlued(gluing); });
-    best.stage("exact search", !best.isDone(), [&] { search(slice - gluing); });
-  }
+/// Lowers the best packing as far as the effort goes.
+void Portfolio::evict(int64_t visits) {
+  if (rectangles.size() > kMaxEvicted)
+    return;
+  if (best.height < evictedFrom)
+    eviction.emplace(rectangles, best.offsets, std::span<const Restriction>(), effort.deadline);
+  lowerByEvictions(*eviction, rectangles, visits, enough, best);
+  evictedFrom = best.height;
 }
 
-/// Step by step, as long as each step is found within what is left of the effort.
-void lowerByEvictions(EvictionSearch &eviction, int64_t visits, Best &best) {
-  while (!best.isDone() && eviction.visited() < visits) {
-    auto above = static_cast<double>(best.packing.height - best.enough());
-    bool isNear = above < kNear * static_cast<double>(best.enough());
-    int64_t target = best.enough() + (isNear ? 0 : static_cast<int64_t>(kStride * above));
-    if (!eviction.run(target, visits - eviction.visited()))
-      return;
-    best.keep(eviction.offsets());
+/// Search, improvement and evictions in slices, each twice as long as the one before.
+void Portfolio::takeTurns() {
+  int64_t visits = effort.visits / (isVaried() ? kSlowVisit : 1);
+  int64_t slice = std::max(kFirstSlice, visits / 256);
+  for (int64_t spent = 0; spent < visits && !isDone() && !isNear(); spent += slice, slice *= 2) {
+    slice = std::min(slice, visits - spent);
+    int64_t rest = isSearched() ? slice / 8 : isVaried() ? slice : slice / 2; // than exact search
+    if (spent >= kGluedFrom)
+      stage("gluing", [&] { glueFew(); });
+    int64_t gluing = glued.empty() ? 0 : (slice - rest) / 2;
+    stage("exact search of glued", [&] { searchGlued(gluing); });
+    stage("exact search", [&] { search(slice - rest - gluing); });
+    int64_t evicting = isVaried() ? rest / 4 : rest / 2;
+    stage("improvement", [&] { improve(rest - evicting); });
+    stage("evictions", [&] { evict(evicting); });
   }
 }
 
@@ -278,26 +339,6 @@ void lowerByEvictions(EvictionSearch &eviction, int64_t visits, Best &best) {
 
 Packing pack(std::span<const Rectangle> rectangles, const PackingEffort &effort) {
   return Portfolio(rectangles, effort).run();
-}
-
-Packing packRestricted(std::span<const Rectangle> rectangles, std::span<const Restriction> restrictions,
-                       const PackingEffort &effort) {
-  int64_t lowerBound = maxLoad(rectangles);
-  for (size_t index = 0; index < rectangles.size(); ++index)
-    lowerBound = std::max(lowerBound, rectangles[index].size + restrictions[index].offset);
-  Best best(rectangles, lowerBound, effort);
-  GreedyWeights weights(rectangles);
-  auto orderBy = [&](const Preference &preference) { return orderedBy(rectangles, weights.of(preference)); };
-  best.stage("stack", true, [&] { best.keep(stackUp(rectangles, orderBy(kStacked), restrictions)); });
-  best.stage("order of time", best.mayBeSwept(), [&] { best.keep(sweepFit(rectangles, restrictions)); });
-  auto count = static_cast<double>(rectangles.size());
-  best.stage("first fit", !best.isDone() && 0.5 * count * count <= kMostPairs,
-             [&] { best.keep(firstFit(rectangles, orderBy({1, 1}), effort.deadline, restrictions)); });
-  best.stage("evictions", !best.isDone() && rectangles.size() <= kMaxEvicted, [&] {
-    EvictionSearch eviction(rectangles, best.packing.offsets, restrictions, effort.deadline);
-    lowerByEvictions(eviction, effort.visits, best);
-  });
-  return std::move(best.packing);
 }
 
 } // namespace accum::planner

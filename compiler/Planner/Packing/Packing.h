@@ -49,6 +49,9 @@ struct PackingEffort {
   Deadline deadline = {};
 };
 
+/// The last end, 1 where there is none.
+int horizonOf(std::span<const Rectangle> rectangles);
+
 /// By moment, 0 to the last end: bytes that begin less bytes that end.
 std::vector<int64_t> loadChanges(std::span<const Rectangle> rectangles);
 
@@ -60,9 +63,8 @@ int64_t maxLoad(std::span<const Rectangle> rectangles);
 /// a budget.
 Packing pack(std::span<const Rectangle> rectangles, const PackingEffort &effort = {});
 
-/// The same with a restriction per rectangle: greedy orders, then evictions; exact search only where nothing
-/// is restricted. Sizes need not be multiples of anything. Rectangles that are given an offset must not
-/// overlap.
+/// The same with a restriction per rectangle: first fit, then evictions; exact search only where nothing is
+/// restricted. Sizes need not be multiples of anything. Rectangles that are given an offset must not overlap.
 Packing packRestricted(std::span<const Rectangle> rectangles, std::span<const Restriction> restrictions,
                        const PackingEffort &effort);
 

@@ -2,6 +2,7 @@
 // Greedy packing into the valleys of the skyline, lowest first.
 #pragma once
 #include "compiler/Planner/Packing/Packing.h"
+#include "compiler/Planner/Packing/SkylineRuns.h"
 #include <span>
 #include <vector>
 
@@ -36,13 +37,9 @@ private:
     int64_t size;
     double weight, from, to;
   };
-  struct Valley {
-    int start, end;
-    int64_t floor, wall;
-  };
   int nextUnplaced(int index);
   void prepare(std::span<const double> weights, const Closeness &closeness);
-  int bestInside(const Valley &valley, const Closeness &closeness);
+  int bestInside(const SkylineRuns::Run &run, int64_t wall, const Closeness &closeness);
 
   std::span<const Rectangle> rectangles;
   Deadline deadline;

@@ -10,14 +10,6 @@
 
 namespace accum::planner {
 
-/// A number that looks random, for fingerprints and ties: splitmix64's finaliser.
-inline uint64_t mix(uint64_t value) {
-  value += 0x9e3779b97f4a7c15;
-  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
-  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
-  return value ^ (value >> 31);
-}
-
 /// Looks for offsets under a height, or proves that there are none.
 ///
 /// The skyline has a floor per section of time. In a valley (a run of equal floors between higher ones)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is glued, and that it comes apart again without overlap.
-#include "compiler/Planner/Packing/Gluing.h"
+#include "compiler/Planner/Packing/GluedSearch.h"
 #include "test/compiler/Planner/PackingInstances.h"
 #include <gtest/gtest.h>
 

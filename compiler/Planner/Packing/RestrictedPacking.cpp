@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packing where some are aligned or stand somewhere: first fit, then evictions.
+#include "compiler/Planner/Packing/GreedyPacking.h"
+#include "compiler/Planner/Packing/PackingStages.h"
+#include "compiler/Planner/Packing/PortfolioParts.h"
+#include "compiler/Planner/Packing/SweepFit.h"
+#include <algorithm>
+
+namespace accum::planner {
+
+namespace {
+
+/// Pair comparisons that one call may spend on first-fit passes: half a second.
+constexpr double kRestrictedPairs = 2.2e8;
+/// Evictions aim at this part of what is above the bound, and at the bound itself from so near to it on.
+constexpr double kStride = 0.8, kNear = 0.001;
+
+} // namespace
+
+void lowerByEvictions(EvictionSearch &eviction, std::span<const Rectangle> rectangles, int64_t visits,
+                      int64_t enough, Packing &best) {
+  visits += eviction.visited();
+  while (best.height > enough && eviction.visited() < visits) {
+    auto above = static_cast<double>(best.height - enough);
+    bool isNear = above < kNear * static_cast<double>(enough);
+    int64_t target = enough + (isNear ? 0 : static_cast<int64_t>(kStride * above));
+    if (!eviction.run(target, visits - eviction.visited()))
+      return;
+    best.offsets = eviction.offsets();
+    best.height = 0;
+    for (size_t index = 0; index < rectangles.size(); ++index)
+      best.height = std::max(best.height, best.offsets[index] + rectangles[index].size);
+  }
+}
+
+bool mayBeSwept(const Packing &best, int64_t enough, Deadline deadline) {
+  return best.offsets.size() > kMaxSearched && best.height > enough &&
+         (!deadline.hasPassed() || best.height / 2 > best.lowerBound);
+}
+
+Packing packRestricted(std::span<const Rectangle> rectangles, std::span<const Restriction> restrictions,
+                       const PackingEffort &effort) {
+  Stages stages;
+  GreedyWeights weights(rectangles);
+  auto orderBy = [&](const Preference &preference) { return orderedBy(rectangles, weights.of(preference)); };
+  Packing best = stackUp(rectangles, orderBy(kStacked), restrictions);
+  best.lowerBound = maxLoad(rectangles);
+  for (size_t index = 0; index < rectangles.size(); ++index)
+    best.lowerBound = std::max(best.lowerBound, rectangles[index].size + restrictions[index].offset);
+  int64_t enough = std::max(best.lowerBound, effort.enough);
+  auto isDone = [&] { return best.height <= enough || effort.deadline.hasPassed(); };
+  auto keep = [&](Packing &&tried) {
+    if (tried.height >= best.height)
+      return;
+    best.offsets = std::move(tried.offsets);
+    best.height = tried.height;
+  };
+  stages.add("stack", best);
+  if (mayBeSwept(best, enough, effort.deadline)) {
+    keep(sweepFit(rectangles, restrictions));
+    stages.add("order of time", best);
+  }
+  double count = static_cast<double>(rectangles.size()), pairs = 0;
+  for (const Preference &preference : kPreferences)
+    if (!isDone() && (pairs += 0.5 * count * count) <= kRestrictedPairs)
+      keep(firstFit(rectangles, orderBy(preference), effort.deadline, restrictions));
+  stages.add("first fit", best);
+  if (!isDone() && rectangles.size() <= kMaxEvicted) {
+    EvictionSearch eviction(rectangles, best.offsets, restrictions, effort.deadline);
+    lowerByEvictions(eviction, rectangles, effort.visits, enough, best);
+    stages.add("evictions", best);
+  }
+  best.stages = std::move(stages.list);
+  return best;
+}
+
+} // namespace accum::planner
