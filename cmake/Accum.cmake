@@ -33,12 +33,16 @@ target_include_directories(AccumPCH PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINAR
 target_compile_options(AccumPCH PRIVATE ${ACCUM_WARNINGS} -Xclang -fno-pch-timestamp)
 target_precompile_headers(AccumPCH PRIVATE ${PROJECT_SOURCE_DIR}/cmake/MLIRPrecompiled.h)
 
+set(ACCUM_UNITY 8 CACHE STRING "Files of MLIR code that are compiled at once: 1 is fastest after a change of one")
+
 # Library of MLIR code: as accum_library, plus MLIR and the precompiled header.
 function(accum_mlir_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   accum_library(${name} SOURCES ${ARG_SOURCES} DEPS ${ARG_DEPS} AccumMLIR)
   target_compile_options(${name} PRIVATE -Xclang -fno-pch-timestamp)
   target_precompile_headers(${name} REUSE_FROM AccumPCH)
+  # Most of a file's time goes into headers and templates that the next one needs too.
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ACCUM_UNITY})
 endfunction()
 
 # A RPATH, where the default is a RUNPATH: it also serves the libraries that a library beside the binary needs.

@@ -6,6 +6,11 @@
 
 namespace accum::nn {
 
+/// The type of a value that is a tensor.
+inline mlir::RankedTensorType tensorType(mlir::Value value) {
+  return mlir::cast<mlir::RankedTensorType>(value.getType());
+}
+
 /// The value that owns the bytes: the operand behind reshapes.
 inline mlir::Value behindViews(mlir::Value value) {
   while (auto view = value.getDefiningOp<ReshapeOp>())

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Composite ops into what elements are asked of; shapes without a meaning into flat ones.
+#include "dialects/NN/Views.h"
 #include "dialects/Train/RowPitch.h"
 #include "mlir/Transforms/WalkPatternRewriteDriver.h"
 #include "passes/Codegen/Expand.h"
@@ -14,8 +15,6 @@ using namespace mlir;
 
 namespace accum {
 namespace {
-
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 SmallVector<Value> valuesOf(func::FuncOp kernel) {
   SmallVector<Value> values(kernel.getArguments());
@@ -34,11 +33,11 @@ std::optional<SmallVector<int64_t>> commonShape(func::FuncOp kernel) {
   }
   std::optional<SmallVector<int64_t>> shape;
   for (Value value : valuesOf(kernel)) {
-    if (typeOf(value).getNumElements() == 1)
+    if (nn::tensorType(value).getNumElements() == 1)
       continue;
-    if (shape && ArrayRef(*shape) != typeOf(value).getShape())
+    if (shape && ArrayRef(*shape) != nn::tensorType(value).getShape())
       return std::nullopt;
-    shape = SmallVector<int64_t>(typeOf(value).getShape());
+    shape = SmallVector<int64_t>(nn::tensorType(value).getShape());
   }
   return shape;
 }
@@ -49,7 +48,7 @@ void flatten(func::FuncOp kernel) {
   if (!shape || shape->size() < 2 || hasPitch(kernel))
     return;
   auto flat = [](Value value) {
-    auto type = typeOf(value);
+    auto type = nn::tensorType(value);
     SmallVector<int64_t, 1> extents;
     if (type.getNumElements() != 1)
       extents.push_back(type.getNumElements());

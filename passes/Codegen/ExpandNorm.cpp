@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Softmax and norms as elementwise ops and reductions.
+#include "dialects/NN/Views.h"
 #include "passes/Codegen/Expand.h"
 
 using namespace mlir;
@@ -9,10 +10,8 @@ namespace accum::codegen {
 using nn::ElementwiseFn;
 using nn::ReduceKind;
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 Value Tensors::constant(Value like, double value) {
-  Type element = typeOf(like).getElementType();
+  Type element = nn::tensorType(like).getElementType();
   auto type = RankedTensorType::get({}, element);
   Attribute number = isa<FloatType>(element)
                          ? Attribute(builder.getFloatAttr(element, value))
@@ -21,11 +20,12 @@ Value Tensors::constant(Value like, double value) {
 }
 
 Value Tensors::reshape(Value input, ArrayRef<int64_t> shape) {
-  return nn::ReshapeOp::create(builder, RankedTensorType::get(shape, typeOf(input).getElementType()), input);
+  return nn::ReshapeOp::create(builder, RankedTensorType::get(shape, nn::tensorType(input).getElementType()),
+                               input);
 }
 
 Value Tensors::reduce(ReduceKind kind, Value input, ArrayRef<int64_t> axes) {
-  SmallVector<int64_t> kept(typeOf(input).getShape());
+  SmallVector<int64_t> kept(nn::tensorType(input).getShape());
   for (int64_t axis : axes)
     kept[axis] = 1;
   return reshape(nn::ReduceOp::create(builder, kind, input, axes), kept);
@@ -68,7 +68,7 @@ struct ExpandLayerNorm : OpRewritePattern<nn::LayerNormOp> {
   LogicalResult matchAndRewrite(nn::LayerNormOp op, PatternRewriter &rewriter) const override {
     Tensors t{{op.getLoc(), rewriter}};
     Value x = op.getInput();
-    auto [axes, count] = trailing(typeOf(x), op.getAxis());
+    auto [axes, count] = trailing(nn::tensorType(x), op.getAxis());
     Value sum = t.reduce(ReduceKind::sum, x, axes);
     Value mean = t.div(sum, t.constant(sum, count)), centred = t.sub(x, mean);
     Value squares = t.reduce(ReduceKind::sum, t.mul(centred, centred), axes);
@@ -78,8 +78,8 @@ struct ExpandLayerNorm : OpRewritePattern<nn::LayerNormOp> {
       result = t.mul(result, op.getScale());
     if (op.getBias())
       result = t.add(result, op.getBias());
-    rewriter.replaceOp(op, {result, t.reshape(mean, typeOf(op.getMean()).getShape()),
-                            t.reshape(rstd, typeOf(op.getRstd()).getShape())});
+    rewriter.replaceOp(op, {result, t.reshape(mean, nn::tensorType(op.getMean()).getShape()),
+                            t.reshape(rstd, nn::tensorType(op.getRstd()).getShape())});
     return success();
   }
 };
@@ -89,13 +89,13 @@ struct ExpandRmsNorm : OpRewritePattern<nn::RmsNormOp> {
   LogicalResult matchAndRewrite(nn::RmsNormOp op, PatternRewriter &rewriter) const override {
     Tensors t{{op.getLoc(), rewriter}};
     Value x = op.getInput();
-    auto [axes, count] = trailing(typeOf(x), op.getAxis());
+    auto [axes, count] = trailing(nn::tensorType(x), op.getAxis());
     Value squares = t.reduce(ReduceKind::sum, t.mul(x, x), axes);
     Value rstd = inverseRoot(t, squares, count, op.getEps());
     Value result = t.mul(x, rstd);
     if (op.getScale())
       result = t.mul(result, op.getScale());
-    rewriter.replaceOp(op, {result, t.reshape(rstd, typeOf(op.getRstd()).getShape())});
+    rewriter.replaceOp(op, {result, t.reshape(rstd, nn::tensorType(op.getRstd()).getShape())});
     return success();
   }
 };

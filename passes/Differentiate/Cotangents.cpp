@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The algebra that derivative rules are written in.
 #include "dialects/NN/Placement.h"
+#include "dialects/NN/Views.h"
 #include "passes/Differentiate/Vjp.h"
 
 using namespace mlir;
 
 namespace accum {
-
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 Vjp::Vjp(OpBuilder &builder, Operation *op, ArrayRef<Value> cotangents, std::function<bool(Value)> wanted)
     : builder(builder), source(op), cotangents(cotangents), wanted(std::move(wanted)) {}
@@ -23,7 +22,7 @@ Value Vjp::map(nn::ElementwiseFn fn, ValueRange operands) {
 }
 
 Value Vjp::constant(double value, Value like) {
-  auto type = RankedTensorType::get({}, typeOf(like).getElementType());
+  auto type = RankedTensorType::get({}, nn::tensorType(like).getElementType());
   TypedAttr element =
       isa<FloatType>(type.getElementType())
           ? TypedAttr(builder.getFloatAttr(type.getElementType(), value))
@@ -42,7 +41,7 @@ Value Vjp::contract(const std::string &spec, Value lhs, Value rhs) {
 }
 
 Value Vjp::cast(Value value, Type element) {
-  return typeOf(value).getElementType() == element
+  return nn::tensorType(value).getElementType() == element
              ? value
              : nn::CastOp::create(builder, source->getLoc(), value, element);
 }
@@ -60,19 +59,19 @@ Value Vjp::reshapeTo(Value value, Value like) {
 }
 
 Value Vjp::unsqueeze(Value value, ArrayRef<int64_t> axes) {
-  SmallVector<int64_t> shape(typeOf(value).getShape());
+  SmallVector<int64_t> shape(nn::tensorType(value).getShape());
   nn::Placement placement = nn::Placement::of(value.getType());
   for (int64_t axis : axes) {
     shape.insert(shape.begin() + axis, 1);
     if (placement.isBatched() && placement.dim >= axis)
       ++placement.dim;
   }
-  auto type = placement.place(RankedTensorType::get(shape, typeOf(value).getElementType()));
+  auto type = placement.place(RankedTensorType::get(shape, nn::tensorType(value).getElementType()));
   return type == value.getType() ? value : nn::ReshapeOp::create(builder, source->getLoc(), type, value);
 }
 
 Value Vjp::unbroadcast(Value value, Value like) {
-  RankedTensorType from = typeOf(value), to = typeOf(like);
+  RankedTensorType from = nn::tensorType(value), to = nn::tensorType(like);
   nn::Placement fromPlacement = nn::Placement::of(from), toPlacement = nn::Placement::of(to);
   int64_t shift = from.getRank() - to.getRank();
   SmallVector<int64_t> axes;

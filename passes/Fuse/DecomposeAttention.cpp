@@ -2,6 +2,7 @@
 // Attention as products, rows and products again, for targets whose runtime has no attention of its own.
 #include "dialects/NN/PlacedBuilder.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/NN/Views.h"
 #include "dialects/Train/AttentionShape.h"
 #include "passes/Fuse/Passes.h"
 #include <limits>
@@ -21,8 +22,6 @@ using nn::ReduceKind;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLowest = std::numeric_limits<float>::lowest();
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// One attention, or one derivative, in primitive ops before it. Values have the axes b, heads, rows,
 /// features; grouped heads are two axes, groups and heads of a group, so that keys and values need no copies.
 class Decomposition {
@@ -30,15 +29,16 @@ public:
   template <typename Op>
   Decomposition(nn::PlacedBuilder &builder, Op op)
       : builder(builder), loc(op.getLoc()), hidden(op.getHidden()), causal(op.getCausal()),
-        scale(op.getScale().convertToDouble()), groups(typeOf(op.getKey()).getDimSize(1)),
-        repeats(typeOf(op.getQuery()).getDimSize(1) / groups),
-        element(typeOf(op.getQuery()).getElementType()), wide(typeOf(op.getLse()).getElementType()) {
+        scale(op.getScale().convertToDouble()), groups(nn::tensorType(op.getKey()).getDimSize(1)),
+        repeats(nn::tensorType(op.getQuery()).getDimSize(1) / groups),
+        element(nn::tensorType(op.getQuery()).getElementType()),
+        wide(nn::tensorType(op.getLse()).getElementType()) {
     builder.setInsertionPoint(op);
     query = splitHeads(op.getQuery());
     key = op.getKey();
     value = op.getValue();
     if (Value given = op.getMask())
-      (typeOf(given).getElementType().isInteger(1) ? shown : added) = splitHeads(given);
+      (nn::tensorType(given).getElementType().isInteger(1) ? shown : added) = splitHeads(given);
   }
 
   void forward(nn::AttentionOp op);
@@ -61,23 +61,24 @@ private:
     return nn::ConstantOp::create(builder, loc, type, content);
   }
   Value cast(Value from, Type to) {
-    return typeOf(from).getElementType() == to ? from
-                                               : nn::CastOp::create(builder, loc, from, to).getResult();
+    return nn::tensorType(from).getElementType() == to
+               ? from
+               : nn::CastOp::create(builder, loc, from, to).getResult();
   }
   /// The batch, where there is one, stays axis 0.
   Value reshape(Value from, ArrayRef<int64_t> shape) {
-    auto type = nn::withEncoding(RankedTensorType::get(shape, typeOf(from).getElementType()),
-                                 typeOf(from).getEncoding());
+    auto type = nn::withEncoding(RankedTensorType::get(shape, nn::tensorType(from).getElementType()),
+                                 nn::tensorType(from).getEncoding());
     return from.getType() == type ? from : nn::ReshapeOp::create(builder, loc, type, from).getResult();
   }
   /// One number for each row, as a column.
   Value column(Value rows) {
-    SmallVector<int64_t> shape(typeOf(rows).getShape());
+    SmallVector<int64_t> shape(nn::tensorType(rows).getShape());
     shape.push_back(1);
     return reshape(rows, shape);
   }
   Value reduce(ReduceKind kind, Value rows) {
-    return nn::ReduceOp::create(builder, loc, kind, rows, ArrayRef{typeOf(rows).getRank() - 1});
+    return nn::ReduceOp::create(builder, loc, kind, rows, ArrayRef{nn::tensorType(rows).getRank() - 1});
   }
   Value contract(StringRef spec, Value lhs, Value rhs) {
     return nn::ContractOp::create(builder, loc, letters(spec), lhs, rhs);
@@ -127,7 +128,7 @@ Value Decomposition::splitHeads(Value heads) {
   auto transpose = heads.getDefiningOp<nn::TransposeOp>();
   Value source = transpose ? transpose.getInput() : heads;
   int64_t axis = transpose ? transpose.getPerm()[1] : 1;
-  SmallVector<int64_t> shape(typeOf(source).getShape());
+  SmallVector<int64_t> shape(nn::tensorType(source).getShape());
   bool isOne = shape[axis] == 1;
   shape[axis] = isOne ? 1 : groups;
   shape.insert(shape.begin() + axis + 1, isOne ? 1 : repeats);
@@ -135,7 +136,8 @@ Value Decomposition::splitHeads(Value heads) {
   if (placement.isBatched() && placement.dim > axis)
     ++placement.dim;
   Value split = nn::ReshapeOp::create(
-      builder, loc, placement.place(RankedTensorType::get(shape, typeOf(source).getElementType())), source);
+      builder, loc, placement.place(RankedTensorType::get(shape, nn::tensorType(source).getElementType())),
+      source);
   if (!transpose)
     return split;
   SmallVector<int64_t> perm;
@@ -159,7 +161,7 @@ void Decomposition::replaceHeads(OpResult result, StringRef order, function_ref<
   if (turned)
     std::swap(wanted[1], wanted[2]);
   Value target = turned ? reader.getResult() : Value(result);
-  target.replaceAllUsesWith(reshape(make(wanted), typeOf(target).getShape()));
+  target.replaceAllUsesWith(reshape(make(wanted), nn::tensorType(target).getShape()));
   if (turned)
     reader.erase();
 }
@@ -181,7 +183,7 @@ Value Decomposition::visible(RankedTensorType scores) {
 Value Decomposition::scores() {
   Value scores = cast(contract("bHqd,bhkd->bHqk", query, key), wide);
   scores = mul(scores, constant(scale));
-  Value seen = visible(typeOf(scores));
+  Value seen = visible(nn::tensorType(scores));
   if (seen && hidden == HiddenScore::replaced)
     scores = select(seen, scores, constant(kLowest));
   if (added)
@@ -217,7 +219,7 @@ bool Decomposition::lseSuffices() const {
 
 Value Decomposition::weightsByLse(Value scores, Value lse) {
   if (isGrouped()) {
-    SmallVector<int64_t> shape(typeOf(scores).getShape());
+    SmallVector<int64_t> shape(nn::tensorType(scores).getShape());
     shape.pop_back();
     lse = reshape(lse, shape);
   }
@@ -233,7 +235,7 @@ void Decomposition::forward(nn::AttentionOp op) {
   replaceHeads(op->getResult(0), "bHqe",
                [&](StringRef order) { return contract("bHqk,bhke->" + order.str(), probabilities, value); });
   if (keepsLse)
-    op.getLse().replaceAllUsesWith(reshape(lse, typeOf(op.getLse()).getShape()));
+    op.getLse().replaceAllUsesWith(reshape(lse, nn::tensorType(op.getLse()).getShape()));
 }
 
 /// dp = dy v^T; ds = p * (dp - sum(p * dp)) * scale.
@@ -245,7 +247,7 @@ void Decomposition::backward(nn::AttentionBwdOp op) {
   Value mean = reduce(ReduceKind::sum, mul(p, dp));
   Value ds = mul(mul(p, sub(dp, column(mean))), constant(scale));
   ds.getDefiningOp()->setAttr("accum.part", builder.getStringAttr("attention_weights_bwd"));
-  Value seen = hidden == HiddenScore::replaced && !lseSuffices() ? visible(typeOf(ds)) : Value();
+  Value seen = hidden == HiddenScore::replaced && !lseSuffices() ? visible(nn::tensorType(ds)) : Value();
   if (seen) // weights of hidden keys are zero but in rows that see nothing
     ds = select(seen, ds, constant(0));
   ds = cast(ds, element);

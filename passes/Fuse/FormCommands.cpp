@@ -70,12 +70,6 @@ void materialiseYields(train::YieldOp yield, Outliner &outliner) {
       operand.set(copy(operand.get(), yield, outliner));
 }
 
-void eraseDeadOps(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
-      op.erase();
-}
-
 } // namespace
 
 bool FormCommands::isGemm(train::CommandOp command, Outliner &outliner) {

@@ -264,7 +264,7 @@ std::vector<Group> Grouping::arrange() {
 
 } // namespace
 
-static void eraseDeadOps(Block &block) {
+void eraseDeadOps(Block &block) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
       op.erase();

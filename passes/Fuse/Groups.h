@@ -16,6 +16,9 @@ bool isCommandOp(mlir::Operation *op);
 /// What the loss needs: everything that leads to a named scalar of the micro region's yield.
 llvm::SetVector<mlir::Operation *> forwardOps(mlir::Block &block);
 
+/// Of a block, last first.
+void eraseDeadOps(mlir::Block &block);
+
 /// One op, one group.
 std::vector<Group> singleGroups(mlir::Block &block);
 

@@ -2,6 +2,7 @@
 // Views come before elementwise ops instead of behind them.
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/NN/Views.h"
 #include "passes/Fuse/Passes.h"
 #include "passes/Fuse/RewriteLocally.h"
 #include "passes/Fuse/RowSpace.h"
@@ -14,12 +15,10 @@ namespace accum {
 
 namespace {
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 /// Read the same way under any leading axes: scalars and vectors along the last axis. Samples are no such
 /// vector: a view may give them another axis.
 bool isAlongLastAxis(Value value) {
-  return typeOf(value).getRank() <= 1 && !nn::Placement::of(value.getType()).isBatched();
+  return nn::tensorType(value).getRank() <= 1 && !nn::Placement::of(value.getType()).isBatched();
 }
 
 /// Read through by the kernel of their users, unless a view comes between.
@@ -32,19 +31,19 @@ struct HoistReshape : OpRewritePattern<nn::ReshapeOp> {
     auto source = op.getInput().getDefiningOp<nn::ElementwiseOp>();
     if (!source || !source->hasOneUse())
       return rewriter.notifyMatchFailure(op, "reads no elementwise op of its own");
-    RankedTensorType from = typeOf(source.getResult()), to = typeOf(op.getResult());
+    RankedTensorType from = nn::tensorType(source.getResult()), to = nn::tensorType(op.getResult());
     if (from.getRank() < 2 || to.getRank() < 2 || from.getShape().back() != to.getShape().back())
       return rewriter.notifyMatchFailure(op, "changes the last axis");
     for (Value operand : source.getOperands())
       if (isReadThrough(operand))
         return rewriter.notifyMatchFailure(op, "an operand only moves data");
-      else if (!isAlongLastAxis(operand) && (typeOf(operand).getShape() != from.getShape() ||
-                                             typeOf(operand).getEncoding() != from.getEncoding()))
+      else if (!isAlongLastAxis(operand) && (nn::tensorType(operand).getShape() != from.getShape() ||
+                                             nn::tensorType(operand).getEncoding() != from.getEncoding()))
         return rewriter.notifyMatchFailure(op, "an operand is broadcast over a leading axis");
     SmallVector<Value> operands;
     for (Value operand : source.getOperands()) {
-      auto type = nn::withEncoding(RankedTensorType::get(to.getShape(), typeOf(operand).getElementType()),
-                                   to.getEncoding());
+      auto type = nn::withEncoding(
+          RankedTensorType::get(to.getShape(), nn::tensorType(operand).getElementType()), to.getEncoding());
       operands.push_back(isAlongLastAxis(operand)
                              ? operand
                              : nn::ReshapeOp::create(rewriter, op.getLoc(), type, operand).getResult());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention from a product of queries and keys, a softmax, and a product with the values.
+#include "dialects/NN/Views.h"
 #include "passes/Recognise/AttentionLetters.h"
 #include "passes/Recognise/AttentionMask.h"
 #include "passes/Recognise/Recognisers.h"
@@ -141,16 +142,14 @@ std::optional<Probabilities> probabilitiesOf(Value value) {
   return safe ? Probabilities{safe->scores, /*isGuarded=*/true} : Probabilities{softmax.getInput()};
 }
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 ArrayRef<int64_t> batchOf(Value value) {
-  auto extent = dyn_cast_or_null<nn::ExtentAttr>(typeOf(value).getEncoding());
+  auto extent = dyn_cast_or_null<nn::ExtentAttr>(nn::tensorType(value).getEncoding());
   return extent ? extent.getDims() : ArrayRef<int64_t>();
 }
 
 RankedTensorType withBatch(Value like, ArrayRef<int64_t> shape, ArrayRef<int64_t> batch) {
   Attribute encoding = batch.empty() ? Attribute() : nn::ExtentAttr::get(like.getContext(), batch);
-  return RankedTensorType::get(shape, typeOf(like).getElementType(), encoding);
+  return RankedTensorType::get(shape, nn::tensorType(like).getElementType(), encoding);
 }
 
 /// `value`, whose axes are called `from`, with its axes in the order `to`. Undoes a transpose where it can.
@@ -206,7 +205,7 @@ struct RecogniseAttention : OpRewritePattern<nn::ContractOp> {
       if (!scores)
         return rewriter.notifyMatchFailure(op, "scores are not a scaled and masked product");
       auto letters = lettersOf(scores->product, op, operand);
-      if (!letters || !isa<FloatType>(typeOf(op).getElementType()))
+      if (!letters || !isa<FloatType>(nn::tensorType(op).getElementType()))
         return rewriter.notifyMatchFailure(op, "products that are no attention");
       return rewrite(op, *scores, probabilities->isGuarded, *letters, rewriter);
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Batched products on [batch * heads, ...], as some models write attention, on [batch, heads, ...]: there it
 // can be recognised, and masks of one head broadcast.
+#include "dialects/NN/Views.h"
 #include "passes/Recognise/Recognisers.h"
 #include "passes/Recognise/Terms.h"
 
@@ -9,14 +10,12 @@ using namespace mlir;
 namespace accum::recognise {
 namespace {
 
-RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-
 bool isAtMostFirst(ArrayRef<int64_t> batch) { return batch.empty() || batch == ArrayRef<int64_t>{0}; }
 
 /// `merge` joins two axes, and the batch, if there is one, is the first axis on both sides.
 bool joinsTwo(nn::ReshapeOp merge) {
   if (!merge || mergedAxes(merge) != 2 ||
-      typeOf(merge.getInput()).getEncoding() != typeOf(merge).getEncoding())
+      nn::tensorType(merge.getInput()).getEncoding() != nn::tensorType(merge).getEncoding())
     return false;
   return isAtMostFirst(batchAxesOf(merge));
 }
@@ -47,7 +46,7 @@ Value transposed(PatternRewriter &rewriter, const Split &split) {
   SmallVector<int64_t> shape;
   for (int64_t axis : split.perm)
     shape.push_back(shapeOf(split.whole)[axis]);
-  RankedTensorType from = typeOf(split.whole);
+  RankedTensorType from = nn::tensorType(split.whole);
   return nn::TransposeOp::create(rewriter, split.whole.getLoc(), from.clone(shape), split.whole, split.perm);
 }
 
@@ -70,7 +69,8 @@ struct SplitProduct : OpRewritePattern<nn::ContractOp> {
     std::string spec = with(l) + "," + with(r) + "->" + with(result);
     SmallVector<int64_t> shape(shapeOf(lhs.whole).take_front(2));
     llvm::append_range(shape, shapeOf(op).drop_front());
-    Type type = RankedTensorType::get(shape, typeOf(op).getElementType(), typeOf(op).getEncoding());
+    Type type =
+        RankedTensorType::get(shape, nn::tensorType(op).getElementType(), nn::tensorType(op).getEncoding());
     Value product = nn::ContractOp::create(rewriter, op.getLoc(), type, transposed(rewriter, lhs),
                                            transposed(rewriter, rhs), rewriter.getStringAttr(spec));
     rewriter.replaceOpWithNewOp<nn::ReshapeOp>(op, op.getType(), product);
@@ -108,7 +108,7 @@ Value apart(PatternRewriter &rewriter, Value operand, Value joined, ArrayRef<int
   bool isWhole = from[0] == shapeOf(joined)[0] && batchAxesOf(operand) == batchAxesOf(joined);
   to[0] = isWhole ? shape[0] : 1;
   to.insert(to.begin() + 1, isWhole ? shape[1] : 1);
-  return nn::ReshapeOp::create(rewriter, operand.getLoc(), typeOf(operand).clone(to), operand);
+  return nn::ReshapeOp::create(rewriter, operand.getLoc(), nn::tensorType(operand).clone(to), operand);
 }
 
 /// split(f(join(x), y)) is f(x, split(y)).

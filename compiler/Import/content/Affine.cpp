@@ -142,8 +142,6 @@ static Maybe remainder(DType type, const Element &a, const Element &b) {
   return product ? addScaled(type, a, *product, -1) : std::nullopt;
 }
 
-static Maybe truth(bool value) { return Element::integer(value); }
-
 /// -1, 0 or 1 where a - b has the same sign for all N and i; `atMost` and `atLeast` weaken it to a <= b, a >=
 /// b.
 struct Order {
@@ -165,7 +163,9 @@ static Order compareElements(const Element &a, const Element &b) {
 }
 
 /// Yes where `yes`, no where `no`, else not the same for all.
-static Maybe decided(bool yes, bool no) { return yes ? truth(true) : no ? truth(false) : std::nullopt; }
+static Maybe decided(bool yes, bool no) {
+  return yes || no ? Maybe(Element::boolean(yes)) : std::nullopt;
+}
 
 static Maybe compareIntegers(ElementwiseFn fn, const Element &a, const Element &b) {
   Order order = compareElements(a, b);
@@ -212,7 +212,7 @@ static Maybe integerUnary(ElementwiseFn fn, DType type, const Element &a) {
   case ElementwiseFn::sign:
     return a.isConstant() ? Maybe(Element::integer((a.constant > 0) - (a.constant < 0))) : std::nullopt;
   case ElementwiseFn::logical_not:
-    return truth(a.constant == 0);
+    return Element::boolean(a.constant == 0);
   default:
     return std::nullopt;
   }
@@ -235,11 +235,11 @@ static Maybe integerBinary(ElementwiseFn fn, DType type, const Element &a, const
   case ElementwiseFn::pow:
     return power(type, a, b);
   case ElementwiseFn::logical_and:
-    return truth(a.constant && b.constant);
+    return Element::boolean(a.constant && b.constant);
   case ElementwiseFn::logical_or:
-    return truth(a.constant || b.constant);
+    return Element::boolean(a.constant || b.constant);
   case ElementwiseFn::logical_xor:
-    return truth((a.constant != 0) != (b.constant != 0));
+    return Element::boolean((a.constant != 0) != (b.constant != 0));
   default:
     return compareIntegers(fn, a, b);
   }
@@ -263,7 +263,7 @@ Maybe convert(const Element &element, DType from, DType to) {
   if (isFloat(from)) {
     double value = element.real;
     if (to == DType::Bool)
-      return truth(value != 0);
+      return Element::boolean(value != 0);
     if (to == DType::Float32)
       return Element::floating(static_cast<float>(value));
     if (to == DType::Float64)

@@ -21,6 +21,7 @@ struct Element {
 
   static Element integer(int64_t constant, int64_t perIndex = 0, int64_t perBatch = 0);
   static Element floating(double value);
+  static Element boolean(bool value) { return integer(value); }
   bool isConstant() const { return perIndex == 0 && perBatch == 0; }
   /// Value for sample i of N. Integers only.
   int64_t at(int64_t i, int64_t n) const { return constant + perIndex * i + perBatch * n; }

@@ -7,8 +7,6 @@ namespace accum::import {
 using nn::ElementwiseFn;
 using Maybe = std::optional<Element>;
 
-static Maybe truth(bool value) { return Element::integer(value); }
-
 template <class Real> static std::optional<Real> realUnary(ElementwiseFn fn, Real x) {
   switch (fn) {
   case ElementwiseFn::neg:
@@ -64,21 +62,21 @@ template <class Real> static std::optional<Real> realBinary(ElementwiseFn fn, Re
 static Maybe realPredicate(ElementwiseFn fn, double x, double y) {
   switch (fn) {
   case ElementwiseFn::eq:
-    return truth(x == y);
+    return Element::boolean(x == y);
   case ElementwiseFn::ne:
-    return truth(x != y);
+    return Element::boolean(x != y);
   case ElementwiseFn::lt:
-    return truth(x < y);
+    return Element::boolean(x < y);
   case ElementwiseFn::le:
-    return truth(x <= y);
+    return Element::boolean(x <= y);
   case ElementwiseFn::gt:
-    return truth(x > y);
+    return Element::boolean(x > y);
   case ElementwiseFn::ge:
-    return truth(x >= y);
+    return Element::boolean(x >= y);
   case ElementwiseFn::is_nan:
-    return truth(std::isnan(x));
+    return Element::boolean(std::isnan(x));
   case ElementwiseFn::is_inf:
-    return truth(std::isinf(x));
+    return Element::boolean(std::isinf(x));
   default:
     return std::nullopt;
   }

@@ -53,7 +53,7 @@ static Value splitHeads(Emitter &emit, Value x, int64_t heads) {
 }
 
 /// Query heads as [key heads, group].
-static Value splitGroups(Emitter &emit, Value query, int64_t axis, int64_t keyHeads) {
+static Value splitQueryHeads(Emitter &emit, Value query, int64_t axis, int64_t keyHeads) {
   Shape shape = shapeOf(query);
   if (keyHeads < 1 || shape[axis].batched || shape[axis].count % keyHeads != 0)
     refuseMalformed("has query heads that are no multiple of its key heads");
@@ -87,7 +87,7 @@ static Heads headsOf(Binder &node) {
     for (std::string *letters : {&heads.queryLetters, &heads.outputLetters, &heads.scoreLetters})
       llvm::erase(*letters, 'g');
   } else {
-    heads.query = splitGroups(emit, heads.query, axis, key[axis].count);
+    heads.query = splitQueryHeads(emit, heads.query, axis, key[axis].count);
   }
   if (flat)
     heads.output = {heads.output[0], heads.output[1],
@@ -103,7 +103,7 @@ static Value groupedMask(Emitter &emit, Value mask, int64_t keyHeads) {
     return mask;
   size_t axis = shape.size() - 3;
   if (!shape[axis].isOne())
-    return splitGroups(emit, mask, static_cast<int64_t>(axis), keyHeads);
+    return splitQueryHeads(emit, mask, static_cast<int64_t>(axis), keyHeads);
   shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis), Extent::fixed(1));
   return emit.reshape(mask, shape);
 }

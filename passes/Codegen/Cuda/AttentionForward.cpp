@@ -9,8 +9,6 @@ using namespace mlir;
 
 namespace accum::codegen {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 /// Scores become weights, still to be divided by the sum.
 void AttentionCode::absorb(Running &state, Values &weights) {
   int64_t columns = shape.columnsEach(), fours = static_cast<int64_t>(state.y.size()) / shape.rowsEach();

@@ -11,7 +11,6 @@ namespace accum::codegen {
 
 using nn::HiddenScore;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLowest = std::numeric_limits<float>::lowest();
 
 double Scores::lowHalf() { return kLowest / 2; }

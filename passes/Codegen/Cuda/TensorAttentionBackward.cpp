@@ -9,8 +9,6 @@ using namespace mlir;
 
 namespace accum::codegen {
 
-constexpr int64_t kWindow = 16;
-
 TensorAttention::Statistics TensorAttention::statisticsOf(Scores &scoring, Value lse, Value query) {
   Scores::Row known = scoring.rowOf(lse, query);
   return {unit == 1 ? known.top : times(known.top, real(unit)), known.inverse, Value()};

@@ -10,9 +10,6 @@ using namespace mlir;
 
 namespace accum::codegen {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr int64_t kWindow = 16;
-
 double TensorAttention::unitOf(const ScoreRules &rules) {
   return rules.mayLoseSum() ? 1 : std::numbers::log2e;
 }

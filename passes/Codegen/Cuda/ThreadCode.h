@@ -4,8 +4,11 @@
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include <limits>
 
 namespace accum::codegen {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 using Values = llvm::SmallVector<mlir::Value>;
 

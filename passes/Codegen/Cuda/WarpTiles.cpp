@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace accum::codegen {
 
-constexpr int64_t kEight = 8, kWindow = 16;
+constexpr int64_t kEight = 8;
 
 WarpCode::WarpCode(Location loc, Operation *end, const WarpShape &shape)
     : ThreadCode(loc, end), shape(shape), thread(readSpecialRegister(end, "tid.x", WarpShape::kThreads)) {

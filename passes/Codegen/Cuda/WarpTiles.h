@@ -7,6 +7,8 @@
 
 namespace accum::codegen {
 
+constexpr int64_t kWindow = 16; ///< columns of sums that are worked on at once
+
 /// Four warps own `slabs` times 16 rows each; tiles of `columns` stream by.
 struct WarpShape {
   static constexpr int64_t kWarps = 4, kThreads = 32 * kWarps, kSlab = 16;
