@@ -163,9 +163,7 @@ static Order compareElements(const Element &a, const Element &b) {
 }
 
 /// Yes where `yes`, no where `no`, else not the same for all.
-static Maybe decided(bool yes, bool no) {
-  return yes || no ? Maybe(Element::boolean(yes)) : std::nullopt;
-}
+static Maybe decided(bool yes, bool no) { return yes || no ? Maybe(Element::boolean(yes)) : std::nullopt; }
 
 static Maybe compareIntegers(ElementwiseFn fn, const Element &a, const Element &b) {
   Order order = compareElements(a, b);

@@ -69,12 +69,6 @@ bool isFromTransformers(const Node &node) {
   return owner != classes.rend() && owner->starts_with("transformers.");
 }
 
-bool isLookUpOfModule(const Node &node) {
-  std::vector<SourceFrame> frames = sourceFrames(node);
-  return node.opType == "Gather" && !frames.empty() &&
-         frames.back().file.find("torch/nn/modules/sparse.py") != std::string_view::npos;
-}
-
 /// `wte_weight` of `wte.weight`.
 std::string flattened(std::string name) {
   auto isOther = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; };
@@ -160,7 +154,6 @@ void DroppedValues::collectHints(const Graph &graph) {
       if (std::regex_search(frame.code.begin(), frame.code.end(), cuts))
         (namesOne ? accounted : spoken).insert(frame.code);
   }
-  detachesNothing = spoken.empty() && accounted.empty() && numbers.empty();
   speaksOfDetaching = !std::includes(accounted.begin(), accounted.end(), spoken.begin(), spoken.end()) ||
                       (!numbers.empty() && numbers.size() <= *numbers.rbegin());
 }
@@ -265,9 +258,6 @@ DroppedValues::Lost DroppedValues::lostWith(const Group &group, const DroppedVal
     return unlessHarmless;
   bool isTwin = source && withoutNumber(source->result) == operation && source->result != value.name &&
                 family(operation) != family(reader);
-  // A module's table that is read twice. What could be detached of such a call is the whole table.
-  if (isTwin && detachesNothing && isLookUpOfModule(*producer->second->nodes.front()))
-    return Lost::Nothing;
   if (isTwin)
     return isFromTransformers(*producer->second->nodes.front()) ? unlessHarmless : Lost::Twin;
   bool isMove = moves(operation) && ((source && moves(source->operation())) || moves(reader));

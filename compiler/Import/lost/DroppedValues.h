@@ -56,7 +56,6 @@ private:
   std::set<std::string, std::less<>> pieces; ///< of nodes with several results: calls say `getitem_3`
   std::set<std::string, std::less<>> trainedPlaceholders;
   std::map<const Group *, std::vector<DroppedValue>> dropped;
-  bool detachesNothing = false;   ///< neither a name nor a line of source speaks of it
   bool speaksOfDetaching = false; ///< where none that the file names is meant
 };
 

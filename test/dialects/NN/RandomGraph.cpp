@@ -2,13 +2,13 @@
 // Random placed graphs: the pool of values, and ops on one or two of them.
 #include "test/dialects/NN/RandomGraph.h"
 #include "dialects/NN/PlacedBuilder.h"
+#include "dialects/NN/Views.h"
 
 using namespace mlir;
 
 namespace accum::test {
 
-static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
-static bool isFloat(Value value) { return isa<FloatType>(typeOf(value).getElementType()); }
+static bool isFloat(Value value) { return isa<FloatType>(nn::tensorType(value).getElementType()); }
 
 RandomGraph::RandomGraph(MLIRContext &context, uint64_t seed) : random(seed), builder(&context) {
   context.loadDialect<nn::NNDialect, train::TrainDialect, func::FuncDialect>();
@@ -52,7 +52,7 @@ void RandomGraph::addParameter(int number, ArrayRef<int64_t> shape, bool isInteg
 }
 
 Array RandomGraph::dataFor(Value argument, int64_t samples) {
-  SmallVector<int64_t> shape(typeOf(argument).getShape());
+  SmallVector<int64_t> shape(nn::tensorType(argument).getShape());
   shape[nn::Placement::of(argument.getType()).dim] *= samples;
   Array data = Array::zeros(shape);
   for (double &x : data.data)
@@ -89,7 +89,8 @@ void RandomGraph::grow(int tries) {
       continue;
     auto &[kept, refused] = tally[op->getName().getStringRef().str()];
     nn::Refusal why;
-    bool isSmall = llvm::all_of(op->getResults(), [](Value v) { return typeOf(v).getNumElements() <= 64; });
+    bool isSmall =
+        llvm::all_of(op->getResults(), [](Value v) { return nn::tensorType(v).getNumElements() <= 64; });
     if (!isSmall || (failed(nn::placeResults(op, why)) && (pick(4) == 0 || !takeTotals(op, why)))) {
       refused += isSmall;
       op->erase();
@@ -100,7 +101,7 @@ void RandomGraph::grow(int tries) {
       if (nn::Placement p = nn::Placement::of(dropout.getType()); p.isBatched()) {
         dropout.setDim(p.dim);
         dropout.setOuter(p.outer);
-        dropout.setRows(typeOf(dropout).getDimSize(p.dim) / p.outer);
+        dropout.setRows(nn::tensorType(dropout).getDimSize(p.dim) / p.outer);
       }
     values.append(op->result_begin(), op->result_end());
   }
@@ -162,8 +163,10 @@ static Operation *makeElementwiseOp(OpBuilder &builder, nn::ElementwiseFn fn, Va
 Operation *RandomGraph::makeElementwise() {
   using Fn = nn::ElementwiseFn;
   Value a = pickFloat(), b = pickFloat();
-  auto isBool = [](Value v) { return typeOf(v).getElementType().isInteger(1); };
-  auto isLike = [&](Value v) { return typeOf(v).getElementType() == typeOf(a).getElementType(); };
+  auto isBool = [](Value v) { return nn::tensorType(v).getElementType().isInteger(1); };
+  auto isLike = [&](Value v) {
+    return nn::tensorType(v).getElementType() == nn::tensorType(a).getElementType();
+  };
   Type targets[] = {builder.getF32Type(), builder.getF64Type(), builder.getI64Type()};
   switch (pick(5)) {
   case 0: {
@@ -182,7 +185,7 @@ Operation *RandomGraph::makeElementwise() {
     if (Value condition = pickValue(isBool))
       return makeElementwiseOp(
           builder, Fn::select,
-          {condition, a, pick(2) ? pickValue(isLike) : constant(0, typeOf(a).getElementType())});
+          {condition, a, pick(2) ? pickValue(isLike) : constant(0, nn::tensorType(a).getElementType())});
     return nullptr;
   default: {
     Value any = pickValue([](Value) { return true; });
@@ -194,15 +197,16 @@ Operation *RandomGraph::makeElementwise() {
 /// Letters are shared where extents allow it, and one in three of those that may be summed is.
 Operation *RandomGraph::makeContract() {
   Value lhs = pickFloat();
-  Value rhs = pickValue([&](Value v) { return typeOf(v).getElementType() == typeOf(lhs).getElementType(); });
+  Value rhs = pickValue(
+      [&](Value v) { return nn::tensorType(v).getElementType() == nn::tensorType(lhs).getElementType(); });
   std::string left, right, result;
-  for (int64_t i = 0; i < typeOf(lhs).getRank(); ++i)
+  for (int64_t i = 0; i < nn::tensorType(lhs).getRank(); ++i)
     left += static_cast<char>('a' + i);
-  for (auto [i, extent] : llvm::enumerate(typeOf(rhs).getShape())) {
+  for (auto [i, extent] : llvm::enumerate(nn::tensorType(rhs).getShape())) {
     char letter = static_cast<char>('p' + i);
     for (char candidate : left)
-      if (typeOf(lhs).getDimSize(candidate - 'a') == extent && right.find(candidate) == std::string::npos &&
-          pick(2))
+      if (nn::tensorType(lhs).getDimSize(candidate - 'a') == extent &&
+          right.find(candidate) == std::string::npos && pick(2))
         letter = candidate;
     right += letter;
   }
@@ -221,14 +225,15 @@ Operation *RandomGraph::makeContract() {
 
 Operation *RandomGraph::makeNorm() {
   Value input = pickFloat();
-  int64_t rank = typeOf(input).getRank();
+  int64_t rank = nn::tensorType(input).getRank();
   if (rank == 0)
     return nullptr;
   int64_t axis = pick(rank);
   FloatAttr eps = builder.getF64FloatAttr(0.1);
-  auto row = typeOf(input).getShape().drop_front(axis);
+  auto row = nn::tensorType(input).getShape().drop_front(axis);
   Value scale = pickValue([&](Value v) {
-    return typeOf(v).getShape() == row && typeOf(v).getElementType() == typeOf(input).getElementType();
+    return nn::tensorType(v).getShape() == row &&
+           nn::tensorType(v).getElementType() == nn::tensorType(input).getElementType();
   });
   switch (pick(3)) {
   case 0:
@@ -243,18 +248,20 @@ Operation *RandomGraph::makeNorm() {
 }
 
 Operation *RandomGraph::makeLoss() {
-  Value logits = pickValue([](Value v) { return isFloat(v) && typeOf(v).getRank() > 0; });
-  auto rows = typeOf(logits).getShape().drop_back();
-  Value labels = pickValue(
-      [&](Value v) { return typeOf(v).getElementType().isInteger(64) && typeOf(v).getShape() == rows; });
+  Value logits = pickValue([](Value v) { return isFloat(v) && nn::tensorType(v).getRank() > 0; });
+  auto rows = nn::tensorType(logits).getShape().drop_back();
+  Value labels = pickValue([&](Value v) {
+    return nn::tensorType(v).getElementType().isInteger(64) && nn::tensorType(v).getShape() == rows;
+  });
   if (!labels)
     return nullptr;
-  labels = indicesBelow(labels, typeOf(logits).getShape().back());
+  labels = indicesBelow(labels, nn::tensorType(logits).getShape().back());
   auto ignored = pick(2) ? builder.getI64IntegerAttr(0) : IntegerAttr();
   if (pick(2))
     return nn::CrossEntropyOp::create(builder, builder.getUnknownLoc(), logits, labels, ignored);
   auto isRow = [&](Value v) {
-    return typeOf(v).getShape() == rows && typeOf(v).getElementType() == typeOf(logits).getElementType();
+    return nn::tensorType(v).getShape() == rows &&
+           nn::tensorType(v).getElementType() == nn::tensorType(logits).getElementType();
   };
   Value lse = pickValue(isRow), dloss = pickValue(isRow);
   if (!lse)

@@ -88,7 +88,7 @@ class Hooked(Model):
 
 
 class TableTwice(Model):
-    """The optimiser merges two lookups that are one."""
+    """The optimiser merges two lookups that are one, as it would if the table of one were detached."""
     def forward(self, x, y):
         return F.cross_entropy(self.head(self.body(x) * torch.tanh(self.codes(y)) + self.codes(y)), y)
 
@@ -96,7 +96,7 @@ class TableTwice(Model):
 # Whether the optimiser runs, and whether the file lost something.
 MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoGrad, False, False),
           "no-grad-mask": (MaskUnderNoGrad, True, False), "detach-compared": (ComparedDetached, True, False), "detach-stacked": (StackedWithItself, True, True),
-          "equal-inputs": (EqualInputs, True, False), "backward-hook": (Hooked, False, True), "table-twice": (TableTwice, True, False)}
+          "equal-inputs": (EqualInputs, True, False), "backward-hook": (Hooked, False, True), "table-twice": (TableTwice, True, True)}
 
 
 def losses(model, arrays):
