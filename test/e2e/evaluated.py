@@ -55,8 +55,9 @@ class Evaluated:
         if [line["step"] for line in evaluations] != list(range(1, STEPS + 1)):
             raise SystemExit(f"evaluations are {evaluations}")
         (last,) = self.run("--eval", self.model.data, "--eval-only", "--resume", checkpoints)[1]
-        if last["eval_loss"] != evaluations[-1]["eval_loss"] or last["eval_loss"] == untrained:
-            raise SystemExit(f"the checkpoint has a loss of {last}, the run {evaluations[-1]}")
+        (saved,) = self.run("--eval", self.model.data, "--eval-only", "--init", self.model.folder / "beside.safetensors")[1]
+        if {last["eval_loss"], saved["eval_loss"]} != {evaluations[-1]["eval_loss"]} or last["eval_loss"] == untrained:
+            raise SystemExit(f"the checkpoint has a loss of {last}, the weights of {saved}, the run {evaluations[-1]}")
 
 
 def main():

@@ -147,7 +147,8 @@ TEST(BadData, EvaluationTakesLessThanABatch) {
 
 TEST(BadUse, EvaluationNeedsData) {
   for (const char *words : {"--eval-every 2", "--eval-only"})
-    EXPECT_THAT(refusal(Scene(), 2, words), HasSubstr(" needs --eval PATH [usage]"));
+    EXPECT_THAT(refusal(Scene(), 2, words), HasSubstr(" needs --eval PATH"));
+  EXPECT_THAT(refusal(Scene(), 2, "--eval-only --val-split 1 --eval e.safetensors"), HasSubstr("exclude"));
   Scene setup;
   EXPECT_THAT(refusal(setup, 2, "--eval-only --eval " + setup.data),
               HasSubstr("--eval-only trains nothing and saves nothing: leave --"));

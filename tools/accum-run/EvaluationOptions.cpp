@@ -30,6 +30,8 @@ static runtime::Status checkEvalOnly(const CLI::App &app) {
   const std::set<std::string> taken = {"artifact",
                                        "--eval",
                                        "--eval-only",
+                                       "--data",
+                                       "--val-split",
                                        "--resume",
                                        "--init",
                                        "--init-partial",
@@ -61,8 +63,10 @@ runtime::Status checkEvaluation(const CLI::App &app, const Options &options) {
     return usage("--eval and --val-split exclude each other");
   if (!options.valSplit.empty() && options.data.empty())
     return usage("--val-split needs --data");
-  if (options.evalOnly && options.evalData.empty())
-    return usage("--eval-only needs --eval PATH");
+  if (options.evalOnly && options.evalData.empty() && options.valSplit.empty())
+    return usage("--eval-only needs --eval PATH, or --data PATH and --val-split");
+  if (options.evalOnly && !options.data.empty() && options.valSplit.empty())
+    return usage("--eval-only trains nothing and saves nothing: leave --data out, or say --val-split");
   return options.evalOnly ? checkEvalOnly(app) : runtime::Status();
 }
 

@@ -248,8 +248,11 @@ int Training::loop() {
     bool stop = false;
     if (int code = stopAgreed(result, stop))
       leave(say(code));
-    if (!stop && evaluator.isDue(step + 1, step + 1 == totalSteps()))
+    if (!stop && evaluator.isDue(step + 1, step + 1 == totalSteps())) {
       evaluate(step + 1);
+      if (int code = stopAgreed(result, stop)) // an evaluation takes its time
+        leave(say(code));
+    }
     if (checkpoints)
       checkpoints->writeIfDue(step + 1, stop || step + 1 == totalSteps());
     if (stop)
@@ -271,12 +274,16 @@ void Training::evaluate(uint64_t done) {
   std::fflush(stdout);
 }
 
-/// The weights of the artifact, or those of a checkpoint.
+/// The weights of the artifact, of a checkpoint or of a file.
 int Training::evaluateOnly() {
-  if (int agreed = agree(evaluator.bind()))
+  int code = options.valSplit.empty() ? 0 : bind();
+  code = code ? code : evaluator.bind();
+  if (int agreed = agree(code))
     return agreed;
   if (int resumed = options.resume.empty() ? 0 : resume())
     return resumed;
+  if (int failed = options.init.empty() || isResumed ? 0 : init())
+    return failed;
   printNotices();
   openRecorders();
   evaluate(0);
