@@ -69,6 +69,17 @@ TEST(Ranks, AnotherInterruptEndsTheJobAtOnce) {
   EXPECT_FALSE(std::filesystem::exists(job.folder + "/toy.trained.safetensors"));
 }
 
+/// Whoever is told while processes are still being started is told again.
+TEST(Ranks, StopWhereverTheirStartIs) {
+  Job job;
+  for (const char *moment : {"0.02", "0.05", "0.08", "0.11", "0.2", "0.4"}) {
+    Outcome outcome =
+        runCommand("timeout -s KILL 60 " ACCUM_RUN " " + job.words + "1000000 & p=$!; sleep " + moment +
+                   "; kill -TERM $(pgrep -P $p) 2>/dev/null || kill -TERM $p; wait $p");
+    EXPECT_THAT(outcome.code, testing::AnyOf(4, 5, 128 + SIGTERM)) << moment << ": " << outcome.err;
+  }
+}
+
 TEST(Ranks, AreEndedWithALauncherThatWasKilled) {
   Job job;
   std::string pipe = job.folder + "/pipe", pid = job.artifact + "/rank-1.pid";

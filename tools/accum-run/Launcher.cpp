@@ -5,6 +5,7 @@
 #include "tools/accum-run/Launcher.h"
 #include "runtime/ranks/Launch.h"
 #include "tools/accum-run/RankBoard.h"
+#include "tools/accum-run/StopSignal.h"
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -32,7 +33,33 @@ void passOn(int number) {
   requested = 1;
   if (childToTell)
     kill(childToTell, atOnce ? SIGTERM : SIGUSR1);
+  alarm(1);
 }
+
+/// mpirun loses a request that comes before it has started the ranks.
+void repeatRequest(int) {
+  if (childToTell && !atOnce)
+    kill(childToTell, SIGUSR1);
+  alarm(1);
+}
+
+constexpr int kRequests[] = {SIGINT, SIGTERM, SIGUSR1};
+
+/// No signal comes between a fork and the handlers of the two processes behind it.
+class SignalsHeld {
+public:
+  SignalsHeld() {
+    sigset_t held;
+    sigemptyset(&held);
+    for (int number : kRequests)
+      sigaddset(&held, number);
+    sigprocmask(SIG_BLOCK, &held, &before);
+  }
+  ~SignalsHeld() { sigprocmask(SIG_SETMASK, &before, nullptr); }
+
+private:
+  sigset_t before;
+};
 
 std::string ownPath() {
   char link[4096];
@@ -139,20 +166,32 @@ int launchLocally(const Options &options, int devices) {
                      "wrong-ranks",
                      {"start them on their machines, with mpirun or srun"}});
   RankBoard board(devices);
+  auto held = std::make_optional<SignalsHeld>();
   pid_t launcher = getpid(), child = fork();
-  if (child == 0)
+  if (child == 0) {
+    for (int number : kRequests) // mpirun takes SIGUSR1 when it is ready for it
+      std::signal(number, number == SIGUSR1 ? SIG_IGN : SIG_DFL);
+    held.reset();
     becomeMpirun(mpirunWords(options, devices), launcher);
+  }
   if (child < 0)
     return failWith({runtime::kExitRunFailed,
                      std::string("no process can be started: ") + std::strerror(errno), "launch"});
   childToTell = child;
   struct sigaction action = {};
   action.sa_handler = passOn;
-  for (int number : {SIGINT, SIGTERM, SIGUSR1})
+  for (int number : kRequests)
     sigaction(number, &action, nullptr);
+  action.sa_handler = repeatRequest;
+  sigaction(SIGALRM, &action, nullptr);
+  held.reset();
+  if (stopRequested())
+    passOn(SIGTERM);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR)
     continue;
+  alarm(0);
+  childToTell = 0;
   if (atOnce) { // as it ends without ranks
     std::signal(SIGINT, SIG_DFL);
     raise(SIGINT);

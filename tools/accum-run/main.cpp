@@ -3,6 +3,7 @@
 #include "runtime/accum_runtime.h"
 #include "runtime/artifact/Artifact.h"
 #include "tools/accum-run/Launcher.h"
+#include "tools/accum-run/StopSignal.h"
 #include "tools/accum-run/Training.h"
 #include <cerrno>
 #include <csignal>
@@ -36,6 +37,7 @@ static int describe(const std::string &artifact) {
 }
 
 int main(int argc, char **argv) {
+  run::listenForStop(nullptr, 0); // loading takes its time too
   auto options = run::parseOptions(argc, argv);
   if (!options)
     return fail(options.error());
