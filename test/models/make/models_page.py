@@ -36,8 +36,9 @@ and `--dim NAME=SIZE` for each open dimension).
 """
 LOST = """
 ## Where the loss is another
-BART, mBART, Marian, Pegasus and their like by T: the decoder reads the padding's row of the embedding in place of labels that are
-ignored, and `padding_idx` keeps that row from training. A file of TorchScript cannot say so: it is refused since. ConvBERT by T: its
+BART, mBART, Marian and Pegasus by T: the decoder reads the padding's row of the embedding in place of labels that are ignored, and
+`padding_idx` keeps that row from training. A file of TorchScript cannot say so. It is refused where the row is seen to stand in for
+the labels; mBART, which also moves the last label to the front, is not seen and trains with a notice alone. ConvBERT by T: its
 convolutions read padding, and nothing tells. D and N record `padding_idx`.
 """
 
