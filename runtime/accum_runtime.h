@@ -62,7 +62,9 @@ typedef struct accum_info {
       arena_bytes;     /* arena: allocated; the sum of the three, and on a GPU what libraries work in */
   uint64_t peak_bytes; /* the most memory in use so far: of the process on the host, of the card elsewhere */
   const char *optimizer;
-  double lr; /* of the latest step */
+  double lr;          /* of the latest step */
+  uint64_t evaluated; /* steps that were made before the latest whole accum_evaluate, also by runs that this
+                         one goes on from; UINT64_MAX: there was none */
 } accum_info;
 void accum_get_info(const accum_session *session, accum_info *info);
 
@@ -181,6 +183,10 @@ typedef struct accum_evaluation {
  * each other: the mean over full batches. Steps before and behind it have the bits that they have without
  * it. */
 int accum_evaluate(accum_session *session, accum_evaluation *result);
+/* Whether to stop; called by accum_evaluate before each micro-step, on every rank. Where it answers non-zero
+ * on one, all leave the evaluation there, and its result has 0 samples. Null: nobody asks. */
+typedef int (*accum_stop)(void *user);
+void accum_set_stop(accum_session *session, accum_stop wanted, void *user);
 
 /* How steps are cut, to check that it does not matter. */
 typedef struct accum_cut {
@@ -262,6 +268,9 @@ int accum_save(const accum_session *session, const char *kind, const char *names
 /* Keeps other processes from writing checkpoints into a folder, as long as this one lives; makes the folder.
  */
 int accum_lock_checkpoints(const char *root);
+/* The step of the newest checkpoint in a folder, whole or not, or 0: whoever writes older ones there has them
+ * taken for a part of another run. */
+int accum_newest_checkpoint(const char *root, uint64_t *step);
 /* Writes ROOT/step-NNNNNNNN: trained parameters, optimizer state, and what else the next step needs. It
  * appears whole or not at all. `step` counts the steps that were made; of the others the newest `keep - 1`
  * stay (0: all). One rank calls it. */

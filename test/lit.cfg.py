@@ -25,6 +25,8 @@ for tool in ["ptxas", "nvcc"]:
         config.available_features.add(tool)
 if subprocess.run([sys.executable, os.path.join(config.test_source_root, "e2e", "cgroup.py")], capture_output=True).returncode == 0:
     config.available_features.add("writable-memory-cgroup")
+if subprocess.run([sys.executable, os.path.join(config.test_source_root, "e2e", "full-disk.py"), "mounts"], capture_output=True).returncode == 0:
+    config.available_features.add("mounts")
 config.excludes = ["fuzz"]
 if os.path.exists(os.path.join(build, "test", "runtime", "step-allocations")):  # not with sanitizers
     config.available_features.add("allocation-count")

@@ -260,8 +260,20 @@ int accum_evaluate(accum_session *session, accum_evaluation *result) {
   });
 }
 
+void accum_set_stop(accum_session *session, accum_stop wanted, void *user) {
+  session->session->stopEvaluations(wanted, user);
+}
+
 int accum_lock_checkpoints(const char *root) {
   return guarded([&] { return report(lockCheckpoints(root)); });
+}
+
+int accum_newest_checkpoint(const char *root, uint64_t *step) {
+  return guarded([&] {
+    std::vector<uint64_t> steps = listCheckpoints(root);
+    *step = steps.empty() ? 0 : steps.back();
+    return 0;
+  });
 }
 
 int accum_checkpoint_background(accum_session *session) {

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char *kPrefix = "step-", *kWriting = ".writing-", *kReplaced = ".replaced-";
+constexpr const char *kPrefix = "step-", *kWriting = ".writing-step-", *kReplaced = ".replaced-step-";
 constexpr const char *kFacts = "checkpoint.json", *kTensors = "state.safetensors";
 /// Tenths of a second: a run that was killed just now may still be on its way out.
 constexpr int kLockTurns = 30;
@@ -91,6 +91,8 @@ Status writeFacts(const std::string &folder, const CheckpointFacts &facts) {
     json["batches"].push_back({change.step, change.batch});
   if (facts.best)
     json["best_eval_loss"] = *facts.best;
+  if (facts.evaluated)
+    json["evaluated"] = *facts.evaluated;
   auto file = FileWriter::create(folder + "/" + kFacts);
   if (!file)
     return file.error();
@@ -98,6 +100,12 @@ Status writeFacts(const std::string &folder, const CheckpointFacts &facts) {
   if (Status status = (*file)->write(text.data(), text.size()); !status)
     return status;
   return (*file)->commit(false);
+}
+
+/// Other folders may be called as checkpoints are.
+bool isOurs(const fs::path &folder) {
+  std::error_code ignored;
+  return fs::exists(folder / kFacts, ignored) || fs::exists(folder / kTensors, ignored);
 }
 
 /// What killed runs left, and checkpoints that are too many. Who cannot remove them loses nothing.
@@ -116,7 +124,10 @@ void removeOld(const std::string &root, uint64_t keep) {
 /// Puts a written folder at its place.
 Status publish(const std::string &root, const std::string &written, const std::string &path) {
   std::error_code code;
-  std::string replaced = root + "/" + kReplaced + fs::path(path).filename().string();
+  std::string step = fs::path(path).filename().string().substr(std::strlen(kPrefix));
+  std::string replaced = root + "/" + kReplaced + step;
+  if (fs::exists(path, code) && !isOurs(path))
+    return unwritable(path, "something else has that name");
   if (fs::exists(path, code)) // an earlier run got further than the one that was resumed
     fs::rename(path, replaced, code);
   if (!code)
@@ -149,9 +160,11 @@ std::string checkpointTensors(const std::string &path) { return path + "/" + kTe
 std::vector<uint64_t> listCheckpoints(const std::string &root) {
   std::vector<uint64_t> steps;
   std::error_code ignored;
-  for (const fs::directory_entry &entry : fs::directory_iterator(root, ignored))
-    if (std::optional<uint64_t> step = stepIn(entry.path().filename()))
+  for (const fs::directory_entry &entry : fs::directory_iterator(root, ignored)) {
+    std::optional<uint64_t> step = stepIn(entry.path().filename());
+    if (step && entry.path() == checkpointPath(root, *step) && isOurs(entry.path()))
       steps.push_back(*step);
+  }
   std::ranges::sort(steps);
   return steps;
 }
@@ -178,8 +191,9 @@ Status lockCheckpoints(const std::string &root) {
 
 Status writeCheckpoint(const std::string &root, const CheckpointFacts &facts,
                        const std::vector<TensorToWrite> &tensors, const TensorReader &read, uint64_t keep) {
-  std::string path = checkpointPath(root, facts.step), name = fs::path(path).filename();
-  std::string writing = root + "/" + kWriting + name;
+  std::string path = checkpointPath(root, facts.step);
+  std::string writing =
+      root + "/" + kWriting + fs::path(path).filename().string().substr(std::strlen(kPrefix));
   std::error_code code;
   fs::remove_all(writing, code);
   fs::create_directories(writing, code);
@@ -224,6 +238,8 @@ Expected<CheckpointFacts> readCheckpoint(const std::string &path) {
              {}};
     if (json.contains("best_eval_loss"))
       facts.best = json["best_eval_loss"].get<double>();
+    if (json.contains("evaluated"))
+      facts.evaluated = json["evaluated"].get<uint64_t>();
     facts.groups = groupsIn(json);
     facts.data = json.value("data", "");
     bytes = json.at("tensors").at("bytes");

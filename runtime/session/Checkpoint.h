@@ -21,6 +21,7 @@ struct CheckpointFacts {
   std::deque<double> losses = {}, norms = {}; ///< the windows of --skip-spikes
   std::vector<BatchChange> batches = {};      ///< of the steps that were made; `batch` is that of the last
   std::optional<double> best = {};            ///< the lowest loss of an evaluation
+  std::optional<uint64_t> evaluated = {};     ///< steps that were made before the latest evaluation
   std::vector<Group> groups = {};             ///< empty: made before they were recorded
   std::string data = {}; ///< Dataset::identity; empty: made before it was recorded, or of no files
   uint64_t bytes = 0;    ///< of the file of tensors, where it was read

@@ -251,6 +251,7 @@ Expected<accum_step_result> Session::step(uint64_t step) {
   int code = artifact.program->step(&*context, share->steps, &*hyperOfStep);
   if (code == 0)
     ++updates;
+  reached = step + 1;
   return finish(code, started);
 }
 
@@ -352,6 +353,7 @@ void Session::describe(accum_info &info) const {
   info.peak_bytes = device->peakBytes();
   info.optimizer = manifest.optimizer.c_str();
   info.lr = rate;
+  info.evaluated = evaluated.value_or(UINT64_MAX);
 }
 
 } // namespace accum::runtime

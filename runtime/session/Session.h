@@ -55,6 +55,11 @@ public:
   Status bindEvaluation(Dataset data);
   /// The loss of all of them at once; training does not notice.
   Expected<accum_evaluation> evaluate();
+  /// See accum_set_stop.
+  void stopEvaluations(accum_stop wanted, void *user) {
+    stopWanted = wanted;
+    stopUser = user;
+  }
   Expected<accum_tensor> read(const std::string &kind, const std::string &name);
   /// On every rank: parameters from a file of weights, over those that are there. How many it held.
   Expected<size_t> initWeights(const InitialWeights &from);
@@ -118,6 +123,7 @@ private:
   Expected<accum_ctx> makeContext(uint64_t step);
   Expected<accum_hyper> makeHyper(uint64_t step);
   int limitGradients();
+  int leaveEvaluation();
   Expected<accum_step_result> finish(int code, double started);
   void beginStep();
   Expected<accum_evaluation> evaluateWindow(const Window &of);
@@ -161,7 +167,9 @@ private:
   std::optional<double> best;       ///< the lowest loss of the evaluations so far
   double correct = 0, counted = 0;  ///< targets of the latest evaluation; NaN where nothing counts them
 
-  uint64_t updates = 0; ///< steps that changed the parameters
+  uint64_t updates = 0;              ///< steps that changed the parameters
+  uint64_t reached = 0;              ///< steps, those of runs that this one goes on from too
+  std::optional<uint64_t> evaluated; ///< `reached` at the latest evaluation
   double squaredNorm = 0;
   bool sawGradients = false, skipped = false, isSpike = false, failedInCommand = false;
   double dataSeconds = 0;
@@ -174,6 +182,9 @@ private:
   std::vector<double> decay; ///< accum_hyper::decay
   uint64_t rng[2] = {};
   static constexpr uint8_t kFlags[2] = {0, 1};
+  accum_stop stopWanted = nullptr;
+  void *stopUser = nullptr;
+  bool evaluating = false, stopped = false; ///< stopped: the latest evaluation, before its end
   accum_observer observer = nullptr;
   void *observerUser = nullptr;
   const accum_session *observerHandle = nullptr;

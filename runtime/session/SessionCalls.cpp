@@ -36,8 +36,20 @@ Share Session::shareIn(uint32_t phase) const {
   return in;
 }
 
+/// Ranks have as many micro-steps each, and leave behind the same one.
+int Session::leaveEvaluation() {
+  auto any = collectives.maximum(stopWanted(stopUser) != 0);
+  if (!any)
+    return fail(any.error(), false);
+  stopped = *any != 0;
+  return stopped ? kLeaveStep : 0;
+}
+
 int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t *valid) {
   double started = now();
+  if (evaluating && stopWanted)
+    if (int code = leaveEvaluation())
+      return code;
   if (k >= share->steps)
     return fail(
         {kExitInternal,

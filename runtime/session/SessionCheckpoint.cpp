@@ -117,6 +117,7 @@ CheckpointFacts Session::facts(uint64_t step) const {
           normSpikes.values(),
           made,
           best,
+          evaluated,
           groupsOf(artifact.manifest, hyper.coefficients),
           feed ? feed->identity() : ""};
 }
@@ -188,6 +189,8 @@ Expected<uint64_t> Session::resume(const std::string &path, bool weightsOnly) {
     return uint64_t(0);
   updates = made->updates;
   best = made->best;
+  evaluated = made->evaluated;
+  reached = made->step;
   lossSpikes.restore(made->losses);
   normSpikes.restore(made->norms);
   return made->step;

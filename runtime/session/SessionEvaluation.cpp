@@ -51,8 +51,12 @@ Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
   auto context = makeContext(0);
   if (!context)
     return context.error();
+  evaluating = true;
   int code = artifact.program->eval(&*context, share->steps);
+  evaluating = false;
   takeNotices();
+  if (stopped)
+    return accum_evaluation{};
   if (code != 0)
     return explain(code);
   if (Status status = device->synchronize(); !status)
@@ -81,11 +85,12 @@ Expected<accum_evaluation> Session::evaluate() {
   const Manifest &manifest = artifact.manifest;
   int64_t size = manifest.wholeBatch ? manifest.batch : evaluation->samples();
   correct = counted = 0;
+  stopped = false;
   accum_evaluation all{0, NAN, NAN, 0, 0, 0, 0};
   for (int64_t start = 0; start + size <= evaluation->samples(); start += size) {
     auto part = evaluateWindow({0, uint64_t(start), size});
-    if (!part)
-      return part.error();
+    if (!part || stopped)
+      return part;
     auto weight = [](const accum_evaluation &of) { return double(of.targets ? of.targets : of.samples); };
     double before = weight(all), own = weight(*part);
     all.loss = before == 0 ? part->loss : (all.loss * before + part->loss * own) / (before + own);
@@ -96,6 +101,7 @@ Expected<accum_evaluation> Session::evaluate() {
     all.perplexity = std::exp(all.loss);
   all.accuracy = correct / counted; // NaN where nothing counts them
   all.seconds = now() - started;
+  evaluated = reached;
   all.is_best = std::isfinite(all.loss) && all.loss < best.value_or(INFINITY);
   if (all.is_best)
     best = all.loss;

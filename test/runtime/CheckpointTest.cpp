@@ -214,6 +214,46 @@ TEST(Checkpoint, AFolderHasOneRun) {
   EXPECT_THAT(outcome.err, HasSubstr("another run writes its checkpoints there [checkpoint-in-use]"));
 }
 
+/// What else is in the folder stays, whatever it is called.
+TEST(Checkpoint, AFolderMayHoldOtherThings) {
+  ToyOptions options{.batch = 5, .m = 2};
+  ToyJob run("mixed", options, 6, "--checkpoint-every 1 --checkpoint-keep 1");
+  for (const char *name : {"step-00000002", "step-00000900", "step-1", "step-abc", ".writing-mine", "data"}) {
+    fs::create_directories(run.root + "/" + name);
+    std::ofstream(run.root + "/" + name + "/notes.txt") << "mine";
+  }
+  fs::create_directories(run.root + "/.writing-step-00000003"); // a killed run's
+  std::ofstream(run.root + "/step-00000004") << "a file";
+  Outcome outcome = accumRun(run.words + " --resume auto --checkpoint " + run.root);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_THAT(outcome.err, HasSubstr("step-00000002: cannot be written: something else has that name"));
+  EXPECT_THAT(outcome.err, HasSubstr("note: step 4 has no checkpoint; training goes on"));
+  EXPECT_THAT(run.names(),
+              testing::ElementsAre(".lock", ".writing-mine", "data", "step-00000002", "step-00000004",
+                                   "step-00000006", "step-00000900", "step-1", "step-abc"));
+  EXPECT_EQ(*readText(run.root + "/step-00000900/notes.txt", 10), "mine");
+  Outcome described = accumRun(run.root + " --describe");
+  EXPECT_THAT(described.out, HasSubstr("whole"));
+  EXPECT_THAT(described.out, testing::Not(HasSubstr("damaged")));
+}
+
+/// They would be taken for this run's, and --checkpoint-keep would keep them instead of its own.
+TEST(Checkpoint, NewerOnesOfAnotherRunAreNoPlaceToBegin) {
+  ToyOptions options{.batch = 5, .m = 2};
+  ToyJob run("newer", options, 4, "--checkpoint-every 2");
+  std::string words = run.words + " --checkpoint " + run.root;
+  ASSERT_EQ(accumRun(words).code, 0);
+  std::vector<std::string> before = run.names();
+  std::string older = " --resume " + run.root + "/step-00000002";
+  for (const std::string &more :
+       {std::string(), older, std::string(" --resume auto --resume-weights-only")}) {
+    Outcome outcome = accumRun(words + more);
+    EXPECT_EQ(outcome.code, kExitUsage) << more;
+    EXPECT_THAT(outcome.err, HasSubstr("holds checkpoints up to step 4, and this run begins at step "));
+    EXPECT_EQ(run.names(), before);
+  }
+}
+
 /// No file may grow beyond a block, as on a full disk: the run goes on, keeps what it has, and says so at the
 /// end.
 TEST(Checkpoint, OneThatCannotBeWrittenEndsNoRun) {

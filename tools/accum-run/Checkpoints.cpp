@@ -28,6 +28,21 @@ int Checkpoints::lock() {
   return code == 0 && options.checkpointBackground ? accum_checkpoint_background(session) : code;
 }
 
+int Checkpoints::checkBegin(uint64_t from) const {
+  bool goesOn = options.resume == "auto" && !options.resumeWeightsOnly; // with the newest, or it is damaged
+  uint64_t newest = 0;
+  accum_newest_checkpoint(options.checkpoint.c_str(), &newest);
+  if (goesOn || newest <= from)
+    return 0;
+  runtime::Error error{runtime::kExitUsage,
+                       options.checkpoint + ": holds checkpoints up to step " + std::to_string(newest) +
+                           ", and this run begins at step " + std::to_string(from),
+                       "other-checkpoint",
+                       {"--resume auto goes on with the newest", "give this run a folder of its own"}};
+  std::fputs(format(error).c_str(), stderr);
+  return error.exitCode;
+}
+
 /// The one that a thread writes.
 void Checkpoints::finish(bool wait) {
   if (int code = accum_finish_checkpoint(session, wait)) {

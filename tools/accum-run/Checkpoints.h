@@ -16,6 +16,9 @@ public:
 
   /// Keeps other runs out of the folder. An exit code.
   int lock();
+  /// Before step `from` is made. An exit code, with the sentence said: newer checkpoints of another run would
+  /// be taken for this one's.
+  int checkBegin(uint64_t from) const;
   /// One that cannot be written ends no run: the one before it is still there.
   void writeIfDue(uint64_t done, bool isLast);
   /// Of the latest one: its exit code, 0 where it was written.

@@ -22,18 +22,20 @@ bool Evaluator::isDue(uint64_t done, bool isLast) const {
   return hasData && (isLast || (options.evalEvery > 0 && done % options.evalEvery == 0));
 }
 
-int Evaluator::run(uint64_t done, Evaluation &found) {
+int Evaluator::run(uint64_t done, std::optional<Evaluation> &found) {
   accum_evaluation result;
   if (int code = accum_evaluate(session, &result))
     return code;
+  if (result.samples == 0)
+    return 0;
   auto given = [](double value) { return std::isnan(value) ? std::nullopt : std::optional(value); };
-  found = {done,
-           result.loss,
-           result.samples,
-           result.targets,
-           result.is_best != 0,
-           given(result.accuracy),
-           given(result.perplexity)};
+  found = Evaluation{done,
+                     result.loss,
+                     result.samples,
+                     result.targets,
+                     result.is_best != 0,
+                     given(result.accuracy),
+                     given(result.perplexity)};
   return 0;
 }
 

@@ -17,7 +17,8 @@ public:
   /// Every --eval-every steps, and behind the last one.
   bool isDue(uint64_t done, bool isLast) const;
   /// Behind `done` steps. An exit code. A loss that is not finite is no failure: training decides by its own.
-  int run(uint64_t done, Evaluation &found);
+  /// Nothing is found where the run is asked to stop meanwhile.
+  int run(uint64_t done, std::optional<Evaluation> &found);
   /// The weights of the lowest loss, where --best wants them; on one rank. They appear whole or not at all.
   void keepBest(const Evaluation &found);
   /// Of the latest weights that were kept: an exit code, 0 where they were written.

@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -59,14 +60,14 @@ std::string eventAt(uint64_t step) {
 }
 
 /// events.out.tfevents.SECONDS.HOST.PID.N: none that is there.
-std::FILE *openNew(const std::string &folder) {
+std::unique_ptr<RecordFile> openNew(const std::string &folder) {
   char host[256] = "localhost";
   gethostname(host, sizeof host - 1);
-  std::FILE *file = nullptr;
+  std::unique_ptr<RecordFile> file;
   for (int number = 0; !file && number < 1000; ++number) {
     std::string name = fmt::format("{}/events.out.tfevents.{:010}.{}.{}.{}", folder,
                                    int64_t(secondsSinceEpoch()), host, getpid(), number);
-    file = std::fopen(name.c_str(), "wxe");
+    file = RecordFile::open(name, O_EXCL);
     if (!file && errno != EEXIST)
       break;
   }
@@ -95,10 +96,10 @@ std::string framed(const std::string &bytes) {
 Expected<std::unique_ptr<EventFile>> EventFile::create(const std::string &folder, uint64_t from) {
   std::error_code ignored;
   std::filesystem::create_directories(folder, ignored);
-  std::FILE *opened = openNew(folder);
+  auto opened = openNew(folder);
   if (!opened)
     return Error{kExitFile, folder + ": cannot be written: " + std::strerror(errno), "unwritable"};
-  auto file = std::make_unique<EventFile>(opened);
+  auto file = std::make_unique<EventFile>(std::move(opened));
   std::string version = eventAt(0), start = eventAt(from), status;
   appendField(version, event::kFileVersion, "brain.Event:2");
   appendNumber(status, session_log::kStatus, session_log::kStart);
@@ -106,11 +107,6 @@ Expected<std::unique_ptr<EventFile>> EventFile::create(const std::string &folder
   if (!file->append(version) || (from > 1 && !file->append(start)))
     return Error{kExitFile, folder + ": cannot be written: " + std::strerror(errno), "unwritable"};
   return file;
-}
-
-bool EventFile::append(const std::string &event) {
-  std::string record = framed(event);
-  return std::fwrite(record.data(), 1, record.size(), file) == record.size() && std::fflush(file) == 0;
 }
 
 bool EventFile::write(uint64_t step, const std::vector<Scalar> &scalars) {

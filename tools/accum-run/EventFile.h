@@ -4,10 +4,8 @@
 #define ACCUM_RUN_EVENTFILE_H
 
 #include "runtime/system/Status.h"
+#include "tools/accum-run/RecordFile.h"
 #include <cstdint>
-#include <cstdio>
-#include <memory>
-#include <string>
 #include <vector>
 
 namespace accum::run {
@@ -28,18 +26,15 @@ public:
   /// A new file in the folder, which is made. From step `from` on (counted from 1) it replaces what older
   /// files of the folder say. Slug `unwritable` (exit 3).
   static runtime::Expected<std::unique_ptr<EventFile>> create(const std::string &folder, uint64_t from);
-  explicit EventFile(std::FILE *file) : file(file) {}
-  EventFile(const EventFile &) = delete;
-  EventFile &operator=(const EventFile &) = delete;
-  ~EventFile() { std::fclose(file); }
+  explicit EventFile(std::unique_ptr<RecordFile> file) : file(std::move(file)) {}
 
   /// False where it cannot be written; errno says why.
   bool write(uint64_t step, const std::vector<Scalar> &scalars);
 
 private:
-  bool append(const std::string &event);
+  bool append(const std::string &event) { return file->append(framed(event)); }
 
-  std::FILE *file;
+  std::unique_ptr<RecordFile> file;
 };
 
 } // namespace accum::run

@@ -15,6 +15,9 @@ public:
 
   void step(uint64_t step, const accum_info &info, const accum_step_result &result) override;
   void evaluation(const Evaluation &) override {}
+  void earlierStep(uint64_t, const accum_info &, const accum_step_result &result) override {
+    tokens += result.targets;
+  }
   /// Ends the line so that other output starts on its own.
   void interrupt() override;
   int finish() override;

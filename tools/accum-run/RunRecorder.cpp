@@ -8,10 +8,10 @@
 
 namespace accum::run {
 
-runtime::Expected<Recorders> Recorders::open(const Options &options, bool isFirst, uint64_t from,
+runtime::Expected<Recorders> Recorders::open(const Options &options, const accum_info &info, uint64_t from,
                                              uint64_t total) {
   Recorders recorders;
-  if (!isFirst)
+  if (info.rank != 0)
     return recorders;
   if (!options.log.empty()) {
     auto log = StepLog::open(options.log, from);
@@ -26,10 +26,23 @@ runtime::Expected<Recorders> Recorders::open(const Options &options, bool isFirs
     recorders.all.push_back(std::make_unique<TensorBoardLog>(std::move(*file)));
   }
   if (!options.report.empty())
-    recorders.all.push_back(std::make_unique<RunReport>(options, from, total));
+    recorders.all.push_back(std::make_unique<RunReport>(options, info, from, total));
   if (options.progress)
     recorders.all.push_back(std::make_unique<ProgressLine>(options, from, total));
+  if (from > 0 && !options.log.empty())
+    recorders.tellEarlier(options.log, from);
   return recorders;
+}
+
+void Recorders::tellEarlier(const std::string &log, uint64_t from) {
+  readLog(log, from, [this](const LogLine &line) {
+    for (auto &recorder : all) {
+      if (line.evaluation)
+        recorder->earlierEvaluation(*line.evaluation);
+      else
+        recorder->earlierStep(line.step, line.info, line.result);
+    }
+  });
 }
 
 void Recorders::step(uint64_t step, const accum_info &info, const accum_step_result &result) {

@@ -28,6 +28,9 @@ public:
   virtual void step(uint64_t step, const accum_info &info, const accum_step_result &result) = 0;
   /// Behind the step that it names.
   virtual void evaluation(const Evaluation &found) = 0;
+  /// The same of a run that this one goes on from, in order and before the others.
+  virtual void earlierStep(uint64_t, const accum_info &, const accum_step_result &) {}
+  virtual void earlierEvaluation(const Evaluation &) {}
   /// Something else is about to be said on stderr.
   virtual void interrupt() {}
   /// The last call, once, however the run ended. An exit code: what could not be written is said on stderr.
@@ -38,8 +41,9 @@ public:
 class Recorders {
 public:
   /// Those that the options ask for; on ranks other than 0 none. `from` is the step that a checkpoint was
-  /// left at, `total` the last one. Slug `unwritable` (exit 3).
-  static runtime::Expected<Recorders> open(const Options &options, bool isFirst, uint64_t from,
+  /// left at, `total` the last one. What was before is told to them where the log has it. Slug `unwritable`
+  /// (exit 3).
+  static runtime::Expected<Recorders> open(const Options &options, const accum_info &info, uint64_t from,
                                            uint64_t total);
 
   void step(uint64_t step, const accum_info &info, const accum_step_result &result);
@@ -49,6 +53,8 @@ public:
   int finish();
 
 private:
+  void tellEarlier(const std::string &log, uint64_t from);
+
   std::vector<std::unique_ptr<RunRecorder>> all;
 };
 

@@ -21,8 +21,9 @@ std::string describe(const std::string &artifact) {
 
 } // namespace
 
-RunReport::RunReport(const Options &options, uint64_t from, uint64_t total)
+RunReport::RunReport(const Options &options, const accum_info &info, uint64_t from, uint64_t total)
     : path(options.report), started(runtime::now()), written(started) {
+  story.info = info;
   story.artifact = options.artifact;
   story.plan = describe(options.artifact);
   story.command = "accum-run";
@@ -34,6 +35,18 @@ RunReport::RunReport(const Options &options, uint64_t from, uint64_t total)
 
 void RunReport::step(uint64_t step, const accum_info &info, const accum_step_result &result) {
   story.info = info;
+  add(step, info, result);
+  writeIfDue();
+}
+
+/// Of that run's time by the clock only its steps are known.
+void RunReport::earlierStep(uint64_t step, const accum_info &info, const accum_step_result &result) {
+  story.from = story.steps == 0 ? step - 1 : story.from;
+  started -= result.seconds;
+  add(step, info, result);
+}
+
+void RunReport::add(uint64_t step, const accum_info &info, const accum_step_result &result) {
   story.firstLoss = story.steps == 0 ? result.loss : story.firstLoss;
   story.lastLoss = result.loss;
   ++story.steps;
@@ -51,7 +64,6 @@ void RunReport::step(uint64_t step, const accum_info &info, const accum_step_res
   story.memory.add(step, double(info.peak_bytes));
   if (result.skipped)
     story.skips.add(step, 1);
-  writeIfDue();
 }
 
 void RunReport::evaluation(const Evaluation &found) {

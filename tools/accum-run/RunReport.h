@@ -27,13 +27,16 @@ struct RunStory {
 class RunReport : public RunRecorder {
 public:
   /// `from` is the step that a checkpoint was left at, `total` the last one.
-  RunReport(const Options &options, uint64_t from, uint64_t total);
+  RunReport(const Options &options, const accum_info &info, uint64_t from, uint64_t total);
 
   void step(uint64_t step, const accum_info &info, const accum_step_result &result) override;
   void evaluation(const Evaluation &found) override;
+  void earlierStep(uint64_t step, const accum_info &info, const accum_step_result &result) override;
+  void earlierEvaluation(const Evaluation &found) override { evaluation(found); }
   int finish() override;
 
 private:
+  void add(uint64_t step, const accum_info &info, const accum_step_result &result);
   runtime::Status write();
   void writeIfDue();
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flushed after every line, so that a log can be followed.
+// A line is one record, so that a log can be followed.
 #include "tools/accum-run/StepLog.h"
 #include "runtime/files/File.h"
 #include <cerrno>
 #include <cmath>
 #include <cstring>
+#include <fcntl.h>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -16,21 +17,52 @@ using Json = nlohmann::ordered_json;
 /// JSON has no NaN.
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(); }
 
-/// The lines of a log up to a step; nothing where there is none.
-std::string linesUpTo(const std::string &path, uint64_t step) {
-  std::string kept, line;
-  for (std::ifstream log(path); step > 0 && std::getline(log, line);) {
-    auto entry = Json::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (entry.is_object() && entry.contains("step") && entry["step"].is_number_unsigned() &&
-        entry["step"].get<uint64_t>() <= step)
-      kept += line + "\n";
+double numberIn(const Json &entry, const char *key, double otherwise = NAN) {
+  auto found = entry.find(key);
+  return found != entry.end() && found->is_number() ? found->get<double>() : otherwise;
+}
+
+int64_t countIn(const Json &entry, const char *key) {
+  auto found = entry.find(key);
+  return found != entry.end() && found->is_number_integer() ? found->get<int64_t>() : 0;
+}
+
+std::optional<double> givenIn(const Json &entry, const char *key) {
+  return entry.contains(key) ? std::optional(numberIn(entry, key)) : std::nullopt;
+}
+
+LogLine lineOf(const Json &entry, std::string text) {
+  LogLine line{.text = std::move(text), .step = entry["step"].get<uint64_t>()};
+  if (entry.contains("eval_loss")) {
+    line.evaluation = {line.step,
+                       numberIn(entry, "eval_loss"),
+                       countIn(entry, "eval_samples"),
+                       countIn(entry, "eval_targets"),
+                       /*isBest=*/false,
+                       givenIn(entry, "eval_accuracy"),
+                       givenIn(entry, "eval_perplexity")};
+    return line;
   }
-  return kept;
+  line.info.lr = numberIn(entry, "lr");
+  line.info.arena_bytes = uint64_t(countIn(entry, "arena_bytes"));
+  line.info.peak_bytes = uint64_t(countIn(entry, "peak_bytes"));
+  line.result = {numberIn(entry, "loss"),
+                 numberIn(entry, "gradient_norm"),
+                 countIn(entry, "samples"),
+                 countIn(entry, "targets"),
+                 numberIn(entry, "ms", 0) / 1e3,
+                 numberIn(entry, "data_wait_ms", 0) / 1e3,
+                 uint32_t(countIn(entry, "micro_steps")),
+                 0};
+  if (entry.contains("skipped"))
+    line.result.skipped = entry["skipped"] == "spike" ? ACCUM_SKIPPED_SPIKE : ACCUM_SKIPPED_NOT_FINITE;
+  return line;
 }
 
 /// The file at once holds these lines and no others, whenever this process may be killed.
 runtime::Status keepLines(const std::string &path, uint64_t upTo) {
-  std::string kept = linesUpTo(path, upTo);
+  std::string kept;
+  readLog(path, upTo, [&](const LogLine &line) { kept += line.text + "\n"; });
   auto writer = runtime::FileWriter::create(path);
   if (!writer)
     return writer.error();
@@ -41,20 +73,25 @@ runtime::Status keepLines(const std::string &path, uint64_t upTo) {
 
 } // namespace
 
+void readLog(const std::string &path, uint64_t upTo, const std::function<void(const LogLine &)> &take) {
+  std::string text;
+  for (std::ifstream log(path); std::getline(log, text);) {
+    auto entry = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (entry.is_object() && entry.contains("step") && entry["step"].is_number_unsigned() &&
+        entry["step"].get<uint64_t>() <= upTo)
+      take(lineOf(entry, std::move(text)));
+  }
+}
+
 runtime::Expected<std::unique_ptr<StepLog>> StepLog::open(const std::string &path, uint64_t from) {
   if (path != "-" && from > 0)
     if (runtime::Status status = keepLines(path, from); !status)
       return status.error();
-  std::FILE *file = path == "-" ? stdout : std::fopen(path.c_str(), from > 0 ? "ae" : "we");
+  auto file = path == "-" ? RecordFile::ofStdout() : RecordFile::open(path, from > 0 ? 0 : O_TRUNC);
   if (!file)
     return runtime::Error{runtime::kExitFile, path + ": cannot be written: " + std::strerror(errno),
                           "unwritable"};
-  return std::make_unique<StepLog>(file);
-}
-
-StepLog::~StepLog() {
-  if (file && file != stdout)
-    std::fclose(file);
+  return std::make_unique<StepLog>(std::move(file));
 }
 
 void StepLog::step(uint64_t step, const accum_info &info, const accum_step_result &result) {
@@ -89,13 +126,12 @@ void StepLog::evaluation(const Evaluation &found) {
 }
 
 void StepLog::write(uint64_t step, const std::string &line) {
-  if (!file || (std::fprintf(file, "%s\n", line.c_str()) >= 0 && std::fflush(file) == 0))
+  if (!file || file->append(line + "\n"))
     return;
+  failed = errno == EPIPE ? 0 : runtime::kExitFile; // who follows a log may leave
   std::fprintf(stderr, "note: step %llu: --log cannot be written: %s; training goes on without it\n",
                static_cast<unsigned long long>(step), std::strerror(errno));
-  if (file != stdout)
-    std::fclose(file);
-  file = nullptr;
+  file.reset();
 }
 
 } // namespace accum::run

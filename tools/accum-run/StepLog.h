@@ -3,29 +3,40 @@
 #ifndef ACCUM_RUN_STEPLOG_H
 #define ACCUM_RUN_STEPLOG_H
 
+#include "tools/accum-run/RecordFile.h"
 #include "tools/accum-run/RunRecorder.h"
-#include <cstdio>
-#include <string>
+#include <functional>
 
 namespace accum::run {
 
-/// A full disk ends the log, with a note, and not the training.
+/// A line of a log: an evaluation, or a step, of which `info` and `result` have what the line has.
+struct LogLine {
+  std::string text;
+  uint64_t step = 0;
+  std::optional<Evaluation> evaluation = {};
+  accum_info info{};
+  accum_step_result result{};
+};
+
+/// The whole lines of a log up to a step; none where there is no log.
+void readLog(const std::string &path, uint64_t upTo, const std::function<void(const LogLine &)> &take);
+
+/// A full disk ends the log, with a note, and not the training; the exit code tells of it.
 class StepLog : public RunRecorder {
 public:
   /// "-" is stdout. An existing file keeps its lines up to step `from`: those of the run that goes on.
   static runtime::Expected<std::unique_ptr<StepLog>> open(const std::string &path, uint64_t from);
-  explicit StepLog(std::FILE *file) : file(file) {}
-  StepLog(const StepLog &) = delete;
-  StepLog &operator=(const StepLog &) = delete;
-  ~StepLog() override;
+  explicit StepLog(std::unique_ptr<RecordFile> file) : file(std::move(file)) {}
 
   void step(uint64_t step, const accum_info &info, const accum_step_result &result) override;
   void evaluation(const Evaluation &found) override;
+  int finish() override { return failed; }
 
 private:
   void write(uint64_t step, const std::string &line);
 
-  std::FILE *file;
+  std::unique_ptr<RecordFile> file;
+  int failed = 0;
 };
 
 } // namespace accum::run

@@ -37,6 +37,7 @@ void TensorBoardLog::write(uint64_t step, const std::vector<Scalar> &scalars) {
     return;
   std::fprintf(stderr, "note: step %llu: --tensorboard cannot be written: %s; training goes on without it\n",
                static_cast<unsigned long long>(step), std::strerror(errno));
+  failed = runtime::kExitFile;
   file.reset();
 }
 

@@ -8,18 +8,20 @@
 
 namespace accum::run {
 
-/// A full disk ends it, with a note, and not the training.
+/// A full disk ends it, with a note, and not the training; the exit code tells of it.
 class TensorBoardLog : public RunRecorder {
 public:
   explicit TensorBoardLog(std::unique_ptr<EventFile> file) : file(std::move(file)) {}
 
   void step(uint64_t step, const accum_info &info, const accum_step_result &result) override;
   void evaluation(const Evaluation &found) override;
+  int finish() override { return failed; }
 
 private:
   void write(uint64_t step, const std::vector<Scalar> &scalars);
 
   std::unique_ptr<EventFile> file;
+  int failed = 0;
 };
 
 } // namespace accum::run

@@ -30,6 +30,7 @@ class Training {
 public:
   Training(const Options &options, accum_session *session) : options(options), session(session) {
     accum_get_info(session, &info);
+    accum_set_stop(session, isHurried, this);
   }
 
   int run();
@@ -45,15 +46,16 @@ private:
   int setSchedule();
   void printNotices();
   void printNotes();
-  void evaluate(uint64_t done);
+  bool evaluate(uint64_t done);
   int evaluateOnly();
   uint64_t totalSteps() const;
   void openRecorders();
   int loop();
-  bool isEnough(const accum_step_result &result) const;
+  bool isHurried() const;
+  static int isHurried(void *training);
   int resume();
   int init();
-  int stopAgreed(const accum_step_result &result, bool &stop);
+  bool hurriedAgreed();
   int failedStep(int code, uint64_t step, const accum_step_result &result);
   [[noreturn]] void leave(int code);
 
@@ -161,6 +163,11 @@ int Training::prepare() {
     return resumed;
   if (int failed = options.init.empty() || isResumed ? 0 : init())
     return failed;
+  int64_t refused = checkpoints ? checkpoints->checkBegin(firstStep) : 0;
+  if (int failed = accum_maximum(session, refused, &refused))
+    leave(say(failed));
+  if (refused)
+    return int(refused);
   printNotes();
   return 0;
 }
@@ -213,28 +220,35 @@ uint64_t Training::totalSteps() const {
   return options.epochs ? std::min(steps, accum_steps_of_epochs(session, *options.epochs)) : steps;
 }
 
-/// On a signal, or where the time or the loss that was asked for is reached.
-bool Training::isEnough(const accum_step_result &result) const {
-  bool isLate = options.maxSeconds > 0 && runtime::now() - started >= options.maxSeconds;
-  return stopRequested() || isLate || result.loss <= options.stopAtLoss.value_or(-INFINITY);
+/// On a signal, or where the time that was given is over.
+bool Training::isHurried() const {
+  return stopRequested() || (options.maxSeconds > 0 && runtime::now() - started >= options.maxSeconds);
 }
 
-int Training::stopAgreed(const accum_step_result &result, bool &stop) {
+int Training::isHurried(void *training) { return static_cast<Training *>(training)->isHurried(); }
+
+/// Of any rank.
+bool Training::hurriedAgreed() {
   int64_t any = 0;
-  int code = accum_maximum(session, isEnough(result), &any);
-  stop = any != 0;
-  return code;
+  if (int code = accum_maximum(session, isHurried(), &any))
+    leave(say(code));
+  return any != 0;
 }
 
 void Training::openRecorders() {
-  auto opened = Recorders::open(options, isFirst(), firstStep, totalSteps());
+  accum_get_info(session, &info);
+  auto opened = Recorders::open(options, info, firstStep, totalSteps());
   if (!opened)
     leave(say(opened.error()));
   recorders = std::move(*opened);
 }
 
+/// Behind each step comes what is due: an evaluation, unless time is short, then a checkpoint.
 int Training::loop() {
   openRecorders();
+  if (firstStep > 0 && info.evaluated != firstStep && evaluator.isDue(firstStep, firstStep >= totalSteps()))
+    if (!evaluate(firstStep)) // who was interrupted in it makes it now
+      return runtime::kExitStopped;
   for (uint64_t step = firstStep; step < totalSteps(); ++step) {
     accum_step_result result;
     if (print)
@@ -245,33 +259,33 @@ int Training::loop() {
     accum_get_info(session, &info);
     recorders.step(step + 1, info, result);
     summary.step(step + 1, info, result);
-    bool stop = false;
-    if (int code = stopAgreed(result, stop))
-      leave(say(code));
-    if (!stop && evaluator.isDue(step + 1, step + 1 == totalSteps())) {
-      evaluate(step + 1);
-      if (int code = stopAgreed(result, stop)) // an evaluation takes its time
-        leave(say(code));
-    }
+    bool isGood = result.loss <= options.stopAtLoss.value_or(-INFINITY); // the same on all ranks
+    bool isLast = isGood || step + 1 == totalSteps(), hurries = hurriedAgreed();
+    if (!hurries && evaluator.isDue(step + 1, isLast))
+      hurries = !evaluate(step + 1) || hurriedAgreed();
     if (checkpoints)
-      checkpoints->writeIfDue(step + 1, stop || step + 1 == totalSteps());
-    if (stop)
+      checkpoints->writeIfDue(step + 1, hurries || isLast);
+    if (hurries || isGood)
       return runtime::kExitStopped;
   }
   return 0;
 }
 
-void Training::evaluate(uint64_t done) {
-  Evaluation found;
+/// Whether it came to its end.
+bool Training::evaluate(uint64_t done) {
+  std::optional<Evaluation> found;
   if (int code = evaluator.run(done, found))
     leave(say(code));
   recorders.interrupt();
-  recorders.evaluation(found);
+  if (!found)
+    return false;
+  recorders.evaluation(*found);
   if (isFirst()) {
-    std::printf("%s\n", describe(found).c_str());
-    evaluator.keepBest(found);
+    std::printf("%s\n", describe(*found).c_str());
+    evaluator.keepBest(*found);
   }
   std::fflush(stdout);
+  return true;
 }
 
 /// The weights of the artifact, of a checkpoint or of a file.
@@ -286,8 +300,9 @@ int Training::evaluateOnly() {
     return failed;
   printNotices();
   openRecorders();
-  evaluate(0);
-  return recorders.finish();
+  bool isWhole = evaluate(0);
+  int unrecorded = recorders.finish();
+  return isWhole ? unrecorded : runtime::kExitStopped;
 }
 
 /// A step that was not finite failed on all ranks alike: the weights are those of the last good step, and are

@@ -107,13 +107,17 @@ int micro(accum_ctx *ctx, const Scratch &scratch, uint32_t phase, uint32_t k, bo
   return backward(ctx, scratch, k) ? 4 + 1 : 0;
 }
 
+void pause(uint32_t milliseconds) {
+  timespec time = {milliseconds / 1000, long(milliseconds % 1000) * 1000000};
+  nanosleep(&time, nullptr);
+}
+
 int misbehave(accum_ctx *ctx) {
   void *args[] = {ctx->state + config.db};
   if (config.nanStep == int64_t(ctx->step))
     if (ctx->rt->launch(ctx, kPoison + config.isDouble, args))
       return 6 + 1;
-  timespec pause = {config.stepMilliseconds / 1000, long(config.stepMilliseconds % 1000) * 1000000};
-  nanosleep(&pause, nullptr);
+  pause(config.stepMilliseconds);
   if (!config.writePids || ctx->step != 0)
     return 0;
   if (std::FILE *file = std::fopen((folder + "/rank-" + std::to_string(ctx->rank) + ".pid").c_str(), "w")) {
@@ -155,9 +159,11 @@ int eval(accum_ctx *ctx, uint32_t steps) {
   Scratch scratch(ctx);
   if (int code = countTargets(ctx, steps))
     return code;
-  for (uint32_t k = 0; k < steps; ++k)
+  for (uint32_t k = 0; k < steps; ++k) {
     if (int code = micro(ctx, scratch, ACCUM_EVAL, k, false))
       return code;
+    pause(config.evalMilliseconds);
+  }
   return ctx->rt->all_reduce(ctx, ctx->state + config.loss, 1, ACCUM_F64);
 }
 
