@@ -9,11 +9,13 @@
 namespace accum::run {
 namespace {
 
-constexpr int kTicks = 4;
+constexpr int kTicks = 4, kSteps = 8; ///< about so many labels
+/// Between the curve and the edge, as a part of the range.
+constexpr double kMargin = 0.04;
 
-/// Round values in [low, high].
-std::vector<double> ticks(double low, double high) {
-  double rough = (high - low) / kTicks, power = std::pow(10, std::floor(std::log10(rough))), step = power;
+/// Round values in [low, high], of which there are about `count`.
+std::vector<double> ticks(double low, double high, int count) {
+  double rough = (high - low) / count, power = std::pow(10, std::floor(std::log10(rough))), step = power;
   for (double times : {2.0, 5.0, 10.0})
     if (step < rough)
       step = times * power;
@@ -36,6 +38,9 @@ public:
     high = std::max(high, chart.limit.value_or(high));
     if (high <= low)
       high = low + std::max(std::fabs(low) * 0.1, 1e-12);
+    double margin = kMargin * (high - low);
+    high += margin;
+    low -= chart.fromZero ? 0 : margin;
   }
 
   std::string draw() const;
@@ -46,6 +51,7 @@ private:
   }
   double y(double value) const { return 1 - (value - low) / (high - low); }
   std::string grid() const;
+  std::string steps() const;
   std::string line() const;
   std::string others() const;
 
@@ -55,12 +61,22 @@ private:
 
 std::string Drawing::grid() const {
   std::string text;
-  for (double tick : ticks(low / chart.unit, high / chart.unit)) {
+  for (double tick : ticks(low / chart.unit, high / chart.unit, kTicks)) {
     double value = tick * chart.unit;
     text += fmt::format("<line class='grid' x1='0' x2='100%' y1='{0:.3f}%' y2='{0:.3f}%'/><text class='tick' "
                         "x='-6' y='{0:.3f}%' dy='4'>{1}</text>\n",
                         100 * y(value), escaped(chart.label(value)));
   }
+  return text;
+}
+
+/// Below the curve.
+std::string Drawing::steps() const {
+  std::string text;
+  for (double step : ticks(double(chart.from), double(chart.to), kSteps))
+    if (step == std::floor(step))
+      text += fmt::format("<text class='tick step' x='{:.3f}%' y='100%' dy='16'>{}</text>\n",
+                          100 * x(uint64_t(step)), uint64_t(step));
   return text;
 }
 
@@ -103,11 +119,10 @@ std::string Drawing::others() const {
 }
 
 std::string Drawing::draw() const {
-  return fmt::format("<figure class='chart' data-curve='{}' data-from='{}' data-to='{}'><figcaption>{}"
-                     "</figcaption>\n<svg height='180'>\n{}{}{}</svg>\n<figcaption class='steps'><span>step "
-                     "{}</span><span>{}</span></figcaption><div class='readout'></div></figure>\n",
-                     chart.id, chart.from, chart.to, escaped(chart.title), grid(), line(), others(),
-                     chart.from, chart.to);
+  return fmt::format(
+      "<figure class='chart' data-curve='{}' data-from='{}' data-to='{}'><figcaption>{}"
+      "</figcaption>\n<svg height='180'>\n{}{}{}{}</svg>\n<div class='readout'></div></figure>\n",
+      chart.id, chart.from, chart.to, escaped(chart.title), grid(), steps(), line(), others());
 }
 
 } // namespace

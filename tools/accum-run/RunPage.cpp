@@ -68,8 +68,9 @@ RunChart chartOf(const RunStory &story, const char *id, const char *title, const
 
 std::string lossCharts(const RunStory &story) {
   bool isEvaluated = !story.evalLoss.empty();
-  RunChart loss = chartOf(story, "loss", isEvaluated ? "training, and evaluations as dots" : "training",
-                          story.loss, plain);
+  RunChart loss =
+      chartOf(story, "loss", isEvaluated ? "training by steps, and evaluations as dots" : "training by steps",
+              story.loss, plain);
   loss.dots = &story.evalLoss;
   RunChart accuracy = chartOf(story, "eval_accuracy", "accuracy of evaluations", story.evalAccuracy, part);
   loss.fromZero = accuracy.fromZero = false;
