@@ -4,6 +4,7 @@
 #include "runtime/files/OnnxTensors.h"
 #include "runtime/files/Array.h"
 #include "runtime/files/ProtoWire.h"
+#include <algorithm>
 #include <charconv>
 
 namespace accum::runtime {
@@ -16,7 +17,7 @@ namespace graph {
 constexpr uint32_t kNode = 1, kInitializer = 5;
 } // namespace graph
 namespace node {
-constexpr uint32_t kOutput = 2, kOpType = 4, kAttribute = 5;
+constexpr uint32_t kInput = 1, kOutput = 2, kOpType = 4, kAttribute = 5;
 } // namespace node
 namespace attribute {
 constexpr uint32_t kTensor = 5, kGraph = 6, kGraphs = 11;
@@ -61,6 +62,19 @@ struct TensorHeader {
   bool isExternal = false, hasRaw = false;
 };
 
+/// What stands for a field of the old file.
+struct Anew {
+  Anew(OnnxPieces pieces, uint32_t number = 0) : pieces(std::move(pieces)), number(number) {}
+
+  OnnxPieces pieces; ///< behind the tag and the length
+  uint32_t number;   ///< of the field; 0: as it was
+};
+
+/// What is asked of a NodeProto.
+struct NodeHeader {
+  std::string type, input, output; ///< the first ones
+};
+
 class Rewriter {
 public:
   Rewriter(const uint8_t *file, const std::string &path, std::vector<TensorToWrite> &tensors,
@@ -73,12 +87,15 @@ public:
   Expected<OnnxRewrite> rewrite(uint64_t bytes);
 
 private:
-  using Pieces = std::optional<OnnxPieces>; ///< of a message; nothing: it stays as it is
+  using Pieces = std::optional<Anew>; ///< of a message; nothing: it stays as it is
   using Child = std::function<Pieces(const ProtoField &)>;
 
   Pieces message(uint64_t begin, uint64_t end, const Child &child);
   Pieces graphOf(const ProtoField &field);
   Pieces nodeOf(const ProtoField &field);
+  Pieces separatedOf(const NodeHeader &header);
+  NodeHeader nodeHeaderOf(const ProtoField &field);
+  void collectTypes(const ProtoField &graphField);
   Pieces tensorOf(const ProtoField &field, const std::string &constant);
   Pieces externalOf(const ProtoField &field, const TensorToWrite *with);
   Pieces inlineOf(const ProtoField &field, const TensorHeader &header, const TensorToWrite &with);
@@ -96,6 +113,7 @@ private:
   const std::string &path;
   const std::function<std::string(const std::string &)> &rename;
   std::map<std::string, TensorToWrite *> byName;
+  std::map<std::string, uint64_t> types; ///< of the initializers of the graph
   OnnxRewrite result;
   std::optional<Error> failure;
 };
@@ -121,9 +139,9 @@ Rewriter::Pieces Rewriter::message(uint64_t begin, uint64_t end, const Child &ch
     }
     isNew = true;
     std::string tag;
-    appendLengthTag(tag, field->number, sizeOf(*inner));
+    appendLengthTag(tag, inner->number ? inner->number : field->number, sizeOf(inner->pieces));
     pieces.push_back({0, 0, tag});
-    std::move(inner->begin(), inner->end(), std::back_inserter(pieces));
+    std::ranges::move(inner->pieces, std::back_inserter(pieces));
   }
   if (fields.isBroken())
     fail("is no whole ONNX file");
@@ -253,20 +271,59 @@ Rewriter::Pieces Rewriter::tensorOf(const ProtoField &field, const std::string &
   return with ? inlineOf(field, header, *with) : std::nullopt;
 }
 
-Rewriter::Pieces Rewriter::nodeOf(const ProtoField &field) {
-  std::string type, output;
+NodeHeader Rewriter::nodeHeaderOf(const ProtoField &field) {
+  NodeHeader header;
   ProtoFields fields(file, field.value, field.end);
   while (auto part = fields.next()) {
     if (part->number == node::kOpType)
-      type = text(*part);
-    if (part->number == node::kOutput && output.empty())
-      output = text(*part);
+      header.type = text(*part);
+    if (part->number == node::kInput && header.input.empty())
+      header.input = text(*part);
+    if (part->number == node::kOutput && header.output.empty())
+      header.output = text(*part);
   }
-  bool isConstant = type == "Constant" && !output.empty();
+  return header;
+}
+
+/// Parameters that were equal when a traced export merged them are `Identity(a) -> b`: b, which has values of
+/// its own by now, becomes an initializer.
+Rewriter::Pieces Rewriter::separatedOf(const NodeHeader &header) {
+  auto own = byName.find(header.output), source = byName.find(header.input);
+  auto type = types.find(header.input);
+  bool isShared = source != byName.end() && own != byName.end() && source->second->data == own->second->data;
+  if (header.type != "Identity" || own == byName.end() || type == types.end() || isShared)
+    return std::nullopt;
+  TensorToWrite &with = *own->second;
+  with.stored = floatTypeOf(type->second);
+  result.found.insert(with.data);
+  types.emplace(header.output, type->second);
+  std::string bytes;
+  for (int64_t extent : with.fileShape())
+    appendNumber(bytes, tensor::kDims, uint64_t(extent));
+  appendNumber(bytes, tensor::kDataType, type->second);
+  appendField(bytes, tensor::kName, header.output);
+  appendLengthTag(bytes, tensor::kRawData, with.fileBytes());
+  return Anew({{0, 0, bytes}, {0, 0, {}, &with}}, graph::kInitializer);
+}
+
+void Rewriter::collectTypes(const ProtoField &graphField) {
+  ProtoFields fields(file, graphField.value, graphField.end);
+  while (auto part = fields.next())
+    if (part->number == graph::kInitializer && part->wire == 2) {
+      TensorHeader header = headerOf(*part);
+      types.emplace(header.name, header.dataType);
+    }
+}
+
+Rewriter::Pieces Rewriter::nodeOf(const ProtoField &field) {
+  NodeHeader header = nodeHeaderOf(field);
+  if (Pieces separated = separatedOf(header))
+    return separated;
+  bool isConstant = header.type == "Constant" && !header.output.empty();
   Child attribute = [&](const ProtoField &value) {
     if (value.number == attribute::kGraph || value.number == attribute::kGraphs)
       return graphOf(value);
-    return isConstant && value.number == attribute::kTensor ? tensorOf(value, output) : std::nullopt;
+    return isConstant && value.number == attribute::kTensor ? tensorOf(value, header.output) : std::nullopt;
   };
   return message(field.value, field.end, [&](const ProtoField &part) {
     return part.number == node::kAttribute ? message(part.value, part.end, attribute) : std::nullopt;
@@ -282,13 +339,16 @@ Rewriter::Pieces Rewriter::graphOf(const ProtoField &field) {
 }
 
 Expected<OnnxRewrite> Rewriter::rewrite(uint64_t bytes) {
-  Pieces pieces = message(0, bytes, [&](const ProtoField &field) {
-    return field.number == model::kGraph ? graphOf(field) : std::nullopt;
+  Pieces anew = message(0, bytes, [&](const ProtoField &field) {
+    if (field.number != model::kGraph)
+      return Pieces();
+    collectTypes(field);
+    return graphOf(field);
   });
   if (failure)
     return *failure;
-  if (pieces)
-    result.pieces = std::move(*pieces);
+  if (anew)
+    result.pieces = std::move(anew->pieces);
   else
     result.pieces = {{0, bytes}};
   return std::move(result);

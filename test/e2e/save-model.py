@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """oracle: a model file saved before any step is the file itself; saved behind two steps and compiled again, its first
-loss has the bits of the third step's. save-model.py MODEL FOLDER [ACCUMC-WORD...]"""
+loss has the bits of the third step's. save-model.py MODEL FOLDER [merged] [ACCUMC-WORD...]; `merged`: the file has one tensor for
+parameters that are several, and gets the others"""
 import json
 import pathlib
 import subprocess
 import sys
 
 MODEL, FOLDER, WORDS = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3:]
+IS_MERGED = WORDS[:1] == ["merged"]
+WORDS = WORDS[IS_MERGED:]
 
 
 def call(*words, code=0):
@@ -30,7 +33,9 @@ first = compiled(MODEL, "first.accum")
 same, trained = FOLDER / "same.onnx", FOLDER / "trained.onnx"
 call("accum-run", first, "--steps", 0, "--save", same)
 beside = [path for path in MODEL.parent.glob(MODEL.name + ".*") if path.suffix == ".data"]
-if beside:
+if IS_MERGED:
+    assert losses(compiled(same, "same.accum"), "--steps", 1) == losses(first, "--steps", 1)
+elif beside:
     assert (FOLDER / "same.onnx.data").read_bytes() == beside[0].read_bytes()
     assert len(same.read_bytes()) - len(MODEL.read_bytes()) <= 64 * len(b"same.onnx.data")
 else:
