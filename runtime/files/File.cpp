@@ -21,6 +21,14 @@ Error unreadable(const std::string &path, const std::string &why) {
   return {kExitFile, path + ": cannot be read: " + why, "unreadable"};
 }
 
+Error unopened(const std::string &path, int code) {
+  Error error = unreadable(path, std::strerror(code));
+  if (code == EMFILE)
+    error.notes = {"`ulimit -n` says how many files a process may have open: raise it (ulimit -Hn, or the "
+                   "administrator's limits.conf), or put the data into fewer files"};
+  return error;
+}
+
 /// Open descriptor and size of a regular file.
 struct Opened {
   int descriptor;
@@ -30,7 +38,7 @@ struct Opened {
 Expected<Opened> openRegular(const std::string &path) {
   int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
-    return unreadable(path, std::strerror(errno));
+    return unopened(path, errno);
   struct stat info;
   if (fstat(descriptor, &info) != 0 || !S_ISREG(info.st_mode)) {
     close(descriptor);

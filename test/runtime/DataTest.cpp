@@ -5,6 +5,7 @@
 #include "runtime/files/File.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyArtifact.h"
+#include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -128,4 +129,21 @@ TEST(Collectives, SumsInPiecesOverRanks) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr(std::to_string(ranks) + " ranks"));
   }
+}
+
+/// A process may have few files open by default, and as many as the system allows when it asks.
+TEST(Data, ManyShardsAreOpenedAtOnce) {
+  std::string folder = freshFolder("many-shards"), artifact = writeToyArtifact(folder, {});
+  std::string one = writeToyData(folder, makeToyData(1)), shards = folder + "/shards";
+  std::filesystem::create_directory(shards);
+  for (int i = 0; i < 70; ++i)
+    std::filesystem::copy_file(one, shards + "/" + std::to_string(100 + i) + ".safetensors");
+  std::string words = ACCUM_RUN " " + artifact + " --epochs 1 --progress none --data " + shards;
+  Outcome few = runCommand("ulimit -Sn 50; " + words);
+  EXPECT_EQ(few.code, 0) << few.err;
+  EXPECT_THAT(few.out, HasSubstr("steps    14 of 5 samples"));
+  Outcome none = runCommand("ulimit -n 50; " + words);
+  EXPECT_EQ(none.code, kExitFile);
+  EXPECT_THAT(none.err, HasSubstr(".safetensors: cannot be read: Too many open files [unreadable]"));
+  EXPECT_THAT(none.err, HasSubstr("note: `ulimit -n` says how many files a process may have open"));
 }

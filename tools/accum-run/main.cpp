@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <sys/resource.h>
 
 using namespace accum;
 
@@ -36,6 +37,15 @@ static int describe(const std::string &artifact) {
   return code;
 }
 
+/// A set of data may be in more files than a process has by default.
+static void allowManyFiles() {
+  rlimit files;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+    return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int main(int argc, char **argv) {
   run::listenForStop(nullptr, 0); // loading takes its time too
   auto options = run::parseOptions(argc, argv);
@@ -61,6 +71,7 @@ int main(int argc, char **argv) {
   if (auto status = run::checkLaunched(*options, processes.value_or(1), devices); !status)
     return speaks ? fail(status.error()) : status.error().exitCode;
   options->devices = int(devices);
+  allowManyFiles();
   run::RankBoard board;
   return run::train(*options, artifact->manifest, board);
 }
