@@ -163,6 +163,12 @@ typedef struct accum_step_result {
  * open decides the bias corrections. A signal handler of yours that may run meanwhile needs sigaltstack and
  * SA_ONSTACK: the library of products keeps values below the stack pointer. */
 int accum_step(accum_session *session, uint64_t step, accum_step_result *result);
+/* The same step over samples of the caller's, at least one, instead of bound data: arrays as
+ * accum_bind_arrays takes them, kept until the call returns. Their number decides K, and the loss is
+ * normalised by what they hold; m stays. `seed` and `step` decide the randomness. With more than one device
+ * every rank passes all samples and trains its share. */
+int accum_step_arrays(accum_session *session, uint64_t step, const accum_array *arrays, size_t count,
+                      uint64_t seed, accum_step_result *result);
 /* Forward and loss over the same samples; nothing is updated. */
 int accum_eval(accum_session *session, uint64_t step, accum_step_result *result);
 

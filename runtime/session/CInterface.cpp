@@ -75,21 +75,25 @@ int bindFiles(accum_session *session, const char *const *paths, size_t count,
                 evaluates);
 }
 
-int bindMemory(accum_session *session, const accum_array *arrays, size_t count,
-               const accum_data_options &options, bool evaluates) {
+/// Arrays in memory, matched to the inputs.
+Expected<Dataset> datasetOf(const Manifest &manifest, const accum_array *arrays, size_t count) {
   std::vector<Array> all(count);
   for (size_t i = 0; i < count; ++i) {
     if (arrays[i].dtype < 0 || arrays[i].dtype > ACCUM_U64)
-      return report(
-          Error{kExitUsage, std::string("array `") + arrays[i].name + "` has no known dtype", "usage"});
+      return Error{kExitUsage, std::string("array `") + arrays[i].name + "` has no known dtype", "usage"};
     all[i].name = arrays[i].name;
     all[i].path = "memory";
     all[i].dtype = DType(arrays[i].dtype);
     all[i].shape.assign(arrays[i].shape, arrays[i].shape + arrays[i].rank);
     all[i].data = static_cast<const uint8_t *>(arrays[i].data);
   }
-  const Manifest &manifest = session->session->manifest();
-  return bindTo(*session->session, Dataset::fromArrays(manifest, std::move(all)), options, evaluates);
+  return Dataset::fromArrays(manifest, std::move(all));
+}
+
+int bindMemory(accum_session *session, const accum_array *arrays, size_t count,
+               const accum_data_options &options, bool evaluates) {
+  return bindTo(*session->session, datasetOf(session->session->manifest(), arrays, count), options,
+                evaluates);
 }
 
 int storeResult(const Expected<accum_step_result> &outcome, accum_step_result *result) {
@@ -98,6 +102,16 @@ int storeResult(const Expected<accum_step_result> &outcome, accum_step_result *r
   if (result)
     *result = *outcome;
   return 0;
+}
+
+/// Where the step failed since it was not finite, the result says so.
+int storeStep(const Session &session, const Expected<accum_step_result> &outcome, accum_step_result *result) {
+  int code = storeResult(outcome, result);
+  if (code != 0 && result) {
+    *result = {};
+    result->skipped = session.stoppedUnchanged();
+  }
+  return code;
 }
 
 } // namespace
@@ -236,13 +250,16 @@ uint64_t accum_steps_of_epochs(const accum_session *session, uint64_t epochs) {
 }
 
 int accum_step(accum_session *session, uint64_t step, accum_step_result *result) {
+  return guarded([&] { return storeStep(*session->session, session->session->step(step), result); });
+}
+
+int accum_step_arrays(accum_session *session, uint64_t step, const accum_array *arrays, size_t count,
+                      uint64_t seed, accum_step_result *result) {
   return guarded([&] {
-    int code = storeResult(session->session->step(step), result);
-    if (code != 0 && result) {
-      *result = {};
-      result->skipped = session->session->stoppedUnchanged();
-    }
-    return code;
+    Session &own = *session->session;
+    auto samples = datasetOf(own.manifest(), arrays, count);
+    return samples ? storeStep(own, own.stepOver(std::move(*samples), step, seed), result)
+                   : report(samples.error());
   });
 }
 

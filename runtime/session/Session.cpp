@@ -240,6 +240,20 @@ Expected<accum_step_result> Session::step(uint64_t step) {
   double started = now();
   if (Status status = selectWindow(step); !status)
     return status.error();
+  return train(step, started);
+}
+
+Expected<accum_step_result> Session::stepOver(Dataset samples, uint64_t step, uint64_t seed) {
+  double started = now();
+  if (Status status = selectGiven(std::move(samples), step, seed); !status)
+    return status.error();
+  auto result = train(step, started);
+  feeding = nullptr;
+  given.reset();
+  return result;
+}
+
+Expected<accum_step_result> Session::train(uint64_t step, double started) {
   device->startStep(false);
   ranges.beginStep(step, /*evaluates=*/false);
   auto context = makeContext(step);

@@ -50,6 +50,9 @@ public:
   Status fillMemory(uint8_t byte);
   Status write(const std::string &name, const uint8_t *data, uint64_t bytes);
   Expected<accum_step_result> step(uint64_t step);
+  /// Over these samples, which are gone behind it. Slug `bad-data` (exit 3) where their number is none that a
+  /// step can have.
+  Expected<accum_step_result> stepOver(Dataset samples, uint64_t step, uint64_t seed);
   Expected<accum_step_result> eval(uint64_t step);
   /// The samples of `evaluate`. Slug `bad-data` (exit 3) where there is none.
   Status bindEvaluation(Dataset data);
@@ -118,7 +121,10 @@ private:
   void forgetWeights();
   Status fillRange(uint8_t *begin, uint64_t bytes, uint8_t byte);
   Status startParameters(const accum_open_options &options);
+  Status prepareStep(uint64_t step);
   Status selectWindow(uint64_t step);
+  Status selectGiven(Dataset samples, uint64_t step, uint64_t seed);
+  Expected<accum_step_result> train(uint64_t step, double started);
   Share shareIn(uint32_t phase) const;
   Expected<accum_ctx> makeContext(uint64_t step);
   Expected<accum_hyper> makeHyper(uint64_t step);
@@ -148,8 +154,8 @@ private:
   uint8_t *state = nullptr; ///< in the device's memory, scratch behind it
   Staging staging;
   Device::FillInputs fillInputs;
-  std::optional<Feed> feed, evaluation;
-  Feed *feeding = nullptr; ///< the one of them that rows are read from
+  std::optional<Feed> feed, evaluation, given; ///< given: for one step
+  Feed *feeding = nullptr;                     ///< the one of them that rows are read from
   Hyper hyper;
   Schedule schedule;
   double rate = 0;                      ///< the learning rate of the latest step

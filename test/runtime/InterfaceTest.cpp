@@ -60,20 +60,34 @@ struct Opened {
     EXPECT_EQ(accum_open(artifact.c_str(), &open, &session), 0) << accum_last_error();
     x.assign(data.x.begin(), data.x.end());
     t.assign(data.t.begin(), data.t.end());
-    const int64_t xShape[] = {samples, kFeatures}, wordShape[] = {samples, kWords}, tShape[] = {samples};
-    accum_array arrays[] = {{"x", ACCUM_F32, 2, xShape, x.data()},
-                            {"ids", ACCUM_I64, 2, wordShape, data.ids.data()},
-                            {"mask", ACCUM_I64, 2, wordShape, data.mask.data()},
-                            {"t", ACCUM_F32, 1, tShape, t.data()}};
-    accum_data_options order{};
-    order.size = sizeof order;
-    EXPECT_EQ(accum_bind_arrays(session, arrays, 4, &order), 0) << accum_last_error();
+    withSamples(0, samples, [&](const accum_array *arrays, size_t count) {
+      accum_data_options order{};
+      order.size = sizeof order;
+      EXPECT_EQ(accum_bind_arrays(session, arrays, count, &order), 0) << accum_last_error();
+    });
     accum_hyper_options hyper;
     accum_hyper_defaults(&hyper);
     hyper.lr = 0.125;
     EXPECT_EQ(accum_set_hyper(session, &hyper), 0);
   }
   ~Opened() { accum_close(session); }
+
+  /// Calls use(arrays, count) with those that hold samples [first, first + samples).
+  template <typename Use> void withSamples(int64_t first, int64_t samples, Use &&use) const {
+    const int64_t xShape[] = {samples, kFeatures}, wordShape[] = {samples, kWords}, tShape[] = {samples};
+    accum_array arrays[] = {{"x", ACCUM_F32, 2, xShape, x.data() + first * kFeatures},
+                            {"ids", ACCUM_I64, 2, wordShape, data.ids.data() + first * kWords},
+                            {"mask", ACCUM_I64, 2, wordShape, data.mask.data() + first * kWords},
+                            {"t", ACCUM_F32, 1, tShape, t.data() + first}};
+    use(arrays, size_t(4));
+  }
+  int stepOver(uint64_t step, int64_t first, int64_t samples, accum_step_result &result) const {
+    int code = 0;
+    withSamples(first, samples, [&](const accum_array *arrays, size_t count) {
+      code = accum_step_arrays(session, step, arrays, count, 0, &result);
+    });
+    return code;
+  }
 
   double read(const char *kind, const char *name) const {
     accum_tensor tensor;
@@ -123,6 +137,42 @@ TEST(Interface, StepsReadsAndEvaluates) {
   EXPECT_EQ(opened.read("m", "b"), m);
   run.steps = 5;
   EXPECT_NEAR(result.loss, trainReference(options, opened.data, run).loss, 1e-12);
+}
+
+/// Samples of the caller's, a ragged batch among them, train as the windows of bound data do; one larger than
+/// the artifact's batch is one step too.
+TEST(Interface, StepsOverGivenSamples) {
+  ToyOptions options{.batch = 5, .m = 2, .optimizer = "adamw"};
+  Opened opened(options, 13, 1);
+  accum_step_result result;
+  for (auto [step, samples] : {std::pair<uint64_t, int64_t>(0, 5), {1, 5}, {2, 3}})
+    ASSERT_EQ(opened.stepOver(step, 5 * int64_t(step), samples, result), 0) << accum_last_error();
+  ToyRun run{.steps = 3};
+  run.hyper.lr = 0.125;
+  ToyState expected = trainReference(options, opened.data, run);
+  EXPECT_NEAR(opened.read("parameter", "b"), expected.b, 1e-12);
+  EXPECT_NEAR(result.loss, expected.loss, 1e-12);
+  EXPECT_EQ(result.samples, 3);
+  EXPECT_EQ(result.micro_steps, 2u);
+  run.batches = {{0, 5}, {3, 13}};
+  run.steps = 4;
+  ASSERT_EQ(opened.stepOver(3, 0, 13, result), 0) << accum_last_error();
+  EXPECT_NEAR(result.loss, trainReference(options, opened.data, run).loss, 1e-12);
+  EXPECT_EQ(result.micro_steps, 7u);
+  ASSERT_EQ(accum_step(opened.session, 0, &result), 0) << accum_last_error(); // bound data is still there
+  EXPECT_EQ(result.samples, 5);
+}
+
+TEST(Interface, GivenSamplesAreChecked) {
+  Opened opened({.batch = 5, .m = 2}, 5, 1);
+  double before = opened.read("parameter", "b");
+  accum_step_result result;
+  EXPECT_EQ(opened.stepOver(0, 0, 0, result), 3);
+  EXPECT_THAT(accum_last_error(), HasSubstr("expected at least one"));
+  opened.data.ids[3] = kVocabulary;
+  EXPECT_EQ(opened.stepOver(0, 0, 5, result), 3);
+  EXPECT_THAT(accum_last_error(), HasSubstr("ids"));
+  EXPECT_EQ(opened.read("parameter", "b"), before);
 }
 
 TEST(Interface, RefusesUnknownTensors) {
