@@ -66,7 +66,7 @@ private:
   int fail();
   void offerWholeBatch();
   void add(const import::Failure &failure);
-  void writeReproducer() const;
+  void writeReproducer();
   void print(const std::string &text) const;
   void printPlan() const;
 
@@ -82,20 +82,20 @@ private:
 };
 
 void Compilation::print(const std::string &text) const {
-  if (!options.json && !options.quiet && options.toPhase.empty())
-    printText(text);
+  if (!options.quiet && options.toPhase.empty())
+    options.sink->text(printableLines(text));
 }
 
 /// An internal error leaves what is needed to look into it.
-void Compilation::writeReproducer() const {
+void Compilation::writeReproducer() {
   int file = -1;
   llvm::SmallString<128> path;
   if (!module || llvm::sys::fs::createTemporaryFile("accumc-reproducer", "mlir", file, path))
     return;
   llvm::raw_fd_ostream stream(file, /*shouldClose=*/true);
   module.get()->print(stream, OpPrintingFlags().enableDebugInfo());
-  llvm::errs() << "note: this is a bug of accumc; please report it with `" << path
-               << "` and the command line\n";
+  diagnostics.addNote(fmt::format("this is a bug of accumc; please report it with `{}` and the command line",
+                                  path.str().str()));
 }
 
 /// Where the batch cannot be cut: whether it can be computed whole, and whether that fits.
@@ -109,14 +109,14 @@ void Compilation::offerWholeBatch() {
     diagnostics.addNote(wholeBatchNote(options, trial.search()));
 }
 
-/// Messages to stderr; with --json also one object with a reason to stdout.
+/// Messages; with --json also one object with a reason.
 int Compilation::fail() {
   if (report.batchPresumed && diagnostics.onlyCrossBatch())
     diagnostics.addNote(presumedBatchNote(report));
   offerWholeBatch();
-  diagnostics.print();
   if (diagnostics.exitCode() == 70)
     writeReproducer();
+  diagnostics.say(*options.sink);
   if (options.json) {
     nlohmann::ordered_json json;
     json["reason"] = diagnostics.reason();
@@ -125,7 +125,7 @@ int Compilation::fail() {
       json["causes"] = causesJson(verdict);
     if (!planning.search.candidates.empty())
       json["search"] = planner::toJson(planning.search, planning.budgets);
-    printJson(json);
+    options.sink->json(jsonText(json));
   }
   return diagnostics.exitCode();
 }
@@ -325,7 +325,7 @@ int Compilation::run() {
     return fail();
   if (options.quiet)
     return 0;
-  diagnostics.print();
+  diagnostics.say(*options.sink);
   if (options.timing)
     print(runner.timingTable());
   if (options.json) {
@@ -340,7 +340,7 @@ int Compilation::run() {
                                   {"scatter", size.scatter},
                                   {"steps", size.steps},
                                   {"chosen", size.chosen}});
-    printJson(json);
+    options.sink->json(jsonText(json));
   }
   return 0;
 }
@@ -359,7 +359,7 @@ static std::vector<std::string> causesToAllow(const Options &options) {
 
 int compile(const Options &options) {
   if (options.listTargets) {
-    fmt::print("{}", planner::describeProfiles());
+    options.sink->text(planner::describeProfiles());
     return 0;
   }
   if (auto causes = causesToAllow(options); !causes.empty())

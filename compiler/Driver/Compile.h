@@ -6,7 +6,8 @@
 
 namespace accum::driver {
 
-/// Compiles; messages to stderr, results to stdout. Returns the exit code (see Errors.def; 0: success).
+/// Compiles, and says what there is to say to the options' sink. Returns the exit code (see Errors.def; 0:
+/// success).
 int compile(const Options &options);
 
 } // namespace accum::driver

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From MLIR diagnostics to messages for people and an exit code.
 #include "compiler/Driver/Diagnostics.h"
-#include "compiler/Planner/Problem/Printable.h"
-#include "llvm/Support/raw_ostream.h"
+#include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 
@@ -32,18 +31,6 @@ static std::string nodeOf(Location location) {
   return text + ": ";
 }
 
-/// A name may be the whole file: the middle of such a sentence is left out, its slug stays.
-static std::string shortened(const std::string &message) {
-  constexpr size_t longest = 4000, longestSlug = 60;
-  if (message.size() <= longest)
-    return message;
-  size_t end = longest - longestSlug, slug = message.rfind(" [");
-  while (end > 0 && (static_cast<unsigned char>(message[end]) & 0xc0) == 0x80) // inside of a character
-    --end;
-  bool ends = slug != std::string::npos && message.size() - slug <= longestSlug;
-  return message.substr(0, end) + "..." + (ends ? message.substr(slug) : "");
-}
-
 Diagnostics::Diagnostics(MLIRContext &context, std::string subject)
     : subject(std::move(subject)), handler(&context, [this](Diagnostic &d) { return handle(d); }) {}
 
@@ -61,35 +48,47 @@ LogicalResult Diagnostics::handle(Diagnostic &diagnostic) {
 }
 
 void Diagnostics::add(const std::string &message, const std::vector<std::string> &notes) {
-  messages.push_back(message);
-  bool prefixed = llvm::StringRef(message).starts_with(subject);
-  lines.push_back(shortened("error: " + (prefixed || subject.empty() ? "" : subject + ": ") + message));
-  for (const std::string &note : notes)
-    lines.push_back(shortened("note: " + note));
+  messages.push_back({Severity::Error, subject, message, notes});
 }
 
-void Diagnostics::addNotice(const std::string &text) { lines.push_back("notice: " + text); }
+void Diagnostics::addNotice(const std::string &text) { messages.push_back({Severity::Notice, "", text, {}}); }
 
-void Diagnostics::addNote(const std::string &text) { lines.push_back("note: " + text); }
+void Diagnostics::addNote(const std::string &text) {
+  if (messages.empty())
+    messages.push_back({Severity::Note, "", text, {}});
+  else
+    messages.back().notes.push_back(text);
+}
+
+std::vector<std::string> Diagnostics::errors() const {
+  std::vector<std::string> texts;
+  for (const Message &message : messages)
+    if (message.severity == Severity::Error)
+      texts.push_back(message.text);
+  return texts;
+}
+
+const Message *Diagnostics::firstError() const {
+  auto found = llvm::find_if(messages, [](const Message &each) { return each.severity == Severity::Error; });
+  return found == messages.end() ? nullptr : &*found;
+}
 
 bool Diagnostics::onlyCrossBatch() const {
-  return !messages.empty() && llvm::all_of(messages, [](const std::string &message) {
-    return llvm::StringRef(message).ends_with("[cross-batch]");
-  });
+  return firstError() && llvm::all_of(messages, [](const Message &message) {
+           return message.severity != Severity::Error || slugOf(message.text) == "cross-batch";
+         });
 }
 
-void Diagnostics::print() const {
-  for (const std::string &line : lines)
-    llvm::errs() << planner::printable(line) << "\n";
+void Diagnostics::say(Output &output) const {
+  for (const Message &message : messages)
+    output.message(message);
 }
 
 std::string Diagnostics::reason() const {
-  if (messages.empty() || exitCodeOf(messages.front()) == 70)
-    return "internal";
-  llvm::StringRef text = llvm::StringRef(messages.front()).trim().drop_back();
-  return text.substr(text.rfind('[') + 1).str();
+  const Message *first = firstError();
+  return !first || exitCodeOf(first->text) == 70 ? "internal" : slugOf(first->text);
 }
 
-int Diagnostics::exitCode() const { return messages.empty() ? 70 : exitCodeOf(messages.front()); }
+int Diagnostics::exitCode() const { return firstError() ? exitCodeOf(firstError()->text) : 70; }
 
 } // namespace accum::driver

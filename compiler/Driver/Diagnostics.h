@@ -2,6 +2,7 @@
 // From MLIR diagnostics to messages for people and an exit code.
 #pragma once
 
+#include "compiler/Driver/Output.h"
 #include "mlir/IR/Diagnostics.h"
 #include <string>
 #include <vector>
@@ -17,17 +18,17 @@ public:
   /// `subject` goes in front of messages, e.g. the model's file name.
   Diagnostics(mlir::MLIRContext &context, std::string subject);
 
-  /// Prints everything to stderr in order, errors with their notes.
-  void print() const;
+  /// Says everything in order, errors with their notes.
+  void say(Output &output) const;
   /// That of the first error; 70 where something failed without saying why.
   int exitCode() const;
   /// The slug of the first error; "internal" where it has none.
   std::string reason() const;
-  const std::vector<std::string> &errors() const { return messages; }
+  std::vector<std::string> errors() const;
   /// Errors from rooms that do not use MLIR.
   void add(const std::string &message, const std::vector<std::string> &notes = {});
   void addNotice(const std::string &text);
-  /// Below the last error.
+  /// Below the last message.
   void addNote(const std::string &text);
   /// Something failed, and all of it because the graph relates samples.
   bool onlyCrossBatch() const;
@@ -35,9 +36,10 @@ public:
 private:
   mlir::LogicalResult handle(mlir::Diagnostic &diagnostic);
 
+  const Message *firstError() const;
+
   std::string subject;
-  std::vector<std::string> messages; // errors only
-  std::vector<std::string> lines;    // all, as printed
+  std::vector<Message> messages;
   mlir::ScopedDiagnosticHandler handler;
 };
 

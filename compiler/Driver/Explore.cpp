@@ -47,10 +47,9 @@ struct TemporaryFolder {
   emit::RemoveOnSignal interrupted;
 };
 
-int fail(const std::string &message, const std::string &slug, int code, const std::string &note = {}) {
-  fmt::print(stderr, "error: {} [{}]\n", message, slug);
-  if (!note.empty())
-    fmt::print(stderr, "note: {}\n", note);
+int fail(const Options &options, const std::string &message, const std::string &slug, int code,
+         const std::vector<std::string> &notes = {}) {
+  options.sink->message({Severity::Error, "", fmt::format("{} [{}]", message, slug), notes});
   return code;
 }
 
@@ -178,8 +177,8 @@ int timeSizes(const Options &planned, const planner::Search &search, CompileOnce
               std::vector<ExploredSize> &sizes) {
   TemporaryFolder all;
   if (all.path.empty())
-    return fail("--micro-batch explore: no temporary folder can be made", "output-failed", 3,
-                "TMPDIR says where");
+    return fail(planned, "--micro-batch explore: no temporary folder can be made", "output-failed", 3,
+                {"TMPDIR says where"});
   auto folderOf = [&](int64_t m) { return fmt::format("{}/{}", all.path, m); };
   for (const planner::Candidate &candidate : worthTiming(search)) {
     int64_t m = candidate.cut.m;
@@ -191,9 +190,10 @@ int timeSizes(const Options &planned, const planner::Search &search, CompileOnce
   const ExploredSize *failed =
       timeInTurns(sizes, [&](const ExploredSize &size) { return timeSteps(folderOf(size.m), size); });
   return !failed ? 0
-                 : fail(fmt::format("--micro-batch explore: the program for micro-batch {} did not run",
+                 : fail(planned,
+                        fmt::format("--micro-batch explore: the program for micro-batch {} did not run",
                                     failed->m),
-                        "run-failed", 4, "accum-run: " + said(folderOf(failed->m)));
+                        "run-failed", 4, {"accum-run: " + said(folderOf(failed->m))});
 }
 
 } // namespace
@@ -208,7 +208,7 @@ std::optional<std::string> exploredRange(const std::string &microBatch) {
 
 int explore(const Options &options, CompileOnce compile) {
   if (std::string why = refusal(options); !why.empty())
-    return fail(why, "usage", 2);
+    return fail(options, why, "usage", 2);
   Options planned = options;
   planned.microBatch = *exploredRange(options.microBatch);
   planned.planOnly = planned.quiet = true;

@@ -2,6 +2,7 @@
 // accumc's command line.
 #pragma once
 
+#include "compiler/Driver/Output.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -51,6 +52,7 @@ struct Options {
   bool quiet = false;                 ///< no flag: prints nothing but errors
   std::vector<ExploredSize> explored; ///< no flag: what was timed before these options were decided
   int64_t exploredOf = 0;             ///< of so many sizes
+  Output *sink = nullptr;             ///< no flag: who is told; there while something is compiled
   std::vector<std::string> argv;
 };
 

@@ -69,8 +69,12 @@ LogicalResult PhaseRunner::finish(Phase phase) {
   module->setAttr("accum.phase", StringAttr::get(module.getContext(), toText(phase)));
   if (!options.dumpPhases.empty() && failed(dump(module, options.dumpPhases, phase)))
     return failure();
-  if (stopsAfter(phase))
-    module.print(llvm::outs());
+  if (stopsAfter(phase)) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    module.print(stream);
+    options.sink->text(text);
+  }
   return success();
 }
 

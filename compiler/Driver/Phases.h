@@ -28,7 +28,7 @@ public:
   /// verified, dumped where asked.
   mlir::LogicalResult run(Phase phase, llvm::function_ref<void(mlir::OpPassManager &)> build);
   mlir::LogicalResult run(Phase phase, llvm::function_ref<mlir::LogicalResult()> action);
-  /// Whether `--to` names this phase: then the module is printed to stdout.
+  /// Whether `--to` names this phase: then the module is the output.
   bool stopsAfter(Phase phase) const;
 
   /// Times another piece of work under `name`.

@@ -175,16 +175,16 @@ nlohmann::ordered_json causesJson(const Verdict &verdict) {
   return causes;
 }
 
-void printText(const std::string &text) {
+std::string printableLines(const std::string &text) {
   std::string shown;
   for (llvm::StringRef line : llvm::split(text, '\n'))
     shown += planner::printable(line) + "\n";
   shown.pop_back(); // split gives what stands behind the last one too
-  fmt::print("{}", shown);
+  return shown;
 }
 
-void printJson(const nlohmann::ordered_json &json) {
-  fmt::print("{}\n", json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+std::string jsonText(const nlohmann::ordered_json &json) {
+  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 } // namespace accum::driver

@@ -28,9 +28,9 @@ nlohmann::ordered_json toJson(const Options &options, const import::ImportReport
 /// Every root cause of a refusal by `check`: node, op, sentence, slug, notes.
 nlohmann::ordered_json causesJson(const Verdict &verdict);
 
-/// Both to stdout. Paths, and names of a model that was refused for them, may be no text.
-void printText(const std::string &text);
-void printJson(const nlohmann::ordered_json &json);
+/// Both as text, also where paths, and names of a model that was refused for them, are none.
+std::string printableLines(const std::string &text);
+std::string jsonText(const nlohmann::ordered_json &json);
 
 /// `123.4M`, `29,088`.
 std::string humanCount(int64_t count);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `--on-cross-batch disable`: a graph that relates samples, trained on the whole batch at once.
 #include "compiler/Driver/WholeBatch.h"
-#include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -37,14 +36,17 @@ static std::string refusal(const Options &options) {
 
 bool announceWholeBatch(const Options &options, const std::vector<std::string> &causes) {
   if (std::string why = refusal(options); !why.empty()) {
-    fmt::print(stderr, "error: {}\n", why);
+    options.sink->message({Severity::Error, "", why, {}});
     return false;
   }
   std::string model = std::filesystem::path(options.model).filename().string();
   for (const std::string &cause : causes)
-    fmt::print(stderr, "warning: {}: {}\n", model, cause);
-  fmt::print(stderr, "warning: no accumulation: each step computes the whole batch at once (--on-cross-batch "
-                     "disable)\n");
+    options.sink->message({Severity::Warning, model, cause, {}});
+  options.sink->message(
+      {Severity::Warning,
+       "",
+       "no accumulation: each step computes the whole batch at once (--on-cross-batch disable)",
+       {}});
   return true;
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Model in, artifact out.
-#include "compiler/Driver/Compile.h"
+#include "compiler/Driver/accum_compiler.h"
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <fmt/format.h>
 #include <string_view>
-#include <system_error>
 #include <unistd.h>
 
 namespace {
@@ -43,28 +42,33 @@ void reportCrashes() {
 
 namespace {
 
-int outputFailed(int error) {
-  fmt::print(stderr, "error: standard output: cannot be written: {} [output-failed]\n", std::strerror(error));
-  return 3;
+/// What could not be written to standard output, the first time: errno, or 0.
+int outputError = 0;
+
+void print(void *, int32_t stream, const char *text, size_t bytes) {
+  FILE *file = stream == 1 ? stdout : stderr;
+  if (std::fwrite(text, 1, bytes, file) != bytes && file == stdout && outputError == 0)
+    outputError = errno;
 }
 
 /// A reader of half a plan or half an object must not take it for the whole.
-int compileAndFlush(const accum::driver::Options &options) {
-  try {
-    int code = accum::driver::compile(options);
-    return std::fflush(stdout) != 0 || std::ferror(stdout) != 0 ? outputFailed(errno) : code;
-  } catch (const std::system_error &error) { // of fmt::print
-    return outputFailed(error.code().value());
-  }
+int flushed(int code) {
+  if (std::fflush(stdout) != 0 && outputError == 0)
+    outputError = errno;
+  if (outputError == 0)
+    return code;
+  std::fprintf(stderr, "error: standard output: cannot be written: %s [output-failed]\n",
+               std::strerror(outputError));
+  return 3;
 }
 
 } // namespace
 
 int main(int argc, char **argv) {
   reportCrashes();
-  accum::driver::ParsedOptions parsed = accum::driver::parseOptions(argc, argv);
-  if (parsed.options)
-    return compileAndFlush(*parsed.options);
-  std::fputs(parsed.text.c_str(), parsed.exitCode == 0 ? stdout : stderr);
-  return parsed.exitCode;
+  accum_compile_options options = {sizeof options, print, nullptr};
+  accum_compilation *compilation = nullptr;
+  int code = accum_compile(argv + 1, size_t(std::max(argc, 1) - 1), &options, &compilation);
+  accum_compilation_free(compilation);
+  return flushed(code);
 }
