@@ -3,29 +3,24 @@
 // k for small outputs (up to 64 x 64 on 8 threads, measured with 2.6), and then bits follow the thread count.
 #include "runtime/host/Gemm.h"
 #include "runtime/artifact/DType.h"
+#include "runtime/host/GemmBrain.h"
 #include "runtime/host/GemmPacked.h"
 #include "runtime/host/GemmPanel.h"
 #include "runtime/host/GemmTurned.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
 #include <atomic>
-#include <dlfcn.h>
 
 namespace accum::runtime {
 namespace {
 
-struct Library {
-  SgemmFn sgemm = nullptr;
-  std::string version;
-};
-Library library;
-
 // Every tile packs its operands anew: with smaller ones that costs over a tenth, with larger ones threads are
 // idle (measured with the shapes of GPT-2 124M).
 constexpr int64_t kTileM = kGemmTileM, kTileN = kGemmTileN;
-// While there are fewer tiles than this, they are halved down to some 60 million multiply-adds; one that
-// would be alone already where its halves are worth a second thread.
-constexpr int64_t kEnoughTiles = 8, kLeastWork = int64_t(1) << 26, kLeastAlone = int64_t(1) << 22;
+// While there are fewer tiles than this, they are halved down to so many multiply-adds, some 0.2 ms at the
+// best rates; one that would be alone already where its halves are worth a second thread.
+constexpr int64_t kEnoughTiles = 8, kLeastWork = int64_t(1) << 26, kLeastBrainWork = int64_t(5) << 26,
+                  kLeastAlone = int64_t(1) << 22;
 // Below this many multiply-adds a tile costs less than handing it to another thread.
 constexpr int64_t kSmall = 1 << 15;
 
@@ -39,18 +34,6 @@ int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t tileOf(int64_t extent, int64_t pieces) { return ceilDiv(ceilDiv(extent, pieces), 16) * 16; }
 
-/// A matrix for sgemm: 'N' with unit column stride, 'T' with unit row stride, and the leading dimension.
-struct Operand {
-  char transpose;
-  int64_t leading;
-};
-
-Operand operandOf(int64_t rowStride, int64_t colStride, int64_t rows, int64_t cols) {
-  if (colStride == 1)
-    return {'N', std::max(rowStride, cols)};
-  return {'T', std::max(colStride, rows)};
-}
-
 /// How much of k one call of the library takes.
 int64_t depthOf(const accum_gemm &call) {
   bool isTransposed = call.a_col != 1 && call.a_col * int64_t(sizeof(float)) % kPage == 0;
@@ -61,11 +44,11 @@ int64_t depthOf(const accum_gemm &call) {
 constexpr int64_t kRowsOfPanel = 96, kRowsOfTurnedPanel = 192;
 
 /// Whether neighbours along the stride that is not 1 fall into the same few sets of a cache.
-bool sharesSets(const Operand &operand) {
+bool sharesSets(const GemmOperand &operand) {
   return operand.leading * int64_t(sizeof(float)) % (kPage / 2) == 0;
 }
 
-bool usesPanels(const Operand &a, const Operand &b, int64_t m) {
+bool usesPanels(const GemmOperand &a, const GemmOperand &b, int64_t m) {
   if (!transposesPanels()) // then sgemm packs better by itself, but for rows that fall into the same sets
     return b.transpose == 'N' && sharesSets(b) &&
            m >= (a.transpose == 'T' ? kRowsOfTurnedPanel : kRowsOfPanel);
@@ -76,7 +59,7 @@ bool usesPanels(const Operand &a, const Operand &b, int64_t m) {
 
 /// One tile: where its operands begin, and what its sums are added to.
 struct F32Tile {
-  Operand a, b;
+  GemmOperand a, b;
   const float *left, *right, *bias;
   float *c;
   int64_t m, n;
@@ -88,16 +71,16 @@ struct F32Tile {
 constexpr int64_t kBiasedRows = 128;
 
 /// C of a tile, or of n of its columns, (+)= `depth` of k from `at` on; B from there on is `b`.
-int multiplyDepth(const accum_gemm &call, const F32Tile &tile, const float *b, Operand how, int64_t at,
+int multiplyDepth(const accum_gemm &call, const F32Tile &tile, const float *b, GemmOperand how, int64_t at,
                   int64_t depth, int64_t col, int64_t n) {
   bool biased = at == 0 && tile.bias;
   int64_t rows = biased ? kBiasedRows : tile.m;
   for (int64_t row = 0; row < tile.m; row += rows) {
     int64_t m = std::min(rows, tile.m - row);
     float *c = tile.c + row * call.c_row + col;
-    if (int code = library.sgemm(tile.a.transpose, how.transpose, m, n, depth, 1.0f,
-                                 tile.left + row * call.a_row + at * call.a_col, tile.a.leading, b,
-                                 how.leading, at > 0 ? 1.0f : tile.beta, c, call.c_row))
+    if (int code = gemmLibrary().sgemm(tile.a.transpose, how.transpose, m, n, depth, 1.0f,
+                                       tile.left + row * call.a_row + at * call.a_col, tile.a.leading, b,
+                                       how.leading, at > 0 ? 1.0f : tile.beta, c, call.c_row))
       return code;
     for (int64_t i = 0; biased && i < m; ++i)
       for (int64_t j = 0; j < n; ++j)
@@ -146,9 +129,9 @@ int multiplyTurned(const accum_gemm &call, const F32Tile &tile, int64_t col, int
   for (int64_t row = 0; row < tile.m; row += kTurnedRows) {
     int64_t m = std::min(kTurnedRows, tile.m - row);
     GemmPanel a = turnedPanelOf(tile.left + row + at * call.a_col, call.a_col, m, depth);
-    if (int code =
-            library.sgemm('N', copiesB ? 'N' : tile.b.transpose, m, n, depth, 1.0f, a.data, a.leading, b.data,
-                          b.leading, at > 0 ? 1.0f : tile.beta, tile.c + row * call.c_row + col, call.c_row))
+    if (int code = gemmLibrary().sgemm('N', copiesB ? 'N' : tile.b.transpose, m, n, depth, 1.0f, a.data,
+                                       a.leading, b.data, b.leading, at > 0 ? 1.0f : tile.beta,
+                                       tile.c + row * call.c_row + col, call.c_row))
       return code;
   }
   return 0;
@@ -181,19 +164,44 @@ int gemmF32Tile(const accum_gemm &call, const GemmPoint &point, float beta, int6
 
 Error refuse(const std::string &why) { return {kExitRunFailed, "a GEMM was refused: " + why, "gemm"}; }
 
-/// Sgemm wants one unit stride; an extent of 1 makes the other stride irrelevant.
-bool isTakeable(int64_t rowStride, int64_t colStride, int64_t rows, int64_t cols) {
-  return (colStride == 1 && (rowStride >= cols || rows == 1)) ||
-         (rowStride == 1 && (colStride >= rows || cols == 1));
-}
-
 bool isKnown(const accum_gemm &call) {
   if (call.dtype == ACCUM_BF16)
     return call.c_dtype == ACCUM_BF16 || call.c_dtype == ACCUM_F32;
   return call.dtype == call.c_dtype && (call.dtype == ACCUM_F32 || call.dtype == ACCUM_F64);
 }
 
-Status check(const accum_gemm &call, float beta, bool packed) {
+/// Which loop computes a tile.
+enum class Way { F32, F64, Native, Packed };
+
+/// After `check`, which has loaded the library.
+Way wayOf(const accum_gemm &call, ShortProducts products) {
+  if (call.dtype == ACCUM_F64)
+    return Way::F64;
+  if (call.dtype == ACCUM_F32)
+    return products == ShortProducts::Tf32 ? Way::Packed : Way::F32;
+  bool isNative =
+      products == ShortProducts::Native || (products == ShortProducts::Fastest && brainProducts().native);
+  return isNative && isTakeable(call.a_row, call.a_col, call.m, call.k) &&
+                 isTakeable(call.b_row, call.b_col, call.k, call.n)
+             ? Way::Native
+             : Way::Packed;
+}
+
+int gemmTile(Way way, const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile) {
+  switch (way) {
+  case Way::F64:
+    gemmF64Tile(call, point, beta, tile.row, tile.m, tile.col, tile.n);
+    return 0;
+  case Way::F32:
+    return gemmF32Tile(call, point, beta, tile.row, tile.m, tile.col, tile.n);
+  case Way::Native:
+    return gemmBrainTile(call, point, beta, tile, gemmLibrary().brainGemm);
+  case Way::Packed:
+    return gemmPackedTile(call, point, beta, tile, gemmLibrary().sgemm);
+  }
+}
+
+Status check(const accum_gemm &call, float beta, ShortProducts products) {
   if (!isKnown(call))
     return refuse("the host multiplies f32 to f32, bf16 to bf16 or f32, and f64 to f64");
   if (call.bias && beta != 0)
@@ -208,7 +216,9 @@ Status check(const accum_gemm &call, float beta, bool packed) {
     return {};
   if (Status status = loadGemmLibrary(); !status)
     return status;
-  if (packed)
+  if (products == ShortProducts::Native && !gemmLibrary().brainGemm)
+    return refuse(gemmLibraryVersion() + " has no products of bf16");
+  if (call.dtype == ACCUM_BF16 || products == ShortProducts::Tf32)
     return {};
   if (!isTakeable(call.a_row, call.a_col, call.m, call.k) ||
       !isTakeable(call.b_row, call.b_col, call.k, call.n))
@@ -222,11 +232,14 @@ GemmTiling tilingOf(const accum_gemm &call) {
   GemmTiling tiling{1, 1, 1, 0, 0, 1};
   for (int32_t d = 0; d < call.batch_dims; ++d)
     tiling.points *= call.batch[d];
-  int64_t rows = ceilDiv(call.m, kTileM), columns = ceilDiv(call.n, kTileN);
+  bool brain = call.dtype == ACCUM_BF16;
+  int64_t rows = ceilDiv(call.m, brain ? kBrainTileM : kTileM),
+          columns = ceilDiv(call.n, brain ? kBrainTileN : kTileN);
+  int64_t leastWork = brain ? kLeastBrainWork : kLeastWork;
   auto count = [&] { return tiling.points * rows * columns; };
   while (count() < kEnoughTiles) {
     int64_t m = ceilDiv(call.m, rows), n = ceilDiv(call.n, columns);
-    if (m * n * call.k < (count() == 1 ? kLeastAlone : kLeastWork) || std::max(m, n) < 32)
+    if (m * n * call.k < (count() == 1 ? kLeastAlone : leastWork) || std::max(m, n) < 32)
       break;
     (m > n ? rows : columns) *= 2;
   }
@@ -258,31 +271,6 @@ GemmPoint pointOf(const accum_gemm &call, int64_t index) {
           call.bias, static_cast<char *>(call.c) + c * result};
 }
 
-Status loadGemmLibrary() {
-  if (library.sgemm)
-    return {};
-  void *handle = nullptr;
-  for (const char *name : {"libdnnl.so.2", "libdnnl.so.3", "libdnnl.so"})
-    if (!handle)
-      handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  void *sgemm = handle ? dlsym(handle, "dnnl_sgemm") : nullptr;
-  if (!sgemm)
-    return Error{kExitFile,
-                 "oneDNN (libdnnl.so.2) is not on this machine, and the program multiplies matrices",
-                 "no-onednn",
-                 {"install it: apt-get install libdnnl2"}};
-  struct Version {
-    int major, minor, patch;
-  };
-  if (auto *version = reinterpret_cast<const Version *(*)()>(dlsym(handle, "dnnl_version")))
-    library.version = "oneDNN " + std::to_string(version()->major) + "." + std::to_string(version()->minor) +
-                      "." + std::to_string(version()->patch);
-  library.sgemm = reinterpret_cast<SgemmFn>(sgemm);
-  return {};
-}
-
-std::string gemmLibraryVersion() { return library.version; }
-
 void gemmOnThisThread(const accum_gemm &call, float beta) {
   GemmPoint point{call.a, call.b, call.bias, call.c};
   if (call.dtype == ACCUM_F64)
@@ -291,10 +279,10 @@ void gemmOnThisThread(const accum_gemm &call, float beta) {
     gemmF32Tile(call, point, beta, 0, call.m, 0, call.n);
 }
 
-Status gemm(const accum_gemm &call, float beta, bool tf32) {
-  bool packed = call.dtype == ACCUM_BF16 || (tf32 && call.dtype == ACCUM_F32);
-  if (Status status = check(call, beta, packed); !status)
+Status gemm(const accum_gemm &call, float beta, ShortProducts products) {
+  if (Status status = check(call, beta, products); !status)
     return status;
+  Way way = wayOf(call, products);
   GemmTiling tiling = tilingOf(call);
   int64_t perPoint = tiling.rows * tiling.columns, tiles = tiling.points * perPoint;
   std::atomic<int> failure{0};
@@ -303,10 +291,7 @@ Status gemm(const accum_gemm &call, float beta, bool tf32) {
       GemmPoint point = pointOf(call, t / perPoint);
       int64_t row = t % perPoint / tiling.columns * tiling.tileM, col = t % tiling.columns * tiling.tileN;
       int64_t m = std::min(tiling.tileM, call.m - row), n = std::min(tiling.tileN, call.n - col);
-      if (call.dtype == ACCUM_F64)
-        gemmF64Tile(call, point, beta, row, m, col, n);
-      else if (int code = packed ? gemmPackedTile(call, point, beta, {row, m, col, n}, library.sgemm)
-                                 : gemmF32Tile(call, point, beta, row, m, col, n))
+      if (int code = gemmTile(way, call, point, beta, {row, m, col, n}))
         failure = code;
     }
   };

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The GEMM of accum_program.h on the host: f32 by oneDNN's sgemm, bf16 widened for it, f64 by a small blocked
-// loop (reference precision). Result bits depend on the operands and shapes only, never on the number of
-// threads.
+// The GEMM of accum_program.h on the host: f32 by oneDNN's sgemm, bf16 by its products of bf16 or widened for
+// sgemm, f64 by a small blocked loop (reference precision). Result bits depend on the operands and shapes
+// only, never on the number of threads.
 #ifndef ACCUM_RUNTIME_HOST_GEMM_H
 #define ACCUM_RUNTIME_HOST_GEMM_H
 
 #include "runtime/accum_program.h"
+#include "runtime/host/GemmLibrary.h"
 #include "runtime/system/Status.h"
 
 namespace accum::runtime {
 
-/// Loads oneDNN now, so that its absence is an error before step 1 and not in the middle of it.
-Status loadGemmLibrary();
+/// How operands with short mantissas are multiplied.
+enum class ShortProducts {
+  Fastest, ///< bf16 in the processor's instructions where brainProducts() chose them, else widened
+  Native,  ///< bf16 in the processor's instructions
+  Widened, ///< bf16 widened to f32: every product is exact
+  Tf32,    ///< widened, and operands of f32 rounded to 10 bits of mantissa first
+};
 
-/// "oneDNN 2.6.3", or nothing before loadGemmLibrary.
-std::string gemmLibraryVersion();
-
-/// Refuses dtypes that the host cannot do, strides that sgemm cannot take and a bias with beta = 1. With
-/// `tf32` the operands of f32 products are rounded to 10 bits of mantissa first.
-Status gemm(const accum_gemm &call, float beta, bool tf32 = false);
+/// Refuses dtypes that the host cannot do, strides that sgemm cannot take and a bias with beta = 1. Operands
+/// of bf16 may have any strides: those that the library cannot take are widened.
+Status gemm(const accum_gemm &call, float beta, ShortProducts products = ShortProducts::Fastest);
 
 /// The same for one point and without checks, on the calling thread, which must be a piece of parallelFor's;
 /// f32 needs loadGemmLibrary first.

@@ -10,10 +10,12 @@ namespace accum::runtime {
 namespace {
 
 constexpr int64_t kDepth = 256;
+static_assert(kBrainTileM <= kGemmTileM && kBrainTileM * kBrainTileN <= kGemmTileM * kGemmTileN);
 
 /// Of one thread, made at its first product.
 struct Panels {
-  std::vector<float> a = std::vector<float>(kGemmTileM * kDepth), b = std::vector<float>(kDepth * kGemmTileN),
+  std::vector<float> a = std::vector<float>(kGemmTileM * kDepth),
+                     b = std::vector<float>(kDepth * std::max(kGemmTileN, kBrainTileN)),
                      c = std::vector<float>(kGemmTileM * kGemmTileN);
 };
 

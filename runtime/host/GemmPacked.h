@@ -7,11 +7,10 @@
 
 namespace accum::runtime {
 
-using SgemmFn = int (*)(char, char, int64_t, int64_t, int64_t, float, const float *, int64_t, const float *,
-                        int64_t, float, float *, int64_t);
-
-/// The most rows and columns of a tile.
+/// The most rows and columns of a tile, and of one of bf16, which is packed in less time than it is
+/// multiplied only if it is wide.
 inline constexpr int64_t kGemmTileM = 1024, kGemmTileN = 384;
+inline constexpr int64_t kBrainTileM = 512, kBrainTileN = 768;
 
 /// Rows [row, row + m) x columns [col, col + n) of a result.
 struct GemmTile {

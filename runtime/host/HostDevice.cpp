@@ -4,10 +4,12 @@
 #include "runtime/host/HostDevice.h"
 #include "runtime/host/Attention.h"
 #include "runtime/host/Gemm.h"
+#include "runtime/host/GemmBrain.h"
 #include "runtime/host/GradientNorm.h"
 #include "runtime/system/Memory.h"
 #include "runtime/system/ThreadPool.h"
 #include <cstring>
+#include <fmt/format.h>
 
 namespace accum::runtime {
 
@@ -17,8 +19,20 @@ Status HostDevice::load(const Artifact &artifact) {
     return table.error();
   kernels = *table;
   poison = Poison::asked(artifact);
-  (void)loadGemmLibrary(); // absent: an f64 program does not need it, the first f32 GEMM says so
+  // Absent: an f64 program does not need it, the first f32 GEMM says so.
+  if (loadGemmLibrary() && artifact.manifest.precision == "bf16")
+    measuresBrains = true;
   return {};
+}
+
+std::vector<std::string> HostDevice::notices() const {
+  if (!measuresBrains)
+    return {};
+  const BrainProducts &products = brainProducts();
+  if (products.native)
+    return {fmt::format("products of bf16 are this processor's own, {:.1f} times as fast as widened to f32",
+                        products.gain)};
+  return {"products of bf16 are widened to f32: this processor has none that are faster"};
 }
 
 Status HostDevice::join(Collectives &all) {

@@ -12,6 +12,7 @@ namespace accum::runtime {
 class HostDevice : public Device {
 public:
   std::string name() const override { return "host"; }
+  std::vector<std::string> notices() const override;
   Status load(const Artifact &artifact) override;
   Status join(Collectives &all) override;
   Status requireRoom(uint64_t bytes, int processes) override;
@@ -39,6 +40,7 @@ private:
   std::optional<Poison> poison;
   const accum_kernels_v1 *kernels = nullptr;
   Collectives *ranks = nullptr;
+  bool measuresBrains = false; ///< the program multiplies bf16, and how is chosen by measuring
   Arena arena;
   uint8_t *inputs = nullptr;
 };

@@ -100,7 +100,7 @@ Status SimDevice::gemm(const accum_gemm &call, float beta) {
   for (int64_t i = 0; i < pointsOf(call); ++i)
     forLines(pointOf(call, i).c, result, call.m, call.n, call.c_row, 1,
              [&](const uint8_t *line, uint64_t bytes) { kernels->memory().wrote(line, bytes); });
-  return runtime::gemm(call, beta, tf32);
+  return runtime::gemm(call, beta, tf32 ? ShortProducts::Tf32 : ShortProducts::Widened);
 }
 
 Status SimDevice::zero(void *to, uint64_t bytes) {

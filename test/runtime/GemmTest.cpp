@@ -197,7 +197,7 @@ void checkPacked(bool turnA, bool turnB) {
   auto bias = [](const Problem<float> &p, int64_t j) { return double(p.bias[j]); };
   accum_gemm call = problem.call(true);
   problem.c.assign(problem.c.size(), NAN);
-  ASSERT_TRUE(gemm(call, 0, /*tf32=*/true)); // which holds all that bf16 does
+  ASSERT_TRUE(gemm(call, 0, ShortProducts::Tf32)); // which holds all that bf16 does
   problem.check(bias);
   std::vector<float> exact = problem.c;
   std::vector<uint16_t> a = brains(problem.a), b = brains(problem.b), bits = brains(problem.bias),

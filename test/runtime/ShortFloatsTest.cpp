@@ -151,7 +151,7 @@ TEST(ShortFloats, ProductsInTf32RoundTheirOperands) {
     for (auto *values : {&a, &b})
       for (float &value : *values)
         value = uniform(random);
-    ASSERT_TRUE(gemm(p.call(a.data(), b.data(), c.data(), ACCUM_F32, ACCUM_F32), 0, /*tf32=*/true));
+    ASSERT_TRUE(gemm(p.call(a.data(), b.data(), c.data(), ACCUM_F32, ACCUM_F32), 0, ShortProducts::Tf32));
     for (auto *values : {&a, &b})
       for (float &value : *values)
         value = nearest(value, 13, false);

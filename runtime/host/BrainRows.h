@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of bf16 to f32 and back, in the widest vectors of this processor.
+#ifndef ACCUM_RUNTIME_HOST_BRAINROWS_H
+#define ACCUM_RUNTIME_HOST_BRAINROWS_H
+
+#include <cstdint>
+
+namespace accum::runtime {
+
+/// Exact.
+void widenRow(const uint16_t *from, int64_t count, float *to);
+
+/// To nearest, ties to even, subnormal numbers too, as `toBrain` does.
+void roundRow(const float *from, int64_t count, uint16_t *to);
+
+} // namespace accum::runtime
+#endif

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// A result in bf16 is summed in a strip of f32 that stays in the second cache. The instructions take
+// subnormal operands and sums for 0.
+#include "runtime/host/GemmBrain.h"
+#include "runtime/host/BrainRows.h"
+#include "runtime/host/ShortFloats.h"
+#include "runtime/system/ThreadPool.h"
+#include <algorithm>
+#include <cstdlib>
+#include <ctime>
+#include <limits>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+namespace accum::runtime {
+namespace {
+
+/// Rows that are summed before they are rounded, or get their bias: 800 KB of f32.
+constexpr int64_t kStripRows = 256;
+
+float *stripOfThisThread() {
+  static thread_local auto strip = std::make_unique_for_overwrite<float[]>(kStripRows * kBrainTileN);
+  return strip.get();
+}
+
+/// `count` sums of a row get their bias, and what was there before where `beta` is not 0.
+void finishRow(const accum_gemm &call, const GemmPoint &point, float beta, int64_t row, int64_t col,
+               int64_t count, float *sums) {
+  bool brain = call.c_dtype == ACCUM_BF16;
+  for (int64_t j = 0; point.bias && j < count; ++j)
+    sums[j] += brain ? fromBrain(static_cast<const uint16_t *>(point.bias)[col + j])
+                     : static_cast<const float *>(point.bias)[col + j];
+  if (!brain)
+    return;
+  uint16_t *c = static_cast<uint16_t *>(point.c) + row * call.c_row + col;
+  for (int64_t j = 0; beta != 0 && j < count; ++j)
+    sums[j] += beta * fromBrain(c[j]);
+  roundRow(sums, count, c);
+}
+
+} // namespace
+
+int gemmBrainTile(const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile,
+                  BrainGemmFn multiply) {
+  bool brain = call.c_dtype == ACCUM_BF16;
+  GemmOperand a = operandOf(call.a_row, call.a_col, tile.m, call.k),
+              b = operandOf(call.b_row, call.b_col, call.k, tile.n);
+  const uint16_t *left = static_cast<const uint16_t *>(point.a),
+                 *right = static_cast<const uint16_t *>(point.b) + tile.col * call.b_col;
+  int64_t rows = brain || point.bias ? kStripRows : tile.m, end = tile.row + tile.m;
+  for (int64_t row = tile.row; row < end; row += rows) {
+    int64_t m = std::min(rows, end - row), leading = brain ? tile.n : call.c_row;
+    float *sums = brain ? stripOfThisThread() : static_cast<float *>(point.c) + row * call.c_row + tile.col;
+    if (int code = multiply(a.transpose, b.transpose, m, tile.n, call.k, 1.0f, left + row * call.a_row,
+                            a.leading, right, b.leading, brain ? 0.0f : beta, sums, leading))
+      return code;
+    for (int64_t i = 0; (brain || point.bias) && i < m; ++i)
+      finishRow(call, point, beta, row + i, tile.col, tile.n, sums + i * leading);
+  }
+  return 0;
+}
+
+namespace {
+
+/// A native product has to be so much faster: the choice is to be the same in every run on one machine.
+constexpr double kWorthwhile = 1.25;
+
+/// Seconds of the calling thread, so that others do not count.
+double threadSeconds() {
+  timespec time = {};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return double(time.tv_sec) + double(time.tv_nsec) * 1e-9;
+}
+
+template <typename Body> double secondsOf(Body body) {
+  double begin = threadSeconds();
+  body();
+  return threadSeconds() - begin;
+}
+
+/// Of 256 x 256 x 256, one thread, the fastest of a few turns.
+double measureGain(const GemmLibrary &library) {
+  constexpr int64_t kSize = 256;
+  constexpr int kTurns = 4;
+  constexpr uint16_t kOne = 0x3f80;
+  std::vector<uint16_t> a(kSize * kSize, kOne), b(kSize * kSize, kOne), c(kSize * kSize);
+  accum_gemm call = {};
+  call.dtype = call.c_dtype = ACCUM_BF16;
+  call.m = call.n = call.k = call.a_row = call.b_row = call.c_row = kSize;
+  call.a_col = call.b_col = 1;
+  GemmPoint point{a.data(), b.data(), nullptr, c.data()};
+  GemmTile tile{0, kSize, 0, kSize};
+  double native = std::numeric_limits<double>::infinity(), widened = native;
+  int code = 0;
+  parallelFor(1, 1, [&](int64_t, int64_t) { // as one piece: the library starts no threads in it
+    for (int turn = 0; turn < kTurns && !code; ++turn) {
+      native =
+          std::min(native, secondsOf([&] { code = gemmBrainTile(call, point, 0, tile, library.brainGemm); }));
+      widened = std::min(widened, secondsOf([&] { gemmPackedTile(call, point, 0, tile, library.sgemm); }));
+    }
+  });
+  return code ? 0 : widened / native;
+}
+
+BrainProducts chooseProducts() {
+  const GemmLibrary &library = gemmLibrary();
+  if (!library.brainGemm)
+    return {};
+  const char *text = std::getenv("ACCUM_BF16_PRODUCTS");
+  std::string_view asked = text ? text : "";
+  if (asked == "widened")
+    return {};
+  double gain = measureGain(library);
+  return {gain > (asked == "native" ? 0 : kWorthwhile), gain};
+}
+
+} // namespace
+
+const BrainProducts &brainProducts() {
+  static const BrainProducts chosen = chooseProducts();
+  return chosen;
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of bf16 in the processor's own instructions, where they are faster than sgemm of widened operands.
+#ifndef ACCUM_RUNTIME_HOST_GEMMBRAIN_H
+#define ACCUM_RUNTIME_HOST_GEMMBRAIN_H
+
+#include "runtime/host/GemmPacked.h"
+
+namespace accum::runtime {
+
+/// How this process multiplies bf16.
+struct BrainProducts {
+  bool native = false;
+  /// Time of a product of widened operands over that of a native one; 0: no native ones, or not measured.
+  double gain = 0;
+};
+
+/// Measured at the first call, in some milliseconds, and the same from then on. `ACCUM_BF16_PRODUCTS` in the
+/// environment, `native` or `widened`, decides instead where both are possible. Needs loadGemmLibrary first;
+/// not from inside parallelFor.
+const BrainProducts &brainProducts();
+
+/// One tile of a bf16 product whose operands are takeable; sums in f32, rounded once where the result is
+/// bf16. Returns the library's code.
+int gemmBrainTile(const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile,
+                  BrainGemmFn multiply);
+
+} // namespace accum::runtime
+#endif

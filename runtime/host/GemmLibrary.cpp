@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/host/GemmLibrary.h"
+#include <algorithm>
+#include <dlfcn.h>
+
+namespace accum::runtime {
+namespace {
+
+GemmLibrary library;
+
+} // namespace
+
+const GemmLibrary &gemmLibrary() { return library; }
+
+std::string gemmLibraryVersion() { return library.version; }
+
+Status loadGemmLibrary() {
+  if (library.sgemm)
+    return {};
+  void *handle = nullptr;
+  for (const char *name : {"libdnnl.so.2", "libdnnl.so.3", "libdnnl.so"})
+    if (!handle)
+      handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  void *sgemm = handle ? dlsym(handle, "dnnl_sgemm") : nullptr;
+  if (!sgemm)
+    return Error{kExitFile,
+                 "oneDNN (libdnnl.so.2) is not on this machine, and the program multiplies matrices",
+                 "no-onednn",
+                 {"install it: apt-get install libdnnl2"}};
+  struct Version {
+    int major, minor, patch;
+  };
+  if (auto *version = reinterpret_cast<const Version *(*)()>(dlsym(handle, "dnnl_version")))
+    library.version = "oneDNN " + std::to_string(version()->major) + "." + std::to_string(version()->minor) +
+                      "." + std::to_string(version()->patch);
+  library.brainGemm = reinterpret_cast<BrainGemmFn>(dlsym(handle, "dnnl_gemm_bf16bf16f32"));
+  library.sgemm = reinterpret_cast<SgemmFn>(sgemm);
+  return {};
+}
+
+GemmOperand operandOf(int64_t rowStride, int64_t colStride, int64_t rows, int64_t cols) {
+  if (colStride == 1)
+    return {'N', std::max(rowStride, cols)};
+  return {'T', std::max(colStride, rows)};
+}
+
+bool isTakeable(int64_t rowStride, int64_t colStride, int64_t rows, int64_t cols) {
+  return (colStride == 1 && (rowStride >= cols || rows == 1)) ||
+         (rowStride == 1 && (colStride >= rows || cols == 1));
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of bf16 by every way that this processor has, against plain loops in double.
+// fewer-instructions.test runs it again on less of a processor, where the library emulates them or has none.
+#include "runtime/host/BrainRows.h"
+#include "runtime/host/Gemm.h"
+#include "runtime/host/GemmBrain.h"
+#include "runtime/host/ShortFloats.h"
+#include "runtime/system/ThreadPool.h"
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <gtest/gtest.h>
+#include <random>
+
+using namespace accum::runtime;
+
+namespace {
+
+using Brains = std::vector<uint16_t>;
+
+Brains someBrains(size_t count, unsigned seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  Brains values(count);
+  for (uint16_t &value : values)
+    value = toBrain(uniform(random));
+  return values;
+}
+
+/// `points` products in one call; `turnA`, `turnB`: stored with unit row stride. Rows have three elements
+/// more than are multiplied.
+struct Problem {
+  static constexpr int64_t kMore = 3;
+  int64_t points, m, n, k;
+  bool turnA, turnB;
+  Brains a, b, bias;
+
+  Problem(int64_t points, int64_t m, int64_t n, int64_t k, int turn)
+      : points(points), m(m), n(n), k(k), turnA(turn & 1), turnB(turn & 2),
+        a(someBrains(size_t(points * (turnA ? k * (m + kMore) : m * (k + kMore))), 1)),
+        b(someBrains(size_t(points * (turnB ? n * (k + kMore) : k * (n + kMore))), 2)),
+        bias(someBrains(size_t(n), 3)) {}
+
+  int64_t rowOfA() const { return turnA ? 1 : k + kMore; }
+  int64_t colOfA() const { return turnA ? m + kMore : 1; }
+  int64_t rowOfB() const { return turnB ? 1 : n + kMore; }
+  int64_t colOfB() const { return turnB ? k + kMore : 1; }
+
+  accum_gemm call(void *c, int32_t result) const {
+    accum_gemm call = {};
+    call.a = a.data(), call.b = b.data(), call.c = c;
+    call.dtype = ACCUM_BF16, call.c_dtype = result;
+    call.m = m, call.n = n, call.k = k;
+    call.a_row = rowOfA(), call.a_col = colOfA(), call.b_row = rowOfB(), call.b_col = colOfB();
+    call.c_row = n;
+    call.batch_dims = 1;
+    call.batch[0] = points;
+    call.a_batch[0] = int64_t(a.size()) / points;
+    call.b_batch[0] = int64_t(b.size()) / points;
+    call.c_batch[0] = m * n;
+    return call;
+  }
+
+  double product(int64_t p, int64_t i, int64_t j) const {
+    const uint16_t *left = a.data() + p * int64_t(a.size()) / points,
+                   *right = b.data() + p * int64_t(b.size()) / points;
+    double sum = 0;
+    for (int64_t q = 0; q < k; ++q)
+      sum += double(fromBrain(left[i * rowOfA() + q * colOfA()])) *
+             double(fromBrain(right[q * rowOfB() + j * colOfB()]));
+    return sum;
+  }
+
+  /// Sums of f32 whatever their order, and of a result in bf16 half a unit of its 8 bits.
+  void check(int64_t p, int64_t i, int64_t j, float value, double expected, bool brain) const {
+    double tolerance = 2e-6 * std::sqrt(double(k)) + (brain ? std::ldexp(std::abs(expected), -8) : 0);
+    ASSERT_NEAR(value, expected, tolerance)
+        << m << "x" << n << "x" << k << " turned " << turnA << turnB << " at " << p << "," << i << "," << j;
+  }
+};
+
+/// Fresh results, results with a bias, and what is added to 0.5: (f32 and bf16) x 3.
+struct Results {
+  std::vector<float> fresh, biased, added;
+  Brains freshBrains, biasedBrains, addedBrains;
+
+  explicit Results(size_t count)
+      : fresh(count, NAN), biased(count, NAN), added(count, 0.5f), freshBrains(count, toBrain(NAN)),
+        biasedBrains(count, toBrain(NAN)), addedBrains(count, toBrain(0.5f)) {}
+
+  void compute(const Problem &problem, ShortProducts products) {
+    std::vector<float> bias(problem.bias.size());
+    widenRow(problem.bias.data(), problem.n, bias.data());
+    auto run = [&](void *c, int32_t result, const void *with, float beta) {
+      accum_gemm call = problem.call(c, result);
+      call.bias = with;
+      Status status = gemm(call, beta, products);
+      ASSERT_TRUE(status) << (status ? "" : status.error().message);
+    };
+    run(fresh.data(), ACCUM_F32, nullptr, 0);
+    run(biased.data(), ACCUM_F32, bias.data(), 0);
+    run(added.data(), ACCUM_F32, nullptr, 1);
+    run(freshBrains.data(), ACCUM_BF16, nullptr, 0);
+    run(biasedBrains.data(), ACCUM_BF16, problem.bias.data(), 0);
+    run(addedBrains.data(), ACCUM_BF16, nullptr, 1);
+  }
+};
+
+void checkAll(const Problem &problem, ShortProducts products) {
+  Results results(size_t(problem.points * problem.m * problem.n));
+  results.compute(problem, products);
+  for (int64_t p = 0; p < problem.points; ++p)
+    for (int64_t i = 0; i < problem.m; ++i)
+      for (int64_t j = 0; j < problem.n; ++j) {
+        auto at = size_t((p * problem.m + i) * problem.n + j);
+        double sum = problem.product(p, i, j), bias = double(fromBrain(problem.bias[size_t(j)]));
+        problem.check(p, i, j, results.fresh[at], sum, false);
+        problem.check(p, i, j, results.biased[at], sum + bias, false);
+        problem.check(p, i, j, results.added[at], sum + 0.5, false);
+        problem.check(p, i, j, fromBrain(results.freshBrains[at]), sum, true);
+        problem.check(p, i, j, fromBrain(results.biasedBrains[at]), sum + bias, true);
+        problem.check(p, i, j, fromBrain(results.addedBrains[at]), sum + 0.5, true);
+      }
+}
+
+class BrainGemm : public testing::Test {
+protected:
+  void SetUp() override { ASSERT_TRUE(loadGemmLibrary()); }
+  void TearDown() override { setThreads(2); }
+
+  /// The ways that this processor has.
+  static std::vector<ShortProducts> ways() {
+    std::vector<ShortProducts> all = {ShortProducts::Widened, ShortProducts::Fastest};
+    if (hasNative())
+      all.push_back(ShortProducts::Native);
+    return all;
+  }
+  static bool hasNative() {
+    float c = 0;
+    return bool(gemm(Problem(1, 1, 1, 1, 0).call(&c, ACCUM_F32), 0, ShortProducts::Native));
+  }
+};
+
+// Rests of every blocking: of 16 x 16 x 32 tiles, of strips, of tiles of a product.
+constexpr int64_t kShapes[][4] = {{1, 1, 1, 1},     {1, 1, 33, 70},  {1, 65, 1, 130},  {3, 7, 5, 9},
+                                  {8, 16, 16, 32},  {2, 97, 49, 91}, {1, 33, 70, 300}, {1, 300, 40, 64},
+                                  {1, 17, 500, 31}, {1, 1030, 9, 20}};
+
+} // namespace
+
+TEST_F(BrainGemm, EqualsPlainLoops) {
+  for (ShortProducts products : ways())
+    for (auto [points, m, n, k] : kShapes)
+      for (int turn = 0; turn < 4; ++turn)
+        checkAll(Problem(points, m, n, k, turn), products);
+}
+
+/// Strides that the library cannot take are no reason to refuse a product.
+TEST_F(BrainGemm, TakesAnyStrides) {
+  Brains a = someBrains(2 * 40 * 50, 1), b = someBrains(50 * 30, 2);
+  for (ShortProducts products : ways()) {
+    std::vector<float> c(40 * 30, NAN);
+    accum_gemm call = {};
+    call.a = a.data(), call.b = b.data(), call.c = c.data();
+    call.dtype = ACCUM_BF16, call.c_dtype = ACCUM_F32;
+    call.m = 40, call.n = 30, call.k = 50;
+    call.a_row = 100, call.a_col = 2, call.b_row = 30, call.b_col = 1, call.c_row = 30;
+    ASSERT_TRUE(gemm(call, 0, products));
+    for (int64_t i = 0; i < 40; ++i)
+      for (int64_t j = 0; j < 30; ++j) {
+        double sum = 0;
+        for (int64_t q = 0; q < 50; ++q)
+          sum += double(fromBrain(a[size_t(i * 100 + q * 2)])) * double(fromBrain(b[size_t(q * 30 + j)]));
+        ASSERT_NEAR(c[size_t(i * 30 + j)], sum, 2e-5);
+      }
+  }
+}
+
+TEST_F(BrainGemm, BitsDoNotDependOnThreads) {
+  constexpr int64_t kCases[][3] = {{1, 768, 512}, {768, 1, 512}, {32, 32, 6000}, {130, 700, 300}};
+  for (ShortProducts products : ways())
+    for (auto [m, n, k] : kCases) {
+      Problem problem(1, m, n, k, 2);
+      auto count = size_t(m * n);
+      setThreads(1);
+      Results first(count);
+      first.compute(problem, products);
+      for (int threads : {2, 7}) {
+        setThreads(threads);
+        Results many(count);
+        many.compute(problem, products);
+        EXPECT_EQ(std::memcmp(first.added.data(), many.added.data(), count * sizeof(float)), 0)
+            << m << "x" << n << "x" << k << " on " << threads;
+        EXPECT_EQ(first.biasedBrains, many.biasedBrains) << m << "x" << n << "x" << k << " on " << threads;
+      }
+    }
+}
+
+/// What was measured stays: otherwise two steps of a run would differ.
+TEST_F(BrainGemm, ChoosesOnce) {
+  const BrainProducts &products = brainProducts();
+  EXPECT_EQ(&products, &brainProducts());
+  EXPECT_TRUE(!products.native || hasNative());
+  EXPECT_TRUE(!products.native || products.gain > 0);
+}
+
+TEST(BrainRows, AreThoseOfShortFloats) {
+  std::mt19937 random(7);
+  for (int64_t count : {0, 1, 15, 16, 33, 1000}) {
+    std::vector<float> values(size_t(count) + 1, 1), wide(values.size(), 1);
+    for (int64_t i = 0; i < count; ++i) // NaN, infinite and subnormal ones too
+      values[size_t(i)] = std::bit_cast<float>(i % 5 ? uint32_t(random()) : uint32_t(random()) >> 9);
+    Brains narrow(values.size(), 7);
+    roundRow(values.data(), count, narrow.data());
+    widenRow(narrow.data(), count, wide.data());
+    for (int64_t i = 0; i < count; ++i) {
+      EXPECT_EQ(narrow[size_t(i)], toBrain(values[size_t(i)]));
+      EXPECT_EQ(std::bit_cast<uint32_t>(wide[size_t(i)]), uint32_t(narrow[size_t(i)]) << 16);
+    }
+    EXPECT_EQ(narrow.back(), 7);
+    EXPECT_EQ(wide.back(), 1);
+  }
+}
