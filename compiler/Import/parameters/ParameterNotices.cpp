@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the summary says about ties, and about what the export lost.
 #include "compiler/Import/parameters/ParameterNotices.h"
-#include "compiler/Import/lost/GradientMarks.h"
-#include "compiler/Import/parameters/ParameterPatterns.h"
 #include <algorithm>
-#include <cstring>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <set>
@@ -164,108 +161,6 @@ void noteTraced(const Model &model, ParameterTable &table) {
         "(weight norm, adapters): what looks like a parameter is trained. torch.onnx.export(..., "
         "dynamo=True, "
         "optimize=False) says all but requires_grad=False, which is --freeze");
-}
-
-/// The one row of a matrix that is all zeros; nothing where there is none, or another one, or no data.
-static std::optional<int64_t> onlyZeroRow(const Tensor &tensor) {
-  std::span<const std::byte> bytes = tensor.data.bytes();
-  if (tensor.shape.size() != 2 || bytes.empty())
-    return {};
-  size_t width = bytes.size() / static_cast<size_t>(tensor.shape[0]);
-  auto isZero = [](std::byte byte) { return byte == std::byte(0); };
-  std::optional<int64_t> found;
-  for (int64_t row = 0; row < tensor.shape[0]; ++row) {
-    std::span<const std::byte> values = bytes.subspan(static_cast<size_t>(row) * width, width);
-    if (!std::all_of(values.begin(), values.end(), isZero))
-      continue;
-    if (found)
-      return {};
-    found = row;
-  }
-  return found;
-}
-
-/// The row of `table` that the file itself says is padding.
-static std::optional<int64_t> markedRow(const Graph &graph, const std::string &table) {
-  for (const Node &node : graph.nodes)
-    if (std::optional<int64_t> row = paddingRow(node); row && node.inputs[0] == table)
-      return row;
-  return std::nullopt;
-}
-
-void notePadding(const std::vector<const Tensor *> &tables, const Graph &graph, ParameterTable &table) {
-  for (const Tensor *tensor : tables) {
-    const Parameter *parameter = table.find(tensor->name);
-    if (!parameter || !parameter->trained)
-      continue;
-    if (std::optional<int64_t> row = markedRow(graph, tensor->name))
-      table.notices.push_back(
-          fmt::format("{}: looking up row {} gives it no gradient (padding_idx={} of the embedding)",
-                      parameter->module, *row, *row));
-    else if (row = onlyZeroRow(*tensor); row)
-      table.notices.push_back(
-          fmt::format("{}: row {} is all zeros, as of an embedding with padding_idx={}, which ONNX cannot "
-                      "say: where token {} "
-                      "reaches the loss (in spite of masks and ignored labels), its row is trained here",
-                      parameter->module, *row, *row, *row));
-  }
-}
-
-/// What an integer scalar is, as an initializer or a Constant.
-static std::optional<int64_t> knownIndex(const Graph &graph, const std::string &name) {
-  const Tensor *tensor = graph.initializer(name);
-  for (const Node &node : graph.nodes)
-    if (!tensor && node.opType == "Constant" && node.outputs[0] == name)
-      tensor = node.attribute<Tensor>("value");
-  if (!tensor || tensor->dtype != DType::Int64 || tensor->elementCount() != 1)
-    return std::nullopt;
-  std::span<const std::byte> bytes = tensor->data.bytes();
-  int64_t index = 0;
-  if (bytes.size() != sizeof index)
-    return std::nullopt;
-  std::memcpy(&index, bytes.data(), sizeof index);
-  return index;
-}
-
-/// The row that `Where(ignored, row, ids)` makes the lookups of `table` read.
-static std::optional<int64_t> substitutedRow(const Graph &graph, const std::string &table) {
-  for (const Node &look : graph.nodes) {
-    if (look.opType != "Gather" || look.inputs[0] != table)
-      continue;
-    for (const Node &choice : graph.nodes)
-      if (choice.opType == "Where" && choice.inputs.size() == 3 && choice.outputs[0] == look.inputs[1])
-        if (std::optional<int64_t> row = knownIndex(graph, choice.inputs[1]))
-          return row;
-  }
-  return std::nullopt;
-}
-
-/// T5 and its like shift labels as BART does, and have no padding_idx.
-static bool isOfT5(const Graph &graph) {
-  return std::any_of(graph.initializers.begin(), graph.initializers.end(), [](const Tensor &tensor) {
-    return tensor.name.ends_with("relative_attention_bias.weight");
-  });
-}
-
-Failures refuseSubstitutedRows(const std::vector<const Tensor *> &tables, const Graph &graph,
-                               const std::vector<std::string> &trusted, const ParameterTable &table) {
-  Failures failures;
-  for (const Tensor *tensor : isOfT5(graph) ? std::vector<const Tensor *>() : tables) {
-    const Parameter *parameter = table.find(tensor->name);
-    std::optional<int64_t> row = substitutedRow(graph, tensor->name);
-    if (!parameter || !parameter->trained || !row || matchesAny(*parameter, trusted))
-      continue;
-    failures.push_back(
-        {"lost-in-export",
-         backquoted(parameter->module),
-         fmt::format(
-             "row {} is looked up in place of ignored ids: with padding_idx={} of the embedding, as in "
-             "BART, mBART, Marian and Pegasus, it gets no gradient, which this file cannot say",
-             *row, *row),
-         {"torch.onnx.export(..., dynamo=True) says it",
-          fmt::format("if the model trains that row too: --trust-backward '{}'", parameter->module)}});
-  }
-  return failures;
 }
 
 Failure nothingToTrain(const Model &model, const ParameterTable &table) {

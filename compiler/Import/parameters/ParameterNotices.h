@@ -22,14 +22,6 @@ void noteGuessed(const std::vector<std::string> &names, ParameterTable &table);
 void noteComputed(ParameterTable &table);
 /// Adds a notice of what a TorchScript file cannot say, and of the exporter that can.
 void noteTraced(const Model &model, ParameterTable &table);
-/// Adds a notice for each trained table with a row of padding (`padding_idx`), from which frameworks keep its
-/// gradient: where the file marks it, so is it done here; ONNX alone cannot say it, and one row of zeros
-/// hints.
-void notePadding(const std::vector<const Tensor *> &tables, const Graph &graph, ParameterTable &table);
-/// For a file without a signature: trained tables whose lookups read one row in place of ids that are ignored
-/// (labels of -100 that an encoder-decoder shifts), but those that match a pattern of `trusted`.
-Failures refuseSubstitutedRows(const std::vector<const Tensor *> &tables, const Graph &graph,
-                               const std::vector<std::string> &trusted, const ParameterTable &table);
 /// The failure for a model without a trained parameter, with what could be trained.
 Failure nothingToTrain(const Model &model, const ParameterTable &table);
 

@@ -2,6 +2,7 @@
 // Separate what was merged, judge each initializer, tie what was duplicated, then do what the user asked.
 #include "compiler/Import/parameters/Parameters.h"
 #include "compiler/Import/lost/GradientMarks.h"
+#include "compiler/Import/lost/PaddingRows.h"
 #include "compiler/Import/model/Contents.h"
 #include "compiler/Import/model/ShortFloats.h"
 #include "compiler/Import/parameters/ModuleNames.h"
@@ -367,7 +368,7 @@ Result<ParameterTable> Decision::finish() {
   notePadding(tables, graph, table);
   if (signature.isEmpty()) {
     noteComputed(table);
-    Failures rows = refuseSubstitutedRows(tables, graph, options.trusted, table);
+    Failures rows = refuseLostPadding(tables, graph, options.trusted, table);
     refused.insert(refused.end(), rows.begin(), rows.end());
   }
   noteShortFloats(graph, table);
