@@ -71,6 +71,9 @@ Folded foldGather(const Content &input, const Content &indices, int64_t axis);
 /// ONNX GatherND with batch_dims = 0; an index into the batch axis must be local to its sample.
 Folded foldGatherND(const Content &input, const Content &indices);
 Folded foldGatherElements(const Content &input, const Content &indices, int64_t axis);
+/// ONNX NonZero: the positions, [rank, their number], where the samples of one that is known lie in their
+/// order.
+Folded foldNonZero(const Content &input);
 Folded foldCumSum(const Content &input, int64_t axis, bool exclusive, bool reverse);
 /// Sum, max, min, product over axes, which become ones.
 Folded foldReduce(nn::ReduceKind kind, const Content &input, llvm::ArrayRef<int64_t> axes);

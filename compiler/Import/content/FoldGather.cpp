@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folding of known values: indexed reads.
+// Folding of known values: indexed reads, and positions to read.
 #include "compiler/Import/content/Content.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -106,6 +106,36 @@ Folded foldGatherElements(const Content &input, const Content &indices, int64_t 
     elements.push_back(input.at(source));
   }
   return Content::dense(input.dtype, indices.shape(), std::move(elements), indices.outer);
+}
+
+/// Samples lie behind one another in row-major order: the batch axis has one block, and none but ones before
+/// it.
+static bool isLedByBatch(const Content &input) {
+  auto before = llvm::ArrayRef(input.slab).take_front(std::max<int64_t>(input.batchAxis, 0));
+  return input.outer == 1 && llvm::all_of(before, [](int64_t size) { return size == 1; });
+}
+
+Folded foldNonZero(const Content &input) {
+  if (!input.isConstant() || !isLedByBatch(input))
+    return std::nullopt;
+  std::vector<Index> found;
+  Index index(input.slab.size(), 0);
+  for (bool more = input.size() > 0; more; more = advance(index, input.slab)) {
+    const Element &element = input.at(index);
+    if (isFloat(input.dtype) ? element.real != 0 : element.constant != 0)
+      found.push_back(index);
+  }
+  bool isOfBatch = input.batchAxis >= 0;
+  if (isOfBatch && found.empty())
+    return std::nullopt;
+  std::vector<Element> positions;
+  for (int64_t axis = 0; axis < input.rank(); ++axis)
+    for (const Index &place : found)
+      positions.push_back(Element::integer(place[axis], axis == input.batchAxis ? input.slab[axis] : 0));
+  auto count = static_cast<int64_t>(found.size());
+  return Content::dense(
+      DType::Int64, {Extent::fixed(input.rank()), isOfBatch ? Extent::ofBatch(count) : Extent::fixed(count)},
+      std::move(positions));
 }
 
 } // namespace accum::import

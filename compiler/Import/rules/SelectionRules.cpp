@@ -18,6 +18,15 @@ namespace {
        wayOutOfExperts}};
 }
 
+/// `x[mask].view(N, -1, H)`: as many rows of each sample.
+[[noreturn]] void refuseEqualShares(const Shape &rows) {
+  throw Refusal{"data-dependent-shape",
+                "deals selected rows " + toString(rows) +
+                    " to the samples: that a mask selects as many of each depends on data",
+                {"of a mask's last row in each sample: x[torch.arange(N), (mask.int() * torch.arange(1, T + "
+                 "1)).argmax(1)]"}};
+}
+
 /// What an operator does with selected rows.
 enum class Kind { Refused, Elementwise, Move, AlongAxis, Product, Reduce, Within, Loss, Extents };
 
@@ -175,6 +184,8 @@ GraphValue SelectedNode::operand(int64_t i) {
   if (isSizes(x))
     return isShape ? stripped(x) : GraphValue(x.dtype, number(x));
   if (!isRows(x)) {
+    if (isShape && isRows(node.input(0)) && x.content && !x.content->isConstant())
+      refuseEqualShares(node.input(0).shape);
     if (!batchAxes(x.shape).empty() || (x.content && !x.content->isConstant()))
       refuseSelection("relates selected rows to `" + node.node.inputs[i] + "`, which has all samples");
     return x;
@@ -358,7 +369,11 @@ void applyToSelection(Binder &node, Values &values, Rule rule) {
   SelectedNode(node, values, rule).apply();
 }
 
-static void nonZero(Binder &node) { node.set(0, select(node.emit, node.input(0))); }
+static void nonZero(Binder &node) {
+  const GraphValue &mask = node.input(0);
+  Folded known = mask.content ? foldNonZero(*mask.content) : std::nullopt;
+  node.set(0, known ? GraphValue(*known) : select(node.emit, mask));
+}
 
 void addSelectionRules(RuleTable &table) { table.add("NonZero", 9, nonZero); }
 

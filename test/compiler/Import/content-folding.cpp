@@ -181,6 +181,28 @@ TEST(ContentFolding, GatherNDByCoordinates) {
   });
 }
 
+TEST(ContentFolding, PositionsOfWhatIsNotZero) {
+  auto positions = [](const Whole &mask) {
+    std::vector<std::vector<int64_t>> found;
+    generate(mask.shape, [&](const std::vector<int64_t> &i) {
+      if (mask.at(i) != 0)
+        found.push_back(i);
+      return 0;
+    });
+    return generate({int64_t(mask.shape.size()), int64_t(found.size())},
+                    [&](const std::vector<int64_t> &i) { return found[size_t(i[1])][size_t(i[0])]; });
+  };
+  Content row = *foldReshape(integers({0, 7, 0, -1, 2, 0}), staticShape({2, 3}));
+  Content same = *foldBroadcast(row, Shape{Extent::ofBatch(1), Extent::fixed(2), Extent::fixed(3)});
+  Content flat = *foldReshape(same, Shape{Extent::ofBatch(6)});
+  Content led = *foldReshape(flat, Shape{Extent::fixed(1), Extent::ofBatch(2), Extent::fixed(3)});
+  for (const Content &mask : {row, integers({0, 0}), same, flat, led})
+    expectMeans(foldNonZero(mask), [&](int64_t n) { return positions(wholeAt(mask, n)); });
+  EXPECT_FALSE(foldNonZero(*foldTranspose(same, {1, 0, 2})))
+      << "positions of a row of all samples come first";
+  EXPECT_FALSE(foldNonZero(batchRange(2))) << "zero in one sample alone";
+}
+
 TEST(ContentFolding, RangesOfAnyStep) {
   auto range = [](int64_t start, int64_t limit, int64_t delta) -> std::optional<std::vector<int64_t>> {
     auto scalar = [](int64_t value) { return Content::scalar(DType::Int64, Element::integer(value)); };
