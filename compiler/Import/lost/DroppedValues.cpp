@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs what calls read with what nodes read, and tells harmless rewrites from the others.
 #include "compiler/Import/lost/DroppedValues.h"
+#include "compiler/Import/lost/FrameworkSteps.h"
 #include "compiler/Import/lost/SourceTrace.h"
 #include "compiler/Import/parameters/Signature.h"
 #include <algorithm>
@@ -23,7 +24,7 @@ bool moves(std::string_view operation) {
       "unsqueeze", "squeeze",      "select",  "split",     "unbind",    "getitem",         "clone",  "cat",
       "flatten",   "alias",        "flip",    "roll",      "repeat",    "stack",           "tile",   "unfold",
       "narrow",    "index",        "chunk",   "movedim",   "unflatten", "split_with_sizes"};
-  return isOneOf(names, operation);
+  return operation.starts_with("view_as_") || isOneOf(names, operation);
 }
 
 /// Operations whose like optimisers join with them: one reshape does for two.
@@ -47,6 +48,17 @@ bool joinsCalls(std::string_view opType) {
                                                          "Attention", "Conv", "Gelu"};
   return isOneOf(names, opType);
 }
+
+/// Names of indices, through which no gradient goes: the second argument of these.
+std::vector<std::string> indicesOf(const TracedCall &call) {
+  static constexpr std::array<std::string_view, 4> names{"index", "index_put", "index_put_", "embedding"};
+  TracedCall indices;
+  if (isOneOf(names, call.operation()) && call.arguments.size() > 1)
+    indices.arguments = {call.arguments[1]};
+  return indices.operands();
+}
+
+bool isCopy(std::string_view operation) { return operation == "clone" || operation == "copy"; }
 
 bool isDetached(std::string_view result) { return withoutNumber(result) == "detach"; }
 
@@ -227,18 +239,30 @@ std::vector<std::string> DroppedValues::standIns(const Group &group,
 }
 
 std::vector<DroppedValue> DroppedValues::droppedBy(const Group &group) const {
-  std::vector<std::string> operands = group.call.operands();
+  std::vector<std::string> operands = group.call.operands(), indices = indicesOf(group.call);
   std::vector<DroppedValue> found;
   bool isOrdered = isOneToOne(group, operands);
+  std::vector<std::string> left = standIns(group, operands);
+  auto isMoved = [&](const std::string &input) {
+    auto producer = producers.find(input);
+    return producer != producers.end() && moves(producer->second->call.operation());
+  };
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (!isDropped(group, operands[i]))
+    bool isIndex = std::find(indices.begin(), indices.end(), operands[i]) != indices.end();
+    if (isIndex || !isDropped(group, operands[i]))
       continue;
-    if (isOrdered) {
+    // A complex view is of what lies in pairs: it and its other factor, often a constant, are told apart.
+    auto pair = operands[i].starts_with("view_as_complex") ? std::find_if(left.begin(), left.end(), isMoved)
+                                                           : left.end();
+    if (isOrdered)
       found.push_back({operands[i], group.inputs[i]});
-      continue;
-    }
-    for (const std::string &input : standIns(group, operands))
-      found.push_back({operands[i], input});
+    else if (pair != left.end())
+      found.push_back({operands[i], *pair});
+    else
+      for (const std::string &input : left)
+        found.push_back({operands[i], input});
+    if (!isOrdered && pair != left.end() && left.size() > 1)
+      left.erase(pair);
   }
   return found;
 }
@@ -254,7 +278,9 @@ DroppedValues::Lost DroppedValues::lostWith(const Group &group, const DroppedVal
     return Lost::Nothing;
   bool isJoined = std::any_of(group.nodes.begin(), group.nodes.end(),
                               [](const Node *node) { return joinsCalls(node->opType); });
-  if (isJoined && !moves(operation))
+  const Node *maker = source ? producer->second->nodes.back() : nullptr;
+  bool isStep = maker && isFrameworkStep(*maker, *group.nodes.front(), operation);
+  if (isStep || (isJoined && !moves(operation)))
     return unlessHarmless;
   bool isTwin = source && withoutNumber(source->result) == operation && source->result != value.name &&
                 family(operation) != family(reader);
@@ -299,6 +325,10 @@ std::optional<Refusal> DroppedValues::refusal(const Node &node,
                   "which the exporter merged with the equal `{}`: where a `detach()` made them two, it is "
                   "gone, and the graph's gradient is not the model's",
                   value.input)
+        : isCopy(withoutNumber(value.name))
+            ? fmt::format("a copy of `{}` that the exporter left out: the file does not say whether "
+                          "`x.clone()` or `x.detach().clone()` made it",
+                          value.input)
             : fmt::format(
                   "which the exporter left out since it equals `{}`: where it was there for its gradient, "
                   "as `detach()` and reversed gradients are, that is gone",

@@ -93,10 +93,40 @@ class TableTwice(Model):
         return F.cross_entropy(self.head(self.body(x) * torch.tanh(self.codes(y)) + self.codes(y)), y)
 
 
+class FrameworkSteps(Model):
+    """Losses multiply by a delta of 1 and add a margin of 0; an index is copied: no step of the model's."""
+    def forward(self, x, y):
+        h, other = torch.tanh(self.body(x)), torch.tanh(self.other(x))
+        sign = (y > 1) * 2.0 - 1
+        near = F.huber_loss(h, other) + F.smooth_l1_loss(h[:, 1:], other[:, :5])
+        near = near + F.cosine_similarity(h, other, 1).mean()
+        near = near + F.cosine_embedding_loss(h, other, sign)
+        near = near + F.margin_ranking_loss(h[:, 0], other[:, 1], sign)
+        h = h.index_fill(1, torch.tensor([2]), 0.0)
+        return F.cross_entropy(self.head(h), y) + near
+
+
+class ComplexViews(Model):
+    """Rotated in pairs, as complex numbers."""
+    def forward(self, x, y):
+        pairs = torch.view_as_complex(self.body(x).reshape(-1, 3, 2))
+        h = torch.view_as_real(pairs * torch.polar(torch.ones(3), torch.arange(3.0))).flatten(1)
+        return F.cross_entropy(self.head(h), y)
+
+
+class CopiedAfterDetach(Model):
+    """The optimiser drops both, and the file is that of a copy alone."""
+    def forward(self, x, y):
+        h = torch.tanh(self.body(x))
+        target = h.detach().clone()
+        return F.cross_entropy(self.head(torch.sin(h)), y) + F.mse_loss(torch.cos(h), target)
+
+
 # Whether the optimiser runs, and whether the file lost something.
 MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoGrad, False, False),
           "no-grad-mask": (MaskUnderNoGrad, True, False), "detach-compared": (ComparedDetached, True, False), "detach-stacked": (StackedWithItself, True, True),
-          "equal-inputs": (EqualInputs, True, False), "backward-hook": (Hooked, False, True), "table-twice": (TableTwice, True, True)}
+          "equal-inputs": (EqualInputs, True, False), "backward-hook": (Hooked, False, True), "table-twice": (TableTwice, True, True), "framework-steps": (FrameworkSteps, True, False),
+          "complex-views": (ComplexViews, True, False), "detach-copied": (CopiedAfterDetach, True, True)}
 
 
 def losses(model, arrays):
