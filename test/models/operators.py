@@ -210,7 +210,8 @@ def layout():
         with_numbers = {"Reshape": ((a * b, 1), [[0, a * b, 1]], {}), "Unsqueeze": ((a, b, 1), [[-1]], {}),
                         "Expand": ((a, b), [[1, a, b]], {}), "Tile": ((2 * a, b), [[1, 2, 1]], {}),
                         "Slice": ((a, 1), [[0], [1], [-1]], {}), "Slice.back": ((a, b), [[-1], [-(2 ** 62)], [-1], [-1]], {}),
-                        "Pad": ((a + 1, b + 2), [[0, 1, 0, 0, 0, 2]], {})}
+                        **{f"Pad{ending}": ((a + 1, b + 2), [[0, 1, 0, 0, 0, 2]], attributes) for ending, attributes in
+                           (("", {}), (".edge", dict(mode="edge")), (".reflect", dict(mode="reflect")), (".wrap", dict(mode="wrap")))}}
         for name, (out, numbers, attributes) in with_numbers.items():
             def build(g, v, name=name, out=out, numbers=numbers, attributes=attributes):
                 return g.node(name.split(".")[0], [v[0], *map(g.constant, numbers)], **attributes), out

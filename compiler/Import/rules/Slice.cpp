@@ -162,12 +162,49 @@ static void padAxes(Binder &node, ArrayRef<int64_t> low, ArrayRef<int64_t> high,
   node.set(0, GraphValue(x.dtype, emit.pad(x.whole(emit), value.whole(emit), before, behind)));
 }
 
+/// The position on an axis of `size` elements that a mode puts at `place`, which may lie before or behind it.
+static int64_t continued(StringRef mode, int64_t place, int64_t size) {
+  if (mode == "edge" || size == 1)
+    return std::clamp<int64_t>(place, 0, size - 1);
+  int64_t period = mode == "wrap" ? size : 2 * size - 2;
+  int64_t within = (place % period + period) % period;
+  return within < size ? within : period - within;
+}
+
+/// Pads with elements of the axis itself; negative amounts cut.
+static void continueAxes(Binder &node, StringRef mode, ArrayRef<int64_t> low, ArrayRef<int64_t> high) {
+  GraphValue x = node.input(0);
+  for (int64_t d = 0; d < x.rank(); ++d) {
+    int64_t size = x.shape[d].count, from = -low[d], end = size + high[d];
+    if (from == 0 && end == size)
+      continue;
+    if (x.shape[d].batched)
+      refuseCrossBatch("pads the batch axis: the extent is not a multiple of the batch size");
+    if (end < from)
+      refuseMalformed("cuts more off an axis than it holds");
+    if (size == 0 || (std::min(low[d], high[d]) < 0 && std::max(low[d], high[d]) > 0))
+      throw Refusal{"unsupported",
+                    "pads an axis that it also cuts, or that holds nothing, in mode `" + mode.str() + "`",
+                    {"cut it in a Slice of its own"}};
+    Shape padded(x.shape);
+    padded[d].count = end - from;
+    requireSane(padded);
+    SmallVector<int64_t> positions;
+    for (int64_t place = from; place < end; ++place)
+      positions.push_back(continued(mode, place, size));
+    x = {x.dtype, pick(node.emit, x.whole(node.emit), d, positions)};
+  }
+  node.set(0, x);
+}
+
 static constexpr int64_t mostPadding = int64_t{1} << 40;
 
 static void padRule(Binder &node) {
   const GraphValue &x = node.input(0);
-  if (node.text("mode", "constant") != "constant")
-    refuseUnsupported("pads in mode `" + node.text("mode", "") + "`");
+  std::string mode = node.text("mode", "constant");
+  bool isKnown = mode == "constant" || mode == "reflect" || mode == "edge" || mode == "wrap";
+  if (!isKnown)
+    refuseMalformed("pads in mode `" + mode + "`, which the operator has not");
   SmallVector<int64_t> amounts = node.integers(1), low(x.rank(), 0), high(x.rank(), 0), axes;
   for (int64_t d = 0; d < x.rank(); ++d)
     axes.push_back(d);
@@ -183,6 +220,8 @@ static void padRule(Binder &node) {
       if (amount < -mostPadding || amount > mostPadding)
         refuseMalformed("pads by an absurd amount");
   }
+  if (mode != "constant")
+    return continueAxes(node, mode, low, high);
   Element zero = isFloat(x.dtype) ? Element::floating(0) : Element::integer(0);
   GraphValue value = node.has(2) ? node.input(2) : GraphValue(Content::scalar(x.dtype, zero));
   if (value.dtype != x.dtype)

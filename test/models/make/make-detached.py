@@ -122,11 +122,20 @@ class CopiedAfterDetach(Model):
         return F.cross_entropy(self.head(torch.sin(h)), y) + F.mse_loss(torch.cos(h), target)
 
 
+class Continued(Model):
+    """Rows that go on behind their ends."""
+    def forward(self, x, y):
+        h = self.body(x)[:, None]
+        h = F.pad(h, (2, 1), "reflect") + 2 * F.pad(h, (2, 1), "replicate") - 3 * F.pad(h, (2, 1), "circular")
+        h = torch.tanh(h[:, 0])
+        return F.cross_entropy(self.head(h[:, :6] * h[:, 3:]), y)
+
+
 # Whether the optimiser runs, and whether the file lost something.
 MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoGrad, False, False),
           "no-grad-mask": (MaskUnderNoGrad, True, False), "detach-compared": (ComparedDetached, True, False), "detach-stacked": (StackedWithItself, True, True),
           "equal-inputs": (EqualInputs, True, False), "backward-hook": (Hooked, False, True), "table-twice": (TableTwice, True, True), "framework-steps": (FrameworkSteps, True, False),
-          "complex-views": (ComplexViews, True, False), "detach-copied": (CopiedAfterDetach, True, True)}
+          "complex-views": (ComplexViews, True, False), "detach-copied": (CopiedAfterDetach, True, True), "continued": (Continued, True, False)}
 
 
 def losses(model, arrays):
