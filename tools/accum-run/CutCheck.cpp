@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuts of the batch: finer, in reverse, each micro-step alone, undivided.
+// Cuts of the batch: finer, in reverse, each micro-step alone, undivided; as many as there is time for.
 #include "tools/accum-run/CutCheck.h"
 #include "runtime/files/Convert.h"
+#include "runtime/system/Clock.h"
 #include "tools/accum-run/Direction.h"
 #include <algorithm>
 #include <cmath>
@@ -108,10 +109,13 @@ public:
 private:
   accum_cut cutOf(int64_t rows) const { return {sizeof(accum_cut), 0, rows, samples, -1}; }
   int add(const accum_cut &cut, Outcome &sum, uint8_t fill = 0xff);
+  int affords(const std::string &what, int64_t microSteps, bool &isAfforded);
   int addAlone(Outcome &sum);
   int measureNoise(const accum_cut &cut, const Measure &measure, Difference &noise);
   int checkPlanned();
   int checkOthers(const Outcome &planned);
+  int checkFiner(const Outcome &planned);
+  int checkAlone(const Outcome &planned);
   int compareStep(const Outcome &got, const accum_cut &cut, const std::string &what, const Measure &measure,
                   uint8_t fill = 0xff);
   std::string cutsOf(int64_t rows) const;
@@ -119,19 +123,22 @@ private:
   void announce(int64_t steps) const;
   int report(const std::string &what, const Outcome &got, const Outcome &reference, const Measure &measure);
   int conclude();
+  void print(const std::vector<std::pair<double, std::string>> &worst) const;
   int64_t block() const { return ceilDiv(samples, info.devices); }
 
   Trial &trial;
   const accum_info &info;
   Measure same = kSingle, other = kSingle; ///< of cuts with micro-steps of the same size, and of other ones
   int64_t samples = 0;
-  std::map<std::string, double> worstOf; ///< by parameter, over all comparisons
+  std::map<std::string, double> worstOf;          ///< by parameter, over all comparisons
+  double started = runtime::now(), microStep = 0; ///< seconds; of the slowest micro-step so far
+  std::vector<std::string> leftOut;               ///< comparisons for which there was no time
   bool differs = false;
 };
 
 /// One step, added to `sum`.
 int CutCheck::add(const accum_cut &cut, Outcome &sum, uint8_t fill) {
-  double loss = 0;
+  double loss = 0, before = runtime::now();
   if (int code = trial.step(cut, loss, fill))
     return code;
   sum.loss += loss;
@@ -145,7 +152,19 @@ int CutCheck::add(const accum_cut &cut, Outcome &sum, uint8_t fill) {
     for (size_t at = 0; at < values.size(); ++at)
       values[at] += runtime::asDouble(bytes.data(), trial.trained[index]->dtype, int64_t(at));
   }
+  microStep = std::max(microStep, (runtime::now() - before) / double(ceilDiv(block(), cut.rows)));
   return 0;
+}
+
+/// Whether a comparison that takes so many micro-steps ends in time; one that does not is left out.
+int CutCheck::affords(const std::string &what, int64_t microSteps, bool &isAfforded) {
+  double seconds = trial.options.verifySeconds;
+  double answer = seconds == 0 || runtime::now() - started + double(microSteps) * microStep <= seconds;
+  int code = trial.agree(answer);
+  isAfforded = answer != 0;
+  if (!isAfforded)
+    leftOut.push_back(what);
+  return code;
 }
 
 /// Each micro-step of the plan by itself, summed here. Terms that belong to no sample come with each of them,
@@ -186,8 +205,13 @@ int CutCheck::checkPlanned() {
   Outcome planned;
   if (int code = add(cutOf(info.m), planned))
     return code;
-  if (int code = compareStep(planned, cutOf(info.m), "over memory of zeros instead of NaN", same, 0))
+  const std::string zeros = "over memory of zeros instead of NaN";
+  bool isAfforded = false;
+  if (int code = affords(zeros, steps, isAfforded))
     return code;
+  if (isAfforded)
+    if (int code = compareStep(planned, cutOf(info.m), zeros, same, 0))
+      return code;
   return trial.manifest.wholeBatch ? 0 : checkOthers(planned);
 }
 
@@ -200,20 +224,41 @@ int CutCheck::compareStep(const Outcome &got, const accum_cut &cut, const std::s
 }
 
 int CutCheck::checkOthers(const Outcome &planned) {
-  int64_t steps = ceilDiv(block(), info.m), rows = std::max<int64_t>(1, ceilDiv(block(), kMostPieces));
-  if (rows < info.m)
-    if (int code = compareStep(planned, cutOf(rows), "in " + cutsOf(rows), other))
-      return code;
-  if (steps < 2)
-    return 0;
+  int64_t steps = ceilDiv(block(), info.m);
+  if (int code = checkFiner(planned); code || steps < 2)
+    return code;
+  const std::string reverse = "the micro-steps in reverse order";
+  bool isAfforded = false;
+  if (int code = affords(reverse, steps, isAfforded))
+    return code;
   accum_cut cut = cutOf(info.m);
   cut.reversed = 1;
-  if (int code = compareStep(planned, cut, "the micro-steps in reverse order", same))
+  if (isAfforded)
+    if (int code = compareStep(planned, cut, reverse, same))
+      return code;
+  return checkAlone(planned);
+}
+
+int CutCheck::checkFiner(const Outcome &planned) {
+  int64_t rows = std::max<int64_t>(1, ceilDiv(block(), kMostPieces));
+  const std::string what = "in " + cutsOf(rows);
+  bool isAfforded = false;
+  if (rows < info.m)
+    if (int code = affords(what, ceilDiv(block(), rows), isAfforded))
+      return code;
+  return isAfforded ? compareStep(planned, cutOf(rows), what, other) : 0;
+}
+
+int CutCheck::checkAlone(const Outcome &planned) {
+  int64_t steps = ceilDiv(block(), info.m);
+  const std::string what = "each micro-step alone, summed in f64";
+  bool isAfforded = false;
+  if (int code = affords(what, steps * (steps + 1), isAfforded); code || !isAfforded)
     return code;
   Outcome alone;
   if (int code = addAlone(alone))
     return code;
-  return report("each micro-step alone, summed in f64", planned, alone, same);
+  return report(what, planned, alone, same);
 }
 
 /// As many samples as one micro-step holds: undivided, against the same ones cut.
@@ -222,11 +267,14 @@ int CutCheck::checkUndivided() {
   if (info.m < 2 || trial.manifest.wholeBatch)
     return 0;
   samples = trial.samplesOf(info.m);
+  std::string what = cutsOf(rows) + " against one undivided of " + std::to_string(block());
+  bool isAfforded = false;
+  if (int code = affords(what, ceilDiv(block(), rows) + 1, isAfforded); code || !isAfforded)
+    return code;
   Outcome divided;
   if (int code = add(cutOf(rows), divided))
     return code;
-  return compareStep(divided, cutOf(info.m),
-                     cutsOf(rows) + " against one undivided of " + std::to_string(block()), other);
+  return compareStep(divided, cutOf(info.m), what, other);
 }
 
 std::string CutCheck::cutsOf(int64_t rows) const {
@@ -296,20 +344,33 @@ int CutCheck::conclude() {
     order.emplace_back(-value, name);
   std::sort(order.begin(), order.end());
   if (trial.speaks())
-    std::printf("         largest differences, of each tensor's %s (tolerance %.0e):\n",
-                other.sizeOf == length ? "norm" : "largest gradient", other.tolerance);
-  for (size_t index = 0; trial.speaks() && index < std::min(kShown, order.size()); ++index)
-    std::printf("         %.1e  %s\n", -order[index].first, order[index].second.c_str());
-  if (!differs) {
-    if (trial.speaks())
-      std::printf("verified the step does not depend on how the batch is cut\n");
+    print(order);
+  if (!differs)
     return 0;
-  }
   return trial.fail(
       {runtime::kExitRunFailed,
        "the step depends on how the batch is cut: " + order.front().second + " differs most",
        "not-the-same-step",
        {"this is a bug of accumc or of this machine; please report it with `accum-run --describe`"}});
+}
+
+/// `worst` holds the negative difference of each tensor, ascending; nothing where nothing was compared.
+void CutCheck::print(const std::vector<std::pair<double, std::string>> &worst) const {
+  if (!worst.empty())
+    std::printf("         largest differences, of each tensor's %s (tolerance %.0e):\n",
+                other.sizeOf == length ? "norm" : "largest gradient", other.tolerance);
+  for (size_t index = 0; index < std::min(kShown, worst.size()); ++index)
+    std::printf("         %.1e  %s\n", -worst[index].first, worst[index].second.c_str());
+  for (const std::string &what : leftOut)
+    std::printf("         left out: %s\n", what.c_str());
+  if (!leftOut.empty())
+    std::printf("         a micro-step takes %.1f s, and --verify-seconds gives %.0f for all cuts\n",
+                microStep, trial.options.verifySeconds);
+  if (worst.empty())
+    std::printf("cuts not checked\n");
+  else if (!differs)
+    std::printf("verified the step does not depend on how the batch is cut%s\n",
+                leftOut.empty() ? "" : ", in the cuts that there was time for");
 }
 
 } // namespace

@@ -46,8 +46,9 @@ void addRun(CLI::App &app, Options &options, std::string &onNan) {
                "the step against the same samples cut in other ways, and its gradient against differences of "
                "the loss; "
                "on synthetic data, or the first samples of --data; trains nothing");
-  app.add_option("--verify-seconds", options.verifySeconds,
-                 "how long tensors are looked at one by one (default 60); 0: the cuts alone")
+  app.add_option(
+         "--verify-seconds", options.verifySeconds,
+         "how long for the cuts, and how long for the gradient (default 60); 0: all cuts, and no gradient")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--target", options.target,
                  "sim: the kernels of a CUDA artifact on the processor, each access checked")

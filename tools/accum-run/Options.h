@@ -51,7 +51,7 @@ struct Options {
   std::string target; ///< empty: the artifact's own
   int threads = 0;
   bool describe = false, verify = false;
-  double verifySeconds = 60; ///< for the gradient, when enough time is there; 0: cuts alone
+  double verifySeconds = 60; ///< for the cuts, and for the gradient; 0: all cuts, no gradient
   std::string launcher = "auto";
   std::vector<std::string> words; ///< the command line again, for processes that are started with it
 
