@@ -35,11 +35,10 @@ and `--dim NAME=SIZE` for each open dimension).
 
 """
 LOST = """
-## Where the loss is another
-BART, mBART, Marian and Pegasus by T: the decoder reads the padding's row of the embedding in place of labels that are ignored, and
-`padding_idx` keeps that row from training. A file of TorchScript cannot say so. It is refused where the row is seen to stand in for
-the labels; mBART, which also moves the last label to the front, is not seen and trains with a notice alone. ConvBERT by T: its
-convolutions read padding, and nothing tells. D and N record `padding_idx`.
+## Where a file cannot say enough
+`padding_idx` keeps a row of an embedding from training, and a file of TorchScript (T) cannot say so. Mostly it does not matter, as
+padding is masked. BART, mBART, Marian and Pegasus look the row up in place of labels that are ignored, and ConvBERT's convolutions
+read padding: these files are refused. D and N record it.
 """
 
 
