@@ -112,10 +112,8 @@ int accum_compile(const char *const *words, size_t count, const accum_compile_op
     return run({words, words + count}, **compilation);
   } catch (const std::exception &exception) {
     (*compilation)
-        ->message({Severity::Error,
-                   "",
-                   std::string("the compiler ran out of something: ") + exception.what() + " [internal]",
-                   {}});
+        ->message(
+            {Severity::Error, "", std::string("the compiler ran out of something: ") + exception.what(), {}});
     return 70;
   }
 }

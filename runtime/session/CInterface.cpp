@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum_runtime.h in front of Session: checks arguments, turns errors into codes and text.
+#include "runtime/session/CInterface.h"
 #include "runtime/artifact/Describe.h"
 #include "runtime/session/CheckpointText.h"
-#include "runtime/session/Session.h"
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -10,13 +10,17 @@
 
 using namespace accum::runtime;
 
-struct accum_session {
-  std::unique_ptr<Session> session;
-};
-
 namespace {
 
 thread_local std::string lastError;
+
+std::optional<double> given(double value) {
+  return std::isnan(value) ? std::nullopt : std::optional<double>(value);
+}
+
+} // namespace
+
+namespace accum::runtime {
 
 int report(const Error &error) {
   lastError = format(error);
@@ -24,77 +28,6 @@ int report(const Error &error) {
 }
 
 int report(const Status &status) { return status ? 0 : report(status.error()); }
-
-/// Runs a body that may throw only for lack of memory.
-template <typename Body> int guarded(Body &&body) {
-  try {
-    return body();
-  } catch (const std::exception &exception) {
-    return report(Error{kExitRunFailed, std::string("the runtime ran out of something: ") + exception.what(),
-                        "memory"});
-  }
-}
-
-std::optional<double> given(double value) {
-  return std::isnan(value) ? std::nullopt : std::optional<double>(value);
-}
-
-/// A caller of an older header has fewer.
-accum_data_options known(const accum_data_options *options) {
-  accum_data_options all = {};
-  if (options)
-    std::memcpy(&all, options, std::min<size_t>(options->size, sizeof all));
-  return all;
-}
-
-int bindTo(Session &session, Expected<Dataset> data, const accum_data_options &options, bool evaluates) {
-  if (!data)
-    return report(data.error());
-  if (evaluates)
-    return report(session.bindEvaluation(std::move(*data)));
-  auto rest = data->splitOff(options.val_split ? options.val_split : "");
-  if (!rest)
-    return report(rest.error());
-  Status status = session.requireBatch(*data);
-  if (status)
-    status = session.bind(std::move(*data), options);
-  if (status && *rest)
-    status = session.bindEvaluation(std::move(**rest));
-  return report(status);
-}
-
-int bindFiles(accum_session *session, const char *const *paths, size_t count,
-              const accum_data_options &options, bool evaluates) {
-  auto text = [](const char *value) { return std::string(value ? value : ""); };
-  TokenOptions tokens{text(options.token_type), text(options.document_separator), text(options.token_labels)};
-  auto files = readData({paths, paths + count}, tokens.type);
-  if (!files)
-    return report(files.error());
-  const Manifest &manifest = session->session->manifest();
-  return bindTo(*session->session, Dataset::fromFiles(manifest, std::move(*files), tokens), options,
-                evaluates);
-}
-
-/// Arrays in memory, matched to the inputs.
-Expected<Dataset> datasetOf(const Manifest &manifest, const accum_array *arrays, size_t count) {
-  std::vector<Array> all(count);
-  for (size_t i = 0; i < count; ++i) {
-    if (arrays[i].dtype < 0 || arrays[i].dtype > ACCUM_U64)
-      return Error{kExitUsage, std::string("array `") + arrays[i].name + "` has no known dtype", "usage"};
-    all[i].name = arrays[i].name;
-    all[i].path = "memory";
-    all[i].dtype = DType(arrays[i].dtype);
-    all[i].shape.assign(arrays[i].shape, arrays[i].shape + arrays[i].rank);
-    all[i].data = static_cast<const uint8_t *>(arrays[i].data);
-  }
-  return Dataset::fromArrays(manifest, std::move(all));
-}
-
-int bindMemory(accum_session *session, const accum_array *arrays, size_t count,
-               const accum_data_options &options, bool evaluates) {
-  return bindTo(*session->session, datasetOf(session->session->manifest(), arrays, count), options,
-                evaluates);
-}
 
 int storeResult(const Expected<accum_step_result> &outcome, accum_step_result *result) {
   if (!outcome)
@@ -104,7 +37,6 @@ int storeResult(const Expected<accum_step_result> &outcome, accum_step_result *r
   return 0;
 }
 
-/// Where the step failed since it was not finite, the result says so.
 int storeStep(const Session &session, const Expected<accum_step_result> &outcome, accum_step_result *result) {
   int code = storeResult(outcome, result);
   if (code != 0 && result) {
@@ -114,7 +46,7 @@ int storeStep(const Session &session, const Expected<accum_step_result> &outcome
   return code;
 }
 
-} // namespace
+} // namespace accum::runtime
 
 extern "C" {
 
@@ -158,35 +90,6 @@ int accum_describe(const char *artifact, char **text) {
 void accum_free(void *text) { std::free(text); }
 
 void accum_get_info(const accum_session *session, accum_info *info) { session->session->describe(*info); }
-
-int accum_bind_files(accum_session *session, const char *const *paths, size_t count,
-                     const accum_data_options *options) {
-  return guarded([&] { return bindFiles(session, paths, count, known(options), false); });
-}
-
-int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t count,
-                      const accum_data_options *options) {
-  return guarded([&] { return bindMemory(session, arrays, count, known(options), false); });
-}
-
-int accum_bind_evaluation_files(accum_session *session, const char *const *paths, size_t count,
-                                const accum_data_options *options) {
-  return guarded([&] { return bindFiles(session, paths, count, known(options), true); });
-}
-
-int accum_bind_evaluation_arrays(accum_session *session, const accum_array *arrays, size_t count) {
-  return guarded([&] { return bindMemory(session, arrays, count, known(nullptr), true); });
-}
-
-int accum_bind_synthetic(accum_session *session, const accum_data_options *options) {
-  return guarded([&] {
-    const Manifest &manifest = session->session->manifest();
-    int64_t samples = options->samples > 0 ? options->samples : session->session->largestBatch();
-    if (manifest.wholeBatch && samples < manifest.batch)
-      return report(Error{kExitUsage, "a batch whose samples are related to each other is not cut", "usage"});
-    return report(session->session->bind(Dataset::synthetic(manifest, samples, options->seed), *options));
-  });
-}
 
 const char *accum_notice(const accum_session *session, size_t index) {
   const std::vector<std::string> &notices = session->session->notices();
@@ -251,16 +154,6 @@ uint64_t accum_steps_of_epochs(const accum_session *session, uint64_t epochs) {
 
 int accum_step(accum_session *session, uint64_t step, accum_step_result *result) {
   return guarded([&] { return storeStep(*session->session, session->session->step(step), result); });
-}
-
-int accum_step_arrays(accum_session *session, uint64_t step, const accum_array *arrays, size_t count,
-                      uint64_t seed, accum_step_result *result) {
-  return guarded([&] {
-    Session &own = *session->session;
-    auto samples = datasetOf(own.manifest(), arrays, count);
-    return samples ? storeStep(own, own.stepOver(std::move(*samples), step, seed), result)
-                   : report(samples.error());
-  });
 }
 
 int accum_eval(accum_session *session, uint64_t step, accum_step_result *result) {

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of accum_runtime.h that takes samples.
+#include "runtime/session/CInterface.h"
+#include <algorithm>
+#include <cstring>
+
+using namespace accum::runtime;
+
+namespace {
+
+/// A caller of an older header has fewer.
+accum_data_options known(const accum_data_options *options) {
+  accum_data_options all = {};
+  if (options)
+    std::memcpy(&all, options, std::min<size_t>(options->size, sizeof all));
+  return all;
+}
+
+int bindTo(Session &session, Expected<Dataset> data, const accum_data_options &options, bool evaluates) {
+  if (!data)
+    return report(data.error());
+  if (evaluates)
+    return report(session.bindEvaluation(std::move(*data)));
+  auto rest = data->splitOff(options.val_split ? options.val_split : "");
+  if (!rest)
+    return report(rest.error());
+  Status status = session.requireBatch(*data);
+  if (status)
+    status = session.bind(std::move(*data), options);
+  if (status && *rest)
+    status = session.bindEvaluation(std::move(**rest));
+  return report(status);
+}
+
+int bindFiles(accum_session *session, const char *const *paths, size_t count,
+              const accum_data_options &options, bool evaluates) {
+  auto text = [](const char *value) { return std::string(value ? value : ""); };
+  TokenOptions tokens{text(options.token_type), text(options.document_separator), text(options.token_labels)};
+  auto files = readData({paths, paths + count}, tokens.type);
+  if (!files)
+    return report(files.error());
+  const Manifest &manifest = session->session->manifest();
+  return bindTo(*session->session, Dataset::fromFiles(manifest, std::move(*files), tokens), options,
+                evaluates);
+}
+
+/// Arrays in memory, matched to the inputs.
+Expected<Dataset> datasetOf(const Manifest &manifest, const accum_array *arrays, size_t count) {
+  std::vector<Array> all(count);
+  for (size_t i = 0; i < count; ++i) {
+    if (arrays[i].dtype < 0 || arrays[i].dtype > ACCUM_U64)
+      return Error{kExitUsage, std::string("array `") + arrays[i].name + "` has no known dtype", "usage"};
+    all[i].name = arrays[i].name;
+    all[i].path = "memory";
+    all[i].dtype = DType(arrays[i].dtype);
+    all[i].shape.assign(arrays[i].shape, arrays[i].shape + arrays[i].rank);
+    all[i].data = static_cast<const uint8_t *>(arrays[i].data);
+  }
+  return Dataset::fromArrays(manifest, std::move(all));
+}
+
+int bindMemory(accum_session *session, const accum_array *arrays, size_t count,
+               const accum_data_options &options, bool evaluates) {
+  return bindTo(*session->session, datasetOf(session->session->manifest(), arrays, count), options,
+                evaluates);
+}
+
+} // namespace
+
+extern "C" {
+
+int accum_bind_files(accum_session *session, const char *const *paths, size_t count,
+                     const accum_data_options *options) {
+  return guarded([&] { return bindFiles(session, paths, count, known(options), false); });
+}
+
+int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t count,
+                      const accum_data_options *options) {
+  return guarded([&] { return bindMemory(session, arrays, count, known(options), false); });
+}
+
+int accum_bind_evaluation_files(accum_session *session, const char *const *paths, size_t count,
+                                const accum_data_options *options) {
+  return guarded([&] { return bindFiles(session, paths, count, known(options), true); });
+}
+
+int accum_bind_evaluation_arrays(accum_session *session, const accum_array *arrays, size_t count) {
+  return guarded([&] { return bindMemory(session, arrays, count, known(nullptr), true); });
+}
+
+int accum_bind_synthetic(accum_session *session, const accum_data_options *options) {
+  return guarded([&] {
+    const Manifest &manifest = session->session->manifest();
+    int64_t samples = options->samples > 0 ? options->samples : session->session->largestBatch();
+    if (manifest.wholeBatch && samples < manifest.batch)
+      return report(Error{kExitUsage, "a batch whose samples are related to each other is not cut", "usage"});
+    return report(session->session->bind(Dataset::synthetic(manifest, samples, options->seed), *options));
+  });
+}
+
+int accum_step_arrays(accum_session *session, uint64_t step, const accum_array *arrays, size_t count,
+                      uint64_t seed, accum_step_result *result) {
+  return guarded([&] {
+    Session &own = *session->session;
+    auto samples = datasetOf(own.manifest(), arrays, count);
+    return samples ? storeStep(own, own.stepOver(std::move(*samples), step, seed), result)
+                   : report(samples.error());
+  });
+}
+
+} // extern "C"
