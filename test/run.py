@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs lit and every GoogleTest binary of a build, and sums up: the last line is `N passed, N failed, N skipped`."""
+"""Runs lit, every GoogleTest binary of a build and the tests of the Python package, and sums up: the last line is
+`N passed, N failed, N skipped`."""
 import argparse
 import concurrent.futures
 import json
@@ -8,6 +9,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import xml.etree.ElementTree
 
 import lint
 
@@ -92,6 +94,32 @@ def run_units(folder, total, jobs):
         total.add(*counts)
 
 
+def run_python(build, total):
+    """pytest, in the environment that the extension was built for; what needs PyTorch is skipped where that has none."""
+    python = ROOT / "build" / "python-tools" / "bin" / "python"
+    if not list((build / "python" / "accum").glob("_accum.*")):
+        print("skipped: test/python, as the extension module is not built (nanobind is missing)")
+        return total.add(0, 0, 1)
+    with tempfile.TemporaryDirectory() as folder:
+        result = os.path.join(folder, "python.xml")
+        env = dict(os.environ, PYTHONPATH=str(build / "python"), PATH=f"{build / 'bin'}{os.pathsep}{os.environ['PATH']}",
+                   ACCUM_POISON="1")
+        run = subprocess.run([str(python if python.exists() else sys.executable), "-m", "pytest", "-q", "-rs", "-p",
+                              "no:cacheprovider", f"--junitxml={result}", "--rootdir", str(ROOT / "test" / "python"),
+                              str(ROOT / "test" / "python")], capture_output=True, text=True, env=env)
+        if run.returncode:
+            print(run.stdout[-8000:], run.stderr[-4000:])
+        if not os.path.exists(result):
+            return total.add(0, 1, 0)
+        suite = xml.etree.ElementTree.parse(result).getroot().find("testsuite")
+    tests, skipped = int(suite.get("tests")), int(suite.get("skipped"))
+    failed = int(suite.get("failures")) + int(suite.get("errors"))
+    for line in run.stdout.splitlines():
+        if line.startswith("SKIPPED"):
+            print(f"skipped: {line.removeprefix('SKIPPED ')}")
+    total.add(tests - failed - skipped, failed or int(run.returncode != 0), skipped)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", default="build", type=pathlib.Path)
@@ -106,6 +134,7 @@ def main():
     if not args.paths:
         total.add(0, lint.main(), 0)
         run_units(build / "test" / "unit", total, args.jobs)
+        run_python(build, total)
     for name in total.second:
         print(f"passed only when it ran again, alone: {name}")
     print(f"{total.passed} passed, {total.failed} failed, {total.skipped} skipped")

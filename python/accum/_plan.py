@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the compiler decided, and why."""
+from __future__ import annotations
+
+import dataclasses
+import html
+from typing import Any, Sequence
+
+
+@dataclasses.dataclass(frozen=True)
+class MemoryLine:
+    """One line of the memory table. bytes: of it, per device."""
+
+    kind: str
+    name: str
+    bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """A micro-batch size that was compared.
+
+    micro_batch: samples; steps: micro-steps of an optimizer step; last: samples of the last of them. arena_bytes: state
+    and scratch; counted_bytes: what counts towards the budget. seconds: of an optimizer step, predicted. verdict:
+    "chosen", "does-not-fit", "slower", "more-memory" or "not-divisible"; over_bytes: how much it is over the budget.
+    """
+
+    micro_batch: int
+    steps: int
+    last: int
+    arena_bytes: int
+    counted_bytes: int
+    seconds: float
+    verdict: str
+    over_bytes: int = 0
+    note: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """How an optimizer step is cut, and what it takes of a device. Bytes and seconds; print it for the table.
+
+    micro_batch, steps, last: samples of a micro-step, how many there are, and samples of the last; None where nothing
+    fits. budget_bytes: what a plan may count; total_bytes: what the process takes. peak: the moment at which scratch
+    is fullest, and what is held then. candidates: every size that was compared. report: a page that draws it all.
+    """
+
+    batch: int
+    devices: int
+    target: str
+    budget_bytes: int
+    micro_batch: int | None = None
+    steps: int | None = None
+    last: int | None = None
+    total_bytes: int | None = None
+    counted_bytes: int | None = None
+    state_bytes: int | None = None
+    scratch_bytes: int | None = None
+    seconds: float | None = None
+    recompute: tuple = ()
+    memory: tuple[MemoryLine, ...] = ()
+    candidates: tuple[Candidate, ...] = ()
+    peak: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+    text: str = dataclasses.field(default="", repr=False)
+    report: str = dataclasses.field(default="", repr=False)
+    json: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
+
+    @property
+    def why(self) -> str:
+        """One line: what the sizes beside the chosen one would take."""
+        found = [line for line in self.text.splitlines() if line.startswith("why")]
+        return found[0].removeprefix("why").strip() if found else ""
+
+    def __str__(self) -> str:
+        return self.text.rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        if not self.report:
+            return f"<pre>{html.escape(str(self))}</pre>"
+        return f'<iframe srcdoc="{html.escape(self.report)}" style="width: 100%; height: 40em; border: 0"></iframe>'
+
+
+def _fields(kind: type, values: dict[str, Any]) -> dict[str, Any]:
+    names = {field.name for field in dataclasses.fields(kind)}
+    return {name: value for name, value in values.items() if name in names}
+
+
+def from_search(search: dict[str, Any], text: str = "", report: str = "") -> Plan:
+    """Of the object `search` that --json prints (docs/json.md)."""
+    chosen = _fields(Plan, search.get("plan", {}))
+    chosen["recompute"] = tuple(chosen.get("recompute", ()))
+    candidates: Sequence[dict] = search.get("candidates", ())
+    return Plan(batch=search["batch"], devices=search["devices"], target=search["target"],
+                budget_bytes=search["budget_bytes"],
+                memory=tuple(MemoryLine(**_fields(MemoryLine, line)) for line in search.get("memory", ())),
+                candidates=tuple(Candidate(**_fields(Candidate, each)) for each in candidates),
+                peak=search.get("peak", {}), text=text, report=report, json=search, **chosen)

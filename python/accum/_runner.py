@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run of a compiled artifact, a step a batch. Needs no PyTorch."""
+from __future__ import annotations
+
+import dataclasses
+import math
+import os
+import pathlib
+import tempfile
+import warnings
+from typing import Any, Iterable, Mapping, Sequence
+
+from . import _accum, _errors, _safetensors
+from ._batch import joined, named
+from ._compile import Artifact
+from ._plan import Plan
+
+DEFAULT_STEPS = 1000
+
+
+@dataclasses.dataclass(frozen=True)
+class Metrics:
+    """Of one optimizer step.
+
+    step: how many were made, with this one. loss: of the batch, as the model defines it, before the update.
+    gradient_norm: the 2-norm of all gradients, before clipping; NaN where nothing looked at them. lr: the learning rate.
+    samples: of the batch; targets: that the loss was divided by, 0 where it is no mean over targets. seconds: of the
+    step; data_seconds: of them, until rows were in place. micro_steps: the batch was cut into. skipped: "" or why the
+    step changed nothing, "not-finite" or "spike". peak_bytes: the most memory in use so far.
+    """
+
+    step: int
+    loss: float
+    gradient_norm: float
+    lr: float
+    samples: int
+    targets: int
+    seconds: float
+    data_seconds: float
+    micro_steps: int
+    skipped: str
+    peak_bytes: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """The loss over all samples of an evaluation at once; accuracy, perplexity: NaN where they have no meaning."""
+
+    loss: float
+    accuracy: float
+    perplexity: float
+    samples: int
+    targets: int
+    seconds: float
+    is_best: bool
+
+
+_SKIPPED = {0: "", 1: "not-finite", 2: "spike"}
+_HYPER = ("lr", "weight_decay", "beta1", "beta2", "eps", "momentum", "clip_norm", "skip_spikes")
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+class Runner:
+    """Trains a compiled artifact on batches that come from outside.
+
+    artifact: the folder, or what `compile` returned. lr, weight_decay, beta1, beta2, eps, momentum: PyTorch's formulas
+    and defaults, except that weight_decay is 0 unless given. decay: what decays, "matrices" (default), "all" or globs
+    over parameter names; lr_scale: {glob: factor}. clip_norm: the 2-norm of all gradients is at most this.
+
+    schedule: "constant", "linear", "cosine", "inverse-sqrt", "wsd", or a file of lines `step,factor`; warmup: steps, or
+    "P%"; lr_floor: a rate, or "P%" of the peak; steps: optimizer steps of the whole run, by which a schedule that
+    falls knows its end (1000, with a warning, where it is not given).
+
+    seed: of dropout, with the number of the step. on_nan: "stop" raises RunError at a loss or gradient that is not
+    finite, and nothing has changed; "skip" leaves such steps out. threads: of the host, 0 for all.
+
+    A step is not interrupted: Ctrl-C takes effect behind it, and the run can go on.
+    """
+
+    def __init__(self, artifact: Artifact | str | os.PathLike[str], *, lr: float | None = None,
+                 weight_decay: float | None = None, beta1: float | None = None, beta2: float | None = None,
+                 eps: float | None = None, momentum: float | None = None,
+                 decay: str | Sequence[str] | None = None, lr_scale: Mapping[str, float] | None = None,
+                 clip_norm: float | None = None, skip_spikes: float | None = None, schedule: str = "constant",
+                 warmup: int | str | None = None, lr_floor: float | str | None = None,
+                 decay_steps: int | str | None = None, steps: int | None = None, seed: int = 0, on_nan: str = "stop",
+                 threads: int = 0, init: str | os.PathLike[str] | None = None, random_params: int | None = None):
+        if on_nan not in ("stop", "skip"):
+            raise _errors.UsageError(f"on_nan is {on_nan!r}, expected \"stop\" or \"skip\"", slug="usage", exit_code=2)
+        self.artifact = artifact if isinstance(artifact, Artifact) else Artifact(os.fspath(artifact))
+        self.seed = seed
+        self._names = self.artifact.input_names if pathlib.Path(self.artifact.path, "manifest.json").exists() else ()
+        self._session = _accum.Session(self.artifact.path, threads=threads, skip_nan=on_nan == "skip",
+                                       random_seed=random_params, awaits_weights=init is not None)
+        given = dict(zip(_HYPER, (lr, weight_decay, beta1, beta2, eps, momentum, clip_norm, skip_spikes)))
+        self._session.set_hyper({name: float(value) for name, value in given.items() if value is not None},
+                                [decay] if isinstance(decay, str) else list(decay or ()),
+                                [f"{glob}={factor}" for glob, factor in (lr_scale or {}).items()])
+        if steps is None and schedule in ("linear", "cosine", "wsd"):
+            warnings.warn(f"schedule {schedule!r} ends at step {DEFAULT_STEPS}, as steps=N is not given", stacklevel=3)
+            steps = DEFAULT_STEPS
+        self._session.set_schedule(steps or DEFAULT_STEPS, schedule, _text(warmup), _text(lr_floor), _text(decay_steps))
+        if init is not None:
+            self._session.init_weights(os.fspath(init))
+
+    @property
+    def plan(self) -> Plan | None:
+        """How a step is cut; None for an artifact that was compiled elsewhere."""
+        return self.artifact.plan
+
+    @property
+    def steps(self) -> int:
+        """Optimizer steps that were made, before a resume too."""
+        return self._session.steps
+
+    @property
+    def notices(self) -> list[str]:
+        """What was decided for the user so far, a sentence each."""
+        return self._session.notices()
+
+    def step(self, batch: Any) -> Metrics:
+        """One optimizer step over the samples of `batch`, at least one, however many: micro-steps follow from their
+        number, and the loss is normalised by what they hold.
+
+        batch: a mapping of the model's inputs, a tuple in their order, or one array; axis 0 is the samples. Arrays are
+        NumPy's, tensors, or anything that speaks DLPack or the buffer protocol; dense ones on the host are not copied.
+        Raises DataError for what the model does not read, and RunError where the step fails; then nothing has changed.
+        """
+        values = self._session.step(named(batch, self._names), self.seed)
+        return Metrics(*values[:9], skipped=_SKIPPED[values[9]], peak_bytes=values[10])
+
+    def evaluate(self, batches: Any) -> Evaluation:
+        """Forward and loss, without dropout, over one batch or an iterable of batches, as if they were one: means over
+        targets are means over all targets. Steps have the bits that they have without it."""
+        is_one = isinstance(batches, Mapping) or hasattr(batches, "__array__") or (
+            isinstance(batches, tuple) and bool(batches) and hasattr(batches[0], "shape"))
+        each: Iterable[Any] = [batches] if is_one else batches
+        return Evaluation(*self._session.evaluate(joined([named(batch, self._names) for batch in each])))
+
+    def read(self, name: str, kind: str = "parameter") -> Any:
+        """A copy of a parameter, by any of its names, as a NumPy array in the model file's layout. kind: "gradient" of
+        the last step, before clipping, or a slot of the optimizer ("m", "v", "momentum", ...)."""
+        return self._session.read(kind, name)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Name to NumPy array, as the framework's load_state_dict takes them."""
+        return self._tensors("parameter")
+
+    def gradients(self) -> dict[str, Any]:
+        """Of the last step, before clipping and update, under the names of `state_dict`."""
+        return self._tensors("gradient")
+
+    def _tensors(self, kind: str) -> dict[str, Any]:
+        with tempfile.TemporaryDirectory(prefix="accum-state-") as folder:
+            path = os.path.join(folder, "state.safetensors")
+            self._session.save_tensors(kind, "framework", path)
+            return _safetensors.read(path)
+
+    def load_into(self, module: Any, strict: bool = True) -> None:
+        """Copies the trained weights into a PyTorch module, by its own names.
+
+        strict: raises DataError, and changes nothing, where a trained parameter of the module would keep its old value
+        though the loss reads it, or a weight has no place. Buffers, frozen parameters, and those that the loss does not
+        read keep their values.
+        """
+        import torch
+
+        taken = {name: torch.from_numpy(array.copy()) for name, array in self.state_dict().items()}
+        missing, surplus = self._unmatched(module, taken)
+        if strict and (missing or surplus):
+            what = [f"no value for {', '.join(missing)}"] if missing else []
+            what += [f"no place for {', '.join(surplus)}"] if surplus else []
+            raise _errors.DataError(f"the weights and the module do not fit: {'; '.join(what)}", slug="weights",
+                                    exit_code=3, notes=["strict=False loads what fits", *self._export_notes()])
+        own = module.state_dict()
+        with torch.no_grad():
+            for name, value in taken.items():
+                if name in own:
+                    own[name].copy_(value)
+
+    def _unmatched(self, module: Any, taken: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+        names: dict[int, list[str]] = {}
+        for name, each in module.named_parameters(remove_duplicate=False):
+            if each.requires_grad:
+                names.setdefault(id(each), []).append(name)
+        unread = set(self._unread())
+        missing = [own[0] for own in names.values() if not any(name in taken for name in own)
+                   and not unread.intersection(own)]
+        own = module.state_dict()
+        surplus = [name for name, value in taken.items() if name not in own or own[name].shape != value.shape]
+        return missing, surplus
+
+    def _unread(self) -> Sequence[str]:
+        return ()
+
+    def _export_notes(self) -> list[str]:
+        return [notice for notice in self.notices if "framework" in notice]
+
+    def save(self, path: str | os.PathLike[str], *, names: str | None = None, dtype: str | None = None,
+             keep_old: bool = True) -> None:
+        """Trained weights into FILE.safetensors (names "framework", by default, or "onnx"; dtype "f16" or "bf16"), or
+        into the model file, FILE.onnx. An existing file is kept as FILE.1."""
+        where = os.fspath(path)
+        names = names or ("onnx" if where.endswith(".onnx") else "framework")
+        self._session.save_weights(where, names=names, dtype=dtype, keep_old=keep_old)
+
+    def checkpoint(self, folder: str | os.PathLike[str], keep: int = 3) -> None:
+        """Writes FOLDER/step-NNNNNNNN: weights, optimizer state, and what else the next step needs. It appears whole or
+        not at all; of the older ones the newest keep - 1 stay (0: all)."""
+        self._session.checkpoint(os.fspath(folder), keep)
+
+    def resume(self, folder: str | os.PathLike[str], weights_only: bool = False) -> bool:
+        """Goes on from a checkpoint, or the newest whole one of a folder of them; False where there is none. Steps over
+        the same batches then have the bits of a run that was never interrupted. weights_only: a new run from its
+        weights."""
+        return self._session.resume(os.fspath(folder), weights_only)
+
+    def close(self) -> None:
+        """Gives the memory back; what was read stays."""
+        self._session.close()
+
+    def __enter__(self) -> Runner:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<accum.{type(self).__name__} {self.artifact.path}, {self.steps} steps made>"

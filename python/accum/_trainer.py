@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a PyTorch module to a run in one call."""
+from __future__ import annotations
+
+import os
+import pathlib
+import shutil
+import tempfile
+import weakref
+from typing import Any, Callable, Mapping, Sequence
+
+from . import _errors
+from ._batch import is_positional
+from ._compile import Artifact, compile
+from ._export import Export, export
+from ._runner import Runner
+
+_OF_THE_COMPILER = ("devices", "memory", "optimizer", "precision", "micro_batch", "accumulation_steps", "require_divisible",
+                    "on_cross_batch", "target", "cpu", "recompute", "prefer", "metric", "dim", "batch_dim", "trainable",
+                    "freeze", "untie", "tie", "trust_backward", "plan", "shard", "offload")
+
+
+def _is_file(model: Any) -> bool:
+    return isinstance(model, (str, os.PathLike))
+
+
+class Trainer(Runner):
+    """Exports a module, checks and plans it, compiles it, and trains it.
+
+    model: a PyTorch module, an ONNX file, or an artifact. example_batch: of a module, one batch as the loader gives it
+    (see `export`, as for loss and training). batch: samples of an optimizer step, for which the plan is made; of an
+    artifact it is known.
+
+    memory="8GiB" per device, optimizer, precision, micro_batch and the other options of accumc with `_` for `-`; lr,
+    clip_norm, schedule and the others as for `Runner`. folder: where the ONNX file and the artifact are kept; without
+    it they are gone with the Trainer.
+
+    The module's weights are those that training starts from; `load_into` brings the trained ones back.
+    """
+
+    def __init__(self, model: Any, example_batch: Any = None, *, batch: int | None = None,
+                 folder: str | os.PathLike[str] | None = None, loss: Callable | str | None = None,
+                 training: bool | None = None, **options: Any):
+        compiled = {name: options.pop(name) for name in _OF_THE_COMPILER if name in options}
+        self.export: Export | None = None
+        self._order: Sequence[str] = ()
+        self._folder = pathlib.Path(folder) if folder is not None else self._temporary()
+        artifact = self._prepared(model, example_batch, batch, loss, training, compiled)
+        super().__init__(artifact, **options)
+        self._names = self._order or self._names
+
+    def _temporary(self) -> pathlib.Path:
+        made = tempfile.mkdtemp(prefix="accum-")
+        weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
+        return pathlib.Path(made)
+
+    def _prepared(self, model: Any, example_batch: Any, batch: int | None, loss: Any, training: bool | None,
+                  compiled: Mapping[str, Any]) -> Artifact:
+        if isinstance(model, Artifact) or (_is_file(model) and pathlib.Path(model).suffix == ".accum"):
+            given = [name for name, value in (("batch", batch), ("loss", loss)) if value is not None] + list(compiled)
+            if given:
+                raise _errors.UsageError(f"an artifact is compiled already: leave {', '.join(given)} out", slug="usage",
+                                         exit_code=2)
+            return model if isinstance(model, Artifact) else Artifact(os.fspath(model))
+        if batch is None:
+            raise _errors.UsageError("batch=N is missing: the samples of an optimizer step", slug="usage", exit_code=2)
+        if _is_file(model):
+            return compile(model, batch=batch, output=self._folder / "model.accum", loss=loss, **compiled)
+        if example_batch is None:
+            raise _errors.UsageError("example_batch is missing: a module is exported by what it computes of one batch",
+                                     slug="usage", exit_code=2)
+        of_module = loss if callable(loss) else None
+        self.export = export(model, example_batch, self._folder / "model.onnx", loss=of_module, training=training)
+        self._order = self.export.input_names if not isinstance(example_batch, Mapping) or is_positional(
+            example_batch) else ()
+        return compile(self.export.path, batch=batch, output=self._folder / "model.accum",
+                       loss=None if of_module else loss, **compiled)
+
+    @property
+    def notices(self) -> list[str]:
+        return [*(self.export.notices if self.export else ()), *super().notices]
+
+    def _unread(self) -> Sequence[str]:
+        return self.export.lost if self.export else ()

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// accum_compiler.h for Python.
+#include "compiler/Driver/accum_compiler.h"
+#include "python/src/Parts.h"
+#include <memory>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace nb = nanobind;
+
+namespace accum::python {
+namespace {
+
+nb::dict partsOf(const accum_diagnostic &said) {
+  nb::dict parts;
+  parts["severity"] = said.severity;
+  parts["slug"] = said.slug;
+  parts["node"] = said.node;
+  parts["op"] = said.op;
+  parts["text"] = said.text;
+  nb::list notes;
+  for (const char *const *note = said.notes; *note; ++note)
+    notes.append(nb::str(*note));
+  parts["notes"] = notes;
+  return parts;
+}
+
+nb::tuple compile(const std::vector<std::string> &words) {
+  std::vector<const char *> given;
+  for (const std::string &word : words)
+    given.push_back(word.c_str());
+  accum_compilation *raw = nullptr;
+  int code = 0;
+  {
+    nb::gil_scoped_release released;
+    code = accum_compile(given.data(), given.size(), nullptr, &raw);
+  }
+  std::unique_ptr<accum_compilation, void (*)(accum_compilation *)> compilation(raw, accum_compilation_free);
+  nb::list said;
+  for (size_t i = 0; const accum_diagnostic *each = accum_compilation_diagnostic(raw, i); ++i)
+    said.append(partsOf(*each));
+  auto text = [](const char *bytes) {
+    return nb::steal(PyUnicode_DecodeUTF8(bytes, Py_ssize_t(std::strlen(bytes)), "replace"));
+  };
+  return nb::make_tuple(code, text(accum_compilation_text(raw)), text(accum_compilation_json(raw)), said);
+}
+
+} // namespace
+
+void addCompiler(nb::module_ &module) {
+  module.def("compile", compile, nb::arg("words"),
+             "Words of accumc's command line in; (exit code, text, JSON, diagnostics) out.");
+  module.def("compiler_version", [] { return accum_compiler_version(); });
+}
+
+} // namespace accum::python

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// accum_runtime.h for Python: one open artifact.
+#include "python/src/Arrays.h"
+#include "python/src/Failure.h"
+#include "python/src/Parts.h"
+#include "python/src/SignalsLater.h"
+#include <cmath>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+namespace nb = nanobind;
+
+namespace accum::python {
+namespace {
+
+using Text = std::optional<std::string>;
+
+const char *orNull(const Text &text) { return text ? text->c_str() : nullptr; }
+
+/// Up to a null, as the C interface takes lists.
+std::vector<const char *> pointersOf(const std::vector<std::string> &texts) {
+  std::vector<const char *> pointers;
+  for (const std::string &text : texts)
+    pointers.push_back(text.c_str());
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+class Session {
+public:
+  Session(const std::string &artifact, int threads, int devices, bool skipNan,
+          std::optional<uint64_t> randomSeed, bool awaitsWeights, const Text &target, const Text &launcher) {
+    accum_open_options options = {};
+    options.size = sizeof options;
+    options.threads = threads;
+    options.devices = devices;
+    options.skip_nan = skipNan;
+    options.random_params = randomSeed.has_value();
+    options.random_seed = randomSeed.value_or(0);
+    options.awaits_weights = awaitsWeights;
+    options.target = orNull(target);
+    options.launcher = orNull(launcher);
+    check([&] { return accum_open(artifact.c_str(), &options, &session); });
+  }
+  ~Session() { close(); }
+  Session(const Session &) = delete;
+  Session &operator=(const Session &) = delete;
+
+  void close() {
+    if (session)
+      accum_close(session);
+    session = nullptr;
+  }
+
+  void setHyper(const nb::dict &values, const std::vector<std::string> &decays,
+                const std::vector<std::string> &rates) {
+    accum_hyper_options options;
+    accum_hyper_defaults(&options);
+    const std::pair<const char *, double *> numbers[] = {{"lr", &options.lr},
+                                                         {"weight_decay", &options.weight_decay},
+                                                         {"beta1", &options.beta1},
+                                                         {"beta2", &options.beta2},
+                                                         {"eps", &options.eps},
+                                                         {"momentum", &options.momentum},
+                                                         {"clip_norm", &options.clip_norm},
+                                                         {"skip_spikes", &options.skip_spikes}};
+    for (const auto &[name, value] : numbers)
+      if (values.contains(name))
+        *value = nb::cast<double>(values[name]);
+    std::vector<const char *> decayList = pointersOf(decays), rateList = pointersOf(rates);
+    options.decays = decayList.data();
+    options.lr_scales = rateList.data();
+    check([&] { return accum_set_hyper(open(), &options); });
+  }
+
+  void setSchedule(uint64_t steps, const Text &kind, const Text &warmup, const Text &floor,
+                   const Text &decay) {
+    accum_schedule_options options = {sizeof options, steps,         orNull(kind),
+                                      orNull(warmup), orNull(floor), orNull(decay)};
+    check([&] { return accum_set_schedule(open(), &options); });
+  }
+
+  /// Counts itself: what a signal does behind it does not lose the step.
+  nb::tuple step(const NamedArrays &batch, uint64_t seed) {
+    Arrays arrays(batch);
+    accum_step_result result = {};
+    int code = computed(
+        [&] { return accum_step_arrays(open(), steps, arrays.data(), arrays.size(), seed, &result); });
+    steps += code == 0;
+    require(code);
+    accum_info info;
+    accum_get_info(session, &info);
+    return nb::make_tuple(steps, result.loss, result.gradient_norm, info.lr, result.samples, result.targets,
+                          result.seconds, result.data_seconds, result.micro_steps, result.skipped,
+                          info.peak_bytes);
+  }
+
+  nb::tuple evaluate(const NamedArrays &batch) {
+    Arrays arrays(batch);
+    accum_evaluation result = {};
+    require(computed([&] {
+      int code = accum_bind_evaluation_arrays(open(), arrays.data(), arrays.size());
+      return code ? code : accum_evaluate(session, &result);
+    }));
+    return nb::make_tuple(result.loss, result.accuracy, result.perplexity, result.samples, result.targets,
+                          result.seconds, result.is_best != 0);
+  }
+
+  nb::object read(const std::string &kind, const std::string &name) {
+    accum_tensor tensor = {};
+    check([&] { return accum_read(open(), kind.c_str(), name.c_str(), &tensor); });
+    return copyOf(tensor);
+  }
+
+  void saveTensors(const std::string &kind, const std::string &names, const std::string &path, bool keepOld) {
+    check([&] { return accum_save(open(), kind.c_str(), names.c_str(), path.c_str(), keepOld); });
+  }
+
+  void saveWeights(const std::string &path, const Text &names, const Text &dtype, const Text &model,
+                   bool keepOld) {
+    accum_save_options options = {sizeof options, orNull(names), orNull(dtype), orNull(model), keepOld, 0};
+    check([&] { return accum_save_weights(open(), path.c_str(), &options); });
+  }
+
+  int64_t initWeights(const std::string &path, const Text &names, bool partial) {
+    accum_init_options options = {sizeof options, path.c_str(), orNull(names), partial};
+    int64_t taken = 0;
+    check([&] { return accum_init_weights(open(), &options, &taken); });
+    return taken;
+  }
+
+  void checkpoint(const std::string &root, uint64_t keep) {
+    check([&] { return accum_checkpoint(open(), root.c_str(), steps, keep); });
+  }
+
+  bool resume(const std::string &path, bool weightsOnly) {
+    uint64_t step = 0;
+    int32_t found = 0;
+    check([&] { return accum_resume(open(), path.c_str(), weightsOnly, &step, &found); });
+    if (found)
+      steps = step;
+    return found != 0;
+  }
+
+  nb::dict info() {
+    accum_info info;
+    accum_get_info(open(), &info);
+    nb::dict all;
+    all["batch"] = info.batch;
+    all["micro_batch"] = info.m;
+    all["devices"] = info.devices;
+    all["rank"] = info.rank;
+    all["ranks"] = info.ranks;
+    all["threads"] = info.threads;
+    all["arena_bytes"] = info.arena_bytes;
+    all["peak_bytes"] = info.peak_bytes;
+    all["optimizer"] = info.optimizer;
+    all["lr"] = info.lr;
+    return all;
+  }
+
+  std::vector<std::string> notices() {
+    std::vector<std::string> all;
+    for (size_t i = 0; const char *notice = accum_notice(open(), i); ++i)
+      all.emplace_back(notice);
+    return all;
+  }
+
+  uint64_t made() const { return steps; }
+
+private:
+  accum_session *open() const {
+    if (!session)
+      throw nb::value_error("the session is closed");
+    return session;
+  }
+
+  /// The message of the last failure belongs to the thread, which the GIL does not change.
+  template <typename Call> int computed(Call &&call) {
+    open();
+    nb::gil_scoped_release released;
+    SignalsLater later;
+    return call();
+  }
+  template <typename Call> void check(Call &&call) {
+    int code = 0;
+    {
+      nb::gil_scoped_release released;
+      SignalsLater later;
+      code = call();
+    }
+    require(code);
+  }
+
+  accum_session *session = nullptr;
+  uint64_t steps = 0; ///< that were made, over all runs that this one goes on from
+};
+
+} // namespace
+
+void addSession(nb::module_ &module) {
+  using namespace nb::literals;
+  nb::class_<Session>(module, "Session", "One open artifact.")
+      .def(nb::init<const std::string &, int, int, bool, std::optional<uint64_t>, bool, const Text &,
+                    const Text &>(),
+           "artifact"_a, "threads"_a = 0, "devices"_a = 0, "skip_nan"_a = false, "random_seed"_a = nb::none(),
+           "awaits_weights"_a = false, "target"_a = nb::none(), "launcher"_a = nb::none())
+      .def("close", &Session::close)
+      .def("set_hyper", &Session::setHyper, "values"_a, "decays"_a, "rates"_a)
+      .def("set_schedule", &Session::setSchedule, "steps"_a, "kind"_a = nb::none(), "warmup"_a = nb::none(),
+           "floor"_a = nb::none(), "decay_steps"_a = nb::none())
+      .def("step", &Session::step, "batch"_a, "seed"_a)
+      .def("evaluate", &Session::evaluate, "batch"_a)
+      .def("read", &Session::read, "kind"_a, "name"_a)
+      .def("save_tensors", &Session::saveTensors, "kind"_a, "names"_a, "path"_a, "keep_old"_a = false)
+      .def("save_weights", &Session::saveWeights, "path"_a, "names"_a = nb::none(), "dtype"_a = nb::none(),
+           "model"_a = nb::none(), "keep_old"_a = true)
+      .def("init_weights", &Session::initWeights, "path"_a, "names"_a = nb::none(), "partial"_a = false)
+      .def("checkpoint", &Session::checkpoint, "root"_a, "keep"_a = 0)
+      .def("resume", &Session::resume, "path"_a, "weights_only"_a = false)
+      .def("info", &Session::info)
+      .def("notices", &Session::notices)
+      .def_prop_ro("steps", &Session::made);
+  module.def("runtime_version", [] { return accum_runtime_version(); });
+}
+
+} // namespace accum::python

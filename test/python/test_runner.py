@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run by batches from Python, without PyTorch (oracle: losses that PyTorch computed on the undivided batch in float64,
+examples/gpt2-tiny.losses, and runs that are cut or interrupted otherwise)."""
+import gc
+import os
+import pathlib
+import signal
+import threading
+import warnings
+
+import numpy
+import pytest
+
+import accum
+from accum import _safetensors
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+MODEL = SOURCE / "examples" / "gpt2-tiny.onnx"
+LOSSES = [float(line.split()[-1]) for line in (SOURCE / "examples" / "gpt2-tiny.losses").read_text().splitlines()
+          if line and not line.startswith("#")]
+TOKENS = _safetensors.read(SOURCE / "examples" / "tokens.safetensors")
+BATCH = len(TOKENS["input_ids"])
+
+
+@pytest.fixture(scope="module")
+def artifact(tmp_path_factory):
+    return accum.compile(MODEL, batch=64, output=tmp_path_factory.mktemp("runner") / "tiny.accum", micro_batch=24)
+
+
+def windows(steps, size=64):
+    """Batches in order, over and over."""
+    for step in range(steps):
+        first = step * size % BATCH
+        yield {name: array[first:first + size] for name, array in TOKENS.items()}
+
+
+def test_losses_are_pytorchs(tmp_path):
+    """The batch of the recorded run, in eleven micro-steps of which the last is ragged."""
+    whole = accum.compile(MODEL, batch=BATCH, output=tmp_path / "whole.accum", micro_batch=100)
+    with accum.Runner(whole, lr=1e-3) as run:
+        losses = [run.step(TOKENS).loss for _ in range(5)]
+    assert whole.plan.micro_batch == 100 and whole.plan.steps == 11 and whole.plan.last == 24
+    assert numpy.allclose(losses, LOSSES[:5], rtol=1e-4)
+
+
+def test_metrics(artifact):
+    with accum.Runner(artifact, lr=1e-3, schedule="linear", warmup=2, steps=8) as run:
+        first, ragged = run.step(next(windows(1))), run.step({name: array[:30] for name, array in TOKENS.items()})
+        assert (first.step, first.samples, first.micro_steps, first.skipped) == (1, 64, 3, "")
+        assert (ragged.step, ragged.samples, ragged.micro_steps) == (2, 30, 2)
+        assert ragged.targets == int((TOKENS["labels"][:30, 1:] != -100).sum())
+        assert first.lr == pytest.approx(5e-4) and ragged.lr == pytest.approx(1e-3)
+        assert first.gradient_norm > 0 and first.peak_bytes > 0 and 0 <= first.data_seconds <= first.seconds
+        assert run.steps == 2
+
+
+def test_gradients_are_those_of_the_norm(artifact):
+    with accum.Runner(artifact, lr=0) as run:
+        metrics = run.step(next(windows(1)))
+        names = {entry["onnx_name"] for entry in artifact.manifest["params"] if entry["trained"]}
+        squares = sum(float((run.read(name, "gradient").astype("f8") ** 2).sum()) for name in names)
+        assert squares ** 0.5 == pytest.approx(metrics.gradient_norm, rel=1e-5)
+
+
+def test_batches_of_every_kind_are_one(artifact):
+    """A mapping, a tuple, lists, other integers, what is not dense, and read-only arrays."""
+    batch = next(windows(1))
+    order = [batch.get(name) for name in artifact.input_names]  # None: not in the data
+    frozen = {name: array.copy() for name, array in batch.items()}
+    for array in frozen.values():
+        array.flags.writeable = False
+    kinds = [batch, tuple(order), {name: array.tolist() for name, array in batch.items()},
+             {name: array.astype("i4") for name, array in batch.items()},
+             {name: numpy.repeat(array, 2, axis=1)[:, ::2] for name, array in batch.items()}, frozen,
+             {name: memoryview(array) for name, array in batch.items()}]
+    with accum.Runner(artifact, lr=0) as run:
+        losses = {run.step(kind).loss for kind in kinds}
+    assert len(losses) == 1
+
+
+def test_data_that_does_not_fit_is_refused(artifact):
+    batch = next(windows(1))
+    with accum.Runner(artifact, lr=1e-3) as run:
+        before = run.state_dict()
+        for wrong, words in [({**batch, "input_ids": batch["input_ids"] + 97}, "expected"),
+                             ({**batch, "input_ids": batch["input_ids"][:, :5]}, "input_ids"),
+                             ({**batch, "labels": batch["labels"][:5]}, "samples"),
+                             ({"labels": batch["labels"]}, "input_ids"),
+                             ({**batch, "input_ids": "text"}, "expected an array"),
+                             ({name: array[:0] for name, array in batch.items()}, "at least one"),
+                             (tuple(batch.values()) + (1, 2), "the model 3 inputs")]:
+            with pytest.raises(accum.DataError, match=words) as caught:
+                run.step(wrong)
+            assert caught.value.exit_code == 3 and caught.value.slug == "bad-data"
+        after = run.state_dict()
+        assert run.steps == 0 and all((before[name] == after[name]).all() for name in before)
+
+
+def test_evaluation_is_the_loss_over_all(artifact):
+    """Whether samples come at once or in batches of any size; training does not notice."""
+    with accum.Runner(artifact, lr=1e-3) as run, accum.Runner(artifact, lr=1e-3) as undisturbed:
+        parts = list(windows(3, 50))
+        at_once = run.evaluate({name: array[:150] for name, array in TOKENS.items()})
+        assert run.evaluate(parts).loss == at_once.loss
+        assert run.evaluate(iter(parts)).samples == at_once.samples == 150
+        assert at_once.perplexity == pytest.approx(numpy.exp(at_once.loss))
+        for batch in windows(3):
+            assert run.step(batch).loss == undisturbed.step(batch).loss
+            run.evaluate(parts[0])
+
+
+def test_a_resumed_run_has_the_same_bits(artifact, tmp_path):
+    with accum.Runner(artifact, lr=1e-3, schedule="cosine", steps=6, clip_norm=1.0) as run:
+        expected = [run.step(batch).loss for batch in windows(6)]
+    with accum.Runner(artifact, lr=1e-3, schedule="cosine", steps=6, clip_norm=1.0) as run:
+        assert not run.resume(tmp_path / "runs")
+        for batch in list(windows(6))[:3]:
+            run.step(batch)
+        run.checkpoint(tmp_path / "runs")
+    with accum.Runner(artifact, lr=1e-3, schedule="cosine", steps=6, clip_norm=1.0) as run:
+        assert run.resume(tmp_path / "runs") and run.steps == 3
+        assert [run.step(batch).loss for batch in list(windows(6))[3:]] == expected[3:]
+
+
+def test_weights_come_out_and_go_in(artifact, tmp_path):
+    with accum.Runner(artifact, lr=1e-2) as run:
+        run.step(next(windows(1)))
+        run.save(tmp_path / "trained.safetensors")
+        state = run.state_dict()
+        loss = run.evaluate(TOKENS).loss
+    saved = _safetensors.read(tmp_path / "trained.safetensors")
+    assert state.keys() == saved.keys() and all((state[name] == saved[name]).all() for name in state)
+    with accum.Runner(artifact, init=tmp_path / "trained.safetensors") as run:
+        assert run.evaluate(TOKENS).loss == loss
+
+
+def test_what_was_read_outlives_the_run(artifact):
+    run = accum.Runner(artifact, lr=1e-3)
+    name = next(entry["onnx_name"] for entry in artifact.manifest["params"] if entry["trained"])
+    before = run.read(name)
+    kept = before.copy()
+    run.step(next(windows(1)))
+    run.close()
+    del run
+    gc.collect()
+    assert (before == kept).all()
+
+
+def test_a_closed_run_says_so(artifact):
+    run = accum.Runner(artifact)
+    run.close()
+    with pytest.raises(ValueError, match="closed"):
+        run.step(next(windows(1)))
+
+
+def test_ctrl_c_takes_effect_behind_the_step(artifact):
+    """The step is made and counted; the run goes on with the bits of one that nobody interrupted."""
+    batches = list(windows(4, 1024))
+    with accum.Runner(artifact, lr=1e-3) as run, accum.Runner(artifact, lr=1e-3) as undisturbed:
+        timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            timer.start()
+            for _ in range(1000):
+                run.step(batches[0])
+        made = run.steps
+        assert made > 0
+        for _ in range(made):
+            undisturbed.step(batches[0])
+        assert run.step(batches[1]).loss == undisturbed.step(batches[1]).loss
+
+
+def test_other_threads_run_during_a_step(artifact):
+    """The interpreter is free meanwhile."""
+    seen, done = [], threading.Event()
+
+    def count():
+        while not done.is_set():
+            seen.append(None)
+            done.wait(1e-3)
+
+    with accum.Runner(artifact, lr=1e-3) as run:
+        thread = threading.Thread(target=count)
+        thread.start()
+        before = len(seen)
+        seconds = run.step(TOKENS).seconds
+        during = len(seen) - before
+        done.set()
+        thread.join()
+    assert during > 1 or seconds < 0.02
+
+
+def test_a_falling_schedule_without_an_end_warns(artifact):
+    with pytest.warns(UserWarning, match="ends at step 1000"):
+        accum.Runner(artifact, lr=1e-3, schedule="cosine").close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        accum.Runner(artifact, lr=1e-3).close()
+
+
+def test_options_that_are_wrong_are_refused(artifact):
+    for options, words in [(dict(clip_norm=-1.0), "clip"), (dict(schedule="cosin", steps=5), "cosin"),
+                           (dict(on_nan="ignore"), "on_nan"), (dict(lr_scale={"nobody.*": 2}), "nobody")]:
+        with pytest.raises(accum.Error, match=words) as caught:
+            accum.Runner(artifact, lr=1e-3, **options)
+        assert caught.value.exit_code in (2, 3)
+    with pytest.raises(accum.DataError):
+        accum.Runner(SOURCE / "examples" / "nothing.accum")
