@@ -92,6 +92,20 @@ std::vector<runtime::AliasSpec> frameworkNames(train::ParamOp param) {
   return names;
 }
 
+void addSeparated(ModuleOp module, runtime::Manifest &manifest) {
+  auto all = module->getAttrOfType<ArrayAttr>(import::kSeparated);
+  if (!all)
+    return;
+  for (auto tensor : all.getAsRange<DictionaryAttr>()) {
+    runtime::SeparatedSpec spec{
+        tensor.getAs<StringAttr>("name").str(), tensor.getAs<StringAttr>("from").str(), {}};
+    for (auto reader : tensor.getAs<ArrayAttr>("readers").getAsRange<DictionaryAttr>())
+      spec.readers.push_back(
+          {reader.getAs<StringAttr>("node").str(), reader.getAs<IntegerAttr>("operand").getInt()});
+    manifest.separated.push_back(std::move(spec));
+  }
+}
+
 /// A sole integer total is what the loss is divided by: its targets.
 void nameTargets(runtime::Manifest &manifest) {
   auto isCount = [](const runtime::ScalarSpec &scalar) {
@@ -140,6 +154,7 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   if (auto lacking = module->getAttrOfType<ArrayAttr>(import::kStateLacks))
     for (auto name : lacking.getAsRange<StringAttr>())
       manifest.stateLacks.push_back(name.str());
+  addSeparated(module, manifest);
   addCommands(program, manifest);
   if (auto sources = module->getAttrOfType<ArrayAttr>("accum.nan_sources"))
     for (auto source : sources.getAsRange<DictionaryAttr>())

@@ -4,6 +4,7 @@
 #include "compiler/Import/lost/AttentionDropout.h"
 #include "compiler/Import/lost/LostInExport.h"
 #include "compiler/Import/lost/StateUpdates.h"
+#include "compiler/Import/parameters/SeparateMerged.h"
 #include "compiler/Import/parameters/SharedNames.h"
 #include "compiler/Import/rules/OperatorSchema.h"
 #include "compiler/Import/walk/ArgumentFacts.h"
@@ -171,6 +172,25 @@ void Forward::finish(Value loss) {
   annotateArguments(function);
 }
 
+/// For whoever writes values back into the file.
+static void recordSeparated(ModuleOp module, const Graph &graph) {
+  OpBuilder builder(module);
+  SmallVector<Attribute> all;
+  for (const SeparatedTensor &tensor : separatedTensors(graph)) {
+    SmallVector<Attribute> readers;
+    for (const SeparatedTensor::Reader &reader : tensor.readers)
+      readers.push_back(builder.getDictionaryAttr(
+          {builder.getNamedAttr("node", builder.getStringAttr(reader.node)),
+           builder.getNamedAttr("operand", builder.getI64IntegerAttr(reader.operand))}));
+    all.push_back(
+        builder.getDictionaryAttr({builder.getNamedAttr("name", builder.getStringAttr(tensor.name)),
+                                   builder.getNamedAttr("from", builder.getStringAttr(tensor.from)),
+                                   builder.getNamedAttr("readers", builder.getArrayAttr(readers))}));
+  }
+  if (!all.empty())
+    module->setAttr(kSeparated, builder.getArrayAttr(all));
+}
+
 /// Parameters that no load reads any more leave the module; trained ones are told.
 static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTable &table,
                        ImportReport &report) {
@@ -299,6 +319,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
                              "`attention_mask` hides: where data are padded, --loss causal-lm with labels of "
                              "-100 there leaves it out");
   dropUnread(*module, function, *table, report);
+  recordSeparated(*module, model->graph);
   return module;
 }
 

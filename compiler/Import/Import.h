@@ -11,6 +11,8 @@ namespace accum::import {
 
 /// On the module: names of the framework's state that none of its parameters has.
 inline constexpr const char *kStateLacks = "accum.state_lacks";
+/// On the module: what separatedTensors tells, a dictionary each.
+inline constexpr const char *kSeparated = "accum.separated";
 
 struct ImportOptions {
   std::filesystem::path path;

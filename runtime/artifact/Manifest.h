@@ -86,6 +86,17 @@ struct ScalarSpec {
   bool isMetric() const { return name == "correct" || name == "counted"; }
 };
 
+/// A tensor that the model file has under another's name: exporters merge what is equal.
+struct SeparatedSpec {
+  struct Reader {
+    std::string node; ///< its first output in the model file
+    int64_t operand = 0;
+  };
+  std::string name;            ///< of a parameter or a constant
+  std::string from;            ///< its name in the model file
+  std::vector<Reader> readers; ///< those that read it there; none: an Identity of the file gives `name`
+};
+
 struct CommandSpec {
   uint32_t id = 0;
   std::string kernel;
@@ -140,6 +151,7 @@ struct Manifest {
   GradientRange gradients;
   std::vector<ScalarSpec> scalars;
   std::vector<CommandSpec> commands;
+  std::vector<SeparatedSpec> separated;
   std::vector<NanSource> nanSources; ///< for the message about a loss that is not finite
   std::vector<KernelSpec> kernels;   ///< cuda only; on the host the table is in kernels.so
   std::vector<FileSpec> files;

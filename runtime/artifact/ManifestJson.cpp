@@ -73,6 +73,13 @@ Json write(const CommandSpec &command) {
   return {{"id", command.id}, {"kernel", command.kernel}, {"onnx_nodes", command.onnxNodes}};
 }
 
+Json write(const SeparatedSpec &tensor) {
+  Json readers = Json::array();
+  for (const SeparatedSpec::Reader &reader : tensor.readers)
+    readers.push_back({reader.node, reader.operand});
+  return {{"name", tensor.name}, {"from", tensor.from}, {"readers", readers}};
+}
+
 Json write(const NanSource &source) { return {{"kind", source.kind}, {"node", source.node}}; }
 
 Json write(const KernelSpec &kernel) {
@@ -224,6 +231,13 @@ NanSource readNanSource(const Json &entry) {
   return {entry.at("kind").get<std::string>(), entry.at("node").get<std::string>()};
 }
 
+SeparatedSpec readSeparated(const Json &entry) {
+  SeparatedSpec tensor{entry.at("name").get<std::string>(), entry.at("from").get<std::string>(), {}};
+  for (const Json &reader : entry.at("readers"))
+    tensor.readers.push_back({reader.at(0).get<std::string>(), reader.at(1).get<int64_t>()});
+  return tensor;
+}
+
 KernelSpec readKernel(const Json &entry) {
   return {entry.at("name").get<std::string>(),
           entry.at("symbol").get<std::string>(),
@@ -275,6 +289,8 @@ Manifest readManifest(const Json &json) {
   manifest.commands = readAll(json, "commands", readCommand);
   if (json.contains("state_lacks"))
     manifest.stateLacks = json.at("state_lacks").get<std::vector<std::string>>();
+  if (json.contains("separated"))
+    manifest.separated = readAll(json, "separated", readSeparated);
   if (json.contains("nan_sources"))
     manifest.nanSources = readAll(json, "nan_sources", readNanSource);
   if (json.contains("kernels"))
@@ -365,6 +381,8 @@ std::string toJson(const Manifest &manifest) {
     json["whole_batch"] = true;
   if (!manifest.stateLacks.empty())
     json["state_lacks"] = manifest.stateLacks;
+  if (!manifest.separated.empty())
+    json["separated"] = writeAll(manifest.separated);
   if (!manifest.nanSources.empty())
     json["nan_sources"] = writeAll(manifest.nanSources);
   if (!manifest.kernels.empty())

