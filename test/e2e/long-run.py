@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """300 steps of a small GPT with all that a run has (warm-up, cosine, clipping, decay, batches that grow, evaluations, checkpoints) against
 the same in PyTorch (stored values of every step, by models/make/make-long-run.py): on 1, 2 and 4 devices of one artifact, and killed twice.
+With dropout, whose random numbers are not PyTorch's, 120 of these steps against those on one device, and their bits where they were killed.
 
 Usage: long-run.py FOLDER. Tolerances are relative; float64 is left with the float32 constants of the model file.
 """
@@ -17,23 +18,29 @@ REFERENCE = json.loads((MODELS / "long-run.json").read_text())
 FOLDER = pathlib.Path(sys.argv[1])
 LOG, WEIGHTS = FOLDER / "log.jsonl", FOLDER / "weights.safetensors"
 DOUBLE, SINGLE = 1e-6, 1e-4
+DROPPED = 120  # steps
 
 
-def compile_for(*precision):
+def compile_for(*precision, model="gpt2-dynamo"):
     artifact = FOLDER / "model.accum"
-    run("accumc", MODELS / "gpt2-dynamo.onnx", "-o", artifact, "--batch", 8, "--micro-batch", 3, "--metric", "accuracy", *precision)
+    run("accumc", MODELS / f"{model}.onnx", "-o", artifact, "--batch", 8, "--micro-batch", 3, "--metric", "accuracy", *precision)
     return artifact
 
 
 def command(artifact, *more):
+    words = REFERENCE["words"][2:] if "--steps" in more else REFERENCE["words"]
     return [str(part) for part in ["accum-run", artifact, "--data", MODELS / "long-run.safetensors", "--eval", MODELS / "long-run.eval.safetensors",
-                                   *REFERENCE["words"], "--log", LOG, "--save", WEIGHTS, "--progress", "none", *more]]
+                                   *words, "--log", LOG, "--save", WEIGHTS, "--progress", "none", *more]]
+
+
+def logged():
+    """Lines of steps, and of evaluations."""
+    lines = [json.loads(line) for line in LOG.read_text().splitlines()]
+    return [line for line in lines if "loss" in line], [line for line in lines if "eval_loss" in line]
 
 
 def check(what, tolerance):
-    lines = [json.loads(line) for line in LOG.read_text().splitlines()]
-    steps = [line for line in lines if "loss" in line]
-    evaluations = [line for line in lines if "eval_loss" in line]
+    steps, evaluations = logged()
     assert [line["step"] for line in steps] == list(range(1, len(REFERENCE["losses"]) + 1)), f"{what}: {len(steps)} steps"
     pairs = [("loss", steps, REFERENCE["losses"]), ("gradient_norm", steps, REFERENCE["gradient_norms"]),
              ("eval_loss", evaluations, [each["eval_loss"] for each in REFERENCE["evaluations"]])]
@@ -62,14 +69,30 @@ def kill_behind(words, lines):
     assert process.returncode == -9, f"was not killed: {process.returncode}\n{said}"
 
 
-def train_and_be_killed(artifact):
+def train_and_be_killed(artifact, behind=(110, 215), *more):
     root = FOLDER / "checkpoints"
-    words = command(artifact, "--checkpoint", root, "--checkpoint-every", 25, "--checkpoint-keep", 2, "--resume", "auto")
+    words = command(artifact, *more, "--checkpoint", root, "--checkpoint-every", 25, "--checkpoint-keep", 2, "--resume", "auto")
     shutil.rmtree(root, ignore_errors=True)
     LOG.unlink(missing_ok=True)
-    for lines in (110, 215):  # a batch has changed before each
+    for lines in behind:  # a batch has changed before each
         kill_behind(words, lines)
     assert "resumed" in run(*words).stdout, "did not go on"
+
+
+def check_dropout(artifact):
+    curves = {}
+    for devices in (4, 2, 1):
+        run(*command(artifact, "--devices", devices, "--steps", DROPPED))
+        curves[devices] = [[line[name] for line in lines] for lines, name in zip(logged(), ("loss", "eval_loss"))]
+    weights = WEIGHTS.read_bytes()
+    for devices in (4, 2):
+        worst = max(abs(a - b) / b for mine, one in zip(curves[devices], curves[1]) for a, b in zip(mine, one, strict=True))
+        print(f"dropout on {devices}: within {worst:.2g} of one device")
+        assert worst <= DOUBLE, f"dropout on {devices} devices is off by {worst:.3g}"
+    apart = max(abs(a - b) / b for a, b in zip(curves[1][0], REFERENCE["losses"]))
+    assert apart > 1e-3, "nothing is dropped"
+    train_and_be_killed(artifact, (50, 108), "--steps", DROPPED)
+    assert WEIGHTS.read_bytes() == weights, "who was killed has other bits, with dropout"
 
 
 def main():
@@ -84,6 +107,7 @@ def main():
     assert WEIGHTS.read_bytes() == weights, "who was killed has other bits"
     run(*command(compile_for()))
     check("float32", SINGLE)
+    check_dropout(compile_for("--precision", "f64", "--target", "reference", model="gpt2-dynamo-train"))
 
 
 main()
