@@ -169,6 +169,19 @@ int accum_step(accum_session *session, uint64_t step, accum_step_result *result)
  * every rank passes all samples and trains its share. */
 int accum_step_arrays(accum_session *session, uint64_t step, const accum_array *arrays, size_t count,
                       uint64_t seed, accum_step_result *result);
+/* accum_step in two calls, for what shall happen to gradients in between. accum_accumulate computes those of
+ * the samples that step `step` has, and adds them to those of the calls since the latest update: each call's
+ * loss is normalised by its own samples, as backward() of a loop would have it, and the randomness is that of
+ * `step`. From the second call on it takes the gradients' size in memory once more. accum_update sums over
+ * all devices, then clips, leaves out or updates as accum_step does, with the learning rate of `step`: one
+ * accum_accumulate and accum_update have the bits of accum_step. Its result has the loss of the latest
+ * accumulate, and the samples and targets of all. Gradients are not part of a checkpoint; accum_step in
+ * between drops them. Before the update they are each rank's own. Slug `usage` (exit 2) where there is
+ * nothing to update with. */
+int accum_accumulate(accum_session *session, uint64_t step, accum_step_result *result);
+int accum_accumulate_arrays(accum_session *session, uint64_t step, const accum_array *arrays, size_t count,
+                            uint64_t seed, accum_step_result *result);
+int accum_update(accum_session *session, uint64_t step, accum_step_result *result);
 /* Forward and loss over the same samples; nothing is updated. */
 int accum_eval(accum_session *session, uint64_t step, accum_step_result *result);
 
@@ -209,7 +222,11 @@ int accum_set_cut(accum_session *session, const accum_cut *cut);
 /* Fills scratch, gradients and scalars with a byte. 0xff makes every number there NaN, or -1: what a step
  * reads before it has written it then shows. */
 int accum_fill_memory(accum_session *session, uint8_t byte);
-/* Overwrites a parameter: `bytes` of values, dense, in its dtype. */
+/* Overwrites a tensor that accum_read reads, scalars left out: `bytes` of values, row by row, in its dtype.
+ * accum_write is that of kind "parameter". Slug `usage` (exit 2) for a name or a kind that is none, and for
+ * another size. With more than one device every rank writes: parameters and slots the same. */
+int accum_write_tensor(accum_session *session, const char *kind, const char *name, const void *data,
+                       uint64_t bytes);
 int accum_write(accum_session *session, const char *name, const void *data, uint64_t bytes);
 
 /* Called after every micro-step of accum_step; for the last one (k + 1 == steps) after the update. */
@@ -237,7 +254,12 @@ typedef struct accum_tensor {
   const int64_t *shape;
 } accum_tensor;
 
-/* kind: "parameter", "gradient", "scalar", or the name of an optimizer slot ("m", "v", "momentum"). */
+/* The ONNX names of the trained parameters, until null. */
+const char *accum_trained(const accum_session *session, size_t index);
+/* kind: "parameter", "gradient", "scalar", or the name of an optimizer slot ("m", "v", "momentum"; the table
+ * in docs/training.md). name: in the model file, or the framework's where it has the same layout; of a scalar
+ * that in the manifest ("loss", "targets"). A gradient is that of the latest step, or what has been
+ * accumulated, before clipping. Slug `usage` (exit 2) for what is not there. */
 int accum_read(const accum_session *session, const char *kind, const char *name, accum_tensor *tensor);
 
 typedef struct accum_init_options {

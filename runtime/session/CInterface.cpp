@@ -156,6 +156,21 @@ int accum_step(accum_session *session, uint64_t step, accum_step_result *result)
   return guarded([&] { return storeStep(*session->session, session->session->step(step), result); });
 }
 
+int accum_accumulate(accum_session *session, uint64_t step, accum_step_result *result) {
+  return guarded([&] { return storeStep(*session->session, session->session->accumulate(step), result); });
+}
+
+int accum_update(accum_session *session, uint64_t step, accum_step_result *result) {
+  return guarded([&] { return storeStep(*session->session, session->session->update(step), result); });
+}
+
+const char *accum_trained(const accum_session *session, size_t index) {
+  for (const ParameterSpec &param : session->session->manifest().params)
+    if (param.trained && index-- == 0)
+      return param.onnxName.c_str();
+  return nullptr;
+}
+
 int accum_eval(accum_session *session, uint64_t step, accum_step_result *result) {
   return guarded([&] { return storeResult(session->session->eval(step), result); });
 }
@@ -255,9 +270,14 @@ int accum_fill_memory(accum_session *session, uint8_t byte) {
   return guarded([&] { return report(session->session->fillMemory(byte)); });
 }
 
-int accum_write(accum_session *session, const char *name, const void *data, uint64_t bytes) {
+int accum_write_tensor(accum_session *session, const char *kind, const char *name, const void *data,
+                       uint64_t bytes) {
   return guarded(
-      [&] { return report(session->session->write(name, static_cast<const uint8_t *>(data), bytes)); });
+      [&] { return report(session->session->write(kind, name, static_cast<const uint8_t *>(data), bytes)); });
+}
+
+int accum_write(accum_session *session, const char *name, const void *data, uint64_t bytes) {
+  return accum_write_tensor(session, "parameter", name, data, bytes);
 }
 
 void accum_observe(accum_session *session, accum_observer observer, void *user) {

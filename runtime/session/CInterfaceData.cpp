@@ -98,6 +98,16 @@ int accum_bind_synthetic(accum_session *session, const accum_data_options *optio
   });
 }
 
+int accum_accumulate_arrays(accum_session *session, uint64_t step, const accum_array *arrays, size_t count,
+                            uint64_t seed, accum_step_result *result) {
+  return guarded([&] {
+    Session &own = *session->session;
+    auto samples = datasetOf(own.manifest(), arrays, count);
+    return samples ? storeStep(own, own.accumulateOver(std::move(*samples), step, seed), result)
+                   : report(samples.error());
+  });
+}
+
 int accum_step_arrays(accum_session *session, uint64_t step, const accum_array *arrays, size_t count,
                       uint64_t seed, accum_step_result *result) {
   return guarded([&] {

@@ -201,7 +201,8 @@ void Session::observe(accum_observer callback, void *user, const accum_session *
 }
 
 Expected<accum_ctx> Session::makeContext(uint64_t step) {
-  rng[0] = feeding->options().seed;
+  if (feeding)
+    rng[0] = feeding->options().seed;
   rng[1] = step;
   auto random = device->mirror(rng, sizeof rng), flags = device->mirror(kFlags, sizeof kFlags);
   if (!random || !flags)
@@ -254,6 +255,7 @@ Expected<accum_step_result> Session::stepOver(Dataset samples, uint64_t step, ui
 }
 
 Expected<accum_step_result> Session::train(uint64_t step, double started) {
+  pending = {}; // its gradients take their place
   device->startStep(false);
   ranges.beginStep(step, /*evaluates=*/false);
   auto context = makeContext(step);

@@ -48,11 +48,16 @@ public:
   /// Steps until so many epochs of the bound data are over.
   uint64_t stepsOf(uint64_t epochs) const { return windows ? windows->stepsOf(epochs) : 0; }
   Status fillMemory(uint8_t byte);
-  Status write(const std::string &name, const uint8_t *data, uint64_t bytes);
+  /// `kind` as of `read`, but for scalars.
+  Status write(const std::string &kind, const std::string &name, const uint8_t *data, uint64_t bytes);
   Expected<accum_step_result> step(uint64_t step);
   /// Over these samples, which are gone behind it. Slug `bad-data` (exit 3) where their number is none that a
   /// step can have.
   Expected<accum_step_result> stepOver(Dataset samples, uint64_t step, uint64_t seed);
+  /// See accum_accumulate and accum_update.
+  Expected<accum_step_result> accumulate(uint64_t step);
+  Expected<accum_step_result> accumulateOver(Dataset samples, uint64_t step, uint64_t seed);
+  Expected<accum_step_result> update(uint64_t step);
   Expected<accum_step_result> eval(uint64_t step);
   /// The samples of `evaluate`. Slug `bad-data` (exit 3) where there is none.
   Status bindEvaluation(Dataset data);
@@ -126,6 +131,10 @@ private:
   Status selectWindow(uint64_t step);
   Status selectGiven(Dataset samples, uint64_t step, uint64_t seed);
   Expected<accum_step_result> train(uint64_t step, double started);
+  Expected<accum_step_result> addGradients(uint64_t step, double started);
+  Expected<accum_step_result> runPart(uint64_t step, uint32_t microSteps, double started);
+  Status keepGradients();
+  Status addEarlier();
   Share shareIn(uint32_t phase) const;
   Expected<accum_ctx> makeContext(uint64_t step);
   Expected<accum_hyper> makeHyper(uint64_t step);
@@ -138,8 +147,12 @@ private:
   Expected<double> valueOf(const ScalarSpec &scalar);
   Expected<double> scalarOr(const char *name, double otherwise);
   Error notFinite(const char *what);
-  Expected<accum_tensor> viewed(uint64_t offset, DType dtype, const std::vector<int64_t> &shape,
-                                uint64_t bytes);
+  struct TensorPlace {
+    uint64_t offset = 0, bytes = 0;
+    DType dtype = ACCUM_F32;
+    const std::vector<int64_t> *shape = nullptr;
+  };
+  Expected<TensorPlace> placeOf(const std::string &kind, const std::string &name) const;
   int check(const Status &status, bool inCommand);
   template <typename Call> Status timed(const CallFacts &facts, Call &&call);
   Error explain(int code) const;
@@ -173,6 +186,14 @@ private:
   int64_t stepBatch = 0;            ///< of the latest step
   std::optional<double> best;       ///< the lowest loss of the evaluations so far
   double correct = 0, counted = 0;  ///< targets of the latest evaluation; NaN where nothing counts them
+
+  /// What of a step the program is run for.
+  enum class Part { Whole, Gradients, Update } part = Part::Whole;
+  struct Pending {
+    uint64_t calls = 0;
+    int64_t samples = 0, targets = 0;
+  } pending;                    ///< of accumulate, since the latest update
+  std::vector<uint8_t> earlier; ///< gradients of the calls before the latest
 
   uint64_t updates = 0;              ///< steps that changed the parameters
   uint64_t reached = 0;              ///< steps, those of runs that this one goes on from too

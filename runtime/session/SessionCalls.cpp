@@ -73,7 +73,7 @@ int Session::endMicro(uint32_t phase, uint32_t k) {
     return code;
   ranges.leave();
   if (observer && phase == ACCUM_MICRO)
-    observer(observerUser, observerHandle, k, share->steps);
+    observer(observerUser, observerHandle, part == Part::Update ? share->steps - 1 : k, share->steps);
   return 0;
 }
 
@@ -111,17 +111,22 @@ int Session::copy(void *target, const void *source, uint64_t bytes) {
 }
 
 int Session::startAllReduce(void *data, uint64_t n, int32_t dtype) {
-  return check(device->startAllReduce(data, n, DType(dtype)), false);
+  return part != Part::Whole ? 0 : check(device->startAllReduce(data, n, DType(dtype)), false);
 }
 
 int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
+  const GradientRange &gradients = artifact.manifest.gradients;
+  uint64_t offset = uint64_t(static_cast<uint8_t *>(data) - state);
+  bool isGradient = offset >= gradients.offset && offset < gradients.offset + gradients.bytes;
+  if (isGradient && part == Part::Gradients)
+    return kLeaveStep;
+  if (!isGradient && part == Part::Update) // done by the calls before
+    return 0;
   ranges.enter("sums over devices");
   CallFacts facts{.kind = CallFacts::AllReduce, .sizes = {int64_t(n * uint64_t(bytesOf(DType(dtype))))}};
   if (int code = check(timed(facts, [&] { return device->allReduce(data, n, DType(dtype)); }), false))
     return code;
-  const GradientRange &gradients = artifact.manifest.gradients;
-  uint64_t offset = uint64_t(static_cast<uint8_t *>(data) - state);
-  if (offset < gradients.offset || offset >= gradients.offset + gradients.bytes)
+  if (!isGradient)
     return 0;
   auto finite = inspectGradients(data, n, DType(dtype));
   if (!finite)

@@ -35,16 +35,16 @@ Status Session::fillMemory(uint8_t byte) {
   return status;
 }
 
-Status Session::write(const std::string &name, const uint8_t *data, uint64_t bytes) {
-  const ParameterSpec *param = artifact.manifest.findByAnyName(name);
-  if (!param)
-    return usage("the artifact has no parameter `" + name + "`");
-  if (bytes != param->bytes())
-    return usage("parameter `" + name + "` has " + std::to_string(param->bytes()) + " bytes, not " +
+Status Session::write(const std::string &kind, const std::string &name, const uint8_t *data, uint64_t bytes) {
+  auto place = placeOf(kind, name);
+  if (!place)
+    return place.error();
+  if (bytes != place->bytes)
+    return usage(kind + " `" + name + "` has " + std::to_string(place->bytes) + " bytes, not " +
                  std::to_string(bytes));
   for (uint64_t done = 0; done < bytes; done += Device::kPieceBytes) {
     uint64_t piece = std::min(bytes - done, Device::kPieceBytes);
-    Status status = device->write(state + param->stateOffset + done, piece,
+    Status status = device->write(state + place->offset + done, piece,
                                   [&](uint8_t *to) { std::memcpy(to, data + done, piece); });
     if (!status)
       return status;
@@ -52,36 +52,37 @@ Status Session::write(const std::string &name, const uint8_t *data, uint64_t byt
   return {};
 }
 
-Expected<accum_tensor> Session::viewed(uint64_t offset, DType dtype, const std::vector<int64_t> &shape,
-                                       uint64_t bytes) {
-  auto data = device->view(state + offset, bytes);
-  if (!data)
-    return data.error();
-  return accum_tensor{*data, dtype, int32_t(shape.size()), shape.data()};
-}
-
-Expected<accum_tensor> Session::read(const std::string &kind, const std::string &name) {
-  static const std::vector<int64_t> kScalarShape;
-  if (kind == "scalar") {
-    const ScalarSpec *scalar = artifact.manifest.findScalar(name);
-    if (!scalar)
-      return usage("the artifact has no scalar `" + name + "`");
-    return viewed(scalar->stateOffset, scalar->dtype, kScalarShape, bytesOf(scalar->dtype));
-  }
+/// A parameter, its gradient, or a slot of the optimizer's.
+Expected<Session::TensorPlace> Session::placeOf(const std::string &kind, const std::string &name) const {
   const ParameterSpec *param = artifact.manifest.findByAnyName(name);
   if (!param)
     return usage("the artifact has no parameter `" + name + "`");
   for (const SlotSpec &slot : param->slots)
     if (slot.name == kind)
-      return viewed(slot.stateOffset, param->dtype, slot.shape, param->bytes(slot));
-  std::optional<uint64_t> offset;
+      return TensorPlace{slot.stateOffset, param->bytes(slot), param->dtype, &slot.shape};
   if (kind == "parameter")
-    offset = param->stateOffset;
+    return TensorPlace{param->stateOffset, param->bytes(), param->dtype, &param->shape};
   if (kind == "gradient" && param->trained)
-    offset = param->gradOffset;
-  if (!offset)
-    return usage("parameter `" + name + "` has no " + kind);
-  return viewed(*offset, param->dtype, param->shape, param->bytes());
+    return TensorPlace{param->gradOffset, param->bytes(), param->dtype, &param->shape};
+  return usage("parameter `" + name + "` has no " + kind);
+}
+
+Expected<accum_tensor> Session::read(const std::string &kind, const std::string &name) {
+  static const std::vector<int64_t> kScalarShape;
+  TensorPlace place;
+  if (kind == "scalar") {
+    const ScalarSpec *scalar = artifact.manifest.findScalar(name);
+    if (!scalar)
+      return usage("the artifact has no scalar `" + name + "`");
+    place = {scalar->stateOffset, bytesOf(scalar->dtype), scalar->dtype, &kScalarShape};
+  } else if (auto found = placeOf(kind, name))
+    place = *found;
+  else
+    return found.error();
+  auto data = device->view(state + place.offset, place.bytes);
+  if (!data)
+    return data.error();
+  return accum_tensor{*data, place.dtype, int32_t(place.shape->size()), place.shape->data()};
 }
 
 } // namespace accum::runtime

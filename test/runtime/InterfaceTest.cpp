@@ -266,3 +266,72 @@ TEST(Interface, AParameterIsWritten) {
   EXPECT_EQ(accum_write(opened.session, "b", &value, 4), 2);
   EXPECT_EQ(accum_write(opened.session, "nobody", &value, sizeof value), 2);
 }
+
+/// One accumulate and an update are a step, bit for bit.
+TEST(Interface, AStepInTwoCallsIsTheStep) {
+  for (const char *optimizer : {"sgd", "adamw"}) {
+    Opened whole({.batch = 5, .m = 2, .optimizer = optimizer}, 13, 1);
+    accum_step_result expected, result;
+    for (uint64_t step = 0; step < 4; ++step)
+      ASSERT_EQ(accum_step(whole.session, step, &expected), 0);
+    double b = whole.read("parameter", "b"), w = whole.read("parameter", "w");
+    Opened parts({.batch = 5, .m = 2, .optimizer = optimizer}, 13, 1);
+    for (uint64_t step = 0; step < 4; ++step) {
+      ASSERT_EQ(accum_accumulate(parts.session, step, &result), 0) << accum_last_error();
+      EXPECT_EQ(result.micro_steps, 3u - (step == 2));
+      ASSERT_EQ(accum_update(parts.session, step, &result), 0) << accum_last_error();
+    }
+    EXPECT_EQ(parts.read("parameter", "b"), b);
+    EXPECT_EQ(parts.read("parameter", "w"), w);
+    EXPECT_EQ(result.loss, expected.loss);
+    EXPECT_EQ(result.gradient_norm, expected.gradient_norm);
+    EXPECT_EQ(result.samples, expected.samples);
+    EXPECT_EQ(result.targets, expected.targets);
+  }
+}
+
+/// The gradients of two windows, each normalised by its own targets; and a handler that halves one.
+TEST(Interface, GradientsOfCallsAreAddedAndCanBeWritten) {
+  ToyOptions options{.batch = 5, .m = 2};
+  Opened opened(options, 10, 1);
+  double before = opened.read("parameter", "b"), gradients[2];
+  accum_step_result result;
+  for (uint64_t step : {0, 1}) {
+    ASSERT_EQ(accum_accumulate(opened.session, step, &result), 0) << accum_last_error();
+    gradients[step] = opened.read("gradient", "b");
+  }
+  ToyData second = opened.data, first = opened.data;
+  first.samples = second.samples = 5;
+  second.x.erase(second.x.begin(), second.x.begin() + 5 * kFeatures);
+  second.ids.erase(second.ids.begin(), second.ids.begin() + 5 * kWords);
+  second.mask.erase(second.mask.begin(), second.mask.begin() + 5 * kWords);
+  second.t.erase(second.t.begin(), second.t.begin() + 5);
+  double one = trainReference(options, first, {}).db, other = trainReference(options, second, {}).db;
+  EXPECT_NEAR(gradients[0], one, 1e-12);
+  EXPECT_NEAR(gradients[1], one + other, 1e-12);
+  double half = gradients[1] / 2;
+  ASSERT_EQ(accum_write_tensor(opened.session, "gradient", "b", &half, sizeof half), 0);
+  ASSERT_EQ(accum_update(opened.session, 0, &result), 0) << accum_last_error();
+  EXPECT_NEAR(opened.read("parameter", "b"), before - 0.125 * (one + other) / 2, 1e-12);
+  EXPECT_EQ(result.samples, 10);
+}
+
+TEST(Interface, AnUpdateNeedsGradients) {
+  Opened opened({.batch = 5, .m = 2, .optimizer = "adamw"}, 10, 1);
+  accum_step_result result;
+  EXPECT_EQ(accum_update(opened.session, 0, &result), 2);
+  EXPECT_THAT(accum_last_error(), HasSubstr("there are no gradients to update with [usage]"));
+  ASSERT_EQ(accum_accumulate(opened.session, 0, &result), 0);
+  ASSERT_EQ(accum_step(opened.session, 1, &result), 0);
+  EXPECT_EQ(accum_update(opened.session, 2, &result), 2);
+  double value = 1;
+  EXPECT_EQ(accum_write_tensor(opened.session, "m", "b", &value, sizeof value), 0);
+  EXPECT_EQ(opened.read("m", "b"), 1);
+  EXPECT_EQ(accum_write_tensor(opened.session, "m", "b", &value, 3), 2);
+  EXPECT_THAT(accum_last_error(), HasSubstr("m `b` has 8 bytes, not 3 [usage]"));
+  EXPECT_EQ(accum_write_tensor(opened.session, "momentum", "b", &value, sizeof value), 2);
+  std::vector<std::string> names;
+  while (const char *name = accum_trained(opened.session, names.size()))
+    names.emplace_back(name);
+  EXPECT_THAT(names, testing::ElementsAre("w", "e", "b"));
+}
