@@ -23,7 +23,18 @@ endfunction()
 add_library(AccumMLIR INTERFACE)
 target_include_directories(AccumMLIR SYSTEM INTERFACE ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
 target_compile_definitions(AccumMLIR INTERFACE ${ACCUM_LLVM_DEFINITIONS})
-target_link_libraries(AccumMLIR INTERFACE MLIR LLVM)
+# Of the static libraries only what is used gets into a package: 60 MB instead of 250. Then the linker, which programs are
+# linked with, is inside too.
+option(ACCUM_STATIC_LLVM "Link LLVM, MLIR and lld from static libraries" OFF)
+if(ACCUM_STATIC_LLVM)
+  file(GLOB archives ${LLVM_LIBRARY_DIR}/libMLIR*.a ${LLVM_LIBRARY_DIR}/libLLVM*.a)
+  list(FILTER archives EXCLUDE REGEX "CAPI|Test")
+  target_link_libraries(AccumMLIR INTERFACE
+    ${LLVM_LIBRARY_DIR}/liblldELF.a ${LLVM_LIBRARY_DIR}/liblldCommon.a ${archives} z zstd tinfo xml2)
+  target_link_options(AccumMLIR INTERFACE LINKER:--gc-sections LINKER:--as-needed LINKER:-z,defs)
+else()
+  target_link_libraries(AccumMLIR INTERFACE MLIR LLVM)
+endif()
 
 # One precompiled header for every MLIR file: halves a file's compile time.
 file(WRITE ${CMAKE_BINARY_DIR}/accum_pch.cpp "// Carries the precompiled header.\n")
@@ -61,8 +72,8 @@ function(accum_tool name)
   set(part compiler)
   if(ARG_RUNTIME)
     set(part runtime)
-    accum_relocatable(${name})
   endif()
+  accum_relocatable(${name})
   install(TARGETS ${name} EXPORT accum-${part} RUNTIME DESTINATION bin COMPONENT ${part})
 endfunction()
 
