@@ -15,8 +15,12 @@ class DataOptions(ctypes.Structure):
 
 
 class HyperOptions(ctypes.Structure):
+    """All fields: the defaults are written over the whole of it."""
+
     _fields_ = [("size", ctypes.c_uint32)] + [(name, ctypes.c_double) for name in (
-        "lr", "weight_decay", "beta1", "beta2", "eps", "momentum")] + [("decay", ctypes.c_char_p)]
+        "lr", "weight_decay", "beta1", "beta2", "eps", "momentum")] + [
+        ("decay", ctypes.c_char_p), ("clip_norm", ctypes.c_double), ("skip_spikes", ctypes.c_double),
+        ("decays", ctypes.c_void_p), ("lr_scales", ctypes.c_void_p)]
 
 
 class StepResult(ctypes.Structure):

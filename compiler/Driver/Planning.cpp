@@ -315,6 +315,8 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
                   diagnostics);
   for (const std::string &notice : profile->notices)
     diagnostics.addNotice(notice);
+  if (auto notice = planner::brainNotice(*profile); notice && precision == "bf16")
+    diagnostics.addNotice(*notice);
   bool good = true;
   planner::Options asked = optionsOf(options, diagnostics, good);
   if (options.memory)

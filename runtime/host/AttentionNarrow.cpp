@@ -3,7 +3,7 @@
 // rounded once.
 #include "runtime/host/AttentionNarrow.h"
 #include "runtime/artifact/DType.h"
-#include "runtime/host/ShortFloats.h"
+#include "runtime/host/BrainRows.h"
 #include <vector>
 
 namespace accum::runtime {
@@ -22,16 +22,10 @@ public:
   }
 
   void read() {
-    forRows([&](uint16_t *row, float *wide) {
-      for (int64_t i = 0; i < columns; ++i)
-        wide[i] = fromBrain(row[i]);
-    });
+    forRows([&](uint16_t *row, float *wide) { widenRow(row, columns, wide); });
   }
   void write() {
-    forRows([&](uint16_t *row, const float *wide) {
-      for (int64_t i = 0; i < columns; ++i)
-        row[i] = toBrain(wide[i]);
-    });
+    forRows([&](uint16_t *row, const float *wide) { roundRow(wide, columns, row); });
   }
   accum_strided view() { return {first ? values.data() : nullptr, 0, rows * columns, columns, 1}; }
 

@@ -159,23 +159,40 @@ const Rate *DeviceProfile::attentionRate(std::string_view dtype) const {
   return &*found;
 }
 
-/// The first processor of /proc/cpuinfo.
-static std::string processorName() {
+/// What /proc/cpuinfo says of the first processor.
+static std::map<std::string, std::string> processorFacts() {
   std::ifstream file("/proc/cpuinfo");
   std::map<std::string, std::string> facts;
   for (std::string line; std::getline(file, line) && !line.empty();)
     if (size_t colon = line.find(':'); colon != std::string::npos)
       facts[line.substr(0, line.find_last_not_of("\t ", colon - 1) + 1)] =
           line.substr(std::min(colon + 2, line.size()));
+  return facts;
+}
+
+static std::string processorName(std::map<std::string, std::string> &facts) {
   if (!facts.contains("model name"))
     return {};
   return fmt::format("{} (family {}, model {}, stepping {})", facts["model name"], facts["cpu family"],
                      facts["model"], facts["stepping"]);
 }
 
+/// Instructions for bf16, which the system has to allow as well: `amx_bf16`, and `avx512_bf16_whole` where
+/// they are not done in halves, at no gain, as Intel's processors do them.
+static void addBrainFeatures(std::map<std::string, std::string> &facts, HostFacts &host) {
+  auto has = [flags = " " + facts["flags"] + " "](const std::string &flag) {
+    return flags.find(" " + flag + " ") != std::string::npos;
+  };
+  if (has("amx_bf16"))
+    host.features.push_back("amx_bf16");
+  if (has("avx512_bf16") && facts["vendor_id"] == "AuthenticAMD")
+    host.features.push_back("avx512_bf16_whole");
+}
+
 HostFacts detectHost() {
   HostFacts host;
-  host.cpu = processorName();
+  std::map<std::string, std::string> facts = processorFacts();
+  host.cpu = processorName(facts);
   cpu_set_t set;
   if (sched_getaffinity(0, sizeof set, &set) == 0)
     host.cores = std::max(1, CPU_COUNT(&set));
@@ -184,8 +201,25 @@ HostFacts detectHost() {
     host.features.push_back("avx2");
   if (__builtin_cpu_supports("avx512f"))
     host.features.push_back("avx512f");
+  addBrainFeatures(facts, host);
 #endif
   return host;
+}
+
+std::optional<std::string> brainNotice(const DeviceProfile &profile) {
+  if (profile.isCuda() || profile.rate(true, "bf16").dtype != "bf16")
+    return std::nullopt;
+  double gain = profile.rate(true, "bf16").sustained / profile.rate(true, "f32").sustained;
+  std::string said = profile.basis == "measured" ? "was measured" : "is assumed";
+  if (gain > 1)
+    return fmt::format(
+        "{} {} to multiply bf16 {:.1f} times as fast as f32, by the processor's own instructions{}",
+        profile.name, said, gain,
+        profile.basis == "measured" ? "" : "; accum-run measures it when it starts");
+  return fmt::format(
+      "bf16 is slower than f32 on {}: it {} to widen products of bf16 to f32, which have {:.2f} "
+      "of the rate of f32; bf16 saves memory for activations only",
+      profile.name, said, gain);
 }
 
 int64_t widestVector(const HostFacts &host) {

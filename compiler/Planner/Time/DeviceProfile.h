@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -82,12 +83,17 @@ struct DeviceProfile {
 /// What a profile whose rates are given per core and instruction set is resolved against.
 struct HostFacts {
   int cores = 1;
-  std::vector<std::string> features = {}; ///< `avx2`, `avx512f`
-  std::string cpu = {};                   ///< its name, family, model and stepping; empty: unknown
+  /// `avx2`, `avx512f`, `amx_bf16`, `avx512_bf16_whole`
+  std::vector<std::string> features = {};
+  std::string cpu = {}; ///< its name, family, model and stepping; empty: unknown
 };
 
 /// This machine: the cores this process may run on, and its instruction sets.
 HostFacts detectHost();
+
+/// How a host multiplies bf16, by what the profile's rates are of: one line for the user. Nothing of cards,
+/// and where the profile does not know.
+std::optional<std::string> brainNotice(const DeviceProfile &profile);
 
 /// Of the widest vectors that the runtime's libraries use there.
 int64_t widestVector(const HostFacts &host);
