@@ -5,7 +5,6 @@
 #include "compiler/Import/lost/SourceTrace.h"
 #include "compiler/Import/parameters/Signature.h"
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <fmt/format.h>
 #include <regex>
@@ -13,47 +12,40 @@
 namespace accum::import {
 namespace {
 
-template <size_t N> bool isOneOf(const std::array<std::string_view, N> &names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// They move elements or copy them. Optimisers join them, and drop those that leave all where it is.
 bool moves(std::string_view operation) {
-  static constexpr std::array<std::string_view, 30> names{
-      "view",      "_unsafe_view", "reshape", "transpose", "t",         "permute",         "expand", "slice",
-      "unsqueeze", "squeeze",      "select",  "split",     "unbind",    "getitem",         "clone",  "cat",
-      "flatten",   "alias",        "flip",    "roll",      "repeat",    "stack",           "tile",   "unfold",
-      "narrow",    "index",        "chunk",   "movedim",   "unflatten", "split_with_sizes"};
-  return operation.starts_with("view_as_") || isOneOf(names, operation);
+  return operation.starts_with("view_as_") ||
+         isOneOf(operation,
+                 {"view",   "_unsafe_view", "reshape",   "transpose", "t",         "permute",
+                  "expand", "slice",        "unsqueeze", "squeeze",   "select",    "split",
+                  "unbind", "getitem",      "clone",     "cat",       "flatten",   "alias",
+                  "flip",   "roll",         "repeat",    "stack",     "tile",      "unfold",
+                  "narrow", "index",        "chunk",     "movedim",   "unflatten", "split_with_sizes"});
 }
 
 /// Operations whose like optimisers join with them: one reshape does for two.
 std::string_view family(std::string_view operation) {
-  static constexpr std::array<std::string_view, 5> reshapes{"view", "_unsafe_view", "reshape", "flatten",
-                                                            "unflatten"};
-  static constexpr std::array<std::string_view, 4> transposes{"transpose", "permute", "t", "movedim"};
-  return isOneOf(reshapes, operation) ? "reshape" : isOneOf(transposes, operation) ? "transpose" : operation;
+  return isOneOf(operation, {"view", "_unsafe_view", "reshape", "flatten", "unflatten"}) ? "reshape"
+         : isOneOf(operation, {"transpose", "permute", "t", "movedim"})                  ? "transpose"
+                                                                                         : operation;
 }
 
 /// They often happen to change nothing: a slice of everything, a conversion to the type that it has.
 bool oftenChangesNothing(std::string_view operation) {
-  static constexpr std::array<std::string_view, 8> names{"slice",  "alias", "type_as",   "_to_copy",
-                                                         "expand", "cat",   "unsqueeze", "squeeze"};
-  return isOneOf(names, operation);
+  return isOneOf(operation,
+                 {"slice", "alias", "type_as", "_to_copy", "expand", "cat", "unsqueeze", "squeeze"});
 }
 
 /// Operators of ONNX that take the place of several calls.
 bool joinsCalls(std::string_view opType) {
-  static constexpr std::array<std::string_view, 5> names{"RMSNormalization", "LayerNormalization",
-                                                         "Attention", "Conv", "Gelu"};
-  return isOneOf(names, opType);
+  return isOneOf(opType, {"RMSNormalization", "LayerNormalization", "Attention", "Conv", "Gelu"});
 }
 
 /// Names of indices, through which no gradient goes: the second argument of these.
 std::vector<std::string> indicesOf(const TracedCall &call) {
-  static constexpr std::array<std::string_view, 4> names{"index", "index_put", "index_put_", "embedding"};
   TracedCall indices;
-  if (isOneOf(names, call.operation()) && call.arguments.size() > 1)
+  if (isOneOf(call.operation(), {"index", "index_put", "index_put_", "embedding"}) &&
+      call.arguments.size() > 1)
     indices.arguments = {call.arguments[1]};
   return indices.operands();
 }

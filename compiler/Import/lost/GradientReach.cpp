@@ -3,17 +3,15 @@
 #include "compiler/Import/lost/GradientReach.h"
 #include "compiler/Import/lost/GradientMarks.h"
 #include <algorithm>
-#include <array>
 
 namespace accum::import {
 namespace {
 
 bool isConstantInPieces(const Node &node) {
-  static constexpr std::array<std::string_view, 20> names{
-      "And",   "ArgMax", "ArgMin", "Ceil",        "Equal",   "Floor", "Greater", "GreaterOrEqual",
-      "IsInf", "IsNaN",  "Less",   "LessOrEqual", "NonZero", "Not",   "OneHot",  "Or",
-      "Round", "Shape",  "Sign",   "Xor"};
-  return std::find(names.begin(), names.end(), node.opType) != names.end();
+  return isOneOf(node.opType,
+                 {"And",   "ArgMax", "ArgMin", "Ceil",        "Equal",   "Floor", "Greater", "GreaterOrEqual",
+                  "IsInf", "IsNaN",  "Less",   "LessOrEqual", "NonZero", "Not",   "OneHot",  "Or",
+                  "Round", "Shape",  "Sign",   "Xor"});
 }
 
 bool isCastToOthers(const Node &node) {

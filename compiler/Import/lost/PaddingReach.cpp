@@ -3,23 +3,16 @@
 // apart.
 #include "compiler/Import/lost/PaddingReach.h"
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <set>
 
 namespace accum::import {
 namespace {
 
-template <size_t N> bool isOneOf(const std::array<std::string_view, N> &names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 /// The inputs whose elements a node's results hold; none where it computes.
 std::vector<size_t> movedInputs(const Node &node) {
-  static constexpr std::array<std::string_view, 13> ofFirst{
-      "Identity",  "Cast",  "Reshape", "Flatten",  "Squeeze",        "Unsqueeze", "Expand",
-      "Transpose", "Slice", "Gather",  "GatherND", "GatherElements", "Split"};
-  if (isOneOf(ofFirst, node.opType))
+  if (isOneOf(node.opType, {"Identity", "Cast", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand",
+                            "Transpose", "Slice", "Gather", "GatherND", "GatherElements", "Split"}))
     return {0};
   if (node.opType == "ScatterND" || node.opType == "ScatterElements")
     return {0, 2};
@@ -33,43 +26,41 @@ std::vector<size_t> movedInputs(const Node &node) {
 }
 
 bool compares(const Node &node) {
-  static constexpr std::array<std::string_view, 9> names{
-      "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "IsInf", "IsNaN", "NonZero"};
-  return isOneOf(names, node.opType);
+  return isOneOf(node.opType, {"Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual", "Not", "IsInf",
+                               "IsNaN", "NonZero"});
 }
 
 /// Each element of a result is computed from the one in its place; sums run along the last axis at most.
 bool keepsPositions(const Node &node) {
-  static constexpr std::array<std::string_view, 29> names{"Abs",
-                                                          "Add",
-                                                          "Cast",
-                                                          "Clip",
-                                                          "Div",
-                                                          "Dropout",
-                                                          "Elu",
-                                                          "Erf",
-                                                          "Exp",
-                                                          "Gelu",
-                                                          "HardSwish",
-                                                          "Identity",
-                                                          "LeakyRelu",
-                                                          "Log",
-                                                          "Max",
-                                                          "Min",
-                                                          "Mul",
-                                                          "Neg",
-                                                          "Pow",
-                                                          "Relu",
-                                                          "Reciprocal",
-                                                          "Sigmoid",
-                                                          "Softplus",
-                                                          "Sqrt",
-                                                          "Sub",
-                                                          "Swish",
-                                                          "Tanh",
-                                                          "Where",
-                                                          "LayerNormalization"};
-  return isOneOf(names, node.opType);
+  return isOneOf(node.opType, {"Abs",
+                               "Add",
+                               "Cast",
+                               "Clip",
+                               "Div",
+                               "Dropout",
+                               "Elu",
+                               "Erf",
+                               "Exp",
+                               "Gelu",
+                               "HardSwish",
+                               "Identity",
+                               "LeakyRelu",
+                               "Log",
+                               "Max",
+                               "Min",
+                               "Mul",
+                               "Neg",
+                               "Pow",
+                               "Relu",
+                               "Reciprocal",
+                               "Sigmoid",
+                               "Softplus",
+                               "Sqrt",
+                               "Sub",
+                               "Swish",
+                               "Tanh",
+                               "Where",
+                               "LayerNormalization"});
 }
 
 bool isPooling(const Node &node) { return node.opType.find("Pool") != std::string::npos; }
@@ -136,7 +127,12 @@ bool Spread::mixes(const Node &node) const {
   const auto *kernel = node.attribute<std::vector<int64_t>>("kernel_shape");
   if (node.opType == "Conv" || isPooling(node))
     return !kernel || std::any_of(kernel->begin(), kernel->end(), [](int64_t size) { return size > 1; });
-  if (!node.opType.starts_with("Reduce") || entry->second.axis < 0)
+  if (entry->second.axis < 0)
+    return false;
+  const auto *rows = node.attribute<int64_t>("axis");
+  if (node.opType == "Flatten" && entry->second.axis < entry->second.rank - 1)
+    return (rows ? *rows : 1) <= entry->second.axis;
+  if (!node.opType.starts_with("Reduce"))
     return false;
   const auto *attribute = node.attribute<std::vector<int64_t>>("axes");
   std::vector<int64_t> axes = attribute                ? *attribute
@@ -188,17 +184,6 @@ bool Spread::visit(const Node &node) {
 }
 } // namespace
 
-IdPaths::IdPaths(const Graph &graph) : graph(graph) {
-  for (const Node &node : graph.nodes)
-    for (const std::string &output : node.outputs)
-      producers.emplace(output, &node);
-}
-
-const Node *IdPaths::producer(const std::string &value) const {
-  auto entry = producers.find(value);
-  return entry == producers.end() ? nullptr : entry->second;
-}
-
 bool IdPaths::walk(const std::string &value, const std::function<bool(const std::string &)> &visit) const {
   std::vector<std::string> left{value};
   std::set<std::string> seen{value};
@@ -207,7 +192,7 @@ bool IdPaths::walk(const std::string &value, const std::function<bool(const std:
     left.pop_back();
     if (visit(name))
       return true;
-    const Node *node = producer(name);
+    const Node *node = producers.of(name);
     for (size_t i : node ? movedInputs(*node) : std::vector<size_t>())
       if (i < node->inputs.size() && seen.insert(node->inputs[i]).second)
         left.push_back(node->inputs[i]);
@@ -224,7 +209,7 @@ bool IdPaths::isOfInput(const std::string &value) const {
 
 std::vector<int64_t> IdPaths::integers(const std::string &value) const {
   const Tensor *tensor = graph.initializer(value);
-  const Node *node = producer(value);
+  const Node *node = producers.of(value);
   if (node && (node->opType == "Cast" || node->opType == "Identity" || node->opType == "Unsqueeze"))
     return integers(node->inputs[0]);
   if (node && node->opType == "Constant")
@@ -235,7 +220,7 @@ std::vector<int64_t> IdPaths::integers(const std::string &value) const {
 std::optional<int64_t> IdPaths::substitute(const std::string &value) const {
   std::optional<int64_t> found;
   walk(value, [&](const std::string &name) {
-    const Node *node = producer(name);
+    const Node *node = producers.of(name);
     if (!node || node->opType != "Where" || node->inputs.size() != 3)
       return false;
     for (size_t i : {1, 2})

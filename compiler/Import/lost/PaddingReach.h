@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which way ids go into lookups, and where what was looked up for one position comes to another one.
 #pragma once
-#include "compiler/Import/model/Model.h"
+#include "compiler/Import/model/Producers.h"
 #include <functional>
 
 namespace accum::import {
@@ -9,7 +9,7 @@ namespace accum::import {
 /// Where ids come from.
 class IdPaths {
 public:
-  explicit IdPaths(const Graph &graph);
+  explicit IdPaths(const Graph &graph) : graph(graph), producers(graph) {}
 
   /// The elements of this value are those of an input of the model, moved and in part replaced.
   bool isOfInput(const std::string &value) const;
@@ -21,10 +21,9 @@ public:
 private:
   /// Calls `visit` for the value and all that its elements are moved from, until it says true.
   bool walk(const std::string &value, const std::function<bool(const std::string &)> &visit) const;
-  const Node *producer(const std::string &value) const;
 
   const Graph &graph;
-  std::map<std::string, const Node *, std::less<>> producers;
+  Producers producers;
 };
 
 /// The first node that mixes positions of a sample, among them some that no mask has taken out, of what

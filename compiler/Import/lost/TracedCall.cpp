@@ -2,7 +2,6 @@
 // Reads Python's text of a call.
 #include "compiler/Import/lost/TracedCall.h"
 #include <algorithm>
-#include <array>
 #include <cctype>
 
 namespace accum::import {
@@ -100,10 +99,8 @@ std::string_view TracedCall::operation() const {
 }
 
 std::vector<std::string> TracedCall::operands() const {
-  static constexpr std::array<std::string_view, 10> sized{"view",      "_unsafe_view", "reshape", "expand",
-                                                          "slice",     "select",       "repeat",  "narrow",
-                                                          "unflatten", "as_strided"};
-  bool hasExtents = std::find(sized.begin(), sized.end(), operation()) != sized.end();
+  bool hasExtents = isOneOf(operation(), {"view", "_unsafe_view", "reshape", "expand", "slice", "select",
+                                          "repeat", "narrow", "unflatten", "as_strided"});
   std::vector<std::string> names;
   for (const std::string &argument : arguments) {
     collectValues(argument, names);

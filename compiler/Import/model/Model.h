@@ -3,6 +3,7 @@
 #pragma once
 #include "compiler/Import/model/DType.h"
 #include "compiler/Import/model/Failure.h"
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
@@ -17,6 +18,11 @@
 #include <vector>
 
 namespace accum::import {
+
+/// Of an operator, a call or a parameter.
+inline bool isOneOf(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
 
 class MappedFile;
 struct Graph;

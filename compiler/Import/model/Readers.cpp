@@ -2,14 +2,9 @@
 // Operands of ONNX operators, by what they mean.
 #include "compiler/Import/model/Readers.h"
 #include <algorithm>
-#include <array>
 
 namespace accum::import {
 namespace {
-
-bool isOneOf(std::string_view op, std::initializer_list<std::string_view> ops) {
-  return std::find(ops.begin(), ops.end(), op) != ops.end();
-}
 
 /// Passes its first operand on, at most in another shape or type.
 bool isView(const Node &node, size_t operand) {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Takes names of values and traced calls apart.
 #include "compiler/Import/parameters/FoldedValues.h"
-#include <algorithm>
-#include <array>
 
 namespace accum::import {
 
@@ -14,17 +12,14 @@ bool isIndexedInFront(const Node &node) {
 }
 
 Made howMade(std::string_view name) {
-  static constexpr std::array<std::string_view, 4> copies{"alias", "clone", "detach", "_to_copy"};
-  static constexpr std::array<std::string_view, 4> transposes{"val", "t", "transpose", "permute"};
-  static constexpr std::array<std::string_view, 4> moves{"view", "reshape", "_unsafe_view", "contiguous"};
   size_t end = name.find_last_not_of("0123456789");
   if (end != std::string_view::npos && end > 0 && name[end] == '_')
     name = name.substr(0, end);
-  auto isOne = [&](const auto &names) { return std::find(names.begin(), names.end(), name) != names.end(); };
-  return isOne(copies)       ? Made::Copy
-         : isOne(transposes) ? Made::Transpose
-         : isOne(moves)      ? Made::Moved
-                             : Made::Other;
+  if (isOneOf(name, {"alias", "clone", "detach", "_to_copy"}))
+    return Made::Copy;
+  if (isOneOf(name, {"val", "t", "transpose", "permute"}))
+    return Made::Transpose;
+  return isOneOf(name, {"view", "reshape", "_unsafe_view", "contiguous"}) ? Made::Moved : Made::Other;
 }
 
 } // namespace accum::import

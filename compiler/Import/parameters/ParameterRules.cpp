@@ -8,7 +8,6 @@
 #include "compiler/Import/parameters/SeparateMerged.h"
 #include "compiler/Import/parameters/TracedConstants.h"
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <set>
 
@@ -33,26 +32,11 @@ std::string_view lastWord(std::string_view name) {
 
 /// Buffers of well-known modules; a parameter never has these names.
 bool hasNameOfBuffer(std::string_view name) {
-  static constexpr std::array<std::string_view, 19> buffers{"inv_freq",
-                                                            "original_inv_freq",
-                                                            "cos_cached",
-                                                            "sin_cached",
-                                                            "freqs_cis",
-                                                            "running_mean",
-                                                            "running_var",
-                                                            "mask_bias",
-                                                            "masked_bias",
-                                                            "attn_mask",
-                                                            "causal_mask",
-                                                            "scaling",
-                                                            "scale_factor",
-                                                            "num_batches_tracked",
-                                                            "final_logits_bias",
-                                                            "e_score_correction_bias",
-                                                            "relative_coords_table",
-                                                            "pixel_mean",
-                                                            "pixel_std"};
-  return std::find(buffers.begin(), buffers.end(), lastWord(name)) != buffers.end();
+  return isOneOf(lastWord(name),
+                 {"inv_freq", "original_inv_freq", "cos_cached", "sin_cached", "freqs_cis", "running_mean",
+                  "running_var", "mask_bias", "masked_bias", "attn_mask", "causal_mask", "scaling",
+                  "scale_factor", "num_batches_tracked", "final_logits_bias", "e_score_correction_bias",
+                  "relative_coords_table", "pixel_mean", "pixel_std"});
 }
 
 bool isMatrixOnly(const std::vector<Reader> &readers) {
@@ -318,10 +302,8 @@ void recoverName(const Graph &graph, const Tensor &tensor, const std::vector<Rea
 
 /// A gain or a bias: the other side of these, at least once. What is summed or squared is a part of a loss.
 bool isAppliedToOthers(const Graph &graph, const std::vector<Reader> &readers) {
-  static constexpr std::array<std::string_view, 4> arithmetic{"Add", "Sub", "Mul", "Div"};
   return std::any_of(readers.begin(), readers.end(), [&](const Reader &reader) {
-    return std::find(arithmetic.begin(), arithmetic.end(), graph.nodes[reader.node].opType) !=
-           arithmetic.end();
+    return isOneOf(graph.nodes[reader.node].opType, {"Add", "Sub", "Mul", "Div"});
   });
 }
 

@@ -1,35 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tells them from transposed weights and from gains of norms, by their readers.
 #include "compiler/Import/parameters/TracedConstants.h"
+#include "compiler/Import/model/Producers.h"
 #include "compiler/Import/parameters/ModuleNames.h"
 #include <algorithm>
-#include <array>
 #include <set>
 
 namespace accum::import {
 namespace {
 
-const Node *producerOf(const Graph &graph, std::string_view value) {
-  auto gives = [&](const Node &node) {
-    return std::find(node.outputs.begin(), node.outputs.end(), value) != node.outputs.end();
-  };
-  auto found = std::find_if(graph.nodes.begin(), graph.nodes.end(), gives);
-  return found == graph.nodes.end() ? nullptr : &*found;
-}
-
 /// Whether `value` is what a norm divides by, or its reciprocal: a root of a mean.
-bool isRootOfMean(const Graph &graph, std::string_view value) {
-  static constexpr std::array<std::string_view, 5> onTheWay{"Cast", "Reciprocal", "Div", "Sqrt", "Add"};
+bool isRootOfMean(const Graph &graph, const Producers &producers, std::string_view value) {
   bool hasRoot = false;
-  for (const Node *node = producerOf(graph, value); node; node = producerOf(graph, value)) {
+  for (const Node *node = producers.of(value); node; node = producers.of(value)) {
     if (node->opType == "ReduceMean")
       return hasRoot;
-    if (node->inputs.empty() || std::find(onTheWay.begin(), onTheWay.end(), node->opType) == onTheWay.end())
+    if (node->inputs.empty() || !isOneOf(node->opType, {"Cast", "Reciprocal", "Div", "Sqrt", "Add"}))
       return false;
     hasRoot |= node->opType == "Sqrt";
     // Of 1 / root and mean + epsilon, the side that is computed.
     bool isSecond = node->opType == "Div" || (node->opType == "Add" && graph.initializer(node->inputs[0]));
-    const Node *left = producerOf(graph, node->inputs[0]);
+    const Node *left = producers.of(node->inputs[0]);
     isSecond |= node->opType == "Add" && (!left || left->opType == "Constant");
     value = node->inputs[isSecond && node->inputs.size() > 1];
   }
@@ -38,16 +29,18 @@ bool isRootOfMean(const Graph &graph, std::string_view value) {
 
 /// x / sqrt(mean(x^2) + e), or what an operator of norms gives.
 bool isNormalised(const Graph &graph, std::string_view value) {
-  const Node *node = producerOf(graph, value);
+  Producers producers(graph);
+  const Node *node = producers.of(value);
   while (node && node->opType == "Cast")
-    node = producerOf(graph, node->inputs[0]);
+    node = producers.of(node->inputs[0]);
   if (!node)
     return false;
   if (node->opType.ends_with("Normalization"))
     return true;
   bool isProduct = node->opType == "Mul" || node->opType == "Div";
-  return isProduct && std::any_of(node->inputs.begin(), node->inputs.end(),
-                                  [&](const std::string &side) { return isRootOfMean(graph, side); });
+  return isProduct && std::any_of(node->inputs.begin(), node->inputs.end(), [&](const std::string &side) {
+           return isRootOfMean(graph, producers, side);
+         });
 }
 
 /// A vector that multiplies what a norm gives: there `1 + w` is usual, whose gradient is that of w.

@@ -3,7 +3,7 @@
 
 constant, other, input, position: what a decoder looks up in place of labels that are ignored is a constant, on either side of the
 choice; what an input says; a constant in place of a position that is counted. moved: then the last label goes to the front.
-conv, mean: positions mixed, padding among them; pointwise: not mixed; masked-conv, masked-mean: without padding."""
+conv, mean, flat: positions mixed, padding among them; pointwise: not mixed; masked-conv, masked-mean: without padding."""
 import pathlib
 import sys
 
@@ -40,6 +40,8 @@ def mixed(h):
         h = graph.node("Mul", [h, graph.node("Unsqueeze", [mask, graph.constant([2])])])
     else:
         graph.node("Not", [graph.node("Cast", [graph.input("attention_mask", INT64, ["batch", 4])], to=BOOL)])
+    if kind == "flat":
+        return graph.node("MatMul", [graph.node("Flatten", [h], axis=1), graph.parameter("fc.weight", [8, 2])])
     if kind.endswith("mean"):
         return graph.node("ReduceMean", [h], axes=[1], keepdims=0)
     size = 1 if kind == "pointwise" else 3
