@@ -109,15 +109,20 @@ def _loss_of(output: Any) -> Any:
     return output[0] if isinstance(output, (tuple, list)) else output
 
 
-def _forward(own: Callable, names: list[str], loss: Callable | None, positional: bool) -> Callable:
-    """A forward with the inputs as arguments of these names, which the exporter takes for those of the file."""
+def _forward(own: Callable, names: list[str], loss: Callable | None, positional: bool,
+             computed: Callable | None) -> Callable:
+    """A forward with the inputs as arguments of these names, which the exporter takes for those of the file. computed:
+    more arguments, of the batch."""
     def call(self: Any, *values: Any) -> Any:
         if loss is not None:
             if positional:
                 return loss(own(self, *values[:-1]), values[-1])
             batch = dict(zip(names, values))
             return loss(own(self, **{name: batch[name] for name in _read_by(own, names)}), batch)
-        return _loss_of(own(self, *values) if positional else own(self, **dict(zip(names, values))))
+        if positional:
+            return _loss_of(own(self, *values))
+        batch = dict(zip(names, values))
+        return _loss_of(own(self, **batch, **(computed(batch) if computed else {})))
 
     scope: dict[str, Any] = {"call": call}
     exec(f"def forward(self, {', '.join(names)}):\n    return call(self, {', '.join(names)})\n", scope)
@@ -206,7 +211,7 @@ def _traced(torch: Any, module: Any, batch: dict[str, Any]) -> tuple[Any, list[s
 
 
 def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, loss: Callable | None = None,
-           training: bool | None = None) -> Export:
+           training: bool | None = None, _computed: Callable | None = None) -> Export:
     """Writes `module` as an ONNX file that accumc can train.
 
     example_batch: one batch as the loader gives it, axis 0 of every array the samples: a mapping of forward's arguments
@@ -225,7 +230,8 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
     module = _unwrapped(module)
     training = module.training if training is None else training
     batch = _traced_batch(torch, module, _named_batch(module, example_batch, loss))
-    forward = _forward(type(module).forward, list(batch), loss, not isinstance(example_batch, Mapping))
+    forward = _forward(type(module).forward, list(batch), loss, not isinstance(example_batch, Mapping),
+                       _computed)
     with _as_step(module, forward, training), _quietly():
         program, notices = _traced(torch, module, batch)
     return _write(program, module, pathlib.Path(path), list(batch), training, notices)

@@ -40,11 +40,12 @@ class Trainer(Runner):
 
     def __init__(self, model: Any, example_batch: Any = None, *, batch: int | None = None,
                  folder: str | os.PathLike[str] | None = None, loss: Callable | str | None = None,
-                 training: bool | None = None, **options: Any):
+                 training: bool | None = None, _computed: Callable | None = None, **options: Any):
         compiled = {name: options.pop(name) for name in _OF_THE_COMPILER if name in options}
         self.export: Export | None = None
         self._order: Sequence[str] = ()
         self._folder = pathlib.Path(folder) if folder is not None else self._temporary()
+        self._computed = _computed
         artifact = self._prepared(model, example_batch, batch, loss, training, compiled)
         super().__init__(artifact, **options)
         self._names = self._order or self._names
@@ -70,7 +71,8 @@ class Trainer(Runner):
             raise _errors.UsageError("example_batch is missing: a module is exported by what it computes of one batch",
                                      slug="usage", exit_code=2)
         of_module = loss if callable(loss) else None
-        self.export = export(model, example_batch, self._folder / "model.onnx", loss=of_module, training=training)
+        self.export = export(model, example_batch, self._folder / "model.onnx", loss=of_module, training=training,
+                             _computed=self._computed)
         self._order = self.export.input_names if not isinstance(example_batch, Mapping) or is_positional(
             example_batch) else ()
         return compile(self.export.path, batch=batch, output=self._folder / "model.accum",

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hugging Face's training arguments, trained by accum: the loss curve is that of transformers.Trainer.
+
+What has a meaning here is taken over; any other argument that is not at its default is refused by name.
+"""
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import os
+import pathlib
+import tempfile
+from typing import Any, Callable, Iterator
+
+from . import _errors
+from ._runner import Metrics
+from ._trainer import Trainer
+
+_TAKEN = {"output_dir", "per_device_train_batch_size", "num_train_epochs", "max_steps", "learning_rate", "lr_scheduler_type",
+          "lr_scheduler_kwargs", "warmup_steps", "warmup_ratio", "optim", "weight_decay", "adam_beta1", "adam_beta2",
+          "adam_epsilon", "gradient_accumulation_steps", "max_grad_norm", "bf16", "tf32", "eval_strategy", "eval_steps",
+          "eval_on_start", "per_device_eval_batch_size", "save_strategy", "save_steps", "save_total_limit", "seed",
+          "data_seed", "dataloader_drop_last", "resume_from_checkpoint", "logging_steps", "logging_strategy"}
+# They change how fast or loud a run is, or how batches are loaded, which is the Trainer's own loader.
+_HARMLESS = {"logging_first_step", "logging_dir", "logging_nan_inf_filter", "log_level", "log_level_replica",
+             "log_on_each_node", "disable_tqdm", "report_to", "run_name", "project", "do_train", "do_eval", "do_predict",
+             "dataloader_num_workers", "dataloader_pin_memory", "dataloader_persistent_workers",
+             "dataloader_prefetch_factor", "dataloader_multiprocessing_context", "dataloader_in_order",
+             "remove_unused_columns", "label_names", "use_cpu", "no_cuda", "use_cache", "skip_memory_metrics",
+             "prediction_loss_only", "gradient_checkpointing", "gradient_checkpointing_kwargs", "activation_checkpointing",
+             "activation_checkpointing_kwargs", "average_tokens_across_devices", "torch_compile", "torch_compile_backend",
+             "torch_compile_mode", "auto_find_batch_size", "eval_accumulation_steps", "full_determinism",
+             "torch_empty_cache_steps", "save_safetensors", "overwrite_output_dir", "train_sampling_strategy",
+             "length_column_name", "group_by_length", "accelerator_config", "local_rank"}
+_OPTIMIZERS = {"adamw_torch": "adamw", "adamw_torch_fused": "adamw", "adamw_hf": "adamw", "sgd": "sgd", "adagrad": "adagrad"}
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainOutput:
+    """What a run came to.
+
+    global_step: optimizer steps. training_loss: their mean. metrics: of each step. log_history: lines as
+    transformers.Trainer writes them, of steps (at logging_steps) and evaluations.
+    """
+
+    global_step: int
+    training_loss: float
+    metrics: tuple[Metrics, ...] = dataclasses.field(repr=False)
+    log_history: tuple[dict[str, Any], ...] = dataclasses.field(repr=False)
+
+
+def _text(value: Any) -> str:
+    return str(getattr(value, "value", value))
+
+
+def _refuse(name: str, value: Any, note: str = "") -> None:
+    raise _errors.UnsupportedError(f"TrainingArguments: {name}={_text(value)} has no meaning here", slug="not-built",
+                                   exit_code=2, notes=[note] if note else [])
+
+
+def _check(args: Any) -> None:
+    default = type(args)(output_dir=args.output_dir)
+    for field in dataclasses.fields(args):
+        value = getattr(args, field.name)
+        if field.name not in _TAKEN | _HARMLESS and value != getattr(default, field.name):
+            _refuse(field.name, value)
+    if _text(args.optim) not in _OPTIMIZERS:
+        _refuse("optim", args.optim, "taken are " + ", ".join(_OPTIMIZERS))
+    if _text(args.save_strategy) == "best":
+        _refuse("save_strategy", args.save_strategy)
+
+
+def _factors(args: Any, steps: int) -> list[float]:
+    """Of the learning rate at each step, as transformers computes them."""
+    import torch
+    import transformers
+
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    schedule = transformers.get_scheduler(args.lr_scheduler_type, optimizer, num_warmup_steps=args.get_warmup_steps(steps),
+                                          num_training_steps=steps, scheduler_specific_kwargs=args.lr_scheduler_kwargs)
+    factors = []
+    for _ in range(steps):
+        factors.append(float(optimizer.param_groups[0]["lr"]))
+        optimizer.step()
+        schedule.step()
+    return factors
+
+
+def _schedule_file(factors: list[float], folder: str) -> str:
+    path = pathlib.Path(folder) / "schedule.csv"
+    path.write_text("".join(f"{step},{factor!r}\n" for step, factor in enumerate(factors)))
+    return str(path)
+
+
+def _grouped(loader: Any, count: int) -> Iterator[dict[str, Any]]:
+    """So many of the loader's batches as one: accumulation is here the plan's matter."""
+    batches = iter(loader)
+    while group := list(itertools.islice(batches, count)):
+        import torch
+
+        shapes = [{name: tuple(value.shape[1:]) for name, value in batch.items()} for batch in group]
+        if any(shape != shapes[0] for shape in shapes):
+            raise _errors.DataError("batches of several lengths cannot be one step", slug="bad-data", exit_code=3,
+                                    notes=["pad all texts to one length: padding=\"max_length\""])
+        yield {name: torch.cat([batch[name] for batch in group]) for name in group[0]}
+
+
+def _every(strategy: Any, steps: Any, step: int, ends_epoch: bool) -> bool:
+    kind = _text(strategy)
+    return (kind == "steps" and step % max(1, int(steps)) == 0) or (kind == "epoch" and ends_epoch)
+
+
+class _Run:
+    """The loop of transformers.Trainer around accum's steps."""
+
+    def __init__(self, args: Any, loaders: Any, run: Trainer, decides: Any, per_epoch: int, steps: int, on_step: Callable | None):
+        self.args, self.loaders, self.run, self.per_epoch, self.steps = args, loaders, run, per_epoch, steps
+        self.has_evaluation, self.on_step = decides, on_step
+        self.metrics: list[Metrics] = []
+        self.history: list[dict[str, Any]] = []
+        self.checkpoints = os.path.join(args.output_dir, "accum-checkpoints")
+
+    def evaluate(self, step: int) -> None:
+        batches = [{name: value for name, value in batch.items()} for batch in self.loaders.get_eval_dataloader()]
+        found = self.run.evaluate(batches)
+        line = {"step": step, "epoch": step / self.per_epoch, "eval_loss": found.loss}
+        if not math.isnan(found.accuracy):
+            line["eval_accuracy"] = found.accuracy
+        self.history.append(line)
+
+    def after(self, metrics: Metrics, ends_epoch: bool) -> None:
+        args, step = self.args, metrics.step
+        self.metrics.append(metrics)
+        if _every(args.logging_strategy, args.logging_steps, step, ends_epoch):
+            self.history.append({"step": step, "epoch": step / self.per_epoch, "loss": metrics.loss,
+                                 "learning_rate": metrics.lr, "grad_norm": metrics.gradient_norm})
+        if self.has_evaluation and _every(args.eval_strategy, args.eval_steps or args.logging_steps, step, ends_epoch):
+            self.evaluate(step)
+        if _every(args.save_strategy, args.save_steps, step, ends_epoch) or (
+                _text(args.save_strategy) != "no" and step == self.steps):
+            self.run.checkpoint(self.checkpoints, args.save_total_limit or 0)
+        if self.on_step:
+            self.on_step(metrics)
+
+    def loop(self) -> None:
+        if self.args.resume_from_checkpoint:
+            given = self.args.resume_from_checkpoint
+            self.run.resume(self.checkpoints if given in (True, "True", "true") else given)
+        if self.args.eval_on_start and self.has_evaluation and self.run.steps == 0:
+            self.evaluate(0)
+        loader = self.loaders.get_train_dataloader()
+        first, behind = divmod(self.run.steps, self.per_epoch)
+        for epoch in itertools.count(first):
+            if hasattr(loader, "set_epoch"):
+                loader.set_epoch(epoch)
+            groups = _grouped(loader, self.args.gradient_accumulation_steps)
+            for position, batch in enumerate(groups):
+                if epoch == first and position < behind:
+                    continue
+                if self.run.steps == self.steps:
+                    return
+                self.after(self.run.step(batch), position + 1 == self.per_epoch)
+            if self.run.steps == self.steps:
+                return
+
+
+def _decay(loaders: Any, model: Any, args: Any) -> dict[str, Any]:
+    """What decays there: no biases, no norms."""
+    if not args.weight_decay:
+        return {}
+    return {"weight_decay": args.weight_decay, "decay": list(loaders.get_decay_parameter_names(model))}
+
+
+def _items(loaders: Any) -> Callable | None:
+    """What transformers divides a loss by: all labels that are not ignored, those among them that a causal loss then
+    shifts away. Only models that take the number are told."""
+    if not loaders.model_accepts_loss_kwargs:
+        return None
+    return lambda batch: {"num_items_in_batch": batch["labels"].ne(-100).sum()} if "labels" in batch else {}
+
+
+def train(model: Any, train_dataset: Any, args: Any, *, eval_dataset: Any = None, data_collator: Callable | None = None,
+          processing_class: Any = None, memory: str | None = None, on_step: Callable[[Metrics], None] | None = None,
+          **options: Any) -> TrainOutput:
+    """Trains `model` as transformers.Trainer(model, args, ...) does, and leaves the trained weights in it.
+
+    args: TrainingArguments. The optimizer step has per_device_train_batch_size x gradient_accumulation_steps samples (of
+    all devices that the arguments see), in the order of the Trainer's own loader; how it is cut is the plan's matter.
+    Losses are means over all targets of the step. All texts have one length.
+
+    memory="8GiB", micro_batch and the other options of accumc: as for `Trainer`. on_step: called with each step's
+    Metrics. Checkpoints are in output_dir/accum-checkpoints; resume_from_checkpoint=True goes on from the newest.
+
+    eval_loss is a mean over all targets; transformers averages means over batches, which is the same where every text has
+    the same number of targets.
+    """
+    import transformers
+
+    _check(args)
+    loaders = transformers.Trainer(model=model, args=args, train_dataset=train_dataset, eval_dataset=eval_dataset,
+                                   data_collator=data_collator, processing_class=processing_class)
+    accumulation = args.gradient_accumulation_steps
+    per_epoch = math.ceil(len(loaders.get_train_dataloader()) / accumulation)
+    steps = args.max_steps if args.max_steps > 0 else math.ceil(args.num_train_epochs * per_epoch)
+    example = next(_grouped(loaders.get_train_dataloader(), 1))
+    precision = "bf16" if args.bf16 else "tf32" if args.tf32 and options.get("target") else "f32"
+    was_training = model.training
+    model.train()
+    with tempfile.TemporaryDirectory(prefix="accum-hf-") as folder:
+        hyper = dict(beta1=args.adam_beta1, beta2=args.adam_beta2, eps=args.adam_epsilon)
+        if _OPTIMIZERS[_text(args.optim)] != "adamw":
+            hyper = {}
+        with Trainer(model, example, batch=args.train_batch_size * accumulation, memory=memory, precision=precision,
+                     optimizer=_OPTIMIZERS[_text(args.optim)], lr=args.learning_rate, **hyper,
+                     **_decay(loaders, model, args), clip_norm=args.max_grad_norm or None, steps=steps,
+                     schedule=_schedule_file(_factors(args, steps), folder), seed=args.seed,
+                     _computed=_items(loaders), **options) as run:
+            own = _Run(args, loaders, run, eval_dataset is not None, per_epoch, steps, on_step)
+            own.loop()
+            run.load_into(model)
+    model.train(was_training)
+    losses = [metrics.loss for metrics in own.metrics]
+    return TrainOutput(steps, sum(losses) / len(losses) if losses else math.nan, tuple(own.metrics), tuple(own.history))
