@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A run whose disk becomes full at any write keeps what it had and says so, and goes on when there is room again, to the bits of the run
-that had room all along.
+that had room all along. One whose disk is read-only ends before its first step.
 
 Usage: full-disk.py MODEL FOLDER limit|disk. `limit`: no file may grow beyond so many bytes (RLIMIT_FSIZE). `disk`: a file system in memory
 with so many bytes left, which takes the right to mount one; `mounts`, alone: whether there is it, by the exit code.
@@ -117,6 +117,28 @@ def train_in(scene, save, *more):
     print(save, *more, ":", codes)
 
 
+def refuse_read_only(scene):
+    """Before the first step."""
+    scene.begin("weights.safetensors")
+    for rescued in scene.spare.iterdir():
+        rescued.unlink()
+    before = {path: path.read_bytes() for path in scene.disk.rglob("*") if path.is_file()}
+    subprocess.run(["mount", "-o", "remount,ro", scene.disk], check=True)
+    start = ["accum-run", scene.artifact, "--synthetic", "--steps", "1", "--eval", scene.folder / "eval.safetensors"]
+    for flag, place in (("--checkpoint", "checkpoints"), ("--checkpoint", "new"), ("--log", "log.jsonl"), ("--tensorboard", "events"),
+                        ("--report", "run.html"), ("--best", "best.safetensors"), ("--dump-gradients", "g.safetensors"),
+                        ("--profile", "p.json"), ("--save", "w.safetensors"), ("--save", "w.onnx")):
+        save = [] if flag == "--save" else ["--save", scene.spare / "w.safetensors"]
+        done = subprocess.run([str(word) for word in [*start, *save, flag, scene.disk / place]], capture_output=True, text=True, env=environment())
+        assert done.returncode == 3 and "cannot be written: Read-only file system" in done.stderr, (flag, place, done)
+        assert "steps " not in done.stdout and not list(scene.spare.iterdir()), (flag, place, done)
+    done = subprocess.run(["accum-run", scene.artifact, "--synthetic", "--steps", "3", "--lr", "0.01", "--eval", scene.folder / "eval.safetensors",
+                           "--resume", scene.disk / "checkpoints", "--save", scene.spare / "w.safetensors"], capture_output=True, text=True,
+                          env=environment())
+    assert done.returncode == 0 and "at step 3" in done.stdout, done
+    assert before == {path: path.read_bytes() for path in scene.disk.rglob("*") if path.is_file()}
+
+
 def main():
     if sys.argv[1:] == ["mounts"]:
         sys.exit(0 if has_mounts() else 1)
@@ -124,6 +146,8 @@ def main():
     shutil.copy(sys.argv[1].replace(".onnx", ".data.safetensors"), scene.folder / "eval.safetensors")
     train_in(scene, "weights.safetensors", "--checkpoint-background")
     train_in(scene, "weights.onnx")
+    if scene.kind == "disk":
+        refuse_read_only(scene)
 
 
 main()
