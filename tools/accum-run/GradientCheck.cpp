@@ -243,7 +243,7 @@ int GradientCheck::run() {
   started = runtime::now();
   int code = measureRounding();
   if (code == kOutOfTime && trial.speaks())
-    std::printf("gradient not checked: a loss takes %.1f s, and --verify-seconds gives %.0f for %d or more\n",
+    std::printf("gradient not checked: a loss takes %.1f s, and --verify-seconds gives %g for %d or more\n",
                 evaluation, trial.options.verifySeconds, kFewest);
   if (code)
     return code == kOutOfTime ? 0 : code;
