@@ -122,6 +122,7 @@ void DroppedValues::collectGroups(const Graph &graph) {
     std::string result = call->result;
     Group &group = groups.try_emplace(std::move(result), Group{std::move(*call), {}, {}}).first->second;
     group.nodes.push_back(&node);
+    groupOf.emplace(&node, &group);
     for (const std::string &output : node.outputs)
       producers[output] = &group;
   }
@@ -160,12 +161,6 @@ void DroppedValues::collectHints(const Graph &graph) {
   }
   speaksOfDetaching = !std::includes(accounted.begin(), accounted.end(), spoken.begin(), spoken.end()) ||
                       (!numbers.empty() && numbers.size() <= *numbers.rbegin());
-}
-
-const DroppedValues::Group *DroppedValues::groupOf(const Node &node) const {
-  std::optional<TracedCall> call = TracedCall::of(node);
-  auto entry = call ? groups.find(call->result) : groups.end();
-  return entry == groups.end() ? nullptr : &entry->second;
 }
 
 bool DroppedValues::isRead(std::string_view operand, std::string_view input) const {
@@ -284,8 +279,8 @@ DroppedValues::Lost DroppedValues::lostWith(const Group &group, const DroppedVal
 }
 
 std::vector<DroppedValue> DroppedValues::readBy(const Node &node) const {
-  const Group *group = groupOf(node);
-  auto entry = group ? dropped.find(group) : dropped.end();
+  auto group = groupOf.find(&node);
+  auto entry = group == groupOf.end() ? dropped.end() : dropped.find(group->second);
   std::vector<DroppedValue> found;
   for (const DroppedValue &value : entry == dropped.end() ? std::vector<DroppedValue>() : entry->second)
     if (std::find(node.inputs.begin(), node.inputs.end(), value.input) != node.inputs.end())
@@ -304,7 +299,7 @@ std::optional<Refusal> DroppedValues::refusal(const Node &node,
                                               const std::function<bool(const std::string &)> &isTrained,
                                               bool isExplained) const {
   for (const DroppedValue &value : readBy(node)) {
-    Lost lost = lostWith(*groupOf(node), value);
+    Lost lost = lostWith(*groupOf.at(&node), value);
     bool isHarmless = lost == Lost::Nothing || (isExplained && lost != Lost::Detach);
     if (isHarmless || !isTrained(value.input))
       continue;

@@ -44,11 +44,11 @@ private:
   std::vector<std::string> standIns(const Group &group, const std::vector<std::string> &operands) const;
   std::vector<DroppedValue> droppedBy(const Group &group) const;
   std::vector<DroppedValue> readBy(const Node &node) const;
-  const Group *groupOf(const Node &node) const;
   Lost lostWith(const Group &group, const DroppedValue &dropped) const;
 
   const Graph &graph;
   std::map<std::string, Group, std::less<>> groups;            ///< by the call's result
+  std::map<const Node *, const Group *> groupOf;               ///< none of nodes without a call
   std::map<std::string, const Group *, std::less<>> producers; ///< of values
   std::map<std::string, std::string, std::less<>>
       placeholders;                          ///< of inputs and initializers: what calls say

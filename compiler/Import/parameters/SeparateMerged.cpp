@@ -55,14 +55,15 @@ std::set<std::string> namesAtReaders(const Graph &graph, const std::vector<Reade
   return names.count("") ? std::set<std::string>() : names;
 }
 
-/// What an Identity between names that say nothing gives is read by a copy of the layer that reads its
-/// operand. A layer that runs twice has one name, at its second run with a number behind it.
-bool isReadByAnotherLayer(const Graph &graph, const Readers &readers, const Node &identity) {
+/// Every name by which modules read what the Identity gives is a copy's of every one by which they read its
+/// operand.
+bool isReadByCopies(const Graph &graph, const Readers &readers, const Node &identity,
+                    const std::function<bool(const std::string &, const std::string &)> &isCopyOf) {
   std::set<std::string> here = namesAtReaders(graph, readers.of(identity.outputs[0]));
   std::set<std::string> there = namesAtReaders(graph, readers.of(identity.inputs[0]));
   auto isCopy = [&](const std::string &name) {
     return std::all_of(there.begin(), there.end(),
-                       [&](const std::string &other) { return isSamePlaceInAnotherLayer(name, other); });
+                       [&](const std::string &other) { return isCopyOf(name, other); });
   };
   return !here.empty() && !there.empty() && std::all_of(here.begin(), here.end(), isCopy);
 }
@@ -97,17 +98,6 @@ bool areCopies(const Graph &graph, const std::string &a, const std::string &b) {
            return !other.empty() && graph.initializer(other) &&
                   nameWhenMade(graph, other) == nameWhenMade(graph, tensor.name);
          });
-}
-
-bool isReadByACopy(const Graph &graph, const Readers &readers, const Node &identity) {
-  std::set<std::string> here = namesAtReaders(graph, readers.of(identity.outputs[0]));
-  std::set<std::string> there = namesAtReaders(graph, readers.of(identity.inputs[0]));
-  auto isCopy = [&](const std::string &name) {
-    return std::all_of(there.begin(), there.end(), [&](const std::string &other) {
-      return areCopies(graph, moduleOf(graph, name), moduleOf(graph, other));
-    });
-  };
-  return !here.empty() && !there.empty() && std::all_of(here.begin(), here.end(), isCopy);
 }
 
 /// `enc.fc.weight` for the `enc.fc_1.weight` of its second run.
@@ -185,7 +175,12 @@ void dissolveTraced(Graph &graph, bool untie, Separation &separation) {
   auto isUnnamed = [&](const Node &node) {
     if (!node.outputs[0].starts_with("onnx::"))
       return false;
-    if (isReadByAnotherLayer(graph, readers, node) || isReadByACopy(graph, readers, node))
+    // A layer that runs twice has one name, at its second run with a number behind it.
+    auto isOfModule = [&](const std::string &name, const std::string &other) {
+      return areCopies(graph, moduleOf(graph, name), moduleOf(graph, other));
+    };
+    if (isReadByCopies(graph, readers, node, isSamePlaceInAnotherLayer) ||
+        isReadByCopies(graph, readers, node, isOfModule))
       return true;
     std::vector<std::string> names = namesOfModules(graph, readers, node);
     if (!names.empty() && !untie)
