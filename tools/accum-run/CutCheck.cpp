@@ -364,8 +364,8 @@ void CutCheck::print(const std::vector<std::pair<double, std::string>> &worst) c
   for (const std::string &what : leftOut)
     std::printf("         left out: %s\n", what.c_str());
   if (!leftOut.empty())
-    std::printf("         a micro-step takes %.1f s, and --verify-seconds gives %g for all cuts\n",
-                microStep, trial.options.verifySeconds);
+    std::printf("         a micro-step takes %.1f s, and --verify-seconds gives %g for all cuts\n", microStep,
+                trial.options.verifySeconds);
   if (worst.empty())
     std::printf("cuts not checked\n");
   else if (!differs)
