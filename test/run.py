@@ -103,7 +103,7 @@ def run_python(build, total):
     with tempfile.TemporaryDirectory() as folder:
         result = os.path.join(folder, "python.xml")
         env = dict(os.environ, PYTHONPATH=str(build / "python"), PATH=f"{build / 'bin'}{os.pathsep}{os.environ['PATH']}",
-                   ACCUM_POISON="1")
+                   ACCUM_POISON="1", OMP_NUM_THREADS="1")
         run = subprocess.run([str(python if python.exists() else sys.executable), "-m", "pytest", "-q", "-rs", "-p",
                               "no:cacheprovider", f"--junitxml={result}", "--rootdir", str(ROOT / "test" / "python"),
                               str(ROOT / "test" / "python")], capture_output=True, text=True, env=env)

@@ -59,6 +59,10 @@ _SKIPPED = {0: "", 1: "not-finite", 2: "spike"}
 _HYPER = ("lr", "weight_decay", "beta1", "beta2", "eps", "momentum", "clip_norm", "skip_spikes")
 
 
+def _metrics(values: Sequence[Any]) -> Metrics:
+    return Metrics(*values[:9], skipped=_SKIPPED[values[9]], peak_bytes=values[10])
+
+
 def _text(value: Any) -> str | None:
     return None if value is None else str(value)
 
@@ -129,8 +133,18 @@ class Runner:
         NumPy's, tensors, or anything that speaks DLPack or the buffer protocol; dense ones on the host are not copied.
         Raises DataError for what the model does not read, and RunError where the step fails; then nothing has changed.
         """
-        values = self._session.step(named(batch, self._names), self.seed)
-        return Metrics(*values[:9], skipped=_SKIPPED[values[9]], peak_bytes=values[10])
+        return _metrics(self._session.step(named(batch, self._names), self.seed))
+
+    def accumulate(self, batch: Any) -> Metrics:
+        """The first half of a step, for what shall happen to gradients in between: gradients of `batch`, added to those
+        of the calls since the latest `update`. Each call's loss is normalised by its own samples, as backward() of a
+        loop would have it. `read(name, "gradient")` and `write` show and change what there is."""
+        return _metrics(self._session.accumulate(named(batch, self._names), self.seed))
+
+    def update(self) -> Metrics:
+        """The second half: clips and updates with what was accumulated. The loss is that of the latest `accumulate`,
+        samples and targets are those of all."""
+        return _metrics(self._session.update())
 
     def evaluate(self, batches: Any) -> Evaluation:
         """Forward and loss, without dropout, over one batch or an iterable of batches, as if they were one: means over
@@ -144,6 +158,15 @@ class Runner:
         """A copy of a parameter, by any of its names, as a NumPy array in the model file's layout. kind: "gradient" of
         the last step, before clipping, or a slot of the optimizer ("m", "v", "momentum", ...)."""
         return self._session.read(kind, name)
+
+    def write(self, name: str, array: Any, kind: str = "parameter") -> None:
+        """Overwrites what `read` gives, in its type and shape."""
+        self._session.write(kind, name, array)
+
+    @property
+    def trained(self) -> list[str]:
+        """The trained parameters, by their names in the model file."""
+        return self._session.trained()
 
     def state_dict(self) -> dict[str, Any]:
         """Name to NumPy array, as the framework's load_state_dict takes them."""

@@ -85,16 +85,22 @@ public:
   /// Counts itself: what a signal does behind it does not lose the step.
   nb::tuple step(const NamedArrays &batch, uint64_t seed) {
     Arrays arrays(batch);
+    return made([&](accum_step_result &result) {
+      return accum_step_arrays(session, steps, arrays.data(), arrays.size(), seed, &result);
+    });
+  }
+
+  nb::tuple accumulate(const NamedArrays &batch, uint64_t seed) {
+    Arrays arrays(batch);
     accum_step_result result = {};
-    int code = computed(
-        [&] { return accum_step_arrays(open(), steps, arrays.data(), arrays.size(), seed, &result); });
-    steps += code == 0;
-    require(code);
-    accum_info info;
-    accum_get_info(session, &info);
-    return nb::make_tuple(steps, result.loss, result.gradient_norm, info.lr, result.samples, result.targets,
-                          result.seconds, result.data_seconds, result.micro_steps, result.skipped,
-                          info.peak_bytes);
+    require(computed([&] {
+      return accum_accumulate_arrays(session, steps, arrays.data(), arrays.size(), seed, &result);
+    }));
+    return valuesOf(result);
+  }
+
+  nb::tuple update() {
+    return made([&](accum_step_result &result) { return accum_update(session, steps, &result); });
   }
 
   nb::tuple evaluate(const NamedArrays &batch) {
@@ -112,6 +118,27 @@ public:
     accum_tensor tensor = {};
     check([&] { return accum_read(open(), kind.c_str(), name.c_str(), &tensor); });
     return copyOf(tensor);
+  }
+
+  /// In the type that `read` gives.
+  void write(const std::string &kind, const std::string &name, const nb::object &array) {
+    accum_tensor tensor = {};
+    check([&] { return accum_read(open(), kind.c_str(), name.c_str(), &tensor); });
+    Arrays values({{name, array}});
+    const accum_array &given = *values.data();
+    if (given.dtype != tensor.dtype)
+      raise(2, "error: `" + name + "` is written in the type that it is read in [usage]\n");
+    uint64_t bytes = given.dtype == ACCUM_F64 ? 8 : 4;
+    for (int32_t d = 0; d < given.rank; ++d)
+      bytes *= uint64_t(given.shape[d]);
+    check([&] { return accum_write_tensor(open(), kind.c_str(), name.c_str(), given.data, bytes); });
+  }
+
+  std::vector<std::string> trained() {
+    std::vector<std::string> all;
+    for (size_t i = 0; const char *name = accum_trained(open(), i); ++i)
+      all.emplace_back(name);
+    return all;
   }
 
   void saveTensors(const std::string &kind, const std::string &names, const std::string &path, bool keepOld) {
@@ -168,9 +195,25 @@ public:
     return all;
   }
 
-  uint64_t made() const { return steps; }
+  uint64_t stepsMade() const { return steps; }
 
 private:
+  template <typename Call> nb::tuple made(Call &&call) {
+    accum_step_result result = {};
+    int code = computed([&] { return call(result); });
+    steps += code == 0;
+    require(code);
+    return valuesOf(result);
+  }
+
+  nb::tuple valuesOf(const accum_step_result &result) const {
+    accum_info info;
+    accum_get_info(session, &info);
+    return nb::make_tuple(steps, result.loss, result.gradient_norm, info.lr, result.samples, result.targets,
+                          result.seconds, result.data_seconds, result.micro_steps, result.skipped,
+                          info.peak_bytes);
+  }
+
   accum_session *open() const {
     if (!session)
       throw nb::value_error("the session is closed");
@@ -212,6 +255,10 @@ void addSession(nb::module_ &module) {
       .def("set_schedule", &Session::setSchedule, "steps"_a, "kind"_a = nb::none(), "warmup"_a = nb::none(),
            "floor"_a = nb::none(), "decay_steps"_a = nb::none())
       .def("step", &Session::step, "batch"_a, "seed"_a)
+      .def("accumulate", &Session::accumulate, "batch"_a, "seed"_a)
+      .def("update", &Session::update)
+      .def("write", &Session::write, "kind"_a, "name"_a, "array"_a)
+      .def("trained", &Session::trained)
       .def("evaluate", &Session::evaluate, "batch"_a)
       .def("read", &Session::read, "kind"_a, "name"_a)
       .def("save_tensors", &Session::saveTensors, "kind"_a, "names"_a, "path"_a, "keep_old"_a = false)
@@ -222,7 +269,7 @@ void addSession(nb::module_ &module) {
       .def("resume", &Session::resume, "path"_a, "weights_only"_a = false)
       .def("info", &Session::info)
       .def("notices", &Session::notices)
-      .def_prop_ro("steps", &Session::made);
+      .def_prop_ro("steps", &Session::stepsMade);
   module.def("runtime_version", [] { return accum_runtime_version(); });
 }
 

@@ -57,9 +57,29 @@ def test_metrics(artifact):
 def test_gradients_are_those_of_the_norm(artifact):
     with accum.Runner(artifact, lr=0) as run:
         metrics = run.step(next(windows(1)))
-        names = {entry["onnx_name"] for entry in artifact.manifest["params"] if entry["trained"]}
-        squares = sum(float((run.read(name, "gradient").astype("f8") ** 2).sum()) for name in names)
+        squares = sum(float((run.read(name, "gradient").astype("f8") ** 2).sum()) for name in run.trained)
         assert squares ** 0.5 == pytest.approx(metrics.gradient_norm, rel=1e-5)
+
+
+def test_a_step_in_two_halves_has_its_bits(artifact):
+    """And what stands between them acts: gradients that are halved are those of half the loss."""
+    with accum.Runner(artifact, lr=1e-2) as run, accum.Runner(artifact, lr=1e-2) as other:
+        for batch in windows(3):
+            whole, half = run.step(batch), other.accumulate(batch)
+            assert half.loss == whole.loss and half.step == whole.step - 1
+            assert other.update().step == whole.step
+        assert all((run.read(name) == other.read(name)).all() for name in run.trained)
+        with pytest.raises(accum.UsageError):
+            other.update()
+        name = run.trained[0]
+        other.accumulate(batch)
+        gradient = other.read(name, "gradient")
+        other.accumulate(batch)
+        assert numpy.allclose(other.read(name, "gradient"), 2 * gradient, rtol=1e-5, atol=1e-9)
+        other.write(name, gradient, "gradient")
+        assert (other.read(name, "gradient") == gradient).all()
+        with pytest.raises(accum.UsageError):
+            other.write(name, gradient.astype("f8"), "gradient")
 
 
 def test_batches_of_every_kind_are_one(artifact):
@@ -155,7 +175,7 @@ def test_a_closed_run_says_so(artifact):
 
 def test_ctrl_c_takes_effect_behind_the_step(artifact):
     """The step is made and counted; the run goes on with the bits of one that nobody interrupted."""
-    batches = list(windows(4, 1024))
+    batches = list(windows(4, 256))
     with accum.Runner(artifact, lr=1e-3) as run, accum.Runner(artifact, lr=1e-3) as undisturbed:
         timer = threading.Timer(0.01, os.kill, (os.getpid(), signal.SIGINT))
         with pytest.raises(KeyboardInterrupt):
