@@ -5,6 +5,7 @@
 #include "runtime/host/AttentionBlock.h"
 #include "runtime/host/AttentionNarrow.h"
 #include "runtime/host/Gemm.h"
+#include "runtime/host/GemmBrain.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
 
@@ -23,7 +24,7 @@ template <typename T> void backwardBlock(AttentionBlock<T> &block) {
   const accum_attention &call = block.call;
   const RowFunctions<T> &functions = rowFunctions<T>();
   int64_t batch = block.batch, head = block.head, group = block.group, first = block.first, rows = block.rows;
-  MatrixView<T> q = matrixOf<T>(call.q, batch, head, first), dq = matrixOf<T>(call.dq, batch, head, first);
+  MatrixView<T> dq = matrixOf<T>(call.dq, batch, head, first);
   MatrixView<T> y = matrixOf<T>(call.y, batch, head, first), dy = matrixOf<T>(call.dy, batch, head, first);
   // A row's weights add up to 1: each weight's cotangent loses the mean of all, which is y . dy.
   T delta[kBlockQueries];
@@ -32,31 +33,31 @@ template <typename T> void backwardBlock(AttentionBlock<T> &block) {
   zeroRows<T>(call.dq, batch, head, first, rows, call.features);
   block.readStatistics();
   alignas(64) T cotangents[kBlockQueries * kBlockKeys];
-  MatrixView<T> weights{block.scores, kBlockKeys, 1}, dscores{cotangents, kBlockKeys, 1};
   block.forKeys([&](KeyRange keys) {
-    MatrixView<T> k = matrixOf<T>(call.k, batch, group, keys.first);
-    MatrixView<T> v = matrixOf<T>(call.v, batch, group, keys.first);
     block.weights(keys);
-    multiply<T>(matrixOf<T>(call.dv, batch, group, keys.first), weights.transposed(), dy, keys.count,
-                call.value_features, rows, true);
-    multiply<T>(dscores, dy, v.transposed(), rows, keys.count, call.value_features, false);
+    block.takeBlock(block.scores, keys);
+    block.addRowsOfQueries(matrixOf<T>(call.dv, batch, group, keys.first), &accum_attention::dy, keys,
+                           call.value_features);
+    block.pairRows(cotangents, &accum_attention::dy, &accum_attention::v, keys, call.value_features);
     for (int64_t i = 0; i < rows; ++i)
       functions.scoreCotangents(cotangents + i * kBlockKeys, keys.count, block.scores + i * kBlockKeys,
                                 delta[i], T(call.scale));
     block.blockReplaced(keys, cotangents);
-    multiply<T>(dq, dscores, k, rows, call.features, keys.count, true);
-    multiply<T>(matrixOf<T>(call.dk, batch, group, keys.first), dscores.transposed(), q, keys.count,
-                call.features, rows, true);
+    block.takeBlock(cotangents, keys);
+    block.addRowsOfKeys(dq, &accum_attention::k, keys, call.features);
+    block.addRowsOfQueries(matrixOf<T>(call.dk, batch, group, keys.first), &accum_attention::q, keys,
+                           call.features);
   });
 }
 
-template <typename T> void backwardGroup(const accum_attention &call, int64_t batch, int64_t group) {
+template <typename T>
+void backwardGroup(const accum_attention &call, int64_t batch, int64_t group, const accum_attention *narrow) {
   zeroRows<T>(call.dk, batch, group, 0, call.keys, call.features);
   zeroRows<T>(call.dv, batch, group, 0, call.keys, call.value_features);
   int64_t each = call.heads / call.groups;
   for (int64_t head = group * each; head < (group + 1) * each; ++head)
     for (int64_t first = 0; first < call.queries; first += kBlockQueries) {
-      AttentionBlock<T> block(call, batch, head, first);
+      AttentionBlock<T> block(call, batch, head, first, narrow);
       backwardBlock(block);
     }
 }
@@ -64,22 +65,24 @@ template <typename T> void backwardGroup(const accum_attention &call, int64_t ba
 /// Blocks of queries of one head.
 int64_t blocksOf(const accum_attention &call) { return (call.queries + kBlockQueries - 1) / kBlockQueries; }
 
-template <typename T> void runUnit(const accum_attention &call, int64_t unit) {
+template <typename T>
+void runUnit(const accum_attention &call, int64_t unit, const accum_attention *narrow = nullptr) {
   if (call.backward)
-    return backwardGroup<T>(call, unit / call.groups, unit % call.groups);
+    return backwardGroup<T>(call, unit / call.groups, unit % call.groups, narrow);
   int64_t blocks = blocksOf(call);
   AttentionBlock<T> block(call, unit / blocks / call.heads, unit / blocks % call.heads,
-                          unit % blocks * kBlockQueries);
+                          unit % blocks * kBlockQueries, narrow);
   block.forward();
 }
 
 /// bf16: one batch entry and one group.
-void runNarrow(const accum_attention &call, int64_t unit) {
-  attendWidened(call, unit / call.groups, unit % call.groups, [](accum_attention &wide) {
-    int64_t units = wide.backward ? 1 : wide.heads * blocksOf(wide);
-    for (int64_t i = 0; i < units; ++i)
-      runUnit<float>(wide, i);
-  });
+void runNarrow(const accum_attention &call, int64_t unit, bool native) {
+  attendWidened(call, unit / call.groups, unit % call.groups, native,
+                [](accum_attention &wide, const accum_attention *narrow) {
+                  int64_t units = wide.backward ? 1 : wide.heads * blocksOf(wide);
+                  for (int64_t i = 0; i < units; ++i)
+                    runUnit<float>(wide, i, narrow);
+                });
 }
 
 Error refuse(const std::string &why) {
@@ -104,12 +107,26 @@ Status check(const accum_attention &call) {
   return call.dtype == ACCUM_F64 ? Status() : loadGemmLibrary();
 }
 
+/// Whether products read bf16 where it lies, in the processor's own instructions.
+bool isNative(const accum_attention &call, ShortProducts products) {
+  if (call.dtype != ACCUM_BF16 || !gemmLibrary().brainGemm)
+    return false;
+  if (products != ShortProducts::Native && (products != ShortProducts::Fastest || !brainProducts().native))
+    return false;
+  auto takes = [](const accum_strided &tensor, int64_t rows, int64_t columns) {
+    return isTakeable(tensor.row, tensor.column, rows, columns);
+  };
+  return takes(call.q, call.queries, call.features) && takes(call.k, call.keys, call.features) &&
+         takes(call.v, call.keys, call.value_features) &&
+         (!call.backward || takes(call.dy, call.queries, call.value_features));
+}
+
 } // namespace
 
-Status attention(const accum_attention &call) {
+Status attention(const accum_attention &call, ShortProducts products) {
   if (Status status = check(call); !status)
     return status;
-  bool narrow = call.dtype == ACCUM_BF16;
+  bool narrow = call.dtype == ACCUM_BF16, native = isNative(call, products);
   int64_t units = call.batch * (call.backward || narrow ? call.groups : call.heads * blocksOf(call));
   // Less is not worth handing to another thread.
   constexpr int64_t kSmall = 1 << 15;
@@ -117,7 +134,7 @@ Status attention(const accum_attention &call) {
   int64_t perChunk = std::max<int64_t>(1, kSmall / std::max<int64_t>(1, each));
   parallelFor(units, (units + perChunk - 1) / perChunk, [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit)
-      narrow                    ? runNarrow(call, unit)
+      narrow                    ? runNarrow(call, unit, native)
       : call.dtype == ACCUM_F64 ? runUnit<double>(call, unit)
                                 : runUnit<float>(call, unit);
   });

@@ -6,13 +6,17 @@
 #define ACCUM_RUNTIME_HOST_ATTENTION_H
 
 #include "runtime/accum_program.h"
+#include "runtime/host/Gemm.h"
 #include "runtime/system/Status.h"
 
 namespace accum::runtime {
 
 /// Refuses dtypes other than f32, f64 and bf16 (attended to in f32, on copies of a group's heads), sizes
 /// below 1 and columns that are not neighbours.
-Status attention(const accum_attention &call);
+///
+/// On bf16 products may be the processor's own: then they read the rows' weights, and the cotangents of
+/// scores, rounded to bf16, as kernels on tensor cores do. Everything else is in f32.
+Status attention(const accum_attention &call, ShortProducts products = ShortProducts::Fastest);
 
 } // namespace accum::runtime
 #endif

@@ -2,6 +2,7 @@
 // Scores, and softmax over blocks of keys with a running maximum (Milakov and Gimelshein 2018, as in
 // FlashAttention).
 #include "runtime/host/AttentionBlock.h"
+#include "runtime/host/BrainRows.h"
 #include "runtime/host/Gemm.h"
 #include <algorithm>
 #include <cmath>
@@ -25,11 +26,68 @@ template void multiply(MatrixView<float>, MatrixView<float>, MatrixView<float>, 
 template void multiply(MatrixView<double>, MatrixView<double>, MatrixView<double>, int64_t, int64_t, int64_t,
                        bool);
 
+namespace {
+
+/// The same of bf16, in the processor's own instructions.
+void multiplyBrains(MatrixView<float> c, MatrixView<const uint16_t> a, MatrixView<const uint16_t> b,
+                    int64_t m, int64_t n, int64_t k, bool add) {
+  GemmOperand left = operandOf(a.row, a.column, m, k), right = operandOf(b.row, b.column, k, n);
+  gemmLibrary().brainGemm(left.transpose, right.transpose, m, n, k, 1.0f, a.data, left.leading, b.data,
+                          right.leading, add ? 1.0f : 0.0f, c.data, std::max(c.row, n));
+}
+
+} // namespace
+
 template <typename T>
 AttentionBlock<T>::AttentionBlock(const accum_attention &call, int64_t batch, int64_t head,
-                                  int64_t firstQuery)
+                                  int64_t firstQuery, const accum_attention *narrow)
     : call(call), batch(batch), head(head), group(head / (call.heads / call.groups)), first(firstQuery),
-      rows(std::min(kBlockQueries, call.queries - firstQuery)), functions(rowFunctions<T>()) {}
+      rows(std::min(kBlockQueries, call.queries - firstQuery)), narrow(narrow), functions(rowFunctions<T>()) {
+}
+
+template <typename T>
+void AttentionBlock<T>::pairRows(T *block, Operand left, Operand right, KeyRange keys,
+                                 int64_t features) const {
+  if constexpr (std::is_same_v<T, float>)
+    if (narrow)
+      return multiplyBrains({block, kBlockKeys, 1},
+                            matrixOf<const uint16_t>(narrow->*left, batch, head, first),
+                            matrixOf<const uint16_t>(narrow->*right, batch, group, keys.first).transposed(),
+                            rows, keys.count, features, false);
+  multiply<T>({block, kBlockKeys, 1}, matrixOf<T>(call.*left, batch, head, first),
+              matrixOf<T>(call.*right, batch, group, keys.first).transposed(), rows, keys.count, features,
+              false);
+}
+
+template <typename T> void AttentionBlock<T>::takeBlock(const T *block, KeyRange keys) {
+  taken = block;
+  if constexpr (std::is_same_v<T, float>)
+    for (int64_t i = 0; narrow && i < rows; ++i)
+      roundRow(block + i * kBlockKeys, keys.count, rounded + i * kBlockKeys);
+}
+
+template <typename T>
+void AttentionBlock<T>::addRowsOfKeys(MatrixView<T> c, Operand right, KeyRange keys, int64_t columns) const {
+  if constexpr (std::is_same_v<T, float>)
+    if (narrow)
+      return multiplyBrains(c, {rounded, kBlockKeys, 1},
+                            matrixOf<const uint16_t>(narrow->*right, batch, group, keys.first), rows, columns,
+                            keys.count, true);
+  multiply<T>(c, {const_cast<T *>(taken), kBlockKeys, 1}, matrixOf<T>(call.*right, batch, group, keys.first),
+              rows, columns, keys.count, true);
+}
+
+template <typename T>
+void AttentionBlock<T>::addRowsOfQueries(MatrixView<T> c, Operand left, KeyRange keys,
+                                         int64_t columns) const {
+  if constexpr (std::is_same_v<T, float>)
+    if (narrow)
+      return multiplyBrains(c, MatrixView<const uint16_t>{rounded, kBlockKeys, 1}.transposed(),
+                            matrixOf<const uint16_t>(narrow->*left, batch, head, first), keys.count, columns,
+                            rows, true);
+  multiply<T>(c, MatrixView<T>{const_cast<T *>(taken), kBlockKeys, 1}.transposed(),
+              matrixOf<T>(call.*left, batch, head, first), keys.count, columns, rows, true);
+}
 
 /// Behind the last key that a query of the block sees by `causal`.
 template <typename T> int64_t AttentionBlock<T>::keysSeen() const {
@@ -103,9 +161,7 @@ template <typename T> void AttentionBlock<T>::lowerRow(T *row, int64_t i, KeyRan
 }
 
 template <typename T> void AttentionBlock<T>::computeScores(KeyRange keys) {
-  multiply<T>({scores, kBlockKeys, 1}, matrixOf<T>(call.q, batch, head, first),
-              matrixOf<T>(call.k, batch, group, keys.first).transposed(), rows, keys.count, call.features,
-              false);
+  pairRows(scores, &accum_attention::q, &accum_attention::k, keys, call.features);
   for (int64_t i = 0; i < rows; ++i) {
     T *row = scores + i * kBlockKeys;
     scaleRow(row, i, keys);
@@ -152,9 +208,10 @@ template <typename T> void AttentionBlock<T>::sweep(bool ofDead, bool withOutput
       else if (T factor = absorb(row, i, keys); withOutput && factor != 1)
         functions.scale(y.data + i * y.row, call.value_features, factor);
     }
-    if (withOutput)
-      multiply<T>(y, {scores, kBlockKeys, 1}, matrixOf<T>(call.v, batch, group, keys.first), rows,
-                  call.value_features, keys.count, true);
+    if (!withOutput)
+      return;
+    takeBlock(scores, keys);
+    addRowsOfKeys(y, &accum_attention::v, keys, call.value_features);
   });
 }
 

@@ -38,7 +38,12 @@ struct KeyRange {
 
 template <typename T> class AttentionBlock {
 public:
-  AttentionBlock(const accum_attention &call, int64_t batch, int64_t head, int64_t firstQuery);
+  using Operand = accum_strided accum_attention::*;
+
+  /// `narrow`: the same call on bf16, whose q, k, v and dy products read instead, with the rows' weights and
+  /// their cotangents rounded to it; null: products are of T.
+  AttentionBlock(const accum_attention &call, int64_t batch, int64_t head, int64_t firstQuery,
+                 const accum_attention *narrow = nullptr);
 
   /// y and lse of the block.
   void forward();
@@ -46,6 +51,14 @@ public:
   void readStatistics();
   /// The rows' weights over `keys`, into `scores`.
   void weights(KeyRange keys);
+  /// block = the queries' rows of `left` times the keys' of `right`.
+  void pairRows(T *block, Operand left, Operand right, KeyRange keys, int64_t features) const;
+  /// What the next two read of a block of `rows` x `keys`.
+  void takeBlock(const T *block, KeyRange keys);
+  /// c += the block times the keys' rows of `right`, c having a row for each query.
+  void addRowsOfKeys(MatrixView<T> c, Operand right, KeyRange keys, int64_t columns) const;
+  /// c += the block, transposed, times the queries' rows of `left`, c having a row for each key.
+  void addRowsOfQueries(MatrixView<T> c, Operand left, KeyRange keys, int64_t columns) const;
   /// Sets `cotangents` (as `scores`) to 0 where scores do not depend on queries and keys.
   void blockReplaced(KeyRange keys, T *cotangents) const;
 
@@ -81,6 +94,9 @@ private:
   void markDead();
   void finishRow(int64_t i);
 
+  const accum_attention *narrow;
+  const T *taken = nullptr;
+  alignas(64) uint16_t rounded[kBlockQueries * kBlockKeys]; ///< what was taken, where `narrow` is there
   const RowFunctions<T> &functions;
   /// Largest score so far, and the sum of exp(score - top).
   T top[kBlockQueries], sum[kBlockQueries];

@@ -52,12 +52,13 @@ accum_strided at(const accum_strided &tensor, int64_t elementBytes, int64_t batc
 
 } // namespace
 
-void attendWidened(const accum_attention &call, int64_t batch, int64_t group,
-                   void (*attend)(accum_attention &)) {
+void attendWidened(const accum_attention &call, int64_t batch, int64_t group, bool native,
+                   void (*attend)(accum_attention &, const accum_attention *)) {
   int64_t each = call.heads / call.groups, head = group * each;
-  Panel q(call.q, batch, head, each, call.queries, call.features),
-      k(call.k, batch, group, 1, call.keys, call.features),
-      v(call.v, batch, group, 1, call.keys, call.value_features),
+  const accum_strided none = {};
+  Panel q(native ? none : call.q, batch, head, each, call.queries, call.features),
+      k(native ? none : call.k, batch, group, 1, call.keys, call.features),
+      v(native ? none : call.v, batch, group, 1, call.keys, call.value_features),
       y(call.y, batch, head, each, call.queries, call.value_features),
       dy(call.dy, batch, head, each, call.queries, call.value_features),
       dq(call.dq, batch, head, each, call.queries, call.features),
@@ -77,7 +78,12 @@ void attendWidened(const accum_attention &call, int64_t batch, int64_t group,
   wide.dy = dy.view(), wide.dq = dq.view(), wide.dk = dk.view(), wide.dv = dv.view();
   wide.lse = at(call.lse, sizeof(float), batch, head);
   wide.mask = at(call.mask, int64_t(bytesOf(DType(call.mask_dtype))), batch, head);
-  attend(wide);
+  accum_attention narrow = call;
+  for (accum_strided *operand : {&narrow.q, &narrow.dy})
+    *operand = at(*operand, sizeof(uint16_t), batch, head);
+  for (accum_strided *operand : {&narrow.k, &narrow.v})
+    *operand = at(*operand, sizeof(uint16_t), batch, group);
+  attend(wide, native ? &narrow : nullptr);
   if (!call.backward)
     return y.write();
   for (Panel *result : {&dq, &dk, &dv})

@@ -8,9 +8,10 @@
 namespace accum::runtime {
 
 /// The part of `call`, on bf16, that belongs to one batch entry and one group of heads: `attend` gets it as a
-/// call on f32 copies, with a batch and a group of 1.
-void attendWidened(const accum_attention &call, int64_t batch, int64_t group,
-                   void (*attend)(accum_attention &));
+/// call on f32 copies, with a batch and a group of 1. With `native` products read bf16: q, k and v are not
+/// copied, and `attend` gets the part as it lies too; else null.
+void attendWidened(const accum_attention &call, int64_t batch, int64_t group, bool native,
+                   void (*attend)(accum_attention &, const accum_attention *));
 
 } // namespace accum::runtime
 #endif

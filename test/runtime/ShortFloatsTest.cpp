@@ -200,12 +200,12 @@ struct Attending {
   }
 };
 
-TEST(ShortFloats, AttentionIsThatOfF32RoundedOnce) {
+TEST(ShortFloats, WidenedAttentionIsThatOfF32RoundedOnce) {
   Attending narrow, wide;
   Brains brains = someBrains(8 * Attending::kSize, 9);
   for (bool backward : {false, true}) {
     std::vector<float> floats = widened(brains);
-    ASSERT_TRUE(attention(narrow.call(brains.data(), ACCUM_BF16, backward)));
+    ASSERT_TRUE(attention(narrow.call(brains.data(), ACCUM_BF16, backward), ShortProducts::Widened));
     ASSERT_TRUE(attention(wide.call(floats.data(), ACCUM_F32, backward)));
     Brains rounded;
     for (float value : floats)

@@ -78,8 +78,8 @@ Status Calibration::measureGrid(LibraryCalls &calls, const Grid &grid, bool (*st
       return stopped();
     bool known = results.find(keyOf(grid, index)) != nullptr;
     double begin = runtime::now();
-    auto taken =
-        once(keyOf(grid, index), [&] { return calls.time(grid.call, grid.point(index), grid.operands); });
+    auto taken = once(keyOf(grid, index),
+                      [&] { return calls.time(grid.call, grid.dtype, grid.point(index), grid.operands); });
     if (!taken)
       return taken.error();
     remaining.finish(guess(grid, index),
@@ -129,7 +129,8 @@ Sample Calibration::known(const std::string &key) const {
 }
 
 void Calibration::fillTable(const Grid &grid) {
-  planner::TimeTable table{.call = grid.call, .dtype = "f32", .axes = grid.axes, .operands = grid.operands};
+  planner::TimeTable table{
+      .call = grid.call, .dtype = grid.dtype, .axes = grid.axes, .operands = grid.operands};
   std::vector<double> spreads;
   for (size_t index = 0; index < grid.points(); ++index) {
     Sample taken = known(keyOf(grid, index));
@@ -168,10 +169,12 @@ void Calibration::fitKernels() {
   kernelError = meanError(costs, observations);
 }
 
-/// What calls without a table fall back to: the best rates seen.
-void Calibration::setRates() {
+/// Operations per second of the fastest product in that arithmetic.
+double Calibration::bestRate(const std::string &dtype) const {
   double best = 0;
   for (const planner::TimeTable &table : profile.tables) {
+    if (table.dtype != dtype)
+      continue;
     size_t index = 0;
     for (int64_t x : table.axes[0])
       for (int64_t y : table.axes[1])
@@ -182,8 +185,13 @@ void Calibration::setRates() {
           ++index;
         }
   }
+  return best;
+}
+
+/// What calls without a table fall back to: the best rates seen.
+void Calibration::setRates() {
   for (planner::Rate &rate : profile.rates)
-    if (rate.matrix && rate.dtype == "f32") {
+    if (double best = rate.matrix ? bestRate(rate.dtype) : 0; best > 0) {
       rate.sustained = best;
       rate.peak = std::max(rate.peak, best);
       rate.source = "the best point of the tables; peak by instruction set";
@@ -247,14 +255,16 @@ Status Calibration::run(bool (*stop)()) {
 std::vector<std::string> Calibration::summary() const {
   std::vector<std::string> lines;
   for (const planner::TimeTable &table : profile.tables)
-    lines.push_back(fmt::format("{}{}: {} points, repetitions within {:.1f} %", table.call,
+    lines.push_back(fmt::format("{}{}{}: {} points, repetitions within {:.1f} %", table.call,
                                 table.operands == planner::Operands::Far ? " from memory" : "",
-                                table.seconds.size(), 100 * table.spread));
+                                table.dtype == "f32" ? "" : " in " + table.dtype, table.seconds.size(),
+                                100 * table.spread));
   lines.push_back(
       fmt::format("kernels: costs of {} operations from {} kernels, which they meet within {:.1f} %",
                   profile.costs.size(), observations.size(), 100 * kernelError));
-  lines.push_back(fmt::format("launch {:.1f} us; f32 GEMM up to {:.0f} GFLOP/s; {}", profile.launch * 1e6,
-                              profile.rate(true, "f32").sustained / 1e9,
+  lines.push_back(fmt::format("launch {:.1f} us; GEMM up to {:.0f} GFLOP/s in f32, {:.0f} in bf16; {}",
+                              profile.launch * 1e6, profile.rate(true, "f32").sustained / 1e9,
+                              profile.rate(true, "bf16").sustained / 1e9,
                               linked ? fmt::format("all-reduce {:.1f} GB/s", profile.linkBandwidth / 1e9)
                                      : "no mpirun: the sum over devices stays estimated"));
   return lines;

@@ -38,6 +38,7 @@ private:
   void fitKernels();
   runtime::Expected<Sample> once(const std::string &key,
                                  const std::function<runtime::Expected<Sample>()> &measure);
+  double bestRate(const std::string &dtype) const;
   void setRates();
 
   planner::DeviceProfile profile;

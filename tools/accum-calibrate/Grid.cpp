@@ -16,7 +16,25 @@ double Grid::work(size_t index) const {
   return planner::callWork(call, {static_cast<double>(x), static_cast<double>(y), static_cast<double>(z)});
 }
 
-std::string Grid::name() const { return call + (operands == planner::Operands::Far ? " far" : ""); }
+std::string Grid::name() const {
+  return call + (operands == planner::Operands::Far ? " far" : "") + (dtype == "f32" ? "" : " " + dtype);
+}
+
+/// Fewer points: what lies between two of them follows f32's ways.
+static void addBrainGrids(bool coarse, std::vector<Grid> &grids) {
+  using Axis = std::vector<int64_t>;
+  constexpr auto kNear = planner::Operands::Near;
+  Axis tokens = coarse ? Axis{128} : Axis{16, 64, 256, 1024};
+  Axis weights = coarse ? Axis{128, 768} : Axis{64, 192, 384, 768, 1536, 3072};
+  for (const char *call : {"gemm-nn", "gemm-nt"})
+    grids.push_back({call, {tokens, weights, weights}, kNear, "bf16"});
+  grids.push_back({"gemm-tn", {weights, weights, tokens}, kNear, "bf16"});
+  Axis heads = coarse ? Axis{16} : Axis{4, 16, 64}, lengths = coarse ? Axis{128} : Axis{64, 256, 1024};
+  Axis features = coarse ? Axis{64} : Axis{32, 64, 128};
+  for (const char *call :
+       {"attention", "attention-causal", "attention-backward", "attention-backward-causal"})
+    grids.push_back({call, {heads, lengths, features}, kNear, "bf16"});
+}
 
 std::vector<Grid> makeGrids(bool coarse) {
   using Axis = std::vector<int64_t>;
@@ -38,6 +56,7 @@ std::vector<Grid> makeGrids(bool coarse) {
   for (const char *call :
        {"attention", "attention-causal", "attention-backward", "attention-backward-causal"})
     grids.push_back({call, {heads, lengths, features}});
+  addBrainGrids(coarse, grids);
   return grids;
 }
 

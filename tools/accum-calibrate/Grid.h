@@ -14,13 +14,14 @@ struct Grid {
   std::string call;
   std::array<std::vector<int64_t>, 3> axes;
   planner::Operands operands = planner::Operands::Near;
+  std::string dtype = "f32"; ///< or `bf16`: of operands and results; weight gradients are f32
 
   size_t points() const { return axes[0].size() * axes[1].size() * axes[2].size(); }
   /// The sizes of a point, the last axis fastest.
   std::array<int64_t, 3> point(size_t index) const;
   /// Multiply-adds of a point.
   double work(size_t index) const;
-  /// `gemm-nn`, `gemm-nn far`.
+  /// `gemm-nn`, `gemm-nn far`, `gemm-nn bf16`.
   std::string name() const;
 };
 

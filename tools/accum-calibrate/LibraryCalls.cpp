@@ -5,9 +5,11 @@
 #include "runtime/host/Attention.h"
 #include "runtime/host/Gemm.h"
 #include "runtime/host/GradientNorm.h"
+#include "runtime/host/ShortFloats.h"
 #include "runtime/system/Clock.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <sys/mman.h>
 #include <vector>
@@ -50,8 +52,11 @@ Expected<LibraryCalls> LibraryCalls::open() {
     return Error{runtime::kExitRunFailed, "500 MiB for operands could not be allocated", "memory"};
   LibraryCalls calls;
   calls.pool.reset(static_cast<float *>(memory));
-  for (int64_t i = 0; i < kPool; ++i) // no denormals, no zeros that multiply faster
-    calls.pool.get()[i] = float((i * 7919) % 1021 - 510) * 1e-3f;
+  // No denormals, no zeros that multiply faster; both halves of a float are numbers of bf16 like it.
+  for (int64_t i = 0; i < kPool; ++i) {
+    uint32_t brain = runtime::toBrain(float((i * 7919) % 1021 - 510) * 1e-3f);
+    calls.pool.get()[i] = std::bit_cast<float>(brain << 16 | brain);
+  }
   return calls;
 }
 
@@ -60,6 +65,10 @@ float *LibraryCalls::Ring::take(int64_t elements) {
   int64_t at = next + elements > size ? 0 : next;
   next = at + elements;
   return begin + at;
+}
+
+float *LibraryCalls::Ring::take(int64_t elements, int32_t dtype) {
+  return take(dtype == ACCUM_BF16 ? (elements + 1) / 2 : elements);
 }
 
 LibraryCalls::Ring LibraryCalls::activations(int64_t elements) const {
@@ -77,24 +86,25 @@ LibraryCalls::Ring LibraryCalls::results(int64_t elements) const {
 int64_t LibraryCalls::nearBytes() { return kSmallModel * int64_t(sizeof(float)); }
 int64_t LibraryCalls::farBytes() { return kWeights * int64_t(sizeof(float)); }
 
-Expected<Sample> LibraryCalls::time(const std::string &call, const std::array<int64_t, 3> &point,
-                                    planner::Operands operands) {
+Expected<Sample> LibraryCalls::time(const std::string &call, const std::string &dtype,
+                                    const std::array<int64_t, 3> &point, planner::Operands operands) {
+  int32_t type = dtype == "bf16" ? ACCUM_BF16 : ACCUM_F32;
   if (call.rfind("gemm-", 0) == 0)
-    return gemm(call[5], call[6], point, operands == planner::Operands::Far ? kWeights : kSmallModel,
+    return gemm(call[5], call[6], type, point, operands == planner::Operands::Far ? kWeights : kSmallModel,
                 kFewCommands, kTurns);
-  return attention(call.find("backward") != std::string::npos, call.find("causal") != std::string::npos,
+  return attention(call.find("backward") != std::string::npos, call.find("causal") != std::string::npos, type,
                    point);
 }
 
 Expected<Sample> LibraryCalls::product(int64_t bytes) {
   constexpr int kMore = 15;
-  return gemm('n', 'n', {32, 1024, 256}, bytes / int64_t(sizeof(float)), kFewCommands, kMore);
+  return gemm('n', 'n', ACCUM_F32, {32, 1024, 256}, bytes / int64_t(sizeof(float)), kFewCommands, kMore);
 }
 
 Expected<Sample> LibraryCalls::manyRows(bool adds, int64_t bytes) {
   constexpr int kMore = 9;
   auto point = adds ? kManySummed : kManyRows;
-  return gemm(adds ? 't' : 'n', 'n', point, kSmallModel, bytes / int64_t(sizeof(float)), kMore);
+  return gemm(adds ? 't' : 'n', 'n', ACCUM_F32, point, kSmallModel, bytes / int64_t(sizeof(float)), kMore);
 }
 
 int64_t LibraryCalls::manyRowsBytes(bool adds) {
@@ -103,10 +113,11 @@ int64_t LibraryCalls::manyRowsBytes(bool adds) {
 }
 
 /// What a product is besides its operands' places; a 't' operand lies transposed.
-static accum_gemm productOf(char a, char b, const std::array<int64_t, 3> &point) {
+static accum_gemm productOf(char a, char b, int32_t dtype, const std::array<int64_t, 3> &point) {
   auto [m, n, k] = point;
   accum_gemm call = {};
-  call.dtype = call.c_dtype = ACCUM_F32;
+  call.dtype = dtype;
+  call.c_dtype = a == 't' ? ACCUM_F32 : dtype;
   call.m = m;
   call.n = n;
   call.k = k;
@@ -120,7 +131,7 @@ static accum_gemm productOf(char a, char b, const std::array<int64_t, 3> &point)
 
 double LibraryCalls::reference() {
   constexpr int kRuns = 3;
-  accum_gemm call = productOf('n', 'n', kReference);
+  accum_gemm call = productOf('n', 'n', ACCUM_F32, kReference);
   float *place = pool.get() + kActivations + kWeights + kResults;
   call.a = place;
   call.b = place + call.m * call.k;
@@ -135,10 +146,10 @@ Sample LibraryCalls::beside(const std::function<void()> &body, int turns) {
   return sampleBeside(body, [&] { return reference(); }, turns);
 }
 
-Expected<Sample> LibraryCalls::gemm(char a, char b, const std::array<int64_t, 3> &point, int64_t ring,
-                                    int64_t away, int turns) {
+Expected<Sample> LibraryCalls::gemm(char a, char b, int32_t dtype, const std::array<int64_t, 3> &point,
+                                    int64_t ring, int64_t away, int turns) {
   auto [m, n, k] = point;
-  accum_gemm call = productOf(a, b, point);
+  accum_gemm call = productOf(a, b, dtype, point);
   float beta = a == 't' ? 1 : 0; // weight gradients are added
   bool adds = a == 't';
   Ring moving = activations(std::max(away, adds ? m * k + k * n : m * k));
@@ -147,9 +158,9 @@ Expected<Sample> LibraryCalls::gemm(char a, char b, const std::array<int64_t, 3>
   staying.next = turned; // not at its beginning, which the call before this one left in a cache
   Status failed;
   auto run = [&, m = m, n = n, k = k] {
-    call.a = moving.take(m * k);
-    call.b = adds ? moving.take(k * n) : staying.take(k * n);
-    call.c = adds ? staying.take(m * n) : written.take(m * n);
+    call.a = moving.take(m * k, dtype);
+    call.b = adds ? moving.take(k * n, dtype) : staying.take(k * n, dtype);
+    call.c = adds ? staying.take(m * n) : written.take(m * n, dtype);
     if (Status status = runtime::gemm(call, beta); !status)
       failed = status;
   };
@@ -163,11 +174,12 @@ Expected<Sample> LibraryCalls::gemm(char a, char b, const std::array<int64_t, 3>
   return failed ? Expected<Sample>(taken) : failed.error();
 }
 
-Expected<Sample> LibraryCalls::attention(bool backward, bool causal, const std::array<int64_t, 3> &point) {
+Expected<Sample> LibraryCalls::attention(bool backward, bool causal, int32_t dtype,
+                                         const std::array<int64_t, 3> &point) {
   auto [all, length, features] = point;
   int64_t heads = all <= 4 ? all : 8, batch = all / heads, each = length * heads * features;
   accum_attention call = {};
-  call.dtype = ACCUM_F32;
+  call.dtype = dtype;
   call.causal = causal;
   call.hidden = ACCUM_HIDDEN_LOWERED;
   call.batch = batch;
@@ -177,7 +189,7 @@ Expected<Sample> LibraryCalls::attention(bool backward, bool causal, const std::
   call.scale = 0.125;
   Ring read = activations(5 * batch * each), written = results(3 * batch * each);
   auto place = [&, length = length, features = features](bool writes) {
-    return stridesOf((writes ? written : read).take(batch * each), length, heads, features);
+    return stridesOf((writes ? written : read).take(batch * each, dtype), length, heads, features);
   };
   std::vector<float> sums(size_t(batch * heads * length));
   call.lse = {sums.data(), heads * length, length, 1, 0};

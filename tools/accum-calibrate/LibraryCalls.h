@@ -16,9 +16,9 @@ public:
   /// Slug `no-onednn`; `memory` where the operands of the largest point have no place.
   static runtime::Expected<LibraryCalls> open();
 
-  /// Seconds of a call (a name of Grid) at a point of its table.
-  runtime::Expected<Sample> time(const std::string &call, const std::array<int64_t, 3> &point,
-                                 planner::Operands operands);
+  /// Seconds of a call (a name of Grid) in that arithmetic at a point of its table.
+  runtime::Expected<Sample> time(const std::string &call, const std::string &dtype,
+                                 const std::array<int64_t, 3> &point, planner::Operands operands);
   /// Seconds of a product of few rows whose weights take turns with others, `bytes` in all.
   runtime::Expected<Sample> product(int64_t bytes);
   /// Seconds of a product of many rows, or with `adds` of a weight gradient, whose activations take turns
@@ -44,12 +44,15 @@ private:
     float *begin;
     int64_t size, next = 0; ///< elements
     float *take(int64_t elements);
+    /// Of `elements` numbers of f32, or of bf16, which take half of the room.
+    float *take(int64_t elements, int32_t dtype);
   };
   /// `ring`, `away`: elements that weights, or what is added to, and activations at least walk through.
-  runtime::Expected<Sample> gemm(char a, char b, const std::array<int64_t, 3> &point, int64_t ring,
-                                 int64_t away, int turns);
+  runtime::Expected<Sample> gemm(char a, char b, int32_t dtype, const std::array<int64_t, 3> &point,
+                                 int64_t ring, int64_t away, int turns);
   Sample beside(const std::function<void()> &body, int turns);
-  runtime::Expected<Sample> attention(bool backward, bool causal, const std::array<int64_t, 3> &point);
+  runtime::Expected<Sample> attention(bool backward, bool causal, int32_t dtype,
+                                      const std::array<int64_t, 3> &point);
   // What was written is never read: sums would grow without end. Each holds its largest operand.
   Ring activations(int64_t elements) const;
   Ring weights(int64_t elements) const;
