@@ -53,6 +53,7 @@ void buildFusePipeline(OpPassManager &manager, const PhaseOptions &options) {
 
 void buildSchedulePipeline(OpPassManager &manager, const PhaseOptions &options) {
   manager.addPass(createRepeatCommands());
+  manager.addPass(createShardUpdate());
   if (options.cuda)
     manager.addPass(createLaunchAttention());
   manager.addPass(createBindMicroBatch());

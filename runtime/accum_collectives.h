@@ -21,6 +21,11 @@ typedef struct accum_collectives_v1 {
    * waits it watches the heartbeats: one that stands still for `watchdog_seconds` is a failure that names the
    * rank. */
   int (*all_reduce)(void *data, uint64_t n, int32_t dtype, int32_t reduction, double watchdog_seconds);
+  /* data: a part of n elements for each rank, in order. Part `rank` becomes the sum over all ranks of that
+   * part; the others hold anything afterwards. In pieces, watched as above. */
+  int (*reduce_scatter)(void *data, uint64_t n, int32_t dtype, double watchdog_seconds);
+  /* data: a part of so many bytes for each rank, of which part `rank` is there; all are afterwards. */
+  int (*all_gather)(void *data, uint64_t bytes, double watchdog_seconds);
   /* 0 as long as no rank is known to have died: for a wait that is not a collective of this table. */
   int (*watch)(void);
   const char *(*error_text)(void);

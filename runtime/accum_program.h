@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define ACCUM_ABI_VERSION 4u
+#define ACCUM_ABI_VERSION 5u
 
 enum accum_dtype {
   ACCUM_BOOL = 0, /* one byte, 0 or 1 */
@@ -152,7 +152,8 @@ typedef struct accum_ctx {
   const struct accum_runtime_v1 *rt;
   void *self;           /* the runtime's own */
   uint64_t seed, step;  /* step counts from 0 */
-  const uint64_t *rng;  /* device pointer: {seed, step}, for kernels that draw random numbers */
+  const uint64_t *rng;  /* device pointer: {seed, step, rank}, for kernels that draw random numbers or update
+                           this  rank's part */
   const uint8_t *flags; /* device pointer: {0, 1}. The last argument of a kernel with accumulating results is
                            flags (adds) or flags + 1 (writes) */
   int32_t rank, size;
@@ -179,11 +180,7 @@ typedef struct accum_runtime_v1 {
    * count: result bits do not depend on how many threads run. */
   int (*parallel_for)(accum_ctx *, void (*fn)(void *, int64_t, int64_t), void *data, int64_t n,
                       int64_t chunks);
-  /* In place, sum over all ranks; n elements. For one device too, where the values stay as they are: when the
-   * range lies in the gradients, the runtime looks there at norm and finiteness, before the update reads
-   * hyper->values (clipping changes GRAD_SCALE here, also in the device's copy). So: scalars first, then the
-   * gradients, then the update; and a non-zero result, which also means `leave this step out`, is returned at
-   * once and before any parameter changes. */
+  /* In place, sum over all ranks; n elements. For one device too, where the values stay as they are. */
   int (*all_reduce)(accum_ctx *, void *data, uint64_t n, int32_t dtype);
   int (*attention)(accum_ctx *, const accum_attention *);
   /* Sets `bytes` of device memory to zero. */
@@ -194,6 +191,23 @@ typedef struct accum_runtime_v1 {
    * The runtime may begin to sum them over all ranks, or leave it to the all_reduce of all gradients, before
    * which nobody reads them. Each gradient once. */
   int (*start_all_reduce)(accum_ctx *, void *data, uint64_t n, int32_t dtype);
+  /* n elements of the gradients, summed over all ranks; once or several times between the loss's all_reduce
+   * and the update. What it has seen since the step began is one vector; its norm and finiteness are looked
+   * at when `last` is not zero, before the update reads hyper->values (clipping changes GRAD_SCALE here, also
+   * in the device's copy). A non-zero result, which also means `leave this step out`, is returned at once and
+   * before any parameter changes. Not zero `is_part`: every rank shows another part of the gradients. */
+  int (*inspect_gradients)(accum_ctx *, const void *data, uint64_t n, int32_t dtype, int32_t is_part,
+                           int32_t last);
+  /* `data` are size equal parts of n elements, one for each rank. Afterwards part `rank` holds the sum over
+   * all ranks of that part; the other parts hold anything. */
+  int (*reduce_scatter)(accum_ctx *, void *data, uint64_t n, int32_t dtype);
+  /* `target` becomes the parts of all ranks, `bytes` each, one behind the other; `source` is this rank's. It
+   * is its place in target, or outside of that. */
+  int (*all_gather)(accum_ctx *, void *target, const void *source, uint64_t bytes);
+  /* The same may begin, or be left to the call of the same arguments that follows and before which nobody
+   * reads the result, writes the source, or touches the target. At most one begun for the same place. */
+  int (*start_reduce_scatter)(accum_ctx *, void *data, uint64_t n, int32_t dtype);
+  int (*start_all_gather)(accum_ctx *, void *target, const void *source, uint64_t bytes);
 } accum_runtime_v1;
 
 typedef struct accum_program_v1 {

@@ -254,6 +254,11 @@ typedef struct accum_tensor {
   const int64_t *shape;
 } accum_tensor;
 
+/* Where the state is sharded, tensors come from all ranks: while rank 0 calls accum_read, accum_save,
+ * accum_save_weights and accum_checkpoint, as often as it likes, the others are in accum_assist, which ends
+ * when rank 0 calls it too. (Or all ranks call accum_read with the same arguments.) Does nothing for other
+ * artifacts. */
+int accum_assist(accum_session *session);
 /* The ONNX names of the trained parameters, until null. */
 const char *accum_trained(const accum_session *session, size_t index);
 /* kind: "parameter", "gradient", "scalar", or the name of an optimizer slot ("m", "v", "momentum"; the table

@@ -49,7 +49,7 @@ void addStateLines(const runtime::Manifest &manifest, planner::Problem &problem)
   add("frozen tensors", frozen);
   add("gradients " + type, gradients, StateRole::Gradients);
   add(manifest.optimizer + " state", slots, StateRole::Optimizer);
-  add("scalars, alignment", rest);
+  add(planner::kAlignmentLine, rest);
 }
 
 /// In the order of the state, with what each takes there; also those that no command contributes to.
@@ -78,8 +78,9 @@ planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, boo
   // What cannot run yet is searched where it was asked for and only a plan is wanted.
   for (auto [flag, value, asked] : {std::tuple{"--shard", &options.shard, &result.shard},
                                     std::tuple{"--offload", &options.offload, &result.offload}}) {
+    bool isBuilt = value == &options.shard && (*value == "none" || *value == "zero1");
     *asked = *value == "auto" && !options.planOnly ? "none" : *value;
-    if (*asked != "none" && !options.planOnly)
+    if (*asked != "none" && !options.planOnly && !isBuilt)
       good = succeeded(report({fmt::format("{} {} is planned, but not built yet", flag, *value),
                                "not-built",
                                {fmt::format("{} {} --plan-only shows the plan", flag, *value)}},
@@ -354,7 +355,7 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
   auto evalPlan = planEval(module.lookupSymbol<train::StepOp>("eval"), *result.plan, *profile, diagnostics);
   if (failed(evalPlan))
     return failure();
-  applyPlan(module, *result.plan, *evalPlan);
+  applyPlan(module, problem, *result.plan, *evalPlan);
   return success();
 }
 

@@ -142,10 +142,18 @@ void CppPrinter::printAttention(AttentionOp attention) {
   printReturn(attention, attention.getId());
 }
 
-std::string CppPrinter::sumCall(StringRef entry, mlir::Value buffer) {
+std::string CppPrinter::sumCall(StringRef entry, mlir::Value buffer, int64_t parts) {
   BufferOp target = definition(buffer);
-  return formatv("ctx->rt->{0}(ctx, {1}, {2}, {3})", entry, name(target), target.getNumElements(),
+  return formatv("ctx->rt->{0}(ctx, {1}, {2}, {3})", entry, name(target), target.getNumElements() / parts,
                  dtypeName(*dtypeOf(target.getTensor().getElementType())));
+}
+
+void CppPrinter::printInspect(InspectGradientsOp inspect) {
+  BufferOp gradients = definition(inspect.getGradients());
+  printCheck(formatv("ctx->rt->inspect_gradients(ctx, {0}, {1}, {2}, /*is_part=*/{3}, /*last=*/{4})",
+                     name(gradients), gradients.getNumElements(),
+                     dtypeName(*dtypeOf(gradients.getTensor().getElementType())), int(inspect.getPart()),
+                     int(inspect.getLast())));
 }
 
 } // namespace accum::emit

@@ -24,7 +24,9 @@ private:
   void printLaunch(device::LaunchOp launch);
   void printGemm(device::GemmOp gemm);
   void printAttention(device::AttentionOp attention);
-  std::string sumCall(llvm::StringRef entry, mlir::Value buffer);
+  /// Of a range that is cut into `parts`.
+  std::string sumCall(llvm::StringRef entry, mlir::Value buffer, int64_t parts = 1);
+  void printInspect(device::InspectGradientsOp inspect);
   void printCheck(const std::string &call);
   void printCommand(const std::string &head, llvm::ArrayRef<std::string> words, mlir::Operation *op,
                     uint64_t id);

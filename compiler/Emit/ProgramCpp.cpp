@@ -93,7 +93,7 @@ void CppPrinter::printFunction(StringRef signature, mlir::Region &region) {
   out << signature << " {\n";
   depth = 1;
   if (uses<BufferOp>(region, [](BufferOp buffer) { return buffer.getSpace() == Space::rng; }))
-    line() << "const uint64_t *const rng = ctx->rng; // seed, step\n";
+    line() << "const uint64_t *const rng = ctx->rng; // seed, step, rank\n";
   if (uses<LaunchOp>(region, [](LaunchOp launch) { return launch.getUpdate().has_value(); }))
     line() << "[[maybe_unused]] const uint8_t *const add = ctx->flags, *const write = ctx->flags + 1;\n";
   printBlock(region.front());
@@ -140,6 +140,17 @@ void CppPrinter::printOp(mlir::Operation *op) {
       .Case([&](StartAllReduceOp start) {
         printCheck("last ? " + sumCall("start_all_reduce", start.getTarget()) + " : 0");
       })
+      .Case([&](InspectGradientsOp inspect) { printInspect(inspect); })
+      .Case([&](ReduceScatterOp reduce) {
+        std::string sum = sumCall(reduce.getStart() ? "start_reduce_scatter" : "reduce_scatter",
+                                  reduce.getTarget(), static_cast<int64_t>(program.getDevices()));
+        printCheck(reduce.getIfLast() ? "last ? " + sum + " : 0" : sum);
+      })
+      .Case([&](AllGatherOp gather) {
+        printCheck(formatv("ctx->rt->{0}all_gather(ctx, {1}, {2}, {3})", gather.getStart() ? "start_" : "",
+                           name(gather.getTarget()), name(gather.getSource()),
+                           definition(gather.getSource()).getBytes()));
+      })
       .Case([&](ZeroOp zero) {
         printCheck(formatv("{0}ctx->rt->zero(ctx, {1}, {2}){3}", zero.getIfFirst() ? "first ? " : "",
                            name(zero.getTarget()), definition(zero.getTarget()).getBytes(),
@@ -158,7 +169,7 @@ void CppPrinter::printOp(mlir::Operation *op) {
 
 void CppPrinter::printBuffer(BufferOp buffer) {
   if (buffer.getSpace() == Space::rng) {
-    names[buffer] = "rng";
+    names[buffer] = buffer.getOffset() == 0 ? "rng" : "rng + " + std::to_string(buffer.getOffset());
     return;
   }
   std::string &name = names[buffer] = scope->unique(buffer.getLabel());
@@ -167,6 +178,8 @@ void CppPrinter::printBuffer(BufferOp buffer) {
   switch (buffer.getSpace()) {
   case Space::state:
     out << "ctx->state + " << buffer.getOffset();
+    if (buffer.getByRank() > 0)
+      out << " + " << buffer.getByRank() << " * ctx->rank";
     break;
   case Space::scratch:
     out << "ctx->scratch + " << buffer.getOffset();
@@ -203,7 +216,8 @@ void CppPrinter::printLoop(ForMicroOp loop) {
   line() << "uint32_t rows;\n";
   printCheck(formatv("ctx->rt->begin_micro(ctx, {0}, k, &row, &rows)", phaseName(loop.getPhase())));
   line() << "[[maybe_unused]] const bool first = k == 0;\n";
-  if (uses<StartAllReduceOp>(loop.getBody(), [](StartAllReduceOp) { return true; }))
+  if (uses<StartAllReduceOp>(loop.getBody(), [](StartAllReduceOp) { return true; }) ||
+      uses<ReduceScatterOp>(loop.getBody(), [](ReduceScatterOp reduce) { return reduce.getIfLast(); }))
     line() << "const bool last = k + 1 == k_steps;\n";
   if (uses<LaunchOp>(loop.getBody(),
                      [&](LaunchOp launch) { return launch->getParentOp() == loop && accumulates(launch); }))

@@ -29,7 +29,10 @@ private:
   void writeAttention(AttentionOp attention);
   /// A copy of these constant words in which pointers can be filled in.
   template <typename Words> llvm::Value *copyOf(const Words &words, llvm::Value *to, const char *name);
-  void writeSum(uint64_t entry, mlir::Value buffer);
+  /// Of a range that is cut into `parts`.
+  void writeSum(uint64_t entry, mlir::Value buffer, int64_t parts = 1);
+  void writeInspect(InspectGradientsOp inspect);
+  void writeGather(AllGatherOp gather);
   void writeIf(llvm::Value *condition, llvm::function_ref<void()> body);
   void writeZero(ZeroOp zero);
   void writeCopy(CopyOp copy);
@@ -37,6 +40,7 @@ private:
 
   /// Where a buffer's place begins.
   llvm::Value *address(BufferOp buffer);
+  llvm::Value *stateAddress(BufferOp buffer);
   /// The same, further by its steps. Computed anew for every use: addresses that live across thousands of
   /// calls take register allocation a time that grows with their square.
   llvm::Value *pointer(mlir::Value buffer);
@@ -116,23 +120,42 @@ void FunctionWriter::writeOp(mlir::Operation *op) {
       .Case([&](StartAllReduceOp start) {
         writeIf(last, [&] { writeSum(offsetof(accum_runtime_v1, start_all_reduce), start.getTarget()); });
       })
+      .Case([&](InspectGradientsOp inspect) { writeInspect(inspect); })
+      .Case([&](ReduceScatterOp reduce) {
+        uint64_t entry = reduce.getStart() ? offsetof(accum_runtime_v1, start_reduce_scatter)
+                                           : offsetof(accum_runtime_v1, reduce_scatter);
+        auto parts = static_cast<int64_t>(reduce->getParentOfType<ProgramOp>().getDevices());
+        if (reduce.getIfLast())
+          writeIf(last, [&] { writeSum(entry, reduce.getTarget(), parts); });
+        else
+          writeSum(entry, reduce.getTarget(), parts);
+      })
+      .Case([&](AllGatherOp gather) { writeGather(gather); })
       .Case([&](ZeroOp zero) { writeZero(zero); })
       .Case([&](CopyOp copy) { writeCopy(copy); })
       .Case([&](EndMicroOp) { endMicro(Phase::micro, b.CreateSub(steps, b.getInt32(1))); })
       .Case<BufferOp, SectionOp>([](auto) {});
 }
 
+llvm::Value *FunctionWriter::stateAddress(BufferOp buffer) {
+  llvm::Value *place = at(load(ptr, context, offsetof(accum_ctx, state)), buffer.getOffset());
+  if (buffer.getByRank() == 0)
+    return place;
+  llvm::Value *rank = b.CreateZExt(load(b.getInt32Ty(), context, offsetof(accum_ctx, rank)), b.getInt64Ty());
+  return b.CreateGEP(b.getInt8Ty(), place, b.CreateMul(rank, b.getInt64(buffer.getByRank())));
+}
+
 llvm::Value *FunctionWriter::address(BufferOp buffer) {
   switch (buffer.getSpace()) {
   case Space::state:
-    return at(load(ptr, context, offsetof(accum_ctx, state)), buffer.getOffset());
+    return stateAddress(buffer);
   case Space::scratch:
     return at(load(ptr, context, offsetof(accum_ctx, scratch)), buffer.getOffset() + buffer.getSkip());
   case Space::input:
     return at(load(ptr, load(ptr, context, offsetof(accum_ctx, inputs)), buffer.getOffset() * sizeof(void *)),
               buffer.getSkip());
   case Space::rng:
-    return load(ptr, context, offsetof(accum_ctx, rng));
+    return at(load(ptr, context, offsetof(accum_ctx, rng)), buffer.getOffset() * sizeof(uint64_t));
   case Space::hyper:
     return load(ptr, hyper, offsetof(accum_hyper, values));
   case Space::decay:
@@ -266,11 +289,26 @@ void FunctionWriter::writeGemm(GemmOp gemm) {
   check(call(offsetof(accum_runtime_v1, gemm), {gemmWords, beta}), codeOf(gemm.getId()));
 }
 
-void FunctionWriter::writeSum(uint64_t entry, mlir::Value buffer) {
+void FunctionWriter::writeSum(uint64_t entry, mlir::Value buffer, int64_t parts) {
   BufferOp target = definition(buffer);
   llvm::Value *dtype = b.getInt32(*dtypeOf(target.getTensor().getElementType()));
-  llvm::Value *count = b.getInt64(target.getNumElements());
+  llvm::Value *count = b.getInt64(target.getNumElements() / parts);
   check(call(entry, {pointer(target), count, dtype}));
+}
+
+void FunctionWriter::writeInspect(InspectGradientsOp inspect) {
+  BufferOp gradients = definition(inspect.getGradients());
+  check(call(offsetof(accum_runtime_v1, inspect_gradients),
+             {pointer(gradients), b.getInt64(gradients.getNumElements()),
+              b.getInt32(*dtypeOf(gradients.getTensor().getElementType())), b.getInt32(inspect.getPart()),
+              b.getInt32(inspect.getLast())}));
+}
+
+void FunctionWriter::writeGather(AllGatherOp gather) {
+  uint64_t entry = gather.getStart() ? offsetof(accum_runtime_v1, start_all_gather)
+                                     : offsetof(accum_runtime_v1, all_gather);
+  check(call(entry, {pointer(gather.getTarget()), pointer(gather.getSource()),
+                     b.getInt64(definition(gather.getSource()).getBytes())}));
 }
 
 void FunctionWriter::writeIf(llvm::Value *condition, llvm::function_ref<void()> body) {

@@ -84,6 +84,12 @@ static std::optional<int64_t> furthest(BufferOp op) {
 /// [offset, offset + bytes) inside `size`, offset a multiple of `alignment`.
 static LogicalResult verifyPlace(BufferOp op, StringRef space, int64_t size, int64_t alignment) {
   int64_t offset = op.getOffset(), bytes = op.getBytes(), skip = furthest(op).value_or(0);
+  if (int64_t byRank = op.getByRank()) {
+    auto last = static_cast<int64_t>(op->getParentOfType<ProgramOp>().getDevices()) - 1;
+    if (byRank < 0 || byRank % alignment != 0 || byRank > size / std::max<int64_t>(last, 1))
+      return op.emitOpError("has places of ranks that are no multiple of ") << alignment << " bytes apart";
+    skip += byRank * last;
+  }
   if (offset < 0 || bytes > size || skip > size - bytes || offset > size - bytes - skip)
     return op.emitOpError("ends outside the ") << space << " of " << size << " bytes";
   if (offset % alignment != 0)
@@ -106,6 +112,8 @@ LogicalResult BufferOp::verify() {
     return emitOpError("has a pitch in the scratch only, no shorter than its rows");
   if (!furthest(*this))
     return emitOpError("has one step for each device.for_slices around it, none negative");
+  if (getByRank() != 0 && getSpace() != Space::state)
+    return emitOpError("has another place on each rank in the state only");
   bool inEval = program.getEval().isAncestor((*this)->getParentRegion());
   switch (getSpace()) {
   case Space::state:
@@ -127,9 +135,9 @@ LogicalResult BufferOp::verify() {
   case Space::hyper:
     if (inEval)
       return emitOpError("reads hyper-parameters, which eval does not have");
-    [[fallthrough]];
-  case Space::rng:
     return getOffset() == 0 ? success() : LogicalResult(emitOpError("starts at 0"));
+  case Space::rng:
+    return getOffset() == 0 || getOffset() == 2 ? success() : LogicalResult(emitOpError("starts at 0 or 2"));
   }
   llvm_unreachable("unknown space");
 }
@@ -252,6 +260,14 @@ LogicalResult CopyOp::verify() {
   if (definition(getSource()).getBytes() != definition(getTarget()).getBytes())
     return emitOpError("copies between buffers of different sizes");
   return success();
+}
+
+LogicalResult AllGatherOp::verify() {
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  int64_t part = definition(getSource()).getBytes(), all = definition(getTarget()).getBytes();
+  return all == part * static_cast<int64_t>(program.getDevices())
+             ? success()
+             : LogicalResult(emitOpError("brings parts of ") << part << " bytes to a place of " << all);
 }
 
 LogicalResult ZeroOp::verify() {

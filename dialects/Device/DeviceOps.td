@@ -21,12 +21,12 @@ def Device_ProgramOp : Device_Op<"program", [Symbol, IsolatedFromAbove, NoTermin
   let description = [{
     Carries what the manifest needs beside the code: `inputs` (one dictionary each: name, type (the slab with its
     placement), bound, synthesize), `gradients` (symbols of the trained parameters), `scalars` (dictionaries: name,
-    type) and `optimizer`.
+    type), `optimizer`, and `shard` where the state is sharded (as in a plan).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$m, I64Attr:$devices, I64Attr:$state_bytes,
                        I64Attr:$scratch_bytes, DefaultValuedAttr<ArrayAttr, "{}">:$inputs,
                        DefaultValuedAttr<ArrayAttr, "{}">:$gradients, DefaultValuedAttr<ArrayAttr, "{}">:$scalars,
-                       DefaultValuedAttr<StrAttr, "\"\"">:$optimizer);
+                       DefaultValuedAttr<StrAttr, "\"\"">:$optimizer, OptionalAttr<DictionaryAttr>:$shard);
   let regions = (region SizedRegion<1>:$step, SizedRegion<1>:$eval);
   let assemblyFormat = [{
     $sym_name `m` $m `devices` $devices `state` $state_bytes `bytes` `scratch` $scratch_bytes `bytes`
@@ -43,20 +43,21 @@ def Device_BufferOp : Device_Op<"buffer", [Pure, DeclareOpInterfaceMethods<OpAsm
     | state | byte offset in the state; a multiple of 256 | across steps |
     | scratch | byte offset in the arena; a multiple of 64 | where the plan says so |
     | input | number of the input in the manifest | one micro-step: inside for_micro only |
-    | rng | 0: seed and step, i64 | the step |
+    | rng | 0: seed and step, i64; 2: the rank, i64 | the step |
     | hyper | 0: accum_hyper::values | the step |
     | decay | number of a trained parameter: its pair in accum_hyper::decay | the step |
 
     In scratch and inputs, a slice of samples begins `skip` bytes behind that place; inside for_slices, `step` bytes
     further with each round, one number for each of these loops, the outermost one's first. With a `pitch`, rows (of the
-    last axis) begin that many elements behind each other, in scratch only; what is between them is nobody's.
+    last axis) begin that many elements behind each other, in scratch only; what is between them is nobody's. With `by_rank`,
+    in the state, rank r has its place r times so many bytes further.
   }];
   let arguments = (ins Device_Space:$space, I64Attr:$offset, TypeAttrOf<Device_Tensor>:$contents, StrAttr:$label,
                        DefaultValuedAttr<I64Attr, "0">:$skip, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$step,
-                       DefaultValuedAttr<I64Attr, "0">:$pitch);
+                       DefaultValuedAttr<I64Attr, "0">:$pitch, DefaultValuedAttr<I64Attr, "0">:$by_rank);
   let results = (outs Device_BufferLike:$result);
   let assemblyFormat = [{
-    $space `at` $offset (`skip` $skip^)? (`step` $step^)? (`pitch` $pitch^)? `:` $contents $label attr-dict
+    $space `at` $offset (`by_rank` $by_rank^)? (`skip` $skip^)? (`step` $step^)? (`pitch` $pitch^)? `:` $contents $label attr-dict
   }];
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensor() { return ::llvm::cast<::mlir::RankedTensorType>(getContents()); }
@@ -177,6 +178,31 @@ def Device_StartAllReduceOp : Device_ProgramPart<"start_all_reduce"> {
   }];
   let arguments = (ins Device_BufferLike:$target);
   let assemblyFormat = "$target attr-dict";
+  let hasVerifier = 1;
+}
+
+def Device_InspectGradientsOp : Device_ProgramPart<"inspect_gradients"> {
+  let summary = "shows gradients, summed over all devices, to the runtime: their norm and finiteness, clipping";
+  let description = [{
+    Once or several times, the last one with `last`. With `part` every device shows another part of the gradients.
+  }];
+  let arguments = (ins Device_BufferLike:$gradients, UnitAttr:$part, UnitAttr:$last);
+  let assemblyFormat = "$gradients (`part` $part^)? (`last` $last^)? attr-dict";
+}
+
+def Device_ReduceScatterOp : Device_ProgramPart<"reduce_scatter"> {
+  let summary = "each device gets the sum of its part over all devices, in place; with `start` it may begin";
+  let description = [{
+    The other parts hold anything afterwards. `if_last`: in the last micro-step only.
+  }];
+  let arguments = (ins Device_BufferLike:$target, UnitAttr:$start, UnitAttr:$if_last);
+  let assemblyFormat = "$target (`start` $start^)? (`if_last` $if_last^)? attr-dict";
+}
+
+def Device_AllGatherOp : Device_ProgramPart<"all_gather"> {
+  let summary = "the parts of all devices, one behind the other; with `start` it may begin";
+  let arguments = (ins Device_BufferLike:$source, Device_BufferLike:$target, UnitAttr:$start);
+  let assemblyFormat = "$source `to` $target (`start` $start^)? attr-dict";
   let hasVerifier = 1;
 }
 

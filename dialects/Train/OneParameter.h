@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads and stores of an update that mean one parameter instead of all.
+// Loads and stores of an update that mean one parameter, or some, instead of all.
 #pragma once
 
 #include "dialects/Train/TrainDialect.h"
@@ -13,6 +13,14 @@ inline constexpr llvm::StringLiteral kOneParameter = "train.of";
 /// Null: all of them.
 inline mlir::FlatSymbolRefAttr oneParameterOf(mlir::Operation *op) {
   return op->getAttrOfType<mlir::FlatSymbolRefAttr>(kOneParameter);
+}
+
+/// On the same ops: a unit of parameters of a sharded state, of whose rows a rank has its part.
+inline constexpr llvm::StringLiteral kUnit = "train.unit";
+
+inline std::optional<int64_t> unitOf(mlir::Operation *op) {
+  auto unit = op->getAttrOfType<mlir::IntegerAttr>(kUnit);
+  return unit ? std::optional(unit.getInt()) : std::nullopt;
 }
 
 } // namespace accum::train

@@ -36,11 +36,18 @@ def Train_LoadSlotOp : Train_Op<"load_slot", [Pure]> {
   let summary = "`parameter`, `gradient` or an optimizer slot (`m`, `v`, `momentum`) of all trained parameters; only in update";
   let description = [{
     Rows of 256 bytes in the state's order. Each parameter begins a row; what it leaves of its last one is zero.
-    With `{train.of = @w}`, as on load_decay and store too: that parameter's alone, in its own shape.
+    With `{train.of = @w}`, as on load_decay and store too: that parameter's alone, in its own shape. With
+    `{train.unit = 2}`: of the parameters of that unit of a sharded state, this rank's part of the rows.
   }];
   let arguments = (ins StrAttr:$slot);
   let results = (outs Train_Tensor:$result);
   let assemblyFormat = "$slot attr-dict `:` type($result)";
+}
+
+def Train_LoadRankOp : Train_Op<"load_rank", [Pure]> {
+  let summary = "this process's rank, i64; only in update";
+  let results = (outs Train_Tensor:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
 }
 
 def Train_LoadDecayOp : Train_Op<"load_decay", [Pure]> {

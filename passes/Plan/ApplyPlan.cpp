@@ -1,13 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as the module's attribute.
+#include "compiler/Planner/Sharing/Units.h"
 #include "passes/Plan/Plan.h"
 
 using namespace mlir;
 
 namespace accum {
 
-void applyPlan(ModuleOp module, const planner::Plan &step, const planner::Plan &eval) {
+DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, const planner::Plan &plan) {
+  if (plan.shard == "none" || plan.devices == 1)
+    return {};
+  Builder builder(context);
+  std::vector<int64_t> bytes;
+  for (const planner::Gradient &gradient : problem.gradients)
+    bytes.push_back(gradient.bytes);
+  NamedAttrList entries;
+  entries.set("mode", builder.getStringAttr(plan.shard));
+  if (plan.reduce == "each")
+    entries.set("each", builder.getUnitAttr());
+  entries.set("units", builder.getDenseI64ArrayAttr(planner::shardUnits(bytes)));
+  return entries.getDictionary(context);
+}
+
+void applyPlan(ModuleOp module, const planner::Problem &problem, const planner::Plan &step,
+               const planner::Plan &eval) {
   Builder builder(module.getContext());
+  DictionaryAttr shard = shardAttr(module.getContext(), problem, step);
   SmallVector<NamedAttribute> slots;
   for (const planner::Plan *plan : {&step, &eval})
     for (const auto &[id, offset] : plan->slots)
@@ -20,9 +38,9 @@ void applyPlan(ModuleOp module, const planner::Plan &step, const planner::Plan &
   DictionaryAttr variant = variants.empty() ? DictionaryAttr() : builder.getDictionaryAttr(variants);
   DenseI64ArrayAttr recompute =
       step.recompute.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(step.recompute);
-  module->setAttr("train.plan",
-                  train::PlanAttr::get(module.getContext(), step.cut.m, step.devices, step.state, scratch,
-                                       step.alignment, variant, recompute, builder.getDictionaryAttr(slots)));
+  module->setAttr("train.plan", train::PlanAttr::get(module.getContext(), step.cut.m, step.devices,
+                                                     step.state, scratch, step.alignment, variant, recompute,
+                                                     shard, builder.getDictionaryAttr(slots)));
 }
 
 } // namespace accum

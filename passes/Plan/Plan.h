@@ -28,7 +28,13 @@ std::string slotName(mlir::OpResult result);
 /// Bytes that staging the step's inputs takes per device, in m: each input has one buffer of m samples.
 planner::Amount inputBytes(train::StepOp step);
 
-/// Writes the plan of @step, and the scratch slots of @eval at the same m, as the module's `train.plan`.
-void applyPlan(mlir::ModuleOp module, const planner::Plan &step, const planner::Plan &eval);
+/// `shard` of train.plan; null where nothing is sharded.
+mlir::DictionaryAttr shardAttr(mlir::MLIRContext *context, const planner::Problem &problem,
+                               const planner::Plan &plan);
+
+/// Writes the plan of @step, whose problem this is, and the scratch slots of @eval at the same m, as the
+/// module's `train.plan`.
+void applyPlan(mlir::ModuleOp module, const planner::Problem &problem, const planner::Plan &step,
+               const planner::Plan &eval);
 
 } // namespace accum

@@ -32,6 +32,8 @@ private:
   LogicalResult buildMicro(Phase phase);
   void reduceScalars(Block &body);
   LogicalResult buildUpdate();
+  void reduceGradients();
+  void gatherParameters(size_t unit, bool start);
 
   void section(StringRef title) { device::SectionOp::create(builder, step.getLoc(), title); }
   void placeInputs(Block &body);
@@ -81,10 +83,15 @@ LogicalResult StepSchedule::buildLoop(Block &body, Phase phase) {
   buffers.enterLoop();
   std::optional<GradientSums> sums;
   if (phase == Phase::micro && plan.getDevices() > 1)
-    sums.emplace(body, *contributions, layout);
+    sums.emplace(body, *contributions, layout, buffers);
   LogicalResult result = commands.runAll(body, &*contributions, [&](train::CommandOp command) {
-    for (const Place &run : sums ? sums->behind(command) : ArrayRef<Place>())
-      device::StartAllReduceOp::create(builder, command.getLoc(), buffers.at(run, builder, command.getLoc()));
+    for (const Place &run : sums ? sums->behind(command) : ArrayRef<Place>()) {
+      Value range = buffers.at(run, builder, command.getLoc());
+      if (layout.units.empty())
+        device::StartAllReduceOp::create(builder, command.getLoc(), range);
+      else
+        device::ReduceScatterOp::create(builder, command.getLoc(), range, /*start=*/true, /*if_last=*/true);
+    }
   });
   buffers.leaveLoop();
   return result;
@@ -154,11 +161,37 @@ LogicalResult StepSchedule::buildMicro(Phase phase) {
   return success();
 }
 
+/// All devices have all gradients, or each one its part.
+void StepSchedule::reduceGradients() {
+  Location loc = step.getLoc();
+  if (layout.units.empty()) {
+    Place all = buffers.gradients();
+    if (all.contents.getNumElements() == 0)
+      return;
+    Value range = buffers.at(all, builder, loc);
+    device::AllReduceOp::create(builder, loc, range);
+    device::InspectGradientsOp::create(builder, loc, range, /*part=*/false, /*last=*/true);
+    return;
+  }
+  size_t units = layout.units.size();
+  for (size_t unit = 0; unit < units; ++unit)
+    device::ReduceScatterOp::create(builder, loc, buffers.at(buffers.whole("gradient", unit), builder, loc),
+                                    /*start=*/false, /*if_last=*/false);
+  for (size_t unit = 0; unit < units; ++unit)
+    device::InspectGradientsOp::create(builder, loc, buffers.at(buffers.part("gradient", unit), builder, loc),
+                                       /*part=*/true, /*last=*/unit + 1 == units);
+}
+
+/// The parameters of a unit come back from the devices that have updated them.
+void StepSchedule::gatherParameters(size_t unit, bool start) {
+  Location loc = step.getLoc();
+  device::AllGatherOp::create(builder, loc, buffers.at(buffers.part("parameter", unit), builder, loc),
+                              buffers.at(buffers.whole("parameter", unit), builder, loc), start);
+}
+
 LogicalResult StepSchedule::buildUpdate() {
   Block &body = step.getUpdate().front();
-  Place all = buffers.gradients();
-  if (all.contents.getNumElements() > 0)
-    device::AllReduceOp::create(builder, step.getLoc(), buffers.at(all, builder, step.getLoc()));
+  reduceGradients();
   section("update");
   size_t totals = step.getTotals().size();
   BlockArgument hyper = body.getArgument(0);
@@ -173,6 +206,10 @@ LogicalResult StepSchedule::buildUpdate() {
   for (Operation &op : body) {
     if (auto command = dyn_cast<train::CommandOp>(op); command && failed(commands.run(command, nullptr)))
       return failure();
+    // Each unit's parameters are stored by one op, behind the command that updates them.
+    if (auto store = dyn_cast<train::StoreOp>(op); store && store.getSlot() == "parameter")
+      if (auto unit = train::unitOf(store))
+        gatherParameters(*unit, /*start=*/true);
     if (!copies.contains(&op))
       continue;
     auto store = cast<train::StoreOp>(op);
@@ -182,6 +219,8 @@ LogicalResult StepSchedule::buildUpdate() {
     device::CopyOp::create(builder, op.getLoc(), *source,
                            buffers.at(storePlace(store, buffers), builder, op.getLoc()));
   }
+  for (size_t unit = 0; unit < layout.units.size(); ++unit)
+    gatherParameters(unit, /*start=*/false);
   device::EndMicroOp::create(builder, step.getLoc());
   return success();
 }
@@ -228,7 +267,7 @@ static LogicalResult buildProgram(ModuleOp module, train::PlanAttr plan) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto program = device::ProgramOp::create(builder, step.getLoc(), "program", plan.getM(), plan.getDevices(),
                                            state, plan.getScratch(), boundInputs(step), contents->gradients,
-                                           contents->scalars, contents->optimizer);
+                                           contents->scalars, contents->optimizer, contents->shard);
   Block *stepBlock = builder.createBlock(&program.getStep()),
         *evalBlock = builder.createBlock(&program.getEval());
   if (failed(StepSchedule(step, stepBlock, *layout, plan).build(Phase::micro)))

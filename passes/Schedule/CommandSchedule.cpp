@@ -27,10 +27,15 @@ FailureOr<Place> CommandSchedule::placeOf(Operation *user, Value value) {
   Operation *op = nn::behindViews(value).getDefiningOp();
   if (auto load = dyn_cast_or_null<train::LoadParamOp>(op))
     return buffers.parameter(load.getParam());
-  if (auto load = dyn_cast_or_null<train::LoadSlotOp>(op))
-    return buffers.slot(load.getSlot(), train::oneParameterOf(load), typeOf(load));
+  if (auto load = dyn_cast_or_null<train::LoadSlotOp>(op)) {
+    auto unit = train::unitOf(load);
+    return unit ? rowsOf(buffers.part(load.getSlot(), *unit), typeOf(load))
+                : buffers.slot(load.getSlot(), train::oneParameterOf(load), typeOf(load));
+  }
   if (auto load = dyn_cast_or_null<train::LoadDecayOp>(op))
-    return buffers.decay(train::oneParameterOf(load), typeOf(load));
+    return buffers.decay(train::oneParameterOf(load), train::unitOf(load), typeOf(load));
+  if (auto load = dyn_cast_or_null<train::LoadRankOp>(op))
+    return Place{Space::rng, 2, typeOf(load), "rank"};
   return user->emitOpError("reads a value that is in no buffer");
 }
 

@@ -43,7 +43,18 @@ SmallVector<SmallVector<train::CommandOp>> unitsOf(Block &body) {
 
 } // namespace
 
-GradientSums::GradientSums(Block &body, const Contributions &contributions, const StateLayout &layout) {
+/// The last of the commands behind which a unit's gradients are final; nothing where none contributes.
+static std::optional<size_t> finalAfterAll(const StateLayout::Unit &unit,
+                                           const std::vector<size_t> &finalAfter) {
+  std::optional<size_t> last;
+  for (size_t i = unit.first; i < unit.first + unit.count; ++i)
+    if (finalAfter[i] != planner::kNeverFinal)
+      last = std::max(last.value_or(0), finalAfter[i]);
+  return last;
+}
+
+GradientSums::GradientSums(Block &body, const Contributions &contributions, const StateLayout &layout,
+                           const ProgramBuffers &buffers) {
   Gradients gradients(layout);
   auto units = unitsOf(body);
   std::vector<size_t> finalAfter(gradients.bytes.size(), planner::kNeverFinal);
@@ -53,6 +64,11 @@ GradientSums::GradientSums(Block &body, const Contributions &contributions, cons
         if (auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(contributions.target(result)))
           finalAfter[gradients.number.lookup(symbol.getValue())] = i;
   size_t end = units.empty() ? 0 : units.size() - 1;
+  for (auto [i, unit] : llvm::enumerate(layout.units))
+    if (auto last = finalAfterAll(unit, finalAfter); last && *last < end)
+      places[units[*last].back()].push_back(buffers.whole("gradient", i));
+  if (!layout.units.empty())
+    return;
   for (const planner::GradientRun &run : planner::gradientRuns(gradients.bytes, finalAfter, end)) {
     const runtime::ParameterSpec &first = *gradients.specs[run.first], &last = *gradients.specs[run.last];
     std::string label = "gradients of " + first.onnxName;

@@ -12,9 +12,11 @@ namespace accum {
 class GradientSums {
 public:
   /// Of the micro-step's body.
-  GradientSums(mlir::Block &body, const Contributions &contributions, const StateLayout &layout);
+  GradientSums(mlir::Block &body, const Contributions &contributions, const StateLayout &layout,
+               const ProgramBuffers &buffers);
 
-  /// The ranges of the state, a tensor of elements each, that are final behind `command`.
+  /// The ranges of the state, a tensor of elements each, that are final behind `command`; where the state is
+  /// sharded, units.
   mlir::ArrayRef<Place> behind(train::CommandOp command) const;
 
 private:

@@ -32,6 +32,20 @@ def LaunchAttention : Pass<"accum-launch-attention", "::mlir::ModuleOp"> {
   }];
 }
 
+def ShardUpdate : Pass<"accum-shard-update", "::mlir::ModuleOp"> {
+  let summary = "each rank updates its part of a sharded state";
+  let description = [{
+    Where the plan shards the state, the command that updates all parameters becomes one for each unit, on a rank's part of
+    the rows; the rank is an operand, so that all ranks run one program.
+
+    Requires: commands, a plan. Ensures: what the update loads and stores names a unit.
+
+    Before: `%p:3 = @adamw(%hyper, %decay, %parameters, ...)` on tensor<100x64xf32>.
+    After: `%r = train.load_rank`, `%p:3 = @update(%hyper, %decay, %r, %part, ...)` on tensor<26x64xf32>, for each unit.
+  }];
+  let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect"];
+}
+
 def BindMicroBatch : Pass<"accum-bind-micro-batch", "::mlir::ModuleOp"> {
   let summary = "slabs to the static types of the planned micro-batch";
   let description = [{

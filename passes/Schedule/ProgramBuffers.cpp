@@ -30,12 +30,42 @@ RankedTensorType ProgramBuffers::typeOf(const runtime::ParameterSpec &spec) cons
 
 Place ProgramBuffers::parameter(StringRef name) const {
   const auto &spec = layout.parameter(name);
-  return {Space::state, static_cast<int64_t>(spec.stateOffset), typeOf(spec), name.str()};
+  return {Space::state, layout.local(spec.stateOffset), typeOf(spec), name.str()};
 }
 
 Place ProgramBuffers::gradient(StringRef name) const {
   const auto &spec = layout.parameter(name);
-  return {Space::state, static_cast<int64_t>(spec.gradOffset), typeOf(spec), "gradient of " + name.str()};
+  return {Space::state, layout.local(spec.gradOffset), typeOf(spec), "gradient of " + name.str()};
+}
+
+uint64_t ProgramBuffers::startOf(StringRef slot, size_t unit) const {
+  const StateLayout::Unit &of = layout.units[unit];
+  return slot == "parameter" ? of.parameters : slot == "gradient" ? of.gradients : of.slots.lookup(slot);
+}
+
+static std::string unitLabel(StringRef slot, size_t unit) {
+  return (slot == "gradient"    ? "gradients"
+          : slot == "parameter" ? "parameters"
+                                : slot.str()) +
+         " of unit " + std::to_string(unit);
+}
+
+Place ProgramBuffers::whole(StringRef slot, size_t unit) const {
+  uint64_t start = startOf(slot, unit);
+  assert(!layout.segment(start)->isCut && "only a part is there");
+  return gradientRange(layout, top->getParent()->getContext(), static_cast<uint64_t>(layout.local(start)),
+                       layout.units[unit].bytes, unitLabel(slot, unit));
+}
+
+Place ProgramBuffers::part(StringRef slot, size_t unit) const {
+  uint64_t start = startOf(slot, unit);
+  auto bytes = layout.units[unit].bytes / static_cast<uint64_t>(layout.manifest.devices);
+  Place place =
+      gradientRange(layout, top->getParent()->getContext(), static_cast<uint64_t>(layout.local(start)), bytes,
+                    "own " + unitLabel(slot, unit));
+  if (!layout.segment(start)->isCut)
+    place.byRank = static_cast<int64_t>(bytes);
+  return place;
 }
 
 Place ProgramBuffers::slot(StringRef slot, FlatSymbolRefAttr parameter, RankedTensorType type) const {
@@ -50,7 +80,11 @@ Place ProgramBuffers::slot(StringRef slot, FlatSymbolRefAttr parameter, RankedTe
   return {Space::state, offset, nn::slabOf(type), label};
 }
 
-Place ProgramBuffers::decay(FlatSymbolRefAttr parameter, RankedTensorType type) const {
+Place ProgramBuffers::decay(FlatSymbolRefAttr parameter, std::optional<int64_t> unit,
+                            RankedTensorType type) const {
+  if (unit)
+    return {Space::decay, static_cast<int64_t>(layout.units[*unit].first), nn::slabOf(type),
+            "decay and rate of unit " + std::to_string(*unit)};
   int64_t number = 0;
   for (const runtime::ParameterSpec &spec : layout.manifest.params) {
     if (!parameter || spec.onnxName == parameter.getValue())
@@ -91,7 +125,7 @@ const Place *ProgramBuffers::find(Value value) const {
 
 Value ProgramBuffers::at(const Place &place, OpBuilder &builder, Location loc) {
   Key key = {place.space, place.offset, place.skip, place.step, place.contents.getAsOpaquePointer(),
-             place.pitch, place.label};
+             place.pitch, place.byRank, place.label};
   for (const auto &buffers : known)
     if (auto it = buffers.find(key); it != buffers.end())
       return it->second;
@@ -103,7 +137,7 @@ Value ProgramBuffers::at(const Place &place, OpBuilder &builder, Location loc) {
     builder.setInsertionPointToStart(top);
   auto op = device::BufferOp::create(builder, loc, device::BufferType::get(builder.getContext()), place.space,
                                      place.offset, place.contents, place.label, place.skip, place.step,
-                                     place.pitch);
+                                     place.pitch, place.byRank);
   if (!local)
     lastListed = op;
   (local ? known.back() : known.front())[key] = op;

@@ -17,9 +17,16 @@ struct Place {
   int64_t skip = 0;                     ///< bytes, to where a slice begins
   llvm::SmallVector<int64_t, 2> step{}; ///< bytes, from a slice to the next, by the loops around it
   int64_t pitch = 0;                    ///< elements from row to row; 0: they lie one behind the other
+  int64_t byRank = 0;                   ///< bytes, from a rank's place to the next one's
 
   int64_t bytes() const { return device::bytesOf(contents, pitch); }
 };
+
+/// The same bytes as rows.
+inline Place rowsOf(Place place, mlir::RankedTensorType type) {
+  place.contents = mlir::RankedTensorType::get(type.getShape(), type.getElementType());
+  return place;
+}
 
 /// Buffers of one program region. What outlives the step (state, hyper-parameters) is listed at its top,
 /// scratch and inputs stand where they are first used.
@@ -32,9 +39,14 @@ public:
   Place gradient(mlir::StringRef name) const;
   /// `parameter`, `gradient` or a slot: of one parameter, or of all trained ones, from the first one's on.
   Place slot(mlir::StringRef slot, mlir::FlatSymbolRefAttr parameter, mlir::RankedTensorType type) const;
+  /// A rank's part of a unit's range: `parameter`, `gradient` or a slot.
+  Place part(mlir::StringRef slot, size_t unit) const;
+  /// All of a unit's range, `parameter` or `gradient`, where a rank has it.
+  Place whole(mlir::StringRef slot, size_t unit) const;
   /// What a run gives each trained parameter, its weight decay and its factor of the learning rate: of one
-  /// parameter, or of all.
-  Place decay(mlir::FlatSymbolRefAttr parameter, mlir::RankedTensorType type) const;
+  /// parameter, of a unit's, or of all.
+  Place decay(mlir::FlatSymbolRefAttr parameter, std::optional<int64_t> unit,
+              mlir::RankedTensorType type) const;
   Place scalar(mlir::StringRef name, mlir::RankedTensorType type) const;
   /// All of them, with the padding between and behind.
   Place gradients() const;
@@ -57,8 +69,9 @@ public:
 
 private:
   using Key = std::tuple<device::Space, int64_t, int64_t, llvm::SmallVector<int64_t, 2>, const void *,
-                         int64_t, std::string>;
+                         int64_t, int64_t, std::string>;
   mlir::RankedTensorType typeOf(const runtime::ParameterSpec &spec) const;
+  uint64_t startOf(mlir::StringRef slot, size_t unit) const;
 
   const StateLayout &layout;
   mlir::Block *top;

@@ -80,7 +80,53 @@ void placeArrays(const NamedTypes &scalars, StateLayout &layout) {
   }
 }
 
+/// The mode, and how many parameters each unit has.
+runtime::ShardSpec shardOf(DictionaryAttr attr) {
+  runtime::ShardSpec shard;
+  if (!attr)
+    return shard;
+  shard.mode = attr.getAs<StringAttr>("mode").str();
+  shard.reducesEach = attr.contains("each");
+  shard.units = attr.getAs<DenseI64ArrayAttr>("units").asArrayRef().vec();
+  return shard;
+}
+
+/// Ranges of the units, from the parameters that are first in them.
+void noteUnits(StateLayout &layout) {
+  const runtime::Manifest &manifest = layout.manifest;
+  SmallVector<const runtime::ParameterSpec *> trained;
+  for (const runtime::ParameterSpec &param : manifest.params)
+    if (param.trained)
+      trained.push_back(&param);
+  size_t first = 0;
+  for (int64_t count : manifest.shard.units) {
+    const runtime::ParameterSpec &leader = *trained[first];
+    StateLayout::Unit unit{first,
+                           static_cast<size_t>(count),
+                           layout.segment(leader.gradOffset)->bytes,
+                           leader.stateOffset,
+                           leader.gradOffset,
+                           {}};
+    for (const runtime::SlotSpec &slot : leader.slots)
+      unit.slots[slot.name] = slot.stateOffset;
+    layout.units.push_back(std::move(unit));
+    first += unit.count;
+  }
+}
+
 } // namespace
+
+const runtime::StateSegment *StateLayout::segment(uint64_t offset) const {
+  for (const runtime::StateSegment &segment : manifest.shard.segments)
+    if (offset >= segment.offset && offset - segment.offset < segment.bytes)
+      return &segment;
+  return nullptr;
+}
+
+int64_t StateLayout::local(uint64_t offset) const {
+  const runtime::StateSegment *in = segment(offset);
+  return static_cast<int64_t>(in ? in->local + (offset - in->offset) : offset);
+}
 
 std::optional<runtime::DType> dtypeOf(Type element) {
   if (auto integer = dyn_cast<IntegerType>(element))
@@ -126,11 +172,13 @@ FailureOr<StateContents> stateContents(ModuleOp module) {
   auto optimizer = optimizerOf(module, step);
   if (failed(optimizer))
     return failure();
-  return StateContents{step.getGradients(), builder.getArrayAttr(entries), *optimizer};
+  auto plan = module->getAttrOfType<train::PlanAttr>("train.plan");
+  return StateContents{step.getGradients(), builder.getArrayAttr(entries), *optimizer,
+                       plan ? plan.getShard() : DictionaryAttr()};
 }
 
 StateContents stateContents(device::ProgramOp program) {
-  return {program.getGradients(), program.getScalars(), program.getOptimizerAttr()};
+  return {program.getGradients(), program.getScalars(), program.getOptimizerAttr(), program.getShardAttr()};
 }
 
 FailureOr<StateLayout> layOutState(ModuleOp module, const StateContents &contents, int64_t devices) {
@@ -154,10 +202,12 @@ FailureOr<StateLayout> layOutState(ModuleOp module, const StateContents &content
   for (auto &[name, type] : scalars)
     if (type.getNumElements() == 1)
       manifest.scalars.push_back({name.str(), dtypeOf(type.getElementType()).value_or(ACCUM_F64)});
+  manifest.shard = shardOf(contents.shard);
   if (runtime::Status status = runtime::assignStateLayout(manifest); !status)
     return module.emitError(status.error().message);
   for (const runtime::ScalarSpec &scalar : manifest.scalars)
-    layout.offsets[scalar.name] = static_cast<int64_t>(scalar.stateOffset);
+    layout.offsets[scalar.name] = layout.local(scalar.stateOffset);
+  noteUnits(layout);
   placeArrays(scalars, layout);
   return layout;
 }

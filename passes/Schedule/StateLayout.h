@@ -9,15 +9,17 @@
 
 namespace accum {
 
-/// What the state of a module holds beside its `train.param`s. A `device.program` carries the same three
+/// What the state of a module holds beside its `train.param`s. A `device.program` carries the same
 /// attributes.
 struct StateContents {
-  mlir::ArrayAttr gradients;  ///< symbols of the parameters that are trained
-  mlir::ArrayAttr scalars;    ///< dictionaries {name, type}: loss and totals; a total may be an array
-  mlir::StringAttr optimizer; ///< a row of runtime/artifact/Optimizers.cpp
+  mlir::ArrayAttr gradients;       ///< symbols of the parameters that are trained
+  mlir::ArrayAttr scalars;         ///< dictionaries {name, type}: loss and totals; a total may be an array
+  mlir::StringAttr optimizer;      ///< a row of runtime/artifact/Optimizers.cpp
+  mlir::DictionaryAttr shard = {}; ///< of the plan; null: nothing is sharded
 };
 
-/// Read off @step and @eval: targets of their yields. The optimizer's name stands on its kernel
+/// Read off @step, @eval and the plan, where there is one: targets of their yields. The optimizer's name
+/// stands on its kernel
 /// (`accum.update`). Fails, with a diagnostic, where a scalar's name has two types or an optimizer's is none.
 mlir::FailureOr<StateContents> stateContents(mlir::ModuleOp module);
 StateContents stateContents(device::ProgramOp program);
@@ -27,6 +29,20 @@ StateContents stateContents(device::ProgramOp program);
 struct StateLayout {
   runtime::Manifest manifest;
   llvm::StringMap<int64_t> offsets; ///< of scalars and totals by name
+
+  /// Trained parameters that are cut together, as ranges of the whole state: parameters, gradients, and each
+  /// slot of the optimizer by its name.
+  struct Unit {
+    size_t first = 0, count = 0; ///< numbers among the trained parameters
+    uint64_t bytes = 0;          ///< of each range, padding included
+    uint64_t parameters = 0, gradients = 0;
+    llvm::StringMap<uint64_t> slots;
+  };
+  llvm::SmallVector<Unit> units; ///< none where nothing is sharded
+
+  /// Where a device has what lies there in the whole state, or its part of that.
+  int64_t local(uint64_t offset) const;
+  const runtime::StateSegment *segment(uint64_t offset) const;
 
   const runtime::ParameterSpec &parameter(llvm::StringRef name) const;
   int64_t slotOffset(llvm::StringRef parameter, llvm::StringRef slot) const;

@@ -9,15 +9,19 @@ namespace accum {
 namespace {
 
 /// A range of the state, of one parameter or of all: no update mixes both.
-using SlotRange = std::pair<StringRef, FlatSymbolRefAttr>;
+using SlotRange = std::tuple<StringRef, FlatSymbolRefAttr, std::optional<int64_t>>;
+
+template <typename Op> SlotRange rangeOf(Op op) {
+  return {op.getSlot(), train::oneParameterOf(op), train::unitOf(op)};
+}
 
 /// Which range of the state a value is read from.
 std::optional<SlotRange> slotRead(Value value) {
   Operation *op = nn::behindViews(value).getDefiningOp();
   if (isa_and_nonnull<train::LoadParamOp>(op))
-    return SlotRange{"parameter", {}};
+    return SlotRange{"parameter", {}, {}};
   if (auto load = dyn_cast_or_null<train::LoadSlotOp>(op))
-    return SlotRange{load.getSlot(), train::oneParameterOf(load)};
+    return rangeOf(load);
   return std::nullopt;
 }
 
@@ -41,24 +45,26 @@ LogicalResult verifyNotReadAfter(Operation *writer, SlotRange slot) {
     if (isa<train::CommandOp, train::StoreOp>(op))
       for (Value operand : op->getOperands())
         if (slotRead(operand) == slot)
-          return op->emitOpError("reads `") << slot.first << "` after it was overwritten";
+          return op->emitOpError("reads `") << std::get<0>(slot) << "` after it was overwritten";
   return success();
 }
 
 } // namespace
 
 Place storePlace(train::StoreOp store, const ProgramBuffers &buffers) {
-  return buffers.slot(store.getSlot(), train::oneParameterOf(store),
-                      cast<RankedTensorType>(store.getValue().getType()));
+  auto type = cast<RankedTensorType>(store.getValue().getType());
+  if (auto unit = train::unitOf(store))
+    return rowsOf(buffers.part(store.getSlot(), *unit), type);
+  return buffers.slot(store.getSlot(), train::oneParameterOf(store), type);
 }
 
 LogicalResult placeStores(Block &update, ProgramBuffers &buffers, DenseSet<Operation *> &copies) {
   for (auto store : update.getOps<train::StoreOp>()) {
-    SlotRange slot{store.getSlot(), train::oneParameterOf(store)};
+    SlotRange slot = rangeOf(store);
     auto command = store.getValue().getDefiningOp<train::CommandOp>();
     bool inPlace = command && !buffers.find(store.getValue());
     if (inPlace && !canOverwrite(command, cast<OpResult>(store.getValue()).getResultNumber(), slot))
-      return command.emitOpError("reads `") << slot.first << "` and overwrites it without may_alias";
+      return command.emitOpError("reads `") << std::get<0>(slot) << "` and overwrites it without may_alias";
     if (failed(verifyNotReadAfter(inPlace ? command.getOperation() : store.getOperation(), slot)))
       return failure();
     if (inPlace)

@@ -11,14 +11,36 @@ constexpr uint64_t kAlign = 256;
 
 uint64_t roundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
+/// How ranks hold a segment.
+enum class Held { Whole, Owned, Cut };
+
 /// Hands out aligned offsets one after the other.
-struct Cursor {
-  uint64_t end = 0;
+class Cursor {
+public:
+  explicit Cursor(int64_t devices) : devices(uint64_t(devices)) {}
+
   uint64_t take(uint64_t bytes) {
     uint64_t offset = end;
     end = roundUp(end + bytes, kAlign);
     return offset;
   }
+  /// What was taken since the last segment is one; `inParts`: of equal parts for all devices.
+  void close(Held held, bool inParts) {
+    if (inParts)
+      end = start + roundUp(end - start, devices * kAlign);
+    uint64_t bytes = end - start;
+    if (bytes > 0)
+      segments.push_back({start, bytes, local, held == Held::Cut, held == Held::Owned});
+    local += held == Held::Cut ? bytes / devices : bytes;
+    start = end;
+  }
+
+  uint64_t end = 0, local = 0;
+  std::vector<StateSegment> segments;
+
+private:
+  const uint64_t devices;
+  uint64_t start = 0;
 };
 
 int64_t product(const std::vector<int64_t> &shape) {
@@ -34,10 +56,28 @@ const Item *findBy(const std::vector<Item> &items, std::string Item::*key, const
   return found == items.end() ? nullptr : &*found;
 }
 
-Status assignGradients(Manifest &manifest, Cursor &cursor) {
-  std::optional<DType> dtype;
-  manifest.gradients.offset = cursor.end;
+/// take(parameter) for each trained one, and a segment behind each unit; behind the last one where nothing is
+/// sharded.
+template <typename Take> void overUnits(Manifest &manifest, Cursor &cursor, Held held, Take &&take) {
+  size_t unit = 0;
+  int64_t inUnit = 0;
   for (ParameterSpec &param : manifest.params) {
+    if (!param.trained)
+      continue;
+    take(param);
+    if (unit < manifest.shard.units.size() && ++inUnit == manifest.shard.units[unit]) {
+      cursor.close(held, /*inParts=*/true);
+      ++unit;
+      inUnit = 0;
+    }
+  }
+  cursor.close(held, held != Held::Whole);
+}
+
+/// The one dtype of all trained parameters.
+Expected<DType> dtypeOfTrained(const Manifest &manifest) {
+  std::optional<DType> dtype;
+  for (const ParameterSpec &param : manifest.params) {
     if (!param.trained)
       continue;
     if (dtype.value_or(param.dtype) != param.dtype)
@@ -45,13 +85,8 @@ Status assignGradients(Manifest &manifest, Cursor &cursor) {
                    "trained parameter `" + param.onnxName + "` has another dtype than the ones before it",
                    "manifest"};
     dtype = param.dtype;
-    param.gradOffset = cursor.take(param.bytes());
   }
-  uint64_t used = cursor.end - manifest.gradients.offset;
-  manifest.gradients.bytes = roundUp(used, manifest.devices * kAlign);
-  manifest.gradients.dtype = dtype.value_or(ACCUM_F32);
-  cursor.end = manifest.gradients.offset + manifest.gradients.bytes;
-  return {};
+  return dtype.value_or(ACCUM_F32);
 }
 
 } // namespace
@@ -65,6 +100,10 @@ uint64_t ParameterSpec::slotBytes() const {
   for (const SlotSpec &slot : slots)
     sum += bytes(slot);
   return sum;
+}
+
+uint64_t Manifest::wholeBytes() const {
+  return shard.segments.empty() ? stateBytes : shard.segments.back().offset + shard.segments.back().bytes;
 }
 
 const ScalarSpec *Manifest::findScalar(const std::string &name) const {
@@ -92,29 +131,43 @@ Status assignStateLayout(Manifest &manifest) {
   const OptimizerSpec *optimizer = findOptimizer(manifest.optimizer);
   if (!optimizer)
     return Error{kExitInternal, "optimizer `" + manifest.optimizer + "` has no state layout", "manifest"};
-  Cursor cursor;
-  for (bool trained : {true, false})
-    for (ParameterSpec &param : manifest.params) {
-      if (param.trained != trained)
-        continue;
+  auto dtype = dtypeOfTrained(manifest);
+  if (!dtype)
+    return dtype.error();
+  ShardSpec &shard = manifest.shard;
+  Cursor cursor(manifest.devices);
+  // Parts of parameters are valid everywhere but where only parts are held; the padding is the same for all.
+  Held parameters = shard.mode == "zero3" ? Held::Cut : Held::Whole;
+  overUnits(manifest, cursor, parameters, [&](ParameterSpec &param) {
+    param.stateOffset = cursor.take(param.bytes());
+    param.decayDefault = param.shape.size() >= 2;
+    param.slots.clear();
+  });
+  for (ParameterSpec &param : manifest.params)
+    if (!param.trained) {
       param.stateOffset = cursor.take(param.bytes());
       param.decayDefault = param.shape.size() >= 2;
       param.slots.clear();
     }
-  if (Status status = assignGradients(manifest, cursor); !status)
-    return status;
+  cursor.close(Held::Whole, /*inParts=*/false);
+  manifest.gradients = {cursor.end, 0, *dtype};
+  Held gradients = shard.reducesEach ? Held::Cut : Held::Owned;
+  overUnits(manifest, cursor, gradients,
+            [&](ParameterSpec &param) { param.gradOffset = cursor.take(param.bytes()); });
+  manifest.gradients.bytes = cursor.end - manifest.gradients.offset;
   for (const SlotRow &row : optimizer->slots)
-    for (ParameterSpec &param : manifest.params) {
-      auto shape = param.trained ? slotShape(row.extent, param.shape) : std::nullopt;
-      if (!shape)
-        continue;
-      SlotSpec slot{row.name, 0, *shape};
-      slot.stateOffset = cursor.take(param.bytes(slot));
-      param.slots.push_back(slot);
-    }
+    overUnits(manifest, cursor, shard.isNone() ? Held::Whole : Held::Cut, [&](ParameterSpec &param) {
+      if (auto shape = slotShape(row.extent, param.shape)) {
+        SlotSpec slot{row.name, 0, *shape};
+        slot.stateOffset = cursor.take(param.bytes(slot));
+        param.slots.push_back(slot);
+      }
+    });
   for (ScalarSpec &scalar : manifest.scalars)
     scalar.stateOffset = cursor.take(bytesOf(scalar.dtype));
-  manifest.stateBytes = cursor.end;
+  cursor.close(Held::Whole, /*inParts=*/false);
+  manifest.stateBytes = cursor.local;
+  shard.segments = shard.isNone() ? std::vector<StateSegment>() : std::move(cursor.segments);
   return {};
 }
 

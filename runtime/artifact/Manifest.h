@@ -125,6 +125,28 @@ struct FileSpec {
   std::string xxh3; ///< XXH3 64 bit, 16 lowercase hexadecimal digits
 };
 
+/// A range of the state, which ranks hold whole or in `devices` equal parts. Offsets of parameters,
+/// gradients, slots and scalars are those of a state that is whole; where state is sharded, segments cover
+/// all of it.
+struct StateSegment {
+  uint64_t offset = 0, bytes = 0; ///< in the whole state
+  uint64_t local = 0;             ///< where a rank has the segment, or its part
+  bool isCut = false;             ///< a rank has its part only
+  bool isOwned = false;           ///< a rank has all of it, of which its part is valid
+
+  bool operator==(const StateSegment &) const = default;
+};
+
+/// How the state is spread over the ranks.
+struct ShardSpec {
+  std::string mode = "none";       ///< "none", "zero1", "zero2" or "zero3"
+  bool reducesEach = false;        ///< gradients are summed in each micro-step, and held in parts
+  std::vector<int64_t> units = {}; ///< trained parameters, in order, that are cut together: how many each
+  std::vector<StateSegment> segments = {}; ///< none where the mode is
+
+  bool isNone() const { return mode == "none"; }
+};
+
 /// All gradients: one flat range of the state, one dtype, padded to a multiple of devices * 256 bytes.
 struct GradientRange {
   uint64_t offset = 0, bytes = 0;
@@ -147,7 +169,8 @@ struct Manifest {
   std::string labels; ///< label convention, informative; empty: none
   std::vector<ParameterSpec> params;
   std::vector<std::string> stateLacks; ///< names of the framework's state that no parameter here has
-  uint64_t stateBytes = 0;
+  uint64_t stateBytes = 0;             ///< on a rank
+  ShardSpec shard;
   GradientRange gradients;
   std::vector<ScalarSpec> scalars;
   std::vector<CommandSpec> commands;
@@ -158,6 +181,8 @@ struct Manifest {
 
   /// Samples of the global batch that one device holds: ceil(batch / devices).
   int64_t deviceBatch() const { return (batch + devices - 1) / devices; }
+  /// Of a state that is whole.
+  uint64_t wholeBytes() const;
   const ScalarSpec *findScalar(const std::string &name) const;
   const ParameterSpec *findParameter(const std::string &onnxName) const;
   /// Also by an alias or a framework name that has the parameter's own layout.
@@ -168,7 +193,9 @@ struct Manifest {
 /// decayDefault. Order: trained parameters, frozen ones, gradients, each slot of all parameters, scalars;
 /// every item starts on a multiple of 256 bytes, so that trained parameters, their gradients and each slot
 /// that is as large as its parameter are ranges in which a parameter has one place. Needs: params (dtype,
-/// shape, trained), scalars, optimizer and devices. All trained parameters have one dtype.
+/// shape, trained), scalars, optimizer, devices, and shard without its segments. All trained parameters have
+/// one dtype. Where state is sharded, each unit is padded to a multiple of devices * 256 bytes, in all
+/// ranges.
 Status assignStateLayout(Manifest &manifest);
 
 /// Adds the two inputs that the runtime makes itself, "valid" and "first_row".

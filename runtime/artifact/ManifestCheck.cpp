@@ -93,7 +93,7 @@ Finding checkState(const Manifest &manifest) {
   for (const Range &range : ranges) {
     if (range.offset % kAlign != 0)
       return range.owner + " does not start on a multiple of 256 bytes";
-    if (range.bytes > manifest.stateBytes || range.offset > manifest.stateBytes - range.bytes)
+    if (range.bytes > manifest.wholeBytes() || range.offset > manifest.wholeBytes() - range.bytes)
       return range.owner + " ends outside the state";
     if (before && before->offset + before->bytes > range.offset)
       return range.owner + " overlaps " + before->owner;
@@ -101,6 +101,26 @@ Finding checkState(const Manifest &manifest) {
       before = &range;
   }
   return {};
+}
+
+/// Segments cover the whole state and lie one behind the other in a rank's, in equal parts where they are
+/// cut.
+Finding checkSegments(const Manifest &manifest) {
+  const ShardSpec &shard = manifest.shard;
+  if (shard.isNone())
+    return shard.segments.empty() ? Finding() : "segments of a state that is not sharded";
+  if (!std::set<std::string>{"zero1", "zero2", "zero3"}.contains(shard.mode) || manifest.devices < 2)
+    return "`shard` is `" + shard.mode + "` on " + std::to_string(manifest.devices) + " devices";
+  uint64_t whole = 0, local = 0;
+  for (const StateSegment &segment : shard.segments) {
+    uint64_t parts = segment.isCut || segment.isOwned ? uint64_t(manifest.devices) : 1;
+    if (segment.offset != whole || segment.local != local || segment.bytes == 0 ||
+        segment.bytes > uint64_t(kMaxElements) || segment.bytes % (parts * kAlign) != 0)
+      return "the segment at " + std::to_string(segment.offset) + " is out of place or of an odd size";
+    whole += segment.bytes;
+    local += segment.isCut ? segment.bytes / parts : segment.bytes;
+  }
+  return local <= manifest.stateBytes ? Finding() : "segments end outside the state";
 }
 
 Finding checkTrained(const Manifest &manifest, const ParameterSpec &param) {
@@ -176,7 +196,7 @@ Finding checkSizes(const Manifest &manifest) {
 
 std::optional<std::string> findContradiction(const Manifest &manifest) {
   for (Finding (*check)(const Manifest &) :
-       {checkSizes, checkKernels, checkInputs, checkParameters, checkState})
+       {checkSizes, checkKernels, checkInputs, checkSegments, checkParameters, checkState})
     if (Finding finding = check(manifest))
       return finding;
   return {};

@@ -93,6 +93,18 @@ Json write(const KernelSpec &kernel) {
 
 Json write(const FileSpec &file) { return {{"name", file.name}, {"bytes", file.bytes}, {"xxh3", file.xxh3}}; }
 
+/// How ranks have a segment, in the order of (isCut, isOwned).
+const char *heldBy(const StateSegment &segment) {
+  return segment.isCut ? "cut" : segment.isOwned ? "owned" : "whole";
+}
+
+Json write(const StateSegment &segment) {
+  return {{"offset", segment.offset},
+          {"bytes", segment.bytes},
+          {"local", segment.local},
+          {"held", heldBy(segment)}};
+}
+
 template <typename Item> Json writeAll(const std::vector<Item> &items) {
   Json list = Json::array();
   for (const Item &item : items)
@@ -252,6 +264,16 @@ FileSpec readFile(const Json &entry) {
           entry.at("xxh3").get<std::string>()};
 }
 
+StateSegment readSegment(const Json &entry) {
+  StateSegment segment{readBytes(entry, "offset"), readBytes(entry, "bytes"), readBytes(entry, "local")};
+  auto held = entry.at("held").get<std::string>();
+  segment.isCut = held == "cut";
+  segment.isOwned = held == "owned";
+  if (held != heldBy(segment))
+    throw std::invalid_argument("unknown `held` of a segment: `" + held + "`");
+  return segment;
+}
+
 template <typename Item>
 std::vector<Item> readAll(const Json &json, const char *key, Item (*read)(const Json &)) {
   std::vector<Item> items;
@@ -286,6 +308,12 @@ Manifest readManifest(const Json &json) {
   const Json &gradients = json.at("gradients");
   manifest.gradients = {readBytes(gradients, "offset"), readBytes(gradients, "bytes"), readDType(gradients)};
   manifest.scalars = readAll(json, "scalars", readScalar);
+  if (json.contains("shard")) {
+    const Json &shard = json.at("shard");
+    manifest.shard.mode = shard.at("mode").get<std::string>();
+    manifest.shard.reducesEach = shard.at("reduce").get<std::string>() == "each";
+    manifest.shard.segments = readAll(shard, "segments", readSegment);
+  }
   manifest.commands = readAll(json, "commands", readCommand);
   if (json.contains("state_lacks"))
     manifest.stateLacks = json.at("state_lacks").get<std::vector<std::string>>();
@@ -377,6 +405,10 @@ std::string toJson(const Manifest &manifest) {
        {{"offset", gradients.offset}, {"bytes", gradients.bytes}, {"dtype", nameOf(gradients.dtype)}}},
       {"scalars", writeAll(manifest.scalars)},
       {"commands", writeAll(manifest.commands)}};
+  if (!manifest.shard.isNone())
+    json["shard"] = {{"mode", manifest.shard.mode},
+                     {"reduce", manifest.shard.reducesEach ? "each" : "once"},
+                     {"segments", writeAll(manifest.shard.segments)}};
   if (manifest.wholeBatch)
     json["whole_batch"] = true;
   if (!manifest.stateLacks.empty())

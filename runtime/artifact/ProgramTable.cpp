@@ -43,6 +43,27 @@ int startAllReduce(accum_ctx *context, void *data, uint64_t n, int32_t dtype) {
   return sessionOf(context).startAllReduce(data, n, dtype);
 }
 
+int inspectGradients(accum_ctx *context, const void *data, uint64_t n, int32_t dtype, int32_t isPart,
+                     int32_t last) {
+  return sessionOf(context).inspectGradients(data, n, dtype, isPart != 0, last != 0);
+}
+
+int reduceScatter(accum_ctx *context, void *data, uint64_t n, int32_t dtype) {
+  return sessionOf(context).reduceScatter(data, n, dtype);
+}
+
+int allGather(accum_ctx *context, void *target, const void *source, uint64_t bytes) {
+  return sessionOf(context).allGather(target, source, bytes);
+}
+
+int startReduceScatter(accum_ctx *context, void *data, uint64_t n, int32_t dtype) {
+  return sessionOf(context).startReduceScatter(data, n, dtype);
+}
+
+int startAllGather(accum_ctx *context, void *target, const void *source, uint64_t bytes) {
+  return sessionOf(context).startAllGather(target, source, bytes);
+}
+
 } // namespace
 
 const accum_runtime_v1 *programTable() {
@@ -57,7 +78,12 @@ const accum_runtime_v1 *programTable() {
                                          attend,
                                          zero,
                                          copy,
-                                         startAllReduce};
+                                         startAllReduce,
+                                         inspectGradients,
+                                         reduceScatter,
+                                         allGather,
+                                         startReduceScatter,
+                                         startAllGather};
   return &table;
 }
 

@@ -11,7 +11,16 @@ using namespace cuda;
 
 namespace {
 
-enum CallKind : uint64_t { kLaunchCall, kGemmCall, kZeroCall, kCopyCall, kStartSumCall, kFinishSumsCall };
+enum CallKind : uint64_t {
+  kLaunchCall,
+  kGemmCall,
+  kZeroCall,
+  kCopyCall,
+  kStartSumCall,
+  kFinishSumsCall,
+  kStartScatterCall,
+  kStartGatherCall
+};
 constexpr uint64_t kAlign = 256, kGemmWords = sizeof(accum_gemm) / sizeof(uint64_t);
 static_assert(sizeof(accum_gemm) % sizeof(uint64_t) == 0);
 
@@ -155,6 +164,7 @@ void CudaDevice::startStep(bool isEvaluation) {
   evaluates = isEvaluation;
   replay.startStep(evaluates);
   started.clear();
+  begun.clear();
   if (sumsRun) // the step before was left in the middle
     (void)sums.finish();
   sumsRun = false;
@@ -237,6 +247,11 @@ Status CudaDevice::run(const uint64_t *call) {
     return sums.start(reinterpret_cast<void *>(call[2]), call[3], DType(call[4]));
   case kFinishSumsCall:
     return sums.finish();
+  case kStartScatterCall:
+    return sums.startReduceScatter(reinterpret_cast<void *>(call[2]), call[3], DType(call[4]));
+  case kStartGatherCall:
+    return sums.startAllGather(reinterpret_cast<void *>(call[2]), reinterpret_cast<const void *>(call[3]),
+                               call[4]);
   }
   return {};
 }
@@ -278,6 +293,37 @@ Status CudaDevice::allReduce(void *data, uint64_t n, DType dtype) {
   // Without graphs a micro-step's launches fill the driver's queue, and behind a rank that is gone it stays
   // full.
   return status && replay.refusal() ? compute.wait() : status;
+}
+
+Status CudaDevice::startBeside(std::initializer_list<uint64_t> call) {
+  sumsRun = true;
+  words.assign(call);
+  return replay.add(words.data());
+}
+
+Status CudaDevice::startReduceScatter(void *data, uint64_t n, DType dtype) {
+  if (!sums.isActive() || !begun.insert(addressOf(data)).second)
+    return {};
+  return startBeside({kStartScatterCall, 3, addressOf(data), n, uint64_t(dtype)});
+}
+
+Status CudaDevice::startAllGather(void *to, const void *from, uint64_t bytes) {
+  if (!sums.isActive() || !begun.insert(addressOf(to)).second)
+    return {};
+  return startBeside({kStartGatherCall, 3, addressOf(to), addressOf(from), bytes});
+}
+
+/// The sums' stream takes one call after the other, so that waiting for all of it ends this one.
+Status CudaDevice::reduceScatter(void *data, uint64_t n, DType dtype) {
+  Status status = startReduceScatter(data, n, dtype);
+  begun.erase(addressOf(data));
+  return status ? finishSums() : status;
+}
+
+Status CudaDevice::allGather(void *to, const void *from, uint64_t bytes) {
+  Status status = startAllGather(to, from, bytes);
+  begun.erase(addressOf(to));
+  return status ? finishSums() : status;
 }
 
 Expected<double> CudaDevice::squaredNorm(const void *data, uint64_t n, DType dtype) {

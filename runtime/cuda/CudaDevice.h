@@ -45,6 +45,10 @@ public:
   Status copy(void *to, const void *from, uint64_t bytes) override;
   Status allReduce(void *data, uint64_t n, DType dtype) override;
   Status startAllReduce(void *data, uint64_t n, DType dtype) override;
+  Status reduceScatter(void *data, uint64_t n, DType dtype) override;
+  Status allGather(void *to, const void *from, uint64_t bytes) override;
+  Status startReduceScatter(void *data, uint64_t n, DType dtype) override;
+  Status startAllGather(void *to, const void *from, uint64_t bytes) override;
   Expected<double> squaredNorm(const void *data, uint64_t n, DType dtype) override;
   Status synchronize() override;
 
@@ -56,6 +60,7 @@ private:
   Status run(const uint64_t *call);
   Status flush();
   Status finishSums();
+  Status startBeside(std::initializer_list<uint64_t> call);
 
   /// The one allocation; freed behind everything that may still use it.
   struct Block {
@@ -90,6 +95,7 @@ private:
   const FillInputs *fillAhead = nullptr;
   std::vector<uint64_t> words; ///< of the call being made
   StartedSums started;         ///< in this step
+  std::set<uint64_t> begun;    ///< addresses of the parts that are on their way
   bool sumsRun = false;        ///< beside the compute stream, as far as calls were made
 };
 

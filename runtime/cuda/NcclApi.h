@@ -12,7 +12,14 @@ using Communicator = struct OpaqueCommunicator *;
 struct UniqueId {
   char bytes[128];
 };
-enum : int { kNcclInt32 = 2, kNcclInt64 = 4, kNcclFloat32 = 7, kNcclFloat64 = 8, kNcclBrain16 = 9 };
+enum : int {
+  kNcclInt8 = 0,
+  kNcclInt32 = 2,
+  kNcclInt64 = 4,
+  kNcclFloat32 = 7,
+  kNcclFloat64 = 8,
+  kNcclBrain16 = 9
+};
 enum : int { kNcclSum = 0 };
 enum : Result { kNcclInProgress = 7 };
 
@@ -25,6 +32,11 @@ enum : Result { kNcclInProgress = 7 };
   X(Result, ncclCommGetAsyncError, (Communicator communicator, Result * error))                              \
   X(const char *, ncclGetErrorString, (Result code))                                                         \
   X(const char *, ncclGetLastError, (Communicator communicator))                                             \
+  X(Result, ncclReduceScatter,                                                                               \
+    (const void *from, void *to, size_t countOfRank, int type, int operation, Communicator communicator,     \
+     Stream stream))                                                                                         \
+  X(Result, ncclAllGather,                                                                                   \
+    (const void *from, void *to, size_t countOfRank, int type, Communicator communicator, Stream stream))    \
   X(Result, ncclAllReduce,                                                                                   \
     (const void *from, void *to, size_t count, int type, int operation, Communicator communicator,           \
      Stream stream))

@@ -122,12 +122,19 @@ RankSum::~RankSum() {
     driver.cuStreamDestroy_v2(stream);
 }
 
+/// What follows on the stream of sums comes after what is on the compute stream.
+Status RankSum::wait() {
+  CUDA_TRY(compute.driver, cuEventRecord, before, compute.stream);
+  CUDA_TRY(compute.driver, cuStreamWaitEvent, stream, before, 0);
+  return {};
+}
+
 Status RankSum::start(void *data, uint64_t n, DType dtype) {
   auto type = typeOf(dtype);
   if (!type)
     return Error{kExitRunFailed, "an all-reduce of this dtype is not built", "collective"};
-  CUDA_TRY(compute.driver, cuEventRecord, before, compute.stream);
-  CUDA_TRY(compute.driver, cuStreamWaitEvent, stream, before, 0);
+  if (Status status = wait(); !status)
+    return status;
   uint64_t step = kPieceBytes / bytesOf(dtype);
   for (uint64_t first = 0; first < n; first += step) {
     char *piece = static_cast<char *>(data) + first * bytesOf(dtype);
@@ -139,15 +146,44 @@ Status RankSum::start(void *data, uint64_t n, DType dtype) {
   return {};
 }
 
-/// While a graph is captured only sums of known kinds are made: each segment ran call by call before.
-Status RankSum::sum(void *data, uint64_t n, int type) {
-  auto call = [=, reduce = api.ncclAllReduce, to = stream, over = communicator] {
-    return reduce(data, data, n, type, kNcclSum, over, to);
-  };
-  if (!known.insert({n, type}).second)
-    return check(call(), "ncclAllReduce");
+/// While a graph is captured only calls of known kinds are made: each segment ran call by call before.
+template <typename Call> Status RankSum::run(const char *name, uint64_t n, int type, Call &&call) {
+  if (!known.insert({name, n, type}).second)
+    return check(call(), name);
   auto code = callWatched(compute.driver, call, [this](double seconds) { return watch(seconds, kPatience); });
-  return code ? check(*code, "ncclAllReduce") : code.error();
+  return code ? check(*code, name) : code.error();
+}
+
+Status RankSum::sum(void *data, uint64_t n, int type) {
+  return run("ncclAllReduce", n, type, [=, reduce = api.ncclAllReduce, to = stream, over = communicator] {
+    return reduce(data, data, n, type, kNcclSum, over, to);
+  });
+}
+
+Status RankSum::startReduceScatter(void *data, uint64_t n, DType dtype) {
+  auto type = typeOf(dtype);
+  if (!type)
+    return Error{kExitRunFailed, "a reduce-scatter of this dtype is not built", "collective"};
+  if (Status status = wait(); !status)
+    return status;
+  char *own = static_cast<char *>(data) + uint64_t(ranks->rank()) * n * bytesOf(dtype);
+  Status status = run("ncclReduceScatter", n, *type,
+                      [=, reduce = api.ncclReduceScatter, on = stream, over = communicator, type = *type] {
+                        return reduce(data, own, n, type, kNcclSum, over, on);
+                      });
+  broken = broken || !status;
+  return status;
+}
+
+Status RankSum::startAllGather(void *to, const void *from, uint64_t bytes) {
+  if (Status status = wait(); !status)
+    return status;
+  Status status = run("ncclAllGather", bytes, kNcclInt8,
+                      [=, gather = api.ncclAllGather, on = stream, over = communicator] {
+                        return gather(from, to, bytes, kNcclInt8, over, on);
+                      });
+  broken = broken || !status;
+  return status;
 }
 
 Status RankSum::finish() {

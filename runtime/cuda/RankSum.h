@@ -9,6 +9,7 @@
 #include "runtime/cuda/NcclApi.h"
 #include "runtime/ranks/Collectives.h"
 #include <set>
+#include <tuple>
 
 namespace accum::runtime::cuda {
 
@@ -31,6 +32,10 @@ public:
   bool isActive() const { return communicator != nullptr; }
   /// In place, after what is on the compute stream; beside what follows there, until `finish`.
   Status start(void *data, uint64_t n, DType dtype);
+  /// `data`: a part of n elements for each rank; the own one becomes the sum.
+  Status startReduceScatter(void *data, uint64_t n, DType dtype);
+  /// `to`: a part of so many bytes for each rank; `from`: the own one.
+  Status startAllGather(void *to, const void *from, uint64_t bytes);
   /// What follows on the compute stream comes after all that was started.
   Status finish();
   /// "NCCL 2.28.3", or nothing.
@@ -41,6 +46,8 @@ private:
   Status meet(const UniqueId &id);
   Status watch(double seconds, double patience);
   Status sum(void *data, uint64_t n, int type);
+  Status wait();
+  template <typename Call> Status run(const char *name, uint64_t n, int type, Call &&call);
 
   ComputeStream &compute;
   Collectives *ranks = nullptr;
@@ -49,8 +56,9 @@ private:
   Stream stream = nullptr;
   Event before = nullptr, after = nullptr;
   bool broken = false;
-  /// Elements and type of the sums made so far: the first of a kind may connect ranks, and waits for them.
-  std::set<std::pair<uint64_t, int>> known;
+  /// Name, elements and type of the calls made so far: the first of a kind may connect ranks, and waits for
+  /// them.
+  std::set<std::tuple<std::string, uint64_t, int>> known;
 };
 
 } // namespace accum::runtime::cuda

@@ -126,6 +126,17 @@ Status HostDevice::copy(void *to, const void *from, uint64_t bytes) {
 
 Status HostDevice::allReduce(void *data, uint64_t n, DType dtype) { return ranks->allReduce(data, n, dtype); }
 
+Status HostDevice::reduceScatter(void *data, uint64_t n, DType dtype) {
+  return ranks->reduceScatter(data, n, dtype);
+}
+
+Status HostDevice::allGather(void *to, const void *from, uint64_t bytes) {
+  auto *own = static_cast<uint8_t *>(to) + uint64_t(ranks->rank()) * bytes;
+  if (own != from)
+    std::memcpy(own, from, bytes);
+  return ranks->allGather(to, bytes);
+}
+
 Expected<double> HostDevice::squaredNorm(const void *data, uint64_t n, DType dtype) {
   return squaredNormOf(data, n, dtype);
 }

@@ -34,7 +34,13 @@ public:
   Status zero(void *to, uint64_t bytes) override;
   Status copy(void *to, const void *from, uint64_t bytes) override;
   Status allReduce(void *data, uint64_t n, DType dtype) override;
+  Status reduceScatter(void *data, uint64_t n, DType dtype) override;
+  Status allGather(void *to, const void *from, uint64_t bytes) override;
   Expected<double> squaredNorm(const void *data, uint64_t n, DType dtype) override;
+
+protected:
+  uint64_t rank() const { return uint64_t(ranks->rank()); }
+  uint64_t rankCount() const { return uint64_t(ranks->ranks()); }
 
 private:
   std::optional<Poison> poison;

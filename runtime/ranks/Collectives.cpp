@@ -59,7 +59,7 @@ Status Collectives::join(const std::string &launcher) {
   if (!handle)
     return missing(why);
   auto entry = reinterpret_cast<const accum_collectives_v1 *(*)()>(dlsym(handle, "accum_collectives"));
-  if (!entry || entry()->abi != 1 || entry()->size < sizeof(accum_collectives_v1))
+  if (!entry || entry()->abi != 2 || entry()->size < sizeof(accum_collectives_v1))
     return missing("it is of another version");
   return adopt(entry());
 }
@@ -85,6 +85,18 @@ std::string Collectives::version() const { return table ? table->version() : "";
 
 Status Collectives::allReduce(void *data, uint64_t n, int dtype, accum_reduction reduction, double watchdog) {
   if (!table || table->all_reduce(data, n, dtype, reduction, watchdog) == 0)
+    return {};
+  return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
+}
+
+Status Collectives::reduceScatter(void *data, uint64_t n, int dtype, double watchdog) {
+  if (!table || table->reduce_scatter(data, n, dtype, watchdog) == 0)
+    return {};
+  return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
+}
+
+Status Collectives::allGather(void *data, uint64_t bytes, double watchdog) {
+  if (!table || table->all_gather(data, bytes, watchdog) == 0)
     return {};
   return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
 }

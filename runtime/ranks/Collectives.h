@@ -32,6 +32,10 @@ public:
   /// No-op for one rank.
   Status allReduce(void *data, uint64_t n, int dtype, accum_reduction reduction = ACCUM_SUM,
                    double watchdog = watchdogSeconds());
+  /// `data`: a part of n elements for each rank; the own one becomes the sum of all ranks'.
+  Status reduceScatter(void *data, uint64_t n, int dtype, double watchdog = watchdogSeconds());
+  /// `data`: a part of so many bytes for each rank; all of them come to all.
+  Status allGather(void *data, uint64_t bytes, double watchdog = watchdogSeconds());
   /// An error when a rank is known to have died.
   Status watch();
   /// The largest value over all ranks.

@@ -26,6 +26,7 @@ struct Job {
   MPI_Win window = MPI_WIN_NULL;
   std::vector<std::atomic<uint64_t> *> hearts; ///< of the ranks on this machine, by local rank
   std::vector<int> globalRank;                 ///< of a local rank
+  std::vector<MPI_Request> requests;           ///< one per rank
   int rank = 0, ranks = 1, localRank = 0;
   std::string error, version;
 } job;
@@ -65,6 +66,7 @@ int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **heartbea
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
+  job.requests.resize(job.ranks);
   shareHeartbeats();
   *rank = job.rank;
   *ranks = job.ranks;
@@ -125,17 +127,17 @@ int findStall(double watchdogSeconds, Clock::time_point started) {
   return 0;
 }
 
-/// A piece in transit takes a few milliseconds and needs its sides awake; a longer wait is for a rank that
+/// Pieces in transit take a few milliseconds and need their sides awake; a longer wait is for a rank that
 /// computes and may need this processor.
-int wait(MPI_Request &request, double watchdogSeconds) {
+int wait(int count, MPI_Request *requests, const char *what, double watchdogSeconds) {
   constexpr double kAwake = 5e-3;
   Clock::time_point started = Clock::now();
   watch.start();
   while (true) {
     int done = 0;
     job.hearts[job.localRank]->fetch_add(1, std::memory_order_relaxed);
-    if (MPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
-      return fail("MPI reports a failed all-reduce");
+    if (MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+      return fail(std::string("MPI reports a failed ") + what);
     if (done)
       return 0;
     if (secondsSince(started) < kAwake)
@@ -162,11 +164,13 @@ MPI_Datatype typeOf(int32_t dtype) {
   }
 }
 
+uint64_t bytesOf(int32_t dtype) { return dtype == ACCUM_I64 || dtype == ACCUM_F64 ? 8 : 4; }
+
 int allReduce(void *data, uint64_t n, int32_t dtype, int32_t reduction, double watchdogSeconds) {
   MPI_Datatype type = typeOf(dtype);
   if (type == MPI_DATATYPE_NULL)
     return fail("an all-reduce of this dtype is not built");
-  uint64_t bytes = dtype == ACCUM_I64 || dtype == ACCUM_F64 ? 8 : 4;
+  uint64_t bytes = bytesOf(dtype);
   MPI_Op op = reduction == ACCUM_MAX ? MPI_MAX : MPI_SUM;
   for (uint64_t first = 0; first < n; first += kPieceBytes / bytes) {
     uint64_t count = std::min(kPieceBytes / bytes, n - first);
@@ -174,10 +178,46 @@ int allReduce(void *data, uint64_t n, int32_t dtype, int32_t reduction, double w
     if (MPI_Iallreduce(MPI_IN_PLACE, static_cast<char *>(data) + first * bytes, int(count), type, op,
                        MPI_COMM_WORLD, &request) != MPI_SUCCESS)
       return fail("MPI reports a failed all-reduce");
-    if (int code = wait(request, watchdogSeconds))
+    if (int code = wait(1, &request, "all-reduce", watchdogSeconds))
       return code;
   }
   return 0;
+}
+
+/// A reduction to each rank, or a broadcast from each, of the same place in its part: together they send what
+/// a ring would, and the parts need no copy to lie side by side.
+template <typename Start>
+int overParts(uint64_t n, uint64_t bytes, const char *what, double watchdogSeconds, Start &&start) {
+  for (uint64_t first = 0; first < n; first += kPieceBytes / bytes) {
+    uint64_t count = std::min(kPieceBytes / bytes, n - first);
+    for (int root = 0; root < job.ranks; ++root)
+      if (start((uint64_t(root) * n + first) * bytes, int(count), root, &job.requests[root]) != MPI_SUCCESS)
+        return fail(std::string("MPI reports a failed ") + what);
+    if (int code = wait(job.ranks, job.requests.data(), what, watchdogSeconds))
+      return code;
+  }
+  return 0;
+}
+
+int reduceScatter(void *data, uint64_t n, int32_t dtype, double watchdogSeconds) {
+  MPI_Datatype type = typeOf(dtype);
+  if (type == MPI_DATATYPE_NULL)
+    return fail("a reduce-scatter of this dtype is not built");
+  return overParts(n, bytesOf(dtype), "reduce-scatter", watchdogSeconds,
+                   [&](uint64_t offset, int count, int root, MPI_Request *request) {
+                     char *part = static_cast<char *>(data) + offset;
+                     bool isOwn = root == job.rank;
+                     return MPI_Ireduce(isOwn ? MPI_IN_PLACE : part, isOwn ? part : nullptr, count, type,
+                                        MPI_SUM, root, MPI_COMM_WORLD, request);
+                   });
+}
+
+int allGather(void *data, uint64_t bytes, double watchdogSeconds) {
+  return overParts(bytes, 1, "all-gather", watchdogSeconds,
+                   [&](uint64_t offset, int count, int root, MPI_Request *request) {
+                     return MPI_Ibcast(static_cast<char *>(data) + offset, count, MPI_BYTE, root,
+                                       MPI_COMM_WORLD, request);
+                   });
 }
 
 /// mpirun ends the job when a rank dies.
@@ -201,7 +241,16 @@ const char *version() { return job.version.c_str(); }
 } // namespace
 
 extern "C" const accum_collectives_v1 *accum_collectives(void) {
-  static const accum_collectives_v1 table = {
-      1, sizeof(accum_collectives_v1), init, allReduce, watchRanks, errorText, abortJob, finalize, version};
+  static const accum_collectives_v1 table = {2,
+                                             sizeof(accum_collectives_v1),
+                                             init,
+                                             allReduce,
+                                             reduceScatter,
+                                             allGather,
+                                             watchRanks,
+                                             errorText,
+                                             abortJob,
+                                             finalize,
+                                             version};
   return &table;
 }

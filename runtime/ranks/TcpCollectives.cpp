@@ -253,6 +253,32 @@ int allReduce(void *data, uint64_t n, int32_t dtype, int32_t reduction, double w
   return 0;
 }
 
+/// All sums are taken by rank 0 and sent back whole: a star has no use for parts.
+int reduceScatter(void *data, uint64_t n, int32_t dtype, double watchdog) {
+  return allReduce(data, n * uint64_t(job.place.ranks), dtype, ACCUM_SUM, watchdog);
+}
+
+int sharePart(uint8_t *part, uint64_t bytes, int owner, double seconds) {
+  if (!isRoot())
+    return owner == job.place.rank ? transmit(0, part, bytes) : receive(0, part, bytes, seconds);
+  if (owner != 0)
+    if (int code = receive(owner, part, bytes, seconds))
+      return code;
+  for (int peer = 1; peer < job.place.ranks; ++peer)
+    if (int code = peer == owner ? 0 : transmit(peer, part, bytes))
+      return code;
+  return 0;
+}
+
+int allGather(void *data, uint64_t bytes, double watchdog) {
+  for (uint64_t first = 0; first < bytes; first += kPieceBytes)
+    for (int owner = 0; owner < job.place.ranks; ++owner)
+      if (int code = sharePart(static_cast<uint8_t *>(data) + uint64_t(owner) * bytes + first,
+                               std::min(kPieceBytes, bytes - first), owner, kPatience * watchdog))
+        return code;
+  return 0;
+}
+
 /// A closed connection shows at once; data waiting to be read is no news.
 int watch() {
   for (size_t peer = 0; peer < job.sockets.size(); ++peer) {
@@ -286,8 +312,17 @@ const char *version() { return "sockets"; }
 
 const accum_collectives_v1 *tcpCollectives(const LaunchPlace &place) {
   job.place = place;
-  static const accum_collectives_v1 table = {
-      1, sizeof(accum_collectives_v1), init, allReduce, watch, errorText, abortJob, finalize, version};
+  static const accum_collectives_v1 table = {2,
+                                             sizeof(accum_collectives_v1),
+                                             init,
+                                             allReduce,
+                                             reduceScatter,
+                                             allGather,
+                                             watch,
+                                             errorText,
+                                             abortJob,
+                                             finalize,
+                                             version};
   return &table;
 }
 

@@ -302,6 +302,10 @@ int accum_maximum(accum_session *session, int64_t value, int64_t *largest) {
 
 void accum_abort(accum_session *session, int32_t exitCode) { session->session->ranks().abort(exitCode); }
 
+int accum_assist(accum_session *session) {
+  return guarded([&] { return report(session->session->assist()); });
+}
+
 int accum_read(const accum_session *session, const char *kind, const char *name, accum_tensor *tensor) {
   return guarded([&] {
     auto found = session->session->read(kind, name);

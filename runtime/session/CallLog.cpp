@@ -25,6 +25,10 @@ const char *categoryOf(CallFacts::Kind kind) {
     return "copy";
   case CallFacts::AllReduce:
     return "all-reduce";
+  case CallFacts::ReduceScatter:
+    return "reduce-scatter";
+  case CallFacts::AllGather:
+    return "all-gather";
   case CallFacts::Feed:
     return "feed";
   case CallFacts::Norm:

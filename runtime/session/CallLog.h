@@ -11,7 +11,18 @@ namespace accum::runtime {
 
 /// What is told of one call beside its times.
 struct CallFacts {
-  enum Kind { Kernel, Gemm, Attention, Zero, Copy, AllReduce, Feed, Norm } kind = Kernel;
+  enum Kind {
+    Kernel,
+    Gemm,
+    Attention,
+    Zero,
+    Copy,
+    AllReduce,
+    ReduceScatter,
+    AllGather,
+    Feed,
+    Norm
+  } kind = Kernel;
   uint32_t kernel = 0; ///< of a Kernel
   /// Gemm: points, m, n, k. Attention: batch, heads, groups, queries, keys, features, value_features. Else
   /// sizes[0] is bytes, 0 where nobody knows them.

@@ -87,6 +87,13 @@ public:
   /// In the last micro-step: nothing is added any more to these gradients, and their sum over all ranks may
   /// begin. Later an `allReduce` covers them, and does what is left.
   virtual Status startAllReduce(void *data, uint64_t n, DType dtype) { return {}; }
+  /// `data`: a part of n elements for each rank; the own one becomes the sum of all ranks'.
+  virtual Status reduceScatter(void *data, uint64_t n, DType dtype) = 0;
+  /// `to`: a part of so many bytes for each rank, all of which come there; `from`: the own one.
+  virtual Status allGather(void *to, const void *from, uint64_t bytes) = 0;
+  /// May begin what the same call without `start` ends; until then nobody reads or writes what it moves.
+  virtual Status startReduceScatter(void *data, uint64_t n, DType dtype) { return {}; }
+  virtual Status startAllGather(void *to, const void *from, uint64_t bytes) { return {}; }
   /// The sum of squares in double; its bits depend on the values alone. f32 and f64.
   virtual Expected<double> squaredNorm(const void *data, uint64_t n, DType dtype) = 0;
   /// Waits until everything has happened.

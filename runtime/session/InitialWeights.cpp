@@ -45,7 +45,7 @@ void turn(const Array &array, DType dtype, const Block &block, std::vector<uint8
 
 class Loader {
 public:
-  Loader(Device &device, uint8_t *state) : device(device), state(state) {}
+  explicit Loader(StateMemory &state) : state(state) {}
 
   Status load(const ParameterSpec &param, const WeightChoice &choice) {
     return choice.as.transposed ? loadTurned(param, choice) : loadPlain(param, choice);
@@ -58,8 +58,7 @@ private:
   template <typename Fill>
   Status put(const ParameterSpec &param, double added, int64_t first, int64_t count, Fill &&fill);
 
-  Device &device;
-  uint8_t *state;
+  StateMemory &state;
   std::vector<uint8_t> strip;
 };
 
@@ -67,7 +66,7 @@ template <typename Fill>
 Status Loader::put(const ParameterSpec &param, double added, int64_t first, int64_t count, Fill &&fill) {
   auto size = bytesOf(param.dtype);
   beat();
-  return device.write(state + param.stateOffset + first * size, count * size, [&](uint8_t *to) {
+  return state.write(param.stateOffset + first * size, count * size, [&](uint8_t *to) {
     fill(to);
     for (int64_t i = 0; added != 0 && i < count; ++i)
       storeFloat(to, param.dtype, i, asDouble(to, param.dtype, i) + added);
@@ -189,8 +188,8 @@ Status checkMatch(const Manifest &manifest, const WeightMatch &match, const Init
 
 } // namespace
 
-Expected<TakenWeights> initParameters(const Manifest &manifest, const InitialWeights &from, Device &device,
-                                      uint8_t *state) {
+Expected<TakenWeights> initParameters(const Manifest &manifest, const InitialWeights &from,
+                                      StateMemory &state) {
   auto arrays = readWeights(from.path);
   if (!arrays)
     return arrays.error();
@@ -211,7 +210,7 @@ Expected<TakenWeights> initParameters(const Manifest &manifest, const InitialWei
   for (size_t p : result.params)
     if (Status status = checkChoices(manifest.params[p], match->choices[p], from.path); !status)
       return status.error();
-  Loader loader(device, state);
+  Loader loader(state);
   for (size_t p : result.params)
     if (Status status = loader.load(manifest.params[p], match->choices[p].front()); !status)
       return status.error();

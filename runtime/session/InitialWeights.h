@@ -4,7 +4,7 @@
 #define ACCUM_RUNTIME_SESSION_INITIALWEIGHTS_H
 
 #include "runtime/files/Array.h"
-#include "runtime/session/Device.h"
+#include "runtime/session/StateMemory.h"
 
 namespace accum::runtime {
 
@@ -19,12 +19,12 @@ struct TakenWeights {
   std::vector<std::string> notices;
 };
 
-/// Writes the parameters that a file holds to their places in `state`, memory of the device, piece by piece.
+/// Writes the parameters that a file holds to their places in the state, piece by piece.
 /// Names are the model file's (aliases too) or the framework's, with a prefix more or less where one makes
 /// more of them fit; layouts are those of the name. Without `partial` every trained parameter must be there,
 /// with its shape, and nothing else. Slug `weights` (exit 3).
-Expected<TakenWeights> initParameters(const Manifest &manifest, const InitialWeights &from, Device &device,
-                                      uint8_t *state);
+Expected<TakenWeights> initParameters(const Manifest &manifest, const InitialWeights &from,
+                                      StateMemory &state);
 
 } // namespace accum::runtime
 #endif

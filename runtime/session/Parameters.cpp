@@ -23,7 +23,7 @@ Error badParameter(const std::string &path, const std::string &name, const std::
 }
 
 Status loadOne(const ParameterSpec &param, const std::map<std::string, const Array *> &byName,
-               const std::string &path, Device &device, uint8_t *state) {
+               const std::string &path, StateMemory &state) {
   auto found = byName.find(param.onnxName);
   if (found == byName.end())
     return badParameter(path, param.onnxName, "is missing");
@@ -37,16 +37,15 @@ Status loadOne(const ParameterSpec &param, const std::map<std::string, const Arr
                             std::string(nameOf(param.dtype)));
   Status status;
   Status read = forEachPiece(array, [&](int64_t first, int64_t count, const uint8_t *values) {
-    status =
-        device.write(state + param.stateOffset + first * bytesOf(param.dtype), count * bytesOf(param.dtype),
-                     [&](uint8_t *to) { convert(values, array.dtype, to, param.dtype, count); });
+    status = state.write(param.stateOffset + first * bytesOf(param.dtype), count * bytesOf(param.dtype),
+                         [&](uint8_t *to) { convert(values, array.dtype, to, param.dtype, count); });
     return bool(status);
   });
   return read ? status : read;
 }
 
-Expected<bool> isAllOnes(Device &device, const uint8_t *state, const ParameterSpec &param) {
-  auto data = device.view(state + param.stateOffset, param.bytes());
+Expected<bool> isAllOnes(StateMemory &state, const ParameterSpec &param) {
+  auto data = state.viewTogether(param.stateOffset, param.bytes());
   if (!data)
     return data.error();
   for (int64_t i = 0; i < param.elements(); ++i)
@@ -56,15 +55,15 @@ Expected<bool> isAllOnes(Device &device, const uint8_t *state, const ParameterSp
 }
 
 /// Pieces of a parameter, each filled element by element in order.
-Status randomizeOne(const ParameterSpec &param, Draws draws, Device &device, uint8_t *state) {
+Status randomizeOne(const ParameterSpec &param, Draws draws, StateMemory &state) {
   bool matrix = param.shape.size() >= 2;
-  auto ones = matrix ? Expected<bool>(false) : isAllOnes(device, state, param);
+  auto ones = matrix ? Expected<bool>(false) : isAllOnes(state, param);
   if (!ones)
     return ones.error();
   int64_t size = int64_t(bytesOf(param.dtype)), step = int64_t(Device::kPieceBytes) / size;
   for (int64_t first = 0; first < param.elements(); first += step) {
     int64_t count = std::min(step, param.elements() - first);
-    Status status = device.write(state + param.stateOffset + first * size, count * size, [&](uint8_t *to) {
+    Status status = state.write(param.stateOffset + first * size, count * size, [&](uint8_t *to) {
       for (int64_t i = 0; i < count; ++i)
         storeFloat(to, param.dtype, i, matrix ? kDeviation * draws.normal() : double(*ones));
     });
@@ -87,7 +86,7 @@ std::vector<AliasSpec> namesFor(const ParameterSpec &param, SavedNames names) {
 
 } // namespace
 
-Status loadParameters(const Manifest &manifest, const std::string &path, Device &device, uint8_t *state) {
+Status loadParameters(const Manifest &manifest, const std::string &path, StateMemory &state) {
   auto arrays = readSafetensors(path);
   if (!arrays)
     return arrays.error();
@@ -95,19 +94,19 @@ Status loadParameters(const Manifest &manifest, const std::string &path, Device 
   for (const Array &array : *arrays)
     byName[array.name] = &array;
   for (const ParameterSpec &param : manifest.params)
-    if (Status status = loadOne(param, byName, path, device, state); !status)
+    if (Status status = loadOne(param, byName, path, state); !status)
       return status;
   if (!arrays->empty())
     arrays->front().file->release();
   return {};
 }
 
-Status inventParameters(const Manifest &manifest, Device &device, uint8_t *state) {
+Status inventParameters(const Manifest &manifest, StateMemory &state) {
   for (const ParameterSpec &param : manifest.params) {
     bool isBias = contains(param.onnxName, "bias") || contains(param.onnxName, "beta");
     if (param.shape.size() != 1 || isBias || param.bytes() > Device::kPieceBytes)
       continue;
-    Status status = device.write(state + param.stateOffset, param.bytes(), [&](uint8_t *to) {
+    Status status = state.write(param.stateOffset, param.bytes(), [&](uint8_t *to) {
       for (int64_t i = 0; i < param.elements(); ++i)
         storeFloat(to, param.dtype, i, 1);
     });
@@ -117,11 +116,10 @@ Status inventParameters(const Manifest &manifest, Device &device, uint8_t *state
   return {};
 }
 
-Status randomizeParameters(const Manifest &manifest, uint64_t seed, Device &device, uint8_t *state) {
+Status randomizeParameters(const Manifest &manifest, uint64_t seed, StateMemory &state) {
   for (size_t p = 0; p < manifest.params.size(); ++p)
     if (manifest.params[p].trained)
-      if (Status status = randomizeOne(manifest.params[p], {seed, kParameterStream + p}, device, state);
-          !status)
+      if (Status status = randomizeOne(manifest.params[p], {seed, kParameterStream + p}, state); !status)
         return status;
   return {};
 }

@@ -128,6 +128,7 @@ Status Session::placeMemory(const accum_open_options &options) {
   if (!allocated)
     return allocated.error();
   state = *allocated;
+  memory = StateMemory(manifest, *device, collectives, state);
   staging.place(manifest, state + programBytes());
   takeNotices();
   fillInputs = [this](MicroStep at, uint8_t *block) {
@@ -154,12 +155,11 @@ Status Session::startParameters(const accum_open_options &options) {
                    artifact.folder + ": the manifest lists no " + kWeights,
                    "bad-artifact",
                    {"compile the model again, or start from random weights: --random-params SEED"}};
-    if (Status status = inventParameters(manifest, *device, state); !status)
+    if (Status status = inventParameters(manifest, memory); !status)
       return status;
-  } else if (Status status = loadParameters(manifest, artifact.file(kWeights), *device, state); !status)
+  } else if (Status status = loadParameters(manifest, artifact.file(kWeights), memory); !status)
     return status;
-  return options.random_params ? randomizeParameters(manifest, options.random_seed, *device, state)
-                               : Status();
+  return options.random_params ? randomizeParameters(manifest, options.random_seed, memory) : Status();
 }
 
 Status Session::setHyper(const HyperOptions &options) {
@@ -204,6 +204,7 @@ Expected<accum_ctx> Session::makeContext(uint64_t step) {
   if (feeding)
     rng[0] = feeding->options().seed;
   rng[1] = step;
+  rng[2] = uint64_t(collectives.rank());
   auto random = device->mirror(rng, sizeof rng), flags = device->mirror(kFlags, sizeof kFlags);
   if (!random || !flags)
     return random ? flags.error() : random.error();
@@ -313,7 +314,7 @@ Expected<accum_step_result> Session::finish(int code, double started) {
 }
 
 Expected<double> Session::valueOf(const ScalarSpec &scalar) {
-  auto data = device->view(state + scalar.stateOffset, bytesOf(scalar.dtype));
+  auto data = device->view(state + memory.local(scalar.stateOffset), bytesOf(scalar.dtype));
   return data ? Expected<double>(asDouble(*data, scalar.dtype, 0)) : data.error();
 }
 

@@ -7,11 +7,11 @@
 #include "runtime/data/Feed.h"
 #include "runtime/session/BackgroundCheckpoint.h"
 #include "runtime/session/CallLog.h"
-#include "runtime/session/Device.h"
 #include "runtime/session/Hyper.h"
 #include "runtime/session/InitialWeights.h"
 #include "runtime/session/Schedule.h"
 #include "runtime/session/SpikeDetector.h"
+#include "runtime/session/StateMemory.h"
 #include "runtime/session/StepRanges.h"
 #include <set>
 
@@ -50,6 +50,8 @@ public:
   Status fillMemory(uint8_t byte);
   /// `kind` as of `read`, but for scalars.
   Status write(const std::string &kind, const std::string &name, const uint8_t *data, uint64_t bytes);
+  /// See accum_assist.
+  Status assist() { return memory.assist(); }
   Expected<accum_step_result> step(uint64_t step);
   /// Over these samples, which are gone behind it. Slug `bad-data` (exit 3) where their number is none that a
   /// step can have.
@@ -104,6 +106,11 @@ public:
   int attend(const accum_attention *call);
   int allReduce(void *data, uint64_t n, int32_t dtype);
   int startAllReduce(void *data, uint64_t n, int32_t dtype);
+  int inspectGradients(const void *data, uint64_t n, int32_t dtype, bool isPart, bool last);
+  int reduceScatter(void *data, uint64_t n, int32_t dtype);
+  int allGather(void *target, const void *source, uint64_t bytes);
+  int startReduceScatter(void *data, uint64_t n, int32_t dtype);
+  int startAllGather(void *target, const void *source, uint64_t bytes);
   int zero(void *data, uint64_t bytes);
   int copy(void *target, const void *source, uint64_t bytes);
 
@@ -121,11 +128,10 @@ private:
   Status saveModel(const WeightsToSave &save, std::vector<TensorToWrite> tensors);
   bool isMergedWithNew(size_t p) const;
   void noteMissing(const std::string &names);
-  TensorReader reader() const;
+  TensorReader reader();
   Status carryFrozen(const std::string &path);
   Status checkValues() const;
   void forgetWeights();
-  Status fillRange(uint8_t *begin, uint64_t bytes, uint8_t byte);
   Status startParameters(const accum_open_options &options);
   Status prepareStep(uint64_t step);
   Status selectWindow(uint64_t step);
@@ -143,7 +149,8 @@ private:
   Expected<accum_step_result> finish(int code, double started);
   void beginStep();
   Expected<accum_evaluation> evaluateWindow(const Window &of);
-  Expected<bool> inspectGradients(const void *data, uint64_t n, DType dtype);
+  Status addToNorm(const void *data, uint64_t n, DType dtype);
+  Expected<bool> isFinite(bool inParts);
   Expected<double> valueOf(const ScalarSpec &scalar);
   Expected<double> scalarOr(const char *name, double otherwise);
   Error notFinite(const char *what);
@@ -166,6 +173,7 @@ private:
   std::set<size_t> carried; ///< frozen parameters whose values are not the artifact's
   std::set<size_t> unset;   ///< parameters that have no value yet
   uint8_t *state = nullptr; ///< in the device's memory, scratch behind it
+  StateMemory memory;
   Staging staging;
   Device::FillInputs fillInputs;
   std::optional<Feed> feed, evaluation, given; ///< given: for one step
@@ -208,7 +216,7 @@ private:
   /// What kernels read beside their buffers; the device has copies of these at fixed addresses.
   double hyperValues[ACCUM_HYPER_COUNT] = {};
   std::vector<double> decay; ///< accum_hyper::decay
-  uint64_t rng[2] = {};
+  uint64_t rng[3] = {};      ///< seed, step, rank
   static constexpr uint8_t kFlags[2] = {0, 1};
   accum_stop stopWanted = nullptr;
   void *stopUser = nullptr;

@@ -124,19 +124,41 @@ int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
     return 0;
   ranges.enter("sums over devices");
   CallFacts facts{.kind = CallFacts::AllReduce, .sizes = {int64_t(n * uint64_t(bytesOf(DType(dtype))))}};
-  if (int code = check(timed(facts, [&] { return device->allReduce(data, n, DType(dtype)); }), false))
-    return code;
-  if (!isGradient)
+  return check(timed(facts, [&] { return device->allReduce(data, n, DType(dtype)); }), false);
+}
+
+int Session::reduceScatter(void *data, uint64_t n, int32_t dtype) {
+  ranges.enter("sums over devices");
+  CallFacts facts{.kind = CallFacts::ReduceScatter, .sizes = {int64_t(n * uint64_t(bytesOf(DType(dtype))))}};
+  return check(timed(facts, [&] { return device->reduceScatter(data, n, DType(dtype)); }), false);
+}
+
+int Session::allGather(void *target, const void *source, uint64_t bytes) {
+  CallFacts facts{.kind = CallFacts::AllGather, .sizes = {int64_t(bytes)}};
+  return check(timed(facts, [&] { return device->allGather(target, source, bytes); }), false);
+}
+
+int Session::startReduceScatter(void *data, uint64_t n, int32_t dtype) {
+  return check(device->startReduceScatter(data, n, DType(dtype)), false);
+}
+
+int Session::startAllGather(void *target, const void *source, uint64_t bytes) {
+  return check(device->startAllGather(target, source, bytes), false);
+}
+
+int Session::inspectGradients(const void *data, uint64_t n, int32_t dtype, bool isPart, bool last) {
+  if (Status status = addToNorm(data, n, DType(dtype)); !status)
+    return fail(status.error(), false);
+  if (!last)
     return 0;
-  auto finite = inspectGradients(data, n, DType(dtype));
+  auto finite = isFinite(isPart);
   if (!finite)
     return fail(finite.error(), false);
   if (*finite) {
-    bool isAll = offset + n * uint64_t(bytesOf(DType(dtype))) >= gradients.offset + gradients.bytes;
-    if (int code = isAll ? limitGradients() : 0)
-      return code;
-    ranges.enter("update");
-    return 0;
+    int code = limitGradients();
+    if (code == 0)
+      ranges.enter("update");
+    return code;
   }
   skipped = skipNan;
   if (skipped)
@@ -165,19 +187,23 @@ int Session::limitGradients() {
   return check(copied ? Status() : copied.error(), false);
 }
 
-/// Adds to the norm; whether it and the loss are finite.
-Expected<bool> Session::inspectGradients(const void *data, uint64_t n, DType dtype) {
+Status Session::addToNorm(const void *data, uint64_t n, DType dtype) {
   ranges.enter("norm of the gradients");
   CallFacts facts{.kind = CallFacts::Norm, .sizes = {int64_t(n * uint64_t(bytesOf(dtype)))}};
-  Status status = timed(facts, [&]() -> Status {
+  sawGradients = true;
+  return timed(facts, [&]() -> Status {
     auto square = device->squaredNorm(data, n, dtype);
     if (square)
       squaredNorm += *square;
     return square ? Status() : square.error();
   });
-  if (!status)
-    return status.error();
-  sawGradients = true;
+}
+
+/// Of the loss and of all gradients, which ranks hold in parts or each as a whole.
+Expected<bool> Session::isFinite(bool inParts) {
+  if (inParts)
+    if (Status status = collectives.allReduce(&squaredNorm, 1, ACCUM_F64); !status)
+      return status.error();
   auto loss = scalarOr("loss", 0);
   if (!loss)
     return loss.error();

@@ -130,6 +130,12 @@ std::vector<TensorToWrite> Session::tensorsToKeep() const {
 }
 
 Status Session::checkpointInBackground() {
+  if (memory.isSharded())
+    return Error{
+        kExitUsage,
+        "a checkpoint of a sharded state is not written in the background: its ranks send their parts",
+        "usage",
+        {"leave --checkpoint-background out; each rank waits until the checkpoint is written"}};
   uint64_t bytes = 0;
   for (const TensorToWrite &tensor : tensorsToKeep())
     bytes += tensor.fileBytes();
@@ -178,7 +184,7 @@ Expected<uint64_t> Session::resume(const std::string &path, bool weightsOnly) {
     return status.error();
   Manifest tensors;
   tensors.params = checkpointTensors(!weightsOnly);
-  if (Status status = loadParameters(tensors, runtime::checkpointTensors(path), *device, state); !status)
+  if (Status status = loadParameters(tensors, runtime::checkpointTensors(path), memory); !status)
     return status.error();
   for (size_t p = 0; p < artifact.manifest.params.size(); ++p)
     if (artifact.manifest.params[p].trained || carried.contains(p))

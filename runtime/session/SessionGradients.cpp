@@ -67,6 +67,11 @@ Status Session::addEarlier() {
 }
 
 Expected<accum_step_result> Session::addGradients(uint64_t step, double started) {
+  if (memory.isSharded())
+    return Error{kExitUsage,
+                 "the program's gradients are in parts on its devices, and it makes a step as a whole",
+                 "usage",
+                 {"accum_step does; accumc --shard none keeps gradients whole"}};
   if (Status status = pending.calls > 0 ? keepGradients() : Status(); !status)
     return status.error();
   part = Part::Gradients;

@@ -12,10 +12,12 @@ Error usage(const std::string &message) { return {kExitUsage, message, "usage"};
 
 } // namespace
 
-Status Session::fillRange(uint8_t *begin, uint64_t bytes, uint8_t byte) {
+/// write(offset, bytes, fill) for each piece of a range.
+template <typename Write>
+static Status fillRange(uint64_t begin, uint64_t bytes, uint8_t byte, Write &&write) {
   for (uint64_t done = 0; done < bytes; done += Device::kPieceBytes) {
     uint64_t piece = std::min(bytes - done, Device::kPieceBytes);
-    Status status = device->write(begin + done, piece, [&](uint8_t *to) { std::memset(to, byte, piece); });
+    Status status = write(begin + done, piece, [&](uint8_t *to) { std::memset(to, byte, piece); });
     if (!status)
       return status;
   }
@@ -25,13 +27,20 @@ Status Session::fillRange(uint8_t *begin, uint64_t bytes, uint8_t byte) {
 /// What lies between two gradients stays zero: norms and updates go over it.
 Status Session::fillMemory(uint8_t byte) {
   const Manifest &manifest = artifact.manifest;
-  Status status = fillRange(state + manifest.stateBytes, artifact.program->scratch_bytes, byte);
+  auto inState = [&](uint64_t offset, uint64_t size, const Device::Fill &fill) {
+    return memory.write(offset, size, fill);
+  };
+  auto onRank = [&](uint64_t offset, uint64_t size, const Device::Fill &fill) {
+    return device->write(state + offset, size, fill);
+  };
+  uint64_t kept = memory.isSharded() ? memory.keptBytes() : manifest.stateBytes;
+  Status status = fillRange(kept, manifest.stateBytes + artifact.program->scratch_bytes - kept, byte, onRank);
   for (const ParameterSpec &param : manifest.params)
     if (status && param.trained)
-      status = fillRange(state + param.gradOffset, param.bytes(), byte);
+      status = fillRange(param.gradOffset, param.bytes(), byte, inState);
   for (const ScalarSpec &scalar : manifest.scalars)
     if (status)
-      status = fillRange(state + scalar.stateOffset, bytesOf(scalar.dtype), byte);
+      status = fillRange(scalar.stateOffset, bytesOf(scalar.dtype), byte, inState);
   return status;
 }
 
@@ -44,8 +53,8 @@ Status Session::write(const std::string &kind, const std::string &name, const ui
                  std::to_string(bytes));
   for (uint64_t done = 0; done < bytes; done += Device::kPieceBytes) {
     uint64_t piece = std::min(bytes - done, Device::kPieceBytes);
-    Status status = device->write(state + place->offset + done, piece,
-                                  [&](uint8_t *to) { std::memcpy(to, data + done, piece); });
+    Status status =
+        memory.write(place->offset + done, piece, [&](uint8_t *to) { std::memcpy(to, data + done, piece); });
     if (!status)
       return status;
   }
@@ -79,7 +88,7 @@ Expected<accum_tensor> Session::read(const std::string &kind, const std::string 
     place = *found;
   else
     return found.error();
-  auto data = device->view(state + place.offset, place.bytes);
+  auto data = memory.view(place.offset, place.bytes);
   if (!data)
     return data.error();
   return accum_tensor{*data, place.dtype, int32_t(place.shape->size()), place.shape->data()};

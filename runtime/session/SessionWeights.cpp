@@ -49,7 +49,7 @@ Expected<std::string> findModel(const Artifact &artifact, const std::string &giv
 } // namespace
 
 Expected<size_t> Session::initWeights(const InitialWeights &from) {
-  auto taken = initParameters(artifact.manifest, from, *device, state);
+  auto taken = initParameters(artifact.manifest, from, memory);
   if (!taken)
     return taken.error();
   for (size_t p : taken->params) {
@@ -137,8 +137,9 @@ bool Session::isMergedWithNew(size_t p) const {
          (from->trained || carried.contains(size_t(from - manifest.params.begin())));
 }
 
-TensorReader Session::reader() const {
-  return [this](const uint8_t *data, uint64_t bytes) { return device->view(data, bytes); };
+/// Of `state` and an offset in a whole one.
+TensorReader Session::reader() {
+  return [this](const uint8_t *data, uint64_t bytes) { return memory.view(uint64_t(data - state), bytes); };
 }
 
 /// Where the artifact's own weights are gone.

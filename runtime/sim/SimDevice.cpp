@@ -63,8 +63,10 @@ Status SimDevice::write(void *to, uint64_t bytes, const Fill &fill) {
 /// What the last step left in the arena means nothing.
 void SimDevice::startStep(bool evaluates) {
   kernels->memory().forget(base + stateBytes, scratchBytes);
+  kernels->memory().wrote(base, stateBytes); // parts of other ranks are this step's again
   started.clear();
   sums.clear();
+  begun.clear();
   HostDevice::startStep(evaluates);
 }
 
@@ -128,6 +130,62 @@ Status SimDevice::startAllReduce(void *data, uint64_t n, DType dtype) {
   const auto *bytes = static_cast<const uint8_t *>(data);
   sums[range.from].assign(bytes, bytes + range.bytes);
   return {};
+}
+
+/// Parts come at once, and are nobody's until the call that ends this one.
+Status SimDevice::startReduceScatter(void *data, uint64_t n, DType dtype) {
+  uint64_t bytes = n * uint64_t(bytesOf(dtype)) * rankCount();
+  if (Status status = requireWritten("a sum over devices", data, bytes); !status)
+    return status;
+  if (Status status = HostDevice::reduceScatter(data, n, dtype); !status)
+    return status;
+  kernels->memory().forget(data, bytes);
+  const auto *now = static_cast<const uint8_t *>(data);
+  begun[reinterpret_cast<uint64_t>(data)].assign(now, now + bytes);
+  return {};
+}
+
+Status SimDevice::startAllGather(void *to, const void *from, uint64_t bytes) {
+  if (Status status = requireWritten("a gathering", from, bytes); !status)
+    return status;
+  if (Status status = HostDevice::allGather(to, from, bytes); !status)
+    return status;
+  kernels->memory().forget(to, bytes * rankCount());
+  const auto *now = static_cast<const uint8_t *>(to);
+  begun[reinterpret_cast<uint64_t>(to)].assign(now, now + bytes * rankCount());
+  return {};
+}
+
+/// What was begun there must be as it came.
+Status SimDevice::endBegun(const void *place) {
+  auto found = begun.find(reinterpret_cast<uint64_t>(place));
+  const std::vector<uint8_t> &came = found->second;
+  bool isSame = std::equal(came.begin(), came.end(), static_cast<const uint8_t *>(place));
+  begun.erase(found);
+  if (isSame)
+    return {};
+  return Error{kExitRunFailed,
+               "parts of other devices are overwritten while they come, " +
+                   std::to_string(static_cast<const uint8_t *>(place) - base) +
+                   " bytes behind the state's start",
+               "sim"};
+}
+
+Status SimDevice::reduceScatter(void *data, uint64_t n, DType dtype) {
+  if (!begun.contains(reinterpret_cast<uint64_t>(data)))
+    if (Status status = startReduceScatter(data, n, dtype); !status)
+      return status;
+  uint64_t bytes = n * uint64_t(bytesOf(dtype));
+  kernels->memory().wrote(static_cast<uint8_t *>(data) + rank() * bytes, bytes);
+  return endBegun(data);
+}
+
+Status SimDevice::allGather(void *to, const void *from, uint64_t bytes) {
+  if (!begun.contains(reinterpret_cast<uint64_t>(to)))
+    if (Status status = startAllGather(to, from, bytes); !status)
+      return status;
+  kernels->memory().wrote(to, bytes * rankCount());
+  return endBegun(to);
 }
 
 Status SimDevice::requireUntouched() const {

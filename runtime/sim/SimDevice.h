@@ -29,18 +29,25 @@ public:
   Status allReduce(void *data, uint64_t n, DType dtype) override;
   /// At once; what is in the range must not change until `allReduce`.
   Status startAllReduce(void *data, uint64_t n, DType dtype) override;
+  /// Nobody may read a part before it has come, nor, of a sum, that of another rank.
+  Status reduceScatter(void *data, uint64_t n, DType dtype) override;
+  Status allGather(void *to, const void *from, uint64_t bytes) override;
+  Status startReduceScatter(void *data, uint64_t n, DType dtype) override;
+  Status startAllGather(void *to, const void *from, uint64_t bytes) override;
 
 private:
   Status requireWritten(const char *what, const void *address, uint64_t bytes) const;
   Status sum(StartedSums::Range range, DType dtype);
   Status requireUntouched() const;
+  Status endBegun(const void *place);
 
   std::unique_ptr<SimKernels> kernels;
   uint64_t stateBytes = 0, scratchBytes = 0;
   uint8_t *base = nullptr;
   bool tf32 = false;
   StartedSums started;
-  std::map<uint64_t, std::vector<uint8_t>> sums; ///< what was started, by address, as it was then
+  std::map<uint64_t, std::vector<uint8_t>> sums;  ///< what was started, by address, as it was then
+  std::map<uint64_t, std::vector<uint8_t>> begun; ///< the same of parts: what must not change until they end
 };
 
 } // namespace accum::runtime::sim

@@ -99,8 +99,10 @@ TEST(Memory, LoadingParametersKeepsNoCopyOfTheFile) {
   manifest.params = {param};
   std::vector<uint8_t> state(param.bytes(), 1);
   HostDevice device;
+  Collectives alone;
+  StateMemory memory(manifest, device, alone, state.data());
   uint64_t before = peakResident();
-  ASSERT_TRUE(loadParameters(manifest, path, device, state.data()));
+  ASSERT_TRUE(loadParameters(manifest, path, memory));
   EXPECT_EQ(reinterpret_cast<float *>(state.data())[kRows * kColumns - 1], 1.0f);
   EXPECT_LT(peakResident(), before + kSlack);
 }

@@ -49,4 +49,9 @@ void ParameterPrint::print(void *user, const accum_session *session, uint32_t k,
   std::fflush(stdout);
 }
 
+void ParameterPrint::read(void *user, const accum_session *session, uint32_t, uint32_t) {
+  accum_tensor tensor;
+  (void)accum_read(session, "parameter", static_cast<ParameterPrint *>(user)->name.c_str(), &tensor);
+}
+
 } // namespace accum::run

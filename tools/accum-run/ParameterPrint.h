@@ -16,6 +16,8 @@ public:
 
   /// Observer of a session; `user` is a ParameterPrint. Step counts from 1.
   static void print(void *user, const accum_session *session, uint32_t k, uint32_t steps);
+  /// The same on the other ranks, which may have parts of the parameter.
+  static void read(void *user, const accum_session *session, uint32_t k, uint32_t steps);
   void startStep(uint64_t number) { step = number; }
 
 private:

@@ -40,6 +40,7 @@ private:
   int say(int code) const;
   int say(const Error &error) const;
   int agree(int code);
+  template <typename Call> int onFirst(Call &&call);
   int prepare();
   int setPrint();
   int bind();
@@ -102,6 +103,14 @@ int Training::agree(int code) {
   return int(worst);
 }
 
+/// What rank 0 alone does with the state; the others send it their parts meanwhile.
+template <typename Call> int Training::onFirst(Call &&call) {
+  int code = isFirst() ? call() : 0;
+  if (int failed = accum_assist(session))
+    leave(say(failed));
+  return code;
+}
+
 int Training::bind() {
   accum_data_options data = dataOptions(options);
   if (options.synthetic)
@@ -129,8 +138,7 @@ int Training::setPrint() {
   if (!parsed)
     return isFirst() ? say(parsed.error()) : parsed.error().exitCode;
   print = *parsed;
-  if (isFirst())
-    accum_observe(session, ParameterPrint::print, &*print);
+  accum_observe(session, isFirst() ? ParameterPrint::print : ParameterPrint::read, &*print);
   return 0;
 }
 
@@ -263,8 +271,11 @@ int Training::loop() {
     bool isLast = isGood || step + 1 == totalSteps(), hurries = hurriedAgreed();
     if (!hurries && evaluator.isDue(step + 1, isLast))
       hurries = !evaluate(step + 1) || hurriedAgreed();
-    if (checkpoints)
-      checkpoints->writeIfDue(step + 1, hurries || isLast);
+    if (!options.checkpoint.empty())
+      onFirst([&] {
+        checkpoints->writeIfDue(step + 1, hurries || isLast);
+        return 0;
+      });
     if (hurries || isGood)
       return runtime::kExitStopped;
   }
@@ -280,10 +291,11 @@ bool Training::evaluate(uint64_t done) {
   if (!found)
     return false;
   recorders.evaluation(*found);
-  if (isFirst()) {
+  onFirst([&] {
     std::printf("%s\n", describe(*found).c_str());
     evaluator.keepBest(*found);
-  }
+    return 0;
+  });
   std::fflush(stdout);
   return true;
 }
@@ -316,9 +328,8 @@ int Training::failedStep(int code, uint64_t step, const accum_step_result &resul
     std::fputs(message.c_str(), stderr);
   if (!result.skipped)
     leave(code);
-  if (int failed = isFirst() ? results.save(summary.steps() > 0) : 0)
-    return failed;
-  return code;
+  int failed = onFirst([&] { return results.save(summary.steps() > 0); });
+  return failed ? failed : code;
 }
 
 /// Ends the job with the ranks that may be waiting.
@@ -340,7 +351,7 @@ int Training::run() {
   if (code == 0 || code == runtime::kExitStopped) {
     if (isFirst())
       summary.print(info.batch);
-    int saved = isFirst() ? results.save(summary.steps() > 0) : 0;
+    int saved = onFirst([&] { return results.save(summary.steps() > 0); });
     if (checkpoints && code == runtime::kExitStopped)
       checkpoints->sayHowToGoOn();
     saved = saved == 0 && checkpoints ? checkpoints->failure() : saved;

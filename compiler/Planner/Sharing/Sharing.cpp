@@ -3,15 +3,14 @@
 #include "compiler/Planner/Sharing/Sharing.h"
 #include "compiler/Planner/Problem/Amount.h"
 #include "compiler/Planner/Problem/Quantity.h"
+#include "compiler/Planner/Sharing/Units.h"
 #include <algorithm>
 #include <fmt/format.h>
+#include <utility>
 
 namespace accum::planner {
 
 namespace {
-
-/// A device's part of a range that is padded to equal parts.
-constexpr int64_t kPartAlignment = 256;
 
 int64_t partOf(int64_t bytes, int64_t devices) {
   int64_t part = bytes / devices + (bytes % devices != 0 ? 1 : 0);
@@ -55,6 +54,47 @@ Result<std::vector<Shard>> shardsOf(const std::string &flag) {
     if (flag == toText(shard))
       return std::vector<Shard>{shard};
   return Error{fmt::format("--shard is `{}`, expected auto, none, zero1, zero2 or zero3", flag), "usage"};
+}
+
+/// Ranges of the state as a sharded layout has them: each of the same bytes, units padded. Nothing where the
+/// problem does not say what its parameters take.
+std::optional<int64_t> rangeBytes(const Problem &problem, int64_t devices) {
+  if (problem.gradients.empty())
+    return std::nullopt;
+  std::vector<int64_t> bytes;
+  for (const Gradient &gradient : problem.gradients)
+    bytes.push_back(gradient.bytes);
+  return unitBytes(bytes, shardUnits(bytes), devices);
+}
+
+/// Bytes of a role on one of several devices, of a line that has so many where nothing is sharded.
+int64_t heldBytes(const Problem &problem, const Sharing &sharing, int64_t devices, StateRole role,
+                  int64_t bytes) {
+  if (!isSharded(sharing, role) || devices == 1)
+    return bytes;
+  auto range = rangeBytes(problem, devices);
+  int64_t weights = bytesOf(problem, StateRole::Parameters);
+  if (!range || weights == 0 || role == StateRole::Master)
+    return partOf(bytes, devices);
+  return (role == StateRole::Optimizer ? bytes / weights : 1) * (*range / devices);
+}
+
+/// What a sharded layout takes more than the lines above, or less: parameters and gradients that are whole
+/// are padded by units, and what is cut has its alignment in its own line.
+int64_t alignmentOfUnits(const Problem &problem, const Sharing &sharing, int64_t devices) {
+  auto range = rangeBytes(problem, devices);
+  if (!range || sharing.shard == Shard::None || devices == 1)
+    return 0;
+  int64_t weights = bytesOf(problem, StateRole::Parameters), aligned = 0;
+  for (const Gradient &gradient : problem.gradients)
+    aligned += gradient.bytes;
+  int64_t slots = weights == 0 ? 0 : bytesOf(problem, StateRole::Optimizer) / weights;
+  int64_t more = -(aligned - weights) * (1 + slots);
+  if (!isSharded(sharing, StateRole::Parameters))
+    more += *range - weights;
+  if (!isSharded(sharing, StateRole::Gradients))
+    more += *range - bytesOf(problem, StateRole::Gradients);
+  return more;
 }
 
 } // namespace
@@ -130,7 +170,7 @@ Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DevicePro
 
 int64_t hostStateBytes(const Problem &problem, const Sharing &sharing, int64_t devices) {
   auto held = [&](int64_t bytes, StateRole role) {
-    return isSharded(sharing, role) && devices > 1 ? partOf(bytes, devices) : bytes;
+    return heldBytes(problem, sharing, devices, role, bytes);
   };
   int64_t sum = 0;
   for (const FixedMemory &line : problem.fixed)
@@ -178,10 +218,13 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
     staged = saturatedSum(staged, pieces < static_cast<double>(bytes) ? static_cast<int64_t>(pieces) : bytes);
   };
   auto held = [&](int64_t bytes, StateRole role) {
-    return isSharded(sharing, role) && devices > 1 ? partOf(bytes, devices) : bytes;
+    return heldBytes(problem, sharing, devices, role, bytes);
   };
+  int64_t alignment = alignmentOfUnits(problem, sharing, devices);
   for (const FixedMemory &line : problem.fixed) {
     FixedMemory own = line;
+    if (line.kind == FixedKind::State && line.name == kAlignmentLine)
+      own.bytes.fixed += std::exchange(alignment, 0);
     if (isSharded(sharing, line.role) && devices > 1) {
       own.name += fmt::format(" / {}", devices);
       own.bytes = {held(line.bytes.at(1), line.role), 0, {}};
@@ -193,6 +236,8 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
   }
   if (isOffloaded(sharing, StateRole::Parameters))
     stage(held(copiedBytes(problem), StateRole::Parameters));
+  if (alignment > 0)
+    lines.push_back({FixedKind::State, kAlignmentLine, {alignment, 0, {}}});
   bool gathers = sharing.shard == Shard::Parameters && devices > 1;
   bool scatters = sharing.reduceEach && devices > 1;
   auto add = [&](const char *name, int64_t bytes) {

@@ -31,6 +31,9 @@ Result<std::vector<Offload>> parseOffload(const std::string &flag, const DeviceP
 /// For command lines: what is wrong with the flag on any device, or nothing.
 std::string offloadComplaint(const std::string &flag);
 
+/// The line of state that is nobody's.
+inline constexpr const char *kAlignmentLine = "scalars, alignment";
+
 /// Bytes of all copies of weights, whole.
 int64_t copiedBytes(const Problem &problem);
 

@@ -52,7 +52,12 @@ ToyRuntime::ToyRuntime(ModuleOp module, int64_t m, Samples samples)
             nullptr,
             zero,
             copy,
-            nullptr}, // one device starts no sums
+            nullptr, // one device starts no sums
+            inspectGradients,
+            nullptr,
+            nullptr,
+            nullptr,
+            nullptr},
       x(m * 3), t(m * 2), valid(m) {
   for (auto kernel : module.getOps<func::FuncOp>())
     if (kernel->hasAttr("accum.kernel"))
@@ -67,7 +72,7 @@ accum_ctx ToyRuntime::context(uint64_t step) {
   inputs[1] = reinterpret_cast<uint8_t *>(t.data());
   inputs[2] = valid.data();
   inputs[3] = reinterpret_cast<uint8_t *>(&firstRow);
-  static const uint64_t rng[2] = {0, 0};
+  static const uint64_t rng[3] = {0, 0, 0};
   static const uint8_t flags[2] = {0, 1};
   return {stateBytes.data(), scratch.data(), inputs, &table, this, 0, step, rng, flags, 0, 1,
           samples.x.size()};
@@ -112,6 +117,14 @@ int ToyRuntime::allReduce(accum_ctx *ctx, void *data, uint64_t n, int32_t dtype)
   of(ctx).log +=
       "sum@" + std::to_string(offset) + "x" + std::to_string(n) + ":" + std::to_string(dtype) + " ";
   return of(ctx).failAt == "all_reduce" ? 77 : 0;
+}
+
+int ToyRuntime::inspectGradients(accum_ctx *ctx, const void *data, uint64_t n, int32_t, int32_t isPart,
+                                 int32_t last) {
+  auto offset = static_cast<const uint8_t *>(data) - of(ctx).stateBytes.data();
+  of(ctx).log += "look@" + std::to_string(offset) + "x" + std::to_string(n) + (isPart ? ":part" : "") +
+                 (last ? ":last " : " ");
+  return of(ctx).failAt == "inspect_gradients" ? 77 : 0;
 }
 
 int ToyRuntime::zero(accum_ctx *ctx, void *data, uint64_t bytes) {

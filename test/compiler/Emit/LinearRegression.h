@@ -58,6 +58,8 @@ private:
   static int launch(accum_ctx *, uint32_t kernel, void *const *args);
   static int gemm(accum_ctx *, const accum_gemm *, float beta);
   static int allReduce(accum_ctx *, void *data, uint64_t n, int32_t dtype);
+  static int inspectGradients(accum_ctx *, const void *data, uint64_t n, int32_t dtype, int32_t isPart,
+                              int32_t last);
   static int zero(accum_ctx *, void *data, uint64_t bytes);
   static int copy(accum_ctx *, void *target, const void *source, uint64_t bytes);
   accum_ctx context(uint64_t step);

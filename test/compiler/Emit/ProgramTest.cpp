@@ -136,7 +136,7 @@ TEST(Program, CallsInOrder) {
   ASSERT_EQ(run.step(*scheduled.native(), 0), 0);
   EXPECT_EQ(run.log, "begin0 count end0 begin0 count end0 sum@1792x1:4 weight "
                      "begin1 gemm residual gemm columns end1 begin1 gemm residual gemm columns "
-                     "sum@1536x1:8 sum@512x128:7 update end1 ");
+                     "sum@1536x1:8 sum@512x128:7 look@512x128:last update end1 ");
 }
 
 TEST(Program, FailuresNameTheCommand) {
@@ -148,7 +148,8 @@ TEST(Program, FailuresNameTheCommand) {
                                 {"update", 7},
                                 {"begin1", 77},
                                 {"end0", 77},
-                                {"all_reduce", 77}}) {
+                                {"all_reduce", 77},
+                                {"inspect_gradients", 77}}) {
       ToyRuntime run(*scheduled.module, 2, makeSamples(3));
       run.failAt = call;
       EXPECT_EQ(run.step(*program, 0), result) << call;

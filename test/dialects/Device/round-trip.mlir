@@ -39,6 +39,19 @@ device.program @program m 2 devices 4 state 1280 bytes scratch 256 bytes
   }
   // CHECK: device.all_reduce %gradient_of_h.0.weight
   device.all_reduce %1
+  // CHECK: device.inspect_gradients %gradient_of_h.0.weight part last
+  device.inspect_gradients %1 part last
+  // CHECK: device.reduce_scatter %unit start if_last
+  // CHECK: device.reduce_scatter %unit{{$}}
+  %7 = device.buffer state at 0 : tensor<256xf32> "unit"
+  device.reduce_scatter %7 start if_last
+  device.reduce_scatter %7
+  // CHECK: %own_part = device.buffer state at 0 by_rank 256 : tensor<64xf32> "own part"
+  // CHECK: device.all_gather %own_part to %unit start
+  // CHECK: device.all_gather %own_part to %unit{{$}}
+  %8 = device.buffer state at 0 by_rank 256 : tensor<64xf32> "own part"
+  device.all_gather %8 to %7 start
+  device.all_gather %8 to %7
   // CHECK: device.section "update"
   device.section "update"
   // CHECK: device.copy %gradient_of_h.0.weight to %h.0_weight

@@ -34,6 +34,7 @@ func.func private @unused(%x: tensor<1x4xf32, #rows>) -> tensor<1x4xf32, #rows> 
 // CHECK:   device.zero %gradient_of_b if_first
 // CHECK:   device.launch 2 @two[1](%x, %gradient_of_a, %gradient_of_b) add
 // CHECK: device.all_reduce %all_gradients
+// CHECK: device.inspect_gradients %all_gradients last
 // A stored value that no command makes is copied.
 // CHECK: device.section "update"
 // CHECK: device.copy %gradient_rows to %parameter_rows

@@ -91,6 +91,7 @@ func.func private @update(%hyper: tensor<8xf64, #same>, %p: tensor<2x64xf32, #sa
 // CHECK:   device.launch 5 @columns[3](%{{.*}}, %gradient_of_b) accumulate
 // CHECK: device.all_reduce %loss
 // CHECK: device.all_reduce %all_gradients
+// CHECK: device.inspect_gradients %all_gradients last
 // CHECK: device.section "update"
 // CHECK: device.launch 6 @update[4](%hyper, %parameter_rows, %gradient_rows, %momentum_rows, %parameter_rows, %momentum_rows)
 // CHECK: device.end_micro

@@ -130,8 +130,12 @@ int misbehave(accum_ctx *ctx) {
 int reduceAndUpdate(accum_ctx *ctx, const accum_hyper *hyper) {
   if (int code = ctx->rt->all_reduce(ctx, ctx->state + config.loss, 1, ACCUM_F64))
     return code;
-  if (int code = ctx->rt->all_reduce(ctx, ctx->state + config.gradients, config.gradientBytes / realBytes(),
-                                     config.isDouble ? ACCUM_F64 : ACCUM_F32))
+  uint8_t *gradients = ctx->state + config.gradients;
+  uint64_t count = config.gradientBytes / realBytes();
+  int32_t dtype = config.isDouble ? ACCUM_F64 : ACCUM_F32;
+  if (int code = ctx->rt->all_reduce(ctx, gradients, count, dtype))
+    return code;
+  if (int code = ctx->rt->inspect_gradients(ctx, gradients, count, dtype, /*is_part=*/0, /*last=*/1))
     return code;
   void *args[] = {ctx->state, const_cast<double *>(hyper->values), const_cast<double *>(hyper->decay)};
   return ctx->rt->launch(ctx, kUpdate + config.isDouble, args) ? 5 + 1 : 0;

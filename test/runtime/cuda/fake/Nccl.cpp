@@ -62,7 +62,8 @@ void addUp(const Ring &ring, void *to, size_t count, int type) {
 }
 
 /// Write, wait for all, add up, wait for all.
-Result enqueuePiece(Ring *ring, const uint8_t *from, uint8_t *to, size_t count, int type, Stream stream) {
+Result enqueuePiece(Ring *ring, const uint8_t *from, uint8_t *to, size_t count, int type, Stream stream,
+                    const char *call) {
   auto write = [=]() -> Result {
     if (ring->isBusy) // two streams that nothing orders: a deadlock on a card
       return kLaunchFailed;
@@ -73,7 +74,8 @@ Result enqueuePiece(Ring *ring, const uint8_t *from, uint8_t *to, size_t count, 
     return 0;
   };
   auto sum = [=] {
-    addUp(*ring, to, count, type);
+    if (to) // else the sum is another rank's
+      addUp(*ring, to, count, type);
     ring->shared->arrived[2].fetch_add(1);
     return 0;
   };
@@ -85,7 +87,7 @@ Result enqueuePiece(Ring *ring, const uint8_t *from, uint8_t *to, size_t count, 
   Machine &machine = Machine::get();
   auto arrived = [=](int which) { return [=] { return ring->haveArrived(which, ring->rounds); }; };
   if (place->capture)
-    (void)machine.enter("ncclAllReduce in a graph");
+    (void)machine.enter((std::string(call) + " in a graph").c_str());
   Result code = machine.enqueue(place, {.run = write, .isSum = true});
   code = code ? code : machine.enqueue(place, {.run = sum, .ready = arrived(1)});
   return code ? code : machine.enqueue(place, {.run = end, .ready = arrived(2)});
@@ -194,11 +196,55 @@ Result ncclAllReduce(const void *from, void *to, size_t count, int type, int ope
   size_t step = kPiece / sizeOf(type);
   for (size_t first = 0; first < count; first += step) {
     size_t at = first * sizeOf(type);
-    if (Result code =
-            enqueuePiece(own(communicator), static_cast<const uint8_t *>(from) + at,
-                         static_cast<uint8_t *>(to) + at, std::min(step, count - first), type, stream))
+    if (Result code = enqueuePiece(own(communicator), static_cast<const uint8_t *>(from) + at,
+                                   static_cast<uint8_t *>(to) + at, std::min(step, count - first), type,
+                                   stream, __func__))
       return code;
   }
+  return 0;
+}
+
+/// A sum for each rank, which that rank keeps.
+Result ncclReduceScatter(const void *from, void *to, size_t count, int type, int operation,
+                         Communicator communicator, Stream stream) {
+  if (Result code = Machine::get().enter(__func__))
+    return code;
+  Ring *ring = own(communicator);
+  size_t bytes = count * sizeOf(type), step = kPiece / sizeOf(type);
+  const auto *parts = static_cast<const uint8_t *>(from);
+  if (!Machine::hasContext || operation != kNcclSum ||
+      !Machine::get().isDevice(uint64_t(from), bytes * size_t(ring->ranks)) ||
+      to != parts + size_t(ring->rank) * bytes) // in place, as it is used here
+    return 4;
+  for (size_t first = 0; first < count; first += step)
+    for (int rank = 0; rank < ring->ranks; ++rank) {
+      const uint8_t *piece = parts + size_t(rank) * bytes + first * sizeOf(type);
+      auto *sum = rank == ring->rank ? static_cast<uint8_t *>(to) + first * sizeOf(type) : nullptr;
+      if (Result code = enqueuePiece(ring, piece, sum, std::min(step, count - first), type, stream, __func__))
+        return code;
+    }
+  return 0;
+}
+
+/// A sum of one rank's bytes and the zeros of all others, for each rank.
+Result ncclAllGather(const void *from, void *to, size_t count, int type, Communicator communicator,
+                     Stream stream) {
+  static const uint8_t zeros[kPiece] = {};
+  if (Result code = Machine::get().enter(__func__))
+    return code;
+  Ring *ring = own(communicator);
+  if (!Machine::hasContext || type != kNcclInt8 || count % 4 != 0 ||
+      !Machine::get().isDevice(uint64_t(from), count) ||
+      !Machine::get().isDevice(uint64_t(to), count * size_t(ring->ranks)))
+    return 4;
+  for (size_t first = 0; first < count; first += kPiece)
+    for (int rank = 0; rank < ring->ranks; ++rank) {
+      const uint8_t *piece = rank == ring->rank ? static_cast<const uint8_t *>(from) + first : zeros;
+      auto *target = static_cast<uint8_t *>(to) + size_t(rank) * count + first;
+      if (Result code = enqueuePiece(ring, piece, target, std::min(kPiece, count - first) / 4, kNcclInt32,
+                                     stream, __func__))
+        return code;
+    }
   return 0;
 }
 

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+// The update of all parameters -> one for each unit, of a rank's part.
+#include "dialects/NN/NNDialect.h"
+#include "dialects/Train/OneParameter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Fuse/UpdateKernels.h"
+#include "passes/Schedule/Passes.h"
+#include "passes/Schedule/StateLayout.h"
+
+using namespace mlir;
+
+namespace accum {
+#define GEN_PASS_DEF_SHARDUPDATE
+#include "passes/Schedule/Passes.h.inc"
+
+namespace {
+
+struct ShardUpdate : impl::ShardUpdateBase<ShardUpdate> {
+  using ShardUpdateBase::ShardUpdateBase;
+  void runOnOperation() override;
+};
+
+/// The one command that updates, with the optimizer's name on its kernel.
+train::CommandOp updateOf(train::StepOp step, SymbolTable &symbols) {
+  for (auto command : step.getUpdate().front().getOps<train::CommandOp>())
+    if (symbols.lookup<func::FuncOp>(command.getKernel())->hasAttr("accum.update"))
+      return command;
+  return {};
+}
+
+/// First rows of a unit's parameters; the last entry is the end, padding included.
+SmallVector<int64_t> startsOf(const StateLayout &layout, const StateLayout::Unit &unit) {
+  SmallVector<int64_t> starts;
+  size_t number = 0;
+  for (const runtime::ParameterSpec &param : layout.manifest.params) {
+    if (!param.trained)
+      continue;
+    if (number >= unit.first && number < unit.first + unit.count)
+      starts.push_back(static_cast<int64_t>(param.gradOffset - unit.gradients) / device::kStateAlignment);
+    ++number;
+  }
+  starts.push_back(static_cast<int64_t>(unit.bytes) / device::kStateAlignment);
+  return starts;
+}
+
+/// Writes the update of one unit in front of `whole`.
+void writeUnit(train::CommandOp whole, int64_t number, int64_t id, func::FuncOp kernel,
+               const runtime::OptimizerSpec &optimizer) {
+  OpBuilder builder(whole);
+  Location loc = whole.getLoc();
+  auto types = kernel.getArgumentTypes();
+  auto mark = [&](Operation *op) {
+    op->setAttr(train::kUnit, builder.getI64IntegerAttr(number));
+    return op;
+  };
+  SmallVector<StringRef> slots = {"parameter", "gradient"};
+  for (const runtime::SlotRow &slot : optimizer.slots)
+    slots.push_back(slot.name);
+  SmallVector<Value> inputs = {whole.getInputs().front(),
+                               mark(train::LoadDecayOp::create(builder, loc, types[1]))->getResult(0),
+                               train::LoadRankOp::create(builder, loc, types[2])};
+  for (StringRef slot : slots)
+    inputs.push_back(mark(train::LoadSlotOp::create(builder, loc, types[3], slot))->getResult(0));
+  auto command = cast<train::CommandOp>(builder.clone(*whole));
+  command.setId(id);
+  command.setKernelAttr(FlatSymbolRefAttr::get(kernel));
+  command.getInputsMutable().assign(inputs);
+  slots.erase(std::next(slots.begin())); // gradients are read only
+  SmallVector<Attribute> inPlace;
+  for (auto [i, result] : llvm::enumerate(command.getResults())) {
+    result.setType(types[3]);
+    int64_t operand = i == 0 ? 3 : 4 + static_cast<int64_t>(i);
+    inPlace.push_back(builder.getDenseI64ArrayAttr({static_cast<int64_t>(i), operand}));
+    mark(train::StoreOp::create(builder, loc, result, slots[i]));
+  }
+  command.setMayAliasAttr(builder.getArrayAttr(inPlace));
+}
+
+LogicalResult shardUpdate(ModuleOp module, train::PlanAttr plan) {
+  auto step = module.lookupSymbol<train::StepOp>("step");
+  SymbolTable symbols(module);
+  train::CommandOp whole = step ? updateOf(step, symbols) : train::CommandOp();
+  if (!whole)
+    return success();
+  auto contents = stateContents(module);
+  if (failed(contents))
+    return failure();
+  auto layout = layOutState(module, *contents, plan.getDevices());
+  if (failed(layout))
+    return failure();
+  const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(contents->optimizer.str());
+  int64_t id = 0;
+  module.walk([&](train::CommandOp command) { id = std::max(id, static_cast<int64_t>(command.getId())); });
+  Type element = cast<RankedTensorType>(whole.getResult(0).getType()).getElementType();
+  llvm::MapVector<ArrayRef<int64_t>, func::FuncOp> kernels; // units of one shape share theirs
+  std::vector<SmallVector<int64_t>> known;
+  known.reserve(layout->units.size());
+  for (auto [number, unit] : llvm::enumerate(layout->units)) {
+    known.push_back(startsOf(*layout, unit));
+    func::FuncOp &kernel = kernels[known.back()];
+    if (!kernel) {
+      kernel = buildUpdateKernel(*optimizer, known.back(), element, plan.getDevices());
+      kernel.setPrivate();
+      symbols.insert(kernel);
+    }
+    writeUnit(whole, static_cast<int64_t>(number), number == 0 ? static_cast<int64_t>(whole.getId()) : ++id,
+              kernel, *optimizer);
+  }
+  SmallVector<Operation *> loads;
+  for (Value input : whole.getInputs().drop_front())
+    loads.push_back(input.getDefiningOp());
+  for (Operation *user : llvm::to_vector(whole->getUsers()))
+    user->erase(); // stores
+  whole.erase();
+  for (Operation *load : loads)
+    if (load->use_empty())
+      load->erase();
+  return success();
+}
+
+} // namespace
+
+void ShardUpdate::runOnOperation() {
+  auto plan = getOperation()->getAttrOfType<train::PlanAttr>("train.plan");
+  if (plan && plan.getShard() && failed(shardUpdate(getOperation(), plan)))
+    signalPassFailure();
+}
+
+} // namespace accum

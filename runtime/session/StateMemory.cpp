@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole offsets to those of a rank, and parts from the ranks that have them.
+#include "runtime/session/StateMemory.h"
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace accum::runtime {
+
+template <typename Body>
+Status StateMemory::overOwn(uint64_t offset, uint64_t bytes, bool isOwner, Body &&body) const {
+  if (!isSharded())
+    return body(Piece{offset, offset, bytes});
+  auto rank = uint64_t(ranks->rank()), count = uint64_t(ranks->ranks());
+  for (const StateSegment &segment : manifest->shard.segments) {
+    bool inParts = segment.isCut || (segment.isOwned && isOwner);
+    uint64_t part = inParts ? segment.bytes / count : segment.bytes;
+    uint64_t start = segment.offset + (inParts ? rank * part : 0);
+    if (!inParts && isOwner && rank != 0) // all have it, and one is enough
+      continue;
+    uint64_t from = std::max(offset, start), to = std::min(offset + bytes, start + part);
+    if (from >= to)
+      continue;
+    uint64_t inside = from - (segment.isCut ? start : segment.offset);
+    if (Status status = body(Piece{from, segment.local + inside, to - from}); !status)
+      return status;
+  }
+  return {};
+}
+
+uint64_t StateMemory::local(uint64_t offset) const {
+  for (const StateSegment &segment : manifest->shard.segments)
+    if (offset >= segment.offset && offset - segment.offset < segment.bytes)
+      return segment.local + (offset - segment.offset);
+  return offset;
+}
+
+uint64_t StateMemory::keptBytes() const {
+  const StateSegment &last = manifest->shard.segments.back();
+  return last.local + (last.isCut ? last.bytes / uint64_t(ranks->ranks()) : last.bytes);
+}
+
+Status StateMemory::write(uint64_t offset, uint64_t bytes, const Device::Fill &fill) {
+  if (!isSharded())
+    return device->write(base + offset, bytes, fill);
+  filled.resize(bytes);
+  bool isFilled = false;
+  return overOwn(offset, bytes, /*isOwner=*/false, [&](const Piece &piece) {
+    if (!std::exchange(isFilled, true))
+      fill(filled.data());
+    return device->write(base + piece.local, piece.bytes, [&](uint8_t *to) {
+      std::memcpy(to, filled.data() + (piece.offset - offset), piece.bytes);
+    });
+  });
+}
+
+Expected<const uint8_t *> StateMemory::viewTogether(uint64_t offset, uint64_t bytes) {
+  if (!isSharded())
+    return device->view(base + offset, bytes);
+  gathered.assign((bytes + 3) / 4, 0);
+  auto *to = reinterpret_cast<uint8_t *>(gathered.data());
+  Status status = overOwn(offset, bytes, /*isOwner=*/true, [&](const Piece &piece) -> Status {
+    for (uint64_t done = 0; done < piece.bytes; done += Device::kPieceBytes) {
+      uint64_t size = std::min(piece.bytes - done, Device::kPieceBytes);
+      auto own = device->view(base + piece.local + done, size);
+      if (!own)
+        return own.error();
+      std::memcpy(to + (piece.offset - offset) + done, *own, size);
+    }
+    return {};
+  });
+  // Each byte is one rank's and zero on all others, so that the sum of whole words has no carry.
+  if (status)
+    status = ranks->allReduce(gathered.data(), gathered.size(), ACCUM_I32);
+  return status ? Expected<const uint8_t *>(to) : status.error();
+}
+
+Expected<const uint8_t *> StateMemory::view(uint64_t offset, uint64_t bytes) {
+  if (!isSharded())
+    return viewTogether(offset, bytes);
+  // Rank 0's plus the zeros of all others, whether they assist or view the same.
+  bool isFirst = ranks->rank() == 0;
+  int64_t request[2] = {isFirst ? int64_t(offset) : 0, isFirst ? int64_t(bytes) : 0};
+  if (Status status = ranks->allReduce(request, 2, ACCUM_I64); !status)
+    return status.error();
+  return viewTogether(offset, bytes);
+}
+
+Status StateMemory::assist() {
+  if (!isSharded())
+    return {};
+  while (true) {
+    int64_t request[2] = {0, 0};
+    if (Status status = ranks->allReduce(request, 2, ACCUM_I64); !status || request[1] == 0)
+      return status;
+    if (auto sent = viewTogether(uint64_t(request[0]), uint64_t(request[1])); !sent)
+      return sent.error();
+  }
+}
+
+} // namespace accum::runtime

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// The state by its offsets in a whole one, wherever its parts are: what loads, saves and shows tensors goes
+// through here.
+#ifndef ACCUM_RUNTIME_SESSION_STATEMEMORY_H
+#define ACCUM_RUNTIME_SESSION_STATEMEMORY_H
+
+#include "runtime/session/Device.h"
+
+namespace accum::runtime {
+
+class StateMemory {
+public:
+  StateMemory() = default;
+  /// All of them outlive it; `base`: of this rank's state, in the device's memory.
+  StateMemory(const Manifest &manifest, Device &device, Collectives &ranks, uint8_t *base)
+      : manifest(&manifest), device(&device), ranks(&ranks), base(base) {}
+
+  /// Where a rank has what lies at `offset`, of what all of them have.
+  uint64_t local(uint64_t offset) const;
+  /// Of a sharded state: what outlives a step. Behind it lies what comes from other ranks during one.
+  uint64_t keptBytes() const;
+  bool isSharded() const { return !manifest->shard.segments.empty(); }
+
+  /// `fill` writes the `bytes` bytes, at most Device::kPieceBytes, that become those at `offset`; a rank
+  /// keeps those that it has.
+  Status write(uint64_t offset, uint64_t bytes, const Device::Fill &fill);
+  /// The bytes at `offset`, until the next call. Where ranks have parts: on rank 0, while the others are in
+  /// `assist`; or on all of them.
+  Expected<const uint8_t *> view(uint64_t offset, uint64_t bytes);
+  /// The same, called by all ranks together.
+  Expected<const uint8_t *> viewTogether(uint64_t offset, uint64_t bytes);
+  /// On the other ranks: sends rank 0 what it views, until it calls this too. Nothing to do where no rank has
+  /// parts.
+  Status assist();
+
+private:
+  struct Piece {
+    uint64_t offset, local, bytes;
+  };
+  /// body(piece) for what this rank has of a range, as its owner where ranks share it.
+  template <typename Body> Status overOwn(uint64_t offset, uint64_t bytes, bool isOwner, Body &&body) const;
+
+  const Manifest *manifest = nullptr;
+  Device *device = nullptr;
+  Collectives *ranks = nullptr;
+  uint8_t *base = nullptr;
+  std::vector<uint8_t> filled;   ///< a range on its way into the state
+  std::vector<int32_t> gathered; ///< a range that came from several ranks
+};
+
+} // namespace accum::runtime
+#endif
