@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sharded step is the undivided one: losses, gradients and weights after three steps of clipped updates.
+
+Usage: sharding.py MODEL FOLDER --precision f64|f32 --cuts M:D:MODE,... [--sim TARGET] [--optimizer NAME]. Every cut is compared
+with one undivided batch on one device. A checkpoint behind the second step, written by the first cut, is resumed by each of the
+others, on another number of devices and in another mode, and ends in the same weights.
+"""
+import argparse
+
+import tensors
+from program import Model, compare
+
+# As in invariance.py; over three steps, whose second and third start from weights that differ by that.
+TOLERANCE = {"f64": 1e-11, "f32": 2e-5}
+BATCH = 11  # a prime: every cut is ragged
+STEPS = 3
+
+
+class Sharding:
+    def __init__(self, options):
+        self.options = options
+        self.model = Model(options.model, options.folder)
+        self.model.repeat_data(BATCH)
+        self.zero = self.model.zero_gradient()
+        self.checkpoints = self.model.folder / "checkpoints"
+
+    def train(self, size, devices, mode, *more):
+        """Losses, gradients and weights."""
+        options = self.options
+        target = ["--target", "reference", "--precision", "f64"] if options.precision == "f64" else []
+        target += ["--target", options.sim, "--with-sim"] if options.sim else []
+        artifact = self.model.compile("--optimizer", options.optimizer, "--micro-batch", size, "--devices", devices, "--shard",
+                                      mode, *target, batch=BATCH)
+        files = [self.model.folder / f"{kind}-{size}-{devices}-{mode}.safetensors" for kind in ("gradients", "weights")]
+        device = ["--target", "sim"] if options.sim else []
+        log = self.model.train(artifact, STEPS, *device, "--lr", 0.05, "--seed", 7, "--clip-norm", 0.5, "--weight-decay", 0.1,
+                               *more, gradients=files[0], weights=files[1])
+        for file in files:
+            tensors.blank(file, file, self.zero)
+        return [line["loss"] for line in log], [line["gradient_norm"] for line in log], *files
+
+    def check(self, cut, found, whole):
+        tolerance = TOLERANCE[self.options.precision]
+        for name, numbers, expected in zip(("loss", "norm"), found, whole):
+            for number, other in zip(numbers, expected[-len(numbers):]):
+                if not abs(number - other) <= tolerance * abs(other):
+                    raise SystemExit(f"{cut}: {name} {numbers}, undivided {expected}")
+        off = [compare(mine, theirs, tolerance) for mine, theirs in zip(found[2:], whole[2:])]
+        print(f"{cut}: gradients {off[0]:.1e}, weights {off[1]:.1e}", flush=True)
+
+    def run(self):
+        whole = self.train(BATCH, 1, "none")
+        written = False
+        for text in self.options.cuts.split(","):
+            size, devices, mode = text.split(":")
+            cut = f"micro-batch {size} on {devices} devices, {mode}"
+            keep = [] if written else ["--checkpoint", self.checkpoints, "--checkpoint-every", 2]
+            self.check(cut, self.train(size, int(devices), mode, *keep), whole)
+            if written:
+                step = self.checkpoints / "step-00000002"
+                self.check(cut + ", resumed", self.train(size, int(devices), mode, "--resume", step), whole)
+            written = True
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("model")
+    parser.add_argument("folder")
+    parser.add_argument("--precision", choices=TOLERANCE, required=True)
+    parser.add_argument("--cuts", required=True, help="micro-batch:devices:mode, separated by commas")
+    parser.add_argument("--sim", metavar="TARGET", help="compile for this GPU and simulate it")
+    parser.add_argument("--optimizer", default="adamw")
+    Sharding(parser.parse_args()).run()
+
+
+if __name__ == "__main__":
+    main()
