@@ -5,7 +5,6 @@
 #include "compiler/Planner/Packing/GreedyPacking.h"
 #include "compiler/Planner/Packing/PackingStages.h"
 #include "compiler/Planner/Packing/PortfolioParts.h"
-#include "compiler/Planner/Packing/SweepFit.h"
 #include "compiler/Planner/Packing/ValleyFit.h"
 #include "compiler/Planner/Packing/ValleyNoise.h"
 #include "compiler/Planner/Packing/ValleyPasses.h"
@@ -64,10 +63,6 @@ public:
   Packing run() {
     keep(stackUp(rectangles, orderedBy(rectangles, weights.of(kStacked))));
     stages.add("stack", best);
-    if (mayBeSwept(best, enough, effort.deadline)) {
-      keep(sweepFit(rectangles));
-      stages.add("order of time", best);
-    }
     stage("valley and first fit", [&] { tryGreedy(); });
     if (!effort.isQuick)
       takeTurns();

@@ -19,8 +19,4 @@ constexpr Preference kStacked = {1, 0};
 void lowerByEvictions(EvictionSearch &eviction, std::span<const Rectangle> rectangles, int64_t visits,
                       int64_t enough, Packing &best);
 
-/// Whether there is something to gain in order of time. A stack may be of any height: one of twice the load
-/// is worth it even where the time is over.
-bool mayBeSwept(const Packing &best, int64_t enough, Deadline deadline);
-
 } // namespace accum::planner

@@ -3,7 +3,6 @@
 #include "compiler/Planner/Packing/GreedyPacking.h"
 #include "compiler/Planner/Packing/PackingStages.h"
 #include "compiler/Planner/Packing/PortfolioParts.h"
-#include "compiler/Planner/Packing/SweepFit.h"
 #include <algorithm>
 
 namespace accum::planner {
@@ -33,11 +32,6 @@ void lowerByEvictions(EvictionSearch &eviction, std::span<const Rectangle> recta
   }
 }
 
-bool mayBeSwept(const Packing &best, int64_t enough, Deadline deadline) {
-  return best.offsets.size() > kMaxSearched && best.height > enough &&
-         (!deadline.hasPassed() || best.height / 2 > best.lowerBound);
-}
-
 Packing packRestricted(std::span<const Rectangle> rectangles, std::span<const Restriction> restrictions,
                        const PackingEffort &effort) {
   Stages stages;
@@ -56,10 +50,6 @@ Packing packRestricted(std::span<const Rectangle> rectangles, std::span<const Re
     best.height = tried.height;
   };
   stages.add("stack", best);
-  if (mayBeSwept(best, enough, effort.deadline)) {
-    keep(sweepFit(rectangles, restrictions));
-    stages.add("order of time", best);
-  }
   double count = static_cast<double>(rectangles.size()), pairs = 0;
   for (const Preference &preference : kPreferences)
     if (!isDone() && (pairs += 0.5 * count * count) <= kRestrictedPairs)
