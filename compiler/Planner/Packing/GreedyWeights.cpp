@@ -54,8 +54,6 @@ GreedyWeights::GreedyWeights(std::span<const Rectangle> rectangles) : rectangles
   double most = 1;
   for (size_t time = 0; time < horizon; ++time)
     most = std::max(most, static_cast<double>(largest[horizon + time]));
-  for (size_t time = 0; time < horizon; ++time)
-    loads.push_back(static_cast<double>(largest[horizon + time]) / most);
   fullness.reserve(rectangles.size());
   for (const Rectangle &r : rectangles) {
     int64_t fullest = 0;
@@ -69,7 +67,7 @@ GreedyWeights::GreedyWeights(std::span<const Rectangle> rectangles) : rectangles
   }
 }
 
-std::vector<double> GreedyWeights::of(const Preference &preference, std::span<const double> clock) const {
+std::vector<double> GreedyWeights::of(const Preference &preference) const {
   std::vector<double> weights;
   weights.reserve(rectangles.size());
   for (size_t index = 0; index < rectangles.size(); ++index) {
@@ -78,18 +76,9 @@ std::vector<double> GreedyWeights::of(const Preference &preference, std::span<co
                     std::pow(static_cast<double>(r.size), preference.size);
     if (preference.load != 0)
       weight *= std::pow(fullness[index], preference.load);
-    if (preference.byClock)
-      weight *= (clock[r.end] - clock[r.start]) / (r.end - r.start);
     weights.push_back(weight);
   }
   return weights;
-}
-
-std::vector<double> GreedyWeights::clock(double room) const {
-  std::vector<double> clock = {0};
-  for (double load : loads)
-    clock.push_back(clock.back() + room / (1 - load + room));
-  return clock;
 }
 
 double GreedyWeights::meanLength() const {

@@ -40,13 +40,12 @@ int ValleyFit::nextUnplaced(int position) {
 }
 
 /// All are unplaced again.
-void ValleyFit::prepare(std::span<const double> weights, const Closeness &closeness) {
+void ValleyFit::prepare(std::span<const double> weights) {
   candidates.clear();
   candidates.reserve(byStart.size());
-  auto clock = [&](int time) { return closeness.clock.empty() ? time : closeness.clock[time]; };
   for (int index : byStart) {
     const Rectangle &r = rectangles[index];
-    candidates.push_back({r.start, r.end, r.size, weights[index], clock(r.start), clock(r.end)});
+    candidates.push_back({r.start, r.end, r.size, weights[index]});
   }
   skip.resize(rectangles.size() + 1);
   std::iota(skip.begin(), skip.end(), 0);
@@ -55,8 +54,6 @@ void ValleyFit::prepare(std::span<const double> weights, const Closeness &closen
 int ValleyFit::bestInside(const SkylineRuns::Run &run, int64_t wall, const Closeness &closeness) {
   int best = -1, end = firstAt[run.end];
   double most = 0, perUnit = closeness.scale > 0 ? 1 / closeness.scale : 0;
-  auto clock = [&](int time) { return closeness.clock.empty() ? time : closeness.clock[time]; };
-  double from = clock(run.start), to = clock(run.end);
   for (int at = nextUnplaced(firstAt[run.start]); at < end; at = nextUnplaced(at + 1)) {
     const Candidate &r = candidates[at];
     ++visits;
@@ -64,7 +61,7 @@ int ValleyFit::bestInside(const SkylineRuns::Run &run, int64_t wall, const Close
       continue;
     double weight = r.weight;
     if (perUnit > 0) {
-      double before = r.from - from, behind = to - r.to;
+      double before = r.start - run.start, behind = run.end - r.end;
       weight /= 1 + (std::min(before, behind) + closeness.both * std::max(before, behind)) * perUnit;
     }
     if (r.start == run.start && r.end == run.end)
@@ -83,7 +80,7 @@ Packing ValleyFit::pack(std::span<const double> weights, int64_t most, const Clo
   Packing packing;
   int64_t end = visits + most;
   packing.offsets.assign(rectangles.size(), 0);
-  prepare(weights, closeness);
+  prepare(weights);
   SkylineRuns floors(horizon);
   int64_t nextLook = 0, steps = 0;
   auto isLate = [&] {

@@ -19,9 +19,6 @@ public:
   /// gap is the smaller of the two beside it plus `both` times the larger. Scale 0: as much.
   struct Closeness {
     double scale = 0, both = 0;
-    /// Per time (and the horizon): what the clock shows where gaps are measured, ascending, so that some
-    /// moments can count more than others. Empty: the time itself.
-    std::span<const double> clock = {};
   };
   /// Weights are per rectangle, zero where they are too small for a double; a rectangle that fills the valley
   /// or ends level with its wall counts double. Gives up, with a height of INT64_MAX, where it would have to
@@ -31,14 +28,14 @@ public:
   int64_t visited() const { return visits; }
 
 private:
-  /// A rectangle at its position, and what the clock shows at its start and end.
+  /// A rectangle at its position.
   struct Candidate {
     int start, end;
     int64_t size;
-    double weight, from, to;
+    double weight;
   };
   int nextUnplaced(int index);
-  void prepare(std::span<const double> weights, const Closeness &closeness);
+  void prepare(std::span<const double> weights);
   int bestInside(const SkylineRuns::Run &run, int64_t wall, const Closeness &closeness);
 
   std::span<const Rectangle> rectangles;

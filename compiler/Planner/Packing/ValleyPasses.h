@@ -10,13 +10,11 @@ namespace accum::planner {
 struct ValleyPass {
   Preference preference;
   double scale = 0, both = 0;
-  double room = 0; ///< of the clock that gaps are measured by; 0: time itself
 };
 
 /// The first of those for few rectangles, which are taken before anything else.
-inline constexpr size_t kQuickPasses = 7;
+inline constexpr size_t kQuickPasses = 6;
 
-/// `many`: beyond what exact search takes, where variations follow.
-std::vector<ValleyPass> valleyPasses(bool many);
+std::vector<ValleyPass> valleyPasses();
 
 } // namespace accum::planner
