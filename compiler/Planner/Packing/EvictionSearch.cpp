@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing under a height by evicting what is in the way.
 #include "compiler/Planner/Packing/EvictionSearch.h"
-#include "compiler/Planner/Packing/GreedyWeights.h"
+#include "compiler/Planner/Packing/GreedyPacking.h"
 #include <algorithm>
 #include <iterator>
 #include <limits>

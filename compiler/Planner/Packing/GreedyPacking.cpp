@@ -1,9 +1,95 @@
 // SPDX-License-Identifier: Apache-2.0
-// Greedy placement: on top of the skyline, or into the lowest gap.
+// Loads over time, weights, and greedy placement: on top of the skyline, or into the lowest gap.
 #include "compiler/Planner/Packing/GreedyPacking.h"
 #include <algorithm>
+#include <cmath>
+#include <tuple>
 
 namespace accum::planner {
+
+int horizonOf(std::span<const Rectangle> rectangles) {
+  int horizon = 1;
+  for (const Rectangle &r : rectangles)
+    horizon = std::max(horizon, r.end);
+  return horizon;
+}
+
+std::vector<int64_t> loadChanges(std::span<const Rectangle> rectangles) {
+  std::vector<int64_t> change(static_cast<size_t>(horizonOf(rectangles)) + 1, 0);
+  for (const Rectangle &r : rectangles) {
+    change[r.start] += r.size;
+    change[r.end] -= r.size;
+  }
+  return change;
+}
+
+int64_t maxLoad(std::span<const Rectangle> rectangles) {
+  int64_t load = 0, largest = 0;
+  for (int64_t delta : loadChanges(rectangles)) {
+    load += delta;
+    largest = std::max(largest, load);
+  }
+  return largest;
+}
+
+GreedyWeights::GreedyWeights(std::span<const Rectangle> rectangles) : rectangles(rectangles) {
+  std::vector<int64_t> change = loadChanges(rectangles);
+  size_t horizon = change.size() - 1;
+  // A tree of maxima: the leaves are the loads, each inner node is above the two at twice its index.
+  std::vector<int64_t> largest(2 * horizon, 0);
+  int64_t load = 0;
+  for (size_t time = 0; time < horizon; ++time)
+    largest[horizon + time] = load += change[time];
+  for (size_t node = horizon - 1; node > 0; --node)
+    largest[node] = std::max(largest[2 * node], largest[2 * node + 1]);
+  double most = 1;
+  for (size_t time = 0; time < horizon; ++time)
+    most = std::max(most, static_cast<double>(largest[horizon + time]));
+  fullness.reserve(rectangles.size());
+  for (const Rectangle &r : rectangles) {
+    int64_t fullest = 0;
+    for (size_t from = horizon + r.start, to = horizon + r.end; from < to; from /= 2, to /= 2) {
+      if (from % 2 == 1)
+        fullest = std::max(fullest, largest[from++]);
+      if (to % 2 == 1)
+        fullest = std::max(fullest, largest[--to]);
+    }
+    fullness.push_back(static_cast<double>(fullest) / most);
+  }
+}
+
+std::vector<double> GreedyWeights::of(const Preference &preference) const {
+  std::vector<double> weights;
+  weights.reserve(rectangles.size());
+  for (size_t index = 0; index < rectangles.size(); ++index) {
+    const Rectangle &r = rectangles[index];
+    double weight = std::pow(static_cast<double>(r.end) - r.start, preference.length) *
+                    std::pow(static_cast<double>(r.size), preference.size);
+    if (preference.load != 0)
+      weight *= std::pow(fullness[index], preference.load);
+    weights.push_back(weight);
+  }
+  return weights;
+}
+
+double GreedyWeights::meanLength() const {
+  double sum = 0;
+  for (const Rectangle &r : rectangles)
+    sum += r.end - r.start;
+  return sum / static_cast<double>(std::max<size_t>(1, rectangles.size()));
+}
+
+std::vector<int> GreedyWeights::order(const Preference &preference) const {
+  std::vector<double> weights = of(preference);
+  std::vector<std::tuple<double, int64_t, int>> keys;
+  for (size_t index = 0; index < rectangles.size(); ++index)
+    keys.emplace_back(-weights[index], -rectangles[index].size, static_cast<int>(index));
+  std::sort(keys.begin(), keys.end());
+  std::vector<int> order;
+  for (const auto &key : keys)
+    order.push_back(std::get<2>(key));
+  return order;
+}
 
 namespace {
 
@@ -11,7 +97,7 @@ namespace {
 /// whose leaves are times, climbed from the leaves: mostly short ways, within few lines of cache.
 class Skyline {
 public:
-  explicit Skyline(int horizon) : leaves(std::max(1, horizon)), nodes(2 * leaves) {}
+  explicit Skyline(int horizon) : leaves(horizon), nodes(2 * leaves) {}
 
   int64_t top(int start, int end) const {
     int64_t top = 0;
@@ -87,10 +173,7 @@ private:
 
 Packing stackUp(std::span<const Rectangle> rectangles, std::span<const int> order,
                 std::span<const Restriction> restrictions) {
-  int horizon = 0;
-  for (const Rectangle &r : rectangles)
-    horizon = std::max(horizon, r.end);
-  Skyline skyline(horizon);
+  Skyline skyline(horizonOf(rectangles));
   Placing placing(rectangles, restrictions);
   auto put = [&](int index, int64_t offset, int64_t top) {
     placing.put(index, offset);

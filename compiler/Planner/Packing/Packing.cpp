@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The portfolio: cheap passes first, then exact search, stopped at the lower bound.
 #include "compiler/Planner/Packing/Packing.h"
-#include "compiler/Planner/Packing/GluedSearch.h"
+#include "compiler/Planner/Packing/Gluing.h"
 #include "compiler/Planner/Packing/GreedyPacking.h"
-#include "compiler/Planner/Packing/PackingStages.h"
-#include "compiler/Planner/Packing/PortfolioParts.h"
 #include "compiler/Planner/Packing/ValleyFit.h"
-#include "compiler/Planner/Packing/ValleyPasses.h"
 #include "compiler/Planner/Packing/ValleySearch.h"
 #include <algorithm>
 #include <deque>
@@ -15,12 +12,24 @@
 
 namespace accum::planner {
 
+void StageTimer::add(const char *name, Packing &best) {
+  auto now = std::chrono::steady_clock::now();
+  auto known = std::ranges::find(best.stages, name, &PackingStage::name);
+  if (known == best.stages.end())
+    known = best.stages.insert(known, {name, best.height, 0});
+  known->height = best.height;
+  known->seconds += std::chrono::duration<double>(now - last).count();
+  last = now;
+}
+
 namespace {
 
+/// Rectangles beyond which the exact search is not tried.
+constexpr size_t kMaxSearched = 2000;
 /// Pair comparisons that one call may spend on first-fit passes: a quarter of a second.
 constexpr double kPairBudget = 1e8;
-/// Visits that valley passes may take, whatever the effort: half a second, where all live long. Many passes
-/// may take more where the effort is large; a rectangle costs a pass about as much as so many visits.
+/// Visits of one valley pass, half a second where all live long, and of all passes, with little effort and
+/// with much. A rectangle costs a pass about as much as so many visits.
 constexpr int64_t kGreedyVisits = 150'000'000, kManyPasses = 50'000'000, kMostPasses = 150'000'000;
 constexpr int64_t kVisitsPerPlaced = 150;
 /// Effort of the first slice of search; each later one has twice as much.
@@ -35,9 +44,40 @@ constexpr int64_t kGluedFrom = 2'000'000; ///< visits spent: what is found by th
 /// Rectangles up to which a slice of exact search takes no longer than a few valley passes, and comes first.
 constexpr size_t kMaxEasy = 1000;
 
+/// A valley pass: what it places first, and how close to walls (scale in mean lengths).
+struct ValleyPass {
+  Preference preference;
+  double scale = 0, both = 0;
+};
+/// What does best where thousands live together comes first: there a pass takes long.
+constexpr ValleyPass kFirstPasses[] = {{{1, 0, 30}, 0.01}, {{1, 1}}, {{1, 0}}, {{0, 1}}, {{2, 1}}, {{1, 2}}};
+
+/// Those, then fullest moments first in all degrees: where a pass is cheap, one of many does best.
+std::vector<ValleyPass> valleyPasses() {
+  std::vector<ValleyPass> passes(std::begin(kFirstPasses), std::end(kFirstPasses));
+  for (double both : {0.1, 0.0, 1.0})
+    for (double load : {100.0, 30.0, 10.0})
+      for (double scale : {0.1, 0.3, 1.0})
+        passes.push_back({{1, 0, load}, scale, both});
+  return passes;
+}
+
 int64_t nodesOf(int64_t visits, size_t rectangles) {
   return visits / (kVisitsPerNode + static_cast<int64_t>(rectangles) / kRectanglesPerVisit);
 }
+
+/// Exact search of what is left where rectangles that fit each other are glued first. Where a memory has room
+/// left, exact search has to choose between filling and wasting at each moment, and pieces that are half as
+/// many are worth more than any bound. Proves nothing, as what is glued may not belong together.
+struct GluedSearch {
+  GluedSearch(std::span<const Rectangle> rectangles, const Gluing::Extent &extent, int64_t height,
+              const PackingEffort &effort)
+      : gluing(rectangles, extent, effort.deadline), pieces(gluing.pieces()),
+        search(pieces, height, effort.seed, effort.deadline) {}
+  Gluing gluing;
+  std::vector<Rectangle> pieces;
+  ValleySearch search;
+};
 
 /// One call of `pack`: the best packing so far, and how it gets better.
 class Portfolio {
@@ -47,21 +87,18 @@ public:
     best.lowerBound = maxLoad(rectangles);
     best.height = INT64_MAX;
     enough = std::max(best.lowerBound, effort.enough);
-    passes = valleyPasses();
   }
 
   Packing run() {
-    keep(stackUp(rectangles, orderedBy(rectangles, weights.of(kStacked))));
-    stages.add("stack", best);
+    keep(stackUp(rectangles, weights.order(kStacked)));
+    timer.add("stack", best);
     stage("valley and first fit", [&] { tryGreedy(); });
-    if (!effort.isQuick)
+    if (!effort.isQuick && rectangles.size() <= kMaxSearched)
       takeTurns();
-    best.stages = std::move(stages.list);
     return std::move(best);
   }
 
 private:
-  bool isSearched() const { return rectangles.size() <= kMaxSearched; }
   bool isDone() const {
     return best.height <= std::max(enough, best.lowerBound) || effort.deadline.hasPassed();
   }
@@ -70,24 +107,22 @@ private:
     if (isDone())
       return;
     run();
-    stages.add(name, best);
+    timer.add(name, best);
   }
 
-  bool keep(Packing &&tried) {
+  void keep(Packing &&tried) {
     if (tried.height >= best.height)
-      return false;
+      return;
     best.offsets = std::move(tried.offsets);
     best.height = tried.height;
-    return true;
   }
 
-  void takeTurns();
-  void tryNextPass();
   void takePasses(size_t last);
   void tryGreedy();
+  void takeTurns();
   void search(int64_t visits);
   void searchBetween(int64_t nodes, int64_t low);
-  bool keepFound(std::vector<int64_t> &&offsets);
+  void keepFound(std::vector<int64_t> &&offsets);
   void glueFew();
   void searchGlued(int64_t visits);
 
@@ -97,8 +132,8 @@ private:
   ValleyFit valleys;
   Packing best;
   int64_t enough;
-  Stages stages;
-  std::vector<ValleyPass> passes;
+  StageTimer timer;
+  std::vector<ValleyPass> passes = valleyPasses();
   size_t nextPass = 0;
   // What search goes on from:
   std::optional<ValleySearch> lowest; ///< at the lowest height that may exist
@@ -107,38 +142,36 @@ private:
   int64_t gluedHeight = -1;
 };
 
-/// The next of the valley passes.
-void Portfolio::tryNextPass() {
-  const ValleyPass &pass = passes[nextPass++];
-  double length = weights.meanLength();
-  keep(valleys.pack(weights.of(pass.preference), kGreedyVisits, {pass.scale * length, pass.both}));
-}
-
 /// Valley passes up to the `last` one, as far as their effort goes.
 void Portfolio::takePasses(size_t last) {
   int64_t most = std::clamp(2 * effort.visits, kManyPasses, kMostPasses);
   int64_t placing = kVisitsPerPlaced * static_cast<int64_t>(rectangles.size());
-  while (!isDone() && nextPass < last && valleys.visited() + static_cast<int64_t>(nextPass) * placing <= most)
-    tryNextPass();
+  double length = weights.meanLength();
+  for (; !isDone() && nextPass < last; ++nextPass) {
+    if (valleys.visited() + static_cast<int64_t>(nextPass) * placing > most)
+      return;
+    const ValleyPass &pass = passes[nextPass];
+    keep(valleys.pack(weights.of(pass.preference), kGreedyVisits, {pass.scale * length, pass.both}));
+  }
 }
 
 void Portfolio::tryGreedy() {
-  takePasses(rectangles.size() <= kMaxEasy || effort.isQuick ? kQuickPasses : passes.size());
+  takePasses(rectangles.size() <= kMaxEasy || effort.isQuick ? std::size(kFirstPasses) : passes.size());
   double pairs = 0.5 * static_cast<double>(rectangles.size()) * static_cast<double>(rectangles.size());
   double compared = 0;
   for (const Preference &preference : kPreferences) {
     if (isDone() || compared + pairs > kPairBudget)
       return;
     compared += pairs;
-    keep(firstFit(rectangles, orderedBy(rectangles, weights.of(preference)), effort.deadline));
+    keep(firstFit(rectangles, weights.order(preference), effort.deadline));
   }
 }
 
-bool Portfolio::keepFound(std::vector<int64_t> &&offsets) {
+void Portfolio::keepFound(std::vector<int64_t> &&offsets) {
   Packing found{std::move(offsets)};
   for (size_t index = 0; index < rectangles.size(); ++index)
     found.height = std::max(found.height, found.offsets[index] + rectangles[index].size);
-  return keep(std::move(found));
+  keep(std::move(found));
 }
 
 /// What is glued for the height that is searched, each way that leaves fewer than those before.
@@ -150,8 +183,8 @@ void Portfolio::glueFew() {
   glued.clear();
   auto least = static_cast<double>(rectangles.size());
   for (const Gluing::Extent &extent : kExtents) {
-    glued.emplace_back(rectangles, extent, height, effort.seed, effort.deadline);
-    auto left = static_cast<double>(glued.back().pieces());
+    glued.emplace_back(rectangles, extent, height, effort);
+    auto left = static_cast<double>(glued.back().pieces.size());
     if (left > kMostLeft * least)
       glued.pop_back();
     else
@@ -161,14 +194,12 @@ void Portfolio::glueFew() {
 
 /// Exact search of what is left of each, in equal parts.
 void Portfolio::searchGlued(int64_t visits) {
-  if (glued.empty())
-    return;
-  visits /= static_cast<int64_t>(glued.size());
-  for (auto search = glued.begin(); search != glued.end() && !isDone();) {
-    ValleySearch::Outcome outcome = search->run(nodesOf(visits, search->pieces()) + 1);
+  auto parts = static_cast<int64_t>(std::max<size_t>(1, glued.size()));
+  for (auto each = glued.begin(); each != glued.end() && !isDone();) {
+    ValleySearch::Outcome outcome = each->search.run(nodesOf(visits / parts, each->pieces.size()) + 1);
     if (outcome == ValleySearch::Outcome::Found)
-      keepFound(search->offsets());
-    search = outcome == ValleySearch::Outcome::Impossible ? glued.erase(search) : std::next(search);
+      keepFound(each->gluing.offsets(each->search.offsets));
+    each = outcome == ValleySearch::Outcome::Impossible ? glued.erase(each) : std::next(each);
   }
 }
 
@@ -214,10 +245,10 @@ void Portfolio::searchBetween(int64_t nodes, int64_t low) {
 }
 
 /// Exact search, of the rectangles and of what is left of them when some are glued, in slices, each twice as
-/// long as the one before.
+/// long as the one before; and the valley passes that are left, behind the first of them.
 void Portfolio::takeTurns() {
   int64_t slice = std::max(kFirstSlice, effort.visits / 256);
-  for (int64_t spent = 0; isSearched() && spent < effort.visits && !isDone(); spent += slice, slice *= 2) {
+  for (int64_t spent = 0; spent < effort.visits && !isDone(); spent += slice, slice *= 2) {
     slice = std::min(slice, effort.visits - spent);
     if (spent >= kGluedFrom)
       stage("gluing", [&] { glueFew(); });

@@ -3,6 +3,7 @@
 // overlap.
 #pragma once
 #include "compiler/Planner/Problem/Deadline.h"
+#include <chrono>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -36,6 +37,16 @@ struct Packing {
   std::vector<PackingStage> stages = {};
 };
 
+/// Notes what a stage came to, and how long it took since the one before. Of one that comes back the times
+/// add up.
+class StageTimer {
+public:
+  void add(const char *name, Packing &best);
+
+private:
+  std::chrono::steady_clock::time_point last = std::chrono::steady_clock::now();
+};
+
 /// How long to look for a lower packing.
 struct PackingEffort {
   /// A height that is low enough; the lower bound where it is higher than this.
@@ -59,8 +70,7 @@ std::vector<int64_t> loadChanges(std::span<const Rectangle> rectangles);
 int64_t maxLoad(std::span<const Rectangle> rectangles);
 
 /// The best of a portfolio: greedy orders first, then exact search where they miss the lower bound. A
-/// function of its arguments. Scales to millions of rectangles: what costs more than linear is dropped beyond
-/// a budget.
+/// function of its arguments. What costs more than linear is dropped beyond a budget.
 Packing pack(std::span<const Rectangle> rectangles, const PackingEffort &effort = {});
 
 /// The same with a restriction per rectangle: first fit, then evictions; exact search only where nothing is

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing where some are aligned or stand somewhere: first fit, then evictions.
+#include "compiler/Planner/Packing/EvictionSearch.h"
 #include "compiler/Planner/Packing/GreedyPacking.h"
-#include "compiler/Planner/Packing/PackingStages.h"
-#include "compiler/Planner/Packing/PortfolioParts.h"
 #include <algorithm>
 
 namespace accum::planner {
@@ -13,9 +12,10 @@ namespace {
 constexpr double kRestrictedPairs = 2.2e8;
 /// Evictions aim at this part of what is above the bound, and at the bound itself from so near to it on.
 constexpr double kStride = 0.8, kNear = 0.001;
+/// Rectangles beyond which single moves are not tried: one looks at all that live at the same time.
+constexpr size_t kMaxEvicted = 50'000;
 
-} // namespace
-
+/// Lowers a packing step by step, as long as each step is found within what is left of the effort.
 void lowerByEvictions(EvictionSearch &eviction, std::span<const Rectangle> rectangles, int64_t visits,
                       int64_t enough, Packing &best) {
   visits += eviction.visited();
@@ -32,12 +32,13 @@ void lowerByEvictions(EvictionSearch &eviction, std::span<const Rectangle> recta
   }
 }
 
+} // namespace
+
 Packing packRestricted(std::span<const Rectangle> rectangles, std::span<const Restriction> restrictions,
                        const PackingEffort &effort) {
-  Stages stages;
+  StageTimer timer;
   GreedyWeights weights(rectangles);
-  auto orderBy = [&](const Preference &preference) { return orderedBy(rectangles, weights.of(preference)); };
-  Packing best = stackUp(rectangles, orderBy(kStacked), restrictions);
+  Packing best = stackUp(rectangles, weights.order(kStacked), restrictions);
   best.lowerBound = maxLoad(rectangles);
   for (size_t index = 0; index < rectangles.size(); ++index)
     best.lowerBound = std::max(best.lowerBound, rectangles[index].size + restrictions[index].offset);
@@ -49,18 +50,17 @@ Packing packRestricted(std::span<const Rectangle> rectangles, std::span<const Re
     best.offsets = std::move(tried.offsets);
     best.height = tried.height;
   };
-  stages.add("stack", best);
+  timer.add("stack", best);
   double count = static_cast<double>(rectangles.size()), pairs = 0;
   for (const Preference &preference : kPreferences)
     if (!isDone() && (pairs += 0.5 * count * count) <= kRestrictedPairs)
-      keep(firstFit(rectangles, orderBy(preference), effort.deadline, restrictions));
-  stages.add("first fit", best);
+      keep(firstFit(rectangles, weights.order(preference), effort.deadline, restrictions));
+  timer.add("first fit", best);
   if (!isDone() && rectangles.size() <= kMaxEvicted) {
     EvictionSearch eviction(rectangles, best.offsets, restrictions, effort.deadline);
     lowerByEvictions(eviction, rectangles, effort.visits, enough, best);
-    stages.add("evictions", best);
+    timer.add("evictions", best);
   }
-  best.stages = std::move(stages.list);
   return best;
 }
 

@@ -2,7 +2,6 @@
 // Greedy packing into the valleys of the skyline, lowest first.
 #pragma once
 #include "compiler/Planner/Packing/Packing.h"
-#include "compiler/Planner/Packing/SkylineRuns.h"
 #include <span>
 #include <vector>
 
@@ -36,7 +35,8 @@ private:
   };
   int nextUnplaced(int index);
   void prepare(std::span<const double> weights);
-  int bestInside(const SkylineRuns::Run &run, int64_t wall, const Closeness &closeness);
+  /// The position of the best one inside the valley, whose walls leave so much room above its floor, or -1.
+  int bestInside(int start, int end, int64_t room, const Closeness &closeness);
 
   std::span<const Rectangle> rectangles;
   Deadline deadline;

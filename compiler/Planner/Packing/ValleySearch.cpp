@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exact packing into a fixed height over the valleys of the skyline.
 #include "compiler/Planner/Packing/ValleySearch.h"
-#include "compiler/Planner/Packing/ValleyNoise.h"
 #include <algorithm>
 #include <cmath>
 #include <tuple>

@@ -10,6 +10,14 @@
 
 namespace accum::planner {
 
+/// splitmix64's finaliser: numbers that look random, for fingerprints and ties.
+inline uint64_t mix(uint64_t value) {
+  value += 0x9e3779b97f4a7c15;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111eb;
+  return value ^ (value >> 31);
+}
+
 /// Looks for offsets under a height, or proves that there are none.
 ///
 /// The skyline has a floor per section of time. In a valley (a run of equal floors between higher ones)

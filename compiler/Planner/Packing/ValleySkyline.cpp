@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search's skyline: its sections, what is still to come over each, and steps forth and back.
-#include "compiler/Planner/Packing/ValleyNoise.h"
 #include "compiler/Planner/Packing/ValleySearch.h"
 #include <algorithm>
 #include <tuple>

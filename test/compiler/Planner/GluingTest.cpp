@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is glued, and that it comes apart again without overlap.
-#include "compiler/Planner/Packing/GluedSearch.h"
+#include "compiler/Planner/Packing/Gluing.h"
+#include "compiler/Planner/Packing/ValleySearch.h"
 #include "test/compiler/Planner/PackingInstances.h"
 #include <gtest/gtest.h>
 
@@ -44,14 +45,16 @@ TEST(Gluing, OfWhatIsCertainLeavesMore) {
   EXPECT_LT(Gluing(pieces, {.least = 150}, {}).pieces().size(), certain);
 }
 
-TEST(GluedSearch, FindsAPackingOfWhatWasGlued) {
+TEST(Gluing, LeavesWhatExactSearchPacks) {
   Random random(4);
   std::vector<Rectangle> pieces = cutRectangle(random, {.pieces = 300, .horizon = 200, .grain = 64});
   drop(random, pieces, 5);
-  GluedSearch search(pieces, {.isCertain = true}, 1 << 20, 0);
-  EXPECT_LT(search.pieces(), 200u);
+  Gluing gluing(pieces, {.isCertain = true}, {});
+  std::vector<Rectangle> left = gluing.pieces();
+  EXPECT_LT(left.size(), 200u);
+  ValleySearch search(left, 1 << 20);
   ASSERT_EQ(search.run(500'000), ValleySearch::Outcome::Found);
-  EXPECT_TRUE(isPacking(pieces, {search.offsets(), 1 << 20}));
+  EXPECT_TRUE(isPacking(pieces, {gluing.offsets(search.offsets), 1 << 20}));
 }
 
 /// Memories from which a few pieces were taken away: room that is worth nothing hides what fits.
