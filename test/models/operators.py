@@ -181,7 +181,8 @@ def indexed():
             yield Case(f"ScatterElements.{reduction}.{name}", plain("ScatterElements", (columns, rows), axis=-1, reduction=reduction),
                        [((columns, rows), ANY), ((columns, picks), range(rows)), ((columns, picks), ANY)], ["s", "x", "s"])
             yield Case(f"ScatterElements.{reduction}.own.{name}", plain("ScatterElements", (columns, rows), axis=-1, reduction=reduction),
-                       [((columns, rows), ANY), ((columns, picks), range(rows)), ((columns, picks), ANY)], ["p", "c", "p"])
+                       [((columns, rows), ANY), ((columns, picks), range(rows)), ((columns, picks), ANY)],
+                       ["p", "c", "p" if columns * picks > 1 else "c"])  # one number that is scattered may be no parameter
 
         def one_hot(g, v, rows=rows, columns=columns, picks=picks):
             hot = g.node("OneHot", [v[1], g.constant(rows), g.constant([0.0, 1.0], FLOAT)], axis=-1)

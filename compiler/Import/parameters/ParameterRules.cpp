@@ -363,8 +363,11 @@ Verdict judge(const Graph &graph, const Tensor &tensor, const Signature &signatu
                            "a statistic, a bound or a shape", tensor.name);
   bool isTold = !signature.isEmpty() || !signatureKind(graph, tensor.name).empty();
   bool isPlain = !isTold && tensor.elementCount() == 1 && !isNamedByTrace(graph, tensor.name, readers);
-  if (isNumber && (isPlain || !isRead(readers, {Role::Limit})))
+  if (isNumber && (isPlain || !isRead(readers, {Role::Limit}))) {
+    bool isDotted = isModuleName(tensor.name) && tensor.name.find('.') != std::string::npos;
+    number.isGuess = isDotted && isRead(readers, {Role::Limit});
     return number;
+  }
   Verdict result =
       isTold ? judgeBySignature(graph, tensor, signature, readers) : judgeByUse(graph, tensor, readers);
   if (result.standing == Standing::Frozen || result.standing == Standing::Constant)

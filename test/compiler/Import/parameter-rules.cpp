@@ -115,6 +115,21 @@ TEST_F(ParameterRules, rowsOfPaddingAreTold) {
   EXPECT_THAT(notices({1, 3}), ElementsAre()) << "frameworks leave one row";
 }
 
+TEST_F(ParameterRules, aNumberThatMayBeAParameterIsTold) {
+  auto notices = [&](const std::string &exponent) {
+    GraphBytes graph;
+    graph.inputs = {value("x", {4, 2})};
+    graph.outputs = {value("y", {4, 2})};
+    graph.initializers = {matrix("fc.weight", 2, 2, weights(4)), vectorOf(exponent, {0.7f})};
+    graph.nodes = {node("MatMul", {"x", "fc.weight"}, {"h"}, "fc"),
+                   node("Pow", {"h", exponent}, {"y"}, "power")};
+    return decide(graph)->notices;
+  };
+  EXPECT_THAT(notices("act.power"),
+              ElementsAre(HasSubstr("`act.power` not trained: constants in this file")));
+  EXPECT_THAT(notices("power"), ElementsAre()) << "numbers of any exporter are called so";
+}
+
 TEST_F(ParameterRules, namesComeFromTheNodesThatReadThem) {
   GraphBytes graph;
   graph.inputs = {value("x", {4, 2})};
