@@ -110,7 +110,8 @@ def _planned(words: list[str], options: Mapping[str, Any]) -> tuple[Plan, str]:
     with tempfile.TemporaryDirectory(prefix="accum-report-") as folder:
         page = pathlib.Path(folder) / "plan.html"
         found, text = _run(words, options, str(page))
-        return from_search(found["search"], text, page.read_text() if page.exists() else ""), text
+        notices = [*found["notices"], *found["search"].get("notices", ())]
+        return from_search(found["search"], text, page.read_text() if page.exists() else "", notices), text
 
 
 def check(path: PathLike, **options: Any) -> Verdict:

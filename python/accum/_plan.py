@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import itertools
 from typing import Any, Sequence
 
 
@@ -43,6 +44,7 @@ class Plan:
     micro_batch, steps, last: samples of a micro-step, how many there are, and samples of the last; None where nothing
     fits. budget_bytes: what a plan may count; total_bytes: what the process takes. peak: the moment at which scratch
     is fullest, and what is held then. candidates: every size that was compared. report: a page that draws it all.
+    notices: what was decided about the model, a sentence each.
     """
 
     batch: int
@@ -60,6 +62,7 @@ class Plan:
     recompute: tuple = ()
     memory: tuple[MemoryLine, ...] = ()
     candidates: tuple[Candidate, ...] = ()
+    notices: tuple[str, ...] = ()
     peak: dict[str, Any] = dataclasses.field(default_factory=dict, repr=False)
     text: str = dataclasses.field(default="", repr=False)
     report: str = dataclasses.field(default="", repr=False)
@@ -67,9 +70,11 @@ class Plan:
 
     @property
     def why(self) -> str:
-        """One line: what the sizes beside the chosen one would take."""
-        found = [line for line in self.text.splitlines() if line.startswith("why")]
-        return found[0].removeprefix("why").strip() if found else ""
+        """What the sizes beside the chosen one would take."""
+        lines = self.text.splitlines()
+        first = next((at for at, line in enumerate(lines) if line.startswith("why")), len(lines))
+        behind = itertools.takewhile(lambda line: line.startswith("   "), lines[first + 1:])
+        return " ".join(line.removeprefix("why").strip() for line in [*lines[first:first + 1], *behind])
 
     def __str__(self) -> str:
         return self.text.rstrip("\n")
@@ -85,7 +90,7 @@ def _fields(kind: type, values: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name in names}
 
 
-def from_search(search: dict[str, Any], text: str = "", report: str = "") -> Plan:
+def from_search(search: dict[str, Any], text: str = "", report: str = "", notices: Sequence[str] = ()) -> Plan:
     """Of the object `search` that --json prints (docs/json.md)."""
     chosen = _fields(Plan, search.get("plan", {}))
     chosen["recompute"] = tuple(chosen.get("recompute", ()))
@@ -94,4 +99,5 @@ def from_search(search: dict[str, Any], text: str = "", report: str = "") -> Pla
                 budget_bytes=search["budget_bytes"],
                 memory=tuple(MemoryLine(**_fields(MemoryLine, line)) for line in search.get("memory", ())),
                 candidates=tuple(Candidate(**_fields(Candidate, each)) for each in candidates),
-                peak=search.get("peak", {}), text=text, report=report, json=search, **chosen)
+                peak=search.get("peak", {}), text=text, report=report, json=search,
+                notices=tuple(notices), **chosen)

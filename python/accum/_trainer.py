@@ -80,7 +80,8 @@ class Trainer(Runner):
 
     @property
     def notices(self) -> list[str]:
-        return [*(self.export.notices if self.export else ()), *super().notices]
+        of_model = self.plan.notices if self.plan else ()
+        return [*(self.export.notices if self.export else ()), *of_model, *super().notices]
 
     def _unread(self) -> Sequence[str]:
         return self.export.lost if self.export else ()

@@ -32,7 +32,8 @@ def test_a_plan_is_that_of_the_command_line():
     assert [each.micro_batch for each in plan.candidates] == [each["micro_batch"] for each in search["candidates"]]
     assert sum(each.verdict == "chosen" for each in plan.candidates) == 1
     assert plan.total_bytes <= plan.budget_bytes <= 64 << 20
-    assert str(plan).splitlines()[0].startswith("model") and plan.why
+    assert any("lm_head.weight = transformer.wte.weight (tied)" in notice for notice in plan.notices)
+    assert str(plan).splitlines()[0].startswith("model") and "compared" in plan.why
     page = plan._repr_html_()
     assert page.startswith("<iframe srcdoc=") and "&lt;html" in page
 
