@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples run as they stand (oracle: what they say they reach)."""
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("onnxscript")
+
+EXAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples"
+
+
+def output(script, *words):
+    run = subprocess.run([sys.executable, EXAMPLES / script, *words], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-2000:]
+    return run.stdout
+
+
+def test_characters():
+    """A uniform guess among a hundred characters has a loss of 4.7; 60 steps are a tenth of the way."""
+    said = output("characters/train.py", "--steps", "60")
+    losses = [float(found) for found in re.findall(r"^step .*loss ([0-9.]+)", said, re.M)]
+    assert losses[0] > 4 and losses[-1] < 3
+    assert len(said.split("The ", 1)[-1]) > 100
+
+
+def test_digits():
+    pytest.importorskip("sklearn")
+    pytest.importorskip("transformers")
+    found = re.search(r"^([0-9.]+)% of 360 unseen digits", output("digits/train.py"), re.M)
+    assert float(found[1]) > 95
