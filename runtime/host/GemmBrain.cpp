@@ -110,9 +110,10 @@ BrainProducts chooseProducts() {
   const char *text = std::getenv("ACCUM_BF16_PRODUCTS");
   std::string_view asked = text ? text : "";
   if (asked == "widened")
-    return {};
+    return {.asked = true};
   double gain = measureGain(library);
-  return {gain > (asked == "native" ? 0 : kWorthwhile), gain};
+  bool native = gain > (asked == "native" ? 0 : kWorthwhile);
+  return {.native = native, .asked = native && asked == "native", .gain = gain};
 }
 
 } // namespace

@@ -10,6 +10,7 @@ namespace accum::runtime {
 /// How this process multiplies bf16.
 struct BrainProducts {
   bool native = false;
+  bool asked = false; ///< by the environment
   /// Time of a product of widened operands over that of a native one; 0: no native ones, or not measured.
   double gain = 0;
 };

@@ -32,7 +32,9 @@ std::vector<std::string> HostDevice::notices() const {
   if (products.native)
     return {fmt::format("products of bf16 are this processor's own, {:.1f} times as fast as widened to f32",
                         products.gain)};
-  return {"products of bf16 are widened to f32: this processor has none that are faster"};
+  return {fmt::format("products of bf16 are widened to f32: {}",
+                      products.asked ? "ACCUM_BF16_PRODUCTS=widened"
+                                     : "this processor has none that are faster")};
 }
 
 Status HostDevice::join(Collectives &all) {
