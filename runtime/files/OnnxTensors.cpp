@@ -1,36 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages are walked from the model down to its tensors. One whose tensors keep their values is copied
-// whole; around a new tensor each length is written anew. Field numbers are those of onnx.proto.
+// whole; around a new tensor each length is written anew.
 #include "runtime/files/OnnxTensors.h"
 #include "runtime/files/Array.h"
-#include "runtime/files/ProtoWire.h"
+#include "runtime/files/OnnxHeaders.h"
 #include <algorithm>
 #include <charconv>
 
 namespace accum::runtime {
+
+using namespace onnx;
+
 namespace {
-
-namespace model {
-constexpr uint32_t kGraph = 7;
-} // namespace model
-namespace graph {
-constexpr uint32_t kNode = 1, kInitializer = 5;
-} // namespace graph
-namespace node {
-constexpr uint32_t kInput = 1, kOutput = 2, kOpType = 4, kAttribute = 5;
-} // namespace node
-namespace attribute {
-constexpr uint32_t kTensor = 5, kGraph = 6, kGraphs = 11;
-} // namespace attribute
-namespace tensor {
-constexpr uint32_t kDims = 1, kDataType = 2, kFloatData = 4, kInt32Data = 5, kName = 8, kRawData = 9,
-                   kDoubleData = 10, kExternalData = 13, kDataLocation = 14;
-} // namespace tensor
-namespace entry {
-constexpr uint32_t kKey = 1, kValue = 2;
-} // namespace entry
-
-constexpr uint64_t kExternal = 1;
 
 std::optional<DType> floatTypeOf(uint64_t onnx) {
   switch (onnx) {
@@ -54,31 +35,12 @@ uint64_t sizeOf(const OnnxPieces &pieces) {
   return bytes;
 }
 
-/// What a TensorProto says of itself.
-struct TensorHeader {
-  std::string name;
-  std::vector<int64_t> dims;
-  uint64_t dataType = 0;
-  bool isExternal = false, hasRaw = false;
-};
-
 /// What stands for a field of the old file.
 struct Anew {
   Anew(OnnxPieces pieces, uint32_t number = 0) : pieces(std::move(pieces)), number(number) {}
 
   OnnxPieces pieces; ///< behind the tag and the length
   uint32_t number;   ///< of the field; 0: as it was
-};
-
-/// What is asked of a NodeProto.
-struct NodeHeader {
-  std::string type, output; ///< the first output
-};
-
-/// A TensorProto of the file.
-struct TensorPlace {
-  ProtoField field;
-  TensorHeader header;
 };
 
 class Rewriter {
@@ -105,13 +67,10 @@ private:
   Pieces nodeOf(const ProtoField &field);
   void separate(const SeparatedSpec &tensor);
   OnnxPieces initializerOf(const SeparatedSpec &tensor);
-  NodeHeader nodeHeaderOf(const ProtoField &field);
-  void collectPlaces(const ProtoField &graphField);
   Pieces mainGraphOf(const ProtoField &field);
   Pieces tensorOf(const ProtoField &field, const std::string &constant);
   Pieces externalOf(const ProtoField &field, const TensorToWrite *with);
   Pieces inlineOf(const ProtoField &field, const TensorHeader &header, const TensorToWrite &with);
-  TensorHeader headerOf(const ProtoField &field);
   TensorToWrite *findFor(const TensorHeader &header);
   std::string text(const ProtoField &field) const {
     return {reinterpret_cast<const char *>(file) + field.value, field.end - field.value};
@@ -162,35 +121,6 @@ Rewriter::Pieces Rewriter::message(uint64_t begin, uint64_t end, const Child &ch
   if (fields.isBroken())
     fail("is no whole ONNX file");
   return isNew ? Pieces(std::move(pieces)) : std::nullopt;
-}
-
-TensorHeader Rewriter::headerOf(const ProtoField &field) {
-  TensorHeader header;
-  ProtoFields fields(file, field.value, field.end);
-  while (auto part = fields.next()) {
-    if (part->number == tensor::kName)
-      header.name = text(*part);
-    else if (part->number == tensor::kDataType)
-      header.dataType = part->varint;
-    else if (part->number == tensor::kDataLocation)
-      header.isExternal = part->varint == kExternal;
-    else if (part->number == tensor::kRawData)
-      header.hasRaw = true;
-    else if (part->number == tensor::kDims && part->wire == 0)
-      header.dims.push_back(int64_t(part->varint));
-    // Packed: each number ends with a byte below 128, and a field of them reads as its numbers.
-    for (uint64_t at = part->value; part->number == tensor::kDims && part->wire == 2 && at < part->end;
-         ++at) {
-      uint64_t value = 0;
-      for (int shift = 0; at < part->end; shift += 7, ++at) {
-        value |= uint64_t(file[at] & 0x7f) << (shift & 63);
-        if (file[at] < 0x80)
-          break;
-      }
-      header.dims.push_back(int64_t(value));
-    }
-  }
-  return header;
 }
 
 /// The new values, of the type that the file has.
@@ -278,25 +208,13 @@ Rewriter::Pieces Rewriter::inlineOf(const ProtoField &field, const TensorHeader 
 
 /// `constant`: the name that a Constant node gives it; empty for an initializer, which has its own.
 Rewriter::Pieces Rewriter::tensorOf(const ProtoField &field, const std::string &constant) {
-  TensorHeader header = headerOf(field);
+  TensorHeader header = tensorHeaderOf(file, field);
   if (!constant.empty())
     header.name = constant;
   const TensorToWrite *with = findFor(header);
   if (header.isExternal)
     return externalOf(field, with);
   return with ? inlineOf(field, header, *with) : std::nullopt;
-}
-
-NodeHeader Rewriter::nodeHeaderOf(const ProtoField &field) {
-  NodeHeader header;
-  ProtoFields fields(file, field.value, field.end);
-  while (auto part = fields.next()) {
-    if (part->number == node::kOpType)
-      header.type = text(*part);
-    if (part->number == node::kOutput && header.output.empty())
-      header.output = text(*part);
-  }
-  return header;
 }
 
 void Rewriter::separate(const SeparatedSpec &tensor) {
@@ -343,33 +261,11 @@ OnnxPieces Rewriter::initializerOf(const SeparatedSpec &spec) {
   return {{0, 0, bytes}, {0, 0, {}, &with}};
 }
 
-void Rewriter::collectPlaces(const ProtoField &graphField) {
-  auto constantsOf = [&](const ProtoField &nodeField) {
-    NodeHeader header = nodeHeaderOf(nodeField);
-    ProtoFields parts(file, nodeField.value, nodeField.end);
-    while (auto part = parts.next()) {
-      ProtoFields values(file, part->value, part->end);
-      while (auto value =
-                 header.type == "Constant" && part->number == node::kAttribute ? values.next() : std::nullopt)
-        if (value->number == attribute::kTensor)
-          places.emplace(header.output, TensorPlace{*value, headerOf(*value)});
-    }
-  };
-  ProtoFields fields(file, graphField.value, graphField.end);
-  while (auto part = fields.next()) {
-    if (part->number == graph::kInitializer && part->wire == 2) {
-      TensorHeader header = headerOf(*part);
-      places.emplace(header.name, TensorPlace{*part, header});
-    } else if (part->number == graph::kNode && part->wire == 2)
-      constantsOf(*part);
-  }
-}
-
 /// With the initializers that are new.
 Rewriter::Pieces Rewriter::mainGraphOf(const ProtoField &field) {
   if (added.empty() && identities.empty())
     return graphOf(field);
-  collectPlaces(field);
+  places = placesIn(file, field);
   Pieces anew = graphOf(field);
   if (redirected != toRedirect)
     fail("has not all of the nodes that read parameters which its exporter merged");
@@ -386,7 +282,7 @@ Rewriter::Pieces Rewriter::mainGraphOf(const ProtoField &field) {
 }
 
 Rewriter::Pieces Rewriter::nodeOf(const ProtoField &field) {
-  NodeHeader header = nodeHeaderOf(field);
+  NodeHeader header = nodeHeaderOf(file, field);
   if (auto identity = identities.find(header.output);
       identity != identities.end() && header.type == "Identity") {
     ++redirected;

@@ -52,8 +52,10 @@ struct Place {
   void put(const fs::path &path, const std::string &bytes) const {
     std::ofstream(path, std::ios::binary) << bytes;
   }
-  Status write(std::vector<TensorToWrite> tensors) const {
-    return writeOnnx({model, out}, std::move(tensors));
+  Status write(std::vector<TensorToWrite> tensors, std::vector<SeparatedSpec> separated = {}) const {
+    OnnxSave save{model, out};
+    save.separated = std::move(separated);
+    return writeOnnx(save, std::move(tensors));
   }
   std::string text(const std::string &name = "out.onnx") const { return *readText(folder / name, 1 << 20); }
 
@@ -110,6 +112,50 @@ TEST(OnnxWriter, ConstantsAndSubgraphsAreFoundByTheirNames) {
   place.put(place.model, model(graph(kOld)));
   ASSERT_TRUE(place.write({fresh("w"), fresh("v")}));
   EXPECT_EQ(place.text(), model(graph(kNew)));
+}
+
+/// An initializer again, as one that had no place of its own is written.
+std::string added(const std::string &name, const std::vector<float> &values) {
+  return field(5, number(1, 2) + number(1, 3) + number(2, 1) + field(8, name) + field(9, bytesOf(values)));
+}
+
+TEST(OnnxWriter, AnIdentityOfWhatWasMergedBecomesAnInitializer) {
+  std::string a = field(5, tensor("a", 1, field(9, bytesOf(kOld)))), b = field(1, "b");
+  std::string identity = field(1, field(1, "a") + field(2, "b") + field(4, "Identity"));
+  std::string reader = field(1, b + field(2, "y") + field(4, "Relu"));
+  Place place("identity");
+  place.put(place.model, model(identity + reader + a));
+  const std::vector<float> ofB = {6, 5, 4, 3, 2, 1};
+  ASSERT_TRUE(place.write({fresh("a"), fresh("b", ofB)}, {{"b", "a", {}}}));
+  EXPECT_EQ(place.text(),
+            model(added("b", ofB) + reader + field(5, tensor("a", 1, field(9, bytesOf(kNew))))));
+  // Neither has other values.
+  ASSERT_TRUE(place.write({}, {{"b", "a", {}}}));
+  EXPECT_EQ(place.text(), model(identity + reader + a));
+}
+
+TEST(OnnxWriter, ReadersOfWhatWasMergedGetItsNewName) {
+  auto graph = [](const std::string &second, const std::vector<float> &values, const std::string &more) {
+    std::string node = field(1, field(1, "a") + field(1, second) + field(2, "y") + field(4, "Add"));
+    return node + field(5, tensor("a", 1, field(9, bytesOf(values)))) + more;
+  };
+  // model() has fields of its own behind the graph's.
+  auto whole = [](const std::string &graph, const std::string &more) {
+    return number(1, 9) + field(7, graph + field(2, "g") + more) + field(8, "o");
+  };
+  const std::vector<float> ofB = {6, 5, 4, 3, 2, 1};
+  std::vector<SeparatedSpec> separated = {{"b", "a", {{"y", 1}}}};
+  Place place("readers");
+  place.put(place.model, model(graph("a", kOld, "")));
+  ASSERT_TRUE(place.write({fresh("a"), fresh("b", ofB)}, separated));
+  EXPECT_EQ(place.text(), whole(graph("b", kNew, ""), added("b", ofB)));
+  // One that is frozen, or a constant, keeps what both had.
+  ASSERT_TRUE(place.write({fresh("a")}, separated));
+  std::string kept = number(1, 2) + number(1, 3) + number(2, 1) + field(9, bytesOf(kOld)) + field(12, "doc");
+  EXPECT_EQ(place.text(), whole(graph("b", kNew, ""), field(5, kept + field(8, "b"))));
+  EXPECT_THAT(
+      format(place.write({fresh("a")}, {{"b", "a", {{"z", 1}}}}).error()),
+      HasSubstr("has not all of the nodes that read parameters which its exporter merged [model-file]"));
 }
 
 TEST(OnnxWriter, FilesBesideAreCopiedWithWhatElseTheyHold) {
