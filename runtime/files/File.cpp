@@ -12,7 +12,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <vector>
-#include <xxhash.h>
 
 namespace accum::runtime {
 namespace {
@@ -123,19 +122,18 @@ Expected<std::string> hashFile(const std::string &path) {
   auto file = openRegular(path);
   if (!file)
     return file.error();
-  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t *)> state(XXH3_createState(), XXH3_freeState);
-  XXH3_64bits_reset(state.get());
+  RunningHash hash;
   std::vector<uint8_t> buffer(1 << 20);
   ssize_t got;
   while ((got = read(file->descriptor, buffer.data(), buffer.size())) > 0) {
-    XXH3_64bits_update(state.get(), buffer.data(), got);
+    hash.add(buffer.data(), uint64_t(got));
     beat();
   }
   int code = errno;
   close(file->descriptor);
   if (got < 0)
     return unreadable(path, std::strerror(code));
-  return hashDigits(XXH3_64bits_digest(state.get()));
+  return hash.digits();
 }
 
 FileWriter::FileWriter(std::string path, std::string temporary, int descriptor)

@@ -2,6 +2,7 @@
 // Header first, then every tensor in pieces of about a megabyte.
 #include "runtime/files/SafetensorsWriter.h"
 #include "runtime/files/File.h"
+#include "runtime/system/Hash.h"
 #include <nlohmann/json.hpp>
 
 namespace accum::runtime {
@@ -26,20 +27,27 @@ std::string makeHeader(const std::vector<TensorToWrite> &tensors) {
 } // namespace
 
 Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors, bool keepOld,
-                        const TensorReader &read) {
+                        const TensorReader &read, std::string *xxh3) {
   auto writer = FileWriter::create(path);
   if (!writer)
     return writer.error();
+  RunningHash hash;
+  ByteSink sink = [&](const uint8_t *data, uint64_t bytes) {
+    if (xxh3)
+      hash.add(data, bytes);
+    return (*writer)->write(data, bytes);
+  };
   std::string header = makeHeader(tensors);
   uint64_t length = header.size();
-  if (Status status = (*writer)->write(&length, sizeof length); !status)
+  if (Status status = sink(reinterpret_cast<const uint8_t *>(&length), sizeof length); !status)
     return status;
-  if (Status status = (*writer)->write(header.data(), header.size()); !status)
+  if (Status status = sink(reinterpret_cast<const uint8_t *>(header.data()), header.size()); !status)
     return status;
-  ByteSink sink = [&](const uint8_t *data, uint64_t bytes) { return (*writer)->write(data, bytes); };
   for (const TensorToWrite &tensor : tensors)
     if (Status status = streamTensor(tensor, read, sink); !status)
       return status;
+  if (xxh3)
+    *xxh3 = hash.digits();
   return (*writer)->commit(keepOld);
 }
 

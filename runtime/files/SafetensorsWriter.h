@@ -9,9 +9,9 @@
 namespace accum::runtime {
 
 /// Through a temporary file and a rename; with `keepOld` an existing file becomes PATH.1. Without a reader
-/// `data` is memory of the process.
+/// `data` is memory of the process. `xxh3` gets the checksum of the file, as hashFile finds it.
 Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors, bool keepOld,
-                        const TensorReader &read = {});
+                        const TensorReader &read = {}, std::string *xxh3 = nullptr);
 
 } // namespace accum::runtime
 #endif

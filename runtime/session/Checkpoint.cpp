@@ -67,11 +67,9 @@ std::vector<Group> groupsIn(const nlohmann::json &json) {
   return groups;
 }
 
-Status writeFacts(const std::string &folder, const CheckpointFacts &facts) {
+/// `xxh3`: of the tensors' file.
+Status writeFacts(const std::string &folder, const CheckpointFacts &facts, const std::string &xxh3) {
   std::string tensors = folder + "/" + kTensors;
-  auto hash = hashFile(tensors);
-  if (!hash)
-    return hash.error();
   nlohmann::ordered_json json = {{"format", "accum-checkpoint"},
                                  {"version", 1},
                                  {"step", facts.step},
@@ -85,7 +83,7 @@ Status writeFacts(const std::string &folder, const CheckpointFacts &facts) {
                                  {"data", facts.data},
                                  {"spikes", {{"losses", facts.losses}, {"norms", facts.norms}}},
                                  {"groups", toJson(facts.groups)},
-                                 {"tensors", {{"bytes", fs::file_size(tensors)}, {"xxh3", *hash}}},
+                                 {"tensors", {{"bytes", fs::file_size(tensors)}, {"xxh3", xxh3}}},
                                  {"accum", ACCUM_VERSION}};
   for (const BatchChange &change : facts.batches)
     json["batches"].push_back({change.step, change.batch});
@@ -199,9 +197,10 @@ Status writeCheckpoint(const std::string &root, const CheckpointFacts &facts,
   fs::create_directories(writing, code);
   if (code)
     return unwritable(writing, code.message());
-  Status status = writeSafetensors(checkpointTensors(writing), tensors, /*keepOld=*/false, read);
+  std::string xxh3;
+  Status status = writeSafetensors(checkpointTensors(writing), tensors, /*keepOld=*/false, read, &xxh3);
   if (status)
-    status = writeFacts(writing, facts);
+    status = writeFacts(writing, facts, xxh3);
   if (status)
     status = syncFolder(writing);
   if (status)

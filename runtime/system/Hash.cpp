@@ -14,4 +14,13 @@ std::string hashDigits(uint64_t hash) {
 
 std::string hashText(const std::string &text) { return hashDigits(XXH3_64bits(text.data(), text.size())); }
 
+RunningHash::RunningHash()
+    : state(XXH3_createState(), [](XXH3_state_s *own) { return int(XXH3_freeState(own)); }) {
+  XXH3_64bits_reset(state.get());
+}
+
+void RunningHash::add(const void *data, uint64_t bytes) { XXH3_64bits_update(state.get(), data, bytes); }
+
+std::string RunningHash::digits() const { return hashDigits(XXH3_64bits_digest(state.get())); }
+
 } // namespace accum::runtime

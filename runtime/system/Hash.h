@@ -3,7 +3,10 @@
 #ifndef ACCUM_RUNTIME_SYSTEM_HASH_H
 #define ACCUM_RUNTIME_SYSTEM_HASH_H
 #include <cstdint>
+#include <memory>
 #include <string>
+
+struct XXH3_state_s;
 
 namespace accum::runtime {
 
@@ -11,6 +14,17 @@ namespace accum::runtime {
 std::string hashDigits(uint64_t hash);
 /// Of bytes in memory.
 std::string hashText(const std::string &text);
+
+/// Of bytes that come one after the other.
+class RunningHash {
+public:
+  RunningHash();
+  void add(const void *data, uint64_t bytes);
+  std::string digits() const;
+
+private:
+  std::unique_ptr<XXH3_state_s, int (*)(XXH3_state_s *)> state;
+};
 
 } // namespace accum::runtime
 

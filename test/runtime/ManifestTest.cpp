@@ -44,6 +44,7 @@ static Manifest sample() {
   manifest.params = {weight, bias, table};
   manifest.scalars = {{"loss", ACCUM_F64, 0}, {"targets", ACCUM_I64, 0}};
   manifest.commands = {{17, "ln_fwd", {"/h.0/ln"}}};
+  manifest.separated = {{"w_t", "w", {{"y", 1}}}};
   manifest.files = {{"kernels.so", 10, "0011223344556677"}};
   EXPECT_TRUE(assignStateLayout(manifest));
   return manifest;
