@@ -11,7 +11,8 @@ namespace accum::runtime {
 namespace {
 
 constexpr int64_t kPieceElements = (1 << 20) / 8;
-constexpr uint64_t kPlainBytes = 8 << 20;
+/// Who takes it reads it twice, a checksum and a write: it should be in the cache by then.
+constexpr uint64_t kPlainBytes = 512 << 10;
 
 class Stream {
 public:
