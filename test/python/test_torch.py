@@ -129,6 +129,20 @@ def test_a_module_with_a_loss_and_tuples():
         assert (module.state_dict()[name] == before[name]).all()
 
 
+def test_a_module_with_a_loss_and_mappings():
+    """The loss has the whole batch; forward gets what it takes."""
+    def loss(output, batch):
+        return ((output - batch["wanted"]) ** 2).mean()
+
+    def make(count, random):
+        return dict(x=torch.randn(count, 12, generator=random), wanted=torch.randn(count, 5, generator=random))
+
+    data, theirs, module = batches(make), seeded(Classifier), seeded(Classifier)
+    expected = by_torch(theirs, lambda model, batch: loss(model(batch["x"]), batch), data)
+    with trainer(module, data[0], loss=loss) as run:
+        check(run, module, theirs, data, expected)
+
+
 def test_one_sample_is_enough_of_an_example(tmp_path):
     """The module is left as it was: class, mode, configuration."""
     module = seeded(gpt2)
