@@ -97,25 +97,6 @@ TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64
     double reached = attention ? headShare(profile, call, command.dtype) : 1;
     rates.push_back({rate.sustained * reached * share, matrix, unit.peak * share, rate.halfAt});
   }
-  findPlain();
-}
-
-/// For the sake of problems with a million commands, of which every size asks anew: those whose times follow
-/// from two rates, side by side.
-void TimeModel::findPlain() {
-  plain.reserve(problem.commands.size());
-  for (size_t index = 0; index < problem.commands.size(); ++index) {
-    const Command &command = problem.commands[index];
-    const Variant &way = command.variants.front();
-    bool isPlain = profile.costs.empty() && way.call.name.empty() && way.slice == 0 && way.work.empty() &&
-                   way.flops.table.empty() && way.bytes.table.empty() && !way.isBeside &&
-                   !(command.tail && command.cloneOf < 0);
-    plain.push_back({static_cast<double>(way.flops.fixed), static_cast<double>(way.flops.perSample),
-                     static_cast<double>(way.bytes.fixed), static_cast<double>(way.bytes.perSample),
-                     rates[index].flopsPerSecond,
-                     static_cast<int8_t>(isPlain ? static_cast<int>(command.region) : -1),
-                     command.cloneOf >= 0});
-  }
 }
 
 double TimeModel::tableSeconds(const TimeTable &table, const CallShape &call, int64_t m, int64_t pieces,
@@ -223,26 +204,13 @@ RegionTime TimeModel::time(size_t index, size_t variant, int64_t m) const {
 
 std::array<RegionTime, 4> TimeModel::regions(int64_t m) const {
   std::array<RegionTime, 4> times{};
-  auto samples = static_cast<double>(m);
-  double bandwidth = profile.bandwidth * share;
-  auto add = [&](int which, const RegionTime &one, bool again) {
-    RegionTime &region = times[which];
+  for (size_t index = 0; index < problem.commands.size(); ++index) {
+    RegionTime &region = times[static_cast<size_t>(problem.commands[index].region)];
+    RegionTime one = command(index, m);
     region.total += one.total;
     region.launch += one.launch;
     region.memory += one.memory;
-    region.again += again ? one.total : 0;
-  };
-  for (size_t index = 0; index < plain.size(); ++index) {
-    const Plain &each = plain[index];
-    if (each.region < 0) {
-      const Command &which = problem.commands[index];
-      add(static_cast<int>(which.region), command(index, m), which.cloneOf >= 0);
-      continue;
-    }
-    Time time{.compute = (each.flops + each.flopsPerSample * samples) / each.rate,
-              .memory = (each.bytes + each.bytesPerSample * samples) / bandwidth,
-              .launch = profile.launch};
-    add(each.region, waiting(time), each.again);
+    region.again += problem.commands[index].cloneOf >= 0 ? one.total : 0;
   }
   return times;
 }

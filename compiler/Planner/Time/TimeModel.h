@@ -87,16 +87,8 @@ public:
 
 private:
   RegionTime time(size_t index, size_t variant, int64_t m) const;
-  void findPlain();
   double copying(int64_t m) const; ///< of the prologue, seconds that copy weights
 
-  /// All that the time of most commands needs: affine flops and bytes, by rates, whole.
-  struct Plain {
-    double flops, flopsPerSample, bytes, bytesPerSample;
-    double rate;
-    int8_t region; ///< -1: not of this form
-    bool again;
-  };
   struct Rated {
     double flopsPerSecond;
     bool matrix;
@@ -126,7 +118,6 @@ private:
   double missedInSlices; ///< the same of those of a group in slices, from its second slice on
   double callFetch = 0, kernelFetch = 0; ///< what a byte costs more that comes from memory, in seconds
   std::vector<Rated> rates;              ///< per command
-  std::vector<Plain> plain;              ///< per command
   int64_t copies;                        ///< `copiedBytes` of the problem
 };
 
