@@ -2,11 +2,11 @@
 // Rectangles as CSV.
 #include "tools/accum-plan/RectangleTable.h"
 #include "compiler/Planner/Problem/Amount.h"
-#include "compiler/Planner/Problem/IdTable.h"
 #include "compiler/Planner/Problem/ProblemLine.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
+#include <unordered_set>
 
 namespace accum::planner {
 
@@ -112,8 +112,7 @@ private:
     auto isOdd = [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '"' || c == 127; };
     if (std::any_of(row.id.begin(), row.id.end(), isOdd))
       return fmt::format("id `{}` holds a quote or a control character", row.id);
-    auto isRow = [&](size_t index) { return table.rows[index].id == row.id; };
-    if (row.id.empty() || !ids.insert(IdTable::hashOf(row.id), table.rows.size(), isRow))
+    if (row.id.empty() || !ids.insert(row.id).second)
       return fmt::format("id `{}` is empty or given twice", row.id);
     if (row.alignment > kLargestAlignment)
       return fmt::format("alignment is {}, expected a number from 1 to 2^40", row.alignment);
@@ -128,7 +127,7 @@ private:
   RectangleTable table;
   std::vector<int> columns;
   std::vector<std::string_view> cells; ///< of the line that is read
-  IdTable ids;
+  std::unordered_set<std::string> ids;
   int64_t total = 0; ///< of sizes, with what their alignment may add
 };
 

@@ -50,46 +50,21 @@ std::pair<const Row *, const Row *> firstOverlap(const RectangleTable &table, Of
   return {nullptr, nullptr};
 }
 
-/// Times by rank: a table of ranks where times are dense, a search where they are not.
-class Ranks {
-public:
-  explicit Ranks(const RectangleTable &table) {
-    int64_t last = 0;
-    for (const Row &row : table.rows)
-      last = std::max(last, row.upper);
-    if (last <= kDense * static_cast<int64_t>(table.rows.size()) + kDense) {
-      ranks.assign(static_cast<size_t>(last) + 2, 0);
-      for (const Row &row : table.rows)
-        ranks[static_cast<size_t>(row.lower) + 1] = ranks[static_cast<size_t>(row.upper) + 1] = 1;
-      std::partial_sum(ranks.begin(), ranks.end(), ranks.begin()); // of the times before
-      return;
-    }
-    for (const Row &row : table.rows)
-      times.insert(times.end(), {row.lower, row.upper});
-    std::sort(times.begin(), times.end());
-    times.erase(std::unique(times.begin(), times.end()), times.end());
-  }
-
-  int of(int64_t time) const {
-    return ranks.empty()
-               ? static_cast<int>(std::lower_bound(times.begin(), times.end(), time) - times.begin())
-               : ranks[static_cast<size_t>(time)];
-  }
-
-private:
-  static constexpr int64_t kDense = 16; ///< times per row
-  std::vector<int> ranks;
-  std::vector<int64_t> times;
-};
-
 Packing packRows(const RectangleTable &table, const PackingEffort &effort) {
-  Ranks ranks(table);
+  std::vector<int64_t> times; // only their order matters
+  for (const Row &row : table.rows)
+    times.insert(times.end(), {row.lower, row.upper});
+  std::ranges::sort(times);
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  auto rankOf = [&](int64_t time) {
+    return static_cast<int>(std::ranges::lower_bound(times, time) - times.begin());
+  };
   std::vector<Rectangle> rectangles;
   std::vector<Restriction> restrictions;
   int64_t unit = 0; // of all sizes, and so of all offsets where nothing is fixed
   for (const Row &row : table.rows)
     if (row.size > 0) {
-      rectangles.push_back({ranks.of(row.lower), ranks.of(row.upper), row.size});
+      rectangles.push_back({rankOf(row.lower), rankOf(row.upper), row.size});
       restrictions.push_back({row.alignment, row.offset});
       unit = std::gcd(unit, row.size);
     }

@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <fmt/format.h>
-#include <malloc.h>
 #include <new>
 #include <span>
 
@@ -110,10 +109,6 @@ int run(const CLI::App &app, Flags &flags) {
 } // namespace
 
 int main(int argc, char **argv) {
-  // Millions of small strings come and go: each is merged with what is free beside it at once, not all of
-  // them again and again, and memory is taken in large steps.
-  ::mallopt(M_MXFAST, 0);
-  ::mallopt(M_TOP_PAD, 1 << 26);
   CLI::App app("Plans the micro-batch and the memory of a training step.");
   Flags flags;
   declare(app, flags);

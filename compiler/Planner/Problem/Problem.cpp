@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The checks that make a Problem safe to plan, and the words of its enumerations.
 #include "compiler/Planner/Problem/Problem.h"
-#include "compiler/Planner/Problem/IdTable.h"
 #include "compiler/Planner/Problem/Recompute.h"
 #include <algorithm>
 #include <charconv>
@@ -12,17 +11,10 @@
 namespace accum::planner {
 
 Problem withoutLists(const Problem &problem) {
-  return {.name = problem.name,
-          .batch = problem.batch,
-          .devices = problem.devices,
-          .tokensPerSample = problem.tokensPerSample,
-          .allReduceBytes = problem.allReduceBytes,
-          .largestParameter = problem.largestParameter,
-          .weightReads = problem.weightReads,
-          .cloneIds = problem.cloneIds,
-          .carried = problem.carried,
-          .gradients = problem.gradients,
-          .fixed = problem.fixed};
+  Problem rest = problem;
+  rest.commands.clear();
+  rest.buffers.clear();
+  return rest;
 }
 
 const char *toText(Region region) {
@@ -187,7 +179,7 @@ Status checkAliases(const Buffer &buffer, size_t index) {
 }
 
 Status checkCommands(const Problem &problem) {
-  IdTable ids(problem.commands.size());
+  std::unordered_set<int64_t> ids;
   std::vector<char> viewed = viewedBuffers(problem);
   constexpr int64_t largest = int64_t{1} << 62;
   for (const Command &command : problem.commands)
@@ -196,7 +188,7 @@ Status checkCommands(const Problem &problem) {
                                    problem.cloneIds > 0 ? problem.cloneIds : largest));
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     int64_t id = problem.commands[index].id;
-    if (!ids.insert(IdTable::hashOf(id), index, [&](size_t row) { return problem.commands[row].id == id; }))
+    if (!ids.insert(id).second)
       return malformed(fmt::format("two commands have the id {}", id));
     if (Status status = checkCommand(problem, index); !status)
       return status;
@@ -236,7 +228,7 @@ Status checkCompanions(const Problem &problem) {
 }
 
 Status checkBuffers(const Problem &problem) {
-  IdTable ids(problem.buffers.size());
+  std::unordered_set<std::string_view> ids;
   int64_t clones = cloneBase(problem);
   std::vector<char> viewed = viewedBuffers(problem), resized(problem.buffers.size(), 0);
   for (const Command &command : problem.commands)
@@ -256,8 +248,7 @@ Status checkBuffers(const Problem &problem) {
           "buffer id `{}`: expected a word without white space, quotes, commas, # and =", buffer.id));
     if (buffer.id.ends_with(":w"))
       return malformed(fmt::format("buffer id {}: ids that end in :w are those of workspaces", buffer.id));
-    if (!ids.insert(IdTable::hashOf(buffer.id), index,
-                    [&](size_t row) { return problem.buffers[row].id == buffer.id; }))
+    if (!ids.insert(buffer.id).second)
       return malformed(fmt::format("two buffers have the id {}", buffer.id));
     if (!buffer.bytes.isValid())
       return malformed(fmt::format(

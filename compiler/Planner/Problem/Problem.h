@@ -162,7 +162,7 @@ Status checkAmounts(const Problem &problem, int64_t smallest, int64_t largest);
 /// and its plan mean the same times. For a problem that passed `check`.
 void noteCarried(Problem &problem);
 
-/// Everything but the commands and buffers, of which there may be a million.
+/// Everything but the commands and buffers.
 Problem withoutLists(const Problem &problem);
 
 const char *toText(Region region);

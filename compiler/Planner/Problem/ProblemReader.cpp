@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The line-text form of a Problem, read: every complaint carries its line.
-#include "compiler/Planner/Problem/IdTable.h"
 #include "compiler/Planner/Problem/ProblemLine.h"
 #include "compiler/Planner/Problem/ProblemText.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
+#include <unordered_map>
 #include <utility>
 
 namespace accum::planner {
@@ -51,7 +51,7 @@ public:
     return std::nullopt;
   }
 
-  /// All values of a key in one pass, for there may be a million; the rest of the words where it is empty.
+  /// All values of a key; the rest of the words where it is empty.
   template <class Use> void each(std::string_view key, Use use) {
     for (Field &field : fields)
       if (!field.taken && field.key == key) {
@@ -109,7 +109,6 @@ public:
   Result<Problem> read(std::string_view text, const std::string &origin);
 
 private:
-  void makeRoom(std::string_view text);
   void readLine(Line &line);
   void readFixed(Line &line);
   void readCommand(Line &line);
@@ -126,26 +125,20 @@ private:
   Problem problem;
   bool begun = false;
   bool said[std::size(kOnce)] = {};
-  IdTable commands, buffers;
+  std::unordered_map<int64_t, int> commands; ///< indices by id
+  std::unordered_map<std::string, int> buffers;
 };
 
 int ProblemReader::commandIndex(Line &line, std::string_view id) {
-  int64_t number = parseInteger(id).value_or(-1);
-  // Mostly ids count the commands: no look-up at a random place then.
-  if (number >= 0 && static_cast<size_t>(number) < problem.commands.size() &&
-      problem.commands[number].id == number)
-    return static_cast<int>(number);
-  if (auto found = commands.find(IdTable::hashOf(number),
-                                 [&](size_t index) { return problem.commands[index].id == number; }))
-    return static_cast<int>(*found);
+  if (auto found = commands.find(parseInteger(id).value_or(-1)); found != commands.end())
+    return found->second;
   line.complain(fmt::format("command `{}` is not defined above", id));
   return kNoIndex;
 }
 
 int ProblemReader::bufferIndex(Line &line, std::string_view id) {
-  if (auto found =
-          buffers.find(IdTable::hashOf(id), [&](size_t index) { return problem.buffers[index].id == id; }))
-    return static_cast<int>(*found);
+  if (auto found = buffers.find(std::string(id)); found != buffers.end())
+    return found->second;
   line.complain(fmt::format("buffer `{}` is not defined above", id));
   return kNoIndex;
 }
@@ -232,8 +225,7 @@ void ProblemReader::readCommand(Line &line) {
       line.complain(fmt::format("unexpected word `{}`", word));
   });
   command.variants.front() = readCosts(line, "default");
-  if (!commands.insert(IdTable::hashOf(command.id), problem.commands.size(),
-                       [&](size_t index) { return problem.commands[index].id == command.id; }))
+  if (!commands.emplace(command.id, static_cast<int>(problem.commands.size())).second)
     line.complain(fmt::format("command {} is defined twice", command.id));
   if (!problem.commands.empty() && command.region < problem.commands.back().region)
     line.complain(fmt::format("region {} stands behind region {}", toText(command.region),
@@ -288,8 +280,7 @@ void ProblemReader::readBuffer(Line &line) {
   for (int user : buffer.users)
     if (user <= buffer.producer)
       line.complain("a user does not run behind the producer");
-  if (!buffers.insert(IdTable::hashOf(buffer.id), problem.buffers.size(),
-                      [&](size_t index) { return problem.buffers[index].id == buffer.id; }))
+  if (!buffers.emplace(buffer.id, static_cast<int>(problem.buffers.size())).second)
     line.complain(fmt::format("buffer {} is defined twice", buffer.id));
   problem.buffers.push_back(std::move(buffer));
 }
@@ -340,29 +331,11 @@ void ProblemReader::readLine(Line &line) {
   line.finish();
 }
 
-/// For as many lines as there are: lists that grow are moved again and again. No line is shorter than the
-/// shortest that is right.
-void ProblemReader::makeRoom(std::string_view text) {
-  size_t ofCommands = 0, ofBuffers = 0;
-  for (size_t at = 0; at < text.size(); at = std::min(text.find('\n', at), text.size()) + 1) {
-    ofCommands += text.substr(at, 8) == "command " ? 1 : 0;
-    ofBuffers += text.substr(at, 7) == "buffer " ? 1 : 0;
-  }
-  constexpr size_t kShortest = sizeof("buffer 1:0 io 8\n") - 1;
-  ofCommands = std::min(ofCommands, text.size() / kShortest);
-  ofBuffers = std::min(ofBuffers, text.size() / kShortest);
-  problem.commands.reserve(ofCommands);
-  problem.buffers.reserve(ofBuffers);
-  commands = IdTable(ofCommands);
-  buffers = IdTable(ofBuffers);
-}
-
 Result<Problem> ProblemReader::read(std::string_view text, const std::string &origin) {
   int number = 0;
   Words words;
   if (text.starts_with("\xef\xbb\xbf")) // a byte order mark
     text.remove_prefix(3);
-  makeRoom(text);
   while (!text.empty()) {
     size_t end = std::min(text.find('\n'), text.size());
     std::string_view content = text.substr(0, end);

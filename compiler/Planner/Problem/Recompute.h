@@ -73,8 +73,6 @@ struct Choice {
 /// The problem that runs: repetitions inserted (ids from `cloneIds`, `cloneOf` set, buffers `ID:RESULT` of
 /// the repetition's id), every command with its chosen variant as the only one, results resized.
 Problem expand(const Problem &problem, const Choice &choice);
-/// Whether that is the problem itself, buffer for buffer, and need not be made.
-bool runsAsItIs(const Problem &problem, const Choice &choice);
 
 struct Plan;
 

@@ -11,43 +11,24 @@ namespace accum::planner {
 
 namespace {
 
-// Copies field by field: a problem may have a million commands and buffers, whose lists are made anew.
-
 /// The command as it runs in one of its variants, whose results are the buffers' own sizes now.
 Command runningAs(const Command &command, const Variant &variant) {
-  Command running = {.id = command.id,
-                     .region = command.region,
-                     .kind = command.kind,
-                     .kernel = command.kernel,
-                     .node = command.node,
-                     .dtype = command.dtype,
-                     .variants = {},
-                     .backward = command.backward,
-                     .once = command.once,
-                     .tail = command.tail,
-                     .carried = command.carried,
-                     .cloneOf = command.cloneOf};
-  running.variants.push_back({.name = variant.name,
-                              .flops = variant.flops,
-                              .bytes = variant.bytes,
-                              .slice = variant.slice,
-                              .pieces = variant.pieces,
-                              .call = variant.call,
-                              .work = variant.work,
-                              .workspace = variant.workspace});
+  Command running = command;
+  running.follows = kNoIndex;
+  running.companion = {};
+  running.variants = {variant};
+  running.variants.front().results.clear();
   return running;
 }
 
 bool isMadeLate(const Command &producer) { return producer.backward || producer.region > Region::Micro; }
 
 /// The buffer without its links to others.
-Buffer unlinked(const Buffer &buffer) {
-  return {.id = buffer.id,
-          .label = buffer.label,
-          .kind = buffer.kind,
-          .bytes = buffer.bytes,
-          .wholeStep = buffer.wholeStep,
-          .role = buffer.role};
+Buffer unlinked(Buffer buffer) {
+  buffer.producer = buffer.aliasOf = kNoIndex;
+  buffer.users.clear();
+  buffer.mayAlias.clear();
+  return buffer;
 }
 
 class Expander {
@@ -249,23 +230,6 @@ Result<Problem> problemThatRuns(const Problem &problem, const Plan &plan) {
   if (!sharing)
     return sharing.error();
   return expand(sharedProblem(problem, *sharing, plan.devices), *choice);
-}
-
-bool runsAsItIs(const Problem &problem, const Choice &choice) {
-  auto isChosen = [](int64_t each) { return each != 0; };
-  if (std::ranges::any_of(choice.recomputed, isChosen) || std::ranges::any_of(choice.variants, isChosen) ||
-      !std::ranges::all_of(problem.commands, [](const Command &command) {
-        return command.variants.size() == 1 && command.variants.front().results.empty() &&
-               command.follows == kNoIndex;
-      }))
-    return false;
-  std::vector<char> late; // per buffer; those of the forward part come first
-  late.reserve(problem.buffers.size());
-  for (const Buffer &buffer : problem.buffers)
-    late.push_back(buffer.aliasOf != kNoIndex ? late[buffer.aliasOf]
-                   : buffer.producer != kNoIndex && isMadeLate(problem.commands[buffer.producer]) ? 1
-                                                                                                  : 0);
-  return std::ranges::is_sorted(late);
 }
 
 Problem expand(const Problem &problem, const Choice &choice) { return Expander(problem, choice).run(); }

@@ -90,12 +90,8 @@ private:
   /// An alternative as the problem that runs.
   struct Expanded {
     Expanded(const Problem &asked, const Choice &choice)
-        : made(runsAsItIs(asked, choice) ? std::nullopt : std::optional(expand(asked, choice))),
-          problem(made ? *made : asked), lifetimes(problem) {}
-    Expanded(const Expanded &) = delete;
-    Expanded &operator=(const Expanded &) = delete;
-    std::optional<Problem> made;
-    const Problem &problem;
+        : problem(expand(asked, choice)), lifetimes(problem) {}
+    Problem problem;
     Lifetimes lifetimes;
   };
 

@@ -2,13 +2,14 @@
 // The checker: what must keep its bytes between which commands, a walk over them with the set of what is
 // alive, and the sums. Shares nothing with the search.
 #include "compiler/Planner/Verify/Verify.h"
-#include "compiler/Planner/Problem/IdTable.h"
 #include "compiler/Planner/Sharing/Sharing.h"
 #include "compiler/Planner/Verify/Replay.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <string_view>
+#include <unordered_map>
 
 namespace accum::planner {
 
@@ -25,24 +26,19 @@ struct Tenant {
 
 /// A plan's offsets by their names, which the plan has.
 class Slots {
-  auto isNamed(std::string_view id) const {
-    return [this, id](size_t row) { return plan.slots[row].first == id; };
-  }
-
 public:
-  explicit Slots(const Plan &plan) : plan(plan), rows(plan.slots.size()) {
-    for (size_t row = 0; row < plan.slots.size(); ++row)
-      unique &= rows.insert(IdTable::hashOf(plan.slots[row].first), row, isNamed(plan.slots[row].first));
+  explicit Slots(const Plan &plan) {
+    for (const auto &[id, offset] : plan.slots)
+      unique &= offsets.emplace(id, offset).second;
   }
   std::optional<int64_t> find(std::string_view id) const {
-    std::optional<size_t> row = rows.find(IdTable::hashOf(id), isNamed(id));
-    return row ? std::optional(plan.slots[*row].second) : std::nullopt;
+    auto found = offsets.find(id);
+    return found == offsets.end() ? std::nullopt : std::optional(found->second);
   }
   bool areUnique() const { return unique; }
 
 private:
-  const Plan &plan;
-  IdTable rows;
+  std::unordered_map<std::string_view, int64_t> offsets;
   bool unique = true;
 };
 
