@@ -93,7 +93,7 @@ public:
     keep(stackUp(rectangles, weights.order(kStacked)));
     timer.add("stack", best);
     stage("valley and first fit", [&] { tryGreedy(); });
-    if (!effort.isQuick && rectangles.size() <= kMaxSearched)
+    if (rectangles.size() <= kMaxSearched)
       takeTurns();
     return std::move(best);
   }
@@ -156,7 +156,7 @@ void Portfolio::takePasses(size_t last) {
 }
 
 void Portfolio::tryGreedy() {
-  takePasses(rectangles.size() <= kMaxEasy || effort.isQuick ? std::size(kFirstPasses) : passes.size());
+  takePasses(rectangles.size() <= kMaxEasy ? std::size(kFirstPasses) : passes.size());
   double pairs = 0.5 * static_cast<double>(rectangles.size()) * static_cast<double>(rectangles.size());
   double compared = 0;
   for (const Preference &preference : kPreferences) {

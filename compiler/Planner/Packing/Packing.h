@@ -54,8 +54,7 @@ struct PackingEffort {
   /// Rectangles that the exact search may look at, some 10 ns each. The result depends on it, never on the
   /// clock.
   int64_t visits = 2'000'000;
-  uint64_t seed = 0;    ///< of what is random in the searches
-  bool isQuick = false; ///< only stacks and the first few valley passes
+  uint64_t seed = 0; ///< of what is random in the searches
   /// From then on no stage begins, and each ends with what it has; the first, n log n, always runs.
   Deadline deadline = {};
 };

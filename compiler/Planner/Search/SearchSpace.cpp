@@ -11,8 +11,6 @@ namespace {
 
 /// Points that are compared at most.
 constexpr size_t kMaxPoints = 4'000'000;
-/// Blocks from which on packing what does not fit exactly takes a quarter of a second.
-constexpr size_t kManyBlocks = 1000;
 
 } // namespace
 
@@ -144,16 +142,13 @@ Layout SearchSpace::layout(int point) {
   return layOut(what.problem, what.lifetimes, cut(point).m, profile.alignment);
 }
 
-Packing SearchSpace::pack(int point, bool quick) {
+Packing SearchSpace::pack(int point) {
   Load &load = loadOf(point);
   Layout blocks = layout(point);
   load.lowerBound = maxLoad(blocks.blocks);
-  quick = quick && blocks.blocks.size() > kManyBlocks;
-  Packing packing =
-      planner::pack(blocks.blocks, {.seed = options.seed, .isQuick = quick, .deadline = options.deadline});
+  Packing packing = planner::pack(blocks.blocks, {.seed = options.seed, .deadline = options.deadline});
   load.scratch = packing.height;
   load.packed = true;
-  load.roughly = quick && load.scratch > load.lowerBound;
   return packing;
 }
 

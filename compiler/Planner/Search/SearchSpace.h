@@ -43,8 +43,6 @@ public:
   int64_t scratch(int point) const { return loadOf(point).scratch; }
   int64_t lowerBound(int point) const { return loadOf(point).lowerBound; }
   bool isPacked(int point) const { return loadOf(point).packed; }
-  /// Whether a packing that was not quick may be lower.
-  bool isRough(int point) const { return loadOf(point).roughly; }
   int64_t state(int point) const { return sizes[sizeOf(point)].ways[wayOf(point)].state; }
   /// Everything that comes out of the budget.
   int64_t counted(int point) const {
@@ -57,9 +55,8 @@ public:
     return isUsable(point) && (!options.requireDivisible || cut(point).last == cut(point).m);
   }
 
-  /// Replaces the bound by a real packing. `quick`: where there are many buffers, by one that is found in a
-  /// fifth of the time.
-  Packing pack(int point, bool quick = false);
+  /// Replaces the bound by a real packing.
+  Packing pack(int point);
   /// Of the way that the state is shared.
   const std::vector<FixedMemory> &fixedMemory(int point) const { return fixed[wayOf(point)]; }
   /// What runs.
@@ -76,7 +73,6 @@ private:
     int64_t lowerBound = 0;
     double added = 0; ///< seconds of a step
     bool packed = false;
-    bool roughly = false; ///< packed quickly, and not to the lower bound
   };
   struct Way {
     int64_t state = 0, counted = 0; ///< fixed bytes

@@ -16,7 +16,7 @@ namespace accum::planner {
 namespace {
 
 /// Rectangles that may be packed for the table alone, once the choice has been made, and to find what needs
-/// the least: that much for certain, as far as quick packings tell.
+/// the least: that much for certain.
 constexpr size_t kTableRectangles = 400'000, kSmallestRectangles = 12'000;
 
 class Searcher {
@@ -135,7 +135,7 @@ void Searcher::packForTable() {
       rectangles += problem.buffers.size() + problem.commands.size();
       if (rectangles > kTableRectangles)
         return;
-      points.pack(point, /*quick=*/true);
+      points.pack(point);
     }
 }
 
@@ -162,13 +162,11 @@ int Searcher::findSmallest() {
       lowest = points.isPacked(least) ? least : lowest;
       break;
     }
-    points.pack(least, /*quick=*/true);
+    points.pack(least);
     rectangles += problem.buffers.size() + problem.commands.size();
     if (lowest == kNoIndex || points.counted(least) < points.counted(lowest))
       lowest = least;
   }
-  if (points.isRough(lowest) && !options.deadline.hasPassed())
-    points.pack(lowest);
   return lowest;
 }
 
