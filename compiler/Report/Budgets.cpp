@@ -27,11 +27,8 @@ std::vector<Row> rowsOf(const View &view) {
     }
   };
   add(view.budgets.tighter);
-  Row now{"now", view.search.budget, {}, true};
-  for (const Candidate &candidate : view.search.candidates)
-    if (candidate.verdict == Verdict::Chosen)
-      now.chosen = candidate;
-  rows.push_back(now);
+  const Candidate *chosen = chosenOf(view.search);
+  rows.push_back({"now", view.search.budget, chosen ? std::optional(*chosen) : std::nullopt, true});
   add(view.budgets.larger);
   std::sort(rows.begin(), rows.end(), [](const Row &a, const Row &b) {
     return std::pair(a.budget, std::string_view(a.name)) < std::pair(b.budget, std::string_view(b.name));

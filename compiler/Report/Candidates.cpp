@@ -196,10 +196,7 @@ std::string table(const Search &search) {
       fmt::format("<details><summary>All {} candidates</summary>\n<table id='candidates'><tr><th>K</th><th>m"
                   "</th><th>last</th><th>arena</th><th>step</th><th class='words'>why not</th></tr>\n",
                   search.candidates.size());
-  const Candidate *chosen = nullptr;
-  for (const Candidate &candidate : search.candidates)
-    if (candidate.verdict == Verdict::Chosen)
-      chosen = &candidate;
+  const Candidate *chosen = chosenOf(search);
   size_t shown = 0;
   for (const Candidate &candidate : search.candidates) {
     if (++shown > rows && &candidate != chosen)
