@@ -101,7 +101,9 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
                  "memory (the least of all) (default: balanced)")
       ->check(oneOf({"balanced", "speed", "memory"}));
   app.add_option("--shard", options.shard,
-                 "auto, none, zero1, zero2, zero3, with --plan-only (default: none)")
+                 "the optimizer's state over the devices (zero1), gradients too (zero2), parameters too "
+                 "(zero3); auto: "
+                 "as little of it as fits; none (default)")
       ->check(oneOf({"auto", "none", "zero1", "zero2", "zero3"}));
   app.add_option("--offload", options.offload,
                  "what waits in memory of the host: auto, none, optimizer or parameters, "

@@ -8,11 +8,14 @@
 #include "compiler/Planner/Search/Alternatives.h"
 #include "compiler/Planner/Search/MemoryLines.h"
 #include "compiler/Planner/Search/ReusedPlan.h"
+#include "compiler/Planner/Sharing/Gathering.h"
+#include "compiler/Planner/Sharing/Sharing.h"
 #include "compiler/Planner/Verify/Verify.h"
 #include "compiler/Report/Explain.h"
 #include "mlir/IR/Threading.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Schedule/StateLayout.h"
+#include "runtime/artifact/Optimizers.h"
 #include "runtime/system/Memory.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <fmt/format.h>
@@ -54,17 +57,41 @@ void addStateLines(const runtime::Manifest &manifest, planner::Problem &problem)
 
 /// In the order of the state, with what each takes there; also those that no command contributes to.
 void orderGradients(const runtime::Manifest &manifest, planner::Problem &problem) {
-  llvm::StringMap<int64_t> after;
-  for (const planner::Gradient &gradient : problem.gradients)
-    after[gradient.label] = gradient.after;
+  llvm::StringMap<planner::Gradient> known;
+  for (planner::Gradient &gradient : problem.gradients)
+    known[gradient.label] = gradient;
   problem.gradients.clear();
   for (const runtime::ParameterSpec &spec : manifest.params)
     if (spec.trained) {
-      auto found = after.find(spec.onnxName);
-      auto bytes =
+      auto found = known.find(spec.onnxName);
+      planner::Gradient gradient = found == known.end() ? planner::Gradient{} : found->second;
+      gradient.bytes =
           static_cast<int64_t>(llvm::alignTo(spec.bytes(), static_cast<uint64_t>(device::kStateAlignment)));
-      problem.gradients.push_back({bytes, found == after.end() ? -1 : found->second, spec.onnxName});
+      gradient.label = spec.onnxName;
+      problem.gradients.push_back(std::move(gradient));
     }
+}
+
+/// Ways to spread the state that programs have, in the order of what they send.
+std::vector<std::string> builtShards(const Options &options) {
+  std::vector<std::string> modes = {"none", "zero1", "zero2"};
+  if (options.precision != "bf16") // its copies of weights are whole
+    modes.emplace_back("zero3");
+  return modes;
+}
+
+/// Parts of a tensor have no means over the tensor.
+LogicalResult checkShard(const Options &options, Diagnostics &diagnostics) {
+  const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(options.optimizer);
+  if (options.shard == "none" || options.shard == "auto" || !optimizer ||
+      optimizer->rule != runtime::UpdateRule::Adafactor)
+    return success();
+  return report(
+      {fmt::format("--shard {}: {} takes means over whole tensors, of which a device would have parts",
+                   options.shard, options.optimizer),
+       "usage",
+       {"--shard none, or another --optimizer"}},
+      diagnostics);
 }
 
 planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, bool &good) {
@@ -78,7 +105,7 @@ planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, boo
   // What cannot run yet is searched where it was asked for and only a plan is wanted.
   for (auto [flag, value, asked] : {std::tuple{"--shard", &options.shard, &result.shard},
                                     std::tuple{"--offload", &options.offload, &result.offload}}) {
-    bool isBuilt = value == &options.shard && (*value == "none" || *value == "zero1");
+    bool isBuilt = value == &options.shard && llvm::is_contained(builtShards(options), *value);
     *asked = *value == "auto" && !options.planOnly ? "none" : *value;
     if (*asked != "none" && !options.planOnly && !isBuilt)
       good = succeeded(report({fmt::format("{} {} is planned, but not built yet", flag, *value),
@@ -115,10 +142,10 @@ LogicalResult holdWhole(ModuleOp module, planner::Options &asked, Diagnostics &d
   return success();
 }
 
-/// Which plan would fit that needs what programs cannot do yet, with more of it than was asked for. Empty:
-/// none.
-std::string fitsUnbuilt(const planner::Problem &problem, const planner::DeviceProfile &profile,
-                        const planner::Options &asked) {
+/// Which plan would fit that spreads the state or moves it to memory of the host, with more of it than was
+/// asked for. Empty: none.
+std::string fitsOtherwise(const planner::Problem &problem, const planner::DeviceProfile &profile,
+                          const planner::Options &asked, const Options &options) {
   for (auto [shard, offload] : {std::pair{true, false}, std::pair{false, true}, std::pair{true, true}}) {
     if ((shard && asked.shard != "none") || (offload && asked.offload != "none"))
       continue;
@@ -133,6 +160,8 @@ std::string fitsUnbuilt(const planner::Problem &problem, const planner::DevicePr
       flags += "--offload auto ";
     }
     auto search = planner::solve(problem, profile, more);
+    if (search && search->plan && !offload && llvm::is_contained(builtShards(options), search->plan->shard))
+      return fmt::format("--shard auto fits: micro-batch {}, {}", search->plan->cut.m, search->sharing);
     if (search && search->plan)
       return fmt::format(
           "{}--plan-only shows a plan that fits, micro-batch {}, {}: programs of it are not built yet", flags,
@@ -142,12 +171,12 @@ std::string fitsUnbuilt(const planner::Problem &problem, const planner::DevicePr
 }
 
 /// What the planner says where nothing fits; a smaller size is no way out of a whole batch.
-planner::Error explainNoFit(const planner::Search &search, ModuleOp module, const std::string &unbuilt) {
+planner::Error explainNoFit(const planner::Search &search, ModuleOp module, const std::string &otherwise) {
   planner::Error error = planner::explainNoFit(search);
   if (train::wholeBatchOf(module))
     std::erase_if(error.notes, [](const std::string &note) { return note.starts_with("--micro-batch"); });
-  if (!unbuilt.empty())
-    error.notes.push_back(unbuilt);
+  if (!otherwise.empty())
+    error.notes.push_back(otherwise);
   return error;
 }
 
@@ -235,14 +264,66 @@ FailureOr<Form> problemOf(ModuleOp module, const Options &options) {
   problem.fixed.push_back({planner::FixedKind::Inputs, "inputs", inputBytes(step)});
   problem.tokensPerSample = tokensPerSample(step);
   problem.allReduceBytes = static_cast<int64_t>(layout->manifest.gradients.bytes);
+  if (auto eval = module.lookupSymbol<train::StepOp>("eval"); eval && options.devices > 1) {
+    planner::Problem evaluation = buildProblem(eval);
+    orderGradients(layout->manifest, evaluation);
+    if (auto places = planner::unitPlaces(evaluation, options.devices))
+      problem.gathered = places->gathered;
+  }
   return Form{std::move(problem)};
 }
 
-void search(Form &form, const planner::DeviceProfile &profile, planner::Options asked,
-            const Options &options) {
+/// Repeated commands read parameters once more: where a plan needs more room for gathered ones than it was
+/// made with, another one is made with that. True: it was.
+bool makeRoomForUnits(planner::Problem &problem, const planner::Search &search) {
+  if (!search.plan || search.plan->shard == "none" || search.plan->devices == 1)
+    return false;
+  auto runs = planner::problemThatRuns(problem, *search.plan);
+  auto places = runs ? planner::unitPlaces(*runs, search.plan->devices) : std::nullopt;
+  if (!places)
+    return false;
+  auto lineOf = [&](const char *name) {
+    auto line = llvm::find_if(search.plan->memory,
+                              [&](const planner::MemoryLine &each) { return each.name == name; });
+    return line == search.plan->memory.end() ? INT64_MAX : line->bytes;
+  };
+  bool isMore = places->gathered > lineOf(planner::kGatheredLine) ||
+                places->scattered > lineOf(planner::kScatteredLine);
+  problem.gathered = std::max(problem.gathered, places->gathered);
+  problem.scattered = std::max(problem.scattered, places->scattered);
+  return isMore;
+}
+
+void searchOnce(Form &form, const planner::DeviceProfile &profile, planner::Options asked,
+                const Options &options) {
   asked.known = &form.known;
   form.search = options.planFile.empty() ? planner::solve(form.problem, profile, asked)
                                          : reuse(form.problem, profile, asked, options.planFile);
+  constexpr int kMostTurns = 5; // the room grows with each
+  for (int turn = 0; turn < kMostTurns && options.planFile.empty() && form.search; ++turn) {
+    if (!makeRoomForUnits(form.problem, *form.search))
+      break;
+    form.search = planner::solve(form.problem, profile, asked);
+  }
+}
+
+/// `--shard auto`: the first way that fits. A program that shards its state runs on one number of devices.
+void search(Form &form, const planner::DeviceProfile &profile, planner::Options asked,
+            const Options &options) {
+  const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(options.optimizer);
+  bool canShard = options.devices > 1 && !(optimizer && optimizer->rule == runtime::UpdateRule::Adafactor);
+  searchOnce(form, profile, asked, options);
+  if (options.shard != "auto" || options.planOnly || !canShard || !options.planFile.empty())
+    return;
+  auto whole = form.search;
+  for (const std::string &mode : llvm::drop_begin(builtShards(options))) {
+    if (!form.search || form.search->plan)
+      return;
+    asked.shard = mode;
+    searchOnce(form, profile, asked, options);
+  }
+  if (form.search && !form.search->plan)
+    form.search = whole;
 }
 
 /// `micro-batch 64, 212 ms per step`.
@@ -324,7 +405,7 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
     planner::limitMemory(*options.memory, *profile, asked);
   else if (profile->memoryUsable == 0)
     asked.budget = hostBudget(options.devices);
-  if (!good || failed(holdWhole(module, asked, diagnostics)))
+  if (!good || failed(checkShard(options, diagnostics)) || failed(holdWhole(module, asked, diagnostics)))
     return failure();
   auto form = problemOf(module, options);
   if (failed(form))
@@ -349,7 +430,8 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
   if (failed(explain(problem, *profile, asked, options, facts, diagnostics, planning)))
     return failure();
   if (!result.plan)
-    return report(explainNoFit(result, module, fitsUnbuilt(problem, *profile, asked)), diagnostics);
+    return report(explainNoFit(result, module, fitsOtherwise(problem, *profile, asked, options)),
+                  diagnostics);
   if (planner::Status status = planner::verify(problem, *result.plan); !status)
     return report(status.error(), diagnostics);
   auto evalPlan = planEval(module.lookupSymbol<train::StepOp>("eval"), *result.plan, *profile, diagnostics);

@@ -138,7 +138,8 @@ void FunctionWriter::writeOp(mlir::Operation *op) {
 }
 
 llvm::Value *FunctionWriter::stateAddress(BufferOp buffer) {
-  llvm::Value *place = at(load(ptr, context, offsetof(accum_ctx, state)), buffer.getOffset());
+  llvm::Value *place =
+      at(load(ptr, context, offsetof(accum_ctx, state)), buffer.getOffset() + buffer.getSkip());
   if (buffer.getByRank() == 0)
     return place;
   llvm::Value *rank = b.CreateZExt(load(b.getInt32Ty(), context, offsetof(accum_ctx, rank)), b.getInt64Ty());

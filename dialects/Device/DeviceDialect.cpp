@@ -105,8 +105,9 @@ LogicalResult BufferOp::verify() {
       !getTensor().getElementType().isIntOrFloat())
     return emitOpError("holds a plain static tensor");
   bool isMoved = getSkip() != 0 || !getStep().empty();
-  if (getSkip() < 0 || (isMoved && getSpace() != Space::scratch && getSpace() != Space::input))
-    return emitOpError("skips bytes of the scratch or of an input only");
+  bool isGap = getSpace() == Space::state && getStep().empty();
+  if (getSkip() < 0 || (isMoved && !isGap && getSpace() != Space::scratch && getSpace() != Space::input))
+    return emitOpError("skips bytes of the state, the scratch or an input, in slices of the last two only");
   if (getPitch() != 0 && (getSpace() != Space::scratch || getTensor().getRank() == 0 ||
                           static_cast<int64_t>(getPitch()) < getTensor().getShape().back()))
     return emitOpError("has a pitch in the scratch only, no shorter than its rows");

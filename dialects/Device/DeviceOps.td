@@ -47,7 +47,7 @@ def Device_BufferOp : Device_Op<"buffer", [Pure, DeclareOpInterfaceMethods<OpAsm
     | hyper | 0: accum_hyper::values | the step |
     | decay | number of a trained parameter: its pair in accum_hyper::decay | the step |
 
-    In scratch and inputs, a slice of samples begins `skip` bytes behind that place; inside for_slices, `step` bytes
+    In the state, what lies behind a tensor begins `skip` bytes behind a place. In scratch and inputs, a slice of samples begins `skip` bytes behind that place; inside for_slices, `step` bytes
     further with each round, one number for each of these loops, the outermost one's first. With a `pitch`, rows (of the
     last axis) begin that many elements behind each other, in scratch only; what is between them is nobody's. With `by_rank`,
     in the state, rank r has its place r times so many bytes further.

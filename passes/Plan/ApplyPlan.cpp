@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as the module's attribute.
+#include "compiler/Planner/Sharing/Sharing.h"
 #include "compiler/Planner/Sharing/Units.h"
 #include "passes/Plan/Plan.h"
 
@@ -18,6 +19,11 @@ DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, 
   entries.set("mode", builder.getStringAttr(plan.shard));
   if (plan.reduce == "each")
     entries.set("each", builder.getUnitAttr());
+  for (auto [name, line] :
+       {std::pair("gathered", planner::kGatheredLine), {"scattered", planner::kScatteredLine}})
+    for (const planner::MemoryLine &each : plan.memory)
+      if (each.name == line)
+        entries.set(name, builder.getI64IntegerAttr(each.bytes));
   entries.set("units", builder.getDenseI64ArrayAttr(planner::shardUnits(bytes)));
   return entries.getDictionary(context);
 }

@@ -4,6 +4,7 @@
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/NN/Views.h"
 #include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/CommandTail.h"
 #include "dialects/Train/Companion.h"
@@ -95,19 +96,35 @@ private:
     auto yield = cast<train::YieldOp>(step.getMicro().front().getTerminator());
     llvm::MapVector<Attribute, train::CommandOp> last;
     for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
-      Operation *op = value.getDefiningOp();
-      if (auto reshape = llvm::dyn_cast_or_null<nn::ReshapeOp>(op))
-        op = reshape.getInput().getDefiningOp();
-      auto command = llvm::dyn_cast_or_null<train::CommandOp>(op);
+      auto command = llvm::dyn_cast_or_null<train::CommandOp>(nn::behindViews(value).getDefiningOp());
       if (isa<StringAttr>(target) || !command)
         continue;
+      adders[target].push_back(static_cast<int64_t>(command.getId()));
       auto [entry, isNew] = last.try_emplace(target, command);
       if (!isNew && entry->second->isBeforeInBlock(command))
         entry->second = command;
     }
     for (auto &[target, command] : last)
       problem.gradients.push_back({.after = static_cast<int64_t>(command.getId()),
-                                   .label = cast<FlatSymbolRefAttr>(target).getValue().str()});
+                                   .label = cast<FlatSymbolRefAttr>(target).getValue().str(),
+                                   .adders = adders[target]});
+    noteReaders();
+  }
+
+  /// Who reads which parameter; those without a gradient, too.
+  void noteReaders() {
+    llvm::StringMap<std::vector<int64_t>> readers;
+    for (Region *region : {&step.getPrologue(), &step.getMicro()})
+      for (auto command : region->front().getOps<train::CommandOp>())
+        for (Value input : command.getInputs())
+          if (auto load = nn::behindViews(input).getDefiningOp<train::LoadParamOp>())
+            readers[load.getParam()].push_back(static_cast<int64_t>(command.getId()));
+    for (auto &[name, ids] : readers) {
+      auto of = llvm::find_if(problem.gradients, [&](const auto &each) { return each.label == name; });
+      if (of == problem.gradients.end())
+        of = problem.gradients.insert(of, {.label = name.str()});
+      of->readers = std::move(ids);
+    }
   }
 
   void addRegion(Region &region, planner::Region kind) {
@@ -247,7 +264,8 @@ private:
     problem.buffers.push_back(std::move(buffer));
   }
 
-  /// As many elements, made of one trained parameter and nothing else: it is spread as that is.
+  /// As many elements of another type, made of one trained parameter and nothing else: it is spread as that
+  /// is.
   bool isCopyOfWeight(train::CommandOp command, OpResult result) {
     auto load = command.getInputs().size() == 1
                     ? command.getInputs().front().getDefiningOp<train::LoadParamOp>()
@@ -255,9 +273,9 @@ private:
     if (!load)
       return false;
     auto param = symbols.lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
-    return param && param.getTrained() &&
-           cast<ShapedType>(load.getType()).getNumElements() ==
-               cast<ShapedType>(result.getType()).getNumElements();
+    auto from = cast<ShapedType>(load.getType()), to = cast<ShapedType>(result.getType());
+    return param && param.getTrained() && from.getNumElements() == to.getNumElements() &&
+           from.getElementType() != to.getElementType();
   }
 
   /// Where there are copies: what the micro region reads of them, and of weights as they are.
@@ -298,6 +316,7 @@ private:
   SmallVector<train::CommandOp> group; // that runs in slices
   SmallVector<int> groupIndices;
   SmallVector<std::pair<int, train::CommandOp>> companions; ///< with their indices
+  DenseMap<Attribute, std::vector<int64_t>> adders;         ///< gradient -> ids of commands
   planner::Problem problem;
   DenseMap<Value, int> storage; // value -> buffer
 };

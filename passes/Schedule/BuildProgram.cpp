@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of commands and a plan -> device.program.
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Schedule/CommandSchedule.h"
 #include "passes/Schedule/GradientSums.h"
 #include "passes/Schedule/Passes.h"
+#include "passes/Schedule/UnitMoves.h"
 #include "passes/Schedule/UpdateSchedule.h"
 
 using namespace mlir;
@@ -32,6 +34,10 @@ private:
   LogicalResult buildMicro(Phase phase);
   void reduceScalars(Block &body);
   LogicalResult buildUpdate();
+  LogicalResult verifyPlaces(const UnitMoves &moves);
+  void bringParameters(train::CommandOp command, const UnitMoves &moves);
+  void makeRoom(train::CommandOp command, const UnitMoves &moves, const Contributions &contributions);
+  void scatterGradients(train::CommandOp command, const UnitMoves &moves);
   void reduceGradients();
   void gatherParameters(size_t unit, bool start);
 
@@ -74,17 +80,26 @@ void StepSchedule::placeTotals(Block::BlockArgListType arguments) {
 }
 
 LogicalResult StepSchedule::buildLoop(Block &body, Phase phase) {
-  auto contributions = Contributions::of(body);
+  bool scatters = phase == Phase::micro && layout.hasPartsOf("gradient");
+  auto contributions = Contributions::of(body, scatters);
   if (failed(contributions))
+    return failure();
+  UnitMoves moves(body, phase == Phase::micro ? &*contributions : nullptr, layout);
+  if (failed(verifyPlaces(moves)))
     return failure();
   auto loop = device::ForMicroOp::create(builder, step.getLoc(), phase);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(builder.createBlock(&loop.getBody()));
   buffers.enterLoop();
   std::optional<GradientSums> sums;
-  if (phase == Phase::micro && plan.getDevices() > 1)
+  if (phase == Phase::micro && plan.getDevices() > 1 && !scatters)
     sums.emplace(body, *contributions, layout, buffers);
-  LogicalResult result = commands.runAll(body, &*contributions, [&](train::CommandOp command) {
+  auto begin = [&](train::CommandOp command) {
+    bringParameters(command, moves);
+    makeRoom(command, moves, *contributions);
+  };
+  LogicalResult result = commands.runAll(body, &*contributions, begin, [&](train::CommandOp command) {
+    scatterGradients(command, moves);
     for (const Place &run : sums ? sums->behind(command) : ArrayRef<Place>()) {
       Value range = buffers.at(run, builder, command.getLoc());
       if (layout.units.empty())
@@ -95,6 +110,58 @@ LogicalResult StepSchedule::buildLoop(Block &body, Phase phase) {
   });
   buffers.leaveLoop();
   return result;
+}
+
+/// The planner counted places for what is here.
+LogicalResult StepSchedule::verifyPlaces(const UnitMoves &moves) {
+  if (moves.gatheredBytes() <= layout.gatheredBytes && moves.scatteredBytes() <= layout.scatteredBytes)
+    return success();
+  return step.emitError("the plan has ")
+         << layout.gatheredBytes << " and " << layout.scatteredBytes
+         << " bytes for gathered parameters and scattered gradients, which take " << moves.gatheredBytes()
+         << " and " << moves.scatteredBytes();
+}
+
+/// Units of parameters that `command` is the first to need come from all devices.
+void StepSchedule::bringParameters(train::CommandOp command, const UnitMoves &moves) {
+  for (const planner::UnitSpan &span : moves.gatheredBefore(command)) {
+    Location loc = command.getLoc();
+    device::AllGatherOp::create(builder, loc, buffers.at(buffers.part("parameter", span.unit), builder, loc),
+                                buffers.at(buffers.gathered(span), builder, loc), /*start=*/false);
+    buffers.noteGathered(span);
+  }
+}
+
+/// What lies between gradients is sent with them: it is zero.
+void StepSchedule::makeRoom(train::CommandOp command, const UnitMoves &moves,
+                            const Contributions &contributions) {
+  for (const planner::UnitSpan &span : moves.scatteredBefore(command)) {
+    buffers.noteScattered(span);
+    for (const Place &gap : buffers.gapsOf(span, contributions))
+      device::ZeroOp::create(builder, command.getLoc(), buffers.at(gap, builder, command.getLoc()),
+                             /*if_first=*/false);
+  }
+}
+
+/// Units of gradients that have all their terms of this micro-step: each device adds its part of the sum to
+/// what it has.
+void StepSchedule::scatterGradients(train::CommandOp command, const UnitMoves &moves) {
+  for (const planner::UnitSpan &span : moves.scatteredBehind(command)) {
+    Location loc = command.getLoc();
+    device::ReduceScatterOp::create(builder, loc, buffers.at(buffers.scattered(span), builder, loc),
+                                    /*start=*/false, /*if_last=*/false);
+    for (auto adder : step.getUpdate().front().getOps<train::CommandOp>()) {
+      auto unit = adder->getAttrOfType<IntegerAttr>(train::kAddsUnit);
+      if (!unit || unit.getInt() != static_cast<int64_t>(span.unit))
+        continue;
+      auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(step, adder.getKernelAttr());
+      SmallVector<Value> arguments = {buffers.at(buffers.ownScattered(span), builder, loc),
+                                      buffers.at(buffers.part("gradient", span.unit), builder, loc)};
+      device::LaunchOp::create(builder, loc, adder.getIdAttr(), adder.getKernelAttr(),
+                               kernel->getAttrOfType<IntegerAttr>("accum.kernel"), arguments,
+                               device::UpdateAttr::get(builder.getContext(), device::Update::accumulate));
+    }
+  }
 }
 
 /// One call each; a total or a loss is a few bytes.
@@ -138,7 +205,10 @@ LogicalResult StepSchedule::buildPrologue() {
     return success();
   section("prologue: what does not depend on the micro-batch");
   placeTotals(body.getArguments());
-  return commands.runAll(body, nullptr);
+  UnitMoves moves(body, nullptr, layout);
+  if (failed(verifyPlaces(moves)))
+    return failure();
+  return commands.runAll(body, nullptr, [&](train::CommandOp command) { bringParameters(command, moves); });
 }
 
 LogicalResult StepSchedule::buildMicro(Phase phase) {
@@ -174,7 +244,7 @@ void StepSchedule::reduceGradients() {
     return;
   }
   size_t units = layout.units.size();
-  for (size_t unit = 0; unit < units; ++unit)
+  for (size_t unit = 0; unit < units && !layout.hasPartsOf("gradient"); ++unit)
     device::ReduceScatterOp::create(builder, loc, buffers.at(buffers.whole("gradient", unit), builder, loc),
                                     /*start=*/false, /*if_last=*/false);
   for (size_t unit = 0; unit < units; ++unit)
@@ -204,11 +274,14 @@ LogicalResult StepSchedule::buildUpdate() {
   if (failed(placeStores(body, buffers, copies)))
     return failure();
   for (Operation &op : body) {
-    if (auto command = dyn_cast<train::CommandOp>(op); command && failed(commands.run(command, nullptr)))
+    auto command = dyn_cast<train::CommandOp>(op);
+    if (command && command->hasAttr(train::kAddsUnit)) // ran in the micro-steps
+      continue;
+    if (command && failed(commands.run(command, nullptr)))
       return failure();
     // Each unit's parameters are stored by one op, behind the command that updates them.
     if (auto store = dyn_cast<train::StoreOp>(op); store && store.getSlot() == "parameter")
-      if (auto unit = train::unitOf(store))
+      if (auto unit = train::unitOf(store); unit && !layout.hasPartsOf("parameter"))
         gatherParameters(*unit, /*start=*/true);
     if (!copies.contains(&op))
       continue;
@@ -219,7 +292,7 @@ LogicalResult StepSchedule::buildUpdate() {
     device::CopyOp::create(builder, op.getLoc(), *source,
                            buffers.at(storePlace(store, buffers), builder, op.getLoc()));
   }
-  for (size_t unit = 0; unit < layout.units.size(); ++unit)
+  for (size_t unit = 0; unit < layout.units.size() && !layout.hasPartsOf("parameter"); ++unit)
     gatherParameters(unit, /*start=*/false);
   device::EndMicroOp::create(builder, step.getLoc());
   return success();

@@ -104,7 +104,8 @@ LogicalResult CommandSchedule::placeResults(train::CommandOp command, const Cont
   if (contributions)
     for (OpResult result : contributions->zeroed(command))
       device::ZeroOp::create(builder, command.getLoc(),
-                             buffers.at(*buffers.find(result), builder, command.getLoc()), /*if_first=*/true);
+                             buffers.at(*buffers.find(result), builder, command.getLoc()),
+                             /*if_first=*/!contributions->isZeroedEach(result));
   return success();
 }
 
@@ -264,9 +265,12 @@ LogicalResult CommandSchedule::runSlices(ArrayRef<train::CommandOp> group,
 }
 
 LogicalResult CommandSchedule::runAll(Block &body, const Contributions *contributions,
+                                      llvm::function_ref<void(train::CommandOp)> begin,
                                       llvm::function_ref<void(train::CommandOp)> done) {
   SmallVector<train::CommandOp> group;
   auto flush = [&] {
+    if (!group.empty() && begin)
+      begin(group.front());
     LogicalResult result = group.empty() ? success() : runSlices(group, contributions);
     if (!group.empty() && done)
       done(group.back());
@@ -278,7 +282,11 @@ LogicalResult CommandSchedule::runAll(Block &body, const Contributions *contribu
       group.push_back(command);
       continue;
     }
-    if (failed(flush()) || failed(run(command, contributions)))
+    if (failed(flush()))
+      return failure();
+    if (begin)
+      begin(command);
+    if (failed(run(command, contributions)))
       return failure();
     if (done)
       done(command);

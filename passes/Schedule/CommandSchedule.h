@@ -16,8 +16,10 @@ public:
 
   /// `contributions` of the loop body that the command stands in; null outside of loops.
   mlir::LogicalResult run(train::CommandOp command, const Contributions *contributions);
-  /// `done` gets each command behind its ops; of those that run in slices together only the last.
+  /// `begin` gets each command before its ops, `done` behind them; of those that run in slices together only
+  /// the first, or the last.
   mlir::LogicalResult runAll(mlir::Block &body, const Contributions *contributions,
+                             llvm::function_ref<void(train::CommandOp)> begin = {},
                              llvm::function_ref<void(train::CommandOp)> done = {});
   /// Where a value that `user` reads lies, and its buffer there.
   mlir::FailureOr<Place> placeOf(mlir::Operation *user, mlir::Value value);

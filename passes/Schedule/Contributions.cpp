@@ -3,6 +3,7 @@
 #include "passes/Schedule/Contributions.h"
 #include "dialects/NN/Views.h"
 #include "passes/Schedule/ProgramBuffers.h"
+#include "passes/Schedule/SliceKernels.h"
 
 using namespace mlir;
 
@@ -12,8 +13,9 @@ static bool accumulates(train::CommandOp command, unsigned result) {
   return llvm::is_contained(command.getAccumulate(), static_cast<int64_t>(result));
 }
 
-FailureOr<Contributions> Contributions::of(Block &body) {
+FailureOr<Contributions> Contributions::of(Block &body, bool scatters) {
   Contributions contributions;
+  contributions.scatters = scatters;
   auto yield = cast<train::YieldOp>(body.getTerminator());
   if (yield.getValues().size() != yield.getTargets().size())
     return yield.emitOpError("names ")
@@ -50,15 +52,36 @@ std::optional<device::Update> Contributions::update(train::CommandOp command) co
   if (command.getAccumulate().empty())
     return std::nullopt;
   bool writes = !isMixed(command) && first.contains(command->getResult(command.getAccumulate().front()));
+  if (writes && writesEach(command))
+    return device::Update::write;
   return writes ? device::Update::accumulate : device::Update::add;
+}
+
+bool Contributions::isGradient(OpResult result) const {
+  return isa_and_nonnull<FlatSymbolRefAttr>(targets.lookup(result));
+}
+
+bool Contributions::hasTarget(StringRef parameter) const {
+  return llvm::any_of(targets, [&](const auto &entry) {
+    auto symbol = dyn_cast<FlatSymbolRefAttr>(entry.second);
+    return symbol && symbol.getValue() == parameter;
+  });
+}
+
+/// In slices the first one of a micro-step would write, which no flag says.
+bool Contributions::writesEach(train::CommandOp command) const {
+  return scatters && !command->hasAttr(kSlice) &&
+         llvm::all_of(command.getAccumulate(), [&](int64_t i) { return isGradient(command->getResult(i)); });
 }
 
 SmallVector<OpResult> Contributions::zeroed(train::CommandOp command) const {
   SmallVector<OpResult> results;
-  if (isMixed(command))
-    for (int64_t i : command.getAccumulate())
-      if (first.contains(command->getResult(i)))
-        results.push_back(command->getResult(i));
+  for (int64_t i : command.getAccumulate()) {
+    OpResult result = command->getResult(i);
+    bool isLate = scatters && isGradient(result) && !writesEach(command);
+    if (first.contains(result) && (isMixed(command) || isLate))
+      results.push_back(result);
+  }
   return results;
 }
 

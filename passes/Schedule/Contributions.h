@@ -15,20 +15,29 @@ class Contributions {
 public:
   /// Fails, with a diagnostic, where a yielded value is not an accumulating result of a command, an
   /// accumulating result is not yielded exactly once, or two of one command have the same target.
-  static mlir::FailureOr<Contributions> of(mlir::Block &body);
+  /// `scatters`: each micro-step sends its gradients away, so that what is first in it writes.
+  static mlir::FailureOr<Contributions> of(mlir::Block &body, bool scatters = false);
 
   /// Null where the result is a buffer of its own.
   mlir::Attribute target(mlir::OpResult result) const { return targets.lookup(result); }
   /// Nothing for commands that accumulate nothing.
   std::optional<device::Update> update(train::CommandOp command) const;
-  /// Results whose targets are set to zero before the command, in the first micro-step.
+  /// Results whose targets are set to zero before the command, in the first micro-step, or in each one
+  /// (`isZeroedEach`).
   llvm::SmallVector<mlir::OpResult> zeroed(train::CommandOp command) const;
+  bool isZeroedEach(mlir::OpResult result) const { return scatters && isGradient(result); }
+  /// Whether any command adds to the gradient of that parameter.
+  bool hasTarget(llvm::StringRef parameter) const;
 
 private:
   bool isMixed(train::CommandOp command) const;
+  bool isGradient(mlir::OpResult result) const;
+  /// Of a step that scatters: what such a command writes in each micro-step it has one flag for.
+  bool writesEach(train::CommandOp command) const;
 
   llvm::DenseMap<mlir::OpResult, mlir::Attribute> targets;
   llvm::DenseSet<mlir::OpResult> first;
+  bool scatters = false;
 };
 
 } // namespace accum

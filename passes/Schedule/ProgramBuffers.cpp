@@ -30,12 +30,69 @@ RankedTensorType ProgramBuffers::typeOf(const runtime::ParameterSpec &spec) cons
 
 Place ProgramBuffers::parameter(StringRef name) const {
   const auto &spec = layout.parameter(name);
+  if (auto unit = layout.unitOf(name); unit && layout.hasPartsOf("parameter")) {
+    auto inside = static_cast<int64_t>(spec.gradOffset - layout.units[*unit].gradients);
+    assert(gatheredAt.contains(*unit) && "nobody gathered it");
+    return {Space::state, layout.gathered + gatheredAt.at(*unit) + inside, typeOf(spec), name.str()};
+  }
   return {Space::state, layout.local(spec.stateOffset), typeOf(spec), name.str()};
 }
 
 Place ProgramBuffers::gradient(StringRef name) const {
   const auto &spec = layout.parameter(name);
+  if (auto unit = layout.unitOf(name); unit && layout.hasPartsOf("gradient")) {
+    auto inside = static_cast<int64_t>(spec.gradOffset - layout.units[*unit].gradients);
+    assert(scatteredAt.contains(*unit) && "nobody made room for it");
+    return {Space::state, layout.scattered + scatteredAt.at(*unit) + inside, typeOf(spec),
+            "gradient of " + name.str()};
+  }
   return {Space::state, layout.local(spec.gradOffset), typeOf(spec), "gradient of " + name.str()};
+}
+
+Place ProgramBuffers::gathered(const planner::UnitSpan &span) const {
+  return gradientRange(layout, top->getParent()->getContext(),
+                       static_cast<uint64_t>(layout.gathered + span.offset), layout.units[span.unit].bytes,
+                       "parameters of unit " + std::to_string(span.unit));
+}
+
+Place ProgramBuffers::scattered(const planner::UnitSpan &span) const {
+  return gradientRange(layout, top->getParent()->getContext(),
+                       static_cast<uint64_t>(layout.scattered + span.offset), layout.units[span.unit].bytes,
+                       "gradients of unit " + std::to_string(span.unit));
+}
+
+Place ProgramBuffers::ownScattered(const planner::UnitSpan &span) const {
+  uint64_t part = layout.units[span.unit].bytes / static_cast<uint64_t>(layout.manifest.devices);
+  Place place = gradientRange(layout, top->getParent()->getContext(),
+                              static_cast<uint64_t>(layout.scattered + span.offset), part,
+                              "own part of the sum of unit " + std::to_string(span.unit));
+  place.byRank = static_cast<int64_t>(part);
+  return place;
+}
+
+SmallVector<Place> ProgramBuffers::gapsOf(const planner::UnitSpan &span,
+                                          const Contributions &contributions) const {
+  const StateLayout::Unit &unit = layout.units[span.unit];
+  SmallVector<Place> gaps;
+  uint64_t end = 0; // of what has terms, in the unit
+  auto fill = [&](uint64_t to) {
+    if (to <= end)
+      return;
+    auto skip = static_cast<int64_t>(end % device::kStateAlignment);
+    gaps.push_back(gradientRange(layout, top->getParent()->getContext(),
+                                 static_cast<uint64_t>(layout.scattered + span.offset - skip) + end, to - end,
+                                 "between gradients"));
+    gaps.back().skip = skip;
+  };
+  for (const runtime::ParameterSpec &param : layout.manifest.params) {
+    if (!param.trained || param.gradOffset < unit.gradients ||
+        param.gradOffset >= unit.gradients + unit.bytes || !contributions.hasTarget(param.onnxName))
+      continue;
+    fill(param.gradOffset - unit.gradients);
+    end = param.gradOffset - unit.gradients + param.bytes();
+  }
+  fill(unit.bytes);
+  return gaps;
 }
 
 uint64_t ProgramBuffers::startOf(StringRef slot, size_t unit) const {

@@ -2,7 +2,9 @@
 // Where the values of a step lie, and the device.buffer ops that say so.
 #pragma once
 
+#include "compiler/Planner/Sharing/Gathering.h"
 #include "dialects/Train/OneParameter.h"
+#include "passes/Schedule/Contributions.h"
 #include "passes/Schedule/StateLayout.h"
 #include "llvm/ADT/DenseMap.h"
 #include <map>
@@ -56,6 +58,17 @@ public:
   /// A yield target: a string is a scalar of the state, a symbol a gradient.
   Place target(mlir::Attribute target, mlir::RankedTensorType type) const;
 
+  // --- units that are whole for a while ---
+  /// All of a gathered or scattered unit, and a rank's part of it.
+  Place gathered(const planner::UnitSpan &span) const;
+  Place scattered(const planner::UnitSpan &span) const;
+  Place ownScattered(const planner::UnitSpan &span) const;
+  /// What lies between a unit's gradients, or has no term in the micro-step, where that is scattered.
+  llvm::SmallVector<Place> gapsOf(const planner::UnitSpan &span, const Contributions &contributions) const;
+  /// From here on that unit's parameters, or gradients, are there.
+  void noteGathered(const planner::UnitSpan &span) { gatheredAt[span.unit] = span.offset; }
+  void noteScattered(const planner::UnitSpan &span) { scatteredAt[span.unit] = span.offset; }
+
   // --- values ---
   void place(mlir::Value value, Place place) { places.insert_or_assign(value, std::move(place)); }
   /// Where a value lies, looking through reshapes; null where nothing placed it.
@@ -77,7 +90,8 @@ private:
   mlir::Block *top;
   mlir::Operation *lastListed = nullptr;
   llvm::DenseMap<mlir::Value, Place> places;
-  std::vector<std::map<Key, mlir::Value>> known{1}; ///< by the loops around the builder, the region's first
+  std::map<size_t, int64_t> gatheredAt, scatteredAt; ///< unit -> offset in the place for such
+  std::vector<std::map<Key, mlir::Value>> known{1};  ///< by the loops around the builder, the region's first
 };
 
 } // namespace accum

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The update of all parameters -> one for each unit, of a rank's part.
 #include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Placement.h"
 #include "dialects/Train/OneParameter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Fuse/UpdateKernels.h"
@@ -76,6 +77,51 @@ void writeUnit(train::CommandOp whole, int64_t number, int64_t id, func::FuncOp 
   command.setMayAliasAttr(builder.getArrayAttr(inPlace));
 }
 
+/// Kernel (part of gradients) -> the same, to be added.
+func::FuncOp buildAddKernel(int64_t rows, Type element) {
+  MLIRContext *context = element.getContext();
+  Location loc = NameLoc::get(StringAttr::get(context, "gradients"));
+  int64_t columns = device::kStateAlignment * 8 / element.getIntOrFloatBitWidth();
+  nn::Placement replicated = nn::Placement::replicated();
+  Type type = replicated.place(RankedTensorType::get({rows, columns}, element));
+  auto kernel = func::FuncOp::create(loc, "add_gradients", FunctionType::get(context, {type}, {type}));
+  kernel.setPrivate();
+  Block *body = kernel.addEntryBlock();
+  ImplicitLocOpBuilder b(loc, context);
+  b.setInsertionPointToEnd(body);
+  Type scalar = replicated.place(RankedTensorType::get({}, element));
+  Value one = nn::ConstantOp::create(
+      b, scalar, DenseElementsAttr::get(nn::slabOf(scalar), Attribute(b.getFloatAttr(element, 1))));
+  auto same = nn::ElementwiseOp::create(b, nn::ElementwiseFn::mul, ValueRange{body->getArgument(0), one});
+  same->getResult(0).setType(type);
+  func::ReturnOp::create(b, same->getResult(0));
+  return kernel;
+}
+
+/// Where each micro-step scatters its gradients: the commands that add up what comes.
+void writeAdders(train::StepOp step, const StateLayout &layout, SymbolTable &symbols, Type element,
+                 int64_t &id) {
+  OpBuilder builder(step.getUpdate().front().getTerminator());
+  llvm::DenseMap<int64_t, func::FuncOp> kernels; // by rows
+  for (auto [number, unit] : llvm::enumerate(layout.units)) {
+    int64_t rows = static_cast<int64_t>(unit.bytes) / device::kStateAlignment / layout.manifest.devices;
+    func::FuncOp &kernel = kernels[rows];
+    if (!kernel) {
+      kernel = buildAddKernel(rows, element);
+      symbols.insert(kernel);
+    }
+    Type type = kernel.getArgumentTypes().front();
+    Value part = train::LoadSlotOp::create(builder, step.getLoc(), type, "gradient");
+    part.getDefiningOp()->setAttr(train::kUnit, builder.getI64IntegerAttr(static_cast<int64_t>(number)));
+    auto none = train::PolyAttr::get(builder.getContext(), 0, 0);
+    auto command = train::CommandOp::create(
+        builder, step.getLoc(), TypeRange{type}, FlatSymbolRefAttr::get(kernel), ValueRange{part},
+        builder.getI64IntegerAttr(++id), StringAttr(), builder.getDenseI64ArrayAttr({0}), none, none,
+        builder.getArrayAttr({}), ArrayAttr(), IntegerAttr());
+    command->setAttr(train::kAddsUnit, builder.getI64IntegerAttr(static_cast<int64_t>(number)));
+  }
+}
+
 LogicalResult shardUpdate(ModuleOp module, train::PlanAttr plan) {
   auto step = module.lookupSymbol<train::StepOp>("step");
   SymbolTable symbols(module);
@@ -106,6 +152,8 @@ LogicalResult shardUpdate(ModuleOp module, train::PlanAttr plan) {
     writeUnit(whole, static_cast<int64_t>(number), number == 0 ? static_cast<int64_t>(whole.getId()) : ++id,
               kernel, *optimizer);
   }
+  if (layout->hasPartsOf("gradient"))
+    writeAdders(step, *layout, symbols, element, id);
   SmallVector<Operation *> loads;
   for (Value input : whole.getInputs().drop_front())
     loads.push_back(input.getDefiningOp());

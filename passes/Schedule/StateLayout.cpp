@@ -116,6 +116,21 @@ void noteUnits(StateLayout &layout) {
 
 } // namespace
 
+std::optional<size_t> StateLayout::unitOf(StringRef parameter) const {
+  const runtime::ParameterSpec *spec = manifest.findParameter(parameter.str());
+  for (auto [i, unit] : llvm::enumerate(units))
+    if (spec && spec->trained && spec->gradOffset >= unit.gradients &&
+        spec->gradOffset < unit.gradients + unit.bytes)
+      return i;
+  return std::nullopt;
+}
+
+bool StateLayout::hasPartsOf(StringRef slot) const {
+  if (units.empty())
+    return false;
+  return segment(slot == "gradient" ? units.front().gradients : units.front().parameters)->isCut;
+}
+
 const runtime::StateSegment *StateLayout::segment(uint64_t offset) const {
   for (const runtime::StateSegment &segment : manifest.shard.segments)
     if (offset >= segment.offset && offset - segment.offset < segment.bytes)
@@ -209,6 +224,14 @@ FailureOr<StateLayout> layOutState(ModuleOp module, const StateContents &content
     layout.offsets[scalar.name] = layout.local(scalar.stateOffset);
   noteUnits(layout);
   placeArrays(scalars, layout);
+  auto reserve = [&](StringRef name, int64_t &offset, int64_t &bytes) {
+    auto size = contents.shard ? contents.shard.getAs<IntegerAttr>(name) : IntegerAttr();
+    offset = static_cast<int64_t>(manifest.stateBytes);
+    bytes = size ? size.getInt() : 0;
+    manifest.stateBytes += static_cast<uint64_t>(bytes);
+  };
+  reserve("gathered", layout.gathered, layout.gatheredBytes);
+  reserve("scattered", layout.scattered, layout.scatteredBytes);
   return layout;
 }
 

@@ -40,6 +40,14 @@ struct StateLayout {
   };
   llvm::SmallVector<Unit> units; ///< none where nothing is sharded
 
+  /// Places behind the rest of a device's state: for parameters that are gathered, for gradients that are
+  /// scattered, of so many bytes.
+  int64_t gathered = 0, gatheredBytes = 0, scattered = 0, scatteredBytes = 0;
+
+  /// The unit of a trained parameter; nothing where nothing is sharded.
+  std::optional<size_t> unitOf(llvm::StringRef parameter) const;
+  /// Whether a device has its part only of `parameter` or `gradient`.
+  bool hasPartsOf(llvm::StringRef slot) const;
   /// Where a device has what lies there in the whole state, or its part of that.
   int64_t local(uint64_t offset) const;
   const runtime::StateSegment *segment(uint64_t offset) const;

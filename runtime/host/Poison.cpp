@@ -42,12 +42,36 @@ std::optional<Poison> Poison::asked(const Artifact &artifact) {
   Poison poison;
   poison.stateBytes = artifact.manifest.stateBytes;
   poison.scratchBytes = artifact.program->scratch_bytes;
-  for (const ParameterSpec &param : artifact.manifest.params)
-    if (param.trained)
-      poison.gradients.push_back({param.gradOffset, param.bytes()});
+  const Manifest &manifest = artifact.manifest;
+  if (manifest.shard.segments.empty()) {
+    for (const ParameterSpec &param : manifest.params)
+      if (param.trained)
+        poison.gradients.push_back({param.gradOffset, param.bytes()});
+  } else {
+    poison.poisonSharded(manifest);
+  }
   if (auto operands = findFunction(artifact, "kernels.so", "accum_operands"))
     poison.operands = reinterpret_cast<const accum_operand *const *(*)()>(*operands)();
   return poison;
+}
+
+/// What lies between whole gradients stays zero; parts are written with it. Units that are whole for a while
+/// lie behind what is kept.
+void Poison::poisonSharded(const Manifest &manifest) {
+  auto devices = uint64_t(manifest.devices);
+  for (const StateSegment &segment : manifest.shard.segments) {
+    bool isGradient = segment.offset >= manifest.gradients.offset &&
+                      segment.offset < manifest.gradients.offset + manifest.gradients.bytes;
+    if (isGradient && segment.isCut)
+      gradients.push_back({segment.local, segment.bytes / devices});
+    for (const ParameterSpec &param : manifest.params)
+      if (isGradient && !segment.isCut && param.trained && param.gradOffset >= segment.offset &&
+          param.gradOffset < segment.offset + segment.bytes)
+        gradients.push_back({segment.local + (param.gradOffset - segment.offset), param.bytes()});
+  }
+  const StateSegment &last = manifest.shard.segments.back();
+  uint64_t kept = last.local + (last.isCut ? last.bytes / devices : last.bytes);
+  gradients.push_back({kept, manifest.stateBytes - kept});
 }
 
 void Poison::beforeStep(uint8_t *arena, bool evaluates) const {

@@ -24,6 +24,7 @@ public:
   static void beforeAttention(const accum_attention &call);
 
 private:
+  void poisonSharded(const Manifest &manifest);
   uint64_t stateBytes = 0, scratchBytes = 0;
   std::vector<std::pair<uint64_t, uint64_t>> gradients; ///< offset, bytes
   const accum_operand *const *operands = nullptr;       ///< null where kernels.so does not tell

@@ -175,8 +175,8 @@ Status SimDevice::reduceScatter(void *data, uint64_t n, DType dtype) {
   if (!begun.contains(reinterpret_cast<uint64_t>(data)))
     if (Status status = startReduceScatter(data, n, dtype); !status)
       return status;
-  uint64_t bytes = n * uint64_t(bytesOf(dtype));
-  kernels->memory().wrote(static_cast<uint8_t *>(data) + rank() * bytes, bytes);
+  // Also what holds anything: a kernel that may add reads what it then writes.
+  kernels->memory().wrote(data, n * uint64_t(bytesOf(dtype)) * rankCount());
   return endBegun(data);
 }
 

@@ -29,7 +29,7 @@ public:
   Status allReduce(void *data, uint64_t n, DType dtype) override;
   /// At once; what is in the range must not change until `allReduce`.
   Status startAllReduce(void *data, uint64_t n, DType dtype) override;
-  /// Nobody may read a part before it has come, nor, of a sum, that of another rank.
+  /// Nobody may read or write a part before the call that ends its way.
   Status reduceScatter(void *data, uint64_t n, DType dtype) override;
   Status allGather(void *to, const void *from, uint64_t bytes) override;
   Status startReduceScatter(void *data, uint64_t n, DType dtype) override;

@@ -30,7 +30,7 @@ class Sharding:
         target = ["--target", "reference", "--precision", "f64"] if options.precision == "f64" else []
         target += ["--target", options.sim, "--with-sim"] if options.sim else []
         artifact = self.model.compile("--optimizer", options.optimizer, "--micro-batch", size, "--devices", devices, "--shard",
-                                      mode, *target, batch=BATCH)
+                                      mode, "--prefer", options.prefer, *target, batch=BATCH)
         files = [self.model.folder / f"{kind}-{size}-{devices}-{mode}.safetensors" for kind in ("gradients", "weights")]
         device = ["--target", "sim"] if options.sim else []
         log = self.model.train(artifact, STEPS, *device, "--lr", 0.05, "--seed", 7, "--clip-norm", 0.5, "--weight-decay", 0.1,
@@ -70,6 +70,7 @@ def main():
     parser.add_argument("--cuts", required=True, help="micro-batch:devices:mode, separated by commas")
     parser.add_argument("--sim", metavar="TARGET", help="compile for this GPU and simulate it")
     parser.add_argument("--optimizer", default="adamw")
+    parser.add_argument("--prefer", default="balanced")
     Sharding(parser.parse_args()).run()
 
 

@@ -127,6 +127,9 @@ struct Gradient {
   int64_t bytes = 0;      ///< in the state, padding included
   int64_t after = -1;     ///< the id of the last command that contributes to it; -1: none does
   std::string label = {}; ///< the parameter's name
+  /// Ids of the commands that read the parameter, or add to its gradient. Known to the compiler, and in no
+  /// file.
+  std::vector<int64_t> readers = {}, adders = {};
 };
 
 struct Problem {
@@ -142,6 +145,9 @@ struct Problem {
   /// The repetition of command `id` has the id `cloneIds + id`. 0: behind the largest id here.
   int64_t cloneIds = 0;
   Amount carried = {}; ///< bytes of all values that a forward part leaves for the backward part
+  /// At least these bytes for parameters that are gathered and gradients that are scattered; more than one
+  /// program asks for.
+  int64_t gathered = 0, scattered = 0;
   std::vector<Gradient> gradients = {}; ///< in the order of the state; empty: not known
   std::vector<FixedMemory> fixed = {};
   std::vector<Command> commands = {}; ///< in execution order, hence ascending by region

@@ -3,6 +3,7 @@
 #include "compiler/Planner/Sharing/Sharing.h"
 #include "compiler/Planner/Problem/Amount.h"
 #include "compiler/Planner/Problem/Quantity.h"
+#include "compiler/Planner/Sharing/Gathering.h"
 #include "compiler/Planner/Sharing/Units.h"
 #include <algorithm>
 #include <fmt/format.h>
@@ -146,10 +147,13 @@ Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DevicePro
   for (Shard shard : *shards)
     for (Offload offload : *offloads)
       for (bool reduceEach : {false, true}) {
-        // With one device, or nothing to spread, all are the same.
+        // Reduced once, gradients are as whole as with zero1. With one device, or nothing to spread, all are
+        // the same.
         bool pointless =
             shard != Shard::None && (options.devices == 1 || bytesOf(problem, StateRole::Gradients) == 0);
-        if ((pointless && options.shard == "auto") || (reduceEach && (shard < Shard::Gradients || pointless)))
+        if ((pointless && options.shard == "auto") ||
+            (reduceEach && (shard < Shard::Gradients || pointless)) ||
+            (!reduceEach && shard == Shard::Gradients && !pointless))
           continue;
         ways.push_back({pointless ? Shard::None : shard, offload, reduceEach});
       }
@@ -244,10 +248,13 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
     lines.push_back(
         {FixedKind::State, name, {(bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment, 0, {}}});
   };
+  UnitPlaces places{2 * problem.largestParameter, 2 * problem.largestParameter};
+  if (gathers || scatters)
+    places = unitPlaces(problem, devices).value_or(places);
   if (gathers)
-    add("gathered weights", 2 * problem.largestParameter);
+    add(kGatheredLine, std::max(places.gathered, problem.gathered));
   if (scatters)
-    add("gradients to scatter", 2 * problem.largestParameter);
+    add(kScatteredLine, std::max(places.scattered, problem.scattered));
   if (staged > 0)
     add("staging of offload", staged);
   return lines;

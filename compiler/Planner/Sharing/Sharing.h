@@ -31,8 +31,9 @@ Result<std::vector<Offload>> parseOffload(const std::string &flag, const DeviceP
 /// For command lines: what is wrong with the flag on any device, or nothing.
 std::string offloadComplaint(const std::string &flag);
 
-/// The line of state that is nobody's.
-inline constexpr const char *kAlignmentLine = "scalars, alignment";
+/// Lines of the state: what is nobody's, and units that are whole for a while.
+inline constexpr const char *kAlignmentLine = "scalars, alignment", *kGatheredLine = "gathered weights",
+                            *kScatteredLine = "gradients to scatter";
 
 /// Bytes of all copies of weights, whole.
 int64_t copiedBytes(const Problem &problem);

@@ -172,7 +172,7 @@ device.program @last_round m 2 devices 1 state 0 bytes scratch 256 bytes step {
 device.program @state_steps m 2 devices 1 state 256 bytes scratch 256 bytes step {
   device.for_micro micro {
     device.for_slices 2 "sample" "the micro-batch sample by sample" {
-      // expected-error@+1 {{skips bytes of the scratch or of an input only}}
+      // expected-error@+1 {{skips bytes of the state, the scratch or an input, in slices of the last two only}}
       %0 = device.buffer state at 0 step [16] : tensor<4xf32> "w"
     }
   }

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// When units of a sharded state are whole on a device: parameters between being gathered and their last use,
+// gradients between their first term and being scattered.
+#pragma once
+#include "compiler/Planner/Problem/Problem.h"
+#include <optional>
+
+namespace accum::planner {
+
+/// A unit in memory, from the position before which it comes to the one behind which it goes, at `offset`
+/// bytes of the place for such units.
+struct UnitSpan {
+  size_t unit = 0, begin = 0, end = 0;
+  int64_t offset = 0, bytes = 0;
+};
+
+struct UnitSchedule {
+  std::vector<UnitSpan> spans; ///< by `begin`
+  int64_t bytes = 0;           ///< of the place
+
+  /// The span that a unit is in at a position; null where it is in none.
+  const UnitSpan *at(size_t unit, size_t position) const;
+};
+
+/// `unitsAt[i]`: units that the i-th command needs. A unit stays where at most one other is needed before it
+/// is needed again, else it goes and is gathered again.
+UnitSchedule gatherUnits(const std::vector<std::vector<size_t>> &unitsAt,
+                         const std::vector<int64_t> &unitBytes);
+
+/// `unitsAt[i]`: units that the i-th command adds to. Each stays from the first to the last one.
+UnitSchedule scatterUnits(const std::vector<std::vector<size_t>> &unitsAt,
+                          const std::vector<int64_t> &unitBytes);
+
+/// Bytes of the places for gathered parameters and for gradients on their way, in a problem as it runs;
+/// nothing where it does not say who reads and who adds.
+struct UnitPlaces {
+  int64_t gathered = 0, scattered = 0;
+};
+std::optional<UnitPlaces> unitPlaces(const Problem &runs, int64_t devices);
+
+} // namespace accum::planner

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where in a region of commands units of a sharded state come and go.
+#pragma once
+
+#include "compiler/Planner/Sharing/Gathering.h"
+#include "passes/Schedule/Contributions.h"
+#include "passes/Schedule/StateLayout.h"
+
+namespace accum {
+
+/// Spans of parameters that are gathered, where devices have parts of them, and of gradients that are
+/// scattered, where each micro-step does that. Commands that run in slices together are one position.
+class UnitMoves {
+public:
+  /// `contributions`: of a loop over micro-steps, else null.
+  UnitMoves(mlir::Block &body, const Contributions *contributions, const StateLayout &layout);
+
+  /// Spans that begin before, or end behind, this command.
+  llvm::SmallVector<planner::UnitSpan> gatheredBefore(train::CommandOp command) const;
+  llvm::SmallVector<planner::UnitSpan> scatteredBefore(train::CommandOp command) const;
+  llvm::SmallVector<planner::UnitSpan> scatteredBehind(train::CommandOp command) const;
+
+  int64_t gatheredBytes() const { return gathers.bytes; }
+  int64_t scatteredBytes() const { return scatters.bytes; }
+
+private:
+  size_t positionOf(train::CommandOp command) const { return positions.lookup(command); }
+  bool isFirst(train::CommandOp command) const { return firsts.contains(command); }
+  bool isLast(train::CommandOp command) const { return lasts.contains(command); }
+
+  llvm::DenseMap<mlir::Operation *, size_t> positions;
+  llvm::DenseSet<mlir::Operation *> firsts, lasts; ///< of their positions
+  planner::UnitSchedule gathers, scatters;
+};
+
+} // namespace accum
