@@ -157,4 +157,17 @@ Status loadProgram(Artifact &artifact, const accum_program_v1 *own) {
   return checkProgram(artifact, artifact.file(kProgram));
 }
 
+std::optional<Error> otherDevices(const Manifest &manifest, int64_t devices) {
+  if (manifest.shard.isNone() || devices == manifest.devices)
+    return std::nullopt;
+  std::string compiled = std::to_string(manifest.devices);
+  return Error{kExitUsage,
+               "the state is sharded (" + manifest.shard.mode + ") over " + compiled + " devices, not " +
+                   std::to_string(devices),
+               "usage",
+               {"--devices " + compiled + " runs it, and mpirun -n " + compiled + " joins it",
+                "accumc --devices " + std::to_string(devices) +
+                    " compiles for another number, which goes on from its checkpoints"}};
+}
+
 } // namespace accum::runtime

@@ -48,5 +48,8 @@ Expected<const Table *> loadTable(const Artifact &artifact, const std::string &f
   return table;
 }
 
+/// Why an artifact does not run on so many devices: its state is in parts for others. Slug `usage` (exit 2).
+std::optional<Error> otherDevices(const Manifest &manifest, int64_t devices);
+
 } // namespace accum::runtime
 #endif

@@ -97,6 +97,8 @@ Status Session::joinRanks(const accum_open_options &options) {
   if (manifest.wholeBatch && devices > 1)
     return usage("the program relates the " + std::to_string(manifest.batch) +
                  " samples of its batch to each other: it runs on one device");
+  if (auto other = otherDevices(manifest, devices))
+    return *other;
   if (devices > 1)
     if (Status status = collectives.join(options.launcher ? options.launcher : ""); !status)
       return status;

@@ -66,6 +66,8 @@ int main(int argc, char **argv) {
     return speaks ? fail(artifact.error()) : artifact.error().exitCode;
   int64_t devices =
       options->devices ? *options->devices : processes.value_or(int(artifact->manifest.devices));
+  if (auto other = runtime::otherDevices(artifact->manifest, devices))
+    return speaks ? fail(*other) : other->exitCode;
   if (!processes && devices > 1)
     return run::launchLocally(*options, int(devices));
   if (auto status = run::checkLaunched(*options, processes.value_or(1), devices); !status)
