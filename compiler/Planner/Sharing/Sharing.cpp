@@ -77,7 +77,8 @@ int64_t heldBytes(const Problem &problem, const Sharing &sharing, int64_t device
   int64_t weights = bytesOf(problem, StateRole::Parameters);
   if (!range || weights == 0 || role == StateRole::Master)
     return partOf(bytes, devices);
-  return (role == StateRole::Optimizer ? bytes / weights : 1) * (*range / devices);
+  return std::max(partOf(bytes, devices),
+                  (role == StateRole::Optimizer ? bytes / weights : 1) * (*range / devices));
 }
 
 /// What a sharded layout takes more than the lines above, or less: parameters and gradients that are whole
@@ -251,6 +252,8 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
   UnitPlaces places{2 * problem.largestParameter, 2 * problem.largestParameter};
   if (gathers || scatters)
     places = unitPlaces(problem, devices).value_or(places);
+  if (copiedBytes(problem) > 0) // copies are read, which no program gathers yet: a guess
+    places.gathered = 2 * problem.largestParameter;
   if (gathers)
     add(kGatheredLine, std::max(places.gathered, problem.gathered));
   if (scatters)

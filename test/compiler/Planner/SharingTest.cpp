@@ -215,14 +215,15 @@ TEST(Sharing, ScratchHoldsThePartOfTheCopies) {
 }
 
 TEST(Sharing, ReducesOnceWhereWholeGradientsFit) {
-  Search none = planned("zero2", "none", 1 << 20), plenty = planned("zero2", "none", int64_t{64} << 30);
-  Search tight = planned("zero2", "none", none.candidates[none.smallest].counted);
+  Search none = planned("zero3", "none", 1 << 20), plenty = planned("zero3", "none", int64_t{64} << 30);
+  Search tight = planned("zero3", "none", none.candidates[none.smallest].counted);
   ASSERT_TRUE(plenty.plan && tight.plan);
   EXPECT_EQ(plenty.plan->reduce, "once");
   EXPECT_EQ(tight.plan->reduce, "each");
-  EXPECT_THAT(explainPlan(plenty), HasSubstr("zero2, gradients reduced once per step\n"));
-  EXPECT_THAT(explainPlan(tight), HasSubstr("zero2, gradients reduced and scattered in each micro-step\n"));
+  EXPECT_THAT(explainPlan(plenty), HasSubstr("zero3, gradients reduced once per step\n"));
+  EXPECT_THAT(explainPlan(tight), HasSubstr("zero3, gradients reduced and scattered in each micro-step\n"));
   EXPECT_THAT(explainPlan(tight), HasSubstr("gradients f32 / 8"));
+  EXPECT_EQ(planned("zero2", "none", int64_t{64} << 30).plan->reduce, "each");
 }
 
 TEST(Sharing, RefusesWhatItDoesNotKnow) {
