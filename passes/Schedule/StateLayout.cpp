@@ -109,8 +109,8 @@ void noteUnits(StateLayout &layout) {
                            {}};
     for (const runtime::SlotSpec &slot : leader.slots)
       unit.slots[slot.name] = slot.stateOffset;
-    layout.units.push_back(std::move(unit));
     first += unit.count;
+    layout.units.push_back(std::move(unit));
   }
 }
 
