@@ -103,6 +103,10 @@ std::vector<double> gemmPieces(int64_t points, int64_t m, int64_t n, int64_t k) 
   });
 }
 
+/// Of products of short floats, whatever the threads: the library's code for them, and the matrices by which
+/// a run finds out who multiplies them faster.
+constexpr int64_t kShortBytes = 512 << 10;
+
 int64_t packedBytes(const CallShape &call, std::string_view dtype, int64_t m, int64_t threads) {
   if (call.sizes.size() != 4)
     return 0;
@@ -114,7 +118,7 @@ int64_t packedBytes(const CallShape &call, std::string_view dtype, int64_t m, in
     threads = ceilDiv(tiles.points * tiles.rows * tiles.columns, together(each));
   int64_t rows = std::min(tiles.tileM, kTileM), columns = std::min(tiles.tileN, kTileN);
   if (dtype != "f32" && dtype != "f64")
-    return threads * 4 * (kTileM * kPanelDepth + kPanelDepth * kTileN + kTileM * kTileN);
+    return kShortBytes + threads * 4 * (kTileM * kPanelDepth + kPanelDepth * kTileN + kTileM * kTileN);
   return threads * 4 * (rows * columns + (rows + columns) * std::min(k, kPackedDepth));
 }
 

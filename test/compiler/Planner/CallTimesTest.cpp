@@ -339,7 +339,7 @@ TEST(CallTimes, ThreadsPackTheirTiles) {
                 panels = 4 * (1024 * 256 + 256 * 384 + 1024 * 384);
   EXPECT_EQ(packedBytes(large, "f32", 64, 1), tile);
   EXPECT_EQ(packedBytes(large, "f32", 64, 8), 8 * tile);
-  EXPECT_EQ(packedBytes(large, "bf16", 64, 8), 8 * panels);
+  EXPECT_EQ(packedBytes(large, "bf16", 64, 8), (512 << 10) + 8 * panels);
   EXPECT_EQ(packedBytes(small, "f32", 1, 8), 4 * (16 * 64 + (16 + 64) * 64)) << "one piece, one thread";
   EXPECT_EQ(packedBytes(*parseCall("attention:1*m,4,1,128,128,64,64"), "f32", 8, 8), 0);
 }
