@@ -101,7 +101,8 @@ TEST(Grid, EachPointOnce) {
       for (size_t index = 0; index < grid.points(); ++index)
         seen.insert(grid.point(index));
       EXPECT_EQ(seen.size(), grid.points()) << grid.call;
-      EXPECT_EQ(grid.point(1)[0], grid.axes[0][0]) << "the last axis is the fastest";
+      if (grid.points() > grid.axes[0].size()) // the others have more than one point
+        EXPECT_EQ(grid.point(1)[0], grid.axes[0][0]) << "the last axis is the fastest";
     }
 }
 
