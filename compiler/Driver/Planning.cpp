@@ -2,6 +2,7 @@
 // From a fused module to a plan.
 #include "compiler/Driver/Planning.h"
 #include "compiler/Driver/ExploreRounds.h"
+#include "compiler/Driver/StepProblem.h"
 #include "compiler/Driver/TextFile.h"
 #include "compiler/Planner/Problem/ProblemText.h"
 #include "compiler/Planner/Problem/Quantity.h"
@@ -29,47 +30,6 @@ namespace {
 LogicalResult report(const planner::Error &error, Diagnostics &diagnostics) {
   diagnostics.add(fmt::format("{} [{}]", error.message, error.slug), error.notes);
   return failure();
-}
-
-/// The lines of the state, which sum to its size: what padding there is counts as bookkeeping.
-void addStateLines(const runtime::Manifest &manifest, planner::Problem &problem) {
-  int64_t trained = 0, frozen = 0, slots = 0;
-  for (const runtime::ParameterSpec &param : manifest.params) {
-    auto bytes = static_cast<int64_t>(param.bytes());
-    (param.trained ? trained : frozen) += bytes;
-    slots += static_cast<int64_t>(param.slotBytes());
-    problem.largestParameter = std::max(problem.largestParameter, param.trained ? bytes : 0);
-  }
-  auto gradients = static_cast<int64_t>(manifest.gradients.bytes);
-  auto rest = static_cast<int64_t>(manifest.stateBytes) - trained - frozen - slots - gradients;
-  using planner::StateRole;
-  auto add = [&](const std::string &name, int64_t bytes, StateRole role = StateRole::Other) {
-    if (bytes != 0)
-      problem.fixed.push_back({planner::FixedKind::State, name, {.fixed = bytes}, role});
-  };
-  std::string type = manifest.gradients.dtype == ACCUM_F64 ? "f64" : "f32";
-  add("weights " + type, trained, StateRole::Parameters);
-  add("frozen tensors", frozen);
-  add("gradients " + type, gradients, StateRole::Gradients);
-  add(manifest.optimizer + " state", slots, StateRole::Optimizer);
-  add(planner::kAlignmentLine, rest);
-}
-
-/// In the order of the state, with what each takes there; also those that no command contributes to.
-void orderGradients(const runtime::Manifest &manifest, planner::Problem &problem) {
-  llvm::StringMap<planner::Gradient> known;
-  for (planner::Gradient &gradient : problem.gradients)
-    known[gradient.label] = gradient;
-  problem.gradients.clear();
-  for (const runtime::ParameterSpec &spec : manifest.params)
-    if (spec.trained) {
-      auto found = known.find(spec.onnxName);
-      planner::Gradient gradient = found == known.end() ? planner::Gradient{} : found->second;
-      gradient.bytes =
-          static_cast<int64_t>(llvm::alignTo(spec.bytes(), static_cast<uint64_t>(device::kStateAlignment)));
-      gradient.label = spec.onnxName;
-      problem.gradients.push_back(std::move(gradient));
-    }
 }
 
 /// Ways to spread the state that programs have, in the order of what they send.
@@ -119,13 +79,6 @@ planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, boo
   else
     result.microBatch = *size;
   return result;
-}
-
-/// Samples are sequences where the first input has a second axis: its extent.
-int64_t tokensPerSample(train::StepOp step) {
-  auto type = dyn_cast<RankedTensorType>(step.getMicro().getArgument(0).getType());
-  bool isTokens = type && type.getRank() == 2 && type.getElementType().isInteger(64);
-  return isTokens ? type.getNumElements() / train::wholeBatchOf(step->getParentOp()).value_or(1) : 0;
 }
 
 /// A graph whose batch is in its shapes has one size.

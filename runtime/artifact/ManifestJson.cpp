@@ -2,6 +2,7 @@
 // manifest.json to Manifest and back. Reading is strict about types and silent about unknown keys.
 #include "runtime/artifact/Manifest.h"
 #include "runtime/artifact/ManifestCheck.h"
+#include "runtime/artifact/ManifestDocument.h"
 #include "runtime/system/Hash.h"
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -327,56 +328,6 @@ Manifest readManifest(const Json &json) {
   return manifest;
 }
 
-Error damaged(const std::string &path, const std::string &what) {
-  return {kExitFile, path + ": is damaged: " + what, "bad-artifact", {"compile the model again"}};
-}
-
-Status checkFormat(const Json &json, const std::string &path) {
-  if (!json.is_object() || !json.contains("format") || !json.at("format").is_number_integer())
-    return damaged(path, "no `format` number");
-  auto format = readInteger<int64_t>(json, "format");
-  if (format == kManifestFormat)
-    return {};
-  std::string range = format > kManifestFormat ? "newer" : "older";
-  return Error{kExitFile,
-               path + ": is format " + std::to_string(format) + ", this runtime reads format " +
-                   std::to_string(kManifestFormat) + " (the artifact is " + range + ")",
-               "artifact-version",
-               {"use an accum-run and an accumc of one version, or compile the model again"}};
-}
-
-/// Of a document without its checksum, whatever the white space.
-std::string checksumOf(const Json &json) {
-  return hashText(json.dump(-1, ' ', false, Json::error_handler_t::replace));
-}
-
-/// Takes the document: a copy would double what reading takes.
-Status checkChecksum(Json json, const std::string &path) {
-  auto expected = json.at("checksum").get<std::string>();
-  json.erase("checksum");
-  std::string found = checksumOf(json);
-  return found == expected ? Status() : damaged(path, "its checksum is " + found + ", expected " + expected);
-}
-
-/// A manifest has five lists and objects inside each other, and is written by a function that calls itself
-/// for each: deep ones, in a key that nobody knows, would run out of the call stack.
-constexpr int kDeepest = 64;
-
-bool isTooDeep(const std::string &text) {
-  int depth = 0;
-  bool isQuoted = false;
-  for (size_t at = 0; at < text.size() && depth <= kDeepest; ++at) {
-    char c = text[at];
-    if (c == '"')
-      isQuoted = !isQuoted;
-    else if (isQuoted)
-      at += c == '\\';
-    else
-      depth += (c == '[' || c == '{') - (c == ']' || c == '}');
-  }
-  return depth > kDeepest;
-}
-
 } // namespace
 
 std::string toJson(const Manifest &manifest) {
@@ -426,7 +377,8 @@ std::string toJson(const Manifest &manifest) {
 
 Expected<Manifest> parseManifest(const std::string &text, const std::string &path) {
   if (isTooDeep(text))
-    return damaged(path, "more than " + std::to_string(kDeepest) + " lists and objects inside each other");
+    return damaged(path,
+                   "more than " + std::to_string(kDeepestDocument) + " lists and objects inside each other");
   try {
     Json json = Json::parse(text);
     if (Status status = checkFormat(json, path); !status)

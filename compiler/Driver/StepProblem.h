@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the planner is told about a step beside its commands.
+#pragma once
+
+#include "compiler/Planner/Problem/Problem.h"
+#include "dialects/Train/TrainDialect.h"
+#include "runtime/artifact/Manifest.h"
+
+namespace accum::driver {
+
+/// The state by lines; what rounds offsets up counts as bookkeeping.
+void addStateLines(const runtime::Manifest &manifest, planner::Problem &problem);
+
+/// In the order of the state, with what each takes there; also those that no command contributes to.
+void orderGradients(const runtime::Manifest &manifest, planner::Problem &problem);
+
+/// Samples are sequences where the first input has a second axis: its extent; else 0.
+int64_t tokensPerSample(train::StepOp step);
+
+} // namespace accum::driver
