@@ -395,21 +395,4 @@ TEST_F(ParameterRules, whyThereIsNothingToTrain) {
   EXPECT_EQ(table.failures().front().slug, "unsupported");
   EXPECT_EQ(table.failures().front().subject, "`choice`");
 }
-
-TEST_F(ParameterRules, sourceAndFingerprint) {
-  auto table = decide(operandOf("Add", "b", vectorOf("b", weights(4))));
-  ASSERT_TRUE(table);
-  const Parameter &parameter = *table->find("b");
-  EXPECT_EQ(parameter.sourceFile, "model.onnx");
-  EXPECT_EQ(parameter.sourceBytes, 16u);
-  const Tensor &tensor = *(*model)->graph.initializer("b");
-  auto print = fingerprint(tensor);
-  ASSERT_TRUE(print);
-  Tensor changed = tensor;
-  std::vector<std::byte> bytes(tensor.data.bytes().begin(), tensor.data.bytes().end());
-  bytes[5] ^= std::byte(1);
-  changed.data = {};
-  changed.data.owned = std::make_shared<const std::vector<std::byte>>(bytes);
-  EXPECT_NE(fingerprint(changed), print);
-}
 } // namespace

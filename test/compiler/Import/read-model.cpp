@@ -2,6 +2,7 @@
 // What the reader makes of well-formed files.
 #include "compiler/Import/model/MappedFile.h"
 #include "compiler/Import/model/Model.h"
+#include "compiler/Import/parameters/Parameters.h"
 #include "test/compiler/Import/WireFormat.h"
 #include <cstring>
 #include <gmock/gmock.h>
@@ -187,5 +188,30 @@ TEST_F(ReadModel, readsPastTwoGibibytes) {
   float last;
   std::memcpy(&last, bytes.data() + bytes.size() - 4, 4);
   EXPECT_EQ(last, 7);
+}
+
+/// What says where a parameter's bytes are, and that they are the same.
+TEST_F(ReadModel, sourceAndFingerprintOfAParameter) {
+  GraphBytes graph;
+  graph.inputs = {value("x", {4, 4})};
+  graph.outputs = {value("y", {4, 4})};
+  graph.initializers = {tensor("b", {4}, 1, rawFloats({0.25f, -1.5f, 3, 7}))};
+  graph.nodes = {node("Add", {"x", "b"}, {"y"}, "first")};
+  auto model = readModel(write(graph.model()));
+  ASSERT_TRUE(model);
+  auto table = decideParameters(*model, {});
+  ASSERT_TRUE(table);
+  const Parameter &parameter = *table->find("b");
+  EXPECT_EQ(parameter.sourceFile, "model.onnx");
+  EXPECT_EQ(parameter.sourceBytes, 16u);
+  const Tensor &tensor = *model->graph.initializer("b");
+  auto print = fingerprint(tensor);
+  ASSERT_TRUE(print);
+  Tensor changed = tensor;
+  std::vector<std::byte> bytes(tensor.data.bytes().begin(), tensor.data.bytes().end());
+  bytes[5] ^= std::byte(1);
+  changed.data = {};
+  changed.data.owned = std::make_shared<const std::vector<std::byte>>(bytes);
+  EXPECT_NE(fingerprint(changed), print);
 }
 } // namespace
