@@ -20,8 +20,12 @@ struct Artifact {
 /// Reads and checks the manifest alone.
 Expected<Artifact> readArtifact(const std::string &folder);
 
-/// Checks every file against the manifest, byte for byte. Loads no code.
-Status checkFiles(const Artifact &artifact);
+/// Checks every file against the manifest, byte for byte, but for the one that is `checkedLater`. Loads no
+/// code.
+Status checkFiles(const Artifact &artifact, const std::string &checkedLater = "");
+
+/// The same for one file that the manifest lists.
+Status checkFile(const Artifact &artifact, const std::string &name);
 
 /// Checks that this machine and this runtime can execute the artifact, and loads program.so, or takes `own`
 /// in its place. Loaded code stays until the process ends.

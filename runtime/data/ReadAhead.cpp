@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One sample at a time: a newer range is taken up at once.
 #include "runtime/data/ReadAhead.h"
-#include <csignal>
+#include "runtime/system/QuietThread.h"
 
 namespace accum::runtime {
 namespace {
 
 constexpr size_t kBuffer = 64 << 10;
-
-/// Signals are for the thread that trains.
-std::thread withoutSignals(auto &&body) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(body);
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
 
 } // namespace
 
@@ -37,7 +27,7 @@ void ReadAhead::start(const Window &window, int64_t begin, int64_t end) {
   }
   changed.notify_one();
   if (!thread.joinable())
-    thread = withoutSignals([this] { run(); });
+    thread = startQuietThread([this] { run(); });
 }
 
 /// The sample that comes next, once there is one; nothing at the end.

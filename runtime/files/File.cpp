@@ -16,6 +16,8 @@
 namespace accum::runtime {
 namespace {
 
+constexpr uint64_t kWriteback = 8 << 20;
+
 Error unreadable(const std::string &path, const std::string &why) {
   return {kExitFile, path + ": cannot be read: " + why, "unreadable"};
 }
@@ -174,16 +176,27 @@ Expected<std::unique_ptr<FileWriter>> FileWriter::create(const std::string &path
 Status FileWriter::write(const void *data, uint64_t bytes) {
   const char *next = static_cast<const char *>(data);
   while (bytes) {
-    ssize_t written = ::write(descriptor, next, bytes);
-    if (written < 0 && errno == EINTR)
+    ssize_t put = ::write(descriptor, next, bytes);
+    if (put < 0 && errno == EINTR)
       continue;
-    if (written < 0)
+    if (put < 0)
       return failure("written");
     beat();
-    next += written;
-    bytes -= written;
+    next += put;
+    bytes -= put;
+    written += put;
   }
+  startWriteback();
   return {};
+}
+
+/// The system would begin to write at the end, when it is asked to sync, and the disk would have waited till
+/// then. What cannot be begun is written then.
+void FileWriter::startWriteback() {
+  if (written - onItsWay < kWriteback)
+    return;
+  sync_file_range(descriptor, off_t(onItsWay), off_t(written - onItsWay), SYNC_FILE_RANGE_WRITE);
+  onItsWay = written;
 }
 
 /// What is at `path` is at `path`.1 too, so that there is a whole file at `path` whenever one looks; on file

@@ -59,8 +59,10 @@ public:
 private:
   FileWriter(std::string path, std::string temporary, int descriptor);
   Error failure(const std::string &action) const;
+  void startWriteback();
   std::string path, temporary;
   int descriptor;
+  uint64_t written = 0, onItsWay = 0; ///< bytes; those that the system was asked to bring to the disk
 };
 
 } // namespace accum::runtime

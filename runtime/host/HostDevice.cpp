@@ -80,6 +80,7 @@ Status HostDevice::feed(MicroStep at, const FillInputs &fill) {
 }
 
 void HostDevice::startStep(bool evaluates) {
+  arena.settle();
   if (poison)
     poison->beforeStep(arena.data(), evaluates);
 }

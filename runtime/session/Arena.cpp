@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// mmap, huge-page advice, and a first touch of every page by the threads that will use it.
+// mmap, huge-page advice, and pages that are made present while the run starts.
 #include "runtime/session/Arena.h"
 #include "runtime/system/Memory.h"
+#include "runtime/system/QuietThread.h"
 #include "runtime/system/ThreadPool.h"
+#include <algorithm>
+#include <atomic>
 #include <sys/mman.h>
 #include <utility>
 
 namespace accum::runtime {
 namespace {
 
-constexpr uint64_t kPage = 4096, kTouch = 2 << 20;
+constexpr uint64_t kPage = 4096, kPiece = 16 << 20;
 
 Error noRoom(uint64_t bytes) {
   return {
@@ -20,21 +23,48 @@ Error noRoom(uint64_t bytes) {
       {"compile with --memory " + formatBytes(availableMemory()) + ", or for more devices on more machines"}};
 }
 
+/// Leaves what is there as it is: others write meanwhile.
+void makePresent(uint8_t *from, uint64_t bytes) {
+#ifdef MADV_POPULATE_WRITE
+  if (madvise(from, bytes, MADV_POPULATE_WRITE) == 0)
+    return;
+#endif
+  for (uint64_t at = 0; at < bytes; at += kPage) // before Linux 5.14
+    __atomic_fetch_or(from + at, 0, __ATOMIC_RELAXED);
+}
+
 } // namespace
 
-Arena::~Arena() {
-  if (base)
+/// Pieces are taken in order, by a thread that begins at once and by the pool when the arena is settled.
+struct Arena::Mapping {
+  uint8_t *base;
+  uint64_t bytes;
+  std::atomic<uint64_t> next{0};
+  std::thread ahead;
+  bool isSettled = false;
+
+  uint64_t pieces() const { return (bytes + kPiece - 1) / kPiece; }
+
+  void takePieces() {
+    for (uint64_t piece; (piece = next.fetch_add(1, std::memory_order_relaxed)) < pieces();)
+      makePresent(base + piece * kPiece, std::min(kPiece, bytes - piece * kPiece));
+  }
+
+  ~Mapping() {
+    next = pieces();
+    if (ahead.joinable())
+      ahead.join();
     munmap(base, bytes);
-}
+  }
+};
 
-Arena::Arena(Arena &&other) noexcept
-    : base(std::exchange(other.base, nullptr)), bytes(std::exchange(other.bytes, 0)) {}
+Arena::Arena() = default;
+Arena::~Arena() = default;
+Arena::Arena(Arena &&other) noexcept = default;
+Arena &Arena::operator=(Arena &&other) noexcept = default;
 
-Arena &Arena::operator=(Arena &&other) noexcept {
-  std::swap(base, other.base);
-  std::swap(bytes, other.bytes);
-  return *this;
-}
+uint8_t *Arena::data() const { return mapping ? mapping->base : nullptr; }
+uint64_t Arena::size() const { return mapping ? mapping->bytes : 0; }
 
 Expected<Arena> Arena::allocate(uint64_t bytes) {
   // Touching more than there is would end in the kernel's out-of-memory killer instead of a sentence.
@@ -45,14 +75,21 @@ Expected<Arena> Arena::allocate(uint64_t bytes) {
     return noRoom(bytes);
   madvise(base, bytes, MADV_HUGEPAGE);
   Arena arena;
-  arena.base = static_cast<uint8_t *>(base);
-  arena.bytes = bytes;
-  parallelFor(int64_t((bytes + kTouch - 1) / kTouch), int64_t((bytes + kTouch - 1) / kTouch),
-              [&](int64_t begin, int64_t end) {
-                for (uint64_t at = begin * kTouch; at < end * kTouch && at < bytes; at += kPage)
-                  static_cast<volatile uint8_t *>(arena.base)[at] = 0;
-              });
+  arena.mapping = std::make_unique<Mapping>();
+  arena.mapping->base = static_cast<uint8_t *>(base);
+  arena.mapping->bytes = bytes;
+  if (arena.mapping->pieces() > 1)
+    arena.mapping->ahead = startQuietThread([mapping = arena.mapping.get()] { mapping->takePieces(); });
   return arena;
+}
+
+void Arena::settle() {
+  if (!mapping || mapping->isSettled)
+    return;
+  parallelFor(threadCount(), threadCount(), [&](int64_t, int64_t) { mapping->takePieces(); });
+  if (mapping->ahead.joinable())
+    mapping->ahead.join();
+  mapping->isSettled = true;
 }
 
 } // namespace accum::runtime

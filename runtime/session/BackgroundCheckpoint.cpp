@@ -1,29 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signals go to the thread that trains.
+// The copy, and the thread that writes it.
 #include "runtime/session/BackgroundCheckpoint.h"
 #include "runtime/system/Memory.h"
-#include <csignal>
+#include "runtime/system/QuietThread.h"
 #include <cstring>
-#include <pthread.h>
 
 namespace accum::runtime {
 namespace {
-
-/// While it lives, threads that are started take no signals.
-class SignalsBlocked {
-public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
-  SignalsBlocked(const SignalsBlocked &) = delete;
-  SignalsBlocked &operator=(const SignalsBlocked &) = delete;
-
-private:
-  sigset_t before{};
-};
 
 /// An error, also for what the writer's libraries throw: nothing may leave a thread.
 Status written(const std::string &root, const CheckpointFacts &facts,
@@ -70,8 +53,7 @@ Status BackgroundCheckpoint::start(const std::string &root, CheckpointFacts fact
     to += bytes;
   }
   done = false;
-  SignalsBlocked blocked;
-  writer = std::thread([this, root, facts = std::move(facts), tensors = std::move(tensors), keep] {
+  writer = startQuietThread([this, root, facts = std::move(facts), tensors = std::move(tensors), keep] {
     result = written(root, facts, tensors, keep);
     done = true;
   });

@@ -72,7 +72,8 @@ void Session::forgetWeights() {
 Status Session::prepare(const accum_open_options &options) {
   if (options.random_params || options.awaits_weights)
     forgetWeights();
-  if (Status status = checkFiles(artifact); !status)
+  // The weights are read when there is memory for them, which the system clears meanwhile.
+  if (Status status = checkFiles(artifact, kWeights); !status)
     return status;
   if (Status status = loadProgram(artifact, options.program); !status)
     return status;
@@ -159,8 +160,13 @@ Status Session::startParameters(const accum_open_options &options) {
                    {"compile the model again, or start from random weights: --random-params SEED"}};
     if (Status status = inventParameters(manifest, memory); !status)
       return status;
-  } else if (Status status = loadParameters(manifest, artifact.file(kWeights), memory); !status)
-    return status;
+  } else {
+    Status status = checkFile(artifact, kWeights);
+    if (status)
+      status = loadParameters(manifest, artifact.file(kWeights), memory);
+    if (!status)
+      return status;
+  }
   return options.random_params ? randomizeParameters(manifest, options.random_seed, memory) : Status();
 }
 

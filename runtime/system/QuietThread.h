@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads beside the one that trains: signals are for that one.
+#ifndef ACCUM_RUNTIME_SYSTEM_QUIETTHREAD_H
+#define ACCUM_RUNTIME_SYSTEM_QUIETTHREAD_H
+
+#include <csignal>
+#include <thread>
+#include <utility>
+
+namespace accum::runtime {
+
+/// `body` on a thread of its own, which takes no signals.
+template <typename Body> std::thread startQuietThread(Body &&body) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::forward<Body>(body));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+} // namespace accum::runtime
+#endif
