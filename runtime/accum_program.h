@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define ACCUM_ABI_VERSION 5u
+#define ACCUM_ABI_VERSION 6u
 
 enum accum_dtype {
   ACCUM_BOOL = 0, /* one byte, 0 or 1 */
@@ -208,6 +208,15 @@ typedef struct accum_runtime_v1 {
    * reads the result, writes the source, or touches the target. At most one begun for the same place. */
   int (*start_reduce_scatter)(accum_ctx *, void *data, uint64_t n, int32_t dtype);
   int (*start_all_gather)(accum_ctx *, void *target, const void *source, uint64_t bytes);
+  /* State that is kept off the device, in offloaded memory of this rank: `bytes` from `offset` there to
+   * `target`, or from `source` to there. */
+  int (*fetch)(accum_ctx *, void *target, uint64_t offset, uint64_t bytes);
+  int (*store)(accum_ctx *, uint64_t offset, const void *source, uint64_t bytes);
+  /* The same may begin, or be left to the call of the same arguments that follows. Until then nobody touches
+   * the target of a fetch or writes the source of a store; a fetch of what a store has begun comes behind the
+   * call that ends that. */
+  int (*start_fetch)(accum_ctx *, void *target, uint64_t offset, uint64_t bytes);
+  int (*start_store)(accum_ctx *, uint64_t offset, const void *source, uint64_t bytes);
 } accum_runtime_v1;
 
 typedef struct accum_program_v1 {

@@ -38,6 +38,8 @@ typedef struct accum_open_options {
   int32_t awaits_weights; /* non-zero: accum_init_weights or accum_resume follows, and the artifact's own
                              weights may be gone */
   int32_t devices;        /* ranks; 0: as many as the artifact was compiled for. m stays, K follows */
+  const char *offload_dir; /* on the host: the folder of the file that holds offloaded state; null: the
+                              artifact's */
 } accum_open_options;
 
 /* Checks and loads the artifact, joins the other ranks when it has more than one device, allocates the arena

@@ -105,9 +105,10 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
                  "(zero3); auto: "
                  "as little of it as fits; none (default)")
       ->check(oneOf({"auto", "none", "zero1", "zero2", "zero3"}));
-  app.add_option("--offload", options.offload,
-                 "what waits in memory of the host: auto, none, optimizer or parameters, "
-                 "with --plan-only (default: none)")
+  app.add_option(
+         "--offload", options.offload,
+         "what waits off the device, in memory of a GPU's host, or of a host on its disk: the optimizer's "
+         "state, or parameters too; auto: as little of it as fits; none (default)")
       ->check(planner::offloadComplaint);
 }
 

@@ -2,6 +2,7 @@
 // From a fused module to a plan.
 #include "compiler/Driver/Planning.h"
 #include "compiler/Driver/ExploreRounds.h"
+#include "compiler/Driver/StateWays.h"
 #include "compiler/Driver/StepProblem.h"
 #include "compiler/Driver/TextFile.h"
 #include "compiler/Planner/Problem/ProblemText.h"
@@ -16,7 +17,6 @@
 #include "mlir/IR/Threading.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Schedule/StateLayout.h"
-#include "runtime/artifact/Optimizers.h"
 #include "runtime/system/Memory.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include <fmt/format.h>
@@ -32,28 +32,6 @@ LogicalResult report(const planner::Error &error, Diagnostics &diagnostics) {
   return failure();
 }
 
-/// Ways to spread the state that programs have, in the order of what they send.
-std::vector<std::string> builtShards(const Options &options) {
-  std::vector<std::string> modes = {"none", "zero1", "zero2"};
-  if (options.precision != "bf16") // its copies of weights are whole
-    modes.emplace_back("zero3");
-  return modes;
-}
-
-/// Parts of a tensor have no means over the tensor.
-LogicalResult checkShard(const Options &options, Diagnostics &diagnostics) {
-  const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(options.optimizer);
-  if (options.shard == "none" || options.shard == "auto" || !optimizer ||
-      optimizer->rule != runtime::UpdateRule::Adafactor)
-    return success();
-  return report(
-      {fmt::format("--shard {}: {} takes means over whole tensors, of which a device would have parts",
-                   options.shard, options.optimizer),
-       "usage",
-       {"--shard none, or another --optimizer"}},
-      diagnostics);
-}
-
 planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, bool &good) {
   planner::Options result;
   result.batch = options.batch;
@@ -63,15 +41,17 @@ planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, boo
   result.recompute = options.recompute;
   result.prefer = options.prefer;
   // What cannot run yet is searched where it was asked for and only a plan is wanted.
-  for (auto [flag, value, asked] : {std::tuple{"--shard", &options.shard, &result.shard},
-                                    std::tuple{"--offload", &options.offload, &result.offload}}) {
-    bool isBuilt = value == &options.shard && llvm::is_contained(builtShards(options), *value);
-    *asked = *value == "auto" && !options.planOnly ? "none" : *value;
-    if (*asked != "none" && !options.planOnly && !isBuilt)
-      good = succeeded(report({fmt::format("{} {} is planned, but not built yet", flag, *value),
-                               "not-built",
-                               {fmt::format("{} {} --plan-only shows the plan", flag, *value)}},
-                              diagnostics));
+  auto orNone = [&](const std::string &value) {
+    return value == "auto" && !options.planOnly ? "none" : value;
+  };
+  result.shard = orNone(options.shard);
+  result.offload = orNone(options.offload);
+  if (!options.planOnly && !isBuilt({result.shard, result.offload}, options)) {
+    std::string flags = fmt::format("--shard {} --offload {}", result.shard, result.offload);
+    good = succeeded(report({fmt::format("{} with --precision bf16 is planned, but not built yet", flags),
+                             "not-built",
+                             {fmt::format("{} --plan-only shows the plan", flags)}},
+                            diagnostics));
   }
   auto size = planner::parseMicroBatch(options.microBatch);
   if (!size)
@@ -113,12 +93,14 @@ std::string fitsOtherwise(const planner::Problem &problem, const planner::Device
       flags += "--offload auto ";
     }
     auto search = planner::solve(problem, profile, more);
-    if (search && search->plan && !offload && llvm::is_contained(builtShards(options), search->plan->shard))
-      return fmt::format("--shard auto fits: micro-batch {}, {}", search->plan->cut.m, search->sharing);
-    if (search && search->plan)
-      return fmt::format(
-          "{}--plan-only shows a plan that fits, micro-batch {}, {}: programs of it are not built yet", flags,
-          search->plan->cut.m, search->sharing);
+    if (!search || !search->plan)
+      continue;
+    bool runs = isBuilt({search->plan->shard, search->plan->offload}, options);
+    std::string what = fmt::format("micro-batch {}, {}", search->plan->cut.m, search->sharing);
+    if (runs)
+      return fmt::format("{}fits: {}", flags, what);
+    return fmt::format("{}--plan-only shows a plan that fits, {}: programs of it are not built yet", flags,
+                       what);
   }
   return {};
 }
@@ -217,7 +199,7 @@ FailureOr<Form> problemOf(ModuleOp module, const Options &options) {
   problem.fixed.push_back({planner::FixedKind::Inputs, "inputs", inputBytes(step)});
   problem.tokensPerSample = tokensPerSample(step);
   problem.allReduceBytes = static_cast<int64_t>(layout->manifest.gradients.bytes);
-  if (auto eval = module.lookupSymbol<train::StepOp>("eval"); eval && options.devices > 1) {
+  if (auto eval = module.lookupSymbol<train::StepOp>("eval")) {
     planner::Problem evaluation = buildProblem(eval);
     orderGradients(layout->manifest, evaluation);
     if (auto places = planner::unitPlaces(evaluation, options.devices))
@@ -229,7 +211,9 @@ FailureOr<Form> problemOf(ModuleOp module, const Options &options) {
 /// Repeated commands read parameters once more: where a plan needs more room for gathered ones than it was
 /// made with, another one is made with that. True: it was.
 bool makeRoomForUnits(planner::Problem &problem, const planner::Search &search) {
-  if (!search.plan || search.plan->shard == "none" || search.plan->devices == 1)
+  bool isPlain = search.plan && search.plan->offload != "parameters" &&
+                 (search.plan->shard == "none" || search.plan->devices == 1);
+  if (!search.plan || isPlain)
     return false;
   auto runs = planner::problemThatRuns(problem, *search.plan);
   auto places = runs ? planner::unitPlaces(*runs, search.plan->devices) : std::nullopt;
@@ -260,23 +244,24 @@ void searchOnce(Form &form, const planner::DeviceProfile &profile, planner::Opti
   }
 }
 
-/// `--shard auto`: the first way that fits. A program that shards its state runs on one number of devices.
+/// The first way that fits.
 void search(Form &form, const planner::DeviceProfile &profile, planner::Options asked,
             const Options &options) {
-  const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(options.optimizer);
-  bool canShard = options.devices > 1 && !(optimizer && optimizer->rule == runtime::UpdateRule::Adafactor);
-  searchOnce(form, profile, asked, options);
-  if (options.shard != "auto" || options.planOnly || !canShard || !options.planFile.empty())
-    return;
-  auto whole = form.search;
-  for (const std::string &mode : llvm::drop_begin(builtShards(options))) {
+  bool isAuto = options.shard == "auto" || options.offload == "auto";
+  if (!isAuto || options.planOnly || !options.planFile.empty())
+    return searchOnce(form, profile, asked, options);
+  std::optional<planner::Result<planner::Search>> first;
+  for (const Way &way : waysOf(profile, options)) {
+    asked.shard = way.shard;
+    asked.offload = way.offload;
+    searchOnce(form, profile, asked, options);
     if (!form.search || form.search->plan)
       return;
-    asked.shard = mode;
-    searchOnce(form, profile, asked, options);
+    if (!first)
+      first = form.search;
   }
-  if (form.search && !form.search->plan)
-    form.search = whole;
+  if (first)
+    form.search = *first;
 }
 
 /// `micro-batch 64, 212 ms per step`.
@@ -358,7 +343,10 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
     planner::limitMemory(*options.memory, *profile, asked);
   else if (profile->memoryUsable == 0)
     asked.budget = hostBudget(options.devices);
-  if (!good || failed(checkShard(options, diagnostics)) || failed(holdWhole(module, asked, diagnostics)))
+  auto misfit = checkUnits(options);
+  if (misfit)
+    return report(*misfit, diagnostics);
+  if (!good || failed(holdWhole(module, asked, diagnostics)))
     return failure();
   auto form = problemOf(module, options);
   if (failed(form))

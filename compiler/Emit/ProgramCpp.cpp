@@ -151,6 +151,16 @@ void CppPrinter::printOp(mlir::Operation *op) {
                            name(gather.getTarget()), name(gather.getSource()),
                            definition(gather.getSource()).getBytes()));
       })
+      .Case([&](FetchOp fetch) {
+        printCheck(formatv("ctx->rt->{0}fetch(ctx, {1}, {2}, {3})", fetch.getStart() ? "start_" : "",
+                           name(fetch.getTarget()), fetch.getOffset(),
+                           definition(fetch.getTarget()).getBytes()));
+      })
+      .Case([&](StoreOp store) {
+        printCheck(formatv("ctx->rt->{0}store(ctx, {1}, {2}, {3})", store.getStart() ? "start_" : "",
+                           store.getOffset(), name(store.getSource()),
+                           definition(store.getSource()).getBytes()));
+      })
       .Case([&](ZeroOp zero) {
         printCheck(formatv("{0}ctx->rt->zero(ctx, {1}, {2}){3}", zero.getIfFirst() ? "first ? " : "",
                            name(zero.getTarget()), definition(zero.getTarget()).getBytes(),

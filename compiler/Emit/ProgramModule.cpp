@@ -33,6 +33,8 @@ private:
   void writeSum(uint64_t entry, mlir::Value buffer, int64_t parts = 1);
   void writeInspect(InspectGradientsOp inspect);
   void writeGather(AllGatherOp gather);
+  void writeFetch(FetchOp fetch);
+  void writeStore(StoreOp store);
   void writeIf(llvm::Value *condition, llvm::function_ref<void()> body);
   void writeZero(ZeroOp zero);
   void writeCopy(CopyOp copy);
@@ -131,6 +133,8 @@ void FunctionWriter::writeOp(mlir::Operation *op) {
           writeSum(entry, reduce.getTarget(), parts);
       })
       .Case([&](AllGatherOp gather) { writeGather(gather); })
+      .Case([&](FetchOp fetch) { writeFetch(fetch); })
+      .Case([&](StoreOp store) { writeStore(store); })
       .Case([&](ZeroOp zero) { writeZero(zero); })
       .Case([&](CopyOp copy) { writeCopy(copy); })
       .Case([&](EndMicroOp) { endMicro(Phase::micro, b.CreateSub(steps, b.getInt32(1))); })
@@ -310,6 +314,20 @@ void FunctionWriter::writeGather(AllGatherOp gather) {
                                      : offsetof(accum_runtime_v1, all_gather);
   check(call(entry, {pointer(gather.getTarget()), pointer(gather.getSource()),
                      b.getInt64(definition(gather.getSource()).getBytes())}));
+}
+
+void FunctionWriter::writeFetch(FetchOp fetch) {
+  uint64_t entry =
+      fetch.getStart() ? offsetof(accum_runtime_v1, start_fetch) : offsetof(accum_runtime_v1, fetch);
+  check(call(entry, {pointer(fetch.getTarget()), b.getInt64(fetch.getOffset()),
+                     b.getInt64(definition(fetch.getTarget()).getBytes())}));
+}
+
+void FunctionWriter::writeStore(StoreOp store) {
+  uint64_t entry =
+      store.getStart() ? offsetof(accum_runtime_v1, start_store) : offsetof(accum_runtime_v1, store);
+  check(call(entry, {b.getInt64(store.getOffset()), pointer(store.getSource()),
+                     b.getInt64(definition(store.getSource()).getBytes())}));
 }
 
 void FunctionWriter::writeIf(llvm::Value *condition, llvm::function_ref<void()> body) {

@@ -206,6 +206,18 @@ def Device_AllGatherOp : Device_ProgramPart<"all_gather"> {
   let hasVerifier = 1;
 }
 
+def Device_FetchOp : Device_ProgramPart<"fetch"> {
+  let summary = "brings offloaded state from an offset there to a buffer; with `start` it may begin";
+  let arguments = (ins Device_BufferLike:$target, I64Attr:$offset, UnitAttr:$start);
+  let assemblyFormat = "$target `from` $offset (`start` $start^)? attr-dict";
+}
+
+def Device_StoreOp : Device_ProgramPart<"store"> {
+  let summary = "brings a buffer to offloaded state, to an offset there; with `start` it may begin";
+  let arguments = (ins Device_BufferLike:$source, I64Attr:$offset, UnitAttr:$start);
+  let assemblyFormat = "$source `to` $offset (`start` $start^)? attr-dict";
+}
+
 def Device_AllReduceOp : Device_ProgramPart<"all_reduce"> {
   let summary = "sums a buffer over all devices, in place";
   let arguments = (ins Device_BufferLike:$target);

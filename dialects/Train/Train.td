@@ -43,9 +43,10 @@ def Train_PlanAttr : Train_Attr<"Plan", "plan"> {
     `slots` maps "id:result" of a command to its byte offset in scratch; `inputs` (m samples of each) and values that
     are views need none. `recompute` lists the commands of the micro region that run a second time, right before the
     backward part needs them; `variant` maps a command's id to the variant that it runs as, where it is not the default.
-    `shard`, where the state is sharded: `mode` ("zero1", "zero2", "zero3"), `each` where gradients are summed in each
-    micro-step, `units` (how many trained parameters are cut together, in order), `gathered` and `scattered`: bytes for
-    units that are whole for a while.
+    `shard`, where the state is sharded or offloaded: `mode` ("none", "zero1", "zero2", "zero3"), `each` where gradients
+    are summed in each micro-step, `offload` ("optimizer", "parameters"), `units` (how many trained parameters are cut
+    together, in order), `gathered` and `scattered`: bytes for units that are whole for a while, `staged`: for offloaded
+    state on its way.
   }];
   let parameters = (ins "int64_t":$m, "int64_t":$devices, "int64_t":$state, "int64_t":$scratch, "int64_t":$align,
                         OptionalParameter<"::mlir::DictionaryAttr">:$variant,

@@ -9,18 +9,22 @@ using namespace mlir;
 namespace accum {
 
 DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, const planner::Plan &plan) {
-  if (plan.shard == "none" || plan.devices == 1)
+  bool isSharded = plan.shard != "none" && plan.devices > 1, isOffloaded = plan.offload != "none";
+  if (!isSharded && !isOffloaded)
     return {};
   Builder builder(context);
   std::vector<int64_t> bytes;
   for (const planner::Gradient &gradient : problem.gradients)
     bytes.push_back(gradient.bytes);
   NamedAttrList entries;
-  entries.set("mode", builder.getStringAttr(plan.shard));
+  entries.set("mode", builder.getStringAttr(isSharded ? plan.shard : "none"));
+  if (isOffloaded)
+    entries.set("offload", builder.getStringAttr(plan.offload));
   if (plan.reduce == "each")
     entries.set("each", builder.getUnitAttr());
-  for (auto [name, line] :
-       {std::pair("gathered", planner::kGatheredLine), {"scattered", planner::kScatteredLine}})
+  for (auto [name, line] : {std::pair("gathered", planner::kGatheredLine),
+                            {"scattered", planner::kScatteredLine},
+                            {"staged", planner::kStagedLine}})
     for (const planner::MemoryLine &each : plan.memory)
       if (each.name == line)
         entries.set(name, builder.getI64IntegerAttr(each.bytes));

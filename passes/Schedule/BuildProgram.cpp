@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Schedule/CommandSchedule.h"
 #include "passes/Schedule/GradientSums.h"
+#include "passes/Schedule/OffloadMoves.h"
 #include "passes/Schedule/Passes.h"
 #include "passes/Schedule/UnitMoves.h"
 #include "passes/Schedule/UpdateSchedule.h"
@@ -23,7 +24,7 @@ class StepSchedule {
 public:
   StepSchedule(train::StepOp step, Block *top, const StateLayout &layout, train::PlanAttr plan)
       : step(step), layout(layout), plan(plan), builder(OpBuilder::atBlockEnd(top)), buffers(layout, top),
-        commands(plan, buffers, builder) {}
+        commands(plan, buffers, builder), offload(layout, buffers, builder) {}
 
   LogicalResult build(Phase microPhase);
 
@@ -40,6 +41,8 @@ private:
   void scatterGradients(train::CommandOp command, const UnitMoves &moves);
   void reduceGradients();
   void gatherParameters(size_t unit, bool start);
+  /// Devices update parts of parameters that all of them have.
+  bool gathersUpdated() const { return layout.isSharded() && !layout.hasPartsOf("parameter"); }
 
   void section(StringRef title) { device::SectionOp::create(builder, step.getLoc(), title); }
   void placeInputs(Block &body);
@@ -52,6 +55,7 @@ private:
   OpBuilder builder;
   ProgramBuffers buffers;
   CommandSchedule commands;
+  OffloadMoves offload;
 };
 
 struct BuildProgram : impl::BuildProgramBase<BuildProgram> {
@@ -102,7 +106,7 @@ LogicalResult StepSchedule::buildLoop(Block &body, Phase phase) {
     scatterGradients(command, moves);
     for (const Place &run : sums ? sums->behind(command) : ArrayRef<Place>()) {
       Value range = buffers.at(run, builder, command.getLoc());
-      if (layout.units.empty())
+      if (!layout.isSharded())
         device::StartAllReduceOp::create(builder, command.getLoc(), range);
       else
         device::ReduceScatterOp::create(builder, command.getLoc(), range, /*start=*/true, /*if_last=*/true);
@@ -122,12 +126,19 @@ LogicalResult StepSchedule::verifyPlaces(const UnitMoves &moves) {
          << " and " << moves.scatteredBytes();
 }
 
-/// Units of parameters that `command` is the first to need come from all devices.
+/// Units of parameters that `command` is the first to need come from all devices, or from where they are
+/// offloaded.
 void StepSchedule::bringParameters(train::CommandOp command, const UnitMoves &moves) {
   for (const planner::UnitSpan &span : moves.gatheredBefore(command)) {
     Location loc = command.getLoc();
-    device::AllGatherOp::create(builder, loc, buffers.at(buffers.part("parameter", span.unit), builder, loc),
-                                buffers.at(buffers.gathered(span), builder, loc), /*start=*/false);
+    Place own = buffers.part("parameter", span.unit);
+    if (offload.hasParameters()) {
+      own = buffers.ownGathered(span);
+      offload.fetchParameters(span.unit, own, loc);
+    }
+    if (layout.isSharded())
+      device::AllGatherOp::create(builder, loc, buffers.at(own, builder, loc),
+                                  buffers.at(buffers.gathered(span), builder, loc), /*start=*/false);
     buffers.noteGathered(span);
   }
 }
@@ -234,7 +245,7 @@ LogicalResult StepSchedule::buildMicro(Phase phase) {
 /// All devices have all gradients, or each one its part.
 void StepSchedule::reduceGradients() {
   Location loc = step.getLoc();
-  if (layout.units.empty()) {
+  if (!layout.isSharded()) {
     Place all = buffers.gradients();
     if (all.contents.getNumElements() == 0)
       return;
@@ -259,6 +270,13 @@ void StepSchedule::gatherParameters(size_t unit, bool start) {
                               buffers.at(buffers.whole("parameter", unit), builder, loc), start);
 }
 
+static std::optional<size_t> unitUpdatedBy(train::CommandOp command) {
+  for (Value input : command.getInputs())
+    if (auto load = input.getDefiningOp<train::LoadSlotOp>())
+      return train::unitOf(load);
+  return std::nullopt;
+}
+
 LogicalResult StepSchedule::buildUpdate() {
   Block &body = step.getUpdate().front();
   reduceGradients();
@@ -277,11 +295,16 @@ LogicalResult StepSchedule::buildUpdate() {
     auto command = dyn_cast<train::CommandOp>(op);
     if (command && command->hasAttr(train::kAddsUnit)) // ran in the micro-steps
       continue;
+    std::optional<size_t> updated = command ? unitUpdatedBy(command) : std::nullopt;
+    if (updated)
+      offload.beginUnit(*updated, op.getLoc());
     if (command && failed(commands.run(command, nullptr)))
       return failure();
+    if (updated)
+      offload.endUnit(*updated, op.getLoc());
     // Each unit's parameters are stored by one op, behind the command that updates them.
     if (auto store = dyn_cast<train::StoreOp>(op); store && store.getSlot() == "parameter")
-      if (auto unit = train::unitOf(store); unit && !layout.hasPartsOf("parameter"))
+      if (auto unit = train::unitOf(store); unit && gathersUpdated())
         gatherParameters(*unit, /*start=*/true);
     if (!copies.contains(&op))
       continue;
@@ -292,8 +315,9 @@ LogicalResult StepSchedule::buildUpdate() {
     device::CopyOp::create(builder, op.getLoc(), *source,
                            buffers.at(storePlace(store, buffers), builder, op.getLoc()));
   }
-  for (size_t unit = 0; unit < layout.units.size() && !layout.hasPartsOf("parameter"); ++unit)
+  for (size_t unit = 0; unit < layout.units.size() && gathersUpdated(); ++unit)
     gatherParameters(unit, /*start=*/false);
+  offload.finish(step.getLoc());
   device::EndMicroOp::create(builder, step.getLoc());
   return success();
 }

@@ -61,13 +61,21 @@ Place ProgramBuffers::scattered(const planner::UnitSpan &span) const {
                        "gradients of unit " + std::to_string(span.unit));
 }
 
-Place ProgramBuffers::ownScattered(const planner::UnitSpan &span) const {
-  uint64_t part = layout.units[span.unit].bytes / static_cast<uint64_t>(layout.manifest.devices);
-  Place place = gradientRange(layout, top->getParent()->getContext(),
-                              static_cast<uint64_t>(layout.scattered + span.offset), part,
-                              "own part of the sum of unit " + std::to_string(span.unit));
-  place.byRank = static_cast<int64_t>(part);
+Place ProgramBuffers::ownPart(int64_t offset, size_t unit, const char *what) const {
+  uint64_t part = layout.partBytes(unit);
+  Place place = gradientRange(layout, top->getParent()->getContext(), static_cast<uint64_t>(offset), part,
+                              what + std::to_string(unit));
+  if (layout.isSharded())
+    place.byRank = static_cast<int64_t>(part);
   return place;
+}
+
+Place ProgramBuffers::ownScattered(const planner::UnitSpan &span) const {
+  return ownPart(layout.scattered + span.offset, span.unit, "own part of the sum of unit ");
+}
+
+Place ProgramBuffers::ownGathered(const planner::UnitSpan &span) const {
+  return ownPart(layout.gathered + span.offset, span.unit, "own parameters of unit ");
 }
 
 SmallVector<Place> ProgramBuffers::gapsOf(const planner::UnitSpan &span,
@@ -95,11 +103,6 @@ SmallVector<Place> ProgramBuffers::gapsOf(const planner::UnitSpan &span,
   return gaps;
 }
 
-uint64_t ProgramBuffers::startOf(StringRef slot, size_t unit) const {
-  const StateLayout::Unit &of = layout.units[unit];
-  return slot == "parameter" ? of.parameters : slot == "gradient" ? of.gradients : of.slots.lookup(slot);
-}
-
 static std::string unitLabel(StringRef slot, size_t unit) {
   return (slot == "gradient"    ? "gradients"
           : slot == "parameter" ? "parameters"
@@ -108,19 +111,25 @@ static std::string unitLabel(StringRef slot, size_t unit) {
 }
 
 Place ProgramBuffers::whole(StringRef slot, size_t unit) const {
-  uint64_t start = startOf(slot, unit);
+  uint64_t start = layout.startOf(slot, unit);
   assert(!layout.segment(start)->isCut && "only a part is there");
   return gradientRange(layout, top->getParent()->getContext(), static_cast<uint64_t>(layout.local(start)),
                        layout.units[unit].bytes, unitLabel(slot, unit));
 }
 
 Place ProgramBuffers::part(StringRef slot, size_t unit) const {
-  uint64_t start = startOf(slot, unit);
-  auto bytes = layout.units[unit].bytes / static_cast<uint64_t>(layout.manifest.devices);
-  Place place =
-      gradientRange(layout, top->getParent()->getContext(), static_cast<uint64_t>(layout.local(start)), bytes,
-                    "own " + unitLabel(slot, unit));
-  if (!layout.segment(start)->isCut)
+  const runtime::StateSegment &segment = *layout.segment(layout.startOf(slot, unit));
+  uint64_t bytes = layout.partBytes(unit);
+  auto offset = static_cast<int64_t>(segment.local);
+  if (segment.isOffloaded) { // every other unit passes through the same half
+    auto slots = layout.offloadedSlots();
+    uint64_t half = static_cast<uint64_t>(layout.stagedBytes) / std::min<size_t>(2, layout.units.size());
+    offset = layout.staged + static_cast<int64_t>(unit % 2 * half) +
+             static_cast<int64_t>((llvm::find(slots, slot) - slots.begin()) * bytes);
+  }
+  Place place = gradientRange(layout, top->getParent()->getContext(), static_cast<uint64_t>(offset), bytes,
+                              "own " + unitLabel(slot, unit));
+  if (layout.isSharded() && !segment.isCut)
     place.byRank = static_cast<int64_t>(bytes);
   return place;
 }
@@ -166,7 +175,8 @@ Place ProgramBuffers::gradientRange(const StateLayout &layout, MLIRContext *cont
 
 Place ProgramBuffers::gradients() const {
   const auto &range = layout.manifest.gradients;
-  return gradientRange(layout, top->getParent()->getContext(), range.offset, range.bytes, "all gradients");
+  return gradientRange(layout, top->getParent()->getContext(),
+                       static_cast<uint64_t>(layout.local(range.offset)), range.bytes, "all gradients");
 }
 
 Place ProgramBuffers::target(Attribute target, RankedTensorType type) const {

@@ -41,7 +41,8 @@ public:
   Place gradient(mlir::StringRef name) const;
   /// `parameter`, `gradient` or a slot: of one parameter, or of all trained ones, from the first one's on.
   Place slot(mlir::StringRef slot, mlir::FlatSymbolRefAttr parameter, mlir::RankedTensorType type) const;
-  /// A rank's part of a unit's range: `parameter`, `gradient` or a slot.
+  /// A rank's part of a unit's range: `parameter`, `gradient` or a slot. Of what is offloaded, the place that
+  /// it passes through.
   Place part(mlir::StringRef slot, size_t unit) const;
   /// All of a unit's range, `parameter` or `gradient`, where a rank has it.
   Place whole(mlir::StringRef slot, size_t unit) const;
@@ -63,6 +64,7 @@ public:
   Place gathered(const planner::UnitSpan &span) const;
   Place scattered(const planner::UnitSpan &span) const;
   Place ownScattered(const planner::UnitSpan &span) const;
+  Place ownGathered(const planner::UnitSpan &span) const;
   /// What lies between a unit's gradients, or has no term in the micro-step, where that is scattered.
   llvm::SmallVector<Place> gapsOf(const planner::UnitSpan &span, const Contributions &contributions) const;
   /// From here on that unit's parameters, or gradients, are there.
@@ -84,7 +86,7 @@ private:
   using Key = std::tuple<device::Space, int64_t, int64_t, llvm::SmallVector<int64_t, 2>, const void *,
                          int64_t, int64_t, std::string>;
   mlir::RankedTensorType typeOf(const runtime::ParameterSpec &spec) const;
-  uint64_t startOf(mlir::StringRef slot, size_t unit) const;
+  Place ownPart(int64_t offset, size_t unit, const char *what) const;
 
   const StateLayout &layout;
   mlir::Block *top;

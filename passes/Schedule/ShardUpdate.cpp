@@ -50,6 +50,8 @@ void writeUnit(train::CommandOp whole, int64_t number, int64_t id, func::FuncOp 
   OpBuilder builder(whole);
   Location loc = whole.getLoc();
   auto types = kernel.getArgumentTypes();
+  // Behind hyper-parameters and decay: the rank, where ranks have parts, and the ranges.
+  size_t first = types.size() - 2 - optimizer.slots.size();
   auto mark = [&](Operation *op) {
     op->setAttr(train::kUnit, builder.getI64IntegerAttr(number));
     return op;
@@ -58,10 +60,11 @@ void writeUnit(train::CommandOp whole, int64_t number, int64_t id, func::FuncOp 
   for (const runtime::SlotRow &slot : optimizer.slots)
     slots.push_back(slot.name);
   SmallVector<Value> inputs = {whole.getInputs().front(),
-                               mark(train::LoadDecayOp::create(builder, loc, types[1]))->getResult(0),
-                               train::LoadRankOp::create(builder, loc, types[2])};
+                               mark(train::LoadDecayOp::create(builder, loc, types[1]))->getResult(0)};
+  if (first > 2)
+    inputs.push_back(train::LoadRankOp::create(builder, loc, types[2]));
   for (StringRef slot : slots)
-    inputs.push_back(mark(train::LoadSlotOp::create(builder, loc, types[3], slot))->getResult(0));
+    inputs.push_back(mark(train::LoadSlotOp::create(builder, loc, types[first], slot))->getResult(0));
   auto command = cast<train::CommandOp>(builder.clone(*whole));
   command.setId(id);
   command.setKernelAttr(FlatSymbolRefAttr::get(kernel));
@@ -69,8 +72,8 @@ void writeUnit(train::CommandOp whole, int64_t number, int64_t id, func::FuncOp 
   slots.erase(std::next(slots.begin())); // gradients are read only
   SmallVector<Attribute> inPlace;
   for (auto [i, result] : llvm::enumerate(command.getResults())) {
-    result.setType(types[3]);
-    int64_t operand = i == 0 ? 3 : 4 + static_cast<int64_t>(i);
+    result.setType(types[first]);
+    auto operand = static_cast<int64_t>(i == 0 ? first : first + 1 + i);
     inPlace.push_back(builder.getDenseI64ArrayAttr({static_cast<int64_t>(i), operand}));
     mark(train::StoreOp::create(builder, loc, result, slots[i]));
   }
@@ -104,7 +107,7 @@ void writeAdders(train::StepOp step, const StateLayout &layout, SymbolTable &sym
   OpBuilder builder(step.getUpdate().front().getTerminator());
   llvm::DenseMap<int64_t, func::FuncOp> kernels; // by rows
   for (auto [number, unit] : llvm::enumerate(layout.units)) {
-    int64_t rows = static_cast<int64_t>(unit.bytes) / device::kStateAlignment / layout.manifest.devices;
+    int64_t rows = static_cast<int64_t>(unit.bytes) / device::kStateAlignment / layout.manifest.parts();
     func::FuncOp &kernel = kernels[rows];
     if (!kernel) {
       kernel = buildAddKernel(rows, element);
@@ -145,7 +148,7 @@ LogicalResult shardUpdate(ModuleOp module, train::PlanAttr plan) {
     known.push_back(startsOf(*layout, unit));
     func::FuncOp &kernel = kernels[known.back()];
     if (!kernel) {
-      kernel = buildUpdateKernel(*optimizer, known.back(), element, plan.getDevices());
+      kernel = buildUpdateKernel(*optimizer, known.back(), element, layout->manifest.parts());
       kernel.setPrivate();
       symbols.insert(kernel);
     }

@@ -86,6 +86,8 @@ runtime::ShardSpec shardOf(DictionaryAttr attr) {
   if (!attr)
     return shard;
   shard.mode = attr.getAs<StringAttr>("mode").str();
+  if (auto offload = attr.getAs<StringAttr>("offload"))
+    shard.offload = offload.str();
   shard.reducesEach = attr.contains("each");
   shard.units = attr.getAs<DenseI64ArrayAttr>("units").asArrayRef().vec();
   return shard;
@@ -128,7 +130,24 @@ std::optional<size_t> StateLayout::unitOf(StringRef parameter) const {
 bool StateLayout::hasPartsOf(StringRef slot) const {
   if (units.empty())
     return false;
-  return segment(slot == "gradient" ? units.front().gradients : units.front().parameters)->isCut;
+  const runtime::StateSegment *first = segment(startOf(slot, 0));
+  return first->isCut || first->isOffloaded;
+}
+
+uint64_t StateLayout::startOf(StringRef slot, size_t unit) const {
+  const Unit &of = units[unit];
+  return slot == "parameter" ? of.parameters : slot == "gradient" ? of.gradients : of.slots.lookup(slot);
+}
+
+SmallVector<StringRef> StateLayout::offloadedSlots() const {
+  SmallVector<StringRef> slots;
+  if (units.empty())
+    return slots;
+  for (const runtime::SlotRow &slot : runtime::findOptimizer(manifest.optimizer)->slots)
+    slots.push_back(slot.name);
+  slots.push_back("parameter");
+  llvm::erase_if(slots, [&](StringRef slot) { return !segment(startOf(slot, 0))->isOffloaded; });
+  return slots;
 }
 
 const runtime::StateSegment *StateLayout::segment(uint64_t offset) const {
@@ -232,6 +251,7 @@ FailureOr<StateLayout> layOutState(ModuleOp module, const StateContents &content
   };
   reserve("gathered", layout.gathered, layout.gatheredBytes);
   reserve("scattered", layout.scattered, layout.scatteredBytes);
+  reserve("staged", layout.staged, layout.stagedBytes);
   return layout;
 }
 

@@ -38,18 +38,27 @@ struct StateLayout {
     uint64_t parameters = 0, gradients = 0;
     llvm::StringMap<uint64_t> slots;
   };
-  llvm::SmallVector<Unit> units; ///< none where nothing is sharded
+  llvm::SmallVector<Unit> units; ///< none where the whole state is on each device
 
   /// Places behind the rest of a device's state: for parameters that are gathered, for gradients that are
-  /// scattered, of so many bytes.
-  int64_t gathered = 0, gatheredBytes = 0, scattered = 0, scatteredBytes = 0;
+  /// scattered, for offloaded state on its way, of so many bytes.
+  int64_t gathered = 0, gatheredBytes = 0, scattered = 0, scatteredBytes = 0, staged = 0, stagedBytes = 0;
 
-  /// The unit of a trained parameter; nothing where nothing is sharded.
+  bool isSharded() const { return !manifest.shard.isNone(); }
+  /// The unit of a trained parameter; nothing where there are none.
   std::optional<size_t> unitOf(llvm::StringRef parameter) const;
-  /// Whether a device has its part only of `parameter` or `gradient`.
+  /// Whether a device has its part only of `parameter` or `gradient`, or has it elsewhere.
   bool hasPartsOf(llvm::StringRef slot) const;
-  /// Where a device has what lies there in the whole state, or its part of that.
+  /// Where a device has what lies there in the whole state, or its part of that; of offloaded state the place
+  /// in that.
   int64_t local(uint64_t offset) const;
+  /// Of a unit: `parameter`, `gradient` or a slot.
+  uint64_t startOf(llvm::StringRef slot, size_t unit) const;
+  uint64_t partBytes(size_t unit) const {
+    return units[unit].bytes / static_cast<uint64_t>(manifest.parts());
+  }
+  /// What of a unit is offloaded: slots, in the optimizer's order, and `parameter`.
+  llvm::SmallVector<llvm::StringRef> offloadedSlots() const;
   const runtime::StateSegment *segment(uint64_t offset) const;
 
   const runtime::ParameterSpec &parameter(llvm::StringRef name) const;

@@ -11,8 +11,9 @@ constexpr uint64_t kAlign = 256;
 
 uint64_t roundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
-/// How ranks hold a segment.
+/// How ranks hold a segment, and where.
 enum class Held { Whole, Owned, Cut };
+enum class Where { OnDevice, Offloaded };
 
 /// Hands out aligned offsets one after the other.
 class Cursor {
@@ -25,17 +26,19 @@ public:
     return offset;
   }
   /// What was taken since the last segment is one; `inParts`: of equal parts for all devices.
-  void close(Held held, bool inParts) {
+  void close(Held held, bool inParts, Where where = Where::OnDevice) {
     if (inParts)
       end = start + roundUp(end - start, devices * kAlign);
     uint64_t bytes = end - start;
+    bool isOffloaded = where == Where::Offloaded;
+    uint64_t &local = isOffloaded ? offloaded : onDevice;
     if (bytes > 0)
-      segments.push_back({start, bytes, local, held == Held::Cut, held == Held::Owned});
+      segments.push_back({start, bytes, local, held == Held::Cut, held == Held::Owned, isOffloaded});
     local += held == Held::Cut ? bytes / devices : bytes;
     start = end;
   }
 
-  uint64_t end = 0, local = 0;
+  uint64_t end = 0, onDevice = 0, offloaded = 0;
   std::vector<StateSegment> segments;
 
 private:
@@ -56,9 +59,10 @@ const Item *findBy(const std::vector<Item> &items, std::string Item::*key, const
   return found == items.end() ? nullptr : &*found;
 }
 
-/// take(parameter) for each trained one, and a segment behind each unit; behind the last one where nothing is
-/// sharded.
-template <typename Take> void overUnits(Manifest &manifest, Cursor &cursor, Held held, Take &&take) {
+/// take(parameter) for each trained one, and a segment behind each unit; behind the last one where there are
+/// no units.
+template <typename Take>
+void overUnits(Manifest &manifest, Cursor &cursor, Held held, Where where, Take &&take) {
   size_t unit = 0;
   int64_t inUnit = 0;
   for (ParameterSpec &param : manifest.params) {
@@ -66,12 +70,12 @@ template <typename Take> void overUnits(Manifest &manifest, Cursor &cursor, Held
       continue;
     take(param);
     if (unit < manifest.shard.units.size() && ++inUnit == manifest.shard.units[unit]) {
-      cursor.close(held, /*inParts=*/true);
+      cursor.close(held, /*inParts=*/true, where);
       ++unit;
       inUnit = 0;
     }
   }
-  cursor.close(held, held != Held::Whole);
+  cursor.close(held, held != Held::Whole, where);
 }
 
 /// The one dtype of all trained parameters.
@@ -138,7 +142,9 @@ Status assignStateLayout(Manifest &manifest) {
   Cursor cursor(manifest.devices);
   // Parts of parameters are valid everywhere but where only parts are held; the padding is the same for all.
   Held parameters = shard.mode == "zero3" ? Held::Cut : Held::Whole;
-  overUnits(manifest, cursor, parameters, [&](ParameterSpec &param) {
+  Where parametersAt = shard.offload == "parameters" ? Where::Offloaded : Where::OnDevice;
+  Where slotsAt = shard.offload == "none" ? Where::OnDevice : Where::Offloaded;
+  overUnits(manifest, cursor, parameters, parametersAt, [&](ParameterSpec &param) {
     param.stateOffset = cursor.take(param.bytes());
     param.decayDefault = param.shape.size() >= 2;
     param.slots.clear();
@@ -151,12 +157,12 @@ Status assignStateLayout(Manifest &manifest) {
     }
   cursor.close(Held::Whole, /*inParts=*/false);
   manifest.gradients = {cursor.end, 0, *dtype};
-  Held gradients = shard.reducesEach ? Held::Cut : Held::Owned;
-  overUnits(manifest, cursor, gradients,
+  Held gradients = shard.reducesEach ? Held::Cut : Held::Owned; // where all have all, a part is as valid
+  overUnits(manifest, cursor, gradients, Where::OnDevice,
             [&](ParameterSpec &param) { param.gradOffset = cursor.take(param.bytes()); });
   manifest.gradients.bytes = cursor.end - manifest.gradients.offset;
   for (const SlotRow &row : optimizer->slots)
-    overUnits(manifest, cursor, shard.isNone() ? Held::Whole : Held::Cut, [&](ParameterSpec &param) {
+    overUnits(manifest, cursor, shard.isNone() ? Held::Whole : Held::Cut, slotsAt, [&](ParameterSpec &param) {
       if (auto shape = slotShape(row.extent, param.shape)) {
         SlotSpec slot{row.name, 0, *shape};
         slot.stateOffset = cursor.take(param.bytes(slot));
@@ -166,9 +172,18 @@ Status assignStateLayout(Manifest &manifest) {
   for (ScalarSpec &scalar : manifest.scalars)
     scalar.stateOffset = cursor.take(bytesOf(scalar.dtype));
   cursor.close(Held::Whole, /*inParts=*/false);
-  manifest.stateBytes = cursor.local;
-  shard.segments = shard.isNone() ? std::vector<StateSegment>() : std::move(cursor.segments);
+  manifest.stateBytes = cursor.onDevice;
+  shard.segments = shard.isPlain() ? std::vector<StateSegment>() : std::move(cursor.segments);
+  shard.offloadedBytes = offloadedBytesOf(manifest);
   return {};
+}
+
+uint64_t offloadedBytesOf(const Manifest &manifest) {
+  uint64_t sum = 0;
+  for (const StateSegment &segment : manifest.shard.segments)
+    if (segment.isOffloaded)
+      sum += segment.isCut ? segment.bytes / uint64_t(manifest.devices) : segment.bytes;
+  return sum;
 }
 
 void appendRuntimeInputs(Manifest &manifest) {

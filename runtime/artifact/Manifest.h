@@ -126,25 +126,30 @@ struct FileSpec {
 };
 
 /// A range of the state, which ranks hold whole or in `devices` equal parts. Offsets of parameters,
-/// gradients, slots and scalars are those of a state that is whole; where state is sharded, segments cover
-/// all of it.
+/// gradients, slots and scalars are those of a state that is whole; where state is sharded or offloaded,
+/// segments cover all of it.
 struct StateSegment {
   uint64_t offset = 0, bytes = 0; ///< in the whole state
   uint64_t local = 0;             ///< where a rank has the segment, or its part
   bool isCut = false;             ///< a rank has its part only
   bool isOwned = false;           ///< a rank has all of it, of which its part is valid
+  bool isOffloaded = false;       ///< `local` is a place in offloaded memory, not on the device
 
   bool operator==(const StateSegment &) const = default;
 };
 
-/// How the state is spread over the ranks.
+/// How the state is spread over the ranks, and what of it they keep off their devices.
 struct ShardSpec {
   std::string mode = "none";       ///< "none", "zero1", "zero2" or "zero3"
+  std::string offload = "none";    ///< "none", "optimizer", or "parameters": of these too
   bool reducesEach = false;        ///< gradients are summed in each micro-step, and held in parts
   std::vector<int64_t> units = {}; ///< trained parameters, in order, that are cut together: how many each
-  std::vector<StateSegment> segments = {}; ///< none where the mode is
+  std::vector<StateSegment> segments = {}; ///< none where the whole state is on each device
+  uint64_t offloadedBytes = 0;             ///< on a rank
 
   bool isNone() const { return mode == "none"; }
+  /// Each device has the whole state.
+  bool isPlain() const { return isNone() && offload == "none"; }
 };
 
 /// All gradients: one flat range of the state, one dtype, padded to a multiple of devices * 256 bytes.
@@ -183,6 +188,8 @@ struct Manifest {
   int64_t deviceBatch() const { return (batch + devices - 1) / devices; }
   /// Of a state that is whole.
   uint64_t wholeBytes() const;
+  /// Of a unit of parameters: 1 where a rank has all of them.
+  int64_t parts() const { return shard.isNone() ? 1 : devices; }
   const ScalarSpec *findScalar(const std::string &name) const;
   const ParameterSpec *findParameter(const std::string &onnxName) const;
   /// Also by an alias or a framework name that has the parameter's own layout.
@@ -194,9 +201,12 @@ struct Manifest {
 /// every item starts on a multiple of 256 bytes, so that trained parameters, their gradients and each slot
 /// that is as large as its parameter are ranges in which a parameter has one place. Needs: params (dtype,
 /// shape, trained), scalars, optimizer, devices, and shard without its segments. All trained parameters have
-/// one dtype. Where state is sharded, each unit is padded to a multiple of devices * 256 bytes, in all
-/// ranges.
+/// one dtype. Where state is sharded or offloaded, each unit is padded to a multiple of devices * 256 bytes,
+/// in all ranges.
 Status assignStateLayout(Manifest &manifest);
+
+/// Of all segments that are offloaded, on a rank.
+uint64_t offloadedBytesOf(const Manifest &manifest);
 
 /// Adds the two inputs that the runtime makes itself, "valid" and "first_row".
 void appendRuntimeInputs(Manifest &manifest);

@@ -103,24 +103,28 @@ Finding checkState(const Manifest &manifest) {
   return {};
 }
 
-/// Segments cover the whole state and lie one behind the other in a rank's, in equal parts where they are
-/// cut.
+/// Segments cover the whole state and lie one behind the other in a rank's, or in what it keeps off its
+/// device, in equal parts where they are cut.
 Finding checkSegments(const Manifest &manifest) {
   const ShardSpec &shard = manifest.shard;
-  if (shard.isNone())
+  if (shard.isPlain())
     return shard.segments.empty() ? Finding() : "segments of a state that is not sharded";
-  if (!std::set<std::string>{"zero1", "zero2", "zero3"}.contains(shard.mode) || manifest.devices < 2)
+  bool isKnown = std::set<std::string>{"zero1", "zero2", "zero3"}.contains(shard.mode);
+  if (!shard.isNone() && (!isKnown || manifest.devices < 2))
     return "`shard` is `" + shard.mode + "` on " + std::to_string(manifest.devices) + " devices";
-  uint64_t whole = 0, local = 0;
+  if (!std::set<std::string>{"none", "optimizer", "parameters"}.contains(shard.offload))
+    return "`offload` is `" + shard.offload + "`";
+  uint64_t whole = 0, onDevice = 0, offloaded = 0;
   for (const StateSegment &segment : shard.segments) {
     uint64_t parts = segment.isCut || segment.isOwned ? uint64_t(manifest.devices) : 1;
+    uint64_t &local = segment.isOffloaded ? offloaded : onDevice;
     if (segment.offset != whole || segment.local != local || segment.bytes == 0 ||
         segment.bytes > uint64_t(kMaxElements) || segment.bytes % (parts * kAlign) != 0)
       return "the segment at " + std::to_string(segment.offset) + " is out of place or of an odd size";
     whole += segment.bytes;
     local += segment.isCut ? segment.bytes / parts : segment.bytes;
   }
-  return local <= manifest.stateBytes ? Finding() : "segments end outside the state";
+  return onDevice <= manifest.stateBytes ? Finding() : "segments end outside the state";
 }
 
 Finding checkTrained(const Manifest &manifest, const ParameterSpec &param) {

@@ -103,7 +103,8 @@ Json write(const StateSegment &segment) {
   return {{"offset", segment.offset},
           {"bytes", segment.bytes},
           {"local", segment.local},
-          {"held", heldBy(segment)}};
+          {"held", heldBy(segment)},
+          {"offloaded", segment.isOffloaded}};
 }
 
 template <typename Item> Json writeAll(const std::vector<Item> &items) {
@@ -270,6 +271,7 @@ StateSegment readSegment(const Json &entry) {
   auto held = entry.at("held").get<std::string>();
   segment.isCut = held == "cut";
   segment.isOwned = held == "owned";
+  segment.isOffloaded = readOptional<bool>(entry, "offloaded").value_or(false);
   if (held != heldBy(segment))
     throw std::invalid_argument("unknown `held` of a segment: `" + held + "`");
   return segment;
@@ -312,8 +314,10 @@ Manifest readManifest(const Json &json) {
   if (json.contains("shard")) {
     const Json &shard = json.at("shard");
     manifest.shard.mode = shard.at("mode").get<std::string>();
+    manifest.shard.offload = readOptional<std::string>(shard, "offload").value_or("none");
     manifest.shard.reducesEach = shard.at("reduce").get<std::string>() == "each";
     manifest.shard.segments = readAll(shard, "segments", readSegment);
+    manifest.shard.offloadedBytes = offloadedBytesOf(manifest);
   }
   manifest.commands = readAll(json, "commands", readCommand);
   if (json.contains("state_lacks"))
@@ -356,8 +360,9 @@ std::string toJson(const Manifest &manifest) {
        {{"offset", gradients.offset}, {"bytes", gradients.bytes}, {"dtype", nameOf(gradients.dtype)}}},
       {"scalars", writeAll(manifest.scalars)},
       {"commands", writeAll(manifest.commands)}};
-  if (!manifest.shard.isNone())
+  if (!manifest.shard.isPlain())
     json["shard"] = {{"mode", manifest.shard.mode},
+                     {"offload", manifest.shard.offload},
                      {"reduce", manifest.shard.reducesEach ? "each" : "once"},
                      {"segments", writeAll(manifest.shard.segments)}};
   if (manifest.wholeBatch)

@@ -64,6 +64,22 @@ int startAllGather(accum_ctx *context, void *target, const void *source, uint64_
   return sessionOf(context).startAllGather(target, source, bytes);
 }
 
+int fetch(accum_ctx *context, void *target, uint64_t offset, uint64_t bytes) {
+  return sessionOf(context).fetch(target, offset, bytes);
+}
+
+int store(accum_ctx *context, uint64_t offset, const void *source, uint64_t bytes) {
+  return sessionOf(context).store(offset, source, bytes);
+}
+
+int startFetch(accum_ctx *context, void *target, uint64_t offset, uint64_t bytes) {
+  return sessionOf(context).startFetch(target, offset, bytes);
+}
+
+int startStore(accum_ctx *context, uint64_t offset, const void *source, uint64_t bytes) {
+  return sessionOf(context).startStore(offset, source, bytes);
+}
+
 } // namespace
 
 const accum_runtime_v1 *programTable() {
@@ -83,7 +99,11 @@ const accum_runtime_v1 *programTable() {
                                          reduceScatter,
                                          allGather,
                                          startReduceScatter,
-                                         startAllGather};
+                                         startAllGather,
+                                         fetch,
+                                         store,
+                                         startFetch,
+                                         startStore};
   return &table;
 }
 

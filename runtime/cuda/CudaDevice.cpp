@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arena, the order of things, and calls as words for Replay.
 #include "runtime/cuda/CudaDevice.h"
+#include "runtime/cuda/CallKind.h"
 #include "runtime/system/Memory.h"
 #include <algorithm>
 #include <cstring>
@@ -11,16 +12,6 @@ using namespace cuda;
 
 namespace {
 
-enum CallKind : uint64_t {
-  kLaunchCall,
-  kGemmCall,
-  kZeroCall,
-  kCopyCall,
-  kStartSumCall,
-  kFinishSumsCall,
-  kStartScatterCall,
-  kStartGatherCall
-};
 constexpr uint64_t kAlign = 256, kGemmWords = sizeof(accum_gemm) / sizeof(uint64_t);
 static_assert(sizeof(accum_gemm) % sizeof(uint64_t) == 0);
 
@@ -49,7 +40,7 @@ Expected<std::unique_ptr<Device>> CudaDevice::open(int localRank) {
 
 CudaDevice::CudaDevice(std::unique_ptr<Driver> opened)
     : driver(std::move(opened)), arena{*driver}, compute(*driver), kernels(compute), norm(compute),
-      matmul(compute), sums(compute), transfer(compute), inputs(compute),
+      matmul(compute), sums(compute), transfer(compute), offloaded(compute, replay), inputs(compute),
       replay(compute, [this](const uint64_t *call) { return run(call); }) {}
 
 CudaDevice::Block::~Block() {
@@ -168,6 +159,7 @@ void CudaDevice::startStep(bool isEvaluation) {
   if (sumsRun) // the step before was left in the middle
     (void)sums.finish();
   sumsRun = false;
+  offloaded.startStep();
   inputs.forget();
   at.reset();
 }
@@ -252,15 +244,21 @@ Status CudaDevice::run(const uint64_t *call) {
   case kStartGatherCall:
     return sums.startAllGather(reinterpret_cast<void *>(call[2]), reinterpret_cast<const void *>(call[3]),
                                call[4]);
+  case kStartFetchCall:
+  case kFinishFetchesCall:
+  case kStartStoreCall:
+  case kFinishStoresCall:
+    return offloaded.run(call);
   }
   return {};
 }
 
 /// A boundary of the replay, at which nothing runs beside the compute stream.
 Status CudaDevice::flush() {
-  if (Status status = finishSums(); !status)
-    return status;
-  return replay.flush();
+  Status status = finishSums();
+  if (status)
+    status = offloaded.finish();
+  return status ? replay.flush() : status;
 }
 
 Status CudaDevice::finishSums() {
@@ -324,6 +322,36 @@ Status CudaDevice::allGather(void *to, const void *from, uint64_t bytes) {
   Status status = startAllGather(to, from, bytes);
   begun.erase(addressOf(to));
   return status ? finishSums() : status;
+}
+
+Status CudaDevice::reserveOffloaded(uint64_t bytes, const std::string &) { return offloaded.reserve(bytes); }
+
+Status CudaDevice::startFetch(void *to, uint64_t offset, uint64_t bytes) {
+  return offloaded.start({kStartFetchCall, 3, addressOf(to), offset, bytes});
+}
+
+Status CudaDevice::startStore(uint64_t offset, const void *from, uint64_t bytes) {
+  return offloaded.start({kStartStoreCall, 3, addressOf(from), offset, bytes});
+}
+
+Status CudaDevice::fetch(void *to, uint64_t offset, uint64_t bytes) {
+  return offloaded.end({kStartFetchCall, 3, addressOf(to), offset, bytes});
+}
+
+Status CudaDevice::store(uint64_t offset, const void *from, uint64_t bytes) {
+  return offloaded.end({kStartStoreCall, 3, addressOf(from), offset, bytes});
+}
+
+Status CudaDevice::writeOffloaded(uint64_t offset, uint64_t, const Fill &fill) {
+  Status status = synchronize(); // copies may still read or write there
+  if (status)
+    fill(offloaded.data() + offset);
+  return status;
+}
+
+Expected<const uint8_t *> CudaDevice::viewOffloaded(uint64_t offset, uint64_t) {
+  Status status = synchronize();
+  return status ? Expected<const uint8_t *>(offloaded.data() + offset) : status.error();
 }
 
 Expected<double> CudaDevice::squaredNorm(const void *data, uint64_t n, DType dtype) {

@@ -4,6 +4,7 @@
 #ifndef ACCUM_RUNTIME_CUDA_CUDADEVICE_H
 #define ACCUM_RUNTIME_CUDA_CUDADEVICE_H
 
+#include "runtime/cuda/HostState.h"
 #include "runtime/cuda/InputFeed.h"
 #include "runtime/cuda/KernelModule.h"
 #include "runtime/cuda/Matmul.h"
@@ -49,6 +50,14 @@ public:
   Status allGather(void *to, const void *from, uint64_t bytes) override;
   Status startReduceScatter(void *data, uint64_t n, DType dtype) override;
   Status startAllGather(void *to, const void *from, uint64_t bytes) override;
+  Status reserveOffloaded(uint64_t bytes, const std::string &folder) override;
+  std::string offloadedTo(const std::string &folder) const override { return "in memory of the host"; }
+  Status fetch(void *to, uint64_t offset, uint64_t bytes) override;
+  Status store(uint64_t offset, const void *from, uint64_t bytes) override;
+  Status startFetch(void *to, uint64_t offset, uint64_t bytes) override;
+  Status startStore(uint64_t offset, const void *from, uint64_t bytes) override;
+  Status writeOffloaded(uint64_t offset, uint64_t bytes, const Fill &fill) override;
+  Expected<const uint8_t *> viewOffloaded(uint64_t offset, uint64_t bytes) override;
   Expected<double> squaredNorm(const void *data, uint64_t n, DType dtype) override;
   Status synchronize() override;
 
@@ -84,6 +93,7 @@ private:
   cuda::Matmul matmul;
   cuda::RankSum sums;
   cuda::Transfer transfer;
+  cuda::HostState offloaded;
   cuda::InputFeed inputs;
   cuda::Replay replay;
 

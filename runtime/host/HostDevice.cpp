@@ -81,6 +81,8 @@ Status HostDevice::feed(MicroStep at, const FillInputs &fill) {
 
 void HostDevice::startStep(bool evaluates) {
   arena.settle();
+  if (offloaded)
+    offloaded->forget(); // of a step that was left in the middle
   if (poison)
     poison->beforeStep(arena.data(), evaluates);
 }
@@ -138,6 +140,44 @@ Status HostDevice::allGather(void *to, const void *from, uint64_t bytes) {
   if (own != from)
     std::memcpy(own, from, bytes);
   return ranks->allGather(to, bytes);
+}
+
+Status HostDevice::reserveOffloaded(uint64_t bytes, const std::string &folder) {
+  auto created = OffloadFile::create(folder, bytes);
+  if (!created)
+    return created.error();
+  offloaded = std::move(*created);
+  return {};
+}
+
+Status HostDevice::startFetch(void *to, uint64_t offset, uint64_t bytes) {
+  offloaded->startRead(offset, static_cast<uint8_t *>(to), bytes);
+  return {};
+}
+
+Status HostDevice::startStore(uint64_t offset, const void *from, uint64_t bytes) {
+  offloaded->startWrite(offset, static_cast<const uint8_t *>(from), bytes);
+  return {};
+}
+
+Status HostDevice::fetch(void *to, uint64_t offset, uint64_t bytes) {
+  return offloaded->read(offset, static_cast<uint8_t *>(to), bytes);
+}
+
+Status HostDevice::store(uint64_t offset, const void *from, uint64_t bytes) {
+  return offloaded->write(offset, static_cast<const uint8_t *>(from), bytes);
+}
+
+Status HostDevice::writeOffloaded(uint64_t offset, uint64_t bytes, const Fill &fill) {
+  piece.resize(bytes);
+  fill(piece.data());
+  return offloaded->write(offset, piece.data(), bytes);
+}
+
+Expected<const uint8_t *> HostDevice::viewOffloaded(uint64_t offset, uint64_t bytes) {
+  piece.resize(bytes);
+  Status status = offloaded->read(offset, piece.data(), bytes);
+  return status ? Expected<const uint8_t *>(piece.data()) : status.error();
 }
 
 Expected<double> HostDevice::squaredNorm(const void *data, uint64_t n, DType dtype) {

@@ -3,6 +3,7 @@
 #ifndef ACCUM_RUNTIME_HOST_HOSTDEVICE_H
 #define ACCUM_RUNTIME_HOST_HOSTDEVICE_H
 
+#include "runtime/host/OffloadFile.h"
 #include "runtime/host/Poison.h"
 #include "runtime/session/Arena.h"
 #include "runtime/session/Device.h"
@@ -36,6 +37,14 @@ public:
   Status allReduce(void *data, uint64_t n, DType dtype) override;
   Status reduceScatter(void *data, uint64_t n, DType dtype) override;
   Status allGather(void *to, const void *from, uint64_t bytes) override;
+  Status reserveOffloaded(uint64_t bytes, const std::string &folder) override;
+  std::string offloadedTo(const std::string &folder) const override { return "in a file in " + folder; }
+  Status fetch(void *to, uint64_t offset, uint64_t bytes) override;
+  Status store(uint64_t offset, const void *from, uint64_t bytes) override;
+  Status startFetch(void *to, uint64_t offset, uint64_t bytes) override;
+  Status startStore(uint64_t offset, const void *from, uint64_t bytes) override;
+  Status writeOffloaded(uint64_t offset, uint64_t bytes, const Fill &fill) override;
+  Expected<const uint8_t *> viewOffloaded(uint64_t offset, uint64_t bytes) override;
   Expected<double> squaredNorm(const void *data, uint64_t n, DType dtype) override;
 
 protected:
@@ -49,6 +58,8 @@ private:
   bool measuresBrains = false; ///< the program multiplies bf16, and how is chosen by measuring
   Arena arena;
   uint8_t *inputs = nullptr;
+  std::unique_ptr<OffloadFile> offloaded; ///< none where the whole state is in the arena
+  std::vector<uint8_t> piece;             ///< of offloaded memory, for the process
 };
 
 } // namespace accum::runtime

@@ -29,6 +29,10 @@ const char *categoryOf(CallFacts::Kind kind) {
     return "reduce-scatter";
   case CallFacts::AllGather:
     return "all-gather";
+  case CallFacts::Fetch:
+    return "fetch";
+  case CallFacts::Store:
+    return "store";
   case CallFacts::Feed:
     return "feed";
   case CallFacts::Norm:

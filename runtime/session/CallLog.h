@@ -20,6 +20,8 @@ struct CallFacts {
     AllReduce,
     ReduceScatter,
     AllGather,
+    Fetch,
+    Store,
     Feed,
     Norm
   } kind = Kernel;

@@ -94,6 +94,20 @@ public:
   /// May begin what the same call without `start` ends; until then nobody reads or writes what it moves.
   virtual Status startReduceScatter(void *data, uint64_t n, DType dtype) { return {}; }
   virtual Status startAllGather(void *to, const void *from, uint64_t bytes) { return {}; }
+  /// Memory beside the arena for state that is offloaded, all zero: of the host, or on the host a file in
+  /// `folder`. Slugs `out-of-memory`, `file-unwritable`.
+  virtual Status reserveOffloaded(uint64_t bytes, const std::string &folder) = 0;
+  /// Where that is, for people: "in memory of the host".
+  virtual std::string offloadedTo(const std::string &folder) const = 0;
+  /// From an offset there into device memory, and back.
+  virtual Status fetch(void *to, uint64_t offset, uint64_t bytes) = 0;
+  virtual Status store(uint64_t offset, const void *from, uint64_t bytes) = 0;
+  /// May begin what the same call without `start` ends.
+  virtual Status startFetch(void *to, uint64_t offset, uint64_t bytes) { return {}; }
+  virtual Status startStore(uint64_t offset, const void *from, uint64_t bytes) { return {}; }
+  /// As `write` and `view`, of offloaded memory.
+  virtual Status writeOffloaded(uint64_t offset, uint64_t bytes, const Fill &fill) = 0;
+  virtual Expected<const uint8_t *> viewOffloaded(uint64_t offset, uint64_t bytes) = 0;
   /// The sum of squares in double; its bits depend on the values alone. f32 and f64.
   virtual Expected<double> squaredNorm(const void *data, uint64_t n, DType dtype) = 0;
   /// Waits until everything has happened.

@@ -5,9 +5,11 @@
 #include "runtime/session/NotFinite.h"
 #include "runtime/session/Parameters.h"
 #include "runtime/system/Clock.h"
+#include "runtime/system/Memory.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
 #include <cmath>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <thread>
 
@@ -131,6 +133,12 @@ Status Session::placeMemory(const accum_open_options &options) {
   if (!allocated)
     return allocated.error();
   state = *allocated;
+  if (uint64_t bytes = manifest.shard.offloadedBytes) {
+    std::string folder = options.offload_dir ? options.offload_dir : artifact.folder;
+    if (Status status = device->reserveOffloaded(bytes, folder); !status)
+      return status;
+    decisions.push_back("offloaded: " + formatBytes(bytes) + " of the state, " + device->offloadedTo(folder));
+  }
   memory = StateMemory(manifest, *device, collectives, state);
   staging.place(manifest, state + programBytes());
   takeNotices();
@@ -318,6 +326,11 @@ Expected<accum_step_result> Session::finish(int code, double started) {
   result.seconds = now() - started;
   if (calls)
     calls->addStep(started, result.seconds);
+  constexpr uint64_t kSettled = 3; // steps, of which the first ones fill the system's cache
+  if (updates == kSettled && offloadSeconds > result.seconds / 2)
+    decisions.push_back(fmt::format("offloaded state is waited for {:.0f} % of a step: a faster disk "
+                                    "(--offload-dir), or more memory when compiling, makes it shorter",
+                                    100 * offloadSeconds / result.seconds));
   return result;
 }
 

@@ -111,6 +111,10 @@ public:
   int allGather(void *target, const void *source, uint64_t bytes);
   int startReduceScatter(void *data, uint64_t n, int32_t dtype);
   int startAllGather(void *target, const void *source, uint64_t bytes);
+  int fetch(void *target, uint64_t offset, uint64_t bytes);
+  int store(uint64_t offset, const void *source, uint64_t bytes);
+  int startFetch(void *target, uint64_t offset, uint64_t bytes);
+  int startStore(uint64_t offset, const void *source, uint64_t bytes);
   int zero(void *data, uint64_t bytes);
   int copy(void *target, const void *source, uint64_t bytes);
 
@@ -208,7 +212,7 @@ private:
   std::optional<uint64_t> evaluated; ///< `reached` at the latest evaluation
   double squaredNorm = 0;
   bool sawGradients = false, skipped = false, isSpike = false, failedInCommand = false;
-  double dataSeconds = 0;
+  double dataSeconds = 0, offloadSeconds = 0; ///< of the step, waiting for rows, and for offloaded state
   std::optional<Error> failure;
   std::optional<CallLog> calls; ///< where a profile was asked for
   StepRanges ranges;            ///< for a profiler

@@ -117,7 +117,8 @@ int Session::startAllReduce(void *data, uint64_t n, int32_t dtype) {
 int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
   const GradientRange &gradients = artifact.manifest.gradients;
   uint64_t offset = uint64_t(static_cast<uint8_t *>(data) - state);
-  bool isGradient = offset >= gradients.offset && offset < gradients.offset + gradients.bytes;
+  uint64_t first = memory.local(gradients.offset);
+  bool isGradient = offset >= first && offset < first + gradients.bytes;
   if (isGradient && part == Part::Gradients)
     return kLeaveStep;
   if (!isGradient && part == Part::Update) // done by the calls before
@@ -144,6 +145,30 @@ int Session::startReduceScatter(void *data, uint64_t n, int32_t dtype) {
 
 int Session::startAllGather(void *target, const void *source, uint64_t bytes) {
   return check(device->startAllGather(target, source, bytes), false);
+}
+
+int Session::fetch(void *target, uint64_t offset, uint64_t bytes) {
+  CallFacts facts{.kind = CallFacts::Fetch, .sizes = {int64_t(bytes)}};
+  double started = now();
+  Status status = timed(facts, [&] { return device->fetch(target, offset, bytes); });
+  offloadSeconds += now() - started;
+  return check(status, false);
+}
+
+int Session::store(uint64_t offset, const void *source, uint64_t bytes) {
+  CallFacts facts{.kind = CallFacts::Store, .sizes = {int64_t(bytes)}};
+  double started = now();
+  Status status = timed(facts, [&] { return device->store(offset, source, bytes); });
+  offloadSeconds += now() - started;
+  return check(status, false);
+}
+
+int Session::startFetch(void *target, uint64_t offset, uint64_t bytes) {
+  return check(device->startFetch(target, offset, bytes), false);
+}
+
+int Session::startStore(uint64_t offset, const void *source, uint64_t bytes) {
+  return check(device->startStore(offset, source, bytes), false);
 }
 
 int Session::inspectGradients(const void *data, uint64_t n, int32_t dtype, bool isPart, bool last) {

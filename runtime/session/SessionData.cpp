@@ -69,7 +69,7 @@ bool Session::leavesOutIncomplete(const Dataset &data, bool dropLast) {
 
 /// Nothing is known of the step yet.
 void Session::beginStep() {
-  squaredNorm = dataSeconds = 0;
+  squaredNorm = dataSeconds = offloadSeconds = 0;
   sawGradients = skipped = isSpike = failedInCommand = unchanged = false;
   failure.reset();
 }

@@ -41,7 +41,7 @@ Status Session::keepGradients() {
   earlier.resize(range.bytes);
   for (uint64_t done = 0; done < range.bytes; done += Device::kPieceBytes) {
     uint64_t piece = std::min(range.bytes - done, Device::kPieceBytes);
-    auto data = device->view(state + range.offset + done, piece);
+    auto data = device->view(state + memory.local(range.offset) + done, piece);
     if (!data)
       return data.error();
     std::copy_n(*data, piece, earlier.data() + done);
@@ -54,11 +54,11 @@ Status Session::addEarlier() {
   auto *add = range.dtype == ACCUM_F64 ? addTo<double> : addTo<float>;
   for (uint64_t done = 0; done < range.bytes; done += Device::kPieceBytes) {
     uint64_t piece = std::min(range.bytes - done, Device::kPieceBytes);
-    auto data = device->view(state + range.offset + done, piece);
+    auto data = device->view(state + memory.local(range.offset) + done, piece);
     if (!data)
       return data.error();
     add(earlier.data() + done, *data, piece);
-    Status status = device->write(state + range.offset + done, piece,
+    Status status = device->write(state + memory.local(range.offset) + done, piece,
                                   [&](uint8_t *to) { std::copy_n(earlier.data() + done, piece, to); });
     if (!status)
       return status;

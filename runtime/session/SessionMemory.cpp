@@ -33,7 +33,7 @@ Status Session::fillMemory(uint8_t byte) {
   auto onRank = [&](uint64_t offset, uint64_t size, const Device::Fill &fill) {
     return device->write(state + offset, size, fill);
   };
-  uint64_t kept = memory.isSharded() ? memory.keptBytes() : manifest.stateBytes;
+  uint64_t kept = memory.isPlain() ? manifest.stateBytes : memory.keptBytes();
   Status status = fillRange(kept, manifest.stateBytes + artifact.program->scratch_bytes - kept, byte, onRank);
   for (const ParameterSpec &param : manifest.params)
     if (status && param.trained)

@@ -9,8 +9,6 @@ namespace accum::runtime {
 
 template <typename Body>
 Status StateMemory::overOwn(uint64_t offset, uint64_t bytes, bool isOwner, Body &&body) const {
-  if (!isSharded())
-    return body(Piece{offset, offset, bytes});
   auto rank = uint64_t(ranks->rank()), count = uint64_t(ranks->ranks());
   for (const StateSegment &segment : manifest->shard.segments) {
     bool inParts = segment.isCut || (segment.isOwned && isOwner);
@@ -22,7 +20,7 @@ Status StateMemory::overOwn(uint64_t offset, uint64_t bytes, bool isOwner, Body 
     if (from >= to)
       continue;
     uint64_t inside = from - (segment.isCut ? start : segment.offset);
-    if (Status status = body(Piece{from, segment.local + inside, to - from}); !status)
+    if (Status status = body({from, segment.local + inside, to - from, segment.isOffloaded}); !status)
       return status;
   }
   return {};
@@ -36,33 +34,42 @@ uint64_t StateMemory::local(uint64_t offset) const {
 }
 
 uint64_t StateMemory::keptBytes() const {
-  const StateSegment &last = manifest->shard.segments.back();
+  const StateSegment &last = manifest->shard.segments.back(); // scalars, which are never offloaded
   return last.local + (last.isCut ? last.bytes / uint64_t(ranks->ranks()) : last.bytes);
 }
 
+Status StateMemory::write(const Piece &piece, const Device::Fill &fill) {
+  return piece.isOffloaded ? device->writeOffloaded(piece.local, piece.bytes, fill)
+                           : device->write(base + piece.local, piece.bytes, fill);
+}
+
+Expected<const uint8_t *> StateMemory::view(const Piece &piece) {
+  return piece.isOffloaded ? device->viewOffloaded(piece.local, piece.bytes)
+                           : device->view(base + piece.local, piece.bytes);
+}
+
 Status StateMemory::write(uint64_t offset, uint64_t bytes, const Device::Fill &fill) {
-  if (!isSharded())
+  if (isPlain())
     return device->write(base + offset, bytes, fill);
   filled.resize(bytes);
   bool isFilled = false;
   return overOwn(offset, bytes, /*isOwner=*/false, [&](const Piece &piece) {
     if (!std::exchange(isFilled, true))
       fill(filled.data());
-    return device->write(base + piece.local, piece.bytes, [&](uint8_t *to) {
-      std::memcpy(to, filled.data() + (piece.offset - offset), piece.bytes);
-    });
+    return write(piece,
+                 [&](uint8_t *to) { std::memcpy(to, filled.data() + (piece.offset - offset), piece.bytes); });
   });
 }
 
 Expected<const uint8_t *> StateMemory::viewTogether(uint64_t offset, uint64_t bytes) {
-  if (!isSharded())
+  if (isPlain())
     return device->view(base + offset, bytes);
   gathered.assign((bytes + 3) / 4, 0);
   auto *to = reinterpret_cast<uint8_t *>(gathered.data());
-  Status status = overOwn(offset, bytes, /*isOwner=*/true, [&](const Piece &piece) -> Status {
+  Status status = overOwn(offset, bytes, /*isOwner=*/isSharded(), [&](const Piece &piece) -> Status {
     for (uint64_t done = 0; done < piece.bytes; done += Device::kPieceBytes) {
       uint64_t size = std::min(piece.bytes - done, Device::kPieceBytes);
-      auto own = device->view(base + piece.local + done, size);
+      auto own = view({piece.offset + done, piece.local + done, size, piece.isOffloaded});
       if (!own)
         return own.error();
       std::memcpy(to + (piece.offset - offset) + done, *own, size);
@@ -70,7 +77,7 @@ Expected<const uint8_t *> StateMemory::viewTogether(uint64_t offset, uint64_t by
     return {};
   });
   // Each byte is one rank's and zero on all others, so that the sum of whole words has no carry.
-  if (status)
+  if (status && isSharded())
     status = ranks->allReduce(gathered.data(), gathered.size(), ACCUM_I32);
   return status ? Expected<const uint8_t *>(to) : status.error();
 }

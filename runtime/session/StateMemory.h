@@ -19,7 +19,9 @@ public:
   uint64_t local(uint64_t offset) const;
   /// Of a sharded state: what outlives a step. Behind it lies what comes from other ranks during one.
   uint64_t keptBytes() const;
-  bool isSharded() const { return !manifest->shard.segments.empty(); }
+  bool isSharded() const { return !manifest->shard.isNone(); }
+  /// The whole state is on the device, where it is in a whole one.
+  bool isPlain() const { return manifest->shard.isPlain(); }
 
   /// `fill` writes the `bytes` bytes, at most Device::kPieceBytes, that become those at `offset`; a rank
   /// keeps those that it has.
@@ -36,9 +38,12 @@ public:
 private:
   struct Piece {
     uint64_t offset, local, bytes;
+    bool isOffloaded;
   };
   /// body(piece) for what this rank has of a range, as its owner where ranks share it.
   template <typename Body> Status overOwn(uint64_t offset, uint64_t bytes, bool isOwner, Body &&body) const;
+  Status write(const Piece &piece, const Device::Fill &fill);
+  Expected<const uint8_t *> view(const Piece &piece);
 
   const Manifest *manifest = nullptr;
   Device *device = nullptr;

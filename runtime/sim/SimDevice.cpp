@@ -165,7 +165,7 @@ Status SimDevice::endBegun(const void *place) {
   if (isSame)
     return {};
   return Error{kExitRunFailed,
-               "parts of other devices are overwritten while they come, " +
+               "what comes from or goes to another memory is overwritten meanwhile, " +
                    std::to_string(static_cast<const uint8_t *>(place) - base) +
                    " bytes behind the state's start",
                "sim"};
@@ -186,6 +186,41 @@ Status SimDevice::allGather(void *to, const void *from, uint64_t bytes) {
       return status;
   kernels->memory().wrote(to, bytes * rankCount());
   return endBegun(to);
+}
+
+/// At once, and nobody's until the call that ends it.
+Status SimDevice::startFetch(void *to, uint64_t offset, uint64_t bytes) {
+  if (Status status = HostDevice::fetch(to, offset, bytes); !status)
+    return status;
+  kernels->memory().forget(to, bytes);
+  const auto *now = static_cast<const uint8_t *>(to);
+  begun[reinterpret_cast<uint64_t>(to)].assign(now, now + bytes);
+  return {};
+}
+
+Status SimDevice::fetch(void *to, uint64_t offset, uint64_t bytes) {
+  if (!begun.contains(reinterpret_cast<uint64_t>(to)))
+    if (Status status = startFetch(to, offset, bytes); !status)
+      return status;
+  kernels->memory().wrote(to, bytes);
+  return endBegun(to);
+}
+
+Status SimDevice::startStore(uint64_t offset, const void *from, uint64_t bytes) {
+  if (Status status = requireWritten("a store of offloaded state", from, bytes); !status)
+    return status;
+  const auto *now = static_cast<const uint8_t *>(from);
+  begun[reinterpret_cast<uint64_t>(from)].assign(now, now + bytes);
+  return {};
+}
+
+/// Late, so that a fetch before the call that ends a store gets what was there before.
+Status SimDevice::store(uint64_t offset, const void *from, uint64_t bytes) {
+  if (!begun.contains(reinterpret_cast<uint64_t>(from)))
+    if (Status status = startStore(offset, from, bytes); !status)
+      return status;
+  Status status = HostDevice::store(offset, from, bytes);
+  return status ? endBegun(from) : status;
 }
 
 Status SimDevice::requireUntouched() const {

@@ -34,6 +34,11 @@ public:
   Status allGather(void *to, const void *from, uint64_t bytes) override;
   Status startReduceScatter(void *data, uint64_t n, DType dtype) override;
   Status startAllGather(void *to, const void *from, uint64_t bytes) override;
+  /// The same of what is fetched, and nobody may write what is being stored.
+  Status fetch(void *to, uint64_t offset, uint64_t bytes) override;
+  Status store(uint64_t offset, const void *from, uint64_t bytes) override;
+  Status startFetch(void *to, uint64_t offset, uint64_t bytes) override;
+  Status startStore(uint64_t offset, const void *from, uint64_t bytes) override;
 
 private:
   Status requireWritten(const char *what, const void *address, uint64_t bytes) const;

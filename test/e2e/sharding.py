@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sharded step is the undivided one: losses, gradients and weights after three steps of clipped updates.
 
-Usage: sharding.py MODEL FOLDER --precision f64|f32 --cuts M:D:MODE,... [--sim TARGET] [--optimizer NAME]. Every cut is compared
-with one undivided batch on one device. A checkpoint behind the second step, written by the first cut, is resumed by each of the
+Usage: sharding.py MODEL FOLDER --precision f64|f32 --cuts M:D:MODE,... [--sim TARGET] [--optimizer NAME]. MODE is a word of
+--shard, and `+` a word of --offload, as in zero3+parameters. Every cut is compared with one undivided batch on one device. A checkpoint behind the second step, written by the first cut, is resumed by each of the
 others, on another number of devices and in another mode, and ends in the same weights.
 """
 import argparse
@@ -29,8 +29,9 @@ class Sharding:
         options = self.options
         target = ["--target", "reference", "--precision", "f64"] if options.precision == "f64" else []
         target += ["--target", options.sim, "--with-sim"] if options.sim else []
+        shard, _, offload = mode.partition("+")
         artifact = self.model.compile("--optimizer", options.optimizer, "--micro-batch", size, "--devices", devices, "--shard",
-                                      mode, "--prefer", options.prefer, *target, batch=BATCH)
+                                      shard, "--offload", offload or "none", "--prefer", options.prefer, *target, batch=BATCH)
         files = [self.model.folder / f"{kind}-{size}-{devices}-{mode}.safetensors" for kind in ("gradients", "weights")]
         device = ["--target", "sim"] if options.sim else []
         log = self.model.train(artifact, STEPS, *device, "--lr", 0.05, "--seed", 7, "--clip-norm", 0.5, "--weight-decay", 0.1,

@@ -42,6 +42,10 @@ void addBatch(CLI::App &app, Options &options) {
                  "processes, one device each (default: what the artifact was compiled for, or what mpirun "
                  "or srun started)")
       ->check(wholeNumber(1, INT32_MAX));
+  app.add_option("--offload-dir", options.offloadDir,
+                 "folder on a disk for the file of offloaded state, which is gone with the run (default: the "
+                 "artifact's)")
+      ->type_name("DIR");
   app.add_option("--batch-schedule")
       ->each([](const std::string &) {})
       ->check([&](const std::string &text) { return readSchedule(text, options.batches); })

@@ -16,7 +16,7 @@ class App;
 namespace accum::run {
 
 struct Options {
-  std::string artifact;
+  std::string artifact, offloadDir; ///< offloadDir: empty, the artifact's own
   std::vector<std::string> data;
   std::string tokenType, documentSeparator, tokenLabels; ///< of data that is tokens
   bool synthetic = false;

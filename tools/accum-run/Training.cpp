@@ -376,7 +376,8 @@ int train(const Options &options, const runtime::Manifest &manifest, RankBoard &
                              options.launcher.c_str(),
                              nullptr,
                              !options.init.empty(),
-                             options.devices.value_or(0)};
+                             options.devices.value_or(0),
+                             options.offloadDir.empty() ? nullptr : options.offloadDir.c_str()};
   accum_session *session = nullptr;
   int code = accum_open(options.artifact.c_str(), &open, &session);
   if (code != 0)

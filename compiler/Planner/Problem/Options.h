@@ -34,7 +34,7 @@ struct Options {
   std::string recompute = "auto";
   /// auto, none, zero1 (optimizer state), zero2 (and gradients), zero3 (and parameters).
   std::string shard = "none";
-  /// auto, none, optimizer, parameters: what lies in host memory.
+  /// auto, none, optimizer, parameters: what lies off the device.
   std::string offload = "none";
   /// Which of what fits: `speed` the fastest, `memory` what needs the least, `balanced` what needs the least
   /// of all that is as fast as the fastest within what the time model can tell.

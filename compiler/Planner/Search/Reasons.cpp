@@ -50,7 +50,7 @@ std::string describeSharing(const Sharing &sharing, int64_t devices) {
     text = fmt::format("{}, gradients reduced {}", toText(sharing.shard),
                        sharing.reduceEach ? "and scattered in each micro-step" : "once per step");
   if (sharing.offload != Offload::None)
-    text += fmt::format(", {} in host memory", sharing.offload == Offload::Optimizer
+    text += fmt::format(", {} offloaded", sharing.offload == Offload::Optimizer
                                                    ? "optimizer state"
                                                    : "parameters and optimizer state");
   return text;

@@ -71,28 +71,56 @@ std::optional<int64_t> rangeBytes(const Problem &problem, int64_t devices) {
 /// Bytes of a role on one of several devices, of a line that has so many where nothing is sharded.
 int64_t heldBytes(const Problem &problem, const Sharing &sharing, int64_t devices, StateRole role,
                   int64_t bytes) {
-  if (!isSharded(sharing, role) || devices == 1)
+  int64_t parts = isSharded(sharing, role) ? devices : 1;
+  if (parts == 1 && !isOffloaded(sharing, role))
     return bytes;
   auto range = rangeBytes(problem, devices);
   int64_t weights = bytesOf(problem, StateRole::Parameters);
   if (!range || weights == 0 || role == StateRole::Master)
-    return partOf(bytes, devices);
-  return std::max(partOf(bytes, devices),
-                  (role == StateRole::Optimizer ? bytes / weights : 1) * (*range / devices));
+    return partOf(bytes, parts);
+  return std::max(partOf(bytes, parts),
+                  (role == StateRole::Optimizer ? bytes / weights : 1) * (*range / parts));
+}
+
+/// Bytes of the places through which offloaded state passes: of two units what a device has of them.
+int64_t stagedBytes(const Problem &problem, const Sharing &sharing, int64_t devices) {
+  int64_t weights = bytesOf(problem, StateRole::Parameters), all = 0, ranges = 0;
+  for (StateRole role : {StateRole::Optimizer, StateRole::Master, StateRole::Parameters})
+    if (isOffloaded(sharing, role)) {
+      all = saturatedSum(all, heldBytes(problem, sharing, devices, role, bytesOf(problem, role)));
+      ranges += weights == 0 ? 0 : (bytesOf(problem, role) + weights - 1) / weights;
+    }
+  if (weights == 0)
+    return all;
+  int64_t parts = sharing.shard == Shard::None ? 1 : devices, each = 0, places = 2;
+  std::vector<int64_t> bytes;
+  for (const Gradient &gradient : problem.gradients)
+    bytes.push_back(gradient.bytes);
+  if (bytes.empty()) {
+    each = partOf(problem.largestParameter, parts);
+  } else {
+    std::vector<int64_t> units = shardUnits(bytes);
+    each = largestUnit(bytes, units, devices) / parts;
+    places = std::min<int64_t>(places, static_cast<int64_t>(units.size()));
+  }
+  places *= ranges;
+  int64_t staged = each > 0 && places > INT64_MAX / each ? INT64_MAX : places * each;
+  return bytes.empty() ? std::min(staged, all) : staged;
 }
 
 /// What a sharded layout takes more than the lines above, or less: parameters and gradients that are whole
 /// are padded by units, and what is cut has its alignment in its own line.
 int64_t alignmentOfUnits(const Problem &problem, const Sharing &sharing, int64_t devices) {
   auto range = rangeBytes(problem, devices);
-  if (!range || sharing.shard == Shard::None || devices == 1)
+  bool isPlain = sharing.offload == Offload::None && (sharing.shard == Shard::None || devices == 1);
+  if (!range || isPlain)
     return 0;
   int64_t weights = bytesOf(problem, StateRole::Parameters), aligned = 0;
   for (const Gradient &gradient : problem.gradients)
     aligned += gradient.bytes;
   int64_t slots = weights == 0 ? 0 : bytesOf(problem, StateRole::Optimizer) / weights;
   int64_t more = -(aligned - weights) * (1 + slots);
-  if (!isSharded(sharing, StateRole::Parameters))
+  if (!isSharded(sharing, StateRole::Parameters) && !isOffloaded(sharing, StateRole::Parameters))
     more += *range - weights;
   if (!isSharded(sharing, StateRole::Gradients))
     more += *range - bytesOf(problem, StateRole::Gradients);
@@ -113,7 +141,7 @@ const char *toText(Offload offload) {
 
 Result<std::vector<Offload>> parseOffload(const std::string &flag, const DeviceProfile &profile) {
   constexpr Offload all[] = {Offload::None, Offload::Optimizer, Offload::Parameters};
-  bool possible = profile.hostLinkBandwidth > 0;
+  bool possible = profile.offloadBandwidth() > 0;
   if (flag == "auto")
     return possible ? std::vector<Offload>(std::begin(all), std::end(all)) : std::vector{Offload::None};
   for (Offload offload : all) {
@@ -123,7 +151,7 @@ Result<std::vector<Offload>> parseOffload(const std::string &flag, const DeviceP
       return Error{
           fmt::format("--offload {}: target {} has no link to memory of its host", flag, profile.name),
           "usage",
-          {"`host_link` of a profile says how fast it is"}};
+          {"`host_link` of a profile, or `disk` of a host's, says how fast it is"}};
     return std::vector<Offload>{offload};
   }
   return Error{fmt::format("--offload is `{}`, expected auto, none, optimizer or parameters", flag), "usage"};
@@ -131,7 +159,7 @@ Result<std::vector<Offload>> parseOffload(const std::string &flag, const DeviceP
 
 std::string offloadComplaint(const std::string &flag) {
   DeviceProfile linked;
-  linked.hostLinkBandwidth = 1;
+  linked.diskBandwidth = 1;
   Result<std::vector<Offload>> asked = parseOffload(flag, linked);
   return asked ? std::string() : asked.error().message.substr(std::string_view("--offload ").size());
 }
@@ -144,12 +172,20 @@ Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DevicePro
   Result<std::vector<Offload>> offloads = parseOffload(options.offload, profile);
   if (!offloads)
     return offloads.error();
+  if (options.offload == "parameters" && options.devices > 1 && options.shard != "zero3" &&
+      options.shard != "auto")
+    return Error{"--offload parameters on several devices keeps a part of them on each",
+                 "usage",
+                 {"--shard zero3, or auto; or --offload optimizer"}};
   std::vector<Sharing> ways;
   for (Shard shard : *shards)
     for (Offload offload : *offloads)
       for (bool reduceEach : {false, true}) {
         // Reduced once, gradients are as whole as with zero1. With one device, or nothing to spread, all are
         // the same.
+        // Parameters come from where they are offloaded as they come from other devices: unit by unit.
+        if (offload == Offload::Parameters && options.devices > 1 && shard != Shard::Parameters)
+          continue;
         bool pointless =
             shard != Shard::None && (options.devices == 1 || bytesOf(problem, StateRole::Gradients) == 0);
         if ((pointless && options.shard == "auto") ||
@@ -214,14 +250,6 @@ Problem sharedProblem(const Problem &problem, const Sharing &sharing, int64_t de
 
 std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sharing, int64_t devices) {
   std::vector<FixedMemory> lines;
-  int64_t staged = 0;
-  // Two pieces of what is in host memory are on the device: one in use, one on its way.
-  auto stage = [&](int64_t bytes) {
-    int64_t whole = std::max<int64_t>(1, bytesOf(problem, StateRole::Parameters));
-    double ratio = static_cast<double>(bytes) / static_cast<double>(whole);
-    double pieces = 2 * ratio * static_cast<double>(problem.largestParameter); // may be any number
-    staged = saturatedSum(staged, pieces < static_cast<double>(bytes) ? static_cast<int64_t>(pieces) : bytes);
-  };
   auto held = [&](int64_t bytes, StateRole role) {
     return heldBytes(problem, sharing, devices, role, bytes);
   };
@@ -234,16 +262,13 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
       own.name += fmt::format(" / {}", devices);
       own.bytes = {held(line.bytes.at(1), line.role), 0, {}};
     }
-    if (isOffloaded(sharing, line.role))
-      stage(own.bytes.at(1));
-    else
+    if (!isOffloaded(sharing, line.role))
       lines.push_back(std::move(own));
   }
-  if (isOffloaded(sharing, StateRole::Parameters))
-    stage(held(copiedBytes(problem), StateRole::Parameters));
   if (alignment > 0)
     lines.push_back({FixedKind::State, kAlignmentLine, {alignment, 0, {}}});
-  bool gathers = sharing.shard == Shard::Parameters && devices > 1;
+  bool gathers =
+      (sharing.shard == Shard::Parameters && devices > 1) || sharing.offload == Offload::Parameters;
   bool scatters = sharing.reduceEach && devices > 1;
   auto add = [&](const char *name, int64_t bytes) {
     lines.push_back(
@@ -258,8 +283,8 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
     add(kGatheredLine, std::max(places.gathered, problem.gathered));
   if (scatters)
     add(kScatteredLine, std::max(places.scattered, problem.scattered));
-  if (staged > 0)
-    add("staging of offload", staged);
+  if (sharing.offload != Offload::None)
+    add(kStagedLine, stagedBytes(problem, sharing, devices));
   return lines;
 }
 
@@ -306,8 +331,11 @@ std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &p
   if (sharing.offload == Offload::Parameters)
     moved +=
         (sharing.shard == Shard::Parameters ? share : 1) * (2 * count * static_cast<double>(reads) + once);
+  // Optimizer state passes beside the update of other units, parameters where they are needed.
+  double hidden =
+      std::min(update * share, 2 * share * static_cast<double>(moments) / profile.offloadBandwidth());
   if (moved > 0)
-    lines.push_back({"offload", moved / profile.hostLinkBandwidth});
+    lines.push_back({"offload", moved / profile.offloadBandwidth() - hidden, hidden});
   return lines;
 }
 

@@ -31,15 +31,28 @@ std::vector<int64_t> shardUnits(const std::vector<int64_t> &bytes) {
   return units;
 }
 
-int64_t unitBytes(const std::vector<int64_t> &bytes, const std::vector<int64_t> &units, int64_t devices) {
-  int64_t sum = 0;
+/// body(bytes of a unit) for each.
+template <typename Body>
+static void overUnits(const std::vector<int64_t> &bytes, const std::vector<int64_t> &units, int64_t devices,
+                      Body &&body) {
   auto at = bytes.begin();
   for (int64_t count : units) {
     int64_t unit = std::accumulate(at, at + count, int64_t(0)), parts = devices * kPartAlignment;
-    sum += (unit + parts - 1) / parts * parts;
+    body((unit + parts - 1) / parts * parts);
     at += count;
   }
+}
+
+int64_t unitBytes(const std::vector<int64_t> &bytes, const std::vector<int64_t> &units, int64_t devices) {
+  int64_t sum = 0;
+  overUnits(bytes, units, devices, [&](int64_t unit) { sum += unit; });
   return sum;
+}
+
+int64_t largestUnit(const std::vector<int64_t> &bytes, const std::vector<int64_t> &units, int64_t devices) {
+  int64_t largest = 0;
+  overUnits(bytes, units, devices, [&](int64_t unit) { largest = std::max(largest, unit); });
+  return largest;
 }
 
 } // namespace accum::planner

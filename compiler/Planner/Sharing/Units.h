@@ -18,4 +18,7 @@ std::vector<int64_t> shardUnits(const std::vector<int64_t> &bytes);
 /// Bytes of all units together, each padded to equal parts for so many devices.
 int64_t unitBytes(const std::vector<int64_t> &bytes, const std::vector<int64_t> &units, int64_t devices);
 
+/// Bytes of the largest one of them.
+int64_t largestUnit(const std::vector<int64_t> &bytes, const std::vector<int64_t> &units, int64_t devices);
+
 } // namespace accum::planner

@@ -306,6 +306,12 @@ void readSpeeds(ObjectReader &root, const HostFacts &host, DeviceProfile &profil
     hostLink.text("source");
     hostLink.finish();
   }
+  if (root.has("disk")) {
+    ObjectReader disk = root.child("disk");
+    profile.diskBandwidth = disk.number("bytes_per_second", 1, kMaxRate);
+    disk.text("source");
+    disk.finish();
+  }
 }
 
 /// `sm_80` or later: what CUDA 13 and the kernels' baseline leave.

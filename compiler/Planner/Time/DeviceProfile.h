@@ -57,6 +57,9 @@ struct DeviceProfile {
   bool overlapsSums = false;
   double hostLinkBandwidth =
       0; ///< bytes per second and direction between device and host memory; 0: no such link
+  /// Bytes per second of the disk that a host keeps offloaded state on; 0: it has none, or is a device's
+  /// host.
+  double diskBandwidth = 0;
   /// Bytes of the host's memory that one device may take; 0: nobody has said.
   int64_t hostMemory = 0;
   std::vector<Overhead> overheads = {};
@@ -71,6 +74,8 @@ struct DeviceProfile {
   std::map<std::string, double, std::less<>> costs = {};
   std::vector<std::string> notices = {}; ///< for the user: measured elsewhere
 
+  /// Bytes per second to where offloaded state is; 0: nowhere.
+  double offloadBandwidth() const { return isCuda() ? hostLinkBandwidth : diskBandwidth; }
   bool isCuda() const { return !architecture.empty(); }
   /// The rate for that arithmetic; falls back to f32, then to the first rate of that unit, which a read
   /// profile has.

@@ -66,6 +66,8 @@ std::string toJson(const DeviceProfile &profile, const HostFacts &host, const st
     json["link"]["overlaps"] = true;
   if (profile.hostLinkBandwidth > 0)
     json["host_link"] = {{"bytes_per_second", profile.hostLinkBandwidth}, {"source", source}};
+  if (profile.diskBandwidth > 0)
+    json["disk"] = {{"bytes_per_second", profile.diskBandwidth}, {"source", source}};
   if (profile.hostMemory > 0)
     json["host_link"]["capacity"] = profile.hostMemory;
   json["overheads"] = OrderedJson::array();

@@ -97,7 +97,8 @@ Status checkFixed(const Problem &problem, const Plan &plan) {
     int64_t whole = fixed.bytes.at(plan.cut.m);
     std::optional<int64_t> held = bytesHeld(whole, fixed.role, plan);
     // The padding of parts is the layout's, which the program is checked with.
-    if (plan.shard != "none" && fixed.name == kAlignmentLine)
+    bool hasUnits = plan.shard != "none" || plan.offload != "none";
+    if (hasUnits && fixed.name == kAlignmentLine)
       continue;
     if (held && std::none_of(plan.memory.begin(), plan.memory.end(), [&](const MemoryLine &line) {
           return line.name.starts_with(fixed.name) &&
