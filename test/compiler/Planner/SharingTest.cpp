@@ -50,7 +50,7 @@ TEST(Sharing, HoldsTheParts) {
   EXPECT_THAT(held({Shard::Gradients, Offload::None, true}, 4), ElementsAre(1000, 256, 512, 24, 256));
   EXPECT_THAT(held({Shard::Parameters, Offload::None, true}, 4), ElementsAre(256, 256, 512, 24, 256, 256));
   EXPECT_THAT(held({Shard::None, Offload::Optimizer}, 4), ElementsAre(1000, 1000, 24, 1024));
-  EXPECT_THAT(held({Shard::None, Offload::Parameters}, 4), ElementsAre(1000, 24, 512, 1536));
+  EXPECT_THAT(held({Shard::None, Offload::Parameters}, 4), ElementsAre(1000, 24, 256, 1536));
   EXPECT_THAT(held({Shard::Parameters, Offload::None, true}, 1), ElementsAre(1000, 1000, 2000, 24));
 }
 
@@ -171,7 +171,9 @@ void expectTheBestOfAllWays(bool copies) {
     double best = 1e30;
     for (const char *shard : {"none", "zero1", "zero2", "zero3"})
       for (const char *offload : {"none", "optimizer", "parameters"})
-        if (Search alone = planned(shard, offload, budget, copies); alone.plan)
+        if (std::string(offload) == "parameters" && std::string(shard) != "zero3")
+          continue; // refused
+        else if (Search alone = planned(shard, offload, budget, copies); alone.plan)
           best = std::min(best, alone.plan->seconds());
     ASSERT_EQ(together.plan.has_value(), best < 1e30);
     if (!together.plan)

@@ -52,6 +52,10 @@ device.program @program m 2 devices 4 state 1280 bytes scratch 256 bytes
   %8 = device.buffer state at 0 by_rank 256 : tensor<64xf32> "own part"
   device.all_gather %8 to %7 start
   device.all_gather %8 to %7
+  // CHECK: device.fetch %own_part from 512 start
+  device.fetch %8 from 512 start
+  // CHECK: device.store %own_part to 512
+  device.store %8 to 512
   // CHECK: device.section "update"
   device.section "update"
   // CHECK: device.copy %gradient_of_h.0.weight to %h.0_weight
