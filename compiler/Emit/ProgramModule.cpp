@@ -33,8 +33,7 @@ private:
   void writeSum(uint64_t entry, mlir::Value buffer, int64_t parts = 1);
   void writeInspect(InspectGradientsOp inspect);
   void writeGather(AllGatherOp gather);
-  void writeFetch(FetchOp fetch);
-  void writeStore(StoreOp store);
+  llvm::Value *bytes(mlir::Value buffer) { return b.getInt64(definition(buffer).getBytes()); }
   void writeIf(llvm::Value *condition, llvm::function_ref<void()> body);
   void writeZero(ZeroOp zero);
   void writeCopy(CopyOp copy);
@@ -133,8 +132,16 @@ void FunctionWriter::writeOp(mlir::Operation *op) {
           writeSum(entry, reduce.getTarget(), parts);
       })
       .Case([&](AllGatherOp gather) { writeGather(gather); })
-      .Case([&](FetchOp fetch) { writeFetch(fetch); })
-      .Case([&](StoreOp store) { writeStore(store); })
+      .Case([&](FetchOp fetch) {
+        check(call(fetch.getStart() ? offsetof(accum_runtime_v1, start_fetch)
+                                    : offsetof(accum_runtime_v1, fetch),
+                   {pointer(fetch.getTarget()), b.getInt64(fetch.getOffset()), bytes(fetch.getTarget())}));
+      })
+      .Case([&](StoreOp store) {
+        check(call(store.getStart() ? offsetof(accum_runtime_v1, start_store)
+                                    : offsetof(accum_runtime_v1, store),
+                   {b.getInt64(store.getOffset()), pointer(store.getSource()), bytes(store.getSource())}));
+      })
       .Case([&](ZeroOp zero) { writeZero(zero); })
       .Case([&](CopyOp copy) { writeCopy(copy); })
       .Case([&](EndMicroOp) { endMicro(Phase::micro, b.CreateSub(steps, b.getInt32(1))); })
@@ -312,22 +319,7 @@ void FunctionWriter::writeInspect(InspectGradientsOp inspect) {
 void FunctionWriter::writeGather(AllGatherOp gather) {
   uint64_t entry = gather.getStart() ? offsetof(accum_runtime_v1, start_all_gather)
                                      : offsetof(accum_runtime_v1, all_gather);
-  check(call(entry, {pointer(gather.getTarget()), pointer(gather.getSource()),
-                     b.getInt64(definition(gather.getSource()).getBytes())}));
-}
-
-void FunctionWriter::writeFetch(FetchOp fetch) {
-  uint64_t entry =
-      fetch.getStart() ? offsetof(accum_runtime_v1, start_fetch) : offsetof(accum_runtime_v1, fetch);
-  check(call(entry, {pointer(fetch.getTarget()), b.getInt64(fetch.getOffset()),
-                     b.getInt64(definition(fetch.getTarget()).getBytes())}));
-}
-
-void FunctionWriter::writeStore(StoreOp store) {
-  uint64_t entry =
-      store.getStart() ? offsetof(accum_runtime_v1, start_store) : offsetof(accum_runtime_v1, store);
-  check(call(entry, {b.getInt64(store.getOffset()), pointer(store.getSource()),
-                     b.getInt64(definition(store.getSource()).getBytes())}));
+  check(call(entry, {pointer(gather.getTarget()), pointer(gather.getSource()), bytes(gather.getSource())}));
 }
 
 void FunctionWriter::writeIf(llvm::Value *condition, llvm::function_ref<void()> body) {
@@ -341,8 +333,7 @@ void FunctionWriter::writeIf(llvm::Value *condition, llvm::function_ref<void()> 
 
 void FunctionWriter::writeZero(ZeroOp zero) {
   auto clear = [&] {
-    llvm::Value *bytes = b.getInt64(definition(zero.getTarget()).getBytes());
-    check(call(offsetof(accum_runtime_v1, zero), {pointer(zero.getTarget()), bytes}));
+    check(call(offsetof(accum_runtime_v1, zero), {pointer(zero.getTarget()), bytes(zero.getTarget())}));
   };
   if (zero.getIfFirst())
     writeIf(first, clear);

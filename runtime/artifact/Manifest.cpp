@@ -174,15 +174,14 @@ Status assignStateLayout(Manifest &manifest) {
   cursor.close(Held::Whole, /*inParts=*/false);
   manifest.stateBytes = cursor.onDevice;
   shard.segments = shard.isPlain() ? std::vector<StateSegment>() : std::move(cursor.segments);
-  shard.offloadedBytes = offloadedBytesOf(manifest);
   return {};
 }
 
-uint64_t offloadedBytesOf(const Manifest &manifest) {
+uint64_t Manifest::offloadedBytes() const {
   uint64_t sum = 0;
-  for (const StateSegment &segment : manifest.shard.segments)
+  for (const StateSegment &segment : shard.segments)
     if (segment.isOffloaded)
-      sum += segment.isCut ? segment.bytes / uint64_t(manifest.devices) : segment.bytes;
+      sum += segment.isCut ? segment.bytes / uint64_t(devices) : segment.bytes;
   return sum;
 }
 

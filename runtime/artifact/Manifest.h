@@ -145,7 +145,6 @@ struct ShardSpec {
   bool reducesEach = false;        ///< gradients are summed in each micro-step, and held in parts
   std::vector<int64_t> units = {}; ///< trained parameters, in order, that are cut together: how many each
   std::vector<StateSegment> segments = {}; ///< none where the whole state is on each device
-  uint64_t offloadedBytes = 0;             ///< on a rank
 
   bool isNone() const { return mode == "none"; }
   /// Each device has the whole state.
@@ -188,6 +187,8 @@ struct Manifest {
   int64_t deviceBatch() const { return (batch + devices - 1) / devices; }
   /// Of a state that is whole.
   uint64_t wholeBytes() const;
+  /// Of what is offloaded, on a rank.
+  uint64_t offloadedBytes() const;
   /// Of a unit of parameters: 1 where a rank has all of them.
   int64_t parts() const { return shard.isNone() ? 1 : devices; }
   const ScalarSpec *findScalar(const std::string &name) const;
@@ -204,9 +205,6 @@ struct Manifest {
 /// one dtype. Where state is sharded or offloaded, each unit is padded to a multiple of devices * 256 bytes,
 /// in all ranges.
 Status assignStateLayout(Manifest &manifest);
-
-/// Of all segments that are offloaded, on a rank.
-uint64_t offloadedBytesOf(const Manifest &manifest);
 
 /// Adds the two inputs that the runtime makes itself, "valid" and "first_row".
 void appendRuntimeInputs(Manifest &manifest);

@@ -269,8 +269,7 @@ FileSpec readFile(const Json &entry) {
 StateSegment readSegment(const Json &entry) {
   StateSegment segment{readBytes(entry, "offset"), readBytes(entry, "bytes"), readBytes(entry, "local")};
   auto held = entry.at("held").get<std::string>();
-  segment.isCut = held == "cut";
-  segment.isOwned = held == "owned";
+  std::tie(segment.isCut, segment.isOwned) = std::pair(held == "cut", held == "owned");
   segment.isOffloaded = readOptional<bool>(entry, "offloaded").value_or(false);
   if (held != heldBy(segment))
     throw std::invalid_argument("unknown `held` of a segment: `" + held + "`");
@@ -317,7 +316,6 @@ Manifest readManifest(const Json &json) {
     manifest.shard.offload = readOptional<std::string>(shard, "offload").value_or("none");
     manifest.shard.reducesEach = shard.at("reduce").get<std::string>() == "each";
     manifest.shard.segments = readAll(shard, "segments", readSegment);
-    manifest.shard.offloadedBytes = offloadedBytesOf(manifest);
   }
   manifest.commands = readAll(json, "commands", readCommand);
   if (json.contains("state_lacks"))

@@ -133,7 +133,7 @@ Status Session::placeMemory(const accum_open_options &options) {
   if (!allocated)
     return allocated.error();
   state = *allocated;
-  if (uint64_t bytes = manifest.shard.offloadedBytes) {
+  if (uint64_t bytes = manifest.offloadedBytes()) {
     std::string folder = options.offload_dir ? options.offload_dir : artifact.folder;
     if (Status status = device->reserveOffloaded(bytes, folder); !status)
       return status;
