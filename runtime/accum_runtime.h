@@ -35,9 +35,9 @@ typedef struct accum_open_options {
   const char *target;   /* null: the artifact's own; "sim": its GPU kernels on the processor, checked */
   const char *launcher; /* who started the ranks: "auto" (or null), "mpi", "slurm" or "env" */
   const accum_program_v1 *program; /* program.cpp built into the caller: accum_program(); null: program.so */
-  int32_t awaits_weights; /* non-zero: accum_init_weights or accum_resume follows, and the artifact's own
-                             weights may be gone */
-  int32_t devices;        /* ranks; 0: as many as the artifact was compiled for. m stays, K follows */
+  int32_t awaits_weights;  /* non-zero: accum_init_weights or accum_resume follows, and the artifact's own
+                              weights may be gone */
+  int32_t devices;         /* ranks; 0: as many as the artifact was compiled for. m stays, K follows */
   const char *offload_dir; /* on the host: the folder of the file that holds offloaded state; null: the
                               artifact's */
 } accum_open_options;

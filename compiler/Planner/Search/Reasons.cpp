@@ -51,8 +51,8 @@ std::string describeSharing(const Sharing &sharing, int64_t devices) {
                        sharing.reduceEach ? "and scattered in each micro-step" : "once per step");
   if (sharing.offload != Offload::None)
     text += fmt::format(", {} offloaded", sharing.offload == Offload::Optimizer
-                                                   ? "optimizer state"
-                                                   : "parameters and optimizer state");
+                                              ? "optimizer state"
+                                              : "parameters and optimizer state");
   return text;
 }
 

@@ -143,7 +143,8 @@ TEST(Sharing, MovesWhatTheFormulasSay) {
   EXPECT_DOUBLE_EQ(seconds({Shard::Optimizer}), 0.75 + 0.75 + 1);
   EXPECT_DOUBLE_EQ(seconds({Shard::Gradients, Offload::None, true}), 8 * 0.75 + 0.75 + 1);
   EXPECT_DOUBLE_EQ(seconds({Shard::Parameters, Offload::None, true}), 8 * 0.75 + 2 * 8 * 0.75 + 1);
-  EXPECT_DOUBLE_EQ(seconds({Shard::None, Offload::Optimizer}), 1.5 + 2 * 2000 / 500.0); // 4 of them beside the update
+  EXPECT_DOUBLE_EQ(seconds({Shard::None, Offload::Optimizer}),
+                   1.5 + 2 * 2000 / 500.0); // 4 of them beside the update
   EXPECT_DOUBLE_EQ(seconds({Shard::None, Offload::Parameters}), 1.5 + (2 * 2000 + 17 * 1000) / 500.0);
 }
 
