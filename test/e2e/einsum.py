@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`make FILE.onnx` writes the mean of three einsums: three operands, ellipses, no right side; `check GRADIENTS LOG` compares
-with sums written out in plain Python (oracle: the definition)."""
+"""`make FILE.onnx` writes the sum of the means of some einsums: three operands, ellipses, no right side, an index twice in an
+operand, extents of 1 that broadcast; `check GRADIENTS LOG` compares with sums written out in plain Python (oracle: the definition)."""
 import itertools
 import json
 import pathlib
@@ -23,7 +23,10 @@ def make(path):
     x = graph.input("x", FLOAT, ["batch", S, D])
     w, v = graph.parameter("w", [D, E, D]), graph.parameter("v", [S, E])
     parts = [graph.node("Einsum", [x, w, v], equation="nsd,def,se->nsf"), graph.node("Einsum", [x, x], equation="...qd, ...kd -> ...qk"),
-             graph.node("Einsum", [x, v], equation="nsd,se")]  # the last: [d, e, n], per sample, no s
+             graph.node("Einsum", [x, v], equation="nsd,se"),  # [d, e, n], per sample, no s
+             graph.node("Einsum", [x], equation="nss->n"), graph.node("Einsum", [x], equation="ndd->nd"),
+             graph.node("Einsum", [w], equation="ded->e"), graph.node("Einsum", [x, v], equation="nss,ss->n"),
+             graph.node("Einsum", [x, graph.node("ReduceSum", [v, graph.constant([0])], keepdims=1)], equation="n...d,...d->n...")]
     total = None
     for part in parts:
         mean = graph.node("ReduceMean", [part], keepdims=0)
@@ -40,7 +43,12 @@ def loss(w, v):
     first = sum(x(n, s, d) * w[(d * E + e) * D + f] * v[s * E + e] for n, s, d, e, f in every(N, S, D, E, D)) / (N * S * D)
     second = sum(x(n, q, d) * x(n, k, d) for n, q, k, d in every(N, S, S, D)) / (N * S * S)
     third = sum(x(n, s, d) * v[s * E + e] for n, s, d, e in every(N, S, D, E)) / (N * D * E)
-    return first + second + third
+    trace = sum(x(n, s, s) for n, s in every(N, S)) / N
+    diagonal = sum(x(n, s, s) for n, s in every(N, S)) / (N * S)
+    own = sum(w[(d * E + e) * D + d] for d, e in every(D, E)) / E
+    both = sum(x(n, s, s) * v[t * E + t] for n, s, t in every(N, S, S) if s == t) / N
+    broadcast = sum(x(n, s, d) * v[t * E + d] for n, s, d, t in every(N, S, D, S)) / (N * S)
+    return first + second + third + trace + diagonal + own + both + broadcast
 
 
 def slope(f, values, at):

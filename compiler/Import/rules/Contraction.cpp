@@ -112,15 +112,77 @@ static Equation equationOf(Binder &node) {
   equation.result = expand(StringRef(text).contains("->") ? right.str() : impliedResult(left), most);
   if (equation.result.find('.') != std::string::npos || axes.size() < most)
     refuseUnsupported("has the equation `" + text + "`");
+  for (auto [i, letter] : llvm::enumerate(equation.result))
+    if (equation.result.find(letter) != i ||
+        llvm::none_of(equation.operands,
+                      [&](const std::string &operand) { return operand.find(letter) != std::string::npos; }))
+      refuseMalformed("has the equation `" + text + "`, whose result has `" + letter +
+                      "` twice, or from no operand");
   return equation;
+}
+
+/// Of letters that stand twice in an operand the entries where both indices are the same.
+static Value diagonalOf(Emitter &emit, Value x, std::string &letters) {
+  if (letters.size() != shapeOf(x).size())
+    refuseMalformed("names the axes `" + letters + "` of an operand of shape " + toString(shapeOf(x)));
+  for (size_t second = 0; second < letters.size(); ++second) {
+    size_t first = letters.find(letters[second]);
+    if (first == second)
+      continue;
+    Shape shape = shapeOf(x);
+    Extent extent = shape[second];
+    if (!(shape[first] == extent))
+      refuseMalformed("has extents " + toString({shape[first], extent}) + " for the index `" +
+                      letters[second] + "`");
+    if (extent.batched)
+      refuseCrossBatch(
+          "reads the diagonal of two axes that grow with the batch: entries of pairs of samples");
+    SmallVector<int64_t> perm;
+    for (size_t d = 0; d < shape.size(); ++d)
+      if (d != first && d != second)
+        perm.push_back(static_cast<int64_t>(d));
+    Shape flat;
+    std::string kept;
+    for (int64_t d : perm) {
+      flat.push_back(shape[d]);
+      kept += letters[d];
+    }
+    letters = kept + letters[second];
+    perm.append({static_cast<int64_t>(first), static_cast<int64_t>(second)});
+    flat.push_back(Extent::fixed(extent.count * extent.count)); // every (n + 1)th of a row of n * n
+    Shape diagonal = flat;
+    diagonal.back() = extent;
+    SmallVector<int64_t> starts(flat.size(), 0), steps(flat.size(), 1);
+    steps.back() = extent.count + 1;
+    x = emit.slice(emit.reshape(emit.transpose(x, perm), flat), starts, steps, diagonal);
+    second = 0;
+  }
+  return x;
+}
+
+/// Without the axes of extent 1 that broadcast against the other operand's.
+static Value leanAgainst(Emitter &emit, Value x, std::string &letters, const Shape &other,
+                         const std::string &otherLetters) {
+  Shape shape = shapeOf(x), lean;
+  std::string kept;
+  for (auto [d, letter] : llvm::enumerate(letters)) {
+    size_t at = otherLetters.find(letter);
+    bool isShared = at != std::string::npos;
+    if (isShared && shape[d].isOne() && !other[at].isOne())
+      continue;
+    if (isShared && !other[at].isOne() && !(shape[d] == other[at]))
+      refuseMalformed("has extents " + toString({shape[d], other[at]}) + " for the index `" + letter + "`");
+    lean.push_back(shape[d]);
+    kept += letter;
+  }
+  letters = kept;
+  return emit.reshape(x, lean);
 }
 
 /// Sums the letters that neither the result nor the other operand has.
 static Value sumAlone(Emitter &emit, Value x, std::string &letters, const std::string &others) {
   SmallVector<int64_t> axes;
   std::string kept;
-  if (letters.size() != shapeOf(x).size())
-    refuseMalformed("names the axes `" + letters + "` of an operand of shape " + toString(shapeOf(x)));
   for (auto [d, letter] : llvm::enumerate(letters)) {
     if (others.find(letter) == std::string::npos)
       axes.push_back(static_cast<int64_t>(d));
@@ -141,7 +203,8 @@ static bool isPermutation(SmallVector<int64_t> perm) {
 
 /// The axes of one operand in another order, some summed.
 static Value einsumOfOne(Emitter &emit, Value operand, std::string letters, const std::string &result) {
-  Value x = sumAlone(emit, operand, letters, result);
+  Value x = diagonalOf(emit, operand, letters);
+  x = sumAlone(emit, x, letters, result);
   SmallVector<int64_t> perm;
   for (char letter : result)
     perm.push_back(static_cast<int64_t>(letters.find(letter)));
@@ -154,16 +217,21 @@ static Value einsumOfOne(Emitter &emit, Value operand, std::string letters, cons
 static void einsum(Binder &node) {
   Emitter &emit = node.emit;
   Equation equation = equationOf(node);
-  Value product = node.value(0);
   std::string letters = equation.operands[0];
   if (node.inputCount() == 1)
-    return node.set(0, einsumOfOne(emit, product, letters, equation.result));
+    return node.set(0, einsumOfOne(emit, node.value(0), letters, equation.result));
+  Value product = diagonalOf(emit, node.value(0), letters);
   for (int64_t i = 1; i < node.inputCount(); ++i) {
     std::string next = equation.operands[i], later = equation.result, kept;
     for (int64_t k = i + 1; k < node.inputCount(); ++k)
       later += equation.operands[k];
-    Value a = sumAlone(emit, product, letters, next + later);
-    Value b = sumAlone(emit, node.value(i), next, letters + later);
+    Value other = diagonalOf(emit, node.value(i), next);
+    Shape left = shapeOf(product), right = shapeOf(other);
+    std::string leftLetters = letters, rightLetters = next;
+    Value a = leanAgainst(emit, product, letters, right, rightLetters);
+    Value b = leanAgainst(emit, other, next, left, leftLetters);
+    a = sumAlone(emit, a, letters, next + later);
+    b = sumAlone(emit, b, next, letters + later);
     for (char letter : letters + next)
       if (later.find(letter) != std::string::npos && kept.find(letter) == std::string::npos)
         kept += letter;
