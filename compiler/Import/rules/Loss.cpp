@@ -100,6 +100,19 @@ static Value classesLast(Emitter &emit, Value x) {
   return emit.transpose(x, perm);
 }
 
+/// Positions of the largest scores, as pseudo-labels are, are never the ignored number.
+static bool canBeIgnored(Emitter &emit, const GraphValue &labels, int64_t ignored) {
+  if (!labels.bounds)
+    return true;
+  GraphValue number(Content::scalar(labels.dtype, Element::integer(ignored)));
+  for (ElementwiseFn fn : {ElementwiseFn::gt, ElementwiseFn::lt}) {
+    GraphValue differs = elementwise(emit, fn, {&labels, &number});
+    if (differs.content && differs.content->isUniform() && differs.content->only().constant != 0)
+      return false;
+  }
+  return true;
+}
+
 static LossTerms termsOf(Binder &node) {
   LossTerms terms;
   terms.labels = node.value(1);
@@ -112,6 +125,8 @@ static LossTerms termsOf(Binder &node) {
   }
   if (node.hasAttribute("ignore_index"))
     terms.ignored = node.integer("ignore_index", 0);
+  if (terms.ignored && !canBeIgnored(node.emit, node.input(1), *terms.ignored))
+    terms.ignored.reset();
   return terms;
 }
 
