@@ -61,20 +61,34 @@ function(accum_relocatable name)
   target_link_options(${name} PRIVATE LINKER:--disable-new-dtags)
 endfunction()
 
-# Command-line tool, installed with the compiler, or with the runtime: accum_tool(NAME [RUNTIME] SOURCES ... DEPS ...).
+# Command-line tool, installed with the compiler, or with the runtime: accum_tool(NAME [RUNTIME] [FOR_USERS] SOURCES ...
+# DEPS ...). FOR_USERS: with a man page and completions in share, made by what it says with --help.
+find_program(ACCUM_PYTHON3 python3 REQUIRED)
 function(accum_tool name)
-  cmake_parse_arguments(ARG "RUNTIME" "" "SOURCES;DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "RUNTIME;FOR_USERS" "" "SOURCES;DEPS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
   target_compile_options(${name} PRIVATE ${ACCUM_WARNINGS})
   target_compile_definitions(${name} PRIVATE ACCUM_VERSION="${PROJECT_VERSION}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
+  accum_relocatable(${name})
+  if(NOT ARG_FOR_USERS)
+    install(TARGETS ${name} RUNTIME DESTINATION bin COMPONENT developer)
+    return()
+  endif()
   set(part compiler)
   if(ARG_RUNTIME)
     set(part runtime)
   endif()
-  accum_relocatable(${name})
   install(TARGETS ${name} EXPORT accum-${part} RUNTIME DESTINATION bin COMPONENT ${part})
+  set(share ${PROJECT_BINARY_DIR}/share)
+  add_custom_command(TARGET ${name} POST_BUILD VERBATIM
+    COMMAND ${ACCUM_PYTHON3} ${PROJECT_SOURCE_DIR}/cmake/command-files $<TARGET_FILE:${name}> ${share})
+  foreach(file man/man1/${name}.1.gz bash-completion/completions/${name} zsh/site-functions/_${name}
+      fish/vendor_completions.d/${name}.fish)
+    get_filename_component(folder ${file} DIRECTORY)
+    install(FILES ${share}/${file} DESTINATION share/${folder} COMPONENT ${part})
+  endforeach()
 endfunction()
 
 # GoogleTest executable, found by ./dev test under build/test/unit: accum_unit_test(NAME SOURCES ... DEPS ...).

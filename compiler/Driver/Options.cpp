@@ -40,13 +40,8 @@ CLI::Validator oneOf(const std::vector<std::string> &words) {
 }
 
 void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
+  app.option_defaults()->group("What is trained");
   app.add_option("MODEL", options.model, "ONNX file, or a dump (.mlir) to resume from");
-  app.add_option("-o,--output", options.output, "artifact to write (default: MODEL.accum)")
-      ->check([](const std::string &path) { return path.empty() ? "nothing is no folder" : ""; });
-  app.add_option("--batch", raw.batch, "global batch: samples per optimizer step over all devices")
-      ->check(planner::countComplaint);
-  app.add_option("--devices", raw.devices, "data-parallel processes, one device each (default: 1)")
-      ->check(planner::countComplaint);
   app.add_option("--loss", options.loss,
                  "auto, an output's name, or cross-entropy|causal-lm|next-token|mse[:OUTPUT] (default: auto)")
       ->check(notEmpty);
@@ -66,67 +61,98 @@ void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
       "torch.autograd.Functions whose own backward is the derivative of their forward (glob on names)");
 }
 
-void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
+/// One of a few words, which the help shows.
+template <typename Value>
+void addChoice(CLI::App &app, const std::string &flag, Value &value, const std::string &help,
+               const std::vector<std::string> &words, const std::vector<std::string> &hidden = {}) {
+  std::vector<std::string> taken = words;
+  taken.insert(taken.end(), hidden.begin(), hidden.end());
+  app.add_option(flag, value, help)->check(oneOf(taken))->type_name(fmt::format("{}", fmt::join(words, "|")));
+}
+
+void addStepOptions(CLI::App &app, Options &options, Raw &raw) {
+  app.option_defaults()->group("The step");
+  app.add_option("--batch", raw.batch, "global batch: samples per optimizer step over all devices")
+      ->check(planner::countComplaint);
+  app.add_option("--devices", raw.devices, "data-parallel processes, one device each (default: 1)")
+      ->check(planner::countComplaint);
   std::vector<std::string> optimizers;
   for (const runtime::OptimizerSpec &spec : runtime::optimizers())
     optimizers.emplace_back(spec.name);
-  app.add_option("--optimizer", options.optimizer, runtime::optimizerNames() + " (default: adamw)")
-      ->check(oneOf(optimizers));
-  app.add_option("--metric", options.metric,
-                 "accuracy: evaluation counts the targets whose largest logit is their label's")
-      ->check(oneOf({"accuracy"}));
-  app.add_option("--precision", options.precision,
-                 "f32, bf16, tf32 (GPUs); f64 with --target reference (default: f32)")
-      ->check(oneOf({"f32", "f64", "tf32", "bf16", "f16"}));
+  addChoice(app, "--optimizer", options.optimizer, "whose state memory holds (default: adamw)", optimizers);
+  addChoice(app, "--precision", options.precision, "tf32 on GPUs, f64 with --target reference (default: f32)",
+            {"f32", "bf16", "tf32", "f64"}, {"f16"});
+  addChoice(app, "--metric", options.metric,
+            "evaluation counts the targets whose largest logit is their label's", {"accuracy"});
+  addChoice(app, "--on-cross-batch", options.onCrossBatch,
+            "a model that relates samples to each other: refused, or trained without accumulation (default: "
+            "reject)",
+            {"reject", "disable"});
+}
+
+void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
+  app.option_defaults()->group("The plan");
+  app.add_option("--memory", raw.memory, "memory per device, e.g. 16GiB; of a GPU with its context")
+      ->check(notEmpty);
   app.add_option("--micro-batch", options.microBatch,
                  "auto, N, none, MIN..MAX, or explore[:MIN..MAX]: times the best few here (default: auto)");
   app.add_option("--accumulation-steps", raw.accumulationSteps, "micro-steps per optimizer step")
       ->check(planner::countComplaint);
   app.add_flag("--require-divisible", options.requireDivisible, "refuse a ragged last micro-step");
-  app.add_option("--on-cross-batch", options.onCrossBatch, "reject or disable (default: reject)")
-      ->check(oneOf({"reject", "disable"}));
-  app.add_option("--target", options.target,
-                 "device profile: host, h100, ... (--list-targets), reference, or FILE.json (default: host)");
-  app.add_flag("--with-sim", options.withSim,
-               "kernels for a GPU also as code that this machine executes and checks");
-  app.add_option("--cpu", options.cpu, "native, x86-64-v3, x86-64-v4 (default: native)")
-      ->check(oneOf({"native", "x86-64-v3", "x86-64-v4"}));
-  app.add_option("--memory", raw.memory, "memory per device, e.g. 16GiB; of a GPU with its context")
-      ->check(notEmpty);
-  app.add_option("--recompute", options.recompute,
-                 "activation checkpointing: auto, none, all (default: auto)")
-      ->check(oneOf({"auto", "none", "all"}));
-  app.add_option("--prefer", options.prefer,
-                 "of the plans that fit: balanced (the least memory within 1 % of the fastest), speed, or "
-                 "memory (the least of all) (default: balanced)")
-      ->check(oneOf({"balanced", "speed", "memory"}));
-  app.add_option("--shard", options.shard,
-                 "the optimizer's state over the devices (zero1), gradients too (zero2), parameters too "
-                 "(zero3); auto: "
-                 "as little of it as fits; none (default)")
-      ->check(oneOf({"auto", "none", "zero1", "zero2", "zero3"}));
+  addChoice(app, "--recompute", options.recompute, "activation checkpointing (default: auto)",
+            {"auto", "none", "all"});
+  addChoice(app, "--prefer", options.prefer,
+            "of the plans that fit: balanced (the least memory within 1 % of the fastest), speed, or "
+            "memory (the least of all) (default: balanced)",
+            {"balanced", "speed", "memory"});
+  addChoice(app, "--shard", options.shard,
+            "the optimizer's state over the devices (zero1), gradients too (zero2), parameters too (zero3); "
+            "auto: as little of it as fits (default: none)",
+            {"auto", "none", "zero1", "zero2", "zero3"});
   app.add_option(
          "--offload", options.offload,
          "what waits off the device, in memory of a GPU's host, or of a host on its disk: the optimizer's "
          "state, or parameters too; auto: as little of it as fits; none (default)")
       ->check(planner::offloadComplaint);
+  app.add_option("--plan", options.planFile, "use this plan.json instead of a search")->check(notEmpty);
+}
+
+void addTargetOptions(CLI::App &app, Options &options) {
+  app.option_defaults()->group("The machine");
+  app.add_option("--target", options.target,
+                 "device profile: host, h100, ... (--list-targets), reference, or FILE.json (default: host)");
+  app.add_flag("--list-targets", options.listTargets, "the built-in device profiles");
+  addChoice(app, "--cpu", options.cpu, "instructions of the host (default: native)",
+            {"native", "x86-64-v3", "x86-64-v4"});
+  app.add_flag("--with-sim", options.withSim,
+               "kernels for a GPU also as code that this machine executes and checks");
 }
 
 void addOutputOptions(CLI::App &app, Options &options) {
+  app.option_defaults()->group("What comes out");
+  app.add_option("-o,--output", options.output, "artifact to write (default: MODEL.accum)")
+      ->check([](const std::string &path) { return path.empty() ? "nothing is no folder" : ""; });
   app.add_flag("--plan-only", options.planOnly, "stop after the plan; needs no weights");
   app.add_flag("--explain", options.explain, "show the search: every candidate and why it lost");
-  app.add_option("--plan", options.planFile, "use this plan.json instead of a search")->check(notEmpty);
   app.add_option("--report", options.report, "the plan as one self-contained page: FILE.html")
       ->check(notEmpty);
   app.add_flag("--json", options.json, "one JSON object on stdout");
   app.add_option("--dump-phases", options.dumpPhases, "write the IR after each phase into this folder")
       ->check(notEmpty);
-  app.add_option("--to", options.toPhase, "stop after a phase and print its IR")
-      ->check(oneOf({"import", "check", "differentiate", "fuse", "plan", "schedule"}));
+  addChoice(app, "--to", options.toPhase, "stop after a phase and print its IR",
+            {"import", "check", "differentiate", "fuse", "plan", "schedule"});
   app.add_flag("--timing", options.timing, "time of each phase");
   app.add_flag("--verbose", options.verbose, "say more");
-  app.add_flag("--list-targets", options.listTargets, "the built-in device profiles");
+  app.option_defaults()->group("Options");
 }
+
+constexpr const char *kExamples =
+    "Examples:\n"
+    "  accumc check gpt2.onnx                                    can it be cut? what is trained?\n"
+    "  accumc gpt2.onnx --batch 1024 --memory 8GiB               compiles into gpt2.accum\n"
+    "  accumc gpt2.onnx --batch 1024 --devices 4 --shard auto    for four processes, their state in parts\n"
+    "  accumc gpt2.onnx --batch 1024 --target h100 --plan-only --explain   every size, and why not\n"
+    "  accum-run gpt2.accum --data tokens.bin --epochs 1 --lr 6e-4         trains what was compiled";
 
 /// Checks what CLI11 cannot; a message where something is wrong.
 std::string complete(Options &options, const Raw &raw) {
@@ -178,9 +204,10 @@ std::string complete(Options &options, const Raw &raw) {
 
 /// What the library says of a value that is missing, in our words.
 std::string valueComplaint(const std::string &message) {
-  static const std::string missing = " required TEXT missing";
-  size_t at = message.rfind(": 1" + missing);
-  return at == std::string::npos ? message : message.substr(0, at) + ": its value is missing";
+  size_t at = message.rfind(": 1 required ");
+  return at == std::string::npos || !message.ends_with(" missing")
+             ? message
+             : message.substr(0, at) + ": its value is missing";
 }
 
 std::vector<std::string> optionNames(const CLI::App &app) {
@@ -229,10 +256,12 @@ ParsedOptions parseOptions(int argc, char **argv) {
   CLI::App app("Compiles a transformer's ONNX file into a training program that accumulates gradients over "
                "micro-batches, and picks their size.",
                "accumc");
-  app.footer("\nWhat it writes is run by accum-run MODEL.accum --data FILE --steps N; accum-run --help.");
+  app.footer(kExamples);
   app.set_version_flag("--version", std::string("accumc ") + ACCUM_VERSION);
   addModelOptions(app, options, raw);
+  addStepOptions(app, options, raw);
   addPlanOptions(app, options, raw);
+  addTargetOptions(app, options);
   addOutputOptions(app, options);
   app.set_config("--config", "", "any of these options from a file: TOML, names without the dashes");
   app.allow_config_extras(CLI::config_extras_mode::error);

@@ -20,6 +20,9 @@ struct Options {
 };
 
 void declare(CLI::App &app, Options &options) {
+  app.footer("Examples:\n"
+             "  accum-diff before.safetensors after.safetensors\n"
+             "  accum-diff a.safetensors b.safetensors --tolerance 1e-5 && echo same");
   app.add_option("A", options.a, "safetensors file");
   app.add_option("B", options.b, "safetensors file");
   app.add_option("--tolerance", options.tolerance,

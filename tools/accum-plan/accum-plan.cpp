@@ -44,6 +44,9 @@ std::string inBytes(std::string &text) {
 
 void declare(CLI::App &app, Flags &flags) {
   app.set_version_flag("--version", "accum-plan " ACCUM_VERSION);
+  app.footer("Examples:\n"
+             "  accum-plan gpt2.problem --memory 16GiB --explain\n"
+             "  accum-plan rectangles.csv --capacity 1048576 -o packed.csv");
   app.add_option("PROBLEM", flags.input, "a problem in text form, or id,lower,upper,size as CSV")->required();
   app.add_option("-o", flags.output, "plan.json, or the CSV with offsets");
   app.add_option("--report", flags.report, "the plan as a page: FILE.html");

@@ -150,6 +150,16 @@ std::string defaultSave(std::string artifact) {
   return artifact + ".trained.safetensors";
 }
 
+constexpr const char *kExamples =
+    "Examples:\n"
+    "  accum-run gpt2.accum --synthetic --steps 3                  a first run, without data\n"
+    "  accum-run gpt2.accum --data tokens.bin --epochs 1 --lr 6e-4 --schedule cosine --warmup 2% --clip-norm "
+    "1\n"
+    "  accum-run gpt2.accum --data tokens.bin --epochs 1 --checkpoint run --checkpoint-every 500 --resume "
+    "auto\n"
+    "  accum-run gpt2.accum --verify                               is the step right?\n"
+    "  accum-run gpt2.accum --describe                             what is in it?";
+
 } // namespace
 
 Expected<Options> parseOptions(int argc, char **argv) {
@@ -158,17 +168,27 @@ Expected<Options> parseOptions(int argc, char **argv) {
   std::string onNan = "stop";
   bool version = false, include = false;
   CLI::App app("Runs an artifact that accumc compiled: data in, trained weights out.", "accum-run");
+  app.footer(kExamples);
   app.add_option("artifact", options.artifact, "DIR.accum");
+  auto inGroup = [&](const char *group) { app.option_defaults()->group(group); };
+  inGroup("Data and length");
   addData(app, options);
+  addEnds(app, options);
+  inGroup("Optimizer and schedule");
   addOptimizer(app, options);
   addSchedule(app, options);
-  addEnds(app, options);
-  addCheckpoints(app, options);
-  addBatch(app, options);
+  inGroup("Evaluation");
   addEvaluation(app, options);
+  inGroup("Checkpoints");
+  addCheckpoints(app, options);
+  inGroup("Weights");
   addWeights(app, options);
+  inGroup("What comes out");
   addOutput(app, options);
+  inGroup("The run");
+  addBatch(app, options);
   addRun(app, options, onNan);
+  inGroup("Options");
   app.add_flag("--include-dir", include, "the folder of accum_program.h and accum_runtime.h");
   app.add_flag("--version", version, "print the version");
   try {
