@@ -63,7 +63,7 @@ void backwardGroup(const accum_attention &call, int64_t batch, int64_t group, co
 }
 
 /// Blocks of queries of one head.
-int64_t blocksOf(const accum_attention &call) { return (call.queries + kBlockQueries - 1) / kBlockQueries; }
+int64_t blocksOf(const accum_attention &call) { return ceilDiv(call.queries, kBlockQueries); }
 
 template <typename T>
 void runUnit(const accum_attention &call, int64_t unit, const accum_attention *narrow = nullptr) {
@@ -127,12 +127,11 @@ Status attention(const accum_attention &call, ShortProducts products) {
   if (Status status = check(call); !status)
     return status;
   bool narrow = call.dtype == ACCUM_BF16, native = isNative(call, products);
-  int64_t units = call.batch * (call.backward || narrow ? call.groups : call.heads * blocksOf(call));
-  // Less is not worth handing to another thread.
-  constexpr int64_t kSmall = 1 << 15;
-  int64_t each = std::min(call.queries, kBlockQueries) * call.keys * call.features;
-  int64_t perChunk = std::max<int64_t>(1, kSmall / std::max<int64_t>(1, each));
-  parallelFor(units, (units + perChunk - 1) / perChunk, [&](int64_t begin, int64_t end) {
+  int64_t units =
+      attentionUnits(call.batch, call.heads, call.groups, blocksOf(call), call.backward != 0, narrow);
+  auto real = [](int64_t size) { return static_cast<double>(size); };
+  int64_t together = takenTogether(workOfBlock(real(call.queries), real(call.keys), real(call.features)));
+  parallelFor(units, ceilDiv(units, together), [&](int64_t begin, int64_t end) {
     for (int64_t unit = begin; unit < end; ++unit)
       narrow                    ? runNarrow(call, unit, native)
       : call.dtype == ACCUM_F64 ? runUnit<double>(call, unit)

@@ -5,13 +5,14 @@
 
 #include "runtime/accum_program.h"
 #include "runtime/host/AttentionRows.h"
+#include "runtime/host/CallTiles.h"
 #include <limits>
 
 namespace accum::runtime {
 
-// A block of f32 scores is 64 KiB: two of them leave room in the second cache for what is multiplied with
-// them.
-constexpr int64_t kBlockQueries = 64, kBlockKeys = 256;
+// A block of f32 scores (of kBlockQueries) is 64 KiB: two of them leave room in the second cache for what is
+// multiplied with them.
+constexpr int64_t kBlockKeys = 256;
 
 /// A matrix in memory; elements from row to row and from column to column, one of them 1.
 template <typename T> struct MatrixView {

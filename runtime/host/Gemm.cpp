@@ -3,6 +3,7 @@
 // k for small outputs (up to 64 x 64 on 8 threads, measured with 2.6), and then bits follow the thread count.
 #include "runtime/host/Gemm.h"
 #include "runtime/artifact/DType.h"
+#include "runtime/host/CallTiles.h"
 #include "runtime/host/GemmBrain.h"
 #include "runtime/host/GemmPacked.h"
 #include "runtime/host/GemmPanel.h"
@@ -14,25 +15,11 @@
 namespace accum::runtime {
 namespace {
 
-// Every tile packs its operands anew: with smaller ones that costs over a tenth, with larger ones threads are
-// idle (measured with the shapes of GPT-2 124M).
-constexpr int64_t kTileM = kGemmTileM, kTileN = kGemmTileN;
-// While there are fewer tiles than this, they are halved down to so many multiply-adds, some 0.2 ms at the
-// best rates; one that would be alone already where its halves are worth a second thread.
-constexpr int64_t kEnoughTiles = 8, kLeastWork = int64_t(1) << 26, kLeastBrainWork = int64_t(5) << 26,
-                  kLeastAlone = int64_t(1) << 22;
-// Below this many multiply-adds a tile costs less than handing it to another thread.
-constexpr int64_t kSmall = 1 << 15;
-
 // Columns of a transposed A that lie whole pages apart fall into the same sets of the caches while they are
 // packed: with this many of them at a time they stay there (1024 x 256 x 4160: 245 instead of 200 GFLOP/s).
 constexpr int64_t kPage = 4096, kDepthOfPages = 256;
 // Beside a panel of B sgemm takes fewer rows of any transposed A gladly: 150 instead of 120 GFLOP/s with 384.
 constexpr int64_t kDepthOfTurned = 256;
-
-int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-int64_t tileOf(int64_t extent, int64_t pieces) { return ceilDiv(ceilDiv(extent, pieces), 16) * 16; }
 
 /// How much of k one call of the library takes.
 int64_t depthOf(const accum_gemm &call) {
@@ -226,36 +213,14 @@ Status check(const accum_gemm &call, float beta, ShortProducts products) {
   return {};
 }
 
-} // namespace
-
 GemmTiling tilingOf(const accum_gemm &call) {
-  GemmTiling tiling{1, 1, 1, 0, 0, 1};
+  int64_t points = 1;
   for (int32_t d = 0; d < call.batch_dims; ++d)
-    tiling.points *= call.batch[d];
-  bool brain = call.dtype == ACCUM_BF16;
-  int64_t rows = ceilDiv(call.m, brain ? kBrainTileM : kTileM),
-          columns = ceilDiv(call.n, brain ? kBrainTileN : kTileN);
-  int64_t leastWork = brain ? kLeastBrainWork : kLeastWork;
-  auto count = [&] { return tiling.points * rows * columns; };
-  while (count() < kEnoughTiles) {
-    int64_t m = ceilDiv(call.m, rows), n = ceilDiv(call.n, columns);
-    if (m * n * call.k < (count() == 1 ? kLeastAlone : leastWork) || std::max(m, n) < 32)
-      break;
-    (m > n ? rows : columns) *= 2;
-  }
-  // The last one of an odd few is done by one thread while others wait.
-  if (int64_t m = ceilDiv(call.m, rows), n = ceilDiv(call.n, columns);
-      count() < kEnoughTiles && count() % 2 == 1 && m * n * call.k >= kLeastAlone && std::max(m, n) >= 32)
-    ++(m > n ? rows : columns);
-  tiling.tileM = tileOf(call.m, rows);
-  tiling.tileN = tileOf(call.n, columns);
-  tiling.rows = ceilDiv(call.m, tiling.tileM);
-  tiling.columns = ceilDiv(call.n, tiling.tileN);
-  int64_t perPiece =
-      std::max<int64_t>(1, kSmall / std::max<int64_t>(1, tiling.tileM * tiling.tileN * call.k));
-  tiling.pieces = ceilDiv(tiling.points * tiling.rows * tiling.columns, perPiece);
-  return tiling;
+    points *= call.batch[d];
+  return runtime::tilingOf(points, call.m, call.n, call.k, call.dtype == ACCUM_BF16);
 }
+
+} // namespace
 
 GemmPoint pointOf(const accum_gemm &call, int64_t index) {
   int64_t a = 0, b = 0, c = 0;
@@ -284,7 +249,7 @@ Status gemm(const accum_gemm &call, float beta, ShortProducts products) {
     return status;
   Way way = wayOf(call, products);
   GemmTiling tiling = tilingOf(call);
-  int64_t perPoint = tiling.rows * tiling.columns, tiles = tiling.points * perPoint;
+  int64_t perPoint = tiling.perPoint(), tiles = tiling.points * perPoint;
   std::atomic<int> failure{0};
   auto run = [&](int64_t begin, int64_t end) {
     for (int64_t t = begin; t < end; ++t) {
@@ -295,7 +260,7 @@ Status gemm(const accum_gemm &call, float beta, ShortProducts products) {
         failure = code;
     }
   };
-  parallelFor(tiles, tiling.pieces, run);
+  parallelFor(tiles, tiling.pieces(), run);
   return failure ? Status(refuse("oneDNN returned " + std::to_string(failure))) : Status();
 }
 

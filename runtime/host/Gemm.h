@@ -27,15 +27,6 @@ Status gemm(const accum_gemm &call, float beta, ShortProducts products = ShortPr
 /// f32 needs loadGemmLibrary first.
 void gemmOnThisThread(const accum_gemm &call, float beta);
 
-/// How a GEMM is cut, by its sizes alone: points x rows x columns tiles, neighbours in pieces that a thread
-/// takes at a time.
-struct GemmTiling {
-  int64_t points, rows, columns;
-  int64_t tileM, tileN; ///< the last of a row or column may be smaller
-  int64_t pieces;
-};
-GemmTiling tilingOf(const accum_gemm &call);
-
 /// One point of the batch dimensions, for the loops behind `gemm`.
 struct GemmPoint {
   const void *a, *b, *bias;

@@ -9,14 +9,12 @@
 namespace accum::runtime {
 namespace {
 
-constexpr int64_t kDepth = 256;
-static_assert(kBrainTileM <= kGemmTileM && kBrainTileM * kBrainTileN <= kGemmTileM * kGemmTileN);
+constexpr int64_t kDepth = kPanelDepthOfShort;
 
 /// Of one thread, made at its first product.
 struct Panels {
-  std::vector<float> a = std::vector<float>(kGemmTileM * kDepth),
-                     b = std::vector<float>(kDepth * std::max(kGemmTileN, kBrainTileN)),
-                     c = std::vector<float>(kGemmTileM * kGemmTileN);
+  std::vector<float> a = std::vector<float>(kPanelA), b = std::vector<float>(kPanelB),
+                     c = std::vector<float>(kPanelC);
 };
 
 constexpr int64_t kSquare = 16;

@@ -3,14 +3,10 @@
 #ifndef ACCUM_RUNTIME_HOST_GEMMPACKED_H
 #define ACCUM_RUNTIME_HOST_GEMMPACKED_H
 
+#include "runtime/host/CallTiles.h"
 #include "runtime/host/Gemm.h"
 
 namespace accum::runtime {
-
-/// The most rows and columns of a tile, and of one of bf16, which is packed in less time than it is
-/// multiplied only if it is wide.
-inline constexpr int64_t kGemmTileM = 1024, kGemmTileN = 384;
-inline constexpr int64_t kBrainTileM = 512, kBrainTileN = 768;
 
 /// Rows [row, row + m) x columns [col, col + n) of a result.
 struct GemmTile {

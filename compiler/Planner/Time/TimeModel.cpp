@@ -102,7 +102,7 @@ TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64
 double TimeModel::tableSeconds(const TimeTable &table, const CallShape &call, int64_t m, int64_t pieces,
                                double missing) const {
   const TimeTable *far = findTable(profile.tables, table.call, table.dtype, Operands::Far);
-  double uneven = table.threads > 0 ? unevenness(call, m, pieces, table.threads) : 1;
+  double uneven = table.threads > 0 ? unevenness(call, table.dtype, m, pieces, table.threads) : 1;
   int64_t lanes = profile.vectorBytes / (table.dtype == "f64" ? 8 : 4);
   return blend(table, far, missing, callPointInVectors(call, m, pieces, lanes), uneven) / share;
 }

@@ -54,7 +54,7 @@ void TimeTable::level(int count) {
     for (int64_t y : axes[1])
       for (int64_t z : axes[2])
         even[index++] /= unevenness(
-            call, {static_cast<double>(x), static_cast<double>(y), static_cast<double>(z)}, threads);
+            call, dtype, {static_cast<double>(x), static_cast<double>(y), static_cast<double>(z)}, threads);
 }
 
 double TimeTable::at(const std::array<double, 3> &point, double uneven) const {
@@ -121,7 +121,7 @@ double blend(const TimeTable &near, const TimeTable *far, double missed, const s
   std::array<double, 3> fewer = point;
   size_t rows = rowsAxis(far->call);
   fewer[rows] = std::min(fewer[rows], static_cast<double>(far->axes[rows].back()));
-  double there = far->threads > 0 ? unevenness(far->call, fewer, far->threads) : 1;
+  double there = far->threads > 0 ? unevenness(far->call, far->dtype, fewer, far->threads) : 1;
   return seconds + missed * std::max(0.0, far->at(fewer, there) - near.at(fewer, there));
 }
 

@@ -19,20 +19,26 @@ using Point = std::array<double, 3>;
 
 TEST(TileSchedule, ThreePiecesOnTwoThreadsTakeAsLongAsFour) {
   // 384 columns a tile: one, two and three tiles of equal size; 1024 columns are two of 352 and one of 320.
-  EXPECT_EQ(unevenness("gemm-nn", Point{32, 384, 256}, 2), 2);
-  EXPECT_EQ(unevenness("gemm-nn", Point{32, 768, 256}, 2), 1);
-  EXPECT_DOUBLE_EQ(unevenness("gemm-nn", Point{32, 1152, 256}, 2), 4.0 / 3);
-  EXPECT_DOUBLE_EQ(unevenness("gemm-nn", Point{32, 1024, 256}, 2), (352.0 + 320) * 2 / 1024);
-  EXPECT_EQ(unevenness("gemm-nn", Point{32, 384, 256}, 1), 1);
-  EXPECT_EQ(unevenness("gemm-nn", Point{100000, 100000, 256}, 2), 1) << "so many that it does not matter";
+  EXPECT_EQ(unevenness("gemm-nn", "f32", Point{32, 384, 256}, 2), 2);
+  EXPECT_EQ(unevenness("gemm-nn", "f32", Point{32, 768, 256}, 2), 1);
+  EXPECT_DOUBLE_EQ(unevenness("gemm-nn", "f32", Point{32, 1152, 256}, 2), 4.0 / 3);
+  EXPECT_DOUBLE_EQ(unevenness("gemm-nn", "f32", Point{32, 1024, 256}, 2), (352.0 + 320) * 2 / 1024);
+  EXPECT_EQ(unevenness("gemm-nn", "f32", Point{32, 384, 256}, 1), 1);
+  EXPECT_EQ(unevenness("gemm-nn", "f32", Point{100000, 100000, 256}, 2), 1)
+      << "so many that it does not matter";
   // Heads are units backward, blocks of 64 queries forward.
-  EXPECT_DOUBLE_EQ(unevenness("attention-backward", Point{3, 256, 64}, 2), 4.0 / 3);
-  EXPECT_EQ(unevenness("attention", Point{3, 256, 64}, 2), 1);
+  EXPECT_DOUBLE_EQ(unevenness("attention-backward", "f32", Point{3, 256, 64}, 2), 4.0 / 3);
+  EXPECT_EQ(unevenness("attention", "f32", Point{3, 256, 64}, 2), 1);
   CallShape grouped{"attention-backward-causal", {{.perSample = 1}, {8}, {3}, {128}, {128}, {64}, {64}}};
-  EXPECT_DOUBLE_EQ(unevenness(grouped, 1, 1, 2), 4.0 / 3);
-  EXPECT_EQ(unevenness(grouped, 2, 1, 2), 1);
+  EXPECT_DOUBLE_EQ(unevenness(grouped, "f32", 1, 1, 2), 4.0 / 3);
+  EXPECT_EQ(unevenness(grouped, "f32", 2, 1, 2), 1);
   CallShape points{"gemm-nn", {{.perSample = 3}, {64}, {64}, {64}}};
-  EXPECT_DOUBLE_EQ(unevenness(points, 1, 1, 2), 4.0 / 3) << "each point has tiles of its own";
+  EXPECT_DOUBLE_EQ(unevenness(points, "f32", 1, 1, 2), 4.0 / 3) << "each point has tiles of its own";
+  // In bf16 a tile has up to 768 columns, and attention's units are groups in both directions.
+  EXPECT_EQ(unevenness("gemm-nn", "bf16", Point{32, 1152, 256}, 2), 1);
+  EXPECT_EQ(unevenness("gemm-nn", "f32", Point{16, 2304, 256}, 2), 1);
+  EXPECT_DOUBLE_EQ(unevenness("gemm-nn", "bf16", Point{16, 2304, 256}, 2), 4.0 / 3);
+  EXPECT_DOUBLE_EQ(unevenness("attention", "bf16", Point{3, 256, 64}, 2), 4.0 / 3);
 }
 
 TEST(TileSchedule, IsAtLeastOneAndPiecesAreTheWork) {
@@ -40,12 +46,13 @@ TEST(TileSchedule, IsAtLeastOneAndPiecesAreTheWork) {
   for (int round = 0; round < 3000; ++round) {
     int64_t points = draw(random, 1, 4), m = draw(random, 1, 3000), n = draw(random, 1, 3000),
             k = draw(random, 1, 2000);
-    std::vector<double> pieces = gemmPieces(points, m, n, k);
+    const char *dtype = draw(random, 0, 1) == 0 ? "f32" : "bf16";
+    std::vector<double> pieces = gemmPieces(points, m, n, k, dtype);
     double work = double(points) * double(m) * double(n) * double(k);
     ASSERT_NEAR(std::accumulate(pieces.begin(), pieces.end(), 0.0), work, 1e-9 * work);
     for (int threads : {1, 2, 3, 16}) {
       CallShape call{"gemm-nt", {{points}, {m}, {n}, {k}}};
-      double uneven = unevenness(call, 1, 1, threads);
+      double uneven = unevenness(call, dtype, 1, 1, threads);
       ASSERT_GE(uneven, 1 - 1e-12);
       ASSERT_LE(uneven, threads + 1e-12);
       double longest = *std::ranges::max_element(pieces);
@@ -85,13 +92,13 @@ TimeTable tableOf(Operands operands, int threads, const std::function<double(con
 }
 
 TEST(TimeTable, FollowsTheUnevennessOfThreadsBetweenItsPoints) {
-  auto seconds = [](const Point &p) { return powerOf(p) * unevenness("gemm-nn", p, 2); };
+  auto seconds = [](const Point &p) { return powerOf(p) * unevenness("gemm-nn", "f32", p, 2); };
   TimeTable level = tableOf(Operands::Near, 2, seconds), plain = tableOf(Operands::Near, 0, seconds);
   double worst = 1;
   for (double n : {96, 384, 400, 768, 1000, 1152, 1536, 5003}) {
     Point point{48, n, 300};
     double truth = seconds(point);
-    EXPECT_NEAR(level.at(point, unevenness("gemm-nn", point, 2)) / truth,
+    EXPECT_NEAR(level.at(point, unevenness("gemm-nn", "f32", point, 2)) / truth,
                 n > 4096 ? std::pow(n / 4096, 0.05) : 1, 1e-9)
         << n;
     worst = std::max(worst, std::abs(std::log(plain.at(point) / truth)));
@@ -102,7 +109,8 @@ TEST(TimeTable, FollowsTheUnevennessOfThreadsBetweenItsPoints) {
     for (int64_t n : level.axes[1])
       for (int64_t k : level.axes[2]) {
         Point point{double(m), double(n), double(k)};
-        EXPECT_NEAR(level.at(point, unevenness("gemm-nn", point, 2)) / level.seconds[index++], 1, 1e-12);
+        EXPECT_NEAR(level.at(point, unevenness("gemm-nn", "f32", point, 2)) / level.seconds[index++], 1,
+                    1e-12);
       }
 }
 
@@ -336,7 +344,7 @@ TEST(TimeModel, CallsHaveACostOfTheirOwnForWhatTheyFetch) {
 TEST(CallTimes, ThreadsPackTheirTiles) {
   CallShape large = *parseCall("gemm-nn:1,1024*m,768,3072"), small = *parseCall("gemm-nn:1,16*m,64,64");
   const int64_t tile = 4 * (1024 * 384 + (1024 + 384) * 768),
-                panels = 4 * (1024 * 256 + 256 * 384 + 1024 * 384);
+                panels = 4 * (1024 * 256 + 256 * 768 + 1024 * 384); // a tile of bf16 has 768 columns
   EXPECT_EQ(packedBytes(large, "f32", 64, 1), tile);
   EXPECT_EQ(packedBytes(large, "f32", 64, 8), 8 * tile);
   EXPECT_EQ(packedBytes(large, "bf16", 64, 8), (512 << 10) + 8 * panels);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // What makes a profile of times: medians, grids, costs, and the file of samples.
-#include "compiler/Planner/Time/TileSchedule.h"
-#include "runtime/host/Gemm.h"
 #include "tools/accum-calibrate/Costs.h"
 #include "tools/accum-calibrate/Grid.h"
 #include "tools/accum-calibrate/Misses.h"
@@ -104,28 +102,6 @@ TEST(Grid, EachPointOnce) {
       if (grid.points() > grid.axes[0].size()) // the others have more than one point
         EXPECT_EQ(grid.point(1)[0], grid.axes[0][0]) << "the last axis is the fastest";
     }
-}
-
-/// The planner knows the runtime's rule by heart, because it stands below nothing.
-TEST(Grid, ThePlannerCutsGemmsAsTheRuntimeDoes) {
-  std::mt19937 random(7);
-  auto size = [&](double most) {
-    return int64_t(std::exp2(std::uniform_real_distribution<double>(0, most)(random)));
-  };
-  for (int round = 0; round < 20000; ++round) {
-    accum_gemm call = {};
-    call.batch_dims = 1;
-    call.batch[0] = size(4);
-    call.m = size(13);
-    call.n = size(14);
-    call.k = size(13);
-    accum::runtime::GemmTiling tiling = accum::runtime::tilingOf(call);
-    std::vector<double> pieces = accum::planner::gemmPieces(call.batch[0], call.m, call.n, call.k);
-    ASSERT_EQ(int64_t(pieces.size()), tiling.pieces);
-    if (tiling.pieces == tiling.points * tiling.rows * tiling.columns)
-      ASSERT_EQ(pieces[0], double(std::min(tiling.tileM, call.m)) * double(std::min(tiling.tileN, call.n)) *
-                               double(call.k));
-  }
 }
 
 TEST(Misses, AreSharesOfWhatMemoryAdds) {
