@@ -32,3 +32,9 @@ def test_digits():
     pytest.importorskip("transformers")
     found = re.search(r"^([0-9.]+)% of 360 unseen digits", output("digits/train.py"), re.M)
     assert float(found[1]) > 95
+
+
+def test_reviews():
+    pytest.importorskip("transformers")
+    found = re.search(r"^([0-9.]+)% of 1000 unseen reviews", output("reviews/train.py"), re.M)
+    assert float(found[1]) > 95
