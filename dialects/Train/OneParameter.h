@@ -22,6 +22,14 @@ inline constexpr llvm::StringLiteral kUnit = "train.unit";
 /// scattered, to what the device keeps of them. The number of the unit.
 inline constexpr llvm::StringLiteral kAddsUnit = "train.adds_unit";
 
+/// On the same ops: the piece of the part, where offloaded state passes through the device in pieces.
+inline constexpr llvm::StringLiteral kPiece = "train.piece";
+
+inline int64_t pieceOf(mlir::Operation *op) {
+  auto piece = op->getAttrOfType<mlir::IntegerAttr>(kPiece);
+  return piece ? piece.getInt() : 0;
+}
+
 inline std::optional<int64_t> unitOf(mlir::Operation *op) {
   auto unit = op->getAttrOfType<mlir::IntegerAttr>(kUnit);
   return unit ? std::optional(unit.getInt()) : std::nullopt;

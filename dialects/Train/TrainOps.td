@@ -37,7 +37,8 @@ def Train_LoadSlotOp : Train_Op<"load_slot", [Pure]> {
   let description = [{
     Rows of 256 bytes in the state's order. Each parameter begins a row; what it leaves of its last one is zero.
     With `{train.of = @w}`, as on load_decay and store too: that parameter's alone, in its own shape. With
-    `{train.unit = 2}`: of the parameters of that unit of a sharded state, this rank's part of the rows.
+    `{train.unit = 2}`: of the parameters of that unit of a sharded state, this rank's part of the rows; with
+    `{train.piece = 1}` of that part the piece of this number.
   }];
   let arguments = (ins StrAttr:$slot);
   let results = (outs Train_Tensor:$result);
@@ -48,6 +49,13 @@ def Train_LoadRankOp : Train_Op<"load_rank", [Pure]> {
   let summary = "this process's rank, i64; only in update";
   let results = (outs Train_Tensor:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Train_LoadNumberOp : Train_Op<"load_number", [Pure]> {
+  let summary = "a number below 64, i64: the piece of a unit that is updated; only in update";
+  let arguments = (ins I64Attr:$number);
+  let results = (outs Train_Tensor:$result);
+  let assemblyFormat = "$number attr-dict `:` type($result)";
 }
 
 def Train_LoadDecayOp : Train_Op<"load_decay", [Pure]> {

@@ -28,7 +28,11 @@ DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, 
     for (const planner::MemoryLine &each : plan.memory)
       if (each.name == line)
         entries.set(name, builder.getI64IntegerAttr(each.bytes));
-  entries.set("units", builder.getDenseI64ArrayAttr(planner::shardUnits(bytes)));
+  std::vector<int64_t> units = planner::shardUnits(bytes), pieces;
+  for (const planner::UnitSize &unit : planner::unitSizes(bytes, units, plan.devices))
+    pieces.push_back(unit.pieces);
+  entries.set("units", builder.getDenseI64ArrayAttr(units));
+  entries.set("pieces", builder.getDenseI64ArrayAttr(pieces));
   return entries.getDictionary(context);
 }
 

@@ -270,10 +270,11 @@ void StepSchedule::gatherParameters(size_t unit, bool start) {
                               buffers.at(buffers.whole("parameter", unit), builder, loc), start);
 }
 
-static std::optional<size_t> unitUpdatedBy(train::CommandOp command) {
+static std::optional<OffloadMoves::Piece> pieceUpdatedBy(train::CommandOp command) {
   for (Value input : command.getInputs())
     if (auto load = input.getDefiningOp<train::LoadSlotOp>())
-      return train::unitOf(load);
+      if (auto unit = train::unitOf(load))
+        return OffloadMoves::Piece{static_cast<size_t>(*unit), train::pieceOf(load)};
   return std::nullopt;
 }
 
@@ -295,16 +296,17 @@ LogicalResult StepSchedule::buildUpdate() {
     auto command = dyn_cast<train::CommandOp>(op);
     if (command && command->hasAttr(train::kAddsUnit)) // ran in the micro-steps
       continue;
-    std::optional<size_t> updated = command ? unitUpdatedBy(command) : std::nullopt;
+    std::optional<OffloadMoves::Piece> updated = command ? pieceUpdatedBy(command) : std::nullopt;
     if (updated)
-      offload.beginUnit(*updated, op.getLoc());
+      offload.begin(*updated, op.getLoc());
     if (command && failed(commands.run(command, nullptr)))
       return failure();
     if (updated)
-      offload.endUnit(*updated, op.getLoc());
-    // Each unit's parameters are stored by one op, behind the command that updates them.
+      offload.end(*updated, op.getLoc());
+    // Parameters are stored behind the command that updates them.
     if (auto store = dyn_cast<train::StoreOp>(op); store && store.getSlot() == "parameter")
-      if (auto unit = train::unitOf(store); unit && gathersUpdated())
+      if (auto unit = train::unitOf(store);
+          unit && gathersUpdated() && train::pieceOf(store) + 1 == layout.units[*unit].pieces)
         gatherParameters(*unit, /*start=*/true);
     if (!copies.contains(&op))
       continue;

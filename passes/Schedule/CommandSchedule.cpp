@@ -29,13 +29,16 @@ FailureOr<Place> CommandSchedule::placeOf(Operation *user, Value value) {
     return buffers.parameter(load.getParam());
   if (auto load = dyn_cast_or_null<train::LoadSlotOp>(op)) {
     auto unit = train::unitOf(load);
-    return unit ? rowsOf(buffers.part(load.getSlot(), *unit), typeOf(load))
+    return unit ? rowsOf(buffers.piece(load.getSlot(), *unit, train::pieceOf(load)), typeOf(load))
                 : buffers.slot(load.getSlot(), train::oneParameterOf(load), typeOf(load));
   }
   if (auto load = dyn_cast_or_null<train::LoadDecayOp>(op))
     return buffers.decay(train::oneParameterOf(load), train::unitOf(load), typeOf(load));
   if (auto load = dyn_cast_or_null<train::LoadRankOp>(op))
     return Place{Space::rng, 2, typeOf(load), "rank"};
+  if (auto load = dyn_cast_or_null<train::LoadNumberOp>(op))
+    return Place{Space::rng, 3 + static_cast<int64_t>(load.getNumber()), typeOf(load),
+                 std::to_string(load.getNumber())};
   return user->emitOpError("reads a value that is in no buffer");
 }
 

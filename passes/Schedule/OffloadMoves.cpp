@@ -1,41 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// Units through two places -> device.fetch, device.store.
+// Pieces through two places -> device.fetch, device.store.
 #include "passes/Schedule/OffloadMoves.h"
 
 using namespace mlir;
 
 namespace accum {
 
-void OffloadMoves::fetch(size_t unit, StringRef slot, const Place &place, bool start, Location loc) {
-  device::FetchOp::create(builder, loc, buffers.at(place, builder, loc), offsetOf(unit, slot), start);
+OffloadMoves::OffloadMoves(const StateLayout &layout, ProgramBuffers &buffers, OpBuilder &builder)
+    : layout(layout), buffers(buffers), builder(builder), slots(layout.offloadedSlots()) {
+  for (size_t unit = 0; unit < layout.units.size(); ++unit)
+    for (int64_t number = 0; number < layout.units[unit].pieces; ++number)
+      pieces.push_back({unit, number});
 }
 
-void OffloadMoves::fetchAll(size_t unit, bool start, Location loc) {
+int64_t OffloadMoves::offsetOf(Piece piece, StringRef slot) const {
+  return layout.local(layout.startOf(slot, piece.unit)) +
+         piece.number * static_cast<int64_t>(layout.pieceBytes(piece.unit));
+}
+
+void OffloadMoves::fetchParameters(size_t unit, const Place &place, Location loc) {
+  device::FetchOp::create(builder, loc, buffers.at(place, builder, loc), offsetOf({unit, 0}, "parameter"),
+                          /*start=*/false);
+}
+
+void OffloadMoves::fetchAll(Piece piece, bool start, Location loc) {
   for (StringRef slot : slots)
-    fetch(unit, slot, buffers.part(slot, unit), start, loc);
+    device::FetchOp::create(builder, loc,
+                            buffers.at(buffers.piece(slot, piece.unit, piece.number), builder, loc),
+                            offsetOf(piece, slot), start);
 }
 
-void OffloadMoves::storeAll(size_t unit, bool start, Location loc) {
+void OffloadMoves::storeAll(Piece piece, bool start, Location loc) {
   for (StringRef slot : slots)
-    device::StoreOp::create(builder, loc, buffers.at(buffers.part(slot, unit), builder, loc),
-                            offsetOf(unit, slot), start);
+    device::StoreOp::create(builder, loc,
+                            buffers.at(buffers.piece(slot, piece.unit, piece.number), builder, loc),
+                            offsetOf(piece, slot), start);
 }
 
-void OffloadMoves::beginUnit(size_t unit, Location loc) {
-  fetchAll(unit, /*start=*/false, loc);
-  if (unit + 1 == layout.units.size())
+void OffloadMoves::begin(Piece piece, Location loc) {
+  fetchAll(piece, /*start=*/false, loc);
+  auto at = llvm::find_if(pieces,
+                          [&](Piece each) { return each.unit == piece.unit && each.number == piece.number; });
+  if (std::next(at) == pieces.end())
     return;
-  if (unit > 0) // whose place the next one comes to
-    storeAll(unit - 1, /*start=*/false, loc);
-  fetchAll(unit + 1, /*start=*/true, loc);
+  if (at != pieces.begin()) // whose place the next one comes to
+    storeAll(*std::prev(at), /*start=*/false, loc);
+  fetchAll(*std::next(at), /*start=*/true, loc);
 }
-
-void OffloadMoves::endUnit(size_t unit, Location loc) { storeAll(unit, /*start=*/true, loc); }
 
 void OffloadMoves::finish(Location loc) {
-  size_t count = layout.units.size();
-  for (size_t unit = count - std::min<size_t>(2, count); unit < count; ++unit)
-    storeAll(unit, /*start=*/false, loc);
+  for (Piece piece : ArrayRef(pieces).take_back(2))
+    storeAll(piece, /*start=*/false, loc);
 }
 
 } // namespace accum

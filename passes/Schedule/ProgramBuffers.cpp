@@ -118,20 +118,34 @@ Place ProgramBuffers::whole(StringRef slot, size_t unit) const {
 }
 
 Place ProgramBuffers::part(StringRef slot, size_t unit) const {
-  const runtime::StateSegment &segment = *layout.segment(layout.startOf(slot, unit));
-  uint64_t bytes = layout.partBytes(unit);
-  auto offset = static_cast<int64_t>(segment.local);
-  if (segment.isOffloaded) { // every other unit passes through the same half
-    auto slots = layout.offloadedSlots();
-    uint64_t half = static_cast<uint64_t>(layout.stagedBytes) / std::min<size_t>(2, layout.units.size());
-    offset = layout.staged + static_cast<int64_t>(unit % 2 * half) +
-             static_cast<int64_t>((llvm::find(slots, slot) - slots.begin()) * bytes);
-  }
-  Place place = gradientRange(layout, top->getParent()->getContext(), static_cast<uint64_t>(offset), bytes,
-                              "own " + unitLabel(slot, unit));
-  if (layout.isSharded() && !segment.isCut)
+  uint64_t start = layout.startOf(slot, unit), bytes = layout.partBytes(unit);
+  Place place =
+      gradientRange(layout, top->getParent()->getContext(), static_cast<uint64_t>(layout.local(start)), bytes,
+                    "own " + unitLabel(slot, unit));
+  if (layout.isSharded() && !layout.segment(start)->isCut)
     place.byRank = static_cast<int64_t>(bytes);
   return place;
+}
+
+Place ProgramBuffers::piece(StringRef slot, size_t unit, int64_t piece) const {
+  if (layout.units[unit].pieces == 1 && !layout.segment(layout.startOf(slot, unit))->isOffloaded)
+    return part(slot, unit);
+  Place place = part(slot, unit);
+  uint64_t bytes = layout.pieceBytes(unit);
+  auto offset = static_cast<uint64_t>(place.offset + piece * static_cast<int64_t>(bytes));
+  auto slots = layout.offloadedSlots();
+  bool isOffloaded = llvm::is_contained(slots, slot);
+  if (isOffloaded) { // every other piece passes through the same half
+    int64_t before = piece;
+    for (size_t other = 0; other < unit; ++other)
+      before += layout.units[other].pieces;
+    offset = static_cast<uint64_t>(layout.staged + before % 2 * (layout.stagedBytes / 2)) +
+             static_cast<uint64_t>(llvm::find(slots, slot) - slots.begin()) * bytes;
+  }
+  Place result = gradientRange(layout, top->getParent()->getContext(), offset, bytes,
+                               place.label + ", piece " + std::to_string(piece));
+  result.byRank = isOffloaded ? 0 : place.byRank;
+  return result;
 }
 
 Place ProgramBuffers::slot(StringRef slot, FlatSymbolRefAttr parameter, RankedTensorType type) const {

@@ -44,6 +44,8 @@ public:
   /// A rank's part of a unit's range: `parameter`, `gradient` or a slot. Of what is offloaded, the place that
   /// it passes through.
   Place part(mlir::StringRef slot, size_t unit) const;
+  /// Of the part, a piece.
+  Place piece(mlir::StringRef slot, size_t unit, int64_t piece) const;
   /// All of a unit's range, `parameter` or `gradient`, where a rank has it.
   Place whole(mlir::StringRef slot, size_t unit) const;
   /// What a run gives each trained parameter, its weight decay and its factor of the learning rate: of one

@@ -44,16 +44,18 @@ SmallVector<int64_t> startsOf(const StateLayout &layout, const StateLayout::Unit
   return starts;
 }
 
-/// Writes the update of one unit in front of `whole`.
-void writeUnit(train::CommandOp whole, int64_t number, int64_t id, func::FuncOp kernel,
-               const runtime::OptimizerSpec &optimizer) {
+/// Writes the update of a piece of a unit in front of `whole`.
+void writePiece(train::CommandOp whole, int64_t unit, int64_t piece, int64_t id, func::FuncOp kernel,
+                bool isParted, const runtime::OptimizerSpec &optimizer) {
   OpBuilder builder(whole);
   Location loc = whole.getLoc();
   auto types = kernel.getArgumentTypes();
-  // Behind hyper-parameters and decay: the rank, where ranks have parts, and the ranges.
+  // Behind hyper-parameters and decay: the rank and the piece's number, where there are several, and the
+  // ranges.
   size_t first = types.size() - 2 - optimizer.slots.size();
   auto mark = [&](Operation *op) {
-    op->setAttr(train::kUnit, builder.getI64IntegerAttr(number));
+    op->setAttr(train::kUnit, builder.getI64IntegerAttr(unit));
+    op->setAttr(train::kPiece, builder.getI64IntegerAttr(piece));
     return op;
   };
   SmallVector<StringRef> slots = {"parameter", "gradient"};
@@ -61,8 +63,10 @@ void writeUnit(train::CommandOp whole, int64_t number, int64_t id, func::FuncOp 
     slots.push_back(slot.name);
   SmallVector<Value> inputs = {whole.getInputs().front(),
                                mark(train::LoadDecayOp::create(builder, loc, types[1]))->getResult(0)};
-  if (first > 2)
+  if (isParted)
     inputs.push_back(train::LoadRankOp::create(builder, loc, types[2]));
+  if (inputs.size() < first)
+    inputs.push_back(train::LoadNumberOp::create(builder, loc, types[2], piece));
   for (StringRef slot : slots)
     inputs.push_back(mark(train::LoadSlotOp::create(builder, loc, types[first], slot))->getResult(0));
   auto command = cast<train::CommandOp>(builder.clone(*whole));
@@ -144,16 +148,18 @@ LogicalResult shardUpdate(ModuleOp module, train::PlanAttr plan) {
   llvm::MapVector<ArrayRef<int64_t>, func::FuncOp> kernels; // units of one shape share theirs
   std::vector<SmallVector<int64_t>> known;
   known.reserve(layout->units.size());
+  int64_t next = static_cast<int64_t>(whole.getId());
   for (auto [number, unit] : llvm::enumerate(layout->units)) {
     known.push_back(startsOf(*layout, unit));
     func::FuncOp &kernel = kernels[known.back()];
     if (!kernel) {
-      kernel = buildUpdateKernel(*optimizer, known.back(), element, layout->manifest.parts());
+      kernel = buildUpdateKernel(*optimizer, known.back(), element, layout->manifest.parts(), unit.pieces);
       kernel.setPrivate();
       symbols.insert(kernel);
     }
-    writeUnit(whole, static_cast<int64_t>(number), number == 0 ? static_cast<int64_t>(whole.getId()) : ++id,
-              kernel, *optimizer);
+    for (int64_t piece = 0; piece < unit.pieces; ++piece, next = ++id)
+      writePiece(whole, static_cast<int64_t>(number), piece, next, kernel, layout->manifest.parts() > 1,
+                 *optimizer);
   }
   if (layout->hasPartsOf("gradient"))
     writeAdders(step, *layout, symbols, element, id);

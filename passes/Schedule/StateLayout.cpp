@@ -90,6 +90,7 @@ runtime::ShardSpec shardOf(DictionaryAttr attr) {
     shard.offload = offload.str();
   shard.reducesEach = attr.contains("each");
   shard.units = attr.getAs<DenseI64ArrayAttr>("units").asArrayRef().vec();
+  shard.pieces = attr.getAs<DenseI64ArrayAttr>("pieces").asArrayRef().vec();
   return shard;
 }
 
@@ -101,11 +102,13 @@ void noteUnits(StateLayout &layout) {
     if (param.trained)
       trained.push_back(&param);
   size_t first = 0;
+  bool isOffloaded = manifest.shard.offload != "none";
   for (int64_t count : manifest.shard.units) {
     const runtime::ParameterSpec &leader = *trained[first];
     StateLayout::Unit unit{first,
                            static_cast<size_t>(count),
                            layout.segment(leader.gradOffset)->bytes,
+                           isOffloaded ? manifest.shard.pieces[layout.units.size()] : 1,
                            leader.stateOffset,
                            leader.gradOffset,
                            {}};

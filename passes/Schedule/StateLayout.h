@@ -35,6 +35,7 @@ struct StateLayout {
   struct Unit {
     size_t first = 0, count = 0; ///< numbers among the trained parameters
     uint64_t bytes = 0;          ///< of each range, padding included
+    int64_t pieces = 1;          ///< of a device's part, where it is offloaded
     uint64_t parameters = 0, gradients = 0;
     llvm::StringMap<uint64_t> slots;
   };
@@ -56,6 +57,9 @@ struct StateLayout {
   uint64_t startOf(llvm::StringRef slot, size_t unit) const;
   uint64_t partBytes(size_t unit) const {
     return units[unit].bytes / static_cast<uint64_t>(manifest.parts());
+  }
+  uint64_t pieceBytes(size_t unit) const {
+    return partBytes(unit) / static_cast<uint64_t>(units[unit].pieces);
   }
   /// What of a unit is offloaded: slots, in the optimizer's order, and `parameter`.
   llvm::SmallVector<llvm::StringRef> offloadedSlots() const;

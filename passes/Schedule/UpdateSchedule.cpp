@@ -9,17 +9,17 @@ namespace accum {
 namespace {
 
 /// A range of the state, of one parameter or of all: no update mixes both.
-using SlotRange = std::tuple<StringRef, FlatSymbolRefAttr, std::optional<int64_t>>;
+using SlotRange = std::tuple<StringRef, FlatSymbolRefAttr, std::optional<int64_t>, int64_t>;
 
 template <typename Op> SlotRange rangeOf(Op op) {
-  return {op.getSlot(), train::oneParameterOf(op), train::unitOf(op)};
+  return {op.getSlot(), train::oneParameterOf(op), train::unitOf(op), train::pieceOf(op)};
 }
 
 /// Which range of the state a value is read from.
 std::optional<SlotRange> slotRead(Value value) {
   Operation *op = nn::behindViews(value).getDefiningOp();
   if (isa_and_nonnull<train::LoadParamOp>(op))
-    return SlotRange{"parameter", {}, {}};
+    return SlotRange{"parameter", {}, {}, 0};
   if (auto load = dyn_cast_or_null<train::LoadSlotOp>(op))
     return rangeOf(load);
   return std::nullopt;
@@ -54,7 +54,7 @@ LogicalResult verifyNotReadAfter(Operation *writer, SlotRange slot) {
 Place storePlace(train::StoreOp store, const ProgramBuffers &buffers) {
   auto type = cast<RankedTensorType>(store.getValue().getType());
   if (auto unit = train::unitOf(store))
-    return rowsOf(buffers.part(store.getSlot(), *unit), type);
+    return rowsOf(buffers.piece(store.getSlot(), *unit, train::pieceOf(store)), type);
   return buffers.slot(store.getSlot(), train::oneParameterOf(store), type);
 }
 

@@ -26,9 +26,9 @@ public:
     return offset;
   }
   /// What was taken since the last segment is one; `inParts`: of equal parts for all devices.
-  void close(Held held, bool inParts, Where where = Where::OnDevice) {
+  void close(Held held, bool inParts, Where where = Where::OnDevice, int64_t pieces = 1) {
     if (inParts)
-      end = start + roundUp(end - start, devices * kAlign);
+      end = start + roundUp(end - start, devices * uint64_t(pieces) * kAlign);
     uint64_t bytes = end - start;
     bool isOffloaded = where == Where::Offloaded;
     uint64_t &local = isOffloaded ? offloaded : onDevice;
@@ -70,7 +70,7 @@ void overUnits(Manifest &manifest, Cursor &cursor, Held held, Where where, Take 
       continue;
     take(param);
     if (unit < manifest.shard.units.size() && ++inUnit == manifest.shard.units[unit]) {
-      cursor.close(held, /*inParts=*/true, where);
+      cursor.close(held, /*inParts=*/true, where, manifest.shard.pieces[unit]);
       ++unit;
       inUnit = 0;
     }

@@ -140,10 +140,11 @@ struct StateSegment {
 
 /// How the state is spread over the ranks, and what of it they keep off their devices.
 struct ShardSpec {
-  std::string mode = "none";       ///< "none", "zero1", "zero2" or "zero3"
-  std::string offload = "none";    ///< "none", "optimizer", or "parameters": of these too
-  bool reducesEach = false;        ///< gradients are summed in each micro-step, and held in parts
-  std::vector<int64_t> units = {}; ///< trained parameters, in order, that are cut together: how many each
+  std::string mode = "none";        ///< "none", "zero1", "zero2" or "zero3"
+  std::string offload = "none";     ///< "none", "optimizer", or "parameters": of these too
+  bool reducesEach = false;         ///< gradients are summed in each micro-step, and held in parts
+  std::vector<int64_t> units = {};  ///< trained parameters, in order, that are cut together: how many each
+  std::vector<int64_t> pieces = {}; ///< of a part of each unit
   std::vector<StateSegment> segments = {}; ///< none where the whole state is on each device
 
   bool isNone() const { return mode == "none"; }
@@ -202,8 +203,8 @@ struct Manifest {
 /// every item starts on a multiple of 256 bytes, so that trained parameters, their gradients and each slot
 /// that is as large as its parameter are ranges in which a parameter has one place. Needs: params (dtype,
 /// shape, trained), scalars, optimizer, devices, and shard without its segments. All trained parameters have
-/// one dtype. Where state is sharded or offloaded, each unit is padded to a multiple of devices * 256 bytes,
-/// in all ranges.
+/// one dtype. Where state is sharded or offloaded, each unit is padded to a multiple of devices * pieces *
+/// 256 bytes, in all ranges.
 Status assignStateLayout(Manifest &manifest);
 
 /// Adds the two inputs that the runtime makes itself, "valid" and "first_row".

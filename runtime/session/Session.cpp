@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
+#include <numeric>
 #include <sys/stat.h>
 #include <thread>
 
@@ -221,6 +222,7 @@ Expected<accum_ctx> Session::makeContext(uint64_t step) {
     rng[0] = feeding->options().seed;
   rng[1] = step;
   rng[2] = uint64_t(collectives.rank());
+  std::iota(std::begin(rng) + 3, std::end(rng), uint64_t(0));
   auto random = device->mirror(rng, sizeof rng), flags = device->mirror(kFlags, sizeof kFlags);
   if (!random || !flags)
     return random ? flags.error() : random.error();

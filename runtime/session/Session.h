@@ -220,7 +220,7 @@ private:
   /// What kernels read beside their buffers; the device has copies of these at fixed addresses.
   double hyperValues[ACCUM_HYPER_COUNT] = {};
   std::vector<double> decay; ///< accum_hyper::decay
-  uint64_t rng[3] = {};      ///< seed, step, rank
+  uint64_t rng[3 + 64] = {}; ///< seed, step, rank, numbers of pieces
   static constexpr uint8_t kFlags[2] = {0, 1};
   accum_stop stopWanted = nullptr;
   void *stopUser = nullptr;

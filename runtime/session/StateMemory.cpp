@@ -26,6 +26,16 @@ Status StateMemory::overOwn(uint64_t offset, uint64_t bytes, bool isOwner, Body 
   return {};
 }
 
+/// Where a rank that has the whole state has all of a range; nothing where that lies in several segments.
+std::optional<StateMemory::Piece> StateMemory::inOne(uint64_t offset, uint64_t bytes) const {
+  if (isPlain())
+    return Piece{offset, offset, bytes, false};
+  for (const StateSegment &segment : manifest->shard.segments)
+    if (!isSharded() && offset >= segment.offset && offset + bytes <= segment.offset + segment.bytes)
+      return Piece{offset, segment.local + (offset - segment.offset), bytes, segment.isOffloaded};
+  return std::nullopt;
+}
+
 uint64_t StateMemory::local(uint64_t offset) const {
   for (const StateSegment &segment : manifest->shard.segments)
     if (offset >= segment.offset && offset - segment.offset < segment.bytes)
@@ -49,8 +59,8 @@ Expected<const uint8_t *> StateMemory::view(const Piece &piece) {
 }
 
 Status StateMemory::write(uint64_t offset, uint64_t bytes, const Device::Fill &fill) {
-  if (isPlain())
-    return device->write(base + offset, bytes, fill);
+  if (auto whole = inOne(offset, bytes))
+    return write(*whole, fill);
   filled.resize(bytes);
   bool isFilled = false;
   return overOwn(offset, bytes, /*isOwner=*/false, [&](const Piece &piece) {
@@ -62,8 +72,8 @@ Status StateMemory::write(uint64_t offset, uint64_t bytes, const Device::Fill &f
 }
 
 Expected<const uint8_t *> StateMemory::viewTogether(uint64_t offset, uint64_t bytes) {
-  if (isPlain())
-    return device->view(base + offset, bytes);
+  if (auto whole = inOne(offset, bytes))
+    return view(*whole);
   gathered.assign((bytes + 3) / 4, 0);
   auto *to = reinterpret_cast<uint8_t *>(gathered.data());
   Status status = overOwn(offset, bytes, /*isOwner=*/isSharded(), [&](const Piece &piece) -> Status {

@@ -5,6 +5,7 @@
 #define ACCUM_RUNTIME_SESSION_STATEMEMORY_H
 
 #include "runtime/session/Device.h"
+#include <optional>
 
 namespace accum::runtime {
 
@@ -42,6 +43,7 @@ private:
   };
   /// body(piece) for what this rank has of a range, as its owner where ranks share it.
   template <typename Body> Status overOwn(uint64_t offset, uint64_t bytes, bool isOwner, Body &&body) const;
+  std::optional<Piece> inOne(uint64_t offset, uint64_t bytes) const;
   Status write(const Piece &piece, const Device::Fill &fill);
   Expected<const uint8_t *> view(const Piece &piece);
 

@@ -82,7 +82,7 @@ int64_t heldBytes(const Problem &problem, const Sharing &sharing, int64_t device
                   (role == StateRole::Optimizer ? bytes / weights : 1) * (*range / parts));
 }
 
-/// Bytes of the places through which offloaded state passes: of two units what a device has of them.
+/// Bytes of the places through which offloaded state passes: two pieces of each range.
 int64_t stagedBytes(const Problem &problem, const Sharing &sharing, int64_t devices) {
   int64_t weights = bytesOf(problem, StateRole::Parameters), all = 0, ranges = 0;
   for (StateRole role : {StateRole::Optimizer, StateRole::Master, StateRole::Parameters})
@@ -99,9 +99,12 @@ int64_t stagedBytes(const Problem &problem, const Sharing &sharing, int64_t devi
   if (bytes.empty()) {
     each = partOf(problem.largestParameter, parts);
   } else {
-    std::vector<int64_t> units = shardUnits(bytes);
-    each = largestUnit(bytes, units, devices) / parts;
-    places = std::min<int64_t>(places, static_cast<int64_t>(units.size()));
+    int64_t count = 0;
+    for (const UnitSize &unit : unitSizes(bytes, shardUnits(bytes), devices)) {
+      each = std::max(each, unit.bytes / parts / unit.pieces);
+      count += unit.pieces;
+    }
+    places = std::min(places, count);
   }
   places *= ranges;
   int64_t staged = each > 0 && places > INT64_MAX / each ? INT64_MAX : places * each;

@@ -34,7 +34,7 @@ std::string offloadComplaint(const std::string &flag);
 /// Lines of the state: what is nobody's, and units that are whole for a while.
 inline constexpr const char *kAlignmentLine = "scalars, alignment", *kGatheredLine = "gathered weights",
                             *kScatteredLine = "gradients to scatter",
-                            *kStagedLine = "offloaded state, two units";
+                            *kStagedLine = "offloaded state, two pieces";
 
 /// Bytes of all copies of weights, whole.
 int64_t copiedBytes(const Problem &problem);

@@ -8,6 +8,7 @@ namespace accum::planner {
 namespace {
 
 constexpr int64_t kEnoughBytes = 32 << 20, kUnits = 16;
+constexpr int64_t kPieceBytes = 4 << 20; // enough for the full rate of a link or a disk
 
 } // namespace
 
@@ -31,28 +32,25 @@ std::vector<int64_t> shardUnits(const std::vector<int64_t> &bytes) {
   return units;
 }
 
-/// body(bytes of a unit) for each.
-template <typename Body>
-static void overUnits(const std::vector<int64_t> &bytes, const std::vector<int64_t> &units, int64_t devices,
-                      Body &&body) {
+std::vector<UnitSize> unitSizes(const std::vector<int64_t> &bytes, const std::vector<int64_t> &units,
+                                int64_t devices) {
+  std::vector<UnitSize> sizes;
   auto at = bytes.begin();
   for (int64_t count : units) {
-    int64_t unit = std::accumulate(at, at + count, int64_t(0)), parts = devices * kPartAlignment;
-    body((unit + parts - 1) / parts * parts);
+    int64_t unit = std::accumulate(at, at + count, int64_t(0));
+    int64_t pieces = std::clamp<int64_t>(unit / devices / kPieceBytes, 1, kMostPieces);
+    int64_t multiple = devices * pieces * kPartAlignment;
+    sizes.push_back({(unit + multiple - 1) / multiple * multiple, pieces});
     at += count;
   }
+  return sizes;
 }
 
 int64_t unitBytes(const std::vector<int64_t> &bytes, const std::vector<int64_t> &units, int64_t devices) {
   int64_t sum = 0;
-  overUnits(bytes, units, devices, [&](int64_t unit) { sum += unit; });
+  for (const UnitSize &unit : unitSizes(bytes, units, devices))
+    sum += unit.bytes;
   return sum;
-}
-
-int64_t largestUnit(const std::vector<int64_t> &bytes, const std::vector<int64_t> &units, int64_t devices) {
-  int64_t largest = 0;
-  overUnits(bytes, units, devices, [&](int64_t unit) { largest = std::max(largest, unit); });
-  return largest;
 }
 
 } // namespace accum::planner

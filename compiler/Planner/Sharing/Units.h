@@ -15,10 +15,18 @@ inline constexpr int64_t kPartAlignment = 256;
 /// How many each unit has, in the order of `bytes`, which are those that a tensor takes in the state.
 std::vector<int64_t> shardUnits(const std::vector<int64_t> &bytes);
 
-/// Bytes of all units together, each padded to equal parts for so many devices.
-int64_t unitBytes(const std::vector<int64_t> &bytes, const std::vector<int64_t> &units, int64_t devices);
+/// The most pieces of a part.
+inline constexpr int64_t kMostPieces = 64;
 
-/// Bytes of the largest one of them.
-int64_t largestUnit(const std::vector<int64_t> &bytes, const std::vector<int64_t> &units, int64_t devices);
+/// A unit on so many devices: its bytes, padded to equal parts of equal pieces. Offloaded state passes
+/// through a device a piece at a time.
+struct UnitSize {
+  int64_t bytes = 0, pieces = 1;
+};
+std::vector<UnitSize> unitSizes(const std::vector<int64_t> &bytes, const std::vector<int64_t> &units,
+                                int64_t devices);
+
+/// Bytes of all units together.
+int64_t unitBytes(const std::vector<int64_t> &bytes, const std::vector<int64_t> &units, int64_t devices);
 
 } // namespace accum::planner

@@ -75,7 +75,7 @@ TEST(Units, CoverAllParametersInOrder) {
   for (int round = 0; round < 200; ++round) {
     std::vector<int64_t> bytes(random() % 50);
     for (int64_t &each : bytes)
-      each = 256 * (1 + int64_t(random() % (1 << (random() % 18))));
+      each = 256 * (1 + int64_t(random() % (1 << (random() % 20))));
     std::vector<int64_t> units = shardUnits(bytes);
     EXPECT_EQ(std::accumulate(units.begin(), units.end(), int64_t(0)), int64_t(bytes.size()));
     EXPECT_TRUE(std::ranges::all_of(units, [](int64_t count) { return count > 0; }));
@@ -83,6 +83,13 @@ TEST(Units, CoverAllParametersInOrder) {
     int64_t all = std::accumulate(bytes.begin(), bytes.end(), int64_t(0)),
             padded = unitBytes(bytes, units, 3);
     EXPECT_GE(padded, all);
-    EXPECT_LE(padded, all + int64_t(units.size()) * 3 * 256);
+    std::vector<UnitSize> sizes = unitSizes(bytes, units, 3);
+    int64_t most = all;
+    for (const UnitSize &size : sizes) {
+      EXPECT_EQ(size.bytes % (3 * size.pieces * 256), 0);
+      EXPECT_TRUE(size.pieces >= 1 && size.pieces <= kMostPieces);
+      most += 3 * size.pieces * 256;
+    }
+    EXPECT_LE(padded, most);
   }
 }
