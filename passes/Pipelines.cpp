@@ -54,6 +54,7 @@ void buildFusePipeline(OpPassManager &manager, const PhaseOptions &options) {
 void buildSchedulePipeline(OpPassManager &manager, const PhaseOptions &options) {
   manager.addPass(createRepeatCommands());
   manager.addPass(createShardUpdate());
+  manager.addPass(createShardCopies());
   if (options.cuda)
     manager.addPass(createLaunchAttention());
   manager.addPass(createBindMicroBatch());

@@ -120,6 +120,8 @@ planner::Error explainNoFit(const planner::Search &search, ModuleOp module, cons
 FailureOr<planner::Plan> planEval(train::StepOp eval, const planner::Plan &step,
                                   const planner::DeviceProfile &profile, Diagnostics &diagnostics) {
   planner::Problem problem = buildProblem(eval);
+  if (auto sharing = planner::sharingOf(step))
+    problem = planner::sharedProblem(problem, *sharing, step.devices);
   planner::Options options;
   options.batch = step.batch;
   options.devices = step.devices;
@@ -202,7 +204,8 @@ FailureOr<Form> problemOf(ModuleOp module, const Options &options) {
   if (auto eval = module.lookupSymbol<train::StepOp>("eval")) {
     planner::Problem evaluation = buildProblem(eval);
     orderGradients(layout->manifest, evaluation);
-    if (auto places = planner::unitPlaces(evaluation, options.devices))
+    noteReadAs(problem, evaluation);
+    if (auto places = planner::unitPlaces(evaluation, /*cutParameters=*/true, options.devices))
       problem.gathered = places->gathered;
   }
   return Form{std::move(problem)};
@@ -216,7 +219,8 @@ bool makeRoomForUnits(planner::Problem &problem, const planner::Search &search) 
   if (!search.plan || isPlain)
     return false;
   auto runs = planner::problemThatRuns(problem, *search.plan);
-  auto places = runs ? planner::unitPlaces(*runs, search.plan->devices) : std::nullopt;
+  bool cutsParameters = search.plan->shard == "zero3" && search.plan->devices > 1;
+  auto places = runs ? planner::unitPlaces(*runs, cutsParameters, search.plan->devices) : std::nullopt;
   if (!places)
     return false;
   auto lineOf = [&](const char *name) {

@@ -6,9 +6,9 @@
 
 namespace accum::driver {
 
-/// bf16 has copies of weights, which are whole on each device.
+/// bf16 has copies of weights, which no program fetches from elsewhere.
 bool isBuilt(const Way &way, const Options &options) {
-  return options.precision != "bf16" || (way.shard != "zero3" && way.offload != "parameters");
+  return options.precision != "bf16" || way.offload != "parameters";
 }
 
 static bool takesMeans(const std::string &name) {

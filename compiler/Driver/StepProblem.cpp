@@ -48,6 +48,15 @@ void orderGradients(const runtime::Manifest &manifest, planner::Problem &problem
     }
 }
 
+void noteReadAs(planner::Problem &step, planner::Problem &eval) {
+  for (auto [one, other] : llvm::zip_equal(step.gradients, eval.gradients)) {
+    bool isCopied = !one.copyReaders.empty() || !other.copyReaders.empty();
+    bool isRead = !one.readers.empty() || !other.readers.empty();
+    one.readAs = !isCopied ? planner::ReadAs::Itself : isRead ? planner::ReadAs::Both : planner::ReadAs::Copy;
+    other.readAs = one.readAs;
+  }
+}
+
 int64_t tokensPerSample(train::StepOp step) {
   auto type = dyn_cast<RankedTensorType>(step.getMicro().getArgument(0).getType());
   bool isTokens = type && type.getRank() == 2 && type.getElementType().isInteger(64);

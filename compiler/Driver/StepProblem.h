@@ -14,6 +14,10 @@ void addStateLines(const runtime::Manifest &manifest, planner::Problem &problem)
 /// In the order of the state, with what each takes there; also those that no command contributes to.
 void orderGradients(const runtime::Manifest &manifest, planner::Problem &problem);
 
+/// Says of each parameter what the commands of @step and @eval read of it, in both problems, whose parameters
+/// are the same.
+void noteReadAs(planner::Problem &step, planner::Problem &eval);
+
 /// Samples are sequences where the first input has a second axis: its extent; else 0.
 int64_t tokensPerSample(train::StepOp step);
 

@@ -30,6 +30,14 @@ inline int64_t pieceOf(mlir::Operation *op) {
   return piece ? piece.getInt() : 0;
 }
 
+/// A slot that only `load_slot` of one parameter has, in the micro region: its copy in half the bytes, of a
+/// sharded state.
+inline constexpr llvm::StringLiteral kCopySlot = "copy";
+
+/// On a command of the prologue: it casts a device's part of a unit to its part of the copy. The number of
+/// the unit.
+inline constexpr llvm::StringLiteral kCopiesUnit = "train.copies_unit";
+
 inline std::optional<int64_t> unitOf(mlir::Operation *op) {
   auto unit = op->getAttrOfType<mlir::IntegerAttr>(kUnit);
   return unit ? std::optional(unit.getInt()) : std::nullopt;

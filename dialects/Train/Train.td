@@ -46,7 +46,8 @@ def Train_PlanAttr : Train_Attr<"Plan", "plan"> {
     `shard`, where the state is sharded or offloaded: `mode` ("none", "zero1", "zero2", "zero3"), `each` where gradients
     are summed in each micro-step, `offload` ("optimizer", "parameters"), `units` (how many trained parameters are cut
     together, in order), `pieces` (of a device's part of each), `gathered` and `scattered`: bytes for units that are whole for a while, `staged`: for offloaded
-    state on its way.
+    state on its way, `copied`: so many units, the first ones, have copies in half the bytes, of which a device's parts
+    take `copies` bytes.
   }];
   let parameters = (ins "int64_t":$m, "int64_t":$devices, "int64_t":$state, "int64_t":$scratch, "int64_t":$align,
                         OptionalParameter<"::mlir::DictionaryAttr">:$variant,

@@ -37,8 +37,9 @@ def Train_LoadSlotOp : Train_Op<"load_slot", [Pure]> {
   let description = [{
     Rows of 256 bytes in the state's order. Each parameter begins a row; what it leaves of its last one is zero.
     With `{train.of = @w}`, as on load_decay and store too: that parameter's alone, in its own shape. With
-    `{train.unit = 2}`: of the parameters of that unit of a sharded state, this rank's part of the rows; with
-    `{train.piece = 1}` of that part the piece of this number.
+    `{train.unit = 2}`: of the parameters of that unit of a sharded state, this rank's part of the rows, in a prologue
+    too, which copies such parts; with `{train.piece = 1}` of that part the piece of this number. The micro region reads
+    `copy` of one parameter.
   }];
   let arguments = (ins StrAttr:$slot);
   let results = (outs Train_Tensor:$result);

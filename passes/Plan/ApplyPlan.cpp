@@ -13,32 +13,44 @@ DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, 
   if (!isSharded && !isOffloaded)
     return {};
   Builder builder(context);
-  std::vector<int64_t> bytes;
-  for (const planner::Gradient &gradient : problem.gradients)
-    bytes.push_back(gradient.bytes);
+  planner::UnitLayout layout =
+      planner::unitsOf(problem.gradients, isSharded && plan.shard == "zero3", plan.devices);
   NamedAttrList entries;
   entries.set("mode", builder.getStringAttr(isSharded ? plan.shard : "none"));
   if (isOffloaded)
     entries.set("offload", builder.getStringAttr(plan.offload));
   if (plan.reduce == "each")
     entries.set("each", builder.getUnitAttr());
-  for (auto [name, line] : {std::pair("gathered", planner::kGatheredLine),
+  for (auto [name, line] : {std::pair("copies", planner::kCopiesLine),
+                            {"gathered", planner::kGatheredLine},
                             {"scattered", planner::kScatteredLine},
                             {"staged", planner::kStagedLine}})
     for (const planner::MemoryLine &each : plan.memory)
       if (each.name == line)
         entries.set(name, builder.getI64IntegerAttr(each.bytes));
-  std::vector<int64_t> units = planner::shardUnits(bytes), pieces;
-  for (const planner::UnitSize &unit : planner::unitSizes(bytes, units, plan.devices))
-    pieces.push_back(unit.pieces);
-  entries.set("units", builder.getDenseI64ArrayAttr(units));
-  entries.set("pieces", builder.getDenseI64ArrayAttr(pieces));
+  entries.set("units", builder.getDenseI64ArrayAttr(layout.counts));
+  entries.set("pieces", builder.getDenseI64ArrayAttr(layout.pieces));
+  if (layout.copied > 0 && entries.get("copies"))
+    entries.set("copied", builder.getI64IntegerAttr(static_cast<int64_t>(layout.copied)));
   return entries.getDictionary(context);
+}
+
+/// Trained parameters stand in the order of the state: where a device has its part of them, those with copies
+/// first.
+static void orderParameters(ModuleOp module, const planner::Problem &problem, const planner::Plan &plan) {
+  if (plan.shard != "zero3" || plan.devices == 1)
+    return;
+  SymbolTable symbols(module);
+  auto order = planner::unitsOf(problem.gradients, /*cutParameters=*/true, plan.devices).order;
+  for (size_t number : llvm::reverse(order))
+    if (auto param = symbols.lookup<train::ParamOp>(problem.gradients[number].label))
+      param->moveBefore(&module.getBody()->front());
 }
 
 void applyPlan(ModuleOp module, const planner::Problem &problem, const planner::Plan &step,
                const planner::Plan &eval) {
   Builder builder(module.getContext());
+  orderParameters(module, problem, step);
   DictionaryAttr shard = shardAttr(module.getContext(), problem, step);
   SmallVector<NamedAttribute> slots;
   for (const planner::Plan *plan : {&step, &eval})

@@ -51,6 +51,13 @@ std::string dtypeOf(train::CommandOp command, StringRef precision, SymbolTableCo
   return "f32";
 }
 
+/// From f32 to bf16, with as many elements.
+bool isRounded(Type from, Type to) {
+  auto wide = cast<ShapedType>(from), narrow = cast<ShapedType>(to);
+  return wide.getNumElements() == narrow.getNumElements() && wide.getElementType().isF32() &&
+         narrow.getElementType().isBF16();
+}
+
 /// Fills a Problem region by region.
 class ProblemBuilder {
 public:
@@ -77,6 +84,7 @@ public:
     addCompanions();
     addSliceVariants(group, groupIndices, problem);
     countWeightReads();
+    noteCopyReaders();
     planner::noteCarried(problem);
     return std::move(problem);
   }
@@ -117,14 +125,19 @@ private:
     for (Region *region : {&step.getPrologue(), &step.getMicro()})
       for (auto command : region->front().getOps<train::CommandOp>())
         for (Value input : command.getInputs())
-          if (auto load = nn::behindViews(input).getDefiningOp<train::LoadParamOp>())
+          if (auto load = nn::behindViews(input).getDefiningOp<train::LoadParamOp>();
+              load && !copiedParameter(command, symbols))
             readers[load.getParam()].push_back(static_cast<int64_t>(command.getId()));
-    for (auto &[name, ids] : readers) {
-      auto of = llvm::find_if(problem.gradients, [&](const auto &each) { return each.label == name; });
-      if (of == problem.gradients.end())
-        of = problem.gradients.insert(of, {.label = name.str()});
-      of->readers = std::move(ids);
-    }
+    for (auto &[name, ids] : readers)
+      gradientOf(name).readers = std::move(ids);
+  }
+
+  /// Of a parameter, which may have none.
+  planner::Gradient &gradientOf(StringRef name) {
+    auto of = llvm::find_if(problem.gradients, [&](const auto &each) { return each.label == name; });
+    if (of == problem.gradients.end())
+      of = problem.gradients.insert(of, {.label = name.str()});
+    return *of;
   }
 
   void addRegion(Region &region, planner::Region kind) {
@@ -248,8 +261,10 @@ private:
     buffer.bytes = bytesOfValue(result.getType(), pitchOf(result, symbols));
     buffer.producer = producer;
     buffer.wholeStep = region == planner::Region::Prologue && isYielded(result);
-    if (buffer.wholeStep && isCopyOfWeight(command, result))
+    if (auto parameter = buffer.wholeStep ? copiedParameter(command, symbols) : FlatSymbolRefAttr()) {
       buffer.role = planner::StateRole::Parameters;
+      copies[static_cast<int>(problem.buffers.size())] = parameter.getValue();
+    }
     if (buffer.wholeStep)
       buffer.kind = planner::BufferKind::Constant;
     else if (isHeldInSlices(result) || command.getKernel().starts_with("cross_entropy_grad"))
@@ -264,18 +279,11 @@ private:
     problem.buffers.push_back(std::move(buffer));
   }
 
-  /// As many elements of another type, made of one trained parameter and nothing else: it is spread as that
-  /// is.
-  bool isCopyOfWeight(train::CommandOp command, OpResult result) {
-    auto load = command.getInputs().size() == 1
-                    ? command.getInputs().front().getDefiningOp<train::LoadParamOp>()
-                    : train::LoadParamOp();
-    if (!load)
-      return false;
-    auto param = symbols.lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
-    auto from = cast<ShapedType>(load.getType()), to = cast<ShapedType>(result.getType());
-    return param && param.getTrained() && from.getNumElements() == to.getNumElements() &&
-           from.getElementType() != to.getElementType();
+  /// Who reads the copies of which parameter.
+  void noteCopyReaders() {
+    for (auto [index, name] : copies)
+      for (int user : problem.buffers[index].users)
+        gradientOf(name).copyReaders.push_back(problem.commands[user].id);
   }
 
   /// Where there are copies: what the micro region reads of them, and of weights as they are.
@@ -318,10 +326,31 @@ private:
   SmallVector<std::pair<int, train::CommandOp>> companions; ///< with their indices
   DenseMap<Attribute, std::vector<int64_t>> adders;         ///< gradient -> ids of commands
   planner::Problem problem;
-  DenseMap<Value, int> storage; // value -> buffer
+  DenseMap<Value, int> storage;           // value -> buffer
+  llvm::MapVector<int, StringRef> copies; // buffer -> the parameter
 };
 
 } // namespace
+
+FlatSymbolRefAttr copiedParameter(train::CommandOp command, SymbolTableCollection &symbols) {
+  auto load = command.getInputs().size() == 1
+                  ? command.getInputs().front().getDefiningOp<train::LoadParamOp>()
+                  : train::LoadParamOp();
+  auto prologue = dyn_cast<train::StepOp>(command->getParentOp());
+  if (!load || command.getNumResults() != 1 || command.getLibrary() || !prologue ||
+      command->getParentRegion() != &prologue.getPrologue() ||
+      !llvm::all_of(command->getUsers(), llvm::IsaPred<train::YieldOp>))
+    return {};
+  auto param = symbols.lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
+  auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
+  if (!param || !param.getTrained() || !kernel || pitchOf(command->getResult(0), symbols) != 0)
+    return {};
+  Block &body = kernel.getBody().front();
+  auto cast = body.getTerminator()->getOperand(0).getDefiningOp<nn::CastOp>();
+  bool isPlain = cast && cast.getInput() == body.getArgument(0) && llvm::hasNItems(body, 2);
+  return isPlain && isRounded(load.getType(), command->getResult(0).getType()) ? load.getParamAttr()
+                                                                               : FlatSymbolRefAttr();
+}
 
 planner::Problem buildProblem(train::StepOp step) { return ProblemBuilder(step).build(); }
 

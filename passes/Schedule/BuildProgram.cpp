@@ -131,11 +131,9 @@ LogicalResult StepSchedule::verifyPlaces(const UnitMoves &moves) {
 void StepSchedule::bringParameters(train::CommandOp command, const UnitMoves &moves) {
   for (const planner::UnitSpan &span : moves.gatheredBefore(command)) {
     Location loc = command.getLoc();
-    Place own = buffers.part("parameter", span.unit);
-    if (offload.hasParameters()) {
-      own = buffers.ownGathered(span);
+    Place own = offload.hasParameters() ? buffers.ownGathered(span) : buffers.gatheredFrom(span);
+    if (offload.hasParameters())
       offload.fetchParameters(span.unit, own, loc);
-    }
     if (layout.isSharded())
       device::AllGatherOp::create(builder, loc, buffers.at(own, builder, loc),
                                   buffers.at(buffers.gathered(span), builder, loc), /*start=*/false);
@@ -216,6 +214,12 @@ LogicalResult StepSchedule::buildPrologue() {
     return success();
   section("prologue: what does not depend on the micro-batch");
   placeTotals(body.getArguments());
+  for (auto command : body.getOps<train::CommandOp>())
+    if (auto unit = command->getAttrOfType<IntegerAttr>(train::kCopiesUnit)) {
+      auto type = cast<RankedTensorType>(command.getResult(0).getType());
+      buffers.place(command.getResult(0),
+                    rowsOf(buffers.copiedPart(static_cast<size_t>(unit.getInt())), type));
+    }
   UnitMoves moves(body, nullptr, layout);
   if (failed(verifyPlaces(moves)))
     return failure();

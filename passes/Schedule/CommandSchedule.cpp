@@ -27,6 +27,8 @@ FailureOr<Place> CommandSchedule::placeOf(Operation *user, Value value) {
   Operation *op = nn::behindViews(value).getDefiningOp();
   if (auto load = dyn_cast_or_null<train::LoadParamOp>(op))
     return buffers.parameter(load.getParam());
+  if (auto load = dyn_cast_or_null<train::LoadSlotOp>(op); load && load.getSlot() == train::kCopySlot)
+    return buffers.copyOf(train::oneParameterOf(load).getValue(), typeOf(load));
   if (auto load = dyn_cast_or_null<train::LoadSlotOp>(op)) {
     auto unit = train::unitOf(load);
     return unit ? rowsOf(buffers.piece(load.getSlot(), *unit, train::pieceOf(load)), typeOf(load))

@@ -46,6 +46,20 @@ def ShardUpdate : Pass<"accum-shard-update", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect"];
 }
 
+def ShardCopies : Pass<"accum-shard-copies", "::mlir::ModuleOp"> {
+  let summary = "each rank copies its part of a sharded state to bf16";
+  let description = [{
+    Where ranks have parts of the parameters, the commands of the prologue that copy one parameter each become one for each
+    unit, of a rank's part; what reads the copies reads them in the state, where they are gathered.
+
+    Requires: commands, a plan. Ensures: no copy of a parameter in its own layout is in scratch.
+
+    Before: `%c = @round(%w)` in the prologue, whose result the micro region reads.
+    After: `@copy_parameters(%part) {train.copies_unit = 2}`, `%c = train.load_slot "copy" {train.of = @w}`.
+  }];
+  let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect", "::mlir::func::FuncDialect"];
+}
+
 def BindMicroBatch : Pass<"accum-bind-micro-batch", "::mlir::ModuleOp"> {
   let summary = "slabs to the static types of the planned micro-batch";
   let description = [{

@@ -49,7 +49,39 @@ Place ProgramBuffers::gradient(StringRef name) const {
   return {Space::state, layout.local(spec.gradOffset), typeOf(spec), "gradient of " + name.str()};
 }
 
+/// Half the bytes, as many elements.
+static Place inBrain(Place place) {
+  Type element = BFloat16Type::get(place.contents.getContext());
+  place.contents = RankedTensorType::get(place.contents.getShape(), element);
+  place.label = "copies in bf16: " + place.label;
+  return place;
+}
+
+Place ProgramBuffers::copyOf(StringRef name, RankedTensorType type) const {
+  size_t unit = *layout.unitOf(name);
+  auto inside = static_cast<int64_t>(layout.parameter(name).gradOffset - layout.units[unit].gradients) / 2;
+  size_t gathered = layout.units.size() + unit;
+  assert(gatheredAt.contains(gathered) && "nobody gathered it");
+  return {Space::state, layout.gathered + gatheredAt.at(gathered) + inside, nn::slabOf(type),
+          name.str() + " in bf16"};
+}
+
+Place ProgramBuffers::copiedPart(size_t unit) const {
+  return inBrain(gradientRange(layout, top->getParent()->getContext(),
+                               static_cast<uint64_t>(layout.copyOf(unit)), layout.partBytes(unit),
+                               "own parameters of unit " + std::to_string(unit)));
+}
+
+Place ProgramBuffers::gatheredFrom(const planner::UnitSpan &span) const {
+  size_t units = layout.units.size();
+  return span.unit < units ? part("parameter", span.unit) : copiedPart(span.unit - units);
+}
+
 Place ProgramBuffers::gathered(const planner::UnitSpan &span) const {
+  if (size_t units = layout.units.size(); span.unit >= units)
+    return inBrain(gradientRange(
+        layout, top->getParent()->getContext(), static_cast<uint64_t>(layout.gathered + span.offset),
+        layout.units[span.unit - units].bytes, "parameters of unit " + std::to_string(span.unit - units)));
   return gradientRange(layout, top->getParent()->getContext(),
                        static_cast<uint64_t>(layout.gathered + span.offset), layout.units[span.unit].bytes,
                        "parameters of unit " + std::to_string(span.unit));

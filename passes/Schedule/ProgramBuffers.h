@@ -39,6 +39,9 @@ public:
   // --- places of the state ---
   Place parameter(mlir::StringRef name) const;
   Place gradient(mlir::StringRef name) const;
+  /// A parameter's copy, in a unit that was gathered; a rank's part of the copy of a unit.
+  Place copyOf(mlir::StringRef name, mlir::RankedTensorType type) const;
+  Place copiedPart(size_t unit) const;
   /// `parameter`, `gradient` or a slot: of one parameter, or of all trained ones, from the first one's on.
   Place slot(mlir::StringRef slot, mlir::FlatSymbolRefAttr parameter, mlir::RankedTensorType type) const;
   /// A rank's part of a unit's range: `parameter`, `gradient` or a slot. Of what is offloaded, the place that
@@ -62,11 +65,13 @@ public:
   Place target(mlir::Attribute target, mlir::RankedTensorType type) const;
 
   // --- units that are whole for a while ---
-  /// All of a gathered or scattered unit, and a rank's part of it.
+  /// All of a gathered or scattered unit, or copy of one, and a rank's part of it there.
   Place gathered(const planner::UnitSpan &span) const;
   Place scattered(const planner::UnitSpan &span) const;
   Place ownScattered(const planner::UnitSpan &span) const;
   Place ownGathered(const planner::UnitSpan &span) const;
+  /// Where a rank keeps its part of what is gathered.
+  Place gatheredFrom(const planner::UnitSpan &span) const;
   /// What lies between a unit's gradients, or has no term in the micro-step, where that is scattered.
   llvm::SmallVector<Place> gapsOf(const planner::UnitSpan &span, const Contributions &contributions) const;
   /// From here on that unit's parameters, or gradients, are there.

@@ -130,6 +130,13 @@ std::optional<size_t> StateLayout::unitOf(StringRef parameter) const {
   return std::nullopt;
 }
 
+int64_t StateLayout::copyOf(size_t unit) const {
+  uint64_t before = 0;
+  for (size_t i = 0; i < unit; ++i)
+    before += partBytes(i) / 2;
+  return copies + static_cast<int64_t>(before);
+}
+
 bool StateLayout::hasPartsOf(StringRef slot) const {
   if (units.empty())
     return false;
@@ -252,6 +259,9 @@ FailureOr<StateLayout> layOutState(ModuleOp module, const StateContents &content
     bytes = size ? size.getInt() : 0;
     manifest.stateBytes += static_cast<uint64_t>(bytes);
   };
+  if (auto copied = contents.shard ? contents.shard.getAs<IntegerAttr>("copied") : IntegerAttr())
+    layout.copied = static_cast<size_t>(copied.getInt());
+  reserve("copies", layout.copies, layout.copiesBytes);
   reserve("gathered", layout.gathered, layout.gatheredBytes);
   reserve("scattered", layout.scattered, layout.scatteredBytes);
   reserve("staged", layout.staged, layout.stagedBytes);

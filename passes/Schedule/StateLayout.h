@@ -40,14 +40,18 @@ struct StateLayout {
     llvm::StringMap<uint64_t> slots;
   };
   llvm::SmallVector<Unit> units; ///< none where the whole state is on each device
+  size_t copied = 0;             ///< so many of them, the first ones, have copies in half the bytes
 
-  /// Places behind the rest of a device's state: for parameters that are gathered, for gradients that are
-  /// scattered, for offloaded state on its way, of so many bytes.
-  int64_t gathered = 0, gatheredBytes = 0, scattered = 0, scatteredBytes = 0, staged = 0, stagedBytes = 0;
+  /// Places behind the rest of a device's state: for its parts of those copies, for parameters that are
+  /// gathered, for gradients that are scattered, for offloaded state on its way, of so many bytes.
+  int64_t copies = 0, copiesBytes = 0, gathered = 0, gatheredBytes = 0, scattered = 0, scatteredBytes = 0,
+          staged = 0, stagedBytes = 0;
 
   bool isSharded() const { return !manifest.shard.isNone(); }
   /// The unit of a trained parameter; nothing where there are none.
   std::optional<size_t> unitOf(llvm::StringRef parameter) const;
+  /// Where a device has its part of the copy of a unit.
+  int64_t copyOf(size_t unit) const;
   /// Whether a device has its part only of `parameter` or `gradient`, or has it elsewhere.
   bool hasPartsOf(llvm::StringRef slot) const;
   /// Where a device has what lies there in the whole state, or its part of that; of offloaded state the place

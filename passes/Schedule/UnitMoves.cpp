@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commands and operands, in the planner's numbers.
 #include "passes/Schedule/UnitMoves.h"
+#include "compiler/Planner/Sharing/Units.h"
 #include "dialects/NN/Views.h"
+#include "dialects/Train/OneParameter.h"
 #include "passes/Schedule/SliceKernels.h"
 
 using namespace mlir;
@@ -14,6 +16,30 @@ void addOnce(std::vector<size_t> &units, size_t unit) {
     units.push_back(unit);
 }
 
+/// What a command reads of a sharded state, by the planner's number: copies are behind all units.
+std::optional<size_t> unitRead(Value input, const StateLayout &layout) {
+  Operation *op = nn::behindViews(input).getDefiningOp();
+  if (auto load = dyn_cast_or_null<train::LoadParamOp>(op))
+    return layout.unitOf(load.getParam());
+  auto load = dyn_cast_or_null<train::LoadSlotOp>(op);
+  if (!load || load.getSlot() != train::kCopySlot)
+    return std::nullopt;
+  return layout.units.size() + *layout.unitOf(train::oneParameterOf(load).getValue());
+}
+
+planner::GatheredUnits gatheredUnits(const StateLayout &layout) {
+  std::vector<int64_t> bytes, counts, padded;
+  for (const runtime::ParameterSpec &spec : layout.manifest.params)
+    if (spec.trained)
+      bytes.push_back(
+          static_cast<int64_t>(llvm::alignTo(spec.bytes(), static_cast<uint64_t>(device::kStateAlignment))));
+  for (const StateLayout::Unit &unit : layout.units) {
+    counts.push_back(static_cast<int64_t>(unit.count));
+    padded.push_back(static_cast<int64_t>(unit.bytes));
+  }
+  return planner::gatheredUnits(padded, planner::smallUnits(bytes, counts), layout.copied);
+}
+
 } // namespace
 
 UnitMoves::UnitMoves(Block &body, const Contributions *contributions, const StateLayout &layout) {
@@ -21,6 +47,8 @@ UnitMoves::UnitMoves(Block &body, const Contributions *contributions, const Stat
   Operation *before = nullptr;
   bool inSlices = false;
   for (auto command : body.getOps<train::CommandOp>()) {
+    if (command->hasAttr(train::kCopiesUnit)) // of its own part
+      continue;
     bool sliced = command->hasAttr(kSlice);
     if (!sliced || !inSlices || !before) {
       if (before)
@@ -33,9 +61,8 @@ UnitMoves::UnitMoves(Block &body, const Contributions *contributions, const Stat
     before = command;
     positions[command] = reads.size() - 1;
     for (Value input : command.getInputs())
-      if (auto load = nn::behindViews(input).getDefiningOp<train::LoadParamOp>())
-        if (auto unit = layout.unitOf(load.getParam()))
-          addOnce(reads.back(), *unit);
+      if (auto unit = unitRead(input, layout))
+        addOnce(reads.back(), *unit);
     if (!contributions)
       continue;
     for (OpResult result : command->getResults())
@@ -48,13 +75,11 @@ UnitMoves::UnitMoves(Block &body, const Contributions *contributions, const Stat
   for (auto *uses : {&reads, &adds}) // in the planner's order, so that places are the same
     for (std::vector<size_t> &units : *uses)
       llvm::sort(units);
-  std::vector<int64_t> bytes;
-  for (const StateLayout::Unit &unit : layout.units)
-    bytes.push_back(static_cast<int64_t>(unit.bytes));
+  planner::GatheredUnits units = gatheredUnits(layout);
   if (layout.hasPartsOf("parameter"))
-    gathers = planner::gatherUnits(reads, bytes);
+    gathers = planner::gatherUnits(reads, units.bytes, units.stays);
   if (layout.hasPartsOf("gradient"))
-    scatters = planner::scatterUnits(adds, bytes);
+    scatters = planner::scatterUnits(adds, units.bytes);
 }
 
 static SmallVector<planner::UnitSpan> spansAt(const planner::UnitSchedule &schedule,

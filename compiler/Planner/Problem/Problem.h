@@ -123,13 +123,17 @@ struct FixedMemory {
   StateRole role = StateRole::Other; ///< of State lines; sizes with a role do not depend on m
 };
 
+/// What commands read of a parameter: a copy of it in half the bytes, it and the copy, or it alone.
+enum class ReadAs : uint8_t { Copy, Both, Itself };
+
 struct Gradient {
   int64_t bytes = 0;      ///< in the state, padding included
   int64_t after = -1;     ///< the id of the last command that contributes to it; -1: none does
   std::string label = {}; ///< the parameter's name
-  /// Ids of the commands that read the parameter, or add to its gradient. Known to the compiler, and in no
-  /// file.
-  std::vector<int64_t> readers = {}, adders = {};
+  /// Ids of the commands that read the parameter, or its copy, or add to its gradient. Known to the compiler,
+  /// and in no file.
+  std::vector<int64_t> readers = {}, copyReaders = {}, adders = {};
+  ReadAs readAs = ReadAs::Itself; ///< in any program of the artifact; in no file either
 };
 
 struct Problem {

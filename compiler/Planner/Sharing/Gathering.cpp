@@ -38,12 +38,13 @@ UnitSchedule place(std::vector<UnitSpan> spans, const std::vector<int64_t> &unit
   return schedule;
 }
 
-/// Different units, `unit` left out, that are needed between two positions.
-size_t othersBetween(const Uses &unitsAt, size_t unit, size_t from, size_t to) {
+/// Different units, `unit` left out and those that are there anyway, that are needed between two positions.
+size_t othersBetween(const Uses &unitsAt, const std::vector<char> &stays, size_t unit, size_t from,
+                     size_t to) {
   std::set<size_t> others;
   for (size_t at = from + 1; at < to && others.size() < 2; ++at)
     for (size_t other : unitsAt[at])
-      if (other != unit)
+      if (other != unit && (stays.empty() || stays[other] == 0))
         others.insert(other);
   return others.size();
 }
@@ -52,10 +53,10 @@ size_t othersBetween(const Uses &unitsAt, size_t unit, size_t from, size_t to) {
 /// command.
 class Positions {
 public:
-  Positions(const Problem &runs, Region region) {
+  Positions(const Problem &runs, Region region, const std::set<int> &leftOut) {
     bool inSlices = false;
     for (const Command &command : runs.commands) {
-      if (command.region != region)
+      if (command.region != region || leftOut.contains(static_cast<int>(&command - runs.commands.data())))
         continue;
       bool isSliced =
           std::ranges::any_of(command.variants, [](const Variant &each) { return each.slice > 0; });
@@ -93,13 +94,16 @@ const UnitSpan *UnitSchedule::at(size_t unit, size_t position) const {
   return nullptr;
 }
 
-UnitSchedule gatherUnits(const Uses &unitsAt, const std::vector<int64_t> &unitBytes) {
+UnitSchedule gatherUnits(const Uses &unitsAt, const std::vector<int64_t> &unitBytes,
+                         const std::vector<char> &stays) {
   std::vector<UnitSpan> spans;
   std::map<size_t, size_t> latest; // unit -> its span
   for (size_t position = 0; position < unitsAt.size(); ++position)
     for (size_t unit : unitsAt[position]) {
       auto found = latest.find(unit);
-      if (found != latest.end() && othersBetween(unitsAt, unit, spans[found->second].end, position) < 2) {
+      bool isSmall = !stays.empty() && stays[unit] != 0;
+      if (found != latest.end() &&
+          (isSmall || othersBetween(unitsAt, stays, unit, spans[found->second].end, position) < 2)) {
         spans[found->second].end = position;
         continue;
       }
@@ -122,31 +126,54 @@ UnitSchedule scatterUnits(const Uses &unitsAt, const std::vector<int64_t> &unitB
   return place(std::move(spans), unitBytes);
 }
 
-std::optional<UnitPlaces> unitPlaces(const Problem &runs, int64_t devices) {
-  std::vector<int64_t> bytes;
-  bool isKnown = false;
-  for (const Gradient &gradient : runs.gradients) {
-    bytes.push_back(gradient.bytes);
-    isKnown |= !gradient.readers.empty() || !gradient.adders.empty();
+GatheredUnits gatheredUnits(const std::vector<int64_t> &unitBytes, const std::vector<char> &isSmall,
+                            size_t copied) {
+  GatheredUnits units{unitBytes, isSmall};
+  for (size_t unit = 0; unit < copied; ++unit) {
+    units.bytes.push_back(unitBytes[unit] / 2);
+    units.stays.push_back(isSmall[unit]);
   }
+  return units;
+}
+
+/// Commands that copy parameters: programs copy whole parts in their place.
+static std::set<int> copyingCommands(const Problem &runs) {
+  std::set<int> commands;
+  for (const Buffer &buffer : runs.buffers)
+    if (buffer.role == StateRole::Parameters)
+      commands.insert(buffer.producer);
+  return commands;
+}
+
+std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, int64_t devices) {
+  bool isKnown = std::ranges::any_of(runs.gradients, [](const Gradient &gradient) {
+    return !gradient.readers.empty() || !gradient.copyReaders.empty() || !gradient.adders.empty();
+  });
   if (!isKnown)
     return std::nullopt;
-  std::vector<int64_t> counts = shardUnits(bytes), sizes;
-  std::vector<std::vector<int64_t>> readers(counts.size()), adders(counts.size());
-  size_t at = 0;
-  for (size_t unit = 0; unit < counts.size(); ++unit) {
-    std::vector<int64_t> own(bytes.begin() + ptrdiff_t(at), bytes.begin() + ptrdiff_t(at) + counts[unit]);
-    sizes.push_back(unitBytes(own, {counts[unit]}, devices));
-    for (size_t end = at + size_t(counts[unit]); at < end; ++at) {
-      const Gradient &gradient = runs.gradients[at];
-      readers[unit].insert(readers[unit].end(), gradient.readers.begin(), gradient.readers.end());
-      adders[unit].insert(adders[unit].end(), gradient.adders.begin(), gradient.adders.end());
+  UnitLayout layout = unitsOf(runs.gradients, cutParameters, devices);
+  size_t units = layout.counts.size();
+  std::vector<std::vector<int64_t>> readers(units + layout.copied), adders(units);
+  auto add = [](std::vector<int64_t> &to, const std::vector<int64_t> &more) {
+    to.insert(to.end(), more.begin(), more.end());
+  };
+  auto member = layout.order.begin();
+  for (size_t unit = 0; unit < units; ++unit)
+    for (auto end = member + layout.counts[unit]; member != end; ++member) {
+      const Gradient &gradient = runs.gradients[*member];
+      add(readers[unit], gradient.readers);
+      add(adders[unit], gradient.adders);
+      if (unit < layout.copied)
+        add(readers[units + unit], gradient.copyReaders);
     }
-  }
-  Positions prologue(runs, Region::Prologue), micro(runs, Region::Micro);
-  return UnitPlaces{std::max(gatherUnits(prologue.uses(readers), sizes).bytes,
-                             gatherUnits(micro.uses(readers), sizes).bytes),
-                    scatterUnits(micro.uses(adders), sizes).bytes};
+  Positions prologue(runs, Region::Prologue, cutParameters ? copyingCommands(runs) : std::set<int>());
+  Positions micro(runs, Region::Micro, {});
+  GatheredUnits gathered = gatheredUnits(layout.bytes, layout.isSmall, layout.copied);
+  auto gather = [&](const Positions &positions) {
+    return gatherUnits(positions.uses(readers), gathered.bytes, gathered.stays).bytes;
+  };
+  return UnitPlaces{std::max(gather(prologue), gather(micro)),
+                    scatterUnits(micro.uses(adders), layout.bytes).bytes};
 }
 
 } // namespace accum::planner

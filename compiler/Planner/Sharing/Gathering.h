@@ -23,19 +23,28 @@ struct UnitSchedule {
 };
 
 /// `unitsAt[i]`: units that the i-th command needs. A unit stays where at most one other is needed before it
-/// is needed again, else it goes and is gathered again.
+/// is needed again, else it goes and is gathered again. `stays`: those that stay anyway, being small.
 UnitSchedule gatherUnits(const std::vector<std::vector<size_t>> &unitsAt,
-                         const std::vector<int64_t> &unitBytes);
+                         const std::vector<int64_t> &unitBytes, const std::vector<char> &stays = {});
 
 /// `unitsAt[i]`: units that the i-th command adds to. Each stays from the first to the last one.
 UnitSchedule scatterUnits(const std::vector<std::vector<size_t>> &unitsAt,
                           const std::vector<int64_t> &unitBytes);
 
+/// What is gathered: all units, by their numbers, and behind those the copies of the first ones of them.
+/// Bytes of each, and whether it stays.
+struct GatheredUnits {
+  std::vector<int64_t> bytes;
+  std::vector<char> stays;
+};
+GatheredUnits gatheredUnits(const std::vector<int64_t> &unitBytes, const std::vector<char> &isSmall,
+                            size_t copied);
+
 /// Bytes of the places for gathered parameters and for gradients on their way, in a problem as it runs;
-/// nothing where it does not say who reads and who adds.
+/// nothing where it does not say who reads and who adds. `cutParameters`: as in `unitsOf`.
 struct UnitPlaces {
   int64_t gathered = 0, scattered = 0;
 };
-std::optional<UnitPlaces> unitPlaces(const Problem &runs, int64_t devices);
+std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, int64_t devices);
 
 } // namespace accum::planner

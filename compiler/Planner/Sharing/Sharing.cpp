@@ -59,13 +59,16 @@ Result<std::vector<Shard>> shardsOf(const std::string &flag) {
 
 /// Ranges of the state as a sharded layout has them: each of the same bytes, units padded. Nothing where the
 /// problem does not say what its parameters take.
-std::optional<int64_t> rangeBytes(const Problem &problem, int64_t devices) {
+std::optional<int64_t> rangeBytes(const Problem &problem, const Sharing &sharing, int64_t devices) {
   if (problem.gradients.empty())
     return std::nullopt;
-  std::vector<int64_t> bytes;
-  for (const Gradient &gradient : problem.gradients)
-    bytes.push_back(gradient.bytes);
-  return unitBytes(bytes, shardUnits(bytes), devices);
+  return unitsOf(problem.gradients, sharing.cutsParameters(devices), devices).allBytes();
+}
+
+/// Bytes of a device's parts of copies, where it has parts of parameters.
+int64_t copiedPart(const Problem &problem, int64_t devices) {
+  int64_t bytes = unitsOf(problem.gradients, /*cutParameters=*/true, devices).copyBytes();
+  return bytes > 0 ? bytes / devices : partOf(copiedBytes(problem), devices);
 }
 
 /// Bytes of a role on one of several devices, of a line that has so many where nothing is sharded.
@@ -74,7 +77,7 @@ int64_t heldBytes(const Problem &problem, const Sharing &sharing, int64_t device
   int64_t parts = isSharded(sharing, role) ? devices : 1;
   if (parts == 1 && !isOffloaded(sharing, role))
     return bytes;
-  auto range = rangeBytes(problem, devices);
+  auto range = rangeBytes(problem, sharing, devices);
   int64_t weights = bytesOf(problem, StateRole::Parameters);
   if (!range || weights == 0 || role == StateRole::Master)
     return partOf(bytes, parts);
@@ -93,28 +96,32 @@ int64_t stagedBytes(const Problem &problem, const Sharing &sharing, int64_t devi
   if (weights == 0)
     return all;
   int64_t parts = sharing.shard == Shard::None ? 1 : devices, each = 0, places = 2;
-  std::vector<int64_t> bytes;
-  for (const Gradient &gradient : problem.gradients)
-    bytes.push_back(gradient.bytes);
-  if (bytes.empty()) {
+  const UnitLayout units = unitsOf(problem.gradients, sharing.cutsParameters(devices), devices);
+  if (units.bytes.empty()) {
     each = partOf(problem.largestParameter, parts);
   } else {
     int64_t count = 0;
-    for (const UnitSize &unit : unitSizes(bytes, shardUnits(bytes), devices)) {
-      each = std::max(each, unit.bytes / parts / unit.pieces);
-      count += unit.pieces;
+    for (size_t unit = 0; unit < units.bytes.size(); ++unit) {
+      each = std::max(each, units.bytes[unit] / parts / units.pieces[unit]);
+      count += units.pieces[unit];
     }
     places = std::min(places, count);
   }
   places *= ranges;
   int64_t staged = each > 0 && places > INT64_MAX / each ? INT64_MAX : places * each;
-  return bytes.empty() ? std::min(staged, all) : staged;
+  return units.empty() ? std::min(staged, all) : staged;
+}
+
+/// Bytes of copies of weights that one of several devices has.
+int64_t heldCopies(const Problem &problem, const Sharing &sharing, int64_t devices) {
+  int64_t bytes = copiedBytes(problem);
+  return bytes > 0 && sharing.cutsParameters(devices) ? copiedPart(problem, devices) : bytes;
 }
 
 /// What a sharded layout takes more than the lines above, or less: parameters and gradients that are whole
 /// are padded by units, and what is cut has its alignment in its own line.
 int64_t alignmentOfUnits(const Problem &problem, const Sharing &sharing, int64_t devices) {
-  auto range = rangeBytes(problem, devices);
+  auto range = rangeBytes(problem, sharing, devices);
   bool isPlain = sharing.offload == Offload::None && (sharing.shard == Shard::None || devices == 1);
   if (!range || isPlain)
     return 0;
@@ -220,7 +227,7 @@ int64_t hostStateBytes(const Problem &problem, const Sharing &sharing, int64_t d
   for (const FixedMemory &line : problem.fixed)
     sum = saturatedSum(sum, isOffloaded(sharing, line.role) ? held(line.bytes.at(1), line.role) : 0);
   if (isOffloaded(sharing, StateRole::Parameters))
-    sum = saturatedSum(sum, held(copiedBytes(problem), StateRole::Parameters));
+    sum = saturatedSum(sum, heldCopies(problem, sharing, devices));
   return sum;
 }
 
@@ -243,10 +250,10 @@ int64_t copiedBytes(const Problem &problem) {
 Problem sharedProblem(const Problem &problem, const Sharing &sharing, int64_t devices) {
   Problem shared = problem;
   for (Buffer &buffer : shared.buffers) {
-    if (isOffloaded(sharing, buffer.role))
+    bool isElsewhere = isOffloaded(sharing, buffer.role) ||
+                       (buffer.role == StateRole::Parameters && sharing.cutsParameters(devices));
+    if (isElsewhere)
       buffer.bytes.fixed = 0;
-    else if (isSharded(sharing, buffer.role) && devices > 1)
-      buffer.bytes.fixed = partOf(buffer.bytes.fixed, devices);
   }
   return shared;
 }
@@ -270,8 +277,7 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
   }
   if (alignment > 0)
     lines.push_back({FixedKind::State, kAlignmentLine, {alignment, 0, {}}});
-  bool gathers =
-      (sharing.shard == Shard::Parameters && devices > 1) || sharing.offload == Offload::Parameters;
+  bool gathers = sharing.cutsParameters(devices) || sharing.offload == Offload::Parameters;
   bool scatters = sharing.reduceEach && devices > 1;
   auto add = [&](const char *name, int64_t bytes) {
     lines.push_back(
@@ -279,9 +285,11 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
   };
   UnitPlaces places{2 * problem.largestParameter, 2 * problem.largestParameter};
   if (gathers || scatters)
-    places = unitPlaces(problem, devices).value_or(places);
-  if (copiedBytes(problem) > 0) // copies are read, which no program gathers yet: a guess
+    places = unitPlaces(problem, sharing.cutsParameters(devices), devices).value_or(places);
+  if (copiedBytes(problem) > 0 && isOffloaded(sharing, StateRole::Parameters)) // which no program fetches yet
     places.gathered = 2 * problem.largestParameter;
+  else if (copiedBytes(problem) > 0 && sharing.cutsParameters(devices))
+    add(kCopiesLine, heldCopies(problem, sharing, devices));
   if (gathers)
     add(kGatheredLine, std::max(places.gathered, problem.gathered));
   if (scatters)

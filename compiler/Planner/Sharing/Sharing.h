@@ -20,6 +20,9 @@ struct Sharing {
   Offload offload = Offload::None;
   bool reduceEach = false;
   bool operator==(const Sharing &) const = default;
+
+  /// A device has its part of the parameters, and of their copies, only.
+  bool cutsParameters(int64_t devices) const { return shard == Shard::Parameters && devices > 1; }
 };
 
 const char *toText(Shard shard);     ///< `none`, `zero1`, `zero2`, `zero3`
@@ -32,8 +35,8 @@ Result<std::vector<Offload>> parseOffload(const std::string &flag, const DeviceP
 std::string offloadComplaint(const std::string &flag);
 
 /// Lines of the state: what is nobody's, and units that are whole for a while.
-inline constexpr const char *kAlignmentLine = "scalars, alignment", *kGatheredLine = "gathered weights",
-                            *kScatteredLine = "gradients to scatter",
+inline constexpr const char *kAlignmentLine = "scalars, alignment", *kCopiesLine = "parts of copies",
+                            *kGatheredLine = "gathered weights", *kScatteredLine = "gradients to scatter",
                             *kStagedLine = "offloaded state, two pieces";
 
 /// Bytes of all copies of weights, whole.
@@ -54,8 +57,8 @@ Result<Sharing> sharingOf(const Plan &plan);
 /// The fixed memory of a device in that way; lines keep their order, what is held beside comes last.
 std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sharing, int64_t devices);
 
-/// The problem as a device runs it in that way: of copies of weights it holds its part, or nothing where they
-/// are in host memory. Sizes change, links do not.
+/// The problem as a device runs it in that way: copies of weights take nothing where they are in host memory,
+/// or where a device's parts of them are in its state. Sizes change, links do not.
 Problem sharedProblem(const Problem &problem, const Sharing &sharing, int64_t devices);
 
 /// Seconds of one pass around the ring, a reduce-scatter or an all-gather of so many bytes in `pieces`.

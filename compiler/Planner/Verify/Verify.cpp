@@ -111,8 +111,16 @@ Status checkFixed(const Problem &problem, const Plan &plan) {
                        [&](const MemoryLine &line) { return line.name == name && line.bytes >= bytes; });
   };
   int64_t pieces = problem.largestParameter; // at least the largest is whole for a while
-  if (plan.shard == "zero3" && plan.devices > 1 && !holds("gathered weights", pieces))
+  int64_t copies = 0;
+  for (const Buffer &buffer : problem.buffers)
+    copies += buffer.role == StateRole::Parameters ? buffer.bytes.fixed : 0;
+  // It may be its copy in half the bytes that is.
+  if (plan.shard == "zero3" && plan.devices > 1 &&
+      !holds("gathered weights", copies > 0 ? pieces / 2 : pieces))
     return invalid("no memory line holds the weights that are gathered");
+  std::optional<int64_t> part = bytesHeld(copies, StateRole::Parameters, plan);
+  if (plan.shard == "zero3" && plan.devices > 1 && copies > 0 && part && !holds("parts of copies", *part))
+    return invalid("no memory line holds the parts of copies of weights");
   if (plan.reduce == "each" && plan.devices > 1 && !holds("gradients to scatter", pieces))
     return invalid("no memory line holds the gradients that are scattered");
   return {};
@@ -184,6 +192,8 @@ Status collectBuffers(const Problem &problem, const Plan &plan, const Slots &slo
     storage[index] = isView ? storage[buffer.aliasOf] : static_cast<int>(index);
     Tenant &tenant = tenants[storage[index]];
     int64_t bytes = bytesHeld(buffer.bytes.at(plan.cut.m), buffer.role, plan).value_or(0);
+    if (buffer.role == StateRole::Parameters && plan.shard == "zero3" && plan.devices > 1)
+      bytes = 0; // the part of it is in the state
     if (!isView)
       tenant = {static_cast<int>(index), *slot, bytes};
     else if (bytes > tenant.bytes || (bytes > 0 && *slot != tenant.offset))

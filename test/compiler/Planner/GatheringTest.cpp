@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 #include <random>
+#include <set>
 
 using namespace accum::planner;
 
@@ -68,6 +69,66 @@ TEST(Gathering, LayersComeAndGo) {
   UnitSchedule schedule = gatherUnits({{3}, {0}, {1}, {2}, {2}, {1}, {0}, {3}}, {100, 100, 100, 500});
   EXPECT_EQ(schedule.spans.size(), 6u); // unit 2 stays in the middle, and 1 with only that between
   EXPECT_EQ(schedule.bytes, 500);
+}
+
+TEST(Gathering, ASmallUnitStays) {
+  Uses uses = {{0, 3}, {1, 3}, {2, 3}, {0}, {1}, {2}, {0, 3}};
+  EXPECT_EQ(gatherUnits(uses, {100, 100, 100, 1}, {0, 0, 0, 1}).spans.size(), 8u);
+  EXPECT_EQ(gatherUnits(uses, {100, 100, 100, 1}).spans.size(), 9u);
+}
+
+TEST(Gathering, CopiesAreGatheredInTheirPlace) {
+  // Two layers of a matrix and a scale: forward reads copies of matrices, and scales as they are.
+  Problem problem;
+  for (int64_t id = 0; id < 4; ++id)
+    problem.commands.push_back({.id = id});
+  for (int64_t layer : {0, 1}) {
+    problem.gradients.push_back({.bytes = 4096, .label = "matrix", .copyReaders = {layer, 3 - layer}});
+    problem.gradients.back().readAs = ReadAs::Copy;
+    problem.gradients.push_back({.bytes = 256, .label = "scale", .readers = {layer}});
+  }
+  UnitLayout layout = unitsOf(problem.gradients, /*cutParameters=*/true, 2);
+  EXPECT_EQ(layout.order, (std::vector<size_t>{0, 2, 1, 3}));
+  EXPECT_EQ(layout.counts, (std::vector<int64_t>{1, 1, 2}));
+  EXPECT_EQ(layout.bytes, (std::vector<int64_t>{4096, 4096, 512}));
+  EXPECT_EQ(layout.isSmall, (std::vector<char>{0, 0, 1}));
+  EXPECT_EQ(layout.copied, 2u);
+  EXPECT_EQ(layout.copyBytes(), 4096);
+  // Both matrices' copies, of half the bytes, stay; and the scales, as long as they are read.
+  EXPECT_EQ(unitPlaces(problem, true, 2)->gathered, 2048 + 2048 + 512);
+  layout = unitsOf(problem.gradients, /*cutParameters=*/false, 2);
+  EXPECT_EQ(layout.order, (std::vector<size_t>{0, 1, 2, 3}));
+  EXPECT_EQ(layout.copied, 0u);
+}
+
+TEST(Units, OfOneKindEach) {
+  std::mt19937 random(5);
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Gradient> gradients(random() % 40);
+    int64_t all = 0;
+    for (Gradient &gradient : gradients) {
+      all += gradient.bytes = 256 * (1 + int64_t(random() % (1 << (random() % 18))));
+      gradient.readAs = static_cast<ReadAs>(random() % 3);
+    }
+    UnitLayout layout = unitsOf(gradients, /*cutParameters=*/true, 3);
+    ASSERT_EQ(std::accumulate(layout.counts.begin(), layout.counts.end(), int64_t(0)),
+              int64_t(gradients.size()));
+    auto member = layout.order.begin();
+    std::set<ReadAs> smallOnes;
+    for (size_t unit = 0; unit < layout.counts.size(); ++unit) {
+      ReadAs kind = gradients[*member].readAs;
+      int64_t bytes = 0;
+      for (auto end = member + layout.counts[unit]; member != end; ++member) {
+        EXPECT_EQ(gradients[*member].readAs, kind);
+        bytes += gradients[*member].bytes;
+      }
+      EXPECT_EQ(layout.isSmall[unit] != 0, bytes < std::min<int64_t>(all / 16, 32 << 20));
+      if (layout.isSmall[unit] != 0)
+        EXPECT_TRUE(smallOnes.insert(kind).second) << "one of a kind";
+      EXPECT_EQ(kind != ReadAs::Itself, unit < layout.copied);
+      EXPECT_EQ(layout.bytes[unit] % (3 * 256), 0);
+    }
+  }
 }
 
 TEST(Units, CoverAllParametersInOrder) {

@@ -95,7 +95,9 @@ TEST(Sharing, SpreadsCopiesOfWeights) {
   problem.buffers[0].bytes.fixed = 2500; // a part is a multiple of 256
   EXPECT_EQ(copy({}, 4), 2500);
   EXPECT_EQ(copy({Shard::Gradients, Offload::Optimizer, true}, 4), 2500);
-  EXPECT_EQ(copy({Shard::Parameters}, 4), 768);
+  EXPECT_EQ(copy({Shard::Parameters}, 4), 0) << "its part is in the state";
+  EXPECT_THAT(bytesOf(sharedMemory(problem, {Shard::Parameters, Offload::None, true}, 4)),
+              testing::ElementsAre(256, 256, 512, 24, 768, 256, 256));
   EXPECT_EQ(copy({Shard::Parameters}, 1), 2500);
   EXPECT_EQ(copy({Shard::Parameters, Offload::Parameters}, 4), 0);
   problem.buffers[0].bytes.fixed = 250;
@@ -191,8 +193,8 @@ TEST(Sharing, IsChosenWithEverythingElse) { expectTheBestOfAllWays(false); }
 
 TEST(Sharing, IsChosenWithCopiesOfWeights) { expectTheBestOfAllWays(true); }
 
-/// The plan with spread weights needs less scratch by what it does not hold of the copies.
-TEST(Sharing, ScratchHoldsThePartOfTheCopies) {
+/// The plan with spread weights needs no scratch for the copies, of which it has parts in the state.
+TEST(Sharing, TheStateHoldsThePartOfTheCopies) {
   Search whole = planned("zero2", "none", int64_t{64} << 30, true);
   Search parted = planned("zero3", "none", int64_t{64} << 30, true);
   ASSERT_TRUE(whole.plan && parted.plan);
@@ -204,8 +206,11 @@ TEST(Sharing, ScratchHoldsThePartOfTheCopies) {
     return int64_t{0};
   };
   ASSERT_GT(scratch(parted, 1), 0);
-  EXPECT_EQ(scratch(whole, 1) - scratch(parted, 1), 4 * (copy - copy / 8));
-  // The checker counts copies by itself: whole ones overlap where parts stand side by side.
+  EXPECT_EQ(scratch(whole, 1) - scratch(parted, 1), 4 * copy);
+  auto line = std::ranges::find(parted.plan->memory, std::string("parts of copies"), &MemoryLine::name);
+  ASSERT_NE(line, parted.plan->memory.end());
+  EXPECT_EQ(line->bytes, 4 * copy / 8);
+  // The checker counts copies by itself: whole ones overlap where none of them has a place.
   Problem problem =
       transformerProblem({.layers = 4, .hidden = 2048, .heads = 16, .sequence = 512, .copies = true});
   for (Buffer &buffer : problem.buffers)

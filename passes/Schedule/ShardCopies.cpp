@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copies of parameters, tensor by tensor -> one for each unit, of a rank's part.
+#include "dialects/NN/NNDialect.h"
+#include "dialects/NN/Placement.h"
+#include "dialects/Train/OneParameter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Plan/Plan.h"
+#include "passes/Schedule/Passes.h"
+#include "passes/Schedule/StateLayout.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+
+namespace accum {
+#define GEN_PASS_DEF_SHARDCOPIES
+#include "passes/Schedule/Passes.h.inc"
+
+namespace {
+
+struct ShardCopies : impl::ShardCopiesBase<ShardCopies> {
+  using ShardCopiesBase::ShardCopiesBase;
+  void runOnOperation() override;
+};
+
+Type rowsType(int64_t rows, int64_t columns, Type element) {
+  return nn::Placement::replicated().place(RankedTensorType::get({rows, columns}, element));
+}
+
+/// Kernel (part of parameters) -> the same, in bf16.
+func::FuncOp buildCopyKernel(Type wide, Type narrow) {
+  MLIRContext *context = wide.getContext();
+  Location loc = NameLoc::get(StringAttr::get(context, "copies in bf16"));
+  auto kernel = func::FuncOp::create(loc, "copy_parameters", FunctionType::get(context, {wide}, {narrow}));
+  kernel.setPrivate();
+  OpBuilder builder = OpBuilder::atBlockEnd(kernel.addEntryBlock());
+  Value rounded = nn::CastOp::create(builder, loc, narrow, kernel.getArgument(0));
+  func::ReturnOp::create(builder, loc, rounded);
+  return kernel;
+}
+
+/// One step, whose prologue copies units from here on.
+class StepCopies {
+public:
+  StepCopies(train::StepOp step, const StateLayout &layout, SymbolTable &symbols, int64_t &id)
+      : step(step), layout(layout), symbols(symbols), id(id) {}
+
+  void run() {
+    llvm::SetVector<size_t> units;
+    SymbolTableCollection known;
+    SmallVector<Operation *> replaced;
+    for (auto command : step.getPrologue().front().getOps<train::CommandOp>())
+      if (auto parameter = copiedParameter(command, known)) {
+        loadInstead(command.getResult(0), parameter);
+        units.insert(*layout.unitOf(parameter.getValue()));
+        replaced.push_back(command);
+      }
+    for (Operation *command : replaced) {
+      Operation *load = command->getOperand(0).getDefiningOp();
+      command->erase();
+      if (load->use_empty())
+        load->erase();
+    }
+    for (size_t unit : units)
+      writeCopy(unit);
+  }
+
+private:
+  void loadInstead(Value copy, FlatSymbolRefAttr parameter);
+  void writeCopy(size_t unit);
+
+  train::StepOp step;
+  const StateLayout &layout;
+  SymbolTable &symbols;
+  int64_t &id; ///< the last one that a command has
+  llvm::DenseMap<int64_t, func::FuncOp> kernels;
+};
+
+} // namespace
+
+/// The micro region reads the parameter's copy in the state where it had what the prologue yields.
+void StepCopies::loadInstead(Value copy, FlatSymbolRefAttr parameter) {
+  Operation *yield = step.getPrologue().front().getTerminator();
+  Block &micro = step.getMicro().front();
+  size_t first = micro.getNumArguments() - yield->getNumOperands();
+  OpBuilder builder = OpBuilder::atBlockBegin(&micro);
+  for (size_t i = yield->getNumOperands(); i-- > 0;) {
+    if (yield->getOperand(i) != copy)
+      continue;
+    BlockArgument argument = micro.getArgument(first + i);
+    auto load = train::LoadSlotOp::create(builder, copy.getLoc(), argument.getType(), train::kCopySlot);
+    load->setAttr(train::kOneParameter, parameter);
+    argument.replaceAllUsesWith(load);
+    micro.eraseArgument(first + i);
+    yield->eraseOperand(i);
+  }
+}
+
+void StepCopies::writeCopy(size_t unit) {
+  OpBuilder builder(step.getPrologue().front().getTerminator());
+  MLIRContext *context = builder.getContext();
+  int64_t rows =
+      static_cast<int64_t>(layout.units[unit].bytes) / device::kStateAlignment / layout.manifest.devices;
+  int64_t columns = device::kStateAlignment / static_cast<int64_t>(sizeof(float));
+  Type wide = rowsType(rows, columns, builder.getF32Type()),
+       narrow = rowsType(rows, columns, builder.getBF16Type());
+  func::FuncOp &kernel = kernels[rows];
+  if (!kernel) {
+    kernel = buildCopyKernel(wide, narrow);
+    symbols.insert(kernel);
+  }
+  auto number = builder.getI64IntegerAttr(static_cast<int64_t>(unit));
+  Value part = train::LoadSlotOp::create(builder, step.getLoc(), wide, "parameter");
+  part.getDefiningOp()->setAttr(train::kUnit, number);
+  auto none = train::PolyAttr::get(context, 0, 0);
+  auto command = train::CommandOp::create(
+      builder, step.getLoc(), TypeRange{narrow}, FlatSymbolRefAttr::get(kernel), ValueRange{part},
+      builder.getI64IntegerAttr(++id), StringAttr(), builder.getDenseI64ArrayAttr({}), none, none,
+      builder.getArrayAttr({}), ArrayAttr(), IntegerAttr());
+  command->setAttr(train::kCopiesUnit, number);
+}
+
+static LogicalResult shardCopies(ModuleOp module, train::PlanAttr plan) {
+  auto contents = stateContents(module);
+  if (failed(contents))
+    return failure();
+  auto layout = layOutState(module, *contents, plan.getDevices());
+  if (failed(layout))
+    return failure();
+  if (layout->copied == 0)
+    return success();
+  SymbolTable symbols(module);
+  int64_t id = 0;
+  module.walk([&](train::CommandOp command) { id = std::max(id, static_cast<int64_t>(command.getId())); });
+  for (auto step : module.getOps<train::StepOp>())
+    StepCopies(step, *layout, symbols, id).run();
+  return success();
+}
+
+void ShardCopies::runOnOperation() {
+  auto plan = getOperation()->getAttrOfType<train::PlanAttr>("train.plan");
+  if (plan && plan.getShard() && failed(shardCopies(getOperation(), plan)))
+    signalPassFailure();
+}
+
+} // namespace accum
