@@ -18,6 +18,9 @@ inline mlir::FlatSymbolRefAttr oneParameterOf(mlir::Operation *op) {
 /// On the same ops: a unit of parameters of a sharded state, of whose rows a rank has its part.
 inline constexpr llvm::StringLiteral kUnit = "train.unit";
 
+/// On a `param`: its number among those of the model file, where the state has them in another order.
+inline constexpr llvm::StringLiteral kModelNumber = "train.number";
+
 /// On a command of the update: it adds a device's part of a unit's gradients, which a micro-step has
 /// scattered, to what the device keeps of them. The number of the unit.
 inline constexpr llvm::StringLiteral kAddsUnit = "train.adds_unit";

@@ -2,6 +2,7 @@
 // A plan as the module's attribute.
 #include "compiler/Planner/Sharing/Sharing.h"
 #include "compiler/Planner/Sharing/Units.h"
+#include "dialects/Train/OneParameter.h"
 #include "passes/Plan/Plan.h"
 
 using namespace mlir;
@@ -39,8 +40,11 @@ DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, 
 /// first.
 static void orderParameters(ModuleOp module, const planner::Problem &problem, const planner::Plan &plan) {
   if (plan.shard != "zero3" || plan.devices == 1)
-    return;
+    return; // the module's order is the model file's
   SymbolTable symbols(module);
+  Builder builder(module.getContext());
+  for (auto [number, param] : llvm::enumerate(module.getOps<train::ParamOp>()))
+    param->setAttr(train::kModelNumber, builder.getI64IntegerAttr(static_cast<int64_t>(number)));
   auto order = planner::unitsOf(problem.gradients, /*cutParameters=*/true, plan.devices).order;
   for (size_t number : llvm::reverse(order))
     if (auto param = symbols.lookup<train::ParamOp>(problem.gradients[number].label))

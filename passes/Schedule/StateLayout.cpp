@@ -2,6 +2,7 @@
 // Module -> manifest entries of the state; the manifest assigns the offsets.
 #include "passes/Schedule/StateLayout.h"
 #include "dialects/NN/NNDialect.h"
+#include "dialects/Train/OneParameter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/artifact/Optimizers.h"
 #include "llvm/ADT/MapVector.h"
@@ -247,6 +248,9 @@ FailureOr<StateLayout> layOutState(ModuleOp module, const StateContents &content
     if (type.getNumElements() == 1)
       manifest.scalars.push_back({name.str(), dtypeOf(type.getElementType()).value_or(ACCUM_F64)});
   manifest.shard = shardOf(contents.shard);
+  for (auto param : module.getOps<train::ParamOp>())
+    if (auto number = param->getAttrOfType<IntegerAttr>(train::kModelNumber))
+      manifest.shard.order.push_back(number.getInt());
   if (runtime::Status status = runtime::assignStateLayout(manifest); !status)
     return module.emitError(status.error().message);
   for (const runtime::ScalarSpec &scalar : manifest.scalars)

@@ -3,6 +3,7 @@
 #include "runtime/artifact/Manifest.h"
 #include "runtime/artifact/Optimizers.h"
 #include <algorithm>
+#include <numeric>
 
 namespace accum::runtime {
 namespace {
@@ -175,6 +176,15 @@ Status assignStateLayout(Manifest &manifest) {
   manifest.stateBytes = cursor.onDevice;
   shard.segments = shard.isPlain() ? std::vector<StateSegment>() : std::move(cursor.segments);
   return {};
+}
+
+std::vector<size_t> Manifest::modelOrder() const {
+  std::vector<size_t> numbers(params.size());
+  std::iota(numbers.begin(), numbers.end(), size_t(0));
+  if (shard.order.size() == params.size())
+    std::sort(numbers.begin(), numbers.end(),
+              [&](size_t a, size_t b) { return shard.order[a] < shard.order[b]; });
+  return numbers;
 }
 
 uint64_t Manifest::offloadedBytes() const {

@@ -145,6 +145,7 @@ struct ShardSpec {
   bool reducesEach = false;         ///< gradients are summed in each micro-step, and held in parts
   std::vector<int64_t> units = {};  ///< trained parameters, in order, that are cut together: how many each
   std::vector<int64_t> pieces = {}; ///< of a part of each unit
+  std::vector<int64_t> order = {};  ///< of each parameter its number in the model file; empty: the same
   std::vector<StateSegment> segments = {}; ///< none where the whole state is on each device
 
   bool isNone() const { return mode == "none"; }
@@ -188,6 +189,8 @@ struct Manifest {
   int64_t deviceBatch() const { return (batch + devices - 1) / devices; }
   /// Of a state that is whole.
   uint64_t wholeBytes() const;
+  /// Numbers of the parameters in the order of the model file, which a sharded state may not have.
+  std::vector<size_t> modelOrder() const;
   /// Of what is offloaded, on a rank.
   uint64_t offloadedBytes() const;
   /// Of a unit of parameters: 1 where a rank has all of them.

@@ -52,10 +52,9 @@ Json write(const ParameterSpec &param) {
                 {"state_offset", param.stateOffset}};
   if (!param.madeOf.empty())
     entry["made_of"] = param.madeOf;
-  if (param.isRows)
-    entry["rows"] = true;
-  if (param.detached)
-    entry["detached"] = true;
+  for (auto [key, isSet] : {std::pair("rows", param.isRows), {"detached", param.detached}})
+    if (isSet)
+      entry[key] = true;
   if (!param.trained)
     return entry;
   entry["grad_offset"] = param.gradOffset;
@@ -310,11 +309,12 @@ Manifest readManifest(const Json &json) {
   const Json &gradients = json.at("gradients");
   manifest.gradients = {readBytes(gradients, "offset"), readBytes(gradients, "bytes"), readDType(gradients)};
   manifest.scalars = readAll(json, "scalars", readScalar);
-  if (json.contains("shard")) {
-    const Json &shard = json.at("shard");
+  if (Json shard = json.value("shard", Json()); !shard.is_null()) {
     manifest.shard.mode = shard.at("mode").get<std::string>();
     manifest.shard.offload = readOptional<std::string>(shard, "offload").value_or("none");
     manifest.shard.reducesEach = shard.at("reduce").get<std::string>() == "each";
+    manifest.shard.order =
+        readOptional<std::vector<int64_t>>(shard, "order").value_or(std::vector<int64_t>());
     manifest.shard.segments = readAll(shard, "segments", readSegment);
   }
   manifest.commands = readAll(json, "commands", readCommand);
@@ -362,6 +362,7 @@ std::string toJson(const Manifest &manifest) {
     json["shard"] = {{"mode", manifest.shard.mode},
                      {"offload", manifest.shard.offload},
                      {"reduce", manifest.shard.reducesEach ? "each" : "once"},
+                     {"order", manifest.shard.order},
                      {"segments", writeAll(manifest.shard.segments)}};
   if (manifest.wholeBatch)
     json["whole_batch"] = true;

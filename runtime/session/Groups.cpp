@@ -138,12 +138,15 @@ Expected<Coefficients> coefficientsOf(const Manifest &manifest, const GroupRules
 
 std::vector<Group> groupsOf(const Manifest &manifest, const Coefficients &coefficients) {
   std::vector<Group> groups;
-  size_t at = 0;
-  for (const ParameterSpec &param : manifest.params) {
+  std::vector<size_t> numberOf; // of a parameter among those trained
+  size_t trained = 0;
+  for (const ParameterSpec &param : manifest.params)
+    numberOf.push_back(param.trained ? trained++ : 0);
+  for (size_t p : manifest.modelOrder()) {
+    const ParameterSpec &param = manifest.params[p];
     if (!param.trained)
       continue;
-    double rate = coefficients.rate[at], decay = coefficients.decay[at];
-    ++at;
+    double rate = coefficients.rate[numberOf[p]], decay = coefficients.decay[numberOf[p]];
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const Group &each) { return each.rate == rate && each.decay == decay; });
     if (group == groups.end())

@@ -117,9 +117,10 @@ Status inventParameters(const Manifest &manifest, StateMemory &state) {
 }
 
 Status randomizeParameters(const Manifest &manifest, uint64_t seed, StateMemory &state) {
-  for (size_t p = 0; p < manifest.params.size(); ++p)
-    if (manifest.params[p].trained)
-      if (Status status = randomizeOne(manifest.params[p], {seed, kParameterStream + p}, state); !status)
+  std::vector<size_t> order = manifest.modelOrder(); // the same weights however the state is held
+  for (size_t p = 0; p < order.size(); ++p)
+    if (const ParameterSpec &param = manifest.params[order[p]]; param.trained)
+      if (Status status = randomizeOne(param, {seed, kParameterStream + p}, state); !status)
         return status;
   return {};
 }

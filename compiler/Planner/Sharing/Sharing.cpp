@@ -109,7 +109,7 @@ int64_t stagedBytes(const Problem &problem, const Sharing &sharing, int64_t devi
   }
   places *= ranges;
   int64_t staged = each > 0 && places > INT64_MAX / each ? INT64_MAX : places * each;
-  return units.empty() ? std::min(staged, all) : staged;
+  return units.bytes.empty() ? std::min(staged, all) : staged;
 }
 
 /// Bytes of copies of weights that one of several devices has.
