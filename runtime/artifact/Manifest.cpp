@@ -71,7 +71,7 @@ void overUnits(Manifest &manifest, Cursor &cursor, Held held, Where where, Take 
       continue;
     take(param);
     if (unit < manifest.shard.units.size() && ++inUnit == manifest.shard.units[unit]) {
-      cursor.close(held, /*inParts=*/true, where, manifest.shard.pieces[unit]);
+      cursor.close(held, /*inParts=*/true, where, 2 * manifest.shard.pieces[unit]);
       ++unit;
       inUnit = 0;
     }

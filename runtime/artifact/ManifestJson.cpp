@@ -313,8 +313,7 @@ Manifest readManifest(const Json &json) {
     manifest.shard.mode = shard.at("mode").get<std::string>();
     manifest.shard.offload = readOptional<std::string>(shard, "offload").value_or("none");
     manifest.shard.reducesEach = shard.at("reduce").get<std::string>() == "each";
-    manifest.shard.order =
-        readOptional<std::vector<int64_t>>(shard, "order").value_or(std::vector<int64_t>());
+    manifest.shard.order = shard.value("order", std::vector<int64_t>());
     manifest.shard.segments = readAll(shard, "segments", readSegment);
   }
   manifest.commands = readAll(json, "commands", readCommand);

@@ -55,7 +55,7 @@ std::vector<UnitSize> unitSizes(const std::vector<int64_t> &bytes, const std::ve
   std::vector<UnitSize> sizes;
   for (int64_t unit : sumsOf(bytes, units)) {
     int64_t pieces = std::clamp<int64_t>(unit / devices / kPieceBytes, 1, kMostPieces);
-    int64_t multiple = devices * pieces * kPartAlignment;
+    int64_t multiple = 2 * devices * pieces * kPartAlignment; // 2: parts of copies in half the bytes, too
     sizes.push_back({(unit + multiple - 1) / multiple * multiple, pieces});
   }
   return sizes;

@@ -147,9 +147,9 @@ TEST(Units, CoverAllParametersInOrder) {
     std::vector<UnitSize> sizes = unitSizes(bytes, units, 3);
     int64_t most = all;
     for (const UnitSize &size : sizes) {
-      EXPECT_EQ(size.bytes % (3 * size.pieces * 256), 0);
+      EXPECT_EQ(size.bytes % (3 * size.pieces * 512), 0);
       EXPECT_TRUE(size.pieces >= 1 && size.pieces <= kMostPieces);
-      most += 3 * size.pieces * 256;
+      most += 3 * size.pieces * 512;
     }
     EXPECT_LE(padded, most);
   }
