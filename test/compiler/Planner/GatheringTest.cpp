@@ -90,12 +90,12 @@ TEST(Gathering, CopiesAreGatheredInTheirPlace) {
   UnitLayout layout = unitsOf(problem.gradients, /*cutParameters=*/true, 2);
   EXPECT_EQ(layout.order, (std::vector<size_t>{0, 2, 1, 3}));
   EXPECT_EQ(layout.counts, (std::vector<int64_t>{1, 1, 2}));
-  EXPECT_EQ(layout.bytes, (std::vector<int64_t>{4096, 4096, 512}));
+  EXPECT_EQ(layout.bytes, (std::vector<int64_t>{4096, 4096, 1024}));
   EXPECT_EQ(layout.isSmall, (std::vector<char>{0, 0, 1}));
   EXPECT_EQ(layout.copied, 2u);
   EXPECT_EQ(layout.copyBytes(), 4096);
   // Both matrices' copies, of half the bytes, stay; and the scales, as long as they are read.
-  EXPECT_EQ(unitPlaces(problem, true, 2)->gathered, 2048 + 2048 + 512);
+  EXPECT_EQ(unitPlaces(problem, true, 2)->gathered, 2048 + 2048 + 1024);
   layout = unitsOf(problem.gradients, /*cutParameters=*/false, 2);
   EXPECT_EQ(layout.order, (std::vector<size_t>{0, 1, 2, 3}));
   EXPECT_EQ(layout.copied, 0u);
