@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A star of sockets. Sums are taken in the order of the ranks, in pieces that a socket's buffers hold easily.
+// Sums are taken in the order of the ranks, whichever terms come first, so that they have the same bits on
+// every rank and in every run.
 #include "runtime/ranks/TcpCollectives.h"
 #include "runtime/accum_program.h"
 #include "runtime/ranks/Collectives.h"
 #include "runtime/ranks/Heartbeat.h"
+#include "runtime/ranks/Pulse.h"
+#include "runtime/ranks/RankSockets.h"
 #include "runtime/system/Clock.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <functional>
-#include <netdb.h>
-#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -19,20 +19,26 @@
 namespace accum::runtime {
 namespace {
 
-constexpr uint64_t kPieceBytes = 256 << 10;
-constexpr uint64_t kMagic = 0x6163637565740001;
-constexpr double kPatience = 20; ///< times the watchdog's seconds: a rank may compute for long
+constexpr uint64_t kTermsBytes = 1 << 20; ///< what waits to be summed, of all ranks together
+constexpr uint64_t kLargestPiece = 256 << 10, kLeastPiece = 4 << 10;
+constexpr double kLook = 0.1; ///< seconds of waiting between two looks at whether somebody has stalled
 
-/// What a rank says when it connects.
-struct Hello {
-  uint64_t magic, host;
-  int32_t rank, ranks;
+/// What is still to be sent to a rank, and to be received from it.
+struct Transfer {
+  const uint8_t *out = nullptr;
+  uint8_t *in = nullptr;
+  uint64_t outLeft = 0, inLeft = 0;
+  bool isDone() const { return outLeft == 0 && inLeft == 0; }
 };
 
 struct Job {
   LaunchPlace place;
-  std::vector<int> sockets; ///< on rank 0 one per rank, its own -1; elsewhere one, to rank 0
-  std::vector<uint8_t> piece;
+  RankSockets sockets;
+  Pulse pulse;
+  std::vector<Transfer> transfers; ///< by rank
+  std::vector<pollfd> waited;
+  std::vector<uint8_t> terms; ///< a piece of each rank's
+  uint64_t pieceBytes = 0;
   std::string error;
 } job;
 
@@ -41,168 +47,98 @@ int fail(const std::string &sentence) {
   return 1;
 }
 
-bool isRoot() { return job.place.rank == 0; }
-std::string peerName(size_t index) { return "rank " + std::to_string(isRoot() ? int(index) : 0); }
+/// The other ranks learn whose fault it is, before they see that this one leaves.
+int fail(const RankFault &fault, double watchdog) {
+  job.pulse.tell(fault);
+  return fail(sentenceOf(fault, watchdog));
+}
 
-/// Until the socket can be read, or the time is up.
-int waitFor(size_t peer, double seconds) {
-  double started = now();
-  while (true) {
-    beat();
-    pollfd entry = {job.sockets[peer], POLLIN, 0};
-    int ready = poll(&entry, 1, 100);
-    if (ready > 0)
+uint8_t *termOf(int rank) { return job.terms.data() + uint64_t(rank) * job.pieceBytes; }
+
+int failClosed(int rank, double watchdog) { return fail(job.pulse.whyClosed(rank), watchdog); }
+
+bool isLater(ssize_t result) {
+  return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
+}
+
+/// As much as the socket takes and has at once. Bytes moved, or -1 where the other end has closed it.
+ssize_t advance(int socket, Transfer &transfer) {
+  ssize_t moved = 0;
+  if (transfer.outLeft > 0) {
+    ssize_t sent = send(socket, transfer.out, transfer.outLeft, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (sent <= 0 && !isLater(sent))
+      return -1;
+    sent = std::max<ssize_t>(sent, 0);
+    transfer.out += sent;
+    transfer.outLeft -= uint64_t(sent);
+    moved += sent;
+  }
+  if (transfer.inLeft > 0) {
+    ssize_t got = recv(socket, transfer.in, transfer.inLeft, MSG_DONTWAIT);
+    if (got <= 0 && !isLater(got))
+      return -1;
+    got = std::max<ssize_t>(got, 0);
+    transfer.in += got;
+    transfer.inLeft -= uint64_t(got);
+    moved += got;
+  }
+  return moved;
+}
+
+void sleepUntilReady(int milliseconds) {
+  job.waited.clear();
+  for (size_t rank = 0; rank < job.transfers.size(); ++rank) {
+    const Transfer &transfer = job.transfers[rank];
+    if (!transfer.isDone())
+      job.waited.push_back({job.sockets.data[rank],
+                            short((transfer.inLeft ? POLLIN : 0) | (transfer.outLeft ? POLLOUT : 0)), 0});
+  }
+  poll(job.waited.data(), job.waited.size(), milliseconds);
+}
+
+/// Until all transfers are done.
+int exchange(double watchdog) {
+  for (double looked = now();;) {
+    ssize_t moved = 0;
+    bool isDone = true;
+    for (size_t rank = 0; rank < job.transfers.size(); ++rank) {
+      if (job.transfers[rank].isDone())
+        continue;
+      ssize_t more = advance(job.sockets.data[rank], job.transfers[rank]);
+      if (more < 0)
+        return failClosed(int(rank), watchdog);
+      moved += more;
+      isDone &= job.transfers[rank].isDone();
+    }
+    if (isDone)
       return 0;
-    if (ready < 0 && errno != EINTR)
-      return fail(std::string("the connection to ") + peerName(peer) + " failed: " + std::strerror(errno));
-    if (now() - started > seconds)
-      return fail(peerName(peer) + " has stalled: the others have waited " + std::to_string(int(seconds)) +
-                  " s for it");
-  }
-}
-
-int receive(size_t peer, void *data, uint64_t bytes, double seconds) {
-  auto *to = static_cast<uint8_t *>(data);
-  while (bytes > 0) {
-    if (int code = waitFor(peer, seconds))
-      return code;
-    ssize_t got = recv(job.sockets[peer], to, bytes, 0);
-    if (got < 0 && errno == EINTR)
+    beat();
+    if (moved > 0)
       continue;
-    if (got <= 0)
-      return fail(peerName(peer) + " has died: its connection is closed");
-    to += got;
-    bytes -= uint64_t(got);
-  }
-  return 0;
-}
-
-int transmit(size_t peer, const void *data, uint64_t bytes) {
-  const auto *from = static_cast<const uint8_t *>(data);
-  while (bytes > 0) {
-    ssize_t sent = send(job.sockets[peer], from, bytes, MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR)
+    sleepUntilReady(int(kLook * 1000));
+    if (now() - looked < kLook)
       continue;
-    if (sent <= 0)
-      return fail(peerName(peer) + " has died: its connection is closed");
-    from += sent;
-    bytes -= uint64_t(sent);
+    looked = now();
+    if (RankFault fault = job.pulse.findStalled(watchdog))
+      return fail(fault, watchdog);
   }
-  return 0;
-}
-
-void sendAtOnce(int socket) {
-  int yes = 1;
-  setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-}
-
-uint64_t ownHost() {
-  char name[256] = {};
-  gethostname(name, sizeof name - 1);
-  return std::hash<std::string>{}(name);
-}
-
-int listenAt(int port) {
-  int listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1, no = 0;
-  setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-  setsockopt(listener, IPPROTO_IPV6, IPV6_V6ONLY, &no, sizeof no);
-  sockaddr_in6 any = {};
-  any.sin6_family = AF_INET6;
-  any.sin6_port = htons(uint16_t(port));
-  if (listener >= 0 && bind(listener, reinterpret_cast<sockaddr *>(&any), sizeof any) == 0 &&
-      listen(listener, job.place.ranks) == 0)
-    return listener;
-  fail("rank 0 cannot listen at port " + std::to_string(port) + ": " + std::strerror(errno));
-  if (listener >= 0)
-    close(listener);
-  return -1;
-}
-
-/// Rank 0: one connection from each of the others, in any order. A stranger's is closed.
-int gather(double seconds, std::vector<uint64_t> &hosts) {
-  int listener = listenAt(job.place.port);
-  if (listener < 0)
-    return 1;
-  double started = now();
-  for (int missing = job.place.ranks - 1; missing > 0;) {
-    pollfd entry = {listener, POLLIN, 0};
-    poll(&entry, 1, 100);
-    if (now() - started > seconds) {
-      close(listener);
-      return fail(std::to_string(missing) + " ranks have not come to port " + std::to_string(job.place.port) +
-                  " within " + std::to_string(int(seconds)) + " s");
-    }
-    int peer = entry.revents ? accept4(listener, nullptr, nullptr, SOCK_CLOEXEC) : -1;
-    if (peer < 0)
-      continue;
-    timeval limit = {5, 0};
-    setsockopt(peer, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-    Hello hello = {};
-    bool whole = recv(peer, &hello, sizeof hello, MSG_WAITALL) == ssize_t(sizeof hello);
-    bool expected = whole && hello.magic == kMagic && hello.ranks == job.place.ranks && hello.rank > 0 &&
-                    hello.rank < job.place.ranks && job.sockets[hello.rank] < 0;
-    if (!expected) {
-      close(peer);
-      continue;
-    }
-    sendAtOnce(peer);
-    job.sockets[hello.rank] = peer;
-    hosts[hello.rank] = hello.host;
-    --missing;
-  }
-  close(listener);
-  return 0;
-}
-
-int connectOnce(const addrinfo *addresses) {
-  for (const addrinfo *at = addresses; at; at = at->ai_next) {
-    int peer = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (peer >= 0 && connect(peer, at->ai_addr, at->ai_addrlen) == 0)
-      return peer;
-    if (peer >= 0)
-      close(peer);
-  }
-  return -1;
-}
-
-int reach(double seconds) {
-  addrinfo hints = {}, *addresses = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  std::string port = std::to_string(job.place.port), where = job.place.address + ":" + port;
-  if (int code = getaddrinfo(job.place.address.c_str(), port.c_str(), &hints, &addresses))
-    return fail("the address of rank 0, " + where + ", is not known: " + gai_strerror(code));
-  int peer = -1;
-  for (double started = now(); (peer = connectOnce(addresses)) < 0 && now() - started < seconds;)
-    usleep(50'000);
-  freeaddrinfo(addresses);
-  if (peer < 0)
-    return fail("rank 0 does not answer at " + where + " within " + std::to_string(int(seconds)) + " s");
-  sendAtOnce(peer);
-  job.sockets = {peer};
-  Hello hello = {kMagic, ownHost(), job.place.rank, job.place.ranks};
-  return transmit(0, &hello, sizeof hello);
 }
 
 int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **heartbeatPlace) {
+  auto sockets = connectRanks(job.place, 3 * watchdogSeconds());
+  if (!sockets)
+    return fail(sockets.error().message);
+  job.sockets = std::move(*sockets);
   *rank = job.place.rank;
   *ranks = job.place.ranks;
+  *localRanks = job.sockets.localRanks;
   *heartbeatPlace = reinterpret_cast<uint64_t *>(&ownHeartbeat);
-  double seconds = 3 * watchdogSeconds();
-  if (!isRoot()) {
-    int code = reach(seconds);
-    return code ? code : receive(0, localRanks, sizeof *localRanks, seconds);
-  }
-  job.sockets.assign(job.place.ranks, -1);
-  std::vector<uint64_t> hosts(job.place.ranks, ownHost());
-  if (int code = gather(seconds, hosts))
-    return code;
-  for (int peer = 0; peer < job.place.ranks; ++peer) {
-    auto here = int32_t(std::count(hosts.begin(), hosts.end(), hosts[peer]));
-    if (peer == 0)
-      *localRanks = here;
-    else if (int code = transmit(peer, &here, sizeof here))
-      return code;
-  }
+  auto count = uint64_t(job.place.ranks);
+  job.transfers.resize(count);
+  job.waited.reserve(count);
+  job.pieceBytes = std::clamp(kTermsBytes / count, kLeastPiece, kLargestPiece) / 8 * 8;
+  job.terms.resize(job.pieceBytes * count);
+  job.pulse.start(job.sockets.pulse);
   return 0;
 }
 
@@ -224,85 +160,119 @@ void combine(void *into, const void *from, uint64_t count, int32_t dtype, int32_
     combine<double>(into, from, count, reduction);
 }
 
-int reducePiece(uint8_t *data, uint64_t count, uint64_t size, int32_t dtype, int32_t reduction,
-                double seconds) {
-  if (!isRoot()) {
-    int code = transmit(0, data, count * size);
-    return code ? code : receive(0, data, count * size, seconds);
+/// What a rank has of a piece.
+struct Share {
+  uint8_t *data;
+  uint64_t bytes;
+};
+
+bool isSummable(int32_t dtype) {
+  return dtype == ACCUM_I32 || dtype == ACCUM_I64 || dtype == ACCUM_F32 || dtype == ACCUM_F64;
+}
+
+uint64_t sizeOf(int32_t dtype) { return dtype == ACCUM_I64 || dtype == ACCUM_F64 ? 8 : 4; }
+
+/// `own` becomes the sum of all ranks' terms, those of the others being in job.terms.
+void combineTerms(Share own, int32_t dtype, int32_t reduction) {
+  int rank = job.place.rank;
+  uint64_t count = own.bytes / sizeOf(dtype);
+  uint8_t *sum = rank == 0 ? own.data : termOf(0);
+  for (int other = 1; other < job.place.ranks; ++other)
+    combine(sum, other == rank ? own.data : termOf(other), count, dtype, reduction);
+  if (rank != 0)
+    std::memcpy(own.data, sum, own.bytes);
+}
+
+/// shareOf(rank) is the Share of each rank in this rank's data. The own one becomes the sum of all ranks'.
+template <typename ShareOf>
+int sumShares(ShareOf &&shareOf, int32_t dtype, int32_t reduction, double watchdog) {
+  Share own = shareOf(job.place.rank);
+  for (int rank = 0; rank < job.place.ranks; ++rank) {
+    Share share = shareOf(rank);
+    job.transfers[rank] =
+        rank == job.place.rank ? Transfer{} : Transfer{share.data, termOf(rank), share.bytes, own.bytes};
   }
-  for (int peer = 1; peer < job.place.ranks; ++peer) {
-    if (int code = receive(peer, job.piece.data(), count * size, seconds))
-      return code;
-    combine(data, job.piece.data(), count, dtype, reduction);
-  }
-  for (int peer = 1; peer < job.place.ranks; ++peer)
-    if (int code = transmit(peer, data, count * size))
-      return code;
+  if (int code = exchange(watchdog))
+    return code;
+  combineTerms(own, dtype, reduction);
   return 0;
+}
+
+/// The own share comes to all ranks, and theirs to this one.
+template <typename ShareOf> int spreadShares(ShareOf &&shareOf, double watchdog) {
+  Share own = shareOf(job.place.rank);
+  for (int rank = 0; rank < job.place.ranks; ++rank) {
+    Share share = shareOf(rank);
+    job.transfers[rank] =
+        rank == job.place.rank ? Transfer{} : Transfer{own.data, share.data, own.bytes, share.bytes};
+  }
+  return exchange(watchdog);
 }
 
 int allReduce(void *data, uint64_t n, int32_t dtype, int32_t reduction, double watchdog) {
-  if (dtype != ACCUM_I32 && dtype != ACCUM_I64 && dtype != ACCUM_F32 && dtype != ACCUM_F64)
+  if (!isSummable(dtype))
     return fail("an all-reduce of this dtype is not built");
-  uint64_t size = dtype == ACCUM_I64 || dtype == ACCUM_F64 ? 8 : 4, step = kPieceBytes / size;
-  job.piece.resize(kPieceBytes);
-  for (uint64_t first = 0; first < n; first += step)
-    if (int code = reducePiece(static_cast<uint8_t *>(data) + first * size, std::min(step, n - first), size,
-                               dtype, reduction, kPatience * watchdog))
+  auto ranks = uint64_t(job.place.ranks), size = sizeOf(dtype), step = job.pieceBytes / size;
+  for (uint64_t first = 0; first < n; first += step * ranks) {
+    uint64_t count = std::min(step * ranks, n - first), each = (count + ranks - 1) / ranks;
+    auto shareOf = [&](int rank) -> Share {
+      uint64_t from = std::min(uint64_t(rank) * each, count);
+      return {static_cast<uint8_t *>(data) + (first + from) * size, std::min(each, count - from) * size};
+    };
+    if (int code = sumShares(shareOf, dtype, reduction, watchdog))
+      return code;
+    if (int code = spreadShares(shareOf, watchdog))
+      return code;
+  }
+  return 0;
+}
+
+/// body(shareOf) for each piece, where the data has a part of so many bytes for each rank.
+template <typename Body> int overParts(void *data, uint64_t bytes, Body &&body) {
+  for (uint64_t first = 0; first < bytes; first += job.pieceBytes)
+    if (int code = body([&](int rank) -> Share {
+          return {static_cast<uint8_t *>(data) + uint64_t(rank) * bytes + first,
+                  std::min(job.pieceBytes, bytes - first)};
+        }))
       return code;
   return 0;
 }
 
-/// All sums are taken by rank 0 and sent back whole: a star has no use for parts.
 int reduceScatter(void *data, uint64_t n, int32_t dtype, double watchdog) {
-  return allReduce(data, n * uint64_t(job.place.ranks), dtype, ACCUM_SUM, watchdog);
-}
-
-int sharePart(uint8_t *part, uint64_t bytes, int owner, double seconds) {
-  if (!isRoot())
-    return owner == job.place.rank ? transmit(0, part, bytes) : receive(0, part, bytes, seconds);
-  if (owner != 0)
-    if (int code = receive(owner, part, bytes, seconds))
-      return code;
-  for (int peer = 1; peer < job.place.ranks; ++peer)
-    if (int code = peer == owner ? 0 : transmit(peer, part, bytes))
-      return code;
-  return 0;
+  if (!isSummable(dtype))
+    return fail("a reduce-scatter of this dtype is not built");
+  return overParts(data, n * sizeOf(dtype),
+                   [&](auto &&shareOf) { return sumShares(shareOf, dtype, ACCUM_SUM, watchdog); });
 }
 
 int allGather(void *data, uint64_t bytes, double watchdog) {
-  for (uint64_t first = 0; first < bytes; first += kPieceBytes)
-    for (int owner = 0; owner < job.place.ranks; ++owner)
-      if (int code = sharePart(static_cast<uint8_t *>(data) + uint64_t(owner) * bytes + first,
-                               std::min(kPieceBytes, bytes - first), owner, kPatience * watchdog))
-        return code;
-  return 0;
+  return overParts(data, bytes, [&](auto &&shareOf) { return spreadShares(shareOf, watchdog); });
 }
 
 /// A closed connection shows at once; data waiting to be read is no news.
 int watch() {
-  for (size_t peer = 0; peer < job.sockets.size(); ++peer) {
+  for (size_t rank = 0; rank < job.sockets.data.size(); ++rank) {
     char byte;
-    ssize_t got = job.sockets[peer] < 0 ? 1 : recv(job.sockets[peer], &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR))
-      return fail(peerName(peer) + " has died: its connection is closed");
+    int socket = job.sockets.data[rank];
+    ssize_t got = socket < 0 ? 1 : recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    if (got == 0 || (got < 0 && !isLater(got)))
+      return failClosed(int(rank), watchdogSeconds());
   }
-  return 0;
+  RankFault fault = job.pulse.findStalled(watchdogSeconds());
+  return fault ? fail(fault, watchdogSeconds()) : 0;
 }
 
 const char *errorText() { return job.error.c_str(); }
 
 void abortJob(int32_t exitCode) { _exit(exitCode); } // the sockets close, which the others see
 
-/// Rank 0 leaves last, so that nobody takes its leaving for a death. After an error there is nobody to wait
-/// for.
+/// All ranks leave together, so that nobody takes a leaving for a death. After an error there is nobody to
+/// wait for.
 int finalize() {
   int32_t done = 0;
   int code = job.error.empty() ? allReduce(&done, 1, ACCUM_I32, ACCUM_SUM, watchdogSeconds()) : 1;
-  for (int socket : job.sockets)
-    if (socket >= 0)
-      close(socket);
-  job.sockets.clear();
+  job.pulse.stop();
+  job.sockets.close();
   return code;
 }
 

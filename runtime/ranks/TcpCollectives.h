@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collectives without MPI: every rank talks to rank 0 over one connection. For what a job agrees on (a few
-// bytes; gradients on GPUs go over NCCL), and for the host where MPI is not installed.
+// Collectives without MPI, over a connection between every two ranks: what each rank sends is what a ring
+// would.
 #ifndef ACCUM_RUNTIME_RANKS_TCPCOLLECTIVES_H
 #define ACCUM_RUNTIME_RANKS_TCPCOLLECTIVES_H
 

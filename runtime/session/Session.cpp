@@ -57,7 +57,7 @@ Status Session::agree(const Status &own) {
   // Who has waited already has little patience left.
   auto speaker = collectives.maximum(weight, waited ? watchdogSeconds() / 20 : watchdogSeconds());
   if (!speaker)
-    return speaker.error();
+    return waited ? own : speaker.error();
   if (*speaker == 0 || *speaker == weight)
     return own;
   return Error{own ? kExitRunFailed : own.error().exitCode, "", ""};

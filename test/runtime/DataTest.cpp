@@ -131,6 +131,19 @@ TEST(Collectives, SumsInPiecesOverRanks) {
   }
 }
 
+TEST(Collectives, SumsInPiecesOverSockets) {
+  for (int ranks : {2, 3, 5}) {
+    std::string job =
+        "export MASTER_ADDR=localhost MASTER_PORT=29641 WORLD_SIZE=" + std::to_string(ranks) + "; ";
+    for (int rank = 1; rank < ranks; ++rank)
+      job += "RANK=" + std::to_string(rank) + " " COLLECTIVES_PROGRAM " & p=\"$p $!\"; ";
+    Outcome outcome = runCommand(job + "RANK=0 " COLLECTIVES_PROGRAM
+                                       "; c=$?; for i in $p; do wait $i || c=1; done; exit $c");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(std::to_string(ranks) + " ranks"));
+  }
+}
+
 /// A process may have few files open by default, and as many as the system allows when it asks.
 TEST(Data, ManyShardsAreOpenedAtOnce) {
   std::string folder = freshFolder("many-shards"), artifact = writeToyArtifact(folder, {});

@@ -58,6 +58,24 @@ TEST(Ranks, AStalledRankEndsTheJobAndIsNamed) {
               HasSubstr("rank 1 has stalled: it did nothing for 5 s while the others wait for it"));
 }
 
+/// Without MPI: all who wait name the one that does not, also where they wait for each other.
+TEST(Ranks, AStalledOrDeadRankOverSocketsIsNamedByAll) {
+  for (auto [signal, sentence] :
+       {std::pair("STOP", "rank 1 has stalled or cannot be reached: nothing was heard of it for 3 s"),
+        std::pair("KILL", "rank 1 has died: its connection is closed")}) {
+    Job job;
+    std::string pid = job.artifact + "/rank-1.pid", words = ACCUM_RUN " " + job.words + "3000 --launcher env";
+    Outcome outcome = runCommand(
+        "export ACCUM_WATCHDOG_SECONDS=3 MASTER_ADDR=localhost MASTER_PORT=29642 WORLD_SIZE=3; RANK=1 " +
+        words + " 2>/dev/null & RANK=2 " + words + " & p=$!; RANK=0 " + words +
+        " & q=$!; for i in $(seq 2000); do test -s " + pid +
+        " && break; sleep 0.05; done; sleep 0.3; kill -" + signal + " $(cat " + pid +
+        "); wait $p; a=$?; wait $q; b=$?; kill -KILL $(cat " + pid + ") 2>/dev/null; test $a = 4 && exit $b");
+    EXPECT_EQ(outcome.code, 4) << outcome.err;
+    EXPECT_EQ(countOf(outcome.err, sentence), 2u) << outcome.err;
+  }
+}
+
 TEST(Ranks, AnotherInterruptEndsTheJobAtOnce) {
   ToyOptions options{.batch = 6, .devices = 3, .m = 1};
   options.config.stepMilliseconds = 3600'000; // a step that no request to stop can wait for
