@@ -2,11 +2,23 @@
 #include "runtime/host/GemmLibrary.h"
 #include <algorithm>
 #include <dlfcn.h>
+#include <vector>
 
 namespace accum::runtime {
 namespace {
 
 GemmLibrary library;
+
+constexpr int kNewestMinor = 24; ///< of oneDNN 3, whose last version of 2025 is 3.10
+
+/// oneDNN's own name holds its major version, and Debian's since 13 the minor one too.
+std::vector<std::string> libraryNames() {
+  std::vector<std::string> names = {"libdnnl.so.2", "libdnnl.so.3"};
+  for (int minor = kNewestMinor; minor >= 0; --minor)
+    names.push_back("libdnnl.so.3." + std::to_string(minor));
+  names.push_back("libdnnl.so");
+  return names;
+}
 
 } // namespace
 
@@ -18,15 +30,16 @@ Status loadGemmLibrary() {
   if (library.sgemm)
     return {};
   void *handle = nullptr;
-  for (const char *name : {"libdnnl.so.2", "libdnnl.so.3", "libdnnl.so"})
+  for (const std::string &name : libraryNames())
     if (!handle)
-      handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+      handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   void *sgemm = handle ? dlsym(handle, "dnnl_sgemm") : nullptr;
   if (!sgemm)
     return Error{kExitFile,
-                 "oneDNN (libdnnl.so.2) is not on this machine, and the program multiplies matrices",
+                 "oneDNN (libdnnl.so.2 or .3) is not on this machine, and the program multiplies matrices",
                  "no-onednn",
-                 {"install it: apt-get install libdnnl2"}};
+                 {"install it: apt-get install libdnnl2 (Debian 12), libdnnl3.6 (Debian 13), libdnnl3 (Ubuntu "
+                  "24.04)"}};
   struct Version {
     int major, minor, patch;
   };
