@@ -262,7 +262,7 @@ void Compilation::printPlan() const {
   const planner::Search &search = planning.search;
   if (search.candidates.empty())
     return;
-  print(describeTarget(options, search) + planner::explainPlan(search));
+  print(describeTarget(options, search) + planner::explainPlan(search) + describeWays(planning.ways));
   if (!planning.attention.empty())
     print(fmt::format("kernels  attention {}\n", planning.attention));
   if (!options.explored.empty())
@@ -333,6 +333,13 @@ int Compilation::run() {
     json["reason"] = "ok";
     if (!planning.search.candidates.empty())
       json["search"] = planner::toJson(planning.search, planning.budgets);
+    for (const TriedWay &each : planning.ways)
+      json["ways"].push_back({{"shard", each.way.shard},
+                              {"offload", each.way.offload},
+                              {"fits", each.fits},
+                              {"chosen", each.chosen},
+                              {"bytes", each.bytes},
+                              {"seconds", each.seconds}});
     for (const ExploredSize &size : options.explored)
       json["explored"].push_back({{"micro_batch", size.m},
                                   {"predicted_seconds", size.predicted},

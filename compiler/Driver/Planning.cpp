@@ -2,7 +2,6 @@
 // From a fused module to a plan.
 #include "compiler/Driver/Planning.h"
 #include "compiler/Driver/ExploreRounds.h"
-#include "compiler/Driver/StateWays.h"
 #include "compiler/Driver/StepProblem.h"
 #include "compiler/Driver/TextFile.h"
 #include "compiler/Planner/Problem/ProblemText.h"
@@ -24,7 +23,6 @@
 using namespace mlir;
 
 namespace accum::driver {
-
 namespace {
 
 LogicalResult report(const planner::Error &error, Diagnostics &diagnostics) {
@@ -40,10 +38,8 @@ planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, boo
   result.requireDivisible = options.requireDivisible;
   result.recompute = options.recompute;
   result.prefer = options.prefer;
-  // What cannot run yet is searched where it was asked for and only a plan is wanted.
-  auto orNone = [&](const std::string &value) {
-    return value == "auto" && !options.planOnly ? "none" : value;
-  };
+  // Of `auto` the ways are searched one by one.
+  auto orNone = [&](const std::string &value) { return value == "auto" ? "none" : value; };
   result.shard = orNone(options.shard);
   result.offload = orNone(options.offload);
   if (!options.planOnly && !isBuilt({result.shard, result.offload}, options)) {
@@ -80,7 +76,7 @@ LogicalResult holdWhole(ModuleOp module, planner::Options &asked, Diagnostics &d
 std::string fitsOtherwise(const planner::Problem &problem, const planner::DeviceProfile &profile,
                           const planner::Options &asked, const Options &options) {
   for (auto [shard, offload] : {std::pair{true, false}, std::pair{false, true}, std::pair{true, true}}) {
-    if ((shard && asked.shard != "none") || (offload && asked.offload != "none"))
+    if ((shard && options.shard != "none") || (offload && options.offload != "none"))
       continue;
     planner::Options more = asked;
     std::string flags;
@@ -106,8 +102,11 @@ std::string fitsOtherwise(const planner::Problem &problem, const planner::Device
 }
 
 /// What the planner says where nothing fits; a smaller size is no way out of a whole batch.
-planner::Error explainNoFit(const planner::Search &search, ModuleOp module, const std::string &otherwise) {
-  planner::Error error = planner::explainNoFit(search);
+planner::Error explainNoFit(const Planning &planning, ModuleOp module, const std::string &otherwise) {
+  planner::Error error = planner::explainNoFit(planning.search);
+  if (!planning.ways.empty())
+    error.notes.insert(error.notes.begin(), fmt::format("that is {}, which needs least",
+                                                        nameOf(planning.ways[leastWay(planning.ways)].way)));
   if (train::wholeBatchOf(module))
     std::erase_if(error.notes, [](const std::string &note) { return note.starts_with("--micro-batch"); });
   if (!otherwise.empty())
@@ -180,6 +179,7 @@ struct Form {
   planner::Problem problem;
   planner::AlternativeCache known = {};
   planner::Result<planner::Search> search = planner::Search{};
+  std::vector<TriedWay> ways = {};
 
   /// Of the plan; nothing is slower than no plan.
   double seconds() const {
@@ -248,24 +248,31 @@ void searchOnce(Form &form, const planner::DeviceProfile &profile, planner::Opti
   }
 }
 
-/// The first way that fits.
+/// As little offload as fits, and with that the fastest way to shard. Where nothing fits, the way that needs
+/// least.
 void search(Form &form, const planner::DeviceProfile &profile, planner::Options asked,
             const Options &options) {
   bool isAuto = options.shard == "auto" || options.offload == "auto";
-  if (!isAuto || options.planOnly || !options.planFile.empty())
+  if (!isAuto || !options.planFile.empty())
     return searchOnce(form, profile, asked, options);
-  std::optional<planner::Result<planner::Search>> first;
+  std::vector<Form> forms;
+  std::vector<TriedWay> tried;
   for (const Way &way : waysOf(profile, options)) {
+    if (!tried.empty() && way.offload != tried.back().way.offload && bestWay(tried))
+      break;
     asked.shard = way.shard;
     asked.offload = way.offload;
-    searchOnce(form, profile, asked, options);
-    if (!form.search || form.search->plan)
-      return;
-    if (!first)
-      first = form.search;
+    Form attempt{form.problem, form.known};
+    searchOnce(attempt, profile, asked, options);
+    if (!attempt.search)
+      return void(form.search = attempt.search);
+    tried.push_back(triedWay(way, *attempt.search));
+    forms.push_back(std::move(attempt));
   }
-  if (first)
-    form.search = *first;
+  size_t best = bestWay(tried).value_or(leastWay(tried));
+  form = std::move(forms[best]);
+  tried[best].chosen = tried[best].fits;
+  form.ways = std::move(tried);
 }
 
 /// `micro-batch 64, 212 ms per step`.
@@ -347,8 +354,7 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
     planner::limitMemory(*options.memory, *profile, asked);
   else if (profile->memoryUsable == 0)
     asked.budget = hostBudget(options.devices);
-  auto misfit = checkUnits(options);
-  if (misfit)
+  if (auto misfit = checkUnits(options))
     return report(*misfit, diagnostics);
   if (!good || failed(holdWhole(module, asked, diagnostics)))
     return failure();
@@ -362,12 +368,17 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
   else
     search(*form, *profile, asked, options);
   asked.known = &form->known;
+  if (form->search && form->search->plan && !form->ways.empty()) {
+    asked.shard = form->search->plan->shard;
+    asked.offload = form->search->plan->offload;
+  }
   const planner::Problem &problem = form->problem;
   if (!options.dumpPhases.empty() && failed(dumpProblem(problem, asked, options.dumpPhases, diagnostics)))
     return failure();
   if (!form->search)
     return report(form->search.error(), diagnostics);
   planning.search = *form->search;
+  planning.ways = std::move(form->ways);
   planning.search.settled = whyExplored(options.explored, options.exploredOf);
   const planner::Search &result = planning.search;
   for (const std::string &notice : result.notices)
@@ -375,7 +386,7 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
   if (failed(explain(problem, *profile, asked, options, facts, diagnostics, planning)))
     return failure();
   if (!result.plan)
-    return report(explainNoFit(result, module, fitsOtherwise(problem, *profile, asked, options)),
+    return report(explainNoFit(planning, module, fitsOtherwise(problem, *profile, asked, options)),
                   diagnostics);
   if (planner::Status status = planner::verify(problem, *result.plan); !status)
     return report(status.error(), diagnostics);

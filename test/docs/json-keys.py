@@ -59,7 +59,7 @@ def main():
     page, models, folder = map(pathlib.Path, sys.argv[1:])
     gpt2 = models / "gpt2-dynamo.onnx"
     plan = ["--plan-only", "--json"]
-    objects = [run("accumc", gpt2, "--batch", 8, "--target", "h100", "--devices", 4, "--memory", "1230MiB", *plan),
+    objects = [run("accumc", gpt2, "--batch", 8, "--target", "h100", "--devices", 4, "--memory", "1230MiB", "--shard", "auto", *plan),
                run("accumc", gpt2, "--batch", 8, "--memory", "1MiB", *plan),
                run("accumc", models / "gpt2-124m.onnx", "--batch", 512, "--target", "h100", "--precision", "bf16", *plan),
                run("accumc", "check", models / "batch-softmax-dynamo.onnx", "--json"),
