@@ -180,6 +180,8 @@ def indexed():
                 continue
             yield Case(f"ScatterElements.{reduction}.{name}", plain("ScatterElements", (columns, rows), axis=-1, reduction=reduction),
                        [((columns, rows), ANY), ((columns, picks), range(rows)), ((columns, picks), ANY)], ["s", "x", "s"])
+            if reduction == "none" and rows == 1:
+                continue  # nothing is left of a parameter whose only number is replaced
             yield Case(f"ScatterElements.{reduction}.own.{name}", plain("ScatterElements", (columns, rows), axis=-1, reduction=reduction),
                        [((columns, rows), ANY), ((columns, picks), range(rows)), ((columns, picks), ANY)],
                        ["p", "c", "p" if columns * picks > 1 else "c"])  # one number that is scattered may be no parameter
