@@ -40,8 +40,8 @@ private:
   void sort();
   void reportCycle(const std::vector<int> &waiting);
   std::string whereDefined(int64_t node) const;
-  void fail(std::string subject, std::string message) {
-    failures->push_back({"malformed-model", std::move(subject), std::move(message), {}});
+  void fail(std::string subject, std::string message, std::vector<std::string> notes = {}) {
+    failures->push_back({"malformed-model", std::move(subject), std::move(message), std::move(notes)});
   }
 
   static constexpr int64_t isInput = -1, isInitializer = -2;
@@ -76,9 +76,14 @@ void GraphCheck::define(const std::string &name, int64_t node) {
   if (!isUtf8(name))
     return fail(whereDefined(node), "has a name that is not UTF-8 text");
   auto [first, isNew] = definitions.emplace(name, node);
-  if (!isNew)
-    fail(backquoted(name),
-         fmt::format("is defined twice: {} and {}", whereDefined(first->second), whereDefined(node)));
+  if (isNew)
+    return;
+  std::vector<std::string> notes;
+  if (first->second == isInitializer && node >= 0) // dynamo's `t` of a transpose, beside a module's `self.t`
+    notes = {"exporters name values after operators: call the parameter otherwise in the module"};
+  fail(backquoted(name),
+       fmt::format("is defined twice: {} and {}", whereDefined(first->second), whereDefined(node)),
+       std::move(notes));
 }
 
 void GraphCheck::defineAll() {

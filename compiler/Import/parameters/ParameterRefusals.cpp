@@ -39,12 +39,13 @@ Failure mergedByExport(const std::vector<std::string> &names) {
 
 Failure notInFile(std::string option, const std::vector<std::string> &names) {
   std::string more = names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "";
-  return {
-      "lost-in-export",
-      std::move(option),
-      fmt::format("matches {}{}, not in the file: unused, or equal to another when the model was exported",
-                  backquoted(names.front()), more),
-      {"export with optimize=False, which keeps apart what was equal"}};
+  return {"lost-in-export",
+          std::move(option),
+          fmt::format("matches {}{}, not in the file: unused, equal to another when the model was exported, "
+                      "or part of what "
+                      "was computed then",
+                      backquoted(names.front()), more),
+          {"export with optimize=False, which keeps apart what was equal, and computes nothing"}};
 }
 
 Failures refuseTypes(const std::vector<const Parameter *> &all) {

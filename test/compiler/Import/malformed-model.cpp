@@ -8,6 +8,7 @@
 
 using namespace accum::import;
 using namespace accum::import::test;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 namespace {
@@ -117,6 +118,13 @@ TEST_F(Malformed, initializers) {
   EXPECT_EQ(failureOf(graph), "`w`: has element type 99, which ONNX does not define");
   graph.initializers = {tensor("w", {1}, 1, rawFloats({1})), tensor("w", {1}, 1, rawFloats({1}))};
   EXPECT_THAT(failureOf(graph), HasSubstr("`w`: is defined twice"));
+  // dynamo calls a transpose `t`, also where the module has a parameter of that name.
+  graph.initializers = {tensor("y", {2}, 1, rawFloats({1, 2}))};
+  auto model = readModel(write(graph.model()));
+  ASSERT_FALSE(model);
+  EXPECT_EQ(model.failures().front().message, "is defined twice: an initializer and an output of `act`");
+  EXPECT_THAT(model.failures().front().notes,
+              ElementsAre(HasSubstr("call the parameter otherwise in the module")));
   graph.initializers = {tensor("", {1}, 1, rawFloats({1}))};
   EXPECT_EQ(failureOf(graph), "an initializer: has no name");
 }
