@@ -17,6 +17,8 @@ LostGradients::refusal(const Node &node, const std::function<bool(const std::str
     lost = lostGradientArgument(node);
   if (!lost && passes)
     lost = custom.refusalOfBlock(node);
+  if (!lost && passes)
+    lost = straightThrough.refusal(node);
   if (lost && std::any_of(node.inputs.begin(), node.inputs.end(), isTrained))
     return lost;
   if (!passes || !dropped.readsInPlace(node, isTrained))

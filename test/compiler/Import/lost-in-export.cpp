@@ -4,6 +4,7 @@
 #include "compiler/Import/lost/GradientMarks.h"
 #include "compiler/Import/lost/LostArguments.h"
 #include "compiler/Import/lost/SourceTrace.h"
+#include "compiler/Import/lost/StraightThrough.h"
 #include "compiler/Import/lost/TracedCall.h"
 #include <gmock/gmock.h>
 
@@ -182,5 +183,41 @@ TEST(SourceTrace, forwardsAlone) {
   ASSERT_EQ(frames.size(), 1u);
   EXPECT_EQ(frames[0].line, "209");
   EXPECT_EQ(frames[0].code, "patches = self.patch_embedding(");
+}
+
+Node plain(const std::string &opType, std::vector<std::string> inputs, const std::string &output) {
+  Node node;
+  node.opType = opType;
+  node.name = output;
+  node.inputs = std::move(inputs);
+  node.outputs = {output};
+  return node;
+}
+
+/// Of the last of two nodes, in a file without metadata.
+std::string straightThrough(Node first, Node last, std::vector<std::string> trusted = {}) {
+  Graph graph;
+  graph.nodes = {std::move(first), std::move(last)};
+  std::optional<Refusal> lost = StraightThrough(graph, std::move(trusted)).refusal(graph.nodes.back());
+  return lost ? lost->message : "";
+}
+
+TEST(StraightThrough, isKnownByWhatItTakesBack) {
+  Node difference = plain("Sub", {"q", "z"}, "d");
+  auto sum = [](const std::string &a, const std::string &b) { return plain("Add", {a, b}, "sum"); };
+  EXPECT_THAT(straightThrough(difference, sum("z", "d")), HasSubstr("takes back what `d` did"));
+  EXPECT_THAT(straightThrough(difference, sum("d", "z")), HasSubstr("takes back what `d` did"));
+  EXPECT_THAT(straightThrough(plain("Sub", {"z", "q"}, "d"), plain("Sub", {"z", "d"}, "y")),
+              HasSubstr("takes back"));
+  EXPECT_EQ(straightThrough(difference, sum("z", "d"), {"s*"}), "");
+  // Something is done with the difference, or something else is added.
+  EXPECT_EQ(straightThrough(plain("Mul", {"q", "z"}, "d"), sum("z", "d")), "");
+  EXPECT_EQ(straightThrough(difference, sum("q", "d")), "");
+  EXPECT_EQ(straightThrough(plain("Sub", {"z", "q"}, "d"), sum("z", "d")), "");
+  EXPECT_EQ(straightThrough(difference, plain("Sub", {"d", "z"}, "y")), "");
+  EXPECT_EQ(straightThrough(difference, plain("Mul", {"z", "d"}, "y")), "");
+  // The dynamo exporter tells of each detach().
+  difference.metadata["pkg.torch.onnx.name_scopes"] = "['']";
+  EXPECT_EQ(straightThrough(difference, sum("z", "d")), "");
 }
 } // namespace

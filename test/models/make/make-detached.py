@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the cases of models that switch gradients off in a part of their forward, as the dynamo exporter writes them."""
+"""Makes the cases of models that switch gradients off in a part of their forward, as exporters write them."""
 import json
 import pathlib
 import re
@@ -122,6 +122,15 @@ class CopiedAfterDetach(Model):
         return F.cross_entropy(self.head(torch.sin(h)), y) + F.mse_loss(torch.cos(h), target)
 
 
+class StraightThrough(Model):
+    """Codes have the value of what is near them and the gradient of what they stand for."""
+    def forward(self, x, y):
+        h = self.body(x)
+        near = self.codes((h[:, None] - self.codes.weight).pow(2).sum(2).argmin(1))
+        passed = h + (near - h).detach()
+        return F.cross_entropy(self.head(torch.tanh(passed)), y) + F.mse_loss(near, h.detach())
+
+
 class Continued(Model):
     """Rows that go on behind their ends."""
     def forward(self, x, y):
@@ -131,11 +140,12 @@ class Continued(Model):
         return F.cross_entropy(self.head(h[:, :6] * h[:, 3:]), y)
 
 
-# Whether the optimiser runs, and whether the file lost something.
+# Whether the optimiser runs (None: the TorchScript exporter), and whether the file lost something.
 MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoGrad, False, False),
           "no-grad-mask": (MaskUnderNoGrad, True, False), "detach-compared": (ComparedDetached, True, False), "detach-stacked": (StackedWithItself, True, True),
           "equal-inputs": (EqualInputs, True, False), "backward-hook": (Hooked, False, True), "table-twice": (TableTwice, True, True), "framework-steps": (FrameworkSteps, True, False),
-          "complex-views": (ComplexViews, True, False), "detach-copied": (CopiedAfterDetach, True, True), "continued": (Continued, True, False)}
+          "complex-views": (ComplexViews, True, False), "detach-copied": (CopiedAfterDetach, True, True), "continued": (Continued, True, False),
+          "straight-through": (StraightThrough, False, False), "straight-through-torchscript": (StraightThrough, None, True)}
 
 
 def losses(model, arrays):
@@ -161,6 +171,16 @@ def shorten(path):
     onnx.save(written, path)
 
 
+def write(model, traced, path, optimize):
+    names = dict(input_names=["x", "y"], output_names=["loss"])
+    if optimize is None:
+        torch.onnx.export(model, traced, path, dynamo=False, opset_version=17, dynamic_axes={"x": {0: "batch"}, "y": {0: "batch"}}, **names)
+        return
+    torch.onnx.export(model, traced, path, dynamo=True, optimize=optimize, verbose=False, dynamic_shapes=({0: "batch"}, {0: "batch"}),
+                      external_data=False, **names)
+    shorten(path)
+
+
 def main(*only):
     torch.manual_seed(5)
     arrays = torch.randn(BATCH, 4), torch.tensor([0, 2, 1, 4, 3, 0])
@@ -170,9 +190,7 @@ def main(*only):
         folder = CASES / name
         folder.mkdir(exist_ok=True)
         model = kind().eval()
-        torch.onnx.export(model, (arrays[0][:3], arrays[1][:3]), folder / "model.onnx", dynamo=True, optimize=optimize, verbose=False,
-                          dynamic_shapes=({0: "batch"}, {0: "batch"}), input_names=["x", "y"], output_names=["loss"], external_data=False)
-        shorten(folder / "model.onnx")
+        write(model, (arrays[0][:3], arrays[1][:3]), folder / "model.onnx", optimize)
         if isLost:
             facts = {"batch": BATCH, "refused": "lost-in-export"}
         else:
