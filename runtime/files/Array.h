@@ -26,12 +26,12 @@ struct Array {
   void touch(uint64_t offset, uint64_t count, std::vector<uint8_t> &buffer) const;
 };
 
-/// body(first, count, values) over [0, elements) in pieces of at most 4 MiB, at most 8 MiB in whatever dtype
+/// body(first, count, values) over [0, elements) in pieces of at most 1 MiB, at most 2 MiB in whatever dtype
 /// they are converted to. Of a file they are read, not mapped: an array of any size can be gone through
 /// without staying in the resident set, and one whose file becomes shorter is an error. Stops when body
 /// returns false.
 template <typename Body> Status forEachPiece(const Array &array, Body &&body) {
-  int64_t size = int64_t(bytesOf(array.dtype)), step = (4 << 20) / std::max<int64_t>(size, 4),
+  int64_t size = int64_t(bytesOf(array.dtype)), step = (1 << 20) / std::max<int64_t>(size, 4),
           count = array.elements();
   std::vector<uint8_t> piece(array.file ? std::min(step, count) * size : 0);
   for (int64_t first = 0; first < count; first += step) {

@@ -26,14 +26,15 @@ struct TensorToWrite {
   uint64_t fileBytes() const { return elements() * bytesOf(fileType()); }
 };
 
-/// Makes a tensor's bytes readable until its next call: for tensors that lie in a device's memory.
+/// Makes bytes of a tensor readable until its next call: for tensors that lie in a device's memory, or on
+/// other ranks. Asked for about a megabyte at a time.
 using TensorReader = std::function<Expected<const uint8_t *>(const uint8_t *data, uint64_t bytes)>;
 /// Takes the next bytes of a file.
 using ByteSink = std::function<Status(const uint8_t *data, uint64_t bytes)>;
 
 /// All bytes of the tensor as the file has them, in order, rounded to nearest even. Without a reader `data`
 /// is memory of the process. Slug `overflow` (exit 4) for a finite value that the file's type has not.
-Status streamTensor(TensorToWrite tensor, const TensorReader &read, const ByteSink &sink);
+Status streamTensor(const TensorToWrite &tensor, const TensorReader &read, const ByteSink &sink);
 
 } // namespace accum::runtime
 #endif

@@ -185,11 +185,13 @@ int allReduce(void *data, uint64_t n, int32_t dtype, int32_t reduction, double w
 }
 
 /// A reduction to each rank, or a broadcast from each, of the same place in its part: together they send what
-/// a ring would, and the parts need no copy to lie side by side.
+/// a ring would, and the parts need no copy to lie side by side. MPI holds a copy of each: all of them are one
+/// piece.
 template <typename Start>
 int overParts(uint64_t n, uint64_t bytes, const char *what, double watchdogSeconds, Start &&start) {
-  for (uint64_t first = 0; first < n; first += kPieceBytes / bytes) {
-    uint64_t count = std::min(kPieceBytes / bytes, n - first);
+  uint64_t step = std::max<uint64_t>(kPieceBytes / bytes / uint64_t(job.ranks), 1);
+  for (uint64_t first = 0; first < n; first += step) {
+    uint64_t count = std::min(step, n - first);
     for (int root = 0; root < job.ranks; ++root)
       if (start((uint64_t(root) * n + first) * bytes, int(count), root, &job.requests[root]) != MPI_SUCCESS)
         return fail(std::string("MPI reports a failed ") + what);

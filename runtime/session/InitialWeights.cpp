@@ -86,7 +86,7 @@ Status Loader::loadPlain(const ParameterSpec &param, const WeightChoice &choice)
 
 Status Loader::loadTurned(const ParameterSpec &param, const WeightChoice &choice) {
   const Array &array = *choice.array;
-  auto most = int64_t(Device::kPieceBytes / bytesOf(param.dtype));
+  auto most = int64_t(StateMemory::kPieceBytes / bytesOf(param.dtype));
   int64_t width = param.shape[1], columns = std::min(width, most),
           rows = most / std::max<int64_t>(columns, 1);
   for (int64_t row = 0; row < param.shape[0]; row += rows)

@@ -45,12 +45,16 @@ Status loadOne(const ParameterSpec &param, const std::map<std::string, const Arr
 }
 
 Expected<bool> isAllOnes(StateMemory &state, const ParameterSpec &param) {
-  auto data = state.viewTogether(param.stateOffset, param.bytes());
-  if (!data)
-    return data.error();
-  for (int64_t i = 0; i < param.elements(); ++i)
-    if (asDouble(*data, param.dtype, i) != 1)
-      return false;
+  uint64_t size = bytesOf(param.dtype);
+  for (uint64_t done = 0; done < param.bytes(); done += StateMemory::kPieceBytes) {
+    uint64_t bytes = std::min(StateMemory::kPieceBytes, param.bytes() - done);
+    auto data = state.viewTogether(param.stateOffset + done, bytes);
+    if (!data)
+      return data.error();
+    for (uint64_t i = 0; i < bytes / size; ++i)
+      if (asDouble(*data, param.dtype, int64_t(i)) != 1)
+        return false;
+  }
   return true;
 }
 
@@ -60,7 +64,7 @@ Status randomizeOne(const ParameterSpec &param, Draws draws, StateMemory &state)
   auto ones = matrix ? Expected<bool>(false) : isAllOnes(state, param);
   if (!ones)
     return ones.error();
-  int64_t size = int64_t(bytesOf(param.dtype)), step = int64_t(Device::kPieceBytes) / size;
+  int64_t size = int64_t(bytesOf(param.dtype)), step = int64_t(StateMemory::kPieceBytes) / size;
   for (int64_t first = 0; first < param.elements(); first += step) {
     int64_t count = std::min(step, param.elements() - first);
     Status status = state.write(param.stateOffset + first * size, count * size, [&](uint8_t *to) {

@@ -11,6 +11,9 @@ namespace accum::runtime {
 
 class StateMemory {
 public:
+  /// What is written or viewed at once should be no more: where ranks have parts, a copy is on its way.
+  static constexpr uint64_t kPieceBytes = 1 << 20;
+
   StateMemory() = default;
   /// All of them outlive it; `base`: of this rank's state, in the device's memory.
   StateMemory(const Manifest &manifest, Device &device, Collectives &ranks, uint8_t *base)
