@@ -3,6 +3,7 @@
 #include "tools/accum-run/Options.h"
 #include "runtime/system/ThreadPool.h"
 #include "tools/accum-run/OptionText.h"
+#include "tools/accum-run/UnknownOptions.h"
 #include <algorithm>
 #include <filesystem>
 #include <map>
@@ -169,6 +170,7 @@ Expected<Options> parseOptions(int argc, char **argv) {
   bool version = false, include = false;
   CLI::App app("Runs an artifact that accumc compiled: data in, trained weights out.", "accum-run");
   app.footer(kExamples);
+  app.allow_extras(); // told by checkUnknown
   app.add_option("artifact", options.artifact, "DIR.accum");
   auto inGroup = [&](const char *group) { app.option_defaults()->group(group); };
   inGroup("Data and length");
@@ -199,6 +201,8 @@ Expected<Options> parseOptions(int argc, char **argv) {
   } catch (const CLI::ParseError &error) {
     return usage(error.what());
   }
+  if (Status status = checkUnknown(app); !status)
+    return status.error();
   if (version || include) {
     options.answer = version ? "accum-run " ACCUM_VERSION "\n" : includeFolder() + "\n";
     return options;

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+// Options of the compiler, and the least edit distance to one of the run.
+#include "tools/accum-run/UnknownOptions.h"
+#include "tools/accum-run/OptionText.h"
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <string_view>
+#include <utility>
+
+namespace accum::run {
+namespace {
+
+constexpr std::string_view kOfTheCompiler[] = {
+    "--batch", "--micro-batch", "--accumulation-steps", "--optimizer", "--precision", "--loss",
+    "--dim",   "--batch-dim",   "--trainable",          "--freeze",    "--memory",    "--recompute",
+    "--shard", "--offload",     "--with-sim",           "--plan-only"};
+
+/// Letters to insert, to remove or to replace.
+size_t editDistance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t(0));
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = std::exchange(row[0], i + 1);
+    for (size_t j = 0; j < b.size(); ++j) {
+      size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
+}
+
+std::string nearest(const std::string &flag, const CLI::App &app) {
+  std::string best;
+  size_t least = flag.size() / 3 + 1; // one letter of three may be wrong
+  for (const CLI::Option *option : app.get_options())
+    for (const std::string &name : option->get_lnames())
+      if (size_t distance = editDistance(flag, "--" + name); distance < least) {
+        least = distance;
+        best = "--" + name;
+      }
+  return best;
+}
+
+runtime::Error refusal(std::string message, std::string note) {
+  return {runtime::kExitUsage, std::move(message), "usage", {std::move(note)}};
+}
+} // namespace
+
+runtime::Status checkUnknown(const CLI::App &app) {
+  std::vector<std::string> words = app.remaining();
+  if (words.empty())
+    return {};
+  auto flag =
+      std::find_if(words.begin(), words.end(), [](const auto &word) { return word.starts_with("-"); });
+  if (flag == words.end())
+    return usage("`" + words.front() + "` is one word too many: one artifact at a time");
+  std::string name = flag->substr(0, flag->find('='));
+  if (std::find(std::begin(kOfTheCompiler), std::end(kOfTheCompiler), name) != std::end(kOfTheCompiler))
+    return refusal(name + " belongs to the compiler",
+                   "accumc MODEL.onnx " + name + " ... makes another artifact");
+  std::string meant = nearest(name, app);
+  return refusal(name + " is no option", meant.empty() ? "accum-run --help lists them" : "nearest: " + meant);
+}
+
+} // namespace accum::run
