@@ -110,7 +110,7 @@ void noteVanished(const Signature &signature, ParameterTable &table) {
   if (!biases.empty())
     table.notices.push_back(
         fmt::format("{} not in the file: zero when exported, so the export dropped {}; not trained. "
-                    "Export trained or perturbed weights to keep {}",
+                    "optimize=False keeps {}",
                     list(biases), biases.size() == 1 ? "it" : "them", biases.size() == 1 ? "it" : "them"));
   if (!others.empty())
     table.notices.push_back(fmt::format("{} not in the file: unused, the same as another that is, or fused "
