@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # lit: every *.mlir and *.test below this folder. Run by ./dev test.
+import importlib.util
 import os
 import shutil
 import subprocess
@@ -28,6 +29,8 @@ if subprocess.run([sys.executable, os.path.join(config.test_source_root, "e2e", 
 if subprocess.run([sys.executable, os.path.join(config.test_source_root, "e2e", "full-disk.py"), "mounts"], capture_output=True).returncode == 0:
     config.available_features.add("mounts")
 config.excludes = ["fuzz"]
+if importlib.util.find_spec("onnx") and importlib.util.find_spec("onnx.defs"):
+    config.available_features.add("onnx")
 if os.path.exists(os.path.join(build, "test", "runtime", "step-allocations")):  # not with sanitizers
     config.available_features.add("allocation-count")
 config.substitutions.append(("%models", os.path.join(config.test_source_root, "models")))
