@@ -360,8 +360,11 @@ Result<ParameterTable> Decision::finish() {
     if (entry.standing != Standing::Constant || entry.parameter.trained)
       table.parameters.push_back(std::move(entry.parameter));
   if (std::none_of(table.parameters.begin(), table.parameters.end(),
-                   [](const Parameter &p) { return p.trained; }))
+                   [](const Parameter &p) { return p.trained; })) {
+    if (!refused.empty()) // the way out is another export
+      return refused;
     return nothingToTrain(model, table);
+  }
   table.notices = std::move(notices);
   noteGuessed(guessed, table);
   noteTraced(model, table);

@@ -2,6 +2,7 @@
 // Rules: SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss.
 #include "compiler/Import/rules/CrossEntropy.h"
 #include "compiler/Import/rules/OperandTypes.h"
+#include "compiler/Import/walk/BakedIn.h"
 #include "compiler/Import/walk/Binder.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -63,8 +64,7 @@ static void requireLabels(Value logits, Value labels) {
                   {"for probabilities as targets, which exporters write so and ONNX does not know, compute "
                    "-(targets * log_softmax(logits, -1)).sum(-1).mean() in the model"}};
   if (scores != given && volumeOf(scores).power != volumeOf(given).power)
-    refuseCrossBatch("has labels " + toString(given) + " for logits " + toString(shapeOf(logits)) +
-                     ": the batch size of the export is baked in");
+    refuseBakedIn("has labels " + toString(given) + " for logits " + toString(shapeOf(logits)));
   if (scores != given)
     refuseMalformed("has labels " + toString(given) + " for logits " + toString(shapeOf(logits)));
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: operators that give a value another shape.
 #include "compiler/Import/lost/GradientMarks.h"
+#include "compiler/Import/walk/BakedIn.h"
 #include "compiler/Import/walk/Binder.h"
 #include "llvm/ADT/STLExtras.h"
 
@@ -147,8 +148,7 @@ static void expand(Binder &node) {
   Extent left, right;
   std::optional<Shape> target = broadcast(x.shape, wanted, &left, &right);
   if (!target && left.batched != right.batched)
-    refuseCrossBatch("expands " + toString(x.shape) + " to " + toString(wanted) +
-                     ": the batch size of the export is baked in");
+    refuseBakedIn("expands " + toString(x.shape) + " to " + toString(wanted));
   if (!target)
     refuseMalformed("expands " + toString(x.shape) + " to " + toString(wanted));
   node.set(0, broadcastTo(node.emit, x, *target));

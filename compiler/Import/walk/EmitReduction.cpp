@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building nn ops: reductions, means, contractions.
 #include "compiler/Import/rules/OperandTypes.h"
+#include "compiler/Import/walk/BakedIn.h"
 #include "llvm/ADT/STLExtras.h"
 #include <limits>
 
@@ -81,7 +82,7 @@ Value Emitter::contract(const std::string &spec, Value lhs, Value rhs) {
         continue;
       std::string pair = toString({known}) + " and " + toString({extent});
       if (known.batched != extent.batched)
-        refuseCrossBatch("multiplies extents " + pair + ": the batch size of the export is baked in");
+        refuseBakedIn("multiplies extents " + pair);
       refuseMalformed("multiplies matrices with inner extents " + pair);
     }
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Building nn ops: elementwise maths and data movement.
 #include "compiler/Import/rules/OperandTypes.h"
+#include "compiler/Import/walk/BakedIn.h"
 #include "dialects/NN/Detached.h"
 #include "dialects/NN/OperandKinds.h"
 #include "llvm/ADT/STLExtras.h"
@@ -14,6 +15,12 @@ void refuseUnsupported(std::string message) { throw Refusal{"unsupported", std::
 void refuseMalformed(std::string message) { throw Refusal{"malformed-model", std::move(message), {}}; }
 void refuseCrossBatch(std::string message, std::vector<std::string> notes) {
   throw Refusal{"cross-batch", std::move(message), std::move(notes)};
+}
+void refuseBakedIn(const std::string &message) {
+  refuseCrossBatch(message + ": the batch size of the export is baked in",
+                   {"export again with the batch dimension dynamic in every input",
+                    "the TorchScript exporter bakes it into x[:, 0] = y; torch.onnx.export(..., dynamo=True, "
+                    "optimize=False) does not"});
 }
 
 Shape shapeOf(Value value) {
@@ -68,8 +75,7 @@ RankedTensorType Emitter::type(ArrayRef<Extent> shape, Type element) {
 [[noreturn]] static void refuseBroadcast(Extent a, Extent b) {
   std::string pair = toString({a}) + " and " + toString({b});
   if (a.batched != b.batched)
-    refuseCrossBatch("has operands with extents " + pair + ": the batch size of the export is baked in",
-                     {"export again with the batch dimension dynamic in every input"});
+    refuseBakedIn("has operands with extents " + pair);
   refuseMalformed("has operands with extents " + pair + ", which do not broadcast");
 }
 
@@ -133,7 +139,7 @@ Value Emitter::reshape(Value x, ArrayRef<Extent> target) {
   if (!(volumeOf(shape) == volumeOf(target))) {
     std::string change = toString(shape) + " into " + toString(target);
     if (volumeOf(shape).power != volumeOf(target).power)
-      refuseCrossBatch("turns " + change + ": the batch size of the export is baked in");
+      refuseBakedIn("turns " + change);
     refuseMalformed("turns " + change + ", another number of elements");
   }
   if (auto reshaped = x.getDefiningOp<nn::ReshapeOp>())

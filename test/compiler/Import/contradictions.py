@@ -92,6 +92,7 @@ LOSSES = {
     "two-weights": entropy("SoftmaxCrossEntropyLoss", weights=lambda graph: graph.parameter("weights", [2])),
     "integer-weights": entropy("NegativeLogLikelihoodLoss", weights=lambda graph: graph.constant([1, 2, 3, 4, 5])),
     "class-weights": entropy("NegativeLogLikelihoodLoss", weights=lambda graph: graph.constant([1.0, 2.0, 3.0, 4.0, 5.0], FLOAT)),
+    "baked-in": lambda graph, scores, ids: sum_of(graph, graph.node("Expand", [graph.parameter("table", [3, 4, 5]), graph.node("Shape", [scores])])),
     "control-characters": undeclared("a\0b\nerror: c\x1b[31m"),
     "long-name": undeclared("long" * 5000),
 }
