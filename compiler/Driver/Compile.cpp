@@ -258,6 +258,19 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
   return phase(Phase::Schedule, pipeline(buildSchedulePipeline));
 }
 
+/// The flags that ask for the plan that was found.
+static std::string pinnedChoice(const Options &options, const Planning &planning) {
+  const std::optional<planner::Plan> &plan = planning.search.plan;
+  std::string flags = fmt::format("--micro-batch {}", plan ? plan->cut.m : 0);
+  for (const TriedWay &each : planning.ways) {
+    if (each.chosen && options.shard == "auto")
+      flags += " --shard " + each.way.shard;
+    if (each.chosen && options.offload == "auto")
+      flags += " --offload " + each.way.offload;
+  }
+  return flags;
+}
+
 void Compilation::printPlan() const {
   const planner::Search &search = planning.search;
   if (search.candidates.empty())
@@ -297,8 +310,8 @@ LogicalResult Compilation::write(PhaseRunner &runner) {
   }
   if (failed(runner.timed("codegen, emit", [&] { return emit::writeArtifact(*module, artifact); })))
     return failure();
-  print(fmt::format("wrote    {}     pin this choice: --micro-batch {}\n", artifact.folder,
-                    search.plan ? search.plan->cut.m : 0));
+  print(
+      fmt::format("wrote    {}     pin this choice: {}\n", artifact.folder, pinnedChoice(options, planning)));
   print(fmt::format("next     accum-run {} --data FILE --steps 1000 --lr {}\n", artifact.folder,
                     runtime::findOptimizer(options.optimizer)->lr));
   return success();

@@ -4,6 +4,7 @@
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Planner/Search/MemoryLines.h"
 #include "compiler/Planner/Search/Reasons.h"
+#include "compiler/Planner/Sharing/Sharing.h"
 #include "compiler/Planner/Time/TimeModel.h"
 #include "compiler/Planner/Verify/Verify.h"
 #include <algorithm>
@@ -18,7 +19,7 @@ Error other(const std::string &what) { return {"the plan " + what, "other-plan"}
 
 /// What of the plan was made for something else; empty where it fits.
 std::string difference(const Problem &problem, const DeviceProfile &profile, const Options &options,
-                       const Plan &plan) {
+                       const Plan &plan, const Sharing &sharing) {
   if (plan.batch != options.batch || plan.devices != options.devices)
     return fmt::format("is for a batch of {} on {} device{}, not {} on {}", plan.batch, plan.devices,
                        plan.devices == 1 ? "" : "s", options.batch, options.devices);
@@ -28,11 +29,13 @@ std::string difference(const Problem &problem, const DeviceProfile &profile, con
     return fmt::format("is for `{}`, not `{}`", plan.problem, problem.name);
   if (plan.alignment != profile.alignment)
     return fmt::format("aligns to {} bytes, not {}", plan.alignment, profile.alignment);
-  if (plan.shard != "none" || plan.offload != "none")
-    return fmt::format("shards or offloads its state ({}, {}), which only a search plans so far", plan.shard,
-                       plan.offload);
+  // Where the command line names a way it is the plan's; elsewhere the plan's is taken.
+  for (auto [flag, asked, planned] : {std::tuple("--shard", options.shard, plan.shard),
+                                      std::tuple("--offload", options.offload, plan.offload)})
+    if (asked != "none" && asked != planned)
+      return fmt::format("has {} {}, not {}", flag, planned, asked);
   int64_t state = 0;
-  for (const FixedMemory &fixed : problem.fixed)
+  for (const FixedMemory &fixed : sharedMemory(problem, sharing, plan.devices))
     state += fixed.kind == FixedKind::State ? fixed.bytes.at(plan.cut.m) : 0;
   if (plan.state != state)
     return fmt::format("has a state of {} bytes, where this model and optimizer have {}", plan.state, state);
@@ -55,15 +58,17 @@ const Candidate *chosenRow(const Plan &plan) {
 
 /// Lines of memory and time by the profile at hand: the file's may be from another machine, or older.
 void measureAnew(const Problem &problem, const Problem &runs, const DeviceProfile &profile,
-                 const Candidate &row, Search &search) {
+                 const Sharing &sharing, const Candidate &row, Search &search) {
   Plan &plan = *search.plan;
   plan.basis = profile.basis;
   plan.budget = search.budget;
   search.peak = peakMoment(runs, plan.cut.m, plan.alignment);
   plan.lowerBound = search.peak.bytes;
-  plan.memory = memoryLines(problem, problem.fixed, profile, plan.devices, row, search.peak);
-  TimeModel asked(problem, profile, plan.devices), real(runs, profile, plan.devices);
-  plan.time = real.step(plan.cut, {}, asked.concurrent(plan.cut));
+  plan.memory = memoryLines(problem, sharedMemory(problem, sharing, plan.devices), profile, plan.devices, row,
+                            search.peak);
+  Problem own = sharedProblem(problem, sharing, plan.devices);
+  TimeModel asked(own, profile, plan.devices), real(runs, profile, plan.devices);
+  plan.time = real.step(plan.cut, sharing, asked.concurrent(plan.cut));
   search.commands = real.commands(plan.cut);
   search.mfu = real.utilisation(search.deviceBatch, plan.seconds());
   search.memory = plan.memory;
@@ -104,7 +109,10 @@ Result<Search> reusePlan(const Problem &problem, const DeviceProfile &profile, c
   int64_t budget = options.budget.value_or(profile.memoryUsable);
   if (Status amounts = checkAmounts(problem, plan.cut.m, plan.cut.m); !amounts)
     return amounts.error();
-  if (std::string what = difference(problem, profile, options, plan); !what.empty())
+  Result<Sharing> sharing = sharingOf(plan);
+  if (!sharing)
+    return sharing.error();
+  if (std::string what = difference(problem, profile, options, plan, *sharing); !what.empty())
     return other(what);
   const Candidate *row = chosenRow(plan);
   if (!row)
@@ -127,12 +135,13 @@ Result<Search> reusePlan(const Problem &problem, const DeviceProfile &profile, c
   chosen.scratch = plan.scratch;
   chosen.arena = plan.arena();
   chosen.recomputed = static_cast<int64_t>(plan.recompute.size());
-  measureAnew(problem, expand(problem, *choice), profile, chosen, search);
+  Problem own = sharedProblem(problem, *sharing, options.devices);
+  measureAnew(problem, expand(own, *choice), profile, *sharing, chosen, search);
   if (int64_t counted = search.plan->counted(); counted > budget)
     return other(fmt::format("takes {}, {} more than the {} there are", formatBytes(counted),
                              formatBytes(counted - budget), formatBytes(budget)));
   keepTable(chosen, search);
-  search.sharing = describeSharing({}, options.devices);
+  search.sharing = describeSharing(*sharing, options.devices);
   search.recomputed = describeRecomputation(problem, TimeModel(problem, profile, options.devices), *choice);
   search.slices = describeSlices(problem, *choice, plan.cut.m);
   return search;
