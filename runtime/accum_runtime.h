@@ -64,9 +64,11 @@ typedef struct accum_info {
       arena_bytes;     /* arena: allocated; the sum of the three, and on a GPU what libraries work in */
   uint64_t peak_bytes; /* the most memory in use so far: of the process on the host, of the card elsewhere */
   const char *optimizer;
-  double lr;          /* of the latest step */
-  uint64_t evaluated; /* steps that were made before the latest whole accum_evaluate, also by runs that this
-                         one goes on from; UINT64_MAX: there was none */
+  double lr;           /* of the latest step */
+  uint64_t evaluated;  /* steps that were made before the latest whole accum_evaluate, also by runs that this
+                          one goes on from; UINT64_MAX: there was none */
+  uint64_t sent_bytes; /* by this rank to others in the latest step's sums and gatherings, as a ring sends
+                          them; 0 on GPUs, where NCCL sends */
 } accum_info;
 void accum_get_info(const accum_session *session, accum_info *info);
 

@@ -2,6 +2,7 @@
 // Loads the communicator plugin; without it there is one rank.
 #include "runtime/ranks/Collectives.h"
 #include "runtime/accum_program.h"
+#include "runtime/artifact/DType.h"
 #include "runtime/ranks/Heartbeat.h"
 #include "runtime/ranks/TcpCollectives.h"
 #include <cstdlib>
@@ -84,18 +85,21 @@ Collectives::~Collectives() {
 std::string Collectives::version() const { return table ? table->version() : ""; }
 
 Status Collectives::allReduce(void *data, uint64_t n, int dtype, accum_reduction reduction, double watchdog) {
+  sent += 2 * n * bytesOf(DType(dtype)) * uint64_t(count - 1) / uint64_t(count);
   if (!table || table->all_reduce(data, n, dtype, reduction, watchdog) == 0)
     return {};
   return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
 }
 
 Status Collectives::reduceScatter(void *data, uint64_t n, int dtype, double watchdog) {
+  sent += n * bytesOf(DType(dtype)) * uint64_t(count - 1);
   if (!table || table->reduce_scatter(data, n, dtype, watchdog) == 0)
     return {};
   return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
 }
 
 Status Collectives::allGather(void *data, uint64_t bytes, double watchdog) {
+  sent += bytes * uint64_t(count - 1);
   if (!table || table->all_gather(data, bytes, watchdog) == 0)
     return {};
   return Error{kExitRunFailed, table->error_text(), "rank-stalled"};

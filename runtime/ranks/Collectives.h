@@ -29,6 +29,10 @@ public:
   int localRanks() const { return localCount; }
   std::string version() const;
 
+  /// Payload that this rank has sent so far, as a ring sends it: of an all-reduce of X bytes 2 (D - 1) / D X,
+  /// of a reduce-scatter or all-gather half of that.
+  uint64_t sentBytes() const { return sent; }
+
   /// No-op for one rank.
   Status allReduce(void *data, uint64_t n, int dtype, accum_reduction reduction = ACCUM_SUM,
                    double watchdog = watchdogSeconds());
@@ -47,6 +51,7 @@ private:
   Status adopt(const accum_collectives_v1 *entry);
   const accum_collectives_v1 *table = nullptr;
   int32_t ownRank = 0, count = 1, localCount = 1;
+  uint64_t sent = 0;
 };
 
 } // namespace accum::runtime

@@ -324,6 +324,7 @@ Expected<accum_step_result> Session::finish(int code, double started) {
   result.micro_steps = share->steps;
   result.skipped = isSpike ? ACCUM_SKIPPED_SPIKE : skipped ? ACCUM_SKIPPED_NOT_FINITE : 0;
   result.data_seconds = dataSeconds;
+  sentBytes = device->isSynchronous() ? collectives.sentBytes() - sentBefore : 0;
   ranges.endStep();
   result.seconds = now() - started;
   if (calls)
@@ -371,29 +372,6 @@ Error Session::explain(int code) const {
       error.notes.insert(error.notes.begin(), "it computes " + joinNames(command.onnxNodes));
   }
   return error;
-}
-
-void Session::describe(accum_info &info) const {
-  const Manifest &manifest = artifact.manifest;
-  info = {};
-  info.batch = stepBatch > 0 ? stepBatch : batches.front().batch;
-  info.m = manifest.m;
-  info.devices = manifest.devices;
-  if (feed) {
-    info.samples = feed->samples();
-    info.windows = windows->windows();
-  }
-  info.rank = collectives.rank();
-  info.ranks = collectives.ranks();
-  info.threads = threadCount();
-  info.state_bytes = manifest.stateBytes;
-  info.scratch_bytes = artifact.program->scratch_bytes;
-  info.staging_bytes = Staging::bytesFor(manifest);
-  info.arena_bytes = device->arenaBytes();
-  info.peak_bytes = device->peakBytes();
-  info.optimizer = manifest.optimizer.c_str();
-  info.lr = rate;
-  info.evaluated = evaluated.value_or(UINT64_MAX);
 }
 
 } // namespace accum::runtime

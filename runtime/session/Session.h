@@ -212,6 +212,7 @@ private:
   std::optional<uint64_t> evaluated; ///< `reached` at the latest evaluation
   double squaredNorm = 0;
   bool sawGradients = false, skipped = false, isSpike = false, failedInCommand = false;
+  uint64_t sentBefore = 0, sentBytes = 0;     ///< by this rank: before the step, and in it
   double dataSeconds = 0, offloadSeconds = 0; ///< of the step, waiting for rows, and for offloaded state
   std::optional<Error> failure;
   std::optional<CallLog> calls; ///< where a profile was asked for

@@ -70,6 +70,7 @@ bool Session::leavesOutIncomplete(const Dataset &data, bool dropLast) {
 /// Nothing is known of the step yet.
 void Session::beginStep() {
   squaredNorm = dataSeconds = offloadSeconds = 0;
+  sentBefore = collectives.sentBytes();
   sawGradients = skipped = isSpike = failedInCommand = unchanged = false;
   failure.reset();
 }

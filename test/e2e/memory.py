@@ -102,6 +102,33 @@ def check_sums(folder):
     shutil.rmtree(artifact)
 
 
+def check_shards(folder):
+    """Every way to hold the state: never over the plan, from the loading of the weights to their saving, and not far below; what
+    is in parts is a part."""
+    model, artifact = folder / "wide.onnx", folder / "wide.accum"
+    width, layers = 1536, 8
+    write_wide(model, width, layers)
+    whole = width * width * layers * 4
+    for shard, offload, devices in (("zero1", "none", 4), ("zero2", "none", 2), ("zero3", "none", 4), ("zero3", "optimizer", 2),
+                                    ("zero3", "parameters", 2), ("none", "optimizer", 1)):
+        run("accumc", model, "--batch", devices, "--devices", devices, "--shard", shard, "--offload", offload, "-o", artifact)
+        plan = json.loads((artifact / "plan.json").read_text())
+        lines = plan["memory"]
+        kept = sum(line["bytes"] for line in lines if line["kind"] == "state" and "/" in line["name"] or line["name"].endswith("f32")
+                   or line["name"].endswith("adamw state"))
+        promise, real = promised(artifact), measured(artifact, folder)
+        print(f"{shard}, {offload} offloaded, {devices} devices: promised {promise}, measured {real}, state {kept / whole:.3f}", flush=True)
+        if not real <= promise <= real * 1.05 + (64 << 20):
+            raise SystemExit("that is not what is promised")
+        weights = 0 if offload == "parameters" else 1 / devices if shard == "zero3" else 1
+        gradients = 1 / devices if plan["reduce"] == "each" else 1
+        moments = 0 if offload != "none" else 2 / devices
+        if not 1 <= kept / whole / (weights + gradients + moments) <= 1.02:
+            raise SystemExit(f"the state is not {weights} + {gradients} + {moments} times the weights")
+        shutil.rmtree(artifact)
+    model.with_name("wide.onnx.data").unlink()
+
+
 def write_deep(path, layers):
     """Small layers, so many that what the runtime knows of them counts."""
     graph, width = Graph(path.name + ".data"), 8
@@ -293,6 +320,7 @@ def main():
         everything = [everything[int(number)] for number in options.cuts.split(",")]
     check_savings(options.folder)
     check_sums(options.folder)
+    check_shards(options.folder)
     check_commands(options.folder)
     results = sweep(everything, options)
     print_worst(results)

@@ -108,6 +108,8 @@ void StepLog::step(uint64_t step, const accum_info &info, const accum_step_resul
                {"micro_steps", result.micro_steps},
                {"arena_bytes", info.arena_bytes},
                {"peak_bytes", info.peak_bytes}};
+  if (info.sent_bytes > 0)
+    line["sent_bytes"] = info.sent_bytes;
   if (result.skipped)
     line["skipped"] = result.skipped == ACCUM_SKIPPED_SPIKE ? Json("spike") : Json(true);
   write(step, line.dump());
