@@ -38,3 +38,17 @@ def test_reviews():
     pytest.importorskip("transformers")
     found = re.search(r"^([0-9.]+)% of 1000 unseen reviews", output("reviews/train.py"), re.M)
     assert float(found[1]) > 95
+
+
+def test_four_processes():
+    pytest.importorskip("transformers")
+    said = output("four-processes/train.py", "--steps", "10")
+    assert float(re.search(r"^largest difference (\S+)", said, re.M)[1]) < 1e-4
+    one, four = (int(found) for found in re.findall(r"^memory of a process of \d: (\d+) MiB", said, re.M))
+    assert four < 0.7 * one
+
+
+def test_big_batch():
+    pytest.importorskip("transformers")
+    said = output("big-batch/train.py")
+    assert float(re.search(r"^largest difference (\S+)", said, re.M)[1]) < 1e-4
