@@ -258,10 +258,9 @@ typedef struct accum_tensor {
   const int64_t *shape;
 } accum_tensor;
 
-/* Where the state is sharded, tensors come from all ranks: while rank 0 calls accum_read, accum_save,
- * accum_save_weights and accum_checkpoint, as often as it likes, the others are in accum_assist, which ends
- * when rank 0 calls it too. (Or all ranks call accum_read with the same arguments.) Does nothing for other
- * artifacts. */
+/* Where the state is sharded, tensors come from all ranks: while rank 0 calls accum_read, accum_save
+ * and accum_save_weights, as often as it likes, the others are in accum_assist, which ends when rank 0 calls
+ * it too. (Or all ranks call accum_read with the same arguments.) Does nothing for other artifacts. */
 int accum_assist(accum_session *session);
 /* The ONNX names of the trained parameters, until null. */
 const char *accum_trained(const accum_session *session, size_t index);
@@ -310,11 +309,16 @@ int accum_lock_checkpoints(const char *root);
 int accum_newest_checkpoint(const char *root, uint64_t *step);
 /* Writes ROOT/step-NNNNNNNN: trained parameters, optimizer state, and what else the next step needs. It
  * appears whole or not at all. `step` counts the steps that were made; of the others the newest `keep - 1`
- * stay (0: all). One rank calls it. */
+ * stay (0: all). All ranks call it, and each writes its share: behind accum_lock_checkpoints on rank 0, then
+ * accum_share_checkpoints. An error is the same on all ranks; the one that it names has its words. */
 int accum_checkpoint(accum_session *session, const char *root, uint64_t step, uint64_t keep);
+/* All ranks call it, before the first checkpoint: whether they see one folder, which rank 0 has locked. Slug
+ * `not-shared` (exit 3) where they do not. Nothing to do for one rank. */
+int accum_share_checkpoints(accum_session *session, const char *root);
 /* From now on accum_checkpoint returns when it has copied the state, into memory that is taken here, and a
  * thread writes the copy. accum_finish_checkpoint says how the latest one ended, once: with `wait` behind its
- * end, else 0 while it is on its way. It comes before the next accum_checkpoint, with `wait`. */
+ * end, else 0 while it is on its way. It comes before the next accum_checkpoint, with `wait`. All ranks call
+ * both. */
 int accum_checkpoint_background(accum_session *session);
 int accum_finish_checkpoint(accum_session *session, int32_t wait);
 /* Reads a checkpoint, or the newest whole one of a folder of them; all ranks call it, behind bind. *step is

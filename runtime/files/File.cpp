@@ -121,21 +121,36 @@ Expected<std::string> readText(const std::string &path, uint64_t limit) {
 }
 
 Expected<std::string> hashFile(const std::string &path) {
+  auto whole = hashFile(path, {});
+  return whole ? Expected<std::string>(whole->front()) : whole.error();
+}
+
+Expected<std::vector<std::string>> hashFile(const std::string &path, const std::vector<uint64_t> &parts) {
   auto file = openRegular(path);
   if (!file)
     return file.error();
-  RunningHash hash;
+  std::vector<std::string> digits;
   std::vector<uint8_t> buffer(1 << 20);
+  RunningHash hash;
+  uint64_t left = parts.empty() ? UINT64_MAX : parts[0]; ///< of the current part
   ssize_t got;
-  while ((got = read(file->descriptor, buffer.data(), buffer.size())) > 0) {
+  while ((got = read(file->descriptor, buffer.data(), std::min<uint64_t>(left, buffer.size()))) > 0) {
     hash.add(buffer.data(), uint64_t(got));
     beat();
+    left -= uint64_t(got);
+    if (left > 0)
+      continue;
+    digits.push_back(hash.digits());
+    hash = RunningHash();
+    left = digits.size() < parts.size() ? parts[digits.size()] : UINT64_MAX;
   }
   int code = errno;
   close(file->descriptor);
   if (got < 0)
     return unreadable(path, std::strerror(code));
-  return hash.digits();
+  if (left != UINT64_MAX || parts.empty())
+    digits.push_back(hash.digits());
+  return digits;
 }
 
 FileWriter::FileWriter(std::string path, std::string temporary, int descriptor)

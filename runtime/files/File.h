@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace accum::runtime {
 
@@ -42,6 +43,10 @@ Expected<std::string> readText(const std::string &path, uint64_t limit);
 
 /// XXH3 64 bit of a file, 16 lowercase hexadecimal digits, read in pieces.
 Expected<std::string> hashFile(const std::string &path);
+
+/// The same of its parts, which have so many bytes one after the other, and of what is behind them where
+/// there is something, or where there are no parts.
+Expected<std::vector<std::string>> hashFile(const std::string &path, const std::vector<uint64_t> &parts);
 
 /// Writes PATH through a temporary file beside it. Nothing is at PATH until commit, which syncs and renames;
 /// without commit the temporary file disappears. An existing PATH is kept as PATH.1 when asked for; folders,

@@ -6,9 +6,8 @@
 #include <nlohmann/json.hpp>
 
 namespace accum::runtime {
-namespace {
 
-std::string makeHeader(const std::vector<TensorToWrite> &tensors) {
+std::string safetensorsHeader(const std::vector<TensorToWrite> &tensors) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   header["__metadata__"] = {{"format", "pt"}};
   uint64_t offset = 0;
@@ -21,10 +20,9 @@ std::string makeHeader(const std::vector<TensorToWrite> &tensors) {
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' '); // so that the data starts aligned
-  return text;
+  uint64_t length = text.size();
+  return std::string(reinterpret_cast<const char *>(&length), sizeof length) + text;
 }
-
-} // namespace
 
 Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors, bool keepOld,
                         const TensorReader &read, std::string *xxh3) {
@@ -37,10 +35,7 @@ Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite
       hash.add(data, bytes);
     return (*writer)->write(data, bytes);
   };
-  std::string header = makeHeader(tensors);
-  uint64_t length = header.size();
-  if (Status status = sink(reinterpret_cast<const uint8_t *>(&length), sizeof length); !status)
-    return status;
+  std::string header = safetensorsHeader(tensors);
   if (Status status = sink(reinterpret_cast<const uint8_t *>(header.data()), header.size()); !status)
     return status;
   for (const TensorToWrite &tensor : tensors)

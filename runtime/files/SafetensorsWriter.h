@@ -8,6 +8,9 @@
 
 namespace accum::runtime {
 
+/// What stands before the tensors, which follow one another without gaps.
+std::string safetensorsHeader(const std::vector<TensorToWrite> &tensors);
+
 /// Through a temporary file and a rename; with `keepOld` an existing file becomes PATH.1. Without a reader
 /// `data` is memory of the process. `xxh3` gets the checksum of the file, as hashFile finds it.
 Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors, bool keepOld,

@@ -117,6 +117,18 @@ Expected<int64_t> Collectives::maximum(int64_t value, double watchdog) {
   return value;
 }
 
+Status Collectives::agree(const Status &own) {
+  bool waited = !own && own.error().slug == "rank-stalled";
+  int64_t weight = own ? 0 : count - ownRank + (waited ? 0 : count);
+  // Who has waited already has little patience left.
+  auto speaker = maximum(weight, waited ? watchdogSeconds() / 20 : watchdogSeconds());
+  if (!speaker)
+    return waited ? own : speaker.error();
+  if (*speaker == 0 || *speaker == weight)
+    return own;
+  return Error{own ? kExitRunFailed : own.error().exitCode, "", ""};
+}
+
 void Collectives::abort(int exitCode) {
   if (table)
     table->abort(exitCode);

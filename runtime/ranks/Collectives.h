@@ -44,6 +44,9 @@ public:
   Status watch();
   /// The largest value over all ranks.
   Expected<int64_t> maximum(int64_t value, double watchdog = watchdogSeconds());
+  /// Success where all ranks have it. Else all get an error. The lowest rank that has one reports, of those
+  /// that know more than that they have waited for another one: the errors of the others have no message.
+  Status agree(const Status &own);
   /// Ends every rank with this exit code.
   [[noreturn]] void abort(int exitCode);
 

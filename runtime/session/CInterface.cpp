@@ -201,6 +201,10 @@ int accum_newest_checkpoint(const char *root, uint64_t *step) {
   });
 }
 
+int accum_share_checkpoints(accum_session *session, const char *root) {
+  return guarded([&] { return report(session->session->shareCheckpoints(root)); });
+}
+
 int accum_checkpoint_background(accum_session *session) {
   return guarded([&] { return report(session->session->checkpointInBackground()); });
 }

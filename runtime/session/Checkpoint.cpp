@@ -2,6 +2,7 @@
 // A folder becomes visible by its rename; what a killed run left is removed by the next one.
 #include "runtime/session/Checkpoint.h"
 #include "runtime/files/File.h"
+#include "runtime/system/Hash.h"
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
@@ -22,7 +23,8 @@ constexpr const char *kPrefix = "step-", *kWriting = ".writing-step-", *kReplace
 constexpr const char *kFacts = "checkpoint.json", *kTensors = "state.safetensors";
 /// Tenths of a second: a run that was killed just now may still be on its way out.
 constexpr int kLockTurns = 30;
-constexpr uint64_t kMostFacts = 1 << 20; ///< bytes
+constexpr uint64_t kMostFacts = 64 << 20; ///< bytes; a part of a file takes forty
+constexpr int kPartsVersion = 2;          ///< of those whose tensors have a checksum in parts
 
 Error unwritable(const std::string &path, const std::string &why) {
   return {kExitFile, path + ": cannot be written: " + why, "unwritable"};
@@ -67,11 +69,25 @@ std::vector<Group> groupsIn(const nlohmann::json &json) {
   return groups;
 }
 
-/// `xxh3`: of the tensors' file.
-Status writeFacts(const std::string &folder, const CheckpointFacts &facts, const std::string &xxh3) {
+nlohmann::ordered_json toJson(const TensorsChecksum &sum, uint64_t bytes) {
+  nlohmann::ordered_json json = {{"bytes", bytes}, {"xxh3", sum.xxh3}};
+  for (const TensorsChecksum::Part &part : sum.parts)
+    json["parts"].push_back({part.bytes, part.xxh3});
+  return json;
+}
+
+TensorsChecksum checksumIn(const nlohmann::json &json) {
+  TensorsChecksum sum{json.at("xxh3")};
+  if (json.contains("parts"))
+    for (const auto &part : json.at("parts"))
+      sum.parts.push_back({part.at(0), part.at(1)});
+  return sum;
+}
+
+Status writeFacts(const std::string &folder, const CheckpointFacts &facts, const TensorsChecksum &sum) {
   std::string tensors = folder + "/" + kTensors;
   nlohmann::ordered_json json = {{"format", "accum-checkpoint"},
-                                 {"version", 1},
+                                 {"version", sum.parts.empty() ? 1 : kPartsVersion},
                                  {"step", facts.step},
                                  {"updates", facts.updates},
                                  {"optimizer", facts.optimizer},
@@ -83,7 +99,7 @@ Status writeFacts(const std::string &folder, const CheckpointFacts &facts, const
                                  {"data", facts.data},
                                  {"spikes", {{"losses", facts.losses}, {"norms", facts.norms}}},
                                  {"groups", toJson(facts.groups)},
-                                 {"tensors", {{"bytes", fs::file_size(tensors)}, {"xxh3", xxh3}}},
+                                 {"tensors", toJson(sum, fs::file_size(tensors))},
                                  {"accum", ACCUM_VERSION}};
   for (const BatchChange &change : facts.batches)
     json["batches"].push_back({change.step, change.batch});
@@ -143,6 +159,24 @@ std::vector<BatchChange> readBatches(const nlohmann::json &json) {
   return batches;
 }
 
+bool isKnown(int version) { return version == 1 || version == kPartsVersion; }
+
+/// Whether a file has the checksum, or all of its parts have theirs.
+Expected<bool> isAsWritten(const std::string &path, const TensorsChecksum &sum) {
+  std::vector<uint64_t> sizes;
+  for (const TensorsChecksum::Part &part : sum.parts)
+    sizes.push_back(part.bytes);
+  auto found = hashFile(path, sizes);
+  if (!found)
+    return found.error();
+  if (sum.parts.empty())
+    return found->back() == sum.xxh3;
+  bool isSame = found->size() == sizes.size() && TensorsChecksum::of(sum.parts).xxh3 == sum.xxh3;
+  for (size_t i = 0; isSame && i < sizes.size(); ++i)
+    isSame = (*found)[i] == sum.parts[i].xxh3;
+  return isSame;
+}
+
 Error damaged(const std::string &path, const std::string &what) {
   return {kExitFile, path + ": " + what, "damaged-checkpoint", {"--resume auto takes the newest whole one"}};
 }
@@ -187,29 +221,53 @@ Status lockCheckpoints(const std::string &root) {
                {"give this run a folder of its own: --checkpoint DIR"}};
 }
 
-Status writeCheckpoint(const std::string &root, const CheckpointFacts &facts,
-                       const std::vector<TensorToWrite> &tensors, const TensorReader &read, uint64_t keep) {
-  std::string path = checkpointPath(root, facts.step);
-  std::string writing =
-      root + "/" + kWriting + fs::path(path).filename().string().substr(std::strlen(kPrefix));
+std::string writingPath(const std::string &root, uint64_t step, const std::string &token) {
+  return fmt::format("{}/{}{:08}{}", root, kWriting, step, token);
+}
+
+Status beginCheckpoint(const std::string &written) {
   std::error_code code;
-  fs::remove_all(writing, code);
-  fs::create_directories(writing, code);
-  if (code)
-    return unwritable(writing, code.message());
-  std::string xxh3;
-  Status status = writeSafetensors(checkpointTensors(writing), tensors, /*keepOld=*/false, read, &xxh3);
+  fs::remove_all(written, code);
+  fs::create_directories(written, code);
+  return code ? unwritable(written, code.message()) : Status();
+}
+
+Status publishCheckpoint(const std::string &root, const std::string &written, const CheckpointFacts &facts,
+                         const TensorsChecksum &tensors, uint64_t keep) {
+  Status status = writeFacts(written, facts, tensors);
   if (status)
-    status = writeFacts(writing, facts, xxh3);
+    status = syncFolder(written);
   if (status)
-    status = syncFolder(writing);
-  if (status)
-    status = publish(root, writing, path);
+    status = publish(root, written, checkpointPath(root, facts.step));
   if (status)
     removeOld(root, keep);
-  else
-    fs::remove_all(writing, code);
   return status;
+}
+
+void discardCheckpoint(const std::string &written) {
+  std::error_code ignored;
+  fs::remove_all(written, ignored);
+}
+
+Status writeCheckpoint(const std::string &root, const CheckpointFacts &facts,
+                       const std::vector<TensorToWrite> &tensors, const TensorReader &read, uint64_t keep) {
+  std::string writing = writingPath(root, facts.step, "");
+  if (Status status = beginCheckpoint(writing); !status)
+    return status;
+  TensorsChecksum sum;
+  Status status = writeSafetensors(checkpointTensors(writing), tensors, /*keepOld=*/false, read, &sum.xxh3);
+  if (status)
+    status = publishCheckpoint(root, writing, facts, sum, keep);
+  if (!status)
+    discardCheckpoint(writing);
+  return status;
+}
+
+TensorsChecksum TensorsChecksum::of(std::vector<Part> parts) {
+  std::string all;
+  for (const Part &part : parts)
+    all += part.xxh3;
+  return {hashText(all), std::move(parts)};
 }
 
 Expected<CheckpointFacts> readCheckpoint(const std::string &path) {
@@ -219,9 +277,9 @@ Expected<CheckpointFacts> readCheckpoint(const std::string &path) {
   auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
   CheckpointFacts facts;
   uint64_t bytes = 0;
-  std::string expected;
+  TensorsChecksum expected;
   try {
-    if (json.is_discarded() || json.at("format") != "accum-checkpoint" || json.at("version") != 1)
+    if (json.is_discarded() || json.at("format") != "accum-checkpoint" || !isKnown(json.at("version")))
       return damaged(path + "/" + kFacts, "is no checkpoint of this version");
     facts = {json.at("step"),
              json.at("updates"),
@@ -242,7 +300,7 @@ Expected<CheckpointFacts> readCheckpoint(const std::string &path) {
     facts.groups = groupsIn(json);
     facts.data = json.value("data", "");
     bytes = json.at("tensors").at("bytes");
-    expected = json.at("tensors").at("xxh3");
+    expected = checksumIn(json.at("tensors"));
   } catch (const nlohmann::json::exception &error) {
     return damaged(path + "/" + kFacts, error.what());
   }
@@ -250,13 +308,13 @@ Expected<CheckpointFacts> readCheckpoint(const std::string &path) {
   std::string tensors = checkpointTensors(path);
   if (uint64_t found = fs::file_size(tensors, code); code || found != bytes)
     return damaged(tensors, code ? code.message() : fmt::format("has {} bytes of {}", found, bytes));
-  auto hash = hashFile(tensors);
-  if (!hash)
-    return hash.error();
-  if (*hash != expected)
+  auto isSame = isAsWritten(tensors, expected);
+  if (!isSame)
+    return isSame.error();
+  if (!*isSame)
     return damaged(tensors, "is not what was written: its checksum differs");
   facts.bytes = bytes;
-  facts.xxh3 = expected;
+  facts.xxh3 = expected.xxh3;
   return facts;
 }
 

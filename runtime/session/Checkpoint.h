@@ -28,6 +28,18 @@ struct CheckpointFacts {
   std::string xxh3 = {};
 };
 
+/// Of a file of tensors, as checkpoint.json has it.
+struct TensorsChecksum {
+  struct Part {
+    uint64_t bytes = 0;
+    std::string xxh3 = {};
+  };
+  std::string xxh3 = {};        ///< of the file; of the parts' checksums in a row where there are parts
+  std::vector<Part> parts = {}; ///< one after the other all of the file, where several ranks wrote it
+
+  static TensorsChecksum of(std::vector<Part> parts);
+};
+
 /// ROOT/step-00000500.
 std::string checkpointPath(const std::string &root, uint64_t step);
 
@@ -38,6 +50,16 @@ std::vector<uint64_t> listCheckpoints(const std::string &root);
 /// removed). An error leaves what was there.
 Status writeCheckpoint(const std::string &root, const CheckpointFacts &facts,
                        const std::vector<TensorToWrite> &tensors, const TensorReader &read, uint64_t keep);
+
+/// The same in two calls, for a file of tensors that is written in between, in a folder of this path. `token`
+/// keeps apart what ranks of a job that died may still write.
+std::string writingPath(const std::string &root, uint64_t step, const std::string &token);
+/// Makes the folder, empty; then makes it ROOT/step-N.
+Status beginCheckpoint(const std::string &written);
+Status publishCheckpoint(const std::string &root, const std::string &written, const CheckpointFacts &facts,
+                         const TensorsChecksum &tensors, uint64_t keep);
+/// Removes what beginCheckpoint made.
+void discardCheckpoint(const std::string &written);
 
 /// Checks that all files are there as they were written. Slugs `missing-file`, `damaged-checkpoint` (exit 3).
 Expected<CheckpointFacts> readCheckpoint(const std::string &path);

@@ -49,20 +49,6 @@ Expected<std::unique_ptr<Session>> Session::open(const std::string &folder,
   return session;
 }
 
-/// All ranks fail when one does. The lowest that did reports, of those that know more than that they have
-/// waited for another one.
-Status Session::agree(const Status &own) {
-  bool waited = !own && own.error().slug == "rank-stalled";
-  int64_t weight = own ? 0 : collectives.ranks() - collectives.rank() + (waited ? 0 : collectives.ranks());
-  // Who has waited already has little patience left.
-  auto speaker = collectives.maximum(weight, waited ? watchdogSeconds() / 20 : watchdogSeconds());
-  if (!speaker)
-    return waited ? own : speaker.error();
-  if (*speaker == 0 || *speaker == weight)
-    return own;
-  return Error{own ? kExitRunFailed : own.error().exitCode, "", ""};
-}
-
 constexpr const char *kWeights = "params.safetensors";
 
 /// A run from random numbers does without the weights: then their file may be gone.

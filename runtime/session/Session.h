@@ -10,6 +10,7 @@
 #include "runtime/session/Hyper.h"
 #include "runtime/session/InitialWeights.h"
 #include "runtime/session/Schedule.h"
+#include "runtime/session/SharedCheckpoint.h"
 #include "runtime/session/SpikeDetector.h"
 #include "runtime/session/StateMemory.h"
 #include "runtime/session/StepRanges.h"
@@ -76,12 +77,14 @@ public:
   /// As safetensors, or into the model file where the path ends in .onnx.
   Status saveWeights(const WeightsToSave &save);
   Status save(const std::string &kind, const std::string &names, const std::string &path, bool keepOld);
-  /// On one rank: all have the same.
+  /// Where there are several ranks: all of them write into this folder, which rank 0 has locked.
+  Status shareCheckpoints(const std::string &root);
+  /// On all ranks.
   Status checkpoint(const std::string &root, uint64_t step, uint64_t keep);
   /// From now on checkpoints are written by a thread, from a copy of the state.
   Status checkpointInBackground();
   /// How the latest of those ended, told once; success while it is on its way, unless `wait`.
-  Status finishCheckpoint(bool wait) { return background ? background->finish(wait) : Status(); }
+  Status finishCheckpoint(bool wait);
   /// Of a checkpoint's folder; the step to go on with, 0 where only weights were taken. Data is bound before.
   Expected<uint64_t> resume(const std::string &path, bool weightsOnly);
   /// The newest whole one of a folder of them, on all ranks alike; nothing where there is none.
@@ -119,7 +122,7 @@ public:
   int copy(void *target, const void *source, uint64_t bytes);
 
 private:
-  Status agree(const Status &own);
+  Status agree(const Status &own) { return collectives.agree(own); }
   bool leavesOutIncomplete(const Dataset &data, bool dropLast);
   Status prepare(const accum_open_options &options);
   Status start(const accum_open_options &options);
@@ -173,11 +176,12 @@ private:
   Collectives collectives;
   std::unique_ptr<Device> device;
   std::vector<TensorToWrite> tensorsToKeep() const;
-  std::unique_ptr<BackgroundCheckpoint> background;
-  std::set<size_t> carried; ///< frozen parameters whose values are not the artifact's
-  std::set<size_t> unset;   ///< parameters that have no value yet
-  uint8_t *state = nullptr; ///< in the device's memory, scratch behind it
+  std::unique_ptr<BackgroundCheckpoint> background; ///< of a single rank
+  std::set<size_t> carried;                         ///< frozen parameters whose values are not the artifact's
+  std::set<size_t> unset;                           ///< parameters that have no value yet
+  uint8_t *state = nullptr;                         ///< in the device's memory, scratch behind it
   StateMemory memory;
+  std::unique_ptr<SharedCheckpoint> shared; ///< of several; reads `memory`
   Staging staging;
   Device::FillInputs fillInputs;
   std::optional<Feed> feed, evaluation, given; ///< given: for one step

@@ -130,28 +130,52 @@ std::vector<TensorToWrite> Session::tensorsToKeep() const {
 }
 
 Status Session::checkpointInBackground() {
-  if (memory.isSharded())
-    return Error{
-        kExitUsage,
-        "a checkpoint of a sharded state is not written in the background: its ranks send their parts",
-        "usage",
-        {"leave --checkpoint-background out; each rank waits until the checkpoint is written"}};
+  const char *beside = " of memory beside the plan's";
   uint64_t bytes = 0;
-  for (const TensorToWrite &tensor : tensorsToKeep())
-    bytes += tensor.fileBytes();
-  auto made = BackgroundCheckpoint::make(bytes);
-  if (!made)
-    return made.error();
-  background = std::move(*made);
-  decisions.push_back("checkpoints are written in the background, from a copy of the state: " +
-                      formatBytes(bytes) + " of memory beside the plan's");
+  if (collectives.ranks() > 1) {
+    if (!shared)
+      return Error{
+          kExitUsage, "checkpoints have no folder yet", "usage", {"accum_share_checkpoints names it"}};
+    auto taken = shared->writeInBackground(checkpointTensors(/*withSlots=*/true));
+    if (!taken)
+      return taken.error();
+    bytes = *taken;
+    beside = " of memory beside the plan's on each of the ranks";
+  } else {
+    for (const TensorToWrite &tensor : tensorsToKeep())
+      bytes += tensor.fileBytes();
+    auto made = BackgroundCheckpoint::make(bytes);
+    if (!made)
+      return made.error();
+    background = std::move(*made);
+  }
+  decisions.push_back(
+      "checkpoints are written in the background, from a copy of the state: " + formatBytes(bytes) + beside);
   return {};
 }
 
+Status Session::shareCheckpoints(const std::string &root) {
+  if (collectives.ranks() == 1)
+    return {};
+  shared = std::make_unique<SharedCheckpoint>(collectives, memory);
+  return shared->join(root);
+}
+
 Status Session::checkpoint(const std::string &root, uint64_t step, uint64_t keep) {
+  if (collectives.ranks() > 1 && !shared)
+    if (Status status = shareCheckpoints(root); !status)
+      return status;
+  if (shared)
+    return shared->write(root, facts(step), checkpointTensors(/*withSlots=*/true), keep);
   if (background)
     return background->start(root, facts(step), tensorsToKeep(), reader(), keep);
   return writeCheckpoint(root, facts(step), tensorsToKeep(), reader(), keep);
+}
+
+Status Session::finishCheckpoint(bool wait) {
+  if (shared)
+    return shared->finish(wait);
+  return background ? background->finish(wait) : Status();
 }
 
 /// Frozen parameters are in a checkpoint where they were not the artifact's.

@@ -103,6 +103,40 @@ Expected<const uint8_t *> StateMemory::view(uint64_t offset, uint64_t bytes) {
   return viewTogether(offset, bytes);
 }
 
+std::vector<StateMemory::Part> StateMemory::partsOf(uint64_t offset, uint64_t bytes) const {
+  if (isPlain())
+    return {{offset, bytes, kAll}};
+  std::vector<Part> parts;
+  auto count = uint64_t(ranks->ranks());
+  uint64_t end = offset + bytes;
+  for (const StateSegment &segment : manifest->shard.segments) {
+    bool inParts = segment.isCut || segment.isOwned;
+    uint64_t size = inParts ? segment.bytes / count : segment.bytes;
+    for (uint64_t part = 0; part < (inParts ? count : 1); ++part) {
+      uint64_t start = segment.offset + part * size;
+      uint64_t from = std::max(offset, start), to = std::min(end, start + size);
+      if (from < to)
+        parts.push_back({from, to - from, inParts ? int(part) : kAll});
+    }
+  }
+  std::ranges::sort(parts, {}, &Part::offset);
+  return parts;
+}
+
+Expected<const uint8_t *> StateMemory::viewOwn(uint64_t offset, uint64_t bytes) {
+  if (isPlain())
+    return view(Piece{offset, offset, bytes, false});
+  for (const StateSegment &segment : manifest->shard.segments) {
+    if (offset < segment.offset || offset - segment.offset >= segment.bytes)
+      continue;
+    uint64_t before =
+        segment.isCut ? uint64_t(ranks->rank()) * (segment.bytes / uint64_t(ranks->ranks())) : 0;
+    return view(
+        Piece{offset, segment.local + (offset - segment.offset) - before, bytes, segment.isOffloaded});
+  }
+  return Error{kExitInternal, "no part of the state has the byte at " + std::to_string(offset), "internal"};
+}
+
 Status StateMemory::assist() {
   if (!isSharded())
     return {};

@@ -6,6 +6,7 @@
 
 #include "runtime/session/Device.h"
 #include <optional>
+#include <vector>
 
 namespace accum::runtime {
 
@@ -38,6 +39,17 @@ public:
   /// On the other ranks: sends rank 0 what it views, until it calls this too. Nothing to do where no rank has
   /// parts.
   Status assist();
+
+  /// A range of the whole state, and the rank that has it; kAll: every rank has it.
+  struct Part {
+    uint64_t offset, bytes;
+    int rank;
+  };
+  static constexpr int kAll = -1;
+  /// What a range consists of, in order.
+  std::vector<Part> partsOf(uint64_t offset, uint64_t bytes) const;
+  /// Of a part that this rank has: the bytes at `offset`, at most Device::kPieceBytes, until the next call.
+  Expected<const uint8_t *> viewOwn(uint64_t offset, uint64_t bytes);
 
 private:
   struct Piece {

@@ -21,6 +21,6 @@ RunningHash::RunningHash()
 
 void RunningHash::add(const void *data, uint64_t bytes) { XXH3_64bits_update(state.get(), data, bytes); }
 
-std::string RunningHash::digits() const { return hashDigits(XXH3_64bits_digest(state.get())); }
+uint64_t RunningHash::value() const { return XXH3_64bits_digest(state.get()); }
 
 } // namespace accum::runtime

@@ -20,7 +20,8 @@ class RunningHash {
 public:
   RunningHash();
   void add(const void *data, uint64_t bytes);
-  std::string digits() const;
+  uint64_t value() const;
+  std::string digits() const { return hashDigits(value()); }
 
 private:
   std::unique_ptr<XXH3_state_s, int (*)(XXH3_state_s *)> state;

@@ -27,7 +27,7 @@ std::string readSchedule(std::string_view text, std::vector<accum_batch_change> 
     text.remove_prefix(isPair ? 1 : 0);
     auto batch = isPair ? leadingNumber(text) : std::nullopt;
     if (!batch || (!text.empty() && !text.starts_with(',')))
-      return "--batch-schedule: `" + given + "` is not STEP:BATCH,... like 0:64,1000:256";
+      return "`" + given + "` is not STEP:BATCH,... like 0:64,1000:256";
     changes.push_back({uint64_t(*step), *batch});
     if (text.empty())
       return "";

@@ -8,24 +8,33 @@
 
 namespace accum::run {
 
-void Checkpoints::writeIfDue(uint64_t done, bool isLast) {
-  bool isDue = isLast || (options.checkpointSteps > 0 && done % options.checkpointSteps == 0) ||
-               (options.checkpointSeconds > 0 && runtime::now() - latest >= options.checkpointSeconds);
-  finish(/*wait=*/isDue);
-  if (!isDue)
-    return;
-  latest = runtime::now();
-  latestStep = done;
-  isLatestLast = isLast;
-  failed = accum_checkpoint(session, options.checkpoint.c_str(), done, options.checkpointKeep);
-  sayFailed();
-  if (isLast)
-    finish(/*wait=*/true);
+/// By rank 0's clock, where that decides.
+int Checkpoints::writeIfDue(uint64_t done, bool isLast) {
+  int64_t isDue = isLast || (options.checkpointSteps > 0 && done % options.checkpointSteps == 0);
+  if (options.checkpointSeconds > 0) {
+    bool isTime = isFirst && runtime::now() - latest >= options.checkpointSeconds;
+    if (int code = accum_maximum(session, isDue || isTime, &isDue))
+      return code;
+  }
+  finish(/*wait=*/isDue != 0);
+  if (isDue) {
+    latest = runtime::now();
+    latestStep = done;
+    isLatestLast = isLast;
+    failed = accum_checkpoint(session, options.checkpoint.c_str(), done, options.checkpointKeep);
+    sayFailed();
+    if (isLast)
+      finish(/*wait=*/true);
+  }
+  return 0;
 }
 
-int Checkpoints::lock() {
-  int code = accum_lock_checkpoints(options.checkpoint.c_str());
-  return code == 0 && options.checkpointBackground ? accum_checkpoint_background(session) : code;
+int Checkpoints::lock() const { return isFirst ? accum_lock_checkpoints(options.checkpoint.c_str()) : 0; }
+
+int Checkpoints::share() { return accum_share_checkpoints(session, options.checkpoint.c_str()); }
+
+int Checkpoints::takeMemory() {
+  return options.checkpointBackground ? accum_checkpoint_background(session) : 0;
 }
 
 int Checkpoints::checkBegin(uint64_t from) const {
@@ -55,7 +64,7 @@ void Checkpoints::sayFailed() {
   if (!failed)
     return;
   std::fputs(accum_last_error(), stderr);
-  if (!isLatestLast)
+  if (!isLatestLast && isFirst)
     std::fprintf(stderr, "note: step %llu has no checkpoint; training goes on\n",
                  static_cast<unsigned long long>(latestStep));
 }
@@ -87,7 +96,9 @@ int sayResumed(const Options &options, bool found, uint64_t step) {
     return error.exitCode;
   }
   if (found)
-    std::printf("resumed  %s at step %llu\n", path.c_str(), static_cast<unsigned long long>(step));
+    std::printf("resumed  %s%s at step %llu\n",
+                options.resumeWeightsOnly || options.evalOnly ? "the weights of " : "", path.c_str(),
+                static_cast<unsigned long long>(step));
   else
     std::fprintf(stderr, "note: %s holds no checkpoint: a fresh start\n", path.c_str());
   return 0;

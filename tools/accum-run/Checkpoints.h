@@ -9,26 +9,34 @@
 
 namespace accum::run {
 
-/// Of one run, on the rank that writes them.
+/// Of one run. Every rank has one, and all make the same calls but those that are rank 0's.
 class Checkpoints {
 public:
-  Checkpoints(const Options &options, accum_session *session) : options(options), session(session) {}
+  Checkpoints(const Options &options, accum_session *session, bool isFirst)
+      : options(options), session(session), isFirst(isFirst) {}
 
-  /// Keeps other runs out of the folder. An exit code.
-  int lock();
-  /// Before step `from` is made. An exit code, with the sentence said: newer checkpoints of another run would
-  /// be taken for this one's.
+  /// Rank 0 keeps other runs out of the folder. An exit code.
+  int lock() const;
+  /// Whether all ranks see that folder. An exit code, on all ranks alike.
+  int share();
+  /// Of what is written in the background, when all is known that a checkpoint holds. An exit code, on all
+  /// ranks alike.
+  int takeMemory();
+  /// Of rank 0, before step `from` is made. An exit code, with the sentence said: newer checkpoints of
+  /// another run would be taken for this one's.
   int checkBegin(uint64_t from) const;
-  /// One that cannot be written ends no run: the one before it is still there.
-  void writeIfDue(uint64_t done, bool isLast);
+  /// One that cannot be written ends no run: the one before it is still there. An exit code where ranks
+  /// cannot be reached.
+  int writeIfDue(uint64_t done, bool isLast);
   /// Of the latest one: its exit code, 0 where it was written.
   int failure() const { return failed; }
-  /// The command, as a shell takes it, where there is something to go on from.
+  /// Of rank 0: the command, as a shell takes it, where there is something to go on from.
   void sayHowToGoOn() const;
 
 private:
   const Options &options;
   accum_session *session;
+  bool isFirst;
   void finish(bool wait);
   void sayFailed();
 

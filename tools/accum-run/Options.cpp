@@ -72,15 +72,23 @@ std::string includeFolder() {
 }
 
 /// Nothing that is asked for is passed over.
-Status checkVerify(const CLI::App &app) {
-  const std::set<std::string> taken = {
-      "artifact",         "--token-type", "--document-separator", "--token-labels", "--data",
-      "--synthetic",      "--seed",       "--random-params",      "--threads",      "--verify",
-      "--verify-seconds", "--target",     "--launcher",           "--progress",     "--devices"};
+Status checkTaken(const CLI::App &app, const std::set<std::string> &taken, const std::string &why) {
   for (const CLI::Option *option : app.get_options())
     if (option->count() > 0 && !taken.contains(option->get_name()))
-      return usage("--verify trains nothing and writes nothing: leave " + option->get_name() + " out");
+      return usage(why + ": leave " + option->get_name() + " out");
   return {};
+}
+
+Status checkAlone(const CLI::App &app, const Options &options) {
+  if (options.describe)
+    return checkTaken(app, {"artifact", "--describe"}, "--describe runs nothing");
+  if (!options.verify)
+    return {};
+  return checkTaken(app,
+                    {"artifact", "--token-type", "--document-separator", "--token-labels", "--data",
+                     "--synthetic", "--seed", "--random-params", "--threads", "--verify", "--verify-seconds",
+                     "--target", "--launcher", "--progress", "--devices"},
+                    "--verify trains nothing and writes nothing");
 }
 
 Status checkTogether(const Options &options) {
@@ -208,7 +216,7 @@ Expected<Options> parseOptions(int argc, char **argv) {
     return options;
   }
   options.skipNan = onNan == "skip";
-  if (Status status = options.verify && !options.describe ? checkVerify(app) : Status(); !status)
+  if (Status status = checkAlone(app, options); !status)
     return status.error();
   if (Status status = checkEvaluation(app, options); !status)
     return status.error();

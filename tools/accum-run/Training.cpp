@@ -71,7 +71,7 @@ private:
   uint64_t firstStep = 0; ///< 0, or where a checkpoint was left
   Evaluator evaluator{options, session};
   RunResults results{options, session};
-  std::optional<Checkpoints> checkpoints; ///< where a folder for them is given; on rank 0
+  std::optional<Checkpoints> checkpoints; ///< where a folder for them is given
   double started = runtime::now();        ///< of the training, the loading before it left out
 };
 
@@ -162,16 +162,21 @@ int Training::prepare() {
   }
   if (int agreed = agree(code))
     return agreed;
-  if (isFirst() && !options.checkpoint.empty())
-    checkpoints.emplace(options, session);
+  if (!options.checkpoint.empty())
+    checkpoints.emplace(options, session, isFirst());
   code = checkpoints ? checkpoints->lock() : 0;
   if (int agreed = agree(code))
     return agreed;
+  code = checkpoints ? checkpoints->share() : 0; // on all ranks alike
+  if (code != 0)
+    return say(code);
   if (int resumed = options.resume.empty() ? 0 : resume())
     return resumed;
   if (int failed = options.init.empty() || isResumed ? 0 : init())
     return failed;
-  int64_t refused = checkpoints ? checkpoints->checkBegin(firstStep) : 0;
+  if (int failed = checkpoints ? checkpoints->takeMemory() : 0)
+    return say(failed);
+  int64_t refused = checkpoints && isFirst() ? checkpoints->checkBegin(firstStep) : 0;
   if (int failed = accum_maximum(session, refused, &refused))
     leave(say(failed));
   if (refused)
@@ -271,11 +276,8 @@ int Training::loop() {
     bool isLast = isGood || step + 1 == totalSteps(), hurries = hurriedAgreed();
     if (!hurries && evaluator.isDue(step + 1, isLast))
       hurries = !evaluate(step + 1) || hurriedAgreed();
-    if (!options.checkpoint.empty())
-      onFirst([&] {
-        checkpoints->writeIfDue(step + 1, hurries || isLast);
-        return 0;
-      });
+    if (int code = checkpoints ? checkpoints->writeIfDue(step + 1, hurries || isLast) : 0)
+      leave(say(code));
     if (hurries || isGood)
       return runtime::kExitStopped;
   }
@@ -352,7 +354,7 @@ int Training::run() {
     if (isFirst())
       summary.print(info.batch);
     int saved = onFirst([&] { return results.save(summary.steps() > 0); });
-    if (checkpoints && code == runtime::kExitStopped)
+    if (checkpoints && isFirst() && code == runtime::kExitStopped)
       checkpoints->sayHowToGoOn();
     saved = saved == 0 && checkpoints ? checkpoints->failure() : saved;
     saved = saved == 0 ? evaluator.failure() : saved;
