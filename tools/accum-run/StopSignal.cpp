@@ -3,6 +3,7 @@
 #include "tools/accum-run/StopSignal.h"
 #include "runtime/system/SignalStack.h"
 #include <csignal>
+#include <ctime>
 
 namespace accum::run {
 namespace {
@@ -11,9 +12,21 @@ volatile std::sig_atomic_t requested = 0;
 RankBoard *boardOfHandler = nullptr;
 int rankOfHandler = 0;
 
+/// What comes sooner is the same request: timeout(1) tells a process and then its group.
+constexpr double kSameRequest = 0.2; ///< seconds
+double firstRequest = 0;
+
+/// A second interrupt leaves at once; files that appear by a rename are whole whenever it comes.
 void onSignal(int number) {
-  if (requested && number == SIGINT)
+  timespec clock = {};
+  clock_gettime(CLOCK_MONOTONIC, &clock);
+  double now = double(clock.tv_sec) + 1e-9 * double(clock.tv_nsec);
+  if (requested && number == SIGINT && now - firstRequest >= kSameRequest) {
     std::signal(SIGINT, SIG_DFL);
+    raise(SIGINT);
+  }
+  if (!requested)
+    firstRequest = now;
   requested = 1;
   if (boardOfHandler)
     boardOfHandler->set(rankOfHandler, RankBoard::Told);
