@@ -103,6 +103,12 @@ Status writeFacts(const std::string &folder, const CheckpointFacts &facts, const
                                  {"accum", ACCUM_VERSION}};
   for (const BatchChange &change : facts.batches)
     json["batches"].push_back({change.step, change.batch});
+  if (facts.samples > 0) { // where the next step begins
+    Window next = Epochs(facts.samples, facts.batches, facts.dropLast).at(facts.step);
+    json["epoch"] = next.epoch;
+    json["position"] = next.start;
+  }
+  json["command"] = facts.command;
   if (facts.best)
     json["best_eval_loss"] = *facts.best;
   if (facts.evaluated)
@@ -110,7 +116,8 @@ Status writeFacts(const std::string &folder, const CheckpointFacts &facts, const
   auto file = FileWriter::create(folder + "/" + kFacts);
   if (!file)
     return file.error();
-  std::string text = json.dump(1) + "\n";
+  // The words of a command may be any bytes.
+  std::string text = json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   if (Status status = (*file)->write(text.data(), text.size()); !status)
     return status;
   return (*file)->commit(false);
@@ -299,6 +306,7 @@ Expected<CheckpointFacts> readCheckpoint(const std::string &path) {
       facts.evaluated = json["evaluated"].get<uint64_t>();
     facts.groups = groupsIn(json);
     facts.data = json.value("data", "");
+    facts.command = json.value("command", std::vector<std::string>());
     bytes = json.at("tensors").at("bytes");
     expected = checksumIn(json.at("tensors"));
   } catch (const nlohmann::json::exception &error) {

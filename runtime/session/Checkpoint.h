@@ -24,7 +24,8 @@ struct CheckpointFacts {
   std::optional<uint64_t> evaluated = {};     ///< steps that were made before the latest evaluation
   std::vector<Group> groups = {};             ///< empty: made before they were recorded
   std::string data = {}; ///< Dataset::identity; empty: made before it was recorded, or of no files
-  uint64_t bytes = 0;    ///< of the file of tensors, where it was read
+  std::vector<std::string> command = {}; ///< the words that started the process; told, and not compared
+  uint64_t bytes = 0;                    ///< of the file of tensors, where it was read
   std::string xxh3 = {};
 };
 

@@ -68,7 +68,10 @@ Expected<std::string> describeOne(const std::string &path) {
     text += "group       " + describe(group) + "\n";
   if (facts->best)
     text += fmt::format("best        loss {:.6g} of evaluations so far\n", *facts->best);
-  return text + describeTensors(*facts, *arrays);
+  text += describeTensors(*facts, *arrays);
+  for (const std::string &word : facts->command)
+    text += (&word == &facts->command.front() ? "command     " : " ") + printable(word);
+  return text + (facts->command.empty() ? "" : "\n");
 }
 
 Expected<std::string> describeFolder(const std::string &path) {

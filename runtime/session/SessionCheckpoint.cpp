@@ -5,6 +5,7 @@
 #include "runtime/session/Session.h"
 #include "runtime/system/Memory.h"
 #include <algorithm>
+#include <fstream>
 
 namespace accum::runtime {
 namespace {
@@ -75,6 +76,15 @@ std::string difference(const CheckpointFacts &made, const CheckpointFacts &now) 
   return "";
 }
 
+/// As the system has them: this may be a library in another's program.
+std::vector<std::string> commandWords() {
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);
+  std::vector<std::string> words;
+  for (std::string word; std::getline(file, word, '\0');)
+    words.push_back(word);
+  return words;
+}
+
 } // namespace
 
 /// Trained parameters and the frozen ones that are not the artifact's, then the optimizer's slots of each as
@@ -119,7 +129,8 @@ CheckpointFacts Session::facts(uint64_t step) const {
           best,
           evaluated,
           groupsOf(artifact.manifest, hyper.coefficients),
-          feed ? feed->identity() : ""};
+          feed ? feed->identity() : "",
+          commandWords()};
 }
 
 std::vector<TensorToWrite> Session::tensorsToKeep() const {

@@ -8,6 +8,7 @@
 #include "runtime/system/QuietThread.h"
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <random>
 
 namespace accum::runtime {
@@ -61,7 +62,10 @@ Status SharedCheckpoint::join(const std::string &root) {
   token = "." + hashDigits(uint64_t(drawn));
   Status own;
   if (isFirst()) {
-    auto lock = RangeWriter::open(root + "/.lock");
+    std::error_code code; // who has locked the folder has made both
+    std::filesystem::create_directories(root, code);
+    bool isNew = !std::filesystem::exists(root + "/.lock", code);
+    auto lock = isNew ? RangeWriter::create(root + "/.lock", 0) : RangeWriter::open(root + "/.lock");
     own = lock ? (*lock)->write(0, token.data(), token.size()) : lock.error();
     own = own ? (*lock)->sync() : own;
   }

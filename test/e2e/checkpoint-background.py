@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """oracle: checkpoints written in the background are, byte for byte, those written in between, also behind a kill.
 checkpoint-background.py ARTIFACT FOLDER"""
+import json
 import pathlib
 import shutil
 import subprocess
@@ -26,8 +27,10 @@ def compare(root):
     names = sorted(path.name for path in (FOLDER / "plain").glob("step-*"))
     assert len(names) == STEPS and sorted(path.name for path in (FOLDER / root).glob("*") if path.name[0] != ".") == names
     for name in names:
-        for file in ("state.safetensors", "checkpoint.json"):
-            assert (FOLDER / root / name / file).read_bytes() == (FOLDER / "plain" / name / file).read_bytes(), (name, file)
+        assert (FOLDER / root / name / "state.safetensors").read_bytes() == (FOLDER / "plain" / name / "state.safetensors").read_bytes(), name
+        mine, plain = (json.loads((FOLDER / run / name / "checkpoint.json").read_text()) for run in (root, "plain"))
+        assert mine.pop("command")[1:] != words("plain")[1:], mine
+        assert plain.pop("command")[1:] == words("plain")[1:] and mine == plain, (mine, plain)
     assert (FOLDER / f"{root}.safetensors").read_bytes() == (FOLDER / "plain.safetensors").read_bytes()
 
 

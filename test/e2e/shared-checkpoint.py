@@ -89,8 +89,9 @@ def check_bytes():
         beside, said = train(artifact, "beside", "--lr", 0.01, "--eps", 1e-3, "--devices", devices, "--checkpoint-background")
         assert "of memory beside the plan's on each of the ranks" in said, said
         for step in range(1, STEPS + 1):
-            for file in ("state.safetensors", "checkpoint.json"):
-                assert (beside / f"step-{step:08}" / file).read_bytes() == (found / f"step-{step:08}" / file).read_bytes(), (mode, step, file)
+            assert state(beside, step).read_bytes() == state(found, step).read_bytes(), (mode, step)
+            mine, other = (json.loads((root / f"step-{step:08}" / "checkpoint.json").read_text()) for root in (beside, found))
+            assert mine.pop("command") != other.pop("command") and mine == other, (mode, step)
         assert not [path for path in beside.iterdir() if path.name.startswith(".writing")]
         print(mode, offload, "on", devices, "devices:", check_parts(found), "parts, in the background the same bytes")
 
@@ -105,6 +106,9 @@ class Job:
                  "ACCUM_WATCHDOG_SECONDS": "10"}
         self.ranks = [subprocess.Popen([*(wrap if rank else ()), *words], env={**place, "RANK": str(rank)}, stdout=subprocess.PIPE,
                                        stderr=subprocess.STDOUT, text=True, **((rank1 or {}) if rank else {})) for rank in range(2)]
+
+    def runs(self):
+        return all(rank.poll() is None for rank in self.ranks)
 
     def end(self):
         said = "".join(rank.communicate()[0] for rank in self.ranks)
@@ -137,7 +141,15 @@ def check_disturbed():
     kills = after = 0
     while kills < 12:  # of one rank; the other one finds out
         job = Job(artifact, root, steps, "--resume", "auto", *(["--checkpoint-background"] if kills % 2 else []))
-        time.sleep(startup * moments.uniform(0.3, 1.3))
+        if kills % 3 == 0:
+            time.sleep(startup * moments.uniform(0.3, 1.3))
+        else:  # a checkpoint is on its way, and there is one
+            had = len(list(root.glob("step-*")))
+            while job.runs() and len(list(root.glob("step-*"))) <= had:
+                time.sleep(0.001)
+            while job.runs() and not list(root.glob(".writing-*")):
+                time.sleep(0.0005)
+            time.sleep(moments.choice([0, 0.002, 0.02]) * moments.random())
         job.ranks[kills // 2 % 2].send_signal(signal.SIGKILL)
         code, said = job.end()
         if root.exists() and list(root.glob("step-*")):
