@@ -28,6 +28,8 @@ if subprocess.run([sys.executable, os.path.join(config.test_source_root, "e2e", 
     config.available_features.add("writable-memory-cgroup")
 if subprocess.run([sys.executable, os.path.join(config.test_source_root, "e2e", "full-disk.py"), "mounts"], capture_output=True).returncode == 0:
     config.available_features.add("mounts")
+if subprocess.run([sys.executable, os.path.join(config.test_source_root, "e2e", "two-hosts.py")], capture_output=True).returncode == 0:
+    config.available_features.add("network-namespaces")
 config.excludes = ["fuzz"]
 if importlib.util.find_spec("onnx") and importlib.util.find_spec("onnx.defs"):
     config.available_features.add("onnx")
