@@ -2,7 +2,7 @@
 """A run with all that a training run has, killed where it stands and while it writes, ends in the bytes of the one that was not.
 
 Usage: long-command.py MODEL FOLDER COUNT [SEED]; accumc and accum-run are on PATH. MODEL reads at least 64 kinds of tokens. Half of the
-kills come at a random moment behind the start, half of them when a checkpoint is on its way.
+kills come at a random moment behind the start, the others behind a new checkpoint, or when one is on its way.
 """
 import array
 import json
@@ -45,14 +45,14 @@ def log(folder):
     return [{key: line[key] for key in TOLD if key in line} for line in lines]
 
 
-def kill(run, root, moment, choose):
-    """False: the run has ended before."""
-    begin = time.monotonic()
-    while run.poll() is None and (moment is None or time.monotonic() - begin < moment):
-        if moment is None and list(root.glob(".writing-*")):
-            time.sleep(choose.choice([0, 0.001, 0.01, 0.1]) * choose.random())
-            break
+def kill(run, root, turn, choose):
+    """At a random moment, while a checkpoint is written, or behind one. False: the run has ended before."""
+    begin, moment, had = time.monotonic(), choose.uniform(0, 1.5), len(list(root.glob("step-*")))
+    is_due = [lambda: len(list(root.glob("step-*"))) > had, lambda: time.monotonic() - begin >= moment,
+             lambda: list(root.glob(".writing-*")), lambda: time.monotonic() - begin >= moment][turn % 4]
+    while run.poll() is None and not is_due():
         time.sleep(0.0005)
+    time.sleep(choose.choice([0, 0.001, 0.01, 0.1]) * choose.random())
     if run.poll() is not None:
         return False
     run.kill()
@@ -74,7 +74,7 @@ def main():
     kills = after = during = 0
     while kills < count:
         run = start(killed)
-        if not kill(run, root, choose.uniform(0, 1.5) if kills % 2 else None, choose):
+        if not kill(run, root, kills, choose):
             finish(run, killed)
             break
         kills += 1
@@ -85,7 +85,7 @@ def main():
         if (straight / file).read_bytes() != (killed / file).read_bytes():
             sys.exit(f"{file} has other bytes")
     assert log(straight) == log(killed) and len(list(straight.glob("runs/gpt/step-*"))) == 3
-    assert kills >= 2 and during > 0, (kills, during)
+    assert after >= 3 and during > 0, (kills, after, during)
     print(f"{kills} kills, {after} behind the first checkpoint, {during} in a write: the same bytes")
 
 
