@@ -82,7 +82,7 @@ template <typename Body> double secondsOf(Body body) {
 /// Of 256 x 256 x 256, one thread, the fastest of a few turns.
 double measureGain(const GemmLibrary &library) {
   constexpr int64_t kSize = 256;
-  constexpr int kTurns = 4;
+  constexpr int kTurns = 12;
   constexpr uint16_t kOne = 0x3f80;
   std::vector<uint16_t> a(kSize * kSize, kOne), b(kSize * kSize, kOne), c(kSize * kSize);
   accum_gemm call = {};
@@ -118,9 +118,13 @@ BrainProducts chooseProducts() {
 
 } // namespace
 
-const BrainProducts &brainProducts() {
-  static const BrainProducts chosen = chooseProducts();
+static BrainProducts &chosenProducts() {
+  static BrainProducts chosen = chooseProducts();
   return chosen;
 }
+
+const BrainProducts &brainProducts() { return chosenProducts(); }
+
+void widenBrainProducts() { chosenProducts().native = false; }
 
 } // namespace accum::runtime

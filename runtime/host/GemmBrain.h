@@ -20,6 +20,9 @@ struct BrainProducts {
 /// not from inside parallelFor.
 const BrainProducts &brainProducts();
 
+/// Whatever was measured, before the first product: another rank has none that are faster.
+void widenBrainProducts();
+
 /// One tile of a bf16 product whose operands are takeable; sums in f32, rounded once where the result is
 /// bf16. Returns the library's code.
 int gemmBrainTile(const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile,

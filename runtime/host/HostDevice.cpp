@@ -39,6 +39,14 @@ std::vector<std::string> HostDevice::notices() const {
 
 Status HostDevice::join(Collectives &all) {
   ranks = &all;
+  if (!measuresBrains || all.ranks() == 1)
+    return {};
+  // Ranks of one step multiply alike, also where one was measured on a busy core, or has another processor.
+  auto widened = all.maximum(brainProducts().native ? 0 : 1);
+  if (!widened)
+    return widened.error();
+  if (*widened)
+    widenBrainProducts();
   return {};
 }
 
