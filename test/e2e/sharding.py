@@ -15,8 +15,8 @@ import tensors
 from program import Model, compare
 
 # As in invariance.py; over three steps, whose second and third start from weights that differ by that.
-# In bf16 a weight that differs by that may be rounded to another neighbour.
-TOLERANCE = {"f64": 1e-12, "f32": 2e-5, "bf16": 4e-3}
+# In bf16 4e-7 was seen; where one process multiplies natively and another does not it is 6e-3.
+TOLERANCE = {"f64": 1e-12, "f32": 2e-5, "bf16": 2e-5}
 # Each run measures which products of bf16 are faster; on a busy machine two runs might not agree.
 os.environ["ACCUM_BF16_PRODUCTS"] = "widened"
 BATCH = 11  # a prime: every cut is ragged
