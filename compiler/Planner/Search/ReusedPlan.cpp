@@ -111,7 +111,7 @@ Result<Search> reusePlan(const Problem &problem, const DeviceProfile &profile, c
     return amounts.error();
   Result<Sharing> sharing = sharingOf(plan);
   if (!sharing)
-    return sharing.error();
+    return Error{sharing.error().message, "other-plan"};
   if (std::string what = difference(problem, profile, options, plan, *sharing); !what.empty())
     return other(what);
   const Candidate *row = chosenRow(plan);

@@ -121,7 +121,7 @@ TEST_F(DamagedPlan, IsNotTakenForAnother) {
   EXPECT_THAT(said("devices", 1), HasSubstr("is for a batch of 12 on 1 device, not 12 on 2"));
   EXPECT_THAT(said("micro_batch", 5), HasSubstr("do not cut 6 samples"));
   EXPECT_THAT(said("align", 64), HasSubstr("aligns to 64 bytes, not"));
-  EXPECT_THAT(said("shard", "zero1"), HasSubstr("shards or offloads its state"));
+  EXPECT_THAT(said("shard", "zero1"), HasSubstr("has a state of"));
   EXPECT_THAT(said("recompute", Json::array({1, 1})), HasSubstr("stands there twice"));
   EXPECT_THAT(said("variants", Json{{"1", "slices9"}}), HasSubstr("has no variant slices9"));
   EXPECT_THAT(said("candidates", Json::array()), HasSubstr("does not list the size that it chose, once"));

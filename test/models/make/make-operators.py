@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes compiler/Import/rules/Operators.def: what ONNX says of each operator that the importer has a rule for, version by version.
 
-Usage: make-operators.py [--check]. Needs the package onnx; the newer it is, the newer the opsets that are known. A version with
-another meaning under the same attributes shows in the difference of the file alone: read its specification before committing it.
+Usage: make-operators.py [--check] (oracle: the package's schemas). Needs the package onnx; the newer it is, the newer the
+opsets that are known. A version with another meaning under the same attributes shows in the difference of the file alone: read
+its specification before committing it.
 """
 import argparse
 import pathlib
