@@ -35,11 +35,12 @@ Status loadGemmLibrary() {
       handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   void *sgemm = handle ? dlsym(handle, "dnnl_sgemm") : nullptr;
   if (!sgemm)
-    return Error{kExitFile,
-                 "oneDNN (libdnnl.so.2 or .3) is not on this machine, and the program multiplies matrices",
-                 "no-onednn",
-                 {"install it: apt-get install libdnnl2 (Debian 12), libdnnl3.6 (Debian 13), libdnnl3 (Ubuntu "
-                  "24.04)"}};
+    return Error{
+        kExitFile,
+        "oneDNN (libdnnl.so.2 or .3) is not on this machine, and the program multiplies matrices",
+        "no-onednn",
+        {"install it: apt-get install libdnnl2 (Debian 12), libdnnl3.6 (Debian 13), libdnnl3 (Ubuntu "
+         "24.04)"}};
   struct Version {
     int major, minor, patch;
   };
