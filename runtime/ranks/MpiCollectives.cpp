@@ -185,8 +185,8 @@ int allReduce(void *data, uint64_t n, int32_t dtype, int32_t reduction, double w
 }
 
 /// A reduction to each rank, or a broadcast from each, of the same place in its part: together they send what
-/// a ring would, and the parts need no copy to lie side by side. MPI holds a copy of each: all of them are one
-/// piece.
+/// a ring would, and the parts need no copy to lie side by side. MPI holds a copy of each: all of them are
+/// one piece.
 template <typename Start>
 int overParts(uint64_t n, uint64_t bytes, const char *what, double watchdogSeconds, Start &&start) {
   uint64_t step = std::max<uint64_t>(kPieceBytes / bytes / uint64_t(job.ranks), 1);
