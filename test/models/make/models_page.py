@@ -8,9 +8,9 @@ EXPORTERS = "DNTH"
 WORDS = {"attn_implementation": "eager", "experts_implementation": "batched_mm", "evaluation": "eval"}
 INTRO = """# Models that were tried
 
-Families of transformers 5.23 and the heads that were tried, exported as [exporting.md](exporting.md) says by torch 2.15 and onnxscript 0.7, compiled,
+Families of transformers 5.24, or 5.23 for some second heads, and the heads that were tried, exported as [exporting.md](exporting.md) says by torch 2.15 and onnxscript 0.7, compiled,
 and trained for three steps of SGD. *Trains* means: for micro-batches of two and of one of seven samples, padded ones among them, the
-losses are PyTorch's on the undivided batch in float64 (within 2e-6; the largest difference below is {worst:.0e}), and so is the gradient
+losses are PyTorch's on the undivided batch in float64 (within 2e-6; the largest difference below is {worst:.1e}), and so is the gradient
 norm of every parameter that counts. The exported batch has no padding, as in a tutorial. The models are tiny (hidden 32, two layers,
 seeded weights, no dropout); their graphs are those of large ones. `test/models/make/make-models-table.py` tries what is not in its
 `models-table.jsonl`, and makes this page.
