@@ -129,7 +129,13 @@ bool isOurs(const fs::path &folder) {
   return fs::exists(folder / kFacts, ignored) || fs::exists(folder / kTensors, ignored);
 }
 
-/// What killed runs left, and checkpoints that are too many. Who cannot remove them loses nothing.
+/// The name of one that is on its way out.
+std::string replacedPath(const std::string &root, const std::string &path) {
+  return root + "/" + kReplaced + fs::path(path).filename().string().substr(std::strlen(kPrefix));
+}
+
+/// What killed runs left, and checkpoints that are too many: these lose their name first, so that half of one
+/// is removed by the next run. Who cannot remove them loses nothing.
 void removeOld(const std::string &root, uint64_t keep) {
   std::error_code ignored;
   for (const fs::directory_entry &entry : fs::directory_iterator(root, ignored)) {
@@ -138,15 +144,17 @@ void removeOld(const std::string &root, uint64_t keep) {
       fs::remove_all(entry.path(), ignored);
   }
   std::vector<uint64_t> steps = listCheckpoints(root);
-  for (size_t at = 0; keep > 0 && at + keep < steps.size(); ++at)
-    fs::remove_all(checkpointPath(root, steps[at]), ignored);
+  for (size_t at = 0; keep > 0 && at + keep < steps.size(); ++at) {
+    std::string path = checkpointPath(root, steps[at]), replaced = replacedPath(root, path);
+    fs::rename(path, replaced, ignored);
+    fs::remove_all(replaced, ignored);
+  }
 }
 
 /// Puts a written folder at its place.
 Status publish(const std::string &root, const std::string &written, const std::string &path) {
   std::error_code code;
-  std::string step = fs::path(path).filename().string().substr(std::strlen(kPrefix));
-  std::string replaced = root + "/" + kReplaced + step;
+  std::string replaced = replacedPath(root, path);
   if (fs::exists(path, code) && !isOurs(path))
     return unwritable(path, "something else has that name");
   if (fs::exists(path, code)) // an earlier run got further than the one that was resumed

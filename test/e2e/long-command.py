@@ -18,6 +18,7 @@ COMMAND = """accum-run ../gpt.accum --data train-*.bin --eval val.bin --eval-eve
   --lr-floor 10% --clip-norm 1 --weight-decay 0.1 --checkpoint runs/gpt --checkpoint-every 500 --checkpoint-keep 3 --resume auto
   --tensorboard runs/gpt/tb --log runs/gpt/log.jsonl --save gpt.trained.onnx""".split()
 STEPS, TOKENS = 1650, 32  # of an epoch: a third
+MOST_RUNS = 20
 TOLD = ("step", "loss", "lr", "gradient_norm", "targets", "eval_loss", "eval_samples", "eval_targets")
 
 
@@ -45,9 +46,9 @@ def log(folder):
     return [{key: line[key] for key in TOLD if key in line} for line in lines]
 
 
-def kill(run, root, turn, choose):
+def kill(run, root, turn, longest, choose):
     """At a random moment, while a checkpoint is written, or behind one. False: the run has ended before."""
-    begin, moment, had = time.monotonic(), choose.uniform(0, 1.5), len(list(root.glob("step-*")))
+    begin, moment, had = time.monotonic(), choose.uniform(0, longest), len(list(root.glob("step-*")))
     is_due = [lambda: len(list(root.glob("step-*"))) > had, lambda: time.monotonic() - begin >= moment,
              lambda: list(root.glob(".writing-*")), lambda: time.monotonic() - begin >= moment][turn % 4]
     while run.poll() is None and not is_due():
@@ -60,6 +61,13 @@ def kill(run, root, turn, choose):
     return True
 
 
+def compare(straight, killed):
+    for file in ("gpt.trained.onnx", *(str(path.relative_to(straight)) for path in straight.glob("runs/gpt/step-*/*"))):
+        if (straight / file).read_bytes() != (killed / file).read_bytes():
+            sys.exit(f"{file} has other bytes")
+    assert log(straight) == log(killed) and len(list(straight.glob("runs/gpt/step-*"))) == 3
+
+
 def main():
     model, folder, count = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), int(sys.argv[3])
     choose = random.Random(int(sys.argv[4]) if len(sys.argv) > 4 else 0)
@@ -69,23 +77,25 @@ def main():
     shutil.copytree(straight, killed)
     shutil.copy(model, folder / "gpt.onnx")
     subprocess.run(["accumc", "gpt.onnx", "--batch", "1", "-o", "gpt.accum"], cwd=folder, check=True, capture_output=True)
+    begin = time.monotonic()
     finish(start(straight), straight)
+    longest = (time.monotonic() - begin) / 6
     root = killed / "runs/gpt"
-    kills = after = during = 0
-    while kills < count:
+    kills = after = during = runs = 0
+    while kills < count or after < 3 or during == 0:
         run = start(killed)
-        if not kill(run, root, kills, choose):
-            finish(run, killed)
-            break
-        kills += 1
-        after += bool(list(root.glob("step-*")))
-        during += bool(list(root.glob(".writing-*")))
+        if kill(run, root, kills, longest, choose):
+            kills += 1
+            after += bool(list(root.glob("step-*")))
+            during += bool(list(root.glob(".writing-*")))
+            continue
+        finish(run, killed)
+        compare(straight, killed)
+        runs += 1
+        assert runs < MOST_RUNS, (kills, after, during)
+        shutil.rmtree(killed / "runs")  # another one, which is killed too
     finish(start(killed), killed)
-    for file in ("gpt.trained.onnx", *(str(path.relative_to(straight)) for path in straight.glob("runs/gpt/step-*/*"))):
-        if (straight / file).read_bytes() != (killed / file).read_bytes():
-            sys.exit(f"{file} has other bytes")
-    assert log(straight) == log(killed) and len(list(straight.glob("runs/gpt/step-*"))) == 3
-    assert after >= 3 and during > 0, (kills, after, during)
+    compare(straight, killed)
     print(f"{kills} kills, {after} behind the first checkpoint, {during} in a write: the same bytes")
 
 
