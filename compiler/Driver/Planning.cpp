@@ -68,12 +68,13 @@ LogicalResult holdWhole(ModuleOp module, planner::Options &asked, Diagnostics &d
 
 /// Which plan would fit that spreads the state or moves it to memory of the host, with more of it than was
 /// asked for. Empty: none.
-std::string fitsOtherwise(const planner::Problem &problem, const planner::DeviceProfile &profile,
+std::string fitsOtherwise(const Form &form, const planner::DeviceProfile &profile,
                           const planner::Options &asked, const Options &options) {
   for (auto [shard, offload] : {std::pair{true, false}, std::pair{false, true}, std::pair{true, true}}) {
     if ((shard && options.shard != "none") || (offload && options.offload != "none"))
       continue;
-    planner::Options more = asked;
+    Options more = options;
+    more.planOnly = true; // all ways
     std::string flags;
     if (shard) {
       more.shard = "auto";
@@ -83,11 +84,13 @@ std::string fitsOtherwise(const planner::Problem &problem, const planner::Device
       more.offload = "auto";
       flags += "--offload auto ";
     }
-    auto search = planner::solve(problem, profile, more);
-    if (!search || !search->plan)
+    Form other{form.problem, form.known};
+    search(other, profile, asked, more);
+    if (!other.search || !other.search->plan)
       continue;
-    bool runs = isBuilt({search->plan->shard, search->plan->offload}, options);
-    std::string what = fmt::format("micro-batch {}, {}", search->plan->cut.m, search->sharing);
+    const planner::Search &found = *other.search;
+    bool runs = isBuilt({found.plan->shard, found.plan->offload}, options);
+    std::string what = fmt::format("micro-batch {}, {}", found.plan->cut.m, found.sharing);
     if (runs)
       return fmt::format("{}fits: {}", flags, what);
     return fmt::format("{}--plan-only shows a plan that fits, {}: programs of it are not built yet", flags,
@@ -262,7 +265,7 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
   if (failed(explain(problem, *profile, asked, options, facts, diagnostics, planning)))
     return failure();
   if (!result.plan)
-    return report(explainNoFit(planning, module, fitsOtherwise(problem, *profile, asked, options)),
+    return report(explainNoFit(planning, module, fitsOtherwise(*form, *profile, asked, options)),
                   diagnostics);
   if (planner::Status status = planner::verify(problem, *result.plan); !status)
     return report(status.error(), diagnostics);

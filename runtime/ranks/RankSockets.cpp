@@ -79,6 +79,11 @@ public:
   }
 
   Status meet() { return place.rank == 0 ? lead() : follow(); }
+  int countLocal() const {
+    return int(std::count_if(listed.begin(), listed.end(),
+                             [](const Listed &each) { return each.host == ownHost(); }));
+  }
+
   RankSockets sockets;
 
 private:
@@ -264,12 +269,6 @@ private:
   double seconds, started;
   int listener = -1, ownPort = 0;
   std::vector<Listed> listed;
-
-public:
-  int countLocal() const {
-    return int(std::count_if(listed.begin(), listed.end(),
-                             [](const Listed &each) { return each.host == ownHost(); }));
-  }
 };
 
 void sendAtOnce(int socket) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The copy, and the thread that writes it.
 #include "runtime/session/BackgroundCheckpoint.h"
+#include "runtime/session/StateMemory.h"
 #include "runtime/system/Memory.h"
 #include "runtime/system/QuietThread.h"
+#include <algorithm>
 #include <cstring>
 
 namespace accum::runtime {
@@ -45,10 +47,13 @@ Status BackgroundCheckpoint::start(const std::string &root, CheckpointFacts fact
   uint8_t *to = copy.get();
   for (TensorToWrite &tensor : tensors) {
     uint64_t bytes = tensor.elements() * bytesOf(tensor.dtype);
-    auto data = read(tensor.data, bytes);
-    if (!data)
-      return data.error();
-    std::memcpy(to, *data, bytes);
+    for (uint64_t done = 0; done < bytes; done += StateMemory::kPieceBytes) {
+      uint64_t piece = std::min(StateMemory::kPieceBytes, bytes - done);
+      auto data = read(tensor.data + done, piece);
+      if (!data)
+        return data.error();
+      std::memcpy(to + done, *data, piece);
+    }
     tensor.data = to;
     to += bytes;
   }

@@ -6,9 +6,8 @@
 #include <set>
 
 namespace accum::runtime {
-namespace {
 
-size_t distance(const std::string &glob, const std::string &name) {
+size_t editDistance(const std::string &glob, const std::string &name) {
   std::vector<size_t> row(name.size() + 1);
   std::iota(row.begin(), row.end(), size_t(0));
   for (char letter : glob) {
@@ -26,13 +25,11 @@ size_t distance(const std::string &glob, const std::string &name) {
   return row.back();
 }
 
-} // namespace
-
 std::vector<std::string> nearestNames(const std::string &glob, const std::vector<std::string> &names,
                                       size_t count) {
   std::set<std::pair<size_t, std::string>> ranked;
   for (const std::string &name : names)
-    ranked.emplace(distance(glob, name), name);
+    ranked.emplace(editDistance(glob, name), name);
   std::vector<std::string> nearest;
   for (const auto &[far, name] : ranked)
     if (nearest.size() < count)

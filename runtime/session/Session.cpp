@@ -360,4 +360,28 @@ Error Session::explain(int code) const {
   return error;
 }
 
+void Session::describe(accum_info &info) const {
+  const Manifest &manifest = artifact.manifest;
+  info = {};
+  info.batch = stepBatch > 0 ? stepBatch : batches.front().batch;
+  info.m = manifest.m;
+  info.devices = manifest.devices;
+  if (feed) {
+    info.samples = feed->samples();
+    info.windows = windows->windows();
+  }
+  info.rank = collectives.rank();
+  info.ranks = collectives.ranks();
+  info.threads = threadCount();
+  info.state_bytes = manifest.stateBytes;
+  info.scratch_bytes = artifact.program->scratch_bytes;
+  info.staging_bytes = Staging::bytesFor(manifest);
+  info.arena_bytes = device->arenaBytes();
+  info.peak_bytes = device->peakBytes();
+  info.optimizer = manifest.optimizer.c_str();
+  info.lr = rate;
+  info.sent_bytes = sentBytes;
+  info.evaluated = evaluated.value_or(UINT64_MAX);
+}
+
 } // namespace accum::runtime

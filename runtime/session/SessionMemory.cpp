@@ -2,7 +2,6 @@
 // Tensors out of a session's memory and into it.
 #include "runtime/session/Parameters.h"
 #include "runtime/session/Session.h"
-#include "runtime/system/ThreadPool.h"
 #include <algorithm>
 #include <cstring>
 
@@ -93,30 +92,6 @@ Expected<accum_tensor> Session::read(const std::string &kind, const std::string 
   if (!data)
     return data.error();
   return accum_tensor{*data, place.dtype, int32_t(place.shape->size()), place.shape->data()};
-}
-
-void Session::describe(accum_info &info) const {
-  const Manifest &manifest = artifact.manifest;
-  info = {};
-  info.batch = stepBatch > 0 ? stepBatch : batches.front().batch;
-  info.m = manifest.m;
-  info.devices = manifest.devices;
-  if (feed) {
-    info.samples = feed->samples();
-    info.windows = windows->windows();
-  }
-  info.rank = collectives.rank();
-  info.ranks = collectives.ranks();
-  info.threads = threadCount();
-  info.state_bytes = manifest.stateBytes;
-  info.scratch_bytes = artifact.program->scratch_bytes;
-  info.staging_bytes = Staging::bytesFor(manifest);
-  info.arena_bytes = device->arenaBytes();
-  info.peak_bytes = device->peakBytes();
-  info.optimizer = manifest.optimizer.c_str();
-  info.lr = rate;
-  info.sent_bytes = sentBytes;
-  info.evaluated = evaluated.value_or(UINT64_MAX);
 }
 
 } // namespace accum::runtime

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options of the compiler, and the least edit distance to one of the run.
+// Options of the compiler, and the nearest one of the run.
 #include "tools/accum-run/UnknownOptions.h"
+#include "runtime/session/NearestNames.h"
 #include "tools/accum-run/OptionText.h"
 #include <algorithm>
 #include <iterator>
-#include <numeric>
 #include <string_view>
-#include <utility>
 
 namespace accum::run {
 namespace {
@@ -16,27 +15,12 @@ constexpr std::string_view kOfTheCompiler[] = {
     "--dim",   "--batch-dim",   "--trainable",          "--freeze",    "--memory",    "--recompute",
     "--shard", "--offload",     "--with-sim",           "--plan-only"};
 
-/// Letters to insert, to remove or to replace.
-size_t editDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t(0));
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = std::exchange(row[0], i + 1);
-    for (size_t j = 0; j < b.size(); ++j) {
-      size_t replaced = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
-
 std::string nearest(const std::string &flag, const CLI::App &app) {
   std::string best;
   size_t least = flag.size() / 3 + 1; // one letter of three may be wrong
   for (const CLI::Option *option : app.get_options())
     for (const std::string &name : option->get_lnames())
-      if (size_t distance = editDistance(flag, "--" + name); distance < least) {
+      if (size_t distance = runtime::editDistance(flag, "--" + name); distance < least) {
         least = distance;
         best = "--" + name;
       }

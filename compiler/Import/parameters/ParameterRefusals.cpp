@@ -42,8 +42,7 @@ Failure notInFile(std::string option, const std::vector<std::string> &names) {
   return {"lost-in-export",
           std::move(option),
           fmt::format("matches {}{}, not in the file: unused, equal to another when the model was exported, "
-                      "or part of what "
-                      "was computed then",
+                      "or part of what was computed then",
                       backquoted(names.front()), more),
           {"export with optimize=False, which keeps apart what was equal, and computes nothing"}};
 }
