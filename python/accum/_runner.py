@@ -8,7 +8,7 @@ import os
 import pathlib
 import tempfile
 import warnings
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from . import _accum, _errors, _safetensors
 from ._batch import joined, named
@@ -96,6 +96,7 @@ class Runner:
             raise _errors.UsageError(f"on_nan is {on_nan!r}, expected \"stop\" or \"skip\"", slug="usage", exit_code=2)
         self.artifact = artifact if isinstance(artifact, Artifact) else Artifact(os.fspath(artifact))
         self.seed = seed
+        self._latest: Metrics | None = None
         self._names = self.artifact.input_names if pathlib.Path(self.artifact.path, "manifest.json").exists() else ()
         self._session = _accum.Session(self.artifact.path, threads=threads, skip_nan=on_nan == "skip",
                                        random_seed=random_params, awaits_weights=init is not None)
@@ -133,7 +134,8 @@ class Runner:
         NumPy's, tensors, or anything that speaks DLPack or the buffer protocol; dense ones on the host are not copied.
         Raises DataError for what the model does not read, and RunError where the step fails; then nothing has changed.
         """
-        return _metrics(self._session.step(named(batch, self._names), self.seed))
+        self._latest = _metrics(self._session.step(named(batch, self._names), self.seed))
+        return self._latest
 
     def accumulate(self, batch: Any) -> Metrics:
         """The first half of a step, for what shall happen to gradients in between: gradients of `batch`, added to those
@@ -144,7 +146,8 @@ class Runner:
     def update(self) -> Metrics:
         """The second half: clips and updates with what was accumulated. The loss is that of the latest `accumulate`,
         samples and targets are those of all."""
-        return _metrics(self._session.update())
+        self._latest = _metrics(self._session.update())
+        return self._latest
 
     def evaluate(self, batches: Any) -> Evaluation:
         """Forward and loss, without dropout, over one batch or an iterable of batches, as if they were one: means over
@@ -153,6 +156,27 @@ class Runner:
             isinstance(batches, tuple) and bool(batches) and hasattr(batches[0], "shape"))
         each: Iterable[Any] = [batches] if is_one else batches
         return Evaluation(*self._session.evaluate(joined([named(batch, self._names) for batch in each])))
+
+    def progress(self, batches: Iterable[Any], **options: Any) -> Iterator[Any]:
+        """The batches, one after the other, with a bar of tqdm in a terminal or a notebook that shows the loss and the
+        rate of the latest step or `update`; where tqdm is not installed, the batches alone.
+
+            for batch in run.progress(loader):
+                run.step(batch)
+
+        options: tqdm's, such as desc, leave, disable, file.
+        """
+        try:
+            from tqdm.auto import tqdm
+        except ImportError:
+            yield from batches
+            return
+        with tqdm(batches, unit="step", **options) as bar:
+            for batch in bar:
+                before = self._latest
+                yield batch
+                if self._latest is not before:
+                    bar.set_postfix(loss=f"{self._latest.loss:.4f}", lr=f"{self._latest.lr:.2e}", refresh=False)
 
     def read(self, name: str, kind: str = "parameter") -> Any:
         """A copy of a parameter, by any of its names, as a NumPy array in the model file's layout. kind: "gradient" of

@@ -2,9 +2,11 @@
 """A run by batches from Python, without PyTorch (oracle: losses that PyTorch computed on the undivided batch in float64,
 examples/gpt2-tiny.losses, and runs that are cut or interrupted otherwise)."""
 import gc
+import io
 import os
 import pathlib
 import signal
+import sys
 import threading
 import warnings
 
@@ -187,6 +189,19 @@ def test_ctrl_c_takes_effect_behind_the_step(artifact):
         for _ in range(made):
             undisturbed.step(batches[0])
         assert run.step(batches[1]).loss == undisturbed.step(batches[1]).loss
+
+
+def test_progress_is_shown_where_tqdm_is_installed(artifact, monkeypatch):
+    """The batches and their losses are the same with a bar and without."""
+    with accum.Runner(artifact, lr=1e-3) as run, accum.Runner(artifact, lr=1e-3) as plain:
+        monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # as if it was not installed
+        losses = [plain.step(batch).loss for batch in plain.progress(windows(3))]
+        assert len(losses) == 3
+        monkeypatch.undo()
+        pytest.importorskip("tqdm")
+        shown = io.StringIO()
+        assert [run.step(batch).loss for batch in run.progress(list(windows(3)), file=shown, mininterval=0)] == losses
+        assert "3/3" in shown.getvalue() and f"loss={losses[-1]:.4f}" in shown.getvalue()
 
 
 def test_other_threads_run_during_a_step(artifact):

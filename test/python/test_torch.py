@@ -2,6 +2,9 @@
 """Modules of PyTorch, trained by accum (oracle: PyTorch's own loop over the same batches, undivided: 20 losses within 1e-4,
 and the weights behind them)."""
 import math
+import os
+import signal
+import threading
 
 import pytest
 
@@ -154,6 +157,38 @@ def test_one_sample_is_enough_of_an_example(tmp_path):
     assert type(module) is transformers.GPT2LMHeadModel and module.config.use_cache
     assert [each.training for each in module.modules()] == modes
     assert accum.check(tmp_path / "model.onnx").trained == sum(each.numel() for each in module.parameters())
+
+
+def test_a_trainer_goes_on_after_ctrl_c():
+    """The loop ends behind a step, as when a notebook's kernel is interrupted; the next steps and the weights are those of
+    a run that nobody interrupted."""
+    data, module, other = batches(pairs), seeded(Classifier), seeded(Classifier)
+    entropy = torch.nn.functional.cross_entropy
+    with trainer(module, data[0], loss=entropy) as run, trainer(other, data[0], loss=entropy) as undisturbed:
+        with pytest.raises(KeyboardInterrupt):
+            threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+            while run.steps < 1_000_000:
+                run.step(data[1])
+        assert run.steps > 0
+        for _ in range(run.steps):
+            undisturbed.step(data[1])
+        assert run.step(data[2]).loss == undisturbed.step(data[2]).loss
+        run.load_into(module)
+        undisturbed.load_into(other)
+    assert all(torch.equal(own, its) for own, its in zip(module.parameters(), other.parameters()))
+
+
+def test_a_table_of_datasets_is_read():
+    """In its torch and its NumPy format, by a slice and by a DataLoader: the losses of the same arrays."""
+    datasets = pytest.importorskip("datasets")
+    whole = texts(48, torch.Generator().manual_seed(3))
+    table = datasets.Dataset.from_dict({name: value.numpy() for name, value in whole.items()})
+    with trainer(seeded(gpt2), {name: value[:24] for name, value in whole.items()}) as run:
+        expected = [run.evaluate({name: value[first:first + 24] for name, value in whole.items()}).loss for first in (0, 24)]
+        loader = torch.utils.data.DataLoader(table.with_format("torch"), batch_size=24)
+        assert [run.evaluate(batch).loss for batch in loader] == expected
+        assert run.evaluate(table.with_format("numpy")[24:48]).loss == expected[1]
+        assert run.evaluate(table[24:48]).loss == expected[1]
 
 
 def test_weights_of_another_module_are_refused():
