@@ -19,8 +19,9 @@ def NN_ReduceOp : NN_PureOp<"reduce", [InferTypeOpAdaptorWithIsCompatible]> {
   let description = [{
     `nn.reduce <sum> (%x) {axes = array<i64: 1>} : (tensor<24x32xf32>) -> tensor<24xf32>`. A sum over the batch axis is
     a partial. A mean does not exist: import writes sum / count, so that no op's meaning depends on the micro-batch.
+    Elements that tie for an extremum share its gradient; with `first`, over one axis, the first of them takes it all.
   }];
-  let arguments = (ins NN_ReduceKindAttr:$kind, NN_Tensor:$input, DenseI64ArrayAttr:$axes);
+  let arguments = (ins NN_ReduceKindAttr:$kind, NN_Tensor:$input, DenseI64ArrayAttr:$axes, UnitAttr:$first);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$kind ` ` `(` $input `)` attr-dict `:` functional-type($input, $result)";
   let hasVerifier = 1;

@@ -37,6 +37,9 @@ LogicalResult ReduceOp::verify() {
       return emitOpError("axes are not ascending axes of the input");
     previous = axis;
   }
+  bool isExtremum = getKind() == ReduceKind::max || getKind() == ReduceKind::min;
+  if (getFirst() && !(isExtremum && getAxes().size() == 1))
+    return emitOpError("has a first extremum over one axis only");
   return success();
 }
 

@@ -42,6 +42,21 @@ static void differentiateProduct(Vjp &v, nn::ReduceOp op) {
   v.give(0, v.select(v.map(Fn::eq, {zeros, zero}), each, zero));
 }
 
+/// The whole cotangent goes to the first of the extrema, as in PyTorch's max over an axis.
+static void giveToFirst(Vjp &v, nn::ReduceOp op) {
+  auto x = cast<TypedValue<RankedTensorType>>(op.getInput());
+  int64_t axis = op.getAxes().front();
+  Type integer = v.builder.getI64Type();
+  auto rows = cast<RankedTensorType>(op.getType());
+  Value index = nn::ArgReduceOp::create(v.builder, op.getLoc(), rows.clone(integer), op.getKind(), x, axis);
+  SmallVector<int64_t> line(x.getType().getRank(), 1);
+  line[axis] = x.getType().getDimSize(axis);
+  auto places = nn::Placement::replicated().place(RankedTensorType::get(line, integer));
+  Value place = nn::IotaOp::create(v.builder, op.getLoc(), places, axis);
+  Value isFirst = v.map(Fn::eq, {place, v.unsqueeze(index, op.getAxes())});
+  v.give(0, v.mul(v.cast(isFirst, x.getType().getElementType()), v.unsqueeze(v.cotangent(), op.getAxes())));
+}
+
 static LogicalResult differentiateReduce(Vjp &v, nn::ReduceOp op) {
   if (op.getKind() == nn::ReduceKind::sum) {
     v.give(0, spread(v, op, v.cotangent()));
@@ -49,6 +64,10 @@ static LogicalResult differentiateReduce(Vjp &v, nn::ReduceOp op) {
   }
   if (op.getKind() == nn::ReduceKind::prod) {
     differentiateProduct(v, op);
+    return success();
+  }
+  if (op.getFirst()) {
+    giveToFirst(v, op);
     return success();
   }
   // Elements that tie for the extremum share its cotangent equally, as in PyTorch's amax.

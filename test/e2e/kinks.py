@@ -3,7 +3,8 @@
 
 `make FILE.onnx` writes sum over cases of mean(f(x + w)), each with a w of its own; `check GRADIENTS` compares with what PyTorch gives
 (torch 2.15, float32): a clamp by numbers, hardtanh and relu6 pass nothing at a bound; a maximum of two tensors passes half; a norm
-passes nothing where it is zero (oracle: the list below). The dynamo exporter writes a clamp by one number as Max or Min, and names it in the metadata.
+passes nothing where it is zero; amax divides among equal elements, and max over an axis gives all to the first (oracle: the list below).
+The dynamo exporter writes a clamp by one number as Max or Min, max over an axis and amax as ReduceMax, and names them in the metadata.
 """
 import pathlib
 import struct
@@ -15,7 +16,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "models"))
 import wire
 from onnx_graph import FLOAT, Graph
 
-SAMPLES = [[-1.0, 2.0, 0.5], [-2.0, 3.0, -1.0], [0.0, 0.0, 0.0], [2.0, -1.0, 1.0]]  # of x + w
+SAMPLES = [[-1.0, 2.0, 0.5], [-2.0, 3.0, -1.0], [0.0, 0.0, 0.0], [2.0, -1.0, 1.0], [1.5, 1.5, 1.5]]  # of x + w
 START = [0.25, -0.5, 1.0]  # of every w: no sum rounds
 WIDTH = len(START)
 
@@ -29,6 +30,14 @@ def norm(row):
     return [x / length if length else 0.0 for x in row]
 
 
+def divided(extremum):
+    return lambda row: [(x == extremum(row)) / row.count(extremum(row)) for x in row]
+
+
+def first(extremum):
+    return lambda row: [float(place == row.index(extremum(row))) for place in range(len(row))]
+
+
 # name -> (operator, bounds or axes as further operands, the traced call, derivatives of one sample's row)
 CASES = {
     "clip": ("Clip", [-1.0, 2.0], None, where(lambda x: -1 < x < 2)),
@@ -37,6 +46,10 @@ CASES = {
     "clamp-high": ("Min", [2.0], "aten.clamp.Tensor](args = (%x, None, 2.0)", where(lambda x: x < 2)),
     "maximum": ("Max", [-1.0], None, lambda row: [0.5 if x == -1 else float(x > -1) for x in row]),
     "norm": ("ReduceL2", None, None, norm),
+    "amax": ("ReduceMax", None, "aten.amax.default](args = (%x, [1])", divided(max)),
+    "amin": ("ReduceMin", None, None, divided(min)),
+    "max-dim": ("ReduceMax", None, "aten.max.dim](args = (%x, 1)", first(max)),
+    "min-dim": ("ReduceMin", None, "aten.min.dim](args = (%x, 1)", first(min)),
 }
 
 
@@ -52,15 +65,12 @@ def make(path):
     total = None
     for name, (kind, bounds, call, _) in CASES.items():
         shifted = graph.node("Add", ["x", graph.parameter(name, [WIDTH])])
-        if bounds is None:
-            value = graph.node(kind, [shifted, graph.constant([1])], keepdims=0)
+        more = [graph.constant([1])] if bounds is None else [graph.constant(bound, FLOAT) for bound in bounds]
+        if call:
+            value = name.replace("-", "_") + "_1"
+            graph.parts.append(node(kind, [shifted, *more], value, call))
         else:
-            operands = [shifted, *(graph.constant(bound, FLOAT) for bound in bounds)]
-            if call:
-                value = name.replace("-", "_")
-                graph.parts.append(node(kind, operands, value, call))
-            else:
-                value = graph.node(kind, operands)
+            value = graph.node(kind, [shifted, *more])
         mean = graph.node("ReduceMean", [value], keepdims=0)
         total = mean if total is None else graph.node("Add", [total, mean])
     graph.output(total, "loss", FLOAT, [])

@@ -106,6 +106,14 @@ DroppedValues::DroppedValues(const Graph &graph) : graph(graph) {
   }
   collectGroups(graph);
   collectHints(graph);
+  std::set<std::string, std::less<>> read;
+  for (const auto &[result, group] : groups)
+    for (std::string &operand : group.call.operands())
+      read.insert(std::move(operand));
+  holdsAllParameters =
+      std::all_of(signature.placeholders.begin(), signature.placeholders.end(), [&](const auto &placeholder) {
+        return signature.held.count(placeholder.second) != 0 || read.count(placeholder.first) != 0;
+      });
   for (const auto &[result, group] : groups)
     if (std::vector<DroppedValue> found = droppedBy(group); !found.empty())
       dropped.emplace(&group, std::move(found));
@@ -267,6 +275,7 @@ DroppedValues::Lost DroppedValues::lostWith(const Group &group, const DroppedVal
                               [](const Node *node) { return joinsCalls(node->opType); });
   const Node *maker = source ? producer->second->nodes.back() : nullptr;
   bool isStep = maker && isFrameworkStep(*maker, *group.nodes.front(), operation);
+  isStep |= holdsAllParameters && isFirstTurn(group.call, value.name);
   if (isStep || (isJoined && !moves(operation)))
     return unlessHarmless;
   bool isTwin = source && withoutNumber(source->result) == operation && source->result != value.name &&

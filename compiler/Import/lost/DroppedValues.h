@@ -56,6 +56,7 @@ private:
   std::set<std::string, std::less<>> pieces; ///< of nodes with several results: calls say `getitem_3`
   std::set<std::string, std::less<>> trainedPlaceholders;
   std::map<const Group *, std::vector<DroppedValue>> dropped;
+  bool holdsAllParameters = true; ///< or calls name them: none was dropped for being zero
   bool speaksOfDetaching = false; ///< where none that the file names is meant
 };
 

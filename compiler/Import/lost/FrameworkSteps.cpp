@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table of functions whose steps were seen to vanish from optimised files.
+// A table of functions whose steps were seen to vanish from optimised files, and running sums.
 #include "compiler/Import/lost/FrameworkSteps.h"
 #include "compiler/Import/lost/SourceTrace.h"
 #include <algorithm>
@@ -29,6 +29,12 @@ bool isFrameworkStep(const Node &source, const Node &reader, std::string_view op
   return std::any_of(std::begin(kSteps), std::end(kSteps), [&](const Step &step) {
     return step.operation == operation && to.back().code.find(step.function) != std::string_view::npos;
   });
+}
+
+bool isFirstTurn(const TracedCall &call, std::string_view operand) {
+  std::vector<std::string> operands = call.operands();
+  return withoutNumber(operand) == "add" && call.operation() == "add" &&
+         std::count(operands.begin(), operands.end(), operand) == 1;
 }
 
 } // namespace accum::import

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the framework's own functions do that may change no value: a loss times its delta of 1.
+// Steps that change no value and no gradient: a loss times its delta of 1, the first turn of a running sum.
 #pragma once
-#include "compiler/Import/model/Model.h"
+#include "compiler/Import/lost/TracedCall.h"
 
 namespace accum::import {
 
@@ -9,5 +9,9 @@ namespace accum::import {
 /// function has a step `operation` (`mul`) between them: what an optimiser drops there is none of the
 /// model's.
 bool isFrameworkStep(const Node &source, const Node &reader, std::string_view operation);
+
+/// The call adds to a running sum, and `operand` is what its first turn gave: `0 + x`, as `sum(losses)` and
+/// loops of `total += loss` compute it. A sum with a parameter that is zero has the same name.
+bool isFirstTurn(const TracedCall &call, std::string_view operand);
 
 } // namespace accum::import

@@ -32,6 +32,11 @@ bool isClamp(const Node &node) {
   return call && call->target.starts_with("aten.clamp.");
 }
 
+bool selectsFirst(const Node &node) {
+  std::optional<TracedCall> call = TracedCall::of(node);
+  return call && (call->target == "aten.max.dim" || call->target == "aten.min.dim");
+}
+
 bool isSafeSoftmax(const Node &node) {
   std::optional<TracedCall> call = node.opType == "Softmax" ? TracedCall::of(node) : std::nullopt;
   return call && (isFusedAttention(*call) || call->target.starts_with("aten._safe_softmax"));

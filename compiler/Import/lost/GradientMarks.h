@@ -12,6 +12,9 @@ std::optional<int64_t> paddingRow(const Node &node);
 bool isDetach(const Node &node);
 /// A Max or Min that was a clamp by one number: where x is that number it has no gradient, not half of one.
 bool isClamp(const Node &node);
+/// The ReduceMax or ReduceMin was `x.max(dim)` or `x.min(dim)`: of equal elements the first, whose index it
+/// also gives, takes the whole gradient. That of `amax` is divided.
+bool selectsFirst(const Node &node);
 /// The Softmax is in an attention of the framework, where rows of -inf give zeros; exporters write that down
 /// for some masks only.
 bool isSafeSoftmax(const Node &node);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: reductions, scans and selections.
+#include "compiler/Import/lost/GradientMarks.h"
 #include "compiler/Import/walk/Binder.h"
 
 using namespace mlir;
@@ -29,7 +30,8 @@ template <ReduceKind kind> static void reduceTo(Binder &node) {
       GraphValue whole(*folded);
       return node.set(0, keep ? whole : reshape(node.emit, whole, dropAxes(x.shape, axes)));
     }
-  node.set(0, node.emit.reduce(kind, x.whole(node.emit), axes, keep));
+  bool first = kind != ReduceKind::sum && axes.size() == 1 && selectsFirst(node.node);
+  node.set(0, node.emit.reduce(kind, x.whole(node.emit), axes, keep, first));
 }
 
 static void reduceMean(Binder &node) {

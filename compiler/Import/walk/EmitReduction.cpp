@@ -10,14 +10,14 @@ using namespace mlir;
 namespace accum::import {
 using nn::ReduceKind;
 
-Value Emitter::reduce(ReduceKind kind, Value x, ArrayRef<int64_t> axes, bool keepAsOnes) {
+Value Emitter::reduce(ReduceKind kind, Value x, ArrayRef<int64_t> axes, bool keepAsOnes, bool first) {
   if (axes.empty())
     return x;
   SmallVector<int64_t> sorted(axes);
   llvm::sort(sorted);
   Shape shape = shapeOf(x);
   Value result = nn::ReduceOp::create(builder, location, type(dropAxes(shape, sorted), elementTypeOf(x)),
-                                      kind, x, builder.getDenseI64ArrayAttr(sorted));
+                                      kind, x, builder.getDenseI64ArrayAttr(sorted), first);
   return keepAsOnes ? reshape(result, dropAxes(shape, sorted, true)) : result;
 }
 

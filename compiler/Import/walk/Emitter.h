@@ -67,8 +67,9 @@ public:
                   llvm::ArrayRef<int64_t> high);
   mlir::Value gather(mlir::Value x, mlir::Value indices, int64_t axis, int64_t batchDims = 0);
 
+  /// `first`: of elements that tie for an extremum over one axis, the first takes the gradient.
   mlir::Value reduce(nn::ReduceKind kind, mlir::Value x, llvm::ArrayRef<int64_t> axes,
-                     bool keepAsOnes = false);
+                     bool keepAsOnes = false, bool first = false);
   /// Sum over axes divided by their count: static, or times the batch size.
   mlir::Value mean(mlir::Value x, llvm::ArrayRef<int64_t> axes, bool keepAsOnes = false);
   /// Number of elements of `volume` as a scalar of that float type.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the metadata of exporters tells: label smoothing that was left out, rows of padding, detached values.
 #include "compiler/Import/lost/AttentionDropout.h"
+#include "compiler/Import/lost/DroppedValues.h"
 #include "compiler/Import/lost/GradientMarks.h"
 #include "compiler/Import/lost/LostArguments.h"
 #include "compiler/Import/lost/SourceTrace.h"
@@ -169,6 +170,38 @@ TEST(TracedCall, parts) {
   EXPECT_EQ(withoutNumber("add_12"), "add");
   EXPECT_EQ(withoutNumber("conv2d"), "conv2d");
 }
+/// What is told of `y = first + second` in a file whose one node of that call reads `loss` and `other`, and
+/// whose model had the parameters `p_w`, which a call names, and these.
+std::string tellDropped(const std::string &call, const std::string &parameters = "") {
+  Graph graph;
+  graph.metadata["pkg.torch.export.ExportedProgram.graph_signature"] =
+      "\n# inputs\np_w: PARAMETER target='w'\n" + parameters + "x: USER_INPUT\n\n# outputs\n";
+  auto make = [&](std::string opType, const std::string &fx, std::vector<std::string> inputs,
+                  const std::string &output) {
+    Node node = traced(std::move(opType), fx);
+    node.metadata["pkg.torch.onnx.fx_node"].replace(1, 1, output);
+    node.inputs = std::move(inputs);
+    node.outputs = {output};
+    graph.nodes.push_back(std::move(node));
+  };
+  make("MatMul", "matmul.default](args = (%x, %p_w)", {"x", "w"}, "loss");
+  make("Exp", "exp.default](args = (%loss,)", {"loss"}, "other");
+  make("Add", call, {"loss", "other"}, "y");
+  auto lost = DroppedValues(graph).refusal(graph.nodes.back(), [](const std::string &) { return true; });
+  return lost ? lost->message : "";
+}
+
+TEST(DroppedValues, aRunningSumBeginsWithZero) {
+  EXPECT_EQ(tellDropped("add.Tensor](args = (%add, %other)"), "");
+  EXPECT_THAT(tellDropped("sub.Tensor](args = (%add, %other)"),
+              HasSubstr("reads `add`, which the exporter left out"));
+  EXPECT_THAT(tellDropped("add.Tensor](args = (%mul, %other)"), HasSubstr("reads `mul`"));
+  EXPECT_THAT(tellDropped("add.Tensor](args = (%detach, %other)"), HasSubstr("detached from its gradient"));
+  EXPECT_THAT(tellDropped("add.Tensor](args = (%add, %other)", "p_bias: PARAMETER target='bias'\n"),
+              HasSubstr("reads `add`"))
+      << "a bias of zero may be what was added";
+}
+
 /// As torch.export writes them in its strict mode: all frames, and marks below the code.
 TEST(SourceTrace, forwardsAlone) {
   Node node;
