@@ -5,6 +5,7 @@
 #include "compiler/Import/lost/SourceTrace.h"
 #include "compiler/Import/lost/TracedCall.h"
 #include "compiler/Import/parameters/Parameters.h"
+#include "compiler/Import/parameters/Signature.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <regex>
@@ -70,6 +71,21 @@ std::map<std::string, Call> callsOf(const Graph &graph) {
   return calls;
 }
 
+/// The trace ends in the file of the module's class, `torch/nn/modules/rnn.py` of `torch.nn.modules.rnn.GRU`:
+/// that of a layer that was decomposed begins there.
+bool isInOwnForward(const Node &node) {
+  auto entry = node.metadata.find("pkg.torch.onnx.class_hierarchy");
+  std::vector<std::string> classes =
+      entry == node.metadata.end() ? std::vector<std::string>() : quotedStrings(entry->second);
+  std::vector<SourceFrame> frames = sourceFrames(node);
+  if (classes.size() < 2 || frames.empty())
+    return false;
+  std::string file = classes[classes.size() - 2]; // the last is the node itself
+  file = file.substr(0, file.rfind('.'));
+  std::replace(file.begin(), file.end(), '.', '/');
+  return frames.back().file.ends_with(file + ".py");
+}
+
 /// The module whose call, but not whose `forward`, made the node: by `view_as` a full backward hook takes
 /// hold of what goes in and comes out. "" for all others, and for weights that a hook of the framework
 /// computes.
@@ -77,9 +93,8 @@ std::string hookedModule(const Node &node) {
   std::vector<std::string> scopes = moduleScopes(node);
   std::optional<TracedCall> call = TracedCall::of(node);
   bool isView = call && call->operation() == "view" && !call->argument(0, "self").starts_with("%p_");
-  return isView && !scopes.empty() && countFrames(node) > 0 && countFrames(node) < scopes.size()
-             ? scopes.back()
-             : "";
+  bool isBetween = isView && !scopes.empty() && countFrames(node) > 0 && countFrames(node) < scopes.size();
+  return isBetween && !isInOwnForward(node) ? scopes.back() : "";
 }
 
 Refusal refusalOfHook(const std::string &module) {

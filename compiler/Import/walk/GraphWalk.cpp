@@ -5,6 +5,7 @@
 #include "compiler/Import/rules/Selection.h"
 #include "compiler/Import/walk/DependsOnTraining.h"
 #include "llvm/ADT/STLExtras.h"
+#include <fmt/format.h>
 
 using namespace mlir;
 
@@ -64,6 +65,17 @@ bool GraphWalk::bindInputs(const Node &node) {
   return true;
 }
 
+/// How to export what such a node computes in operators that are built.
+static std::vector<std::string> waysOut(const Node &node) {
+  if (node.opType == "LSTM" || node.opType == "GRU" || node.opType == "RNN")
+    return {"export it step by step: program = torch.export.export(model, ...).run_decompositions(), then "
+            "torch.onnx.export(program, ..., optimize=False)"};
+  if (node.opType == "DFT")
+    return {"multiply by the matrix of the transform, whose real and imaginary parts are cos and -sin of 2 "
+            "pi j k / n"};
+  return {};
+}
+
 /// Refuses a node that has none, or that carries what the rule does not know; `If` is not in the table.
 static Rule ruleOf(const Node &node) {
   static const OperatorRule branches{nullptr, "then_branch else_branch"};
@@ -71,8 +83,9 @@ static Rule ruleOf(const Node &node) {
     refuseUnsupported("is an operator of domain `" + node.domain + "`, which is not supported");
   const OperatorRule *rule = node.opType == "If" ? &branches : ruleTable().find(node.opType, node.opset);
   if (!rule)
-    refuseUnsupported("operator `" + node.opType + "` (opset " + std::to_string(node.opset) +
-                      ") is not supported");
+    throw Refusal{"unsupported",
+                  fmt::format("operator `{}` (opset {}) is not supported", node.opType, node.opset),
+                  waysOut(node)};
   requireKnown(node, rule->attributes);
   return rule->apply;
 }

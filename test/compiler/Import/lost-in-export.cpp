@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the metadata of exporters tells: label smoothing that was left out, rows of padding, detached values.
 #include "compiler/Import/lost/AttentionDropout.h"
+#include "compiler/Import/lost/CustomBackward.h"
 #include "compiler/Import/lost/DroppedValues.h"
 #include "compiler/Import/lost/GradientMarks.h"
 #include "compiler/Import/lost/LostArguments.h"
@@ -170,6 +171,24 @@ TEST(TracedCall, parts) {
   EXPECT_EQ(withoutNumber("add_12"), "add");
   EXPECT_EQ(withoutNumber("conv2d"), "conv2d");
 }
+/// Both have one frame for two scopes. The hook's is the line that calls the module; a GRU that was
+/// decomposed begins in the file of its class.
+TEST(CustomBackward, aDecomposedLayerHasNoHook) {
+  auto told = [](const std::string &file) {
+    Graph graph;
+    graph.nodes = {traced("Reshape", "view.default](args = (%addmm, [1, 3, 15])")};
+    Metadata &metadata = graph.nodes.front().metadata;
+    metadata["pkg.torch.onnx.class_hierarchy"] =
+        "['__main__.R', 'torch.nn.modules.rnn.GRU', 'aten.view.default']";
+    metadata["pkg.torch.onnx.name_scopes"] = "['', 'r', 'view_4']";
+    metadata["pkg.torch.onnx.stack_trace"] = "File \"" + file + "\", line 7, in forward\n    h = self.r(x)";
+    auto lost = CustomBackward(graph, {}).refusal(graph.nodes.front());
+    return lost ? lost->message : "";
+  };
+  EXPECT_THAT(told("/home/me/train.py"), HasSubstr("full backward hook of `r`"));
+  EXPECT_EQ(told("/lib/torch/nn/modules/rnn.py"), "");
+}
+
 /// What is told of `y = first + second` in a file whose one node of that call reads `loss` and `other`, and
 /// whose model had the parameters `p_w`, which a call names, and these.
 std::string tellDropped(const std::string &call, const std::string &parameters = "") {
