@@ -44,8 +44,6 @@ void buildFusePipeline(OpPassManager &manager, const PhaseOptions &options) {
     manager.addPass(createNarrowFloats());
   manager.addPass(createGroupLoss());
   manager.addPass(createSplitTails());
-  if (!options.reference)
-    manager.addPass(createJoinRepetitions());
   if (options.cuda)
     manager.addPass(createPadRows());
   manager.addPass(createVerifyPlacement());

@@ -4,7 +4,6 @@
 #include "dialects/NN/Placement.h"
 #include "dialects/NN/Views.h"
 #include "dialects/Train/CommandTail.h"
-#include "dialects/Train/Companion.h"
 #include "dialects/Train/GemmShape.h"
 #include "dialects/Train/RowPitch.h"
 #include "dialects/Train/TrainDialect.h"
@@ -250,22 +249,6 @@ void padCommand(train::CommandOp command, const Pitches &pitches, PaddedKernels 
   setTail(command, *tail);
 }
 
-/// The kernel that also makes what `made` is, a result of the forward part.
-void padCompanion(train::CommandOp command, const StepPitches &pitches, OpResult made,
-                  PaddedKernels &kernels) {
-  Companion companion = *companionOf(command);
-  Pitches own = pitches.of(command);
-  size_t inputs = command.getInputs().size();
-  Pitches both(own.begin(), own.begin() + inputs);
-  for (int64_t input : companion.more)
-    both.push_back(pitches.of(made.getOwner()->getOperand(input)));
-  both.append(own.begin() + inputs, own.end());
-  both.push_back(pitches.of(made));
-  companion.kernel = kernels.version(companion.kernel, both);
-  llvm::erase_if(companion.mayAlias, [&](int64_t input) { return own[input] != both.back(); });
-  setCompanion(command, companion);
-}
-
 struct PadRows : impl::PadRowsBase<PadRows> {
   using PadRowsBase::PadRowsBase;
 
@@ -275,17 +258,7 @@ struct PadRows : impl::PadRowsBase<PadRows> {
     for (auto step : getOperation().getOps<train::StepOp>()) {
       StepPitches pitches(step, symbols);
       pitches.decide();
-      DenseMap<int64_t, OpResult> byId; // of commands and tails with one result
-      step.walk([&](train::CommandOp command) {
-        byId[static_cast<int64_t>(command.getId())] = command->getResult(0);
-        if (auto tail = tailOf(command))
-          byId[tail->id] = command->getResult(tail->result);
-      });
-      step.walk([&](train::CommandOp command) {
-        if (auto companion = companionOf(command))
-          padCompanion(command, pitches, byId[companion->id], kernels);
-        padCommand(command, pitches.of(command), kernels);
-      });
+      step.walk([&](train::CommandOp command) { padCommand(command, pitches.of(command), kernels); });
     }
   }
 };

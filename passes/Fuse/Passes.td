@@ -172,25 +172,6 @@ def SplitTails : Pass<"accum-split-tails", "::mlir::ModuleOp"> {
   let dependentDialects = ["::accum::train::TrainDialect", "::mlir::func::FuncDialect"];
 }
 
-def JoinRepetitions : Pass<"accum-join-repetitions", "::mlir::ModuleOp"> {
-  let summary = "derivatives that can make again what the forward part made of their operands";
-  let description = [{
-    A GELU is computed again from its argument, which the kernel of its derivative reads as well. A command of the backward
-    part that reads all that a kernel of the forward part, or a tail, was made of gets `companion`: the id of that one and a
-    kernel that computes both. What reads the result before the derivative and can wait is put behind it. Which of the
-    two kernels runs is the plan's choice: the other one where the result is to be made again.
-
-    Requires: commands, in fused kernels. Ensures: the same values, but for the order of sums that several commands add to;
-    ids are unique and ascending.
-
-    Before: `%h = @gelu(%a) {id = 3}`; behind the loss `%w = @gemm(%h, %dy) {accumulate = [0]}`, `%dh = @gemm_0(%dy, %v)`,
-    `%da = @gelu_grad(%a, %dh)`.
-    After: `%dh = @gemm_0(%dy, %v)`, `%da = @gelu_grad(%a, %dh) {companion = {id = 3, kernel = @gelu_grad_gelu, ...}}`,
-    `%w = @gemm(%h, %dy) {accumulate = [0]}`.
-  }];
-  let dependentDialects = ["::accum::train::TrainDialect", "::mlir::func::FuncDialect"];
-}
-
 def PadRows : Pass<"accum-pad-rows", "::mlir::ModuleOp"> {
   let summary = "rows of odd width begin on round addresses";
   let description = [{

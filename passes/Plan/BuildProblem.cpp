@@ -7,7 +7,6 @@
 #include "dialects/NN/Views.h"
 #include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/CommandTail.h"
-#include "dialects/Train/Companion.h"
 #include "dialects/Train/RowPitch.h"
 #include "passes/Plan/CommandShape.h"
 #include "passes/Plan/Plan.h"
@@ -81,7 +80,6 @@ public:
     findGradients();
     addRegion(step.getMicro(), planner::Region::Micro);
     addRegion(step.getUpdate(), planner::Region::Update);
-    addCompanions();
     addSliceVariants(group, groupIndices, problem);
     countWeightReads();
     noteCopyReaders();
@@ -167,8 +165,6 @@ private:
     entry.variants.front().bytes = amountOf(command.getBytes());
     describeShape(command, command.getKernelAttr(), symbols, entry.variants.front());
     problem.commands.push_back(std::move(entry));
-    if (companionOf(command))
-      companions.emplace_back(index, command);
     for (Value input : command.getInputs())
       if (auto it = storage.find(input); it != storage.end())
         addUser(problem.buffers[it->second], index);
@@ -199,39 +195,6 @@ private:
     OpResult result = command->getResult(tail.result);
     addBuffer(command, result, index, region, slotName(result));
     problem.buffers.back().mayAlias.clear(); // it is written while the operands are still read
-  }
-
-  /// Commands of the backward part that can make again what the forward part made.
-  void addCompanions() {
-    for (auto [index, command] : companions) {
-      std::optional<Companion> entry = companionOf(command);
-      auto of =
-          llvm::find_if(problem.commands, [&](const planner::Command &each) { return each.id == entry->id; });
-      planner::Companion companion{.command = index};
-      companion.costs = {.name = "beside", .flops = amountOf(entry->flops), .bytes = amountOf(entry->bytes)};
-      companion.costs.isBeside = true;
-      describeShape(command, entry->kernel, symbols, companion.costs);
-      takeAway(problem.commands[index].variants.front().work, companion.costs.work);
-      for (const planner::Buffer &result : problem.buffers)
-        if (result.producer == of - problem.commands.begin())
-          for (int64_t operand : entry->mayAlias)
-            if (auto at = storage.find(command.getInputs()[operand]);
-                at != storage.end() && at->second < &result - problem.buffers.data())
-              companion.mayAlias.push_back(at->second);
-      of->companion = std::move(companion);
-    }
-  }
-
-  /// What two kernels do in one, without what one of them does.
-  static void takeAway(const std::vector<planner::OperationCount> &less,
-                       std::vector<planner::OperationCount> &from) {
-    for (const planner::OperationCount &count : less)
-      for (planner::OperationCount &each : from)
-        if (each.operation == count.operation) {
-          each.elements.fixed = std::max<int64_t>(0, each.elements.fixed - count.elements.fixed);
-          each.elements.perSample = std::max<int64_t>(0, each.elements.perSample - count.elements.perSample);
-        }
-    llvm::erase_if(from, [](const planner::OperationCount &count) { return count.elements.isZero(); });
   }
 
   static planner::CommandKind kindOf(train::CommandOp command, planner::Region region) {
@@ -323,8 +286,7 @@ private:
   Operation *lastForward = nullptr;
   SmallVector<train::CommandOp> group; // that runs in slices
   SmallVector<int> groupIndices;
-  SmallVector<std::pair<int, train::CommandOp>> companions; ///< with their indices
-  DenseMap<Attribute, std::vector<int64_t>> adders;         ///< gradient -> ids of commands
+  DenseMap<Attribute, std::vector<int64_t>> adders; ///< gradient -> ids of commands
   planner::Problem problem;
   DenseMap<Value, int> storage;           // value -> buffer
   llvm::MapVector<int, StringRef> copies; // buffer -> the parameter
@@ -368,10 +330,6 @@ SmallVector<ProblemCommand> commandsOf(train::StepOp step) {
 std::string slotName(OpResult result) {
   auto command = cast<train::CommandOp>(result.getOwner());
   auto number = static_cast<int64_t>(result.getResultNumber());
-  // What is made again beside the command's own results comes last.
-  if (auto beside = command->getAttrOfType<IntegerAttr>("beside");
-      beside && number + 1 == command.getNumResults())
-    return std::to_string(beside.getInt()) + ":0";
   if (auto numbers = command->getAttrOfType<DenseI64ArrayAttr>("numbers")) // the head of a repeated command
     number = numbers[number];
   else if (auto tail = tailOf(command); tail && tail->result == number)

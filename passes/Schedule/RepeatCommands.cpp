@@ -4,7 +4,6 @@
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Origin.h"
 #include "dialects/Train/CommandTail.h"
-#include "dialects/Train/Companion.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Schedule/Passes.h"
@@ -24,12 +23,10 @@ public:
       : commands(commandsOf(step)), problem(problem), base(planner::cloneBase(problem)) {}
 
   /// `before`: per command, the one that its clone stands right before.
-  void run(const planner::Recomputation &flow, const std::vector<int> &before) {
-    SmallVector<SmallVector<int>> clones(commands.size()), besides(commands.size());
+  void run(const std::vector<int> &before) {
+    SmallVector<SmallVector<int>> clones(commands.size());
     for (auto [index, at] : llvm::enumerate(before))
-      if (flow.runsBeside(before, static_cast<int>(index)))
-        besides[at - 1].push_back(static_cast<int>(index));
-      else if (at != planner::kNoIndex)
+      if (at != planner::kNoIndex)
         clones[at].push_back(static_cast<int>(index));
     for (auto [index, entry] : llvm::enumerate(commands)) {
       for (int source : clones[index])
@@ -37,38 +34,10 @@ public:
       if (problem.commands[index].backward && !entry.isTail)
         for (OpOperand &operand : entry.command->getOpOperands())
           operand.set(late(operand.get(), entry.command));
-      for (int source : besides[index])
-        repeatBeside(commands[source], entry.command);
     }
   }
 
 private:
-  /// The command becomes one that makes what the source makes as well.
-  void repeatBeside(ProblemCommand source, train::CommandOp command) {
-    auto tail = tailOf(source.command);
-    int64_t id = source.isTail ? tail->id : static_cast<int64_t>(source.command.getId());
-    Value made = source.command->getResult(source.isTail ? tail->result : 0);
-    Companion companion = *companionOf(command);
-    SmallVector<Type> results(command->getResultTypes());
-    results.push_back(made.getType());
-    SmallVector<Value> inputs(command.getInputs());
-    for (int64_t input : companion.more)
-      inputs.push_back(late(source.command.getInputs()[input], command));
-    OpBuilder builder(command);
-    auto sum = [&](train::PolyAttr a, train::PolyAttr b) {
-      return train::PolyAttr::get(builder.getContext(), a.getConstant() + b.getConstant(),
-                                  a.getSlope() + b.getSlope());
-    };
-    auto both = train::CommandOp::create(
-        builder, command.getLoc(), results, companion.kernel, inputs, command.getIdAttr(), StringAttr(),
-        command.getAccumulateAttr(), sum(command.getFlops(), companion.flops),
-        sum(command.getBytes(), companion.bytes), command.getMayAliasAttr(), ArrayAttr(), IntegerAttr());
-    both->setAttr("beside", builder.getI64IntegerAttr(base + id));
-    command->replaceAllUsesWith(both->getResults().drop_back());
-    repeated[made] = both->getResults().back();
-    command.erase();
-  }
-
   void repeat(ProblemCommand entry, train::CommandOp user) {
     train::CommandOp source = entry.command;
     if (auto tail = tailOf(source))
@@ -174,7 +143,7 @@ void RepeatCommands::runOnOperation() {
     step.emitError("has no command ") << *open.begin() << " that can run a second time";
     return signalPassFailure();
   }
-  Repeater(step, problem).run(flow, before);
+  Repeater(step, problem).run(before);
 }
 
 } // namespace accum

@@ -48,28 +48,6 @@ namespace {
 
 Error malformed(std::string message) { return {std::move(message), "malformed-problem"}; }
 
-Status checkCompanion(const Problem &problem, size_t index) {
-  const Command &command = problem.commands[index];
-  int at = command.companion.command;
-  if (at == kNoIndex)
-    return {};
-  const Variant &costs = command.companion.costs;
-  bool isRange = at >= 0 && static_cast<size_t>(at) < problem.commands.size();
-  if (!isRange || !problem.commands[at].backward || command.region != Region::Micro || command.backward ||
-      command.once || command.variants.size() > 1 || command.follows != kNoIndex ||
-      problem.commands[at].variants.size() > 1)
-    return malformed(
-        fmt::format("command {} has a companion: it runs in the forward part of the micro-step, the "
-                    "companion behind it, and neither has variants",
-                    command.id));
-  if (!costs.flops.isValid() || !costs.bytes.isValid())
-    return malformed(fmt::format("command {}: an amount of its companion is negative", command.id));
-  if (costs.slice != 0 || costs.pieces != 1 || !costs.workspace.isZero())
-    return malformed(
-        fmt::format("command {}: its companion has no slices and no workspace of its own", command.id));
-  return {};
-}
-
 Status checkCommand(const Problem &problem, size_t index) {
   const Command &command = problem.commands[index];
   if (index > 0 && command.region < problem.commands[index - 1].region)
@@ -85,8 +63,6 @@ Status checkCommand(const Problem &problem, size_t index) {
     return malformed(fmt::format("command {} is a tail: it stands behind another command in the forward part "
                                  "of the micro-step, and has no variants",
                                  command.id));
-  if (Status status = checkCompanion(problem, index); !status)
-    return status;
   if (command.backward && command.region != Region::Micro)
     return malformed(fmt::format("command {} is backward, but not of the region micro", command.id));
   if (index > 0 && problem.commands[index - 1].backward && command.region == Region::Micro &&
@@ -198,35 +174,6 @@ Status checkCommands(const Problem &problem) {
   return {};
 }
 
-/// Whether all that a command reads is there when its companion runs, and what it makes is one value.
-Status checkCompanions(const Problem &problem) {
-  auto isAny = [](const Command &command) { return command.companion.command != kNoIndex; };
-  if (std::ranges::none_of(problem.commands, isAny))
-    return {};
-  Recomputation flow(problem);
-  for (size_t index = 0; index < problem.commands.size(); ++index) {
-    const Companion &companion = problem.commands[index].companion;
-    if (companion.command == kNoIndex)
-      continue;
-    int command = static_cast<int>(index);
-    auto isThere = [&](int storage) {
-      return problem.buffers[storage].wholeStep ||
-             std::ranges::binary_search(flow.operands(companion.command), storage);
-    };
-    auto results = flow.results(command);
-    bool isPlace = std::ranges::all_of(companion.mayAlias, [&](int buffer) {
-      return inRange(buffer, problem.buffers.size()) && !results.empty() && buffer < results.front() &&
-             isThere(flow.root(buffer));
-    });
-    if (results.size() != 1 || !isPlace || !std::ranges::all_of(flow.operands(command), isThere))
-      return malformed(
-          fmt::format("command {} has a companion: it makes one value, its companion reads all that it "
-                      "reads, and the value may take the place of earlier ones that both read",
-                      problem.commands[index].id));
-  }
-  return {};
-}
-
 Status checkBuffers(const Problem &problem) {
   std::unordered_set<std::string_view> ids;
   int64_t clones = cloneBase(problem);
@@ -316,9 +263,7 @@ Status check(const Problem &problem) {
     return status;
   if (Status status = checkGradients(problem); !status)
     return status;
-  if (Status status = checkBuffers(problem); !status)
-    return status;
-  return checkCompanions(problem);
+  return checkBuffers(problem);
 }
 
 namespace {

@@ -49,16 +49,6 @@ struct Variant {
   Amount workspace = {};
   /// Results (indices into Problem::buffers) that have another size in this variant; 0 where it has none.
   std::vector<std::pair<int, Amount>> results = {};
-  bool isBeside = false; ///< in the kernel of another command: nothing is launched for it
-};
-
-/// A backward command whose kernel can make again what a command of the forward part made of the same
-/// operands, in one go.
-struct Companion {
-  int command = kNoIndex; ///< index of the backward one
-  Variant costs = {};     ///< what it costs more: flops, bytes, work
-  /// Buffers that both read, whose place the result may take where they die there.
-  std::vector<int> mayAlias = {};
 };
 
 struct Command {
@@ -79,10 +69,6 @@ struct Command {
   /// Its first run is part of the command before it: one kernel, whose costs are that one's, and which writes
   /// these results too. Its own costs are those of a repetition.
   bool tail = false;
-  /// A command of one result, without variants, may have one. All that it reads its companion reads too, or
-  /// it is there all the time. In an expanded problem only repetitions that run beside theirs, right behind
-  /// it, have one: `command` is that one's index there, and they read nothing by themselves.
-  Companion companion = {};
   /// Bytes of values that the forward part of a micro-step leaves for the backward part, where this command
   /// writes them, or is the first of that part to read them. Set by `noteCarried`.
   Amount carried = {};

@@ -114,7 +114,6 @@ private:
   void readCommand(Line &line);
   void readGradient(Line &line);
   void readVariant(Line &line);
-  void readCompanion(Line &line);
   void readBuffer(Line &line);
   static StateRole readRole(Line &line);
   Variant readCosts(Line &line, std::string_view name);
@@ -246,19 +245,6 @@ void ProblemReader::readVariant(Line &line) {
     problem.commands[command].variants.push_back(std::move(variant));
 }
 
-void ProblemReader::readCompanion(Line &line) {
-  int command = commandIndex(line, line.word("id"));
-  Companion companion{.command = commandIndex(line, line.word("companion"))};
-  companion.costs = readCosts(line, "beside");
-  companion.costs.isBeside = true;
-  companion.mayAlias = indices(line, "may-alias", false);
-  if (command == kNoIndex)
-    return;
-  if (problem.commands[command].companion.command != kNoIndex)
-    line.complain("the command has two companions");
-  problem.commands[command].companion = std::move(companion);
-}
-
 void ProblemReader::readBuffer(Line &line) {
   Buffer buffer;
   buffer.id = line.word("id");
@@ -318,14 +304,12 @@ void ProblemReader::readLine(Line &line) {
     readCommand(line);
   } else if (head == "variant") {
     readVariant(line);
-  } else if (head == "companion") {
-    readCompanion(line);
   } else if (head == "buffer") {
     readBuffer(line);
   } else {
     line.complain(fmt::format(
         "`{}` does not begin a line; name, batch, devices, tokens, all-reduce, gradient, largest-parameter, "
-        "weight-reads, clone-ids, fixed, command, companion, variant and buffer do",
+        "weight-reads, clone-ids, fixed, command, variant and buffer do",
         head));
   }
   line.finish();

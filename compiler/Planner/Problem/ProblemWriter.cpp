@@ -56,16 +56,6 @@ void writeVariants(Out out, const Problem &problem, const Command &command) {
   }
 }
 
-void writeCompanion(Out out, const Problem &problem, const Command &command) {
-  const Companion &companion = command.companion;
-  if (companion.command == kNoIndex)
-    return;
-  fmt::format_to(out, "companion {} {}", command.id, problem.commands[companion.command].id);
-  writeCosts(out, companion.costs);
-  writePlaces(out, problem, companion.mayAlias);
-  fmt::format_to(out, "\n");
-}
-
 void writeBuffer(Out out, const Problem &problem, const Buffer &buffer) {
   fmt::format_to(out, "buffer {} {} {}", buffer.id, toText(buffer.kind), toText(buffer.bytes));
   if (buffer.wholeStep)
@@ -112,8 +102,6 @@ std::string toText(const Problem &problem) {
     writeBuffer(out, problem, buffer);
   for (const Command &command : problem.commands)
     writeVariants(out, problem, command);
-  for (const Command &command : problem.commands)
-    writeCompanion(out, problem, command);
   return text;
 }
 

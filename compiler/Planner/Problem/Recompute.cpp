@@ -68,7 +68,6 @@ Recomputation::Recomputation(const Problem &problem) {
     };
     int at = static_cast<int>(index);
     backward.push_back(command.backward ? 1 : 0);
-    companions.push_back(command.companion.command);
     allowed.push_back(command.region == Region::Micro && !command.backward && !command.once &&
                       writers[index] == 0 && !this->results(at).empty() &&
                       std::ranges::all_of(this->results(at), isLocal) &&
@@ -87,38 +86,26 @@ std::vector<int> Recomputation::positions(const std::vector<char> &chosen) const
         int at = backward[user] != 0 ? user : before[user];
         first = at == kNoIndex ? first : std::min(first, at);
       }
-    int companion = companions[command];
-    if (first != INT32_MAX && companion != kNoIndex && first > companion)
-      first = companion + 1;
     before[command] = first == INT32_MAX ? kNoIndex : first;
   }
   return before;
 }
 
-RunningOrder::RunningOrder(const Recomputation &flow, const std::vector<int> &before)
-    : original(before.size()), clone(before.size(), kNoIndex), end(before.size()) {
-  struct Ahead {
-    int clones = 0, beside = 0; ///< how many, then the place of the next
-  };
-  std::vector<Ahead> ahead(before.size());
-  auto slotOf = [&](size_t index) -> int & {
-    int at = before[index];
-    return flow.runsBeside(before, static_cast<int>(index)) ? ahead[at - 1].beside : ahead[at].clones;
-  };
-  for (size_t index = 0; index < before.size(); ++index)
-    if (before[index] != kNoIndex)
-      ++slotOf(index);
+RunningOrder::RunningOrder(const std::vector<int> &before)
+    : original(before.size()), clone(before.size(), kNoIndex) {
+  std::vector<int> next(before.size(), 0); // how many repetitions stand before it, then the place of the next
+  for (int at : before)
+    if (at != kNoIndex)
+      ++next[at];
   for (size_t index = 0; index < before.size(); ++index) {
-    length += ahead[index].clones;
-    ahead[index].clones = length - ahead[index].clones;
+    int count = next[index];
+    next[index] = length;
+    length += count;
     original[index] = length++;
-    length += ahead[index].beside;
-    ahead[index].beside = length - ahead[index].beside;
-    end[index] = length;
   }
   for (size_t index = 0; index < before.size(); ++index)
     if (before[index] != kNoIndex)
-      clone[index] = slotOf(index)++;
+      clone[index] = next[before[index]]++;
 }
 
 } // namespace accum::planner

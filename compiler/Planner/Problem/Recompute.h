@@ -22,9 +22,6 @@ public:
   /// other repetitions: as late as possible. Several before one command keep their order. Commands of
   /// `chosen` whose results nothing backward needs are not repeated. From then on all that is backward, and
   /// all repetitions, read the repetition; the forward part reads the original.
-  ///
-  /// A command with a companion whose results nobody asks for until that is through runs beside it: its
-  /// position is the one behind the companion, ahead of all others there (`runsBeside`).
   std::vector<int> positions(const std::vector<char> &chosen) const;
 
   /// The storages (buffer indices) that a command makes, and those that it reads.
@@ -35,14 +32,7 @@ public:
   /// The storage of a buffer.
   int root(int buffer) const { return roots[buffer]; }
 
-  // --- of commands, what is asked for most: side by side, where a command itself is large ---
   bool isBackward(int command) const { return backward[command] != 0; }
-  int companion(int command) const { return companions[command]; }
-  /// Whether the repetition of a command runs beside its companion. `before`: `positions`.
-  bool runsBeside(const std::vector<int> &before, int command) const {
-    int at = companions[command];
-    return at != kNoIndex && before[command] == at + 1;
-  }
 
 private:
   /// Lists of indices, one after another.
@@ -60,7 +50,6 @@ private:
   std::vector<int> roots;
   Lists resultLists, operandLists, userLists;
   std::vector<char> allowed, backward;
-  std::vector<int> companions;
 };
 
 /// What a plan decides about the commands themselves.
@@ -85,14 +74,12 @@ Result<Problem> problemThatRuns(const Problem &problem, const Plan &plan);
 /// What is added to a command's id for its repetition: `cloneIds`, or what is behind the largest id.
 int64_t cloneBase(const Problem &problem);
 
-/// Before each command of a problem its repetitions, in the order of their list; behind it, what runs beside
-/// it.
+/// Before each command of a problem its repetitions, in the order of their list.
 struct RunningOrder {
   /// `before`: `Recomputation::positions`.
-  RunningOrder(const Recomputation &flow, const std::vector<int> &before);
+  explicit RunningOrder(const std::vector<int> &before);
 
   std::vector<int> original, clone; ///< command -> place; kNoIndex where it does not run again
-  std::vector<int> end;             ///< command -> the place behind it and what runs beside it
   int length = 0;
 };
 

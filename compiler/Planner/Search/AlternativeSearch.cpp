@@ -121,12 +121,6 @@ private:
   void exploreMiddle(int64_t count);
   int64_t length() const { return static_cast<int64_t>(found.list.size()); }
   bool isOver() const { return effort.deadline.hasPassed() || looked > kOvershoot * effort.visits / count; }
-  /// Beside its companion, where it has one.
-  int cheapestWay(size_t command, const Choice &choice) const {
-    const Command &which = problem.commands[command];
-    return which.companion.command == kNoIndex ? choice.variants[command]
-                                               : static_cast<int>(which.variants.size());
-  }
   void look(const Choice &choice);
   void seed();
   void seedCuts(const Choice &start, int64_t m);
@@ -177,16 +171,14 @@ void Finder::look(const Choice &start) {
       costs[costOf[index][0]] -= repeats;
     }
     if (before[index] != kNoIndex) {
-      ++costs[flow.runsBeside(before, static_cast<int>(index)) ? costOf[index].back()
-                                                               : costOf[index][variant]];
+      ++costs[costOf[index][variant]];
       ++entry.recomputed;
     }
   }
   for (size_t cost = 0; cost < costs.size(); ++cost)
     if (costs[cost] != 0)
       entry.costs.emplace_back(static_cast<int>(cost), costs[cost]);
-  RunningOrder order(flow, before);
-  entry.peak = loads.peak(order, before, choice);
+  entry.peak = loads.peak(RunningOrder(before), choice);
   for (FrontsAtSize &size : sizes)
     if (size.add(entry, static_cast<int>(found.list.size())))
       useful = looked;
@@ -233,7 +225,7 @@ void Finder::seedCuts(const Choice &start, int64_t m) {
   std::vector<double> seconds(problem.commands.size()), bytes;
   for (size_t index = 0; index < seconds.size(); ++index)
     if (flow.isAllowed(static_cast<int>(index)))
-      seconds[index] = times.seconds(static_cast<int>(index), cheapestWay(index, start), m);
+      seconds[index] = times.seconds(static_cast<int>(index), start.variants[index], m);
   for (const Buffer &buffer : problem.buffers)
     bytes.push_back(static_cast<double>(buffer.bytes.at(m)));
   for (size_t index = 0; index < seconds.size(); ++index)

@@ -167,10 +167,9 @@ namespace {
 
 /// Everything that the time of a command's variant follows from.
 std::string timedAs(const Command &command, const Variant &way) {
-  std::string text =
-      fmt::format("{} {} {} {} {} {} {} {} {}", static_cast<int>(command.kind), command.dtype,
-                  toText(way.flops), toText(way.bytes), toText(command.carried), way.slice, way.pieces,
-                  way.isBeside, way.call.name.empty() ? std::string() : toText(way.call));
+  std::string text = fmt::format("{} {} {} {} {} {} {} {}", static_cast<int>(command.kind), command.dtype,
+                                 toText(way.flops), toText(way.bytes), toText(command.carried), way.slice,
+                                 way.pieces, way.call.name.empty() ? std::string() : toText(way.call));
   for (const OperationCount &count : way.work)
     text += " " + toText(count);
   return text;
@@ -194,8 +193,6 @@ CostClasses classifyCosts(const Problem &problem, const std::function<bool(int)>
     };
     for (const Variant &way : command.variants)
       add(way);
-    if (command.companion.command != kNoIndex)
-      add(command.companion.costs);
   }
   return result;
 }

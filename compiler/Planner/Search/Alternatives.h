@@ -56,8 +56,7 @@ Alternatives findAlternatives(const Problem &problem, const TimeModel &times, in
                               int64_t largest, bool recompute, const AlternativeEffort &effort = {});
 
 struct CostClasses {
-  /// Per command and variant; behind them, beside its companion, where it has one. Empty where its time is
-  /// never asked for.
+  /// Per command and variant. Empty where its time is never asked for.
   std::vector<std::vector<int>> of = {};
   /// A command and variant that stand for each class.
   std::vector<std::pair<int, int>> stands = {};

@@ -15,7 +15,6 @@ namespace {
 Command runningAs(const Command &command, const Variant &variant) {
   Command running = command;
   running.follows = kNoIndex;
-  running.companion = {};
   running.variants = {variant};
   running.variants.front().results.clear();
   return running;
@@ -35,8 +34,7 @@ class Expander {
 public:
   Expander(const Problem &problem, const Choice &choice)
       : problem(problem), choice(choice), base(cloneBase(problem)), flow(problem),
-        before(flow.positions(choice.recomputed)), order(flow, before),
-        sizes(problem.buffers.size(), nullptr) {}
+        before(flow.positions(choice.recomputed)), order(before), sizes(problem.buffers.size(), nullptr) {}
 
   Problem run() {
     result = withoutLists(problem);
@@ -57,7 +55,6 @@ private:
   void placeCommands();
   void placeBuffers();
   void linkBuffers();
-  bool isBeside(int command) const { return flow.runsBeside(before, command); }
   /// Whether what is late reads a second buffer.
   bool isTwofold(int buffer) const {
     int producer = problem.buffers[flow.root(buffer)].producer;
@@ -70,12 +67,6 @@ private:
     return late && buffers[buffer].clone != kNoIndex ? buffers[buffer].clone : buffers[buffer].original;
   }
   void add(int buffer, bool clone);
-  /// Whose places a result may take.
-  std::vector<int> placesOf(int buffer, bool clone) const {
-    int producer = problem.buffers[buffer].producer;
-    return clone && producer != kNoIndex && isBeside(producer) ? problem.commands[producer].companion.mayAlias
-                                                               : problem.buffers[buffer].mayAlias;
-  }
 
   const Problem &problem;
   const Choice &choice;
@@ -115,10 +106,6 @@ void Expander::placeCommands() {
     Command running = runningAs(problem.commands[index], *variants[index]);
     if (int again = order.clone[index]; again != kNoIndex) {
       Command &clone = result.commands[again] = running;
-      if (const Companion &companion = problem.commands[index].companion; isBeside(static_cast<int>(index))) {
-        clone.companion.command = order.original[companion.command];
-        clone.variants = {companion.costs};
-      }
       clone.cloneOf = running.id;
       clone.id += base;
       clone.backward = true;
@@ -173,13 +160,13 @@ void Expander::linkBuffers() {
       buffer.producer = clone ? secondProducer(index) : commands[source.producer].original;
     if (source.aliasOf != kNoIndex)
       buffer.aliasOf = clone ? buffers[source.aliasOf].clone : buffers[source.aliasOf].original;
-    for (int operand : placesOf(index, clone))
+    for (int operand : source.mayAlias)
       buffer.mayAlias.push_back(seen(
           operand, clone || (source.producer != kNoIndex && problem.commands[source.producer].backward)));
     for (int user : source.users) {
       if (clone == (problem.commands[user].backward && isTwofold(index)))
         buffer.users.push_back(commands[user].original);
-      if (commands[user].clone != kNoIndex && clone == isTwofold(index) && !isBeside(user))
+      if (commands[user].clone != kNoIndex && clone == isTwofold(index))
         buffer.users.push_back(commands[user].clone);
     }
     std::sort(buffer.users.begin(), buffer.users.end());

@@ -47,14 +47,10 @@ LoadModel::LoadModel(const Problem &problem, const Recomputation &flow, int64_t 
       if (flow.isAllowed(user))
         storage.mayRepeat.push_back(user);
     }
-    auto addDonors = [&](const std::vector<int> &operands, std::vector<Donor> &donors) {
-      for (int operand : operands)
-        if (int donor = storageOf[flow.root(operand)]; donor != kNoIndex)
-          donors.push_back({donor, mayBeEqual(problem.buffers[storages[donor].buffer].bytes, buffer.bytes)});
-    };
-    addDonors(buffer.mayAlias, storage.donors);
-    if (buffer.producer != kNoIndex)
-      addDonors(problem.commands[buffer.producer].companion.mayAlias, storage.besideDonors);
+    for (int operand : buffer.mayAlias)
+      if (int donor = storageOf[flow.root(operand)]; donor != kNoIndex)
+        storage.donors.push_back(
+            {donor, mayBeEqual(problem.buffers[storages[donor].buffer].bytes, buffer.bytes)});
     storageOf[index] = static_cast<int>(storages.size());
     storages.push_back(std::move(storage));
   }
@@ -82,25 +78,14 @@ const Amount &LoadModel::bytesOf(const Storage &storage, const Choice &choice) c
 struct LoadModel::Run {
   const LoadModel &model;
   const RunningOrder &order;
-  const std::vector<int> &before;
   const Choice &choice;
-  std::vector<int> reads; ///< per command, the place where its repetition reads, if it does
   std::vector<Instance> originals, clones;
 
-  Run(const LoadModel &model, const RunningOrder &order, const std::vector<int> &before, const Choice &choice)
-      : model(model), order(order), before(before), choice(choice), reads(order.clone) {
-    for (size_t command = 0; command < reads.size(); ++command)
-      if (isBeside(static_cast<int>(command))) // what is beside reads nothing itself
-        reads[command] = kNoIndex;
-  }
+  Run(const LoadModel &model, const RunningOrder &order, const Choice &choice)
+      : model(model), order(order), choice(choice) {}
 
   bool isCloned(const Storage &storage) const {
     return storage.producer != kNoIndex && order.clone[storage.producer] != kNoIndex;
-  }
-  bool isBeside(int command) const { return model.flow.runsBeside(before, command); }
-  /// When the second instance of a value that runs again is there.
-  int madeAgain(int producer) const {
-    return isBeside(producer) ? order.original[model.flow.companion(producer)] : order.clone[producer];
   }
 
   bool isDefault(const Storage &storage) const {
@@ -124,7 +109,7 @@ struct LoadModel::Run {
       const Storage &storage = model.storages[index];
       int late = kNoIndex;
       for (int user : storage.mayRepeat)
-        late = std::max(late, reads[user]);
+        late = std::max(late, order.clone[user]);
       Instance &value = originals[index];
       value.start = order.original[storage.start];
       if (!isCloned(storage)) {
@@ -134,7 +119,7 @@ struct LoadModel::Run {
       }
       if (storage.lastLate != kNoIndex)
         late = std::max(late, order.original[storage.lastLate]);
-      int made = madeAgain(storage.producer);
+      int made = order.clone[storage.producer];
       value.end = order.original[storage.lastEarly] + 1;
       clones[index] = {made, std::max(made, late) + 1};
       takePlace(storage, value, false);
@@ -144,8 +129,7 @@ struct LoadModel::Run {
 
   /// A result stands where an operand stood that dies in its producer.
   void takePlace(const Storage &storage, const Instance &value, bool isClone) {
-    const std::vector<Donor> &donors =
-        isClone && isBeside(storage.producer) ? storage.besideDonors : storage.donors;
+    const std::vector<Donor> &donors = storage.donors;
     if (donors.empty() || (!isClone && storage.producer != storage.start))
       return;
     bool late = isClone || model.flow.isBackward(storage.producer);
@@ -228,7 +212,7 @@ std::vector<LoadLine> LoadModel::loadsOf(const Run &run, const Choice &choice) c
   for (int command : working) {
     const LoadLine &bytes = workspaces[command][choice.variants[command]];
     add(run.order.original[command], run.order.original[command] + 1, bytes);
-    if (int again = run.reads[command]; again != kNoIndex)
+    if (int again = run.order.clone[command]; again != kNoIndex)
       add(again, again + 1, bytes);
   }
   loads.pop_back();
@@ -239,9 +223,8 @@ std::vector<LoadLine> LoadModel::loadsOf(const Run &run, const Choice &choice) c
   return loads;
 }
 
-PeakCurve LoadModel::peak(const RunningOrder &order, const std::vector<int> &before,
-                          const Choice &choice) const {
-  Run run(*this, order, before, choice);
+PeakCurve LoadModel::peak(const RunningOrder &order, const Choice &choice) const {
+  Run run(*this, order, choice);
   run.place();
   std::vector<LoadLine> loads = loadsOf(run, choice);
   PeakCurve curve = envelope(loads);
@@ -250,9 +233,8 @@ PeakCurve LoadModel::peak(const RunningOrder &order, const std::vector<int> &bef
   return curve;
 }
 
-FullestMoment LoadModel::fullest(const RunningOrder &order, const std::vector<int> &before,
-                                 const Choice &choice, int64_t m) const {
-  Run run(*this, order, before, choice);
+FullestMoment LoadModel::fullest(const RunningOrder &order, const Choice &choice, int64_t m) const {
+  Run run(*this, order, choice);
   run.place();
   std::vector<LoadLine> loads = loadsOf(run, choice);
   FullestMoment fullest;

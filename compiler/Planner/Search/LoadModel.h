@@ -42,12 +42,11 @@ public:
   /// For sizes m in [smallest, largest].
   LoadModel(const Problem &problem, const Recomputation &flow, int64_t smallest, int64_t largest);
 
-  /// `before`: positions of `choice.recomputed`. The choice's `variants` has one entry per command.
-  PeakCurve peak(const RunningOrder &order, const std::vector<int> &before, const Choice &choice) const;
+  /// `order`: of the positions of `choice.recomputed`. The choice's `variants` has one entry per command.
+  PeakCurve peak(const RunningOrder &order, const Choice &choice) const;
 
   /// The fullest moment of m samples.
-  FullestMoment fullest(const RunningOrder &order, const std::vector<int> &before, const Choice &choice,
-                        int64_t m) const;
+  FullestMoment fullest(const RunningOrder &order, const Choice &choice, int64_t m) const;
 
 private:
   struct Donor {
@@ -57,13 +56,12 @@ private:
   struct Storage {
     int buffer = kNoIndex;
     int producer = kNoIndex;
-    int start = 0, end = 0;               ///< in the original order
-    int lastEarly = 0;                    ///< the last of the producer and its users in the forward part
-    int lastLate = kNoIndex;              ///< the last backward user
-    LoadLine line = {};                   ///< with its producer in its default
-    std::vector<int> mayRepeat = {};      ///< users that may be recomputed
-    std::vector<Donor> donors = {};       ///< whose place this one may take
-    std::vector<Donor> besideDonors = {}; ///< where it is made beside its producer's companion
+    int start = 0, end = 0;          ///< in the original order
+    int lastEarly = 0;               ///< the last of the producer and its users in the forward part
+    int lastLate = kNoIndex;         ///< the last backward user
+    LoadLine line = {};              ///< with its producer in its default
+    std::vector<int> mayRepeat = {}; ///< users that may be recomputed
+    std::vector<Donor> donors = {};  ///< whose place this one may take
     bool crossesLoop = false;
   };
   struct Instance {

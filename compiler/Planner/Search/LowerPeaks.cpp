@@ -49,8 +49,7 @@ private:
     std::vector<int> before = flow.positions(choice.recomputed);
     for (size_t index = 0; index < before.size(); ++index)
       choice.recomputed[index] = before[index] == kNoIndex ? 0 : 1;
-    RunningOrder order(flow, before);
-    FullestMoment moment = loads.fullest(order, before, choice, asked.m);
+    FullestMoment moment = loads.fullest(RunningOrder(before), choice, asked.m);
     double cost = static_cast<double>(moment.bytes) * std::sqrt(moment.crowded);
     return {std::move(choice), std::move(moment), cost};
   }

@@ -38,10 +38,6 @@ std::vector<uint64_t> hashCommands(const Problem &problem) {
     hash.add(static_cast<uint64_t>(command.kind));
     hash.add(command.once ? 1u : 0u);
     hash.add(command.tail ? 1u : 0u);
-    if (const Companion &companion = command.companion; companion.command != kNoIndex) {
-      hash.add(companion.costs.flops);
-      hash.add(companion.costs.bytes);
-    }
     for (const Variant &variant : command.variants) {
       hash.add(variant.name);
       hash.add(variant.flops);

@@ -27,12 +27,10 @@ std::array<int, kRegions + 1> regionBounds(const Problem &problem) {
   return bounds;
 }
 
-/// The command that writes the results of a producer: the one before a tail, what a repetition runs beside.
+/// The command that writes the results of a producer: of a tail that is no repetition, the one before it.
 int writerOf(const Problem &problem, int producer) {
   const Command &command = problem.commands[producer];
-  if (command.cloneOf < 0)
-    return producer - (command.tail ? 1 : 0);
-  return command.companion.command == kNoIndex ? producer : command.companion.command;
+  return producer - (command.cloneOf < 0 && command.tail ? 1 : 0);
 }
 
 int64_t alignUp(int64_t bytes, int64_t alignment) { return (bytes + alignment - 1) / alignment * alignment; }

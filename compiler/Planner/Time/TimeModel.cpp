@@ -114,8 +114,7 @@ TimeModel::Time TimeModel::timeOf(size_t index, const Variant &variant, int64_t 
                                                          : findTable(profile.tables, variant.call.name,
                                                                      problem.commands[index].dtype))
     return {.compute = tableSeconds(*table, variant.call, m, pieces, missing), .source = TimeSource::Table};
-  Time time{.memory = variant.bytes.real(m, pieces) / (profile.bandwidth * share),
-            .launch = variant.isBeside ? 0 : profile.launch};
+  Time time{.memory = variant.bytes.real(m, pieces) / (profile.bandwidth * share), .launch = profile.launch};
   bool updates = problem.commands[index].kind == CommandKind::Update;
   // A card's threads issue one instruction where its rate counts one operation that is no fused one.
   if (profile.isCuda() && profile.costs.empty() && !variant.work.empty()) {
@@ -164,7 +163,7 @@ double TimeModel::farBytes(size_t index, const Variant &way, int64_t m) const {
     return 0;
   auto samples = static_cast<double>(m);
   double bytes = static_cast<double>(way.bytes.perSample) * samples;
-  double old = way.isBeside ? 0 : std::min(bytes, command.carried.real(m));
+  double old = std::min(bytes, command.carried.real(m));
   double atOnce = bytes;
   if (way.slice > 0)
     atOnce *= static_cast<double>(std::min(m, way.slice)) / samples / static_cast<double>(way.pieces);
@@ -179,7 +178,7 @@ double TimeModel::fetching(size_t index, const Variant &way, int64_t m) const {
 
 RegionTime TimeModel::time(size_t index, size_t variant, int64_t m) const {
   const Command &which = problem.commands[index];
-  const Variant &way = variant < which.variants.size() ? which.variants[variant] : which.companion.costs;
+  const Variant &way = which.variants[variant];
   double fetched = fetching(index, way, m);
   RegionTime sum{.total = fetched, .memory = fetched};
   if (way.slice == 0 || (way.slice >= m && way.pieces == 1)) {
@@ -301,7 +300,7 @@ std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
     if (each.tail && each.cloneOf < 0)
       continue; // part of the one before it
     std::string call = describe(variant.call, cut.m);
-    CommandTime &group = groups[{each.region, each.kernel, call, each.tail || variant.isBeside}];
+    CommandTime &group = groups[{each.region, each.kernel, call, each.tail}];
     double seconds = command(index, cut.m).total, far = farBytes(index, variant, cut.m);
     if (auto before = static_cast<double>(group.count++); before > 0) { // not all find the same in a cache
       group.seconds = (before * group.seconds + seconds) / (before + 1);

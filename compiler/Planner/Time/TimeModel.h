@@ -56,7 +56,7 @@ public:
   /// Seconds of a copy over the link to the memory of the host, and of as much traffic to the device's own.
   double overLink(double bytes) const { return profile.launch + bytes / profile.hostLinkBandwidth; }
   double throughMemory(double bytes) const { return bytes / (profile.bandwidth * share); }
-  /// Its seconds by itself, in another variant; behind the last one, beside its companion.
+  /// Its seconds by itself, in another variant.
   double seconds(int command, int variant, int64_t m) const { return alone(command, variant, m).total; }
   RegionTime alone(int command, int variant, int64_t m) const {
     return time(static_cast<size_t>(command), static_cast<size_t>(variant), m);

@@ -18,7 +18,6 @@ Error invalid(std::string message) { return {std::move(message), "invalid-plan"}
 struct Turn {
   int command = kNoIndex;
   bool again = false;
-  bool isBeside = false; ///< runs in the kernel of the command before it
 };
 
 /// Per command a few buffers; all lists in one piece, as there may be a million.
@@ -169,10 +168,6 @@ Status Player::readVariants() {
 
 Status Player::play() {
   turns.reserve(problem.commands.size());
-  std::multimap<int, int> besides; // command -> what its kernel can make again
-  for (int command = 0; command < static_cast<int>(problem.commands.size()); ++command)
-    if (isAgain(command) && problem.commands[command].companion.command != kNoIndex)
-      besides.emplace(problem.commands[command].companion.command, command);
   std::vector<int> open;
   for (int command = 0; command < static_cast<int>(problem.commands.size()); ++command) {
     std::set<int> wanted;
@@ -193,11 +188,6 @@ Status Player::play() {
       repeated[made] = 1;
     }
     turns.push_back({command, false});
-    for (auto [at, end] = besides.equal_range(command); at != end; ++at)
-      if (!isRepeated(at->second)) {
-        turns.push_back({.command = at->second, .again = true, .isBeside = true});
-        repeated[at->second] = unasked[at->second] = 1;
-      }
   }
   return {};
 }
@@ -207,7 +197,6 @@ struct Player::Draft {
   Problem result;
   std::vector<int> placeOf[2];
   int64_t base = 0; ///< of the ids of repetitions
-  int last = 0;     ///< the last command that is none
 };
 
 void Player::addBuffers(Draft &draft) const {
@@ -245,12 +234,11 @@ void Player::addCommand(const Turn &turn, const Lists &makes, Draft &draft) cons
     return draft.placeOf[late && draft.placeOf[1][buffer] != kNoIndex ? 1 : 0][buffer];
   };
   for (int buffer : reads.of(turn.command))
-    if (!turn.isBeside)
-      draft.result.buffers[read(buffer)].users.push_back(at);
+    draft.result.buffers[read(buffer)].users.push_back(at);
   for (int buffer : makes.of(turn.command)) {
     Buffer &slot = draft.result.buffers[draft.placeOf[turn.again ? 1 : 0][buffer]];
     slot.producer = at;
-    for (int operand : turn.isBeside ? command.companion.mayAlias : problem.buffers[buffer].mayAlias)
+    for (int operand : problem.buffers[buffer].mayAlias)
       slot.mayAlias.push_back(read(operand));
     for (const auto &[resized, bytes] : chosen[turn.command]->results)
       if (resized == buffer)
@@ -262,12 +250,7 @@ void Player::addCommand(const Turn &turn, const Lists &makes, Draft &draft) cons
                                                              .once = command.once,
                                                              .tail = command.tail,
                                                              .cloneOf = turn.again ? command.id : -1});
-  if (turn.isBeside)
-    runs.companion.command = draft.last;
-  else
-    runs.variants.front().workspace = chosen[turn.command]->workspace;
-  if (!turn.again)
-    draft.last = at;
+  runs.variants.front().workspace = chosen[turn.command]->workspace;
 }
 
 Problem Player::build() const {

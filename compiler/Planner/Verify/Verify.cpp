@@ -170,14 +170,10 @@ void extendOverLoops(const Problem &problem, Tenant &tenant) {
     tenant.last = regionEdge(problem, tenant.last, true);
 }
 
-/// Whose kernel writes what a command makes: the first run of a tail is part of the command before it, what
-/// runs beside another command is part of that one.
+/// Whose kernel writes what a command makes: the first run of a tail is part of the command before it.
 int writes(const Problem &problem, int producer) {
   const Command &command = problem.commands[producer];
-  bool isRepetition = command.cloneOf >= 0;
-  if (isRepetition && command.companion.command != kNoIndex)
-    return command.companion.command;
-  return !isRepetition && command.tail ? producer - 1 : producer;
+  return command.cloneOf < 0 && command.tail ? producer - 1 : producer;
 }
 
 /// Every buffer has a slot, views that of their storage; fills `tenants` with the storages, by buffer.

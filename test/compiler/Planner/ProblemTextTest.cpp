@@ -85,20 +85,6 @@ TEST(ProblemText, SaysWhichLineIsWrong) {
   expectError("command 1 micro gemm k\ncommand 2 micro gemm k tail backward", "command 2 is a tail");
   expectError("command 1 update gemm k backward", "command 1 is backward, but not of the region micro");
   expectError("command 1 micro gemm k follows=1", "command `1` is not defined above");
-  std::string two = "command 1 micro kernel k\ncommand 2 micro kernel k backward\n";
-  expectError(two + "companion 1", "p.txt:4: the companion is missing");
-  expectError(two + "companion 1 3", "command `3` is not defined above");
-  expectError(two + "companion 1 2 may-alias=b", "buffer `b` is not defined above");
-  expectError(two + "companion 1 2\ncompanion 1 2", "p.txt:5: the command has two companions");
-  expectError(two + "companion 2 1", "the companion behind it, and neither has variants");
-  expectError(two + "companion 1 2", "it makes one value, its companion reads all that it reads");
-  std::string value = "buffer a activation 8 producer=1 users=2\n";
-  expectError("command 0 micro kernel k\n" + two + "buffer x activation 8 producer=0 users=1\n" + value +
-                  "companion 1 2",
-              "it makes one value, its companion reads all that it reads");
-  expectError(two + value + "companion 1 2 may-alias=a", "the value may take the place of earlier ones");
-  for (const char *key : {"workspace=8", "slice=2", "pieces=0", "slice=2 pieces=0"})
-    expectError(two + value + "companion 1 2 " + key, "its companion has no slices and no workspace");
   expectError("clone-ids 5\ncommand 5 micro gemm k", "ids from 5 on are those of repetitions");
   expectError("command 1 micro gemm k\nbuffer 2:0 activation 8", "begin with 2: or more");
   expectError("command 1 micro gemm k\nvariant 1 a\nvariant 1 a", "command 1 has two variants a");

@@ -136,7 +136,6 @@ Problem randomProblem(Random &random, int commands) {
     problem.buffers.back().wholeStep = true;
     problem.buffers.back().role = StateRole::Parameters;
   }
-  addCompanions(random, problem, 3);
   return problem;
 }
 
@@ -198,41 +197,6 @@ Problem randomStep(Random &random, int commands, int layers, int variants) {
     }
   }
   return problem;
-}
-
-void addCompanions(Random &random, Problem &problem, int64_t of) {
-  std::vector<int> late;
-  for (size_t index = 0; index < problem.commands.size(); ++index)
-    if (problem.commands[index].backward && problem.commands[index].variants.size() == 1)
-      late.push_back(static_cast<int>(index));
-  for (int index = 0; !late.empty() && index < late.front(); ++index) {
-    Command &command = problem.commands[index];
-    Recomputation flow(problem);
-    if (command.region != Region::Micro || command.once || command.variants.size() > 1 ||
-        flow.results(index).size() != 1 || draw(random, 0, of - 1) != 0)
-      continue;
-    Companion &companion = command.companion;
-    companion.command = late[static_cast<size_t>(draw(random, 0, static_cast<int64_t>(late.size()) - 1))];
-    // Mostly one that is through before the result is asked for.
-    auto isEarly = [&](int user) { return user >= late.front() && user <= companion.command; };
-    if (companion.command < late.back() && draw(random, 0, 3) != 0) {
-      for (Buffer &buffer : problem.buffers)
-        if (flow.root(static_cast<int>(&buffer - problem.buffers.data())) == flow.results(index).front())
-          std::erase_if(buffer.users, isEarly);
-      problem.buffers[flow.results(index).front()].users.push_back(late.back());
-    }
-    companion.costs.isBeside = true;
-    companion.costs.flops = {draw(random, 0, 1'000'000'000), draw(random, 0, 2'000'000'000), {}};
-    companion.costs.bytes = {0, draw(random, 0, 1'000'000), {}};
-    for (int storage : flow.operands(index)) {
-      std::vector<int> &users = problem.buffers[storage].users;
-      if (std::ranges::find(users, companion.command) == users.end())
-        users.push_back(companion.command);
-      std::ranges::sort(users);
-      if (storage < flow.results(index).front() && draw(random, 0, 1) == 0)
-        companion.mayAlias.push_back(storage);
-    }
-  }
 }
 
 std::vector<Rectangle> randomRectangles(Random &random, int count, int horizon, int64_t largest) {

@@ -20,8 +20,6 @@ Problem randomProblem(Random &random, int commands);
 /// many backward ones that read what was kept; about `variants` commands of a layer with a second variant.
 Problem randomStep(Random &random, int commands, int layers, int variants);
 
-/// Gives about one in `of` of the commands that may have one a companion, which then reads what they read.
-void addCompanions(Random &random, Problem &problem, int64_t of);
 
 std::vector<Rectangle> randomRectangles(Random &random, int count, int horizon, int64_t largest);
 

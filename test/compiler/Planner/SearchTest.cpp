@@ -77,7 +77,6 @@ void addSlicesAndTails(Random &random, Problem &problem) {
       if (command.tail && buffer.producer == static_cast<int>(index))
         buffer.mayAlias.clear(); // it is written while the operands are still read
   }
-  addCompanions(random, problem, 2);
 }
 
 TEST(Search, FindsTheOptimumOfSmallProblems) {

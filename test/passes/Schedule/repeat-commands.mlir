@@ -58,57 +58,6 @@ train.step @step inputs [{name = "x"}] gradients [@w] prepass {
 
 // -----
 
-// A derivative whose kernel makes the result too, where nobody asks for it before.
-#rows = #nn.batched<0>
-#same = #nn.replicated
-#sum = #nn.partial<sum>
-#cost = #train.poly<0, 0>
-#more = #train.poly<0, 16>
-
-module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 0, scratch = 0, align = 64, recompute = [0, 1], slots = {}>} {
-train.param @b : tensor<4xf32> from #train.file<"m.onnx", 0, 0, 0>
-func.func private @f(%x: tensor<4xf32, #rows>) -> tensor<4xf32, #rows> {
-  return %x : tensor<4xf32, #rows>
-}
-func.func private @g(%x: tensor<4xf32, #rows>, %b: tensor<4xf32, #same>) -> tensor<4xf32, #rows> {
-  return %x : tensor<4xf32, #rows>
-}
-func.func private @loss(%x: tensor<4xf32, #rows>) -> tensor<f32, #sum> {
-  %0 = nn.reduce <sum> (%x) {axes = array<i64: 0>} : (tensor<4xf32, #rows>) -> tensor<f32, #sum>
-  return %0 : tensor<f32, #sum>
-}
-func.func private @f_g(%x: tensor<4xf32, #rows>, %b: tensor<4xf32, #same>) -> (tensor<4xf32, #rows>, tensor<4xf32, #rows>) {
-  return %x, %x : tensor<4xf32, #rows>, tensor<4xf32, #rows>
-}
-// CHECK-LABEL: train.step @step
-train.step @step inputs [{name = "x"}] gradients [@w] prepass {
-^bb0(%x: tensor<4xf32, #rows>):
-  train.yield
-} prologue {
-  train.yield
-} micro {
-^bb0(%x: tensor<4xf32, #rows>):
-  // CHECK: %[[B:.*]] = train.load_param @b
-  %b = train.load_param @b : tensor<4xf32, #same>
-  // CHECK: train.command @f
-  %a = train.command @f(%x) {id = 0, flops = #cost, bytes = #cost} : (tensor<4xf32, #rows>) -> tensor<4xf32, #rows>
-  %h = train.command @g(%a, %b) {id = 1, flops = #cost, bytes = #cost} : (tensor<4xf32, #rows>, tensor<4xf32, #same>) -> tensor<4xf32, #rows>
-  // CHECK: train.command @loss
-  %l = train.command @loss(%h) {id = 2, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<4xf32, #rows>) -> tensor<f32, #sum>
-  // CHECK: %[[A2:.*]] = train.command @f({{.*}}clone_of = 0 : i64{{.*}}id = 5
-  // CHECK: %[[BOTH:.*]]:2 = train.command @f_g(%[[A2]], %[[B]]) {beside = 6 : i64, bytes = #train.poly<0, 16>, flops = #train.poly<0, 16>, id = 3 : i64}
-  %d = train.command @f(%a) {id = 3, flops = #cost, bytes = #cost, companion = {id = 1, kernel = @f_g, more = array<i64: 1>, may_alias = array<i64: 0>, flops = #more, bytes = #more}} : (tensor<4xf32, #rows>) -> tensor<4xf32, #rows>
-  // CHECK: train.command @loss(%[[BOTH]]#1)
-  %e = train.command @loss(%h) {id = 4, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<4xf32, #rows>) -> tensor<f32, #sum>
-  train.yield %l, %e : tensor<f32, #sum>, tensor<f32, #sum> to ["loss", @w]
-} update {
-^bb0(%hyper: tensor<8xf64>, %dw: tensor<f32>):
-  train.yield
-}
-}
-
-// -----
-
 #rows = #nn.batched<0>
 #cost = #train.poly<0, 0>
 module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 0, scratch = 0, align = 64, recompute = [9], slots = {}>} {
