@@ -75,18 +75,17 @@ void addCommands(device::ProgramOp program, runtime::Manifest &manifest) {
 
 /// What `load_state_dict` calls a parameter, with the framework's layout; nothing where that is not known.
 std::vector<runtime::AliasSpec> frameworkNames(train::ParamOp param) {
-  if (param->hasAttr("nameless"))
+  if (param.getNameless())
     return {};
-  bool transposed = param->hasAttr("module_transposed");
-  auto shift = param->getAttrOfType<FloatAttr>("module_added");
-  double added = shift ? shift.getValueAsDouble() : 0;
+  bool transposed = param.getModuleTransposed();
+  double added = param.getModuleAdded().value_or(APFloat(0.0)).convertToDouble();
   std::string own = param.getSymName().str();
   std::vector<runtime::AliasSpec> names;
   if (param.getModule())
     names.push_back({param.getModule()->str(), transposed, added});
   else if (import::isModuleName(own))
     names.push_back({own, transposed, added});
-  if (auto others = param->getAttrOfType<ArrayAttr>("module_aliases"); others && !names.empty())
+  if (auto others = param.getModuleAliasesAttr(); others && !names.empty())
     for (auto other : others.getAsRange<StringAttr>())
       names.push_back({other.str(), transposed, added});
   return names;
@@ -148,8 +147,8 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
     spec.framework = frameworkNames(param);
     if (spec.framework.empty() && param.getModule())
       spec.madeOf = param.getModule()->str();
-    spec.isRows = param->hasAttr("rows");
-    spec.detached = param->hasAttr("detached");
+    spec.isRows = param.getRows();
+    spec.detached = param.getDetached();
   }
   if (auto lacking = module->getAttrOfType<ArrayAttr>(import::kStateLacks))
     for (auto name : lacking.getAsRange<StringAttr>())

@@ -156,7 +156,7 @@ private:
 /// types than its file too.
 std::optional<runtime::DType> fileDtype(train::ParamOp param) {
   auto type = cast<mlir::RankedTensorType>(param.getType());
-  auto stored = param->getAttrOfType<mlir::TypeAttr>("file_type");
+  auto stored = param.getFileTypeAttr();
   auto dtype = dtypeOf(stored ? stored.getValue() : type.getElementType());
   int64_t bytes = param.getSource().getBytes(), elements = type.getNumElements();
   if (dtype && bytes == elements * static_cast<int64_t>(runtime::bytesOf(*dtype)))

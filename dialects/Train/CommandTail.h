@@ -22,7 +22,7 @@ struct CommandTail {
 /// adds to the loss before the first gradient. Null where there is none.
 mlir::Operation *lastForwardCommand(train::StepOp step);
 
-/// Kept as the discardable attribute `tail`; nothing where the command has none.
+/// The attribute `tail` in a form that passes change; nothing where the command has none.
 std::optional<CommandTail> tailOf(train::CommandOp command);
 void setTail(train::CommandOp command, const CommandTail &tail);
 

@@ -21,10 +21,6 @@ inline constexpr llvm::StringLiteral kUnit = "train.unit";
 /// On a `param`: its number among those of the model file, where the state has them in another order.
 inline constexpr llvm::StringLiteral kModelNumber = "train.number";
 
-/// On a command of the update: it adds a device's part of a unit's gradients, which a micro-step has
-/// scattered, to what the device keeps of them. The number of the unit.
-inline constexpr llvm::StringLiteral kAddsUnit = "train.adds_unit";
-
 /// On the same ops: the piece of the part, where offloaded state passes through the device in pieces.
 inline constexpr llvm::StringLiteral kPiece = "train.piece";
 
@@ -36,10 +32,6 @@ inline int64_t pieceOf(mlir::Operation *op) {
 /// A slot that only `load_slot` of one parameter has, in the micro region: its copy in half the bytes, of a
 /// sharded state.
 inline constexpr llvm::StringLiteral kCopySlot = "copy";
-
-/// On a command of the prologue: it casts a device's part of a unit to its part of the copy. The number of
-/// the unit.
-inline constexpr llvm::StringLiteral kCopiesUnit = "train.copies_unit";
 
 inline std::optional<int64_t> unitOf(mlir::Operation *op) {
   auto unit = op->getAttrOfType<mlir::IntegerAttr>(kUnit);

@@ -55,6 +55,29 @@ LogicalResult YieldOp::verify() {
   return success();
 }
 
+void ParamOp::build(OpBuilder &builder, OperationState &state, StringRef name, Type type, FileAttr source,
+                    bool trained) {
+  Properties &properties = state.getOrAddProperties<Properties>();
+  properties.sym_name = builder.getStringAttr(name);
+  properties.type = TypeAttr::get(type);
+  properties.source = source;
+  if (trained)
+    properties.trained = builder.getUnitAttr();
+}
+
+void CommandOp::build(OpBuilder &builder, OperationState &state, TypeRange results, FlatSymbolRefAttr kernel,
+                      ValueRange inputs, int64_t id, PolyAttr flops, PolyAttr bytes) {
+  state.addTypes(results);
+  state.addOperands(inputs);
+  Properties &properties = state.getOrAddProperties<Properties>();
+  properties.kernel = kernel;
+  properties.id = builder.getI64IntegerAttr(id);
+  properties.flops = flops;
+  properties.bytes = bytes;
+  properties.accumulate = builder.getDenseI64ArrayAttr({});
+  properties.may_alias = builder.getArrayAttr({});
+}
+
 LogicalResult CommandOp::verify() {
   if (getLibrary() && *getLibrary() != "gemm" && *getLibrary() != "attention")
     return emitOpError("asks for the library call ") << *getLibrary() << ", expected gemm or attention";
@@ -64,6 +87,13 @@ LogicalResult CommandOp::verify() {
       return emitOpError("accumulates result ") << result << " of " << results;
   if (!getAccumulate().empty() && getLibrary() == "attention")
     return emitOpError("accumulates by the library call attention, which only writes");
+  for (int64_t result : getSliced().value_or(ArrayRef<int64_t>()))
+    if (result < 0 || result >= results)
+      return emitOpError("holds result ") << result << " of " << results << " in slices";
+  if (getNumbers() && static_cast<int64_t>(getNumbers()->size()) != results)
+    return emitOpError("numbers ") << getNumbers()->size() << " of " << results << " results";
+  if (TailAttr tail = getTailAttr(); tail && (tail.getResult() < 0 || tail.getResult() >= results))
+    return emitOpError("has a tail that makes result ") << tail.getResult() << " of " << results;
   for (Attribute attribute : getMayAlias()) {
     auto pair = dyn_cast<DenseI64ArrayAttr>(attribute);
     if (!pair || pair.size() != 2 || pair[0] < 0 || pair[0] >= results || pair[1] < 0 || pair[1] >= inputs)

@@ -37,6 +37,30 @@ def Train_PolyAttr : Train_Attr<"Poly", "poly"> {
   let assemblyFormat = "`<` $constant `,` $slope `>`";
 }
 
+def Train_TailAttr : Train_Attr<"Tail", "tail"> {
+  let summary = "a command in two: the head, and a tail that computes result `result` from the head's results";
+  let description = [{
+    Together they are the command's kernel; where a plan recomputes one of them only, that one runs alone. `id` is the
+    tail's as a command; `operands` and `head_operands` are operands of the command, or `~i` for its result i. Costs are
+    the tail's alone.
+  }];
+  let parameters = (ins "int64_t":$id, "int64_t":$result, "::mlir::FlatSymbolRefAttr":$kernel, "::mlir::FlatSymbolRefAttr":$head,
+                        "::mlir::DenseI64ArrayAttr":$operands, "::mlir::DenseI64ArrayAttr":$head_operands,
+                        "::accum::train::PolyAttr":$flops, "::accum::train::PolyAttr":$bytes);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Train_SliceAttr : Train_Attr<"Slice", "slice"> {
+  let summary = "a command that runs in slices of `samples`, or in pieces of one: `part` of its `rows` rows";
+  let description = [{
+    `strides` has for each operand, then each result, the bytes of a sample, by which a slice begins further behind; 0 where
+    all slices see the same. `rest` is the kernel of the last slice or piece, where that one is shorter.
+  }];
+  let parameters = (ins "int64_t":$samples, "int64_t":$part, "int64_t":$rows, "::mlir::DenseI64ArrayAttr":$strides,
+                        OptionalParameter<"::mlir::FlatSymbolRefAttr">:$rest);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
 def Train_PlanAttr : Train_Attr<"Plan", "plan"> {
   let summary = "the chosen plan, on the module; mirrors plan.json";
   let description = [{

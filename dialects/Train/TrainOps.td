@@ -15,11 +15,17 @@ def Train_ParamOp : Train_Op<"param", [Symbol]> {
   let description = [{
     The symbol is the ONNX initializer's name, `aliases` its copies in the file, `module` the framework's name where it
     could be recovered and differs; with `module_transposed` the framework has the transpose, `module_aliases` are its other
-    names of the parameter. With `nameless` it is not what the framework has under any of these names, but made of that: rows of a
-    table. `detached` parameters have a gradient that the model holds back in part: it is no derivative of the loss. `file_type` is what the file has, where it is computed with in another type. Trained parameters have gradient accumulators and optimizer slots in the state.
+    names of the parameter; `module_added` is a number that the framework's has more. With `nameless` it is not what the framework has under any of these names, but made of that: rows of a
+    table (`rows`). `detached` parameters have a gradient that the model holds back in part: it is no derivative of the loss. `file_type` is what the file has, where it is computed with in another type. Trained parameters have gradient accumulators and optimizer slots in the state.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<Train_Tensor>:$type, Train_FileAttr:$source,
-                       OptionalAttr<ArrayAttr>:$aliases, UnitAttr:$trained, OptionalAttr<StrAttr>:$module);
+                       OptionalAttr<ArrayAttr>:$aliases, UnitAttr:$trained, OptionalAttr<StrAttr>:$module,
+                       UnitAttr:$module_transposed, OptionalAttr<F64Attr>:$module_added,
+                       OptionalAttr<StrArrayAttr>:$module_aliases, UnitAttr:$nameless, UnitAttr:$rows, UnitAttr:$detached,
+                       OptionalAttr<TypeAttr>:$file_type);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$sym_name, "::mlir::Type":$type, "::accum::train::FileAttr":$source,
+                                 CArg<"bool", "false">:$trained)>];
   let assemblyFormat = [{
     $sym_name `:` $type `from` $source (`trained` $trained^)? (`aliases` $aliases^)? (`module` $module^)? attr-dict
   }];
@@ -134,13 +140,27 @@ def Train_CommandOp : Train_Op<"command", [DeclareOpInterfaceMethods<SymbolUserO
     symbol run the same code. `library` (`gemm`, `attention`) asks for a library call that computes the kernel's body. Result i is
     added to its yield target in place where `accumulate` contains i, instead of being a buffer of its own. `may_alias` lists
     pairs (result, operand) that may share memory. Costs are per micro-step.
+
+    Of a group that may run in slices of the micro-batch, so that logits are never whole: `sliced` lists the results that
+    are held in slices, `rows` are those of a sample that its first command may be cut into; `slice` is what the plan
+    chose. `tail`: the part that can run again by itself. Of a repetition: `clone_of`, and `numbers` where it makes only
+    those results of its original. `adds_unit` (update): it adds a device's part of a unit's gradients, which a micro-step
+    has scattered, to what the device keeps of them; `copies_unit` (prologue): it casts a device's part of a unit to its
+    part of the copy.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Train_Tensor>:$inputs, I64Attr:$id,
                        OptionalAttr<StrAttr>:$library, DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$accumulate,
                        Train_PolyAttr:$flops, Train_PolyAttr:$bytes,
                        DefaultValuedAttr<ArrayAttr, "{}">:$may_alias,
-                       OptionalAttr<ArrayAttr>:$variants, OptionalAttr<I64Attr>:$clone_of);
+                       OptionalAttr<ArrayAttr>:$variants, OptionalAttr<I64Attr>:$clone_of,
+                       OptionalAttr<DenseI64ArrayAttr>:$numbers, OptionalAttr<Train_TailAttr>:$tail,
+                       OptionalAttr<DenseI64ArrayAttr>:$sliced, OptionalAttr<I64Attr>:$rows,
+                       OptionalAttr<Train_SliceAttr>:$slice, OptionalAttr<I64Attr>:$adds_unit,
+                       OptionalAttr<I64Attr>:$copies_unit);
   let results = (outs Variadic<Train_Tensor>:$results);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$results, "::mlir::FlatSymbolRefAttr":$kernel, "::mlir::ValueRange":$inputs,
+                                 "int64_t":$id, "::accum::train::PolyAttr":$flops, "::accum::train::PolyAttr":$bytes)>];
   let assemblyFormat = "$kernel `(` $inputs `)` attr-dict `:` functional-type($inputs, $results)";
   let hasVerifier = 1;
 }

@@ -75,7 +75,7 @@ void markDetached(func::FuncOp forward) {
     if (auto load = dyn_cast<train::LoadParamOp>(op))
       if (auto param = symbols.lookupNearestSymbolFrom<train::ParamOp>(op, load.getParamAttr());
           param.getTrained())
-        param->setAttr("detached", UnitAttr::get(op->getContext()));
+        param.setDetached(true);
 }
 
 } // namespace accum

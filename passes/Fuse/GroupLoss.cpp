@@ -192,15 +192,14 @@ void LossGroup::mark() {
   for (auto *list : {&before, &inside, &behind})
     for (Operation *op : *list)
       op->moveBefore(next);
-  Builder builder(step.getContext());
   if (rows > 1 && keepsRowsApart())
-    inside.front()->setAttr("rows", builder.getI64IntegerAttr(rows));
+    cast<train::CommandOp>(inside.front()).setRows(rows);
   for (Operation *op : members) {
     SmallVector<int64_t> sliced;
     for (OpResult result : op->getResults())
       if (isWide(result))
         sliced.push_back(result.getResultNumber());
-    op->setAttr("sliced", builder.getDenseI64ArrayAttr(sliced));
+    cast<train::CommandOp>(op).setSliced(sliced);
   }
 }
 

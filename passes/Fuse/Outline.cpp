@@ -125,11 +125,9 @@ train::CommandOp Outliner::call(func::FuncOp kernel, ValueRange inputs, Operatio
   FlatSymbolRefAttr symbol = share(kernel);
   OpBuilder builder(anchor);
   MLIRContext *context = builder.getContext();
-  return train::CommandOp::create(builder, loc, results, symbol, inputs, builder.getI64IntegerAttr(nextId++),
-                                  StringAttr(), builder.getDenseI64ArrayAttr({}),
+  return train::CommandOp::create(builder, loc, results, symbol, inputs, nextId++,
                                   train::PolyAttr::get(context, flops.constant, flops.slope),
-                                  train::PolyAttr::get(context, bytes.constant, bytes.slope),
-                                  builder.getArrayAttr({}), ArrayAttr(), IntegerAttr());
+                                  train::PolyAttr::get(context, bytes.constant, bytes.slope));
 }
 
 train::CommandOp Outliner::outline(ArrayRef<Operation *> group) {

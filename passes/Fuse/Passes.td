@@ -167,7 +167,7 @@ def SplitTails : Pass<"accum-split-tails", "::mlir::ModuleOp"> {
     Requires: commands, in fused kernels. Ensures: the same commands; ids are unique and ascending, with one for each tail.
 
     Before: `%s, %g = @add_gelu(%x, %b) {id = 7}`.
-    After: `%s, %g = @add_gelu(%x, %b) {id = 7, tail = {head = @add, id = 8, kernel = @gelu, operands = [~0], result = 1}}`.
+    After: `%s, %g = @add_gelu(%x, %b) {id = 7, tail = #train.tail<id = 8, result = 1, kernel = @gelu, head = @add, ...>}`.
   }];
   let dependentDialects = ["::accum::train::TrainDialect", "::mlir::func::FuncDialect"];
 }

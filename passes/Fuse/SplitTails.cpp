@@ -125,7 +125,7 @@ bool isReadFrom(Operation *late, Value value) {
 } // namespace
 
 void SplitTails::split(train::CommandOp command, Operation *late, Outliner &outliner) {
-  bool isPlain = !command.getLibrary() && command.getAccumulate().empty() && !command->hasAttr("sliced");
+  bool isPlain = !command.getLibrary() && command.getAccumulate().empty() && !command.getSliced();
   if (!isPlain || command.getNumResults() < 2)
     return;
   func::FuncOp whole = outliner.kernelOf(command);

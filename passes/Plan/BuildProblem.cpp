@@ -330,8 +330,8 @@ SmallVector<ProblemCommand> commandsOf(train::StepOp step) {
 std::string slotName(OpResult result) {
   auto command = cast<train::CommandOp>(result.getOwner());
   auto number = static_cast<int64_t>(result.getResultNumber());
-  if (auto numbers = command->getAttrOfType<DenseI64ArrayAttr>("numbers")) // the head of a repeated command
-    number = numbers[number];
+  if (auto numbers = command.getNumbers()) // the head of a repeated command
+    number = (*numbers)[number];
   else if (auto tail = tailOf(command); tail && tail->result == number)
     return std::to_string(tail->id) + ":0";
   return std::to_string(command.getId()) + ":" + std::to_string(number);

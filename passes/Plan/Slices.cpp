@@ -14,19 +14,20 @@ constexpr int64_t kMostRows = 16384;
 constexpr int64_t kMostRowsOfPiece = 1024, kFewestRows = 8;
 constexpr size_t kMostSizes = 5;
 
-DenseI64ArrayAttr slicedResults(Operation *op) {
-  return op ? op->getAttrOfType<DenseI64ArrayAttr>("sliced") : DenseI64ArrayAttr();
+std::optional<ArrayRef<int64_t>> slicedResults(Operation *op) {
+  auto command = dyn_cast_if_present<train::CommandOp>(op);
+  return command ? command.getSliced() : std::nullopt;
 }
 
 } // namespace
 
-bool isSliced(train::CommandOp command) { return bool(slicedResults(command)); }
+bool isSliced(train::CommandOp command) { return command.getSliced().has_value(); }
 
 bool isHeldInSlices(Value value) {
   value = nn::behindViews(value);
   auto results = slicedResults(value.getDefiningOp());
-  return results && llvm::is_contained(results.asArrayRef(),
-                                       static_cast<int64_t>(cast<OpResult>(value).getResultNumber()));
+  return results &&
+         llvm::is_contained(*results, static_cast<int64_t>(cast<OpResult>(value).getResultNumber()));
 }
 
 SmallVector<train::CommandOp> slicedCommands(Block &block) {
@@ -41,10 +42,7 @@ std::string SliceSize::name() const {
   return pieces == 1 ? "slices" + std::to_string(samples) : "pieces" + std::to_string(pieces);
 }
 
-int64_t rowsToCut(train::CommandOp leader) {
-  auto rows = leader->getAttrOfType<IntegerAttr>("rows");
-  return rows ? rows.getInt() : 0;
-}
+int64_t rowsToCut(train::CommandOp leader) { return static_cast<int64_t>(leader.getRows().value_or(0)); }
 
 /// Into how many pieces of so many rows `rows` are cut, none of them empty.
 static int64_t piecesOf(int64_t rows, int64_t each) { return llvm::divideCeil(rows, each); }

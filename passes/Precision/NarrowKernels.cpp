@@ -122,12 +122,9 @@ Value NarrowKernels::round(Value value, OpBuilder &builder, Location loc) {
   Affine flops = elementsOf(narrow), bytes = bytesOf(narrow);
   bytes += bytesOf(value.getType());
   MLIRContext *context = builder.getContext();
-  return train::CommandOp::create(builder, loc, narrow, FlatSymbolRefAttr::get(kernel), value,
-                                  builder.getI64IntegerAttr(0), StringAttr(),
-                                  builder.getDenseI64ArrayAttr({}),
+  return train::CommandOp::create(builder, loc, narrow, FlatSymbolRefAttr::get(kernel), value, 0,
                                   train::PolyAttr::get(context, flops.constant, flops.slope),
-                                  train::PolyAttr::get(context, bytes.constant, bytes.slope),
-                                  builder.getArrayAttr({}), ArrayAttr(), IntegerAttr())
+                                  train::PolyAttr::get(context, bytes.constant, bytes.slope))
       .getResult(0);
 }
 

@@ -77,7 +77,7 @@ void splitByAccumulation(ModuleOp module) {
       return;
     command.setKernelAttr(split(command.getKernelAttr(), command));
     if (auto rest = restKernel(command))
-      command->setAttr(kRest, split(rest, command));
+      command.setSliceAttr(withRest(*command.getSlice(), split(rest, command)));
   });
 }
 

@@ -160,8 +160,7 @@ void StepSchedule::scatterGradients(train::CommandOp command, const UnitMoves &m
     device::ReduceScatterOp::create(builder, loc, buffers.at(buffers.scattered(span), builder, loc),
                                     /*start=*/false, /*if_last=*/false);
     for (auto adder : step.getUpdate().front().getOps<train::CommandOp>()) {
-      auto unit = adder->getAttrOfType<IntegerAttr>(train::kAddsUnit);
-      if (!unit || unit.getInt() != static_cast<int64_t>(span.unit))
+      if (adder.getAddsUnit() != span.unit)
         continue;
       auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(step, adder.getKernelAttr());
       SmallVector<Value> arguments = {buffers.at(buffers.ownScattered(span), builder, loc),
@@ -215,10 +214,9 @@ LogicalResult StepSchedule::buildPrologue() {
   section("prologue: what does not depend on the micro-batch");
   placeTotals(body.getArguments());
   for (auto command : body.getOps<train::CommandOp>())
-    if (auto unit = command->getAttrOfType<IntegerAttr>(train::kCopiesUnit)) {
+    if (auto unit = command.getCopiesUnit()) {
       auto type = cast<RankedTensorType>(command.getResult(0).getType());
-      buffers.place(command.getResult(0),
-                    rowsOf(buffers.copiedPart(static_cast<size_t>(unit.getInt())), type));
+      buffers.place(command.getResult(0), rowsOf(buffers.copiedPart(*unit), type));
     }
   UnitMoves moves(body, nullptr, layout);
   if (failed(verifyPlaces(moves)))
@@ -298,7 +296,7 @@ LogicalResult StepSchedule::buildUpdate() {
     return failure();
   for (Operation &op : body) {
     auto command = dyn_cast<train::CommandOp>(op);
-    if (command && command->hasAttr(train::kAddsUnit)) // ran in the micro-steps
+    if (command && command.getAddsUnit()) // ran in the micro-steps
       continue;
     std::optional<OffloadMoves::Piece> updated = command ? pieceUpdatedBy(command) : std::nullopt;
     if (updated)

@@ -58,7 +58,7 @@ FlatSymbolRefAttr CommandSchedule::kernelOf(train::CommandOp command) const {
 Place CommandSchedule::sliced(train::CommandOp command, Place place, size_t index) const {
   if (!slices || (place.space != Space::scratch && place.space != Space::input))
     return place;
-  int64_t stride = command->getAttrOfType<DenseI64ArrayAttr>(kStrides).asArrayRef()[index];
+  int64_t stride = command.getSliceAttr().getStrides()[index];
   auto kernel = symbols.lookupNearestSymbolFrom<func::FuncOp>(command, kernelOf(command));
   size_t inputs = command.getInputs().size();
   Type type = index < inputs ? kernel.getArgumentTypes()[index] : kernel.getResultTypes()[index - inputs];
@@ -249,8 +249,8 @@ LogicalResult CommandSchedule::overPieces(llvm::function_ref<LogicalResult()> bo
 LogicalResult CommandSchedule::runSlices(ArrayRef<train::CommandOp> group,
                                          const Contributions *contributions) {
   train::CommandOp leader = group.front();
-  ArrayRef<int64_t> rows = leader->getAttrOfType<DenseI64ArrayAttr>(kRows).asArrayRef();
-  int64_t m = plan.getM(), samples = leader->getAttrOfType<IntegerAttr>(kSlice).getInt();
+  train::SliceAttr slice = leader.getSliceAttr();
+  int64_t m = plan.getM(), samples = slice.getSamples();
   for (train::CommandOp command : group)
     if (failed(placeResults(command, contributions)))
       return failure();
@@ -258,7 +258,7 @@ LogicalResult CommandSchedule::runSlices(ArrayRef<train::CommandOp> group,
     return success(llvm::all_of(
         group, [&](train::CommandOp command) { return succeeded(call(command, contributions)); }));
   };
-  slices = {.samples = samples, .part = rows[0], .rows = rows[1]};
+  slices = {.samples = samples, .part = slice.getPart(), .rows = slice.getRows()};
   LogicalResult result = overSamples([&] { return overPieces(runGroup); });
   if (int64_t rest = m % samples; rest > 0 && succeeded(result)) {
     slices = {.samples = rest, .rest = m - rest};
@@ -283,7 +283,7 @@ LogicalResult CommandSchedule::runAll(Block &body, const Contributions *contribu
     return result;
   };
   for (auto command : body.getOps<train::CommandOp>()) {
-    if (command->hasAttr(kSlice)) {
+    if (command.getSlice()) {
       group.push_back(command);
       continue;
     }

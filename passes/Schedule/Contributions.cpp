@@ -70,7 +70,7 @@ bool Contributions::hasTarget(StringRef parameter) const {
 
 /// In slices the first one of a micro-step would write, which no flag says.
 bool Contributions::writesEach(train::CommandOp command) const {
-  return scatters && !command->hasAttr(kSlice) &&
+  return scatters && !command.getSlice() &&
          llvm::all_of(command.getAccumulate(), [&](int64_t i) { return isGradient(command->getResult(i)); });
 }
 

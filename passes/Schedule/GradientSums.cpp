@@ -32,7 +32,7 @@ SmallVector<SmallVector<train::CommandOp>> unitsOf(Block &body) {
   SmallVector<SmallVector<train::CommandOp>> units;
   bool inSlices = false;
   for (auto command : body.getOps<train::CommandOp>()) {
-    bool isSliced = command->hasAttr(kSlice);
+    bool isSliced = command.getSlice().has_value();
     if (!isSliced || !inSlices)
       units.emplace_back();
     units.back().push_back(command);

@@ -63,11 +63,10 @@ private:
       inputs.push_back(
           late(operand < 0 ? Value(source->getResult(~operand)) : source.getInputs()[operand], user));
     OpBuilder builder(user);
-    return train::CommandOp::create(builder, partLocation(source.getLoc(), numbers), results, kernel, inputs,
-                                    builder.getI64IntegerAttr(base + id), StringAttr(),
-                                    builder.getDenseI64ArrayAttr({}), source.getFlopsAttr(),
-                                    source.getBytesAttr(), builder.getArrayAttr({}), ArrayAttr(),
-                                    builder.getI64IntegerAttr(id));
+    auto part = train::CommandOp::create(builder, partLocation(source.getLoc(), numbers), results, kernel,
+                                         inputs, base + id, source.getFlops(), source.getBytes());
+    part.setCloneOf(id);
+    return part;
   }
 
   void repeatTail(train::CommandOp source, const CommandTail &tail, train::CommandOp user) {
@@ -86,7 +85,7 @@ private:
         numbers.push_back(result.getResultNumber());
     auto clone =
         makePart(source, user, tail.head, tail.headOperands, numbers, static_cast<int64_t>(source.getId()));
-    clone->setAttr("numbers", DenseI64ArrayAttr::get(source.getContext(), numbers));
+    clone.setNumbers(numbers);
     for (auto [number, result] : llvm::zip(numbers, clone->getResults()))
       repeated[source->getResult(number)] = result;
   }

@@ -112,11 +112,9 @@ void StepCopies::writeCopy(size_t unit) {
   Value part = train::LoadSlotOp::create(builder, step.getLoc(), wide, "parameter");
   part.getDefiningOp()->setAttr(train::kUnit, number);
   auto none = train::PolyAttr::get(context, 0, 0);
-  auto command = train::CommandOp::create(
-      builder, step.getLoc(), TypeRange{narrow}, FlatSymbolRefAttr::get(kernel), ValueRange{part},
-      builder.getI64IntegerAttr(++id), StringAttr(), builder.getDenseI64ArrayAttr({}), none, none,
-      builder.getArrayAttr({}), ArrayAttr(), IntegerAttr());
-  command->setAttr(train::kCopiesUnit, number);
+  auto command = train::CommandOp::create(builder, step.getLoc(), narrow, FlatSymbolRefAttr::get(kernel),
+                                          part, ++id, none, none);
+  command.setCopiesUnitAttr(number);
 }
 
 static LogicalResult shardCopies(ModuleOp module, train::PlanAttr plan) {

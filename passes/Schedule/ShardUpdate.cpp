@@ -121,11 +121,10 @@ void writeAdders(train::StepOp step, const StateLayout &layout, SymbolTable &sym
     Value part = train::LoadSlotOp::create(builder, step.getLoc(), type, "gradient");
     part.getDefiningOp()->setAttr(train::kUnit, builder.getI64IntegerAttr(static_cast<int64_t>(number)));
     auto none = train::PolyAttr::get(builder.getContext(), 0, 0);
-    auto command = train::CommandOp::create(
-        builder, step.getLoc(), TypeRange{type}, FlatSymbolRefAttr::get(kernel), ValueRange{part},
-        builder.getI64IntegerAttr(++id), StringAttr(), builder.getDenseI64ArrayAttr({0}), none, none,
-        builder.getArrayAttr({}), ArrayAttr(), IntegerAttr());
-    command->setAttr(train::kAddsUnit, builder.getI64IntegerAttr(static_cast<int64_t>(number)));
+    auto command = train::CommandOp::create(builder, step.getLoc(), type, FlatSymbolRefAttr::get(kernel),
+                                            part, ++id, none, none);
+    command.setAccumulate(0);
+    command.setAddsUnit(static_cast<int64_t>(number));
   }
 }
 

@@ -25,8 +25,14 @@ int64_t strideOf(Value value) {
 
 } // namespace
 
+train::SliceAttr withRest(train::SliceAttr slice, FlatSymbolRefAttr kernel) {
+  return train::SliceAttr::get(slice.getContext(), slice.getSamples(), slice.getPart(), slice.getRows(),
+                               slice.getStrides(), kernel);
+}
+
 FlatSymbolRefAttr restKernel(train::CommandOp command) {
-  return command->getAttrOfType<FlatSymbolRefAttr>(kRest);
+  train::SliceAttr slice = command.getSliceAttr();
+  return slice ? slice.getRest() : FlatSymbolRefAttr();
 }
 
 RankedTensorType bound(Type type, const Share &share) {
@@ -58,13 +64,13 @@ public:
       auto number = static_cast<int64_t>(result.getResultNumber());
       strides.push_back(llvm::is_contained(command.getAccumulate(), number) ? 0 : strideOf(result));
     }
-    command->setAttr(kSlice, builder.getI64IntegerAttr(samples));
-    command->setAttr(kRows, builder.getDenseI64ArrayAttr({part, rows}));
-    command->setAttr(kStrides, builder.getDenseI64ArrayAttr(strides));
+    FlatSymbolRefAttr last;
     if (int64_t rest = m % samples)
-      command->setAttr(kRest, kernelFor(command, {rest}));
+      last = kernelFor(command, {rest});
     else if (int64_t rest = part > 0 ? rows % part : 0)
-      command->setAttr(kRest, kernelFor(command, {samples, rest, rows}));
+      last = kernelFor(command, {samples, rest, rows});
+    command.setSliceAttr(train::SliceAttr::get(builder.getContext(), samples, part, rows,
+                                               builder.getDenseI64ArrayAttr(strides), last));
     command.setKernelAttr(kernelFor(command, {samples, part, rows}));
   }
 

@@ -9,12 +9,6 @@ namespace accum {
 
 /// On a kernel: samples of the slice that it is for; the rows that it has of a sample's rows.
 inline constexpr llvm::StringLiteral kSamples = "accum.samples", kSomeOfRows = "accum.rows";
-/// On a command: samples of a slice; rows of a piece of one, and of all; the kernel of the last slice or
-/// piece, where that one is shorter; for each operand, then each result, the bytes of a sample, by which a
-/// slice begins further behind, or 0 where all slices see the same.
-inline constexpr llvm::StringLiteral kSlice = "slice", kRows = "rows_of_piece", kRest = "rest",
-                                     kStrides = "strides";
-
 /// How much of the batch the types of a piece of IR are for.
 struct Share {
   int64_t samples = 1;
@@ -24,10 +18,12 @@ struct Share {
 /// `type` with that many samples (or rows of one), without its placement.
 mlir::RankedTensorType bound(mlir::Type type, const Share &share);
 
+train::SliceAttr withRest(train::SliceAttr slice, mlir::FlatSymbolRefAttr kernel);
+
 /// Null where all slices are equal.
 mlir::FlatSymbolRefAttr restKernel(train::CommandOp command);
 
-/// Where the plan has slices for a step's group: sets the attributes above, still with slab types, and notes
+/// Where the plan has slices for a step's group: sets `slice`, still with slab types, and notes
 /// the share of the values that are held in slices.
 void sliceKernels(train::StepOp step, train::PlanAttr plan, llvm::DenseMap<mlir::Value, Share> &slices);
 

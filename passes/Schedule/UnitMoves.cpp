@@ -47,9 +47,9 @@ UnitMoves::UnitMoves(Block &body, const Contributions *contributions, const Stat
   Operation *before = nullptr;
   bool inSlices = false;
   for (auto command : body.getOps<train::CommandOp>()) {
-    if (command->hasAttr(train::kCopiesUnit)) // of its own part
+    if (command.getCopiesUnit()) // of its own part
       continue;
-    bool sliced = command->hasAttr(kSlice);
+    bool sliced = command.getSlice().has_value();
     if (!sliced || !inSlices || !before) {
       if (before)
         lasts.insert(before);

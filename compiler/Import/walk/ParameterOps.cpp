@@ -46,27 +46,23 @@ void ParameterOps::declare(const Parameter &p) {
   builder.setInsertionPointToEnd(module.getBody());
   if (!module.getBody()->empty())
     builder.setInsertionPoint(&module.getBody()->back());
-  StringAttr moduleName =
-      p.module.empty() || p.module == p.name ? StringAttr() : builder.getStringAttr(p.module);
-  auto op =
-      train::ParamOp::create(builder, NameLoc::get(builder.getStringAttr(p.name)),
-                             builder.getStringAttr(p.name), TypeAttr::get(typeOf(emit, p.dtype, p.shape)),
-                             source, aliases.empty() ? ArrayAttr() : builder.getArrayAttr(aliases),
-                             p.trained ? builder.getUnitAttr() : UnitAttr(), moduleName);
-  if (p.moduleTransposed)
-    op->setAttr("module_transposed", builder.getUnitAttr());
+  auto op = train::ParamOp::create(builder, NameLoc::get(builder.getStringAttr(p.name)), p.name,
+                                   typeOf(emit, p.dtype, p.shape), source);
+  if (!aliases.empty())
+    op.setAliasesAttr(builder.getArrayAttr(aliases));
+  op.setTrained(p.trained);
+  if (!p.module.empty() && p.module != p.name)
+    op.setModule(p.module);
+  op.setModuleTransposed(p.moduleTransposed);
   if (computedIn(p.dtype) != p.dtype)
-    op->setAttr("file_type", TypeAttr::get(p.dtype == DType::Float16 ? Type(builder.getF16Type())
-                                                                     : Type(builder.getBF16Type())));
-  if (p.isNameless)
-    op->setAttr("nameless", builder.getUnitAttr());
-  if (p.isRows)
-    op->setAttr("rows", builder.getUnitAttr());
+    op.setFileType(p.dtype == DType::Float16 ? Type(builder.getF16Type()) : Type(builder.getBF16Type()));
+  op.setNameless(p.isNameless);
+  op.setRows(p.isRows);
   if (p.moduleAdded != 0)
-    op->setAttr("module_added", builder.getF64FloatAttr(p.moduleAdded));
+    op.setModuleAddedAttr(builder.getF64FloatAttr(p.moduleAdded));
   if (!p.moduleAliases.empty())
-    op->setAttr("module_aliases", builder.getStrArrayAttr(SmallVector<StringRef>(p.moduleAliases.begin(),
-                                                                                 p.moduleAliases.end())));
+    op.setModuleAliasesAttr(
+        builder.getStrArrayAttr(SmallVector<StringRef>(p.moduleAliases.begin(), p.moduleAliases.end())));
 }
 
 Value ParameterOps::load(const Parameter &p, const Tensor &tensor) {

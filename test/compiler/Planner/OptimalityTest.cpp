@@ -300,8 +300,7 @@ TEST(Optimality, TheJointChoiceIsTheBestOfAll) {
   RecordProperty("worst", std::to_string(seen.worst));
   std::printf("%d plans, %d recompute, %d take a variant, %d shard, %d offload, "
               "%d accumulate; worst %.6f\n",
-              seen.cases, seen.recomputed, seen.varied, seen.sharded, seen.offloaded, seen.split,
-              seen.worst);
+              seen.cases, seen.recomputed, seen.varied, seen.sharded, seen.offloaded, seen.split, seen.worst);
   for (int count : {seen.recomputed, seen.varied, seen.sharded, seen.offloaded, seen.split})
     EXPECT_GT(count, seen.cases / 20);
 }

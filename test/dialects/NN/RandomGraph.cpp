@@ -43,8 +43,8 @@ void RandomGraph::addParameter(int number, ArrayRef<int64_t> shape, bool isInteg
   std::string name = "p" + std::to_string(number);
   auto type = RankedTensorType::get(shape, element);
   auto source = train::FileAttr::get(builder.getContext(), "m.onnx", 0, 8 * type.getNumElements(), 0);
-  auto param = train::ParamOp::create(builder, builder.getUnknownLoc(), name, type, source, ArrayAttr(),
-                                      pick(2) == 0 && !isInteger, StringAttr());
+  auto param = train::ParamOp::create(builder, builder.getUnknownLoc(), name, type, source,
+                                      pick(2) == 0 && !isInteger);
   Array data = Array::zeros(shape);
   for (double &x : data.data)
     x = isInteger ? pick(3) : std::uniform_real_distribution(-1.0, 1.0)(random);

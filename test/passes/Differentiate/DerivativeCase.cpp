@@ -48,8 +48,7 @@ void DerivativeCase::addParameter(StringRef name, ArrayRef<int64_t> shape) {
   OpBuilder builder = OpBuilder::atBlockEnd(forward->getBody());
   auto source = train::FileAttr::get(builder.getContext(), "m.onnx", 0, 8, 0);
   train::ParamOp::create(builder, builder.getUnknownLoc(), name,
-                         RankedTensorType::get(shape, builder.getF64Type()), source, ArrayAttr(), true,
-                         StringAttr());
+                         RankedTensorType::get(shape, builder.getF64Type()), source, /*trained=*/true);
   parameters[name.str()] = randomArray(random, shape);
 }
 

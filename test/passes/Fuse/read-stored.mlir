@@ -37,7 +37,7 @@ train.step @step inputs [{name = "x"}] gradients [@w] prepass {
 ^bb0(%x: tensor<2x8xf32, #rows>):
   %b = train.load_param @b : tensor<8xf32, #same>
   // CHECK: train.command @add_norm
-  // CHECK-SAME: operands = array<i64: -1, 1>, result = 1 : i64
+  // CHECK-SAME: tail = #train.tail<{{.*}}result = 1,{{.*}} operands = [-1, 1],
   %g:3 = train.command @add_norm(%x, %b) {id = 0, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<8xf32, #same>) -> (tensor<2x8xbf16, #rows>, tensor<2x8xbf16, #rows>, tensor<2xf32, #rows>)
   %l = train.command @total(%g#1) {id = 1, flops = #cost, bytes = #cost} : (tensor<2x8xbf16, #rows>) -> tensor<f32, #sum>
   %d = train.command @dw(%g#0, %g#1) {id = 2, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x8xbf16, #rows>, tensor<2x8xbf16, #rows>) -> tensor<8x8xf32, #sum>

@@ -36,7 +36,7 @@ train.step @step inputs [{name = "x"}] gradients [@w, @v] prepass {
   %b = train.load_param @b : tensor<8xf32, #same>
   // CHECK: train.command @add_gelu
   // CHECK-SAME: id = 0 : i64
-  // CHECK-SAME: tail = {bytes = #train.poly<0, 128>, flops = #train.poly<0, 16>, head = @[[HEAD:add[a-z0-9_]*]], head_operands = array<i64: 0, 1>, id = 1 : i64, kernel = @[[TAIL:gelu[a-z0-9_]*]], operands = array<i64: -2>, result = 0 : i64}
+  // CHECK-SAME: tail = #train.tail<id = 1, result = 0, kernel = @[[TAIL:gelu[a-z0-9_]*]], head = @[[HEAD:add[a-z0-9_]*]], operands = [-2], head_operands = [0, 1], flops = <0, 16>, bytes = <0, 128>>
   %g:2 = train.command @add_gelu(%x, %b) {id = 0, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<8xf32, #same>) -> (tensor<2x8xf32, #rows>, tensor<2x8xf32, #rows>)
   // CHECK: train.command @add_mul
   // CHECK-NOT: tail
