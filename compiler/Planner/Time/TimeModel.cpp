@@ -3,7 +3,6 @@
 #include "compiler/Planner/Time/TimeModel.h"
 #include "compiler/Planner/Time/FeedTime.h"
 #include "compiler/Planner/Time/GradientRuns.h"
-#include "compiler/Planner/Time/HeadWidth.h"
 #include "compiler/Planner/Time/Instructions.h"
 #include "compiler/Planner/Time/TileSchedule.h"
 #include <algorithm>
@@ -19,6 +18,18 @@ namespace {
 bool usesMatrixUnits(CommandKind kind) {
   return kind == CommandKind::Gemm || kind == CommandKind::Attention || kind == CommandKind::Convolution ||
          kind == CommandKind::Loss;
+}
+
+/// The share of a card's attention rate, which profiles give for heads of 64 features, that wider heads
+/// reach: their tiles are smaller, and backward they read more of shared memory for each product. Counted in
+/// the kernels' code for sm_90 (docs/decisions/attention-kernels-of-our-own.md), not timed.
+double headShare(const DeviceProfile &card, const CallShape &call) {
+  bool isAttention = card.isCuda() && call.name.starts_with("attention");
+  double features = isAttention ? std::max(call.sizes[5].real(1), call.sizes[6].real(1)) : 0;
+  if (features <= 64)
+    return 1;
+  bool backward = call.name.find("backward") != std::string::npos;
+  return !backward ? 0.9 : features <= 128 ? 0.75 : 0.55;
 }
 
 /// Gradients are of one type, that of most commands: a step in f32 counts its samples in f64.
@@ -94,7 +105,7 @@ TimeModel::TimeModel(const Problem &problem, const DeviceProfile &profile, int64
     const Rate *attention =
         command.kind == CommandKind::Attention ? profile.attentionRate(command.dtype) : nullptr;
     const Rate &rate = attention ? *attention : unit;
-    double reached = attention ? headShare(profile, call, command.dtype) : 1;
+    double reached = attention ? headShare(profile, call) : 1;
     rates.push_back({rate.sustained * reached * share, matrix, unit.peak * share, rate.halfAt});
   }
 }
