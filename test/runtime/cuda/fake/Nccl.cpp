@@ -11,7 +11,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
-#include <sched.h>
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
