@@ -180,8 +180,9 @@ int accum_step_arrays(accum_session *session, uint64_t step, const accum_array *
  * all devices, then clips, leaves out or updates as accum_step does, with the learning rate of `step`: one
  * accum_accumulate and accum_update have the bits of accum_step. Its result has the loss of the latest
  * accumulate, and the samples and targets of all. Gradients are not part of a checkpoint; accum_step in
- * between drops them. Before the update they are each rank's own. Slug `usage` (exit 2) where there is
- * nothing to update with. */
+ * between drops them. Before the update they are each rank's own; where the state is sharded,
+ * accum_accumulate sums them, and each rank has its part. Slug `usage` (exit 2) where there is nothing to
+ * update with. */
 int accum_accumulate(accum_session *session, uint64_t step, accum_step_result *result);
 int accum_accumulate_arrays(accum_session *session, uint64_t step, const accum_array *arrays, size_t count,
                             uint64_t seed, accum_step_result *result);

@@ -146,6 +146,7 @@ private:
   Expected<accum_step_result> train(uint64_t step, double started);
   Expected<accum_step_result> addGradients(uint64_t step, double started);
   Expected<accum_step_result> runPart(uint64_t step, uint32_t microSteps, double started);
+  template <typename Body> Status overGradients(Body &&body);
   Status keepGradients();
   Status addEarlier();
   Share shareIn(uint32_t phase) const;

@@ -118,7 +118,7 @@ int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
   const GradientRange &gradients = artifact.manifest.gradients;
   uint64_t offset = uint64_t(static_cast<uint8_t *>(data) - state);
   uint64_t first = memory.local(gradients.offset);
-  bool isGradient = offset >= first && offset < first + gradients.bytes;
+  bool isGradient = !memory.isSharded() && offset >= first && offset < first + gradients.bytes;
   if (isGradient && part == Part::Gradients)
     return kLeaveStep;
   if (!isGradient && part == Part::Update) // done by the calls before
@@ -129,6 +129,8 @@ int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
 }
 
 int Session::reduceScatter(void *data, uint64_t n, int32_t dtype) {
+  if (part == Part::Update) // done by the calls before
+    return 0;
   ranges.enter("sums over devices");
   CallFacts facts{.kind = CallFacts::ReduceScatter, .sizes = {int64_t(n * uint64_t(bytesOf(DType(dtype))))}};
   return check(timed(facts, [&] { return device->reduceScatter(data, n, DType(dtype)); }), false);
@@ -172,6 +174,8 @@ int Session::startStore(uint64_t offset, const void *source, uint64_t bytes) {
 }
 
 int Session::inspectGradients(const void *data, uint64_t n, int32_t dtype, bool isPart, bool last) {
+  if (part == Part::Gradients) // of a sharded state, whose parts are summed
+    return kLeaveStep;
   if (Status status = addToNorm(data, n, DType(dtype)); !status)
     return fail(status.error(), false);
   if (!last)

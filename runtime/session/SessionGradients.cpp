@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A step in two calls, of one program. `accumulate` leaves it before the gradients are summed over the ranks;
-// `update` runs it with no micro-step, which is the sum and all behind it.
+// A step in two calls, of one program. `accumulate` leaves it before the gradients are summed over the ranks,
+// or, where each rank owns a part of the sum, behind that; `update` runs it with no micro-step, which is all
+// that is left.
 #include "runtime/session/Session.h"
 #include "runtime/system/Clock.h"
 #include <algorithm>
@@ -35,43 +36,49 @@ Expected<accum_step_result> Session::accumulateOver(Dataset samples, uint64_t st
   return result;
 }
 
+/// body(on the device, of those of the calls before, bytes) for all gradients of this rank, a piece at a
+/// time.
+template <typename Body> Status Session::overGradients(Body &&body) {
+  const GradientRange &range = artifact.manifest.gradients;
+  uint8_t *kept = earlier.data();
+  for (const StateMemory::Own &own : memory.own(range.offset, range.bytes))
+    for (uint64_t done = 0; done < own.bytes; done += Device::kPieceBytes) {
+      uint64_t piece = std::min(own.bytes - done, Device::kPieceBytes);
+      if (Status status = body(state + own.local + done, kept, piece); !status)
+        return status;
+      kept += piece;
+    }
+  return {};
+}
+
 /// Those of the calls before wait outside of the arena: the program writes its first ones.
 Status Session::keepGradients() {
   const GradientRange &range = artifact.manifest.gradients;
-  earlier.resize(range.bytes);
-  for (uint64_t done = 0; done < range.bytes; done += Device::kPieceBytes) {
-    uint64_t piece = std::min(range.bytes - done, Device::kPieceBytes);
-    auto data = device->view(state + memory.local(range.offset) + done, piece);
+  uint64_t bytes = 0;
+  for (const StateMemory::Own &own : memory.own(range.offset, range.bytes))
+    bytes += own.bytes;
+  earlier.resize(bytes);
+  return overGradients([&](uint8_t *place, uint8_t *kept, uint64_t size) -> Status {
+    auto data = device->view(place, size);
     if (!data)
       return data.error();
-    std::copy_n(*data, piece, earlier.data() + done);
-  }
-  return {};
+    std::copy_n(*data, size, kept);
+    return {};
+  });
 }
 
 Status Session::addEarlier() {
-  const GradientRange &range = artifact.manifest.gradients;
-  auto *add = range.dtype == ACCUM_F64 ? addTo<double> : addTo<float>;
-  for (uint64_t done = 0; done < range.bytes; done += Device::kPieceBytes) {
-    uint64_t piece = std::min(range.bytes - done, Device::kPieceBytes);
-    auto data = device->view(state + memory.local(range.offset) + done, piece);
+  auto *add = artifact.manifest.gradients.dtype == ACCUM_F64 ? addTo<double> : addTo<float>;
+  return overGradients([&](uint8_t *place, uint8_t *kept, uint64_t size) -> Status {
+    auto data = device->view(place, size);
     if (!data)
       return data.error();
-    add(earlier.data() + done, *data, piece);
-    Status status = device->write(state + memory.local(range.offset) + done, piece,
-                                  [&](uint8_t *to) { std::copy_n(earlier.data() + done, piece, to); });
-    if (!status)
-      return status;
-  }
-  return {};
+    add(kept, *data, size);
+    return device->write(place, size, [&](uint8_t *to) { std::copy_n(kept, size, to); });
+  });
 }
 
 Expected<accum_step_result> Session::addGradients(uint64_t step, double started) {
-  if (memory.isSharded())
-    return Error{kExitUsage,
-                 "the program's gradients are in parts on its devices, and it makes a step as a whole",
-                 "usage",
-                 {"accum_step does; accumc --shard none keeps gradients whole"}};
   if (Status status = pending.calls > 0 ? keepGradients() : Status(); !status)
     return status.error();
   part = Part::Gradients;

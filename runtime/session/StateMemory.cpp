@@ -123,6 +123,17 @@ std::vector<StateMemory::Part> StateMemory::partsOf(uint64_t offset, uint64_t by
   return parts;
 }
 
+std::vector<StateMemory::Own> StateMemory::own(uint64_t offset, uint64_t bytes) const {
+  if (isPlain())
+    return {{offset, bytes}};
+  std::vector<Own> ranges;
+  (void)overOwn(offset, bytes, /*isOwner=*/isSharded(), [&](const Piece &piece) -> Status {
+    ranges.push_back({piece.local, piece.bytes});
+    return {};
+  });
+  return ranges;
+}
+
 Expected<const uint8_t *> StateMemory::viewOwn(uint64_t offset, uint64_t bytes) {
   if (isPlain())
     return view(Piece{offset, offset, bytes, false});

@@ -48,6 +48,11 @@ public:
   static constexpr int kAll = -1;
   /// What a range consists of, in order.
   std::vector<Part> partsOf(uint64_t offset, uint64_t bytes) const;
+  /// What this rank has of a range, as its owner where ranks share it: bytes of it, and where, on the device.
+  struct Own {
+    uint64_t local, bytes;
+  };
+  std::vector<Own> own(uint64_t offset, uint64_t bytes) const;
   /// Of a part that this rank has: the bytes at `offset`, at most Device::kPieceBytes, until the next call.
   Expected<const uint8_t *> viewOwn(uint64_t offset, uint64_t bytes);
 
