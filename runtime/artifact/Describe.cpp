@@ -85,20 +85,30 @@ std::string describeMemory(const Artifact &artifact) {
   return text + memoryRow("input staging", Staging::bytesFor(manifest));
 }
 
-/// The `memory` lines of plan.json; nothing where the file is of a version without them.
-std::string describePlanFile(const Artifact &artifact) {
+/// The `memory` lines of plan.json; none where the file is of a version without them.
+std::vector<std::pair<std::string, uint64_t>> linesOfPlan(const Artifact &artifact) {
+  std::vector<std::pair<std::string, uint64_t>> lines;
   if (!artifact.has("plan.json"))
-    return "";
+    return lines;
   auto content = readText(artifact.file("plan.json"), 256 << 20);
   nlohmann::json plan = content ? nlohmann::json::parse(*content, nullptr, false) : nlohmann::json();
   if (!plan.is_object() || !plan.contains("memory") || !plan["memory"].is_array())
-    return "";
-  std::string text;
+    return lines;
   for (const auto &line : plan["memory"])
     if (line.is_object() && line.contains("name") && line["name"].is_string() && line.contains("bytes") &&
         line["bytes"].is_number_unsigned())
-      text += memoryRow(line["name"].get<std::string>(), line["bytes"].get<uint64_t>());
-  return text.empty() ? "" : "predicted by the plan\n" + text;
+      lines.emplace_back(line["name"].get<std::string>(), line["bytes"].get<uint64_t>());
+  return lines;
+}
+
+std::string describePlanFile(const Artifact &artifact) {
+  auto lines = linesOfPlan(artifact);
+  if (lines.empty())
+    return "";
+  std::string text = "predicted by the plan\n";
+  for (const auto &[name, bytes] : lines)
+    text += memoryRow(name, bytes);
+  return text + memoryRow("total", predictedBytes(artifact));
 }
 
 std::string describeVersions(const Manifest &manifest) {
@@ -115,6 +125,13 @@ std::string describeVersions(const Manifest &manifest) {
 }
 
 } // namespace
+
+uint64_t predictedBytes(const Artifact &artifact) {
+  uint64_t sum = 0;
+  for (const auto &[name, bytes] : linesOfPlan(artifact))
+    sum += bytes;
+  return sum;
+}
 
 std::string describe(const Artifact &artifact) {
   const Manifest &manifest = artifact.manifest;

@@ -10,5 +10,8 @@ namespace accum::runtime {
 /// `artifact` may come from readArtifact alone; with its programs loaded the memory table is complete.
 std::string describe(const Artifact &artifact);
 
+/// What the plan says that each process takes in all, of bytes; 0 where the artifact has no such plan.
+uint64_t predictedBytes(const Artifact &artifact);
+
 } // namespace accum::runtime
 #endif

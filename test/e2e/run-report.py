@@ -33,7 +33,7 @@ for points in re.findall(r"points='([^']*)'", page):
 data = json.loads(re.search(r"<script type='application/json' id='run'>(.*?)</script>", page)[1])
 curves = data["curves"]
 steps = [entry for entry in map(json.loads, log.splitlines()) if "loss" in entry]
-evaluations = [entry for entry in map(json.loads, log.splitlines()) if "eval_loss" in entry]
+evaluations = [entry for entry in map(json.loads, log.splitlines()) if entry.get("eval_loss") is not None]
 values = {"loss": "loss", "norm": "gradient_norm", "lr": "lr", "speed": "tokens_per_s", "memory": "peak_bytes"}
 for name, key in values.items():
     assert curves[name] == [[step["step"]] + [step[key]] * 3 for step in steps if step[key] is not None], name
@@ -42,4 +42,9 @@ assert curves["eval_loss"] == [[entry["step"]] + [entry["eval_loss"]] * 3 for en
 assert curves["skips"] == [[step["step"], 1, 1, 1] for step in steps if step.get("skipped")]
 assert page.count("class='skip'") == len(curves["skips"]) and page.count("class='eval'") == len(evaluations)
 assert data["steps"] == len(steps) and data["arena_bytes"] == steps[-1]["arena_bytes"]
+best = re.findall(r"best evaluation</span><b>(.*?)</b>", page)
+assert best == [f"{loss:.5g}" for loss in sorted(entry["eval_loss"] for entry in evaluations)[:1]], best
+predicted = page.split("predicted by the plan")[1].split("versions")[0]
+*parts, total = (int(bytes) for bytes in re.findall(r"(?m)^  .{24} +(\d+) ", predicted))
+assert sum(parts) == total == data["planned_bytes"] > max(memory[3] for memory in curves["memory"]), (parts, total)
 print(len(steps), "steps,", len(evaluations), "evaluations,", len(curves["skips"]), "skipped")

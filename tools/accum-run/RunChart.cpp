@@ -37,7 +37,7 @@ public:
     }
     high = std::max(high, chart.limit.value_or(high));
     if (high <= low)
-      high = low + std::max(std::fabs(low) * 0.1, 1e-12);
+      high = low + (low == 0 ? 1 : std::fabs(low) * 0.1);
     double margin = kMargin * (high - low);
     high += margin;
     low -= chart.fromZero ? 0 : margin;
@@ -120,9 +120,11 @@ std::string Drawing::others() const {
 
 std::string Drawing::draw() const {
   return fmt::format(
-      "<figure class='chart' data-curve='{}' data-from='{}' data-to='{}'><figcaption>{}"
+      "<figure class='chart' data-curve='{}' data-from='{}' data-to='{}' data-unit='{}' "
+      "data-suffix='{}'><figcaption>{}"
       "</figcaption>\n<svg height='180'>\n{}{}{}{}</svg>\n<div class='readout'></div></figure>\n",
-      chart.id, chart.from, chart.to, escaped(chart.title), grid(), steps(), line(), others());
+      chart.id, chart.from, chart.to, chart.unit, chart.suffix, escaped(chart.title), grid(), steps(), line(),
+      others());
 }
 
 } // namespace

@@ -22,6 +22,7 @@ struct RunChart {
   std::optional<double> limit = {};         ///< a horizontal line
   bool fromZero = false;                    ///< the axis starts there
   double unit = 1;                          ///< values of the axis are round in it
+  std::string suffix = "";                  ///< that unit's name, with a space before it
   std::function<std::string(double)> label; ///< of a value
 
   /// A figure; empty where the curve is.

@@ -38,7 +38,7 @@ std::string header(const RunStory &story) {
                  withPrefix(double(story.targets ? story.targets : story.samples) / story.stepSeconds),
                  fmt::format("{:.2g} % of it waiting for data", 100 * story.waitSeconds / story.stepSeconds));
   text += tile("memory", runtime::formatBytes(story.info.peak_bytes),
-               "planned " + runtime::formatBytes(story.info.arena_bytes));
+               "planned " + runtime::formatBytes(story.plannedBytes));
   text += tile("time", duration(story.seconds), "by the clock");
   return text + "</div></header>\n";
 }
@@ -66,6 +66,11 @@ RunChart chartOf(const RunStory &story, const char *id, const char *title, const
           .label = label};
 }
 
+void inPercent(RunChart &chart) {
+  chart.unit = 0.01;
+  chart.suffix = " %";
+}
+
 std::string lossCharts(const RunStory &story) {
   bool isEvaluated = !story.evalLoss.empty();
   RunChart loss =
@@ -74,6 +79,7 @@ std::string lossCharts(const RunStory &story) {
   loss.dots = &story.evalLoss;
   RunChart accuracy = chartOf(story, "eval_accuracy", "accuracy of evaluations", story.evalAccuracy, part);
   loss.fromZero = accuracy.fromZero = false;
+  inPercent(accuracy);
   return section("Loss", loss.draw() + accuracy.draw());
 }
 
@@ -91,14 +97,17 @@ std::string stepCharts(const RunStory &story) {
 std::string speedCharts(const RunStory &story) {
   const char *unit = story.targets ? "tokens per second" : "samples per second";
   RunChart wait = chartOf(story, "wait", "part of a step that waits for data", story.wait, part);
+  inPercent(wait);
   return section("Speed", chartOf(story, "speed", unit, story.speed, withPrefix).draw() + wait.draw());
 }
 
 std::string memoryCharts(const RunStory &story) {
   RunChart memory =
-      chartOf(story, "memory", "in use at most; the dashed line is what the plan takes", story.memory, bytes);
-  memory.limit = double(story.info.arena_bytes);
-  memory.unit = std::max(story.info.peak_bytes, story.info.arena_bytes) < 1 << 30 ? 1 << 20 : 1 << 30;
+      chartOf(story, "memory", "in use at most; the dashed line is the plan's total", story.memory, bytes);
+  memory.limit = double(story.plannedBytes);
+  bool isSmall = std::max(story.info.peak_bytes, story.plannedBytes) < 1 << 30;
+  memory.unit = isSmall ? 1 << 20 : 1 << 30;
+  memory.suffix = isSmall ? " MiB" : " GiB";
   return section("Memory", memory.draw());
 }
 
@@ -122,6 +131,7 @@ std::string data(const RunStory &story) {
                  {"eval_accuracy", pointsOf(story.evalAccuracy)}};
   Json all = {{"steps", story.steps},
               {"arena_bytes", story.info.arena_bytes},
+              {"planned_bytes", story.plannedBytes},
               {"peak_bytes", story.info.peak_bytes},
               {"curves", std::move(curves)}};
   return "<script type='application/json' id='run'>" + all.dump() + "</script>\n";

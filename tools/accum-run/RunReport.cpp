@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The page appears whole: beside its place first, then renamed.
 #include "tools/accum-run/RunReport.h"
+#include "runtime/artifact/Describe.h"
 #include "runtime/files/File.h"
 #include "runtime/system/Clock.h"
 #include "tools/accum-run/RunPage.h"
+#include <cmath>
 
 namespace accum::run {
 namespace {
@@ -19,6 +21,13 @@ std::string describe(const std::string &artifact) {
   return result;
 }
 
+/// Bytes: in all, or of the arena where the plan says no more.
+uint64_t plannedBytes(const std::string &folder, const accum_info &info) {
+  auto artifact = runtime::readArtifact(folder);
+  uint64_t predicted = artifact ? runtime::predictedBytes(*artifact) : 0;
+  return predicted ? predicted : info.arena_bytes;
+}
+
 } // namespace
 
 RunReport::RunReport(const Options &options, const accum_info &info, uint64_t from, uint64_t total)
@@ -26,6 +35,7 @@ RunReport::RunReport(const Options &options, const accum_info &info, uint64_t fr
   story.info = info;
   story.artifact = options.artifact;
   story.plan = describe(options.artifact);
+  story.plannedBytes = plannedBytes(options.artifact, info);
   story.command = "accum-run";
   for (const std::string &word : options.words)
     story.command += " " + word;
@@ -70,7 +80,7 @@ void RunReport::evaluation(const Evaluation &found) {
   story.evalLoss.add(found.step, found.loss);
   if (found.accuracy)
     story.evalAccuracy.add(found.step, *found.accuracy);
-  if (!story.best || found.loss < story.best->loss)
+  if (std::isfinite(found.loss) && (!story.best || found.loss < story.best->loss))
     story.best = found;
 }
 

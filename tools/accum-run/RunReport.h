@@ -18,6 +18,7 @@ struct RunStory {
   int64_t samples = 0, targets = 0;
   double firstLoss = 0, lastLoss = 0;
   accum_info info{};
+  uint64_t plannedBytes = 0;                      ///< of each process
   RunCurve loss, norm, rate, speed, wait, memory; ///< speed: targets or samples a second; wait: a part of 1
   RunCurve skips;                                 ///< 1 for each step that changed nothing
   RunCurve evalLoss, evalAccuracy;
