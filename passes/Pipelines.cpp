@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The phases as pass pipelines.
 #include "passes/Pipelines.h"
+#include "dialects/Train/AttentionShape.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "mlir/Pass/PassOptions.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Check/Passes.h"
@@ -28,9 +30,11 @@ void buildDifferentiatePipeline(OpPassManager &manager, const PhaseOptions &opti
   manager.addPass(createVerifyPlacement());
 }
 
-void buildFusePipeline(OpPassManager &manager, const PhaseOptions &options) {
+namespace {
+
+void addFusePasses(OpPassManager &manager, const PhaseOptions &options, bool tiles) {
   if (options.cuda) // its libraries multiply matrices only
-    manager.addPass(createDecomposeAttention({.tiles = options.tiles}));
+    manager.addPass(createDecomposeAttention({.tiles = tiles}));
   manager.addPass(createFoldTransposes());
   manager.addPass(createHoistReshapes());
   manager.addPass(createJoinPads());
@@ -47,6 +51,49 @@ void buildFusePipeline(OpPassManager &manager, const PhaseOptions &options) {
   if (options.cuda)
     manager.addPass(createPadRows());
   manager.addPass(createVerifyPlacement());
+}
+
+/// Runs the phase on a module, and on a copy of it with attention taken apart.
+struct FuseForms : PassWrapper<FuseForms, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(FuseForms)
+  explicit FuseForms(const PhaseOptions &options) : options(options) {}
+
+  StringRef getName() const override { return "FuseForms"; }
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    OpPassManager passes(ModuleOp::getOperationName());
+    addFusePasses(passes, options, /*tiles=*/true);
+    passes.getDependentDialects(registry);
+  }
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    bool hasTwo = false;
+    module.walk([&](nn::AttentionOp op) { hasTwo |= fitsTiles(op); });
+    OwningOpRef<ModuleOp> apart = hasTwo ? module.clone() : ModuleOp();
+    OpPassManager inTiles(ModuleOp::getOperationName()), asProducts(ModuleOp::getOperationName());
+    addFusePasses(inTiles, options, /*tiles=*/true);
+    addFusePasses(asProducts, options, /*tiles=*/false);
+    if (failed(runPipeline(inTiles, module)))
+      return signalPassFailure();
+    if (!apart)
+      return;
+    apart->setSymName(kOtherForm);
+    module.push_back(apart.get());
+    if (failed(runPipeline(asProducts, apart.release())))
+      signalPassFailure();
+  }
+
+  PhaseOptions options;
+};
+
+} // namespace
+
+void buildFusePipeline(OpPassManager &manager, const PhaseOptions &options) {
+  if (options.cuda)
+    manager.addPass(std::make_unique<FuseForms>(options));
+  else
+    addFusePasses(manager, options, /*tiles=*/false);
 }
 
 void buildSchedulePipeline(OpPassManager &manager, const PhaseOptions &options) {
@@ -77,8 +124,6 @@ struct NamedOptions : PassPipelineOptions<NamedOptions> {
   Option<std::string> optimizer{*this, "optimizer", llvm::cl::desc("differentiate: the update"),
                                 llvm::cl::init("adamw")};
   Option<bool> cuda{*this, "cuda", llvm::cl::desc("fuse, schedule: for a GPU")};
-  Option<bool> tiles{*this, "tiles", llvm::cl::desc("fuse: attention in tiles, where cuda"),
-                     llvm::cl::init(true)};
   Option<bool> reference{*this, "reference", llvm::cl::desc("fuse: one command per operator")};
   Option<bool> narrow{*this, "narrow", llvm::cl::desc("fuse: store in bf16")};
   Option<bool> accuracy{*this, "accuracy", llvm::cl::desc("differentiate: @eval counts correct predictions")};
@@ -88,8 +133,7 @@ using Build = void(OpPassManager &, const PhaseOptions &);
 
 template <Build *build> void addPipeline(const char *name, const char *text) {
   PassPipelineRegistration<NamedOptions>(name, text, [](OpPassManager &manager, const NamedOptions &named) {
-    build(manager, {named.widen, named.optimizer, named.cuda, named.tiles, named.reference, named.narrow,
-                    named.accuracy});
+    build(manager, {named.widen, named.optimizer, named.cuda, named.reference, named.narrow, named.accuracy});
   });
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringRef.h"
 #include <string>
 
 namespace accum {
@@ -13,17 +14,20 @@ struct PhaseOptions {
   bool widen = false;              ///< import: compute in f64
   std::string optimizer = "adamw"; ///< differentiate: the update
   bool cuda = false;               ///< fuse, schedule: for a GPU
-  bool tiles = true;               ///< fuse: attention in tiles, where cuda
   bool reference = false;          ///< fuse: one command per operator
   bool narrow = false;             ///< fuse: store in bf16
   bool accuracy = false;           ///< differentiate: @eval counts correct predictions
 };
 
+inline constexpr llvm::StringLiteral kOtherForm = "attention_apart";
+
 /// Behind compiler/Import: one form for what exporters write in several.
 void buildImportPipeline(mlir::OpPassManager &manager, const PhaseOptions &options);
 /// A forward function with placements to a train.step.
 void buildDifferentiatePipeline(mlir::OpPassManager &manager, const PhaseOptions &options);
-/// A step's ops to commands.
+/// A step's ops to commands. For a GPU attention may be in tiles, which need less memory, or products and row
+/// kernels: where it may be either, the module holds the second form as the module `kOtherForm` in it, until
+/// the plan decides.
 void buildFusePipeline(mlir::OpPassManager &manager, const PhaseOptions &options);
 /// A planned step to the program.
 void buildSchedulePipeline(mlir::OpPassManager &manager, const PhaseOptions &options);

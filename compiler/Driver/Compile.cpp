@@ -11,13 +11,10 @@
 #include "compiler/Emit/Artifact.h"
 #include "compiler/Emit/Kernels.h"
 #include "compiler/Report/Explain.h"
-#include "dialects/NN/NNDialect.h"
 #include "dialects/Registration.h"
-#include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/TrainDialect.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/Check/CheckPlacement.h"
-#include "passes/Fuse/Passes.h"
 #include "passes/Pipelines.h"
 #include "runtime/artifact/Optimizers.h"
 #include "llvm/Support/FileSystem.h"
@@ -59,7 +56,6 @@ private:
   LogicalResult load();
   LogicalResult import();
   PhaseOptions phaseOptions(bool isCuda);
-  LogicalResult takeAttentionApart(const PhaseRunner &runner, OwningOpRef<ModuleOp> &apart);
   LogicalResult check();
   LogicalResult runPhases(PhaseRunner &runner);
   LogicalResult write(PhaseRunner &runner);
@@ -192,22 +188,6 @@ PhaseOptions Compilation::phaseOptions(bool isCuda) {
   return phases;
 }
 
-/// The other form of a module whose attention may be in tiles, fused: the plan decides.
-LogicalResult Compilation::takeAttentionApart(const PhaseRunner &runner, OwningOpRef<ModuleOp> &apart) {
-  auto last = runner.recorded();
-  WalkResult found = module->walk(
-      [](nn::AttentionOp op) { return fitsTiles(op) ? WalkResult::interrupt() : WalkResult::advance(); });
-  if (!found.wasInterrupted() || (last && *last >= Phase::Fuse))
-    return success();
-  apart = module->clone();
-  PassManager manager(&context);
-  manager.enableVerifier(false);
-  PhaseOptions phases = phaseOptions(/*isCuda=*/true);
-  phases.tiles = false;
-  buildFusePipeline(manager, phases);
-  return manager.run(*apart);
-}
-
 /// Stand-ins of what import refused must not get further than here.
 LogicalResult Compilation::check() {
   LogicalResult placed = checkPlacement(*module, verdict);
@@ -241,15 +221,12 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
     print(describeModel(options, report, verdict));
   good = phase(Phase::Differentiate, pipeline(buildDifferentiatePipeline));
   stopped = stopped || options.checkOnly;
-  OwningOpRef<ModuleOp> apart;
-  if (failed(good) || (isCuda && !stopped && failed(takeAttentionApart(runner, apart))) ||
-      failed(phase(Phase::Fuse, pipeline(buildFusePipeline))))
+  if (failed(good) || failed(phase(Phase::Fuse, pipeline(buildFusePipeline))))
     return failure();
   if (stopped)
     return success();
   if (failed(runner.run(Phase::Plan, [&] {
-        return planModule(*module, apart ? *apart : ModuleOp(), options, pageFacts(options, report),
-                          diagnostics, planning);
+        return planModule(*module, options, pageFacts(options, report), diagnostics, planning);
       })))
     return failure();
   reached(Phase::Plan);

@@ -11,6 +11,7 @@
 #include "compiler/Planner/Verify/Verify.h"
 #include "compiler/Report/Explain.h"
 #include "mlir/IR/Threading.h"
+#include "passes/Pipelines.h"
 #include "passes/Plan/Plan.h"
 #include "runtime/system/Memory.h"
 #include <fmt/format.h>
@@ -181,6 +182,13 @@ void searchBoth(ModuleOp module, ModuleOp apart, const planner::DeviceProfile &p
   form = std::move(*other);
 }
 
+OwningOpRef<ModuleOp> takeOtherForm(ModuleOp module) {
+  auto apart = module.lookupSymbol<ModuleOp>(kOtherForm);
+  if (apart)
+    apart->remove();
+  return apart;
+}
+
 /// Processes on one machine share what it has. Nothing where the system does not say.
 std::optional<int64_t> hostBudget(int64_t devices) {
   uint64_t available = runtime::availableMemory();
@@ -211,9 +219,8 @@ LogicalResult explain(const planner::Problem &problem, const planner::DeviceProf
 
 } // namespace
 
-LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options,
-                         const planner::report::PageFacts &facts, Diagnostics &diagnostics,
-                         Planning &planning) {
+LogicalResult planModule(ModuleOp module, const Options &options, const planner::report::PageFacts &facts,
+                         Diagnostics &diagnostics, Planning &planning) {
   auto profile = planner::loadProfile(options.target);
   if (!profile)
     return report(profile.error(), diagnostics);
@@ -237,13 +244,14 @@ LogicalResult planModule(ModuleOp module, ModuleOp apart, const Options &options
     return report(*misfit, diagnostics);
   if (!good || failed(holdWhole(module, asked, diagnostics)))
     return failure();
+  OwningOpRef<ModuleOp> apart = takeOtherForm(module);
   auto form = problemOf(module, options);
   if (failed(form))
     return failure();
   if (planner::Status status = planner::check(form->problem); !status)
     return report(status.error(), diagnostics);
   if (apart)
-    searchBoth(module, apart, *profile, asked, options, *form, planning);
+    searchBoth(module, *apart, *profile, asked, options, *form, planning);
   else
     search(*form, *profile, asked, options);
   asked.known = &form->known;

@@ -20,10 +20,9 @@ struct Planning {
 
 /// Searches, verifies and writes the module's `train.plan`, and with `--report` the page. Failure: reported
 /// to `diagnostics`. The planning is filled in either case, as far as it came; so is the page.
-///
-/// `apart`: the same module with attention as products and row kernels, or null. Where that has the faster
-/// plan, or the only one that fits, the module becomes it.
-mlir::LogicalResult planModule(mlir::ModuleOp module, mlir::ModuleOp apart, const Options &options,
+/// Where the module holds another form and that has the faster plan, or the only one that fits, the module
+/// becomes it.
+mlir::LogicalResult planModule(mlir::ModuleOp module, const Options &options,
                                const planner::report::PageFacts &facts, Diagnostics &diagnostics,
                                Planning &planning);
 
