@@ -40,6 +40,9 @@ typedef struct accum_open_options {
   int32_t devices;         /* ranks; 0: as many as the artifact was compiled for. m stays, K follows */
   const char *offload_dir; /* on the host: the folder of the file that holds offloaded state; null: the
                               artifact's */
+  int32_t local_batches;   /* non-zero: each rank's arrays of a step or an evaluation are samples of its own,
+                              and   the batch is those of all ranks; else every rank is given all of them, and
+                              that   they are the same is checked */
 } accum_open_options;
 
 /* Checks and loads the artifact, joins the other ranks when it has more than one device, allocates the arena
@@ -170,7 +173,8 @@ int accum_step(accum_session *session, uint64_t step, accum_step_result *result)
 /* The same step over samples of the caller's, at least one, instead of bound data: arrays as
  * accum_bind_arrays takes them, kept until the call returns. Their number decides K, and the loss is
  * normalised by what they hold; m stays. `seed` and `step` decide the randomness. With more than one device
- * every rank passes all samples and trains its share. */
+ * every rank passes all samples and trains its share, or its own: accum_open_options::local_batches. Slug
+ * `other-samples` (exit 3) where all shall be the same and are not. */
 int accum_step_arrays(accum_session *session, uint64_t step, const accum_array *arrays, size_t count,
                       uint64_t seed, accum_step_result *result);
 /* accum_step in two calls, for what shall happen to gradients in between. accum_accumulate computes those of
@@ -244,9 +248,25 @@ void accum_observe(accum_session *session, accum_observer observer, void *user);
 int accum_profile(accum_session *session);
 int accum_save_profile(const accum_session *session, const char *path);
 
+/* ---- Processes of one job
+ * ---------------------------------------------------------------------------------------------- */
+
+/* How many processes a launcher (as accum_open_options has it; null: any) has started this one among, by its
+ * environment; 0: none has. */
+int accum_launched(const char *launcher, int32_t *processes);
+/* Joins them before there is an artifact to open: sessions then share the job, and leave it as it is. Without
+ * it a session for several devices joins when it opens, and leaves when it closes; MPI allows that once. This
+ * process is *rank of *ranks: 0 of 1, and nothing is joined, where no launcher has started several. */
+int accum_join(const char *launcher, int32_t *rank, int32_t *ranks);
+/* After accum_join, on all ranks: `bytes` at `data` on rank 0 come to the others, who wait as long as it
+ * takes. */
+int accum_broadcast(void *data, uint64_t bytes);
+/* Leaves the job, together with the others, when the last session is closed. */
+void accum_leave(void);
+
 /* The largest `value` over all ranks. */
 int accum_maximum(accum_session *session, int64_t value, int64_t *largest);
-/* Ends all ranks now; does not return. */
+/* Ends all ranks now, of this session or (null) of accum_join's job; does not return. */
 void accum_abort(accum_session *session, int32_t exit_code);
 
 /* ---- Read and save

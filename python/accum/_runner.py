@@ -10,7 +10,7 @@ import tempfile
 import warnings
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
-from . import _accum, _errors, _safetensors
+from . import _accum, _errors, _ranks, _safetensors
 from ._batch import joined, named
 from ._compile import Artifact
 from ._plan import Plan
@@ -81,6 +81,13 @@ class Runner:
     seed: of dropout, with the number of the step. on_nan: "stop" raises RunError at a loss or gradient that is not
     finite, and nothing has changed; "skip" leaves such steps out. threads: of the host, 0 for all.
 
+    offload_dir: the folder of the file that holds offloaded state (the artifact's, where none is given).
+
+    Several processes, as mpirun, srun and torchrun start them, train one model: each has this program, makes the same
+    calls, and passes the whole batch, of which it trains its share. local_batches: each passes samples of its own, and
+    the batch is those of all. launcher: who started them ("auto", "mpi", "slurm", "env"); devices=1: this process alone.
+    Results are the same on all of them, and files are written by rank 0.
+
     A step is not interrupted: Ctrl-C takes effect behind it, and the run can go on.
     """
 
@@ -91,21 +98,31 @@ class Runner:
                  clip_norm: float | None = None, skip_spikes: float | None = None, schedule: str = "constant",
                  warmup: int | str | None = None, lr_floor: float | str | None = None,
                  decay_steps: int | str | None = None, steps: int | None = None, seed: int = 0, on_nan: str = "stop",
-                 threads: int = 0, init: str | os.PathLike[str] | None = None, random_params: int | None = None):
+                 threads: int = 0, init: str | os.PathLike[str] | None = None, random_params: int | None = None,
+                 offload_dir: str | os.PathLike[str] | None = None, devices: int | None = None,
+                 launcher: str | None = None, local_batches: bool = False):
         if on_nan not in ("stop", "skip"):
             raise _errors.UsageError(f"on_nan is {on_nan!r}, expected \"stop\" or \"skip\"", slug="usage", exit_code=2)
         self.artifact = artifact if isinstance(artifact, Artifact) else Artifact(os.fspath(artifact))
         self.seed = seed
         self._latest: Metrics | None = None
-        self._names = self.artifact.input_names if pathlib.Path(self.artifact.path, "manifest.json").exists() else ()
+        is_there = pathlib.Path(self.artifact.path, "manifest.json").exists()
+        self._names = self.artifact.input_names if is_there else ()
+        self.rank, self.ranks = (0, 1) if devices == 1 else _ranks.join(launcher)
         self._session = _accum.Session(self.artifact.path, threads=threads, skip_nan=on_nan == "skip",
-                                       random_seed=random_params, awaits_weights=init is not None)
+                                       random_seed=random_params, awaits_weights=init is not None,
+                                       offload_dir=None if offload_dir is None else os.fspath(offload_dir),
+                                       devices=devices or (self.ranks if self.ranks > 1 else 0), launcher=launcher,
+                                       local_batches=local_batches)
+        _ranks.keep(self)
+        self._in_parts = self.ranks > 1 and self.artifact.manifest.get("shard", {}).get("mode", "none") != "none"
         given = dict(zip(_HYPER, (lr, weight_decay, beta1, beta2, eps, momentum, clip_norm, skip_spikes)))
         self._session.set_hyper({name: float(value) for name, value in given.items() if value is not None},
                                 [decay] if isinstance(decay, str) else list(decay or ()),
                                 [f"{glob}={factor}" for glob, factor in (lr_scale or {}).items()])
         if steps is None and schedule in ("linear", "cosine", "wsd"):
-            warnings.warn(f"schedule {schedule!r} ends at step {DEFAULT_STEPS}, as steps=N is not given", stacklevel=3)
+            if self.rank == 0:
+                warnings.warn(f"schedule {schedule!r} ends at step {DEFAULT_STEPS}, as steps=N is not given", stacklevel=3)
             steps = DEFAULT_STEPS
         self._session.set_schedule(steps or DEFAULT_STEPS, schedule, _text(warmup), _text(lr_floor), _text(decay_steps))
         if init is not None:
@@ -203,8 +220,10 @@ class Runner:
     def _tensors(self, kind: str) -> dict[str, Any]:
         with tempfile.TemporaryDirectory(prefix="accum-state-") as folder:
             path = os.path.join(folder, "state.safetensors")
-            self._session.save_tensors(kind, "framework", path)
-            return _safetensors.read(path)
+            self._session.save_tensors(kind, "framework", path, in_parts=self._in_parts)
+            if not self._in_parts:
+                return _safetensors.read(path)
+            return _ranks.from_first(self.rank, self.ranks, lambda: _safetensors.read(path))
 
     def load_into(self, module: Any, strict: bool = True) -> None:
         """Copies the trained weights into a PyTorch module, by its own names.

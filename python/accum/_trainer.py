@@ -9,13 +9,13 @@ import tempfile
 import weakref
 from typing import Any, Callable, Mapping, Sequence
 
-from . import _errors
+from . import _errors, _ranks
 from ._batch import is_positional
 from ._compile import Artifact, compile
 from ._export import Export, export
 from ._runner import Runner
 
-_OF_THE_COMPILER = ("devices", "memory", "optimizer", "precision", "micro_batch", "accumulation_steps", "require_divisible",
+_OF_THE_COMPILER = ("memory", "optimizer", "precision", "micro_batch", "accumulation_steps", "require_divisible",
                     "on_cross_batch", "target", "cpu", "recompute", "prefer", "metric", "dim", "batch_dim", "trainable",
                     "freeze", "untie", "tie", "trust_backward", "plan", "shard", "offload")
 
@@ -35,19 +35,30 @@ class Trainer(Runner):
     clip_norm, schedule and the others as for `Runner`. folder: where the ONNX file and the artifact are kept; without
     it they are gone with the Trainer.
 
+    Of several processes (see `Runner`) rank 0 exports and compiles, for all of them, and training starts from its
+    weights. On several machines they all see `folder`.
+
     The module's weights are those that training starts from; `load_into` brings the trained ones back.
     """
 
     def __init__(self, model: Any, example_batch: Any = None, *, batch: int | None = None,
                  folder: str | os.PathLike[str] | None = None, loss: Callable | str | None = None,
-                 training: bool | None = None, _computed: Callable | None = None, **options: Any):
+                 training: bool | None = None, devices: int | None = None, launcher: str | None = None,
+                 _computed: Callable | None = None, **options: Any):
         compiled = {name: options.pop(name) for name in _OF_THE_COMPILER if name in options}
         self.export: Export | None = None
         self._order: Sequence[str] = ()
         self._folder = pathlib.Path(folder) if folder is not None else self._temporary()
         self._computed = _computed
-        artifact = self._prepared(model, example_batch, batch, loss, training, compiled)
-        super().__init__(artifact, **options)
+        rank, ranks = (0, 1) if devices == 1 else _ranks.join(launcher)
+        if not self._is_compiled(model):
+            compiled["devices"] = devices or ranks
+
+        def prepared() -> tuple[Any, ...]:
+            return self._prepared(model, example_batch, batch, loss, training, compiled), self.export, self._order
+
+        artifact, self.export, self._order = _ranks.from_first(rank, ranks, prepared)
+        super().__init__(artifact, devices=devices, launcher=launcher, **options)
         self._names = self._order or self._names
 
     def _temporary(self) -> pathlib.Path:
@@ -55,9 +66,13 @@ class Trainer(Runner):
         weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
         return pathlib.Path(made)
 
+    @staticmethod
+    def _is_compiled(model: Any) -> bool:
+        return isinstance(model, Artifact) or (_is_file(model) and pathlib.Path(model).suffix == ".accum")
+
     def _prepared(self, model: Any, example_batch: Any, batch: int | None, loss: Any, training: bool | None,
                   compiled: Mapping[str, Any]) -> Artifact:
-        if isinstance(model, Artifact) or (_is_file(model) and pathlib.Path(model).suffix == ".accum"):
+        if self._is_compiled(model):
             given = [name for name, value in (("batch", batch), ("loss", loss)) if value is not None] + list(compiled)
             if given:
                 raise _errors.UsageError(f"an artifact is compiled already: leave {', '.join(given)} out", slug="usage",
@@ -65,6 +80,7 @@ class Trainer(Runner):
             return model if isinstance(model, Artifact) else Artifact(os.fspath(model))
         if batch is None:
             raise _errors.UsageError("batch=N is missing: the samples of an optimizer step", slug="usage", exit_code=2)
+        self._folder.mkdir(parents=True, exist_ok=True)
         if _is_file(model):
             return compile(model, batch=batch, output=self._folder / "model.accum", loss=loss, **compiled)
         if example_batch is None:

@@ -4,5 +4,6 @@
 
 NB_MODULE(_accum, module) {
   accum::python::addCompiler(module);
+  accum::python::addRanks(module);
   accum::python::addSession(module);
 }

@@ -7,6 +7,7 @@
 namespace accum::python {
 
 void addCompiler(nanobind::module_ &module);
+void addRanks(nanobind::module_ &module);
 void addSession(nanobind::module_ &module);
 
 } // namespace accum::python

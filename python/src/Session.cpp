@@ -31,7 +31,8 @@ std::vector<const char *> pointersOf(const std::vector<std::string> &texts) {
 class Session {
 public:
   Session(const std::string &artifact, int threads, int devices, bool skipNan,
-          std::optional<uint64_t> randomSeed, bool awaitsWeights, const Text &target, const Text &launcher) {
+          std::optional<uint64_t> randomSeed, bool awaitsWeights, const Text &target, const Text &launcher,
+          const Text &offloadDir, bool localBatches) {
     accum_open_options options = {};
     options.size = sizeof options;
     options.threads = threads;
@@ -42,6 +43,8 @@ public:
     options.awaits_weights = awaitsWeights;
     options.target = orNull(target);
     options.launcher = orNull(launcher);
+    options.offload_dir = orNull(offloadDir);
+    options.local_batches = localBatches;
     check([&] { return accum_open(artifact.c_str(), &options, &session); });
   }
   ~Session() { close(); }
@@ -141,14 +144,19 @@ public:
     return all;
   }
 
-  void saveTensors(const std::string &kind, const std::string &names, const std::string &path, bool keepOld) {
-    check([&] { return accum_save(open(), kind.c_str(), names.c_str(), path.c_str(), keepOld); });
+  /// On rank 0 alone where the state is in parts.
+  void saveTensors(const std::string &kind, const std::string &names, const std::string &path, bool inParts) {
+    auto save = [&] { return accum_save(open(), kind.c_str(), names.c_str(), path.c_str(), 0); };
+    if (inParts)
+      onFirst(save);
+    else
+      check(save);
   }
 
   void saveWeights(const std::string &path, const Text &names, const Text &dtype, const Text &model,
                    bool keepOld) {
     accum_save_options options = {sizeof options, orNull(names), orNull(dtype), orNull(model), keepOld, 0};
-    check([&] { return accum_save_weights(open(), path.c_str(), &options); });
+    onFirst([&] { return accum_save_weights(open(), path.c_str(), &options); });
   }
 
   int64_t initWeights(const std::string &path, const Text &names, bool partial) {
@@ -159,7 +167,11 @@ public:
   }
 
   void checkpoint(const std::string &root, uint64_t keep) {
-    check([&] { return accum_checkpoint(open(), root.c_str(), steps, keep); });
+    check([&] {
+      int code = root == checkpoints ? 0 : takeFolder(root);
+      return code ? code : accum_checkpoint(open(), root.c_str(), steps, keep);
+    });
+    checkpoints = root;
   }
 
   bool resume(const std::string &path, bool weightsOnly) {
@@ -237,8 +249,33 @@ private:
     require(code);
   }
 
+  /// What rank 0 alone writes; the others send it their parts of the state, where it has parts.
+  template <typename Call> void onFirst(Call &&call) {
+    check([&] {
+      accum_info info;
+      accum_get_info(open(), &info);
+      int code = info.rank == 0 ? call() : 0;
+      if (code)
+        return code;
+      return accum_assist(session);
+    });
+  }
+
+  /// A folder that several ranks are going to write into; one rank alone takes any.
+  int takeFolder(const std::string &root) {
+    accum_info info;
+    accum_get_info(open(), &info);
+    if (info.ranks == 1)
+      return 0;
+    int own = info.rank == 0 ? accum_lock_checkpoints(root.c_str()) : 0;
+    if (own)
+      return own; // the others see in the next call that nobody has locked it
+    return accum_share_checkpoints(session, root.c_str());
+  }
+
   accum_session *session = nullptr;
-  uint64_t steps = 0; ///< that were made, over all runs that this one goes on from
+  uint64_t steps = 0;      ///< that were made, over all runs that this one goes on from
+  std::string checkpoints; ///< the folder of the latest
 };
 
 } // namespace
@@ -247,9 +284,10 @@ void addSession(nb::module_ &module) {
   using namespace nb::literals;
   nb::class_<Session>(module, "Session", "One open artifact.")
       .def(nb::init<const std::string &, int, int, bool, std::optional<uint64_t>, bool, const Text &,
-                    const Text &>(),
+                    const Text &, const Text &, bool>(),
            "artifact"_a, "threads"_a = 0, "devices"_a = 0, "skip_nan"_a = false, "random_seed"_a = nb::none(),
-           "awaits_weights"_a = false, "target"_a = nb::none(), "launcher"_a = nb::none())
+           "awaits_weights"_a = false, "target"_a = nb::none(), "launcher"_a = nb::none(),
+           "offload_dir"_a = nb::none(), "local_batches"_a = false)
       .def("close", &Session::close)
       .def("set_hyper", &Session::setHyper, "values"_a, "decays"_a, "rates"_a)
       .def("set_schedule", &Session::setSchedule, "steps"_a, "kind"_a = nb::none(), "warmup"_a = nb::none(),
@@ -261,7 +299,7 @@ void addSession(nb::module_ &module) {
       .def("trained", &Session::trained)
       .def("evaluate", &Session::evaluate, "batch"_a)
       .def("read", &Session::read, "kind"_a, "name"_a)
-      .def("save_tensors", &Session::saveTensors, "kind"_a, "names"_a, "path"_a, "keep_old"_a = false)
+      .def("save_tensors", &Session::saveTensors, "kind"_a, "names"_a, "path"_a, "in_parts"_a = false)
       .def("save_weights", &Session::saveWeights, "path"_a, "names"_a = nb::none(), "dtype"_a = nb::none(),
            "model"_a = nb::none(), "keep_old"_a = true)
       .def("init_weights", &Session::initWeights, "path"_a, "names"_a = nb::none(), "partial"_a = false)

@@ -240,6 +240,17 @@ std::string Dataset::identity() const {
   return text.empty() ? "" : hashText(text);
 }
 
+uint64_t Dataset::contents() const {
+  RunningHash all;
+  for (const Column &column : columns)
+    for (const Array &shard : column.shards) {
+      all.add(shard.shape.data(), shard.shape.size() * sizeof shard.shape[0]);
+      if (!shard.file)
+        all.add(shard.data, shard.bytes());
+    }
+  return all.value();
+}
+
 Dataset Dataset::splitOff(int64_t samples) {
   Dataset rest = *this;
   count -= samples;

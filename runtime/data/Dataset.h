@@ -50,6 +50,8 @@ public:
   /// The same for the same files in any folder: their names and sizes, and how tokens are cut. Empty for what
   /// is in no file.
   std::string identity() const;
+  /// A checksum of the values in memory, with their shapes: the same for the same samples in the same order.
+  uint64_t contents() const;
   /// Whether some of it is read when it is asked for.
   bool isInFiles() const;
   /// The first failure to read a row, if there was one.

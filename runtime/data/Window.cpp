@@ -2,6 +2,7 @@
 // Shares.
 #include "runtime/data/Window.h"
 #include <algorithm>
+#include <numeric>
 
 namespace accum::runtime {
 namespace {
@@ -17,6 +18,11 @@ Share::Share(int64_t samples, int64_t m, int ranks, int rank, int64_t rows)
   end = std::min(begin + block, samples);
   steps = uint32_t(ceilDiv(block, this->rows));
 }
+
+Share::Share(const std::vector<int64_t> &counts, size_t rank, int64_t m)
+    : begin(std::accumulate(counts.begin(), counts.begin() + ptrdiff_t(rank), int64_t(0))),
+      end(begin + counts[rank]), samples(std::accumulate(counts.begin(), counts.end(), int64_t(0))), m(m),
+      rows(m), steps(uint32_t(ceilDiv(*std::ranges::max_element(counts), m))) {}
 
 uint32_t Share::pieceOf(uint32_t k) const {
   if (reversed)

@@ -5,7 +5,9 @@
 #include "runtime/artifact/DType.h"
 #include "runtime/ranks/Heartbeat.h"
 #include "runtime/ranks/TcpCollectives.h"
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <dlfcn.h>
 #include <unistd.h>
 #include <vector>
@@ -14,6 +16,8 @@ namespace accum::runtime {
 namespace {
 
 constexpr const char *kPlugin = "libaccum_mpi.so";
+constexpr double kPatience = 1e8;             ///< seconds: while rank 0 compiles
+constexpr uint64_t kBroadcastWords = 1 << 17; ///< at once
 
 /// The folder of the binary that holds this function.
 std::string ownFolder() {
@@ -117,6 +121,29 @@ Expected<int64_t> Collectives::maximum(int64_t value, double watchdog) {
   return value;
 }
 
+Expected<bool> Collectives::isSame(uint64_t value) {
+  int64_t ends[2] = {int64_t(value), int64_t(~value)}; // the largest, and the inverse of the least
+  if (Status status = allReduce(ends, 2, ACCUM_I64, ACCUM_MAX); !status)
+    return status.error();
+  return ends[0] == ~ends[1];
+}
+
+/// A sum of which all terms but one are zero.
+Status Collectives::broadcast(void *data, uint64_t bytes) {
+  auto *to = static_cast<uint8_t *>(data);
+  std::vector<int64_t> words(std::min(kBroadcastWords, (bytes + 7) / 8));
+  for (uint64_t done = 0; done < bytes; done += words.size() * 8) {
+    uint64_t piece = std::min(bytes - done, words.size() * 8);
+    std::ranges::fill(words, 0);
+    if (ownRank == 0)
+      std::memcpy(words.data(), to + done, piece);
+    if (Status status = allReduce(words.data(), words.size(), ACCUM_I64, ACCUM_SUM, kPatience); !status)
+      return status;
+    std::memcpy(to + done, words.data(), piece);
+  }
+  return {};
+}
+
 Status Collectives::agree(const Status &own) {
   bool waited = !own && own.error().slug == "rank-stalled";
   int64_t weight = own ? 0 : count - ownRank + (waited ? 0 : count);
@@ -133,6 +160,17 @@ void Collectives::abort(int exitCode) {
   if (table)
     table->abort(exitCode);
   _exit(exitCode);
+}
+
+Expected<std::shared_ptr<Collectives>> joinJob(const std::string &launcher) {
+  static std::weak_ptr<Collectives> joined;
+  if (auto job = joined.lock())
+    return job;
+  auto job = std::make_shared<Collectives>();
+  if (Status status = job->join(launcher); !status)
+    return status.error();
+  joined = job;
+  return job;
 }
 
 } // namespace accum::runtime

@@ -5,6 +5,7 @@
 
 #include "runtime/accum_collectives.h"
 #include "runtime/system/Status.h"
+#include <memory>
 #include <string>
 
 namespace accum::runtime {
@@ -44,6 +45,10 @@ public:
   Status watch();
   /// The largest value over all ranks.
   Expected<int64_t> maximum(int64_t value, double watchdog = watchdogSeconds());
+  /// Whether all ranks have this value.
+  Expected<bool> isSame(uint64_t value);
+  /// What rank 0 has comes to all, who wait as long as it takes.
+  Status broadcast(void *data, uint64_t bytes);
   /// Success where all ranks have it. Else all get an error. The lowest rank that has one reports, of those
   /// that know more than that they have waited for another one: the errors of the others have no message.
   Status agree(const Status &own);
@@ -56,6 +61,9 @@ private:
   int32_t ownRank = 0, count = 1, localCount = 1;
   uint64_t sent = 0;
 };
+
+/// The job of this process, which is joined where nobody has it yet and left by the last who has.
+Expected<std::shared_ptr<Collectives>> joinJob(const std::string &launcher);
 
 } // namespace accum::runtime
 #endif

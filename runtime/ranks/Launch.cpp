@@ -2,6 +2,7 @@
 // Environment variables to a place.
 #include "runtime/ranks/Launch.h"
 #include <cstdlib>
+#include <string_view>
 
 namespace accum::runtime {
 namespace {
@@ -27,7 +28,15 @@ Expected<std::optional<LaunchPlace>> placed(const std::string &launcher, const L
   return std::optional<LaunchPlace>(place);
 }
 
-int portOr(int otherwise) { return get("MASTER_PORT") ? std::atoi(get("MASTER_PORT")) : otherwise; }
+/// torchrun itself listens at MASTER_PORT, which is one that the system has handed out: another one follows
+/// from it, of those that the system leaves alone.
+int besideTorchrun(int port) { return 20000 + port % 12000; }
+
+int portOr(int otherwise) {
+  int port = get("MASTER_PORT") ? std::atoi(get("MASTER_PORT")) : otherwise;
+  const char *listens = get("TORCHELASTIC_USE_AGENT_STORE");
+  return listens && std::string_view(listens) == "True" ? besideTorchrun(port) : port;
+}
 
 Expected<std::optional<LaunchPlace>> envPlace() {
   for (const char *name : {"RANK", "WORLD_SIZE", "MASTER_ADDR"})
@@ -78,6 +87,19 @@ Expected<std::optional<LaunchPlace>> placeOf(const std::string &launcher) {
   bool byMpi = get("OMPI_COMM_WORLD_SIZE") || get("PMI_SIZE");
   bool byEnv = get("RANK") && get("WORLD_SIZE") && get("MASTER_ADDR");
   return byEnv && !byMpi ? envPlace() : std::optional<LaunchPlace>();
+}
+
+Expected<int> launchedProcesses(const std::string &launcher) {
+  auto place = placeOf(launcher);
+  if (!place)
+    return place.error();
+  if (*place)
+    return (*place)->ranks;
+  for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    if (const char *text = get(name))
+      return std::atoi(text);
+  const char *slurm = get("SLURM_STEP_NUM_TASKS");
+  return slurm && get("SLURM_PROCID") ? std::atoi(slurm) : 0;
 }
 
 } // namespace accum::runtime

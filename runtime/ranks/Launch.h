@@ -14,11 +14,15 @@ struct LaunchPlace {
   int port = 0;
 };
 
-/// The place by `launcher`: "env" reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT; "slurm" reads
+/// The place by `launcher`: "env" reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT, as
+/// torchrun sets them; "slurm" reads
 /// SLURM_PROCID, SLURM_STEP_NUM_TASKS (or SLURM_NTASKS) and the step's first node; "auto", or nothing, is env
 /// where these variables are set and mpirun's are not. Nothing for MPI. Refuses (exit 2) an environment that
 /// lacks one.
 Expected<std::optional<LaunchPlace>> placeOf(const std::string &launcher);
+
+/// How many processes the launcher has started, by its variables; 0 where there is none.
+Expected<int> launchedProcesses(const std::string &launcher);
 
 /// This process's number on its machine, by any launcher's variables: LOCAL_RANK, Open MPI's, MPICH's,
 /// Slurm's; without one 0, or -1 among several ranks. On GPUs it is the number of the card.

@@ -296,16 +296,6 @@ int accum_save_profile(const accum_session *session, const char *path) {
   return guarded([&] { return report(session->session->saveProfile(path)); });
 }
 
-int accum_maximum(accum_session *session, int64_t value, int64_t *largest) {
-  auto result = session->session->ranks().maximum(value);
-  if (!result)
-    return report(result.error());
-  *largest = *result;
-  return 0;
-}
-
-void accum_abort(accum_session *session, int32_t exitCode) { session->session->ranks().abort(exitCode); }
-
 int accum_assist(accum_session *session) {
   return guarded([&] { return report(session->session->assist()); });
 }

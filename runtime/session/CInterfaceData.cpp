@@ -59,12 +59,6 @@ Expected<Dataset> datasetOf(const Manifest &manifest, const accum_array *arrays,
   return Dataset::fromArrays(manifest, std::move(all));
 }
 
-int bindMemory(accum_session *session, const accum_array *arrays, size_t count,
-               const accum_data_options &options, bool evaluates) {
-  return bindTo(*session->session, datasetOf(session->session->manifest(), arrays, count), options,
-                evaluates);
-}
-
 } // namespace
 
 extern "C" {
@@ -76,7 +70,10 @@ int accum_bind_files(accum_session *session, const char *const *paths, size_t co
 
 int accum_bind_arrays(accum_session *session, const accum_array *arrays, size_t count,
                       const accum_data_options *options) {
-  return guarded([&] { return bindMemory(session, arrays, count, known(options), false); });
+  return guarded([&] {
+    Session &own = *session->session;
+    return bindTo(own, datasetOf(own.manifest(), arrays, count), known(options), false);
+  });
 }
 
 int accum_bind_evaluation_files(accum_session *session, const char *const *paths, size_t count,
@@ -85,7 +82,10 @@ int accum_bind_evaluation_files(accum_session *session, const char *const *paths
 }
 
 int accum_bind_evaluation_arrays(accum_session *session, const accum_array *arrays, size_t count) {
-  return guarded([&] { return bindMemory(session, arrays, count, known(nullptr), true); });
+  return guarded([&] {
+    Session &own = *session->session;
+    return report(own.giveEvaluation(datasetOf(own.manifest(), arrays, count)));
+  });
 }
 
 int accum_bind_synthetic(accum_session *session, const accum_data_options *options) {
@@ -102,9 +102,7 @@ int accum_accumulate_arrays(accum_session *session, uint64_t step, const accum_a
                             uint64_t seed, accum_step_result *result) {
   return guarded([&] {
     Session &own = *session->session;
-    auto samples = datasetOf(own.manifest(), arrays, count);
-    return samples ? storeStep(own, own.accumulateOver(std::move(*samples), step, seed), result)
-                   : report(samples.error());
+    return storeStep(own, own.accumulateOver(datasetOf(own.manifest(), arrays, count), step, seed), result);
   });
 }
 
@@ -112,9 +110,7 @@ int accum_step_arrays(accum_session *session, uint64_t step, const accum_array *
                       uint64_t seed, accum_step_result *result) {
   return guarded([&] {
     Session &own = *session->session;
-    auto samples = datasetOf(own.manifest(), arrays, count);
-    return samples ? storeStep(own, own.stepOver(std::move(*samples), step, seed), result)
-                   : report(samples.error());
+    return storeStep(own, own.stepOver(datasetOf(own.manifest(), arrays, count), step, seed), result);
   });
 }
 

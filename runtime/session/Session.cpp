@@ -12,7 +12,6 @@
 #include <fmt/format.h>
 #include <numeric>
 #include <sys/stat.h>
-#include <thread>
 
 namespace accum::runtime {
 namespace {
@@ -36,20 +35,21 @@ Expected<std::unique_ptr<Session>> Session::open(const std::string &folder,
   auto session = std::make_unique<Session>();
   session->artifact = std::move(*artifact);
   session->skipNan = options.skip_nan != 0;
+  session->ownSamples = options.local_batches != 0;
   session->batches = {{0, session->artifact.manifest.batch}};
   if (Status status = session->joinRanks(options); !status)
+    return status.error();
+  if (Status status = session->requireOneArtifact(!options.random_params && !options.awaits_weights); !status)
     return status.error();
   // Collectives come only where all ranks got so far.
   if (Status status = session->agree(session->prepare(options)); !status)
     return status.error();
-  if (Status status = session->agree(session->device->join(session->collectives)); !status)
+  if (Status status = session->agree(session->device->join(*session->collectives)); !status)
     return status.error();
   if (Status status = session->agree(session->start(options)); !status)
     return status.error();
   return session;
 }
-
-constexpr const char *kWeights = "params.safetensors";
 
 /// A run from random numbers does without the weights: then their file may be gone.
 void Session::forgetWeights() {
@@ -66,48 +66,20 @@ Status Session::prepare(const accum_open_options &options) {
     return status;
   if (Status status = loadProgram(artifact, options.program); !status)
     return status;
-  artifact.manifest.devices = collectives.ranks();
+  artifact.manifest.devices = collectives->ranks();
   auto opened = openDevice(artifact, options.target ? options.target : "");
   if (!opened)
     return opened.error();
   device = std::move(*opened);
   if (Status status = device->load(artifact); !status)
     return status;
-  return device->requireRoom(programBytes() + Staging::bytesFor(artifact.manifest), collectives.localRanks());
+  return device->requireRoom(programBytes() + Staging::bytesFor(artifact.manifest),
+                             collectives->localRanks());
 }
 
 Status Session::start(const accum_open_options &options) {
   Status status = placeMemory(options);
   return status ? setHyper({}) : status;
-}
-
-Status Session::joinRanks(const accum_open_options &options) {
-  const Manifest &manifest = artifact.manifest;
-  int64_t devices = options.devices > 0 ? options.devices : manifest.devices;
-  if (manifest.wholeBatch && devices > 1)
-    return usage("the program relates the " + std::to_string(manifest.batch) +
-                 " samples of its batch to each other: it runs on one device");
-  if (auto other = otherDevices(manifest, devices))
-    return *other;
-  if (devices > 1)
-    if (Status status = collectives.join(options.launcher ? options.launcher : ""); !status)
-      return status;
-  if (collectives.ranks() != devices)
-    return usage("the run is for " + std::to_string(devices) + " devices, but " +
-                 std::to_string(collectives.ranks()) + " processes were started");
-  if (devices != manifest.devices)
-    decisions.push_back("compiled for " + std::to_string(manifest.devices) +
-                        (manifest.devices == 1 ? " device" : " devices") + ", runs on " +
-                        std::to_string(devices) + ": micro-steps of " + std::to_string(manifest.m) +
-                        " as before, another number of them");
-  int threads = options.threads;
-  if (auto processors = int(std::thread::hardware_concurrency()); threads > processors)
-    decisions.push_back(std::to_string(threads) + " threads on " + std::to_string(processors) +
-                        " processors: what each of them packs takes memory that the plan does not count");
-  if (threads == 0 && !std::getenv("OMP_NUM_THREADS") && collectives.localRanks() > 1)
-    threads = std::max(1, threadCount() / collectives.localRanks());
-  setThreads(threads);
-  return {};
 }
 
 uint64_t Session::programBytes() const {
@@ -126,7 +98,7 @@ Status Session::placeMemory(const accum_open_options &options) {
       return status;
     decisions.push_back("offloaded: " + formatBytes(bytes) + " of the state, " + device->offloadedTo(folder));
   }
-  memory = StateMemory(manifest, *device, collectives, state);
+  memory = StateMemory(manifest, *device, *collectives, state);
   staging.place(manifest, state + programBytes());
   takeNotices();
   fillInputs = [this](MicroStep at, uint8_t *block) {
@@ -207,7 +179,7 @@ Expected<accum_ctx> Session::makeContext(uint64_t step) {
   if (feeding)
     rng[0] = feeding->options().seed;
   rng[1] = step;
-  rng[2] = uint64_t(collectives.rank());
+  rng[2] = uint64_t(collectives->rank());
   std::iota(std::begin(rng) + 3, std::end(rng), uint64_t(0));
   auto random = device->mirror(rng, sizeof rng), flags = device->mirror(kFlags, sizeof kFlags);
   if (!random || !flags)
@@ -222,8 +194,8 @@ Expected<accum_ctx> Session::makeContext(uint64_t step) {
   context.step = step;
   context.rng = static_cast<const uint64_t *>(*random);
   context.flags = static_cast<const uint8_t *>(*flags);
-  context.rank = collectives.rank();
-  context.size = collectives.ranks();
+  context.rank = collectives->rank();
+  context.size = collectives->ranks();
   context.samples = uint64_t(share->samples);
   return context;
 }
@@ -249,7 +221,7 @@ Expected<accum_step_result> Session::step(uint64_t step) {
   return train(step, started);
 }
 
-Expected<accum_step_result> Session::stepOver(Dataset samples, uint64_t step, uint64_t seed) {
+Expected<accum_step_result> Session::stepOver(Expected<Dataset> samples, uint64_t step, uint64_t seed) {
   double started = now();
   if (Status status = selectGiven(std::move(samples), step, seed); !status)
     return status.error();
@@ -310,7 +282,7 @@ Expected<accum_step_result> Session::finish(int code, double started) {
   result.micro_steps = share->steps;
   result.skipped = isSpike ? ACCUM_SKIPPED_SPIKE : skipped ? ACCUM_SKIPPED_NOT_FINITE : 0;
   result.data_seconds = dataSeconds;
-  sentBytes = device->isSynchronous() ? collectives.sentBytes() - sentBefore : 0;
+  sentBytes = device->isSynchronous() ? collectives->sentBytes() - sentBefore : 0;
   ranges.endStep();
   result.seconds = now() - started;
   if (calls)
@@ -370,8 +342,8 @@ void Session::describe(accum_info &info) const {
     info.samples = feed->samples();
     info.windows = windows->windows();
   }
-  info.rank = collectives.rank();
-  info.ranks = collectives.ranks();
+  info.rank = collectives->rank();
+  info.ranks = collectives->ranks();
   info.threads = threadCount();
   info.state_bytes = manifest.stateBytes;
   info.scratch_bytes = artifact.program->scratch_bytes;

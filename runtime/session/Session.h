@@ -32,6 +32,9 @@ struct WeightsToSave {
   bool keepOld = false, checkOnly = false;
 };
 
+/// The file of an artifact that parameters are read from.
+constexpr const char *kWeights = "params.safetensors";
+
 class Session {
 public:
   static Expected<std::unique_ptr<Session>> open(const std::string &folder,
@@ -56,14 +59,16 @@ public:
   Expected<accum_step_result> step(uint64_t step);
   /// Over these samples, which are gone behind it. Slug `bad-data` (exit 3) where their number is none that a
   /// step can have.
-  Expected<accum_step_result> stepOver(Dataset samples, uint64_t step, uint64_t seed);
+  Expected<accum_step_result> stepOver(Expected<Dataset> samples, uint64_t step, uint64_t seed);
   /// See accum_accumulate and accum_update.
   Expected<accum_step_result> accumulate(uint64_t step);
-  Expected<accum_step_result> accumulateOver(Dataset samples, uint64_t step, uint64_t seed);
+  Expected<accum_step_result> accumulateOver(Expected<Dataset> samples, uint64_t step, uint64_t seed);
   Expected<accum_step_result> update(uint64_t step);
   Expected<accum_step_result> eval(uint64_t step);
   /// The samples of `evaluate`. Slug `bad-data` (exit 3) where there is none.
   Status bindEvaluation(Dataset data);
+  /// The same for those that each rank is given; see accum_open_options::local_batches.
+  Status giveEvaluation(Expected<Dataset> samples);
   /// The loss of all of them at once; training does not notice.
   Expected<accum_evaluation> evaluate();
   /// See accum_set_stop.
@@ -94,7 +99,7 @@ public:
   bool stoppedUnchanged() const { return unchanged; }
 
   const Manifest &manifest() const { return artifact.manifest; }
-  Collectives &ranks() { return collectives; }
+  Collectives &ranks() { return *collectives; }
   const std::vector<std::string> &notices() const { return decisions; }
   /// From now on every call of the program is timed. Slug `usage` for a device that is late with its calls.
   Status startProfile();
@@ -122,11 +127,16 @@ public:
   int copy(void *target, const void *source, uint64_t bytes);
 
 private:
-  Status agree(const Status &own) { return collectives.agree(own); }
+  void noteOnce(const std::vector<std::string> &notices);
+  Status requireStep(const Dataset &samples) const;
+  Status requireEvaluation(const Dataset &data) const;
+  Expected<Share> shareOfGiven(const Dataset &samples);
+  Status agree(const Status &own) { return collectives->agree(own); }
   bool leavesOutIncomplete(const Dataset &data, bool dropLast);
   Status prepare(const accum_open_options &options);
   Status start(const accum_open_options &options);
   Status joinRanks(const accum_open_options &options);
+  Status requireOneArtifact(bool readsWeights);
   uint64_t programBytes() const;
   Status placeMemory(const accum_open_options &options);
   void takeNotices();
@@ -142,7 +152,7 @@ private:
   Status startParameters(const accum_open_options &options);
   Status prepareStep(uint64_t step);
   Status selectWindow(uint64_t step);
-  Status selectGiven(Dataset samples, uint64_t step, uint64_t seed);
+  Status selectGiven(Expected<Dataset> samples, uint64_t step, uint64_t seed);
   Expected<accum_step_result> train(uint64_t step, double started);
   Expected<accum_step_result> addGradients(uint64_t step, double started);
   Expected<accum_step_result> runPart(uint64_t step, uint32_t microSteps, double started);
@@ -174,7 +184,7 @@ private:
   int fail(Error error, bool inCommand);
 
   Artifact artifact;
-  Collectives collectives;
+  std::shared_ptr<Collectives> collectives = std::make_shared<Collectives>(); ///< alone, or the job's
   std::unique_ptr<Device> device;
   std::vector<TensorToWrite> tensorsToKeep() const;
   std::unique_ptr<BackgroundCheckpoint> background; ///< of a single rank
@@ -196,7 +206,8 @@ private:
   bool skipNan = false;
 
   StepCut cut;
-  std::optional<Share> share;
+  std::optional<Share> share, evaluationShare; ///< evaluationShare: of samples that were given, all at once
+  bool ownSamples = false;                     ///< what a rank is given are its own alone
 
   std::vector<BatchChange> batches; ///< the artifact's, unless others are set
   std::optional<Epochs> windows;    ///< of the bound data

@@ -38,7 +38,7 @@ Share Session::shareIn(uint32_t phase) const {
 
 /// Ranks have as many micro-steps each, and leave behind the same one.
 int Session::leaveEvaluation() {
-  auto any = collectives.maximum(stopWanted(stopUser) != 0);
+  auto any = collectives->maximum(stopWanted(stopUser) != 0);
   if (!any)
     return fail(any.error(), false);
   stopped = *any != 0;
@@ -231,7 +231,7 @@ Status Session::addToNorm(const void *data, uint64_t n, DType dtype) {
 /// Of the loss and of all gradients, which ranks hold in parts or each as a whole.
 Expected<bool> Session::isFinite(bool inParts) {
   if (inParts)
-    if (Status status = collectives.allReduce(&squaredNorm, 1, ACCUM_F64); !status)
+    if (Status status = collectives->allReduce(&squaredNorm, 1, ACCUM_F64); !status)
       return status.error();
   auto loss = scalarOr("loss", 0);
   if (!loss)
@@ -253,7 +253,7 @@ Status Session::saveProfile(const std::string &path) const {
   auto file = FileWriter::create(path);
   if (!file)
     return file.error();
-  std::string text = calls ? calls->toJson(device->kernelNames(), collectives.rank()) : "";
+  std::string text = calls ? calls->toJson(device->kernelNames(), collectives->rank()) : "";
   if (Status status = (*file)->write(text.data(), text.size()); !status)
     return status;
   return (*file)->commit(false);

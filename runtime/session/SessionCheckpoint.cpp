@@ -143,7 +143,7 @@ std::vector<TensorToWrite> Session::tensorsToKeep() const {
 Status Session::checkpointInBackground() {
   const char *beside = " of memory beside the plan's";
   uint64_t bytes = 0;
-  if (collectives.ranks() > 1) {
+  if (collectives->ranks() > 1) {
     if (!shared)
       return Error{
           kExitUsage, "checkpoints have no folder yet", "usage", {"accum_share_checkpoints names it"}};
@@ -166,14 +166,14 @@ Status Session::checkpointInBackground() {
 }
 
 Status Session::shareCheckpoints(const std::string &root) {
-  if (collectives.ranks() == 1)
+  if (collectives->ranks() == 1)
     return {};
-  shared = std::make_unique<SharedCheckpoint>(collectives, memory);
+  shared = std::make_unique<SharedCheckpoint>(*collectives, memory);
   return shared->join(root);
 }
 
 Status Session::checkpoint(const std::string &root, uint64_t step, uint64_t keep) {
-  if (collectives.ranks() > 1 && !shared)
+  if (collectives->ranks() > 1 && !shared)
     if (Status status = shareCheckpoints(root); !status)
       return status;
   if (shared)
@@ -240,7 +240,7 @@ Expected<uint64_t> Session::resume(const std::string &path, bool weightsOnly) {
 /// Rank 0 looks, so that all take the same one.
 Expected<std::optional<uint64_t>> Session::resumeNewest(const std::string &root, bool weightsOnly) {
   int64_t found = 0;
-  std::vector<uint64_t> steps = collectives.rank() == 0 ? listCheckpoints(root) : std::vector<uint64_t>();
+  std::vector<uint64_t> steps = collectives->rank() == 0 ? listCheckpoints(root) : std::vector<uint64_t>();
   for (auto step = steps.rbegin(); step != steps.rend() && found == 0; ++step) {
     auto whole = readCheckpoint(checkpointPath(root, *step));
     if (whole)
@@ -248,7 +248,7 @@ Expected<std::optional<uint64_t>> Session::resumeNewest(const std::string &root,
     else
       decisions.push_back(whole.error().message + ": the checkpoint before it is taken");
   }
-  auto agreed = collectives.maximum(found, watchdogSeconds());
+  auto agreed = collectives->maximum(found, watchdogSeconds());
   if (!agreed)
     return agreed.error();
   if (*agreed == 0)

@@ -70,7 +70,7 @@ bool Session::leavesOutIncomplete(const Dataset &data, bool dropLast) {
 /// Nothing is known of the step yet.
 void Session::beginStep() {
   squaredNorm = dataSeconds = offloadSeconds = 0;
-  sentBefore = collectives.sentBytes();
+  sentBefore = collectives->sentBytes();
   sawGradients = skipped = isSpike = failedInCommand = unchanged = false;
   failure.reset();
 }
@@ -91,37 +91,14 @@ Status Session::selectWindow(uint64_t step) {
   stepBatch = windows->batchAt(step);
   if (cut.samples > 0)
     window.samples = std::min(window.samples, cut.samples);
-  share.emplace(window.samples, artifact.manifest.m, collectives.ranks(), collectives.rank(), cut.rows);
+  share.emplace(window.samples, artifact.manifest.m, collectives->ranks(), collectives->rank(), cut.rows);
   feeding = &*feed;
   feeding->select(window);
   if (cut.samples == 0) {
     Window next = windows->at(step + 1);
-    feeding->prepare(next, Share(next.samples, artifact.manifest.m, collectives.ranks(), collectives.rank()));
+    feeding->prepare(next,
+                     Share(next.samples, artifact.manifest.m, collectives->ranks(), collectives->rank()));
   }
-  return {};
-}
-
-/// Bound data stands where it stood.
-Status Session::selectGiven(Dataset samples, uint64_t step, uint64_t seed) {
-  if (Status status = prepareStep(step); !status)
-    return status;
-  const Manifest &manifest = artifact.manifest;
-  int64_t count = samples.samples();
-  if (count < 1 || count / manifest.m >= UINT32_MAX || (manifest.wholeBatch && count != manifest.batch))
-    return Error{kExitFile,
-                 "the step is given " + std::to_string(count) + " samples, expected " +
-                     (manifest.wholeBatch ? std::to_string(manifest.batch) +
-                                                ", since the program relates those of its batch to each other"
-                                          : "at least one"),
-                 "bad-data"};
-  for (const std::string &notice : samples.notices())
-    if (std::ranges::find(decisions, notice) == decisions.end())
-      decisions.push_back(notice);
-  given.emplace(std::move(samples), FeedOptions{.seed = seed});
-  stepBatch = count;
-  share.emplace(count, manifest.m, collectives.ranks(), collectives.rank(), cut.rows);
-  feeding = &*given;
-  feeding->select({0, 0, count});
   return {};
 }
 

@@ -20,22 +20,29 @@ bool predictsTokens(const Manifest &manifest) {
 
 } // namespace
 
+Status Session::requireEvaluation(const Dataset &data) const {
+  const Manifest &manifest = artifact.manifest;
+  int64_t least = manifest.wholeBatch ? manifest.batch : 1;
+  if (data.samples() >= least)
+    return {};
+  return Error{kExitFile,
+               "the evaluation data holds " + std::to_string(data.samples()) +
+                   " samples, expected at least " +
+                   (manifest.wholeBatch ? "one global batch of " + std::to_string(least) : "one"),
+               "bad-data"};
+}
+
 Status Session::bindEvaluation(Dataset data) {
+  if (Status status = requireEvaluation(data); !status)
+    return status;
   const Manifest &manifest = artifact.manifest;
   int64_t least = manifest.wholeBatch ? manifest.batch : 1, rest = data.samples() % least;
-  if (data.samples() < least)
-    return Error{kExitFile,
-                 "the evaluation data holds " + std::to_string(data.samples()) +
-                     " samples, expected at least " +
-                     (manifest.wholeBatch ? "one global batch of " + std::to_string(least) : "one"),
-                 "bad-data"};
   if (rest != 0)
     decisions.push_back("the program relates the " + std::to_string(least) +
                         " samples of its batch to each other: evaluation leaves the last " +
                         std::to_string(rest) + " samples out");
-  for (const std::string &notice : data.notices())
-    if (std::ranges::find(decisions, notice) == decisions.end())
-      decisions.push_back(notice);
+  noteOnce(data.notices());
+  evaluationShare.reset();
   evaluation.emplace(std::move(data), FeedOptions());
   return {};
 }
@@ -43,9 +50,10 @@ Status Session::bindEvaluation(Dataset data) {
 /// Leaves nothing behind but the numbers in the state, which every step writes before it reads them.
 Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
   beginStep();
-  share.emplace(of.samples, artifact.manifest.m, collectives.ranks(), collectives.rank());
+  share = evaluationShare.value_or(
+      Share(of.samples, artifact.manifest.m, collectives->ranks(), collectives->rank()));
   feeding = &*evaluation;
-  feeding->select(of);
+  feeding->select(evaluationShare ? share->windowOf(evaluation->samples()) : of);
   device->startStep(true);
   ranges.beginStep(0, /*evaluates=*/true);
   auto context = makeContext(0);
@@ -73,7 +81,7 @@ Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
   }
   correct += values[2];
   counted += values[3];
-  return accum_evaluation{values[0], NAN, NAN, of.samples, int64_t(values[1]), 0, 0};
+  return accum_evaluation{values[0], NAN, NAN, share->samples, int64_t(values[1]), 0, 0};
 }
 
 Expected<accum_evaluation> Session::evaluate() {

@@ -26,7 +26,7 @@ Expected<accum_step_result> Session::accumulate(uint64_t step) {
   return addGradients(step, started);
 }
 
-Expected<accum_step_result> Session::accumulateOver(Dataset samples, uint64_t step, uint64_t seed) {
+Expected<accum_step_result> Session::accumulateOver(Expected<Dataset> samples, uint64_t step, uint64_t seed) {
   double started = now();
   if (Status status = selectGiven(std::move(samples), step, seed); !status)
     return status.error();

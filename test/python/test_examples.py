@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The examples run as they stand (oracle: what they say they reach)."""
+import collections
+import math
 import pathlib
 import re
 import subprocess
@@ -20,10 +22,13 @@ def output(script, *words):
 
 
 def test_characters():
-    """A uniform guess among a hundred characters has a loss of 4.7; 60 steps are a tenth of the way."""
+    """A uniform guess among a hundred characters has a loss of 4.7; who knows how frequent each is, the entropy of that. 60
+    steps are enough to look at the characters before."""
+    text = "".join(path.read_text() for path in sorted((EXAMPLES.parent / "docs").glob("*.md")))
+    entropy = -sum(count / len(text) * math.log(count / len(text)) for count in collections.Counter(text).values())
     said = output("characters/train.py", "--steps", "60")
     losses = [float(found) for found in re.findall(r"^step .*loss ([0-9.]+)", said, re.M)]
-    assert losses[0] > 4 and losses[-1] < 3
+    assert losses[0] > 4 and losses[-1] < entropy - 0.1
     assert len(said.split("The ", 1)[-1]) > 100
 
 

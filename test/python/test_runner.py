@@ -175,7 +175,7 @@ def test_a_closed_run_says_so(artifact):
         run.step(next(windows(1)))
 
 
-def test_ctrl_c_takes_effect_behind_the_step(artifact):
+def test_ctrl_c_takes_effect_behind_the_step(artifact, ctrl_c):
     """The step is made and counted; the run goes on with the bits of one that nobody interrupted."""
     batches = list(windows(4, 256))
     with accum.Runner(artifact, lr=1e-3) as run, accum.Runner(artifact, lr=1e-3) as undisturbed:

@@ -159,7 +159,7 @@ def test_one_sample_is_enough_of_an_example(tmp_path):
     assert accum.check(tmp_path / "model.onnx").trained == sum(each.numel() for each in module.parameters())
 
 
-def test_a_trainer_goes_on_after_ctrl_c():
+def test_a_trainer_goes_on_after_ctrl_c(ctrl_c):
     """The loop ends behind a step, as when a notebook's kernel is interrupted; the next steps and the weights are those of
     a run that nobody interrupted."""
     data, module, other = batches(pairs), seeded(Classifier), seeded(Classifier)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Run by mpirun, or as ranks over sockets: sums, parts of sums and gathered parts, several pieces long, and
-// maxima, against the closed form. Exit 0 when all are right.
+// maxima and broadcasts, against the closed form. Exit 0 when all are right.
 #include "runtime/accum_program.h"
 #include "runtime/ranks/Collectives.h"
 #include <cstdio>
@@ -59,12 +59,25 @@ template <typename T> static int check(Collectives &ranks, int dtype) {
   return 0;
 }
 
+/// What rank 0 has comes to all, and only then all have the same.
+static int checkOne(Collectives &ranks) {
+  std::vector<uint8_t> bytes((3 << 20) + 5, uint8_t(200 + ranks.rank()));
+  auto differ = ranks.isSame(uint64_t(ranks.rank()) << 63);
+  if (int code = report(ranks.broadcast(bytes.data(), bytes.size())))
+    return code;
+  for (uint64_t i = 0; i < bytes.size(); ++i)
+    if (bytes[i] != 200)
+      return wrong("broadcast", ACCUM_U8, i);
+  auto same = ranks.isSame(UINT64_MAX);
+  return !differ || !same || *differ != (ranks.ranks() == 1) || !*same ? wrong("isSame", ACCUM_I64, 0) : 0;
+}
+
 int main() {
   Collectives ranks;
   if (Status status = ranks.join("auto"); !status)
     return std::fputs(format(status.error()).c_str(), stderr), 1;
   int code = check<float>(ranks, ACCUM_F32) | check<double>(ranks, ACCUM_F64) |
-             check<int32_t>(ranks, ACCUM_I32) | check<int64_t>(ranks, ACCUM_I64);
+             check<int32_t>(ranks, ACCUM_I32) | check<int64_t>(ranks, ACCUM_I64) | checkOne(ranks);
   auto largest = ranks.maximum(100 - ranks.rank());
   bool refused = !ranks.allReduce(&code, 1, ACCUM_BF16);
   if (ranks.rank() == 0)

@@ -47,6 +47,29 @@ TEST(Launch, EnvIsTakenWhereItIsWhole) {
   EXPECT_FALSE(*placeOf("auto"));
 }
 
+TEST(Launch, TorchrunListensAtItsOwnPort) {
+  Environment torchrun({{"RANK", "0"},
+                        {"WORLD_SIZE", "2"},
+                        {"MASTER_ADDR", "host"},
+                        {"MASTER_PORT", "45678"},
+                        {"TORCHELASTIC_USE_AGENT_STORE", "True"}});
+  EXPECT_EQ((*placeOf("auto"))->port, 29678);
+  EXPECT_EQ(*launchedProcesses("auto"), 2);
+}
+
+TEST(Launch, ProcessesAreCountedByAnyLauncher) {
+  EXPECT_EQ(*launchedProcesses("auto"), 0);
+  EXPECT_EQ(launchedProcesses("env").error().slug, "usage");
+  {
+    Environment mpirun({{"OMPI_COMM_WORLD_SIZE", "4"}});
+    EXPECT_EQ(*launchedProcesses("auto"), 4);
+  }
+  Environment allocation({{"SLURM_STEP_NUM_TASKS", "3"}});
+  EXPECT_EQ(*launchedProcesses("auto"), 0); // a shell in it is none of them
+  Environment task({{"SLURM_PROCID", "1"}});
+  EXPECT_EQ(*launchedProcesses("auto"), 3);
+}
+
 TEST(Launch, ARankOutsideItsWorldIsRefused) {
   Environment wrong({{"RANK", "4"}, {"WORLD_SIZE", "4"}, {"MASTER_ADDR", "host"}});
   EXPECT_EQ(placeOf("env").error().message, "--launcher env: rank 4 of 4 at port 29500 is no place");

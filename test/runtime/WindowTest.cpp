@@ -58,6 +58,22 @@ TEST(Window, BlocksOfFiveOverFour) {
   }
 }
 
+/// Each rank's own samples, one behind the other.
+TEST(Window, BlocksOfTheRanksOwn) {
+  const std::vector<int64_t> counts = {5, 1, 3};
+  std::vector<int> seen(9);
+  for (size_t rank = 0; rank < counts.size(); ++rank) {
+    Share share(counts, rank, 2);
+    EXPECT_EQ(share.steps, 3u);
+    countShare(share, seen);
+    Window window = share.windowOf(counts[rank]);
+    EXPECT_EQ(window.samples, 9);
+    EXPECT_EQ(window.start + uint64_t(share.firstRow(0)), 0u); // the first in its own data set
+  }
+  EXPECT_EQ(seen, std::vector<int>(9, 1));
+  EXPECT_EQ(Share(9, 2, 3, 1).windowOf(9).start, 0u);
+}
+
 TEST(Window, EpochsFollowEachOther) {
   Epochs epochs{10, 4, false}, dropped{10, 4, true};
   EXPECT_EQ(epochs.windows(), 3);

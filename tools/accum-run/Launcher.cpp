@@ -3,7 +3,6 @@
 // still have to save. It forwards SIGUSR1, which ranks take as the request to stop; SIGTERM makes it end
 // them.
 #include "tools/accum-run/Launcher.h"
-#include "runtime/ranks/Launch.h"
 #include "tools/accum-run/RankBoard.h"
 #include "tools/accum-run/StopSignal.h"
 #include <cerrno>
@@ -129,21 +128,6 @@ int interpret(int status, const RankBoard &board) {
 }
 
 } // namespace
-
-runtime::Expected<std::optional<int>> launchedProcesses(const Options &options) {
-  auto place = runtime::placeOf(options.launcher);
-  if (!place)
-    return place.error();
-  if (*place)
-    return std::optional<int>((*place)->ranks);
-  for (const char *name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
-    if (const char *text = std::getenv(name))
-      return std::optional<int>(std::atoi(text));
-  const char *slurm = std::getenv("SLURM_STEP_NUM_TASKS");
-  if (slurm && std::getenv("SLURM_PROCID"))
-    return std::optional<int>(std::atoi(slurm));
-  return std::optional<int>();
-}
 
 Status checkLaunched(const Options &options, int processes, int64_t devices) {
   if (processes == devices)

@@ -8,10 +8,6 @@
 
 namespace accum::run {
 
-/// How many processes a launcher (mpirun, srun, or the environment of --launcher env) started this one among;
-/// nothing when there is none.
-runtime::Expected<std::optional<int>> launchedProcesses(const Options &options);
-
 /// Refuses (exit 2) with the line to use when a launcher started another number than `devices`, which
 /// --devices asks for.
 runtime::Status checkLaunched(const Options &options, int processes, int64_t devices);

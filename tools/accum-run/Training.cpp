@@ -379,7 +379,8 @@ int train(const Options &options, const runtime::Manifest &manifest, RankBoard &
                              nullptr,
                              !options.init.empty(),
                              options.devices.value_or(0),
-                             options.offloadDir.empty() ? nullptr : options.offloadDir.c_str()};
+                             options.offloadDir.empty() ? nullptr : options.offloadDir.c_str(),
+                             /*local_batches=*/0};
   accum_session *session = nullptr;
   int code = accum_open(options.artifact.c_str(), &open, &session);
   if (code != 0)

@@ -56,21 +56,23 @@ int main(int argc, char **argv) {
   if (options->describe)
     return describe(options->artifact);
   std::signal(SIGPIPE, SIG_IGN); // who reads a log may leave, and training goes on
-  auto launched = run::launchedProcesses(*options);
-  if (!launched)
-    return fail(launched.error());
-  std::optional<int> processes = *launched;
+  int32_t processes = 0;
+  if (int code = accum_launched(options->launcher.c_str(), &processes)) {
+    std::fputs(accum_last_error(), stderr);
+    return code;
+  }
   bool speaks = run::launchedRank() == 0;
   auto artifact = runtime::readArtifact(options->artifact);
   if (!artifact)
     return speaks ? fail(artifact.error()) : artifact.error().exitCode;
-  int64_t devices =
-      options->devices ? *options->devices : processes.value_or(int(artifact->manifest.devices));
+  int64_t devices = options->devices ? *options->devices
+                    : processes > 0  ? processes
+                                     : artifact->manifest.devices;
   if (auto other = runtime::otherDevices(artifact->manifest, devices))
     return speaks ? fail(*other) : other->exitCode;
   if (!processes && devices > 1)
     return run::launchLocally(*options, int(devices));
-  if (auto status = run::checkLaunched(*options, processes.value_or(1), devices); !status)
+  if (auto status = run::checkLaunched(*options, processes > 0 ? processes : 1, devices); !status)
     return speaks ? fail(status.error()) : status.error().exitCode;
   options->devices = int(devices);
   allowManyFiles();

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The processes of one job, as mpirun, srun or torchrun start them: who this one is, and what rank 0 tells the others."""
+from __future__ import annotations
+
+import atexit
+import os
+import pickle
+import sys
+import weakref
+from typing import Any, Callable, TypeVar
+
+from . import _accum, _errors
+
+# The others wait for a rank that evaluates, draws or saves on its own; who has died is noticed at once.
+PATIENCE = "1800"
+
+_T = TypeVar("_T")
+_open: "weakref.WeakSet[Any]" = weakref.WeakSet()
+_joined = False
+
+
+def join(launcher: str | None = None) -> tuple[int, int]:
+    """(rank, ranks) of this process; (0, 1) where no launcher has started several. Joins them the first time."""
+    global _joined
+    os.environ.setdefault("ACCUM_WATCHDOG_SECONDS", PATIENCE)
+    rank, ranks = _accum.join(launcher)
+    if ranks > 1 and not _joined:
+        _joined = True
+        atexit.register(_leave)
+    return rank, ranks
+
+
+def keep(run: Any) -> None:
+    """A run that is closed before the job is left."""
+    _open.add(run)
+
+
+def _leave() -> None:
+    """A process that an exception has ended waits for nobody: the others are in the middle of something."""
+    if hasattr(sys, "last_value"):
+        sys.stdout.flush()
+        sys.stderr.flush()
+        _accum.abort(1)
+    for run in list(_open):
+        run.close()
+    _accum.leave()
+
+
+def from_first(rank: int, ranks: int, make: Callable[[], _T]) -> _T:
+    """What `make` gives on rank 0, on all ranks; an exception likewise."""
+    if ranks == 1:
+        return make()
+    if rank == 0:
+        try:
+            made: Any = make()
+        except Exception as error:
+            _accum.broadcast(pickle.dumps((False, _portable(error))))
+            raise
+        _accum.broadcast(pickle.dumps((True, made)))
+        return made
+    is_made, value = pickle.loads(_accum.broadcast())
+    if not is_made:
+        raise value
+    return value
+
+
+def _portable(error: Exception) -> Exception:
+    try:
+        pickle.loads(pickle.dumps(error))
+        return error
+    except Exception:
+        return _errors.RunError(f"rank 0: {type(error).__name__}: {error}", slug="collective", exit_code=4)

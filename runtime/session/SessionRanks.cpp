@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A session's place among the ranks, and what they must have in common.
+#include "runtime/session/Parameters.h"
+#include "runtime/session/Session.h"
+#include "runtime/system/Hash.h"
+#include "runtime/system/ThreadPool.h"
+#include <algorithm>
+#include <cstdlib>
+#include <thread>
+
+namespace accum::runtime {
+namespace {
+
+Error usage(const std::string &message) { return {kExitUsage, message, "usage"}; }
+
+} // namespace
+
+Status Session::joinRanks(const accum_open_options &options) {
+  const Manifest &manifest = artifact.manifest;
+  int64_t devices = options.devices > 0 ? options.devices : manifest.devices;
+  if (manifest.wholeBatch && devices > 1)
+    return usage("the program relates the " + std::to_string(manifest.batch) +
+                 " samples of its batch to each other: it runs on one device");
+  if (auto other = otherDevices(manifest, devices))
+    return *other;
+  if (devices > 1) {
+    auto job = joinJob(options.launcher ? options.launcher : "");
+    if (!job)
+      return job.error();
+    collectives = *job;
+  }
+  if (collectives->ranks() != devices)
+    return usage("the run is for " + std::to_string(devices) + " devices, but " +
+                 std::to_string(collectives->ranks()) + " processes were started");
+  if (devices != manifest.devices)
+    decisions.push_back("compiled for " + std::to_string(manifest.devices) +
+                        (manifest.devices == 1 ? " device" : " devices") + ", runs on " +
+                        std::to_string(devices) + ": micro-steps of " + std::to_string(manifest.m) +
+                        " as before, another number of them");
+  int threads = options.threads;
+  if (auto processors = int(std::thread::hardware_concurrency()); threads > processors)
+    decisions.push_back(std::to_string(threads) + " threads on " + std::to_string(processors) +
+                        " processors: what each of them packs takes memory that the plan does not count");
+  if (threads == 0 && !std::getenv("OMP_NUM_THREADS") && collectives->localRanks() > 1)
+    threads = std::max(1, threadCount() / collectives->localRanks());
+  setThreads(threads);
+  return {};
+}
+
+/// Processes that compile for themselves may have drawn other weights, or planned for other memory.
+Status Session::requireOneArtifact(bool readsWeights) {
+  if (collectives->ranks() == 1)
+    return {};
+  const Manifest &manifest = artifact.manifest;
+  RunningHash facts;
+  auto add = [&](const std::string &text) { facts.add(text.c_str(), text.size() + 1); };
+  for (uint64_t number : {uint64_t(manifest.m), uint64_t(manifest.batch), manifest.stateBytes})
+    add(std::to_string(number));
+  add(manifest.optimizer);
+  for (const FileSpec &file : manifest.files)
+    if (readsWeights && file.name == kWeights)
+      add(file.xxh3);
+  auto isOne = collectives->isSame(facts.value());
+  if (!isOne)
+    return isOne.error();
+  if (*isOne)
+    return {};
+  Error error = {kExitUsage,
+                 artifact.folder + ": it is not the same artifact on all ranks",
+                 "other-artifact",
+                 {"compile it once, into a folder that all of them see"}};
+  return agree(error);
+}
+
+} // namespace accum::runtime
