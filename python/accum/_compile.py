@@ -32,6 +32,10 @@ class Artifact:
         """docs/manifest.md."""
         return json.loads((pathlib.Path(self.path) / "manifest.json").read_text())
 
+    def describe(self) -> str:
+        """Signature, plan, memory table and versions, as `accum-run --describe` prints them; runs nothing."""
+        return _accum.describe(self.path)
+
     @property
     def input_names(self) -> tuple[str, ...]:
         return tuple(each["name"] for each in self.manifest["inputs"][:-2])  # the last two are the runtime's

@@ -19,31 +19,31 @@ _open: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _joined = False
 
 
-def join(launcher: str | None = None) -> tuple[int, int]:
-    """(rank, ranks) of this process; (0, 1) where no launcher has started several. Joins them the first time."""
-    global _joined
-    os.environ.setdefault("ACCUM_WATCHDOG_SECONDS", PATIENCE)
-    rank, ranks = _accum.join(launcher)
-    if ranks > 1 and not _joined:
-        _joined = True
-        atexit.register(_leave)
-    return rank, ranks
-
-
-def keep(run: Any) -> None:
-    """A run that is closed before the job is left."""
-    _open.add(run)
-
-
+@atexit.register
 def _leave() -> None:
-    """A process that an exception has ended waits for nobody: the others are in the middle of something."""
-    if hasattr(sys, "last_value"):
+    """A process that an exception has ended waits for no other: those are in the middle of something."""
+    if _joined and hasattr(sys, "last_value"):
         sys.stdout.flush()
         sys.stderr.flush()
         _accum.abort(1)
     for run in list(_open):
         run.close()
     _accum.leave()
+
+
+def join(launcher: str | None = None) -> tuple[int, int]:
+    """(rank, ranks) of this process; (0, 1) where no launcher has started several. Joins them the first time."""
+    global _joined
+    if _accum.launched(launcher) <= 1:
+        return 0, 1
+    os.environ.setdefault("ACCUM_WATCHDOG_SECONDS", PATIENCE)
+    _joined = True
+    return _accum.join(launcher)
+
+
+def keep(run: Any) -> None:
+    """A run that is closed before the job is left."""
+    _open.add(run)
 
 
 def from_first(rank: int, ranks: int, make: Callable[[], _T]) -> _T:

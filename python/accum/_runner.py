@@ -81,7 +81,9 @@ class Runner:
     seed: of dropout, with the number of the step. on_nan: "stop" raises RunError at a loss or gradient that is not
     finite, and nothing has changed; "skip" leaves such steps out. threads: of the host, 0 for all.
 
-    offload_dir: the folder of the file that holds offloaded state (the artifact's, where none is given).
+    init: weights to start from instead of the artifact's, FILE.safetensors, an index of several, or their folder;
+    init_partial: what fits of it; init_names: whose layouts it has, "onnx" or "framework", where its shapes do not tell.
+    random_params: a seed by which all are drawn. offload_dir: the folder of the file that holds offloaded state (the artifact's, where none is given).
 
     Several processes, as mpirun, srun and torchrun start them, train one model: each has this program, makes the same
     calls, and passes the whole batch, of which it trains its share. local_batches: each passes samples of its own, and
@@ -98,7 +100,8 @@ class Runner:
                  clip_norm: float | None = None, skip_spikes: float | None = None, schedule: str = "constant",
                  warmup: int | str | None = None, lr_floor: float | str | None = None,
                  decay_steps: int | str | None = None, steps: int | None = None, seed: int = 0, on_nan: str = "stop",
-                 threads: int = 0, init: str | os.PathLike[str] | None = None, random_params: int | None = None,
+                 threads: int = 0, init: str | os.PathLike[str] | None = None, init_partial: bool = False,
+                 init_names: str | None = None, random_params: int | None = None,
                  offload_dir: str | os.PathLike[str] | None = None, devices: int | None = None,
                  launcher: str | None = None, local_batches: bool = False):
         if on_nan not in ("stop", "skip"):
@@ -126,7 +129,7 @@ class Runner:
             steps = DEFAULT_STEPS
         self._session.set_schedule(steps or DEFAULT_STEPS, schedule, _text(warmup), _text(lr_floor), _text(decay_steps))
         if init is not None:
-            self._session.init_weights(os.fspath(init))
+            self._session.init_weights(os.fspath(init), names=init_names, partial=init_partial)
 
     @property
     def plan(self) -> Plan | None:
@@ -266,17 +269,20 @@ class Runner:
         return [notice for notice in self.notices if "framework" in notice]
 
     def save(self, path: str | os.PathLike[str], *, names: str | None = None, dtype: str | None = None,
-             keep_old: bool = True) -> None:
+             model: str | os.PathLike[str] | None = None, keep_old: bool = True) -> None:
         """Trained weights into FILE.safetensors (names "framework", by default, or "onnx"; dtype "f16" or "bf16"), or
-        into the model file, FILE.onnx. An existing file is kept as FILE.1."""
+        into the model file, FILE.onnx (model: where that is, if not where it was compiled). An existing file is kept as
+        FILE.1."""
         where = os.fspath(path)
         names = names or ("onnx" if where.endswith(".onnx") else "framework")
-        self._session.save_weights(where, names=names, dtype=dtype, keep_old=keep_old)
+        self._session.save_weights(where, names=names, dtype=dtype, model=None if model is None else os.fspath(model),
+                                   keep_old=keep_old)
 
-    def checkpoint(self, folder: str | os.PathLike[str], keep: int = 3) -> None:
+    def checkpoint(self, folder: str | os.PathLike[str], keep: int = 3, background: bool = False) -> None:
         """Writes FOLDER/step-NNNNNNNN: weights, optimizer state, and what else the next step needs. It appears whole or
-        not at all; of the older ones the newest keep - 1 stay (0: all)."""
-        self._session.checkpoint(os.fspath(folder), keep)
+        not at all; of the older ones the newest keep - 1 stay (0: all). background: a thread writes it from a copy of the
+        state, whose memory a notice tells; what fails then is raised by the next checkpoint, or by `close`."""
+        self._session.checkpoint(os.fspath(folder), keep, background)
 
     def resume(self, folder: str | os.PathLike[str], weights_only: bool = False) -> bool:
         """Goes on from a checkpoint, or the newest whole one of a folder of them; False where there is none. Steps over
@@ -285,8 +291,11 @@ class Runner:
         return self._session.resume(os.fspath(folder), weights_only)
 
     def close(self) -> None:
-        """Gives the memory back; what was read stays."""
-        self._session.close()
+        """Gives the memory back, behind a checkpoint that is being written; what was read stays."""
+        try:
+            self._session.finish_checkpoint()
+        finally:
+            self._session.close()
 
     def __enter__(self) -> Runner:
         return self

@@ -166,12 +166,26 @@ public:
     return taken;
   }
 
-  void checkpoint(const std::string &root, uint64_t keep) {
+  void checkpoint(const std::string &root, uint64_t keep, bool inBackground) {
     check([&] {
-      int code = root == checkpoints ? 0 : takeFolder(root);
-      return code ? code : accum_checkpoint(open(), root.c_str(), steps, keep);
+      if (int code = accum_finish_checkpoint(open(), 1))
+        return code;
+      if (int code = root == checkpoints ? 0 : takeFolder(root))
+        return code;
+      if (int code = inBackground && !copies ? accum_checkpoint_background(session) : 0)
+        return code;
+      copies |= inBackground;
+      if (int code = accum_checkpoint(session, root.c_str(), steps, keep))
+        return code;
+      return inBackground ? 0 : accum_finish_checkpoint(session, 1);
     });
     checkpoints = root;
+  }
+
+  /// Behind the end of what is written in the background.
+  void finishCheckpoint() {
+    if (session)
+      check([&] { return accum_finish_checkpoint(session, 1); });
   }
 
   bool resume(const std::string &path, bool weightsOnly) {
@@ -270,13 +284,28 @@ private:
     int own = info.rank == 0 ? accum_lock_checkpoints(root.c_str()) : 0;
     if (own)
       return own; // the others see in the next call that nobody has locked it
+    copies = false;
     return accum_share_checkpoints(session, root.c_str());
   }
 
   accum_session *session = nullptr;
   uint64_t steps = 0;      ///< that were made, over all runs that this one goes on from
   std::string checkpoints; ///< the folder of the latest
+  bool copies = false;     ///< checkpoints are written from a copy
 };
+
+std::string describe(const std::string &artifact) {
+  char *text = nullptr;
+  int code = 0;
+  {
+    nb::gil_scoped_release released;
+    code = accum_describe(artifact.c_str(), &text);
+  }
+  require(code);
+  std::string all = text;
+  accum_free(text);
+  return all;
+}
 
 } // namespace
 
@@ -303,11 +332,13 @@ void addSession(nb::module_ &module) {
       .def("save_weights", &Session::saveWeights, "path"_a, "names"_a = nb::none(), "dtype"_a = nb::none(),
            "model"_a = nb::none(), "keep_old"_a = true)
       .def("init_weights", &Session::initWeights, "path"_a, "names"_a = nb::none(), "partial"_a = false)
-      .def("checkpoint", &Session::checkpoint, "root"_a, "keep"_a = 0)
+      .def("checkpoint", &Session::checkpoint, "root"_a, "keep"_a = 0, "in_background"_a = false)
+      .def("finish_checkpoint", &Session::finishCheckpoint)
       .def("resume", &Session::resume, "path"_a, "weights_only"_a = false)
       .def("info", &Session::info)
       .def("notices", &Session::notices)
       .def_prop_ro("steps", &Session::stepsMade);
+  module.def("describe", &describe, "artifact"_a);
   module.def("runtime_version", [] { return accum_runtime_version(); });
 }
 

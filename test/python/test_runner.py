@@ -3,8 +3,10 @@
 examples/gpt2-tiny.losses, and runs that are cut or interrupted otherwise)."""
 import gc
 import io
+import json
 import os
 import pathlib
+import re
 import signal
 import sys
 import threading
@@ -131,14 +133,18 @@ def test_evaluation_is_the_loss_over_all(artifact):
             run.evaluate(parts[0])
 
 
-def test_a_resumed_run_has_the_same_bits(artifact, tmp_path):
+@pytest.mark.parametrize("background", [False, True])
+def test_a_resumed_run_has_the_same_bits(artifact, tmp_path, background):
+    """What is written in the background is whole when the run is closed."""
     with accum.Runner(artifact, lr=1e-3, schedule="cosine", steps=6, clip_norm=1.0) as run:
         expected = [run.step(batch).loss for batch in windows(6)]
     with accum.Runner(artifact, lr=1e-3, schedule="cosine", steps=6, clip_norm=1.0) as run:
         assert not run.resume(tmp_path / "runs")
         for batch in list(windows(6))[:3]:
             run.step(batch)
-        run.checkpoint(tmp_path / "runs")
+            run.checkpoint(tmp_path / "runs", keep=2, background=background)
+        assert background == any("in the background" in notice for notice in run.notices)
+    assert sorted(path.name for path in (tmp_path / "runs").glob("step-*")) == ["step-00000002", "step-00000003"]
     with accum.Runner(artifact, lr=1e-3, schedule="cosine", steps=6, clip_norm=1.0) as run:
         assert run.resume(tmp_path / "runs") and run.steps == 3
         assert [run.step(batch).loss for batch in list(windows(6))[3:]] == expected[3:]
@@ -154,6 +160,36 @@ def test_weights_come_out_and_go_in(artifact, tmp_path):
     assert state.keys() == saved.keys() and all((state[name] == saved[name]).all() for name in state)
     with accum.Runner(artifact, init=tmp_path / "trained.safetensors") as run:
         assert run.evaluate(TOKENS).loss == loss
+
+
+def test_weights_that_fit_in_part(artifact, tmp_path):
+    with accum.Runner(artifact, random_params=1) as run:
+        state = run.state_dict()
+    name, value = next(iter(state.items()))
+    head = json.dumps({name: {"dtype": "F32", "shape": value.shape, "data_offsets": [0, value.nbytes]}}).encode()
+    (tmp_path / "one.safetensors").write_bytes(len(head).to_bytes(8, "little") + head + value.tobytes())
+    with pytest.raises(accum.DataError):
+        accum.Runner(artifact, init=tmp_path / "one.safetensors")
+    with accum.Runner(artifact, init=tmp_path / "one.safetensors", init_partial=True, init_names="framework") as run:
+        taken = run.state_dict()
+    assert (taken[name] == state[name]).all()
+    assert any((taken[other] != state[other]).any() for other in state if other != name)
+
+
+def test_offloaded_state_lies_where_it_is_wanted(artifact, tmp_path):
+    """A file without a name in that folder; the losses of a run that keeps its state."""
+    away = accum.compile(MODEL, batch=64, output=tmp_path / "away.accum", micro_batch=24, offload="optimizer")
+    (tmp_path / "disk").mkdir()
+    with accum.Runner(away, lr=1e-3, offload_dir=tmp_path / "disk") as run, accum.Runner(artifact, lr=1e-3) as kept:
+        assert any("offloaded" in notice and str(tmp_path / "disk") in notice for notice in run.notices)
+        assert [run.step(batch).loss for batch in windows(3)] == [kept.step(batch).loss for batch in windows(3)]
+    with pytest.raises(accum.DataError, match="nowhere"):
+        accum.Runner(away, offload_dir=tmp_path / "nowhere")
+
+
+def test_an_artifact_is_described(artifact):
+    text = accum.Artifact(artifact.path).describe()
+    assert re.search(r"micro-batch +24$", text, re.M) and "input_ids" in text
 
 
 def test_what_was_read_outlives_the_run(artifact):
