@@ -254,8 +254,7 @@ def _write(program: Any, module: Any, path: pathlib.Path, names: list[str], trai
     fixed |= {name for name, each in module.named_buffers() if each.is_floating_point()}
     frozen = tuple(sorted(fixed & held))
     lost = _lost(module, held)
-    if frozen:
-        program.model.metadata_props["accum.freeze"] = " ".join(frozen)
+    program.model.metadata_props["accum.freeze"] = " ".join(frozen)  # of none, too: it is known
     weights = sum(each.numel() * each.element_size() for each in module.parameters())
     path.parent.mkdir(parents=True, exist_ok=True)
     program.save(str(path), external_data=weights > _IN_ONE_FILE)

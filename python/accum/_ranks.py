@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processes of one job, as mpirun, srun or torchrun start them: who this one is, and what rank 0 tells the others."""
+"""The processes of one job, as mpirun, srun or torchrun start them: which this one is, and what rank 0 tells the rest."""
 from __future__ import annotations
 
 import atexit

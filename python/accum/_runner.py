@@ -83,7 +83,8 @@ class Runner:
 
     init: weights to start from instead of the artifact's, FILE.safetensors, an index of several, or their folder;
     init_partial: what fits of it; init_names: whose layouts it has, "onnx" or "framework", where its shapes do not tell.
-    random_params: a seed by which all are drawn. offload_dir: the folder of the file that holds offloaded state (the artifact's, where none is given).
+    random_params: a seed by which all are drawn. offload_dir: the folder of the file that holds offloaded state (by default
+    the artifact's).
 
     Several processes, as mpirun, srun and torchrun start them, train one model: each has this program, makes the same
     calls, and passes the whole batch, of which it trains its share. local_batches: each passes samples of its own, and
@@ -117,6 +118,7 @@ class Runner:
                                        offload_dir=None if offload_dir is None else os.fspath(offload_dir),
                                        devices=devices or (self.ranks if self.ranks > 1 else 0), launcher=launcher,
                                        local_batches=local_batches)
+        self._planned = self._session.info()["batch"]  # for the first step
         _ranks.keep(self)
         self._in_parts = self.ranks > 1 and self.artifact.manifest.get("shard", {}).get("mode", "none") != "none"
         given = dict(zip(_HYPER, (lr, weight_decay, beta1, beta2, eps, momentum, clip_norm, skip_spikes)))
@@ -155,6 +157,10 @@ class Runner:
         Raises DataError for what the model does not read, and RunError where the step fails; then nothing has changed.
         """
         self._latest = _metrics(self._session.step(named(batch, self._names), self.seed))
+        if self._planned > self._latest.samples and self.rank == 0:
+            warnings.warn(f"a step has the samples of one call: this one had {self._latest.samples}, and the plan is for "
+                          f"{self._planned}; a loader with batch_size={self._planned} passes whole batches", stacklevel=2)
+        self._planned = 0  # said once: other steps may be the last of an epoch
         return self._latest
 
     def accumulate(self, batch: Any) -> Metrics:
@@ -184,8 +190,10 @@ class Runner:
             for batch in run.progress(loader):
                 run.step(batch)
 
-        options: tqdm's, such as desc, leave, disable, file.
+        options: tqdm's, such as desc, leave, disable, file. Of several processes rank 0 shows it.
         """
+        if self.rank != 0:
+            options["disable"] = True
         try:
             from tqdm.auto import tqdm
         except ImportError:

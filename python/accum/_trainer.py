@@ -2,6 +2,7 @@
 """From a PyTorch module to a run in one call."""
 from __future__ import annotations
 
+import dataclasses
 import os
 import pathlib
 import shutil
@@ -48,6 +49,7 @@ class Trainer(Runner):
         compiled = {name: options.pop(name) for name in _OF_THE_COMPILER if name in options}
         self.export: Export | None = None
         self._order: Sequence[str] = ()
+        self._is_kept = folder is not None
         self._folder = pathlib.Path(folder) if folder is not None else self._temporary()
         self._computed = _computed
         rank, ranks = (0, 1) if devices == 1 else _ranks.join(launcher)
@@ -82,7 +84,7 @@ class Trainer(Runner):
             raise _errors.UsageError("batch=N is missing: the samples of an optimizer step", slug="usage", exit_code=2)
         self._folder.mkdir(parents=True, exist_ok=True)
         if _is_file(model):
-            return compile(model, batch=batch, output=self._folder / "model.accum", loss=loss, **compiled)
+            return self._compiled(model, batch=batch, loss=loss, **compiled)
         if example_batch is None:
             raise _errors.UsageError("example_batch is missing: a module is exported by what it computes of one batch",
                                      slug="usage", exit_code=2)
@@ -91,8 +93,15 @@ class Trainer(Runner):
                              _computed=self._computed)
         self._order = self.export.input_names if not isinstance(example_batch, Mapping) or is_positional(
             example_batch) else ()
-        return compile(self.export.path, batch=batch, output=self._folder / "model.accum",
-                       loss=None if of_module else loss, **compiled)
+        return self._compiled(self.export.path, batch=batch, loss=None if of_module else loss, **compiled)
+
+    def _compiled(self, path: str | os.PathLike[str], **options: Any) -> Artifact:
+        """Where nothing is kept, the plan does not say where it is, and what to do with it."""
+        made = compile(path, output=self._folder / "model.accum", **options)
+        if self._is_kept or made.plan is None:
+            return made
+        lines = [line for line in made.plan.text.splitlines() if not line.startswith(("wrote ", "next "))]
+        return dataclasses.replace(made, plan=dataclasses.replace(made.plan, text="\n".join(lines)))
 
     @property
     def notices(self) -> list[str]:

@@ -21,6 +21,20 @@ def output(script, *words):
     return run.stdout
 
 
+def test_the_program_of_the_guide(tmp_path):
+    """Without torchrun, and with: as it stands there."""
+    guide = (EXAMPLES.parent / "docs" / "guide.md").read_text()
+    program = tmp_path / "train.py"
+    program.write_text(re.search(r"## A whole program\n.*?```python\n(.*?)```", guide, re.S)[1])
+    said = output(program)
+    assert float(re.search(r"^([0-9.]+)% of unseen sequences", said, re.M)[1]) > 99
+    run = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", program],
+                         capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-2000:]
+    assert run.stdout.count("2 x host") == 2
+    assert re.findall(r"^epoch .*", run.stdout, re.M)[0].split(":")[1] == re.findall(r"^epoch .*", said, re.M)[0].split(":")[1]
+
+
 def test_characters():
     """A uniform guess among a hundred characters has a loss of 4.7; who knows how frequent each is, the entropy of that. 60
     steps are enough to look at the characters before."""

@@ -162,6 +162,20 @@ def test_weights_come_out_and_go_in(artifact, tmp_path):
         assert run.evaluate(TOKENS).loss == loss
 
 
+def test_a_loader_of_other_batches_is_told(artifact):
+    """Once, and not of the last batch of an epoch."""
+    with accum.Runner(artifact) as run:
+        with pytest.warns(UserWarning, match="had 16, and the plan is for 64"):
+            run.step(next(windows(1, 16)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            run.step(next(windows(1, 16)))
+    with accum.Runner(artifact) as run, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        run.step(next(windows(1)))
+        run.step(next(windows(1, 16)))
+
+
 def test_weights_that_fit_in_part(artifact, tmp_path):
     with accum.Runner(artifact, random_params=1) as run:
         state = run.state_dict()
