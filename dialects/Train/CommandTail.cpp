@@ -29,6 +29,15 @@ void setTail(train::CommandOp command, const CommandTail &tail) {
                                            tail.bytes));
 }
 
+int64_t repetitionIds(ModuleOp module) {
+  int64_t ids = 0;
+  module.walk([&](train::CommandOp command) {
+    auto tail = tailOf(command);
+    ids = std::max(ids, (tail ? tail->id : static_cast<int64_t>(command.getId())) + 1);
+  });
+  return ids;
+}
+
 void numberCommands(ModuleOp module) {
   int64_t id = 0;
   module.walk([&](train::CommandOp command) {

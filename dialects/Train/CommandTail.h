@@ -26,6 +26,9 @@ mlir::Operation *lastForwardCommand(train::StepOp step);
 std::optional<CommandTail> tailOf(train::CommandOp command);
 void setTail(train::CommandOp command, const CommandTail &tail);
 
+/// What is added to the id of a command or tail for its repetition: one more than all of them.
+int64_t repetitionIds(mlir::ModuleOp module);
+
 /// Ids of commands and tails, ascending in the order in which they run.
 void numberCommands(mlir::ModuleOp module);
 

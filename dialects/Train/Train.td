@@ -65,8 +65,8 @@ def Train_PlanAttr : Train_Attr<"Plan", "plan"> {
   let summary = "the chosen plan, on the module; mirrors plan.json";
   let description = [{
     `slots` maps "id:result" of a command to its byte offset in scratch; `inputs` (m samples of each) and values that
-    are views need none. `recompute` lists the commands of the micro region that run a second time, right before the
-    backward part needs them; `variant` maps a command's id to the variant that it runs as, where it is not the default.
+    are views need none. `recompute` lists the commands of the micro region that run a second time, in order, and `before` the
+    command that each of them then stands right before, the first of the backward part that needs it; `variant` maps a command's id to the variant that it runs as, where it is not the default.
     `shard`, where the state is sharded or offloaded: `mode` ("none", "zero1", "zero2", "zero3"), `each` where gradients
     are summed in each micro-step, `offload` ("optimizer", "parameters"), `units` (how many trained parameters are cut
     together, in order), `pieces` (of a device's part of each), `gathered` and `scattered`: bytes for units that are whole for a while, `staged`: for offloaded
@@ -76,6 +76,7 @@ def Train_PlanAttr : Train_Attr<"Plan", "plan"> {
   let parameters = (ins "int64_t":$m, "int64_t":$devices, "int64_t":$state, "int64_t":$scratch, "int64_t":$align,
                         OptionalParameter<"::mlir::DictionaryAttr">:$variant,
                         OptionalParameter<"::mlir::DenseI64ArrayAttr">:$recompute,
+                        OptionalParameter<"::mlir::DenseI64ArrayAttr">:$before,
                         OptionalParameter<"::mlir::DictionaryAttr">:$shard,
                         "::mlir::DictionaryAttr":$slots);
   let assemblyFormat = "`<` struct(params) `>`";

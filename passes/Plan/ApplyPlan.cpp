@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plan as the module's attribute.
+#include "compiler/Planner/Problem/Plan.h"
+#include "compiler/Planner/Problem/Recompute.h"
 #include "compiler/Planner/Sharing/Sharing.h"
 #include "compiler/Planner/Sharing/Units.h"
 #include "dialects/Train/OneParameter.h"
@@ -51,6 +53,23 @@ static void orderParameters(ModuleOp module, const planner::Problem &problem, co
       param->moveBefore(&module.getBody()->front());
 }
 
+/// The commands that run again, and those that they stand before; null where none does.
+static std::pair<DenseI64ArrayAttr, DenseI64ArrayAttr>
+repetitionsOf(Builder &builder, const planner::Problem &problem, const planner::Plan &plan) {
+  SmallVector<int64_t> ids, before;
+  std::vector<int> positions;
+  if (auto choice = planner::choiceOf(problem, plan); choice && !plan.recompute.empty())
+    positions = planner::Recomputation(problem).positions(choice->recomputed);
+  for (auto [index, at] : llvm::enumerate(positions))
+    if (at != planner::kNoIndex) {
+      ids.push_back(problem.commands[index].id);
+      before.push_back(problem.commands[at].id);
+    }
+  if (ids.empty())
+    return {};
+  return {builder.getDenseI64ArrayAttr(ids), builder.getDenseI64ArrayAttr(before)};
+}
+
 void applyPlan(ModuleOp module, const planner::Problem &problem, const planner::Plan &step,
                const planner::Plan &eval) {
   Builder builder(module.getContext());
@@ -66,11 +85,10 @@ void applyPlan(ModuleOp module, const planner::Problem &problem, const planner::
     for (const auto &[id, variant] : plan->variants)
       variants.push_back(builder.getNamedAttr(std::to_string(id), builder.getStringAttr(variant)));
   DictionaryAttr variant = variants.empty() ? DictionaryAttr() : builder.getDictionaryAttr(variants);
-  DenseI64ArrayAttr recompute =
-      step.recompute.empty() ? DenseI64ArrayAttr() : builder.getDenseI64ArrayAttr(step.recompute);
+  auto [recompute, before] = repetitionsOf(builder, problem, step);
   module->setAttr("train.plan", train::PlanAttr::get(module.getContext(), step.cut.m, step.devices,
                                                      step.state, scratch, step.alignment, variant, recompute,
-                                                     shard, builder.getDictionaryAttr(slots)));
+                                                     before, shard, builder.getDictionaryAttr(slots)));
 }
 
 } // namespace accum

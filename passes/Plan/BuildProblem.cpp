@@ -65,11 +65,7 @@ public:
   planner::Problem build() {
     problem.name = step.getSymName().str();
     findForward();
-    step->getParentOfType<ModuleOp>().walk([&](train::CommandOp command) {
-      auto tail = tailOf(command);
-      int64_t last = tail ? tail->id : static_cast<int64_t>(command.getId());
-      problem.cloneIds = std::max(problem.cloneIds, last + 1);
-    });
+    problem.cloneIds = repetitionIds(step->getParentOfType<ModuleOp>());
     for (Region *region : step.getPrepasses())
       addRegion(*region, planner::Region::Prepass);
     addRegion(step.getPrologue(), planner::Region::Prologue);
@@ -315,17 +311,6 @@ FlatSymbolRefAttr copiedParameter(train::CommandOp command, SymbolTableCollectio
 }
 
 planner::Problem buildProblem(train::StepOp step) { return ProblemBuilder(step).build(); }
-
-SmallVector<ProblemCommand> commandsOf(train::StepOp step) {
-  SmallVector<ProblemCommand> commands;
-  for (Region *region : step.getRegionsInOrder())
-    for (auto command : region->front().getOps<train::CommandOp>()) {
-      commands.push_back({command});
-      if (tailOf(command))
-        commands.push_back({command, /*isTail=*/true});
-    }
-  return commands;
-}
 
 std::string slotName(OpResult result) {
   auto command = cast<train::CommandOp>(result.getOwner());

@@ -18,15 +18,6 @@ planner::Problem buildProblem(train::StepOp step);
 /// has its part of such copies, too.
 mlir::FlatSymbolRefAttr copiedParameter(train::CommandOp command, mlir::SymbolTableCollection &symbols);
 
-/// A command of a problem: a whole command with its head, or its tail.
-struct ProblemCommand {
-  train::CommandOp command;
-  bool isTail = false;
-};
-
-/// The commands of a step in the order of its problem.
-llvm::SmallVector<ProblemCommand> commandsOf(train::StepOp step);
-
 /// The slot of a command's result in a plan: `17:0`.
 std::string slotName(mlir::OpResult result);
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clones of the commands that a plan recomputes.
-#include "compiler/Planner/Problem/Recompute.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Origin.h"
 #include "dialects/Train/CommandTail.h"
 #include "mlir/IR/IRMapping.h"
-#include "passes/Plan/Plan.h"
 #include "passes/Schedule/Passes.h"
 
 using namespace mlir;
@@ -16,29 +14,44 @@ namespace accum {
 
 namespace {
 
+/// A command, or the tail of one.
+struct Source {
+  train::CommandOp command;
+  bool isTail = false;
+};
+
 /// Writes the clones of one step, in the order in which they run.
 class Repeater {
 public:
-  Repeater(train::StepOp step, const planner::Problem &problem)
-      : commands(commandsOf(step)), problem(problem), base(planner::cloneBase(problem)) {}
+  explicit Repeater(train::StepOp step)
+      : commands(step.getMicro().front().getOps<train::CommandOp>().begin(),
+                 step.getMicro().front().getOps<train::CommandOp>().end()),
+        base(repetitionIds(step->getParentOfType<ModuleOp>())) {
+    for (train::CommandOp command : commands) {
+      sources[static_cast<int64_t>(command.getId())] = {command};
+      if (auto tail = tailOf(command))
+        sources[tail->id] = {command, /*isTail=*/true};
+    }
+  }
 
-  /// `before`: per command, the one that its clone stands right before.
-  void run(const std::vector<int> &before) {
-    SmallVector<SmallVector<int>> clones(commands.size());
-    for (auto [index, at] : llvm::enumerate(before))
-      if (at != planner::kNoIndex)
-        clones[at].push_back(static_cast<int>(index));
-    for (auto [index, entry] : llvm::enumerate(commands)) {
-      for (int source : clones[index])
-        repeat(commands[source], entry.command);
-      if (problem.commands[index].backward && !entry.isTail)
-        for (OpOperand &operand : entry.command->getOpOperands())
-          operand.set(late(operand.get(), entry.command));
+  /// Notes that a command runs again right before another one. False: one of them is not there.
+  bool add(int64_t id, int64_t before) {
+    clones[before].push_back(id);
+    return sources.contains(id) && sources.contains(before) && !sources[before].isTail;
+  }
+
+  /// What stands behind a clone is backward, and reads that one.
+  void run() {
+    for (train::CommandOp command : commands) {
+      for (int64_t id : clones.lookup(static_cast<int64_t>(command.getId())))
+        repeat(sources[id], command);
+      for (OpOperand &operand : command->getOpOperands())
+        operand.set(late(operand.get(), command));
     }
   }
 
 private:
-  void repeat(ProblemCommand entry, train::CommandOp user) {
+  void repeat(Source entry, train::CommandOp user) {
     train::CommandOp source = entry.command;
     if (auto tail = tailOf(source))
       return entry.isTail ? repeatTail(source, *tail, user) : repeatHead(source, *tail, user);
@@ -105,8 +118,9 @@ private:
     return again;
   }
 
-  SmallVector<ProblemCommand> commands;
-  const planner::Problem &problem;
+  SmallVector<train::CommandOp> commands;
+  DenseMap<int64_t, Source> sources;              ///< by id
+  DenseMap<int64_t, SmallVector<int64_t>> clones; ///< by the id of the command that they stand before
   int64_t base;
   DenseMap<Value, Value> repeated;
 };
@@ -126,23 +140,21 @@ void RepeatCommands::runOnOperation() {
     module.emitError("has no train.plan or no step");
     return signalPassFailure();
   }
-  if (!plan.getRecompute())
+  DenseI64ArrayAttr ids = plan.getRecompute(), before = plan.getBefore();
+  if (!ids)
     return;
-  planner::Problem problem = buildProblem(step);
-  DenseSet<int64_t> open(plan.getRecompute().asArrayRef().begin(), plan.getRecompute().asArrayRef().end());
-  std::vector<char> chosen;
-  for (const planner::Command &command : problem.commands)
-    chosen.push_back(open.erase(command.id) ? 1 : 0);
-  planner::Recomputation flow(problem);
-  std::vector<int> before = flow.positions(chosen);
-  for (auto [command, isChosen, at] : llvm::zip(problem.commands, chosen, before))
-    if (isChosen && at == planner::kNoIndex)
-      open.insert(command.id);
-  if (!open.empty()) {
-    step.emitError("has no command ") << *open.begin() << " that can run a second time";
+  if (!before || before.size() != ids.size()) {
+    module.emitError("has a train.plan that does not say what its ")
+        << ids.size() << " repetitions stand before";
     return signalPassFailure();
   }
-  Repeater(step, problem).run(before);
+  Repeater repeater(step);
+  for (auto [id, at] : llvm::zip(ids.asArrayRef(), before.asArrayRef()))
+    if (!repeater.add(id, at)) {
+      step.emitError("has no command ") << id << ", or no command " << at << " that it is repeated before";
+      return signalPassFailure();
+    }
+  repeater.run();
 }
 
 } // namespace accum

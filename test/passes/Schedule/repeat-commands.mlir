@@ -6,7 +6,7 @@
 #sum = #nn.partial<sum>
 #cost = #train.poly<0, 0>
 
-module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 0, scratch = 0, align = 64, recompute = [1, 2], slots = {}>} {
+module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 0, scratch = 0, align = 64, recompute = [1, 2], before = [4, 4], slots = {}>} {
 func.func private @f(%x: tensor<1x4xf32, #rows>) -> tensor<1x4xf32, #rows> {
   return %x : tensor<1x4xf32, #rows>
 }
@@ -60,8 +60,8 @@ train.step @step inputs [{name = "x"}] gradients [@w] prepass {
 
 #rows = #nn.batched<0>
 #cost = #train.poly<0, 0>
-module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 0, scratch = 0, align = 64, recompute = [9], slots = {}>} {
-// expected-error@+1 {{has no command 9 that can run a second time}}
+module attributes {train.plan = #train.plan<m = 2, devices = 1, state = 0, scratch = 0, align = 64, recompute = [9], before = [8], slots = {}>} {
+// expected-error@+1 {{has no command 9, or no command 8 that it is repeated before}}
 train.step @step inputs [] gradients [] prepass {
   train.yield
 } prologue {
