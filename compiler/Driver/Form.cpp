@@ -15,10 +15,7 @@ using namespace mlir;
 namespace accum::driver {
 
 FailureOr<Form> problemOf(ModuleOp module, const Options &options) {
-  auto contents = stateContents(module);
-  if (failed(contents))
-    return failure();
-  auto layout = layOutState(module, *contents, options.devices);
+  auto layout = layOutState(module, options.devices);
   if (failed(layout))
     return failure();
   auto step = module.lookupSymbol<train::StepOp>("step");

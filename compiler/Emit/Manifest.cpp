@@ -118,7 +118,7 @@ void nameTargets(runtime::Manifest &manifest) {
 
 FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp program,
                                           const ArtifactOptions &options) {
-  auto layout = layOutState(module, stateContents(program), static_cast<int64_t>(program.getDevices()));
+  auto layout = layOutState(module, program);
   if (failed(layout))
     return failure();
   runtime::Manifest manifest = std::move(layout->manifest);

@@ -352,10 +352,7 @@ static LogicalResult verifyInputs(train::StepOp step) {
 }
 
 static LogicalResult buildProgram(ModuleOp module, train::PlanAttr plan) {
-  auto contents = stateContents(module);
-  if (failed(contents))
-    return failure();
-  auto layout = layOutState(module, *contents, plan.getDevices());
+  auto layout = layOutState(module, plan.getDevices());
   if (failed(layout))
     return failure();
   auto state = static_cast<int64_t>(layout->manifest.stateBytes);
@@ -366,9 +363,10 @@ static LogicalResult buildProgram(ModuleOp module, train::PlanAttr plan) {
   if (failed(verifyInputs(step)))
     return failure();
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  auto program = device::ProgramOp::create(builder, step.getLoc(), "program", plan.getM(), plan.getDevices(),
-                                           state, plan.getScratch(), boundInputs(step), contents->gradients,
-                                           contents->scalars, contents->optimizer, contents->shard);
+  auto program =
+      device::ProgramOp::create(builder, step.getLoc(), "program", plan.getM(), plan.getDevices(), state,
+                                plan.getScratch(), boundInputs(step), layout->contents.gradients,
+                                layout->contents.scalars, layout->contents.optimizer, layout->contents.shard);
   Block *stepBlock = builder.createBlock(&program.getStep()),
         *evalBlock = builder.createBlock(&program.getEval());
   if (failed(StepSchedule(step, stepBlock, *layout, plan).build(Phase::micro)))

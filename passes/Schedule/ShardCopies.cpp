@@ -118,10 +118,7 @@ void StepCopies::writeCopy(size_t unit) {
 }
 
 static LogicalResult shardCopies(ModuleOp module, train::PlanAttr plan) {
-  auto contents = stateContents(module);
-  if (failed(contents))
-    return failure();
-  auto layout = layOutState(module, *contents, plan.getDevices());
+  auto layout = layOutState(module, plan.getDevices());
   if (failed(layout))
     return failure();
   if (layout->copied == 0)

@@ -134,13 +134,10 @@ LogicalResult shardUpdate(ModuleOp module, train::PlanAttr plan) {
   train::CommandOp whole = step ? updateOf(step, symbols) : train::CommandOp();
   if (!whole)
     return success();
-  auto contents = stateContents(module);
-  if (failed(contents))
-    return failure();
-  auto layout = layOutState(module, *contents, plan.getDevices());
+  auto layout = layOutState(module, plan.getDevices());
   if (failed(layout))
     return failure();
-  const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(contents->optimizer.str());
+  const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(layout->contents.optimizer.str());
   int64_t id = 0;
   module.walk([&](train::CommandOp command) { id = std::max(id, static_cast<int64_t>(command.getId())); });
   Type element = cast<RankedTensorType>(whole.getResult(0).getType()).getElementType();

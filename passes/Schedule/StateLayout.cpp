@@ -196,7 +196,7 @@ std::optional<runtime::DType> dtypeOf(Type element) {
   return element.isF64() ? std::optional(ACCUM_F64) : std::nullopt;
 }
 
-FailureOr<StateContents> stateContents(ModuleOp module) {
+static FailureOr<StateContents> contentsOf(ModuleOp module) {
   auto step = module.lookupSymbol<train::StepOp>("step");
   if (!step)
     return module.emitError("has no train.step @step");
@@ -222,12 +222,9 @@ FailureOr<StateContents> stateContents(ModuleOp module) {
                        plan ? plan.getShard() : DictionaryAttr()};
 }
 
-StateContents stateContents(device::ProgramOp program) {
-  return {program.getGradients(), program.getScalars(), program.getOptimizerAttr(), program.getShardAttr()};
-}
-
-FailureOr<StateLayout> layOutState(ModuleOp module, const StateContents &contents, int64_t devices) {
+static FailureOr<StateLayout> layOut(ModuleOp module, const StateContents &contents, int64_t devices) {
   StateLayout layout;
+  layout.contents = contents;
   runtime::Manifest &manifest = layout.manifest;
   manifest.devices = devices;
   manifest.optimizer = contents.optimizer.str();
@@ -270,6 +267,18 @@ FailureOr<StateLayout> layOutState(ModuleOp module, const StateContents &content
   reserve("scattered", layout.scattered, layout.scatteredBytes);
   reserve("staged", layout.staged, layout.stagedBytes);
   return layout;
+}
+
+FailureOr<StateLayout> layOutState(ModuleOp module, int64_t devices) {
+  auto contents = contentsOf(module);
+  return failed(contents) ? FailureOr<StateLayout>(failure()) : layOut(module, *contents, devices);
+}
+
+FailureOr<StateLayout> layOutState(ModuleOp module, device::ProgramOp program) {
+  return layOut(
+      module,
+      {program.getGradients(), program.getScalars(), program.getOptimizerAttr(), program.getShardAttr()},
+      static_cast<int64_t>(program.getDevices()));
 }
 
 const runtime::ParameterSpec &StateLayout::parameter(StringRef name) const {

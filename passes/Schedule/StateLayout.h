@@ -18,15 +18,10 @@ struct StateContents {
   mlir::DictionaryAttr shard = {}; ///< of the plan; null: nothing is sharded
 };
 
-/// Read off @step, @eval and the plan, where there is one: targets of their yields. The optimizer's name
-/// stands on its kernel
-/// (`accum.update`). Fails, with a diagnostic, where a scalar's name has two types or an optimizer's is none.
-mlir::FailureOr<StateContents> stateContents(mlir::ModuleOp module);
-StateContents stateContents(device::ProgramOp program);
-
 /// A manifest with `devices`, `optimizer`, `params`, `gradients`, `scalars` and `stateBytes`, and what it has
 /// no word for: totals that are arrays lie behind everything else.
 struct StateLayout {
+  StateContents contents;
   runtime::Manifest manifest;
   llvm::StringMap<int64_t> offsets; ///< of scalars and totals by name
 
@@ -73,9 +68,13 @@ struct StateLayout {
   int64_t slotOffset(llvm::StringRef parameter, llvm::StringRef slot) const;
 };
 
-/// Parameters are in the module's order. Fails, with a diagnostic, where trained parameters differ in dtype.
-mlir::FailureOr<StateLayout> layOutState(mlir::ModuleOp module, const StateContents &contents,
-                                         int64_t devices);
+/// Parameters are in the module's order; the contents are read off @step, @eval and the plan, where there is
+/// one: targets of their yields. The optimizer's name stands on its kernel (`accum.update`). Fails, with a
+/// diagnostic, where a scalar's name has two types, an optimizer's is none, or trained parameters differ in
+/// dtype.
+mlir::FailureOr<StateLayout> layOutState(mlir::ModuleOp module, int64_t devices);
+/// Of a program that was built.
+mlir::FailureOr<StateLayout> layOutState(mlir::ModuleOp module, device::ProgramOp program);
 
 /// The runtime's name of an element type; nothing for one that no tensor of an artifact has.
 std::optional<runtime::DType> dtypeOf(mlir::Type element);
