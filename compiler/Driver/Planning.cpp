@@ -38,13 +38,6 @@ planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, boo
   auto orNone = [&](const std::string &value) { return value == "auto" ? "none" : value; };
   result.shard = orNone(options.shard);
   result.offload = orNone(options.offload);
-  if (!options.planOnly && !isBuilt({result.shard, result.offload}, options)) {
-    std::string flags = fmt::format("--shard {} --offload {}", result.shard, result.offload);
-    good = succeeded(report({fmt::format("{} with --precision bf16 is planned, but not built yet", flags),
-                             "not-built",
-                             {fmt::format("{} --plan-only shows the plan", flags)}},
-                            diagnostics));
-  }
   auto size = planner::parseMicroBatch(options.microBatch);
   if (!size)
     good = succeeded(report(size.error(), diagnostics));
@@ -75,7 +68,6 @@ std::string fitsOtherwise(const Form &form, const planner::DeviceProfile &profil
     if ((shard && options.shard != "none") || (offload && options.offload != "none"))
       continue;
     Options more = options;
-    more.planOnly = true; // all ways
     std::string flags;
     if (shard) {
       more.shard = "auto";
@@ -90,12 +82,7 @@ std::string fitsOtherwise(const Form &form, const planner::DeviceProfile &profil
     if (!other.search || !other.search->plan)
       continue;
     const planner::Search &found = *other.search;
-    bool runs = isBuilt({found.plan->shard, found.plan->offload}, options);
-    std::string what = fmt::format("micro-batch {}, {}", found.plan->cut.m, found.sharing);
-    if (runs)
-      return fmt::format("{}fits: {}", flags, what);
-    return fmt::format("{}--plan-only shows a plan that fits, {}: programs of it are not built yet", flags,
-                       what);
+    return fmt::format("{}fits: micro-batch {}, {}", flags, found.plan->cut.m, found.sharing);
   }
   return {};
 }

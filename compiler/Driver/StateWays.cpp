@@ -12,11 +12,6 @@ namespace accum::driver {
 /// Predictions are no more exact than that.
 static constexpr double kTie = 0.01;
 
-/// bf16 has copies of weights, which no program fetches from elsewhere.
-bool isBuilt(const Way &way, const Options &options) {
-  return options.precision != "bf16" || way.offload != "parameters";
-}
-
 static bool takesMeans(const std::string &name) {
   const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(name);
   return optimizer && optimizer->rule == runtime::UpdateRule::Adafactor;
@@ -55,7 +50,7 @@ std::vector<Way> waysOf(const planner::DeviceProfile &profile, const Options &op
       bool isPossible = offload == "optimizer"    ? optimizer && !optimizer->slots.empty()
                         : offload == "parameters" ? options.devices == 1 || shard == "zero3"
                                                   : true;
-      if (isPossible && (options.planOnly || isBuilt({shard, offload}, options)))
+      if (isPossible)
         ways.push_back({shard, offload});
     }
   return ways;

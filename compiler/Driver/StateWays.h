@@ -14,14 +14,10 @@ struct Way {
   std::string shard = "none", offload = "none";
 };
 
-/// Programs have it; others are planned only.
-bool isBuilt(const Way &way, const Options &options);
-
 /// Why the flags do not go together, or with the optimizer; nothing where they do.
 std::optional<planner::Error> checkUnits(const Options &options);
 
-/// What `auto` leaves, in the order of what it costs: sums over devices, then a slow memory. Ways that
-/// programs do not have come only where a plan is all that is wanted.
+/// What `auto` leaves, in the order of what it costs: sums over devices, then a slow memory.
 std::vector<Way> waysOf(const planner::DeviceProfile &profile, const Options &options);
 
 /// `zero3, optimizer state offloaded`.

@@ -131,8 +131,9 @@ LogicalResult StepSchedule::verifyPlaces(const UnitMoves &moves) {
 void StepSchedule::bringParameters(train::CommandOp command, const UnitMoves &moves) {
   for (const planner::UnitSpan &span : moves.gatheredBefore(command)) {
     Location loc = command.getLoc();
-    Place own = offload.hasParameters() ? buffers.ownGathered(span) : buffers.gatheredFrom(span);
-    if (offload.hasParameters())
+    bool isOffloaded = offload.hasParameters() && span.unit < layout.units.size(); // copies never are
+    Place own = isOffloaded ? buffers.ownGathered(span) : buffers.gatheredFrom(span);
+    if (isOffloaded)
       offload.fetchParameters(span.unit, own, loc);
     if (layout.isSharded())
       device::AllGatherOp::create(builder, loc, buffers.at(own, builder, loc),
@@ -217,11 +218,16 @@ LogicalResult StepSchedule::buildPrologue() {
     if (auto unit = command.getCopiesUnit()) {
       auto type = cast<RankedTensorType>(command.getResult(0).getType());
       buffers.place(command.getResult(0), rowsOf(buffers.copiedPart(*unit), type));
+      if (failed(offload.placeCopied(command)))
+        return failure();
     }
   UnitMoves moves(body, nullptr, layout);
   if (failed(verifyPlaces(moves)))
     return failure();
-  return commands.runAll(body, nullptr, [&](train::CommandOp command) { bringParameters(command, moves); });
+  return commands.runAll(body, nullptr, [&](train::CommandOp command) {
+    bringParameters(command, moves);
+    offload.fetchCopied(command);
+  });
 }
 
 LogicalResult StepSchedule::buildMicro(Phase phase) {

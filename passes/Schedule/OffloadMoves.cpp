@@ -23,6 +23,22 @@ void OffloadMoves::fetchParameters(size_t unit, const Place &place, Location loc
                           /*start=*/false);
 }
 
+LogicalResult OffloadMoves::placeCopied(train::CommandOp command) {
+  auto unit = command.getCopiesUnit();
+  if (!unit || !hasParameters())
+    return success();
+  if (static_cast<int64_t>(layout.partBytes(*unit)) > layout.gatheredBytes)
+    return command.emitError("copies more parameters than there is room to gather");
+  Value wide = command.getInputs().front();
+  buffers.place(wide, rowsOf(buffers.passing(*unit), cast<RankedTensorType>(wide.getType())));
+  return success();
+}
+
+void OffloadMoves::fetchCopied(train::CommandOp command) {
+  if (auto unit = command.getCopiesUnit(); unit && hasParameters())
+    fetchParameters(*unit, buffers.passing(*unit), command.getLoc());
+}
+
 void OffloadMoves::fetchAll(Piece piece, bool start, Location loc) {
   for (StringRef slot : slots)
     device::FetchOp::create(builder, loc,

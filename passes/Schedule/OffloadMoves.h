@@ -14,6 +14,10 @@ public:
   bool hasParameters() const { return llvm::is_contained(slots, "parameter"); }
   /// A device's parameters of a unit, to their place.
   void fetchParameters(size_t unit, const Place &place, mlir::Location loc);
+  // --- a command that copies a device's parameters of a unit, behind all that the prologue gathers ---
+  /// It reads them in the place of gathered ones, through which they pass.
+  mlir::LogicalResult placeCopied(train::CommandOp command);
+  void fetchCopied(train::CommandOp command);
 
   /// A piece of a device's part of a unit.
   struct Piece {

@@ -72,6 +72,11 @@ Place ProgramBuffers::copiedPart(size_t unit) const {
                                "own parameters of unit " + std::to_string(unit)));
 }
 
+Place ProgramBuffers::passing(size_t unit) const {
+  return gradientRange(layout, top->getParent()->getContext(), static_cast<uint64_t>(layout.gathered),
+                       layout.partBytes(unit), "own parameters of unit " + std::to_string(unit));
+}
+
 Place ProgramBuffers::gatheredFrom(const planner::UnitSpan &span) const {
   size_t units = layout.units.size();
   return span.unit < units ? part("parameter", span.unit) : copiedPart(span.unit - units);

@@ -42,6 +42,8 @@ public:
   /// A parameter's copy, in a unit that was gathered; a rank's part of the copy of a unit.
   Place copyOf(mlir::StringRef name, mlir::RankedTensorType type) const;
   Place copiedPart(size_t unit) const;
+  /// Where a device's offloaded parameters of a unit pass through to be copied.
+  Place passing(size_t unit) const;
   /// `parameter`, `gradient` or a slot: of one parameter, or of all trained ones, from the first one's on.
   Place slot(mlir::StringRef slot, mlir::FlatSymbolRefAttr parameter, mlir::RankedTensorType type) const;
   /// A rank's part of a unit's range: `parameter`, `gradient` or a slot. Of what is offloaded, the place that

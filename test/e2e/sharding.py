@@ -83,7 +83,7 @@ class Sharding:
             if written:
                 step = self.checkpoints / "step-00000002"
                 self.check(cut + ", resumed", self.train(artifact, text + ":resumed", "--resume", step), whole)
-            if self.options.precision == "bf16" and mode == "zero3":
+            if self.options.precision == "bf16" and mode.startswith("zero3"):
                 self.check_copies(cut, found, self.train(self.compile(size, int(devices), "zero2"), text + ":zero2"))
             written = True
 

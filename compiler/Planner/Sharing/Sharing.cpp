@@ -226,8 +226,6 @@ int64_t hostStateBytes(const Problem &problem, const Sharing &sharing, int64_t d
   int64_t sum = 0;
   for (const FixedMemory &line : problem.fixed)
     sum = saturatedSum(sum, isOffloaded(sharing, line.role) ? held(line.bytes.at(1), line.role) : 0);
-  if (isOffloaded(sharing, StateRole::Parameters))
-    sum = saturatedSum(sum, heldCopies(problem, sharing, devices));
   return sum;
 }
 
@@ -249,12 +247,9 @@ int64_t copiedBytes(const Problem &problem) {
 
 Problem sharedProblem(const Problem &problem, const Sharing &sharing, int64_t devices) {
   Problem shared = problem;
-  for (Buffer &buffer : shared.buffers) {
-    bool isElsewhere = isOffloaded(sharing, buffer.role) ||
-                       (buffer.role == StateRole::Parameters && sharing.cutsParameters(devices));
-    if (isElsewhere)
+  for (Buffer &buffer : shared.buffers)
+    if (buffer.role == StateRole::Parameters && sharing.cutsParameters(devices))
       buffer.bytes.fixed = 0;
-  }
   return shared;
 }
 
@@ -286,9 +281,7 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
   UnitPlaces places{2 * problem.largestParameter, 2 * problem.largestParameter};
   if (gathers || scatters)
     places = unitPlaces(problem, sharing.cutsParameters(devices), devices).value_or(places);
-  if (copiedBytes(problem) > 0 && isOffloaded(sharing, StateRole::Parameters)) // which no program fetches yet
-    places.gathered = 2 * problem.largestParameter;
-  else if (copiedBytes(problem) > 0 && sharing.cutsParameters(devices))
+  if (copiedBytes(problem) > 0 && sharing.cutsParameters(devices))
     add(kCopiesLine, heldCopies(problem, sharing, devices));
   if (gathers)
     add(kGatheredLine, std::max(places.gathered, problem.gathered));
@@ -337,11 +330,12 @@ std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &p
   double share = sharing.shard == Shard::None ? 1 : 1 / ranks;
   lines.push_back({"update", update * share});
   double moved = sharing.offload >= Offload::Optimizer ? 2 * share * static_cast<double>(moments) : 0;
-  // In for each half of a micro-step and out behind the update; copies are made of them before the first.
-  double once = static_cast<double>(weights) + (copies > 0 ? static_cast<double>(weights + copies) : 0);
+  // In for each half of a micro-step, but for those that are read as copies, which the device has: they come
+  // once, to be copied. In and out for the update.
+  double once = static_cast<double>(copies > 0 ? 3 * weights : 2 * weights);
   if (sharing.offload == Offload::Parameters)
-    moved +=
-        (sharing.shard == Shard::Parameters ? share : 1) * (2 * count * static_cast<double>(reads) + once);
+    moved += (sharing.shard == Shard::Parameters ? share : 1) *
+             (2 * count * static_cast<double>(std::max<int64_t>(reads - copies, 0)) + once);
   // Optimizer state passes beside the update of other units, parameters where they are needed.
   double hidden =
       std::min(update * share, 2 * share * static_cast<double>(moments) / profile.offloadBandwidth());

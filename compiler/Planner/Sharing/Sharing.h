@@ -57,8 +57,8 @@ Result<Sharing> sharingOf(const Plan &plan);
 /// The fixed memory of a device in that way; lines keep their order, what is held beside comes last.
 std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sharing, int64_t devices);
 
-/// The problem as a device runs it in that way: copies of weights take nothing where they are in host memory,
-/// or where a device's parts of them are in its state. Sizes change, links do not.
+/// The problem as a device runs it in that way: copies of weights take nothing where a device's parts of them
+/// are in its state. Sizes change, links do not.
 Problem sharedProblem(const Problem &problem, const Sharing &sharing, int64_t devices);
 
 /// Seconds of one pass around the ring, a reduce-scatter or an all-gather of so many bytes in `pieces`.

@@ -118,8 +118,8 @@ Status checkFixed(const Problem &problem, const Plan &plan) {
   if (plan.shard == "zero3" && plan.devices > 1 &&
       !holds("gathered weights", copies > 0 ? pieces / 2 : pieces))
     return invalid("no memory line holds the weights that are gathered");
-  std::optional<int64_t> part = bytesHeld(copies, StateRole::Parameters, plan);
-  if (plan.shard == "zero3" && plan.devices > 1 && copies > 0 && part && !holds("parts of copies", *part))
+  int64_t part = copies / plan.devices + (copies % plan.devices != 0);
+  if (plan.shard == "zero3" && plan.devices > 1 && copies > 0 && !holds("parts of copies", part))
     return invalid("no memory line holds the parts of copies of weights");
   if (plan.reduce == "each" && plan.devices > 1 && !holds("gradients to scatter", pieces))
     return invalid("no memory line holds the gradients that are scattered");
@@ -187,9 +187,8 @@ Status collectBuffers(const Problem &problem, const Plan &plan, const Slots &slo
     bool isView = buffer.aliasOf != kNoIndex;
     storage[index] = isView ? storage[buffer.aliasOf] : static_cast<int>(index);
     Tenant &tenant = tenants[storage[index]];
-    int64_t bytes = bytesHeld(buffer.bytes.at(plan.cut.m), buffer.role, plan).value_or(0);
-    if (buffer.role == StateRole::Parameters && plan.shard == "zero3" && plan.devices > 1)
-      bytes = 0; // the part of it is in the state
+    bool isInState = buffer.role == StateRole::Parameters && plan.shard == "zero3" && plan.devices > 1;
+    int64_t bytes = isInState ? 0 : buffer.bytes.at(plan.cut.m); // a part of a copy, else all of it
     if (!isView)
       tenant = {static_cast<int>(index), *slot, bytes};
     else if (bytes > tenant.bytes || (bytes > 0 && *slot != tenant.offset))
