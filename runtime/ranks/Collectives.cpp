@@ -61,6 +61,11 @@ Status Collectives::join(const std::string &launcher) {
     if (!handle && !(handle = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL)))
       why = dlerror();
   }
+  if (!handle && launcher != "mpi" && std::getenv("SLURM_PROCID")) { // srun needs no MPI
+    if (place = placeOf("slurm"); !place)
+      return place.error();
+    return adopt(tcpCollectives(**place));
+  }
   if (!handle)
     return missing(why);
   auto entry = reinterpret_cast<const accum_collectives_v1 *(*)()>(dlsym(handle, "accum_collectives"));

@@ -22,7 +22,7 @@ public:
 
   /// Joins the job that the launcher ("auto", "mpi", "slurm" or "env"; see Launch.h) started: over sockets,
   /// or over MPI with libaccum_mpi.so from beside this library or program, from ../lib or from the loader's
-  /// path.
+  /// path; where that, or MPI, is not there, srun's tasks meet over sockets.
   Status join(const std::string &launcher);
 
   int rank() const { return ownRank; }

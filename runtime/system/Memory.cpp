@@ -87,12 +87,19 @@ uint64_t leftInControlGroups(const std::string &root) {
 
 uint64_t availableMemory() { return std::min(machineAvailable(), leftInControlGroups()); }
 
+/// The cheap count, of every step, has in it what the process was before it became this program: while that
+/// is the most, the file is read, which takes some 20 microseconds.
 uint64_t peakResident() {
-  if (auto kibibytes = numberOf("VmHWM:", "/proc/self/status"))
-    return *kibibytes << 10;
-  rusage usage; // without /proc; it counts what the process was before it became this program, too
-  getrusage(RUSAGE_SELF, &usage);
-  return uint64_t(usage.ru_maxrss) << 10;
+  auto counted = [] {
+    rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    return uint64_t(usage.ru_maxrss) << 10;
+  };
+  auto listed = [] { return numberOf("VmHWM:", "/proc/self/status").value_or(0) << 10; };
+  static const uint64_t kBefore = [&] { return counted() > listed() ? counted() : 0; }();
+  uint64_t most = counted();
+  uint64_t own = most > kBefore ? most : listed();
+  return own > 0 ? own : most; // without /proc
 }
 
 std::string formatBytes(uint64_t bytes) {

@@ -2,6 +2,7 @@
 """One program in two processes (oracle: its losses in one process, to the rounding of float32 sums in another order)."""
 import json
 import os
+import pathlib
 import shutil
 import socket
 import subprocess
@@ -55,6 +56,17 @@ def by_environment(words, count=2):
     return [(*process.communicate(timeout=240), process.returncode) for process in running]
 
 
+def by_slurm(words):
+    """As srun starts tasks, where no MPI can be loaded."""
+    (broken := pathlib.Path(words[3])).mkdir(exist_ok=True)
+    (broken / "libmpi.so.40").write_text("no library")
+    place = dict(SLURM_STEP_NUM_TASKS="2", SLURM_STEP_NODELIST="localhost", SLURM_JOB_ID=str(os.getpid()),
+                 LD_LIBRARY_PATH=str(broken))
+    running = [subprocess.Popen(words, env=environment(SLURM_PROCID=str(rank), **place), text=True,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE) for rank in range(2)]
+    return [(*process.communicate(timeout=240), process.returncode) for process in running]
+
+
 def by_torchrun(words):
     pytest.importorskip("torch")
     run = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2", "--no-python", *words],
@@ -101,7 +113,7 @@ def check(results, folder, alone):
     assert not (folder / "weights.safetensors.1").exists()
 
 
-@pytest.mark.parametrize("start", [by_environment, by_torchrun, by_mpirun])
+@pytest.mark.parametrize("start", [by_environment, by_slurm, by_torchrun, by_mpirun])
 def test_losses_are_those_of_one_process(start, tmp_path, alone):
     check(start(words(tmp_path)), tmp_path, alone)
 
