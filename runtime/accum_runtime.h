@@ -22,8 +22,7 @@ typedef struct accum_session accum_session;
 const char *accum_last_error(void);
 const char *accum_runtime_version(void);
 
-/* ---- Open
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Open -------------------------------------------------------------------------------------- */
 
 typedef struct accum_open_options {
   uint32_t size;         /* sizeof(accum_open_options) */
@@ -41,8 +40,8 @@ typedef struct accum_open_options {
   const char *offload_dir; /* on the host: the folder of the file that holds offloaded state; null: the
                               artifact's */
   int32_t local_batches;   /* non-zero: each rank's arrays of a step or an evaluation are samples of its own,
-                              and   the batch is those of all ranks; else every rank is given all of them, and
-                              that   they are the same is checked */
+                              and the batch is those of all ranks; else every rank is given all of them, and
+                              that they are the same is checked */
 } accum_open_options;
 
 /* Checks and loads the artifact, joins the other ranks when it has more than one device, allocates the arena
@@ -55,8 +54,7 @@ void accum_close(accum_session *session);
 int accum_describe(const char *artifact, char **text);
 void accum_free(void *text);
 
-/* ---- What is open
- * ---------------------------------------------------------------------------------------------- */
+/* ---- What is open ------------------------------------------------------------------------------ */
 
 typedef struct accum_info {
   int64_t batch, m, devices,
@@ -75,8 +73,7 @@ typedef struct accum_info {
 } accum_info;
 void accum_get_info(const accum_session *session, accum_info *info);
 
-/* ---- Data
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- Data -------------------------------------------------------------------------------------- */
 
 typedef struct accum_data_options {
   uint32_t size; /* sizeof(accum_data_options) */
@@ -109,8 +106,7 @@ int accum_bind_synthetic(accum_session *session, const accum_data_options *optio
 /* Decisions taken while opening and binding, one line each, until null. */
 const char *accum_notice(const accum_session *session, size_t index);
 
-/* ---- Train
- * ----------------------------------------------------------------------------------------------------- */
+/* ---- Train ------------------------------------------------------------------------------------- */
 
 /* NaN: the optimizer's default. decay: null or "matrices", "all", or a glob over parameter names. */
 typedef struct accum_hyper_options {
@@ -248,8 +244,7 @@ void accum_observe(accum_session *session, accum_observer observer, void *user);
 int accum_profile(accum_session *session);
 int accum_save_profile(const accum_session *session, const char *path);
 
-/* ---- Processes of one job
- * ---------------------------------------------------------------------------------------------- */
+/* ---- Processes of one job ---------------------------------------------------------------------- */
 
 /* How many processes a launcher (as accum_open_options has it; null: any) has started this one among, by its
  * environment; 0: none has. */
@@ -269,8 +264,7 @@ int accum_maximum(accum_session *session, int64_t value, int64_t *largest);
 /* Ends all ranks now, of this session or (null) of accum_join's job; does not return. */
 void accum_abort(accum_session *session, int32_t exit_code);
 
-/* ---- Read and save
- * --------------------------------------------------------------------------------------------- */
+/* ---- Read and save ----------------------------------------------------------------------------- */
 
 typedef struct accum_tensor {
   const void *data; /* on the host in the state: changes with the next step; elsewhere a copy, valid until the
@@ -319,8 +313,7 @@ int accum_save_weights(accum_session *session, const char *path, const accum_sav
 int accum_save(const accum_session *session, const char *kind, const char *names, const char *path,
                int32_t keep_old);
 
-/* ---- Checkpoints
- * ----------------------------------------------------------------------------------------------- */
+/* ---- Checkpoints ------------------------------------------------------------------------------- */
 
 /* Keeps other processes from writing checkpoints into a folder, as long as this one lives; makes the folder.
  */
