@@ -197,11 +197,11 @@ def train(model: Any, train_dataset: Any, args: Any, *, eval_dataset: Any = None
     """
     import transformers
 
-    _check(args)
     if _accum.launched() > 1:
         raise _errors.UnsupportedError("accum.hf.train is for one process: its loader is that of transformers.Trainer",
                                        slug="not-built", exit_code=2,
                                        notes=["accum.Trainer trains in several; each passes it the whole batch"])
+    _check(args)
     loaders = transformers.Trainer(model=model, args=args, train_dataset=train_dataset, eval_dataset=eval_dataset,
                                    data_collator=data_collator, processing_class=processing_class)
     accumulation = args.gradient_accumulation_steps

@@ -99,3 +99,13 @@ def test_what_has_no_meaning_is_refused(name, value, tmp_path):
     with pytest.raises(accum.UnsupportedError, match=name) as caught:
         accum.hf.train(seeded(bert), texts(bert), args)
     assert caught.value.exit_code == 2
+
+
+def test_several_processes_are_refused(tmp_path, monkeypatch):
+    """Their loaders would deal out samples by another rule."""
+    args = arguments(tmp_path)
+    for name, value in dict(RANK="0", WORLD_SIZE="2", MASTER_ADDR="localhost").items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(accum.UnsupportedError, match="for one process") as caught:
+        accum.hf.train(seeded(bert), texts(bert), args)
+    assert "accum.Trainer" in caught.value.notes[0]
