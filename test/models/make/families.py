@@ -77,7 +77,16 @@ def gemma(attention, dropout):
     return transformers.GemmaForCausalLM(config)
 
 
-BUILD = {"bloom": bloom, "falcon": falcon, "gemma": gemma, "gpt2": gpt2, "gpt2-wide": gpt2_wide, "gpt2-fresh": gpt2_fresh, "bert-mlm": bert_mlm, "bert-classification": bert_classification, "llama": llama}
+def t5(attention, dropout):
+    """An encoder and a decoder that reads it, with one table of relative positions each; one embedding for both and the head."""
+    config = transformers.T5Config(
+        vocab_size=89, d_model=24, d_kv=6, num_heads=3, d_ff=40, num_layers=2, relative_attention_num_buckets=8,
+        relative_attention_max_distance=16, feed_forward_proj="gated-gelu", dropout_rate=dropout, pad_token_id=0, eos_token_id=1,
+        decoder_start_token_id=0, use_cache=False, attn_implementation=attention)
+    return transformers.T5ForConditionalGeneration(config)
+
+
+BUILD = {"bloom": bloom, "falcon": falcon, "gemma": gemma, "t5": t5, "gpt2": gpt2, "gpt2-wide": gpt2_wide, "gpt2-fresh": gpt2_fresh, "bert-mlm": bert_mlm, "bert-classification": bert_classification, "llama": llama}
 CAUSAL = {"bloom", "falcon", "gemma", "gpt2", "gpt2-wide", "gpt2-fresh", "llama"}
 
 

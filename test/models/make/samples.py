@@ -3,8 +3,8 @@
 import torch
 
 SAMPLES, IGNORED = 7, -100
-LENGTH = {"bloom": 15, "falcon": 15, "gemma": 13, "gpt2": 16, "gpt2-wide": 16, "gpt2-fresh": 16, "bert-mlm": 20, "bert-classification": 20, "llama": 18}
-VOCABULARY = {"bloom": 79, "falcon": 79, "gemma": 83, "gpt2": 97, "gpt2-wide": 263, "gpt2-fresh": 97, "bert-mlm": 131, "bert-classification": 131, "llama": 101}
+LENGTH = {"bloom": 15, "falcon": 15, "gemma": 13, "t5": 14, "gpt2": 16, "gpt2-wide": 16, "gpt2-fresh": 16, "bert-mlm": 20, "bert-classification": 20, "llama": 18}
+VOCABULARY = {"bloom": 79, "falcon": 79, "gemma": 83, "t5": 89, "gpt2": 97, "gpt2-wide": 263, "gpt2-fresh": 97, "bert-mlm": 131, "bert-classification": 131, "llama": 101}
 # Valid tokens of each sample as a share of the sequence; at least two remain.
 FILLED = (1.0, 0.55, 1.0, 0.3, 0.75, 0.9, 0.15)
 UNCOUNTED = 4  # the sample whose labels are all ignored
@@ -34,6 +34,18 @@ def masked_labels(ids, mask, generator):
     return labels
 
 
+def target_labels(ids, generator):
+    """Sequences of their own, shorter than the input, with an end of text; what is behind it is ignored."""
+    count = LENGTH["t5"] - 4
+    labels = torch.randint(2, VOCABULARY["t5"], (len(ids), count), generator=generator)
+    for row, share in zip(labels, FILLED):
+        end = max(1, round(share * count)) - 1
+        row[end] = 1
+        row[end + 1:] = IGNORED
+    labels[UNCOUNTED] = IGNORED
+    return labels
+
+
 def arrays(family, masked=True):
     """Model inputs by name, samples leading, in the order of the model's signature; `labels` last.
     Without a mask no token is padding: PyTorch's `padding_idx` drops that row's gradient, and ONNX cannot say so."""
@@ -47,6 +59,8 @@ def arrays(family, masked=True):
         result["labels"] = torch.tensor([0, 2, 1, 1, IGNORED, 0, 2])
     elif family == "bert-mlm":
         result["labels"] = masked_labels(ids, mask, generator)
+    elif family == "t5":
+        result["labels"] = target_labels(ids, generator)
     else:
         result["labels"] = causal_labels(ids, mask, generator)
     return result
