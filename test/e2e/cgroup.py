@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A memory budget that the operating system enforces: what is planned for X bytes runs in a control group of X bytes.
+"""A memory budget that the operating system enforces: what is planned for X bytes runs in a control group of X bytes, and two ranks in 2 X.
 
 Usage: cgroup.py FOLDER. Groups of version 1 or of version 2, whichever has the memory controller; without arguments it says
 where control groups can be made, and fails where they cannot.
@@ -11,6 +11,9 @@ import pathlib
 import signal
 import subprocess
 import sys
+
+from memory import write_wide
+from program import environment
 
 EXAMPLES = pathlib.Path(__file__).resolve().parent.parent.parent / "examples"
 LIMITS = "memory.limit_in_bytes", "memory.max"  # version 1, version 2
@@ -69,7 +72,7 @@ def run(limit, *command):
         write(folder / "memory.swap.max", 0)
         write(folder / "memory.memsw.limit_in_bytes", limit)
         enter = ["sh", "-c", 'echo $$ > "$0/cgroup.procs" && exec "$@"', folder, *command]
-        result = subprocess.run([str(part) for part in enter], capture_output=True, text=True)
+        result = subprocess.run([str(part) for part in enter], capture_output=True, text=True, env=environment())
         print(f"{limits.name} {limit} bytes: {command[0]} ended with {result.returncode}, peak {peak(folder)}", flush=True)
         return result
 
@@ -89,6 +92,26 @@ def check_default_budget(limit, *command):
     budget = json.loads(result.stdout)["search"]["budget_bytes"]
     if not limit // 2 < budget < limit:
         sys.exit(f"the budget in a group of {limit} bytes is {budget}")
+
+
+def check_sharded(folder):
+    """Two ranks whose parameters are in parts run in twice the memory of a device, in which whole ones are refused."""
+    write_wide(folder / "wide.onnx", 1024, 32)
+    compile_it = ["accumc", folder / "wide.onnx", "--batch", "4", "--devices", "2", "-o", folder / "wide.accum"]
+    tight = subprocess.run([*compile_it, "--shard", "zero3", "--memory", "1MiB", "--json"], capture_output=True, text=True)
+    search = json.loads(tight.stdout)["search"]
+    budget = search["smallest"]["counted_bytes"] + (1 << 20)
+    for shard in ("none", "zero1", "zero2"):
+        whole = subprocess.run([*compile_it, "--shard", shard, "--memory", str(budget)], capture_output=True, text=True)
+        if whole.returncode != 1 or "[does-not-fit]" not in whole.stderr:
+            sys.exit(f"{shard} fits into {budget} bytes\n{whole.stderr}")
+    subprocess.run([*compile_it, "--shard", "auto", "--memory", str(budget)], check=True, capture_output=True)
+    if json.loads((folder / "wide.accum" / "plan.json").read_text())["shard"] != "zero3":
+        sys.exit("--shard auto takes another mode than zero3")
+    trained = run(2 * budget, "accum-run", folder / "wide.accum", "--synthetic", "--steps", 2, "--progress", "none", "--save",
+                  folder / "wide.safetensors")
+    if trained.returncode:
+        sys.exit(f"the plan for {budget} bytes on each of two devices does not run in them\n{trained.stderr}")
 
 
 def main():
@@ -114,6 +137,7 @@ def main():
             sys.exit(f"in three quarters of the arena the run does not say that they are too little\n{refused.stderr}")
         if run(less, sys.executable, "-c", f"bytearray(b'1') * {less}").returncode != -signal.SIGKILL:
             sys.exit("the limit does not hold")
+    check_sharded(folder)
 
 
 if __name__ == "__main__":
