@@ -2,7 +2,6 @@
 // Header first, then every tensor in pieces of about a megabyte.
 #include "runtime/files/SafetensorsWriter.h"
 #include "runtime/files/File.h"
-#include "runtime/system/Hash.h"
 #include <nlohmann/json.hpp>
 
 namespace accum::runtime {
@@ -25,24 +24,17 @@ std::string safetensorsHeader(const std::vector<TensorToWrite> &tensors) {
 }
 
 Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors, bool keepOld,
-                        const TensorReader &read, std::string *xxh3) {
+                        const TensorReader &read) {
   auto writer = FileWriter::create(path);
   if (!writer)
     return writer.error();
-  RunningHash hash;
-  ByteSink sink = [&](const uint8_t *data, uint64_t bytes) {
-    if (xxh3)
-      hash.add(data, bytes);
-    return (*writer)->write(data, bytes);
-  };
+  ByteSink sink = [&](const uint8_t *data, uint64_t bytes) { return (*writer)->write(data, bytes); };
   std::string header = safetensorsHeader(tensors);
   if (Status status = sink(reinterpret_cast<const uint8_t *>(header.data()), header.size()); !status)
     return status;
   for (const TensorToWrite &tensor : tensors)
     if (Status status = streamTensor(tensor, read, sink); !status)
       return status;
-  if (xxh3)
-    *xxh3 = hash.digits();
   return (*writer)->commit(keepOld);
 }
 

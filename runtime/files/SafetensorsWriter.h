@@ -12,9 +12,9 @@ namespace accum::runtime {
 std::string safetensorsHeader(const std::vector<TensorToWrite> &tensors);
 
 /// Through a temporary file and a rename; with `keepOld` an existing file becomes PATH.1. Without a reader
-/// `data` is memory of the process. `xxh3` gets the checksum of the file, as hashFile finds it.
+/// `data` is memory of the process.
 Status writeSafetensors(const std::string &path, const std::vector<TensorToWrite> &tensors, bool keepOld,
-                        const TensorReader &read = {}, std::string *xxh3 = nullptr);
+                        const TensorReader &read = {});
 
 } // namespace accum::runtime
 #endif

@@ -264,20 +264,6 @@ void discardCheckpoint(const std::string &written) {
   fs::remove_all(written, ignored);
 }
 
-Status writeCheckpoint(const std::string &root, const CheckpointFacts &facts,
-                       const std::vector<TensorToWrite> &tensors, const TensorReader &read, uint64_t keep) {
-  std::string writing = writingPath(root, facts.step, "");
-  if (Status status = beginCheckpoint(writing); !status)
-    return status;
-  TensorsChecksum sum;
-  Status status = writeSafetensors(checkpointTensors(writing), tensors, /*keepOld=*/false, read, &sum.xxh3);
-  if (status)
-    status = publishCheckpoint(root, writing, facts, sum, keep);
-  if (!status)
-    discardCheckpoint(writing);
-  return status;
-}
-
 TensorsChecksum TensorsChecksum::of(std::vector<Part> parts) {
   std::string all;
   for (const Part &part : parts)

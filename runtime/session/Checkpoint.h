@@ -47,15 +47,11 @@ std::string checkpointPath(const std::string &root, uint64_t step);
 /// Steps of the checkpoints in a folder, whole or not, ascending; none where the folder is not there.
 std::vector<uint64_t> listCheckpoints(const std::string &root);
 
-/// Writes ROOT/step-N: beside its place, synced, renamed; then removes all but the newest `keep` (0: none is
-/// removed). An error leaves what was there.
-Status writeCheckpoint(const std::string &root, const CheckpointFacts &facts,
-                       const std::vector<TensorToWrite> &tensors, const TensorReader &read, uint64_t keep);
-
-/// The same in two calls, for a file of tensors that is written in between, in a folder of this path. `token`
-/// keeps apart what ranks of a job that died may still write.
+/// A checkpoint is made in two calls: its file of tensors is written in between, in a folder of this path.
+/// `token` keeps apart what ranks of a job that died may still write.
 std::string writingPath(const std::string &root, uint64_t step, const std::string &token);
-/// Makes the folder, empty; then makes it ROOT/step-N.
+/// Makes the folder, empty; then makes it ROOT/step-N, and removes all but the newest `keep` (0: none is
+/// removed). An error leaves what was there.
 Status beginCheckpoint(const std::string &written);
 Status publishCheckpoint(const std::string &root, const std::string &written, const CheckpointFacts &facts,
                          const TensorsChecksum &tensors, uint64_t keep);

@@ -5,12 +5,11 @@
 
 #include "runtime/accum_runtime.h"
 #include "runtime/data/Feed.h"
-#include "runtime/session/BackgroundCheckpoint.h"
 #include "runtime/session/CallLog.h"
+#include "runtime/session/CheckpointWriter.h"
 #include "runtime/session/Hyper.h"
 #include "runtime/session/InitialWeights.h"
 #include "runtime/session/Schedule.h"
-#include "runtime/session/SharedCheckpoint.h"
 #include "runtime/session/SpikeDetector.h"
 #include "runtime/session/StateMemory.h"
 #include "runtime/session/StepRanges.h"
@@ -186,13 +185,11 @@ private:
   Artifact artifact;
   std::shared_ptr<Collectives> collectives = std::make_shared<Collectives>(); ///< alone, or the job's
   std::unique_ptr<Device> device;
-  std::vector<TensorToWrite> tensorsToKeep() const;
-  std::unique_ptr<BackgroundCheckpoint> background; ///< of a single rank
-  std::set<size_t> carried;                         ///< frozen parameters whose values are not the artifact's
-  std::set<size_t> unset;                           ///< parameters that have no value yet
-  uint8_t *state = nullptr;                         ///< in the device's memory, scratch behind it
+  std::set<size_t> carried; ///< frozen parameters whose values are not the artifact's
+  std::set<size_t> unset;   ///< parameters that have no value yet
+  uint8_t *state = nullptr; ///< in the device's memory, scratch behind it
   StateMemory memory;
-  std::unique_ptr<SharedCheckpoint> shared; ///< of several; reads `memory`
+  std::unique_ptr<CheckpointWriter> checkpoints; ///< reads `memory`
   Staging staging;
   Device::FillInputs fillInputs;
   std::optional<Feed> feed, evaluation, given; ///< given: for one step

@@ -133,61 +133,35 @@ CheckpointFacts Session::facts(uint64_t step) const {
           commandWords()};
 }
 
-std::vector<TensorToWrite> Session::tensorsToKeep() const {
-  std::vector<TensorToWrite> tensors;
-  for (const ParameterSpec &tensor : checkpointTensors(/*withSlots=*/true))
-    tensors.push_back({tensor.onnxName, state + tensor.stateOffset, tensor.dtype, tensor.shape});
-  return tensors;
-}
-
 Status Session::checkpointInBackground() {
-  const char *beside = " of memory beside the plan's";
-  uint64_t bytes = 0;
-  if (collectives->ranks() > 1) {
-    if (!shared)
-      return Error{
-          kExitUsage, "checkpoints have no folder yet", "usage", {"accum_share_checkpoints names it"}};
-    auto taken = shared->writeInBackground(checkpointTensors(/*withSlots=*/true));
-    if (!taken)
-      return taken.error();
-    bytes = *taken;
-    beside = " of memory beside the plan's on each of the ranks";
-  } else {
-    for (const TensorToWrite &tensor : tensorsToKeep())
-      bytes += tensor.fileBytes();
-    auto made = BackgroundCheckpoint::make(bytes);
-    if (!made)
-      return made.error();
-    background = std::move(*made);
-  }
+  bool isAlone = collectives->ranks() == 1;
+  if (!checkpoints && !isAlone)
+    return Error{kExitUsage, "checkpoints have no folder yet", "usage", {"accum_share_checkpoints names it"}};
+  if (!checkpoints)
+    checkpoints = std::make_unique<CheckpointWriter>(*collectives, memory);
+  auto bytes = checkpoints->writeInBackground(checkpointTensors(/*withSlots=*/true));
+  if (!bytes)
+    return bytes.error();
   decisions.push_back(
-      "checkpoints are written in the background, from a copy of the state: " + formatBytes(bytes) + beside);
+      "checkpoints are written in the background, from a copy of the state: " + formatBytes(*bytes) +
+      " of memory beside the plan's" + (isAlone ? "" : " on each of the ranks"));
   return {};
 }
 
 Status Session::shareCheckpoints(const std::string &root) {
-  if (collectives->ranks() == 1)
-    return {};
-  shared = std::make_unique<SharedCheckpoint>(*collectives, memory);
-  return shared->join(root);
+  if (!checkpoints)
+    checkpoints = std::make_unique<CheckpointWriter>(*collectives, memory);
+  return checkpoints->join(root);
 }
 
 Status Session::checkpoint(const std::string &root, uint64_t step, uint64_t keep) {
-  if (collectives->ranks() > 1 && !shared)
+  if (!checkpoints)
     if (Status status = shareCheckpoints(root); !status)
       return status;
-  if (shared)
-    return shared->write(root, facts(step), checkpointTensors(/*withSlots=*/true), keep);
-  if (background)
-    return background->start(root, facts(step), tensorsToKeep(), reader(), keep);
-  return writeCheckpoint(root, facts(step), tensorsToKeep(), reader(), keep);
+  return checkpoints->write(root, facts(step), checkpointTensors(/*withSlots=*/true), keep);
 }
 
-Status Session::finishCheckpoint(bool wait) {
-  if (shared)
-    return shared->finish(wait);
-  return background ? background->finish(wait) : Status();
-}
+Status Session::finishCheckpoint(bool wait) { return checkpoints ? checkpoints->finish(wait) : Status(); }
 
 /// Frozen parameters are in a checkpoint where they were not the artifact's.
 Status Session::carryFrozen(const std::string &path) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints that several ranks write at once, each its own ranges of one file.
-#ifndef ACCUM_RUNTIME_SESSION_SHAREDCHECKPOINT_H
-#define ACCUM_RUNTIME_SESSION_SHAREDCHECKPOINT_H
+// Writes checkpoints: each rank its own ranges of one file, while training waits or from a copy.
+#ifndef ACCUM_RUNTIME_SESSION_CHECKPOINTWRITER_H
+#define ACCUM_RUNTIME_SESSION_CHECKPOINTWRITER_H
 
 #include "runtime/files/RangeWriter.h"
 #include "runtime/ranks/Collectives.h"
@@ -15,21 +15,23 @@ namespace accum::runtime {
 
 /// One at a time. All ranks make the same calls, and an error is one of all of them: it names the rank and is
 /// said by that one (see Collectives::agree).
-class SharedCheckpoint {
+class CheckpointWriter {
 public:
   /// Both outlive it.
-  SharedCheckpoint(Collectives &ranks, StateMemory &memory) : ranks(ranks), memory(memory) {}
-  SharedCheckpoint(const SharedCheckpoint &) = delete;
-  SharedCheckpoint &operator=(const SharedCheckpoint &) = delete;
+  CheckpointWriter(Collectives &ranks, StateMemory &memory) : ranks(ranks), memory(memory) {}
+  CheckpointWriter(const CheckpointWriter &) = delete;
+  CheckpointWriter &operator=(const CheckpointWriter &) = delete;
   /// Waits for what this rank is writing.
-  ~SharedCheckpoint();
+  ~CheckpointWriter();
 
-  /// Whether all ranks see one folder, which rank 0 has made and locked. Slug `not-shared` (exit 3).
+  /// Whether all ranks see one folder, which rank 0 has made and locked; needed where there are several. Slug
+  /// `not-shared` (exit 3).
   Status join(const std::string &root);
   /// From now on `write` returns when a rank has copied its share, and a thread writes the copy. The memory
   /// is taken here: its bytes, on this rank. Slug `memory` (exit 4).
   Expected<uint64_t> writeInBackground(const std::vector<ParameterSpec> &tensors);
-  /// What writeCheckpoint does. The tensors' data are not used: they are read from the state.
+  /// Writes ROOT/step-N: beside its place, synced, renamed; then removes all but the newest `keep` (0: none
+  /// is removed). An error leaves what was there. The tensors are where the state has them.
   Status write(const std::string &root, CheckpointFacts facts, const std::vector<ParameterSpec> &tensors,
                uint64_t keep);
   /// How the latest one ended, told once; with `wait` behind its end, else success while it is on its way.
@@ -42,6 +44,7 @@ private:
   /// Of each run, in order: its checksum where this rank has written it, else 0.
   using Sums = std::vector<int64_t>;
 
+  bool isAlone() const { return ranks.ranks() == 1; }
   bool isFirst() const { return ranks.rank() == 0; }
   Status begin() const;
   Status copyShares();
@@ -68,7 +71,8 @@ private:
   std::vector<uint8_t> copy;
   std::thread writer;
   std::atomic<bool> done{false};
-  /// Of the thread: of all ranks its share, then of rank 0 what makes a checkpoint of them.
+  /// Of the thread: of all ranks its share, then of rank 0 what makes a checkpoint of them. Who is alone does
+  /// both at once.
   enum class Phase { None, Shares, Publication } phase = Phase::None;
   Expected<Sums> written = Sums();
   Status published;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A vote stands between the ranks' shares and the rename: the folder gets its name when all of them are on
-// the disk.
-#include "runtime/session/SharedCheckpoint.h"
+// the disk. A rank that is alone votes with itself.
+#include "runtime/session/CheckpointWriter.h"
 #include "runtime/files/File.h"
 #include "runtime/system/Hash.h"
 #include "runtime/system/Memory.h"
@@ -24,6 +24,16 @@ std::vector<TensorToWrite> inFile(const std::vector<ParameterSpec> &tensors) {
   return result;
 }
 
+/// An error, also for what libraries throw: nothing may leave a thread.
+template <typename Function> auto caught(Function function) -> decltype(function()) {
+  try {
+    return function();
+  } catch (const std::exception &exception) {
+    return Error{kExitRunFailed, std::string("a checkpoint ran out of something: ") + exception.what(),
+                 "memory"};
+  }
+}
+
 /// What rank 0 wrote into the folder's lock.
 bool isThere(const std::string &root, const std::string &token) {
   auto text = readText(root + "/.lock", token.size());
@@ -32,13 +42,15 @@ bool isThere(const std::string &root, const std::string &token) {
 
 } // namespace
 
-SharedCheckpoint::~SharedCheckpoint() {
+CheckpointWriter::~CheckpointWriter() {
   if (writer.joinable())
     writer.join();
 }
 
 /// The rank is named, and all ranks end with its exit code; one that waits in vain is named already.
-Status SharedCheckpoint::agree(Status own) const {
+Status CheckpointWriter::agree(Status own) const {
+  if (isAlone())
+    return own;
   if (!own && own.error().slug != "rank-stalled") {
     Error error = own.error();
     error.message = "rank " + std::to_string(ranks.rank()) + ": " + error.message;
@@ -55,7 +67,9 @@ Status SharedCheckpoint::agree(Status own) const {
   return error;
 }
 
-Status SharedCheckpoint::join(const std::string &root) {
+Status CheckpointWriter::join(const std::string &root) {
+  if (isAlone())
+    return {};
   int64_t drawn = isFirst() ? int64_t(std::random_device()()) << 16 ^ int64_t(std::random_device()()) : 0;
   if (Status status = ranks.allReduce(&drawn, 1, ACCUM_I64); !status)
     return status;
@@ -82,7 +96,7 @@ Status SharedCheckpoint::join(const std::string &root) {
   return agree(own);
 }
 
-Expected<uint64_t> SharedCheckpoint::writeInBackground(const std::vector<ParameterSpec> &tensors) {
+Expected<uint64_t> CheckpointWriter::writeInBackground(const std::vector<ParameterSpec> &tensors) {
   uint64_t bytes = 0, together = 0;
   uint64_t headerBytes = safetensorsHeader(inFile(tensors)).size();
   for (const FileShare &share : sharesOf(headerBytes, tensors, memory, ranks.ranks()))
@@ -95,7 +109,7 @@ Expected<uint64_t> SharedCheckpoint::writeInBackground(const std::vector<Paramet
   Status own;
   if (together > availableMemory())
     own = Error{kExitRunFailed,
-                "checkpoints in the background copy up to " + formatBytes(together) +
+                "checkpoints in the background copy " + formatBytes(together) +
                     " of state on this machine, and " + formatBytes(availableMemory()) +
                     " of memory are available",
                 "memory",
@@ -108,20 +122,23 @@ Expected<uint64_t> SharedCheckpoint::writeInBackground(const std::vector<Paramet
 }
 
 /// On rank 0: the folder, and a file that has room for all shares.
-Status SharedCheckpoint::begin() const {
+Status CheckpointWriter::begin() const {
   Status status = beginCheckpoint(folder);
   auto file = status ? RangeWriter::create(checkpointTensors(folder), shares.back().end()) : status.error();
   return file ? Status() : file.error();
 }
 
-Status SharedCheckpoint::write(const std::string &to, CheckpointFacts of,
+Status CheckpointWriter::write(const std::string &to, CheckpointFacts of,
                                const std::vector<ParameterSpec> &tensors, uint64_t toKeep) {
   root = to, facts = std::move(of), keep = toKeep;
   folder = writingPath(root, facts.step, token);
   header = safetensorsHeader(inFile(tensors));
   shares = sharesOf(header.size(), tensors, memory, ranks.ranks());
-  if (Status status = agree(isFirst() ? begin() : Status()); !status)
+  if (Status status = agree(isFirst() ? begin() : Status()); !status) {
+    if (isFirst())
+      discardCheckpoint(folder);
     return status;
+  }
   if (!inBackground) {
     auto read = [this](const FileShare &share, uint64_t at, uint64_t bytes) {
       return fromState(share, at, bytes);
@@ -129,27 +146,35 @@ Status SharedCheckpoint::write(const std::string &to, CheckpointFacts of,
     Status status = endShares(writeShares(read));
     return status ? agree(isFirst() ? publish() : Status()) : status;
   }
-  phase = Phase::Shares;
+  phase = isAlone() ? Phase::Publication : Phase::Shares;
   done = true;
+  written = Sums();
+  published = Status();
   if (Status status = copyShares(); !status) {
     written = status.error();
+    published = status;
     return {};
   }
   done = false;
   writer = startQuietThread([this] {
-    written = writeCopy();
+    written = caught([&] { return writeCopy(); });
+    if (isAlone()) // and nobody is waited for
+      published = caught([&] {
+        Status status = endShares(std::move(written));
+        return status ? publish() : status;
+      });
     done = true;
   });
   return {};
 }
 
-Expected<const uint8_t *> SharedCheckpoint::fromState(const FileShare &share, uint64_t at, uint64_t bytes) {
+Expected<const uint8_t *> CheckpointWriter::fromState(const FileShare &share, uint64_t at, uint64_t bytes) {
   if (share.state == FileShare::kHeader)
     return reinterpret_cast<const uint8_t *>(header.data()) + at;
   return memory.viewOwn(share.state + at, bytes);
 }
 
-Status SharedCheckpoint::copyShares() {
+Status CheckpointWriter::copyShares() {
   for (const FileShare &share : shares)
     for (uint64_t at = 0; share.rank == ranks.rank() && share.state != FileShare::kHeader && at < share.bytes;
          at += Device::kPieceBytes) {
@@ -162,21 +187,14 @@ Status SharedCheckpoint::copyShares() {
   return {};
 }
 
-/// An error, also for what libraries throw: nothing may leave a thread.
-Expected<SharedCheckpoint::Sums> SharedCheckpoint::writeCopy() const {
-  try {
-    return writeShares([this](const FileShare &share, uint64_t at, uint64_t) -> Expected<const uint8_t *> {
-      bool isHeader = share.state == FileShare::kHeader;
-      return isHeader ? reinterpret_cast<const uint8_t *>(header.data()) + at
-                      : copy.data() + share.before + at;
-    });
-  } catch (const std::exception &exception) {
-    return Error{kExitRunFailed, std::string("a checkpoint ran out of something: ") + exception.what(),
-                 "memory"};
-  }
+Expected<CheckpointWriter::Sums> CheckpointWriter::writeCopy() const {
+  return writeShares([this](const FileShare &share, uint64_t at, uint64_t) -> Expected<const uint8_t *> {
+    bool isHeader = share.state == FileShare::kHeader;
+    return isHeader ? reinterpret_cast<const uint8_t *>(header.data()) + at : copy.data() + share.before + at;
+  });
 }
 
-Expected<SharedCheckpoint::Sums> SharedCheckpoint::writeShares(const Reader &read) const {
+Expected<CheckpointWriter::Sums> CheckpointWriter::writeShares(const Reader &read) const {
   auto file = RangeWriter::open(checkpointTensors(folder));
   if (!file)
     return file.error();
@@ -192,7 +210,7 @@ Expected<SharedCheckpoint::Sums> SharedCheckpoint::writeShares(const Reader &rea
   return synced ? Expected<Sums>(sums) : synced.error();
 }
 
-Expected<int64_t> SharedCheckpoint::writeRun(RangeWriter &file, size_t first, size_t end,
+Expected<int64_t> CheckpointWriter::writeRun(RangeWriter &file, size_t first, size_t end,
                                              const Reader &read) const {
   RunningHash hash;
   for (size_t s = first; s < end; ++s)
@@ -209,7 +227,7 @@ Expected<int64_t> SharedCheckpoint::writeRun(RangeWriter &file, size_t first, si
 }
 
 /// The vote, and all checksums to all ranks.
-Status SharedCheckpoint::endShares(Expected<Sums> own) {
+Status CheckpointWriter::endShares(Expected<Sums> own) {
   Status status = agree(own ? Status() : own.error());
   if (status)
     status = ranks.allReduce(own->data(), own->size(), ACCUM_I64);
@@ -223,19 +241,20 @@ Status SharedCheckpoint::endShares(Expected<Sums> own) {
     uint64_t bytes = shares[endOfRun(shares, first) - 1].end() - shares[first].offset;
     parts.push_back({bytes, hashDigits(uint64_t((*own)[parts.size()]))});
   }
-  sum = TensorsChecksum::of(std::move(parts));
+  sum = parts.size() == 1 ? TensorsChecksum{parts[0].xxh3} : TensorsChecksum::of(std::move(parts));
   return {};
 }
 
-Status SharedCheckpoint::publish() const {
+Status CheckpointWriter::publish() const {
   Status status = publishCheckpoint(root, folder, facts, sum, keep);
   if (!status)
     discardCheckpoint(folder);
   return status;
 }
 
-/// How rank 0's publication ended is told when one waits for it: until then the other ranks do not know.
-Status SharedCheckpoint::finish(bool wait) {
+/// How rank 0's publication ended is told when one waits for it: until then the other ranks do not know,
+/// where there are any.
+Status CheckpointWriter::finish(bool wait) {
   if (phase == Phase::Shares) {
     auto isLate = ranks.maximum(!wait && !done);
     if (!isLate)
@@ -249,9 +268,9 @@ Status SharedCheckpoint::finish(bool wait) {
       return status;
     phase = Phase::Publication;
     if (isFirst())
-      writer = startQuietThread([this] { published = publish(); });
+      writer = startQuietThread([this] { published = caught([&] { return publish(); }); });
   }
-  if (phase == Phase::None || !wait)
+  if (phase == Phase::None || (!wait && !(isAlone() && done)))
     return {};
   phase = Phase::None;
   if (writer.joinable())
