@@ -2,19 +2,21 @@
 """Ranks on two hosts: network namespaces with a virtual link between them, each with a name of its own.
 
 Usage: two-hosts.py [MODEL FOLDER]. Without arguments: exit code 0 where namespaces can be made. Oracle: four ranks on one host,
-whose losses, gradients and weights have the same bits, in two modes. Then the link is cut within a run: every rank ends within 30 s
+whose losses, gradients and weights have the same bits, in two modes; and with mpirun two ranks. Then the link is cut within a run: every rank ends within 30 s
 with exit code 4, and says which rank it cannot reach.
 """
 import json
 import os
 import pathlib
 import re
+import shlex
+import shutil
 import socket
 import subprocess
 import sys
 import time
 
-from program import Model, environment
+from program import Model, environment, run
 
 RANKS, STEPS, PORT = 4, 3, 29611
 MODES = ["none", "zero3"]
@@ -116,7 +118,25 @@ def check_bits(model, hosts, mode):
     if one != two:
         raise SystemExit(f"{mode}: on one host {one[0]}, on two {two[0]}; equal files: {[a == b for a, b in zip(one[1:], two[1:])]}")
     print(f"{mode}: the same bits on one host and on two", flush=True)
-    return artifact
+
+
+def check_mpi(model, hosts):
+    """mpirun on the first host, which reaches the second one by a script in the place of ssh."""
+    artifact = model.compile("--micro-batch", 1, "--devices", 2, "--shard", "zero3")
+    agent = model.folder / "agent"
+    words = " ".join(shlex.quote(word) for word in hosts.on(1))
+    agent.write_text(f'#!/bin/sh\nshift\nexec {words} sh -c "$*"\n')
+    agent.chmod(0o755)
+    network = ["--mca", "oob_tcp_if_include", "10.217.0.0/24", "--mca", "btl_tcp_if_include", "10.217.0.0/24", "--mca", "btl", "self,tcp"]
+    over = [*hosts.on(0), "mpirun", "-n", "2", "--host", ",".join(f"{address}:1" for address in hosts.addresses), "--mca", "plm_rsh_agent",
+            str(agent), *network, shutil.which("accum-run")]
+    files = []
+    for start in (["accum-run"], over):
+        files.append(model.folder / f"mpi-{len(files)}.safetensors")
+        run(*start, artifact, "--data", model.data, "--steps", STEPS, "--no-shuffle", "--progress", "none", "--lr", 0.05, "--save", files[-1])
+    if files[0].read_bytes() != files[1].read_bytes():
+        raise SystemExit("mpirun over two hosts gives other bits")
+    print("mpirun: the same bits on one host and on two", flush=True)
 
 
 def check_cut(model, artifact, hosts):
@@ -141,7 +161,9 @@ def main():
             return
         model = Model(sys.argv[1], pathlib.Path(sys.argv[2]))
         for mode in MODES:
-            artifact = check_bits(model, hosts, mode)
+            check_bits(model, hosts, mode)
+        check_mpi(model, hosts)
+        artifact = model.compile("--micro-batch", 1, "--devices", RANKS, "--shard", MODES[-1])
         check_cut(model, artifact, hosts)
 
 
