@@ -9,6 +9,9 @@
 
 namespace accum::runtime {
 
+/// Bytes that the disk is given at once.
+static constexpr uint64_t kWriteback = 8 << 20;
+
 Error RangeWriter::failure() const {
   return {kExitFile, path + ": cannot be written: " + std::strerror(errno), "unwritable"};
 }
@@ -47,7 +50,9 @@ Status RangeWriter::write(uint64_t offset, const void *data, uint64_t bytes) {
     beat();
   }
   // Else the disk would wait until all is written; what cannot be begun is written by `sync`.
-  sync_file_range(descriptor, off_t(offset), off_t(bytes), SYNC_FILE_RANGE_WRITE);
+  uint64_t begin = offset / kWriteback * kWriteback, end = (offset + bytes) / kWriteback * kWriteback;
+  if (begin < end)
+    sync_file_range(descriptor, off_t(begin), off_t(end - begin), SYNC_FILE_RANGE_WRITE);
   return {};
 }
 
