@@ -16,8 +16,6 @@
 namespace accum::runtime {
 namespace {
 
-constexpr uint64_t kWriteback = 8 << 20;
-
 Error unreadable(const std::string &path, const std::string &why) {
   return {kExitFile, path + ": cannot be read: " + why, "unreadable"};
 }

@@ -48,6 +48,10 @@ Expected<std::string> hashFile(const std::string &path);
 /// there is something, or where there are no parts.
 Expected<std::vector<std::string>> hashFile(const std::string &path, const std::vector<uint64_t> &parts);
 
+/// Bytes that the disk is given at once, while more are written: a sync at the end would wait for all of
+/// them.
+inline constexpr uint64_t kWriteback = 8 << 20;
+
 /// Writes PATH through a temporary file beside it. Nothing is at PATH until commit, which syncs and renames;
 /// without commit the temporary file disappears. An existing PATH is kept as PATH.1 when asked for; folders,
 /// devices and the like are refused.

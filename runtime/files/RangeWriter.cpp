@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // POSIX calls behind RangeWriter.h.
 #include "runtime/files/RangeWriter.h"
+#include "runtime/files/File.h"
 #include "runtime/ranks/Heartbeat.h"
 #include <cerrno>
 #include <cstring>
@@ -8,9 +9,6 @@
 #include <unistd.h>
 
 namespace accum::runtime {
-
-/// Bytes that the disk is given at once.
-static constexpr uint64_t kWriteback = 8 << 20;
 
 Error RangeWriter::failure() const {
   return {kExitFile, path + ": cannot be written: " + std::strerror(errno), "unwritable"};
