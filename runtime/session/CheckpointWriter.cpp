@@ -153,6 +153,8 @@ Status CheckpointWriter::write(const std::string &to, CheckpointFacts of,
   if (Status status = copyShares(); !status) {
     written = status.error();
     published = status;
+    if (isAlone()) // else the vote finds it
+      discardCheckpoint(folder);
     return {};
   }
   done = false;
