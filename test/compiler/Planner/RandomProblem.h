@@ -20,7 +20,6 @@ Problem randomProblem(Random &random, int commands);
 /// many backward ones that read what was kept; about `variants` commands of a layer with a second variant.
 Problem randomStep(Random &random, int commands, int layers, int variants);
 
-
 std::vector<Rectangle> randomRectangles(Random &random, int count, int horizon, int64_t largest);
 
 /// CPU seconds of this process.
