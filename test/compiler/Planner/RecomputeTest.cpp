@@ -74,8 +74,7 @@ void expectSameValues(Random &random, const Problem &problem, Counts &counts) {
   int64_t m = draw(random, 1, 9);
   std::vector<int64_t> offsets;
   Plan plan = planOf(problem, runs, choice, m, offsets);
-  auto whole = SymbolicMachine(problem, m).run(nullptr),
-       again = SymbolicMachine(runs, m).run(&offsets);
+  auto whole = SymbolicMachine(problem, m).run(nullptr), again = SymbolicMachine(runs, m).run(&offsets);
   ASSERT_EQ(whole, again);
   Result<Problem> played = replay(problem, plan);
   ASSERT_TRUE(played) << played.error().message;
