@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// libaccum_mpi.so: collectives over MPI. Non-blocking underneath, so that a rank which waits can watch the
-// others.
+// libaccum_mpi.so: shares that move over MPI. Non-blocking underneath, so that a rank which waits can watch
+// the others.
 #include "runtime/accum_collectives.h"
 #include "runtime/accum_program.h"
+#include "runtime/ranks/BusySign.h"
+#include "runtime/ranks/Shares.h"
+#include "runtime/system/QuietThread.h"
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <memory>
 #include <mpi.h>
-#include <sched.h>
 #include <string>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
 namespace {
 
-// MPI allocates as much again as one all-reduce moves, and the plan has no line for that: it is in what `MPI`
-// has to spare. A 475 MiB all-reduce at once also takes ten times as long; pieces of 1 to 8 MiB are all as
-// fast.
-constexpr uint64_t kPieceBytes = 1 << 20;
-
+using accum::runtime::Shares, accum::runtime::Transfer;
 using Clock = std::chrono::steady_clock;
 
 struct Job {
@@ -26,7 +27,8 @@ struct Job {
   MPI_Win window = MPI_WIN_NULL;
   std::vector<std::atomic<uint64_t> *> hearts; ///< of the ranks on this machine, by local rank
   std::vector<int> globalRank;                 ///< of a local rank
-  std::vector<MPI_Request> requests;           ///< one per rank
+  Shares shares;
+  std::vector<MPI_Request> requests; ///< a sending and a receiving for each rank
   int rank = 0, ranks = 1, localRank = 0;
   std::string error, version;
 } job;
@@ -58,7 +60,59 @@ void shareHeartbeats() {
   MPI_Barrier(job.node);
 }
 
+/// A thread that counts for how many of its rounds each rank of this machine has stood still, and says that
+/// this one gets processor time. Rounds, not seconds: a job that was stopped as a whole, and goes on, blames
+/// nobody.
+class Watch {
+public:
+  void start() {
+    seen.assign(job.hearts.size(), 0);
+    still = std::make_unique<std::atomic<uint32_t>[]>(job.hearts.size());
+    ending = false;
+    thread = accum::runtime::startQuietThread([this] {
+      for (; !ending; usleep(useconds_t(kRound * 1e6)))
+        round();
+    });
+  }
+  void stop() {
+    ending = true;
+    if (thread.joinable())
+      thread.join();
+  }
+
+  /// The global rank that has not moved for `seconds`, or -1. Ranks on other machines cannot be seen: when
+  /// all of this machine's move, a wait of any length is theirs.
+  int findStalled(double seconds) const {
+    auto limit = uint32_t(std::max(seconds, kLeastSilence) / kRound);
+    for (size_t i = 0; i < job.hearts.size(); ++i)
+      if (still[i] > limit)
+        return job.globalRank[i];
+    return -1;
+  }
+
+private:
+  static constexpr double kRound = 0.25;     ///< seconds
+  static constexpr double kLeastSilence = 1; ///< seconds that a healthy rank may be late
+
+  void round() {
+    if (busy.isSeen())
+      job.hearts[job.localRank]->fetch_add(1, std::memory_order_relaxed);
+    for (size_t i = 0; i < seen.size(); ++i) {
+      uint64_t count = job.hearts[i]->load(std::memory_order_relaxed);
+      still[i] = count == seen[i] ? still[i] + 1 : 0;
+      seen[i] = count;
+    }
+  }
+
+  accum::runtime::BusySign busy;
+  std::vector<uint64_t> seen;
+  std::unique_ptr<std::atomic<uint32_t>[]> still;
+  std::atomic<bool> ending{false};
+  std::thread thread;
+} watch;
+
 int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **heartbeat) {
+  setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0); // see wait()
   int initialized = 0;
   MPI_Initialized(&initialized);
   if (!initialized && MPI_Init(nullptr, nullptr) != MPI_SUCCESS)
@@ -66,8 +120,10 @@ int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **heartbea
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
-  job.requests.resize(job.ranks);
+  job.requests.reserve(2 * size_t(job.ranks));
+  job.shares.start(job.rank, job.ranks);
   shareHeartbeats();
+  watch.start();
   *rank = job.rank;
   *ranks = job.ranks;
   *localRanks = int32_t(job.hearts.size());
@@ -79,37 +135,6 @@ int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **heartbea
   job.version.resize(std::min(job.version.find(','), job.version.size()));
   return 0;
 }
-
-/// Remembers when each rank of this machine was last seen moving. One for the process: waiting allocates
-/// nothing.
-class Watch {
-public:
-  void start() {
-    seen.resize(job.hearts.size());
-    since.assign(job.hearts.size(), Clock::now());
-    for (size_t i = 0; i < seen.size(); ++i)
-      seen[i] = job.hearts[i]->load(std::memory_order_relaxed);
-  }
-
-  /// The global rank that has not moved for `limit`, or -1. Ranks on other machines cannot be seen: when all
-  /// of this machine's move, a wait of any length is theirs.
-  int findStalled(double limit) {
-    Clock::time_point now = Clock::now();
-    for (size_t i = 0; i < seen.size(); ++i) {
-      uint64_t count = job.hearts[i]->load(std::memory_order_relaxed);
-      if (count != seen[i])
-        since[i] = now;
-      seen[i] = count;
-      if (std::chrono::duration<double>(now - since[i]).count() > limit)
-        return job.globalRank[i];
-    }
-    return -1;
-  }
-
-private:
-  std::vector<uint64_t> seen;
-  std::vector<Clock::time_point> since;
-} watch;
 
 double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
@@ -127,99 +152,63 @@ int findStall(double watchdogSeconds, Clock::time_point started) {
   return 0;
 }
 
-/// Pieces in transit take a few milliseconds and need their sides awake; a longer wait is for a rank that
-/// computes and may need this processor.
-int wait(int count, MPI_Request *requests, const char *what, double watchdogSeconds) {
-  constexpr double kAwake = 5e-3;
+/// A piece in transit takes less than this, in seconds, where its ranks have processors. A longer wait is for
+/// a rank that computes, and may need this one.
+double secondsAwake() {
+  constexpr double kAwake = 1e-3, kShared = 1e-4;
+  return job.hearts.size() <= std::thread::hardware_concurrency() ? kAwake : kShared;
+}
+
+/// Who has waited long enough sleeps, and does not yield: who wakes up is run at once, but who yields gets
+/// behind all others that want the processor, at each turn of each piece. Then 500 MB take half a minute on a
+/// loaded machine.
+int wait(double watchdogSeconds) {
+  constexpr int kNap = 20; // microseconds
   Clock::time_point started = Clock::now();
-  watch.start();
   while (true) {
     int done = 0;
     job.hearts[job.localRank]->fetch_add(1, std::memory_order_relaxed);
-    if (MPI_Testall(count, requests, &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
-      return fail(std::string("MPI reports a failed ") + what);
+    if (MPI_Testall(int(job.requests.size()), job.requests.data(), &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+      return fail("MPI reports a failed transfer");
     if (done)
       return 0;
-    if (secondsSince(started) < kAwake)
-      sched_yield();
-    else if (int code = findStall(watchdogSeconds, started))
+    if (secondsSince(started) < secondsAwake())
+      continue;
+    if (int code = findStall(watchdogSeconds, started))
       return code;
-    else
-      usleep(50);
+    usleep(kNap);
   }
 }
 
-MPI_Datatype typeOf(int32_t dtype) {
-  switch (dtype) {
-  case ACCUM_I32:
-    return MPI_INT32_T;
-  case ACCUM_I64:
-    return MPI_INT64_T;
-  case ACCUM_F32:
-    return MPI_FLOAT;
-  case ACCUM_F64:
-    return MPI_DOUBLE;
-  default:
-    return MPI_DATATYPE_NULL;
+/// Until all transfers are done.
+int exchange(double watchdogSeconds) {
+  job.requests.clear();
+  for (int rank = 0; rank < job.ranks; ++rank) {
+    const Transfer &transfer = job.shares.transfers[rank];
+    if (transfer.inLeft && MPI_Irecv(transfer.in, int(transfer.inLeft), MPI_BYTE, rank, 0, MPI_COMM_WORLD,
+                                     &job.requests.emplace_back()) != MPI_SUCCESS)
+      return fail("MPI reports a failed receiving");
+    if (transfer.outLeft && MPI_Isend(transfer.out, int(transfer.outLeft), MPI_BYTE, rank, 0, MPI_COMM_WORLD,
+                                      &job.requests.emplace_back()) != MPI_SUCCESS)
+      return fail("MPI reports a failed sending");
   }
+  return wait(watchdogSeconds);
 }
-
-uint64_t bytesOf(int32_t dtype) { return dtype == ACCUM_I64 || dtype == ACCUM_F64 ? 8 : 4; }
 
 int allReduce(void *data, uint64_t n, int32_t dtype, int32_t reduction, double watchdogSeconds) {
-  MPI_Datatype type = typeOf(dtype);
-  if (type == MPI_DATATYPE_NULL)
+  if (!Shares::isSummable(dtype))
     return fail("an all-reduce of this dtype is not built");
-  uint64_t bytes = bytesOf(dtype);
-  MPI_Op op = reduction == ACCUM_MAX ? MPI_MAX : MPI_SUM;
-  for (uint64_t first = 0; first < n; first += kPieceBytes / bytes) {
-    uint64_t count = std::min(kPieceBytes / bytes, n - first);
-    MPI_Request request;
-    if (MPI_Iallreduce(MPI_IN_PLACE, static_cast<char *>(data) + first * bytes, int(count), type, op,
-                       MPI_COMM_WORLD, &request) != MPI_SUCCESS)
-      return fail("MPI reports a failed all-reduce");
-    if (int code = wait(1, &request, "all-reduce", watchdogSeconds))
-      return code;
-  }
-  return 0;
-}
-
-/// A reduction to each rank, or a broadcast from each, of the same place in its part: together they send what
-/// a ring would, and the parts need no copy to lie side by side. MPI holds a copy of each: all of them are
-/// one piece.
-template <typename Start>
-int overParts(uint64_t n, uint64_t bytes, const char *what, double watchdogSeconds, Start &&start) {
-  uint64_t step = std::max<uint64_t>(kPieceBytes / bytes / uint64_t(job.ranks), 1);
-  for (uint64_t first = 0; first < n; first += step) {
-    uint64_t count = std::min(step, n - first);
-    for (int root = 0; root < job.ranks; ++root)
-      if (start((uint64_t(root) * n + first) * bytes, int(count), root, &job.requests[root]) != MPI_SUCCESS)
-        return fail(std::string("MPI reports a failed ") + what);
-    if (int code = wait(job.ranks, job.requests.data(), what, watchdogSeconds))
-      return code;
-  }
-  return 0;
+  return job.shares.allReduce(data, n, dtype, reduction, [&] { return exchange(watchdogSeconds); });
 }
 
 int reduceScatter(void *data, uint64_t n, int32_t dtype, double watchdogSeconds) {
-  MPI_Datatype type = typeOf(dtype);
-  if (type == MPI_DATATYPE_NULL)
+  if (!Shares::isSummable(dtype))
     return fail("a reduce-scatter of this dtype is not built");
-  return overParts(n, bytesOf(dtype), "reduce-scatter", watchdogSeconds,
-                   [&](uint64_t offset, int count, int root, MPI_Request *request) {
-                     char *part = static_cast<char *>(data) + offset;
-                     bool isOwn = root == job.rank;
-                     return MPI_Ireduce(isOwn ? MPI_IN_PLACE : part, isOwn ? part : nullptr, count, type,
-                                        MPI_SUM, root, MPI_COMM_WORLD, request);
-                   });
+  return job.shares.reduceScatter(data, n, dtype, [&] { return exchange(watchdogSeconds); });
 }
 
 int allGather(void *data, uint64_t bytes, double watchdogSeconds) {
-  return overParts(bytes, 1, "all-gather", watchdogSeconds,
-                   [&](uint64_t offset, int count, int root, MPI_Request *request) {
-                     return MPI_Ibcast(static_cast<char *>(data) + offset, count, MPI_BYTE, root,
-                                       MPI_COMM_WORLD, request);
-                   });
+  return job.shares.allGather(data, bytes, [&] { return exchange(watchdogSeconds); });
 }
 
 /// mpirun ends the job when a rank dies.
@@ -233,6 +222,7 @@ void abortJob(int32_t exitCode) {
 }
 
 int finalize() {
+  watch.stop();
   MPI_Win_free(&job.window);
   MPI_Comm_free(&job.node);
   return MPI_Finalize() == MPI_SUCCESS ? 0 : fail("MPI did not end in order");

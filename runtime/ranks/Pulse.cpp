@@ -51,6 +51,8 @@ void Pulse::stop() {
 }
 
 void Pulse::round() {
+  if (busy.isSeen())
+    beat();
   for (int rank = 0; rank < count; ++rank) {
     Peer &peer = peers[rank];
     if (peer.socket < 0 || peer.closed)

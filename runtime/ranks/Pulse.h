@@ -4,6 +4,7 @@
 #ifndef ACCUM_RUNTIME_RANKS_PULSE_H
 #define ACCUM_RUNTIME_RANKS_PULSE_H
 
+#include "runtime/ranks/BusySign.h"
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -62,6 +63,7 @@ private:
 
   std::unique_ptr<Peer[]> peers;
   int count = 0;
+  BusySign busy;
   std::mutex sending; ///< the thread and tell()
   std::atomic<bool> ending{false};
   std::thread thread;

@@ -58,6 +58,31 @@ TEST(Ranks, AStalledRankEndsTheJobAndIsNamed) {
               HasSubstr("rank 1 has stalled: it did nothing for 5 s while the others wait for it"));
 }
 
+/// A machine that is short of processors gives a rank less than the watchdog's time for one piece of its
+/// work.
+TEST(Ranks, ARankThatComputesIsWaitedFor) {
+  ToyOptions options{.batch = 6, .devices = 2, .m = 1};
+  options.config.busyMilliseconds = 3000;
+  Job job(options);
+  std::string watchdog = "export ACCUM_WATCHDOG_SECONDS=1; ", words = ACCUM_RUN " " + job.words + "2";
+  Outcome outcome = runCommand(watchdog + words);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  outcome =
+      runCommand(watchdog + "export MASTER_ADDR=localhost MASTER_PORT=29643 WORLD_SIZE=2; RANK=1 " + words +
+                 " --launcher env & p=$!; RANK=0 " + words + " --launcher env; a=$?; wait $p && exit $a");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+TEST(Ranks, AJobThatWasStoppedAsAWholeGoesOn) {
+  Job job;
+  std::string pids = "$(cat " + job.artifact + "/rank-*.pid)";
+  Outcome outcome = runCommand(
+      "export ACCUM_WATCHDOG_SECONDS=2; " ACCUM_RUN " " + job.words + "100 & p=$!; until test -s " +
+      job.artifact + "/rank-2.pid && test -s " + job.artifact + "/rank-1.pid && test -s " + job.artifact +
+      "/rank-0.pid; do sleep 0.05; done; kill -STOP " + pids + "; sleep 6; kill -CONT " + pids + "; wait $p");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
 /// Without MPI: all who wait name the one that does not, also where they wait for each other.
 TEST(Ranks, AStalledOrDeadRankOverSocketsIsNamedByAll) {
   for (auto [signal, sentence] :

@@ -30,6 +30,7 @@ typedef struct ToyConfig {
   uint32_t failKernel;       /* non-zero: launches a kernel that does not exist */
   int32_t nanStep;           /* this step's gradient is NaN */
   uint32_t stepMilliseconds; /* a step takes at least so long */
+  uint32_t busyMilliseconds; /* rank 1's first step computes so long, at one thing */
   uint32_t evalMilliseconds; /* a micro-step of an evaluation takes at least so long */
   uint32_t writePids;        /* leaves rank-R.pid in the artifact */
   uint32_t onHost;           /* the program may look at its inputs */

@@ -112,12 +112,19 @@ void pause(uint32_t milliseconds) {
   nanosleep(&time, nullptr);
 }
 
+void compute(uint32_t milliseconds) {
+  for (clock_t start = clock(); clock() - start < clock_t(milliseconds) * (CLOCKS_PER_SEC / 1000);)
+    ;
+}
+
 int misbehave(accum_ctx *ctx) {
   void *args[] = {ctx->state + config.db};
   if (config.nanStep == int64_t(ctx->step))
     if (ctx->rt->launch(ctx, kPoison + config.isDouble, args))
       return 6 + 1;
   pause(config.stepMilliseconds);
+  if (ctx->rank == 1 && ctx->step == 0)
+    compute(config.busyMilliseconds);
   if (!config.writePids || ctx->step != 0)
     return 0;
   if (std::FILE *file = std::fopen((folder + "/rank-" + std::to_string(ctx->rank) + ".pid").c_str(), "w")) {
