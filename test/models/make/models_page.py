@@ -8,37 +8,40 @@ EXPORTERS = "DNTH"
 WORDS = {"attn_implementation": "eager", "experts_implementation": "batched_mm", "evaluation": "eval"}
 INTRO = """# Models that were tried
 
-Families of transformers 5.24, or 5.23 for some second heads, and the heads that were tried, exported as [exporting.md](exporting.md) says by torch 2.15 and onnxscript 0.7, compiled,
-and trained for three steps of SGD. *Trains* means: for micro-batches of two and of one of seven samples, padded ones among them, the
-losses are PyTorch's on the undivided batch in float64 (within 2e-6; the largest difference below is {worst:.1e}), and so is the gradient
-norm of every parameter that counts. The exported batch has no padding, as in a tutorial. The models are tiny (hidden 32, two layers,
-seeded weights, no dropout); their graphs are those of large ones. `test/models/make/make-models-table.py` tries what is not in its
-`models-table.jsonl`, and makes this page.
+This page lists families of transformers 5.24 (some second heads: 5.23) and the heads that were tried. Each was exported
+as in [exporting.md](exporting.md), by torch 2.15 and onnxscript 0.7, compiled, and trained for three steps of SGD on
+seven samples. *Trains* means that for micro-batches of two samples and of one, some of them padded, two things agree
+with PyTorch on the undivided batch in float64: the losses (within 2e-6; the largest difference below is {worst:.1e})
+and the gradient norm of every parameter (those below 1 % of the largest are not compared). The exported example has no
+padding, as in a tutorial. The models are tiny (hidden size 32, two layers, seeded weights, no dropout), with the graphs
+of large ones. `test/models/make/make-models-table.py` tries the cases that are not in its `models-table.jsonl`, and
+writes this page.
 
 **{trains} of {all} families** train with at least one head and exporter. An empty cell was not tried.
 
-D: dynamo; N: dynamo with `optimize=False`; T: TorchScript with `training=TrainingMode.TRAINING, do_constant_folding=False`, opset 17;
-H: `OnnxExporter` of transformers, which takes no labels: the loss is added (`--loss causal-lm:logits` or `--loss cross-entropy:logits`,
-and `--dim NAME=SIZE` for each open dimension).
+D: dynamo; N: dynamo with `optimize=False`; T: TorchScript with
+`training=TrainingMode.TRAINING, do_constant_folding=False`, opset 17; H: `OnnxExporter` of transformers, which takes no
+labels, so `--loss causal-lm:logits` or `--loss cross-entropy:logits` adds the loss, and `--dim NAME=SIZE` sizes each
+dynamic dimension.
 
 | cell | means |
 |---|---|
 | yes | trains as exported, with transformers' default attention |
 | eager | trains with `from_pretrained(..., attn_implementation="eager")` |
 | batched_mm | trains with `from_pretrained(..., experts_implementation="batched_mm")` |
-| `--freeze` | trains with `--freeze NAME` for each parameter of `requires_grad=False`, which no file records |
-| eval | trains without the two arguments of T: in evaluation mode, with constants folded |
+| `--freeze` | trains with `--freeze NAME` for each parameter with `requires_grad=False`, which no file records |
+| eval | trains if exported without the two arguments of T: in evaluation mode, with constants folded |
 | not exported | the exporter fails |
-| no loss | of H: the loss of this head is none that accumc adds |
+| no loss | H only: accumc cannot add the loss of this head |
 | `a-slug` | accumc refuses the file |
-| another loss | the file lacks something that it cannot say |
+| another loss | the loss differs, because the file does not record what it would need |
 
 """
 LOST = """
-## Where a file cannot say enough
-`padding_idx` keeps a row of an embedding from training, and a file of TorchScript (T) cannot say so. Mostly it does not matter, as
-padding is masked. BART, mBART, Marian and Pegasus look the row up in place of labels that are ignored, and ConvBERT's convolutions
-read padding: these files are refused. D and N record it.
+## What TorchScript files cannot record
+`padding_idx` keeps a row of an embedding from training, and a TorchScript file (T) does not record it. Usually this
+does not matter, since padding is masked. BART, mBART, Marian and Pegasus look the row up in place of ignored labels,
+and ConvBERT's convolutions read padding: these files are refused. D and N record it.
 """
 
 
