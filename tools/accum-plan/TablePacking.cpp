@@ -2,6 +2,7 @@
 // Packs, checks and explains a table of rectangles.
 #include "compiler/Planner/Problem/Quantity.h"
 #include "tools/accum-plan/RectangleTable.h"
+#include "tools/accum-plan/RestrictedPacking.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>

@@ -72,9 +72,4 @@ int64_t maxLoad(std::span<const Rectangle> rectangles);
 /// function of its arguments. What costs more than linear is dropped beyond a budget.
 Packing pack(std::span<const Rectangle> rectangles, const PackingEffort &effort = {});
 
-/// The same with a restriction per rectangle: first fit, then evictions; exact search only where nothing is
-/// restricted. Sizes need not be multiples of anything. Rectangles that are given an offset must not overlap.
-Packing packRestricted(std::span<const Rectangle> rectangles, std::span<const Restriction> restrictions,
-                       const PackingEffort &effort);
-
 } // namespace accum::planner

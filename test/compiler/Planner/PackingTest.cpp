@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packings against exhaustive search on small inputs, and their validity on large ones.
 #include "compiler/Planner/Packing/Packing.h"
-#include "compiler/Planner/Packing/EvictionSearch.h"
 #include "compiler/Planner/Packing/ValleySearch.h"
 #include "test/compiler/Planner/NetworkInstances.h"
 #include "test/compiler/Planner/TightInstances.h"
+#include "tools/accum-plan/EvictionSearch.h"
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <numeric>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing where some are aligned or stand somewhere: first fit, then evictions.
-#include "compiler/Planner/Packing/EvictionSearch.h"
+#include "tools/accum-plan/RestrictedPacking.h"
 #include "compiler/Planner/Packing/GreedyPacking.h"
+#include "tools/accum-plan/EvictionSearch.h"
 #include <algorithm>
 
 namespace accum::planner {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packing under a height by evicting what is in the way.
-#include "compiler/Planner/Packing/EvictionSearch.h"
+#include "tools/accum-plan/EvictionSearch.h"
 #include "compiler/Planner/Packing/GreedyPacking.h"
 #include <algorithm>
 #include <iterator>
