@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The phases as pass pipelines: the driver runs them, and accum-opt knows each by name (`--phase-fuse=cuda`).
-// The phase `plan` is no pipeline: it asks the planner (compiler/Driver/Planning.h).
+// The phase `plan` asks the planner: compiler/Driver/PlanPass.h.
 #pragma once
 
 #include "mlir/Pass/PassManager.h"
