@@ -9,6 +9,13 @@ list(APPEND ACCUM_WARNINGS "$<$<CONFIG:Release>:${ACCUM_WARNINGS_RELEASE}>")
 
 separate_arguments(ACCUM_LLVM_DEFINITIONS NATIVE_COMMAND "${LLVM_DEFINITIONS}")
 
+set(ACCUM_UNITY 8 CACHE STRING "Files that are compiled at once: 1 is fastest after a change of one")
+
+# Most of a file's compile time goes into headers and templates that the next one needs too.
+function(accum_unity name)
+  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ACCUM_UNITY})
+endfunction()
+
 # Plain C++ library: accum_library(NAME SOURCES a.cpp ... [DEPS target ...]).
 function(accum_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
@@ -17,6 +24,7 @@ function(accum_library name)
     $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}>)
   target_compile_options(${name} PRIVATE ${ACCUM_WARNINGS})
   target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+  accum_unity(${name})
 endfunction()
 
 # The usage requirements of MLIR code.
@@ -44,16 +52,12 @@ target_include_directories(AccumPCH PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINAR
 target_compile_options(AccumPCH PRIVATE ${ACCUM_WARNINGS} -Xclang -fno-pch-timestamp)
 target_precompile_headers(AccumPCH PRIVATE ${PROJECT_SOURCE_DIR}/cmake/MLIRPrecompiled.h)
 
-set(ACCUM_UNITY 8 CACHE STRING "Files of MLIR code that are compiled at once: 1 is fastest after a change of one")
-
 # Library of MLIR code: as accum_library, plus MLIR and the precompiled header.
 function(accum_mlir_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
   accum_library(${name} SOURCES ${ARG_SOURCES} DEPS ${ARG_DEPS} AccumMLIR)
   target_compile_options(${name} PRIVATE -Xclang -fno-pch-timestamp)
   target_precompile_headers(${name} REUSE_FROM AccumPCH)
-  # Most of a file's time goes into headers and templates that the next one needs too.
-  set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ACCUM_UNITY})
 endfunction()
 
 # A RPATH, where the default is a RUNPATH: it also serves the libraries that a library beside the binary needs.
@@ -72,6 +76,7 @@ function(accum_tool name)
   target_compile_definitions(${name} PRIVATE ACCUM_VERSION="${PROJECT_VERSION}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS})
   accum_relocatable(${name})
+  accum_unity(${name})
   if(NOT ARG_FOR_USERS)
     install(TARGETS ${name} RUNTIME DESTINATION bin COMPONENT developer)
     return()
@@ -100,5 +105,6 @@ function(accum_unit_test name)
   target_compile_definitions(${name} PRIVATE ACCUM_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/test/unit)
+  accum_unity(${name})
   add_test(NAME ${name} COMMAND ${name})
 endfunction()

@@ -8,8 +8,6 @@
 namespace accum::runtime {
 namespace {
 
-constexpr uint64_t kAlign = 256;
-
 uint64_t roundUp(uint64_t value, uint64_t unit) { return (value + unit - 1) / unit * unit; }
 
 /// How ranks hold a segment, and where.
@@ -23,13 +21,13 @@ public:
 
   uint64_t take(uint64_t bytes) {
     uint64_t offset = end;
-    end = roundUp(end + bytes, kAlign);
+    end = roundUp(end + bytes, kRangeAlign);
     return offset;
   }
   /// What was taken since the last segment is one; `inParts`: of equal parts for all devices.
   void close(Held held, bool inParts, Where where = Where::OnDevice, int64_t pieces = 1) {
     if (inParts)
-      end = start + roundUp(end - start, devices * uint64_t(pieces) * kAlign);
+      end = start + roundUp(end - start, devices * uint64_t(pieces) * kRangeAlign);
     uint64_t bytes = end - start;
     bool isOffloaded = where == Where::Offloaded;
     uint64_t &local = isOffloaded ? offloaded : onDevice;

@@ -12,6 +12,9 @@
 
 namespace accum::runtime {
 
+/// Every range and tensor of the state begins at a multiple of so many bytes.
+inline constexpr uint64_t kRangeAlign = 256;
+
 inline constexpr int kManifestFormat = 3;
 
 /// What an input becomes when the data lacks it.

@@ -10,7 +10,6 @@ namespace {
 
 using Finding = std::optional<std::string>;
 
-constexpr uint64_t kAlign = 256;
 constexpr int64_t kMaxElements = int64_t(1) << 48;
 /// More than accumc takes, and far enough below overflow; all inputs of a micro-step, in bytes.
 constexpr int64_t kMaxBatch = int64_t(1) << 50;
@@ -91,7 +90,7 @@ Finding checkState(const Manifest &manifest) {
   std::sort(ranges.begin(), ranges.end(), [](const Range &a, const Range &b) { return a.offset < b.offset; });
   const Range *before = nullptr;
   for (const Range &range : ranges) {
-    if (range.offset % kAlign != 0)
+    if (range.offset % kRangeAlign != 0)
       return range.owner + " does not start on a multiple of 256 bytes";
     if (range.bytes > manifest.wholeBytes() || range.offset > manifest.wholeBytes() - range.bytes)
       return range.owner + " ends outside the state";
@@ -119,7 +118,7 @@ Finding checkSegments(const Manifest &manifest) {
     uint64_t parts = segment.isCut || segment.isOwned ? uint64_t(manifest.devices) : 1;
     uint64_t &local = segment.isOffloaded ? offloaded : onDevice;
     if (segment.offset != whole || segment.local != local || segment.bytes == 0 ||
-        segment.bytes > uint64_t(kMaxElements) || segment.bytes % (parts * kAlign) != 0)
+        segment.bytes > uint64_t(kMaxElements) || segment.bytes % (parts * kRangeAlign) != 0)
       return "the segment at " + std::to_string(segment.offset) + " is out of place or of an odd size";
     whole += segment.bytes;
     local += segment.isCut ? segment.bytes / parts : segment.bytes;
@@ -131,7 +130,7 @@ Finding checkTrained(const Manifest &manifest, const ParameterSpec &param) {
   const GradientRange &gradients = manifest.gradients;
   if (param.dtype != gradients.dtype)
     return "`" + param.onnxName + "` and the gradients differ in dtype";
-  if (param.gradOffset % kAlign != 0 || param.gradOffset < gradients.offset ||
+  if (param.gradOffset % kRangeAlign != 0 || param.gradOffset < gradients.offset ||
       param.bytes() > gradients.bytes ||
       param.gradOffset - gradients.offset > gradients.bytes - param.bytes())
     return "the gradient of `" + param.onnxName + "` is outside the gradients";

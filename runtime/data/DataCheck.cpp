@@ -9,8 +9,6 @@
 namespace accum::runtime {
 namespace {
 
-Error badData(const std::string &message) { return {kExitFile, message, "bad-data"}; }
-
 /// The slab without its batch axis where that has one row; otherwise all of it.
 std::vector<int64_t> sampleShape(const InputSpec &spec) {
   std::vector<int64_t> shape = spec.shape;

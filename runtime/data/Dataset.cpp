@@ -14,8 +14,6 @@ namespace {
 /// Beyond that memory that is not in the plan is worth a word.
 constexpr uint64_t kMuch = 1 << 20;
 
-Error badData(const std::string &message) { return {kExitFile, message, "bad-data"}; }
-
 std::string namesOf(const std::vector<std::vector<Array>> &arrays) {
   std::string names;
   for (const std::vector<Array> &shards : arrays)

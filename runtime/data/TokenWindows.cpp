@@ -7,9 +7,6 @@
 namespace accum::runtime {
 namespace {
 
-Error badData(const std::string &message) { return {kExitFile, message, "bad-data"}; }
-Error usage(const std::string &message) { return {kExitUsage, message, "usage"}; }
-
 /// One number per token: all axes but one have one element.
 bool isLine(const InputSpec &spec) {
   return !isFloat(spec.dtype) && spec.shape.size() == 2 &&

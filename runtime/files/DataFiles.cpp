@@ -12,7 +12,6 @@ namespace fs = std::filesystem;
 
 constexpr const char *kSuffixes[] = {".bin", ".npy", ".npz", ".safetensors"};
 
-Error badData(const std::string &message) { return {kExitFile, message, "bad-data"}; }
 Error missing(const std::string &message) { return {kExitFile, message, "missing-file"}; }
 
 std::string suffixOf(const std::string &path) { return fs::path(path).extension(); }

@@ -109,6 +109,10 @@ Status MappedFile::read(const uint8_t *from, uint64_t count, uint8_t *to) const 
   return {};
 }
 
+Error notWhole(const std::string &kind, const std::string &path, const std::string &what) {
+  return {kExitFile, path + ": is not a whole " + kind + ": " + what, "malformed"};
+}
+
 Expected<std::string> readText(const std::string &path, uint64_t limit) {
   auto file = MappedFile::open(path);
   if (!file)

@@ -38,6 +38,9 @@ private:
   int descriptor;
 };
 
+/// `PATH: is not a whole KIND: WHAT`, slug `malformed`.
+Error notWhole(const std::string &kind, const std::string &path, const std::string &what);
+
 /// The whole text of a file of at most `limit` bytes.
 Expected<std::string> readText(const std::string &path, uint64_t limit);
 

@@ -8,10 +8,6 @@
 namespace accum::runtime {
 namespace {
 
-Error malformed(const std::string &path, const std::string &what) {
-  return {kExitFile, path + ": is not a whole .npy file: " + what, "malformed"};
-}
-
 /// The text behind `'key':`, blanks skipped; empty where the key is missing.
 std::string_view valueOf(std::string_view header, std::string_view key) {
   size_t at = header.find("'" + std::string(key) + "'");
@@ -112,23 +108,23 @@ Expected<Array> parseNpy(const uint8_t *bytes, uint64_t size, const std::string 
                          const std::string &path) {
   auto preamble = readPreamble(bytes, size);
   if (!preamble)
-    return malformed(path, "its header is damaged");
+    return notWhole(".npy file", path, "its header is damaged");
   std::string_view descriptor = valueOf(preamble->header, "descr");
   size_t quote = descriptor.empty() ? std::string_view::npos : descriptor.find('\'', 1);
   if (quote == std::string_view::npos || descriptor[0] != '\'')
-    return malformed(path, "array `" + name + "` has no plain dtype");
+    return notWhole(".npy file", path, "array `" + name + "` has no plain dtype");
   descriptor = descriptor.substr(1, quote - 1);
   auto dtype = dtypeOfNumpy(descriptor);
   if (!dtype)
-    return malformed(path, "array `" + name + "` has dtype " + std::string(descriptor) +
-                               ", which is not supported");
+    return notWhole(".npy file", path,
+                    "array `" + name + "` has dtype " + std::string(descriptor) + ", which is not supported");
   auto shape = parseTuple(valueOf(preamble->header, "shape"));
   auto elements = shape ? countElements(*shape, *dtype) : std::nullopt;
   if (!elements)
-    return malformed(path, "array `" + name + "` has no readable shape");
+    return notWhole(".npy file", path, "array `" + name + "` has no readable shape");
   if (uint64_t(*elements) * bytesOf(*dtype) != size - preamble->dataOffset)
-    return malformed(path,
-                     "array `" + name + "` has bytes that do not match its shape " + formatShape(*shape));
+    return notWhole(".npy file", path,
+                    "array `" + name + "` has bytes that do not match its shape " + formatShape(*shape));
   Array array;
   array.name = name;
   array.path = path;

@@ -11,10 +11,6 @@ namespace {
 // The format's own limit for the header.
 constexpr uint64_t kMaxHeader = 100'000'000;
 
-Error malformed(const std::string &path, const std::string &what) {
-  return {kExitFile, path + ": is not a whole safetensors file: " + what, "malformed"};
-}
-
 struct Entry {
   Array array;
   uint64_t begin, end;
@@ -75,14 +71,14 @@ Expected<std::vector<Array>> readSafetensors(const std::string &path) {
   const std::shared_ptr<MappedFile> &file = *opened;
   uint64_t headerBytes = 0;
   if (file->size() < 8)
-    return malformed(path, "it has " + std::to_string(file->size()) + " bytes");
+    return notWhole("safetensors file", path, "it has " + std::to_string(file->size()) + " bytes");
   std::memcpy(&headerBytes, file->data(), 8);
   if (headerBytes > kMaxHeader || headerBytes > file->size() - 8)
-    return malformed(path, "its header is cut off");
+    return notWhole("safetensors file", path, "its header is cut off");
   try {
     std::vector<Entry> entries = readHeader(reinterpret_cast<const char *>(file->data()) + 8, headerBytes);
     if (auto finding = checkEntries(entries, file->size() - 8 - headerBytes))
-      return malformed(path, *finding);
+      return notWhole("safetensors file", path, *finding);
     std::vector<Array> arrays;
     for (Entry &entry : entries) {
       entry.array.path = path;
@@ -92,7 +88,7 @@ Expected<std::vector<Array>> readSafetensors(const std::string &path) {
     }
     return arrays;
   } catch (const std::exception &exception) {
-    return malformed(path, exception.what());
+    return notWhole("safetensors file", path, exception.what());
   }
 }
 

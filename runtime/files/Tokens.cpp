@@ -17,10 +17,6 @@ struct Format {
 };
 constexpr Format kFormats[] = {{20240520, 1, ACCUM_U16}, {20240801, 7, ACCUM_U32}};
 
-Error malformed(const std::string &path, const std::string &what) {
-  return {kExitFile, path + ": is not a whole file of tokens: " + what, "malformed"};
-}
-
 /// The magic numbers of llm.c and of those who follow it are dates; as tokens they are beyond any vocabulary,
 /// or a pair that is followed by a version.
 bool isHeader(const Header &header) {
@@ -36,20 +32,23 @@ Status readHeader(const Header &header, TokenFile &file, uint64_t size) {
     if (header.magic != format.magic)
       continue;
     if (header.version != format.version)
-      return malformed(path, "its header has version " + std::to_string(header.version) + ", expected " +
-                                 std::to_string(format.version));
+      return notWhole("file of tokens", path,
+                      "its header has version " + std::to_string(header.version) + ", expected " +
+                          std::to_string(format.version));
     uint64_t bytes = uint64_t(std::max(header.tokens, 0)) * bytesOf(format.dtype);
     if (header.tokens < 0 || size < kHeaderBytes || size - kHeaderBytes != bytes)
-      return malformed(path, "its header says " + std::to_string(header.tokens) + " tokens of " +
-                                 std::string(nameOf(format.dtype)) + ", and " +
-                                 std::to_string(size > kHeaderBytes ? size - kHeaderBytes : 0) +
-                                 " bytes are behind it");
+      return notWhole("file of tokens", path,
+                      "its header says " + std::to_string(header.tokens) + " tokens of " +
+                          std::string(nameOf(format.dtype)) + ", and " +
+                          std::to_string(size > kHeaderBytes ? size - kHeaderBytes : 0) +
+                          " bytes are behind it");
     file.tokens.dtype = format.dtype;
     file.tokens.data += kHeaderBytes;
     file.tokens.shape = {header.tokens};
     return {};
   }
-  Error error = malformed(path, "its header has the magic number " + std::to_string(header.magic));
+  Error error =
+      notWhole("file of tokens", path, "its header has the magic number " + std::to_string(header.magic));
   error.notes.emplace_back("llm.c's files of tokens have 20240520 (u16) or 20240801 (u32); one without a "
                            "header is read with --token-type");
   return error;
@@ -59,8 +58,9 @@ Status readHeader(const Header &header, TokenFile &file, uint64_t size) {
 Status readRaw(TokenFile &file, DType dtype, uint64_t size) {
   uint64_t bytes = bytesOf(dtype);
   if (size % bytes != 0)
-    return malformed(file.tokens.path, "its " + std::to_string(size) + " bytes are no whole number of " +
-                                           std::string(nameOf(dtype)) + " tokens");
+    return notWhole("file of tokens", file.tokens.path,
+                    "its " + std::to_string(size) + " bytes are no whole number of " +
+                        std::string(nameOf(dtype)) + " tokens");
   file.tokens.dtype = dtype;
   file.tokens.shape = {int64_t(size / bytes)};
   return {};
@@ -76,8 +76,9 @@ Status readIndexed(TokenFile &file, const std::string &indexPath, uint64_t size)
   uint64_t bytes = uint64_t(file.index->tokens()) * bytesOf(file.tokens.dtype);
   if (size == bytes)
     return {};
-  return malformed(file.tokens.path, "it has " + std::to_string(size) + " bytes, and " + indexPath +
-                                         " says " + std::to_string(bytes));
+  return notWhole("file of tokens", file.tokens.path,
+                  "it has " + std::to_string(size) + " bytes, and " + indexPath + " says " +
+                      std::to_string(bytes));
 }
 
 Expected<TokenFile> readBin(const std::string &path, const std::string &type) {

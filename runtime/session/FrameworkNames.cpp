@@ -28,7 +28,6 @@ private:
   size_t count = 0;
 };
 
-std::string quoted(const std::string &name) { return "`" + name + "`"; }
 } // namespace
 
 std::vector<AliasSpec> namesForFramework(const ParameterSpec &param) {
@@ -42,16 +41,16 @@ std::vector<std::string> missingForFramework(const Manifest &manifest) {
   for (const ParameterSpec &param : manifest.params) {
     if (!param.trained || !param.framework.empty())
       continue;
-    std::string own = quoted(param.onnxName) + " " + formatShape(param.shape);
+    std::string own = quotedName(param.onnxName) + " " + formatShape(param.shape);
     if (param.isRows)
-      rows.add(quoted(param.madeOf) + " (here " + own + ")");
+      rows.add(quotedName(param.madeOf) + " (here " + own + ")");
     else if (!param.madeOf.empty())
-      made.add(quoted(param.madeOf) + " (here " + own + ")");
+      made.add(quotedName(param.madeOf) + " (here " + own + ")");
     else
       unknown.add(own);
   }
   for (const std::string &name : manifest.stateLacks)
-    lacking.add(quoted(name));
+    lacking.add(quotedName(name));
   std::vector<std::string> notes;
   std::string begin = "--names framework: ";
   if (!rows.isEmpty())

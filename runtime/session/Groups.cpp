@@ -12,10 +12,6 @@
 namespace accum::runtime {
 namespace {
 
-Error usage(const std::string &message, std::vector<std::string> notes = {}) {
-  return {kExitUsage, message, "usage", std::move(notes)};
-}
-
 /// Of the parameter, in the model file and in the framework.
 std::vector<std::string> namesOf(const ParameterSpec &param) {
   std::vector<std::string> names = {param.onnxName};

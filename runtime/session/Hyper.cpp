@@ -7,8 +7,6 @@
 namespace accum::runtime {
 namespace {
 
-Error usage(const std::string &message) { return {kExitUsage, message, "usage"}; }
-
 Status checkRange(const char *flag, const std::optional<double> &value, double end) {
   if (!value || (std::isfinite(*value) && *value >= 0 && *value < end))
     return {};

@@ -23,8 +23,6 @@ template <typename List, typename Say> std::string joined(const List &list, Say 
   return text + (list.size() > named ? " and " + std::to_string(list.size() - named) + " more" : "");
 }
 
-std::string quoted(const std::string &name) { return "`" + name + "`"; }
-
 /// A block of the parameter: whole rows, or a part of one.
 struct Block {
   int64_t row, rows, column, columns;
@@ -141,7 +139,7 @@ std::string sayMissing(const Manifest &manifest, const WeightMatch &match, size_
   const ParameterSpec &param = manifest.params[number];
   std::string name = param.framework.empty() ? param.onnxName : param.framework.front().name;
   std::string near = nearestName(name, match.leftOver);
-  return quoted(name) + (near.empty() ? "" : " (in the file: " + quoted(near) + "?)");
+  return quotedName(name) + (near.empty() ? "" : " (in the file: " + quotedName(near) + "?)");
 }
 
 std::string sayMisfit(const Manifest &manifest, const WeightMisfit &misfit) {
@@ -149,7 +147,7 @@ std::string sayMisfit(const Manifest &manifest, const WeightMisfit &misfit) {
   if (misfit.choice.as.transposed)
     std::swap(shape[0], shape[1]);
   const Array &array = *misfit.choice.array;
-  return quoted(array.name) + " " + formatShape(array.shape) + ", not " + formatShape(shape);
+  return quotedName(array.name) + " " + formatShape(array.shape) + ", not " + formatShape(shape);
 }
 
 std::vector<std::string> findings(const Manifest &manifest, const WeightMatch &match) {
@@ -161,7 +159,7 @@ std::vector<std::string> findings(const Manifest &manifest, const WeightMatch &m
     all.push_back("of another shape than the model's: " +
                   joined(match.misfits, [&](const WeightMisfit &each) { return sayMisfit(manifest, each); }));
   if (!match.leftOver.empty())
-    all.push_back("only in the file: " + joined(match.leftOver, quoted));
+    all.push_back("only in the file: " + joined(match.leftOver, quotedName));
   return all;
 }
 

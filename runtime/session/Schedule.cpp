@@ -16,10 +16,6 @@ namespace {
 /// Steps after which inverse-sqrt has fallen to 1 / sqrt(2) where there is no warm-up to say so.
 constexpr double kTimescale = 10000;
 
-Error usage(const std::string &message, std::vector<std::string> notes = {}) {
-  return {kExitUsage, message, "usage", std::move(notes)};
-}
-
 /// A finite number that is not negative, and nothing behind it.
 std::optional<double> amountIn(const std::string &text) {
   char *end = nullptr;

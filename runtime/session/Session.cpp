@@ -16,8 +16,6 @@
 namespace accum::runtime {
 namespace {
 
-Error usage(const std::string &message) { return {kExitUsage, message, "usage"}; }
-
 std::string joinNames(const std::vector<std::string> &names) {
   std::string text;
   for (const std::string &name : names)

@@ -4,11 +4,7 @@
 #include <algorithm>
 
 namespace accum::runtime {
-namespace {
-
-Error usage(const std::string &message) { return {kExitUsage, message, "usage"}; }
-
-} // namespace
+namespace {} // namespace
 
 Status Session::setBatches(std::vector<BatchChange> changes) {
   const Manifest &manifest = artifact.manifest;

@@ -6,11 +6,7 @@
 #include <cstring>
 
 namespace accum::runtime {
-namespace {
-
-Error usage(const std::string &message) { return {kExitUsage, message, "usage"}; }
-
-} // namespace
+namespace {} // namespace
 
 /// write(offset, bytes, fill) for each piece of a range.
 template <typename Write>

@@ -9,11 +9,7 @@
 #include <thread>
 
 namespace accum::runtime {
-namespace {
-
-Error usage(const std::string &message) { return {kExitUsage, message, "usage"}; }
-
-} // namespace
+namespace {} // namespace
 
 Status Session::joinRanks(const accum_open_options &options) {
   const Manifest &manifest = artifact.manifest;

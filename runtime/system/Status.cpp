@@ -17,6 +17,12 @@ std::string printable(std::string_view text) {
   return shown;
 }
 
+Error usage(const std::string &message, std::vector<std::string> notes) {
+  return {kExitUsage, message, "usage", std::move(notes)};
+}
+
+Error badData(const std::string &message) { return {kExitFile, message, "bad-data"}; }
+
 std::string format(const Error &error) {
   if (error.message.empty()) // another rank has said it
     return "";

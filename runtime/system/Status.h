@@ -33,6 +33,14 @@ struct Error {
 /// Control characters as `\x00`: what a file holds neither ends a C string nor steers a terminal.
 std::string printable(std::string_view text);
 
+/// A name from a file, as messages show it.
+inline std::string quotedName(const std::string &name) { return "`" + name + "`"; }
+
+/// What the caller, or the command line, asked for cannot be.
+Error usage(const std::string &message, std::vector<std::string> notes = {});
+/// A file of samples does not hold what the model needs.
+Error badData(const std::string &message);
+
 /// "error: MESSAGE [SLUG]" and one "note: ..." line per note, each ending in a newline; empty for an error
 /// without a message, which another rank reports.
 std::string format(const Error &error);

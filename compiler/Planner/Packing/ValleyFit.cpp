@@ -66,7 +66,7 @@ private:
 /// been found among very many.
 constexpr int64_t kVisitsPerLook = 20'000;
 /// Placing one, or raising a floor, takes as long as looking at some.
-constexpr int64_t kVisitsPerPlaced = 10;
+constexpr int64_t kVisitsPerPlacing = 10;
 
 } // namespace
 
@@ -136,7 +136,7 @@ Packing ValleyFit::pack(std::span<const double> weights, int64_t most, const Clo
   SkylineRuns floors(horizon);
   int64_t nextLook = 0, steps = 0;
   auto isLate = [&] {
-    int64_t work = visits + kVisitsPerPlaced * ++steps;
+    int64_t work = visits + kVisitsPerPlacing * ++steps;
     if (work < nextLook)
       return false;
     nextLook = work + kVisitsPerLook;
@@ -161,7 +161,7 @@ Packing ValleyFit::pack(std::span<const double> weights, int64_t most, const Clo
     packing.height = std::max(packing.height, run.floor + r.size);
     floors.raise(run, r.start, r.end, run.floor + r.size);
   }
-  visits += kVisitsPerPlaced * static_cast<int64_t>(rectangles.size());
+  visits += kVisitsPerPlacing * static_cast<int64_t>(rectangles.size());
   return packing;
 }
 

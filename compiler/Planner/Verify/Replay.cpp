@@ -10,9 +10,9 @@
 
 namespace accum::planner {
 
-namespace {
-
 Error invalid(std::string message) { return {std::move(message), "invalid-plan"}; }
+
+namespace {
 
 /// A command in the order that runs.
 struct Turn {

@@ -6,6 +6,9 @@
 
 namespace accum::planner {
 
+/// Slug `invalid-plan`.
+Error invalid(std::string message);
+
 /// What runs: before each backward command, whatever it reads, directly or through others, of the commands
 /// that run again and did not yet, in their order; every command in the plan's variant. Slug `invalid-plan`
 /// where a command that runs again has an effect besides its results, reads or writes what another one

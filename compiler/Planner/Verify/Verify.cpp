@@ -47,8 +47,6 @@ std::string nameOf(const Problem &problem, const Tenant &tenant) {
                                    : problem.buffers[tenant.buffer].id;
 }
 
-Error invalid(std::string message) { return {std::move(message), "invalid-plan"}; }
-
 bool inLoop(const Problem &problem, int command) {
   Region region = problem.commands[command].region;
   return region == Region::Prepass || region == Region::Micro;

@@ -16,8 +16,6 @@ using namespace accum::planner;
 
 namespace {
 
-DeviceProfile h100() { return *loadProfile("h100"); }
-
 /// Every subset of the commands that may run again, with every combination of variants.
 std::vector<Choice> allChoices(const Problem &problem) {
   Recomputation flow(problem);

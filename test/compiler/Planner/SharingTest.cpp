@@ -16,8 +16,6 @@ using testing::HasSubstr;
 
 namespace {
 
-DeviceProfile h100() { return *loadProfile("h100"); }
-
 /// 1,000 bytes of weights, as much of gradients, twice of moments; one command.
 Problem small() {
   Problem problem;

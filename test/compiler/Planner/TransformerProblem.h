@@ -2,6 +2,7 @@
 // Synthetic training steps of decoder-only transformers, for tests and benchmarks of the planner.
 #pragma once
 #include "compiler/Planner/Problem/Problem.h"
+#include "compiler/Planner/Time/DeviceProfile.h"
 
 namespace accum::planner {
 
@@ -17,6 +18,9 @@ struct TransformerShape {
 
 /// Forward, backward and AdamW update, with the saved activations of a layer that keeps all it needs.
 Problem transformerProblem(const TransformerShape &shape);
+
+/// The built-in profile.
+inline DeviceProfile h100() { return *loadProfile("h100"); }
 
 inline TransformerShape gpt2Small() { return {}; }
 /// The one of tiny-transformer.txt.
