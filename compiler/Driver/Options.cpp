@@ -52,10 +52,10 @@ void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
          "which symbolic dimension is the batch: NAME, or A,B where inputs have names of their own for it")
       ->check(notEmpty);
   app.add_option("--trainable", options.trainable,
-                 "train only what matches (glob on module or initializer names)");
-  app.add_option("--freeze", options.freeze, "do not train what matches");
-  app.add_flag("--untie", options.untie, "keep apart what the file holds twice");
-  app.add_option("--tie", options.ties, "one parameter of two initializers: A=B");
+                 "train only parameters that match (glob on module or initializer names)");
+  app.add_option("--freeze", options.freeze, "do not train parameters that match");
+  app.add_flag("--untie", options.untie, "do not tie initializers that are equal in the file");
+  app.add_option("--tie", options.ties, "treat two initializers as one parameter: A=B");
   app.add_option(
       "--trust-backward", options.trustBackward,
       "torch.autograd.Functions whose own backward is the derivative of their forward (glob on names)");
@@ -79,7 +79,8 @@ void addStepOptions(CLI::App &app, Options &options, Raw &raw) {
   std::vector<std::string> optimizers;
   for (const runtime::OptimizerSpec &spec : runtime::optimizers())
     optimizers.emplace_back(spec.name);
-  addChoice(app, "--optimizer", options.optimizer, "whose state memory holds (default: adamw)", optimizers);
+  addChoice(app, "--optimizer", options.optimizer, "decides the optimizer state in memory (default: adamw)",
+            optimizers);
   addChoice(app, "--precision", options.precision, "tf32 on GPUs, f64 with --target reference (default: f32)",
             {"f32", "bf16", "tf32", "f64"}, {"f16"});
   addChoice(app, "--metric", options.metric,
@@ -92,7 +93,8 @@ void addStepOptions(CLI::App &app, Options &options, Raw &raw) {
 
 void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
   app.option_defaults()->group("The plan");
-  app.add_option("--memory", raw.memory, "memory per device, e.g. 16GiB; of a GPU with its context")
+  app.add_option("--memory", raw.memory,
+                 "memory budget per device, e.g. 16GiB; on a GPU including the CUDA context")
       ->check(notEmpty);
   app.add_option("--micro-batch", options.microBatch,
                  "auto, N, none, MIN..MAX, or explore[:MIN..MAX]: times the best few here (default: auto)");
@@ -102,17 +104,16 @@ void addPlanOptions(CLI::App &app, Options &options, Raw &raw) {
   addChoice(app, "--recompute", options.recompute, "activation checkpointing (default: auto)",
             {"auto", "none", "all"});
   addChoice(app, "--prefer", options.prefer,
-            "of the plans that fit: balanced (the least memory within 1 % of the fastest), speed, or "
-            "memory (the least of all) (default: balanced)",
+            "among plans that fit: balanced (least memory within 1 % of the fastest), speed, or memory "
+            "(least memory) (default: balanced)",
             {"balanced", "speed", "memory"});
   addChoice(app, "--shard", options.shard,
-            "the optimizer's state over the devices (zero1), gradients too (zero2), parameters too (zero3); "
-            "auto: as little of it as fits (default: none)",
+            "shard optimizer state over the devices (zero1), gradients too (zero2), parameters too (zero3); "
+            "auto: the fastest, or the least sharded within 1 % of it (default: none)",
             {"auto", "none", "zero1", "zero2", "zero3"});
-  app.add_option(
-         "--offload", options.offload,
-         "what waits off the device, in memory of a GPU's host, or of a host on its disk: the optimizer's "
-         "state, or parameters too; auto: as little of it as fits; none (default)")
+  app.add_option("--offload", options.offload,
+                 "keep optimizer state, or parameters too, off the device: in host memory for a GPU, on disk "
+                 "for a host; auto: the fastest, or the least offloaded within 1 % of it; none (default)")
       ->check(planner::offloadComplaint);
   app.add_option("--plan", options.planFile, "use this plan.json instead of a search")->check(notEmpty);
 }
@@ -122,10 +123,10 @@ void addTargetOptions(CLI::App &app, Options &options) {
   app.add_option("--target", options.target,
                  "device profile: host, h100, ... (--list-targets), reference, or FILE.json (default: host)");
   app.add_flag("--list-targets", options.listTargets, "the built-in device profiles");
-  addChoice(app, "--cpu", options.cpu, "instructions of the host (default: native)",
+  addChoice(app, "--cpu", options.cpu, "instruction set of the host (default: native)",
             {"native", "x86-64-v3", "x86-64-v4"});
   app.add_flag("--with-sim", options.withSim,
-               "kernels for a GPU also as code that this machine executes and checks");
+               "also compile the kernels of a GPU for the simulator (accum-run --target sim)");
 }
 
 void addOutputOptions(CLI::App &app, Options &options) {
@@ -150,8 +151,8 @@ constexpr const char *kExamples =
     "Examples:\n"
     "  accumc check gpt2.onnx                                    can it be cut? what is trained?\n"
     "  accumc gpt2.onnx --batch 1024 --memory 8GiB               compiles into gpt2.accum\n"
-    "  accumc gpt2.onnx --batch 1024 --devices 4 --shard auto    for four processes, their state in parts\n"
-    "  accumc gpt2.onnx --batch 1024 --target h100 --plan-only --explain   every size, and why not\n"
+    "  accumc gpt2.onnx --batch 1024 --devices 4 --shard auto    for four processes, with sharded state\n"
+    "  accumc gpt2.onnx --batch 1024 --target h100 --plan-only --explain   every candidate and why it lost\n"
     "  accum-run gpt2.accum --data tokens.bin --epochs 1 --lr 6e-4         trains what was compiled";
 
 /// Checks what CLI11 cannot; a message where something is wrong.

@@ -42,14 +42,14 @@ void addBatch(CLI::App &app, Options &options) {
                  "processes, one device each (default: what the artifact was compiled for, or what mpirun "
                  "or srun started)")
       ->check(wholeNumber(1, INT32_MAX));
-  app.add_option("--offload-dir", options.offloadDir,
-                 "folder on a disk for the file of offloaded state, which is gone with the run (default: the "
-                 "artifact's)")
+  app.add_option(
+         "--offload-dir", options.offloadDir,
+         "folder for the file of offloaded state, which disappears with the run (default: the artifact's)")
       ->type_name("DIR");
   app.add_option("--batch-schedule")
       ->each([](const std::string &) {})
       ->check([&](const std::string &text) { return readSchedule(text, options.batches); })
-      ->description("the global batch from a step on, as in 0:64,1000:256; the micro-batch stays")
+      ->description("global batch from each step on, as in 0:64,1000:256; the micro-batch stays")
       ->type_name("STEP:BATCH,...");
 }
 

@@ -25,7 +25,7 @@ std::string readInterval(const std::string &text, Options &options) {
 
 void addCheckpoints(CLI::App &app, Options &options) {
   app.add_option("--checkpoint", options.checkpoint,
-                 "folder of checkpoints: one at the end, on a signal, and where --checkpoint-every says")
+                 "folder of checkpoints: written at the end, on a signal, and as --checkpoint-every says")
       ->check(notEmpty)
       ->type_name("DIR");
   app.add_option("--checkpoint-every")
@@ -33,10 +33,10 @@ void addCheckpoints(CLI::App &app, Options &options) {
       ->check([&](const std::string &text) { return readInterval(text, options); })
       ->description("steps, or minutes as in 10min")
       ->type_name("N|Nmin");
-  app.add_option("--checkpoint-keep", options.checkpointKeep, "only the newest so many (default: all)")
+  app.add_option("--checkpoint-keep", options.checkpointKeep, "keep only the newest N (default: all)")
       ->check(wholeNumber(1));
   app.add_flag("--checkpoint-background", options.checkpointBackground,
-               "a thread writes them from a copy of the state, whose memory is printed");
+               "write them in a thread, from a copy of the state, whose memory is printed");
   app.add_option("--resume", options.resume,
                  "a checkpoint, a folder of them, or auto: the newest of --checkpoint, if there is one")
       ->check(notEmpty)

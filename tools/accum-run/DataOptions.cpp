@@ -6,30 +6,29 @@
 namespace accum::run {
 
 void addData(CLI::App &app, Options &options) {
-  app.add_option(
-         "--data", options.data,
-         ".safetensors, .npz or NAME=FILE.npy: one array per model input, samples leading; or tokens: .bin "
-         "(raw, llm.c's, or Megatron's with its .idx) or .npy of one axis; or a folder or a quoted pattern "
-         "of shards of one of these")
+  app.add_option("--data", options.data,
+                 ".safetensors, .npz or NAME=FILE.npy: one array per model input, samples on the first axis; "
+                 "or tokens: .bin (raw, llm.c's, or Megatron's with its .idx) or one-dimensional .npy; or a "
+                 "folder or a quoted pattern of such files")
       ->type_name("PATH...");
-  app.add_option("--token-type", options.tokenType, "of a .bin without a header: u16 (default) or u32")
+  app.add_option("--token-type", options.tokenType,
+                 "token type of a .bin without a header: u16 (default) or u32")
       ->check(CLI::IsMember({"u16", "u32"}));
   app.add_option("--document-separator", options.documentSeparator,
-                 "the token that ends a document, or index for Megatron's: labels do not go beyond it, and "
-                 "position_ids begin anew")
+                 "the token that ends a document, or index for Megatron's: labels do not cross it, and "
+                 "position_ids restart")
       ->type_name("ID|index");
-  app.add_option(
-         "--token-labels", options.tokenLabels,
-         "labels made of tokens: same (the model shifts them) or next, where the artifact's loss does not "
-         "say which")
+  app.add_option("--token-labels", options.tokenLabels,
+                 "labels made from tokens: same (the model shifts them) or next, if the loss of the artifact "
+                 "leaves this open")
       ->check(CLI::IsMember({"same", "next"}));
   app.add_flag("--synthetic", options.synthetic, "random inputs from the artifact's signature");
   app.add_option("--steps", options.steps, "optimizer steps")->check(wholeNumber(0));
   app.add_option("--epochs", options.epochs, "passes over the data")->check(wholeNumber(0));
-  app.add_flag("--shuffle,!--no-shuffle", options.shuffle, "another order in every epoch (default)");
-  app.add_option("--seed", options.seed, "of the shuffle, of dropout and of synthetic data (default 0)")
+  app.add_flag("--shuffle,!--no-shuffle", options.shuffle, "a new order in every epoch (default)");
+  app.add_option("--seed", options.seed, "seed of shuffle, dropout and synthetic data (default 0)")
       ->check(wholeNumber(0));
-  app.add_flag("--drop-last", options.dropLast, "leave out the last incomplete window of an epoch");
+  app.add_flag("--drop-last", options.dropLast, "drop an incomplete last step of an epoch");
 }
 
 } // namespace accum::run

@@ -9,20 +9,21 @@ namespace accum::run {
 void addEvaluation(CLI::App &app, Options &options) {
   app.add_option(
          "--eval", options.evalData,
-         "files as of --data; their loss, without dropout, behind the last step and as --eval-every says")
+         "files as in --data; their loss, without dropout, after the last step and as --eval-every says")
       ->type_name("PATH...");
-  app.add_option(
-         "--val-split", options.valSplit,
-         "instead of --eval: the last P% of --data's samples, or so many, are evaluated and not trained")
+  app.add_option("--val-split", options.valSplit,
+                 "instead of --eval: exclude the last P% of --data (or a number of samples) from training, "
+                 "and evaluate them")
       ->type_name("P%");
-  app.add_option("--eval-every", options.evalEvery, "evaluate every so many steps")->check(wholeNumber(1));
-  app.add_option("--best", options.best, "keep the weights with the lowest loss of --eval here")
+  app.add_option("--eval-every", options.evalEvery, "evaluate every N steps")->check(wholeNumber(1));
+  app.add_option("--best", options.best, "keep the weights of the lowest evaluation loss here")
       ->check(notEmpty)
       ->type_name("FILE");
   app.add_option("--eval-micro-batch")->group("")->check([](const std::string &) {
     return "--eval-micro-batch: evaluation has the micro-batch of training: leave it out";
   });
-  app.add_flag("--eval-only", options.evalOnly, "evaluate the weights that are there; trains nothing");
+  app.add_flag("--eval-only", options.evalOnly,
+               "evaluate the weights of the artifact or of --resume; trains nothing");
 }
 
 /// Nothing that is asked for is passed over.

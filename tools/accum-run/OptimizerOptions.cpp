@@ -9,7 +9,7 @@ void addOptimizer(CLI::App &app, Options &options) {
   runtime::HyperOptions &hyper = options.hyper;
   app.add_option("--lr", hyper.lr, "learning rate (default " + runtime::presetsOfRate() + ")")->check(number);
   app.add_option("--lr-scale", options.rateRules,
-                 "factor of the learning rate for the parameters that match; the first that matches wins")
+                 "factor of the learning rate for parameters that match; the first matching pattern wins")
       ->check([](const std::string &text) {
         return runtime::rateRuleIn(text) ? "" : "`" + text + "` is not a pattern, = and a number from 0 on";
       })
@@ -30,36 +30,34 @@ void addOptimizer(CLI::App &app, Options &options) {
         ->check(number);
   app.add_option("--clip-norm", hyper.clipNorm, "the global norm of the gradients is at most this")
       ->check(number);
-  app.add_option(
-         "--skip-spikes", hyper.skipSpikes,
-         "leave out a step whose loss or gradient norm is so many standard deviations above the last 128")
+  app.add_option("--skip-spikes", hyper.skipSpikes,
+                 "skip a step whose loss or gradient norm is more than this many standard deviations above "
+                 "the mean of the last 128")
       ->check(number);
 }
 
 void addSchedule(CLI::App &app, Options &options) {
   runtime::ScheduleOptions &schedule = options.schedule;
-  app.add_option(
-      "--schedule", schedule.kind,
-      "of the learning rate, by optimizer step: constant (default), linear, cosine, inverse-sqrt, wsd, "
-      "or a file of lines `step,factor`");
-  app.add_option("--warmup", schedule.warmup, "steps up to the full rate, or a percentage of the run")
-      ->type_name("N|P%");
-  app.add_option("--lr-floor", schedule.floor, "where the schedule ends: a rate, or a percentage of --lr")
+  app.add_option("--schedule", schedule.kind,
+                 "learning rate by optimizer step: constant (default), linear, cosine, inverse-sqrt, wsd, or "
+                 "a file of lines `step,factor`");
+  app.add_option("--warmup", schedule.warmup, "warm-up steps, or a percentage of the run")->type_name("N|P%");
+  app.add_option("--lr-floor", schedule.floor, "final learning rate of the schedule, or a percentage of --lr")
       ->type_name("X|P%");
-  app.add_option("--decay-steps", schedule.decaySteps, "of wsd: its last steps, which fall (default 10%)")
+  app.add_option("--decay-steps", schedule.decaySteps, "length of the final decay of wsd (default 10%)")
       ->type_name("N|P%");
 }
 
 void addEnds(CLI::App &app, Options &options) {
   app.add_option_function<std::string>(
          "--max-time", [&](const std::string &text) { options.maxSeconds = secondsIn(text).value_or(0); },
-         "end behind the first step after so long, as at a signal (exit 5)")
+         "stop after the step in which this time is over, as on a signal (exit 5)")
       ->check([](const std::string &text) {
         return secondsIn(text) ? "" : "`" + text + "` is not a time like 11h30m, 90m or 45s";
       })
       ->type_name("TIME");
   app.add_option("--stop-at-loss", options.stopAtLoss,
-                 "end behind the first step with such a loss or a lower one (exit 5)")
+                 "stop after the first step whose loss is at most this (exit 5)")
       ->check(number);
 }
 

@@ -32,33 +32,32 @@ std::string readProgress(const std::string &text, Options &options) {
 }
 
 void addRun(CLI::App &app, Options &options, std::string &onNan) {
-  app.add_option("--on-nan", onNan, "a step that is not finite: stop (default) or skip")
+  app.add_option("--on-nan", onNan, "if loss or gradients are not finite: stop (default) or skip the step")
       ->check(CLI::IsMember({"stop", "skip"}));
   app.add_option("--progress")
       ->each([](const std::string &) {})
       ->check([&](const std::string &text) { return readProgress(text, options); })
-      ->description("auto (default): one line that moves on a terminal, elsewhere a line a minute; none; a "
-                    "line every N steps, or every 30s")
+      ->description("auto (default): a progress line on a terminal, elsewhere a line a minute; none; a line "
+                    "every N steps, or every 30s")
       ->type_name("auto|none|N|TIME");
   app.add_option("--threads", options.threads,
-                 "per process (default: OMP_NUM_THREADS, or processors / processes)")
+                 "threads per process (default: OMP_NUM_THREADS, or processors / processes)")
       ->check(wholeNumber(1, runtime::kMostThreads));
   app.add_flag("--verify", options.verify,
-               "the step against the same samples cut in other ways, and its gradient against differences of "
-               "the loss; "
-               "on synthetic data, or the first samples of --data; trains nothing");
-  app.add_option(
-         "--verify-seconds", options.verifySeconds,
-         "how long for the cuts, and how long for the gradient (default 60); 0: all cuts, and no gradient")
+               "compare the step with the same samples cut in other ways, and its gradient with finite "
+               "differences of the loss; on synthetic data, or the first samples of --data; trains nothing");
+  app.add_option("--verify-seconds", options.verifySeconds,
+                 "time limit for the cuts, and for the gradient (default 60); 0: all cuts, and no gradient")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--target", options.target,
-                 "sim: the kernels of a CUDA artifact on the processor, each access checked")
+                 "sim: run the kernels of a CUDA artifact on the CPU, and check each access")
       ->check(CLI::IsMember({"sim"}));
   app.add_option("--launcher", options.launcher,
                  "who started the ranks: auto (default), mpi, slurm, or env (RANK, WORLD_SIZE, LOCAL_RANK, "
                  "MASTER_ADDR, MASTER_PORT)")
       ->check(CLI::IsMember({"auto", "mpi", "slurm", "env"}));
-  app.add_flag("--describe", options.describe, "what is in the artifact, or in a checkpoint; runs nothing");
+  app.add_flag("--describe", options.describe,
+               "print what is in the artifact, or in a checkpoint; runs nothing");
 }
 
 /// Beside this program after an installation, in the source tree before.

@@ -11,15 +11,16 @@ void addWeights(CLI::App &app, Options &options) {
                                      "several, or their folder; names of the model file or the framework")
                           ->check(notEmpty)
                           ->type_name("FILE");
-  app.add_flag("--init-partial", options.initPartial, "take of --init what fits, and say what does not")
+  app.add_flag("--init-partial", options.initPartial,
+               "take the tensors of --init that fit, and name the others")
       ->needs(init);
   app.add_option("--init-names", options.initNames,
-                 "whose layouts --init has, onnx or framework, where its shapes do not tell")
+                 "layouts in --init, if its shapes leave this open: onnx or framework")
       ->check(CLI::IsMember({"onnx", "framework"}))
       ->needs(init);
-  CLI::Option *random =
-      app.add_option("--random-params", options.randomParams, "fresh weights instead of the file's")
-          ->check(wholeNumber(0));
+  CLI::Option *random = app.add_option("--random-params", options.randomParams,
+                                       "random weights from this seed instead of the file's")
+                            ->check(wholeNumber(0));
   init->excludes(random);
 }
 
