@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values that no gradient goes back through.
+// Values that pass no gradient back.
 #pragma once
 #include "dialects/NN/NNDialect.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface by which an op says how placements flow through it: see Placement.td.
+// The interface by which an op says how placements propagate through it: see Placement.td.
 #pragma once
 
 #include "dialects/NN/Placement.h"

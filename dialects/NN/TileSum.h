@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first stage of a sum over columns: each tile of consecutive rows is added up by itself.
+// The first stage of a column sum: each tile of consecutive rows is summed separately.
 #pragma once
 
 #include "dialects/NN/NNDialect.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that lie further apart than they are long.
+// Padded rows: their pitch is larger than their width.
 #pragma once
 
 #include "dialects/NN/NNDialect.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replicated twins of partial values: sums over the batch that the pre-pass can compute.
+// Totals: replicated values of partial sums over the batch, which the pre-pass can compute.
 #pragma once
 
 #include "dialects/NN/NNDialect.h"

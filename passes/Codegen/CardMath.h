@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions by instructions of a GPU.
+// Math functions by hardware instructions of a GPU (ex2, rcp, cvt).
 #ifndef ACCUM_PASSES_CODEGEN_CARDMATH_H
 #define ACCUM_PASSES_CODEGEN_CARDMATH_H
 

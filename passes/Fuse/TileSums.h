@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over columns in the kernels that have what they sum in their hands.
+// Column sums, as sums of tiles of rows, in the kernels that compute or read these rows.
 #pragma once
 
 #include "passes/Fuse/Groups.h"

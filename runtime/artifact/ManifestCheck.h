@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a manifest that was read contradicts itself; everything after the reader may rely on the answer.
+// Whether a parsed manifest is consistent; everything after the reader may rely on the answer.
 #ifndef ACCUM_RUNTIME_ARTIFACT_MANIFESTCHECK_H
 #define ACCUM_RUNTIME_ARTIFACT_MANIFESTCHECK_H
 

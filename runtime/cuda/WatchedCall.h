@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A library's call that may wait for other ranks, made so that waiting for one that never comes ends.
+// A library call that may block on other ranks, with a wait that ends when a rank never comes.
 #ifndef ACCUM_RUNTIME_CUDA_WATCHEDCALL_H
 #define ACCUM_RUNTIME_CUDA_WATCHEDCALL_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line of tokens, cut into samples of the model's sequence length.
+// A token stream, cut into samples of the model's sequence length.
 #ifndef ACCUM_RUNTIME_DATA_TOKENWINDOWS_H
 #define ACCUM_RUNTIME_DATA_TOKENWINDOWS_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that hold nothing but a line of tokens: raw ones, llm.c's, NumPy's and Megatron's.
+// Files of one token stream: raw ones, llm.c's, NumPy's and Megatron's.
 #ifndef ACCUM_RUNTIME_FILES_TOKENS_H
 #define ACCUM_RUNTIME_FILES_TOKENS_H
 

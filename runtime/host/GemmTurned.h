@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Panels of a transposed A whose columns fall into the same few sets of a cache: turned, so that sgemm reads
-// rows of one piece.
+// Panels of a transposed A whose columns map to the same few cache sets: transposed while they are packed for
+// sgemm.
 #ifndef ACCUM_RUNTIME_HOST_GEMMTURNED_H
 #define ACCUM_RUNTIME_HOST_GEMMTURNED_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: memory whose contents mean nothing holds NaN, so that whoever reads it shows.
+// For tests: uninitialised memory is filled with NaN, so that a premature read shows in the results.
 #ifndef ACCUM_RUNTIME_HOST_POISON_H
 #define ACCUM_RUNTIME_HOST_POISON_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part of the gradients a device has begun to sum over ranks in this step.
+// Which part of the gradients a device has begun to all-reduce in this step.
 #ifndef ACCUM_RUNTIME_RANKS_STARTEDSUMS_H
 #define ACCUM_RUNTIME_RANKS_STARTEDSUMS_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Folders that hold all that a run needs to go on, each whole or not there.
+// Checkpoint folders: all that a run needs to resume, each complete or absent.
 #ifndef ACCUM_RUNTIME_SESSION_CHECKPOINT_H
 #define ACCUM_RUNTIME_SESSION_CHECKPOINT_H
 

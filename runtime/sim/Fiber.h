@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stacks that take turns on one processor thread: a simulated GPU thread each.
+// Fibers: stacks that take turns on one processor thread, one for each simulated GPU thread.
 #ifndef ACCUM_RUNTIME_SIM_FIBER_H
 #define ACCUM_RUNTIME_SIM_FIBER_H
 

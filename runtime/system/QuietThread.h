@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads beside the one that trains: signals are for that one.
+// Background threads, with signals blocked: the training thread takes those.
 #ifndef ACCUM_RUNTIME_SYSTEM_QUIETTHREAD_H
 #define ACCUM_RUNTIME_SYSTEM_QUIETTHREAD_H
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Signal handlers beside the stack that is being computed on.
+// Alternate stacks for signal handlers.
 #ifndef ACCUM_RUNTIME_SYSTEM_SIGNALSTACK_H
 #define ACCUM_RUNTIME_SYSTEM_SIGNALSTACK_H
 

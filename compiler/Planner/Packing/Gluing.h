@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rectangles that fit each other from edge to edge, glued to larger ones before anything is packed.
+// Heuristic: rectangles whose edges match are merged into larger ones before anything is packed.
 #pragma once
 #include "compiler/Planner/Packing/Packing.h"
 #include <array>

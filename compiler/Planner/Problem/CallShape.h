@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a command asks of a library, in sizes, and what a kernel computes, in elements per operation: what
-// measured tables are looked up by.
+// Keys into measured times: the sizes of a library call, and the elements per operation of a
+// kernel.
 #pragma once
 #include "compiler/Planner/Problem/Amount.h"
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A moment by which a search has to come to its end.
+// The time by which a search must stop.
 #pragma once
 #include <chrono>
 #include <optional>

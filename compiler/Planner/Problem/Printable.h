@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages quote what files hold, which may be anything; a terminal gets text.
+// Text of files for messages: bytes that a terminal cannot print are escaped.
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The line-text form of a Problem: a bad plan is a file to attach.
+// The text form of a Problem (docs/problem-format.md): a bad plan is a file to attach.
 #pragma once
 #include "compiler/Planner/Problem/Problem.h"
 #include <string_view>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recomputation, defined once: which commands may run again, where the repetitions stand, who reads them.
+// Recomputation, defined once: which commands may be recomputed, where they run again, who reads the results.
 #pragma once
 #include "compiler/Planner/Problem/Problem.h"
 #include <span>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values to keep from the forward part and which to compute again, where a byte kept has a price.
+// Minimum cut: which values to store for the backward pass, which to recompute, at a price per stored byte.
 #pragma once
 #include "compiler/Planner/Problem/Deadline.h"
 #include "compiler/Planner/Problem/Recompute.h"

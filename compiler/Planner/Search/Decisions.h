@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is to choose about the commands of a micro-step, with identical layers deciding alike.
+// The decisions of the search: recomputation and variant of each command; identical layers share one.
 #pragma once
 #include "compiler/Planner/Search/CheckpointCut.h"
 #include "compiler/Planner/Search/RepeatedWindows.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a choice takes at its fullest moment, as a function of the micro-batch size, without building its
+// The peak scratch of a choice as a function of the micro-batch size, without building its
 // problem.
 #pragma once
 #include "compiler/Planner/Problem/Recompute.h"

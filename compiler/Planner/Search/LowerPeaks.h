@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Choices that need less at their fullest moment, whatever time they take.
+// Simulated annealing for choices with a lower peak, whatever time they take.
 #pragma once
 #include "compiler/Planner/Problem/Deadline.h"
 #include "compiler/Planner/Search/Decisions.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nothing that is as fast is smaller than, and what of all that was looked at is best at one micro-batch
+// The Pareto front of time and memory, and the best of all evaluated choices at one micro-batch
 // size.
 #pragma once
 #include "compiler/Planner/Search/Alternatives.h"

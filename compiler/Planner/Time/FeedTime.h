@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long the samples of a step take from the process's memory to where commands read them.
+// The time to copy the samples of a step from the process's memory to where commands read them.
 #pragma once
 #include "compiler/Planner/Problem/Plan.h"
 #include "compiler/Planner/Time/TimeModel.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which gradients are summed over devices while the last micro-step still runs, and from where on.
+// Which gradients are all-reduced while the last micro-step still runs, and after which command they start.
 #pragma once
 #include <cstddef>
 #include <cstdint>

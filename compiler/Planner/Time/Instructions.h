@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of a GPU have to issue for a kernel.
+// The instructions that the threads of a GPU issue for a kernel, as the time model counts them.
 #pragma once
 #include "compiler/Planner/Problem/Problem.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the checker: the commands that a plan runs, played by demand. Shares nothing with the search.
+// For the checker: the commands that a plan runs, recomputed on demand. Shares nothing with the search.
 #pragma once
 #include "compiler/Planner/Problem/Plan.h"
 #include "compiler/Planner/Problem/Problem.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a block of an attention kernel works, and what streams by it.
+// What a block of an attention kernel owns, and the tiles that it loops over.
 #pragma once
 
 #include "passes/Codegen/Cuda/AttentionScores.h"

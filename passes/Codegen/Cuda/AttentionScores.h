@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The score of a query and a key under masks, and rows in which nothing is seen (runtime/accum_program.h:
+// The score of a query and a key under masks, and fully masked rows (runtime/accum_program.h:
 // accum_hidden).
 #pragma once
 

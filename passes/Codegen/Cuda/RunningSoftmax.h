@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a softmax carries from one tile of keys to the next.
+// The running maximum and sum of a softmax over tiles of keys.
 #pragma once
 
 #include "passes/Codegen/Cuda/ThreadCode.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tiles that stream by a block, loaded ahead.
+// Double-buffered tiles: the next one is loaded while the current one is used.
 #pragma once
 
 #include "passes/Codegen/Cuda/ThreadCode.h"
