@@ -20,14 +20,15 @@ FailureOr<Form> problemOf(ModuleOp module, const Options &options) {
     return failure();
   auto step = module.lookupSymbol<train::StepOp>("step");
   planner::Problem problem = buildProblem(step);
-  addStateLines(layout->manifest, problem);
-  orderGradients(layout->manifest, problem);
+  llvm::StringSet<> inParts = frozenInParts(module);
+  addStateLines(layout->manifest, inParts, problem);
+  orderGradients(layout->manifest, inParts, problem);
   problem.fixed.push_back({planner::FixedKind::Inputs, "inputs", inputBytes(step)});
   problem.tokensPerSample = tokensPerSample(step);
   problem.allReduceBytes = static_cast<int64_t>(layout->manifest.gradients.bytes);
   if (auto eval = module.lookupSymbol<train::StepOp>("eval")) {
     planner::Problem evaluation = buildProblem(eval);
-    orderGradients(layout->manifest, evaluation);
+    orderGradients(layout->manifest, inParts, evaluation);
     noteReadAs(problem, evaluation);
     if (auto places = planner::unitPlaces(evaluation, /*cutParameters=*/true, options.devices))
       problem.gathered = places->gathered;

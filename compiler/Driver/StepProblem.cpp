@@ -3,22 +3,58 @@
 #include "compiler/Driver/StepProblem.h"
 #include "compiler/Planner/Sharing/Sharing.h"
 #include "dialects/Device/DeviceDialect.h"
+#include "dialects/NN/Views.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 
 namespace accum::driver {
 
-void addStateLines(const runtime::Manifest &manifest, planner::Problem &problem) {
-  int64_t trained = 0, frozen = 0, slots = 0;
+/// What all layers read (a mask) would be gathered for each of them.
+static constexpr size_t kFewReaders = 4;
+
+llvm::StringSet<> frozenInParts(ModuleOp module) {
+  llvm::StringSet<> elsewhere;
+  llvm::StringMap<size_t> readers; // in the step that has most
+  for (auto step : module.getOps<train::StepOp>()) {
+    llvm::StringMap<llvm::SmallPtrSet<Operation *, 4>> commands;
+    step.walk([&](train::CommandOp command) {
+      for (Value input : command.getInputs()) {
+        auto load = nn::behindViews(input).getDefiningOp<train::LoadParamOp>();
+        if (!load)
+          continue;
+        Region *region = command->getParentRegion();
+        if (region == &step.getMicro())
+          commands[load.getParam()].insert(command);
+        else if (region != &step.getPrologue())
+          elsewhere.insert(load.getParam());
+      }
+    });
+    for (auto &entry : commands)
+      readers[entry.getKey()] = std::max<size_t>(readers[entry.getKey()], entry.getValue().size());
+  }
+  llvm::StringSet<> names;
+  for (auto param : module.getOps<train::ParamOp>()) {
+    StringRef name = param.getSymName();
+    size_t count = readers.lookup(name);
+    if (!param.getTrained() && cast<RankedTensorType>(param.getType()).getRank() >= 2 && count > 0 &&
+        count <= kFewReaders && !elsewhere.contains(name))
+      names.insert(name);
+  }
+  return names;
+}
+
+void addStateLines(const runtime::Manifest &manifest, const llvm::StringSet<> &inParts,
+                   planner::Problem &problem) {
+  int64_t trained = 0, frozen = 0, cut = 0, slots = 0;
   for (const runtime::ParameterSpec &param : manifest.params) {
     auto bytes = static_cast<int64_t>(param.bytes());
-    (param.trained ? trained : frozen) += bytes;
+    (param.trained ? trained : inParts.contains(param.onnxName) ? cut : frozen) += bytes;
     slots += static_cast<int64_t>(param.slotBytes());
     problem.largestParameter = std::max(problem.largestParameter, param.trained ? bytes : 0);
   }
   auto gradients = static_cast<int64_t>(manifest.gradients.bytes);
-  auto rest = static_cast<int64_t>(manifest.stateBytes) - trained - frozen - slots - gradients;
+  auto rest = static_cast<int64_t>(manifest.stateBytes) - trained - frozen - cut - slots - gradients;
   using planner::StateRole;
   auto add = [&](const std::string &name, int64_t bytes, StateRole role = StateRole::Other) {
     if (bytes != 0)
@@ -26,25 +62,27 @@ void addStateLines(const runtime::Manifest &manifest, planner::Problem &problem)
   };
   std::string type = manifest.gradients.dtype == ACCUM_F64 ? "f64" : "f32";
   add("weights " + type, trained, StateRole::Parameters);
+  add("frozen weights", cut, StateRole::Frozen);
   add("frozen tensors", frozen);
   add("gradients " + type, gradients, StateRole::Gradients);
   add(manifest.optimizer + " state", slots, StateRole::Optimizer);
   add(planner::kAlignmentLine, rest);
 }
 
-void orderGradients(const runtime::Manifest &manifest, planner::Problem &problem) {
+void orderGradients(const runtime::Manifest &manifest, const llvm::StringSet<> &inParts,
+                    planner::Problem &problem) {
   llvm::StringMap<planner::Gradient> known;
   for (planner::Gradient &gradient : problem.gradients)
     known[gradient.label] = gradient;
   problem.gradients.clear();
   for (const runtime::ParameterSpec &spec : manifest.params)
-    if (spec.trained) {
+    if (spec.trained || inParts.contains(spec.onnxName)) {
       auto found = known.find(spec.onnxName);
       planner::Gradient gradient = found == known.end() ? planner::Gradient{} : found->second;
       gradient.bytes =
           static_cast<int64_t>(llvm::alignTo(spec.bytes(), static_cast<uint64_t>(device::kStateAlignment)));
       gradient.label = spec.onnxName;
-      problem.gradients.push_back(std::move(gradient));
+      (spec.trained ? problem.gradients : problem.frozen).push_back(std::move(gradient));
     }
 }
 

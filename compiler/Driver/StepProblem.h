@@ -5,14 +5,22 @@
 #include "compiler/Planner/Problem/Problem.h"
 #include "dialects/Train/TrainDialect.h"
 #include "runtime/artifact/Manifest.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace accum::driver {
 
-/// The state by lines; what rounds offsets up counts as bookkeeping.
-void addStateLines(const runtime::Manifest &manifest, planner::Problem &problem);
+/// Frozen parameters that devices may have in parts: matrices that few commands of the micro-steps read, and
+/// only those and the prologue.
+llvm::StringSet<> frozenInParts(mlir::ModuleOp module);
 
-/// In the order of the state, with what each takes there; also those that no command contributes to.
-void orderGradients(const runtime::Manifest &manifest, planner::Problem &problem);
+/// The state by lines; what rounds offsets up counts as bookkeeping.
+void addStateLines(const runtime::Manifest &manifest, const llvm::StringSet<> &inParts,
+                   planner::Problem &problem);
+
+/// In the order of the state, with what each takes there; also those that no command contributes to. Frozen
+/// ones `inParts` beside them.
+void orderGradients(const runtime::Manifest &manifest, const llvm::StringSet<> &inParts,
+                    planner::Problem &problem);
 
 /// Says of each parameter what the commands of @step and @eval read of it, in both problems, whose parameters
 /// are the same.

@@ -68,8 +68,8 @@ def Train_PlanAttr : Train_Attr<"Plan", "plan"> {
     are views need none. `recompute` lists the commands of the micro region that run a second time, in order, and `before` the
     command that each of them then stands right before, the first of the backward part that needs it; `variant` maps a command's id to the variant that it runs as, where it is not the default.
     `shard`, where the state is sharded or offloaded: `mode` ("none", "zero1", "zero2", "zero3"), `each` where gradients
-    are summed in each micro-step, `offload` ("optimizer", "parameters"), `units` (how many trained parameters are cut
-    together, in order), `pieces` (of a device's part of each), `gathered` and `scattered`: bytes for units that are whole for a while, `staged`: for offloaded
+    are summed in each micro-step, `offload` ("optimizer", "parameters"), `units` (how many parameters are cut
+    together, in order: trained ones, and behind them frozen ones with zero3), `pieces` (of a device's part of each), `gathered` and `scattered`: bytes for units that are whole for a while, `staged`: for offloaded
     state on its way, `copied`: so many units, the first ones, have copies in half the bytes, of which a device's parts
     take `copies` bytes.
   }];

@@ -18,6 +18,12 @@ DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, 
   Builder builder(context);
   planner::UnitLayout layout =
       planner::unitsOf(problem.gradients, isSharded && plan.shard == "zero3", plan.devices);
+  std::vector<int64_t> counts = layout.counts, pieces = layout.pieces;
+  if (isSharded && plan.shard == "zero3") { // behind the trained ones
+    planner::UnitLayout frozen = planner::unitsOf(problem.frozen, /*cutParameters=*/true, plan.devices);
+    llvm::append_range(counts, frozen.counts);
+    llvm::append_range(pieces, frozen.pieces);
+  }
   NamedAttrList entries;
   entries.set("mode", builder.getStringAttr(isSharded ? plan.shard : "none"));
   if (isOffloaded)
@@ -31,15 +37,15 @@ DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, 
     for (const planner::MemoryLine &each : plan.memory)
       if (each.name == line)
         entries.set(name, builder.getI64IntegerAttr(each.bytes));
-  entries.set("units", builder.getDenseI64ArrayAttr(layout.counts));
-  entries.set("pieces", builder.getDenseI64ArrayAttr(layout.pieces));
+  entries.set("units", builder.getDenseI64ArrayAttr(counts));
+  entries.set("pieces", builder.getDenseI64ArrayAttr(pieces));
   if (layout.copied > 0 && entries.get("copies"))
     entries.set("copied", builder.getI64IntegerAttr(static_cast<int64_t>(layout.copied)));
   return entries.getDictionary(context);
 }
 
-/// Trained parameters stand in the order of the state: where a device has its part of them, those with copies
-/// first.
+/// Parameters stand in the order of the state: where a device has its part of them, trained ones with copies
+/// first, then the other trained ones, then frozen ones of which it has a part, too.
 static void orderParameters(ModuleOp module, const planner::Problem &problem, const planner::Plan &plan) {
   if (plan.shard != "zero3" || plan.devices == 1)
     return; // the module's order is the model file's
@@ -47,10 +53,15 @@ static void orderParameters(ModuleOp module, const planner::Problem &problem, co
   Builder builder(module.getContext());
   for (auto [number, param] : llvm::enumerate(module.getOps<train::ParamOp>()))
     param->setAttr(train::kModelNumber, builder.getI64IntegerAttr(static_cast<int64_t>(number)));
+  auto moveToFront = [&](StringRef name) {
+    if (auto param = symbols.lookup<train::ParamOp>(name))
+      param->moveBefore(&module.getBody()->front());
+  };
+  for (const planner::Gradient &frozen : llvm::reverse(problem.frozen))
+    moveToFront(frozen.label);
   auto order = planner::unitsOf(problem.gradients, /*cutParameters=*/true, plan.devices).order;
   for (size_t number : llvm::reverse(order))
-    if (auto param = symbols.lookup<train::ParamOp>(problem.gradients[number].label))
-      param->moveBefore(&module.getBody()->front());
+    moveToFront(problem.gradients[number].label);
 }
 
 /// The commands that run again, and those that they stand before; null where none does.

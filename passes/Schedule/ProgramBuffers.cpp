@@ -30,10 +30,10 @@ RankedTensorType ProgramBuffers::typeOf(const runtime::ParameterSpec &spec) cons
 
 Place ProgramBuffers::parameter(StringRef name) const {
   const auto &spec = layout.parameter(name);
-  if (auto unit = layout.unitOf(name); unit && layout.hasPartsOf("parameter")) {
-    auto inside = static_cast<int64_t>(spec.gradOffset - layout.units[*unit].gradients);
-    assert(gatheredAt.contains(*unit) && "nobody gathered it");
-    return {Space::state, layout.gathered + gatheredAt.at(*unit) + inside, typeOf(spec), name.str()};
+  if (auto number = layout.gatheredWith(name)) {
+    auto inside = static_cast<int64_t>(spec.stateOffset - layout.gatheredUnit(*number).first->parameters);
+    assert(gatheredAt.contains(*number) && "nobody gathered it");
+    return {Space::state, layout.gathered + gatheredAt.at(*number) + inside, typeOf(spec), name.str()};
   }
   return {Space::state, layout.local(spec.stateOffset), typeOf(spec), name.str()};
 }
@@ -60,7 +60,7 @@ static Place inBrain(Place place) {
 Place ProgramBuffers::copyOf(StringRef name, RankedTensorType type) const {
   size_t unit = *layout.unitOf(name);
   auto inside = static_cast<int64_t>(layout.parameter(name).gradOffset - layout.units[unit].gradients) / 2;
-  size_t gathered = layout.units.size() + unit;
+  size_t gathered = layout.numberOfCopy(unit);
   assert(gatheredAt.contains(gathered) && "nobody gathered it");
   return {Space::state, layout.gathered + gatheredAt.at(gathered) + inside, nn::slabOf(type),
           name.str() + " in bf16"};
@@ -77,19 +77,33 @@ Place ProgramBuffers::passing(size_t unit) const {
                        layout.partBytes(unit), "own parameters of unit " + std::to_string(unit));
 }
 
+/// "3", or "3 of frozen ones".
+std::string ProgramBuffers::nameOf(size_t number) const {
+  size_t frozen = layout.units.size() + layout.copied;
+  if (number >= frozen)
+    return std::to_string(number - frozen) + " of frozen ones";
+  return std::to_string(number < layout.units.size() ? number : number - layout.units.size());
+}
+
 Place ProgramBuffers::gatheredFrom(const planner::UnitSpan &span) const {
   size_t units = layout.units.size();
-  return span.unit < units ? part("parameter", span.unit) : copiedPart(span.unit - units);
+  if (span.unit < units)
+    return part("parameter", span.unit);
+  auto [unit, isCopy] = layout.gatheredUnit(span.unit);
+  if (isCopy)
+    return copiedPart(span.unit - units);
+  return gradientRange(layout, top->getParent()->getContext(),
+                       static_cast<uint64_t>(layout.local(unit->parameters)),
+                       unit->bytes / static_cast<uint64_t>(layout.manifest.parts()),
+                       "own parameters of unit " + nameOf(span.unit));
 }
 
 Place ProgramBuffers::gathered(const planner::UnitSpan &span) const {
-  if (size_t units = layout.units.size(); span.unit >= units)
-    return inBrain(gradientRange(
-        layout, top->getParent()->getContext(), static_cast<uint64_t>(layout.gathered + span.offset),
-        layout.units[span.unit - units].bytes, "parameters of unit " + std::to_string(span.unit - units)));
-  return gradientRange(layout, top->getParent()->getContext(),
-                       static_cast<uint64_t>(layout.gathered + span.offset), layout.units[span.unit].bytes,
-                       "parameters of unit " + std::to_string(span.unit));
+  auto [unit, isCopy] = layout.gatheredUnit(span.unit);
+  Place place = gradientRange(layout, top->getParent()->getContext(),
+                              static_cast<uint64_t>(layout.gathered + span.offset), unit->bytes,
+                              "parameters of unit " + nameOf(span.unit));
+  return isCopy ? inBrain(place) : place;
 }
 
 Place ProgramBuffers::scattered(const planner::UnitSpan &span) const {

@@ -96,6 +96,7 @@ private:
                          int64_t, int64_t, std::string>;
   mlir::RankedTensorType typeOf(const runtime::ParameterSpec &spec) const;
   Place ownPart(int64_t offset, size_t unit, const char *what) const;
+  std::string nameOf(size_t number) const;
 
   const StateLayout &layout;
   mlir::Block *top;

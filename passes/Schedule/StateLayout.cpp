@@ -98,13 +98,20 @@ runtime::ShardSpec shardOf(DictionaryAttr attr) {
 /// Ranges of the units, from the parameters that are first in them.
 void noteUnits(StateLayout &layout) {
   const runtime::Manifest &manifest = layout.manifest;
-  SmallVector<const runtime::ParameterSpec *> trained;
+  SmallVector<const runtime::ParameterSpec *> trained, frozen;
   for (const runtime::ParameterSpec &param : manifest.params)
-    if (param.trained)
-      trained.push_back(&param);
+    (param.trained ? trained : frozen).push_back(&param);
   size_t first = 0;
   bool isOffloaded = manifest.shard.offload != "none";
   for (int64_t count : manifest.shard.units) {
+    if (first >= trained.size()) {
+      size_t number = first - trained.size();
+      uint64_t start = frozen[number]->stateOffset;
+      layout.frozen.push_back(
+          {number, static_cast<size_t>(count), layout.segment(start)->bytes, 1, start, 0, {}});
+      first += static_cast<size_t>(count);
+      continue;
+    }
     const runtime::ParameterSpec &leader = *trained[first];
     StateLayout::Unit unit{first,
                            static_cast<size_t>(count),
@@ -129,6 +136,23 @@ std::optional<size_t> StateLayout::unitOf(StringRef parameter) const {
         spec->gradOffset < unit.gradients + unit.bytes)
       return i;
   return std::nullopt;
+}
+
+std::optional<size_t> StateLayout::gatheredWith(StringRef parameter) const {
+  if (auto unit = unitOf(parameter))
+    return hasPartsOf("parameter") ? unit : std::nullopt;
+  uint64_t at = this->parameter(parameter).stateOffset;
+  for (auto [i, unit] : llvm::enumerate(frozen))
+    if (at >= unit.parameters && at < unit.parameters + unit.bytes)
+      return units.size() + copied + i;
+  return std::nullopt;
+}
+
+std::pair<const StateLayout::Unit *, bool> StateLayout::gatheredUnit(size_t number) const {
+  if (number < units.size())
+    return {&units[number], false};
+  number -= units.size();
+  return number < copied ? std::pair(&units[number], true) : std::pair(&frozen[number - copied], false);
 }
 
 int64_t StateLayout::copyOf(size_t unit) const {

@@ -36,6 +36,9 @@ struct StateLayout {
   };
   llvm::SmallVector<Unit> units; ///< none where the whole state is on each device
   size_t copied = 0;             ///< so many of them, the first ones, have copies in half the bytes
+  /// Frozen parameters that are cut together: `first` is a number among the frozen ones, and there is no more
+  /// than parameters.
+  llvm::SmallVector<Unit> frozen;
 
   /// Places behind the rest of a device's state: for its parts of those copies, for parameters that are
   /// gathered, for gradients that are scattered, for offloaded state on its way, of so many bytes.
@@ -45,6 +48,12 @@ struct StateLayout {
   bool isSharded() const { return !manifest.shard.isNone(); }
   /// The unit of a trained parameter; nothing where there are none.
   std::optional<size_t> unitOf(llvm::StringRef parameter) const;
+  /// Numbers of what is gathered: units, copies of the first ones of them, frozen units.
+  size_t numberOfCopy(size_t unit) const { return units.size() + unit; }
+  /// Of what has a parameter, also a frozen one, as it is; nothing where a device has all of it.
+  std::optional<size_t> gatheredWith(llvm::StringRef parameter) const;
+  /// What is gathered under a number, and whether that is its copy.
+  std::pair<const Unit *, bool> gatheredUnit(size_t number) const;
   /// Where a device has its part of the copy of a unit.
   int64_t copyOf(size_t unit) const;
   /// Whether a device has its part only of `parameter` or `gradient`, or has it elsewhere.

@@ -16,28 +16,40 @@ void addOnce(std::vector<size_t> &units, size_t unit) {
     units.push_back(unit);
 }
 
-/// What a command reads of a sharded state, by the planner's number: copies are behind all units.
+/// What a command reads of a sharded state, by the planner's number.
 std::optional<size_t> unitRead(Value input, const StateLayout &layout) {
   Operation *op = nn::behindViews(input).getDefiningOp();
   if (auto load = dyn_cast_or_null<train::LoadParamOp>(op))
-    return layout.unitOf(load.getParam());
+    return layout.gatheredWith(load.getParam());
   auto load = dyn_cast_or_null<train::LoadSlotOp>(op);
   if (!load || load.getSlot() != train::kCopySlot)
     return std::nullopt;
-  return layout.units.size() + *layout.unitOf(train::oneParameterOf(load).getValue());
+  return layout.numberOfCopy(*layout.unitOf(train::oneParameterOf(load).getValue()));
+}
+
+/// Bytes of units, and which are small, from `bytes` of all that could be in them.
+planner::GatheredUnits sizesOf(ArrayRef<StateLayout::Unit> units, std::vector<int64_t> bytes) {
+  planner::GatheredUnits sizes;
+  std::vector<int64_t> counts;
+  int64_t members = 0;
+  for (const StateLayout::Unit &unit : units) {
+    counts.push_back(static_cast<int64_t>(unit.count));
+    members += counts.back();
+    sizes.bytes.push_back(static_cast<int64_t>(unit.bytes));
+  }
+  bytes.resize(static_cast<size_t>(members));
+  sizes.stays = planner::smallUnits(bytes, counts);
+  return sizes;
 }
 
 planner::GatheredUnits gatheredUnits(const StateLayout &layout) {
-  std::vector<int64_t> bytes, counts, padded;
+  std::vector<int64_t> trained, frozen;
   for (const runtime::ParameterSpec &spec : layout.manifest.params)
-    if (spec.trained)
-      bytes.push_back(
-          static_cast<int64_t>(llvm::alignTo(spec.bytes(), static_cast<uint64_t>(device::kStateAlignment))));
-  for (const StateLayout::Unit &unit : layout.units) {
-    counts.push_back(static_cast<int64_t>(unit.count));
-    padded.push_back(static_cast<int64_t>(unit.bytes));
-  }
-  return planner::gatheredUnits(padded, planner::smallUnits(bytes, counts), layout.copied);
+    (spec.trained ? trained : frozen)
+        .push_back(static_cast<int64_t>(
+            llvm::alignTo(spec.bytes(), static_cast<uint64_t>(device::kStateAlignment))));
+  planner::GatheredUnits units = sizesOf(layout.units, trained);
+  return planner::gatheredUnits(units.bytes, units.stays, layout.copied, sizesOf(layout.frozen, frozen));
 }
 
 } // namespace

@@ -59,9 +59,9 @@ const Item *findBy(const std::vector<Item> &items, std::string Item::*key, const
 }
 
 /// take(parameter) for each trained one, and a segment behind each unit; behind the last one where there are
-/// no units.
+/// no units. Returns how many of them there are.
 template <typename Take>
-void overUnits(Manifest &manifest, Cursor &cursor, Held held, Where where, Take &&take) {
+size_t overUnits(Manifest &manifest, Cursor &cursor, Held held, Where where, Take &&take) {
   size_t unit = 0;
   int64_t inUnit = 0;
   for (ParameterSpec &param : manifest.params) {
@@ -75,6 +75,7 @@ void overUnits(Manifest &manifest, Cursor &cursor, Held held, Where where, Take 
     }
   }
   cursor.close(held, held != Held::Whole, where);
+  return unit;
 }
 
 /// The one dtype of all trained parameters.
@@ -143,16 +144,23 @@ Status assignStateLayout(Manifest &manifest) {
   Held parameters = shard.mode == "zero3" ? Held::Cut : Held::Whole;
   Where parametersAt = shard.offload == "parameters" ? Where::Offloaded : Where::OnDevice;
   Where slotsAt = shard.offload == "none" ? Where::OnDevice : Where::Offloaded;
-  overUnits(manifest, cursor, parameters, parametersAt, [&](ParameterSpec &param) {
+  size_t unit = overUnits(manifest, cursor, parameters, parametersAt, [&](ParameterSpec &param) {
     param.stateOffset = cursor.take(param.bytes());
     param.decayDefault = param.shape.size() >= 2;
     param.slots.clear();
   });
+  // Units that are left are of frozen parameters, the first ones.
+  int64_t inUnit = 0;
   for (ParameterSpec &param : manifest.params)
     if (!param.trained) {
       param.stateOffset = cursor.take(param.bytes());
       param.decayDefault = param.shape.size() >= 2;
       param.slots.clear();
+      if (unit == shard.units.size() || ++inUnit < shard.units[unit])
+        continue;
+      cursor.close(Held::Cut, /*inParts=*/true, Where::OnDevice, 2 * shard.pieces[unit]);
+      ++unit;
+      inUnit = 0;
     }
   cursor.close(Held::Whole, /*inParts=*/false);
   manifest.gradients = {cursor.end, 0, *dtype};

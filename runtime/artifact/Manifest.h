@@ -146,7 +146,7 @@ struct ShardSpec {
   std::string mode = "none";        ///< "none", "zero1", "zero2" or "zero3"
   std::string offload = "none";     ///< "none", "optimizer", or "parameters": of these too
   bool reducesEach = false;         ///< gradients are summed in each micro-step, and held in parts
-  std::vector<int64_t> units = {};  ///< trained parameters, in order, that are cut together: how many each
+  std::vector<int64_t> units = {};  ///< trained parameters cut together, and frozen ones: how many each
   std::vector<int64_t> pieces = {}; ///< of a part of each unit
   std::vector<int64_t> order = {};  ///< of each parameter its number in the model file; empty: the same
   std::vector<StateSegment> segments = {}; ///< none where the whole state is on each device

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """oracle: the formulas of docs/planning.md. What a rank sends in a step is that of its mode, byte for byte, and where gradients
 are reduced once it does not depend on the number of micro-steps.
-sharding-bytes.py MODEL FOLDER --devices D"""
+sharding-bytes.py MODEL FOLDER --devices D [accumc options]"""
 import argparse
 import json
 import pathlib
@@ -19,7 +19,8 @@ class Mode:
         self.artifact = options.folder / f"{shard}-{offload}.accum"
         self.devices = options.devices
         subprocess.run(["accumc", options.model, "--batch", str(3 * MICRO_BATCH * self.devices), "--micro-batch", str(MICRO_BATCH),
-                        "--devices", str(self.devices), "--shard", shard, "--offload", offload, "-o", self.artifact],
+                        "--devices", str(self.devices), "--shard", shard, "--offload", offload, "-o", self.artifact,
+                        *options.more],
                        check=True, capture_output=True)
         self.manifest = json.loads((self.artifact / "manifest.json").read_text())
 
@@ -70,7 +71,7 @@ def main():
     parser.add_argument("model", type=pathlib.Path)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--devices", type=int, required=True)
-    options = parser.parse_args()
+    options, options.more = parser.parse_known_args()
     options.folder.mkdir(parents=True)
     for shard, offload in (("none", "none"), ("zero1", "none"), ("zero2", "optimizer"), ("zero3", "none"), ("zero3", "parameters")):
         Mode(options, shard, offload).check()

@@ -40,7 +40,8 @@ const char *toText(FixedKind kind) {
 }
 
 const char *toText(StateRole role) {
-  static constexpr const char *words[] = {"other", "parameters", "master", "gradients", "optimizer"};
+  static constexpr const char *words[] = {"other",     "parameters", "master",
+                                          "gradients", "optimizer",  "frozen"};
   return words[static_cast<int>(role)];
 }
 

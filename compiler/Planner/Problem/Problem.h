@@ -32,8 +32,9 @@ enum class FixedKind : uint8_t { State, Inputs, Library, Runtime };
 inline constexpr int kNoIndex = -1;
 
 /// What a line of the state holds, which decides how it is sharded and offloaded. Master: weights in the
-/// optimizer's precision beside those that the commands read.
-enum class StateRole : uint8_t { Other, Parameters, Master, Gradients, Optimizer };
+/// optimizer's precision beside those that the commands read. Frozen: parameters in parts that are not
+/// trained.
+enum class StateRole : uint8_t { Other, Parameters, Master, Gradients, Optimizer, Frozen };
 
 /// One way to execute a command. Bytes are those moved to and from memory, not those held.
 struct Variant {
@@ -139,6 +140,9 @@ struct Problem {
   /// program asks for.
   int64_t gathered = 0, scattered = 0;
   std::vector<Gradient> gradients = {}; ///< in the order of the state; empty: not known
+  /// Parameters that are not trained and that devices may have in parts: bytes, label and readers of each. In
+  /// no file.
+  std::vector<Gradient> frozen = {};
   std::vector<FixedMemory> fixed = {};
   std::vector<Command> commands = {}; ///< in execution order, hence ascending by region
   std::vector<Buffer> buffers = {};
@@ -165,6 +169,6 @@ const char *toText(Region region);
 const char *toText(CommandKind kind);
 const char *toText(BufferKind kind);
 const char *toText(FixedKind kind);
-const char *toText(StateRole role); ///< `other`, `parameters`, `master`, `gradients`, `optimizer`
+const char *toText(StateRole role); ///< `other`, `parameters`, `master`, `gradients`, `optimizer`, `frozen`
 
 } // namespace accum::planner

@@ -156,7 +156,7 @@ std::vector<int> ProblemReader::indices(Line &line, const char *key, bool ofComm
 
 StateRole ProblemReader::readRole(Line &line) {
   auto role = line.value("role");
-  auto parsed = role ? parseWord<StateRole>(*role, 5) : StateRole::Other;
+  auto parsed = role ? parseWord<StateRole>(*role, 6) : StateRole::Other;
   if (!parsed)
     line.complain(fmt::format("`{}` is not a role", *role));
   return parsed.value_or(StateRole::Other);

@@ -127,12 +127,14 @@ UnitSchedule scatterUnits(const Uses &unitsAt, const std::vector<int64_t> &unitB
 }
 
 GatheredUnits gatheredUnits(const std::vector<int64_t> &unitBytes, const std::vector<char> &isSmall,
-                            size_t copied) {
+                            size_t copied, const GatheredUnits &frozen) {
   GatheredUnits units{unitBytes, isSmall};
   for (size_t unit = 0; unit < copied; ++unit) {
     units.bytes.push_back(unitBytes[unit] / 2);
     units.stays.push_back(isSmall[unit]);
   }
+  units.bytes.insert(units.bytes.end(), frozen.bytes.begin(), frozen.bytes.end());
+  units.stays.insert(units.stays.end(), frozen.stays.begin(), frozen.stays.end());
   return units;
 }
 
@@ -152,8 +154,11 @@ std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, in
   if (!isKnown)
     return std::nullopt;
   UnitLayout layout = unitsOf(runs.gradients, cutParameters, devices);
-  size_t units = layout.counts.size();
-  std::vector<std::vector<int64_t>> readers(units + layout.copied), adders(units);
+  UnitLayout frozen;
+  if (cutParameters)
+    frozen = unitsOf(runs.frozen, cutParameters, devices);
+  size_t units = layout.counts.size(), others = units + layout.copied;
+  std::vector<std::vector<int64_t>> readers(others + frozen.counts.size()), adders(units);
   auto add = [](std::vector<int64_t> &to, const std::vector<int64_t> &more) {
     to.insert(to.end(), more.begin(), more.end());
   };
@@ -166,9 +171,14 @@ std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, in
       if (unit < layout.copied)
         add(readers[units + unit], gradient.copyReaders);
     }
+  auto unread = frozen.order.begin();
+  for (size_t unit = 0; unit < frozen.counts.size(); ++unit)
+    for (auto end = unread + frozen.counts[unit]; unread != end; ++unread)
+      add(readers[others + unit], runs.frozen[*unread].readers);
   Positions prologue(runs, Region::Prologue, cutParameters ? copyingCommands(runs) : std::set<int>());
   Positions micro(runs, Region::Micro, {});
-  GatheredUnits gathered = gatheredUnits(layout.bytes, layout.isSmall, layout.copied);
+  GatheredUnits gathered =
+      gatheredUnits(layout.bytes, layout.isSmall, layout.copied, {frozen.bytes, frozen.isSmall});
   auto gather = [&](const Positions &positions) {
     return gatherUnits(positions.uses(readers), gathered.bytes, gathered.stays).bytes;
   };

@@ -31,14 +31,14 @@ UnitSchedule gatherUnits(const std::vector<std::vector<size_t>> &unitsAt,
 UnitSchedule scatterUnits(const std::vector<std::vector<size_t>> &unitsAt,
                           const std::vector<int64_t> &unitBytes);
 
-/// What is gathered: all units, by their numbers, and behind those the copies of the first ones of them.
-/// Bytes of each, and whether it stays.
+/// What is gathered: all units, by their numbers, behind those the copies of the first ones of them, and
+/// behind those the units of frozen parameters. Bytes of each, and whether it stays.
 struct GatheredUnits {
   std::vector<int64_t> bytes;
   std::vector<char> stays;
 };
 GatheredUnits gatheredUnits(const std::vector<int64_t> &unitBytes, const std::vector<char> &isSmall,
-                            size_t copied);
+                            size_t copied, const GatheredUnits &frozen = {});
 
 /// Bytes of the places for gathered parameters and for gradients on their way, in a problem as it runs;
 /// nothing where it does not say who reads and who adds. `cutParameters`: as in `unitsOf`.

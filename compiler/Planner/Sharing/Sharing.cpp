@@ -28,6 +28,7 @@ bool isSharded(const Sharing &sharing, StateRole role) {
   case StateRole::Gradients:
     return sharing.shard >= Shard::Gradients && sharing.reduceEach;
   case StateRole::Parameters:
+  case StateRole::Frozen:
     return sharing.shard >= Shard::Parameters;
   }
   return false;
@@ -65,6 +66,17 @@ std::optional<int64_t> rangeBytes(const Problem &problem, const Sharing &sharing
   return unitsOf(problem.gradients, sharing.cutsParameters(devices), devices).allBytes();
 }
 
+/// Bytes of the state that frozen parameters in parts take: whole, and in units.
+int64_t alignedFrozen(const Problem &problem) {
+  int64_t bytes = 0;
+  for (const Gradient &each : problem.frozen)
+    bytes += each.bytes;
+  return bytes;
+}
+int64_t frozenRange(const Problem &problem, int64_t devices) {
+  return unitsOf(problem.frozen, /*cutParameters=*/true, devices).allBytes();
+}
+
 /// Bytes of a device's parts of copies, where it has parts of parameters.
 int64_t copiedPart(const Problem &problem, int64_t devices) {
   int64_t bytes = unitsOf(problem.gradients, /*cutParameters=*/true, devices).copyBytes();
@@ -77,6 +89,8 @@ int64_t heldBytes(const Problem &problem, const Sharing &sharing, int64_t device
   int64_t parts = isSharded(sharing, role) ? devices : 1;
   if (parts == 1 && !isOffloaded(sharing, role))
     return bytes;
+  if (role == StateRole::Frozen && !problem.frozen.empty())
+    return frozenRange(problem, devices) / devices;
   auto range = rangeBytes(problem, sharing, devices);
   int64_t weights = bytesOf(problem, StateRole::Parameters);
   if (!range || weights == 0 || role == StateRole::Master)
@@ -130,6 +144,8 @@ int64_t alignmentOfUnits(const Problem &problem, const Sharing &sharing, int64_t
     aligned += gradient.bytes;
   int64_t slots = weights == 0 ? 0 : bytesOf(problem, StateRole::Optimizer) / weights;
   int64_t more = -(aligned - weights) * (1 + slots);
+  if (sharing.cutsParameters(devices))
+    more -= alignedFrozen(problem) - bytesOf(problem, StateRole::Frozen);
   if (!isSharded(sharing, StateRole::Parameters) && !isOffloaded(sharing, StateRole::Parameters))
     more += *range - weights;
   if (!isSharded(sharing, StateRole::Gradients))
@@ -309,6 +325,8 @@ std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &p
   };
   int64_t gradients = problem.allReduceBytes, weights = bytesOf(problem, StateRole::Parameters);
   int64_t reads = problem.weightReads > 0 ? problem.weightReads : weights;
+  if (sharing.cutsParameters(devices))
+    reads += bytesOf(problem, StateRole::Frozen);
   auto piecesOf = [&](int64_t bytes) {
     return problem.largestParameter == 0
                ? 1.0

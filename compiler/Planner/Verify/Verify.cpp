@@ -78,7 +78,8 @@ std::optional<int64_t> bytesHeld(int64_t bytes, StateRole role, const Plan &plan
   if ((moments && offload >= 1) || (weights && offload >= 2))
     return std::nullopt;
   bool scattered = role == StateRole::Gradients && shard >= 2 && plan.reduce == "each";
-  bool parted = scattered || (moments && shard >= 1) || (weights && shard >= 3);
+  bool parted =
+      scattered || (moments && shard >= 1) || ((weights || role == StateRole::Frozen) && shard >= 3);
   if (!parted || plan.devices == 1)
     return bytes;
   return bytes / plan.devices + (bytes % plan.devices != 0);

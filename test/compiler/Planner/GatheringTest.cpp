@@ -101,6 +101,21 @@ TEST(Gathering, CopiesAreGatheredInTheirPlace) {
   EXPECT_EQ(layout.copied, 0u);
 }
 
+TEST(Gathering, FrozenUnitsComeWithTheTrainedOnes) {
+  // Two layers of a frozen matrix and a trained one; forward and backward parts read both.
+  Problem problem;
+  for (int64_t id = 0; id < 4; ++id)
+    problem.commands.push_back({.id = id});
+  for (int64_t layer : {0, 1}) {
+    problem.gradients.push_back({.bytes = 1024, .readers = {layer, 3 - layer}, .adders = {3 - layer}});
+    problem.frozen.push_back({.bytes = 8192, .readers = {layer, 3 - layer}});
+  }
+  // Two others are needed before a layer's turn comes again: its own go, and come once more.
+  EXPECT_EQ(unitPlaces(problem, true, 2)->gathered, 1024 + 8192);
+  EXPECT_EQ(unitPlaces(problem, true, 2)->scattered, 1024);
+  EXPECT_EQ(unitPlaces(problem, false, 2)->gathered, 2 * 1024);
+}
+
 TEST(Units, OfOneKindEach) {
   std::mt19937 random(5);
   for (int round = 0; round < 300; ++round) {
