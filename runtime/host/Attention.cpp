@@ -27,12 +27,12 @@ template <typename T> void backwardBlock(AttentionBlock<T> &block) {
   MatrixView<T> dq = matrixOf<T>(call.dq, batch, head, first);
   MatrixView<T> y = matrixOf<T>(call.y, batch, head, first), dy = matrixOf<T>(call.dy, batch, head, first);
   // A row's weights add up to 1: each weight's cotangent loses the mean of all, which is y . dy.
-  T delta[kBlockQueries];
+  T delta[kMostQueries];
   for (int64_t i = 0; i < rows; ++i)
     delta[i] = functions.dot(y.data + i * y.row, dy.data + i * dy.row, call.value_features);
   zeroRows<T>(call.dq, batch, head, first, rows, call.features);
   block.readStatistics();
-  alignas(64) T cotangents[kBlockQueries * kBlockKeys];
+  alignas(64) T cotangents[kMostQueries * kBlockKeys];
   block.forKeys([&](KeyRange keys) {
     block.weights(keys);
     block.takeBlock(block.scores, keys);
@@ -40,7 +40,7 @@ template <typename T> void backwardBlock(AttentionBlock<T> &block) {
                            call.value_features);
     block.pairRows(cotangents, &accum_attention::dy, &accum_attention::v, keys, call.value_features);
     for (int64_t i = 0; i < rows; ++i)
-      functions.scoreCotangents(cotangents + i * kBlockKeys, keys.count, block.scores + i * kBlockKeys,
+      functions.scoreCotangents(cotangents + i * block.pitch, keys.count, block.scores + i * block.pitch,
                                 delta[i], T(call.scale));
     block.blockReplaced(keys, cotangents);
     block.takeBlock(cotangents, keys);
@@ -56,22 +56,19 @@ void backwardGroup(const accum_attention &call, int64_t batch, int64_t group, co
   zeroRows<T>(call.dv, batch, group, 0, call.keys, call.value_features);
   int64_t each = call.heads / call.groups;
   for (int64_t head = group * each; head < (group + 1) * each; ++head)
-    for (int64_t first = 0; first < call.queries; first += kBlockQueries) {
-      AttentionBlock<T> block(call, batch, head, first, narrow);
+    for (int64_t i = 0; i < blocksOfQueries(call.queries); ++i) {
+      AttentionBlock<T> block(call, batch, head, i, narrow);
       backwardBlock(block);
     }
 }
-
-/// Blocks of queries of one head.
-int64_t blocksOf(const accum_attention &call) { return ceilDiv(call.queries, kBlockQueries); }
 
 template <typename T>
 void runUnit(const accum_attention &call, int64_t unit, const accum_attention *narrow = nullptr) {
   if (call.backward)
     return backwardGroup<T>(call, unit / call.groups, unit % call.groups, narrow);
-  int64_t blocks = blocksOf(call);
-  AttentionBlock<T> block(call, unit / blocks / call.heads, unit / blocks % call.heads,
-                          unit % blocks * kBlockQueries, narrow);
+  int64_t blocks = blocksOfQueries(call.queries);
+  AttentionBlock<T> block(call, unit / blocks / call.heads, unit / blocks % call.heads, unit % blocks,
+                          narrow);
   block.forward();
 }
 
@@ -79,7 +76,7 @@ void runUnit(const accum_attention &call, int64_t unit, const accum_attention *n
 void runNarrow(const accum_attention &call, int64_t unit, bool native) {
   attendWidened(call, unit / call.groups, unit % call.groups, native,
                 [](accum_attention &wide, const accum_attention *narrow) {
-                  int64_t units = wide.backward ? 1 : wide.heads * blocksOf(wide);
+                  int64_t units = wide.backward ? 1 : wide.heads * blocksOfQueries(wide.queries);
                   for (int64_t i = 0; i < units; ++i)
                     runUnit<float>(wide, i, narrow);
                 });
@@ -127,8 +124,8 @@ Status attention(const accum_attention &call, ShortProducts products) {
   if (Status status = check(call); !status)
     return status;
   bool narrow = call.dtype == ACCUM_BF16, native = isNative(call, products);
-  int64_t units =
-      attentionUnits(call.batch, call.heads, call.groups, blocksOf(call), call.backward != 0, narrow);
+  int64_t units = attentionUnits(call.batch, call.heads, call.groups, blocksOfQueries(call.queries),
+                                 call.backward != 0, narrow);
   auto real = [](int64_t size) { return static_cast<double>(size); };
   int64_t together = takenTogether(workOfBlock(real(call.queries), real(call.keys), real(call.features)));
   parallelFor(units, ceilDiv(units, together), [&](int64_t begin, int64_t end) {

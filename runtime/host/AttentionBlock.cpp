@@ -38,23 +38,27 @@ void multiplyBrains(MatrixView<float> c, MatrixView<const uint16_t> a, MatrixVie
 
 } // namespace
 
-template <typename T>
-AttentionBlock<T>::AttentionBlock(const accum_attention &call, int64_t batch, int64_t head,
-                                  int64_t firstQuery, const accum_attention *narrow)
-    : call(call), batch(batch), head(head), group(head / (call.heads / call.groups)), first(firstQuery),
-      rows(std::min(kBlockQueries, call.queries - firstQuery)), narrow(narrow), functions(rowFunctions<T>()) {
+/// Where block `block` of a head's queries begins.
+static int64_t firstQuery(int64_t queries, int64_t block) {
+  return queries * block / blocksOfQueries(queries);
 }
+
+template <typename T>
+AttentionBlock<T>::AttentionBlock(const accum_attention &call, int64_t batch, int64_t head, int64_t block,
+                                  const accum_attention *narrow)
+    : call(call), batch(batch), head(head), group(head / (call.heads / call.groups)),
+      first(firstQuery(call.queries, block)), rows(firstQuery(call.queries, block + 1) - first),
+      pitch(std::min(kBlockKeys, (call.keys + 15) / 16 * 16)), narrow(narrow), functions(rowFunctions<T>()) {}
 
 template <typename T>
 void AttentionBlock<T>::pairRows(T *block, Operand left, Operand right, KeyRange keys,
                                  int64_t features) const {
   if constexpr (std::is_same_v<T, float>)
     if (narrow)
-      return multiplyBrains({block, kBlockKeys, 1},
-                            matrixOf<const uint16_t>(narrow->*left, batch, head, first),
+      return multiplyBrains({block, pitch, 1}, matrixOf<const uint16_t>(narrow->*left, batch, head, first),
                             matrixOf<const uint16_t>(narrow->*right, batch, group, keys.first).transposed(),
                             rows, keys.count, features, false);
-  multiply<T>({block, kBlockKeys, 1}, matrixOf<T>(call.*left, batch, head, first),
+  multiply<T>({block, pitch, 1}, matrixOf<T>(call.*left, batch, head, first),
               matrixOf<T>(call.*right, batch, group, keys.first).transposed(), rows, keys.count, features,
               false);
 }
@@ -63,18 +67,18 @@ template <typename T> void AttentionBlock<T>::takeBlock(const T *block, KeyRange
   taken = block;
   if constexpr (std::is_same_v<T, float>)
     for (int64_t i = 0; narrow && i < rows; ++i)
-      roundRow(block + i * kBlockKeys, keys.count, rounded + i * kBlockKeys);
+      roundRow(block + i * pitch, keys.count, rounded + i * pitch);
 }
 
 template <typename T>
 void AttentionBlock<T>::addRowsOfKeys(MatrixView<T> c, Operand right, KeyRange keys, int64_t columns) const {
   if constexpr (std::is_same_v<T, float>)
     if (narrow)
-      return multiplyBrains(c, {rounded, kBlockKeys, 1},
+      return multiplyBrains(c, {rounded, pitch, 1},
                             matrixOf<const uint16_t>(narrow->*right, batch, group, keys.first), rows, columns,
                             keys.count, true);
-  multiply<T>(c, {const_cast<T *>(taken), kBlockKeys, 1}, matrixOf<T>(call.*right, batch, group, keys.first),
-              rows, columns, keys.count, true);
+  multiply<T>(c, {const_cast<T *>(taken), pitch, 1}, matrixOf<T>(call.*right, batch, group, keys.first), rows,
+              columns, keys.count, true);
 }
 
 template <typename T>
@@ -82,10 +86,10 @@ void AttentionBlock<T>::addRowsOfQueries(MatrixView<T> c, Operand left, KeyRange
                                          int64_t columns) const {
   if constexpr (std::is_same_v<T, float>)
     if (narrow)
-      return multiplyBrains(c, MatrixView<const uint16_t>{rounded, kBlockKeys, 1}.transposed(),
+      return multiplyBrains(c, MatrixView<const uint16_t>{rounded, pitch, 1}.transposed(),
                             matrixOf<const uint16_t>(narrow->*left, batch, head, first), keys.count, columns,
                             rows, true);
-  multiply<T>(c, MatrixView<T>{const_cast<T *>(taken), kBlockKeys, 1}.transposed(),
+  multiply<T>(c, MatrixView<T>{const_cast<T *>(taken), pitch, 1}.transposed(),
               matrixOf<T>(call.*left, batch, head, first), keys.count, columns, rows, true);
 }
 
@@ -163,7 +167,7 @@ template <typename T> void AttentionBlock<T>::lowerRow(T *row, int64_t i, KeyRan
 template <typename T> void AttentionBlock<T>::computeScores(KeyRange keys) {
   pairRows(scores, &accum_attention::q, &accum_attention::k, keys, call.features);
   for (int64_t i = 0; i < rows; ++i) {
-    T *row = scores + i * kBlockKeys;
+    T *row = scores + i * pitch;
     scaleRow(row, i, keys);
     if (dead[i])
       lowerRow(row, i, keys);
@@ -202,7 +206,7 @@ template <typename T> void AttentionBlock<T>::sweep(bool ofDead, bool withOutput
   forKeys([&](KeyRange keys) {
     computeScores(keys);
     for (int64_t i = 0; i < rows; ++i) {
-      T *row = scores + i * kBlockKeys;
+      T *row = scores + i * pitch;
       if (dead[i] != ofDead)
         std::fill_n(row, keys.count, T(0));
       else if (T factor = absorb(row, i, keys); withOutput && factor != 1)
@@ -253,6 +257,7 @@ template <typename T> void AttentionBlock<T>::readStatistics() {
   for (int64_t i = 0; i < rows; ++i) {
     lse[i] = statistics[i * call.lse.row];
     anyFar |= lse[i] <= kLowest / 2;
+    anyNaN |= std::isnan(lse[i]);
   }
   if (!anyFar)
     return;
@@ -265,7 +270,7 @@ template <typename T> void AttentionBlock<T>::readStatistics() {
 template <typename T> void AttentionBlock<T>::weights(KeyRange keys) {
   computeScores(keys);
   for (int64_t i = 0; i < rows; ++i) {
-    T *row = scores + i * kBlockKeys;
+    T *row = scores + i * pitch;
     if (lse[i] == -kInfinity) {
       std::fill_n(row, keys.count, T(0));
     } else if (lse[i] <= kLowest / 2) {
@@ -283,7 +288,7 @@ template <typename T> void AttentionBlock<T>::blockReplaced(KeyRange keys, T *co
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; dead[i] && j < keys.count; ++j)
       if (!sees(i, keys.first + j))
-        cotangents[i * kBlockKeys + j] = 0;
+        cotangents[i * pitch + j] = 0;
 }
 
 template class AttentionBlock<float>;

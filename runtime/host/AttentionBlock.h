@@ -10,8 +10,8 @@
 
 namespace accum::runtime {
 
-// A block of f32 scores (of kBlockQueries) is 64 KiB: two of them leave room in the second cache for what is
-// multiplied with them.
+// A block of f32 scores is 64 KiB, or 96 with kMostQueries: two of them leave room in the second cache for
+// what is multiplied with them.
 constexpr int64_t kBlockKeys = 256;
 
 /// A matrix in memory; elements from row to row and from column to column, one of them 1.
@@ -43,7 +43,8 @@ public:
 
   /// `narrow`: the same call on bf16, whose q, k, v and dy products read instead, with the rows' weights and
   /// their cotangents rounded to it; null: products are of T.
-  AttentionBlock(const accum_attention &call, int64_t batch, int64_t head, int64_t firstQuery,
+  /// `block`: of blocksOfQueries(call.queries).
+  AttentionBlock(const accum_attention &call, int64_t batch, int64_t head, int64_t block,
                  const accum_attention *narrow = nullptr);
 
   /// y and lse of the block.
@@ -68,14 +69,15 @@ public:
     int64_t end = anyDead ? call.keys : keysSeen();
     for (int64_t first = 0; first < end; first += kBlockKeys) {
       KeyRange keys{first, end - first < kBlockKeys ? end - first : kBlockKeys};
-      if (anyDead || !isHidden(keys))
+      if (anyDead || anyNaN || !isHidden(keys))
         body(keys);
     }
   }
 
   const accum_attention &call;
   const int64_t batch, head, group, first, rows;
-  alignas(64) T scores[kBlockQueries * kBlockKeys]; ///< row i starts at i * kBlockKeys
+  const int64_t pitch;                             ///< of rows of scores: few keys stay in the first cache
+  alignas(64) T scores[kMostQueries * kBlockKeys]; ///< row i starts at i * pitch
 
 private:
   static constexpr T kInfinity = std::numeric_limits<T>::infinity();
@@ -97,14 +99,15 @@ private:
 
   const accum_attention *narrow;
   const T *taken = nullptr;
-  alignas(64) uint16_t rounded[kBlockQueries * kBlockKeys]; ///< what was taken, where `narrow` is there
+  alignas(64) uint16_t rounded[kMostQueries * kBlockKeys]; ///< what was taken, where `narrow` is there
   const RowFunctions<T> &functions;
   /// Largest score so far, and the sum of exp(score - top).
-  T top[kBlockQueries], sum[kBlockQueries];
-  T lse[kBlockQueries];
+  T top[kMostQueries], sum[kMostQueries];
+  T lse[kMostQueries];
   /// Rows that see nothing (or only what a float mask has put as low as that), where hidden keys count.
-  bool dead[kBlockQueries] = {};
+  bool dead[kMostQueries] = {};
   bool anyDead = false;
+  bool anyNaN = false; ///< a row's weights are NaN, of hidden keys too
 };
 
 } // namespace accum::runtime

@@ -22,8 +22,8 @@ inline constexpr int64_t kPanelA = kGemmTileM * kPanelDepthOfShort,
                          kPanelB = kPanelDepthOfShort * std::max(kGemmTileN, kBrainTileN),
                          kPanelC = kGemmTileM * kGemmTileN;
 static_assert(kBrainTileM <= kGemmTileM && kBrainTileM * kBrainTileN <= kPanelC);
-/// Queries of a head that attention treats at a time.
-inline constexpr int64_t kBlockQueries = 64;
+/// Queries of a head that attention treats at a time, and the most of them: 65 are one block, not 64 and one.
+inline constexpr int64_t kBlockQueries = 64, kMostQueries = 3 * kBlockQueries / 2;
 
 inline int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -80,6 +80,12 @@ inline GemmTiling tilingOf(int64_t points, int64_t m, int64_t n, int64_t k, bool
   tiling.together = takenTogether(static_cast<double>(tiling.tileM) * static_cast<double>(tiling.tileN) *
                                   static_cast<double>(k));
   return tiling;
+}
+
+/// Blocks of a head's queries, of equal sizes up to one and at most kMostQueries. Number: int64_t or double.
+template <typename Number> Number blocksOfQueries(Number queries) {
+  auto blocks = static_cast<int64_t>((queries + kBlockQueries / 2 - 1) / kBlockQueries);
+  return static_cast<Number>(std::max<int64_t>(1, blocks));
 }
 
 /// Units of attention that one thread computes at least: blocks of a head's queries; whole groups of heads

@@ -29,8 +29,6 @@ template <typename Work> std::vector<double> inChunks(int64_t count, int64_t per
   return sums;
 }
 
-double blocksOf(double queries) { return std::ceil(queries / static_cast<double>(runtime::kBlockQueries)); }
-
 double busiestOver(const std::vector<double> &pieces, int threads) {
   std::vector<double> loads(static_cast<size_t>(std::max(1, threads)), 0);
   for (double piece : pieces)
@@ -90,7 +88,7 @@ double unevenness(const CallShape &call, std::string_view dtype, int64_t m, int6
   if (call.name.starts_with("gemm"))
     return gemmUnevenness(size(0), size(1), size(2), size(3), dtype, threads);
   auto real = [&](size_t index) { return static_cast<double>(size(index)); };
-  double units = runtime::attentionUnits(real(0), real(1), real(2), blocksOf(real(3)),
+  double units = runtime::attentionUnits(real(0), real(1), real(2), runtime::blocksOfQueries(real(3)),
                                          call.name.starts_with("attention-backward"), dtype == "bf16");
   return attentionUnevenness(units, runtime::workOfBlock(real(3), real(4), real(5)), threads);
 }
@@ -100,7 +98,7 @@ double unevenness(std::string_view call, std::string_view dtype, const std::arra
   if (call.starts_with("gemm"))
     return gemmUnevenness(1, whole(point[0]), whole(point[1]), whole(point[2]), dtype, threads);
   double heads = std::round(point[0]), length = std::max(1.0, std::round(point[1]));
-  double units = runtime::attentionUnits(1.0, heads, heads, blocksOf(length),
+  double units = runtime::attentionUnits(1.0, heads, heads, runtime::blocksOfQueries(length),
                                          call.starts_with("attention-backward"), dtype == "bf16");
   return attentionUnevenness(units, runtime::workOfBlock(length, length, std::round(point[2])), threads);
 }
