@@ -45,7 +45,7 @@ void addFusePasses(OpPassManager &manager, const PhaseOptions &options, bool til
   manager.addPass(createFormCommands(
       {.mode = options.reference ? "reference" : "fused", .biases = options.cuda, .tiles = options.cuda}));
   if (options.narrow)
-    manager.addPass(createNarrowFloats());
+    manager.addPass(createNarrowFloats({.wideWeights = options.wideWeights}));
   manager.addPass(createGroupLoss());
   manager.addPass(createSplitTails());
   if (options.cuda)
@@ -126,6 +126,7 @@ struct NamedOptions : PassPipelineOptions<NamedOptions> {
   Option<bool> cuda{*this, "cuda", llvm::cl::desc("fuse, schedule: for a GPU")};
   Option<bool> reference{*this, "reference", llvm::cl::desc("fuse: one command per operator")};
   Option<bool> narrow{*this, "narrow", llvm::cl::desc("fuse: store in bf16")};
+  Option<bool> wideWeights{*this, "wide-weights", llvm::cl::desc("fuse: products round trained weights")};
   Option<bool> accuracy{*this, "accuracy", llvm::cl::desc("differentiate: @eval counts correct predictions")};
 };
 
@@ -133,7 +134,8 @@ using Build = void(OpPassManager &, const PhaseOptions &);
 
 template <Build *build> void addPipeline(const char *name, const char *text) {
   PassPipelineRegistration<NamedOptions>(name, text, [](OpPassManager &manager, const NamedOptions &named) {
-    build(manager, {named.widen, named.optimizer, named.cuda, named.reference, named.narrow, named.accuracy});
+    build(manager, {named.widen, named.optimizer, named.cuda, named.reference, named.narrow, named.accuracy,
+                    named.wideWeights});
   });
 }
 

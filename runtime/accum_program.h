@@ -78,10 +78,13 @@ typedef struct accum_hyper {
  * row-major with c_col == 1. beta = 0 writes (C may hold anything, NaN included), beta = 1 accumulates. bias,
  * when not null, has n elements, is added to each row, and needs beta = 0. */
 #define ACCUM_GEMM_MAX_BATCH_DIMS 4
+/* With ACCUM_BF16 as dtype, on the host: a is bf16, and b is f32, each element of which is rounded to bf16
+ * (to nearest, ties to even) as it is read. */
+#define ACCUM_GEMM_WIDE_B 0x100
 typedef struct accum_gemm {
   const void *a, *b, *bias;
   void *c;
-  int32_t dtype;   /* of a, b: ACCUM_F32, ACCUM_BF16, ACCUM_F64 */
+  int32_t dtype;   /* of a, b: ACCUM_F32, ACCUM_BF16, ACCUM_F64, ACCUM_BF16 | ACCUM_GEMM_WIDE_B */
   int32_t c_dtype; /* of c and bias */
   int64_t m, n, k;
   int64_t a_row, a_col, b_row, b_col, c_row;

@@ -185,6 +185,9 @@ PhaseOptions Compilation::phaseOptions(bool isCuda) {
   phases.cuda = isCuda;
   phases.reference = options.reference;
   phases.narrow = train::precisionOf(*module) == "bf16";
+  // Where weights are sent or fetched, copies of half the size are.
+  phases.wideWeights = !isCuda && !options.reference && options.devices == 1 &&
+                       (options.offload == "none" || options.offload == "optimizer");
   return phases;
 }
 

@@ -19,6 +19,12 @@ std::string dtypeName(int32_t dtype) {
   return "ACCUM_" + StringRef(runtime::nameOf(static_cast<runtime::DType>(dtype))).upper();
 }
 
+/// Of a product's operands.
+std::string operandsName(int32_t dtype) {
+  bool wide = (dtype & ACCUM_GEMM_WIDE_B) != 0;
+  return dtypeName(dtype & ~ACCUM_GEMM_WIDE_B) + (wide ? " | ACCUM_GEMM_WIDE_B" : "");
+}
+
 /// Digits that give the same double again.
 std::string exactNumber(double number) {
   char text[32];
@@ -82,7 +88,7 @@ void CppPrinter::printGemm(GemmOp gemm) {
   std::vector<std::string> arguments = {"ctx",
                                         dtypeName(words.c_dtype),
                                         matrix(gemm.getC(), words.c_row, 1),
-                                        dtypeName(words.dtype),
+                                        operandsName(words.dtype),
                                         matrix(gemm.getA(), words.a_row, words.a_col),
                                         matrix(gemm.getB(), words.b_row, words.b_col),
                                         formatv("{0}, {1}, {2}", words.m, words.n, words.k),

@@ -12,6 +12,8 @@ static int32_t dtypeOfBuffer(mlir::Value buffer) {
 accum_gemm describeGemm(device::GemmOp gemm) {
   accum_gemm words = {};
   words.dtype = dtypeOfBuffer(gemm.getA());
+  if (words.dtype == ACCUM_BF16 && dtypeOfBuffer(gemm.getB()) == ACCUM_F32)
+    words.dtype |= ACCUM_GEMM_WIDE_B;
   words.c_dtype = dtypeOfBuffer(gemm.getC());
   words.m = gemm.getSizes()[0];
   words.n = gemm.getSizes()[1];

@@ -202,7 +202,9 @@ LogicalResult GemmOp::verify() {
     return failure();
   auto elementOf = [](Value buffer) { return definition(buffer).getTensor().getElementType(); };
   bool sums = elementOf(getA()).isBF16() && elementOf(getC()).isF32();
-  if (elementOf(getB()) != elementOf(getA()) || (elementOf(getC()) != elementOf(getA()) && !sums))
+  bool isWide = elementOf(getA()).isBF16() && elementOf(getB()).isF32(); // rounded as it is read
+  if ((elementOf(getB()) != elementOf(getA()) && !isWide) ||
+      (elementOf(getC()) != elementOf(getA()) && !sums))
     return emitOpError("mixes element types");
   if (getBias() && (getUpdate() != Update::write || elementOf(getBias()) != elementOf(getC()) ||
                     definition(getBias()).getNumElements() < n || !getBatch().empty()))

@@ -48,7 +48,10 @@ LogicalResult ContractOp::inferReturnTypes(MLIRContext *, std::optional<Location
   llvm::SmallDenseMap<char, int64_t> extents;
   if (!bindLetters(spec.lhs, lhs.getShape(), extents) || !bindLetters(spec.rhs, rhs.getShape(), extents))
     return emitOptionalError(location, "letters do not fit the operands' shapes");
-  if (lhs.getElementType() != rhs.getElementType())
+  // Beside bf16 a weight may be f32: the product rounds it as it reads it.
+  Type element = lhs.getElementType(), other = rhs.getElementType();
+  bool isMixed = (element.isBF16() && other.isF32()) || (element.isF32() && other.isBF16());
+  if (element != other && !isMixed)
     return emitOptionalError(location, "operands have different element types");
   SmallVector<int64_t> shape;
   for (auto [i, letter] : llvm::enumerate(spec.result)) {
@@ -60,7 +63,7 @@ LogicalResult ContractOp::inferReturnTypes(MLIRContext *, std::optional<Location
                                "' of the result is in no operand");
     shape.push_back(it->second);
   }
-  types.push_back(RankedTensorType::get(shape, lhs.getElementType()));
+  types.push_back(RankedTensorType::get(shape, element.isBF16() ? element : other));
   return success();
 }
 

@@ -144,8 +144,13 @@ std::optional<Gemm> choose(const Groups &groups, size_t mi, size_t ni) {
 
 bool isSupported(nn::ContractOp contract) {
   auto elementOf = [](Value value) { return cast<RankedTensorType>(value.getType()).getElementType(); };
-  Type element = elementOf(contract.getLhs()), result = elementOf(contract.getResult());
-  if (elementOf(contract.getRhs()) != element)
+  Type element = elementOf(contract.getLhs()), other = elementOf(contract.getRhs()),
+       result = elementOf(contract.getResult());
+  // Beside bf16 a weight may stay f32, as B of the product, which the host rounds while it reads.
+  bool isMixed = (element.isBF16() && other.isF32()) || (element.isF32() && other.isBF16());
+  if (isMixed)
+    return result.isBF16() || result.isF32();
+  if (other != element)
     return false;
   return result == element ? element.isF32() || element.isF64() || element.isBF16()
                            : element.isBF16() && result.isF32();

@@ -41,7 +41,8 @@ Value behindViews(Value value) {
 /// One step: first decides, then changes types in place.
 class StepNarrowing {
 public:
-  StepNarrowing(train::StepOp step, NarrowKernels &kernels) : step(step), kernels(kernels), traits(step) {}
+  StepNarrowing(train::StepOp step, NarrowKernels &kernels, bool wideWeights)
+      : step(step), kernels(kernels), wideWeights(wideWeights), traits(step) {}
 
   void run() {
     for (Region *region : {&step.getPrologue(), &step.getMicro()})
@@ -59,7 +60,8 @@ public:
       for (auto command : llvm::make_early_inc_range(region->front().getOps<train::CommandOp>()))
         if (isNarrowCall(command))
           for (OpOperand &operand : command->getOpOperands())
-            if (isLearned(operand.get()) && !isMask(command, operand.get()) && !isWideBias(command, operand))
+            if (isLearned(operand.get()) && !isMask(command, operand.get()) &&
+                !isWideBias(command, operand) && !isWideWeight(command, operand))
               operand.set(demand(operand.get()));
     retype();
   }
@@ -86,6 +88,7 @@ private:
     auto product = command.getLibrary() == "gemm" ? analyseGemmKernel(kernel) : std::nullopt;
     return product && product->bias == operand.getOperandNumber() && !narrow.contains(command.getResult(0));
   }
+  bool isWideWeight(train::CommandOp command, OpOperand &operand) const;
   void choose(train::CommandOp command);
   bool mayStore(Value value) const {
     return isF32(value) && isLearned(value) && !traits.of(value).extreme && !traits.of(value).summed &&
@@ -100,6 +103,7 @@ private:
 
   train::StepOp step;
   NarrowKernels &kernels;
+  bool wideWeights;
   TraitAnalysis traits;
   SetVector<Value> narrow;            ///< results and loads of frozen parameters that become bf16
   DenseSet<Value> wide;               ///< what products in f32 read: both of their operands are of one type
@@ -109,6 +113,7 @@ private:
 };
 
 struct NarrowFloats : impl::NarrowFloatsBase<NarrowFloats> {
+  using NarrowFloatsBase::NarrowFloatsBase;
   void runOnOperation() override;
 };
 
@@ -127,6 +132,19 @@ void StepNarrowing::keepMaskWide(train::CommandOp command) {
     else if (value)
       llvm::append_range(open, value.getDefiningOp()->getOperands());
   }
+}
+
+/// A trained weight that its product rounds as it reads: its B, beside an A that is not such a weight too.
+bool StepNarrowing::isWideWeight(train::CommandOp command, OpOperand &operand) const {
+  auto load = behindViews(operand.get()).getDefiningOp<train::LoadParamOp>();
+  if (!wideWeights || command.getLibrary() != "gemm" || !load || !paramOf(load).getTrained())
+    return false;
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
+  auto product = analyseGemmKernel(kernel);
+  if (!product || product->operands[product->gemm.b] != operand.getOperandNumber())
+    return false;
+  Value a = command.getInputs()[product->operands[product->gemm.a]];
+  return !behindViews(a).getDefiningOp<train::LoadParamOp>();
 }
 
 /// Activations and their cotangents, one slab per sample. Sums over samples, statistics of rows and what
@@ -239,7 +257,7 @@ void NarrowFloats::runOnOperation() {
   ModuleOp module = getOperation();
   NarrowKernels kernels(module);
   for (auto step : module.getOps<train::StepOp>())
-    StepNarrowing(step, kernels).run();
+    StepNarrowing(step, kernels, wideWeights).run();
   for (auto step : module.getOps<train::StepOp>())
     followTypes(step);
   int64_t id = 0;

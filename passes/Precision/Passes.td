@@ -25,7 +25,8 @@ def NarrowFloats : Pass<"accum-narrow-floats", "::mlir::ModuleOp"> {
     For `--precision bf16`. What commands hand to each other is stored in bf16 where it is an activation or its
     cotangent; kernels widen it when they read it, compute as before and round once, when they write. Products and
     attention read bf16. Weights that products read get a rounded copy once per step, in the prologue; frozen ones are
-    bf16 themselves.
+    bf16 themselves. With `wide-weights` a trained weight that is B of a product has no copy: the product rounds it as
+    it reads it.
 
     f32 stay: trained parameters and their gradients, sums over samples, scattered and running sums, statistics of
     rows, values that every sample shares, what is made from integers and constants only, and what may hold numbers
@@ -37,6 +38,8 @@ def NarrowFloats : Pass<"accum-narrow-floats", "::mlir::ModuleOp"> {
     Before: `%y = train.command @gelu_16x32xf32(%x)`, `%z = train.command @contract_16x8xf32(%y, %w)`.
     After: `%y = train.command @gelu_16x32xbf16(%x)`, `%z = train.command @contract_16x8xbf16(%y, %copy)`.
   }];
+  let options = [
+    Option<"wideWeights", "wide-weights", "bool", "false", "products round trained weights as they read them">];
   let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect", "::mlir::func::FuncDialect"];
 }
 

@@ -151,8 +151,10 @@ int gemmF32Tile(const accum_gemm &call, const GemmPoint &point, float beta, int6
 
 Error refuse(const std::string &why) { return {kExitRunFailed, "a GEMM was refused: " + why, "gemm"}; }
 
+bool isBrain(const accum_gemm &call) { return call.dtype == ACCUM_BF16 || hasWideB(call); }
+
 bool isKnown(const accum_gemm &call) {
-  if (call.dtype == ACCUM_BF16)
+  if (isBrain(call))
     return call.c_dtype == ACCUM_BF16 || call.c_dtype == ACCUM_F32;
   return call.dtype == call.c_dtype && (call.dtype == ACCUM_F32 || call.dtype == ACCUM_F64);
 }
@@ -205,7 +207,7 @@ Status check(const accum_gemm &call, float beta, ShortProducts products) {
     return status;
   if (products == ShortProducts::Native && !gemmLibrary().brainGemm)
     return refuse(gemmLibraryVersion() + " has no products of bf16");
-  if (call.dtype == ACCUM_BF16 || products == ShortProducts::Tf32)
+  if (isBrain(call) || products == ShortProducts::Tf32)
     return {};
   if (!isTakeable(call.a_row, call.a_col, call.m, call.k) ||
       !isTakeable(call.b_row, call.b_col, call.k, call.n))
@@ -217,7 +219,16 @@ GemmTiling tilingOf(const accum_gemm &call) {
   int64_t points = 1;
   for (int32_t d = 0; d < call.batch_dims; ++d)
     points *= call.batch[d];
-  return runtime::tilingOf(points, call.m, call.n, call.k, call.dtype == ACCUM_BF16);
+  GemmTiling tiling = runtime::tilingOf(points, call.m, call.n, call.k, isBrain(call));
+  if (int64_t rows = ceilDiv(call.m, kBrainTileM); hasWideB(call) && tiling.rows > rows) {
+    // As many tiles, cut along n: those below each other would round the same columns.
+    int64_t columns = ceilDiv(tiling.perPoint(), rows);
+    tiling.tileM = ceilDiv(ceilDiv(call.m, rows), 16) * 16;
+    tiling.tileN = ceilDiv(ceilDiv(call.n, columns), 16) * 16;
+    tiling.rows = ceilDiv(call.m, tiling.tileM);
+    tiling.columns = ceilDiv(call.n, tiling.tileN);
+  }
+  return tiling;
 }
 
 } // namespace
@@ -231,9 +242,11 @@ GemmPoint pointOf(const accum_gemm &call, int64_t index) {
     b += at * call.b_batch[d];
     c += at * call.c_batch[d];
   }
-  int64_t size = int64_t(bytesOf(DType(call.dtype))), result = int64_t(bytesOf(DType(call.c_dtype)));
-  return {static_cast<const char *>(call.a) + a * size, static_cast<const char *>(call.b) + b * size,
-          call.bias, static_cast<char *>(call.c) + c * result};
+  auto sizeOf = [](int32_t dtype) { return int64_t(bytesOf(DType(dtype))); };
+  bool wide = hasWideB(call);
+  return {static_cast<const char *>(call.a) + a * sizeOf(wide ? ACCUM_BF16 : call.dtype),
+          static_cast<const char *>(call.b) + b * sizeOf(wide ? ACCUM_F32 : call.dtype), call.bias,
+          static_cast<char *>(call.c) + c * sizeOf(call.c_dtype)};
 }
 
 void gemmOnThisThread(const accum_gemm &call, float beta) {

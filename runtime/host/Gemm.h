@@ -27,6 +27,9 @@ Status gemm(const accum_gemm &call, float beta, ShortProducts products = ShortPr
 /// f32 needs loadGemmLibrary first.
 void gemmOnThisThread(const accum_gemm &call, float beta);
 
+/// Whether a is bf16 and b f32 that is rounded.
+inline bool hasWideB(const accum_gemm &call) { return call.dtype == (ACCUM_BF16 | ACCUM_GEMM_WIDE_B); }
+
 /// One point of the batch dimensions, for the loops behind `gemm`.
 struct GemmPoint {
   const void *a, *b, *bias;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A result in bf16 is summed in a strip of f32 that stays in the second cache. The instructions take
-// subnormal operands and sums for 0.
+// A result in bf16 is summed in a strip of f32 that stays in the second cache. An operand in f32 is rounded
+// to a panel, piece by piece along k, while the whole tile is summed. The instructions take subnormal
+// operands and sums for 0.
 #include "runtime/host/GemmBrain.h"
 #include "runtime/host/BrainRows.h"
 #include "runtime/host/ShortFloats.h"
@@ -19,9 +20,31 @@ namespace {
 /// Rows that are summed before they are rounded, or get their bias: 800 KB of f32.
 constexpr int64_t kStripRows = 256;
 
-float *stripOfThisThread() {
-  static thread_local auto strip = std::make_unique_for_overwrite<float[]>(kStripRows * kBrainTileN);
-  return strip.get();
+/// Not touched before it is needed: a strip, or a tile beside panels.
+float *sumsOfThisThread() {
+  static thread_local auto sums = std::make_unique_for_overwrite<float[]>(kBrainTileM * kBrainTileN);
+  return sums.get();
+}
+
+/// Of k that is rounded at a time; numbers in a line of a cache.
+constexpr int64_t kRoundedDepth = 768, kLine = 16, kLinesAhead = 4;
+
+/// k from `at` on of the columns of a tile, rounded; lines lie as in B.
+struct RoundedPanel {
+  const uint16_t *data;
+  int64_t leading;
+};
+
+RoundedPanel roundedPanelOf(const float *b, int64_t row, int64_t col, int64_t depth, int64_t columns) {
+  static thread_local auto memory = std::make_unique_for_overwrite<uint16_t[]>(kRoundedDepth * kBrainTileN);
+  int64_t lines = col == 1 ? depth : columns, length = col == 1 ? columns : depth,
+          stride = std::max(row, col);
+  for (int64_t i = 0; i < lines; ++i) {
+    for (int64_t j = 0; i + kLinesAhead < lines && j < length; j += kLine)
+      __builtin_prefetch(b + (i + kLinesAhead) * stride + j);
+    roundRow(b + i * stride, length, memory.get() + i * length);
+  }
+  return {memory.get(), length};
 }
 
 /// `count` sums of a row get their bias, and what was there before where `beta` is not 0.
@@ -41,8 +64,35 @@ void finishRow(const accum_gemm &call, const GemmPoint &point, float beta, int64
 
 } // namespace
 
+/// The same where B is f32.
+static int gemmWideTile(const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile,
+                        BrainGemmFn multiply) {
+  bool brain = call.c_dtype == ACCUM_BF16;
+  GemmOperand a = operandOf(call.a_row, call.a_col, tile.m, call.k);
+  const uint16_t *left = static_cast<const uint16_t *>(point.a) + tile.row * call.a_row;
+  const float *right = static_cast<const float *>(point.b) + tile.col * call.b_col;
+  float *sums = brain ? sumsOfThisThread() : static_cast<float *>(point.c) + tile.row * call.c_row + tile.col;
+  int64_t leading = brain ? tile.n : call.c_row, pieces = ceilDiv(call.k, kRoundedDepth);
+  for (int64_t piece = 0; piece < pieces; ++piece) {
+    int64_t at = call.k * piece / pieces, depth = call.k * (piece + 1) / pieces - at;
+    RoundedPanel panel = roundedPanelOf(right + at * call.b_row, call.b_row, call.b_col, depth, tile.n);
+    if (int code = multiply(a.transpose, call.b_col == 1 ? 'N' : 'T', tile.m, tile.n, depth, 1.0f,
+                            left + at * call.a_col, a.leading, panel.data, panel.leading,
+                            piece > 0 ? 1.0f
+                            : brain   ? 0.0f
+                                      : beta,
+                            sums, leading))
+      return code;
+  }
+  for (int64_t i = 0; (brain || point.bias) && i < tile.m; ++i)
+    finishRow(call, point, beta, tile.row + i, tile.col, tile.n, sums + i * leading);
+  return 0;
+}
+
 int gemmBrainTile(const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile,
                   BrainGemmFn multiply) {
+  if (hasWideB(call))
+    return gemmWideTile(call, point, beta, tile, multiply);
   bool brain = call.c_dtype == ACCUM_BF16;
   GemmOperand a = operandOf(call.a_row, call.a_col, tile.m, call.k),
               b = operandOf(call.b_row, call.b_col, call.k, tile.n);
@@ -51,7 +101,7 @@ int gemmBrainTile(const accum_gemm &call, const GemmPoint &point, float beta, co
   int64_t rows = brain || point.bias ? kStripRows : tile.m, end = tile.row + tile.m;
   for (int64_t row = tile.row; row < end; row += rows) {
     int64_t m = std::min(rows, end - row), leading = brain ? tile.n : call.c_row;
-    float *sums = brain ? stripOfThisThread() : static_cast<float *>(point.c) + row * call.c_row + tile.col;
+    float *sums = brain ? sumsOfThisThread() : static_cast<float *>(point.c) + row * call.c_row + tile.col;
     if (int code = multiply(a.transpose, b.transpose, m, tile.n, call.k, 1.0f, left + row * call.a_row,
                             a.leading, right, b.leading, brain ? 0.0f : beta, sums, leading))
       return code;

@@ -56,11 +56,16 @@ void packAs(const void *matrix, int64_t rowStride, int64_t colStride, int64_t ro
       panel[i * cols + j] = widen(from[i * rowStride + j * colStride]);
 }
 
+float throughBrain(float x) { return fromBrain(toBrain(x)); }
+
 /// rows x cols of a matrix, row by row, widened or rounded.
 void pack(int32_t dtype, const void *matrix, int64_t at, int64_t rowStride, int64_t colStride, int64_t rows,
           int64_t cols, float *panel) {
   if (dtype == ACCUM_BF16)
     packAs<uint16_t, fromBrain>(static_cast<const uint16_t *>(matrix) + at, rowStride, colStride, rows, cols,
+                                panel);
+  else if (dtype == (ACCUM_BF16 | ACCUM_GEMM_WIDE_B))
+    packAs<float, throughBrain>(static_cast<const float *>(matrix) + at, rowStride, colStride, rows, cols,
                                 panel);
   else
     packAs<float, toTf32>(static_cast<const float *>(matrix) + at, rowStride, colStride, rows, cols, panel);
@@ -86,8 +91,8 @@ int gemmPackedTile(const accum_gemm &call, const GemmPoint &point, float beta, c
   }
   for (int64_t k = 0; k < call.k; k += kDepth) {
     int64_t depth = std::min(kDepth, call.k - k);
-    pack(call.dtype, point.a, tile.row * call.a_row + k * call.a_col, call.a_row, call.a_col, tile.m, depth,
-         panels.a.data());
+    pack(hasWideB(call) ? ACCUM_BF16 : call.dtype, point.a, tile.row * call.a_row + k * call.a_col,
+         call.a_row, call.a_col, tile.m, depth, panels.a.data());
     pack(call.dtype, point.b, k * call.b_row + tile.col * call.b_col, call.b_row, call.b_col, depth, tile.n,
          panels.b.data());
     float keep = k > 0 || point.bias ? 1.0f : brain ? 0.0f : beta;

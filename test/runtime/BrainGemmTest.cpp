@@ -7,6 +7,7 @@
 #include "runtime/host/ShortFloats.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <gtest/gtest.h>
@@ -174,6 +175,45 @@ TEST_F(BrainGemm, TakesAnyStrides) {
         ASSERT_NEAR(c[size_t(i * 30 + j)], sum, 2e-5);
       }
   }
+}
+
+/// B in f32, of which every number needs rounding: against loops over what it is rounded to, and the same
+/// bits on any number of threads. Pieces along k, and tiles on both axes.
+TEST_F(BrainGemm, RoundsAWideB) {
+  std::mt19937 random(5);
+  std::uniform_real_distribution<float> below(-0x1p-9f, 0x1p-9f);
+  for (ShortProducts products : ways())
+    for (auto [points, m, n, k] : {std::array<int64_t, 4>{2, 7, 5, 9}, {1, 530, 20, 40}, {1, 9, 800, 1600}})
+      for (int turn = 0; turn < 4; ++turn) {
+        Problem problem(points, m, n, k, turn);
+        std::vector<float> wide(problem.b.size());
+        for (size_t i = 0; i < wide.size(); ++i) {
+          wide[i] = fromBrain(problem.b[i]) * (1 + below(random));
+          problem.b[i] = toBrain(wide[i]);
+        }
+        for (float beta : {0.0f, 1.0f}) {
+          std::vector<float> sums(size_t(points * m * n), 0.5f), again = sums;
+          Brains brains(sums.size(), toBrain(0.5f));
+          auto run = [&](void *c, int32_t result) {
+            accum_gemm call = problem.call(c, result);
+            call.b = wide.data();
+            call.dtype |= ACCUM_GEMM_WIDE_B;
+            ASSERT_TRUE(gemm(call, beta, products));
+          };
+          run(sums.data(), ACCUM_F32);
+          run(brains.data(), ACCUM_BF16);
+          setThreads(1);
+          run(again.data(), ACCUM_F32);
+          setThreads(2);
+          EXPECT_EQ(std::memcmp(sums.data(), again.data(), sums.size() * sizeof(float)), 0);
+          for (size_t at = 0; at < sums.size(); ++at) {
+            int64_t p = int64_t(at) / (m * n), i = int64_t(at) / n % m, j = int64_t(at) % n;
+            double sum = problem.product(p, i, j) + beta * 0.5;
+            problem.check(p, i, j, sums[at], sum, false);
+            problem.check(p, i, j, fromBrain(brains[at]), sum, true);
+          }
+        }
+      }
 }
 
 TEST_F(BrainGemm, BitsDoNotDependOnThreads) {

@@ -1,5 +1,13 @@
 // What is stored in bf16 and what stays f32, from commands to kernels.
 // RUN: accum-opt %s -accum-form-commands=mode=fused -accum-narrow-floats -accum-verify-placement | FileCheck %s
+// RUN: accum-opt %s -accum-form-commands=mode=fused -accum-narrow-floats=wide-weights -accum-verify-placement | FileCheck %s --check-prefix=WIDE
+
+// With wide weights the product reads the weight itself, and nothing is copied.
+// WIDE-NOT: @round_8x4xbf16
+// WIDE: } micro {
+// WIDE: %[[WIDE:.*]] = train.load_param @w : tensor<8x4xf32, #nn.replicated>
+// WIDE: train.command @contract_1x4xbf16(%{{.*}}, %[[WIDE]]) {{.*}}library = "gemm"} : (tensor<1x8xbf16, #nn.batched<0>>, tensor<8x4xf32, #nn.replicated>) -> tensor<1x4xbf16, #nn.batched<0>>
+// WIDE-NOT: @round_8x4xbf16
 
 train.param @w : tensor<8x4xf32> from <"m.onnx", 0, 128, 0> trained
 train.param @frozen : tensor<4x8xf32> from <"m.onnx", 128, 128, 0>
