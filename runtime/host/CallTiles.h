@@ -21,6 +21,8 @@ inline constexpr int64_t kPanelDepthOfShort = 256;
 inline constexpr int64_t kPanelA = kGemmTileM * kPanelDepthOfShort,
                          kPanelB = kPanelDepthOfShort * std::max(kGemmTileN, kBrainTileN),
                          kPanelC = kGemmTileM * kGemmTileN;
+/// Of k, what is rounded to bf16 at a time of a weight in f32.
+inline constexpr int64_t kRoundedDepth = 768;
 static_assert(kBrainTileM <= kGemmTileM && kBrainTileM * kBrainTileN <= kPanelC);
 /// Queries of a head that attention treats at a time, and the most of them: 65 are one block, not 64 and one.
 inline constexpr int64_t kBlockQueries = 64, kMostQueries = 3 * kBlockQueries / 2;

@@ -26,8 +26,8 @@ float *sumsOfThisThread() {
   return sums.get();
 }
 
-/// Of k that is rounded at a time; numbers in a line of a cache.
-constexpr int64_t kRoundedDepth = 768, kLine = 16, kLinesAhead = 4;
+/// Numbers in a line of a cache, and lines of B that are fetched before they are rounded.
+constexpr int64_t kLine = 16, kLinesAhead = 4;
 
 /// k from `at` on of the columns of a tile, rounded; lines lie as in B.
 struct RoundedPanel {

@@ -68,6 +68,7 @@ std::vector<double> gemmPieces(int64_t points, int64_t m, int64_t n, int64_t k, 
 /// Of products of short floats, whatever the threads: the library's code for them, and the matrices by which
 /// a run finds out who multiplies them faster.
 constexpr int64_t kShortBytes = 512 << 10;
+constexpr int64_t kPanelBytes = 4 * (runtime::kPanelA + runtime::kPanelB + runtime::kPanelC);
 
 int64_t packedBytes(const CallShape &call, std::string_view dtype, int64_t m, int64_t threads) {
   if (call.sizes.size() != 4)
@@ -76,8 +77,14 @@ int64_t packedBytes(const CallShape &call, std::string_view dtype, int64_t m, in
   runtime::GemmTiling tiles = runtime::tilingOf(size(0), size(1), size(2), size(3), dtype == "bf16");
   if (tiles.count() <= static_cast<double>(threads * tiles.together))
     threads = tiles.pieces();
+  if (dtype == "bf16") {
+    // Products are widened or the processor's own, and measuring which takes memory for both: panels; and
+    // sums, what is rounded of B, and what the library packs.
+    constexpr int64_t m = runtime::kBrainTileM, n = runtime::kBrainTileN, k = runtime::kRoundedDepth;
+    return kShortBytes + threads * (kPanelBytes + 4 * m * n + 2 * k * n + 4 * m * n + 2 * k * (m + n));
+  }
   if (dtype != "f32" && dtype != "f64")
-    return kShortBytes + threads * 4 * (runtime::kPanelA + runtime::kPanelB + runtime::kPanelC);
+    return kShortBytes + threads * kPanelBytes;
   int64_t rows = std::min(tiles.tileM, runtime::kGemmTileM),
           columns = std::min(tiles.tileN, runtime::kGemmTileN);
   return threads * 4 * (rows * columns + (rows + columns) * std::min(size(3), kPackedDepth));
