@@ -34,6 +34,8 @@ typedef struct accum_collectives_v1 {
   /* Waits for all ranks and leaves the job. */
   int (*finalize)(void);
   const char *(*version)(void);
+  /* Not zero: collectives may be called from any thread, one at a time. */
+  int (*takes_threads)(void);
 } accum_collectives_v1;
 
 /* The symbol of the plugin. */

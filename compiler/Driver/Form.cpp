@@ -8,6 +8,7 @@
 #include "passes/Plan/Plan.h"
 #include "passes/Schedule/StateLayout.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include <cmath>
 #include <fmt/format.h>
 
 using namespace mlir;
@@ -38,6 +39,26 @@ FailureOr<Form> problemOf(ModuleOp module, const Options &options) {
 
 namespace {
 
+/// What units take in the program of a plan; nothing where there are none, or nobody knows.
+std::optional<planner::UnitPlaces> unitPlacesOf(const planner::Problem &problem, const planner::Plan &plan) {
+  bool cutsParameters = plan.shard == "zero3" && plan.devices > 1;
+  if (plan.offload != "parameters" && (plan.shard == "none" || plan.devices == 1))
+    return std::nullopt;
+  auto runs = planner::problemThatRuns(problem, plan);
+  return runs ? planner::unitPlaces(*runs, cutsParameters, plan.devices) : std::nullopt;
+}
+
+/// Bytes that a plan's repeated commands gather in a micro-step. More than none: they read parameters anew.
+int64_t gatheredAgain(const planner::Problem &problem, const planner::Plan &plan) {
+  bool cutsParameters = plan.shard == "zero3" && plan.devices > 1;
+  auto runs = planner::problemThatRuns(problem, plan);
+  if (!runs || (!cutsParameters && plan.offload != "parameters"))
+    return 0;
+  auto with = planner::unitTimeline(*runs, cutsParameters, plan.devices),
+       without = planner::unitTimeline(problem, cutsParameters, plan.devices);
+  return with && without ? std::max<int64_t>(0, with->gatheredBytes() - without->gatheredBytes()) : 0;
+}
+
 /// `--plan FILE`. Units have the room that they were planned with.
 planner::Result<planner::Search> reuse(planner::Problem &problem, const planner::DeviceProfile &profile,
                                        const planner::Options &asked, const std::string &path) {
@@ -54,6 +75,7 @@ planner::Result<planner::Search> reuse(planner::Problem &problem, const planner:
     if (line.name == planner::kScatteredLine)
       problem.scattered = std::max(problem.scattered, line.bytes);
   }
+  problem.gatheredAgain = gatheredAgain(problem, *plan);
   auto search = planner::reusePlan(problem, profile, asked, *plan);
   if (search)
     return search;
@@ -62,16 +84,10 @@ planner::Result<planner::Search> reuse(planner::Problem &problem, const planner:
   return error;
 }
 
-/// Repeated commands read parameters once more: where a plan needs more room for gathered ones than it was
-/// made with, another one is made with that. True: it was.
-bool makeRoomForUnits(planner::Problem &problem, const planner::Search &search) {
-  bool isPlain = search.plan && search.plan->offload != "parameters" &&
-                 (search.plan->shard == "none" || search.plan->devices == 1);
-  if (!search.plan || isPlain)
-    return false;
-  auto runs = planner::problemThatRuns(problem, *search.plan);
-  bool cutsParameters = search.plan->shard == "zero3" && search.plan->devices > 1;
-  auto places = runs ? planner::unitPlaces(*runs, cutsParameters, search.plan->devices) : std::nullopt;
+/// Where the program of a plan needs more room for gathered parameters than it was made with, or gathers
+/// other bytes, another one is made with those. True: it does.
+bool takeFromPlan(planner::Problem &problem, const planner::Search &search) {
+  auto places = search.plan ? unitPlacesOf(problem, *search.plan) : std::nullopt;
   if (!places)
     return false;
   auto lineOf = [&](const char *name) {
@@ -83,20 +99,59 @@ bool makeRoomForUnits(planner::Problem &problem, const planner::Search &search) 
                 places->scattered > lineOf(planner::kScatteredLine);
   problem.gathered = std::max(problem.gathered, places->gathered);
   problem.scattered = std::max(problem.scattered, places->scattered);
-  return isMore;
+  int64_t before = std::exchange(problem.gatheredAgain, gatheredAgain(problem, *search.plan));
+  return isMore || before != problem.gatheredAgain;
+}
+
+void solveWithRoom(Form &form, const planner::DeviceProfile &profile, const planner::Options &asked) {
+  form.search = planner::solve(form.problem, profile, asked);
+  constexpr int kMostTurns = 5; // the room grows with most of them
+  for (int turn = 0; turn < kMostTurns && form.search; ++turn) {
+    if (!takeFromPlan(form.problem, *form.search))
+      break;
+    form.search = planner::solve(form.problem, profile, asked);
+  }
+}
+
+/// The plan with more room for units, where the step is faster by it.
+void tryRoom(Form &form, const planner::DeviceProfile &profile, const planner::Options &asked,
+             int64_t gathered, int64_t scattered) {
+  Form other{form.problem, form.known};
+  other.problem.gathered = std::max(other.problem.gathered, gathered);
+  other.problem.scattered = std::max(other.problem.scattered, scattered);
+  bool isSame =
+      other.problem.gathered == form.problem.gathered && other.problem.scattered == form.problem.scattered;
+  if (isSame)
+    return;
+  solveWithRoom(other, profile, asked);
+  // What goes on beside a GPU's commands is not in its times: there it must not be slower.
+  double most = profile.isCuda()          ? std::nextafter(form.seconds(), INFINITY)
+                : asked.prefer == "speed" ? form.seconds()
+                                          : form.seconds() * (1 - planner::toleranceOf(profile));
+  if (other.search && other.search->plan && other.seconds() < most)
+    form = std::move(other);
+}
+
+/// Units that come and go beside the commands take more room, and so do those that stay till they are needed
+/// again: that is had where there is so much memory, and the step is faster by it.
+void giveUnitsRoom(Form &form, const planner::DeviceProfile &profile, const planner::Options &asked) {
+  auto places =
+      form.search && form.search->plan ? unitPlacesOf(form.problem, *form.search->plan) : std::nullopt;
+  if (!places || asked.prefer == "memory" || (profile.isCuda() && asked.prefer != "speed"))
+    return;
+  tryRoom(form, profile, asked, places->ahead, places->beside);
+  int64_t spare = form.search->budget - form.search->plan->counted();
+  tryRoom(form, profile, asked,
+          std::min(places->kept, std::max(form.problem.gathered, places->gathered) + spare), 0);
 }
 
 void searchOnce(Form &form, const planner::DeviceProfile &profile, planner::Options asked,
                 const Options &options) {
   asked.known = &form.known;
-  form.search = options.planFile.empty() ? planner::solve(form.problem, profile, asked)
-                                         : reuse(form.problem, profile, asked, options.planFile);
-  constexpr int kMostTurns = 5; // the room grows with each
-  for (int turn = 0; turn < kMostTurns && options.planFile.empty() && form.search; ++turn) {
-    if (!makeRoomForUnits(form.problem, *form.search))
-      break;
-    form.search = planner::solve(form.problem, profile, asked);
-  }
+  if (!options.planFile.empty())
+    return void(form.search = reuse(form.problem, profile, asked, options.planFile));
+  solveWithRoom(form, profile, asked);
+  giveUnitsRoom(form, profile, asked);
 }
 
 } // namespace

@@ -5,7 +5,7 @@
 #include "passes/Schedule/GradientSums.h"
 #include "passes/Schedule/OffloadMoves.h"
 #include "passes/Schedule/Passes.h"
-#include "passes/Schedule/UnitMoves.h"
+#include "passes/Schedule/UnitTransfers.h"
 #include "passes/Schedule/UpdateSchedule.h"
 
 using namespace mlir;
@@ -24,7 +24,8 @@ class StepSchedule {
 public:
   StepSchedule(train::StepOp step, Block *top, const StateLayout &layout, train::PlanAttr plan)
       : step(step), layout(layout), plan(plan), builder(OpBuilder::atBlockEnd(top)), buffers(layout, top),
-        commands(plan, buffers, builder), offload(layout, buffers, builder) {}
+        commands(plan, buffers, builder), offload(layout, buffers, builder),
+        transfers(step, layout, buffers, offload, builder) {}
 
   LogicalResult build(Phase microPhase);
 
@@ -36,9 +37,6 @@ private:
   void reduceScalars(Block &body);
   LogicalResult buildUpdate();
   LogicalResult verifyPlaces(const UnitMoves &moves);
-  void bringParameters(train::CommandOp command, const UnitMoves &moves);
-  void makeRoom(train::CommandOp command, const UnitMoves &moves, const Contributions &contributions);
-  void scatterGradients(train::CommandOp command, const UnitMoves &moves);
   void reduceGradients();
   void gatherParameters(size_t unit, bool start);
   /// Devices update parts of parameters that all of them have.
@@ -56,6 +54,7 @@ private:
   ProgramBuffers buffers;
   CommandSchedule commands;
   OffloadMoves offload;
+  UnitTransfers transfers;
 };
 
 struct BuildProgram : impl::BuildProgramBase<BuildProgram> {
@@ -99,11 +98,11 @@ LogicalResult StepSchedule::buildLoop(Block &body, Phase phase) {
   if (phase == Phase::micro && plan.getDevices() > 1 && !scatters)
     sums.emplace(body, *contributions, layout, buffers);
   auto begin = [&](train::CommandOp command) {
-    bringParameters(command, moves);
-    makeRoom(command, moves, *contributions);
+    transfers.bringParameters(command, moves);
+    transfers.makeRoom(command, moves, *contributions);
   };
   LogicalResult result = commands.runAll(body, &*contributions, begin, [&](train::CommandOp command) {
-    scatterGradients(command, moves);
+    transfers.scatterGradients(command, moves);
     for (const Place &run : sums ? sums->behind(command) : ArrayRef<Place>()) {
       Value range = buffers.at(run, builder, command.getLoc());
       if (!layout.isSharded())
@@ -124,53 +123,6 @@ LogicalResult StepSchedule::verifyPlaces(const UnitMoves &moves) {
          << layout.gatheredBytes << " and " << layout.scatteredBytes
          << " bytes for gathered parameters and scattered gradients, which take " << moves.gatheredBytes()
          << " and " << moves.scatteredBytes();
-}
-
-/// Units of parameters that `command` is the first to need come from all devices, or from where they are
-/// offloaded.
-void StepSchedule::bringParameters(train::CommandOp command, const UnitMoves &moves) {
-  for (const planner::UnitSpan &span : moves.gatheredBefore(command)) {
-    Location loc = command.getLoc();
-    bool isOffloaded = offload.hasParameters() && span.unit < layout.units.size(); // copies never are
-    Place own = isOffloaded ? buffers.ownGathered(span) : buffers.gatheredFrom(span);
-    if (isOffloaded)
-      offload.fetchParameters(span.unit, own, loc);
-    if (layout.isSharded())
-      device::AllGatherOp::create(builder, loc, buffers.at(own, builder, loc),
-                                  buffers.at(buffers.gathered(span), builder, loc), /*start=*/false);
-    buffers.noteGathered(span);
-  }
-}
-
-/// What lies between gradients is sent with them: it is zero.
-void StepSchedule::makeRoom(train::CommandOp command, const UnitMoves &moves,
-                            const Contributions &contributions) {
-  for (const planner::UnitSpan &span : moves.scatteredBefore(command)) {
-    buffers.noteScattered(span);
-    for (const Place &gap : buffers.gapsOf(span, contributions))
-      device::ZeroOp::create(builder, command.getLoc(), buffers.at(gap, builder, command.getLoc()),
-                             /*if_first=*/false);
-  }
-}
-
-/// Units of gradients that have all their terms of this micro-step: each device adds its part of the sum to
-/// what it has.
-void StepSchedule::scatterGradients(train::CommandOp command, const UnitMoves &moves) {
-  for (const planner::UnitSpan &span : moves.scatteredBehind(command)) {
-    Location loc = command.getLoc();
-    device::ReduceScatterOp::create(builder, loc, buffers.at(buffers.scattered(span), builder, loc),
-                                    /*start=*/false, /*if_last=*/false);
-    for (auto adder : step.getUpdate().front().getOps<train::CommandOp>()) {
-      if (adder.getAddsUnit() != span.unit)
-        continue;
-      auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(step, adder.getKernelAttr());
-      SmallVector<Value> arguments = {buffers.at(buffers.ownScattered(span), builder, loc),
-                                      buffers.at(buffers.part("gradient", span.unit), builder, loc)};
-      device::LaunchOp::create(builder, loc, adder.getIdAttr(), adder.getKernelAttr(),
-                               kernel->getAttrOfType<IntegerAttr>("accum.kernel"), arguments,
-                               device::UpdateAttr::get(builder.getContext(), device::Update::accumulate));
-    }
-  }
 }
 
 /// One call each; a total or a loss is a few bytes.
@@ -225,7 +177,7 @@ LogicalResult StepSchedule::buildPrologue() {
   if (failed(verifyPlaces(moves)))
     return failure();
   return commands.runAll(body, nullptr, [&](train::CommandOp command) {
-    bringParameters(command, moves);
+    transfers.bringParameters(command, moves);
     offload.fetchCopied(command);
   });
 }

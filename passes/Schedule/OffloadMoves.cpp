@@ -18,9 +18,9 @@ int64_t OffloadMoves::offsetOf(Piece piece, StringRef slot) const {
          piece.number * static_cast<int64_t>(layout.pieceBytes(piece.unit));
 }
 
-void OffloadMoves::fetchParameters(size_t unit, const Place &place, Location loc) {
+void OffloadMoves::fetchParameters(size_t unit, const Place &place, bool start, Location loc) {
   device::FetchOp::create(builder, loc, buffers.at(place, builder, loc), offsetOf({unit, 0}, "parameter"),
-                          /*start=*/false);
+                          start);
 }
 
 LogicalResult OffloadMoves::placeCopied(train::CommandOp command) {
@@ -36,7 +36,7 @@ LogicalResult OffloadMoves::placeCopied(train::CommandOp command) {
 
 void OffloadMoves::fetchCopied(train::CommandOp command) {
   if (auto unit = command.getCopiesUnit(); unit && hasParameters())
-    fetchParameters(*unit, buffers.passing(*unit), command.getLoc());
+    fetchParameters(*unit, buffers.passing(*unit), /*start=*/false, command.getLoc());
 }
 
 void OffloadMoves::fetchAll(Piece piece, bool start, Location loc) {

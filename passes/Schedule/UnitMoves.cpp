@@ -89,36 +89,49 @@ UnitMoves::UnitMoves(Block &body, const Contributions *contributions, const Stat
       llvm::sort(units);
   planner::GatheredUnits units = gatheredUnits(layout);
   if (layout.hasPartsOf("parameter"))
-    gathers = planner::gatherUnits(reads, units.bytes, units.stays);
+    gathers = planner::gatherUnits(reads, units.bytes, units.stays, layout.gatheredBytes);
   if (layout.hasPartsOf("gradient"))
-    scatters = planner::scatterUnits(adds, units.bytes);
+    scatters = planner::scatterUnits(adds, units.bytes, layout.scatteredBytes);
 }
 
-static SmallVector<planner::UnitSpan> spansAt(const planner::UnitSchedule &schedule,
-                                              size_t planner::UnitSpan::*edge, size_t position) {
+template <typename Holds>
+static SmallVector<planner::UnitSpan> spansOf(const planner::UnitSchedule &schedule, Holds &&holds) {
   SmallVector<planner::UnitSpan> spans;
   for (const planner::UnitSpan &span : schedule.spans)
-    if (span.*edge == position)
+    if (holds(span))
       spans.push_back(span);
   return spans;
 }
 
 SmallVector<planner::UnitSpan> UnitMoves::gatheredBefore(train::CommandOp command) const {
-  if (!isFirst(command))
-    return {};
-  return spansAt(gathers, &planner::UnitSpan::begin, positionOf(command));
+  size_t at = positionOf(command);
+  return spansOf(gathers,
+                 [&](const planner::UnitSpan &span) { return isFirst(command) && span.first == at; });
 }
 
-SmallVector<planner::UnitSpan> UnitMoves::scatteredBefore(train::CommandOp command) const {
-  if (!isFirst(command))
-    return {};
-  return spansAt(scatters, &planner::UnitSpan::begin, positionOf(command));
+SmallVector<planner::UnitSpan> UnitMoves::begunBefore(train::CommandOp command) const {
+  size_t at = positionOf(command);
+  return spansOf(gathers, [&](const planner::UnitSpan &span) {
+    return isFirst(command) && span.begin == at && span.begin < span.first;
+  });
 }
 
-SmallVector<planner::UnitSpan> UnitMoves::scatteredBehind(train::CommandOp command) const {
-  if (!isLast(command))
-    return {};
-  return spansAt(scatters, &planner::UnitSpan::end, positionOf(command));
+SmallVector<planner::UnitSpan> UnitMoves::addedFrom(train::CommandOp command) const {
+  size_t at = positionOf(command);
+  return spansOf(scatters,
+                 [&](const planner::UnitSpan &span) { return isFirst(command) && span.first == at; });
+}
+
+SmallVector<planner::UnitSpan> UnitMoves::finalBehind(train::CommandOp command) const {
+  size_t at = positionOf(command);
+  return spansOf(scatters, [&](const planner::UnitSpan &span) { return isLast(command) && span.last == at; });
+}
+
+SmallVector<planner::UnitSpan> UnitMoves::sentBehind(train::CommandOp command) const {
+  size_t at = positionOf(command);
+  return spansOf(scatters, [&](const planner::UnitSpan &span) {
+    return isLast(command) && span.end == at && span.last < span.end;
+  });
 }
 
 } // namespace accum

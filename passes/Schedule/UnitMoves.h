@@ -15,10 +15,15 @@ public:
   /// `contributions`: of a loop over micro-steps, else null.
   UnitMoves(mlir::Block &body, const Contributions *contributions, const StateLayout &layout);
 
-  /// Spans that begin before, or end behind, this command.
+  /// Units that are there before this command, and those whose gathering begins there, ahead of the command
+  /// that needs them.
   llvm::SmallVector<planner::UnitSpan> gatheredBefore(train::CommandOp command) const;
-  llvm::SmallVector<planner::UnitSpan> scatteredBefore(train::CommandOp command) const;
-  llvm::SmallVector<planner::UnitSpan> scatteredBehind(train::CommandOp command) const;
+  llvm::SmallVector<planner::UnitSpan> begunBefore(train::CommandOp command) const;
+  /// Units whose gradients have room from before this command on; have all their terms behind it; were sent
+  /// beside the commands up to it, since they had all their terms.
+  llvm::SmallVector<planner::UnitSpan> addedFrom(train::CommandOp command) const;
+  llvm::SmallVector<planner::UnitSpan> finalBehind(train::CommandOp command) const;
+  llvm::SmallVector<planner::UnitSpan> sentBehind(train::CommandOp command) const;
 
   int64_t gatheredBytes() const { return gathers.bytes; }
   int64_t scatteredBytes() const { return scatters.bytes; }

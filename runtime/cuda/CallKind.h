@@ -14,6 +14,7 @@ enum CallKind : uint64_t {
   kCopyCall,
   kStartSumCall,
   kFinishSumsCall,
+  kFinishPartCall,
   kStartScatterCall,
   kStartGatherCall,
   kStartFetchCall,

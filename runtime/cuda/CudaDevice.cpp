@@ -156,6 +156,7 @@ void CudaDevice::startStep(bool isEvaluation) {
   replay.startStep(evaluates);
   started.clear();
   begun.clear();
+  underWay.clear();
   if (sumsRun) // the step before was left in the middle
     (void)sums.finish();
   sumsRun = false;
@@ -239,6 +240,8 @@ Status CudaDevice::run(const uint64_t *call) {
     return sums.start(reinterpret_cast<void *>(call[2]), call[3], DType(call[4]));
   case kFinishSumsCall:
     return sums.finish();
+  case kFinishPartCall:
+    return sums.finish(call[2]);
   case kStartScatterCall:
     return sums.startReduceScatter(reinterpret_cast<void *>(call[2]), call[3], DType(call[4]));
   case kStartGatherCall:
@@ -265,6 +268,7 @@ Status CudaDevice::finishSums() {
   if (!sumsRun)
     return {};
   sumsRun = false;
+  underWay.clear();
   words.assign({kFinishSumsCall, 0});
   return replay.add(words.data());
 }
@@ -295,6 +299,7 @@ Status CudaDevice::allReduce(void *data, uint64_t n, DType dtype) {
 
 Status CudaDevice::startBeside(std::initializer_list<uint64_t> call) {
   sumsRun = true;
+  underWay.insert(call.begin()[2]);
   words.assign(call);
   return replay.add(words.data());
 }
@@ -311,17 +316,23 @@ Status CudaDevice::startAllGather(void *to, const void *from, uint64_t bytes) {
   return startBeside({kStartGatherCall, 3, addressOf(to), addressOf(from), bytes});
 }
 
-/// The sums' stream takes one call after the other, so that waiting for all of it ends this one.
+/// Others that were begun later go on.
+Status CudaDevice::finishPart(uint64_t place) {
+  begun.erase(place);
+  if (underWay.erase(place) == 0)
+    return {};
+  words.assign({kFinishPartCall, 1, place});
+  return replay.add(words.data());
+}
+
 Status CudaDevice::reduceScatter(void *data, uint64_t n, DType dtype) {
   Status status = startReduceScatter(data, n, dtype);
-  begun.erase(addressOf(data));
-  return status ? finishSums() : status;
+  return status ? finishPart(addressOf(data)) : status;
 }
 
 Status CudaDevice::allGather(void *to, const void *from, uint64_t bytes) {
   Status status = startAllGather(to, from, bytes);
-  begun.erase(addressOf(to));
-  return status ? finishSums() : status;
+  return status ? finishPart(addressOf(to)) : status;
 }
 
 Status CudaDevice::reserveOffloaded(uint64_t bytes, const std::string &) { return offloaded.reserve(bytes); }

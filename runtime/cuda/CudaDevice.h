@@ -69,6 +69,7 @@ private:
   Status run(const uint64_t *call);
   Status flush();
   Status finishSums();
+  Status finishPart(uint64_t place);
   Status startBeside(std::initializer_list<uint64_t> call);
 
   /// The one allocation; freed behind everything that may still use it.
@@ -106,6 +107,7 @@ private:
   std::vector<uint64_t> words; ///< of the call being made
   StartedSums started;         ///< in this step
   std::set<uint64_t> begun;    ///< addresses of the parts that are on their way
+  std::set<uint64_t> underWay; ///< of them, those that the compute stream has not waited for
   bool sumsRun = false;        ///< beside the compute stream, as far as calls were made
 };
 

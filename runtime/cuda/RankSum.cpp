@@ -115,6 +115,8 @@ RankSum::~RankSum() {
   if (communicator)
     api.ncclCommDestroy(communicator);
   const DriverApi &driver = compute.driver.api;
+  for (const auto &[place, event] : arrivals)
+    driver.cuEventDestroy_v2(event);
   for (Event event : {before, after})
     if (event)
       driver.cuEventDestroy_v2(event);
@@ -171,8 +173,7 @@ Status RankSum::startReduceScatter(void *data, uint64_t n, DType dtype) {
                       [=, reduce = api.ncclReduceScatter, on = stream, over = communicator, type = *type] {
                         return reduce(data, own, n, type, kNcclSum, over, on);
                       });
-  broken = broken || !status;
-  return status;
+  return mark(data, status);
 }
 
 Status RankSum::startAllGather(void *to, const void *from, uint64_t bytes) {
@@ -182,8 +183,24 @@ Status RankSum::startAllGather(void *to, const void *from, uint64_t bytes) {
                       [=, gather = api.ncclAllGather, on = stream, over = communicator] {
                         return gather(from, to, bytes, kNcclInt8, over, on);
                       });
-  broken = broken || !status;
-  return status;
+  return mark(to, status);
+}
+
+/// When what was started is there. Places are those of a program: few.
+Status RankSum::mark(const void *place, const Status &started) {
+  broken = broken || !started;
+  if (!started)
+    return started;
+  Event &arrival = arrivals[reinterpret_cast<uint64_t>(place)];
+  if (!arrival)
+    CUDA_TRY(compute.driver, cuEventCreate, &arrival, kEventDisableTiming);
+  CUDA_TRY(compute.driver, cuEventRecord, arrival, stream);
+  return {};
+}
+
+Status RankSum::finish(uint64_t place) {
+  CUDA_TRY(compute.driver, cuStreamWaitEvent, compute.stream, arrivals[place], 0);
+  return {};
 }
 
 Status RankSum::finish() {

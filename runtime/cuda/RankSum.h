@@ -8,6 +8,7 @@
 #include "runtime/cuda/ComputeStream.h"
 #include "runtime/cuda/NcclApi.h"
 #include "runtime/ranks/Collectives.h"
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -36,8 +37,9 @@ public:
   Status startReduceScatter(void *data, uint64_t n, DType dtype);
   /// `to`: a part of so many bytes for each rank; `from`: the own one.
   Status startAllGather(void *to, const void *from, uint64_t bytes);
-  /// What follows on the compute stream comes after all that was started.
+  /// What follows on the compute stream comes after all that was started, or after what was started there.
   Status finish();
+  Status finish(uint64_t place);
   /// "NCCL 2.28.3", or nothing.
   std::string version() const;
 
@@ -47,6 +49,7 @@ private:
   Status watch(double seconds, double patience);
   Status sum(void *data, uint64_t n, int type);
   Status wait();
+  Status mark(const void *place, const Status &started);
   template <typename Call> Status run(const char *name, uint64_t n, int type, Call &&call);
 
   ComputeStream &compute;
@@ -55,6 +58,7 @@ private:
   Communicator communicator = nullptr;
   Stream stream = nullptr;
   Event before = nullptr, after = nullptr;
+  std::map<uint64_t, Event> arrivals; ///< by place, of the parts that came there last
   bool broken = false;
   /// Name, elements and type of the calls made so far: the first of a kind may connect ranks, and waits for
   /// them.

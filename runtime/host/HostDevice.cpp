@@ -89,8 +89,10 @@ Status HostDevice::feed(MicroStep at, const FillInputs &fill) {
 
 void HostDevice::startStep(bool evaluates) {
   arena.settle();
+  if (ranks)
+    ranks->forget(); // of a step that was left in the middle
   if (offloaded)
-    offloaded->forget(); // of a step that was left in the middle
+    offloaded->forget();
   if (poison)
     poison->beforeStep(arena.data(), evaluates);
 }
@@ -140,14 +142,26 @@ Status HostDevice::copy(void *to, const void *from, uint64_t bytes) {
 Status HostDevice::allReduce(void *data, uint64_t n, DType dtype) { return ranks->allReduce(data, n, dtype); }
 
 Status HostDevice::reduceScatter(void *data, uint64_t n, DType dtype) {
-  return ranks->reduceScatter(data, n, dtype);
+  return ranks->isStarted(data) ? ranks->end(data) : ranks->reduceScatter(data, n, dtype);
 }
 
 Status HostDevice::allGather(void *to, const void *from, uint64_t bytes) {
+  if (ranks->isStarted(to))
+    return ranks->end(to);
   auto *own = static_cast<uint8_t *>(to) + uint64_t(ranks->rank()) * bytes;
   if (own != from)
     std::memcpy(own, from, bytes);
   return ranks->allGather(to, bytes);
+}
+
+Status HostDevice::startReduceScatter(void *data, uint64_t n, DType dtype) {
+  ranks->startReduceScatter(data, n, dtype);
+  return {};
+}
+
+Status HostDevice::startAllGather(void *to, const void *from, uint64_t bytes) {
+  ranks->startAllGather(to, from, bytes);
+  return {};
 }
 
 Status HostDevice::reserveOffloaded(uint64_t bytes, const std::string &folder) {

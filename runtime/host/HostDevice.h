@@ -37,6 +37,8 @@ public:
   Status allReduce(void *data, uint64_t n, DType dtype) override;
   Status reduceScatter(void *data, uint64_t n, DType dtype) override;
   Status allGather(void *to, const void *from, uint64_t bytes) override;
+  Status startReduceScatter(void *data, uint64_t n, DType dtype) override;
+  Status startAllGather(void *to, const void *from, uint64_t bytes) override;
   Status reserveOffloaded(uint64_t bytes, const std::string &folder) override;
   std::string offloadedTo(const std::string &folder) const override { return "in a file in " + folder; }
   Status fetch(void *to, uint64_t offset, uint64_t bytes) override;

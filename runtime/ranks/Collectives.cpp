@@ -69,7 +69,7 @@ Status Collectives::join(const std::string &launcher) {
   if (!handle)
     return missing(why);
   auto entry = reinterpret_cast<const accum_collectives_v1 *(*)()>(dlsym(handle, "accum_collectives"));
-  if (!entry || entry()->abi != 2 || entry()->size < sizeof(accum_collectives_v1))
+  if (!entry || entry()->abi != 3 || entry()->size < sizeof(accum_collectives_v1))
     return missing("it is of another version");
   return adopt(entry());
 }
@@ -87,13 +87,21 @@ Status Collectives::adopt(const accum_collectives_v1 *entry) {
 Collectives::~Collectives() {
   if (!table)
     return;
+  started.reset();
   heartbeat = &ownHeartbeat;
   table->finalize();
 }
 
 std::string Collectives::version() const { return table ? table->version() : ""; }
 
+/// The table is this thread's from here on.
+void Collectives::settle() {
+  if (started)
+    started->settle();
+}
+
 Status Collectives::allReduce(void *data, uint64_t n, int dtype, accum_reduction reduction, double watchdog) {
+  settle();
   sent += 2 * n * bytesOf(DType(dtype)) * uint64_t(count - 1) / uint64_t(count);
   if (!table || table->all_reduce(data, n, dtype, reduction, watchdog) == 0)
     return {};
@@ -101,6 +109,7 @@ Status Collectives::allReduce(void *data, uint64_t n, int dtype, accum_reduction
 }
 
 Status Collectives::reduceScatter(void *data, uint64_t n, int dtype, double watchdog) {
+  settle();
   sent += n * bytesOf(DType(dtype)) * uint64_t(count - 1);
   if (!table || table->reduce_scatter(data, n, dtype, watchdog) == 0)
     return {};
@@ -108,10 +117,41 @@ Status Collectives::reduceScatter(void *data, uint64_t n, int dtype, double watc
 }
 
 Status Collectives::allGather(void *data, uint64_t bytes, double watchdog) {
+  settle();
   sent += bytes * uint64_t(count - 1);
   if (!table || table->all_gather(data, bytes, watchdog) == 0)
     return {};
   return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
+}
+
+/// Null where calls stay on this thread.
+StartedCollectives *Collectives::beside() {
+  if (!table || table->takes_threads() == 0)
+    return nullptr;
+  if (!started)
+    started = std::make_unique<StartedCollectives>(*table, ownRank);
+  return started.get();
+}
+
+void Collectives::startReduceScatter(void *data, uint64_t n, int dtype) {
+  StartedCollectives *on = beside();
+  if (!on)
+    return;
+  sent += n * bytesOf(DType(dtype)) * uint64_t(count - 1);
+  on->start({static_cast<uint8_t *>(data), nullptr, n, dtype, watchdogSeconds()});
+}
+
+void Collectives::startAllGather(void *data, const void *from, uint64_t bytes) {
+  StartedCollectives *on = beside();
+  if (!on)
+    return;
+  sent += bytes * uint64_t(count - 1);
+  on->start({static_cast<uint8_t *>(data), static_cast<const uint8_t *>(from), bytes, 0, watchdogSeconds()});
+}
+
+void Collectives::forget() {
+  if (started)
+    started->forget();
 }
 
 Status Collectives::watch() {

@@ -3,8 +3,7 @@
 #ifndef ACCUM_RUNTIME_RANKS_COLLECTIVES_H
 #define ACCUM_RUNTIME_RANKS_COLLECTIVES_H
 
-#include "runtime/accum_collectives.h"
-#include "runtime/system/Status.h"
+#include "runtime/ranks/StartedCollectives.h"
 #include <memory>
 #include <string>
 
@@ -41,6 +40,15 @@ public:
   Status reduceScatter(void *data, uint64_t n, int dtype, double watchdog = watchdogSeconds());
   /// `data`: a part of so many bytes for each rank; all of them come to all.
   Status allGather(void *data, uint64_t bytes, double watchdog = watchdogSeconds());
+  /// The same beside what follows, until the call of the same place that ends it; where the communicator can,
+  /// else that one does all. `from`: this rank's part, which is its place in `data` or elsewhere.
+  void startReduceScatter(void *data, uint64_t n, int dtype);
+  void startAllGather(void *data, const void *from, uint64_t bytes);
+  bool isStarted(const void *data) const { return started && started->isStarted(data); }
+  /// Ends what was started there.
+  Status end(const void *data) { return started->end(data); }
+  /// What was started ends, and nobody will ask for it.
+  void forget();
   /// An error when a rank is known to have died.
   Status watch();
   /// The largest value over all ranks.
@@ -57,9 +65,12 @@ public:
 
 private:
   Status adopt(const accum_collectives_v1 *entry);
+  StartedCollectives *beside();
+  void settle();
   const accum_collectives_v1 *table = nullptr;
   int32_t ownRank = 0, count = 1, localCount = 1;
   uint64_t sent = 0;
+  std::unique_ptr<StartedCollectives> started; ///< from the first one on
 };
 
 /// The job of this process, which is joined where nobody has it yet and left by the last who has.

@@ -30,6 +30,7 @@ struct Job {
   Shares shares;
   std::vector<MPI_Request> requests; ///< a sending and a receiving for each rank
   int rank = 0, ranks = 1, localRank = 0;
+  int threads = MPI_THREAD_SINGLE; ///< which may call MPI
   std::string error, version;
 } job;
 
@@ -113,10 +114,11 @@ private:
 
 int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **heartbeat) {
   setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0); // see wait()
-  int initialized = 0;
+  int initialized = 0, threads = 0;
   MPI_Initialized(&initialized);
-  if (!initialized && MPI_Init(nullptr, nullptr) != MPI_SUCCESS)
+  if (!initialized && MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &threads) != MPI_SUCCESS)
     return fail("MPI did not start");
+  MPI_Query_thread(&job.threads);
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
@@ -230,10 +232,12 @@ int finalize() {
 
 const char *version() { return job.version.c_str(); }
 
+int takesThreads() { return job.threads >= MPI_THREAD_SERIALIZED; }
+
 } // namespace
 
 extern "C" const accum_collectives_v1 *accum_collectives(void) {
-  static const accum_collectives_v1 table = {2,
+  static const accum_collectives_v1 table = {3,
                                              sizeof(accum_collectives_v1),
                                              init,
                                              allReduce,
@@ -243,6 +247,7 @@ extern "C" const accum_collectives_v1 *accum_collectives(void) {
                                              errorText,
                                              abortJob,
                                              finalize,
-                                             version};
+                                             version,
+                                             takesThreads};
   return &table;
 }

@@ -170,11 +170,13 @@ int finalize() {
 
 const char *version() { return "sockets"; }
 
+int takesThreads() { return 1; }
+
 } // namespace
 
 const accum_collectives_v1 *tcpCollectives(const LaunchPlace &place) {
   job.place = place;
-  static const accum_collectives_v1 table = {2,
+  static const accum_collectives_v1 table = {3,
                                              sizeof(accum_collectives_v1),
                                              init,
                                              allReduce,
@@ -184,7 +186,8 @@ const accum_collectives_v1 *tcpCollectives(const LaunchPlace &place) {
                                              errorText,
                                              abortJob,
                                              finalize,
-                                             version};
+                                             version,
+                                             takesThreads};
   return &table;
 }
 

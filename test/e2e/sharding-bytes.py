@@ -48,7 +48,7 @@ class Mode:
         text = (self.artifact / "program.cpp").read_text()
         step = text[:text.index("accum_eval")] if "accum_eval" in text else text
         inside = step[:step.index("all_reduce(ctx, loss")]
-        return sum(int(part) for part in re.findall(r"all_gather\(ctx, parameters_of_\w+, \w+, (\d+)\)", inside)) * self.devices
+        return sum(int(part) for part in re.findall(r"(?<!start_)all_gather\(ctx, parameters_of_\w+, \w+, (\d+)\)", inside)) * self.devices
 
     def expected(self, micro_steps):
         one = self.passes(self.range_bytes())

@@ -42,7 +42,7 @@ std::string describeSlices(const Problem &problem, const Choice &choice, int64_t
   return {};
 }
 
-std::string describeSharing(const Sharing &sharing, int64_t devices) {
+std::string describeSharing(const Sharing &sharing, int64_t devices, const Problem &runs) {
   std::string text = "not sharded";
   if (sharing.shard == Shard::None && devices > 1)
     text += ", 1 all-reduce per step";
@@ -53,6 +53,10 @@ std::string describeSharing(const Sharing &sharing, int64_t devices) {
     text += fmt::format(", {} offloaded", sharing.offload == Offload::Optimizer
                                               ? "optimizer state"
                                               : "parameters and optimizer state");
+  bool comes = sharing.cutsParameters(devices) || sharing.offload == Offload::Parameters;
+  auto timeline = comes ? unitTimeline(runs, sharing.cutsParameters(devices), devices) : std::nullopt;
+  if (timeline && timeline->isAhead())
+    text += sharing.cutsParameters(devices) ? ", weights gathered ahead" : ", weights fetched ahead";
   return text;
 }
 

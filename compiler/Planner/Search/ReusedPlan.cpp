@@ -68,7 +68,7 @@ void measureAnew(const Problem &problem, const Problem &runs, const DeviceProfil
                             search.peak);
   Problem own = sharedProblem(problem, sharing, plan.devices);
   TimeModel asked(own, profile, plan.devices), real(runs, profile, plan.devices);
-  plan.time = real.step(plan.cut, sharing, asked.concurrent(plan.cut));
+  plan.time = real.step(plan.cut, sharing, asked.concurrent(plan.cut, sharing));
   search.commands = real.commands(plan.cut);
   search.mfu = real.utilisation(search.deviceBatch, plan.seconds());
   search.memory = plan.memory;
@@ -136,12 +136,13 @@ Result<Search> reusePlan(const Problem &problem, const DeviceProfile &profile, c
   chosen.arena = plan.arena();
   chosen.recomputed = static_cast<int64_t>(plan.recompute.size());
   Problem own = sharedProblem(problem, *sharing, options.devices);
-  measureAnew(problem, expand(own, *choice), profile, *sharing, chosen, search);
+  Problem runs = expand(own, *choice);
+  measureAnew(problem, runs, profile, *sharing, chosen, search);
   if (int64_t counted = search.plan->counted(); counted > budget)
     return other(fmt::format("takes {}, {} more than the {} there are", formatBytes(counted),
                              formatBytes(counted - budget), formatBytes(budget)));
   keepTable(chosen, search);
-  search.sharing = describeSharing(*sharing, options.devices);
+  search.sharing = describeSharing(*sharing, options.devices, runs);
   search.recomputed = describeRecomputation(problem, TimeModel(problem, profile, options.devices), *choice);
   search.slices = describeSlices(problem, *choice, plan.cut.m);
   return search;

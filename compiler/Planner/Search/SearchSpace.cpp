@@ -36,6 +36,7 @@ SearchSpace::Size SearchSpace::sizeAt(const Cut &cut) const {
       way.counted += bytes;
       way.state += line.kind == FixedKind::State ? bytes : 0;
     }
+    concurrent.units = times.unitsAt(cut.m, ways[index]);
     for (const TimeLine &line : times.step(cut, ways[index], concurrent, regions))
       way.seconds += line.seconds;
   }

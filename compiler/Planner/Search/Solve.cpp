@@ -53,11 +53,6 @@ private:
   Packing chosenPacking;
 };
 
-/// Predicted times are no better than this: what is closer to the fastest is as fast. The time model's error
-/// is a few per cent of a step between machines, and about half of it on a machine that was calibrated;
-/// between two plans of one program most of it cancels.
-double toleranceOf(const DeviceProfile &profile) { return profile.basis == "measured" ? 0.005 : 0.01; }
-
 /// By packing in the order of time.
 int Searcher::fastestThatFits() {
   std::vector<std::tuple<int64_t, int64_t, int>> order;
@@ -256,12 +251,12 @@ Plan Searcher::makePlan(int chosen) {
   // What copies of weights take to make follows from whole ones, and not from what a device holds.
   Problem whole = copiedBytes(problem) > 0 ? expand(problem, choice) : Problem();
   TimeModel real(copiedBytes(problem) > 0 ? whole : runs, profile, options.devices);
-  plan.time = real.step(plan.cut, sharing, times.concurrent(plan.cut));
+  plan.time = real.step(plan.cut, sharing, times.concurrent(plan.cut, sharing));
   search.commands = real.commands(plan.cut);
   search.mfu = real.utilisation(search.deviceBatch, plan.seconds());
   search.recomputed = describeRecomputation(problem, times, choice);
   search.slices = describeSlices(problem, choice, plan.cut.m);
-  search.sharing = describeSharing(sharing, options.devices);
+  search.sharing = describeSharing(sharing, options.devices, runs);
   return plan;
 }
 
@@ -327,6 +322,10 @@ Result<std::vector<std::optional<Candidate>>> Searcher::choices(const std::vecto
 }
 
 } // namespace
+
+/// The time model's error is a few per cent of a step between machines, and about half of it on a machine
+/// that was calibrated; between two plans of one program most of it cancels.
+double toleranceOf(const DeviceProfile &profile) { return profile.basis == "measured" ? 0.005 : 0.01; }
 
 Result<std::vector<std::optional<Candidate>>> chooseFor(const Problem &problem, const DeviceProfile &profile,
                                                         const Options &options,

@@ -45,6 +45,9 @@ struct Search {
 /// Slots, peak and times of a plan are those of the problem that runs: `problemThatRuns(problem, plan)`.
 Result<Search> solve(const Problem &problem, const DeviceProfile &profile, const Options &options);
 
+/// Predicted times are no better than this, as a part of them: what is closer to the fastest is as fast.
+double toleranceOf(const DeviceProfile &profile);
+
 /// What `solve` would choose with each of some budgets instead of that of the options, from one search;
 /// nothing where nothing fits.
 Result<std::vector<std::optional<Candidate>>> chooseFor(const Problem &problem, const DeviceProfile &profile,

@@ -3,9 +3,11 @@
 #include "compiler/Planner/Sharing/Gathering.h"
 #include "compiler/Planner/Sharing/Units.h"
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 namespace accum::planner {
 namespace {
@@ -49,6 +51,71 @@ size_t othersBetween(const Uses &unitsAt, const std::vector<char> &stays, size_t
   return others.size();
 }
 
+/// Units that are gathered for the command that needs them, in its order.
+std::vector<UnitSpan> spansOnDemand(const Uses &unitsAt, const std::vector<char> &stays) {
+  std::vector<UnitSpan> spans;
+  std::map<size_t, size_t> latest; // unit -> its span
+  for (size_t position = 0; position < unitsAt.size(); ++position)
+    for (size_t unit : unitsAt[position]) {
+      auto found = latest.find(unit);
+      bool isSmall = !stays.empty() && stays[unit] != 0;
+      if (found != latest.end() &&
+          (isSmall || othersBetween(unitsAt, stays, unit, spans[found->second].end, position) < 2)) {
+        spans[found->second].last = spans[found->second].end = position;
+        continue;
+      }
+      latest[unit] = spans.size();
+      spans.push_back({unit, position, position, position, position});
+    }
+  return spans;
+}
+
+/// Each begins where the one before it is needed, or as soon as its own unit was last used.
+std::vector<UnitSpan> begunAhead(std::vector<UnitSpan> spans) {
+  std::map<size_t, size_t> free; // unit -> the position from which on it is not used
+  size_t before = 0, now = 0;    // where the spans before this one's position, and those there, are needed
+  for (UnitSpan &span : spans) {
+    if (span.first > now)
+      before = std::exchange(now, span.first);
+    span.begin = std::min(span.first, std::max(before, free[span.unit]));
+    free[span.unit] = span.end + 1;
+  }
+  return spans;
+}
+
+/// Keeps units between two spans, one gap after the other, the shortest first, as far as there is room.
+/// `arrange`: the spans as they are placed.
+template <typename Arrange>
+UnitSchedule keepWithin(int64_t room, std::vector<UnitSpan> spans, const std::vector<int64_t> &unitBytes,
+                        Arrange &&arrange) {
+  UnitSchedule best = place(arrange(spans), unitBytes);
+  std::vector<std::tuple<size_t, size_t, size_t>> gaps; // length, unit, where its next span is needed
+  std::map<size_t, size_t> lasts;
+  for (const UnitSpan &span : spans) {
+    if (auto last = lasts.find(span.unit); last != lasts.end())
+      gaps.emplace_back(span.first - last->second, span.unit, span.first);
+    lasts[span.unit] = span.last;
+  }
+  std::ranges::sort(gaps);
+  for (const auto &[length, unit, position] : gaps) {
+    std::vector<UnitSpan> kept = spans;
+    auto next = std::ranges::find_if(kept, [&](const UnitSpan &span) {
+      return std::pair(span.unit, span.first) == std::pair(unit, position);
+    });
+    auto from = std::find_if(std::make_reverse_iterator(next), kept.rend(),
+                             [&](const UnitSpan &span) { return span.unit == unit; });
+    from->last = next->last;
+    from->end = next->end;
+    kept.erase(next);
+    UnitSchedule schedule = place(arrange(kept), unitBytes);
+    if (schedule.bytes > room)
+      continue;
+    spans = std::move(kept);
+    best = std::move(schedule);
+  }
+  return best;
+}
+
 /// Commands of a region as positions; those that run in slices, or may, are one, and so is a tail with its
 /// command.
 class Positions {
@@ -65,6 +132,8 @@ public:
       inSlices = isSliced;
       int64_t id = command.cloneOf >= 0 ? command.cloneOf : command.id;
       of[id].push_back(count - 1);
+      commandsAt.resize(count);
+      commandsAt.back().push_back(static_cast<size_t>(&command - runs.commands.data()));
     }
   }
 
@@ -80,6 +149,8 @@ public:
     return unitsAt;
   }
 
+  std::vector<std::vector<size_t>> commandsAt;
+
 private:
   size_t count = 0;
   std::map<int64_t, std::vector<size_t>> of;
@@ -89,41 +160,39 @@ private:
 
 const UnitSpan *UnitSchedule::at(size_t unit, size_t position) const {
   for (const UnitSpan &span : spans)
-    if (span.unit == unit && span.begin <= position && position <= span.end)
+    if (span.unit == unit && span.first <= position && position <= span.last)
       return &span;
   return nullptr;
 }
 
 UnitSchedule gatherUnits(const Uses &unitsAt, const std::vector<int64_t> &unitBytes,
-                         const std::vector<char> &stays) {
-  std::vector<UnitSpan> spans;
-  std::map<size_t, size_t> latest; // unit -> its span
-  for (size_t position = 0; position < unitsAt.size(); ++position)
-    for (size_t unit : unitsAt[position]) {
-      auto found = latest.find(unit);
-      bool isSmall = !stays.empty() && stays[unit] != 0;
-      if (found != latest.end() &&
-          (isSmall || othersBetween(unitsAt, stays, unit, spans[found->second].end, position) < 2)) {
-        spans[found->second].end = position;
-        continue;
-      }
-      latest[unit] = spans.size();
-      spans.push_back({unit, position, position});
-    }
-  return place(std::move(spans), unitBytes);
+                         const std::vector<char> &stays, int64_t room) {
+  std::vector<UnitSpan> spans = spansOnDemand(unitsAt, stays);
+  room = std::max(room, place(spans, unitBytes).bytes);
+  if (place(begunAhead(spans), unitBytes).bytes <= room)
+    return keepWithin(room, std::move(spans), unitBytes, begunAhead);
+  return keepWithin(room, std::move(spans), unitBytes, std::identity());
 }
 
-UnitSchedule scatterUnits(const Uses &unitsAt, const std::vector<int64_t> &unitBytes) {
+UnitSchedule scatterUnits(const Uses &unitsAt, const std::vector<int64_t> &unitBytes, int64_t room) {
   std::vector<UnitSpan> spans;
   std::map<size_t, size_t> known;
   for (size_t position = 0; position < unitsAt.size(); ++position)
     for (size_t unit : unitsAt[position]) {
       auto [entry, isNew] = known.try_emplace(unit, spans.size());
       if (isNew)
-        spans.push_back({unit, position, position});
-      spans[entry->second].end = position;
+        spans.push_back({unit, position, position, position, position});
+      spans[entry->second].last = spans[entry->second].end = position;
     }
-  return place(std::move(spans), unitBytes);
+  UnitSchedule least = place(spans, unitBytes);
+  std::vector<UnitSpan *> order;
+  for (UnitSpan &span : spans)
+    order.push_back(&span);
+  std::ranges::sort(order, {}, [](const UnitSpan *span) { return std::pair(span->last, span->unit); });
+  for (size_t i = 0; i < order.size(); ++i)
+    order[i]->end = i + 1 < order.size() ? order[i + 1]->last : unitsAt.size() - 1;
+  UnitSchedule beside = place(std::move(spans), unitBytes);
+  return beside.bytes <= std::max(room, least.bytes) ? beside : least;
 }
 
 GatheredUnits gatheredUnits(const std::vector<int64_t> &unitBytes, const std::vector<char> &isSmall,
@@ -147,18 +216,32 @@ static std::set<int> copyingCommands(const Problem &runs) {
   return commands;
 }
 
-std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, int64_t devices) {
+namespace {
+
+/// Who reads and who adds to each unit; nothing where the problem does not say.
+struct UnitUsers {
+  UnitLayout layout;
+  GatheredUnits gathered;
+  /// Ids; copies, then frozen units, are read behind the others.
+  std::vector<std::vector<int64_t>> readers, adders;
+};
+
+} // namespace
+
+static std::optional<UnitUsers> unitUsers(const Problem &runs, bool cutParameters, int64_t devices) {
   bool isKnown = std::ranges::any_of(runs.gradients, [](const Gradient &gradient) {
     return !gradient.readers.empty() || !gradient.copyReaders.empty() || !gradient.adders.empty();
   });
   if (!isKnown)
     return std::nullopt;
-  UnitLayout layout = unitsOf(runs.gradients, cutParameters, devices);
+  UnitUsers users{unitsOf(runs.gradients, cutParameters, devices), {}, {}, {}};
+  const UnitLayout &layout = users.layout;
   UnitLayout frozen;
   if (cutParameters)
     frozen = unitsOf(runs.frozen, cutParameters, devices);
   size_t units = layout.counts.size(), others = units + layout.copied;
-  std::vector<std::vector<int64_t>> readers(others + frozen.counts.size()), adders(units);
+  users.readers.resize(others + frozen.counts.size());
+  users.adders.resize(units);
   auto add = [](std::vector<int64_t> &to, const std::vector<int64_t> &more) {
     to.insert(to.end(), more.begin(), more.end());
   };
@@ -166,24 +249,61 @@ std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, in
   for (size_t unit = 0; unit < units; ++unit)
     for (auto end = member + layout.counts[unit]; member != end; ++member) {
       const Gradient &gradient = runs.gradients[*member];
-      add(readers[unit], gradient.readers);
-      add(adders[unit], gradient.adders);
+      add(users.readers[unit], gradient.readers);
+      add(users.adders[unit], gradient.adders);
       if (unit < layout.copied)
-        add(readers[units + unit], gradient.copyReaders);
+        add(users.readers[units + unit], gradient.copyReaders);
     }
   auto unread = frozen.order.begin();
   for (size_t unit = 0; unit < frozen.counts.size(); ++unit)
     for (auto end = unread + frozen.counts[unit]; unread != end; ++unread)
-      add(readers[others + unit], runs.frozen[*unread].readers);
+      add(users.readers[others + unit], runs.frozen[*unread].readers);
+  users.gathered = gatheredUnits(layout.bytes, layout.isSmall, layout.copied, {frozen.bytes, frozen.isSmall});
+  return users;
+}
+
+std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, int64_t devices) {
+  auto users = unitUsers(runs, cutParameters, devices);
+  if (!users)
+    return std::nullopt;
   Positions prologue(runs, Region::Prologue, cutParameters ? copyingCommands(runs) : std::set<int>());
   Positions micro(runs, Region::Micro, {});
-  GatheredUnits gathered =
-      gatheredUnits(layout.bytes, layout.isSmall, layout.copied, {frozen.bytes, frozen.isSmall});
-  auto gather = [&](const Positions &positions) {
-    return gatherUnits(positions.uses(readers), gathered.bytes, gathered.stays).bytes;
-  };
-  return UnitPlaces{std::max(gather(prologue), gather(micro)),
-                    scatterUnits(micro.uses(adders), layout.bytes).bytes};
+  const GatheredUnits &gathered = users->gathered;
+  UnitPlaces places;
+  for (const Positions *positions : {&prologue, &micro}) {
+    Uses uses = positions->uses(users->readers);
+    std::vector<UnitSpan> spans = spansOnDemand(uses, gathered.stays);
+    places.gathered = std::max(places.gathered, place(spans, gathered.bytes).bytes);
+    places.ahead = std::max(places.ahead, place(begunAhead(spans), gathered.bytes).bytes);
+    places.kept = std::max(places.kept, gatherUnits(uses, gathered.bytes, gathered.stays, kAnyRoom).bytes);
+  }
+  Uses adds = micro.uses(users->adders);
+  places.scattered = scatterUnits(adds, users->layout.bytes).bytes;
+  places.beside = scatterUnits(adds, users->layout.bytes, kAnyRoom).bytes;
+  return places;
+}
+
+std::optional<UnitTimeline> unitTimeline(const Problem &runs, bool cutParameters, int64_t devices) {
+  auto users = unitUsers(runs, cutParameters, devices);
+  if (!users)
+    return std::nullopt;
+  Positions micro(runs, Region::Micro, {});
+  const GatheredUnits &gathered = users->gathered;
+  UnitTimeline timeline{users->layout.counts.size(), {}, {}, micro.commandsAt};
+  timeline.gathers = gatherUnits(micro.uses(users->readers), gathered.bytes, gathered.stays, runs.gathered);
+  timeline.scatters = scatterUnits(micro.uses(users->adders), users->layout.bytes, runs.scattered);
+  return timeline;
+}
+
+int64_t UnitTimeline::gatheredBytes() const {
+  int64_t sum = 0;
+  for (const UnitSpan &span : gathers.spans)
+    sum += span.bytes;
+  return sum;
+}
+
+bool UnitTimeline::isAhead() const {
+  return std::ranges::any_of(gathers.spans, [](const UnitSpan &span) { return span.begin < span.first; });
 }
 
 } // namespace accum::planner

@@ -7,29 +7,38 @@
 
 namespace accum::planner {
 
-/// A unit in memory, from the position before which it comes to the one behind which it goes, at `offset`
-/// bytes of the place for such units.
+/// A unit in memory, at `offset` bytes of the place for such units: from the position before which its room
+/// is taken to the one behind which that is free again. Commands at `first` to `last` use it. A gathering
+/// begins before `begin` and ends before `first`, a scattering begins behind `last` and ends behind `end`.
 struct UnitSpan {
-  size_t unit = 0, begin = 0, end = 0;
+  size_t unit = 0, begin = 0, first = 0, last = 0, end = 0;
   int64_t offset = 0, bytes = 0;
 };
 
 struct UnitSchedule {
-  std::vector<UnitSpan> spans; ///< by `begin`
+  std::vector<UnitSpan> spans; ///< by `first`
   int64_t bytes = 0;           ///< of the place
 
-  /// The span that a unit is in at a position; null where it is in none.
+  /// The span in which a unit is used at a position; null where there is none.
   const UnitSpan *at(size_t unit, size_t position) const;
 };
 
 /// `unitsAt[i]`: units that the i-th command needs. A unit stays where at most one other is needed before it
 /// is needed again, else it goes and is gathered again. `stays`: those that stay anyway, being small.
+/// What that takes is the least room. Where `room` is enough, each unit's gathering begins as soon as the one
+/// before it is needed; and what room is left keeps units that would be gathered again, those first that are
+/// needed again soonest.
 UnitSchedule gatherUnits(const std::vector<std::vector<size_t>> &unitsAt,
-                         const std::vector<int64_t> &unitBytes, const std::vector<char> &stays = {});
+                         const std::vector<int64_t> &unitBytes, const std::vector<char> &stays = {},
+                         int64_t room = 0);
 
-/// `unitsAt[i]`: units that the i-th command adds to. Each stays from the first to the last one.
+/// `unitsAt[i]`: units that the i-th command adds to. Each stays from the first to the last one; where `room`
+/// is enough, until the next one is scattered.
 UnitSchedule scatterUnits(const std::vector<std::vector<size_t>> &unitsAt,
-                          const std::vector<int64_t> &unitBytes);
+                          const std::vector<int64_t> &unitBytes, int64_t room = 0);
+
+/// Room that is always enough for units to come and go beside the commands.
+inline constexpr int64_t kAnyRoom = INT64_MAX;
 
 /// What is gathered: all units, by their numbers, behind those the copies of the first ones of them, and
 /// behind those the units of frozen parameters. Bytes of each, and whether it stays.
@@ -43,8 +52,21 @@ GatheredUnits gatheredUnits(const std::vector<int64_t> &unitBytes, const std::ve
 /// Bytes of the places for gathered parameters and for gradients on their way, in a problem as it runs;
 /// nothing where it does not say who reads and who adds. `cutParameters`: as in `unitsOf`.
 struct UnitPlaces {
-  int64_t gathered = 0, scattered = 0;
+  int64_t gathered = 0, scattered = 0; ///< at the least
+  int64_t ahead = 0, beside = 0;       ///< where they come and go beside the commands
+  int64_t kept = 0;                    ///< where besides nothing is gathered twice
 };
 std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, int64_t devices);
+
+/// Units as they come and go in the micro-steps of a problem as it runs, with the room that it says.
+struct UnitTimeline {
+  size_t units = 0; ///< what is gathered behind these are copies, and frozen ones
+  UnitSchedule gathers, scatters;
+  std::vector<std::vector<size_t>> commandsAt; ///< the commands of a position, by their place in the problem
+
+  int64_t gatheredBytes() const;
+  bool isAhead() const; ///< a gathering begins before its unit is needed
+};
+std::optional<UnitTimeline> unitTimeline(const Problem &runs, bool cutParameters, int64_t devices);
 
 } // namespace accum::planner

@@ -317,7 +317,8 @@ double ringPass(const DeviceProfile &profile, int64_t devices, double bytes, dou
 
 std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &profile,
                                   const Sharing &sharing, int64_t devices, int64_t steps, double update,
-                                  int64_t copies, const std::optional<Overlap> &overlap) {
+                                  int64_t copies, const std::optional<Overlap> &overlap,
+                                  const std::optional<UnitTraffic> &units) {
   std::vector<TimeLine> lines;
   double ranks = static_cast<double>(devices), count = static_cast<double>(steps);
   auto pass = [&](int64_t bytes, double pieces) {
@@ -338,9 +339,17 @@ std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &p
     lines.push_back({"all-reduce", 2 * pass(gradients, 1)});
   if (devices > 1 && sharing.shard != Shard::None && !sharing.reduceEach)
     lines.push_back({"reduce-scatter, once", pass(gradients, 1)});
-  if (sharing.reduceEach)
+  auto eachStep = [&](const char *name, const Traffic &traffic, double more) {
+    lines.push_back({name, count * (traffic.exposed + more), count * (traffic.seconds - traffic.exposed)});
+  };
+  if (sharing.reduceEach && units)
+    eachStep("reduce-scatter, each micro-step", units->scattering, 0);
+  else if (sharing.reduceEach)
     lines.push_back({"reduce-scatter, each micro-step", count * pass(gradients, piecesOf(gradients))});
-  if (sharing.shard == Shard::Parameters)
+  int64_t again = problem.gatheredAgain;
+  if (sharing.shard == Shard::Parameters && units)
+    eachStep("all-gather of weights, each micro-step", units->gathering, pass(again, piecesOf(again)));
+  else if (sharing.shard == Shard::Parameters)
     lines.push_back({"all-gather of weights, each micro-step", 2 * count * pass(reads, piecesOf(reads))});
   else if (sharing.shard != Shard::None)
     lines.push_back({"all-gather of weights", pass(weights, 1)});
@@ -348,17 +357,23 @@ std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &p
   double share = sharing.shard == Shard::None ? 1 : 1 / ranks;
   lines.push_back({"update", update * share});
   double moved = sharing.offload >= Offload::Optimizer ? 2 * share * static_cast<double>(moments) : 0;
+  // Optimizer state passes beside the update of other units, parameters where they are needed.
+  double bandwidth = profile.offloadBandwidth(),
+         hidden = std::min(update * share, 2 * share * static_cast<double>(moments) / bandwidth);
   // In for each half of a micro-step, but for those that are read as copies, which the device has: they come
   // once, to be copied. In and out for the update.
-  double once = static_cast<double>(copies > 0 ? 3 * weights : 2 * weights);
-  if (sharing.offload == Offload::Parameters)
-    moved += (sharing.shard == Shard::Parameters ? share : 1) *
-             (2 * count * static_cast<double>(std::max<int64_t>(reads - copies, 0)) + once);
-  // Optimizer state passes beside the update of other units, parameters where they are needed.
-  double hidden =
-      std::min(update * share, 2 * share * static_cast<double>(moments) / profile.offloadBandwidth());
+  double part = sharing.shard == Shard::Parameters ? share : 1;
+  if (sharing.offload == Offload::Parameters) {
+    moved += part * static_cast<double>(copies > 0 ? 3 * weights : 2 * weights);
+    double fetched = 2 * part * static_cast<double>(std::max<int64_t>(reads - copies, 0));
+    if (units) {
+      fetched = units->fetching.seconds * bandwidth + part * static_cast<double>(again);
+      hidden += count * (units->fetching.seconds - units->fetching.exposed);
+    }
+    moved += count * fetched;
+  }
   if (moved > 0)
-    lines.push_back({"offload", moved / profile.offloadBandwidth() - hidden, hidden});
+    lines.push_back({"offload", moved / bandwidth - hidden, hidden});
   return lines;
 }
 

@@ -5,6 +5,7 @@
 #include "compiler/Planner/Problem/Plan.h"
 #include "compiler/Planner/Problem/Problem.h"
 #include "compiler/Planner/Time/DeviceProfile.h"
+#include "compiler/Planner/Time/UnitTraffic.h"
 #include <optional>
 
 namespace accum::planner {
@@ -72,9 +73,11 @@ struct Overlap {
 
 /// What a step takes beside its commands: collectives and transfers, overlapped where `overlap` is given and
 /// the state is not sharded; `update` is the time of the whole update, of which a sharded device runs its
-/// part. `copies`: the problem's `copiedBytes`, known to whoever asks for many.
+/// part. `copies`: the problem's `copiedBytes`, known to whoever asks for many. `units`: of a micro-step;
+/// without that all units are gathered for each half of it.
 std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &profile,
                                   const Sharing &sharing, int64_t devices, int64_t steps, double update,
-                                  int64_t copies, const std::optional<Overlap> &overlap = std::nullopt);
+                                  int64_t copies, const std::optional<Overlap> &overlap = std::nullopt,
+                                  const std::optional<UnitTraffic> &units = std::nullopt);
 
 } // namespace accum::planner

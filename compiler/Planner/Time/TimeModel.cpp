@@ -277,6 +277,35 @@ Concurrent TimeModel::concurrent(const Cut &cut, const std::array<RegionTime, 4>
   return {overlapOf(cut), feedTime(problem, profile, *this, cut, micro)};
 }
 
+std::optional<UnitTraffic> TimeModel::unitsAt(int64_t m, const Sharing &sharing) const {
+  bool cuts = sharing.cutsParameters(devices), isOffloaded = sharing.offload == Offload::Parameters;
+  bool scatters = sharing.reduceEach && devices > 1;
+  if ((!cuts && !isOffloaded && !scatters) || profile.isCuda())
+    return std::nullopt;
+  auto &timeline = timelines[cuts ? 0 : 1];
+  if (!timeline)
+    timeline = unitTimeline(problem, cuts, devices);
+  if (!*timeline)
+    return std::nullopt;
+  std::vector<double> seconds;
+  for (const std::vector<size_t> &commands : (*timeline)->commandsAt) {
+    double sum = 0;
+    for (size_t index : commands)
+      sum += command(index, m).total;
+    seconds.push_back(sum);
+  }
+  UnitRates rates{[&](int64_t bytes) { return ringPass(profile, devices, static_cast<double>(bytes)); },
+                  {},
+                  cuts,
+                  scatters};
+  double parts = cuts ? static_cast<double>(devices) : 1;
+  if (isOffloaded)
+    rates.fetch = [&, parts](int64_t bytes) {
+      return static_cast<double>(bytes) / parts / profile.offloadBandwidth();
+    };
+  return unitTraffic(**timeline, seconds, rates);
+}
+
 std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing, const Concurrent &concurrent,
                                       const std::array<RegionTime, 4> &times) const {
   const auto &[prepass, prologue, micro, update] = times;
@@ -294,8 +323,8 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing, co
     lines.push_back({"recomputation", steps * micro.again});
   if (concurrent.feed)
     lines.push_back(*concurrent.feed);
-  for (TimeLine &line :
-       sharingTime(problem, profile, sharing, devices, cut.steps, update.total, copies, concurrent.sums))
+  for (TimeLine &line : sharingTime(problem, profile, sharing, devices, cut.steps, update.total, copies,
+                                    concurrent.sums, concurrent.units))
     lines.push_back(std::move(line));
   auto norm = profile.costs.find("norm");
   if (norm != profile.costs.end() && problem.allReduceBytes > 0)

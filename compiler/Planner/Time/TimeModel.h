@@ -41,6 +41,7 @@ struct CommandTime {
 struct Concurrent {
   std::optional<Overlap> sums = {};
   std::optional<TimeLine> feed = {};
+  std::optional<UnitTraffic> units = {}; ///< of one micro-step
 };
 
 class TimeModel {
@@ -66,7 +67,7 @@ public:
   /// Named parts of a whole step; they sum to its time. `beside`: of this problem, or of the one that it was
   /// made from.
   std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing = {}) const {
-    return step(cut, sharing, concurrent(cut));
+    return step(cut, sharing, concurrent(cut, sharing));
   }
   std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const Concurrent &concurrent) const {
     return step(cut, sharing, concurrent, regions(cut.m));
@@ -74,8 +75,16 @@ public:
   /// Where what `regions` says of this size is known.
   std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const Concurrent &concurrent,
                              const std::array<RegionTime, 4> &times) const;
-  Concurrent concurrent(const Cut &cut) const { return concurrent(cut, regions(cut.m)); }
+  Concurrent concurrent(const Cut &cut, const Sharing &sharing) const {
+    Concurrent all = concurrent(cut, regions(cut.m));
+    all.units = unitsAt(cut.m, sharing);
+    return all;
+  }
+  /// But for what one way of sharing moves beside, `unitsAt`.
   Concurrent concurrent(const Cut &cut, const std::array<RegionTime, 4> &times) const;
+  /// Nothing where no units come and go, or nobody knows when, and nothing for GPUs. From one thread at a
+  /// time.
+  std::optional<UnitTraffic> unitsAt(int64_t m, const Sharing &sharing) const;
   /// The sum of gradients over the devices, where the device begins it while the last micro-step still runs:
   /// run by run (GradientRuns.h), each once it is final and the one before it is summed, the rest behind.
   /// Nothing where it does not, or nobody knows when gradients are final.
@@ -119,6 +128,8 @@ private:
   double callFetch = 0, kernelFetch = 0; ///< what a byte costs more that comes from memory, in seconds
   std::vector<Rated> rates;              ///< per command
   int64_t copies;                        ///< `copiedBytes` of the problem
+  /// Of units over parts of parameters, and over whole ones; found when somebody asks.
+  mutable std::array<std::optional<std::optional<UnitTimeline>>, 2> timelines;
 };
 
 const char *toText(TimeSource source); ///< `table`, `costs`, `rates`

@@ -24,6 +24,9 @@ Uses drawUses(std::mt19937 &random, size_t units) {
 }
 
 void expectPlaced(const UnitSchedule &schedule, const Uses &uses, const std::vector<int64_t> &bytes) {
+  for (const UnitSpan &span : schedule.spans)
+    EXPECT_TRUE(span.begin <= span.first && span.first <= span.last && span.last <= span.end &&
+                span.end < uses.size());
   for (size_t position = 0; position < uses.size(); ++position) {
     int64_t load = 0;
     for (const UnitSpan &span : schedule.spans) {
@@ -56,25 +59,68 @@ TEST(Gathering, UnitsAreThereWhenTheyAreNeeded) {
     for (int64_t &each : bytes)
       each = 256 * (1 + int64_t(random() % 9));
     Uses uses = drawUses(random, units);
-    expectPlaced(gatherUnits(uses, bytes), uses, bytes);
-    UnitSchedule scattered = scatterUnits(uses, bytes);
-    expectPlaced(scattered, uses, bytes);
-    for (const UnitSpan &span : scattered.spans) // once each
-      EXPECT_EQ(std::ranges::count(scattered.spans, span.unit, &UnitSpan::unit), 1);
+    int64_t all = std::accumulate(bytes.begin(), bytes.end(), int64_t(0)), least = 0;
+    size_t sent = SIZE_MAX;
+    for (int64_t room : {int64_t(0), all / 2, all, kAnyRoom}) {
+      UnitSchedule gathered = gatherUnits(uses, bytes, {}, room), scattered = scatterUnits(uses, bytes, room);
+      expectPlaced(gathered, uses, bytes);
+      expectPlaced(scattered, uses, bytes);
+      for (const UnitSpan &span : scattered.spans) // once each
+        EXPECT_EQ(std::ranges::count(scattered.spans, span.unit, &UnitSpan::unit), 1);
+      least = room == 0 ? gathered.bytes : least;
+      EXPECT_LE(gathered.bytes, std::max(room, least));
+      EXPECT_LE(gathered.spans.size(), sent) << "more room, more that stays";
+      sent = gathered.spans.size();
+    }
+    EXPECT_EQ(gatherUnits(uses, bytes, {}, kAnyRoom).spans.size(), scatterUnits(uses, bytes).spans.size())
+        << "with all the room there is, once each";
   }
+}
+
+TEST(Gathering, TheNextUnitComesWhileOneIsUsed) {
+  Uses uses = {{0}, {0}, {1}, {1}, {2}, {2}, {1}, {0}};
+  std::vector<int64_t> bytes = {100, 100, 100};
+  auto begins = [](const UnitSchedule &schedule) {
+    std::vector<size_t> all;
+    for (const UnitSpan &span : schedule.spans)
+      all.push_back(span.begin);
+    return all;
+  };
+  UnitSchedule onDemand = gatherUnits(uses, bytes);
+  EXPECT_EQ(onDemand.bytes, 200);
+  EXPECT_EQ(begins(onDemand), (std::vector<size_t>{0, 2, 4, 7}));
+  UnitSchedule ahead = gatherUnits(uses, bytes, {}, 300); // in the middle 1 stays beside 2 and 0
+  EXPECT_EQ(ahead.bytes, 300);
+  EXPECT_EQ(ahead.spans.size(), 3u) << "with that room nothing comes twice";
+  EXPECT_EQ(begins(ahead), (std::vector<size_t>{0, 0, 2}));
+}
+
+TEST(Gathering, GradientsGoWhileTheNextOnesAreAdded) {
+  Uses adds = {{2}, {2}, {1}, {1}, {}, {0}, {}};
+  std::vector<int64_t> bytes = {100, 100, 100};
+  UnitSchedule atOnce = scatterUnits(adds, bytes), beside = scatterUnits(adds, bytes, 200);
+  EXPECT_EQ(atOnce.bytes, 100);
+  EXPECT_EQ(beside.bytes, 200);
+  std::vector<size_t> ends;
+  for (const UnitSpan &span : beside.spans)
+    ends.push_back(span.end);
+  EXPECT_EQ(ends, (std::vector<size_t>{3, 5, 6})) << "the next one's last term, or the micro-step's end";
 }
 
 TEST(Gathering, LayersComeAndGo) {
   // Forward over units 0, 1, 2 and back again; unit 3 at both ends.
   UnitSchedule schedule = gatherUnits({{3}, {0}, {1}, {2}, {2}, {1}, {0}, {3}}, {100, 100, 100, 500});
-  EXPECT_EQ(schedule.spans.size(), 6u); // unit 2 stays in the middle, and 1 with only that between
+  // Unit 2 stays in the middle, 1 with only that between, and 0 in the room that unit 3 has at the ends.
+  EXPECT_EQ(schedule.spans.size(), 5u);
   EXPECT_EQ(schedule.bytes, 500);
 }
 
 TEST(Gathering, ASmallUnitStays) {
   Uses uses = {{0, 3}, {1, 3}, {2, 3}, {0}, {1}, {2}, {0, 3}};
   EXPECT_EQ(gatherUnits(uses, {100, 100, 100, 1}, {0, 0, 0, 1}).spans.size(), 8u);
-  EXPECT_EQ(gatherUnits(uses, {100, 100, 100, 1}).spans.size(), 9u);
+  // Without being told so it finds room but once.
+  EXPECT_EQ(gatherUnits(uses, {100, 100, 100, 2}, {0, 0, 0, 1}).bytes, 102);
+  EXPECT_EQ(gatherUnits(uses, {100, 100, 100, 1}).spans.size(), 8u);
 }
 
 TEST(Gathering, CopiesAreGatheredInTheirPlace) {

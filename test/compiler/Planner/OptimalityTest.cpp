@@ -77,7 +77,7 @@ std::vector<Point> allPoints(const Problem &problem, const DeviceProfile &profil
           point.bytes += line.counted ? bytesOf(line, problem, options.devices, cut.m) : 0;
         for (const FixedMemory &line : fixed)
           point.bytes += line.bytes.at(cut.m);
-        for (const TimeLine &line : times.step(cut, way, asked.concurrent(cut)))
+        for (const TimeLine &line : times.step(cut, way, asked.concurrent(cut, way)))
           point.seconds += line.seconds;
         points.push_back(point);
       }

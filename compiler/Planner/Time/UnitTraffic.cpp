@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// A clock, and when each link is free again.
+#include "compiler/Planner/Time/UnitTraffic.h"
+#include <algorithm>
+#include <map>
+
+namespace accum::planner {
+namespace {
+
+class Clock {
+public:
+  Clock(const UnitTimeline &timeline, const UnitRates &rates) : timeline(timeline), rates(rates) {}
+
+  void before(size_t position);
+  void run(double seconds) { now += seconds; }
+  void behind(size_t position);
+  UnitTraffic traffic;
+
+private:
+  using Ends = std::map<const UnitSpan *, double>;
+  double &begin(const UnitSpan &span, double seconds, double &link, Traffic &of, Ends &ends);
+  void wait(double until, Traffic &of);
+  void pass(const UnitSpan &span, Traffic &of, Ends &ends);
+  bool isFetched(const UnitSpan &span) const { return rates.fetch && span.unit < timeline.units; }
+
+  const UnitTimeline &timeline;
+  const UnitRates &rates;
+  double now = 0, ring = 0, disk = 0; ///< when each is free again
+  Ends gathered, scattered, fetched;  ///< what is under way
+};
+
+double &Clock::begin(const UnitSpan &span, double seconds, double &link, Traffic &of, Ends &ends) {
+  of.seconds += seconds;
+  link = std::max(link, now) + seconds;
+  return ends[&span] = link;
+}
+
+void Clock::wait(double until, Traffic &of) {
+  of.exposed += std::max(0.0, until - now);
+  now = std::max(now, until);
+}
+
+/// Begins where that has not been done, and ends.
+void Clock::pass(const UnitSpan &span, Traffic &of, Ends &ends) {
+  auto begun = ends.find(&span);
+  wait(begun != ends.end() ? begun->second : begin(span, rates.pass(span.bytes), ring, of, ends), of);
+  ends.erase(&span);
+}
+
+void Clock::before(size_t position) {
+  for (const UnitSpan &span : timeline.gathers.spans) {
+    if (span.first != position)
+      continue;
+    if (isFetched(span)) {
+      auto begun = fetched.find(&span);
+      wait(begun != fetched.end() ? begun->second
+                                  : begin(span, rates.fetch(span.bytes), disk, traffic.fetching, fetched),
+           traffic.fetching);
+    }
+    if (rates.gathers)
+      pass(span, traffic.gathering, gathered);
+  }
+  for (const UnitSpan &span : timeline.gathers.spans) {
+    if (span.begin != position || span.first == position)
+      continue;
+    if (isFetched(span))
+      begin(span, rates.fetch(span.bytes), disk, traffic.fetching, fetched);
+    else if (rates.gathers)
+      begin(span, rates.pass(span.bytes), ring, traffic.gathering, gathered);
+  }
+}
+
+void Clock::behind(size_t position) {
+  if (!rates.scatters)
+    return;
+  for (const UnitSpan &span : timeline.scatters.spans)
+    if (span.end == position && span.last < position)
+      pass(span, traffic.scattering, scattered);
+  for (const UnitSpan &span : timeline.scatters.spans) {
+    if (span.last != position)
+      continue;
+    if (span.end == position)
+      pass(span, traffic.scattering, scattered);
+    else
+      begin(span, rates.pass(span.bytes), ring, traffic.scattering, scattered);
+  }
+}
+
+} // namespace
+
+UnitTraffic unitTraffic(const UnitTimeline &timeline, const std::vector<double> &seconds,
+                        const UnitRates &rates) {
+  Clock clock(timeline, rates);
+  for (size_t position = 0; position < seconds.size(); ++position) {
+    clock.before(position);
+    clock.run(seconds[position]);
+    clock.behind(position);
+  }
+  return clock.traffic;
+}
+
+} // namespace accum::planner

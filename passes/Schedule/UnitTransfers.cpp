@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Units that come and go -> device.fetch, device.all_gather, device.reduce_scatter.
+#include "passes/Schedule/UnitTransfers.h"
+
+using namespace mlir;
+
+namespace accum {
+
+/// Units of parameters that `command` is the first to need come from all devices, or from where they are
+/// offloaded; and others begin to come.
+void UnitTransfers::bringParameters(train::CommandOp command, const UnitMoves &moves) {
+  for (const planner::UnitSpan &span : moves.gatheredBefore(command)) {
+    gatherUnit(span, /*start=*/false, command.getLoc());
+    buffers.noteGathered(span);
+  }
+  for (const planner::UnitSpan &span : moves.begunBefore(command))
+    gatherUnit(span, /*start=*/true, command.getLoc());
+}
+
+/// Of an offloaded unit that a device is to send, only its own part can come ahead.
+void UnitTransfers::gatherUnit(const planner::UnitSpan &span, bool start, Location loc) {
+  bool isOffloaded = offload.hasParameters() && span.unit < layout.units.size(); // copies never are
+  Place own = isOffloaded ? buffers.ownGathered(span) : buffers.gatheredFrom(span);
+  if (isOffloaded)
+    offload.fetchParameters(span.unit, own, start, loc);
+  if (layout.isSharded() && !(isOffloaded && start))
+    device::AllGatherOp::create(builder, loc, buffers.at(own, builder, loc),
+                                buffers.at(buffers.gathered(span), builder, loc), start);
+}
+
+/// What lies between gradients is sent with them: it is zero.
+void UnitTransfers::makeRoom(train::CommandOp command, const UnitMoves &moves,
+                             const Contributions &contributions) {
+  for (const planner::UnitSpan &span : moves.addedFrom(command)) {
+    buffers.noteScattered(span);
+    for (const Place &gap : buffers.gapsOf(span, contributions))
+      device::ZeroOp::create(builder, command.getLoc(), buffers.at(gap, builder, command.getLoc()),
+                             /*if_first=*/false);
+  }
+}
+
+/// Units of gradients that have all their terms of this micro-step are summed and scattered, beside the
+/// commands that follow where there is room.
+void UnitTransfers::scatterGradients(train::CommandOp command, const UnitMoves &moves) {
+  for (const planner::UnitSpan &span : moves.sentBehind(command))
+    addScattered(span, command.getLoc());
+  for (const planner::UnitSpan &span : moves.finalBehind(command))
+    if (span.last < span.end)
+      device::ReduceScatterOp::create(builder, command.getLoc(),
+                                      buffers.at(buffers.scattered(span), builder, command.getLoc()),
+                                      /*start=*/true, /*if_last=*/false);
+    else
+      addScattered(span, command.getLoc());
+}
+
+/// Each device adds its part of the sum to what it has.
+void UnitTransfers::addScattered(const planner::UnitSpan &span, Location loc) {
+  device::ReduceScatterOp::create(builder, loc, buffers.at(buffers.scattered(span), builder, loc),
+                                  /*start=*/false, /*if_last=*/false);
+  for (auto adder : step.getUpdate().front().getOps<train::CommandOp>()) {
+    if (adder.getAddsUnit() != span.unit)
+      continue;
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(step, adder.getKernelAttr());
+    SmallVector<Value> arguments = {buffers.at(buffers.ownScattered(span), builder, loc),
+                                    buffers.at(buffers.part("gradient", span.unit), builder, loc)};
+    device::LaunchOp::create(builder, loc, adder.getIdAttr(), adder.getKernelAttr(),
+                             kernel->getAttrOfType<IntegerAttr>("accum.kernel"), arguments,
+                             device::UpdateAttr::get(builder.getContext(), device::Update::accumulate));
+  }
+}
+
+} // namespace accum
