@@ -18,8 +18,6 @@ namespace {
 constexpr const char *kPlugin = "libaccum_mpi.so";
 constexpr double kPatience = 1e8;             ///< seconds: while rank 0 compiles
 constexpr uint64_t kBroadcastWords = 1 << 17; ///< at once
-constexpr int32_t kTurns = 4;                 ///< of those who have waited for a rank, to say so
-constexpr useconds_t kTurnMicroseconds = 500'000;
 
 /// The folder of the binary that holds this function.
 std::string ownFolder() {
@@ -196,8 +194,6 @@ Status Collectives::agree(const Status &own) {
   int64_t weight = own ? 0 : count - ownRank + (waited ? 0 : count);
   // Who has waited already has little patience left.
   auto speaker = maximum(weight, waited ? watchdogSeconds() / 20 : watchdogSeconds());
-  if (!speaker && waited) // all who wait know as much: a launcher ends the others with the first who speaks
-    usleep(useconds_t(std::min(ownRank, kTurns)) * kTurnMicroseconds);
   if (!speaker)
     return waited ? own : speaker.error();
   if (*speaker == 0 || *speaker == weight)

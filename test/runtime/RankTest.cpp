@@ -56,7 +56,6 @@ TEST(Ranks, AStalledRankEndsTheJobAndIsNamed) {
   EXPECT_EQ(outcome.code, 4);
   EXPECT_THAT(outcome.err,
               HasSubstr("rank 1 has stalled: it did nothing for 5 s while the others wait for it"));
-  EXPECT_EQ(countOf(outcome.err, "error: "), 1u) << outcome.err;
 }
 
 /// A machine that is short of processors gives a rank less than the watchdog's time for one piece of its
