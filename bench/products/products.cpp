@@ -2,7 +2,7 @@
 // The products of GPT-2 124M with 512 rows, in f32 and bf16: the runtime's beside one call of the library on
 // as many threads, by turns in one process. Nothing is asserted.
 #include "runtime/host/Gemm.h"
-#include "runtime/host/GemmBrain.h"
+#include "runtime/host/GemmBf16.h"
 #include "runtime/system/Clock.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
@@ -97,9 +97,9 @@ Times measure(const Shape &shape, Operands &data) {
     keepLeast(times.f32, [&] { (void)gemm(whole, beta); });
     keepLeast(times.sgemm, [&] { callLibrary(library.sgemm, whole, beta, data.c.data()); });
     keepLeast(times.bf16, [&] { (void)gemm(narrow, beta); });
-    if (library.brainGemm)
+    if (library.bf16Gemm)
       keepLeast(times.library, [&] {
-        if (callLibrary(library.brainGemm, narrow, beta, data.c.data()))
+        if (callLibrary(library.bf16Gemm, narrow, beta, data.c.data()))
           std::exit(EXIT_SUCCESS);
       });
   }
@@ -115,8 +115,8 @@ int main(int argc, char **argv) {
     return EXIT_FAILURE;
   }
   fmt::print("{}, {} threads; bf16 {}; GFLOP/s of the fastest turn\n", gemmLibraryVersion(), threadCount(),
-             brainProducts().native ? fmt::format("native, {:.1f} times widened", brainProducts().gain)
-                                    : "widened");
+             bf16Products().native ? fmt::format("native, {:.1f} times widened", bf16Products().gain)
+                                   : "widened");
   fmt::print("{:24} {:>8} {:>8} {:>6} {:>8} {:>8} {:>6}\n", "", "f32", "sgemm", "share", "bf16", "library",
              "share");
   Operands data;

@@ -219,7 +219,7 @@ LogicalResult planModule(ModuleOp module, const Options &options, const planner:
                   diagnostics);
   for (const std::string &notice : profile->notices)
     diagnostics.addNotice(notice);
-  if (auto notice = planner::brainNotice(*profile); notice && precision == "bf16")
+  if (auto notice = planner::bf16Notice(*profile); notice && precision == "bf16")
     diagnostics.addNotice(*notice);
   bool good = true;
   planner::Options asked = optionsOf(options, diagnostics, good);

@@ -18,7 +18,7 @@ namespace {
 
 bool isF32(Value value) { return cast<RankedTensorType>(value.getType()).getElementType().isF32(); }
 
-bool isBrain(Value value) { return cast<RankedTensorType>(value.getType()).getElementType().isBF16(); }
+bool isBf16(Value value) { return cast<RankedTensorType>(value.getType()).getElementType().isBF16(); }
 
 train::ParamOp paramOf(train::LoadParamOp load) {
   return SymbolTable::lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
@@ -216,12 +216,12 @@ Value StepNarrowing::demand(Value value) {
   if (value == root)
     return copy;
   OpBuilder builder(value.getDefiningOp());
-  return nn::ReshapeOp::create(builder, value.getLoc(), brainType(value.getType()), copy);
+  return nn::ReshapeOp::create(builder, value.getLoc(), bf16Type(value.getType()), copy);
 }
 
 void StepNarrowing::retype() {
   for (Value value : narrow) {
-    value.setType(brainType(value.getType()));
+    value.setType(bf16Type(value.getType()));
     if (auto load = value.getDefiningOp<train::LoadParamOp>())
       paramOf(load).setType(nn::slabOf(value.getType()));
   }
@@ -234,8 +234,8 @@ static void followTypes(train::StepOp step) {
     for (Operation &op : region.front())
       if (auto load = dyn_cast<train::LoadParamOp>(op))
         load.getResult().setType(nn::Placement::of(load.getType()).place(paramOf(load).getType()));
-      else if (auto view = dyn_cast<nn::ReshapeOp>(op); view && isBrain(view.getInput()))
-        view.getResult().setType(brainType(view.getType()));
+      else if (auto view = dyn_cast<nn::ReshapeOp>(op); view && isBf16(view.getInput()))
+        view.getResult().setType(bf16Type(view.getType()));
   };
   follow(step.getPrologue());
   auto kept = step.getPrologue().front().getTerminator()->getOperands();

@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace accum {
 
-RankedTensorType brainType(Type type) {
+RankedTensorType bf16Type(Type type) {
   auto tensor = cast<RankedTensorType>(type);
   return RankedTensorType::get(tensor.getShape(), BFloat16Type::get(type.getContext()), tensor.getEncoding());
 }
@@ -106,7 +106,7 @@ void NarrowKernels::fit(train::CommandOp command) {
 }
 
 Value NarrowKernels::round(Value value, OpBuilder &builder, Location loc) {
-  Type narrow = brainType(value.getType());
+  Type narrow = bf16Type(value.getType());
   auto type = builder.getFunctionType(value.getType(), narrow);
   func::FuncOp &kernel = known[{Attribute(), TypeAttr::get(type)}];
   if (!kernel) {

@@ -30,6 +30,6 @@ private:
 };
 
 /// `type` with bf16 elements.
-mlir::RankedTensorType brainType(mlir::Type type);
+mlir::RankedTensorType bf16Type(mlir::Type type);
 
 } // namespace accum

@@ -10,7 +10,7 @@ using namespace mlir;
 namespace accum {
 namespace {
 
-constexpr double kLargestBrain = 3.3895313892515355e38; // bf16's largest finite number
+constexpr double kLargestBf16 = 3.3895313892515355e38; // bf16's largest finite number
 
 using Traits = DenseMap<Value, ValueTraits>;
 
@@ -19,7 +19,7 @@ bool isFloat(Value value) { return isa<FloatType>(tensorOf(value).getElementType
 
 template <class Number> bool holdsExtremes(DenseElementsAttr values) {
   return llvm::any_of(values.getValues<Number>(), [](Number number) {
-    return std::isfinite(number) && std::abs(static_cast<double>(number)) > kLargestBrain;
+    return std::isfinite(number) && std::abs(static_cast<double>(number)) > kLargestBf16;
   });
 }
 

@@ -29,8 +29,8 @@ static double rounded(double number, int bits) {
 }
 
 bool isNear(double a, double b) {
-  constexpr int brain = 8, half = 11;
-  return std::abs(a - b) <= 2e-6 * std::abs(b) || a == rounded(b, brain) || a == rounded(b, half);
+  constexpr int bf16 = 8, half = 11;
+  return std::abs(a - b) <= 2e-6 * std::abs(b) || a == rounded(b, bf16) || a == rounded(b, half);
 }
 
 nn::ElementwiseOp definedBy(Value value, ElementwiseFn fn) {

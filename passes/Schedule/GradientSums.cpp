@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Numbers commands and gradients for the planner's rule, and makes places of its answer.
 #include "passes/Schedule/GradientSums.h"
-#include "compiler/Planner/Time/GradientRuns.h"
+#include "compiler/Planner/Time/GradientBuckets.h"
 #include "passes/Schedule/SliceKernels.h"
 
 using namespace mlir;
@@ -69,7 +69,7 @@ GradientSums::GradientSums(Block &body, const Contributions &contributions, cons
       places[units[*last].back()].push_back(buffers.whole("gradient", i));
   if (!layout.units.empty())
     return;
-  for (const planner::GradientRun &run : planner::gradientRuns(gradients.bytes, finalAfter, end)) {
+  for (const planner::GradientBucket &run : planner::gradientRuns(gradients.bytes, finalAfter, end)) {
     const runtime::ParameterSpec &first = *gradients.specs[run.first], &last = *gradients.specs[run.last];
     std::string label = "gradients of " + first.onnxName;
     if (run.first != run.last)

@@ -50,7 +50,7 @@ Place ProgramBuffers::gradient(StringRef name) const {
 }
 
 /// Half the bytes, as many elements.
-static Place inBrain(Place place) {
+static Place inBf16(Place place) {
   Type element = BFloat16Type::get(place.contents.getContext());
   place.contents = RankedTensorType::get(place.contents.getShape(), element);
   place.label = "copies in bf16: " + place.label;
@@ -67,9 +67,9 @@ Place ProgramBuffers::copyOf(StringRef name, RankedTensorType type) const {
 }
 
 Place ProgramBuffers::copiedPart(size_t unit) const {
-  return inBrain(gradientRange(layout, top->getParent()->getContext(),
-                               static_cast<uint64_t>(layout.copyOf(unit)), layout.partBytes(unit),
-                               "own parameters of unit " + std::to_string(unit)));
+  return inBf16(gradientRange(layout, top->getParent()->getContext(),
+                              static_cast<uint64_t>(layout.copyOf(unit)), layout.partBytes(unit),
+                              "own parameters of unit " + std::to_string(unit)));
 }
 
 Place ProgramBuffers::passing(size_t unit) const {
@@ -103,7 +103,7 @@ Place ProgramBuffers::gathered(const planner::UnitSpan &span) const {
   Place place = gradientRange(layout, top->getParent()->getContext(),
                               static_cast<uint64_t>(layout.gathered + span.offset), unit->bytes,
                               "parameters of unit " + nameOf(span.unit));
-  return isCopy ? inBrain(place) : place;
+  return isCopy ? inBf16(place) : place;
 }
 
 Place ProgramBuffers::scattered(const planner::UnitSpan &span) const {

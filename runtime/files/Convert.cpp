@@ -74,13 +74,13 @@ void convert(const uint8_t *from, DType fromType, uint8_t *to, DType toType, int
   if (fromType == toType)
     std::memcpy(to, from, count * bytesOf(toType));
   else if (toType == ACCUM_BF16)
-    shortenTo<toBrain>(from, fromType, to, count);
+    shortenTo<toBf16>(from, fromType, to, count);
   else if (toType == ACCUM_F16)
     shortenTo<toHalf>(from, fromType, to, count);
   else if (toType == ACCUM_F32 && fromType == ACCUM_F16)
     widenTo<fromHalf>(from, to, count);
   else if (toType == ACCUM_F32 && fromType == ACCUM_BF16)
-    widenTo<fromBrain>(from, to, count);
+    widenTo<fromBf16>(from, to, count);
   else if (toType == ACCUM_I64)
     convertTo<int64_t>(from, fromType, to, count);
   else if (toType == ACCUM_I32)
@@ -111,7 +111,7 @@ double asDouble(const uint8_t *data, DType dtype, int64_t index) {
   case ACCUM_F16:
     return fromHalf(load<uint16_t>(data, index));
   case ACCUM_BF16:
-    return fromBrain(load<uint16_t>(data, index));
+    return fromBf16(load<uint16_t>(data, index));
   default:
     return static_cast<double>(asInteger(data, dtype, index));
   }

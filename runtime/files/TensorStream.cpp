@@ -14,7 +14,7 @@ constexpr int64_t kPieceElements = (1 << 20) / 8;
 /// Who takes it reads it twice, a checksum and a write: it should be in the cache by then.
 constexpr uint64_t kPlainBytes = 512 << 10;
 /// Of a matrix that is turned: so many columns are taken at a time.
-constexpr int64_t kTurnedBytes = 4 << 20;
+constexpr int64_t kTransposedBytes = 4 << 20;
 
 class Stream {
 public:
@@ -99,7 +99,8 @@ Status Stream::takeColumns(int64_t first, int64_t count, std::vector<uint8_t> &c
 /// Row after row of the file: a column of the memory's matrix.
 Status Stream::turned() {
   int64_t rows = tensor.shape[0], columns = tensor.shape[1], held = 0;
-  int64_t width = std::clamp<int64_t>(kTurnedBytes / std::max<int64_t>(rows * int64_t(size), 1), 1, columns);
+  int64_t width =
+      std::clamp<int64_t>(kTransposedBytes / std::max<int64_t>(rows * int64_t(size), 1), 1, columns);
   std::vector<uint8_t> taken(rows * width * size);
   for (int64_t first = 0; first < columns; first += width) {
     int64_t count = std::min(width, columns - first);

@@ -5,7 +5,7 @@
 #include "runtime/host/AttentionBlock.h"
 #include "runtime/host/AttentionNarrow.h"
 #include "runtime/host/Gemm.h"
-#include "runtime/host/GemmBrain.h"
+#include "runtime/host/GemmBf16.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
 
@@ -106,9 +106,9 @@ Status check(const accum_attention &call) {
 
 /// Whether products read bf16 where it lies, in the processor's own instructions.
 bool isNative(const accum_attention &call, ShortProducts products) {
-  if (call.dtype != ACCUM_BF16 || !gemmLibrary().brainGemm)
+  if (call.dtype != ACCUM_BF16 || !gemmLibrary().bf16Gemm)
     return false;
-  if (products != ShortProducts::Native && (products != ShortProducts::Fastest || !brainProducts().native))
+  if (products != ShortProducts::Native && (products != ShortProducts::Fastest || !bf16Products().native))
     return false;
   auto takes = [](const accum_strided &tensor, int64_t rows, int64_t columns) {
     return isTakeable(tensor.row, tensor.column, rows, columns);

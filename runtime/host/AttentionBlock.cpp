@@ -2,7 +2,7 @@
 // Scores, and softmax over blocks of keys with a running maximum (Milakov and Gimelshein 2018, as in
 // FlashAttention).
 #include "runtime/host/AttentionBlock.h"
-#include "runtime/host/BrainRows.h"
+#include "runtime/host/Bf16Rows.h"
 #include "runtime/host/Gemm.h"
 #include <algorithm>
 #include <cmath>
@@ -29,11 +29,11 @@ template void multiply(MatrixView<double>, MatrixView<double>, MatrixView<double
 namespace {
 
 /// The same of bf16, in the processor's own instructions.
-void multiplyBrains(MatrixView<float> c, MatrixView<const uint16_t> a, MatrixView<const uint16_t> b,
-                    int64_t m, int64_t n, int64_t k, bool add) {
+void multiplyBf16(MatrixView<float> c, MatrixView<const uint16_t> a, MatrixView<const uint16_t> b, int64_t m,
+                  int64_t n, int64_t k, bool add) {
   GemmOperand left = operandOf(a.row, a.column, m, k), right = operandOf(b.row, b.column, k, n);
-  gemmLibrary().brainGemm(left.transpose, right.transpose, m, n, k, 1.0f, a.data, left.leading, b.data,
-                          right.leading, add ? 1.0f : 0.0f, c.data, std::max(c.row, n));
+  gemmLibrary().bf16Gemm(left.transpose, right.transpose, m, n, k, 1.0f, a.data, left.leading, b.data,
+                         right.leading, add ? 1.0f : 0.0f, c.data, std::max(c.row, n));
 }
 
 } // namespace
@@ -55,9 +55,9 @@ void AttentionBlock<T>::pairRows(T *block, Operand left, Operand right, KeyRange
                                  int64_t features) const {
   if constexpr (std::is_same_v<T, float>)
     if (narrow)
-      return multiplyBrains({block, pitch, 1}, matrixOf<const uint16_t>(narrow->*left, batch, head, first),
-                            matrixOf<const uint16_t>(narrow->*right, batch, group, keys.first).transposed(),
-                            rows, keys.count, features, false);
+      return multiplyBf16({block, pitch, 1}, matrixOf<const uint16_t>(narrow->*left, batch, head, first),
+                          matrixOf<const uint16_t>(narrow->*right, batch, group, keys.first).transposed(),
+                          rows, keys.count, features, false);
   multiply<T>({block, pitch, 1}, matrixOf<T>(call.*left, batch, head, first),
               matrixOf<T>(call.*right, batch, group, keys.first).transposed(), rows, keys.count, features,
               false);
@@ -74,9 +74,9 @@ template <typename T>
 void AttentionBlock<T>::addRowsOfKeys(MatrixView<T> c, Operand right, KeyRange keys, int64_t columns) const {
   if constexpr (std::is_same_v<T, float>)
     if (narrow)
-      return multiplyBrains(c, {rounded, pitch, 1},
-                            matrixOf<const uint16_t>(narrow->*right, batch, group, keys.first), rows, columns,
-                            keys.count, true);
+      return multiplyBf16(c, {rounded, pitch, 1},
+                          matrixOf<const uint16_t>(narrow->*right, batch, group, keys.first), rows, columns,
+                          keys.count, true);
   multiply<T>(c, {const_cast<T *>(taken), pitch, 1}, matrixOf<T>(call.*right, batch, group, keys.first), rows,
               columns, keys.count, true);
 }
@@ -86,9 +86,9 @@ void AttentionBlock<T>::addRowsOfQueries(MatrixView<T> c, Operand left, KeyRange
                                          int64_t columns) const {
   if constexpr (std::is_same_v<T, float>)
     if (narrow)
-      return multiplyBrains(c, MatrixView<const uint16_t>{rounded, pitch, 1}.transposed(),
-                            matrixOf<const uint16_t>(narrow->*left, batch, head, first), keys.count, columns,
-                            rows, true);
+      return multiplyBf16(c, MatrixView<const uint16_t>{rounded, pitch, 1}.transposed(),
+                          matrixOf<const uint16_t>(narrow->*left, batch, head, first), keys.count, columns,
+                          rows, true);
   multiply<T>(c, MatrixView<T>{const_cast<T *>(taken), pitch, 1}.transposed(),
               matrixOf<T>(call.*left, batch, head, first), keys.count, columns, rows, true);
 }

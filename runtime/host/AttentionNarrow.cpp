@@ -3,7 +3,7 @@
 // rounded once.
 #include "runtime/host/AttentionNarrow.h"
 #include "runtime/artifact/DType.h"
-#include "runtime/host/BrainRows.h"
+#include "runtime/host/Bf16Rows.h"
 #include <vector>
 
 namespace accum::runtime {

@@ -14,16 +14,16 @@ namespace accum::runtime {
 /// multiplied only if it is wide. Every tile packs its operands anew: with smaller ones that costs over a
 /// tenth, with larger ones threads are idle (measured with the shapes of GPT-2 124M).
 inline constexpr int64_t kGemmTileM = 1024, kGemmTileN = 384;
-inline constexpr int64_t kBrainTileM = 512, kBrainTileN = 768;
+inline constexpr int64_t kBf16TileM = 512, kBf16TileN = 768;
 /// Of k, what is packed at a time of types that sgemm does not take, and the floats of a thread's panels: of
 /// A, of B and of the result.
 inline constexpr int64_t kPanelDepthOfShort = 256;
 inline constexpr int64_t kPanelA = kGemmTileM * kPanelDepthOfShort,
-                         kPanelB = kPanelDepthOfShort * std::max(kGemmTileN, kBrainTileN),
+                         kPanelB = kPanelDepthOfShort * std::max(kGemmTileN, kBf16TileN),
                          kPanelC = kGemmTileM * kGemmTileN;
 /// Of k, what is rounded to bf16 at a time of a weight in f32.
 inline constexpr int64_t kRoundedDepth = 768;
-static_assert(kBrainTileM <= kGemmTileM && kBrainTileM * kBrainTileN <= kPanelC);
+static_assert(kBf16TileM <= kGemmTileM && kBf16TileM * kBf16TileN <= kPanelC);
 /// Queries of a head that attention treats at a time, and the most of them: 65 are one block, not 64 and one.
 inline constexpr int64_t kBlockQueries = 64, kMostQueries = 3 * kBlockQueries / 2;
 
@@ -50,15 +50,14 @@ struct GemmTiling {
   int64_t pieces() const { return ceilDiv(points * perPoint(), together); }
 };
 
-/// `brain`: whether the operands are bf16.
-inline GemmTiling tilingOf(int64_t points, int64_t m, int64_t n, int64_t k, bool brain) {
+/// `bf16`: whether the operands are bf16.
+inline GemmTiling tilingOf(int64_t points, int64_t m, int64_t n, int64_t k, bool bf16) {
   // While there are fewer tiles than this, they are halved down to so many multiply-adds, some 0.2 ms at the
   // best rates; one that would be alone already where its halves are worth a second thread.
-  constexpr double kEnough = 8, kLeastWork = 1 << 26, kLeastBrainWork = 5.0 * (1 << 26),
-                   kLeastAlone = 1 << 22;
+  constexpr double kEnough = 8, kLeastWork = 1 << 26, kLeastBf16Work = 5.0 * (1 << 26), kLeastAlone = 1 << 22;
   GemmTiling tiling{.points = points,
-                    .rows = ceilDiv(m, brain ? kBrainTileM : kGemmTileM),
-                    .columns = ceilDiv(n, brain ? kBrainTileN : kGemmTileN)};
+                    .rows = ceilDiv(m, bf16 ? kBf16TileM : kGemmTileM),
+                    .columns = ceilDiv(n, bf16 ? kBf16TileN : kGemmTileN)};
   auto isWorth = [&](double least) {
     int64_t eachM = ceilDiv(m, tiling.rows), eachN = ceilDiv(n, tiling.columns);
     return static_cast<double>(eachM) * static_cast<double>(eachN) * static_cast<double>(k) >= least &&
@@ -68,7 +67,7 @@ inline GemmTiling tilingOf(int64_t points, int64_t m, int64_t n, int64_t k, bool
     return ceilDiv(m, tiling.rows) > ceilDiv(n, tiling.columns) ? tiling.rows : tiling.columns;
   };
   while (tiling.count() < kEnough && isWorth(tiling.count() == 1 ? kLeastAlone
-                                             : brain             ? kLeastBrainWork
+                                             : bf16              ? kLeastBf16Work
                                                                  : kLeastWork))
     longer() *= 2;
   // The last one of an odd few is done by one thread while others wait.
@@ -94,8 +93,8 @@ template <typename Number> Number blocksOfQueries(Number queries) {
 /// backward, whose gradients they share, and in bf16, which is widened once a group. Number: int64_t, or
 /// double for sizes that may be any.
 template <typename Number>
-Number attentionUnits(Number batch, Number heads, Number groups, Number blocks, bool backward, bool brain) {
-  return batch * (backward || brain ? groups : heads * blocks);
+Number attentionUnits(Number batch, Number heads, Number groups, Number blocks, bool backward, bool bf16) {
+  return batch * (backward || bf16 ? groups : heads * blocks);
 }
 
 /// Multiply-adds of a block of queries, by which units are taken together.

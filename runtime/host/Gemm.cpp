@@ -4,10 +4,10 @@
 #include "runtime/host/Gemm.h"
 #include "runtime/artifact/DType.h"
 #include "runtime/host/CallTiles.h"
-#include "runtime/host/GemmBrain.h"
+#include "runtime/host/GemmBf16.h"
 #include "runtime/host/GemmPacked.h"
 #include "runtime/host/GemmPanel.h"
-#include "runtime/host/GemmTurned.h"
+#include "runtime/host/GemmTransposed.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
 #include <atomic>
@@ -19,7 +19,7 @@ namespace {
 // packed: with this many of them at a time they stay there (1024 x 256 x 4160: 245 instead of 200 GFLOP/s).
 constexpr int64_t kPage = 4096, kDepthOfPages = 256;
 // Beside a panel of B sgemm takes fewer rows of any transposed A gladly: 150 instead of 120 GFLOP/s with 384.
-constexpr int64_t kDepthOfTurned = 256;
+constexpr int64_t kDepthOfTransposed = 256;
 
 /// How much of k one call of the library takes.
 int64_t depthOf(const accum_gemm &call) {
@@ -28,7 +28,7 @@ int64_t depthOf(const accum_gemm &call) {
 }
 
 /// Rows that make a panel of B worth its copy; more of a transposed A, which sgemm reads worse itself.
-constexpr int64_t kRowsOfPanel = 96, kRowsOfTurnedPanel = 192;
+constexpr int64_t kRowsOfPanel = 96, kRowsOfTransposedPanel = 192;
 
 /// Whether neighbours along the stride that is not 1 fall into the same few sets of a cache.
 bool sharesSets(const GemmOperand &operand) {
@@ -38,10 +38,10 @@ bool sharesSets(const GemmOperand &operand) {
 bool usesPanels(const GemmOperand &a, const GemmOperand &b, int64_t m) {
   if (!transposesPanels()) // then sgemm packs better by itself, but for rows that fall into the same sets
     return b.transpose == 'N' && sharesSets(b) &&
-           m >= (a.transpose == 'T' ? kRowsOfTurnedPanel : kRowsOfPanel);
+           m >= (a.transpose == 'T' ? kRowsOfTransposedPanel : kRowsOfPanel);
   // Rows of B less than a page apart are read as fast where they are.
   bool isReadGladly = b.transpose == 'N' && b.leading * int64_t(sizeof(float)) < kPage;
-  return a.transpose == 'T' ? m >= kRowsOfTurnedPanel : m >= kRowsOfPanel && !isReadGladly;
+  return a.transpose == 'T' ? m >= kRowsOfTransposedPanel : m >= kRowsOfPanel && !isReadGladly;
 }
 
 /// One tile: where its operands begin, and what its sums are added to.
@@ -86,7 +86,7 @@ int multiplyInPlace(const accum_gemm &call, const F32Tile &tile) {
 }
 
 int multiplyPanels(const accum_gemm &call, const F32Tile &tile) {
-  int64_t deepest = tile.a.transpose == 'T' ? kDepthOfTurned : kPanelDepth;
+  int64_t deepest = tile.a.transpose == 'T' ? kDepthOfTransposed : kPanelDepth;
   for (int64_t col = 0; col < tile.n; col += kPanelColumns)
     for (int64_t at = 0; at < call.k; at += deepest) {
       int64_t n = std::min(kPanelColumns, tile.n - col), depth = std::min(deepest, call.k - at);
@@ -99,22 +99,22 @@ int multiplyPanels(const accum_gemm &call, const F32Tile &tile) {
 }
 
 /// Columns and k that make it worth turning A.
-constexpr int64_t kColumnsOfTurned = 64, kDepthToTurn = 16;
+constexpr int64_t kColumnsOfTransposed = 64, kDepthToTurn = 16;
 
 bool turnsA(const accum_gemm &call, const F32Tile &tile) {
-  return tile.a.transpose == 'T' && sharesSets(tile.a) && !tile.bias && tile.n >= kColumnsOfTurned &&
+  return tile.a.transpose == 'T' && sharesSets(tile.a) && !tile.bias && tile.n >= kColumnsOfTransposed &&
          call.k >= kDepthToTurn && turnsPanels();
 }
 
 /// C of n columns of a tile (+)= `depth` of k from `at` on.
-int multiplyTurned(const accum_gemm &call, const F32Tile &tile, int64_t col, int64_t n, int64_t at,
-                   int64_t depth) {
+int multiplyTransposed(const accum_gemm &call, const F32Tile &tile, int64_t col, int64_t n, int64_t at,
+                       int64_t depth) {
   GemmPanel b{tile.right + at * call.b_row + col * call.b_col, tile.b.leading};
   bool copiesB = usesPanels(tile.a, tile.b, tile.m);
   if (copiesB)
     b = panelOf(b.data, call.b_row, call.b_col, depth, n);
-  for (int64_t row = 0; row < tile.m; row += kTurnedRows) {
-    int64_t m = std::min(kTurnedRows, tile.m - row);
+  for (int64_t row = 0; row < tile.m; row += kTransposedRows) {
+    int64_t m = std::min(kTransposedRows, tile.m - row);
     GemmPanel a = turnedPanelOf(tile.left + row + at * call.a_col, call.a_col, m, depth);
     if (int code = gemmLibrary().sgemm('N', copiesB ? 'N' : tile.b.transpose, m, n, depth, 1.0f, a.data,
                                        a.leading, b.data, b.leading, at > 0 ? 1.0f : tile.beta,
@@ -124,11 +124,11 @@ int multiplyTurned(const accum_gemm &call, const F32Tile &tile, int64_t col, int
   return 0;
 }
 
-int multiplyTurned(const accum_gemm &call, const F32Tile &tile) {
+int multiplyTransposed(const accum_gemm &call, const F32Tile &tile) {
   for (int64_t col = 0; col < tile.n; col += kPanelColumns)
-    for (int64_t at = 0; at < call.k; at += kTurnedDepth)
-      if (int code = multiplyTurned(call, tile, col, std::min(kPanelColumns, tile.n - col), at,
-                                    std::min(kTurnedDepth, call.k - at)))
+    for (int64_t at = 0; at < call.k; at += kTransposedDepth)
+      if (int code = multiplyTransposed(call, tile, col, std::min(kPanelColumns, tile.n - col), at,
+                                        std::min(kTransposedDepth, call.k - at)))
         return code;
   return 0;
 }
@@ -145,16 +145,16 @@ int gemmF32Tile(const accum_gemm &call, const GemmPoint &point, float beta, int6
                n,
                beta};
   if (turnsA(call, tile))
-    return multiplyTurned(call, tile);
+    return multiplyTransposed(call, tile);
   return usesPanels(tile.a, tile.b, m) ? multiplyPanels(call, tile) : multiplyInPlace(call, tile);
 }
 
 Error refuse(const std::string &why) { return {kExitRunFailed, "a GEMM was refused: " + why, "gemm"}; }
 
-bool isBrain(const accum_gemm &call) { return call.dtype == ACCUM_BF16 || hasWideB(call); }
+bool isBf16(const accum_gemm &call) { return call.dtype == ACCUM_BF16 || hasWideB(call); }
 
 bool isKnown(const accum_gemm &call) {
-  if (isBrain(call))
+  if (isBf16(call))
     return call.c_dtype == ACCUM_BF16 || call.c_dtype == ACCUM_F32;
   return call.dtype == call.c_dtype && (call.dtype == ACCUM_F32 || call.dtype == ACCUM_F64);
 }
@@ -169,7 +169,7 @@ Way wayOf(const accum_gemm &call, ShortProducts products) {
   if (call.dtype == ACCUM_F32)
     return products == ShortProducts::Tf32 ? Way::Packed : Way::F32;
   bool isNative =
-      products == ShortProducts::Native || (products == ShortProducts::Fastest && brainProducts().native);
+      products == ShortProducts::Native || (products == ShortProducts::Fastest && bf16Products().native);
   return isNative && isTakeable(call.a_row, call.a_col, call.m, call.k) &&
                  isTakeable(call.b_row, call.b_col, call.k, call.n)
              ? Way::Native
@@ -184,7 +184,7 @@ int gemmTile(Way way, const accum_gemm &call, const GemmPoint &point, float beta
   case Way::F32:
     return gemmF32Tile(call, point, beta, tile.row, tile.m, tile.col, tile.n);
   case Way::Native:
-    return gemmBrainTile(call, point, beta, tile, gemmLibrary().brainGemm);
+    return gemmBf16Tile(call, point, beta, tile, gemmLibrary().bf16Gemm);
   case Way::Packed:
     return gemmPackedTile(call, point, beta, tile, gemmLibrary().sgemm);
   }
@@ -205,9 +205,9 @@ Status check(const accum_gemm &call, float beta, ShortProducts products) {
     return {};
   if (Status status = loadGemmLibrary(); !status)
     return status;
-  if (products == ShortProducts::Native && !gemmLibrary().brainGemm)
+  if (products == ShortProducts::Native && !gemmLibrary().bf16Gemm)
     return refuse(gemmLibraryVersion() + " has no products of bf16");
-  if (isBrain(call) || products == ShortProducts::Tf32)
+  if (isBf16(call) || products == ShortProducts::Tf32)
     return {};
   if (!isTakeable(call.a_row, call.a_col, call.m, call.k) ||
       !isTakeable(call.b_row, call.b_col, call.k, call.n))
@@ -219,8 +219,8 @@ GemmTiling tilingOf(const accum_gemm &call) {
   int64_t points = 1;
   for (int32_t d = 0; d < call.batch_dims; ++d)
     points *= call.batch[d];
-  GemmTiling tiling = runtime::tilingOf(points, call.m, call.n, call.k, isBrain(call));
-  if (int64_t rows = ceilDiv(call.m, kBrainTileM); hasWideB(call) && tiling.rows > rows) {
+  GemmTiling tiling = runtime::tilingOf(points, call.m, call.n, call.k, isBf16(call));
+  if (int64_t rows = ceilDiv(call.m, kBf16TileM); hasWideB(call) && tiling.rows > rows) {
     // As many tiles, cut along n: those below each other would round the same columns.
     int64_t columns = ceilDiv(tiling.perPoint(), rows);
     tiling.tileM = ceilDiv(ceilDiv(call.m, rows), 16) * 16;

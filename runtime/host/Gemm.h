@@ -13,7 +13,7 @@ namespace accum::runtime {
 
 /// How operands with short mantissas are multiplied.
 enum class ShortProducts {
-  Fastest, ///< bf16 in the processor's instructions where brainProducts() chose them, else widened
+  Fastest, ///< bf16 in the processor's instructions where bf16Products() chose them, else widened
   Native,  ///< bf16 in the processor's instructions
   Widened, ///< bf16 widened to f32: every product is exact
   Tf32,    ///< widened, and operands of f32 rounded to 10 bits of mantissa first

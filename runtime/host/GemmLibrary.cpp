@@ -47,7 +47,7 @@ Status loadGemmLibrary() {
   if (auto *version = reinterpret_cast<const Version *(*)()>(dlsym(handle, "dnnl_version")))
     library.version = "oneDNN " + std::to_string(version()->major) + "." + std::to_string(version()->minor) +
                       "." + std::to_string(version()->patch);
-  library.brainGemm = reinterpret_cast<BrainGemmFn>(dlsym(handle, "dnnl_gemm_bf16bf16f32"));
+  library.bf16Gemm = reinterpret_cast<Bf16GemmFn>(dlsym(handle, "dnnl_gemm_bf16bf16f32"));
   library.sgemm = reinterpret_cast<SgemmFn>(sgemm);
   return {};
 }

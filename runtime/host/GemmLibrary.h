@@ -15,12 +15,12 @@ template <typename T>
 using ProductFn = int (*)(char, char, int64_t, int64_t, int64_t, float, const T *, int64_t, const T *,
                           int64_t, float, float *, int64_t);
 using SgemmFn = ProductFn<float>;
-using BrainGemmFn = ProductFn<uint16_t>;
+using Bf16GemmFn = ProductFn<uint16_t>;
 
 struct GemmLibrary {
   SgemmFn sgemm = nullptr;
   /// Of bf16, summed in f32. Exported by oneDNN 2 and 3, though their headers do not declare it.
-  BrainGemmFn brainGemm = nullptr;
+  Bf16GemmFn bf16Gemm = nullptr;
   std::string version;
 };
 

@@ -23,7 +23,7 @@ constexpr int64_t kSquare = 16;
 /// whole lines of a cache. Element by element the rows of a panel, a power of two apart, would push each
 /// other out.
 template <typename T, float (*widen)(T)>
-void packTurned(const T *from, int64_t stride, int64_t rows, int64_t cols, float *panel) {
+void packTransposed(const T *from, int64_t stride, int64_t rows, int64_t cols, float *panel) {
   float square[kSquare][kSquare];
   for (int64_t j = 0; j < cols; j += kSquare)
     for (int64_t i = 0; i < rows; i += kSquare) {
@@ -48,7 +48,7 @@ void packAs(const void *matrix, int64_t rowStride, int64_t colStride, int64_t ro
     return;
   }
   if (rowStride == 1) {
-    packTurned<T, widen>(from, colStride, rows, cols, panel);
+    packTransposed<T, widen>(from, colStride, rows, cols, panel);
     return;
   }
   for (int64_t j = 0; j < cols; ++j)
@@ -56,23 +56,23 @@ void packAs(const void *matrix, int64_t rowStride, int64_t colStride, int64_t ro
       panel[i * cols + j] = widen(from[i * rowStride + j * colStride]);
 }
 
-float throughBrain(float x) { return fromBrain(toBrain(x)); }
+float throughBf16(float x) { return fromBf16(toBf16(x)); }
 
 /// rows x cols of a matrix, row by row, widened or rounded.
 void pack(int32_t dtype, const void *matrix, int64_t at, int64_t rowStride, int64_t colStride, int64_t rows,
           int64_t cols, float *panel) {
   if (dtype == ACCUM_BF16)
-    packAs<uint16_t, fromBrain>(static_cast<const uint16_t *>(matrix) + at, rowStride, colStride, rows, cols,
-                                panel);
+    packAs<uint16_t, fromBf16>(static_cast<const uint16_t *>(matrix) + at, rowStride, colStride, rows, cols,
+                               panel);
   else if (dtype == (ACCUM_BF16 | ACCUM_GEMM_WIDE_B))
-    packAs<float, throughBrain>(static_cast<const float *>(matrix) + at, rowStride, colStride, rows, cols,
-                                panel);
+    packAs<float, throughBf16>(static_cast<const float *>(matrix) + at, rowStride, colStride, rows, cols,
+                               panel);
   else
     packAs<float, toTf32>(static_cast<const float *>(matrix) + at, rowStride, colStride, rows, cols, panel);
 }
 
 float biasAt(const accum_gemm &call, const GemmPoint &point, int64_t column) {
-  return call.c_dtype == ACCUM_BF16 ? fromBrain(static_cast<const uint16_t *>(point.bias)[column])
+  return call.c_dtype == ACCUM_BF16 ? fromBf16(static_cast<const uint16_t *>(point.bias)[column])
                                     : static_cast<const float *>(point.bias)[column];
 }
 
@@ -81,9 +81,9 @@ float biasAt(const accum_gemm &call, const GemmPoint &point, int64_t column) {
 int gemmPackedTile(const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile,
                    SgemmFn sgemm) {
   thread_local Panels panels;
-  bool brain = call.c_dtype == ACCUM_BF16;
-  float *result = brain ? panels.c.data() : static_cast<float *>(point.c) + tile.row * call.c_row + tile.col;
-  int64_t leading = brain ? tile.n : call.c_row;
+  bool bf16 = call.c_dtype == ACCUM_BF16;
+  float *result = bf16 ? panels.c.data() : static_cast<float *>(point.c) + tile.row * call.c_row + tile.col;
+  int64_t leading = bf16 ? tile.n : call.c_row;
   if (point.bias) { // what the products are added to
     for (int64_t i = 0; i < tile.m; ++i)
       for (int64_t j = 0; j < tile.n; ++j)
@@ -95,18 +95,18 @@ int gemmPackedTile(const accum_gemm &call, const GemmPoint &point, float beta, c
          call.a_row, call.a_col, tile.m, depth, panels.a.data());
     pack(call.dtype, point.b, k * call.b_row + tile.col * call.b_col, call.b_row, call.b_col, depth, tile.n,
          panels.b.data());
-    float keep = k > 0 || point.bias ? 1.0f : brain ? 0.0f : beta;
+    float keep = k > 0 || point.bias ? 1.0f : bf16 ? 0.0f : beta;
     if (int code = sgemm('N', 'N', tile.m, tile.n, depth, 1.0f, panels.a.data(), depth, panels.b.data(),
                          tile.n, keep, result, leading))
       return code;
   }
-  if (!brain)
+  if (!bf16)
     return 0;
   for (int64_t i = 0; i < tile.m; ++i)
     for (int64_t j = 0; j < tile.n; ++j) {
       uint16_t &c = static_cast<uint16_t *>(point.c)[(tile.row + i) * call.c_row + tile.col + j];
       float sum = result[i * leading + j];
-      c = toBrain(beta != 0 ? sum + beta * fromBrain(c) : sum);
+      c = toBf16(beta != 0 ? sum + beta * fromBf16(c) : sum);
     }
   return 0;
 }

@@ -4,7 +4,7 @@
 #include "runtime/host/HostDevice.h"
 #include "runtime/host/Attention.h"
 #include "runtime/host/Gemm.h"
-#include "runtime/host/GemmBrain.h"
+#include "runtime/host/GemmBf16.h"
 #include "runtime/host/GradientNorm.h"
 #include "runtime/system/Memory.h"
 #include "runtime/system/ThreadPool.h"
@@ -21,14 +21,14 @@ Status HostDevice::load(const Artifact &artifact) {
   poison = Poison::asked(artifact);
   // Absent: an f64 program does not need it, the first f32 GEMM says so.
   if (loadGemmLibrary() && artifact.manifest.precision == "bf16")
-    measuresBrains = true;
+    measuresBf16 = true;
   return {};
 }
 
 std::vector<std::string> HostDevice::notices() const {
-  if (!measuresBrains)
+  if (!measuresBf16)
     return {};
-  const BrainProducts &products = brainProducts();
+  const Bf16Products &products = bf16Products();
   if (products.native)
     return {fmt::format("products of bf16 are this processor's own, {:.1f} times as fast as widened to f32",
                         products.gain)};
@@ -39,14 +39,14 @@ std::vector<std::string> HostDevice::notices() const {
 
 Status HostDevice::join(Collectives &all) {
   ranks = &all;
-  if (!measuresBrains || all.ranks() == 1)
+  if (!measuresBf16 || all.ranks() == 1)
     return {};
   // Ranks of one step multiply alike, also where one was measured on a busy core, or has another processor.
-  auto widened = all.maximum(brainProducts().native ? 0 : 1);
+  auto widened = all.maximum(bf16Products().native ? 0 : 1);
   if (!widened)
     return widened.error();
   if (*widened)
-    widenBrainProducts();
+    widenBf16Products();
   return {};
 }
 

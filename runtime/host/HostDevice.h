@@ -57,7 +57,7 @@ private:
   std::optional<Poison> poison;
   const accum_kernels_v1 *kernels = nullptr;
   Collectives *ranks = nullptr;
-  bool measuresBrains = false; ///< the program multiplies bf16, and how is chosen by measuring
+  bool measuresBf16 = false; ///< the program multiplies bf16, and how is chosen by measuring
   Arena arena;
   uint8_t *inputs = nullptr;
   std::unique_ptr<OffloadFile> offloaded; ///< none where the whole state is in the arena

@@ -8,7 +8,7 @@
 
 namespace accum::runtime {
 
-inline float fromBrain(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
+inline float fromBf16(uint16_t bits) { return std::bit_cast<float>(uint32_t(bits) << 16); }
 
 /// Of IEEE's binary16; exact.
 inline float fromHalf(uint16_t bits) {
@@ -20,7 +20,7 @@ inline float fromHalf(uint16_t bits) {
 }
 
 /// To nearest, ties to even, as `cvt.rn.bf16.f32` does; NaN stays NaN.
-inline uint16_t toBrain(float value) {
+inline uint16_t toBf16(float value) {
   uint32_t bits = std::bit_cast<uint32_t>(value);
   uint32_t rounded = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
   return uint16_t(value == value ? rounded : bits >> 16 | 0x40);

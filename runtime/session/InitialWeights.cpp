@@ -46,12 +46,12 @@ public:
   explicit Loader(StateMemory &state) : state(state) {}
 
   Status load(const ParameterSpec &param, const WeightChoice &choice) {
-    return choice.as.transposed ? loadTurned(param, choice) : loadPlain(param, choice);
+    return choice.as.transposed ? loadTransposed(param, choice) : loadPlain(param, choice);
   }
 
 private:
   Status loadPlain(const ParameterSpec &param, const WeightChoice &choice);
-  Status loadTurned(const ParameterSpec &param, const WeightChoice &choice);
+  Status loadTransposed(const ParameterSpec &param, const WeightChoice &choice);
   /// `count` elements behind the first `first` of them.
   template <typename Fill>
   Status put(const ParameterSpec &param, double added, int64_t first, int64_t count, Fill &&fill);
@@ -82,7 +82,7 @@ Status Loader::loadPlain(const ParameterSpec &param, const WeightChoice &choice)
   return read ? status : read;
 }
 
-Status Loader::loadTurned(const ParameterSpec &param, const WeightChoice &choice) {
+Status Loader::loadTransposed(const ParameterSpec &param, const WeightChoice &choice) {
   const Array &array = *choice.array;
   auto most = int64_t(StateMemory::kPieceBytes / bytesOf(param.dtype));
   int64_t width = param.shape[1], columns = std::min(width, most),

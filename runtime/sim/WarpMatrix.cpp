@@ -11,7 +11,7 @@ namespace {
 constexpr uint32_t kWarp = 32;
 
 /// Number `half` of the two bf16 in a word.
-float brainOf(uint32_t word, uint32_t half) {
+float bf16Of(uint32_t word, uint32_t half) {
   return std::bit_cast<float>(half == 0 ? word << 16 : word & 0xffff0000U);
 }
 
@@ -24,9 +24,9 @@ void multiplyTiles(uint32_t *const words[kWarp]) {
     const uint32_t *word = words[lane];
     for (uint32_t half = 0; half < 2; ++half) {
       for (uint32_t i = 0; i < 4; ++i)
-        left[row + i % 2 * 8][pair + half + i / 2 * 8] = brainOf(word[i], half);
+        left[row + i % 2 * 8][pair + half + i / 2 * 8] = bf16Of(word[i], half);
       for (uint32_t i = 0; i < 2; ++i) {
-        right[pair + half + i * 8][row] = brainOf(word[4 + i], half);
+        right[pair + half + i * 8][row] = bf16Of(word[4 + i], half);
         sums[row + i * 8][pair + half] = std::bit_cast<float>(word[6 + 2 * i + half]);
       }
     }

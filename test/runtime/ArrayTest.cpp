@@ -243,7 +243,7 @@ TEST(Arrays, RefusesOtherNames) {
   EXPECT_THAT(format(readArrays(folder() + "/dir.safetensors").error()), HasSubstr("is a directory"));
 }
 
-TEST(Convert, HalvesAndBrains) {
+TEST(Convert, HalvesAndBf16) {
   const uint16_t halves[] = {0x3C00, 0xC000, 0x0001, 0x7C00, 0x3555};
   auto data = reinterpret_cast<const uint8_t *>(halves);
   EXPECT_EQ(asDouble(data, ACCUM_F16, 0), 1);
@@ -251,6 +251,6 @@ TEST(Convert, HalvesAndBrains) {
   EXPECT_EQ(asDouble(data, ACCUM_F16, 2), std::ldexp(1, -24));
   EXPECT_TRUE(std::isinf(asDouble(data, ACCUM_F16, 3)));
   EXPECT_NEAR(asDouble(data, ACCUM_F16, 4), 1.0 / 3, 1e-4);
-  const uint16_t brains[] = {0x3F80, 0xC040};
-  EXPECT_EQ(asDouble(reinterpret_cast<const uint8_t *>(brains), ACCUM_BF16, 1), -3);
+  const uint16_t bf16[] = {0x3F80, 0xC040};
+  EXPECT_EQ(asDouble(reinterpret_cast<const uint8_t *>(bf16), ACCUM_BF16, 1), -3);
 }

@@ -185,13 +185,13 @@ TEST_F(Gemm, HeadsInTheMiddleOfARow) {
 
 /// In pieces along k, and tiles along both axes; f32 and bf16 results.
 void checkPacked(bool turnA, bool turnB) {
-  auto rounded = [](float value) { return fromBrain(toBrain(value)); };
+  auto rounded = [](float value) { return fromBf16(toBf16(value)); };
   Problem<float> problem(1, 1100, 530, 600, turnA, turnB);
   for (auto *values : {&problem.a, &problem.b, &problem.bias})
     std::transform(values->begin(), values->end(), values->begin(), rounded);
-  auto brains = [](const std::vector<float> &values) {
+  auto bf16 = [](const std::vector<float> &values) {
     std::vector<uint16_t> bits(values.size());
-    std::transform(values.begin(), values.end(), bits.begin(), toBrain);
+    std::transform(values.begin(), values.end(), bits.begin(), toBf16);
     return bits;
   };
   auto bias = [](const Problem<float> &p, int64_t j) { return double(p.bias[j]); };
@@ -200,8 +200,8 @@ void checkPacked(bool turnA, bool turnB) {
   ASSERT_TRUE(gemm(call, 0, ShortProducts::Tf32)); // which holds all that bf16 does
   problem.check(bias);
   std::vector<float> exact = problem.c;
-  std::vector<uint16_t> a = brains(problem.a), b = brains(problem.b), bits = brains(problem.bias),
-                        c(problem.c.size(), toBrain(NAN));
+  std::vector<uint16_t> a = bf16(problem.a), b = bf16(problem.b), bits = bf16(problem.bias),
+                        c(problem.c.size(), toBf16(NAN));
   call.a = a.data(), call.b = b.data();
   call.dtype = ACCUM_BF16;
   problem.c.assign(problem.c.size(), NAN);
@@ -211,7 +211,7 @@ void checkPacked(bool turnA, bool turnB) {
   call.c_dtype = ACCUM_BF16;
   ASSERT_TRUE(gemm(call, 0));
   for (size_t i = 0; i < c.size(); ++i)
-    ASSERT_NEAR(fromBrain(c[i]), exact[i], std::abs(exact[i]) / 256 + 1e-4) << i;
+    ASSERT_NEAR(fromBf16(c[i]), exact[i], std::abs(exact[i]) / 256 + 1e-4) << i;
 }
 
 TEST_F(Gemm, BiasesOfPackedProducts) {

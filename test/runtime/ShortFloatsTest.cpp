@@ -14,7 +14,7 @@ using namespace accum::runtime;
 
 namespace {
 
-using Brains = std::vector<uint16_t>;
+using Bf16 = std::vector<uint16_t>;
 
 /// The nearer of the two neighbours with `bits` fewer bits of mantissa; of equally near ones the even one, or
 /// the one that is larger in magnitude.
@@ -35,19 +35,19 @@ template <typename Fn> void forFloats(Fn fn) {
     fn(std::bit_cast<float>(tie));
 }
 
-Brains someBrains(size_t count, unsigned seed) {
+Bf16 someBf16(size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> uniform(-1, 1);
-  Brains values(count);
+  Bf16 values(count);
   for (uint16_t &value : values)
-    value = toBrain(uniform(random));
+    value = toBf16(uniform(random));
   return values;
 }
 
-std::vector<float> widened(const Brains &brains) {
+std::vector<float> widened(const Bf16 &bf16) {
   std::vector<float> values;
-  for (uint16_t brain : brains)
-    values.push_back(fromBrain(brain));
+  for (uint16_t bf16 : bf16)
+    values.push_back(fromBf16(bf16));
   return values;
 }
 
@@ -82,12 +82,12 @@ TEST(ShortFloats, EveryHalfIsWidenedExactly) {
 
 TEST(ShortFloats, RoundToTheNearest) {
   forFloats([](float value) {
-    ASSERT_EQ(fromBrain(toBrain(value)), nearest(value, 16, true)) << value;
+    ASSERT_EQ(fromBf16(toBf16(value)), nearest(value, 16, true)) << value;
     ASSERT_EQ(toTf32(value), nearest(value, 13, false)) << value;
   });
-  EXPECT_EQ(fromBrain(toBrain(3.4e38f)), INFINITY);
+  EXPECT_EQ(fromBf16(toBf16(3.4e38f)), INFINITY);
   EXPECT_EQ(toTf32(-INFINITY), -INFINITY);
-  EXPECT_TRUE(std::isnan(fromBrain(toBrain(std::bit_cast<float>(0x7f800001u)))));
+  EXPECT_TRUE(std::isnan(fromBf16(toBf16(std::bit_cast<float>(0x7f800001u)))));
   EXPECT_TRUE(std::isnan(toTf32(NAN)));
 }
 
@@ -123,9 +123,9 @@ template <typename Fn> void forProducts(Fn fn) {
       fn(Product{m, n, k, bool(turn & 1), bool(turn & 2)});
 }
 
-TEST(ShortFloats, ProductsOfBrainsEqualPlainLoops) {
+TEST(ShortFloats, ProductsOfBf16EqualPlainLoops) {
   forProducts([](const Product &p) {
-    Brains a = someBrains(p.m * p.k, 1), b = someBrains(p.k * p.n, 2), c(p.m * p.n, toBrain(0.5f));
+    Bf16 a = someBf16(p.m * p.k, 1), b = someBf16(p.k * p.n, 2), c(p.m * p.n, toBf16(0.5f));
     std::vector<float> wideA = widened(a), wideB = widened(b), sums(p.m * p.n, 0.5f), fresh(p.m * p.n, NAN);
     ASSERT_TRUE(gemm(p.call(a.data(), b.data(), sums.data(), ACCUM_BF16, ACCUM_F32), 1));
     ASSERT_TRUE(gemm(p.call(a.data(), b.data(), fresh.data(), ACCUM_BF16, ACCUM_F32), 0));
@@ -137,7 +137,7 @@ TEST(ShortFloats, ProductsOfBrainsEqualPlainLoops) {
         ASSERT_NEAR(fresh[i * p.n + j], expected, tolerance);
         ASSERT_NEAR(sums[i * p.n + j], expected + 0.5, tolerance);
         // Rounded once: half a unit of 8 bits.
-        ASSERT_NEAR(fromBrain(c[i * p.n + j]), expected + 0.5,
+        ASSERT_NEAR(fromBf16(c[i * p.n + j]), expected + 0.5,
                     tolerance + std::ldexp(std::abs(expected + 0.5), -8));
       }
   });
@@ -163,7 +163,7 @@ TEST(ShortFloats, ProductsInTf32RoundTheirOperands) {
 
 TEST(ShortFloats, BitsDoNotDependOnThreads) {
   Product p{700, 500, 600, true, false};
-  Brains a = someBrains(p.m * p.k, 1), b = someBrains(p.k * p.n, 2);
+  Bf16 a = someBf16(p.m * p.k, 1), b = someBf16(p.k * p.n, 2);
   std::vector<float> one(p.m * p.n), many(p.m * p.n);
   int threads = threadCount();
   setThreads(1);
@@ -202,15 +202,15 @@ struct Attending {
 
 TEST(ShortFloats, WidenedAttentionIsThatOfF32RoundedOnce) {
   Attending narrow, wide;
-  Brains brains = someBrains(8 * Attending::kSize, 9);
+  Bf16 bf16 = someBf16(8 * Attending::kSize, 9);
   for (bool backward : {false, true}) {
-    std::vector<float> floats = widened(brains);
-    ASSERT_TRUE(attention(narrow.call(brains.data(), ACCUM_BF16, backward), ShortProducts::Widened));
+    std::vector<float> floats = widened(bf16);
+    ASSERT_TRUE(attention(narrow.call(bf16.data(), ACCUM_BF16, backward), ShortProducts::Widened));
     ASSERT_TRUE(attention(wide.call(floats.data(), ACCUM_F32, backward)));
-    Brains rounded;
+    Bf16 rounded;
     for (float value : floats)
-      rounded.push_back(toBrain(value));
-    EXPECT_EQ(brains, rounded);
+      rounded.push_back(toBf16(value));
+    EXPECT_EQ(bf16, rounded);
     EXPECT_EQ(narrow.lse, wide.lse);
     EXPECT_TRUE(std::isfinite(wide.lse.back()));
   }

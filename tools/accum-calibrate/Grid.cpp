@@ -21,7 +21,7 @@ std::string Grid::name() const {
 }
 
 /// Fewer points: what lies between two of them follows f32's ways.
-static void addBrainGrids(bool coarse, std::vector<Grid> &grids) {
+static void addBf16Grids(bool coarse, std::vector<Grid> &grids) {
   using Axis = std::vector<int64_t>;
   constexpr auto kNear = planner::Operands::Near;
   Axis tokens = coarse ? Axis{128} : Axis{16, 64, 256, 1024};
@@ -56,7 +56,7 @@ std::vector<Grid> makeGrids(bool coarse) {
   for (const char *call :
        {"attention", "attention-causal", "attention-backward", "attention-backward-causal"})
     grids.push_back({call, {heads, lengths, features}});
-  addBrainGrids(coarse, grids);
+  addBf16Grids(coarse, grids);
   return grids;
 }
 

@@ -54,8 +54,8 @@ Expected<LibraryCalls> LibraryCalls::open() {
   calls.pool.reset(static_cast<float *>(memory));
   // No denormals, no zeros that multiply faster; both halves of a float are numbers of bf16 like it.
   for (int64_t i = 0; i < kPool; ++i) {
-    uint32_t brain = runtime::toBrain(float((i * 7919) % 1021 - 510) * 1e-3f);
-    calls.pool.get()[i] = std::bit_cast<float>(brain << 16 | brain);
+    uint32_t bf16 = runtime::toBf16(float((i * 7919) % 1021 - 510) * 1e-3f);
+    calls.pool.get()[i] = std::bit_cast<float>(bf16 << 16 | bf16);
   }
   return calls;
 }

@@ -79,7 +79,7 @@ struct Measure {
 constexpr Measure kSingle{largest, 1e-3, 1e-4, 0x1p-20}, kDouble{largest, 1e-3, 1e-9, 0x1p-49};
 /// Products of other numbers of rows may sum in another order, and what lies beside the middle of two numbers
 /// of bf16 is then rounded to the other one, as is what follows from it.
-constexpr Measure kBrain{length, 0.1, 5e-2, 0x1p-9};
+constexpr Measure kBf16{length, 0.1, 5e-2, 0x1p-9};
 
 Difference compare(const Outcome &got, const Outcome &reference, const Measure &measure) {
   Difference difference;
@@ -102,7 +102,7 @@ class CutCheck {
 public:
   explicit CutCheck(Trial &trial) : trial(trial), info(trial.info) {
     same = trial.manifest.gradients.dtype == ACCUM_F64 ? kDouble : kSingle;
-    other = trial.manifest.precision == "bf16" ? kBrain : same;
+    other = trial.manifest.precision == "bf16" ? kBf16 : same;
   }
   int run();
 

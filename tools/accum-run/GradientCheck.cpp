@@ -33,14 +33,14 @@ struct Precision {
 constexpr Precision kDouble{0x1p-53, 0x1p-44, 1e-12, {1e5, 1e5}, {{{1e-4, 1e-1}, {1e-4, 1e-1}}}};
 constexpr Precision kSingle{0x1p-24, 0x1p-18, 1e-6, {4000, 1000}, {{{3e-3, 1e-1}, {2e-2, 2e-1}}}};
 /// Rounding moves the gradient too, that of a network of ReLUs by a tenth and more, tensors by four tenths.
-constexpr Precision kBrain{0x1p-9, 0x1p-9, 0, {100, 50}, {{{5e-1, 5e-1}, {5e-1, 5e-1}}}};
+constexpr Precision kBf16{0x1p-9, 0x1p-9, 0, {100, 50}, {{{5e-1, 5e-1}, {5e-1, 5e-1}}}};
 constexpr Precision kShortProducts{0x1p-12, 0x1p-12, 0, {200, 100}, {{{2e-2, 2e-1}, {5e-2, 3e-1}}}};
 
 const Precision &precisionOf(const runtime::Manifest &manifest) {
   if (manifest.gradients.dtype == ACCUM_F64)
     return kDouble;
   if (manifest.precision == "bf16")
-    return kBrain;
+    return kBf16;
   return manifest.precision == "tf32" ? kShortProducts : kSingle;
 }
 
@@ -304,7 +304,7 @@ void GradientCheck::print() const {
     std::printf("         %zu of %zu trained tensors, spread over the model: --verify-seconds gives time "
                 "for more\n",
                 checked, values.size());
-  if (&precision == &kBrain)
+  if (&precision == &kBf16)
     std::printf("         bf16 rounds too much to say more: compile with --precision f32 to check to %.0e\n",
                 kSingle.limits[0].tolerance);
 }

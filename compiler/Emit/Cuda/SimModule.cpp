@@ -32,7 +32,7 @@ private:
   uint64_t placeShared(Function &function, uint64_t askedBytes);
   Error instrument(Function &function);
   Error replaceIntrinsic(IntrinsicInst &call);
-  Error roundToBrain(IntrinsicInst &call);
+  Error roundToBf16(IntrinsicInst &call);
   void replaceMatrix(IntrinsicInst &call, uint32_t kind);
   void replaceCopy(IntrinsicInst &call, uint32_t bytes);
   void announce(Instruction &access, Value *address, Value *bytes, Align alignment, size_t hook);
@@ -116,7 +116,7 @@ void SimWriter::announceRange(AnyMemIntrinsic &access) {
 
 /// What `cvt.rn.bf16.f32` does, as 16 bits: half of the last bit that stays, less one where that bit is 0,
 /// carries into it. NaN is one pattern.
-static Value *brainBits(IRBuilder<> &b, Value *value) {
+static Value *bf16Bits(IRBuilder<> &b, Value *value) {
   Value *bits = b.CreateBitCast(value, b.getInt32Ty());
   Value *last = b.CreateAnd(b.CreateLShr(bits, 16), 1);
   Value *rounded = b.CreateAdd(b.CreateAdd(bits, b.getInt32(0x7fff)), last);
@@ -132,13 +132,13 @@ static Value *tf32Bits(IRBuilder<> &b, Value *value) {
 }
 
 /// Processors would round a bf16 that outlives a block once more, by a library.
-Error SimWriter::roundToBrain(IntrinsicInst &call) {
+Error SimWriter::roundToBf16(IntrinsicInst &call) {
   IRBuilder<> b(&call);
-  Value *bits = brainBits(b, call.getArgOperand(call.arg_size() - 1));
+  Value *bits = bf16Bits(b, call.getArgOperand(call.arg_size() - 1));
   if (call.arg_size() == 2) { // the first of two is the upper half
     Value *halves = PoisonValue::get(FixedVectorType::get(b.getInt16Ty(), 2));
     halves = b.CreateInsertElement(halves, bits, uint64_t{0});
-    bits = b.CreateInsertElement(halves, brainBits(b, call.getArgOperand(0)), uint64_t{1});
+    bits = b.CreateInsertElement(halves, bf16Bits(b, call.getArgOperand(0)), uint64_t{1});
   }
   for (Use &use : make_early_inc_range(call.uses())) {
     if (!isa<StoreInst, BitCastInst>(use.getUser()))
@@ -205,7 +205,7 @@ Error SimWriter::replaceIntrinsic(IntrinsicInst &call) {
     return Error::success();
   case Intrinsic::nvvm_f2bf16_rn:
   case Intrinsic::nvvm_ff2bf16x2_rn:
-    return roundToBrain(call);
+    return roundToBf16(call);
   case Intrinsic::nvvm_cp_async_cg_shared_global_16_s:
     replaceCopy(call, 16);
     return Error::success();

@@ -179,7 +179,7 @@ static std::string processorName(std::map<std::string, std::string> &facts) {
 
 /// Instructions for bf16, which the system has to allow as well: `amx_bf16`, and `avx512_bf16_whole` where
 /// they are not done in halves, at no gain, as Intel's processors do them.
-static void addBrainFeatures(std::map<std::string, std::string> &facts, HostFacts &host) {
+static void addBf16Features(std::map<std::string, std::string> &facts, HostFacts &host) {
   auto has = [flags = " " + facts["flags"] + " "](const std::string &flag) {
     return flags.find(" " + flag + " ") != std::string::npos;
   };
@@ -201,12 +201,12 @@ HostFacts detectHost() {
     host.features.push_back("avx2");
   if (__builtin_cpu_supports("avx512f"))
     host.features.push_back("avx512f");
-  addBrainFeatures(facts, host);
+  addBf16Features(facts, host);
 #endif
   return host;
 }
 
-std::optional<std::string> brainNotice(const DeviceProfile &profile) {
+std::optional<std::string> bf16Notice(const DeviceProfile &profile) {
   if (profile.isCuda() || profile.rate(true, "bf16").dtype != "bf16")
     return std::nullopt;
   double gain = profile.rate(true, "bf16").sustained / profile.rate(true, "f32").sustained;

@@ -98,7 +98,7 @@ HostFacts detectHost();
 
 /// How a host multiplies bf16, by what the profile's rates are of: one line for the user. Nothing of cards,
 /// and where the profile does not know.
-std::optional<std::string> brainNotice(const DeviceProfile &profile);
+std::optional<std::string> bf16Notice(const DeviceProfile &profile);
 
 /// Of the widest vectors that the runtime's libraries use there.
 int64_t widestVector(const HostFacts &host);

@@ -80,7 +80,7 @@ int64_t packedBytes(const CallShape &call, std::string_view dtype, int64_t m, in
   if (dtype == "bf16") {
     // Products are widened or the processor's own, and measuring which takes memory for both: panels; and
     // sums, what is rounded of B, and what the library packs.
-    constexpr int64_t m = runtime::kBrainTileM, n = runtime::kBrainTileN, k = runtime::kRoundedDepth;
+    constexpr int64_t m = runtime::kBf16TileM, n = runtime::kBf16TileN, k = runtime::kRoundedDepth;
     return kShortBytes + threads * (kPanelBytes + 4 * m * n + 2 * k * n + 4 * m * n + 2 * k * (m + n));
   }
   if (dtype != "f32" && dtype != "f64")

@@ -2,7 +2,7 @@
 // Times per command, summed by region.
 #include "compiler/Planner/Time/TimeModel.h"
 #include "compiler/Planner/Time/FeedTime.h"
-#include "compiler/Planner/Time/GradientRuns.h"
+#include "compiler/Planner/Time/GradientBuckets.h"
 #include "compiler/Planner/Time/Instructions.h"
 #include "compiler/Planner/Time/TileSchedule.h"
 #include <algorithm>
@@ -264,7 +264,7 @@ std::optional<Overlap> TimeModel::overlapOf(const Cut &cut) const {
     summed = std::max(summed, begin) + seconds;
     rest -= size;
   };
-  for (const GradientRun &run : gradientRuns(bytes, finalAfter, ends.empty() ? 0 : ends.size() - 1))
+  for (const GradientBucket &run : gradientRuns(bytes, finalAfter, ends.empty() ? 0 : ends.size() - 1))
     sum(static_cast<double>(run.bytes), ends[run.after]);
   if (rest > 0)
     sum(rest, now);

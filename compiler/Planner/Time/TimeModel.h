@@ -86,7 +86,7 @@ public:
   /// time.
   std::optional<UnitTraffic> unitsAt(int64_t m, const Sharing &sharing) const;
   /// The sum of gradients over the devices, where the device begins it while the last micro-step still runs:
-  /// run by run (GradientRuns.h), each once it is final and the one before it is summed, the rest behind.
+  /// run by run (GradientBuckets.h), each once it is final and the one before it is summed, the rest behind.
   /// Nothing where it does not, or nobody knows when gradients are final.
   std::optional<Overlap> overlapOf(const Cut &cut) const;
   /// A whole step's commands, equal ones together, the longest first.

@@ -39,7 +39,7 @@ public:
   explicit AttentionFrame(func::FuncOp kernel)
       : kernel(kernel), op(attentionOf(kernel)), backward(isa<nn::AttentionBwdOp>(op)),
         isTensor(usesTensorCores(op, train::precisionOf(kernel->getParentOp()))),
-        isBrain(getElementTypeOrSelf(op->getOperand(0)).isBF16()) {}
+        isBf16(getElementTypeOrSelf(op->getOperand(0)).isBF16()) {}
 
   LogicalResult emit() {
     auto views = analyseAttention(kernel);
@@ -73,7 +73,7 @@ private:
     int64_t neighbours = 128 / heads.element.getIntOrFloatBitWidth();
     for (int64_t number : {view.offset, heads.batch, heads.head, heads.row, heads.columns})
       heads.vectors &= number % neighbours == 0;
-    if (isBrain) // what is f32 there is rounded one by one
+    if (isBf16) // what is f32 there is rounded one by one
       heads.vectors &= heads.element.isBF16();
     return heads;
   }
@@ -113,10 +113,10 @@ private:
   /// Views begin behind their buffers' first elements; those of masks count bytes.
   void moveToOffsets(ThreadCode &code) {
     for (auto [heads, offset] : offsets) {
-      bool isByte = heads->element.isInteger(1), isBrain = heads->element.isBF16();
-      Type element = isByte    ? Type(code.b.getI8Type())
-                     : isBrain ? Type(code.b.getI16Type())
-                               : Type(code.b.getF32Type());
+      bool isByte = heads->element.isInteger(1), isBf16 = heads->element.isBF16();
+      Type element = isByte   ? Type(code.b.getI8Type())
+                     : isBf16 ? Type(code.b.getI16Type())
+                              : Type(code.b.getF32Type());
       if (offset != 0)
         heads->data = code.at(heads->data, code.stretched(code.integer(1), offset), element);
     }
@@ -129,7 +129,7 @@ private:
     SharedArea shared(code, function);
     int64_t width = std::max(operands.q.columns, operands.v.columns);
     if (isTensor) {
-      WarpShape shape = warpShapeOf(width, backward, isBrain ? 2 : 4);
+      WarpShape shape = warpShapeOf(width, backward, isBf16 ? 2 : 4);
       TensorAttention blocks(op->getLoc(), end, shape, operands, rules, shared);
       if (failed(writeBlocks(blocks, shared, end, WarpShape::kThreads)))
         return failure();
@@ -188,7 +188,7 @@ private:
 
   func::FuncOp kernel;
   Operation *op;
-  bool backward, isTensor, isBrain;
+  bool backward, isTensor, isBf16;
   LLVM::LLVMFuncOp function;
   AttentionOperands operands;
   ScoreRules rules;

@@ -144,8 +144,8 @@ Value ThreadCode::pack(Value low, Value high) {
 }
 
 Value ThreadCode::round(Value x) {
-  Value brain = call(b.getBF16Type(), "llvm.nvvm.f2bf16.rn", x);
-  return LLVM::BitcastOp::create(b, b.getI16Type(), brain);
+  Value bf16 = call(b.getBF16Type(), "llvm.nvvm.f2bf16.rn", x);
+  return LLVM::BitcastOp::create(b, b.getI16Type(), bf16);
 }
 
 Value ThreadCode::roundToTf32(Value x) { return call(b.getI32Type(), "llvm.nvvm.f2tf32.rna", x); }

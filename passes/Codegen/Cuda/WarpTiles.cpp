@@ -34,7 +34,7 @@ Value WarpCode::bitsOf(const Matrix &matrix, Value row, Value column, bool mayEn
   bool isStored = matrix.element.isBF16();
   Type type = isStored ? b.getI16Type() : matrix.element, i32 = b.getI32Type();
   Value bits = load(type, at(matrix.data, place, type), isStored ? 2 : 4);
-  if (shape.isBrain())
+  if (shape.isBf16())
     bits = arith::ExtUIOp::create(b, i32, isStored ? bits : round(bits));
   else
     bits = arith::BitcastOp::create(b, i32, bits);
@@ -53,7 +53,7 @@ Value WarpCode::pieceOf(const Matrix &matrix, Value row, Value column, bool mayE
   Value result = none;
   for (int64_t i = 0, each = shape.piece() / 4; i < 4; ++i) {
     Value word = bitsOf(matrix, row, add(column, each * i), mayEnd);
-    if (shape.isBrain()) {
+    if (shape.isBf16()) {
       Value high = bitsOf(matrix, row, add(column, each * i + 1), mayEnd);
       word = arith::OrIOp::create(b, word, arith::ShLIOp::create(b, high, integer(16)));
     }
@@ -63,7 +63,7 @@ Value WarpCode::pieceOf(const Matrix &matrix, Value row, Value column, bool mayE
 }
 
 Value WarpCode::rounded(Value piece) {
-  if (shape.isBrain())
+  if (shape.isBf16())
     return piece;
   Value result = piece;
   for (int64_t i = 0; i < 4; ++i)
@@ -73,7 +73,7 @@ Value WarpCode::rounded(Value piece) {
 
 /// As f32.
 Value WarpCode::numberOf(Value piece, int64_t index) {
-  if (shape.isBrain())
+  if (shape.isBf16())
     return unpack(part(piece, index / 2), index % 2);
   return arith::BitcastOp::create(b, b.getF32Type(), part(piece, index));
 }
@@ -113,7 +113,7 @@ void WarpCode::startFill(const Tile &tile, const Matrix &matrix, Value first) {
 }
 
 void WarpCode::finishFill(const Tile &tile, const Matrix &matrix) {
-  if (shape.isBrain() || !matrix.vectors)
+  if (shape.isBf16() || !matrix.vectors)
     return;
   forPieces(tile, [&](Value, Value, Value place) { store(rounded(load(words, place, 16)), place, 16); });
 }
@@ -153,7 +153,7 @@ void WarpCode::multiply(MutableArrayRef<Value> sums, ArrayRef<Value> left, Value
   llvm::append_range(arguments, sums);
   auto result = LLVM::LLVMStructType::getLiteral(b.getContext(), SmallVector<Type>(4, b.getF32Type()));
   Value product = call(
-      result, shape.isBrain() ? "llvm.nvvm.mma.m16n8k16.row.col.bf16" : "llvm.nvvm.mma.m16n8k8.row.col.tf32",
+      result, shape.isBf16() ? "llvm.nvvm.mma.m16n8k16.row.col.bf16" : "llvm.nvvm.mma.m16n8k8.row.col.tf32",
       arguments);
   for (int64_t i = 0; i < 4; ++i)
     sums[i] = LLVM::ExtractValueOp::create(b, product, i);
@@ -194,7 +194,7 @@ Values WarpCode::products(const Left &left, const Tile &right, int64_t first) {
 
 Values WarpCode::packed(ArrayRef<Value> sums) {
   Values left;
-  if (shape.isBrain()) {
+  if (shape.isBf16()) {
     for (size_t i = 0; i < sums.size(); i += 2)
       left.push_back(pack(sums[i], sums[i + 1]));
     return left;
@@ -207,7 +207,7 @@ Values WarpCode::packed(ArrayRef<Value> sums) {
 
 void WarpCode::accumulate(MutableArrayRef<Value> sums, ArrayRef<Value> left, const Tile &right,
                           int64_t first) {
-  if (!shape.isBrain())
+  if (!shape.isBf16())
     return accumulateSingles(sums, left, right, first);
   Value own = rowsFirst(right);
   int64_t each = right.width / 2;
@@ -240,21 +240,21 @@ void WarpCode::accumulateSingles(MutableArrayRef<Value> sums, ArrayRef<Value> le
 /// The numbers of columns ownColumn + column and the next one.
 void WarpCode::writePair(const Matrix &matrix, Value line, int64_t column, Value low, Value high) {
   Value place = sum64(line, wide(add(ownColumn, column)));
-  bool isBrain = matrix.element.isBF16(), mayEnd = column + kEight > matrix.columns;
-  if (matrix.vectors && isBrain) // eight columns are there or not
+  bool isBf16 = matrix.element.isBF16(), mayEnd = column + kEight > matrix.columns;
+  if (matrix.vectors && isBf16) // eight columns are there or not
     return store(pack(low, high), at(matrix.data, place, b.getI16Type()), 4);
   if (matrix.vectors) {
     auto put = [&] { store(pairOf(low, high), at(matrix.data, place, b.getF32Type()), 8); };
     return mayEnd ? when(below(add(ownColumn, column), matrix.columns), put) : put();
   }
-  Type type = isBrain ? b.getI16Type() : matrix.element;
+  Type type = isBf16 ? b.getI16Type() : matrix.element;
   for (int64_t i = 0; i < 2; ++i) {
     Value element = i == 0 ? low : high;
     auto put = [&] {
-      if (isBrain)
+      if (isBf16)
         element = round(element);
       Value next = sum64(place, arith::ConstantIntOp::create(b, b.getI64Type(), i));
-      store(element, at(matrix.data, next, type), isBrain ? 2 : 4);
+      store(element, at(matrix.data, next, type), isBf16 ? 2 : 4);
     };
     mayEnd ? when(below(add(ownColumn, column + i), matrix.columns), put) : put();
   }

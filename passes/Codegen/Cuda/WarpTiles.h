@@ -16,7 +16,7 @@ struct WarpShape {
   int64_t bytes = 2; ///< of an operand's element: bf16; 4: tf32, an f32 with 10 bits of mantissa
 
   int64_t rows() const { return kWarps * kSlab * slabs; }
-  bool isBrain() const { return bytes == 2; }
+  bool isBf16() const { return bytes == 2; }
   int64_t depth() const { return 32 / bytes; } ///< of one instruction's product
   int64_t piece() const { return 16 / bytes; } ///< elements that are moved at once
 };
@@ -68,7 +68,7 @@ public:
 
   /// A tile of operands as rows to read.
   Matrix asMatrix(const Tile &tile) {
-    mlir::Type element = shape.isBrain() ? mlir::Type(b.getBF16Type()) : b.getF32Type();
+    mlir::Type element = shape.isBf16() ? mlir::Type(b.getBF16Type()) : b.getF32Type();
     return {tile.data, element, tile.rows, tile.width, tile.stride, true};
   }
   /// x . y of rows first, first + 1, ... to a row of f32, one per row of it; behind the last row it again.
@@ -111,7 +111,7 @@ private:
   Value rowsFirst(const Tile &tile);
   Value columnsFirst(const Tile &tile);
   /// The type that an operand is loaded and stored as.
-  mlir::Type storage() { return shape.isBrain() ? mlir::Type(b.getI16Type()) : b.getF32Type(); }
+  mlir::Type storage() { return shape.isBf16() ? mlir::Type(b.getI16Type()) : b.getF32Type(); }
   mlir::Type words; ///< four of i32
 };
 

@@ -56,7 +56,7 @@ TieCandidate linear(const Tensor &tensor, const std::string &module) {
 }
 
 /// The numbers of `tensor` cut to bf16: as bf16, or as f32.
-Tensor cutToBrain(const Tensor &tensor, bool stored) {
+Tensor cutToBf16(const Tensor &tensor, bool stored) {
   const auto *values = reinterpret_cast<const uint32_t *>(tensor.data.bytes().data());
   std::vector<uint16_t> pairs;
   std::vector<float> floats;
@@ -76,7 +76,7 @@ Tensor cutToBrain(const Tensor &tensor, bool stored) {
 
 TEST(Ties, copyInAnotherType) {
   Tensor wte = randomTensor("wte.weight", 9, 7, 1), head = transposed(wte, "onnx::MatMul_9");
-  Tensor shortTable = cutToBrain(wte, true), wideHead = cutToBrain(head, false), other = head;
+  Tensor shortTable = cutToBf16(wte, true), wideHead = cutToBf16(head, false), other = head;
   Ties found = findTies({table(shortTable, "wte.weight"), linear(wideHead, "head.weight")});
   ASSERT_THAT(found.ties, SizeIs(1));
   EXPECT_TRUE(found.ties[0].transposed);

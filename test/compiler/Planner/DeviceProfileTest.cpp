@@ -53,13 +53,13 @@ TEST(DeviceProfile, HostRatesFollowTheMachine) {
 }
 
 /// With instructions for bf16 it is faster than f32, without it slower: the plan says which it assumes.
-TEST(DeviceProfile, HostKnowsWhoseProductsOfBrainsAreFast) {
-  auto notice = [](HostFacts host) { return *brainNotice(*loadProfile("host", host)); };
+TEST(DeviceProfile, HostKnowsWhoseProductsOfBf16AreFast) {
+  auto notice = [](HostFacts host) { return *bf16Notice(*loadProfile("host", host)); };
   EXPECT_THAT(notice({2, {"avx2", "avx512f", "amx_bf16"}}), HasSubstr("5.2 times as fast as f32"));
   EXPECT_THAT(notice({2, {"avx2", "avx512f", "avx512_bf16_whole"}}), HasSubstr("1.7 times as fast as f32"));
   EXPECT_THAT(notice({2, {"avx2", "avx512f"}}), HasSubstr("bf16 is slower than f32 on host"));
   EXPECT_THAT(notice({2, {"avx2"}}), HasSubstr("0.79 of the rate of f32"));
-  EXPECT_FALSE(brainNotice(*loadProfile("h100")));
+  EXPECT_FALSE(bf16Notice(*loadProfile("h100")));
 }
 
 TEST(DeviceProfile, RatesFallBackToF32) {

@@ -2,7 +2,7 @@
 // Gradients summed over the devices beside the last micro-step: by hand, and against events one by one.
 #include "compiler/Planner/Problem/ProblemText.h"
 #include "compiler/Planner/Search/Solve.h"
-#include "compiler/Planner/Time/GradientRuns.h"
+#include "compiler/Planner/Time/GradientBuckets.h"
 #include "compiler/Planner/Time/TimeModel.h"
 #include "compiler/Planner/Verify/Verify.h"
 #include "compiler/Report/Explain.h"
@@ -108,8 +108,8 @@ TEST(Overlap, MeetsALinkThatTakesOneRunAtATimeAndItsBounds) {
     auto overlap = *TimeModel(problem, profile, 4).overlapOf({2, 5, 2});
     double factor = 2 * 0.75 / profile.linkBandwidth, all = double(problem.allReduceBytes), free = 0,
            sent = 0;
-    std::vector<GradientRun> runs = gradientRuns(bytes, after, ends.size() - 1);
-    for (const GradientRun &run : runs) {
+    std::vector<GradientBucket> runs = gradientRuns(bytes, after, ends.size() - 1);
+    for (const GradientBucket &run : runs) {
       while (free < ends[run.after]) // nothing to send yet
         free = ends[run.after];
       free += factor * double(run.bytes);

@@ -16,21 +16,21 @@ using Problem = AttentionProblem<float>;
 /// bf16 has 8 bits: a rounding is off by 2^-9 at most. y is a mean of values by weights that are rounded, and
 /// is rounded: two of them. A score's cotangent is rounded, so are y in the mean that it loses, and the
 /// result: four, where some cancel in sums.
-constexpr double kBrainTolerance = 1.0 / 256, kBrainGradientTolerance = 1.0 / 128;
+constexpr double kBf16Tolerance = 1.0 / 256, kBf16GradientTolerance = 1.0 / 128;
 
 /// tf32 has 11 bits, and rounds weights and scores' cotangents, where results and means stay as they are.
 constexpr double kTf32Tolerance = 1.0 / 2048, kTf32GradientTolerance = 1.0 / 1024;
 
 /// A buffer of a problem in bf16. It starts as what the problem holds, rounded.
-class Brains {
+class Bf16 {
 public:
-  explicit Brains(std::vector<float> &values) : values(values) {
+  explicit Bf16(std::vector<float> &values) : values(values) {
     for (float value : values)
-      bits.push_back(runtime::toBrain(value));
+      bits.push_back(runtime::toBf16(value));
     widen();
   }
   /// The problem gets what is here; its views stay where they are.
-  void widen() { std::transform(bits.begin(), bits.end(), values.begin(), runtime::fromBrain); }
+  void widen() { std::transform(bits.begin(), bits.end(), values.begin(), runtime::fromBf16); }
   void *at(const accum_strided &view) {
     return bits.data() + (static_cast<float *>(view.data) - values.data());
   }
@@ -58,9 +58,9 @@ template <typename At> void run(Problem &problem, const char *element, At at) {
 }
 
 /// Inputs become what bf16 holds of them, outputs what the kernels made of these.
-void runInBrains(Problem &problem) {
+void runInBf16(Problem &problem) {
   accum_attention &c = problem.call;
-  Brains qkv(problem.qkv), dy(problem.dy), y(problem.y), dqkv(problem.dqkv);
+  Bf16 qkv(problem.qkv), dy(problem.dy), y(problem.y), dqkv(problem.dqkv);
   run(problem, "bf16", [&](const accum_strided &view) {
     bool isGiven = &view == &c.q || &view == &c.k || &view == &c.v;
     return (isGiven ? qkv : &view == &c.y ? y : &view == &c.dy ? dy : dqkv).at(view);
@@ -76,12 +76,12 @@ void runInSingles(Problem &problem, const char *element) {
 /// The parameter: the elements of what is multiplied.
 class AttentionKernel : public testing::TestWithParam<const char *> {
 protected:
-  bool isBrain() const { return GetParam() == std::string("bf16"); }
+  bool isBf16() const { return GetParam() == std::string("bf16"); }
   bool isTf32() const { return GetParam() == std::string("tf32"); }
 
   void run(Problem &problem) {
-    if (isBrain())
-      return runInBrains(problem);
+    if (isBf16())
+      return runInBf16(problem);
     for (auto *inputs : {&problem.qkv, &problem.dy})
       if (isTf32())
         std::transform(inputs->begin(), inputs->end(), inputs->begin(), runtime::toTf32);
@@ -89,10 +89,10 @@ protected:
   }
 
   double tolerance(double single) const {
-    return isBrain() ? kBrainTolerance : isTf32() ? std::max(single, kTf32Tolerance) : single;
+    return isBf16() ? kBf16Tolerance : isTf32() ? std::max(single, kTf32Tolerance) : single;
   }
   double gradientTolerance(double single) const {
-    return isBrain() ? kBrainGradientTolerance : isTf32() ? std::max(single, kTf32GradientTolerance) : single;
+    return isBf16() ? kBf16GradientTolerance : isTf32() ? std::max(single, kTf32GradientTolerance) : single;
   }
 
   void check(const Case &shape) {

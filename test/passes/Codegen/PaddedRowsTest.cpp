@@ -101,7 +101,7 @@ TEST_P(PaddedRows, SumsOfColumns) {
              {numbers(300 * 69)}, 2);
 }
 
-TEST_P(PaddedRows, Turned) {
+TEST_P(PaddedRows, Transposed) {
   expectSame(
       "func.func private @k(%x: tensor<40x69x$T>!72) -> tensor<69x40x$T> attributes {accum.kernel = 0 : i64} "
       "{\n"

@@ -1,7 +1,7 @@
 // Products are written with the bias that is added to their rows, where that spares writing them bare.
 // RUN: accum-opt %s -accum-form-commands="mode=fused biases=true" | FileCheck %s
 // RUN: accum-opt %s -accum-form-commands=mode=fused | FileCheck %s --check-prefix=BARE
-// RUN: accum-opt %s -accum-form-commands="mode=fused biases=true" -accum-narrow-floats -accum-verify-placement | FileCheck %s --check-prefix=BRAIN
+// RUN: accum-opt %s -accum-form-commands="mode=fused biases=true" -accum-narrow-floats -accum-verify-placement | FileCheck %s --check-prefix=BF16
 
 train.param @w : tensor<8x4xf32> from <"m.onnx", 0, 128, 0> trained
 train.param @b : tensor<4xf32> from <"m.onnx", 128, 16, 0> trained
@@ -14,22 +14,22 @@ train.step @step inputs [{name = "x"}, {name = "valid"}, {name = "first_row"}, {
 } prologue {
 ^bb0:
   // A bias is of its product's type.
-  // BRAIN: train.command @round_8x4xbf16
-  // BRAIN: train.command @round_4xbf16
+  // BF16: train.command @round_8x4xbf16
+  // BF16: train.command @round_4xbf16
   train.yield
 } micro {
 ^bb0(%x: tensor<3x8xf32, #nn.batched<0>>, %valid: tensor<1xi1, #nn.batched<0>>, %row: tensor<i64, #nn.replicated>, %rng: tensor<2xi64, #nn.replicated>):
   %w = train.load_param @w : tensor<8x4xf32, #nn.replicated>
   %b = train.load_param @b : tensor<4xf32, #nn.replicated>
   // CHECK: %[[PRE:.*]] = train.command @contract_add_3x4xf32(%{{.*}}, %{{.*}}, %{{.*}}) {{.*}}library = "gemm"}
-  // BRAIN: train.command @contract_add_3x4xbf16({{.*}} : (tensor<3x8xbf16, #nn.batched<0>>, tensor<8x4xbf16, #nn.replicated>, tensor<4xbf16, #nn.replicated>) -> tensor<3x4xbf16, #nn.batched<0>>
+  // BF16: train.command @contract_add_3x4xbf16({{.*}} : (tensor<3x8xbf16, #nn.batched<0>>, tensor<8x4xbf16, #nn.replicated>, tensor<4xbf16, #nn.replicated>) -> tensor<3x4xbf16, #nn.batched<0>>
   %y = nn.contract "bk,kn->bn" (%x, %w) : (tensor<3x8xf32, #nn.batched<0>>, tensor<8x4xf32, #nn.replicated>) -> tensor<3x4xf32, #nn.batched<0>>
   %s = nn.elementwise <add> (%y, %b) : (tensor<3x4xf32, #nn.batched<0>>, tensor<4xf32, #nn.replicated>) -> tensor<3x4xf32, #nn.batched<0>>
   %g = nn.elementwise <gelu_tanh> (%s) : (tensor<3x4xf32, #nn.batched<0>>) -> tensor<3x4xf32, #nn.batched<0>>
   %gl = nn.reduce <sum> (%g) {axes = array<i64: 0, 1>} : (tensor<3x4xf32, #nn.batched<0>>) -> tensor<f32, #nn.partial<sum>>
   // Seen in another shape on the way, and the bias first.
   // CHECK: train.command @contract_add_1x3x4xf32({{.*}}library = "gemm"} {{.*}} -> tensor<1x3x4xf32, #nn.batched<0>>
-  // BRAIN: train.command @contract_add_1x3x4xbf16(
+  // BF16: train.command @contract_add_1x3x4xbf16(
   %z = nn.contract "bk,kn->bn" (%x, %w) : (tensor<3x8xf32, #nn.batched<0>>, tensor<8x4xf32, #nn.replicated>) -> tensor<3x4xf32, #nn.batched<0>>
   %zv = nn.reshape %z : tensor<3x4xf32, #nn.batched<0>> -> tensor<1x3x4xf32, #nn.batched<0>>
   %zs = nn.elementwise <add> (%b, %zv) : (tensor<4xf32, #nn.replicated>, tensor<1x3x4xf32, #nn.batched<0>>) -> tensor<1x3x4xf32, #nn.batched<0>>

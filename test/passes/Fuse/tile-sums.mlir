@@ -1,6 +1,6 @@
 // Row kernels add up tiles of rows for the column sums of what they write or read.
 // RUN: accum-opt %s -accum-form-commands="mode=fused tiles=true" -accum-verify-placement -split-input-file | FileCheck %s
-// RUN: accum-opt %s -accum-form-commands="mode=fused tiles=true" -accum-narrow-floats -accum-verify-placement -split-input-file | FileCheck %s --check-prefix=BRAIN
+// RUN: accum-opt %s -accum-form-commands="mode=fused tiles=true" -accum-narrow-floats -accum-verify-placement -split-input-file | FileCheck %s --check-prefix=BF16
 // RUN: accum-opt %s -accum-form-commands=mode=fused -split-input-file | FileCheck %s --check-prefix=APART
 
 train.param @w : tensor<64x64xf32> from <"m.onnx", 0, 16384, 0> trained
@@ -14,7 +14,7 @@ train.param @c : tensor<64xf32> from <"m.onnx", 16640, 256, 0> trained
 // CHECK-DAG: train.command @reduce_64xf32(%[[D]]#2) {accumulate
 // CHECK: func.func private @[[KERNEL]](
 // CHECK: nn.reshape %{{.*}} : tensor<1x24x64xf32, #nn.batched<0>> -> tensor<1x1x24x64xf32, #nn.batched<0>>
-// BRAIN: train.command @{{.*}} -> (tensor<1x24x64xbf16, #nn.batched<0>>, tensor<1x1x64xf32, #nn.batched<0>>, tensor<1x1x64xf32, #nn.batched<0>>)
+// BF16: train.command @{{.*}} -> (tensor<1x24x64xbf16, #nn.batched<0>>, tensor<1x1x64xf32, #nn.batched<0>>, tensor<1x1x64xf32, #nn.batched<0>>)
 // APART-LABEL: train.step @step
 // APART: train.command @reduce_64xf32(%{{.*}}tensor<24x64xf32
 train.step @step inputs [{name = "x"}, {name = "valid"}, {name = "first_row"}, {name = "rng"}] gradients [@w, @b, @c] prepass {

@@ -33,9 +33,9 @@ struct Values {
     auto narrow = float(value);
     if (dtype == ACCUM_F32)
       std::memcpy(bytes.data() + i * 4, &narrow, 4);
-    uint16_t brain = uint16_t(std::bit_cast<uint32_t>(narrow) >> 16);
+    uint16_t bf16 = uint16_t(std::bit_cast<uint32_t>(narrow) >> 16);
     if (dtype == ACCUM_BF16)
-      std::memcpy(bytes.data() + i * 2, &brain, 2);
+      std::memcpy(bytes.data() + i * 2, &bf16, 2);
   }
   double get(uint64_t i) const {
     if (dtype == ACCUM_F64)

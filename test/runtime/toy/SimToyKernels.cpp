@@ -128,13 +128,13 @@ void multiply(void *const *args) {
   uint32_t words[ACCUM_SIM_MATRIX_WORDS];
   const float *numbers = in(args);
   uint32_t lane = thread() % 32, row = lane / 4, pair = lane % 4 * 2;
-  auto brain = [](float value) { return std::bit_cast<uint32_t>(value) >> 16; };
+  auto bf16 = [](float value) { return std::bit_cast<uint32_t>(value) >> 16; };
   // left[i][k] = numbers[i] + k, right[k][j] = numbers[k] - j, sums[i][j] = 100 i + j
   auto left = [&](uint32_t i, uint32_t k) {
-    return brain(numbers[i] + float(k)) | brain(numbers[i] + float(k + 1)) << 16;
+    return bf16(numbers[i] + float(k)) | bf16(numbers[i] + float(k + 1)) << 16;
   };
   auto right = [&](uint32_t k, uint32_t j) {
-    return brain(numbers[k] - float(j)) | brain(numbers[k + 1] - float(j)) << 16;
+    return bf16(numbers[k] - float(j)) | bf16(numbers[k + 1] - float(j)) << 16;
   };
   words[0] = left(row, pair), words[1] = left(row + 8, pair);
   words[2] = left(row, pair + 8), words[3] = left(row + 8, pair + 8);

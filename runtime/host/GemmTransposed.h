@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Panels of a transposed A whose columns map to the same few cache sets: transposed while they are packed for
 // sgemm.
-#ifndef ACCUM_RUNTIME_HOST_GEMMTURNED_H
-#define ACCUM_RUNTIME_HOST_GEMMTURNED_H
+#ifndef ACCUM_RUNTIME_HOST_GEMMTRANSPOSED_H
+#define ACCUM_RUNTIME_HOST_GEMMTRANSPOSED_H
 
 #include "runtime/host/GemmPanel.h"
 
 namespace accum::runtime {
 
 /// The most rows of a turned panel, and its deepest k: 400 KB, a part of the second cache.
-inline constexpr int64_t kTurnedRows = 384, kTurnedDepth = 256;
+inline constexpr int64_t kTransposedRows = 384, kTransposedDepth = 256;
 
 /// Whether this processor gains by it: one with vectors of 8 floats, not of 16.
 bool turnsPanels();

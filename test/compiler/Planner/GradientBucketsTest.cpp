@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs of gradients, against what must hold of them for random commands.
-#include "compiler/Planner/Time/GradientRuns.h"
+#include "compiler/Planner/Time/GradientBuckets.h"
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
@@ -9,33 +9,33 @@ using namespace accum::planner;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-TEST(GradientRuns, NeighboursAreSentTogether) {
+TEST(GradientBuckets, NeighboursAreSentTogether) {
   // Backwards, as a model's layers are; gradient 0 by the last command.
   EXPECT_THAT(gradientRuns({40, 10, 10, 10, 10}, {9, 6, 5, 3, 1}, 9),
-              ElementsAre(GradientRun{1, 4, 4, 10}, GradientRun{3, 3, 3, 10}, GradientRun{5, 2, 2, 10},
-                          GradientRun{6, 1, 1, 10}));
+              ElementsAre(GradientBucket{1, 4, 4, 10}, GradientBucket{3, 3, 3, 10},
+                          GradientBucket{5, 2, 2, 10}, GradientBucket{6, 1, 1, 10}));
   EXPECT_THAT(gradientRuns({40, 4, 4, 4, 4}, {9, 6, 5, 3, 1}, 9),
-              ElementsAre(GradientRun{3, 3, 4, 8}, GradientRun{6, 1, 2, 8}));
+              ElementsAre(GradientBucket{3, 3, 4, 8}, GradientBucket{6, 1, 2, 8}));
 }
 
-TEST(GradientRuns, OneBetweenOthersHoldsThemTogetherLater) {
+TEST(GradientBuckets, OneBetweenOthersHoldsThemTogetherLater) {
   EXPECT_THAT(gradientRuns({7, 2, 7, 30}, {1, 4, 2, 8}, 8),
-              ElementsAre(GradientRun{1, 0, 0, 7}, GradientRun{2, 2, 2, 7}));
-  EXPECT_THAT(gradientRuns({4, 2, 4, 40}, {1, 4, 2, 8}, 8), ElementsAre(GradientRun{4, 0, 2, 10}));
+              ElementsAre(GradientBucket{1, 0, 0, 7}, GradientBucket{2, 2, 2, 7}));
+  EXPECT_THAT(gradientRuns({4, 2, 4, 40}, {1, 4, 2, 8}, 8), ElementsAre(GradientBucket{4, 0, 2, 10}));
 }
 
-TEST(GradientRuns, NothingIsSentThatNothingRunsBeside) {
+TEST(GradientBuckets, NothingIsSentThatNothingRunsBeside) {
   EXPECT_THAT(gradientRuns({10, 10}, {3, 3}, 3), IsEmpty());
   EXPECT_THAT(gradientRuns({10, 10}, {kNeverFinal, kNeverFinal}, 3), IsEmpty());
   EXPECT_THAT(gradientRuns({}, {}, 0), IsEmpty());
 }
 
-TEST(GradientRuns, LargeGradientsGoInPiecesOfTheLinksSize) {
+TEST(GradientBuckets, LargeGradientsGoInPiecesOfTheLinksSize) {
   EXPECT_EQ(leastRunBytes(int64_t(500) << 20), 32 << 20);
   EXPECT_EQ(leastRunBytes(80), 10);
 }
 
-TEST(GradientRuns, EachIsFinalSentOnceAndLargeEnough) {
+TEST(GradientBuckets, EachIsFinalSentOnceAndLargeEnough) {
   std::mt19937 random(7);
   for (int round = 0; round < 2000; ++round) {
     size_t count = random() % 12, end = 1 + random() % 20;
@@ -48,7 +48,7 @@ TEST(GradientRuns, EachIsFinalSentOnceAndLargeEnough) {
     }
     std::vector<int> sent(count);
     size_t previous = 0;
-    for (const GradientRun &run : gradientRuns(bytes, finalAfter, end)) {
+    for (const GradientBucket &run : gradientRuns(bytes, finalAfter, end)) {
       EXPECT_GE(run.after, previous);
       EXPECT_LT(run.after, end);
       previous = run.after;

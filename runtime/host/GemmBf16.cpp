@@ -2,8 +2,8 @@
 // A result in bf16 is summed in a strip of f32 that stays in the second cache. An operand in f32 is rounded
 // to a panel, piece by piece along k, while the whole tile is summed. The instructions take subnormal
 // operands and sums for 0.
-#include "runtime/host/GemmBrain.h"
-#include "runtime/host/BrainRows.h"
+#include "runtime/host/GemmBf16.h"
+#include "runtime/host/Bf16Rows.h"
 #include "runtime/host/ShortFloats.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr int64_t kStripRows = 256;
 
 /// Not touched before it is needed: a strip, or a tile beside panels.
 float *sumsOfThisThread() {
-  static thread_local auto sums = std::make_unique_for_overwrite<float[]>(kBrainTileM * kBrainTileN);
+  static thread_local auto sums = std::make_unique_for_overwrite<float[]>(kBf16TileM * kBf16TileN);
   return sums.get();
 }
 
@@ -36,7 +36,7 @@ struct RoundedPanel {
 };
 
 RoundedPanel roundedPanelOf(const float *b, int64_t row, int64_t col, int64_t depth, int64_t columns) {
-  static thread_local auto memory = std::make_unique_for_overwrite<uint16_t[]>(kRoundedDepth * kBrainTileN);
+  static thread_local auto memory = std::make_unique_for_overwrite<uint16_t[]>(kRoundedDepth * kBf16TileN);
   int64_t lines = col == 1 ? depth : columns, length = col == 1 ? columns : depth,
           stride = std::max(row, col);
   for (int64_t i = 0; i < lines; ++i) {
@@ -50,15 +50,15 @@ RoundedPanel roundedPanelOf(const float *b, int64_t row, int64_t col, int64_t de
 /// `count` sums of a row get their bias, and what was there before where `beta` is not 0.
 void finishRow(const accum_gemm &call, const GemmPoint &point, float beta, int64_t row, int64_t col,
                int64_t count, float *sums) {
-  bool brain = call.c_dtype == ACCUM_BF16;
+  bool bf16 = call.c_dtype == ACCUM_BF16;
   for (int64_t j = 0; point.bias && j < count; ++j)
-    sums[j] += brain ? fromBrain(static_cast<const uint16_t *>(point.bias)[col + j])
-                     : static_cast<const float *>(point.bias)[col + j];
-  if (!brain)
+    sums[j] += bf16 ? fromBf16(static_cast<const uint16_t *>(point.bias)[col + j])
+                    : static_cast<const float *>(point.bias)[col + j];
+  if (!bf16)
     return;
   uint16_t *c = static_cast<uint16_t *>(point.c) + row * call.c_row + col;
   for (int64_t j = 0; beta != 0 && j < count; ++j)
-    sums[j] += beta * fromBrain(c[j]);
+    sums[j] += beta * fromBf16(c[j]);
   roundRow(sums, count, c);
 }
 
@@ -66,46 +66,46 @@ void finishRow(const accum_gemm &call, const GemmPoint &point, float beta, int64
 
 /// The same where B is f32.
 static int gemmWideTile(const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile,
-                        BrainGemmFn multiply) {
-  bool brain = call.c_dtype == ACCUM_BF16;
+                        Bf16GemmFn multiply) {
+  bool bf16 = call.c_dtype == ACCUM_BF16;
   GemmOperand a = operandOf(call.a_row, call.a_col, tile.m, call.k);
   const uint16_t *left = static_cast<const uint16_t *>(point.a) + tile.row * call.a_row;
   const float *right = static_cast<const float *>(point.b) + tile.col * call.b_col;
-  float *sums = brain ? sumsOfThisThread() : static_cast<float *>(point.c) + tile.row * call.c_row + tile.col;
-  int64_t leading = brain ? tile.n : call.c_row, pieces = ceilDiv(call.k, kRoundedDepth);
+  float *sums = bf16 ? sumsOfThisThread() : static_cast<float *>(point.c) + tile.row * call.c_row + tile.col;
+  int64_t leading = bf16 ? tile.n : call.c_row, pieces = ceilDiv(call.k, kRoundedDepth);
   for (int64_t piece = 0; piece < pieces; ++piece) {
     int64_t at = call.k * piece / pieces, depth = call.k * (piece + 1) / pieces - at;
     RoundedPanel panel = roundedPanelOf(right + at * call.b_row, call.b_row, call.b_col, depth, tile.n);
     if (int code = multiply(a.transpose, call.b_col == 1 ? 'N' : 'T', tile.m, tile.n, depth, 1.0f,
                             left + at * call.a_col, a.leading, panel.data, panel.leading,
                             piece > 0 ? 1.0f
-                            : brain   ? 0.0f
+                            : bf16    ? 0.0f
                                       : beta,
                             sums, leading))
       return code;
   }
-  for (int64_t i = 0; (brain || point.bias) && i < tile.m; ++i)
+  for (int64_t i = 0; (bf16 || point.bias) && i < tile.m; ++i)
     finishRow(call, point, beta, tile.row + i, tile.col, tile.n, sums + i * leading);
   return 0;
 }
 
-int gemmBrainTile(const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile,
-                  BrainGemmFn multiply) {
+int gemmBf16Tile(const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile,
+                 Bf16GemmFn multiply) {
   if (hasWideB(call))
     return gemmWideTile(call, point, beta, tile, multiply);
-  bool brain = call.c_dtype == ACCUM_BF16;
+  bool bf16 = call.c_dtype == ACCUM_BF16;
   GemmOperand a = operandOf(call.a_row, call.a_col, tile.m, call.k),
               b = operandOf(call.b_row, call.b_col, call.k, tile.n);
   const uint16_t *left = static_cast<const uint16_t *>(point.a),
                  *right = static_cast<const uint16_t *>(point.b) + tile.col * call.b_col;
-  int64_t rows = brain || point.bias ? kStripRows : tile.m, end = tile.row + tile.m;
+  int64_t rows = bf16 || point.bias ? kStripRows : tile.m, end = tile.row + tile.m;
   for (int64_t row = tile.row; row < end; row += rows) {
-    int64_t m = std::min(rows, end - row), leading = brain ? tile.n : call.c_row;
-    float *sums = brain ? sumsOfThisThread() : static_cast<float *>(point.c) + row * call.c_row + tile.col;
+    int64_t m = std::min(rows, end - row), leading = bf16 ? tile.n : call.c_row;
+    float *sums = bf16 ? sumsOfThisThread() : static_cast<float *>(point.c) + row * call.c_row + tile.col;
     if (int code = multiply(a.transpose, b.transpose, m, tile.n, call.k, 1.0f, left + row * call.a_row,
-                            a.leading, right, b.leading, brain ? 0.0f : beta, sums, leading))
+                            a.leading, right, b.leading, bf16 ? 0.0f : beta, sums, leading))
       return code;
-    for (int64_t i = 0; (brain || point.bias) && i < m; ++i)
+    for (int64_t i = 0; (bf16 || point.bias) && i < m; ++i)
       finishRow(call, point, beta, row + i, tile.col, tile.n, sums + i * leading);
   }
   return 0;
@@ -146,16 +146,16 @@ double measureGain(const GemmLibrary &library) {
   parallelFor(1, 1, [&](int64_t, int64_t) { // as one piece: the library starts no threads in it
     for (int turn = 0; turn < kTurns && !code; ++turn) {
       native =
-          std::min(native, secondsOf([&] { code = gemmBrainTile(call, point, 0, tile, library.brainGemm); }));
+          std::min(native, secondsOf([&] { code = gemmBf16Tile(call, point, 0, tile, library.bf16Gemm); }));
       widened = std::min(widened, secondsOf([&] { gemmPackedTile(call, point, 0, tile, library.sgemm); }));
     }
   });
   return code ? 0 : widened / native;
 }
 
-BrainProducts chooseProducts() {
+Bf16Products chooseProducts() {
   const GemmLibrary &library = gemmLibrary();
-  if (!library.brainGemm)
+  if (!library.bf16Gemm)
     return {};
   const char *text = std::getenv("ACCUM_BF16_PRODUCTS");
   std::string_view asked = text ? text : "";
@@ -168,13 +168,13 @@ BrainProducts chooseProducts() {
 
 } // namespace
 
-static BrainProducts &chosenProducts() {
-  static BrainProducts chosen = chooseProducts();
+static Bf16Products &chosenProducts() {
+  static Bf16Products chosen = chooseProducts();
   return chosen;
 }
 
-const BrainProducts &brainProducts() { return chosenProducts(); }
+const Bf16Products &bf16Products() { return chosenProducts(); }
 
-void widenBrainProducts() { chosenProducts().native = false; }
+void widenBf16Products() { chosenProducts().native = false; }
 
 } // namespace accum::runtime

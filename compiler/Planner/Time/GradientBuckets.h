@@ -8,11 +8,11 @@
 namespace accum::planner {
 
 /// Gradients [first, last] in the order of the state, which are final behind command `after`.
-struct GradientRun {
+struct GradientBucket {
   size_t after;
   size_t first, last;
   int64_t bytes;
-  bool operator==(const GradientRun &) const = default;
+  bool operator==(const GradientBucket &) const = default;
 };
 
 /// A gradient that no command of the micro-step contributes to: in no run.
@@ -26,7 +26,7 @@ int64_t leastRunBytes(int64_t allBytes);
 /// `finalAfter[i]` the number of the last command that contributes to it. Neighbours that are final and not
 /// sent yet are sent as soon as they have `leastRunBytes`, but nothing behind the last command `end`, where
 /// there is nothing left to run beside. docs/decisions/overlapped-all-reduce.md.
-std::vector<GradientRun> gradientRuns(const std::vector<int64_t> &bytes,
-                                      const std::vector<size_t> &finalAfter, size_t end);
+std::vector<GradientBucket> gradientRuns(const std::vector<int64_t> &bytes,
+                                         const std::vector<size_t> &finalAfter, size_t end);
 
 } // namespace accum::planner

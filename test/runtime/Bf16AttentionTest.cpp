@@ -11,20 +11,20 @@ using namespace accum::runtime;
 
 namespace {
 
-using Brains = std::vector<uint16_t>;
+using Bf16 = std::vector<uint16_t>;
 using Case = accum::test::AttentionCase;
 using Mask = accum::test::AttentionMask;
 
 /// A problem in double whose operands are numbers of bf16, and the same call on bf16.
 struct Problem {
   accum::test::AttentionProblem<double> wide;
-  Brains qkv, y, dy, dqkv;
+  Bf16 qkv, y, dy, dqkv;
   std::vector<float> lse, added;
   accum_attention call;
 
   explicit Problem(const Case &shape)
-      : wide(shape), qkv(rounded(wide.qkv)), y(wide.y.size(), toBrain(NAN)), dy(rounded(wide.dy)),
-        dqkv(wide.dqkv.size(), toBrain(NAN)), lse(wide.lse.size(), NAN),
+      : wide(shape), qkv(rounded(wide.qkv)), y(wide.y.size(), toBf16(NAN)), dy(rounded(wide.dy)),
+        dqkv(wide.dqkv.size(), toBf16(NAN)), lse(wide.lse.size(), NAN),
         added(wide.added.begin(), wide.added.end()), call(wide.call) {
     call.dtype = ACCUM_BF16;
     for (accum_strided *tensor : {&call.q, &call.k, &call.v})
@@ -41,13 +41,13 @@ struct Problem {
     }
   }
 
-  static Brains rounded(std::vector<double> &values) {
-    Brains brains;
+  static Bf16 rounded(std::vector<double> &values) {
+    Bf16 bf16;
     for (double &value : values) {
-      brains.push_back(toBrain(float(value)));
-      value = fromBrain(brains.back());
+      bf16.push_back(toBf16(float(value)));
+      value = fromBf16(bf16.back());
     }
-    return brains;
+    return bf16;
   }
 
   template <typename T> static void move(accum_strided &tensor, std::vector<double> &from, T *to) {
@@ -64,11 +64,11 @@ struct Problem {
 };
 
 /// The length of the difference is a small part of that of what was expected; a NaN is one in both.
-void expectClose(const Brains &values, const std::vector<double> &expected, double part, const char *what) {
+void expectClose(const Bf16 &values, const std::vector<double> &expected, double part, const char *what) {
   double difference = 0, all = 0;
   ASSERT_EQ(values.size(), expected.size());
   for (size_t i = 0; i < values.size(); ++i) {
-    double value = fromBrain(values[i]);
+    double value = fromBf16(values[i]);
     ASSERT_EQ(std::isnan(value), std::isnan(expected[i])) << what << " at " << i;
     if (std::isnan(value))
       continue;
@@ -78,7 +78,7 @@ void expectClose(const Brains &values, const std::vector<double> &expected, doub
   EXPECT_LE(std::sqrt(difference), part * std::sqrt(all) + 1e-9) << what;
 }
 
-class BrainAttention : public testing::Test {
+class Bf16Attention : public testing::Test {
 protected:
   void SetUp() override {
     Problem one({1, 1, 1, 1, 1, 1, 1});
@@ -106,7 +106,7 @@ void check(const Case &shape) {
 
 } // namespace
 
-TEST_F(BrainAttention, EqualsPlainLoops) {
+TEST_F(Bf16Attention, EqualsPlainLoops) {
   Case packed{2, 4, 2, 75, 75, 8, 8, true};
   packed.packed = true;
   for (Case shape : {Case{1, 1, 1, 3, 5, 2, 2}, Case{2, 3, 3, 17, 17, 5, 5}, Case{1, 2, 2, 64, 256, 16, 16},
@@ -115,7 +115,7 @@ TEST_F(BrainAttention, EqualsPlainLoops) {
     check(shape);
 }
 
-TEST_F(BrainAttention, MasksAndRowsThatSeeNothing) {
+TEST_F(Bf16Attention, MasksAndRowsThatSeeNothing) {
   for (Mask mask : {Mask::Keys, Mask::Some, Mask::All, Mask::Added, Mask::LowKeys, Mask::InfiniteKeys})
     for (accum_hidden hidden :
          {ACCUM_HIDDEN_EXCLUDED, ACCUM_HIDDEN_INFINITE, ACCUM_HIDDEN_LOWERED, ACCUM_HIDDEN_REPLACED}) {
@@ -124,7 +124,7 @@ TEST_F(BrainAttention, MasksAndRowsThatSeeNothing) {
     }
 }
 
-TEST_F(BrainAttention, BitsDoNotDependOnThreads) {
+TEST_F(Bf16Attention, BitsDoNotDependOnThreads) {
   Case shape{2, 4, 2, 150, 150, 32, 32, true};
   setThreads(1);
   Problem one(shape), many(shape);

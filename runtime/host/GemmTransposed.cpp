@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transposes by squares of 8, in 24 instructions for 64 elements.
-#include "runtime/host/GemmTurned.h"
+#include "runtime/host/GemmTransposed.h"
 #include <algorithm>
 #include <memory>
 #include <new>
@@ -24,7 +24,7 @@ struct Release {
 /// Not touched before it is needed, so that it takes no more memory than the largest panel.
 float *memoryOfThisThread() {
   static thread_local std::unique_ptr<float[], Release> memory(
-      new (Release::kAlignment) float[kTurnedRows * (kTurnedDepth + kLanes)]);
+      new (Release::kAlignment) float[kTransposedRows * (kTransposedDepth + kLanes)]);
   return memory.get();
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of bf16 by every way that this processor has, against plain loops in double.
 // fewer-instructions.test runs it again on less of a processor, where the library emulates them or has none.
-#include "runtime/host/BrainRows.h"
+#include "runtime/host/Bf16Rows.h"
 #include "runtime/host/Gemm.h"
-#include "runtime/host/GemmBrain.h"
+#include "runtime/host/GemmBf16.h"
 #include "runtime/host/ShortFloats.h"
 #include "runtime/system/ThreadPool.h"
 #include <algorithm>
@@ -17,14 +17,14 @@ using namespace accum::runtime;
 
 namespace {
 
-using Brains = std::vector<uint16_t>;
+using Bf16 = std::vector<uint16_t>;
 
-Brains someBrains(size_t count, unsigned seed) {
+Bf16 someBf16(size_t count, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<float> uniform(-1, 1);
-  Brains values(count);
+  Bf16 values(count);
   for (uint16_t &value : values)
-    value = toBrain(uniform(random));
+    value = toBf16(uniform(random));
   return values;
 }
 
@@ -34,13 +34,13 @@ struct Problem {
   static constexpr int64_t kMore = 3;
   int64_t points, m, n, k;
   bool turnA, turnB;
-  Brains a, b, bias;
+  Bf16 a, b, bias;
 
   Problem(int64_t points, int64_t m, int64_t n, int64_t k, int turn)
       : points(points), m(m), n(n), k(k), turnA(turn & 1), turnB(turn & 2),
-        a(someBrains(size_t(points * (turnA ? k * (m + kMore) : m * (k + kMore))), 1)),
-        b(someBrains(size_t(points * (turnB ? n * (k + kMore) : k * (n + kMore))), 2)),
-        bias(someBrains(size_t(n), 3)) {}
+        a(someBf16(size_t(points * (turnA ? k * (m + kMore) : m * (k + kMore))), 1)),
+        b(someBf16(size_t(points * (turnB ? n * (k + kMore) : k * (n + kMore))), 2)),
+        bias(someBf16(size_t(n), 3)) {}
 
   int64_t rowOfA() const { return turnA ? 1 : k + kMore; }
   int64_t colOfA() const { return turnA ? m + kMore : 1; }
@@ -67,14 +67,14 @@ struct Problem {
                    *right = b.data() + p * int64_t(b.size()) / points;
     double sum = 0;
     for (int64_t q = 0; q < k; ++q)
-      sum += double(fromBrain(left[i * rowOfA() + q * colOfA()])) *
-             double(fromBrain(right[q * rowOfB() + j * colOfB()]));
+      sum += double(fromBf16(left[i * rowOfA() + q * colOfA()])) *
+             double(fromBf16(right[q * rowOfB() + j * colOfB()]));
     return sum;
   }
 
   /// Sums of f32 whatever their order, and of a result in bf16 half a unit of its 8 bits.
-  void check(int64_t p, int64_t i, int64_t j, float value, double expected, bool brain) const {
-    double tolerance = 2e-6 * std::sqrt(double(k)) + (brain ? std::ldexp(std::abs(expected), -8) : 0);
+  void check(int64_t p, int64_t i, int64_t j, float value, double expected, bool bf16) const {
+    double tolerance = 2e-6 * std::sqrt(double(k)) + (bf16 ? std::ldexp(std::abs(expected), -8) : 0);
     ASSERT_NEAR(value, expected, tolerance)
         << m << "x" << n << "x" << k << " turned " << turnA << turnB << " at " << p << "," << i << "," << j;
   }
@@ -83,11 +83,11 @@ struct Problem {
 /// Fresh results, results with a bias, and what is added to 0.5: (f32 and bf16) x 3.
 struct Results {
   std::vector<float> fresh, biased, added;
-  Brains freshBrains, biasedBrains, addedBrains;
+  Bf16 freshBf16, biasedBf16, addedBf16;
 
   explicit Results(size_t count)
-      : fresh(count, NAN), biased(count, NAN), added(count, 0.5f), freshBrains(count, toBrain(NAN)),
-        biasedBrains(count, toBrain(NAN)), addedBrains(count, toBrain(0.5f)) {}
+      : fresh(count, NAN), biased(count, NAN), added(count, 0.5f), freshBf16(count, toBf16(NAN)),
+        biasedBf16(count, toBf16(NAN)), addedBf16(count, toBf16(0.5f)) {}
 
   void compute(const Problem &problem, ShortProducts products) {
     std::vector<float> bias(problem.bias.size());
@@ -101,9 +101,9 @@ struct Results {
     run(fresh.data(), ACCUM_F32, nullptr, 0);
     run(biased.data(), ACCUM_F32, bias.data(), 0);
     run(added.data(), ACCUM_F32, nullptr, 1);
-    run(freshBrains.data(), ACCUM_BF16, nullptr, 0);
-    run(biasedBrains.data(), ACCUM_BF16, problem.bias.data(), 0);
-    run(addedBrains.data(), ACCUM_BF16, nullptr, 1);
+    run(freshBf16.data(), ACCUM_BF16, nullptr, 0);
+    run(biasedBf16.data(), ACCUM_BF16, problem.bias.data(), 0);
+    run(addedBf16.data(), ACCUM_BF16, nullptr, 1);
   }
 };
 
@@ -114,17 +114,17 @@ void checkAll(const Problem &problem, ShortProducts products) {
     for (int64_t i = 0; i < problem.m; ++i)
       for (int64_t j = 0; j < problem.n; ++j) {
         auto at = size_t((p * problem.m + i) * problem.n + j);
-        double sum = problem.product(p, i, j), bias = double(fromBrain(problem.bias[size_t(j)]));
+        double sum = problem.product(p, i, j), bias = double(fromBf16(problem.bias[size_t(j)]));
         problem.check(p, i, j, results.fresh[at], sum, false);
         problem.check(p, i, j, results.biased[at], sum + bias, false);
         problem.check(p, i, j, results.added[at], sum + 0.5, false);
-        problem.check(p, i, j, fromBrain(results.freshBrains[at]), sum, true);
-        problem.check(p, i, j, fromBrain(results.biasedBrains[at]), sum + bias, true);
-        problem.check(p, i, j, fromBrain(results.addedBrains[at]), sum + 0.5, true);
+        problem.check(p, i, j, fromBf16(results.freshBf16[at]), sum, true);
+        problem.check(p, i, j, fromBf16(results.biasedBf16[at]), sum + bias, true);
+        problem.check(p, i, j, fromBf16(results.addedBf16[at]), sum + 0.5, true);
       }
 }
 
-class BrainGemm : public testing::Test {
+class Bf16Gemm : public testing::Test {
 protected:
   void SetUp() override { ASSERT_TRUE(loadGemmLibrary()); }
   void TearDown() override { setThreads(2); }
@@ -149,7 +149,7 @@ constexpr int64_t kShapes[][4] = {{1, 1, 1, 1},     {1, 1, 33, 70},  {1, 65, 1, 
 
 } // namespace
 
-TEST_F(BrainGemm, EqualsPlainLoops) {
+TEST_F(Bf16Gemm, EqualsPlainLoops) {
   for (ShortProducts products : ways())
     for (auto [points, m, n, k] : kShapes)
       for (int turn = 0; turn < 4; ++turn)
@@ -157,8 +157,8 @@ TEST_F(BrainGemm, EqualsPlainLoops) {
 }
 
 /// Strides that the library cannot take are no reason to refuse a product.
-TEST_F(BrainGemm, TakesAnyStrides) {
-  Brains a = someBrains(2 * 40 * 50, 1), b = someBrains(50 * 30, 2);
+TEST_F(Bf16Gemm, TakesAnyStrides) {
+  Bf16 a = someBf16(2 * 40 * 50, 1), b = someBf16(50 * 30, 2);
   for (ShortProducts products : ways()) {
     std::vector<float> c(40 * 30, NAN);
     accum_gemm call = {};
@@ -171,7 +171,7 @@ TEST_F(BrainGemm, TakesAnyStrides) {
       for (int64_t j = 0; j < 30; ++j) {
         double sum = 0;
         for (int64_t q = 0; q < 50; ++q)
-          sum += double(fromBrain(a[size_t(i * 100 + q * 2)])) * double(fromBrain(b[size_t(q * 30 + j)]));
+          sum += double(fromBf16(a[size_t(i * 100 + q * 2)])) * double(fromBf16(b[size_t(q * 30 + j)]));
         ASSERT_NEAR(c[size_t(i * 30 + j)], sum, 2e-5);
       }
   }
@@ -179,7 +179,7 @@ TEST_F(BrainGemm, TakesAnyStrides) {
 
 /// B in f32, of which every number needs rounding: against loops over what it is rounded to, and the same
 /// bits on any number of threads. Pieces along k, and tiles on both axes.
-TEST_F(BrainGemm, RoundsAWideB) {
+TEST_F(Bf16Gemm, RoundsAWideB) {
   std::mt19937 random(5);
   std::uniform_real_distribution<float> below(-0x1p-9f, 0x1p-9f);
   for (ShortProducts products : ways())
@@ -188,12 +188,12 @@ TEST_F(BrainGemm, RoundsAWideB) {
         Problem problem(points, m, n, k, turn);
         std::vector<float> wide(problem.b.size());
         for (size_t i = 0; i < wide.size(); ++i) {
-          wide[i] = fromBrain(problem.b[i]) * (1 + below(random));
-          problem.b[i] = toBrain(wide[i]);
+          wide[i] = fromBf16(problem.b[i]) * (1 + below(random));
+          problem.b[i] = toBf16(wide[i]);
         }
         for (float beta : {0.0f, 1.0f}) {
           std::vector<float> sums(size_t(points * m * n), 0.5f), again = sums;
-          Brains brains(sums.size(), toBrain(0.5f));
+          Bf16 bf16(sums.size(), toBf16(0.5f));
           auto run = [&](void *c, int32_t result) {
             accum_gemm call = problem.call(c, result);
             call.b = wide.data();
@@ -201,7 +201,7 @@ TEST_F(BrainGemm, RoundsAWideB) {
             ASSERT_TRUE(gemm(call, beta, products));
           };
           run(sums.data(), ACCUM_F32);
-          run(brains.data(), ACCUM_BF16);
+          run(bf16.data(), ACCUM_BF16);
           setThreads(1);
           run(again.data(), ACCUM_F32);
           setThreads(2);
@@ -210,13 +210,13 @@ TEST_F(BrainGemm, RoundsAWideB) {
             int64_t p = int64_t(at) / (m * n), i = int64_t(at) / n % m, j = int64_t(at) % n;
             double sum = problem.product(p, i, j) + beta * 0.5;
             problem.check(p, i, j, sums[at], sum, false);
-            problem.check(p, i, j, fromBrain(brains[at]), sum, true);
+            problem.check(p, i, j, fromBf16(bf16[at]), sum, true);
           }
         }
       }
 }
 
-TEST_F(BrainGemm, BitsDoNotDependOnThreads) {
+TEST_F(Bf16Gemm, BitsDoNotDependOnThreads) {
   constexpr int64_t kCases[][3] = {{1, 768, 512}, {768, 1, 512}, {32, 32, 6000}, {130, 700, 300}};
   for (ShortProducts products : ways())
     for (auto [m, n, k] : kCases) {
@@ -231,30 +231,30 @@ TEST_F(BrainGemm, BitsDoNotDependOnThreads) {
         many.compute(problem, products);
         EXPECT_EQ(std::memcmp(first.added.data(), many.added.data(), count * sizeof(float)), 0)
             << m << "x" << n << "x" << k << " on " << threads;
-        EXPECT_EQ(first.biasedBrains, many.biasedBrains) << m << "x" << n << "x" << k << " on " << threads;
+        EXPECT_EQ(first.biasedBf16, many.biasedBf16) << m << "x" << n << "x" << k << " on " << threads;
       }
     }
 }
 
 /// What was measured stays: otherwise two steps of a run would differ.
-TEST_F(BrainGemm, ChoosesOnce) {
-  const BrainProducts &products = brainProducts();
-  EXPECT_EQ(&products, &brainProducts());
+TEST_F(Bf16Gemm, ChoosesOnce) {
+  const Bf16Products &products = bf16Products();
+  EXPECT_EQ(&products, &bf16Products());
   EXPECT_TRUE(!products.native || hasNative());
   EXPECT_TRUE(!products.native || products.gain > 0);
 }
 
-TEST(BrainRows, AreThoseOfShortFloats) {
+TEST(Bf16Rows, AreThoseOfShortFloats) {
   std::mt19937 random(7);
   for (int64_t count : {0, 1, 15, 16, 33, 1000}) {
     std::vector<float> values(size_t(count) + 1, 1), wide(values.size(), 1);
     for (int64_t i = 0; i < count; ++i) // NaN, infinite and subnormal ones too
       values[size_t(i)] = std::bit_cast<float>(i % 5 ? uint32_t(random()) : uint32_t(random()) >> 9);
-    Brains narrow(values.size(), 7);
+    Bf16 narrow(values.size(), 7);
     roundRow(values.data(), count, narrow.data());
     widenRow(narrow.data(), count, wide.data());
     for (int64_t i = 0; i < count; ++i) {
-      EXPECT_EQ(narrow[size_t(i)], toBrain(values[size_t(i)]));
+      EXPECT_EQ(narrow[size_t(i)], toBf16(values[size_t(i)]));
       EXPECT_EQ(std::bit_cast<uint32_t>(wide[size_t(i)]), uint32_t(narrow[size_t(i)]) << 16);
     }
     EXPECT_EQ(narrow.back(), 7);

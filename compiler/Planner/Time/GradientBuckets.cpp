@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Goes through the commands that make gradients final, and looks at each one's neighbours.
-#include "compiler/Planner/Time/GradientRuns.h"
+#include "compiler/Planner/Time/GradientBuckets.h"
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -19,8 +19,8 @@ public:
 
   void add(size_t gradient) { waits[gradient] = true; }
   /// The run around a gradient that waits.
-  GradientRun around(size_t gradient, size_t after) const {
-    GradientRun run{after, gradient, gradient, 0};
+  GradientBucket around(size_t gradient, size_t after) const {
+    GradientBucket run{after, gradient, gradient, 0};
     while (run.first > 0 && waits[run.first - 1])
       --run.first;
     while (run.last + 1 < waits.size() && waits[run.last + 1])
@@ -30,7 +30,7 @@ public:
     return run;
   }
   bool has(size_t gradient) const { return waits[gradient]; }
-  void take(const GradientRun &run) {
+  void take(const GradientBucket &run) {
     std::fill(waits.begin() + ptrdiff_t(run.first), waits.begin() + ptrdiff_t(run.last) + 1, false);
   }
 
@@ -43,20 +43,20 @@ private:
 
 int64_t leastRunBytes(int64_t allBytes) { return std::clamp<int64_t>(allBytes / kPieces, 1, kEnoughBytes); }
 
-std::vector<GradientRun> gradientRuns(const std::vector<int64_t> &bytes,
-                                      const std::vector<size_t> &finalAfter, size_t end) {
+std::vector<GradientBucket> gradientRuns(const std::vector<int64_t> &bytes,
+                                         const std::vector<size_t> &finalAfter, size_t end) {
   int64_t least = leastRunBytes(std::accumulate(bytes.begin(), bytes.end(), int64_t(0)));
   std::map<size_t, std::vector<size_t>> finalBehind;
   for (size_t i = 0; i < finalAfter.size(); ++i)
     if (finalAfter[i] < end)
       finalBehind[finalAfter[i]].push_back(i);
   Waiting waiting(bytes);
-  std::vector<GradientRun> runs;
+  std::vector<GradientBucket> runs;
   for (const auto &[command, gradients] : finalBehind) {
     for (size_t gradient : gradients)
       waiting.add(gradient);
     for (size_t gradient : gradients) {
-      GradientRun run = waiting.around(gradient, command);
+      GradientBucket run = waiting.around(gradient, command);
       if (!waiting.has(gradient) || run.bytes < least) // or sent with a neighbour
         continue;
       waiting.take(run);
