@@ -2,6 +2,7 @@
 // Units are there when they are needed, beside each other, and no longer than the rule says.
 #include "compiler/Planner/Sharing/Gathering.h"
 #include "compiler/Planner/Sharing/Units.h"
+#include "compiler/Planner/Time/UnitTraffic.h"
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <numeric>
@@ -214,4 +215,21 @@ TEST(Units, CoverAllParametersInOrder) {
     }
     EXPECT_LE(padded, most);
   }
+}
+
+TEST(UnitTraffic, ByHand) {
+  std::vector<int64_t> bytes = {100, 100};
+  UnitTimeline timeline{2, gatherUnits({{0}, {1}}, bytes, {}, kAnyRoom), {}, {}};
+  UnitRates gathers{[](int64_t size) { return double(size) / 50; }, {}, /*gathers=*/true, /*scatters=*/false};
+  // The first unit is waited for; the second one comes meanwhile, in 2 s.
+  EXPECT_EQ(unitTraffic(timeline, {3, 1}, gathers).gathering, (Traffic{4, 2}));
+  EXPECT_EQ(unitTraffic(timeline, {1, 1}, gathers).gathering, (Traffic{4, 3}));
+  UnitTimeline onDemand{2, gatherUnits({{0}, {1}}, bytes), {}, {}};
+  EXPECT_EQ(unitTraffic(onDemand, {3, 1}, gathers).gathering, (Traffic{4, 4}));
+  UnitRates fetches{{}, [](int64_t size) { return double(size) / 100; }};
+  EXPECT_EQ(unitTraffic(timeline, {3, 1}, fetches).fetching, (Traffic{2, 1}));
+  // Each is waited for where the next one is final, and at the end.
+  UnitTimeline sent{2, {}, scatterUnits({{0}, {1}, {}}, bytes, kAnyRoom), {}};
+  UnitRates scatters{gathers.pass, {}, /*gathers=*/false, /*scatters=*/true};
+  EXPECT_EQ(unitTraffic(sent, {1, 1, 1}, scatters).scattering, (Traffic{4, 2}));
 }
