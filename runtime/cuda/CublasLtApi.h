@@ -25,7 +25,7 @@ struct HeuristicResult {
 };
 
 enum : Result { kBlasInvalidValue = 7, kBlasArchMismatch = 8, kBlasNotSupported = 15 }; // cublasStatus_t
-enum : int { kReal32 = 0, kReal64 = 1, kRealBf1616 = 14 };                              // cudaDataType
+enum : int { kReal32 = 0, kReal64 = 1, kRealBf16 = 14 };                                // cudaDataType
 enum : int { kCompute32 = 68, kCompute64 = 70, kCompute32FastTf32 = 77 };               // cublasComputeType_t
 enum : int32_t { kOpNone = 0, kOpTranspose = 1 };                                       // cublasOperation_t
 enum : int32_t { kEpilogueDefault = 1, kEpilogueBias = 4 };                             // cublasLtEpilogue_t

@@ -65,7 +65,7 @@ std::optional<int> typeOf(int32_t dtype) {
   if (dtype == ACCUM_F32)
     return kReal32;
   if (dtype == ACCUM_BF16)
-    return kRealBf1616;
+    return kRealBf16;
   return dtype == ACCUM_F64 ? std::optional<int>(kReal64) : std::nullopt;
 }
 

@@ -18,7 +18,7 @@ enum : int {
   kNcclInt64 = 4,
   kNcclFloat32 = 7,
   kNcclFloat64 = 8,
-  kNcclBf1616 = 9
+  kNcclBf16 = 9
 };
 enum : int { kNcclSum = 0 };
 enum : Result { kNcclInProgress = 7 };

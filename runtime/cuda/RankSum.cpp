@@ -27,7 +27,7 @@ std::optional<int> typeOf(DType dtype) {
   case ACCUM_F64:
     return kNcclFloat64;
   case ACCUM_BF16:
-    return kNcclBf1616;
+    return kNcclBf16;
   default:
     return std::nullopt;
   }

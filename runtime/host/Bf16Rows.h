@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of bf16 (bf16 floats) to f32 and back, in the widest vectors of this processor.
+// Rows of bf16 (brain floats) to f32 and back, in the widest vectors of this processor.
 #ifndef ACCUM_RUNTIME_HOST_BF16ROWS_H
 #define ACCUM_RUNTIME_HOST_BF16ROWS_H
 

@@ -64,7 +64,7 @@ def scalars(path):
         event = dict(fields(body))
         assert len(event[1]) == 8
         if number == 0:
-            assert event[3] == b"bf16.Event:2"
+            assert event[3] == b"brain.Event:2"
         if 7 in event:
             start = event[2]
         for _, value in fields(event.get(5, b"")):

@@ -101,7 +101,7 @@ Expected<std::unique_ptr<EventFile>> EventFile::create(const std::string &folder
     return Error{kExitFile, folder + ": cannot be written: " + std::strerror(errno), "unwritable"};
   auto file = std::make_unique<EventFile>(std::move(opened));
   std::string version = eventAt(0), start = eventAt(from), status;
-  appendField(version, event::kFileVersion, "bf16.Event:2");
+  appendField(version, event::kFileVersion, "brain.Event:2");
   appendNumber(status, session_log::kStatus, session_log::kStart);
   appendField(start, event::kSessionLog, status);
   if (!file->append(version) || (from > 1 && !file->append(start)))

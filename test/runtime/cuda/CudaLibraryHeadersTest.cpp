@@ -40,7 +40,7 @@ TEST(CudaLibraryHeaders, ConstantsOfTheLibrariesAreTheirs) {
   EXPECT_EQ(int(own::kBlasNotSupported), CUBLAS_STATUS_NOT_SUPPORTED);
   EXPECT_EQ(int(own::kReal32), CUDA_R_32F);
   EXPECT_EQ(int(own::kReal64), CUDA_R_64F);
-  EXPECT_EQ(int(own::kRealBf1616), CUDA_R_16BF);
+  EXPECT_EQ(int(own::kRealBf16), CUDA_R_16BF);
   EXPECT_EQ(int(own::kCompute32), CUBLAS_COMPUTE_32F);
   EXPECT_EQ(int(own::kCompute64), CUBLAS_COMPUTE_64F);
   EXPECT_EQ(int(own::kCompute32FastTf32), CUBLAS_COMPUTE_32F_FAST_TF32);
@@ -62,7 +62,7 @@ TEST(CudaLibraryHeaders, ConstantsOfTheLibrariesAreTheirs) {
   EXPECT_EQ(int(own::kNcclInt64), ncclInt64);
   EXPECT_EQ(int(own::kNcclFloat32), ncclFloat32);
   EXPECT_EQ(int(own::kNcclFloat64), ncclFloat64);
-  EXPECT_EQ(int(own::kNcclBf1616), ncclBfloat16);
+  EXPECT_EQ(int(own::kNcclBf16), ncclBfloat16);
   EXPECT_EQ(int(own::kNcclSum), ncclSum);
   EXPECT_EQ(int(own::kNcclInProgress), ncclInProgress);
 }
