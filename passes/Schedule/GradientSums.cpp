@@ -69,14 +69,15 @@ GradientSums::GradientSums(Block &body, const Contributions &contributions, cons
       places[units[*last].back()].push_back(buffers.whole("gradient", i));
   if (!layout.units.empty())
     return;
-  for (const planner::GradientBucket &run : planner::gradientRuns(gradients.bytes, finalAfter, end)) {
-    const runtime::ParameterSpec &first = *gradients.specs[run.first], &last = *gradients.specs[run.last];
+  for (const planner::GradientBucket &bucket : planner::gradientBuckets(gradients.bytes, finalAfter, end)) {
+    const runtime::ParameterSpec &first = *gradients.specs[bucket.first],
+                                 &last = *gradients.specs[bucket.last];
     std::string label = "gradients of " + first.onnxName;
-    if (run.first != run.last)
+    if (bucket.first != bucket.last)
       label += " to " + last.onnxName;
-    places[units[run.after].back()].push_back(
+    places[units[bucket.after].back()].push_back(
         ProgramBuffers::gradientRange(layout, body.getParentOp()->getContext(), first.gradOffset,
-                                      static_cast<uint64_t>(run.bytes), std::move(label)));
+                                      static_cast<uint64_t>(bucket.bytes), std::move(label)));
   }
 }
 

@@ -7,7 +7,7 @@
 
 namespace accum {
 
-/// Runs of neighbouring gradients by the command behind which they are final (planner::gradientRuns).
+/// Buckets of neighbouring gradients by the command behind which they are final (planner::gradientBuckets).
 /// Commands that run in slices together are one command here, the last of them.
 class GradientSums {
 public:

@@ -18,20 +18,20 @@ public:
   explicit Waiting(const std::vector<int64_t> &bytes) : bytes(bytes), waits(bytes.size()) {}
 
   void add(size_t gradient) { waits[gradient] = true; }
-  /// The run around a gradient that waits.
+  /// The bucket around a gradient that waits.
   GradientBucket around(size_t gradient, size_t after) const {
-    GradientBucket run{after, gradient, gradient, 0};
-    while (run.first > 0 && waits[run.first - 1])
-      --run.first;
-    while (run.last + 1 < waits.size() && waits[run.last + 1])
-      ++run.last;
-    run.bytes = std::accumulate(bytes.begin() + ptrdiff_t(run.first), bytes.begin() + ptrdiff_t(run.last) + 1,
-                                int64_t(0));
-    return run;
+    GradientBucket bucket{after, gradient, gradient, 0};
+    while (bucket.first > 0 && waits[bucket.first - 1])
+      --bucket.first;
+    while (bucket.last + 1 < waits.size() && waits[bucket.last + 1])
+      ++bucket.last;
+    bucket.bytes = std::accumulate(bytes.begin() + ptrdiff_t(bucket.first),
+                                   bytes.begin() + ptrdiff_t(bucket.last) + 1, int64_t(0));
+    return bucket;
   }
   bool has(size_t gradient) const { return waits[gradient]; }
-  void take(const GradientBucket &run) {
-    std::fill(waits.begin() + ptrdiff_t(run.first), waits.begin() + ptrdiff_t(run.last) + 1, false);
+  void take(const GradientBucket &bucket) {
+    std::fill(waits.begin() + ptrdiff_t(bucket.first), waits.begin() + ptrdiff_t(bucket.last) + 1, false);
   }
 
 private:
@@ -41,29 +41,31 @@ private:
 
 } // namespace
 
-int64_t leastRunBytes(int64_t allBytes) { return std::clamp<int64_t>(allBytes / kPieces, 1, kEnoughBytes); }
+int64_t leastBucketBytes(int64_t allBytes) {
+  return std::clamp<int64_t>(allBytes / kPieces, 1, kEnoughBytes);
+}
 
-std::vector<GradientBucket> gradientRuns(const std::vector<int64_t> &bytes,
-                                         const std::vector<size_t> &finalAfter, size_t end) {
-  int64_t least = leastRunBytes(std::accumulate(bytes.begin(), bytes.end(), int64_t(0)));
+std::vector<GradientBucket> gradientBuckets(const std::vector<int64_t> &bytes,
+                                            const std::vector<size_t> &finalAfter, size_t end) {
+  int64_t least = leastBucketBytes(std::accumulate(bytes.begin(), bytes.end(), int64_t(0)));
   std::map<size_t, std::vector<size_t>> finalBehind;
   for (size_t i = 0; i < finalAfter.size(); ++i)
     if (finalAfter[i] < end)
       finalBehind[finalAfter[i]].push_back(i);
   Waiting waiting(bytes);
-  std::vector<GradientBucket> runs;
+  std::vector<GradientBucket> buckets;
   for (const auto &[command, gradients] : finalBehind) {
     for (size_t gradient : gradients)
       waiting.add(gradient);
     for (size_t gradient : gradients) {
-      GradientBucket run = waiting.around(gradient, command);
-      if (!waiting.has(gradient) || run.bytes < least) // or sent with a neighbour
+      GradientBucket bucket = waiting.around(gradient, command);
+      if (!waiting.has(gradient) || bucket.bytes < least) // or sent with a neighbour
         continue;
-      waiting.take(run);
-      runs.push_back(run);
+      waiting.take(bucket);
+      buckets.push_back(bucket);
     }
   }
-  return runs;
+  return buckets;
 }
 
 } // namespace accum::planner

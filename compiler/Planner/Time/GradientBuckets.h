@@ -15,18 +15,18 @@ struct GradientBucket {
   bool operator==(const GradientBucket &) const = default;
 };
 
-/// A gradient that no command of the micro-step contributes to: in no run.
+/// A gradient that no command of the micro-step contributes to: in no bucket.
 inline constexpr size_t kNeverFinal = SIZE_MAX;
 
-/// The least bytes of a run, for so many bytes of gradients: large enough for a link's full rate, and several
-/// to a step.
-int64_t leastRunBytes(int64_t allBytes);
+/// The least bytes of a bucket, for so many bytes of gradients: large enough for a link's full rate, and
+/// several to a step.
+int64_t leastBucketBytes(int64_t allBytes);
 
 /// In the order in which they are sent. `bytes[i]` is what gradient i takes in the state, padding included,
 /// `finalAfter[i]` the number of the last command that contributes to it. Neighbours that are final and not
-/// sent yet are sent as soon as they have `leastRunBytes`, but nothing behind the last command `end`, where
-/// there is nothing left to run beside. docs/decisions/overlapped-all-reduce.md.
-std::vector<GradientBucket> gradientRuns(const std::vector<int64_t> &bytes,
-                                         const std::vector<size_t> &finalAfter, size_t end);
+/// sent yet are sent as soon as they have `leastBucketBytes`, but nothing behind the last command `end`,
+/// where there is nothing left to run beside. docs/decisions/overlapped-all-reduce.md.
+std::vector<GradientBucket> gradientBuckets(const std::vector<int64_t> &bytes,
+                                            const std::vector<size_t> &finalAfter, size_t end);
 
 } // namespace accum::planner

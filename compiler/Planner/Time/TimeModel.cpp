@@ -264,8 +264,8 @@ std::optional<Overlap> TimeModel::overlapOf(const Cut &cut) const {
     summed = std::max(summed, begin) + seconds;
     rest -= size;
   };
-  for (const GradientBucket &run : gradientRuns(bytes, finalAfter, ends.empty() ? 0 : ends.size() - 1))
-    sum(static_cast<double>(run.bytes), ends[run.after]);
+  for (const GradientBucket &bucket : gradientBuckets(bytes, finalAfter, ends.empty() ? 0 : ends.size() - 1))
+    sum(static_cast<double>(bucket.bytes), ends[bucket.after]);
   if (rest > 0)
     sum(rest, now);
   overlap.exposed = std::min(overlap.seconds, std::max(0.0, summed - now));

@@ -86,8 +86,8 @@ public:
   /// time.
   std::optional<UnitTraffic> unitsAt(int64_t m, const Sharing &sharing) const;
   /// The sum of gradients over the devices, where the device begins it while the last micro-step still runs:
-  /// run by run (GradientBuckets.h), each once it is final and the one before it is summed, the rest behind.
-  /// Nothing where it does not, or nobody knows when gradients are final.
+  /// bucket by bucket (GradientBuckets.h), each once it is final and the one before it is summed, the rest
+  /// behind. Nothing where it does not, or nobody knows when gradients are final.
   std::optional<Overlap> overlapOf(const Cut &cut) const;
   /// A whole step's commands, equal ones together, the longest first.
   std::vector<CommandTime> commands(const Cut &cut) const;

@@ -11,28 +11,28 @@ using testing::IsEmpty;
 
 TEST(GradientBuckets, NeighboursAreSentTogether) {
   // Backwards, as a model's layers are; gradient 0 by the last command.
-  EXPECT_THAT(gradientRuns({40, 10, 10, 10, 10}, {9, 6, 5, 3, 1}, 9),
+  EXPECT_THAT(gradientBuckets({40, 10, 10, 10, 10}, {9, 6, 5, 3, 1}, 9),
               ElementsAre(GradientBucket{1, 4, 4, 10}, GradientBucket{3, 3, 3, 10},
                           GradientBucket{5, 2, 2, 10}, GradientBucket{6, 1, 1, 10}));
-  EXPECT_THAT(gradientRuns({40, 4, 4, 4, 4}, {9, 6, 5, 3, 1}, 9),
+  EXPECT_THAT(gradientBuckets({40, 4, 4, 4, 4}, {9, 6, 5, 3, 1}, 9),
               ElementsAre(GradientBucket{3, 3, 4, 8}, GradientBucket{6, 1, 2, 8}));
 }
 
 TEST(GradientBuckets, OneBetweenOthersHoldsThemTogetherLater) {
-  EXPECT_THAT(gradientRuns({7, 2, 7, 30}, {1, 4, 2, 8}, 8),
+  EXPECT_THAT(gradientBuckets({7, 2, 7, 30}, {1, 4, 2, 8}, 8),
               ElementsAre(GradientBucket{1, 0, 0, 7}, GradientBucket{2, 2, 2, 7}));
-  EXPECT_THAT(gradientRuns({4, 2, 4, 40}, {1, 4, 2, 8}, 8), ElementsAre(GradientBucket{4, 0, 2, 10}));
+  EXPECT_THAT(gradientBuckets({4, 2, 4, 40}, {1, 4, 2, 8}, 8), ElementsAre(GradientBucket{4, 0, 2, 10}));
 }
 
 TEST(GradientBuckets, NothingIsSentThatNothingRunsBeside) {
-  EXPECT_THAT(gradientRuns({10, 10}, {3, 3}, 3), IsEmpty());
-  EXPECT_THAT(gradientRuns({10, 10}, {kNeverFinal, kNeverFinal}, 3), IsEmpty());
-  EXPECT_THAT(gradientRuns({}, {}, 0), IsEmpty());
+  EXPECT_THAT(gradientBuckets({10, 10}, {3, 3}, 3), IsEmpty());
+  EXPECT_THAT(gradientBuckets({10, 10}, {kNeverFinal, kNeverFinal}, 3), IsEmpty());
+  EXPECT_THAT(gradientBuckets({}, {}, 0), IsEmpty());
 }
 
 TEST(GradientBuckets, LargeGradientsGoInPiecesOfTheLinksSize) {
-  EXPECT_EQ(leastRunBytes(int64_t(500) << 20), 32 << 20);
-  EXPECT_EQ(leastRunBytes(80), 10);
+  EXPECT_EQ(leastBucketBytes(int64_t(500) << 20), 32 << 20);
+  EXPECT_EQ(leastBucketBytes(80), 10);
 }
 
 TEST(GradientBuckets, EachIsFinalSentOnceAndLargeEnough) {
@@ -48,22 +48,22 @@ TEST(GradientBuckets, EachIsFinalSentOnceAndLargeEnough) {
     }
     std::vector<int> sent(count);
     size_t previous = 0;
-    for (const GradientBucket &run : gradientRuns(bytes, finalAfter, end)) {
-      EXPECT_GE(run.after, previous);
-      EXPECT_LT(run.after, end);
-      previous = run.after;
+    for (const GradientBucket &bucket : gradientBuckets(bytes, finalAfter, end)) {
+      EXPECT_GE(bucket.after, previous);
+      EXPECT_LT(bucket.after, end);
+      previous = bucket.after;
       int64_t sum = 0;
-      for (size_t i = run.first; i <= run.last; ++i) {
-        EXPECT_LE(finalAfter[i], run.after);
+      for (size_t i = bucket.first; i <= bucket.last; ++i) {
+        EXPECT_LE(finalAfter[i], bucket.after);
         ++sent[i];
         sum += bytes[i];
       }
-      EXPECT_EQ(sum, run.bytes);
-      EXPECT_GE(sum, leastRunBytes(all));
+      EXPECT_EQ(sum, bucket.bytes);
+      EXPECT_GE(sum, leastBucketBytes(all));
     }
     for (size_t i = 0; i < count; ++i) {
       EXPECT_LE(sent[i], 1);
-      if (finalAfter[i] < end && bytes[i] >= leastRunBytes(all))
+      if (finalAfter[i] < end && bytes[i] >= leastBucketBytes(all))
         EXPECT_EQ(sent[i], 1); // large enough alone
     }
   }

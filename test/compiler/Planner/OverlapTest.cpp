@@ -108,7 +108,7 @@ TEST(Overlap, MeetsALinkThatTakesOneRunAtATimeAndItsBounds) {
     auto overlap = *TimeModel(problem, profile, 4).overlapOf({2, 5, 2});
     double factor = 2 * 0.75 / profile.linkBandwidth, all = double(problem.allReduceBytes), free = 0,
            sent = 0;
-    std::vector<GradientBucket> runs = gradientRuns(bytes, after, ends.size() - 1);
+    std::vector<GradientBucket> runs = gradientBuckets(bytes, after, ends.size() - 1);
     for (const GradientBucket &run : runs) {
       while (free < ends[run.after]) // nothing to send yet
         free = ends[run.after];
