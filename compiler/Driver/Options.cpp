@@ -42,8 +42,9 @@ CLI::Validator oneOf(const std::vector<std::string> &words) {
 void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
   app.option_defaults()->group("What is trained");
   app.add_option("MODEL", options.model, "ONNX file, or a dump (.mlir) to resume from");
-  app.add_option("--loss", options.loss,
-                 "auto, an output's name, or cross-entropy|causal-lm|next-token|mse[:OUTPUT] (default: auto)")
+  app.add_option(
+         "--loss", options.loss,
+         "auto, an output's name, or cross-entropy|causal-lm|next-token|mse|bce[:OUTPUT] (default: auto)")
       ->check(notEmpty);
   app.add_option("--dim", raw.dims,
                  "size of a symbolic dimension other than the batch: NAME=SIZE, or A,B=SIZE");

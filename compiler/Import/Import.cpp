@@ -314,6 +314,8 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
     return {};
   }
   llvm::append_range(report.notices, noteUnread(model->graph, function));
+  if (std::optional<std::string> probabilities = noteProbabilities(model->graph, report))
+    report.notices.push_back(*probabilities);
   if (report.lossKind == name(LossChoice::Kind::NextToken) && readsInput(function, "attention_mask"))
     report.notices.push_back("next-token takes every token but the first for a target, also what "
                              "`attention_mask` hides: where data are padded, --loss causal-lm with labels of "

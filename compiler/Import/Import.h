@@ -18,7 +18,7 @@ struct ImportOptions {
   std::filesystem::path path;
   std::map<std::string, int64_t> dims; ///< sizes of symbolic dimensions other than the batch; `a,b` names two
   std::string batchDim;                ///< its symbols, commas between; empty: those leading the inputs
-  /// `auto`, an output's name, or cross-entropy | causal-lm | next-token | mse, each with an optional
+  /// `auto`, an output's name, or cross-entropy | causal-lm | next-token | mse | bce, each with an optional
   /// `:OUTPUT`.
   std::string loss = "auto";
   ParameterOptions parameters;
@@ -50,9 +50,9 @@ struct ImportReport {
   std::vector<std::string> batchDims;          ///< all symbols that are the batch
   bool batchPresumed = false;                  ///< several, and no flag says that they are one
   std::map<std::string, int64_t> dimsFromFile; ///< symbol -> size, where the file's own default was taken
-  std::string loss;                     ///< which convention, on which output, and what it counts: one phrase
-  std::string lossKind;                 ///< `output`, `cross-entropy`, `causal-lm`, `next-token`, `mse`
-  std::string lossOutput;               ///< the ONNX output that it is, or is taken on
+  std::string loss;       ///< which convention, on which output, and what it counts: one phrase
+  std::string lossKind;   ///< `output`, `cross-entropy`, `causal-lm`, `next-token`, `mse`, `bce`
+  std::string lossOutput; ///< the ONNX output that it is, or is taken on
   std::vector<std::string> otherLosses; ///< flags that would give another loss
   bool hasDropout = false;
   bool trainsDoubles = false;       ///< the parameters that are trained are f64

@@ -13,7 +13,8 @@ using Kind = LossChoice::Kind;
 static constexpr std::pair<Kind, std::string_view> conventions[] = {{Kind::CrossEntropy, "cross-entropy"},
                                                                     {Kind::CausalLm, "causal-lm"},
                                                                     {Kind::NextToken, "next-token"},
-                                                                    {Kind::Mse, "mse"}};
+                                                                    {Kind::Mse, "mse"},
+                                                                    {Kind::Bce, "bce"}};
 
 std::string_view name(Kind kind) {
   for (auto [each, text] : conventions)
@@ -55,10 +56,10 @@ static std::string shapeText(const ValueInfo &output) {
 static Failure noLoss(std::string slug, std::string message, llvm::ArrayRef<const ValueInfo *> outputs) {
   Failure failure{std::move(slug), "the model", std::move(message), {}};
   for (const ValueInfo *output : outputs)
-    failure.notes.push_back(isScalar(*output)
-                                ? "--loss " + output->name + " takes that scalar"
-                                : "--loss cross-entropy:" + output->name + " or --loss mse:" + output->name +
-                                      " puts a loss on that output" + shapeText(*output));
+    failure.notes.push_back(isScalar(*output) ? "--loss " + output->name + " takes that scalar"
+                                              : "--loss cross-entropy:" + output->name + ", --loss bce:" +
+                                                    output->name + " or --loss mse:" + output->name +
+                                                    " puts a loss on that output" + shapeText(*output));
   if (outputs.empty())
     failure.notes.push_back("training needs a float output that depends on the parameters");
   return failure;
@@ -134,18 +135,27 @@ static Value tokenLabels(Emitter &emit, Kind kind, const Shape &rows, Value toke
     return shiftedLeft(emit, newInput("labels", rows, DType::Int64));
   if (!tokens || shapeOf(tokens) != rows)
     refuseMalformed("needs an input `input_ids` as long as the scores; without one, --loss cross-entropy "
-                    "takes labels of every position as an input, --loss mse targets");
+                    "takes labels of every position as an input, --loss mse or bce targets");
   return shiftedLeft(emit, tokens);
 }
 
-static Value meanSquaredError(Emitter &emit, Value output, NewInput newInput) {
-  bool isDouble = elementTypeOf(output).isF64();
-  Value targets = newInput("targets", shapeOf(output), isDouble ? DType::Float64 : DType::Float32);
-  Value difference = emit.sub(output, emit.cast(targets, elementTypeOf(output)));
+/// The mean over all elements of a loss that compares each one with its target.
+static Value elementLoss(Emitter &emit, Kind kind, Value output, NewInput newInput) {
+  Type element = elementTypeOf(output);
+  Value targets = emit.cast(
+      newInput("targets", shapeOf(output), element.isF64() ? DType::Float64 : DType::Float32), element);
   SmallVector<int64_t> axes;
   for (size_t d = 0; d < shapeOf(output).size(); ++d)
     axes.push_back(static_cast<int64_t>(d));
-  return emit.mean(emit.mul(difference, difference), axes);
+  Value loss;
+  if (kind == Kind::Mse) {
+    Value difference = emit.sub(output, targets);
+    loss = emit.mul(difference, difference);
+  } else {
+    // -(t log p + (1 - t) log (1 - p)) with p = sigmoid(x): no logarithm of 0, and smooth at x = 0.
+    loss = emit.sub(emit.unary(nn::ElementwiseFn::softplus, output), emit.mul(output, targets));
+  }
+  return emit.mean(loss, axes);
 }
 
 Value emitLoss(Emitter &emit, Kind kind, Value scores, Value tokens, NewInput newInput) {
@@ -154,8 +164,12 @@ Value emitLoss(Emitter &emit, Kind kind, Value scores, Value tokens, NewInput ne
     refuseMalformed("is taken on a scalar");
   if (!isa<FloatType>(elementTypeOf(scores)))
     refuseMalformed("is taken on integers, which the file declares as floats");
-  if (kind == Kind::Mse)
-    return meanSquaredError(emit, scores, newInput);
+  if (kind == Kind::Mse || kind == Kind::Bce)
+    return elementLoss(emit, kind, scores, newInput);
+  if (rows.back().count == 1 && !rows.back().batched)
+    throw Refusal{"no-loss",
+                  "has one score per row: a cross-entropy over one class is always 0",
+                  {"--loss bce takes that score as the logit of a yes or no, --loss mse as a number"}};
   rows.pop_back();
   LossTerms terms;
   terms.ignored = -100;
@@ -181,6 +195,8 @@ static std::string conventionSentence(Kind kind, const LossChoice &choice, bool 
     return "causal-lm" + on + ": labels shifted here, -100 ignored, mean over the counted ones";
   case Kind::Mse:
     return "mse" + on + ": mean squared difference to `targets`";
+  case Kind::Bce:
+    return "bce" + on + ": mean binary cross-entropy of its sigmoid and `targets` in 0..1";
   default:
     return "cross-entropy" + on + why +
            ": labels aligned with the scores, -100 ignored, mean over the counted ones";
@@ -204,6 +220,28 @@ void reportLoss(const LossChoice &choice, bool causal, const Shape &scores, Impo
     report.otherLosses.push_back("--loss causal-lm (labels shifted here, -100 ignored)");
   if (kind != Kind::CrossEntropy)
     report.otherLosses.push_back("--loss cross-entropy (labels aligned with the logits)");
+}
+
+/// The node that makes a value, through casts.
+static const Node *makerOf(const Graph &graph, std::string value) {
+  for (auto node = graph.nodes.rbegin(); node != graph.nodes.rend(); ++node)
+    if (llvm::is_contained(node->outputs, value)) {
+      if (node->opType != "Cast" && node->opType != "Identity")
+        return &*node;
+      value = node->inputs.front();
+    }
+  return nullptr;
+}
+
+std::optional<std::string> noteProbabilities(const Graph &graph, const ImportReport &report) {
+  if (report.lossKind == name(Kind::Output) || report.lossKind == name(Kind::Mse))
+    return std::nullopt;
+  const Node *maker = makerOf(graph, report.lossOutput);
+  if (!maker || (maker->opType != "Softmax" && maker->opType != "Sigmoid"))
+    return std::nullopt;
+  return "`" + report.lossOutput + "` comes out of " + maker->opType + ", but " + report.lossKind +
+         " takes logits and computes their probabilities itself: export what goes into " + maker->opType +
+         ", or the model learns slowly and badly";
 }
 
 } // namespace accum::import

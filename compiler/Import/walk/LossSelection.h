@@ -7,7 +7,7 @@
 namespace accum::import {
 
 struct LossChoice {
-  enum class Kind { Output, CrossEntropy, CausalLm, NextToken, Mse, Undecided };
+  enum class Kind { Output, CrossEntropy, CausalLm, NextToken, Mse, Bce, Undecided };
   Kind kind = Kind::Output;
   std::string output; ///< that is the loss, or that the convention reads
 };
@@ -26,5 +26,7 @@ mlir::Value emitLoss(Emitter &emit, LossChoice::Kind kind, mlir::Value scores, m
                      NewInput newInput);
 /// Fills the report's sentences about the loss.
 void reportLoss(const LossChoice &choice, bool causal, const Shape &scores, ImportReport &report);
+/// Says so where a convention that takes logits is put on probabilities.
+std::optional<std::string> noteProbabilities(const Graph &graph, const ImportReport &report);
 
 } // namespace accum::import
