@@ -6,6 +6,7 @@ What has a meaning here is taken over; any other argument that is not at its def
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import itertools
 import math
 import os
@@ -21,7 +22,8 @@ _TAKEN = {"output_dir", "per_device_train_batch_size", "num_train_epochs", "max_
           "lr_scheduler_kwargs", "warmup_steps", "warmup_ratio", "optim", "weight_decay", "adam_beta1", "adam_beta2",
           "adam_epsilon", "gradient_accumulation_steps", "max_grad_norm", "bf16", "tf32", "eval_strategy", "eval_steps",
           "eval_on_start", "per_device_eval_batch_size", "save_strategy", "save_steps", "save_total_limit", "seed",
-          "data_seed", "dataloader_drop_last", "resume_from_checkpoint", "logging_steps", "logging_strategy"}
+          "data_seed", "dataloader_drop_last", "label_smoothing_factor", "resume_from_checkpoint", "logging_steps",
+          "logging_strategy"}
 # They change how fast or loud a run is, or how batches are loaded, which is the Trainer's own loader.
 _HARMLESS = {"logging_first_step", "logging_dir", "logging_nan_inf_filter", "log_level", "log_level_replica",
              "log_on_each_node", "disable_tqdm", "report_to", "run_name", "project", "do_train", "do_eval", "do_predict",
@@ -180,6 +182,20 @@ def _items(loaders: Any) -> Callable | None:
     return lambda batch: {"num_items_in_batch": batch["labels"].ne(-100).sum()} if "labels" in batch else {}
 
 
+def _smoothed(loaders: Any, model: Any) -> Callable | None:
+    """The loss of transformers' LabelSmoother, where label_smoothing_factor asks for it."""
+    from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+
+    if loaders.label_smoother is None:
+        return None
+    smoother, items = loaders.label_smoother, _items(loaders)
+    is_causal = type(model).__name__ in MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.values()
+    # Earlier versions divide by what the loss counts.
+    if items is None or "num_items_in_batch" not in inspect.signature(type(smoother).__call__).parameters:
+        return lambda output, batch: smoother(output, batch["labels"], shift_labels=is_causal)
+    return lambda output, batch: smoother(output, batch["labels"], shift_labels=is_causal, **items(batch))
+
+
 def train(model: Any, train_dataset: Any, args: Any, *, eval_dataset: Any = None, data_collator: Callable | None = None,
           processing_class: Any = None, memory: str | None = None, on_step: Callable[[Metrics], None] | None = None,
           **options: Any) -> TrainOutput:
@@ -219,7 +235,7 @@ def train(model: Any, train_dataset: Any, args: Any, *, eval_dataset: Any = None
                      optimizer=_OPTIMIZERS[_text(args.optim)], lr=args.learning_rate, **hyper,
                      **_decay(loaders, model, args), clip_norm=args.max_grad_norm or None, steps=steps,
                      schedule=_schedule_file(_factors(args, steps), folder), seed=args.seed,
-                     _computed=_items(loaders), **options) as run:
+                     loss=_smoothed(loaders, model), _computed=_items(loaders), **options) as run:
             own = _Run(args, loaders, run, eval_dataset is not None, per_epoch, steps, on_step)
             own.loop()
             run.load_into(model)

@@ -14,11 +14,10 @@ struct Argument {
   std::string_view opType;    ///< of the node that lacks it; other translations have it
   size_t position;
   std::string_view keyword;
-  std::string_view wayOut; ///< empty: `smoothingWritten`
+  std::string_view wayOut;
 };
 
 constexpr Argument kOfValues[] = {
-    {"cross_entropy_loss", "SoftmaxCrossEntropyLoss", 5, "label_smoothing", ""},
     {"avg_pool2d", "AveragePool", 6, "divisor_override",
      "write it out in the model: an average with divisor_override=1 is avg_pool2d(x, k) * k * k"},
     {"avg_pool3d", "AveragePool", 6, "divisor_override",
@@ -36,21 +35,6 @@ bool isOff(std::string_view value) {
          (value != "True" && std::strtod(std::string(value).c_str(), nullptr) == 0);
 }
 
-/// PyTorch's formula of the call: class weights enter both terms, and the divisor.
-std::string smoothingWritten(const Node &node) {
-  bool weighted = node.inputs.size() > 2 && !node.inputs[2].empty();
-  const std::string *reduction = node.attribute<std::string>("reduction");
-  std::string text = weighted ? "(1 - e) * w[y] * nll - e * (w * log_softmax(logits)).mean(-1)"
-                              : "(1 - e) * nll - e * log_softmax(logits).mean(-1)";
-  text = "write it out in the model: " + text;
-  if (reduction && *reduction == "none")
-    return text;
-  text += ", summed over the counted targets";
-  if (reduction && *reduction == "sum")
-    return text;
-  return text + (weighted ? " y and divided by the sum of w over them" : " and divided by their number");
-}
-
 template <size_t N>
 std::optional<Refusal> lostAmong(const Argument (&table)[N], const Node &node, std::string_view consequence) {
   auto mayLack = [&](const Argument &argument) { return argument.opType == node.opType; };
@@ -64,7 +48,7 @@ std::optional<Refusal> lostAmong(const Argument (&table)[N], const Node &node, s
       return Refusal{
           "lost-in-export",
           fmt::format("had {} = {}, which the exporter left out: {}", argument.keyword, value, consequence),
-          {argument.wayOut.empty() ? smoothingWritten(node) : std::string(argument.wayOut)}};
+          {std::string(argument.wayOut)}};
   }
   return std::nullopt;
 }
@@ -76,6 +60,13 @@ std::optional<Refusal> lostArgument(const Node &node) {
 
 std::optional<Refusal> lostGradientArgument(const Node &node) {
   return lostAmong(kOfGradients, node, "the graph's gradient is not the model's");
+}
+
+double labelSmoothing(const Node &node) {
+  std::optional<TracedCall> call = TracedCall::of(node);
+  if (!call || call->operation() != "cross_entropy_loss")
+    return 0;
+  return std::strtod(std::string(call->argument(5, "label_smoothing")).c_str(), nullptr);
 }
 
 } // namespace accum::import

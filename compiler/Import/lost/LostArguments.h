@@ -11,5 +11,8 @@ namespace accum::import {
 std::optional<Refusal> lostArgument(const Node &node);
 /// It computes the model's value, and its gradient is another one.
 std::optional<Refusal> lostGradientArgument(const Node &node);
+/// `label_smoothing` of the cross-entropy that a SoftmaxCrossEntropyLoss was translated from: its value is
+/// without it. 0: none.
+double labelSmoothing(const Node &node);
 
 } // namespace accum::import

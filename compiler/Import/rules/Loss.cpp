@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: SoftmaxCrossEntropyLoss and NegativeLogLikelihoodLoss.
+#include "compiler/Import/lost/LostArguments.h"
 #include "compiler/Import/rules/CrossEntropy.h"
 #include "compiler/Import/rules/OperandTypes.h"
 #include "compiler/Import/walk/BakedIn.h"
 #include "compiler/Import/walk/Binder.h"
 #include "llvm/ADT/STLExtras.h"
+#include <fmt/format.h>
 
 using namespace mlir;
 
@@ -43,9 +45,18 @@ static Value rowCount(Emitter &emit, const LossTerms &terms) {
   return emit.cast(emit.reduce(ReduceKind::sum, ones, allAxes(ones)), element);
 }
 
+/// 0 in ignored rows.
+static Value smoothRows(Emitter &emit, const LossTerms &terms) {
+  Value none = emit.scalar(elementTypeOf(terms.smooth), 0);
+  return terms.ignored ? emit.select(isCounted(emit, terms), terms.smooth, none) : terms.smooth;
+}
+
 Value reduceLoss(Emitter &emit, const LossTerms &terms, LossReduction reduction) {
   Value weights = terms.weights ? rowWeights(emit, terms) : Value();
   Value rows = weights ? emit.mul(terms.rows, weights) : terms.rows;
+  if (terms.smooth)
+    rows =
+        emit.add(emit.scale(rows, 1 - terms.smoothing), emit.scale(smoothRows(emit, terms), terms.smoothing));
   if (reduction == LossReduction::None)
     return rows;
   Value sum = emit.reduce(ReduceKind::sum, rows, allAxes(rows));
@@ -69,12 +80,12 @@ static void requireLabels(Value logits, Value labels) {
     refuseMalformed("has labels " + toString(given) + " for logits " + toString(shapeOf(logits)));
 }
 
-Value crossEntropyRows(Emitter &emit, Value logits, Value labels, std::optional<int64_t> ignored) {
+nn::CrossEntropyOp crossEntropyRows(Emitter &emit, Value logits, Value labels,
+                                    std::optional<int64_t> ignored) {
   requireLabels(logits, labels);
   Type rows = emit.type(shapeOf(labels), elementTypeOf(logits));
   IntegerAttr ignoredLabel = ignored ? emit.builder.getI64IntegerAttr(*ignored) : IntegerAttr();
-  return nn::CrossEntropyOp::create(emit.builder, emit.location, rows, rows, logits, labels, ignoredLabel)
-      .getLoss();
+  return nn::CrossEntropyOp::create(emit.builder, emit.location, rows, rows, logits, labels, ignoredLabel);
 }
 
 static LossReduction reductionOf(Binder &node) {
@@ -130,11 +141,32 @@ static LossTerms termsOf(Binder &node) {
   return terms;
 }
 
+/// The exporter leaves label smoothing out of the node: it is put back as torch.nn.functional.cross_entropy
+/// has it.
+static void smoothLabels(Binder &node, nn::CrossEntropyOp entropy, LossTerms &terms) {
+  Emitter &emit = node.emit;
+  terms.smoothing = labelSmoothing(node.node);
+  if (terms.smoothing == 0)
+    return;
+  Value logits = entropy.getLogits(), weighted = logits, lse = entropy.getLse();
+  if (terms.weights) {
+    weighted = emit.mul(logits, terms.weights);
+    lse = emit.mul(lse, emit.mean(terms.weights, {0}));
+  }
+  terms.smooth = emit.sub(lse, emit.mean(weighted, {static_cast<int64_t>(shapeOf(logits).size()) - 1}));
+  emit.notices.insert(
+      fmt::format("label_smoothing {}: the exporter left it out of the cross-entropy, and it is put "
+                  "back",
+                  terms.smoothing));
+}
+
 static void softmaxCrossEntropy(Binder &node) {
   Emitter &emit = node.emit;
   LossTerms terms = termsOf(node);
   Value logits = classesLast(emit, node.value(0));
-  terms.rows = crossEntropyRows(emit, logits, terms.labels, terms.ignored);
+  nn::CrossEntropyOp entropy = crossEntropyRows(emit, logits, terms.labels, terms.ignored);
+  terms.rows = entropy.getLoss();
+  smoothLabels(node, entropy, terms);
   node.set(0, reduceLoss(emit, terms, reductionOf(node)));
   if (node.wants(1)) {
     int64_t axis = 1;
@@ -151,7 +183,8 @@ static Value likelihoodRows(Binder &node, const LossTerms &terms) {
   auto last = static_cast<int64_t>(shapeOf(scores).size()) - 1;
   if (auto softmax = scores.getDefiningOp<nn::SoftmaxOp>())
     if (softmax.getLog() && static_cast<int64_t>(softmax.getAxis()) == 1)
-      return crossEntropyRows(emit, classesLast(emit, softmax.getInput()), terms.labels, terms.ignored);
+      return crossEntropyRows(emit, classesLast(emit, softmax.getInput()), terms.labels, terms.ignored)
+          .getLoss();
   Value labels = terms.labels, zero = emit.integerScalar(elementTypeOf(labels), 0);
   Value counted = terms.ignored ? isCounted(emit, terms) : Value();
   Value safe = counted ? emit.select(counted, labels, zero) : labels;

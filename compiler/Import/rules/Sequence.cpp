@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: sequences of tensors with known positions, which unoptimised exports use to take apart a split.
-#include "compiler/Import/walk/Binder.h"
+#include "compiler/Import/rules/Pieces.h"
 
 using namespace mlir;
 
@@ -21,8 +21,9 @@ static const std::vector<GraphValue> &itemsOf(Binder &node, int64_t i) {
 }
 
 /// Sizes of the pieces along an axis of `size`: a list, equal pieces with a smaller last one, or ones.
-static SmallVector<int64_t> pieceSizes(Binder &node, int64_t size) {
-  SmallVector<int64_t> sizes = node.has(1) ? node.integers(1) : SmallVector<int64_t>{1};
+static SmallVector<int64_t> pieceSizes(Binder &node, const Extent &axis) {
+  int64_t size = axis.count;
+  SmallVector<int64_t> sizes = node.has(1) ? givenSizes(node, axis) : SmallVector<int64_t>{1};
   bool isList = node.has(1) && node.input(1).rank() == 1;
   if (!isList && (sizes.size() != 1 || sizes[0] < 1))
     refuseMalformed("splits into pieces of no size");
@@ -43,14 +44,14 @@ static SmallVector<int64_t> pieceSizes(Binder &node, int64_t size) {
 static void splitToSequence(Binder &node) {
   const GraphValue x = node.input(0);
   int64_t axis = node.axis(node.integer("axis", 0), x.rank());
-  if (x.shape[axis].batched)
-    refuseCrossBatch("takes part of the batch: it splits the batch axis");
+  if (x.shape[axis].batched && !node.has(1))
+    refuseCrossBatch("takes the samples of the batch one by one");
   bool keep = node.has(1) || node.integer("keepdims", 1) != 0;
   SmallVector<int64_t> from(x.shape.size(), 0), by(x.shape.size(), 1);
   std::vector<GraphValue> items;
-  for (int64_t size : pieceSizes(node, x.shape[axis].count)) {
+  for (int64_t size : pieceSizes(node, x.shape[axis])) {
     Shape target(x.shape);
-    target[axis] = Extent::fixed(size);
+    target[axis].count = size;
     GraphValue piece = slice(node.emit, x, from, by, target);
     items.push_back(keep ? piece : reshape(node.emit, piece, dropAxes(target, {axis})));
     from[axis] += size;

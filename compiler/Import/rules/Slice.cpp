@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: operators that cut or extend a value.
-#include "compiler/Import/walk/Binder.h"
+#include "compiler/Import/rules/Pieces.h"
 #include "llvm/ADT/STLExtras.h"
 #include <limits>
 
@@ -93,9 +93,27 @@ static void sliceRule(Binder &node) {
   node.set(0, slice(node.emit, x, from, by, target));
 }
 
-static SmallVector<int64_t> splitSizes(Binder &node, int64_t size, int64_t pieces) {
-  if (node.has(1))
+SmallVector<int64_t> givenSizes(Binder &node, const Extent &axis) {
+  if (!axis.batched)
     return node.integers(1);
+  SmallVector<int64_t> blocks;
+  for (const Element &size : node.integerContent(1).flatten()) {
+    if (size.constant != 0 || size.perIndex != 0 || size.perBatch < 1)
+      refuseCrossBatch(
+          "takes part of the batch: it splits the batch axis into pieces of " +
+              std::to_string(size.constant) + " samples",
+          {"halves of two batches that were concatenated: x.view(2, -1, ...), or x[:n] and x[n:] with "
+           "n = x.shape[0] // 2",
+           wayOut});
+    blocks.push_back(size.perBatch);
+  }
+  return blocks;
+}
+
+static SmallVector<int64_t> splitSizes(Binder &node, const Extent &axis, int64_t pieces) {
+  int64_t size = axis.count;
+  if (node.has(1))
+    return givenSizes(node, axis);
   if (node.hasAttribute("split"))
     return node.integerList("split");
   if (node.integer("num_outputs", pieces) != pieces)
@@ -113,10 +131,10 @@ static void split(Binder &node) {
   const GraphValue x = node.input(0);
   int64_t axis = node.axis(node.integer("axis", 0), x.rank());
   auto pieces = static_cast<int64_t>(node.node.outputs.size());
-  bool isCut = node.has(1) || node.hasAttribute("split") || x.shape[axis].count % pieces != 0;
+  bool isCut = !node.has(1) && (node.hasAttribute("split") || x.shape[axis].count % pieces != 0);
   if (x.shape[axis].batched && isCut)
     refuseCrossBatch("takes part of the batch: it splits the batch axis", {wayOut});
-  SmallVector<int64_t> sizes = splitSizes(node, x.shape[axis].count, pieces);
+  SmallVector<int64_t> sizes = splitSizes(node, x.shape[axis], pieces);
   if (static_cast<int64_t>(sizes.size()) != pieces)
     refuseMalformed("splits into another number of pieces than it has outputs");
   SmallVector<int64_t> from(x.shape.size(), 0), by(x.shape.size(), 1);

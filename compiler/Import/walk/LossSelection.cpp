@@ -174,7 +174,7 @@ Value emitLoss(Emitter &emit, Kind kind, Value scores, Value tokens, NewInput ne
   LossTerms terms;
   terms.ignored = -100;
   terms.labels = tokenLabels(emit, kind, rows, tokens, newInput);
-  terms.rows = crossEntropyRows(emit, scores, terms.labels, terms.ignored);
+  terms.rows = crossEntropyRows(emit, scores, terms.labels, terms.ignored).getLoss();
   if (kind != Kind::NextToken)
     return reduceLoss(emit, terms, LossReduction::Mean);
   // Every token but the first is a target: the count needs no pass over the data.

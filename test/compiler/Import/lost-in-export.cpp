@@ -24,42 +24,17 @@ Node traced(std::string opType, const std::string &call) {
   return node;
 }
 
-/// The way out that is offered where a loss of these inputs lost its smoothing.
-std::string smoothingAdvice(std::vector<std::string> inputs, const std::string &reduction) {
-  Node loss =
-      traced("SoftmaxCrossEntropyLoss", "cross_entropy_loss.default](args = (%x, %y, %w, 1, -100, 0.1)");
-  loss.inputs = std::move(inputs);
-  loss.attributes.emplace("reduction", reduction);
-  auto lost = lostArgument(loss);
-  return lost ? lost->notes.front() : "";
-}
-
-TEST(LostSmoothing, asPyTorchComputesIt) {
-  EXPECT_EQ(
-      smoothingAdvice({"x", "y"}, "mean"),
-      "write it out in the model: (1 - e) * nll - e * log_softmax(logits).mean(-1), summed over the counted "
-      "targets and divided by their number");
-  EXPECT_EQ(smoothingAdvice({"x", "y", "w"}, "mean"),
-            "write it out in the model: (1 - e) * w[y] * nll - e * (w * log_softmax(logits)).mean(-1), "
-            "summed over the "
-            "counted targets y and divided by the sum of w over them");
-  EXPECT_THAT(smoothingAdvice({"x", "y", "w"}, "sum"),
-              testing::EndsWith(", summed over the counted targets"));
-  EXPECT_THAT(smoothingAdvice({"x", "y", ""}, "none"), testing::EndsWith("log_softmax(logits).mean(-1)"));
-}
-
 TEST(LostArguments, labelSmoothing) {
-  auto refusal = [](const std::string &arguments) {
-    auto lost = lostArgument(
+  auto smoothing = [](const std::string &arguments) {
+    return labelSmoothing(
         traced("SoftmaxCrossEntropyLoss", "cross_entropy_loss.default](args = (" + arguments + ")"));
-    return lost ? lost->message : "";
   };
-  EXPECT_THAT(refusal("%view, %view_1, None, 1, -100, 0.1"),
-              HasSubstr("had label_smoothing = 0.1, which the exporter left out"));
-  EXPECT_THAT(refusal("%view, %view_1, %weight, 2, -100, 1e-05"), HasSubstr("label_smoothing = 1e-05"));
-  EXPECT_EQ(refusal("%view, %view_1, None, 1, -100, 0.0"), "");
-  EXPECT_EQ(refusal("%view, %view_1, None, 1, -100"), "");
-  EXPECT_EQ(refusal("%view, %view_1"), "");
+  EXPECT_EQ(smoothing("%view, %view_1, None, 1, -100, 0.1"), 0.1);
+  EXPECT_EQ(smoothing("%view, %view_1, %weight, 2, -100, 1e-05"), 1e-5);
+  EXPECT_EQ(smoothing("%view, %view_1, None, 1, -100, 0.0"), 0);
+  EXPECT_EQ(smoothing("%view, %view_1, None, 1, -100"), 0);
+  EXPECT_EQ(smoothing("%view, %view_1"), 0);
+  EXPECT_EQ(labelSmoothing(traced("Gather", "embedding.default](args = (%w, %i, -1, True, 1, 0.1)")), 0);
 }
 
 TEST(LostArguments, frequencies) {

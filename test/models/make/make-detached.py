@@ -140,12 +140,33 @@ class Continued(Model):
         return F.cross_entropy(self.head(h[:, :6] * h[:, 3:]), y)
 
 
+class SmoothedLabels(Model):
+    """The exporter leaves the smoothing out of each node."""
+    def forward(self, x, y):
+        h, labels = self.head(torch.tanh(self.body(x))), torch.where(y == 1, -100, y)
+        weights = h.new_tensor([0.5, 1, 2, 0.25, 1.5])
+        loss = F.cross_entropy(h, y, label_smoothing=0.1) + F.cross_entropy(h, labels, weights, label_smoothing=0.3)
+        loss = loss + 0.1 * F.cross_entropy(h.view(-1, 5, 1), labels[:, None], weights, reduction="sum", label_smoothing=1.0)
+        return loss + (F.cross_entropy(h, labels, weights, reduction="none", label_smoothing=0.2) * x[:, 0]).mean()
+
+
+class TwoHalves(Model):
+    """Two batches go through the model as one, and are split again."""
+    def forward(self, x, y):
+        n = x.shape[0]
+        first, second = self.head(torch.tanh(self.body(torch.cat([x, x.flip(1)])))).split([n, n])
+        near, far = (F.log_softmax(h, 1).gather(1, y[:, None]) for h in (first, second))
+        return -F.logsigmoid(near - far).mean() - near.mean()
+
+
 # Whether the optimiser runs (None: the TorchScript exporter), and whether the file lost something.
 MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoGrad, False, False),
           "no-grad-mask": (MaskUnderNoGrad, True, False), "detach-compared": (ComparedDetached, True, False), "detach-stacked": (StackedWithItself, True, True),
           "equal-inputs": (EqualInputs, True, False), "backward-hook": (Hooked, False, True), "table-twice": (TableTwice, True, True), "framework-steps": (FrameworkSteps, True, False),
           "complex-views": (ComplexViews, True, False), "detach-copied": (CopiedAfterDetach, True, True), "continued": (Continued, True, False),
-          "straight-through": (StraightThrough, False, False), "straight-through-torchscript": (StraightThrough, None, True)}
+          "straight-through": (StraightThrough, False, False), "straight-through-torchscript": (StraightThrough, None, True),
+          "smoothed-labels": (SmoothedLabels, True, False), "two-halves": (TwoHalves, False, False),
+          "two-halves-optimized": (TwoHalves, True, False)}
 
 
 def losses(model, arrays):
