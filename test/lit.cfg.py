@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # lit: every *.mlir and *.test below this folder. Run by ./dev test.
+import glob
 import importlib.util
 import os
 import shutil
@@ -33,6 +34,10 @@ if subprocess.run([sys.executable, os.path.join(config.test_source_root, "e2e", 
 config.excludes = ["fuzz"]
 if importlib.util.find_spec("onnx") and importlib.util.find_spec("onnx.defs"):
     config.available_features.add("onnx")
+# The environment of the Python package's tests, in which `./dev test` installs TensorBoard.
+python_tools = os.path.join(os.path.dirname(config.test_source_root), "build", "python-tools")
+if glob.glob(os.path.join(python_tools, "lib", "python*", "site-packages", "tensorboard")):
+    config.available_features.add("tensorboard")
 if os.path.exists(os.path.join(build, "test", "runtime", "step-allocations")):  # not with sanitizers
     config.available_features.add("allocation-count")
 config.substitutions.append(("%models", os.path.join(config.test_source_root, "models")))
@@ -40,5 +45,6 @@ config.substitutions.append(("%source", os.path.dirname(config.test_source_root)
 config.substitutions.append(("%build", build))
 config.substitutions.append(("%cuts", "all" if os.environ.get("ACCUM_NIGHTLY") else "sample"))
 config.substitutions.append(("%published", "" if os.environ.get("ACCUM_NIGHTLY") else "'GPT-3 1.3B' 'GPT-3 13B' 'T5 11B'"))
+config.substitutions.append(("%python-tools", os.path.join(python_tools, "bin", "python")))
 config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%expect", f"{sys.executable} {config.test_source_root}/expect.py"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""oracle: event files, read by a decoder of their own, hold what --log holds. tensorboard.py FOLDER LOG [STEPS-OF-FILE...]"""
+"""oracle: event files, read by a decoder of their own, hold what --log holds. event-files.py FOLDER LOG"""
 import json
 import pathlib
 import struct
