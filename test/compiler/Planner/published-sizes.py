@@ -7,6 +7,7 @@ A cell is `m x K, GiB per device` of the plan for 8 devices with whole copies of
 least of them needs, and the plan with the state spread over the fewest devices, a power of two, on which one fits.
 """
 import argparse
+import itertools
 import pathlib
 import re
 import subprocess
@@ -73,7 +74,7 @@ def main():
     parser.add_argument("models", nargs="*", default=ROWS)
     options = parser.parse_args()
     if not options.check:
-        for line in [*HEAD, *map(row, options.models)]:
+        for line in itertools.chain(HEAD, map(row, options.models)):
             print(line, flush=True)
         return
     page = options.check.read_text().splitlines()
