@@ -8,7 +8,6 @@
 #include "passes/Plan/Plan.h"
 #include "passes/Schedule/StateLayout.h"
 #include "llvm/Support/MemoryBuffer.h"
-#include <cmath>
 #include <fmt/format.h>
 
 using namespace mlir;
@@ -48,17 +47,6 @@ std::optional<planner::UnitPlaces> unitPlacesOf(const planner::Problem &problem,
   return runs ? planner::unitPlaces(*runs, cutsParameters, plan.devices) : std::nullopt;
 }
 
-/// Bytes that a plan's repeated commands gather in a micro-step. More than none: they read parameters anew.
-int64_t gatheredAgain(const planner::Problem &problem, const planner::Plan &plan) {
-  bool cutsParameters = plan.shard == "zero3" && plan.devices > 1;
-  auto runs = planner::problemThatRuns(problem, plan);
-  if (!runs || (!cutsParameters && plan.offload != "parameters"))
-    return 0;
-  auto with = planner::unitTimeline(*runs, cutsParameters, plan.devices),
-       without = planner::unitTimeline(problem, cutsParameters, plan.devices);
-  return with && without ? std::max<int64_t>(0, with->gatheredBytes() - without->gatheredBytes()) : 0;
-}
-
 /// `--plan FILE`. Units have the room that they were planned with.
 planner::Result<planner::Search> reuse(planner::Problem &problem, const planner::DeviceProfile &profile,
                                        const planner::Options &asked, const std::string &path) {
@@ -75,7 +63,6 @@ planner::Result<planner::Search> reuse(planner::Problem &problem, const planner:
     if (line.name == planner::kScatteredLine)
       problem.scattered = std::max(problem.scattered, line.bytes);
   }
-  problem.gatheredAgain = gatheredAgain(problem, *plan);
   auto search = planner::reusePlan(problem, profile, asked, *plan);
   if (search)
     return search;
@@ -84,9 +71,9 @@ planner::Result<planner::Search> reuse(planner::Problem &problem, const planner:
   return error;
 }
 
-/// Where the program of a plan needs more room for gathered parameters than it was made with, or gathers
-/// other bytes, another one is made with those. True: it does.
-bool takeFromPlan(planner::Problem &problem, const planner::Search &search) {
+/// Where the program of a plan needs more room for units than it was made with, the next one has that. True:
+/// it does.
+bool takeRoom(planner::Problem &problem, const planner::Search &search) {
   auto places = search.plan ? unitPlacesOf(problem, *search.plan) : std::nullopt;
   if (!places)
     return false;
@@ -99,21 +86,21 @@ bool takeFromPlan(planner::Problem &problem, const planner::Search &search) {
                 places->scattered > lineOf(planner::kScatteredLine);
   problem.gathered = std::max(problem.gathered, places->gathered);
   problem.scattered = std::max(problem.scattered, places->scattered);
-  int64_t before = std::exchange(problem.gatheredAgain, gatheredAgain(problem, *search.plan));
-  return isMore || before != problem.gatheredAgain;
+  return isMore;
 }
 
 void solveWithRoom(Form &form, const planner::DeviceProfile &profile, const planner::Options &asked) {
   form.search = planner::solve(form.problem, profile, asked);
   constexpr int kMostTurns = 5; // the room grows with most of them
   for (int turn = 0; turn < kMostTurns && form.search; ++turn) {
-    if (!takeFromPlan(form.problem, *form.search))
+    if (!takeRoom(form.problem, *form.search))
       break;
     form.search = planner::solve(form.problem, profile, asked);
   }
 }
 
-/// The plan with more room for units, where the step is faster by it.
+/// The plan with more room for units, where the step is faster by it; not tried where that is less than what
+/// it waits for units.
 void tryRoom(Form &form, const planner::DeviceProfile &profile, const planner::Options &asked,
              int64_t gathered, int64_t scattered) {
   Form other{form.problem, form.known};
@@ -121,14 +108,11 @@ void tryRoom(Form &form, const planner::DeviceProfile &profile, const planner::O
   other.problem.scattered = std::max(other.problem.scattered, scattered);
   bool isSame =
       other.problem.gathered == form.problem.gathered && other.problem.scattered == form.problem.scattered;
-  if (isSame)
+  double enough = asked.prefer == "speed" ? 0 : form.seconds() * planner::toleranceOf(profile);
+  if (isSame || planner::secondsForUnits(*form.search->plan) <= enough)
     return;
   solveWithRoom(other, profile, asked);
-  // What goes on beside a GPU's commands is not in its times: there it must not be slower.
-  double most = profile.isCuda()          ? std::nextafter(form.seconds(), INFINITY)
-                : asked.prefer == "speed" ? form.seconds()
-                                          : form.seconds() * (1 - planner::toleranceOf(profile));
-  if (other.search && other.search->plan && other.seconds() < most)
+  if (other.search && other.search->plan && other.seconds() < form.seconds() - enough)
     form = std::move(other);
 }
 
@@ -137,7 +121,7 @@ void tryRoom(Form &form, const planner::DeviceProfile &profile, const planner::O
 void giveUnitsRoom(Form &form, const planner::DeviceProfile &profile, const planner::Options &asked) {
   auto places =
       form.search && form.search->plan ? unitPlacesOf(form.problem, *form.search->plan) : std::nullopt;
-  if (!places || asked.prefer == "memory" || (profile.isCuda() && asked.prefer != "speed"))
+  if (!places || asked.prefer == "memory")
     return;
   tryRoom(form, profile, asked, places->ahead, places->beside);
   int64_t spare = form.search->budget - form.search->plan->counted();

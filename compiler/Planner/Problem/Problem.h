@@ -139,8 +139,6 @@ struct Problem {
   /// At least these bytes for parameters that are gathered and gradients that are scattered; more than one
   /// program asks for.
   int64_t gathered = 0, scattered = 0;
-  /// Bytes that repeated commands gather in a micro-step, beside what it would gather without repetitions.
-  int64_t gatheredAgain = 0;
   std::vector<Gradient> gradients = {}; ///< in the order of the state; empty: not known
   /// Parameters that are not trained and that devices may have in parts: bytes, label and readers of each. In
   /// no file.

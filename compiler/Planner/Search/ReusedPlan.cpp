@@ -68,7 +68,9 @@ void measureAnew(const Problem &problem, const Problem &runs, const DeviceProfil
                             search.peak);
   Problem own = sharedProblem(problem, sharing, plan.devices);
   TimeModel asked(own, profile, plan.devices), real(runs, profile, plan.devices);
-  plan.time = real.step(plan.cut, sharing, asked.concurrent(plan.cut, sharing));
+  Concurrent beside = asked.concurrent(plan.cut, sharing);
+  beside.units = real.unitsAt(plan.cut.m, sharing);
+  plan.time = real.step(plan.cut, sharing, beside);
   search.commands = real.commands(plan.cut);
   search.mfu = real.utilisation(search.deviceBatch, plan.seconds());
   search.memory = plan.memory;

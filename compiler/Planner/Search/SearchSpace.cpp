@@ -81,6 +81,7 @@ std::shared_ptr<const Alternatives> SearchSpace::alternativesFor(const Cuts &cut
 
 void SearchSpace::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
   ways = allWays;
+  forgetAgain();
   for (const Sharing &way : ways)
     fixed.push_back(sharedMemory(problem, way, options.devices));
   findKinds();
@@ -123,7 +124,20 @@ void SearchSpace::restrict() {
 }
 
 double SearchSpace::seconds(int point) const {
-  return std::max(0.0, sizes[sizeOf(point)].ways[wayOf(point)].seconds + loadOf(point).added);
+  const Size &size = sizes[sizeOf(point)];
+  double more = static_cast<double>(size.cut.steps) * again[wayOf(point)];
+  return std::max(0.0, size.ways[wayOf(point)].seconds + loadOf(point).added + more);
+}
+
+void SearchSpace::countAgain(int point) {
+  const Sharing &way = sharing(point);
+  auto asked = times.unitsAt(cut(point).m, way);
+  if (!asked)
+    return;
+  auto real = TimeModel(runs(point), profile, options.devices).unitsAt(cut(point).m, way);
+  for (size_t index = 0; index < ways.size(); ++index)
+    if (ways[index].shard == way.shard)
+      again[index] = real->exposed() - asked->exposed();
 }
 
 int64_t SearchSpace::ticks(int point) const {

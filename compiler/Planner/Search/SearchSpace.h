@@ -38,6 +38,11 @@ public:
   /// Whether any command may treat a few samples at a time.
   bool haveSlices() const { return sliced; }
   double seconds(int point) const;
+  /// Seconds that a micro-step waits longer for units than with everything in its default, of all points that
+  /// hold parameters as `point` does: what that one repeats, it gathers again.
+  void countAgain(int point);
+  /// Of no point.
+  void forgetAgain() { again.assign(ways.size(), 0); }
   /// Predicted picoseconds: what times are compared by.
   int64_t ticks(int point) const;
   int64_t scratch(int point) const { return loadOf(point).scratch; }
@@ -110,6 +115,7 @@ private:
   bool sliced;
   std::vector<Sharing> ways;
   std::vector<std::vector<FixedMemory>> fixed; ///< per way
+  std::vector<double> again;                   ///< per way, of a micro-step
   /// Ways differ in what they hold of copies of weights; where there are none, all are of one kind.
   std::vector<int> kindOfWay;
   std::deque<Problem> shared;         ///< what some kinds run instead of the problem

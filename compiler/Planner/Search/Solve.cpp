@@ -100,6 +100,7 @@ int Searcher::leastMemoryWithin(int64_t limit) {
 }
 
 int Searcher::choose() {
+  points.forgetAgain();
   fastest = fastestThatFits();
   if (fastest == kNoIndex || options.prefer == "speed")
     return fastest;
@@ -251,7 +252,9 @@ Plan Searcher::makePlan(int chosen) {
   // What copies of weights take to make follows from whole ones, and not from what a device holds.
   Problem whole = copiedBytes(problem) > 0 ? expand(problem, choice) : Problem();
   TimeModel real(copiedBytes(problem) > 0 ? whole : runs, profile, options.devices);
-  plan.time = real.step(plan.cut, sharing, times.concurrent(plan.cut, sharing));
+  Concurrent beside = times.concurrent(plan.cut, sharing);
+  beside.units = real.unitsAt(plan.cut.m, sharing);
+  plan.time = real.step(plan.cut, sharing, beside);
   search.commands = real.commands(plan.cut);
   search.mfu = real.utilisation(search.deviceBatch, plan.seconds());
   search.recomputed = describeRecomputation(problem, times, choice);
@@ -292,6 +295,8 @@ Result<Search> Searcher::run() {
   if (Status status = prepare(); !status)
     return status.error();
   int chosen = choose();
+  if (chosen != kNoIndex)
+    points.countAgain(chosen);
   packForTable();
   int smallest = findSmallest();
   giveVerdicts(chosen, smallest);
@@ -314,8 +319,10 @@ Result<std::vector<std::optional<Candidate>>> Searcher::choices(const std::vecto
   for (int64_t budget : budgets) {
     search.budget = budget;
     int chosen = choose();
-    if (chosen != kNoIndex)
+    if (chosen != kNoIndex) {
+      points.countAgain(chosen);
       addCandidate(chosen, chosen);
+    }
     answers.push_back(chosen == kNoIndex ? std::nullopt : std::optional(search.candidates.back()));
   }
   return answers;

@@ -3,9 +3,9 @@
 #include "compiler/Planner/Sharing/Gathering.h"
 #include "compiler/Planner/Sharing/Units.h"
 #include <algorithm>
-#include <functional>
 #include <map>
 #include <set>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -83,38 +83,89 @@ std::vector<UnitSpan> begunAhead(std::vector<UnitSpan> spans) {
   return spans;
 }
 
-/// Keeps units between two spans, one gap after the other, the shortest first, as far as there is room.
-/// `arrange`: the spans as they are placed.
-template <typename Arrange>
-UnitSchedule keepWithin(int64_t room, std::vector<UnitSpan> spans, const std::vector<int64_t> &unitBytes,
-                        Arrange &&arrange) {
-  UnitSchedule best = place(arrange(spans), unitBytes);
-  std::vector<std::tuple<size_t, size_t, size_t>> gaps; // length, unit, where its next span is needed
-  std::map<size_t, size_t> lasts;
+/// The most bytes of spans that are alive at once; no place is smaller.
+int64_t mostAlive(const std::vector<UnitSpan> &spans, const std::vector<int64_t> &unitBytes) {
+  std::vector<int64_t> more; // at each position than at the one before it
   for (const UnitSpan &span : spans) {
-    if (auto last = lasts.find(span.unit); last != lasts.end())
-      gaps.emplace_back(span.first - last->second, span.unit, span.first);
-    lasts[span.unit] = span.last;
+    more.resize(std::max(more.size(), span.end + 2));
+    more[span.begin] += unitBytes[span.unit];
+    more[span.end + 1] -= unitBytes[span.unit];
   }
-  std::ranges::sort(gaps);
-  for (const auto &[length, unit, position] : gaps) {
-    std::vector<UnitSpan> kept = spans;
-    auto next = std::ranges::find_if(kept, [&](const UnitSpan &span) {
-      return std::pair(span.unit, span.first) == std::pair(unit, position);
-    });
-    auto from = std::find_if(std::make_reverse_iterator(next), kept.rend(),
-                             [&](const UnitSpan &span) { return span.unit == unit; });
-    from->last = next->last;
-    from->end = next->end;
-    kept.erase(next);
-    UnitSchedule schedule = place(arrange(kept), unitBytes);
-    if (schedule.bytes > room)
-      continue;
-    spans = std::move(kept);
-    best = std::move(schedule);
-  }
-  return best;
+  int64_t most = 0, alive = 0;
+  for (int64_t each : more)
+    most = std::max(most, alive += each);
+  return most;
 }
+
+/// Units that stay between two spans, as far as there is room: those first that are needed again soonest.
+class Kept {
+public:
+  /// `spans`: on demand.
+  Kept(std::vector<UnitSpan> spans, const std::vector<int64_t> &unitBytes, int64_t room, bool isAhead)
+      : spans(std::move(spans)), unitBytes(unitBytes), room(room), isAhead(isAhead),
+        joins(this->spans.size()), best(place(arranged(), unitBytes)) {
+    std::vector<std::pair<size_t, size_t>> gaps; // length, number of the span behind it
+    std::map<size_t, size_t> lasts;
+    for (size_t i = 0; i < this->spans.size(); ++i) {
+      const UnitSpan &span = this->spans[i];
+      if (auto last = lasts.find(span.unit); last != lasts.end())
+        gaps.emplace_back(span.first - last->second, i);
+      lasts[span.unit] = span.last;
+    }
+    std::ranges::sort(gaps);
+    keep(gaps);
+  }
+
+  UnitSchedule take() { return std::move(best); }
+
+private:
+  using Gaps = std::span<const std::pair<size_t, size_t>>;
+
+  /// All of them, or each half as far as there is room: of thousands most stay, or none.
+  void keep(Gaps gaps) {
+    if (gaps.empty() || keepAll(gaps) || gaps.size() == 1)
+      return;
+    keep(gaps.first(gaps.size() / 2));
+    keep(gaps.subspan(gaps.size() / 2));
+  }
+
+  bool keepAll(Gaps gaps) {
+    for (const auto &[length, span] : gaps)
+      joins[span] = 1;
+    std::vector<UnitSpan> all = arranged();
+    if (mostAlive(all, unitBytes) <= room)
+      if (UnitSchedule schedule = place(std::move(all), unitBytes); schedule.bytes <= room) {
+        best = std::move(schedule);
+        return true;
+      }
+    for (const auto &[length, span] : gaps)
+      joins[span] = 0;
+    return false;
+  }
+
+  std::vector<UnitSpan> arranged() const {
+    std::vector<UnitSpan> joined;
+    std::map<size_t, size_t> latest; // unit -> its span
+    for (size_t i = 0; i < spans.size(); ++i) {
+      if (joins[i] == 0) {
+        latest[spans[i].unit] = joined.size();
+        joined.push_back(spans[i]);
+        continue;
+      }
+      UnitSpan &from = joined[latest[spans[i].unit]];
+      from.last = spans[i].last;
+      from.end = spans[i].end;
+    }
+    return isAhead ? begunAhead(std::move(joined)) : joined;
+  }
+
+  std::vector<UnitSpan> spans;
+  const std::vector<int64_t> &unitBytes;
+  int64_t room;
+  bool isAhead;
+  std::vector<char> joins; ///< of each span whether its unit stays there from the span before it
+  UnitSchedule best;
+};
 
 /// Commands of a region as positions; those that run in slices, or may, are one, and so is a tail with its
 /// command.
@@ -169,9 +220,8 @@ UnitSchedule gatherUnits(const Uses &unitsAt, const std::vector<int64_t> &unitBy
                          const std::vector<char> &stays, int64_t room) {
   std::vector<UnitSpan> spans = spansOnDemand(unitsAt, stays);
   room = std::max(room, place(spans, unitBytes).bytes);
-  if (place(begunAhead(spans), unitBytes).bytes <= room)
-    return keepWithin(room, std::move(spans), unitBytes, begunAhead);
-  return keepWithin(room, std::move(spans), unitBytes, std::identity());
+  bool isAhead = place(begunAhead(spans), unitBytes).bytes <= room;
+  return Kept(std::move(spans), unitBytes, room, isAhead).take();
 }
 
 UnitSchedule scatterUnits(const Uses &unitsAt, const std::vector<int64_t> &unitBytes, int64_t room) {
@@ -293,13 +343,6 @@ std::optional<UnitTimeline> unitTimeline(const Problem &runs, bool cutParameters
   timeline.gathers = gatherUnits(micro.uses(users->readers), gathered.bytes, gathered.stays, runs.gathered);
   timeline.scatters = scatterUnits(micro.uses(users->adders), users->layout.bytes, runs.scattered);
   return timeline;
-}
-
-int64_t UnitTimeline::gatheredBytes() const {
-  int64_t sum = 0;
-  for (const UnitSpan &span : gathers.spans)
-    sum += span.bytes;
-  return sum;
 }
 
 bool UnitTimeline::isAhead() const {

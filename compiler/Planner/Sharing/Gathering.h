@@ -64,7 +64,6 @@ struct UnitTimeline {
   UnitSchedule gathers, scatters;
   std::vector<std::vector<size_t>> commandsAt; ///< the commands of a position, by their place in the problem
 
-  int64_t gatheredBytes() const;
   bool isAhead() const; ///< a gathering begins before its unit is needed
 };
 std::optional<UnitTimeline> unitTimeline(const Problem &runs, bool cutParameters, int64_t devices);

@@ -13,6 +13,9 @@ namespace accum::planner {
 
 namespace {
 
+constexpr const char *kScatterTime = "reduce-scatter, each micro-step",
+                     *kGatherTime = "all-gather of weights, each micro-step", *kOffloadTime = "offload";
+
 int64_t partOf(int64_t bytes, int64_t devices) {
   int64_t part = bytes / devices + (bytes % devices != 0 ? 1 : 0);
   return (part + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
@@ -315,6 +318,14 @@ double ringPass(const DeviceProfile &profile, int64_t devices, double bytes, dou
   return (ranks - 1) / ranks * bytes / profile.linkBandwidth + (ranks - 1) * profile.linkLatency * pieces;
 }
 
+double secondsForUnits(const Plan &plan) {
+  double sum = 0;
+  for (const TimeLine &line : plan.time)
+    if (line.name == kScatterTime || line.name == kGatherTime || line.name == kOffloadTime)
+      sum += line.seconds;
+  return sum;
+}
+
 std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &profile,
                                   const Sharing &sharing, int64_t devices, int64_t steps, double update,
                                   int64_t copies, const std::optional<Overlap> &overlap,
@@ -339,18 +350,17 @@ std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &p
     lines.push_back({"all-reduce", 2 * pass(gradients, 1)});
   if (devices > 1 && sharing.shard != Shard::None && !sharing.reduceEach)
     lines.push_back({"reduce-scatter, once", pass(gradients, 1)});
-  auto eachStep = [&](const char *name, const Traffic &traffic, double more) {
-    lines.push_back({name, count * (traffic.exposed + more), count * (traffic.seconds - traffic.exposed)});
+  auto eachStep = [&](const char *name, const Traffic &traffic) {
+    lines.push_back({name, count * traffic.exposed, count * (traffic.seconds - traffic.exposed)});
   };
   if (sharing.reduceEach && units)
-    eachStep("reduce-scatter, each micro-step", units->scattering, 0);
+    eachStep(kScatterTime, units->scattering);
   else if (sharing.reduceEach)
-    lines.push_back({"reduce-scatter, each micro-step", count * pass(gradients, piecesOf(gradients))});
-  int64_t again = problem.gatheredAgain;
+    lines.push_back({kScatterTime, count * pass(gradients, piecesOf(gradients))});
   if (sharing.shard == Shard::Parameters && units)
-    eachStep("all-gather of weights, each micro-step", units->gathering, pass(again, piecesOf(again)));
+    eachStep(kGatherTime, units->gathering);
   else if (sharing.shard == Shard::Parameters)
-    lines.push_back({"all-gather of weights, each micro-step", 2 * count * pass(reads, piecesOf(reads))});
+    lines.push_back({kGatherTime, 2 * count * pass(reads, piecesOf(reads))});
   else if (sharing.shard != Shard::None)
     lines.push_back({"all-gather of weights", pass(weights, 1)});
   int64_t moments = bytesOf(problem, StateRole::Optimizer) + bytesOf(problem, StateRole::Master);
@@ -367,13 +377,13 @@ std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &p
     moved += part * static_cast<double>(copies > 0 ? 3 * weights : 2 * weights);
     double fetched = 2 * part * static_cast<double>(std::max<int64_t>(reads - copies, 0));
     if (units) {
-      fetched = units->fetching.seconds * bandwidth + part * static_cast<double>(again);
+      fetched = units->fetching.seconds * bandwidth;
       hidden += count * (units->fetching.seconds - units->fetching.exposed);
     }
     moved += count * fetched;
   }
   if (moved > 0)
-    lines.push_back({"offload", moved / bandwidth - hidden, hidden});
+    lines.push_back({kOffloadTime, moved / bandwidth - hidden, hidden});
   return lines;
 }
 

@@ -65,6 +65,9 @@ Problem sharedProblem(const Problem &problem, const Sharing &sharing, int64_t de
 /// Seconds of one pass around the ring, a reduce-scatter or an all-gather of so many bytes in `pieces`.
 double ringPass(const DeviceProfile &profile, int64_t devices, double bytes, double pieces = 1);
 
+/// What a step of a plan waits at most for units that come and go in its micro-steps, in seconds.
+double secondsForUnits(const Plan &plan);
+
 /// Gradients summed over the devices beside the last micro-step.
 struct Overlap {
   double seconds = 0; ///< of the sums themselves

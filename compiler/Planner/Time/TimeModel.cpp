@@ -280,7 +280,7 @@ Concurrent TimeModel::concurrent(const Cut &cut, const std::array<RegionTime, 4>
 std::optional<UnitTraffic> TimeModel::unitsAt(int64_t m, const Sharing &sharing) const {
   bool cuts = sharing.cutsParameters(devices), isOffloaded = sharing.offload == Offload::Parameters;
   bool scatters = sharing.reduceEach && devices > 1;
-  if ((!cuts && !isOffloaded && !scatters) || profile.isCuda())
+  if (!cuts && !isOffloaded && !scatters)
     return std::nullopt;
   auto &timeline = timelines[cuts ? 0 : 1];
   if (!timeline)

@@ -82,8 +82,7 @@ public:
   }
   /// But for what one way of sharing moves beside, `unitsAt`.
   Concurrent concurrent(const Cut &cut, const std::array<RegionTime, 4> &times) const;
-  /// Nothing where no units come and go, or nobody knows when, and nothing for GPUs. From one thread at a
-  /// time.
+  /// Nothing where no units come and go, or nobody knows when. From one thread at a time.
   std::optional<UnitTraffic> unitsAt(int64_t m, const Sharing &sharing) const;
   /// The sum of gradients over the devices, where the device begins it while the last micro-step still runs:
   /// bucket by bucket (GradientBuckets.h), each once it is final and the one before it is summed, the rest

@@ -9,7 +9,7 @@ namespace {
 
 class Clock {
 public:
-  Clock(const UnitTimeline &timeline, const UnitRates &rates) : timeline(timeline), rates(rates) {}
+  Clock(const UnitTimeline &timeline, const UnitRates &rates, size_t positions);
 
   void before(size_t position);
   void run(double seconds) { now += seconds; }
@@ -18,6 +18,11 @@ public:
 
 private:
   using Ends = std::map<const UnitSpan *, double>;
+  /// Spans that are needed and that begin before a position, that end and that have their last term behind
+  /// it.
+  struct Moment {
+    std::vector<const UnitSpan *> needed, begun, sent, final;
+  };
   double &begin(const UnitSpan &span, double seconds, double &link, Traffic &of, Ends &ends);
   void wait(double until, Traffic &of);
   void pass(const UnitSpan &span, Traffic &of, Ends &ends);
@@ -25,9 +30,24 @@ private:
 
   const UnitTimeline &timeline;
   const UnitRates &rates;
+  std::vector<Moment> moments;
   double now = 0, ring = 0, disk = 0; ///< when each is free again
   Ends gathered, scattered, fetched;  ///< what is under way
 };
+
+Clock::Clock(const UnitTimeline &timeline, const UnitRates &rates, size_t positions)
+    : timeline(timeline), rates(rates), moments(positions) {
+  for (const UnitSpan &span : timeline.gathers.spans) {
+    moments[span.first].needed.push_back(&span);
+    if (span.begin < span.first)
+      moments[span.begin].begun.push_back(&span);
+  }
+  for (const UnitSpan &span : timeline.scatters.spans) {
+    moments[span.last].final.push_back(&span);
+    if (span.last < span.end)
+      moments[span.end].sent.push_back(&span);
+  }
+}
 
 double &Clock::begin(const UnitSpan &span, double seconds, double &link, Traffic &of, Ends &ends) {
   of.seconds += seconds;
@@ -48,49 +68,40 @@ void Clock::pass(const UnitSpan &span, Traffic &of, Ends &ends) {
 }
 
 void Clock::before(size_t position) {
-  for (const UnitSpan &span : timeline.gathers.spans) {
-    if (span.first != position)
-      continue;
-    if (isFetched(span)) {
-      auto begun = fetched.find(&span);
+  for (const UnitSpan *span : moments[position].needed) {
+    if (isFetched(*span)) {
+      auto begun = fetched.find(span);
       wait(begun != fetched.end() ? begun->second
-                                  : begin(span, rates.fetch(span.bytes), disk, traffic.fetching, fetched),
+                                  : begin(*span, rates.fetch(span->bytes), disk, traffic.fetching, fetched),
            traffic.fetching);
     }
     if (rates.gathers)
-      pass(span, traffic.gathering, gathered);
+      pass(*span, traffic.gathering, gathered);
   }
-  for (const UnitSpan &span : timeline.gathers.spans) {
-    if (span.begin != position || span.first == position)
-      continue;
-    if (isFetched(span))
-      begin(span, rates.fetch(span.bytes), disk, traffic.fetching, fetched);
+  for (const UnitSpan *span : moments[position].begun)
+    if (isFetched(*span))
+      begin(*span, rates.fetch(span->bytes), disk, traffic.fetching, fetched);
     else if (rates.gathers)
-      begin(span, rates.pass(span.bytes), ring, traffic.gathering, gathered);
-  }
+      begin(*span, rates.pass(span->bytes), ring, traffic.gathering, gathered);
 }
 
 void Clock::behind(size_t position) {
   if (!rates.scatters)
     return;
-  for (const UnitSpan &span : timeline.scatters.spans)
-    if (span.end == position && span.last < position)
-      pass(span, traffic.scattering, scattered);
-  for (const UnitSpan &span : timeline.scatters.spans) {
-    if (span.last != position)
-      continue;
-    if (span.end == position)
-      pass(span, traffic.scattering, scattered);
+  for (const UnitSpan *span : moments[position].sent)
+    pass(*span, traffic.scattering, scattered);
+  for (const UnitSpan *span : moments[position].final)
+    if (span->end == position)
+      pass(*span, traffic.scattering, scattered);
     else
-      begin(span, rates.pass(span.bytes), ring, traffic.scattering, scattered);
-  }
+      begin(*span, rates.pass(span->bytes), ring, traffic.scattering, scattered);
 }
 
 } // namespace
 
 UnitTraffic unitTraffic(const UnitTimeline &timeline, const std::vector<double> &seconds,
                         const UnitRates &rates) {
-  Clock clock(timeline, rates);
+  Clock clock(timeline, rates, seconds.size());
   for (size_t position = 0; position < seconds.size(); ++position) {
     clock.before(position);
     clock.run(seconds[position]);

@@ -14,6 +14,8 @@ struct Traffic {
 
 struct UnitTraffic {
   Traffic gathering, scattering, fetching;
+
+  double exposed() const { return gathering.exposed + scattering.exposed + fetching.exposed; }
 };
 
 /// What transfers take, in seconds of so many bytes of a unit; nothing for what there is none of.
@@ -25,7 +27,8 @@ struct UnitRates {
 
 /// As the program does it: passes one after the other, those that are needed at once behind those under way.
 /// `seconds`: of the commands of each position. What is offloaded is fetched ahead, and then gathered. That
-/// transfers and commands share a host's cores is not counted: ranks wait for each other more than that.
+/// transfers and commands share a device's cores is not counted: a host's ranks wait for each other more than
+/// that, and of cards nobody has measured it.
 UnitTraffic unitTraffic(const UnitTimeline &timeline, const std::vector<double> &seconds,
                         const UnitRates &rates);
 

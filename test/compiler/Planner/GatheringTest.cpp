@@ -2,6 +2,7 @@
 // Units are there when they are needed, beside each other, and no longer than the rule says.
 #include "compiler/Planner/Sharing/Gathering.h"
 #include "compiler/Planner/Sharing/Units.h"
+#include "compiler/Planner/Time/TimeModel.h"
 #include "compiler/Planner/Time/UnitTraffic.h"
 #include <algorithm>
 #include <gtest/gtest.h>
@@ -232,4 +233,25 @@ TEST(UnitTraffic, ByHand) {
   UnitTimeline sent{2, {}, scatterUnits({{0}, {1}, {}}, bytes, kAnyRoom), {}};
   UnitRates scatters{gathers.pass, {}, /*gathers=*/false, /*scatters=*/true};
   EXPECT_EQ(unitTraffic(sent, {1, 1, 1}, scatters).scattering, (Traffic{4, 2}));
+}
+
+TEST(UnitTraffic, OfCardsAsOfHosts) {
+  // Two layers, one after the other; with room the second one's parameters come while the first one runs.
+  Problem problem;
+  for (int64_t id : {0, 1}) {
+    problem.commands.push_back({.id = id, .variants = {{.bytes = {int64_t(1) << 32, 0, {}}}}});
+    problem.gradients.push_back({.bytes = 1 << 20, .readers = {id}, .adders = {id}});
+  }
+  for (const char *name : {"h100", "host"}) {
+    DeviceProfile profile = *loadProfile(name);
+    Sharing zero3{Shard::Parameters, Offload::None, /*reduceEach=*/true};
+    double pass = ringPass(profile, 2, 1 << 20), tie = 1e-9 * pass;
+    auto traffic = [&] { return *TimeModel(problem, profile, 2).unitsAt(1, zero3); };
+    problem.gathered = problem.scattered = 0;
+    EXPECT_NEAR(traffic().exposed(), 4 * pass, tie) << name;
+    problem.gathered = problem.scattered = 4 << 20;
+    EXPECT_NEAR(traffic().gathering.exposed, pass, tie) << name << ": the first one";
+    EXPECT_NEAR(traffic().scattering.exposed, pass, tie) << name << ": the last one";
+    EXPECT_NEAR(traffic().gathering.seconds + traffic().scattering.seconds, 4 * pass, tie);
+  }
 }
