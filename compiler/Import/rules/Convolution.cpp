@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: convolution and pooling, as contractions and reductions of sliding windows, which are indexed reads.
-#include "compiler/Import/walk/Binder.h"
+#include "compiler/Import/rules/Convolution.h"
 #include <limits>
 
 using namespace mlir;
@@ -14,8 +14,6 @@ struct Window {
   SmallVector<int64_t> given;     ///< the part of `high` that is not there for ceil_mode alone
   SmallVector<int64_t> counts;    ///< how many windows there are along each
 };
-
-constexpr size_t kMaxSpatialAxes = 3;
 
 static int64_t reachOf(const Window &window, size_t d) {
   return (window.kernel[d] - 1) * window.dilations[d] + 1;
@@ -55,6 +53,10 @@ static bool isPadded(const Window &window) {
                       [](int64_t pad) { return pad != 0; });
 }
 
+bool areCounts(ArrayRef<int64_t> values, int64_t least) {
+  return llvm::all_of(values, [&](int64_t value) { return value >= least && value <= (int64_t{1} << 31); });
+}
+
 static Window windowOf(Binder &node, ArrayRef<int64_t> kernel, const Shape &input) {
   size_t rank = kernel.size();
   if (rank == 0 || rank > kMaxSpatialAxes)
@@ -68,10 +70,8 @@ static Window windowOf(Binder &node, ArrayRef<int64_t> kernel, const Shape &inpu
   SmallVector<int64_t> pads = node.integerList("pads", SmallVector<int64_t>(2 * rank, 0));
   if (window.strides.size() != rank || window.dilations.size() != rank || pads.size() != 2 * rank)
     refuseMalformed("has strides, dilations or pads of another rank than its window");
-  auto below = [](ArrayRef<int64_t> values, int64_t least) {
-    return llvm::any_of(values, [&](int64_t value) { return value < least || value > (int64_t{1} << 31); });
-  };
-  if (below(window.kernel, 1) || below(window.strides, 1) || below(window.dilations, 1) || below(pads, 0))
+  if (!areCounts(window.kernel, 1) || !areCounts(window.strides, 1) || !areCounts(window.dilations, 1) ||
+      !areCounts(pads, 0))
     refuseMalformed("has a kernel, strides, dilations or pads outside of their range");
   window.low.assign(pads.begin(), pads.begin() + static_cast<int64_t>(rank));
   window.high.assign(pads.begin() + static_cast<int64_t>(rank), pads.end());
@@ -137,26 +137,26 @@ static Value tiles(Emitter &emit, Value x, const Window &window) {
 /// The windows as rows of a matrix, channels last so that whole vectors move: [N, counts..., kernel..., C].
 /// What lies in the padding is `filler`. They are an indexed read, so that its transpose is their derivative.
 static Value windows(Emitter &emit, Value x, const Window &window, double filler) {
-  SmallVector<int64_t> low{0, 0}, high{0, 0}, perm{0}, extents;
+  SmallVector<int64_t> low{0, 0}, high{0, 0}, extents;
   llvm::append_range(low, window.low);
   llvm::append_range(high, window.high);
   if (isPadded(window))
     x = emit.pad(x, emit.scalar(elementTypeOf(x), filler), low, high);
   Shape input = shapeOf(x), flat{input[0], Extent::fixed(1), input[1]};
-  for (auto [d, extent] : llvm::enumerate(ArrayRef(input).drop_front(2))) {
-    perm.push_back(static_cast<int64_t>(d + 2));
+  for (const Extent &extent : ArrayRef(input).drop_front(2)) {
     extents.push_back(extent.count);
     flat[1].count *= extent.count;
   }
-  perm.push_back(1);
-  x = emit.transpose(x, perm);
+  x = channelsLast(emit, x);
   if (isTiling(window, extents))
     return tiles(emit, x, window);
   return emit.gather(emit.reshape(x, flat), emit.constant(placesOf(window, extents)), 1);
 }
 
-/// [N, counts..., C] as [N, C, counts...].
-static Value channelsFirst(Emitter &emit, Value x) {
+std::string placeLetters(int64_t spatial) { return std::string("xyz").substr(0, spatial); }
+std::string tapLetters(int64_t spatial) { return std::string("uvw").substr(0, spatial); }
+
+Value channelsFirst(Emitter &emit, Value x) {
   int64_t rank = static_cast<int64_t>(shapeOf(x).size());
   SmallVector<int64_t> perm{0, rank - 1};
   for (int64_t axis = 1; axis + 1 < rank; ++axis)
@@ -164,8 +164,16 @@ static Value channelsFirst(Emitter &emit, Value x) {
   return emit.transpose(x, perm);
 }
 
-/// `value` with axis `axis` split into groups x the rest.
-static Value splitGroups(Emitter &emit, Value value, size_t axis, int64_t groups) {
+Value channelsLast(Emitter &emit, Value x) {
+  auto rank = static_cast<int64_t>(shapeOf(x).size());
+  SmallVector<int64_t> perm{0};
+  for (int64_t axis = 2; axis < rank; ++axis)
+    perm.push_back(axis);
+  perm.push_back(1);
+  return emit.transpose(x, perm);
+}
+
+Value splitGroups(Emitter &emit, Value value, size_t axis, int64_t groups) {
   Shape shape = shapeOf(value);
   shape[axis].count /= groups;
   shape.insert(shape.begin() + static_cast<int64_t>(axis), Extent::fixed(groups));
@@ -175,12 +183,8 @@ static Value splitGroups(Emitter &emit, Value value, size_t axis, int64_t groups
 /// The windows times the filter [O, C / groups, kernel...]: [N, counts..., O].
 static Value applyFilter(Emitter &emit, Value rows, Value weight, int64_t groups) {
   int64_t spatial = static_cast<int64_t>(shapeOf(weight).size()) - 2;
-  std::string places = std::string("xyz").substr(0, spatial), taps = std::string("uvw").substr(0, spatial);
-  SmallVector<int64_t> perm{0};
-  for (int64_t d = 0; d < spatial; ++d)
-    perm.push_back(d + 2);
-  perm.push_back(1);
-  weight = emit.transpose(weight, perm); // [O, kernel..., C / groups]
+  std::string places = placeLetters(spatial), taps = tapLetters(spatial);
+  weight = channelsLast(emit, weight); // [O, kernel..., C / groups]
   if (groups == 1)
     return emit.contract("n" + places + taps + "c,o" + taps + "c->n" + places + "o", rows, weight);
   Value result =
@@ -192,11 +196,7 @@ static Value applyFilter(Emitter &emit, Value rows, Value weight, int64_t groups
   return emit.reshape(result, shape);
 }
 
-static void convolution(Binder &node) {
-  Emitter &emit = node.emit;
-  Value x = node.value(0), weight = node.value(1), bias = node.has(2) ? node.value(2) : Value();
-  Shape filter = shapeOf(weight), input = shapeOf(x);
-  int64_t groups = node.integer("group", 1);
+void requireFixedFilter(ArrayRef<Extent> input, ArrayRef<Extent> filter, Value bias) {
   if (filter.size() >= 3 && input.size() == filter.size() && input[1].batched)
     refuseCrossBatch("takes the batch axis 1 of " + toString(input) +
                          " for its channels, of which the filter " + toString(filter) + " fixes the number",
@@ -206,6 +206,14 @@ static void convolution(Binder &node) {
     refuseCrossBatch("has a filter that is made of the samples, " + toString(filter) +
                          ": each sample is convolved with what others are made into",
                      {"a filter that is a parameter, or the same for all samples, compiles"});
+}
+
+static void convolution(Binder &node) {
+  Emitter &emit = node.emit;
+  Value x = node.value(0), weight = node.value(1), bias = node.has(2) ? node.value(2) : Value();
+  Shape filter = shapeOf(weight), input = shapeOf(x);
+  int64_t groups = node.integer("group", 1);
+  requireFixedFilter(input, filter, bias);
   bool fits = filter.size() >= 3 && input.size() == filter.size() && groups >= 1 &&
               groups <= filter[0].count && filter[0].count % groups == 0 &&
               input[1] == Extent::fixed(filter[1].count * groups);

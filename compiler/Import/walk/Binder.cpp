@@ -184,6 +184,7 @@ const RuleTable &ruleTable() {
     addSequenceRules(result);
     addShapeRules(result);
     addSliceRules(result);
+    addTransposedConvolutionRules(result);
     return result;
   }();
   return table;

@@ -113,6 +113,7 @@ void addSelectionRules(RuleTable &table);
 void addSequenceRules(RuleTable &table);
 void addShapeRules(RuleTable &table);
 void addSliceRules(RuleTable &table);
+void addTransposedConvolutionRules(RuleTable &table);
 /// All of them.
 const RuleTable &ruleTable();
 

@@ -159,6 +159,19 @@ class TwoHalves(Model):
         return -F.logsigmoid(near - far).mean() - near.mean()
 
 
+class TransposedConvolutions(Model):
+    """In blocks, with taps that overlap, in groups, and with what the strides leave open."""
+    def __init__(self):
+        super().__init__()
+        self.blocks, self.over = nn.ConvTranspose1d(2, 4, 3, 3), nn.ConvTranspose1d(4, 3, 4, 2, padding=1, output_padding=1, dilation=2)
+        self.parts, self.plane = nn.ConvTranspose1d(4, 6, 3, 2, 1, groups=2), nn.ConvTranspose2d(1, 2, (3, 2), (2, 2), (1, 0))
+
+    def forward(self, x, y):
+        h = torch.tanh(self.blocks(self.body(x).unflatten(1, (2, 3))))
+        seen = self.over(h).pow(2).mean() + torch.sin(self.parts(h)).mean()
+        return F.cross_entropy(self.head(h[:, 0, :6]), y) + seen + self.plane(h[:, None]).tanh().mean()
+
+
 # Whether the optimiser runs (None: the TorchScript exporter), and whether the file lost something.
 MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoGrad, False, False),
           "no-grad-mask": (MaskUnderNoGrad, True, False), "detach-compared": (ComparedDetached, True, False), "detach-stacked": (StackedWithItself, True, True),
@@ -166,7 +179,7 @@ MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoG
           "complex-views": (ComplexViews, True, False), "detach-copied": (CopiedAfterDetach, True, True), "continued": (Continued, True, False),
           "straight-through": (StraightThrough, False, False), "straight-through-torchscript": (StraightThrough, None, True),
           "smoothed-labels": (SmoothedLabels, True, False), "two-halves": (TwoHalves, False, False),
-          "two-halves-optimized": (TwoHalves, True, False)}
+          "two-halves-optimized": (TwoHalves, True, False), "transposed-convolutions": (TransposedConvolutions, True, False)}
 
 
 def losses(model, arrays):
