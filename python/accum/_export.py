@@ -167,9 +167,25 @@ def _as_step(module: Any, forward: Callable, training: bool) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _without_looking() -> Iterator[None]:
+    """torch.nn.Transformer and its parts look at the values of a mask, which a trace has not, to find out whether it is
+    causal. That is a hint for kernels: the mask is applied as it is either way."""
+    from torch.nn.modules import transformer
+
+    own = getattr(transformer, "_detect_is_causal_mask", None)
+    if own is not None:
+        transformer._detect_is_causal_mask = lambda mask, is_causal=None, size=None: bool(is_causal)
+    try:
+        yield
+    finally:
+        if own is not None:
+            transformer._detect_is_causal_mask = own
+
+
+@contextlib.contextmanager
 def _quietly() -> Iterator[None]:
-    """The exporter's remarks are about opsets and decompositions."""
-    loggers = [logging.getLogger(name) for name in ("torch.onnx", "onnxscript", "onnx_ir")]
+    """The exporter's remarks are about opsets and decompositions; what it fails on is in its exception."""
+    loggers = [logging.getLogger(name) for name in ("torch.onnx", "torch.fx", "torch.export", "onnxscript", "onnx_ir")]
     levels = [each.level for each in loggers]
     for each in loggers:
         each.setLevel(logging.ERROR)
@@ -232,7 +248,7 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
     batch = _traced_batch(torch, module, _named_batch(module, example_batch, loss))
     forward = _forward(type(module).forward, list(batch), loss, not isinstance(example_batch, Mapping),
                        _computed)
-    with _as_step(module, forward, training), _quietly():
+    with _as_step(module, forward, training), _without_looking(), _quietly():
         program, notices = _traced(torch, module, batch)
     return _write(program, module, pathlib.Path(path), list(batch), training, notices)
 

@@ -146,6 +146,36 @@ def test_a_module_with_a_loss_and_mappings():
         check(run, module, theirs, data, expected)
 
 
+class Translator(torch.nn.Module):
+    """torch.nn.Transformer with its defaults, sequence first; it looks at the values of its mask."""
+
+    def __init__(self):
+        super().__init__()
+        self.source, self.target = torch.nn.Embedding(VOCABULARY, 32), torch.nn.Embedding(VOCABULARY, 32)
+        self.body = torch.nn.Transformer(32, 4, 1, 1, 64, dropout=0.0)
+        self.head = torch.nn.Linear(32, VOCABULARY)
+
+    def forward(self, x, y):
+        mask, padding = torch.nn.Transformer.generate_square_subsequent_mask(y.shape[1]), x.eq(0)
+        hidden = self.body(self.source(x).transpose(0, 1), self.target(y).transpose(0, 1), tgt_mask=mask,
+                           src_key_padding_mask=padding, memory_key_padding_mask=padding)
+        scores = self.head(hidden.transpose(0, 1))
+        return torch.nn.functional.cross_entropy(scores[:, :-1].flatten(0, 1), y[:, 1:].flatten())
+
+
+def sentences(count, random):
+    x, y = (torch.randint(1, VOCABULARY, (count, LENGTH), generator=random) for _ in range(2))
+    x[::3, LENGTH // 2:] = 0
+    return dict(x=x, y=y)
+
+
+def test_a_module_of_torch_with_a_causal_mask():
+    data, theirs, module = batches(sentences), seeded(Translator), seeded(Translator)
+    expected = by_torch(theirs, lambda model, batch: model(**batch), data)
+    with trainer(module, data[0]) as run:
+        check(run, module, theirs, data, expected)
+
+
 def test_one_sample_is_enough_of_an_example(tmp_path):
     """The module is left as it was: class, mode, configuration."""
     module = seeded(gpt2)

@@ -230,15 +230,10 @@ static void convolution(Binder &node) {
 }
 
 /// The first of the largest elements of each window, as frameworks choose it for the derivative.
-static void maxPool(Binder &node) {
-  if (node.wants(1))
-    refuseUnsupported("gives the indices of its maxima");
+static void maxima(Binder &node, const Window &window) {
   Emitter &emit = node.emit;
   OpBuilder &b = emit.builder;
   Value x = node.value(0);
-  if (!isa<FloatType>(elementTypeOf(x)))
-    refuseUnsupported("pools integers");
-  Window window = windowOf(node, node.integerList("kernel_shape"), shapeOf(x));
   Value rows = windows(emit, x, window, -std::numeric_limits<double>::infinity());
   int64_t axis = 1 + static_cast<int64_t>(window.counts.size()); // of the taps, all in one
   Shape shape = shapeOf(rows), flat(ArrayRef(shape).take_front(axis)), one = flat, kept = flat;
@@ -252,6 +247,27 @@ static void maxPool(Binder &node) {
   Value largest = nn::GatherElementsOp::create(b, emit.location, emit.type(one, elementTypeOf(x)), rows,
                                                emit.reshape(which, one), axis);
   node.set(0, channelsFirst(emit, emit.reshape(largest, kept)));
+}
+
+static void refuseIntegers(Binder &node) {
+  if (!isa<FloatType>(elementTypeOf(node.value(0))))
+    refuseUnsupported("pools integers");
+}
+
+static void maxPool(Binder &node) {
+  if (node.wants(1))
+    refuseUnsupported("gives the indices of its maxima");
+  refuseIntegers(node);
+  maxima(node, windowOf(node, node.integerList("kernel_shape"), shapeOf(node.value(0))));
+}
+
+static void globalMaxPool(Binder &node) {
+  refuseIntegers(node);
+  Shape input = shapeOf(node.value(0));
+  SmallVector<int64_t> kernel;
+  for (size_t d = 2; d < input.size(); ++d)
+    kernel.push_back(input[d].count);
+  maxima(node, windowOf(node, kernel, input));
 }
 
 /// How many elements of the input, or of the input and the given padding, each window covers, broadcast
@@ -282,9 +298,8 @@ static Value coveredElements(Emitter &emit, const Window &window, const Shape &i
 
 static void averagePool(Binder &node) {
   Emitter &emit = node.emit;
+  refuseIntegers(node);
   Value x = node.value(0);
-  if (!isa<FloatType>(elementTypeOf(x)))
-    refuseUnsupported("pools integers");
   bool countsPadding = node.integer("count_include_pad", 0) != 0;
   Shape input = shapeOf(x);
   Window window = windowOf(node, node.integerList("kernel_shape"), input);
@@ -316,6 +331,7 @@ void addConvolutionRules(RuleTable &table) {
   table.add("AveragePool", 7, averagePool,
             "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides");
   table.add("GlobalAveragePool", 1, globalAveragePool);
+  table.add("GlobalMaxPool", 1, globalMaxPool);
 }
 
 } // namespace accum::import

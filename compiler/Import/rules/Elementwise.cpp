@@ -238,6 +238,13 @@ static void addComparisons(RuleTable &table) {
   table.add("Where", 9, where);
 }
 
+static void tangent(Binder &node) {
+  const GraphValue &x = node.input(0);
+  GraphValue sine = elementwise(node.emit, ElementwiseFn::sin, {&x}),
+             cosine = elementwise(node.emit, ElementwiseFn::cos, {&x});
+  node.set(0, elementwise(node.emit, ElementwiseFn::div, {&sine, &cosine}));
+}
+
 static void addUnary(RuleTable &table) {
   table.add("Neg", 6, unary<ElementwiseFn::neg>);
   table.add("Abs", 6, unary<ElementwiseFn::abs>);
@@ -252,6 +259,7 @@ static void addUnary(RuleTable &table) {
   table.add("Relu", 6, unary<ElementwiseFn::relu>);
   table.add("Sin", 7, unary<ElementwiseFn::sin>);
   table.add("Cos", 7, unary<ElementwiseFn::cos>);
+  table.add("Tan", 7, tangent);
   table.add("Floor", 6, unary<ElementwiseFn::floor>);
   table.add("Ceil", 6, unary<ElementwiseFn::ceil>);
   table.add("Round", 11, unary<ElementwiseFn::round>);

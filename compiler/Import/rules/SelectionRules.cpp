@@ -40,7 +40,7 @@ Kind kindOf(StringRef op) {
              Kind::Elementwise)
       .Cases({"Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "PRelu", "Reciprocal", "Relu"},
              Kind::Elementwise)
-      .Cases({"Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Sub", "Sum"},
+      .Cases({"Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Tan"},
              Kind::Elementwise)
       .Cases({"Swish", "Tanh", "ThresholdedRelu", "Where", "Xor", "Dropout"}, Kind::Elementwise)
       .Cases({"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand"}, Kind::Move)
