@@ -47,12 +47,12 @@ void StartedCollectives::work() {
     changed.wait(lock, [&] { return ends || !waiting.empty(); });
     if (ends)
       return;
-    if (failed) {
+    if (outcome) {
       Call next = waiting.front();
       lock.unlock();
       Status status = make(next);
       lock.lock();
-      failed = status;
+      outcome = status;
     }
     waiting.erase(waiting.begin());
     changed.notify_all();
@@ -79,7 +79,7 @@ Status StartedCollectives::end(const void *data) {
   changed.wait(lock, [&] {
     return std::none_of(waiting.begin(), waiting.end(), [&](const Call &call) { return call.data == data; });
   });
-  return failed;
+  return outcome;
 }
 
 void StartedCollectives::settle() {

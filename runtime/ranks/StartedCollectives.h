@@ -50,7 +50,7 @@ private:
   std::condition_variable changed;
   std::vector<Call> waiting;       ///< the first one is under way; a step allocates nothing here
   std::vector<const void *> begun; ///< that somebody waits for
-  Status failed;                   ///< the first one that did
+  Status outcome;                  ///< of all so far: the first error
   bool ends = false;
   std::thread worker;
 };
