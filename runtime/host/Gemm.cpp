@@ -98,12 +98,12 @@ int multiplyPanels(const accum_gemm &call, const F32Tile &tile) {
   return 0;
 }
 
-/// Columns and k that make it worth turning A.
-constexpr int64_t kColumnsOfTransposed = 64, kDepthToTurn = 16;
+/// Columns and k that make it worth transposing A.
+constexpr int64_t kColumnsOfTransposed = 64, kDepthToTranspose = 16;
 
-bool turnsA(const accum_gemm &call, const F32Tile &tile) {
+bool transposesA(const accum_gemm &call, const F32Tile &tile) {
   return tile.a.transpose == 'T' && sharesSets(tile.a) && !tile.bias && tile.n >= kColumnsOfTransposed &&
-         call.k >= kDepthToTurn && turnsPanels();
+         call.k >= kDepthToTranspose && transposesPanelsOfA();
 }
 
 /// C of n columns of a tile (+)= `depth` of k from `at` on.
@@ -115,7 +115,7 @@ int multiplyTransposed(const accum_gemm &call, const F32Tile &tile, int64_t col,
     b = panelOf(b.data, call.b_row, call.b_col, depth, n);
   for (int64_t row = 0; row < tile.m; row += kTransposedRows) {
     int64_t m = std::min(kTransposedRows, tile.m - row);
-    GemmPanel a = turnedPanelOf(tile.left + row + at * call.a_col, call.a_col, m, depth);
+    GemmPanel a = transposedPanelOf(tile.left + row + at * call.a_col, call.a_col, m, depth);
     if (int code = gemmLibrary().sgemm('N', copiesB ? 'N' : tile.b.transpose, m, n, depth, 1.0f, a.data,
                                        a.leading, b.data, b.leading, at > 0 ? 1.0f : tile.beta,
                                        tile.c + row * call.c_row + col, call.c_row))
@@ -144,7 +144,7 @@ int gemmF32Tile(const accum_gemm &call, const GemmPoint &point, float beta, int6
                m,
                n,
                beta};
-  if (turnsA(call, tile))
+  if (transposesA(call, tile))
     return multiplyTransposed(call, tile);
   return usesPanels(tile.a, tile.b, m) ? multiplyPanels(call, tile) : multiplyInPlace(call, tile);
 }
@@ -160,32 +160,33 @@ bool isKnown(const accum_gemm &call) {
 }
 
 /// Which loop computes a tile.
-enum class Way { F32, F64, Native, Packed };
+enum class TileLoop { F32, F64, Native, Packed };
 
 /// After `check`, which has loaded the library.
-Way wayOf(const accum_gemm &call, ShortProducts products) {
+TileLoop tileLoopOf(const accum_gemm &call, ShortProducts products) {
   if (call.dtype == ACCUM_F64)
-    return Way::F64;
+    return TileLoop::F64;
   if (call.dtype == ACCUM_F32)
-    return products == ShortProducts::Tf32 ? Way::Packed : Way::F32;
+    return products == ShortProducts::Tf32 ? TileLoop::Packed : TileLoop::F32;
   bool isNative =
       products == ShortProducts::Native || (products == ShortProducts::Fastest && bf16Products().native);
   return isNative && isTakeable(call.a_row, call.a_col, call.m, call.k) &&
                  isTakeable(call.b_row, call.b_col, call.k, call.n)
-             ? Way::Native
-             : Way::Packed;
+             ? TileLoop::Native
+             : TileLoop::Packed;
 }
 
-int gemmTile(Way way, const accum_gemm &call, const GemmPoint &point, float beta, const GemmTile &tile) {
-  switch (way) {
-  case Way::F64:
+int gemmTile(TileLoop loop, const accum_gemm &call, const GemmPoint &point, float beta,
+             const GemmTile &tile) {
+  switch (loop) {
+  case TileLoop::F64:
     gemmF64Tile(call, point, beta, tile.row, tile.m, tile.col, tile.n);
     return 0;
-  case Way::F32:
+  case TileLoop::F32:
     return gemmF32Tile(call, point, beta, tile.row, tile.m, tile.col, tile.n);
-  case Way::Native:
+  case TileLoop::Native:
     return gemmBf16Tile(call, point, beta, tile, gemmLibrary().bf16Gemm);
-  case Way::Packed:
+  case TileLoop::Packed:
     return gemmPackedTile(call, point, beta, tile, gemmLibrary().sgemm);
   }
 }
@@ -260,7 +261,7 @@ void gemmOnThisThread(const accum_gemm &call, float beta) {
 Status gemm(const accum_gemm &call, float beta, ShortProducts products) {
   if (Status status = check(call, beta, products); !status)
     return status;
-  Way way = wayOf(call, products);
+  TileLoop loop = tileLoopOf(call, products);
   GemmTiling tiling = tilingOf(call);
   int64_t perPoint = tiling.perPoint(), tiles = tiling.points * perPoint;
   std::atomic<int> failure{0};
@@ -269,7 +270,7 @@ Status gemm(const accum_gemm &call, float beta, ShortProducts products) {
       GemmPoint point = pointOf(call, t / perPoint);
       int64_t row = t % perPoint / tiling.columns * tiling.tileM, col = t % tiling.columns * tiling.tileN;
       int64_t m = std::min(tiling.tileM, call.m - row), n = std::min(tiling.tileN, call.n - col);
-      if (int code = gemmTile(way, call, point, beta, {row, m, col, n}))
+      if (int code = gemmTile(loop, call, point, beta, {row, m, col, n}))
         failure = code;
     }
   };

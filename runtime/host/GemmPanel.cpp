@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copies and transposes by squares of 16, in 64 instructions for 256 elements.
 #include "runtime/host/GemmPanel.h"
+#include "runtime/host/PanelMemory.h"
 #include <algorithm>
-#include <memory>
-#include <new>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -13,20 +12,6 @@ namespace accum::runtime {
 namespace {
 
 constexpr int64_t kLanes = 16;
-/// Rows so many floats apart share sets of the first cache.
-constexpr int64_t kSameSets = 256;
-
-struct Release {
-  static constexpr std::align_val_t kAlignment{64};
-  void operator()(float *data) const { ::operator delete[](data, kAlignment); }
-};
-
-/// Not touched before it is needed, so that it takes no more memory than the largest panel.
-float *memoryOfThisThread() {
-  static thread_local std::unique_ptr<float[], Release> memory(
-      new (Release::kAlignment) float[kPanelDepth * (kPanelColumns + kLanes)]);
-  return memory.get();
-}
 
 #if defined(__x86_64__)
 #define ACCUM_VECTORS [[gnu::target("avx512f")]]
@@ -118,10 +103,9 @@ bool transposesPanels() { return false; }
 #endif
 
 GemmPanel panelOf(const float *b, int64_t row, int64_t col, int64_t depth, int64_t columns) {
-  int64_t leading = (columns + kLanes - 1) / kLanes * kLanes;
-  if (leading % kSameSets == 0)
-    leading += kLanes;
-  float *panel = memoryOfThisThread();
+  static thread_local PanelMemory memory(kPanelDepth * (kPanelColumns + kLanes));
+  float *panel = memory.floats();
+  int64_t leading = leadingOf(columns, kLanes);
 #if defined(__x86_64__)
   if (transposesPanels()) {
     if (col == 1)

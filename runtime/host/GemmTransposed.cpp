@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transposes by squares of 8, in 24 instructions for 64 elements.
 #include "runtime/host/GemmTransposed.h"
+#include "runtime/host/PanelMemory.h"
 #include <algorithm>
-#include <memory>
-#include <new>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -13,23 +12,9 @@ namespace accum::runtime {
 namespace {
 
 constexpr int64_t kLanes = 8;
-/// Rows so many floats apart share sets of the first cache.
-constexpr int64_t kSameSets = 256;
 
-struct Release {
-  static constexpr std::align_val_t kAlignment{64};
-  void operator()(float *data) const { ::operator delete[](data, kAlignment); }
-};
-
-/// Not touched before it is needed, so that it takes no more memory than the largest panel.
-float *memoryOfThisThread() {
-  static thread_local std::unique_ptr<float[], Release> memory(
-      new (Release::kAlignment) float[kTransposedRows * (kTransposedDepth + kLanes)]);
-  return memory.get();
-}
-
-void turnOneByOne(const float *from, int64_t stride, int64_t rows, int64_t columns, float *to,
-                  int64_t leading) {
+void transposeOneByOne(const float *from, int64_t stride, int64_t rows, int64_t columns, float *to,
+                       int64_t leading) {
   for (int64_t j = 0; j < columns; ++j)
     for (int64_t i = 0; i < rows; ++i)
       to[i * leading + j] = from[j * stride + i];
@@ -48,7 +33,7 @@ ACCUM_VECTORS __m256 highPairs(__m256 a, __m256 b) {
 
 /// 8 columns, `stride` apart, become rows. In each half of four columns the squares of 4 x 4 are transposed,
 /// and the halves put together.
-ACCUM_VECTORS void turnSquare(const float *from, int64_t stride, float *to, int64_t leading) {
+ACCUM_VECTORS void transposeSquare(const float *from, int64_t stride, float *to, int64_t leading) {
   constexpr int kLowHalves = 0x20, kHighHalves = 0x31;
   __m256 x[kLanes];
 #pragma unroll
@@ -70,32 +55,31 @@ ACCUM_VECTORS void turnSquare(const float *from, int64_t stride, float *to, int6
   }
 }
 #else
-void turnSquare(const float *from, int64_t stride, float *to, int64_t leading) {
-  turnOneByOne(from, stride, kLanes, kLanes, to, leading);
+void transposeSquare(const float *from, int64_t stride, float *to, int64_t leading) {
+  transposeOneByOne(from, stride, kLanes, kLanes, to, leading);
 }
 #endif
 
 } // namespace
 
 #if defined(__x86_64__)
-bool turnsPanels() { return __builtin_cpu_supports("avx2") && !__builtin_cpu_supports("avx512f"); }
+bool transposesPanelsOfA() { return __builtin_cpu_supports("avx2") && !__builtin_cpu_supports("avx512f"); }
 #else
-bool turnsPanels() { return false; }
+bool transposesPanelsOfA() { return false; }
 #endif
 
-GemmPanel turnedPanelOf(const float *a, int64_t col, int64_t rows, int64_t depth) {
-  int64_t leading = (depth + kLanes - 1) / kLanes * kLanes;
-  if (leading % kSameSets == 0)
-    leading += kLanes;
-  float *panel = memoryOfThisThread();
+GemmPanel transposedPanelOf(const float *a, int64_t col, int64_t rows, int64_t depth) {
+  static thread_local PanelMemory memory(kTransposedRows * (kTransposedDepth + kLanes));
+  float *panel = memory.floats();
+  int64_t leading = leadingOf(depth, kLanes);
   for (int64_t j = 0; j < depth; j += kLanes) // all of a column before the next one: it is read as it lies
     for (int64_t i = 0; i < rows; i += kLanes) {
       const float *from = a + j * col + i;
       float *to = panel + i * leading + j;
       if (int64_t m = rows - i, k = depth - j; m >= kLanes && k >= kLanes)
-        turnSquare(from, col, to, leading);
+        transposeSquare(from, col, to, leading);
       else
-        turnOneByOne(from, col, std::min(m, kLanes), std::min(k, kLanes), to, leading);
+        transposeOneByOne(from, col, std::min(m, kLanes), std::min(k, kLanes), to, leading);
     }
   return {panel, leading};
 }

@@ -8,15 +8,15 @@
 
 namespace accum::runtime {
 
-/// The most rows of a turned panel, and its deepest k: 400 KB, a part of the second cache.
+/// The most rows of a transposed panel, and its deepest k: 400 KB, a part of the second cache.
 inline constexpr int64_t kTransposedRows = 384, kTransposedDepth = 256;
 
 /// Whether this processor gains by it: one with vectors of 8 floats, not of 16.
-bool turnsPanels();
+bool transposesPanelsOfA();
 
 /// The `rows` x `depth` matrix at `a`, whose rows are one element apart and whose columns `col`, row by row.
-/// Into memory of the calling thread, where it stays until its next turned panel.
-GemmPanel turnedPanelOf(const float *a, int64_t col, int64_t rows, int64_t depth);
+/// Into memory of the calling thread, where it stays until its next transposed panel.
+GemmPanel transposedPanelOf(const float *a, int64_t col, int64_t rows, int64_t depth);
 
 } // namespace accum::runtime
 #endif
