@@ -14,11 +14,11 @@ enum accum_reduction { ACCUM_SUM = 0, ACCUM_MAX = 1 };
 
 typedef struct accum_collectives_v1 {
   uint32_t abi, size;
-  /* Joins the job that the launcher started. *heartbeat: a counter to move whenever this rank gets something
+  /* Joins the job that the launcher started. *counter: one to move whenever this rank gets something
    * done; ranks on the same machine watch each other's, which processor time moves, too. */
-  int (*init)(int32_t *rank, int32_t *ranks, int32_t *local_ranks, uint64_t **heartbeat);
+  int (*init)(int32_t *rank, int32_t *ranks, int32_t *local_ranks, uint64_t **counter);
   /* In place over all ranks, n elements of dtype (i32, i64, f32, f64), in pieces of at most 1 MiB. While it
-   * waits it watches the heartbeats: one that stands still for `watchdog_seconds` is a failure that names the
+   * waits it watches the counters: one that stands still for `watchdog_seconds` is a failure that names the
    * rank. */
   int (*all_reduce)(void *data, uint64_t n, int32_t dtype, int32_t reduction, double watchdog_seconds);
   /* data: a part of n elements for each rank, in order. Part `rank` becomes the sum over all ranks of that

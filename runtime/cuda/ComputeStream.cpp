@@ -2,7 +2,7 @@
 // One rank blocks in the driver; with several the wait is a poll, since a peer that died never finishes its
 // part of a collective.
 #include "runtime/cuda/ComputeStream.h"
-#include "runtime/ranks/Heartbeat.h"
+#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/system/Clock.h"
 #include <unistd.h>
 
@@ -38,7 +38,7 @@ Status ComputeStream::waitFor(Event event) {
       return driver.check(code, "cuEventQuery");
     if (Status status = watch(now() - started); !status)
       return status;
-    beat();
+    countProgress();
     usleep(20);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arena, the order of things, and calls as words for Replay.
+// The arena, the order of things, and calls as words for GraphReplay.
 #include "runtime/cuda/CudaDevice.h"
 #include "runtime/cuda/CallKind.h"
 #include "runtime/system/Memory.h"

@@ -4,13 +4,13 @@
 #ifndef ACCUM_RUNTIME_CUDA_CUDADEVICE_H
 #define ACCUM_RUNTIME_CUDA_CUDADEVICE_H
 
+#include "runtime/cuda/GraphReplay.h"
 #include "runtime/cuda/HostState.h"
 #include "runtime/cuda/InputFeed.h"
 #include "runtime/cuda/KernelModule.h"
 #include "runtime/cuda/Matmul.h"
 #include "runtime/cuda/Norm.h"
 #include "runtime/cuda/RankSum.h"
-#include "runtime/cuda/Replay.h"
 #include "runtime/cuda/Transfer.h"
 #include "runtime/ranks/StartedSums.h"
 #include "runtime/session/Device.h"
@@ -61,7 +61,7 @@ public:
   Expected<double> squaredNorm(const void *data, uint64_t n, DType dtype) override;
   Status synchronize() override;
 
-  cuda::Replay::Counts graphs() const { return replay.counts(); }
+  cuda::GraphReplay::Counts graphs() const { return replay.counts(); }
 
 private:
   explicit CudaDevice(std::unique_ptr<cuda::Driver> driver);
@@ -96,7 +96,7 @@ private:
   cuda::Transfer transfer;
   cuda::HostState offloaded;
   cuda::InputFeed inputs;
-  cuda::Replay replay;
+  cuda::GraphReplay replay;
 
   cuda::Address mirrorArea = 0, normArea = 0;
   uint64_t allocated = 0, peak = 0, mirrorBytes = 0, mirrored = 0;

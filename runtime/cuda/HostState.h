@@ -3,7 +3,7 @@
 #ifndef ACCUM_RUNTIME_CUDA_HOSTSTATE_H
 #define ACCUM_RUNTIME_CUDA_HOSTSTATE_H
 
-#include "runtime/cuda/Replay.h"
+#include "runtime/cuda/GraphReplay.h"
 #include <array>
 #include <set>
 
@@ -15,7 +15,7 @@ public:
   using Call = std::array<uint64_t, 5>;
 
   /// Both outlive it.
-  HostState(ComputeStream &compute, Replay &replay) : compute(compute), replay(replay) {}
+  HostState(ComputeStream &compute, GraphReplay &replay) : compute(compute), replay(replay) {}
   ~HostState();
   HostState(const HostState &) = delete;
   HostState &operator=(const HostState &) = delete;
@@ -49,7 +49,7 @@ private:
   Status join(Direction &direction);
 
   ComputeStream &compute;
-  Replay &replay;
+  GraphReplay &replay;
   uint8_t *memory = nullptr;
   Direction in, out;
 };

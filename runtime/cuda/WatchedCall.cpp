@@ -2,7 +2,7 @@
 // The thread is left to itself when nobody waits for it any more: its call cannot be ended from outside, and
 // the process ends soon.
 #include "runtime/cuda/WatchedCall.h"
-#include "runtime/ranks/Heartbeat.h"
+#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/system/Clock.h"
 #include <atomic>
 #include <thread>
@@ -30,7 +30,7 @@ Expected<Result> callWatched(const Driver &driver, std::function<Result()> call,
   for (double started = now(); !answer->isThere;) {
     if (Status status = watch(now() - started); !status)
       return status.error();
-    beat();
+    countProgress();
     usleep(20);
   }
   return answer->code;

@@ -2,7 +2,7 @@
 // What an array of the data must look like: its shape, and every value in it.
 #include "runtime/data/Dataset.h"
 #include "runtime/files/Convert.h"
-#include "runtime/ranks/Heartbeat.h"
+#include "runtime/ranks/ProgressCounter.h"
 #include <cmath>
 #include <cstring>
 
@@ -39,7 +39,7 @@ struct Wrong {
 template <typename Test> Expected<Wrong> findWrong(const Array &array, Test &&isWrong) {
   Wrong wrong;
   auto look = [&](int64_t first, int64_t count, const uint8_t *values) {
-    beat();
+    countProgress();
     for (int64_t i = 0; i < count && wrong.index < 0; ++i) {
       if (!isWrong(values, i))
         continue;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // POSIX calls behind File.h.
 #include "runtime/files/File.h"
-#include "runtime/ranks/Heartbeat.h"
+#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/system/Hash.h"
 #include <algorithm>
 #include <cerrno>
@@ -138,7 +138,7 @@ Expected<std::vector<std::string>> hashFile(const std::string &path, const std::
   ssize_t got;
   while ((got = read(file->descriptor, buffer.data(), std::min<uint64_t>(left, buffer.size()))) > 0) {
     hash.add(buffer.data(), uint64_t(got));
-    beat();
+    countProgress();
     left -= uint64_t(got);
     if (left > 0)
       continue;
@@ -198,7 +198,7 @@ Status FileWriter::write(const void *data, uint64_t bytes) {
       continue;
     if (put < 0)
       return failure("written");
-    beat();
+    countProgress();
     next += put;
     bytes -= put;
     written += put;

@@ -2,7 +2,7 @@
 // POSIX calls behind RangeWriter.h.
 #include "runtime/files/RangeWriter.h"
 #include "runtime/files/File.h"
-#include "runtime/ranks/Heartbeat.h"
+#include "runtime/ranks/ProgressCounter.h"
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
@@ -45,7 +45,7 @@ Status RangeWriter::write(uint64_t offset, const void *data, uint64_t bytes) {
     if (put < 0)
       return failure();
     done += uint64_t(put);
-    beat();
+    countProgress();
   }
   // Else the disk would wait until all is written; what cannot be begun is written by `sync`.
   uint64_t begin = offset / kWriteback * kWriteback, end = (offset + bytes) / kWriteback * kWriteback;

@@ -3,7 +3,7 @@
 #include "runtime/ranks/Collectives.h"
 #include "runtime/accum_program.h"
 #include "runtime/artifact/DType.h"
-#include "runtime/ranks/Heartbeat.h"
+#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/ranks/TcpCollectives.h"
 #include <algorithm>
 #include <cstdlib>
@@ -80,7 +80,7 @@ Status Collectives::adopt(const accum_collectives_v1 *entry) {
     return Error{kExitRunFailed, entry->error_text(), "collective"};
   table = entry;
   static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t));
-  heartbeat = reinterpret_cast<std::atomic<uint64_t> *>(counter);
+  progressCounter = reinterpret_cast<std::atomic<uint64_t> *>(counter);
   return {};
 }
 
@@ -88,7 +88,7 @@ Collectives::~Collectives() {
   if (!table)
     return;
   started.reset();
-  heartbeat = &ownHeartbeat;
+  progressCounter = &ownProgressCounter;
   table->finalize();
 }
 

@@ -3,7 +3,7 @@
 // the others.
 #include "runtime/accum_collectives.h"
 #include "runtime/accum_program.h"
-#include "runtime/ranks/BusySign.h"
+#include "runtime/ranks/CpuProgress.h"
 #include "runtime/ranks/Shares.h"
 #include "runtime/system/QuietThread.h"
 #include <algorithm>
@@ -25,8 +25,8 @@ using Clock = std::chrono::steady_clock;
 struct Job {
   MPI_Comm node = MPI_COMM_NULL;
   MPI_Win window = MPI_WIN_NULL;
-  std::vector<std::atomic<uint64_t> *> hearts; ///< of the ranks on this machine, by local rank
-  std::vector<int> globalRank;                 ///< of a local rank
+  std::vector<std::atomic<uint64_t> *> counters; ///< of the ranks on this machine, by local rank
+  std::vector<int> globalRank;                   ///< of a local rank
   Shares shares;
   std::vector<MPI_Request> requests; ///< a sending and a receiving for each rank
   int rank = 0, ranks = 1, localRank = 0;
@@ -40,7 +40,7 @@ int fail(const std::string &sentence) {
 }
 
 /// One cache line per rank in memory that the machine's ranks share.
-void shareHeartbeats() {
+void shareCounters() {
   constexpr int kLine = 64;
   MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &job.node);
   int locals;
@@ -55,9 +55,9 @@ void shareHeartbeats() {
     int unit;
     void *base;
     MPI_Win_shared_query(job.window, local, &bytes, &unit, &base);
-    job.hearts.push_back(static_cast<std::atomic<uint64_t> *>(base));
+    job.counters.push_back(static_cast<std::atomic<uint64_t> *>(base));
   }
-  job.hearts[job.localRank]->store(0);
+  job.counters[job.localRank]->store(0);
   MPI_Barrier(job.node);
 }
 
@@ -67,8 +67,8 @@ void shareHeartbeats() {
 class Watch {
 public:
   void start() {
-    seen.assign(job.hearts.size(), 0);
-    still = std::make_unique<std::atomic<uint32_t>[]>(job.hearts.size());
+    seen.assign(job.counters.size(), 0);
+    still = std::make_unique<std::atomic<uint32_t>[]>(job.counters.size());
     ending = false;
     thread = accum::runtime::startQuietThread([this] {
       for (; !ending; usleep(useconds_t(kRound * 1e6)))
@@ -85,7 +85,7 @@ public:
   /// all of this machine's move, a wait of any length is theirs.
   int findStalled(double seconds) const {
     auto limit = uint32_t(std::max(seconds, kLeastSilence) / kRound);
-    for (size_t i = 0; i < job.hearts.size(); ++i)
+    for (size_t i = 0; i < job.counters.size(); ++i)
       if (still[i] > limit)
         return job.globalRank[i];
     return -1;
@@ -96,23 +96,23 @@ private:
   static constexpr double kLeastSilence = 1; ///< seconds that a healthy rank may be late
 
   void round() {
-    if (busy.isSeen())
-      job.hearts[job.localRank]->fetch_add(1, std::memory_order_relaxed);
+    if (cpuProgress.isMade())
+      job.counters[job.localRank]->fetch_add(1, std::memory_order_relaxed);
     for (size_t i = 0; i < seen.size(); ++i) {
-      uint64_t count = job.hearts[i]->load(std::memory_order_relaxed);
+      uint64_t count = job.counters[i]->load(std::memory_order_relaxed);
       still[i] = count == seen[i] ? still[i] + 1 : 0;
       seen[i] = count;
     }
   }
 
-  accum::runtime::BusySign busy;
+  accum::runtime::CpuProgress cpuProgress;
   std::vector<uint64_t> seen;
   std::unique_ptr<std::atomic<uint32_t>[]> still;
   std::atomic<bool> ending{false};
   std::thread thread;
 } watch;
 
-int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **heartbeat) {
+int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **counter) {
   setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0); // see wait()
   int initialized = 0, threads = 0;
   MPI_Initialized(&initialized);
@@ -124,12 +124,12 @@ int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **heartbea
   MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
   job.requests.reserve(2 * size_t(job.ranks));
   job.shares.start(job.rank, job.ranks);
-  shareHeartbeats();
+  shareCounters();
   watch.start();
   *rank = job.rank;
   *ranks = job.ranks;
-  *localRanks = int32_t(job.hearts.size());
-  *heartbeat = reinterpret_cast<uint64_t *>(job.hearts[job.localRank]);
+  *localRanks = int32_t(job.counters.size());
+  *counter = reinterpret_cast<uint64_t *>(job.counters[job.localRank]);
   char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
   MPI_Get_library_version(text, &length);
@@ -148,7 +148,7 @@ int findStall(double watchdogSeconds, Clock::time_point started) {
   if (stalled >= 0)
     return fail("rank " + std::to_string(stalled) + " has stalled: it did nothing for " +
                 std::to_string(int(watchdogSeconds)) + " s while the others wait for it");
-  bool remote = int(job.hearts.size()) < job.ranks;
+  bool remote = int(job.counters.size()) < job.ranks;
   if (remote && secondsSince(started) > 20 * watchdogSeconds)
     return fail("a rank on another machine has stalled: it keeps the others waiting");
   return 0;
@@ -158,7 +158,7 @@ int findStall(double watchdogSeconds, Clock::time_point started) {
 /// a rank that computes, and may need this one.
 double secondsAwake() {
   constexpr double kAwake = 1e-3, kShared = 1e-4;
-  return job.hearts.size() <= std::thread::hardware_concurrency() ? kAwake : kShared;
+  return job.counters.size() <= std::thread::hardware_concurrency() ? kAwake : kShared;
 }
 
 /// Who has waited long enough sleeps, and does not yield: who wakes up is run at once, but who yields gets
@@ -169,7 +169,7 @@ int wait(double watchdogSeconds) {
   Clock::time_point started = Clock::now();
   while (true) {
     int done = 0;
-    job.hearts[job.localRank]->fetch_add(1, std::memory_order_relaxed);
+    job.counters[job.localRank]->fetch_add(1, std::memory_order_relaxed);
     if (MPI_Testall(int(job.requests.size()), job.requests.data(), &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
       return fail("MPI reports a failed transfer");
     if (done)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/ranks/RankSockets.h"
-#include "runtime/ranks/Heartbeat.h"
+#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/system/Clock.h"
 #include <algorithm>
 #include <cerrno>
@@ -70,7 +70,7 @@ class Meeting {
 public:
   Meeting(const LaunchPlace &place, double seconds) : place(place), seconds(seconds), started(now()) {
     sockets.data.assign(size_t(place.ranks), -1);
-    sockets.pulse.assign(size_t(place.ranks), -1);
+    sockets.heartbeats.assign(size_t(place.ranks), -1);
     listed.resize(size_t(place.ranks));
   }
   ~Meeting() {
@@ -143,7 +143,7 @@ private:
   /// Both connections of each rank from `first` on, in any order. A stranger's is closed.
   Status acceptFrom(int first) {
     for (int missing = 2 * (place.ranks - first); missing > 0;) {
-      beat();
+      countProgress();
       pollfd entry = {listener, POLLIN, 0};
       poll(&entry, 1, 100);
       if (isLate())
@@ -191,7 +191,7 @@ private:
         usleep(50'000);
     }
     freeaddrinfo(addresses);
-    if (sockets.pulse[0] < 0)
+    if (sockets.heartbeats[0] < 0)
       return failure("rank 0 does not answer at " + where + " within " + time() + " s");
     return {};
   }
@@ -246,7 +246,7 @@ private:
     return kept >= 0;
   }
 
-  std::vector<int> &of(int32_t use) { return use == kData ? sockets.data : sockets.pulse; }
+  std::vector<int> &of(int32_t use) { return use == kData ? sockets.data : sockets.heartbeats; }
 
   bool sendAll(int peer, const void *data, size_t bytes) {
     return send(peer, data, bytes, MSG_NOSIGNAL) == ssize_t(bytes);
@@ -255,7 +255,7 @@ private:
   bool receiveAll(int peer, void *data, size_t bytes) {
     auto *to = static_cast<char *>(data);
     while (bytes > 0 && !isLate()) {
-      beat();
+      countProgress();
       ssize_t got = recv(peer, to, bytes, 0);
       if (got == 0 || (got < 0 && errno != EINTR && errno != EAGAIN && errno != EWOULDBLOCK))
         return false;
@@ -280,7 +280,7 @@ void sendAtOnce(int socket) {
 } // namespace
 
 void RankSockets::close() {
-  for (std::vector<int> *all : {&data, &pulse}) {
+  for (std::vector<int> *all : {&data, &heartbeats}) {
     for (int socket : *all)
       if (socket >= 0)
         ::close(socket);
@@ -295,7 +295,7 @@ Expected<RankSockets> connectRanks(const LaunchPlace &place, double seconds) {
     return status.error();
   }
   meeting.sockets.localRanks = meeting.countLocal();
-  for (const std::vector<int> *all : {&meeting.sockets.data, &meeting.sockets.pulse})
+  for (const std::vector<int> *all : {&meeting.sockets.data, &meeting.sockets.heartbeats})
     for (int socket : *all)
       if (socket >= 0)
         sendAtOnce(socket);

@@ -10,7 +10,7 @@ namespace accum::runtime {
 
 /// By rank, the own one -1. What is sent waits for nothing: sockets do not block, and send at once.
 struct RankSockets {
-  std::vector<int> data, pulse;
+  std::vector<int> data, heartbeats;
   int localRanks = 1; ///< on this machine, by its name
 
   void close();

@@ -3,8 +3,8 @@
 #include "runtime/ranks/TcpCollectives.h"
 #include "runtime/accum_program.h"
 #include "runtime/ranks/Collectives.h"
-#include "runtime/ranks/Heartbeat.h"
-#include "runtime/ranks/Pulse.h"
+#include "runtime/ranks/Heartbeats.h"
+#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/ranks/RankSockets.h"
 #include "runtime/ranks/Shares.h"
 #include "runtime/system/Clock.h"
@@ -24,7 +24,7 @@ constexpr double kLook = 0.1; ///< seconds of waiting between two looks at wheth
 struct Job {
   LaunchPlace place;
   RankSockets sockets;
-  Pulse pulse;
+  Heartbeats heartbeats;
   Shares shares;
   std::vector<pollfd> waited;
   std::string error;
@@ -37,11 +37,11 @@ int fail(const std::string &sentence) {
 
 /// The other ranks learn whose fault it is, before they see that this one leaves.
 int fail(const RankFault &fault, double watchdog) {
-  job.pulse.tell(fault);
+  job.heartbeats.tell(fault);
   return fail(sentenceOf(fault, watchdog));
 }
 
-int failClosed(int rank, double watchdog) { return fail(job.pulse.whyClosed(rank), watchdog); }
+int failClosed(int rank, double watchdog) { return fail(job.heartbeats.whyClosed(rank), watchdog); }
 
 bool isLater(ssize_t result) {
   return result < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
@@ -98,19 +98,19 @@ int exchange(double watchdog) {
     }
     if (isDone)
       return 0;
-    beat();
+    countProgress();
     if (moved > 0)
       continue;
     sleepUntilReady(int(kLook * 1000));
     if (now() - looked < kLook)
       continue;
     looked = now();
-    if (RankFault fault = job.pulse.findStalled(watchdog))
+    if (RankFault fault = job.heartbeats.findStalled(watchdog))
       return fail(fault, watchdog);
   }
 }
 
-int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **heartbeatPlace) {
+int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **counter) {
   auto sockets = connectRanks(job.place, 3 * watchdogSeconds());
   if (!sockets)
     return fail(sockets.error().message);
@@ -118,10 +118,10 @@ int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **heartbea
   *rank = job.place.rank;
   *ranks = job.place.ranks;
   *localRanks = job.sockets.localRanks;
-  *heartbeatPlace = reinterpret_cast<uint64_t *>(&ownHeartbeat);
+  *counter = reinterpret_cast<uint64_t *>(&ownProgressCounter);
   job.shares.start(job.place.rank, job.place.ranks);
   job.waited.reserve(size_t(job.place.ranks));
-  job.pulse.start(job.sockets.pulse);
+  job.heartbeats.start(job.sockets.heartbeats);
   return 0;
 }
 
@@ -150,7 +150,7 @@ int watch() {
     if (got == 0 || (got < 0 && !isLater(got)))
       return failClosed(int(rank), watchdogSeconds());
   }
-  RankFault fault = job.pulse.findStalled(watchdogSeconds());
+  RankFault fault = job.heartbeats.findStalled(watchdogSeconds());
   return fault ? fail(fault, watchdogSeconds()) : 0;
 }
 
@@ -163,7 +163,7 @@ void abortJob(int32_t exitCode) { _exit(exitCode); } // the sockets close, which
 int finalize() {
   int32_t done = 0;
   int code = job.error.empty() ? allReduce(&done, 1, ACCUM_I32, ACCUM_SUM, watchdogSeconds()) : 1;
-  job.pulse.stop();
+  job.heartbeats.stop();
   job.sockets.close();
   return code;
 }

@@ -3,7 +3,7 @@
 #include "runtime/session/InitialWeights.h"
 #include "runtime/files/Convert.h"
 #include "runtime/files/WeightFiles.h"
-#include "runtime/ranks/Heartbeat.h"
+#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/session/WeightMatch.h"
 #include "runtime/session/WeightNames.h"
 #include <algorithm>
@@ -63,7 +63,7 @@ private:
 template <typename Fill>
 Status Loader::put(const ParameterSpec &param, double added, int64_t first, int64_t count, Fill &&fill) {
   auto size = bytesOf(param.dtype);
-  beat();
+  countProgress();
   return state.write(param.stateOffset + first * size, count * size, [&](uint8_t *to) {
     fill(to);
     for (int64_t i = 0; added != 0 && i < count; ++i)

@@ -2,7 +2,7 @@
 // Calls libgomp's entry point directly: a clang build of `#pragma omp parallel` against libgomp runs one
 // thread.
 #include "runtime/system/ThreadPool.h"
-#include "runtime/ranks/Heartbeat.h"
+#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/system/SignalStack.h"
 #include <algorithm>
 #include <atomic>
@@ -29,7 +29,7 @@ struct Work {
     int64_t end = begin + size + (chunk < longer);
     if (begin < end)
       fn(data, begin, end);
-    beat();
+    countProgress();
   }
 
   static void runThread(void *self) {

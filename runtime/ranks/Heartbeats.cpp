@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/ranks/Pulse.h"
-#include "runtime/ranks/Heartbeat.h"
+#include "runtime/ranks/Heartbeats.h"
+#include "runtime/ranks/ProgressCounter.h"
 #include "runtime/system/QuietThread.h"
 #include <algorithm>
 #include <cerrno>
@@ -30,7 +30,7 @@ std::string sentenceOf(const RankFault &fault, double watchdogSeconds) {
   }
 }
 
-void Pulse::start(const std::vector<int> &sockets) {
+void Heartbeats::start(const std::vector<int> &sockets) {
   count = int(sockets.size());
   peers = std::make_unique<Peer[]>(sockets.size());
   for (int rank = 0; rank < count; ++rank)
@@ -44,15 +44,15 @@ void Pulse::start(const std::vector<int> &sockets) {
   });
 }
 
-void Pulse::stop() {
+void Heartbeats::stop() {
   ending = true;
   if (thread.joinable())
     thread.join();
 }
 
-void Pulse::round() {
-  if (busy.isSeen())
-    beat();
+void Heartbeats::round() {
+  if (cpuProgress.isMade())
+    countProgress();
   for (int rank = 0; rank < count; ++rank) {
     Peer &peer = peers[rank];
     if (peer.socket < 0 || peer.closed)
@@ -66,10 +66,10 @@ void Pulse::round() {
 }
 
 /// What does not fit into the socket's buffer is left for the next round: then nobody reads at the other end.
-void Pulse::send(Peer &peer, const RankFault &fault) {
+void Heartbeats::send(Peer &peer, const RankFault &fault) {
   std::lock_guard lock(sending);
   if (peer.outBytes == sizeof(Message)) {
-    peer.out = {heartbeat->load(std::memory_order_relaxed), fault};
+    peer.out = {progressCounter->load(std::memory_order_relaxed), fault};
     peer.outBytes = 0;
   }
   ssize_t sent = ::send(peer.socket, reinterpret_cast<const char *>(&peer.out) + peer.outBytes,
@@ -80,7 +80,7 @@ void Pulse::send(Peer &peer, const RankFault &fault) {
     peer.outBytes = sizeof(Message); // nothing of it is under way: the next one is newer
 }
 
-void Pulse::receive(Peer &peer) {
+void Heartbeats::receive(Peer &peer) {
   while (true) {
     ssize_t got = recv(peer.socket, reinterpret_cast<char *>(&peer.in) + peer.inBytes,
                        sizeof(Message) - peer.inBytes, MSG_DONTWAIT);
@@ -93,15 +93,15 @@ void Pulse::receive(Peer &peer) {
       continue;
     peer.inBytes = 0;
     peer.silent = 0;
-    if (peer.in.beats != peer.beats)
+    if (peer.in.progress != peer.progress)
       peer.still = 0;
-    peer.beats = peer.in.beats;
+    peer.progress = peer.in.progress;
     if (peer.in.fault)
       peer.told = peer.in.fault;
   }
 }
 
-RankFault Pulse::findStalled(double seconds) const {
+RankFault Heartbeats::findStalled(double seconds) const {
   auto limit = uint32_t(std::max(seconds, kLeastSilence) / kRound);
   for (int rank = 0; rank < count; ++rank) {
     const Peer &peer = peers[rank];
@@ -115,14 +115,14 @@ RankFault Pulse::findStalled(double seconds) const {
   return {};
 }
 
-RankFault Pulse::whyClosed(int rank) const {
+RankFault Heartbeats::whyClosed(int rank) const {
   for (int round = 0; round < kRoundsForFarewell && !peers[rank].closed; ++round)
     usleep(useconds_t(kRound * 1e6));
   RankFault told = peers[rank].told;
   return told ? told : RankFault{RankFault::kDead, rank};
 }
 
-void Pulse::tell(const RankFault &fault) {
+void Heartbeats::tell(const RankFault &fault) {
   for (int rank = 0; rank < count; ++rank)
     if (peers[rank].socket >= 0 && rank != fault.rank)
       send(peers[rank], fault);

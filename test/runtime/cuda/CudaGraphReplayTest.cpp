@@ -11,7 +11,7 @@ using namespace accum::test;
 namespace {
 
 /// Inputs: one number per micro-step. A micro-step copies it to where `out` says.
-class CudaReplay : public testing::Test {
+class CudaGraphReplay : public testing::Test {
 protected:
   uint64_t inputsAt() const { return kProgram; }
 
@@ -44,7 +44,7 @@ protected:
 
 } // namespace
 
-TEST_F(CudaReplay, InputsOfEveryMicroStepArrive) {
+TEST_F(CudaGraphReplay, InputsOfEveryMicroStepArrive) {
   for (uint64_t step = 0; step < 4; ++step) {
     base = 100 * step;
     card.device->startStep(false);
@@ -57,7 +57,7 @@ TEST_F(CudaReplay, InputsOfEveryMicroStepArrive) {
 }
 
 /// What is fetched ahead is for the loop that reads it: the pre-pass gets less, and others may count there.
-TEST_F(CudaReplay, InputsAreFetchedForTheirPhase) {
+TEST_F(CudaGraphReplay, InputsAreFetchedForTheirPhase) {
   for (uint32_t phase : {ACCUM_MICRO, ACCUM_EVAL}) {
     filled.clear();
     card.device->startStep(phase == ACCUM_EVAL);
@@ -72,7 +72,7 @@ TEST_F(CudaReplay, InputsAreFetchedForTheirPhase) {
   }
 }
 
-TEST_F(CudaReplay, TheSameCallsAreOneGraph) {
+TEST_F(CudaGraphReplay, TheSameCallsAreOneGraph) {
   for (uint64_t step = 0; step < 3; ++step) {
     base = 10 * step;
     card.device->startStep(false);
@@ -86,7 +86,7 @@ TEST_F(CudaReplay, TheSameCallsAreOneGraph) {
 }
 
 /// Totals that need those of the pre-pass before are another loop, of other calls.
-TEST_F(CudaReplay, EveryPrepassHasGraphsOfItsOwn) {
+TEST_F(CudaGraphReplay, EveryPrepassHasGraphsOfItsOwn) {
   for (uint64_t step = 0; step < 8; ++step) {
     base = 10 * step;
     card.device->startStep(false);
@@ -102,7 +102,7 @@ TEST_F(CudaReplay, EveryPrepassHasGraphsOfItsOwn) {
   EXPECT_EQ(card.cuda().graphs().started, 4u * 7);
 }
 
-TEST_F(CudaReplay, OtherCallsThanCapturedAreDone) {
+TEST_F(CudaGraphReplay, OtherCallsThanCapturedAreDone) {
   for (uint64_t step = 0; step < 8; ++step) {
     base = 10 * step;
     card.device->startStep(false);
@@ -112,7 +112,7 @@ TEST_F(CudaReplay, OtherCallsThanCapturedAreDone) {
   }
 }
 
-TEST_F(CudaReplay, FewerCallsThanCapturedAreDone) {
+TEST_F(CudaGraphReplay, FewerCallsThanCapturedAreDone) {
   for (int step = 0; step < 5; ++step) {
     uint64_t mark = 7 + uint64_t(step);
     card.put(0, &mark, 8);
@@ -127,7 +127,7 @@ TEST_F(CudaReplay, FewerCallsThanCapturedAreDone) {
   }
 }
 
-TEST_F(CudaReplay, AMirrorKeepsItsPlaceAndFollowsItsOwner) {
+TEST_F(CudaGraphReplay, AMirrorKeepsItsPlaceAndFollowsItsOwner) {
   double own[2] = {1, 2};
   auto first = card.device->mirror(own, sizeof own);
   ASSERT_TRUE(first);
@@ -140,7 +140,7 @@ TEST_F(CudaReplay, AMirrorKeepsItsPlaceAndFollowsItsOwner) {
   EXPECT_EQ(reinterpret_cast<const double *>(*seen)[1], 5);
 }
 
-TEST_F(CudaReplay, LargeRangesComeBackWhole) {
+TEST_F(CudaGraphReplay, LargeRangesComeBackWhole) {
   FakeDevice large(20 << 20);
   std::vector<uint8_t> pattern(Device::kPieceBytes);
   for (int piece = 0; piece < 2; ++piece) {
@@ -154,6 +154,6 @@ TEST_F(CudaReplay, LargeRangesComeBackWhole) {
   EXPECT_EQ(all[2 * Device::kPieceBytes], 0);
 }
 
-TEST_F(CudaReplay, MemoryOfTheCardIsNotTheProcesss) {
+TEST_F(CudaGraphReplay, MemoryOfTheCardIsNotTheProcesss) {
   EXPECT_DEATH({ *reinterpret_cast<volatile uint8_t *>(card.base) = 1; }, "");
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The modes of a segment, one function each. A replayed micro-step allocates nothing.
-#include "runtime/cuda/Replay.h"
+#include "runtime/cuda/GraphReplay.h"
 #include <algorithm>
 #include <cstdlib>
 
@@ -22,19 +22,19 @@ bool wantsStepwise() {
 
 } // namespace
 
-Replay::Replay(ComputeStream &compute, Run run)
+GraphReplay::GraphReplay(ComputeStream &compute, Run run)
     : compute(compute), run(std::move(run)), stepwise(wantsStepwise()) {}
 
-Replay::~Replay() { clear(); }
+GraphReplay::~GraphReplay() { clear(); }
 
-void Replay::clear() {
+void GraphReplay::clear() {
   if (mode == Mode::Capturing)
     endCapture();
   for (auto &[key, segment] : segments)
     drop(segment);
 }
 
-void Replay::endCapture() {
+void GraphReplay::endCapture() {
   Graph graph = nullptr;
   compute.driver.api.cuStreamEndCapture(compute.stream, &graph);
   if (graph)
@@ -42,13 +42,13 @@ void Replay::endCapture() {
   mode = Mode::Idle;
 }
 
-void Replay::drop(Segment &segment) {
+void GraphReplay::drop(Segment &segment) {
   if (segment.exec)
     compute.driver.api.cuGraphExecDestroy(segment.exec);
   segment.exec = nullptr;
 }
 
-void Replay::startStep(bool isEvaluation) {
+void GraphReplay::startStep(bool isEvaluation) {
   if (mode == Mode::Capturing) // the step before was left in the middle
     endCapture();
   mode = Mode::Idle;
@@ -58,7 +58,7 @@ void Replay::startStep(bool isEvaluation) {
   enter(std::nullopt);
 }
 
-void Replay::enter(std::optional<MicroStep> step) {
+void GraphReplay::enter(std::optional<MicroStep> step) {
   if (step) {
     prepasses += step->phase == ACCUM_PREPASS && step->k == 0;
     key = {step->phase + kPhases * prepasses + kEvaluates * evaluates, step->k == 0,
@@ -67,7 +67,7 @@ void Replay::enter(std::optional<MicroStep> step) {
     key = {kOutside + evaluates, 0, 0, outside};
 }
 
-Status Replay::begin() {
+Status GraphReplay::begin() {
   current = &segments[key];
   cursor = 0;
   recording.clear();
@@ -84,7 +84,7 @@ Status Replay::begin() {
   return {};
 }
 
-Status Replay::add(const uint64_t *call) {
+Status GraphReplay::add(const uint64_t *call) {
   if (mode == Mode::Idle)
     if (Status status = begin(); !status)
       return status;
@@ -100,18 +100,18 @@ Status Replay::add(const uint64_t *call) {
   }
 }
 
-Status Replay::runStepwise(const uint64_t *call) {
+Status GraphReplay::runStepwise(const uint64_t *call) {
   Status status = run(call);
   return status ? compute.wait() : status;
 }
 
-Status Replay::capture(const uint64_t *call) {
+Status GraphReplay::capture(const uint64_t *call) {
   recording.insert(recording.end(), call, call + wordsOf(call));
   Status status = run(call);
   return status ? status : giveUpCapture(status.error().message);
 }
 
-Status Replay::compare(const uint64_t *call) {
+Status GraphReplay::compare(const uint64_t *call) {
   const std::vector<uint64_t> &known = current->calls;
   size_t words = wordsOf(call);
   if (cursor + words <= known.size() && std::equal(call, call + words, known.begin() + cursor)) {
@@ -125,7 +125,7 @@ Status Replay::compare(const uint64_t *call) {
   return status ? run(call) : status;
 }
 
-Status Replay::runAll(const std::vector<uint64_t> &calls, size_t end) {
+Status GraphReplay::runAll(const std::vector<uint64_t> &calls, size_t end) {
   for (size_t at = 0; at < end; at += wordsOf(calls.data() + at))
     if (Status status = run(calls.data() + at); !status)
       return status;
@@ -133,14 +133,14 @@ Status Replay::runAll(const std::vector<uint64_t> &calls, size_t end) {
 }
 
 /// Nothing that was captured has run yet.
-Status Replay::giveUpCapture(const std::string &why) {
+Status GraphReplay::giveUpCapture(const std::string &why) {
   endCapture();
   refused = "micro-steps run call by call, not as CUDA graphs: " + why;
   mode = Mode::Direct;
   return runAll(recording, recording.size());
 }
 
-Status Replay::finishCapture() {
+Status GraphReplay::finishCapture() {
   Graph graph = nullptr;
   if (Status status = compute.driver.check(compute.driver.api.cuStreamEndCapture(compute.stream, &graph),
                                            "cuStreamEndCapture");
@@ -161,7 +161,7 @@ Status Replay::finishCapture() {
   return {};
 }
 
-Status Replay::flush() {
+Status GraphReplay::flush() {
   Mode was = mode;
   mode = Mode::Idle;
   if (was == Mode::Idle)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A counter that moves whenever this process gets something done. Other ranks watch it: a rank that waits for
 // one whose counter stands still knows which one has stalled.
-#ifndef ACCUM_RUNTIME_RANKS_HEARTBEAT_H
-#define ACCUM_RUNTIME_RANKS_HEARTBEAT_H
+#ifndef ACCUM_RUNTIME_RANKS_PROGRESSCOUNTER_H
+#define ACCUM_RUNTIME_RANKS_PROGRESSCOUNTER_H
 
 #include <atomic>
 #include <cstdint>
@@ -10,10 +10,10 @@
 namespace accum::runtime {
 
 /// Where the counter lies: in this process until a communicator hands out a place that others can see.
-inline std::atomic<uint64_t> ownHeartbeat{0};
-inline std::atomic<uint64_t> *heartbeat = &ownHeartbeat;
+inline std::atomic<uint64_t> ownProgressCounter{0};
+inline std::atomic<uint64_t> *progressCounter = &ownProgressCounter;
 
-inline void beat() { heartbeat->fetch_add(1, std::memory_order_relaxed); }
+inline void countProgress() { progressCounter->fetch_add(1, std::memory_order_relaxed); }
 
 } // namespace accum::runtime
 #endif

@@ -7,8 +7,8 @@
 //   later   only compared, call by call, with what was captured, and started again.
 // A program that calls something else gets just that: the calls so far are run as they are, and the segment
 // is captured anew the next time.
-#ifndef ACCUM_RUNTIME_CUDA_REPLAY_H
-#define ACCUM_RUNTIME_CUDA_REPLAY_H
+#ifndef ACCUM_RUNTIME_CUDA_GRAPHREPLAY_H
+#define ACCUM_RUNTIME_CUDA_GRAPHREPLAY_H
 
 #include "runtime/cuda/ComputeStream.h"
 #include "runtime/session/Device.h"
@@ -17,15 +17,15 @@
 
 namespace accum::runtime::cuda {
 
-class Replay {
+class GraphReplay {
 public:
   /// Puts a call on the compute stream. A call is words: its kind, the number of words behind, these words.
   using Run = std::function<Status(const uint64_t *call)>;
 
-  Replay(ComputeStream &compute, Run run);
-  ~Replay();
-  Replay(const Replay &) = delete;
-  Replay &operator=(const Replay &) = delete;
+  GraphReplay(ComputeStream &compute, Run run);
+  ~GraphReplay();
+  GraphReplay(const GraphReplay &) = delete;
+  GraphReplay &operator=(const GraphReplay &) = delete;
 
   /// Graphs are dropped, an unfinished capture too.
   void clear();

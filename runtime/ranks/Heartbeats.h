@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks tell each other, four times a second, that they live and whether they get anything done. So a rank
 // that waits knows within the watchdog's time whom for, also when that one is on another machine.
-#ifndef ACCUM_RUNTIME_RANKS_PULSE_H
-#define ACCUM_RUNTIME_RANKS_PULSE_H
+#ifndef ACCUM_RUNTIME_RANKS_HEARTBEATS_H
+#define ACCUM_RUNTIME_RANKS_HEARTBEATS_H
 
-#include "runtime/ranks/BusySign.h"
+#include "runtime/ranks/CpuProgress.h"
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -26,9 +26,9 @@ struct RankFault {
 /// One sentence: "rank 2 has stalled: it did nothing for 20 s while the others wait for it".
 std::string sentenceOf(const RankFault &fault, double watchdogSeconds);
 
-class Pulse {
+class Heartbeats {
 public:
-  ~Pulse() { stop(); }
+  ~Heartbeats() { stop(); }
 
   /// `sockets`: one per rank, the own one -1; they stay the caller's. A thread sends and reads from now on.
   void start(const std::vector<int> &sockets);
@@ -44,14 +44,14 @@ public:
 
 private:
   struct Message {
-    uint64_t beats = 0;
+    uint64_t progress = 0;
     RankFault fault;
   };
   struct Peer {
     int socket = -1;
     Message in, out;
     size_t inBytes = 0, outBytes = sizeof(Message); ///< of the message under way
-    uint64_t beats = 0;                             ///< as last heard
+    uint64_t progress = 0;                          ///< as last heard
     std::atomic<uint32_t> still{0}, silent{0};      ///< rounds without progress, and without a message
     std::atomic<bool> closed{false};
     std::atomic<RankFault> told{};
@@ -63,7 +63,7 @@ private:
 
   std::unique_ptr<Peer[]> peers;
   int count = 0;
-  BusySign busy;
+  CpuProgress cpuProgress;
   std::mutex sending; ///< the thread and tell()
   std::atomic<bool> ending{false};
   std::thread thread;
