@@ -13,13 +13,13 @@ namespace accum {
 
 DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, const planner::Plan &plan) {
   bool isSharded = plan.shard != "none" && plan.devices > 1, isOffloaded = plan.offload != "none";
+  bool cutsParameters = isSharded && plan.shard == "zero3";
   if (!isSharded && !isOffloaded)
     return {};
   Builder builder(context);
-  planner::UnitLayout layout =
-      planner::unitsOf(problem.gradients, isSharded && plan.shard == "zero3", plan.devices);
+  planner::UnitLayout layout = planner::unitsOf(problem.gradients, cutsParameters, plan.devices);
   std::vector<int64_t> counts = layout.counts, pieces = layout.pieces;
-  if (isSharded && plan.shard == "zero3") { // behind the trained ones
+  if (cutsParameters || plan.offload == "parameters") { // behind the trained ones
     planner::UnitLayout frozen = planner::unitsOf(problem.frozen, /*cutParameters=*/true, plan.devices);
     llvm::append_range(counts, frozen.counts);
     llvm::append_range(pieces, frozen.pieces);
@@ -44,10 +44,11 @@ DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, 
   return entries.getDictionary(context);
 }
 
-/// Parameters stand in the order of the state: where a device has its part of them, trained ones with copies
-/// first, then the other trained ones, then frozen ones of which it has a part, too.
+/// Parameters stand in the order of the state: trained ones, where a device has its part of them those with
+/// copies first; then frozen ones that are in units, too.
 static void orderParameters(ModuleOp module, const planner::Problem &problem, const planner::Plan &plan) {
-  if (plan.shard != "zero3" || plan.devices == 1)
+  bool cutsParameters = plan.shard == "zero3" && plan.devices > 1;
+  if (!cutsParameters && (plan.offload != "parameters" || problem.frozen.empty()))
     return; // the module's order is the model file's
   SymbolTable symbols(module);
   Builder builder(module.getContext());
@@ -59,7 +60,7 @@ static void orderParameters(ModuleOp module, const planner::Problem &problem, co
   };
   for (const planner::Gradient &frozen : llvm::reverse(problem.frozen))
     moveToFront(frozen.label);
-  auto order = planner::unitsOf(problem.gradients, /*cutParameters=*/true, plan.devices).order;
+  auto order = planner::unitsOf(problem.gradients, cutsParameters, plan.devices).order;
   for (size_t number : llvm::reverse(order))
     moveToFront(problem.gradients[number].label);
 }

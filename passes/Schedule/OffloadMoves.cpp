@@ -18,9 +18,9 @@ int64_t OffloadMoves::offsetOf(Piece piece, StringRef slot) const {
          piece.number * static_cast<int64_t>(layout.pieceBytes(piece.unit));
 }
 
-void OffloadMoves::fetchParameters(size_t unit, const Place &place, bool start, Location loc) {
-  device::FetchOp::create(builder, loc, buffers.at(place, builder, loc), offsetOf({unit, 0}, "parameter"),
-                          start);
+void OffloadMoves::fetchParameters(size_t number, const Place &place, bool start, Location loc) {
+  device::FetchOp::create(builder, loc, buffers.at(place, builder, loc),
+                          layout.local(layout.gatheredUnit(number).first->parameters), start);
 }
 
 LogicalResult OffloadMoves::placeCopied(train::CommandOp command) {

@@ -12,8 +12,9 @@ public:
   OffloadMoves(const StateLayout &layout, ProgramBuffers &buffers, mlir::OpBuilder &builder);
 
   bool hasParameters() const { return llvm::is_contained(slots, "parameter"); }
-  /// A device's parameters of a unit, to their place. `start`: they begin to come.
-  void fetchParameters(size_t unit, const Place &place, bool start, mlir::Location loc);
+  /// A device's parameters of a unit, also a frozen one, by its number among what is gathered, to their
+  /// place. `start`: they begin to come.
+  void fetchParameters(size_t number, const Place &place, bool start, mlir::Location loc);
   // --- a command that copies a device's parameters of a unit, behind all that the prologue gathers ---
   /// It reads them in the place of gathered ones, through which they pass.
   mlir::LogicalResult placeCopied(train::CommandOp command);

@@ -112,21 +112,23 @@ Place ProgramBuffers::scattered(const planner::UnitSpan &span) const {
                        "gradients of unit " + std::to_string(span.unit));
 }
 
-Place ProgramBuffers::ownPart(int64_t offset, size_t unit, const char *what) const {
-  uint64_t part = layout.partBytes(unit);
+Place ProgramBuffers::ownPart(int64_t offset, const StateLayout::Unit &unit, std::string label) const {
+  uint64_t part = unit.bytes / static_cast<uint64_t>(layout.manifest.parts());
   Place place = gradientRange(layout, top->getParent()->getContext(), static_cast<uint64_t>(offset), part,
-                              what + std::to_string(unit));
+                              std::move(label));
   if (layout.isSharded())
     place.byRank = static_cast<int64_t>(part);
   return place;
 }
 
 Place ProgramBuffers::ownScattered(const planner::UnitSpan &span) const {
-  return ownPart(layout.scattered + span.offset, span.unit, "own part of the sum of unit ");
+  return ownPart(layout.scattered + span.offset, layout.units[span.unit],
+                 "own part of the sum of unit " + std::to_string(span.unit));
 }
 
 Place ProgramBuffers::ownGathered(const planner::UnitSpan &span) const {
-  return ownPart(layout.gathered + span.offset, span.unit, "own parameters of unit ");
+  return ownPart(layout.gathered + span.offset, *layout.gatheredUnit(span.unit).first,
+                 "own parameters of unit " + nameOf(span.unit));
 }
 
 SmallVector<Place> ProgramBuffers::gapsOf(const planner::UnitSpan &span,

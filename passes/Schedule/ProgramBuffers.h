@@ -95,7 +95,7 @@ private:
   using Key = std::tuple<device::Space, int64_t, int64_t, llvm::SmallVector<int64_t, 2>, const void *,
                          int64_t, int64_t, std::string>;
   mlir::RankedTensorType typeOf(const runtime::ParameterSpec &spec) const;
-  Place ownPart(int64_t offset, size_t unit, const char *what) const;
+  Place ownPart(int64_t offset, const StateLayout::Unit &unit, std::string label) const;
   std::string nameOf(size_t number) const;
 
   const StateLayout &layout;

@@ -158,7 +158,7 @@ Status assignStateLayout(Manifest &manifest) {
       param.slots.clear();
       if (unit == shard.units.size() || ++inUnit < shard.units[unit])
         continue;
-      cursor.close(Held::Cut, /*inParts=*/true, Where::OnDevice, 2 * shard.pieces[unit]);
+      cursor.close(parameters, /*inParts=*/true, parametersAt, 2 * shard.pieces[unit]);
       ++unit;
       inUnit = 0;
     }

@@ -286,9 +286,7 @@ static std::optional<UnitUsers> unitUsers(const Problem &runs, bool cutParameter
     return std::nullopt;
   UnitUsers users{unitsOf(runs.gradients, cutParameters, devices), {}, {}, {}};
   const UnitLayout &layout = users.layout;
-  UnitLayout frozen;
-  if (cutParameters)
-    frozen = unitsOf(runs.frozen, cutParameters, devices);
+  UnitLayout frozen = unitsOf(runs.frozen, /*cutParameters=*/true, devices);
   size_t units = layout.counts.size(), others = units + layout.copied;
   users.readers.resize(others + frozen.counts.size());
   users.adders.resize(units);
@@ -339,7 +337,7 @@ std::optional<UnitTimeline> unitTimeline(const Problem &runs, bool cutParameters
     return std::nullopt;
   Positions micro(runs, Region::Micro, {});
   const GatheredUnits &gathered = users->gathered;
-  UnitTimeline timeline{users->layout.counts.size(), {}, {}, micro.commandsAt};
+  UnitTimeline timeline{users->layout.counts.size(), {}, {}, micro.commandsAt, users->layout.copied};
   timeline.gathers = gatherUnits(micro.uses(users->readers), gathered.bytes, gathered.stays, runs.gathered);
   timeline.scatters = scatterUnits(micro.uses(users->adders), users->layout.bytes, runs.scattered);
   return timeline;

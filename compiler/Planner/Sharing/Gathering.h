@@ -63,6 +63,7 @@ struct UnitTimeline {
   size_t units = 0; ///< what is gathered behind these are copies, and frozen ones
   UnitSchedule gathers, scatters;
   std::vector<std::vector<size_t>> commandsAt; ///< the commands of a position, by their place in the problem
+  size_t copied = 0;                           ///< how many copies
 
   bool isAhead() const; ///< a gathering begins before its unit is needed
 };

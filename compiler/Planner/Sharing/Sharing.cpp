@@ -40,7 +40,8 @@ bool isSharded(const Sharing &sharing, StateRole role) {
 bool isOffloaded(const Sharing &sharing, StateRole role) {
   if (role == StateRole::Optimizer || role == StateRole::Master)
     return sharing.offload >= Offload::Optimizer;
-  return role == StateRole::Parameters && sharing.offload >= Offload::Parameters;
+  return (role == StateRole::Parameters || role == StateRole::Frozen) &&
+         sharing.offload >= Offload::Parameters;
 }
 
 /// Bytes of a role on all devices together, as if there were one.
@@ -93,7 +94,7 @@ int64_t heldBytes(const Problem &problem, const Sharing &sharing, int64_t device
   if (parts == 1 && !isOffloaded(sharing, role))
     return bytes;
   if (role == StateRole::Frozen && !problem.frozen.empty())
-    return frozenRange(problem, devices) / devices;
+    return frozenRange(problem, devices) / parts;
   auto range = rangeBytes(problem, sharing, devices);
   int64_t weights = bytesOf(problem, StateRole::Parameters);
   if (!range || weights == 0 || role == StateRole::Master)
@@ -147,7 +148,7 @@ int64_t alignmentOfUnits(const Problem &problem, const Sharing &sharing, int64_t
     aligned += gradient.bytes;
   int64_t slots = weights == 0 ? 0 : bytesOf(problem, StateRole::Optimizer) / weights;
   int64_t more = -(aligned - weights) * (1 + slots);
-  if (sharing.cutsParameters(devices))
+  if (sharing.gathersParameters(devices))
     more -= alignedFrozen(problem) - bytesOf(problem, StateRole::Frozen);
   if (!isSharded(sharing, StateRole::Parameters) && !isOffloaded(sharing, StateRole::Parameters))
     more += *range - weights;
@@ -291,7 +292,7 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
   }
   if (alignment > 0)
     lines.push_back({FixedKind::State, kAlignmentLine, {alignment, 0, {}}});
-  bool gathers = sharing.cutsParameters(devices) || sharing.offload == Offload::Parameters;
+  bool gathers = sharing.gathersParameters(devices);
   bool scatters = sharing.reduceEach && devices > 1;
   auto add = [&](const char *name, int64_t bytes) {
     lines.push_back(
@@ -337,8 +338,8 @@ std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &p
   };
   int64_t gradients = problem.allReduceBytes, weights = bytesOf(problem, StateRole::Parameters);
   int64_t reads = problem.weightReads > 0 ? problem.weightReads : weights;
-  if (sharing.cutsParameters(devices))
-    reads += bytesOf(problem, StateRole::Frozen);
+  int64_t frozen = sharing.gathersParameters(devices) ? bytesOf(problem, StateRole::Frozen) : 0;
+  reads += frozen;
   auto piecesOf = [&](int64_t bytes) {
     return problem.largestParameter == 0
                ? 1.0
@@ -374,7 +375,7 @@ std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &p
   // once, to be copied. In and out for the update.
   double part = sharing.shard == Shard::Parameters ? share : 1;
   if (sharing.offload == Offload::Parameters) {
-    moved += part * static_cast<double>(copies > 0 ? 3 * weights : 2 * weights);
+    moved += part * static_cast<double>(copies > 0 ? 3 * weights + frozen : 2 * weights);
     double fetched = 2 * part * static_cast<double>(std::max<int64_t>(reads - copies, 0));
     if (units) {
       fetched = units->fetching.seconds * bandwidth;

@@ -24,6 +24,10 @@ struct Sharing {
 
   /// A device has its part of the parameters, and of their copies, only.
   bool cutsParameters(int64_t devices) const { return shard == Shard::Parameters && devices > 1; }
+  /// Parameters come to the commands unit by unit, frozen matrices too.
+  bool gathersParameters(int64_t devices) const {
+    return cutsParameters(devices) || offload == Offload::Parameters;
+  }
 };
 
 const char *toText(Shard shard);     ///< `none`, `zero1`, `zero2`, `zero3`

@@ -26,7 +26,10 @@ private:
   double &begin(const UnitSpan &span, double seconds, double &link, Traffic &of, Ends &ends);
   void wait(double until, Traffic &of);
   void pass(const UnitSpan &span, Traffic &of, Ends &ends);
-  bool isFetched(const UnitSpan &span) const { return rates.fetch && span.unit < timeline.units; }
+  bool isFetched(const UnitSpan &span) const {
+    bool isCopy = span.unit >= timeline.units && span.unit < timeline.units + timeline.copied;
+    return rates.fetch && !isCopy;
+  }
 
   const UnitTimeline &timeline;
   const UnitRates &rates;

@@ -74,12 +74,11 @@ std::optional<int64_t> bytesHeld(int64_t bytes, StateRole role, const Plan &plan
   int shard = levels(plan.shard, {"none", "zero1", "zero2", "zero3"});
   int offload = levels(plan.offload, {"none", "optimizer", "parameters"});
   bool moments = role == StateRole::Optimizer || role == StateRole::Master;
-  bool weights = role == StateRole::Parameters;
+  bool weights = role == StateRole::Parameters || role == StateRole::Frozen;
   if ((moments && offload >= 1) || (weights && offload >= 2))
     return std::nullopt;
   bool scattered = role == StateRole::Gradients && shard >= 2 && plan.reduce == "each";
-  bool parted =
-      scattered || (moments && shard >= 1) || ((weights || role == StateRole::Frozen) && shard >= 3);
+  bool parted = scattered || (moments && shard >= 1) || (weights && shard >= 3);
   if (!parted || plan.devices == 1)
     return bytes;
   return bytes / plan.devices + (bytes % plan.devices != 0);

@@ -52,6 +52,23 @@ TEST(Sharing, HoldsTheParts) {
   EXPECT_THAT(held({Shard::Parameters, Offload::None, true}, 1), ElementsAre(1000, 1000, 2000, 24));
 }
 
+/// A frozen matrix has no gradient and no moments: it is in parts, or off the device with the other
+/// parameters.
+TEST(Sharing, FrozenMatricesGoWhereParametersGo) {
+  Problem problem = small();
+  problem.fixed.push_back({FixedKind::State, "frozen", {8192, 0, {}}, StateRole::Frozen});
+  problem.frozen = {{.bytes = 8192, .readers = {0}}};
+  auto held = [&](Sharing sharing, int64_t devices) {
+    return bytesOf(sharedMemory(problem, sharing, devices));
+  };
+  using testing::ElementsAre;
+  EXPECT_THAT(held({Shard::None, Offload::Optimizer}, 1), ElementsAre(1000, 1000, 24, 8192, 1024));
+  EXPECT_THAT(held({Shard::None, Offload::Parameters}, 1), ElementsAre(1000, 24, 256, 1536));
+  EXPECT_THAT(held({Shard::Parameters}, 2), ElementsAre(512, 1000, 1024, 24, 4096, 256));
+  EXPECT_EQ(hostStateBytes(problem, {Shard::None, Offload::Parameters}, 1), 1024 + 2048 + 8192);
+  EXPECT_EQ(hostStateBytes(problem, {Shard::Parameters, Offload::Parameters}, 2), 512 + 1024 + 4096);
+}
+
 /// Sums are made before anybody has refused such sizes.
 TEST(Sharing, SumsOfAbsurdSizesSaturate) {
   Problem problem = small();
