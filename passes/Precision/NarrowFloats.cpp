@@ -49,7 +49,7 @@ public:
       for (auto command : region->front().getOps<train::CommandOp>())
         if (command.getLibrary() == "gemm" && !isNarrowCall(command))
           for (Value input : command.getInputs())
-            wide.insert(behindViews(input));
+            wide.insert(storedAs(input));
         else if (command.getLibrary() == "attention")
           keepMaskWide(command);
     for (Region *region : {&step.getPrologue(), &step.getMicro()})
@@ -60,8 +60,8 @@ public:
       for (auto command : llvm::make_early_inc_range(region->front().getOps<train::CommandOp>()))
         if (isNarrowCall(command))
           for (OpOperand &operand : command->getOpOperands())
-            if (isLearned(operand.get()) && !isMask(command, operand.get()) &&
-                !isWideBias(command, operand) && !isWideWeight(command, operand))
+            if (isBias(command, operand.getOperandNumber()) ? narrow.contains(command.getResult(0))
+                                                            : isNarrowOperand(command, operand))
               operand.set(demand(operand.get()));
     retype();
   }
@@ -69,24 +69,31 @@ public:
 private:
   bool isLearned(Value value) const { return traits.of(value).learned && !traits.of(value).statistic; }
 
-  /// A library call in bf16: a product of what was learned, every attention.
+  /// A library call in bf16: a product of what was learned, whatever bias is added to it; every attention.
   bool isNarrowCall(train::CommandOp command) const {
     auto float32 = [](Value value) { return isF32(value); };
     if (command.getLibrary() == "attention")
       return isF32(command.getResult(0));
     return command.getLibrary() == "gemm" && llvm::all_of(command.getInputs(), float32) &&
-           llvm::all_of(command.getInputs(), [&](Value input) { return isLearned(behindViews(input)); });
+           llvm::all_of(llvm::enumerate(command.getInputs()), [&](const auto &input) {
+             return isBias(command, input.index()) || isLearned(behindViews(input.value()));
+           });
   }
 
   void keepMaskWide(train::CommandOp command);
   bool isMask(train::CommandOp command, Value operand) const {
     return command.getLibrary() == "attention" && masks.contains(behindViews(operand));
   }
-  /// A bias is of its product's type.
-  bool isWideBias(train::CommandOp command, OpOperand &operand) const {
+  /// Of its product's type. A frozen one, which is a short table of the file, too.
+  bool isBias(train::CommandOp command, size_t operand) const {
+    if (command.getLibrary() != "gemm")
+      return false;
     auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(command, command.getKernelAttr());
-    auto product = command.getLibrary() == "gemm" ? analyseGemmKernel(kernel) : std::nullopt;
-    return product && product->bias == operand.getOperandNumber() && !narrow.contains(command.getResult(0));
+    auto product = analyseGemmKernel(kernel);
+    return product && product->bias == operand;
+  }
+  bool isNarrowOperand(train::CommandOp command, OpOperand &operand) const {
+    return isLearned(operand.get()) && !isMask(command, operand.get()) && !isWideWeight(command, operand);
   }
   bool isWideWeight(train::CommandOp command, OpOperand &operand) const;
   void choose(train::CommandOp command);
@@ -99,6 +106,7 @@ private:
   Value copyOf(Value root);
   Value keep(Value value);
   Value inPrologue(BlockArgument argument);
+  Value storedAs(Value value);
   void retype();
 
   train::StepOp step;
@@ -165,6 +173,14 @@ Value StepNarrowing::inPrologue(BlockArgument argument) {
   return isKept ? kept[argument.getArgNumber() - first] : Value();
 }
 
+/// What holds the elements of `value`: behind views, and the prologue's where that keeps it.
+Value StepNarrowing::storedAs(Value value) {
+  Value root = behindViews(value);
+  auto argument = dyn_cast<BlockArgument>(root);
+  Value kept = argument ? inPrologue(argument) : Value();
+  return kept ? behindViews(kept) : root;
+}
+
 /// Yields `value` from the prologue; the micro region's argument for it.
 Value StepNarrowing::keep(Value value) {
   auto yield = step.getPrologue().front().getTerminator();
@@ -195,7 +211,7 @@ Value StepNarrowing::copyOf(Value root) {
 /// Whether the command that computes `stored`, or the state, can hold it in bf16.
 bool StepNarrowing::canHold(Value stored) const {
   if (auto load = stored.getDefiningOp<train::LoadParamOp>())
-    return !paramOf(load).getTrained();
+    return !paramOf(load).getTrained() && !wide.contains(stored);
   auto command = stored.getDefiningOp<train::CommandOp>();
   return command && mayStore(stored) && (!command.getLibrary() || isNarrowCall(command));
 }
@@ -203,9 +219,7 @@ bool StepNarrowing::canHold(Value stored) const {
 /// `value` as a product reads it: itself, where it can be stored in bf16, else a view of a copy.
 Value StepNarrowing::demand(Value value) {
   Value root = behindViews(value);
-  auto argument = dyn_cast<BlockArgument>(root);
-  Value kept = argument ? inPrologue(argument) : Value();
-  Value stored = kept ? behindViews(kept) : root;
+  Value stored = storedAs(value);
   if (!isF32(root) || narrow.contains(stored))
     return value;
   if (canHold(stored)) {
