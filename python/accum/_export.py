@@ -166,20 +166,49 @@ def _as_step(module: Any, forward: Callable, training: bool) -> Iterator[None]:
             each.training = mode
 
 
-@contextlib.contextmanager
-def _without_looking() -> Iterator[None]:
+def _given_hint(mask: Any, is_causal: bool | None = None, size: int | None = None) -> bool:
     """torch.nn.Transformer and its parts look at the values of a mask, which a trace has not, to find out whether it is
     causal. That is a hint for kernels: the mask is applied as it is either way."""
-    from torch.nn.modules import transformer
+    return bool(is_causal)
 
-    own = getattr(transformer, "_detect_is_causal_mask", None)
-    if own is not None:
-        transformer._detect_is_causal_mask = lambda mask, is_causal=None, size=None: bool(is_causal)
+
+@contextlib.contextmanager
+def _replaced(owner: Any, **values: Any) -> Iterator[None]:
+    before = {name: getattr(owner, name) for name in values if hasattr(owner, name)}
+    for name in before:
+        setattr(owner, name, values[name])
     try:
         yield
     finally:
-        if own is not None:
-            transformer._detect_is_causal_mask = own
+        for name, value in before.items():
+            setattr(owner, name, value)
+
+
+@contextlib.contextmanager
+def _traceable() -> Iterator[None]:
+    """Leaves out what the exporter stumbles over and what has no effect on values."""
+    import torch
+    from torch.nn.modules import transformer
+
+    autocast = torch.amp.autocast_mode.autocast
+    enter, leave = autocast.__enter__, autocast.__exit__
+    skipped: list[Any] = []
+
+    def entered(self: Any) -> Any:
+        # Outside of another one a block of enabled=False changes nothing. A trace of it looks like torch.no_grad().
+        if self._enabled or torch.is_autocast_enabled(self.device):
+            return enter(self)
+        skipped.append(self)
+        return self
+
+    def left(self: Any, *failed: Any) -> Any:
+        if not skipped or skipped[-1] is not self:
+            return leave(self, *failed)
+        skipped.pop()
+        return None
+
+    with _replaced(transformer, _detect_is_causal_mask=_given_hint), _replaced(autocast, __enter__=entered, __exit__=left):
+        yield
 
 
 @contextlib.contextmanager
@@ -248,7 +277,7 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
     batch = _traced_batch(torch, module, _named_batch(module, example_batch, loss))
     forward = _forward(type(module).forward, list(batch), loss, not isinstance(example_batch, Mapping),
                        _computed)
-    with _as_step(module, forward, training), _without_looking(), _quietly():
+    with _as_step(module, forward, training), _traceable(), _quietly():
         program, notices = _traced(torch, module, batch)
     return _write(program, module, pathlib.Path(path), list(batch), training, notices)
 

@@ -176,6 +176,23 @@ def test_a_module_of_torch_with_a_causal_mask():
         check(run, module, theirs, data, expected)
 
 
+class Rotated(Classifier):
+    """As libraries keep the angles of rotary positions in f32."""
+
+    @torch.autocast("cpu", enabled=False)
+    def forward(self, x):
+        with torch.autocast("cuda", enabled=False):
+            return super().forward(x * torch.cos(self.norm.bias[:12] + 1))
+
+
+def test_switched_off_autocast_has_no_effect():
+    entropy = torch.nn.functional.cross_entropy
+    data, theirs, module = batches(pairs), seeded(Rotated), seeded(Rotated)
+    expected = by_torch(theirs, lambda model, batch: entropy(model(batch[0]), batch[1]), data)
+    with trainer(module, data[0], loss=entropy) as run:
+        check(run, module, theirs, data, expected)
+
+
 def test_one_sample_is_enough_of_an_example(tmp_path):
     """The module is left as it was: class, mode, configuration."""
     module = seeded(gpt2)

@@ -100,9 +100,13 @@ static Value embed(Emitter &emit, Value table, Value indices, int64_t padding) {
 }
 
 static void gather(Binder &node) {
-  const GraphValue x = node.input(0), indices = node.input(1);
+  GraphValue x = node.input(0);
+  const GraphValue indices = node.input(1);
   int64_t axis = node.axis(node.integer("axis", 0), x.rank());
   requireIntegers(indices);
+  if (indices.content && indices.content->isUniform() && indices.content->isConstant() &&
+      indices.content->flatten().front().constant == 0)
+    x = firstOfEqual(x, axis).value_or(x);
   if (x.content && indices.content)
     if (Folded folded = foldGather(*x.content, *indices.content, axis))
       return node.set(0, *folded);

@@ -66,7 +66,7 @@ static Span staticSpan(int64_t size, const Element &start, const Element &end, i
 }
 
 static void sliceRule(Binder &node) {
-  const GraphValue &x = node.input(0);
+  GraphValue x = node.input(0);
   std::vector<Element> starts = node.integerContent(1).flatten(), ends = node.integerContent(2).flatten();
   SmallVector<int64_t> axes, steps(starts.size(), 1);
   for (size_t k = 0; k < starts.size(); ++k)
@@ -77,6 +77,12 @@ static void sliceRule(Binder &node) {
     steps = node.integers(4);
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
     refuseMalformed("has not as many ends, axes and steps as starts");
+  auto is = [](const Element &element, int64_t value) {
+    return element.isConstant() && element.constant == value;
+  };
+  for (size_t k = 0; k < starts.size(); ++k)
+    if (is(starts[k], 0) && is(ends[k], 1))
+      x = firstOfEqual(x, node.axis(axes[k], x.rank())).value_or(x);
   SmallVector<int64_t> from(x.shape.size(), 0), by(x.shape.size(), 1);
   Shape target(x.shape);
   for (size_t k = 0; k < starts.size(); ++k) {

@@ -210,6 +210,25 @@ GraphValue slice(Emitter &emit, const GraphValue &x, ArrayRef<int64_t> starts, A
       [&](Value value) { return emit.slice(value, starts, steps, target); });
 }
 
+std::optional<GraphValue> firstOfEqual(const GraphValue &x, int64_t axis) {
+  if (!x.shape[axis].batched || x.shape[axis].count != 1)
+    return std::nullopt;
+  if (x.content && x.content->isConstant()) {
+    Content part = *x.content;
+    part.batchAxis = -1;
+    return GraphValue(std::move(part));
+  }
+  if (!x.value || x.bounds || x.selection)
+    return std::nullopt;
+  Shape own = shapeOf(x.value);
+  int64_t place = axis - (x.rank() - static_cast<int64_t>(own.size()));
+  if (place >= 0 && own[place].batched)
+    return std::nullopt;
+  GraphValue part(x);
+  part.shape[axis] = Extent::fixed(1);
+  return part;
+}
+
 /// Index tuples of which one column is the sample's index and another depends on data.
 static std::optional<GraphValue> boundedConcat(Emitter &emit, ArrayRef<const GraphValue *> inputs,
                                                int64_t axis) {

@@ -56,6 +56,9 @@ GraphValue transpose(Emitter &emit, const GraphValue &x, llvm::ArrayRef<int64_t>
 GraphValue broadcastTo(Emitter &emit, const GraphValue &x, llvm::ArrayRef<Extent> target);
 GraphValue slice(Emitter &emit, const GraphValue &x, llvm::ArrayRef<int64_t> starts,
                  llvm::ArrayRef<int64_t> steps, llvm::ArrayRef<Extent> target);
+/// The first sample's part of `x`, with 1 for the batch axis `axis`: where all samples have the same, as
+/// after an Expand of one.
+std::optional<GraphValue> firstOfEqual(const GraphValue &x, int64_t axis);
 GraphValue concat(Emitter &emit, llvm::ArrayRef<const GraphValue *> inputs, int64_t axis);
 
 /// `low` <= x <= `high` everywhere, for an integer that depends on data only.

@@ -172,6 +172,15 @@ class TransposedConvolutions(Model):
         return F.cross_entropy(self.head(h[:, 0, :6]), y) + seen + self.plane(h[:, None]).tanh().mean()
 
 
+class FirstOfEqual(Model):
+    """Prompts are the same for all samples: any of them gives the prompt."""
+    def forward(self, x, y):
+        codes = self.codes(torch.arange(3)[None].expand(x.shape[0], -1)[:1])
+        scale, shift = self.codes.weight[5].expand(x.shape[0], -1)[0], self.codes.weight[6].expand(x.shape[0], -1)[:1]
+        h = (codes * torch.tanh(self.body(x))[:, None]).sum(1)
+        return F.cross_entropy(self.head(h * scale + shift), y)
+
+
 # Whether the optimiser runs (None: the TorchScript exporter), and whether the file lost something.
 MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoGrad, False, False),
           "no-grad-mask": (MaskUnderNoGrad, True, False), "detach-compared": (ComparedDetached, True, False), "detach-stacked": (StackedWithItself, True, True),
@@ -179,7 +188,8 @@ MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoG
           "complex-views": (ComplexViews, True, False), "detach-copied": (CopiedAfterDetach, True, True), "continued": (Continued, True, False),
           "straight-through": (StraightThrough, False, False), "straight-through-torchscript": (StraightThrough, None, True),
           "smoothed-labels": (SmoothedLabels, True, False), "two-halves": (TwoHalves, False, False),
-          "two-halves-optimized": (TwoHalves, True, False), "transposed-convolutions": (TransposedConvolutions, True, False)}
+          "two-halves-optimized": (TwoHalves, True, False), "transposed-convolutions": (TransposedConvolutions, True, False),
+          "first-of-equal": (FirstOfEqual, False, False)}
 
 
 def losses(model, arrays):
