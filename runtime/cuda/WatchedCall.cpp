@@ -4,8 +4,8 @@
 #include "runtime/cuda/WatchedCall.h"
 #include "runtime/ranks/ProgressCounter.h"
 #include "runtime/system/Clock.h"
+#include "runtime/system/QuietThread.h"
 #include <atomic>
-#include <thread>
 #include <unistd.h>
 
 namespace accum::runtime::cuda {
@@ -22,7 +22,7 @@ Expected<Result> callWatched(const Driver &driver, std::function<Result()> call,
                              const ComputeStream::Watch &watch) {
   auto answer = std::make_shared<Answer>();
   auto enter = driver.entrance();
-  std::thread([answer, enter, call = std::move(call)] {
+  startQuietThread([answer, enter, call = std::move(call)] {
     Result entered = enter();
     answer->code = entered == kSuccess ? call() : entered;
     answer->isThere = true;

@@ -2,6 +2,7 @@
 // pread and pwrite in pieces, on a thread that a step waits for only where it must.
 #include "runtime/host/OffloadFile.h"
 #include "runtime/system/Memory.h"
+#include "runtime/system/QuietThread.h"
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -66,7 +67,7 @@ OffloadFile::OffloadFile(std::string folder, int descriptor)
     : folder(std::move(folder)), descriptor(descriptor) {
   waiting.reserve(kMostWaiting);
   begun.reserve(kMostWaiting);
-  worker = std::thread([this] { work(); });
+  worker = startQuietThread([this] { work(); });
 }
 
 OffloadFile::~OffloadFile() {
@@ -107,8 +108,8 @@ void OffloadFile::work() {
     lock.unlock();
     Status status = move(next);
     lock.lock();
-    if (!status && failed)
-      failed = status;
+    if (!status && outcome)
+      outcome = status;
     waiting.erase(waiting.begin());
     changed.notify_all();
   }
@@ -146,8 +147,9 @@ Status OffloadFile::end(const Transfer &transfer) {
   changed.wait(lock, [&] {
     return isBegun ? std::find(waiting.begin(), waiting.end(), transfer) == waiting.end() : waiting.empty();
   });
-  lock.unlock(); // nothing else is under way where this is not
-  return isBegun || !failed ? failed : move(transfer);
+  Status before = outcome; // of transfers that were begun later, too
+  lock.unlock();
+  return isBegun || !before ? before : move(transfer); // where it was not begun, nothing else is under way
 }
 
 Status OffloadFile::read(uint64_t offset, uint8_t *to, uint64_t bytes) {

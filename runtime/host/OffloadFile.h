@@ -56,7 +56,7 @@ private:
   std::condition_variable changed;
   std::vector<Transfer> waiting; ///< the first one is under way; a step allocates nothing here
   std::vector<Transfer> begun;   ///< that somebody waits for
-  Status failed;                 ///< the first one that did
+  Status outcome;                ///< of all so far: the first error
   bool ends = false;
   std::thread worker;
 };

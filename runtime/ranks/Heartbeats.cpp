@@ -69,7 +69,7 @@ void Heartbeats::round() {
 void Heartbeats::send(Peer &peer, const RankFault &fault) {
   std::lock_guard lock(sending);
   if (peer.outBytes == sizeof(Message)) {
-    peer.out = {progressCounter->load(std::memory_order_relaxed), fault};
+    peer.out = {progressCounter.load()->load(std::memory_order_relaxed), fault};
     peer.outBytes = 0;
   }
   ssize_t sent = ::send(peer.socket, reinterpret_cast<const char *>(&peer.out) + peer.outBytes,

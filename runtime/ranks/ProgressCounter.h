@@ -9,11 +9,12 @@
 
 namespace accum::runtime {
 
-/// Where the counter lies: in this process until a communicator hands out a place that others can see.
+/// Where the counter lies: in this process until a communicator hands out a place that others can see, which
+/// happens while threads count.
 inline std::atomic<uint64_t> ownProgressCounter{0};
-inline std::atomic<uint64_t> *progressCounter = &ownProgressCounter;
+inline std::atomic<std::atomic<uint64_t> *> progressCounter{&ownProgressCounter};
 
-inline void countProgress() { progressCounter->fetch_add(1, std::memory_order_relaxed); }
+inline void countProgress() { progressCounter.load()->fetch_add(1, std::memory_order_relaxed); }
 
 } // namespace accum::runtime
 #endif
