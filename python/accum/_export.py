@@ -244,7 +244,14 @@ def _traced(torch: Any, module: Any, batch: dict[str, Any]) -> tuple[Any, list[s
                                      dynamic_shapes={name: {0: "batch"} for name in batch})
 
     try:
-        return traced(), []
+        try:
+            return traced(), []
+        except Exception as failed:
+            if "Cannot view a tensor" not in str(failed):
+                raise
+        # The second of the exporter's traces took another kernel for attention than the first, of other strides.
+        with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
+            return traced(), []
     except Exception as failed:
         if getattr(getattr(module, "config", None), "_attn_implementation", "eager") in (None, "eager"):
             raise _refused(failed) from failed

@@ -163,6 +163,31 @@ class Translator(torch.nn.Module):
         return torch.nn.functional.cross_entropy(scores[:, :-1].flatten(0, 1), y[:, 1:].flatten())
 
 
+class Biased(torch.nn.Module):
+    """A trained bias of attention, whose output is reshaped: PyTorch's exporter takes it with one kernel only."""
+
+    def __init__(self):
+        super().__init__()
+        self.project, self.bias = torch.nn.Linear(12, 3 * 16), torch.nn.Parameter(torch.zeros(2, 4, 4))
+        self.head = torch.nn.Linear(16, 5)
+
+    def forward(self, x, y):
+        q, k, v = self.project(x).unflatten(-1, (3, 2, 8)).permute(2, 0, 3, 1, 4)
+        mixed = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=self.bias[None])
+        mixed = mixed.transpose(1, 2).reshape(x.shape[0], 4, 16)
+        return torch.nn.functional.cross_entropy(self.head(mixed.mean(1)), y)
+
+
+def test_a_trained_bias_of_attention():
+    def make(count, random):
+        return dict(x=torch.randn(count, 4, 12, generator=random), y=torch.randint(5, (count,), generator=random))
+
+    data, theirs, module = batches(make), seeded(Biased), seeded(Biased)
+    expected = by_torch(theirs, lambda model, batch: model(**batch), data)
+    with trainer(module, data[0]) as run:
+        check(run, module, theirs, data, expected)
+
+
 def sentences(count, random):
     x, y = (torch.randint(1, VOCABULARY, (count, LENGTH), generator=random) for _ in range(2))
     x[::3, LENGTH // 2:] = 0
