@@ -62,8 +62,11 @@ Place ProgramBuffers::copyOf(StringRef name, RankedTensorType type) const {
   auto inside = static_cast<int64_t>(layout.parameter(name).gradOffset - layout.units[unit].gradients) / 2;
   size_t gathered = layout.numberOfCopy(unit);
   assert(gatheredAt.contains(gathered) && "nobody gathered it");
-  return {Space::state, layout.gathered + gatheredAt.at(gathered) + inside, nn::slabOf(type),
-          name.str() + " in bf16"};
+  int64_t skip = inside % device::kStateAlignment; // half of a multiple
+  Place place{Space::state, layout.gathered + gatheredAt.at(gathered) + inside - skip, nn::slabOf(type),
+              name.str() + " in bf16"};
+  place.skip = skip;
+  return place;
 }
 
 Place ProgramBuffers::copiedPart(size_t unit) const {
