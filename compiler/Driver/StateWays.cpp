@@ -12,42 +12,38 @@ namespace accum::driver {
 /// Predictions are no more exact than that.
 static constexpr double kTie = 0.01;
 
-static bool takesMeans(const std::string &name) {
-  const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(name);
-  return optimizer && optimizer->rule == runtime::UpdateRule::Adafactor;
+/// Why its state cannot wait elsewhere, if it cannot.
+static const char *whyOnDevice(const std::string &optimizer) {
+  const runtime::OptimizerSpec *spec = runtime::findOptimizer(optimizer);
+  if (spec && spec->slots.empty())
+    return "keeps no state";
+  return spec && spec->isByTensor() ? "keeps rows and columns only, which stay on the device" : nullptr;
 }
 
-/// The state as units of parameters needs an update of any part of a unit.
 std::optional<planner::Error> checkUnits(const Options &options) {
-  const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(options.optimizer);
-  auto refuse = [&](const char *flag, const std::string &value, const char *why) {
-    return planner::Error{fmt::format("{} {}: {} {}", flag, value, options.optimizer, why),
-                          "usage",
-                          {fmt::format("{} none, or another --optimizer", flag)}};
-  };
-  for (auto [flag, value] : {std::pair("--shard", options.shard), {"--offload", options.offload}})
-    if (value != "none" && value != "auto" && takesMeans(options.optimizer))
-      return refuse(flag, value, "takes means over whole tensors, of which a unit has parts");
-  if (options.offload == "optimizer" && optimizer && optimizer->slots.empty())
-    return refuse("--offload", options.offload, "keeps no state");
-  return std::nullopt;
+  const char *why = whyOnDevice(options.optimizer);
+  if (options.offload != "optimizer" || !why)
+    return std::nullopt;
+  return planner::Error{fmt::format("--offload optimizer: {} {}", options.optimizer, why),
+                        "usage",
+                        {"--offload none or parameters, or another --optimizer"}};
 }
 
 std::vector<Way> waysOf(const planner::DeviceProfile &profile, const Options &options) {
   const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(options.optimizer);
-  bool hasUnits = !takesMeans(options.optimizer);
   std::vector<std::string> shards = {options.shard}, offloads = {options.offload};
   if (options.shard == "auto")
-    shards = hasUnits && options.devices > 1 ? std::vector<std::string>{"none", "zero1", "zero2", "zero3"}
-                                             : std::vector<std::string>{"none"};
+    shards = options.devices > 1 ? std::vector<std::string>{"none", "zero1", "zero2", "zero3"}
+                                 : std::vector<std::string>{"none"};
+  if (options.shard == "auto" && optimizer && optimizer->isByTensor())
+    std::erase(shards, "zero1"); // which holds what `none` holds
   if (options.offload == "auto")
-    offloads = hasUnits && profile.offloadBandwidth() > 0
-                   ? std::vector<std::string>{"none", "optimizer", "parameters"}
-                   : std::vector<std::string>{"none"};
+    offloads = profile.offloadBandwidth() > 0 ? std::vector<std::string>{"none", "optimizer", "parameters"}
+                                              : std::vector<std::string>{"none"};
   std::vector<Way> ways;
   for (const std::string &offload : offloads)
     for (const std::string &shard : shards) {
-      bool isPossible = offload == "optimizer"    ? optimizer && !optimizer->slots.empty()
+      bool isPossible = offload == "optimizer"    ? !whyOnDevice(options.optimizer)
                         : offload == "parameters" ? options.devices == 1 || shard == "zero3"
                                                   : true;
       if (isPossible)

@@ -4,6 +4,7 @@
 #include "compiler/Planner/Sharing/Sharing.h"
 #include "dialects/Device/DeviceDialect.h"
 #include "dialects/NN/Views.h"
+#include "runtime/artifact/Optimizers.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -65,7 +66,10 @@ void addStateLines(const runtime::Manifest &manifest, const llvm::StringSet<> &i
   add("frozen weights", cut, StateRole::Frozen);
   add("frozen tensors", frozen);
   add("gradients " + type, gradients, StateRole::Gradients);
-  add(manifest.optimizer + " state", slots, StateRole::Optimizer);
+  // Where tensors are updated whole, their small state is everywhere.
+  bool isByTensor = runtime::findOptimizer(manifest.optimizer)->isByTensor();
+  problem.wholeUpdate = isByTensor ? 1 : 0;
+  add(manifest.optimizer + " state", slots, isByTensor ? StateRole::Other : StateRole::Optimizer);
   add(planner::kAlignmentLine, rest);
 }
 

@@ -143,7 +143,7 @@ std::string expandTensorUpdates(train::StepOp step) {
   std::string name;
   for (auto update : llvm::to_vector(step.getUpdate().front().getOps<train::UpdateOp>())) {
     const runtime::OptimizerSpec *spec = runtime::findOptimizer(update.getOptimizer().str());
-    if (!spec || spec->rule != runtime::UpdateRule::Adafactor)
+    if (!spec || !spec->isByTensor())
       continue;
     Adafactor(update).build();
     update.erase();

@@ -7,6 +7,7 @@
 #include "passes/Schedule/Passes.h"
 #include "passes/Schedule/UnitTransfers.h"
 #include "passes/Schedule/UpdateSchedule.h"
+#include "passes/Schedule/WholeUnits.h"
 
 using namespace mlir;
 
@@ -25,7 +26,8 @@ public:
   StepSchedule(train::StepOp step, Block *top, const StateLayout &layout, train::PlanAttr plan)
       : step(step), layout(layout), plan(plan), builder(OpBuilder::atBlockEnd(top)), buffers(layout, top),
         commands(plan, buffers, builder), offload(layout, buffers, builder),
-        transfers(step, layout, buffers, offload, builder) {}
+        transfers(step, layout, buffers, offload, builder),
+        wholeUnits(layout, buffers, offload, transfers, builder) {}
 
   LogicalResult build(Phase microPhase);
 
@@ -40,7 +42,9 @@ private:
   void reduceGradients();
   void gatherParameters(size_t unit, bool start);
   /// Devices update parts of parameters that all of them have.
-  bool gathersUpdated() const { return layout.isSharded() && !layout.hasPartsOf("parameter"); }
+  bool gathersUpdated() const {
+    return layout.isSharded() && !layout.hasPartsOf("parameter") && !layout.updatesWholeUnits();
+  }
 
   void section(StringRef title) { device::SectionOp::create(builder, step.getLoc(), title); }
   void placeInputs(Block &body);
@@ -55,6 +59,7 @@ private:
   CommandSchedule commands;
   OffloadMoves offload;
   UnitTransfers transfers;
+  WholeUnits wholeUnits;
 };
 
 struct BuildProgram : impl::BuildProgramBase<BuildProgram> {
@@ -250,12 +255,16 @@ LogicalResult StepSchedule::buildUpdate() {
                                            body.getArguments().drop_front(1 + totals)))
     buffers.place(argument, buffers.gradient(symbol.getValue()));
   DenseSet<Operation *> copies;
+  if (layout.updatesWholeUnits() && failed(wholeUnits.place(step)))
+    return failure();
   if (failed(placeStores(body, buffers, copies)))
     return failure();
   for (Operation &op : body) {
     auto command = dyn_cast<train::CommandOp>(op);
     if (command && command.getAddsUnit()) // ran in the micro-steps
       continue;
+    if (layout.updatesWholeUnits())
+      wholeUnits.enter(op);
     std::optional<OffloadMoves::Piece> updated = command ? pieceUpdatedBy(command) : std::nullopt;
     if (updated)
       offload.begin(*updated, op.getLoc());
@@ -279,6 +288,7 @@ LogicalResult StepSchedule::buildUpdate() {
   }
   for (size_t unit = 0; unit < layout.units.size() && gathersUpdated(); ++unit)
     gatherParameters(unit, /*start=*/false);
+  wholeUnits.leave(step.getLoc());
   offload.finish(step.getLoc());
   device::EndMicroOp::create(builder, step.getLoc());
   return success();

@@ -8,7 +8,7 @@ namespace accum {
 
 OffloadMoves::OffloadMoves(const StateLayout &layout, ProgramBuffers &buffers, OpBuilder &builder)
     : layout(layout), buffers(buffers), builder(builder), slots(layout.offloadedSlots()) {
-  for (size_t unit = 0; unit < layout.units.size(); ++unit)
+  for (size_t unit = 0; unit < layout.units.size() && !layout.updatesWholeUnits(); ++unit)
     for (int64_t number = 0; number < layout.units[unit].pieces; ++number)
       pieces.push_back({unit, number});
 }
@@ -21,6 +21,11 @@ int64_t OffloadMoves::offsetOf(Piece piece, StringRef slot) const {
 void OffloadMoves::fetchParameters(size_t number, const Place &place, bool start, Location loc) {
   device::FetchOp::create(builder, loc, buffers.at(place, builder, loc),
                           layout.local(layout.gatheredUnit(number).first->parameters), start);
+}
+
+void OffloadMoves::storeParameters(size_t unit, const Place &place, Location loc) {
+  device::StoreOp::create(builder, loc, buffers.at(place, builder, loc), offsetOf({unit, 0}, "parameter"),
+                          /*start=*/false);
 }
 
 LogicalResult OffloadMoves::placeCopied(train::CommandOp command) {

@@ -15,6 +15,8 @@ public:
   /// A device's parameters of a unit, also a frozen one, by its number among what is gathered, to their
   /// place. `start`: they begin to come.
   void fetchParameters(size_t number, const Place &place, bool start, mlir::Location loc);
+  /// And back from there, of a trained one.
+  void storeParameters(size_t unit, const Place &place, mlir::Location loc);
   // --- a command that copies a device's parameters of a unit, behind all that the prologue gathers ---
   /// It reads them in the place of gathered ones, through which they pass.
   mlir::LogicalResult placeCopied(train::CommandOp command);
@@ -25,7 +27,8 @@ public:
     size_t unit = 0;
     int64_t number = 0;
   };
-  // --- the update of all pieces in order: each passes through the half that the one before does not ---
+  // --- the update of all pieces in order: each passes through the half that the one before does not; none
+  // where whole units are updated ---
   /// Before a piece's update: it is there, and the next one is on its way.
   void begin(Piece piece, mlir::Location loc);
   /// Behind a piece's update: it is on its way back.
@@ -42,7 +45,7 @@ private:
   ProgramBuffers &buffers;
   mlir::OpBuilder &builder;
   llvm::SmallVector<llvm::StringRef> slots;
-  llvm::SmallVector<Piece> pieces; ///< of all units
+  llvm::SmallVector<Piece> pieces; ///< of all units that pass through the halves
 };
 
 } // namespace accum

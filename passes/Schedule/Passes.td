@@ -36,7 +36,8 @@ def ShardUpdate : Pass<"accum-shard-update", "::mlir::ModuleOp"> {
   let summary = "each rank updates its part of a sharded state";
   let description = [{
     Where the plan shards the state, the command that updates all parameters becomes one for each unit, on a rank's part of
-    the rows; the rank is an operand, so that all ranks run one program.
+    the rows; the rank is an operand, so that all ranks run one program. Where parameters are updated one by one, by
+    commands of their own, these stand unit by unit.
 
     Requires: commands, a plan. Ensures: what the update loads and stores names a unit.
 

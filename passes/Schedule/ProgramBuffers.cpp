@@ -209,10 +209,10 @@ Place ProgramBuffers::slot(StringRef slot, FlatSymbolRefAttr parameter, RankedTe
   auto first = llvm::find_if(params, [](const runtime::ParameterSpec &spec) { return spec.trained; });
   assert(first != params.end() && "somebody updates parameters");
   const runtime::ParameterSpec &spec = parameter ? layout.parameter(parameter.getValue()) : *first;
-  int64_t offset = slot == "parameter"  ? static_cast<int64_t>(spec.stateOffset)
-                   : slot == "gradient" ? static_cast<int64_t>(spec.gradOffset)
-                                        : layout.slotOffset(spec.onnxName, slot);
   std::string label = slot.str() + (parameter ? " of " + spec.onnxName : " rows");
+  int64_t offset = slot == "parameter"  ? this->parameter(spec.onnxName).offset
+                   : slot == "gradient" ? gradient(spec.onnxName).offset
+                                        : layout.local(layout.slotOffset(spec.onnxName, slot));
   return {Space::state, offset, nn::slabOf(type), label};
 }
 

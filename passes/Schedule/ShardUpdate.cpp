@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The update of all parameters -> one for each unit, of a rank's part.
+// The update of all parameters -> one for each unit, of a rank's part; of tensors, unit by unit.
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/Train/OneParameter.h"
@@ -84,6 +84,37 @@ void writePiece(train::CommandOp whole, int64_t unit, int64_t piece, int64_t id,
   command.setMayAliasAttr(builder.getArrayAttr(inPlace));
 }
 
+/// Writes a command for each piece of each unit in the place of `whole`.
+void writeParts(train::CommandOp whole, const StateLayout &layout, const runtime::OptimizerSpec &optimizer,
+                SymbolTable &symbols, int64_t &id) {
+  Type element = cast<RankedTensorType>(whole.getResult(0).getType()).getElementType();
+  llvm::MapVector<ArrayRef<int64_t>, func::FuncOp> kernels; // units of one shape share theirs
+  std::vector<SmallVector<int64_t>> known;
+  known.reserve(layout.units.size());
+  int64_t next = static_cast<int64_t>(whole.getId());
+  for (auto [number, unit] : llvm::enumerate(layout.units)) {
+    known.push_back(startsOf(layout, unit));
+    func::FuncOp &kernel = kernels[known.back()];
+    if (!kernel) {
+      kernel = buildUpdateKernel(optimizer, known.back(), element, layout.manifest.parts(), unit.pieces);
+      kernel.setPrivate();
+      symbols.insert(kernel);
+    }
+    for (int64_t piece = 0; piece < unit.pieces; ++piece, next = ++id)
+      writePiece(whole, static_cast<int64_t>(number), piece, next, kernel, layout.manifest.parts() > 1,
+                 optimizer);
+  }
+  SmallVector<Operation *> loads;
+  for (Value input : whole.getInputs().drop_front())
+    loads.push_back(input.getDefiningOp());
+  for (Operation *user : llvm::to_vector(whole->getUsers()))
+    user->erase(); // stores
+  whole.erase();
+  for (Operation *load : loads)
+    if (load->use_empty())
+      load->erase();
+}
+
 /// Kernel (part of gradients) -> the same, to be added.
 func::FuncOp buildAddKernel(int64_t rows, Type element) {
   MLIRContext *context = element.getContext();
@@ -128,6 +159,48 @@ void writeAdders(train::StepOp step, const StateLayout &layout, SymbolTable &sym
   }
 }
 
+/// Ops that update one tensor, from those that load what belongs to it on.
+struct TensorUpdate {
+  size_t unit;
+  SmallVector<Operation *> ops;
+};
+
+/// Fails, with a diagnostic, where two tensors' updates are mixed.
+FailureOr<std::vector<TensorUpdate>> tensorUpdates(train::StepOp step, const StateLayout &layout) {
+  std::vector<TensorUpdate> updates;
+  FlatSymbolRefAttr tensor;
+  for (Operation &op : step.getUpdate().front().without_terminator()) {
+    FlatSymbolRefAttr of = train::oneParameterOf(&op);
+    if (isa<train::LoadDecayOp>(op) && of) {
+      updates.push_back({*layout.unitOf(of.getValue()), {}});
+      tensor = of;
+    }
+    bool isMixed = llvm::any_of(op.getOperands(), [&](Value value) {
+      Operation *producer = value.getDefiningOp();
+      return producer && !updates.empty() && !llvm::is_contained(updates.back().ops, producer);
+    });
+    if (updates.empty() || (of && of != tensor) || isMixed)
+      return op.emitOpError("stands among the updates of several tensors [malformed-dump]");
+    updates.back().ops.push_back(&op);
+  }
+  return updates;
+}
+
+/// A unit is whole while its tensors are updated. Values live within the update of one tensor, so that they
+/// keep the places that they were planned.
+LogicalResult orderByUnits(train::StepOp step, const StateLayout &layout) {
+  auto updates = tensorUpdates(step, layout);
+  if (failed(updates))
+    return failure();
+  Operation *end = step.getUpdate().front().getTerminator();
+  for (size_t unit = 0; unit < layout.units.size(); ++unit)
+    for (const TensorUpdate &update : *updates)
+      for (Operation *op : update.ops)
+        if (update.unit == unit)
+          op->moveBefore(end);
+  return success();
+}
+
 LogicalResult shardUpdate(ModuleOp module, train::PlanAttr plan) {
   auto step = module.lookupSymbol<train::StepOp>("step");
   SymbolTable symbols(module);
@@ -138,36 +211,15 @@ LogicalResult shardUpdate(ModuleOp module, train::PlanAttr plan) {
   if (failed(layout))
     return failure();
   const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(layout->contents.optimizer.str());
+  if (optimizer->isByTensor() && failed(orderByUnits(step, *layout)))
+    return failure();
   int64_t id = 0;
   module.walk([&](train::CommandOp command) { id = std::max(id, static_cast<int64_t>(command.getId())); });
   Type element = cast<RankedTensorType>(whole.getResult(0).getType()).getElementType();
-  llvm::MapVector<ArrayRef<int64_t>, func::FuncOp> kernels; // units of one shape share theirs
-  std::vector<SmallVector<int64_t>> known;
-  known.reserve(layout->units.size());
-  int64_t next = static_cast<int64_t>(whole.getId());
-  for (auto [number, unit] : llvm::enumerate(layout->units)) {
-    known.push_back(startsOf(*layout, unit));
-    func::FuncOp &kernel = kernels[known.back()];
-    if (!kernel) {
-      kernel = buildUpdateKernel(*optimizer, known.back(), element, layout->manifest.parts(), unit.pieces);
-      kernel.setPrivate();
-      symbols.insert(kernel);
-    }
-    for (int64_t piece = 0; piece < unit.pieces; ++piece, next = ++id)
-      writePiece(whole, static_cast<int64_t>(number), piece, next, kernel, layout->manifest.parts() > 1,
-                 *optimizer);
-  }
+  if (!optimizer->isByTensor())
+    writeParts(whole, *layout, *optimizer, symbols, id);
   if (layout->hasPartsOf("gradient"))
     writeAdders(step, *layout, symbols, element, id);
-  SmallVector<Operation *> loads;
-  for (Value input : whole.getInputs().drop_front())
-    loads.push_back(input.getDefiningOp());
-  for (Operation *user : llvm::to_vector(whole->getUsers()))
-    user->erase(); // stores
-  whole.erase();
-  for (Operation *load : loads)
-    if (load->use_empty())
-      load->erase();
   return success();
 }
 

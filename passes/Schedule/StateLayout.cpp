@@ -155,6 +155,10 @@ std::pair<const StateLayout::Unit *, bool> StateLayout::gatheredUnit(size_t numb
   return number < copied ? std::pair(&units[number], true) : std::pair(&frozen[number - copied], false);
 }
 
+bool StateLayout::updatesWholeUnits() const {
+  return !units.empty() && runtime::findOptimizer(manifest.optimizer)->isByTensor();
+}
+
 int64_t StateLayout::copyOf(size_t unit) const {
   uint64_t before = 0;
   for (size_t i = 0; i < unit; ++i)
@@ -178,8 +182,9 @@ SmallVector<StringRef> StateLayout::offloadedSlots() const {
   SmallVector<StringRef> slots;
   if (units.empty())
     return slots;
-  for (const runtime::SlotRow &slot : runtime::findOptimizer(manifest.optimizer)->slots)
-    slots.push_back(slot.name);
+  if (!updatesWholeUnits())
+    for (const runtime::SlotRow &slot : runtime::findOptimizer(manifest.optimizer)->slots)
+      slots.push_back(slot.name);
   slots.push_back("parameter");
   llvm::erase_if(slots, [&](StringRef slot) { return !segment(startOf(slot, 0))->isOffloaded; });
   return slots;
@@ -311,10 +316,10 @@ const runtime::ParameterSpec &StateLayout::parameter(StringRef name) const {
   return *spec;
 }
 
-int64_t StateLayout::slotOffset(StringRef parameter, StringRef slot) const {
+uint64_t StateLayout::slotOffset(StringRef parameter, StringRef slot) const {
   for (const runtime::SlotSpec &each : this->parameter(parameter).slots)
     if (each.name == slot)
-      return static_cast<int64_t>(each.stateOffset);
+      return each.stateOffset;
   llvm_unreachable("the optimizer has no such slot");
 }
 

@@ -46,6 +46,8 @@ struct StateLayout {
           staged = 0, stagedBytes = 0;
 
   bool isSharded() const { return !manifest.shard.isNone(); }
+  /// A unit is whole on each device while its tensors are updated, one by one.
+  bool updatesWholeUnits() const;
   /// The unit of a trained parameter; nothing where there are none.
   std::optional<size_t> unitOf(llvm::StringRef parameter) const;
   /// Numbers of what is gathered: units, copies of the first ones of them, frozen units.
@@ -69,12 +71,12 @@ struct StateLayout {
   uint64_t pieceBytes(size_t unit) const {
     return partBytes(unit) / static_cast<uint64_t>(units[unit].pieces);
   }
-  /// What of a unit is offloaded: slots, in the optimizer's order, and `parameter`.
+  /// What of a unit is offloaded: slots that are cut with it, in the optimizer's order, and `parameter`.
   llvm::SmallVector<llvm::StringRef> offloadedSlots() const;
   const runtime::StateSegment *segment(uint64_t offset) const;
 
   const runtime::ParameterSpec &parameter(llvm::StringRef name) const;
-  int64_t slotOffset(llvm::StringRef parameter, llvm::StringRef slot) const;
+  uint64_t slotOffset(llvm::StringRef parameter, llvm::StringRef slot) const;
 };
 
 /// Parameters are in the module's order; the contents are read off @step, @eval and the plan, where there is

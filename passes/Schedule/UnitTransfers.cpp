@@ -17,7 +17,6 @@ void UnitTransfers::bringParameters(train::CommandOp command, const UnitMoves &m
     gatherUnit(span, /*start=*/true, command.getLoc());
 }
 
-/// Of an offloaded unit that a device is to send, only its own part can come ahead.
 void UnitTransfers::gatherUnit(const planner::UnitSpan &span, bool start, Location loc) {
   bool isOffloaded = offload.hasParameters() && !layout.gatheredUnit(span.unit).second; // copies never are
   Place own = isOffloaded ? buffers.ownGathered(span) : buffers.gatheredFrom(span);

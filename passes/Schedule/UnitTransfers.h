@@ -20,8 +20,11 @@ public:
   // --- behind it ---
   void scatterGradients(train::CommandOp command, const UnitMoves &moves);
 
-private:
+  /// A unit of parameters is whole in the place of a span, or begins to come there. Of an offloaded one that
+  /// a device is to send, only its own part can begin to come.
   void gatherUnit(const planner::UnitSpan &span, bool start, mlir::Location loc);
+
+private:
   void addScattered(const planner::UnitSpan &span, mlir::Location loc);
 
   train::StepOp step;

@@ -168,14 +168,21 @@ Status assignStateLayout(Manifest &manifest) {
   overUnits(manifest, cursor, gradients, Where::OnDevice,
             [&](ParameterSpec &param) { param.gradOffset = cursor.take(param.bytes()); });
   manifest.gradients.bytes = cursor.end - manifest.gradients.offset;
-  for (const SlotRow &row : optimizer->slots)
-    overUnits(manifest, cursor, shard.isNone() ? Held::Whole : Held::Cut, slotsAt, [&](ParameterSpec &param) {
+  for (const SlotRow &row : optimizer->slots) {
+    auto take = [&](ParameterSpec &param) {
       if (auto shape = slotShape(row.extent, param.shape)) {
         SlotSpec slot{row.name, 0, *shape};
         slot.stateOffset = cursor.take(param.bytes(slot));
         param.slots.push_back(slot);
       }
-    });
+    };
+    if (!optimizer->isByTensor())
+      overUnits(manifest, cursor, shard.isNone() ? Held::Whole : Held::Cut, slotsAt, take);
+    else
+      for (ParameterSpec &param : manifest.params)
+        if (param.trained)
+          take(param);
+  }
   for (ScalarSpec &scalar : manifest.scalars)
     scalar.stateOffset = cursor.take(bytesOf(scalar.dtype));
   cursor.close(Held::Whole, /*inParts=*/false);

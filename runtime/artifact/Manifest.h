@@ -210,7 +210,7 @@ struct Manifest {
 /// that is as large as its parameter are ranges in which a parameter has one place. Needs: params (dtype,
 /// shape, trained), scalars, optimizer, devices, and shard without its segments. All trained parameters have
 /// one dtype. Where state is sharded or offloaded, each unit is padded to a multiple of devices * pieces *
-/// 512 bytes, in all ranges.
+/// 512 bytes, in all ranges; slots of an optimizer that is `isByTensor` stay whole, and on the device.
 Status assignStateLayout(Manifest &manifest);
 
 /// Adds the two inputs that the runtime makes itself, "valid" and "first_row".

@@ -12,8 +12,7 @@
 
 namespace accum::runtime {
 
-/// Which formula an optimizer has in the compiler: a switch there covers all of them. Adafactor's has sums
-/// over a tensor: passes/Fuse/TensorUpdates.cpp.
+/// Which formula an optimizer has in the compiler: a switch there covers all of them.
 enum class UpdateRule { Sgd, SgdMomentum, SgdNesterov, Adam, AdamW, Lion, Adagrad, Adafactor };
 
 /// Hyper-parameters that not every optimizer has, as options of a run.
@@ -57,6 +56,9 @@ struct OptimizerSpec {
   Corrections corrections; ///< null: none
 
   const HyperPreset *find(HyperName hyper) const;
+  /// The formula has sums over a tensor (passes/Fuse/TensorUpdates.cpp): a rank updates whole tensors, and
+  /// has all of its small state.
+  bool isByTensor() const { return rule == UpdateRule::Adafactor; }
 };
 
 /// In the order in which help texts list them.

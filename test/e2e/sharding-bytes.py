@@ -19,8 +19,8 @@ class Mode:
         self.artifact = options.folder / f"{shard}-{offload}.accum"
         self.devices = options.devices
         subprocess.run(["accumc", options.model, "--batch", str(3 * MICRO_BATCH * self.devices), "--micro-batch", str(MICRO_BATCH),
-                        "--devices", str(self.devices), "--shard", shard, "--offload", offload, "-o", self.artifact,
-                        *options.more],
+                        "--devices", str(self.devices), "--shard", shard, "--offload", offload, "--optimizer", options.optimizer,
+                        "-o", self.artifact, *options.more],
                        check=True, capture_output=True)
         self.manifest = json.loads((self.artifact / "manifest.json").read_text())
 
@@ -55,9 +55,10 @@ class Mode:
         if self.shard == "none":
             return 2 * one
         reduced = micro_steps if self.manifest["shard"]["reduce"] == "each" else 1
-        if self.shard != "zero3":
+        if self.shard != "zero3": # parameters that were updated in parts, or gradients of tensors that are updated whole
             return reduced * one + one
-        return reduced * one + micro_steps * self.passes(self.gathered())
+        updated = 2 * one if self.options.optimizer == "adafactor" else 0 # those gradients, and parameters
+        return reduced * one + micro_steps * self.passes(self.gathered()) + updated
 
     def check(self):
         for micro_steps in (3, 1):
@@ -71,9 +72,11 @@ def main():
     parser.add_argument("model", type=pathlib.Path)
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--devices", type=int, required=True)
+    parser.add_argument("--optimizer", default="adamw")
     options, options.more = parser.parse_known_args()
     options.folder.mkdir(parents=True)
-    for shard, offload in (("none", "none"), ("zero1", "none"), ("zero2", "optimizer"), ("zero3", "none"), ("zero3", "parameters")):
+    moments = "none" if options.optimizer == "adafactor" else "optimizer"
+    for shard, offload in (("none", "none"), ("zero1", "none"), ("zero2", moments), ("zero3", "none"), ("zero3", "parameters")):
         Mode(options, shard, offload).check()
 
 

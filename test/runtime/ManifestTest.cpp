@@ -101,6 +101,27 @@ TEST(Manifest, FactoredSlotsAreSmallerThanTheirParameter) {
   EXPECT_EQ(read->params[0].slots[1].shape, weight.slots[1].shape);
 }
 
+TEST(Manifest, FactoredSlotsAreWholeOnEveryDevice) {
+  Manifest manifest = sample();
+  manifest.optimizer = "adafactor";
+  manifest.devices = 2;
+  manifest.shard.mode = "zero3";
+  manifest.shard.offload = "parameters";
+  manifest.shard.units = {2};
+  manifest.shard.pieces = {1};
+  ASSERT_TRUE(assignStateLayout(manifest));
+  auto segment = [&](uint64_t offset) {
+    return *std::find_if(manifest.shard.segments.begin(), manifest.shard.segments.end(), [&](auto &each) {
+      return each.offset <= offset && offset < each.offset + each.bytes;
+    });
+  };
+  for (const ParameterSpec &param : {manifest.params[0], manifest.params[1]}) {
+    EXPECT_TRUE(segment(param.stateOffset).isCut && segment(param.stateOffset).isOffloaded);
+    for (const SlotSpec &slot : param.slots)
+      EXPECT_FALSE(segment(slot.stateOffset).isCut || segment(slot.stateOffset).isOffloaded) << slot.name;
+  }
+}
+
 TEST(Manifest, GradientsArePaddedForEveryDevice) {
   Manifest manifest = sample();
   manifest.devices = 4;

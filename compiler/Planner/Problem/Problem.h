@@ -133,6 +133,9 @@ struct Problem {
   int64_t largestParameter = 0; ///< bytes: the piece in which sharded weights and gradients travel
   /// Bytes of the weights that a micro-step reads, where it reads copies of some; 0: all of them as they are.
   int64_t weightReads = 0;
+  /// The update takes sums over whole tensors: where state is spread, devices gather a unit and all of them
+  /// update it. 0 or 1.
+  int64_t wholeUpdate = 0;
   /// The repetition of command `id` has the id `cloneIds + id`. 0: behind the largest id here.
   int64_t cloneIds = 0;
   Amount carried = {}; ///< bytes of all values that a forward part leaves for the backward part

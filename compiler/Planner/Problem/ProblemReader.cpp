@@ -101,8 +101,9 @@ private:
 };
 
 /// Lines that stand in a problem at most once.
-constexpr std::string_view kOnce[] = {
-    "name", "batch", "devices", "tokens", "all-reduce", "largest-parameter", "weight-reads", "clone-ids"};
+constexpr std::string_view kOnce[] = {"name",         "batch",        "devices",
+                                      "tokens",       "all-reduce",   "largest-parameter",
+                                      "weight-reads", "whole-update", "clone-ids"};
 
 class ProblemReader {
 public:
@@ -294,6 +295,10 @@ void ProblemReader::readLine(Line &line) {
     problem.largestParameter = line.number(line.word("size"), "size");
   } else if (head == "weight-reads") {
     problem.weightReads = line.number(line.word("size"), "size");
+  } else if (head == "whole-update") {
+    problem.wholeUpdate = line.number(line.word("0 or 1"), "whole-update");
+    if (problem.wholeUpdate > 1)
+      line.complain("whole-update is neither 0 nor 1");
   } else if (head == "clone-ids") {
     problem.cloneIds = line.number(line.word("id"), "first id of repetitions");
   } else if (head == "fixed") {
@@ -309,7 +314,7 @@ void ProblemReader::readLine(Line &line) {
   } else {
     line.complain(fmt::format(
         "`{}` does not begin a line; name, batch, devices, tokens, all-reduce, gradient, largest-parameter, "
-        "weight-reads, clone-ids, fixed, command, variant and buffer do",
+        "weight-reads, whole-update, clone-ids, fixed, command, variant and buffer do",
         head));
   }
   line.finish();

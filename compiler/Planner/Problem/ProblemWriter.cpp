@@ -85,7 +85,8 @@ std::string toText(const Problem &problem) {
        {std::pair{"batch", problem.batch}, std::pair{"devices", problem.devices},
         std::pair{"tokens", problem.tokensPerSample}, std::pair{"all-reduce", problem.allReduceBytes},
         std::pair{"largest-parameter", problem.largestParameter},
-        std::pair{"weight-reads", problem.weightReads}, std::pair{"clone-ids", problem.cloneIds}})
+        std::pair{"weight-reads", problem.weightReads}, std::pair{"whole-update", problem.wholeUpdate},
+        std::pair{"clone-ids", problem.cloneIds}})
     if (value != 0)
       fmt::format_to(out, "{} {}\n", word, value);
   for (const FixedMemory &fixed : problem.fixed)

@@ -245,6 +245,13 @@ UnitSchedule scatterUnits(const Uses &unitsAt, const std::vector<int64_t> &unitB
   return beside.bytes <= std::max(room, least.bytes) ? beside : least;
 }
 
+UnitSchedule updateUnits(const std::vector<int64_t> &unitBytes, int64_t room) {
+  Uses uses;
+  for (size_t unit = 0; unit < unitBytes.size(); ++unit)
+    uses.push_back({unit});
+  return gatherUnits(uses, unitBytes, {}, room);
+}
+
 GatheredUnits gatheredUnits(const std::vector<int64_t> &unitBytes, const std::vector<char> &isSmall,
                             size_t copied, const GatheredUnits &frozen) {
   GatheredUnits units{unitBytes, isSmall};
@@ -310,6 +317,11 @@ static std::optional<UnitUsers> unitUsers(const Problem &runs, bool cutParameter
   return users;
 }
 
+/// Bytes of a place in which units are whole to be updated; 0 where they are not.
+static int64_t leastForUpdate(const Problem &runs, const UnitLayout &layout) {
+  return runs.wholeUpdate != 0 ? updateUnits(layout.bytes, 0).bytes : 0;
+}
+
 std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, int64_t devices) {
   auto users = unitUsers(runs, cutParameters, devices);
   if (!users)
@@ -328,6 +340,12 @@ std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, in
   Uses adds = micro.uses(users->adders);
   places.scattered = scatterUnits(adds, users->layout.bytes).bytes;
   places.beside = scatterUnits(adds, users->layout.bytes, kAnyRoom).bytes;
+  int64_t least = leastForUpdate(runs, users->layout);
+  int64_t ahead = least > 0 ? updateUnits(users->layout.bytes, kAnyRoom).bytes : 0;
+  for (int64_t *place : {&places.gathered, &places.scattered})
+    *place = std::max(*place, least);
+  for (int64_t *place : {&places.ahead, &places.kept, &places.beside})
+    *place = std::max(*place, ahead);
   return places;
 }
 
@@ -338,8 +356,11 @@ std::optional<UnitTimeline> unitTimeline(const Problem &runs, bool cutParameters
   Positions micro(runs, Region::Micro, {});
   const GatheredUnits &gathered = users->gathered;
   UnitTimeline timeline{users->layout.counts.size(), {}, {}, micro.commandsAt, users->layout.copied};
-  timeline.gathers = gatherUnits(micro.uses(users->readers), gathered.bytes, gathered.stays, runs.gathered);
-  timeline.scatters = scatterUnits(micro.uses(users->adders), users->layout.bytes, runs.scattered);
+  int64_t room = leastForUpdate(runs, users->layout);
+  timeline.gathers =
+      gatherUnits(micro.uses(users->readers), gathered.bytes, gathered.stays, std::max(room, runs.gathered));
+  timeline.scatters =
+      scatterUnits(micro.uses(users->adders), users->layout.bytes, std::max(room, runs.scattered));
   return timeline;
 }
 

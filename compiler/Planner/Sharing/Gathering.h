@@ -40,6 +40,10 @@ UnitSchedule scatterUnits(const std::vector<std::vector<size_t>> &unitsAt,
 /// Room that is always enough for units to come and go beside the commands.
 inline constexpr int64_t kAnyRoom = INT64_MAX;
 
+/// Units in order, each of which is whole while its tensors are updated; where `room` is enough, the next one
+/// comes meanwhile. A span for each unit.
+UnitSchedule updateUnits(const std::vector<int64_t> &unitBytes, int64_t room);
+
 /// What is gathered: all units, by their numbers, behind those the copies of the first ones of them, and
 /// behind those the units of frozen parameters. Bytes of each, and whether it stays.
 struct GatheredUnits {

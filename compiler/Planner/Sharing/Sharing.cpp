@@ -307,7 +307,7 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
     add(kGatheredLine, std::max(places.gathered, problem.gathered));
   if (scatters)
     add(kScatteredLine, std::max(places.scattered, problem.scattered));
-  if (sharing.offload != Offload::None)
+  if (sharing.offload != Offload::None && problem.wholeUpdate == 0) // else units pass through their places
     add(kStagedLine, stagedBytes(problem, sharing, devices));
   return lines;
 }
@@ -362,15 +362,20 @@ std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &p
     eachStep(kGatherTime, units->gathering);
   else if (sharing.shard == Shard::Parameters)
     lines.push_back({kGatherTime, 2 * count * pass(reads, piecesOf(reads))});
-  else if (sharing.shard != Shard::None)
+  else if (sharing.shard != Shard::None && problem.wholeUpdate == 0)
     lines.push_back({"all-gather of weights", pass(weights, 1)});
+  if (problem.wholeUpdate != 0 && sharing.shard != Shard::None)
+    lines.push_back({"all-gather for the update",
+                     pass(gradients, 1) + (sharing.cutsParameters(devices) ? pass(weights, 1) : 0)});
   int64_t moments = bytesOf(problem, StateRole::Optimizer) + bytesOf(problem, StateRole::Master);
   double share = sharing.shard == Shard::None ? 1 : 1 / ranks;
-  lines.push_back({"update", update * share});
+  if (problem.wholeUpdate == 0)
+    update *= share;
+  lines.push_back({"update", update});
   double moved = sharing.offload >= Offload::Optimizer ? 2 * share * static_cast<double>(moments) : 0;
   // Optimizer state passes beside the update of other units, parameters where they are needed.
   double bandwidth = profile.offloadBandwidth(),
-         hidden = std::min(update * share, 2 * share * static_cast<double>(moments) / bandwidth);
+         hidden = std::min(update, 2 * share * static_cast<double>(moments) / bandwidth);
   // In for each half of a micro-step, but for those that are read as copies, which the device has: they come
   // once, to be copied. In and out for the update.
   double part = sharing.shard == Shard::Parameters ? share : 1;

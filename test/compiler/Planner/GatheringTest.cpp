@@ -97,6 +97,18 @@ TEST(Gathering, TheNextUnitComesWhileOneIsUsed) {
   EXPECT_EQ(begins(ahead), (std::vector<size_t>{0, 0, 2}));
 }
 
+TEST(Gathering, UnitsAreUpdatedOneByOne) {
+  std::vector<int64_t> bytes = {100, 300, 200};
+  UnitSchedule onDemand = updateUnits(bytes, 499), ahead = updateUnits(bytes, 500);
+  EXPECT_EQ(onDemand.bytes, 300);
+  EXPECT_EQ(ahead.bytes, 500) << "the largest pair of neighbours";
+  for (size_t unit : {0, 1, 2}) {
+    EXPECT_EQ(onDemand.spans[unit].begin, unit);
+    EXPECT_EQ(ahead.spans[unit].begin, unit == 0 ? 0 : unit - 1);
+    EXPECT_EQ(ahead.spans[unit].end, unit);
+  }
+}
+
 TEST(Gathering, GradientsGoWhileTheNextOnesAreAdded) {
   Uses adds = {{2}, {2}, {1}, {1}, {}, {0}, {}};
   std::vector<int64_t> bytes = {100, 100, 100};
@@ -144,6 +156,12 @@ TEST(Gathering, CopiesAreGatheredInTheirPlace) {
   EXPECT_EQ(layout.copyBytes(), 4096);
   // Both matrices' copies, of half the bytes, stay; and the scales, as long as they are read.
   EXPECT_EQ(unitPlaces(problem, true, 2)->gathered, 2048 + 2048 + 1024);
+  // Updated whole, they come as they are: one, or two at once.
+  problem.wholeUpdate = 1;
+  EXPECT_EQ(unitPlaces(problem, true, 2)->gathered, 2048 + 2048 + 1024);
+  EXPECT_EQ(unitPlaces(problem, true, 2)->scattered, 4096);
+  EXPECT_EQ(unitPlaces(problem, true, 2)->ahead, 4096 + 4096);
+  EXPECT_EQ(unitPlaces(problem, true, 2)->beside, 4096 + 4096);
   layout = unitsOf(problem.gradients, /*cutParameters=*/false, 2);
   EXPECT_EQ(layout.order, (std::vector<size_t>{0, 1, 2, 3}));
   EXPECT_EQ(layout.copied, 0u);

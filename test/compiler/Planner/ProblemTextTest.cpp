@@ -24,7 +24,7 @@ TEST(ProblemText, RoundTrips) {
   }
   std::string text = toText(transformerProblem(gpt2Small()));
   EXPECT_EQ(toText(*parseProblem(text, "p")), text);
-  text = "accum-problem 1\n"
+  text = "accum-problem 1\nwhole-update 1\n"
          "command 1 micro gemm product flops=4*m call=gemm-nt:1,128*m,768,3072\n"
          "command 2 micro kernel gelu bytes=8*m work=gelu@98304*m work=plain@4+8*m\n";
   EXPECT_EQ(toText(*parseProblem(text, "p")), text);
@@ -103,6 +103,7 @@ TEST(ProblemText, SaysWhichLineIsWrong) {
   expectError("buffer b activation 8\nbuffer b activation 8", "p.txt:3: buffer b is defined twice");
   expectError("buffer b activation 8 label=\"no end", "a quoted text has no end");
   expectError("fixed state w 99999999999999999999", "size is `99999999999999999999`");
+  expectError("whole-update 2", "whole-update is neither 0 nor 1");
   expectError("tokens -4", "tokens per sample is `-4`");
 }
 

@@ -149,6 +149,34 @@ TEST(Sharing, CopiesThePartOfADevice) {
   EXPECT_NEAR(once(Shard::Parameters), once(Shard::None) / 8, 1e-15);
 }
 
+/// The optimizer's small state is everywhere, and so is the update, for which units are gathered.
+TEST(Sharing, UpdatesWholeTensors) {
+  Problem problem = small();
+  problem.fixed[2].role = StateRole::Other;
+  problem.wholeUpdate = 1;
+  using testing::ElementsAre;
+  auto held = [&](Sharing sharing, int64_t devices) {
+    return bytesOf(sharedMemory(problem, sharing, devices));
+  };
+  EXPECT_THAT(held({Shard::Optimizer}, 4), ElementsAre(1000, 1000, 2000, 24));
+  EXPECT_THAT(held({Shard::Gradients, Offload::None, true}, 4), ElementsAre(1000, 256, 2000, 24, 256));
+  EXPECT_THAT(held({Shard::Parameters, Offload::None, true}, 4), ElementsAre(256, 256, 2000, 24, 256, 256));
+  EXPECT_THAT(held({Shard::None, Offload::Parameters}, 1), ElementsAre(1000, 2000, 24, 256))
+      << "whole units pass through their place";
+  DeviceProfile profile = h100();
+  profile.linkBandwidth = 1000;
+  profile.linkLatency = 0;
+  profile.hostLinkBandwidth = 500;
+  auto seconds = [&](Sharing sharing, int64_t devices) {
+    return total(sharingTime(problem, profile, sharing, devices, 8, 4.0, copiedBytes(problem)));
+  };
+  EXPECT_DOUBLE_EQ(seconds({Shard::Optimizer}, 4), 0.75 + 0.75 + 4);
+  EXPECT_DOUBLE_EQ(seconds({Shard::Gradients, Offload::None, true}, 4), 8 * 0.75 + 0.75 + 4);
+  EXPECT_DOUBLE_EQ(seconds({Shard::Parameters, Offload::None, true}, 4),
+                   8 * 0.75 + 2 * 8 * 0.75 + 2 * 0.75 + 4);
+  EXPECT_DOUBLE_EQ(seconds({Shard::None, Offload::Parameters}, 1), 4 + 18 * 1000 / 500.0);
+}
+
 TEST(Sharing, MovesWhatTheFormulasSay) {
   Problem problem = small();
   DeviceProfile profile = h100();
