@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads of a GPU that compute the same elements together.
+// Threads of a GPU that compute the same elements together: what CUDA calls a cooperative group.
 #pragma once
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
