@@ -94,44 +94,39 @@ UnitMoves::UnitMoves(Block &body, const Contributions *contributions, const Stat
     scatters = planner::scatterUnits(adds, units.bytes, layout.scatteredBytes);
 }
 
-template <typename Holds>
-static SmallVector<planner::UnitSpan> spansOf(const planner::UnitSchedule &schedule, Holds &&holds) {
-  SmallVector<planner::UnitSpan> spans;
-  for (const planner::UnitSpan &span : schedule.spans)
-    if (holds(span))
-      spans.push_back(span);
+using Spans = SmallVector<planner::UnitSpan>;
+
+Spans UnitMoves::spansAt(train::CommandOp command, const CommandSet &ends,
+                         const planner::UnitSchedule &schedule, Moment moment) const {
+  if (!ends.contains(command))
+    return {};
+  return llvm::filter_to_vector(schedule.spans, [&](const planner::UnitSpan &span) {
+    return span.*moment == positions.lookup(command);
+  });
+}
+
+Spans UnitMoves::gatheredBefore(train::CommandOp command) const {
+  return spansAt(command, firsts, gathers, &planner::UnitSpan::first);
+}
+
+Spans UnitMoves::begunBefore(train::CommandOp command) const {
+  Spans spans = spansAt(command, firsts, gathers, &planner::UnitSpan::begin);
+  llvm::erase_if(spans, [](const planner::UnitSpan &span) { return span.begin >= span.first; });
   return spans;
 }
 
-SmallVector<planner::UnitSpan> UnitMoves::gatheredBefore(train::CommandOp command) const {
-  size_t at = positionOf(command);
-  return spansOf(gathers,
-                 [&](const planner::UnitSpan &span) { return isFirst(command) && span.first == at; });
+Spans UnitMoves::addedFrom(train::CommandOp command) const {
+  return spansAt(command, firsts, scatters, &planner::UnitSpan::first);
 }
 
-SmallVector<planner::UnitSpan> UnitMoves::begunBefore(train::CommandOp command) const {
-  size_t at = positionOf(command);
-  return spansOf(gathers, [&](const planner::UnitSpan &span) {
-    return isFirst(command) && span.begin == at && span.begin < span.first;
-  });
+Spans UnitMoves::finalBehind(train::CommandOp command) const {
+  return spansAt(command, lasts, scatters, &planner::UnitSpan::last);
 }
 
-SmallVector<planner::UnitSpan> UnitMoves::addedFrom(train::CommandOp command) const {
-  size_t at = positionOf(command);
-  return spansOf(scatters,
-                 [&](const planner::UnitSpan &span) { return isFirst(command) && span.first == at; });
-}
-
-SmallVector<planner::UnitSpan> UnitMoves::finalBehind(train::CommandOp command) const {
-  size_t at = positionOf(command);
-  return spansOf(scatters, [&](const planner::UnitSpan &span) { return isLast(command) && span.last == at; });
-}
-
-SmallVector<planner::UnitSpan> UnitMoves::sentBehind(train::CommandOp command) const {
-  size_t at = positionOf(command);
-  return spansOf(scatters, [&](const planner::UnitSpan &span) {
-    return isLast(command) && span.end == at && span.last < span.end;
-  });
+Spans UnitMoves::sentBehind(train::CommandOp command) const {
+  Spans spans = spansAt(command, lasts, scatters, &planner::UnitSpan::end);
+  llvm::erase_if(spans, [](const planner::UnitSpan &span) { return span.last >= span.end; });
+  return spans;
 }
 
 } // namespace accum

@@ -29,12 +29,14 @@ public:
   int64_t scatteredBytes() const { return scatters.bytes; }
 
 private:
-  size_t positionOf(train::CommandOp command) const { return positions.lookup(command); }
-  bool isFirst(train::CommandOp command) const { return firsts.contains(command); }
-  bool isLast(train::CommandOp command) const { return lasts.contains(command); }
+  using CommandSet = llvm::DenseSet<mlir::Operation *>;
+  using Moment = size_t planner::UnitSpan::*;
+  /// Spans whose moment is the command's position, where the command is one of these ends of it.
+  llvm::SmallVector<planner::UnitSpan> spansAt(train::CommandOp command, const CommandSet &ends,
+                                               const planner::UnitSchedule &schedule, Moment moment) const;
 
   llvm::DenseMap<mlir::Operation *, size_t> positions;
-  llvm::DenseSet<mlir::Operation *> firsts, lasts; ///< of their positions
+  CommandSet firsts, lasts; ///< of their positions
   planner::UnitSchedule gathers, scatters;
 };
 
