@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The portfolio: cheap passes first, then exact search, stopped at the lower bound.
 #include "compiler/Planner/Packing/Packing.h"
-#include "compiler/Planner/Packing/Gluing.h"
 #include "compiler/Planner/Packing/GreedyPacking.h"
+#include "compiler/Planner/Packing/Merging.h"
 #include "compiler/Planner/Packing/ValleyFit.h"
 #include "compiler/Planner/Packing/ValleySearch.h"
 #include <algorithm>
@@ -37,10 +37,10 @@ constexpr int64_t kFirstSlice = 250'000;
 /// What a node of exact search costs, in visits, and how many rectangles add one more.
 constexpr int64_t kVisitsPerNode = 64, kRectanglesPerVisit = 8;
 constexpr int64_t kFewNodes = 100; ///< that a search between two heights is worth
-/// What is glued where exact search alone finds nothing; worth a search where at most such a part is left.
-constexpr Gluing::Extent kExtents[] = {{.isCertain = true}, {.least = 150}};
+/// What is merged where exact search alone finds nothing; worth a search where at most such a part is left.
+constexpr Merging::Extent kExtents[] = {{.isCertain = true}, {.least = 150}};
 constexpr double kMostLeft = 0.9;
-constexpr int64_t kGluedFrom = 2'000'000; ///< visits spent: what is found by then needs no guess
+constexpr int64_t kMergedFrom = 2'000'000; ///< visits spent: what is found by then needs no guess
 /// Rectangles up to which a slice of exact search takes no longer than a few valley passes, and comes first.
 constexpr size_t kMaxEasy = 1000;
 
@@ -66,15 +66,15 @@ int64_t nodesOf(int64_t visits, size_t rectangles) {
   return visits / (kVisitsPerNode + static_cast<int64_t>(rectangles) / kRectanglesPerVisit);
 }
 
-/// Exact search of what is left where rectangles that fit each other are glued first. Where a memory has room
-/// left, exact search has to choose between filling and wasting at each moment, and pieces that are half as
-/// many are worth more than any bound. Proves nothing, as what is glued may not belong together.
-struct GluedSearch {
-  GluedSearch(std::span<const Rectangle> rectangles, const Gluing::Extent &extent, int64_t height,
-              const PackingEffort &effort)
-      : gluing(rectangles, extent, effort.deadline), pieces(gluing.pieces()),
+/// Exact search of what is left where rectangles that fit each other are merged first. Where a memory has
+/// room left, exact search has to choose between filling and wasting at each moment, and pieces that are half
+/// as many are worth more than any bound. Proves nothing, as what is merged may not belong together.
+struct MergedSearch {
+  MergedSearch(std::span<const Rectangle> rectangles, const Merging::Extent &extent, int64_t height,
+               const PackingEffort &effort)
+      : merging(rectangles, extent, effort.deadline), pieces(merging.pieces()),
         search(pieces, height, effort.seed, effort.deadline) {}
-  Gluing gluing;
+  Merging merging;
   std::vector<Rectangle> pieces;
   ValleySearch search;
 };
@@ -123,8 +123,8 @@ private:
   void search(int64_t visits);
   void searchBetween(int64_t nodes, int64_t low);
   void keepFound(std::vector<int64_t> &&offsets);
-  void glueFew();
-  void searchGlued(int64_t visits);
+  void mergeFew();
+  void searchMerged(int64_t visits);
 
   std::span<const Rectangle> rectangles;
   const PackingEffort &effort;
@@ -138,8 +138,8 @@ private:
   // What search goes on from:
   std::optional<ValleySearch> lowest; ///< at the lowest height that may exist
   int64_t grain = 0;                  ///< of all heights
-  std::deque<GluedSearch> glued;      ///< at the height `gluedHeight`
-  int64_t gluedHeight = -1;
+  std::deque<MergedSearch> merged;    ///< at the height `mergedHeight`
+  int64_t mergedHeight = -1;
 };
 
 /// Valley passes up to the `last` one, as far as their effort goes.
@@ -174,32 +174,32 @@ void Portfolio::keepFound(std::vector<int64_t> &&offsets) {
   keep(std::move(found));
 }
 
-/// What is glued for the height that is searched, each way that leaves fewer than those before.
-void Portfolio::glueFew() {
+/// What is merged for the height that is searched, each way that leaves fewer than those before.
+void Portfolio::mergeFew() {
   int64_t height = std::max(enough, best.lowerBound);
-  if (gluedHeight == height)
+  if (mergedHeight == height)
     return;
-  gluedHeight = height;
-  glued.clear();
+  mergedHeight = height;
+  merged.clear();
   auto least = static_cast<double>(rectangles.size());
-  for (const Gluing::Extent &extent : kExtents) {
-    glued.emplace_back(rectangles, extent, height, effort);
-    auto left = static_cast<double>(glued.back().pieces.size());
+  for (const Merging::Extent &extent : kExtents) {
+    merged.emplace_back(rectangles, extent, height, effort);
+    auto left = static_cast<double>(merged.back().pieces.size());
     if (left > kMostLeft * least)
-      glued.pop_back();
+      merged.pop_back();
     else
       least = left;
   }
 }
 
 /// Exact search of what is left of each, in equal parts.
-void Portfolio::searchGlued(int64_t visits) {
-  auto parts = static_cast<int64_t>(std::max<size_t>(1, glued.size()));
-  for (auto each = glued.begin(); each != glued.end() && !isDone();) {
+void Portfolio::searchMerged(int64_t visits) {
+  auto parts = static_cast<int64_t>(std::max<size_t>(1, merged.size()));
+  for (auto each = merged.begin(); each != merged.end() && !isDone();) {
     ValleySearch::Outcome outcome = each->search.run(nodesOf(visits / parts, each->pieces.size()) + 1);
     if (outcome == ValleySearch::Outcome::Found)
-      keepFound(each->gluing.offsets(each->search.offsets));
-    each = outcome == ValleySearch::Outcome::Impossible ? glued.erase(each) : std::next(each);
+      keepFound(each->merging.offsets(each->search.offsets));
+    each = outcome == ValleySearch::Outcome::Impossible ? merged.erase(each) : std::next(each);
   }
 }
 
@@ -244,17 +244,17 @@ void Portfolio::searchBetween(int64_t nodes, int64_t low) {
   }
 }
 
-/// Exact search, of the rectangles and of what is left of them when some are glued, in slices, each twice as
+/// Exact search, of the rectangles and of what is left of them when some are merged, in slices, each twice as
 /// long as the one before; and the valley passes that are left, behind the first of them.
 void Portfolio::takeTurns() {
   int64_t slice = std::max(kFirstSlice, effort.visits / 256);
   for (int64_t spent = 0; spent < effort.visits && !isDone(); spent += slice, slice *= 2) {
     slice = std::min(slice, effort.visits - spent);
-    if (spent >= kGluedFrom)
-      stage("gluing", [&] { glueFew(); });
-    int64_t gluing = glued.empty() ? 0 : slice / 2;
-    stage("exact search of glued", [&] { searchGlued(gluing); });
-    stage("exact search", [&] { search((slice - gluing) / 8 * 7); });
+    if (spent >= kMergedFrom)
+      stage("merging", [&] { mergeFew(); });
+    int64_t merging = merged.empty() ? 0 : slice / 2;
+    stage("exact search of merged", [&] { searchMerged(merging); });
+    stage("exact search", [&] { search((slice - merging) / 8 * 7); });
     stage("valley fit", [&] { takePasses(passes.size()); });
   }
 }

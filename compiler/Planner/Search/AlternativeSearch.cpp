@@ -2,8 +2,8 @@
 // All choices where they are few; else cuts per price, improved decision by decision, tiled layer by layer.
 #include "compiler/Planner/Search/Alternatives.h"
 #include "compiler/Planner/Search/Decisions.h"
-#include "compiler/Planner/Search/LowerPeaks.h"
 #include "compiler/Planner/Search/ParetoFront.h"
+#include "compiler/Planner/Search/PeakAnnealing.h"
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -298,7 +298,7 @@ void Finder::lowerPeak(const FrontsAtSize &size) {
   const ParetoFront::Member least = size.lowest.list().back();
   Choice start = found.list[least.index].choice;
   for (const Choice &choice :
-       lowerPeaks(problem, flow, loads, decisions, start, {size.m, looks, effort.deadline}))
+       annealPeaks(problem, flow, loads, decisions, start, {size.m, looks, effort.deadline}))
     look(choice);
   auto highest = static_cast<int64_t>(least.bytes),
        lowest = static_cast<int64_t>(size.lowest.list().back().bytes);

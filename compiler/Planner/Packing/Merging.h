@@ -19,19 +19,19 @@ namespace accum::planner {
 ///     +---------+----+
 ///
 /// A packing of what is left is one of the rectangles. Where a memory leaves no room, what fits exactly
-/// mostly belongs together, so that thousands of rectangles become few; elsewhere gluing may cost height.
-/// What is ambiguous is glued last. O(n log n) for lists of few that share a moment and a size.
-class Gluing {
+/// mostly belongs together, so that thousands of rectangles become few; elsewhere merging may cost height.
+/// What is ambiguous is merged last. O(n log n) for lists of few that share a moment and a size.
+class Merging {
 public:
-  /// What is glued: what fits in one way only, or also pinwheels and what is ambiguous, until so many
+  /// What is merged: what fits in one way only, or also pinwheels and what is ambiguous, until so many
   /// pieces are left, which need not be fewer where exact search takes them.
   struct Extent {
     bool isCertain = false;
     size_t least = 100;
   };
-  /// Ends with what is glued by then where too much has been looked at, or the deadline passes.
-  explicit Gluing(std::span<const Rectangle> rectangles, Deadline deadline = {});
-  Gluing(std::span<const Rectangle> rectangles, const Extent &extent, Deadline deadline);
+  /// Ends with what is merged by then where too much has been looked at, or the deadline passes.
+  explicit Merging(std::span<const Rectangle> rectangles, Deadline deadline = {});
+  Merging(std::span<const Rectangle> rectangles, const Extent &extent, Deadline deadline);
 
   /// What is left; in no particular order, but a function of the input.
   std::vector<Rectangle> pieces() const;
@@ -40,7 +40,7 @@ public:
 
 private:
   enum class Form : uint8_t { Whole, Beside, Above, Pinwheel };
-  /// A rectangle, or what was glued: `parts` are its nodes. Beside: in time. Above: from below.
+  /// A rectangle, or what was merged: `parts` are its nodes. Beside: in time. Above: from below.
   struct Node {
     Rectangle rectangle;
     Form form = Form::Whole;
@@ -55,10 +55,10 @@ private:
   void add(const Rectangle &rectangle, Form form, std::array<int, 5> parts);
   std::vector<int> &freeOf(Table &table, uint64_t key);
   void wake(const Rectangle &changed);
-  bool glueSameLife(int node, bool proof);
-  bool glueBeside(int node, bool ambiguous);
-  bool gluePinwheel(int middle);
-  bool gluePinwheel(int middle, int left, int bottom);
+  bool mergeSameLife(int node, bool proof);
+  bool mergeBeside(int node, bool ambiguous);
+  bool mergePinwheel(int middle);
+  bool mergePinwheel(int middle, int left, int bottom);
   bool isOver() const;
   void exhaust();
   void run();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Annealing with thresholds instead of probabilities: no exponentials, so that it is the same anywhere.
-#include "compiler/Planner/Search/LowerPeaks.h"
+#include "compiler/Planner/Search/PeakAnnealing.h"
 #include <cmath>
 
 namespace accum::planner {
@@ -20,7 +20,7 @@ constexpr uint64_t kAimed = 7;
 class Walker {
 public:
   Walker(const Problem &problem, const Recomputation &flow, const LoadModel &loads,
-         const Decisions &decisions, const LowerPeaksAsked &asked)
+         const Decisions &decisions, const PeakAnnealingOptions &asked)
       : problem(problem), flow(flow), loads(loads), decisions(decisions), asked(asked),
         random(static_cast<uint64_t>(asked.m)) {}
 
@@ -95,7 +95,7 @@ private:
   const Recomputation &flow;
   const LoadModel &loads;
   const Decisions &decisions;
-  const LowerPeaksAsked &asked;
+  const PeakAnnealingOptions &asked;
   std::mt19937_64 random;
   State lowest;
   std::vector<Choice> found;
@@ -103,9 +103,9 @@ private:
 
 } // namespace
 
-std::vector<Choice> lowerPeaks(const Problem &problem, const Recomputation &flow, const LoadModel &loads,
-                               const Decisions &decisions, const Choice &start,
-                               const LowerPeaksAsked &asked) {
+std::vector<Choice> annealPeaks(const Problem &problem, const Recomputation &flow, const LoadModel &loads,
+                                const Decisions &decisions, const Choice &start,
+                                const PeakAnnealingOptions &asked) {
   return Walker(problem, flow, loads, decisions, asked).run(start);
 }
 

@@ -8,7 +8,7 @@
 namespace accum::planner {
 
 /// Where to look, and how long.
-struct LowerPeaksAsked {
+struct PeakAnnealingOptions {
   int64_t m = 0;
   int64_t looks = 0; ///< choices looked at
   Deadline deadline = {};
@@ -17,7 +17,8 @@ struct LowerPeaksAsked {
 /// Walks at random from `start`, by peak alone: what a front of time and peak leaves out
 /// as slow is often on the way to what is lowest. Most steps change what is there at the fullest moment.
 /// Returns each choice that was lower than `start` and all before it, the lowest last.
-std::vector<Choice> lowerPeaks(const Problem &problem, const Recomputation &flow, const LoadModel &loads,
-                               const Decisions &decisions, const Choice &start, const LowerPeaksAsked &asked);
+std::vector<Choice> annealPeaks(const Problem &problem, const Recomputation &flow, const LoadModel &loads,
+                                const Decisions &decisions, const Choice &start,
+                                const PeakAnnealingOptions &asked);
 
 } // namespace accum::planner

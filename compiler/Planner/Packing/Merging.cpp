@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Contracts what fits exactly, the least ambiguous first.
-#include "compiler/Planner/Packing/Gluing.h"
+#include "compiler/Planner/Packing/Merging.h"
 #include <algorithm>
 
 namespace accum::planner {
@@ -16,10 +16,10 @@ constexpr size_t kMostLooked = 100'000'000;
 
 } // namespace
 
-Gluing::Gluing(std::span<const Rectangle> rectangles, Deadline deadline)
-    : Gluing(rectangles, Extent(), deadline) {}
+Merging::Merging(std::span<const Rectangle> rectangles, Deadline deadline)
+    : Merging(rectangles, Extent(), deadline) {}
 
-Gluing::Gluing(std::span<const Rectangle> rectangles, const Extent &extent, Deadline deadline)
+Merging::Merging(std::span<const Rectangle> rectangles, const Extent &extent, Deadline deadline)
     : extent(extent), deadline(deadline) {
   nodes.reserve(2 * rectangles.size());
   for (Table *table : {&byLife, &byStart, &byEnd, &startingAt, &endingAt})
@@ -29,7 +29,7 @@ Gluing::Gluing(std::span<const Rectangle> rectangles, const Extent &extent, Dead
   run();
 }
 
-void Gluing::add(const Rectangle &rectangle, Form form, std::array<int, 5> parts) {
+void Merging::add(const Rectangle &rectangle, Form form, std::array<int, 5> parts) {
   int node = static_cast<int>(nodes.size());
   size_t count = form == Form::Whole ? 0 : form == Form::Pinwheel ? 5 : 2;
   for (size_t part = 0; part < count; ++part)
@@ -49,7 +49,7 @@ void Gluing::add(const Rectangle &rectangle, Form form, std::array<int, 5> parts
 }
 
 /// Forgets those that are parts of others by now.
-std::vector<int> &Gluing::freeOf(Table &table, uint64_t key) {
+std::vector<int> &Merging::freeOf(Table &table, uint64_t key) {
   std::vector<int> &list = table[key];
   looked += list.size() + 1;
   if (list.size() > kMostListed)
@@ -60,7 +60,7 @@ std::vector<int> &Gluing::freeOf(Table &table, uint64_t key) {
 
 /// Of one life, and together, or with a third, of the size of what stands before or behind: that two lives
 /// are equal happens by chance, that a sum fits as well does not. Without `proof`, any.
-bool Gluing::glueSameLife(int node, bool proof) {
+bool Merging::mergeSameLife(int node, bool proof) {
   const Rectangle own = nodes[node].rectangle;
   const std::vector<int> &same = freeOf(byLife, keyOf(own.start, own.end));
   if (same.size() < 2 || same.size() > kMostTried)
@@ -84,7 +84,7 @@ bool Gluing::glueSameLife(int node, bool proof) {
 }
 
 /// In time, where both sides have no other choice, or any.
-bool Gluing::glueBeside(int node, bool ambiguous) {
+bool Merging::mergeBeside(int node, bool ambiguous) {
   const Rectangle own = nodes[node].rectangle;
   for (int moment : {own.start, own.end}) {
     const std::vector<int> &before = freeOf(byEnd, keyOf(moment, own.size));
@@ -102,7 +102,7 @@ bool Gluing::glueBeside(int node, bool ambiguous) {
   return false;
 }
 
-bool Gluing::gluePinwheel(int middle) {
+bool Merging::mergePinwheel(int middle) {
   const Rectangle own = nodes[middle].rectangle;
   const std::vector<int> lefts = freeOf(endingAt, static_cast<uint64_t>(own.start));
   const std::vector<int> bottoms = freeOf(endingAt, static_cast<uint64_t>(own.end));
@@ -111,12 +111,12 @@ bool Gluing::gluePinwheel(int middle) {
   for (int left : lefts)
     for (int bottom : bottoms)
       if (nodes[left].rectangle.start == nodes[bottom].rectangle.start &&
-          nodes[left].rectangle.size > own.size && gluePinwheel(middle, left, bottom))
+          nodes[left].rectangle.size > own.size && mergePinwheel(middle, left, bottom))
         return true;
   return false;
 }
 
-bool Gluing::gluePinwheel(int middle, int left, int bottom) {
+bool Merging::mergePinwheel(int middle, int left, int bottom) {
   const Rectangle own = nodes[middle].rectangle, low = nodes[bottom].rectangle;
   int64_t above = nodes[left].rectangle.size - own.size;
   for (int top : freeOf(byStart, keyOf(own.start, above))) {
@@ -136,7 +136,7 @@ bool Gluing::gluePinwheel(int middle, int left, int bottom) {
 }
 
 /// Whatever ends or begins beside what changed may fit now.
-void Gluing::wake(const Rectangle &changed) {
+void Merging::wake(const Rectangle &changed) {
   for (Table *table : {&startingAt, &endingAt})
     for (int moment : {changed.start, changed.end}) {
       const std::vector<int> &list = freeOf(*table, static_cast<uint64_t>(moment));
@@ -145,20 +145,20 @@ void Gluing::wake(const Rectangle &changed) {
     }
 }
 
-bool Gluing::isOver() const { return looked > kMostLooked || deadline.hasPassed(); }
+bool Merging::isOver() const { return looked > kMostLooked || deadline.hasPassed(); }
 
-void Gluing::exhaust() {
+void Merging::exhaust() {
   while (!open.empty() && !isOver()) {
     int node = open.back();
     open.pop_back();
-    if (nodes[node].isFree && !glueBeside(node, false))
-      glueSameLife(node, true);
+    if (nodes[node].isFree && !mergeBeside(node, false))
+      mergeSameLife(node, true);
   }
 }
 
-void Gluing::run() {
+void Merging::run() {
   exhaust();
-  auto forAll = [&](size_t least, auto glue) {
+  auto forAll = [&](size_t least, auto merge) {
     std::vector<int> left;
     for (size_t node = 0; node < nodes.size(); ++node)
       if (nodes[node].isFree)
@@ -166,24 +166,24 @@ void Gluing::run() {
     std::ranges::sort(left, {}, [&](int node) {
       return std::pair(nodes[node].rectangle.start - nodes[node].rectangle.end, node); // the longest first
     });
-    bool glued = false;
+    bool merged = false;
     for (int node : left) {
       if (isOver())
         return false;
-      if (nodes[node].isFree && freeCount > least && glue(node)) {
-        glued = true;
+      if (nodes[node].isFree && freeCount > least && merge(node)) {
+        merged = true;
         exhaust();
       }
     }
-    return glued;
+    return merged;
   };
-  while (!extent.isCertain && (forAll(1, [&](int node) { return gluePinwheel(node); }) ||
-                               forAll(extent.least, [&](int node) { return glueSameLife(node, false); }) ||
-                               forAll(extent.least, [&](int node) { return glueBeside(node, true); })))
+  while (!extent.isCertain && (forAll(1, [&](int node) { return mergePinwheel(node); }) ||
+                               forAll(extent.least, [&](int node) { return mergeSameLife(node, false); }) ||
+                               forAll(extent.least, [&](int node) { return mergeBeside(node, true); })))
     ;
 }
 
-std::vector<Rectangle> Gluing::pieces() const {
+std::vector<Rectangle> Merging::pieces() const {
   std::vector<Rectangle> left;
   for (const Node &node : nodes)
     if (node.isFree)
@@ -191,7 +191,7 @@ std::vector<Rectangle> Gluing::pieces() const {
   return left;
 }
 
-std::vector<int64_t> Gluing::offsets(std::span<const int64_t> ofPieces) const {
+std::vector<int64_t> Merging::offsets(std::span<const int64_t> ofPieces) const {
   std::vector<int64_t> places(nodes.size(), 0);
   for (size_t node = 0, piece = 0; node < nodes.size(); ++node)
     if (nodes[node].isFree)
