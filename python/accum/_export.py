@@ -172,6 +172,23 @@ def _given_hint(mask: Any, is_causal: bool | None = None, size: int | None = Non
     return bool(is_causal)
 
 
+def _of_four_axes(own: Callable) -> Callable:
+    """Attention over [..., heads, rows, width] with any axes in front, which the exporter takes with one."""
+    def attend(query: Any, key: Any, value: Any, attn_mask: Any = None, *more: Any, **named: Any) -> Any:
+        if query.dim() == 4:
+            return own(query, key, value, attn_mask, *more, **named)
+        if query.dim() < 4:
+            mask = attn_mask.unsqueeze(1) if attn_mask is not None and attn_mask.dim() == 3 else attn_mask
+            return own(query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1), mask, *more, **named).squeeze(1)
+        front = query.shape[:-3]
+        if attn_mask is not None and attn_mask.dim() > 3:
+            attn_mask = attn_mask.expand(*front, *attn_mask.shape[-3:]).flatten(0, -4)
+        result = own(*(each.flatten(0, -4) for each in (query, key, value)), attn_mask, *more, **named)
+        return result.reshape(*front, *result.shape[-3:])
+
+    return attend
+
+
 @contextlib.contextmanager
 def _replaced(owner: Any, **values: Any) -> Iterator[None]:
     before = {name: getattr(owner, name) for name in values if hasattr(owner, name)}
@@ -207,7 +224,11 @@ def _traceable() -> Iterator[None]:
         skipped.pop()
         return None
 
-    with _replaced(transformer, _detect_is_causal_mask=_given_hint), _replaced(autocast, __enter__=entered, __exit__=left):
+    functional = torch.nn.functional
+    attend = _of_four_axes(functional.scaled_dot_product_attention)
+    with _replaced(functional, scaled_dot_product_attention=attend), \
+            _replaced(transformer, _detect_is_causal_mask=_given_hint), \
+            _replaced(autocast, __enter__=entered, __exit__=left):
         yield
 
 
