@@ -169,7 +169,8 @@ class Biased(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.project, self.bias = torch.nn.Linear(12, 3 * 16), torch.nn.Parameter(torch.zeros(2, 4, 4))
+        # A bias of keys has no gradient but rounding, which AdamW makes steps of.
+        self.project, self.bias = torch.nn.Linear(12, 3 * 16, bias=False), torch.nn.Parameter(torch.zeros(2, 4, 4))
         self.head = torch.nn.Linear(16, 5)
 
     def forward(self, x, y):
