@@ -109,22 +109,26 @@ def check_shards(folder):
     width, layers = 1536, 8
     write_wide(model, width, layers)
     whole = width * width * layers * 4
-    for shard, offload, devices, frozen in (("zero1", "none", 4, 0), ("zero2", "none", 2, 0), ("zero3", "none", 4, 0),
-                                            ("zero3", "optimizer", 2, 0), ("zero3", "parameters", 2, 0), ("none", "optimizer", 1, 0),
-                                            ("none", "parameters", 1, 7), ("zero3", "parameters", 2, 7)):
+    ways = [("adamw", *way) for way in (("zero1", "none", 4, 0), ("zero2", "none", 2, 0), ("zero3", "none", 4, 0),
+                                        ("zero3", "optimizer", 2, 0), ("zero3", "parameters", 2, 0), ("none", "optimizer", 1, 0),
+                                        ("none", "parameters", 1, 7), ("zero3", "parameters", 2, 7))]
+    ways += [("adafactor", *way) for way in (("zero2", "none", 2, 0), ("zero3", "none", 4, 0), ("none", "parameters", 1, 0))]
+    for optimizer, shard, offload, devices, frozen in ways:
         freeze = [f"--freeze=weight.{layer}" for layer in range(frozen)]
-        run("accumc", model, "--batch", devices, "--devices", devices, "--shard", shard, "--offload", offload, *freeze, "-o", artifact)
+        run("accumc", model, "--batch", devices, "--devices", devices, "--optimizer", optimizer, "--shard", shard, "--offload", offload,
+            *freeze, "-o", artifact)
         plan = json.loads((artifact / "plan.json").read_text())
         lines = plan["memory"]
         kept = sum(line["bytes"] for line in lines if line["kind"] == "state" and "/" in line["name"] or line["name"].endswith("f32")
                    or line["name"].endswith("adamw state"))
         promise, real = promised(artifact), measured(artifact, folder)
-        print(f"{shard}, {offload} offloaded, {devices} devices: promised {promise}, measured {real}, state {kept / whole:.3f}", flush=True)
+        print(f"{optimizer}, {shard}, {offload} offloaded, {devices} devices: promised {promise}, measured {real},"
+              f" state {kept / whole:.3f}", flush=True)
         if not real <= promise <= real * 1.05 + (64 << 20):
             raise SystemExit("that is not what is promised")
         weights = 0 if offload == "parameters" else 1 / devices if shard == "zero3" else 1
         gradients = 1 / devices if plan["reduce"] == "each" else 1
-        moments = 0 if offload != "none" else 2 / devices
+        moments = 0 if offload != "none" or optimizer == "adafactor" else 2 / devices
         trained = whole * (layers - frozen) // layers
         if not 1 <= kept / trained / (weights + gradients + moments) <= 1.02:
             raise SystemExit(f"the state is not {weights} + {gradients} + {moments} times the trained weights")
