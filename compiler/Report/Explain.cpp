@@ -73,6 +73,15 @@ std::string sourcesText(const Search &search) {
                      100 * costs / all);
 }
 
+/// How much of it a step waits for. The program begins these two before they are needed, as a unit's
+/// gradients are final and while the next unit is updated, which the time model leaves out.
+std::string exposureText(const TimeLine &line) {
+  if (line.hidden > 0)
+    return formatSeconds(line.seconds) + " exposed";
+  return line.name == "reduce-scatter, once" || line.name == "all-gather of weights" ? "counted as exposed"
+                                                                                     : "not overlapped";
+}
+
 std::string timeLine(const Search &search) {
   const Plan &plan = *search.plan;
   double seconds = plan.seconds();
@@ -89,10 +98,8 @@ std::string timeLine(const Search &search) {
   };
   for (const TimeLine &line : plan.time)
     if (isNoted(line))
-      text += line.hidden > 0
-                  ? fmt::format("; {} {}, {} exposed", line.name, formatSeconds(line.seconds + line.hidden),
-                                formatSeconds(line.seconds))
-                  : fmt::format("; {} {}, not overlapped", line.name, formatSeconds(line.seconds));
+      text += fmt::format("; {} {}, {}", line.name, formatSeconds(line.seconds + line.hidden),
+                          exposureText(line));
   return text + "\n";
 }
 
