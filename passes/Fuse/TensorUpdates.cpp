@@ -65,8 +65,16 @@ private:
     return element == f.b.getF64Type() ? value : nn::CastOp::create(f.b, value, f.b.getF64Type()).getResult();
   }
   Value rootMeanSquare(Value value);
-  /// The second moment's estimate, whose parts it keeps.
-  Value moment(Value square);
+  // What is as large as the tensor is computed anew for each command that reads it: none of it is in memory,
+  // beside the state.
+  Value gradient() { return f.mul(slot("gradient", shape()), f.narrow(f.scalar(ACCUM_HYPER_GRAD_SCALE))); }
+  Value square() {
+    Value g = gradient();
+    return f.mul(g, g);
+  }
+  /// Updates what is kept of the second moment; its estimate is the product of these factors.
+  SmallVector<Value> moment();
+  Value direction(ArrayRef<Value> moment);
   Value kept(StringRef name, Value fresh, ArrayRef<int64_t> extents);
   Value mean(Value value, int64_t axis);
   Value eps() { return f.narrow(f.scalar(ACCUM_HYPER_EPS)); }
@@ -108,11 +116,18 @@ Value Adafactor::kept(StringRef name, Value fresh, ArrayRef<int64_t> extents) {
   return result;
 }
 
-Value Adafactor::moment(Value square) {
+SmallVector<Value> Adafactor::moment() {
   if (type.getRank() < 2)
-    return kept("v", square, shape());
-  Value row = kept("row", mean(square, 0), without(0)), column = kept("column", mean(square, 1), without(1));
-  return f.div(f.mul(row, column), f.map(Fn::max, {mean(row, 1), eps()}));
+    return {kept("v", square(), shape())};
+  Value row = kept("row", mean(square(), 0), without(0)),
+        column = kept("column", mean(square(), 1), without(1));
+  return {f.div(row, f.map(Fn::max, {mean(row, 1), eps()})), column};
+}
+
+Value Adafactor::direction(ArrayRef<Value> moment) {
+  Value estimate = moment.size() == 1 ? moment.front() : f.mul(moment.front(), moment.back());
+  estimate = f.map(Fn::max, {estimate, f.mul(eps(), eps())});
+  return f.mul(f.map(Fn::rsqrt, {estimate}), gradient());
 }
 
 void Adafactor::build() {
@@ -125,16 +140,14 @@ void Adafactor::build() {
   };
   Value rate = f.mul(f.scalar(ACCUM_HYPER_LR), entry(1));
   Value p = slot("parameter", shape());
-  Value g = f.mul(slot("gradient", shape()), f.narrow(f.scalar(ACCUM_HYPER_GRAD_SCALE)));
   Value least = f.map(Fn::max, {rootMeanSquare(p), number(kLeastNorm, f.b.getF64Type())});
   // correction2 is t^-0.5.
   Value stepSize = f.mul(least, f.map(Fn::min, {rate, f.scalar(ACCUM_HYPER_CORRECTION2)}));
-  Value estimate = f.map(Fn::max, {moment(f.mul(g, g)), f.mul(eps(), eps())});
-  Value direction = f.mul(f.map(Fn::rsqrt, {estimate}), g);
-  Value excess = f.div(rootMeanSquare(direction), number(kLargestUpdate, f.b.getF64Type()));
+  SmallVector<Value> factors = moment();
+  Value excess = f.div(rootMeanSquare(direction(factors)), number(kLargestUpdate, f.b.getF64Type()));
   stepSize = f.div(stepSize, f.map(Fn::max, {excess, f.one()}));
   Value decayed = f.mul(p, f.narrow(f.sub(f.one(), f.mul(rate, entry(0)))));
-  store(f.sub(decayed, f.mul(direction, f.narrow(stepSize))), "parameter");
+  store(f.sub(decayed, f.mul(direction(factors), f.narrow(stepSize))), "parameter");
 }
 
 } // namespace
