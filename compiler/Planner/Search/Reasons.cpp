@@ -49,10 +49,13 @@ std::string describeSharing(const Sharing &sharing, int64_t devices, const Probl
   if (sharing.shard != Shard::None)
     text = fmt::format("{}, gradients reduced {}", toText(sharing.shard),
                        sharing.reduceEach ? "and scattered in each micro-step" : "once per step");
+  bool hasMoments = std::ranges::any_of(runs.fixed, [](const FixedMemory &line) {
+    return line.role == StateRole::Optimizer || line.role == StateRole::Master;
+  });
   if (sharing.offload != Offload::None)
-    text += fmt::format(", {} offloaded", sharing.offload == Offload::Optimizer
-                                              ? "optimizer state"
-                                              : "parameters and optimizer state");
+    text += fmt::format(", {} offloaded", sharing.offload == Offload::Optimizer ? "optimizer state"
+                                          : hasMoments ? "parameters and optimizer state"
+                                                       : "parameters");
   bool comes = sharing.cutsParameters(devices) || sharing.offload == Offload::Parameters;
   auto timeline = comes ? unitTimeline(runs, sharing.cutsParameters(devices), devices) : std::nullopt;
   if (timeline && timeline->isAhead())
