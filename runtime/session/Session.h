@@ -136,6 +136,7 @@ private:
   Status start(const accum_open_options &options);
   Status joinRanks(const accum_open_options &options);
   Status requireOneArtifact(bool readsWeights);
+  Status requireOneRun(uint64_t step);
   uint64_t programBytes() const;
   Status placeMemory(const accum_open_options &options);
   void takeNotices();
@@ -205,6 +206,7 @@ private:
   StepCut cut;
   std::optional<Share> share, evaluationShare; ///< evaluationShare: of samples that were given, all at once
   bool ownSamples = false;                     ///< what a rank is given are its own alone
+  bool hasBegun = false;                       ///< a step, behind which all ranks have agreed on the run
 
   std::vector<BatchChange> batches; ///< the artifact's, unless others are set
   std::optional<Epochs> windows;    ///< of the bound data

@@ -2,6 +2,7 @@
 // The data of a session: what is bound, and which of its samples a step has.
 #include "runtime/session/Session.h"
 #include <algorithm>
+#include <utility>
 
 namespace accum::runtime {
 namespace {} // namespace
@@ -72,6 +73,9 @@ void Session::beginStep() {
 }
 
 Status Session::prepareStep(uint64_t step) {
+  if (!std::exchange(hasBegun, true))
+    if (Status status = requireOneRun(step); !status)
+      return status;
   beginStep();
   if (calls)
     calls->startStep(step);

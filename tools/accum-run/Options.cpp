@@ -3,6 +3,7 @@
 #include "tools/accum-run/Options.h"
 #include "runtime/system/ThreadPool.h"
 #include "tools/accum-run/OptionText.h"
+#include "tools/accum-run/SharedSettings.h"
 #include "tools/accum-run/UnknownOptions.h"
 #include <algorithm>
 #include <filesystem>
@@ -221,6 +222,7 @@ Expected<Options> parseOptions(int argc, char **argv) {
     return status.error();
   if (Status status = checkTogether(options); !status)
     return status.error();
+  options.settings = sharedSettings(app);
   if (options.save.empty())
     options.save = defaultSave(options.artifact);
   if (Status status = checkOutputs(options); !status)

@@ -53,6 +53,7 @@ struct Options {
   bool describe = false, verify = false;
   double verifySeconds = 60; ///< for the cuts, and for the gradient; 0: all cuts, no gradient
   std::string launcher = "auto";
+  std::vector<std::pair<std::string, std::string>> settings; ///< that all ranks must have (SharedSettings.h)
   std::vector<std::string> words; ///< the command line again, for processes that are started with it
 
   /// Something to print and an exit code of 0, instead of a run: --help, --version, --include-dir.

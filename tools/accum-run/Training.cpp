@@ -12,6 +12,7 @@
 #include "tools/accum-run/RunRecorder.h"
 #include "tools/accum-run/RunResults.h"
 #include "tools/accum-run/RunSummary.h"
+#include "tools/accum-run/SharedSettings.h"
 #include "tools/accum-run/StopSignal.h"
 #include "tools/accum-run/Verification.h"
 #include <algorithm>
@@ -342,6 +343,8 @@ void Training::leave(int code) {
 }
 
 int Training::run() {
+  if (int code = info.ranks > 1 ? requireSameSettings(session, isFirst(), options.settings) : 0)
+    return code;
   if (options.evalOnly)
     return evaluateOnly();
   if (int code = prepare())
