@@ -95,6 +95,9 @@ Status Session::placeMemory(const accum_open_options &options) {
     if (Status status = device->reserveOffloaded(bytes, folder); !status)
       return status;
     decisions.push_back("offloaded: " + formatBytes(bytes) + " of the state, " + device->offloadedTo(folder));
+  } else if (options.offload_dir) {
+    decisions.push_back("nothing is offloaded, and `" + std::string(options.offload_dir) +
+                        "` is not used: accumc --offload compiles for that");
   }
   memory = StateMemory(manifest, *device, *collectives, state);
   staging.place(manifest, state + programBytes());

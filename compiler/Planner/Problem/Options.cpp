@@ -101,6 +101,16 @@ void addIdleDevices(const Options &options, int64_t samples, Cuts &result) {
         options.devices, samples, idle == 1 ? "one device has" : fmt::format("{} devices have", idle)));
 }
 
+/// A script may ask for the same mode on any number of devices.
+void addPointlessShard(const Options &options, Cuts &result) {
+  bool isAsked = options.shard != "none" && options.shard != "auto";
+  if (isAsked && options.devices == 1)
+    result.notices.push_back(
+        fmt::format("--shard {}: one device has all of the state, as with none; --devices divides it, "
+                    "--offload keeps it off the device",
+                    options.shard));
+}
+
 } // namespace
 
 Result<MicroBatch> parseMicroBatch(const std::string &text) {
@@ -158,6 +168,7 @@ Result<Cuts> enumerateCuts(const Options &options) {
                     samples, result.cuts[0].m, countOf(result.cuts[0].last, "sample"),
                     countOf(result.cuts[0].steps, "micro-step")));
   addIdleDevices(options, samples, result);
+  addPointlessShard(options, result);
   if (result.cuts.size() == 1)
     addNotices(options, samples, result.cuts.front(), result);
   return result;

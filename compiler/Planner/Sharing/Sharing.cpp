@@ -184,14 +184,14 @@ Result<std::vector<Offload>> parseOffload(const std::string &flag, const DeviceP
           {"`host_link` of a profile, or `disk` of a host's, says how fast it is"}};
     return std::vector<Offload>{offload};
   }
-  return Error{fmt::format("--offload is `{}`, expected auto, none, optimizer or parameters", flag), "usage"};
+  return Error{fmt::format("--offload: `{}` is none of auto, none, optimizer, parameters", flag), "usage"};
 }
 
 std::string offloadComplaint(const std::string &flag) {
   DeviceProfile linked;
   linked.diskBandwidth = 1;
   Result<std::vector<Offload>> asked = parseOffload(flag, linked);
-  return asked ? std::string() : asked.error().message.substr(std::string_view("--offload ").size());
+  return asked ? std::string() : asked.error().message.substr(std::string_view("--offload: ").size());
 }
 
 Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DeviceProfile &profile,

@@ -284,7 +284,7 @@ TEST(Sharing, RefusesWhatItDoesNotKnow) {
     return search ? std::string() : search.error().message + " [" + search.error().slug + "]";
   };
   EXPECT_EQ(error("zero4", "none"), "--shard is `zero4`, expected auto, none, zero1, zero2 or zero3 [usage]");
-  EXPECT_EQ(error("none", "all"), "--offload is `all`, expected auto, none, optimizer or parameters [usage]");
+  EXPECT_EQ(error("none", "all"), "--offload: `all` is none of auto, none, optimizer, parameters [usage]");
   EXPECT_EQ(error("zero3", "optimizer"), "");
   EXPECT_EQ(error("none", "parameters"),
             "--offload parameters on several devices keeps a part of them on each [usage]");
