@@ -30,7 +30,8 @@ FailureOr<Form> problemOf(ModuleOp module, const Options &options) {
     planner::Problem evaluation = buildProblem(eval);
     orderGradients(layout->manifest, inParts, evaluation);
     noteReadAs(problem, evaluation);
-    if (auto places = planner::unitPlaces(evaluation, /*cutParameters=*/true, options.devices))
+    if (auto places = planner::unitPlaces(evaluation, /*cutParameters=*/true, options.devices,
+                                          /*offloaded=*/false))
       problem.gathered = places->gathered;
   }
   return Form{std::move(problem)};
@@ -44,7 +45,8 @@ std::optional<planner::UnitPlaces> unitPlacesOf(const planner::Problem &problem,
   if (plan.offload != "parameters" && (plan.shard == "none" || plan.devices == 1))
     return std::nullopt;
   auto runs = planner::problemThatRuns(problem, plan);
-  return runs ? planner::unitPlaces(*runs, cutsParameters, plan.devices) : std::nullopt;
+  return runs ? planner::unitPlaces(*runs, cutsParameters, plan.devices, plan.offload == "parameters")
+              : std::nullopt;
 }
 
 /// `--plan FILE`. Units have the room that they were planned with.
@@ -119,14 +121,20 @@ void tryRoom(Form &form, const planner::DeviceProfile &profile, const planner::O
 /// Units that come and go beside the commands take more room, and so do those that stay till they are needed
 /// again: that is had where there is so much memory, and the step is faster by it.
 void giveUnitsRoom(Form &form, const planner::DeviceProfile &profile, const planner::Options &asked) {
-  auto places =
-      form.search && form.search->plan ? unitPlacesOf(form.problem, *form.search->plan) : std::nullopt;
-  if (!places || asked.prefer == "memory")
+  using planner::UnitPlaces;
+  if (asked.prefer == "memory")
     return;
-  tryRoom(form, profile, asked, places->ahead, places->beside);
-  int64_t spare = form.search->budget - form.search->plan->counted();
-  tryRoom(form, profile, asked,
-          std::min(places->kept, std::max(form.problem.gathered, places->gathered) + spare), 0);
+  for (int64_t UnitPlaces::*room : {&UnitPlaces::ahead, &UnitPlaces::sent, &UnitPlaces::kept}) {
+    auto places =
+        form.search && form.search->plan ? unitPlacesOf(form.problem, *form.search->plan) : std::nullopt;
+    if (!places)
+      return;
+    int64_t spare = form.search->budget - form.search->plan->counted(),
+            most = std::max(form.problem.gathered, places->gathered) + spare;
+    bool keeps = room == &UnitPlaces::kept; // any number of them
+    tryRoom(form, profile, asked, keeps ? std::min(places->kept, most) : *places.*room,
+            keeps ? 0 : places->beside);
+  }
 }
 
 void searchOnce(Form &form, const planner::DeviceProfile &profile, planner::Options asked,

@@ -54,7 +54,8 @@ planner::GatheredUnits gatheredUnits(const StateLayout &layout) {
 
 } // namespace
 
-UnitMoves::UnitMoves(Block &body, const Contributions *contributions, const StateLayout &layout) {
+UnitMoves::UnitMoves(Block &body, const Contributions *contributions, const StateLayout &layout)
+    : sends(layout.isSharded()) {
   std::vector<std::vector<size_t>> reads, adds;
   Operation *before = nullptr;
   bool inSlices = false;
@@ -88,8 +89,11 @@ UnitMoves::UnitMoves(Block &body, const Contributions *contributions, const Stat
     for (std::vector<size_t> &units : *uses)
       llvm::sort(units);
   planner::GatheredUnits units = gatheredUnits(layout);
+  std::vector<char> offloaded;
+  if (sends && llvm::is_contained(layout.offloadedSlots(), "parameter"))
+    offloaded = planner::allButCopies(units.bytes.size(), layout.units.size(), layout.copied);
   if (layout.hasPartsOf("parameter"))
-    gathers = planner::gatherUnits(reads, units.bytes, units.stays, layout.gatheredBytes);
+    gathers = planner::gatherUnits(reads, units.bytes, units.stays, layout.gatheredBytes, offloaded);
   if (layout.hasPartsOf("gradient"))
     scatters = planner::scatterUnits(adds, units.bytes, layout.scatteredBytes);
 }
@@ -109,9 +113,16 @@ Spans UnitMoves::gatheredBefore(train::CommandOp command) const {
   return spansAt(command, firsts, gathers, &planner::UnitSpan::first);
 }
 
-Spans UnitMoves::begunBefore(train::CommandOp command) const {
+Spans UnitMoves::sentBefore(train::CommandOp command) const {
+  Spans spans = spansAt(command, firsts, gathers, &planner::UnitSpan::sent);
+  llvm::erase_if(spans, [&](const planner::UnitSpan &span) { return !sends || span.sent >= span.first; });
+  return spans;
+}
+
+Spans UnitMoves::readBefore(train::CommandOp command) const {
   Spans spans = spansAt(command, firsts, gathers, &planner::UnitSpan::begin);
-  llvm::erase_if(spans, [](const planner::UnitSpan &span) { return span.begin >= span.first; });
+  llvm::erase_if(
+      spans, [&](const planner::UnitSpan &span) { return span.begin >= (sends ? span.sent : span.first); });
   return spans;
 }
 

@@ -15,10 +15,11 @@ public:
   /// `contributions`: of a loop over micro-steps, else null.
   UnitMoves(mlir::Block &body, const Contributions *contributions, const StateLayout &layout);
 
-  /// Units that are there before this command, and those whose gathering begins there, ahead of the command
-  /// that needs them.
+  /// Units that are there before this command, and, ahead of the command that needs them, those that devices
+  /// send there and those that they read from where they are offloaded.
   llvm::SmallVector<planner::UnitSpan> gatheredBefore(train::CommandOp command) const;
-  llvm::SmallVector<planner::UnitSpan> begunBefore(train::CommandOp command) const;
+  llvm::SmallVector<planner::UnitSpan> sentBefore(train::CommandOp command) const;
+  llvm::SmallVector<planner::UnitSpan> readBefore(train::CommandOp command) const;
   /// Units whose gradients have room from before this command on; have all their terms behind it; were sent
   /// beside the commands up to it, since they had all their terms.
   llvm::SmallVector<planner::UnitSpan> addedFrom(train::CommandOp command) const;
@@ -38,6 +39,7 @@ private:
   llvm::DenseMap<mlir::Operation *, size_t> positions;
   CommandSet firsts, lasts; ///< of their positions
   planner::UnitSchedule gathers, scatters;
+  bool sends; ///< there are several devices
 };
 
 } // namespace accum

@@ -10,19 +10,28 @@ namespace accum {
 /// offloaded; and others begin to come.
 void UnitTransfers::bringParameters(train::CommandOp command, const UnitMoves &moves) {
   for (const planner::UnitSpan &span : moves.gatheredBefore(command)) {
+    if (!layout.isSharded() || span.sent == span.first)
+      fetchOwn(span, /*start=*/false, command.getLoc());
     gatherUnit(span, /*start=*/false, command.getLoc());
     buffers.noteGathered(span);
   }
-  for (const planner::UnitSpan &span : moves.begunBefore(command))
+  for (const planner::UnitSpan &span : moves.sentBefore(command)) {
+    fetchOwn(span, /*start=*/false, command.getLoc());
     gatherUnit(span, /*start=*/true, command.getLoc());
+  }
+  for (const planner::UnitSpan &span : moves.readBefore(command))
+    fetchOwn(span, /*start=*/true, command.getLoc());
+}
+
+/// A device's part of an offloaded unit comes to its place in that.
+void UnitTransfers::fetchOwn(const planner::UnitSpan &span, bool start, Location loc) {
+  if (isOffloaded(span))
+    offload.fetchParameters(span.unit, buffers.ownGathered(span), start, loc);
 }
 
 void UnitTransfers::gatherUnit(const planner::UnitSpan &span, bool start, Location loc) {
-  bool isOffloaded = offload.hasParameters() && !layout.gatheredUnit(span.unit).second; // copies never are
-  Place own = isOffloaded ? buffers.ownGathered(span) : buffers.gatheredFrom(span);
-  if (isOffloaded)
-    offload.fetchParameters(span.unit, own, start, loc);
-  if (layout.isSharded() && !(isOffloaded && start))
+  Place own = isOffloaded(span) ? buffers.ownGathered(span) : buffers.gatheredFrom(span);
+  if (layout.isSharded())
     device::AllGatherOp::create(builder, loc, buffers.at(own, builder, loc),
                                 buffers.at(buffers.gathered(span), builder, loc), start);
 }

@@ -20,11 +20,15 @@ public:
   // --- behind it ---
   void scatterGradients(train::CommandOp command, const UnitMoves &moves);
 
-  /// A unit of parameters is whole in the place of a span, or begins to come there. Of an offloaded one that
-  /// a device is to send, only its own part can begin to come.
+  /// A device's part of an offloaded unit is in the place of a span, or begins to come there.
+  void fetchOwn(const planner::UnitSpan &span, bool start, mlir::Location loc);
+  /// A unit of parameters is whole in the place of a span, or begins to come there from all devices.
   void gatherUnit(const planner::UnitSpan &span, bool start, mlir::Location loc);
 
 private:
+  bool isOffloaded(const planner::UnitSpan &span) const { // copies never are
+    return offload.hasParameters() && !layout.gatheredUnit(span.unit).second;
+  }
   void addScattered(const planner::UnitSpan &span, mlir::Location loc);
 
   train::StepOp step;

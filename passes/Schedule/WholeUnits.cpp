@@ -47,7 +47,10 @@ void WholeUnits::bring(size_t unit, bool start, Location loc) {
     device::AllGatherOp::create(builder, loc, buffers.at(buffers.part("gradient", unit), builder, loc),
                                 buffers.at(all, builder, loc), start);
   }
-  if (layout.hasPartsOf("parameter") && comes(parameter))
+  if (!layout.hasPartsOf("parameter") || !comes(parameter))
+    return;
+  transfers.fetchOwn(parameter, start, loc);
+  if (!start || !offload.hasParameters()) // what is read ahead is sent when it is needed
     transfers.gatherUnit(parameter, start, loc);
 }
 

@@ -56,10 +56,10 @@ std::string describeSharing(const Sharing &sharing, int64_t devices, const Probl
     text += fmt::format(", {} offloaded", sharing.offload == Offload::Optimizer ? "optimizer state"
                                           : hasMoments ? "parameters and optimizer state"
                                                        : "parameters");
-  bool comes = sharing.cutsParameters(devices) || sharing.offload == Offload::Parameters;
-  auto timeline = comes ? unitTimeline(runs, sharing.cutsParameters(devices), devices) : std::nullopt;
-  if (timeline && timeline->isAhead())
-    text += sharing.cutsParameters(devices) ? ", weights gathered ahead" : ", weights fetched ahead";
+  bool isOffloaded = sharing.offload == Offload::Parameters, cuts = sharing.cutsParameters(devices);
+  auto timeline = cuts || isOffloaded ? unitTimeline(runs, cuts, devices, isOffloaded) : std::nullopt;
+  if (timeline && timeline->isBegunAhead())
+    text += cuts && timeline->isSentAhead() ? ", weights gathered ahead" : ", weights fetched ahead";
   return text;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Spans of use, placed by first fit.
 #include "compiler/Planner/Sharing/Gathering.h"
-#include "compiler/Planner/Sharing/Units.h"
 #include <algorithm>
 #include <map>
 #include <set>
@@ -65,19 +64,32 @@ std::vector<UnitSpan> spansOnDemand(const Uses &unitsAt, const std::vector<char>
         continue;
       }
       latest[unit] = spans.size();
-      spans.push_back({unit, position, position, position, position});
+      spans.push_back({unit, position, position, position, position, position});
     }
   return spans;
 }
 
-/// Each begins where the one before it is needed, or as soon as its own unit was last used.
-std::vector<UnitSpan> begunAhead(std::vector<UnitSpan> spans) {
+enum class Ahead : uint8_t { Nothing, Begun, Sent }; ///< what goes on before a unit is needed
+
+/// Each begins where the one before it is needed, or as soon as its own unit was last used. `ahead`: of those
+/// that are `offloaded`; others are sent as they begin.
+std::vector<UnitSpan> begunAhead(std::vector<UnitSpan> spans, Ahead ahead,
+                                 const std::vector<char> &offloaded) {
+  if (ahead == Ahead::Nothing)
+    return spans;
   std::map<size_t, size_t> free; // unit -> the position from which on it is not used
-  size_t before = 0, now = 0;    // where the spans before this one's position, and those there, are needed
+  // Where the spans at the two positions before this one's are needed, and this one.
+  size_t second = 0, before = 0, now = 0;
   for (UnitSpan &span : spans) {
     if (span.first > now)
-      before = std::exchange(now, span.first);
-    span.begin = std::min(span.first, std::max(before, free[span.unit]));
+      second = std::exchange(before, std::exchange(now, span.first));
+    auto from = [&](size_t position) { return std::min(span.first, std::max(position, free[span.unit])); };
+    span.begin = span.sent = from(before);
+    bool isRead = !offloaded.empty() && offloaded[span.unit] != 0;
+    if (isRead && ahead == Ahead::Sent)
+      span.begin = from(second);
+    if (isRead && span.begin == span.sent) // nobody waits for a part to be read
+      span.sent = span.first;
     free[span.unit] = span.end + 1;
   }
   return spans;
@@ -101,8 +113,9 @@ int64_t mostAlive(const std::vector<UnitSpan> &spans, const std::vector<int64_t>
 class Kept {
 public:
   /// `spans`: on demand.
-  Kept(std::vector<UnitSpan> spans, const std::vector<int64_t> &unitBytes, int64_t room, bool isAhead)
-      : spans(std::move(spans)), unitBytes(unitBytes), room(room), isAhead(isAhead),
+  Kept(std::vector<UnitSpan> spans, const std::vector<int64_t> &unitBytes, int64_t room, Ahead ahead,
+       const std::vector<char> &offloaded)
+      : spans(std::move(spans)), unitBytes(unitBytes), room(room), ahead(ahead), offloaded(offloaded),
         joins(this->spans.size()), best(place(arranged(), unitBytes)) {
     std::vector<std::pair<size_t, size_t>> gaps; // length, number of the span behind it
     std::map<size_t, size_t> lasts;
@@ -156,55 +169,16 @@ private:
       from.last = spans[i].last;
       from.end = spans[i].end;
     }
-    return isAhead ? begunAhead(std::move(joined)) : joined;
+    return begunAhead(std::move(joined), ahead, offloaded);
   }
 
   std::vector<UnitSpan> spans;
   const std::vector<int64_t> &unitBytes;
   int64_t room;
-  bool isAhead;
+  Ahead ahead;
+  const std::vector<char> &offloaded;
   std::vector<char> joins; ///< of each span whether its unit stays there from the span before it
   UnitSchedule best;
-};
-
-/// Commands of a region as positions; those that run in slices, or may, are one, and so is a tail with its
-/// command.
-class Positions {
-public:
-  Positions(const Problem &runs, Region region, const std::set<int> &leftOut) {
-    bool inSlices = false;
-    for (const Command &command : runs.commands) {
-      if (command.region != region || leftOut.contains(static_cast<int>(&command - runs.commands.data())))
-        continue;
-      bool isSliced =
-          std::ranges::any_of(command.variants, [](const Variant &each) { return each.slice > 0; });
-      if (!(command.tail || (isSliced && inSlices)) || count == 0)
-        ++count;
-      inSlices = isSliced;
-      int64_t id = command.cloneOf >= 0 ? command.cloneOf : command.id;
-      of[id].push_back(count - 1);
-      commandsAt.resize(count);
-      commandsAt.back().push_back(static_cast<size_t>(&command - runs.commands.data()));
-    }
-  }
-
-  /// What each position needs, from the commands of each unit.
-  Uses uses(const std::vector<std::vector<int64_t>> &commandsOfUnit) const {
-    Uses unitsAt(count);
-    for (size_t unit = 0; unit < commandsOfUnit.size(); ++unit)
-      for (int64_t command : commandsOfUnit[unit])
-        if (auto found = of.find(command); found != of.end())
-          for (size_t at : found->second)
-            if (unitsAt[at].empty() || unitsAt[at].back() != unit)
-              unitsAt[at].push_back(unit);
-    return unitsAt;
-  }
-
-  std::vector<std::vector<size_t>> commandsAt;
-
-private:
-  size_t count = 0;
-  std::map<int64_t, std::vector<size_t>> of;
 };
 
 } // namespace
@@ -217,11 +191,21 @@ const UnitSpan *UnitSchedule::at(size_t unit, size_t position) const {
 }
 
 UnitSchedule gatherUnits(const Uses &unitsAt, const std::vector<int64_t> &unitBytes,
-                         const std::vector<char> &stays, int64_t room) {
+                         const std::vector<char> &stays, int64_t room, const std::vector<char> &offloaded) {
   std::vector<UnitSpan> spans = spansOnDemand(unitsAt, stays);
   room = std::max(room, place(spans, unitBytes).bytes);
-  bool isAhead = place(begunAhead(spans), unitBytes).bytes <= room;
-  return Kept(std::move(spans), unitBytes, room, isAhead).take();
+  Ahead ahead = !offloaded.empty() ? Ahead::Sent : Ahead::Begun;
+  while (ahead != Ahead::Nothing && place(begunAhead(spans, ahead, offloaded), unitBytes).bytes > room)
+    ahead = ahead == Ahead::Sent ? Ahead::Begun : Ahead::Nothing;
+  return Kept(std::move(spans), unitBytes, room, ahead, offloaded).take();
+}
+
+GatherRooms gatherRooms(const Uses &unitsAt, const std::vector<int64_t> &unitBytes,
+                        const std::vector<char> &stays, const std::vector<char> &offloaded) {
+  std::vector<UnitSpan> spans = spansOnDemand(unitsAt, stays);
+  auto with = [&](Ahead ahead) { return place(begunAhead(spans, ahead, offloaded), unitBytes).bytes; };
+  return {with(Ahead::Nothing), with(Ahead::Begun), with(Ahead::Sent),
+          gatherUnits(unitsAt, unitBytes, stays, kAnyRoom, offloaded).bytes};
 }
 
 UnitSchedule scatterUnits(const Uses &unitsAt, const std::vector<int64_t> &unitBytes, int64_t room) {
@@ -231,7 +215,7 @@ UnitSchedule scatterUnits(const Uses &unitsAt, const std::vector<int64_t> &unitB
     for (size_t unit : unitsAt[position]) {
       auto [entry, isNew] = known.try_emplace(unit, spans.size());
       if (isNew)
-        spans.push_back({unit, position, position, position, position});
+        spans.push_back({unit, position, position, position, position, position});
       spans[entry->second].last = spans[entry->second].end = position;
     }
   UnitSchedule least = place(spans, unitBytes);
@@ -264,108 +248,10 @@ GatheredUnits gatheredUnits(const std::vector<int64_t> &unitBytes, const std::ve
   return units;
 }
 
-/// Commands that copy parameters: programs copy whole parts in their place.
-static std::set<int> copyingCommands(const Problem &runs) {
-  std::set<int> commands;
-  for (const Buffer &buffer : runs.buffers)
-    if (buffer.role == StateRole::Parameters)
-      commands.insert(buffer.producer);
-  return commands;
-}
-
-namespace {
-
-/// Who reads and who adds to each unit; nothing where the problem does not say.
-struct UnitUsers {
-  UnitLayout layout;
-  GatheredUnits gathered;
-  /// Ids; copies, then frozen units, are read behind the others.
-  std::vector<std::vector<int64_t>> readers, adders;
-};
-
-} // namespace
-
-static std::optional<UnitUsers> unitUsers(const Problem &runs, bool cutParameters, int64_t devices) {
-  bool isKnown = std::ranges::any_of(runs.gradients, [](const Gradient &gradient) {
-    return !gradient.readers.empty() || !gradient.copyReaders.empty() || !gradient.adders.empty();
-  });
-  if (!isKnown)
-    return std::nullopt;
-  UnitUsers users{unitsOf(runs.gradients, cutParameters, devices), {}, {}, {}};
-  const UnitLayout &layout = users.layout;
-  UnitLayout frozen = unitsOf(runs.frozen, /*cutParameters=*/true, devices);
-  size_t units = layout.counts.size(), others = units + layout.copied;
-  users.readers.resize(others + frozen.counts.size());
-  users.adders.resize(units);
-  auto add = [](std::vector<int64_t> &to, const std::vector<int64_t> &more) {
-    to.insert(to.end(), more.begin(), more.end());
-  };
-  auto member = layout.order.begin();
-  for (size_t unit = 0; unit < units; ++unit)
-    for (auto end = member + layout.counts[unit]; member != end; ++member) {
-      const Gradient &gradient = runs.gradients[*member];
-      add(users.readers[unit], gradient.readers);
-      add(users.adders[unit], gradient.adders);
-      if (unit < layout.copied)
-        add(users.readers[units + unit], gradient.copyReaders);
-    }
-  auto unread = frozen.order.begin();
-  for (size_t unit = 0; unit < frozen.counts.size(); ++unit)
-    for (auto end = unread + frozen.counts[unit]; unread != end; ++unread)
-      add(users.readers[others + unit], runs.frozen[*unread].readers);
-  users.gathered = gatheredUnits(layout.bytes, layout.isSmall, layout.copied, {frozen.bytes, frozen.isSmall});
-  return users;
-}
-
-/// Bytes of a place in which units are whole to be updated; 0 where they are not.
-static int64_t leastForUpdate(const Problem &runs, const UnitLayout &layout) {
-  return runs.wholeUpdate != 0 ? updateUnits(layout.bytes, 0).bytes : 0;
-}
-
-std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, int64_t devices) {
-  auto users = unitUsers(runs, cutParameters, devices);
-  if (!users)
-    return std::nullopt;
-  Positions prologue(runs, Region::Prologue, cutParameters ? copyingCommands(runs) : std::set<int>());
-  Positions micro(runs, Region::Micro, {});
-  const GatheredUnits &gathered = users->gathered;
-  UnitPlaces places;
-  for (const Positions *positions : {&prologue, &micro}) {
-    Uses uses = positions->uses(users->readers);
-    std::vector<UnitSpan> spans = spansOnDemand(uses, gathered.stays);
-    places.gathered = std::max(places.gathered, place(spans, gathered.bytes).bytes);
-    places.ahead = std::max(places.ahead, place(begunAhead(spans), gathered.bytes).bytes);
-    places.kept = std::max(places.kept, gatherUnits(uses, gathered.bytes, gathered.stays, kAnyRoom).bytes);
-  }
-  Uses adds = micro.uses(users->adders);
-  places.scattered = scatterUnits(adds, users->layout.bytes).bytes;
-  places.beside = scatterUnits(adds, users->layout.bytes, kAnyRoom).bytes;
-  int64_t least = leastForUpdate(runs, users->layout);
-  int64_t ahead = least > 0 ? updateUnits(users->layout.bytes, kAnyRoom).bytes : 0;
-  for (int64_t *place : {&places.gathered, &places.scattered})
-    *place = std::max(*place, least);
-  for (int64_t *place : {&places.ahead, &places.kept, &places.beside})
-    *place = std::max(*place, ahead);
-  return places;
-}
-
-std::optional<UnitTimeline> unitTimeline(const Problem &runs, bool cutParameters, int64_t devices) {
-  auto users = unitUsers(runs, cutParameters, devices);
-  if (!users)
-    return std::nullopt;
-  Positions micro(runs, Region::Micro, {});
-  const GatheredUnits &gathered = users->gathered;
-  UnitTimeline timeline{users->layout.counts.size(), {}, {}, micro.commandsAt, users->layout.copied};
-  int64_t room = leastForUpdate(runs, users->layout);
-  timeline.gathers =
-      gatherUnits(micro.uses(users->readers), gathered.bytes, gathered.stays, std::max(room, runs.gathered));
-  timeline.scatters =
-      scatterUnits(micro.uses(users->adders), users->layout.bytes, std::max(room, runs.scattered));
-  return timeline;
-}
-
-bool UnitTimeline::isAhead() const {
-  return std::ranges::any_of(gathers.spans, [](const UnitSpan &span) { return span.begin < span.first; });
+std::vector<char> allButCopies(size_t gathered, size_t units, size_t copied) {
+  std::vector<char> all(gathered, 1);
+  std::fill_n(all.begin() + static_cast<ptrdiff_t>(units), copied, char(0));
+  return all;
 }
 
 } // namespace accum::planner

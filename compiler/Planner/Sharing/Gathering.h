@@ -9,9 +9,10 @@ namespace accum::planner {
 
 /// A unit in memory, at `offset` bytes of the place for such units: from the position before which its room
 /// is taken to the one behind which that is free again. Commands at `first` to `last` use it. A gathering
-/// begins before `begin` and ends before `first`, a scattering begins behind `last` and ends behind `end`.
+/// begins before `sent`, or before `begin` where an offloaded part is read for it, and ends before `first`. A
+/// scattering begins behind `last` and ends behind `end`.
 struct UnitSpan {
-  size_t unit = 0, begin = 0, first = 0, last = 0, end = 0;
+  size_t unit = 0, begin = 0, sent = 0, first = 0, last = 0, end = 0;
   int64_t offset = 0, bytes = 0;
 };
 
@@ -28,9 +29,21 @@ struct UnitSchedule {
 /// What that takes is the least room. Where `room` is enough, each unit's gathering begins as soon as the one
 /// before it is needed; and what room is left keeps units that would be gathered again, those first that are
 /// needed again soonest.
+/// `offloaded`: those that are gathered from parts that are read before. As soon as the unit before such a
+/// one is needed its part is read, or, with more room, is gathered, having been read since the second one
+/// before.
 UnitSchedule gatherUnits(const std::vector<std::vector<size_t>> &unitsAt,
                          const std::vector<int64_t> &unitBytes, const std::vector<char> &stays = {},
-                         int64_t room = 0);
+                         int64_t room = 0, const std::vector<char> &offloaded = {});
+
+/// Room that is enough for that: on demand, as soon as the one before is needed, with parts that are read
+/// before, and where besides nothing is gathered twice.
+struct GatherRooms {
+  int64_t onDemand = 0, ahead = 0, sent = 0, kept = 0;
+};
+GatherRooms gatherRooms(const std::vector<std::vector<size_t>> &unitsAt,
+                        const std::vector<int64_t> &unitBytes, const std::vector<char> &stays,
+                        const std::vector<char> &offloaded);
 
 /// `unitsAt[i]`: units that the i-th command adds to. Each stays from the first to the last one; where `room`
 /// is enough, until the next one is scattered.
@@ -52,15 +65,20 @@ struct GatheredUnits {
 };
 GatheredUnits gatheredUnits(const std::vector<int64_t> &unitBytes, const std::vector<char> &isSmall,
                             size_t copied, const GatheredUnits &frozen = {});
+/// Of so many that are gathered which ones are no copies.
+std::vector<char> allButCopies(size_t gathered, size_t units, size_t copied);
 
 /// Bytes of the places for gathered parameters and for gradients on their way, in a problem as it runs;
-/// nothing where it does not say who reads and who adds. `cutParameters`: as in `unitsOf`.
+/// nothing where it does not say who reads and who adds. `cutParameters`: as in `unitsOf`. `offloaded`: where
+/// devices have parts of parameters, they read them.
 struct UnitPlaces {
   int64_t gathered = 0, scattered = 0; ///< at the least
   int64_t ahead = 0, beside = 0;       ///< where they come and go beside the commands
+  int64_t sent = 0;                    ///< where besides the gathering of what is read goes beside them
   int64_t kept = 0;                    ///< where besides nothing is gathered twice
 };
-std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, int64_t devices);
+std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, int64_t devices,
+                                     bool offloaded);
 
 /// Units as they come and go in the micro-steps of a problem as it runs, with the room that it says.
 struct UnitTimeline {
@@ -69,8 +87,10 @@ struct UnitTimeline {
   std::vector<std::vector<size_t>> commandsAt; ///< the commands of a position, by their place in the problem
   size_t copied = 0;                           ///< how many copies
 
-  bool isAhead() const; ///< a gathering begins before its unit is needed
+  bool isBegunAhead() const; ///< a unit begins to come before it is needed
+  bool isSentAhead() const;  ///< and devices send it
 };
-std::optional<UnitTimeline> unitTimeline(const Problem &runs, bool cutParameters, int64_t devices);
+std::optional<UnitTimeline> unitTimeline(const Problem &runs, bool cutParameters, int64_t devices,
+                                         bool offloaded);
 
 } // namespace accum::planner

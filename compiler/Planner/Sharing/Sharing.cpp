@@ -300,7 +300,8 @@ std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sha
   };
   UnitPlaces places{2 * problem.largestParameter, 2 * problem.largestParameter};
   if (gathers || scatters)
-    places = unitPlaces(problem, sharing.cutsParameters(devices), devices).value_or(places);
+    places =
+        unitPlaces(problem, sharing.cutsParameters(devices), devices, /*offloaded=*/false).value_or(places);
   if (copiedBytes(problem) > 0 && sharing.cutsParameters(devices))
     add(kCopiesLine, heldCopies(problem, sharing, devices));
   if (gathers)

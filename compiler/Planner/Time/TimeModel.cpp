@@ -282,9 +282,9 @@ std::optional<UnitTraffic> TimeModel::unitsAt(int64_t m, const Sharing &sharing)
   bool scatters = sharing.reduceEach && devices > 1;
   if (!cuts && !isOffloaded && !scatters)
     return std::nullopt;
-  auto &timeline = timelines[cuts ? 0 : 1];
+  auto &timeline = timelines[cuts ? isOffloaded : 2];
   if (!timeline)
-    timeline = unitTimeline(problem, cuts, devices);
+    timeline = unitTimeline(problem, cuts, devices, isOffloaded);
   if (!*timeline)
     return std::nullopt;
   std::vector<double> seconds;

@@ -127,8 +127,9 @@ private:
   double callFetch = 0, kernelFetch = 0; ///< what a byte costs more that comes from memory, in seconds
   std::vector<Rated> rates;              ///< per command
   int64_t copies;                        ///< `copiedBytes` of the problem
-  /// Of units over parts of parameters, and over whole ones; found when somebody asks.
-  mutable std::array<std::optional<std::optional<UnitTimeline>>, 2> timelines;
+  /// Of units over parts of parameters, over parts that are read, and over whole ones; found when somebody
+  /// asks.
+  mutable std::array<std::optional<std::optional<UnitTimeline>>, 3> timelines;
 };
 
 const char *toText(TimeSource source); ///< `table`, `costs`, `rates`

@@ -18,13 +18,14 @@ public:
 
 private:
   using Ends = std::map<const UnitSpan *, double>;
-  /// Spans that are needed and that begin before a position, that end and that have their last term behind
+  /// Spans that are needed, sent and read from a position on; that end and that have their last term behind
   /// it.
   struct Moment {
-    std::vector<const UnitSpan *> needed, begun, sent, final;
+    std::vector<const UnitSpan *> needed, sent, read, ended, final;
   };
   double &begin(const UnitSpan &span, double seconds, double &link, Traffic &of, Ends &ends);
   void wait(double until, Traffic &of);
+  void read(const UnitSpan &span);
   void pass(const UnitSpan &span, Traffic &of, Ends &ends);
   bool isFetched(const UnitSpan &span) const {
     bool isCopy = span.unit >= timeline.units && span.unit < timeline.units + timeline.copied;
@@ -42,13 +43,15 @@ Clock::Clock(const UnitTimeline &timeline, const UnitRates &rates, size_t positi
     : timeline(timeline), rates(rates), moments(positions) {
   for (const UnitSpan &span : timeline.gathers.spans) {
     moments[span.first].needed.push_back(&span);
-    if (span.begin < span.first)
-      moments[span.begin].begun.push_back(&span);
+    if (rates.gathers && span.sent < span.first)
+      moments[span.sent].sent.push_back(&span);
+    if (isFetched(span) && span.begin < (rates.gathers ? span.sent : span.first))
+      moments[span.begin].read.push_back(&span);
   }
   for (const UnitSpan &span : timeline.scatters.spans) {
     moments[span.last].final.push_back(&span);
     if (span.last < span.end)
-      moments[span.end].sent.push_back(&span);
+      moments[span.end].ended.push_back(&span);
   }
 }
 
@@ -70,28 +73,35 @@ void Clock::pass(const UnitSpan &span, Traffic &of, Ends &ends) {
   ends.erase(&span);
 }
 
+/// The device has its part of a unit, where that is offloaded.
+void Clock::read(const UnitSpan &span) {
+  if (!isFetched(span))
+    return;
+  auto begun = fetched.find(&span);
+  wait(begun != fetched.end() ? begun->second
+                              : begin(span, rates.fetch(span.bytes), disk, traffic.fetching, fetched),
+       traffic.fetching);
+}
+
 void Clock::before(size_t position) {
   for (const UnitSpan *span : moments[position].needed) {
-    if (isFetched(*span)) {
-      auto begun = fetched.find(span);
-      wait(begun != fetched.end() ? begun->second
-                                  : begin(*span, rates.fetch(span->bytes), disk, traffic.fetching, fetched),
-           traffic.fetching);
-    }
+    if (!gathered.contains(span))
+      read(*span);
     if (rates.gathers)
       pass(*span, traffic.gathering, gathered);
   }
-  for (const UnitSpan *span : moments[position].begun)
-    if (isFetched(*span))
-      begin(*span, rates.fetch(span->bytes), disk, traffic.fetching, fetched);
-    else if (rates.gathers)
-      begin(*span, rates.pass(span->bytes), ring, traffic.gathering, gathered);
+  for (const UnitSpan *span : moments[position].sent) {
+    read(*span);
+    begin(*span, rates.pass(span->bytes), ring, traffic.gathering, gathered);
+  }
+  for (const UnitSpan *span : moments[position].read)
+    begin(*span, rates.fetch(span->bytes), disk, traffic.fetching, fetched);
 }
 
 void Clock::behind(size_t position) {
   if (!rates.scatters)
     return;
-  for (const UnitSpan *span : moments[position].sent)
+  for (const UnitSpan *span : moments[position].ended)
     pass(*span, traffic.scattering, scattered);
   for (const UnitSpan *span : moments[position].final)
     if (span->end == position)

@@ -26,7 +26,7 @@ struct UnitRates {
 };
 
 /// As the program does it: passes one after the other, those that are needed at once behind those under way.
-/// `seconds`: of the commands of each position. What is offloaded is fetched ahead, and then gathered. That
+/// `seconds`: of the commands of each position. What is offloaded is fetched, and then gathered. That
 /// transfers and commands share a device's cores is not counted: a host's ranks wait for each other more than
 /// that, and of cards nobody has measured it.
 UnitTraffic unitTraffic(const UnitTimeline &timeline, const std::vector<double> &seconds,

@@ -27,8 +27,8 @@ Uses drawUses(std::mt19937 &random, size_t units) {
 
 void expectPlaced(const UnitSchedule &schedule, const Uses &uses, const std::vector<int64_t> &bytes) {
   for (const UnitSpan &span : schedule.spans)
-    EXPECT_TRUE(span.begin <= span.first && span.first <= span.last && span.last <= span.end &&
-                span.end < uses.size());
+    EXPECT_TRUE(span.begin <= span.sent && span.sent <= span.first && span.first <= span.last &&
+                span.last <= span.end && span.end < uses.size());
   for (size_t position = 0; position < uses.size(); ++position) {
     int64_t load = 0;
     for (const UnitSpan &span : schedule.spans) {
@@ -61,6 +61,9 @@ TEST(Gathering, UnitsAreThereWhenTheyAreNeeded) {
     for (int64_t &each : bytes)
       each = 256 * (1 + int64_t(random() % 9));
     Uses uses = drawUses(random, units);
+    std::vector<char> offloaded(units);
+    for (char &each : offloaded)
+      each = char(random() % 2);
     int64_t all = std::accumulate(bytes.begin(), bytes.end(), int64_t(0)), least = 0;
     size_t sent = SIZE_MAX;
     for (int64_t room : {int64_t(0), all / 2, all, kAnyRoom}) {
@@ -69,6 +72,7 @@ TEST(Gathering, UnitsAreThereWhenTheyAreNeeded) {
       expectPlaced(scattered, uses, bytes);
       for (const UnitSpan &span : scattered.spans) // once each
         EXPECT_EQ(std::ranges::count(scattered.spans, span.unit, &UnitSpan::unit), 1);
+      expectPlaced(gatherUnits(uses, bytes, {}, room, offloaded), uses, bytes);
       least = room == 0 ? gathered.bytes : least;
       EXPECT_LE(gathered.bytes, std::max(room, least));
       EXPECT_LE(gathered.spans.size(), sent) << "more room, more that stays";
@@ -107,6 +111,22 @@ TEST(Gathering, UnitsAreUpdatedOneByOne) {
     EXPECT_EQ(ahead.spans[unit].begin, unit == 0 ? 0 : unit - 1);
     EXPECT_EQ(ahead.spans[unit].end, unit);
   }
+}
+
+TEST(Gathering, AnOffloadedPartIsReadBeforeItIsSent) {
+  Uses uses = {{0}, {0}, {1}, {1}, {2}, {2}, {3}};
+  std::vector<int64_t> bytes = {100, 100, 100, 100};
+  using Moments = std::vector<std::pair<size_t, size_t>>;
+  auto moments = [&](int64_t room) {
+    Moments all;
+    for (const UnitSpan &span : gatherUnits(uses, bytes, {}, room, {1, 1, 1, 1}).spans)
+      all.emplace_back(span.begin, span.sent);
+    return all;
+  };
+  EXPECT_EQ(moments(100), (Moments{{0, 0}, {2, 2}, {4, 4}, {6, 6}}));
+  EXPECT_EQ(moments(200), (Moments{{0, 0}, {0, 2}, {2, 4}, {4, 6}})) << "read ahead, and sent on demand";
+  // Unit 1 has nothing before it to be read beside.
+  EXPECT_EQ(moments(300), (Moments{{0, 0}, {0, 2}, {0, 2}, {2, 4}}));
 }
 
 TEST(Gathering, GradientsGoWhileTheNextOnesAreAdded) {
@@ -155,13 +175,13 @@ TEST(Gathering, CopiesAreGatheredInTheirPlace) {
   EXPECT_EQ(layout.copied, 2u);
   EXPECT_EQ(layout.copyBytes(), 4096);
   // Both matrices' copies, of half the bytes, stay; and the scales, as long as they are read.
-  EXPECT_EQ(unitPlaces(problem, true, 2)->gathered, 2048 + 2048 + 1024);
+  EXPECT_EQ(unitPlaces(problem, true, 2, false)->gathered, 2048 + 2048 + 1024);
   // Updated whole, they come as they are: one, or two at once.
   problem.wholeUpdate = 1;
-  EXPECT_EQ(unitPlaces(problem, true, 2)->gathered, 2048 + 2048 + 1024);
-  EXPECT_EQ(unitPlaces(problem, true, 2)->scattered, 4096);
-  EXPECT_EQ(unitPlaces(problem, true, 2)->ahead, 4096 + 4096);
-  EXPECT_EQ(unitPlaces(problem, true, 2)->beside, 4096 + 4096);
+  EXPECT_EQ(unitPlaces(problem, true, 2, false)->gathered, 2048 + 2048 + 1024);
+  EXPECT_EQ(unitPlaces(problem, true, 2, false)->scattered, 4096);
+  EXPECT_EQ(unitPlaces(problem, true, 2, false)->ahead, 4096 + 4096);
+  EXPECT_EQ(unitPlaces(problem, true, 2, false)->beside, 4096 + 4096);
   layout = unitsOf(problem.gradients, /*cutParameters=*/false, 2);
   EXPECT_EQ(layout.order, (std::vector<size_t>{0, 1, 2, 3}));
   EXPECT_EQ(layout.copied, 0u);
@@ -177,10 +197,10 @@ TEST(Gathering, FrozenUnitsComeWithTheTrainedOnes) {
     problem.frozen.push_back({.bytes = 8192, .readers = {layer, 3 - layer}});
   }
   // Two others are needed before a layer's turn comes again: its own go, and come once more.
-  EXPECT_EQ(unitPlaces(problem, true, 2)->gathered, 1024 + 8192);
-  EXPECT_EQ(unitPlaces(problem, true, 2)->scattered, 1024);
+  EXPECT_EQ(unitPlaces(problem, true, 2, false)->gathered, 1024 + 8192);
+  EXPECT_EQ(unitPlaces(problem, true, 2, false)->scattered, 1024);
   // Offloaded parameters come like that, too, whole.
-  EXPECT_EQ(unitPlaces(problem, false, 1)->gathered, 1024 + 8192);
+  EXPECT_EQ(unitPlaces(problem, false, 1, false)->gathered, 1024 + 8192);
 }
 
 TEST(Units, OfOneKindEach) {
@@ -248,6 +268,12 @@ TEST(UnitTraffic, ByHand) {
   EXPECT_EQ(unitTraffic(onDemand, {3, 1}, gathers).gathering, (Traffic{4, 4}));
   UnitRates fetches{{}, [](int64_t size) { return double(size) / 100; }};
   EXPECT_EQ(unitTraffic(timeline, {3, 1}, fetches).fetching, (Traffic{2, 1}));
+  // Both are waited for for the first unit, and the second one's gathering; the third one's runs beside it.
+  std::vector<int64_t> three = {100, 100, 100};
+  UnitTimeline read{3, gatherUnits({{0}, {1}, {2}}, three, {}, kAnyRoom, {1, 1, 1}), {}, {}};
+  UnitTraffic both = unitTraffic(read, {5, 5, 5}, {gathers.pass, fetches.fetch, true, false});
+  EXPECT_EQ(both.fetching, (Traffic{3, 1}));
+  EXPECT_EQ(both.gathering, (Traffic{6, 4}));
   // Each is waited for where the next one is final, and at the end.
   UnitTimeline sent{2, {}, scatterUnits({{0}, {1}, {}}, bytes, kAnyRoom), {}};
   UnitRates scatters{gathers.pass, {}, /*gathers=*/false, /*scatters=*/true};
