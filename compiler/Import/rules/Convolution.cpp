@@ -86,10 +86,10 @@ static Window windowOf(Binder &node, ArrayRef<int64_t> kernel, const Shape &inpu
   return window;
 }
 
-/// Row-major places of the windows' elements among the spatial axes `extents`: [counts..., kernel...].
-static Content placesOf(const Window &window, ArrayRef<int64_t> extents) {
-  SmallVector<int64_t> sizes(window.counts);
-  llvm::append_range(sizes, window.kernel);
+Content indexTable(ArrayRef<int64_t> places, ArrayRef<int64_t> taps,
+                   llvm::function_ref<int64_t(ArrayRef<int64_t> place, ArrayRef<int64_t> tap)> entry) {
+  SmallVector<int64_t> sizes(places);
+  llvm::append_range(sizes, taps);
   Shape shape;
   for (int64_t size : sizes)
     shape.push_back(Extent::fixed(size));
@@ -97,15 +97,22 @@ static Content placesOf(const Window &window, ArrayRef<int64_t> extents) {
   if (!isFoldable(shape))
     refuseUnsupported("has windows of more than " + std::to_string(largestContent) + " elements");
   SmallVector<int64_t> index(sizes.size(), 0);
-  std::vector<Element> places;
-  size_t rank = extents.size();
-  do {
+  std::vector<Element> entries;
+  do
+    entries.push_back(Element::integer(
+        entry(ArrayRef(index).take_front(places.size()), ArrayRef(index).drop_front(places.size()))));
+  while (advance(index, sizes));
+  return Content::dense(DType::Int64, shape, std::move(entries));
+}
+
+/// Row-major places of the windows' elements among the spatial axes `extents`: [counts..., kernel...].
+static Content placesOf(const Window &window, ArrayRef<int64_t> extents) {
+  return indexTable(window.counts, window.kernel, [&](ArrayRef<int64_t> count, ArrayRef<int64_t> tap) {
     int64_t place = 0;
-    for (size_t d = 0; d < rank; ++d)
-      place = place * extents[d] + index[d] * window.strides[d] + index[rank + d] * window.dilations[d];
-    places.push_back(Element::integer(place));
-  } while (advance(index, sizes));
-  return Content::dense(DType::Int64, shape, std::move(places));
+    for (size_t d = 0; d < extents.size(); ++d)
+      place = place * extents[d] + count[d] * window.strides[d] + tap[d] * window.dilations[d];
+    return place;
+  });
 }
 
 /// Windows beside each other that cover the input: a matter of layout only.
@@ -196,7 +203,8 @@ static Value applyFilter(Emitter &emit, Value rows, Value weight, int64_t groups
   return emit.reshape(result, shape);
 }
 
-void requireFixedFilter(ArrayRef<Extent> input, ArrayRef<Extent> filter, Value bias) {
+/// Refuses an input whose channels are the batch, and a filter or bias that depends on samples.
+static void requireFixedFilter(ArrayRef<Extent> input, ArrayRef<Extent> filter, Value bias) {
   if (filter.size() >= 3 && input.size() == filter.size() && input[1].batched)
     refuseCrossBatch("takes the batch axis 1 of " + toString(input) +
                          " for its channels, of which the filter " + toString(filter) + " fixes the number",
@@ -208,21 +216,31 @@ void requireFixedFilter(ArrayRef<Extent> input, ArrayRef<Extent> filter, Value b
                      {"a filter that is a parameter, or the same for all samples, compiles"});
 }
 
+SmallVector<int64_t> kernelOf(Binder &node, const Shape &input, const Shape &filter, Value bias,
+                              bool isTransposed) {
+  requireFixedFilter(input, filter, bias);
+  int64_t groups = node.integer("group", 1);
+  bool fits = filter.size() >= 3 && input.size() == filter.size() && groups >= 1 &&
+              groups <= filter[0].count && filter[0].count % groups == 0;
+  SmallVector<int64_t> kernel(ArrayRef(slabOf(filter)).drop_front(fits ? 2 : filter.size()));
+  fits &= node.integerList("kernel_shape", kernel) == kernel;
+  if (fits) {
+    Extent grouped = Extent::fixed(filter[1].count * groups);
+    fits = input[1] == (isTransposed ? filter[0] : grouped) &&
+           (!bias || shapeOf(bias) == Shape{isTransposed ? grouped : filter[0]});
+  }
+  if (!fits)
+    refuseMalformed("has an input " + toString(input) + " and a filter " + toString(filter) +
+                    " that do not fit");
+  return kernel;
+}
+
 static void convolution(Binder &node) {
   Emitter &emit = node.emit;
   Value x = node.value(0), weight = node.value(1), bias = node.has(2) ? node.value(2) : Value();
   Shape filter = shapeOf(weight), input = shapeOf(x);
   int64_t groups = node.integer("group", 1);
-  requireFixedFilter(input, filter, bias);
-  bool fits = filter.size() >= 3 && input.size() == filter.size() && groups >= 1 &&
-              groups <= filter[0].count && filter[0].count % groups == 0 &&
-              input[1] == Extent::fixed(filter[1].count * groups);
-  SmallVector<int64_t> kernel(ArrayRef(slabOf(filter)).drop_front(fits ? 2 : filter.size()));
-  fits &= node.integerList("kernel_shape", kernel) == kernel;
-  if (!fits || (bias && shapeOf(bias) != Shape{filter[0]}))
-    refuseMalformed("has an input " + toString(input) + " and a filter " + toString(filter) +
-                    " that do not fit");
-  Window window = windowOf(node, kernel, input);
+  Window window = windowOf(node, kernelOf(node, input, filter, bias, /*isTransposed=*/false), input);
   Value y = applyFilter(emit, windows(emit, x, window, 0), weight, groups);
   if (bias)
     y = emit.add(y, bias); // along the last axis: the channels

@@ -57,29 +57,16 @@ static Spread spreadOf(Binder &node, ArrayRef<int64_t> kernel, const Shape &inpu
 /// Row-major places among `extents` that the taps of each place of the result meet, [sizes..., kernel...].
 /// Taps that meet nothing read the place behind the last.
 static Content sourcesOf(const Spread &spread, ArrayRef<int64_t> extents) {
-  SmallVector<int64_t> sizes(spread.sizes);
-  llvm::append_range(sizes, spread.kernel);
-  Shape shape;
-  for (int64_t size : sizes)
-    shape.push_back(Extent::fixed(size));
-  requireSane(shape);
-  if (!isFoldable(shape))
-    refuseUnsupported("has windows of more than " + std::to_string(largestContent) + " elements");
-  SmallVector<int64_t> index(sizes.size(), 0);
-  std::vector<Element> sources;
-  size_t rank = extents.size();
-  int64_t nothing = ShapedType::getNumElements(extents);
-  do {
+  return indexTable(spread.sizes, spread.kernel, [&](ArrayRef<int64_t> place, ArrayRef<int64_t> tap) {
     int64_t source = 0;
-    bool meets = true;
-    for (size_t d = 0; d < rank; ++d) {
-      int64_t at = index[d] + spread.low[d] - index[rank + d] * spread.dilations[d];
-      meets &= at >= 0 && at % spread.strides[d] == 0 && at / spread.strides[d] < extents[d];
+    for (size_t d = 0; d < extents.size(); ++d) {
+      int64_t at = place[d] + spread.low[d] - tap[d] * spread.dilations[d];
+      if (at < 0 || at % spread.strides[d] != 0 || at / spread.strides[d] >= extents[d])
+        return ShapedType::getNumElements(extents);
       source = source * extents[d] + at / spread.strides[d];
     }
-    sources.push_back(Element::integer(meets ? source : nothing));
-  } while (advance(index, sizes));
-  return Content::dense(DType::Int64, shape, std::move(sources));
+    return source;
+  });
 }
 
 /// What each place of the result reads: [N, sizes..., kernel..., C].
@@ -142,15 +129,7 @@ static void transposedConvolution(Binder &node) {
   Value x = node.value(0), filter = node.value(1), bias = node.has(2) ? node.value(2) : Value();
   Shape input = shapeOf(x), shape = shapeOf(filter);
   int64_t groups = node.integer("group", 1);
-  requireFixedFilter(input, shape, bias);
-  bool fits = shape.size() >= 3 && input.size() == shape.size() && groups >= 1 && groups <= shape[0].count &&
-              shape[0].count % groups == 0 && input[1] == shape[0];
-  SmallVector<int64_t> kernel(ArrayRef(slabOf(shape)).drop_front(fits ? 2 : shape.size()));
-  fits &= node.integerList("kernel_shape", kernel) == kernel;
-  if (!fits || (bias && shapeOf(bias) != Shape{Extent::fixed(shape[1].count * groups)}))
-    refuseMalformed("has an input " + toString(input) + " and a filter " + toString(shape) +
-                    " that do not fit");
-  Spread spread = spreadOf(node, kernel, input);
+  Spread spread = spreadOf(node, kernelOf(node, input, shape, bias, /*isTransposed=*/true), input);
   SmallVector<int64_t> extents(ArrayRef(slabOf(input)).drop_front(2));
   auto spatial = static_cast<int64_t>(extents.size());
   std::string places = placeLetters(spatial), taps = tapLetters(spatial);
