@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-#define ACCUM_ABI_VERSION 6u
+#define ACCUM_ABI_VERSION 7u
 
 enum accum_dtype {
   ACCUM_BOOL = 0, /* one byte, 0 or 1 */
@@ -37,14 +37,6 @@ enum accum_dtype {
   ACCUM_U16 = 10,
   ACCUM_U32 = 11,
   ACCUM_U64 = 12
-};
-
-/* A K loop over micro-batches runs in one of these phases; begin_micro and end_micro are told which. */
-enum accum_phase {
-  ACCUM_PREPASS = 0, /* totals over the inputs only, e.g. the global target count; a program may have several
-                        such loops before its micro-steps: totals that need those of the loop before */
-  ACCUM_MICRO = 1,   /* forward, loss and backward of one micro-batch */
-  ACCUM_EVAL = 2     /* forward and loss only */
 };
 
 struct accum_ctx;
@@ -170,10 +162,11 @@ typedef struct accum_ctx {
 typedef struct accum_runtime_v1 {
   uint32_t abi, size;
   /* Binds ctx->inputs to the rows [first_row, first_row + valid) of this rank's share of the global window;
-   * spare rows repeat a real sample. */
+   * spare rows repeat a real sample. `phase` is a position in the manifest's `phases`, of a loop over
+   * micro-batches; those of its inputs that the manifest lists there are brought. */
   int (*begin_micro)(accum_ctx *, uint32_t phase, uint32_t k, uint64_t *first_row, uint32_t *valid);
-  /* Observer: profile, parameter prints. The one of the last micro-step of ACCUM_MICRO is called after the
-   * update. */
+  /* Observer: profile, parameter prints. The one of the last micro-step of the phase that adds to gradients
+   * is called after the update. */
   int (*end_micro)(accum_ctx *, uint32_t phase, uint32_t k);
   /* Runs kernel number `kernel`: over all its chunks on the host, with the grid of the manifest's entry on a
    * GPU. args: one device pointer per kernel operand, the same on every target. */
@@ -190,9 +183,9 @@ typedef struct accum_runtime_v1 {
   int (*zero)(accum_ctx *, void *data, uint64_t bytes);
   /* From device memory to device memory; the ranges do not overlap. */
   int (*copy)(accum_ctx *, void *target, const void *source, uint64_t bytes);
-  /* In the last micro-step of ACCUM_MICRO: n elements of the gradients to which nothing is added any more.
-   * The runtime may begin to sum them over all ranks, or leave it to the all_reduce of all gradients, before
-   * which nobody reads them. Each gradient once. */
+  /* In the last micro-step of the phase that adds to gradients: n elements of the gradients to which nothing
+   * is added any more. The runtime may begin to sum them over all ranks, or leave it to the all_reduce of all
+   * gradients, before which nobody reads them. Each gradient once. */
   int (*start_all_reduce)(accum_ctx *, void *data, uint64_t n, int32_t dtype);
   /* n elements of the gradients, summed over all ranks; once or several times between the loss's all_reduce
    * and the update. What it has seen since the step began is one vector; its norm and finiteness are looked

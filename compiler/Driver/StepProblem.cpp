@@ -24,10 +24,10 @@ llvm::StringSet<> frozenInParts(ModuleOp module) {
         auto load = nn::behindViews(input).getDefiningOp<train::LoadParamOp>();
         if (!load)
           continue;
-        Region *region = command->getParentRegion();
-        if (region == &step.getMicro())
+        auto phase = cast<train::PhaseOp>(command->getParentOp());
+        if (phase == step.getMainLoop())
           commands[load.getParam()].insert(command);
-        else if (region != &step.getPrologue())
+        else if (phase.getLoop() || phase.updates())
           elsewhere.insert(load.getParam());
       }
     });
@@ -100,7 +100,7 @@ void noteReadAs(planner::Problem &step, planner::Problem &eval) {
 }
 
 int64_t tokensPerSample(train::StepOp step) {
-  auto type = dyn_cast<RankedTensorType>(step.getMicro().getArgument(0).getType());
+  auto type = dyn_cast<RankedTensorType>(step.getBlock().getArgument(0).getType());
   bool isTokens = type && type.getRank() == 2 && type.getElementType().isInteger(64);
   return isTokens ? type.getNumElements() / train::wholeBatchOf(step->getParentOp()).value_or(1) : 0;
 }

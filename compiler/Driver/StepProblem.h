@@ -10,7 +10,7 @@
 namespace accum::driver {
 
 /// Frozen parameters that devices may have in parts: matrices that few commands of the micro-steps read, and
-/// only those and the prologue.
+/// only those and what runs once.
 llvm::StringSet<> frozenInParts(mlir::ModuleOp module);
 
 /// The state by lines; what rounds offsets up counts as bookkeeping.

@@ -15,6 +15,7 @@ public:
 
 private:
   void printKernels();
+  void printPhases();
   void printFunction(llvm::StringRef signature, mlir::Region &region);
   void printBlock(mlir::Block &block);
   void printOp(mlir::Operation *op);
@@ -45,6 +46,7 @@ private:
   std::vector<std::string> rounds; ///< of the loops over slices around what is printed
   std::string firstName = "first"; ///< says whether what is printed runs for the first time in a step
   std::string heading;             ///< the last one printed
+  std::vector<std::string> phases; ///< what each is called, by number
   std::optional<CppNames> scope;
   llvm::DenseMap<mlir::Value, std::string> names;
   llvm::DenseMap<mlir::Attribute, std::string> kernels;

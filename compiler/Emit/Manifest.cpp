@@ -9,6 +9,7 @@
 #include "passes/Schedule/StateLayout.h"
 #include "runtime/files/File.h"
 #include <filesystem>
+#include <set>
 
 using namespace mlir;
 
@@ -47,15 +48,22 @@ runtime::InputSpec inputOf(DictionaryAttr input, std::optional<int64_t> wholeBat
   return spec;
 }
 
-/// What the pre-pass of training or evaluation reads, and what the runtime makes, which costs nothing.
-void markPrepassInputs(device::ProgramOp program, std::vector<runtime::InputSpec> &inputs) {
-  for (runtime::InputSpec &input : inputs)
-    input.inPrepass = input.isRuntimeMade();
+/// The phases, and which inputs each loop reads.
+void addPhases(device::ProgramOp program, runtime::Manifest &manifest) {
+  for (auto phase : program.getPhases().getAsRange<DictionaryAttr>())
+    manifest.phases.push_back({.name = phase.getAs<StringAttr>("name").str(),
+                               .isEval = phase.contains("eval"),
+                               .isLoop = phase.contains("loop"),
+                               .addsGradients = phase.contains("gradients")});
+  std::vector<std::set<size_t>> reads(manifest.phases.size());
   program.walk([&](device::BufferOp buffer) {
-    auto loop = buffer->getParentOfType<device::ForMicroOp>();
-    if (loop && loop.getPhase() == device::Phase::prepass && buffer.getSpace() == device::Space::input)
-      inputs[buffer.getOffset()].inPrepass = true;
+    if (auto loop = buffer->getParentOfType<device::ForMicroOp>();
+        loop && buffer.getSpace() == device::Space::input)
+      reads[loop.getPhase()].insert(buffer.getOffset());
   });
+  for (auto [phase, inputs] : llvm::zip_equal(manifest.phases, reads))
+    for (size_t input : inputs)
+      phase.inputs.push_back(manifest.inputs[input].name);
 }
 
 void addCommands(device::ProgramOp program, runtime::Manifest &manifest) {
@@ -142,7 +150,7 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   manifest.precision = train::precisionOf(module).str();
   for (auto input : program.getInputs().getAsRange<DictionaryAttr>())
     manifest.inputs.push_back(inputOf(input, train::wholeBatchOf(module)));
-  markPrepassInputs(program, manifest.inputs);
+  addPhases(program, manifest);
   for (auto [param, spec] : llvm::zip_equal(module.getOps<train::ParamOp>(), manifest.params)) {
     spec.framework = frameworkNames(param);
     if (spec.framework.empty() && param.getModule())

@@ -39,10 +39,6 @@ std::string typeText(BufferOp buffer) {
   return text;
 }
 
-StringRef phaseName(Phase phase) {
-  return phase == Phase::prepass ? "ACCUM_PREPASS" : phase == Phase::micro ? "ACCUM_MICRO" : "ACCUM_EVAL";
-}
-
 /// `transformer.h.0.attn.c_attn` -> `transformer.h.0.attn`: a layer's parts, not theirs; without a numbered
 /// layer the whole path.
 std::string shortModule(StringRef path) {
@@ -67,6 +63,7 @@ void CppPrinter::print(StringRef title) {
   printCppHead(program, title, out);
   out << "\nnamespace {\n\n";
   printKernels();
+  printPhases();
   printCppHelpers(program, out);
   printFunction("int step(accum_ctx *ctx, uint32_t k_steps, const accum_hyper *hyper)", program.getStep());
   printFunction("int eval(accum_ctx *ctx, uint32_t k_steps)", program.getEval());
@@ -86,6 +83,19 @@ void CppPrinter::printKernels() {
   for (auto &[index, kernel] : byIndex)
     out << "  " << kernel << " = " << index << ",\n";
   out << "};\n\n";
+}
+
+void CppPrinter::printPhases() {
+  CppNames taken(kReserved);
+  out << "// Rows of the manifest's `phases`: the loops over micro-batches.\nnamespace phase {\n";
+  for (auto [number, attribute] : llvm::enumerate(program.getPhases())) {
+    auto row = llvm::cast<mlir::DictionaryAttr>(attribute);
+    llvm::StringRef prefix = row.contains("eval") ? "eval " : "";
+    phases.push_back(taken.unique((prefix + row.getAs<mlir::StringAttr>("name").getValue()).str()));
+    if (row.contains("loop"))
+      out << "constexpr uint32_t " << phases.back() << " = " << number << ";\n";
+  }
+  out << "} // namespace phase\n\n";
 }
 
 void CppPrinter::printFunction(StringRef signature, mlir::Region &region) {
@@ -170,7 +180,9 @@ void CppPrinter::printOp(mlir::Operation *op) {
         printCheck(formatv("ctx->rt->copy(ctx, {0}, {1}, {2})", name(copy.getTarget()),
                            name(copy.getSource()), definition(copy.getSource()).getBytes()));
       })
-      .Case([&](EndMicroOp) { printCheck("ctx->rt->end_micro(ctx, ACCUM_MICRO, k_steps - 1)"); })
+      .Case([&](EndMicroOp end) {
+        printCheck(formatv("ctx->rt->end_micro(ctx, phase::{0}, k_steps - 1)", phases[end.getPhase()]));
+      })
       .Case([&](SectionOp section) {
         out << "\n";
         line() << "// " << cppComment(section.getTitle()) << "\n";
@@ -224,7 +236,7 @@ void CppPrinter::printLoop(ForMicroOp loop) {
   ++depth;
   line() << "uint64_t row;\n";
   line() << "uint32_t rows;\n";
-  printCheck(formatv("ctx->rt->begin_micro(ctx, {0}, k, &row, &rows)", phaseName(loop.getPhase())));
+  printCheck(formatv("ctx->rt->begin_micro(ctx, phase::{0}, k, &row, &rows)", phases[loop.getPhase()]));
   line() << "[[maybe_unused]] const bool first = k == 0;\n";
   if (uses<StartAllReduceOp>(loop.getBody(), [](StartAllReduceOp) { return true; }) ||
       uses<ReduceScatterOp>(loop.getBody(), [](ReduceScatterOp reduce) { return reduce.getIfLast(); }))
@@ -235,10 +247,10 @@ void CppPrinter::printLoop(ForMicroOp loop) {
   CppNames outer = *scope;
   printBlock(loop.getBody().front());
   scope = outer;
-  std::string end = formatv("ctx->rt->end_micro(ctx, {0}, k)", phaseName(loop.getPhase()));
-  if (loop.getPhase() == Phase::micro) {
+  std::string end = formatv("ctx->rt->end_micro(ctx, phase::{0}, k)", phases[loop.getPhase()]);
+  if (loop.addsGradients()) {
     line() << "if (k + 1 == k_steps)\n";
-    line() << "  break; // the last one ends behind the update\n";
+    line() << "  break; // the last one ends after the update\n";
   }
   printCheck(end);
   --depth;

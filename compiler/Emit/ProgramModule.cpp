@@ -37,7 +37,7 @@ private:
   void writeIf(llvm::Value *condition, llvm::function_ref<void()> body);
   void writeZero(ZeroOp zero);
   void writeCopy(CopyOp copy);
-  void endMicro(Phase phase, llvm::Value *k);
+  void endMicro(uint64_t phase, llvm::Value *k);
 
   /// Where a buffer's place begins.
   llvm::Value *address(BufferOp buffer);
@@ -144,7 +144,7 @@ void FunctionWriter::writeOp(mlir::Operation *op) {
       })
       .Case([&](ZeroOp zero) { writeZero(zero); })
       .Case([&](CopyOp copy) { writeCopy(copy); })
-      .Case([&](EndMicroOp) { endMicro(Phase::micro, b.CreateSub(steps, b.getInt32(1))); })
+      .Case([&](EndMicroOp end) { endMicro(end.getPhase(), b.CreateSub(steps, b.getInt32(1))); })
       .Case<BufferOp, SectionOp>([](auto) {});
 }
 
@@ -205,7 +205,7 @@ void FunctionWriter::check(llvm::Value *value, llvm::Value *code) {
   b.SetInsertPoint(next);
 }
 
-void FunctionWriter::endMicro(Phase phase, llvm::Value *k) {
+void FunctionWriter::endMicro(uint64_t phase, llvm::Value *k) {
   check(call(offsetof(accum_runtime_v1, end_micro), {b.getInt32(static_cast<uint32_t>(phase)), k}));
 }
 
@@ -225,7 +225,7 @@ void FunctionWriter::writeLoop(ForMicroOp loop) {
   last = b.CreateICmpEQ(next, steps, "last");
   writeBlock(loop.getBody().front());
   first = last = nullptr;
-  if (loop.getPhase() == Phase::micro) { // the last one is ended behind the update
+  if (loop.addsGradients()) { // the last one is ended after the update
     llvm::BasicBlock *more = newBlock("more");
     b.CreateCondBr(b.CreateICmpULT(next, steps), more, done);
     b.SetInsertPoint(more);

@@ -24,7 +24,7 @@ std::vector<std::pair<int, int>> columnsOf(const View &view, int limit) {
   for (int at = 0; at < commands;) {
     int begin = at++;
     while (at < commands && view.starts[at] - view.starts[begin] < 1.0 / limit &&
-           view.problem.commands[at].region == view.problem.commands[begin].region)
+           view.problem.commands[at].phase == view.problem.commands[begin].phase)
       ++at;
     columns.emplace_back(begin, at);
   }
@@ -131,10 +131,9 @@ std::string chart(const View &view) {
   return text;
 }
 
-/// The names of the regions under the drawing, as wide as they are; the pass within a micro-step where known.
-std::string regionBar(const View &view) {
-  static constexpr const char *names[] = {"pre-pass", "once per step", "micro-step", "update"};
-  std::string text = "<svg height='22' class='regions'>\n";
+/// The names of the phases under the drawing, as wide as they are; the pass within a micro-step where known.
+std::string phaseBar(const View &view) {
+  std::string text = "<svg height='22' class='phases'>\n";
   auto band = [&](int begin, int end, const std::string &name, bool isOdd) {
     double x = view.starts[begin], width = view.starts[end] - x;
     text += fmt::format("{}><title>{}</title></rect>", styledRect(isOdd ? "odd" : "even", x, 0, width, 1),
@@ -144,11 +143,12 @@ std::string regionBar(const View &view) {
                           width < 0.2 ? " class='wide'" : "", escape(name));
   };
   bool isOdd = false;
-  for (const RegionSpan &span : view.regions) {
-    std::string name = names[static_cast<int>(span.region)];
-    if (span.region == Region::Micro && view.plan->cut.steps > 1)
+  for (const PhaseSpan &span : view.phases) {
+    const Phase &phase = view.problem.phases[span.phase];
+    std::string name = labelOf(phase);
+    if (phase.kind == PhaseKind::Main && view.plan->cut.steps > 1)
       name += fmt::format(" (1 of {})", view.plan->cut.steps);
-    if (span.region == Region::Micro && view.lossCommand != kNoIndex) {
+    if (phase.kind == PhaseKind::Main && view.lossCommand != kNoIndex) {
       band(span.begin, view.lossCommand, "forward", isOdd = !isOdd);
       band(view.lossCommand, span.end, "loss, backward", isOdd = !isOdd);
     } else {
@@ -217,7 +217,7 @@ std::string memorySection(const View &view) {
       view.search.budget >= view.plan->counted() * 9 / 5
           ? fmt::format("The budget, {}, is above the picture.", formatBytes(view.search.budget))
           : "",
-      chart(view), regionBar(view), legend(view), peakTable(view), lineTable(view));
+      chart(view), phaseBar(view), legend(view), peakTable(view), lineTable(view));
 }
 
 } // namespace accum::planner::report

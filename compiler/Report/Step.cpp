@@ -17,12 +17,12 @@ struct Lane {
   std::string style, name;
 };
 
-Lane laneOf(const std::string &name) {
+Lane laneOf(const std::string &name, const Problem &problem) {
   if (name == "micro-steps")
     return {"act", "micro-step"};
   if (name == "update")
     return {"s2", name};
-  if (name == "pre-pass" || name == "feed")
+  if (name == "feed" || std::ranges::count(problem.phases, name, &Phase::name) > 0)
     return {"io", name};
   return {name == "once per step" ? "con" : "s1", name};
 }
@@ -57,12 +57,12 @@ std::vector<TimeLine> inOrder(std::vector<TimeLine> lines) {
 bool isBesideAll(const TimeLine &line) { return line.name.starts_with("offload") || line.name == "feed"; }
 
 /// Boxes in the order of time, to scale; communication below the arithmetic.
-std::string timeline(const Plan &plan) {
+std::string timeline(const Plan &plan, const Problem &problem) {
   double total = plan.seconds(), at = 0;
   std::string text =
       "<figure class='chart flat'><svg height='96' role='img' aria-label='timeline of a step'>\n";
   for (const TimeLine &line : inOrder(plan.time)) {
-    Lane lane = laneOf(line.name);
+    Lane lane = laneOf(line.name, problem);
     double width = total > 0 ? line.seconds / total : 0;
     bool talks =
         line.name.find("reduce") != std::string::npos || line.name.find("gather") != std::string::npos;
@@ -135,7 +135,7 @@ std::string stepSection(const View &view) {
       "the update{}; predicted with {} rates.</p>\n{}{}</section>\n",
       countMark(view.plan->cut.steps), view.plan->cut.steps == 1 ? "" : "s", countMark(view.plan->cut.m),
       view.search.devices > 1 ? fmt::format(" behind a reduction over {} devices", view.search.devices) : "",
-      escape(view.plan->basis), timeline(*view.plan), timeTable(view));
+      escape(view.plan->basis), timeline(*view.plan, view.problem), timeTable(view));
 }
 
 std::string recomputeSection(const View &view) {

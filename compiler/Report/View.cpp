@@ -23,10 +23,10 @@ void placeCommands(const TimeModel &times, int64_t m, View &view) {
     view.seconds.push_back(times.command(index, m).total);
     total += view.seconds.back();
     int at = static_cast<int>(index);
-    if (view.regions.empty() || view.regions.back().region != commands[index].region)
-      view.regions.push_back({commands[index].region, at, at});
-    view.regions.back().end = at + 1;
-    bool isLoss = commands[index].kind == CommandKind::Loss && commands[index].region == Region::Micro;
+    if (view.phases.empty() || view.phases.back().phase != commands[index].phase)
+      view.phases.push_back({commands[index].phase, at, at});
+    view.phases.back().end = at + 1;
+    bool isLoss = commands[index].kind == CommandKind::Loss && view.problem.isMain(commands[index]);
     if (view.lossCommand == kNoIndex && isLoss)
       view.lossCommand = at;
   }

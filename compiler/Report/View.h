@@ -23,8 +23,8 @@ struct Layer {
   int64_t atPeak = 0;
 };
 
-struct RegionSpan {
-  Region region = Region::Micro;
+struct PhaseSpan {
+  int phase = 0;
   int begin = 0, end = 0;
 };
 
@@ -42,9 +42,9 @@ struct View {
 
   std::vector<double> seconds = {}; ///< per command, one run
   /// Where each command begins on the time axis, in [0, 1]; one more entry for the end. One iteration of
-  /// every region, in predicted time.
+  /// every phase, in predicted time.
   std::vector<double> starts = {};
-  std::vector<RegionSpan> regions = {};
+  std::vector<PhaseSpan> phases = {};
   std::vector<Block> blocks = {};
   std::vector<Layer> layers = {};
   int lossCommand = kNoIndex; ///< the first of the micro-step: where the forward pass ends

@@ -16,10 +16,10 @@ def Device_Dialect : Dialect {
     a place in the state, in the scratch arena or in what the runtime hands over.
 
     ```mlir
-    device.program @program m 2 devices 1 state 1280 bytes scratch 256 bytes attributes {inputs = [{name = "x"} ]} step {
+    device.program @program m 2 devices 1 state 1280 bytes scratch 256 bytes attributes {inputs = [{name = "x"} ], phases = [{gradients, loop, name = "micro"}, {name = "update"} ]} step {
       %w = device.buffer state at 0 : tensor<3xf32> "w"
       %dw = device.buffer state at 256 : tensor<3xf32> "gradient of w"
-      device.for_micro micro {
+      device.for_micro 0 {
         %x = device.buffer input at 0 : tensor<2x3xf32> "x"
         %y = device.buffer scratch at 0 : tensor<2xf32> "/MatMul"
         device.launch 4 @dot[0](%x, %w, %y)
@@ -28,7 +28,7 @@ def Device_Dialect : Dialect {
       device.all_reduce %dw
       device.section "update"
       device.launch 6 @sgd[2](%dw, %w, %w)
-      device.end_micro
+      device.end_micro 0
     } eval {
     }
     ```
@@ -46,11 +46,6 @@ def Device_BufferLike : Type<Device_Buffer.predicate, "buffer">, BuildableType<
 def Device_Space : I32EnumAttr<"Space", "where a buffer lies", [
     I32EnumAttrCase<"state", 0>, I32EnumAttrCase<"scratch", 1>, I32EnumAttrCase<"input", 2>,
     I32EnumAttrCase<"rng", 3>, I32EnumAttrCase<"hyper", 4>, I32EnumAttrCase<"decay", 5>]> {
-  let cppNamespace = "::accum::device";
-}
-
-def Device_Phase : I32EnumAttr<"Phase", "which loop over the micro-batches (values of accum_phase)", [
-    I32EnumAttrCase<"prepass", 0>, I32EnumAttrCase<"micro", 1>, I32EnumAttrCase<"eval", 2>]> {
   let cppNamespace = "::accum::device";
 }
 

@@ -145,6 +145,26 @@ LogicalResult BufferOp::verify() {
   llvm_unreachable("unknown space");
 }
 
+/// The description of a phase; null where the program has no such phase.
+static DictionaryAttr phaseAt(Operation *op, uint64_t number) {
+  ArrayAttr phases = op->getParentOfType<ProgramOp>().getPhases();
+  return number < phases.size() ? dyn_cast<DictionaryAttr>(phases[number]) : DictionaryAttr();
+}
+
+bool ForMicroOp::addsGradients() { return phaseAt(*this, getPhase()).contains("gradients"); }
+
+LogicalResult ForMicroOp::verify() {
+  auto program = (*this)->getParentOfType<ProgramOp>();
+  DictionaryAttr phase = program ? phaseAt(*this, getPhase()) : DictionaryAttr();
+  if (!phase || !phase.getAs<StringAttr>("name") || !phase.contains("loop"))
+    return emitOpError("is of phase ") << getPhase() << ", which the program does not list as a loop";
+  bool inEval = program.getEval().isAncestor((*this)->getParentRegion());
+  if (inEval != phase.contains("eval"))
+    return emitOpError("is of phase ")
+           << phase.get("name") << ", which is part of " << (inEval ? "the step" : "the evaluation");
+  return success();
+}
+
 LogicalResult ForSlicesOp::verify() {
   return getCount() > 0 ? success() : LogicalResult(emitOpError("runs for at least one slice"));
 }
@@ -283,8 +303,8 @@ LogicalResult ZeroOp::verify() {
 
 LogicalResult StartAllReduceOp::verify() {
   auto loop = dyn_cast<ForMicroOp>((*this)->getParentOp());
-  if (!loop || loop.getPhase() != Phase::micro)
-    return emitOpError("stands in no loop over micro-steps");
+  if (!loop || !loop.addsGradients())
+    return emitOpError("stands in no loop that adds to gradients");
   if (definition(getTarget()).getSpace() != Space::state)
     return emitOpError("sums over devices what is not in the state");
   return success();

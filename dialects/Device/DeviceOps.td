@@ -21,12 +21,15 @@ def Device_ProgramOp : Device_Op<"program", [Symbol, IsolatedFromAbove, NoTermin
   let description = [{
     Carries what the manifest needs beside the code: `inputs` (one dictionary each: name, type (the slab with its
     placement), bound, synthesize), `gradients` (symbols of the trained parameters), `scalars` (dictionaries: name,
-    type), `optimizer`, and `shard` where the state is sharded (as in a plan).
+    type), `optimizer`, and `shard` where the state is sharded (as in a plan). `phases`, of the step and then of the
+    evaluation: dictionaries with name, `loop` where it is a loop over micro-batches, `gradients` where that one adds to
+    gradients, `eval` for phases of the evaluation.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$m, I64Attr:$devices, I64Attr:$state_bytes,
                        I64Attr:$scratch_bytes, DefaultValuedAttr<ArrayAttr, "{}">:$inputs,
                        DefaultValuedAttr<ArrayAttr, "{}">:$gradients, DefaultValuedAttr<ArrayAttr, "{}">:$scalars,
-                       DefaultValuedAttr<StrAttr, "\"\"">:$optimizer, OptionalAttr<DictionaryAttr>:$shard);
+                       DefaultValuedAttr<StrAttr, "\"\"">:$optimizer, OptionalAttr<DictionaryAttr>:$shard,
+                       DefaultValuedAttr<ArrayAttr, "{}">:$phases);
   let regions = (region SizedRegion<1>:$step, SizedRegion<1>:$eval);
   let assemblyFormat = [{
     $sym_name `m` $m `devices` $devices `state` $state_bytes `bytes` `scratch` $scratch_bytes `bytes`
@@ -73,12 +76,17 @@ def Device_BufferOp : Device_Op<"buffer", [Pure, DeclareOpInterfaceMethods<OpAsm
 def Device_ForMicroOp : Device_Op<"for_micro", [NoTerminator, NoRegionArguments, SingleBlock]> {
   let summary = "for k in 0 .. K: begin_micro, the body, end_micro";
   let description = [{
-    K is the program's run-time argument. In phase `micro` the last end_micro is left to `device.end_micro`, which
-    stands behind the update.
+    K is the program's run-time argument, `phase` a position in the program's `phases`. Of the loop that adds to gradients
+    the last end_micro is left to `device.end_micro`, which stands after the update.
   }];
-  let arguments = (ins Device_Phase:$phase);
+  let arguments = (ins I64Attr:$phase);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = "$phase attr-dict-with-keyword $body";
+  let extraClassDeclaration = [{
+    /// Of its phase.
+    bool addsGradients();
+  }];
+  let hasVerifier = 1;
 }
 
 def Device_ForSlicesOp : Device_Op<"for_slices", [NoTerminator, NoRegionArguments, SingleBlock,
@@ -94,8 +102,9 @@ def Device_ForSlicesOp : Device_Op<"for_slices", [NoTerminator, NoRegionArgument
 }
 
 def Device_EndMicroOp : Device_ProgramPart<"end_micro"> {
-  let summary = "end_micro of the last micro-step, after the update";
-  let assemblyFormat = "attr-dict";
+  let summary = "end_micro of the last micro-step of a phase, after the update";
+  let arguments = (ins I64Attr:$phase);
+  let assemblyFormat = "$phase attr-dict";
 }
 
 def Device_SectionOp : Device_ProgramPart<"section"> {
@@ -174,7 +183,7 @@ def Device_ZeroOp : Device_ProgramPart<"zero"> {
 def Device_StartAllReduceOp : Device_ProgramPart<"start_all_reduce"> {
   let summary = "in the last micro-step: nothing contributes to these gradients any more, their sum may begin";
   let description = [{
-    Inside `for_micro micro`. The `all_reduce` over all gradients behind it ends what was begun, and sums the rest.
+    In the loop that adds to gradients. The `all_reduce` over all gradients behind it ends what was begun, and sums the rest.
   }];
   let arguments = (ins Device_BufferLike:$target);
   let assemblyFormat = "$target attr-dict";

@@ -51,9 +51,12 @@ void numberCommands(ModuleOp module) {
 
 /// Yielded by name, and the first op that yields a gradient.
 static std::pair<SmallVector<Operation *>, Operation *> lossesAndFirstGradient(train::StepOp step) {
-  auto yield = cast<train::YieldOp>(step.getMicro().front().getTerminator());
   SmallVector<Operation *> losses;
   Operation *gradient = nullptr;
+  train::PhaseOp loop = step.getMainLoop();
+  if (!loop)
+    return {};
+  train::YieldOp yield = loop.getYield();
   for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
     Operation *op = value.getDefiningOp();
     if (op && isa<StringAttr>(target))

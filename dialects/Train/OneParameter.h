@@ -29,7 +29,7 @@ inline int64_t pieceOf(mlir::Operation *op) {
   return piece ? piece.getInt() : 0;
 }
 
-/// A slot that only `load_slot` of one parameter has, in the micro region: its copy in half the bytes, of a
+/// A slot that only `load_slot` of one parameter has, in a loop: its copy in half the bytes, of a
 /// sharded state.
 inline constexpr llvm::StringLiteral kCopySlot = "copy";
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What holds of every step: its regions fit each other, its commands their kernels.
+// What holds of every step: its phases fit each other, its commands their kernels.
 #include "dialects/NN/NNDialect.h"
-#include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/Phases.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "runtime/artifact/Optimizers.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 
@@ -121,78 +122,86 @@ LogicalResult CommandOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
-static YieldOp yieldOf(Region &region) { return cast<YieldOp>(region.front().getTerminator()); }
-
-SmallVector<Region *> StepOp::getPrepasses() {
-  SmallVector<Region *> regions = {&getPrepass()};
-  llvm::append_range(regions, llvm::make_pointer_range(getThen()));
-  return regions;
-}
-
-SmallVector<Region *> StepOp::getRegionsInOrder() {
-  SmallVector<Region *> regions = getPrepasses();
-  regions.append({&getPrologue(), &getMicro(), &getUpdate()});
-  return regions;
-}
-
-SmallVector<Value> StepOp::getTotals() {
-  SmallVector<Value> totals;
-  for (Region *region : getPrepasses())
-    llvm::append_range(totals, yieldOf(*region).getValues());
-  return totals;
-}
-
-SmallVector<Attribute> StepOp::getTotalTargets() {
-  SmallVector<Attribute> targets;
-  for (Region *region : getPrepasses())
-    llvm::append_range(targets, yieldOf(*region).getTargets());
-  return targets;
-}
-
-/// The first one knows no totals, each other one those of all before it.
-static LogicalResult verifyPrepasses(StepOp step) {
-  size_t inputs = step.getInputs().size(), known = yieldOf(step.getPrepass()).getValues().size();
-  if (step.getPrepass().getNumArguments() > inputs)
-    return step.emitOpError("has a prepass of ")
-           << step.getPrepass().getNumArguments() << " arguments for " << inputs << " inputs";
-  for (Region &region : step.getThen()) {
-    if (region.getNumArguments() != inputs + known)
-      return step.emitOpError("has a later prepass of ")
-             << region.getNumArguments() << " arguments for " << inputs << " inputs and " << known
-             << " totals of those before";
-    known += yieldOf(region).getValues().size();
+/// Of the step, or what an earlier phase leaves.
+static LogicalResult verifyCaptures(PhaseOp phase) {
+  if (phase.getBlock().getNumArguments() != phase.getCaptures().size())
+    return phase.emitOpError("has ") << phase.getBlock().getNumArguments() << " arguments for "
+                                     << phase.getCaptures().size() << " values";
+  for (auto [argument, value] : llvm::zip(phase.getBlock().getArguments(), phase.getCaptures())) {
+    if (argument.getType() != value.getType())
+      return phase.emitOpError("has an argument of type ")
+             << argument.getType() << " for a value of type " << value.getType();
+    auto input = dyn_cast<BlockArgument>(value);
+    if (!input || phase.getLoop())
+      continue;
+    if (isStaged(input))
+      return phase.emitOpError("runs once and reads the input `")
+             << inputName(input) << "`, which only loops do";
   }
   return success();
 }
 
-/// The table of `train.step`'s description, in numbers.
+/// What is added up is the same elements, in any shape.
+static bool holdsSum(Type result, Type term) {
+  auto sum = cast<RankedTensorType>(result), value = cast<RankedTensorType>(term);
+  return sum.getElementType() == value.getElementType() && sum.getNumElements() == value.getNumElements();
+}
+
+/// A loop leaves one sum for each accumulator, the others leave what they yield.
+static LogicalResult verifyResults(PhaseOp phase) {
+  YieldOp yield = phase.getYield();
+  bool isLoop = phase.getLoop();
+  if (isLoop ? yield.getTargets().size() != yield.getValues().size() : !yield.getTargets().empty())
+    return phase.emitOpError(isLoop ? "is a loop and yields values without a target"
+                                    : "runs once and adds to accumulators");
+  llvm::MapVector<Attribute, Type> results;
+  for (auto [i, value] : llvm::enumerate(yield.getValues())) {
+    Attribute key = isLoop ? yield.getTargets()[i] : IntegerAttr::get(IndexType::get(yield.getContext()), i);
+    results.insert({key, value.getType()});
+  }
+  if (results.size() != phase->getNumResults())
+    return phase.emitOpError("has ") << phase->getNumResults() << " results for " << results.size()
+                                     << (isLoop ? " accumulators" : " values");
+  for (auto [result, expected] : llvm::zip(phase->getResultTypes(), results))
+    if (isLoop ? !holdsSum(result, expected.second) : result != expected.second)
+      return phase.emitOpError("has a result of type ")
+             << result << " for a value of type " << expected.second;
+  return success();
+}
+
+LogicalResult PhaseOp::verify() {
+  for (PhaseOp other : (*this)->getParentOfType<StepOp>().getPhases()) {
+    if (other == *this)
+      break;
+    if (other.getName() == getName())
+      return emitOpError("has the name of an earlier phase, ") << getNameAttr();
+  }
+  return success();
+}
+
+LogicalResult PhaseOp::verifyRegions() {
+  if (getBlock().empty() || !isa<YieldOp>(getBlock().back()))
+    return emitOpError("does not end in train.yield");
+  return failure(failed(verifyCaptures(*this)) || failed(verifyResults(*this)));
+}
+
 LogicalResult StepOp::verifyRegions() {
-  for (Region *region : getRegionsInOrder())
-    if (region->empty() || region->front().empty() || !isa<YieldOp>(region->front().back()))
-      return emitOpError("has a region that does not end in train.yield");
   for (Attribute input : getInputs()) {
     auto described = dyn_cast<DictionaryAttr>(input);
     if (!described || !described.getAs<StringAttr>("name"))
       return emitOpError("has an input without a name: ") << input;
   }
-  if (failed(verifyPrepasses(*this)))
-    return failure();
-  size_t inputs = getInputs().size(), totals = getTotals().size();
-  size_t kept = yieldOf(getPrologue()).getValues().size(), gradients = getGradients().size();
-  if (getPrologue().getNumArguments() != totals)
-    return emitOpError("has a prologue of ")
-           << getPrologue().getNumArguments() << " arguments for " << totals << " totals";
-  if (getMicro().getNumArguments() < inputs + totals + kept)
-    return emitOpError("has a micro-step of ")
-           << getMicro().getNumArguments() << " arguments for " << inputs << " inputs, " << totals
-           << " totals and " << kept << " values of the prologue";
-  if (getUpdate().getNumArguments() != 0 && getUpdate().getNumArguments() != 1 + totals + gradients)
-    return emitOpError("has an update of ") << getUpdate().getNumArguments() << " arguments for hyper, "
-                                            << totals << " totals and " << gradients << " gradients";
-  for (Attribute target : yieldOf(getMicro()).getTargets())
-    if (isa<FlatSymbolRefAttr>(target) && !llvm::is_contained(getGradients(), target))
-      return emitOpError("adds to the gradient of ") << target << ", which it does not list";
-  return success();
+  if (getBlock().getNumArguments() != getInputs().size())
+    return emitOpError("has ") << getBlock().getNumArguments() << " arguments for " << getInputs().size()
+                               << " inputs";
+  int64_t adding = 0;
+  for (Operation &op : getBlock()) {
+    auto phase = dyn_cast<PhaseOp>(op);
+    if (!phase)
+      return op.emitOpError("stands between the phases of a step");
+    adding += phase.addsGradients() ? 1 : 0;
+  }
+  return adding <= 1 ? success() : LogicalResult(emitOpError("adds to gradients in ") << adding << " loops");
 }
 
 } // namespace accum::train

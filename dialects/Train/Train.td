@@ -65,7 +65,7 @@ def Train_PlanAttr : Train_Attr<"Plan", "plan"> {
   let summary = "the chosen plan, on the module; mirrors plan.json";
   let description = [{
     `slots` maps "id:result" of a command to its byte offset in scratch; `inputs` (m samples of each) and values that
-    are views need none. `recompute` lists the commands of the micro region that run a second time, in order, and `before` the
+    are views need none. `recompute` lists the commands of the main loop that run a second time, in order, and `before` the
     command that each of them then stands right before, the first of the backward part that needs it; `variant` maps a command's id to the variant that it runs as, where it is not the default.
     `shard`, where the state is sharded or offloaded: `mode` ("none", "zero1", "zero2", "zero3"), `each` where gradients
     are summed in each micro-step, `offload` ("optimizer", "parameters"), `units` (how many parameters are cut

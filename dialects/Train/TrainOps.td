@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The train dialect's ops: parameters, steps with their regions, commands, reads and writes of state.
+// The train dialect's ops: parameters, steps and their phases, commands, reads and writes of state.
 #ifndef ACCUM_TRAIN_OPS
 #define ACCUM_TRAIN_OPS
 
@@ -43,9 +43,9 @@ def Train_LoadSlotOp : Train_Op<"load_slot", [Pure]> {
   let description = [{
     Rows of 256 bytes in the state's order. Each parameter begins a row; what it leaves of its last one is zero.
     With `{train.of = @w}`, as on load_decay and store too: that parameter's alone, in its own shape. With
-    `{train.unit = 2}`: of the parameters of that unit of a sharded state, this rank's part of the rows, in a prologue
-    too, which copies such parts; with `{train.piece = 1}` of that part the piece of this number. The micro region reads
-    `copy` of one parameter.
+    `{train.unit = 2}`: of the parameters of that unit of a sharded state, this rank's part of the rows, in a phase
+    too that copies such parts; with `{train.piece = 1}` of that part the piece of this number. A loop reads `copy`
+    of one parameter.
   }];
   let arguments = (ins StrAttr:$slot);
   let results = (outs Train_Tensor:$result);
@@ -87,45 +87,78 @@ def Train_UpdateOp : Train_Op<"update", [DeclareOpInterfaceMethods<SymbolUserOpI
   let assemblyFormat = "$optimizer $param `,` $gradient `,` $hyper attr-dict `:` type($gradient) `,` type($hyper)";
 }
 
-def Train_StepOp : Train_Op<"step", [Symbol, IsolatedFromAbove]> {
-  let summary = "one optimizer step (`@step`), or forward and loss only (`@eval`, with an empty update)";
+def Train_StepOp : Train_Op<"step", [Symbol, IsolatedFromAbove, NoTerminator, SingleBlock]> {
+  let summary = "one optimizer step (`@step`), or forward and loss only (`@eval`): phases, in the order in which they run";
   let description = [{
-    Regions run in this order; prepass, then and micro are loops over the micro-batches. Each has one block:
-
-    | region | block arguments | yields |
-    |---|---|---|
-    | prepass | inputs | totals: partial, summed over micro-steps and devices |
-    | then (any number, one behind the other) | inputs, totals so far (replicated now) | totals that need those, in the same way |
-    | prologue | totals | replicated values that do not depend on the micro-batch, computed once |
-    | micro | inputs, totals (replicated now), prologue values | partial values, added to the targets named by the yield |
-    | update | hyper: tensor<8xf64> (accum_program.h: accum_hyper_slot), totals, gradients (replicated now, in the order of `gradients`) | nothing |
-
-    Inputs are the model's, described by `inputs` (one dictionary each: name, bound, synthesize, made by import), then
-    `valid: tensor<1xi1, #nn.batched<0>>`, `first_row: tensor<i64>`, `rng: tensor<2xi64>` (seed, step).
+    The block's arguments are the model's inputs, described by `inputs` (one dictionary each: name, bound, synthesize,
+    made by import), then `valid: tensor<1xi1, #nn.batched<0>>`, `first_row: tensor<i64>`, `rng: tensor<2xi64>` (seed,
+    step), and in a step that updates `hyper: tensor<8xf64>` (accum_program.h: accum_hyper_slot). Nobody but the pass
+    that makes the list of phases knows how many there are: others ask a phase what it is.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$inputs, ArrayAttr:$gradients);
-  let regions = (region MaxSizedRegion<1>:$prepass, MaxSizedRegion<1>:$prologue, MaxSizedRegion<1>:$micro,
-                        MaxSizedRegion<1>:$update, VariadicRegion<MaxSizedRegion<1>>:$then);
-  let assemblyFormat = [{
-    $sym_name `inputs` $inputs `gradients` $gradients `prepass` $prepass (`then` $then^)? `prologue` $prologue
-    `micro` $micro `update` $update attr-dict
-  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$inputs);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `inputs` $inputs attr-dict-with-keyword $body";
   let extraClassDeclaration = [{
-    /// `prepass` and those behind it.
-    ::llvm::SmallVector<::mlir::Region *> getPrepasses();
-    /// All regions in the order in which they run.
-    ::llvm::SmallVector<::mlir::Region *> getRegionsInOrder();
-    /// What the pre-passes yield and where it is added up, in the order of the arguments for totals.
-    ::llvm::SmallVector<::mlir::Value> getTotals();
-    ::llvm::SmallVector<::mlir::Attribute> getTotalTargets();
+    ::mlir::Block &getBlock() { return getBody().front(); }
+    ::llvm::SmallVector<::accum::train::PhaseOp> getPhases();
+    /// The loop that adds to gradients; of a step without gradients the last one, which adds up the loss. Null
+    /// where there is no loop.
+    ::accum::train::PhaseOp getMainLoop();
+    /// The phase that stores parameters; null where none does.
+    ::accum::train::PhaseOp getUpdate();
+    /// The parameters whose gradients the main loop adds up, in the order of their first terms.
+    ::mlir::ArrayAttr getGradients();
   }];
   let hasRegionVerifier = 1;
 }
 
-def Train_YieldOp : Train_Op<"yield", [Terminator, HasParent<"StepOp">]> {
-  let summary = "end of a region of a step";
+def Train_PhaseOp : Train_Op<"phase", [IsolatedFromAbove, SingleBlock, HasParent<"StepOp">]> {
+  let summary = "a part of a step: a loop over the micro-batches, or what is computed once";
   let description = [{
-    In micro, `targets` names where each value is added: a string is a named scalar of the state (`"loss"`), a symbol is
+    ```mlir
+    %count = train.phase "count" loop(%valid: tensor<1xi1, #nn.batched<0>> = %in) -> tensor<i64, #nn.replicated> {
+      %0 = nn.reduce ...
+      train.yield %0 : tensor<i64, #nn.partial<sum>> to ["targets"]
+    }
+    %weight = train.phase "prologue" once(%n: tensor<i64, #nn.replicated> = %count) -> tensor<f32, #nn.replicated> {
+      ...
+    }
+    ```
+
+    Each argument of the body is what one operand brings: an input of the step, or a result of an earlier phase. A loop
+    has one result for each accumulator, which are the different targets of its yield in the order of their first terms:
+    the sum over micro-steps and devices, replicated. `once` has as results what it yields, and reads no input but `rng`
+    and `hyper`. `title` is what the program's listing calls the phase, where its name does not say enough.
+  }];
+  let arguments = (ins StrAttr:$name, UnitAttr:$loop, OptionalAttr<StrAttr>:$title, Variadic<Train_Tensor>:$captures);
+  let results = (outs Variadic<Train_Tensor>:$totals);
+  let regions = (region SizedRegion<1>:$body);
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "bool":$loop, CArg<"::llvm::StringRef", "{}">:$title)>];
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block &getBlock() { return getBody().front(); }
+    ::accum::train::YieldOp getYield();
+    /// What the program's listing calls it.
+    ::llvm::StringRef getHeading() { return getTitle().value_or(getName()); }
+    /// Of a loop, what each result is the sum of.
+    ::llvm::SmallVector<::mlir::Attribute> getAccumulators();
+    bool addsGradients();
+    /// Whether it stores parameters or what the optimizer keeps of them.
+    bool updates();
+    /// What an argument of the body brings.
+    ::mlir::Value sourceOf(::mlir::BlockArgument argument) { return getCaptures()[argument.getArgNumber()]; }
+    /// The argument that brings `value`, a new one where there is none.
+    ::mlir::BlockArgument capture(::mlir::Value value, ::mlir::Location location);
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+}
+
+def Train_YieldOp : Train_Op<"yield", [Terminator, HasParent<"PhaseOp">]> {
+  let summary = "end of a phase";
+  let description = [{
+    In a loop, `targets` names where each value is added: a string is a named scalar of the state (`"loss"`), a symbol is
     the gradient of that parameter; the same target may stand several times. The first micro-step writes, later ones add.
   }];
   let arguments = (ins Variadic<Train_Tensor>:$values, DefaultValuedAttr<ArrayAttr, "{}">:$targets);
@@ -144,8 +177,8 @@ def Train_CommandOp : Train_Op<"command", [DeclareOpInterfaceMethods<SymbolUserO
     Of a group that may run in slices of the micro-batch, so that logits are never whole: `sliced` lists the results that
     are held in slices, `rows` are those of a sample that its first command may be cut into; `slice` is what the plan
     chose. `tail`: the part that can run again by itself. Of a repetition: `clone_of`, and `numbers` where it makes only
-    those results of its original. `adds_unit` (update): it adds a device's part of a unit's gradients, which a micro-step
-    has scattered, to what the device keeps of them; `copies_unit` (prologue): it casts a device's part of a unit to its
+    those results of its original. `adds_unit` (where parameters are updated): it adds a device's part of a unit's gradients, which a micro-step
+    has scattered, to what the device keeps of them; `copies_unit` (once, before that): it casts a device's part of a unit to its
     part of the copy.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<Train_Tensor>:$inputs, I64Attr:$id,

@@ -13,7 +13,7 @@ def CheckPlacement : Pass<"accum-check-placement", "::mlir::ModuleOp"> {
 
     - `valid` and `first_row` become arguments; `nn.batch_size` becomes the total of the valid rows.
     - A sum over the samples that does not depend on parameters and is used where only a replicated value fits, such
-      as the count in a mean, becomes `nn.total`: the pre-pass of a step computes it.
+      as the count in a mean, becomes `nn.total`: a pre-pass of the step computes it.
     - A value that is the same for all samples and is added to a sum over them becomes `nn.share`.
     - Every sum over the batch axis reads `nn.mask_rows`: spare rows of a ragged micro-step do not count.
     - `nn.dropout` learns which axis holds the samples.
@@ -46,7 +46,7 @@ def VerifyPlacement : Pass<"accum-verify-placement", "::mlir::ModuleOp"> {
   let summary = "infer every placement again and compare";
   let description = [{
     For every nn op of the module: the placements of its results are those that its rule gives for its operands'. For
-    every `train.step`: what leaves the pre-pass and the micro-step is partial, what leaves the prologue replicated.
+    every `train.phase`: what leaves a loop is partial, what leaves another phase replicated.
 
     Requires: placements on every value, that is any phase from `check` to `plan`.
     Ensures: changes nothing. A difference is a bug of the phase before, reported at the op without a slug.

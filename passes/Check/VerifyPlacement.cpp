@@ -27,35 +27,17 @@ static LogicalResult verifyOp(nn::PlacementOpInterface op) {
   return success();
 }
 
-static LogicalResult verifyYield(Region &region, nn::Placement wanted, StringRef name) {
-  auto yield = dyn_cast<train::YieldOp>(region.front().back());
-  if (!yield)
-    return region.getParentOp()->emitError(name) << " does not end in train.yield";
+/// What leaves a loop is added up, what leaves another phase is the same everywhere.
+static LogicalResult verifyPhase(train::PhaseOp phase) {
+  nn::Placement wanted = phase.getLoop() ? nn::Placement::partial() : nn::Placement::replicated();
+  train::YieldOp yield = phase.getYield();
   for (Value value : yield.getValues())
     if (auto placement = nn::Placement::of(value.getType());
         placement != wanted && !(wanted.isPartial() && placement.isWhole()))
-      return yield.emitError() << value.getType() << " leaves the " << name << ", expected "
-                               << wanted.place(value.getType());
+      return yield.emitError() << value.getType() << " leaves the phase " << phase.getNameAttr()
+                               << ", expected " << wanted.place(value.getType());
   return success();
 }
-
-static LogicalResult verifyStep(train::StepOp step) {
-  struct Exit {
-    Region &region;
-    nn::Placement wanted;
-    StringRef name;
-  };
-  SmallVector<Exit> exits;
-  for (Region *region : step.getPrepasses())
-    exits.push_back({*region, nn::Placement::partial(), "pre-pass"});
-  exits.push_back({step.getPrologue(), nn::Placement::replicated(), "prologue"});
-  exits.push_back({step.getMicro(), nn::Placement::partial(), "micro-step"});
-  for (auto &exit : exits)
-    if (!exit.region.empty() && failed(verifyYield(exit.region, exit.wanted, exit.name)))
-      return failure();
-  return success();
-}
-
 namespace {
 struct VerifyPlacement : impl::VerifyPlacementBase<VerifyPlacement> {
   void runOnOperation() override {
@@ -63,8 +45,8 @@ struct VerifyPlacement : impl::VerifyPlacementBase<VerifyPlacement> {
     getOperation().walk([&](Operation *op) {
       if (auto placed = dyn_cast<nn::PlacementOpInterface>(op))
         anyFailed |= failed(verifyOp(placed));
-      else if (auto step = dyn_cast<train::StepOp>(op))
-        anyFailed |= failed(verifyStep(step));
+      else if (auto phase = dyn_cast<train::PhaseOp>(op))
+        anyFailed |= failed(verifyPhase(phase));
     });
     markAllAnalysesPreserved();
     if (anyFailed)

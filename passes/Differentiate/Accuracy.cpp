@@ -85,11 +85,11 @@ bool Rows::follow() {
   return true;
 }
 
-/// Makes the counts at the end of a micro region.
+/// Makes the counts at the end of the loop.
 class Counter {
 public:
   Counter(StepBuilder &eval, Location location) : location(location), builder(eval.step->getContext()) {
-    builder.setInsertionPointToEnd(&eval.step.getMicro().front());
+    builder.setInsertionPointToEnd(&eval.loop.getBlock());
   }
   Value elementwise(ElementwiseFn fn, ValueRange operands) {
     return nn::ElementwiseOp::create(builder, location, fn, operands);

@@ -6,7 +6,7 @@
 
 namespace accum {
 
-/// Adds to the micro region of @eval what the yields `correct` and `counted` add up (i64): targets whose
+/// Adds to the main loop of @eval what the yields `correct` and `counted` add up (i64): targets whose
 /// largest logit is their label's, and targets at all, by the one cross-entropy that the loss is made of.
 /// Emits `no-metric` where there is none, or several, or where its rows are weighted.
 mlir::LogicalResult countCorrect(const ForwardGraph &graph, StepBuilder &eval);

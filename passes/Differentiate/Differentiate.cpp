@@ -4,6 +4,7 @@
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/PlacedBuilder.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/Train/Phases.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "passes/Differentiate/Accuracy.h"
 #include "passes/Differentiate/Detached.h"
@@ -105,7 +106,7 @@ LogicalResult Differentiate::buildStep(const ForwardGraph &graph) {
     if (Value copy = step.micro.lookupOrNull(value))
       active.insert(copy);
   nn::PlacedBuilder builder(&getContext());
-  builder.setInsertionPointToEnd(&step.step.getMicro().front());
+  builder.setInsertionPointToEnd(&step.loop.getBlock());
   Backward backward(builder, std::move(active));
   if (failed(backward.run(step.micro.lookup(graph.loss))))
     return failure();
@@ -122,9 +123,9 @@ LogicalResult Differentiate::buildStep(const ForwardGraph &graph) {
 
 /// A trained parameter that the loss does not depend on has no gradient and is left as it is.
 void Differentiate::freezeUnreached(train::StepOp step) {
+  ArrayAttr gradients = step.getGradients();
   for (auto param : getOperation().getOps<train::ParamOp>()) {
-    if (!param.getTrained() ||
-        llvm::is_contained(step.getGradients(), FlatSymbolRefAttr::get(param.getSymNameAttr())))
+    if (!param.getTrained() || llvm::is_contained(gradients, FlatSymbolRefAttr::get(param.getSymNameAttr())))
       continue;
     param.emitRemark() << "`" << param.getSymName() << "` is trained but the loss does not depend on it";
     param.setTrained(false);
@@ -158,9 +159,10 @@ void Differentiate::runOnOperation() {
   forward.erase();
   dropDetached(getOperation());
   IRRewriter rewriter(&getContext());
-  for (auto step : getOperation().getOps<train::StepOp>())
-    for (Region &region : step->getRegions())
-      (void)runRegionDCE(rewriter, region);
+  for (auto step : getOperation().getOps<train::StepOp>()) {
+    (void)runRegionDCE(rewriter, step.getBody());
+    train::dropUnusedCaptures(step);
+  }
 }
 
 } // namespace accum

@@ -8,12 +8,13 @@ include "mlir/Pass/PassBase.td"
 def Differentiate : Pass<"accum-differentiate", "::mlir::ModuleOp"> {
   let summary = "forward graph to optimizer step";
   let description = [{
-    Replaces `func.func @forward` by `train.step @step` (pre-pass, prologue, micro-step with loss and backward, update)
+    Replaces `func.func @forward` by `train.step @step` (loops of totals, what is computed once from those, the loop
+    with loss and backward, the update)
     and `train.step @eval` (without dropout, backward and update).
 
     Requires: placements on every value; the result is a scalar partial, the loss.
     Ensures: placements on every value; every value that leaves a micro-step is partial; nothing dead; the cotangents
-    of a value are summed as a balanced tree; values that depend on parameters only are computed in the prologue.
+    of a value are summed as a balanced tree; values that depend on parameters only are computed once.
 
     Before:
     ```mlir
@@ -25,7 +26,7 @@ def Differentiate : Pass<"accum-differentiate", "::mlir::ModuleOp"> {
       return %l
     }
     ```
-    After, in the micro region of @step:
+    After, in the main loop of @step:
     ```mlir
       %dw = nn.contract "bn,bk->kn" (%dy, %x) : ... -> tensor<8x4xf32, #nn.partial<sum>>
       train.yield %loss, %dw : ... to ["loss", @w]

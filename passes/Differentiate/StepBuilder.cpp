@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits a placed forward graph into the regions of a step.
+// Splits a placed forward graph into the phases of a step.
 #include "passes/Differentiate/StepBuilder.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/Train/Phases.h"
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -70,8 +71,8 @@ ForwardGraph::ForwardGraph(func::FuncOp forward) : function(forward) {
   }
 }
 
-/// One dictionary per argument of the forward graph, without the dialect prefix, then rng.
-static ArrayAttr describeInputs(func::FuncOp forward) {
+/// One dictionary per argument of the forward graph, without the dialect prefix, then `others` by name.
+static ArrayAttr describeInputs(func::FuncOp forward, ArrayRef<StringRef> others) {
   Builder builder(forward.getContext());
   SmallVector<Attribute> inputs;
   for (unsigned i = 0; i < forward.getNumArguments(); ++i) {
@@ -82,73 +83,100 @@ static ArrayAttr describeInputs(func::FuncOp forward) {
         entries.emplace_back(builder.getStringAttr(attr.getName().strref().drop_front(6)), attr.getValue());
     inputs.push_back(builder.getDictionaryAttr(entries));
   }
-  inputs.push_back(
-      builder.getDictionaryAttr({{builder.getStringAttr("name"), builder.getStringAttr("rng")}}));
+  for (StringRef name : others)
+    inputs.push_back(
+        builder.getDictionaryAttr({{builder.getStringAttr("name"), builder.getStringAttr(name)}}));
   return builder.getArrayAttr(inputs);
 }
 
 StepBuilder::StepBuilder(const ForwardGraph &graph, Purpose purpose, Operation *before)
     : builder(before), graph(graph), purpose(purpose), forward(graph.function) {
-  step = train::StepOp::create(builder, forward.getLoc(), purpose == Trains ? "step" : "eval",
-                               describeInputs(forward), builder.getArrayAttr({}),
-                               std::max<size_t>(graph.prepasses.size(), 1) - 1);
-  buildPrepasses();
+  bool trains = purpose == Trains;
+  SmallVector<StringRef> others = {"rng"};
+  if (trains)
+    others.push_back("hyper");
+  step = train::StepOp::create(builder, forward.getLoc(), trains ? "step" : "eval",
+                               describeInputs(forward, others));
+  step.getBody().emplaceBlock();
+  addInputs();
+  for (size_t number = 0; number < graph.prepasses.size(); ++number)
+    buildPrepass(number);
   buildPrologue();
   buildMicro();
 }
 
-Block *StepBuilder::addBlock(Region &region) {
-  Block *block = builder.createBlock(&region);
-  builder.setInsertionPointToEnd(block);
-  return block;
+void StepBuilder::addInputs() {
+  Block &block = step.getBlock();
+  for (BlockArgument argument : forward.getArguments())
+    known.map(argument, block.addArgument(argument.getType(), argument.getLoc()));
+  auto place = [&](RankedTensorType type) {
+    return block.addArgument(nn::Placement::replicated().place(type), forward.getLoc());
+  };
+  rng = place(RankedTensorType::get({2}, builder.getI64Type()));
+  if (purpose == Trains)
+    hyper = place(RankedTensorType::get({8}, builder.getF64Type()));
 }
 
-void StepBuilder::addInputs(Block *block, IRMapping &mapping) {
-  Location loc = forward.getLoc();
-  for (auto [i, argument] : llvm::enumerate(forward.getArguments())) {
-    mapping.map(argument, block->addArgument(argument.getType(), argument.getLoc()));
-    auto name = forward.getArgAttrOfType<StringAttr>(i, "train.name");
-    if (name && name.getValue() == "first_row")
-      firstRow = block->getArguments().back();
+train::PhaseOp StepBuilder::addPhase(StringRef name, bool isLoop, StringRef title) {
+  builder.setInsertionPointToEnd(&step.getBlock());
+  return train::PhaseOp::create(builder, step.getLoc(), name, isLoop, title);
+}
+
+/// Loops see the inputs, and all phases what is known by now.
+void StepBuilder::bringKnown(train::PhaseOp phase, IRMapping &mapping) {
+  auto bring = [&](Value value) { mapping.map(value, phase.capture(known.lookup(value), value.getLoc())); };
+  if (phase.getLoop()) {
+    llvm::for_each(forward.getArguments(), bring);
+    phase.capture(rng, step.getLoc());
   }
-  auto seeds = RankedTensorType::get({2}, builder.getI64Type());
-  rng = block->addArgument(nn::Placement::replicated().place(seeds), loc);
+  llvm::for_each(results, bring);
 }
 
-void StepBuilder::addTotals(Block *block, IRMapping &mapping, size_t prepasses) {
-  for (ArrayRef<Operation *> totals : ArrayRef(graph.prepasses).take_front(prepasses))
-    for (Operation *total : totals)
-      mapping.map(total->getResult(0), block->addArgument(total->getResult(0).getType(), total->getLoc()));
+/// Ends a phase. What it leaves is `left` in the forward graph.
+train::PhaseOp StepBuilder::leave(train::PhaseOp phase, ValueRange values, ArrayRef<Attribute> targets,
+                                  ValueRange left) {
+  builder.setInsertionPointToEnd(&phase.getBlock());
+  train::YieldOp::create(builder, step.getLoc(), values, builder.getArrayAttr(targets));
+  SmallVector<Type> types(left.getTypes());
+  phase = train::withResults(phase, types, SmallVector<int64_t>(types.size(), -1));
+  for (auto [value, result] : llvm::zip_equal(left, phase->getResults())) {
+    known.map(value, result);
+    results.push_back(value);
+  }
+  return phase;
 }
 
-void StepBuilder::addTotals(Block *block, IRMapping &mapping) {
-  addTotals(block, mapping, graph.prepasses.size());
-}
-
-void StepBuilder::cloneInto(Operation *op, IRMapping &mapping, Block *block) {
+void StepBuilder::cloneInto(Operation *op, IRMapping &mapping, train::PhaseOp phase) {
   if (auto dropout = dyn_cast<nn::DropoutOp>(op); dropout && purpose == Evaluates)
     return mapping.map(dropout.getResult(), mapping.lookup(dropout.getInput()));
-  builder.setInsertionPointToEnd(block);
+  builder.setInsertionPointToEnd(&phase.getBlock());
   Operation *clone = builder.clone(*op, mapping);
   unsigned operands = clone->getNumOperands();
   if (isa<nn::DropoutOp>(clone))
-    clone->insertOperands(operands, {rng, firstRow});
+    clone->insertOperands(operands, {phase.capture(rng, step.getLoc()), mapping.lookup(firstRow())});
   else if (isa<nn::ShareOp>(clone))
-    clone->insertOperands(operands, {firstRow});
+    clone->insertOperands(operands, {mapping.lookup(firstRow())});
 }
 
-void StepBuilder::buildPrepasses() {
-  for (auto [number, region] : llvm::enumerate(step.getPrepasses()))
-    buildPrepass(*region, number);
+/// In the forward graph; null where it has none.
+Value StepBuilder::firstRow() {
+  Value found;
+  for (BlockArgument argument : forward.getArguments()) {
+    auto name = forward.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.name");
+    if (name && name.getValue() == "first_row")
+      found = argument;
+  }
+  return found;
 }
 
-void StepBuilder::buildPrepass(Region &region, size_t number) {
-  Block *block = addBlock(region);
+void StepBuilder::buildPrepass(size_t number) {
+  ArrayRef<Operation *> totals = graph.prepasses[number];
+  std::string name = number == 0 ? "pre-pass" : "pre-pass " + std::to_string(number + 1);
+  train::PhaseOp phase = addPhase(name, /*isLoop=*/true,
+                                  number == 0 ? "pre-pass: totals over the global batch"
+                                              : "another pre-pass: totals that need those before");
   IRMapping mapping;
-  addInputs(block, mapping);
-  addTotals(block, mapping, number);
-  ArrayRef<Operation *> totals =
-      graph.prepasses.empty() ? ArrayRef<Operation *>() : ArrayRef(graph.prepasses[number]);
+  bringKnown(phase, mapping);
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
   options.inclusive = true;
@@ -158,24 +186,20 @@ void StepBuilder::buildPrepass(Region &region, size_t number) {
       (void)getBackwardSlice(producer, &slice, options);
   for (Operation &op : forward.getBody().front())
     if (slice.contains(&op))
-      cloneInto(&op, mapping, block);
-  SmallVector<Value> values;
+      cloneInto(&op, mapping, phase);
+  SmallVector<Value> values, left;
   SmallVector<Attribute> targets;
-  size_t before = 0;
-  for (ArrayRef<Operation *> earlier : ArrayRef(graph.prepasses).take_front(number))
-    before += earlier.size();
+  size_t before = results.size();
   for (auto [i, total] : llvm::enumerate(totals)) {
     values.push_back(mapping.lookup(total->getOperand(0)));
     targets.push_back(builder.getStringAttr("total" + std::to_string(before + i)));
+    left.push_back(total->getResult(0));
   }
-  builder.setInsertionPointToEnd(block);
-  train::YieldOp::create(builder, step.getLoc(), values, builder.getArrayAttr(targets));
+  leave(phase, values, targets, left);
 }
 
 void StepBuilder::buildPrologue() {
-  Block *block = addBlock(step.getPrologue());
-  IRMapping mapping;
-  addTotals(block, mapping);
+  SmallVector<Value> kept;
   SetVector<Operation *> needed;
   BackwardSliceOptions options;
   options.inclusive = true;
@@ -188,28 +212,29 @@ void StepBuilder::buildPrologue() {
       if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !graph.prologue.contains(user); }))
         kept.push_back(result);
   }
+  if (kept.empty())
+    return;
+  train::PhaseOp phase =
+      addPhase("prologue", /*isLoop=*/false, "prologue: what does not depend on the micro-batch");
+  IRMapping mapping;
+  bringKnown(phase, mapping);
   for (Operation &op : forward.getBody().front())
     if (needed.contains(&op))
-      cloneInto(&op, mapping, block);
+      cloneInto(&op, mapping, phase);
   auto values = llvm::map_to_vector(kept, [&](Value value) { return mapping.lookup(value); });
-  builder.setInsertionPointToEnd(block);
-  train::YieldOp::create(builder, step.getLoc(), values, builder.getArrayAttr({}));
+  leave(phase, values, {}, kept);
 }
 
 void StepBuilder::buildMicro() {
-  Block *block = addBlock(step.getMicro());
-  addInputs(block, micro);
-  addTotals(block, micro);
-  for (Value value : kept)
-    micro.map(value, block->addArgument(value.getType(), value.getLoc()));
+  loop = addPhase(purpose == Trains ? "micro" : "evaluation", /*isLoop=*/true, "micro-steps");
+  bringKnown(loop, micro);
   for (Operation &op : forward.getBody().front().without_terminator())
     if (!isa<nn::TotalOp>(op) && !graph.prologue.contains(&op))
-      cloneInto(&op, micro, block);
-  builder.setInsertionPointToEnd(block);
+      cloneInto(&op, micro, loop);
 }
 
 void StepBuilder::finish(ArrayRef<std::pair<StringAttr, Value>> gradients, StringRef optimizer) {
-  builder.setInsertionPointToEnd(&step.getMicro().front());
+  builder.setInsertionPointToEnd(&loop.getBlock());
   Value loss = micro.lookup(graph.loss);
   auto wide = nn::Placement::of(loss.getType()).place(RankedTensorType::get({}, builder.getF64Type()));
   // The reported loss is summed over micro-steps and devices in f64.
@@ -221,35 +246,48 @@ void StepBuilder::finish(ArrayRef<std::pair<StringAttr, Value>> gradients, Strin
     values.push_back(value);
     targets.push_back(builder.getStringAttr(name));
   }
-  SetVector<Attribute> parameters;
   for (auto [name, value] : gradients) {
     values.push_back(value);
     targets.push_back(FlatSymbolRefAttr::get(name));
-    parameters.insert(targets.back());
   }
-  train::YieldOp::create(builder, step.getLoc(), values, builder.getArrayAttr(targets));
-  step.setGradientsAttr(builder.getArrayAttr(parameters.getArrayRef()));
-  buildUpdate(parameters.getArrayRef(), optimizer);
+  endMicro(values, targets);
+  if (purpose == Trains)
+    buildUpdate(optimizer);
 }
 
-void StepBuilder::buildUpdate(ArrayRef<Attribute> parameters, StringRef optimizer) {
-  Block *block = addBlock(step.getUpdate());
-  Location loc = step.getLoc();
-  auto hyperType = RankedTensorType::get({8}, builder.getF64Type());
-  Value hyper = block->addArgument(nn::Placement::replicated().place(hyperType), loc);
-  IRMapping unused;
-  addTotals(block, unused);
+/// One result for each accumulator.
+void StepBuilder::endMicro(ArrayRef<Value> values, ArrayRef<Attribute> targets) {
+  SmallVector<Type> types;
+  DenseSet<Attribute> seen;
   SymbolTableCollection symbols;
-  for (Attribute parameter : parameters) {
-    auto symbol = cast<FlatSymbolRefAttr>(parameter);
+  for (auto [value, target] : llvm::zip_equal(values, targets)) {
+    if (!seen.insert(target).second)
+      continue;
+    Type type = nn::slabOf(value.getType());
+    if (auto symbol = dyn_cast<FlatSymbolRefAttr>(target))
+      type = symbols.lookupNearestSymbolFrom<train::ParamOp>(step, symbol).getType();
+    types.push_back(nn::Placement::replicated().place(type));
+  }
+  loop = leave(loop, values, targets, {});
+  loop = train::withResults(loop, types, SmallVector<int64_t>(types.size(), -1));
+}
+
+void StepBuilder::buildUpdate(StringRef optimizer) {
+  auto accumulators = loop.getAccumulators();
+  train::PhaseOp phase = addPhase("update", /*isLoop=*/false, {});
+  Value rates = phase.capture(hyper, step.getLoc());
+  SymbolTableCollection symbols;
+  for (auto [target, total] : llvm::zip_equal(accumulators, loop->getResults())) {
+    auto symbol = dyn_cast<FlatSymbolRefAttr>(target);
+    if (!symbol)
+      continue;
     auto param = symbols.lookupNearestSymbolFrom<train::ParamOp>(step, symbol);
-    Value gradient = block->addArgument(nn::Placement::replicated().place(param.getType()), param.getLoc());
-    builder.setInsertionPointToEnd(block);
-    train::UpdateOp::create(builder, param.getLoc(), symbol, gradient, hyper,
+    Value gradient = phase.capture(total, param.getLoc());
+    builder.setInsertionPointToEnd(&phase.getBlock());
+    train::UpdateOp::create(builder, param.getLoc(), symbol, gradient, rates,
                             builder.getStringAttr(optimizer));
   }
-  builder.setInsertionPointToEnd(block);
-  train::YieldOp::create(builder, loc, ValueRange(), builder.getArrayAttr({}));
+  leave(phase, {}, {}, {});
 }
 
 } // namespace accum

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits a placed forward graph into the regions of a step: pre-pass, prologue, micro-step.
+// Splits a placed forward graph into the phases of a step: loops of totals, what is computed once,
+// micro-steps, update.
 #pragma once
 
 #include "dialects/Train/TrainDialect.h"
@@ -21,45 +22,50 @@ struct ForwardGraph {
   mlir::SmallVector<mlir::SmallVector<mlir::Operation *>> prepasses;
   /// Values that a trained parameter reaches through differentiable ops.
   mlir::DenseSet<mlir::Value> active;
-  /// Ops of the prologue: replicated, reached by no trained parameter, worth keeping.
+  /// Ops that run once, before the main loop: replicated, reached by no trained parameter, worth keeping.
   mlir::DenseSet<mlir::Operation *> prologue;
 };
 
-/// A step whose pre-pass, prologue and the forward part of whose micro region are filled; micro has no
-/// terminator yet.
+/// A step whose phases are filled up to the forward part of its main loop, which has no terminator yet. Here
+/// alone is written which phases a step has.
 struct StepBuilder {
   enum Purpose { Trains, Evaluates };
   /// Creates `train.step @step` before `before`, or `@eval`, where dropout leaves its input as it is.
   StepBuilder(const ForwardGraph &graph, Purpose purpose, mlir::Operation *before);
 
-  /// Ends micro with the loss (as f64) and one gradient contribution per entry of `gradients`, and writes the
-  /// update.
+  /// Ends the loop with the loss (as f64) and one gradient contribution per entry of `gradients`, and writes
+  /// the update.
   void finish(mlir::ArrayRef<std::pair<mlir::StringAttr, mlir::Value>> gradients, mlir::StringRef optimizer);
 
   train::StepOp step;
   mlir::OpBuilder builder;
-  /// From the forward graph to the micro region.
+  /// The loop that adds up loss and gradients.
+  train::PhaseOp loop;
+  /// From the forward graph to the loop.
   mlir::IRMapping micro;
-  /// What micro yields beside the loss: partials, by the names of their scalars in the state.
+  /// What the loop yields beside the loss: partials, by the names of their scalars in the state.
   mlir::SmallVector<std::pair<mlir::StringRef, mlir::Value>> sums;
 
 private:
-  void buildPrepasses();
-  void buildPrepass(mlir::Region &region, size_t number);
+  void addInputs();
+  train::PhaseOp addPhase(mlir::StringRef name, bool isLoop, mlir::StringRef title);
+  void bringKnown(train::PhaseOp phase, mlir::IRMapping &mapping);
+  train::PhaseOp leave(train::PhaseOp phase, mlir::ValueRange values, mlir::ArrayRef<mlir::Attribute> targets,
+                       mlir::ValueRange left);
+  void buildPrepass(size_t number);
   void buildPrologue();
   void buildMicro();
-  void buildUpdate(mlir::ArrayRef<mlir::Attribute> parameters, mlir::StringRef optimizer);
-  mlir::Block *addBlock(mlir::Region &region);
-  void addInputs(mlir::Block *block, mlir::IRMapping &mapping);
-  void addTotals(mlir::Block *block, mlir::IRMapping &mapping);
-  void addTotals(mlir::Block *block, mlir::IRMapping &mapping, size_t prepasses);
-  void cloneInto(mlir::Operation *op, mlir::IRMapping &mapping, mlir::Block *block);
+  void endMicro(mlir::ArrayRef<mlir::Value> values, mlir::ArrayRef<mlir::Attribute> targets);
+  void buildUpdate(mlir::StringRef optimizer);
+  void cloneInto(mlir::Operation *op, mlir::IRMapping &mapping, train::PhaseOp phase);
+  mlir::Value firstRow();
 
   const ForwardGraph &graph;
   Purpose purpose;
   mlir::func::FuncOp forward;
-  mlir::Value firstRow, rng;
-  mlir::SmallVector<mlir::Value> kept; // prologue values, in the forward graph
+  mlir::Value rng, hyper;                 // of the step
+  mlir::IRMapping known;                  // from the forward graph to the step's block
+  mlir::SmallVector<mlir::Value> results; // of phases, in the forward graph
 };
 
 } // namespace accum

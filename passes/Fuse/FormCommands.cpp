@@ -25,8 +25,9 @@ namespace {
 struct FormCommands : impl::FormCommandsBase<FormCommands> {
   using FormCommandsBase::FormCommandsBase;
   void runOnOperation() override;
-  void formRegion(Region &region, Outliner &outliner);
-  LogicalResult formUpdate(train::StepOp step, Outliner &outliner);
+  void formBlock(Block &block, Outliner &outliner);
+  LogicalResult formUpdate(train::PhaseOp phase, Outliner &outliner);
+  LogicalResult formPhase(train::PhaseOp phase, Outliner &outliner);
   void placeTensorStores(Block &update, StringRef optimizer, Outliner &outliner);
   bool isGemm(train::CommandOp command, Outliner &outliner);
 };
@@ -63,7 +64,7 @@ void accumulateYields(train::YieldOp yield, Outliner &outliner) {
   }
 }
 
-/// Prologue values that no command computes (constants, parameters) get one that copies them.
+/// What a phase keeps and no command computes (constants, parameters) is copied by one.
 void materialiseYields(train::YieldOp yield, Outliner &outliner) {
   for (OpOperand &operand : yield->getOpOperands())
     if (!nn::behindViews(operand.get()).getDefiningOp<train::CommandOp>())
@@ -93,8 +94,8 @@ static SmallVector<int64_t> firstRows(ModuleOp module, ArrayRef<train::UpdateOp>
 
 /// All parameters are updated by one command: their gradients are what the micro-steps accumulated, and the
 /// state has parameters, gradients and slots in ranges of one order.
-LogicalResult FormCommands::formUpdate(train::StepOp step, Outliner &outliner) {
-  SmallVector<train::UpdateOp> updates(step.getUpdate().front().getOps<train::UpdateOp>());
+LogicalResult FormCommands::formUpdate(train::PhaseOp phase, Outliner &outliner) {
+  SmallVector<train::UpdateOp> updates(phase.getBlock().getOps<train::UpdateOp>());
   if (updates.empty())
     return success();
   train::UpdateOp first = updates.front();
@@ -109,7 +110,7 @@ LogicalResult FormCommands::formUpdate(train::StepOp step, Outliner &outliner) {
   SmallVector<int64_t> starts = firstRows(getOperation(), updates);
   func::FuncOp kernel = buildUpdateKernel(*optimizer, starts, element);
   OpBuilder builder(first);
-  Location loc = step.getLoc();
+  Location loc = phase.getLoc();
   SmallVector<StringRef> slots = {"parameter", "gradient"};
   for (const runtime::SlotRow &slot : optimizer->slots)
     slots.push_back(slot.name);
@@ -161,8 +162,7 @@ void FormCommands::placeTensorStores(Block &update, StringRef optimizer, Outline
   }
 }
 
-void FormCommands::formRegion(Region &region, Outliner &outliner) {
-  Block &block = region.front();
+void FormCommands::formBlock(Block &block, Outliner &outliner) {
   for (Group &group : mode == "fused" ? fusedGroups(block, {biases, tiles}) : singleGroups(block)) {
     train::CommandOp command = outliner.outline(group);
     if (gemm && isGemm(command, outliner))
@@ -175,22 +175,27 @@ void FormCommands::formRegion(Region &region, Outliner &outliner) {
   }
 }
 
+LogicalResult FormCommands::formPhase(train::PhaseOp phase, Outliner &outliner) {
+  std::string byTensor = expandTensorUpdates(phase);
+  formBlock(phase.getBlock(), outliner);
+  if (!byTensor.empty())
+    placeTensorStores(phase.getBlock(), byTensor, outliner);
+  return formUpdate(phase, outliner);
+}
+
 void FormCommands::runOnOperation() {
   Outliner outliner(getOperation());
   for (auto step : getOperation().getOps<train::StepOp>()) {
-    std::string byTensor = expandTensorUpdates(step);
-    for (Region *region : step.getRegionsInOrder())
-      formRegion(*region, outliner);
-    if (!byTensor.empty())
-      placeTensorStores(step.getUpdate().front(), byTensor, outliner);
-    if (failed(formUpdate(step, outliner)))
-      return signalPassFailure();
-    for (Region *region : step.getPrepasses())
-      accumulateYields(cast<train::YieldOp>(region->front().getTerminator()), outliner);
-    materialiseYields(cast<train::YieldOp>(step.getPrologue().front().getTerminator()), outliner);
-    accumulateYields(cast<train::YieldOp>(step.getMicro().front().getTerminator()), outliner);
-    for (Region &region : step->getRegions())
-      eraseDeadOps(region.front());
+    for (train::PhaseOp phase : step.getPhases())
+      if (failed(formPhase(phase, outliner)))
+        return signalPassFailure();
+    for (train::PhaseOp phase : step.getPhases()) {
+      if (phase.getLoop())
+        accumulateYields(phase.getYield(), outliner);
+      else
+        materialiseYields(phase.getYield(), outliner);
+      eraseDeadOps(phase.getBlock());
+    }
   }
   int64_t id = 0;
   getOperation().walk([&](train::CommandOp command) { command.setId(id++); });

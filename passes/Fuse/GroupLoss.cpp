@@ -5,7 +5,7 @@
 #include "dialects/NN/Placement.h"
 #include "dialects/NN/RowAxis.h"
 #include "dialects/NN/Views.h"
-#include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/Phases.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Fuse/CommandCost.h"
 #include "passes/Fuse/Passes.h"
@@ -39,8 +39,8 @@ bool numbersSamples(func::FuncOp kernel) {
 /// The commands from the one that makes the logits to the last that reads them or their cotangents.
 class LossGroup {
 public:
-  LossGroup(train::StepOp step, SymbolTable &symbols)
-      : step(step), block(step.getMicro().front()), symbols(symbols) {}
+  LossGroup(train::PhaseOp loop, SymbolTable &symbols)
+      : loop(loop), block(loop.getBlock()), symbols(symbols) {}
 
   /// False where there is none, or where something of it needs whole values.
   bool find();
@@ -60,7 +60,7 @@ private:
   }
   bool isWide(Value value) const { return perSample(value) >= wide; }
 
-  train::StepOp step;
+  train::PhaseOp loop;
   Block &block;
   SymbolTable &symbols;
   int64_t wide = 0; ///< elements of a sample's logits
@@ -96,16 +96,14 @@ train::CommandOp LossGroup::leaderOf(Value logits) const {
 bool LossGroup::isSliceable(train::CommandOp command) {
   if (command.getLibrary() == "attention" || numbersSamples(kernelOf(command)))
     return false;
-  auto inputs = step.getInputs().getAsRange<DictionaryAttr>();
   for (Value input : command.getInputs()) {
     Value root = nn::behindViews(input);
     if (!isSampleMajor(input) || !isSampleMajor(root))
       return false;
     auto argument = dyn_cast<BlockArgument>(root);
-    for (auto [i, entry] : llvm::enumerate(inputs))
-      if (StringRef name = entry.getAs<StringAttr>("name").getValue();
-          argument && argument.getArgNumber() == i && (name == "rng" || name == "first_row"))
-        return false;
+    auto brought = argument ? dyn_cast<BlockArgument>(loop.sourceOf(argument)) : BlockArgument();
+    if (StringRef name = brought ? train::inputName(brought) : ""; name == "rng" || name == "first_row")
+      return false;
   }
   for (OpResult result : command->getResults())
     if (!llvm::is_contained(command.getAccumulate(), static_cast<int64_t>(result.getResultNumber())) &&
@@ -213,8 +211,9 @@ struct GroupLoss : impl::GroupLossBase<GroupLoss> {
 void GroupLoss::runOnOperation() {
   SymbolTable symbols(getOperation());
   for (auto step : getOperation().getOps<train::StepOp>())
-    if (LossGroup group(step, symbols); group.find())
-      group.mark();
+    if (train::PhaseOp loop = step.getMainLoop())
+      if (LossGroup group(loop, symbols); group.find())
+        group.mark();
   int64_t id = 0;
   getOperation().walk([&](train::CommandOp command) { command.setId(id++); });
 }

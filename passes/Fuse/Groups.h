@@ -13,7 +13,7 @@ using Group = mlir::SmallVector<mlir::Operation *>;
 /// Ops that become commands: what computes or moves data. Not constants, loads, stores, views, yields.
 bool isCommandOp(mlir::Operation *op);
 
-/// What the loss needs: everything that leads to a named scalar of the micro region's yield.
+/// What the loss needs: everything that leads to a named scalar of a loop's yield.
 llvm::SetVector<mlir::Operation *> forwardOps(mlir::Block &block);
 
 /// Of a block, last first.

@@ -5,8 +5,8 @@
 #include "dialects/NN/Views.h"
 #include "dialects/Train/CommandTail.h"
 #include "dialects/Train/GemmShape.h"
+#include "dialects/Train/Phases.h"
 #include "dialects/Train/RowPitch.h"
-#include "dialects/Train/TrainDialect.h"
 #include "passes/Fuse/Passes.h"
 
 using namespace mlir;
@@ -77,30 +77,30 @@ private:
   void collectUses(Value value, int64_t width, Uses &uses) const;
   bool agrees(train::CommandOp product);
   Value owner(Value value) const;
-  std::optional<Value> kept(OpOperand &use) const;
+  std::optional<SmallVector<Value>> seenLater(OpOperand &use) const;
 
   mutable train::StepOp step;
   SymbolTable &symbols;
   DenseMap<Value, int64_t> pitches; ///< of commands' results
 };
 
-/// The prologue's value behind an argument of the micro region; other values themselves.
+/// What an earlier phase has computed once, for an argument that brings it; other values themselves.
 Value StepPitches::owner(Value value) const {
   value = nn::behindViews(value);
-  auto argument = dyn_cast<BlockArgument>(value);
-  if (!argument || argument.getOwner() != &step.getMicro().front())
-    return value;
-  auto yielded = step.getPrologue().front().getTerminator()->getOperands();
-  size_t first = step.getMicro().getNumArguments() - yielded.size();
-  return argument.getArgNumber() < first ? value : nn::behindViews(yielded[argument.getArgNumber() - first]);
+  Value kept = train::keptValue(value);
+  return kept ? nn::behindViews(kept) : value;
 }
 
-/// What the micro region sees of a value that the prologue yields.
-std::optional<Value> StepPitches::kept(OpOperand &use) const {
-  if (use.getOwner() != step.getPrologue().front().getTerminator())
+/// What later phases see of a value that leaves a phase which runs once; nothing for other uses.
+std::optional<SmallVector<Value>> StepPitches::seenLater(OpOperand &use) const {
+  auto phase = dyn_cast<train::PhaseOp>(use.getOwner()->getParentOp());
+  if (!phase || phase.getLoop() || !isa<train::YieldOp>(use.getOwner()))
     return std::nullopt;
-  size_t first = step.getMicro().getNumArguments() - use.getOwner()->getNumOperands();
-  return step.getMicro().getArgument(first + use.getOperandNumber());
+  SmallVector<Value> arguments;
+  for (OpOperand &later : phase->getResult(use.getOperandNumber()).getUses())
+    arguments.push_back(
+        cast<train::PhaseOp>(later.getOwner()).getBlock().getArgument(later.getOperandNumber()));
+  return arguments;
 }
 
 void StepPitches::collectUses(Value value, int64_t width, Uses &uses) const {
@@ -110,8 +110,9 @@ void StepPitches::collectUses(Value value, int64_t width, Uses &uses) const {
     auto command = dyn_cast<train::CommandOp>(user);
     if (isa<nn::ReshapeOp>(user))
       collectUses(user->getResult(0), width, uses);
-    else if (auto inner = kept(use))
-      collectUses(*inner, width, uses);
+    else if (auto arguments = seenLater(use))
+      for (Value argument : *arguments)
+        collectUses(argument, width, uses);
     else
       uses.fits &= command && command.getLibrary() != "attention";
     uses.isProduct |= command && command.getLibrary() == "gemm";
@@ -167,16 +168,17 @@ bool StepPitches::agrees(train::CommandOp product) {
 
 void StepPitches::decide() {
   SmallVector<train::CommandOp> products;
-  SmallVector<Region *> regions = step.getPrepasses();
-  regions.append({&step.getPrologue(), &step.getMicro()});
-  for (Region *region : regions)
-    for (auto command : region->front().getOps<train::CommandOp>()) {
+  for (train::PhaseOp phase : step.getPhases()) {
+    if (phase.updates())
+      continue;
+    for (auto command : phase.getBlock().getOps<train::CommandOp>()) {
       if (command.getLibrary() == "gemm")
         products.push_back(command);
       for (OpResult result : command->getResults())
         if (int64_t pitch = wanted(command, result))
           pitches[result] = pitch;
     }
+  }
   while (!llvm::all_of(products, [&](train::CommandOp product) { return agrees(product); })) {
   }
 }

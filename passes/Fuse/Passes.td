@@ -106,8 +106,8 @@ def FormCommands : Pass<"accum-form-commands", "::mlir::ModuleOp"> {
     same body are shared. Constants are part of the kernels that read them; reshapes stay outside as free views.
 
     Requires: `train.step`s with placed values.
-    Ensures: regions hold commands, loads, stores, views and the yield only; every yielded value of the pre-pass and the
-    micro-step is an accumulating result of a command; ids are unique and ascending.
+    Ensures: phases hold commands, loads, stores, views and the yield only; every yielded value of a loop is an
+    accumulating result of a command; ids are unique and ascending.
 
     A product whose sum with a parameter is the logits of a cross-entropy is written with that parameter, which else each pass over
     the logits adds. With `biases` every product is written with the parameter that is added to its rows, unless the sum only

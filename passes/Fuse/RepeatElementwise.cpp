@@ -107,7 +107,8 @@ private:
 
 void RepeatElementwise::runOnOperation() {
   for (auto step : getOperation().getOps<train::StepOp>())
-    Repetition(step.getMicro().front()).run();
+    if (train::PhaseOp loop = step.getMainLoop())
+      Repetition(loop.getBlock()).run();
 }
 
 } // namespace accum

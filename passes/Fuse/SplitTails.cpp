@@ -107,8 +107,11 @@ struct SplitTails : impl::SplitTailsBase<SplitTails> {
 
 /// The first command that adds to a gradient; null where none does.
 Operation *firstGradient(train::StepOp step) {
-  auto yield = cast<train::YieldOp>(step.getMicro().front().getTerminator());
   Operation *first = nullptr;
+  train::PhaseOp loop = step.getMainLoop();
+  if (!loop)
+    return first;
+  train::YieldOp yield = loop.getYield();
   for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets()))
     if (Operation *op = value.getDefiningOp();
         op && isa<SymbolRefAttr>(target) && (!first || op->isBeforeInBlock(first)))
@@ -167,8 +170,10 @@ void SplitTails::runOnOperation() {
   Outliner outliner(getOperation());
   for (auto step : getOperation().getOps<train::StepOp>()) {
     Operation *late = firstGradient(step), *last = lastForwardCommand(step);
-    for (auto command : step.getMicro().front().getOps<train::CommandOp>())
-      if (last && !last->isBeforeInBlock(command)) {
+    if (!last)
+      continue;
+    for (auto command : last->getBlock()->getOps<train::CommandOp>())
+      if (!last->isBeforeInBlock(command)) {
         // Also where there is no tail: what is frozen, say, does not change the forward part's values.
         if (!command.getLibrary())
           readWhatIsStored(outliner.kernelOf(command));

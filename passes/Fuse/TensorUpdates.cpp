@@ -152,9 +152,9 @@ void Adafactor::build() {
 
 } // namespace
 
-std::string expandTensorUpdates(train::StepOp step) {
+std::string expandTensorUpdates(train::PhaseOp phase) {
   std::string name;
-  for (auto update : llvm::to_vector(step.getUpdate().front().getOps<train::UpdateOp>())) {
+  for (auto update : llvm::to_vector(phase.getBlock().getOps<train::UpdateOp>())) {
     const runtime::OptimizerSpec *spec = runtime::findOptimizer(update.getOptimizer().str());
     if (!spec || !spec->isByTensor())
       continue;

@@ -8,6 +8,6 @@ namespace accum {
 
 /// Replaces every `train.update` of such an optimizer by loads, ops of nn and stores of that parameter. Its
 /// name; empty where the optimizer is another one, whose updates stay.
-std::string expandTensorUpdates(train::StepOp step);
+std::string expandTensorUpdates(train::PhaseOp phase);
 
 } // namespace accum

@@ -7,6 +7,7 @@
 #include "dialects/NN/Views.h"
 #include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/CommandTail.h"
+#include "dialects/Train/Phases.h"
 #include "dialects/Train/RowPitch.h"
 #include "passes/Plan/CommandShape.h"
 #include "passes/Plan/Plan.h"
@@ -57,7 +58,7 @@ bool isRounded(Type from, Type to) {
          narrow.getElementType().isBF16();
 }
 
-/// Fills a Problem region by region.
+/// Fills a Problem phase by phase.
 class ProblemBuilder {
 public:
   explicit ProblemBuilder(train::StepOp step) : step(step) {}
@@ -66,16 +67,13 @@ public:
     problem.name = step.getSymName().str();
     findForward();
     problem.cloneIds = repetitionIds(step->getParentOfType<ModuleOp>());
-    for (Region *region : step.getPrepasses())
-      addRegion(*region, planner::Region::Prepass);
-    addRegion(step.getPrologue(), planner::Region::Prologue);
-    // A prologue value is the same buffer as the micro region's argument.
-    auto kept = step.getPrologue().front().getTerminator()->getOperands();
-    for (auto [value, argument] : llvm::zip(kept, step.getMicro().getArguments().take_back(kept.size())))
-      follow(value, argument);
     findGradients();
-    addRegion(step.getMicro(), planner::Region::Micro);
-    addRegion(step.getUpdate(), planner::Region::Update);
+    problem.phases.clear();
+    train::PhaseOp main = step.getMainLoop();
+    for (train::PhaseOp phase : step.getPhases()) {
+      problem.phases.push_back({phase.getName().str(), kindOf(phase, phase == main)});
+      addPhase(phase);
+    }
     addSliceVariants(group, groupIndices, problem);
     countWeightReads();
     noteCopyReaders();
@@ -88,14 +86,18 @@ private:
   /// together.
   void findForward() {
     lastForward = lastForwardCommand(step);
-    group = slicedCommands(step.getMicro().front());
+    if (train::PhaseOp loop = step.getMainLoop())
+      group = slicedCommands(loop.getBlock());
     if (!group.empty() && (!lastForward || lastForward->isBeforeInBlock(group.back())))
       lastForward = group.back();
   }
 
   /// The command behind which each gradient is final; several may add to one.
   void findGradients() {
-    auto yield = cast<train::YieldOp>(step.getMicro().front().getTerminator());
+    train::PhaseOp loop = step.getMainLoop();
+    if (!loop)
+      return;
+    train::YieldOp yield = loop.getYield();
     llvm::MapVector<Attribute, train::CommandOp> last;
     for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
       auto command = llvm::dyn_cast_or_null<train::CommandOp>(nn::behindViews(value).getDefiningOp());
@@ -116,8 +118,8 @@ private:
   /// Who reads which parameter; those without a gradient, too.
   void noteReaders() {
     llvm::StringMap<std::vector<int64_t>> readers;
-    for (Region *region : {&step.getPrologue(), &step.getMicro()})
-      for (auto command : region->front().getOps<train::CommandOp>())
+    for (train::PhaseOp phase : step.getPhases())
+      for (auto command : phase.getBlock().getOps<train::CommandOp>())
         for (Value input : command.getInputs())
           if (auto load = nn::behindViews(input).getDefiningOp<train::LoadParamOp>();
               load && !copiedParameter(command, symbols))
@@ -134,25 +136,31 @@ private:
     return *of;
   }
 
-  void addRegion(Region &region, planner::Region kind) {
-    for (Operation &op : region.front()) {
+  /// What it keeps is the same buffer wherever it is read.
+  void addPhase(train::PhaseOp phase) {
+    for (auto [value, argument] : llvm::zip(phase.getCaptures(), phase.getBlock().getArguments()))
+      follow(value, argument);
+    for (Operation &op : phase.getBlock()) {
       if (auto command = dyn_cast<train::CommandOp>(op))
-        addCommand(command, kind);
+        addCommand(command);
       else if (isa<nn::ReshapeOp>(op))
         follow(op.getOperand(0), op.getResult(0));
     }
+    if (!phase.getLoop())
+      for (auto [value, result] : llvm::zip(phase.getYield().getValues(), phase->getResults()))
+        follow(value, result);
   }
 
-  void addCommand(train::CommandOp command, planner::Region region) {
+  void addCommand(train::CommandOp command) {
     int index = static_cast<int>(problem.commands.size());
     planner::Command entry;
     entry.id = static_cast<int64_t>(command.getId());
-    entry.region = region;
-    entry.kind = kindOf(command, region);
+    entry.phase = static_cast<int>(problem.phases.size()) - 1;
+    entry.kind = kindOf(command);
     entry.kernel = command.getKernel().str();
     entry.node = nodeLabel(command.getLoc());
     entry.dtype = dtypeOf(command, train::precisionOf(step->getParentOp()), symbols);
-    entry.backward = region == planner::Region::Micro && lastForward && lastForward->isBeforeInBlock(command);
+    entry.backward = problem.isMain(entry) && lastForward && lastForward->isBeforeInBlock(command);
     entry.once = isSliced(command) || !command.getAccumulate().empty() ||
                  llvm::any_of(command->getUsers(), llvm::IsaPred<train::StoreOp>);
     if (isSliced(command))
@@ -167,13 +175,13 @@ private:
     auto tail = tailOf(command);
     for (OpResult result : command->getResults())
       if (needsBuffer(command, result) && !(tail && tail->result == result.getResultNumber()))
-        addBuffer(command, result, index, region, slotName(result));
+        addBuffer(command, result, index, slotName(result));
     if (tail)
-      addTail(command, *tail, region);
+      addTail(command, *tail);
   }
 
   /// Right behind its command, which comes last so far.
-  void addTail(train::CommandOp command, const CommandTail &tail, planner::Region region) {
+  void addTail(train::CommandOp command, const CommandTail &tail) {
     int index = static_cast<int>(problem.commands.size());
     planner::Command entry = problem.commands.back();
     entry.id = tail.id;
@@ -189,16 +197,22 @@ private:
         addUser(problem.buffers[it->second], index);
     }
     OpResult result = command->getResult(tail.result);
-    addBuffer(command, result, index, region, slotName(result));
+    addBuffer(command, result, index, slotName(result));
     problem.buffers.back().mayAlias.clear(); // it is written while the operands are still read
   }
 
-  static planner::CommandKind kindOf(train::CommandOp command, planner::Region region) {
+  static planner::PhaseKind kindOf(train::PhaseOp phase, bool isMain) {
+    if (phase.getLoop())
+      return isMain ? planner::PhaseKind::Main : planner::PhaseKind::Loop;
+    return phase.updates() ? planner::PhaseKind::Update : planner::PhaseKind::Once;
+  }
+
+  planner::CommandKind kindOf(train::CommandOp command) const {
     if (command.getLibrary() == "gemm")
       return planner::CommandKind::Gemm;
     if (command.getLibrary() == "attention")
       return planner::CommandKind::Attention;
-    if (region == planner::Region::Update)
+    if (problem.phases.back().kind == planner::PhaseKind::Update)
       return planner::CommandKind::Update;
     if (command.getKernel().starts_with("cross_entropy"))
       return planner::CommandKind::Loss;
@@ -212,14 +226,13 @@ private:
     return !llvm::any_of(result.getUsers(), llvm::IsaPred<train::StoreOp>);
   }
 
-  void addBuffer(train::CommandOp command, OpResult result, int producer, planner::Region region,
-                 std::string id) {
+  void addBuffer(train::CommandOp command, OpResult result, int producer, std::string id) {
     planner::Buffer buffer;
     buffer.id = std::move(id);
     buffer.label = qualifiedLabel(result);
     buffer.bytes = bytesOfValue(result.getType(), pitchOf(result, symbols));
     buffer.producer = producer;
-    buffer.wholeStep = region == planner::Region::Prologue && isYielded(result);
+    buffer.wholeStep = problem.phases.back().kind == planner::PhaseKind::Once && isYielded(result);
     if (auto parameter = buffer.wholeStep ? copiedParameter(command, symbols) : FlatSymbolRefAttr()) {
       buffer.role = planner::StateRole::Parameters;
       copies[static_cast<int>(problem.buffers.size())] = parameter.getValue();
@@ -245,13 +258,16 @@ private:
         gradientOf(name).copyReaders.push_back(problem.commands[user].id);
   }
 
-  /// Where there are copies: what the micro region reads of them, and of weights as they are.
+  /// Where there are copies: what the main loop reads of them, and of weights as they are.
   void countWeightReads() {
     int64_t copies = 0, whole = 0;
+    train::PhaseOp loop = step.getMainLoop();
     for (const planner::Buffer &buffer : problem.buffers)
       copies += buffer.role == planner::StateRole::Parameters ? buffer.bytes.fixed : 0;
     DenseSet<Attribute> seen;
-    for (auto load : step.getMicro().getOps<train::LoadParamOp>()) {
+    auto loads = loop ? llvm::to_vector(loop.getBlock().getOps<train::LoadParamOp>())
+                      : SmallVector<train::LoadParamOp>();
+    for (train::LoadParamOp load : loads) {
       auto param = symbols.lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
       if (param && param.getTrained() && !load.use_empty() && seen.insert(load.getParamAttr()).second)
         whole += bytesOfValue(load.getType()).fixed;
@@ -294,9 +310,8 @@ FlatSymbolRefAttr copiedParameter(train::CommandOp command, SymbolTableCollectio
   auto load = command.getInputs().size() == 1
                   ? command.getInputs().front().getDefiningOp<train::LoadParamOp>()
                   : train::LoadParamOp();
-  auto prologue = dyn_cast<train::StepOp>(command->getParentOp());
-  if (!load || command.getNumResults() != 1 || command.getLibrary() || !prologue ||
-      command->getParentRegion() != &prologue.getPrologue() ||
+  auto phase = dyn_cast<train::PhaseOp>(command->getParentOp());
+  if (!load || command.getNumResults() != 1 || command.getLibrary() || !phase || phase.getLoop() ||
       !llvm::all_of(command->getUsers(), llvm::IsaPred<train::YieldOp>))
     return {};
   auto param = symbols.lookupNearestSymbolFrom<train::ParamOp>(load, load.getParamAttr());
@@ -324,9 +339,9 @@ std::string slotName(OpResult result) {
 
 planner::Amount inputBytes(train::StepOp step) {
   planner::Amount total;
-  Block &block = step.getMicro().front();
-  size_t inputs = step.getInputs().size() - 1; // rng is not staged
-  for (BlockArgument argument : block.getArguments().take_front(inputs)) {
+  for (BlockArgument argument : step.getBlock().getArguments()) {
+    if (!train::isStaged(argument))
+      continue;
     planner::Amount bytes = bytesOfValue(argument.getType());
     total.fixed += bytes.fixed;
     total.perSample += bytes.perSample;

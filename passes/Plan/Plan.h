@@ -13,8 +13,8 @@ namespace accum {
 /// their storage. The caller adds what is fixed (state, inputs, libraries).
 planner::Problem buildProblem(train::StepOp step);
 
-/// The trained parameter that a command of the prologue casts to half the bytes, in the same layout, for the
-/// micro-steps and nobody else; null for other commands. Where a device has its part of the parameters, it
+/// The trained parameter that a command casts to half the bytes once per step, in the same layout, for later
+/// phases and nobody else; null for other commands. Where a device has its part of the parameters, it
 /// has its part of such copies, too.
 mlir::FlatSymbolRefAttr copiedParameter(train::CommandOp command, mlir::SymbolTableCollection &symbols);
 

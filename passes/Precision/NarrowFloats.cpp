@@ -4,6 +4,7 @@
 #include "dialects/NN/Placement.h"
 #include "dialects/Train/AttentionShape.h"
 #include "dialects/Train/GemmShape.h"
+#include "dialects/Train/Phases.h"
 #include "passes/Precision/NarrowKernels.h"
 #include "passes/Precision/Passes.h"
 #include "passes/Precision/ValueTraits.h"
@@ -45,28 +46,37 @@ public:
       : step(step), kernels(kernels), wideWeights(wideWeights), traits(step) {}
 
   void run() {
-    for (Region *region : {&step.getPrologue(), &step.getMicro()})
-      for (auto command : region->front().getOps<train::CommandOp>())
-        if (command.getLibrary() == "gemm" && !isNarrowCall(command))
-          for (Value input : command.getInputs())
-            wide.insert(storedAs(input));
-        else if (command.getLibrary() == "attention")
-          keepMaskWide(command);
-    for (Region *region : {&step.getPrologue(), &step.getMicro()})
-      for (auto command : region->front().getOps<train::CommandOp>())
-        choose(command);
+    SmallVector<train::CommandOp> commands;
+    for (train::PhaseOp phase : step.getPhases())
+      if (isNarrowed(phase))
+        llvm::append_range(commands, phase.getBlock().getOps<train::CommandOp>());
+    for (train::CommandOp command : commands)
+      if (command.getLibrary() == "gemm" && !isNarrowCall(command))
+        for (Value input : command.getInputs())
+          wide.insert(storedAs(input));
+      else if (command.getLibrary() == "attention")
+        keepMaskWide(command);
+    for (train::CommandOp command : commands)
+      choose(command);
     // Copies that are made here are commands too, but ask for nothing.
-    for (Region *region : {&step.getPrologue(), &step.getMicro()})
-      for (auto command : llvm::make_early_inc_range(region->front().getOps<train::CommandOp>()))
-        if (isNarrowCall(command))
-          for (OpOperand &operand : command->getOpOperands())
-            if (isBias(command, operand.getOperandNumber()) ? narrow.contains(command.getResult(0))
-                                                            : isNarrowOperand(command, operand))
-              operand.set(demand(operand.get()));
+    for (train::CommandOp command : commands)
+      if (isNarrowCall(command))
+        for (OpOperand &operand : command->getOpOperands())
+          if (isBias(command, operand.getOperandNumber()) ? narrow.contains(command.getResult(0))
+                                                          : isNarrowOperand(command, operand))
+            operand.set(demand(operand.get()));
     retype();
   }
 
 private:
+  /// What runs once before the update, and loops that read trained weights: totals over the inputs stay
+  /// exact.
+  static bool isNarrowed(train::PhaseOp phase) {
+    if (!phase.getLoop())
+      return !phase.updates();
+    return llvm::any_of(phase.getBlock().getOps<train::LoadParamOp>(),
+                        [](train::LoadParamOp load) { return paramOf(load).getTrained(); });
+  }
   bool isLearned(Value value) const { return traits.of(value).learned && !traits.of(value).statistic; }
 
   /// A library call in bf16: a product of what was learned, whatever bias is added to it; every attention.
@@ -104,8 +114,7 @@ private:
   bool canHold(Value stored) const;
   Value demand(Value value);
   Value copyOf(Value root);
-  Value keep(Value value);
-  Value inPrologue(BlockArgument argument);
+  Value roundedOnce(train::LoadParamOp load);
   Value storedAs(Value value);
   void retype();
 
@@ -117,7 +126,7 @@ private:
   DenseSet<Value> wide;               ///< what products in f32 read: both of their operands are of one type
   DenseSet<Value> masks;              ///< what attentions add to scores, which are f32
   DenseMap<Value, Value> copies;      ///< of what stays f32
-  DenseMap<Attribute, Value> weights; ///< the copy of a trained parameter, as the micro region sees it
+  DenseMap<Attribute, Value> weights; ///< the copy of a trained parameter, where it is made
 };
 
 struct NarrowFloats : impl::NarrowFloatsBase<NarrowFloats> {
@@ -165,40 +174,35 @@ void StepNarrowing::choose(train::CommandOp command) {
       narrow.insert(result);
 }
 
-/// The value that the prologue keeps for an argument of the micro region; null for its other arguments.
-Value StepNarrowing::inPrologue(BlockArgument argument) {
-  auto kept = step.getPrologue().front().getTerminator()->getOperands();
-  size_t first = step.getMicro().getNumArguments() - kept.size();
-  bool isKept = argument.getOwner() == &step.getMicro().front() && argument.getArgNumber() >= first;
-  return isKept ? kept[argument.getArgNumber() - first] : Value();
-}
-
-/// What holds the elements of `value`: behind views, and the prologue's where that keeps it.
+/// What holds the elements of `value`: behind views, and in the phase that has computed it once.
 Value StepNarrowing::storedAs(Value value) {
   Value root = behindViews(value);
-  auto argument = dyn_cast<BlockArgument>(root);
-  Value kept = argument ? inPrologue(argument) : Value();
+  Value kept = train::keptValue(root);
   return kept ? behindViews(kept) : root;
 }
 
-/// Yields `value` from the prologue; the micro region's argument for it.
-Value StepNarrowing::keep(Value value) {
-  auto yield = step.getPrologue().front().getTerminator();
-  yield->insertOperands(yield->getNumOperands(), value);
-  return step.getMicro().addArgument(value.getType(), value.getLoc());
+/// A rounded copy of a weight, made once per step. What it returns, the phase of `load` reads.
+Value StepNarrowing::roundedOnce(train::LoadParamOp load) {
+  auto reader = cast<train::PhaseOp>(load->getParentOp());
+  Value &copy = weights[load.getParamAttr()];
+  if (!copy) {
+    train::PhaseOp once = train::onceBefore(reader);
+    OpBuilder builder(once.getYield());
+    Value wide = builder.clone(*load)->getResult(0);
+    copy = kernels.round(wide, builder, copyLocation(load));
+  }
+  auto once = cast<train::PhaseOp>(copy.getDefiningOp()->getParentOp());
+  Location location = copy.getLoc();
+  for (OpOperand &use : copy.getUses())
+    if (use.getOwner() == once.getYield())
+      return reader.capture(once->getResult(use.getOperandNumber()), location);
+  return reader.capture(train::keep(once, copy), location);
 }
 
 /// A rounded copy of what stays f32, made once per step for weights, per micro-step for other values.
 Value StepNarrowing::copyOf(Value root) {
-  if (auto load = root.getDefiningOp<train::LoadParamOp>()) {
-    Value &copy = weights[load.getParamAttr()];
-    if (!copy) {
-      OpBuilder builder(step.getPrologue().front().getTerminator());
-      Value wide = builder.clone(*load)->getResult(0);
-      copy = keep(kernels.round(wide, builder, copyLocation(load)));
-    }
-    return copy;
-  }
+  if (auto load = root.getDefiningOp<train::LoadParamOp>())
+    return roundedOnce(load);
   Value &copy = copies[root];
   if (!copy) {
     OpBuilder builder(root.getContext());
@@ -241,21 +245,24 @@ void StepNarrowing::retype() {
   }
 }
 
-/// Every load of a parameter has its type, every view that of what it looks at, every argument of the micro
-/// region that of what the prologue keeps.
+/// Every load of a parameter has its type, every view that of what it looks at, every result and argument of
+/// a phase that of what it brings.
 static void followTypes(train::StepOp step) {
-  auto follow = [](Region &region) {
-    for (Operation &op : region.front())
+  for (train::PhaseOp phase : step.getPhases()) {
+    if (phase.updates())
+      continue;
+    for (auto [argument, value] : llvm::zip(phase.getBlock().getArguments(), phase.getCaptures()))
+      argument.setType(value.getType());
+    for (Operation &op : phase.getBlock())
       if (auto load = dyn_cast<train::LoadParamOp>(op))
         load.getResult().setType(nn::Placement::of(load.getType()).place(paramOf(load).getType()));
       else if (auto view = dyn_cast<nn::ReshapeOp>(op); view && isBf16(view.getInput()))
         view.getResult().setType(bf16Type(view.getType()));
-  };
-  follow(step.getPrologue());
-  auto kept = step.getPrologue().front().getTerminator()->getOperands();
-  for (auto [value, argument] : llvm::zip(kept, step.getMicro().getArguments().take_back(kept.size())))
-    argument.setType(value.getType());
-  follow(step.getMicro());
+    if (phase.getLoop())
+      continue;
+    for (auto [result, value] : llvm::zip(phase->getResults(), phase.getYield().getValues()))
+      result.setType(value.getType());
+  }
 }
 
 /// Kernels that nobody calls any more.

@@ -24,7 +24,7 @@ def NarrowFloats : Pass<"accum-narrow-floats", "::mlir::ModuleOp"> {
   let description = [{
     For `--precision bf16`. What commands hand to each other is stored in bf16 where it is an activation or its
     cotangent; kernels widen it when they read it, compute as before and round once, when they write. Products and
-    attention read bf16. Weights that products read get a rounded copy once per step, in the prologue; frozen ones are
+    attention read bf16. Weights that products read get a rounded copy in a phase that runs once; frozen ones are
     bf16 themselves. With `wide-weights` a trained weight that is B of a product has no copy: the product rounds it as
     it reads it.
 

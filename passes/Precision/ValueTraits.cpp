@@ -3,6 +3,7 @@
 #include "passes/Precision/ValueTraits.h"
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/TileSum.h"
+#include "dialects/Train/Phases.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -114,18 +115,20 @@ ValueTraits ConstantTraits::of(nn::ConstantOp op) {
 }
 
 TraitAnalysis::TraitAnalysis(train::StepOp step) {
-  for (BlockArgument argument : step.getMicro().getArguments().take_front(step.getInputs().size()))
-    if (isFloat(argument))
-      traits[argument].learned = true;
-  visitRegion(step.getPrologue());
-  auto kept = step.getPrologue().front().getTerminator()->getOperands();
-  for (auto [value, argument] : llvm::zip(kept, step.getMicro().getArguments().take_back(kept.size())))
-    traits[argument] = of(value);
-  visitRegion(step.getMicro());
+  for (train::PhaseOp phase : step.getPhases()) {
+    if (phase.updates())
+      continue;
+    for (BlockArgument argument : phase.getBlock().getArguments())
+      if (Value kept = train::keptValue(argument))
+        traits[argument] = of(kept);
+      else if (isa<BlockArgument>(phase.sourceOf(argument)) && isFloat(argument))
+        traits[argument].learned = true;
+    visitBlock(phase.getBlock());
+  }
 }
 
-void TraitAnalysis::visitRegion(Region &region) {
-  for (Operation &op : region.front())
+void TraitAnalysis::visitBlock(Block &block) {
+  for (Operation &op : block)
     if (auto command = dyn_cast<train::CommandOp>(op))
       visitCommand(command);
     else

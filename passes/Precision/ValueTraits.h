@@ -37,7 +37,7 @@ public:
   ValueTraits of(mlir::Value value) const { return traits.lookup(value); }
 
 private:
-  void visitRegion(mlir::Region &region);
+  void visitBlock(mlir::Block &block);
   void visitCommand(train::CommandOp command);
 
   mlir::DenseMap<mlir::Value, ValueTraits> traits;

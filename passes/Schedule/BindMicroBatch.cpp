@@ -43,7 +43,7 @@ void describeInputs(train::StepOp step) {
   Builder builder(step.getContext());
   SmallVector<Attribute> inputs;
   for (auto [input, argument] :
-       llvm::zip(step.getInputs().getAsRange<DictionaryAttr>(), step.getMicro().front().getArguments())) {
+       llvm::zip(step.getInputs().getAsRange<DictionaryAttr>(), step.getBlock().getArguments())) {
     NamedAttrList entries(input);
     entries.set("type", TypeAttr::get(argument.getType()));
     inputs.push_back(entries.getDictionary(step.getContext()));

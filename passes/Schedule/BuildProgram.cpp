@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps of commands and a plan -> device.program.
+#include "dialects/Train/Phases.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Schedule/CommandSchedule.h"
 #include "passes/Schedule/GradientSums.h"
@@ -17,27 +18,26 @@ namespace accum {
 
 namespace {
 
-using device::Phase;
 using device::Space;
 
 /// One step op -> one region of the program.
 class StepSchedule {
 public:
-  StepSchedule(train::StepOp step, Block *top, const StateLayout &layout, train::PlanAttr plan)
-      : step(step), layout(layout), plan(plan), builder(OpBuilder::atBlockEnd(top)), buffers(layout, top),
-        commands(plan, buffers, builder), offload(layout, buffers, builder),
+  /// `firstPhase`: where its phases begin in the program's list.
+  StepSchedule(train::StepOp step, Block *top, const StateLayout &layout, train::PlanAttr plan,
+               size_t firstPhase)
+      : step(step), firstPhase(firstPhase), layout(layout), plan(plan), builder(OpBuilder::atBlockEnd(top)),
+        buffers(layout, top), commands(plan, buffers, builder), offload(layout, buffers, builder),
         transfers(step, layout, buffers, offload, builder),
         wholeUnits(layout, buffers, offload, transfers, builder) {}
 
-  LogicalResult build(Phase microPhase);
+  LogicalResult build();
 
 private:
-  LogicalResult buildPrepasses();
-  LogicalResult buildPrepass(Block &body, StringRef title);
-  LogicalResult buildPrologue();
-  LogicalResult buildMicro(Phase phase);
-  void reduceScalars(Block &body);
-  LogicalResult buildUpdate();
+  LogicalResult buildLoop(train::PhaseOp phase, size_t number);
+  LogicalResult buildOnce(train::PhaseOp phase);
+  LogicalResult buildUpdate(train::PhaseOp phase);
+  void reduceScalars(train::PhaseOp phase);
   LogicalResult verifyPlaces(const UnitMoves &moves);
   void reduceGradients();
   void gatherParameters(size_t unit, bool start);
@@ -47,11 +47,13 @@ private:
   }
 
   void section(StringRef title) { device::SectionOp::create(builder, step.getLoc(), title); }
-  void placeInputs(Block &body);
-  void placeTotals(Block::BlockArgListType arguments);
-  LogicalResult buildLoop(Block &body, Phase phase);
+  Place placeOfInput(BlockArgument input);
+  FailureOr<Place> placeOfResult(OpResult result);
+  LogicalResult placeCaptures(train::PhaseOp phase);
+  LogicalResult runLoop(train::PhaseOp phase, size_t number);
 
   train::StepOp step;
+  size_t firstPhase;
   const StateLayout &layout;
   train::PlanAttr plan;
   OpBuilder builder;
@@ -69,38 +71,52 @@ struct BuildProgram : impl::BuildProgramBase<BuildProgram> {
 
 } // namespace
 
-/// Inputs in the manifest's order; the last one, rng, is the runtime's seed and step.
-void StepSchedule::placeInputs(Block &body) {
-  for (auto [i, input] : llvm::enumerate(step.getInputs().getAsRange<DictionaryAttr>())) {
-    StringRef name = input.getAs<StringAttr>("name").getValue();
-    BlockArgument argument = body.getArgument(i);
-    auto type = cast<RankedTensorType>(argument.getType());
-    if (name == "rng")
-      buffers.place(argument, {Space::rng, 0, type, "rng"});
-    else
-      buffers.place(argument, {Space::input, static_cast<int64_t>(i), type, name.str()});
+/// Inputs are in the manifest's order; rng is the runtime's seed and step.
+Place StepSchedule::placeOfInput(BlockArgument input) {
+  StringRef name = train::inputName(input);
+  auto type = cast<RankedTensorType>(input.getType());
+  Space space = name == "rng" ? Space::rng : name == "hyper" ? Space::hyper : Space::input;
+  int64_t number = train::isStaged(input) ? input.getArgNumber() : 0;
+  return {space, number, type, name.str()};
+}
+
+/// A loop leaves sums in the state, other phases leave what their commands wrote.
+FailureOr<Place> StepSchedule::placeOfResult(OpResult result) {
+  auto phase = cast<train::PhaseOp>(result.getOwner());
+  unsigned number = result.getResultNumber();
+  if (phase.getLoop())
+    return buffers.target(phase.getAccumulators()[number], cast<RankedTensorType>(result.getType()));
+  if (const Place *place = buffers.find(phase.getYield().getValues()[number]))
+    return *place;
+  return phase.emitOpError("yields a value that is in no buffer");
+}
+
+LogicalResult StepSchedule::placeCaptures(train::PhaseOp phase) {
+  for (auto [argument, value] : llvm::zip(phase.getBlock().getArguments(), phase.getCaptures())) {
+    auto input = dyn_cast<BlockArgument>(value);
+    FailureOr<Place> place = input ? placeOfInput(input) : placeOfResult(cast<OpResult>(value));
+    if (failed(place))
+      return failure();
+    buffers.place(argument, *place);
   }
+  return success();
 }
 
-void StepSchedule::placeTotals(Block::BlockArgListType arguments) {
-  for (auto [argument, target] : llvm::zip(arguments, step.getTotalTargets()))
-    buffers.place(argument, buffers.target(target, cast<RankedTensorType>(argument.getType())));
-}
-
-LogicalResult StepSchedule::buildLoop(Block &body, Phase phase) {
-  bool scatters = phase == Phase::micro && layout.hasPartsOf("gradient");
+LogicalResult StepSchedule::runLoop(train::PhaseOp phase, size_t number) {
+  Block &body = phase.getBlock();
+  bool adds = phase.addsGradients(), scatters = adds && layout.hasPartsOf("gradient");
   auto contributions = Contributions::of(body, scatters);
   if (failed(contributions))
     return failure();
-  UnitMoves moves(body, phase == Phase::micro ? &*contributions : nullptr, layout);
+  UnitMoves moves(body, adds ? &*contributions : nullptr, layout);
   if (failed(verifyPlaces(moves)))
     return failure();
-  auto loop = device::ForMicroOp::create(builder, step.getLoc(), phase);
+  auto loop = device::ForMicroOp::create(builder, step.getLoc(), static_cast<int64_t>(number));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(builder.createBlock(&loop.getBody()));
   buffers.enterLoop();
   std::optional<GradientSums> sums;
-  if (phase == Phase::micro && plan.getDevices() > 1 && !scatters)
+  if (adds && plan.getDevices() > 1 && !scatters)
     sums.emplace(body, *contributions, layout, buffers);
   auto begin = [&](train::CommandOp command) {
     transfers.bringParameters(command, moves);
@@ -131,8 +147,8 @@ LogicalResult StepSchedule::verifyPlaces(const UnitMoves &moves) {
 }
 
 /// One call each; a total or a loss is a few bytes.
-void StepSchedule::reduceScalars(Block &body) {
-  auto yield = cast<train::YieldOp>(body.getTerminator());
+void StepSchedule::reduceScalars(train::PhaseOp phase) {
+  train::YieldOp yield = phase.getYield();
   DenseSet<Attribute> seen;
   for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
     if (!isa<StringAttr>(target) || !seen.insert(target).second)
@@ -142,35 +158,21 @@ void StepSchedule::reduceScalars(Block &body) {
   }
 }
 
-LogicalResult StepSchedule::buildPrepasses() {
-  StringRef title = "pre-pass: totals over the global batch";
-  for (Region *region : step.getPrepasses()) {
-    if (failed(buildPrepass(region->front(), title)))
-      return failure();
-    title = "another pre-pass: totals that need those before";
-  }
-  return success();
-}
-
-LogicalResult StepSchedule::buildPrepass(Block &body, StringRef title) {
-  if (body.getOps<train::CommandOp>().empty())
-    return success();
-  section(title);
-  placeInputs(body);
-  if (body.getNumArguments() > step.getInputs().size())
-    placeTotals(body.getArguments().drop_front(step.getInputs().size()));
-  if (failed(buildLoop(body, Phase::prepass)))
+LogicalResult StepSchedule::buildLoop(train::PhaseOp phase, size_t number) {
+  section(phase.getHeading());
+  if (failed(runLoop(phase, number)))
     return failure();
-  reduceScalars(body);
+  if (phase == step.getMainLoop())
+    section("sums over devices");
+  reduceScalars(phase);
+  if (phase.addsGradients())
+    reduceGradients();
   return success();
 }
 
-LogicalResult StepSchedule::buildPrologue() {
-  Block &body = step.getPrologue().front();
-  if (body.getOps<train::CommandOp>().empty())
-    return success();
-  section("prologue: what does not depend on the micro-batch");
-  placeTotals(body.getArguments());
+LogicalResult StepSchedule::buildOnce(train::PhaseOp phase) {
+  Block &body = phase.getBlock();
+  section(phase.getHeading());
   for (auto command : body.getOps<train::CommandOp>())
     if (auto unit = command.getCopiesUnit()) {
       auto type = cast<RankedTensorType>(command.getResult(0).getType());
@@ -185,26 +187,6 @@ LogicalResult StepSchedule::buildPrologue() {
     transfers.bringParameters(command, moves);
     offload.fetchCopied(command);
   });
-}
-
-LogicalResult StepSchedule::buildMicro(Phase phase) {
-  Block &body = step.getMicro().front();
-  section("micro-steps");
-  size_t inputs = step.getInputs().size(), totals = step.getTotals().size();
-  placeInputs(body);
-  placeTotals(body.getArguments().slice(inputs, totals));
-  ValueRange kept = step.getPrologue().front().getTerminator()->getOperands();
-  for (auto [value, argument] : llvm::zip(kept, body.getArguments().drop_front(inputs + totals))) {
-    const Place *place = buffers.find(value);
-    if (!place)
-      return step.emitOpError("prologue yields a value that is in no buffer");
-    buffers.place(argument, Place(*place));
-  }
-  if (failed(buildLoop(body, phase)))
-    return failure();
-  section("sums over devices");
-  reduceScalars(body);
-  return success();
 }
 
 /// All devices have all gradients, or each one its part.
@@ -243,17 +225,9 @@ static std::optional<OffloadMoves::Piece> pieceUpdatedBy(train::CommandOp comman
   return std::nullopt;
 }
 
-LogicalResult StepSchedule::buildUpdate() {
-  Block &body = step.getUpdate().front();
-  reduceGradients();
-  section("update");
-  size_t totals = step.getTotals().size();
-  BlockArgument hyper = body.getArgument(0);
-  buffers.place(hyper, {Space::hyper, 0, cast<RankedTensorType>(hyper.getType()), "hyper"});
-  placeTotals(body.getArguments().slice(1, totals));
-  for (auto [symbol, argument] : llvm::zip(step.getGradients().getAsRange<FlatSymbolRefAttr>(),
-                                           body.getArguments().drop_front(1 + totals)))
-    buffers.place(argument, buffers.gradient(symbol.getValue()));
+LogicalResult StepSchedule::buildUpdate(train::PhaseOp phase) {
+  Block &body = phase.getBlock();
+  section(phase.getHeading());
   DenseSet<Operation *> copies;
   if (layout.updatesWholeUnits() && failed(wholeUnits.place(step)))
     return failure();
@@ -290,21 +264,48 @@ LogicalResult StepSchedule::buildUpdate() {
     gatherParameters(unit, /*start=*/false);
   wholeUnits.leave(step.getLoc());
   offload.finish(step.getLoc());
-  device::EndMicroOp::create(builder, step.getLoc());
   return success();
 }
 
-LogicalResult StepSchedule::build(Phase microPhase) {
-  if (failed(buildPrepasses()) || failed(buildPrologue()) || failed(buildMicro(microPhase)))
-    return failure();
-  return microPhase == Phase::micro ? buildUpdate() : success();
+/// The last micro-step of the loop that adds to gradients ends with the step.
+LogicalResult StepSchedule::build() {
+  std::optional<size_t> open;
+  for (auto [i, phase] : llvm::enumerate(step.getPhases())) {
+    size_t number = firstPhase + i;
+    if (llvm::hasSingleElement(phase.getBlock()) && !phase.getLoop())
+      continue;
+    if (phase.addsGradients())
+      open = number;
+    if (failed(placeCaptures(phase)))
+      return failure();
+    if (failed(phase.getLoop()   ? buildLoop(phase, number)
+               : phase.updates() ? buildUpdate(phase)
+                                 : buildOnce(phase)))
+      return failure();
+  }
+  if (open)
+    device::EndMicroOp::create(builder, step.getLoc(), static_cast<int64_t>(*open));
+  return success();
 }
 
-/// The inputs that the runtime binds: all but rng.
+/// What the program says of a step's phases.
+static void describePhases(train::StepOp step, bool isEval, SmallVector<Attribute> &phases) {
+  Builder builder(step.getContext());
+  for (train::PhaseOp phase : step.getPhases()) {
+    SmallVector<NamedAttribute> entries = {builder.getNamedAttr("name", phase.getNameAttr())};
+    for (auto [key, isSet] : {std::pair("loop", phase.getLoop()),
+                              std::pair("gradients", phase.addsGradients()), std::pair("eval", isEval)})
+      if (isSet)
+        entries.push_back(builder.getNamedAttr(key, builder.getUnitAttr()));
+    phases.push_back(builder.getDictionaryAttr(entries));
+  }
+}
+
+/// The inputs that the runtime binds.
 static ArrayAttr boundInputs(train::StepOp step) {
   SmallVector<Attribute> inputs;
-  for (auto input : step.getInputs().getAsRange<DictionaryAttr>())
-    if (input.getAs<StringAttr>("name").getValue() != "rng")
+  for (auto [input, argument] : llvm::zip(step.getInputs(), step.getBlock().getArguments()))
+    if (train::isStaged(argument))
       inputs.push_back(input);
   return ArrayAttr::get(step.getContext(), inputs);
 }
@@ -312,7 +313,7 @@ static ArrayAttr boundInputs(train::StepOp step) {
 /// A run hands over what it can read from files.
 static LogicalResult verifyInputs(train::StepOp step) {
   for (auto [input, argument] :
-       llvm::zip(step.getInputs().getAsRange<DictionaryAttr>(), step.getMicro().getArguments()))
+       llvm::zip(step.getInputs().getAsRange<DictionaryAttr>(), step.getBlock().getArguments()))
     if (Type element = cast<RankedTensorType>(argument.getType()).getElementType(); !dtypeOf(element))
       return step.emitError() << "input " << input.getAs<StringAttr>("name") << " has elements of " << element
                               << ", which no run reads [unsupported]";
@@ -330,16 +331,21 @@ static LogicalResult buildProgram(ModuleOp module, train::PlanAttr plan) {
   auto step = module.lookupSymbol<train::StepOp>("step"), eval = module.lookupSymbol<train::StepOp>("eval");
   if (failed(verifyInputs(step)))
     return failure();
+  SmallVector<Attribute> phases;
+  describePhases(step, /*isEval=*/false, phases);
+  size_t evalPhases = phases.size();
+  if (eval)
+    describePhases(eval, /*isEval=*/true, phases);
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
-  auto program =
-      device::ProgramOp::create(builder, step.getLoc(), "program", plan.getM(), plan.getDevices(), state,
-                                plan.getScratch(), boundInputs(step), layout->contents.gradients,
-                                layout->contents.scalars, layout->contents.optimizer, layout->contents.shard);
+  auto program = device::ProgramOp::create(
+      builder, step.getLoc(), "program", plan.getM(), plan.getDevices(), state, plan.getScratch(),
+      boundInputs(step), layout->contents.gradients, layout->contents.scalars, layout->contents.optimizer,
+      layout->contents.shard, builder.getArrayAttr(phases));
   Block *stepBlock = builder.createBlock(&program.getStep()),
         *evalBlock = builder.createBlock(&program.getEval());
-  if (failed(StepSchedule(step, stepBlock, *layout, plan).build(Phase::micro)))
+  if (failed(StepSchedule(step, stepBlock, *layout, plan, 0).build()))
     return failure();
-  if (eval && failed(StepSchedule(eval, evalBlock, *layout, plan).build(Phase::eval)))
+  if (eval && failed(StepSchedule(eval, evalBlock, *layout, plan, evalPhases).build()))
     return failure();
   step.erase();
   if (eval)

@@ -17,7 +17,7 @@ public:
   void fetchParameters(size_t number, const Place &place, bool start, mlir::Location loc);
   /// And back from there, of a trained one.
   void storeParameters(size_t unit, const Place &place, mlir::Location loc);
-  // --- a command that copies a device's parameters of a unit, behind all that the prologue gathers ---
+  // --- a command that copies a device's parameters of a unit, after all that its phase gathers ---
   /// It reads them in the place of gathered ones, through which they pass.
   mlir::LogicalResult placeCopied(train::CommandOp command);
   void fetchCopied(train::CommandOp command);

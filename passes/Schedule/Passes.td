@@ -50,12 +50,12 @@ def ShardUpdate : Pass<"accum-shard-update", "::mlir::ModuleOp"> {
 def ShardCopies : Pass<"accum-shard-copies", "::mlir::ModuleOp"> {
   let summary = "each rank copies its part of a sharded state to bf16";
   let description = [{
-    Where ranks have parts of the parameters, the commands of the prologue that copy one parameter each become one for each
+    Where ranks have parts of the parameters, the commands that copy one parameter each, once, become one for each
     unit, of a rank's part; what reads the copies reads them in the state, where they are gathered.
 
     Requires: commands, a plan. Ensures: no copy of a parameter in its own layout is in scratch.
 
-    Before: `%c = @round(%w)` in the prologue, whose result the micro region reads.
+    Before: `%c = @round(%w)` in a phase that runs once, whose result a loop reads.
     After: `@copy_parameters(%part) {train.copies_unit = 2}`, `%c = train.load_slot "copy" {train.of = @w}`.
   }];
   let dependentDialects = ["::accum::nn::NNDialect", "::accum::train::TrainDialect", "::mlir::func::FuncDialect"];
@@ -79,9 +79,10 @@ def BindMicroBatch : Pass<"accum-bind-micro-batch", "::mlir::ModuleOp"> {
 def BuildProgram : Pass<"accum-build-program", "::mlir::ModuleOp"> {
   let summary = "steps and plan to the program that runs";
   let description = [{
-    Replaces `train.step @step` and `@eval` by one `device.program`: the pre-pass loop, the sum of the totals over devices,
-    the prologue, the micro-step loop (its first iteration writes what later ones add to; for several devices its last one
-    begins the sums of gradients that are final), the sums of scalars and of all gradients at once, the update.
+    Replaces `train.step @step` and `@eval` by one `device.program`: phase by phase, after each loop the sums over
+    devices of the scalars that it added up. The first iteration of a loop writes what later ones add to. For several
+    devices the last iteration of the loop that adds to gradients begins the sums of those that are final; after it come
+    the sums of all at once.
 
     Requires: `accum-bind-micro-batch`; a slot in the plan for every result that is neither accumulated nor stored.
     Ensures: a `device.program`; parameters, commands' locations and kernels stay.

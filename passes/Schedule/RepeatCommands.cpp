@@ -23,10 +23,9 @@ struct Source {
 /// Writes the clones of one step, in the order in which they run.
 class Repeater {
 public:
-  explicit Repeater(train::StepOp step)
-      : commands(step.getMicro().front().getOps<train::CommandOp>().begin(),
-                 step.getMicro().front().getOps<train::CommandOp>().end()),
-        base(repetitionIds(step->getParentOfType<ModuleOp>())) {
+  explicit Repeater(train::StepOp step) : base(repetitionIds(step->getParentOfType<ModuleOp>())) {
+    if (train::PhaseOp loop = step.getMainLoop())
+      llvm::append_range(commands, loop.getBlock().getOps<train::CommandOp>());
     for (train::CommandOp command : commands) {
       sources[static_cast<int64_t>(command.getId())] = {command};
       if (auto tail = tailOf(command))

@@ -3,6 +3,7 @@
 #include "dialects/NN/NNDialect.h"
 #include "dialects/NN/Placement.h"
 #include "dialects/Train/OneParameter.h"
+#include "dialects/Train/Phases.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Plan/Plan.h"
 #include "passes/Schedule/Passes.h"
@@ -38,35 +39,23 @@ func::FuncOp buildCopyKernel(Type wide, Type narrow) {
   return kernel;
 }
 
-/// One step, whose prologue copies units from here on.
+/// One step, which copies units from here on, in the phases that copied parameters.
 class StepCopies {
 public:
   StepCopies(train::StepOp step, const StateLayout &layout, SymbolTable &symbols, int64_t &id)
       : step(step), layout(layout), symbols(symbols), id(id) {}
 
   void run() {
-    llvm::SetVector<size_t> units;
-    SymbolTableCollection known;
-    SmallVector<Operation *> replaced;
-    for (auto command : step.getPrologue().front().getOps<train::CommandOp>())
-      if (auto parameter = copiedParameter(command, known)) {
-        loadInstead(command.getResult(0), parameter);
-        units.insert(*layout.unitOf(parameter.getValue()));
-        replaced.push_back(command);
-      }
-    for (Operation *command : replaced) {
-      Operation *load = command->getOperand(0).getDefiningOp();
-      command->erase();
-      if (load->use_empty())
-        load->erase();
-    }
-    for (size_t unit : units)
-      writeCopy(unit);
+    llvm::SetVector<size_t> written;
+    for (train::PhaseOp phase : step.getPhases())
+      if (!phase.getLoop() && !phase.updates())
+        run(phase, written);
   }
 
 private:
-  void loadInstead(Value copy, FlatSymbolRefAttr parameter);
-  void writeCopy(size_t unit);
+  void run(train::PhaseOp phase, llvm::SetVector<size_t> &written);
+  train::PhaseOp loadInstead(train::PhaseOp phase, Value copy, FlatSymbolRefAttr parameter);
+  void writeCopy(train::PhaseOp phase, size_t unit);
 
   train::StepOp step;
   const StateLayout &layout;
@@ -77,26 +66,48 @@ private:
 
 } // namespace
 
-/// The micro region reads the parameter's copy in the state where it had what the prologue yields.
-void StepCopies::loadInstead(Value copy, FlatSymbolRefAttr parameter) {
-  Operation *yield = step.getPrologue().front().getTerminator();
-  Block &micro = step.getMicro().front();
-  size_t first = micro.getNumArguments() - yield->getNumOperands();
-  OpBuilder builder = OpBuilder::atBlockBegin(&micro);
-  for (size_t i = yield->getNumOperands(); i-- > 0;) {
-    if (yield->getOperand(i) != copy)
-      continue;
-    BlockArgument argument = micro.getArgument(first + i);
-    auto load = train::LoadSlotOp::create(builder, copy.getLoc(), argument.getType(), train::kCopySlot);
-    load->setAttr(train::kOneParameter, parameter);
-    argument.replaceAllUsesWith(load);
-    micro.eraseArgument(first + i);
-    yield->eraseOperand(i);
+void StepCopies::run(train::PhaseOp phase, llvm::SetVector<size_t> &written) {
+  llvm::SetVector<size_t> units;
+  SymbolTableCollection known;
+  SmallVector<Operation *> replaced;
+  for (auto command : llvm::to_vector(phase.getBlock().getOps<train::CommandOp>()))
+    if (auto parameter = copiedParameter(command, known)) {
+      phase = loadInstead(phase, command.getResult(0), parameter);
+      units.insert(*layout.unitOf(parameter.getValue()));
+      replaced.push_back(command);
+    }
+  for (Operation *command : replaced) {
+    Operation *load = command->getOperand(0).getDefiningOp();
+    command->erase();
+    if (load->use_empty())
+      load->erase();
   }
+  for (size_t unit : units)
+    if (written.insert(unit))
+      writeCopy(phase, unit);
 }
 
-void StepCopies::writeCopy(size_t unit) {
-  OpBuilder builder(step.getPrologue().front().getTerminator());
+/// Later phases read the parameter's copy in the state where they had what this one yields.
+train::PhaseOp StepCopies::loadInstead(train::PhaseOp phase, Value copy, FlatSymbolRefAttr parameter) {
+  for (unsigned i = phase->getNumResults(); i-- > 0;) {
+    if (phase.getYield().getValues()[i] != copy)
+      continue;
+    for (OpOperand &use : llvm::make_early_inc_range(phase->getResult(i).getUses())) {
+      auto reader = cast<train::PhaseOp>(use.getOwner());
+      BlockArgument argument = reader.getBlock().getArgument(use.getOperandNumber());
+      OpBuilder builder = OpBuilder::atBlockBegin(&reader.getBlock());
+      auto load = train::LoadSlotOp::create(builder, copy.getLoc(), argument.getType(), train::kCopySlot);
+      load->setAttr(train::kOneParameter, parameter);
+      argument.replaceAllUsesWith(load);
+    }
+    train::dropUnusedCaptures(step);
+    phase = train::forget(phase, phase->getResult(i));
+  }
+  return phase;
+}
+
+void StepCopies::writeCopy(train::PhaseOp phase, size_t unit) {
+  OpBuilder builder(phase.getYield());
   MLIRContext *context = builder.getContext();
   int64_t rows =
       static_cast<int64_t>(layout.units[unit].bytes) / device::kStateAlignment / layout.manifest.devices;

@@ -23,7 +23,10 @@ struct ShardUpdate : impl::ShardUpdateBase<ShardUpdate> {
 
 /// The one command that updates, with the optimizer's name on its kernel.
 train::CommandOp updateOf(train::StepOp step, SymbolTable &symbols) {
-  for (auto command : step.getUpdate().front().getOps<train::CommandOp>())
+  train::PhaseOp update = step.getUpdate();
+  auto commands = update ? llvm::to_vector(update.getBlock().getOps<train::CommandOp>())
+                         : SmallVector<train::CommandOp>();
+  for (train::CommandOp command : commands)
     if (symbols.lookup<func::FuncOp>(command.getKernel())->hasAttr("accum.update"))
       return command;
   return {};
@@ -139,7 +142,7 @@ func::FuncOp buildAddKernel(int64_t rows, Type element) {
 /// Where each micro-step scatters its gradients: the commands that add up what comes.
 void writeAdders(train::StepOp step, const StateLayout &layout, SymbolTable &symbols, Type element,
                  int64_t &id) {
-  OpBuilder builder(step.getUpdate().front().getTerminator());
+  OpBuilder builder(step.getUpdate().getYield());
   llvm::DenseMap<int64_t, func::FuncOp> kernels; // by rows
   for (auto [number, unit] : llvm::enumerate(layout.units)) {
     int64_t rows = static_cast<int64_t>(unit.bytes) / device::kStateAlignment / layout.manifest.parts();
@@ -169,7 +172,7 @@ struct TensorUpdate {
 FailureOr<std::vector<TensorUpdate>> tensorUpdates(train::StepOp step, const StateLayout &layout) {
   std::vector<TensorUpdate> updates;
   FlatSymbolRefAttr tensor;
-  for (Operation &op : step.getUpdate().front().without_terminator()) {
+  for (Operation &op : step.getUpdate().getBlock().without_terminator()) {
     FlatSymbolRefAttr of = train::oneParameterOf(&op);
     if (isa<train::LoadDecayOp>(op) && of) {
       updates.push_back({*layout.unitOf(of.getValue()), {}});
@@ -192,7 +195,7 @@ LogicalResult orderByUnits(train::StepOp step, const StateLayout &layout) {
   auto updates = tensorUpdates(step, layout);
   if (failed(updates))
     return failure();
-  Operation *end = step.getUpdate().front().getTerminator();
+  Operation *end = step.getUpdate().getYield();
   for (size_t unit = 0; unit < layout.units.size(); ++unit)
     for (const TensorUpdate &update : *updates)
       for (Operation *op : update.ops)

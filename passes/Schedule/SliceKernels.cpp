@@ -99,7 +99,10 @@ private:
 } // namespace
 
 void sliceKernels(train::StepOp step, train::PlanAttr plan, DenseMap<Value, Share> &slices) {
-  Block &block = step.getMicro().front();
+  train::PhaseOp loop = step.getMainLoop();
+  if (!loop)
+    return;
+  Block &block = loop.getBlock();
   SmallVector<train::CommandOp> group = slicedCommands(block);
   SliceSize size = plannedSlice(plan, group);
   if (size.isWhole(plan.getM()))

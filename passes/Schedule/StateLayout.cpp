@@ -15,9 +15,8 @@ namespace {
 
 using NamedTypes = llvm::MapVector<StringRef, RankedTensorType>;
 
-/// Adds the string targets of a region's yield.
-LogicalResult addScalars(Region &region, NamedTypes &scalars) {
-  auto yield = cast<train::YieldOp>(region.front().getTerminator());
+/// Adds the string targets of a yield.
+LogicalResult addScalars(train::YieldOp yield, NamedTypes &scalars) {
   for (auto [value, target] : llvm::zip(yield.getValues(), yield.getTargets())) {
     auto name = dyn_cast<StringAttr>(target);
     if (!name)
@@ -37,9 +36,11 @@ FailureOr<StringAttr> optimizerOf(ModuleOp module, train::StepOp step) {
   for (auto kernel : module.getOps<func::FuncOp>())
     if (auto given = kernel->getAttrOfType<StringAttr>("accum.update"))
       name = given;
-  bool computes = llvm::any_of(step.getUpdate().front().getOps<train::StoreOp>(), [](train::StoreOp store) {
+  auto stored = [](train::StoreOp store) {
     return store.getValue().getDefiningOp<train::CommandOp>() != nullptr;
-  });
+  };
+  train::PhaseOp update = step.getUpdate();
+  bool computes = update && llvm::any_of(update.getBlock().getOps<train::StoreOp>(), stored);
   if (!name && computes)
     return step.emitOpError(
         "updates parameters by a kernel that names no optimizer (`accum.update`) [malformed-dump]");
@@ -232,10 +233,8 @@ static FailureOr<StateContents> contentsOf(ModuleOp module) {
   NamedTypes scalars;
   scalars["loss"] = RankedTensorType::get({}, Float64Type::get(module.getContext()));
   for (auto each : module.getOps<train::StepOp>()) {
-    SmallVector<Region *> regions = each.getPrepasses();
-    regions.push_back(&each.getMicro());
-    for (Region *region : regions)
-      if (failed(addScalars(*region, scalars)))
+    for (train::PhaseOp phase : each.getPhases())
+      if (failed(addScalars(phase.getYield(), scalars)))
         return failure();
   }
   Builder builder(module.getContext());

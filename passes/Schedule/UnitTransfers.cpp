@@ -65,7 +65,7 @@ void UnitTransfers::scatterGradients(train::CommandOp command, const UnitMoves &
 void UnitTransfers::addScattered(const planner::UnitSpan &span, Location loc) {
   device::ReduceScatterOp::create(builder, loc, buffers.at(buffers.scattered(span), builder, loc),
                                   /*start=*/false, /*if_last=*/false);
-  for (auto adder : step.getUpdate().front().getOps<train::CommandOp>()) {
+  for (auto adder : step.getUpdate().getBlock().getOps<train::CommandOp>()) {
     if (adder.getAddsUnit() != span.unit)
       continue;
     auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(step, adder.getKernelAttr());

@@ -110,6 +110,13 @@ uint64_t Manifest::wholeBytes() const {
   return shard.segments.empty() ? stateBytes : shard.segments.back().offset + shard.segments.back().bytes;
 }
 
+std::optional<uint32_t> Manifest::loopAfter(uint32_t phase) const {
+  for (uint32_t next = phase + 1; next < phases.size(); ++next)
+    if (phases[next].isEval == phases[phase].isEval && phases[next].isLoop)
+      return next;
+  return std::nullopt;
+}
+
 const ScalarSpec *Manifest::findScalar(const std::string &name) const {
   return findBy(scalars, &ScalarSpec::name, name);
 }

@@ -31,11 +31,19 @@ struct InputSpec {
   std::optional<int64_t> bound;       ///< index input: 0 <= value < bound
   std::optional<int64_t> ignoreIndex; ///< the one value outside [0, bound) that is legal
   Synthesize synthesize = Synthesize::None;
-  bool inPrepass = true; ///< read by the pre-pass; others are not brought for it
 
   bool isRuntimeMade() const { return name == "valid" || name == "first_row"; }
   int64_t slabElements() const;
   uint64_t slabBytes() const { return slabElements() * bytesOf(dtype); }
+};
+
+/// A part of a step or of an evaluation, which begin_micro names by its position in the list.
+struct PhaseSpec {
+  std::string name = {};
+  bool isEval = false;
+  bool isLoop = false;                  ///< over micro-batches; others run once
+  bool addsGradients = false;           ///< the loop whose last micro-step the sum of gradients may overlap
+  std::vector<std::string> inputs = {}; ///< what a loop reads; the others are not brought for it
 };
 
 /// Another name of a parameter in the model file; `transposed`: its two axes are swapped there; `added`: what
@@ -174,8 +182,9 @@ struct Manifest {
   std::string precision = "f32"; ///< what was asked for: "f32", "tf32", "bf16", "f64"
   std::string optimizer;         ///< a row of Optimizers.cpp
   std::vector<InputSpec>
-      inputs;         ///< in the order of accum_ctx::inputs; the last two are "valid" and "first_row"
-  std::string labels; ///< label convention, informative; empty: none
+      inputs; ///< in the order of accum_ctx::inputs; the last two are "valid" and "first_row"
+  std::vector<PhaseSpec> phases; ///< in the order in which they run; of a step, then of an evaluation
+  std::string labels;            ///< label convention, informative; empty: none
   std::vector<ParameterSpec> params;
   std::vector<std::string> stateLacks; ///< names of the framework's state that no parameter here has
   uint64_t stateBytes = 0;             ///< on a rank
@@ -198,6 +207,8 @@ struct Manifest {
   uint64_t offloadedBytes() const;
   /// Of a unit of parameters: 1 where a rank has all of them.
   int64_t parts() const { return shard.isNone() ? 1 : devices; }
+  /// The loop that runs next in the same step, or evaluation.
+  std::optional<uint32_t> loopAfter(uint32_t phase) const;
   const ScalarSpec *findScalar(const std::string &name) const;
   const ParameterSpec *findParameter(const std::string &onnxName) const;
   /// Also by an alias or a framework name that has the parameter's own layout.

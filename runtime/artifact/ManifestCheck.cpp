@@ -65,6 +65,17 @@ Finding checkInputs(const Manifest &manifest) {
   return {};
 }
 
+Finding checkPhases(const Manifest &manifest) {
+  int adding = 0;
+  for (const PhaseSpec &phase : manifest.phases) {
+    adding += phase.addsGradients;
+    for (const std::string &name : phase.inputs)
+      if (std::ranges::count(manifest.inputs, name, &InputSpec::name) == 0)
+        return "phase `" + phase.name + "` reads `" + name + "`, which is no input";
+  }
+  return adding > 1 ? Finding("more than one phase adds to gradients") : Finding();
+}
+
 /// A range of the state that somebody owns.
 struct Range {
   uint64_t offset, bytes;
@@ -199,7 +210,7 @@ Finding checkSizes(const Manifest &manifest) {
 
 std::optional<std::string> findContradiction(const Manifest &manifest) {
   for (Finding (*check)(const Manifest &) :
-       {checkSizes, checkKernels, checkInputs, checkSegments, checkParameters, checkState})
+       {checkSizes, checkKernels, checkInputs, checkPhases, checkSegments, checkParameters, checkState})
     if (Finding finding = check(manifest))
       return finding;
   return {};

@@ -3,8 +3,8 @@
 #include "runtime/artifact/Manifest.h"
 #include "runtime/artifact/ManifestCheck.h"
 #include "runtime/artifact/ManifestDocument.h"
+#include "runtime/artifact/PhaseJson.h"
 #include "runtime/system/Hash.h"
-#include <nlohmann/json.hpp>
 #include <utility>
 
 namespace accum::runtime {
@@ -27,8 +27,7 @@ Json write(const InputSpec &input) {
           {"outer", input.outer},
           {"bound", orNull(input.bound)},
           {"ignore_index", orNull(input.ignoreIndex)},
-          {"synthesize", rule ? Json(rule) : Json()},
-          {"in_prepass", input.inPrepass}};
+          {"synthesize", rule ? Json(rule) : Json()}};
 }
 
 Json write(const std::vector<AliasSpec> &aliases) {
@@ -196,7 +195,6 @@ InputSpec readInput(const Json &entry) {
   input.bound = readOptionalInteger(entry, "bound");
   input.ignoreIndex = readOptionalInteger(entry, "ignore_index");
   input.synthesize = readSynthesize(entry);
-  input.inPrepass = readOptional<bool>(entry, "in_prepass").value_or(true);
   return input;
 }
 
@@ -304,6 +302,7 @@ Manifest readManifest(const Json &json) {
   manifest.optimizer = json.at("optimizer").get<std::string>();
   manifest.labels = readOptional<std::string>(json, "labels").value_or("");
   manifest.inputs = readAll(json, "inputs", readInput);
+  manifest.phases = readAll(json, "phases", phaseFrom);
   manifest.params = readAll(json, "params", readParameter);
   manifest.stateBytes = readBytes(json, "state_bytes");
   const Json &gradients = json.at("gradients");
@@ -351,6 +350,7 @@ std::string toJson(const Manifest &manifest) {
       {"optimizer", manifest.optimizer},
       {"labels", manifest.labels.empty() ? Json() : Json(manifest.labels)},
       {"inputs", writeAll(manifest.inputs)},
+      {"phases", phasesJson(manifest.phases)},
       {"params", writeAll(manifest.params)},
       {"state_bytes", manifest.stateBytes},
       {"gradients",

@@ -174,18 +174,12 @@ Status CudaDevice::feed(MicroStep step, const FillInputs &fill) {
   return inputs.feed(step, fill);
 }
 
-/// The pre-pass is followed by the micro-steps over the same rows.
-Status CudaDevice::endMicro() {
+Status CudaDevice::endMicro(std::optional<MicroStep> next) {
   if (Status status = flush(); !status || !at)
     return status;
-  MicroStep done = *at;
   at.reset();
   replay.enter(std::nullopt);
-  if (done.k + 1 < done.steps)
-    return inputs.fetch({done.phase, done.k + 1, done.steps}, *fillAhead);
-  if (done.phase != ACCUM_PREPASS)
-    return {};
-  return inputs.fetch({evaluates ? ACCUM_EVAL : ACCUM_MICRO, 0, done.steps}, *fillAhead);
+  return next ? inputs.fetch(*next, *fillAhead) : Status();
 }
 
 Status CudaDevice::launch(uint32_t kernel, void *const *args) {

@@ -39,7 +39,7 @@ public:
 
   void startStep(bool evaluates) override;
   Status feed(MicroStep at, const FillInputs &fill) override;
-  Status endMicro() override;
+  Status endMicro(std::optional<MicroStep> next) override;
   Status launch(uint32_t kernel, void *const *args) override;
   Status gemm(const accum_gemm &call, float beta) override;
   Status zero(void *to, uint64_t bytes) override;

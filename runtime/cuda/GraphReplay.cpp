@@ -7,9 +7,7 @@
 namespace accum::runtime::cuda {
 namespace {
 
-constexpr uint32_t kOutside = 1u << 31;  ///< the phase of calls outside micro-steps; + 1 in an evaluation
-constexpr uint32_t kPhases = 4;          ///< room for all of accum_phase
-constexpr uint32_t kEvaluates = 1 << 16; ///< its pre-passes are not those of a step
+constexpr uint32_t kOutside = 1u << 31; ///< the phase of calls outside micro-steps; + 1 in an evaluation
 // A segment that departs from its capture this often is not one that repeats.
 constexpr int kDepartures = 3;
 
@@ -54,16 +52,13 @@ void GraphReplay::startStep(bool isEvaluation) {
   mode = Mode::Idle;
   evaluates = isEvaluation;
   outside = 0;
-  prepasses = 0;
   enter(std::nullopt);
 }
 
 void GraphReplay::enter(std::optional<MicroStep> step) {
-  if (step) {
-    prepasses += step->phase == ACCUM_PREPASS && step->k == 0;
-    key = {step->phase + kPhases * prepasses + kEvaluates * evaluates, step->k == 0,
-           step->k + 1 == step->steps, 0};
-  } else
+  if (step)
+    key = {step->phase, step->k == 0, step->k + 1 == step->steps, 0};
+  else
     key = {kOutside + evaluates, 0, 0, outside};
 }
 

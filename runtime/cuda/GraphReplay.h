@@ -49,8 +49,7 @@ public:
 
 private:
   enum class Mode { Idle, Stepwise, Capturing, Comparing, Direct };
-  /// Phase (or none) behind so many pre-passes, first, last, number within the micro-step or among those
-  /// outside.
+  /// Phase (or none), first, last, number within the micro-step or among those outside.
   using Key = std::array<uint32_t, 4>;
   struct Segment {
     std::vector<uint64_t> calls; ///< what `exec` does
@@ -74,8 +73,7 @@ private:
   Key key{};
   bool stepwise; ///< always: ACCUM_CUDA_STEPWISE
   bool evaluates = false;
-  uint32_t outside = 0;   ///< segments outside micro-steps in this step
-  uint32_t prepasses = 0; ///< begun in this step
+  uint32_t outside = 0; ///< segments outside micro-steps in this step
   Segment *current = nullptr;
   Mode mode = Mode::Idle;
   size_t cursor = 0;               ///< words of `current` that were compared

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places and fills the staging buffers.
 #include "runtime/data/Staging.h"
+#include <algorithm>
+#include <numeric>
 
 namespace accum::runtime {
 namespace {
@@ -22,20 +24,28 @@ uint64_t Staging::bytesFor(const Manifest &manifest) {
 }
 
 void Staging::place(const Manifest &manifest, uint8_t *base) {
-  offsets.assign(manifest.inputs.size(), 0);
-  bytes = 0;
-  auto placeThose = [&](bool inPrepass) {
-    for (size_t input = 0; input < offsets.size(); ++input) {
-      const InputSpec &spec = manifest.inputs[input];
-      if (spec.inPrepass != inPrepass)
-        continue;
-      offsets[input] = bytes;
-      bytes += stagedBytes(manifest, spec);
-    }
+  size_t inputs = manifest.inputs.size(), phases = manifest.phases.size();
+  auto reads = [&](size_t phase, size_t input) {
+    const InputSpec &spec = manifest.inputs[input];
+    const PhaseSpec &loop = manifest.phases[phase];
+    return loop.isLoop && (spec.isRuntimeMade() || std::ranges::count(loop.inputs, spec.name) > 0);
   };
-  placeThose(true);
-  prepassBytes = bytes;
-  placeThose(false);
+  offsets.assign(inputs, 0);
+  ends.assign(phases, 0);
+  std::vector<size_t> firstReader(inputs, 0), order(inputs);
+  for (size_t input = 0; input < inputs; ++input)
+    while (firstReader[input] < phases && !reads(firstReader[input], input))
+      ++firstReader[input];
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, {}, [&](size_t input) { return std::pair(firstReader[input], input); });
+  uint64_t bytes = 0;
+  for (size_t input : order) {
+    offsets[input] = bytes;
+    bytes += stagedBytes(manifest, manifest.inputs[input]);
+    for (size_t phase = 0; phase < phases; ++phase)
+      if (reads(phase, input))
+        ends[phase] = bytes;
+  }
   pointers.clear();
   for (uint64_t offset : offsets)
     pointers.push_back(base + offset);
@@ -44,7 +54,7 @@ void Staging::place(const Manifest &manifest, uint8_t *base) {
 uint64_t Staging::fill(Dataset &dataset, const Share &share, MicroStep at, const SampleAt &sampleAt,
                        uint8_t *block) const {
   uint32_t k = at.k;
-  uint64_t end = at.phase == ACCUM_PREPASS ? prepassBytes : bytes;
+  uint64_t end = ends[at.phase];
   size_t models = offsets.size() - 2;
   for (int64_t row = 0; row < share.m; ++row) {
     uint64_t sample = sampleAt(share.sampleOf(k, row));

@@ -17,8 +17,8 @@ public:
   void place(const Manifest &manifest, uint8_t *base);
   /// The data set's sample at a position of the window.
   using SampleAt = std::function<uint64_t(int64_t position)>;
-  /// Writes the rows of a micro-step to `block`, laid out like the buffers. The pre-pass gets what it reads,
-  /// which lies first. Returns where that ends.
+  /// Writes the rows of a micro-step to `block`, laid out like the buffers: what an earlier phase reads lies
+  /// first. Returns where what this phase reads ends.
   uint64_t fill(Dataset &dataset, const Share &share, MicroStep at, const SampleAt &sampleAt,
                 uint8_t *block) const;
   uint8_t *const *inputs() const { return pointers.data(); }
@@ -26,7 +26,7 @@ public:
 private:
   std::vector<uint8_t *> pointers; ///< one per manifest input
   std::vector<uint64_t> offsets;   ///< of the same
-  uint64_t bytes = 0, prepassBytes = 0;
+  std::vector<uint64_t> ends;      ///< of what a phase reads, by its number
 };
 
 } // namespace accum::runtime

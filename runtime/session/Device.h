@@ -11,7 +11,7 @@
 
 namespace accum::runtime {
 
-/// Micro-step k of the `steps` of a phase.
+/// Micro-step k of the `steps` of a phase, which is a position in the manifest's list.
 struct MicroStep {
   uint32_t phase, k, steps;
 };
@@ -68,8 +68,9 @@ public:
   virtual void startStep(bool evaluates) {}
   /// The inputs of a micro-step, into the input block; what follows belongs to that micro-step.
   virtual Status feed(MicroStep at, const FillInputs &fill) = 0;
-  /// The micro-step has no more calls.
-  virtual Status endMicro() { return {}; }
+  /// The micro-step has no more calls. `next` is the one that is fed after it in this step, where there is
+  /// one.
+  virtual Status endMicro(std::optional<MicroStep> next) { return {}; }
   /// Names of the artifact's kernels, by number; after `load`.
   virtual std::vector<std::string> kernelNames() const { return {}; }
   /// Whether a call has happened when it returns, so that its time is that of its work.

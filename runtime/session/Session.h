@@ -160,6 +160,7 @@ private:
   Status keepGradients();
   Status addEarlier();
   Share shareIn(uint32_t phase) const;
+  std::optional<MicroStep> microStepAfter(uint32_t phase, uint32_t k) const;
   Expected<accum_ctx> makeContext(uint64_t step);
   Expected<accum_hyper> makeHyper(uint64_t step);
   int limitGradients();

@@ -28,7 +28,7 @@ int Session::check(const Status &status, bool inCommand) {
 /// Order and choice of micro-steps are about gradients: totals are of all samples.
 Share Session::shareIn(uint32_t phase) const {
   Share in = *share;
-  if (phase != ACCUM_MICRO)
+  if (!artifact.manifest.phases[phase].addsGradients)
     return in;
   in.reversed = cut.reversed;
   if (cut.only >= 0)
@@ -50,13 +50,15 @@ int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t
   if (evaluating && stopWanted)
     if (int code = leaveEvaluation())
       return code;
-  if (k >= share->steps)
-    return fail(
-        {kExitInternal,
-         "the program asks for micro-step " + std::to_string(k) + " of " + std::to_string(share->steps),
-         "program"},
-        false);
-  ranges.beginMicro(phase, k, share->steps);
+  const std::vector<PhaseSpec> &phases = artifact.manifest.phases;
+  if (k >= share->steps || phase >= phases.size() || !phases[phase].isLoop)
+    return fail({kExitInternal,
+                 "the program asks for micro-step " + std::to_string(k) + " of " +
+                     std::to_string(share->steps) + " in phase " + std::to_string(phase) + " of " +
+                     std::to_string(phases.size()),
+                 "program"},
+                false);
+  ranges.beginMicro(phases[phase], k, share->steps);
   Status fed =
       timed({.kind = CallFacts::Feed}, [&] { return device->feed({phase, k, share->steps}, fillInputs); });
   if (fed)
@@ -68,11 +70,19 @@ int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t
   return check(fed, false);
 }
 
+/// Loops run over the same rows, one after the other.
+std::optional<MicroStep> Session::microStepAfter(uint32_t phase, uint32_t k) const {
+  if (k + 1 < share->steps)
+    return MicroStep{phase, k + 1, share->steps};
+  auto next = artifact.manifest.loopAfter(phase);
+  return next ? std::optional(MicroStep{*next, 0, share->steps}) : std::nullopt;
+}
+
 int Session::endMicro(uint32_t phase, uint32_t k) {
-  if (int code = check(device->endMicro(), false))
+  if (int code = check(device->endMicro(microStepAfter(phase, k)), false))
     return code;
   ranges.leave();
-  if (observer && phase == ACCUM_MICRO)
+  if (observer && artifact.manifest.phases[phase].addsGradients)
     observer(observerUser, observerHandle, part == Part::Update ? share->steps - 1 : k, share->steps);
   return 0;
 }

@@ -6,7 +6,7 @@
 #ifndef ACCUM_RUNTIME_SESSION_STEPRANGES_H
 #define ACCUM_RUNTIME_SESSION_STEPRANGES_H
 
-#include "runtime/accum_program.h"
+#include "runtime/artifact/Manifest.h"
 #include "runtime/session/Nvtx.h"
 #include <cinttypes>
 #include <cstdio>
@@ -25,12 +25,12 @@ public:
     nvtx::push(name);
     inStep = true;
   }
-  void beginMicro(uint32_t phase, uint32_t k, uint32_t steps) {
-    static constexpr const char *kNames[] = {"pre-pass", "micro-step", "evaluation"};
-    if (!inStep || phase > ACCUM_EVAL)
+  void beginMicro(const PhaseSpec &phase, uint32_t k, uint32_t steps) {
+    if (!inStep)
       return;
     char name[64];
-    std::snprintf(name, sizeof name, "%s %u of %u", kNames[phase], k + 1, steps);
+    std::snprintf(name, sizeof name, "%.32s %u of %u",
+                  phase.addsGradients ? "micro-step" : phase.name.c_str(), k + 1, steps);
     enter(name);
   }
   /// Ends the part before, if there is one.

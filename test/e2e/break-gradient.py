@@ -33,7 +33,7 @@ def store(source):
 
 
 def stale(source):
-    micro = source.index("ACCUM_MICRO, k,")
+    micro = source.index("phase::micro, k,")
     return source[:micro] + source[micro:].replace("if (launch(ctx, Kernel::add_gelu", "if (!first && launch(ctx, Kernel::add_gelu", 1)
 
 

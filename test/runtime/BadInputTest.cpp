@@ -194,7 +194,7 @@ TEST(BadArtifact, OtherInterfaceProcessorTargetOrProgram) {
   EXPECT_THAT(refusal(setup, 3),
               HasSubstr("was compiled by toy 1 for program interface 7, this runtime has 6"));
   ToyOptions options;
-  options.config.abi = 7;
+  options.config.abi = 8;
   EXPECT_THAT(refusal(Scene(options), 3), HasSubstr("program.so: has program interface 7, expected 6"));
   options = {};
   options.cpuFeatures = {"sse2", "avx1024-turbo"};

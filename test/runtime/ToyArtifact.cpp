@@ -84,6 +84,17 @@ Manifest makeManifest(const ToyOptions &options) {
   manifest.inputs[kIds].bound = kVocabulary;
   manifest.inputs[kIds].ignoreIndex = kIgnored;
   manifest.inputs[kMask].synthesize = Synthesize::Ones;
+  std::vector<std::string> all;
+  for (const InputSpec &input : manifest.inputs)
+    all.push_back(input.name);
+  for (bool isEval : {false, true}) {
+    manifest.phases.push_back({.name = "counts", .isEval = isEval, .isLoop = true, .inputs = all});
+    manifest.phases.push_back({.name = isEval ? "evaluation" : "micro",
+                               .isEval = isEval,
+                               .isLoop = true,
+                               .addsGradients = !isEval,
+                               .inputs = all});
+  }
   appendRuntimeInputs(manifest);
   manifest.params = {parameterOf("w", real, {kFeatures, 1}, true),
                      parameterOf("e", real, {kVocabulary}, true), parameterOf("b", real, {1}, true),

@@ -234,23 +234,25 @@ TEST(Dataset, RandomIndicesAreThoseOfTheirType) {
   }
 }
 
-/// Labels and what the runtime makes lie first; a picture behind them stays as it is.
-TEST(Staging, ThePrepassGetsWhatItReads) {
+/// What an earlier phase reads lies first, and what the runtime makes; a picture after that stays as it is.
+TEST(Staging, APhaseGetsWhatItReads) {
   Manifest manifest;
   manifest.m = 2;
   InputSpec pixels;
   pixels.name = "pixels";
   pixels.shape = {1, 1000};
   pixels.batchDim = 0;
-  pixels.inPrepass = false;
   InputSpec labels = pixels;
   labels.name = "labels";
   labels.dtype = ACCUM_I64;
   labels.shape = {1};
   labels.bound = 10;
-  labels.inPrepass = true;
   manifest.inputs = {pixels, labels};
   appendRuntimeInputs(manifest);
+  manifest.phases = {
+      {.name = "counts", .isLoop = true, .inputs = {"labels"}},
+      {.name = "weights"},
+      {.name = "micro", .isLoop = true, .addsGradients = true, .inputs = {"pixels", "labels"}}};
   Dataset dataset = Dataset::synthetic(manifest, 4, 1);
   Staging staging;
   std::vector<uint8_t> block(Staging::bytesFor(manifest), 0xee), whole = block;
@@ -258,12 +260,12 @@ TEST(Staging, ThePrepassGetsWhatItReads) {
   auto at = [&](size_t input) { return size_t(staging.inputs()[input] - block.data()); };
   auto reversed = [](int64_t position) { return uint64_t(3 - position); };
   Share share(4, 2, 1, 0);
-  uint64_t end = staging.fill(dataset, share, {ACCUM_PREPASS, 1, 2}, reversed, block.data());
+  uint64_t end = staging.fill(dataset, share, {0, 1, 2}, reversed, block.data());
   EXPECT_EQ(end, 3u * 256);
   EXPECT_EQ(at(0), end);
   EXPECT_TRUE(
       std::all_of(block.begin() + int64_t(end), block.end(), [](uint8_t byte) { return byte == 0xee; }));
-  EXPECT_EQ(staging.fill(dataset, share, {ACCUM_MICRO, 1, 2}, reversed, whole.data()), whole.size());
+  EXPECT_EQ(staging.fill(dataset, share, {2, 1, 2}, reversed, whole.data()), whole.size());
   EXPECT_TRUE(std::equal(block.begin(), block.begin() + int64_t(end), whole.begin()));
   std::vector<float> rows(2000);
   dataset.copyRow(0, 1, reinterpret_cast<uint8_t *>(rows.data()), 0, 2);

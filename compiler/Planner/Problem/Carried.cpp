@@ -54,7 +54,7 @@ void noteCarried(Problem &problem) {
     if (readers[index] == kNoIndex || buffer.producer == kNoIndex)
       continue;
     Command &producer = problem.commands[buffer.producer];
-    if (producer.backward || producer.region != Region::Micro)
+    if (producer.backward || !problem.isMain(producer))
       continue;
     add(problem.carried, buffer.bytes);
     add(producer.carried, buffer.bytes);

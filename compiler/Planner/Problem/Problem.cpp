@@ -17,9 +17,28 @@ Problem withoutLists(const Problem &problem) {
   return rest;
 }
 
-const char *toText(Region region) {
-  static constexpr const char *words[] = {"prepass", "prologue", "micro", "update"};
-  return words[static_cast<int>(region)];
+const std::vector<Phase> &usualPhases() {
+  static const std::vector<Phase> phases = {{"pre-pass", PhaseKind::Loop},
+                                            {"prologue", PhaseKind::Once},
+                                            {"micro", PhaseKind::Main},
+                                            {"update", PhaseKind::Update}};
+  return phases;
+}
+
+int Problem::mainPhase() const {
+  auto main = std::ranges::find(phases, PhaseKind::Main, &Phase::kind);
+  return main == phases.end() ? kNoIndex : static_cast<int>(main - phases.begin());
+}
+
+const char *toText(PhaseKind kind) {
+  static constexpr const char *words[] = {"loop", "main", "once", "update"};
+  return words[static_cast<int>(kind)];
+}
+
+std::string labelOf(const Phase &phase) {
+  if (phase.kind == PhaseKind::Main)
+    return "micro-step";
+  return phase.kind == PhaseKind::Once ? "once per step" : phase.name;
 }
 
 const char *toText(CommandKind kind) {
@@ -51,25 +70,36 @@ Error malformed(std::string message) { return {std::move(message), "malformed-pr
 
 Status checkCommand(const Problem &problem, size_t index) {
   const Command &command = problem.commands[index];
-  if (index > 0 && command.region < problem.commands[index - 1].region)
-    return malformed(
-        fmt::format("command {} of region {} stands behind region {}; the order is prepass, prologue, "
-                    "micro, update",
-                    command.id, toText(command.region), toText(problem.commands[index - 1].region)));
+  if (index > 0 && command.phase < problem.commands[index - 1].phase)
+    return malformed(fmt::format("command {} of phase {} stands behind phase {}, which comes later",
+                                 command.id, problem.phases[command.phase].name,
+                                 problem.phases[problem.commands[index - 1].phase].name));
   if (command.id < 0)
     return malformed(fmt::format("command id {} is negative", command.id));
-  if (command.tail && (index == 0 || problem.commands[index - 1].tail ||
-                       problem.commands[index - 1].region != command.region ||
-                       command.region != Region::Micro || command.backward || command.variants.size() > 1))
+  if (command.tail &&
+      (index == 0 || problem.commands[index - 1].tail || problem.commands[index - 1].phase != command.phase ||
+       !problem.isMain(command) || command.backward || command.variants.size() > 1))
     return malformed(fmt::format("command {} is a tail: it stands behind another command in the forward part "
                                  "of the micro-step, and has no variants",
                                  command.id));
-  if (command.backward && command.region != Region::Micro)
-    return malformed(fmt::format("command {} is backward, but not of the region micro", command.id));
-  if (index > 0 && problem.commands[index - 1].backward && command.region == Region::Micro &&
-      !command.backward)
+  if (command.backward && !problem.isMain(command))
+    return malformed(fmt::format("command {} is backward, but not of the main loop", command.id));
+  if (index > 0 && problem.commands[index - 1].backward && problem.isMain(command) && !command.backward)
     return malformed(fmt::format("command {} is not backward, but stands behind command {}, which is",
                                  command.id, problem.commands[index - 1].id));
+  return {};
+}
+
+Status checkPhases(const Problem &problem) {
+  std::unordered_set<std::string_view> names;
+  for (const Phase &phase : problem.phases)
+    if (phase.name.empty() || !names.insert(phase.name).second)
+      return malformed(fmt::format("two phases have the name `{}`, or one has none", phase.name));
+  if (std::ranges::count(problem.phases, PhaseKind::Main, &Phase::kind) > 1)
+    return malformed("more than one phase is the main loop");
+  for (const Command &command : problem.commands)
+    if (command.phase < 0 || static_cast<size_t>(command.phase) >= problem.phases.size())
+      return malformed(fmt::format("command {} is of a phase that is not listed", command.id));
   return {};
 }
 
@@ -220,7 +250,7 @@ Status checkBuffers(const Problem &problem) {
 Status checkGradients(const Problem &problem) {
   std::set<int64_t> micro;
   for (const Command &command : problem.commands)
-    if (command.region == Region::Micro && !problem.gradients.empty())
+    if (problem.isMain(command) && !problem.gradients.empty())
       micro.insert(command.id);
   int64_t sum = 0;
   for (const Gradient &gradient : problem.gradients) {
@@ -260,6 +290,8 @@ Status check(const Problem &problem) {
                       "ascend",
                       line.name));
   }
+  if (Status status = checkPhases(problem); !status)
+    return status;
   if (Status status = checkCommands(problem); !status)
     return status;
   if (Status status = checkGradients(problem); !status)

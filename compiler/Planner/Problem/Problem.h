@@ -11,11 +11,27 @@
 
 namespace accum::planner {
 
-/// The parts of a step, in the order in which they run. Prepass and micro are loops of K iterations each,
-/// prologue (values that are the same for every sample) and update run once.
+/// What a phase of a step is. Loop and Main are K iterations over the micro-batches; Main is the one with a
+/// backward part, or in an evaluation the one that adds up the loss: the search decides about its commands.
+/// Once: values that are the same for every sample. Update: what runs once and changes parameters.
+enum class PhaseKind : uint8_t { Loop, Main, Once, Update };
+
+inline bool isLoop(PhaseKind kind) { return kind == PhaseKind::Loop || kind == PhaseKind::Main; }
+
+struct Phase {
+  std::string name = {}; ///< unique
+  PhaseKind kind = PhaseKind::Once;
+
+  bool operator==(const Phase &) const = default;
+};
+
+/// The phases of a problem that lists none, and their numbers.
 ///
-///     prepass x K | prologue | micro x K | all-reduce | update
-enum class Region : uint8_t { Prepass, Prologue, Micro, Update };
+///     pre-pass x K | prologue | micro x K | all-reduce | update
+const std::vector<Phase> &usualPhases();
+namespace usual {
+enum : int { kPrePass, kPrologue, kMicro, kUpdate };
+}
 
 /// Which rate of the device profile bounds the arithmetic. Loss is the pair that contains the vocabulary
 /// GEMM.
@@ -53,8 +69,8 @@ struct Variant {
 };
 
 struct Command {
-  int64_t id = 0; ///< unique, stable across dumps
-  Region region = Region::Micro;
+  int64_t id = 0;            ///< unique, stable across dumps
+  int phase = usual::kMicro; ///< an index into Problem::phases
   CommandKind kind = CommandKind::Kernel;
   std::string kernel = {};                     ///< e.g. `ln_fwd`
   std::string node = {};                       ///< the ONNX node that it came from, for people
@@ -63,7 +79,7 @@ struct Command {
   /// An earlier command (index) whose variant this one takes over, by name; where it has none of that name,
   /// the default. For pairs such as the forward and backward part of a chunked loss.
   int follows = kNoIndex;
-  /// Runs behind the forward part of its micro-step. Once one does, all later ones of the region do.
+  /// Runs behind the forward part of its micro-step. Once one does, all later ones of the phase do.
   bool backward = false;
   /// Has an effect besides its results (adds to an accumulator, stores), so that it never runs twice.
   bool once = false;
@@ -79,8 +95,8 @@ struct Command {
 /// A value between commands. All links are indices into Problem::commands and Problem::buffers.
 ///
 /// Lifetime, half-open over the command order: from the producer to behind the last user (at least one
-/// command long). A buffer whose producer and users stand in different regions lives, in each loop that it
-/// touches, through the whole loop. A buffer without a producer is there from the start of the region of its
+/// command long). A buffer whose producer and users stand in different phases lives, in each loop that it
+/// touches, through the whole loop. A buffer without a producer is there from the start of the phase of its
 /// first user.
 struct Buffer {
   std::string id = {};    ///< unique, no white space: `17:0` is result 0 of command 17
@@ -147,8 +163,15 @@ struct Problem {
   /// no file.
   std::vector<Gradient> frozen = {};
   std::vector<FixedMemory> fixed = {};
-  std::vector<Command> commands = {}; ///< in execution order, hence ascending by region
+  std::vector<Phase> phases = usualPhases(); ///< in execution order; at most one is Main
+  std::vector<Command> commands = {};        ///< in execution order, hence ascending by phase
   std::vector<Buffer> buffers = {};
+
+  PhaseKind kindOf(const Command &command) const { return phases[command.phase].kind; }
+  bool isMain(const Command &command) const { return kindOf(command) == PhaseKind::Main; }
+  bool isInLoop(const Command &command) const { return isLoop(kindOf(command)); }
+  /// kNoIndex where there is none.
+  int mainPhase() const;
 };
 
 /// Whether the problem means something: ids unique, links in range, every user behind its producer, aliases
@@ -168,7 +191,9 @@ void noteCarried(Problem &problem);
 /// Everything but the commands and buffers.
 Problem withoutLists(const Problem &problem);
 
-const char *toText(Region region);
+const char *toText(PhaseKind kind);
+/// What people read: `micro-step`, `once per step`, or its name.
+std::string labelOf(const Phase &phase);
 const char *toText(CommandKind kind);
 const char *toText(BufferKind kind);
 const char *toText(FixedKind kind);

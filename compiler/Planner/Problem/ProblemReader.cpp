@@ -112,6 +112,8 @@ public:
 private:
   void readLine(Line &line);
   void readFixed(Line &line);
+  void readPhase(Line &line);
+  int readPhaseName(Line &line);
   void readCommand(Line &line);
   void readGradient(Line &line);
   void readVariant(Line &line);
@@ -123,7 +125,7 @@ private:
   int bufferIndex(Line &line, std::string_view id);
 
   Problem problem;
-  bool begun = false;
+  bool begun = false, listsPhases = false;
   bool said[std::size(kOnce)] = {};
   std::unordered_map<int64_t, int> commands; ///< indices by id
   std::unordered_map<std::string, int> buffers;
@@ -207,10 +209,34 @@ void ProblemReader::readGradient(Line &line) {
   problem.gradients.push_back(std::move(gradient));
 }
 
+void ProblemReader::readPhase(Line &line) {
+  if (!std::exchange(listsPhases, true))
+    problem.phases.clear();
+  if (!problem.commands.empty())
+    line.complain("a phase stands after the first command");
+  Phase phase;
+  phase.name = line.word("name");
+  phase.kind = line.oneOf<PhaseKind>("kind of phase", static_cast<int>(PhaseKind::Update) + 1);
+  problem.phases.push_back(std::move(phase));
+}
+
+/// An index into the phases. Files that list none may call the pre-pass `prepass`.
+int ProblemReader::readPhaseName(Line &line) {
+  std::string_view name = line.word("phase");
+  if (!listsPhases && name == "prepass")
+    return usual::kPrePass;
+  auto found = std::ranges::find(problem.phases, name, &Phase::name);
+  if (found == problem.phases.end()) {
+    line.complain(fmt::format("`{}` is not a phase", name));
+    return 0;
+  }
+  return static_cast<int>(found - problem.phases.begin());
+}
+
 void ProblemReader::readCommand(Line &line) {
   Command command;
   command.id = line.number(line.word("id"), "id");
-  command.region = line.oneOf<Region>("region", 4);
+  command.phase = readPhaseName(line);
   command.kind = line.oneOf<CommandKind>("kind of command", static_cast<int>(CommandKind::Update) + 1);
   command.kernel = line.word("kernel");
   command.node = line.value("node").value_or("");
@@ -227,9 +253,9 @@ void ProblemReader::readCommand(Line &line) {
   command.variants.front() = readCosts(line, "default");
   if (!commands.emplace(command.id, static_cast<int>(problem.commands.size())).second)
     line.complain(fmt::format("command {} is defined twice", command.id));
-  if (!problem.commands.empty() && command.region < problem.commands.back().region)
-    line.complain(fmt::format("region {} stands behind region {}", toText(command.region),
-                              toText(problem.commands.back().region)));
+  if (!problem.commands.empty() && command.phase < problem.commands.back().phase)
+    line.complain(fmt::format("phase {} stands behind phase {}", problem.phases[command.phase].name,
+                              problem.phases[problem.commands.back().phase].name));
   problem.commands.push_back(std::move(command));
 }
 
@@ -305,6 +331,8 @@ void ProblemReader::readLine(Line &line) {
     readFixed(line);
   } else if (head == "gradient") {
     readGradient(line);
+  } else if (head == "phase") {
+    readPhase(line);
   } else if (head == "command") {
     readCommand(line);
   } else if (head == "variant") {
@@ -314,7 +342,7 @@ void ProblemReader::readLine(Line &line) {
   } else {
     line.complain(fmt::format(
         "`{}` does not begin a line; name, batch, devices, tokens, all-reduce, gradient, largest-parameter, "
-        "weight-reads, whole-update, clone-ids, fixed, command, variant and buffer do",
+        "weight-reads, whole-update, clone-ids, fixed, phase, command, variant and buffer do",
         head));
   }
   line.finish();

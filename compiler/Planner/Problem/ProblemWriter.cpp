@@ -27,8 +27,8 @@ void writeCosts(Out out, const Variant &variant) {
 }
 
 void writeCommand(Out out, const Problem &problem, const Command &command) {
-  fmt::format_to(out, "command {} {} {} {}", command.id, toText(command.region), toText(command.kind),
-                 quoted(command.kernel));
+  fmt::format_to(out, "command {} {} {} {}", command.id, quoted(problem.phases[command.phase].name),
+                 toText(command.kind), quoted(command.kernel));
   if (!command.node.empty())
     fmt::format_to(out, " node={}", quoted(command.node));
   if (command.dtype != "f32")
@@ -97,6 +97,9 @@ std::string toText(const Problem &problem) {
     fmt::format_to(out, "gradient {}{}{}\n", gradient.bytes,
                    gradient.after < 0 ? "" : fmt::format(" after={}", gradient.after),
                    gradient.label.empty() ? "" : " label=" + quoted(gradient.label));
+  if (problem.phases != usualPhases())
+    for (const Phase &phase : problem.phases)
+      fmt::format_to(out, "phase {} {}\n", quoted(phase.name), toText(phase.kind));
   for (const Command &command : problem.commands)
     writeCommand(out, problem, command);
   for (const Buffer &buffer : problem.buffers)

@@ -61,16 +61,15 @@ Recomputation::Recomputation(const Problem &problem) {
   operandLists.sortOut();
   for (size_t index = 0; index < commands; ++index) {
     const Command &command = problem.commands[index];
-    auto isMicro = [&](int user) { return problem.commands[user].region == Region::Micro; };
+    auto isMicro = [&](int user) { return problem.isMain(problem.commands[user]); };
     auto isSteady = [&](int storage) { return rewritten[storage] == 0; };
     auto isLocal = [&](int storage) {
       return isSteady(storage) && whole[storage] == 0 && std::ranges::all_of(this->users(storage), isMicro);
     };
     int at = static_cast<int>(index);
     backward.push_back(command.backward ? 1 : 0);
-    allowed.push_back(command.region == Region::Micro && !command.backward && !command.once &&
-                      writers[index] == 0 && !this->results(at).empty() &&
-                      std::ranges::all_of(this->results(at), isLocal) &&
+    allowed.push_back(problem.isMain(command) && !command.backward && !command.once && writers[index] == 0 &&
+                      !this->results(at).empty() && std::ranges::all_of(this->results(at), isLocal) &&
                       std::ranges::all_of(this->operands(at), isSteady));
   }
 }

@@ -14,7 +14,7 @@ public:
   explicit Recomputation(const Problem &problem);
 
   /// Whether a command may run a second time: in the forward part of the micro-step, without other effects,
-  /// all its results and operands written once and used within the region only.
+  /// all its results and operands written once and used within the main loop only.
   bool isAllowed(int command) const { return allowed[command]; }
 
   /// Per command the original command that its repetition stands right before, or kNoIndex where it has none.

@@ -166,7 +166,7 @@ void Finder::look(const Choice &start) {
   for (size_t index = 0; index < before.size(); ++index) {
     int variant = choice.variants[index];
     if (variant != 0) {
-      int repeats = problem.commands[index].region == Region::Micro ? 1 : 0;
+      int repeats = problem.isMain(problem.commands[index]) ? 1 : 0;
       costs[costOf[index][variant]] += repeats;
       costs[costOf[index][0]] -= repeats;
     }

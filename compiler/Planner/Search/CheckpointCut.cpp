@@ -121,7 +121,7 @@ CheckpointCut::CheckpointCut(const Problem &problem, const Recomputation &flow,
     int source = buffer.producer == kNoIndex ? kNoIndex : classOf[buffer.producer];
     bool needed =
         std::ranges::any_of(flow.users(storage), [&](int user) { return problem.commands[user].backward; });
-    bool isLocal = buffer.producer != kNoIndex && problem.commands[buffer.producer].region == Region::Micro &&
+    bool isLocal = buffer.producer != kNoIndex && problem.isMain(problem.commands[buffer.producer]) &&
                    !problem.commands[buffer.producer].backward;
     if (!isLocal || (source == kNoIndex && needed))
       continue; // alive anyway

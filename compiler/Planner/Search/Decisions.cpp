@@ -11,21 +11,22 @@ namespace {
 /// Combinations of variants that the search starts from at most.
 constexpr int kVariantStarts = 16;
 
-bool isVaried(const Command &command) {
-  return command.variants.size() > 1 && command.follows == kNoIndex && command.region == Region::Micro;
+bool isVaried(const Problem &problem, int index) {
+  const Command &command = problem.commands[index];
+  return command.variants.size() > 1 && command.follows == kNoIndex && problem.isMain(command);
 }
 
 } // namespace
 
 Decisions::Decisions(const Problem &problem, const Recomputation &flow, bool recompute)
     : problem(problem), flow(flow) {
-  auto isMicro = [](const Command &command) { return command.region == Region::Micro; };
+  auto isMicro = [&](const Command &command) { return problem.isMain(command); };
   auto first = std::ranges::find_if(problem.commands, isMicro);
   auto last = std::find_if_not(first, problem.commands.end(), isMicro);
   int begin = static_cast<int>(first - problem.commands.begin()),
       end = static_cast<int>(last - problem.commands.begin());
   auto mayRepeat = [&](int command) { return recompute && flow.isAllowed(command); };
-  auto decides = [&](int command) { return mayRepeat(command) || isVaried(problem.commands[command]); };
+  auto decides = [&](int command) { return mayRepeat(command) || isVaried(problem, command); };
   for (size_t index = 0; index < problem.commands.size(); ++index)
     unitOf.push_back(static_cast<int>(index));
   placeOf.assign(problem.commands.size(), {kNoIndex, 0});
@@ -39,7 +40,7 @@ Decisions::Decisions(const Problem &problem, const Recomputation &flow, bool rec
     for (int at = 0; at < run.period * run.count; ++at)
       unitOf[run.begin + at] = run.begin + at / run.period * run.period;
   repeatable = classesOf(mayRepeat);
-  varied = classesOf([&](int command) { return isVaried(problem.commands[command]); });
+  varied = classesOf([&](int command) { return isVaried(problem, command); });
   for (size_t index = 0; index < repeatable.size(); ++index)
     for (size_t member = 0; member < repeatable[index].members.size(); ++member)
       placeOf[repeatable[index].members[member]] = {static_cast<int>(index), member};

@@ -20,7 +20,11 @@ Command runningAs(const Command &command, const Variant &variant) {
   return running;
 }
 
-bool isMadeLate(const Command &producer) { return producer.backward || producer.region > Region::Micro; }
+/// In the backward part of the main loop, or in a phase after that.
+bool isMadeLate(const Problem &problem, const Command &producer) {
+  int main = problem.mainPhase();
+  return producer.backward || (main != kNoIndex && producer.phase > main);
+}
 
 /// The buffer without its links to others.
 Buffer unlinked(Buffer buffer) {
@@ -125,7 +129,7 @@ void Expander::placeBuffers() {
   buffers.resize(problem.buffers.size());
   auto isLate = [&](size_t buffer) {
     int producer = problem.buffers[flow.root(static_cast<int>(buffer))].producer;
-    return producer != kNoIndex && isMadeLate(problem.commands[producer]);
+    return producer != kNoIndex && isMadeLate(problem, problem.commands[producer]);
   };
   std::vector<std::pair<int, int>> clones;
   for (size_t index = 0; index < problem.buffers.size(); ++index) {

@@ -28,9 +28,8 @@ int loadedMost(const Problem &problem, const Layout &layout) {
   return peak;
 }
 
-std::string describe(const Command &command) {
-  static constexpr const char *parts[] = {"pre-pass", "once per step", "micro-step", "update"};
-  const char *part = parts[static_cast<int>(command.region)];
+std::string describe(const Problem &problem, const Command &command) {
+  std::string part = labelOf(problem.phases[command.phase]);
   if (command.node.empty())
     return fmt::format("{}, at {}", part, command.kernel);
   return fmt::format("{}, at {} ({})", part, command.node, command.kernel);
@@ -46,7 +45,7 @@ PeakMoment peakMoment(const Problem &problem, int64_t m, int64_t alignment) {
   if (peak.command == kNoIndex)
     return peak;
   const Command &command = problem.commands[peak.command];
-  peak.where = describe(command);
+  peak.where = describe(problem, command);
   std::vector<int> occupant(layout.blocks.size(),
                             kNoIndex); // the last to start, where a result took a place over
   for (size_t index = 0; index < problem.buffers.size(); ++index) {

@@ -13,7 +13,7 @@ std::string describeRecomputation(const Problem &problem, const TimeModel &times
   int again = 0, all = 0;
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     const Command &command = problem.commands[index];
-    all += command.region == Region::Micro && !command.tail ? 1 : 0;
+    all += problem.isMain(command) && !command.tail ? 1 : 0;
     if (choice.recomputed[index] == 0)
       continue;
     ++again;

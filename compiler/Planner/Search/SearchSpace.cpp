@@ -22,9 +22,10 @@ SearchSpace::SearchSpace(const Problem &problem, const DeviceProfile &profile, c
       })) {}
 
 SearchSpace::Size SearchSpace::sizeAt(const Cut &cut) const {
-  std::array<RegionTime, 4> regions = times.regions(cut.m);
+  std::vector<RegionTime> regions = times.regions(cut.m);
   Concurrent concurrent = times.concurrent(cut, regions);
-  Size size{cut, regions[static_cast<int>(Region::Micro)]};
+  int main = problem.mainPhase();
+  Size size{cut, main == kNoIndex ? RegionTime() : regions[main]};
   int64_t overhead = 0;
   for (const Overhead &line : profile.overheads)
     overhead += line.counted ? bytesOf(line, problem, options.devices, cut.m) : 0;

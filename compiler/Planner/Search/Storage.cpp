@@ -1,28 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lifetimes over the regions of a step, views merged into their storage, in-place results into their operand.
+// Lifetimes over the phases of a step, views merged into their storage, in-place results into their operand.
 #include "compiler/Planner/Search/Storage.h"
 #include <algorithm>
-#include <array>
 #include <numeric>
 
 namespace accum::planner {
 
 namespace {
 
-constexpr int kRegions = 4;
-
-bool isLoop(Region region) { return region == Region::Prepass || region == Region::Micro; }
-
-/// Where each region's commands begin; the last entry is behind all.
-std::array<int, kRegions + 1> regionBounds(const Problem &problem) {
-  std::array<int, kRegions + 1> bounds{};
-  bounds.fill(static_cast<int>(problem.commands.size()));
-  for (int region = 0; region < kRegions; ++region) {
-    auto first =
-        std::partition_point(problem.commands.begin(), problem.commands.end(), [&](const Command &command) {
-          return static_cast<int>(command.region) < region;
-        });
-    bounds[region] = static_cast<int>(first - problem.commands.begin());
+/// Where each phase's commands begin; the last entry is after all.
+std::vector<int> phaseBounds(const Problem &problem) {
+  int phases = static_cast<int>(problem.phases.size());
+  std::vector<int> bounds(problem.phases.size() + 1, static_cast<int>(problem.commands.size()));
+  for (int phase = 0; phase < phases; ++phase) {
+    auto first = std::partition_point(problem.commands.begin(), problem.commands.end(),
+                                      [&](const Command &command) { return command.phase < phase; });
+    bounds[phase] = static_cast<int>(first - problem.commands.begin());
   }
   return bounds;
 }
@@ -50,7 +43,7 @@ struct Lifetimes::Span {
 Lifetimes::Lifetimes(const Problem &problem) {
   for (const Buffer &buffer : problem.buffers)
     root.push_back(buffer.aliasOf == kNoIndex ? static_cast<int>(root.size()) : root[buffer.aliasOf]);
-  auto bounds = regionBounds(problem);
+  auto bounds = phaseBounds(problem);
   int commands = static_cast<int>(problem.commands.size());
   std::vector<Span> spans(root.size());
   std::vector<char> whole(root.size(), 0);
@@ -76,17 +69,16 @@ Lifetimes::Lifetimes(const Problem &problem) {
     if (spans[index].last < 0)
       continue;
     if (problem.buffers[index].producer == kNoIndex)
-      spans[index].include(bounds[static_cast<int>(problem.commands[spans[index].first].region)]);
+      spans[index].include(bounds[problem.commands[spans[index].first].phase]);
     life[index] = {spans[index].first, spans[index].last + 1};
-    Region from = problem.commands[spans[index].first].region,
-           to = problem.commands[spans[index].last].region;
+    int from = problem.commands[spans[index].first].phase, to = problem.commands[spans[index].last].phase;
     if (from == to)
       continue;
-    crossesLoop[index] = isLoop(to);
-    if (isLoop(from))
-      life[index].start = bounds[static_cast<int>(from)];
-    if (isLoop(to))
-      life[index].end = bounds[static_cast<int>(to) + 1];
+    crossesLoop[index] = isLoop(problem.phases[to].kind);
+    if (isLoop(problem.phases[from].kind))
+      life[index].start = bounds[from];
+    if (isLoop(problem.phases[to].kind))
+      life[index].end = bounds[to + 1];
   }
 }
 

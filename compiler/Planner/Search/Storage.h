@@ -20,7 +20,7 @@ public:
   std::vector<int> root;
   /// Per storage, the union over its views; per view, empty.
   std::vector<Interval> life;
-  /// Per storage: it crosses into another region through a loop, so that no later result may take its place
+  /// Per storage: it crosses into another phase through a loop, so that no later result may take its place
   /// in one.
   std::vector<char> crossesLoop;
 

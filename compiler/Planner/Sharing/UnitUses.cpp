@@ -11,14 +11,14 @@ namespace {
 
 using Uses = std::vector<std::vector<size_t>>;
 
-/// Commands of a region as positions; those that run in slices, or may, are one, and so is a tail with its
+/// Commands of a phase as positions; those that run in slices, or may, are one, and so is a tail with its
 /// command.
 class Positions {
 public:
-  Positions(const Problem &runs, Region region, const std::set<int> &leftOut) {
+  Positions(const Problem &runs, int phase, const std::set<int> &leftOut) {
     bool inSlices = false;
     for (const Command &command : runs.commands) {
-      if (command.region != region || leftOut.contains(static_cast<int>(&command - runs.commands.data())))
+      if (command.phase != phase || leftOut.contains(static_cast<int>(&command - runs.commands.data())))
         continue;
       bool isSliced =
           std::ranges::any_of(command.variants, [](const Variant &each) { return each.slice > 0; });
@@ -123,13 +123,17 @@ std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, in
   auto users = unitUsers(runs, cutParameters, devices);
   if (!users)
     return std::nullopt;
-  Positions prologue(runs, Region::Prologue, cutParameters ? copyingCommands(runs) : std::set<int>());
-  Positions micro(runs, Region::Micro, {});
+  Positions micro(runs, runs.mainPhase(), {});
   const GatheredUnits &gathered = users->gathered;
   std::vector<char> read = readUnits(*users, offloaded && cutParameters);
   UnitPlaces places;
-  for (const Positions *positions : {&prologue, &micro}) {
-    GatherRooms rooms = gatherRooms(positions->uses(users->readers), gathered.bytes, gathered.stays, read);
+  for (size_t phase = 0; phase < runs.phases.size(); ++phase) {
+    PhaseKind kind = runs.phases[phase].kind;
+    if (kind == PhaseKind::Update)
+      continue;
+    bool copies = kind == PhaseKind::Once && cutParameters;
+    Positions positions(runs, static_cast<int>(phase), copies ? copyingCommands(runs) : std::set<int>());
+    GatherRooms rooms = gatherRooms(positions.uses(users->readers), gathered.bytes, gathered.stays, read);
     places.gathered = std::max(places.gathered, rooms.onDemand);
     places.ahead = std::max(places.ahead, rooms.ahead);
     places.sent = std::max(places.sent, rooms.sent);
@@ -152,7 +156,7 @@ std::optional<UnitTimeline> unitTimeline(const Problem &runs, bool cutParameters
   auto users = unitUsers(runs, cutParameters, devices);
   if (!users)
     return std::nullopt;
-  Positions micro(runs, Region::Micro, {});
+  Positions micro(runs, runs.mainPhase(), {});
   const GatheredUnits &gathered = users->gathered;
   UnitTimeline timeline{users->layout.counts.size(), {}, {}, micro.commandsAt, users->layout.copied};
   int64_t room = leastForUpdate(runs, users->layout);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times per command, summed by region.
+// Times per command, summed by phase.
 #include "compiler/Planner/Time/TimeModel.h"
 #include "compiler/Planner/Time/FeedTime.h"
 #include "compiler/Planner/Time/GradientBuckets.h"
@@ -170,7 +170,7 @@ RegionTime TimeModel::waiting(const Time &time) {
 /// The rest was written just now, and is gone where the command touches more than the cache holds.
 double TimeModel::farBytes(size_t index, const Variant &way, int64_t m) const {
   const Command &command = problem.commands[index];
-  if (command.region != Region::Micro || profile.misses.bytes.empty())
+  if (!problem.isMain(command) || profile.misses.bytes.empty())
     return 0;
   auto samples = static_cast<double>(m);
   double bytes = static_cast<double>(way.bytes.perSample) * samples;
@@ -212,15 +212,15 @@ RegionTime TimeModel::time(size_t index, size_t variant, int64_t m) const {
   return sum;
 }
 
-std::array<RegionTime, 4> TimeModel::regions(int64_t m) const {
-  std::array<RegionTime, 4> times{};
+std::vector<RegionTime> TimeModel::regions(int64_t m) const {
+  std::vector<RegionTime> times(problem.phases.size());
   for (size_t index = 0; index < problem.commands.size(); ++index) {
-    RegionTime &region = times[static_cast<size_t>(problem.commands[index].region)];
+    RegionTime &phase = times[problem.commands[index].phase];
     RegionTime one = command(index, m);
-    region.total += one.total;
-    region.launch += one.launch;
-    region.memory += one.memory;
-    region.again += problem.commands[index].cloneOf >= 0 ? one.total : 0;
+    phase.total += one.total;
+    phase.launch += one.launch;
+    phase.memory += one.memory;
+    phase.again += problem.commands[index].cloneOf >= 0 ? one.total : 0;
   }
   return times;
 }
@@ -229,7 +229,7 @@ double TimeModel::copying(int64_t m) const {
   std::set<int> copiers;
   for (const Buffer &buffer : problem.buffers)
     if (buffer.role == StateRole::Parameters && buffer.producer != kNoIndex &&
-        problem.commands[buffer.producer].region == Region::Prologue)
+        problem.kindOf(problem.commands[buffer.producer]) == PhaseKind::Once)
       copiers.insert(buffer.producer);
   double seconds = 0;
   for (int index : copiers)
@@ -244,7 +244,7 @@ std::optional<Overlap> TimeModel::overlapOf(const Cut &cut) const {
   std::vector<double> ends; // of each command of a micro-step
   double now = 0;
   for (size_t index = 0; index < problem.commands.size(); ++index)
-    if (problem.commands[index].region == Region::Micro) {
+    if (problem.isMain(problem.commands[index])) {
       numbers[problem.commands[index].id] = ends.size();
       ends.push_back(now += command(index, cut.m).total);
     }
@@ -272,8 +272,9 @@ std::optional<Overlap> TimeModel::overlapOf(const Cut &cut) const {
   return overlap;
 }
 
-Concurrent TimeModel::concurrent(const Cut &cut, const std::array<RegionTime, 4> &times) const {
-  double micro = times[static_cast<size_t>(Region::Micro)].total;
+Concurrent TimeModel::concurrent(const Cut &cut, const std::vector<RegionTime> &times) const {
+  int main = problem.mainPhase();
+  double micro = main == kNoIndex ? 0 : times[main].total;
   return {overlapOf(cut), feedTime(problem, profile, *this, cut, micro)};
 }
 
@@ -307,13 +308,19 @@ std::optional<UnitTraffic> TimeModel::unitsAt(int64_t m, const Sharing &sharing)
 }
 
 std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing, const Concurrent &concurrent,
-                                      const std::array<RegionTime, 4> &times) const {
-  const auto &[prepass, prologue, micro, update] = times;
-  double steps = static_cast<double>(cut.steps);
+                                      const std::vector<RegionTime> &times) const {
+  double steps = static_cast<double>(cut.steps), once = 0, update = 0;
+  RegionTime micro;
   std::vector<TimeLine> lines;
-  if (prepass.total > 0)
-    lines.push_back({"pre-pass", steps * prepass.total});
-  double once = prologue.total;
+  for (size_t phase = 0; phase < times.size(); ++phase) {
+    const auto &[name, kind] = problem.phases[phase];
+    if (kind == PhaseKind::Main)
+      micro = times[phase];
+    else if (kind != PhaseKind::Loop)
+      (kind == PhaseKind::Once ? once : update) += times[phase].total;
+    else if (times[phase].total > 0)
+      lines.push_back({name, steps * times[phase].total});
+  }
   if (sharing.shard == Shard::Parameters) // a device copies its part of the weights
     once -= copying(cut.m) * (1 - 1 / static_cast<double>(devices));
   if (once > 0)
@@ -323,7 +330,7 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing, co
     lines.push_back({"recomputation", steps * micro.again});
   if (concurrent.feed)
     lines.push_back(*concurrent.feed);
-  for (TimeLine &line : sharingTime(problem, profile, sharing, devices, cut.steps, update.total, copies,
+  for (TimeLine &line : sharingTime(problem, profile, sharing, devices, cut.steps, update, copies,
                                     concurrent.sums, concurrent.units))
     lines.push_back(std::move(line));
   auto norm = profile.costs.find("norm");
@@ -333,31 +340,24 @@ std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing, co
 }
 
 std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
-  std::map<std::tuple<Region, std::string_view, std::string, bool>, CommandTime> groups;
+  std::map<std::tuple<int, std::string_view, std::string, bool>, CommandTime> groups;
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     const Command &each = problem.commands[index];
     const Variant &variant = each.variants.front();
     if (each.tail && each.cloneOf < 0)
       continue; // part of the one before it
     std::string call = describe(variant.call, cut.m);
-    CommandTime &group = groups[{each.region, each.kernel, call, each.tail}];
+    CommandTime &group = groups[{each.phase, each.kernel, call, each.tail}];
     double seconds = command(index, cut.m).total, far = farBytes(index, variant, cut.m);
     if (auto before = static_cast<double>(group.count++); before > 0) { // not all find the same in a cache
       group.seconds = (before * group.seconds + seconds) / (before + 1);
       group.farBytes = (before * group.farBytes + far) / (before + 1);
       continue;
     }
-    bool loops = each.region == Region::Prepass || each.region == Region::Micro;
+    bool loops = problem.isInLoop(each);
     Time time = timeOf(index, variant, cut.m, 1, missed);
-    group = {each.kernel,
-             call,
-             each.region,
-             1,
-             loops ? cut.steps : 1,
-             seconds,
-             time.source,
-             variant.bytes.real(cut.m),
-             far};
+    group = {each.kernel,           call,    each.phase,  problem.phases[each.phase].name, 1,
+             loops ? cut.steps : 1, seconds, time.source, variant.bytes.real(cut.m),       far};
     for (const OperationCount &count : variant.work)
       group.work.emplace_back(count.operation, count.elements.real(cut.m));
   }
@@ -368,7 +368,7 @@ std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
     return -group.seconds * static_cast<double>(group.count) * static_cast<double>(group.runs);
   };
   std::ranges::sort(sorted, {}, [&](const CommandTime &group) {
-    return std::tuple(whole(group), group.region, group.kernel, group.call);
+    return std::tuple(whole(group), group.phase, group.kernel, group.call);
   });
   return sorted;
 }
@@ -382,7 +382,7 @@ double TimeModel::utilisation(int64_t samples, double seconds) const {
   double secondsAtPeak = 0;
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     const Command &command = problem.commands[index];
-    if (!rates[index].matrix || command.region != Region::Micro || command.cloneOf >= 0)
+    if (!rates[index].matrix || !problem.isMain(command) || command.cloneOf >= 0)
       continue;
     secondsAtPeak += command.variants.front().flops.real(samples) / rates[index].peak;
   }

@@ -15,7 +15,7 @@ namespace accum::planner {
 /// Where a predicted time comes from.
 enum class TimeSource : uint8_t { Table, Costs, Rates };
 
-/// Seconds of one pass over a region's commands.
+/// Seconds of one pass over a phase's commands.
 struct RegionTime {
   double total = 0;
   double launch = 0; ///< the part that is launches
@@ -27,7 +27,8 @@ struct RegionTime {
 struct CommandTime {
   std::string kernel = {};
   std::string call = {}; ///< at this m: `gemm-nt 1x512x768x3072`; empty for a kernel
-  Region region = Region::Micro;
+  int phase = usual::kMicro;
+  std::string phaseName = {};
   int64_t count = 0, runs = 0;
   double seconds = 0; ///< of one run, in the mean of all
   TimeSource source = TimeSource::Rates;
@@ -62,8 +63,8 @@ public:
   RegionTime alone(int command, int variant, int64_t m) const {
     return time(static_cast<size_t>(command), static_cast<size_t>(variant), m);
   }
-  /// One iteration of each region at m, commands in their first variant.
-  std::array<RegionTime, 4> regions(int64_t m) const;
+  /// One iteration of each phase at m, commands in their first variant.
+  std::vector<RegionTime> regions(int64_t m) const;
   /// Named parts of a whole step; they sum to its time. `beside`: of this problem, or of the one that it was
   /// made from.
   std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing = {}) const {
@@ -74,14 +75,14 @@ public:
   }
   /// Where what `regions` says of this size is known.
   std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const Concurrent &concurrent,
-                             const std::array<RegionTime, 4> &times) const;
+                             const std::vector<RegionTime> &times) const;
   Concurrent concurrent(const Cut &cut, const Sharing &sharing) const {
     Concurrent all = concurrent(cut, regions(cut.m));
     all.units = unitsAt(cut.m, sharing);
     return all;
   }
   /// But for what one way of sharing moves beside, `unitsAt`.
-  Concurrent concurrent(const Cut &cut, const std::array<RegionTime, 4> &times) const;
+  Concurrent concurrent(const Cut &cut, const std::vector<RegionTime> &times) const;
   /// Nothing where no units come and go, or nobody knows when. From one thread at a time.
   std::optional<UnitTraffic> unitsAt(int64_t m, const Sharing &sharing) const;
   /// The sum of gradients over the devices, where the device begins it while the last micro-step still runs:
@@ -95,7 +96,7 @@ public:
 
 private:
   RegionTime time(size_t index, size_t variant, int64_t m) const;
-  double copying(int64_t m) const; ///< of the prologue, seconds that copy weights
+  double copying(int64_t m) const; ///< of what runs once, seconds that copy weights
 
   struct Rated {
     double flopsPerSecond;

@@ -106,7 +106,7 @@ Status Player::readRecompute() {
       return invalid(fmt::format("command {} of the recomputed ones is unknown, or stands there twice", id));
     again[found->second] = 1;
     const Command &command = problem.commands[found->second];
-    if (command.region != Region::Micro || command.backward || command.once)
+    if (!problem.isMain(command) || command.backward || command.once)
       return invalid(fmt::format("command {} may not run again", id));
   }
   return {};
@@ -131,7 +131,7 @@ Status Player::checkWrites() {
     if (overwritten.contains(storage[index]) && (made || read))
       return invalid(fmt::format("buffer {} is overwritten, and made or read again", buffer.id));
     bool escapes = buffer.wholeStep || std::ranges::any_of(buffer.users, [&](int user) {
-                     return problem.commands[user].region != Region::Micro;
+                     return !problem.isMain(problem.commands[user]);
                    });
     if (made && escapes)
       return invalid(fmt::format("buffer {} is made again, but lives beyond the micro-step", buffer.id));
@@ -245,7 +245,7 @@ void Player::addCommand(const Turn &turn, const Lists &makes, Draft &draft) cons
         slot.bytes = bytes;
   }
   Command &runs = draft.result.commands.emplace_back(Command{.id = command.id + (turn.again ? draft.base : 0),
-                                                             .region = command.region,
+                                                             .phase = command.phase,
                                                              .backward = command.backward,
                                                              .once = command.once,
                                                              .tail = command.tail,

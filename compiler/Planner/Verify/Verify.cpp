@@ -47,10 +47,7 @@ std::string nameOf(const Problem &problem, const Tenant &tenant) {
                                    : problem.buffers[tenant.buffer].id;
 }
 
-bool inLoop(const Problem &problem, int command) {
-  Region region = problem.commands[command].region;
-  return region == Region::Prepass || region == Region::Micro;
-}
+bool inLoop(const Problem &problem, int command) { return problem.isInLoop(problem.commands[command]); }
 
 Status checkCut(const Plan &plan) {
   int64_t m = plan.cut.m, steps = plan.cut.steps;
@@ -142,15 +139,15 @@ Status checkMemory(const Problem &problem, const Plan &plan) {
   return checkFixed(problem, plan);
 }
 
-/// The first command, or the last, of the region that a command stands in.
-int regionEdge(const Problem &problem, int command, bool last) {
-  auto isBefore = [](const Command &a, const Command &b) { return a.region < b.region; };
+/// The first command, or the last, of the phase that a command stands in.
+int phaseEdge(const Problem &problem, int command, bool last) {
+  auto isBefore = [](const Command &a, const Command &b) { return a.phase < b.phase; };
   auto range =
       std::equal_range(problem.commands.begin(), problem.commands.end(), problem.commands[command], isBefore);
   return static_cast<int>((last ? range.second - 1 : range.first) - problem.commands.begin());
 }
 
-/// A value made in one region and used in another is there for all iterations of the loops at both ends.
+/// A value made in one phase and used in another is there for all iterations of the loops at both ends.
 void extendOverLoops(const Problem &problem, Tenant &tenant) {
   int commands = static_cast<int>(problem.commands.size());
   if (tenant.whole) {
@@ -158,14 +155,14 @@ void extendOverLoops(const Problem &problem, Tenant &tenant) {
     return;
   }
   if (tenant.last >= 0 && tenant.buffer != kNoIndex && problem.buffers[tenant.buffer].producer == kNoIndex)
-    tenant.first = regionEdge(problem, tenant.first, false);
-  if (tenant.last < 0 || problem.commands[tenant.first].region == problem.commands[tenant.last].region)
+    tenant.first = phaseEdge(problem, tenant.first, false);
+  if (tenant.last < 0 || problem.commands[tenant.first].phase == problem.commands[tenant.last].phase)
     return;
   tenant.nextIteration = inLoop(problem, tenant.last);
   if (inLoop(problem, tenant.first))
-    tenant.first = regionEdge(problem, tenant.first, false);
+    tenant.first = phaseEdge(problem, tenant.first, false);
   if (tenant.nextIteration)
-    tenant.last = regionEdge(problem, tenant.last, true);
+    tenant.last = phaseEdge(problem, tenant.last, true);
 }
 
 /// Whose kernel writes what a command makes: the first run of a tail is part of the command before it.

@@ -135,8 +135,8 @@ TEST(Program, CallsInOrder) {
   ToyRuntime run(*scheduled.module, 2, makeSamples(3));
   ASSERT_EQ(run.step(*scheduled.native(), 0), 0);
   EXPECT_EQ(run.log, "begin0 count end0 begin0 count end0 sum@1792x1:4 weight "
-                     "begin1 gemm residual gemm columns end1 begin1 gemm residual gemm columns "
-                     "sum@1536x1:8 sum@512x128:7 look@512x128:last update end1 ");
+                     "begin2 gemm residual gemm columns end2 begin2 gemm residual gemm columns "
+                     "sum@1536x1:8 sum@512x128:7 look@512x128:last update end2 ");
 }
 
 TEST(Program, FailuresNameTheCommand) {
@@ -146,7 +146,7 @@ TEST(Program, FailuresNameTheCommand) {
                                 {"gemm", 3},
                                 {"residual", 4},
                                 {"update", 7},
-                                {"begin1", 77},
+                                {"begin2", 77},
                                 {"end0", 77},
                                 {"all_reduce", 77},
                                 {"inspect_gradients", 77}}) {

@@ -311,9 +311,9 @@ TEST(TimeModel, ActivationsThatTheCacheLostAreFetched) {
   EXPECT_EQ(added(0, 4), 0) << "what the next command reads is still there";
   problem.commands[3].variants[0].slice = 1;
   EXPECT_LE(added(3, 40), 2010 * 40 + 64 + 1) << "in slices, what is not carried stays near";
-  problem.commands[3].region = Region::Update;
+  problem.commands[3].phase = usual::kUpdate;
   EXPECT_EQ(added(3, 40), 0) << "a cost of its own";
-  problem.commands[3].region = Region::Micro;
+  problem.commands[3].phase = usual::kMicro;
   profile.misses = {};
   EXPECT_EQ(added(3, 4000), 0) << "a profile that does not know its caches";
 }

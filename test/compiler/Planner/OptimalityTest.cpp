@@ -37,7 +37,7 @@ std::vector<Choice> allChoices(const Problem &problem) {
   };
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     const Command &command = problem.commands[index];
-    bool chooses = command.follows == kNoIndex && command.region == Region::Micro;
+    bool chooses = command.follows == kNoIndex && command.phase == usual::kMicro;
     std::vector<Choice> before = choices;
     for (size_t way = 1; chooses && way < command.variants.size(); ++way)
       for (Choice choice : before) {
@@ -196,7 +196,7 @@ private:
     }
     auto micro = static_cast<int>(problem.commands.size());
     for (int index = 0; index < before; ++index) {
-      Command command{.id = 1000 + index, .region = static_cast<Region>(index), .kernel = "before"};
+      Command command{.id = 1000 + index, .phase = index, .kernel = "before"};
       command.variants[0].bytes = {1'000'000, 1'000'000, {}};
       problem.commands.insert(problem.commands.begin() + index, command);
       Buffer value{.id = "before" + std::to_string(index), .bytes = {256 * draw(random, 1, 9), 0, {}}};
@@ -204,7 +204,7 @@ private:
       value.users = {before + static_cast<int>(draw(random, 0, micro - 1))};
       problem.buffers.push_back(std::move(value));
     }
-    Command update{.id = 2000, .region = Region::Update, .kind = CommandKind::Update, .kernel = "update"};
+    Command update{.id = 2000, .phase = usual::kUpdate, .kind = CommandKind::Update, .kernel = "update"};
     update.variants[0].bytes = {draw(random, 1, 9) * 10'000'000, 0, {}};
     problem.commands.push_back(update);
     for (size_t index = 0; index < problem.buffers.size(); ++index)

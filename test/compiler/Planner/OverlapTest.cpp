@@ -132,7 +132,7 @@ TEST(Overlap, IsWhatThePlanSaysAndWhatWasSearched) {
   problem.name = "step";
   problem.fixed = {{FixedKind::State, "weights", {100}, StateRole::Parameters},
                    {FixedKind::State, "gradients", {100}, StateRole::Gradients}};
-  problem.commands.push_back({.id = 9, .region = Region::Update});
+  problem.commands.push_back({.id = 9, .phase = usual::kUpdate});
   DeviceProfile profile = slow();
   Options options{.batch = 6, .devices = 2};
   auto search = solve(problem, profile, options);

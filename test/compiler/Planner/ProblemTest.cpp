@@ -56,8 +56,8 @@ TEST(Check, RefusesCommands) {
   problem.commands[1].id = 1;
   expectRefused(problem, "two commands have the id 1");
   problem = twoCommands();
-  problem.commands[0].region = Region::Update;
-  expectRefused(problem, "command 2 of region micro stands behind region update");
+  problem.commands[0].phase = usual::kUpdate;
+  expectRefused(problem, "command 2 of phase micro stands behind phase update, which comes later");
   problem = twoCommands();
   problem.commands[0].variants.clear();
   expectRefused(problem, "the first variant of command 1 is not `default`");

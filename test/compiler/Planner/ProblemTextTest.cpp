@@ -68,7 +68,12 @@ TEST(ProblemText, SaysWhichLineIsWrong) {
   expectError("command 1 micro gemm", "p.txt:2: the kernel is missing");
   expectError("batch 4\nname n\nbatch 5", "p.txt:4: `batch` is said twice");
   expectError("clone-ids 4\nclone-ids 5", "p.txt:3: `clone-ids` is said twice");
-  expectError("command 1 macro gemm k", "p.txt:2: `macro` is not a region");
+  expectError("command 1 macro gemm k", "p.txt:2: `macro` is not a phase");
+  expectError("phase a loop\ncommand 1 micro gemm k", "p.txt:3: `micro` is not a phase");
+  expectError("phase a twice", "p.txt:2: `twice` is not a kind of phase");
+  expectError("phase a loop\nphase a once", "two phases have the name `a`");
+  expectError("phase a main\nphase b main", "more than one phase is the main loop");
+  expectError("command 1 micro gemm k\nphase a main", "p.txt:3: a phase stands after the first command");
   expectError("command 1 micro gemm k flops=-1", "flops is `-1`, expected A, B*m");
   expectError("command 1 micro gemm k flops=99999999999999999999", "flops is `99999999999999999999`");
   expectError("command 1 micro gemm k speed=1", "unknown or repeated key `speed`");
@@ -79,11 +84,11 @@ TEST(ProblemText, SaysWhichLineIsWrong) {
   expectError("command 1 micro gemm k extra", "unexpected word `extra`");
   expectError("command 1 micro gemm k\ncommand 1 micro gemm k", "p.txt:3: command 1 is defined twice");
   expectError("command 1 update gemm k\ncommand 2 micro gemm k",
-              "p.txt:3: region micro stands behind region update");
+              "p.txt:3: phase micro stands behind phase update");
   expectError("command 1 micro gemm k backward\ncommand 2 micro gemm k", "stands behind command 1, which is");
   expectError("command 1 micro gemm k tail", "command 1 is a tail: it stands behind another command");
   expectError("command 1 micro gemm k\ncommand 2 micro gemm k tail backward", "command 2 is a tail");
-  expectError("command 1 update gemm k backward", "command 1 is backward, but not of the region micro");
+  expectError("command 1 update gemm k backward", "command 1 is backward, but not of the main loop");
   expectError("command 1 micro gemm k follows=1", "command `1` is not defined above");
   expectError("clone-ids 5\ncommand 5 micro gemm k", "ids from 5 on are those of repetitions");
   expectError("command 1 micro gemm k\nbuffer 2:0 activation 8", "begin with 2: or more");

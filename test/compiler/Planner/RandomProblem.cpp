@@ -69,12 +69,12 @@ void addChoices(Random &random, Problem &problem) {
   bool backward = false;
   for (size_t index = 0; index < problem.commands.size(); ++index) {
     Command &command = problem.commands[index];
-    backward = command.region == Region::Micro && (backward || draw(random, 0, 5) == 0);
+    backward = problem.isMain(command) && (backward || draw(random, 0, 5) == 0);
     command.backward = backward;
     command.once = draw(random, 0, 9) == 0;
     const Command *before = index == 0 ? nullptr : &problem.commands[index - 1];
-    command.tail = command.region == Region::Micro && !backward && before && !before->tail &&
-                   before->region == command.region && draw(random, 0, 3) == 0;
+    command.tail = problem.isMain(command) && !backward && before && !before->tail &&
+                   before->phase == command.phase && draw(random, 0, 3) == 0;
     if (command.tail || draw(random, 0, 5) != 0)
       continue;
     Variant variant{.name = "small"};
@@ -97,6 +97,19 @@ void addChoices(Random &random, Problem &problem) {
   }
 }
 
+/// Another list of phases, and the commands that were in the usual ones spread over it.
+void spreadPhases(Random random, Problem &problem, std::vector<int64_t> &phases) {
+  if (draw(random, 0, 1) == 0)
+    return;
+  problem.phases = {{"counts", PhaseKind::Loop},  {"weights", PhaseKind::Once}, {"moments", PhaseKind::Loop},
+                    {"encode", PhaseKind::Loop},  {"whole", PhaseKind::Once},   {"micro", PhaseKind::Main},
+                    {"update", PhaseKind::Update}};
+  for (int64_t &phase : phases)
+    phase = phase == usual::kPrePass    ? draw(random, 0, 2)
+            : phase == usual::kPrologue ? draw(random, 3, 4)
+                                        : phase + 3;
+}
+
 } // namespace
 
 Problem randomProblem(Random &random, int commands) {
@@ -106,12 +119,13 @@ Problem randomProblem(Random &random, int commands) {
   problem.fixed = {{FixedKind::State, "weights", {draw(random, 0, 5000), 0, {}}},
                    {FixedKind::Inputs, "inputs", {0, draw(random, 0, 100), {}}},
                    {FixedKind::Library, "library", {draw(random, 0, 100), 0, {}}}};
-  std::vector<int64_t> regions(commands);
-  for (int64_t &region : regions)
-    region = std::min<int64_t>(draw(random, 0, 6), 4) == 4 ? 2 : draw(random, 0, 3);
-  std::sort(regions.begin(), regions.end());
+  std::vector<int64_t> phases(commands);
+  for (int64_t &phase : phases)
+    phase = std::min<int64_t>(draw(random, 0, 6), 4) == 4 ? usual::kMicro : draw(random, 0, 3);
+  spreadPhases(random, problem, phases);
+  std::sort(phases.begin(), phases.end());
   for (int index = 0; index < commands; ++index) {
-    Command command{.id = 10 + index, .region = static_cast<Region>(regions[index])};
+    Command command{.id = 10 + index, .phase = static_cast<int>(phases[index])};
     command.kind = static_cast<CommandKind>(draw(random, 0, 7));
     command.kernel = "k";
     command.node = fmt::format("/node {}", index);

@@ -12,8 +12,8 @@ using Random = std::mt19937_64;
 /// Uniform in [low, high]; the same on every platform.
 int64_t draw(Random &random, int64_t low, int64_t high);
 
-/// About `commands` commands over all four regions, in-place offers, views, workspaces, tables, whole-step
-/// buffers, a backward part, variants and followers.
+/// About `commands` commands over all phases, the usual ones or seven, in-place offers, views, workspaces,
+/// tables, whole-step buffers, a backward part, variants and followers.
 Problem randomProblem(Random &random, int commands);
 
 /// A micro-step: `layers` equal layers of `commands` forward commands in a chain with side links, then as

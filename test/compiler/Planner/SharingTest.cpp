@@ -19,7 +19,7 @@ namespace {
 /// 1,000 bytes of weights, as much of gradients, twice of moments; one command.
 Problem small() {
   Problem problem;
-  problem.commands = {Command{.id = 0}, Command{.id = 1, .region = Region::Update}};
+  problem.commands = {Command{.id = 0}, Command{.id = 1, .phase = usual::kUpdate}};
   problem.fixed = {{FixedKind::State, "weights", {1000, 0, {}}, StateRole::Parameters},
                    {FixedKind::State, "gradients", {1000, 0, {}}, StateRole::Gradients},
                    {FixedKind::State, "moments", {2000, 0, {}}, StateRole::Optimizer},
@@ -94,7 +94,7 @@ double total(const std::vector<TimeLine> &lines) {
 /// 500 bytes of the weights are copied into 250, which are spread as the weights are, and stay on the device.
 TEST(Sharing, SpreadsCopiesOfWeights) {
   Problem problem = small();
-  problem.commands.insert(problem.commands.begin(), Command{.id = 7, .region = Region::Prologue});
+  problem.commands.insert(problem.commands.begin(), Command{.id = 7, .phase = usual::kPrologue});
   problem.buffers = {
       Buffer{.id = "7:0", .bytes = {250, 0, {}}, .producer = 0, .users = {1}, .wholeStep = true},
       Buffer{.id = "0:0", .bytes = {0, 8, {}}, .producer = 1}};

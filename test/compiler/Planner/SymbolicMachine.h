@@ -24,8 +24,8 @@ public:
     this->offsets = offsets;
     for (size_t index = 0; index < problem.commands.size(); ++index) {
       const Command &command = problem.commands[index];
-      if (index == 0 || command.region != problem.commands[index - 1].region)
-        bringInputs(command.region);
+      if (index == 0 || command.phase != problem.commands[index - 1].phase)
+        bringInputs(command.phase);
       if (index + 1 < problem.commands.size() && isFirstRunOfTail(problem.commands[index + 1]))
         spoilResults(static_cast<int>(index) + 1);
       std::vector<uint64_t> operands;
@@ -57,11 +57,11 @@ private:
       if (problem.buffers[buffer].producer == command)
         write(static_cast<int>(buffer), 0xbad);
   }
-  void bringInputs(Region region) {
+  void bringInputs(int phase) {
     for (size_t buffer = 0; buffer < problem.buffers.size(); ++buffer) {
       const Buffer &value = problem.buffers[buffer];
       if (value.producer == kNoIndex && value.aliasOf == kNoIndex && !value.users.empty() &&
-          problem.commands[*std::ranges::min_element(value.users)].region == region)
+          problem.commands[*std::ranges::min_element(value.users)].phase == phase)
         write(static_cast<int>(buffer), 7 + std::hash<std::string>()(value.id));
     }
   }

@@ -98,7 +98,7 @@ TEST(TimeModel, TakesTablesThenCostsThenRates) {
   kernel.variants[0].bytes = {.perSample = 8000};
   kernel.variants[0].flops = {.perSample = 1000};
   kernel.variants[0].work = {{"gelu", {.perSample = 1000}}, {"strange", {.perSample = 10}}};
-  Command update{.id = 3, .region = Region::Update, .kind = CommandKind::Update, .kernel = "adamw"};
+  Command update{.id = 3, .phase = usual::kUpdate, .kind = CommandKind::Update, .kernel = "adamw"};
   update.variants[0].bytes = {.fixed = 28000};
   problem.commands = {product, kernel, update};
   problem.allReduceBytes = 4000;

@@ -23,11 +23,11 @@ private:
 
   int command(const std::string &kernel, const std::string &node, CommandKind kind, int64_t flops,
               int64_t fixedBytes, int64_t bytesPerSample) {
-    Command command{.id = static_cast<int64_t>(problem.commands.size()) + 1, .region = region, .kind = kind};
+    Command command{.id = static_cast<int64_t>(problem.commands.size()) + 1, .phase = phase, .kind = kind};
     command.kernel = kernel;
     command.node = node;
     command.dtype = shape.mixedPrecision && kind != CommandKind::Kernel ? "bf16" : "f32";
-    command.backward = isBackward && region == Region::Micro;
+    command.backward = isBackward && phase == usual::kMicro;
     command.variants = {Variant{"default", {0, flops, {}}, {fixedBytes, bytesPerSample, {}}, {}}};
     problem.commands.push_back(command);
     results = 0;
@@ -99,7 +99,7 @@ private:
 
   const TransformerShape &shape;
   int64_t width;
-  Region region = Region::Micro;
+  int phase = usual::kMicro;
   bool isBackward = false;
   Problem problem = {};
   int results = 0;
@@ -107,7 +107,7 @@ private:
 
 /// A copy of each layer's matrices; everything else is read as it is.
 void StepBuilder::copyWeights() {
-  region = Region::Prologue;
+  phase = usual::kPrologue;
   int64_t elements = 12 * shape.hidden * shape.hidden;
   for (int index = 0; index < shape.layers; ++index) {
     command("round", fmt::format("h.{}", index), CommandKind::Kernel, 0, elements * 6, 0);
@@ -118,7 +118,7 @@ void StepBuilder::copyWeights() {
     problem.weightReads += elements * 2;
   }
   problem.weightReads += (shape.vocabulary + shape.sequence) * shape.hidden * 4;
-  region = Region::Micro;
+  phase = usual::kMicro;
 }
 
 StepBuilder::Layer StepBuilder::forward(int index, int x) {
@@ -168,7 +168,7 @@ int StepBuilder::backward(int index, const Layer &layer, int dy) {
 }
 
 void StepBuilder::update() {
-  region = Region::Update;
+  phase = usual::kUpdate;
   int64_t d = shape.hidden;
   auto parameter = [&](const std::string &name, int64_t elements) {
     command("adamw", name, CommandKind::Update, 0, elements * (16 + 12 + (shape.mixedPrecision ? 2 : 0)), 0);

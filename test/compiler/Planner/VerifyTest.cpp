@@ -93,7 +93,7 @@ TEST_F(Verify, SeesWrongCuts) {
 /// A loop of two commands with a buffer from the prologue.
 Problem loopProblem() {
   Problem problem;
-  problem.commands = {Command{.id = 1, .region = Region::Prologue}, Command{.id = 2}, Command{.id = 3}};
+  problem.commands = {Command{.id = 1, .phase = usual::kPrologue}, Command{.id = 2}, Command{.id = 3}};
   problem.buffers = {Buffer{.id = "table", .bytes = {256, 0, {}}, .producer = 0, .users = {1}},
                      Buffer{.id = "x", .bytes = {256, 0, {}}, .producer = 1, .users = {2}},
                      Buffer{.id = "y", .bytes = {256, 0, {}}, .producer = 2}};
@@ -137,7 +137,7 @@ TEST(VerifyRandom, AgreesWithThePairwiseCheck) {
     for (Buffer &buffer : problem.buffers)
       buffer.mayAlias.clear(), buffer.aliasOf = kNoIndex, buffer.wholeStep = false;
     for (Command &command : problem.commands)
-      command.region = Region::Update, command.tail = false, command.variants[0].workspace = {};
+      command.phase = usual::kUpdate, command.tail = false, command.variants[0].workspace = {};
     Plan plan = *solve(problem, profile, {.batch = 1})->plan;
     if (plan.slots.empty())
       continue;

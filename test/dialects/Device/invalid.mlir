@@ -132,8 +132,8 @@ device.program @operands m 2 devices 1 state 0 bytes scratch 4096 bytes step {
 
 // -----
 
-device.program @steps m 2 devices 1 state 0 bytes scratch 256 bytes step {
-  device.for_micro micro {
+device.program @steps m 2 devices 1 state 0 bytes scratch 256 bytes attributes {phases = [{gradients, loop, name = "micro"}]} step {
+  device.for_micro 0 {
     device.for_slices 2 "sample" "the micro-batch sample by sample" {
       // expected-error@+1 {{has one step for each device.for_slices around it, none negative}}
       %0 = device.buffer scratch at 0 step [16, 4] : tensor<4xf32> "scores"
@@ -144,8 +144,8 @@ device.program @steps m 2 devices 1 state 0 bytes scratch 256 bytes step {
 
 // -----
 
-device.program @backwards m 2 devices 1 state 0 bytes scratch 256 bytes step {
-  device.for_micro micro {
+device.program @backwards m 2 devices 1 state 0 bytes scratch 256 bytes attributes {phases = [{gradients, loop, name = "micro"}]} step {
+  device.for_micro 0 {
     device.for_slices 2 "sample" "the micro-batch sample by sample" {
       // expected-error@+1 {{has one step for each device.for_slices around it, none negative}}
       %0 = device.buffer scratch at 64 step [-16] : tensor<4xf32> "scores"
@@ -156,8 +156,8 @@ device.program @backwards m 2 devices 1 state 0 bytes scratch 256 bytes step {
 
 // -----
 
-device.program @last_round m 2 devices 1 state 0 bytes scratch 256 bytes step {
-  device.for_micro micro {
+device.program @last_round m 2 devices 1 state 0 bytes scratch 256 bytes attributes {phases = [{gradients, loop, name = "micro"}]} step {
+  device.for_micro 0 {
     device.for_slices 16 "sample" "the micro-batch sample by sample" {
       %0 = device.buffer scratch at 0 step [16] : tensor<4xf32> "scores"
       // expected-error@+1 {{ends outside the scratch of 256 bytes}}
@@ -169,8 +169,8 @@ device.program @last_round m 2 devices 1 state 0 bytes scratch 256 bytes step {
 
 // -----
 
-device.program @state_steps m 2 devices 1 state 256 bytes scratch 256 bytes step {
-  device.for_micro micro {
+device.program @state_steps m 2 devices 1 state 256 bytes scratch 256 bytes attributes {phases = [{gradients, loop, name = "micro"}]} step {
+  device.for_micro 0 {
     device.for_slices 2 "sample" "the micro-batch sample by sample" {
       // expected-error@+1 {{skips bytes of the state, the scratch or an input, in slices of the last two only}}
       %0 = device.buffer state at 0 step [16] : tensor<4xf32> "w"
@@ -181,8 +181,8 @@ device.program @state_steps m 2 devices 1 state 256 bytes scratch 256 bytes step
 
 // -----
 
-device.program @no_round m 2 devices 1 state 0 bytes scratch 256 bytes step {
-  device.for_micro micro {
+device.program @no_round m 2 devices 1 state 0 bytes scratch 256 bytes attributes {phases = [{gradients, loop, name = "micro"}]} step {
+  device.for_micro 0 {
     // expected-error@+1 {{runs for at least one slice}}
     device.for_slices 0 "sample" "the micro-batch sample by sample" {
     }
@@ -230,4 +230,33 @@ func.func @outside(%a: !device.buffer) {
   // expected-error @+1 {{expects parent op to be one of 'device.program, device.for_micro, device.for_slices'}}
   device.copy %a to %a
   return
+}
+
+// -----
+
+device.program @unlisted m 2 devices 1 state 0 bytes scratch 0 bytes attributes {phases = [{name = "weights"}]} step {
+  // expected-error@+1 {{is of phase 0, which the program does not list as a loop}}
+  device.for_micro 0 {
+  }
+} eval {
+}
+
+// -----
+
+device.program @elsewhere m 2 devices 1 state 0 bytes scratch 0 bytes attributes {phases = [{eval, loop, name = "evaluation"}]} step {
+  // expected-error@+1 {{is of phase "evaluation", which is part of the evaluation}}
+  device.for_micro 0 {
+  }
+} eval {
+}
+
+// -----
+
+device.program @no_gradients m 2 devices 1 state 256 bytes scratch 0 bytes attributes {phases = [{loop, name = "pre-pass"}]} step {
+  %0 = device.buffer state at 0 : tensor<3xf32> "w"
+  device.for_micro 0 {
+    // expected-error@+1 {{stands in no loop that adds to gradients}}
+    device.start_all_reduce %0
+  }
+} eval {
 }

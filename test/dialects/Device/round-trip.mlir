@@ -4,14 +4,14 @@
 func.func private @dot(%x: tensor<2x3xf32>, %w: tensor<3xf32>) -> tensor<2xf32> attributes {accum.kernel = 0 : i64}
 
 // CHECK-LABEL: device.program @program m 2 devices 4 state 1280 bytes scratch 256 bytes
-// CHECK-SAME: attributes {inputs = [{name = "x"}, {name = "valid"}, {name = "first_row"}]} step {
+// CHECK-SAME: attributes {inputs = [{name = "x"}, {name = "valid"}, {name = "first_row"}], phases = [{gradients, loop, name = "micro"}, {name = "update"}]} step {
 device.program @program m 2 devices 4 state 1280 bytes scratch 256 bytes
-    attributes {inputs = [{name = "x"}, {name = "valid"}, {name = "first_row"}]} step {
+    attributes {inputs = [{name = "x"}, {name = "valid"}, {name = "first_row"}], phases = [{gradients, loop, name = "micro"}, {name = "update"}]} step {
   // CHECK: %h.0_weight = device.buffer state at 0 : tensor<3xf32> "h.0/weight"
   %0 = device.buffer state at 0 : tensor<3xf32> "h.0/weight"
   %1 = device.buffer state at 256 : tensor<3xf32> "gradient of h.0.weight"
-  // CHECK: device.for_micro micro {
-  device.for_micro micro {
+  // CHECK: device.for_micro 0 {
+  device.for_micro 0 {
     // CHECK: %input_ids = device.buffer input at 0 : tensor<2x3xf32> "input_ids"
     %2 = device.buffer input at 0 : tensor<2x3xf32> "input_ids"
     // CHECK: %MatMul = device.buffer scratch at 64 : tensor<2xf32> "/MatMul"
@@ -60,8 +60,8 @@ device.program @program m 2 devices 4 state 1280 bytes scratch 256 bytes
   device.section "update"
   // CHECK: device.copy %gradient_of_h.0.weight to %h.0_weight
   device.copy %1 to %0
-  // CHECK: device.end_micro
-  device.end_micro
+  // CHECK: device.end_micro 0
+  device.end_micro 0
 // CHECK: eval {
 } eval {
 }

@@ -1,91 +1,124 @@
-// Steps whose regions do not fit each other, and commands that do not fit their kernels.
+// Steps whose phases do not fit each other, and commands that do not fit their kernels.
 // RUN: accum-opt %s -split-input-file -verify-diagnostics
 
-// expected-error @+1 {{has a region that does not end in train.yield}}
-train.step @step inputs [] gradients [] prepass {} prologue {} micro {} update {}
+train.step @step inputs [] {
+  train.phase "micro" loop() {
+    // expected-error @+1 {{block with no terminator}}
+    %0 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  }
+}
 
 // -----
 
 // expected-error @+1 {{has an input without a name: {bound = 9 : i64}}}
-train.step @step inputs [{bound = 9 : i64}] gradients [] prepass {
-  train.yield
-} prologue {
-  train.yield
-} micro {
-  train.yield
-} update {
-  train.yield
-}
-
-// -----
-
-// expected-error @+1 {{has a prologue of 0 arguments for 1 totals}}
-train.step @step inputs [{name = "x"}] gradients [] prepass {
+train.step @step inputs [{bound = 9 : i64}] {
 ^bb0(%x: tensor<4xf32>):
-  train.yield %x : tensor<4xf32> to ["total0"]
-} prologue {
-  train.yield
-} micro {
-  train.yield
-} update {
-  train.yield
+  train.phase "micro" loop() {
+    train.yield
+  }
 }
 
 // -----
 
-// expected-error @+1 {{has a micro-step of 1 arguments for 1 inputs, 0 totals and 1 values of the prologue}}
-train.step @step inputs [{name = "x"}] gradients [] prepass {
-  train.yield
-} prologue {
+// expected-error @+1 {{has 1 arguments for 2 inputs}}
+train.step @step inputs [{name = "x"}, {name = "valid"}] {
+^bb0(%x: tensor<4xf32>):
+  train.phase "micro" loop() {
+    train.yield
+  }
+}
+
+// -----
+
+train.step @step inputs [{name = "x"}] {
+^bb0(%x: tensor<4xf32>):
+  // expected-error @+1 {{stands between the phases of a step}}
   %0 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
-  train.yield %0 : tensor<f32>
-} micro {
-^bb0(%x: tensor<4xf32>):
-  train.yield
-} update {
-  train.yield
 }
 
 // -----
 
-// expected-error @+1 {{adds to the gradient of @w, which it does not list}}
-train.step @step inputs [{name = "x"}] gradients [] prepass {
-  train.yield
-} prologue {
-  train.yield
-} micro {
-^bb0(%x: tensor<4xf32>):
-  train.yield %x : tensor<4xf32> to [@w]
-} update {
-  train.yield
+train.step @step inputs [] {
+  train.phase "micro" loop() {
+    train.yield
+  }
+  // expected-error @+1 {{has the name of an earlier phase, "micro"}}
+  train.phase "micro" loop() {
+    train.yield
+  }
 }
 
 // -----
 
-// expected-error @+1 {{has an update of 1 arguments for hyper, 0 totals and 1 gradients}}
-train.step @step inputs [] gradients [@w] prepass {
-  train.yield
-} prologue {
-  train.yield
-} micro {
-  train.yield
-} update {
-^bb0(%hyper: tensor<8xf64>):
-  train.yield
+train.step @step inputs [{name = "x"}] {
+^bb0(%x: tensor<4xf32>):
+  // expected-error @+1 {{runs once and reads the input `x`, which only loops do}}
+  train.phase "weights" once(%y: tensor<4xf32> = %x) {
+    train.yield
+  }
 }
 
 // -----
 
-train.step @step inputs [{name = "x"}] gradients [] prepass {
-  train.yield
-} prologue {
-  train.yield
-} micro {
+train.step @step inputs [{name = "x"}] {
 ^bb0(%x: tensor<4xf32>):
-  // expected-error @+1 {{adds 1 values to 2 targets}}
-  train.yield %x : tensor<4xf32> to ["loss", "norm"]
-} update {
-  train.yield
+  // expected-error @+1 {{has 2 results for 1 accumulators}}
+  %0:2 = train.phase "micro" loop(%y: tensor<4xf32> = %x) -> (tensor<4xf32>, tensor<4xf32>) {
+    train.yield %y, %y : tensor<4xf32>, tensor<4xf32> to ["loss", "loss"]
+  }
+}
+
+// -----
+
+train.step @step inputs [{name = "x"}] {
+^bb0(%x: tensor<4xf32>):
+  // expected-error @+1 {{has a result of type 'tensor<5xf32>' for a value of type 'tensor<4xf32>'}}
+  %0 = train.phase "micro" loop(%y: tensor<4xf32> = %x) -> tensor<5xf32> {
+    train.yield %y : tensor<4xf32> to ["loss"]
+  }
+}
+
+// -----
+
+train.step @step inputs [{name = "x"}] {
+^bb0(%x: tensor<4xf32>):
+  // expected-error @+1 {{is a loop and yields values without a target}}
+  %0 = train.phase "micro" loop(%y: tensor<4xf32> = %x) -> tensor<4xf32> {
+    train.yield %y : tensor<4xf32>
+  }
+}
+
+// -----
+
+train.step @step inputs [] {
+  // expected-error @+1 {{runs once and adds to accumulators}}
+  %0 = train.phase "weights" once() -> tensor<f32> {
+    %0 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+    train.yield %0 : tensor<f32> to ["loss"]
+  }
+}
+
+// -----
+
+// expected-error @+1 {{adds to gradients in 2 loops}}
+train.step @step inputs [{name = "x"}] {
+^bb0(%x: tensor<4xf32>):
+  %0 = train.phase "micro" loop(%y: tensor<4xf32> = %x) -> tensor<4xf32> {
+    train.yield %y : tensor<4xf32> to [@w]
+  }
+  %1 = train.phase "more" loop(%y: tensor<4xf32> = %x) -> tensor<4xf32> {
+    train.yield %y : tensor<4xf32> to [@w]
+  }
+}
+
+// -----
+
+train.step @step inputs [{name = "x"}] {
+^bb0(%x: tensor<4xf32>):
+  %0 = train.phase "micro" loop(%y: tensor<4xf32> = %x) -> tensor<4xf32> {
+    // expected-error @+1 {{adds 1 values to 2 targets}}
+    train.yield %y : tensor<4xf32> to ["loss", "norm"]
+  }
 }
 
 // -----

@@ -18,14 +18,10 @@ func.func @unplaced(%x: tensor<1x4xf32>) {
 // -----
 
 // A gradient that leaves the micro-step is a term of a sum.
-train.step @step inputs [] gradients [] prepass {
-  train.yield
-} prologue {
-  train.yield
-} micro {
+train.step @step inputs [{name = "x"}] {
 ^bb0(%x: tensor<1x4xf32, #nn.batched<0>>):
-  // expected-error @+1 {{'tensor<1x4xf32, #nn.batched<0>>' leaves the micro-step, expected 'tensor<1x4xf32, #nn.partial<sum>>'}}
-  train.yield %x : tensor<1x4xf32, #nn.batched<0>> to ["loss"]
-} update {
-  train.yield
+  %loss = train.phase "micro" loop(%x: tensor<1x4xf32, #nn.batched<0>> = %x) -> tensor<1x4xf32, #nn.replicated> {
+    // expected-error @+1 {{'tensor<1x4xf32, #nn.batched<0>>' leaves the phase "micro", expected 'tensor<1x4xf32, #nn.partial<sum>>'}}
+    train.yield %x : tensor<1x4xf32, #nn.batched<0>> to ["loss"]
+  }
 }

@@ -165,19 +165,24 @@ static void addInto(Array &sum, const Array &term) {
 Parameters DerivativeCase::gradients(int64_t m) const {
   Parameters sums;
   auto program = ModuleOp(step.get()).lookupSymbol<train::StepOp>("step");
-  Block &prologue = program.getPrologue().front(), &micro = program.getMicro().front();
   for (int64_t first = 0; first < samples; first += m) {
     Evaluator evaluator({m, first, {}, parameters});
-    evaluator.run(prologue.getOperations());
-    bind(evaluator, micro, first, m);
-    evaluator.set(micro.getArgument(5), {{2}, {0, 0}}); // seed, step
-    for (auto [i, value] : llvm::enumerate(prologue.getTerminator()->getOperands()))
-      evaluator.set(micro.getArgument(6 + i), evaluator.at(value));
-    evaluator.run(micro.getOperations());
-    auto yield = cast<train::YieldOp>(micro.getTerminator());
-    for (auto [value, target] : llvm::zip_equal(yield.getValues(), yield.getTargets())) {
-      auto symbol = dyn_cast<FlatSymbolRefAttr>(target);
-      addInto(sums[symbol ? symbol.getValue().str() : cast<StringAttr>(target).str()], evaluator.at(value));
+    bind(evaluator, program.getBlock(), first, m);
+    evaluator.set(program.getBlock().getArgument(5), {{2}, {0, 0}}); // seed, step
+    for (train::PhaseOp phase : program.getPhases()) {
+      if (phase.updates())
+        continue;
+      for (auto [argument, value] : llvm::zip_equal(phase.getBlock().getArguments(), phase.getCaptures()))
+        evaluator.set(argument, evaluator.at(value));
+      evaluator.run(phase.getBlock().getOperations());
+      auto yielded = phase.getYield().getValues();
+      if (!phase.getLoop())
+        for (auto [result, value] : llvm::zip_equal(phase->getResults(), yielded))
+          evaluator.set(result, evaluator.at(value));
+      for (auto [value, target] : llvm::zip(yielded, phase.getYield().getTargets())) {
+        auto symbol = dyn_cast<FlatSymbolRefAttr>(target);
+        addInto(sums[symbol ? symbol.getValue().str() : cast<StringAttr>(target).str()], evaluator.at(value));
+      }
     }
   }
   return sums;

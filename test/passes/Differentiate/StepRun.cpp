@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pre-pass, prologue and micro-steps, one after the other.
+// The phases of a step up to its update, one after the other.
 #include "test/passes/Differentiate/StepRun.h"
 #include <algorithm>
 #include <cmath>
@@ -20,50 +20,46 @@ std::string nameOf(mlir::Attribute target) {
   return mlir::cast<mlir::StringAttr>(target).str();
 }
 
-train::YieldOp runBlock(mlir::Block &block, llvm::ArrayRef<Array> arguments, Evaluator &values) {
-  for (auto [argument, value] : llvm::zip_equal(block.getArguments(), arguments))
-    values.set(argument, value);
-  values.run(block.getOperations());
-  return mlir::cast<train::YieldOp>(block.getTerminator());
-}
-
 class StepRun {
 public:
   StepRun(train::StepOp step, const StepData &data, int64_t m) : step(step), data(data), m(m) {}
 
   Sums run() {
-    std::vector<Array> totals, prologue;
-    overBatch(step.getPrepass(), {}, [&](train::YieldOp yield, Evaluator &values) {
-      totals.resize(yield.getValues().size());
-      for (auto [total, value] : llvm::zip(totals, yield.getValues()))
-        add(total, values.at(value));
-    });
-    if (!step.getPrologue().empty()) {
-      Evaluator values({1, 0, {}, data.parameters});
-      train::YieldOp yield = runBlock(step.getPrologue().front(), totals, values);
-      for (mlir::Value value : yield.getValues())
-        prologue.push_back(values.at(value));
-    }
-    std::vector<Array> replicated = totals;
-    replicated.insert(replicated.end(), prologue.begin(), prologue.end());
     Sums sums;
-    overBatch(step.getMicro(), replicated, [&](train::YieldOp yield, Evaluator &values) {
-      for (auto [target, value] : llvm::zip_equal(yield.getTargets(), yield.getValues()))
-        add(sums[nameOf(target)], values.at(value));
-    });
+    for (train::PhaseOp phase : step.getPhases())
+      if (phase.getLoop())
+        runLoop(phase, sums);
+      else if (!phase.updates())
+        runOnce(phase);
     return sums;
   }
 
 private:
-  void overBatch(mlir::Region &region, llvm::ArrayRef<Array> replicated,
-                 llvm::function_ref<void(train::YieldOp, Evaluator &)> visit) {
-    for (int64_t first = 0; first < data.samples && !region.empty(); first += m) {
-      std::vector<Array> arguments = inputs(first);
-      arguments.insert(arguments.end(), replicated.begin(), replicated.end());
+  void runLoop(train::PhaseOp phase, Sums &sums) {
+    for (int64_t first = 0; first < data.samples; first += m) {
       Evaluator values({m, first, {}, data.parameters});
-      train::YieldOp yield = runBlock(region.front(), arguments, values);
-      visit(yield, values);
+      run(phase, inputs(first), values);
+      for (auto [target, value] :
+           llvm::zip_equal(phase.getYield().getTargets(), phase.getYield().getValues()))
+        add(sums[nameOf(target)], values.at(value));
     }
+    for (auto [target, result] : llvm::zip_equal(phase.getAccumulators(), phase->getResults()))
+      known[result] = sums[nameOf(target)];
+  }
+
+  void runOnce(train::PhaseOp phase) {
+    Evaluator values({1, 0, {}, data.parameters});
+    run(phase, {}, values);
+    for (auto [result, value] : llvm::zip_equal(phase->getResults(), phase.getYield().getValues()))
+      known[result] = values.at(value);
+  }
+
+  void run(train::PhaseOp phase, llvm::ArrayRef<Array> inputs, Evaluator &values) {
+    for (auto [argument, value] : llvm::zip_equal(phase.getBlock().getArguments(), phase.getCaptures())) {
+      auto input = mlir::dyn_cast<mlir::BlockArgument>(value);
+      values.set(argument, input ? inputs[input.getArgNumber()] : known.lookup(value));
+    }
+    values.run(phase.getBlock().getOperations());
   }
 
   std::vector<Array> inputs(int64_t first) {
@@ -74,6 +70,8 @@ private:
         arrays.push_back({{}, {static_cast<double>(first)}});
       else if (name == "rng")
         arrays.push_back({{2}, {0, 0}});
+      else if (name == "hyper")
+        arrays.push_back(Array::zeros({8}));
       else
         arrays.push_back(name == "valid" ? valid(first) : rows(data.inputs.at(name), first));
     }
@@ -102,6 +100,7 @@ private:
   train::StepOp step;
   const StepData &data;
   int64_t m;
+  llvm::DenseMap<mlir::Value, Array> known; ///< results of phases
 };
 } // namespace
 

@@ -24,7 +24,7 @@ protected:
     data = {model.samples, {}, model.parameters()};
     for (auto input : step.getInputs().getAsRange<mlir::DictionaryAttr>()) {
       std::string name = input.getAs<mlir::StringAttr>("name").str();
-      if (name != "valid" && name != "first_row" && name != "rng")
+      if (name != "valid" && name != "first_row" && name != "rng" && name != "hyper")
         data.inputs[name] = model.sample(name);
     }
   }

@@ -5,7 +5,7 @@ train.param @w : tensor<1x3x2xf32> from <"m.onnx", 0, 24, 0> trained
 train.param @v : tensor<1x1x2xf32> from <"m.onnx", 24, 8, 0> trained
 
 // CHECK-LABEL: train.step @step
-// CHECK: micro {
+// CHECK: train.phase "micro" loop
 // CHECK: nn.reshape %{{.*}} : tensor<1x3x2xf32, #nn.batched<0>> -> tensor<1x3x2xf32, #nn.batched<1>>
 // CHECK: nn.reshape %{{.*}} : tensor<1x3x2xf32, #nn.batched<1>> -> tensor<1x3x2xf32, #nn.batched<0>>
 // CHECK: train.yield

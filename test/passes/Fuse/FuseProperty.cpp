@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Grouping ops into commands changes no value: random graphs as they are, one op a command, and fused, by the
 // interpreter.
+#include "dialects/Train/Phases.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Fuse/Passes.h"
 #include "test/dialects/NN/RandomGraph.h"
@@ -14,22 +15,21 @@ namespace {
 
 constexpr int64_t kSamples = 3;
 
-/// A step whose micro region is the graph and yields a random part of its values.
+/// A step whose one loop is the graph and yields a random part of its values.
 OwningOpRef<ModuleOp> stepOf(RandomGraph &graph, uint64_t seed) {
   OwningOpRef<ModuleOp> module = graph.module->clone();
   auto forward = *module->getOps<func::FuncOp>().begin();
   OpBuilder builder(forward);
   Location loc = forward.getLoc();
-  auto step = train::StepOp::create(builder, loc, "step", builder.getArrayAttr({}), builder.getArrayAttr({}),
-                                    /*thenCount=*/0);
-  for (Region &region : step->getRegions()) {
-    builder.createBlock(&region);
-    if (&region != &step.getMicro())
-      train::YieldOp::create(builder, loc, ValueRange(), builder.getArrayAttr({}));
-  }
-  Block &body = forward.getBody().front(), &micro = step.getMicro().front();
+  auto input = builder.getDictionaryAttr({{builder.getStringAttr("name"), builder.getStringAttr("x")}});
+  Block &body = forward.getBody().front();
+  SmallVector<Attribute> inputs(body.getNumArguments(), input);
+  auto step = train::StepOp::create(builder, loc, "step", builder.getArrayAttr(inputs));
+  builder.setInsertionPointToEnd(&step.getBody().emplaceBlock());
+  auto loop = train::PhaseOp::create(builder, loc, "micro", /*loop=*/true);
+  Block &micro = loop.getBlock();
   for (BlockArgument argument : body.getArguments())
-    argument.replaceAllUsesWith(micro.addArgument(argument.getType(), loc));
+    argument.replaceAllUsesWith(loop.capture(step.getBlock().addArgument(argument.getType(), loc), loc));
   if (!body.empty() && body.back().hasTrait<OpTrait::IsTerminator>())
     body.back().erase();
   micro.getOperations().splice(micro.end(), body.getOperations());
@@ -44,6 +44,7 @@ OwningOpRef<ModuleOp> stepOf(RandomGraph &graph, uint64_t seed) {
       }
   builder.setInsertionPointToEnd(&micro);
   train::YieldOp::create(builder, loc, values, builder.getArrayAttr(targets));
+  train::withResults(loop, TypeRange(ValueRange(values)), SmallVector<int64_t>(values.size(), -1));
   forward.erase();
   return module;
 }
@@ -65,7 +66,7 @@ struct Outcome {
 };
 
 Outcome run(ModuleOp module, const RandomGraph &graph, ArrayRef<Array> data) {
-  Block &micro = module.lookupSymbol<train::StepOp>("step").getMicro().front();
+  Block &micro = module.lookupSymbol<train::StepOp>("step").getPhases().front().getBlock();
   Evaluator evaluator({kSamples, 0, {}, graph.parameters});
   for (auto [argument, array] : llvm::zip_equal(micro.getArguments(), data))
     evaluator.set(argument, array);

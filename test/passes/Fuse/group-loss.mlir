@@ -37,37 +37,32 @@ func.func private @dw(%d: tensor<2x7xf32, #rows>, %x: tensor<2x3xf32, #rows>) ->
   return %0 : tensor<7x3xf32, #sum>
 }
 // CHECK-LABEL: train.step @step
-train.step @step inputs [{name = "x"}, {name = "y"}, {name = "valid"}] gradients [@w] prepass {
-^bb0(%x: tensor<2x3xf32, #rows>, %y: tensor<2xi64, #rows>, %valid: tensor<1xi1, #rows>):
-  train.yield
-} prologue {
-  train.yield
-} micro {
+train.step @step inputs [{name = "x"}, {name = "y"}, {name = "valid"}, {name = "n"}] {
 ^bb0(%x: tensor<2x3xf32, #rows>, %y: tensor<2xi64, #rows>, %valid: tensor<1xi1, #rows>, %n: tensor<f32, #same>):
-  %w = train.load_param @w : tensor<7x3xf32, #same>
-  // CHECK: micro {
-  // CHECK: train.load_param
-  // CHECK-NEXT: train.command @weights{{.*}}id = 0 : i64}
-  // CHECK-NEXT: train.command @logits{{.*}}id = 1 : i64, rows = 2 : i64, sliced = array<i64: 0>}
-  // CHECK-NEXT: nn.reshape
-  // CHECK-NEXT: train.command @loss{{.*}}id = 2 : i64, sliced = array<i64>}
-  // CHECK-NEXT: train.command @grad{{.*}}id = 3 : i64, sliced = array<i64: 0>}
-  // CHECK-NEXT: train.command @dx{{.*}}id = 4 : i64, sliced = array<i64>}
-  // CHECK-NEXT: train.command @dw{{.*}}id = 5 : i64, sliced = array<i64>}
-  // CHECK-NEXT: train.command @total{{.*}}id = 6 : i64}
-  // CHECK-NEXT: train.command @total{{.*}}id = 7 : i64}
-  %z = train.command @logits(%x, %w) {id = 0, flops = #cost, bytes = #cost} : (tensor<2x3xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<2x7xf32, #rows>
-  %v = nn.reshape %z : tensor<2x7xf32, #rows> -> tensor<2x7xf32, #rows>
-  %l:2 = train.command @loss(%v, %y) {id = 1, flops = #cost, bytes = #cost} : (tensor<2x7xf32, #rows>, tensor<2xi64, #rows>) -> (tensor<2xf32, #rows>, tensor<2xf32, #rows>)
-  %s = train.command @total(%l#0) {id = 2, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2xf32, #rows>) -> tensor<f32, #sum>
-  %c = train.command @weights(%n) {id = 3, flops = #cost, bytes = #cost} : (tensor<f32, #same>) -> tensor<2xf32, #rows>
-  %d = train.command @grad(%v, %y, %l#1, %c) {id = 4, flops = #cost, bytes = #cost} : (tensor<2x7xf32, #rows>, tensor<2xi64, #rows>, tensor<2xf32, #rows>, tensor<2xf32, #rows>) -> tensor<2x7xf32, #rows>
-  %e = train.command @dx(%d, %w) {id = 5, flops = #cost, bytes = #cost} : (tensor<2x7xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<2x3xf32, #rows>
-  %g = train.command @dw(%d, %x) {id = 6, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x7xf32, #rows>, tensor<2x3xf32, #rows>) -> tensor<7x3xf32, #sum>
-  %t = train.command @total(%l#1) {id = 7, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2xf32, #rows>) -> tensor<f32, #sum>
-  train.yield %s, %g, %t : tensor<f32, #sum>, tensor<7x3xf32, #sum>, tensor<f32, #sum> to ["loss", @w, "other"]
-} update {
-  train.yield
+  %loss, %sum_of_w, %other = train.phase "micro" loop(%x: tensor<2x3xf32, #rows> = %x, %y: tensor<2xi64, #rows> = %y, %n: tensor<f32, #same> = %n) -> (tensor<f32, #same>, tensor<7x3xf32, #same>, tensor<f32, #same>) {
+    %w = train.load_param @w : tensor<7x3xf32, #same>
+    // CHECK: train.phase "micro"
+    // CHECK: train.load_param
+    // CHECK-NEXT: train.command @weights{{.*}}id = 0 : i64}
+    // CHECK-NEXT: train.command @logits{{.*}}id = 1 : i64, rows = 2 : i64, sliced = array<i64: 0>}
+    // CHECK-NEXT: nn.reshape
+    // CHECK-NEXT: train.command @loss{{.*}}id = 2 : i64, sliced = array<i64>}
+    // CHECK-NEXT: train.command @grad{{.*}}id = 3 : i64, sliced = array<i64: 0>}
+    // CHECK-NEXT: train.command @dx{{.*}}id = 4 : i64, sliced = array<i64>}
+    // CHECK-NEXT: train.command @dw{{.*}}id = 5 : i64, sliced = array<i64>}
+    // CHECK-NEXT: train.command @total{{.*}}id = 6 : i64}
+    // CHECK-NEXT: train.command @total{{.*}}id = 7 : i64}
+    %z = train.command @logits(%x, %w) {id = 0, flops = #cost, bytes = #cost} : (tensor<2x3xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<2x7xf32, #rows>
+    %v = nn.reshape %z : tensor<2x7xf32, #rows> -> tensor<2x7xf32, #rows>
+    %l:2 = train.command @loss(%v, %y) {id = 1, flops = #cost, bytes = #cost} : (tensor<2x7xf32, #rows>, tensor<2xi64, #rows>) -> (tensor<2xf32, #rows>, tensor<2xf32, #rows>)
+    %s = train.command @total(%l#0) {id = 2, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2xf32, #rows>) -> tensor<f32, #sum>
+    %c = train.command @weights(%n) {id = 3, flops = #cost, bytes = #cost} : (tensor<f32, #same>) -> tensor<2xf32, #rows>
+    %d = train.command @grad(%v, %y, %l#1, %c) {id = 4, flops = #cost, bytes = #cost} : (tensor<2x7xf32, #rows>, tensor<2xi64, #rows>, tensor<2xf32, #rows>, tensor<2xf32, #rows>) -> tensor<2x7xf32, #rows>
+    %e = train.command @dx(%d, %w) {id = 5, flops = #cost, bytes = #cost} : (tensor<2x7xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<2x3xf32, #rows>
+    %g = train.command @dw(%d, %x) {id = 6, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x7xf32, #rows>, tensor<2x3xf32, #rows>) -> tensor<7x3xf32, #sum>
+    %t = train.command @total(%l#1) {id = 7, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2xf32, #rows>) -> tensor<f32, #sum>
+    train.yield %s, %g, %t : tensor<f32, #sum>, tensor<7x3xf32, #sum>, tensor<f32, #sum> to ["loss", @w, "other"]
+  }
 }
 
 // -----
@@ -95,21 +90,16 @@ func.func private @grad(%z: tensor<2x7xf32, #rows>, %y: tensor<2xi64, #rows>, %l
 }
 // CHECK-LABEL: train.step @depends
 // CHECK-NOT: sliced
-train.step @depends inputs [{name = "x"}, {name = "y"}, {name = "valid"}] gradients [] prepass {
+train.step @depends inputs [{name = "x"}, {name = "y"}, {name = "valid"}] {
 ^bb0(%x: tensor<2x3xf32, #rows>, %y: tensor<2xi64, #rows>, %valid: tensor<1xi1, #rows>):
-  train.yield
-} prologue {
-  train.yield
-} micro {
-^bb0(%x: tensor<2x3xf32, #rows>, %y: tensor<2xi64, #rows>, %valid: tensor<1xi1, #rows>):
-  %w = train.load_param @w : tensor<7x3xf32, #same>
-  %z = train.command @logits(%x, %w) {id = 0, flops = #cost, bytes = #cost} : (tensor<2x3xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<2x7xf32, #rows>
-  %l:2 = train.command @loss(%z, %y) {id = 1, flops = #cost, bytes = #cost} : (tensor<2x7xf32, #rows>, tensor<2xi64, #rows>) -> (tensor<2xf32, #rows>, tensor<2xf32, #rows>)
-  %c = train.command @weights(%l#0) {id = 2, flops = #cost, bytes = #cost} : (tensor<2xf32, #rows>) -> tensor<2xf32, #rows>
-  %d = train.command @grad(%z, %y, %l#1, %c) {id = 3, flops = #cost, bytes = #cost} : (tensor<2x7xf32, #rows>, tensor<2xi64, #rows>, tensor<2xf32, #rows>, tensor<2xf32, #rows>) -> tensor<2x7xf32, #rows>
-  train.yield
-} update {
-  train.yield
+  train.phase "micro" loop(%x: tensor<2x3xf32, #rows> = %x, %y: tensor<2xi64, #rows> = %y) {
+    %w = train.load_param @w : tensor<7x3xf32, #same>
+    %z = train.command @logits(%x, %w) {id = 0, flops = #cost, bytes = #cost} : (tensor<2x3xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<2x7xf32, #rows>
+    %l:2 = train.command @loss(%z, %y) {id = 1, flops = #cost, bytes = #cost} : (tensor<2x7xf32, #rows>, tensor<2xi64, #rows>) -> (tensor<2xf32, #rows>, tensor<2xf32, #rows>)
+    %c = train.command @weights(%l#0) {id = 2, flops = #cost, bytes = #cost} : (tensor<2xf32, #rows>) -> tensor<2xf32, #rows>
+    %d = train.command @grad(%z, %y, %l#1, %c) {id = 3, flops = #cost, bytes = #cost} : (tensor<2x7xf32, #rows>, tensor<2xi64, #rows>, tensor<2xf32, #rows>, tensor<2xf32, #rows>) -> tensor<2x7xf32, #rows>
+    train.yield
+  }
 }
 
 // -----
@@ -142,51 +132,39 @@ func.func private @weighed(%z: tensor<1x6x7xf32, #rows>, %y: tensor<1x6xi64, #ro
 }
 // CHECK-LABEL: train.step @rows
 // CHECK: @logits{{.*}}rows = 6 : i64, sliced = array<i64: 0>
-train.step @rows inputs [{name = "x"}, {name = "y"}, {name = "valid"}] gradients [] prepass {
-  train.yield
-} prologue {
-  train.yield
-} micro {
+train.step @rows inputs [{name = "x"}, {name = "y"}, {name = "valid"}] {
 ^bb0(%x: tensor<1x6x3xf32, #rows>, %y: tensor<1x6xi64, #rows>, %valid: tensor<1xi1, #rows>):
-  %w = train.load_param @w : tensor<7x3xf32, #same>
-  %z = train.command @logits(%x, %w) {id = 0, flops = #cost, bytes = #cost} : (tensor<1x6x3xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<1x6x7xf32, #rows>
-  %l = train.command @loss(%z, %y, %valid) {id = 1, flops = #cost, bytes = #cost} : (tensor<1x6x7xf32, #rows>, tensor<1x6xi64, #rows>, tensor<1xi1, #rows>) -> tensor<1x6xf32, #rows>
-  train.yield
-} update {
-  train.yield
+  train.phase "micro" loop(%x: tensor<1x6x3xf32, #rows> = %x, %y: tensor<1x6xi64, #rows> = %y, %valid: tensor<1xi1, #rows> = %valid) {
+    %w = train.load_param @w : tensor<7x3xf32, #same>
+    %z = train.command @logits(%x, %w) {id = 0, flops = #cost, bytes = #cost} : (tensor<1x6x3xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<1x6x7xf32, #rows>
+    %l = train.command @loss(%z, %y, %valid) {id = 1, flops = #cost, bytes = #cost} : (tensor<1x6x7xf32, #rows>, tensor<1x6xi64, #rows>, tensor<1xi1, #rows>) -> tensor<1x6xf32, #rows>
+    train.yield
+  }
 }
 // CHECK-LABEL: train.step @mixing
 // CHECK: @mixed
 // CHECK-NOT: rows = 6
 // CHECK: sliced = array<i64: 0>
-train.step @mixing inputs [{name = "x"}, {name = "y"}, {name = "valid"}] gradients [] prepass {
-  train.yield
-} prologue {
-  train.yield
-} micro {
+train.step @mixing inputs [{name = "x"}, {name = "y"}, {name = "valid"}] {
 ^bb0(%x: tensor<1x6x3xf32, #rows>, %y: tensor<1x6xi64, #rows>, %valid: tensor<1xi1, #rows>):
-  %w = train.load_param @v : tensor<7x6x3x6xf32, #same>
-  %z = train.command @mixed(%x, %w) {id = 0, flops = #cost, bytes = #cost} : (tensor<1x6x3xf32, #rows>, tensor<7x6x3x6xf32, #same>) -> tensor<1x6x7xf32, #rows>
-  %l = train.command @loss(%z, %y, %valid) {id = 1, flops = #cost, bytes = #cost} : (tensor<1x6x7xf32, #rows>, tensor<1x6xi64, #rows>, tensor<1xi1, #rows>) -> tensor<1x6xf32, #rows>
-  train.yield
-} update {
-  train.yield
+  train.phase "micro" loop(%x: tensor<1x6x3xf32, #rows> = %x, %y: tensor<1x6xi64, #rows> = %y, %valid: tensor<1xi1, #rows> = %valid) {
+    %w = train.load_param @v : tensor<7x6x3x6xf32, #same>
+    %z = train.command @mixed(%x, %w) {id = 0, flops = #cost, bytes = #cost} : (tensor<1x6x3xf32, #rows>, tensor<7x6x3x6xf32, #same>) -> tensor<1x6x7xf32, #rows>
+    %l = train.command @loss(%z, %y, %valid) {id = 1, flops = #cost, bytes = #cost} : (tensor<1x6x7xf32, #rows>, tensor<1x6xi64, #rows>, tensor<1xi1, #rows>) -> tensor<1x6xf32, #rows>
+    train.yield
+  }
 }
 // CHECK-LABEL: train.step @positions
 // CHECK: @logits
 // CHECK-NOT: rows = 6
 // CHECK: sliced = array<i64: 0>
-train.step @positions inputs [{name = "x"}, {name = "y"}, {name = "valid"}] gradients [] prepass {
-  train.yield
-} prologue {
-  train.yield
-} micro {
+train.step @positions inputs [{name = "x"}, {name = "y"}, {name = "valid"}] {
 ^bb0(%x: tensor<1x6x3xf32, #rows>, %y: tensor<1x6xi64, #rows>, %valid: tensor<1xi1, #rows>):
-  %w = train.load_param @w : tensor<7x3xf32, #same>
-  %at = train.load_param @at : tensor<6x1xf32, #same>
-  %z = train.command @logits(%x, %w) {id = 0, flops = #cost, bytes = #cost} : (tensor<1x6x3xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<1x6x7xf32, #rows>
-  %l = train.command @weighed(%z, %y, %at) {id = 1, flops = #cost, bytes = #cost} : (tensor<1x6x7xf32, #rows>, tensor<1x6xi64, #rows>, tensor<6x1xf32, #same>) -> tensor<1x6xf32, #rows>
-  train.yield
-} update {
-  train.yield
+  train.phase "micro" loop(%x: tensor<1x6x3xf32, #rows> = %x, %y: tensor<1x6xi64, #rows> = %y) {
+    %w = train.load_param @w : tensor<7x3xf32, #same>
+    %at = train.load_param @at : tensor<6x1xf32, #same>
+    %z = train.command @logits(%x, %w) {id = 0, flops = #cost, bytes = #cost} : (tensor<1x6x3xf32, #rows>, tensor<7x3xf32, #same>) -> tensor<1x6x7xf32, #rows>
+    %l = train.command @weighed(%z, %y, %at) {id = 1, flops = #cost, bytes = #cost} : (tensor<1x6x7xf32, #rows>, tensor<1x6xi64, #rows>, tensor<6x1xf32, #same>) -> tensor<1x6xf32, #rows>
+    train.yield
+  }
 }

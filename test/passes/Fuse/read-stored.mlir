@@ -29,19 +29,15 @@ func.func private @total(%x: tensor<2x8xbf16, #rows>) -> tensor<f32, #sum> {
   return %1 : tensor<f32, #sum>
 }
 // CHECK-LABEL: train.step @step
-train.step @step inputs [{name = "x"}] gradients [@w] prepass {
-  train.yield
-} prologue {
-  train.yield
-} micro {
+train.step @step inputs [{name = "x"}] {
 ^bb0(%x: tensor<2x8xf32, #rows>):
-  %b = train.load_param @b : tensor<8xf32, #same>
-  // CHECK: train.command @add_norm
-  // CHECK-SAME: tail = #train.tail<{{.*}}result = 1,{{.*}} operands = [-1, 1],
-  %g:3 = train.command @add_norm(%x, %b) {id = 0, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<8xf32, #same>) -> (tensor<2x8xbf16, #rows>, tensor<2x8xbf16, #rows>, tensor<2xf32, #rows>)
-  %l = train.command @total(%g#1) {id = 1, flops = #cost, bytes = #cost} : (tensor<2x8xbf16, #rows>) -> tensor<f32, #sum>
-  %d = train.command @dw(%g#0, %g#1) {id = 2, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x8xbf16, #rows>, tensor<2x8xbf16, #rows>) -> tensor<8x8xf32, #sum>
-  train.yield %l, %d : tensor<f32, #sum>, tensor<8x8xf32, #sum> to ["loss", @w]
-} update {
-  train.yield
+  %loss, %sum_of_w = train.phase "micro" loop(%x: tensor<2x8xf32, #rows> = %x) -> (tensor<f32, #same>, tensor<8x8xf32, #same>) {
+    %b = train.load_param @b : tensor<8xf32, #same>
+    // CHECK: train.command @add_norm
+    // CHECK-SAME: tail = #train.tail<{{.*}}result = 1,{{.*}} operands = [-1, 1],
+    %g:3 = train.command @add_norm(%x, %b) {id = 0, flops = #cost, bytes = #cost} : (tensor<2x8xf32, #rows>, tensor<8xf32, #same>) -> (tensor<2x8xbf16, #rows>, tensor<2x8xbf16, #rows>, tensor<2xf32, #rows>)
+    %l = train.command @total(%g#1) {id = 1, flops = #cost, bytes = #cost} : (tensor<2x8xbf16, #rows>) -> tensor<f32, #sum>
+    %d = train.command @dw(%g#0, %g#1) {id = 2, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<2x8xbf16, #rows>, tensor<2x8xbf16, #rows>) -> tensor<8x8xf32, #sum>
+    train.yield %l, %d : tensor<f32, #sum>, tensor<8x8xf32, #sum> to ["loss", @w]
+  }
 }

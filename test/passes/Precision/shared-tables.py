@@ -12,16 +12,12 @@ print(f"""func.func private @scale(%x: {TENSOR}) -> {TENSOR} {{
   %y = nn.elementwise <mul> (%x, %row) : ({TENSOR}, tensor<4xf32, #nn.replicated>) -> {TENSOR}
   return %y : {TENSOR}
 }}
-train.step @step inputs [{{name = "x"}}] gradients [] prepass {{
-  train.yield
-}} prologue {{
-  train.yield
-}} micro {{
-^bb0(%v0: {TENSOR}):""")
+train.step @step inputs [{{name = "x"}}] {{
+^bb0(%x: {TENSOR}):
+  train.phase "micro" loop(%v0: {TENSOR} = %x) {{""")
 for i in range(COMMANDS):
     print(f"  %v{i + 1} = train.command @scale(%v{i}) {{id = {i} : i64, flops = #train.poly<0, 0>, bytes = #train.poly<0, 0>}}"
           f" : ({TENSOR}) -> {TENSOR}")
 print("""  train.yield
-} update {
-  train.yield
+  }
 }""")

@@ -37,20 +37,15 @@ func.func private @mask(%x: tensor<6x5xf32, #heads>, %rng: tensor<2xi64, #same>,
 }
 
 // CHECK: train.step @step inputs [{name = "x", type = tensor<6x5xf32, #nn.batched<0, outer = 3>>}, {bound = 9 : i64, name = "ids", type = tensor<5xf32, #nn.replicated>}]
-train.step @step inputs [{name = "x"}, {bound = 9 : i64, name = "ids"}] gradients []
-prepass {
-  train.yield
-} prologue {
-  train.yield
-} micro {
+train.step @step inputs [{name = "x"}, {bound = 9 : i64, name = "ids"}] {
 ^bb0(%x: tensor<6x5xf32, #heads>, %w: tensor<5xf32, #same>):
-  // CHECK: (tensor<24x5xf32>, tensor<5xf32>) -> tensor<8x5xf32>
-  %0 = train.command @shapes(%x, %w) {id = 0 : i64, flops = #cost, bytes = #cost} : (tensor<6x5xf32, #heads>, tensor<5xf32, #same>) -> tensor<2x5xf32, #rows>
-  %rng = nn.constant {value = dense<0> : tensor<2xi64>} : tensor<2xi64, #same>
-  %first = nn.constant {value = dense<0> : tensor<i64>} : tensor<i64, #same>
-  %1 = train.command @mask(%x, %rng, %first) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<6x5xf32, #heads>, tensor<2xi64, #same>, tensor<i64, #same>) -> tensor<6x5xf32, #heads>
-  train.yield
-} update {
-  train.yield
+  train.phase "micro" loop(%x: tensor<6x5xf32, #heads> = %x, %w: tensor<5xf32, #same> = %w) {
+    // CHECK: (tensor<24x5xf32>, tensor<5xf32>) -> tensor<8x5xf32>
+    %0 = train.command @shapes(%x, %w) {id = 0 : i64, flops = #cost, bytes = #cost} : (tensor<6x5xf32, #heads>, tensor<5xf32, #same>) -> tensor<2x5xf32, #rows>
+    %rng = nn.constant {value = dense<0> : tensor<2xi64>} : tensor<2xi64, #same>
+    %first = nn.constant {value = dense<0> : tensor<i64>} : tensor<i64, #same>
+    %1 = train.command @mask(%x, %rng, %first) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<6x5xf32, #heads>, tensor<2xi64, #same>, tensor<i64, #same>) -> tensor<6x5xf32, #heads>
+    train.yield
+  }
 }
 }

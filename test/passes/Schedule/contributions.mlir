@@ -28,7 +28,7 @@ func.func private @unused(%x: tensor<1x4xf32, #rows>) -> tensor<1x4xf32, #rows> 
   return %x : tensor<1x4xf32, #rows>
 }
 
-// CHECK: device.for_micro micro {
+// CHECK: device.for_micro 0 {
 // CHECK:   device.launch 0 @sum[0](%x, %gradient_of_a) accumulate
 // CHECK:   device.launch 1 @sum[0](%x, %gradient_of_a) add
 // CHECK:   device.zero %gradient_of_b if_first
@@ -39,23 +39,19 @@ func.func private @unused(%x: tensor<1x4xf32, #rows>) -> tensor<1x4xf32, #rows> 
 // CHECK: device.section "update"
 // CHECK: device.copy %gradient_rows to %parameter_rows
 // CHECK-NOT: device.copy
-// CHECK: device.end_micro
-train.step @step inputs [{name = "x"}, {name = "valid"}, {name = "first_row"}, {name = "rng"}] gradients [@a, @b]
-prepass {
-^bb0(%x: tensor<1x4xf32, #rows>, %valid: tensor<1xi1, #rows>, %first: tensor<i64, #same>, %rng: tensor<2xi64, #same>):
-  train.yield
-} prologue {
-  train.yield
-} micro {
-^bb0(%x: tensor<1x4xf32, #rows>, %valid: tensor<1xi1, #rows>, %first: tensor<i64, #same>, %rng: tensor<2xi64, #same>):
-  %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
-  %1 = train.command @sum(%x) {id = 1 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
-  %2:2 = train.command @two(%x) {id = 2 : i64, accumulate = array<i64: 0, 1>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> (tensor<4xf32, #sum>, tensor<4xf32, #sum>)
-  train.yield %0, %1, %2#0, %2#1 : tensor<4xf32, #sum>, tensor<4xf32, #sum>, tensor<4xf32, #sum>, tensor<4xf32, #sum> to [@a, @a, @a, @b]
-} update {
-^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>, %db: tensor<4xf32, #same>):
-  %g = train.load_slot "gradient" : tensor<2x64xf32, #same>
-  train.store %g "parameter" : tensor<2x64xf32, #same>
-  train.yield
+// CHECK: device.end_micro 0
+train.step @step inputs [{name = "x"}, {name = "valid"}, {name = "first_row"}, {name = "rng"}, {name = "hyper"}] {
+^bb0(%x: tensor<1x4xf32, #rows>, %valid: tensor<1xi1, #rows>, %first: tensor<i64, #same>, %rng: tensor<2xi64, #same>, %hyper: tensor<8xf64, #same>):
+  %sum_of_a, %sum_of_b = train.phase "micro" loop(%x: tensor<1x4xf32, #rows> = %x) -> (tensor<4xf32, #same>, tensor<4xf32, #same>) {
+    %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+    %1 = train.command @sum(%x) {id = 1 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+    %2:2 = train.command @two(%x) {id = 2 : i64, accumulate = array<i64: 0, 1>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> (tensor<4xf32, #sum>, tensor<4xf32, #sum>)
+    train.yield %0, %1, %2#0, %2#1 : tensor<4xf32, #sum>, tensor<4xf32, #sum>, tensor<4xf32, #sum>, tensor<4xf32, #sum> to [@a, @a, @a, @b]
+  }
+  train.phase "update" once() {
+    %g = train.load_slot "gradient" : tensor<2x64xf32, #same>
+    train.store %g "parameter" : tensor<2x64xf32, #same>
+    train.yield
+  }
 }
 }

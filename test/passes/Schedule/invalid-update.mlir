@@ -16,21 +16,18 @@ func.func private @scale(%x: tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
   %0 = nn.elementwise <neg> (%x) : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
   return %0 : tensor<1x64xf32, #same>
 }
-train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
-^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
-  train.yield
-} prologue {
-  train.yield
-} micro {
-^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
-  %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
-  train.yield %0 : tensor<4xf32, #sum> to [@a]
-} update {
-^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>):
-  %p = train.load_slot "parameter" : tensor<1x64xf32, #same>
-  // expected-error@+1 {{result 1:0 has no slot in the plan}}
-  %1 = train.command @scale(%p) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
-  train.yield
+train.step @step inputs [{name = "x"}, {name = "rng"}, {name = "hyper"}] {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>, %hyper: tensor<8xf64, #same>):
+  %sum_of_a = train.phase "micro" loop(%x: tensor<1x4xf32, #rows> = %x) -> tensor<4xf32, #same> {
+    %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+    train.yield %0 : tensor<4xf32, #sum> to [@a]
+  }
+  train.phase "update" once() {
+    %p = train.load_slot "parameter" : tensor<1x64xf32, #same>
+    // expected-error@+1 {{result 1:0 has no slot in the plan}}
+    %1 = train.command @scale(%p) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
+    train.yield
+  }
 }
 }
 
@@ -51,22 +48,19 @@ func.func private @scale(%x: tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
   %0 = nn.elementwise <neg> (%x) : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
   return %0 : tensor<1x64xf32, #same>
 }
-train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
-^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
-  train.yield
-} prologue {
-  train.yield
-} micro {
-^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
-  %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
-  train.yield %0 : tensor<4xf32, #sum> to [@a]
-} update {
-^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>):
-  %p = train.load_slot "parameter" : tensor<1x64xf32, #same>
-  // expected-error@+1 {{reads `parameter` and overwrites it without may_alias}}
-  %1 = train.command @scale(%p) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
-  train.store %1 "parameter" : tensor<1x64xf32, #same>
-  train.yield
+train.step @step inputs [{name = "x"}, {name = "rng"}, {name = "hyper"}] {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>, %hyper: tensor<8xf64, #same>):
+  %sum_of_a = train.phase "micro" loop(%x: tensor<1x4xf32, #rows> = %x) -> tensor<4xf32, #same> {
+    %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+    train.yield %0 : tensor<4xf32, #sum> to [@a]
+  }
+  train.phase "update" once() {
+    %p = train.load_slot "parameter" : tensor<1x64xf32, #same>
+    // expected-error@+1 {{reads `parameter` and overwrites it without may_alias}}
+    %1 = train.command @scale(%p) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
+    train.store %1 "parameter" : tensor<1x64xf32, #same>
+    train.yield
+  }
 }
 }
 
@@ -87,23 +81,20 @@ func.func private @scale(%x: tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
   %0 = nn.elementwise <neg> (%x) : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
   return %0 : tensor<1x64xf32, #same>
 }
-train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
-^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
-  train.yield
-} prologue {
-  train.yield
-} micro {
-^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
-  %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
-  train.yield %0 : tensor<4xf32, #sum> to [@a]
-} update {
-^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>):
-  %p = train.load_slot "parameter" : tensor<1x64xf32, #same>
-  %1 = train.command @scale(%p) {id = 1 : i64, may_alias = [array<i64: 0, 0>], flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
-  train.store %1 "parameter" : tensor<1x64xf32, #same>
-  // expected-error@+1 {{reads `parameter` after it was overwritten}}
-  %2 = train.command @scale(%p) {id = 2 : i64, flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
-  train.yield
+train.step @step inputs [{name = "x"}, {name = "rng"}, {name = "hyper"}] {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>, %hyper: tensor<8xf64, #same>):
+  %sum_of_a = train.phase "micro" loop(%x: tensor<1x4xf32, #rows> = %x) -> tensor<4xf32, #same> {
+    %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+    train.yield %0 : tensor<4xf32, #sum> to [@a]
+  }
+  train.phase "update" once() {
+    %p = train.load_slot "parameter" : tensor<1x64xf32, #same>
+    %1 = train.command @scale(%p) {id = 1 : i64, may_alias = [array<i64: 0, 0>], flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
+    train.store %1 "parameter" : tensor<1x64xf32, #same>
+    // expected-error@+1 {{reads `parameter` after it was overwritten}}
+    %2 = train.command @scale(%p) {id = 2 : i64, flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
+    train.yield
+  }
 }
 }
 
@@ -125,21 +116,18 @@ func.func private @scale(%x: tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
   return %0 : tensor<1x64xf32, #same>
 }
 // expected-error@+1 {{updates parameters by a kernel that names no optimizer}}
-train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
-^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
-  train.yield
-} prologue {
-  train.yield
-} micro {
-^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
-  %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
-  train.yield %0 : tensor<4xf32, #sum> to [@a]
-} update {
-^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>):
-  %p = train.load_slot "parameter" : tensor<1x64xf32, #same>
-  %1 = train.command @scale(%p) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
-  train.store %1 "parameter" : tensor<1x64xf32, #same>
-  train.yield
+train.step @step inputs [{name = "x"}, {name = "rng"}, {name = "hyper"}] {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>, %hyper: tensor<8xf64, #same>):
+  %sum_of_a = train.phase "micro" loop(%x: tensor<1x4xf32, #rows> = %x) -> tensor<4xf32, #same> {
+    %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+    train.yield %0 : tensor<4xf32, #sum> to [@a]
+  }
+  train.phase "update" once() {
+    %p = train.load_slot "parameter" : tensor<1x64xf32, #same>
+    %1 = train.command @scale(%p) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
+    train.store %1 "parameter" : tensor<1x64xf32, #same>
+    train.yield
+  }
 }
 }
 
@@ -161,20 +149,17 @@ func.func private @scale(%x: tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
   return %0 : tensor<1x64xf32, #same>
 }
 // expected-error@+1 {{has the optimizer "adamw2", which is none of adamw, adam}}
-train.step @step inputs [{name = "x"}, {name = "rng"}] gradients [@a] prepass {
-^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
-  train.yield
-} prologue {
-  train.yield
-} micro {
-^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>):
-  %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
-  train.yield %0 : tensor<4xf32, #sum> to [@a]
-} update {
-^bb0(%hyper: tensor<8xf64, #same>, %da: tensor<4xf32, #same>):
-  %p = train.load_slot "parameter" : tensor<1x64xf32, #same>
-  %1 = train.command @scale(%p) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
-  train.store %1 "parameter" : tensor<1x64xf32, #same>
-  train.yield
+train.step @step inputs [{name = "x"}, {name = "rng"}, {name = "hyper"}] {
+^bb0(%x: tensor<1x4xf32, #rows>, %rng: tensor<2xi64, #same>, %hyper: tensor<8xf64, #same>):
+  %sum_of_a = train.phase "micro" loop(%x: tensor<1x4xf32, #rows> = %x) -> tensor<4xf32, #same> {
+    %0 = train.command @sum(%x) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x4xf32, #rows>) -> tensor<4xf32, #sum>
+    train.yield %0 : tensor<4xf32, #sum> to [@a]
+  }
+  train.phase "update" once() {
+    %p = train.load_slot "parameter" : tensor<1x64xf32, #same>
+    %1 = train.command @scale(%p) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<1x64xf32, #same>) -> tensor<1x64xf32, #same>
+    train.store %1 "parameter" : tensor<1x64xf32, #same>
+    train.yield
+  }
 }
 }

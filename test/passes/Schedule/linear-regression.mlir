@@ -71,6 +71,8 @@ func.func private @update(%hyper: tensor<8xf64, #same>, %p: tensor<2x64xf32, #sa
 // CHECK-SAME: gradients = [@w, @b]
 // CHECK-SAME: {name = "x", type = tensor<1x3xf32, #nn.batched<0>>}
 // CHECK-SAME: optimizer = "sgd-momentum"
+// CHECK-SAME: phases = [{loop, name = "prepass"}, {name = "prologue"}, {gradients, loop, name = "micro"}, {name = "update"},
+// CHECK-SAME: {eval, loop, name = "prepass"}, {eval, name = "prologue"}, {eval, loop, name = "micro"}]
 // CHECK-SAME: scalars = [{name = "loss", type = tensor<f64>}, {name = "targets", type = tensor<i64>}]
 // The state is listed where it is first needed, at the top.
 // CHECK-DAG: %targets = device.buffer state at 1792 : tensor<i64> "targets"
@@ -79,12 +81,12 @@ func.func private @update(%hyper: tensor<8xf64, #same>, %p: tensor<2x64xf32, #sa
 // CHECK-DAG: %parameter_rows = device.buffer state at 0 : tensor<2x64xf32> "parameter rows"
 // CHECK-DAG: %gradient_rows = device.buffer state at 512 : tensor<2x64xf32> "gradient rows"
 // CHECK-DAG: %momentum_rows = device.buffer state at 1024 : tensor<2x64xf32> "momentum rows"
-// CHECK: device.for_micro prepass {
+// CHECK: device.for_micro 0 {
 // CHECK:   %valid = device.buffer input at 2 : tensor<2xi1> "valid"
 // CHECK:   device.launch 0 @count[0](%valid, %targets) accumulate
 // CHECK: device.all_reduce %targets
 // CHECK: device.launch 1 @weight[1](%targets, %Div)
-// CHECK: device.for_micro micro {
+// CHECK: device.for_micro 2 {
 // CHECK:   device.gemm 2 @product write %y = %x * %w sizes [2, 2, 3] strides a [3, 1] b [2, 1] c 2
 // CHECK:   device.launch 3 @residual[2](%y, %b, %t, %valid{{.*}}, %Div, %{{.*}}, %loss) accumulate
 // CHECK:   device.gemm 4 @outer accumulate %gradient_of_w = %x * %{{.*}} sizes [3, 2, 2] strides a [1, 3] b [2, 1] c 2
@@ -94,59 +96,58 @@ func.func private @update(%hyper: tensor<8xf64, #same>, %p: tensor<2x64xf32, #sa
 // CHECK: device.inspect_gradients %all_gradients last
 // CHECK: device.section "update"
 // CHECK: device.launch 6 @update[4](%hyper, %parameter_rows, %gradient_rows, %momentum_rows, %parameter_rows, %momentum_rows)
-// CHECK: device.end_micro
+// CHECK: device.end_micro 2
 // CHECK: eval {
-// CHECK: device.for_micro prepass {
-// CHECK: device.for_micro eval {
+// CHECK: device.for_micro 4 {
+// CHECK: device.for_micro 6 {
 // CHECK:   device.launch 11 @residual[2](%y, %b, %t, %valid{{.*}}, %Div, %{{.*}}, %loss) accumulate
 // CHECK: device.all_reduce %loss
 // CHECK-NOT: update
-train.step @step inputs [{name = "x"}, {name = "t"}, {name = "valid"}, {name = "first_row"}, {name = "rng"}] gradients [@w, @b]
-prepass {
-^bb0(%x: tensor<1x3xf32, #rows>, %t: tensor<1x2xf32, #rows>, %valid: tensor<1xi1, #rows>, %first: tensor<i64, #same>, %rng: tensor<2xi64, #same>):
-  %0 = train.command @count(%valid) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1xi1, #rows>) -> tensor<i64, #sum>
-  train.yield %0 : tensor<i64, #sum> to ["targets"]
-} prologue {
-^bb0(%count: tensor<i64, #same>):
-  %0 = train.command @weight(%count) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<i64, #same>) -> tensor<f32, #same> loc("Div")
-  train.yield %0 : tensor<f32, #same>
-} micro {
-^bb0(%x: tensor<1x3xf32, #rows>, %t: tensor<1x2xf32, #rows>, %valid: tensor<1xi1, #rows>, %first: tensor<i64, #same>, %rng: tensor<2xi64, #same>, %count: tensor<i64, #same>, %weight: tensor<f32, #same>):
-  %w = train.load_param @w : tensor<3x2xf32, #same>
-  %b = train.load_param @b : tensor<2xf32, #same>
-  %y = train.command @product(%x, %w) {id = 2 : i64, library = "gemm", flops = #cost, bytes = #cost} : (tensor<1x3xf32, #rows>, tensor<3x2xf32, #same>) -> tensor<1x2xf32, #rows> loc("y")
-  %dy, %loss = train.command @residual(%y, %b, %t, %valid, %weight) {id = 3 : i64, accumulate = array<i64: 1>, flops = #cost, bytes = #cost} : (tensor<1x2xf32, #rows>, tensor<2xf32, #same>, tensor<1x2xf32, #rows>, tensor<1xi1, #rows>, tensor<f32, #same>) -> (tensor<1x2xf32, #rows>, tensor<f64, #sum>) loc("/loss/Sub")
-  %dw = train.command @outer(%x, %dy) {id = 4 : i64, library = "gemm", accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x3xf32, #rows>, tensor<1x2xf32, #rows>) -> tensor<3x2xf32, #sum>
-  %db = train.command @columns(%dy) {id = 5 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x2xf32, #rows>) -> tensor<2xf32, #sum>
-  train.yield %loss, %dw, %db : tensor<f64, #sum>, tensor<3x2xf32, #sum>, tensor<2xf32, #sum> to ["loss", @w, @b]
-} update {
-^bb0(%hyper: tensor<8xf64, #same>, %count: tensor<i64, #same>, %dw: tensor<3x2xf32, #same>, %db: tensor<2xf32, #same>):
-  %p = train.load_slot "parameter" : tensor<2x64xf32, #same>
-  %g = train.load_slot "gradient" : tensor<2x64xf32, #same>
-  %v = train.load_slot "momentum" : tensor<2x64xf32, #same>
-  %p1, %v1 = train.command @update(%hyper, %p, %g, %v) {id = 6 : i64, may_alias = [array<i64: 0, 1>, array<i64: 1, 3>], flops = #cost, bytes = #cost} : (tensor<8xf64, #same>, tensor<2x64xf32, #same>, tensor<2x64xf32, #same>, tensor<2x64xf32, #same>) -> (tensor<2x64xf32, #same>, tensor<2x64xf32, #same>)
-  train.store %p1 "parameter" : tensor<2x64xf32, #same>
-  train.store %v1 "momentum" : tensor<2x64xf32, #same>
-  train.yield
+train.step @step inputs [{name = "x"}, {name = "t"}, {name = "valid"}, {name = "first_row"}, {name = "rng"}, {name = "hyper"}] {
+^bb0(%x: tensor<1x3xf32, #rows>, %t: tensor<1x2xf32, #rows>, %valid: tensor<1xi1, #rows>, %first: tensor<i64, #same>, %rng: tensor<2xi64, #same>, %hyper: tensor<8xf64, #same>):
+  %targets = train.phase "prepass" loop(%valid: tensor<1xi1, #rows> = %valid) -> tensor<i64, #same> {
+    %0 = train.command @count(%valid) {id = 0 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1xi1, #rows>) -> tensor<i64, #sum>
+    train.yield %0 : tensor<i64, #sum> to ["targets"]
+  }
+  %kept0 = train.phase "prologue" once(%count: tensor<i64, #same> = %targets) -> tensor<f32, #same> {
+    %0 = train.command @weight(%count) {id = 1 : i64, flops = #cost, bytes = #cost} : (tensor<i64, #same>) -> tensor<f32, #same> loc("Div")
+    train.yield %0 : tensor<f32, #same>
+  }
+  %loss, %sum_of_w, %sum_of_b = train.phase "micro" loop(%x: tensor<1x3xf32, #rows> = %x, %t: tensor<1x2xf32, #rows> = %t, %valid: tensor<1xi1, #rows> = %valid, %weight: tensor<f32, #same> = %kept0) -> (tensor<f64, #same>, tensor<3x2xf32, #same>, tensor<2xf32, #same>) {
+    %w = train.load_param @w : tensor<3x2xf32, #same>
+    %b = train.load_param @b : tensor<2xf32, #same>
+    %y = train.command @product(%x, %w) {id = 2 : i64, library = "gemm", flops = #cost, bytes = #cost} : (tensor<1x3xf32, #rows>, tensor<3x2xf32, #same>) -> tensor<1x2xf32, #rows> loc("y")
+    %dy, %loss = train.command @residual(%y, %b, %t, %valid, %weight) {id = 3 : i64, accumulate = array<i64: 1>, flops = #cost, bytes = #cost} : (tensor<1x2xf32, #rows>, tensor<2xf32, #same>, tensor<1x2xf32, #rows>, tensor<1xi1, #rows>, tensor<f32, #same>) -> (tensor<1x2xf32, #rows>, tensor<f64, #sum>) loc("/loss/Sub")
+    %dw = train.command @outer(%x, %dy) {id = 4 : i64, library = "gemm", accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x3xf32, #rows>, tensor<1x2xf32, #rows>) -> tensor<3x2xf32, #sum>
+    %db = train.command @columns(%dy) {id = 5 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1x2xf32, #rows>) -> tensor<2xf32, #sum>
+    train.yield %loss, %dw, %db : tensor<f64, #sum>, tensor<3x2xf32, #sum>, tensor<2xf32, #sum> to ["loss", @w, @b]
+  }
+  train.phase "update" once(%hyper: tensor<8xf64, #same> = %hyper) {
+    %p = train.load_slot "parameter" : tensor<2x64xf32, #same>
+    %g = train.load_slot "gradient" : tensor<2x64xf32, #same>
+    %v = train.load_slot "momentum" : tensor<2x64xf32, #same>
+    %p1, %v1 = train.command @update(%hyper, %p, %g, %v) {id = 6 : i64, may_alias = [array<i64: 0, 1>, array<i64: 1, 3>], flops = #cost, bytes = #cost} : (tensor<8xf64, #same>, tensor<2x64xf32, #same>, tensor<2x64xf32, #same>, tensor<2x64xf32, #same>) -> (tensor<2x64xf32, #same>, tensor<2x64xf32, #same>)
+    train.store %p1 "parameter" : tensor<2x64xf32, #same>
+    train.store %v1 "momentum" : tensor<2x64xf32, #same>
+    train.yield
+  }
 }
-train.step @eval inputs [{name = "x"}, {name = "t"}, {name = "valid"}, {name = "first_row"}, {name = "rng"}] gradients []
-prepass {
+train.step @eval inputs [{name = "x"}, {name = "t"}, {name = "valid"}, {name = "first_row"}, {name = "rng"}] {
 ^bb0(%x: tensor<1x3xf32, #rows>, %t: tensor<1x2xf32, #rows>, %valid: tensor<1xi1, #rows>, %first: tensor<i64, #same>, %rng: tensor<2xi64, #same>):
-  %0 = train.command @count(%valid) {id = 8 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1xi1, #rows>) -> tensor<i64, #sum>
-  train.yield %0 : tensor<i64, #sum> to ["targets"]
-} prologue {
-^bb0(%count: tensor<i64, #same>):
-  %0 = train.command @weight(%count) {id = 9 : i64, flops = #cost, bytes = #cost} : (tensor<i64, #same>) -> tensor<f32, #same> loc("Div")
-  train.yield %0 : tensor<f32, #same>
-} micro {
-^bb0(%x: tensor<1x3xf32, #rows>, %t: tensor<1x2xf32, #rows>, %valid: tensor<1xi1, #rows>, %first: tensor<i64, #same>, %rng: tensor<2xi64, #same>, %count: tensor<i64, #same>, %weight: tensor<f32, #same>):
-  %w = train.load_param @w : tensor<3x2xf32, #same>
-  %b = train.load_param @b : tensor<2xf32, #same>
-  %y = train.command @product(%x, %w) {id = 10 : i64, library = "gemm", flops = #cost, bytes = #cost} : (tensor<1x3xf32, #rows>, tensor<3x2xf32, #same>) -> tensor<1x2xf32, #rows> loc("y")
-  %dy, %loss = train.command @residual(%y, %b, %t, %valid, %weight) {id = 11 : i64, accumulate = array<i64: 1>, flops = #cost, bytes = #cost} : (tensor<1x2xf32, #rows>, tensor<2xf32, #same>, tensor<1x2xf32, #rows>, tensor<1xi1, #rows>, tensor<f32, #same>) -> (tensor<1x2xf32, #rows>, tensor<f64, #sum>)
-  train.yield %loss : tensor<f64, #sum> to ["loss"]
-} update {
-^bb0:
-  train.yield
+  %targets = train.phase "prepass" loop(%valid: tensor<1xi1, #rows> = %valid) -> tensor<i64, #same> {
+    %0 = train.command @count(%valid) {id = 8 : i64, accumulate = array<i64: 0>, flops = #cost, bytes = #cost} : (tensor<1xi1, #rows>) -> tensor<i64, #sum>
+    train.yield %0 : tensor<i64, #sum> to ["targets"]
+  }
+  %kept0 = train.phase "prologue" once(%count: tensor<i64, #same> = %targets) -> tensor<f32, #same> {
+    %0 = train.command @weight(%count) {id = 9 : i64, flops = #cost, bytes = #cost} : (tensor<i64, #same>) -> tensor<f32, #same> loc("Div")
+    train.yield %0 : tensor<f32, #same>
+  }
+  %loss = train.phase "micro" loop(%x: tensor<1x3xf32, #rows> = %x, %t: tensor<1x2xf32, #rows> = %t, %valid: tensor<1xi1, #rows> = %valid, %weight: tensor<f32, #same> = %kept0) -> tensor<f64, #same> {
+    %w = train.load_param @w : tensor<3x2xf32, #same>
+    %b = train.load_param @b : tensor<2xf32, #same>
+    %y = train.command @product(%x, %w) {id = 10 : i64, library = "gemm", flops = #cost, bytes = #cost} : (tensor<1x3xf32, #rows>, tensor<3x2xf32, #same>) -> tensor<1x2xf32, #rows> loc("y")
+    %dy, %loss = train.command @residual(%y, %b, %t, %valid, %weight) {id = 11 : i64, accumulate = array<i64: 1>, flops = #cost, bytes = #cost} : (tensor<1x2xf32, #rows>, tensor<2xf32, #same>, tensor<1x2xf32, #rows>, tensor<1xi1, #rows>, tensor<f32, #same>) -> (tensor<1x2xf32, #rows>, tensor<f64, #sum>)
+    train.yield %loss : tensor<f64, #sum> to ["loss"]
+  }
 }
 }

@@ -20,7 +20,8 @@ protected:
     if (zeroFirst)
       ASSERT_TRUE(card.device->zero(card.base + out, 256));
     ASSERT_TRUE(card.device->copy(card.base + out, card.base + inputsAt(), 8));
-    ASSERT_TRUE(card.device->endMicro());
+    auto next = k + 1 < steps ? std::optional(MicroStep{1, k + 1, steps}) : std::nullopt;
+    ASSERT_TRUE(card.device->endMicro(next));
   }
   uint64_t number(uint64_t at) {
     uint64_t value;
@@ -56,19 +57,22 @@ TEST_F(CudaGraphReplay, InputsOfEveryMicroStepArrive) {
   EXPECT_EQ(fills, 24);
 }
 
-/// What is fetched ahead is for the loop that reads it: the pre-pass gets less, and others may count there.
+/// What is fetched ahead is for the loop that reads it: another phase reads other inputs.
 TEST_F(CudaGraphReplay, InputsAreFetchedForTheirPhase) {
-  for (uint32_t phase : {ACCUM_MICRO, ACCUM_EVAL}) {
+  for (bool evaluates : {false, true}) {
     filled.clear();
-    card.device->startStep(phase == ACCUM_EVAL);
-    for (uint32_t each : {uint32_t(ACCUM_PREPASS), phase})
-      for (uint32_t k = 0; k < 2; ++k) {
-        ASSERT_TRUE(card.device->feed({each, k, 2}, fill));
-        ASSERT_TRUE(card.device->endMicro());
-      }
-    std::vector<std::pair<uint32_t, uint32_t>> expected = {
-        {ACCUM_PREPASS, 0}, {ACCUM_PREPASS, 1}, {phase, 0}, {phase, 1}};
-    EXPECT_EQ(filled, expected);
+    card.device->startStep(evaluates);
+    std::vector<MicroStep> all;
+    for (uint32_t phase : {0, 3, 4})
+      for (uint32_t k = 0; k < 2; ++k)
+        all.push_back({phase + 8 * evaluates, k, 2});
+    std::vector<std::pair<uint32_t, uint32_t>> expected;
+    for (size_t i = 0; i < all.size(); ++i) {
+      ASSERT_TRUE(card.device->feed(all[i], fill));
+      ASSERT_TRUE(card.device->endMicro(i + 1 < all.size() ? std::optional(all[i + 1]) : std::nullopt));
+      expected.emplace_back(all[i].phase, all[i].k);
+    }
+    EXPECT_EQ(filled, expected); // each once, so none came in vain
   }
 }
 
@@ -85,16 +89,17 @@ TEST_F(CudaGraphReplay, TheSameCallsAreOneGraph) {
   EXPECT_EQ(card.cuda().graphs().started, 15u - 3);
 }
 
-/// Totals that need those of the pre-pass before are another loop, of other calls.
-TEST_F(CudaGraphReplay, EveryPrepassHasGraphsOfItsOwn) {
+/// Another phase is another loop, of other calls.
+TEST_F(CudaGraphReplay, EveryPhaseHasGraphsOfItsOwn) {
   for (uint64_t step = 0; step < 8; ++step) {
     base = 10 * step;
     card.device->startStep(false);
-    for (uint64_t out : {256, 512})
+    for (uint32_t phase : {0, 1})
       for (uint32_t k = 0; k < 2; ++k) {
-        ASSERT_TRUE(card.device->feed({ACCUM_PREPASS, k, 2}, fill));
+        uint64_t out = 256 * (phase + 1);
+        ASSERT_TRUE(card.device->feed({phase, k, 2}, fill));
         ASSERT_TRUE(card.device->copy(card.base + out, card.base + inputsAt(), 8));
-        ASSERT_TRUE(card.device->endMicro());
+        ASSERT_TRUE(card.device->endMicro(std::nullopt));
         EXPECT_EQ(number(out), base + k);
       }
   }
@@ -121,7 +126,7 @@ TEST_F(CudaGraphReplay, FewerCallsThanCapturedAreDone) {
     ASSERT_TRUE(card.device->copy(card.base + 256, card.base, 8));
     if (step < 3)
       ASSERT_TRUE(card.device->copy(card.base + 512, card.base, 8));
-    ASSERT_TRUE(card.device->endMicro());
+    ASSERT_TRUE(card.device->endMicro(std::nullopt));
     EXPECT_EQ(number(256), mark);
     EXPECT_EQ(number(512), std::min<uint64_t>(mark, 9));
   }

@@ -16,6 +16,7 @@
 enum { kFeatures = 5, kWords = 3, kVocabulary = 7, kIgnored = -100 };
 enum ToyOptimizer { kSgd = 0, kMomentum = 1, kAdam = 2, kAdamW = 3 };
 enum ToyInput { kX = 0, kIds = 1, kMask = 2, kT = 3, kValid = 4, kFirstRow = 5 };
+enum ToyPhase { kCounts = 0, kMicro = 1, kEvaluationCounts = 2, kEvaluation = 3 };
 enum ToyKernel { kCount = 0, kResidual = 1, kScatter = 3, kUpdate = 5, kPoison = 7 }; /* + 1 in double */
 
 typedef struct ToyConfig {

@@ -58,17 +58,17 @@ int backward(accum_ctx *ctx, const Scratch &scratch, uint32_t k) {
 /// What tells a kernel with accumulating results to write (k = 0) or to add.
 void *flagOf(accum_ctx *ctx, uint32_t k) { return const_cast<uint8_t *>(ctx->flags) + (k == 0); }
 
-int countTargets(accum_ctx *ctx, uint32_t steps) {
+int countTargets(accum_ctx *ctx, uint32_t phase, uint32_t steps) {
   uint64_t firstRow;
   uint32_t valid;
   for (uint32_t k = 0; k < steps; ++k) {
-    if (int code = ctx->rt->begin_micro(ctx, ACCUM_PREPASS, k, &firstRow, &valid))
+    if (int code = ctx->rt->begin_micro(ctx, phase, k, &firstRow, &valid))
       return code;
     void *args[] = {ctx->inputs[kIds], ctx->inputs[kMask], ctx->inputs[kValid], ctx->state + config.targets,
                     flagOf(ctx, k)};
     if (ctx->rt->launch(ctx, kCount, args))
       return 0 + 1;
-    if (int code = ctx->rt->end_micro(ctx, ACCUM_PREPASS, k))
+    if (int code = ctx->rt->end_micro(ctx, phase, k))
       return code;
   }
   return ctx->rt->all_reduce(ctx, ctx->state + config.targets, 1, ACCUM_I64);
@@ -94,7 +94,7 @@ int micro(accum_ctx *ctx, const Scratch &scratch, uint32_t phase, uint32_t k, bo
     return 1 + 1;
   if (residualOf(ctx, scratch, k))
     return 2 + 1;
-  if (phase == ACCUM_EVAL)
+  if (phase == kEvaluation)
     return 0;
   void *args[] = {ctx->inputs[kIds],      ctx->inputs[kMask],     scratch.r,
                   ctx->state + config.de, ctx->state + config.db, flagOf(ctx, k)};
@@ -150,28 +150,28 @@ int reduceAndUpdate(accum_ctx *ctx, const accum_hyper *hyper) {
 
 int step(accum_ctx *ctx, uint32_t steps, const accum_hyper *hyper) {
   Scratch scratch(ctx);
-  if (int code = countTargets(ctx, steps))
+  if (int code = countTargets(ctx, kCounts, steps))
     return code;
   for (uint32_t k = 0; k < steps; ++k) {
-    if (int code = micro(ctx, scratch, ACCUM_MICRO, k, k + 1 == steps))
+    if (int code = micro(ctx, scratch, kMicro, k, k + 1 == steps))
       return code;
     if (k + 1 < steps)
-      if (int code = ctx->rt->end_micro(ctx, ACCUM_MICRO, k))
+      if (int code = ctx->rt->end_micro(ctx, kMicro, k))
         return code;
   }
   if (int code = misbehave(ctx))
     return code;
   if (int code = reduceAndUpdate(ctx, hyper))
     return code;
-  return ctx->rt->end_micro(ctx, ACCUM_MICRO, steps - 1);
+  return ctx->rt->end_micro(ctx, kMicro, steps - 1);
 }
 
 int eval(accum_ctx *ctx, uint32_t steps) {
   Scratch scratch(ctx);
-  if (int code = countTargets(ctx, steps))
+  if (int code = countTargets(ctx, kEvaluationCounts, steps))
     return code;
   for (uint32_t k = 0; k < steps; ++k) {
-    if (int code = micro(ctx, scratch, ACCUM_EVAL, k, false))
+    if (int code = micro(ctx, scratch, kEvaluation, k, false))
       return code;
     pause(config.evalMilliseconds);
   }

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A row says what a loop reads; what runs once has none of that.
+#include "runtime/artifact/PhaseJson.h"
+#include <stdexcept>
+
+namespace accum::runtime {
+
+using Json = nlohmann::ordered_json;
+
+Json phasesJson(const std::vector<PhaseSpec> &phases) {
+  Json list = Json::array();
+  for (const PhaseSpec &phase : phases) {
+    Json entry = {{"name", phase.name}, {"part", phase.isEval ? "eval" : "step"}, {"loop", phase.isLoop}};
+    if (phase.isLoop) {
+      entry["gradients"] = phase.addsGradients;
+      entry["inputs"] = phase.inputs;
+    }
+    list.push_back(std::move(entry));
+  }
+  return list;
+}
+
+PhaseSpec phaseFrom(const Json &entry) {
+  PhaseSpec phase;
+  phase.name = entry.at("name").get<std::string>();
+  std::string part = entry.at("part").get<std::string>();
+  if (part != "step" && part != "eval")
+    throw std::invalid_argument("`part` of phase `" + phase.name + "` is neither `step` nor `eval`");
+  phase.isEval = part == "eval";
+  phase.isLoop = entry.at("loop").get<bool>();
+  if (!phase.isLoop)
+    return phase;
+  phase.addsGradients = entry.at("gradients").get<bool>();
+  phase.inputs = entry.at("inputs").get<std::vector<std::string>>();
+  return phase;
+}
+
+} // namespace accum::runtime
