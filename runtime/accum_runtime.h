@@ -129,14 +129,16 @@ int accum_set_hyper(accum_session *session, const accum_hyper_options *options);
 typedef struct accum_schedule_options {
   uint32_t size;      /* sizeof(accum_schedule_options) */
   uint64_t steps;     /* S, optimizer steps of the whole run */
-  const char *kind;   /* "constant" (or null), "linear", "cosine", "inverse-sqrt", "wsd", or the path of a
-                         file of lines `step,factor` */
+  const char *kind;   /* a row of runtime/session/Schedule.cpp, null for "constant", or the path of a file of
+                         lines `step,factor` */
   const char *warmup; /* "N" steps, or "P%" of the run */
   const char *floor;  /* a learning rate, or "P%" of the peak */
   const char *decay_steps; /* of wsd: "N" or "P%"; null: a tenth */
 } accum_schedule_options;
 /* After accum_set_hyper, before the first step. */
 int accum_set_schedule(accum_session *session, const accum_schedule_options *options);
+/* Not zero where a schedule of this name depends on the number of steps of the run. */
+int accum_schedule_ends(const char *kind);
 
 /* The global batch from step `step` on, counted from 0; the micro-batch stays, and the loss is normalised by
  * what the step has. Windows go on where the one before ended, also inside an epoch. */

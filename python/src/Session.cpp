@@ -311,6 +311,9 @@ std::string describe(const std::string &artifact) {
 
 void addSession(nb::module_ &module) {
   using namespace nb::literals;
+  module.def(
+      "schedule_ends", [](const std::string &kind) { return accum_schedule_ends(kind.c_str()) != 0; },
+      "kind"_a, "Whether a schedule of this name depends on the number of steps.");
   nb::class_<Session>(module, "Session", "One open artifact.")
       .def(nb::init<const std::string &, int, int, bool, std::optional<uint64_t>, bool, const Text &,
                     const Text &, const Text &, bool>(),

@@ -128,6 +128,11 @@ int accum_set_hyper(accum_session *session, const accum_hyper_options *options) 
   });
 }
 
+int accum_schedule_ends(const char *kind) {
+  const ScheduleRow *row = findSchedule(kind);
+  return row && row->ends;
+}
+
 int accum_set_schedule(accum_session *session, const accum_schedule_options *options) {
   return guarded([&] {
     auto text = [](const char *value, const char *otherwise) {
