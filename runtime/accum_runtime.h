@@ -108,20 +108,24 @@ const char *accum_notice(const accum_session *session, size_t index);
 
 /* ---- Train ------------------------------------------------------------------------------------- */
 
-/* NaN: the optimizer's default. decay: null or "matrices", "all", or a glob over parameter names. */
+/* What stays as accum_hyper_defaults fills it in has the optimizer's default; any other NaN is refused, as
+ * are infinite numbers (slug `usage`, exit 2). decay: null or "matrices", "all", or a glob over parameter
+ * names. */
 typedef struct accum_hyper_options {
   uint32_t size; /* sizeof(accum_hyper_options) */
   double lr, weight_decay, beta1, beta2, eps, momentum;
   const char *decay;
   double clip_norm;   /* the global norm of the gradients, summed over all devices, is at most this: gradients
-                         are multiplied by min(1, clip_norm / (norm + 1e-6)); NaN: no limit */
+                         are multiplied by min(1, clip_norm / (norm + 1e-6)); as filled in: no limit */
   double skip_spikes; /* a step is left out whose loss or norm is so many standard deviations above the mean
-                         of the last 128; NaN: none is */
+                         of the last 128; as filled in: none is */
   const char *const *decays;    /* as `decay`, up to a null: what any of them matches decays; null: none */
   const char *const *lr_scales; /* "GLOB=X", up to a null: factors of lr, of which the first that matches a
                                    parameter wins; null: none */
 } accum_hyper_options;
 void accum_hyper_defaults(accum_hyper_options *options);
+/* Also between two steps: all of it holds from the next one on, and the schedule's factors are those of the
+ * new rate. */
 int accum_set_hyper(accum_session *session, const accum_hyper_options *options);
 
 /* The learning rate of step s (from 0) of S, as a factor of accum_hyper_options::lr: (s + 1) / w in a warm-up
@@ -139,6 +143,10 @@ typedef struct accum_schedule_options {
 int accum_set_schedule(accum_session *session, const accum_schedule_options *options);
 /* Not zero where a schedule of this name depends on the number of steps of the run. */
 int accum_schedule_ends(const char *kind);
+/* What the two refuse of every artifact that was compiled for this optimizer, without one; of patterns over
+ * names only the form. */
+int accum_check_run(const char *optimizer, const accum_hyper_options *hyper,
+                    const accum_schedule_options *schedule);
 
 /* The global batch from step `step` on, counted from 0; the micro-batch stays, and the loss is normalised by
  * what the step has. Windows go on where the one before ended, also inside an epoch. */

@@ -4,7 +4,7 @@
 #include "runtime/artifact/Describe.h"
 #include "runtime/session/CheckpointText.h"
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <cstring>
 #include <sys/stat.h>
 
@@ -14,8 +14,43 @@ namespace {
 
 thread_local std::string lastError;
 
+/// A NaN that nobody computes.
+constexpr uint64_t kNotGiven = 0x7ff8'0000'0000'0acc;
+
 std::optional<double> given(double value) {
-  return std::isnan(value) ? std::nullopt : std::optional<double>(value);
+  return std::bit_cast<uint64_t>(value) == kNotGiven ? std::nullopt : std::optional<double>(value);
+}
+
+Expected<HyperOptions> hyperOf(const accum_hyper_options &options) {
+  accum_hyper_options known; // a caller of an older header has fewer
+  accum_hyper_defaults(&known);
+  std::memcpy(&known, &options, std::min<size_t>(options.size, sizeof known));
+  HyperOptions hyper;
+  hyper.clipNorm = given(known.clip_norm);
+  hyper.skipSpikes = given(known.skip_spikes);
+  hyper.lr = given(known.lr);
+  hyper.weightDecay = given(known.weight_decay);
+  hyper.beta1 = given(known.beta1);
+  hyper.beta2 = given(known.beta2);
+  hyper.eps = given(known.eps);
+  hyper.momentum = given(known.momentum);
+  if (known.decay && *known.decay)
+    hyper.decay = {known.decay};
+  for (const char *const *glob = known.decays; glob && *glob; ++glob)
+    hyper.decay.emplace_back(*glob);
+  for (const char *const *text = known.lr_scales; text && *text; ++text) {
+    auto rule = rateRuleIn(*text);
+    if (!rule)
+      return usage("`" + std::string(*text) + "` is not GLOB=X");
+    hyper.rates.push_back(*rule);
+  }
+  return hyper;
+}
+
+ScheduleOptions scheduleOf(const accum_schedule_options &options) {
+  auto text = [](const char *value, const char *otherwise) { return std::string(value ? value : otherwise); };
+  return {text(options.kind, "constant"), text(options.warmup, ""), text(options.floor, ""),
+          text(options.decay_steps, "")};
 }
 
 } // namespace
@@ -97,34 +132,25 @@ const char *accum_notice(const accum_session *session, size_t index) {
 }
 
 void accum_hyper_defaults(accum_hyper_options *options) {
-  *options = {sizeof(accum_hyper_options), NAN, NAN, NAN, NAN, NAN, NAN, nullptr, NAN, NAN, nullptr, nullptr};
+  const auto unset = std::bit_cast<double>(kNotGiven);
+  *options = {sizeof(accum_hyper_options),
+              unset,
+              unset,
+              unset,
+              unset,
+              unset,
+              unset,
+              nullptr,
+              unset,
+              unset,
+              nullptr,
+              nullptr};
 }
 
 int accum_set_hyper(accum_session *session, const accum_hyper_options *options) {
   return guarded([&] {
-    accum_hyper_options known; // a caller of an older header has fewer
-    accum_hyper_defaults(&known);
-    std::memcpy(&known, options, std::min<size_t>(options->size, sizeof known));
-    HyperOptions hyper;
-    hyper.clipNorm = given(known.clip_norm);
-    hyper.skipSpikes = given(known.skip_spikes);
-    hyper.lr = given(options->lr);
-    hyper.weightDecay = given(options->weight_decay);
-    hyper.beta1 = given(options->beta1);
-    hyper.beta2 = given(options->beta2);
-    hyper.eps = given(options->eps);
-    hyper.momentum = given(options->momentum);
-    if (options->decay && *options->decay)
-      hyper.decay = {options->decay};
-    for (const char *const *glob = known.decays; glob && *glob; ++glob)
-      hyper.decay.emplace_back(*glob);
-    for (const char *const *text = known.lr_scales; text && *text; ++text) {
-      auto rule = rateRuleIn(*text);
-      if (!rule)
-        return report(Error{kExitUsage, "`" + std::string(*text) + "` is not GLOB=X", "usage"});
-      hyper.rates.push_back(*rule);
-    }
-    return report(session->session->setHyper(hyper));
+    auto hyper = hyperOf(*options);
+    return report(hyper ? session->session->setHyper(*hyper) : hyper.error());
   });
 }
 
@@ -134,13 +160,22 @@ int accum_schedule_ends(const char *kind) {
 }
 
 int accum_set_schedule(accum_session *session, const accum_schedule_options *options) {
+  return guarded([&] { return report(session->session->setSchedule(scheduleOf(*options), options->steps)); });
+}
+
+int accum_check_run(const char *optimizer, const accum_hyper_options *hyper,
+                    const accum_schedule_options *schedule) {
   return guarded([&] {
-    auto text = [](const char *value, const char *otherwise) {
-      return std::string(value ? value : otherwise);
-    };
-    ScheduleOptions schedule{text(options->kind, "constant"), text(options->warmup, ""),
-                             text(options->floor, ""), text(options->decay_steps, "")};
-    return report(session->session->setSchedule(schedule, options->steps));
+    const OptimizerSpec *spec = findOptimizer(optimizer);
+    if (!spec)
+      return report(usage("`" + std::string(optimizer) + "` is no optimizer"));
+    auto numbers = hyperOf(*hyper);
+    if (!numbers)
+      return report(numbers.error());
+    if (Status status = Hyper::check(*spec, *numbers); !status)
+      return report(status);
+    auto made = Schedule::make(scheduleOf(*schedule), schedule->steps, numbers->lr.value_or(spec->lr));
+    return made ? 0 : report(made.error());
   });
 }
 

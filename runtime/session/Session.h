@@ -137,6 +137,8 @@ private:
   Status joinRanks(const accum_open_options &options);
   Status requireOneArtifact(bool readsWeights);
   Status requireOneRun(uint64_t step);
+  Status requireSameNumbers(uint64_t step);
+  Status requireSame(const char *what, uint64_t value, const char *note);
   uint64_t programBytes() const;
   Status placeMemory(const accum_open_options &options);
   void takeNotices();
