@@ -266,13 +266,17 @@ int accum_join(const char *launcher, int32_t *rank, int32_t *ranks);
 /* After accum_join, on all ranks: `bytes` at `data` on rank 0 come to the others, who wait as long as it
  * takes. */
 int accum_broadcast(void *data, uint64_t bytes);
-/* Leaves the job, together with the others, when the last session is closed. */
-void accum_leave(void);
+/* Leaves the job, together with the others, when the last session is closed: where it is, this waits for them.
+ * Slug `other-call` (exit 4) where another rank goes on, which gets the same error. */
+int accum_leave(void);
 
 /* The largest `value` over all ranks. */
 int accum_maximum(accum_session *session, int64_t value, int64_t *largest);
 /* Ends all ranks now, of this session or (null) of accum_join's job; does not return. */
 void accum_abort(accum_session *session, int32_t exit_code);
+/* The same for accum_join's job, whose other ranks learn why this one has left (a short sentence) and have a
+ * second to end by themselves. */
+void accum_fail(int32_t exit_code, const char *why);
 
 /* ---- Read and save ----------------------------------------------------------------------------- */
 

@@ -37,6 +37,7 @@ Expected<std::unique_ptr<Session>> Session::open(const std::string &folder,
   session->batches = {{0, session->artifact.manifest.batch}};
   if (Status status = session->joinRanks(options); !status)
     return status.error();
+  Collectives::Doing doing(*session->collectives, ACCUM_OPENS, 0);
   if (Status status = session->requireOneArtifact(!options.random_params && !options.awaits_weights); !status)
     return status.error();
   // Collectives come only where all ranks got so far.

@@ -99,6 +99,8 @@ public:
 
   const Manifest &manifest() const { return artifact.manifest; }
   Collectives &ranks() { return *collectives; }
+  /// Steps that were made, those of runs that this one goes on from too.
+  uint64_t stepsMade() const { return reached; }
   const std::vector<std::string> &notices() const { return decisions; }
   /// From now on every call of the program is timed. Slug `usage` for a device that is late with its calls.
   Status startProfile();
