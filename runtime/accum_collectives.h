@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The interface of a communicator plugin (libaccum_mpi.so): loaded only where there is more than one device.
- * Every function returns 0, or non-zero with a sentence in error_text(). */
+ * Every function returns 0, or non-zero with a sentence in error_text(): ACCUM_OTHER_CALL where ranks do
+ * different things. After a failed collective the ranks have lost each other: all that follow fail alike. */
 #ifndef ACCUM_COLLECTIVES_H
 #define ACCUM_COLLECTIVES_H
 
@@ -12,11 +13,33 @@ extern "C" {
 
 enum accum_reduction { ACCUM_SUM = 0, ACCUM_MAX = 1 };
 
+enum { ACCUM_OTHER_CALL = 2 };
+
+/* What a rank does. */
+enum accum_rank_action {
+  ACCUM_JOINS,
+  ACCUM_OPENS,
+  ACCUM_STEPS,
+  ACCUM_ACCUMULATES,
+  ACCUM_UPDATES,
+  ACCUM_EVALUATES,
+  ACCUM_CHECKPOINTS,
+  ACCUM_RESUMES,
+  ACCUM_READS,
+  ACCUM_COMPARES,
+  ACCUM_SHARES,
+  ACCUM_LEAVES
+};
+
 typedef struct accum_collectives_v1 {
   uint32_t abi, size;
   /* Joins the job that the launcher started. *counter: one to move whenever this rank gets something
    * done; ranks on the same machine watch each other's, which processor time moves, too. */
   int (*init)(int32_t *rank, int32_t *ranks, int32_t *local_ranks, uint64_t **counter);
+  /* What this rank does from now on: in the step of this number, counted from 0, or after so many steps. It
+   * goes ahead of each collective, of which it must be the same on all ranks. Not while another thread is in
+   * a collective. */
+  void (*enter)(int32_t action, uint64_t step);
   /* In place over all ranks, n elements of dtype (i32, i64, f32, f64), in pieces of at most 1 MiB. While it
    * waits it watches the counters: one that stands still for `watchdog_seconds` is a failure that names the
    * rank. */
@@ -29,9 +52,10 @@ typedef struct accum_collectives_v1 {
   /* 0 as long as no rank is known to have died: for a wait that is not a collective of this table. */
   int (*watch)(void);
   const char *(*error_text)(void);
-  /* Ends all ranks at once with this exit code; does not return. */
-  void (*abort)(int32_t exit_code);
-  /* Waits for all ranks and leaves the job. */
+  /* Ends all ranks at once with this exit code; does not return. Where `why` is not null the others have a
+   * second to say that this rank has left, and why. */
+  void (*abort)(int32_t exit_code, const char *why);
+  /* Waits for all ranks and leaves the job; a failure where one of them goes on. */
   int (*finalize)(void);
   const char *(*version)(void);
   /* Not zero: collectives may be called from any thread, one at a time. */

@@ -108,20 +108,24 @@ const char *accum_notice(const accum_session *session, size_t index);
 
 /* ---- Train ------------------------------------------------------------------------------------- */
 
-/* NaN: the optimizer's default. decay: null or "matrices", "all", or a glob over parameter names. */
+/* What stays as accum_hyper_defaults fills it in has the optimizer's default; any other NaN is refused, as
+ * are infinite numbers (slug `usage`, exit 2). decay: null or "matrices", "all", or a glob over parameter
+ * names. */
 typedef struct accum_hyper_options {
   uint32_t size; /* sizeof(accum_hyper_options) */
   double lr, weight_decay, beta1, beta2, eps, momentum;
   const char *decay;
   double clip_norm;   /* the global norm of the gradients, summed over all devices, is at most this: gradients
-                         are multiplied by min(1, clip_norm / (norm + 1e-6)); NaN: no limit */
+                         are multiplied by min(1, clip_norm / (norm + 1e-6)); as filled in: no limit */
   double skip_spikes; /* a step is left out whose loss or norm is so many standard deviations above the mean
-                         of the last 128; NaN: none is */
+                         of the last 128; as filled in: none is */
   const char *const *decays;    /* as `decay`, up to a null: what any of them matches decays; null: none */
   const char *const *lr_scales; /* "GLOB=X", up to a null: factors of lr, of which the first that matches a
                                    parameter wins; null: none */
 } accum_hyper_options;
 void accum_hyper_defaults(accum_hyper_options *options);
+/* Also between two steps: all of it holds from the next one on, and the schedule's factors are those of the
+ * new rate. */
 int accum_set_hyper(accum_session *session, const accum_hyper_options *options);
 
 /* The learning rate of step s (from 0) of S, as a factor of accum_hyper_options::lr: (s + 1) / w in a warm-up
@@ -129,14 +133,20 @@ int accum_set_hyper(accum_session *session, const accum_hyper_options *options);
 typedef struct accum_schedule_options {
   uint32_t size;      /* sizeof(accum_schedule_options) */
   uint64_t steps;     /* S, optimizer steps of the whole run */
-  const char *kind;   /* "constant" (or null), "linear", "cosine", "inverse-sqrt", "wsd", or the path of a
-                         file of lines `step,factor` */
+  const char *kind;   /* a row of runtime/session/Schedule.cpp, null for "constant", or the path of a file of
+                         lines `step,factor` */
   const char *warmup; /* "N" steps, or "P%" of the run */
   const char *floor;  /* a learning rate, or "P%" of the peak */
   const char *decay_steps; /* of wsd: "N" or "P%"; null: a tenth */
 } accum_schedule_options;
 /* After accum_set_hyper, before the first step. */
 int accum_set_schedule(accum_session *session, const accum_schedule_options *options);
+/* Not zero where a schedule of this name depends on the number of steps of the run. */
+int accum_schedule_ends(const char *kind);
+/* What the two refuse of every artifact that was compiled for this optimizer, without one; of patterns over
+ * names only the form. */
+int accum_check_run(const char *optimizer, const accum_hyper_options *hyper,
+                    const accum_schedule_options *schedule);
 
 /* The global batch from step `step` on, counted from 0; the micro-batch stays, and the loss is normalised by
  * what the step has. Windows go on where the one before ended, also inside an epoch. */
@@ -256,13 +266,17 @@ int accum_join(const char *launcher, int32_t *rank, int32_t *ranks);
 /* After accum_join, on all ranks: `bytes` at `data` on rank 0 come to the others, who wait as long as it
  * takes. */
 int accum_broadcast(void *data, uint64_t bytes);
-/* Leaves the job, together with the others, when the last session is closed. */
-void accum_leave(void);
+/* Leaves the job, together with the others, when the last session is closed: where it is, this waits for them.
+ * Slug `other-call` (exit 4) where another rank goes on, which gets the same error. */
+int accum_leave(void);
 
 /* The largest `value` over all ranks. */
 int accum_maximum(accum_session *session, int64_t value, int64_t *largest);
 /* Ends all ranks now, of this session or (null) of accum_join's job; does not return. */
 void accum_abort(accum_session *session, int32_t exit_code);
+/* The same for accum_join's job, whose other ranks learn why this one has left (a short sentence) and have a
+ * second to end by themselves. */
+void accum_fail(int32_t exit_code, const char *why);
 
 /* ---- Read and save ----------------------------------------------------------------------------- */
 

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // accum_compiler.h in front of the driver: keeps what is said, and hands it on.
 #include "compiler/Driver/Compile.h"
+#include "compiler/Driver/UnknownArguments.h"
 #include "compiler/Driver/accum_compiler.h"
 #include "llvm/ADT/StringExtras.h"
+#include <algorithm>
+#include <cstring>
 #include <deque>
 #include <exception>
 #include <mutex>
@@ -49,8 +52,11 @@ Message usageMessage(const std::string &text) {
 struct accum_compilation final : Output {
   explicit accum_compilation(const accum_compile_options *options) {
     if (options) {
-      writer = options->writer;
-      user = options->user;
+      accum_compile_options known = {}; // a caller of an older header has fewer
+      std::memcpy(&known, options, std::min<size_t>(options->size, sizeof known));
+      writer = known.writer;
+      user = known.user;
+      parsesOnly = known.parses_only != 0;
     }
   }
 
@@ -75,7 +81,7 @@ struct accum_compilation final : Output {
 
   accum_compiler_writer writer = nullptr;
   void *user = nullptr;
-  bool isJson = false;
+  bool isJson = false, parsesOnly = false;
   std::deque<Said> said; // which stay where they are
   std::string summary, object;
 };
@@ -88,6 +94,8 @@ static int run(std::vector<std::string> words, accum_compilation &compilation) {
   argv.push_back(nullptr);
   ParsedOptions parsed = parseOptions(static_cast<int>(words.size()), argv.data());
   if (parsed.options) {
+    if (compilation.parsesOnly)
+      return 0;
     compilation.isJson = parsed.options->json;
     parsed.options->sink = &compilation;
     return compile(*parsed.options);
@@ -116,6 +124,20 @@ int accum_compile(const char *const *words, size_t count, const accum_compile_op
             {Severity::Error, "", std::string("the compiler ran out of something: ") + exception.what(), {}});
     return 70;
   }
+}
+
+const char *accum_compiler_option(size_t index) {
+  static const std::vector<std::string> names = optionNames();
+  return index < names.size() ? names[index].c_str() + 2 : nullptr;
+}
+
+const char *accum_compiler_meant(const char *word, const char *const *known) {
+  static thread_local std::string meant;
+  std::vector<std::string> names;
+  for (; *known; ++known)
+    names.push_back(std::string("--") + *known);
+  meant = meantBy(word, names);
+  return meant.empty() ? nullptr : meant.c_str() + 2;
 }
 
 void accum_compilation_free(accum_compilation *compilation) { delete compilation; }

@@ -22,13 +22,13 @@ FailureOr<Form> problemOf(ModuleOp module, const Options &options) {
   planner::Problem problem = buildProblem(step);
   llvm::StringSet<> inParts = frozenInParts(module);
   addStateLines(layout->manifest, inParts, problem);
-  orderGradients(layout->manifest, inParts, problem);
+  orderParameters(layout->manifest, inParts, problem);
   problem.fixed.push_back({planner::FixedKind::Inputs, "inputs", inputBytes(step)});
   problem.tokensPerSample = tokensPerSample(step);
   problem.allReduceBytes = static_cast<int64_t>(layout->manifest.gradients.bytes);
   if (auto eval = module.lookupSymbol<train::StepOp>("eval")) {
     planner::Problem evaluation = buildProblem(eval);
-    orderGradients(layout->manifest, inParts, evaluation);
+    orderParameters(layout->manifest, inParts, evaluation);
     noteReadAs(problem, evaluation);
     if (auto places = planner::unitPlaces(evaluation, /*cutParameters=*/true, options.devices,
                                           /*offloaded=*/false))

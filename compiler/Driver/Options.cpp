@@ -2,6 +2,7 @@
 // accumc's command line.
 #include "compiler/Driver/Options.h"
 #include "compiler/Driver/UnknownArguments.h"
+#include "compiler/Planner/Problem/Options.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Planner/Sharing/Sharing.h"
 #include "runtime/artifact/Optimizers.h"
@@ -177,6 +178,9 @@ std::string complete(Options &options, const Raw &raw) {
   }
   if (!raw.accumulationSteps.empty())
     options.accumulationSteps = std::stoll(raw.accumulationSteps);
+  if (!options.microBatch.starts_with("explore"))
+    if (auto size = planner::parseMicroBatch(options.microBatch); !size)
+      return fmt::format("{} [{}]", size.error().message, size.error().slug);
   if (options.accumulationSteps && options.microBatch != "auto")
     return "--micro-batch and --accumulation-steps decide the same thing: give one of them [usage]";
   bool decided = options.accumulationSteps || options.microBatch != "auto";
@@ -245,7 +249,26 @@ std::string configComplaint(const std::string &message, const std::vector<std::s
                      meant.empty() ? "" : "\nnote: nearest: " + meant.substr(2));
 }
 
+void addOptions(CLI::App &app, Options &options, Raw &raw) {
+  app.set_version_flag("--version", std::string("accumc ") + ACCUM_VERSION);
+  addModelOptions(app, options, raw);
+  addStepOptions(app, options, raw);
+  addPlanOptions(app, options, raw);
+  addTargetOptions(app, options);
+  addOutputOptions(app, options);
+  app.set_config("--config", "", "any of these options from a file: TOML, names without the dashes");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+}
+
 } // namespace
+
+std::vector<std::string> optionNames() {
+  Options options;
+  Raw raw;
+  CLI::App app;
+  addOptions(app, options, raw);
+  return optionNames(app);
+}
 
 ParsedOptions parseOptions(int argc, char **argv) {
   Options options;
@@ -259,14 +282,7 @@ ParsedOptions parseOptions(int argc, char **argv) {
                "micro-batches, and picks their size.",
                "accumc");
   app.footer(kExamples);
-  app.set_version_flag("--version", std::string("accumc ") + ACCUM_VERSION);
-  addModelOptions(app, options, raw);
-  addStepOptions(app, options, raw);
-  addPlanOptions(app, options, raw);
-  addTargetOptions(app, options);
-  addOutputOptions(app, options);
-  app.set_config("--config", "", "any of these options from a file: TOML, names without the dashes");
-  app.allow_config_extras(CLI::config_extras_mode::error);
+  addOptions(app, options, raw);
   if (command == "help" && argc == 2)
     return {std::nullopt, helpOf(app), 0};
   try {

@@ -65,6 +65,9 @@ struct ParsedOptions {
 
 ParsedOptions parseOptions(int argc, char **argv);
 
+/// Of all options, with their dashes.
+std::vector<std::string> optionNames();
+
 /// A model whose parameters are f64 is computed in f64; the message where another precision was asked for.
 std::string settlePrecision(Options &options, bool isDouble);
 

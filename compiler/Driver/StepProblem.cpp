@@ -73,25 +73,25 @@ void addStateLines(const runtime::Manifest &manifest, const llvm::StringSet<> &i
   add(planner::kAlignmentLine, rest);
 }
 
-void orderGradients(const runtime::Manifest &manifest, const llvm::StringSet<> &inParts,
-                    planner::Problem &problem) {
-  llvm::StringMap<planner::Gradient> known;
-  for (planner::Gradient &gradient : problem.gradients)
-    known[gradient.label] = gradient;
-  problem.gradients.clear();
+void orderParameters(const runtime::Manifest &manifest, const llvm::StringSet<> &inParts,
+                     planner::Problem &problem) {
+  llvm::StringMap<planner::Parameter> known;
+  for (planner::Parameter &parameter : problem.parameters)
+    known[parameter.label] = parameter;
+  problem.parameters.clear();
   for (const runtime::ParameterSpec &spec : manifest.params)
     if (spec.trained || inParts.contains(spec.onnxName)) {
       auto found = known.find(spec.onnxName);
-      planner::Gradient gradient = found == known.end() ? planner::Gradient{} : found->second;
-      gradient.bytes =
+      planner::Parameter parameter = found == known.end() ? planner::Parameter{} : found->second;
+      parameter.bytes =
           static_cast<int64_t>(llvm::alignTo(spec.bytes(), static_cast<uint64_t>(device::kStateAlignment)));
-      gradient.label = spec.onnxName;
-      (spec.trained ? problem.gradients : problem.frozen).push_back(std::move(gradient));
+      parameter.label = spec.onnxName;
+      (spec.trained ? problem.parameters : problem.frozen).push_back(std::move(parameter));
     }
 }
 
 void noteReadAs(planner::Problem &step, planner::Problem &eval) {
-  for (auto [one, other] : llvm::zip_equal(step.gradients, eval.gradients)) {
+  for (auto [one, other] : llvm::zip_equal(step.parameters, eval.parameters)) {
     bool isCopied = !one.copyReaders.empty() || !other.copyReaders.empty();
     bool isRead = !one.readers.empty() || !other.readers.empty();
     one.readAs = !isCopied ? planner::ReadAs::Itself : isRead ? planner::ReadAs::Both : planner::ReadAs::Copy;

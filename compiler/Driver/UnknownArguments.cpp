@@ -29,10 +29,40 @@ static constexpr std::pair<llvm::StringRef, llvm::StringRef> kElsewhere[] = {
     {"gpus", "--devices"},
     {"dtype", "--precision"},
     {"gradient-checkpointing", "--recompute"},
+    {"train-micro-batch-size-per-gpu", "--micro-batch"},
+    {"accumulate-grad-batches", "--accumulation-steps"},
+    {"world-size", "--devices"},
+    {"num-processes", "--devices"},
+    {"optim", "--optimizer"},
+    {"mixed-precision", "--precision"},
+    {"max-memory", "--memory"},
+    {"loss-fn", "--loss"},
+    {"criterion", "--loss"},
     {"learning-rate", "--lr"},
+    {"wd", "--weight-decay"},
+    {"wdecay", "--weight-decay"},
+    {"adam-epsilon", "--eps"},
+    {"epsilon", "--eps"},
+    {"lr-scheduler", "--schedule"},
+    {"lr-scheduler-type", "--schedule"},
+    {"scheduler", "--schedule"},
+    {"warmup-steps", "--warmup"},
+    {"warmup-ratio", "--warmup"},
+    {"num-warmup-steps", "--warmup"},
+    {"min-lr", "--lr-floor"},
     {"max-steps", "--steps"},
+    {"total-steps", "--steps"},
+    {"num-training-steps", "--steps"},
     {"num-train-epochs", "--epochs"},
     {"max-grad-norm", "--clip-norm"},
+    {"max-norm", "--clip-norm"},
+    {"grad-clip", "--clip-norm"},
+    {"gradient-clip", "--clip-norm"},
+    {"gradient-clipping", "--clip-norm"},
+    {"gradient-clip-val", "--clip-norm"},
+    {"clip-grad-norm", "--clip-norm"},
+    {"random-seed", "--seed"},
+    {"num-threads", "--threads"},
     {"output-dir", "--output"},
     {"out", "--output"}};
 
@@ -57,21 +87,27 @@ static std::string ofTheRun(llvm::StringRef flag, llvm::StringRef given) {
                      given.str(), is, flag.str());
 }
 
+std::string meantBy(const std::string &word, const std::vector<std::string> &known) {
+  std::string flag = "--" + llvm::StringRef(word).ltrim('-').lower();
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  if (llvm::is_contained(known, flag))
+    return flag;
+  std::vector<std::string> names = known;
+  for (auto [other, ours] : kElsewhere)
+    if (llvm::is_contained(known, ours))
+      names.push_back("--" + other.str());
+  std::string found = nearest(flag, names);
+  const auto *other = llvm::find_if(kElsewhere, [&](auto pair) { return "--" + pair.first.str() == found; });
+  return other == std::end(kElsewhere) || llvm::is_contained(known, found) ? found : other->second.str();
+}
+
 static std::string explainFlag(llvm::StringRef given, const std::vector<std::string> &options) {
-  std::string name = given.take_until([](char c) { return c == '='; }).ltrim('-').lower();
-  std::replace(name.begin(), name.end(), '_', '-');
-  std::string flag = "--" + name;
-  const auto *other = llvm::find_if(kElsewhere, [&](auto pair) { return pair.first == name; });
-  if (other != std::end(kElsewhere))
-    flag = other->second.str();
   std::string shown = given.take_until([](char c) { return c == '='; }).str();
-  if (llvm::is_contained(kOfTheRun, flag))
-    return ofTheRun(flag, shown);
-  if (flag == "--check")
+  if (shown == "--check")
     return fmt::format("{} is no option [usage]\nnote: accumc check MODEL.onnx", shown);
   std::vector<std::string> known = options;
   llvm::append_range(known, llvm::map_range(kOfTheRun, [](llvm::StringRef s) { return s.str(); }));
-  std::string meant = llvm::is_contained(options, flag) ? flag : nearest(flag, known);
+  std::string meant = meantBy(shown, known);
   if (llvm::is_contained(kOfTheRun, meant))
     return ofTheRun(meant, shown);
   return fmt::format("{} is no option [usage]\nnote: {}", shown,

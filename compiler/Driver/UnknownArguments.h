@@ -12,6 +12,10 @@ namespace accum::driver {
 std::string explainUnknown(const std::vector<std::string> &words, const std::vector<std::string> &left,
                            const std::vector<std::string> &options, const std::string &model);
 
+/// What is meant by a word with or without dashes, or with underscores: the one of `known` (with dashes) that
+/// is called so elsewhere, or that is nearest; "" where there is none.
+std::string meantBy(const std::string &word, const std::vector<std::string> &known);
+
 /// The one of `known` that `name` is a letter or two away from; "" where there is none.
 std::string nearest(const std::string &name, const std::vector<std::string> &known);
 

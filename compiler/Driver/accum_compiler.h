@@ -36,6 +36,7 @@ typedef struct accum_compile_options {
   uint32_t size;                /* sizeof(accum_compile_options) */
   accum_compiler_writer writer; /* null: what is said is kept only */
   void *user;                   /* of the writer */
+  int32_t parses_only; /* non-zero: only says what is wrong with the words themselves, and reads no file */
 } accum_compile_options;
 
 typedef struct accum_compilation accum_compilation;
@@ -54,6 +55,12 @@ const accum_diagnostic *accum_compilation_diagnostic(const accum_compilation *co
 const char *accum_compilation_text(const accum_compilation *compilation);
 /* With --json the object, on failure too; else "". */
 const char *accum_compilation_json(const accum_compilation *compilation);
+
+/* The options of accumc without their dashes, until null. */
+const char *accum_compiler_option(size_t index);
+/* Which of `known` (names without dashes, up to a null) is meant by a word that is none of them: what other
+ * programs call so, or the nearest one; null where there is none. Valid until this thread's next call. */
+const char *accum_compiler_meant(const char *word, const char *const *known);
 
 #ifdef __cplusplus
 }

@@ -47,10 +47,10 @@ OrderedJson peakJson(const PeakMoment &peak) {
 OrderedJson commandsJson(const std::vector<CommandTime> &commands) {
   OrderedJson json = OrderedJson::array();
   for (const CommandTime &command : commands) {
-    OrderedJson entry = {{"phase", command.phaseName}, {"kernel", command.kernel},
-                         {"count", command.count},     {"runs", command.runs},
-                         {"seconds", command.seconds}, {"from", toText(command.source)},
-                         {"bytes", command.bytes}};
+    OrderedJson entry = {{"phase", command.phaseName},     {"phase_kind", toText(command.phaseKind)},
+                         {"kernel", command.kernel},       {"count", command.count},
+                         {"runs", command.runs},           {"seconds", command.seconds},
+                         {"from", toText(command.source)}, {"bytes", command.bytes}};
     if (command.farBytes > 0)
       entry["far_bytes"] = command.farBytes;
     if (!command.call.empty())

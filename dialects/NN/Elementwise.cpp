@@ -97,6 +97,10 @@ bool needsFloats(ElementwiseFn fn) {
   case ElementwiseFn::gelu_grad:
   case ElementwiseFn::gelu_tanh_grad:
   case ElementwiseFn::silu_grad:
+  case ElementwiseFn::log1p:
+  case ElementwiseFn::expm1:
+  case ElementwiseFn::binary_cross_entropy:
+  case ElementwiseFn::sigmoid_cross_entropy:
     return true;
   default:
     return false;

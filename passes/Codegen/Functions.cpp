@@ -97,10 +97,47 @@ struct Formula {
     Value curve = mul(mul(sub(constant(1), mul(t, t)), x), slope);
     return mul(add(add(t, 1), curve), 0.5);
   }
+  Value isFinite(Value x) const {
+    return compare(arith::CmpFPredicate::ONE, apply<math::AbsFOp>(x),
+                   constant(std::numeric_limits<double>::infinity()));
+  }
+  /// log(u) * x / (u - 1) with u = 1 + x as it is rounded (Kahan). math.log1p becomes log(1 + x) where no
+  /// polynomial is put in its place.
+  Value log1p(Value x) const {
+    Value u = add(x, 1), rest = add(u, -1), logarithm = apply<math::LogOp>(u);
+    Value scaled = mul(logarithm, over(x, rest));
+    Value isLost = compare(arith::CmpFPredicate::OEQ, rest, constant(0));
+    return select(isLost, x, select(isFinite(u), scaled, logarithm));
+  }
+  /// (u - 1) * x / log(u) with u = exp(x) as it is rounded (Kahan).
+  Value expm1(Value x) const {
+    Value u = apply<math::ExpOp>(x), rest = add(u, -1);
+    Value scaled = mul(rest, over(x, apply<math::LogOp>(u)));
+    Value isLost = compare(arith::CmpFPredicate::OEQ, rest, constant(0));
+    Value isWhole = compare(arith::CmpFPredicate::OEQ, rest, constant(-1));
+    Value result = select(isWhole, rest, select(isFinite(u), scaled, u));
+    return select(isLost, x, result);
+  }
   /// max(x, 0) + log1p(exp(-|x|)): finite for every finite x.
   Value softplus(Value x) const {
     Value decay = apply<math::ExpOp>(apply<arith::NegFOp>(apply<math::AbsFOp>(x)));
-    return add(larger(x, constant(0)), apply<math::Log1pOp>(decay));
+    return add(larger(x, constant(0)), log1p(decay));
+  }
+  /// Of the logarithms of a probability and of its complement, neither of which counts below -100.
+  Value crossEntropy(Value logarithm, Value complement, Value target) const {
+    Value lowest = constant(-100);
+    Value missed = mul(sub(target, constant(1)), larger(complement, lowest));
+    return sub(missed, mul(target, larger(logarithm, lowest)));
+  }
+  Value binaryCrossEntropy(Value p, Value target) const {
+    return crossEntropy(apply<math::LogOp>(p), log1p(apply<arith::NegFOp>(p)), target);
+  }
+  /// From 53 log(2) on the sigmoid of a double is one, and its complement's logarithm -inf.
+  Value sigmoidCrossEntropy(Value x, Value target) const {
+    Value isOne = compare(arith::CmpFPredicate::OGE, x, constant(53 * std::numbers::ln2));
+    Value logarithm = apply<arith::NegFOp>(softplus(apply<arith::NegFOp>(x)));
+    Value complement = select(isOne, constant(-100), apply<arith::NegFOp>(softplus(x)));
+    return crossEntropy(logarithm, complement, target);
   }
   Value sign(Value x) const {
     Value zero = constant(0), positive, negative;
@@ -243,6 +280,10 @@ Value Formula::unary(ElementwiseFn fn, Value x) const {
     return apply<math::ExpOp>(x);
   case ElementwiseFn::log:
     return apply<math::LogOp>(x);
+  case ElementwiseFn::log1p:
+    return log1p(x);
+  case ElementwiseFn::expm1:
+    return expm1(x);
   case ElementwiseFn::sqrt:
     return apply<math::SqrtOp>(x);
   case ElementwiseFn::rsqrt:
@@ -313,6 +354,10 @@ Value Formula::binary(ElementwiseFn fn, Value a, Value b) const {
     return modulo(a, b);
   case ElementwiseFn::rem:
     return remainder(a, b);
+  case ElementwiseFn::binary_cross_entropy:
+    return binaryCrossEntropy(a, b);
+  case ElementwiseFn::sigmoid_cross_entropy:
+    return sigmoidCrossEntropy(a, b);
   case ElementwiseFn::logical_and:
     return arith::AndIOp::create(builder, a, b);
   case ElementwiseFn::logical_or:

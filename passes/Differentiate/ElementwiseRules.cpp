@@ -2,6 +2,7 @@
 // Derivatives of the elementwise functions: for each, d loss / d operand from dy, the operands and the
 // result.
 #include "dialects/NN/Detached.h"
+#include "dialects/NN/Placement.h"
 #include "passes/Differentiate/Vjp.h"
 
 using namespace mlir;
@@ -10,18 +11,29 @@ namespace accum {
 
 using Fn = nn::ElementwiseFn;
 
+/// 1 / cosh(x)^2 as 4 e / (1 + e)^2 with e = exp(-2 |x|): 1 - tanh(x)^2 has no digits left in the tails.
+static Value tanhSlope(Vjp &v, Value x) {
+  Value e = v.map(Fn::exp, {v.mul(v.map(Fn::abs, {x}), v.constant(-2, x))});
+  Value sum = v.add(e, v.constant(1, x));
+  return v.div(v.mul(e, v.constant(4, x)), v.mul(sum, sum));
+}
+
 /// dy times the derivative of a unary function at x, with y = f(x).
 static FailureOr<Value> unary(Vjp &v, Fn fn, Value dy, Value x, Value y) {
   auto c = [&](double value) { return v.constant(value, x); };
   switch (fn) {
   case Fn::neg:
     return v.neg(dy);
-  case Fn::abs:
-    return v.mul(dy, v.map(Fn::sign, {x}));
+  case Fn::abs: // 0 at 0, also of an infinite cotangent
+    return v.select(v.map(Fn::eq, {x, c(0)}), c(0), v.mul(dy, v.map(Fn::sign, {x})));
   case Fn::exp:
     return v.mul(dy, y);
   case Fn::log:
     return v.div(dy, x);
+  case Fn::log1p:
+    return v.div(dy, v.map(Fn::add, {x, c(1)}));
+  case Fn::expm1:
+    return v.mul(dy, v.map(Fn::exp, {x}));
   case Fn::sqrt:
     return v.div(v.mul(dy, c(0.5)), y);
   case Fn::rsqrt:
@@ -29,11 +41,11 @@ static FailureOr<Value> unary(Vjp &v, Fn fn, Value dy, Value x, Value y) {
   case Fn::reciprocal:
     return v.neg(v.mul(dy, v.mul(y, y)));
   case Fn::tanh:
-    return v.mul(dy, v.sub(c(1), v.mul(y, y)));
+    return v.mul(dy, tanhSlope(v, x));
   case Fn::erf: // 2 / sqrt(pi) * exp(-x^2)
     return v.mul(dy, v.mul(c(1.1283791670955126), v.map(Fn::exp, {v.neg(v.mul(x, x))})));
-  case Fn::sigmoid:
-    return v.mul(dy, v.mul(y, v.sub(c(1), y)));
+  case Fn::sigmoid: // 1 - y has no digits left where y is nearly one
+    return v.mul(dy, v.mul(y, v.map(Fn::sigmoid, {v.neg(x)})));
   case Fn::relu:
     return v.select(v.map(Fn::gt, {x, c(0)}), dy, c(0));
   case Fn::gelu:
@@ -80,6 +92,28 @@ static Value powerRhs(Vjp &v, Value dy, Value a, Value b, Value y) {
   return v.select(flat, v.constant(0, slope), slope);
 }
 
+/// dy times the slope of PyTorch's binary cross-entropy at a probability, (p - t) / max(p * (1 - p), 1e-12):
+/// not that of its logarithms, which has no bound.
+static Value probability(Vjp &v, Value dy, Value p, Value t) {
+  Value spread = v.mul(p, v.sub(v.constant(1, p), p));
+  return v.div(v.mul(dy, v.sub(p, t)), v.map(Fn::max, {spread, v.constant(1e-12, p)}));
+}
+
+/// The same times the sigmoid's own slope, p * (1 - p). The difference p - t loses no digits where it is
+/// small.
+static Value logit(Vjp &v, Value dy, Value x, Value t) {
+  Value p = v.map(Fn::sigmoid, {x}), rest = v.map(Fn::sigmoid, {v.neg(x)}), one = v.constant(1, x);
+  Value off = v.sub(v.mul(p, v.sub(one, t)), v.mul(rest, t));
+  Value fade = v.map(Fn::min, {v.mul(v.mul(p, rest), v.constant(1e12, x)), one});
+  return v.mul(dy, v.mul(off, fade));
+}
+
+/// The logarithm of 1 - p less that of p, both no lower than -100.
+static Value ofTarget(Vjp &v, Value dy, Value logarithm, Value complement) {
+  Value lowest = v.constant(-100, logarithm);
+  return v.mul(dy, v.sub(v.map(Fn::max, {complement, lowest}), v.map(Fn::max, {logarithm, lowest})));
+}
+
 static FailureOr<Value> binaryLhs(Vjp &v, Fn fn, Value dy, Value a, Value b) {
   switch (fn) {
   case Fn::add:
@@ -97,6 +131,10 @@ static FailureOr<Value> binaryLhs(Vjp &v, Fn fn, Value dy, Value a, Value b) {
     return extremum(v, Fn::lt, dy, a, b);
   case Fn::max:
     return extremum(v, Fn::gt, dy, a, b);
+  case Fn::binary_cross_entropy:
+    return probability(v, dy, a, b);
+  case Fn::sigmoid_cross_entropy:
+    return logit(v, dy, a, b);
   default:
     return failure();
   }
@@ -121,6 +159,10 @@ static FailureOr<Value> binaryRhs(Vjp &v, Fn fn, Value dy, Value a, Value b, Val
     return extremum(v, Fn::lt, dy, b, a);
   case Fn::max:
     return extremum(v, Fn::gt, dy, b, a);
+  case Fn::binary_cross_entropy:
+    return ofTarget(v, dy, v.map(Fn::log, {a}), v.map(Fn::log1p, {v.neg(a)}));
+  case Fn::sigmoid_cross_entropy:
+    return ofTarget(v, dy, v.neg(v.map(Fn::softplus, {v.neg(a)})), v.neg(v.map(Fn::softplus, {a})));
   default:
     return failure();
   }
@@ -140,16 +182,71 @@ static FailureOr<Value> derivative(Vjp &v, nn::ElementwiseOp op, unsigned operan
                       : binaryRhs(v, op.getFn(), dy, x[0], x[1], y);
 }
 
+static bool isKnown(Value value) { return value.getDefiningOp<nn::ConstantOp>() != nullptr; }
+
+/// Whether a derivative can be infinite where the operands are finite, or an operand infinite where the
+/// result is of no account.
+static bool hasPole(nn::ElementwiseOp op) {
+  switch (op.getFn()) {
+  case Fn::log:
+  case Fn::log1p:
+  case Fn::exp:
+  case Fn::expm1:
+  case Fn::sqrt:
+  case Fn::rsqrt:
+  case Fn::reciprocal:
+  case Fn::pow:
+  case Fn::binary_cross_entropy:
+    return true;
+  case Fn::mul:
+    return llvm::none_of(op.getOperands(), isKnown);
+  case Fn::div:
+    return !isKnown(op.getOperands()[1]);
+  default:
+    return false;
+  }
+}
+
+/// Whether `value` is one of several that something is chosen from, also after further steps.
+static bool isChosenFrom(Value value) {
+  constexpr unsigned kMost = 64; // values that are followed
+  SmallVector<Value> work{value};
+  DenseSet<Value> seen{value};
+  for (unsigned next = 0; next < work.size() && next < kMost; ++next)
+    for (OpOperand &use : work[next].getUses()) {
+      Operation *user = use.getOwner();
+      auto elementwise = dyn_cast<nn::ElementwiseOp>(user);
+      Fn fn = elementwise ? elementwise.getFn() : Fn::neg;
+      if ((fn == Fn::select && use.getOperandNumber() > 0) || fn == Fn::min || fn == Fn::max)
+        return true;
+      bool follows =
+          isa<nn::ElementwiseOp, nn::ReshapeOp, nn::BroadcastOp, nn::TransposeOp, nn::ReduceOp>(user);
+      if (follows && seen.insert(user->getResult(0)).second)
+        work.push_back(user->getResult(0));
+    }
+  return false;
+}
+
+/// A branch that was not taken has no gradient, although 0 / 0 and 0 * inf are none: of the framework's
+/// functions that exporters write so, each has its own derivative.
+static Value withoutZeros(Vjp &v, Value slope) {
+  Value dy = v.cotangent();
+  if (nn::Placement::of(dy.getType()).isPartial()) // a term of a sum: whether that is zero is not known yet
+    return slope;
+  return v.select(v.map(Fn::eq, {dy, v.constant(0, dy)}), v.constant(0, slope), slope);
+}
+
 LogicalResult differentiateElementwise(Vjp &v, nn::ElementwiseOp op) {
   if (isFlat(op.getFn()))
     return success();
+  bool isGuarded = hasPole(op) && isChosenFrom(op.getResult());
   for (unsigned i = 0; i < op->getNumOperands(); ++i) {
     if (!v.wants(i) || (i == 1 && nn::isDetached(op)))
       continue;
     FailureOr<Value> value = derivative(v, op, i);
     if (failed(value))
       return failure();
-    v.give(i, v.unbroadcast(*value, op->getOperand(i)));
+    v.give(i, v.unbroadcast(isGuarded ? withoutZeros(v, *value) : *value, op->getOperand(i)));
   }
   return success();
 }

@@ -17,7 +17,7 @@ DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, 
   if (!isSharded && !isOffloaded)
     return {};
   Builder builder(context);
-  planner::UnitLayout layout = planner::unitsOf(problem.gradients, cutsParameters, plan.devices);
+  planner::UnitLayout layout = planner::unitsOf(problem.parameters, cutsParameters, plan.devices);
   std::vector<int64_t> counts = layout.counts, pieces = layout.pieces;
   if (cutsParameters || plan.offload == "parameters") { // behind the trained ones
     planner::UnitLayout frozen = planner::unitsOf(problem.frozen, /*cutParameters=*/true, plan.devices);
@@ -58,11 +58,11 @@ static void orderParameters(ModuleOp module, const planner::Problem &problem, co
     if (auto param = symbols.lookup<train::ParamOp>(name))
       param->moveBefore(&module.getBody()->front());
   };
-  for (const planner::Gradient &frozen : llvm::reverse(problem.frozen))
+  for (const planner::Parameter &frozen : llvm::reverse(problem.frozen))
     moveToFront(frozen.label);
-  auto order = planner::unitsOf(problem.gradients, cutsParameters, plan.devices).order;
+  auto order = planner::unitsOf(problem.parameters, cutsParameters, plan.devices).order;
   for (size_t number : llvm::reverse(order))
-    moveToFront(problem.gradients[number].label);
+    moveToFront(problem.parameters[number].label);
 }
 
 /// The commands that run again, and those that they stand before; null where none does.

@@ -109,9 +109,9 @@ private:
         entry->second = command;
     }
     for (auto &[target, command] : last)
-      problem.gradients.push_back({.after = static_cast<int64_t>(command.getId()),
-                                   .label = cast<FlatSymbolRefAttr>(target).getValue().str(),
-                                   .adders = adders[target]});
+      problem.parameters.push_back({.after = static_cast<int64_t>(command.getId()),
+                                    .label = cast<FlatSymbolRefAttr>(target).getValue().str(),
+                                    .adders = adders[target]});
     noteReaders();
   }
 
@@ -125,14 +125,14 @@ private:
               load && !copiedParameter(command, symbols))
             readers[load.getParam()].push_back(static_cast<int64_t>(command.getId()));
     for (auto &[name, ids] : readers)
-      gradientOf(name).readers = std::move(ids);
+      parameterOf(name).readers = std::move(ids);
   }
 
-  /// Of a parameter, which may have none.
-  planner::Gradient &gradientOf(StringRef name) {
-    auto of = llvm::find_if(problem.gradients, [&](const auto &each) { return each.label == name; });
-    if (of == problem.gradients.end())
-      of = problem.gradients.insert(of, {.label = name.str()});
+  /// The entry of a parameter, which may have no gradient.
+  planner::Parameter &parameterOf(StringRef name) {
+    auto of = llvm::find_if(problem.parameters, [&](const auto &each) { return each.label == name; });
+    if (of == problem.parameters.end())
+      of = problem.parameters.insert(of, {.label = name.str()});
     return *of;
   }
 
@@ -255,7 +255,7 @@ private:
   void noteCopyReaders() {
     for (auto [index, name] : copies)
       for (int user : problem.buffers[index].users)
-        gradientOf(name).copyReaders.push_back(problem.commands[user].id);
+        parameterOf(name).copyReaders.push_back(problem.commands[user].id);
   }
 
   /// Where there are copies: what the main loop reads of them, and of weights as they are.

@@ -61,7 +61,7 @@ StringRef nameOf(nn::ElementwiseOp op) {
       llvm::StringSwitch<bool>(name)
           .Cases({"exp", "log", "sqrt", "rsqrt", "reciprocal", "div", "tanh", "erf", "sigmoid", "gelu"}, true)
           .Cases({"gelu_tanh", "silu", "sin", "cos", "softplus", "gelu_grad", "gelu_tanh_grad", "silu_grad",
-                  "pow", "mod", "rem"},
+                  "pow", "mod", "rem", "log1p", "expm1", "binary_cross_entropy", "sigmoid_cross_entropy"},
                  true)
           .Default(false);
   return own ? name : "plain";

@@ -15,6 +15,10 @@ def Recognise : Pass<"accum-recognise", "::mlir::ModuleOp"> {
     A softmax whose NaN rows are replaced by zeros (all scores -inf: a fully masked row) is rewritten so that no NaN
     arises: its derivative would be NaN, although its value is not. Where no score can be -inf the replacement goes.
 
+    Logarithms and exponentials that have no digits left as they are written are one function: log(sigmoid(x)), also of
+    a complement, log(1 + x), exp(x) - 1, log(exp(a) + exp(b)). Binary cross-entropy is recognised whole, of
+    probabilities for the framework's own derivative, of logits because its terms cancel where an answer is right.
+
     Attention is a product of queries and keys, scaled anywhere, a mask, a softmax that nothing else reads, and a product
     with the values. Masks are read as conditions: a triangle becomes `causal`, the rest one i1 operand where every hidden
     score is -inf or below -1e30, else the float mask as it is. Masks that a trained parameter reaches, dropout on the

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts norms, activations, softmax, cross-entropy and attention back together.
+// Puts norms, activations, logarithms, softmax, cross-entropies and attention back together.
 #include "dialects/NN/NNDialect.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"
@@ -18,7 +18,8 @@ struct Recognise : impl::RecogniseBase<Recognise> {
     IRRewriter rewriter(&getContext());
     DominanceInfo dominance(getOperation());
     eliminateCommonSubExpressions(rewriter, dominance, getOperation());
-    RewritePatternSet patterns(&getContext()), attention(&getContext());
+    RewritePatternSet first(&getContext()), patterns(&getContext()), attention(&getContext());
+    recognise::addBinaryLossPatterns(first);
     recognise::addAttentionPatterns(attention);
     recognise::addSimplifications(patterns);
     recognise::addSplitMergedPatterns(patterns);
@@ -26,9 +27,12 @@ struct Recognise : impl::RecogniseBase<Recognise> {
     recognise::addActivationPatterns(patterns);
     recognise::addSoftmaxPatterns(patterns);
     recognise::addCrossEntropyPatterns(patterns);
+    recognise::addLogarithmPatterns(patterns);
+    recognise::addCancellingPatterns(patterns);
     GreedyRewriteConfig config;
     config.setRegionSimplificationLevel(GreedySimplifyRegionLevel::Disabled).enableFolding(false);
-    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)) ||
+    if (failed(applyPatternsGreedily(getOperation(), std::move(first), config)) ||
+        failed(applyPatternsGreedily(getOperation(), std::move(patterns), config)) ||
         failed(applyPatternsGreedily(getOperation(), std::move(attention), config)))
       signalPassFailure();
   }

@@ -12,6 +12,12 @@ void addSplitMergedPatterns(mlir::RewritePatternSet &patterns);
 void addNormPatterns(mlir::RewritePatternSet &patterns);
 void addActivationPatterns(mlir::RewritePatternSet &patterns);
 void addSoftmaxPatterns(mlir::RewritePatternSet &patterns);
+/// Logarithms and exponentials that lose digits as they are written.
+void addLogarithmPatterns(mlir::RewritePatternSet &patterns);
+/// Binary cross-entropy of probabilities. To be applied before the logarithms are.
+void addBinaryLossPatterns(mlir::RewritePatternSet &patterns);
+/// Binary cross-entropy of logits, whose terms cancel.
+void addCancellingPatterns(mlir::RewritePatternSet &patterns);
 void addCrossEntropyPatterns(mlir::RewritePatternSet &patterns);
 /// To be applied behind the others, which compute scales and bring softmax into one form.
 void addAttentionPatterns(mlir::RewritePatternSet &patterns);

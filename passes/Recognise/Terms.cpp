@@ -99,6 +99,13 @@ Value withoutAdded(Value value, double constant) {
   return sum && sum->second == constant ? sum->first : Value();
 }
 
+Value complementOf(Value value) {
+  auto difference = definedBy(value, ElementwiseFn::sub);
+  if (difference && constantOf(difference.getOperands()[0]) == 1.0)
+    return difference.getOperands()[1];
+  return argumentOf(withoutAdded(value, 1), ElementwiseFn::neg);
+}
+
 ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
 
 ArrayRef<int64_t> batchAxesOf(Value value) {

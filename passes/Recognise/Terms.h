@@ -32,6 +32,9 @@ mlir::Value withoutAdded(mlir::Value value, double constant);
 /// x and c of `x + c` with a constant c on either side.
 std::optional<std::pair<mlir::Value, double>> sumWithConstant(mlir::Value value);
 
+/// x of `1 - x`, also written `-x + 1`.
+mlir::Value complementOf(mlir::Value value);
+
 /// Axes that grow with the batch.
 llvm::ArrayRef<int64_t> batchAxesOf(mlir::Value value);
 /// Whether an axis from `first` on grows with the batch.

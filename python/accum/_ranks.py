@@ -19,16 +19,39 @@ _open: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _joined = False
 
 
+def _forget() -> None:
+    """In a forked child: runs, and the place among the ranks, are its parent's."""
+    global _joined
+    _open.clear()
+    _joined = False
+
+
+os.register_at_fork(after_in_child=_forget)
+
+
 @atexit.register
 def _leave() -> None:
     """A process that an exception has ended waits for no other: those are in the middle of something."""
     if _joined and hasattr(sys, "last_value"):
-        sys.stdout.flush()
-        sys.stderr.flush()
-        _accum.abort(1)
-    for run in list(_open):
-        run.close()
-    _accum.leave()
+        _fail(sys.last_value)
+    try:
+        for run in list(_open):
+            run.close()
+        _accum.leave()
+    except _errors.Error as error:
+        if not _joined:
+            raise
+        print(f"{type(error).__module__}.{type(error).__qualname__}: {error}", file=sys.stderr)
+        _fail(error)
+
+
+def _fail(error: BaseException) -> None:
+    """Ends this process; the others learn why."""
+    code = error.exit_code if isinstance(error, _errors.Error) else 1
+    said = str(error).strip().splitlines()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    _accum.fail(code, ": ".join([type(error).__name__, *said[:1]]))
 
 
 def join(launcher: str | None = None) -> tuple[int, int]:

@@ -125,7 +125,7 @@ class Runner:
         self._session.set_hyper({name: float(value) for name, value in given.items() if value is not None},
                                 [decay] if isinstance(decay, str) else list(decay or ()),
                                 [f"{glob}={factor}" for glob, factor in (lr_scale or {}).items()])
-        if steps is None and schedule in ("linear", "cosine", "wsd"):
+        if steps is None and _accum.schedule_ends(schedule):
             if self.rank == 0:
                 warnings.warn(f"schedule {schedule!r} ends at step {DEFAULT_STEPS}, as steps=N is not given", stacklevel=3)
             steps = DEFAULT_STEPS

@@ -25,6 +25,11 @@ def _is_file(model: Any) -> bool:
     return isinstance(model, (str, os.PathLike))
 
 
+def _remove(folder: str, owner: int) -> None:
+    if os.getpid() == owner:  # and no forked child of it, which ends earlier
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 class Trainer(Runner):
     """Exports a module, checks and plans it, compiles it, and trains it.
 
@@ -65,7 +70,7 @@ class Trainer(Runner):
 
     def _temporary(self) -> pathlib.Path:
         made = tempfile.mkdtemp(prefix="accum-")
-        weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
+        weakref.finalize(self, _remove, made, os.getpid())
         return pathlib.Path(made)
 
     @staticmethod

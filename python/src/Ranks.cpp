@@ -48,6 +48,15 @@ nb::bytes broadcast(const nb::bytes &own) {
   return nb::bytes(all.data(), all.size());
 }
 
+void leave() {
+  int code = 0;
+  {
+    nb::gil_scoped_release released;
+    code = accum_leave();
+  }
+  require(code);
+}
+
 } // namespace
 
 void addRanks(nb::module_ &module) {
@@ -55,11 +64,9 @@ void addRanks(nb::module_ &module) {
   module.def("join", &join, "launcher"_a = nb::none());
   module.def("launched", &launched, "launcher"_a = nb::none());
   module.def("broadcast", &broadcast, "own"_a = nb::bytes(""));
-  module.def("leave", [] {
-    nb::gil_scoped_release released;
-    accum_leave();
-  });
-  module.def("abort", [](int code) { accum_abort(nullptr, code); }, "code"_a);
+  module.def("leave", &leave);
+  module.def(
+      "fail", [](int code, const std::string &why) { accum_fail(code, why.c_str()); }, "code"_a, "why"_a);
 }
 
 } // namespace accum::python

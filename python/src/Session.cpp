@@ -19,13 +19,34 @@ using Text = std::optional<std::string>;
 
 const char *orNull(const Text &text) { return text ? text->c_str() : nullptr; }
 
-/// Up to a null, as the C interface takes lists.
-std::vector<const char *> pointersOf(const std::vector<std::string> &texts) {
-  std::vector<const char *> pointers;
-  for (const std::string &text : texts)
-    pointers.push_back(text.c_str());
-  pointers.push_back(nullptr);
-  return pointers;
+/// The texts of lists are those of the caller.
+struct HyperOptions : accum_hyper_options {
+  HyperOptions(const nb::dict &values, const std::vector<std::string> &decayTexts,
+               const std::vector<std::string> &rateTexts)
+      : decayList(pointersOf(decayTexts)), rateList(pointersOf(rateTexts)) {
+    accum_hyper_defaults(this);
+    const std::pair<const char *, double *> numbers[] = {{"lr", &lr},
+                                                         {"weight_decay", &weight_decay},
+                                                         {"beta1", &beta1},
+                                                         {"beta2", &beta2},
+                                                         {"eps", &eps},
+                                                         {"momentum", &momentum},
+                                                         {"clip_norm", &clip_norm},
+                                                         {"skip_spikes", &skip_spikes}};
+    for (const auto &[name, value] : numbers)
+      if (values.contains(name))
+        *value = nb::cast<double>(values[name]);
+    decays = decayList.data();
+    lr_scales = rateList.data();
+  }
+
+private:
+  std::vector<const char *> decayList, rateList;
+};
+
+accum_schedule_options scheduleOf(uint64_t steps, const Text &kind, const Text &warmup, const Text &floor,
+                                  const Text &decay) {
+  return {sizeof(accum_schedule_options), steps, orNull(kind), orNull(warmup), orNull(floor), orNull(decay)};
 }
 
 class Session {
@@ -59,29 +80,13 @@ public:
 
   void setHyper(const nb::dict &values, const std::vector<std::string> &decays,
                 const std::vector<std::string> &rates) {
-    accum_hyper_options options;
-    accum_hyper_defaults(&options);
-    const std::pair<const char *, double *> numbers[] = {{"lr", &options.lr},
-                                                         {"weight_decay", &options.weight_decay},
-                                                         {"beta1", &options.beta1},
-                                                         {"beta2", &options.beta2},
-                                                         {"eps", &options.eps},
-                                                         {"momentum", &options.momentum},
-                                                         {"clip_norm", &options.clip_norm},
-                                                         {"skip_spikes", &options.skip_spikes}};
-    for (const auto &[name, value] : numbers)
-      if (values.contains(name))
-        *value = nb::cast<double>(values[name]);
-    std::vector<const char *> decayList = pointersOf(decays), rateList = pointersOf(rates);
-    options.decays = decayList.data();
-    options.lr_scales = rateList.data();
+    HyperOptions options(values, decays, rates);
     check([&] { return accum_set_hyper(open(), &options); });
   }
 
   void setSchedule(uint64_t steps, const Text &kind, const Text &warmup, const Text &floor,
                    const Text &decay) {
-    accum_schedule_options options = {sizeof options, steps,         orNull(kind),
-                                      orNull(warmup), orNull(floor), orNull(decay)};
+    accum_schedule_options options = scheduleOf(steps, kind, warmup, floor, decay);
     check([&] { return accum_set_schedule(open(), &options); });
   }
 
@@ -294,6 +299,14 @@ private:
   bool copies = false;     ///< checkpoints are written from a copy
 };
 
+void checkRun(const std::string &optimizer, const nb::dict &values, const std::vector<std::string> &decays,
+              const std::vector<std::string> &rates, uint64_t steps, const Text &kind, const Text &warmup,
+              const Text &floor, const Text &decay) {
+  HyperOptions hyper(values, decays, rates);
+  accum_schedule_options schedule = scheduleOf(steps, kind, warmup, floor, decay);
+  require(accum_check_run(optimizer.c_str(), &hyper, &schedule));
+}
+
 std::string describe(const std::string &artifact) {
   char *text = nullptr;
   int code = 0;
@@ -311,6 +324,9 @@ std::string describe(const std::string &artifact) {
 
 void addSession(nb::module_ &module) {
   using namespace nb::literals;
+  module.def(
+      "schedule_ends", [](const std::string &kind) { return accum_schedule_ends(kind.c_str()) != 0; },
+      "kind"_a, "Whether a schedule of this name depends on the number of steps.");
   nb::class_<Session>(module, "Session", "One open artifact.")
       .def(nb::init<const std::string &, int, int, bool, std::optional<uint64_t>, bool, const Text &,
                     const Text &, const Text &, bool>(),
@@ -338,6 +354,9 @@ void addSession(nb::module_ &module) {
       .def("info", &Session::info)
       .def("notices", &Session::notices)
       .def_prop_ro("steps", &Session::stepsMade);
+  module.def("check_run", &checkRun, "optimizer"_a, "values"_a, "decays"_a, "rates"_a, "steps"_a,
+             "kind"_a = nb::none(), "warmup"_a = nb::none(), "floor"_a = nb::none(),
+             "decay_steps"_a = nb::none());
   module.def("describe", &describe, "artifact"_a);
   module.def("runtime_version", [] { return accum_runtime_version(); });
 }

@@ -3,6 +3,7 @@
 // captured.
 #include "runtime/cuda/Matmul.h"
 #include "runtime/artifact/DType.h"
+#include "runtime/cuda/AlignedParts.h"
 #include "runtime/cuda/Library.h"
 
 namespace accum::runtime::cuda {
@@ -110,6 +111,13 @@ Status Matmul::multiply(const MatmulShape &shape, Entry &entry, const accum_gemm
 }
 
 Status Matmul::run(const accum_gemm &call, float beta) {
+  for (const GemmPart &part : alignedParts(call, beta))
+    if (Status status = runPart(part.call, part.beta); !status)
+      return status;
+  return {};
+}
+
+Status Matmul::runPart(const accum_gemm &call, float beta) {
   MatmulLoops loops;
   auto shape = shapeOf(call, beta, tf32, loops);
   if (!shape)

@@ -38,6 +38,7 @@ private:
     bool hasRun = false; ///< from then on the choice stays: equal bits
   };
   Status check(Result code, const char *call) const;
+  Status runPart(const accum_gemm &call, float beta);
   Status prepare(const MatmulShape &shape, const void *bias, Entry &entry);
   Status choose(const MatmulShape &shape, Entry &entry);
   Status multiply(const MatmulShape &shape, Entry &entry, const accum_gemm &call, const int64_t *at);

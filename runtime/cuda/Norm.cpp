@@ -5,7 +5,7 @@
 namespace accum::runtime::cuda {
 namespace {
 
-constexpr char kPtx[] =
+constexpr char kNormPtx[] =
 #include "runtime/cuda/norm.inc"
     ;
 constexpr unsigned kBlocks = 512, kThreads = 256;
@@ -13,7 +13,7 @@ constexpr unsigned kBlocks = 512, kThreads = 256;
 } // namespace
 
 Status Norm::load() {
-  if (Status status = module.load(kPtx, "the runtime's own PTX"); !status)
+  if (Status status = module.load(kNormPtx, "the runtime's own PTX"); !status)
     return status;
   struct Wanted {
     const char *name;

@@ -48,7 +48,8 @@ public:
   /// Uniform in (0, 1].
   double uniform() { return double((bits() >> 11) + 1) * 0x1p-53; }
 
-  /// Normal with mean 0 and deviation 1 (Box-Muller, one of the pair), from two draws of bits.
+  static constexpr uint64_t kBitsOfNormal = 2; ///< draws of bits that `normal` takes
+  /// Normal with mean 0 and deviation 1 (Box-Muller, one of the pair).
   double normal() {
     double radius = std::sqrt(-2 * std::log(uniform()));
     return radius * std::cos(6.283185307179586 * uniform());

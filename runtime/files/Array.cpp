@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What all array readers share.
 #include "runtime/files/Array.h"
+#include <algorithm>
 
 namespace accum::runtime {
 namespace {
@@ -50,6 +51,27 @@ std::optional<int64_t> countElements(const std::vector<int64_t> &shape, DType dt
   return bytes / int64_t(bytesOf(dtype));
 }
 
+namespace {
+
+bool holdsText(const std::string &path) {
+  constexpr const char *endings[] = {".txt", ".md", ".json", ".jsonl", ".csv", ".tsv"};
+  return std::ranges::any_of(endings, [&](const char *ending) { return endsWith(path, ending); });
+}
+
+/// A line for Python that turns a text into a file that `--data` takes.
+std::vector<std::string> waysToTokens(const std::string &path) {
+  std::string tokens = path.substr(0, path.rfind('.')) + ".npy";
+  return {"text becomes tokens by the model's own tokenizer: python -c \"import numpy, tokenizers; "
+          "numpy.save('" +
+              tokens +
+              "', numpy.array(tokenizers.Tokenizer.from_file('tokenizer.json')"
+              ".encode(open('" +
+              path + "').read()).ids, 'uint32'))\", then --data " + tokens,
+          "examples/characters trains on characters, without a tokenizer"};
+}
+
+} // namespace
+
 Expected<std::vector<Array>> readArrays(const std::string &text) {
   if (endsWith(text, ".safetensors"))
     return readSafetensors(text);
@@ -61,7 +83,7 @@ Expected<std::vector<Array>> readArrays(const std::string &text) {
                  "data `" + text +
                      "` is not FILE.safetensors, FILE.npz, NAME=FILE.npy, or tokens in FILE.bin " +
                      "or FILE.npy",
-                 "usage"};
+                 "usage", holdsText(text) ? waysToTokens(text) : std::vector<std::string>()};
   auto array = readNpy(text.substr(equals + 1), text.substr(0, equals));
   if (!array)
     return array.error();

@@ -5,6 +5,7 @@
 #include "runtime/artifact/DType.h"
 #include "runtime/ranks/ProgressCounter.h"
 #include "runtime/ranks/TcpCollectives.h"
+#include "runtime/system/Fork.h"
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -69,7 +70,7 @@ Status Collectives::join(const std::string &launcher) {
   if (!handle)
     return missing(why);
   auto entry = reinterpret_cast<const accum_collectives_v1 *(*)()>(dlsym(handle, "accum_collectives"));
-  if (!entry || entry()->abi != 3 || entry()->size < sizeof(accum_collectives_v1))
+  if (!entry || entry()->abi != 4 || entry()->size < sizeof(accum_collectives_v1))
     return missing("it is of another version");
   return adopt(entry());
 }
@@ -78,18 +79,54 @@ Status Collectives::adopt(const accum_collectives_v1 *entry) {
   uint64_t *counter = nullptr;
   if (entry->init(&ownRank, &count, &localCount, &counter) != 0)
     return Error{kExitRunFailed, entry->error_text(), "collective"};
+  expectThreads(); // those that watch the ranks
   table = entry;
   static_assert(sizeof(std::atomic<uint64_t>) == sizeof(uint64_t));
   progressCounter = reinterpret_cast<std::atomic<uint64_t> *>(counter);
   return {};
 }
 
+/// The job is the parent's where this is its forked child.
 Collectives::~Collectives() {
+  if (isOrphan())
+    (void)started.release();
+  else
+    (void)leave();
+}
+
+Status Collectives::leave() {
   if (!table)
-    return;
+    return {};
+  enter(ACCUM_LEAVES, made);
   started.reset();
   progressCounter = &ownProgressCounter;
-  table->finalize();
+  int code = table->finalize();
+  Status status = code == 0 ? Status() : failure(code);
+  table = nullptr;
+  return status;
+}
+
+Collectives::Doing::Doing(Collectives &ranks, accum_rank_action action, uint64_t step)
+    : ranks(ranks), before(ranks.doing) {
+  ranks.enter(action, step);
+}
+
+/// What was started before belongs to what this rank did before.
+void Collectives::enter(accum_rank_action action, uint64_t step) {
+  doing = {action, step};
+  settle();
+  if (table)
+    table->enter(action, step);
+}
+
+Error Collectives::failure(int code) const {
+  if (code != ACCUM_OTHER_CALL)
+    return {kExitRunFailed, table->error_text(), "rank-stalled"};
+  return {kExitRunFailed,
+          table->error_text(),
+          "other-call",
+          {"all ranks make the same calls in the same order; with batches of its own each rank makes as many "
+           "steps as the one that has the fewest"}};
 }
 
 std::string Collectives::version() const { return table ? table->version() : ""; }
@@ -103,25 +140,22 @@ void Collectives::settle() {
 Status Collectives::allReduce(void *data, uint64_t n, int dtype, accum_reduction reduction, double watchdog) {
   settle();
   sent += 2 * n * bytesOf(DType(dtype)) * uint64_t(count - 1) / uint64_t(count);
-  if (!table || table->all_reduce(data, n, dtype, reduction, watchdog) == 0)
-    return {};
-  return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
+  int code = table ? table->all_reduce(data, n, dtype, reduction, watchdog) : 0;
+  return code == 0 ? Status() : failure(code);
 }
 
 Status Collectives::reduceScatter(void *data, uint64_t n, int dtype, double watchdog) {
   settle();
   sent += n * bytesOf(DType(dtype)) * uint64_t(count - 1);
-  if (!table || table->reduce_scatter(data, n, dtype, watchdog) == 0)
-    return {};
-  return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
+  int code = table ? table->reduce_scatter(data, n, dtype, watchdog) : 0;
+  return code == 0 ? Status() : failure(code);
 }
 
 Status Collectives::allGather(void *data, uint64_t bytes, double watchdog) {
   settle();
   sent += bytes * uint64_t(count - 1);
-  if (!table || table->all_gather(data, bytes, watchdog) == 0)
-    return {};
-  return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
+  int code = table ? table->all_gather(data, bytes, watchdog) : 0;
+  return code == 0 ? Status() : failure(code);
 }
 
 /// Null where calls stay on this thread.
@@ -155,9 +189,8 @@ void Collectives::forget() {
 }
 
 Status Collectives::watch() {
-  if (!table || table->watch() == 0)
-    return {};
-  return Error{kExitRunFailed, table->error_text(), "rank-stalled"};
+  int code = table ? table->watch() : 0;
+  return code == 0 ? Status() : failure(code);
 }
 
 Expected<int64_t> Collectives::maximum(int64_t value, double watchdog) {
@@ -189,21 +222,30 @@ Status Collectives::broadcast(void *data, uint64_t bytes) {
   return {};
 }
 
+/// The largest number speaks: its exit code is part of it.
 Status Collectives::agree(const Status &own) {
+  constexpr int64_t kCodes = 256;
   bool waited = !own && own.error().slug == "rank-stalled";
-  int64_t weight = own ? 0 : count - ownRank + (waited ? 0 : count);
+  int64_t weight = own ? 0 : kCodes * (count - ownRank + (waited ? 0 : count)) + own.error().exitCode;
   // Who has waited already has little patience left.
   auto speaker = maximum(weight, waited ? watchdogSeconds() / 20 : watchdogSeconds());
   if (!speaker)
     return waited ? own : speaker.error();
   if (*speaker == 0 || *speaker == weight)
     return own;
-  return Error{own ? kExitRunFailed : own.error().exitCode, "", ""};
+  return Error{own ? int(*speaker % kCodes) : own.error().exitCode, "", ""};
 }
 
-void Collectives::abort(int exitCode) {
-  if (table)
-    table->abort(exitCode);
+Status Collectives::meet() {
+  auto isMet = maximum(0);
+  return isMet ? Status() : isMet.error();
+}
+
+void Collectives::abort(int exitCode, const char *why) {
+  if (table) {
+    table->enter(ACCUM_LEAVES, made);
+    table->abort(exitCode, why);
+  }
   _exit(exitCode);
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/ranks/StartedCollectives.h"
 #include <memory>
 #include <string>
+#include <utility>
 
 namespace accum::runtime {
 
@@ -23,6 +24,21 @@ public:
   /// or over MPI with libaccum_mpi.so from beside this library or program, from ../lib or from the loader's
   /// path; where that, or MPI, is not there, srun's tasks meet over sockets.
   Status join(const std::string &launcher);
+
+  /// What this rank does until the end of the scope; see accum_collectives_v1::enter.
+  class Doing {
+  public:
+    Doing(Collectives &ranks, accum_rank_action action, uint64_t step);
+    ~Doing() { ranks.enter(before.first, before.second); }
+    Doing(const Doing &) = delete;
+    Doing &operator=(const Doing &) = delete;
+
+  private:
+    Collectives &ranks;
+    std::pair<accum_rank_action, uint64_t> before;
+  };
+  /// Steps that were made, as this rank says when it leaves.
+  void countSteps(uint64_t steps) { made = steps; }
 
   int rank() const { return ownRank; }
   int ranks() const { return count; }
@@ -58,18 +74,26 @@ public:
   /// What rank 0 has comes to all, who wait as long as it takes.
   Status broadcast(void *data, uint64_t bytes);
   /// Success where all ranks have it. Else all get an error. The lowest rank that has one reports, of those
-  /// that know more than that they have waited for another one: the errors of the others have no message.
+  /// that know more than that they have waited for another one: the errors of the others have no message, and
+  /// the exit code of their own or else of that one.
   Status agree(const Status &own);
-  /// Ends every rank with this exit code.
-  [[noreturn]] void abort(int exitCode);
+  /// Success where all ranks are in the same call.
+  Status meet();
+  /// Ends every rank with this exit code. The others have time to say why, where there is a reason.
+  [[noreturn]] void abort(int exitCode, const char *why = nullptr);
+  /// Waits for all ranks, and is alone behind it. An error where one of them goes on.
+  Status leave();
 
 private:
   Status adopt(const accum_collectives_v1 *entry);
+  void enter(accum_rank_action action, uint64_t step);
+  Error failure(int code) const;
   StartedCollectives *beside();
   void settle();
   const accum_collectives_v1 *table = nullptr;
   int32_t ownRank = 0, count = 1, localCount = 1;
-  uint64_t sent = 0;
+  uint64_t sent = 0, made = 0;
+  std::pair<accum_rank_action, uint64_t> doing{ACCUM_JOINS, 0};
   std::unique_ptr<StartedCollectives> started; ///< from the first one on
 };
 

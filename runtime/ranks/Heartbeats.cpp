@@ -25,6 +25,10 @@ std::string sentenceOf(const RankFault &fault, double watchdogSeconds) {
     return rank + " has stalled: it did nothing for " + seconds + " s while the others wait for it";
   case RankFault::kUnheard:
     return rank + " has stalled or cannot be reached: nothing was heard of it for " + seconds + " s";
+  case RankFault::kLeft:
+    return rank + " has left while others go on";
+  case RankFault::kElsewhere:
+    return rank + " and another rank make different calls";
   default:
     return rank + " has died: its connection is closed";
   }

@@ -17,7 +17,7 @@ namespace accum::runtime {
 
 /// Why a rank cannot go on, and whose fault it is.
 struct RankFault {
-  enum Kind : int32_t { kNone, kDead, kStalled, kUnheard };
+  enum Kind : int32_t { kNone, kDead, kStalled, kUnheard, kLeft, kElsewhere };
   Kind kind = kNone;
   int32_t rank = -1;
   explicit operator bool() const { return kind != kNone; }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // libaccum_mpi.so: shares that move over MPI. Non-blocking underneath, so that a rank which waits can watch
-// the others.
+// the others. Beside those of a collective goes what the rank does, in messages of another tag: who gets
+// another one than it expects knows which ranks have lost each other.
 #include "runtime/accum_collectives.h"
 #include "runtime/accum_program.h"
 #include "runtime/ranks/CpuProgress.h"
+#include "runtime/ranks/RankCall.h"
 #include "runtime/ranks/Shares.h"
 #include "runtime/system/QuietThread.h"
 #include <algorithm>
@@ -19,8 +21,18 @@
 
 namespace {
 
-using accum::runtime::Shares, accum::runtime::Transfer;
+using accum::runtime::Shares, accum::runtime::Transfer, accum::runtime::RankCall;
 using Clock = std::chrono::steady_clock;
+
+constexpr int kPieces = 0, kHeadings = 1; ///< tags
+/// Seconds that the others have for saying why they cannot go on, before mpirun ends them.
+constexpr double kFarewell = 0.7;
+
+/// What a rank does, and of one that leaves early why.
+struct Heading {
+  RankCall call;
+  char reason[accum::runtime::kMostReason] = {};
+};
 
 struct Job {
   MPI_Comm node = MPI_COMM_NULL;
@@ -28,15 +40,24 @@ struct Job {
   std::vector<std::atomic<uint64_t> *> counters; ///< of the ranks on this machine, by local rank
   std::vector<int> globalRank;                   ///< of a local rank
   Shares shares;
-  std::vector<MPI_Request> requests; ///< a sending and a receiving for each rank
+  std::vector<MPI_Request> requests; ///< a sending and a receiving for each rank, and its heading
+  Heading own;
+  std::vector<Heading> headings;           ///< by rank
+  std::vector<MPI_Request> headingsToCome; ///< by rank; null: it is there
+  bool asks = false;                       ///< none of this collective's headings is under way yet
+  int failed = 0;                          ///< the code of all that follows a failed collective
+  std::atomic<bool> exchanges{false};      ///< bytes of a collective are under way
   int rank = 0, ranks = 1, localRank = 0;
   int threads = MPI_THREAD_SINGLE; ///< which may call MPI
   std::string error, version;
-} job;
+};
 
-int fail(const std::string &sentence) {
+/// It outlives the process's end: a forked child that exits ends nothing that is its parent's.
+Job &job = *new Job;
+
+int fail(const std::string &sentence, int code = 1) {
   job.error = sentence;
-  return 1;
+  return code;
 }
 
 /// One cache line per rank in memory that the machine's ranks share.
@@ -110,7 +131,9 @@ private:
   std::unique_ptr<std::atomic<uint32_t>[]> still;
   std::atomic<bool> ending{false};
   std::thread thread;
-} watch;
+};
+
+Watch &watch = *new Watch; // as the job
 
 int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **counter) {
   setenv("OMPI_MCA_mpi_yield_when_idle", "0", 0); // see wait()
@@ -122,7 +145,9 @@ int init(int32_t *rank, int32_t *ranks, int32_t *localRanks, uint64_t **counter)
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_rank(MPI_COMM_WORLD, &job.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &job.ranks);
-  job.requests.reserve(2 * size_t(job.ranks));
+  job.requests.reserve(3 * size_t(job.ranks));
+  job.headings.resize(size_t(job.ranks));
+  job.headingsToCome.assign(size_t(job.ranks), MPI_REQUEST_NULL);
   job.shares.start(job.rank, job.ranks);
   shareCounters();
   watch.start();
@@ -161,6 +186,38 @@ double secondsAwake() {
   return job.counters.size() <= std::thread::hardware_concurrency() ? kAwake : kShared;
 }
 
+/// Sends what this rank does, and lets the others tell it.
+int startHeadings() {
+  job.asks = false;
+  for (int rank = 0; rank < job.ranks; ++rank)
+    if (rank != job.rank && (MPI_Irecv(&job.headings[rank], sizeof(Heading), MPI_BYTE, rank, kHeadings,
+                                       MPI_COMM_WORLD, &job.headingsToCome[rank]) != MPI_SUCCESS ||
+                             MPI_Isend(&job.own, sizeof(RankCall), MPI_BYTE, rank, kHeadings, MPI_COMM_WORLD,
+                                       &job.requests.emplace_back()) != MPI_SUCCESS))
+      return fail("MPI reports a failed message");
+  return 0;
+}
+
+/// Looks at what has come; whether all has.
+int checkHeadings(bool &all) {
+  all = true;
+  for (int rank = 0; rank < job.ranks; ++rank) {
+    if (job.headingsToCome[rank] == MPI_REQUEST_NULL)
+      continue;
+    int done = 0;
+    if (MPI_Test(&job.headingsToCome[rank], &done, MPI_STATUS_IGNORE) != MPI_SUCCESS)
+      return fail("MPI reports a failed message");
+    all &= done != 0;
+    const Heading &its = job.headings[rank];
+    if (!done || job.own.call.goesWith(its.call))
+      continue;
+    bool isGone = its.call.action == ACCUM_LEAVES;
+    std::string reason(its.reason, isGone ? std::min<uint64_t>(its.call.bytes, sizeof its.reason) : 0);
+    return fail(sentenceOf(job.rank, job.own.call, rank, its.call, reason), ACCUM_OTHER_CALL);
+  }
+  return 0;
+}
+
 /// Who has waited long enough sleeps, and does not yield: who wakes up is run at once, but who yields gets
 /// behind all others that want the processor, at each turn of each piece. Then 500 MB take half a minute on a
 /// loaded machine.
@@ -169,8 +226,13 @@ int wait(double watchdogSeconds) {
   Clock::time_point started = Clock::now();
   while (true) {
     int done = 0;
+    bool all = true;
     job.counters[job.localRank]->fetch_add(1, std::memory_order_relaxed);
-    if (MPI_Testall(int(job.requests.size()), job.requests.data(), &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
+    if (int code = checkHeadings(all))
+      return code;
+    // Pieces are looked at behind the headings: those of another collective may have any size.
+    if (all &&
+        MPI_Testall(int(job.requests.size()), job.requests.data(), &done, MPI_STATUSES_IGNORE) != MPI_SUCCESS)
       return fail("MPI reports a failed transfer");
     if (done)
       return 0;
@@ -185,32 +247,59 @@ int wait(double watchdogSeconds) {
 /// Until all transfers are done.
 int exchange(double watchdogSeconds) {
   job.requests.clear();
+  if (job.asks)
+    if (int code = startHeadings())
+      return code;
   for (int rank = 0; rank < job.ranks; ++rank) {
     const Transfer &transfer = job.shares.transfers[rank];
-    if (transfer.inLeft && MPI_Irecv(transfer.in, int(transfer.inLeft), MPI_BYTE, rank, 0, MPI_COMM_WORLD,
-                                     &job.requests.emplace_back()) != MPI_SUCCESS)
+    if (transfer.inLeft && MPI_Irecv(transfer.in, int(transfer.inLeft), MPI_BYTE, rank, kPieces,
+                                     MPI_COMM_WORLD, &job.requests.emplace_back()) != MPI_SUCCESS)
       return fail("MPI reports a failed receiving");
-    if (transfer.outLeft && MPI_Isend(transfer.out, int(transfer.outLeft), MPI_BYTE, rank, 0, MPI_COMM_WORLD,
-                                      &job.requests.emplace_back()) != MPI_SUCCESS)
+    if (transfer.outLeft && MPI_Isend(transfer.out, int(transfer.outLeft), MPI_BYTE, rank, kPieces,
+                                      MPI_COMM_WORLD, &job.requests.emplace_back()) != MPI_SUCCESS)
       return fail("MPI reports a failed sending");
   }
   return wait(watchdogSeconds);
 }
 
+/// body(), with a heading for each other rank.
+template <typename Body> int collective(RankCall::Collective kind, uint64_t bytes, Body &&body) {
+  if (job.failed)
+    return job.failed;
+  job.own.call.collective = kind;
+  job.own.call.bytes = bytes;
+  job.asks = true;
+  job.exchanges = true;
+  job.failed = body();
+  job.exchanges = false;
+  return job.failed;
+}
+
+void enter(int32_t action, uint64_t step) {
+  job.own.call.action = action;
+  job.own.call.step = step;
+}
+
 int allReduce(void *data, uint64_t n, int32_t dtype, int32_t reduction, double watchdogSeconds) {
   if (!Shares::isSummable(dtype))
     return fail("an all-reduce of this dtype is not built");
-  return job.shares.allReduce(data, n, dtype, reduction, [&] { return exchange(watchdogSeconds); });
+  return collective(RankCall::kAllReduce, n, [&] {
+    return job.shares.allReduce(data, n, dtype, reduction, [&] { return exchange(watchdogSeconds); });
+  });
 }
 
 int reduceScatter(void *data, uint64_t n, int32_t dtype, double watchdogSeconds) {
   if (!Shares::isSummable(dtype))
     return fail("a reduce-scatter of this dtype is not built");
-  return job.shares.reduceScatter(data, n, dtype, [&] { return exchange(watchdogSeconds); });
+  return collective(RankCall::kReduceScatter, n, [&] {
+    return job.shares.reduceScatter(data, n, dtype, [&] { return exchange(watchdogSeconds); });
+  });
 }
 
 int allGather(void *data, uint64_t bytes, double watchdogSeconds) {
-  return job.shares.allGather(data, bytes, [&] { return exchange(watchdogSeconds); });
+  return collective(RankCall::kAllGather, bytes, [&] {
+    return job.shares.allGather(data, bytes, [&] { return exchange(watchdogSeconds); });
+  });
 }
 
 /// mpirun ends the job when a rank dies.
@@ -218,13 +307,29 @@ int watchRanks() { return 0; }
 
 const char *errorText() { return job.error.c_str(); }
 
-void abortJob(int32_t exitCode) {
+/// mpirun ends the others at once: where they are to say why, they get the time for it.
+void abortJob(int32_t exitCode, const char *why) {
+  Clock::time_point began = Clock::now();
+  std::vector<MPI_Request> sent;
+  if (why && !job.failed && !job.exchanges) {
+    job.own.call.bytes = std::string(why).copy(job.own.reason, sizeof job.own.reason);
+    for (int rank = 0; rank < job.ranks; ++rank)
+      if (rank != job.rank)
+        MPI_Isend(&job.own, sizeof(Heading), MPI_BYTE, rank, kHeadings, MPI_COMM_WORLD, &sent.emplace_back());
+  }
+  for (int done = 0; why && secondsSince(began) < kFarewell; usleep(1000))
+    MPI_Testall(int(sent.size()), sent.data(), &done, MPI_STATUSES_IGNORE);
   MPI_Abort(MPI_COMM_WORLD, exitCode);
   _exit(exitCode);
 }
 
+/// Where a rank goes on, MPI is left as it is: it waits for all of them.
 int finalize() {
+  std::ranges::fill(job.shares.transfers, Transfer());
+  int code = collective(RankCall::kNone, 0, [] { return exchange(1e8); });
   watch.stop();
+  if (code)
+    return code;
   MPI_Win_free(&job.window);
   MPI_Comm_free(&job.node);
   return MPI_Finalize() == MPI_SUCCESS ? 0 : fail("MPI did not end in order");
@@ -237,17 +342,12 @@ int takesThreads() { return job.threads >= MPI_THREAD_SERIALIZED; }
 } // namespace
 
 extern "C" const accum_collectives_v1 *accum_collectives(void) {
-  static const accum_collectives_v1 table = {3,
-                                             sizeof(accum_collectives_v1),
-                                             init,
-                                             allReduce,
-                                             reduceScatter,
-                                             allGather,
-                                             watchRanks,
-                                             errorText,
-                                             abortJob,
-                                             finalize,
-                                             version,
+  static const accum_collectives_v1 table = {4,           sizeof(accum_collectives_v1),
+                                             init,        enter,
+                                             allReduce,   reduceScatter,
+                                             allGather,   watchRanks,
+                                             errorText,   abortJob,
+                                             finalize,    version,
                                              takesThreads};
   return &table;
 }

@@ -3,8 +3,9 @@
 #include "runtime/session/CInterface.h"
 #include "runtime/artifact/Describe.h"
 #include "runtime/session/CheckpointText.h"
+#include "runtime/system/Fork.h"
 #include <algorithm>
-#include <cmath>
+#include <bit>
 #include <cstring>
 #include <sys/stat.h>
 
@@ -14,8 +15,43 @@ namespace {
 
 thread_local std::string lastError;
 
+/// A NaN that nobody computes.
+constexpr uint64_t kNotGiven = 0x7ff8'0000'0000'0acc;
+
 std::optional<double> given(double value) {
-  return std::isnan(value) ? std::nullopt : std::optional<double>(value);
+  return std::bit_cast<uint64_t>(value) == kNotGiven ? std::nullopt : std::optional<double>(value);
+}
+
+Expected<HyperOptions> hyperOf(const accum_hyper_options &options) {
+  accum_hyper_options known; // a caller of an older header has fewer
+  accum_hyper_defaults(&known);
+  std::memcpy(&known, &options, std::min<size_t>(options.size, sizeof known));
+  HyperOptions hyper;
+  hyper.clipNorm = given(known.clip_norm);
+  hyper.skipSpikes = given(known.skip_spikes);
+  hyper.lr = given(known.lr);
+  hyper.weightDecay = given(known.weight_decay);
+  hyper.beta1 = given(known.beta1);
+  hyper.beta2 = given(known.beta2);
+  hyper.eps = given(known.eps);
+  hyper.momentum = given(known.momentum);
+  if (known.decay && *known.decay)
+    hyper.decay = {known.decay};
+  for (const char *const *glob = known.decays; glob && *glob; ++glob)
+    hyper.decay.emplace_back(*glob);
+  for (const char *const *text = known.lr_scales; text && *text; ++text) {
+    auto rule = rateRuleIn(*text);
+    if (!rule)
+      return usage("`" + std::string(*text) + "` is not GLOB=X");
+    hyper.rates.push_back(*rule);
+  }
+  return hyper;
+}
+
+ScheduleOptions scheduleOf(const accum_schedule_options &options) {
+  auto text = [](const char *value, const char *otherwise) { return std::string(value ? value : otherwise); };
+  return {text(options.kind, "constant"), text(options.warmup, ""), text(options.floor, ""),
+          text(options.decay_steps, "")};
 }
 
 } // namespace
@@ -25,6 +61,18 @@ namespace accum::runtime {
 int report(const Error &error) {
   lastError = format(error);
   return error.exitCode;
+}
+
+Status requireThreads() {
+  if (!isOrphan())
+    return {};
+  return Error{
+      kExitUsage,
+      "this process was forked from one that had opened a run, whose threads it does not have: start workers "
+      "with the spawn method",
+      "forked",
+      {"multiprocessing.get_context(\"spawn\"), or mp_context of a pool; or fork before the first run is "
+       "opened"}};
 }
 
 int report(const Status &status) { return status ? 0 : report(status.error()); }
@@ -56,6 +104,8 @@ const char *accum_runtime_version(void) { return ACCUM_VERSION; }
 int accum_open(const char *artifact, const accum_open_options *options, accum_session **session) {
   *session = nullptr;
   return guarded([&] {
+    if (Status status = requireThreads(); !status)
+      return report(status);
     accum_open_options known = {}; // a caller of an older header has fewer
     if (options)
       std::memcpy(&known, options, std::min<size_t>(options->size, sizeof known));
@@ -67,7 +117,11 @@ int accum_open(const char *artifact, const accum_open_options *options, accum_se
   });
 }
 
-void accum_close(accum_session *session) { delete session; }
+/// A forked child leaves its parent's session as it is: what waits for threads would wait for ever.
+void accum_close(accum_session *session) {
+  if (!isOrphan())
+    delete session;
+}
 
 int accum_describe(const char *artifact, char **text) {
   return guarded([&] {
@@ -97,45 +151,50 @@ const char *accum_notice(const accum_session *session, size_t index) {
 }
 
 void accum_hyper_defaults(accum_hyper_options *options) {
-  *options = {sizeof(accum_hyper_options), NAN, NAN, NAN, NAN, NAN, NAN, nullptr, NAN, NAN, nullptr, nullptr};
+  const auto unset = std::bit_cast<double>(kNotGiven);
+  *options = {sizeof(accum_hyper_options),
+              unset,
+              unset,
+              unset,
+              unset,
+              unset,
+              unset,
+              nullptr,
+              unset,
+              unset,
+              nullptr,
+              nullptr};
 }
 
 int accum_set_hyper(accum_session *session, const accum_hyper_options *options) {
   return guarded([&] {
-    accum_hyper_options known; // a caller of an older header has fewer
-    accum_hyper_defaults(&known);
-    std::memcpy(&known, options, std::min<size_t>(options->size, sizeof known));
-    HyperOptions hyper;
-    hyper.clipNorm = given(known.clip_norm);
-    hyper.skipSpikes = given(known.skip_spikes);
-    hyper.lr = given(options->lr);
-    hyper.weightDecay = given(options->weight_decay);
-    hyper.beta1 = given(options->beta1);
-    hyper.beta2 = given(options->beta2);
-    hyper.eps = given(options->eps);
-    hyper.momentum = given(options->momentum);
-    if (options->decay && *options->decay)
-      hyper.decay = {options->decay};
-    for (const char *const *glob = known.decays; glob && *glob; ++glob)
-      hyper.decay.emplace_back(*glob);
-    for (const char *const *text = known.lr_scales; text && *text; ++text) {
-      auto rule = rateRuleIn(*text);
-      if (!rule)
-        return report(Error{kExitUsage, "`" + std::string(*text) + "` is not GLOB=X", "usage"});
-      hyper.rates.push_back(*rule);
-    }
-    return report(session->session->setHyper(hyper));
+    auto hyper = hyperOf(*options);
+    return report(hyper ? session->session->setHyper(*hyper) : hyper.error());
   });
 }
 
+int accum_schedule_ends(const char *kind) {
+  const ScheduleRow *row = findSchedule(kind);
+  return row && row->ends;
+}
+
 int accum_set_schedule(accum_session *session, const accum_schedule_options *options) {
+  return guarded([&] { return report(session->session->setSchedule(scheduleOf(*options), options->steps)); });
+}
+
+int accum_check_run(const char *optimizer, const accum_hyper_options *hyper,
+                    const accum_schedule_options *schedule) {
   return guarded([&] {
-    auto text = [](const char *value, const char *otherwise) {
-      return std::string(value ? value : otherwise);
-    };
-    ScheduleOptions schedule{text(options->kind, "constant"), text(options->warmup, ""),
-                             text(options->floor, ""), text(options->decay_steps, "")};
-    return report(session->session->setSchedule(schedule, options->steps));
+    const OptimizerSpec *spec = findOptimizer(optimizer);
+    if (!spec)
+      return report(usage("`" + std::string(optimizer) + "` is no optimizer"));
+    auto numbers = hyperOf(*hyper);
+    if (!numbers)
+      return report(numbers.error());
+    if (Status status = Hyper::check(*spec, *numbers); !status)
+      return report(status);
+    auto made = Schedule::make(scheduleOf(*schedule), schedule->steps, numbers->lr.value_or(spec->lr));
+    return made ? 0 : report(made.error());
   });
 }
 
@@ -153,15 +212,21 @@ uint64_t accum_steps_of_epochs(const accum_session *session, uint64_t epochs) {
 }
 
 int accum_step(accum_session *session, uint64_t step, accum_step_result *result) {
-  return guarded([&] { return storeStep(*session->session, session->session->step(step), result); });
+  return guardedStep(session, ACCUM_STEPS, step, result, [&](Session &own) { return own.step(step); });
 }
 
 int accum_accumulate(accum_session *session, uint64_t step, accum_step_result *result) {
-  return guarded([&] { return storeStep(*session->session, session->session->accumulate(step), result); });
+  return guardedStep(session, ACCUM_ACCUMULATES, step, result,
+                     [&](Session &own) { return own.accumulate(step); });
 }
 
 int accum_update(accum_session *session, uint64_t step, accum_step_result *result) {
-  return guarded([&] { return storeStep(*session->session, session->session->update(step), result); });
+  return guardedStep(session, ACCUM_UPDATES, step, result, [&](Session &own) -> Expected<accum_step_result> {
+    // Sums of the program's own may find nobody: all ranks are here.
+    if (Status status = own.ranks().meet(); !status)
+      return status.error();
+    return own.update(step);
+  });
 }
 
 const char *accum_trained(const accum_session *session, size_t index) {
@@ -172,12 +237,12 @@ const char *accum_trained(const accum_session *session, size_t index) {
 }
 
 int accum_eval(accum_session *session, uint64_t step, accum_step_result *result) {
-  return guarded([&] { return storeResult(session->session->eval(step), result); });
+  return guarded(session, ACCUM_EVALUATES, [&](Session &own) { return storeResult(own.eval(step), result); });
 }
 
 int accum_evaluate(accum_session *session, accum_evaluation *result) {
-  return guarded([&] {
-    auto outcome = session->session->evaluate();
+  return guarded(session, ACCUM_EVALUATES, [&](Session &own) {
+    auto outcome = own.evaluate();
     if (!outcome)
       return report(outcome.error());
     *result = *outcome;
@@ -202,30 +267,36 @@ int accum_newest_checkpoint(const char *root, uint64_t *step) {
 }
 
 int accum_share_checkpoints(accum_session *session, const char *root) {
-  return guarded([&] { return report(session->session->shareCheckpoints(root)); });
+  return guarded(session, ACCUM_CHECKPOINTS,
+                 [&](Session &own) { return report(own.shareCheckpoints(root)); });
 }
 
 int accum_checkpoint_background(accum_session *session) {
-  return guarded([&] { return report(session->session->checkpointInBackground()); });
+  return guarded(session, ACCUM_CHECKPOINTS,
+                 [&](Session &own) { return report(own.checkpointInBackground()); });
 }
 
 int accum_finish_checkpoint(accum_session *session, int32_t wait) {
-  return guarded([&] { return report(session->session->finishCheckpoint(wait != 0)); });
+  if (isOrphan()) // what is being written is the parent's
+    return 0;
+  return guarded(session, ACCUM_CHECKPOINTS,
+                 [&](Session &own) { return report(own.finishCheckpoint(wait != 0)); });
 }
 
 int accum_checkpoint(accum_session *session, const char *root, uint64_t step, uint64_t keep) {
-  return guarded([&] { return report(session->session->checkpoint(root, step, keep)); });
+  return guarded(session, ACCUM_CHECKPOINTS,
+                 [&](Session &own) { return report(own.checkpoint(root, step, keep)); });
 }
 
 int accum_resume(accum_session *session, const char *path, int32_t weights_only, uint64_t *step,
                  int32_t *found) {
-  return guarded([&] {
+  return guarded(session, ACCUM_RESUMES, [&](Session &own) {
     struct stat info;
     bool isOne = stat((std::string(path) + "/checkpoint.json").c_str(), &info) == 0;
     Expected<std::optional<uint64_t>> resumed = std::optional<uint64_t>();
     if (!isOne)
-      resumed = session->session->resumeNewest(path, weights_only != 0);
-    else if (auto one = session->session->resume(path, weights_only != 0))
+      resumed = own.resumeNewest(path, weights_only != 0);
+    else if (auto one = own.resume(path, weights_only != 0))
       resumed = std::optional(*one);
     else
       return report(one.error());
@@ -238,24 +309,23 @@ int accum_resume(accum_session *session, const char *path, int32_t weights_only,
 }
 
 int accum_save_weights(accum_session *session, const char *path, const accum_save_options *options) {
-  return guarded([&] {
+  return guarded(session, ACCUM_READS, [&](Session &own) {
     accum_save_options known = {};
     std::memcpy(&known, options, std::min<size_t>(options->size, sizeof known));
     auto stored = known.dtype ? dtypeNamed(known.dtype) : std::nullopt;
     if (known.dtype && stored != ACCUM_F16 && stored != ACCUM_BF16)
       return report(Error{kExitUsage, "weights are saved as f16 or bf16, or as they are trained", "usage"});
-    return report(session->session->saveWeights({path, known.names ? known.names : "onnx", stored,
-                                                 known.model ? known.model : "", known.keep_old != 0,
-                                                 known.check_only != 0}));
+    return report(
+        own.saveWeights({path, known.names ? known.names : "onnx", stored, known.model ? known.model : "",
+                         known.keep_old != 0, known.check_only != 0}));
   });
 }
 
 int accum_init_weights(accum_session *session, const accum_init_options *options, int64_t *taken) {
-  return guarded([&] {
+  return guarded(session, ACCUM_RESUMES, [&](Session &own) {
     accum_init_options known = {};
     std::memcpy(&known, options, std::min<size_t>(options->size, sizeof known));
-    auto held =
-        session->session->initWeights({known.path, known.names ? known.names : "", known.partial != 0});
+    auto held = own.initWeights({known.path, known.names ? known.names : "", known.partial != 0});
     if (!held)
       return report(held.error());
     *taken = int64_t(*held);
@@ -297,12 +367,12 @@ int accum_save_profile(const accum_session *session, const char *path) {
 }
 
 int accum_assist(accum_session *session) {
-  return guarded([&] { return report(session->session->assist()); });
+  return guarded(session, ACCUM_READS, [&](Session &own) { return report(own.assist()); });
 }
 
 int accum_read(const accum_session *session, const char *kind, const char *name, accum_tensor *tensor) {
-  return guarded([&] {
-    auto found = session->session->read(kind, name);
+  return guarded(session, ACCUM_READS, [&](Session &own) {
+    auto found = own.read(kind, name);
     if (!found)
       return report(found.error());
     *tensor = *found;
@@ -313,7 +383,8 @@ int accum_read(const accum_session *session, const char *kind, const char *name,
 int accum_save(const accum_session *session, const char *kind, const char *names, const char *path,
                int32_t keepOld) {
   std::string where = path ? path : "";
-  return guarded([&] { return report(session->session->save(kind, names, where, keepOld != 0)); });
+  return guarded(session, ACCUM_READS,
+                 [&](Session &own) { return report(own.save(kind, names, where, keepOld != 0)); });
 }
 
 } // extern "C"

@@ -22,6 +22,9 @@ int storeResult(const Expected<accum_step_result> &outcome, accum_step_result *r
 /// The same; where the step failed since it was not finite, the result says so.
 int storeStep(const Session &session, const Expected<accum_step_result> &outcome, accum_step_result *result);
 
+/// Slug `forked` (exit 2) in a forked child, which has none of the threads that a session counts on.
+Status requireThreads();
+
 /// Runs a body that may throw only for lack of memory.
 template <typename Body> int guarded(Body &&body) {
   try {
@@ -30,6 +33,34 @@ template <typename Body> int guarded(Body &&body) {
     return report(Error{kExitRunFailed, std::string("the runtime ran out of something: ") + exception.what(),
                         "memory"});
   }
+}
+
+/// The same for what all ranks do alike, in or after this step.
+template <typename Body>
+int guarded(const accum_session *session, accum_rank_action action, uint64_t step, Body &&body) {
+  return guarded([&] {
+    if (Status status = requireThreads(); !status)
+      return report(status);
+    Collectives::Doing doing(session->session->ranks(), action, step);
+    return body(*session->session);
+  });
+}
+
+/// After the steps that were made.
+template <typename Body> int guarded(const accum_session *session, accum_rank_action action, Body &&body) {
+  return guarded(session, action, session->session->stepsMade(), std::forward<Body>(body));
+}
+
+/// The same of a step, which counts behind it.
+template <typename Body>
+int guardedStep(const accum_session *session, accum_rank_action action, uint64_t step,
+                accum_step_result *result, Body &&body) {
+  return guarded(session, action, step, [&](Session &own) {
+    int code = storeStep(own, body(own), result);
+    if (code == 0)
+      own.ranks().countSteps(own.stepsMade());
+    return code;
+  });
 }
 
 } // namespace accum::runtime

@@ -82,8 +82,7 @@ int accum_bind_evaluation_files(accum_session *session, const char *const *paths
 }
 
 int accum_bind_evaluation_arrays(accum_session *session, const accum_array *arrays, size_t count) {
-  return guarded([&] {
-    Session &own = *session->session;
+  return guarded(session, ACCUM_EVALUATES, [&](Session &own) {
     return report(own.giveEvaluation(datasetOf(own.manifest(), arrays, count)));
   });
 }
@@ -100,17 +99,15 @@ int accum_bind_synthetic(accum_session *session, const accum_data_options *optio
 
 int accum_accumulate_arrays(accum_session *session, uint64_t step, const accum_array *arrays, size_t count,
                             uint64_t seed, accum_step_result *result) {
-  return guarded([&] {
-    Session &own = *session->session;
-    return storeStep(own, own.accumulateOver(datasetOf(own.manifest(), arrays, count), step, seed), result);
+  return guardedStep(session, ACCUM_ACCUMULATES, step, result, [&](Session &own) {
+    return own.accumulateOver(datasetOf(own.manifest(), arrays, count), step, seed);
   });
 }
 
 int accum_step_arrays(accum_session *session, uint64_t step, const accum_array *arrays, size_t count,
                       uint64_t seed, accum_step_result *result) {
-  return guarded([&] {
-    Session &own = *session->session;
-    return storeStep(own, own.stepOver(datasetOf(own.manifest(), arrays, count), step, seed), result);
+  return guardedStep(session, ACCUM_STEPS, step, result, [&](Session &own) {
+    return own.stepOver(datasetOf(own.manifest(), arrays, count), step, seed);
   });
 }
 

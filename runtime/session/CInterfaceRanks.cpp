@@ -2,6 +2,7 @@
 // The part of accum_runtime.h that is about other processes.
 #include "runtime/ranks/Launch.h"
 #include "runtime/session/CInterface.h"
+#include "runtime/system/Fork.h"
 #include <unistd.h>
 
 using namespace accum::runtime;
@@ -46,17 +47,29 @@ int accum_join(const char *launcher, int32_t *rank, int32_t *ranks) {
 }
 
 int accum_broadcast(void *data, uint64_t bytes) {
-  return guarded([&] { return ownJob() ? report(ownJob()->broadcast(data, bytes)) : 0; });
+  return guarded([&] {
+    if (Status status = requireThreads(); !status || !ownJob())
+      return report(status);
+    Collectives::Doing doing(*ownJob(), ACCUM_SHARES, 0);
+    return report(ownJob()->broadcast(data, bytes));
+  });
 }
 
-void accum_leave(void) { ownJob().reset(); }
+int accum_leave(void) {
+  return guarded([&] {
+    std::shared_ptr<Collectives> job = std::move(ownJob());
+    return job && job.use_count() == 1 && !isOrphan() ? report(job->leave()) : 0;
+  });
+}
 
 int accum_maximum(accum_session *session, int64_t value, int64_t *largest) {
-  auto result = session->session->ranks().maximum(value);
-  if (!result)
-    return report(result.error());
-  *largest = *result;
-  return 0;
+  return guarded(session, ACCUM_COMPARES, [&](Session &own) {
+    auto result = own.ranks().maximum(value);
+    if (!result)
+      return report(result.error());
+    *largest = *result;
+    return 0;
+  });
 }
 
 void accum_abort(accum_session *session, int32_t exitCode) {
@@ -64,6 +77,12 @@ void accum_abort(accum_session *session, int32_t exitCode) {
     session->session->ranks().abort(exitCode);
   else if (ownJob())
     ownJob()->abort(exitCode);
+  _exit(exitCode);
+}
+
+void accum_fail(int32_t exitCode, const char *why) {
+  if (ownJob() && !isOrphan())
+    ownJob()->abort(exitCode, why);
   _exit(exitCode);
 }
 

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <sys/file.h>
 #include <unistd.h>
 
@@ -18,13 +19,15 @@ namespace accum::runtime {
 namespace {
 
 namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
 
 constexpr const char *kPrefix = "step-", *kWriting = ".writing-step-", *kReplaced = ".replaced-step-";
 constexpr const char *kFacts = "checkpoint.json", *kTensors = "state.safetensors";
 /// Tenths of a second: a run that was killed just now may still be on its way out.
 constexpr int kLockTurns = 30;
-constexpr uint64_t kMostFacts = 64 << 20; ///< bytes; a part of a file takes forty
-constexpr int kPartsVersion = 2;          ///< of those whose tensors have a checksum in parts
+constexpr uint64_t kMostFacts = 64 << 20;     ///< bytes; a part of a file takes forty
+constexpr const char *kChecksum = "checksum"; ///< in checkpoint.json, of the rest of it
+constexpr int kPartsVersion = 2;              ///< of those whose tensors have a checksum in parts
 
 Error unwritable(const std::string &path, const std::string &why) {
   return {kExitFile, path + ": cannot be written: " + why, "unwritable"};
@@ -49,8 +52,8 @@ std::optional<uint64_t> stepIn(const std::string &name) {
   return code == std::errc() && end == last ? std::optional(step) : std::nullopt;
 }
 
-nlohmann::ordered_json toJson(const std::vector<Group> &groups) {
-  auto list = nlohmann::ordered_json::array();
+Json toJson(const std::vector<Group> &groups) {
+  auto list = Json::array();
   for (const Group &group : groups)
     list.push_back({{"lr_scale", group.rate},
                     {"decay", group.decay},
@@ -60,7 +63,15 @@ nlohmann::ordered_json toJson(const std::vector<Group> &groups) {
   return list;
 }
 
-std::vector<Group> groupsIn(const nlohmann::json &json) {
+/// Counted as the document's numbers are that are no fractions: neither negative nor beyond all use.
+uint64_t countIn(const Json &json) {
+  constexpr uint64_t kMost = uint64_t(1) << 53;
+  if (!json.is_number_unsigned() || json.get<uint64_t>() > kMost)
+    throw std::out_of_range(json.dump() + " is no number of steps, samples or bytes");
+  return json.get<uint64_t>();
+}
+
+std::vector<Group> groupsIn(const Json &json) {
   std::vector<Group> groups;
   if (json.contains("groups"))
     for (const auto &group : json.at("groups"))
@@ -69,38 +80,46 @@ std::vector<Group> groupsIn(const nlohmann::json &json) {
   return groups;
 }
 
-nlohmann::ordered_json toJson(const TensorsChecksum &sum, uint64_t bytes) {
-  nlohmann::ordered_json json = {{"bytes", bytes}, {"xxh3", sum.xxh3}};
+Json toJson(const TensorsChecksum &sum, uint64_t bytes) {
+  Json json = {{"bytes", bytes}, {"xxh3", sum.xxh3}};
   for (const TensorsChecksum::Part &part : sum.parts)
     json["parts"].push_back({part.bytes, part.xxh3});
   return json;
 }
 
-TensorsChecksum checksumIn(const nlohmann::json &json) {
+TensorsChecksum checksumIn(const Json &json) {
   TensorsChecksum sum{json.at("xxh3")};
   if (json.contains("parts"))
     for (const auto &part : json.at("parts"))
-      sum.parts.push_back({part.at(0), part.at(1)});
+      sum.parts.push_back({countIn(part.at(0)), part.at(1)});
   return sum;
+}
+
+/// Of all that a run goes on from: the same in each run that comes there, by whichever command. Spaces may be
+/// others.
+std::string checksumOf(Json json) {
+  json.erase(kChecksum);
+  json.erase("command");
+  return hashText(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 Status writeFacts(const std::string &folder, const CheckpointFacts &facts, const TensorsChecksum &sum) {
   std::string tensors = folder + "/" + kTensors;
-  nlohmann::ordered_json json = {{"format", "accum-checkpoint"},
-                                 {"version", sum.parts.empty() ? 1 : kPartsVersion},
-                                 {"step", facts.step},
-                                 {"updates", facts.updates},
-                                 {"optimizer", facts.optimizer},
-                                 {"batch", facts.batch},
-                                 {"samples", facts.samples},
-                                 {"seed", facts.seed},
-                                 {"shuffle", facts.shuffle},
-                                 {"drop_last", facts.dropLast},
-                                 {"data", facts.data},
-                                 {"spikes", {{"losses", facts.losses}, {"norms", facts.norms}}},
-                                 {"groups", toJson(facts.groups)},
-                                 {"tensors", toJson(sum, fs::file_size(tensors))},
-                                 {"accum", ACCUM_VERSION}};
+  Json json = {{"format", "accum-checkpoint"},
+               {"version", sum.parts.empty() ? 1 : kPartsVersion},
+               {"step", facts.step},
+               {"updates", facts.updates},
+               {"optimizer", facts.optimizer},
+               {"batch", facts.batch},
+               {"samples", facts.samples},
+               {"seed", facts.seed},
+               {"shuffle", facts.shuffle},
+               {"drop_last", facts.dropLast},
+               {"data", facts.data},
+               {"spikes", {{"losses", facts.losses}, {"norms", facts.norms}}},
+               {"groups", toJson(facts.groups)},
+               {"tensors", toJson(sum, fs::file_size(tensors))},
+               {"accum", ACCUM_VERSION}};
   for (const BatchChange &change : facts.batches)
     json["batches"].push_back({change.step, change.batch});
   if (facts.samples > 0) { // where the next step begins
@@ -113,11 +132,12 @@ Status writeFacts(const std::string &folder, const CheckpointFacts &facts, const
     json["best_eval_loss"] = *facts.best;
   if (facts.evaluated)
     json["evaluated"] = *facts.evaluated;
+  json[kChecksum] = checksumOf(json);
   auto file = FileWriter::create(folder + "/" + kFacts);
   if (!file)
     return file.error();
   // The words of a command may be any bytes.
-  std::string text = json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   if (Status status = (*file)->write(text.data(), text.size()); !status)
     return status;
   return (*file)->commit(false);
@@ -134,9 +154,10 @@ std::string replacedPath(const std::string &root, const std::string &path) {
   return root + "/" + kReplaced + fs::path(path).filename().string().substr(std::strlen(kPrefix));
 }
 
-/// What killed runs left, and checkpoints that are too many: these lose their name first, so that half of one
-/// is removed by the next run. Who cannot remove them loses nothing.
-void removeOld(const std::string &root, uint64_t keep) {
+/// What killed runs left, and checkpoints up to `newest` that are too many: these lose their name first, so
+/// that half of one is removed by the next run. Who cannot remove them loses nothing. One beyond `newest` was
+/// damaged, or is another run's: it takes no place of ours.
+void removeOld(const std::string &root, uint64_t newest, uint64_t keep) {
   std::error_code ignored;
   for (const fs::directory_entry &entry : fs::directory_iterator(root, ignored)) {
     std::string name = entry.path().filename();
@@ -144,6 +165,7 @@ void removeOld(const std::string &root, uint64_t keep) {
       fs::remove_all(entry.path(), ignored);
   }
   std::vector<uint64_t> steps = listCheckpoints(root);
+  std::erase_if(steps, [&](uint64_t step) { return step > newest; });
   for (size_t at = 0; keep > 0 && at + keep < steps.size(); ++at) {
     std::string path = checkpointPath(root, steps[at]), replaced = replacedPath(root, path);
     fs::rename(path, replaced, ignored);
@@ -165,16 +187,18 @@ Status publish(const std::string &root, const std::string &written, const std::s
 }
 
 /// Of one that knows none: the one batch of all its steps.
-std::vector<BatchChange> readBatches(const nlohmann::json &json) {
+std::vector<BatchChange> readBatches(const Json &json) {
   if (!json.contains("batches"))
-    return {{0, json.at("batch")}};
+    return {{0, int64_t(countIn(json.at("batch")))}};
   std::vector<BatchChange> batches;
-  for (const nlohmann::json &change : json["batches"])
-    batches.push_back({change.at(0), change.at(1)});
+  for (const Json &change : json["batches"])
+    batches.push_back({countIn(change.at(0)), int64_t(countIn(change.at(1)))});
+  if (std::ranges::any_of(batches, [](const BatchChange &change) { return change.batch == 0; }))
+    throw std::out_of_range("a batch of 0 samples");
   return batches;
 }
 
-bool isKnown(int version) { return version == 1 || version == kPartsVersion; }
+bool isKnown(const Json &version) { return version == 1 || version == kPartsVersion; }
 
 /// Whether a file has the checksum, or all of its parts have theirs.
 Expected<bool> isAsWritten(const std::string &path, const TensorsChecksum &sum) {
@@ -194,6 +218,45 @@ Expected<bool> isAsWritten(const std::string &path, const TensorsChecksum &sum) 
 
 Error damaged(const std::string &path, const std::string &what) {
   return {kExitFile, path + ": " + what, "damaged-checkpoint", {"--resume auto takes the newest whole one"}};
+}
+
+/// What is no whole document of a version that is known.
+std::optional<Error> otherFormat(const std::string &file, const Json &json) {
+  if (json.is_discarded() || json.value("format", "") != "accum-checkpoint")
+    return damaged(file, "is no checkpoint");
+  if (!isKnown(json.at("version")))
+    return damaged(file,
+                   fmt::format("is a checkpoint of version {}, by accum {}, which this version does not read",
+                               json.at("version").dump(), json.value("accum", "unknown")));
+  if (json.contains(kChecksum) && json.at(kChecksum) != checksumOf(json))
+    return damaged(file, "is not what was written: its checksum differs");
+  return std::nullopt;
+}
+
+/// Without what it says of the tensors. Throws where something is missing, or no such number.
+CheckpointFacts factsIn(const Json &json) {
+  CheckpointFacts facts = {countIn(json.at("step")),
+                           countIn(json.at("updates")),
+                           json.at("optimizer"),
+                           int64_t(countIn(json.at("batch"))),
+                           int64_t(countIn(json.at("samples"))),
+                           json.at("seed").is_number_unsigned() ? json.at("seed").get<uint64_t>()
+                                                                : countIn(json.at("seed")),
+                           json.at("shuffle"),
+                           json.at("drop_last"),
+                           json.at("spikes").at("losses"),
+                           json.at("spikes").at("norms"),
+                           readBatches(json)};
+  if (facts.updates > facts.step)
+    throw std::out_of_range(fmt::format("{} updates in {} steps", facts.updates, facts.step));
+  if (json.contains("best_eval_loss"))
+    facts.best = json["best_eval_loss"].get<double>();
+  if (json.contains("evaluated"))
+    facts.evaluated = countIn(json["evaluated"]);
+  facts.groups = groupsIn(json);
+  facts.data = json.value("data", "");
+  facts.command = json.value("command", std::vector<std::string>());
+  return facts;
 }
 
 } // namespace
@@ -255,7 +318,7 @@ Status publishCheckpoint(const std::string &root, const std::string &written, co
   if (status)
     status = publish(root, written, checkpointPath(root, facts.step));
   if (status)
-    removeOld(root, keep);
+    removeOld(root, facts.step, keep);
   return status;
 }
 
@@ -272,50 +335,33 @@ TensorsChecksum TensorsChecksum::of(std::vector<Part> parts) {
 }
 
 Expected<CheckpointFacts> readCheckpoint(const std::string &path) {
-  auto text = readText(path + "/" + kFacts, kMostFacts);
+  std::string file = path + "/" + kFacts;
+  auto text = readText(file, kMostFacts);
   if (!text)
     return text.error();
-  auto json = nlohmann::json::parse(*text, nullptr, /*allow_exceptions=*/false);
+  auto json = Json::parse(*text, nullptr, /*allow_exceptions=*/false);
   CheckpointFacts facts;
-  uint64_t bytes = 0;
   TensorsChecksum expected;
   try {
-    if (json.is_discarded() || json.at("format") != "accum-checkpoint" || !isKnown(json.at("version")))
-      return damaged(path + "/" + kFacts, "is no checkpoint of this version");
-    facts = {json.at("step"),
-             json.at("updates"),
-             json.at("optimizer"),
-             json.at("batch"),
-             json.at("samples"),
-             json.at("seed"),
-             json.at("shuffle"),
-             json.at("drop_last"),
-             json.at("spikes").at("losses"),
-             json.at("spikes").at("norms"),
-             readBatches(json),
-             {}};
-    if (json.contains("best_eval_loss"))
-      facts.best = json["best_eval_loss"].get<double>();
-    if (json.contains("evaluated"))
-      facts.evaluated = json["evaluated"].get<uint64_t>();
-    facts.groups = groupsIn(json);
-    facts.data = json.value("data", "");
-    facts.command = json.value("command", std::vector<std::string>());
-    bytes = json.at("tensors").at("bytes");
+    if (auto error = otherFormat(file, json))
+      return *error;
+    facts = factsIn(json);
+    facts.bytes = countIn(json.at("tensors").at("bytes"));
     expected = checksumIn(json.at("tensors"));
-  } catch (const nlohmann::json::exception &error) {
-    return damaged(path + "/" + kFacts, error.what());
+  } catch (const std::exception &error) { // of the parser, or a number that is none
+    return damaged(file, error.what());
   }
   std::error_code code;
+  if (auto named = stepIn(fs::canonical(path, code).filename()); named && *named != facts.step)
+    return damaged(file, fmt::format("is of step {}, as its folder is not", facts.step));
   std::string tensors = checkpointTensors(path);
-  if (uint64_t found = fs::file_size(tensors, code); code || found != bytes)
-    return damaged(tensors, code ? code.message() : fmt::format("has {} bytes of {}", found, bytes));
+  if (uint64_t found = fs::file_size(tensors, code); code || found != facts.bytes)
+    return damaged(tensors, code ? code.message() : fmt::format("has {} bytes of {}", found, facts.bytes));
   auto isSame = isAsWritten(tensors, expected);
   if (!isSame)
     return isSame.error();
   if (!*isSame)
     return damaged(tensors, "is not what was written: its checksum differs");
-  facts.bytes = bytes;
   facts.xxh3 = expected.xxh3;
   return facts;
 }

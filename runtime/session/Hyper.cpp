@@ -47,7 +47,7 @@ Status checkApplies(const OptimizerSpec &optimizer, const HyperOptions &options)
     if (options.given(name) && !optimizer.find(name))
       return usage(std::string(flagOf(name)) + " belongs to " + ownersOf(name) +
                    ", the artifact was compiled for " + optimizer.name);
-  if (!options.decay.empty() && options.weightDecay.value_or(0) == 0)
+  if (!options.decay.empty() && !options.weightDecay)
     return usage("--decay says what decays, but --weight-decay is not given");
   return {};
 }
@@ -68,12 +68,15 @@ const std::optional<double> &HyperOptions::given(HyperName name) const {
   return eps;
 }
 
+Status Hyper::check(const OptimizerSpec &optimizer, const HyperOptions &options) {
+  Status status = checkRanges(options);
+  return status ? checkApplies(optimizer, options) : status;
+}
+
 Expected<Hyper> Hyper::make(const Manifest &manifest, const HyperOptions &options) {
   Hyper hyper;
   hyper.optimizer = findOptimizer(manifest.optimizer); // a manifest that was read has one of them
-  if (Status status = checkRanges(options); !status)
-    return status.error();
-  if (Status status = checkApplies(*hyper.optimizer, options); !status)
+  if (Status status = check(*hyper.optimizer, options); !status)
     return status.error();
   hyper.lr = options.lr.value_or(hyper.optimizer->lr);
   hyper.clipNorm = options.clipNorm.value_or(0);

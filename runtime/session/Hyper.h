@@ -28,6 +28,7 @@ struct Hyper {
   Coefficients coefficients;
 
   /// Refuses (exit 2) an option that this optimizer does not have, and values outside their range.
+  static Status check(const OptimizerSpec &optimizer, const HyperOptions &options);
   static Expected<Hyper> make(const Manifest &manifest, const HyperOptions &options);
 
   /// Fills `values` for the update number `t`, counted from 1, with `factor` times the learning rate.

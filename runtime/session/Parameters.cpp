@@ -5,6 +5,7 @@
 #include "runtime/files/Array.h"
 #include "runtime/files/Convert.h"
 #include "runtime/session/FrameworkNames.h"
+#include "runtime/system/ThreadPool.h"
 #include <algorithm>
 #include <map>
 
@@ -16,6 +17,8 @@ constexpr uint64_t kParameterStream = uint64_t(2) << 56;
 
 // GPT-2's choice; anything of this size lets a transformer learn.
 constexpr double kDeviation = 0.02;
+
+constexpr int64_t kDrawnTogether = 1 << 14; // by one thread, in half a millisecond
 
 Error badParameter(const std::string &path, const std::string &name, const std::string &what) {
   return {
@@ -58,8 +61,17 @@ Expected<bool> isAllOnes(StateMemory &state, const ParameterSpec &param) {
   return true;
 }
 
-/// Pieces of a parameter, each filled element by element in order.
-Status randomizeOne(const ParameterSpec &param, Draws draws, StateMemory &state) {
+/// Elements `first` and up of a parameter, drawn by all threads: an element's draws are known by its number.
+void drawNormal(const Draws &draws, DType dtype, int64_t first, int64_t count, uint8_t *to) {
+  parallelFor(count, (count + kDrawnTogether - 1) / kDrawnTogether, [&](int64_t begin, int64_t end) {
+    Draws own = draws;
+    own.skip(uint64_t(first + begin) * Draws::kBitsOfNormal);
+    for (int64_t i = begin; i < end; ++i)
+      storeFloat(to, dtype, i, kDeviation * own.normal());
+  });
+}
+
+Status randomizeOne(const ParameterSpec &param, const Draws &draws, StateMemory &state) {
   bool matrix = param.shape.size() >= 2;
   auto ones = matrix ? Expected<bool>(false) : isAllOnes(state, param);
   if (!ones)
@@ -68,8 +80,10 @@ Status randomizeOne(const ParameterSpec &param, Draws draws, StateMemory &state)
   for (int64_t first = 0; first < param.elements(); first += step) {
     int64_t count = std::min(step, param.elements() - first);
     Status status = state.write(param.stateOffset + first * size, count * size, [&](uint8_t *to) {
+      if (matrix)
+        return drawNormal(draws, param.dtype, first, count, to);
       for (int64_t i = 0; i < count; ++i)
-        storeFloat(to, param.dtype, i, matrix ? kDeviation * draws.normal() : double(*ones));
+        storeFloat(to, param.dtype, i, double(*ones));
     });
     if (!status)
       return status;

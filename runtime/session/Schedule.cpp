@@ -16,6 +16,42 @@ namespace {
 /// Steps after which inverse-sqrt has fallen to 1 / sqrt(2) where there is no warm-up to say so.
 constexpr double kTimescale = 10000;
 
+double constant(const SchedulePoint &) { return 1; }
+
+double linear(const SchedulePoint &at) { return at.between(1 - at.part); }
+
+double cosine(const SchedulePoint &at) { return at.between((1 + std::cos(std::numbers::pi * at.part)) / 2); }
+
+double inverseSqrt(const SchedulePoint &at) {
+  double scale = at.warmup > 0 ? at.warmup : kTimescale;
+  return std::max(at.floor, std::sqrt(scale / (at.step - at.warmup + scale)));
+}
+
+/// Warm-up, stable, decay: 1, then linear over the last steps.
+double stableThenDecay(const SchedulePoint &at) {
+  double left = std::max(0.0, at.last - at.step);
+  return left >= at.decay ? 1 : at.between(left / at.decay);
+}
+
+constexpr ScheduleRow kRows[] = {
+    // name, falls, ends, has a decay
+    {"constant", false, false, false, constant}, {"linear", true, true, false, linear},
+    {"cosine", true, true, false, cosine},       {"inverse-sqrt", true, false, false, inverseSqrt},
+    {"wsd", true, true, true, stableThenDecay},
+};
+
+/// The names of the rows for which `holds`: `a, b or c`.
+template <typename Holds> std::string namesWhere(Holds holds) {
+  std::vector<std::string> names;
+  for (const ScheduleRow &row : kRows)
+    if (holds(row))
+      names.emplace_back(row.name);
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  return text;
+}
+
 /// A finite number that is not negative, and nothing behind it.
 std::optional<double> amountIn(const std::string &text) {
   char *end = nullptr;
@@ -57,13 +93,27 @@ Expected<double> floorIn(const std::string &text, double peak) {
 
 } // namespace
 
+std::span<const ScheduleRow> scheduleRows() { return kRows; }
+
+const ScheduleRow *findSchedule(const std::string &name) {
+  auto row = std::ranges::find(kRows, name, [](const ScheduleRow &each) { return std::string(each.name); });
+  return row == std::end(kRows) ? nullptr : row;
+}
+
+std::string scheduleChoices() {
+  std::string text;
+  for (const ScheduleRow &row : kRows)
+    text += std::string(row.name) + ", ";
+  return text + "or a file of lines `step,factor`";
+}
+
 Expected<std::vector<Schedule::Point>> Schedule::readPoints(const std::string &path) {
   std::ifstream file(path);
   if (!file)
     return Error{kExitFile,
                  "--schedule " + path + ": cannot be read: " + std::strerror(errno),
                  "missing-file",
-                 {"constant, linear, cosine, inverse-sqrt, wsd, or a file of lines `step,factor`"}};
+                 {scheduleChoices()}};
   std::vector<Point> points;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
@@ -95,20 +145,14 @@ Expected<std::vector<Schedule::Point>> Schedule::readPoints(const std::string &p
 Expected<Schedule> Schedule::make(const ScheduleOptions &options, uint64_t steps, double peak) {
   Schedule schedule;
   schedule.steps = steps;
-  constexpr std::pair<const char *, Kind> kinds[] = {{"constant", Kind::Constant},
-                                                     {"linear", Kind::Linear},
-                                                     {"cosine", Kind::Cosine},
-                                                     {"inverse-sqrt", Kind::InverseSqrt},
-                                                     {"wsd", Kind::Wsd}};
-  auto named =
-      std::ranges::find(kinds, options.kind, [](const auto &entry) { return std::string(entry.first); });
-  schedule.kind = named == std::end(kinds) ? Kind::Points : named->second;
-  bool falls = schedule.kind != Kind::Constant && schedule.kind != Kind::Points;
-  if (!options.floor.empty() && !falls)
-    return usage("--lr-floor belongs to a schedule that falls: linear, cosine, inverse-sqrt or wsd");
-  if (!options.decaySteps.empty() && schedule.kind != Kind::Wsd)
-    return usage("--decay-steps belongs to --schedule wsd");
-  if (schedule.kind == Kind::Points) {
+  const ScheduleRow *row = schedule.row = findSchedule(options.kind);
+  if (!options.floor.empty() && !(row && row->falls))
+    return usage("--lr-floor belongs to a schedule that falls: " +
+                 namesWhere([](const ScheduleRow &each) { return each.falls; }));
+  if (!options.decaySteps.empty() && !(row && row->hasDecay))
+    return usage("--decay-steps belongs to --schedule " +
+                 namesWhere([](const ScheduleRow &each) { return each.hasDecay; }));
+  if (!row) {
     if (!options.warmup.empty())
       return usage("--warmup and the steps of --schedule " + options.kind + " are both given");
     auto points = readPoints(options.kind);
@@ -128,7 +172,7 @@ Expected<Schedule> Schedule::make(const ScheduleOptions &options, uint64_t steps
     return decay.error();
   schedule.warmup = *warmup;
   schedule.floor = *floor;
-  schedule.decay = schedule.kind == Kind::Wsd ? *decay : 0;
+  schedule.decay = row->hasDecay ? *decay : 0;
   if (uint64_t taken = *warmup + schedule.decay; steps > 0 && taken > 0 && taken >= steps)
     return usage("a warm-up of " + std::to_string(*warmup) + " steps" +
                      (schedule.decay > 0 ? " and a decay of " + std::to_string(schedule.decay) + " leave"
@@ -150,28 +194,13 @@ double Schedule::between(double step) const {
 
 double Schedule::factor(uint64_t step) const {
   auto s = static_cast<double>(step), w = static_cast<double>(warmup);
-  if (kind == Kind::Points)
-    return between(s);
+  if (!row)
+    return points.empty() ? 1 : between(s);
   if (step < warmup)
     return (s + 1) / w;
   double last = static_cast<double>(steps) - 1;
   double part = step >= steps ? 1 : last > w ? (s - w) / (last - w) : 0;
-  switch (kind) {
-  case Kind::Linear:
-    return floor + (1 - floor) * (1 - part);
-  case Kind::Cosine:
-    return floor + (1 - floor) * (1 + std::cos(std::numbers::pi * part)) / 2;
-  case Kind::InverseSqrt: {
-    double scale = warmup > 0 ? w : kTimescale;
-    return std::max(floor, std::sqrt(scale / (s - w + scale)));
-  }
-  case Kind::Wsd: {
-    double left = std::max(0.0, last - s), length = static_cast<double>(decay);
-    return left >= length ? 1 : floor + (1 - floor) * left / length;
-  }
-  default:
-    return 1;
-  }
+  return row->factor({s, last, w, part, floor, static_cast<double>(decay)});
 }
 
 } // namespace accum::runtime

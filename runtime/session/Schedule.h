@@ -5,6 +5,7 @@
 
 #include "runtime/system/Status.h"
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -12,23 +13,41 @@ namespace accum::runtime {
 
 /// As text, the way a user writes it. Counts are optimizer steps, never micro-steps.
 struct ScheduleOptions {
-  std::string kind = "constant"; ///< constant, linear, cosine, inverse-sqrt, wsd, or the path of a file
+  std::string kind = "constant"; ///< the name of a row of `scheduleRows`, or the path of a file
   std::string warmup = {};       ///< `N` steps or `P%` of the run; empty: none
   std::string floor = {};        ///< a learning rate or `P%` of the peak; empty: 0
   std::string decaySteps = {};   ///< of wsd: `N` or `P%`; empty: 10%
 };
 
-/// Factors of the peak learning rate. With step s from 0 of S, w steps of warm-up and a floor f:
-///
-///     s < w           (s + 1) / w
-///     constant        1
-///     linear          f + (1 - f) * (1 - p)                 p = (s - w) / (S - 1 - w)
-///     cosine          f + (1 - f) * (1 + cos(pi * p)) / 2
-///     inverse-sqrt    max(f, sqrt(w / s)); without warm-up sqrt(10000 / (s + 10000))
-///     wsd             1, then linear to f over the last steps
-///
-/// So a schedule is 1 at s = w and at its floor in the last step. A file has lines `step,factor`, in
-/// ascending order; between them factors are linear, and constant outside.
+/// Where a step is, after the warm-up. All counts are steps.
+struct SchedulePoint {
+  double step;   ///< s, from 0
+  double last;   ///< S - 1
+  double warmup; ///< w
+  double part;   ///< (s - w) / (S - 1 - w): 0 at the end of the warm-up, 1 in the last step
+  double floor;  ///< f, as a factor
+  double decay;  ///< steps of the final decay
+  /// From 1 at `height` 1 to the floor at `height` 0.
+  double between(double height) const { return floor + (1 - floor) * height; }
+};
+
+/// One schedule: all that is known of it by name.
+struct ScheduleRow {
+  const char *name;
+  bool falls;    ///< to a floor
+  bool ends;     ///< depends on the number of steps of the run
+  bool hasDecay; ///< has a final decay of a length of its own
+  double (*factor)(const SchedulePoint &);
+};
+std::span<const ScheduleRow> scheduleRows();
+/// Null for the path of a file.
+const ScheduleRow *findSchedule(const std::string &name);
+/// `constant, linear, ..., or a file of lines `step,factor``.
+std::string scheduleChoices();
+
+/// Factors of the peak learning rate: (s + 1) / w in a warm-up of w steps, then the row's formula. A schedule
+/// is 1 at s = w and at its floor in the last step. A file has lines `step,factor`, in ascending order;
+/// between them factors are linear, and constant outside.
 class Schedule {
 public:
   /// `steps`: of the run. `peak`: the learning rate that an absolute floor is compared with. Slugs `usage`
@@ -41,12 +60,11 @@ private:
   struct Point {
     double step, factor;
   };
-  enum class Kind : uint8_t { Constant, Linear, Cosine, InverseSqrt, Wsd, Points };
 
   static Expected<std::vector<Point>> readPoints(const std::string &path);
   double between(double step) const;
 
-  Kind kind = Kind::Constant;
+  const ScheduleRow *row = nullptr; ///< null: by points, or 1 where there are none
   uint64_t steps = 0, warmup = 0, decay = 0;
   double floor = 0;
   std::vector<Point> points;

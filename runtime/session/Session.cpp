@@ -37,6 +37,7 @@ Expected<std::unique_ptr<Session>> Session::open(const std::string &folder,
   session->batches = {{0, session->artifact.manifest.batch}};
   if (Status status = session->joinRanks(options); !status)
     return status.error();
+  Collectives::Doing doing(*session->collectives, ACCUM_OPENS, 0);
   if (Status status = session->requireOneArtifact(!options.random_params && !options.awaits_weights); !status)
     return status.error();
   // Collectives come only where all ranks got so far.
@@ -138,17 +139,19 @@ Status Session::startParameters(const accum_open_options &options) {
   return options.random_params ? randomizeParameters(manifest, options.random_seed, memory) : Status();
 }
 
+/// Between two steps every rank calls it, as it makes the steps.
 Status Session::setHyper(const HyperOptions &options) {
   auto made = Hyper::make(artifact.manifest, options);
-  if (!made)
-    return made.error();
+  Status own = made ? Status() : Status(made.error());
+  if (Status status = hasBegun ? agree(own) : own; !status)
+    return status;
   hyper = std::move(*made);
   rate = hyper.lr;
   decay.resize(2 * hyper.coefficients.decay.size()); // the same number for every option
   if (!options.rates.empty() || !options.decay.empty())
     for (const Group &group : groupsOf(artifact.manifest, hyper.coefficients))
-      decisions.push_back("group: " + runtime::describe(group));
-  return {};
+      noteOnce({"group: " + runtime::describe(group)});
+  return hasBegun ? requireSameNumbers(reached) : Status();
 }
 
 Status Session::setSchedule(const ScheduleOptions &options, uint64_t steps) {

@@ -99,6 +99,8 @@ public:
 
   const Manifest &manifest() const { return artifact.manifest; }
   Collectives &ranks() { return *collectives; }
+  /// Steps that were made, those of runs that this one goes on from too.
+  uint64_t stepsMade() const { return reached; }
   const std::vector<std::string> &notices() const { return decisions; }
   /// From now on every call of the program is timed. Slug `usage` for a device that is late with its calls.
   Status startProfile();
@@ -137,6 +139,8 @@ private:
   Status joinRanks(const accum_open_options &options);
   Status requireOneArtifact(bool readsWeights);
   Status requireOneRun(uint64_t step);
+  Status requireSameNumbers(uint64_t step);
+  Status requireSame(const char *what, uint64_t value, const char *note);
   uint64_t programBytes() const;
   Status placeMemory(const accum_open_options &options);
   void takeNotices();

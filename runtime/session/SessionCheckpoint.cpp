@@ -211,17 +211,36 @@ Expected<uint64_t> Session::resume(const std::string &path, bool weightsOnly) {
   return made->step;
 }
 
+namespace {
+
+/// What is said where checkpoints are there, and none is whole. A fresh start would write over them.
+Error noneIsWhole(const std::string &root, size_t count, const std::string &newest) {
+  return {kExitFile,
+          root + ": holds " + std::to_string(count) + (count == 1 ? " checkpoint" : " checkpoints") +
+              ", and none can be read: " + newest,
+          "damaged-checkpoint",
+          {"to start afresh give the run another folder; nothing was changed in this one"}};
+}
+
+} // namespace
+
 /// Rank 0 looks, so that all take the same one.
 Expected<std::optional<uint64_t>> Session::resumeNewest(const std::string &root, bool weightsOnly) {
   int64_t found = 0;
   std::vector<uint64_t> steps = collectives->rank() == 0 ? listCheckpoints(root) : std::vector<uint64_t>();
+  std::vector<std::string> damaged;
   for (auto step = steps.rbegin(); step != steps.rend() && found == 0; ++step) {
     auto whole = readCheckpoint(checkpointPath(root, *step));
     if (whole)
       found = int64_t(*step) + 1;
     else
-      decisions.push_back(whole.error().message + ": the checkpoint before it is taken");
+      damaged.push_back(whole.error().message);
   }
+  bool isNone = found == 0 && !damaged.empty();
+  if (Status status = agree(isNone ? noneIsWhole(root, steps.size(), damaged.front()) : Status()); !status)
+    return status.error();
+  for (const std::string &message : damaged)
+    decisions.push_back(message + ": the checkpoint before it is taken");
   auto agreed = collectives->maximum(found, watchdogSeconds());
   if (!agreed)
     return agreed.error();

@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cstdlib>
 #include <thread>
-#include <tuple>
 
 namespace accum::runtime {
 
@@ -68,35 +67,46 @@ Status Session::requireOneArtifact(bool readsWeights) {
   return agree(error);
 }
 
+Status Session::requireSame(const char *what, uint64_t value, const char *note) {
+  auto isOne = collectives->isSame(value);
+  if (!isOne)
+    return isOne.error();
+  if (*isOne)
+    return {};
+  return agree(
+      Error{kExitUsage, std::string("the ranks of this run do not all ") + what, "other-run", {note}});
+}
+
+Status Session::requireSameNumbers(uint64_t step) {
+  if (collectives->ranks() == 1)
+    return {};
+  RunningHash numbers;
+  numbers.add(hyper.presets, sizeof hyper.presets);
+  for (double number : {hyper.lr, hyper.clipNorm, hyper.skipSpikes, schedule.factor(step)})
+    numbers.add(&number, sizeof number);
+  for (const auto *values : {&hyper.coefficients.rate, &hyper.coefficients.decay})
+    numbers.add(values->data(), values->size() * sizeof(double));
+  return requireSame("have the same learning rate and other numbers", numbers.value(),
+                     "they need the same options");
+}
+
 /// Processes that are started by hand may be given other data, other numbers or another checkpoint. Each
 /// would compute its own step; of a sharded state the parts would not belong together.
 Status Session::requireOneRun(uint64_t step) {
   if (collectives->ranks() == 1)
     return {};
   const CheckpointFacts own = facts(step);
-  RunningHash samples, numbers;
-  auto add = [](RunningHash &to, auto... values) { (to.add(&values, sizeof values), ...); };
+  RunningHash samples;
+  auto add = [&](auto... values) { (samples.add(&values, sizeof values), ...); };
   samples.add(own.data.data(), own.data.size());
-  add(samples, own.samples, own.seed, own.shuffle, own.dropLast);
+  add(own.samples, own.seed, own.shuffle, own.dropLast);
   for (const BatchChange &change : own.batches)
-    add(samples, change.step, change.batch);
-  numbers.add(hyper.presets, sizeof hyper.presets);
-  add(numbers, hyper.lr, hyper.clipNorm, hyper.skipSpikes, schedule.factor(step));
-  for (const auto *values : {&hyper.coefficients.rate, &hyper.coefficients.decay})
-    numbers.add(values->data(), values->size() * sizeof(double));
-  for (auto [what, value, note] :
-       {std::tuple("begin at the same step", step, "--resume takes one checkpoint"),
-        {"train on the same samples in the same order", samples.value(),
-         "they need the same files, and one --seed"},
-        {"have the same learning rate and other numbers", numbers.value(), "they need the same options"}}) {
-    auto isOne = collectives->isSame(value);
-    if (!isOne)
-      return isOne.error();
-    if (!*isOne)
-      return agree(
-          Error{kExitUsage, std::string("the ranks of this run do not all ") + what, "other-run", {note}});
-  }
-  return {};
+    add(change.step, change.batch);
+  Status status = requireSame("begin at the same step", step, "--resume takes one checkpoint");
+  if (status)
+    status = requireSame("train on the same samples in the same order", samples.value(),
+                         "they need the same files, and one --seed");
+  return status ? requireSameNumbers(step) : status;
 }
 
 } // namespace accum::runtime

@@ -3,6 +3,7 @@
 #ifndef ACCUM_RUNTIME_SYSTEM_QUIETTHREAD_H
 #define ACCUM_RUNTIME_SYSTEM_QUIETTHREAD_H
 
+#include "runtime/system/Fork.h"
 #include <csignal>
 #include <thread>
 #include <utility>
@@ -11,6 +12,7 @@ namespace accum::runtime {
 
 /// `body` on a thread of its own, which takes no signals.
 template <typename Body> std::thread startQuietThread(Body &&body) {
+  expectThreads();
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);

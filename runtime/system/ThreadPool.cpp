@@ -3,6 +3,7 @@
 // thread.
 #include "runtime/system/ThreadPool.h"
 #include "runtime/ranks/ProgressCounter.h"
+#include "runtime/system/Fork.h"
 #include "runtime/system/SignalStack.h"
 #include <algorithm>
 #include <atomic>
@@ -56,8 +57,10 @@ int setThreads(int threads) {
     threads = threadCount();
   omp_set_num_threads(std::min(threads, kMostThreads));
   // The pool's threads stay: they get their stacks for signals before the library multiplies in them.
-  if (threadCount() > 1 && !omp_in_parallel())
+  if (threadCount() > 1 && !omp_in_parallel()) {
+    expectThreads();
     GOMP_parallel([](void *) { needSignalStack(); }, nullptr, unsigned(threadCount()), 0);
+  }
   return threadCount();
 }
 

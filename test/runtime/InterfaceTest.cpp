@@ -111,6 +111,46 @@ TEST(Interface, AnOrderTakesNoMemory) {
   EXPECT_EQ(result.samples, 5);
 }
 
+TEST(Interface, NumbersThatAreNoneAreRefusedAndNothingChanges) {
+  Opened opened({.batch = 5, .m = 2}, 5, 1);
+  accum_info info;
+  for (double value : {double(NAN), -double(NAN), HUGE_VAL, -HUGE_VAL, -1.0})
+    for (double accum_hyper_options::*number :
+         {&accum_hyper_options::lr, &accum_hyper_options::weight_decay, &accum_hyper_options::clip_norm,
+          &accum_hyper_options::skip_spikes}) {
+      accum_hyper_options hyper;
+      accum_hyper_defaults(&hyper);
+      hyper.*number = value;
+      EXPECT_EQ(accum_set_hyper(opened.session, &hyper), kExitUsage) << value;
+      accum_schedule_options constant = {sizeof constant, 1, nullptr, nullptr, nullptr, nullptr};
+      EXPECT_EQ(accum_check_run("sgd", &hyper, &constant), kExitUsage) << value;
+      EXPECT_THAT(accum_last_error(), testing::HasSubstr("expected a number"));
+    }
+  accum_step_result result;
+  ASSERT_EQ(accum_step(opened.session, 0, &result), 0) << accum_last_error();
+  accum_get_info(opened.session, &info);
+  EXPECT_EQ(info.lr, 0.125);
+}
+
+TEST(Interface, NumbersSetBetweenStepsHoldFromTheNextOneOn) {
+  Opened opened({.batch = 5, .m = 2}, 5, 1);
+  accum_step_result result;
+  accum_info info;
+  for (double rate : {0.5, 0.25, 0.0}) {
+    accum_hyper_options hyper;
+    accum_hyper_defaults(&hyper);
+    hyper.lr = rate;
+    hyper.clip_norm = 0.01;
+    ASSERT_EQ(accum_set_hyper(opened.session, &hyper), 0) << accum_last_error();
+    double before = opened.read("parameter", "b");
+    ASSERT_EQ(accum_step(opened.session, 0, &result), 0) << accum_last_error();
+    accum_get_info(opened.session, &info);
+    EXPECT_EQ(info.lr, rate);
+    double factor = std::min(1.0, 0.01 / (result.gradient_norm + 1e-6));
+    EXPECT_NEAR(opened.read("parameter", "b"), before - rate * factor * opened.read("gradient", "b"), 1e-12);
+  }
+}
+
 TEST(Interface, StepsReadsAndEvaluates) {
   ToyOptions options{.batch = 5, .m = 2, .optimizer = "adamw"};
   Opened opened(options, 13, 1);

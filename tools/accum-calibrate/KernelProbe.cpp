@@ -107,7 +107,7 @@ Expected<std::map<std::string, Sample>> timeKernels(const std::string &folder, i
 /// What a kernel does once, from the plan.
 std::map<std::string, double> amountsOf(const Json &command) {
   std::map<std::string, double> amounts;
-  bool updates = command["region"] == "update";
+  bool updates = command["phase_kind"] == "update";
   amounts[updates ? "update_bytes" : "bytes"] = command["bytes"];
   if (command.contains("far_bytes"))
     amounts["far_bytes"] = command["far_bytes"];

@@ -26,21 +26,19 @@ int packTable(const Flags &flags, const std::string &text) {
   Result<RectangleTable> table = parseRectangles(text, flags.input);
   if (!table)
     return fail(table.error());
-  Result<Packing> packing = pack(*table, effort);
-  if (!packing)
-    return fail({fmt::format("{}: {}", flags.input, packing.error().message), packing.error().slug});
-  int64_t capacity = *wanted > 0 ? *wanted : packing->height;
+  Packing packing = pack(*table, effort);
+  int64_t capacity = *wanted > 0 ? *wanted : packing.height;
   std::cerr << fmt::format("{} rectangle{}: height {}, lower bound {}\n", table->rows.size(),
-                           table->rows.size() == 1 ? "" : "s", packing->height, packing->lowerBound);
+                           table->rows.size() == 1 ? "" : "s", packing.height, packing.lowerBound);
   if (flags.explain)
-    (flags.output.empty() ? std::cerr : std::cout) << explain(*table, *packing);
-  if (packing->height > capacity)
+    (flags.output.empty() ? std::cerr : std::cout) << explain(*table, packing);
+  if (packing.height > capacity)
     return fail({fmt::format("{}: does not fit into {}: {}", flags.input, capacity,
-                             packing->lowerBound > capacity ? "proved" : "gave up"),
+                             packing.lowerBound > capacity ? "proved" : "gave up"),
                  "does-not-fit"});
-  if (Status status = verify(*table, packing->offsets, capacity); !status)
+  if (Status status = verify(*table, packing.offsets, capacity); !status)
     return fail(status.error());
-  Status status = writeOutput(flags.output, toCsv(*table, packing->offsets));
+  Status status = writeOutput(flags.output, toCsv(*table, packing.offsets));
   return status ? 0 : fail(status.error());
 }
 

@@ -12,10 +12,7 @@ namespace accum::planner {
 
 namespace {
 
-/// The first four are required.
-constexpr std::string_view kColumns[] = {"id", "lower", "upper", "size", "alignment", "offset"};
-constexpr int kRequired = 4;
-constexpr int64_t kLargestAlignment = int64_t{1} << 40;
+constexpr std::string_view kColumns[] = {"id", "lower", "upper", "size"};
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t'))
@@ -75,9 +72,9 @@ private:
     }
     std::vector<int> sorted = columns;
     std::sort(sorted.begin(), sorted.end());
-    bool isComplete = sorted.size() >= kRequired && sorted[kRequired - 1] == kRequired - 1;
-    if (!isComplete || std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end())
-      return "expected each of the columns id, lower, upper, size once, alignment and offset at most once";
+    bool isRepeated = std::adjacent_find(sorted.begin(), sorted.end()) != sorted.end();
+    if (sorted.size() != std::size(kColumns) || isRepeated)
+      return fmt::format("expected each of the columns {} once", fmt::join(kColumns, ", "));
     return "";
   }
 
@@ -87,19 +84,15 @@ private:
     std::string_view byColumn[std::size(kColumns)];
     for (size_t index = 0; index < row.size(); ++index)
       byColumn[columns[index]] = row[index];
-    int64_t numbers[std::size(kColumns)] = {0, 0, 0, 0, 1, -1};
+    int64_t numbers[std::size(kColumns)] = {};
     for (size_t column = 1; column < std::size(kColumns); ++column) {
-      if (column >= kRequired && byColumn[column].empty())
-        continue;
-      int64_t least = kColumns[column] == "alignment" ? 1 : 0;
       auto number = parseInteger(byColumn[column]);
-      if (!number || *number < least || *number > kAmountLimit)
-        return fmt::format("{} is `{}`, expected a number from {} to 2^60", kColumns[column],
-                           byColumn[column], least);
+      if (!number || *number < 0 || *number > kAmountLimit)
+        return fmt::format("{} is `{}`, expected a number from 0 to 2^60", kColumns[column],
+                           byColumn[column]);
       numbers[column] = *number;
     }
-    RectangleTable::Row read{
-        std::string(byColumn[0]), numbers[1], numbers[2], numbers[3], numbers[4], numbers[5]};
+    RectangleTable::Row read{std::string(byColumn[0]), numbers[1], numbers[2], numbers[3]};
     std::string wrong = complaintOf(read);
     if (wrong.empty())
       table.rows.push_back(std::move(read));
@@ -114,11 +107,7 @@ private:
       return fmt::format("id `{}` holds a quote or a control character", row.id);
     if (row.id.empty() || !ids.insert(row.id).second)
       return fmt::format("id `{}` is empty or given twice", row.id);
-    if (row.alignment > kLargestAlignment)
-      return fmt::format("alignment is {}, expected a number from 1 to 2^40", row.alignment);
-    if (row.offset >= 0 && row.offset % row.alignment != 0)
-      return fmt::format("offset {} is not a multiple of the alignment {}", row.offset, row.alignment);
-    total += row.size + row.alignment - 1;
+    total += row.size;
     if (total > 2 * kAmountLimit)
       return "the sum of all sizes is larger than 2^61";
     return "";
@@ -128,7 +117,7 @@ private:
   std::vector<int> columns;
   std::vector<std::string_view> cells; ///< of the line that is read
   std::unordered_set<std::string> ids;
-  int64_t total = 0; ///< of sizes, with what their alignment may add
+  int64_t total = 0; ///< of sizes
 };
 
 } // namespace
@@ -138,18 +127,14 @@ Result<RectangleTable> parseRectangles(std::string_view csv, const std::string &
 }
 
 std::string toCsv(const RectangleTable &table, const std::vector<int64_t> &offsets) {
-  bool hasAlignment = std::any_of(table.rows.begin(), table.rows.end(),
-                                  [](const RectangleTable::Row &row) { return row.alignment != 1; });
   fmt::memory_buffer csv;
   auto out = fmt::appender(csv);
-  fmt::format_to(out, "id,lower,upper,size,{}offset\n", hasAlignment ? "alignment," : "");
+  fmt::format_to(out, "id,lower,upper,size,offset\n");
   for (size_t index = 0; index < table.rows.size(); ++index) {
     const RectangleTable::Row &row = table.rows[index];
     const char *quote = row.id.find(',') != std::string::npos || row.id.starts_with('#') ? "\"" : "";
-    fmt::format_to(out, "{}{}{},{},{},{},", quote, row.id, quote, row.lower, row.upper, row.size);
-    if (hasAlignment)
-      fmt::format_to(out, "{},", row.alignment);
-    fmt::format_to(out, "{}\n", offsets[index]);
+    fmt::format_to(out, "{}{}{},{},{},{},{}\n", quote, row.id, quote, row.lower, row.upper, row.size,
+                   offsets[index]);
   }
   return fmt::to_string(csv);
 }

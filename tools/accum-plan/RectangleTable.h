@@ -12,26 +12,22 @@ struct RectangleTable {
   struct Row {
     std::string id;
     int64_t lower, upper, size; ///< alive in [lower, upper)
-    int64_t alignment = 1;      ///< its offset is a multiple of this
-    int64_t offset = -1;        ///< where it stands; -1: anywhere
   };
   std::vector<Row> rows = {};
 };
 
-/// Columns in any order, each at most once; `alignment` and `offset` are optional, as are their cells.
-/// Lines that start with # are comments; a cell may be in quotes, and hold commas there. Lifetimes must not
-/// be empty; a size may be 0. Slug `malformed-csv`.
+/// Columns in any order, each once. Lines that start with # are comments; a cell may be in quotes, and hold
+/// commas there. Lifetimes must not be empty; a size may be 0. Slug `malformed-csv`.
 Result<RectangleTable> parseRectangles(std::string_view csv, const std::string &origin);
 
-/// `id,lower,upper,size,offset` in the order of the table, with `alignment` where some row has one.
+/// `id,lower,upper,size,offset` in the order of the table.
 std::string toCsv(const RectangleTable &table, const std::vector<int64_t> &offsets);
 
-/// The rows' offsets and what is known of the height. Slug `malformed-csv` where rows that are given an
-/// offset overlap.
-Result<Packing> pack(const RectangleTable &table, const PackingEffort &effort);
+/// The rows' offsets and what is known of the height.
+Packing pack(const RectangleTable &table, const PackingEffort &effort);
 
-/// Whether the offsets keep apart what lives together, at or above 0, within `capacity`, aligned, and where
-/// the table says. n log n. Slug `invalid-plan`.
+/// Whether rows that are alive at once do not overlap, and all are within [0, `capacity`). n log n. Slug
+/// `invalid-plan`.
 Status verify(const RectangleTable &table, const std::vector<int64_t> &offsets, int64_t capacity);
 
 /// The stages of a packing, and what lives where the load is largest, in words.

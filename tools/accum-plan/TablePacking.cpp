@@ -2,12 +2,10 @@
 // Packs, checks and explains a table of rectangles.
 #include "compiler/Planner/Problem/Quantity.h"
 #include "tools/accum-plan/RectangleTable.h"
-#include "tools/accum-plan/RestrictedPacking.h"
 #include <algorithm>
 #include <fmt/format.h>
 #include <iterator>
 #include <map>
-#include <numeric>
 #include <queue>
 
 namespace accum::planner {
@@ -19,39 +17,40 @@ using Row = RectangleTable::Row;
 /// Rows of the largest load that are named.
 constexpr size_t kNamed = 8;
 
-/// Walks over time with what stands, by offset. `offsetOf` gives where a row stands, negative where it does
-/// not. The first pair that overlaps, or none.
-template <class OffsetOf>
-std::pair<const Row *, const Row *> firstOverlap(const RectangleTable &table, OffsetOf offsetOf) {
+/// Walks over time with the rows that are alive, by offset. The first pair that overlaps, or none.
+std::pair<const Row *, const Row *> firstOverlap(const RectangleTable &table,
+                                                 const std::vector<int64_t> &offsets) {
   std::vector<std::pair<int64_t, size_t>> order; // by start
   order.reserve(table.rows.size());
   for (size_t index = 0; index < table.rows.size(); ++index)
     order.emplace_back(table.rows[index].lower, index);
   std::sort(order.begin(), order.end());
-  using Standing = std::map<int64_t, const Row *>;
-  Standing standing;
-  using End = std::pair<int64_t, Standing::iterator>; // by upper
+  using Alive = std::map<int64_t, const Row *>;
+  Alive alive;
+  using End = std::pair<int64_t, Alive::iterator>; // by upper
   auto isLater = [](const End &a, const End &b) { return a.first > b.first; };
   std::priority_queue<End, std::vector<End>, decltype(isLater)> ends(isLater);
   for (auto [start, index] : order) {
     const Row &row = table.rows[index];
-    int64_t offset = offsetOf(index);
-    if (offset < 0 || row.size == 0)
+    int64_t offset = offsets[index];
+    if (row.size == 0)
       continue;
     for (; !ends.empty() && ends.top().first <= row.lower; ends.pop())
-      standing.erase(ends.top().second);
-    auto above = standing.lower_bound(offset);
-    if (above != standing.end() && above->first < offset + row.size)
+      alive.erase(ends.top().second);
+    auto above = alive.lower_bound(offset);
+    if (above != alive.end() && above->first < offset + row.size)
       return {above->second, &row};
-    if (above != standing.begin())
+    if (above != alive.begin())
       if (auto below = std::prev(above); below->first + below->second->size > offset)
         return {below->second, &row};
-    ends.emplace(row.upper, standing.emplace(offset, &row).first);
+    ends.emplace(row.upper, alive.emplace(offset, &row).first);
   }
   return {nullptr, nullptr};
 }
 
-Packing packRows(const RectangleTable &table, const PackingEffort &effort) {
+} // namespace
+
+Packing pack(const RectangleTable &table, const PackingEffort &effort) {
   std::vector<int64_t> times; // only their order matters
   for (const Row &row : table.rows)
     times.insert(times.end(), {row.lower, row.upper});
@@ -61,39 +60,15 @@ Packing packRows(const RectangleTable &table, const PackingEffort &effort) {
     return static_cast<int>(std::ranges::lower_bound(times, time) - times.begin());
   };
   std::vector<Rectangle> rectangles;
-  std::vector<Restriction> restrictions;
-  int64_t unit = 0; // of all sizes, and so of all offsets where nothing is fixed
   for (const Row &row : table.rows)
-    if (row.size > 0) {
+    if (row.size > 0)
       rectangles.push_back({rankOf(row.lower), rankOf(row.upper), row.size});
-      restrictions.push_back({row.alignment, row.offset});
-      unit = std::gcd(unit, row.size);
-    }
-  bool isRestricted = std::any_of(restrictions.begin(), restrictions.end(), [&](const Restriction &r) {
-    return r.offset >= 0 || unit % r.alignment != 0;
-  });
-  Packing packing = isRestricted ? packRestricted(rectangles, restrictions, effort)
-                                 : pack(std::span<const Rectangle>(rectangles), effort);
+  Packing packing = pack(std::span<const Rectangle>(rectangles), effort);
   std::vector<int64_t> offsets;
-  for (size_t index = 0, packed = 0; index < table.rows.size(); ++index)
-    offsets.push_back(table.rows[index].size > 0 ? packing.offsets[packed++]
-                                                 : std::max<int64_t>(0, table.rows[index].offset));
+  for (size_t packed = 0; const Row &row : table.rows)
+    offsets.push_back(row.size > 0 ? packing.offsets[packed++] : 0);
   packing.offsets = std::move(offsets);
-  for (size_t index = 0; index < table.rows.size(); ++index)
-    packing.height = std::max(packing.height, packing.offsets[index] + table.rows[index].size);
   return packing;
-}
-
-} // namespace
-
-Result<Packing> pack(const RectangleTable &table, const PackingEffort &effort) {
-  bool isGiven = std::ranges::any_of(table.rows, [](const Row &row) { return row.offset >= 0; });
-  auto [a, b] = isGiven ? firstOverlap(table, [&](size_t index) { return table.rows[index].offset; })
-                        : std::pair<const Row *, const Row *>();
-  if (a)
-    return Error{fmt::format("{} and {} overlap where their offsets put them", a->id, b->id),
-                 "malformed-csv"};
-  return packRows(table, effort);
 }
 
 Status verify(const RectangleTable &table, const std::vector<int64_t> &offsets, int64_t capacity) {
@@ -101,11 +76,9 @@ Status verify(const RectangleTable &table, const std::vector<int64_t> &offsets, 
   for (size_t index = 0; index < table.rows.size(); ++index) {
     const Row &row = table.rows[index];
     if (offsets[index] < 0 || row.size > capacity || offsets[index] > capacity - row.size)
-      return invalid(fmt::format("{} stands outside the capacity", row.id));
-    if (offsets[index] % row.alignment != 0 || (row.offset >= 0 && offsets[index] != row.offset))
-      return invalid(fmt::format("{} does not stand where it is aligned or wanted", row.id));
+      return invalid(fmt::format("{} is outside the capacity", row.id));
   }
-  auto [a, b] = firstOverlap(table, [&](size_t index) { return offsets[index]; });
+  auto [a, b] = firstOverlap(table, offsets);
   if (a)
     return invalid(fmt::format("{} and {} overlap while both are alive", a->id, b->id));
   return {};

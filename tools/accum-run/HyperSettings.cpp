@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is not given is NaN there, and lists end in a null.
+// What is not given stays as it is filled in there, and lists end in a null.
 #include "tools/accum-run/HyperSettings.h"
-#include <cmath>
+#include <utility>
 
 namespace accum::run {
 
@@ -19,14 +19,15 @@ int setHyper(const Options &options, accum_session *session) {
   std::vector<const char *> decays = listOf(given.decay), rates = listOf(options.rateRules);
   accum_hyper_options hyper;
   accum_hyper_defaults(&hyper);
-  hyper.lr = given.lr.value_or(NAN);
-  hyper.weight_decay = given.weightDecay.value_or(NAN);
-  hyper.beta1 = given.beta1.value_or(NAN);
-  hyper.beta2 = given.beta2.value_or(NAN);
-  hyper.eps = given.eps.value_or(NAN);
-  hyper.momentum = given.momentum.value_or(NAN);
-  hyper.clip_norm = given.clipNorm.value_or(NAN);
-  hyper.skip_spikes = given.skipSpikes.value_or(NAN);
+  for (auto [from, to] : {std::pair(&given.lr, &hyper.lr),
+                          {&given.weightDecay, &hyper.weight_decay},
+                          {&given.beta1, &hyper.beta1},
+                          {&given.beta2, &hyper.beta2},
+                          {&given.eps, &hyper.eps},
+                          {&given.momentum, &hyper.momentum},
+                          {&given.clipNorm, &hyper.clip_norm},
+                          {&given.skipSpikes, &hyper.skip_spikes}})
+    *to = from->value_or(*to);
   hyper.decays = decays.data();
   hyper.lr_scales = rates.data();
   return accum_set_hyper(session, &hyper);

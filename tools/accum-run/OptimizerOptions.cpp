@@ -39,8 +39,7 @@ void addOptimizer(CLI::App &app, Options &options) {
 void addSchedule(CLI::App &app, Options &options) {
   runtime::ScheduleOptions &schedule = options.schedule;
   app.add_option("--schedule", schedule.kind,
-                 "learning rate by optimizer step: constant (default), linear, cosine, inverse-sqrt, wsd, or "
-                 "a file of lines `step,factor`");
+                 "learning rate by optimizer step: " + runtime::scheduleChoices() + " (default constant)");
   app.add_option("--warmup", schedule.warmup, "warm-up steps, or a percentage of the run")->type_name("N|P%");
   app.add_option("--lr-floor", schedule.floor, "final learning rate of the schedule, or a percentage of --lr")
       ->type_name("X|P%");

@@ -17,8 +17,7 @@ runtime::Error usage(std::string message);
 /// A whole number from `least` on, or to `most`; CLI11 itself would wrap -1 around.
 CLI::Validator wholeNumber(int64_t least, int64_t most = INT64_MAX);
 
-/// Any number but NaN, which means "not given" behind the C interface. These return what is wrong, or
-/// nothing.
+/// Any number but NaN, which no option means. These return what is wrong, or nothing.
 std::string number(const std::string &text);
 /// What an unset variable of a script leaves.
 std::string notEmpty(const std::string &text);

@@ -66,7 +66,7 @@ int flushed(int code) {
 
 int main(int argc, char **argv) {
   reportCrashes();
-  accum_compile_options options = {sizeof options, print, nullptr};
+  accum_compile_options options = {sizeof options, print, nullptr, 0};
   accum_compilation *compilation = nullptr;
   int code = accum_compile(argv + 1, size_t(std::max(argc, 1) - 1), &options, &compilation);
   accum_compilation_free(compilation);

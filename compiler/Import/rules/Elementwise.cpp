@@ -2,7 +2,7 @@
 // Rules: elementwise operators.
 #include "compiler/Import/lost/GradientMarks.h"
 #include "compiler/Import/model/Contents.h"
-#include "compiler/Import/walk/Binder.h"
+#include "compiler/Import/rules/Roots.h"
 #include "dialects/Train/TrainDialect.h"
 #include "llvm/ADT/STLExtras.h"
 #include <limits>
@@ -157,6 +157,8 @@ static void power(Binder &node) {
     double p = isFloat(exponent.dtype) ? e.real : static_cast<double>(e.constant);
     std::optional<Shape> shape = broadcast(x.shape, exponent.shape);
     Value cheap = shape && *shape == x.shape ? powerOf(node.emit, x.lean(node.emit), p) : Value();
+    if (Value norm = x.value && !x.selection ? normFromSum(node.node, node.emit, x.value, p) : Value())
+      cheap = norm;
     if (cheap) {
       GraphValue result(x.dtype, cheap);
       result.shape = x.shape;
@@ -251,7 +253,7 @@ static void addUnary(RuleTable &table) {
   table.add("Sign", 9, unary<ElementwiseFn::sign>);
   table.add("Exp", 6, unary<ElementwiseFn::exp>);
   table.add("Log", 6, unary<ElementwiseFn::log>);
-  table.add("Sqrt", 6, unary<ElementwiseFn::sqrt>);
+  table.add("Sqrt", 6, squareRoot);
   table.add("Reciprocal", 6, unary<ElementwiseFn::reciprocal>);
   table.add("Tanh", 6, unary<ElementwiseFn::tanh>);
   table.add("Erf", 9, unary<ElementwiseFn::erf>);

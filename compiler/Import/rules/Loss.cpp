@@ -66,6 +66,11 @@ Value reduceLoss(Emitter &emit, const LossTerms &terms, LossReduction reduction)
   return emit.div(sum, count);
 }
 
+/// Probabilities as targets, which exporters write so although ONNX knows only integers.
+static bool isOfProbabilities(Value logits, Value targets) {
+  return isa<FloatType>(elementTypeOf(targets)) && shapeOf(logits) == shapeOf(targets);
+}
+
 static void requireLabels(Value logits, Value labels) {
   Shape scores(ArrayRef(shapeOf(logits)).drop_back()), given = shapeOf(labels);
   requireFloats(logits, "logits");
@@ -160,8 +165,37 @@ static void smoothLabels(Binder &node, nn::CrossEntropyOp entropy, LossTerms &te
                   terms.smoothing));
 }
 
+/// As torch.nn.functional.cross_entropy has it: targets are smoothed, no number is ignored, and the mean is
+/// over rows, not over their weights.
+static Value entropyOfProbabilities(Binder &node, Value logits, Value targets) {
+  Emitter &emit = node.emit;
+  targets = emit.cast(targets, elementTypeOf(logits));
+  auto last = static_cast<int64_t>(shapeOf(logits).size()) - 1;
+  if (double smoothing = labelSmoothing(node.node); smoothing != 0) {
+    double share = smoothing / static_cast<double>(shapeOf(logits).back().count);
+    targets = emit.add(emit.scale(targets, 1 - smoothing), emit.scalar(elementTypeOf(targets), share));
+  }
+  if (node.has(2))
+    targets = emit.mul(targets, node.value(2));
+  Value terms = emit.mul(emit.softmax(logits, last, /*log=*/true), targets);
+  Value rows = emit.unary(ElementwiseFn::neg, emit.reduce(ReduceKind::sum, terms, {last}));
+  LossReduction reduction = reductionOf(node);
+  if (reduction == LossReduction::None)
+    return rows;
+  return reduction == LossReduction::Sum ? emit.reduce(ReduceKind::sum, rows, allAxes(rows))
+                                         : emit.mean(rows, allAxes(rows));
+}
+
 static void softmaxCrossEntropy(Binder &node) {
   Emitter &emit = node.emit;
+  if (isOfProbabilities(node.value(0), node.value(1)) && !node.wants(1)) {
+    node.set(
+        0, entropyOfProbabilities(node, classesLast(emit, node.value(0)), classesLast(emit, node.value(1))));
+    emit.notices.insert(
+        "cross-entropy with probabilities as targets: the exporter wrote it as one of labels, and it is "
+        "put back");
+    return;
+  }
   LossTerms terms = termsOf(node);
   Value logits = classesLast(emit, node.value(0));
   nn::CrossEntropyOp entropy = crossEntropyRows(emit, logits, terms.labels, terms.ignored);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules: reductions, scans and selections.
 #include "compiler/Import/lost/GradientMarks.h"
-#include "compiler/Import/walk/Binder.h"
+#include "compiler/Import/rules/Roots.h"
 
 using namespace mlir;
 
@@ -48,24 +48,17 @@ static void reduceThrough(Binder &node, Value (*before)(Emitter &, Value),
 
 static Value same(Emitter &, Value x) { return x; }
 static Value square(Emitter &emit, Value x) { return emit.mul(x, x); }
-static Value squareRoot(Emitter &emit, Value x) { return emit.unary(ElementwiseFn::sqrt, x); }
+static Value plainRoot(Emitter &emit, Value x) { return emit.unary(ElementwiseFn::sqrt, x); }
 static Value magnitude(Emitter &emit, Value x) { return emit.unary(ElementwiseFn::abs, x); }
 static Value logarithm(Emitter &emit, Value x) { return emit.unary(ElementwiseFn::log, x); }
 
 static void reduceL1(Binder &node) { reduceThrough(node, magnitude, same); }
 
-/// The derivative of a norm at zero is zero in PyTorch; that of a square root is infinite. A NaN stays one.
-static Value rootOrZero(Emitter &emit, Value sum) {
-  Value zero = emit.scalar(elementTypeOf(sum), 0), one = emit.scalar(elementTypeOf(sum), 1);
-  Value vanishes = emit.elementwise(ElementwiseFn::eq, {sum, zero});
-  return emit.select(vanishes, zero, squareRoot(emit, emit.select(vanishes, one, sum)));
-}
-
 static void reduceL2(Binder &node) {
   const Shape &shape = node.input(0).shape;
   bool overBatch = llvm::any_of(reducedAxes(node), [&](int64_t axis) { return shape[axis].batched; });
   reduceThrough(node, square,
-                overBatch ? squareRoot : rootOrZero); // over the batch its root is what is refused
+                overBatch ? plainRoot : rootOrZero); // over the batch its root is what is refused
 }
 
 static void reduceSumSquare(Binder &node) { reduceThrough(node, square, same); }

@@ -142,72 +142,25 @@ struct Placed {
   int64_t offset, top;
 };
 
-/// A packing as it grows, and where the next one may stand.
-class Placing {
-public:
-  Placing(std::span<const Rectangle> rectangles, std::span<const Restriction> restrictions)
-      : rectangles(rectangles), restrictions(restrictions) {
-    packing.offsets.assign(rectangles.size(), 0);
-  }
-
-  bool isFixed(int index) const { return !restrictions.empty() && restrictions[index].offset >= 0; }
-
-  int64_t aligned(int index, int64_t offset) const {
-    int64_t over = restrictions.empty() ? 0 : offset % restrictions[index].alignment;
-    return over == 0 ? offset : offset - over + restrictions[index].alignment;
-  }
-
-  void put(int index, int64_t offset) {
-    packing.offsets[index] = offset;
-    packing.height = std::max(packing.height, offset + rectangles[index].size);
-  }
-
-  Packing packing;
-
-private:
-  std::span<const Rectangle> rectangles;
-  std::span<const Restriction> restrictions;
-};
-
 } // namespace
 
-Packing stackUp(std::span<const Rectangle> rectangles, std::span<const int> order,
-                std::span<const Restriction> restrictions) {
+Packing stackUp(std::span<const Rectangle> rectangles, std::span<const int> order) {
   Skyline skyline(horizonOf(rectangles));
-  Placing placing(rectangles, restrictions);
-  auto put = [&](int index, int64_t offset, int64_t top) {
-    placing.put(index, offset);
-    skyline.raise(rectangles[index].start, rectangles[index].end,
-                  std::max(top, offset + rectangles[index].size));
-  };
-  auto topOf = [&](int index) { return skyline.top(rectangles[index].start, rectangles[index].end); };
-  for (int index : order)
-    if (placing.isFixed(index))
-      put(index, restrictions[index].offset, topOf(index));
-  for (int index : order)
-    if (!placing.isFixed(index))
-      put(index, placing.aligned(index, topOf(index)), 0);
-  return std::move(placing.packing);
+  Packing packing{std::vector<int64_t>(rectangles.size(), 0)};
+  for (int index : order) {
+    const Rectangle &r = rectangles[index];
+    int64_t offset = packing.offsets[index] = skyline.top(r.start, r.end);
+    skyline.raise(r.start, r.end, offset + r.size);
+    packing.height = std::max(packing.height, offset + r.size);
+  }
+  return packing;
 }
 
-Packing firstFit(std::span<const Rectangle> rectangles, std::span<const int> order, Deadline deadline,
-                 std::span<const Restriction> restrictions) {
-  Placing placing(rectangles, restrictions);
+Packing firstFit(std::span<const Rectangle> rectangles, std::span<const int> order, Deadline deadline) {
+  Packing packing{std::vector<int64_t>(rectangles.size(), 0)};
   std::vector<Placed> placed; // by offset
   placed.reserve(rectangles.size());
-  auto put = [&](int index, int64_t offset) {
-    const Rectangle &r = rectangles[index];
-    auto at = std::upper_bound(placed.begin(), placed.end(), offset,
-                               [](int64_t value, const Placed &other) { return value < other.offset; });
-    placed.insert(at, {r.start, r.end, offset, offset + r.size});
-    placing.put(index, offset);
-  };
-  for (int index : order)
-    if (placing.isFixed(index))
-      put(index, restrictions[index].offset);
   for (int index : order) {
-    if (placing.isFixed(index))
-      continue;
     if (deadline.hasPassed())
       return {{}, INT64_MAX};
     const Rectangle &r = rectangles[index];
@@ -216,11 +169,14 @@ Packing firstFit(std::span<const Rectangle> rectangles, std::span<const int> ord
       if (other.offset - offset >= r.size)
         break; // every later one starts higher still
       if (other.start < r.end && r.start < other.end && other.top > offset)
-        offset = placing.aligned(index, other.top);
+        offset = other.top;
     }
-    put(index, offset);
+    auto at = std::ranges::upper_bound(placed, offset, {}, &Placed::offset);
+    placed.insert(at, {r.start, r.end, offset, offset + r.size});
+    packing.offsets[index] = offset;
+    packing.height = std::max(packing.height, offset + r.size);
   }
-  return std::move(placing.packing);
+  return packing;
 }
 
 } // namespace accum::planner

@@ -31,15 +31,11 @@ private:
   std::vector<double> fullness; ///< per rectangle: the largest load it lives through, of the largest of all
 };
 
-/// Puts each on top of everything placed in its interval, what has an offset first; gaps below stay. O(n log
-/// T). `restrictions` is empty, or one per rectangle.
-Packing stackUp(std::span<const Rectangle> rectangles, std::span<const int> order,
-                std::span<const Restriction> restrictions = {});
+/// Puts each on top of everything placed in its interval; gaps below stay. O(n log T).
+Packing stackUp(std::span<const Rectangle> rectangles, std::span<const int> order);
 
-/// Puts each into the lowest gap that holds it; what has an offset stands there from the start. O(n^2), with
-/// a small constant. Ends with a height of INT64_MAX where the deadline passes. `restrictions` is empty, or
-/// one per rectangle.
-Packing firstFit(std::span<const Rectangle> rectangles, std::span<const int> order, Deadline deadline = {},
-                 std::span<const Restriction> restrictions = {});
+/// Puts each into the lowest gap that holds it. O(n^2), with a small constant. Ends with a height of
+/// INT64_MAX where the deadline passes.
+Packing firstFit(std::span<const Rectangle> rectangles, std::span<const int> order, Deadline deadline = {});
 
 } // namespace accum::planner

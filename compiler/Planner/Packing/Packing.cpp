@@ -2,11 +2,9 @@
 // The portfolio: cheap passes first, then exact search, stopped at the lower bound.
 #include "compiler/Planner/Packing/Packing.h"
 #include "compiler/Planner/Packing/GreedyPacking.h"
-#include "compiler/Planner/Packing/Merging.h"
 #include "compiler/Planner/Packing/ValleyFit.h"
 #include "compiler/Planner/Packing/ValleySearch.h"
 #include <algorithm>
-#include <deque>
 #include <numeric>
 #include <optional>
 
@@ -37,10 +35,6 @@ constexpr int64_t kFirstSlice = 250'000;
 /// What a node of exact search costs, in visits, and how many rectangles add one more.
 constexpr int64_t kVisitsPerNode = 64, kRectanglesPerVisit = 8;
 constexpr int64_t kFewNodes = 100; ///< that a search between two heights is worth
-/// What is merged where exact search alone finds nothing; worth a search where at most such a part is left.
-constexpr Merging::Extent kExtents[] = {{.isCertain = true}, {.least = 150}};
-constexpr double kMostLeft = 0.9;
-constexpr int64_t kMergedFrom = 2'000'000; ///< visits spent: what is found by then needs no guess
 /// Rectangles up to which a slice of exact search takes no longer than a few valley passes, and comes first.
 constexpr size_t kMaxEasy = 1000;
 
@@ -65,19 +59,6 @@ std::vector<ValleyPass> valleyPasses() {
 int64_t nodesOf(int64_t visits, size_t rectangles) {
   return visits / (kVisitsPerNode + static_cast<int64_t>(rectangles) / kRectanglesPerVisit);
 }
-
-/// Exact search of what is left where rectangles that fit each other are merged first. Where a memory has
-/// room left, exact search has to choose between filling and wasting at each moment, and pieces that are half
-/// as many are worth more than any bound. Proves nothing, as what is merged may not belong together.
-struct MergedSearch {
-  MergedSearch(std::span<const Rectangle> rectangles, const Merging::Extent &extent, int64_t height,
-               const PackingEffort &effort)
-      : merging(rectangles, extent, effort.deadline), pieces(merging.pieces()),
-        search(pieces, height, effort.seed, effort.deadline) {}
-  Merging merging;
-  std::vector<Rectangle> pieces;
-  ValleySearch search;
-};
 
 /// One call of `pack`: the best packing so far, and how it gets better.
 class Portfolio {
@@ -123,8 +104,6 @@ private:
   void search(int64_t visits);
   void searchBetween(int64_t nodes, int64_t low);
   void keepFound(std::vector<int64_t> &&offsets);
-  void mergeFew();
-  void searchMerged(int64_t visits);
 
   std::span<const Rectangle> rectangles;
   const PackingEffort &effort;
@@ -138,8 +117,6 @@ private:
   // What search goes on from:
   std::optional<ValleySearch> lowest; ///< at the lowest height that may exist
   int64_t grain = 0;                  ///< of all heights
-  std::deque<MergedSearch> merged;    ///< at the height `mergedHeight`
-  int64_t mergedHeight = -1;
 };
 
 /// Valley passes up to the `last` one, as far as their effort goes.
@@ -172,35 +149,6 @@ void Portfolio::keepFound(std::vector<int64_t> &&offsets) {
   for (size_t index = 0; index < rectangles.size(); ++index)
     found.height = std::max(found.height, found.offsets[index] + rectangles[index].size);
   keep(std::move(found));
-}
-
-/// What is merged for the height that is searched, each way that leaves fewer than those before.
-void Portfolio::mergeFew() {
-  int64_t height = std::max(enough, best.lowerBound);
-  if (mergedHeight == height)
-    return;
-  mergedHeight = height;
-  merged.clear();
-  auto least = static_cast<double>(rectangles.size());
-  for (const Merging::Extent &extent : kExtents) {
-    merged.emplace_back(rectangles, extent, height, effort);
-    auto left = static_cast<double>(merged.back().pieces.size());
-    if (left > kMostLeft * least)
-      merged.pop_back();
-    else
-      least = left;
-  }
-}
-
-/// Exact search of what is left of each, in equal parts.
-void Portfolio::searchMerged(int64_t visits) {
-  auto parts = static_cast<int64_t>(std::max<size_t>(1, merged.size()));
-  for (auto each = merged.begin(); each != merged.end() && !isDone();) {
-    ValleySearch::Outcome outcome = each->search.run(nodesOf(visits / parts, each->pieces.size()) + 1);
-    if (outcome == ValleySearch::Outcome::Found)
-      keepFound(each->merging.offsets(each->search.offsets));
-    each = outcome == ValleySearch::Outcome::Impossible ? merged.erase(each) : std::next(each);
-  }
 }
 
 /// Searches for a packing of the lowest height that may exist, then of heights between it and the best, which
@@ -244,17 +192,13 @@ void Portfolio::searchBetween(int64_t nodes, int64_t low) {
   }
 }
 
-/// Exact search, of the rectangles and of what is left of them when some are merged, in slices, each twice as
-/// long as the one before; and the valley passes that are left, behind the first of them.
+/// Exact search in slices, each twice as long as the one before; and the valley passes that are left, after
+/// the first of them.
 void Portfolio::takeTurns() {
   int64_t slice = std::max(kFirstSlice, effort.visits / 256);
   for (int64_t spent = 0; spent < effort.visits && !isDone(); spent += slice, slice *= 2) {
     slice = std::min(slice, effort.visits - spent);
-    if (spent >= kMergedFrom)
-      stage("merging", [&] { mergeFew(); });
-    int64_t merging = merged.empty() ? 0 : slice / 2;
-    stage("exact search of merged", [&] { searchMerged(merging); });
-    stage("exact search", [&] { search((slice - merging) / 8 * 7); });
+    stage("exact search", [&] { search(slice / 8 * 7); });
     stage("valley fit", [&] { takePasses(passes.size()); });
   }
 }

@@ -17,12 +17,6 @@ struct Rectangle {
   int64_t size = 0;
 };
 
-/// What else holds for a rectangle.
-struct Restriction {
-  int64_t alignment = 1; ///< its offset is a multiple of this
-  int64_t offset = -1;   ///< where it stands; -1: anywhere
-};
-
 /// What one stage of a packing came to.
 struct PackingStage {
   std::string name;

@@ -250,16 +250,16 @@ Status checkBuffers(const Problem &problem) {
 Status checkGradients(const Problem &problem) {
   std::set<int64_t> micro;
   for (const Command &command : problem.commands)
-    if (problem.isMain(command) && !problem.gradients.empty())
+    if (problem.isMain(command) && !problem.parameters.empty())
       micro.insert(command.id);
   int64_t sum = 0;
-  for (const Gradient &gradient : problem.gradients) {
-    if (gradient.bytes < 0 || gradient.bytes > kAmountLimit - sum)
+  for (const Parameter &parameter : problem.parameters) {
+    if (parameter.bytes < 0 || parameter.bytes > kAmountLimit - sum)
       return malformed("gradients must have between 0 and 2^60 bytes together");
-    if (gradient.after >= 0 && !micro.contains(gradient.after))
+    if (parameter.after >= 0 && !micro.contains(parameter.after))
       return malformed(fmt::format("gradient `{}` is final behind command {}, which is not in the micro-step",
-                                   gradient.label, gradient.after));
-    sum += gradient.bytes;
+                                   parameter.label, parameter.after));
+    sum += parameter.bytes;
   }
   return {};
 }

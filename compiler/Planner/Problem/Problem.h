@@ -129,14 +129,15 @@ struct FixedMemory {
 /// What commands read of a parameter: a copy of it in half the bytes, it and the copy, or it alone.
 enum class ReadAs : uint8_t { Copy, Both, Itself };
 
-struct Gradient {
+/// A parameter as the state holds it. Its gradient takes as many bytes.
+struct Parameter {
   int64_t bytes = 0;      ///< in the state, padding included
-  int64_t after = -1;     ///< the id of the last command that contributes to it; -1: none does
-  std::string label = {}; ///< the parameter's name
-  /// Ids of the commands that read the parameter, or its copy, or add to its gradient. Known to the compiler,
-  /// and in no file.
+  int64_t after = -1;     ///< the id of the last command that adds to its gradient; -1: none does
+  std::string label = {}; ///< its name
+  /// Ids of the commands that read it, that read its copy, and that add to its gradient. The compiler knows
+  /// them; problem files do not contain them.
   std::vector<int64_t> readers = {}, copyReaders = {}, adders = {};
-  ReadAs readAs = ReadAs::Itself; ///< in any program of the artifact; in no file either
+  ReadAs readAs = ReadAs::Itself; ///< in any program of the artifact; in no problem file
 };
 
 struct Problem {
@@ -158,10 +159,10 @@ struct Problem {
   /// At least these bytes for parameters that are gathered and gradients that are scattered; more than one
   /// program asks for.
   int64_t gathered = 0, scattered = 0;
-  std::vector<Gradient> gradients = {}; ///< in the order of the state; empty: not known
-  /// Parameters that are not trained and that devices may have in parts: bytes, label and readers of each. In
-  /// no file.
-  std::vector<Gradient> frozen = {};
+  std::vector<Parameter> parameters = {}; ///< trained ones, in the order of the state; empty: not known
+  /// Parameters that are not trained, of which a device may hold a part: bytes, label and readers of each. In
+  /// no problem file.
+  std::vector<Parameter> frozen = {};
   std::vector<FixedMemory> fixed = {};
   std::vector<Phase> phases = usualPhases(); ///< in execution order; at most one is Main
   std::vector<Command> commands = {};        ///< in execution order, hence ascending by phase

@@ -202,11 +202,11 @@ Variant ProblemReader::readCosts(Line &line, std::string_view name) {
 }
 
 void ProblemReader::readGradient(Line &line) {
-  Gradient gradient{.bytes = line.number(line.word("size"), "size")};
+  Parameter parameter{.bytes = line.number(line.word("size"), "size")};
   if (auto after = line.value("after"))
-    gradient.after = line.number(*after, "after");
-  gradient.label = line.value("label").value_or("");
-  problem.gradients.push_back(std::move(gradient));
+    parameter.after = line.number(*after, "after");
+  parameter.label = line.value("label").value_or("");
+  problem.parameters.push_back(std::move(parameter));
 }
 
 void ProblemReader::readPhase(Line &line) {

@@ -93,10 +93,10 @@ std::string toText(const Problem &problem) {
     fmt::format_to(out, "fixed {} {} {}{}{}\n", toText(fixed.kind), quoted(fixed.name), toText(fixed.bytes),
                    fixed.role == StateRole::Other ? "" : " role=",
                    fixed.role == StateRole::Other ? "" : toText(fixed.role));
-  for (const Gradient &gradient : problem.gradients)
-    fmt::format_to(out, "gradient {}{}{}\n", gradient.bytes,
-                   gradient.after < 0 ? "" : fmt::format(" after={}", gradient.after),
-                   gradient.label.empty() ? "" : " label=" + quoted(gradient.label));
+  for (const Parameter &parameter : problem.parameters)
+    fmt::format_to(out, "gradient {}{}{}\n", parameter.bytes,
+                   parameter.after < 0 ? "" : fmt::format(" after={}", parameter.after),
+                   parameter.label.empty() ? "" : " label=" + quoted(parameter.label));
   if (problem.phases != usualPhases())
     for (const Phase &phase : problem.phases)
       fmt::format_to(out, "phase {} {}\n", quoted(phase.name), toText(phase.kind));

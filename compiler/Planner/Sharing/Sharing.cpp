@@ -65,15 +65,15 @@ Result<std::vector<Shard>> shardsOf(const std::string &flag) {
 /// Ranges of the state as a sharded layout has them: each of the same bytes, units padded. Nothing where the
 /// problem does not say what its parameters take.
 std::optional<int64_t> rangeBytes(const Problem &problem, const Sharing &sharing, int64_t devices) {
-  if (problem.gradients.empty())
+  if (problem.parameters.empty())
     return std::nullopt;
-  return unitsOf(problem.gradients, sharing.cutsParameters(devices), devices).allBytes();
+  return unitsOf(problem.parameters, sharing.cutsParameters(devices), devices).allBytes();
 }
 
 /// Bytes of the state that frozen parameters in parts take: whole, and in units.
 int64_t alignedFrozen(const Problem &problem) {
   int64_t bytes = 0;
-  for (const Gradient &each : problem.frozen)
+  for (const Parameter &each : problem.frozen)
     bytes += each.bytes;
   return bytes;
 }
@@ -83,7 +83,7 @@ int64_t frozenRange(const Problem &problem, int64_t devices) {
 
 /// Bytes of a device's parts of copies, where it has parts of parameters.
 int64_t copiedPart(const Problem &problem, int64_t devices) {
-  int64_t bytes = unitsOf(problem.gradients, /*cutParameters=*/true, devices).copyBytes();
+  int64_t bytes = unitsOf(problem.parameters, /*cutParameters=*/true, devices).copyBytes();
   return bytes > 0 ? bytes / devices : partOf(copiedBytes(problem), devices);
 }
 
@@ -114,7 +114,7 @@ int64_t stagedBytes(const Problem &problem, const Sharing &sharing, int64_t devi
   if (weights == 0)
     return all;
   int64_t parts = sharing.shard == Shard::None ? 1 : devices, each = 0, places = 2;
-  const UnitLayout units = unitsOf(problem.gradients, sharing.cutsParameters(devices), devices);
+  const UnitLayout units = unitsOf(problem.parameters, sharing.cutsParameters(devices), devices);
   if (units.bytes.empty()) {
     each = partOf(problem.largestParameter, parts);
   } else {
@@ -144,8 +144,8 @@ int64_t alignmentOfUnits(const Problem &problem, const Sharing &sharing, int64_t
   if (!range || isPlain)
     return 0;
   int64_t weights = bytesOf(problem, StateRole::Parameters), aligned = 0;
-  for (const Gradient &gradient : problem.gradients)
-    aligned += gradient.bytes;
+  for (const Parameter &parameter : problem.parameters)
+    aligned += parameter.bytes;
   int64_t slots = weights == 0 ? 0 : bytesOf(problem, StateRole::Optimizer) / weights;
   int64_t more = -(aligned - weights) * (1 + slots);
   if (sharing.gathersParameters(devices))

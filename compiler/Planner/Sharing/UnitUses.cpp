@@ -75,12 +75,12 @@ struct UnitUsers {
 } // namespace
 
 static std::optional<UnitUsers> unitUsers(const Problem &runs, bool cutParameters, int64_t devices) {
-  bool isKnown = std::ranges::any_of(runs.gradients, [](const Gradient &gradient) {
-    return !gradient.readers.empty() || !gradient.copyReaders.empty() || !gradient.adders.empty();
+  bool isKnown = std::ranges::any_of(runs.parameters, [](const Parameter &parameter) {
+    return !parameter.readers.empty() || !parameter.copyReaders.empty() || !parameter.adders.empty();
   });
   if (!isKnown)
     return std::nullopt;
-  UnitUsers users{unitsOf(runs.gradients, cutParameters, devices), {}, {}, {}};
+  UnitUsers users{unitsOf(runs.parameters, cutParameters, devices), {}, {}, {}};
   const UnitLayout &layout = users.layout;
   UnitLayout frozen = unitsOf(runs.frozen, /*cutParameters=*/true, devices);
   size_t units = layout.counts.size(), others = units + layout.copied;
@@ -92,11 +92,11 @@ static std::optional<UnitUsers> unitUsers(const Problem &runs, bool cutParameter
   auto member = layout.order.begin();
   for (size_t unit = 0; unit < units; ++unit)
     for (auto end = member + layout.counts[unit]; member != end; ++member) {
-      const Gradient &gradient = runs.gradients[*member];
-      add(users.readers[unit], gradient.readers);
-      add(users.adders[unit], gradient.adders);
+      const Parameter &parameter = runs.parameters[*member];
+      add(users.readers[unit], parameter.readers);
+      add(users.adders[unit], parameter.adders);
       if (unit < layout.copied)
-        add(users.readers[units + unit], gradient.copyReaders);
+        add(users.readers[units + unit], parameter.copyReaders);
     }
   auto unread = frozen.order.begin();
   for (size_t unit = 0; unit < frozen.counts.size(); ++unit)

@@ -81,17 +81,17 @@ int64_t UnitLayout::copyBytes() const {
   return std::accumulate(bytes.begin(), bytes.begin() + static_cast<ptrdiff_t>(copied), int64_t(0)) / 2;
 }
 
-UnitLayout unitsOf(const std::vector<Gradient> &gradients, bool cutParameters, int64_t devices) {
+UnitLayout unitsOf(const std::vector<Parameter> &parameters, bool cutParameters, int64_t devices) {
   UnitLayout layout;
-  layout.order.resize(gradients.size());
+  layout.order.resize(parameters.size());
   std::iota(layout.order.begin(), layout.order.end(), size_t(0));
-  auto kindOf = [&](size_t i) { return gradients[i].readAs; };
+  auto kindOf = [&](size_t i) { return parameters[i].readAs; };
   if (cutParameters)
     std::ranges::sort(layout.order, {}, [&](size_t i) { return std::pair(kindOf(i), i); });
   std::vector<int64_t> bytes;
   std::vector<ReadAs> kinds;
   for (size_t i : layout.order) {
-    bytes.push_back(gradients[i].bytes);
+    bytes.push_back(parameters[i].bytes);
     kinds.push_back(cutParameters ? kindOf(i) : ReadAs::Itself);
   }
   layout.counts = shardUnits(bytes, kinds);

@@ -36,7 +36,7 @@ std::vector<char> smallUnits(const std::vector<int64_t> &bytes, const std::vecto
 
 /// The units of a sharded state.
 struct UnitLayout {
-  /// Numbers of the problem's gradients in the order of the state. Where devices have parts of parameters,
+  /// Numbers of the problem's parameters in the order of the state. Where devices have parts of parameters,
   /// those with copies come first.
   std::vector<size_t> order;
   std::vector<int64_t> counts; ///< parameters of each unit
@@ -50,6 +50,6 @@ struct UnitLayout {
 };
 
 /// `cutParameters`: devices have their parts of parameters only.
-UnitLayout unitsOf(const std::vector<Gradient> &gradients, bool cutParameters, int64_t devices);
+UnitLayout unitsOf(const std::vector<Parameter> &parameters, bool cutParameters, int64_t devices);
 
 } // namespace accum::planner

@@ -16,6 +16,7 @@ constexpr double kOther = 8;
 /// For each element that an operation touches, sorted. Counted where the kernels of GPT-2, BERT and LLaMA
 /// have it, else the length of its code.
 constexpr std::pair<std::string_view, double> kPerElement[] = {
+    {"binary_cross_entropy", 45},
     {"cos", 40},
     {"cross_entropy", 6},
     {"cross_entropy_computed", 6},
@@ -23,6 +24,7 @@ constexpr std::pair<std::string_view, double> kPerElement[] = {
     {"div", 12},
     {"erf", 25},
     {"exp", 4},
+    {"expm1", 34},
     {"gather", 2},
     {"gelu", 18.5},
     {"gelu_grad", 24},
@@ -30,6 +32,7 @@ constexpr std::pair<std::string_view, double> kPerElement[] = {
     {"gelu_tanh_grad", 18},
     {"layer_norm", 18},
     {"log", 16},
+    {"log1p", 22},
     {"plain", 0.85},
     {"pow", 40},
     {"rearrange", 4},
@@ -42,6 +45,7 @@ constexpr std::pair<std::string_view, double> kPerElement[] = {
     {"rsqrt", 12},
     {"scatter_add", 6},
     {"sigmoid", 6},
+    {"sigmoid_cross_entropy", 60},
     {"silu", 7},
     {"silu_grad", 9.5},
     {"sin", 40},

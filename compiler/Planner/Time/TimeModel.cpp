@@ -238,7 +238,7 @@ double TimeModel::copying(int64_t m) const {
 }
 
 std::optional<Overlap> TimeModel::overlapOf(const Cut &cut) const {
-  if (devices == 1 || !profile.overlapsSums || problem.gradients.empty())
+  if (devices == 1 || !profile.overlapsSums || problem.parameters.empty())
     return std::nullopt;
   std::map<int64_t, size_t> numbers;
   std::vector<double> ends; // of each command of a micro-step
@@ -250,9 +250,9 @@ std::optional<Overlap> TimeModel::overlapOf(const Cut &cut) const {
     }
   std::vector<int64_t> bytes;
   std::vector<size_t> finalAfter;
-  for (const Gradient &gradient : problem.gradients) {
-    auto last = numbers.find(gradient.after);
-    bytes.push_back(gradient.bytes);
+  for (const Parameter &parameter : problem.parameters) {
+    auto last = numbers.find(parameter.after);
+    bytes.push_back(parameter.bytes);
     finalAfter.push_back(last == numbers.end() ? kNeverFinal : last->second);
   }
   auto rest = static_cast<double>(problem.allReduceBytes);
@@ -356,8 +356,17 @@ std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
     }
     bool loops = problem.isInLoop(each);
     Time time = timeOf(index, variant, cut.m, 1, missed);
-    group = {each.kernel,           call,    each.phase,  problem.phases[each.phase].name, 1,
-             loops ? cut.steps : 1, seconds, time.source, variant.bytes.real(cut.m),       far};
+    group = {each.kernel,
+             call,
+             each.phase,
+             problem.phases[each.phase].name,
+             problem.kindOf(each),
+             1,
+             loops ? cut.steps : 1,
+             seconds,
+             time.source,
+             variant.bytes.real(cut.m),
+             far};
     for (const OperationCount &count : variant.work)
       group.work.emplace_back(count.operation, count.elements.real(cut.m));
   }

@@ -29,6 +29,7 @@ struct CommandTime {
   std::string call = {}; ///< at this m: `gemm-nt 1x512x768x3072`; empty for a kernel
   int phase = usual::kMicro;
   std::string phaseName = {};
+  PhaseKind phaseKind = PhaseKind::Main;
   int64_t count = 0, runs = 0;
   double seconds = 0; ///< of one run, in the mean of all
   TimeSource source = TimeSource::Rates;

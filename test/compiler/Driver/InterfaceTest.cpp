@@ -22,13 +22,13 @@ struct Compiled {
   std::unique_ptr<accum_compilation, void (*)(accum_compilation *)> compilation{nullptr,
                                                                                 accum_compilation_free};
 
-  explicit Compiled(const std::vector<const char *> &words) {
+  explicit Compiled(const std::vector<const char *> &words, bool parsesOnly = false) {
     accum_compile_options options = {sizeof options,
                                      [](void *user, int32_t stream, const char *text, size_t bytes) {
                                        auto *self = static_cast<Compiled *>(user);
                                        (stream == 1 ? self->results : self->messages).append(text, bytes);
                                      },
-                                     this};
+                                     this, parsesOnly};
     accum_compilation *raw = nullptr;
     code = accum_compile(words.data(), words.size(), &options, &raw);
     compilation.reset(raw);
@@ -43,6 +43,32 @@ struct Compiled {
 const char *const kTiny = ACCUM_SOURCE_DIR "/examples/gpt2-tiny.onnx";
 
 } // namespace
+
+TEST(CompilerInterface, WordsAreCheckedWithoutAModel) {
+  EXPECT_EQ(Compiled({"none.onnx", "--batch", "8", "--memory", "1GiB"}, true).code, 0);
+  EXPECT_EQ(Compiled({"none.onnx", "--batch", "8"}).code, 3);
+  for (const char *size : {"0", "-1", "5..3", "many"}) {
+    Compiled refused({"none.onnx", "--batch", "8", "--micro-batch", size}, true);
+    EXPECT_EQ(refused.code, 2) << size;
+    EXPECT_THAT(refused.said(0).text, HasSubstr("--micro-batch is `")) << size;
+  }
+  Compiled unknown({"none.onnx", "--batch", "8", "--max_grad_norm", "1"}, true);
+  EXPECT_EQ(unknown.code, 2);
+  EXPECT_THAT(unknown.said(0).text, StartsWith("--max_grad_norm (here --clip-norm) belongs to the run"));
+}
+
+TEST(CompilerInterface, OptionsHaveNamesAndNearestOnes) {
+  std::vector<std::string> names;
+  for (size_t i = 0; const char *name = accum_compiler_option(i); ++i)
+    names.emplace_back(name);
+  EXPECT_THAT(names, testing::IsSupersetOf({"batch", "memory", "micro-batch", "trust-backward"}));
+  const char *const known[] = {"lr", "clip-norm", "batch", nullptr};
+  EXPECT_STREQ(accum_compiler_meant("Learning_Rate", known), "lr");
+  EXPECT_STREQ(accum_compiler_meant("clip_nrom", known), "clip-norm");
+  EXPECT_STREQ(accum_compiler_meant("batch", known), "batch");
+  EXPECT_EQ(accum_compiler_meant("weight_decay", known), nullptr);
+  EXPECT_EQ(accum_compiler_meant("", known), nullptr);
+}
 
 TEST(CompilerInterface, ARefusalIsInParts) {
   Compiled clip({"check", ACCUM_SOURCE_DIR "/test/models/clip-dynamo.onnx"});

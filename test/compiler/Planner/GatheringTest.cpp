@@ -163,11 +163,11 @@ TEST(Gathering, CopiesAreGatheredInTheirPlace) {
   for (int64_t id = 0; id < 4; ++id)
     problem.commands.push_back({.id = id});
   for (int64_t layer : {0, 1}) {
-    problem.gradients.push_back({.bytes = 4096, .label = "matrix", .copyReaders = {layer, 3 - layer}});
-    problem.gradients.back().readAs = ReadAs::Copy;
-    problem.gradients.push_back({.bytes = 256, .label = "scale", .readers = {layer}});
+    problem.parameters.push_back({.bytes = 4096, .label = "matrix", .copyReaders = {layer, 3 - layer}});
+    problem.parameters.back().readAs = ReadAs::Copy;
+    problem.parameters.push_back({.bytes = 256, .label = "scale", .readers = {layer}});
   }
-  UnitLayout layout = unitsOf(problem.gradients, /*cutParameters=*/true, 2);
+  UnitLayout layout = unitsOf(problem.parameters, /*cutParameters=*/true, 2);
   EXPECT_EQ(layout.order, (std::vector<size_t>{0, 2, 1, 3}));
   EXPECT_EQ(layout.counts, (std::vector<int64_t>{1, 1, 2}));
   EXPECT_EQ(layout.bytes, (std::vector<int64_t>{4096, 4096, 1024}));
@@ -182,7 +182,7 @@ TEST(Gathering, CopiesAreGatheredInTheirPlace) {
   EXPECT_EQ(unitPlaces(problem, true, 2, false)->scattered, 4096);
   EXPECT_EQ(unitPlaces(problem, true, 2, false)->ahead, 4096 + 4096);
   EXPECT_EQ(unitPlaces(problem, true, 2, false)->beside, 4096 + 4096);
-  layout = unitsOf(problem.gradients, /*cutParameters=*/false, 2);
+  layout = unitsOf(problem.parameters, /*cutParameters=*/false, 2);
   EXPECT_EQ(layout.order, (std::vector<size_t>{0, 1, 2, 3}));
   EXPECT_EQ(layout.copied, 0u);
 }
@@ -193,7 +193,7 @@ TEST(Gathering, FrozenUnitsComeWithTheTrainedOnes) {
   for (int64_t id = 0; id < 4; ++id)
     problem.commands.push_back({.id = id});
   for (int64_t layer : {0, 1}) {
-    problem.gradients.push_back({.bytes = 1024, .readers = {layer, 3 - layer}, .adders = {3 - layer}});
+    problem.parameters.push_back({.bytes = 1024, .readers = {layer, 3 - layer}, .adders = {3 - layer}});
     problem.frozen.push_back({.bytes = 8192, .readers = {layer, 3 - layer}});
   }
   // Two others are needed before a layer's turn comes again: its own go, and come once more.
@@ -206,9 +206,9 @@ TEST(Gathering, FrozenUnitsComeWithTheTrainedOnes) {
 TEST(Units, OfOneKindEach) {
   std::mt19937 random(5);
   for (int round = 0; round < 300; ++round) {
-    std::vector<Gradient> gradients(random() % 40);
+    std::vector<Parameter> gradients(random() % 40);
     int64_t all = 0;
-    for (Gradient &gradient : gradients) {
+    for (Parameter &gradient : gradients) {
       all += gradient.bytes = 256 * (1 + int64_t(random() % (1 << (random() % 18))));
       gradient.readAs = static_cast<ReadAs>(random() % 3);
     }
@@ -285,7 +285,7 @@ TEST(UnitTraffic, OfCardsAsOfHosts) {
   Problem problem;
   for (int64_t id : {0, 1}) {
     problem.commands.push_back({.id = id, .variants = {{.bytes = {int64_t(1) << 32, 0, {}}}}});
-    problem.gradients.push_back({.bytes = 1 << 20, .readers = {id}, .adders = {id}});
+    problem.parameters.push_back({.bytes = 1 << 20, .readers = {id}, .adders = {id}});
   }
   for (const char *name : {"h100", "host"}) {
     DeviceProfile profile = *loadProfile(name);

@@ -222,7 +222,7 @@ private:
     problem.largestParameter = weights / 4;
     for (const Command &command : problem.commands)
       if (command.backward && coin(2))
-        problem.gradients.push_back({weights / 16, command.id, "w"});
+        problem.parameters.push_back({weights / 16, command.id, "w"});
     if (!coin(3))
       return;
     Buffer copy{.id = "copy", .bytes = {weights / 2, 0, {}}, .users = {0}, .wholeStep = true};

@@ -35,7 +35,7 @@ Problem someStep() {
     Command command{.id = int64_t(10 + problem.commands.size()), .backward = backward};
     command.variants[0].bytes = {seconds};
     if (gradients > 0)
-      problem.gradients.push_back({gradients, command.id, "w"});
+      problem.parameters.push_back({gradients, command.id, "w"});
     problem.commands.push_back(command);
   };
   add(10, 0, false);
@@ -62,7 +62,7 @@ TEST(Overlap, ByHand) {
   EXPECT_DOUBLE_EQ(overlap->seconds, 1);
   EXPECT_NEAR(overlap->exposed, 0.4, 1e-12);
   // Gradients that no command of the step contributes to are summed behind it; of 200 bytes, 20 are no run.
-  problem.gradients.push_back({100, -1, "unused"});
+  problem.parameters.push_back({100, -1, "unused"});
   problem.allReduceBytes = 200;
   overlap = TimeModel(problem, profile, 2).overlapOf(kCut);
   EXPECT_DOUBLE_EQ(overlap->seconds, 2);
@@ -75,7 +75,7 @@ TEST(Overlap, OnlyWhereTheTargetDoesAndSomebodySaysWhenGradientsAreFinal) {
   EXPECT_FALSE(TimeModel(problem, profile, 1).overlapOf(kCut));
   profile.overlapsSums = false;
   EXPECT_FALSE(TimeModel(problem, profile, 2).overlapOf(kCut));
-  problem.gradients.clear();
+  problem.parameters.clear();
   EXPECT_FALSE(TimeModel(problem, slow(), 2).overlapOf(kCut));
 }
 
@@ -96,12 +96,12 @@ TEST(Overlap, MeetsALinkThatTakesOneRunAtATimeAndItsBounds) {
       if (draw(random, 0, 1) == 1) {
         bytes.push_back(draw(random, 1, 120));
         after.push_back(size_t(id));
-        problem.gradients.push_back({bytes.back(), id, "w"});
+        problem.parameters.push_back({bytes.back(), id, "w"});
         problem.allReduceBytes += bytes.back();
       }
       problem.commands.push_back(command);
     }
-    if (problem.gradients.empty())
+    if (problem.parameters.empty())
       continue;
     DeviceProfile profile = slow();
     profile.linkBandwidth = double(draw(random, 1, 10));

@@ -3,8 +3,6 @@
 #include "compiler/Planner/Packing/Packing.h"
 #include "compiler/Planner/Packing/ValleySearch.h"
 #include "test/compiler/Planner/NetworkInstances.h"
-#include "test/compiler/Planner/TightInstances.h"
-#include "tools/accum-plan/EvictionSearch.h"
 #include <algorithm>
 #include <gtest/gtest.h>
 #include <numeric>
@@ -157,19 +155,6 @@ TEST(Pack, FillsTileLoops) {
     }
 }
 
-/// Memories without room to spare, of every kind that we can think of.
-TEST(Pack, FillsTightMemories) {
-  for (size_t kind = 0; kind < kTightKinds.size(); ++kind) {
-    Random random(100 + kind);
-    auto rectangles = tightInstance(random, static_cast<TightKind>(kind), 100);
-    ASSERT_GE(rectangles.size(), 90U) << kTightKinds[kind];
-    ASSERT_LE(maxLoad(rectangles), 1 << 20) << kTightKinds[kind];
-    Packing packing = pack(rectangles, {.enough = 1 << 20, .visits = 300'000'000});
-    EXPECT_TRUE(isPacking(rectangles, packing)) << kTightKinds[kind];
-    EXPECT_LE(packing.height, 1 << 20) << kTightKinds[kind];
-  }
-}
-
 /// What compilers ask for: the load is reached, with the effort of a plan.
 TEST(Pack, ReachesTheLoadOfNetworks) {
   for (size_t kind = 0; kind < kNetworkKinds.size(); ++kind)
@@ -181,25 +166,6 @@ TEST(Pack, ReachesTheLoadOfNetworks) {
       EXPECT_TRUE(isPacking(rectangles, packing)) << kNetworkKinds[kind];
       EXPECT_EQ(packing.height, maxLoad(rectangles)) << kNetworkKinds[kind] << ", " << buffers;
     }
-}
-
-/// Every height it says it reached, it reached; what is given is any packing, here a tower.
-TEST(EvictionSearch, EndsInAPackingBelowTheHeight) {
-  Random random(9);
-  for (int round = 0; round < 50; ++round) {
-    auto rectangles = scatteredRectangles(random, 200, 40);
-    std::vector<int64_t> tower;
-    int64_t top = 0;
-    for (const Rectangle &r : rectangles) {
-      tower.push_back(top);
-      top += r.size;
-    }
-    EvictionSearch eviction(rectangles, tower);
-    int64_t height = maxLoad(rectangles) * 5 / 4;
-    ASSERT_TRUE(eviction.run(height, 20'000'000)) << round;
-    ASSERT_TRUE(isPacking(rectangles, {eviction.offsets(), height})) << round;
-    EXPECT_FALSE(eviction.run(maxLoad(rectangles) - 1, 10'000)) << "below the load";
-  }
 }
 
 /// The load is all but reached though 20,000 are too many for exact search, whether 10 or 10,000 live

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Prints what packing and search cost here: one table per kind of input, CPU seconds on one core. Arguments:
 // tables by name, all of them by default; `--full` takes ten seeds of each kind instead of two, `--from=N`
-// others of the tight memories.
+// others of the networks.
 #include "compiler/Planner/Search/Solve.h"
 #include "test/compiler/Planner/NetworkInstances.h"
-#include "test/compiler/Planner/TightInstances.h"
 #include "test/compiler/Planner/TransformerProblem.h"
 #include <algorithm>
 #include <cstdlib>
@@ -109,36 +108,6 @@ void benchTight() {
             benchTight({pieces, pieces / 2, 1 << 20, grain, pinwheel, largestFirst}, dropped);
 }
 
-/// Solved within three seconds, and all seconds spent; by default with seeds that no test uses.
-void benchKinds() {
-  fmt::print("\ntight memories, height 2^20, {} seeds, 300M visits\n{:>16}", seeds, "kind");
-  constexpr int sizes[] = {150, 300, 450};
-  for (int buffers : sizes)
-    fmt::print(" {:>12} {:>8} {:>7}", fmt::format("{} buffers", buffers), "CPU s", "worst");
-  int all = 0;
-  for (size_t kind = 0; kind < kTightKinds.size(); ++kind) {
-    fmt::print("\n{:>16}", kTightKinds[kind]);
-    for (int buffers : sizes) {
-      int solved = 0;
-      double total = 0, worst = 0;
-      for (uint64_t seed = 0; seed < seeds; ++seed) {
-        Random random(1000003 * (firstSeed + seed) + 31 * static_cast<uint64_t>(buffers) + kind);
-        auto rectangles = tightInstance(random, static_cast<TightKind>(kind), buffers);
-        Packing packing;
-        double seconds =
-            timed([&] { packing = pack(rectangles, {.enough = 1 << 20, .visits = 300'000'000}); });
-        solved += packing.height <= 1 << 20 && isPacking(rectangles, packing) && seconds <= 3;
-        total += seconds;
-        worst = std::max(worst, seconds);
-      }
-      fmt::print(" {:>12} {:>8.2f} {:>7.2f}", fmt::format("{}/{}", solved, seeds), total, worst);
-      std::fflush(stdout);
-      all += solved;
-    }
-  }
-  fmt::print("\n{} of {}\n", all, std::size(sizes) * kTightKinds.size() * seeds);
-}
-
 /// Networks at their load: solved, and CPU seconds of a plan's effort.
 void benchNetworks() {
   fmt::print("\nnetworks, capacity = load, 50 seeds, 2M visits\n{:>16} {:>8} {:>7} {:>9} {:>9}\n", "kind",
@@ -206,7 +175,7 @@ int main(int argc, char **argv) {
   });
   constexpr std::pair<std::string_view, void (*)()> tables[] = {
       {"plans", benchPlans}, {"tiles", benchTiles}, {"large", benchLarge},      {"search", benchSearch},
-      {"tight", benchTight}, {"kinds", benchKinds}, {"networks", benchNetworks}};
+      {"tight", benchTight}, {"networks", benchNetworks}};
   for (auto [name, print] : tables)
     if (names.empty() || std::ranges::find(names, name) != names.end())
       print();

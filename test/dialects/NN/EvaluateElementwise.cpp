@@ -43,6 +43,12 @@ static double activation(Fn fn, double x) {
   }
 }
 
+static double crossEntropy(double logarithm, double complement, double target) {
+  return (target - 1) * std::max(complement, -100.0) - target * std::max(logarithm, -100.0);
+}
+
+static double softplus(double x) { return activation(Fn::softplus, x); }
+
 static double unary(Fn fn, double x) {
   switch (fn) {
   case Fn::neg:
@@ -55,6 +61,10 @@ static double unary(Fn fn, double x) {
     return std::exp(x);
   case Fn::log:
     return std::log(x);
+  case Fn::log1p:
+    return std::log1p(x);
+  case Fn::expm1:
+    return std::expm1(x);
   case Fn::sqrt:
     return std::sqrt(x);
   case Fn::rsqrt:
@@ -133,6 +143,10 @@ static double binary(Fn fn, double a, double b, bool isInteger) {
     return a - std::floor(a / b) * b;
   case Fn::rem:
     return std::fmod(a, b);
+  case Fn::binary_cross_entropy:
+    return crossEntropy(std::log(a), std::log1p(-a), b);
+  case Fn::sigmoid_cross_entropy:
+    return crossEntropy(-softplus(-a), 1 / (1 + std::exp(-a)) == 1 ? -100 : -softplus(a), b);
   default:
     return compare(fn, a, b);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every function of nn.elementwise, broadcasting, casts, constants and iota against the C library.
 #include "KernelRun.h"
+#include <numbers>
 
 using namespace accum::test;
 
@@ -99,6 +100,41 @@ TEST_P(Elementwise, RootsAndLogarithms) {
   check("sqrt", x, [](double v) { return std::sqrt(v); });
   check("rsqrt", x, [](double v) { return 1 / std::sqrt(v); });
   check("reciprocal", x, [](double v) { return 1 / v; });
+}
+
+double softplus(double v) { return std::max(v, 0.0) + std::log1p(std::exp(-std::abs(v))); }
+
+double crossEntropy(double logarithm, double complement, double target) {
+  return (target - 1) * std::max(complement, -100.0) - target * std::max(logarithm, -100.0);
+}
+
+TEST_P(Elementwise, DigitsNearZero) {
+  Array x(36), ones(36, 1);
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = static_cast<float>(std::pow(10, -static_cast<double>(i)) * (i % 2 ? -0.5 : 0.5));
+  auto ratios = [&](const std::string &fn, const Array &at, double (*f)(double)) {
+    SCOPED_TRACE(fn);
+    Array y = call(unary(fn, at.size()), {at})[0];
+    for (size_t i = 0; i < y.size(); ++i)
+      y[i] /= f(at[i]);
+    expectClose(y, ones, 4);
+  };
+  ratios("expm1", x, [](double v) { return std::expm1(v); });
+  ratios("log1p", map(x, [](double v) { return std::abs(v); }), [](double v) { return std::log1p(v); });
+}
+
+TEST_P(Elementwise, BinaryCrossEntropies) {
+  Array x{-120, -99, -36, -17, -1, 0, 0.5, 2, 15, 17, 20, 36, 37, 90, 120}, t, p, ofLogit, ofProbability;
+  for (size_t i = 0; i < x.size(); ++i) {
+    t.push_back(i % 3 / 2.0);
+    p.push_back(static_cast<float>(i == 1 ? 0 : i == 2 ? 1 : sigmoid(x[i] / 50)));
+    double complement = x[i] >= 53 * std::numbers::ln2 ? -100 : -softplus(x[i]);
+    ofLogit.push_back(crossEntropy(-softplus(-x[i]), complement, t[i]));
+    ofProbability.push_back(crossEntropy(std::log(p[i]), std::log1p(-p[i]), t[i]));
+  }
+  std::string type = std::string("$T");
+  expectClose(call(binary("sigmoid_cross_entropy", type, x.size(), type), {x, t})[0], ofLogit, 2);
+  expectClose(call(binary("binary_cross_entropy", type, x.size(), type), {p, t})[0], ofProbability, 2);
 }
 
 TEST_P(Elementwise, Trigonometry) {

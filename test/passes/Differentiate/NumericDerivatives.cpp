@@ -30,7 +30,8 @@ RankedTensorType like(Ingredients i, Value value, ArrayRef<int64_t> shape) {
 std::vector<NamedGraph> elementwiseGraphs() {
   std::vector<NamedGraph> graphs;
   for (Fn fn : {Fn::neg, Fn::abs, Fn::exp, Fn::log, Fn::sqrt, Fn::rsqrt, Fn::reciprocal, Fn::tanh, Fn::erf,
-                Fn::sigmoid, Fn::relu, Fn::gelu, Fn::gelu_tanh, Fn::silu, Fn::sin, Fn::cos, Fn::softplus})
+                Fn::sigmoid, Fn::relu, Fn::gelu, Fn::gelu_tanh, Fn::silu, Fn::sin, Fn::cos, Fn::softplus,
+                Fn::log1p, Fn::expm1})
     graphs.push_back({nn::stringifyElementwiseFn(fn).str(), [fn](Ingredients i) {
                         return i.map(fn, {i.map(Fn::sub, {i.in, i.scalar(fn == Fn::relu ? 1.1 : 0)})});
                       }});
@@ -43,6 +44,21 @@ std::vector<NamedGraph> elementwiseGraphs() {
                         return i.map(Fn::add, {i.map(fn, {i.in, row}), i.map(fn, {row, i.in})});
                       }});
   }
+  graphs.push_back({"binary_cross_entropy", [](Ingredients i) {
+                      Value p = i.map(Fn::sigmoid, {i.in}), t = i.map(Fn::sigmoid, {i.other});
+                      return i.map(Fn::binary_cross_entropy, {p, t});
+                    }});
+  graphs.push_back({"sigmoid_cross_entropy", [](Ingredients i) {
+                      return i.map(Fn::sigmoid_cross_entropy, {i.in, i.map(Fn::sigmoid, {i.other})});
+                    }});
+  // The value of a branch that is never taken is not finite, nor is its slope.
+  graphs.push_back({"branch_with_a_pole",
+                    [](Ingredients i) {
+                      Value pole = i.map(Fn::log, {i.map(Fn::sub, {i.in, i.in})});
+                      Value never = i.map(Fn::lt, {i.in, i.scalar(-1e9)});
+                      return i.map(Fn::select, {never, i.map(Fn::mul, {i.in, pole}), i.in});
+                    },
+                    true});
   graphs.push_back({"pow_of_zero", [](Ingredients i) {
                       Value base = i.map(Fn::relu, {i.map(Fn::sub, {i.in, i.scalar(1.1)})});
                       return i.map(Fn::pow, {base, i.map(Fn::add, {i.other, i.scalar(1)})});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // GEMMs through cuBLASLt's column-major world (the fake's, which follows its reference) against a plain
 // row-major loop: transposes, strides, bias, beta, dtypes, batches that merge and that do not.
+#include "runtime/cuda/AlignedParts.h"
 #include "runtime/cuda/MatmulShape.h"
 #include "test/runtime/cuda/FakeDevice.h"
 #include <bit>
@@ -48,8 +49,9 @@ struct Values {
 
 class CudaGemm : public testing::Test {
 protected:
-  /// `call` has its shape and strides; pointers are filled in. C starts as random numbers.
-  void check(accum_gemm call, float beta, bool bias, uint64_t biasAt = 0) {
+  /// `call` has its shape and strides; pointers are filled in. C starts as random numbers. It runs in aligned
+  /// parts where it has so many operations.
+  void check(accum_gemm call, float beta, bool bias, uint64_t biasAt = 0, double cutFrom = HUGE_VAL) {
     Values a(call.dtype, 4096, random), b(call.dtype, 4096, random), c(call.c_dtype, 8192, random);
     Values added(call.c_dtype, 256, random);
     card.put(kA, a.bytes.data(), a.bytes.size());
@@ -60,8 +62,10 @@ protected:
     call.b = card.base + kB;
     call.c = card.base + kC;
     call.bias = bias ? card.base + kBias + biasAt * bytesOf(DType(call.c_dtype)) : nullptr;
-    Status status = card.device->gemm(call, beta);
-    ASSERT_TRUE(status) << format(status.error());
+    for (const GemmPart &part : alignedParts(call, beta, cutFrom)) {
+      Status status = card.device->gemm(part.call, part.beta);
+      ASSERT_TRUE(status) << format(status.error());
+    }
     Values result = c;
     result.bytes = card.take(kC, c.bytes.size());
     expect(call, beta, a, b, bias ? &added : nullptr, biasAt, c);
@@ -136,6 +140,35 @@ TEST_F(CudaGemm, TransposesBetaAndBias) {
         call.c_row = 11;
         check(call, kind == 1 ? 1 : 0, kind == 2);
       }
+}
+
+/// Rows are 64 elements apart, and 57 of them are used: 56 and 1, in whichever operand they are contiguous.
+TEST_F(CudaGemm, PartsOfAlignedExtentsMakeTheWhole) {
+  for (bool turnA : {false, true})
+    for (bool turnB : {false, true})
+      for (int kind = 0; kind < 3; ++kind) {
+        accum_gemm call = plain(ACCUM_BF16, ACCUM_F32, 19, 57, 41);
+        call.a_row = turnA ? 1 : 64;
+        call.a_col = turnA ? 64 : 1;
+        call.b_row = turnB ? 1 : 64;
+        call.b_col = turnB ? 64 : 1;
+        call.c_row = 64;
+        EXPECT_EQ(alignedParts(call, 0, 0).size(), size_t(2 * (turnA ? 2 : 1) * (!turnA || turnB ? 2 : 1)));
+        check(call, kind == 1 ? 1 : 0, kind == 2, 0, 0);
+      }
+}
+
+TEST(AlignedParts, NothingIsCutWhereNothingIsGained) {
+  accum_gemm call = plain(ACCUM_BF16, ACCUM_BF16, 4096, 50257, 768);
+  EXPECT_EQ(alignedParts(call, 0).size(), 1U); // rows of B and C are not aligned
+  call.b_row = call.c_row = 50304;
+  std::vector<GemmPart> parts = alignedParts(call, 0);
+  ASSERT_EQ(parts.size(), 2U);
+  EXPECT_EQ(parts[0].call.n, 50256);
+  EXPECT_EQ(parts[1].call.n, 1);
+  call.m = 16;
+  EXPECT_EQ(alignedParts(call, 0).size(), 1U); // too small
+  EXPECT_EQ(alignedParts(plain(ACCUM_BF16, ACCUM_BF16, 4096, 50256, 768), 0).size(), 1U);
 }
 
 /// An algorithm is for biases of the alignment that the first one had.

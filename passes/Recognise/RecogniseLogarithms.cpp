@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Logarithms and exponentials that lose their digits as they are written: log of a sigmoid, log(1 + x),
+// exp(x) - 1, the logarithm of a sum of exponentials.
+#include "passes/Recognise/Recognisers.h"
+#include "passes/Recognise/Terms.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace accum::recognise {
+namespace {
+using nn::ElementwiseFn;
+
+Value apply(PatternRewriter &rewriter, Location location, Type type, ElementwiseFn fn, ValueRange operands) {
+  return nn::ElementwiseOp::create(rewriter, location, type, fn, operands);
+}
+
+/// fn(x) in x's own type.
+Value apply(PatternRewriter &rewriter, Location location, ElementwiseFn fn, Value x) {
+  return apply(rewriter, location, x.getType(), fn, x);
+}
+
+/// 1 - sigmoid(x) is sigmoid(-x).
+struct RecogniseComplement : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    Value x = argumentOf(complementOf(op.getResult()), ElementwiseFn::sigmoid);
+    if (!x || x.getType() != op.getType())
+      return rewriter.notifyMatchFailure(op, "not one less a sigmoid");
+    rewriter.replaceOpWithNewOp<nn::ElementwiseOp>(
+        op, op.getType(), ElementwiseFn::sigmoid,
+        ValueRange{apply(rewriter, op.getLoc(), ElementwiseFn::neg, x)});
+    return success();
+  }
+};
+
+/// log(sigmoid(x)) is -softplus(-x).
+struct RecogniseLogSigmoid : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    Value x = argumentOf(argumentOf(op.getResult(), ElementwiseFn::log), ElementwiseFn::sigmoid);
+    if (!x)
+      return rewriter.notifyMatchFailure(op, "not the logarithm of a sigmoid");
+    Value negative = apply(rewriter, op.getLoc(), ElementwiseFn::neg, x);
+    Value soft = apply(rewriter, op.getLoc(), ElementwiseFn::softplus, negative);
+    rewriter.replaceOpWithNewOp<nn::ElementwiseOp>(op, op.getType(), ElementwiseFn::neg, ValueRange{soft});
+    return success();
+  }
+};
+
+/// log(1 + exp(x)) is softplus(x), and log(1 + x) or log(1 - x) of anything else log1p. What is a sigmoid's
+/// complement becomes a sigmoid.
+struct RecogniseLogOnePlus : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    Value sum = argumentOf(op.getResult(), ElementwiseFn::log), rest = complementOf(sum);
+    Value x = rest ? rest : withoutAdded(sum, 1);
+    if (!x || x.getType() != op.getType() || constantOf(x) || definedBy(x, ElementwiseFn::sigmoid))
+      return rewriter.notifyMatchFailure(op, "not the logarithm of one and another value");
+    if (Value exponent = rest ? Value() : argumentOf(x, ElementwiseFn::exp))
+      rewriter.replaceOpWithNewOp<nn::ElementwiseOp>(op, op.getType(), ElementwiseFn::softplus,
+                                                     ValueRange{exponent});
+    else
+      rewriter.replaceOpWithNewOp<nn::ElementwiseOp>(
+          op, op.getType(), ElementwiseFn::log1p,
+          ValueRange{rest ? apply(rewriter, op.getLoc(), ElementwiseFn::neg, x) : x});
+    return success();
+  }
+};
+
+/// x of exp(x) - 1.
+Value underExpm1(nn::ElementwiseOp op) {
+  if (op.getFn() == ElementwiseFn::sub && constantOf(op.getOperands()[1]) == 1.0)
+    return argumentOf(op.getOperands()[0], ElementwiseFn::exp);
+  return argumentOf(withoutAdded(op.getResult(), -1), ElementwiseFn::exp);
+}
+
+/// exp(x) - 1 is expm1(x), and 1 - exp(x) its negative.
+struct RecogniseExpm1 : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    Value negated = argumentOf(complementOf(op.getResult()), ElementwiseFn::exp);
+    Value x = negated ? negated : underExpm1(op);
+    if (!x || x.getType() != op.getType())
+      return rewriter.notifyMatchFailure(op, "not an exponential less one");
+    Value value = apply(rewriter, op.getLoc(), ElementwiseFn::expm1, x);
+    rewriter.replaceOp(op, negated ? apply(rewriter, op.getLoc(), ElementwiseFn::neg, value) : value);
+    return success();
+  }
+};
+
+/// x of exp(x * scale): an exponential, or a power of a positive number.
+struct Exponential {
+  Value x;
+  double scale = 1;
+};
+std::optional<Exponential> exponential(Value value) {
+  if (Value x = argumentOf(value, ElementwiseFn::exp))
+    return Exponential{x};
+  auto power = definedBy(value, ElementwiseFn::pow);
+  std::optional<double> base = power ? constantOf(power.getOperands()[0]) : std::nullopt;
+  if (!base || *base <= 0 || *base == 1 || std::isinf(*base))
+    return std::nullopt;
+  return Exponential{power.getOperands()[1], std::log(*base)};
+}
+
+/// log(exp(a) + exp(b)) is max(a, b) + softplus(-|a - b|).
+struct RecogniseLogAddExp : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    auto sum = definedBy(argumentOf(op.getResult(), ElementwiseFn::log), ElementwiseFn::add);
+    auto left = sum ? exponential(sum.getOperands()[0]) : std::nullopt;
+    auto right = sum ? exponential(sum.getOperands()[1]) : std::nullopt;
+    if (!left || !right)
+      return rewriter.notifyMatchFailure(op, "not the logarithm of two exponentials");
+    Location location = op.getLoc();
+    auto create = [&](ElementwiseFn fn, ValueRange operands) {
+      return apply(rewriter, location, op.getType(), fn, operands);
+    };
+    Value a = scaled(rewriter, location, *left), b = scaled(rewriter, location, *right);
+    Value distance = create(ElementwiseFn::abs, create(ElementwiseFn::sub, {a, b}));
+    Value rest = create(ElementwiseFn::softplus, create(ElementwiseFn::neg, distance));
+    rewriter.replaceOp(op, create(ElementwiseFn::add, {create(ElementwiseFn::max, {a, b}), rest}));
+    return success();
+  }
+
+private:
+  static Value scaled(PatternRewriter &rewriter, Location location, Exponential e) {
+    if (e.scale == 1)
+      return e.x;
+    auto type = cast<RankedTensorType>(e.x.getType());
+    auto scalar = RankedTensorType::get({}, type.getElementType());
+    auto number = DenseElementsAttr::get(scalar, rewriter.getFloatAttr(type.getElementType(), e.scale));
+    Value factor = nn::ConstantOp::create(rewriter, location, scalar, number);
+    return apply(rewriter, location, type, ElementwiseFn::mul, {e.x, factor});
+  }
+};
+} // namespace
+
+void addLogarithmPatterns(RewritePatternSet &patterns) {
+  patterns
+      .add<RecogniseComplement, RecogniseLogSigmoid, RecogniseLogOnePlus, RecogniseExpm1, RecogniseLogAddExp>(
+          patterns.getContext());
+}
+
+} // namespace accum::recognise

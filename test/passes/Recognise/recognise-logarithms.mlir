@@ -1,0 +1,153 @@
+// Logarithms and exponentials that have no digits left as they are written.
+// RUN: accum-opt %s -accum-recognise | FileCheck %s
+
+// As torch.nn.functional.logsigmoid is exported.
+// CHECK-LABEL: func.func @log_sigmoid
+func.func @log_sigmoid(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[N:.*]] = nn.elementwise <neg> (%arg0)
+  // CHECK: %[[S:.*]] = nn.elementwise <softplus> (%[[N]])
+  // CHECK: %[[Y:.*]] = nn.elementwise <neg> (%[[S]])
+  // CHECK: return %[[Y]]
+  %0 = nn.elementwise <sigmoid> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.elementwise <log> (%0) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %1 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// log(1 - sigmoid(x)).
+// CHECK-LABEL: func.func @log_of_complement
+func.func @log_of_complement(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[S:.*]] = nn.elementwise <softplus> (%arg0)
+  // CHECK: %[[Y:.*]] = nn.elementwise <neg> (%[[S]])
+  // CHECK: return %[[Y]]
+  %0 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %1 = nn.elementwise <sigmoid> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %2 = nn.elementwise <sub> (%0, %1) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %3 = nn.elementwise <log> (%2) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %3 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// log1p(-sigmoid(x)), decomposed.
+// CHECK-LABEL: func.func @log1p_of_complement
+func.func @log1p_of_complement(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[S:.*]] = nn.elementwise <softplus> (%arg0)
+  // CHECK: %[[Y:.*]] = nn.elementwise <neg> (%[[S]])
+  // CHECK: return %[[Y]]
+  %0 = nn.elementwise <sigmoid> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.elementwise <neg> (%0) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %2 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %3 = nn.elementwise <add> (%1, %2) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %4 = nn.elementwise <log> (%3) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %4 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// 1 - sigmoid(x), without a logarithm.
+// CHECK-LABEL: func.func @complement
+func.func @complement(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[N:.*]] = nn.elementwise <neg> (%arg0)
+  // CHECK: %[[Y:.*]] = nn.elementwise <sigmoid> (%[[N]])
+  // CHECK: return %[[Y]]
+  %0 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %1 = nn.elementwise <sigmoid> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %2 = nn.elementwise <sub> (%0, %1) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %2 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// log(1 + x).
+// CHECK-LABEL: func.func @log1p
+func.func @log1p(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[Y:.*]] = nn.elementwise <log1p> (%arg0)
+  // CHECK: return %[[Y]]
+  %0 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %1 = nn.elementwise <add> (%0, %x) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %2 = nn.elementwise <log> (%1) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %2 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// log(1 - x).
+// CHECK-LABEL: func.func @log_one_less
+func.func @log_one_less(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[N:.*]] = nn.elementwise <neg> (%arg0)
+  // CHECK: nn.elementwise <log1p> (%[[N]])
+  %0 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %1 = nn.elementwise <sub> (%0, %x) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %2 = nn.elementwise <log> (%1) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %2 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// No function has log(2 + x).
+// CHECK-LABEL: func.func @log_two_plus
+func.func @log_two_plus(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK-NOT: log1p
+  // CHECK: nn.elementwise <log>
+  %0 = nn.constant {value = dense<2.0> : tensor<f32>} : tensor<f32>
+  %1 = nn.elementwise <add> (%0, %x) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %2 = nn.elementwise <log> (%1) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %2 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// log(1 + exp(x)).
+// CHECK-LABEL: func.func @softplus
+func.func @softplus(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK-NEXT: %[[Y:.*]] = nn.elementwise <softplus> (%arg0)
+  // CHECK-NEXT: return %[[Y]]
+  %0 = nn.elementwise <exp> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %2 = nn.elementwise <add> (%0, %1) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %3 = nn.elementwise <log> (%2) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %3 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// exp(x) - 1.
+// CHECK-LABEL: func.func @expm1
+func.func @expm1(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[Y:.*]] = nn.elementwise <expm1> (%arg0)
+  // CHECK: return %[[Y]]
+  %0 = nn.elementwise <exp> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %2 = nn.elementwise <sub> (%0, %1) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %2 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// 1 - exp(x).
+// CHECK-LABEL: func.func @one_less_exp
+func.func @one_less_exp(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[E:.*]] = nn.elementwise <expm1> (%arg0)
+  // CHECK: %[[Y:.*]] = nn.elementwise <neg> (%[[E]])
+  // CHECK: return %[[Y]]
+  %0 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %1 = nn.elementwise <exp> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %2 = nn.elementwise <sub> (%0, %1) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %2 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// log(exp(a) + exp(b)).
+// CHECK-LABEL: func.func @logaddexp
+func.func @logaddexp(%x: tensor<1x8xf32, #nn.extent<0>>, %y: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[D:.*]] = nn.elementwise <sub> (%arg0, %arg1)
+  // CHECK: %[[A:.*]] = nn.elementwise <abs> (%[[D]])
+  // CHECK: %[[N:.*]] = nn.elementwise <neg> (%[[A]])
+  // CHECK: %[[R:.*]] = nn.elementwise <softplus> (%[[N]])
+  // CHECK: %[[M:.*]] = nn.elementwise <max> (%arg0, %arg1)
+  // CHECK: nn.elementwise <add> (%[[M]], %[[R]])
+  %0 = nn.elementwise <exp> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %1 = nn.elementwise <exp> (%y) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %2 = nn.elementwise <add> (%0, %1) : (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %3 = nn.elementwise <log> (%2) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %3 : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// The same of powers of two: exponents times log(2).
+// CHECK-LABEL: func.func @logaddexp2
+func.func @logaddexp2(%x: tensor<1x8xf32, #nn.extent<0>>, %y: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[L:.*]] = nn.constant {value = dense<0.693147182>
+  // CHECK: %[[A:.*]] = nn.elementwise <mul> (%arg0, %[[L]])
+  // CHECK: nn.elementwise <softplus>
+  // CHECK: nn.elementwise <max> (%[[A]]
+  %0 = nn.constant {value = dense<2.0> : tensor<f32>} : tensor<f32>
+  %1 = nn.elementwise <pow> (%0, %x) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %2 = nn.constant {value = dense<2.0> : tensor<f32>} : tensor<f32>
+  %3 = nn.elementwise <pow> (%2, %y) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %4 = nn.elementwise <add> (%1, %3) : (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %5 = nn.elementwise <log> (%4) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %5 : tensor<1x8xf32, #nn.extent<0>>
+}
