@@ -20,6 +20,8 @@ typedef struct accum_session accum_session;
 
 /* The message of this thread's last failed call; valid until its next call. */
 const char *accum_last_error(void);
+/* Where that is empty, since another rank says what is wrong: "error: another rank failed, rank 0: ...". */
+const char *accum_other_error(void);
 const char *accum_runtime_version(void);
 
 /* ---- Open -------------------------------------------------------------------------------------- */
