@@ -225,7 +225,9 @@ Node plain(const std::string &opType, std::vector<std::string> inputs, const std
 std::string straightThrough(Node first, Node last, std::vector<std::string> trusted = {}) {
   Graph graph;
   graph.nodes = {std::move(first), std::move(last)};
-  std::optional<Refusal> lost = StraightThrough(graph, std::move(trusted)).refusal(graph.nodes.back());
+  auto isTrained = [](const std::string &value) { return value != "data"; };
+  std::optional<Refusal> lost =
+      StraightThrough(graph, std::move(trusted)).refusal(graph.nodes.back(), isTrained);
   return lost ? lost->message : "";
 }
 
@@ -243,8 +245,167 @@ TEST(StraightThrough, isKnownByWhatItTakesBack) {
   EXPECT_EQ(straightThrough(plain("Sub", {"z", "q"}, "d"), sum("z", "d")), "");
   EXPECT_EQ(straightThrough(difference, plain("Sub", {"d", "z"}, "y")), "");
   EXPECT_EQ(straightThrough(difference, plain("Mul", {"z", "d"}, "y")), "");
+  // (q + z) - z, z * (q / z) and (q * z) / z.
+  EXPECT_THAT(straightThrough(plain("Add", {"q", "z"}, "d"), plain("Sub", {"d", "z"}, "y")),
+              HasSubstr("takes back"));
+  EXPECT_THAT(straightThrough(plain("Div", {"q", "z"}, "d"), plain("Mul", {"z", "d"}, "y")),
+              HasSubstr("takes back"));
+  EXPECT_THAT(straightThrough(plain("Mul", {"z", "q"}, "d"), plain("Div", {"d", "z"}, "y")),
+              HasSubstr("takes back"));
+  EXPECT_THAT(straightThrough(plain("Neg", {"z"}, "d"), sum("d", "z")), HasSubstr("takes back"));
+  EXPECT_THAT(straightThrough(plain("Reciprocal", {"z"}, "d"), plain("Mul", {"z", "d"}, "y")),
+              HasSubstr("takes back"));
+  EXPECT_EQ(straightThrough(plain("Div", {"z", "q"}, "d"), plain("Mul", {"z", "d"}, "y")), "");
+  EXPECT_EQ(straightThrough(plain("Mul", {"z", "q"}, "d"), plain("Sub", {"d", "z"}, "y")), "");
+  EXPECT_EQ(straightThrough(plain("Add", {"q", "data"}, "d"), plain("Sub", {"d", "data"}, "y")), "")
+      << "a large constant rounds";
   // The dynamo exporter tells of each detach().
   difference.metadata["pkg.torch.onnx.name_scopes"] = "['']";
   EXPECT_EQ(straightThrough(difference, sum("z", "d")), "");
+}
+
+TEST(StraightThrough, nothingIsTakenFromItself) {
+  auto told = [](const std::string &opType, const std::string &x, const std::string &y) {
+    return straightThrough(plain("Exp", {"x"}, "e"), plain(opType, {x, y}, "y"));
+  };
+  EXPECT_THAT(told("Sub", "e", "e"), HasSubstr("has two equal operands, as in x - x.detach()"));
+  EXPECT_THAT(told("Div", "e", "e"), HasSubstr("as in x / x.detach()"));
+  EXPECT_EQ(told("Sub", "data", "data"), "") << "it has no gradient";
+  EXPECT_EQ(told("Mul", "e", "e"), "");
+  EXPECT_EQ(told("Sub", "e", "x"), "");
+}
+
+/// Of `last(a, b)`, where two nodes compute a and b of x.
+std::string ofTwo(Node a, Node b, const std::string &last = "Sub") {
+  Graph graph;
+  graph.nodes = {std::move(a), std::move(b), plain(last, {"a", "b"}, "y")};
+  auto isTrained = [](const std::string &) { return true; };
+  std::optional<Refusal> lost = StraightThrough(graph, {}).refusal(graph.nodes.back(), isTrained);
+  return lost ? lost->message : "";
+}
+
+TEST(StraightThrough, equalHalves) {
+  EXPECT_THAT(ofTwo(plain("Exp", {"x"}, "a"), plain("Exp", {"x"}, "b")), HasSubstr("two equal operands"));
+  EXPECT_EQ(ofTwo(plain("Exp", {"x"}, "a"), plain("Exp", {"z"}, "b")), "");
+  EXPECT_EQ(ofTwo(plain("Exp", {"x"}, "a"), plain("Log", {"x"}, "b")), "");
+  Node first = plain("Concat", {"x", "x"}, "a"), second = plain("Concat", {"x", "x"}, "b");
+  first.attributes.emplace("axis", int64_t{0});
+  second.attributes.emplace("axis", int64_t{1});
+  EXPECT_EQ(ofTwo(first, second), "");
+  second.attributes["axis"] = int64_t{0};
+  EXPECT_THAT(ofTwo(first, second, "Div"), HasSubstr("two equal operands"));
+  Node mode = plain("Dropout", {"x", "ratio", "mode"}, "a"), other = mode;
+  other.outputs = {"b"};
+  EXPECT_EQ(ofTwo(mode, other), "") << "two draws";
+}
+
+/// A node in these modules of these classes, from this trace: `FILE:CODE` a frame, outermost first.
+Node framed(const std::string &call, const std::string &scopes, const std::string &classes,
+            std::initializer_list<const char *> frames) {
+  Node node = traced("Mul", call);
+  node.name = scopes;
+  node.metadata["pkg.torch.onnx.name_scopes"] = scopes;
+  node.metadata["pkg.torch.onnx.class_hierarchy"] = classes;
+  std::string trace;
+  for (std::string_view frame : frames) {
+    size_t colon = frame.find(':');
+    std::string file(frame.substr(0, colon)), code(frame.substr(colon + 1));
+    trace += "  File \"" + file + "\", line " + std::to_string(std::hash<std::string>()(code) % 1000) +
+             ", in forward\n    " + code + "\n";
+  }
+  node.metadata["pkg.torch.onnx.stack_trace"] = trace;
+  return node;
+}
+
+/// Of each node what is told of it.
+std::vector<std::string> tellFrames(std::vector<Node> nodes) {
+  Graph graph;
+  graph.nodes = std::move(nodes);
+  CustomBackward custom(graph, {});
+  std::vector<std::string> told;
+  for (const Node &node : graph.nodes) {
+    std::optional<Refusal> lost = custom.refusal(node);
+    told.push_back(lost ? lost->message : "");
+  }
+  return told;
+}
+
+constexpr const char *kMul = "mul.Tensor](args = (%x, 2)";
+
+TEST(CustomBackward, aForwardAroundTheModelIsNoFunction) {
+  // One of the instance's own, known by the file of the class.
+  EXPECT_THAT(tellFrames({framed(kMul, "['', 'mul']", "['lib.net.Net', 'mul']",
+                                 {"/me/train.py:return inner(self, x)", "/site/lib/net.py:y = x * 2"})}),
+              ElementsAre(""));
+  // Both in one file, known by the lines of what it calls.
+  EXPECT_THAT(
+      tellFrames({framed(kMul, "['', 'mul']", "['__main__.Net', 'mul']",
+                         {"train.py:return inner(x)", "train.py:y = x * 2"}),
+                  framed(kMul, "['', 'head', 'mul_1']", "['__main__.Net', 'lib.Head', 'mul']",
+                         {"train.py:return inner(x)", "train.py:y = s.head(x)", "lib.py:return x * 3"})}),
+      ElementsAre("", ""));
+  // Two around each other: the inner one has a line of its own.
+  EXPECT_THAT(tellFrames({framed(kMul, "['', 'mul']", "['__main__.Net', 'mul']",
+                                 {"train.py:return outer(x)", "train.py:return inner(x)",
+                                  "train.py:y = x * self.scale"}),
+                          framed(kMul, "['', 'mul_1']", "['__main__.Net', 'mul']",
+                                 {"train.py:return outer(x)", "train.py:return y * 2"})}),
+              ElementsAre("", ""));
+  // With lines of its own that speak of the model.
+  const char *outer = "train.py:loss = self.weigh(inner(x))", *own = "train.py:x = act(self.x)";
+  EXPECT_THAT(tellFrames({framed(kMul, "['', 'mul']", "['__main__.Net', 'mul']", {outer}),
+                          framed(kMul, "['', 'mul_1']", "['__main__.Net', 'mul']", {outer, own}),
+                          framed(kMul, "['', 'act.0', 'mul_2']", "['__main__.Net', '__main__.Swish', 'mul']",
+                                 {outer, own, "train.py:return x * 2"})}),
+              ElementsAre("", "", ""));
+  // Around a part of the model.
+  EXPECT_THAT(tellFrames({framed(
+                  kMul, "['', 'act', 'mul']", "['__main__.Net', 'lib.act.Swish', 'mul']",
+                  {"train.py:x = self.act(x)", "train.py:return inner(x)", "lib/act.py:return x * 2"})}),
+              ElementsAre(""));
+}
+
+TEST(CustomBackward, aForwardInsideAModuleIsAFunction) {
+  const char *module = "['', 'mul']", *type = "['__main__.Net', 'mul']";
+  EXPECT_THAT(
+      tellFrames({framed(kMul, module, type, {"train.py:x = Reverse.apply(x)", "train.py:return x * 2"})}),
+      ElementsAre(HasSubstr("comes from `Reverse`, a torch.autograd.Function")));
+  EXPECT_THAT(tellFrames({framed(kMul, module, type, {"train.py:x = reverse(x)", "train.py:return x * 2"})}),
+              ElementsAre(HasSubstr("which is no module's of the model")));
+  // In a forward of the instance's own.
+  EXPECT_THAT(tellFrames({framed(kMul, module, "['lib.net.Net', 'mul']",
+                                 {"train.py:return inner(self, x)", "lib/net.py:x = reverse(x)",
+                                  "lib/net.py:return x * 2"})}),
+              ElementsAre(HasSubstr("which is no module's of the model")));
+  // One that calls its context self.
+  EXPECT_THAT(tellFrames({framed(kMul, module, type,
+                                 {"train.py:x = Reverse.apply(x)", "train.py:return x * self.scale"})}),
+              ElementsAre(HasSubstr("comes from `Reverse`")));
+  // In a line with a module of the same file.
+  EXPECT_THAT(
+      tellFrames(
+          {framed(kMul, module, type, {"train.py:return self.head(reverse(x))", "train.py:return x * 2"}),
+           framed(kMul, "['', 'head', 'mul_1']", "['__main__.Net', '__main__.Head', 'mul']",
+                  {"train.py:return self.head(reverse(x))", "train.py:return x * self.scale"})}),
+      ElementsAre(HasSubstr("which is no module's of the model"), ""));
+}
+
+TEST(CustomBackward, modulesThatNoOtherHolds) {
+  const char *module = "['', 'mul']", *type = "['__main__.Net', 'mul']";
+  for (const char *caller : {"train.py:return Dice()(x, y)", "train.py:return self.head.forward(x)",
+                             "train.py:return nn.Sequential(a, b)(x)", "train.py:x = old_forward(x)",
+                             "train.py:if a: return Dice(1)(self.net(x), y)"})
+    EXPECT_THAT(tellFrames({framed(kMul, module, type, {caller, "train.py:return x * 2"})}), ElementsAre(""));
+  for (const char *caller : {"train.py:return reverse(inner(x))", "train.py:return Dice()(reverse(x), y)",
+                             "train.py:return Dice(reverse(x))"})
+    EXPECT_THAT(tellFrames({framed(kMul, module, type, {caller, "train.py:return x * 2"})}),
+                ElementsAre(HasSubstr("which is no module's of the model")));
+  EXPECT_THAT(tellFrames({framed(kMul, module, type,
+                                 {"train.py:return criterion(x)", "train.py:return x * self.gamma"})}),
+              ElementsAre(""));
+  EXPECT_THAT(
+      tellFrames({framed(kMul, module, type,
+                         {"train.py:def forward(self, x): return reverse(x)", "train.py:return x * 2"})}),
+      ElementsAre(HasSubstr("which is no module's of the model")));
 }
 } // namespace
