@@ -50,7 +50,7 @@ runtime::InputSpec inputOf(DictionaryAttr input, std::optional<int64_t> wholeBat
 /// What the pre-pass of training or evaluation reads, and what the runtime makes, which costs nothing.
 void markPrepassInputs(device::ProgramOp program, std::vector<runtime::InputSpec> &inputs) {
   for (runtime::InputSpec &input : inputs)
-    input.inPrepass = input.isRuntimeMade();
+    input.inPrepass = input.isRuntimeMade;
   program.walk([&](device::BufferOp buffer) {
     auto loop = buffer->getParentOfType<device::ForMicroOp>();
     if (loop && loop.getPhase() == device::Phase::prepass && buffer.getSpace() == device::Space::input)
@@ -142,6 +142,7 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   manifest.precision = train::precisionOf(module).str();
   for (auto input : program.getInputs().getAsRange<DictionaryAttr>())
     manifest.inputs.push_back(inputOf(input, train::wholeBatchOf(module)));
+  runtime::markRuntimeInputs(manifest.inputs);
   markPrepassInputs(program, manifest.inputs);
   for (auto [param, spec] : llvm::zip_equal(module.getOps<train::ParamOp>(), manifest.params)) {
     spec.framework = frameworkNames(param);

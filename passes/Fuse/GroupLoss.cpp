@@ -104,7 +104,8 @@ bool LossGroup::isSliceable(train::CommandOp command) {
     auto argument = dyn_cast<BlockArgument>(root);
     for (auto [i, entry] : llvm::enumerate(inputs))
       if (StringRef name = entry.getAs<StringAttr>("name").getValue();
-          argument && argument.getArgNumber() == i && (name == "rng" || name == "first_row"))
+          argument && argument.getArgNumber() == i && !nn::Placement::of(argument.getType()).isBatched() &&
+          (name == "rng" || name == "first_row"))
         return false;
   }
   for (OpResult result : command->getResults())

@@ -69,13 +69,20 @@ struct BuildProgram : impl::BuildProgramBase<BuildProgram> {
 
 } // namespace
 
+/// The last input, the runtime's seed and step: a model may have an input of that name before it.
+static bool isSeeds(train::StepOp step, size_t input) {
+  auto inputs = step.getInputs();
+  return input + 1 == inputs.size() &&
+         cast<DictionaryAttr>(inputs[input]).getAs<StringAttr>("name").getValue() == "rng";
+}
+
 /// Inputs in the manifest's order; the last one, rng, is the runtime's seed and step.
 void StepSchedule::placeInputs(Block &body) {
   for (auto [i, input] : llvm::enumerate(step.getInputs().getAsRange<DictionaryAttr>())) {
     StringRef name = input.getAs<StringAttr>("name").getValue();
     BlockArgument argument = body.getArgument(i);
     auto type = cast<RankedTensorType>(argument.getType());
-    if (name == "rng")
+    if (isSeeds(step, i))
       buffers.place(argument, {Space::rng, 0, type, "rng"});
     else
       buffers.place(argument, {Space::input, static_cast<int64_t>(i), type, name.str()});
@@ -302,11 +309,9 @@ LogicalResult StepSchedule::build(Phase microPhase) {
 
 /// The inputs that the runtime binds: all but rng.
 static ArrayAttr boundInputs(train::StepOp step) {
-  SmallVector<Attribute> inputs;
-  for (auto input : step.getInputs().getAsRange<DictionaryAttr>())
-    if (input.getAs<StringAttr>("name").getValue() != "rng")
-      inputs.push_back(input);
-  return ArrayAttr::get(step.getContext(), inputs);
+  ArrayRef<Attribute> inputs = step.getInputs().getValue();
+  bool hasSeeds = !inputs.empty() && isSeeds(step, inputs.size() - 1);
+  return ArrayAttr::get(step.getContext(), inputs.drop_back(hasSeeds));
 }
 
 /// A run hands over what it can read from files.
