@@ -102,7 +102,7 @@ bool LossGroup::isSliceable(train::CommandOp command) {
       return false;
     auto argument = dyn_cast<BlockArgument>(root);
     auto brought = argument ? dyn_cast<BlockArgument>(loop.sourceOf(argument)) : BlockArgument();
-    if (StringRef name = brought ? train::inputName(brought) : ""; name == "rng" || name == "first_row")
+    if (StringRef name = brought ? train::madeInput(brought) : ""; name == "rng" || name == "first_row")
       return false;
   }
   for (OpResult result : command->getResults())

@@ -76,11 +76,19 @@ static std::vector<std::string> waysOut(const Node &node) {
   return {};
 }
 
+static std::vector<std::string> waysOutOfDomain(const Node &node) {
+  if (node.domain.starts_with("com.microsoft") || node.domain == "org.pytorch.aten")
+    return {"onnxruntime's optimizers fuse nodes into it: give the file before them, or save it with "
+            "ORT_ENABLE_BASIC, which keeps to ONNX's operators"};
+  return {};
+}
+
 /// Refuses a node that has none, or that carries what the rule does not know; `If` is not in the table.
 static Rule ruleOf(const Node &node) {
   static const OperatorRule branches{nullptr, "then_branch else_branch"};
   if (!node.domain.empty() && node.domain != "ai.onnx")
-    refuseUnsupported("is an operator of domain `" + node.domain + "`, which is not supported");
+    throw Refusal{"unsupported", "is an operator of domain `" + node.domain + "`, which is not supported",
+                  waysOutOfDomain(node)};
   const OperatorRule *rule = node.opType == "If" ? &branches : ruleTable().find(node.opType, node.opset);
   if (!rule)
     throw Refusal{"unsupported",
