@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator, Mapping, Sequence
 
 from . import _errors, _forms
 from ._batch import is_positional
-from ._outputs import loss_of, scalar
+from ._outputs import loss_of, scalar, scores_of
 from ._substitutes import traceable
 
 OLDEST_TORCH = (2, 9)
@@ -75,22 +75,23 @@ def _named_batch(module: Any, batch: Any, loss: Callable | None) -> dict[str, An
     return dict(zip(names, values))
 
 
-def _step(names: Sequence[str], taken: Sequence[str], loss: Callable | None, computed: Callable | None) -> Callable:
+def _step(names: Sequence[str], taken: Sequence[str], loss: Callable | None, read: Callable,
+          computed: Callable | None) -> Callable:
     """What happens to the arrays of a mapping: forward gets those that it takes, and the loss has the whole. computed: more
     arguments, of the batch."""
     def step(call: Callable, *values: Any) -> Any:
         batch = dict(zip(names, values))
         if loss is None:
-            return loss_of(call(**batch, **(computed(batch) if computed else {})))
+            return read(call(**batch, **(computed(batch) if computed else {})))
         return scalar(loss(call(**{name: batch[name] for name in taken}), batch), "what the loss returns")
 
     return step
 
 
-def _step_by_position(loss: Callable | None) -> Callable:
+def _step_by_position(loss: Callable | None, read: Callable) -> Callable:
     def step(call: Callable, *values: Any) -> Any:
         if loss is None:
-            return loss_of(call(*values))
+            return read(call(*values))
         return scalar(loss(call(*values[:-1]), values[-1]), "what the loss returns")
 
     return step
@@ -190,7 +191,7 @@ def _module_in(torch: Any, model: Any) -> Any:
 
 
 def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, loss: Callable | None = None,
-           training: bool | None = None, _computed: Callable | None = None) -> Export:
+           training: bool | None = None, _computed: Callable | None = None, _has_named_loss: bool = False) -> Export:
     """Writes `module` as an ONNX file that accumc can train.
 
     example_batch: one batch as the loader gives it, axis 0 of every array the samples: a mapping of forward's arguments
@@ -215,7 +216,9 @@ def export(module: Any, example_batch: Any, path: str | os.PathLike[str], *, los
     names = _forms.input_names(module, arrays)
     batch = dict(zip(names, _traced_batch(torch, module, named).values()))
     is_mapping = isinstance(example_batch, Mapping)
-    step = _step(arrays, _forms.names_taken(module, arrays), loss, _computed) if is_mapping else _step_by_position(loss)
+    read = scores_of if _has_named_loss else loss_of
+    step = _step(arrays, _forms.names_taken(module, arrays), loss, read, _computed) if is_mapping else _step_by_position(
+        loss, read)
     refusals: list[_errors.Error] = []
 
     def watched(call: Callable, *values: Any) -> Any:

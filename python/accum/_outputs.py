@@ -74,3 +74,11 @@ def loss_of(output: Any) -> Any:
     if logits is not None:
         return logits
     return output[0] if isinstance(output, (tuple, list)) else output
+
+
+def scores_of(output: Any) -> Any:
+    """What a loss by name is put on: the logits, or the first of several; names of a mapping stay for it to choose."""
+    logits = _named(output, "logits")
+    if logits is not None or isinstance(output, Mapping):
+        return output if logits is None else logits
+    return next((tensor for _, tensor in _tensors(output) if tensor.is_floating_point() and tensor.dim()), output)

@@ -107,7 +107,7 @@ class Trainer(Runner):
                                      slug="usage", exit_code=2)
         of_module = loss if callable(loss) else None
         self.export = export(model, example_batch, self._folder / "model.onnx", loss=of_module, training=training,
-                             _computed=self._computed)
+                             _computed=self._computed, _has_named_loss=isinstance(loss, str) and loss != "auto")
         self._order = self.export.input_names if not isinstance(example_batch, Mapping) or is_positional(
             example_batch) else ()
         return self._compiled(self.export.path, batch=batch, loss=None if of_module else loss, **compiled)

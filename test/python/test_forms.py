@@ -64,6 +64,17 @@ def test_the_scalar_among_the_outputs_is_the_loss(form):
     check_step(Returns(FORMS[form]), batch_of(), entropy)
 
 
+@pytest.mark.parametrize("form", ["before", "mapping", "by its name"])
+def test_a_loss_by_name_is_put_on_the_scores(form):
+    """And only then; the module's own loss smooths its labels."""
+    forms = {**FORMS, "by its name": lambda scores, loss: {"loss": loss, "logits": scores}}
+
+    def plain(module, batch):
+        return functional.cross_entropy(module.layer(batch["x"]), batch["labels"])
+
+    check_step(Returns(forms[form]), batch_of(), plain, loss="cross-entropy")
+
+
 @pytest.mark.parametrize("form", [lambda scores, loss: (loss, loss * 2), lambda scores, loss: {"a": loss, "b": loss * 2}])
 def test_several_scalars_are_ambiguous(form):
     with pytest.raises(accum.Error) as caught:
