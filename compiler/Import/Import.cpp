@@ -14,7 +14,7 @@
 #include "compiler/Import/walk/ModuleCounts.h"
 #include "compiler/Import/walk/ParameterOps.h"
 #include "compiler/Import/walk/UnreadInputs.h"
-#include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/ParameterName.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
@@ -194,11 +194,13 @@ static void recordSeparated(ModuleOp module, const Graph &graph) {
 /// Parameters that no load reads any more leave the module; trained ones are told.
 static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTable &table,
                        ImportReport &report) {
-  std::set<std::string> read;
-  function.walk([&](train::LoadParamOp load) { read.insert(load.getParam().str()); });
+  std::set<std::string> loaded, read;
+  function.walk([&](train::LoadParamOp load) { loaded.insert(load.getParam().str()); });
   for (auto param : llvm::make_early_inc_range(module.getOps<train::ParamOp>()))
-    if (read.count(param.getSymName().str()) == 0)
+    if (loaded.count(param.getSymName().str()) == 0)
       param.erase();
+    else
+      read.insert(train::onnxName(param).str());
   if (std::vector<std::string> none = namesOfNone(table, read); !none.empty())
     module->setAttr(kStateLacks,
                     OpBuilder(module).getStrArrayAttr(SmallVector<StringRef>(none.begin(), none.end())));

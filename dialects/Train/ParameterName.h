@@ -10,8 +10,8 @@ inline constexpr const char *kOnnxName = "train.onnx_name";
 
 /// The symbol of an initializer of that name: its own, but for those that the step and its functions have.
 inline std::string symbolFor(llvm::StringRef initializer) {
-  bool isTaken = initializer == "forward" || initializer == "step" || initializer == "eval" ||
-                 initializer == "program";
+  bool isTaken =
+      initializer == "forward" || initializer == "step" || initializer == "eval" || initializer == "program";
   return isTaken ? "initializer." + initializer.str() : initializer.str();
 }
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`FOLDER`: inputs of a model that are called as the inputs that the program adds, with the types of those, and parameters that are called as
-numbers of a run. The loss is the mean over the samples with `valid` of first_row . w + s rng (oracle: the formula)."""
+functions of the program. The loss is the mean over the samples with `valid` of first_row . w + s rng (oracle: the formula)."""
 import pathlib
 import struct
 import sys
@@ -14,7 +14,7 @@ from onnx_graph import BOOL, FLOAT, INT64, Graph
 BATCH, WIDTH = 5, 3
 VALID, FIRST = [1, 0, 1, 1, 0], [[((7 * i + 3 * k) % 11) / 4 - 1 for k in range(WIDTH)] for i in range(BATCH)]
 NUMBERS = [[3, -2], [5, 1], [0, 4], [-7, 2], [6, 6]]
-PARAMETERS = [("loss", "targets"), ("seed", "rng"), ("valid.weight", "first_row.weight")]
+PARAMETERS = [("step", "eval"), ("forward", "program"), ("targets", "seed"), ("valid.weight", "first_row.weight")]
 
 
 def make(path, names):
