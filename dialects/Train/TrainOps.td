@@ -101,7 +101,7 @@ def Train_StepOp : Train_Op<"step", [Symbol, IsolatedFromAbove]> {
     | update | hyper: tensor<8xf64> (accum_program.h: accum_hyper_slot), totals, gradients (replicated now, in the order of `gradients`) | nothing |
 
     Inputs are the model's, described by `inputs` (one dictionary each: name, bound, synthesize, made by import), then
-    `valid: tensor<1xi1, #nn.batched<0>>`, `first_row: tensor<i64>`, `rng: tensor<2xi64>` (seed, step).
+    `valid: tensor<1xi1, #nn.batched<0>>`, `first_row: tensor<i64>`, `rng: tensor<3xi64>` (seed, step, samples before the call).
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$inputs, ArrayAttr:$gradients);
   let regions = (region MaxSizedRegion<1>:$prepass, MaxSizedRegion<1>:$prologue, MaxSizedRegion<1>:$micro,

@@ -56,7 +56,7 @@ ForwardGraph::ForwardGraph(func::FuncOp forward) : function(forward) {
                    llvm::any_of(op.getOperands(), [&](Value v) { return active.contains(v); });
     bool early =
         isa<nn::TotalOp>(op) ||
-        (!reached && !isa<nn::DropoutOp, nn::ShareOp>(op) &&
+        (!reached && !isa<nn::DropoutOp, nn::RandomOp, nn::ShareOp>(op) &&
          llvm::all_of(op.getOperands(), [&](Value v) { return constant.contains(v); }) &&
          llvm::all_of(op.getResultTypes(), [](Type t) { return nn::Placement::of(t).isReplicated(); }));
     for (Value result : op.getResults()) {
@@ -111,8 +111,8 @@ void StepBuilder::addInputs(Block *block, IRMapping &mapping) {
     if (name && name.getValue() == "first_row")
       firstRow = block->getArguments().back();
   }
-  auto seeds = RankedTensorType::get({2}, builder.getI64Type());
-  rng = block->addArgument(nn::Placement::replicated().place(seeds), loc);
+  auto keys = RankedTensorType::get({3}, builder.getI64Type());
+  rng = block->addArgument(nn::Placement::replicated().place(keys), loc);
 }
 
 void StepBuilder::addTotals(Block *block, IRMapping &mapping, size_t prepasses) {
@@ -125,14 +125,26 @@ void StepBuilder::addTotals(Block *block, IRMapping &mapping) {
   addTotals(block, mapping, graph.prepasses.size());
 }
 
+/// What evaluation has for a mask: all is kept.
+static Value onesOf(OpBuilder &builder, nn::RandomOp mask) {
+  auto type = cast<RankedTensorType>(mask.getType());
+  Attribute one = builder.getFloatAttr(type.getElementType(), 1);
+  return nn::ConstantOp::create(builder, mask.getLoc(), type, DenseElementsAttr::get(type, one));
+}
+
 void StepBuilder::cloneInto(Operation *op, IRMapping &mapping, Block *block) {
   if (auto dropout = dyn_cast<nn::DropoutOp>(op); dropout && purpose == Evaluates)
     return mapping.map(dropout.getResult(), mapping.lookup(dropout.getInput()));
   builder.setInsertionPointToEnd(block);
+  if (auto random = dyn_cast<nn::RandomOp>(op);
+      random && random.getKind() == nn::RandomKind::mask && purpose == Evaluates)
+    return mapping.map(random.getResult(), onesOf(builder, random));
   Operation *clone = builder.clone(*op, mapping);
   unsigned operands = clone->getNumOperands();
   if (isa<nn::DropoutOp>(clone))
     clone->insertOperands(operands, {rng, firstRow});
+  else if (auto random = dyn_cast<nn::RandomOp>(clone))
+    random.getSourceMutable().append({rng, firstRow});
   else if (isa<nn::ShareOp>(clone))
     clone->insertOperands(operands, {firstRow});
 }

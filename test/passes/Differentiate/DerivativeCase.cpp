@@ -170,7 +170,7 @@ Parameters DerivativeCase::gradients(int64_t m) const {
     Evaluator evaluator({m, first, {}, parameters});
     evaluator.run(prologue.getOperations());
     bind(evaluator, micro, first, m);
-    evaluator.set(micro.getArgument(5), {{2}, {0, 0}}); // seed, step
+    evaluator.set(micro.getArgument(5), {{3}, {0, 0, 0}}); // seed, step, samples before
     for (auto [i, value] : llvm::enumerate(prologue.getTerminator()->getOperands()))
       evaluator.set(micro.getArgument(6 + i), evaluator.at(value));
     evaluator.run(micro.getOperations());
