@@ -8,6 +8,7 @@
 #include "compiler/Import/parameters/SharedNames.h"
 #include "compiler/Import/rules/OperatorSchema.h"
 #include "compiler/Import/walk/ArgumentFacts.h"
+#include "compiler/Import/walk/Draws.h"
 #include "compiler/Import/walk/GraphWalk.h"
 #include "compiler/Import/walk/LossSelection.h"
 #include "compiler/Import/walk/ModelInputs.h"
@@ -164,6 +165,7 @@ void Forward::finish(Value loss) {
   IRRewriter rewriter(function.getContext());
   DominanceInfo dominance(function);
   eliminateCommonSubExpressions(rewriter, dominance, function);
+  recogniseMasks(function);
   eraseDead(function.getBody().front());
   llvm::BitVector unused(function.getNumArguments());
   for (BlockArgument argument : function.getArguments())
@@ -222,7 +224,7 @@ static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTa
       report.ties.push_back(alias.initializer + " = " + parameter.name);
   }
   report.modules = counts.take();
-  function.walk([&](nn::DropoutOp) { report.hasDropout = true; });
+  function.walk([&](Operation *op) { report.hasDropout |= isa<nn::DropoutOp, nn::RandomOp>(op); });
 }
 
 /// Frozen statistics are what the file asks for, but not what a network with batch norms is usually trained
@@ -318,6 +320,8 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   llvm::append_range(report.notices, noteUnread(model->graph, function));
   if (std::optional<std::string> probabilities = noteProbabilities(model->graph, report))
     report.notices.push_back(*probabilities);
+  if (std::optional<std::string> draws = noteDraws(function))
+    report.notices.push_back(*draws);
   if (report.lossKind == name(LossChoice::Kind::NextToken) && readsInput(function, "attention_mask"))
     report.notices.push_back("next-token takes every token but the first for a target, also what "
                              "`attention_mask` hides: where data are padded, --loss causal-lm with labels of "

@@ -31,7 +31,7 @@ bool isSampleMajor(Value value) {
 bool numbersSamples(func::FuncOp kernel) {
   auto result = kernel.walk([](Operation *op) {
     bool counts = isa<nn::IotaOp>(op) && nn::Placement::of(op->getResult(0).getType()).isBatched();
-    return counts || isa<nn::DropoutOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+    return counts || isa<nn::DropoutOp, nn::RandomOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return result.wasInterrupted();
 }

@@ -198,7 +198,8 @@ class Runner:
     def accumulate(self, batch: Any) -> Metrics:
         """The first half of a step, for what shall happen to gradients in between: gradients of `batch`, added to those
         of the calls since the latest `update`. Each call's loss is normalised by its own samples, as backward() of a
-        loop would have it. `read(name, "gradient")` and `write` show and change what there is."""
+        loop would have it; dropout is that of one step over the samples of all calls. `read(name, "gradient")` and
+        `write` show and change what there is."""
         return _metrics(self._session.accumulate(named(batch, self._names, self._renamed), self.seed))
 
     def update(self) -> Metrics:
@@ -321,7 +322,8 @@ class Runner:
 
     def checkpoint(self, folder: str | os.PathLike[str], keep: int = 3, background: bool = False) -> None:
         """Writes FOLDER/step-NNNNNNNN: weights, optimizer state, and what else the next step needs. It appears whole or
-        not at all; of the older ones the newest keep - 1 stay (0: all). background: a thread writes it from a copy of the
+        not at all; of the older ones the newest keep - 1 stay (0: all). Between `accumulate` and `update` it raises
+        UsageError. background: a thread writes it from a copy of the
         state, whose memory a notice tells; what fails then is raised by the next checkpoint, or by `close`."""
         self._session.checkpoint(os.fspath(folder), keep, background)
 
