@@ -11,7 +11,7 @@ import pathlib
 import warnings
 from typing import Any, Callable, Iterator, Mapping
 
-from . import _errors
+from . import _errors, _refusals
 from ._batch import is_positional
 
 OLDEST_TORCH = (2, 9)
@@ -256,6 +256,7 @@ def _refused(failed: Exception) -> _errors.Error:
                                            "the file"])
 
 
+@_refusals.shortened
 def _traced(torch: Any, module: Any, batch: dict[str, Any]) -> tuple[Any, list[str]]:
     """The exporter's program, and what had to be done for it. Names stay with optimize=False; accumc folds shapes by
     itself. A cache is no output of a training step."""
