@@ -10,7 +10,7 @@ import pathlib
 import warnings
 from typing import Any, Callable, Iterator, Mapping, Sequence
 
-from . import _errors, _forms
+from . import _errors, _forms, _refusals
 from ._batch import is_positional
 from ._outputs import loss_of, scalar, scores_of
 from ._substitutes import traceable
@@ -150,6 +150,7 @@ def _refused(failed: Exception, notes: Sequence[str]) -> _errors.Error:
                                                    "take the file"])
 
 
+@_refusals.shortened
 def _traced(torch: Any, module: Any, batch: dict[str, Any], refusals: list[_errors.Error],
             notes: Sequence[str]) -> tuple[Any, list[str]]:
     """The exporter's program, and what had to be done for it. Names stay with optimize=False; accumc folds shapes by

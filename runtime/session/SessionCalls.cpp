@@ -63,7 +63,7 @@ int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t
       timed({.kind = CallFacts::Feed}, [&] { return device->feed({phase, k, share->steps}, fillInputs); });
   if (fed)
     fed = feeding->health();
-  if (fed && phase == ACCUM_MICRO && k == 0 && addsInPlace())
+  if (fed && phases[phase].addsGradients && k == 0 && addsInPlace())
     fed = beginAdding();
   Share own = shareIn(phase);
   *firstRow = own.firstRow(k);

@@ -163,7 +163,7 @@ Refusal refusalAt(const std::string &line) {
 } // namespace
 
 CustomBackward::CustomBackward(const Graph &graph, std::vector<std::string> trusted)
-    : trusted(std::move(trusted)) {
+    : graph(graph), trusted(std::move(trusted)) {
   ModuleFrames modules(graph);
   for (const auto &[place, call] : callsOf(graph, modules))
     if (!call.isModule && !isTrusted(call.name, call.file))
@@ -198,19 +198,22 @@ std::optional<Refusal> CustomBackward::refusalOfBlock(const Node &node) const {
   for (const SourceFrame &frame : sourceFrames(node)) {
     if (!frame.file.starts_with("<eval_with_key>") || isTrusted(std::string(frame.file), frame.file))
       continue;
-    return Refusal{
-        "lost-in-export",
-        fmt::format(
-            "comes from `{}`, a block that torch.export traced apart, as it does under torch.no_grad(), "
-            "which "
-            "stops the gradient, and under torch.autocast, which only changes types: the file does not say "
-            "which of them it was",
-            frame.file),
-        {fmt::format("under torch.autocast, with enabled=False too, and in a reentrant checkpoint the "
-                     "gradient is the graph's: --trust-backward '{}'",
-                     frame.file),
-         "under torch.no_grad(): write x.detach() in its place, and export with optimize=False, which keeps "
-         "it"}};
+    std::vector<std::string> waysOut = {
+        fmt::format("under torch.autocast, with enabled=False too, and in a reentrant checkpoint the "
+                    "gradient is the graph's: --trust-backward '{}'",
+                    frame.file),
+        "under torch.no_grad(): write x.detach() in its place, and export with optimize=False, which keeps "
+        "it"};
+    for (const std::string &input : node.inputs)
+      if (graph.initializer(input))
+        waysOut.push_back(
+            fmt::format("or, where torch.no_grad() keeps `{0}` from training: --freeze '{0}'", input));
+    return Refusal{"lost-in-export",
+                   fmt::format("comes from `{}`, a block that torch.export traced apart, as it does under "
+                               "torch.no_grad(), which stops the gradient, and under torch.autocast, which "
+                               "only changes types: the file does not say which of them it was",
+                               frame.file),
+                   std::move(waysOut)};
   }
   return std::nullopt;
 }

@@ -28,6 +28,7 @@ public:
 private:
   bool isTrusted(const std::string &name, std::string_view file) const;
 
+  const Graph &graph;
   std::vector<std::string> trusted;
   std::map<const Node *, Refusal> refusals; ///< of functions and hooks that are not trusted
 };
