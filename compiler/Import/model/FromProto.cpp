@@ -162,6 +162,10 @@ void readInitializers(const onnx::GraphProto &proto, Graph &graph, Conversion &c
     Tensor tensor = tensorFromProto(initializer, conversion);
     if (tensor.name.empty())
       conversion.fail("an initializer", "has no name");
+    else if (tensor.name == "__metadata__")
+      conversion.fail(backquoted(tensor.name),
+                      "is an initializer with the name that files of weights have for their own record",
+                      {"call the parameter otherwise in the module"});
     else if (graph.initializer(tensor.name))
       conversion.fail(backquoted(tensor.name), "is defined twice, both times as an initializer");
     else

@@ -69,7 +69,7 @@ bool standsForNode(const Graph &graph, const Tensor &tensor, const std::vector<R
   bool isGain = isGainOfNorm(graph, tensor, readers);
   if (!op.empty())
     return !(onlyMoves(op) && isReadAsWeight(readers)) && !(op == "Add" && isGain);
-  bool isFolded = tensor.name.starts_with("const_fold_opt__"); // by tf2onnx
+  bool isFolded = tensor.elementCount() == 1 && tensor.name.starts_with("const_fold_opt__"); // by tf2onnx
   if (!isFolded && !namesParameters(graph))
     return false;
   if (isModuleName(tensor.name) && !isFolded)

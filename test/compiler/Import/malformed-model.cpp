@@ -162,6 +162,8 @@ TEST_F(Malformed, initializers) {
   EXPECT_EQ(model.failures().front().message, "is defined twice: an initializer and an output of `act`");
   EXPECT_THAT(model.failures().front().notes,
               ElementsAre(HasSubstr("call the parameter otherwise in the module")));
+  graph.initializers = {tensor("__metadata__", {1}, 1, rawFloats({1}))};
+  EXPECT_THAT(failureOf(graph), HasSubstr("the name that files of weights have for their own record"));
   graph.initializers = {tensor("", {1}, 1, rawFloats({1}))};
   EXPECT_EQ(failureOf(graph), "an initializer: has no name");
 }
