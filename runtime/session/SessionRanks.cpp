@@ -73,6 +73,7 @@ Status Session::requireOneArtifact(bool readsWeights) {
 Status Session::requireOneRun(uint64_t step) {
   if (collectives->ranks() == 1)
     return {};
+  Collectives::Doing doing(*collectives, ACCUM_JOINS, 0); // whichever step each of them is in
   const CheckpointFacts own = facts(step);
   RunningHash samples, numbers;
   auto add = [](RunningHash &to, auto... values) { (to.add(&values, sizeof values), ...); };
