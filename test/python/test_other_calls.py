@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that make other calls than each other: both end within seconds, with one sentence that names both (oracle: what each
 was told to do)."""
-import os
 import subprocess
 import sys
 import textwrap
