@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that make other calls than each other: both end within seconds, with one sentence that names both (oracle: what each
 was told to do)."""
-import os
 import subprocess
 import sys
 import textwrap
@@ -88,6 +87,14 @@ def test_weights_in_parts_need_all(artifacts, tmp_path):
                [4, 4])
     results = run(by_environment, artifacts(None), tmp_path, save, STEP)
     assert [code for *_, code in results] == [0, 0] and (tmp_path / "w.safetensors").exists(), results
+
+
+def test_who_never_begins_is_named(artifacts, tmp_path):
+    program = "import os, sys, accum; from test_runner import windows; run = accum.Runner(sys.argv[1], lr=1e-3, local_batches=True)\n" \
+              "if run.rank == 0: run.step(next(windows(1, 8)))"
+    results = by_environment([sys.executable, "-c", program, artifacts(None)])
+    for _, said, code in results:
+        assert code == 4 and "rank 1 has left after 0 steps, rank 0 is before its first step" in said, results
 
 
 def test_an_update_that_one_rank_makes(artifacts, tmp_path):

@@ -112,6 +112,8 @@ std::string memoryCharts(const RunStory &story) {
 
 /// As text at once: a tree of so many numbers takes several times the memory, which no plan counts.
 void addPoints(const char *name, const RunCurve &curve, std::string &text) {
+  constexpr size_t kMostOfAPoint = 64; // bytes
+  text.reserve(text.size() + kMostOfAPoint * curve.points().size());
   text += fmt::format("{}\"{}\":[", text.ends_with('{') ? "" : ",", name);
   for (const RunCurve::Point &point : curve.points())
     fmt::format_to(std::back_inserter(text), "{}[{},{},{},{}]", text.ends_with('[') ? "" : ",", point.step,
