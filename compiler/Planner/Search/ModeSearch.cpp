@@ -21,9 +21,9 @@ void ModeSearch::take(const ModeChoice &choice) {
     points.addRepeatedGathers(choice.chosen.point);
 }
 
-/// The best point with so much memory for units, or with more where it takes more: repeated commands read
-/// units again.
-ModeChoice ModeSearch::withRoom(const ModeChoice &sharings, UnitRoom room) {
+/// The best point with so much memory for units, or with more where the point needs more for that amount:
+/// repeated commands read units again.
+ModeChoice ModeSearch::withRoom(const ModeChoice &sharings, UnitRoom room, Amount amount) {
   ModeChoice choice{sharings.sharings};
   for (int turn = 0; turn < kMostGrowth; ++turn) {
     choice.modes.clear();
@@ -34,9 +34,9 @@ ModeChoice ModeSearch::withRoom(const ModeChoice &sharings, UnitRoom room) {
     choice.chosen = chooser.choose();
     int point = choice.chosen.point;
     auto rooms = point == kNoIndex ? std::nullopt : points.unitRooms(point);
-    if (!rooms || points.sharing(point).isEnough(points.room(point), rooms->onDemand, options.devices))
+    if (!rooms || points.sharing(point).isEnough(points.room(point), (*rooms).*amount, options.devices))
       break;
-    room = room.atLeast(rooms->onDemand);
+    room = room.atLeast((*rooms).*amount);
   }
   take(choice);
   choice.seconds = choice.chosen.point == kNoIndex ? 0 : points.seconds(choice.chosen.point);
@@ -45,11 +45,11 @@ ModeChoice ModeSearch::withRoom(const ModeChoice &sharings, UnitRoom room) {
 
 /// Takes more memory for units where that is faster by more than the error of predictions. Not tried where
 /// the choice waits for units no longer than that.
-void ModeSearch::tryRoom(ModeChoice &choice, UnitRoom now, UnitRoom more) {
+void ModeSearch::tryRoom(ModeChoice &choice, UnitRoom now, UnitRoom more, Amount amount) {
   double enough = choice.seconds * tolerance;
   if (now == now.atLeast(more) || points.secondsForUnits(choice.chosen.point) <= enough)
     return;
-  ModeChoice other = withRoom(choice, now.atLeast(more));
+  ModeChoice other = withRoom(choice, now.atLeast(more), amount);
   if (other.chosen.point != kNoIndex && other.seconds < choice.seconds - enough)
     choice = std::move(other);
   else
@@ -57,18 +57,20 @@ void ModeSearch::tryRoom(ModeChoice &choice, UnitRoom now, UnitRoom more) {
 }
 
 void ModeSearch::search(ModeChoice &choice) {
-  choice = withRoom(choice, {});
+  choice = withRoom(choice, {}, &UnitRooms::onDemand);
   if (options.prefer == "memory")
     return;
-  for (UnitRoom UnitRooms::*member : {&UnitRooms::next, &UnitRooms::nextTwo, &UnitRooms::kept}) {
+  for (Amount amount : {&UnitRooms::next, &UnitRooms::nextTwo, &UnitRooms::kept}) {
     int point = choice.chosen.point;
     auto rooms = point == kNoIndex ? std::nullopt : points.unitRooms(point);
     if (!rooms)
       return;
-    UnitRoom now = points.askedRoom(point).atLeast(rooms->onDemand), more = (*rooms).*member;
-    if (member == &UnitRooms::kept) // any number of units, as many as there is memory for
+    UnitRoom now = points.askedRoom(point).atLeast(rooms->onDemand), more = (*rooms).*amount;
+    if (amount == &UnitRooms::kept) { // any number of units, as many as there is memory for
       more = {std::min(more.gathered, now.gathered + chooser.budget - points.counted(point)), 0};
-    tryRoom(choice, now, more);
+      amount = &UnitRooms::onDemand;
+    }
+    tryRoom(choice, now, more, amount);
   }
 }
 

@@ -29,9 +29,10 @@ public:
   std::vector<ModeChoice> choices = {}; ///< that were compared
 
 private:
-  ModeChoice withRoom(const ModeChoice &sharings, UnitRoom room);
+  using Amount = UnitRoom UnitRooms::*; ///< how much memory
+  ModeChoice withRoom(const ModeChoice &sharings, UnitRoom room, Amount amount);
   void search(ModeChoice &choice);
-  void tryRoom(ModeChoice &choice, UnitRoom now, UnitRoom more);
+  void tryRoom(ModeChoice &choice, UnitRoom now, UnitRoom more, Amount amount);
   size_t best();
 
   SearchSpace &points;
