@@ -17,8 +17,7 @@ bool isVaried(const Command &command) {
 
 } // namespace
 
-Decisions::Decisions(const Problem &problem, const Recomputation &flow, bool recompute)
-    : problem(problem) {
+Decisions::Decisions(const Problem &problem, const Recomputation &flow, bool recompute) : problem(problem) {
   auto isMicro = [](const Command &command) { return command.region == Region::Micro; };
   auto first = std::ranges::find_if(problem.commands, isMicro);
   auto last = std::find_if_not(first, problem.commands.end(), isMicro);
