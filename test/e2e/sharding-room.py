@@ -16,7 +16,7 @@ def reuse(common, first, room, folder):
     plan = json.loads(json.dumps(first))
     line = next(each for each in plan["memory"] if each["name"] == "gathered weights")
     plan["state"] += room - line["bytes"]
-    line["bytes"] = room
+    line["bytes"] = plan["gathered"] = room
     (folder / "plan.json").write_text(json.dumps(plan))
     made = subprocess.run([*common, "--plan", folder / "plan.json", "-o", folder / "b.accum"], capture_output=True, text=True)
     least = re.search(r"has a state of (\d+) bytes, where this model and optimizer have (\d+)", made.stderr)

@@ -184,7 +184,7 @@ def main():
     elif kind == "problem":
         damage_text(folder, "problem.txt", PROBLEM.read_text(), " =,@:+*", ["--batch", 6, "--target", "h100", "--json"], "[malformed-problem]")
     else:
-        table = "id,lower,upper,size,alignment,offset\na,0,4,8,1,\nb,2,6,8,4,8\nc,5,9,16,,\n"
+        table = "id,lower,upper,size\na,0,4,8\nb,2,6,8\nc,5,9,16\n"
         damage_text(folder, "table.csv", table, ",", [], "[malformed-csv]")
 
 
