@@ -40,6 +40,7 @@ void addFusePasses(OpPassManager &manager, const PhaseOptions &options, bool til
   manager.addPass(createJoinPads());
   if (options.cuda)
     manager.addPass(createSumFewTargets());
+  manager.addPass(createRepeatDraws());
   if (!options.reference)
     manager.addPass(createRepeatElementwise());
   manager.addPass(createFormCommands(

@@ -147,8 +147,10 @@ typedef struct accum_ctx {
   const struct accum_runtime_v1 *rt;
   void *self;           /* the runtime's own */
   uint64_t seed, step;  /* step counts from 0 */
-  const uint64_t *rng;  /* device pointer: {seed, step, rank, 0, 1, 2 .. 63}, for kernels that draw random
-                           numbers, or update this rank's part or a numbered piece of it */
+  const uint64_t *rng;  /* device pointer: {seed, step, samples before, rank, 0, 1, 2 .. 63}, for kernels that
+                           draw random numbers, or update this rank's part or a numbered piece of it. Samples
+                           before are those of earlier calls that accumulate for the same update: a sample
+                           draws by its place behind them */
   const uint8_t *flags; /* device pointer: {0, 1}. The last argument of a kernel with accumulating results is
                            flags (adds) or flags + 1 (writes) */
   int32_t rank, size;

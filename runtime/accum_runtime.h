@@ -20,6 +20,8 @@ typedef struct accum_session accum_session;
 
 /* The message of this thread's last failed call; valid until its next call. */
 const char *accum_last_error(void);
+/* Where that is empty, since another rank says what is wrong: "error: another rank failed, rank 0: ...". */
+const char *accum_other_error(void);
 const char *accum_runtime_version(void);
 
 /* ---- Open -------------------------------------------------------------------------------------- */
@@ -186,11 +188,13 @@ int accum_step_arrays(accum_session *session, uint64_t step, const accum_array *
 /* accum_step in two calls, for what shall happen to gradients in between. accum_accumulate computes those of
  * the samples that step `step` has, and adds them to those of the calls since the latest update: each call's
  * loss is normalised by its own samples, as backward() of a loop would have it, and the randomness is that of
- * `step`. From the second call on it takes the gradients' size in memory once more. accum_update sums over
- * all devices, then clips, leaves out or updates as accum_step does, with the learning rate of `step`: one
- * accum_accumulate and accum_update have the bits of accum_step. Its result has the loss of the latest
- * accumulate, and the samples and targets of all. Gradients are not part of a checkpoint; accum_step in
- * between drops them. Before the update they are each rank's own; where the state is sharded,
+ * `step`, in which samples count on from call to call: two calls of one `step` draw for their samples what
+ * one call with all of them draws. Where state is sharded, each rank's part of the gradients takes its size
+ * in memory once more from the second call on. accum_update sums over all devices, then clips, leaves out or
+ * updates as accum_step does, with the learning rate of `step`: one accum_accumulate and accum_update have
+ * the bits of accum_step. Its result has the loss of the latest accumulate, and the samples and targets of
+ * all. accum_checkpoint is refused in between (slug `usage`), as gradients are not part of a checkpoint;
+ * accum_step in between drops them. Before the update they are each rank's own; where the state is sharded,
  * accum_accumulate sums them, and each rank has its part. Slug `usage` (exit 2) where there is nothing to
  * update with. */
 int accum_accumulate(accum_session *session, uint64_t step, accum_step_result *result);

@@ -242,12 +242,10 @@ LogicalResult Compilation::runPhases(PhaseRunner &runner) {
 static std::string pinnedChoice(const Options &options, const Planning &planning) {
   const std::optional<planner::Plan> &plan = planning.search.plan;
   std::string flags = fmt::format("--micro-batch {}", plan ? plan->cut.m : 0);
-  for (const TriedWay &each : planning.ways) {
-    if (each.chosen && options.shard == "auto")
-      flags += " --shard " + each.way.shard;
-    if (each.chosen && options.offload == "auto")
-      flags += " --offload " + each.way.offload;
-  }
+  if (plan && options.shard == "auto")
+    flags += " --shard " + plan->shard;
+  if (plan && options.offload == "auto")
+    flags += " --offload " + plan->offload;
   return flags;
 }
 
@@ -255,7 +253,7 @@ void Compilation::printPlan() const {
   const planner::Search &search = planning.search;
   if (search.candidates.empty())
     return;
-  print(describeTarget(options, search) + planner::explainPlan(search) + describeWays(planning.ways));
+  print(describeTarget(options, search) + planner::explainPlan(search));
   if (!planning.attention.empty())
     print(fmt::format("kernels  attention {}\n", planning.attention));
   if (!options.explored.empty())
@@ -326,9 +324,9 @@ int Compilation::run() {
     json["reason"] = "ok";
     if (!planning.search.candidates.empty())
       json["search"] = planner::toJson(planning.search, planning.budgets);
-    for (const TriedWay &each : planning.ways)
-      json["ways"].push_back({{"shard", each.way.shard},
-                              {"offload", each.way.offload},
+    for (const planner::TriedMode &each : planning.search.modes)
+      json["ways"].push_back({{"shard", planner::toText(each.sharing.shard)},
+                              {"offload", planner::toText(each.sharing.offload)},
                               {"fits", each.fits},
                               {"chosen", each.chosen},
                               {"bytes", each.bytes},

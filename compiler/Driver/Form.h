@@ -2,9 +2,10 @@
 // One form of a module before the planner: attention in tiles is one, attention as products another.
 #pragma once
 #include "compiler/Driver/Options.h"
-#include "compiler/Driver/StateWays.h"
 #include "compiler/Planner/Search/Alternatives.h"
+#include "compiler/Planner/Search/Solve.h"
 #include "mlir/IR/BuiltinOps.h"
+#include <limits>
 
 namespace accum::driver {
 
@@ -13,7 +14,6 @@ struct Form {
   planner::Problem problem;
   planner::AlternativeCache known = {};
   planner::Result<planner::Search> search = planner::Search{};
-  std::vector<TriedWay> ways = {};
 
   /// Of the plan; nothing is slower than no plan.
   double seconds() const {
@@ -24,8 +24,7 @@ struct Form {
 /// The problem of a fused module.
 mlir::FailureOr<Form> problemOf(mlir::ModuleOp module, const Options &options);
 
-/// Fills in the search. As little offload as fits, and with that the fastest way to shard. Where nothing
-/// fits, the way that needs least.
+/// Fills in the search, or takes the plan of `--plan FILE`.
 void search(Form &form, const planner::DeviceProfile &profile, planner::Options asked,
             const Options &options);
 

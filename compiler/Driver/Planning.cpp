@@ -13,6 +13,7 @@
 #include "mlir/IR/Threading.h"
 #include "passes/Pipelines.h"
 #include "passes/Plan/Plan.h"
+#include "runtime/artifact/Optimizers.h"
 #include "runtime/system/Memory.h"
 #include <fmt/format.h>
 
@@ -34,10 +35,8 @@ planner::Options optionsOf(const Options &options, Diagnostics &diagnostics, boo
   result.requireDivisible = options.requireDivisible;
   result.recompute = options.recompute;
   result.prefer = options.prefer;
-  // Of `auto` the ways are searched one by one.
-  auto orNone = [&](const std::string &value) { return value == "auto" ? "none" : value; };
-  result.shard = orNone(options.shard);
-  result.offload = orNone(options.offload);
+  result.shard = options.shard;
+  result.offload = options.offload;
   auto size = planner::parseMicroBatch(options.microBatch);
   if (!size)
     good = succeeded(report(size.error(), diagnostics));
@@ -60,14 +59,29 @@ LogicalResult holdWhole(ModuleOp module, planner::Options &asked, Diagnostics &d
   return success();
 }
 
+/// Why the optimizer's state cannot wait elsewhere, where that was asked for.
+std::optional<planner::Error> checkOffload(const Options &options) {
+  const runtime::OptimizerSpec *optimizer = runtime::findOptimizer(options.optimizer);
+  if (options.offload != "optimizer" || !optimizer)
+    return std::nullopt;
+  const char *why = optimizer->slots.empty()  ? "keeps no state"
+                    : optimizer->isByTensor() ? "keeps rows and columns only, which stay on the device"
+                                              : nullptr;
+  if (!why)
+    return std::nullopt;
+  return planner::Error{fmt::format("--offload optimizer: {} {}", options.optimizer, why),
+                        "usage",
+                        {"--offload none or parameters, or another --optimizer"}};
+}
+
 /// Which plan would fit that spreads the state or moves it to memory of the host, with more of it than was
 /// asked for. Empty: none.
-std::string fitsOtherwise(const Form &form, const planner::DeviceProfile &profile,
-                          const planner::Options &asked, const Options &options) {
+std::string fitsOtherwise(const planner::Problem &problem, const planner::DeviceProfile &profile,
+                          const planner::Options &asked) {
   for (auto [shard, offload] : {std::pair{true, false}, std::pair{false, true}, std::pair{true, true}}) {
-    if ((shard && options.shard != "none") || (offload && options.offload != "none"))
+    if ((shard && asked.shard != "none") || (offload && asked.offload != "none"))
       continue;
-    Options more = options;
+    planner::Options more = asked;
     std::string flags;
     if (shard) {
       more.shard = "auto";
@@ -77,22 +91,16 @@ std::string fitsOtherwise(const Form &form, const planner::DeviceProfile &profil
       more.offload = "auto";
       flags += "--offload auto ";
     }
-    Form other{form.problem, form.known};
-    search(other, profile, asked, more);
-    if (!other.search || !other.search->plan)
-      continue;
-    const planner::Search &found = *other.search;
-    return fmt::format("{}fits: micro-batch {}, {}", flags, found.plan->cut.m, found.sharing);
+    auto other = planner::solve(problem, profile, more);
+    if (other && other->plan)
+      return fmt::format("{}fits: micro-batch {}, {}", flags, other->plan->cut.m, other->sharing);
   }
   return {};
 }
 
 /// What the planner says where nothing fits; a smaller size is no way out of a whole batch.
-planner::Error explainNoFit(const Planning &planning, ModuleOp module, const std::string &otherwise) {
-  planner::Error error = planner::explainNoFit(planning.search);
-  if (!planning.ways.empty())
-    error.notes.insert(error.notes.begin(), fmt::format("that is {}, which needs least",
-                                                        nameOf(planning.ways[leastWay(planning.ways)].way)));
+planner::Error explainNoFit(const planner::Search &search, ModuleOp module, const std::string &otherwise) {
+  planner::Error error = planner::explainNoFit(search);
   if (train::wholeBatchOf(module))
     std::erase_if(error.notes, [](const std::string &note) { return note.starts_with("--micro-batch"); });
   if (!otherwise.empty())
@@ -227,7 +235,7 @@ LogicalResult planModule(ModuleOp module, const Options &options, const planner:
     planner::limitMemory(*options.memory, *profile, asked);
   else if (profile->memoryUsable == 0)
     asked.budget = hostBudget(options.devices);
-  if (auto misfit = checkUnits(options))
+  if (auto misfit = checkOffload(options))
     return report(*misfit, diagnostics);
   if (!good || failed(holdWhole(module, asked, diagnostics)))
     return failure();
@@ -242,7 +250,7 @@ LogicalResult planModule(ModuleOp module, const Options &options, const planner:
   else
     search(*form, *profile, asked, options);
   asked.known = &form->known;
-  if (form->search && form->search->plan && !form->ways.empty()) {
+  if (form->search && form->search->plan && !form->search->modes.empty()) {
     asked.shard = form->search->plan->shard;
     asked.offload = form->search->plan->offload;
   }
@@ -252,7 +260,6 @@ LogicalResult planModule(ModuleOp module, const Options &options, const planner:
   if (!form->search)
     return report(form->search.error(), diagnostics);
   planning.search = *form->search;
-  planning.ways = std::move(form->ways);
   planning.search.settled = whyExplored(options.explored, options.exploredOf);
   const planner::Search &result = planning.search;
   for (const std::string &notice : result.notices)
@@ -260,8 +267,7 @@ LogicalResult planModule(ModuleOp module, const Options &options, const planner:
   if (failed(explain(problem, *profile, asked, options, facts, diagnostics, planning)))
     return failure();
   if (!result.plan)
-    return report(explainNoFit(planning, module, fitsOtherwise(*form, *profile, asked, options)),
-                  diagnostics);
+    return report(explainNoFit(result, module, fitsOtherwise(problem, *profile, asked)), diagnostics);
   if (planner::Status status = planner::verify(problem, *result.plan); !status)
     return report(status.error(), diagnostics);
   auto evalPlan = planEval(module.lookupSymbol<train::StepOp>("eval"), *result.plan, *profile, diagnostics);

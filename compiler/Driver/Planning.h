@@ -4,7 +4,6 @@
 
 #include "compiler/Driver/Diagnostics.h"
 #include "compiler/Driver/Options.h"
-#include "compiler/Driver/StateWays.h"
 #include "compiler/Report/BudgetAnswers.h"
 #include "compiler/Report/Page.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -14,7 +13,6 @@ namespace accum::driver {
 struct Planning {
   planner::Search search = {};
   std::string attention = {}; ///< which form won, and what the other would have taken; empty: there was one
-  std::vector<TriedWay> ways = {};     ///< that `auto` compared, of --shard and --offload
   planner::BudgetAnswers budgets = {}; ///< where --explain or --json asks for them
 };
 

@@ -19,8 +19,8 @@ void addStateLines(const runtime::Manifest &manifest, const llvm::StringSet<> &i
 
 /// In the order of the state, with what each takes there; also those that no command contributes to. Frozen
 /// ones `inParts` beside them.
-void orderGradients(const runtime::Manifest &manifest, const llvm::StringSet<> &inParts,
-                    planner::Problem &problem);
+void orderParameters(const runtime::Manifest &manifest, const llvm::StringSet<> &inParts,
+                     planner::Problem &problem);
 
 /// Says of each parameter what the commands of @step and @eval read of it, in both problems, whose parameters
 /// are the same.

@@ -6,6 +6,7 @@
 #include "compiler/Import/parameters/ModuleNames.h"
 #include "dialects/NN/Origin.h"
 #include "dialects/NN/Placement.h"
+#include "dialects/Train/ParameterName.h"
 #include "passes/Schedule/StateLayout.h"
 #include "runtime/files/File.h"
 #include <filesystem>
@@ -87,7 +88,7 @@ std::vector<runtime::AliasSpec> frameworkNames(train::ParamOp param) {
     return {};
   bool transposed = param.getModuleTransposed();
   double added = param.getModuleAdded().value_or(APFloat(0.0)).convertToDouble();
-  std::string own = param.getSymName().str();
+  std::string own = train::onnxName(param).str();
   std::vector<runtime::AliasSpec> names;
   if (param.getModule())
     names.push_back({param.getModule()->str(), transposed, added});
@@ -150,8 +151,10 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   manifest.precision = train::precisionOf(module).str();
   for (auto input : program.getInputs().getAsRange<DictionaryAttr>())
     manifest.inputs.push_back(inputOf(input, train::wholeBatchOf(module)));
+  runtime::markRuntimeInputs(manifest.inputs);
   addPhases(program, manifest);
   for (auto [param, spec] : llvm::zip_equal(module.getOps<train::ParamOp>(), manifest.params)) {
+    spec.onnxName = train::onnxName(param).str();
     spec.framework = frameworkNames(param);
     if (spec.framework.empty() && param.getModule())
       spec.madeOf = param.getModule()->str();

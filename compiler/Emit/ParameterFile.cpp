@@ -4,8 +4,10 @@
 #include "compiler/Emit/OutputFolder.h"
 #include "compiler/Import/model/MappedFile.h"
 #include "compiler/Import/model/Model.h"
+#include "compiler/Import/parameters/ConstantWeights.h"
 #include "compiler/Import/parameters/Parameters.h"
 #include "compiler/Import/parameters/SeparateMerged.h"
+#include "dialects/Train/ParameterName.h"
 #include "passes/Schedule/StateLayout.h"
 #include "runtime/artifact/DType.h"
 #include <algorithm>
@@ -28,7 +30,7 @@ namespace {
 
 Error missingWeights(train::ParamOp param, const std::string &what) {
   return {runtime::kExitFile,
-          "weights of `" + param.getSymName().str() + "` " + what,
+          "weights of `" + train::onnxName(param).str() + "` " + what,
           "missing-weights",
           {"a plan alone needs no weights: --plan-only"}};
 }
@@ -79,7 +81,9 @@ private:
       // Copies that --untie made are looked for too; the others are in nobody's way.
       import::separateMerged(graph->graph, import::Signature::of(graph->graph), /*untie=*/true);
     }
-    const import::Tensor *tensor = graph->graph.initializer(param.getSymName().str());
+    std::string name = train::onnxName(param).str();
+    import::liftConstants(graph->graph, import::Signature::of(graph->graph), {name}, /*all=*/false);
+    const import::Tensor *tensor = graph->graph.initializer(name);
     if (!tensor || !tensor->data.isPresent())
       return missingWeights(param, "are not in " + model.string());
     import::Tensor found = *tensor;
@@ -172,9 +176,9 @@ Expected<std::string> header(mlir::ModuleOp module) {
     auto dtype = fileDtype(param);
     if (!dtype)
       return Error{runtime::kExitInternal,
-                   "`" + param.getSymName().str() + "` has bytes that do not match its type", "params"};
+                   "`" + train::onnxName(param).str() + "` has bytes that do not match its type", "params"};
     int64_t end = offset + param.getSource().getBytes();
-    json[param.getSymName().str()] = {
+    json[train::onnxName(param).str()] = {
         {"dtype", runtime::safetensorsNameOf(*dtype)},
         {"shape", cast<mlir::RankedTensorType>(param.getType()).getShape().vec()},
         {"data_offsets", {offset, end}}};

@@ -103,7 +103,7 @@ void CppPrinter::printFunction(StringRef signature, mlir::Region &region) {
   out << signature << " {\n";
   depth = 1;
   if (uses<BufferOp>(region, [](BufferOp buffer) { return buffer.getSpace() == Space::rng; }))
-    line() << "const uint64_t *const rng = ctx->rng; // seed, step, rank, 0, 1, 2 ...\n";
+    line() << "const uint64_t *const rng = ctx->rng; // seed, step, samples before, rank, 0, 1, 2 ...\n";
   if (uses<LaunchOp>(region, [](LaunchOp launch) { return launch.getUpdate().has_value(); }))
     line() << "[[maybe_unused]] const uint8_t *const add = ctx->flags, *const write = ctx->flags + 1;\n";
   printBlock(region.front());

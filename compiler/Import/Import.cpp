@@ -8,13 +8,14 @@
 #include "compiler/Import/parameters/SharedNames.h"
 #include "compiler/Import/rules/OperatorSchema.h"
 #include "compiler/Import/walk/ArgumentFacts.h"
+#include "compiler/Import/walk/Draws.h"
 #include "compiler/Import/walk/GraphWalk.h"
 #include "compiler/Import/walk/LossSelection.h"
 #include "compiler/Import/walk/ModelInputs.h"
 #include "compiler/Import/walk/ModuleCounts.h"
 #include "compiler/Import/walk/ParameterOps.h"
 #include "compiler/Import/walk/UnreadInputs.h"
-#include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/ParameterName.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
@@ -164,6 +165,7 @@ void Forward::finish(Value loss) {
   IRRewriter rewriter(function.getContext());
   DominanceInfo dominance(function);
   eliminateCommonSubExpressions(rewriter, dominance, function);
+  recogniseMasks(function);
   eraseDead(function.getBody().front());
   llvm::BitVector unused(function.getNumArguments());
   for (BlockArgument argument : function.getArguments())
@@ -194,11 +196,13 @@ static void recordSeparated(ModuleOp module, const Graph &graph) {
 /// Parameters that no load reads any more leave the module; trained ones are told.
 static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTable &table,
                        ImportReport &report) {
-  std::set<std::string> read;
-  function.walk([&](train::LoadParamOp load) { read.insert(load.getParam().str()); });
+  std::set<std::string> loaded, read;
+  function.walk([&](train::LoadParamOp load) { loaded.insert(load.getParam().str()); });
   for (auto param : llvm::make_early_inc_range(module.getOps<train::ParamOp>()))
-    if (read.count(param.getSymName().str()) == 0)
+    if (loaded.count(param.getSymName().str()) == 0)
       param.erase();
+    else
+      read.insert(train::onnxName(param).str());
   if (std::vector<std::string> none = namesOfNone(table, read); !none.empty())
     module->setAttr(kStateLacks,
                     OpBuilder(module).getStrArrayAttr(SmallVector<StringRef>(none.begin(), none.end())));
@@ -220,7 +224,7 @@ static void dropUnread(ModuleOp module, func::FuncOp function, const ParameterTa
       report.ties.push_back(alias.initializer + " = " + parameter.name);
   }
   report.modules = counts.take();
-  function.walk([&](nn::DropoutOp) { report.hasDropout = true; });
+  function.walk([&](Operation *op) { report.hasDropout |= isa<nn::DropoutOp, nn::RandomOp>(op); });
 }
 
 /// Frozen statistics are what the file asks for, but not what a network with batch norms is usually trained
@@ -316,6 +320,8 @@ OwningOpRef<ModuleOp> importModel(MLIRContext &context, const ImportOptions &opt
   llvm::append_range(report.notices, noteUnread(model->graph, function));
   if (std::optional<std::string> probabilities = noteProbabilities(model->graph, report))
     report.notices.push_back(*probabilities);
+  if (std::optional<std::string> draws = noteDraws(function))
+    report.notices.push_back(*draws);
   if (report.lossKind == name(LossChoice::Kind::NextToken) && readsInput(function, "attention_mask"))
     report.notices.push_back("next-token takes every token but the first for a target, also what "
                              "`attention_mask` hides: where data are padded, --loss causal-lm with labels of "

@@ -54,9 +54,9 @@ struct ImportReport {
   std::string lossKind;   ///< `output`, `cross-entropy`, `causal-lm`, `next-token`, `mse`, `bce`
   std::string lossOutput; ///< the ONNX output that it is, or is taken on
   std::vector<std::string> otherLosses; ///< flags that would give another loss
-  bool hasDropout = false;
-  bool trainsDoubles = false;       ///< the parameters that are trained are f64
-  std::vector<std::string> notices; ///< lowercase sentences
+  bool hasDropout = false;              ///< or draws other random numbers
+  bool trainsDoubles = false;           ///< the parameters that are trained are f64
+  std::vector<std::string> notices;     ///< lowercase sentences
   /// Nodes that relate samples and are refused by their kind: to report with what the check finds, since the
   /// module holds stand-ins for their results and is good for nothing else.
   Failures crossBatch;

@@ -261,6 +261,31 @@ std::string peakLine(const Search &search) {
   return wrapped("peak", phrases);
 }
 
+/// `zero3, optimizer state offloaded`.
+std::string nameOf(const Sharing &sharing) {
+  std::string name = sharing.shard == Shard::None ? "not sharded" : toText(sharing.shard);
+  if (sharing.offload == Offload::None)
+    return name;
+  return fmt::format("{}, {} offloaded", name,
+                     sharing.offload == Offload::Optimizer ? "optimizer state" : "parameters too");
+}
+
+/// `ways     zero1 as planned; not sharded does not fit (1.1 GiB over); zero2 takes 1.2 GiB and +3.0 %`.
+std::string modesLine(const Search &search) {
+  auto chosen = std::ranges::find(search.modes, true, &TriedMode::chosen);
+  if (chosen == search.modes.end() || search.modes.size() < 2)
+    return {};
+  std::vector<std::string> phrases = {nameOf(chosen->sharing) + " as planned"};
+  for (const TriedMode &each : search.modes)
+    if (!each.fits)
+      phrases.push_back(
+          fmt::format("{} does not fit ({} over)", nameOf(each.sharing), formatBytes(each.over)));
+    else if (!each.chosen)
+      phrases.push_back(fmt::format("{} takes {} and {:+.1f} %", nameOf(each.sharing),
+                                    formatBytes(each.bytes), 100 * (each.seconds / chosen->seconds - 1)));
+  return wrapped("ways", phrases);
+}
+
 } // namespace
 
 std::string explainPlan(const Search &search) {
@@ -272,8 +297,7 @@ std::string explainPlan(const Search &search) {
                  search.recomputed.empty() ? "no recompute" : "recompute " + search.recomputed, search.slices,
                  search.slices.empty() ? "" : ", ", search.sharing);
   writeMemory(out, search);
-  text += timeLine(search) + whyLine(search, chosen);
-  return text;
+  return text + timeLine(search) + whyLine(search, chosen) + modesLine(search);
 }
 
 std::string explainSearch(const Search &search, const BudgetAnswers &budgets, size_t rows) {
@@ -318,6 +342,8 @@ Error explainNoFit(const Search &search) {
     dominates += fmt::format("{}{} {}", index == 0 ? "" : ", ", shortened(lines[index].name),
                              formatBytes(lines[index].bytes));
   error.notes.push_back(fmt::format("what it needs most: {}", dominates));
+  if (auto mode = std::ranges::min_element(search.modes, {}, &TriedMode::bytes); mode != search.modes.end())
+    error.notes.insert(error.notes.begin(), "that is " + nameOf(mode->sharing) + ", which needs least");
   if (!search.peak.tensors.empty())
     error.notes.push_back(
         fmt::format("the peak is at {}; largest there: {} {}", shortened(search.peak.where, 160),

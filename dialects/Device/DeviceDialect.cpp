@@ -138,9 +138,10 @@ LogicalResult BufferOp::verify() {
       return emitOpError("reads hyper-parameters, which eval does not have");
     return getOffset() == 0 ? success() : LogicalResult(emitOpError("starts at 0"));
   case Space::rng:
-    return getOffset() != 1 && getOffset() < 3 + 64
+    return getOffset() == 0 || (getOffset() >= 3 && getOffset() < 4 + 64)
                ? success()
-               : LogicalResult(emitOpError("is neither seed and step, nor the rank, nor a number below 64"));
+               : LogicalResult(emitOpError(
+                     "is neither seed, step and samples before, nor the rank, nor a number below 64"));
   }
   llvm_unreachable("unknown space");
 }

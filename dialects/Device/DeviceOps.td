@@ -46,7 +46,7 @@ def Device_BufferOp : Device_Op<"buffer", [Pure, DeclareOpInterfaceMethods<OpAsm
     | state | byte offset in the state; a multiple of 256 | across steps |
     | scratch | byte offset in the arena; a multiple of 64 | where the plan says so |
     | input | number of the input in the manifest | one micro-step: inside for_micro only |
-    | rng | 0: seed and step, i64; 2: the rank, i64 | the step |
+    | rng | 0: seed, step and samples before the call, i64; 3: the rank, i64; 4: 0, 1, .. 63 | the step |
     | hyper | 0: accum_hyper::values | the step |
     | decay | number of a trained parameter: its pair in accum_hyper::decay | the step |
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Placement rule of dropout.
+// Placement rules of dropout and of other numbers that are drawn.
 #include "dialects/NN/PlacementRules.h"
 
 using namespace mlir;
@@ -15,6 +15,23 @@ LogicalResult DropoutOp::inferPlacements(Placements operands, Results &results, 
   Placement placement = operands[0];
   if (!allReplicated(operands.drop_front()))
     return refuse(why, Kind::Misplaced, "draws from a generator that differs from sample to sample");
+  if (getDim() && placement != Placement::batched(*getDim(), getOuter().value_or(1)))
+    return refuse(why, Kind::Misplaced, "is keyed by samples on another axis than the value has them");
+  results.assign(1, placement);
+  return success();
+}
+
+/// A value of several samples has numbers of each one's own; any other one has the same for all of them, also
+/// where the sum that it is like differs from term to term. Without an example the result's type says it.
+LogicalResult RandomOp::inferPlacements(Placements operands, Results &results, Refusal &why) {
+  if (!allReplicated(operands.drop_front(getLike() ? 1 : 0)))
+    return refuse(why, Kind::Misplaced, "draws from a generator that differs from sample to sample");
+  auto extent = dyn_cast_or_null<ExtentAttr>(cast<RankedTensorType>(getType()).getEncoding());
+  if (extent && extent.getDims().size() > 1)
+    return refuse(why, Kind::PairsSamples, "draws numbers for every pair of samples");
+  Placement placement = getLike() ? operands[0] : declared(getResult());
+  if (!placement.isBatched() && !placement.isWhole())
+    placement = Placement::replicated();
   if (getDim() && placement != Placement::batched(*getDim(), getOuter().value_or(1)))
     return refuse(why, Kind::Misplaced, "is keyed by samples on another axis than the value has them");
   results.assign(1, placement);

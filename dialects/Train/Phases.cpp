@@ -141,7 +141,22 @@ StringRef inputName(BlockArgument input) {
   return cast<DictionaryAttr>(step.getInputs()[input.getArgNumber()]).getAs<StringAttr>("name").getValue();
 }
 
-bool isStaged(BlockArgument input) { return inputName(input) != "rng" && inputName(input) != "hyper"; }
+/// Ours come after the model's, which may have the same names: of each name the last one, and `hyper` last of
+/// all.
+StringRef madeInput(BlockArgument input) {
+  auto step = cast<StepOp>(input.getOwner()->getParentOp());
+  StringRef name = inputName(input);
+  if (name == "hyper")
+    return input.getArgNumber() + 1 == step.getInputs().size() ? name : "";
+  if (name != "rng" && name != "valid" && name != "first_row")
+    return "";
+  for (BlockArgument later : step.getBlock().getArguments().drop_front(input.getArgNumber() + 1))
+    if (inputName(later) == name)
+      return "";
+  return name;
+}
+
+bool isStaged(BlockArgument input) { return madeInput(input) != "rng" && madeInput(input) != "hyper"; }
 
 /// `"name" loop "title"(%argument: type = %value, ...) -> (types) attributes {...} { ... }`
 ParseResult PhaseOp::parse(OpAsmParser &parser, OperationState &state) {

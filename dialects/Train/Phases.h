@@ -28,6 +28,9 @@ PhaseOp onceBefore(PhaseOp phase);
 
 /// Of an argument of the step.
 llvm::StringRef inputName(mlir::BlockArgument input);
+/// `rng`, `hyper`, `valid` or `first_row` where the compiler made the input; empty for the model's own ones,
+/// which may have these names too.
+llvm::StringRef madeInput(mlir::BlockArgument input);
 /// Whether it is one of the model's inputs, which a run brings for each micro-step: not `rng` and `hyper`.
 bool isStaged(mlir::BlockArgument input);
 

@@ -91,8 +91,8 @@ def Train_StepOp : Train_Op<"step", [Symbol, IsolatedFromAbove, NoTerminator, Si
   let summary = "one optimizer step (`@step`), or forward and loss only (`@eval`): phases, in the order in which they run";
   let description = [{
     The block's arguments are the model's inputs, described by `inputs` (one dictionary each: name, bound, synthesize,
-    made by import), then `valid: tensor<1xi1, #nn.batched<0>>`, `first_row: tensor<i64>`, `rng: tensor<2xi64>` (seed,
-    step), and in a step that updates `hyper: tensor<8xf64>` (accum_program.h: accum_hyper_slot). Nobody but the pass
+    made by import), then `valid: tensor<1xi1, #nn.batched<0>>`, `first_row: tensor<i64>`, `rng: tensor<3xi64>` (seed,
+    step, samples before the call), and in a step that updates `hyper: tensor<8xf64>` (accum_program.h: accum_hyper_slot). Nobody but the pass
     that makes the list of phases knows how many there are: others ask a phase what it is.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$inputs);

@@ -2,7 +2,7 @@
 // Proves that the batch can be cut: every value gets a placement, or located errors say why not.
 #include "passes/Check/CheckPlacement.h"
 #include "dialects/NN/NNDialect.h"
-#include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/ParameterName.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "passes/Check/Passes.h"
 #include "passes/Check/PlaceValues.h"
@@ -38,7 +38,7 @@ static void findUnreached(ModuleOp module, func::FuncOp forward, Verdict &verdic
   }
   for (auto param : module.getOps<train::ParamOp>())
     if (param.getTrained() && !params.contains(param.getSymName()))
-      verdict.unreached.push_back(param.getSymName().str());
+      verdict.unreached.push_back(train::onnxName(param).str());
 }
 
 static void summarise(ModuleOp module, func::FuncOp forward, Value batchSize, Verdict &verdict) {

@@ -16,7 +16,7 @@ def CheckPlacement : Pass<"accum-check-placement", "::mlir::ModuleOp"> {
       as the count in a mean, becomes `nn.total`: a pre-pass of the step computes it.
     - A value that is the same for all samples and is added to a sum over them becomes `nn.share`.
     - Every sum over the batch axis reads `nn.mask_rows`: spare rows of a ragged micro-step do not count.
-    - `nn.dropout` learns which axis holds the samples.
+    - `nn.dropout` and `nn.random` learn which axis holds the samples.
 
     Requires: what `import` ensures.
     Ensures: a placement on every value; the result is a scalar partial, the loss; nothing dead.

@@ -93,15 +93,23 @@ void PlaceValues::visit(Operation *op) {
     reject(op, std::move(why));
 }
 
-/// Samples are numbered along the axis that holds them: the mask of a dropout is keyed by sample.
-static void keyDropout(Operation *op, nn::Placement placement) {
-  auto dropout = dyn_cast<nn::DropoutOp>(op);
-  if (!dropout || !placement.isBatched())
+/// Samples are numbered along the axis that holds them: what is drawn is keyed by sample.
+template <class Op> static void keyBySample(Op op, nn::Placement placement) {
+  if (!placement.isBatched())
     return;
-  int64_t extent = cast<RankedTensorType>(dropout.getType()).getDimSize(placement.dim);
-  dropout.setDim(placement.dim);
-  dropout.setOuter(placement.outer);
-  dropout.setRows(extent / placement.outer);
+  int64_t extent = cast<RankedTensorType>(op.getType()).getDimSize(placement.dim);
+  op.setDim(placement.dim);
+  op.setOuter(placement.outer);
+  op.setRows(extent / placement.outer);
+}
+
+static void keyDraws(Operation *op, nn::Placement placement) {
+  if (auto dropout = dyn_cast<nn::DropoutOp>(op))
+    keyBySample(dropout, placement);
+  if (auto random = dyn_cast<nn::RandomOp>(op)) {
+    keyBySample(random, placement);
+    random.getLikeMutable().clear();
+  }
 }
 
 LogicalResult PlaceValues::place(Operation *op, nn::Refusal &why) {
@@ -121,9 +129,9 @@ LogicalResult PlaceValues::place(Operation *op, nn::Refusal &why) {
   for (auto [result, placement] : llvm::zip(op->getResults(), results))
     if (failed(checkExtents(op, result, placement, why)))
       return failure();
-  keyDropout(op, results[0]);
   for (auto [result, placement] : llvm::zip(op->getResults(), results))
     result.setType(placement.place(result.getType()));
+  keyDraws(op, results[0]);
   return success();
 }
 

@@ -7,12 +7,12 @@ using namespace mlir;
 
 namespace accum {
 
-/// The argument of that name, a new one where a graph is checked for the first time.
+static bool isArgument(func::FuncOp forward, unsigned index, StringRef name, RankedTensorType type) {
+  auto known = forward.getArgAttrOfType<StringAttr>(index, "train.name");
+  return known && known.getValue() == name && forward.getArgument(index).getType() == type;
+}
+
 static Value addArgument(func::FuncOp forward, StringRef name, RankedTensorType type) {
-  for (BlockArgument argument : forward.getArguments())
-    if (auto known = forward.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.name"))
-      if (known.getValue() == name && argument.getType() == type)
-        return argument;
   unsigned index = forward.getNumArguments();
   auto attrs = DictionaryAttr::get(forward.getContext(),
                                    {NamedAttribute(StringAttr::get(forward.getContext(), "train.name"),
@@ -24,10 +24,16 @@ static Value addArgument(func::FuncOp forward, StringRef name, RankedTensorType 
 
 Value addRowArguments(func::FuncOp forward) {
   Builder builder(forward.getContext());
-  auto valid = RankedTensorType::get({1}, builder.getI1Type());
-  auto firstRow = RankedTensorType::get({}, builder.getI64Type());
-  Value argument = addArgument(forward, "valid", nn::Placement::batched(0).place(valid));
-  addArgument(forward, "first_row", nn::Placement::replicated().place(firstRow));
+  RankedTensorType valid = nn::Placement::batched(0).place(RankedTensorType::get({1}, builder.getI1Type()));
+  RankedTensorType firstRow =
+      nn::Placement::replicated().place(RankedTensorType::get({}, builder.getI64Type()));
+  // They are told by their place: inputs of the model may have the same names.
+  unsigned count = forward.getNumArguments();
+  if (count >= 2 && isArgument(forward, count - 2, "valid", valid) &&
+      isArgument(forward, count - 1, "first_row", firstRow))
+    return forward.getArgument(count - 2); // checked before
+  Value argument = addArgument(forward, "valid", valid);
+  addArgument(forward, "first_row", firstRow);
   return argument;
 }
 

@@ -139,6 +139,7 @@ private:
   Element gather(nn::GatherOp op, mlir::ArrayRef<Index> at, Mask mask);
   Element gatherElements(nn::GatherElementsOp op, mlir::ArrayRef<Index> at, Mask mask);
   Element dropout(nn::DropoutOp op, mlir::ArrayRef<Index> at, Mask mask);
+  Element random(nn::RandomOp op, mlir::ArrayRef<Index> at);
   Element maskRows(nn::MaskRowsOp op, mlir::ArrayRef<Index> at, Mask mask);
   Element share(nn::ShareOp op, mlir::ArrayRef<Index> at, Mask mask);
 
@@ -191,7 +192,12 @@ private:
   void keepRow(mlir::Value value, mlir::ArrayRef<Index> at, Scope *scope, const Buffer &buffer);
   Buffer allocateRow(mlir::Value value);
   Element half(Element wide, bool high);
-  Element randomWord(nn::DropoutOp op, mlir::ArrayRef<Index> at);
+  struct RandomWords {
+    mlir::Value first, second; ///< i32, independent of each other
+    Scope *scope;
+  };
+  template <class Op> RandomWords randomWords(Op op, mlir::ArrayRef<Index> at);
+  Element keep(const RandomWords &drawn, double ratio, Element input);
   Index arithmetic(mlir::StringRef name, Index a, Index b, Index::Form form,
                    llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> build);
   Buffer constantBuffer(nn::ConstantOp op);

@@ -2,6 +2,7 @@
 // The scalar functions of nn.elementwise in arith and math, on scalars or vectors.
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "passes/Codegen/Emitter.h"
+#include <cmath>
 #include <numbers>
 
 using namespace mlir;
@@ -97,6 +98,15 @@ struct Formula {
     Value curve = mul(mul(sub(constant(1), mul(t, t)), x), slope);
     return mul(add(add(t, 1), curve), 0.5);
   }
+  /// The polynomial of f32 takes what is below 2^-126 for that.
+  Value log(Value x) const {
+    if (!scalar().isF32())
+      return apply<math::LogOp>(x);
+    constexpr int kShift = 24;
+    Value isSmall = compare(arith::CmpFPredicate::OLT, x, constant(std::numeric_limits<float>::min()));
+    Value y = apply<math::LogOp>(select(isSmall, mul(x, std::ldexp(1.0, kShift)), x));
+    return select(isSmall, add(y, -kShift * std::numbers::ln2), y);
+  }
   Value isFinite(Value x) const {
     return compare(arith::CmpFPredicate::ONE, apply<math::AbsFOp>(x),
                    constant(std::numeric_limits<double>::infinity()));
@@ -130,7 +140,7 @@ struct Formula {
     return sub(missed, mul(target, larger(logarithm, lowest)));
   }
   Value binaryCrossEntropy(Value p, Value target) const {
-    return crossEntropy(apply<math::LogOp>(p), log1p(apply<arith::NegFOp>(p)), target);
+    return crossEntropy(log(p), log1p(apply<arith::NegFOp>(p)), target);
   }
   /// From 53 log(2) on the sigmoid of a double is one, and its complement's logarithm -inf.
   Value sigmoidCrossEntropy(Value x, Value target) const {
@@ -279,7 +289,7 @@ Value Formula::unary(ElementwiseFn fn, Value x) const {
   case ElementwiseFn::exp:
     return apply<math::ExpOp>(x);
   case ElementwiseFn::log:
-    return apply<math::LogOp>(x);
+    return log(x);
   case ElementwiseFn::log1p:
     return log1p(x);
   case ElementwiseFn::expm1:

@@ -13,7 +13,7 @@ static constexpr int64_t kLongestRow = 8192;
 static bool isDear(Operation *op) {
   auto elementwise = dyn_cast<nn::ElementwiseOp>(op);
   if (!elementwise)
-    return isa<nn::DropoutOp>(op);
+    return isa<nn::DropoutOp, nn::RandomOp>(op);
   switch (elementwise.getFn()) {
   case nn::ElementwiseFn::exp:
   case nn::ElementwiseFn::log:
@@ -44,7 +44,7 @@ SmallVector<Value> rowsWorthKeeping(Value input) {
     return kept;
   for (size_t next = 0; next < open.size(); ++next) {
     Operation *op = open[next].getDefiningOp();
-    if (!op || !isa<nn::ElementwiseOp, nn::CastOp, nn::DropoutOp>(op))
+    if (!op || !isa<nn::ElementwiseOp, nn::CastOp, nn::DropoutOp, nn::RandomOp>(op))
       continue;
     bool reused = std::next(open[next].use_begin()) != open[next].use_end();
     if (reused && isDear(op) && isa<FloatType>(rowType(open[next]).getElementType())) {

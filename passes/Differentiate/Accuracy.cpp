@@ -129,8 +129,9 @@ private:
   nn::PlacedBuilder builder;
 };
 
+/// The last argument of that name: what the check adds comes after the model's own inputs.
 Value findArgument(func::FuncOp forward, StringRef name) {
-  for (BlockArgument argument : forward.getArguments())
+  for (BlockArgument argument : llvm::reverse(forward.getArguments()))
     if (auto known = forward.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.name"))
       if (known.getValue() == name)
         return argument;

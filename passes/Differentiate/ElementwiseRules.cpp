@@ -4,6 +4,7 @@
 #include "dialects/NN/Detached.h"
 #include "dialects/NN/Placement.h"
 #include "passes/Differentiate/Vjp.h"
+#include <numbers>
 
 using namespace mlir;
 
@@ -11,11 +12,12 @@ namespace accum {
 
 using Fn = nn::ElementwiseFn;
 
-/// 1 / cosh(x)^2 as 4 e / (1 + e)^2 with e = exp(-2 |x|): 1 - tanh(x)^2 has no digits left in the tails.
-static Value tanhSlope(Vjp &v, Value x) {
-  Value e = v.map(Fn::exp, {v.mul(v.map(Fn::abs, {x}), v.constant(-2, x))});
-  Value sum = v.add(e, v.constant(1, x));
-  return v.div(v.mul(e, v.constant(4, x)), v.mul(sum, sum));
+/// 1 - tanh(x)^2, in the tails, where that has no digits left, as 4 e / (1 + e)^2 with e = exp(-2 |x|).
+static Value tanhSlope(Vjp &v, Value x, Value y) {
+  Value magnitude = v.map(Fn::abs, {x}), one = v.constant(1, x);
+  Value e = v.map(Fn::exp, {v.mul(magnitude, v.constant(-2, x))});
+  Value sum = v.add(e, one), tail = v.div(v.mul(e, v.constant(4, x)), v.mul(sum, sum));
+  return v.select(v.map(Fn::lt, {magnitude, one}), v.sub(one, v.mul(y, y)), tail);
 }
 
 /// dy times the derivative of a unary function at x, with y = f(x).
@@ -41,7 +43,7 @@ static FailureOr<Value> unary(Vjp &v, Fn fn, Value dy, Value x, Value y) {
   case Fn::reciprocal:
     return v.neg(v.mul(dy, v.mul(y, y)));
   case Fn::tanh:
-    return v.mul(dy, tanhSlope(v, x));
+    return v.mul(dy, tanhSlope(v, x, y));
   case Fn::erf: // 2 / sqrt(pi) * exp(-x^2)
     return v.mul(dy, v.mul(c(1.1283791670955126), v.map(Fn::exp, {v.neg(v.mul(x, x))})));
   case Fn::sigmoid: // 1 - y has no digits left where y is nearly one
@@ -105,6 +107,8 @@ static Value logit(Vjp &v, Value dy, Value x, Value t) {
   Value p = v.map(Fn::sigmoid, {x}), rest = v.map(Fn::sigmoid, {v.neg(x)}), one = v.constant(1, x);
   Value off = v.sub(v.mul(p, v.sub(one, t)), v.mul(rest, t));
   Value fade = v.map(Fn::min, {v.mul(v.mul(p, rest), v.constant(1e12, x)), one});
+  // As the value has it, the sigmoid of a double is one from here on.
+  fade = v.select(v.map(Fn::ge, {x, v.constant(53 * std::numbers::ln2, x)}), v.constant(0, x), fade);
   return v.mul(dy, v.mul(off, fade));
 }
 

@@ -57,7 +57,7 @@ ForwardGraph::ForwardGraph(func::FuncOp forward) : function(forward) {
                    llvm::any_of(op.getOperands(), [&](Value v) { return active.contains(v); });
     bool early =
         isa<nn::TotalOp>(op) ||
-        (!reached && !isa<nn::DropoutOp, nn::ShareOp>(op) &&
+        (!reached && !isa<nn::DropoutOp, nn::RandomOp, nn::ShareOp>(op) &&
          llvm::all_of(op.getOperands(), [&](Value v) { return constant.contains(v); }) &&
          llvm::all_of(op.getResultTypes(), [](Type t) { return nn::Placement::of(t).isReplicated(); }));
     for (Value result : op.getResults()) {
@@ -112,7 +112,7 @@ void StepBuilder::addInputs() {
   auto place = [&](RankedTensorType type) {
     return block.addArgument(nn::Placement::replicated().place(type), forward.getLoc());
   };
-  rng = place(RankedTensorType::get({2}, builder.getI64Type()));
+  rng = place(RankedTensorType::get({3}, builder.getI64Type()));
   if (purpose == Trains)
     hyper = place(RankedTensorType::get({8}, builder.getF64Type()));
 }
@@ -146,14 +146,26 @@ train::PhaseOp StepBuilder::leave(train::PhaseOp phase, ValueRange values, Array
   return phase;
 }
 
+/// What evaluation has for a mask: all is kept.
+static Value onesOf(OpBuilder &builder, nn::RandomOp mask) {
+  auto type = cast<RankedTensorType>(mask.getType());
+  Attribute one = builder.getFloatAttr(type.getElementType(), 1);
+  return nn::ConstantOp::create(builder, mask.getLoc(), type, DenseElementsAttr::get(type, one));
+}
+
 void StepBuilder::cloneInto(Operation *op, IRMapping &mapping, train::PhaseOp phase) {
   if (auto dropout = dyn_cast<nn::DropoutOp>(op); dropout && purpose == Evaluates)
     return mapping.map(dropout.getResult(), mapping.lookup(dropout.getInput()));
   builder.setInsertionPointToEnd(&phase.getBlock());
+  if (auto random = dyn_cast<nn::RandomOp>(op);
+      random && random.getKind() == nn::RandomKind::mask && purpose == Evaluates)
+    return mapping.map(random.getResult(), onesOf(builder, random));
   Operation *clone = builder.clone(*op, mapping);
   unsigned operands = clone->getNumOperands();
   if (isa<nn::DropoutOp>(clone))
     clone->insertOperands(operands, {phase.capture(rng, step.getLoc()), mapping.lookup(firstRow())});
+  else if (auto random = dyn_cast<nn::RandomOp>(clone))
+    random.getSourceMutable().append({phase.capture(rng, step.getLoc()), mapping.lookup(firstRow())});
   else if (isa<nn::ShareOp>(clone))
     clone->insertOperands(operands, {mapping.lookup(firstRow())});
 }

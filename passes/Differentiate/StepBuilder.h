@@ -30,7 +30,8 @@ struct ForwardGraph {
 /// alone is written which phases a step has.
 struct StepBuilder {
   enum Purpose { Trains, Evaluates };
-  /// Creates `train.step @step` before `before`, or `@eval`, where dropout leaves its input as it is.
+  /// Creates `train.step @step` before `before`, or `@eval`, where dropout leaves its input as it is and
+  /// masks keep everything.
   StepBuilder(const ForwardGraph &graph, Purpose purpose, mlir::Operation *before);
 
   /// Ends the loop with the loss (as f64) and one gradient contribution per entry of `gradients`, and writes

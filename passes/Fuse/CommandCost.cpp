@@ -61,6 +61,8 @@ Affine flopsOf(Operation *op) {
           nn::ConstantOp, nn::IotaOp>(op))
     return {};
   // Elementwise and row ops touch each element of their largest value once or a few times.
+  if (auto random = dyn_cast<nn::RandomOp>(op))
+    return elementsOf(random.getType());
   Affine largest;
   for (Value value : op->getOperands())
     if (auto type = dyn_cast<RankedTensorType>(value.getType()))

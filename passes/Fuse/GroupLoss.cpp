@@ -31,7 +31,7 @@ bool isSampleMajor(Value value) {
 bool numbersSamples(func::FuncOp kernel) {
   auto result = kernel.walk([](Operation *op) {
     bool counts = isa<nn::IotaOp>(op) && nn::Placement::of(op->getResult(0).getType()).isBatched();
-    return counts || isa<nn::DropoutOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
+    return counts || isa<nn::DropoutOp, nn::RandomOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
   });
   return result.wasInterrupted();
 }
@@ -102,7 +102,7 @@ bool LossGroup::isSliceable(train::CommandOp command) {
       return false;
     auto argument = dyn_cast<BlockArgument>(root);
     auto brought = argument ? dyn_cast<BlockArgument>(loop.sourceOf(argument)) : BlockArgument();
-    if (StringRef name = brought ? train::inputName(brought) : ""; name == "rng" || name == "first_row")
+    if (StringRef name = brought ? train::madeInput(brought) : ""; name == "rng" || name == "first_row")
       return false;
   }
   for (OpResult result : command->getResults())

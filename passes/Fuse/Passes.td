@@ -82,6 +82,21 @@ def SumFewTargets : Pass<"accum-sum-few-targets"> {
   let dependentDialects = ["::accum::nn::NNDialect"];
 }
 
+def RepeatDraws : Pass<"accum-repeat-draws", "::mlir::ModuleOp"> {
+  let summary = "the backward pass draws random numbers again";
+  let description = [{
+    What is made of random numbers and constants alone takes no memory from the forward part to the backward part: the
+    generator is keyed by what both know. Only what has one number for each sample is kept.
+
+    Requires: steps with a forward and a backward part. Ensures: the same values; no value of more than one number a sample that
+    is drawn in the forward part is read in the backward part.
+
+    Before: `%u = nn.random <uniform> (%rng, ...)`, behind the loss `%dx = nn.elementwise <mul> (%dy, %u)`.
+    After: `%v = nn.random <uniform> (%rng, ...)`, `%dx = nn.elementwise <mul> (%dy, %v)`.
+  }];
+  let dependentDialects = ["::accum::nn::NNDialect"];
+}
+
 def RepeatElementwise : Pass<"accum-repeat-elementwise", "::mlir::ModuleOp"> {
   let summary = "the backward pass computes activations again from what is there anyway";
   let description = [{

@@ -42,8 +42,8 @@ static bool isLastAxis(Value value, int64_t axis) {
 std::optional<RowSpace> rowSpaceOf(Operation *op) {
   Value full =
       llvm::TypeSwitch<Operation *, Value>(op)
-          .Case<nn::ElementwiseOp, nn::CastOp, nn::MaskRowsOp, nn::DropoutOp, nn::BroadcastOp, nn::PadOp,
-                nn::SliceOp, nn::ConcatOp, nn::GatherOp, nn::CrossEntropyGradOp>(
+          .Case<nn::ElementwiseOp, nn::CastOp, nn::MaskRowsOp, nn::DropoutOp, nn::RandomOp, nn::BroadcastOp,
+                nn::PadOp, nn::SliceOp, nn::ConcatOp, nn::GatherOp, nn::CrossEntropyGradOp>(
               [](Operation *op) { return op->getResult(0); })
           .Case([](nn::CrossEntropyOp op) { return op.getLogits(); })
           .Case([](nn::ReduceOp op) { return reducesRows(op) ? op.getInput() : Value(); })

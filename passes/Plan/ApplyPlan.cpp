@@ -30,13 +30,15 @@ DictionaryAttr shardAttr(MLIRContext *context, const planner::Problem &problem, 
     entries.set("offload", builder.getStringAttr(plan.offload));
   if (plan.reduce == "each")
     entries.set("each", builder.getUnitAttr());
-  for (auto [name, line] : {std::pair("copies", planner::kCopiesLine),
-                            {"gathered", planner::kGatheredLine},
-                            {"scattered", planner::kScatteredLine},
-                            {"staged", planner::kStagedLine}})
-    for (const planner::MemoryLine &each : plan.memory)
-      if (each.name == line)
-        entries.set(name, builder.getI64IntegerAttr(each.bytes));
+  planner::UnitMemory memory;
+  if (auto sharing = planner::sharingOf(plan))
+    memory = planner::unitMemory(problem, *sharing, plan.devices, plan.room);
+  for (auto [name, bytes] : {std::pair("copies", memory.copies),
+                             {"gathered", memory.room.gathered},
+                             {"scattered", memory.room.scattered},
+                             {"staged", memory.staged}})
+    if (bytes > 0)
+      entries.set(name, builder.getI64IntegerAttr(bytes));
   entries.set("units", builder.getDenseI64ArrayAttr(counts));
   entries.set("pieces", builder.getDenseI64ArrayAttr(pieces));
   if (layout.copied > 0 && entries.get("copies"))

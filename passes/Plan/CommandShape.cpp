@@ -110,7 +110,7 @@ StringRef operationOf(Operation *op) {
 
 /// Of what is taken from a table or a larger value only that counts.
 planner::Amount elementsTouched(Operation *op) {
-  if (isa<nn::GatherOp, nn::GatherElementsOp, nn::SliceOp, nn::PadOp, nn::ConcatOp>(op))
+  if (isa<nn::GatherOp, nn::GatherElementsOp, nn::SliceOp, nn::PadOp, nn::ConcatOp, nn::RandomOp>(op))
     return elementsOf(op->getResult(0).getType());
   planner::Amount largest;
   for (Value operand : op->getOperands())

@@ -2,6 +2,7 @@
 // Binary cross-entropy, of probabilities and of logits.
 #include "passes/Recognise/Recognisers.h"
 #include "passes/Recognise/Terms.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -35,6 +36,22 @@ Value oneMore(Value value) {
   return withoutAdded(value, -1);
 }
 
+DenseElementsAttr numbersOf(Value value) {
+  auto constant = value.getDefiningOp<nn::ConstantOp>();
+  auto numbers = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  return numbers && isa<FloatType>(numbers.getElementType()) ? numbers : DenseElementsAttr();
+}
+
+/// Whether `value` is t - 1, which is a constant where t is one.
+bool isOneLess(Value value, Value t) {
+  DenseElementsAttr less = numbersOf(value), more = numbersOf(t);
+  if (!less || !more || less.getType() != more.getType())
+    return oneMore(value) == t;
+  return llvm::all_of_zip(less.getValues<APFloat>(), more.getValues<APFloat>(), [](APFloat a, APFloat b) {
+    return std::abs(a.convertToDouble() + 1 - b.convertToDouble()) < 1e-6;
+  });
+}
+
 /// (t - 1) * max(log(1 - p), -100) - t * max(log(p), -100), the framework's own binary cross-entropy.
 struct RecogniseBinaryCrossEntropy : OpRewritePattern<nn::ElementwiseOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -44,7 +61,7 @@ struct RecogniseBinaryCrossEntropy : OpRewritePattern<nn::ElementwiseOp> {
     auto [missed, complement] = factorAndLogarithm(op.getOperands()[0]);
     auto [target, logarithm] = factorAndLogarithm(op.getOperands()[1]);
     Value p = argumentOf(logarithm, ElementwiseFn::log);
-    bool isOne = p && missed && oneMore(missed) == target &&
+    bool isOne = p && missed && isOneLess(missed, target) &&
                  complementOf(argumentOf(complement, ElementwiseFn::log)) == p;
     if (!isOne)
       return rewriter.notifyMatchFailure(op, "not a probability's logarithms weighed by a target");

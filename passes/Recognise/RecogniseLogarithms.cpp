@@ -68,6 +68,30 @@ struct RecogniseLogOnePlus : OpRewritePattern<nn::ElementwiseOp> {
   }
 };
 
+/// x where x > 20, else softplus(x), divided by what x was multiplied with: PyTorch's softplus. Beyond 20
+/// both have the same digits.
+struct RecogniseSoftplus : OpRewritePattern<nn::ElementwiseOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(nn::ElementwiseOp op, PatternRewriter &rewriter) const override {
+    if (op.getFn() != ElementwiseFn::select)
+      return failure();
+    Value linear = op.getOperands()[1], curved = op.getOperands()[2];
+    auto isLarge = definedBy(op.getOperands()[0], ElementwiseFn::gt);
+    Product product = productOf(curved);
+    Value x = product.factors.size() == 1 ? argumentOf(product.factors[0], ElementwiseFn::softplus) : Value();
+    std::optional<double> threshold = isLarge && x ? constantOf(isLarge.getOperands()[1]) : std::nullopt;
+    bool isOwn =
+        threshold && *threshold >= 20 && isLarge.getOperands()[0] == x && curved.getType() == op.getType();
+    Product whole = isOwn ? productOf(x, {linear}) : Product();
+    bool isSame = whole.factors.size() == 1 && whole.factors[0] == linear &&
+                  isNear(whole.constant * product.constant, 1);
+    if (!isSame)
+      return rewriter.notifyMatchFailure(op, "not softplus where it is not linear");
+    rewriter.replaceOp(op, curved);
+    return success();
+  }
+};
+
 /// x of exp(x) - 1.
 Value underExpm1(nn::ElementwiseOp op) {
   if (op.getFn() == ElementwiseFn::sub && constantOf(op.getOperands()[1]) == 1.0)
@@ -89,14 +113,26 @@ struct RecogniseExpm1 : OpRewritePattern<nn::ElementwiseOp> {
   }
 };
 
-/// x of exp(x * scale): an exponential, or a power of a positive number.
+/// Whether `value` is a constant of positive numbers.
+bool isPositive(Value value) {
+  auto constant = value.getDefiningOp<nn::ConstantOp>();
+  auto numbers = constant ? dyn_cast<DenseElementsAttr>(constant.getValue()) : DenseElementsAttr();
+  return numbers && isa<FloatType>(numbers.getElementType()) &&
+         llvm::all_of(numbers.getValues<APFloat>(),
+                      [](const APFloat &x) { return x.isFiniteNonZero() && !x.isNegative(); });
+}
+
+/// x of exp(x * scale): an exponential, or a power of a positive number. Of a number it is the number itself.
 struct Exponential {
   Value x;
   double scale = 1;
+  bool isNumber = false;
 };
 std::optional<Exponential> exponential(Value value) {
   if (Value x = argumentOf(value, ElementwiseFn::exp))
     return Exponential{x};
+  if (isPositive(value))
+    return Exponential{value, 1, true};
   auto power = definedBy(value, ElementwiseFn::pow);
   std::optional<double> base = power ? constantOf(power.getOperands()[0]) : std::nullopt;
   if (!base || *base <= 0 || *base == 1 || std::isinf(*base))
@@ -111,7 +147,7 @@ struct RecogniseLogAddExp : OpRewritePattern<nn::ElementwiseOp> {
     auto sum = definedBy(argumentOf(op.getResult(), ElementwiseFn::log), ElementwiseFn::add);
     auto left = sum ? exponential(sum.getOperands()[0]) : std::nullopt;
     auto right = sum ? exponential(sum.getOperands()[1]) : std::nullopt;
-    if (!left || !right)
+    if (!left || !right || (left->isNumber && right->isNumber))
       return rewriter.notifyMatchFailure(op, "not the logarithm of two exponentials");
     Location location = op.getLoc();
     auto create = [&](ElementwiseFn fn, ValueRange operands) {
@@ -126,6 +162,8 @@ struct RecogniseLogAddExp : OpRewritePattern<nn::ElementwiseOp> {
 
 private:
   static Value scaled(PatternRewriter &rewriter, Location location, Exponential e) {
+    if (e.isNumber)
+      return apply(rewriter, location, ElementwiseFn::log, e.x);
     if (e.scale == 1)
       return e.x;
     auto type = cast<RankedTensorType>(e.x.getType());
@@ -138,9 +176,8 @@ private:
 } // namespace
 
 void addLogarithmPatterns(RewritePatternSet &patterns) {
-  patterns
-      .add<RecogniseComplement, RecogniseLogSigmoid, RecogniseLogOnePlus, RecogniseExpm1, RecogniseLogAddExp>(
-          patterns.getContext());
+  patterns.add<RecogniseSoftplus, RecogniseComplement, RecogniseLogSigmoid, RecogniseLogOnePlus,
+               RecogniseExpm1, RecogniseLogAddExp>(patterns.getContext());
 }
 
 } // namespace accum::recognise

@@ -102,6 +102,16 @@ void numberKernels(ModuleOp module) {
       kernel->setAttr("accum.kernel", builder.getI64IntegerAttr(index++));
 }
 
+/// What is drawn is numbered along the axis that holds the samples now.
+template <class Op> void keyBySample(Op op) {
+  auto placement = nn::Placement::of(op.getType());
+  if (!placement.isBatched())
+    return;
+  op.setDim(placement.dim);
+  op.setOuter(placement.outer);
+  op.setRows(nn::slabOf(op.getType()).getDimSize(placement.dim) / placement.outer);
+}
+
 } // namespace
 
 /// Attributes that count slab rows; called while the types still tell the placement.
@@ -122,14 +132,9 @@ LogicalResult BindMicroBatch::bindAttributes(Operation *op) {
     low[placement.dim] *= share.samples;
     pad.setLow(low);
   } else if (auto dropout = dyn_cast<nn::DropoutOp>(op)) {
-    auto placement = nn::Placement::of(dropout.getInput().getType());
-    if (!placement.isBatched())
-      return success();
-    Builder builder(op->getContext());
-    int64_t slab = nn::slabOf(dropout.getInput().getType()).getDimSize(placement.dim);
-    dropout.setDimAttr(builder.getI64IntegerAttr(placement.dim));
-    dropout.setOuterAttr(builder.getI64IntegerAttr(placement.outer));
-    dropout.setRowsAttr(builder.getI64IntegerAttr(slab / placement.outer));
+    keyBySample(dropout);
+  } else if (auto random = dyn_cast<nn::RandomOp>(op)) {
+    keyBySample(random);
   } else if (auto constant = dyn_cast<nn::ConstantOp>(op)) {
     auto values = dyn_cast<DenseElementsAttr>(constant.getValue());
     if (!nn::Placement::of(constant.getType()).isBatched())

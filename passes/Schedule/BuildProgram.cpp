@@ -73,11 +73,11 @@ struct BuildProgram : impl::BuildProgramBase<BuildProgram> {
 
 /// Inputs are in the manifest's order; rng is the runtime's seed and step.
 Place StepSchedule::placeOfInput(BlockArgument input) {
-  StringRef name = train::inputName(input);
+  StringRef made = train::madeInput(input);
   auto type = cast<RankedTensorType>(input.getType());
-  Space space = name == "rng" ? Space::rng : name == "hyper" ? Space::hyper : Space::input;
+  Space space = made == "rng" ? Space::rng : made == "hyper" ? Space::hyper : Space::input;
   int64_t number = train::isStaged(input) ? input.getArgNumber() : 0;
-  return {space, number, type, name.str()};
+  return {space, number, type, train::inputName(input).str()};
 }
 
 /// A loop leaves sums in the state, other phases leave what their commands wrote.

@@ -37,9 +37,9 @@ FailureOr<Place> CommandSchedule::placeOf(Operation *user, Value value) {
   if (auto load = dyn_cast_or_null<train::LoadDecayOp>(op))
     return buffers.decay(train::oneParameterOf(load), train::unitOf(load), typeOf(load));
   if (auto load = dyn_cast_or_null<train::LoadRankOp>(op))
-    return Place{Space::rng, 2, typeOf(load), "rank"};
+    return Place{Space::rng, 3, typeOf(load), "rank"};
   if (auto load = dyn_cast_or_null<train::LoadNumberOp>(op))
-    return Place{Space::rng, 3 + static_cast<int64_t>(load.getNumber()), typeOf(load),
+    return Place{Space::rng, 4 + static_cast<int64_t>(load.getNumber()), typeOf(load),
                  std::to_string(load.getNumber())};
   return user->emitOpError("reads a value that is in no buffer");
 }

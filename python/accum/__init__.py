@@ -9,6 +9,9 @@
 
 docs/guide.md goes from an installation to a trained model.
 """
+import importlib
+from typing import Any
+
 from ._accum import compiler_version as _compiler_version
 from ._compile import Artifact, Verdict, check, compile, plan
 from ._errors import (CrossBatchError, DataError, DoesNotFitError, Error, RunError, UnsupportedError, UsageError)
@@ -21,3 +24,14 @@ __version__ = _compiler_version()
 __all__ = ["Artifact", "Candidate", "CrossBatchError", "DataError", "DoesNotFitError", "Error", "Evaluation", "Export",
            "MemoryLine", "Metrics", "Plan", "RunError", "Runner", "Trainer", "UnsupportedError", "UsageError", "Verdict",
            "check", "compile", "export", "plan"]
+
+
+def __getattr__(name: str) -> Any:
+    """accum.hf, which reads more than a run without transformers needs, when it is first asked for."""
+    if name == "hf":
+        return importlib.import_module("accum.hf")
+    raise AttributeError(f"module 'accum' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), "hf"})

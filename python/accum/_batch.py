@@ -11,10 +11,12 @@ def is_positional(batch: Any) -> bool:
     return isinstance(batch, (tuple, list)) and not hasattr(batch, "keys")
 
 
-def named(batch: Any, names: Sequence[str]) -> list[tuple[str, Any]]:
-    """(name, array) of each input that the batch has. names: the inputs, in the order that a tuple has them."""
+def named(batch: Any, names: Sequence[str], renamed: Mapping[str, str]) -> list[tuple[str, Any]]:
+    """(name, array) of each input that the batch has. names: the inputs, in the order that a tuple has them. renamed:
+    inputs by the names of a mapping, where the two differ."""
     if isinstance(batch, Mapping):
-        return [(str(name), _on_host(value)) for name, value in batch.items() if value is not None]
+        return [(renamed.get(str(name), str(name)), _on_host(value)) for name, value in batch.items()
+                if value is not None]
     values = list(batch) if is_positional(batch) else [batch]
     if len(values) > len(names):
         raise _errors.DataError(f"the batch has {len(values)} arrays, and the model {len(names)} inputs: "
@@ -32,10 +34,17 @@ def _on_host(value: Any) -> Any:
     return value
 
 
-def joined(batches: Sequence[list[tuple[str, Any]]]) -> list[tuple[str, Any]]:
-    """Several batches as one, behind each other."""
+def _concatenated(parts: Sequence[Any]) -> Any:
+    """Tensors by PyTorch: NumPy has no bf16."""
+    if any(hasattr(part, "detach") for part in parts):
+        import torch
+        return torch.cat([torch.as_tensor(part) for part in parts])
     import numpy
+    return numpy.concatenate([numpy.asarray(part) for part in parts])
 
+
+def joined(batches: Sequence[list[tuple[str, Any]]]) -> list[tuple[str, Any]]:
+    """Several batches as one, one after the other."""
     if not batches:
         raise _errors.DataError("there is no batch to evaluate", slug="bad-data", exit_code=3)
     if len(batches) == 1:
@@ -43,9 +52,9 @@ def joined(batches: Sequence[list[tuple[str, Any]]]) -> list[tuple[str, Any]]:
     columns: dict[str, list] = {}
     for batch in batches:
         for name, value in batch:
-            columns.setdefault(name, []).append(numpy.asarray(value))
+            columns.setdefault(name, []).append(value)
     for name, parts in columns.items():
         if len(parts) != len(batches):
             raise _errors.DataError(f"`{name}` is in {len(parts)} of {len(batches)} batches", slug="bad-data",
                                     exit_code=3)
-    return [(name, numpy.concatenate(parts)) for name, parts in columns.items()]
+    return [(name, _concatenated(parts)) for name, parts in columns.items()]

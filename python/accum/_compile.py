@@ -83,11 +83,11 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
     return words
 
 
-_ELSEWHERE = ("json", "report", "config", "to", "dump_phases", "timing", "verbose", "list_targets", "explain", "plan_only")
+_ELSEWHERE = ("json", "report", "config", "to", "dump_phases", "timing", "verbose", "list_targets", "explain", "plan_only",
+              "help", "version")
 
 
-def _run(words: list[str], options: Mapping[str, Any], report: str | None = None) -> tuple[dict[str, Any], str]:
-    """(the object of --json, the summary), or raises."""
+def _words(words: list[str], options: Mapping[str, Any]) -> list[str]:
     for name in _ELSEWHERE:
         if name in options:
             raise _errors.UsageError(f"{name} is an option of the command accumc alone", slug="usage", exit_code=2)
@@ -96,7 +96,19 @@ def _run(words: list[str], options: Mapping[str, Any], report: str | None = None
                                        slug="not-built", exit_code=2,
                                        notes=["accumc MODEL.onnx --micro-batch explore makes the artifact; "
                                               "Trainer takes its folder"])
-    words = words + words_of(options) + ["--json"] + (["--report", report] if report else [])
+    return words + words_of(options)
+
+
+def require_options(options: Mapping[str, Any]) -> None:
+    """Raises what is wrong with options of the compiler themselves; there is no model yet."""
+    code, _, _, said = _accum.compile(_words(["model.onnx"], options), parses_only=True)
+    if code != 0:
+        raise _errors.from_diagnostics(code, said)
+
+
+def _run(words: list[str], options: Mapping[str, Any], report: str | None = None) -> tuple[dict[str, Any], str]:
+    """(the object of --json, the summary), or raises."""
+    words = _words(words, options) + ["--json"] + (["--report", report] if report else [])
     code, text, object_text, said = _accum.compile(words)
     found = json.loads(object_text) if object_text else {}
     if code != 0:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 import pathlib
 import tempfile
 import warnings
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
-from . import _accum, _errors, _ranks, _safetensors
+from . import _accum, _errors, _options, _ranks, _safetensors
 from ._batch import joined, named
 from ._compile import Artifact
+from ._forms import unwrapped
 from ._plan import Plan
-
-DEFAULT_STEPS = 1000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,15 +54,21 @@ class Evaluation:
 
 
 _SKIPPED = {0: "", 1: "not-finite", 2: "spike"}
-_HYPER = ("lr", "weight_decay", "beta1", "beta2", "eps", "momentum", "clip_norm", "skip_spikes")
 
 
 def _metrics(values: Sequence[Any]) -> Metrics:
     return Metrics(*values[:9], skipped=_SKIPPED[values[9]], peak_bytes=values[10])
 
 
-def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
+def _setting(name: str, what: str) -> property:
+    """A number of the update that can be set between two steps."""
+    def read(run: Runner) -> float | None:
+        return run._numbers.get(name)
+
+    def write(run: Runner, value: float | None) -> None:
+        run._set_number(name, value)
+
+    return property(read, write, doc=f"{what}; None where it is not given. Set, it holds from the next step on.")
 
 
 class Runner:
@@ -91,8 +95,20 @@ class Runner:
     the batch is those of all. launcher: who started them ("auto", "mpi", "slurm", "env"); devices=1: this process alone.
     Results are the same on all of them, and files are written by rank 0.
 
+    `run.lr = X` sets the rate from the next step on, and so do weight_decay, clip_norm and the other numbers; the schedule
+    multiplies the new rate, and a floor keeps its part of it. Of several processes all set it, in front of the same step.
+
     A step is not interrupted: Ctrl-C takes effect behind it, and the run can go on.
     """
+
+    lr = _setting("lr", "The learning rate that the schedule multiplies")
+    weight_decay = _setting("weight_decay", "Of what decays")
+    beta1 = _setting("beta1", "Of the optimizer")
+    beta2 = _setting("beta2", "Of the optimizer")
+    eps = _setting("eps", "Of the optimizer")
+    momentum = _setting("momentum", "Of the optimizer")
+    clip_norm = _setting("clip_norm", "The 2-norm of all gradients is at most this")
+    skip_spikes = _setting("skip_spikes", "Standard deviations from which on a step is left out")
 
     def __init__(self, artifact: Artifact | str | os.PathLike[str], *, lr: float | None = None,
                  weight_decay: float | None = None, beta1: float | None = None, beta2: float | None = None,
@@ -104,14 +120,19 @@ class Runner:
                  threads: int = 0, init: str | os.PathLike[str] | None = None, init_partial: bool = False,
                  init_names: str | None = None, random_params: int | None = None,
                  offload_dir: str | os.PathLike[str] | None = None, devices: int | None = None,
-                 launcher: str | None = None, local_batches: bool = False):
-        if on_nan not in ("stop", "skip"):
-            raise _errors.UsageError(f"on_nan is {on_nan!r}, expected \"stop\" or \"skip\"", slug="usage", exit_code=2)
+                 launcher: str | None = None, local_batches: bool = False, **unknown: Any):
+        given = {name: value for name, value in locals().items() if name not in ("self", "unknown", "__class__")}
+        if foreign := sorted(_options.of_compiler().intersection(unknown)):
+            raise _options.usage(f"{', '.join(foreign)}: an artifact is compiled already",
+                                 "accum.compile makes another one, and accum.Trainer compiles and trains")
+        _options.require_known(unknown, set(given))
+        _options.require_run(given)
         self.artifact = artifact if isinstance(artifact, Artifact) else Artifact(os.fspath(artifact))
         self.seed = seed
         self._latest: Metrics | None = None
         is_there = pathlib.Path(self.artifact.path, "manifest.json").exists()
         self._names = self.artifact.input_names if is_there else ()
+        self._renamed: Mapping[str, str] = {}
         self.rank, self.ranks = (0, 1) if devices == 1 else _ranks.join(launcher)
         self._session = _accum.Session(self.artifact.path, threads=threads, skip_nan=on_nan == "skip",
                                        random_seed=random_params, awaits_weights=init is not None,
@@ -121,17 +142,28 @@ class Runner:
         self._planned = self._session.info()["batch"]  # for the first step
         _ranks.keep(self)
         self._in_parts = self.ranks > 1 and self.artifact.manifest.get("shard", {}).get("mode", "none") != "none"
-        given = dict(zip(_HYPER, (lr, weight_decay, beta1, beta2, eps, momentum, clip_norm, skip_spikes)))
-        self._session.set_hyper({name: float(value) for name, value in given.items() if value is not None},
-                                [decay] if isinstance(decay, str) else list(decay or ()),
-                                [f"{glob}={factor}" for glob, factor in (lr_scale or {}).items()])
-        if steps is None and _accum.schedule_ends(schedule):
-            if self.rank == 0:
-                warnings.warn(f"schedule {schedule!r} ends at step {DEFAULT_STEPS}, as steps=N is not given", stacklevel=3)
-            steps = DEFAULT_STEPS
-        self._session.set_schedule(steps or DEFAULT_STEPS, schedule, _text(warmup), _text(lr_floor), _text(decay_steps))
+        self._numbers, self._decays, self._rates = _options.hyper_of(given)
+        self._session.set_hyper(self._numbers, self._decays, self._rates)
+        self._numbers.setdefault("lr", self._session.info()["lr"])
+        if steps is None and _accum.schedule_ends(schedule) and self.rank == 0:
+            warnings.warn(f"schedule {schedule!r} ends at step {_options.DEFAULT_STEPS}, as steps=N is not given",
+                          stacklevel=3)
+        self._session.set_schedule(*_options.schedule_of(given))
         if init is not None:
             self._session.init_weights(os.fspath(init), names=init_names, partial=init_partial)
+
+    def _set_number(self, name: str, value: float | None) -> None:
+        numbers = {**self._numbers, name: value if value is None else _options.number(name, value)}
+        given = {key: each for key, each in numbers.items() if each is not None}
+        self._session.set_hyper(given, self._decays, self._rates)
+        self._numbers = given
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """A name that means nothing here is not taken in silence. A class of the user's has what attributes he likes."""
+        is_known = name.startswith("_") or name == "seed" or hasattr(type(self), name)
+        if not is_known and "_session" in self.__dict__ and type(self).__module__.startswith("accum."):
+            raise _options.attribute_error(type(self).__name__, name, {*_options.NUMBERS, "seed"})
+        super().__setattr__(name, value)
 
     @property
     def plan(self) -> Plan | None:
@@ -156,7 +188,7 @@ class Runner:
         NumPy's, tensors, or anything that speaks DLPack or the buffer protocol; dense ones on the host are not copied.
         Raises DataError for what the model does not read, and RunError where the step fails; then nothing has changed.
         """
-        self._latest = _metrics(self._session.step(named(batch, self._names), self.seed))
+        self._latest = _metrics(self._session.step(named(batch, self._names, self._renamed), self.seed))
         if self._planned > self._latest.samples and self.rank == 0:
             warnings.warn(f"a step has the samples of one call: this one had {self._latest.samples}, and the plan is for "
                           f"{self._planned}; a loader with batch_size={self._planned} passes whole batches", stacklevel=2)
@@ -166,8 +198,9 @@ class Runner:
     def accumulate(self, batch: Any) -> Metrics:
         """The first half of a step, for what shall happen to gradients in between: gradients of `batch`, added to those
         of the calls since the latest `update`. Each call's loss is normalised by its own samples, as backward() of a
-        loop would have it. `read(name, "gradient")` and `write` show and change what there is."""
-        return _metrics(self._session.accumulate(named(batch, self._names), self.seed))
+        loop would have it; dropout is that of one step over the samples of all calls. `read(name, "gradient")` and
+        `write` show and change what there is."""
+        return _metrics(self._session.accumulate(named(batch, self._names, self._renamed), self.seed))
 
     def update(self) -> Metrics:
         """The second half: clips and updates with what was accumulated. The loss is that of the latest `accumulate`,
@@ -181,7 +214,7 @@ class Runner:
         is_one = isinstance(batches, Mapping) or hasattr(batches, "__array__") or (
             isinstance(batches, tuple) and bool(batches) and hasattr(batches[0], "shape"))
         each: Iterable[Any] = [batches] if is_one else batches
-        return Evaluation(*self._session.evaluate(joined([named(batch, self._names) for batch in each])))
+        return Evaluation(*self._session.evaluate(joined([named(batch, self._names, self._renamed) for batch in each])))
 
     def progress(self, batches: Iterable[Any], **options: Any) -> Iterator[Any]:
         """The batches, one after the other, with a bar of tqdm in a terminal or a notebook that shows the loss and the
@@ -245,6 +278,7 @@ class Runner:
         """
         import torch
 
+        module = unwrapped(module)
         taken = {name: torch.from_numpy(array.copy()) for name, array in self.state_dict().items()}
         missing, surplus = self._unmatched(module, taken)
         if strict and (missing or surplus):
@@ -288,7 +322,8 @@ class Runner:
 
     def checkpoint(self, folder: str | os.PathLike[str], keep: int = 3, background: bool = False) -> None:
         """Writes FOLDER/step-NNNNNNNN: weights, optimizer state, and what else the next step needs. It appears whole or
-        not at all; of the older ones the newest keep - 1 stay (0: all). background: a thread writes it from a copy of the
+        not at all; of the older ones the newest keep - 1 stay (0: all). Between `accumulate` and `update` it raises
+        UsageError. background: a thread writes it from a copy of the
         state, whose memory a notice tells; what fails then is raised by the next checkpoint, or by `close`."""
         self._session.checkpoint(os.fspath(folder), keep, background)
 

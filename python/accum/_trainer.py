@@ -10,15 +10,11 @@ import tempfile
 import weakref
 from typing import Any, Callable, Mapping, Sequence
 
-from . import _errors, _ranks
+from . import _errors, _options, _ranks
 from ._batch import is_positional
-from ._compile import Artifact, compile
+from ._compile import Artifact, compile, require_options
 from ._export import Export, export
 from ._runner import Runner
-
-_OF_THE_COMPILER = ("memory", "optimizer", "precision", "micro_batch", "accumulation_steps", "require_divisible",
-                    "on_cross_batch", "target", "cpu", "recompute", "prefer", "metric", "dim", "batch_dim", "trainable",
-                    "freeze", "untie", "tie", "trust_backward", "plan", "shard", "offload")
 
 
 def _is_file(model: Any) -> bool:
@@ -51,7 +47,8 @@ class Trainer(Runner):
                  folder: str | os.PathLike[str] | None = None, loss: Callable | str | None = None,
                  training: bool | None = None, devices: int | None = None, launcher: str | None = None,
                  _computed: Callable | None = None, **options: Any):
-        compiled = {name: options.pop(name) for name in _OF_THE_COMPILER if name in options}
+        compiled = self._required(model, batch, loss, {**options, "devices": devices, "launcher": launcher})
+        options = {name: value for name, value in options.items() if name not in compiled}
         self.export: Export | None = None
         self._order: Sequence[str] = ()
         self._is_kept = folder is not None
@@ -67,6 +64,21 @@ class Trainer(Runner):
         artifact, self.export, self._order = _ranks.from_first(rank, ranks, prepared)
         super().__init__(artifact, devices=devices, launcher=launcher, **options)
         self._names = self._order or self._names
+        self._renamed = self.export.renamed if self.export else {}
+
+    @classmethod
+    def _required(cls, model: Any, batch: int | None, loss: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of the compiler; all of them are checked before anything is exported."""
+        of_run = _options.names_of(Runner.__init__, Trainer.__init__)
+        of_compiler = _options.of_compiler() - of_run - {"output"}
+        _options.require_known(options, of_run | of_compiler)
+        compiled = {name: value for name, value in options.items() if name in of_compiler}
+        _options.require_run(options)
+        if not cls._is_compiled(model):
+            words = {"batch": 1 if batch is None else batch, "loss": loss if isinstance(loss, str) else None}
+            require_options({**words, **compiled})
+            _options.require_numbers(compiled.get("optimizer") or "adamw", options)
+        return compiled
 
     def _temporary(self) -> pathlib.Path:
         made = tempfile.mkdtemp(prefix="accum-")
@@ -95,7 +107,7 @@ class Trainer(Runner):
                                      slug="usage", exit_code=2)
         of_module = loss if callable(loss) else None
         self.export = export(model, example_batch, self._folder / "model.onnx", loss=of_module, training=training,
-                             _computed=self._computed)
+                             _computed=self._computed, _has_named_loss=isinstance(loss, str) and loss != "auto")
         self._order = self.export.input_names if not isinstance(example_batch, Mapping) or is_positional(
             example_batch) else ()
         return self._compiled(self.export.path, batch=batch, loss=None if of_module else loss, **compiled)

@@ -14,7 +14,8 @@ import pathlib
 import tempfile
 from typing import Any, Callable, Iterator
 
-from . import _accum, _errors
+from . import _accum, _errors, _generators, _options
+from ._draws import Draws
 from ._runner import Metrics
 from ._trainer import Trainer
 
@@ -139,32 +140,46 @@ class _Run:
                                  "learning_rate": metrics.lr, "grad_norm": metrics.gradient_norm})
         if self.has_evaluation and _every(args.eval_strategy, args.eval_steps or args.logging_steps, step, ends_epoch):
             self.evaluate(step)
-        if _every(args.save_strategy, args.save_steps, step, ends_epoch) or (
-                _text(args.save_strategy) != "no" and step == self.steps):
+        if self._saves(step, ends_epoch):
+            self.draws.save(self.checkpoints, step)
             self.run.checkpoint(self.checkpoints, args.save_total_limit or 0)
+            self.draws.forget(self.checkpoints)
         if self.on_step:
             self.on_step(metrics)
 
+    def _saves(self, step: int, ends_epoch: bool) -> bool:
+        return _every(self.args.save_strategy, self.args.save_steps, step, ends_epoch) or (
+            _text(self.args.save_strategy) != "no" and step == self.steps)
+
+    def _first_epoch(self, draws: Draws) -> int:
+        given = self.args.resume_from_checkpoint
+        if not given:
+            return 0
+        where = self.checkpoints if given in (True, "True", "true") else given
+        return draws.resume(where, self.run.steps) if self.run.resume(where) else 0
+
     def loop(self) -> None:
-        if self.args.resume_from_checkpoint:
-            given = self.args.resume_from_checkpoint
-            self.run.resume(self.checkpoints if given in (True, "True", "true") else given)
-        if self.args.eval_on_start and self.has_evaluation and self.run.steps == 0:
-            self.evaluate(0)
         loader = self.loaders.get_train_dataloader()
-        first, behind = divmod(self.run.steps, self.per_epoch)
+        self.draws = Draws(loader, self.per_epoch)
+        first = self._first_epoch(self.draws)
+        resumed = self.run.steps
+        if self.args.eval_on_start and self.has_evaluation and resumed == 0:
+            self.evaluate(0)
         for epoch in itertools.count(first):
+            self.draws.begin_epoch(epoch)
             if hasattr(loader, "set_epoch"):
                 loader.set_epoch(epoch)
             groups = _grouped(loader, self.args.gradient_accumulation_steps)
-            for position, batch in enumerate(groups):
-                if epoch == first and position < behind:
-                    continue
-                if self.run.steps == self.steps:
+            for position in range(self.per_epoch):
+                reached, ends_epoch = epoch * self.per_epoch + position, position + 1 == self.per_epoch
+                if reached >= max(resumed, self.steps):
                     return
-                self.after(self.run.step(batch), position + 1 == self.per_epoch)
-            if self.run.steps == self.steps:
-                return
+                with self.draws.fetching(reached, self._saves(reached + 1, ends_epoch)):
+                    batch = next(groups, None)
+                if batch is None:
+                    break
+                if reached >= resumed:
+                    self.after(self.run.step(batch), ends_epoch)
 
 
 def _decay(loaders: Any, model: Any, args: Any) -> dict[str, Any]:
@@ -221,6 +236,8 @@ def train(model: Any, train_dataset: Any, args: Any, *, eval_dataset: Any = None
     loaders = transformers.Trainer(model=model, args=args, train_dataset=train_dataset, eval_dataset=eval_dataset,
                                    data_collator=data_collator, processing_class=processing_class)
     accumulation = args.gradient_accumulation_steps
+    drawn_from = (loaders.train_dataset, loaders.data_collator)
+    before = _generators.states(drawn_from)
     per_epoch = math.ceil(len(loaders.get_train_dataloader()) / accumulation)
     steps = args.max_steps if args.max_steps > 0 else math.ceil(args.num_train_epochs * per_epoch)
     example = next(_grouped(loaders.get_train_dataloader(), 1))
@@ -228,15 +245,17 @@ def train(model: Any, train_dataset: Any, args: Any, *, eval_dataset: Any = None
     was_training = model.training
     model.train()
     with tempfile.TemporaryDirectory(prefix="accum-hf-") as folder:
-        hyper = dict(beta1=args.adam_beta1, beta2=args.adam_beta2, eps=args.adam_epsilon)
-        if _OPTIMIZERS[_text(args.optim)] != "adamw":
-            hyper = {}
-        with Trainer(model, example, batch=args.train_batch_size * accumulation, memory=memory, precision=precision,
-                     optimizer=_OPTIMIZERS[_text(args.optim)], lr=args.learning_rate, **hyper,
-                     **_decay(loaders, model, args), clip_norm=args.max_grad_norm or None, steps=steps,
-                     schedule=_schedule_file(_factors(args, steps), folder), seed=args.seed,
-                     loss=_smoothed(loaders, model), _computed=_items(loaders), **options) as run:
+        numbers = dict(lr=args.learning_rate, clip_norm=args.max_grad_norm or None, **_decay(loaders, model, args))
+        if _OPTIMIZERS[_text(args.optim)] == "adamw":
+            numbers.update(beta1=args.adam_beta1, beta2=args.adam_beta2, eps=args.adam_epsilon)
+        said = dict(batch=args.train_batch_size * accumulation, precision=precision,
+                    optimizer=_OPTIMIZERS[_text(args.optim)], steps=steps, seed=args.seed,
+                    schedule=_schedule_file(_factors(args, steps), folder), loss=_smoothed(loaders, model), **numbers)
+        if twice := sorted(options.keys() & said.keys()):
+            raise _options.usage(f"{', '.join(twice)}: TrainingArguments say it, or the model does")
+        with Trainer(model, example, memory=memory, _computed=_items(loaders), **said, **options) as run:
             own = _Run(args, loaders, run, eval_dataset is not None, per_epoch, steps, on_step)
+            _generators.restore(drawn_from, before)  # the example is no step's
             own.loop()
             run.load_into(model)
     model.train(was_training)

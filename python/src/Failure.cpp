@@ -16,8 +16,10 @@ void raise(int code, const std::string &text) {
 }
 
 void require(int code) {
-  if (code != 0)
-    raise(code, accum_last_error());
+  if (code == 0)
+    return;
+  std::string text = accum_last_error();
+  raise(code, text.empty() ? accum_other_error() : text);
 }
 
 } // namespace accum::python

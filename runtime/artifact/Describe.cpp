@@ -33,7 +33,7 @@ std::string describeInput(const InputSpec &input) {
 std::string describeSignature(const Manifest &manifest) {
   std::string text = "inputs\n";
   for (const InputSpec &input : manifest.inputs)
-    if (input.name != "valid" && input.name != "first_row")
+    if (!input.isRuntimeMade)
       text += describeInput(input);
   if (!manifest.labels.empty())
     text += "labels   " + printable(manifest.labels) + "\n";

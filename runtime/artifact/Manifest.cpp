@@ -215,6 +215,11 @@ uint64_t Manifest::offloadedBytes() const {
   return sum;
 }
 
+void markRuntimeInputs(std::vector<InputSpec> &inputs) {
+  for (size_t i = inputs.size() < 2 ? 0 : inputs.size() - 2; i < inputs.size(); ++i)
+    inputs[i].isRuntimeMade = inputs[i].name == "valid" || inputs[i].name == "first_row";
+}
+
 void appendRuntimeInputs(Manifest &manifest) {
   InputSpec valid;
   valid.name = "valid";
@@ -226,6 +231,7 @@ void appendRuntimeInputs(Manifest &manifest) {
   firstRow.dtype = ACCUM_I64;
   manifest.inputs.push_back(valid);
   manifest.inputs.push_back(firstRow);
+  markRuntimeInputs(manifest.inputs);
 }
 
 } // namespace accum::runtime

@@ -31,8 +31,9 @@ struct InputSpec {
   std::optional<int64_t> bound;       ///< index input: 0 <= value < bound
   std::optional<int64_t> ignoreIndex; ///< the one value outside [0, bound) that is legal
   Synthesize synthesize = Synthesize::None;
+  /// The last two, "valid" and "first_row", which no data hold; the model may have inputs of the same names.
+  bool isRuntimeMade = false;
 
-  bool isRuntimeMade() const { return name == "valid" || name == "first_row"; }
   int64_t slabElements() const;
   uint64_t slabBytes() const { return slabElements() * bytesOf(dtype); }
 };
@@ -223,6 +224,9 @@ struct Manifest {
 /// one dtype. Where state is sharded or offloaded, each unit is padded to a multiple of devices * pieces *
 /// 512 bytes, in all ranges; slots of an optimizer that is `isByTensor` stay whole, and on the device.
 Status assignStateLayout(Manifest &manifest);
+
+/// Tells the last two inputs, which the runtime makes, from the model's.
+void markRuntimeInputs(std::vector<InputSpec> &inputs);
 
 /// Adds the two inputs that the runtime makes itself, "valid" and "first_row".
 void appendRuntimeInputs(Manifest &manifest);

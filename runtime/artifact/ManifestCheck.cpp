@@ -32,7 +32,7 @@ Finding checkInput(const InputSpec &input) {
   if (input.bound && (*input.bound <= 0 || *input.bound > kMaxElements))
     return "input `" + input.name + "` has an impossible `bound`";
   if (!input.batchDim)
-    return input.name == "first_row" ? Finding() : "input `" + input.name + "` has no batch axis";
+    return input.isRuntimeMade ? Finding() : "input `" + input.name + "` has no batch axis";
   int64_t axis = *input.batchDim;
   if (axis < 0 || axis >= int64_t(input.shape.size()))
     return "input `" + input.name + "` has its batch axis outside its shape";
@@ -50,7 +50,7 @@ Finding checkInputs(const Manifest &manifest) {
     if (input.slabBytes() > room / uint64_t(manifest.m))
       return "the inputs of a micro-step take more than 2^56 bytes";
     room -= input.slabBytes() * uint64_t(manifest.m);
-    if (!names.insert(input.name).second)
+    if (!input.isRuntimeMade && !names.insert(input.name).second)
       return "input `" + input.name + "` appears twice";
   }
   size_t count = manifest.inputs.size();

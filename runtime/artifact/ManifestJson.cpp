@@ -301,7 +301,7 @@ Manifest readManifest(const Json &json) {
   manifest.precision = readOptional<std::string>(json, "precision").value_or("f32");
   manifest.optimizer = json.at("optimizer").get<std::string>();
   manifest.labels = readOptional<std::string>(json, "labels").value_or("");
-  manifest.inputs = readAll(json, "inputs", readInput);
+  markRuntimeInputs(manifest.inputs = readAll(json, "inputs", readInput));
   manifest.phases = readAll(json, "phases", phaseFrom);
   manifest.params = readAll(json, "params", readParameter);
   manifest.stateBytes = readBytes(json, "state_bytes");

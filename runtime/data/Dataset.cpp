@@ -73,7 +73,7 @@ Dataset Dataset::fromTokens(const Manifest &manifest, TokenWindows windows) {
   Dataset dataset;
   dataset.decisions = windows.notices();
   for (const InputSpec &spec : manifest.inputs) {
-    if (spec.isRuntimeMade())
+    if (spec.isRuntimeMade)
       continue;
     TokenWindows::Role role = windows.roleOf(spec);
     if (role == TokenWindows::Role::None)
@@ -121,7 +121,7 @@ void Dataset::makeRoom() {
 
 Status Dataset::matchArrays(const Manifest &manifest, std::vector<Shards> arrays) {
   for (const InputSpec &spec : manifest.inputs) {
-    if (spec.isRuntimeMade())
+    if (spec.isRuntimeMade)
       continue;
     if (Status status = matchInput(spec, arrays); !status)
       return status;
@@ -223,7 +223,7 @@ Dataset Dataset::synthetic(const Manifest &manifest, int64_t samples, uint64_t s
   dataset.seed = seed;
   dataset.count = samples;
   for (const InputSpec &spec : manifest.inputs)
-    if (!spec.isRuntimeMade())
+    if (!spec.isRuntimeMade)
       dataset.columns.push_back({.spec = &spec, .random = spec.synthesize == Synthesize::None});
   dataset.makeRoom();
   return dataset;

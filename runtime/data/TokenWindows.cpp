@@ -19,7 +19,7 @@ bool isNamedLabels(const InputSpec &spec) { return spec.name == "labels" || spec
 Expected<const InputSpec *> findTokenInput(const Manifest &manifest) {
   std::vector<const InputSpec *> found;
   for (const InputSpec &spec : manifest.inputs) {
-    if (spec.isRuntimeMade() || spec.synthesize != Synthesize::None || isNamedLabels(spec) || !isLine(spec))
+    if (spec.isRuntimeMade || spec.synthesize != Synthesize::None || isNamedLabels(spec) || !isLine(spec))
       continue;
     if (spec.name == "input_ids")
       return &spec;
@@ -57,7 +57,7 @@ Status TokenWindows::findInputs(const Manifest &manifest) {
   tokenInput = *input;
   length = tokenInput->slabElements();
   for (const InputSpec &spec : manifest.inputs) {
-    if (spec.isRuntimeMade() || spec.synthesize != Synthesize::None || &spec == tokenInput)
+    if (spec.isRuntimeMade || spec.synthesize != Synthesize::None || &spec == tokenInput)
       continue;
     if (!isNamedLabels(spec) || !isLine(spec) || spec.slabElements() != length)
       return badData("the data holds tokens alone, and the model's input `" + spec.name + "` is neither `" +

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -35,6 +36,14 @@ int openNameless(const std::string &folder) {
   return descriptor;
 }
 
+/// For one file: of the disk, or as much as this process may write into one.
+uint64_t roomIn(const std::string &folder) {
+  struct statvfs space;
+  struct rlimit limit;
+  uint64_t free = ::statvfs(folder.c_str(), &space) == 0 ? uint64_t(space.f_bavail) * space.f_frsize : 0;
+  return ::getrlimit(RLIMIT_FSIZE, &limit) == 0 ? std::min<uint64_t>(free, limit.rlim_cur) : free;
+}
+
 } // namespace
 
 Expected<std::unique_ptr<OffloadFile>> OffloadFile::create(const std::string &folder, uint64_t bytes) {
@@ -53,9 +62,7 @@ Expected<std::unique_ptr<OffloadFile>> OffloadFile::create(const std::string &fo
   // A disk that fills up later would end a run in the middle.
   int code = bytes == 0 ? 0 : ::posix_fallocate(descriptor, 0, off_t(bytes));
   if (code == ENOSPC || code == EFBIG) {
-    struct statvfs space;
-    uint64_t free = ::statvfs(folder.c_str(), &space) == 0 ? uint64_t(space.f_bavail) * space.f_frsize : 0;
-    return cannot(folder, "has room for " + formatBytes(free) + ", not for " + formatBytes(bytes),
+    return cannot(folder, "has room for " + formatBytes(roomIn(folder)) + ", not for " + formatBytes(bytes),
                   "disk-full");
   }
   if (code != 0)

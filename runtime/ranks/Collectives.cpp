@@ -40,7 +40,14 @@ Error missing(const std::string &why) {
           {"install Open MPI: apt-get install openmpi-bin libopenmpi3; or compile with --devices 1"}};
 }
 
+std::string &heard() {
+  static std::string text;
+  return text;
+}
+
 } // namespace
+
+const std::string &heardError() { return heard(); }
 
 double watchdogSeconds() {
   const char *text = std::getenv("ACCUM_WATCHDOG_SECONDS");
@@ -222,6 +229,25 @@ Status Collectives::broadcast(void *data, uint64_t bytes) {
   return {};
 }
 
+/// All ranks keep what this one has to say; who has an error of its own keeps that.
+void Collectives::hear(const Status &own, int speaker) {
+  constexpr size_t kMost = 2048;
+  std::string text = own ? "" : format(own.error());
+  std::vector<int64_t> words(kMost / sizeof(int64_t));
+  if (ownRank == speaker)
+    std::memcpy(words.data(), text.data(), std::min(text.size(), kMost - 1));
+  std::string how = "another rank failed, and this one: ";
+  if (own) {
+    how = "another rank failed, rank " + std::to_string(speaker) + ": ";
+    text =
+        allReduce(words.data(), words.size(), ACCUM_I64) ? reinterpret_cast<const char *>(words.data()) : "";
+  } else if (Status sent = allReduce(words.data(), words.size(), ACCUM_I64); !sent) {
+    text.clear();
+  }
+  const std::string start = "error: ";
+  heard() = text.starts_with(start) ? start + how + text.substr(start.size()) : "";
+}
+
 /// The largest number speaks: its exit code is part of it.
 Status Collectives::agree(const Status &own) {
   constexpr int64_t kCodes = 256;
@@ -231,7 +257,11 @@ Status Collectives::agree(const Status &own) {
   auto speaker = maximum(weight, waited ? watchdogSeconds() / 20 : watchdogSeconds());
   if (!speaker)
     return waited ? own : speaker.error();
-  if (*speaker == 0 || *speaker == weight)
+  if (*speaker == 0)
+    return own;
+  int64_t order = *speaker / kCodes; // the rank from behind, of those that know more behind all others
+  hear(own, count - int(order > count ? order - count : order));
+  if (*speaker == weight)
     return own;
   return Error{own ? int(*speaker % kCodes) : own.error().exitCode, "", ""};
 }

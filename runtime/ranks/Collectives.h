@@ -88,6 +88,7 @@ private:
   Status adopt(const accum_collectives_v1 *entry);
   void enter(accum_rank_action action, uint64_t step);
   Error failure(int code) const;
+  void hear(const Status &own, int speaker);
   StartedCollectives *beside();
   void settle();
   const accum_collectives_v1 *table = nullptr;
@@ -96,6 +97,10 @@ private:
   std::pair<accum_rank_action, uint64_t> doing{ACCUM_JOINS, 0};
   std::unique_ptr<StartedCollectives> started; ///< from the first one on
 };
+
+/// What an error without a message is about, as `format` has it: what another rank has said, or this one,
+/// which was not the one that speaks.
+const std::string &heardError();
 
 /// The job of this process, which is joined where nobody has it yet and left by the last who has.
 Expected<std::shared_ptr<Collectives>> joinJob(const std::string &launcher);

@@ -28,13 +28,13 @@ std::string describe(int rank, const RankCall &call) {
   case ACCUM_READS:
     return name + " reads or saves weights" + after;
   case ACCUM_COMPARES:
-    return name + " compares a number with the others" + after;
+    return name + " compares a number with the others";
   case ACCUM_SHARES:
     return name + " takes part in what rank 0 makes for all";
   case ACCUM_LEAVES:
     return name + " has left" + after;
   default:
-    return name + " joins the job";
+    return name + " is before its first step";
   }
 }
 

@@ -99,6 +99,7 @@ int storeStep(const Session &session, const Expected<accum_step_result> &outcome
 extern "C" {
 
 const char *accum_last_error(void) { return lastError.c_str(); }
+const char *accum_other_error(void) { return heardError().c_str(); }
 const char *accum_runtime_version(void) { return ACCUM_VERSION; }
 
 int accum_open(const char *artifact, const accum_open_options *options, accum_session **session) {

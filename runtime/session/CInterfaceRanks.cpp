@@ -63,7 +63,7 @@ int accum_leave(void) {
 }
 
 int accum_maximum(accum_session *session, int64_t value, int64_t *largest) {
-  return guarded(session, ACCUM_COMPARES, [&](Session &own) {
+  return guarded(session, ACCUM_COMPARES, 0, [&](Session &own) {
     auto result = own.ranks().maximum(value);
     if (!result)
       return report(result.error());

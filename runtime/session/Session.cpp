@@ -183,11 +183,13 @@ Expected<accum_ctx> Session::makeContext(uint64_t step) {
   if (feeding)
     rng[0] = feeding->options().seed;
   rng[1] = step;
-  rng[2] = uint64_t(collectives->rank());
-  std::iota(std::begin(rng) + 3, std::end(rng), uint64_t(0));
-  auto random = device->mirror(rng, sizeof rng), flags = device->mirror(kFlags, sizeof kFlags);
-  if (!random || !flags)
-    return random ? flags.error() : random.error();
+  rng[2] = part == Part::Gradients ? uint64_t(pending.samples) : 0;
+  rng[3] = uint64_t(collectives->rank());
+  std::iota(std::begin(rng) + 4, std::end(rng), uint64_t(0));
+  flags[1] = 1;
+  auto random = device->mirror(rng, sizeof rng), mirrored = device->mirror(flags, sizeof flags);
+  if (!random || !mirrored)
+    return random ? mirrored.error() : random.error();
   accum_ctx context{};
   context.state = state;
   context.scratch = state + artifact.manifest.stateBytes;
@@ -197,7 +199,7 @@ Expected<accum_ctx> Session::makeContext(uint64_t step) {
   context.seed = rng[0];
   context.step = step;
   context.rng = static_cast<const uint64_t *>(*random);
-  context.flags = static_cast<const uint8_t *>(*flags);
+  context.flags = static_cast<const uint8_t *>(*mirrored);
   context.rank = collectives->rank();
   context.size = collectives->ranks();
   context.samples = uint64_t(share->samples);

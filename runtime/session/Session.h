@@ -161,6 +161,9 @@ private:
   Expected<accum_step_result> addGradients(uint64_t step, double started);
   Expected<accum_step_result> runPart(uint64_t step, uint32_t microSteps, double started);
   template <typename Body> Status overGradients(Body &&body);
+  bool addsInPlace() const;
+  bool isGradient(const void *data) const;
+  Status beginAdding();
   Status keepGradients();
   Status addEarlier();
   Share shareIn(uint32_t phase) const;
@@ -224,8 +227,9 @@ private:
   struct Pending {
     uint64_t calls = 0;
     int64_t samples = 0, targets = 0;
+    double loss = 0;            ///< of the latest
   } pending;                    ///< of accumulate, since the latest update
-  std::vector<uint8_t> earlier; ///< gradients of the calls before the latest
+  std::vector<uint8_t> earlier; ///< this rank's part of the gradients of the calls before the latest
 
   uint64_t updates = 0;              ///< steps that changed the parameters
   uint64_t reached = 0;              ///< steps, those of runs that this one goes on from too
@@ -241,8 +245,8 @@ private:
   /// What kernels read beside their buffers; the device has copies of these at fixed addresses.
   double hyperValues[ACCUM_HYPER_COUNT] = {};
   std::vector<double> decay; ///< accum_hyper::decay
-  uint64_t rng[3 + 64] = {}; ///< seed, step, rank, numbers of pieces
-  static constexpr uint8_t kFlags[2] = {0, 1};
+  uint64_t rng[4 + 64] = {}; ///< seed, step, samples before the call, rank, numbers of pieces
+  uint8_t flags[2] = {0, 1}; ///< accum_ctx::flags
   accum_stop stopWanted = nullptr;
   void *stopUser = nullptr;
   bool evaluating = false, stopped = false; ///< stopped: the latest evaluation, before its end

@@ -63,6 +63,8 @@ int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t
       timed({.kind = CallFacts::Feed}, [&] { return device->feed({phase, k, share->steps}, fillInputs); });
   if (fed)
     fed = feeding->health();
+  if (fed && phases[phase].addsGradients && k == 0 && addsInPlace())
+    fed = beginAdding();
   Share own = shareIn(phase);
   *firstRow = own.firstRow(k);
   *valid = uint32_t(own.valid(k));
@@ -103,6 +105,8 @@ int Session::launch(uint32_t kernel, void *const *args) {
 }
 
 int Session::runGemm(const accum_gemm *call, float beta) {
+  if (addsInPlace() && isGradient(call->c))
+    beta = 1;
   return check(timed(factsOf(*call, beta), [&] { return device->gemm(*call, beta); }), true);
 }
 
@@ -111,6 +115,8 @@ int Session::attend(const accum_attention *call) {
 }
 
 int Session::zero(void *data, uint64_t bytes) {
+  if (addsInPlace() && isGradient(data))
+    return 0;
   CallFacts facts{.kind = CallFacts::Zero, .sizes = {int64_t(bytes)}};
   return check(timed(facts, [&] { return device->zero(data, bytes); }), false);
 }
@@ -125,13 +131,9 @@ int Session::startAllReduce(void *data, uint64_t n, int32_t dtype) {
 }
 
 int Session::allReduce(void *data, uint64_t n, int32_t dtype) {
-  const GradientRange &gradients = artifact.manifest.gradients;
-  uint64_t offset = uint64_t(static_cast<uint8_t *>(data) - state);
-  uint64_t first = memory.local(gradients.offset);
-  bool isGradient = !memory.isSharded() && offset >= first && offset < first + gradients.bytes;
-  if (isGradient && part == Part::Gradients)
+  if (isGradient(data) && part == Part::Gradients)
     return kLeaveStep;
-  if (!isGradient && part == Part::Update) // done by the calls before
+  if (!isGradient(data) && part == Part::Update) // done by the calls before
     return 0;
   ranges.enter("sums over devices");
   CallFacts facts{.kind = CallFacts::AllReduce, .sizes = {int64_t(n * uint64_t(bytesOf(DType(dtype))))}};

@@ -155,6 +155,9 @@ Status Session::shareCheckpoints(const std::string &root) {
 }
 
 Status Session::checkpoint(const std::string &root, uint64_t step, uint64_t keep) {
+  if (pending.calls > 0)
+    return usage("a checkpoint does not hold the gradients that wait for an update",
+                 {"update first, then write the checkpoint"});
   if (!checkpoints)
     if (Status status = shareCheckpoints(root); !status)
       return status;
@@ -200,6 +203,7 @@ Expected<uint64_t> Session::resume(const std::string &path, bool weightsOnly) {
       unset.erase(p);
   if (Status status = checkValues(); !status)
     return status.error();
+  pending = {}; // gradients of other weights
   if (weightsOnly)
     return uint64_t(0);
   updates = made->updates;

@@ -4,6 +4,7 @@
 // that is left.
 #include "runtime/session/Session.h"
 #include "runtime/system/Clock.h"
+#include "runtime/system/Memory.h"
 #include <algorithm>
 #include <cmath>
 
@@ -51,13 +52,37 @@ template <typename Body> Status Session::overGradients(Body &&body) {
   return {};
 }
 
-/// Those of the calls before wait outside of the arena: the program writes its first ones.
+/// A program writes its first gradients. Where it has them all, these are told to add, and the sum of the
+/// calls needs no other place.
+bool Session::addsInPlace() const {
+  return part == Part::Gradients && pending.calls > 0 && !memory.isSharded();
+}
+
+bool Session::isGradient(const void *data) const {
+  const GradientRange &range = artifact.manifest.gradients;
+  const uint8_t *first = state + memory.local(range.offset), *at = static_cast<const uint8_t *>(data);
+  return !memory.isSharded() && at >= first && at < first + range.bytes;
+}
+
+/// Beside gradients, what the micro-steps add up is the loss, which is the call's own.
+Status Session::beginAdding() {
+  flags[1] = 0;
+  if (auto mirrored = device->mirror(flags, sizeof flags); !mirrored)
+    return mirrored.error();
+  const ScalarSpec *loss = artifact.manifest.findScalar("loss");
+  return loss ? device->zero(state + memory.local(loss->stateOffset), uint64_t(bytesOf(loss->dtype)))
+              : Status();
+}
+
+/// A rank's part of the sum waits outside of the arena: whole gradients are where the program writes first.
 Status Session::keepGradients() {
   const GradientRange &range = artifact.manifest.gradients;
   uint64_t bytes = 0;
   for (const StateMemory::Own &own : memory.own(range.offset, range.bytes))
     bytes += own.bytes;
   earlier.resize(bytes);
+  noteOnce({"gradients of several calls are added up beside the plan: " + formatBytes(bytes) +
+            " for this rank's part of them"});
   return overGradients([&](uint8_t *place, uint8_t *kept, uint64_t size) -> Status {
     auto data = device->view(place, size);
     if (!data)
@@ -79,7 +104,8 @@ Status Session::addEarlier() {
 }
 
 Expected<accum_step_result> Session::addGradients(uint64_t step, double started) {
-  if (Status status = pending.calls > 0 ? keepGradients() : Status(); !status)
+  bool keeps = pending.calls > 0 && memory.isSharded();
+  if (Status status = keeps ? keepGradients() : Status(); !status)
     return status.error();
   part = Part::Gradients;
   auto result = runPart(step, share->steps, started);
@@ -88,11 +114,12 @@ Expected<accum_step_result> Session::addGradients(uint64_t step, double started)
     pending = {}; // half of a sum is none
     return result;
   }
-  if (Status status = pending.calls > 0 ? addEarlier() : Status(); !status)
+  if (Status status = keeps ? addEarlier() : Status(); !status)
     return status.error();
   ++pending.calls;
   pending.samples += result->samples;
   pending.targets += result->targets;
+  pending.loss = result->loss;
   return result;
 }
 
@@ -103,16 +130,13 @@ Expected<accum_step_result> Session::update(uint64_t step) {
                  "there are no gradients to update with",
                  "usage",
                  {"accum_accumulate comes first, once or more often; accum_step does both"}};
-  auto loss = scalarOr("loss", NAN);
-  if (!loss)
-    return loss.error();
   beginStep();
   part = Part::Update;
   auto result = runPart(step, 0, started);
   part = Part::Whole;
   if (!result)
     return result;
-  result->loss = *loss;
+  result->loss = pending.loss;
   result->samples = pending.samples;
   result->targets = pending.targets;
   result->micro_steps = 0;
@@ -121,7 +145,8 @@ Expected<accum_step_result> Session::update(uint64_t step) {
 }
 
 Expected<accum_step_result> Session::runPart(uint64_t step, uint32_t microSteps, double started) {
-  device->startStep(/*evaluates=*/part == Part::Update); // the gradients still mean something
+  bool keepsGradients = part == Part::Update || addsInPlace();
+  device->startStep(/*evaluates=*/keepsGradients);
   ranges.beginStep(step, /*evaluates=*/false);
   auto context = makeContext(step);
   if (!context)

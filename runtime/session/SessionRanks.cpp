@@ -95,6 +95,7 @@ Status Session::requireSameNumbers(uint64_t step) {
 Status Session::requireOneRun(uint64_t step) {
   if (collectives->ranks() == 1)
     return {};
+  Collectives::Doing doing(*collectives, ACCUM_JOINS, 0); // whichever step each of them is in
   const CheckpointFacts own = facts(step);
   RunningHash samples;
   auto add = [&](auto... values) { (samples.add(&values, sizeof values), ...); };

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Forked children of a process that trains: what they call is refused within a moment, and they take nothing from their parent
 (oracle: the parent's losses without any child)."""
-import os
 import subprocess
 import sys
 import textwrap
@@ -15,7 +14,7 @@ from test_runner import MODEL
 PROGRAM = textwrap.dedent("""
     import os, pathlib, sys, time
     import accum
-    from test_runner import MODEL, windows
+    from test_runner import windows
     batches = list(windows(4))
     run = accum.Trainer(sys.argv[2], lr=1e-2, threads=2)
     folder = run._temporary()  # as of a Trainer that compiles
@@ -50,8 +49,14 @@ CALLS = ("run.step(batches[0])", "run.evaluate(batches[0])", "run.read(run.train
 FREE = ("None", "run.close()", "globals().pop('run')", "run.steps, repr(run)")
 
 
-def outcome(code):
-    done = subprocess.run([sys.executable, "-c", PROGRAM, code], env=environment(), capture_output=True, text=True, timeout=120)
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    path = accum.compile(MODEL, batch=64, output=tmp_path_factory.mktemp("forks") / "tiny.accum", micro_batch=24).path
+    return lambda code: outcome_of(path, code)
+
+
+def outcome_of(artifact, code):
+    done = subprocess.run([sys.executable, "-c", PROGRAM, code, artifact], env=environment(), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -61,11 +66,11 @@ def children(calls, code):
     return "\n".join(f"in_child(lambda: ({call}), {leave}, {code})" for call in calls for leave in ("sys.exit", "os._exit"))
 
 
-def test_what_children_call_is_refused():
+def test_what_children_call_is_refused(outcome):
     assert outcome(children(CALLS, 7) + "\n" + children(FREE, 0)) == outcome("")
 
 
-def test_a_checkpoint_that_a_thread_writes_stays_the_parents(tmp_path):
+def test_a_checkpoint_that_a_thread_writes_stays_the_parents(tmp_path, outcome):
     made = f"run.checkpoint({str(tmp_path)!r}, background=True)\n"
     outcome(made + children(("run.close()", "None"), 0) + "\nrun.checkpoint(" + repr(str(tmp_path)) + ")")
     assert [path.name for path in tmp_path.glob("step-*")] == ["step-00000000"]
@@ -88,7 +93,7 @@ def test_a_child_of_a_process_without_a_run_trains(tmp_path):
     subprocess.run([sys.executable, "-c", program], env=environment(), check=True, timeout=120)
 
 
-def test_workers_of_a_loader_are_free(tmp_path):
+def test_workers_of_a_loader_are_free(outcome):
     torch = pytest.importorskip("torch")
     assert torch
     loop = textwrap.dedent("""

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Processes that make other calls than each other: both end within seconds, with one sentence that names both (oracle: what each
 was told to do)."""
-import os
 import subprocess
 import sys
 import textwrap
@@ -90,6 +89,14 @@ def test_weights_in_parts_need_all(artifacts, tmp_path):
     assert [code for *_, code in results] == [0, 0] and (tmp_path / "w.safetensors").exists(), results
 
 
+def test_who_never_begins_is_named(artifacts, tmp_path):
+    program = "import os, sys, accum; from test_runner import windows; run = accum.Runner(sys.argv[1], lr=1e-3, local_batches=True)\n" \
+              "if run.rank == 0: run.step(next(windows(1, 8)))"
+    results = by_environment([sys.executable, "-c", program, artifacts(None)])
+    for _, said, code in results:
+        assert code == 4 and "rank 1 has left after 0 steps, rank 0 is before its first step" in said, results
+
+
 def test_an_update_that_one_rank_makes(artifacts, tmp_path):
     both = "run.accumulate(batch); "
     check_ends(run(by_environment, artifacts(None), tmp_path, both + "run.update()", both + "run.accumulate(batch)"),
@@ -136,3 +143,24 @@ def test_a_child_does_not_hide_a_death(artifacts, tmp_path):
     _, said = ranks[0].communicate(timeout=SECONDS)
     assert ranks[0].returncode == 4 and "rank 1 has died: its connection is closed" in said and time.monotonic() - began < 8, said
     ranks[1].wait()
+
+
+def test_both_say_that_the_disk_is_full(tmp_path, artifacts):
+    """Each has a file of its own, and none may be as large; who is alone in what it finds is quoted by the other."""
+    folder = tmp_path / "offloaded.accum"
+    accum.compile(MODEL, batch=48, output=folder, devices=2, shard="zero3", offload="optimizer")
+    program = textwrap.dedent("""
+        import os, resource, sys
+        import accum
+        if sys.argv[2] in ("both", os.environ["RANK"]):
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, resource.RLIM_INFINITY))
+        accum.Runner(sys.argv[1], lr=1e-3)
+    """)
+    for where in ("both", "0", "1"):
+        results = by_environment([sys.executable, "-c", program, str(folder), where])
+        if "lies in memory" in results[0][1]:
+            pytest.skip("files of tests lie in memory")
+        for rank, (_, said, code) in enumerate(results):
+            assert code == 3 and "has room for 4.0 KiB, not for " in said and "[disk-full]" in said, results
+            other = "" if where in ("both", str(rank)) else f"another rank failed, rank {where}: offloaded state"
+            assert other in said, results

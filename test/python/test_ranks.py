@@ -143,6 +143,18 @@ def test_other_samples_are_refused(tmp_path):
     assert "the ranks are given other samples, or in another order" in said and "another rank failed" in said
 
 
+@pytest.mark.parametrize("when", ["", "run.step(batches[0]); "])
+def test_a_rate_is_set_on_all_or_refused(when, tmp_path):
+    """Between two steps, and before the first one."""
+    results = by_environment(words(tmp_path, "", when + "run.lr = 0.02; losses = [run.step(batches[0]).lr]; "
+                                                        "assert losses == [0.02]; run.lr = 1e-2"))
+    assert all(code == 0 for *_, code in results), results
+    results = by_environment(words(tmp_path, "", when + "run.lr = 0.01 * (1 + run.rank)"))
+    assert all(code != 0 for *_, code in results)
+    said = "".join(err for _, err, _ in results)
+    assert "the ranks of this run do not all have the same learning rate" in said and "other-run" in said
+
+
 def test_an_error_of_the_first_is_one_of_all(tmp_path):
     results = by_environment(words(tmp_path, "options = dict(memory='1MiB')"))
     assert all(code != 0 and "DoesNotFitError" in err for _, err, code in results), results

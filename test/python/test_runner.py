@@ -86,6 +86,27 @@ def test_a_step_in_two_halves_has_its_bits(artifact):
             other.write(name, gradient.astype("f8"), "gradient")
 
 
+def test_calls_of_one_update_draw_as_one_step(tmp_path):
+    """Equal halves: the sum of their gradients is twice that of one step over both, dropout included; and shared terms count in each."""
+    model = SOURCE / "test" / "models" / "gpt2-dynamo-train.onnx"
+    dropping = accum.compile(model, batch=12, output=tmp_path / "dropping.accum", micro_batch=5)
+    data = _safetensors.read(model.with_name("gpt2-dynamo-train.data.safetensors"))
+    half = {name: numpy.concatenate([array, array])[:6] for name, array in data.items()}
+    whole = {name: numpy.concatenate([array, array]) for name, array in half.items()}
+    with accum.Runner(dropping, lr=0, seed=5) as run, accum.Runner(dropping, lr=0, seed=5) as parts:
+        for _ in range(2):
+            expected = run.step(whole)
+            first, second = parts.accumulate(half), parts.accumulate(half)
+            with pytest.raises(accum.UsageError, match="wait for an update"):
+                parts.checkpoint(tmp_path / "runs")
+            assert abs(first.loss - second.loss) > 1e-6 and first.loss + second.loss == pytest.approx(2 * expected.loss, rel=1e-5)
+            for name in run.trained:
+                twice = 2 * run.read(name, "gradient")
+                assert numpy.allclose(parts.read(name, "gradient"), twice, rtol=1e-3, atol=1e-5 * abs(twice).max()), name
+            assert parts.update().loss == second.loss
+        parts.checkpoint(tmp_path / "runs")
+
+
 def test_batches_of_every_kind_are_one(artifact):
     """A mapping, a tuple, lists, other integers, what is not dense, and read-only arrays."""
     batch = next(windows(1))

@@ -3,6 +3,7 @@
 and the weights behind them)."""
 import math
 import os
+import pathlib
 import signal
 import threading
 
@@ -275,6 +276,26 @@ def test_weights_of_another_module_are_refused():
             run.load_into(other)
         with pytest.raises(accum.UsageError, match="example_batch is missing"):
             trainer(module, None)
+
+
+def test_what_is_not_exported_is_told_in_a_sentence(tmp_path, capfd):
+    class Checked(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(12, 5)
+
+        def forward(self, x, labels):
+            assert (labels >= 0).all()
+            return torch.nn.functional.cross_entropy(self.layer(x), labels)
+
+    batch = {"x": torch.randn(3, 12), "labels": torch.tensor([0, 2, 1])}
+    with pytest.raises(accum.UnsupportedError) as caught:
+        accum.export(Checked(), batch, tmp_path / "m.onnx")
+    message, said = str(caught.value).splitlines()[0], " ".join(caught.value.notes)
+    assert "assert (labels >= 0).all()" in message and "checks values: remove it" in said and len(message) < 400
+    whole = pathlib.Path(said.split("the exporter's own message: ")[1].split()[0])
+    assert "GuardOnDataDependentSymNode" in whole.read_text() or "data-dependent" in whole.read_text()
+    assert capfd.readouterr().err.count("\n") < 3
 
 
 def test_modules_that_cannot_be_cut_are_refused():

@@ -192,10 +192,10 @@ TEST(BadArtifact, OtherInterfaceProcessorTargetOrProgram) {
   Scene setup;
   editManifest(setup.artifact, [](Manifest &manifest) { manifest.abi = ACCUM_ABI_VERSION + 1; });
   EXPECT_THAT(refusal(setup, 3),
-              HasSubstr("was compiled by toy 1 for program interface 7, this runtime has 6"));
+              HasSubstr("was compiled by toy 1 for program interface 8, this runtime has 7"));
   ToyOptions options;
   options.config.abi = 8;
-  EXPECT_THAT(refusal(Scene(options), 3), HasSubstr("program.so: has program interface 7, expected 6"));
+  EXPECT_THAT(refusal(Scene(options), 3), HasSubstr("program.so: has program interface 8, expected 7"));
   options = {};
   options.cpuFeatures = {"sse2", "avx1024-turbo"};
   EXPECT_THAT(refusal(Scene(options), 3),

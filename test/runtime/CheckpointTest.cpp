@@ -2,16 +2,14 @@
 // Runs that were interrupted, and go on: the same bits as a run that was not.
 #include "runtime/files/File.h"
 #include "test/runtime/Command.h"
-#include "test/runtime/ToyTraining.h"
+#include "test/runtime/ToyJob.h"
 #include <filesystem>
 #include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <set>
 #include <sstream>
-#include <tuple>
 
 using namespace accum::runtime;
 using namespace accum::test;
@@ -20,44 +18,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// A toy, the words of a run of `steps`, and where its checkpoints are.
-struct ToyJob {
-  ToyJob(const std::string &name, const ToyOptions &options, int steps, const std::string &more = "")
-      : files(prepareToy(name, options, makeToyData(23), {.steps = 0, .shuffle = true, .seed = 9})),
-        root(fs::path(files.saved).parent_path() / "checkpoints"),
-        words(replaced(files.words, "--steps 0", "--steps " + std::to_string(steps)) + " " + more) {
-    words = replaced(words, " --dump-gradients " + files.gradients, "");
-  }
-
-  static std::string replaced(std::string text, const std::string &what, const std::string &by) {
-    return text.replace(text.find(what), what.size(), by);
-  }
-  std::string weights() const {
-    auto text = readText(files.saved, 1 << 20);
-    return text ? *text : "";
-  }
-  std::vector<std::string> names() const {
-    std::set<std::string> found;
-    for (const auto &entry : fs::directory_iterator(root))
-      found.insert(entry.path().filename());
-    return {found.begin(), found.end()};
-  }
-
-  ToyFiles files;
-  std::string root, words;
-};
-
 /// Everything that a later step depends on.
 const char *kEverything = "--schedule cosine --warmup 3 --clip-norm 0.5 --skip-spikes 5";
-
-void flipByte(const std::string &path, int64_t at) {
-  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
-  file.seekg(at);
-  char byte = 0;
-  file.get(byte);
-  file.seekp(at);
-  file.put(static_cast<char>(byte ^ 1));
-}
 
 /// The loss of each step of the log, which has every step once.
 std::vector<double> losses(const std::string &path) {
@@ -122,146 +84,6 @@ TEST(Checkpoint, SurvivesKills) {
   EXPECT_EQ(killed.weights(), straight.weights());
   EXPECT_EQ(losses(killed.files.log), losses(straight.files.log));
   EXPECT_THAT(killed.names(), testing::ElementsAre(".lock", "step-00000119", "step-00000120"));
-}
-
-TEST(Checkpoint, ADamagedOneIsPassedOver) {
-  ToyOptions options{.batch = 5, .m = 2, .optimizer = "adamw"};
-  ToyJob run("damaged", options, 6);
-  ASSERT_EQ(accumRun(run.words + " --checkpoint " + run.root + " --checkpoint-every 2").code, 0);
-  std::string weights = run.weights();
-  EXPECT_THAT(run.names(), testing::ElementsAre(".lock", "step-00000002", "step-00000004", "step-00000006"));
-  flipByte(run.root + "/step-00000006/state.safetensors", 600);
-  fs::resize_file(run.root + "/step-00000004/state.safetensors", 100);
-  Outcome resumed = accumRun(run.words + " --checkpoint " + run.root + " --resume auto");
-  ASSERT_EQ(resumed.code, 0) << resumed.err;
-  EXPECT_THAT(resumed.err,
-              HasSubstr("step-00000006/state.safetensors: is not what was written: its checksum differs"));
-  EXPECT_THAT(resumed.err, HasSubstr("step-00000004/state.safetensors: has 100 bytes of "));
-  EXPECT_THAT(resumed.out, HasSubstr("at step 2"));
-  EXPECT_EQ(run.weights(), weights);
-  std::ofstream(run.root + "/step-00000004/checkpoint.json")
-      << "{\"format\": \"accum-checkpoint\", \"version\": 1}";
-  Outcome one = accumRun(run.words + " --resume " + run.root + "/step-00000004");
-  EXPECT_EQ(one.code, kExitFile);
-  EXPECT_THAT(one.err, HasSubstr("[damaged-checkpoint]"));
-}
-
-namespace {
-
-/// The document of a checkpoint, after `change`.
-template <typename Change> void rewrite(const std::string &checkpoint, Change &&change) {
-  std::string path = checkpoint + "/checkpoint.json";
-  auto json = nlohmann::ordered_json::parse(*readText(path, 1 << 20));
-  change(json);
-  std::ofstream(path) << json.dump(3);
-}
-
-/// Every place of a number in a document.
-void findNumbers(const nlohmann::ordered_json &json, const nlohmann::ordered_json::json_pointer &at,
-                 std::vector<nlohmann::ordered_json::json_pointer> &found) {
-  if (json.is_number())
-    found.push_back(at);
-  if (!json.is_structured())
-    return;
-  for (const auto &[key, value] : json.items())
-    findNumbers(value, json.is_array() ? at / size_t(std::stoul(key)) : at / key, found);
-}
-
-} // namespace
-
-/// A number that has changed is no number of this run: the checkpoint before it is taken.
-TEST(Checkpoint, EveryNumberIsCovered) {
-  ToyOptions options{.batch = 5, .m = 2, .optimizer = "adamw"};
-  ToyJob run("numbers", options, 4, "--skip-spikes 5");
-  std::string words = run.words + " --checkpoint " + run.root, newest = run.root + "/step-00000004";
-  ASSERT_EQ(accumRun(words + " --checkpoint-every 2").code, 0);
-  std::string weights = run.weights(), whole = *readText(newest + "/checkpoint.json", 1 << 20);
-  std::vector<nlohmann::ordered_json::json_pointer> numbers;
-  findNumbers(nlohmann::ordered_json::parse(whole), nlohmann::ordered_json::json_pointer(), numbers);
-  ASSERT_GT(numbers.size(), 20u);
-  for (const auto &at : numbers) {
-    rewrite(newest, [&](auto &json) { json[at] = json[at].template get<double>() + 1; });
-    Outcome described = accumRun(run.root + " --describe");
-    EXPECT_THAT(described.out, HasSubstr("step         4  damaged: ")) << at;
-    std::ofstream(newest + "/checkpoint.json") << whole;
-  }
-  rewrite(newest, [](auto &json) { json["step"] = 5; });
-  Outcome resumed = accumRun(words + " --resume auto");
-  ASSERT_EQ(resumed.code, 0) << resumed.err;
-  EXPECT_THAT(resumed.err,
-              HasSubstr("step-00000004/checkpoint.json: is not what was written: its checksum differs: the "
-                        "checkpoint before it is taken"));
-  EXPECT_THAT(resumed.out, HasSubstr("at step 2"));
-  EXPECT_EQ(run.weights(), weights);
-  rewrite(newest, [](auto &) {}); // another spelling is the same document
-  EXPECT_EQ(accumRun(words + " --resume " + newest).code, 0);
-}
-
-/// Those that earlier versions wrote have no checksum: what they say must be possible, and fit their name.
-TEST(Checkpoint, WithoutAChecksumNumbersHaveToBePossible) {
-  ToyOptions options{.batch = 5, .m = 2, .optimizer = "adamw"};
-  ToyJob run("unchecked", options, 4);
-  ASSERT_EQ(accumRun(run.words + " --checkpoint " + run.root).code, 0);
-  std::string newest = run.root + "/step-00000004";
-  rewrite(newest, [](auto &json) { json.erase("checksum"); });
-  EXPECT_EQ(accumRun(run.words + " --resume " + newest).code, 0);
-  std::string whole = *readText(newest + "/checkpoint.json", 1 << 20);
-  for (auto [key, value, said] :
-       {std::tuple("step", nlohmann::ordered_json(5), "is of step 5, as its folder is not"),
-        {"step", -1, "-1 is no number of steps, samples or bytes"},
-        {"step", 4.5, "4.5 is no number of steps"},
-        {"step", 1e300, "1e+300 is no number of steps"},
-        {"step", UINT64_MAX, "18446744073709551615 is no number of steps"},
-        {"updates", 5, "5 updates in 4 steps"},
-        {"samples", -23, "-23 is no number"},
-        {"batch", 0.5, "0.5 is no number"},
-        {"seed", -9, "-9 is no number"},
-        {"version", 3, "is a checkpoint of version 3, by accum "}}) {
-    rewrite(newest, [&](auto &json) { json[key] = value; });
-    for (const std::string &path : {newest, newest + "/", newest + "/."}) {
-      Outcome one = accumRun(run.words + " --resume " + path);
-      EXPECT_EQ(one.code, kExitFile) << key << value << one.out;
-      EXPECT_THAT(one.err, HasSubstr(said));
-      EXPECT_THAT(one.err, HasSubstr("[damaged-checkpoint]"));
-    }
-    std::ofstream(newest + "/checkpoint.json") << whole;
-  }
-  fs::rename(newest, run.root + "/the-best"); // a name that tells no step
-  EXPECT_EQ(accumRun(run.words + " --resume " + run.root + "/the-best").code, 0);
-}
-
-/// A fresh start would write over checkpoints that another version can read.
-TEST(Checkpoint, NoneThatCanBeReadIsNoFreshStart) {
-  ToyOptions options{.batch = 5, .m = 2};
-  for (int64_t devices : {1, 2}) {
-    options.devices = devices;
-    ToyJob run("unreadable", options, 4, "--checkpoint-every 2 --checkpoint-keep 1");
-    std::string words = run.words + " --checkpoint " + run.root;
-    ASSERT_EQ(accumRun(words).code, 0);
-    rewrite(run.root + "/step-00000004", [](auto &json) { json["version"] = 9; });
-    std::string before = *readText(run.root + "/step-00000004/checkpoint.json", 1 << 20);
-    Outcome outcome = accumRun(words + " --resume auto");
-    EXPECT_EQ(outcome.code, kExitFile);
-    EXPECT_THAT(outcome.err,
-                HasSubstr("error: " + run.root + ": holds 1 checkpoint, and none can be read: "));
-    EXPECT_THAT(outcome.err, HasSubstr("is a checkpoint of version 9"));
-    EXPECT_THAT(outcome.err, HasSubstr("note: to start afresh give the run another folder"));
-    EXPECT_THAT(run.names(), testing::ElementsAre(".lock", "step-00000004"));
-    EXPECT_EQ(*readText(run.root + "/step-00000004/checkpoint.json", 1 << 20), before);
-  }
-}
-
-/// It counts for nothing among those that are kept: the new ones would go, and it would stay.
-TEST(Checkpoint, ADamagedOneTakesNoPlace) {
-  ToyOptions options{.batch = 5, .m = 2, .optimizer = "adamw"};
-  ToyJob run("places", options, 6);
-  std::string words = run.words + " --checkpoint " + run.root;
-  ASSERT_EQ(accumRun(words + " --checkpoint-every 2").code, 0);
-  flipByte(run.root + "/step-00000006/state.safetensors", 600);
-  std::string four = ToyJob::replaced(words, "--steps 6", "--steps 5") + " --checkpoint-keep 1 --resume auto";
-  ASSERT_EQ(accumRun(four).code, 0);
-  EXPECT_THAT(run.names(), testing::ElementsAre(".lock", "step-00000005", "step-00000006"));
-  EXPECT_THAT(accumRun(words + " --resume auto").out, HasSubstr("at step 5"));
 }
 
 TEST(Checkpoint, RefusesWhatDoesNotFit) {
@@ -385,6 +207,17 @@ TEST(Checkpoint, OneThatCannotBeWrittenEndsNoRun) {
                             " --checkpoint-every 2 --resume auto) 2>&1 | cat");
   EXPECT_THAT(full.out, HasSubstr("note: step 6 has no checkpoint; training goes on"));
   EXPECT_THAT(full.out, HasSubstr(R"("step":8,)"));
+  EXPECT_THAT(full.out,
+              HasSubstr("the weights are lost: " + run.files.saved + " did not take them, and neither did "));
+  EXPECT_THAT(full.out, HasSubstr("note: those after step 4 are in the checkpoint: --resume " + run.root +
+                                  " --steps 4 --save FILE writes them elsewhere"));
+  Outcome rescued = accumRun(ToyJob::replaced(run.words, run.files.saved, run.files.saved + ".safetensors") +
+                             " --resume " + run.root);
+  EXPECT_EQ(rescued.code, 0) << rescued.err;
+  EXPECT_EQ(*readText(run.files.saved + ".safetensors", 1 << 20), run.weights());
+  Outcome lost = runCommand("(ulimit -f 0; " ACCUM_RUN " " + longer + ") 2>&1 | cat");
+  EXPECT_THAT(lost.out, HasSubstr("the weights are lost: "));
+  EXPECT_THAT(lost.out, HasSubstr("note: TMPDIR names a folder on another disk, and --checkpoint DIR keeps"));
   EXPECT_THAT(run.names(), testing::ElementsAre(".lock", "step-00000004"));
   Outcome resumed = accumRun(longer + " --checkpoint " + run.root + " --resume auto");
   EXPECT_EQ(resumed.code, 0) << resumed.err;

@@ -172,7 +172,9 @@ TEST(Training, EndsWhenItIsEnough) {
 
 TEST(Training, RefusesLimitsThatAreNone) {
   ToyFiles files = prepareToy("limits", {.batch = 5, .m = 2}, makeToyData(5), {.steps = 2});
-  for (const char *flags : {"--clip-norm 0", "--clip-norm -1", "--clip-norm nan", "--skip-spikes 0",
+  for (const char *flags : {"--lr nan", "--lr inf", "--lr -inf", "--lr -nan", "--weight-decay nan",
+                            "--weight-decay inf", "--clip-norm inf", "--skip-spikes nan", "--skip-spikes inf",
+                            "--clip-norm 0", "--clip-norm -1", "--clip-norm nan", "--skip-spikes 0",
                             "--warmup 2", "--schedule wsd --decay-steps 5", "--lr-floor 10%"})
     EXPECT_EQ(accumRun(files.words + " " + flags).code, kExitUsage) << flags;
   EXPECT_EQ(accumRun(files.words + " --schedule nothing.csv").code, kExitFile);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A mapped file of one byte per rank.
 #include "tools/accum-run/RankBoard.h"
+#include "runtime/accum_runtime.h"
 #include "tools/accum-run/StopSignal.h"
 #include <cstdio>
 #include <cstdlib>
@@ -69,6 +70,14 @@ std::vector<int> RankBoard::find(Mark mark) const {
   return found;
 }
 
+/// The ranks of one who was started by hand, or by torchrun, may each have a screen of their own.
+static bool isStartedAlone() {
+  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"})
+    if (std::getenv(name))
+      return false;
+  return std::getenv("RANK") != nullptr;
+}
+
 int launchedRank() {
   for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID", "RANK"})
     if (const char *text = std::getenv(name))
@@ -88,7 +97,7 @@ int sayOpenFailed(int code, const std::string &message, RankBoard &board) {
   std::vector<int> ended = board.find(RankBoard::Ended);
   bool said = stopRequested() || (!ended.empty() && ended.front() == 0);
   if (launchedRank() == 0 || !said)
-    std::fputs(message.c_str(), stderr);
+    std::fputs(message.empty() && isStartedAlone() ? accum_other_error() : message.c_str(), stderr);
   return code;
 }
 

@@ -8,12 +8,11 @@
 #include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include <iterator>
+#include <utility>
 
 namespace accum::run {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::string tile(const std::string &name, const std::string &figure, const std::string &below) {
   return fmt::format("<div class='tile'><span>{}</span><b>{}</b><small>{}</small></div>\n", name, figure,
@@ -111,30 +110,33 @@ std::string memoryCharts(const RunStory &story) {
   return section("Memory", memory.draw());
 }
 
-Json pointsOf(const RunCurve &curve) {
-  Json points = Json::array();
+/// As text at once: a tree of so many numbers takes several times the memory, which no plan counts.
+void addPoints(const char *name, const RunCurve &curve, std::string &text) {
+  constexpr size_t kMostOfAPoint = 64; // bytes
+  text.reserve(text.size() + kMostOfAPoint * curve.points().size());
+  text += fmt::format("{}\"{}\":[", text.ends_with('{') ? "" : ",", name);
   for (const RunCurve::Point &point : curve.points())
-    points.push_back({point.step, point.least, point.mean(), point.greatest});
-  return points;
+    fmt::format_to(std::back_inserter(text), "{}[{},{},{},{}]", text.ends_with('[') ? "" : ",", point.step,
+                   point.least, point.mean(), point.greatest);
+  text += "]";
 }
 
 /// `</script>` cannot be in it: the only text is that of the keys.
-std::string data(const RunStory &story) {
-  Json curves = {{"loss", pointsOf(story.loss)},
-                 {"norm", pointsOf(story.norm)},
-                 {"lr", pointsOf(story.rate)},
-                 {"speed", pointsOf(story.speed)},
-                 {"wait", pointsOf(story.wait)},
-                 {"memory", pointsOf(story.memory)},
-                 {"skips", pointsOf(story.skips)},
-                 {"eval_loss", pointsOf(story.evalLoss)},
-                 {"eval_accuracy", pointsOf(story.evalAccuracy)}};
-  Json all = {{"steps", story.steps},
-              {"arena_bytes", story.info.arena_bytes},
-              {"planned_bytes", story.plannedBytes},
-              {"peak_bytes", story.info.peak_bytes},
-              {"curves", std::move(curves)}};
-  return "<script type='application/json' id='run'>" + all.dump() + "</script>\n";
+void addData(const RunStory &story, std::string &text) {
+  text += fmt::format("<script type='application/json' id='run'>{{\"steps\":{},\"arena_bytes\":{},"
+                      "\"planned_bytes\":{},\"peak_bytes\":{},\"curves\":{{",
+                      story.steps, story.info.arena_bytes, story.plannedBytes, story.info.peak_bytes);
+  for (const auto &[name, curve] : {std::pair("loss", &story.loss),
+                                    {"norm", &story.norm},
+                                    {"lr", &story.rate},
+                                    {"speed", &story.speed},
+                                    {"wait", &story.wait},
+                                    {"memory", &story.memory},
+                                    {"skips", &story.skips},
+                                    {"eval_loss", &story.evalLoss},
+                                    {"eval_accuracy", &story.evalAccuracy}})
+    addPoints(name, *curve, text);
+  text += "}}</script>\n";
 }
 
 } // namespace
@@ -150,7 +152,9 @@ std::string runPage(const RunStory &story) {
       section("What was run", fmt::format("<pre>{}</pre>\n<details open><summary>the plan</summary><pre>{}"
                                           "</pre></details>\n",
                                           escaped(story.command), escaped(story.plan)));
-  return page + data(story) + fmt::format("<script>\n{}</script>\n</body></html>\n", pageScript());
+  addData(story, page);
+  page += fmt::format("<script>\n{}</script>\n</body></html>\n", pageScript());
+  return page;
 }
 
 } // namespace accum::run

@@ -40,29 +40,58 @@ int RunResults::checkWeights() const {
   return writeWeights(options, session, {options.best, /*keepOld=*/false, /*checkOnly=*/true});
 }
 
-/// Where that failed, they are kept as they were trained: beside the path (a value that a short float has
-/// not, a model file that is gone), or in the folder for temporary files (a full disk, a mount that is gone).
-/// A run's hours are worth more than its place. The exit code tells of the path.
+/// Beside the path where the path itself asks for what cannot be: a value that a short float has not, a model
+/// file that is gone. In the folder for temporary files where the disk is full, or gone.
+std::vector<std::string> RunResults::otherPlaces() const {
+  std::error_code unknown;
+  std::filesystem::path path = options.save, folder = std::filesystem::temp_directory_path(unknown);
+  bool isPlain = path.extension() == ".safetensors" && options.exportDtype.empty();
+  std::vector<std::string> places;
+  if (!isPlain)
+    places.push_back(path.parent_path() / (path.stem().string() + ".trained.safetensors"));
+  if (!unknown)
+    places.push_back(folder / (std::to_string(getpid()) + "." + path.stem().string() + ".safetensors"));
+  return places;
+}
+
+/// What is said where no place has taken the weights.
+void RunResults::sayLost(const std::vector<std::string> &tried) const {
+  uint64_t newest = 0;
+  if (!options.checkpoint.empty())
+    accum_newest_checkpoint(options.checkpoint.c_str(), &newest);
+  std::string places;
+  for (const std::string &place : tried)
+    places += (places.empty() ? ", and neither did " : ", nor ") + place;
+  std::fprintf(stderr, "note: the weights are lost: %s did not take them%s\n", options.save.c_str(),
+               places.c_str());
+  if (newest > 0)
+    std::fprintf(
+        stderr,
+        "note: those after step %llu are in the checkpoint: --resume %s --steps %llu --save FILE writes "
+        "them elsewhere\n",
+        static_cast<unsigned long long>(newest), options.checkpoint.c_str(),
+        static_cast<unsigned long long>(newest));
+  else
+    std::fprintf(stderr,
+                 "note: TMPDIR names a folder on another disk, and --checkpoint DIR keeps weights while "
+                 "a run goes on\n");
+}
+
+/// Where that failed, they are kept as they were trained: a run's hours are worth more than its place. The
+/// exit code tells of the path.
 int RunResults::saveWeights() const {
   int code = say(writeWeights(options, session, {options.save, /*keepOld=*/true}));
   if (code == 0) {
     std::printf("wrote    %s\n", options.save.c_str());
     return 0;
   }
-  std::error_code unknown;
-  std::filesystem::path path = options.save, folder = std::filesystem::temp_directory_path(unknown);
-  std::string number = std::to_string(getpid()) + ".";
-  bool isPlain = path.extension() == ".safetensors" && options.exportDtype.empty();
-  std::vector<std::string> places;
-  if (!isPlain)
-    places.push_back(path.parent_path() / (path.stem().string() + ".trained.safetensors"));
-  if (!unknown)
-    places.push_back(folder / (number + path.stem().string() + ".safetensors"));
+  std::vector<std::string> places = otherPlaces();
   for (const std::string &instead : places)
     if (accum_save(session, "parameter", options.names.c_str(), instead.c_str(), 1) == 0) {
       std::fprintf(stderr, "note: the weights are in %s instead\n", instead.c_str());
-      break;
+      return code;
     }
+  sayLost(places);
   return code;
 }
 

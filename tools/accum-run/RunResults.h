@@ -23,6 +23,8 @@ public:
 
 private:
   int saveWeights() const;
+  std::vector<std::string> otherPlaces() const;
+  void sayLost(const std::vector<std::string> &tried) const;
 
   const Options &options;
   accum_session *session;

@@ -28,8 +28,9 @@ public:
 private:
   bool isTrusted(const std::string &name, std::string_view file) const;
 
+  const Graph &graph;
   std::vector<std::string> trusted;
-  std::map<const Node *, std::string> functions; ///< only those that are not trusted
+  std::map<const Node *, Refusal> refusals; ///< of functions and hooks that are not trusted
 };
 
 } // namespace accum::import

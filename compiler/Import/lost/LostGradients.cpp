@@ -18,7 +18,7 @@ LostGradients::refusal(const Node &node, const std::function<bool(const std::str
   if (!lost && passes)
     lost = custom.refusalOfBlock(node);
   if (!lost && passes)
-    lost = straightThrough.refusal(node);
+    lost = straightThrough.refusal(node, isTrained);
   if (lost && std::any_of(node.inputs.begin(), node.inputs.end(), isTrained))
     return lost;
   if (!passes || !dropped.readsInPlace(node, isTrained))

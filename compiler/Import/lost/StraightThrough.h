@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// `x + (f(x) - x).detach()` gives the value of f(x) and the gradient of x. A file that cannot say `detach()`
-// keeps the sum, which is of no use without it.
+// Forms that are of no use without a `detach()`: `x + (f(x) - x).detach()` gives the value of f(x) and the
+// gradient of x, `x - x.detach()` and `x / x.detach()` are constants with a gradient. A file that cannot say
+// `detach()` keeps what cancels.
 #pragma once
-#include "compiler/Import/model/Model.h"
+#include "compiler/Import/lost/EqualValues.h"
 #include "compiler/Import/model/Producers.h"
 #include "compiler/Import/walk/Refusal.h"
+#include <functional>
 #include <optional>
 
 namespace accum::import {
@@ -15,13 +17,18 @@ public:
   /// the dynamo exporter, which tells of each `detach()`, nothing is refused.
   StraightThrough(const Graph &graph, std::vector<std::string> trusted);
 
-  /// Of a node that adds back what another one subtracts.
-  std::optional<Refusal> refusal(const Node &node) const;
+  /// Of a node that takes something trained from itself, divides it by itself, or takes back what another
+  /// node did with it.
+  std::optional<Refusal> refusal(const Node &node,
+                                 const std::function<bool(const std::string &)> &isTrained) const;
 
 private:
+  const Node *undone(const Node &node, size_t operand) const;
+  bool isSame(const std::string &a, const std::string &b) const;
+
   Producers producers;
+  std::optional<EqualValues> equal; ///< of files that do not tell
   std::vector<std::string> trusted;
-  bool saysDetached = false;
 };
 
 } // namespace accum::import

@@ -2,7 +2,9 @@
 // Graphs, nodes, attributes and types.
 #include "compiler/Import/model/FromProto.h"
 #include "compiler/Import/model/Utf8.h"
+#include <algorithm>
 #include <fmt/format.h>
+#include <set>
 
 namespace accum::import {
 namespace {
@@ -17,9 +19,10 @@ TypeInfo otherType(std::string kind) {
 
 Dim dimFromProto(const onnx::TensorShapeProto::Dimension &proto) {
   Dim dim;
-  if (proto.has_dim_value())
+  bool isUnknown = proto.has_dim_value() && proto.dim_value() == -1; // as Paddle's exporter writes it
+  if (proto.has_dim_value() && !isUnknown)
     dim.size = proto.dim_value();
-  else
+  else if (!isUnknown)
     dim.symbol = proto.dim_param();
   return dim;
 }
@@ -37,8 +40,7 @@ TypeInfo tensorType(const onnx::TypeProto::Tensor &proto, const std::string &nam
   int64_t count = 1;
   for (const auto &dimension : proto.shape().dim()) {
     Dim dim = dimFromProto(dimension);
-    bool impossible =
-        dimension.has_dim_value() && (dim.size < 0 || (dim.size > 0 && count > maxSize / dim.size));
+    bool impossible = dim.size < -1 || (dim.size > 0 && count > maxSize / dim.size);
     if (impossible)
       conversion.fail(backquoted(name), fmt::format("has the impossible size {}", dim.size));
     if (dim.isStatic() && !impossible)
@@ -160,6 +162,10 @@ void readInitializers(const onnx::GraphProto &proto, Graph &graph, Conversion &c
     Tensor tensor = tensorFromProto(initializer, conversion);
     if (tensor.name.empty())
       conversion.fail("an initializer", "has no name");
+    else if (tensor.name == "__metadata__")
+      conversion.fail(backquoted(tensor.name),
+                      "is an initializer with the name that files of weights have for their own record",
+                      {"call the parameter otherwise in the module"});
     else if (graph.initializer(tensor.name))
       conversion.fail(backquoted(tensor.name), "is defined twice, both times as an initializer");
     else
@@ -168,6 +174,53 @@ void readInitializers(const onnx::GraphProto &proto, Graph &graph, Conversion &c
   for (const auto &sparse : proto.sparse_initializer())
     conversion.failures.push_back(
         {"unsupported", backquoted(sparse.values().name()), "is a sparse initializer", {}});
+}
+/// Whether the tensor may be a value of that type.
+bool fits(const Tensor &tensor, const TypeInfo &type) {
+  if (type.dtype != DType::Undefined && type.dtype != tensor.dtype)
+    return false;
+  return !type.shape ||
+         std::equal(tensor.shape.begin(), tensor.shape.end(), type.shape->begin(), type.shape->end(),
+                    [](int64_t size, const Dim &dim) { return !dim.isStatic() || dim.size == size; });
+}
+
+/// The export's own record has an argument and a parameter of that name.
+bool isArgumentToo(const Graph &graph, const std::string &name) {
+  auto signature = graph.metadata.find("pkg.torch.export.ExportedProgram.graph_signature");
+  if (signature == graph.metadata.end())
+    return false;
+  auto says = [&](const std::string &line) { return signature->second.find(line) != std::string::npos; };
+  return says("\n" + name + ": USER_INPUT") && says(": PARAMETER target='" + name + "'");
+}
+
+/// Up to IR version 3 every initializer is an input as well, and later ones may be: a default value. Where
+/// the two cannot be one tensor, the exporter gave a parameter the name of an argument.
+void addInput(ValueInfo value, Graph &graph, Conversion &conversion) {
+  const Tensor *initializer = graph.initializer(value.name);
+  if (!initializer)
+    return graph.inputs.push_back(std::move(value));
+  if (!fits(*initializer, value.type) || isArgumentToo(graph, value.name))
+    conversion.fail(
+        backquoted(value.name),
+        "is an input of the file and an initializer: the exporter gave a parameter of the model and "
+        "an argument of forward one name",
+        {"call one of the two otherwise in the model, and export again"});
+  graph.valueInfo.emplace(value.name, std::move(value));
+}
+
+/// A placeholder that also stands on another axis than the first is no name of the batch: each place has a
+/// size of its own then.
+void forgetPlaceholders(std::vector<ValueInfo> &inputs) {
+  std::set<std::string> unknown;
+  for (const ValueInfo &input : inputs)
+    for (size_t axis = 1; input.type.shape && axis < input.type.shape->size(); ++axis)
+      if (const std::string &symbol = (*input.type.shape)[axis].symbol; isPlaceholder(symbol))
+        unknown.insert(symbol);
+  for (ValueInfo &input : inputs)
+    if (input.type.shape)
+      for (Dim &dim : *input.type.shape)
+        if (unknown.count(dim.symbol))
+          dim.symbol.clear();
 }
 } // namespace
 
@@ -186,14 +239,9 @@ Graph graphFromProto(const onnx::GraphProto &proto, Conversion &conversion) {
   graph.name = proto.name();
   graph.metadata = metadataFromProto(proto.metadata_props());
   readInitializers(proto, graph, conversion);
-  for (const auto &input : proto.input()) {
-    ValueInfo value = valueFromProto(input, conversion);
-    // Up to IR version 3 every initializer is an input as well, and later ones may be: a default value.
-    if (graph.initializer(value.name))
-      graph.valueInfo.emplace(value.name, std::move(value));
-    else
-      graph.inputs.push_back(std::move(value));
-  }
+  for (const auto &input : proto.input())
+    addInput(valueFromProto(input, conversion), graph, conversion);
+  forgetPlaceholders(graph.inputs);
   for (const auto &output : proto.output())
     graph.outputs.push_back(valueFromProto(output, conversion));
   for (const auto &info : proto.value_info())

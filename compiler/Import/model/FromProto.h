@@ -18,8 +18,8 @@ struct Conversion {
       nodeNames; ///< taken so far, over all graphs -> copies that were numbered
   Failures failures;
 
-  void fail(std::string subject, std::string message) {
-    failures.push_back({"malformed-model", std::move(subject), std::move(message), {}});
+  void fail(std::string subject, std::string message, std::vector<std::string> notes = {}) {
+    failures.push_back({"malformed-model", std::move(subject), std::move(message), std::move(notes)});
   }
 };
 

@@ -6,6 +6,8 @@
 
 namespace accum::import {
 
+bool isPlaceholder(std::string_view symbol) { return isOneOf(symbol, {"?", "None", "-1", "*"}); }
+
 std::span<const std::byte> TensorData::bytes() const {
   if (owned)
     return *owned;

@@ -44,6 +44,9 @@ struct TypeInfo {
   std::string otherKind;                 ///< "sequence", "map", "optional", "sparse tensor": not a tensor
 };
 
+/// `?` and `None`: symbols that tools write for a size that they do not know.
+bool isPlaceholder(std::string_view symbol);
+
 struct ValueInfo {
   std::string name;
   TypeInfo type;

@@ -6,12 +6,6 @@
 namespace accum::import {
 namespace {
 
-/// Passes its first operand on, at most in another shape or type.
-bool isView(const Node &node, size_t operand) {
-  return operand == 0 && isOneOf(node.opType, {"Identity", "Cast", "CastLike", "Transpose", "Reshape",
-                                               "Unsqueeze", "Squeeze", "Flatten", "Expand", "Slice"});
-}
-
 /// Operands of a gradient that exports mostly fill with numbers.
 bool isLimit(std::string_view op, size_t operand) {
   if (isOneOf(op, {"Clip", "Pow", "Mod"}))
@@ -53,6 +47,12 @@ Role roleOf(const Node &node, size_t operand) {
 }
 } // namespace
 
+bool isViewOfFirst(const Node &node) {
+  return !node.outputs.empty() &&
+         isOneOf(node.opType, {"Identity", "Cast", "CastLike", "Transpose", "Reshape", "Unsqueeze", "Squeeze",
+                               "Flatten", "Expand", "Tile", "Slice"});
+}
+
 Readers::Readers(const Graph &graph) : graph(graph) {
   for (size_t i = 0; i < graph.nodes.size(); ++i)
     for (size_t operand = 0; operand < graph.nodes[i].inputs.size(); ++operand)
@@ -77,7 +77,7 @@ std::vector<Reader> Readers::of(const std::string &value) const {
     for (const Use &use : readers->second) {
       const Node &node = graph.nodes[use.node];
       const Use *first = step.first ? step.first : &use;
-      if (isView(node, use.operand) && !node.outputs.empty())
+      if (use.operand == 0 && isViewOfFirst(node))
         pending.push_back({node.outputs[0], first});
       else
         found.push_back({use.node, use.operand, roleOf(node, use.operand), first->node, first->operand});
@@ -96,6 +96,9 @@ std::string moduleNameOf(const Graph &graph, const Reader &reader) {
     module = modulePath(graph.nodes[reader.first]);
   if (module.empty())
     return "";
+  bool isOfBatchNorm = node.opType == "BatchNormalization" && reader.role == Role::Statistic;
+  if (isOfBatchNorm)
+    return module + (reader.operand == 3 ? ".running_mean" : ".running_var");
   bool isBias = reader.role == Role::Bias || (reader.role == Role::Operand && node.opType == "Add");
   return module + (isBias ? ".bias" : ".weight");
 }

@@ -26,12 +26,15 @@ struct Reader {
   size_t firstOperand = 0;
 };
 
+/// Passes its first operand on, at most in another shape or type, or repeated.
+bool isViewOfFirst(const Node &node);
+
 /// The readers of each value of one graph. A subgraph's reads count as Control reads of its node.
 class Readers {
 public:
   explicit Readers(const Graph &graph);
 
-  /// In node order, each use once; looks through Identity, Cast, Transpose, Reshape and the like.
+  /// In node order, each use once; looks through Identity, Cast, Transpose, Reshape, Tile and the like.
   std::vector<Reader> of(const std::string &value) const;
 
 private:

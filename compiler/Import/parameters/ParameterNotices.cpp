@@ -123,9 +123,26 @@ void noteGuessed(const std::vector<std::string> &names, ParameterTable &table) {
   if (names.empty())
     return;
   table.notices.push_back(fmt::format(
-      "{} not trained: constants in this file, which does not tell whether the export computed {} from "
-      "parameters (do_constant_folding=False keeps them); --trainable '*' --trainable {} trains it too",
+      "{} not trained: constants in this file, which does not tell whether the export, or a tool after it, "
+      "computed {} from parameters (do_constant_folding=False, and the file before that tool, keep them); "
+      "--trainable '*' --trainable {} trains it too",
       list(names), names.size() == 1 ? "it" : "them", names[0]));
+}
+
+void noteFused(const std::vector<std::string> &names, ParameterTable &table) {
+  if (names.empty())
+    return;
+  table.notices.push_back(fmt::format(
+      "{} trained as in the file: a tool has folded a batch norm into {}, whose scale and bias the file does "
+      "not hold; a step is not the step of the model before; export again without that tool, or --freeze",
+      list(names), names.size() == 1 ? "it" : "them"));
+}
+
+std::string trainedConstants(const std::vector<std::string> &names) {
+  return fmt::format("{} trained, though {} in this file: read as {}; --freeze leaves {} as {}", list(names),
+                     names.size() == 1 ? "a constant" : "constants",
+                     names.size() == 1 ? "a weight" : "weights", names.size() == 1 ? "it" : "them",
+                     names.size() == 1 ? "it is" : "they are");
 }
 
 void noteComputed(ParameterTable &table) {

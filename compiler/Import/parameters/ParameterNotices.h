@@ -18,6 +18,10 @@ std::string namesForNote(size_t count, const std::function<std::string(size_t)> 
 void noteVanished(const Signature &signature, ParameterTable &table);
 /// Adds a notice of the tensors that are left as they are because the file does not tell what they are.
 void noteGuessed(const std::vector<std::string> &names, ParameterTable &table);
+/// Of weights that are Constant nodes, or initializers that nothing tells from constants.
+std::string trainedConstants(const std::vector<std::string> &names);
+/// Adds a notice of trained tensors that hold a batch norm.
+void noteFused(const std::vector<std::string> &names, ParameterTable &table);
 /// Adds a notice of trained tensors that the TorchScript exporter computed from parameters, which are gone.
 void noteComputed(ParameterTable &table);
 /// Adds a notice of what a TorchScript file cannot say, and of the exporter that can.

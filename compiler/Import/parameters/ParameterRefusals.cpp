@@ -37,7 +37,7 @@ Failure mergedByExport(const std::vector<std::string> &names) {
           {"re-export with optimize=False, which keeps them apart"}};
 }
 
-Failure notInFile(std::string option, const std::vector<std::string> &names) {
+static Failure notInFile(std::string option, const std::vector<std::string> &names) {
   std::string more = names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "";
   return {"lost-in-export",
           std::move(option),
@@ -45,6 +45,14 @@ Failure notInFile(std::string option, const std::vector<std::string> &names) {
                       "or part of what was computed then",
                       backquoted(names.front()), more),
           {"export with optimize=False, which keeps apart what was equal, and computes nothing"}};
+}
+
+Failure matchesNone(std::string_view slug, std::string subject, const std::string &pattern,
+                    std::vector<std::string> ofModel, std::string names) {
+  std::erase_if(ofModel, [&](const std::string &name) { return !matchesGlob(pattern, name); });
+  if (!ofModel.empty())
+    return notInFile(std::move(subject), ofModel);
+  return {std::string(slug), std::move(subject), "matches no parameter", {std::move(names)}};
 }
 
 Failures refuseTypes(const std::vector<const Parameter *> &all) {

@@ -5,6 +5,7 @@
 #include "compiler/Import/model/Contents.h"
 #include "compiler/Import/parameters/FoldedValues.h"
 #include "compiler/Import/parameters/ModuleNames.h"
+#include "compiler/Import/parameters/SavedConstants.h"
 #include "compiler/Import/parameters/SeparateMerged.h"
 #include "compiler/Import/parameters/TracedConstants.h"
 #include <algorithm>
@@ -16,7 +17,7 @@ namespace {
 
 Verdict verdict(Standing standing, std::string reason, std::string module) {
   bool isNameless = standing == Standing::Derived;
-  return {standing, std::move(reason), std::move(module), false, isNameless, false, false, 0};
+  return {standing, std::move(reason), std::move(module), false, isNameless, false, false, false, 0};
 }
 
 bool isRead(const std::vector<Reader> &readers, std::initializer_list<Role> roles) {
@@ -224,7 +225,8 @@ Verdict judgeBySignature(const Graph &graph, const Tensor &tensor, const Signatu
   std::string_view kind = isFusedBatchNorm(graph, readers) ? signatureKind(graph, tensor.name)
                                                            : signature.kindOf(graph, tensor.name);
   if (kind == "PARAMETER")
-    return verdict(Standing::Trained, "PARAMETER in the export's signature", tensor.name);
+    return verdict(Standing::Trained, "PARAMETER in the export's signature",
+                   signature.targetOf(graph, tensor.name));
   if (!kind.empty())
     return verdict(Standing::Frozen, fmt::format("{} in the export's signature", kind), tensor.name);
   return folded(graph, tensor, signature, readers);
@@ -326,15 +328,16 @@ Verdict computedByTrace(const Graph &graph, const Tensor &tensor, const std::vec
 Verdict judgeByUse(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
   if (isComputedByTrace(graph, tensor, readers))
     return computedByTrace(graph, tensor, readers);
-  bool isNamed = isModuleName(tensor.name);
+  bool isSaved = standsForNode(graph, tensor, readers), isNamed = isModuleName(tensor.name) && !isSaved;
   if (tensor.elementCount() == 1 && (!isNamed || lastWord(tensor.name) == "scale")) {
     Verdict number = verdict(isNamed ? Standing::Frozen : Standing::Constant, "one number", tensor.name);
-    number.isGuess = tensor.name.starts_with("onnx::"); // plain numbers are Constant nodes there
+    // Plain numbers are Constant nodes there.
+    number.isGuess = tensor.name.starts_with("onnx::") || isMadeNumber(tensor.name);
     return number;
   }
   bool isWeight = isRead(readers, {Role::Matrix, Role::Table, Role::Scale, Role::Bias});
   bool isVector = tensor.shape.size() == 1 && isAppliedToOthers(graph, readers);
-  if (!isWeight && !isVector && !isNamed) {
+  if (isSaved || (!isWeight && !isVector && !isNamed)) {
     std::string against = whyNot(tensor.name, tensor, readers);
     Verdict frozen = verdict(Standing::Frozen, against, tensor.name);
     frozen.isGuess = against.empty();
@@ -348,6 +351,7 @@ Verdict judgeByUse(const Graph &graph, const Tensor &tensor, const std::vector<R
   recoverName(graph, tensor, readers, trained);
   const Node &node = graph.nodes[readers.front().node];
   trained.reason = fmt::format("read as a weight by `{}`", node.name);
+  trained.isFused = isFusedBatchNorm(graph, readers) || tensor.name.starts_with("ConvBnFusion_");
   return trained;
 }
 } // namespace

@@ -21,6 +21,7 @@ struct Verdict {
   bool isNameless = false;       ///< as in Parameter
   bool isRows = false;           ///< as in Parameter
   bool isGuess = false;          ///< frozen only because nothing tells that it is a parameter
+  bool isFused = false;          ///< trained, and a batch norm was folded into it
   double moduleAdded = 0;        ///< as in Parameter
 };
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Separate what was merged, judge each initializer, tie what was duplicated, then do what the user asked.
 #include "compiler/Import/parameters/Parameters.h"
-#include "compiler/Import/lost/GradientMarks.h"
 #include "compiler/Import/lost/PaddingRows.h"
 #include "compiler/Import/model/Contents.h"
 #include "compiler/Import/model/ShortFloats.h"
+#include "compiler/Import/parameters/ConstantWeights.h"
 #include "compiler/Import/parameters/ModuleNames.h"
 #include "compiler/Import/parameters/ParameterNotices.h"
 #include "compiler/Import/parameters/ParameterPatterns.h"
 #include "compiler/Import/parameters/ParameterRefusals.h"
 #include "compiler/Import/parameters/ParameterRules.h"
+#include "compiler/Import/parameters/SavedConstants.h"
 #include "compiler/Import/parameters/SeparateMerged.h"
 #include "compiler/Import/parameters/SharedNames.h"
 #include "compiler/Import/parameters/Ties.h"
@@ -29,25 +30,20 @@ struct Entry {
   Standing standing = Standing::Constant;
   bool isTable = false;
   bool isGuess = false; ///< as in Verdict
+  bool isFused = false; ///< as in Verdict
 };
 
 class Decision {
 public:
   Decision(Model &model, const ParameterOptions &options)
       : model(model), graph(model.graph), options(options), signature(Signature::of(graph)),
-        asked{options, patternsOfFile(model)} {
-    for (const Node &node : graph.nodes)
-      for (const std::string &value : valuesRead(node))
-        if (auto found = signature.placeholders.find(value); found != signature.placeholders.end())
-          called.insert(found->second);
-  }
+        called(namesInCalls(graph, signature)), asked{options, patternsOfFile(model)} {}
 
   Result<ParameterTable> run() {
-    Separation separation = separateMerged(graph, signature, options.untie);
+    Separation separation = findParameters();
     if (size_t separated = separation.names.size())
       notices.push_back(fmt::format(
           "{} parameters had been merged with equal ones by the export: trained apart", separated));
-    judgeAll();
     findComputed();
     if (auto tied = tie(); !tied)
       return tied.takeFailures();
@@ -61,9 +57,10 @@ public:
 
 private:
   void judgeAll();
+  Separation findParameters();
+  void takeGuesses();
   void findComputed();
   Entry enter(const Tensor &tensor, const std::vector<Reader> &readers);
-  void nameAliases(Parameter &parameter, const std::vector<Reader> &readers);
   Result<Done> tie();
   std::optional<Failure> apply(const Tie &tie);
   void forgetSharedNames();
@@ -71,7 +68,6 @@ private:
   Failures refuseMerged() const;
   Failures applyOptions();
   Failures unmatched() const;
-  Failure matchesNone(std::string_view slug, std::string subject, const std::string &pattern) const;
   Failures refuseDerived() const;
   Result<ParameterTable> finish();
 
@@ -85,38 +81,12 @@ private:
   std::vector<std::string> notices;
 };
 
-void Decision::nameAliases(Parameter &parameter, const std::vector<Reader> &readers) {
-  if (signature.isEmpty())
-    return;
-  std::set<std::string> names, told;
-  for (const Reader &reader : readers) {
-    std::string name = nameAtReader(graph, signature, parameter.name, reader);
-    std::string taken = parameterAtReader(graph, signature, parameter.name, reader);
-    told.insert(taken);
-    // A name that calls use elsewhere is another parameter's; one that none uses is shared.
-    bool isOthers = !taken.empty() && name != taken && called.count(name) != 0;
-    if (!name.empty() && !isOthers && !graph.initializer(name))
-      names.insert(name);
-  }
-  parameter.isTold = !told.empty() && told.count("") == 0;
-  if (parameter.isTold)
-    names.insert(told.begin(), told.end());
-  else
-    names.insert(parameter.module);
-  // The framework lists a shared parameter under the first of its names.
-  auto isFirst = [&](const std::string &target) { return names.count(target) > 0; };
-  auto first = std::find_if(signature.parameters.begin(), signature.parameters.end(), isFirst);
-  if (first != signature.parameters.end())
-    parameter.module = *first;
-  names.erase(parameter.module);
-  parameter.moduleAliases.assign(names.begin(), names.end());
-}
-
 Entry Decision::enter(const Tensor &tensor, const std::vector<Reader> &readers) {
   Verdict verdict = judge(graph, tensor, signature, readers);
   Entry entry;
   entry.standing = verdict.standing;
   entry.isGuess = verdict.isGuess;
+  entry.isFused = verdict.isFused;
   entry.isTable =
       std::any_of(readers.begin(), readers.end(), [](const Reader &r) { return r.role == Role::Table; });
   Parameter &parameter = entry.parameter;
@@ -137,13 +107,57 @@ Entry Decision::enter(const Tensor &tensor, const std::vector<Reader> &readers) 
   else if (tensor.data.file)
     parameter.sourceFile = model.path.filename().string();
   if (parameter.trained)
-    nameAliases(parameter, readers);
+    nameByReaders(graph, signature, called, readers, parameter);
   else if (!isInStateDict(graph, signature, tensor.name))
     parameter.isNameless = true;
   return entry;
 }
 
+/// Where nothing else could be meant, constants that are read as weights are those.
+void Decision::takeGuesses() {
+  if (std::any_of(entries.begin(), entries.end(), [](const Entry &e) { return e.parameter.trained; }))
+    return;
+  Readers readers(graph);
+  for (Entry &entry : entries) {
+    Parameter &parameter = entry.parameter;
+    if (!entry.isGuess || parameter.shape.empty() || !isReadAsWeight(readers.of(parameter.name)))
+      continue;
+    entry.standing = Standing::Trained;
+    entry.isGuess = false;
+    parameter.trained = true;
+    parameter.reason = "read as a weight in a file that has no others";
+  }
+}
+
+Separation Decision::findParameters() {
+  std::vector<std::string> constants = liftConstants(graph, signature, options.trainable, /*all=*/false);
+  Separation separation = separateMerged(graph, signature, options.untie);
+  judgeAll();
+  auto isConstant = [&](const std::string &name) {
+    return std::find(constants.begin(), constants.end(), name) != constants.end();
+  };
+  bool hasNone = signature.isEmpty() && std::none_of(entries.begin(), entries.end(), [&](const Entry &entry) {
+                   return entry.parameter.trained && !isConstant(entry.parameter.name);
+                 });
+  if (hasNone) {
+    liftConstants(graph, signature, {}, /*all=*/true);
+    separation = separateMerged(graph, signature, options.untie);
+    judgeAll();
+    takeGuesses();
+  }
+  std::vector<std::string> trained;
+  for (const Entry &entry : entries) {
+    const std::string &name = entry.parameter.name;
+    if (entry.parameter.trained && (hasNone || isConstant(name)))
+      trained.push_back(name);
+  }
+  if (!trained.empty())
+    notices.push_back(trainedConstants(trained));
+  return separation;
+}
+
 void Decision::judgeAll() {
+  entries.clear();
   Readers readers(graph);
   for (const Tensor &tensor : graph.initializers)
     if (isFloat(tensor.dtype))
@@ -286,23 +300,14 @@ Failures Decision::unmatched() const {
     for (const std::string &pattern : patterns)
       if (std::none_of(entries.begin(), entries.end(),
                        [&](const Entry &e) { return matchesAny(e.parameter, {pattern}); }))
-        failures.push_back(matchesNone(slug, fmt::format("{} {}", flag, pattern), pattern));
+        failures.push_back(
+            matchesNone(slug, fmt::format("{} {}", flag, pattern), pattern, signature.parameters,
+                        namesForNote(entries.size(), [&](size_t i) { return entries[i].parameter.module; })));
   };
   check("no-such-parameter", "--trainable", options.trainable);
   check("no-such-parameter", "--freeze", options.freeze);
   check("malformed-model", fmt::format("metadata `{}`:", kFreezeKey), asked.frozenByFile);
   return failures;
-}
-
-Failure Decision::matchesNone(std::string_view slug, std::string subject, const std::string &pattern) const {
-  std::vector<std::string> lost = signature.parameters;
-  std::erase_if(lost, [&](const std::string &name) { return !matchesGlob(pattern, name); });
-  if (!lost.empty())
-    return notInFile(std::move(subject), lost);
-  return {std::string(slug),
-          std::move(subject),
-          "matches no parameter",
-          {namesForNote(entries.size(), [&](size_t i) { return entries[i].parameter.module; })}};
 }
 
 Failures Decision::applyOptions() {
@@ -343,7 +348,7 @@ Failures Decision::refuseDerived() const {
 Result<ParameterTable> Decision::finish() {
   ParameterTable table;
   Failures refused = refuseDerived();
-  std::vector<std::string> guessed;
+  std::vector<std::string> guessed, fused;
   std::vector<const Tensor *> tables;
   std::vector<const Parameter *> trained;
   for (const Entry &entry : entries) {
@@ -351,6 +356,8 @@ Result<ParameterTable> Decision::finish() {
       trained.push_back(&entry.parameter);
     else if (entry.isGuess)
       guessed.push_back(entry.parameter.name);
+    if (entry.isFused && entry.parameter.trained)
+      fused.push_back(entry.parameter.name);
     if (entry.isTable)
       tables.push_back(graph.initializer(entry.parameter.name));
   }
@@ -367,6 +374,7 @@ Result<ParameterTable> Decision::finish() {
   }
   table.notices = std::move(notices);
   noteGuessed(guessed, table);
+  noteFused(fused, table);
   noteTraced(model, table);
   notePadding(tables, graph, table);
   if (signature.isEmpty()) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Splits shared initializers by the modules that read them.
 #include "compiler/Import/parameters/SeparateMerged.h"
-#include "compiler/Import/lost/TracedCall.h"
 #include "compiler/Import/model/Contents.h"
+#include "compiler/Import/parameters/MergedConstants.h"
 #include "compiler/Import/parameters/ModuleNames.h"
+#include "compiler/Import/parameters/SharedViews.h"
 #include <algorithm>
-#include <charconv>
 #include <functional>
 #include <map>
 #include <regex>
@@ -16,11 +16,9 @@
 namespace accum::import {
 namespace {
 
-constexpr const char *kCopyOf = "accum.copy-of", *kParameter = "accum.parameter";
+constexpr const char *kCopyOf = "accum.copy-of";
 /// Lines of an operand and a node's first output.
 constexpr const char *kReaders = "accum.readers";
-/// Behind a parameter's name: the number that was merged with it.
-constexpr const char *kConstant = ".constant";
 
 /// The new initializer, which has the parameter's name where that is free.
 std::string addCopy(Graph &graph, const std::string &original, const std::string &parameter) {
@@ -33,7 +31,7 @@ std::string addCopy(Graph &graph, const std::string &original, const std::string
     same = *info;
   same.name = name;
   same.metadata.emplace(kCopyOf, original);
-  same.metadata.emplace(kParameter, parameter);
+  same.metadata.emplace(kParameterKey, parameter);
   graph.valueInfo.emplace(name, std::move(same));
   graph.addInitializer(std::move(copy));
   return name;
@@ -190,53 +188,37 @@ void dissolveTraced(Graph &graph, bool untie, Separation &separation) {
   dissolveIdentities(graph, isUnnamed, separation.names);
 }
 
-bool isNumber(std::string_view text, double number) {
-  double value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return error == std::errc() && end == text.data() + text.size() && value == number;
+/// What the reader takes the initializer for; "" where that is not known.
+std::string takenFor(const Graph &graph, const Signature &signature, const std::string &initializer,
+                     const Reader &reader) {
+  std::string name = statisticAtReader(graph, signature, initializer, reader);
+  if (name.empty())
+    name = parameterAtReader(graph, signature, initializer, reader);
+  if (name.empty())
+    name = constantAtReader(graph, signature, initializer, reader);
+  return name.empty() ? nameAtReader(graph, signature, initializer, reader) : name;
 }
 
-/// A buffer or a number that was merged with the parameter: the reader's call takes that, and no parameter.
-/// "" where it does not.
-std::string constantAtReader(const Graph &graph, const Signature &signature, const std::string &initializer,
-                             const Reader &reader) {
-  std::optional<TracedCall> call = TracedCall::of(graph.nodes[reader.node]);
-  const Tensor &tensor = *graph.initializer(initializer);
-  if (!call || signature.parameterIn(graph, initializer).empty())
-    return "";
-  std::set<std::string> buffers;
-  for (const std::string &operand : call->operands()) {
-    if (signature.placeholders.count(operand))
-      return "";
-    auto buffer = signature.bufferPlaceholders.find(operand);
-    if (buffer != signature.bufferPlaceholders.end() && !graph.initializer(buffer->second))
-      buffers.insert(buffer->second);
+/// One view of it, such as a Transpose, serves readers that take it for different parameters.
+bool isViewedAsSeveral(const Graph &graph, const Signature &signature, const std::string &initializer,
+                       const Readers &readers) {
+  std::map<std::pair<size_t, size_t>, std::string> nameOfUse;
+  for (const Reader &reader : readers.of(initializer)) {
+    std::string name = takenFor(graph, signature, initializer, reader);
+    auto [use, isNew] = nameOfUse.emplace(std::pair(reader.first, reader.firstOperand), name);
+    if (!isNew && use->second != name)
+      return true;
   }
-  if (buffers.size() == 1)
-    return *buffers.begin();
-  bool isOne = tensor.elementCount() == 1 && tensor.data.isPresent();
-  auto isIt = [&](const std::string &argument) { return isNumber(argument, elementAt(tensor, 0)); };
-  return isOne && std::any_of(call->arguments.begin(), call->arguments.end(), isIt) ? initializer + kConstant
-                                                                                    : "";
+  return false;
 }
 
-/// Readers of one initializer, by the name they give it. Empty when a cast or transpose serves two of them.
+/// Readers of one initializer, by the name they give it.
 std::map<std::string, std::vector<Reader>> readersByName(const Graph &graph, const Signature &signature,
                                                          const std::string &initializer,
                                                          const Readers &readers) {
   std::map<std::string, std::vector<Reader>> groups;
-  std::map<std::pair<size_t, size_t>, std::string> nameOfUse;
-  for (const Reader &reader : readers.of(initializer)) {
-    std::string name = parameterAtReader(graph, signature, initializer, reader);
-    if (name.empty())
-      name = constantAtReader(graph, signature, initializer, reader);
-    if (name.empty())
-      name = nameAtReader(graph, signature, initializer, reader);
-    auto [use, isNew] = nameOfUse.emplace(std::pair(reader.first, reader.firstOperand), name);
-    if (!isNew && use->second != name)
-      return {};
-    groups[name].push_back(reader);
-  }
+  for (const Reader &reader : readers.of(initializer))
+    groups[takenFor(graph, signature, initializer, reader)].push_back(reader);
   return groups;
 }
 
@@ -285,7 +267,9 @@ public:
       graph.valueInfo[copy].metadata[kReaders] = readBy;
       if (isConstant)
         graph.valueInfo[copy].metadata[kSignatureKind] = "BUFFER";
-      else
+      else if (signature.kindOf(graph, initializer) == "BUFFER") // what it was merged with
+        graph.valueInfo[copy].metadata[kSignatureKind] = "PARAMETER";
+      if (!isConstant)
         separated.push_back(copy);
     }
   }
@@ -330,6 +314,12 @@ Separation separateMerged(Graph &graph, const Signature &signature, bool untie) 
   for (const Tensor &tensor : graph.initializers)
     if (isFloat(tensor.dtype))
       candidates.push_back(tensor.name);
+  const Readers readers(graph);
+  std::set<std::string> viewed;
+  for (const std::string &initializer : candidates)
+    if (isViewedAsSeveral(graph, signature, initializer, readers))
+      viewed.insert(initializer);
+  splitViews(graph, viewed);
   ByCalls byCalls(graph, signature, signature.isEmpty() && !separation.names.empty());
   for (const std::string &initializer : candidates)
     byCalls.separate(initializer, separation.names);
@@ -347,7 +337,7 @@ std::string nameWhenMade(const Graph &graph, const std::string &initializer) {
 }
 
 std::string separatedParameter(const Graph &graph, const std::string &initializer) {
-  return recorded(graph, initializer, kParameter);
+  return recorded(graph, initializer, kParameterKey);
 }
 
 static std::vector<SeparatedTensor::Reader> readersIn(const std::string &text) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names of tied parameters.
 #include "compiler/Import/parameters/SharedNames.h"
+#include "compiler/Import/lost/GradientMarks.h"
 #include "compiler/Import/parameters/ModuleNames.h"
 #include <algorithm>
 
@@ -112,6 +113,43 @@ std::vector<std::string> namesOfNone(const ParameterTable &table, const std::set
   }
   std::erase_if(names, [&](const std::string &name) { return held.count(name) != 0; });
   return {names.begin(), names.end()};
+}
+
+std::set<std::string> namesInCalls(const Graph &graph, const Signature &signature) {
+  std::set<std::string> called;
+  for (const Node &node : graph.nodes)
+    for (const std::string &value : valuesRead(node))
+      if (auto found = signature.placeholders.find(value); found != signature.placeholders.end())
+        called.insert(found->second);
+  return called;
+}
+
+void nameByReaders(const Graph &graph, const Signature &signature, const std::set<std::string> &called,
+                   const std::vector<Reader> &readers, Parameter &parameter) {
+  if (signature.isEmpty())
+    return;
+  std::set<std::string> names, told;
+  for (const Reader &reader : readers) {
+    std::string name = nameAtReader(graph, signature, parameter.name, reader);
+    std::string taken = parameterAtReader(graph, signature, parameter.name, reader);
+    told.insert(taken);
+    // A name that calls use elsewhere is another parameter's; one that none uses is shared.
+    bool isOthers = !taken.empty() && name != taken && called.count(name) != 0;
+    if (!name.empty() && !isOthers && !graph.initializer(name))
+      names.insert(name);
+  }
+  parameter.isTold = !told.empty() && told.count("") == 0;
+  if (parameter.isTold)
+    names.insert(told.begin(), told.end());
+  else
+    names.insert(parameter.module);
+  // The framework lists a shared parameter under the first of its names.
+  auto isFirst = [&](const std::string &target) { return names.count(target) > 0; };
+  auto first = std::find_if(signature.parameters.begin(), signature.parameters.end(), isFirst);
+  if (first != signature.parameters.end())
+    parameter.module = *first;
+  names.erase(parameter.module);
+  parameter.moduleAliases.assign(names.begin(), names.end());
 }
 
 } // namespace accum::import

@@ -112,10 +112,17 @@ std::string_view Signature::kindOf(const Graph &graph, std::string_view initiali
 
 std::string Signature::parameterIn(const Graph &graph, std::string_view initializer) const {
   if (kindOf(graph, initializer) == "PARAMETER")
-    return std::string(initializer);
+    return targetOf(graph, initializer);
   std::vector<std::string> sources = foldedFrom(graph, initializer);
   std::erase_if(sources, [&](const std::string &source) { return !hasParameter(source); });
   return sources.size() == 1 ? sources.front() : "";
+}
+
+std::string Signature::targetOf(const Graph &graph, std::string_view initializer) const {
+  std::string_view placeholder = property(graph, initializer, "pkg.torch.onnx.original_node_name");
+  bool isOwn = hasParameter(initializer) || !property(graph, initializer, kParameterKey).empty();
+  auto target = isOwn ? placeholders.end() : placeholders.find(placeholder);
+  return target == placeholders.end() ? std::string(initializer) : target->second;
 }
 
 bool Signature::hasParameter(std::string_view target) const {

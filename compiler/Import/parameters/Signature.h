@@ -33,6 +33,8 @@ struct Signature {
   static Signature of(const Graph &graph);
   bool isEmpty() const { return parameters.empty() && buffers.empty(); }
   bool hasParameter(std::string_view target) const;
+  /// What state_dict calls the initializer: exporters give another name to one that an argument has too.
+  std::string targetOf(const Graph &graph, std::string_view initializer) const;
   /// Parameters and persistent buffers.
   std::vector<std::string> stateNames() const;
   /// `PARAMETER`, `BUFFER`, ..., by the initializer's own metadata, or by its name where those are gone
@@ -43,6 +45,8 @@ struct Signature {
   std::string parameterIn(const Graph &graph, std::string_view initializer) const;
 };
 
+/// Where an initializer that was separated from another says which parameter it is.
+inline constexpr const char *kParameterKey = "accum.parameter";
 /// Where an initializer's own metadata says which kind of input it is.
 inline constexpr const char *kSignatureKind = "pkg.torch.export.graph_signature.InputSpec.kind";
 /// Whether the framework's state_dict holds the initializer under its own name.

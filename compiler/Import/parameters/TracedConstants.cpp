@@ -43,7 +43,14 @@ bool isNormalised(const Graph &graph, std::string_view value) {
          });
 }
 
-/// A vector that multiplies what a norm gives: there `1 + w` is usual, whose gradient is that of w.
+/// How a Linear's weight is read once the exporter has transposed it.
+bool isTransposedWeight(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
+  return tensor.shape.size() == 2 && std::all_of(readers.begin(), readers.end(), [&](const Reader &reader) {
+           return graph.nodes[reader.node].opType == "MatMul" && reader.operand == 1;
+         });
+}
+} // namespace
+
 bool isGainOfNorm(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
   return tensor.shape.size() == 1 && std::all_of(readers.begin(), readers.end(), [&](const Reader &reader) {
            const Node &node = graph.nodes[reader.node];
@@ -52,14 +59,6 @@ bool isGainOfNorm(const Graph &graph, const Tensor &tensor, const std::vector<Re
            return isNormalised(graph, node.inputs[1 - reader.operand]);
          });
 }
-
-/// How a Linear's weight is read once the exporter has transposed it.
-bool isTransposedWeight(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
-  return tensor.shape.size() == 2 && std::all_of(readers.begin(), readers.end(), [&](const Reader &reader) {
-           return graph.nodes[reader.node].opType == "MatMul" && reader.operand == 1;
-         });
-}
-} // namespace
 
 bool isComputedByTrace(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers) {
   if (!tensor.name.starts_with("onnx::") || isTransposedWeight(graph, tensor, readers) ||

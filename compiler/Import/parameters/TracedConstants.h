@@ -10,6 +10,9 @@ namespace accum::import {
 /// they are, and the gain `1 + w` of a norm, whose gradient is that of w; these two are no such constants.
 bool isComputedByTrace(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers);
 
+/// A vector that multiplies what a norm gives: there `1 + w` is usual, whose gradient is that of w.
+bool isGainOfNorm(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers);
+
 /// Its readers compute with what the user gives and no parameter: a mean and a deviation that inputs are
 /// normalised by, as a rule.
 bool isAppliedToInputs(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers);

@@ -105,10 +105,13 @@ Value whereNot(Emitter &emit, Value vanishes, Value sum, llvm::function_ref<Valu
   return emit.select(vanishes, zero, fn(emit.select(vanishes, one, sum)));
 }
 
-/// A sum of |x|^p or of squares.
+/// A sum of |x|^p, where a cube is a product of three, or of squares.
 bool isSumOfPowers(nn::ReduceOp sum) {
-  auto power = definedBy(sum.getInput(), ElementwiseFn::pow);
-  return underSquare(sum.getInput()) || (power && definedBy(power.getOperand(0), ElementwiseFn::abs));
+  auto power = definedBy(sum.getInput(), ElementwiseFn::pow),
+       cube = definedBy(sum.getInput(), ElementwiseFn::mul);
+  bool isCube = cube && underSquare(cube.getOperand(0)) == cube.getOperand(1);
+  Value base = isCube ? cube.getOperand(1) : power ? power.getOperand(0) : Value();
+  return underSquare(sum.getInput()) || definedBy(base, ElementwiseFn::abs);
 }
 } // namespace
 

@@ -66,13 +66,98 @@ static Shape joined(ArrayRef<Extent> lead, int64_t count, ArrayRef<Extent> rest)
                     "x.scatter(1, index, value) with one index"});
 }
 
+/// Known integers 0, 1, ... along `axis` of `rank`, ones elsewhere.
+static Value countUp(Emitter &emit, DType type, int64_t rank, int64_t axis, int64_t size) {
+  Shape shape(rank, Extent::fixed(1));
+  shape[axis] = Extent::fixed(size);
+  std::vector<Element> numbers;
+  for (int64_t i = 0; i < size; ++i)
+    numbers.push_back(Element::integer(i));
+  return emit.constant(Content::dense(type, shape, std::move(numbers)));
+}
+
+static Value withOnes(Emitter &emit, Value x, int64_t rank) {
+  Shape shape = shapeOf(x);
+  shape.resize(rank, Extent::fixed(1));
+  return emit.reshape(x, shape);
+}
+
+/// `old` is [N, P, rest], and row u of `fresh`, [N, U, rest], goes to place `positions`[u] of its sample; of
+/// several at one place the last. `type`: of the positions.
+static Value overwriteRows(Emitter &emit, Value old, Value positions, Value fresh, DType type) {
+  constexpr int64_t mostPairs = int64_t{1} << 24;
+  int64_t places = shapeOf(old)[1].count, count = shapeOf(positions)[1].count;
+  auto rank = static_cast<int64_t>(shapeOf(old).size());
+  if (count == 1) {
+    Value isIt =
+        emit.elementwise(nn::ElementwiseFn::eq, {positions, countUp(emit, type, 2, 1, places)}); // [N, P]
+    return emit.select(withOnes(emit, isIt, rank), fresh, old);
+  }
+  if (places * count > mostPairs)
+    refuseUnsupported("overwrites " + std::to_string(count) + " of " + std::to_string(places) +
+                      " rows of each sample at positions that depend on data, which are too many");
+  Value column = emit.reshape(positions, {Extent::ofBatch(1), Extent::fixed(1), Extent::fixed(count)});
+  Value isIt =
+      emit.elementwise(nn::ElementwiseFn::eq, {column, countUp(emit, type, 3, 1, places)}); // [N, P, U]
+  Type integer = elementTypeOf(column);
+  Value writers = emit.select(isIt, countUp(emit, type, 3, 2, count), emit.integerScalar(integer, -1));
+  Value last = emit.reduce(nn::ReduceKind::max, writers, {2});
+  Value zero = emit.integerScalar(integer, 0);
+  Value read = emit.gather(fresh, emit.elementwise(nn::ElementwiseFn::max, {last, zero}), 1, /*batchDims=*/1);
+  Value isWritten = emit.elementwise(nn::ElementwiseFn::ge, {last, zero});
+  return emit.select(withOnes(emit, isWritten, rank), read, old);
+}
+
+/// The TorchScript exporter writes index_put(accumulate=True) as a plain write into zeros, which are added
+/// then: of several updates at one place all but one are lost.
+static void requireKept(Binder &node, const GraphValue &data, int64_t count) {
+  bool isTraced = node.emit.isFromPyTorch && node.node.metadata.empty();
+  bool isZeros = data.content && isFloat(data.dtype) && data.content->isUniform() &&
+                 data.content->isConstant() && data.content->only().real == 0;
+  if (isTraced && isZeros && count > 1)
+    throw Refusal{"lost-in-export",
+                  "writes " + std::to_string(count) +
+                      " rows of each sample into zeros, as the TorchScript exporter also does for "
+                      "index_put(accumulate=True), whose sums of rows at one place are then lost",
+                  {"torch.onnx.export(..., dynamo=True) keeps the two apart"}};
+}
+
+/// x[arange(N), i] = v, or += v: positions that depend on data, in the sample's own rows.
+static Value writeOwnRows(Binder &node, const GraphValue &data, const GraphValue &tuples,
+                          const GraphValue &updates, bool adds) {
+  Emitter &emit = node.emit;
+  int64_t depth = tuples.shape.back().count, size = 1;
+  Value positions = linearPositions(emit, data, tuples);
+  SmallVector<int64_t> axes = batchAxes(ArrayRef(data.shape).take_front(depth)),
+                       picked = batchAxes(shapeOf(positions));
+  if (axes.size() != 1 || picked.size() != 1)
+    refuseComputedRows(adds ? "adds to" : "overwrites");
+  for (Extent extent : ArrayRef(data.shape).take_front(depth))
+    size *= extent.count;
+  ArrayRef<Extent> rest = ArrayRef(data.shape).drop_front(depth);
+  int64_t count = volumeOf(shapeOf(positions)).count;
+  Shape lead{Extent::ofBatch(1)};
+  GraphValue places = batchToFront(emit, GraphValue(DType::Int64, positions), picked[0]);
+  Value own = emit.reshape(places.value, {Extent::ofBatch(1), Extent::fixed(count)});
+  Value fresh = emit.reshape(batchToFront(emit, updates, picked[0]).whole(emit), joined(lead, count, rest));
+  Value old = reshape(emit, batchToFront(emit, data, axes[0]), joined(lead, size, rest)).whole(emit);
+  if (!adds) {
+    requireKept(node, data, count);
+    return batchToPlace(emit, overwriteRows(emit, old, own, fresh, tuples.dtype), data.shape, axes[0]);
+  }
+  Value added =
+      nn::ScatterAddOp::create(emit.builder, emit.location, old.getType(), own, fresh,
+                               emit.builder.getI64IntegerAttr(1), emit.builder.getI64IntegerAttr(1));
+  return batchToPlace(emit, emit.add(old, added), data.shape, axes[0]);
+}
+
 /// ScatterND with reduction `add` into a table without a batch axis, at positions that depend on data.
 static Value addRows(Binder &node, const GraphValue &data, const GraphValue &tuples,
                      const GraphValue &updates) {
   Emitter &emit = node.emit;
   int64_t depth = tuples.shape.back().count;
   if (!batchAxes(ArrayRef(data.shape).take_front(depth)).empty())
-    refuseComputedRows("adds to");
+    return writeOwnRows(node, data, tuples, updates, /*adds=*/true);
   Shape flat{Extent::fixed(1)};
   for (int64_t d = 0; d < depth; ++d)
     flat[0].count *= data.shape[d].count;
@@ -107,7 +192,7 @@ static void scatterND(Binder &node) {
     refuseCrossBatch(
         "overwrites rows of one table with those of all samples: which one stays depends on their order");
   if (!tuples.content && !batchAxes(ArrayRef(data.shape).take_front(tuples.shape.back().count)).empty())
-    refuseComputedRows("overwrites");
+    return node.set(0, writeOwnRows(node, data, tuples, updates, /*adds=*/false));
   const Content indices = node.content(1);
   if (node.text("reduction", "none") != "none")
     refuseUnsupported("has the reduction `" + node.text("reduction", "") + "`");

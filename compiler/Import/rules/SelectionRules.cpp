@@ -43,6 +43,7 @@ Kind kindOf(StringRef op) {
       .Cases({"Round", "Selu", "Sigmoid", "Sign", "Sin", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Tan"},
              Kind::Elementwise)
       .Cases({"Swish", "Tanh", "ThresholdedRelu", "Where", "Xor", "Dropout"}, Kind::Elementwise)
+      .Cases({"Bernoulli", "RandomNormalLike", "RandomUniformLike"}, Kind::Elementwise)
       .Cases({"Identity", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Expand"}, Kind::Move)
       .Cases({"Softmax", "LogSoftmax", "LayerNormalization", "RMSNormalization", "Concat", "Split", "Gather",
               "GatherElements"},

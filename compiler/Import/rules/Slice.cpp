@@ -2,7 +2,6 @@
 // Rules: operators that cut or extend a value.
 #include "compiler/Import/rules/Pieces.h"
 #include "llvm/ADT/STLExtras.h"
-#include <limits>
 
 using namespace mlir;
 
@@ -23,8 +22,9 @@ static std::optional<int64_t> blockBound(const Element &bound, int64_t count) {
   Bounds overshoot = boundsOf(relative);
   if (overshoot.low && *overshoot.low >= 0)
     return count;
-  // Far beyond any batch: exporters write INT64_MAX or INT32_MAX for "to the end".
-  if (bound.isConstant() && bound.constant >= std::numeric_limits<int32_t>::max())
+  // Exporters write INT64_MAX, INT32_MAX or a thousand millions for "to the end".
+  constexpr int64_t beyondAnyBatch = 1'000'000;
+  if (bound.isConstant() && bound.constant / count >= beyondAnyBatch)
     return count;
   if (bound.constant != 0 || bound.perIndex != 0)
     return std::nullopt;

@@ -23,10 +23,22 @@ bool hasSymbol(const Graph &graph, const std::string &symbol) {
   return llvm::any_of(graph.inputs, [&](const ValueInfo &input) { return hasSymbol(input, symbol, 0); });
 }
 
+/// What a placeholder stood for: the unnamed dimensions but for the leading ones.
+static std::vector<std::string> unnamedDims(const Graph &graph) {
+  std::vector<std::string> names;
+  for (const ValueInfo &input : graph.inputs)
+    for (size_t axis = 1; input.type.shape && axis < input.type.shape->size(); ++axis)
+      if (const Dim &dim = (*input.type.shape)[axis]; !dim.isStatic() && dim.symbol.empty())
+        names.push_back(symbolOf(input, axis));
+  return names;
+}
+
 std::vector<std::string> namesIn(const Graph &graph, const std::string &text) {
   if (hasSymbol(graph, text))
     return {text};
-  std::vector<std::string> names;
+  std::vector<std::string> names = isPlaceholder(text) ? unnamedDims(graph) : std::vector<std::string>();
+  if (!names.empty())
+    return names;
   for (llvm::StringRef name : llvm::split(text, ','))
     names.push_back(name.trim().str());
   return names;

@@ -11,7 +11,8 @@ namespace accum::import {
 std::string symbolOf(const ValueInfo &input, size_t axis);
 bool hasSymbol(const Graph &graph, const std::string &symbol);
 
-/// What a flag names: one symbol, or several with commas between them.
+/// What a flag names: one symbol, several with commas between them, or the dimensions that a placeholder
+/// stands for.
 std::vector<std::string> namesIn(const Graph &graph, const std::string &text);
 
 /// Where an exporter gives each input a symbol of its own, several are the batch.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks the nodes that the loss needs, in order, and applies each one's rule.
 #include "compiler/Import/walk/GraphWalk.h"
+#include "compiler/Import/lost/TracedCall.h"
 #include "compiler/Import/rules/OperatorSchema.h"
 #include "compiler/Import/rules/Selection.h"
 #include "compiler/Import/walk/DependsOnTraining.h"
@@ -76,11 +77,19 @@ static std::vector<std::string> waysOut(const Node &node) {
   return {};
 }
 
+static std::vector<std::string> waysOutOfDomain(const Node &node) {
+  if (node.domain.starts_with("com.microsoft") || node.domain == "org.pytorch.aten")
+    return {"onnxruntime's optimizers fuse nodes into it: give the file before them, or save it with "
+            "ORT_ENABLE_BASIC, which keeps to ONNX's operators"};
+  return {};
+}
+
 /// Refuses a node that has none, or that carries what the rule does not know; `If` is not in the table.
 static Rule ruleOf(const Node &node) {
   static const OperatorRule branches{nullptr, "then_branch else_branch"};
   if (!node.domain.empty() && node.domain != "ai.onnx")
-    refuseUnsupported("is an operator of domain `" + node.domain + "`, which is not supported");
+    throw Refusal{"unsupported", "is an operator of domain `" + node.domain + "`, which is not supported",
+                  waysOutOfDomain(node)};
   const OperatorRule *rule = node.opType == "If" ? &branches : ruleTable().find(node.opType, node.opset);
   if (!rule)
     throw Refusal{"unsupported",
@@ -206,12 +215,22 @@ static bool isInExperts(const Node &node) {
   return module == "experts" || StringRef(module).ends_with(".experts");
 }
 
+/// It deals rows to places in order, over the whole batch. A sample's own rows can be looked up instead.
+static bool isMaskedScatter(const Node &node) {
+  std::optional<TracedCall> call = TracedCall::of(node);
+  return call && call->operation() == "masked_scatter";
+}
+
 static Failure toFailure(const std::string &opType, const Refusal &refusal, ArrayRef<const Node *> nodes) {
   Failure failure{refusal.slug, "`" + nodes[0]->name + "`", refusal.message, refusal.notes};
   if (refusal.message.find("operator `") != 0)
     failure.message = opType + " " + failure.message;
   if (isInExperts(*nodes[0]) && !llvm::is_contained(failure.notes, wayOutOfExperts))
     failure.notes.push_back(wayOutOfExperts);
+  if (isMaskedScatter(*nodes[0]))
+    failure.notes.push_back("of x.masked_scatter(mask, rows) with rows [N, K, D] of each sample: place = "
+                            "(mask.cumsum(1) - 1).clamp(min=0), then torch.where(mask[..., None], "
+                            "rows.gather(1, place[..., None].expand_as(x)), x), where mask is [N, T]");
   if (std::string line = sourceLine(*nodes[0]); !line.empty())
     failure.notes.push_back("from " + line);
   if (nodes.size() == 1)

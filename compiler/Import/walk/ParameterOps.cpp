@@ -3,7 +3,7 @@
 #include "compiler/Import/walk/ParameterOps.h"
 #include "compiler/Import/content/TensorContent.h"
 #include "compiler/Import/model/Contents.h"
-#include "dialects/Train/TrainDialect.h"
+#include "dialects/Train/ParameterName.h"
 #include <limits>
 
 using namespace mlir;
@@ -46,8 +46,11 @@ void ParameterOps::declare(const Parameter &p) {
   builder.setInsertionPointToEnd(module.getBody());
   if (!module.getBody()->empty())
     builder.setInsertionPoint(&module.getBody()->back());
-  auto op = train::ParamOp::create(builder, NameLoc::get(builder.getStringAttr(p.name)), p.name,
+  std::string symbol = train::symbolFor(p.name);
+  auto op = train::ParamOp::create(builder, NameLoc::get(builder.getStringAttr(p.name)), symbol,
                                    typeOf(emit, p.dtype, p.shape), source);
+  if (symbol != p.name)
+    op->setAttr(train::kOnnxName, builder.getStringAttr(p.name));
   if (!aliases.empty())
     op.setAliasesAttr(builder.getArrayAttr(aliases));
   op.setTrained(p.trained);
@@ -67,8 +70,9 @@ void ParameterOps::declare(const Parameter &p) {
 
 Value ParameterOps::load(const Parameter &p, const Tensor &tensor) {
   declare(p);
-  Value value = train::LoadParamOp::create(emit.builder, emit.location, typeOf(emit, p.dtype, p.shape),
-                                           FlatSymbolRefAttr::get(emit.builder.getStringAttr(p.name)));
+  Value value = train::LoadParamOp::create(
+      emit.builder, emit.location, typeOf(emit, p.dtype, p.shape),
+      FlatSymbolRefAttr::get(emit.builder.getStringAttr(train::symbolFor(p.name))));
   for (const ParameterAlias &alias : p.aliases)
     if (alias.initializer == tensor.name && alias.transposed)
       return emit.transpose(value, {1, 0});

@@ -40,12 +40,12 @@ struct Options {
   /// of all that is as fast as the fastest within what the time model can tell.
   std::string prefer = "balanced";
   uint64_t seed = 0;      ///< of what is random in packing
-  Deadline deadline = {}; ///< the search ends soon behind it with what it has
+  Deadline deadline = {}; ///< soon after it the search ends with what it has
   /// Of the same problem and profile, where several searches share what they find.
   AlternativeCache *known = nullptr;
 };
 
-/// One way to cut the device batch: K micro-steps of m samples, `last` real ones in the last.
+/// A cut of the device batch: K micro-steps of m samples, `last` real ones in the last.
 struct Cut {
   int64_t m = 1;
   int64_t steps = 1;

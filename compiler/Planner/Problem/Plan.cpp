@@ -98,6 +98,10 @@ void readChoices(ObjectReader &root, Plan &plan, Complaint &complaint) {
   plan.shard = root.text("shard");
   plan.offload = root.text("offload");
   plan.reduce = root.text("reduce");
+  if (root.has("gathered"))
+    plan.room.gathered = root.integer("gathered");
+  if (root.has("scattered"))
+    plan.room.scattered = root.integer("scattered");
   for (auto &[path, element] : root.array("recompute")) {
     if (element->is_number_integer())
       plan.recompute.push_back(element->get<int64_t>());
@@ -160,6 +164,10 @@ std::string toJson(const Plan &plan) {
       {"budget", plan.budget},       {"shard", plan.shard},
       {"offload", plan.offload},     {"reduce", plan.reduce},
       {"recompute", plan.recompute}, {"variants", nlohmann::ordered_json::object()}};
+  if (plan.room.gathered > 0)
+    json["gathered"] = plan.room.gathered;
+  if (plan.room.scattered > 0)
+    json["scattered"] = plan.room.scattered;
   for (const auto &[id, variant] : plan.variants)
     json["variants"][std::to_string(id)] = variant;
   json["slots"] = slotsJson(plan);

@@ -3,6 +3,7 @@
 #pragma once
 #include "compiler/Planner/Problem/Options.h"
 #include "compiler/Planner/Problem/Result.h"
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -29,6 +30,17 @@ struct Candidate {
   std::string note = {}; ///< why it is slower, in words
 };
 
+/// Bytes of memory in which a device has whole units of a sharded state: of parameters that were gathered,
+/// and of gradients until they are scattered.
+struct UnitRoom {
+  int64_t gathered = 0, scattered = 0;
+  bool operator==(const UnitRoom &) const = default;
+
+  UnitRoom atLeast(const UnitRoom &other) const {
+    return {std::max(gathered, other.gathered), std::max(scattered, other.scattered)};
+  }
+};
+
 /// State and scratch are the arena. Context is memory that was gone before the budget was measured.
 enum class MemoryClass : uint8_t { State, Scratch, Inputs, Library, Runtime, Context };
 
@@ -42,7 +54,7 @@ struct MemoryLine {
 struct TimeLine {
   std::string name = {};
   double seconds = 0;
-  double hidden = 0; ///< what goes on beside the lines before it, and is not in `seconds`
+  double hidden = 0; ///< seconds that run alongside earlier lines; not in `seconds`
 };
 
 struct Plan {
@@ -58,6 +70,7 @@ struct Plan {
   int64_t budget = 0;
   std::string shard = "none", offload = "none";
   std::string reduce = "once";         ///< gradients over the devices: `once` a step, or `each` micro-step
+  UnitRoom room = {};                  ///< of the state: memory for whole units of it
   std::vector<int64_t> recompute = {}; ///< command ids
   std::vector<std::pair<int64_t, std::string>> variants = {}; ///< command id -> other than the default
   std::vector<std::pair<std::string, int64_t>> slots =

@@ -48,17 +48,17 @@ enum class FixedKind : uint8_t { State, Inputs, Library, Runtime };
 inline constexpr int kNoIndex = -1;
 
 /// What a line of the state holds, which decides how it is sharded and offloaded. Master: weights in the
-/// optimizer's precision beside those that the commands read. Frozen: parameters in parts that are not
-/// trained.
+/// optimizer's precision, in addition to those that the commands read. Frozen: parameters in parts that are
+/// not trained.
 enum class StateRole : uint8_t { Other, Parameters, Master, Gradients, Optimizer, Frozen };
 
-/// One way to execute a command. Bytes are those moved to and from memory, not those held.
+/// A variant of a command. Bytes are those moved to and from memory, not those held.
 struct Variant {
   std::string name = "default";
   Amount flops = {};
   Amount bytes = {};
-  /// Samples that the command treats at a time, one slice behind the other, each with its own costs; 0: all
-  /// of a micro-step at once. With `pieces`, a slice is that part of its samples.
+  /// Samples that the command processes at a time, slice after slice, each with its own costs; 0: all samples
+  /// of a micro-step at once. With `pieces`, a slice is such a part of its samples.
   int64_t slice = 0, pieces = 1;
   CallShape call = {};                   ///< of a library call
   std::vector<OperationCount> work = {}; ///< of a kernel
@@ -79,12 +79,12 @@ struct Command {
   /// An earlier command (index) whose variant this one takes over, by name; where it has none of that name,
   /// the default. For pairs such as the forward and backward part of a chunked loss.
   int follows = kNoIndex;
-  /// Runs behind the forward part of its micro-step. Once one does, all later ones of the phase do.
+  /// Belongs to the backward part of a micro-step, as do all later commands of the phase.
   bool backward = false;
   /// Has an effect besides its results (adds to an accumulator, stores), so that it never runs twice.
   bool once = false;
-  /// Its first run is part of the command before it: one kernel, whose costs are that one's, and which writes
-  /// these results too. Its own costs are those of a repetition.
+  /// A fused kernel runs the command before this one and this one, and the costs there are those of both.
+  /// Only a recomputation runs this command alone; its own costs are those of that.
   bool tail = false;
   /// Bytes of values that the forward part of a micro-step leaves for the backward part, where this command
   /// writes them, or is the first of that part to read them. Set by `noteCarried`.
@@ -94,10 +94,10 @@ struct Command {
 
 /// A value between commands. All links are indices into Problem::commands and Problem::buffers.
 ///
-/// Lifetime, half-open over the command order: from the producer to behind the last user (at least one
-/// command long). A buffer whose producer and users stand in different phases lives, in each loop that it
-/// touches, through the whole loop. A buffer without a producer is there from the start of the phase of its
-/// first user.
+/// Lifetime, half-open over the command order: from the producer to after the last user (at least one command
+/// long). A buffer whose producer and users stand in different phases lives, in each loop that it touches,
+/// through the whole loop. A buffer without a producer is there from the start of the phase of its first
+/// user.
 struct Buffer {
   std::string id = {};    ///< unique, no white space: `17:0` is result 0 of command 17
   std::string label = {}; ///< for people: what makes it, `h.0.mlp.c_fc: node_addmm_2`
@@ -153,12 +153,11 @@ struct Problem {
   /// The update takes sums over whole tensors: where state is spread, devices gather a unit and all of them
   /// update it. 0 or 1.
   int64_t wholeUpdate = 0;
-  /// The repetition of command `id` has the id `cloneIds + id`. 0: behind the largest id here.
+  /// The repetition of command `id` has the id `cloneIds + id`. 0: ids after the largest one here.
   int64_t cloneIds = 0;
   Amount carried = {}; ///< bytes of all values that a forward part leaves for the backward part
-  /// At least these bytes for parameters that are gathered and gradients that are scattered; more than one
-  /// program asks for.
-  int64_t gathered = 0, scattered = 0;
+  /// Bytes that another program of the artifact, the evaluation, takes for parameters that are gathered.
+  int64_t gatheredElsewhere = 0;
   std::vector<Parameter> parameters = {}; ///< trained ones, in the order of the state; empty: not known
   /// Parameters that are not trained, of which a device may hold a part: bytes, label and readers of each. In
   /// no problem file.
@@ -175,7 +174,7 @@ struct Problem {
   int mainPhase() const;
 };
 
-/// Whether the problem means something: ids unique, links in range, every user behind its producer, aliases
+/// Whether the problem means something: ids unique, links in range, every user after its producer, aliases
 /// without cycles, amounts not negative. Everything else in this library takes a problem that passed. Slug
 /// `malformed-problem`.
 Status check(const Problem &problem);

@@ -71,7 +71,7 @@ Result<Choice> choiceOf(const Problem &problem, const Plan &plan);
 /// What a plan runs: its choice, and of copies of weights what a device holds.
 Result<Problem> problemThatRuns(const Problem &problem, const Plan &plan);
 
-/// What is added to a command's id for its repetition: `cloneIds`, or what is behind the largest id.
+/// What is added to a command's id for its repetition: `cloneIds`, or what follows the largest id.
 int64_t cloneBase(const Problem &problem);
 
 /// Before each command of a problem its repetitions, in the order of their list.

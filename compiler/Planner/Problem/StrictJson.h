@@ -30,7 +30,7 @@ struct Complaint {
 };
 
 /// One JSON object. Getters take each key once; a missing or mistyped key raises and gives a zero.
-/// `finish` raises for the keys that nobody asked for.
+/// `finish` raises for keys that were not read.
 class ObjectReader {
 public:
   ObjectReader(const Json &value, std::string path, Complaint &complaint);

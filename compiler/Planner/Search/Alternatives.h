@@ -14,44 +14,43 @@ namespace accum::planner {
 
 struct Alternative {
   Choice choice = {};
-  int recomputed = 0; ///< commands that run again
+  int recomputed = 0; ///< commands that are recomputed
   PeakCurve peak = {};
   /// Commands whose time it adds to the micro-step, or takes from it: cost class -> how often.
   std::vector<std::pair<int, int>> costs = {};
 };
 
-/// How far to look. Counts and not seconds, so that the same problem gives the same alternatives anywhere.
+/// How long to search. Counted and not timed, so that a problem has the same alternatives on every machine.
 struct AlternativeEffort {
   int64_t visits = 4'000'000; ///< commands and buffers looked at
   /// All choices are compared where they are at most so many, and looking at them all takes no more visits.
   int64_t exact = 4096;
-  Deadline deadline = {}; ///< from then on what is known is all there is
+  Deadline deadline = {}; ///< ends the search with what it has found
 };
 
-/// What a search looks at besides the default: no budget enters, so that the same alternatives are there
-/// whatever the budget, and more memory never leads to a slower plan.
+/// The sets of recomputed commands and variants that plans are chosen from. They do not depend on the budget,
+/// so that more memory never leads to a slower plan.
 struct Alternatives {
   std::vector<Alternative> list = {}; ///< the default first
   /// A command and variant that stand for each cost class.
   std::vector<std::pair<int, int>> costClasses = {};
-  bool isComplete = false; ///< every choice there is was looked at
+  bool isComplete = false; ///< all possible choices were evaluated
 
   /// Seconds that each alternative adds to one micro-step of m samples.
   std::vector<double> addedSeconds(const TimeModel &times, int64_t m) const;
-  /// Drops what is never best, looking at sizes from the smallest to the largest. As long as fewer than
-  /// `enough` are left, what is best among the others stays too, and so on: peaks are bounds, and what packs
-  /// worse than its bound says hides no other.
+  /// Keeps the Pareto fronts of time and peak at sizes from the smallest to the largest. While fewer than
+  /// `enough` are kept, the fronts of the remaining ones are added: peaks are lower bounds, and an
+  /// alternative that packs worse than its bound must not hide a better one.
   void keepUseful(const TimeModel &times, int64_t smallest, int64_t largest, size_t enough);
-  /// Adds those of `more` that are the fastest somewhere, looking at the same sizes: at a peak that none of
-  /// the list has, or faster than it.
+  /// Adds those of `more` that are on a Pareto front of both, at the same sizes.
   void addUseful(std::vector<Alternative> more, const TimeModel &times, int64_t smallest, int64_t largest);
-  /// The same with what another search of the problem found, whose cost classes may be others.
+  /// Adds those of another search of the same problem, which may have other cost classes.
   void join(const Alternatives &other, const TimeModel &times, int64_t smallest, int64_t largest);
   /// Of each cost class.
   std::vector<RegionTime> classTimes(const TimeModel &times, int64_t m) const;
 };
 
-/// Sizes `smallest` to `largest` will be asked for. `recompute`: whether commands may run again.
+/// For micro-batch sizes from `smallest` to `largest`. `recompute`: whether commands may be recomputed.
 Alternatives findAlternatives(const Problem &problem, const TimeModel &times, int64_t smallest,
                               int64_t largest, bool recompute, const AlternativeEffort &effort = {});
 
@@ -65,12 +64,11 @@ struct CostClasses {
 /// Of commands with several variants, and of those that `matter` besides.
 CostClasses classifyCosts(const Problem &problem, const std::function<bool(int)> &matters);
 
-/// Alternatives follow from neither the budget nor how the state is shared: searches for another budget, or
-/// of more ways to share, have them already.
+/// Alternatives depend neither on the budget nor on the sharding mode, so searches share them.
 class AlternativeCache {
 public:
-  /// As `findAlternatives`, which is asked where no search was for so many devices and the same sizes and
-  /// `recompute`. What a deadline cut short is not kept.
+  /// The result of `findAlternatives` for the same devices, sizes and `recompute`, computed once. Results
+  /// that a deadline cut short are not kept.
   std::shared_ptr<const Alternatives> find(const Problem &problem, const TimeModel &times, int64_t devices,
                                            int64_t smallest, int64_t largest, bool recompute,
                                            const AlternativeEffort &effort);

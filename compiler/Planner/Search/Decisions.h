@@ -12,7 +12,7 @@ class Decisions {
 public:
   using Visit = std::function<void(const Choice &)>;
 
-  /// `recompute`: whether commands may run again at all.
+  /// `recompute`: whether any command may be recomputed.
   Decisions(const Problem &problem, const Recomputation &flow, bool recompute);
 
   Choice none() const;
@@ -20,20 +20,20 @@ public:
   int64_t combinations(int64_t limit) const;
   void forAll(const Visit &visit) const;
 
-  /// Commands that may run again, by their place in the repeated windows.
+  /// Commands that may be recomputed, by their place in the repeated windows.
   const std::vector<DecisionClass> &classes() const { return repeatable; }
-  /// `start` with the classes that run again given one by one.
+  /// `start` with the recomputation of each class given.
   Choice with(const Choice &start, const std::vector<char> &again) const;
   /// Nothing recomputed, each combination of variants by class (the first few, where there are many).
   void forVariants(const Visit &visit) const;
-  /// One class decided otherwise; with `single`, one command of it; until `isOver`. A visit may change what
-  /// `start` refers to: from then on neighbours are those of the new choice.
+  /// Visits all choices that differ from `start` in one class, or, with `single`, in one command, until
+  /// `isOver`. A visit may change what `start` refers to: later neighbours are those of the new choice.
   void forNeighbours(const Choice &start, bool single, const Visit &visit,
                      const std::function<bool()> &isOver) const;
   /// One to four commands, or runs of neighbouring windows of theirs, decided otherwise at random.
   Choice disturbed(const Choice &start, std::mt19937_64 &random) const;
-  /// One to three of `commands`, which may all run again, or runs of windows around them, decided otherwise
-  /// at random.
+  /// One to three of `commands`, which may all be recomputed, or of runs of windows around them, decided
+  /// otherwise at random.
   Choice disturbedAt(const Choice &start, const std::vector<int> &commands, std::mt19937_64 &random) const;
 
 private:

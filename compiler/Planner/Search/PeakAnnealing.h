@@ -14,9 +14,9 @@ struct PeakAnnealingOptions {
   Deadline deadline = {};
 };
 
-/// Walks at random from `start`, by peak alone: what a front of time and peak leaves out
-/// as slow is often on the way to what is lowest. Most steps change what is there at the fullest moment.
-/// Returns each choice that was lower than `start` and all before it, the lowest last.
+/// Random moves from `start`, judged by peak alone: the path to the lowest peak often leads over choices that
+/// are too slow for a front of time and peak. Most moves change what is alive at the fullest moment. Returns
+/// each choice that was lower than `start` and all before it, the lowest last.
 std::vector<Choice> annealPeaks(const Problem &problem, const Recomputation &flow, const LoadModel &loads,
                                 const Decisions &decisions, const Choice &start,
                                 const PeakAnnealingOptions &asked);

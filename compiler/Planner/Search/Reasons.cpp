@@ -42,7 +42,8 @@ std::string describeSlices(const Problem &problem, const Choice &choice, int64_t
   return {};
 }
 
-std::string describeSharing(const Sharing &sharing, int64_t devices, const Problem &runs) {
+std::string describeSharing(const Sharing &sharing, int64_t devices, const Problem &runs,
+                            const UnitRoom &room) {
   std::string text = "not sharded";
   if (sharing.shard == Shard::None && devices > 1)
     text += ", 1 all-reduce per step";
@@ -57,9 +58,9 @@ std::string describeSharing(const Sharing &sharing, int64_t devices, const Probl
                                           : hasMoments ? "parameters and optimizer state"
                                                        : "parameters");
   bool isOffloaded = sharing.offload == Offload::Parameters, cuts = sharing.cutsParameters(devices);
-  auto timeline = cuts || isOffloaded ? unitTimeline(runs, cuts, devices, isOffloaded) : std::nullopt;
-  if (timeline && timeline->isBegunAhead())
-    text += cuts && timeline->isSentAhead() ? ", weights gathered ahead" : ", weights fetched ahead";
+  auto timeline = cuts || isOffloaded ? unitTimeline(runs, sharing.unitUse(devices), room) : std::nullopt;
+  if (timeline && timeline->isReadAhead())
+    text += cuts && timeline->isGatheredAhead() ? ", weights gathered ahead" : ", weights fetched ahead";
   return text;
 }
 

@@ -12,8 +12,9 @@ std::string describeRecomputation(const Problem &problem, const TimeModel &times
 /// `loss in slices of 4 samples`; empty where no slice is smaller than m.
 std::string describeSlices(const Problem &problem, const Choice &choice, int64_t m);
 
-/// `not sharded, 1 all-reduce per step`. `runs`: the problem of the plan.
-std::string describeSharing(const Sharing &sharing, int64_t devices, const Problem &runs);
+/// `not sharded, 1 all-reduce per step`. `runs`: the problem of the plan, with its memory for units.
+std::string describeSharing(const Sharing &sharing, int64_t devices, const Problem &runs,
+                            const UnitRoom &room);
 
 /// `2 padded rows, one more micro-step`; `samples`: the device batch.
 std::string whySlower(const SearchSpace &points, int point, int chosen, int64_t samples);

@@ -17,6 +17,11 @@ namespace {
 
 Error other(const std::string &what) { return {"the plan " + what, "other-plan"}; }
 
+std::vector<FixedMemory> sharedMemory(const Problem &problem, const Plan &plan, const Sharing &sharing) {
+  UnitMemory units = unitMemory(problem, sharing, plan.devices, plan.room);
+  return planner::sharedMemory(problem, sharing, plan.devices, units);
+}
+
 /// What of the plan was made for something else; empty where it fits.
 std::string difference(const Problem &problem, const DeviceProfile &profile, const Options &options,
                        const Plan &plan, const Sharing &sharing) {
@@ -35,7 +40,7 @@ std::string difference(const Problem &problem, const DeviceProfile &profile, con
     if (asked != "none" && asked != planned)
       return fmt::format("has {} {}, not {}", flag, planned, asked);
   int64_t state = 0;
-  for (const FixedMemory &fixed : sharedMemory(problem, sharing, plan.devices))
+  for (const FixedMemory &fixed : sharedMemory(problem, plan, sharing))
     state += fixed.kind == FixedKind::State ? fixed.bytes.at(plan.cut.m) : 0;
   if (plan.state != state)
     return fmt::format("has a state of {} bytes, where this model and optimizer have {}", plan.state, state);
@@ -64,12 +69,12 @@ void measureAnew(const Problem &problem, const Problem &runs, const DeviceProfil
   plan.budget = search.budget;
   search.peak = peakMoment(runs, plan.cut.m, plan.alignment);
   plan.lowerBound = search.peak.bytes;
-  plan.memory = memoryLines(problem, sharedMemory(problem, sharing, plan.devices), profile, plan.devices, row,
-                            search.peak);
+  plan.memory =
+      memoryLines(problem, sharedMemory(problem, plan, sharing), profile, plan.devices, row, search.peak);
   Problem own = sharedProblem(problem, sharing, plan.devices);
   TimeModel asked(own, profile, plan.devices), real(runs, profile, plan.devices);
   Concurrent beside = asked.concurrent(plan.cut, sharing);
-  beside.units = real.unitsAt(plan.cut.m, sharing);
+  beside.units = real.unitsAt(plan.cut.m, sharing, plan.room);
   plan.time = real.step(plan.cut, sharing, beside);
   search.commands = real.commands(plan.cut);
   search.mfu = real.utilisation(search.deviceBatch, plan.seconds());
@@ -144,7 +149,7 @@ Result<Search> reusePlan(const Problem &problem, const DeviceProfile &profile, c
     return other(fmt::format("takes {}, {} more than the {} there are", formatBytes(counted),
                              formatBytes(counted - budget), formatBytes(budget)));
   keepTable(chosen, search);
-  search.sharing = describeSharing(*sharing, options.devices, runs);
+  search.sharing = describeSharing(*sharing, options.devices, runs, plan.room);
   search.recomputed = describeRecomputation(problem, TimeModel(problem, profile, options.devices), *choice);
   search.slices = describeSlices(problem, *choice, plan.cut.m);
   return search;

@@ -4,13 +4,14 @@
 #include "compiler/Planner/Search/MemoryLines.h"
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 
 namespace accum::planner {
 
 namespace {
 
 /// Points that are compared at most.
-constexpr size_t kMaxPoints = 4'000'000;
+constexpr size_t kMaxPoints = 2'000'000;
 
 } // namespace
 
@@ -22,44 +23,30 @@ SearchSpace::SearchSpace(const Problem &problem, const DeviceProfile &profile, c
       })) {}
 
 SearchSpace::Size SearchSpace::sizeAt(const Cut &cut) const {
-  std::vector<RegionTime> regions = times.regions(cut.m);
-  Concurrent concurrent = times.concurrent(cut, regions);
-  int main = problem.mainPhase();
-  Size size{cut, main == kNoIndex ? RegionTime() : regions[main]};
-  int64_t overhead = 0;
+  Size size{cut, times.regions(cut.m)};
+  if (int main = problem.mainPhase(); main != kNoIndex)
+    size.micro = size.regions[main];
+  size.concurrent = times.concurrent(cut, size.regions);
   for (const Overhead &line : profile.overheads)
-    overhead += line.counted ? bytesOf(line, problem, options.devices, cut.m) : 0;
-  for (size_t index = 0; index < ways.size(); ++index) {
-    Way &way = size.ways.emplace_back();
-    way.counted = overhead;
-    for (const FixedMemory &line : fixed[index]) {
-      int64_t bytes = line.bytes.at(cut.m);
-      way.counted += bytes;
-      way.state += line.kind == FixedKind::State ? bytes : 0;
-    }
-    concurrent.units = times.unitsAt(cut.m, ways[index]);
-    for (const TimeLine &line : times.step(cut, ways[index], concurrent, regions))
-      way.seconds += line.seconds;
-  }
+    (line.counted ? size.counted : size.context) += bytesOf(line, problem, options.devices, cut.m);
   return size;
 }
 
-void SearchSpace::findKinds() {
-  if (copiedBytes(problem) == 0) { // it may be large: no copy
-    kindOfWay.assign(ways.size(), 0);
-    kinds.push_back(&problem);
-    return;
+SearchSpace::Fixed SearchSpace::fixedAt(const MeasuredMode &measured, const Size &size) const {
+  Fixed fixed{0, size.counted, size.context};
+  for (const FixedMemory &line : measured.lines) {
+    int64_t bytes = line.bytes.at(size.cut.m);
+    fixed.counted += bytes;
+    fixed.state += line.kind == FixedKind::State ? bytes : 0;
   }
-  std::vector<int64_t> held; // per kind, of the copies
-  for (const Sharing &way : ways) {
-    Problem own = sharedProblem(problem, way, options.devices);
-    auto known = std::ranges::find(held, copiedBytes(own));
-    kindOfWay.push_back(static_cast<int>(known - held.begin()));
-    if (known != held.end())
-      continue;
-    held.push_back(copiedBytes(own));
-    kinds.push_back(&shared.emplace_back(std::move(own)));
+  const Sharing &sharing = measured.mode.sharing;
+  Concurrent concurrent = size.concurrent;
+  concurrent.units = times.unitsAt(size.cut.m, sharing, measured.held);
+  for (const TimeLine &line : times.step(size.cut, sharing, concurrent, size.regions)) {
+    fixed.seconds += line.seconds;
+    fixed.forUnits += isForUnits(line) ? line.seconds : 0;
   }
+  return fixed;
 }
 
 /// Found for the sizes that are asked for. Where these are not all sizes, also what is found for all: a size
@@ -80,65 +67,90 @@ std::shared_ptr<const Alternatives> SearchSpace::alternativesFor(const Cuts &cut
   return both;
 }
 
-void SearchSpace::measure(const Cuts &cuts, const std::vector<Sharing> &allWays) {
-  ways = allWays;
-  forgetAgain();
-  for (const Sharing &way : ways)
-    fixed.push_back(sharedMemory(problem, way, options.devices));
-  findKinds();
+void SearchSpace::measure(const Cuts &cuts) {
   alternatives = alternativesFor(cuts);
-  size_t most = std::max<size_t>(1, kMaxPoints / cuts.cuts.size() / ways.size());
-  int64_t whole = copiedBytes(problem);
-  std::vector<int64_t> copies; // per kind
-  for (const Problem *own : kinds)
-    copies.push_back(copiedBytes(*own));
-  taken = static_cast<int>(std::min(alternatives->list.size(), most));
+  taken = static_cast<int>(
+      std::min(alternatives->list.size(), std::max<size_t>(1, kMaxPoints / cuts.cuts.size())));
   for (const Cut &cut : cuts.cuts) {
     sizes.push_back(sizeAt(cut));
-    std::vector<double> added = alternatives->addedSeconds(times, cut.m);
-    for (int index = 0; index < taken; ++index) {
-      int64_t peak = alternatives->list[index].peak.at(cut.m);
-      for (int64_t own : copies) { // they are there at every moment
-        int64_t load = std::max<int64_t>(0, peak - whole + own);
-        loads.push_back({load, load, static_cast<double>(cut.steps) * added[index]});
-      }
-    }
+    added.push_back(alternatives->addedSeconds(times, cut.m));
+    for (double &each : added.back())
+      each *= static_cast<double>(cut.steps);
   }
-  restrict();
 }
 
-/// `--recompute all`: of each size the alternative with the lowest peak.
-void SearchSpace::restrict() {
-  usable.assign(loads.size() / kinds.size() * ways.size(), 1);
-  if (options.recompute != "all")
-    return;
-  for (int size = 0; size < sizeCount(); ++size) {
-    int lowest = begin(size);
-    for (int point = lowest; point < begin(size + 1); point += wayCount())
-      if (isUsable(point) && std::pair(loadOf(point).scratch, loadOf(point).added) <
-                                 std::pair(loadOf(lowest).scratch, loadOf(lowest).added))
-        lowest = point;
-    for (int point = begin(size); point < begin(size + 1); ++point)
-      if (alternativeOf(point) != alternativeOf(lowest))
-        usable[point] = 0;
+int SearchSpace::addMode(const Mode &mode) {
+  auto known = std::ranges::find(modes, mode, &MeasuredMode::mode);
+  if (known != modes.end())
+    return static_cast<int>(known - modes.begin());
+  UnitMemory memory = unitMemory(problem, mode.sharing, options.devices, mode.room);
+  MeasuredMode measured{mode, memory.room, sharedMemory(problem, mode.sharing, options.devices, memory), {}};
+  measured.kind = kindFor(mode.sharing);
+  for (const Size &size : sizes)
+    measured.fixed.push_back(fixedAt(measured, size));
+  modes.push_back(std::move(measured));
+  return static_cast<int>(modes.size()) - 1;
+}
+
+size_t SearchSpace::kindFor(const Sharing &sharing) {
+  int64_t whole = copiedBytes(problem);
+  int64_t held = whole > 0 && sharing.cutsParameters(options.devices) ? 0 : whole;
+  for (size_t kind = 0; kind < kinds.size(); ++kind)
+    if (copiedBytes(*kinds[kind].problem) == held)
+      return kind;
+  const Problem *own = &problem; // it may be large: no copy where it is the same
+  if (held != whole)
+    own = &shared.emplace_back(sharedProblem(problem, sharing, options.devices));
+  kinds.push_back(measureKind(*own));
+  return kinds.size() - 1;
+}
+
+SearchSpace::Kind SearchSpace::measureKind(const Problem &own) const {
+  Kind kind{&own, {}, {}};
+  int64_t less = copiedBytes(problem) - copiedBytes(own); // copies are there at every moment
+  for (size_t size = 0; size < sizes.size(); ++size)
+    for (int index = 0; index < taken; ++index) {
+      int64_t load = std::max<int64_t>(0, alternatives->list[index].peak.at(sizes[size].cut.m) - less);
+      kind.loads.push_back({load, load});
+    }
+  for (size_t size = 0; options.recompute == "all" && size < sizes.size(); ++size) {
+    auto lowest = std::ranges::min(std::views::iota(0, taken), {}, [&](int index) {
+      return std::pair(kind.loads[size * static_cast<size_t>(taken) + static_cast<size_t>(index)].scratch,
+                       added[size][index]);
+    });
+    kind.only.push_back(lowest);
   }
+  return kind;
+}
+
+bool SearchSpace::isUsable(int point) const {
+  const std::vector<int> &only = kindOf(point).only;
+  return only.empty() || only[sizeOf(point)] == alternativeOf(point);
 }
 
 double SearchSpace::seconds(int point) const {
-  const Size &size = sizes[sizeOf(point)];
-  double more = static_cast<double>(size.cut.steps) * again[wayOf(point)];
-  return std::max(0.0, size.ways[wayOf(point)].seconds + loadOf(point).added + more);
+  double more = static_cast<double>(cut(point).steps) * modes[modeOf(point)].again;
+  return std::max(0.0, fixedOf(point).seconds + added[sizeOf(point)][alternativeOf(point)] + more);
 }
 
-void SearchSpace::countAgain(int point) {
-  const Sharing &way = sharing(point);
-  auto asked = times.unitsAt(cut(point).m, way);
+double SearchSpace::secondsForUnits(int point) const {
+  return fixedOf(point).forUnits + static_cast<double>(cut(point).steps) * modes[modeOf(point)].again;
+}
+
+void SearchSpace::addRepeatedGathers(int point) {
+  auto asked = times.unitsAt(cut(point).m, sharing(point), room(point));
   if (!asked)
     return;
-  auto real = TimeModel(runs(point), profile, options.devices).unitsAt(cut(point).m, way);
-  for (size_t index = 0; index < ways.size(); ++index)
-    if (ways[index].shard == way.shard)
-      again[index] = real->exposed() - asked->exposed();
+  TimeModel repeated(runs(point), profile, options.devices);
+  auto real = repeated.unitsAt(cut(point).m, sharing(point), room(point));
+  for (int mode : considered)
+    if (modes[mode].mode.sharing.shard == sharing(point).shard)
+      modes[mode].again = real->exposed() - asked->exposed();
+}
+
+void SearchSpace::forgetRepeatedGathers() {
+  for (int mode : considered)
+    modes[mode].again = 0;
 }
 
 int64_t SearchSpace::ticks(int point) const {
@@ -146,9 +158,9 @@ int64_t SearchSpace::ticks(int point) const {
 }
 
 const SearchSpace::Expanded &SearchSpace::expandedOf(int point) {
-  std::pair index(alternativeOf(point), kindOfWay[wayOf(point)]);
-  if (expandedIndex != index)
-    expanded.emplace(*kinds[index.second], alternative(point).choice);
+  std::pair index(alternativeOf(point), modes[modeOf(point)].kind);
+  if (!expanded || expandedIndex != index)
+    expanded.emplace(*kinds[index.second].problem, alternative(point).choice);
   expandedIndex = index;
   return *expanded;
 }
@@ -168,21 +180,34 @@ Packing SearchSpace::pack(int point) {
   return packing;
 }
 
+std::optional<UnitRooms> SearchSpace::unitRooms(int point) {
+  if (!sharing(point).hasUnits(options.devices))
+    return std::nullopt;
+  return planner::unitRooms(runs(point), sharing(point).unitUse(options.devices));
+}
+
 int SearchSpace::least(int size) const {
   int best = kNoIndex;
-  for (int point = begin(size); point < begin(size + 1); ++point)
-    if (isUsable(point) &&
-        (best == kNoIndex || std::pair(counted(point), ticks(point)) < std::pair(counted(best), ticks(best))))
-      best = point;
+  for (int index = 0; index < taken; ++index)
+    for (int mode : considered) {
+      int point = (mode * sizeCount() + size) * taken + index;
+      if (isUsable(point) && (best == kNoIndex || std::pair(counted(point), ticks(point)) <
+                                                      std::pair(counted(best), ticks(best))))
+        best = point;
+    }
   return best;
 }
 
 int SearchSpace::representative(int size, int64_t budget) const {
   int best = kNoIndex;
-  for (int point = begin(size); point < begin(size + 1); ++point)
-    if (isUsable(point) && counted(point) <= budget &&
-        (best == kNoIndex || std::pair(ticks(point), counted(point)) < std::pair(ticks(best), counted(best))))
-      best = point;
+  for (int index = 0; index < taken; ++index)
+    for (int mode : considered) {
+      int point = (mode * sizeCount() + size) * taken + index;
+      if (isUsable(point) && counted(point) <= budget &&
+          (best == kNoIndex ||
+           std::pair(ticks(point), counted(point)) < std::pair(ticks(best), counted(best))))
+        best = point;
+    }
   return best == kNoIndex ? least(size) : best;
 }
 

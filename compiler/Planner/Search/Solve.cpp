@@ -3,120 +3,57 @@
 #include "compiler/Planner/Search/Solve.h"
 #include "compiler/Planner/Problem/Quantity.h"
 #include "compiler/Planner/Search/MemoryLines.h"
+#include "compiler/Planner/Search/ModeSearch.h"
 #include "compiler/Planner/Search/Reasons.h"
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
-#include <functional>
-#include <queue>
-#include <tuple>
 
 namespace accum::planner {
 
 namespace {
 
-/// Rectangles that may be packed for the table alone, once the choice has been made, and to find what needs
-/// the least: that much for certain.
-constexpr size_t kTableRectangles = 400'000, kSmallestRectangles = 12'000;
+/// Rectangles that may be packed for the table alone, once the choice has been made.
+constexpr size_t kTableRectangles = 400'000;
 
 class Searcher {
 public:
   Searcher(const Problem &problem, const DeviceProfile &profile, const Options &options)
       : problem(problem), profile(profile), options(options), times(problem, profile, options.devices),
-        points(problem, profile, options, times) {}
+        points(problem, profile, options, times), chooser(points, profile, options),
+        modeSearch(points, chooser, profile, options) {}
 
   Result<Search> run();
   Result<std::vector<std::optional<Candidate>>> choices(const std::vector<int64_t> &budgets);
 
 private:
   Status prepare();
-  int choose();
-  int fastestThatFits();
-  int leastMemoryWithin(int64_t limit);
+  const ModeChoice &choose(int64_t budget);
   void packForTable();
-  int takeSmallest();
-  int leastOfAll() const;
-  int findSmallest();
+  void listModes(size_t chosen);
   void giveVerdicts(int chosen, int smallest);
   void addCandidate(int point, int chosen);
   Plan makePlan(int chosen);
-  bool fits(int point) const { return points.counted(point) <= search.budget; }
+  bool fits(int point) const { return chooser.fits(point); }
 
   const Problem &problem;
   const DeviceProfile &profile;
   const Options &options;
   TimeModel times;
   SearchSpace points;
+  PointChooser chooser;
+  ModeSearch modeSearch;
+  std::vector<Sharing> sharings; ///< that the options leave
   Search search;
-  int fastest = kNoIndex; ///< of what fits
+  ChosenPoint best;
   std::vector<int> shown; ///< the points of `search.candidates`
-  Packing chosenPacking;
 };
 
-/// By packing in the order of time.
-int Searcher::fastestThatFits() {
-  std::vector<std::tuple<int64_t, int64_t, int>> order;
-  for (int point = 0; point < points.count(); ++point)
-    if (points.isAllowed(point) && fits(point))
-      order.emplace_back(points.ticks(point), points.counted(point), point);
-  std::ranges::sort(order);
-  for (auto [ticks, bound, point] : order) {
-    if (options.deadline.hasPassed())
-      break;
-    if (!fits(point))
-      continue;
-    chosenPacking = points.pack(point);
-    if (fits(point))
-      return point;
-  }
-  return options.deadline.hasPassed() ? takeSmallest() : kNoIndex;
-}
-
-/// What needs the least memory of all that take at most `limit` ticks: whatever has the lowest bound is
-/// packed, until that is a packing.
-int Searcher::leastMemoryWithin(int64_t limit) {
-  using Entry = std::tuple<int64_t, int64_t, int>; // bytes, ticks, point
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> open;
-  auto add = [&](int point) {
-    if (fits(point))
-      open.emplace(points.counted(point), points.ticks(point), point);
-  };
-  for (int point = 0; point < points.count(); ++point)
-    if (points.isAllowed(point) && points.ticks(point) <= limit)
-      add(point);
-  while (!open.empty() && !options.deadline.hasPassed()) {
-    auto [bytes, ticks, point] = open.top();
-    if (point == fastest)
-      return fastest;
-    open.pop();
-    Packing packing = points.pack(point);
-    if (points.counted(point) == bytes) {
-      chosenPacking = std::move(packing);
-      return point;
-    }
-    add(point);
-  }
-  return fastest;
-}
-
-int Searcher::choose() {
-  points.forgetAgain();
-  fastest = fastestThatFits();
-  if (fastest == kNoIndex || options.prefer == "speed")
-    return fastest;
-  int64_t limit = INT64_MAX;
-  if (options.prefer == "balanced")
-    limit = static_cast<int64_t>(static_cast<double>(points.ticks(fastest)) * (1 + toleranceOf(profile)));
-  return leastMemoryWithin(limit);
-}
-
-/// Where there is no time left: what needs the least, if it fits.
-int Searcher::takeSmallest() {
-  int least = leastOfAll();
-  if (!points.isAllowed(least) || !fits(least))
-    return kNoIndex;
-  chosenPacking = points.pack(least);
-  return fits(least) ? least : kNoIndex;
+const ModeChoice &Searcher::choose(int64_t budget) {
+  chooser.budget = budget;
+  const ModeChoice &choice = modeSearch.choices[modeSearch.run(sharings)];
+  modeSearch.take(choice);
+  return choice;
 }
 
 /// Packs what the table shows and may fit, so that it shows arenas and not bounds, as far as that stays
@@ -135,37 +72,6 @@ void Searcher::packForTable() {
     }
 }
 
-int Searcher::leastOfAll() const {
-  int least = kNoIndex;
-  for (int size = 0; size < points.sizeCount(); ++size) {
-    int point = points.least(size);
-    if (least == kNoIndex || std::pair(!points.isAllowed(point), points.counted(point)) <
-                                 std::pair(!points.isAllowed(least), points.counted(least)))
-      least = point;
-  }
-  return least;
-}
-
-/// The point that needs the least, packed for real: the smallest budget that works. Of many buffers bounds
-/// may be missed by all, one after the other; then it is the lowest of a few.
-int Searcher::findSmallest() {
-  size_t rectangles = 0;
-  int lowest = kNoIndex;
-  while (true) {
-    int least = leastOfAll();
-    bool isOver = options.deadline.hasPassed() || rectangles > kSmallestRectangles;
-    if (points.isPacked(least) || (isOver && lowest != kNoIndex)) {
-      lowest = points.isPacked(least) ? least : lowest;
-      break;
-    }
-    points.pack(least);
-    rectangles += problem.buffers.size() + problem.commands.size();
-    if (lowest == kNoIndex || points.counted(least) < points.counted(lowest))
-      lowest = least;
-  }
-  return lowest;
-}
-
 void Searcher::addCandidate(int point, int chosen) {
   const Sharing &sharing = points.sharing(point);
   Candidate candidate{.cut = points.cut(point), .scratch = points.scratch(point)};
@@ -180,7 +86,7 @@ void Searcher::addCandidate(int point, int chosen) {
   candidate.seconds = points.seconds(point);
   if (!fits(point)) {
     candidate.verdict = Verdict::DoesNotFit;
-    candidate.over = candidate.counted - search.budget;
+    candidate.over = candidate.counted - chooser.budget;
   } else if (!points.isAllowed(point)) {
     candidate.verdict = Verdict::NotDivisible;
     candidate.note = countOf(candidate.cut.last, "sample") + " in the last micro-step";
@@ -195,6 +101,18 @@ void Searcher::addCandidate(int point, int chosen) {
   search.candidates.push_back(candidate);
 }
 
+void Searcher::listModes(size_t chosen) {
+  for (size_t index = 0; index < modeSearch.choices.size(); ++index) {
+    const ModeChoice &each = modeSearch.choices[index];
+    int point = each.chosen.point;
+    bool fits = point != kNoIndex;
+    TriedMode mode{each.sharings.front(), fits, fits && index == chosen, each.seconds};
+    mode.bytes = fits ? points.total(point) : points.counted(each.smallest);
+    mode.over = fits ? 0 : mode.bytes - chooser.budget;
+    search.modes.push_back(mode);
+  }
+}
+
 void Searcher::giveVerdicts(int chosen, int smallest) {
   for (int size = 0; size < points.sizeCount(); ++size) {
     bool isChosen = chosen != kNoIndex && points.sizeOf(chosen) == size;
@@ -205,7 +123,7 @@ void Searcher::giveVerdicts(int chosen, int smallest) {
     };
     show(smallest);
     if (chosen != kNoIndex)
-      show(fastest);
+      show(best.fastest);
     if (isChosen && points.isUsable(points.plain(chosen)))
       show(points.plain(chosen));
     std::ranges::sort(rows, {}, [&](int point) { return std::pair(points.ticks(point), point); });
@@ -230,6 +148,7 @@ Plan Searcher::makePlan(int chosen) {
   plan.shard = toText(sharing.shard);
   plan.offload = toText(sharing.offload);
   plan.reduce = sharing.reduceEach ? "each" : "once";
+  plan.room = points.room(chosen);
   plan.memory = search.memory;
   plan.candidates = search.candidates;
   for (size_t index = 0; index < problem.commands.size(); ++index) {
@@ -243,23 +162,23 @@ Plan Searcher::makePlan(int chosen) {
   const Problem &runs = points.runs(chosen);
   for (size_t index = 0; index < runs.buffers.size(); ++index) {
     int block = layout.blockOfBuffer[index];
-    plan.slots.emplace_back(runs.buffers[index].id, block == kNoIndex ? 0 : chosenPacking.offsets[block]);
+    plan.slots.emplace_back(runs.buffers[index].id, block == kNoIndex ? 0 : best.packing.offsets[block]);
   }
   for (size_t index = 0; index < runs.commands.size(); ++index)
     if (int block = layout.blockOfWorkspace[index]; block != kNoIndex)
-      plan.slots.emplace_back(fmt::format("{}:w", runs.commands[index].id), chosenPacking.offsets[block]);
+      plan.slots.emplace_back(fmt::format("{}:w", runs.commands[index].id), best.packing.offsets[block]);
   std::sort(plan.slots.begin(), plan.slots.end());
   // What copies of weights take to make follows from whole ones, and not from what a device holds.
   Problem whole = copiedBytes(problem) > 0 ? expand(problem, choice) : Problem();
   TimeModel real(copiedBytes(problem) > 0 ? whole : runs, profile, options.devices);
   Concurrent beside = times.concurrent(plan.cut, sharing);
-  beside.units = real.unitsAt(plan.cut.m, sharing);
+  beside.units = real.unitsAt(plan.cut.m, sharing, plan.room);
   plan.time = real.step(plan.cut, sharing, beside);
   search.commands = real.commands(plan.cut);
   search.mfu = real.utilisation(search.deviceBatch, plan.seconds());
   search.recomputed = describeRecomputation(problem, times, choice);
   search.slices = describeSlices(problem, choice, plan.cut.m);
-  search.sharing = describeSharing(sharing, options.devices, runs);
+  search.sharing = describeSharing(sharing, options.devices, runs, plan.room);
   return plan;
 }
 
@@ -268,9 +187,10 @@ Status Searcher::prepare() {
   Result<Cuts> cuts = enumerateCuts(options);
   if (!cuts)
     return cuts.error();
-  Result<std::vector<Sharing>> ways = sharingWays(problem, profile, options);
-  if (!ways)
-    return ways.error();
+  Result<std::vector<Sharing>> asked = sharingModes(problem, profile, options);
+  if (!asked)
+    return asked.error();
+  sharings = *asked;
   search.budget = options.budget.value_or(profile.memoryUsable);
   if (search.budget < 1 && profile.memoryTotal == 0)
     return Error{fmt::format("target {} does not say how much memory there is", profile.name),
@@ -287,18 +207,20 @@ Status Searcher::prepare() {
   search.memoryTotal = profile.memoryTotal;
   search.tokensPerSample = problem.tokensPerSample;
   search.notices = cuts->notices;
-  points.measure(*cuts, *ways);
+  points.measure(*cuts);
   return {};
 }
 
 Result<Search> Searcher::run() {
   if (Status status = prepare(); !status)
     return status.error();
-  int chosen = choose();
-  if (chosen != kNoIndex)
-    points.countAgain(chosen);
+  const ModeChoice &choice = choose(search.budget);
+  if (options.shard == "auto" || options.offload == "auto")
+    listModes(static_cast<size_t>(&choice - modeSearch.choices.data()));
+  best = choice.chosen;
+  int chosen = best.point;
   packForTable();
-  int smallest = findSmallest();
+  int smallest = chooser.smallest();
   giveVerdicts(chosen, smallest);
   int told = chosen == kNoIndex ? smallest : chosen;
   auto row = static_cast<size_t>(std::ranges::find(shown, told) - shown.begin());
@@ -317,22 +239,15 @@ Result<std::vector<std::optional<Candidate>>> Searcher::choices(const std::vecto
     return status.error();
   std::vector<std::optional<Candidate>> answers;
   for (int64_t budget : budgets) {
-    search.budget = budget;
-    int chosen = choose();
-    if (chosen != kNoIndex) {
-      points.countAgain(chosen);
+    int chosen = choose(budget).chosen.point;
+    if (chosen != kNoIndex)
       addCandidate(chosen, chosen);
-    }
     answers.push_back(chosen == kNoIndex ? std::nullopt : std::optional(search.candidates.back()));
   }
   return answers;
 }
 
 } // namespace
-
-/// The time model's error is a few per cent of a step between machines, and about half of it on a machine
-/// that was calibrated; between two plans of one program most of it cancels.
-double toleranceOf(const DeviceProfile &profile) { return profile.basis == "measured" ? 0.005 : 0.01; }
 
 Result<std::vector<std::optional<Candidate>>> chooseFor(const Problem &problem, const DeviceProfile &profile,
                                                         const Options &options,

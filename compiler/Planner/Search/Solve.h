@@ -10,6 +10,15 @@
 
 namespace accum::planner {
 
+/// The best plan with one pair of --shard and --offload, or what its smallest candidate needs.
+struct TriedMode {
+  Sharing sharing = {};
+  bool fits = false, chosen = false;
+  double seconds = 0; ///< of a step, where it fits
+  int64_t bytes = 0;  ///< of a device
+  int64_t over = 0;   ///< by which that is too much
+};
+
 struct Search {
   std::string problem = {}, target = {}, basis = {};
   int64_t batch = 1, devices = 1, deviceBatch = 1, budget = 0;
@@ -17,8 +26,8 @@ struct Search {
   int64_t tokensPerSample = 0;
   double mfu =
       0; ///< of the plan: matrix flops of the step over what the device peaks at in its time; 0 if unknown
-  /// Largest m first. One for each size, the fastest way to run it that fits, else the one that needs least;
-  /// besides, the one that needs least of all, and the chosen size without recomputation, where they differ.
+  /// Largest m first. For each size its fastest candidate that fits, or the one that needs least. In addition
+  /// the one that needs least of all, and the chosen size without recomputation, if they differ from those.
   std::vector<Candidate> candidates = {};
   std::optional<Plan> plan = {}; ///< absent where nothing fits
   /// What the plan recomputes, for people: `24 of 148 commands (attention, gelu)`; empty where nothing.
@@ -26,6 +35,7 @@ struct Search {
   std::string slices = {}; ///< what runs in slices of samples, in words; empty: nothing
   /// How the plan spreads its state, for people: `not sharded, 1 all-reduce per step`.
   std::string sharing = {};
+  std::vector<TriedMode> modes = {}; ///< that `auto` compared, in order of preference
   std::string settled = {}; ///< why the size was decided before the search, in words; empty: it was asked for
   size_t smallest = 0;      ///< the candidate that needs the least
   /// Memory and peak of the plan, or of the smallest candidate where nothing fits.
@@ -44,9 +54,6 @@ struct Search {
 ///
 /// Slots, peak and times of a plan are those of the problem that runs: `problemThatRuns(problem, plan)`.
 Result<Search> solve(const Problem &problem, const DeviceProfile &profile, const Options &options);
-
-/// Predicted times are no better than this, as a part of them: what is closer to the fastest is as fast.
-double toleranceOf(const DeviceProfile &profile);
 
 /// What `solve` would choose with each of some budgets instead of that of the options, from one search;
 /// nothing where nothing fits.

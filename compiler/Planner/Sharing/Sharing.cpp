@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes and seconds of sharding and offload, as formulas of D and K.
+// The modes that flags leave, and their seconds, as formulas of D and K.
 #include "compiler/Planner/Sharing/Sharing.h"
 #include "compiler/Planner/Problem/Amount.h"
 #include "compiler/Planner/Problem/Quantity.h"
@@ -16,42 +16,6 @@ namespace {
 constexpr const char *kScatterTime = "reduce-scatter, each micro-step",
                      *kGatherTime = "all-gather of weights, each micro-step", *kOffloadTime = "offload";
 
-int64_t partOf(int64_t bytes, int64_t devices) {
-  int64_t part = bytes / devices + (bytes % devices != 0 ? 1 : 0);
-  return (part + kPartAlignment - 1) / kPartAlignment * kPartAlignment;
-}
-
-bool isSharded(const Sharing &sharing, StateRole role) {
-  switch (role) {
-  case StateRole::Other:
-    return false;
-  case StateRole::Optimizer:
-  case StateRole::Master:
-    return sharing.shard >= Shard::Optimizer;
-  case StateRole::Gradients:
-    return sharing.shard >= Shard::Gradients && sharing.reduceEach;
-  case StateRole::Parameters:
-  case StateRole::Frozen:
-    return sharing.shard >= Shard::Parameters;
-  }
-  return false;
-}
-
-bool isOffloaded(const Sharing &sharing, StateRole role) {
-  if (role == StateRole::Optimizer || role == StateRole::Master)
-    return sharing.offload >= Offload::Optimizer;
-  return (role == StateRole::Parameters || role == StateRole::Frozen) &&
-         sharing.offload >= Offload::Parameters;
-}
-
-/// Bytes of a role on all devices together, as if there were one.
-int64_t bytesOf(const Problem &problem, StateRole role) {
-  int64_t sum = 0;
-  for (const FixedMemory &line : problem.fixed)
-    sum = saturatedSum(sum, line.role == role ? line.bytes.at(1) : 0);
-  return sum;
-}
-
 Result<std::vector<Shard>> shardsOf(const std::string &flag) {
   constexpr Shard all[] = {Shard::None, Shard::Optimizer, Shard::Gradients, Shard::Parameters};
   if (flag == "auto")
@@ -60,101 +24,6 @@ Result<std::vector<Shard>> shardsOf(const std::string &flag) {
     if (flag == toText(shard))
       return std::vector<Shard>{shard};
   return Error{fmt::format("--shard is `{}`, expected auto, none, zero1, zero2 or zero3", flag), "usage"};
-}
-
-/// Ranges of the state as a sharded layout has them: each of the same bytes, units padded. Nothing where the
-/// problem does not say what its parameters take.
-std::optional<int64_t> rangeBytes(const Problem &problem, const Sharing &sharing, int64_t devices) {
-  if (problem.parameters.empty())
-    return std::nullopt;
-  return unitsOf(problem.parameters, sharing.cutsParameters(devices), devices).allBytes();
-}
-
-/// Bytes of the state that frozen parameters in parts take: whole, and in units.
-int64_t alignedFrozen(const Problem &problem) {
-  int64_t bytes = 0;
-  for (const Parameter &each : problem.frozen)
-    bytes += each.bytes;
-  return bytes;
-}
-int64_t frozenRange(const Problem &problem, int64_t devices) {
-  return unitsOf(problem.frozen, /*cutParameters=*/true, devices).allBytes();
-}
-
-/// Bytes of a device's parts of copies, where it has parts of parameters.
-int64_t copiedPart(const Problem &problem, int64_t devices) {
-  int64_t bytes = unitsOf(problem.parameters, /*cutParameters=*/true, devices).copyBytes();
-  return bytes > 0 ? bytes / devices : partOf(copiedBytes(problem), devices);
-}
-
-/// Bytes of a role on one of several devices, of a line that has so many where nothing is sharded.
-int64_t heldBytes(const Problem &problem, const Sharing &sharing, int64_t devices, StateRole role,
-                  int64_t bytes) {
-  int64_t parts = isSharded(sharing, role) ? devices : 1;
-  if (parts == 1 && !isOffloaded(sharing, role))
-    return bytes;
-  if (role == StateRole::Frozen && !problem.frozen.empty())
-    return frozenRange(problem, devices) / parts;
-  auto range = rangeBytes(problem, sharing, devices);
-  int64_t weights = bytesOf(problem, StateRole::Parameters);
-  if (!range || weights == 0 || role == StateRole::Master)
-    return partOf(bytes, parts);
-  return std::max(partOf(bytes, parts),
-                  (role == StateRole::Optimizer ? bytes / weights : 1) * (*range / parts));
-}
-
-/// Bytes of the places through which offloaded state passes: two pieces of each range.
-int64_t stagedBytes(const Problem &problem, const Sharing &sharing, int64_t devices) {
-  int64_t weights = bytesOf(problem, StateRole::Parameters), all = 0, ranges = 0;
-  for (StateRole role : {StateRole::Optimizer, StateRole::Master, StateRole::Parameters})
-    if (isOffloaded(sharing, role)) {
-      all = saturatedSum(all, heldBytes(problem, sharing, devices, role, bytesOf(problem, role)));
-      ranges += weights == 0 ? 0 : (bytesOf(problem, role) + weights - 1) / weights;
-    }
-  if (weights == 0)
-    return all;
-  int64_t parts = sharing.shard == Shard::None ? 1 : devices, each = 0, places = 2;
-  const UnitLayout units = unitsOf(problem.parameters, sharing.cutsParameters(devices), devices);
-  if (units.bytes.empty()) {
-    each = partOf(problem.largestParameter, parts);
-  } else {
-    int64_t count = 0;
-    for (size_t unit = 0; unit < units.bytes.size(); ++unit) {
-      each = std::max(each, units.bytes[unit] / parts / units.pieces[unit]);
-      count += units.pieces[unit];
-    }
-    places = std::min(places, count);
-  }
-  places *= ranges;
-  int64_t staged = each > 0 && places > INT64_MAX / each ? INT64_MAX : places * each;
-  return units.bytes.empty() ? std::min(staged, all) : staged;
-}
-
-/// Bytes of copies of weights that one of several devices has.
-int64_t heldCopies(const Problem &problem, const Sharing &sharing, int64_t devices) {
-  int64_t bytes = copiedBytes(problem);
-  return bytes > 0 && sharing.cutsParameters(devices) ? copiedPart(problem, devices) : bytes;
-}
-
-/// What a sharded layout takes more than the lines above, or less: parameters and gradients that are whole
-/// are padded by units, and what is cut has its alignment in its own line.
-int64_t alignmentOfUnits(const Problem &problem, const Sharing &sharing, int64_t devices) {
-  auto range = rangeBytes(problem, sharing, devices);
-  bool isPlain = sharing.offload == Offload::None && (sharing.shard == Shard::None || devices == 1);
-  if (!range || isPlain)
-    return 0;
-  int64_t weights = bytesOf(problem, StateRole::Parameters), aligned = 0;
-  for (const Parameter &parameter : problem.parameters)
-    aligned += parameter.bytes;
-  int64_t slots = weights == 0 ? 0 : bytesOf(problem, StateRole::Optimizer) / weights;
-  int64_t more = -(aligned - weights) * (1 + slots);
-  if (sharing.gathersParameters(devices))
-    more -= alignedFrozen(problem) - bytesOf(problem, StateRole::Frozen);
-  if (!isSharded(sharing, StateRole::Parameters) && !isOffloaded(sharing, StateRole::Parameters))
-    more += *range - weights;
-  if (!isSharded(sharing, StateRole::Gradients))
-    more += *range - bytesOf(problem, StateRole::Gradients);
-  return more;
 }
 
 } // namespace
@@ -194,8 +63,36 @@ std::string offloadComplaint(const std::string &flag) {
   return asked ? std::string() : asked.error().message.substr(std::string_view("--offload: ").size());
 }
 
-Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DeviceProfile &profile,
-                                         const Options &options) {
+namespace {
+
+/// With one device, or without gradients, there is nothing to shard.
+bool isPointless(const Problem &problem, const Options &options, Shard shard) {
+  return shard != Shard::None && (options.devices == 1 || bytesOf(problem, StateRole::Gradients) == 0);
+}
+
+/// Whether `auto` compares a mode, or the mode that was asked for exists.
+bool isMode(const Problem &problem, const Options &options, const Sharing &mode) {
+  const auto &[shard, offload, reduceEach] = mode;
+  // Offloaded parameters come to the commands as those of other devices do: unit by unit.
+  if (offload == Offload::Parameters && options.devices > 1 && shard != Shard::Parameters)
+    return false;
+  bool hasMoments = bytesOf(problem, StateRole::Optimizer) + bytesOf(problem, StateRole::Master) > 0;
+  if (options.offload == "auto" && offload == Offload::Optimizer && !hasMoments)
+    return false;
+  bool pointless = isPointless(problem, options, shard);
+  bool isAlike = pointless || (shard == Shard::Optimizer && problem.wholeUpdate != 0); // holds all of it
+  if (options.shard == "auto" && isAlike)
+    return false;
+  if (pointless)
+    return !reduceEach;
+  // Reduced once, gradients are as whole as with zero1.
+  return shard == Shard::Gradients ? reduceEach : !reduceEach || shard > Shard::Gradients;
+}
+
+} // namespace
+
+Result<std::vector<Sharing>> sharingModes(const Problem &problem, const DeviceProfile &profile,
+                                          const Options &options) {
   Result<std::vector<Shard>> shards = shardsOf(options.shard);
   if (!shards)
     return shards.error();
@@ -207,46 +104,25 @@ Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DevicePro
     return Error{"--offload parameters on several devices keeps a part of them on each",
                  "usage",
                  {"--shard zero3, or auto; or --offload optimizer"}};
-  std::vector<Sharing> ways;
-  for (Shard shard : *shards)
-    for (Offload offload : *offloads)
-      for (bool reduceEach : {false, true}) {
-        // Reduced once, gradients are as whole as with zero1. With one device, or nothing to spread, all are
-        // the same.
-        // Parameters come from where they are offloaded as they come from other devices: unit by unit.
-        if (offload == Offload::Parameters && options.devices > 1 && shard != Shard::Parameters)
-          continue;
-        bool pointless =
-            shard != Shard::None && (options.devices == 1 || bytesOf(problem, StateRole::Gradients) == 0);
-        if ((pointless && options.shard == "auto") ||
-            (reduceEach && (shard < Shard::Gradients || pointless)) ||
-            (!reduceEach && shard == Shard::Gradients && !pointless))
-          continue;
-        ways.push_back({pointless ? Shard::None : shard, offload, reduceEach});
-      }
+  std::vector<Sharing> modes;
+  for (Offload offload : *offloads)
+    for (Shard shard : *shards)
+      for (bool reduceEach : {false, true})
+        if (isMode(problem, options, {shard, offload, reduceEach}))
+          modes.push_back({isPointless(problem, options, shard) ? Shard::None : shard, offload, reduceEach});
   int64_t least = INT64_MAX;
-  std::erase_if(ways, [&](const Sharing &way) {
-    int64_t bytes = hostStateBytes(problem, way, options.devices);
+  std::erase_if(modes, [&](const Sharing &mode) {
+    int64_t bytes = hostStateBytes(problem, mode, options.devices);
     least = std::min(least, bytes);
     return profile.hostMemory > 0 && bytes > profile.hostMemory;
   });
-  if (ways.empty())
+  if (modes.empty())
     return Error{
         fmt::format("--offload {}: {} of the host's memory, where target {} lets a device have {}",
                     options.offload, formatBytes(least), profile.name, formatBytes(profile.hostMemory)),
         "usage",
         {"`host_link` of a profile says how much it is; --shard auto spreads the state over devices"}};
-  return ways;
-}
-
-int64_t hostStateBytes(const Problem &problem, const Sharing &sharing, int64_t devices) {
-  auto held = [&](int64_t bytes, StateRole role) {
-    return heldBytes(problem, sharing, devices, role, bytes);
-  };
-  int64_t sum = 0;
-  for (const FixedMemory &line : problem.fixed)
-    sum = saturatedSum(sum, isOffloaded(sharing, line.role) ? held(line.bytes.at(1), line.role) : 0);
-  return sum;
+  return modes;
 }
 
 Result<Sharing> sharingOf(const Plan &plan) {
@@ -273,46 +149,6 @@ Problem sharedProblem(const Problem &problem, const Sharing &sharing, int64_t de
   return shared;
 }
 
-std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sharing, int64_t devices) {
-  std::vector<FixedMemory> lines;
-  auto held = [&](int64_t bytes, StateRole role) {
-    return heldBytes(problem, sharing, devices, role, bytes);
-  };
-  int64_t alignment = alignmentOfUnits(problem, sharing, devices);
-  for (const FixedMemory &line : problem.fixed) {
-    FixedMemory own = line;
-    if (line.kind == FixedKind::State && line.name == kAlignmentLine)
-      own.bytes.fixed += std::exchange(alignment, 0);
-    if (isSharded(sharing, line.role) && devices > 1) {
-      own.name += fmt::format(" / {}", devices);
-      own.bytes = {held(line.bytes.at(1), line.role), 0, {}};
-    }
-    if (!isOffloaded(sharing, line.role))
-      lines.push_back(std::move(own));
-  }
-  if (alignment > 0)
-    lines.push_back({FixedKind::State, kAlignmentLine, {alignment, 0, {}}});
-  bool gathers = sharing.gathersParameters(devices);
-  bool scatters = sharing.reduceEach && devices > 1;
-  auto add = [&](const char *name, int64_t bytes) {
-    lines.push_back(
-        {FixedKind::State, name, {(bytes + kPartAlignment - 1) / kPartAlignment * kPartAlignment, 0, {}}});
-  };
-  UnitPlaces places{2 * problem.largestParameter, 2 * problem.largestParameter};
-  if (gathers || scatters)
-    places =
-        unitPlaces(problem, sharing.cutsParameters(devices), devices, /*offloaded=*/false).value_or(places);
-  if (copiedBytes(problem) > 0 && sharing.cutsParameters(devices))
-    add(kCopiesLine, heldCopies(problem, sharing, devices));
-  if (gathers)
-    add(kGatheredLine, std::max(places.gathered, problem.gathered));
-  if (scatters)
-    add(kScatteredLine, std::max(places.scattered, problem.scattered));
-  if (sharing.offload != Offload::None && problem.wholeUpdate == 0) // else units pass through their places
-    add(kStagedLine, stagedBytes(problem, sharing, devices));
-  return lines;
-}
-
 double ringPass(const DeviceProfile &profile, int64_t devices, double bytes, double pieces) {
   if (devices == 1 || bytes == 0)
     return 0;
@@ -320,12 +156,8 @@ double ringPass(const DeviceProfile &profile, int64_t devices, double bytes, dou
   return (ranks - 1) / ranks * bytes / profile.linkBandwidth + (ranks - 1) * profile.linkLatency * pieces;
 }
 
-double secondsForUnits(const Plan &plan) {
-  double sum = 0;
-  for (const TimeLine &line : plan.time)
-    if (line.name == kScatterTime || line.name == kGatherTime || line.name == kOffloadTime)
-      sum += line.seconds;
-  return sum;
+bool isForUnits(const TimeLine &line) {
+  return line.name == kScatterTime || line.name == kGatherTime || line.name == kOffloadTime;
 }
 
 std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &profile,

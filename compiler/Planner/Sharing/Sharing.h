@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the state is spread over devices and host memory: what it saves, and what it moves.
+// Sharding and offload: the modes, the memory that they take and the time of what they send.
 #pragma once
 #include "compiler/Planner/Problem/Options.h"
 #include "compiler/Planner/Problem/Plan.h"
@@ -10,23 +10,36 @@
 
 namespace accum::planner {
 
-/// Each level shards what the one before does, and one thing more.
+/// ZeRO stages. Each shards what the one before does, and one thing more.
 enum class Shard : uint8_t { None, Optimizer, Gradients, Parameters };
 enum class Offload : uint8_t { None, Optimizer, Parameters };
 
-/// One way to hold the state. `reduceEach`: gradients are reduced and scattered in every micro-step, so that
-/// a device keeps its part only; else they are accumulated whole and reduced once.
+/// A sharding mode. With `reduceEach` gradients are reduced and scattered in every micro-step, so that a
+/// device holds its part of them only. Otherwise they are accumulated as a whole and reduced once per step.
 struct Sharing {
   Shard shard = Shard::None;
   Offload offload = Offload::None;
   bool reduceEach = false;
   bool operator==(const Sharing &) const = default;
 
-  /// A device has its part of the parameters, and of their copies, only.
+  /// A device holds its part of the parameters, and of their copies, only.
   bool cutsParameters(int64_t devices) const { return shard == Shard::Parameters && devices > 1; }
-  /// Parameters come to the commands unit by unit, frozen matrices too.
+  /// Parameters are gathered or read unit by unit, frozen matrices too.
   bool gathersParameters(int64_t devices) const {
     return cutsParameters(devices) || offload == Offload::Parameters;
+  }
+  /// The state is cut into units.
+  bool hasUnits(int64_t devices) const {
+    return offload == Offload::Parameters || (shard != Shard::None && devices > 1);
+  }
+  /// Memory of the kinds that the mode has holds what units need.
+  bool isEnough(const UnitRoom &has, const UnitRoom &needed, int64_t devices) const {
+    return (!gathersParameters(devices) || needed.gathered <= has.gathered) &&
+           (!scattersEach(devices) || needed.scattered <= has.scattered);
+  }
+  bool scattersEach(int64_t devices) const { return reduceEach && devices > 1; }
+  UnitUse unitUse(int64_t devices) const {
+    return {cutsParameters(devices), devices, offload == Offload::Parameters};
   }
 };
 
@@ -39,49 +52,64 @@ Result<std::vector<Offload>> parseOffload(const std::string &flag, const DeviceP
 /// For command lines: what is wrong with the flag on any device, or nothing.
 std::string offloadComplaint(const std::string &flag);
 
-/// Lines of the state: what is nobody's, and units that are whole for a while.
+/// Names of memory lines of the state, as printed.
 inline constexpr const char *kAlignmentLine = "scalars, alignment", *kCopiesLine = "parts of copies",
                             *kGatheredLine = "gathered weights", *kScatteredLine = "gradients to scatter",
                             *kStagedLine = "offloaded state, two pieces";
 
-/// Bytes of all copies of weights, whole.
+/// Bytes of all lines of a role, unsharded.
+int64_t bytesOf(const Problem &problem, StateRole role);
+
+/// Bytes of all copies of weights, unsharded.
 int64_t copiedBytes(const Problem &problem);
 
-/// The ways that options, device count and profile leave, the plain one first where it is among them. Slug
-/// `usage` where a flag is unknown, or asks for offload from a device without a link to host memory, or of
-/// more than it may take of that.
-Result<std::vector<Sharing>> sharingWays(const Problem &problem, const DeviceProfile &profile,
-                                         const Options &options);
+/// The modes that options, device count and profile leave, in order of preference: little offload, then
+/// little sharding. Modes of one --shard and --offload are neighbours. Slug `usage` where a flag is unknown,
+/// or asks for offload from a device without a link to host memory, or of more than it may take of that.
+Result<std::vector<Sharing>> sharingModes(const Problem &problem, const DeviceProfile &profile,
+                                          const Options &options);
 
-/// Bytes of a device's state that are in memory of the host.
+/// Bytes of a device's state that are offloaded.
 int64_t hostStateBytes(const Problem &problem, const Sharing &sharing, int64_t devices);
 
-/// The way that a plan names. Slug `invalid-plan` where a word is unknown.
+/// The mode that a plan names. Slug `invalid-plan` where a word is unknown.
 Result<Sharing> sharingOf(const Plan &plan);
 
-/// The fixed memory of a device in that way; lines keep their order, what is held beside comes last.
-std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sharing, int64_t devices);
+/// Bytes of the memory at the end of a device's state: for its parts of copies of weights, for whole units,
+/// and for offloaded state on its way. 0: it has no such memory.
+struct UnitMemory {
+  int64_t copies = 0;
+  UnitRoom room = {};
+  int64_t staged = 0;
+};
+/// With `room` for whole units, or as much as they take at least.
+UnitMemory unitMemory(const Problem &problem, const Sharing &sharing, int64_t devices,
+                      const UnitRoom &room = {});
 
-/// The problem as a device runs it in that way: copies of weights take nothing where a device's parts of them
-/// are in its state. Sizes change, links do not.
+/// The fixed memory of a device in that mode; lines keep their order, units come last.
+std::vector<FixedMemory> sharedMemory(const Problem &problem, const Sharing &sharing, int64_t devices,
+                                      const UnitMemory &units);
+
+/// The problem as a device runs it in that mode: copies of weights take no scratch if a device has its parts
+/// of them in its state. Sizes change, links do not.
 Problem sharedProblem(const Problem &problem, const Sharing &sharing, int64_t devices);
 
-/// Seconds of one pass around the ring, a reduce-scatter or an all-gather of so many bytes in `pieces`.
+/// Seconds of a reduce-scatter or an all-gather of so many bytes around a ring, in `pieces`.
 double ringPass(const DeviceProfile &profile, int64_t devices, double bytes, double pieces = 1);
 
-/// What a step of a plan waits at most for units that come and go in its micro-steps, in seconds.
-double secondsForUnits(const Plan &plan);
+/// Whether a line is time in which commands wait for units, or for offloaded state.
+bool isForUnits(const TimeLine &line);
 
-/// Gradients summed over the devices beside the last micro-step.
+/// The all-reduce of gradients that starts in the last micro-step.
 struct Overlap {
-  double seconds = 0; ///< of the sums themselves
-  double exposed = 0; ///< of them, what the update waits for
+  double seconds = 0; ///< of the all-reduce itself
+  double exposed = 0; ///< of them, those that the update waits for
 };
 
-/// What a step takes beside its commands: collectives and transfers, overlapped where `overlap` is given and
-/// the state is not sharded; `update` is the time of the whole update, of which a sharded device runs its
-/// part. `copies`: the problem's `copiedBytes`, known to whoever asks for many. `units`: of a micro-step;
-/// without that all units are gathered for each half of it.
+/// Time lines of a step for collectives, transfers and the update. `update` is the time of the whole update,
+/// of which a sharded device runs its part. `overlap`, if the state is not sharded, hides part of the
+/// all-reduce. `units` are the transfers of a micro-step; without them all units count as gathered once in
+/// the forward and once in the backward part. `copies` is `copiedBytes(problem)`, which callers compute once.
 std::vector<TimeLine> sharingTime(const Problem &problem, const DeviceProfile &profile,
                                   const Sharing &sharing, int64_t devices, int64_t steps, double update,
                                   int64_t copies, const std::optional<Overlap> &overlap = std::nullopt,

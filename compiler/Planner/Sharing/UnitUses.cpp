@@ -118,61 +118,57 @@ static int64_t leastForUpdate(const Problem &runs, const UnitLayout &layout) {
   return runs.wholeUpdate != 0 ? updateUnits(layout.bytes, 0).bytes : 0;
 }
 
-std::optional<UnitPlaces> unitPlaces(const Problem &runs, bool cutParameters, int64_t devices,
-                                     bool offloaded) {
-  auto users = unitUsers(runs, cutParameters, devices);
+std::optional<UnitRooms> unitRooms(const Problem &runs, const UnitUse &use) {
+  auto users = unitUsers(runs, use.cutParameters, use.devices);
   if (!users)
     return std::nullopt;
   Positions micro(runs, runs.mainPhase(), {});
   const GatheredUnits &gathered = users->gathered;
-  std::vector<char> read = readUnits(*users, offloaded && cutParameters);
-  UnitPlaces places;
+  std::vector<char> read = readUnits(*users, use.isOffloaded && use.cutParameters);
+  UnitRooms rooms;
   for (size_t phase = 0; phase < runs.phases.size(); ++phase) {
     PhaseKind kind = runs.phases[phase].kind;
     if (kind == PhaseKind::Update)
       continue;
-    bool copies = kind == PhaseKind::Once && cutParameters;
+    bool copies = kind == PhaseKind::Once && use.cutParameters;
     Positions positions(runs, static_cast<int>(phase), copies ? copyingCommands(runs) : std::set<int>());
-    GatherRooms rooms = gatherRooms(positions.uses(users->readers), gathered.bytes, gathered.stays, read);
-    places.gathered = std::max(places.gathered, rooms.onDemand);
-    places.ahead = std::max(places.ahead, rooms.ahead);
-    places.sent = std::max(places.sent, rooms.sent);
-    places.kept = std::max(places.kept, rooms.kept);
+    GatherRooms each = gatherRooms(positions.uses(users->readers), gathered.bytes, gathered.stays, read);
+    rooms.onDemand = rooms.onDemand.atLeast({each.onDemand});
+    rooms.next = rooms.next.atLeast({each.next});
+    rooms.nextTwo = rooms.nextTwo.atLeast({each.nextTwo});
+    rooms.kept = rooms.kept.atLeast({each.kept});
   }
   Uses adds = micro.uses(users->adders);
-  places.scattered = scatterUnits(adds, users->layout.bytes).bytes;
-  places.beside = scatterUnits(adds, users->layout.bytes, kAnyRoom).bytes;
+  rooms.onDemand.scattered = scatterUnits(adds, users->layout.bytes).bytes;
+  int64_t overlapped = scatterUnits(adds, users->layout.bytes, kAnyRoom).bytes;
   int64_t least = leastForUpdate(runs, users->layout);
   int64_t ahead = least > 0 ? updateUnits(users->layout.bytes, kAnyRoom).bytes : 0;
-  for (int64_t *place : {&places.gathered, &places.scattered})
-    *place = std::max(*place, least);
-  for (int64_t *place : {&places.ahead, &places.sent, &places.kept, &places.beside})
-    *place = std::max(*place, ahead);
-  return places;
+  rooms.onDemand = rooms.onDemand.atLeast({least, least});
+  for (UnitRoom *room : {&rooms.next, &rooms.nextTwo, &rooms.kept})
+    *room = room->atLeast({ahead, std::max(overlapped, ahead)});
+  return rooms;
 }
 
-std::optional<UnitTimeline> unitTimeline(const Problem &runs, bool cutParameters, int64_t devices,
-                                         bool offloaded) {
-  auto users = unitUsers(runs, cutParameters, devices);
+std::optional<UnitTimeline> unitTimeline(const Problem &runs, const UnitUse &use, const UnitRoom &room) {
+  auto users = unitUsers(runs, use.cutParameters, use.devices);
   if (!users)
     return std::nullopt;
   Positions micro(runs, runs.mainPhase(), {});
   const GatheredUnits &gathered = users->gathered;
   UnitTimeline timeline{users->layout.counts.size(), {}, {}, micro.commandsAt, users->layout.copied};
-  int64_t room = leastForUpdate(runs, users->layout);
-  timeline.gathers =
-      gatherUnits(micro.uses(users->readers), gathered.bytes, gathered.stays, std::max(room, runs.gathered),
-                  readUnits(*users, offloaded && cutParameters));
-  timeline.scatters =
-      scatterUnits(micro.uses(users->adders), users->layout.bytes, std::max(room, runs.scattered));
+  int64_t least = leastForUpdate(runs, users->layout);
+  UnitRoom all = room.atLeast({std::max(least, runs.gatheredElsewhere), least});
+  timeline.gathers = gatherUnits(micro.uses(users->readers), gathered.bytes, gathered.stays, all.gathered,
+                                 readUnits(*users, use.isOffloaded && use.cutParameters));
+  timeline.scatters = scatterUnits(micro.uses(users->adders), users->layout.bytes, all.scattered);
   return timeline;
 }
 
-bool UnitTimeline::isBegunAhead() const {
+bool UnitTimeline::isReadAhead() const {
   return std::ranges::any_of(gathers.spans, [](const UnitSpan &span) { return span.begin < span.first; });
 }
 
-bool UnitTimeline::isSentAhead() const {
+bool UnitTimeline::isGatheredAhead() const {
   return std::ranges::any_of(gathers.spans, [](const UnitSpan &span) { return span.sent < span.first; });
 }
 

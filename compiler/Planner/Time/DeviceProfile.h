@@ -53,14 +53,14 @@ struct DeviceProfile {
   double launch = 0;        ///< seconds per command
   double linkBandwidth = 0; ///< bytes per second and direction between devices
   double linkLatency = 0;   ///< seconds per hop of a collective
-  /// Gradients are summed over the devices as they become final, beside the rest of the last micro-step.
+  /// The all-reduce of gradients starts when they are final, alongside the rest of the last micro-step.
   bool overlapsSums = false;
   double hostLinkBandwidth =
       0; ///< bytes per second and direction between device and host memory; 0: no such link
   /// Bytes per second of the disk that a host keeps offloaded state on; 0: it has none, or is a device's
   /// host.
   double diskBandwidth = 0;
-  /// Bytes of the host's memory that one device may take; 0: nobody has said.
+  /// Bytes of the host's memory that one device may take; 0: not known.
   int64_t hostMemory = 0;
   std::vector<Overhead> overheads = {};
   std::vector<TimeTable> tables = {}; ///< of library calls, where measured

@@ -8,9 +8,9 @@
 namespace accum::planner {
 
 /// Of the buffers of kind `inputs`, K times. On the host one thread copies rows before each micro-step. To a
-/// card they go over its link while the micro-step before runs, the first ones behind nothing, and from where
-/// they land to where commands find them, within the card. `micro`: seconds of a micro-step. Nothing where
-/// the problem has no such buffers. The few bytes that the pre-pass reads are not counted.
+/// card they go over its link while the micro-step before runs, the first ones after nothing, and then within
+/// the card from where they arrive to where commands read them. `micro`: seconds of a micro-step. Nothing
+/// where the problem has no such buffers. The few bytes that the pre-pass reads are not counted.
 std::optional<TimeLine> feedTime(const Problem &problem, const DeviceProfile &profile, const TimeModel &times,
                                  const Cut &cut, double micro);
 

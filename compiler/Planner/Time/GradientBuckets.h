@@ -7,7 +7,7 @@
 
 namespace accum::planner {
 
-/// Gradients [first, last] in the order of the state, which are final behind command `after`.
+/// Gradients [first, last] in the order of the state, which are final after command `after`.
 struct GradientBucket {
   size_t after;
   size_t first, last;
@@ -24,8 +24,8 @@ int64_t leastBucketBytes(int64_t allBytes);
 
 /// In the order in which they are sent. `bytes[i]` is what gradient i takes in the state, padding included,
 /// `finalAfter[i]` the number of the last command that contributes to it. Neighbours that are final and not
-/// sent yet are sent as soon as they have `leastBucketBytes`, but nothing behind the last command `end`,
-/// where there is nothing left to run beside. docs/decisions/overlapped-all-reduce.md.
+/// sent yet are sent as soon as they have `leastBucketBytes`, but nothing after the last command `end`,
+/// where no command is left to run alongside. docs/decisions/overlapped-all-reduce.md.
 std::vector<GradientBucket> gradientBuckets(const std::vector<int64_t> &bytes,
                                             const std::vector<size_t> &finalAfter, size_t end);
 

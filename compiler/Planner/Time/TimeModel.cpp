@@ -278,18 +278,21 @@ Concurrent TimeModel::concurrent(const Cut &cut, const std::vector<RegionTime> &
   return {overlapOf(cut), feedTime(problem, profile, *this, cut, micro)};
 }
 
-std::optional<UnitTraffic> TimeModel::unitsAt(int64_t m, const Sharing &sharing) const {
+std::optional<UnitTraffic> TimeModel::unitsAt(int64_t m, const Sharing &sharing, const UnitRoom &room) const {
   bool cuts = sharing.cutsParameters(devices), isOffloaded = sharing.offload == Offload::Parameters;
   bool scatters = sharing.reduceEach && devices > 1;
   if (!cuts && !isOffloaded && !scatters)
     return std::nullopt;
-  auto &timeline = timelines[cuts ? isOffloaded : 2];
+  UnitUse use = sharing.unitUse(devices);
+  auto known = std::ranges::find_if(
+      timelines, [&](const KnownTimeline &each) { return each.use == use && each.room == room; });
+  if (known == timelines.end())
+    known = timelines.insert(known, {use, room, unitTimeline(problem, use, room)});
+  const std::optional<UnitTimeline> &timeline = known->timeline;
   if (!timeline)
-    timeline = unitTimeline(problem, cuts, devices, isOffloaded);
-  if (!*timeline)
     return std::nullopt;
   std::vector<double> seconds;
-  for (const std::vector<size_t> &commands : (*timeline)->commandsAt) {
+  for (const std::vector<size_t> &commands : timeline->commandsAt) {
     double sum = 0;
     for (size_t index : commands)
       sum += command(index, m).total;
@@ -304,7 +307,7 @@ std::optional<UnitTraffic> TimeModel::unitsAt(int64_t m, const Sharing &sharing)
     rates.fetch = [&, parts](int64_t bytes) {
       return static_cast<double>(bytes) / parts / profile.offloadBandwidth();
     };
-  return unitTraffic(**timeline, seconds, rates);
+  return unitTraffic(*timeline, seconds, rates);
 }
 
 std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing, const Concurrent &concurrent,

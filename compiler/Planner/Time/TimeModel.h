@@ -20,7 +20,7 @@ struct RegionTime {
   double total = 0;
   double launch = 0; ///< the part that is launches
   double memory = 0; ///< the part in commands that wait for memory
-  double again = 0;  ///< the part in commands that run a second time
+  double again = 0;  ///< the part in recomputed commands
 };
 
 /// Commands of one kernel or call: `count` of them run `runs` times a step.
@@ -38,8 +38,8 @@ struct CommandTime {
   std::vector<std::pair<std::string, double>> work = {}; ///< elements by operation, of one run
 };
 
-/// What goes on beside the commands of a step. All alternatives are counted with that of the default: what
-/// they compute again would hide more of it, and that is left out.
+/// What runs alongside the commands of a step. Alternatives count with the values of the default, although
+/// their recomputed commands would hide more.
 struct Concurrent {
   std::optional<Overlap> sums = {};
   std::optional<TimeLine> feed = {};
@@ -50,7 +50,7 @@ class TimeModel {
 public:
   TimeModel(const Problem &problem, const DeviceProfile &profile, int64_t devices);
 
-  /// One run of a command at m, in its first variant.
+  /// One run of a command with m samples, in its first variant.
   RegionTime command(size_t index, int64_t m) const {
     const Command &which = problem.commands[index];
     bool isPartOfOther = which.tail && which.cloneOf < 0;
@@ -66,29 +66,30 @@ public:
   }
   /// One iteration of each phase at m, commands in their first variant.
   std::vector<RegionTime> regions(int64_t m) const;
-  /// Named parts of a whole step; they sum to its time. `beside`: of this problem, or of the one that it was
-  /// made from.
+  /// Named parts of a whole step, which sum to its time. `concurrent` is that of this problem, or of the
+  /// problem that this one was expanded from.
   std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing = {}) const {
     return step(cut, sharing, concurrent(cut, sharing));
   }
   std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const Concurrent &concurrent) const {
     return step(cut, sharing, concurrent, regions(cut.m));
   }
-  /// Where what `regions` says of this size is known.
+  /// `times` are `regions(cut.m)`, which callers compute once.
   std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing, const Concurrent &concurrent,
                              const std::vector<RegionTime> &times) const;
-  Concurrent concurrent(const Cut &cut, const Sharing &sharing) const {
+  Concurrent concurrent(const Cut &cut, const Sharing &sharing, const UnitRoom &room = {}) const {
     Concurrent all = concurrent(cut, regions(cut.m));
-    all.units = unitsAt(cut.m, sharing);
+    all.units = unitsAt(cut.m, sharing, room);
     return all;
   }
-  /// But for what one way of sharing moves beside, `unitsAt`.
+  /// Without the units of a sharding mode, which are `unitsAt`.
   Concurrent concurrent(const Cut &cut, const std::vector<RegionTime> &times) const;
-  /// Nothing where no units come and go, or nobody knows when. From one thread at a time.
-  std::optional<UnitTraffic> unitsAt(int64_t m, const Sharing &sharing) const;
-  /// The sum of gradients over the devices, where the device begins it while the last micro-step still runs:
-  /// bucket by bucket (GradientBuckets.h), each once it is final and the one before it is summed, the rest
-  /// behind. Nothing where it does not, or nobody knows when gradients are final.
+  /// Transfers of units in a micro-step, with `room` for them or as much as they take at least. Nothing where
+  /// there are none, or the problem does not say which commands use them. Not thread-safe.
+  std::optional<UnitTraffic> unitsAt(int64_t m, const Sharing &sharing, const UnitRoom &room = {}) const;
+  /// The all-reduce of gradients, where it starts in the last micro-step: bucket by bucket
+  /// (GradientBuckets.h), each after it is final and the one before it is reduced, the rest at the end.
+  /// Nothing where it does not start early, or the problem does not say when gradients are final.
   std::optional<Overlap> overlapOf(const Cut &cut) const;
   /// A whole step's commands, equal ones together, the longest first.
   std::vector<CommandTime> commands(const Cut &cut) const;
@@ -129,9 +130,12 @@ private:
   double callFetch = 0, kernelFetch = 0; ///< what a byte costs more that comes from memory, in seconds
   std::vector<Rated> rates;              ///< per command
   int64_t copies;                        ///< `copiedBytes` of the problem
-  /// Of units over parts of parameters, over parts that are read, and over whole ones; found when somebody
-  /// asks.
-  mutable std::array<std::optional<std::optional<UnitTimeline>>, 3> timelines;
+  struct KnownTimeline {
+    UnitUse use;
+    UnitRoom room;
+    std::optional<UnitTimeline> timeline;
+  };
+  mutable std::vector<KnownTimeline> timelines; ///< those that were asked for
 };
 
 const char *toText(TimeSource source); ///< `table`, `costs`, `rates`

@@ -23,7 +23,7 @@ struct TimeTable {
   double spread =
       0; ///< how far the repetitions of a point lie apart: the median of (upper - lower quartile) / median
   Operands operands = Operands::Near;
-  /// The library's threads, which share a call in pieces (TileSchedule.h); 0: nobody knows how it does. Set
+  /// The library's threads, which share a call in pieces (TileSchedule.h); 0: how is not known. Set
   /// it with `level`.
   int threads = 0;
   std::vector<double> even = {}; ///< with threads: what `seconds` would be if all of them worked as long

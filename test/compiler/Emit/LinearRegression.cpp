@@ -76,7 +76,7 @@ accum_ctx ToyRuntime::context(uint64_t step) {
   inputs[1] = reinterpret_cast<uint8_t *>(t.data());
   inputs[2] = valid.data();
   inputs[3] = reinterpret_cast<uint8_t *>(&firstRow);
-  static const uint64_t rng[3] = {0, 0, 0};
+  static const uint64_t rng[4] = {0, 0, 0, 0};
   static const uint8_t flags[2] = {0, 1};
   return {stateBytes.data(), scratch.data(), inputs, &table, this, 0, step, rng, flags, 0, 1,
           samples.x.size()};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the metadata of exporters tells: label smoothing that was left out, rows of padding, detached values.
 #include "compiler/Import/lost/AttentionDropout.h"
-#include "compiler/Import/lost/CustomBackward.h"
 #include "compiler/Import/lost/DroppedValues.h"
 #include "compiler/Import/lost/GradientMarks.h"
 #include "compiler/Import/lost/LostArguments.h"
@@ -146,24 +145,6 @@ TEST(TracedCall, parts) {
   EXPECT_EQ(withoutNumber("add_12"), "add");
   EXPECT_EQ(withoutNumber("conv2d"), "conv2d");
 }
-/// Both have one frame for two scopes. The hook's is the line that calls the module; a GRU that was
-/// decomposed begins in the file of its class.
-TEST(CustomBackward, aDecomposedLayerHasNoHook) {
-  auto told = [](const std::string &file) {
-    Graph graph;
-    graph.nodes = {traced("Reshape", "view.default](args = (%addmm, [1, 3, 15])")};
-    Metadata &metadata = graph.nodes.front().metadata;
-    metadata["pkg.torch.onnx.class_hierarchy"] =
-        "['__main__.R', 'torch.nn.modules.rnn.GRU', 'aten.view.default']";
-    metadata["pkg.torch.onnx.name_scopes"] = "['', 'r', 'view_4']";
-    metadata["pkg.torch.onnx.stack_trace"] = "File \"" + file + "\", line 7, in forward\n    h = self.r(x)";
-    auto lost = CustomBackward(graph, {}).refusal(graph.nodes.front());
-    return lost ? lost->message : "";
-  };
-  EXPECT_THAT(told("/home/me/train.py"), HasSubstr("full backward hook of `r`"));
-  EXPECT_EQ(told("/lib/torch/nn/modules/rnn.py"), "");
-}
-
 /// What is told of `y = first + second` in a file whose one node of that call reads `loss` and `other`, and
 /// whose model had the parameters `p_w`, which a call names, and these.
 std::string tellDropped(const std::string &call, const std::string &parameters = "") {
@@ -225,7 +206,9 @@ Node plain(const std::string &opType, std::vector<std::string> inputs, const std
 std::string straightThrough(Node first, Node last, std::vector<std::string> trusted = {}) {
   Graph graph;
   graph.nodes = {std::move(first), std::move(last)};
-  std::optional<Refusal> lost = StraightThrough(graph, std::move(trusted)).refusal(graph.nodes.back());
+  auto isTrained = [](const std::string &value) { return value != "data"; };
+  std::optional<Refusal> lost =
+      StraightThrough(graph, std::move(trusted)).refusal(graph.nodes.back(), isTrained);
   return lost ? lost->message : "";
 }
 
@@ -243,8 +226,57 @@ TEST(StraightThrough, isKnownByWhatItTakesBack) {
   EXPECT_EQ(straightThrough(plain("Sub", {"z", "q"}, "d"), sum("z", "d")), "");
   EXPECT_EQ(straightThrough(difference, plain("Sub", {"d", "z"}, "y")), "");
   EXPECT_EQ(straightThrough(difference, plain("Mul", {"z", "d"}, "y")), "");
+  // (q + z) - z, z * (q / z) and (q * z) / z.
+  EXPECT_THAT(straightThrough(plain("Add", {"q", "z"}, "d"), plain("Sub", {"d", "z"}, "y")),
+              HasSubstr("takes back"));
+  EXPECT_THAT(straightThrough(plain("Div", {"q", "z"}, "d"), plain("Mul", {"z", "d"}, "y")),
+              HasSubstr("takes back"));
+  EXPECT_THAT(straightThrough(plain("Mul", {"z", "q"}, "d"), plain("Div", {"d", "z"}, "y")),
+              HasSubstr("takes back"));
+  EXPECT_THAT(straightThrough(plain("Neg", {"z"}, "d"), sum("d", "z")), HasSubstr("takes back"));
+  EXPECT_THAT(straightThrough(plain("Reciprocal", {"z"}, "d"), plain("Mul", {"z", "d"}, "y")),
+              HasSubstr("takes back"));
+  EXPECT_EQ(straightThrough(plain("Div", {"z", "q"}, "d"), plain("Mul", {"z", "d"}, "y")), "");
+  EXPECT_EQ(straightThrough(plain("Mul", {"z", "q"}, "d"), plain("Sub", {"d", "z"}, "y")), "");
+  EXPECT_EQ(straightThrough(plain("Add", {"q", "data"}, "d"), plain("Sub", {"d", "data"}, "y")), "")
+      << "a large constant rounds";
   // The dynamo exporter tells of each detach().
   difference.metadata["pkg.torch.onnx.name_scopes"] = "['']";
   EXPECT_EQ(straightThrough(difference, sum("z", "d")), "");
+}
+
+TEST(StraightThrough, nothingIsTakenFromItself) {
+  auto told = [](const std::string &opType, const std::string &x, const std::string &y) {
+    return straightThrough(plain("Exp", {"x"}, "e"), plain(opType, {x, y}, "y"));
+  };
+  EXPECT_THAT(told("Sub", "e", "e"), HasSubstr("has two equal operands, as in x - x.detach()"));
+  EXPECT_THAT(told("Div", "e", "e"), HasSubstr("as in x / x.detach()"));
+  EXPECT_EQ(told("Sub", "data", "data"), "") << "it has no gradient";
+  EXPECT_EQ(told("Mul", "e", "e"), "");
+  EXPECT_EQ(told("Sub", "e", "x"), "");
+}
+
+/// Of `last(a, b)`, where two nodes compute a and b of x.
+std::string ofTwo(Node a, Node b, const std::string &last = "Sub") {
+  Graph graph;
+  graph.nodes = {std::move(a), std::move(b), plain(last, {"a", "b"}, "y")};
+  auto isTrained = [](const std::string &) { return true; };
+  std::optional<Refusal> lost = StraightThrough(graph, {}).refusal(graph.nodes.back(), isTrained);
+  return lost ? lost->message : "";
+}
+
+TEST(StraightThrough, equalHalves) {
+  EXPECT_THAT(ofTwo(plain("Exp", {"x"}, "a"), plain("Exp", {"x"}, "b")), HasSubstr("two equal operands"));
+  EXPECT_EQ(ofTwo(plain("Exp", {"x"}, "a"), plain("Exp", {"z"}, "b")), "");
+  EXPECT_EQ(ofTwo(plain("Exp", {"x"}, "a"), plain("Log", {"x"}, "b")), "");
+  Node first = plain("Concat", {"x", "x"}, "a"), second = plain("Concat", {"x", "x"}, "b");
+  first.attributes.emplace("axis", int64_t{0});
+  second.attributes.emplace("axis", int64_t{1});
+  EXPECT_EQ(ofTwo(first, second), "");
+  second.attributes["axis"] = int64_t{0};
+  EXPECT_THAT(ofTwo(first, second, "Div"), HasSubstr("two equal operands"));
+  Node mode = plain("Dropout", {"x", "ratio", "mode"}, "a"), other = mode;
+  other.outputs = {"b"};
+  EXPECT_EQ(ofTwo(mode, other), "") << "two draws";
 }
 } // namespace

@@ -110,6 +110,43 @@ TEST_F(Malformed, sizes) {
   EXPECT_THAT(failureOf(graph), HasSubstr("`w`: has the impossible shape"));
 }
 
+/// Paddle's exporter writes -1, others a symbol that is no name.
+TEST_F(Malformed, sizesThatAreNotKnown) {
+  auto sizes = [&](std::initializer_list<Message> dims) {
+    Message shape;
+    for (const Message &dim : dims)
+      shape.bytes(1, dim);
+    GraphBytes graph = relu();
+    graph.inputs = {
+        Message().bytes(1, "x").bytes(2, Message().bytes(1, Message().number(1, 1).bytes(2, shape)))};
+    auto model = readModel(write(graph.model()));
+    std::vector<std::string> read;
+    for (const Dim &dim : *model->graph.inputs[0].type.shape)
+      read.push_back(dim.isStatic() ? std::to_string(dim.size) : dim.symbol);
+    return read;
+  };
+  auto size = [](int64_t value) { return Message().number(1, static_cast<uint64_t>(value)); };
+  auto symbol = [](std::string_view name) { return Message().bytes(2, name); };
+  EXPECT_THAT(sizes({size(-1), size(3)}), ElementsAre("", "3"));
+  EXPECT_THAT(sizes({symbol("?"), size(3)}), ElementsAre("?", "3")) << "all samples have one";
+  EXPECT_THAT(sizes({symbol("N"), symbol("?"), symbol("?")}), ElementsAre("N", "", ""));
+  EXPECT_THAT(sizes({symbol("None"), symbol("None")}), ElementsAre("", ""));
+}
+
+TEST_F(Malformed, aParameterWithTheNameOfAnArgument) {
+  GraphBytes graph = relu();
+  graph.nodes = {node("Mul", {"x", "b"}, {"y"}, "act")};
+  graph.inputs = {value("x", {2}), value("b", {2})};
+  graph.initializers = {tensor("b", {2}, 1, rawFloats({1, 2}))};
+  EXPECT_TRUE(readModel(write(graph.model()))) << "a default value";
+  graph.metadata = {entry("pkg.torch.export.ExportedProgram.graph_signature",
+                          "\n# inputs\np_b: PARAMETER target='b'\nx: USER_INPUT\nb: USER_INPUT\n")};
+  EXPECT_THAT(failureOf(graph), HasSubstr("`b`: is an input of the file and an initializer"));
+  graph.metadata.clear();
+  graph.inputs[1] = value("b", {3});
+  EXPECT_THAT(failureOf(graph), HasSubstr("`b`: is an input of the file and an initializer"));
+}
+
 TEST_F(Malformed, initializers) {
   GraphBytes graph = relu();
   graph.initializers = {tensor("w", {2, 3}, 1, rawFloats({1, 2}))};
@@ -125,6 +162,8 @@ TEST_F(Malformed, initializers) {
   EXPECT_EQ(model.failures().front().message, "is defined twice: an initializer and an output of `act`");
   EXPECT_THAT(model.failures().front().notes,
               ElementsAre(HasSubstr("call the parameter otherwise in the module")));
+  graph.initializers = {tensor("__metadata__", {1}, 1, rawFloats({1}))};
+  EXPECT_THAT(failureOf(graph), HasSubstr("the name that files of weights have for their own record"));
   graph.initializers = {tensor("", {1}, 1, rawFloats({1}))};
   EXPECT_EQ(failureOf(graph), "an initializer: has no name");
 }

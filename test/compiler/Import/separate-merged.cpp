@@ -57,6 +57,14 @@ std::string kindOf(const std::string &name) {
       4, entry("pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER"));
 }
 
+/// The same of an argument's name, where the exporter had to take another for the tensor.
+std::string kindOf(const std::string &name, const std::string &placeholder) {
+  return Message()
+      .bytes(1, name)
+      .bytes(4, entry("pkg.torch.export.graph_signature.InputSpec.kind", "PARAMETER"))
+      .bytes(4, entry("pkg.torch.onnx.original_node_name", placeholder));
+}
+
 GraphBytes twoNorms() {
   GraphBytes graph;
   graph.inputs = {value("x", {2, 4})};
@@ -285,7 +293,7 @@ TEST_F(SeparateMerged, modulesWhoseBiasesWereEqualWereCopies) {
   EXPECT_THAT(decide(graph).parameters, SizeIs(2)) << "nothing of theirs was a copy";
 }
 
-TEST_F(SeparateMerged, whatIsReadThroughOneTransposeCannotBeSeparated) {
+TEST_F(SeparateMerged, whatIsReadThroughOneTransposeIsSeparatedThere) {
   GraphBytes graph = twoLayers();
   graph.initializers = {
       tensor("l.0.fc.weight", {4, 4}, 1, rawFloats({1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3, 4, 5, 6, 7}))};
@@ -294,13 +302,50 @@ TEST_F(SeparateMerged, whatIsReadThroughOneTransposeCannotBeSeparated) {
                  called(node("MatMul", {"x", "t"}, {"b"}, "m0"), "p_l_0_fc_weight"),
                  called(node("MatMul", {"b", "t"}, {"y"}, "m1"), "p_l_1_fc_weight")};
   ParameterTable table = decide(graph);
-  ASSERT_THAT(table.refused, SizeIs(1));
-  EXPECT_EQ(table.refused[0].slug, "lost-in-export");
-  EXPECT_EQ(table.refused[0].subject, "`l.0.fc.weight` and `l.1.fc.weight`");
+  EXPECT_THAT(table.refused, SizeIs(0));
+  ASSERT_THAT(table.parameters, SizeIs(2));
+  EXPECT_EQ(table.parameters[0].module, "l.0.fc.weight");
+  EXPECT_EQ(table.parameters[1].module, "l.1.fc.weight");
+  EXPECT_NE(nodeNamed("m0").inputs[1], nodeNamed("m1").inputs[1]);
   ParameterOptions half;
   half.freeze = {"l.1.*"};
-  model = readModel(write(graph.model()));
-  EXPECT_FALSE(decideParameters(**model, half)) << "nothing is left to train, or it is refused";
+  EXPECT_FALSE(decide(graph, half).find("l.1.fc.weight")->trained);
+}
+
+/// Scale and running variance of a norm, both ones, through one Tile.
+TEST_F(SeparateMerged, aStatisticThatIsEqualToAScaleStays) {
+  GraphBytes graph = twoNorms();
+  graph.initializers.push_back(tensor("n.weight", {4}, 1, rawFloats({1, 1, 1, 1})));
+  graph.initializers.push_back(tensor("n.bias", {4}, 1, rawFloats({2, 2, 2, 2})));
+  graph.initializers.push_back(tensor("twice", {1}, 7, std::string("\2\0\0\0\0\0\0\0", 8)));
+  graph.valueInfo.push_back(kindOf("n.weight"));
+  graph.valueInfo.push_back(kindOf("n.bias"));
+  graph.metadata = {signature(
+      {"h.0.ln.weight", "h.0.ln.bias", "h.1.ln.weight", "h.1.ln.bias", "fc.weight", "n.weight", "n.bias"})};
+  graph.outputs.push_back(value("z", {1, 8, 2}));
+  graph.inputs.push_back(value("signal", {1, 8, 2}));
+  graph.nodes.push_back(node("Tile", {"n.weight", "twice"}, {"scales"}, "tile"));
+  graph.nodes.push_back(node("Tile", {"n.bias", "twice"}, {"biases"}, "tile1"));
+  graph.nodes.push_back(scoped(
+      node("BatchNormalization", {"signal", "scales", "biases", "biases", "scales"}, {"z"}, "norm"), "n"));
+  ParameterTable table = decide(graph);
+  EXPECT_THAT(table.refused, SizeIs(0));
+  EXPECT_TRUE(table.find("n.weight")->trained);
+  EXPECT_TRUE(table.find("n.bias")->trained);
+  EXPECT_FALSE(table.find("n.running_var")->trained);
+  EXPECT_FALSE(table.find("n.running_mean")->trained);
+  EXPECT_NE(nodeNamed("norm").inputs[1], nodeNamed("norm").inputs[4]);
+}
+
+TEST_F(SeparateMerged, aParameterWithTheNameOfAnArgumentKeepsItsOwn) {
+  GraphBytes graph = twoNorms();
+  graph.initializers.push_back(tensor("b_1", {4}, 1, rawFloats({1, 2, 3, 5})));
+  graph.valueInfo.push_back(kindOf("b_1", "p_b"));
+  graph.metadata = {
+      signature({"h.0.ln.weight", "h.0.ln.bias", "h.1.ln.weight", "h.1.ln.bias", "fc.weight", "b"})};
+  graph.nodes.push_back(node("Mul", {"y", "b_1"}, {"z"}, "times"));
+  graph.outputs.push_back(value("z", {2, 4}));
+  EXPECT_EQ(decide(graph).find("b_1")->module, "b");
 }
 
 TEST_F(SeparateMerged, whatTheFileLacksIsNotFrozen) {

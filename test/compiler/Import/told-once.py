@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`told-once.py noise|integers|experts FILE`: a graph that draws random numbers as DropPath does; one whose shapes are in a data file that
+"""`told-once.py noise|integers|experts FILE`: a graph that draws indices at random; one whose shapes are in a data file that
 is not there, read by nodes of two kinds; one that sorts the tokens of the batch by expert."""
 import pathlib
 import sys
@@ -24,7 +24,7 @@ x = graph.input("x", FLOAT, ["batch", 4])
 h = graph.node("MatMul", [x, graph.parameter("w", [4, 4])])
 if sys.argv[1] == "noise":
     for _ in range(2):
-        h = graph.node("Mul", [h, graph.node("Floor", [graph.node("RandomUniformLike", [h], high=2.0)])])
+        h = graph.node("Mul", [h, graph.node("Cast", [graph.node("Multinomial", [h])], to=FLOAT)])
 elif sys.argv[1] == "experts":
     graph.scope = "/model/layers.0/mlp/experts"
     chosen = graph.node("Flatten", [h], axis=0)

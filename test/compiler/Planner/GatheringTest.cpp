@@ -175,13 +175,13 @@ TEST(Gathering, CopiesAreGatheredInTheirPlace) {
   EXPECT_EQ(layout.copied, 2u);
   EXPECT_EQ(layout.copyBytes(), 4096);
   // Both matrices' copies, of half the bytes, stay; and the scales, as long as they are read.
-  EXPECT_EQ(unitPlaces(problem, true, 2, false)->gathered, 2048 + 2048 + 1024);
+  EXPECT_EQ(unitRooms(problem, {true, 2})->onDemand.gathered, 2048 + 2048 + 1024);
   // Updated whole, they come as they are: one, or two at once.
   problem.wholeUpdate = 1;
-  EXPECT_EQ(unitPlaces(problem, true, 2, false)->gathered, 2048 + 2048 + 1024);
-  EXPECT_EQ(unitPlaces(problem, true, 2, false)->scattered, 4096);
-  EXPECT_EQ(unitPlaces(problem, true, 2, false)->ahead, 4096 + 4096);
-  EXPECT_EQ(unitPlaces(problem, true, 2, false)->beside, 4096 + 4096);
+  EXPECT_EQ(unitRooms(problem, {true, 2})->onDemand.gathered, 2048 + 2048 + 1024);
+  EXPECT_EQ(unitRooms(problem, {true, 2})->onDemand.scattered, 4096);
+  EXPECT_EQ(unitRooms(problem, {true, 2})->next.gathered, 4096 + 4096);
+  EXPECT_EQ(unitRooms(problem, {true, 2})->next.scattered, 4096 + 4096);
   layout = unitsOf(problem.parameters, /*cutParameters=*/false, 2);
   EXPECT_EQ(layout.order, (std::vector<size_t>{0, 1, 2, 3}));
   EXPECT_EQ(layout.copied, 0u);
@@ -197,32 +197,32 @@ TEST(Gathering, FrozenUnitsComeWithTheTrainedOnes) {
     problem.frozen.push_back({.bytes = 8192, .readers = {layer, 3 - layer}});
   }
   // Two others are needed before a layer's turn comes again: its own go, and come once more.
-  EXPECT_EQ(unitPlaces(problem, true, 2, false)->gathered, 1024 + 8192);
-  EXPECT_EQ(unitPlaces(problem, true, 2, false)->scattered, 1024);
+  EXPECT_EQ(unitRooms(problem, {true, 2})->onDemand.gathered, 1024 + 8192);
+  EXPECT_EQ(unitRooms(problem, {true, 2})->onDemand.scattered, 1024);
   // Offloaded parameters come like that, too, whole.
-  EXPECT_EQ(unitPlaces(problem, false, 1, false)->gathered, 1024 + 8192);
+  EXPECT_EQ(unitRooms(problem, {false, 1})->onDemand.gathered, 1024 + 8192);
 }
 
 TEST(Units, OfOneKindEach) {
   std::mt19937 random(5);
   for (int round = 0; round < 300; ++round) {
-    std::vector<Parameter> gradients(random() % 40);
+    std::vector<Parameter> parameters(random() % 40);
     int64_t all = 0;
-    for (Parameter &gradient : gradients) {
-      all += gradient.bytes = 256 * (1 + int64_t(random() % (1 << (random() % 18))));
-      gradient.readAs = static_cast<ReadAs>(random() % 3);
+    for (Parameter &parameter : parameters) {
+      all += parameter.bytes = 256 * (1 + int64_t(random() % (1 << (random() % 18))));
+      parameter.readAs = static_cast<ReadAs>(random() % 3);
     }
-    UnitLayout layout = unitsOf(gradients, /*cutParameters=*/true, 3);
+    UnitLayout layout = unitsOf(parameters, /*cutParameters=*/true, 3);
     ASSERT_EQ(std::accumulate(layout.counts.begin(), layout.counts.end(), int64_t(0)),
-              int64_t(gradients.size()));
+              int64_t(parameters.size()));
     auto member = layout.order.begin();
     std::set<ReadAs> smallOnes;
     for (size_t unit = 0; unit < layout.counts.size(); ++unit) {
-      ReadAs kind = gradients[*member].readAs;
+      ReadAs kind = parameters[*member].readAs;
       int64_t bytes = 0;
       for (auto end = member + layout.counts[unit]; member != end; ++member) {
-        EXPECT_EQ(gradients[*member].readAs, kind);
-        bytes += gradients[*member].bytes;
+        EXPECT_EQ(parameters[*member].readAs, kind);
+        bytes += parameters[*member].bytes;
       }
       EXPECT_EQ(layout.isSmall[unit] != 0, bytes < std::min<int64_t>(all / 16, 32 << 20));
       if (layout.isSmall[unit] != 0)
@@ -291,12 +291,11 @@ TEST(UnitTraffic, OfCardsAsOfHosts) {
     DeviceProfile profile = *loadProfile(name);
     Sharing zero3{Shard::Parameters, Offload::None, /*reduceEach=*/true};
     double pass = ringPass(profile, 2, 1 << 20), tie = 1e-9 * pass;
-    auto traffic = [&] { return *TimeModel(problem, profile, 2).unitsAt(1, zero3); };
-    problem.gathered = problem.scattered = 0;
-    EXPECT_NEAR(traffic().exposed(), 4 * pass, tie) << name;
-    problem.gathered = problem.scattered = 4 << 20;
-    EXPECT_NEAR(traffic().gathering.exposed, pass, tie) << name << ": the first one";
-    EXPECT_NEAR(traffic().scattering.exposed, pass, tie) << name << ": the last one";
-    EXPECT_NEAR(traffic().gathering.seconds + traffic().scattering.seconds, 4 * pass, tie);
+    TimeModel times(problem, profile, 2);
+    EXPECT_NEAR(times.unitsAt(1, zero3)->exposed(), 4 * pass, tie) << name;
+    UnitTraffic traffic = *times.unitsAt(1, zero3, {4 << 20, 4 << 20});
+    EXPECT_NEAR(traffic.gathering.exposed, pass, tie) << name << ": the first one";
+    EXPECT_NEAR(traffic.scattering.exposed, pass, tie) << name << ": the last one";
+    EXPECT_NEAR(traffic.gathering.seconds + traffic.scattering.seconds, 4 * pass, tie);
   }
 }

@@ -55,17 +55,20 @@ struct Point {
   int64_t bytes;
 };
 
-/// What each choice takes at each size and in each way to hold the state, of which a point that another is
+/// What each choice takes at each size and in each mode with that offload, of which a point that another is
 /// both as fast and as small as is left out: seconds fall as bytes rise.
-std::vector<Point> allPoints(const Problem &problem, const DeviceProfile &profile, const Options &options) {
+std::vector<Point> allPoints(const Problem &problem, const DeviceProfile &profile, const Options &options,
+                             Offload offload) {
   std::vector<Point> points;
   TimeModel asked(problem, profile, options.devices);
-  std::vector<Sharing> ways = *sharingWays(problem, profile, options);
+  std::vector<Sharing> modes = *sharingModes(problem, profile, options);
+  std::erase_if(modes, [&](const Sharing &mode) { return mode.offload != offload; });
   std::vector<Cut> cuts = enumerateCuts(options)->cuts;
   std::vector<Choice> choices = allChoices(problem);
-  for (const Sharing &way : ways) {
-    Problem own = sharedProblem(problem, way, options.devices);
-    std::vector<FixedMemory> fixed = sharedMemory(problem, way, options.devices);
+  for (const Sharing &mode : modes) {
+    Problem own = sharedProblem(problem, mode, options.devices);
+    UnitMemory units = unitMemory(problem, mode, options.devices);
+    std::vector<FixedMemory> fixed = sharedMemory(problem, mode, options.devices, units);
     for (const Choice &choice : choices) {
       Problem runs = expand(own, choice);
       Lifetimes lifetimes(runs);
@@ -77,7 +80,7 @@ std::vector<Point> allPoints(const Problem &problem, const DeviceProfile &profil
           point.bytes += line.counted ? bytesOf(line, problem, options.devices, cut.m) : 0;
         for (const FixedMemory &line : fixed)
           point.bytes += line.bytes.at(cut.m);
-        for (const TimeLine &line : times.step(cut, way, asked.concurrent(cut, way)))
+        for (const TimeLine &line : times.step(cut, mode, asked.concurrent(cut, mode)))
           point.seconds += line.seconds;
         points.push_back(point);
       }
@@ -239,16 +242,17 @@ struct Seen {
   double worst = 1;
 };
 
-/// Asks for budgets that are just enough for a point of the front, and for one byte less.
-void expectNearTheOptimum(const Problem &problem, const DeviceProfile &profile, Options options, Seen &seen) {
-  std::vector<Point> front = allPoints(problem, profile, options);
+/// Asks for budgets that are just enough for a point of the front, and for one byte less; `end`: from where
+/// on less offload fits.
+void expectNearTheFront(const std::vector<Point> &front, int64_t least, int64_t end, const Problem &problem,
+                        const DeviceProfile &profile, Options options, Seen &seen) {
   double slower = 1e300;
   int64_t lower = 0;
-  for (size_t at = 0; at < front.size(); at += 1 + front.size() / 6) {
+  for (size_t at = 0; at < front.size() && front[at].bytes < end; at += 1 + front.size() / 6) {
     options.budget = front[at].bytes - 1;
     Result<Search> less = solve(problem, profile, options);
     ASSERT_TRUE(less) << less.error().message;
-    ASSERT_EQ(less->plan.has_value(), at > 0) << "a byte less than point " << at;
+    ASSERT_EQ(less->plan.has_value(), front[at].bytes > least) << "a byte less than point " << at;
     options.budget = front[at].bytes;
     Search search = *solve(problem, profile, options);
     ASSERT_TRUE(search.plan) << "point " << at;
@@ -274,6 +278,23 @@ void expectNearTheOptimum(const Problem &problem, const DeviceProfile &profile, 
     seen.sharded += plan.shard == "none" ? 0 : 1;
     seen.offloaded += plan.offload == "none" ? 0 : 1;
     seen.split += plan.cut.steps > 1 ? 1 : 0;
+  }
+}
+
+void expectNearTheOptimum(const Problem &problem, const DeviceProfile &profile, const Options &options,
+                          Seen &seen) {
+  std::vector<std::vector<Point>> fronts; // by offload
+  int64_t least = INT64_MAX;
+  for (Offload offload : {Offload::None, Offload::Optimizer, Offload::Parameters}) {
+    fronts.push_back(allPoints(problem, profile, options, offload));
+    if (!fronts.back().empty())
+      least = std::min(least, fronts.back().front().bytes);
+  }
+  int64_t end = INT64_MAX;
+  for (const std::vector<Point> &front : fronts) {
+    ASSERT_NO_FATAL_FAILURE(expectNearTheFront(front, least, end, problem, profile, options, seen));
+    if (!front.empty())
+      end = std::min(end, front.front().bytes);
   }
 }
 

@@ -29,6 +29,10 @@ Problem small() {
   return problem;
 }
 
+std::vector<FixedMemory> linesOf(const Problem &problem, const Sharing &sharing, int64_t devices) {
+  return sharedMemory(problem, sharing, devices, unitMemory(problem, sharing, devices));
+}
+
 std::vector<int64_t> bytesOf(const std::vector<FixedMemory> &lines) {
   std::vector<int64_t> bytes;
   for (const FixedMemory &line : lines)
@@ -38,9 +42,7 @@ std::vector<int64_t> bytesOf(const std::vector<FixedMemory> &lines) {
 
 TEST(Sharing, HoldsTheParts) {
   Problem problem = small();
-  auto held = [&](Sharing sharing, int64_t devices) {
-    return bytesOf(sharedMemory(problem, sharing, devices));
-  };
+  auto held = [&](Sharing sharing, int64_t devices) { return bytesOf(linesOf(problem, sharing, devices)); };
   using testing::ElementsAre;
   EXPECT_THAT(held({}, 4), ElementsAre(1000, 1000, 2000, 24));
   EXPECT_THAT(held({Shard::Optimizer}, 4), ElementsAre(1000, 1000, 512, 24));
@@ -58,9 +60,7 @@ TEST(Sharing, FrozenMatricesGoWhereParametersGo) {
   Problem problem = small();
   problem.fixed.push_back({FixedKind::State, "frozen", {8192, 0, {}}, StateRole::Frozen});
   problem.frozen = {{.bytes = 8192, .readers = {0}}};
-  auto held = [&](Sharing sharing, int64_t devices) {
-    return bytesOf(sharedMemory(problem, sharing, devices));
-  };
+  auto held = [&](Sharing sharing, int64_t devices) { return bytesOf(linesOf(problem, sharing, devices)); };
   using testing::ElementsAre;
   EXPECT_THAT(held({Shard::None, Offload::Optimizer}, 1), ElementsAre(1000, 1000, 24, 8192, 1024));
   EXPECT_THAT(held({Shard::None, Offload::Parameters}, 1), ElementsAre(1000, 24, 256, 1536));
@@ -74,13 +74,13 @@ TEST(Sharing, SumsOfAbsurdSizesSaturate) {
   Problem problem = small();
   problem.fixed[0].bytes = {0, 0, {}};
   problem.largestParameter = kAmountLimit;
-  std::vector<FixedMemory> lines = sharedMemory(problem, {Shard::None, Offload::Optimizer}, 1);
+  std::vector<FixedMemory> lines = linesOf(problem, {Shard::None, Offload::Optimizer}, 1);
   EXPECT_EQ(lines.back().name, kStagedLine);
   EXPECT_EQ(lines.back().bytes.fixed, 2048) << "no more than all";
   problem.fixed.insert(problem.fixed.end(), 20,
                        {FixedKind::State, "x", {kAmountLimit, 0, {}}, StateRole::Optimizer});
   EXPECT_EQ(hostStateBytes(problem, {Shard::None, Offload::Optimizer}, 1), kAmountLimit + 1);
-  lines = sharedMemory(problem, {Shard::None, Offload::Optimizer}, 1);
+  lines = linesOf(problem, {Shard::None, Offload::Optimizer}, 1);
   EXPECT_GE(lines.back().bytes.fixed, kAmountLimit);
 }
 
@@ -111,7 +111,7 @@ TEST(Sharing, SpreadsCopiesOfWeights) {
   EXPECT_EQ(copy({}, 4), 2500);
   EXPECT_EQ(copy({Shard::Gradients, Offload::Optimizer, true}, 4), 2500);
   EXPECT_EQ(copy({Shard::Parameters}, 4), 0) << "its part is in the state";
-  EXPECT_THAT(bytesOf(sharedMemory(problem, {Shard::Parameters, Offload::None, true}, 4)),
+  EXPECT_THAT(bytesOf(linesOf(problem, {Shard::Parameters, Offload::None, true}, 4)),
               testing::ElementsAre(256, 256, 512, 24, 768, 256, 256));
   EXPECT_EQ(copy({Shard::Parameters}, 1), 2500);
   EXPECT_EQ(copy({Shard::Parameters, Offload::Parameters}, 4), 0);
@@ -155,9 +155,7 @@ TEST(Sharing, UpdatesWholeTensors) {
   problem.fixed[2].role = StateRole::Other;
   problem.wholeUpdate = 1;
   using testing::ElementsAre;
-  auto held = [&](Sharing sharing, int64_t devices) {
-    return bytesOf(sharedMemory(problem, sharing, devices));
-  };
+  auto held = [&](Sharing sharing, int64_t devices) { return bytesOf(linesOf(problem, sharing, devices)); };
   EXPECT_THAT(held({Shard::Optimizer}, 4), ElementsAre(1000, 1000, 2000, 24));
   EXPECT_THAT(held({Shard::Gradients, Offload::None, true}, 4), ElementsAre(1000, 256, 2000, 24, 256));
   EXPECT_THAT(held({Shard::Parameters, Offload::None, true}, 4), ElementsAre(256, 256, 2000, 24, 256, 256));
@@ -208,35 +206,42 @@ Search planned(const std::string &shard, const std::string &offload, int64_t bud
   return search;
 }
 
-/// The joint choice is the best of the ways alone, and budgets are monotone.
-void expectTheBestOfAllWays(bool copies) {
+/// The joint choice is the best of the modes alone with as little offload as fits, and budgets are monotone.
+void expectTheBestOfAllModes(bool copies) {
   std::set<std::string> chosen;
   double before = 1e30;
+  std::string offloadBefore;
   Search none = planned("auto", "auto", 1 << 20, copies);
   int64_t least = none.candidates[none.smallest].counted;
   for (int64_t budget : {least, 2 * least, 6 * least, int64_t{64} << 30}) {
     Search together = planned("auto", "auto", budget, copies);
     double best = 1e30;
-    for (const char *shard : {"none", "zero1", "zero2", "zero3"})
-      for (const char *offload : {"none", "optimizer", "parameters"})
+    for (const char *offload : {"none", "optimizer", "parameters"}) {
+      if (best < 1e30)
+        break; // as little offload as fits
+      for (const char *shard : {"none", "zero1", "zero2", "zero3"}) {
         if (std::string(offload) == "parameters" && std::string(shard) != "zero3")
           continue; // refused
-        else if (Search alone = planned(shard, offload, budget, copies); alone.plan)
+        if (Search alone = planned(shard, offload, budget, copies); alone.plan)
           best = std::min(best, alone.plan->seconds());
+      }
+    }
     ASSERT_EQ(together.plan.has_value(), best < 1e30);
     if (!together.plan)
       continue;
     EXPECT_NEAR(together.plan->seconds(), best, 1e-9 * best);
-    EXPECT_LE(together.plan->seconds(), before * (1 + 1e-12));
+    if (together.plan->offload == offloadBefore)
+      EXPECT_LE(together.plan->seconds(), before * (1 + 1e-12));
     before = together.plan->seconds();
+    offloadBefore = together.plan->offload;
     chosen.insert(together.plan->shard + " " + together.plan->reduce + " " + together.plan->offload);
   }
   EXPECT_GE(chosen.size(), 2u);
 }
 
-TEST(Sharing, IsChosenWithEverythingElse) { expectTheBestOfAllWays(false); }
+TEST(Sharing, IsChosenWithEverythingElse) { expectTheBestOfAllModes(false); }
 
-TEST(Sharing, IsChosenWithCopiesOfWeights) { expectTheBestOfAllWays(true); }
+TEST(Sharing, IsChosenWithCopiesOfWeights) { expectTheBestOfAllModes(true); }
 
 /// The plan with spread weights needs no scratch for the copies, of which it has parts in the state.
 TEST(Sharing, TheStateHoldsThePartOfTheCopies) {

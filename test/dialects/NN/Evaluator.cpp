@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arrays, dispatch, and the ops that cutting the batch adds.
 #include "test/dialects/NN/Evaluator.h"
+#include <cmath>
+#include <numbers>
 
 using namespace mlir;
 
@@ -95,24 +97,45 @@ static double uniform(uint64_t key, uint64_t sample, uint64_t element) {
   return static_cast<double>(x >> 11) / 9007199254740992.0;
 }
 
+/// What `op` draws for the element at `index` of the whole value; `stream` tells several draws apart.
+template <class Op>
+static double uniformAt(Op op, ArrayRef<int64_t> shape, ArrayRef<int64_t> index, const Batch &batch,
+                        uint64_t stream = 0) {
+  uint64_t sample = 0, element = 0;
+  int64_t dim = op.getDim() ? static_cast<int64_t>(*op.getDim()) : -1;
+  for (auto [axis, i] : llvm::enumerate(index)) {
+    int64_t extent = shape[axis], j = i;
+    if (static_cast<int64_t>(axis) == dim) {
+      int64_t rows = *op.getRows();
+      sample = batch.firstRow + i / rows % batch.samples;
+      j = i / (rows * batch.samples) * rows + i % rows;
+      extent /= batch.samples;
+    }
+    element = element * extent + j;
+  }
+  return uniform(op.getKey() + 31 * stream, sample, element);
+}
+
 static Array dropOut(nn::DropoutOp op, const Array &input, const Batch &batch) {
   Array result = input;
   double ratio = op.getRatio().convertToDouble();
-  int64_t dim = op.getDim() ? static_cast<int64_t>(*op.getDim()) : -1;
   forEachIndex(input.shape, [&](ArrayRef<int64_t> index) {
-    uint64_t sample = 0, element = 0;
-    for (auto [axis, i] : llvm::enumerate(index)) {
-      int64_t extent = input.shape[axis], j = i;
-      if (static_cast<int64_t>(axis) == dim) {
-        int64_t rows = *op.getRows();
-        sample = batch.firstRow + i / rows % batch.samples;
-        j = i / (rows * batch.samples) * rows + i % rows;
-        extent /= batch.samples;
-      }
-      element = element * extent + j;
-    }
-    bool kept = uniform(op.getKey(), sample, element) >= ratio;
+    bool kept = uniformAt(op, input.shape, index, batch) >= ratio;
     result.at(index) = kept ? input.at(index) / (1 - ratio) : 0;
+  });
+  return result;
+}
+
+static Array draw(nn::RandomOp op, Array result, const Batch &batch) {
+  double ratio = op.getRatio() ? op.getRatio()->convertToDouble() : 0;
+  forEachIndex(result.shape, [&](ArrayRef<int64_t> index) {
+    double first = uniformAt(op, result.shape, index, batch);
+    double second = uniformAt(op, result.shape, index, batch, 1);
+    double normal = std::sqrt(-2 * std::log(1 - first)) * std::cos(2 * std::numbers::pi * second);
+    double mask = first >= ratio ? 1 / (1 - ratio) : 0;
+    result.at(index) = op.getKind() == nn::RandomKind::uniform  ? first
+                       : op.getKind() == nn::RandomKind::normal ? normal
+                                                                : mask;
   });
   return result;
 }
@@ -129,6 +152,8 @@ bool evaluateAccumulation(Evaluator &e, Operation *op) {
     e.set(size, {{}, {static_cast<double>(e.batch.samples)}});
   } else if (auto dropout = dyn_cast<nn::DropoutOp>(op)) {
     e.set(dropout, dropOut(dropout, e.at(dropout.getInput()), e.batch));
+  } else if (auto random = dyn_cast<nn::RandomOp>(op)) {
+    e.set(random, draw(random, Array::zeros(e.shapeOf(random)), e.batch));
   } else if (auto load = dyn_cast<train::LoadParamOp>(op)) {
     e.set(load.getResult(), e.batch.parameters.at(load.getParam().str()));
   } else {

@@ -138,7 +138,7 @@ TEST(PlacementProperty, CutBatchesGiveTheWholeOnes) {
     EXPECT_GE(kept, 20) << name;
     EXPECT_GE(refused, 5) << name;
   }
-  for (const char *name : {"transpose", "dropout", "total", "share", "constant"})
+  for (const char *name : {"transpose", "dropout", "random", "total", "share", "constant"})
     EXPECT_GE(tally[std::string("nn.") + name].first, 20) << name;
 }
 

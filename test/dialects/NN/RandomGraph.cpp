@@ -82,6 +82,15 @@ Value RandomGraph::constant(double value, Type element) {
                                 DenseElementsAttr::get(type, Attribute(attr)));
 }
 
+template <class Op> static void keyBySample(Op op) {
+  nn::Placement p = nn::Placement::of(op.getType());
+  if (!p.isBatched())
+    return;
+  op.setDim(p.dim);
+  op.setOuter(p.outer);
+  op.setRows(nn::tensorType(op).getDimSize(p.dim) / p.outer);
+}
+
 void RandomGraph::grow(int tries) {
   for (int i = 0; i < tries; ++i) {
     Operation *op = makeOp();
@@ -98,11 +107,9 @@ void RandomGraph::grow(int tries) {
     }
     ++kept;
     if (auto dropout = dyn_cast<nn::DropoutOp>(op))
-      if (nn::Placement p = nn::Placement::of(dropout.getType()); p.isBatched()) {
-        dropout.setDim(p.dim);
-        dropout.setOuter(p.outer);
-        dropout.setRows(nn::tensorType(dropout).getDimSize(p.dim) / p.outer);
-      }
+      keyBySample(dropout);
+    if (auto random = dyn_cast<nn::RandomOp>(op))
+      keyBySample(random);
     values.append(op->result_begin(), op->result_end());
   }
 }
@@ -278,10 +285,17 @@ Operation *RandomGraph::makeAccumulation() {
   if (placement.isReplicated() && pick(2))
     return nn::ShareOp::create(builder, builder.getUnknownLoc(), nn::slabOf(value.getType()), value,
                                ValueRange());
+  if (pick(3) == 0) {
+    auto kind = nn::RandomKind(pick(3));
+    FloatAttr ratio = kind == nn::RandomKind::mask ? builder.getF64FloatAttr(0.3) : FloatAttr();
+    return nn::RandomOp::create(builder, builder.getUnknownLoc(), nn::slabOf(value.getType()), value,
+                                ValueRange(), kind, pick(1000), false, ratio, IntegerAttr(), IntegerAttr(),
+                                IntegerAttr());
+  }
   return nn::DropoutOp::create(builder, builder.getUnknownLoc(), nn::slabOf(value.getType()), value,
                                ValueRange(), builder.getF64FloatAttr(0.3),
                                builder.getI64IntegerAttr(pick(1000)), IntegerAttr(), IntegerAttr(),
-                               IntegerAttr());
+                               IntegerAttr(), UnitAttr());
 }
 
 } // namespace accum::test

@@ -330,6 +330,54 @@ func.func @dropout(%a: tensor<4xf32>) {
 
 // -----
 
+func.func @random(%a: tensor<4xf32>) {
+  // expected-error @+1 {{draws floats, not 'i64'}}
+  %0 = nn.random <uniform> {key = 1 : i64} : tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @random(%a: tensor<4xf32>) {
+  // expected-error @+1 {{has no ratio}}
+  %0 = nn.random <mask> {key = 1 : i64} : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @random(%a: tensor<4xf32>) {
+  // expected-error @+1 {{has a ratio, which only a mask has}}
+  %0 = nn.random <normal> {key = 1 : i64, ratio = 0.5 : f64} : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @random(%a: tensor<4xf32>) {
+  // expected-error @+1 {{drops a share of 1.000000e+00, expected one in [0, 1)}}
+  %0 = nn.random <mask> {key = 1 : i64, ratio = 1.0 : f64} : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @random(%a: tensor<4xf32>) {
+  // expected-error @+1 {{has no axis 1 in 'tensor<4xf32>'}}
+  %0 = nn.random <uniform> {key = 1 : i64, dim = 1 : i64} : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @random(%a: tensor<4xf32>) {
+  // expected-error @+1 {{draws 'tensor<5xf32>' like 'tensor<4xf32>'}}
+  %0 = nn.random <uniform> like %a : tensor<4xf32> {key = 1 : i64} : tensor<5xf32>
+  return
+}
+
+// -----
+
 func.func @mask(%a: tensor<6x8xf32>, %v: tensor<4xi1>) {
   // expected-error @+1 {{cannot cut 6 rows into 1 blocks of 4 samples}}
   %0 = nn.mask_rows(%a, %v) {dim = 0 : i64} : (tensor<6x8xf32>, tensor<4xi1>) -> tensor<6x8xf32>

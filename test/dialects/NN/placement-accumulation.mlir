@@ -1,4 +1,4 @@
-// Placement rules of dropout and of what cutting the batch adds.
+// Placement rules of dropout, of random numbers and of what cutting the batch adds.
 // RUN: accum-opt %s -accum-verify-placement -split-input-file -verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: @accumulation
@@ -44,5 +44,33 @@ func.func @accumulation(%x: tensor<3x1xf32, #nn.batched<1>>, %v: tensor<1xi1, #n
 func.func @dropout(%x: tensor<3x1xf32, #nn.batched<1>>) {
   // expected-error @+1 {{it is keyed by samples on another axis than the value has them}}
   %0 = nn.dropout(%x) {ratio = 0.1 : f64, key = 1 : i64, dim = 0 : i64, outer = 1 : i64, rows = 1 : i64} : (tensor<3x1xf32, #nn.batched<1>>) -> tensor<3x1xf32, #nn.batched<1>>
+  return
+}
+
+// -----
+
+// CHECK-LABEL: @random
+func.func @random(%x: tensor<3x2xf32, #nn.batched<1, outer = 2>>, %p: tensor<4xf32, #nn.partial<sum>>, %w: tensor<4xf32, #nn.whole>, %rng: tensor<3xi64, #nn.replicated>, %r: tensor<i64, #nn.replicated>) {
+  // By what it is like, by its own type, or the same for all samples.
+  // CHECK: nn.random <uniform> like {{.*}} : tensor<3x2xf32, #nn.batched<1, outer = 2>>
+  %0 = nn.random <uniform> like %x : tensor<3x2xf32, #nn.batched<1, outer = 2>> {key = 1 : i64} : tensor<3x2xf32, #nn.batched<1, outer = 2>>
+  // CHECK: nn.random <normal> {{.*}} : tensor<3x2xf32, #nn.batched<1, outer = 2>>
+  %1 = nn.random <normal> (%rng, %r : tensor<3xi64, #nn.replicated>, tensor<i64, #nn.replicated>) {key = 1 : i64, dim = 1 : i64, outer = 2 : i64, rows = 1 : i64} : tensor<3x2xf32, #nn.batched<1, outer = 2>>
+  // CHECK: nn.random <uniform> like {{.*}} : tensor<4xf32, #nn.replicated>
+  %2 = nn.random <uniform> like %p : tensor<4xf32, #nn.partial<sum>> {key = 1 : i64} : tensor<4xf32, #nn.replicated>
+  // CHECK: nn.random <mask> {{.*}} : tensor<4xf32, #nn.replicated>
+  %3 = nn.random <mask> {key = 1 : i64, ratio = 0.5 : f64} : tensor<4xf32, #nn.replicated>
+  // CHECK: nn.random <uniform> like {{.*}} : tensor<4xf32, #nn.whole>
+  %4 = nn.random <uniform> like %w : tensor<4xf32, #nn.whole> {key = 1 : i64} : tensor<4xf32, #nn.whole>
+  return
+}
+
+// -----
+
+func.func @random(%x: tensor<3x1xf32, #nn.batched<1>>, %rng: tensor<3xi64, #nn.replicated>, %r: tensor<1xi64, #nn.batched<0>>) {
+  // expected-error @+1 {{it is keyed by samples on another axis than the value has them}}
+  %0 = nn.random <uniform> {key = 1 : i64, dim = 0 : i64, outer = 1 : i64, rows = 1 : i64} : tensor<3x1xf32, #nn.batched<1>>
+  // expected-error @+1 {{it draws from a generator that differs from sample to sample}}
+  %1 = nn.random <uniform> (%rng, %r : tensor<3xi64, #nn.replicated>, tensor<1xi64, #nn.batched<0>>) {key = 1 : i64} : tensor<4xf32, #nn.replicated>
   return
 }

@@ -146,7 +146,7 @@ GRAPHS = [
     ("07-number-as-label", REJECT, number_as_label), ("07-number-compared", REJECT, number_compared),
     ("13-table-overwritten", REJECT, scattered("none")), ("13-table-added-to", ACCEPT, scattered("add")),
     ("13-prototypes", REJECT, prototypes), ("13-label-counts", ACCEPT, label_counts),
-    ("13-own-place-computed", REJECT, own_place_computed),
+    ("13-own-place-computed", ACCEPT, own_place_computed),
     ("22-traced-labels", REJECT, traced_labels), ("22-traced-mask", REJECT, traced_mask),
     ("22-shared-mask", ACCEPT, shared_mask),
 ]

@@ -22,8 +22,8 @@ CUTS = [(1, 2, 3), (2, 2, 2), (4, 2), (3, 3)]
 TOTALS = {"08-scaled-by-batch", "08-unbiased-mean", "09-decay-as-bias", "10-over-counted",
           "11-fixed-class-weights", "13-table-added-to", "13-label-counts", "14-centred-inputs", "14-standardised-inputs",
           "14-weighted-by-rarity"}
-# Refused although it adds up: nothing in it depends on the batch; places that are not proved to be the sample's own.
-REFUSED = {"24-no-batch-at-all", "13-own-place-computed"}
+# Refused although it adds up: nothing in it depends on the batch.
+REFUSED = {"24-no-batch-at-all"}
 
 
 def samples(graph):

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Makes the cases of models that switch gradients off in a part of their forward, as exporters write them."""
+import functools
 import json
 import pathlib
 import re
 import sys
+import types
 
 import onnx
 import torch
@@ -181,6 +183,89 @@ class FirstOfEqual(Model):
         return F.cross_entropy(self.head(h * scale + shift), y)
 
 
+class Gate(nn.Module):
+    def forward(self, h):
+        return h * torch.sigmoid(h)
+
+
+class Gated(Model):
+    """Has steps of its own, and a part without a parameter."""
+    def __init__(self):
+        super().__init__()
+        self.gate = Gate()
+
+    def forward(self, x, y):
+        h = self.gate(self.body(x))
+        h = torch.tanh(h) + h
+        return F.cross_entropy(self.head(h), y)
+
+
+class Rounded(torch.autograd.Function):
+    """Its forward is steps, its backward passes all."""
+    @staticmethod
+    def forward(ctx, h):
+        steps = torch.clamp(h, -1, 1) * 4
+        return torch.round(steps) / 4 + h / 8
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient
+
+
+rounded = Rounded.apply
+
+
+class GatedAndRounded(Gated):
+    def forward(self, x, y):
+        h = rounded(self.gate(self.body(x)))
+        return F.cross_entropy(self.head(h), y)
+
+
+def with_method(kind, factor=2.0):
+    """A forward of the instance's own around that of the class."""
+    model, inner = kind(), kind.forward
+
+    def forward(self, x, y):
+        loss = inner(self, x, y)
+        return loss * factor
+
+    model.forward = types.MethodType(forward, model)
+    return model
+
+
+def with_partial(kind):
+    """Functions around bound forwards, of the model and of a part."""
+    def of_part():
+        def forward(own, h):
+            return own(h) * 0.5
+        return forward
+
+    def forward(own, x, y):
+        loss = own(x, y)
+        return loss * 0.5
+
+    model = kind()
+    model.forward = functools.partial(forward, model.forward)
+    model.body.forward = functools.partial(of_part(), model.body.forward)
+    return model
+
+
+class Weighed(Model):
+    """Policy gradients: the ratio is one, its gradient that of the logarithm."""
+    def forward(self, x, y):
+        p = F.log_softmax(self.head(torch.tanh(self.body(x))), 1).gather(1, y[:, None])[:, 0]
+        return -(torch.exp(p - p.detach()) * x[:, 0]).mean()
+
+
+class WeighedTwice(Model):
+    """The file computes it twice, and divides one by the other."""
+    def likely(self, x, y):
+        return F.softmax(self.head(torch.tanh(self.body(x))), 1).gather(1, y[:, None])[:, 0]
+
+    def forward(self, x, y):
+        return -(self.likely(x, y) / self.likely(x, y).detach() * x[:, 0]).mean()
+
+
 # Whether the optimiser runs (None: the TorchScript exporter), and whether the file lost something.
 MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoGrad, False, False),
           "no-grad-mask": (MaskUnderNoGrad, True, False), "detach-compared": (ComparedDetached, True, False), "detach-stacked": (StackedWithItself, True, True),
@@ -189,7 +274,11 @@ MODELS = {"no-grad": (UnderNoGrad, False, True), "no-grad-index": (IndexUnderNoG
           "straight-through": (StraightThrough, False, False), "straight-through-torchscript": (StraightThrough, None, True),
           "smoothed-labels": (SmoothedLabels, True, False), "two-halves": (TwoHalves, False, False),
           "two-halves-optimized": (TwoHalves, True, False), "transposed-convolutions": (TransposedConvolutions, True, False),
-          "first-of-equal": (FirstOfEqual, False, False)}
+          "first-of-equal": (FirstOfEqual, False, False),
+          "instance-forward": (lambda: with_method(Gated), True, False), "instance-forward-unoptimized": (lambda: with_method(Gated), False, False),
+          "partial-forward": (lambda: with_partial(Gated), True, False), "function-in-instance-forward": (lambda: with_method(GatedAndRounded), True, True),
+          "function-in-partial-forward": (lambda: with_partial(GatedAndRounded), False, True),
+          "cancelled-torchscript": (Weighed, None, True), "cancelled-twice-torchscript": (WeighedTwice, None, True)}
 
 
 def losses(model, arrays):

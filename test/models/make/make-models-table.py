@@ -8,12 +8,9 @@ import argparse
 import json
 import os
 import pathlib
-import resource
 import shutil
-import signal
 import sys
 import tempfile
-import time
 import warnings
 
 os.environ["HF_HUB_OFFLINE"] = "1"
@@ -23,13 +20,13 @@ import torch
 import transformers
 import transformers.exporters.exporter_onnx  # noqa: F401
 
+import children
 import models_page
 import trial
 import zoo
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[2]
-LIMIT, PATIENCE = 60, 600  # seconds of one attempt: of the exporter's processor time, and altogether
 
 
 def ways(family, exporter):
@@ -38,30 +35,6 @@ def ways(family, exporter):
     modes = [{}, {"evaluation": True}] if exporter == "T" else [{}]
     return [attention | experts | mode for attention in ({}, {"attn_implementation": "eager"}) for experts in plain
             for mode in modes]
-
-
-def in_child(work, result):
-    """Forks: exporters print whole graphs from C++, end the process, or never end."""
-    child = os.fork()
-    if child == 0:
-        os.setpgid(0, 0)
-        resource.setrlimit(resource.RLIMIT_CPU, (LIMIT, LIMIT))
-        with open(os.devnull, "w") as nowhere:
-            os.dup2(nowhere.fileno(), 1), os.dup2(nowhere.fileno(), 2)
-        try:
-            result.write_text(json.dumps(work()))
-        except BaseException as error:
-            result.write_text(json.dumps({"kind": "failed", "why": f"{type(error).__name__}: {error}"[:300]}))
-        os._exit(0)
-    end = time.monotonic() + PATIENCE
-    while os.waitpid(child, os.WNOHANG) == (0, 0):
-        if time.monotonic() > end:
-            os.killpg(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return {"kind": "late", "why": f"not done after {PATIENCE} s"}
-        time.sleep(0.05)
-    ended = {"kind": "late", "why": f"the exporter ended its process, or took more than {LIMIT} s"}
-    return json.loads(result.read_text()) if result.exists() else ended
 
 
 def is_final(family, result):
@@ -75,7 +48,7 @@ def case(options, family, head, exporter):
     for how in ways(family, exporter):
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
-            result = in_child(lambda: trial.attempt(options.build / "bin", exporter, family, head, folder, how),
+            result = children.in_child(lambda: trial.attempt(options.build / "bin", exporter, family, head, folder, how),
                               folder / "result.json")
             attempts.append({"how": how, **result})
             if options.keep and result["kind"] not in ("same", "export"):

@@ -168,7 +168,7 @@ Parameters DerivativeCase::gradients(int64_t m) const {
   for (int64_t first = 0; first < samples; first += m) {
     Evaluator evaluator({m, first, {}, parameters});
     bind(evaluator, program.getBlock(), first, m);
-    evaluator.set(program.getBlock().getArgument(5), {{2}, {0, 0}}); // seed, step
+    evaluator.set(program.getBlock().getArgument(5), {{3}, {0, 0, 0}}); // seed, step, samples before
     for (train::PhaseOp phase : program.getPhases()) {
       if (phase.updates())
         continue;

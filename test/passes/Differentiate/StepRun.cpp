@@ -69,7 +69,7 @@ private:
       if (name == "first_row")
         arrays.push_back({{}, {static_cast<double>(first)}});
       else if (name == "rng")
-        arrays.push_back({{2}, {0, 0}});
+        arrays.push_back({{3}, {0, 0, 0}});
       else if (name == "hyper")
         arrays.push_back(Array::zeros({8}));
       else

@@ -100,7 +100,7 @@ private:
       return given->second;
     if (name == "valid")
       return {{samples}, std::vector<double>(samples, 1)};
-    return name == "rng" ? Array{{2}, {0, 0}} : Array{{}, {0}};
+    return name == "rng" ? Array{{3}, {0, 0, 0}} : Array{{}, {0}};
   }
 
   func::FuncOp function;

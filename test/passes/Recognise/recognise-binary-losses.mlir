@@ -151,3 +151,25 @@ func.func @square(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.ext
   %2 = nn.elementwise <sub> (%0, %1) : (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
   return %2 : tensor<1x8xf32, #nn.extent<0>>
 }
+
+// A target that is a number, as of a discriminator.
+// CHECK-LABEL: func.func @of_number
+func.func @of_number(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: %[[T:.*]] = nn.constant {value = dense<2.500000e-01>
+  // CHECK: nn.elementwise <sigmoid_cross_entropy> (%arg0, %[[T]])
+  %ct = nn.constant {value = dense<0.25> : tensor<f32>} : tensor<f32>
+  %cm = nn.constant {value = dense<-0.75> : tensor<f32>} : tensor<f32>
+  %c1 = nn.constant {value = dense<1.0> : tensor<f32>} : tensor<f32>
+  %ce = nn.constant {value = dense<-1.000000e+02> : tensor<f32>} : tensor<f32>
+  %p = nn.elementwise <sigmoid> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %n = nn.elementwise <neg> (%p) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %q = nn.elementwise <add> (%n, %c1) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %lq = nn.elementwise <log> (%q) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %mq = nn.elementwise <max> (%lq, %ce) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %l = nn.elementwise <mul> (%cm, %mq) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %lp = nn.elementwise <log> (%p) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %mp = nn.elementwise <max> (%lp, %ce) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %r = nn.elementwise <mul> (%ct, %mp) : (tensor<f32>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %y = nn.elementwise <sub> (%l, %r) : (tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %y : tensor<1x8xf32, #nn.extent<0>>
+}

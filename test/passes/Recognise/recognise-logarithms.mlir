@@ -151,3 +151,43 @@ func.func @logaddexp2(%x: tensor<1x8xf32, #nn.extent<0>>, %y: tensor<1x8xf32, #n
   %5 = nn.elementwise <log> (%4) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
   return %5 : tensor<1x8xf32, #nn.extent<0>>
 }
+
+// PyTorch's softplus, which is linear beyond 20.
+// CHECK-LABEL: func.func @threshold
+func.func @threshold(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: nn.elementwise <softplus>
+  // CHECK-NOT: <select>
+  // CHECK: return
+  %t = nn.constant {value = dense<20.0> : tensor<f32>} : tensor<f32>
+  %g = nn.elementwise <gt> (%x, %t) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xi1, #nn.extent<0>>
+  %s = nn.elementwise <softplus> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %y = nn.elementwise <select> (%g, %x, %s) : (tensor<1x8xi1, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %y : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// The same of 2 x, divided by 2.
+// CHECK-LABEL: func.func @threshold_of_product
+func.func @threshold_of_product(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: nn.elementwise <softplus>
+  // CHECK-NOT: <select>
+  // CHECK: return
+  %b = nn.constant {value = dense<2.0> : tensor<f32>} : tensor<f32>
+  %z = nn.elementwise <mul> (%x, %b) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %t = nn.constant {value = dense<20.0> : tensor<f32>} : tensor<f32>
+  %g = nn.elementwise <gt> (%z, %t) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xi1, #nn.extent<0>>
+  %s = nn.elementwise <softplus> (%z) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %d = nn.elementwise <div> (%s, %b) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xf32, #nn.extent<0>>
+  %y = nn.elementwise <select> (%g, %x, %d) : (tensor<1x8xi1, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %y : tensor<1x8xf32, #nn.extent<0>>
+}
+
+// Linear beyond 3 is another function.
+// CHECK-LABEL: func.func @low_threshold
+func.func @low_threshold(%x: tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>> {
+  // CHECK: nn.elementwise <select>
+  %t = nn.constant {value = dense<3.0> : tensor<f32>} : tensor<f32>
+  %g = nn.elementwise <gt> (%x, %t) : (tensor<1x8xf32, #nn.extent<0>>, tensor<f32>) -> tensor<1x8xi1, #nn.extent<0>>
+  %s = nn.elementwise <softplus> (%x) : (tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  %y = nn.elementwise <select> (%g, %x, %s) : (tensor<1x8xi1, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>, tensor<1x8xf32, #nn.extent<0>>) -> tensor<1x8xf32, #nn.extent<0>>
+  return %y : tensor<1x8xf32, #nn.extent<0>>
+}

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Initializers that stand where a node stood: tools that compute constants save files so.
+#pragma once
+#include "compiler/Import/model/Readers.h"
+
+namespace accum::import {
+
+/// Of a file that names its parameters: what has the name of a node's result, or none, is no parameter. A
+/// weight of a matrix that was only transposed, or cast, is one still, and so is the gain 1 + w of a norm.
+bool standsForNode(const Graph &graph, const Tensor &tensor, const std::vector<Reader> &readers);
+
+/// Of a number: what makes one of a parameter, as a temperature is the exponential of one.
+bool isMadeNumber(std::string_view name);
+/// No module of a framework has such a name: constants of functions that onnxruntime has written out, and
+/// those that Paddle's exporter adds.
+bool isNameOfTool(std::string_view name);
+/// One of them multiplies it as a matrix, looks it up, or normalises with it.
+bool isReadAsWeight(const std::vector<Reader> &readers);
+
+} // namespace accum::import

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the exporter stumbles over, for the time of a trace in a form that it takes, of the same values."""
+from __future__ import annotations
+
+import contextlib
+from typing import Any, Callable, Iterator
+
+from . import _recurrence
+
+
+def _given_hint(mask: Any, is_causal: bool | None = None, size: int | None = None) -> bool:
+    """torch.nn.Transformer and its parts look at the values of a mask, which a trace has not, to find out whether it is
+    causal. That is a hint for kernels: the mask is applied as it is either way."""
+    return bool(is_causal)
+
+
+def _of_four_axes(own: Callable) -> Callable:
+    """Attention over [..., heads, rows, width] with any axes in front, which the exporter takes with one."""
+    def attend(query: Any, key: Any, value: Any, attn_mask: Any = None, *more: Any, **named: Any) -> Any:
+        if query.dim() == 4:
+            return own(query, key, value, attn_mask, *more, **named)
+        if query.dim() < 4:
+            mask = attn_mask.unsqueeze(1) if attn_mask is not None and attn_mask.dim() == 3 else attn_mask
+            return own(query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1), mask, *more, **named).squeeze(1)
+        front = query.shape[:-3]
+        if attn_mask is not None and attn_mask.dim() > 3:
+            attn_mask = attn_mask.expand(*front, *attn_mask.shape[-3:]).flatten(0, -4)
+        result = own(*(each.flatten(0, -4) for each in (query, key, value)), attn_mask, *more, **named)
+        return result.reshape(*front, *result.shape[-3:])
+
+    return attend
+
+
+@contextlib.contextmanager
+def _replaced(owner: Any, **values: Any) -> Iterator[None]:
+    before = {name: getattr(owner, name) for name in values if hasattr(owner, name)}
+    for name in before:
+        setattr(owner, name, values[name])
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(owner, name, value)
+
+
+@contextlib.contextmanager
+def _without_idle_autocast(torch: Any) -> Iterator[None]:
+    """Outside of another one a block of enabled=False changes nothing. A trace of it looks like torch.no_grad()."""
+    autocast = torch.amp.autocast_mode.autocast
+    enter, leave = autocast.__enter__, autocast.__exit__
+    skipped: list[Any] = []
+
+    def entered(self: Any) -> Any:
+        if self._enabled or torch.is_autocast_enabled(self.device):
+            return enter(self)
+        skipped.append(self)
+        return self
+
+    def left(self: Any, *failed: Any) -> Any:
+        if not skipped or skipped[-1] is not self:
+            return leave(self, *failed)
+        skipped.pop()
+        return None
+
+    with _replaced(autocast, __enter__=entered, __exit__=left):
+        yield
+
+
+def _uncompiled(torch: Any, module: Any) -> contextlib.AbstractContextManager:
+    """torch.compile changes no value: what it made runs as it is written."""
+    def is_compiled(each: Any) -> bool:
+        return (type(each).__name__ == "OptimizedModule" or each.__dict__.get("_compiled_call_impl") is not None
+                or hasattr(each.forward, "_torchdynamo_orig_callable"))
+
+    if not any(is_compiled(each) for each in module.modules()):
+        return contextlib.nullcontext()
+    return torch.compiler.set_stance("force_eager")
+
+
+@contextlib.contextmanager
+def traceable(module: Any) -> Iterator[None]:
+    import torch
+    from torch.nn.modules import transformer
+
+    functional = torch.nn.functional
+    attend = _of_four_axes(functional.scaled_dot_product_attention)
+    with _replaced(functional, scaled_dot_product_attention=attend), _without_idle_autocast(torch), \
+            _replaced(transformer, _detect_is_causal_mask=_given_hint), _uncompiled(torch, module), \
+            _replaced(torch._VF, **_recurrence.step_by_step(torch)):
+        yield

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// Constants that tools have saved as initializers, and weights that they have saved as constants.
+#include "compiler/Import/parameters/Parameters.h"
+#include "test/compiler/Import/WireFormat.h"
+#include <cmath>
+#include <gmock/gmock.h>
+
+using namespace accum::import;
+using namespace accum::import::test;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+namespace {
+/// `size` values that no rule takes for a table.
+std::vector<float> weights(size_t size, float seed = 0.3f) {
+  std::vector<float> values(size);
+  for (size_t i = 0; i < size; ++i)
+    values[i] = std::sin(seed * static_cast<float>(i * i + 1)) * (1 + 0.01f * static_cast<float>(i));
+  return values;
+}
+
+std::string matrix(std::string_view name, int64_t rows, int64_t columns, const std::vector<float> &values) {
+  return tensor(name, {rows, columns}, 1, rawFloats(values));
+}
+std::string vectorOf(std::string_view name, const std::vector<float> &values) {
+  return tensor(name, {static_cast<int64_t>(values.size())}, 1, rawFloats(values));
+}
+
+class SavedConstants : public FolderTest {
+protected:
+  /// `x @ w` and then `op` with the tensor under test.
+  GraphBytes operandOf(const std::string &op, const std::string &name, const std::string &tensorBytes) {
+    GraphBytes graph;
+    graph.inputs = {value("x", {4, 4})};
+    graph.outputs = {value("y", {4, 4})};
+    graph.initializers = {matrix("w.weight", 4, 4, weights(16)), tensorBytes};
+    graph.nodes = {node("MatMul", {"x", "w.weight"}, {"h"}, "first"), node(op, {"h", name}, {"y"}, "second")};
+    return graph;
+  }
+
+  Result<ParameterTable> decide(const GraphBytes &graph, const ParameterOptions &options = {}) {
+    model = readModel(write(graph.model()));
+    EXPECT_TRUE(*model) << model->failures().front().message;
+    return decideParameters(**model, options);
+  }
+
+  /// "trained: reason" or "frozen: reason" or "constant" of that initializer.
+  std::string outcome(const GraphBytes &graph, const std::string &name,
+                      const ParameterOptions &options = {}) {
+    auto table = decide(graph, options);
+    if (!table)
+      return table.failures().front().message;
+    const Parameter *parameter = table->find(name);
+    return parameter ? (parameter->trained ? "trained: " : "frozen: ") + parameter->reason : "constant";
+  }
+  std::optional<Result<Model>> model;
+};
+
+/// Tools that compute constants save them under the names of the nodes' results.
+TEST_F(SavedConstants, whatStandsForANodeIsNoParameter) {
+  auto of = [&](const std::string &op, const std::string &name) {
+    return outcome(operandOf(op, name, vectorOf(name, weights(4))), name);
+  };
+  const std::string constant = "frozen: a constant operand without a parameter's name";
+  EXPECT_EQ(of("Mul", "/Constant_output_0"), constant);
+  EXPECT_EQ(of("Mul", "/act/Exp_1_output_0"), constant);
+  EXPECT_EQ(of("Mul", "123"), constant);
+  EXPECT_EQ(of("Add", "fc.bias"), "trained: read as a weight by `second`");
+  EXPECT_EQ(of("Add", "_inlfunc_NegativeLogLikelihoodLoss_const_one_float"), constant);
+  auto matrixOf = [&](const std::string &name) {
+    return outcome(operandOf("MatMul", name, matrix(name, 4, 4, weights(16, 0.7f))), name);
+  };
+  EXPECT_EQ(matrixOf("/fc/Transpose_output_0"), "trained: read as a weight by `second`");
+  EXPECT_EQ(matrixOf("/fc/Mul_output_0"), constant) << "such as a weight norm";
+  ParameterOptions asked{.trainable = {"*", "/Constant_output_0"}};
+  GraphBytes graph = operandOf("Mul", "/Constant_output_0", vectorOf("/Constant_output_0", weights(4)));
+  EXPECT_EQ(outcome(graph, "/Constant_output_0", asked), "trained: asked for by --trainable");
+  EXPECT_THAT(decide(graph)->notices,
+              ElementsAre(HasSubstr("`/Constant_output_0` not trained: constants in this file")));
+}
+
+/// What the dynamo exporter calls results, in a file that has lost its record.
+TEST_F(SavedConstants, whatIsNamedAfterACallIsNoParameter) {
+  auto of = [&](const std::string &name, const std::string &nodeName) {
+    GraphBytes graph = operandOf("Mul", name, vectorOf(name, weights(4)));
+    graph.nodes[1] = node("Mul", {"h", name}, {"y"}, nodeName);
+    return outcome(graph, name);
+  };
+  EXPECT_EQ(of("mul_1", "node_mul_2"), "frozen: a constant operand without a parameter's name");
+  EXPECT_EQ(of("gamma", "node_mul_2"), "trained: read as a weight by `node_mul_2`");
+  EXPECT_EQ(of("mul_1", "times"), "trained: read as a weight by `times`");
+}
+
+TEST_F(SavedConstants, aBatchNormThatAToolHasFoldedIsTold) {
+  auto notices = [&](const std::string &weight, const std::string &rule) {
+    GraphBytes graph;
+    graph.inputs = {value("x", {1, 2, 4})};
+    graph.outputs = {value("y", {1, 2, 4})};
+    graph.initializers = {tensor(weight, {2, 2, 1}, 1, rawFloats(weights(4)))};
+    graph.nodes = {node("Conv", {"x", weight}, {"y"}, "conv")
+                       .bytes(9, entry("pkg.onnxscript.rewriter.rule_name", rule))};
+    return decide(graph)->notices;
+  };
+  auto told = ElementsAre(HasSubstr("a tool has folded a batch norm into it"));
+  EXPECT_THAT(notices("c.weight", "FuseBatchNormIntoConv"), told);
+  EXPECT_THAT(notices("ConvBnFusion_W_c.weight", ""), told);
+  EXPECT_THAT(notices("c.weight", "RemoveOptionalBiasFromConv"), ElementsAre());
+}
+
+/// As Paddle's exporter writes them.
+TEST_F(SavedConstants, weightsThatAreConstantNodes) {
+  auto constant = [](const std::string &name, const std::string &value) {
+    return node("Constant", {}, {name}, name)
+        .bytes(5, Message().bytes(1, "value").bytes(5, value).number(20, 4));
+  };
+  GraphBytes graph;
+  graph.inputs = {value("x", {4, 4})};
+  graph.outputs = {value("y", {4, 4})};
+  graph.nodes = {constant("fc_0.w_0", matrix("", 4, 4, weights(16))),
+                 constant("fc_offset", vectorOf("", weights(4))),
+                 constant("p2o.helper.constant.0", vectorOf("", weights(4, 0.7f))),
+                 node("MatMul", {"x", "fc_0.w_0"}, {"a"}, "product"),
+                 node("Add", {"a", "fc_offset"}, {"b"}, "shifted"),
+                 node("Mul", {"b", "p2o.helper.constant.0"}, {"y"}, "scaled")};
+  auto table = decide(graph);
+  ASSERT_TRUE(table);
+  auto trained = [&] {
+    std::vector<std::string> names;
+    for (const Parameter &parameter : table->parameters)
+      if (parameter.trained)
+        names.push_back(parameter.name);
+    return names;
+  };
+  EXPECT_THAT(trained(), ElementsAre("fc_0.w_0", "fc_offset"));
+  EXPECT_THAT(table->notices[0], HasSubstr("`fc_0.w_0`, `fc_offset` trained, though constants in this file"));
+  table = decide(graph, {.trainable = {"*"}});
+  EXPECT_THAT(trained(), ElementsAre("fc_0.w_0", "fc_offset"));
+  table = decide(graph, {.trainable = {"p2o.helper.constant.0"}});
+  EXPECT_THAT(trained(), ElementsAre("p2o.helper.constant.0"));
+  // Beside parameters only those with such names are weights.
+  graph.initializers = {matrix("head.weight", 4, 4, weights(16, 0.9f))};
+  graph.nodes.back() = node("MatMul", {"b", "head.weight"}, {"y"}, "head");
+  table = decide(graph);
+  EXPECT_THAT(trained(), ElementsAre("head.weight", "fc_0.w_0"));
+}
+} // namespace

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""swept.py FOLDER [EXPORT...]: functions and losses over values from 1e-38 to beyond the range of exp (test/models/swept, made by
+make/make-swept.py), by both exporters. Oracle: PyTorch's values and derivatives in f64, stored; what PyTorch in f32 has finitely is
+right to 1e-5, on the host, on reference and in micro-batches. Values in bf16 are finite. `--worst` prints where it is most off.
+
+Beside each other: a function of f32 whose terms cancel is allowed DRAWS times what PyTorch in f32 is off."""
+import json
+import math
+import pathlib
+import struct
+import sys
+
+import tensors
+from program import MODELS, run
+
+SAMPLES = 2
+RELATIVE = 1e-5
+SMALLEST = 2e-38  # what f32 has without losing digits
+SATURATED, CANCELLED = 10, 1e-15  # from here on, PyTorch in f64 is off by this: it has 1 - sigmoid(40) as 0
+DRAWS = 32  # times what PyTorch in f32 is off by itself: where a sum cancels, nobody has more digits
+
+
+# A vector shorter than the end of its norm, 1e-8: PyTorch's gradient passes this end, and exporters write a Clip, or end the product
+# of both norms. A difference of nearly equal numbers: f32 has no digits of it, in PyTorch either.
+LEFT_OUT = {"cosine": lambda at: max(map(abs, at)) < 1e-7, "tanhshrink": lambda at: abs(at) < 0.5}
+
+
+def read(path):
+    kinds = {"F32": "f", "F64": "d"}
+    return {name: struct.unpack(f"<{math.prod(shape)}{kinds[kind]}", raw) for name, (kind, shape, raw) in tensors.read(path).items()}
+
+
+def gradients(model, folder, options):
+    artifact, found = folder / "swept.accum", folder / "gradients.safetensors"
+    run("accumc", model, "-o", artifact, "--batch", SAMPLES, "--optimizer", "sgd", *options)
+    run("accum-run", artifact, "--data", folder / "x.safetensors", "--steps", 1, "--no-shuffle", "--progress", "none", "--save", folder / "unused.safetensors",
+        "--dump-gradients", found)
+    return read(found)
+
+
+def off(found, expected, own, at, scale):
+    """How far beyond what is allowed: at most 1 is right. A NaN is infinitely far."""
+    distance, largest = abs(found - expected), max(map(abs, at if isinstance(at, list) else [at]))
+    allowed = max(RELATIVE * scale, DRAWS * own, CANCELLED if largest >= SATURATED else SMALLEST)
+    return distance / allowed if math.isfinite(distance) else math.inf
+
+
+def places(facts, found):
+    """Of each place of a function: what is off, whether value or derivative, where, what was found and what expected. The first
+    place, or row, tells equal tensors apart and has no values."""
+    scale, width = facts["scale"], len(facts["slope"]) // len(facts["at"])
+    values = found[f"s_{facts['key']}"][1:]
+    slopes = [v / scale for v in found.get(f"w_{facts['key']}", [0.0] * (len(facts["slope"]) + width))[width:]]  # floor has none
+    for kind, has, name in (("value", values, "value"), ("derivative", slopes, "slope")):
+        for place, (a, b, own) in enumerate(zip(has, facts[name], facts[f"{name} off"])):
+            first = place if kind == "value" else place // width * width
+            scale = max(map(abs, facts[name][first:first + (1 if kind == "value" else width)]))  # of a row, its largest
+            at = facts["at"][place if kind == "value" else place // width]
+            if not LEFT_OUT.get(facts["key"][2:], lambda at: False)(at):
+                yield off(a, b, own, at, scale), kind, at, a, b
+
+
+def check(export, options, about, found, worst):
+    failed = []
+    for name, facts in about.items():
+        distance, kind, at, a, b = max(places(facts, found), key=lambda place: place[0])
+        worst.append((distance, f"{export} {' '.join(options)}: {kind} of {name} at {at} is {a}, expected {b}"))
+        if distance > 1:
+            failed.append(worst[-1])
+    return failed
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    tensors.write(folder / "x.safetensors", {"x": ("F32", [SAMPLES], struct.pack(f"<{SAMPLES}f", *[1.0] * SAMPLES))})
+    failed, worst = [], []
+    exports = [name for name in sys.argv[2:] if name[0] != "-"] or ["dynamo", "torchscript"]
+    for export in exports:
+        model = MODELS / "swept" / f"{export}.onnx"
+        about = json.loads((MODELS / "swept" / f"{export}.json").read_text())
+        for options in (["--micro-batch", "2"], ["--micro-batch", "1", "--target", "reference"]):
+            failed += check(export, options, about, gradients(model, folder, options), worst)
+        for name, values in gradients(model, folder, ["--precision", "bf16"]).items():
+            if not all(map(math.isfinite, values)):
+                failed.append((math.inf, f"{export} in bf16: `{name}` is not finite"))
+    worst.sort(reverse=True)
+    for distance, what in worst[:60] if "--worst" in sys.argv else sorted(failed, reverse=True):
+        print(f"{distance:.3g} of what is allowed: {what}")
+    if failed:
+        sys.exit(f"{len(failed)} are not as they should be")
+    print(f"all {len(worst)} are as they should be, the worst at {worst[0][0]:.2g} of what is allowed")
+
+
+if __name__ == "__main__":
+    main()
