@@ -270,8 +270,8 @@ int accum_join(const char *launcher, int32_t *rank, int32_t *ranks);
 /* After accum_join, on all ranks: `bytes` at `data` on rank 0 come to the others, who wait as long as it
  * takes. */
 int accum_broadcast(void *data, uint64_t bytes);
-/* Leaves the job, together with the others, when the last session is closed: where it is, this waits for them.
- * Slug `other-call` (exit 4) where another rank goes on, which gets the same error. */
+/* Leaves the job, together with the others, when the last session is closed: where it is, this waits for
+ * them. Slug `other-call` (exit 4) where another rank goes on, which gets the same error. */
 int accum_leave(void);
 
 /* The largest `value` over all ranks. */

@@ -18,8 +18,7 @@ bool isVaried(const Problem &problem, int index) {
 
 } // namespace
 
-Decisions::Decisions(const Problem &problem, const Recomputation &flow, bool recompute)
-    : problem(problem) {
+Decisions::Decisions(const Problem &problem, const Recomputation &flow, bool recompute) : problem(problem) {
   auto isMicro = [&](const Command &command) { return problem.isMain(command); };
   auto first = std::ranges::find_if(problem.commands, isMicro);
   auto last = std::find_if_not(first, problem.commands.end(), isMicro);

@@ -174,8 +174,8 @@ int main(int argc, char **argv) {
     return name.starts_with(flag);
   });
   constexpr std::pair<std::string_view, void (*)()> tables[] = {
-      {"plans", benchPlans}, {"tiles", benchTiles}, {"large", benchLarge},      {"search", benchSearch},
-      {"tight", benchTight}, {"networks", benchNetworks}};
+      {"plans", benchPlans},   {"tiles", benchTiles}, {"large", benchLarge},
+      {"search", benchSearch}, {"tight", benchTight}, {"networks", benchNetworks}};
   for (auto [name, print] : tables)
     if (names.empty() || std::ranges::find(names, name) != names.end())
       print();
