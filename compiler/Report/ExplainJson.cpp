@@ -47,7 +47,7 @@ OrderedJson peakJson(const PeakMoment &peak) {
 OrderedJson commandsJson(const std::vector<CommandTime> &commands) {
   OrderedJson json = OrderedJson::array();
   for (const CommandTime &command : commands) {
-    OrderedJson entry = {{"phase", command.phaseName},     {"phase_kind", toText(command.phaseKind)},
+    OrderedJson entry = {{"phase", command.inPhase.name},  {"phase_kind", toText(command.inPhase.kind)},
                          {"kernel", command.kernel},       {"count", command.count},
                          {"runs", command.runs},           {"seconds", command.seconds},
                          {"from", toText(command.source)}, {"bytes", command.bytes}};

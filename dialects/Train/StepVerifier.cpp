@@ -195,11 +195,15 @@ LogicalResult StepOp::verifyRegions() {
     return emitOpError("has ") << getBlock().getNumArguments() << " arguments for " << getInputs().size()
                                << " inputs";
   int64_t adding = 0;
+  DenseSet<Attribute> accumulators;
   for (Operation &op : getBlock()) {
     auto phase = dyn_cast<PhaseOp>(op);
     if (!phase)
       return op.emitOpError("stands between the phases of a step");
     adding += phase.addsGradients() ? 1 : 0;
+    for (Attribute accumulator : phase.getAccumulators())
+      if (isa<StringAttr>(accumulator) && !accumulators.insert(accumulator).second)
+        return phase.emitOpError("adds to ") << accumulator << ", as an earlier phase does";
   }
   return adding <= 1 ? success() : LogicalResult(emitOpError("adds to gradients in ") << adding << " loops");
 }

@@ -78,7 +78,8 @@ private:
 
 void RepeatDraws::runOnOperation() {
   for (auto step : getOperation().getOps<train::StepOp>())
-    Draws(step.getMicro().front()).run();
+    if (train::PhaseOp loop = step.getMainLoop())
+      Draws(loop.getBlock()).run();
 }
 
 } // namespace accum

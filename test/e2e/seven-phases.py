@@ -90,7 +90,7 @@ def loops(element, last, adds):
 def dump(element, weights):
     """The module that `differentiate` would leave, of a model whose one parameter is in the file `weights`."""
     arguments = (f"%x: tensor<1x3x{element}, #nn.batched<0>>, %t: tensor<1x2x{element}, #nn.batched<0>>, %valid: tensor<1xi1, #nn.batched<0>>, "
-                 "%first: tensor<i64, #nn.replicated>, %rng: tensor<2xi64, #nn.replicated>")
+                 "%first: tensor<i64, #nn.replicated>, %rng: tensor<3xi64, #nn.replicated>")
     inputs = '{name = "x"}, {name = "t"}, {name = "valid"}, {name = "first_row"}, {name = "rng"}'
     weight, hyper = f"tensor<3x2x{element}, #nn.replicated>", "tensor<8xf64, #nn.replicated>"
     return f"""module attributes {{accum.phase = "differentiate"}} {{

@@ -88,7 +88,7 @@ Manifest makeManifest(const ToyOptions &options) {
   for (const InputSpec &input : manifest.inputs)
     all.push_back(input.name);
   for (bool isEval : {false, true}) {
-    manifest.phases.push_back({.name = "counts", .isEval = isEval, .isLoop = true, .inputs = all});
+    manifest.phases.push_back({.name = "pre-pass", .isEval = isEval, .isLoop = true, .inputs = all});
     manifest.phases.push_back({.name = isEval ? "evaluation" : "micro",
                                .isEval = isEval,
                                .isLoop = true,

@@ -24,8 +24,7 @@ SearchSpace::SearchSpace(const Problem &problem, const DeviceProfile &profile, c
 
 SearchSpace::Size SearchSpace::sizeAt(const Cut &cut) const {
   Size size{cut, times.regions(cut.m)};
-  if (int main = problem.mainPhase(); main != kNoIndex)
-    size.micro = size.regions[main];
+  size.micro = times.mainLoop(size.regions);
   size.concurrent = times.concurrent(cut, size.regions);
   for (const Overhead &line : profile.overheads)
     (line.counted ? size.counted : size.context) += bytesOf(line, problem, options.devices, cut.m);

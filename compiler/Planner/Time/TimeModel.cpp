@@ -273,9 +273,7 @@ std::optional<Overlap> TimeModel::overlapOf(const Cut &cut) const {
 }
 
 Concurrent TimeModel::concurrent(const Cut &cut, const std::vector<RegionTime> &times) const {
-  int main = problem.mainPhase();
-  double micro = main == kNoIndex ? 0 : times[main].total;
-  return {overlapOf(cut), feedTime(problem, profile, *this, cut, micro)};
+  return {overlapOf(cut), feedTime(problem, profile, *this, cut, mainLoop(times).total)};
 }
 
 std::optional<UnitTraffic> TimeModel::unitsAt(int64_t m, const Sharing &sharing, const UnitRoom &room) const {
@@ -313,15 +311,13 @@ std::optional<UnitTraffic> TimeModel::unitsAt(int64_t m, const Sharing &sharing,
 std::vector<TimeLine> TimeModel::step(const Cut &cut, const Sharing &sharing, const Concurrent &concurrent,
                                       const std::vector<RegionTime> &times) const {
   double steps = static_cast<double>(cut.steps), once = 0, update = 0;
-  RegionTime micro;
+  RegionTime micro = mainLoop(times);
   std::vector<TimeLine> lines;
   for (size_t phase = 0; phase < times.size(); ++phase) {
     const auto &[name, kind] = problem.phases[phase];
-    if (kind == PhaseKind::Main)
-      micro = times[phase];
-    else if (kind != PhaseKind::Loop)
+    if (!isLoop(kind))
       (kind == PhaseKind::Once ? once : update) += times[phase].total;
-    else if (times[phase].total > 0)
+    else if (kind == PhaseKind::Loop && times[phase].total > 0)
       lines.push_back({name, steps * times[phase].total});
   }
   if (sharing.shard == Shard::Parameters) // a device copies its part of the weights
@@ -357,15 +353,13 @@ std::vector<CommandTime> TimeModel::commands(const Cut &cut) const {
       group.farBytes = (before * group.farBytes + far) / (before + 1);
       continue;
     }
-    bool loops = problem.isInLoop(each);
     Time time = timeOf(index, variant, cut.m, 1, missed);
     group = {each.kernel,
              call,
              each.phase,
-             problem.phases[each.phase].name,
-             problem.kindOf(each),
+             problem.phases[each.phase],
              1,
-             loops ? cut.steps : 1,
+             problem.isInLoop(each) ? cut.steps : 1,
              seconds,
              time.source,
              variant.bytes.real(cut.m),

@@ -28,8 +28,7 @@ struct CommandTime {
   std::string kernel = {};
   std::string call = {}; ///< at this m: `gemm-nt 1x512x768x3072`; empty for a kernel
   int phase = usual::kMicro;
-  std::string phaseName = {};
-  PhaseKind phaseKind = PhaseKind::Main;
+  Phase inPhase = {}; ///< that phase
   int64_t count = 0, runs = 0;
   double seconds = 0; ///< of one run, in the mean of all
   TimeSource source = TimeSource::Rates;
@@ -66,6 +65,11 @@ public:
   }
   /// One iteration of each phase at m, commands in their first variant.
   std::vector<RegionTime> regions(int64_t m) const;
+  /// Of these the main loop's.
+  RegionTime mainLoop(const std::vector<RegionTime> &times) const {
+    int main = problem.mainPhase();
+    return main == kNoIndex ? RegionTime() : times[main];
+  }
   /// Named parts of a whole step, which sum to its time. `concurrent` is that of this problem, or of the
   /// problem that this one was expanded from.
   std::vector<TimeLine> step(const Cut &cut, const Sharing &sharing = {}) const {

@@ -100,6 +100,19 @@ train.step @step inputs [] {
 
 // -----
 
+train.step @step inputs [{name = "x"}] {
+^bb0(%x: tensor<4xf32>):
+  %0 = train.phase "counts" loop(%y: tensor<4xf32> = %x) -> tensor<4xf32> {
+    train.yield %y : tensor<4xf32> to ["total0"]
+  }
+  // expected-error @+1 {{adds to "total0", as an earlier phase does}}
+  %1 = train.phase "moments" loop(%y: tensor<4xf32> = %x) -> tensor<4xf32> {
+    train.yield %y : tensor<4xf32> to ["total0"]
+  }
+}
+
+// -----
+
 // expected-error @+1 {{adds to gradients in 2 loops}}
 train.step @step inputs [{name = "x"}] {
 ^bb0(%x: tensor<4xf32>):
