@@ -106,7 +106,7 @@ std::string withoutRepeats(const Graph &graph, std::string name) {
   return name;
 }
 
-static std::string_view lastWordOf(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+std::string_view lastWord(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
 std::string parameterAtReader(const Graph &graph, const Signature &signature, std::string_view initializer,
                               const Reader &reader) {
@@ -120,7 +120,7 @@ std::string parameterAtReader(const Graph &graph, const Signature &signature, st
   if (own.empty() || taken.empty() || std::find(taken.begin(), taken.end(), own) != taken.end())
     return taken.empty() ? "" : own;
   if (taken.size() > 1) // weight and bias
-    std::erase_if(taken, [&](const std::string &name) { return lastWordOf(name) != lastWordOf(own); });
+    std::erase_if(taken, [&](const std::string &name) { return lastWord(name) != lastWord(own); });
   if (taken.size() != 1)
     return "";
   // What the file holds as well was not merged with this one: the call takes it beside what is computed here.
@@ -132,9 +132,7 @@ std::string nameAtReader(const Graph &graph, const Signature &signature, std::st
   std::string name = moduleNameOf(graph, reader);
   if (name.empty() || signature.isEmpty() || signature.hasParameter(name))
     return name;
-  size_t dot = initializer.rfind('.');
-  std::string_view lastWord = dot == std::string_view::npos ? initializer : initializer.substr(dot + 1);
-  name = name.substr(0, name.rfind('.') + 1) + std::string(lastWord);
+  name = name.substr(0, name.rfind('.') + 1) + std::string(lastWord(initializer));
   return signature.hasParameter(name) ? name : "";
 }
 
@@ -149,7 +147,7 @@ std::string lostAtReaders(const Graph &graph, const Signature &signature, const 
     if (taken.empty())
       taken = {nameAtReader(graph, signature, initializer, reader)};
     std::erase_if(taken, [&](const std::string &name) {
-      bool isBias = lastWordOf(name).ends_with("bias");
+      bool isBias = lastWord(name).ends_with("bias");
       return name.empty() || signature.held.count(name) || (isBias && reader.role != Role::Bias);
     });
     names.insert(taken.begin(), taken.end());

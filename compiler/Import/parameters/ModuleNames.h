@@ -9,6 +9,8 @@ namespace accum::import {
 /// A name such as state_dict has: `transformer.ln_f.bias`, `w`; not `onnx::MatMul_634`, `val_57`,
 /// `/h/Cast_output_0`.
 bool isModuleName(std::string_view name);
+/// `weight` of `layers.0.fc.weight`.
+std::string_view lastWord(std::string_view name);
 /// `layers.0.fc.weight` and `layers.11.fc.weight`: the same place in two copies of a layer.
 bool isSamePlaceInAnotherLayer(std::string_view a, std::string_view b);
 /// `decoder.fc.weight` as `model.decoder.fc.weight`, where every name of the file that holds `decoder` as a

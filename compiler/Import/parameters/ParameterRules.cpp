@@ -26,11 +26,6 @@ bool isRead(const std::vector<Reader> &readers, std::initializer_list<Role> role
   });
 }
 
-std::string_view lastWord(std::string_view name) {
-  size_t dot = name.rfind('.');
-  return dot == std::string_view::npos ? name : name.substr(dot + 1);
-}
-
 /// Buffers of well-known modules; a parameter never has these names.
 bool hasNameOfBuffer(std::string_view name) {
   return isOneOf(lastWord(name),

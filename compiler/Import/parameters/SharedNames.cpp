@@ -14,7 +14,6 @@ std::set<std::string> namesOf(const Parameter &parameter) {
   return names;
 }
 
-std::string_view lastWord(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 std::string moduleOf(const std::string &name) { return name.substr(0, name.rfind('.') + 1); }
 
 class Naming {
