@@ -32,10 +32,10 @@ command 6 encode kernel squares bytes=1024*m once
 command 7 whole kernel root bytes=64
 command 8 micro kernel shift bytes=1024*m
 command 9 micro kernel loss bytes=1024*m once
-command 10 micro kernel gradient backward bytes=1024*m once
+command 10 micro kernel gradient bytes=1024*m backward once
 command 11 update update sgd bytes=4096 once
 buffer 2:0 activation 1024*m producer=2 users=3
-buffer 4:0 constant 256 producer=4 users=5,8 whole-step
+buffer 4:0 constant 256 whole-step producer=4 users=5,8
 buffer 5:0 activation 1024*m producer=5 users=6
 buffer 7:0 constant 64 producer=7 users=9,10
 buffer 8:0 activation 1024*m producer=8 users=9,10
