@@ -25,17 +25,19 @@ public:
   StepRun(train::StepOp step, const StepData &data, int64_t m) : step(step), data(data), m(m) {}
 
   Sums run() {
-    Sums sums;
-    for (train::PhaseOp phase : step.getPhases())
+    Sums sums, totals;
+    for (train::PhaseOp phase : step.getPhases()) {
       if (phase.getLoop())
-        runLoop(phase, sums);
+        (phase == step.getMainLoop() ? sums : totals) = runLoop(phase);
       else if (!phase.updates())
         runOnce(phase);
+    }
     return sums;
   }
 
 private:
-  void runLoop(train::PhaseOp phase, Sums &sums) {
+  Sums runLoop(train::PhaseOp phase) {
+    Sums sums;
     for (int64_t first = 0; first < data.samples; first += m) {
       Evaluator values({m, first, {}, data.parameters});
       run(phase, inputs(first), values);
@@ -45,6 +47,7 @@ private:
     }
     for (auto [target, result] : llvm::zip_equal(phase.getAccumulators(), phase->getResults()))
       known[result] = sums[nameOf(target)];
+    return sums;
   }
 
   void runOnce(train::PhaseOp phase) {
