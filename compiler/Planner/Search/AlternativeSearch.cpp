@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// All choices where they are few; else cuts per price, improved decision by decision, then annealed.
+// All choices where they are few; else cuts per price, improved decision by decision, tiled layer by layer.
 #include "compiler/Planner/Search/Alternatives.h"
 #include "compiler/Planner/Search/Decisions.h"
 #include "compiler/Planner/Search/ParetoFront.h"
 #include "compiler/Planner/Search/PeakAnnealing.h"
 #include <algorithm>
+#include <cmath>
+#include <optional>
 #include <random>
 #include <string_view>
 #include <unordered_map>
@@ -40,6 +42,7 @@ private:
 namespace {
 
 constexpr size_t kHullPoints = 24;
+constexpr int kMixRounds = 3;
 /// Commands and buffers beyond which prices are not asked for: a cut may take a pass over the network for
 /// each command of a chain.
 constexpr int64_t kMostCut = 200'000;
@@ -55,6 +58,8 @@ constexpr int64_t kStale = 1500;
 constexpr int64_t kMostWalk = 8000, kFewestWalk = 100;
 /// Peaks between the lowest before those walks and the lowest behind them, for which the fastest is asked.
 constexpr int64_t kLevels = 4;
+/// Of the effort at both ends, what the size between them takes besides.
+constexpr int64_t kMiddleShare = 3;
 
 class Finder {
 public:
@@ -81,7 +86,8 @@ public:
       keepUseful(kFew);
     } else {
       seed();
-      explore();
+      explore(0, evaluations);
+      exploreMiddle(evaluations / kMiddleShare);
       // Behind everything, and besides what is kept of it: whatever lower peaks there are, no budget that
       // something fits has a slower plan for them.
       int64_t before = length();
@@ -97,22 +103,29 @@ public:
   }
 
 private:
-  /// Half of the evaluations for classes, a quarter for single commands, the rest for random moves.
-  void explore() {
+  /// From `begin` alternatives to `count` more: a third for classes, a third for mixtures, a sixth for single
+  /// commands, the rest for chance.
+  void explore(int64_t begin, int64_t count) {
+    auto share = [&](int64_t part, int64_t of) { return count * part / of; };
     auto each = static_cast<int64_t>(sizes.size());
     for (int64_t at = 0; at < each; ++at)
-      improve(sizes[at], false, (at + 1) * evaluations / (2 * each));
+      improve(sizes[at], false, begin + share(at + 1, 3 * each));
+    for (int round = 0; round < kMixRounds; ++round)
+      for (const FrontsAtSize &size : sizes)
+        mix(size, share(1, int64_t{3} * kMixRounds * each));
     for (int64_t at = 0, before = length(); at < each; ++at)
-      improve(sizes[at], true, before + (at + 1) * evaluations / (4 * each));
+      improve(sizes[at], true, before + share(at + 1, 6 * each));
     for (int64_t at = 0, before = length(); at < each; ++at)
-      randomMoves(sizes[at], before + (at + 1) * (evaluations - before) / each);
+      randomMoves(sizes[at], before + (at + 1) * (begin + count - before) / each);
   }
+  void exploreMiddle(int64_t count);
   int64_t length() const { return static_cast<int64_t>(found.list.size()); }
   bool isOver() const { return effort.deadline.hasPassed() || looked > kOvershoot * effort.visits / count; }
   void look(const Choice &choice);
   void seed();
   void seedCuts(const Choice &start, int64_t m);
   void improve(const FrontsAtSize &size, bool single, int64_t until);
+  void mix(const FrontsAtSize &size, int64_t count);
   void randomMoves(const FrontsAtSize &size, int64_t until);
   void lowerPeak(const FrontsAtSize &size);
   void speedUp(const FrontsAtSize &size, int64_t limit, int64_t until);
@@ -172,6 +185,28 @@ void Finder::look(const Choice &start) {
   found.list.push_back(std::move(entry));
 }
 
+/// Goes on from all so far at the size between the two, by its logarithm: what is best there lies on the
+/// front of neither.
+void Finder::exploreMiddle(int64_t count) {
+  int64_t smallest = sizes.back().m, largest = sizes.front().m;
+  auto m = static_cast<int64_t>(std::sqrt(static_cast<double>(smallest) * static_cast<double>(largest)));
+  if (m <= smallest || m >= largest)
+    return;
+  auto learn = [&](std::vector<FrontsAtSize> &those, int64_t from) {
+    for (int64_t index = from; index < length(); ++index)
+      for (FrontsAtSize &size : those)
+        size.add(found.list[index], static_cast<int>(index));
+  };
+  std::vector<FrontsAtSize> others;
+  others.push_back({m, 0, found.classTimes(times, m)});
+  learn(others, 0);
+  std::swap(sizes, others);
+  int64_t before = length();
+  explore(before, count);
+  std::swap(sizes, others);
+  learn(sizes, before);
+}
+
 void Finder::seed() {
   for (const FrontsAtSize &size : sizes)
     decisions.forVariants([&](const Choice &start) {
@@ -179,6 +214,9 @@ void Finder::seed() {
         return;
       if (count <= kMostCut)
         seedCuts(start, size.m);
+      for (int windows = 1; windows <= 16; windows *= 2)
+        if (std::optional<Choice> choice = decisions.checkpoints(start, windows))
+          look(*choice);
     });
 }
 
@@ -221,6 +259,22 @@ void Finder::improve(const FrontsAtSize &size, bool single, int64_t until) {
   }
   for (int index = 0; single && index < static_cast<int>(found.list.size()) && !isSpent(); ++index)
     expand(index);
+}
+
+/// Between neighbours of the front, gives the first layers the one and the rest the other: the more of them,
+/// the further the neighbours are apart.
+void Finder::mix(const FrontsAtSize &size, int64_t count) {
+  if (isOver())
+    return;
+  std::vector<ParetoFront::Member> best = size.lowest.list();
+  double seconds = best.back().seconds - best.front().seconds, bytes = best.front().bytes - best.back().bytes;
+  for (size_t at = 0; at + 1 < best.size(); ++at) {
+    double apart =
+        (best[at + 1].seconds - best[at].seconds) / seconds + (best[at].bytes - best[at + 1].bytes) / bytes;
+    auto share = static_cast<int64_t>(static_cast<double>(count) * apart / 2);
+    Choice less = found.list[best[at].index].choice, more = found.list[best[at + 1].index].choice;
+    decisions.forMixtures(less, more, share, [&](const Choice &choice) { look(choice); });
+  }
 }
 
 /// Changes a few decisions at once, drawn at random, of what is best so far.

@@ -18,7 +18,8 @@ bool isVaried(const Problem &problem, int index) {
 
 } // namespace
 
-Decisions::Decisions(const Problem &problem, const Recomputation &flow, bool recompute) : problem(problem) {
+Decisions::Decisions(const Problem &problem, const Recomputation &flow, bool recompute)
+    : problem(problem), flow(flow) {
   auto isMicro = [&](const Command &command) { return problem.isMain(command); };
   auto first = std::ranges::find_if(problem.commands, isMicro);
   auto last = std::find_if_not(first, problem.commands.end(), isMicro);
@@ -26,6 +27,8 @@ Decisions::Decisions(const Problem &problem, const Recomputation &flow, bool rec
       end = static_cast<int>(last - problem.commands.begin());
   auto mayRepeat = [&](int command) { return recompute && flow.isAllowed(command); };
   auto decides = [&](int command) { return mayRepeat(command) || isVaried(problem, command); };
+  for (size_t index = 0; index < problem.commands.size(); ++index)
+    unitOf.push_back(static_cast<int>(index));
   placeOf.assign(problem.commands.size(), {kNoIndex, 0});
   bool any = false;
   for (int command = begin; command < end; ++command)
@@ -33,6 +36,9 @@ Decisions::Decisions(const Problem &problem, const Recomputation &flow, bool rec
   if (!any)
     return;
   runs = repeatedWindows(problem, begin, end);
+  for (const WindowRun &run : runs)
+    for (int at = 0; at < run.period * run.count; ++at)
+      unitOf[run.begin + at] = run.begin + at / run.period * run.period;
   repeatable = classesOf(mayRepeat);
   varied = classesOf([&](int command) { return isVaried(problem, command); });
   for (size_t index = 0; index < repeatable.size(); ++index)
@@ -107,6 +113,24 @@ Choice Decisions::with(const Choice &start, const std::vector<char> &again) cons
   for (size_t index = 0; index < again.size(); ++index)
     for (int member : repeatable[index].members)
       choice.recomputed[member] = again[index];
+  return choice;
+}
+
+std::optional<Choice> Decisions::checkpoints(const Choice &start, int windows) const {
+  if (runs.empty() || repeatable.empty())
+    return std::nullopt;
+  Choice choice = start;
+  for (const WindowRun &run : runs)
+    for (int at = 0; at < run.period * run.count; ++at) {
+      int command = run.begin + at, group = at / run.period / windows;
+      int next = run.begin + (group + 1) * windows * run.period;
+      auto crosses = [&](int storage) {
+        return std::ranges::any_of(
+            flow.users(storage), [&](int user) { return user >= next && !problem.commands[user].backward; });
+      };
+      choice.recomputed[command] =
+          flow.isAllowed(command) && std::ranges::none_of(flow.results(command), crosses) ? 1 : 0;
+    }
   return choice;
 }
 
@@ -209,6 +233,32 @@ Choice Decisions::disturbedAt(const Choice &start, const std::vector<int> &comma
       choice.recomputed[members[at]] = again;
   }
   return choice;
+}
+
+void Decisions::forMixtures(const Choice &less, const Choice &more, int64_t count, const Visit &visit) const {
+  std::vector<int> units;
+  auto differs = [&](size_t command) {
+    return less.recomputed[command] != more.recomputed[command] ||
+           less.variants[command] != more.variants[command];
+  };
+  for (size_t command = 0; command < unitOf.size(); ++command)
+    if (differs(command) && problem.commands[command].follows == kNoIndex &&
+        (units.empty() || units.back() != unitOf[command]))
+      units.push_back(unitOf[command]);
+  auto total = static_cast<int64_t>(units.size());
+  for (int64_t step = 1; step <= count; ++step) {
+    int64_t taken = total * step / (count + 1);
+    if (taken == 0 || taken == total * (step - 1) / (count + 1))
+      continue;
+    Choice choice = less;
+    for (size_t command = 0; command < unitOf.size(); ++command) {
+      if (unitOf[command] >= units[taken])
+        continue;
+      choice.recomputed[command] = more.recomputed[command];
+      choice.variants[command] = more.variants[command];
+    }
+    visit(withVariant(choice, {}, 0));
+  }
 }
 
 } // namespace accum::planner

@@ -195,7 +195,8 @@ int64_t leastPeak(const Problem &problem, const DeviceProfile &profile, int64_t 
   return least;
 }
 
-/// What is faster and as low must not hide what is lower, by more than half a per cent.
+/// What is faster and as low must not hide the way to what is lower. These are problems on which it does not;
+/// docs/decisions/recomputation.md has how often it still does.
 TEST(Search, MoreWaysDoNotRaiseTheLowestPeak) {
   DeviceProfile profile = h100();
   constexpr int64_t m = 4;
@@ -204,9 +205,7 @@ TEST(Search, MoreWaysDoNotRaiseTheLowestPeak) {
     Problem problem = randomStep(random, 6, 6, 3);
     int64_t least = leastPeak(problem, profile, m);
     for (size_t variant : {0, 1})
-      EXPECT_LE(static_cast<double>(least),
-                1.005 * static_cast<double>(leastPeak(withOnly(problem, variant), profile, m)))
-          << round << ", " << variant;
+      EXPECT_LE(least, leastPeak(withOnly(problem, variant), profile, m)) << round << ", " << variant;
   }
 }
 
