@@ -5,6 +5,7 @@
 #include "runtime/files/SafetensorsWriter.h"
 #include "test/runtime/Command.h"
 #include "test/runtime/ToyArtifact.h"
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -226,7 +227,11 @@ TEST(BadArtifact, NamesThatAreNoTextAreShownAsSuch) {
   Scene setup;
   editManifest(setup.artifact, [](Manifest &manifest) { manifest.params[3].onnxName = strangeName(); });
   EXPECT_THAT(refusal(setup, 3), HasSubstr("parameter `a\\x00b\\x07` is missing [bad-artifact]\n"));
-  editManifest(setup.artifact, [](Manifest &manifest) { manifest.inputs[0].name = strangeName(); });
+  editManifest(setup.artifact, [](Manifest &manifest) {
+    for (PhaseSpec &phase : manifest.phases)
+      std::ranges::replace(phase.inputs, manifest.inputs[0].name, strangeName());
+    manifest.inputs[0].name = strangeName();
+  });
   EXPECT_THAT(accumRun(setup.artifact + " --describe").out,
               AllOf(HasSubstr("  a\\x00b\\x07"), HasSubstr("model hash")));
 }
