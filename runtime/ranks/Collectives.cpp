@@ -229,15 +229,19 @@ Status Collectives::broadcast(void *data, uint64_t bytes) {
   return {};
 }
 
-/// All ranks keep what this one has to say; who has an error of its own keeps that.
+/// An error that says no more than that other ranks did not come.
+static bool hasOnlyWaited(const Status &own) { return !own && own.error().slug == "rank-stalled"; }
+
+/// All ranks keep what the speaker has to say. Who knows an error of its own keeps that one.
 void Collectives::hear(const Status &own, int speaker) {
   constexpr size_t kMost = 2048;
+  bool listens = ownRank != speaker && (own || hasOnlyWaited(own));
   std::string text = own ? "" : format(own.error());
   std::vector<int64_t> words(kMost / sizeof(int64_t));
   if (ownRank == speaker)
     std::memcpy(words.data(), text.data(), std::min(text.size(), kMost - 1));
   std::string how = "another rank failed, and this one: ";
-  if (own) {
+  if (listens) {
     how = "another rank failed, rank " + std::to_string(speaker) + ": ";
     text =
         allReduce(words.data(), words.size(), ACCUM_I64) ? reinterpret_cast<const char *>(words.data()) : "";
@@ -251,7 +255,7 @@ void Collectives::hear(const Status &own, int speaker) {
 /// The largest number speaks: its exit code is part of it.
 Status Collectives::agree(const Status &own) {
   constexpr int64_t kCodes = 256;
-  bool waited = !own && own.error().slug == "rank-stalled";
+  bool waited = hasOnlyWaited(own);
   int64_t weight = own ? 0 : kCodes * (count - ownRank + (waited ? 0 : count)) + own.error().exitCode;
   // Who has waited already has little patience left.
   auto speaker = maximum(weight, waited ? watchdogSeconds() / 20 : watchdogSeconds());

@@ -220,9 +220,12 @@ struct Pair {
 
 TEST(CudaErrors, ADeadPeerEndsTheJob) {
   Pair pair;
-  // By an error, by a signal; in the middle of a step, at its sums, while the ranks meet.
-  for (const char *failing : {"run:residual_f64@3=700", "run:residual_f64@3=-9", "run:residual_f64@9=-9",
-                              "ncclAllReduce=-9", "ncclAllReduce@3=-9", "ncclCommInitRank=-9"})
+  // By an error it says that it leaves.
+  EXPECT_THAT(pair.run("run:residual_f64@3=700", "20").err,
+              HasSubstr("rank 1 has left after 0 steps, rank 0 is in step 1 [other-call]"));
+  // By a signal; in the middle of a step, at its sums, while the ranks meet.
+  for (const char *failing : {"run:residual_f64@3=-9", "run:residual_f64@9=-9", "ncclAllReduce=-9",
+                              "ncclAllReduce@3=-9", "ncclCommInitRank=-9"})
     EXPECT_THAT(pair.run(failing, "20").err,
                 HasSubstr("rank 1 has died: its connection is closed [rank-stalled]"))
         << failing;
