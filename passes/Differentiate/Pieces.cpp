@@ -51,6 +51,14 @@ Number At::unary(Fn fn, double a) const {
     return std::fabs(a);
   case Fn::exp:
     return std::exp(a);
+  case Fn::expm1:
+    return std::expm1(a);
+  case Fn::log:
+    return std::log(a);
+  case Fn::log1p:
+    return std::log1p(a);
+  case Fn::softplus:
+    return std::log1p(std::exp(a));
   case Fn::relu:
     return std::max(a, 0.0);
   case Fn::tanh:
