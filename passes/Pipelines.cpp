@@ -97,13 +97,17 @@ void buildFusePipeline(OpPassManager &manager, const PhaseOptions &options) {
     addFusePasses(manager, options, /*tiles=*/false);
 }
 
-void buildSchedulePipeline(OpPassManager &manager, const PhaseOptions &options) {
+void buildBindPipeline(OpPassManager &manager, const PhaseOptions &options) {
   manager.addPass(createRepeatCommands());
   manager.addPass(createShardUpdate());
   manager.addPass(createShardCopies());
   if (options.cuda)
     manager.addPass(createLaunchAttention());
   manager.addPass(createBindMicroBatch());
+}
+
+void buildSchedulePipeline(OpPassManager &manager, const PhaseOptions &options) {
+  buildBindPipeline(manager, options);
   manager.addPass(createBuildProgram());
 }
 

@@ -30,6 +30,8 @@ void buildDifferentiatePipeline(mlir::OpPassManager &manager, const PhaseOptions
 /// kernels: where it may be either, the module holds the second form as the module `kOtherForm` in it, until
 /// the plan decides.
 void buildFusePipeline(mlir::OpPassManager &manager, const PhaseOptions &options);
+/// A planned step to commands of its micro-batch, which the program is made of.
+void buildBindPipeline(mlir::OpPassManager &manager, const PhaseOptions &options);
 /// A planned step to the program.
 void buildSchedulePipeline(mlir::OpPassManager &manager, const PhaseOptions &options);
 

@@ -156,6 +156,9 @@ typedef struct accum_ctx {
   int32_t rank, size;
   uint64_t samples; /* valid samples of this step's global window, over all ranks: the `N` of a graph that
                        reads it */
+  /* Of a program that has several lengths (the manifest's `lengths`): the micro-steps of each, whose sum is
+   * k_steps. A program of one length does not read it. */
+  const uint32_t *micro_steps;
 } accum_ctx;
 
 /* Every function returns 0 on success. A program that gets non-zero from a call returns it at once: command
@@ -165,7 +168,8 @@ typedef struct accum_runtime_v1 {
   uint32_t abi, size;
   /* Binds ctx->inputs to the rows [first_row, first_row + valid) of this rank's share of the global window;
    * spare rows repeat a real sample. `phase` is a position in the manifest's `phases`, of a loop over
-   * micro-batches; those of its inputs that the manifest lists there are brought. */
+   * micro-batches; those of its inputs that the manifest lists there are brought. Each length has a loop of
+   * its own, whose k begins at 0; first_row goes on from length to length. */
   int (*begin_micro)(accum_ctx *, uint32_t phase, uint32_t k, uint64_t *first_row, uint32_t *valid);
   /* Observer: profile, parameter prints. The one of the last micro-step of the phase that adds to gradients
    * is called after the update. */

@@ -51,7 +51,10 @@ void Diagnostics::add(const std::string &message, const std::vector<std::string>
   messages.push_back({Severity::Error, subject, message, notes});
 }
 
-void Diagnostics::addNotice(const std::string &text) { messages.push_back({Severity::Notice, "", text, {}}); }
+void Diagnostics::addNotice(const std::string &text) {
+  if (!isQuiet)
+    messages.push_back({Severity::Notice, "", text, {}});
+}
 
 void Diagnostics::addNote(const std::string &text) {
   if (messages.empty())

@@ -28,6 +28,8 @@ public:
   /// Errors from rooms that do not use MLIR.
   void add(const std::string &message, const std::vector<std::string> &notes = {});
   void addNotice(const std::string &text);
+  /// From now on notices are left out, as of a model that is compiled once more.
+  void quietNotices(bool quiet) { isQuiet = quiet; }
   /// Below the last message.
   void addNote(const std::string &text);
   /// Something failed, and all of it because the graph relates samples.
@@ -40,6 +42,7 @@ private:
 
   std::string subject;
   std::vector<Message> messages;
+  bool isQuiet = false;
   mlir::ScopedDiagnosticHandler handler;
 };
 

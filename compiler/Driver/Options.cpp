@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // accumc's command line.
 #include "compiler/Driver/Options.h"
+#include "compiler/Driver/LengthOptions.h"
 #include "compiler/Driver/UnknownArguments.h"
 #include "compiler/Planner/Problem/Options.h"
 #include "compiler/Planner/Problem/Quantity.h"
@@ -19,7 +20,7 @@ namespace {
 struct Raw {
   std::vector<std::string> dims;
   std::string memory, accumulationSteps;
-  std::string batch, devices;
+  std::string batch, devices, lengthsCount;
 };
 
 /// Options that the surface has and that are not built.
@@ -48,7 +49,13 @@ void addModelOptions(CLI::App &app, Options &options, Raw &raw) {
          "auto, an output's name, or cross-entropy|causal-lm|next-token|mse|bce[:OUTPUT] (default: auto)")
       ->check(notEmpty);
   app.add_option("--dim", raw.dims,
-                 "size of a symbolic dimension other than the batch: NAME=SIZE, or A,B=SIZE");
+                 "size of a symbolic dimension other than the batch: NAME=SIZE, or A,B=SIZE; several sizes of a "
+                 "dimension that is padded: NAME=16,32,64, or NAME=auto:LONGEST");
+  app.add_option("--lengths", options.lengths.file,
+                 "what auto:LONGEST chooses sizes for: a data file, or lines of `length count`")
+      ->check(notEmpty);
+  app.add_option("--lengths-count", raw.lengthsCount, "at most so many sizes are chosen (default: 6)")
+      ->check(planner::countComplaint);
   app.add_option(
          "--batch-dim", options.batchDim,
          "which symbolic dimension is the batch: NAME, or A,B where inputs have names of their own for it")
@@ -159,17 +166,8 @@ constexpr const char *kExamples =
 
 /// Checks what CLI11 cannot; a message where something is wrong.
 std::string complete(Options &options, const Raw &raw) {
-  for (const std::string &dim : raw.dims) {
-    size_t equals = dim.find('=');
-    if (equals == std::string::npos || equals == 0 ||
-        !planner::countComplaint(dim.substr(equals + 1)).empty())
-      return fmt::format("--dim {}: expected NAME=SIZE with a positive size [usage]", dim);
-    std::pair<std::string, int64_t> sized{dim.substr(0, equals), std::stoll(dim.substr(equals + 1))};
-    for (const auto &[name, size] : options.dims)
-      if (name == sized.first && size != sized.second)
-        return fmt::format("--dim {}: is given two sizes, {} and {} [usage]", name, size, sized.second);
-    options.dims.push_back(sized);
-  }
+  if (std::string message = readDims(options, raw.dims, raw.lengthsCount); !message.empty())
+    return message;
   if (!raw.memory.empty()) {
     auto bytes = planner::parseBytes(raw.memory);
     if (!bytes)

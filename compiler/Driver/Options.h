@@ -20,6 +20,19 @@ struct ExploredSize {
   bool chosen = false;
 };
 
+/// Dimensions that several sizes are compiled of, in one program.
+struct LengthOptions {
+  std::vector<std::string> dims;           ///< `--dim` names, one entry a dimension; none: every size is one
+  std::vector<std::vector<int64_t>> sizes; ///< ascending; of each length the size of every dimension
+  std::vector<int64_t> longest;            ///< `auto:LONGEST` of each dimension: the sizes are chosen
+  std::string file;                        ///< --lengths
+  std::string comparison;                  ///< what other numbers of sizes would take, in words
+  std::vector<double> shares;              ///< of the samples, by length; empty: not known
+  int64_t count = 6;                       ///< --lengths-count: at most so many are chosen
+
+  bool any() const { return !dims.empty(); }
+};
+
 /// The command line after parsing; docs in Options.cpp's help texts, which are the one place where they
 /// stand.
 struct Options {
@@ -29,6 +42,7 @@ struct Options {
   int64_t devices = 1;
   std::string loss = "auto";
   std::vector<std::pair<std::string, int64_t>> dims;
+  LengthOptions lengths;
   std::string batchDim;
   std::vector<std::string> trainable, freeze, ties, trustBackward;
   bool untie = false;

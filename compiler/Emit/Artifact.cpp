@@ -67,6 +67,13 @@ LogicalResult writeKernels(ModuleOp module, const ArtifactOptions &options, cons
   return compileKernels(module, {options.cpu, options.reference}, path);
 }
 
+LogicalResult writeMorePlans(ModuleOp module, const ArtifactOptions &options, OutputFolder &folder) {
+  for (const auto &[name, text] : options.morePlans)
+    if (failed(check(module, folder.writeText(name, text))))
+      return failure();
+  return success();
+}
+
 /// Sizes and checksums of what stands in the folder by now.
 LogicalResult listFiles(ModuleOp module, const OutputFolder &folder, runtime::Manifest &manifest) {
   std::vector<std::string> names;
@@ -99,6 +106,7 @@ LogicalResult writeArtifact(ModuleOp module, const ArtifactOptions &options) {
       failed(writeProgram(module, program, options, **folder)) ||
       failed(writeKernels(module, options, **folder, *manifest)) ||
       failed(check(module, (*folder)->writeText("plan.json", options.plan))) ||
+      failed(writeMorePlans(module, options, **folder)) ||
       failed(listFiles(module, **folder, *manifest)) ||
       failed(check(module, (*folder)->writeText("manifest.json", runtime::toJson(*manifest)))))
     return failure();

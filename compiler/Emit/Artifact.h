@@ -14,6 +14,7 @@ struct ArtifactOptions {
   std::string model;  ///< the model's file; parameters' files are beside it
   std::string labels; ///< label convention, for people; empty: none
   std::string plan;   ///< plan.json's text
+  std::vector<std::pair<std::string, std::string>> morePlans; ///< of each length: the file's name, its text
   std::string cpu = "native"; ///< see targetCpuNamed (compiler/Emit/Objects.h)
   std::vector<std::string> argv;
   int64_t batch = 0;        ///< global

@@ -22,6 +22,7 @@ runtime::Synthesize synthesizeNamed(StringRef name) {
       .Case("ones", runtime::Synthesize::Ones)
       .Case("zeros", runtime::Synthesize::Zeros)
       .Case("iota", runtime::Synthesize::Iota)
+      .Case("position", runtime::Synthesize::Position)
       .Default(runtime::Synthesize::None);
 }
 
@@ -40,6 +41,12 @@ runtime::InputSpec inputOf(DictionaryAttr input, std::optional<int64_t> wholeBat
     spec.batchDim = axis.getInt();
     spec.shape[*spec.batchDim] /= *wholeBatch;
   }
+  if (auto padded = input.getAs<DictionaryAttr>("padded"))
+    spec.padded = runtime::PaddedAxis{padded.getAs<IntegerAttr>("axis").getInt(),
+                                      padded.getAs<IntegerAttr>("dim").getInt(),
+                                      padded.getAs<FloatAttr>("fill").getValueAsDouble(),
+                                      padded.getAs<BoolAttr>("mask").getValue(),
+                                      padded.getAs<BoolAttr>("ones").getValue()};
   if (auto bound = input.getAs<IntegerAttr>("bound"))
     spec.bound = bound.getInt();
   if (auto ignore = input.getAs<IntegerAttr>("ignore_index"))
@@ -49,12 +56,29 @@ runtime::InputSpec inputOf(DictionaryAttr input, std::optional<int64_t> wholeBat
   return spec;
 }
 
+uint32_t lengthOf(DictionaryAttr phase) {
+  auto length = phase.getAs<IntegerAttr>("length");
+  return length ? static_cast<uint32_t>(length.getInt()) : 0;
+}
+
+void addLengths(ModuleOp module, device::ProgramOp program, runtime::Manifest &manifest) {
+  if (!program.getLengths())
+    return;
+  for (auto dim : module->getAttrOfType<ArrayAttr>(train::kLengthDims).getAsRange<StringAttr>())
+    manifest.lengthDims.push_back(dim.str());
+  for (auto length : program.getLengths()->getAsRange<DictionaryAttr>())
+    manifest.lengths.push_back({length.getAs<DenseI64ArrayAttr>("sizes").asArrayRef().vec(),
+                                length.getAs<IntegerAttr>("m").getInt(),
+                                length.getAs<FloatAttr>("seconds").getValueAsDouble()});
+}
+
 /// The phases, and which inputs each loop reads.
 void addPhases(device::ProgramOp program, runtime::Manifest &manifest) {
   for (auto phase : program.getPhases().getAsRange<DictionaryAttr>())
     manifest.phases.push_back({.name = phase.getAs<StringAttr>("name").str(),
                                .isEval = phase.contains("eval"),
                                .isLoop = phase.contains("loop"),
+                               .length = lengthOf(phase),
                                .addsGradients = phase.contains("gradients")});
   std::vector<std::set<size_t>> reads(manifest.phases.size());
   program.walk([&](device::BufferOp buffer) {
@@ -152,6 +176,7 @@ FailureOr<runtime::Manifest> makeManifest(ModuleOp module, device::ProgramOp pro
   for (auto input : program.getInputs().getAsRange<DictionaryAttr>())
     manifest.inputs.push_back(inputOf(input, train::wholeBatchOf(module)));
   runtime::markRuntimeInputs(manifest.inputs);
+  addLengths(module, program, manifest);
   addPhases(program, manifest);
   for (auto [param, spec] : llvm::zip_equal(module.getOps<train::ParamOp>(), manifest.params)) {
     spec.onnxName = train::onnxName(param).str();

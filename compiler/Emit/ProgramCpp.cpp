@@ -20,7 +20,8 @@ constexpr StringRef kReserved[] = {"ctx",        "k",      "k_steps", "hyper",  
                                    "first",      "failed", "rng",     "last",    "write",   "add",
                                    "accumulate", "step",   "eval",    "launch",  "gemm",    "main",
                                    "attention",  "Matrix", "Batch",   "uint8_t", "int32_t", "uint32_t",
-                                   "uint64_t",   "std",    "Kernel",  "program"};
+                                   "uint64_t",   "std",    "Kernel",  "program",
+                                   "done"};
 
 template <typename Op> bool uses(mlir::Region &region, llvm::function_ref<bool(Op)> what) {
   return region
@@ -85,13 +86,22 @@ void CppPrinter::printKernels() {
   out << "};\n\n";
 }
 
+/// `16`, or `16x8` where two dimensions have several sizes.
+static std::string lengthText(mlir::Attribute length) {
+  auto sizes = llvm::cast<mlir::DictionaryAttr>(length).getAs<mlir::DenseI64ArrayAttr>("sizes");
+  return llvm::join(llvm::map_range(sizes.asArrayRef(), [](int64_t size) { return std::to_string(size); }), "x");
+}
+
 void CppPrinter::printPhases() {
   CppNames taken(kReserved);
   out << "// Rows of the manifest's `phases`: the loops over micro-batches.\nnamespace phase {\n";
   for (auto [number, attribute] : llvm::enumerate(program.getPhases())) {
     auto row = llvm::cast<mlir::DictionaryAttr>(attribute);
     llvm::StringRef prefix = row.contains("eval") ? "eval " : "";
-    phases.push_back(taken.unique((prefix + row.getAs<mlir::StringAttr>("name").getValue()).str()));
+    std::string name = (prefix + row.getAs<mlir::StringAttr>("name").getValue()).str();
+    if (auto length = row.getAs<mlir::IntegerAttr>("length"))
+      name += " at " + lengthText((*program.getLengths())[length.getInt()]);
+    phases.push_back(taken.unique(name));
     if (row.contains("loop"))
       out << "constexpr uint32_t " << phases.back() << " = " << number << ";\n";
   }
@@ -106,6 +116,8 @@ void CppPrinter::printFunction(StringRef signature, mlir::Region &region) {
     line() << "const uint64_t *const rng = ctx->rng; // seed, step, samples before, rank, 0, 1, 2 ...\n";
   if (uses<LaunchOp>(region, [](LaunchOp launch) { return launch.getUpdate().has_value(); }))
     line() << "[[maybe_unused]] const uint8_t *const add = ctx->flags, *const write = ctx->flags + 1;\n";
+  if (program.getLengths())
+    line() << "[[maybe_unused]] uint32_t done = 0; // micro-steps of the loops of a phase, one for each length\n";
   printBlock(region.front());
   line() << "return 0;\n";
   out << "}\n\n";
@@ -232,15 +244,22 @@ void CppPrinter::printCheck(const std::string &call) {
 }
 
 void CppPrinter::printLoop(ForMicroOp loop) {
-  line() << "for (uint32_t k = 0; k < k_steps; ++k) {\n";
+  std::optional<int64_t> length = loop.length();
+  StringRef position = length ? "done" : "k";
+  if (length == 0)
+    line() << "done = 0;\n";
+  if (length)
+    line() << formatv("for (uint32_t k = 0; k < ctx->micro_steps[{0}]; ++k, ++done) {{\n", *length);
+  else
+    line() << "for (uint32_t k = 0; k < k_steps; ++k) {\n";
   ++depth;
   line() << "uint64_t row;\n";
   line() << "uint32_t rows;\n";
   printCheck(formatv("ctx->rt->begin_micro(ctx, phase::{0}, k, &row, &rows)", phases[loop.getPhase()]));
-  line() << "[[maybe_unused]] const bool first = k == 0;\n";
+  line() << "[[maybe_unused]] const bool first = " << position << " == 0;\n";
   if (uses<StartAllReduceOp>(loop.getBody(), [](StartAllReduceOp) { return true; }) ||
       uses<ReduceScatterOp>(loop.getBody(), [](ReduceScatterOp reduce) { return reduce.getIfLast(); }))
-    line() << "const bool last = k + 1 == k_steps;\n";
+    line() << "const bool last = " << position << " + 1 == k_steps;\n";
   if (uses<LaunchOp>(loop.getBody(),
                      [&](LaunchOp launch) { return launch->getParentOp() == loop && accumulates(launch); }))
     line() << "const uint8_t *const accumulate = first ? write : add; // results of all micro-steps add up\n";
@@ -249,7 +268,7 @@ void CppPrinter::printLoop(ForMicroOp loop) {
   scope = outer;
   std::string end = formatv("ctx->rt->end_micro(ctx, phase::{0}, k)", phases[loop.getPhase()]);
   if (loop.addsGradients()) {
-    line() << "if (k + 1 == k_steps)\n";
+    line() << "if (" << position << " + 1 == k_steps)\n";
     line() << "  break; // the last one ends after the update\n";
   }
   printCheck(end);

@@ -69,6 +69,7 @@ private:
   llvm::PHINode *result;
   llvm::Value *context, *steps, *hyper, *runtime;
   llvm::Value *arguments, *gemmWords, *attentionWords, *row, *rows;
+  llvm::Value *done; ///< with several lengths: how many micro-steps of a phase's loops are over
   // Inside a loop: whether this is the first micro-step and slice, or the last micro-step, an i1.
   llvm::Value *first = nullptr, *last = nullptr;
   llvm::SmallVector<llvm::Value *, 2> rounds; ///< of the loops over slices around the builder, i64
@@ -96,6 +97,8 @@ FunctionWriter::FunctionWriter(llvm::Function *function, mlir::Region &region)
   attentionWords = b.CreateAlloca(b.getInt64Ty(), b.getInt64(sizeof(accum_attention) / 8), "attention");
   row = b.CreateAlloca(b.getInt64Ty(), nullptr, "row");
   rows = b.CreateAlloca(b.getInt32Ty(), nullptr, "rows");
+  done = region.getParentOfType<ProgramOp>().getLengths() ? b.CreateAlloca(b.getInt32Ty(), nullptr, "done")
+                                                          : nullptr;
   runtime = load(ptr, context, offsetof(accum_ctx, rt));
 }
 
@@ -209,31 +212,45 @@ void FunctionWriter::endMicro(uint64_t phase, llvm::Value *k) {
   check(call(offsetof(accum_runtime_v1, end_micro), {b.getInt32(static_cast<uint32_t>(phase)), k}));
 }
 
+/// Of several lengths each has a loop, and the first micro-step of all of them is the first.
 void FunctionWriter::writeLoop(ForMicroOp loop) {
+  std::optional<int64_t> length = loop.length();
+  llvm::Value *count = steps;
+  if (length)
+    count = load(b.getInt32Ty(), load(ptr, context, offsetof(accum_ctx, micro_steps)),
+                 static_cast<uint64_t>(*length) * sizeof(uint32_t));
+  if (length == 0)
+    b.CreateStore(b.getInt32(0), done);
   llvm::BasicBlock *before = b.GetInsertBlock(), *head = newBlock("head"), *body = newBlock("body"),
-                   *done = newBlock("done");
+                   *end = newBlock("done");
   b.CreateBr(head);
   b.SetInsertPoint(head);
   llvm::PHINode *k = b.CreatePHI(b.getInt32Ty(), 2, "k");
   k->addIncoming(b.getInt32(0), before);
-  b.CreateCondBr(b.CreateICmpULT(k, steps), body, done);
+  b.CreateCondBr(b.CreateICmpULT(k, count), body, end);
   b.SetInsertPoint(body);
   llvm::Value *phase = b.getInt32(static_cast<uint32_t>(loop.getPhase()));
   check(call(offsetof(accum_runtime_v1, begin_micro), {phase, k, row, rows}));
   llvm::Value *next = b.CreateAdd(k, b.getInt32(1));
-  first = b.CreateIsNull(k, "first");
-  last = b.CreateICmpEQ(next, steps, "last");
+  llvm::Value *position = k;
+  if (length)
+    position = b.CreateLoad(b.getInt32Ty(), done);
+  llvm::Value *after = length ? b.CreateAdd(position, b.getInt32(1)) : next;
+  first = b.CreateIsNull(position, "first");
+  last = b.CreateICmpEQ(after, steps, "last");
+  if (length)
+    b.CreateStore(after, done);
   writeBlock(loop.getBody().front());
   first = last = nullptr;
   if (loop.addsGradients()) { // the last one is ended after the update
     llvm::BasicBlock *more = newBlock("more");
-    b.CreateCondBr(b.CreateICmpULT(next, steps), more, done);
+    b.CreateCondBr(b.CreateICmpULT(after, steps), more, end);
     b.SetInsertPoint(more);
   }
   endMicro(loop.getPhase(), k);
   k->addIncoming(next, b.GetInsertBlock());
   b.CreateBr(head);
-  b.SetInsertPoint(done);
+  b.SetInsertPoint(end);
 }
 
 void FunctionWriter::writeSlices(ForSlicesOp loop) {

@@ -154,6 +154,11 @@ static DictionaryAttr phaseAt(Operation *op, uint64_t number) {
 
 bool ForMicroOp::addsGradients() { return phaseAt(*this, getPhase()).contains("gradients"); }
 
+std::optional<int64_t> ForMicroOp::length() {
+  auto length = phaseAt(*this, getPhase()).getAs<IntegerAttr>("length");
+  return length ? std::optional(length.getInt()) : std::nullopt;
+}
+
 LogicalResult ForMicroOp::verify() {
   auto program = (*this)->getParentOfType<ProgramOp>();
   DictionaryAttr phase = program ? phaseAt(*this, getPhase()) : DictionaryAttr();
@@ -163,6 +168,9 @@ LogicalResult ForMicroOp::verify() {
   if (inEval != phase.contains("eval"))
     return emitOpError("is of phase ")
            << phase.get("name") << ", which is part of " << (inEval ? "the step" : "the evaluation");
+  auto lengths = static_cast<int64_t>(program.getLengths() ? program.getLengths()->size() : 0);
+  if (auto own = length(); own.has_value() != (lengths > 0) || own.value_or(0) < 0 || own.value_or(-1) >= lengths)
+    return emitOpError("is of a length that the program does not list");
   return success();
 }
 

@@ -23,13 +23,15 @@ def Device_ProgramOp : Device_Op<"program", [Symbol, IsolatedFromAbove, NoTermin
     placement), bound, synthesize), `gradients` (symbols of the trained parameters), `scalars` (dictionaries: name,
     type), `optimizer`, and `shard` where the state is sharded (as in a plan). `phases`, of the step and then of the
     evaluation: dictionaries with name, `loop` where it is a loop over micro-batches, `gradients` where that one adds to
-    gradients, `eval` for phases of the evaluation.
+    gradients, `eval` for phases of the evaluation. `lengths`, where a dimension has several sizes: a dictionary for
+    each, ascending, with `sizes`, `m`, `seconds` (predicted, of a micro-step); each loop then has a phase per length,
+    whose `length` is a position in that list, and `m` is that of the last.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$m, I64Attr:$devices, I64Attr:$state_bytes,
                        I64Attr:$scratch_bytes, DefaultValuedAttr<ArrayAttr, "{}">:$inputs,
                        DefaultValuedAttr<ArrayAttr, "{}">:$gradients, DefaultValuedAttr<ArrayAttr, "{}">:$scalars,
                        DefaultValuedAttr<StrAttr, "\"\"">:$optimizer, OptionalAttr<DictionaryAttr>:$shard,
-                       DefaultValuedAttr<ArrayAttr, "{}">:$phases);
+                       DefaultValuedAttr<ArrayAttr, "{}">:$phases, OptionalAttr<ArrayAttr>:$lengths);
   let regions = (region SizedRegion<1>:$step, SizedRegion<1>:$eval);
   let assemblyFormat = [{
     $sym_name `m` $m `devices` $devices `state` $state_bytes `bytes` `scratch` $scratch_bytes `bytes`
@@ -77,7 +79,8 @@ def Device_ForMicroOp : Device_Op<"for_micro", [NoTerminator, NoRegionArguments,
   let summary = "for k in 0 .. K: begin_micro, the body, end_micro";
   let description = [{
     K is the program's run-time argument, `phase` a position in the program's `phases`. Of the loop that adds to gradients
-    the last end_micro is left to `device.end_micro`, which stands after the update.
+    the last end_micro is left to `device.end_micro`, which stands after the update. With several lengths K is that
+    length's, and the first and the last micro-step are those of all loops of the phase.
   }];
   let arguments = (ins I64Attr:$phase);
   let regions = (region SizedRegion<1>:$body);
@@ -85,6 +88,8 @@ def Device_ForMicroOp : Device_Op<"for_micro", [NoTerminator, NoRegionArguments,
   let extraClassDeclaration = [{
     /// Of its phase.
     bool addsGradients();
+    /// A position in the program's `lengths`; nothing where it has one length.
+    std::optional<int64_t> length();
   }];
   let hasVerifier = 1;
 }

@@ -15,10 +15,14 @@ def NN_DropoutOp : NN_PureOp<"dropout"> {
     exists, then (rng: tensor<3xi64> = seed, step, samples before this call; first_row: tensor<i64>). `dim` and `outer`
     say which axis holds the samples (as in #nn.batched); absent, the value has no sample axis and the mask is the same
     everywhere.
+
+    Where a model has several lengths the second source is the position of each sample (tensor<1xi64, batched>), and
+    elements are numbered as in the slab of the largest length: `keyed` is that one's shape, with `outer` and `rows` in the
+    place of the axis that holds the samples.
   }];
   let arguments = (ins NN_Tensor:$input, Variadic<NN_Tensor>:$source, F64Attr:$ratio, I64Attr:$key,
                        OptionalAttr<I64Attr>:$dim, OptionalAttr<I64Attr>:$outer, OptionalAttr<I64Attr>:$rows,
-                       UnitAttr:$seeded);
+                       UnitAttr:$seeded, OptionalAttr<DenseI64ArrayAttr>:$keyed);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "`(` operands `)` attr-dict `:` functional-type(operands, $result)";
   let hasVerifier = 1;
@@ -45,7 +49,8 @@ def NN_RandomOp : NN_PureOp<"random", [AttrSizedOperandSegments]> {
   }];
   let arguments = (ins Optional<NN_Tensor>:$like, Variadic<NN_Tensor>:$source, NN_RandomKindAttr:$kind, I64Attr:$key,
                        UnitAttr:$seeded, OptionalAttr<F64Attr>:$ratio, OptionalAttr<I64Attr>:$dim,
-                       OptionalAttr<I64Attr>:$outer, OptionalAttr<I64Attr>:$rows);
+                       OptionalAttr<I64Attr>:$outer, OptionalAttr<I64Attr>:$rows,
+                       OptionalAttr<DenseI64ArrayAttr>:$keyed);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = [{
     $kind (` ` `like` $like^ `:` type($like))? (` ` `(` $source^ `:` type($source) `)`)? attr-dict `:` type($result)

@@ -33,4 +33,7 @@ inline constexpr llvm::StringLiteral kBatchAxis = "train.batch_axis";
 /// The same in the description of a step's input.
 inline constexpr llvm::StringLiteral kInputBatchAxis = "batch_axis";
 
+/// On a module of several lengths: names of the dimensions that have several sizes.
+inline constexpr llvm::StringLiteral kLengthDims = "accum.length_dims";
+
 } // namespace accum::train

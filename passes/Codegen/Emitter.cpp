@@ -67,7 +67,7 @@ Element Emitter::compute(Value value, ArrayRef<Index> at, Mask mask) {
           .Case<nn::GatherOp>([&](auto op) { return gather(op, at, mask); })
           .Case<nn::GatherElementsOp>([&](auto op) { return gatherElements(op, at, mask); })
           .Case<nn::DropoutOp>([&](auto op) { return dropout(op, at, mask); })
-          .Case<nn::RandomOp>([&](auto op) { return random(op, at); })
+          .Case<nn::RandomOp>([&](auto op) { return random(op, at, mask); })
           .Case<nn::MaskRowsOp>([&](auto op) { return maskRows(op, at, mask); })
           .Case<nn::ShareOp>([&](auto op) { return share(op, at, mask); })
           .Default([&](Operation *op) {

@@ -139,7 +139,7 @@ private:
   Element gather(nn::GatherOp op, mlir::ArrayRef<Index> at, Mask mask);
   Element gatherElements(nn::GatherElementsOp op, mlir::ArrayRef<Index> at, Mask mask);
   Element dropout(nn::DropoutOp op, mlir::ArrayRef<Index> at, Mask mask);
-  Element random(nn::RandomOp op, mlir::ArrayRef<Index> at);
+  Element random(nn::RandomOp op, mlir::ArrayRef<Index> at, Mask mask);
   Element maskRows(nn::MaskRowsOp op, mlir::ArrayRef<Index> at, Mask mask);
   Element share(nn::ShareOp op, mlir::ArrayRef<Index> at, Mask mask);
 
@@ -196,7 +196,7 @@ private:
     mlir::Value first, second; ///< i32, independent of each other
     Scope *scope;
   };
-  template <class Op> RandomWords randomWords(Op op, mlir::ArrayRef<Index> at);
+  template <class Op> RandomWords randomWords(Op op, mlir::ArrayRef<Index> at, Mask mask);
   Element keep(const RandomWords &drawn, double ratio, Element input);
   Index arithmetic(mlir::StringRef name, Index a, Index b, Index::Form form,
                    llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)> build);

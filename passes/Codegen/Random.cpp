@@ -157,7 +157,7 @@ Element Emitter::half(Element wide, bool high) {
 
 /// Counter: element of the sample's slab, sample in the global window, step (low, high). Key: seed ^ op key,
 /// or the op's key alone where it is a seed itself.
-template <class Op> Emitter::RandomWords Emitter::randomWords(Op op, ArrayRef<Index> at) {
+template <class Op> Emitter::RandomWords Emitter::randomWords(Op op, ArrayRef<Index> at, Mask mask) {
   auto type = mlir::cast<RankedTensorType>(op.getType());
   SmallVector<Index> where(at);
   SmallVector<int64_t> slab(type.getShape());
@@ -166,12 +166,30 @@ template <class Op> Emitter::RandomWords Emitter::randomWords(Op op, ArrayRef<In
   if (op.getDim()) {
     int64_t dim = *op.getDim(), outer = op.getOuter().value_or(1), rows = op.getRows().value_or(1);
     auto position = samplePosition(at[dim], type.getDimSize(dim), outer, rows);
+    Element before = keyedBy(2);
+    if (mlir::cast<RankedTensorType>(op.getSource()[1].getType()).getRank() == 1) {
+      Element place = element(op.getSource()[1], {position.sample}, mask);
+      bool isVector = isa<VectorType>(place.value.getType());
+      sample = {place.value, place.scope, isVector ? Index::Form::Vector : Index::Form::Uniform};
+    } else {
+      Element firstRow = element(op.getSource()[1], {}, {});
+      sample = add(position.sample, uniform(firstRow.value, firstRow.scope));
+    }
+    sample = add(sample, uniform(before.value, before.scope));
+    if (op.getKeyed()) {
+      outer = (*op.getKeyed())[dim];
+      rows = (*op.getKeyed())[dim + 1];
+    }
     where[dim] = linearize({position.outer, position.row}, {outer, rows});
     slab[dim] = outer * rows;
-    Element firstRow = element(op.getSource()[1], {}, {}), before = keyedBy(2);
-    sample = add(position.sample, uniform(firstRow.value, firstRow.scope));
-    sample = add(sample, uniform(before.value, before.scope));
   }
+  if (op.getKeyed()) // the axis of the samples stands there as two
+    for (size_t d = 0, from = 0; d < slab.size(); ++d, ++from) {
+      bool hasSamples = op.getDim() && d == *op.getDim();
+      if (!hasSamples)
+        slab[d] = (*op.getKeyed())[from];
+      from += hasSamples;
+    }
   Element step = keyedBy(1), key = constant(builder.getI64IntegerAttr(op.getKey()));
   if (!op.getSeeded()) {
     Element seed = keyedBy(0);
@@ -215,16 +233,16 @@ Element Emitter::dropout(nn::DropoutOp op, ArrayRef<Index> at, Mask mask) {
   double ratio = op.getRatio().convertToDouble();
   if (ratio >= 1)
     return constant(type, 0);
-  return keep(randomWords(op, at), ratio, element(op.getInput(), at, mask));
+  return keep(randomWords(op, at, mask), ratio, element(op.getInput(), at, mask));
 }
 
-Element Emitter::random(nn::RandomOp op, ArrayRef<Index> at) {
+Element Emitter::random(nn::RandomOp op, ArrayRef<Index> at, Mask mask) {
   if (op.getSource().size() != 2) {
     refused = op;
     return {};
   }
   Type type = mlir::cast<RankedTensorType>(op.getType()).getElementType();
-  RandomWords drawn = randomWords(op, at);
+  RandomWords drawn = randomWords(op, at, mask);
   if (op.getKind() == nn::RandomKind::mask)
     return keep(drawn, op.getRatio()->convertToDouble(), constant(computeType(type), 1));
   Numbers numbers(in(drawn.scope), drawn.first);

@@ -162,12 +162,26 @@ void StepBuilder::cloneInto(Operation *op, IRMapping &mapping, train::PhaseOp ph
     return mapping.map(random.getResult(), onesOf(builder, random));
   Operation *clone = builder.clone(*op, mapping);
   unsigned operands = clone->getNumOperands();
+  auto samples = [&] {
+    Value positions = nn::Placement::of(op->getResult(0).getType()).isBatched() ? input("position") : Value();
+    return mapping.lookup(positions ? positions : firstRow());
+  };
   if (isa<nn::DropoutOp>(clone))
-    clone->insertOperands(operands, {phase.capture(rng, step.getLoc()), mapping.lookup(firstRow())});
+    clone->insertOperands(operands, {phase.capture(rng, step.getLoc()), samples()});
   else if (auto random = dyn_cast<nn::RandomOp>(clone))
-    random.getSourceMutable().append({phase.capture(rng, step.getLoc()), mapping.lookup(firstRow())});
+    random.getSourceMutable().append({phase.capture(rng, step.getLoc()), samples()});
   else if (isa<nn::ShareOp>(clone))
     clone->insertOperands(operands, {mapping.lookup(firstRow())});
+}
+
+/// Of the forward graph, the input that is made by this rule; null where it has none.
+Value StepBuilder::input(StringRef synthesize) {
+  for (BlockArgument argument : forward.getArguments()) {
+    auto rule = forward.getArgAttrOfType<StringAttr>(argument.getArgNumber(), "train.synthesize");
+    if (rule && rule.getValue() == synthesize)
+      return argument;
+  }
+  return {};
 }
 
 /// In the forward graph; null where it has none.

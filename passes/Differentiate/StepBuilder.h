@@ -60,6 +60,7 @@ private:
   void buildUpdate(mlir::StringRef optimizer);
   void cloneInto(mlir::Operation *op, mlir::IRMapping &mapping, train::PhaseOp phase);
   mlir::Value firstRow();
+  mlir::Value input(llvm::StringRef synthesize);
 
   const ForwardGraph &graph;
   Purpose purpose;

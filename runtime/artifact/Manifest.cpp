@@ -96,6 +96,17 @@ Expected<DType> dtypeOfTrained(const Manifest &manifest) {
 } // namespace
 
 int64_t InputSpec::slabElements() const { return product(shape); }
+InputSpec InputSpec::at(const LengthSpec &length) const {
+  InputSpec spec = *this;
+  if (padded)
+    spec.shape[size_t(padded->axis)] = length.sizes[size_t(padded->dim)];
+  return spec;
+}
+
+std::vector<LengthSpec> Manifest::allLengths() const {
+  return lengths.empty() ? std::vector{LengthSpec{{}, m, 0}} : lengths;
+}
+
 int64_t SlotSpec::elements() const { return product(shape); }
 int64_t ParameterSpec::elements() const { return product(shape); }
 

@@ -16,9 +16,28 @@ namespace accum::runtime {
 inline constexpr uint64_t kRangeAlign = 256;
 
 inline constexpr int kManifestFormat = 3;
+/// Of an artifact of several lengths, which a runtime that knows format 3 alone cannot run.
+inline constexpr int kLengthsFormat = 4;
 
 /// What an input becomes when the data lacks it.
-enum class Synthesize { None, Ones, Zeros, Iota };
+/// `Position`, where there are several lengths: each sample's place in the global batch, which no data hold.
+enum class Synthesize { None, Ones, Zeros, Iota, Position };
+
+/// A size of each dimension that has several, and how samples that fit are computed.
+struct LengthSpec {
+  std::vector<int64_t> sizes;
+  int64_t m = 0;
+  double seconds = 0; ///< predicted, of a micro-step
+};
+
+/// An axis that is one of those dimensions.
+struct PaddedAxis {
+  int64_t axis = 0;    ///< of the slab
+  int64_t dim = 0;     ///< in the manifest's `lengthDims`
+  double padding = 0;  ///< what stands after a sample's end
+  bool isMask = false; ///< the loss needs that there: other values are part of the sample
+  bool isOnes = false; ///< the loss needs 1 everywhere before it
+};
 
 /// One model input. `shape` is the slab, one sample's static shape; axis `batchDim` of the value that the
 /// program sees is outer x m x rows, with rows = shape[batchDim] / outer.
@@ -31,11 +50,14 @@ struct InputSpec {
   std::optional<int64_t> bound;       ///< index input: 0 <= value < bound
   std::optional<int64_t> ignoreIndex; ///< the one value outside [0, bound) that is legal
   Synthesize synthesize = Synthesize::None;
+  std::optional<PaddedAxis> padded; ///< `shape` is that of the largest size
   /// The last two, "valid" and "first_row", which no data hold; the model may have inputs of the same names.
   bool isRuntimeMade = false;
 
   int64_t slabElements() const;
   uint64_t slabBytes() const { return slabElements() * bytesOf(dtype); }
+  /// As a program of this length sees it.
+  InputSpec at(const LengthSpec &length) const;
 };
 
 /// A part of a step or of an evaluation, which begin_micro names by its position in the list.
@@ -43,6 +65,7 @@ struct PhaseSpec {
   std::string name = {};
   bool isEval = false;
   bool isLoop = false;                  ///< over micro-batches; others run once
+  uint32_t length = 0;                  ///< of a loop: which of the manifest's `lengths`
   bool addsGradients = false;           ///< the loop whose last micro-step the sum of gradients may overlap
   std::vector<std::string> inputs = {}; ///< what a loop reads; the others are not brought for it
 };
@@ -178,12 +201,14 @@ struct Manifest {
   std::vector<std::string> cpuFeatures;    ///< needed by kernels.so; names as LLVM or /proc/cpuinfo has them
   std::vector<std::string> argv;           ///< the compile command
   std::string model, modelHash, modelPath; ///< modelPath: absolute, when it was compiled; empty: not known
-  int64_t batch = 0, devices = 1, m = 0;
+  int64_t batch = 0, devices = 1, m = 0; ///< m: of the largest length
   bool wholeBatch = false;       ///< samples are related: every step computes exactly `batch` of them at once
   std::string precision = "f32"; ///< what was asked for: "f32", "tf32", "bf16", "f64"
   std::string optimizer;         ///< a row of Optimizers.cpp
   std::vector<InputSpec>
       inputs; ///< in the order of accum_ctx::inputs; the last two are "valid" and "first_row"
+  std::vector<std::string> lengthDims; ///< names of the dimensions that have several sizes
+  std::vector<LengthSpec> lengths;     ///< ascending; empty: one length, and `m` says all
   std::vector<PhaseSpec> phases; ///< in the order in which they run; of a step, then of an evaluation
   std::string labels;            ///< label convention, informative; empty: none
   std::vector<ParameterSpec> params;
@@ -198,6 +223,8 @@ struct Manifest {
   std::vector<KernelSpec> kernels;   ///< cuda only; on the host the table is in kernels.so
   std::vector<FileSpec> files;
 
+  /// `lengths`, or what the manifest says of the only one.
+  std::vector<LengthSpec> allLengths() const;
   /// Samples of the global batch that one device holds: ceil(batch / devices).
   int64_t deviceBatch() const { return (batch + devices - 1) / devices; }
   /// Of a state that is whole.

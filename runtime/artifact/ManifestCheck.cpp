@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of docs/manifest.md, checked the naive way.
 #include "runtime/artifact/ManifestCheck.h"
+#include "runtime/artifact/LengthJson.h"
 #include "runtime/artifact/Optimizers.h"
 #include <algorithm>
 #include <set>
@@ -73,7 +74,10 @@ Finding checkPhases(const Manifest &manifest) {
       if (std::ranges::count(manifest.inputs, name, &InputSpec::name) == 0)
         return "phase `" + phase.name + "` reads `" + name + "`, which is no input";
   }
-  return adding > 1 ? Finding("more than one phase adds to gradients") : Finding();
+  auto most = int(std::max<size_t>(manifest.lengths.size(), 1)); // one for each length
+  if (adding > most)
+    return "more than one phase adds to gradients";
+  return findLengthContradiction(manifest);
 }
 
 /// A range of the state that somebody owns.

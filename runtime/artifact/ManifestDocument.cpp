@@ -16,7 +16,7 @@ Status checkFormat(const Json &json, const std::string &path) {
   if (!json.is_object() || !json.contains("format") || !json.at("format").is_number_integer())
     return damaged(path, "no `format` number");
   auto format = json.at("format").get<int64_t>();
-  if (format == kManifestFormat)
+  if (format == kManifestFormat || format == kLengthsFormat)
     return {};
   std::string range = format > kManifestFormat ? "newer" : "older";
   return Error{kExitFile,

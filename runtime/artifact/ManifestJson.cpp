@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // manifest.json to Manifest and back. Reading is strict about types and silent about unknown keys.
 #include "runtime/artifact/Manifest.h"
+#include "runtime/artifact/LengthJson.h"
 #include "runtime/artifact/ManifestCheck.h"
 #include "runtime/artifact/ManifestDocument.h"
 #include "runtime/artifact/PhaseJson.h"
@@ -16,11 +17,11 @@ namespace {
 template <typename T> Json orNull(const std::optional<T> &value) { return value ? Json(*value) : Json(); }
 
 // The one list of spellings of Synthesize, in the order of the enumeration.
-constexpr const char *kSynthesize[] = {nullptr, "ones", "zeros", "iota"};
+constexpr const char *kSynthesize[] = {nullptr, "ones", "zeros", "iota", "position"};
 
 Json write(const InputSpec &input) {
   const char *rule = kSynthesize[static_cast<int>(input.synthesize)];
-  return {{"name", input.name},
+  Json entry = {{"name", input.name},
           {"dtype", nameOf(input.dtype)},
           {"shape", input.shape},
           {"batch_dim", orNull(input.batchDim)},
@@ -28,6 +29,9 @@ Json write(const InputSpec &input) {
           {"bound", orNull(input.bound)},
           {"ignore_index", orNull(input.ignoreIndex)},
           {"synthesize", rule ? Json(rule) : Json()}};
+  if (input.padded)
+    entry["padded"] = paddedJson(*input.padded);
+  return entry;
 }
 
 Json write(const std::vector<AliasSpec> &aliases) {
@@ -132,7 +136,7 @@ Synthesize readSynthesize(const Json &entry) {
   auto name = readOptional<std::string>(entry, "synthesize");
   if (!name)
     return Synthesize::None;
-  for (int rule = 1; rule < 4; ++rule)
+  for (int rule = 1; rule < 5; ++rule)
     if (*name == kSynthesize[rule])
       return static_cast<Synthesize>(rule);
   throw std::invalid_argument("unknown synthesize rule `" + *name + "`");
@@ -195,6 +199,8 @@ InputSpec readInput(const Json &entry) {
   input.bound = readOptionalInteger(entry, "bound");
   input.ignoreIndex = readOptionalInteger(entry, "ignore_index");
   input.synthesize = readSynthesize(entry);
+  if (entry.contains("padded"))
+    input.padded = paddedFrom(entry.at("padded"));
   return input;
 }
 
@@ -302,6 +308,8 @@ Manifest readManifest(const Json &json) {
   manifest.optimizer = json.at("optimizer").get<std::string>();
   manifest.labels = readOptional<std::string>(json, "labels").value_or("");
   markRuntimeInputs(manifest.inputs = readAll(json, "inputs", readInput));
+  if (json.contains("lengths"))
+    readLengths(json.at("lengths"), manifest);
   manifest.phases = readAll(json, "phases", phaseFrom);
   manifest.params = readAll(json, "params", readParameter);
   manifest.stateBytes = readBytes(json, "state_bytes");
@@ -333,7 +341,7 @@ Manifest readManifest(const Json &json) {
 std::string toJson(const Manifest &manifest) {
   const GradientRange &gradients = manifest.gradients;
   Json json = {
-      {"format", kManifestFormat},
+      {"format", manifest.lengths.empty() ? kManifestFormat : kLengthsFormat},
       {"producer", manifest.producer},
       {"abi", manifest.abi},
       {"target", manifest.target},
@@ -363,6 +371,8 @@ std::string toJson(const Manifest &manifest) {
                      {"reduce", manifest.shard.reducesEach ? "each" : "once"},
                      {"order", manifest.shard.order},
                      {"segments", writeAll(manifest.shard.segments)}};
+  if (!manifest.lengths.empty())
+    json["lengths"] = lengthsJson(manifest);
   if (manifest.wholeBatch)
     json["whole_batch"] = true;
   if (!manifest.stateLacks.empty())

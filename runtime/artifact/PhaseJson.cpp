@@ -14,6 +14,8 @@ Json phasesJson(const std::vector<PhaseSpec> &phases) {
     if (phase.isLoop) {
       entry["gradients"] = phase.addsGradients;
       entry["inputs"] = phase.inputs;
+      if (phase.length > 0)
+        entry["length"] = phase.length;
     }
     list.push_back(std::move(entry));
   }
@@ -32,6 +34,7 @@ PhaseSpec phaseFrom(const Json &entry) {
     return phase;
   phase.addsGradients = entry.at("gradients").get<bool>();
   phase.inputs = entry.at("inputs").get<std::vector<std::string>>();
+  phase.length = entry.value("length", 0u);
   return phase;
 }
 

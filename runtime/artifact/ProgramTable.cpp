@@ -9,7 +9,7 @@ namespace {
 Session &sessionOf(accum_ctx *context) { return *static_cast<Session *>(context->self); }
 
 int beginMicro(accum_ctx *context, uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t *valid) {
-  return sessionOf(context).beginMicro(phase, k, firstRow, valid);
+  return sessionOf(context).beginMicro(context, phase, k, firstRow, valid);
 }
 
 int endMicro(accum_ctx *context, uint32_t phase, uint32_t k) { return sessionOf(context).endMicro(phase, k); }

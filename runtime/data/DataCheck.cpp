@@ -123,6 +123,8 @@ Status checkNarrowed(const InputSpec &spec, const Array &array) {
 Expected<int64_t> samplesOf(const InputSpec &spec, const Array &array) {
   std::vector<int64_t> rest = sampleShape(spec);
   std::vector<int64_t> tail(array.shape.begin() + !array.shape.empty(), array.shape.end());
+  if (const auto &padded = spec.padded; padded && tail.size() == rest.size() && tail[size_t(padded->axis) - 1] > 0)
+    rest[size_t(padded->axis) - 1] = tail[size_t(padded->axis) - 1]; // of any length
   if (!array.shape.empty() && tail == rest)
     return array.shape[0];
   int64_t rows = spec.shape[*spec.batchDim];
@@ -133,8 +135,9 @@ Expected<int64_t> samplesOf(const InputSpec &spec, const Array &array) {
       return array.shape[0] / rows;
   }
   std::string expected = "[samples";
-  for (int64_t extent : rest)
-    expected += ", " + std::to_string(extent);
+  rest = sampleShape(spec);
+  for (size_t d = 0; d < rest.size(); ++d)
+    expected += (spec.padded && spec.padded->axis == int64_t(d) + 1 ? ", up to " : ", ") + std::to_string(rest[d]);
   return badData(array.path + ": array `" + array.name + "` has shape " + formatShape(array.shape) +
                  ", expected " + expected + "]");
 }

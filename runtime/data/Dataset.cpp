@@ -76,12 +76,13 @@ Dataset Dataset::fromTokens(const Manifest &manifest, TokenWindows windows) {
     if (spec.isRuntimeMade)
       continue;
     TokenWindows::Role role = windows.roleOf(spec);
-    if (role == TokenWindows::Role::None)
+    if (role == TokenWindows::Role::None && spec.synthesize != Synthesize::Position)
       dataset.decisions.push_back(noteMade(spec));
     dataset.columns.push_back({.spec = &spec, .role = role});
   }
   dataset.count = windows.samples();
   dataset.tokens = std::move(windows);
+  dataset.takeLargest(manifest);
   dataset.makeRoom();
   return dataset;
 }
@@ -114,7 +115,10 @@ void Dataset::makeRoom() {
     uint64_t element = bytesOf(column.spec->dtype);
     if (!column.shards.empty())
       element = std::max<uint64_t>(element, bytesOf(column.shards.front().dtype));
-    largest = std::max(largest, uint64_t(column.spec->slabElements()) * element);
+    auto elements = uint64_t(column.spec->slabElements());
+    if (const auto &padded = column.spec->padded)
+      elements = elements / uint64_t(column.spec->shape[size_t(padded->axis)]) * uint64_t(longestRow);
+    largest = std::max(largest, elements * element);
   }
   slab.resize(largest);
 }
@@ -133,6 +137,8 @@ Status Dataset::matchArrays(const Manifest &manifest, std::vector<Shards> arrays
                            [](const Column &column) { return !column.shards.empty(); });
   if (!found)
     return badData("the data holds no array of the model's inputs");
+  if (Status status = findNeeds(manifest); !status)
+    return status;
   makeRoom();
   return {};
 }
@@ -142,6 +148,10 @@ Status Dataset::matchInput(const InputSpec &spec, std::vector<Shards> &arrays) {
   auto isIt = [&](const Shards &shards) { return shards.front().name == spec.name; };
   auto found = std::find_if(arrays.begin(), arrays.end(), isIt);
   Column column{.spec = &spec};
+  if (spec.synthesize == Synthesize::Position) { // each step makes it
+    columns.push_back(std::move(column));
+    return {};
+  }
   if (found == arrays.end() && spec.synthesize == Synthesize::None)
     return badData("no array named `" + spec.name + "` in the data, expected one of dtype " +
                    std::string(nameOf(spec.dtype)) + " (found " + namesOf(arrays) + ")");
@@ -158,6 +168,8 @@ Status Dataset::matchInput(const InputSpec &spec, std::vector<Shards> &arrays) {
         "shards are given as a folder, or as a pattern in quotes: --data 'FOLDER/*.npz'");
     return error;
   }
+  if (Status status = matchOffsets(arrays, column); !status)
+    return status;
   if (Status status = countSamples(column); !status)
     return status;
   columns.push_back(std::move(column));
@@ -194,7 +206,8 @@ Status Dataset::countSamples(Column &column) {
   uint64_t unpacked = 0;
   for (size_t i = 0; i < column.shards.size(); ++i) {
     const Array &array = column.shards[i];
-    auto samples = samplesOf(spec, array);
+    auto samples = column.offsets.empty() ? samplesOf(spec, array)
+                                          : Expected<int64_t>(int64_t(column.offsets[i].size()) - 1);
     if (!samples)
       return samples.error();
     if (*samples == 0 && column.shards.size() > 1)
@@ -225,6 +238,7 @@ Dataset Dataset::synthetic(const Manifest &manifest, int64_t samples, uint64_t s
   for (const InputSpec &spec : manifest.inputs)
     if (!spec.isRuntimeMade)
       dataset.columns.push_back({.spec = &spec, .random = spec.synthesize == Synthesize::None});
+  dataset.takeLargest(manifest);
   dataset.makeRoom();
   return dataset;
 }
@@ -246,6 +260,9 @@ uint64_t Dataset::contents() const {
       if (!shard.file)
         all.add(shard.data, shard.bytes());
     }
+  for (const Column &column : columns)
+    for (const std::vector<int64_t> &offsets : column.offsets)
+      all.add(offsets.data(), offsets.size() * sizeof offsets[0]);
   return all.value();
 }
 

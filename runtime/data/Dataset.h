@@ -18,6 +18,9 @@ struct Column {
   std::vector<int64_t> starts = {}; ///< of each its first sample, and the number of all
   TokenWindows::Role role = TokenWindows::Role::None;
   bool random = false;
+  /// Of each shard that holds samples of their own lengths one behind the other: where each begins, and the
+  /// end of the last. Empty: all samples have the array's length.
+  std::vector<std::vector<int64_t>> offsets = {};
 };
 
 class Dataset {
@@ -46,6 +49,12 @@ public:
   /// batch_dim of the buffer is outer x m x rows. Allocates nothing. Where a file cannot be read any more the
   /// row is left as it was, and `health` says so.
   void copyRow(size_t input, uint64_t sample, uint8_t *staging, int64_t row, int64_t m);
+  /// The same at one of several lengths: what is longer is cut, and behind a sample's end stands the input's
+  /// padding.
+  void copyPadded(size_t input, uint64_t sample, uint8_t *staging, int64_t row, const LengthSpec &length);
+  bool hasLengths() const { return !needs.empty(); }
+  /// The first of the manifest's lengths that holds the sample.
+  uint8_t needOf(uint64_t sample) const { return needs[first + sample]; }
 
   /// The same for the same files in any folder: their names and sizes, and how tokens are cut. Empty for what
   /// is in no file.
@@ -73,11 +82,19 @@ private:
   void makeSlab(const Column &column, size_t input, uint64_t sample);
   const uint8_t *rowOf(const Column &column, size_t input, uint64_t sample);
   const uint8_t *shardRow(const Column &column, uint64_t sample);
+  Status matchOffsets(std::vector<Shards> &arrays, Column &column);
+  Status findNeeds(const Manifest &manifest);
+  void takeLargest(const Manifest &manifest);
+  Status noteNeeds(const Column &column, std::vector<int64_t> &needed) const;
+  int64_t lengthOf(int64_t dim, uint64_t sample) const;
   template <typename T> const uint8_t *kept(const Expected<T> &row);
 
   std::vector<Column> columns; ///< in manifest order, without the two runtime-made inputs
   std::optional<TokenWindows> tokens;
   std::vector<uint8_t> slab; ///< room for the largest sample
+  /// Where there are several lengths: of each sample of the sources the first that holds it.
+  std::vector<uint8_t> needs;
+  int64_t longestRow = 0; ///< of inputs that are padded, along their axis
   std::vector<std::string> decisions;
   uint64_t first = 0; ///< of its samples, in the sources
   int64_t count = 0;
@@ -90,8 +107,18 @@ Status checkValues(const InputSpec &spec, const Array &array);
 /// Where the first 0 of the array is, or -1.
 Expected<int64_t> findZero(const Array &array);
 
+/// Where a sample's row of a shard lies, and how long it is along the axis that is padded (1 where none is).
+struct RowPlace {
+  uint64_t offset = 0, bytes = 0;
+  int64_t length = 1;
+};
+RowPlace placeOfRow(const Column &column, size_t shard, uint64_t sample);
+
 /// Samples that `array` holds for `spec`, or the sentence that says which shapes would do.
 Expected<int64_t> samplesOf(const InputSpec &spec, const Array &array);
+
+/// `count` elements of an input's dtype become `value`.
+void fillNumber(uint8_t *to, DType dtype, int64_t count, double value);
 
 /// The value of an iota input at flat slab index `index`.
 int64_t iotaAt(const InputSpec &spec, int64_t index);

@@ -13,9 +13,18 @@ void Feed::prepare(const Window &next, const Share &share) {
     ahead.start(next, share.begin, share.end);
 }
 
-uint64_t Feed::fill(const Staging &staging, const Share &share, MicroStep at, uint8_t *block) {
+std::vector<uint8_t> Feed::needsOf(const Window &of) const {
+  std::vector<uint8_t> needs;
+  for (int64_t position = 0; data.hasLengths() && position < of.samples; ++position)
+    needs.push_back(data.needOf(order.at(of.epoch, of.start + uint64_t(position))));
+  return needs;
+}
+
+uint64_t Feed::fill(const Staging &staging, const Division &division, const Share &share, MicroStep at,
+                    uint8_t *block) {
+  auto positionAt = [&](int64_t place) { return division.positionOf(place); };
   auto sampleAt = [&](int64_t position) { return order.at(window.epoch, window.start + uint64_t(position)); };
-  return staging.fill(data, share, at, sampleAt, block);
+  return staging.fill(data, share, at, {positionAt, sampleAt}, block);
 }
 
 } // namespace accum::runtime

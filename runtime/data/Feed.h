@@ -3,6 +3,7 @@
 #ifndef ACCUM_RUNTIME_DATA_FEED_H
 #define ACCUM_RUNTIME_DATA_FEED_H
 
+#include "runtime/data/Division.h"
 #include "runtime/data/Order.h"
 #include "runtime/data/ReadAhead.h"
 #include "runtime/data/Staging.h"
@@ -27,11 +28,14 @@ public:
 
   /// The window whose rows come next.
   void select(const Window &next) { window = next; }
+  /// Of each of its samples the first length that holds it; empty where there is one length.
+  std::vector<uint8_t> needsOf(const Window &of) const;
   /// The window behind it, of which a share is read ahead where it lies in files.
   void prepare(const Window &next, const Share &share);
-  /// Writes the rows of a micro-step of a share of the window to `block`, laid out like the buffers of
+  /// Writes the rows of a micro-step of a share of the window, one of the division's, to `block`, laid out like the buffers of
   /// `staging`. Returns where they end. Allocates nothing.
-  uint64_t fill(const Staging &staging, const Share &share, MicroStep at, uint8_t *block);
+  uint64_t fill(const Staging &staging, const Division &division, const Share &share, MicroStep at,
+                uint8_t *block);
   /// The first failure to read a row, if there was one.
   const Status &health() const { return data.health(); }
 

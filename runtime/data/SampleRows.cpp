@@ -91,6 +91,11 @@ size_t shardOf(const Column &column, uint64_t sample) {
 
 } // namespace
 
+void fillNumber(uint8_t *to, DType dtype, int64_t count, double value) {
+  for (int64_t i = 0; i < count; ++i)
+    storeNumber(to, dtype, i, value);
+}
+
 int64_t iotaAt(const InputSpec &spec, int64_t index) {
   int64_t stride = 1;
   for (int64_t d = int64_t(spec.shape.size()) - 1; d >= 0; --d) {
@@ -130,11 +135,11 @@ template <typename T> const uint8_t *Dataset::kept(const Expected<T> &row) {
 const uint8_t *Dataset::shardRow(const Column &column, uint64_t sample) {
   size_t shard = shardOf(column, sample);
   const Array &array = column.shards[shard];
-  uint64_t bytes = uint64_t(column.spec->slabElements()) * bytesOf(array.dtype);
-  const uint8_t *row = array.data + (sample - uint64_t(column.starts[shard])) * bytes;
+  RowPlace place = placeOfRow(column, shard, sample);
+  const uint8_t *row = array.data + place.offset;
   if (!array.file)
     return row;
-  Status status = array.file->read(row, bytes, slab.data());
+  Status status = array.file->read(row, place.bytes, slab.data());
   return kept(status ? Expected<const uint8_t *>(slab.data()) : Expected<const uint8_t *>(status.error()));
 }
 
@@ -175,9 +180,8 @@ void Dataset::touch(uint64_t sample, std::vector<uint8_t> &buffer) const {
     if (column.shards.empty())
       continue;
     size_t shard = shardOf(column, sample);
-    const Array &array = column.shards[shard];
-    uint64_t bytes = uint64_t(column.spec->slabElements()) * bytesOf(array.dtype);
-    array.touch((sample - uint64_t(column.starts[shard])) * bytes, bytes, buffer);
+    RowPlace place = placeOfRow(column, shard, sample);
+    column.shards[shard].touch(place.offset, place.bytes, buffer);
   }
 }
 

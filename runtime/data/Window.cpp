@@ -27,7 +27,7 @@ Share::Share(const std::vector<int64_t> &counts, size_t rank, int64_t m)
 uint32_t Share::pieceOf(uint32_t k) const {
   if (reversed)
     return steps - 1 - k;
-  return only ? (k + *only % steps + 1) % steps : k;
+  return only && *only != kNone ? (k + *only % steps + 1) % steps : k;
 }
 
 int64_t Share::valid(uint32_t k) const {

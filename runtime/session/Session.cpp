@@ -58,6 +58,9 @@ void Session::forgetWeights() {
 }
 
 Status Session::prepare(const accum_open_options &options) {
+  if (ownSamples && !artifact.manifest.lengths.empty() && collectives->ranks() > 1)
+    return usage("local_batches: a program of several lengths deals samples out by their length, and needs all "
+                 "of a step's samples on each rank");
   if (options.random_params || options.awaits_weights)
     forgetWeights();
   // The weights are read when there is memory for them, which the system clears meanwhile.
@@ -101,10 +104,14 @@ Status Session::placeMemory(const accum_open_options &options) {
                         "` is not used: accumc --offload compiles for that");
   }
   memory = StateMemory(manifest, *device, *collectives, state);
-  staging.place(manifest, state + programBytes());
+  stagings.resize(manifest.allLengths().size());
+  noMicroSteps.assign(stagings.size(), 0);
+  for (size_t length = 0; length < stagings.size(); ++length)
+    stagings[length].place(manifest, length, state + programBytes());
   takeNotices();
   fillInputs = [this](MicroStep at, uint8_t *block) {
-    return feeding->fill(staging, shareIn(at.phase), at, block);
+    return feeding->fill(stagings[artifact.manifest.phases[at.phase].length], *division, shareIn(at.phase), at,
+                         block);
   };
   return startParameters(options);
 }
@@ -193,7 +200,8 @@ Expected<accum_ctx> Session::makeContext(uint64_t step) {
   accum_ctx context{};
   context.state = state;
   context.scratch = state + artifact.manifest.stateBytes;
-  context.inputs = staging.inputs();
+  context.inputs = stagings.back().inputs();
+  context.micro_steps = part == Part::Update ? noMicroSteps.data() : division->microSteps.data();
   context.rt = programTable();
   context.self = this;
   context.seed = rng[0];
@@ -202,7 +210,7 @@ Expected<accum_ctx> Session::makeContext(uint64_t step) {
   context.flags = static_cast<const uint8_t *>(*mirrored);
   context.rank = collectives->rank();
   context.size = collectives->ranks();
-  context.samples = uint64_t(share->samples);
+  context.samples = uint64_t(division->samples);
   return context;
 }
 
@@ -247,7 +255,7 @@ Expected<accum_step_result> Session::train(uint64_t step, double started) {
   auto hyperOfStep = makeHyper(step);
   if (!hyperOfStep)
     return hyperOfStep.error();
-  int code = artifact.program->step(&*context, share->steps, &*hyperOfStep);
+  int code = artifact.program->step(&*context, division->steps, &*hyperOfStep);
   if (code == 0)
     ++updates;
   reached = step + 1;
@@ -265,7 +273,7 @@ Expected<accum_step_result> Session::eval(uint64_t step) {
   auto context = makeContext(step);
   if (!context)
     return context.error();
-  return finish(artifact.program->eval(&*context, share->steps), started);
+  return finish(artifact.program->eval(&*context, division->steps), started);
 }
 
 Expected<accum_step_result> Session::finish(int code, double started) {
@@ -284,8 +292,8 @@ Expected<accum_step_result> Session::finish(int code, double started) {
   result.loss = *loss;
   result.targets = int64_t(*targets);
   result.gradient_norm = sawGradients ? std::sqrt(squaredNorm) : NAN;
-  result.samples = share->samples;
-  result.micro_steps = share->steps;
+  result.samples = division->samples;
+  result.micro_steps = division->steps;
   result.skipped = isSpike ? ACCUM_SKIPPED_SPIKE : skipped ? ACCUM_SKIPPED_NOT_FINITE : 0;
   result.data_seconds = dataSeconds;
   sentBytes = device->isSynchronous() ? collectives->sentBytes() - sentBefore : 0;

@@ -108,7 +108,7 @@ public:
   void observe(accum_observer callback, void *user, const accum_session *handle);
 
   // What the program's table calls; see ProgramTable.cpp. Zero, or non-zero with `failure` set.
-  int beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t *valid);
+  int beginMicro(accum_ctx *context, uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t *valid);
   int endMicro(uint32_t phase, uint32_t k);
   int launch(uint32_t kernel, void *const *args);
   int runGemm(const accum_gemm *call, float beta);
@@ -132,6 +132,7 @@ private:
   Status requireStep(const Dataset &samples) const;
   Status requireEvaluation(const Dataset &data) const;
   Expected<Share> shareOfGiven(const Dataset &samples);
+  Division divide(const Feed &of, const Window &window, const Share &share, int64_t rows = 0) const;
   Status agree(const Status &own) { return collectives->agree(own); }
   bool leavesOutIncomplete(const Dataset &data, bool dropLast);
   Status prepare(const accum_open_options &options);
@@ -167,6 +168,8 @@ private:
   Status keepGradients();
   Status addEarlier();
   Share shareIn(uint32_t phase) const;
+  uint32_t stepsIn(uint32_t phase) const;
+  uint32_t numberOf(uint32_t phase, uint32_t k) const;
   std::optional<MicroStep> microStepAfter(uint32_t phase, uint32_t k) const;
   Expected<accum_ctx> makeContext(uint64_t step);
   Expected<accum_hyper> makeHyper(uint64_t step);
@@ -199,7 +202,7 @@ private:
   uint8_t *state = nullptr; ///< in the device's memory, scratch behind it
   StateMemory memory;
   std::unique_ptr<CheckpointWriter> checkpoints; ///< reads `memory`
-  Staging staging;
+  std::vector<Staging> stagings; ///< by length
   Device::FillInputs fillInputs;
   std::optional<Feed> feed, evaluation, given; ///< given: for one step
   Feed *feeding = nullptr;                     ///< the one of them that rows are read from
@@ -212,7 +215,9 @@ private:
   bool skipNan = false;
 
   StepCut cut;
-  std::optional<Share> share, evaluationShare; ///< evaluationShare: of samples that were given, all at once
+  std::optional<Division> division;    ///< of the window of the step
+  std::vector<uint32_t> noMicroSteps;  ///< 0 for each length
+  std::optional<Share> evaluationShare; ///< of samples that were given, all at once
   bool ownSamples = false;                     ///< what a rank is given are its own alone
   bool hasBegun = false;                       ///< a step, behind which all ranks have agreed on the run
 

@@ -27,13 +27,35 @@ int Session::check(const Status &status, bool inCommand) {
 
 /// Order and choice of micro-steps are about gradients: totals are of all samples.
 Share Session::shareIn(uint32_t phase) const {
-  Share in = *share;
+  uint32_t length = artifact.manifest.phases[phase].length;
+  Share in = division->shares[length];
   if (!artifact.manifest.phases[phase].addsGradients)
     return in;
   in.reversed = cut.reversed;
-  if (cut.only >= 0)
-    in.only = uint32_t(cut.only);
+  if (cut.only < 0)
+    return in;
+  int64_t before = 0; // micro-steps of the lengths before
+  for (uint32_t other = 0; other < length; ++other)
+    before += division->microSteps[other];
+  in.only = Share::kNone;
+  if (cut.only >= before && cut.only < before + in.steps)
+    in.only = uint32_t(cut.only - before);
   return in;
+}
+
+/// Of a micro-step among those of all lengths. The one that ends with the step is the last, whichever length
+/// it has.
+uint32_t Session::numberOf(uint32_t phase, uint32_t k) const {
+  uint32_t length = artifact.manifest.phases[phase].length, number = k;
+  if (k >= stepsIn(phase))
+    return division->steps - 1;
+  for (uint32_t other = 0; other < length; ++other)
+    number += division->microSteps[other];
+  return number;
+}
+
+uint32_t Session::stepsIn(uint32_t phase) const {
+  return division->microSteps[artifact.manifest.phases[phase].length];
 }
 
 /// Ranks have as many micro-steps each, and leave behind the same one.
@@ -45,25 +67,27 @@ int Session::leaveEvaluation() {
   return stopped ? kLeaveStep : 0;
 }
 
-int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t *valid) {
+int Session::beginMicro(accum_ctx *context, uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t *valid) {
   double started = now();
   if (evaluating && stopWanted)
     if (int code = leaveEvaluation())
       return code;
   const std::vector<PhaseSpec> &phases = artifact.manifest.phases;
-  if (k >= share->steps || phase >= phases.size() || !phases[phase].isLoop)
+  bool isLoop = phase < phases.size() && phases[phase].isLoop;
+  uint32_t steps = isLoop ? stepsIn(phase) : 0;
+  if (k >= steps)
     return fail({kExitInternal,
-                 "the program asks for micro-step " + std::to_string(k) + " of " +
-                     std::to_string(share->steps) + " in phase " + std::to_string(phase) + " of " +
-                     std::to_string(phases.size()),
+                 "the program asks for micro-step " + std::to_string(k) + " of " + std::to_string(steps) +
+                     " in phase " + std::to_string(phase) + " of " + std::to_string(phases.size()),
                  "program"},
                 false);
-  ranges.beginMicro(phases[phase], k, share->steps);
+  ranges.beginMicro(phases[phase], k, steps);
+  context->inputs = stagings[phases[phase].length].inputs();
   Status fed =
-      timed({.kind = CallFacts::Feed}, [&] { return device->feed({phase, k, share->steps}, fillInputs); });
+      timed({.kind = CallFacts::Feed}, [&] { return device->feed({phase, k, steps}, fillInputs); });
   if (fed)
     fed = feeding->health();
-  if (fed && phases[phase].addsGradients && k == 0 && addsInPlace())
+  if (fed && phases[phase].addsGradients && numberOf(phase, k) == 0 && addsInPlace())
     fed = beginAdding();
   Share own = shareIn(phase);
   *firstRow = own.firstRow(k);
@@ -74,10 +98,12 @@ int Session::beginMicro(uint32_t phase, uint32_t k, uint64_t *firstRow, uint32_t
 
 /// Loops run over the same rows, one after the other.
 std::optional<MicroStep> Session::microStepAfter(uint32_t phase, uint32_t k) const {
-  if (k + 1 < share->steps)
-    return MicroStep{phase, k + 1, share->steps};
+  if (k + 1 < stepsIn(phase))
+    return MicroStep{phase, k + 1, stepsIn(phase)};
   auto next = artifact.manifest.loopAfter(phase);
-  return next ? std::optional(MicroStep{*next, 0, share->steps}) : std::nullopt;
+  while (next && stepsIn(*next) == 0)
+    next = artifact.manifest.loopAfter(*next);
+  return next ? std::optional(MicroStep{*next, 0, stepsIn(*next)}) : std::nullopt;
 }
 
 int Session::endMicro(uint32_t phase, uint32_t k) {
@@ -85,7 +111,8 @@ int Session::endMicro(uint32_t phase, uint32_t k) {
     return code;
   ranges.leave();
   if (observer && artifact.manifest.phases[phase].addsGradients)
-    observer(observerUser, observerHandle, part == Part::Update ? share->steps - 1 : k, share->steps);
+    observer(observerUser, observerHandle, part == Part::Update ? division->steps - 1 : numberOf(phase, k),
+             division->steps);
   return 0;
 }
 

@@ -82,6 +82,13 @@ Status Session::prepareStep(uint64_t step) {
   return checkValues();
 }
 
+/// Of a window whose share, of one length, is this.
+Division Session::divide(const Feed &of, const Window &window, const Share &share, int64_t rows) const {
+  std::vector<uint8_t> needs = of.needsOf(window);
+  return needs.empty() ? Division(share)
+                       : Division(needs, artifact.manifest.lengths, collectives->ranks(), collectives->rank(), rows);
+}
+
 Status Session::selectWindow(uint64_t step) {
   if (Status status = prepareStep(step); !status)
     return status;
@@ -91,10 +98,13 @@ Status Session::selectWindow(uint64_t step) {
   stepBatch = windows->batchAt(step);
   if (cut.samples > 0)
     window.samples = std::min(window.samples, cut.samples);
-  share.emplace(window.samples, artifact.manifest.m, collectives->ranks(), collectives->rank(), cut.rows);
+  Share share(window.samples, artifact.manifest.m, collectives->ranks(), collectives->rank(), cut.rows);
   feeding = &*feed;
   feeding->select(window);
-  if (cut.samples == 0) {
+  division = divide(*feed, window, share, cut.rows);
+  // Which samples of the next window are this rank's depends on their lengths.
+  bool isKnown = artifact.manifest.lengths.empty() || collectives->ranks() == 1;
+  if (cut.samples == 0 && isKnown) {
     Window next = windows->at(step + 1);
     feeding->prepare(next,
                      Share(next.samples, artifact.manifest.m, collectives->ranks(), collectives->rank()));

@@ -50,17 +50,19 @@ Status Session::bindEvaluation(Dataset data) {
 /// Leaves nothing behind but the numbers in the state, which every step writes before it reads them.
 Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
   beginStep();
-  share = evaluationShare.value_or(
+  Share share = evaluationShare.value_or(
       Share(of.samples, artifact.manifest.m, collectives->ranks(), collectives->rank()));
   feeding = &*evaluation;
-  feeding->select(evaluationShare ? share->windowOf(evaluation->samples()) : of);
+  Window window = evaluationShare ? share.windowOf(evaluation->samples()) : of;
+  feeding->select(window);
+  division = divide(*evaluation, window, share);
   device->startStep(true);
   ranges.beginStep(0, /*evaluates=*/true);
   auto context = makeContext(0);
   if (!context)
     return context.error();
   evaluating = true;
-  int code = artifact.program->eval(&*context, share->steps);
+  int code = artifact.program->eval(&*context, division->steps);
   evaluating = false;
   takeNotices();
   if (stopped)
@@ -81,7 +83,7 @@ Expected<accum_evaluation> Session::evaluateWindow(const Window &of) {
   }
   correct += values[2];
   counted += values[3];
-  return accum_evaluation{values[0], NAN, NAN, share->samples, int64_t(values[1]), 0, 0};
+  return accum_evaluation{values[0], NAN, NAN, division->samples, int64_t(values[1]), 0, 0};
 }
 
 Expected<accum_evaluation> Session::evaluate() {

@@ -60,12 +60,13 @@ Status Session::selectGiven(Expected<Dataset> samples, uint64_t step, uint64_t s
   auto placed = shareOfGiven(*samples);
   if (!placed)
     return placed.error();
-  share = *placed;
   noteOnce(samples->notices());
   given.emplace(std::move(*samples), FeedOptions{.seed = seed});
-  stepBatch = share->samples;
+  stepBatch = placed->samples;
   feeding = &*given;
-  feeding->select(share->windowOf(given->samples()));
+  Window window = placed->windowOf(given->samples());
+  feeding->select(window);
+  division = divide(*given, window, *placed, cut.rows);
   return {};
 }
 

@@ -108,7 +108,7 @@ Expected<accum_step_result> Session::addGradients(uint64_t step, double started)
   if (Status status = keeps ? keepGradients() : Status(); !status)
     return status.error();
   part = Part::Gradients;
-  auto result = runPart(step, share->steps, started);
+  auto result = runPart(step, division->steps, started);
   part = Part::Whole;
   if (!result) {
     pending = {}; // half of a sum is none

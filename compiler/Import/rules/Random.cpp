@@ -46,7 +46,8 @@ static void dropout(Binder &node) {
   node.set(0, nn::DropoutOp::create(emit.builder, emit.location, value.getType(), value, ValueRange(),
                                     emit.builder.getF64FloatAttr(ratio),
                                     emit.builder.getI64IntegerAttr(key.bits), IntegerAttr(), IntegerAttr(),
-                                    IntegerAttr(), key.isSeed ? emit.builder.getUnitAttr() : UnitAttr())
+                                    IntegerAttr(), key.isSeed ? emit.builder.getUnitAttr() : UnitAttr(),
+                                    DenseI64ArrayAttr())
                   .getResult());
 }
 
@@ -62,7 +63,7 @@ static Value draw(Binder &node, nn::RandomKind kind, const Shape &shape, DType d
   return nn::RandomOp::create(emit.builder, emit.location, emit.type(shape, emit.elementType(dtype)),
                               isData ? example->whole(emit) : Value(), ValueRange(), kind,
                               static_cast<uint64_t>(key.bits), key.isSeed, FloatAttr(), IntegerAttr(),
-                              IntegerAttr(), IntegerAttr());
+                              IntegerAttr(), IntegerAttr(), DenseI64ArrayAttr());
 }
 
 /// By the attribute `dtype`, else `absent`.

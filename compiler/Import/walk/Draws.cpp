@@ -115,7 +115,7 @@ void replace(nn::RandomOp uniform, const ZerosAndOnes &drawn) {
   auto mask = nn::RandomOp::create(builder, uniform.getLoc(), drawn.value.getType(), uniform.getLike(),
                                    ValueRange(), nn::RandomKind::mask, uniform.getKey(), uniform.getSeeded(),
                                    builder.getF64FloatAttr(1 - drawn.chance), IntegerAttr(), IntegerAttr(),
-                                   IntegerAttr());
+                                   IntegerAttr(), DenseI64ArrayAttr());
   for (Operation *user : llvm::make_early_inc_range(drawn.value.getUsers()))
     if (auto op = dyn_cast<nn::ElementwiseOp>(user);
         isScaled(op, drawn.chance) && op.getType() == mask.getType()) {

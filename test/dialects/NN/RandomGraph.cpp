@@ -290,12 +290,12 @@ Operation *RandomGraph::makeAccumulation() {
     FloatAttr ratio = kind == nn::RandomKind::mask ? builder.getF64FloatAttr(0.3) : FloatAttr();
     return nn::RandomOp::create(builder, builder.getUnknownLoc(), nn::slabOf(value.getType()), value,
                                 ValueRange(), kind, pick(1000), false, ratio, IntegerAttr(), IntegerAttr(),
-                                IntegerAttr());
+                                IntegerAttr(), DenseI64ArrayAttr());
   }
   return nn::DropoutOp::create(builder, builder.getUnknownLoc(), nn::slabOf(value.getType()), value,
                                ValueRange(), builder.getF64FloatAttr(0.3),
                                builder.getI64IntegerAttr(pick(1000)), IntegerAttr(), IntegerAttr(),
-                               IntegerAttr(), UnitAttr());
+                               IntegerAttr(), UnitAttr(), DenseI64ArrayAttr());
 }
 
 } // namespace accum::test

@@ -173,7 +173,7 @@ std::vector<NamedGraph> reductionGraphs() {
          auto number = [&](int64_t n) { return batched ? i.builder.getI64IntegerAttr(n) : IntegerAttr(); };
          return nn::DropoutOp::create(i.builder, i.loc(), nn::slabOf(i.in.getType()), i.in, ValueRange(),
                                       i.builder.getF64FloatAttr(0.4), i.builder.getI64IntegerAttr(5),
-                                      number(0), number(1), number(1), UnitAttr());
+                                      number(0), number(1), number(1), UnitAttr(), DenseI64ArrayAttr());
        }});
   graphs.push_back({"random", [](Ingredients i) -> Value {
                       bool batched = nn::Placement::of(i.in.getType()).isBatched();
@@ -182,7 +182,8 @@ std::vector<NamedGraph> reductionGraphs() {
                       };
                       Value drawn = nn::RandomOp::create(i.builder, i.loc(), i.in.getType(), Value(),
                                                          ValueRange(), nn::RandomKind::normal, 5, false,
-                                                         FloatAttr(), number(0), number(1), number(1));
+                                                         FloatAttr(), number(0), number(1), number(1),
+                                                         DenseI64ArrayAttr());
                       return i.map(Fn::mul, {i.in, drawn});
                     }});
   graphs.push_back({"share",

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+// `--dim NAME=16,32,...`: one program of several sizes.
+#include "compiler/Driver/CompiledLengths.h"
+#include "compiler/Driver/Compilation.h"
+#include "compiler/Driver/Explore.h"
+#include "compiler/Driver/LengthData.h"
+#include "compiler/Driver/LengthPlans.h"
+#include "compiler/Driver/Lengths.h"
+#include "compiler/Driver/Summary.h"
+#include "passes/Schedule/Lengths.h"
+#include "passes/Schedule/Passes.h"
+#include <fmt/format.h>
+
+using namespace mlir;
+
+namespace accum::driver {
+namespace {
+
+/// What several sizes cannot be combined with, as a message with its slug; empty: nothing.
+std::string refusal(const Options &options) {
+  const std::string &dim = options.lengths.dims.front();
+  auto profile = planner::loadProfile(options.target);
+  if (isDump(options.model))
+    return fmt::format("--dim {}: a dump has one size [usage]", dim);
+  if (options.wholeBatch)
+    return fmt::format("--dim {}: a model that relates samples has one size: --dim {}={} [usage]", dim, dim,
+                       options.lengths.sizes.back().front());
+  if (exploredRange(options.microBatch))
+    return fmt::format("--dim {}: --micro-batch explore times one size [usage]", dim);
+  if (!options.planFile.empty())
+    return fmt::format("--dim {}: --plan is of one size [usage]", dim);
+  if (options.accumulationSteps)
+    return fmt::format("--dim {}: each size has its own micro-steps: leave --accumulation-steps out [usage]",
+                       dim);
+  if (!options.toPhase.empty() && options.toPhase != "schedule")
+    return fmt::format("--to {}: prints one size: --dim {}=SIZE [usage]", options.toPhase, dim);
+  if (options.lengths.dims.size() > 1 && !options.lengths.longest.empty())
+    return fmt::format("--dim {}=auto: chooses the sizes of one dimension [not-built]", dim);
+  if (profile && profile->isCuda())
+    return fmt::format("--dim {}: several sizes on a GPU are not built yet [not-built]", dim);
+  return {};
+}
+
+/// The model at each size, in one workspace.
+class CompiledLengths {
+public:
+  explicit CompiledLengths(const Options &options) : options(options), workspace(options) {}
+
+  int run();
+  /// Up to the plans, without a word. Otherwise says what is wrong; then `exitCode` is not 0.
+  bool plan();
+  int exitCode = 0;
+  /// What the plans tell of the cost of a size.
+  LengthCost cost() const;
+  const std::vector<LengthInput> &inputs() const { return padded; }
+
+private:
+  Options optionsAt(size_t length) const;
+  LogicalResult load();
+  LogicalResult checkPaddings();
+  LogicalResult planAll();
+  LogicalResult planWithin(int64_t budget);
+  LogicalResult join();
+  LogicalResult write();
+  LogicalResult runAll();
+  Compilation &largest() { return *sizes.back(); }
+  SmallVector<ModuleOp> modules();
+
+  const Options &options;
+  Workspace workspace;
+  std::vector<std::unique_ptr<Compilation>> sizes;
+  std::vector<LengthInput> padded; ///< of the first dimension
+};
+
+} // namespace
+
+/// Only the largest size speaks.
+Options CompiledLengths::optionsAt(size_t length) const {
+  Options one = options;
+  const std::vector<int64_t> &at = options.lengths.sizes[length];
+  for (size_t dim = 0; dim < at.size(); ++dim)
+    one.dims.emplace_back(options.lengths.dims[dim], at[dim]);
+  one.lengths = {};
+  one.toPhase.clear();
+  if (!one.dumpPhases.empty())
+    one.dumpPhases += "/" + textOf(at);
+  if (length + 1 < options.lengths.sizes.size()) {
+    one.quiet = true;
+    one.report.clear();
+  }
+  return one;
+}
+
+SmallVector<ModuleOp> CompiledLengths::modules() {
+  return llvm::map_to_vector(sizes, [](const auto &size) { return size->moduleOp(); });
+}
+
+/// The largest first: what is wrong with the model is said once.
+LogicalResult CompiledLengths::load() {
+  for (size_t length = options.lengths.sizes.size(); length-- > 0;) {
+    sizes.insert(sizes.begin(), std::make_unique<Compilation>(optionsAt(length), workspace));
+    workspace.diagnostics.quietNotices(sizes.size() > 1);
+    if (failed(sizes.front()->load()) || failed(sizes.front()->checkBatch()))
+      return failure();
+  }
+  workspace.diagnostics.quietNotices(false);
+  return success();
+}
+
+/// One dimension at a time: all sizes of the others are as large as they come.
+LogicalResult CompiledLengths::checkPaddings() {
+  const LengthOptions &lengths = options.lengths;
+  for (auto [dim, name] : llvm::enumerate(lengths.dims)) {
+    auto found = checkPadding(modules(), name);
+    if (failed(found))
+      return failure();
+    if (dim == 0)
+      padded = lengthInputs(largest().moduleOp(), *found);
+    for (ModuleOp module : modules())
+      if (failed(notePadding(module, *found, static_cast<int64_t>(dim))))
+        return failure();
+  }
+  return keyDraws(modules());
+}
+
+/// Longer samples have fewer neighbours in a micro-step: each size is planned for its share of the batch, under
+/// the whole budget, since one of them computes at a time. State is spread alike.
+LogicalResult CompiledLengths::planWithin(int64_t budget) {
+  for (size_t length = sizes.size(); length-- > 0;) {
+    Compilation &size = *sizes[length];
+    Options &given = size.given();
+    given.batch = batchOf(options, length);
+    if (budget > 0)
+      given.memory = budget;
+    if (const auto &plan = largest().search().plan; plan && &size != &largest()) {
+      given.shard = plan->shard;
+      given.offload = plan->offload;
+    }
+    workspace.diagnostics.quietNotices(&size != &largest());
+    if (failed(size.makePlan()))
+      return failure();
+  }
+  workspace.diagnostics.quietNotices(false);
+  return success();
+}
+
+LogicalResult CompiledLengths::planAll() { return planWithin(0); }
+
+LogicalResult CompiledLengths::join() {
+  for (auto &size : sizes)
+    if (failed(size->bind()))
+      return failure();
+  SmallVector<ModuleOp> all = modules();
+  Builder builder(&workspace.context);
+  all.back()->setAttr(kLengths, lengthsAttr(builder, options, plansOf(sizes)));
+  all.back()->setAttr(train::kLengthDims,
+                      builder.getStrArrayAttr(llvm::to_vector_of<StringRef>(options.lengths.dims)));
+  return largest().phases().run(Phase::Schedule, [&] {
+    if (failed(joinLengths(all)))
+      return failure();
+    PassManager manager(&workspace.context);
+    manager.enableVerifier(false);
+    manager.addPass(createBuildProgram());
+    return manager.run(all.back());
+  });
+}
+
+LogicalResult CompiledLengths::write() {
+  emit::ArtifactOptions artifact = largest().artifactOptions();
+  artifact.batch = options.batch;
+  artifact.plan = planner::toJson(planOfAll(plansOf(sizes)));
+  for (auto [at, plan] : llvm::zip(options.lengths.sizes, plansOf(sizes)))
+    artifact.morePlans.emplace_back("plan-" + textOf(at) + ".json", planner::toJson(*plan));
+  return largest().write(artifact);
+}
+
+LogicalResult CompiledLengths::runAll() {
+  if (failed(load()) || failed(checkPaddings()) || failed(planAll()))
+    return failure();
+  if (options.checkOnly)
+    return success();
+  largest().printPlan();
+  largest().print(describeLengths(options, plansOf(sizes)));
+  if (options.explain)
+    largest().print(options.lengths.comparison);
+  if (options.planOnly)
+    return success();
+  return success(succeeded(join()) && (largest().isStopped() || succeeded(write())));
+}
+
+int CompiledLengths::run() {
+  if (failed(runAll()))
+    return largest().fail();
+  if (options.checkOnly)
+    largest().print(fmt::format("verdict  this model can be trained in micro-batches, at each size of {}\n",
+                                fmt::join(options.lengths.dims, ", ")));
+  if (options.quiet)
+    return 0;
+  workspace.diagnostics.say(*options.sink);
+  if (options.timing)
+    largest().print(largest().phases().timingTable());
+  if (options.json) {
+    nlohmann::ordered_json json = largest().toJson();
+    if (!options.checkOnly)
+      json["lengths"] = lengthsJson(options, plansOf(sizes));
+    options.sink->json(jsonText(json));
+  }
+  return 0;
+}
+
+bool CompiledLengths::plan() {
+  if (succeeded(load()) && succeeded(checkPaddings()) && succeeded(planAll()))
+    return true;
+  exitCode = largest().fail();
+  return false;
+}
+
+/// By the polynomial through the seconds per sample of the sizes that were planned: products grow with the
+/// size, attention with its square.
+LengthCost CompiledLengths::cost() const {
+  std::vector<std::pair<double, double>> points;
+  int64_t places = 1;
+  for (size_t length = 0; length < sizes.size(); ++length) {
+    const planner::Plan &plan = *sizes[length]->search().plan;
+    points.emplace_back(double(options.lengths.sizes[length].front()), microStepSeconds(plan) / double(plan.cut.m));
+    places = plan.cut.m * options.lengths.sizes[length].front();
+  }
+  auto perSample = [points](int64_t size) { return std::max(interpolate(points, double(size)), 0.0); };
+  auto perSize = [=](int64_t size) { return perSample(size) * double(places) / double(size) / 2; };
+  return {perSample, perSize, options.batch};
+}
+
+static int fail(const Options &options, int code, const std::string &text, const std::vector<std::string> &notes = {}) {
+  options.sink->message({Severity::Error, "", text, notes});
+  return code;
+}
+
+/// `auto:LONGEST`: sizes that suit the data, or halves where nothing is known of it. Returns an exit code.
+static int chooseLengths(Options &options) {
+  LengthOptions &lengths = options.lengths;
+  int64_t longest = lengths.longest.front();
+  auto each = [](const std::vector<int64_t> &sizes) {
+    std::vector<std::vector<int64_t>> all;
+    for (int64_t size : sizes)
+      all.push_back({size});
+    return all;
+  };
+  constexpr int64_t kPlanned = 3; ///< sizes from which the cost of others is known
+  lengths.sizes = each(ladder(longest, lengths.file.empty() ? lengths.count : kPlanned));
+  if (lengths.file.empty()) {
+    options.sink->message({Severity::Notice, "",
+                           fmt::format("--dim {}=auto: nothing says how long samples are (--lengths FILE): sizes "
+                                       "are halves of {}",
+                                       lengths.dims.front(), longest),
+                           {}});
+    return 0;
+  }
+  Options planned = options;
+  planned.quiet = true;
+  planned.json = planned.explain = false;
+  planned.report.clear();
+  planned.dumpPhases.clear();
+  CompiledLengths some(planned);
+  if (!some.plan())
+    return some.exitCode;
+  auto counts = readLengths(lengths.file, some.inputs(), longest);
+  if (!counts)
+    return fail(options, counts.error().exitCode,
+                fmt::format("{} [{}]", counts.error().message, counts.error().slug), counts.error().notes);
+  LengthCost cost = some.cost();
+  std::vector<int64_t> chosen = chooseSizes(*counts, longest, lengths.count, cost);
+  lengths.sizes = each(chosen);
+  lengths.shares = sharesOf(*counts, chosen);
+  lengths.comparison = compareCounts(*counts, longest, lengths.count, cost);
+  return 0;
+}
+
+int compileLengths(const Options &given) {
+  Options options = given;
+  if (std::string why = refusal(options); !why.empty())
+    return fail(options, 2, why);
+  if (!options.lengths.longest.empty())
+    if (int code = chooseLengths(options))
+      return code;
+  return CompiledLengths(options).run();
+}
+
+} // namespace accum::driver

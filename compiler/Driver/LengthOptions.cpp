@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// `--dim` and what belongs to it.
+#include "compiler/Driver/LengthOptions.h"
+#include "compiler/Planner/Problem/Quantity.h"
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+
+namespace accum::driver {
+
+namespace {
+
+/// `16,32,64` as numbers; nothing where that is none.
+std::optional<std::vector<int64_t>> sizesOf(const std::string &text) {
+  std::vector<int64_t> sizes;
+  for (size_t at = 0; at <= text.size();) {
+    size_t comma = std::min(text.find(',', at), text.size());
+    std::string word = text.substr(at, comma - at);
+    if (!planner::countComplaint(word).empty())
+      return std::nullopt;
+    sizes.push_back(std::stoll(word));
+    at = comma + 1;
+  }
+  return sizes;
+}
+
+constexpr size_t kMostLengths = 16;
+
+/// A dimension that several sizes are compiled of.
+std::string addLengths(LengthOptions &lengths, const std::string &name, std::vector<int64_t> sizes) {
+  for (size_t i = 1; i < sizes.size(); ++i)
+    if (sizes[i] <= sizes[i - 1])
+      return fmt::format("--dim {}: sizes ascend, {} follows {} [usage]", name, sizes[i], sizes[i - 1]);
+  if (sizes.size() > kMostLengths)
+    return fmt::format("--dim {}: has {} sizes, at most {} [usage]", name, sizes.size(), kMostLengths);
+  if (lengths.any() && lengths.sizes.size() != sizes.size())
+    return fmt::format("--dim {}: has {} sizes where {} has {}: they are taken in pairs [usage]", name,
+                       sizes.size(), lengths.dims.front(), lengths.sizes.size());
+  lengths.dims.push_back(name);
+  lengths.sizes.resize(sizes.size());
+  for (size_t i = 0; i < sizes.size(); ++i)
+    lengths.sizes[i].push_back(sizes[i]);
+  return {};
+}
+
+/// `NAME=SIZE`, `NAME=16,32` and `NAME=auto:LONGEST`.
+std::string completeDim(Options &options, const std::string &dim) {
+  size_t equals = dim.find('=');
+  std::string name = dim.substr(0, equals), text = equals == std::string::npos ? "" : dim.substr(equals + 1);
+  bool isAuto = text.starts_with("auto:");
+  auto sizes = sizesOf(isAuto ? text.substr(5) : text);
+  if (equals == 0 || !sizes || (isAuto && sizes->size() != 1))
+    return fmt::format("--dim {}: expected NAME=SIZE with a positive size, NAME=16,32 with ascending ones, or "
+                       "NAME=auto:LONGEST [usage]",
+                       dim);
+  bool isLength = std::ranges::count(options.lengths.dims, name) > 0;
+  auto known = std::ranges::find(options.dims, name, &std::pair<std::string, int64_t>::first);
+  bool isSame = known != options.dims.end() && sizes->size() == 1 && known->second == sizes->front();
+  if (isLength || (known != options.dims.end() && (isAuto || !isSame)))
+    return fmt::format("--dim {}: is given two sizes, {} and {} [usage]", name,
+                       isLength ? "several" : std::to_string(known->second), text);
+  if (isAuto) {
+    options.lengths.longest.push_back(sizes->front());
+    return addLengths(options.lengths, name, *sizes);
+  }
+  if (sizes->size() > 1)
+    return addLengths(options.lengths, name, *sizes);
+  options.dims.emplace_back(name, sizes->front());
+  return {};
+}
+
+} // namespace
+
+std::string readDims(Options &options, const std::vector<std::string> &dims, const std::string &count) {
+  for (const std::string &dim : dims)
+    if (std::string message = completeDim(options, dim); !message.empty())
+      return message;
+  LengthOptions &lengths = options.lengths;
+  if (!count.empty())
+    lengths.count = std::stoll(count);
+  if (!lengths.longest.empty() && lengths.longest.size() != lengths.dims.size())
+    return "--dim NAME=auto:LONGEST: chooses the sizes of all dimensions that have several [usage]";
+  if (lengths.longest.empty() && (!lengths.file.empty() || !count.empty()))
+    return fmt::format("{} is for --dim NAME=auto:LONGEST [usage]",
+                       lengths.file.empty() ? "--lengths-count" : "--lengths");
+  if (lengths.count > static_cast<int64_t>(kMostLengths))
+    return fmt::format("--lengths-count {}: at most {} [usage]", lengths.count, kMostLengths);
+  return {};
+}
+
+} // namespace accum::driver

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plans of several sizes, which share one arena and one step.
+#pragma once
+
+#include "compiler/Driver/Options.h"
+#include "compiler/Planner/Problem/Plan.h"
+#include "mlir/IR/Builders.h"
+#include <nlohmann/json.hpp>
+
+namespace accum::driver {
+
+/// Ascending, as the options' sizes.
+using LengthPlans = std::vector<const planner::Plan *>;
+
+template <typename Sizes> LengthPlans plansOf(const Sizes &sizes) {
+  LengthPlans plans;
+  for (const auto &size : sizes)
+    plans.push_back(&*size->search().plan);
+  return plans;
+}
+
+/// `16`, or `16x8` of two dimensions.
+std::string textOf(const std::vector<int64_t> &sizes);
+
+/// Samples of a step that have this length, as far as that is known; at least one a device.
+int64_t batchOf(const Options &options, size_t length);
+
+/// Predicted seconds of one micro-step.
+double microStepSeconds(const planner::Plan &plan);
+
+/// What a device holds where each size takes the arena in turn: of each part of memory the most.
+std::vector<planner::MemoryLine> memoryOfAll(const LengthPlans &plans);
+
+/// The largest size's plan with the memory of all, and with their time for the batch: plan.json.
+planner::Plan planOfAll(const LengthPlans &plans);
+
+/// What the program says of its lengths.
+mlir::ArrayAttr lengthsAttr(mlir::Builder &builder, const Options &options, const LengthPlans &plans);
+
+/// A row for each size: micro-batch, bytes, time.
+std::string describeLengths(const Options &options, const LengthPlans &plans);
+nlohmann::ordered_json lengthsJson(const Options &options, const LengthPlans &plans);
+
+} // namespace accum::driver

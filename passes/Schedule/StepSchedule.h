@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// The phases of a step of commands become ops of the program.
+#pragma once
+
+#include "dialects/Train/Phases.h"
+#include "passes/Schedule/CommandSchedule.h"
+#include "passes/Schedule/OffloadMoves.h"
+#include "passes/Schedule/UnitTransfers.h"
+#include "passes/Schedule/WholeUnits.h"
+
+namespace accum {
+
+/// What the steps of one region of the program have in common: one for each length, or a single one.
+struct ProgramRegion {
+  ProgramRegion(mlir::Block *top, const StateLayout &layout)
+      : layout(layout), builder(mlir::OpBuilder::atBlockEnd(top)), buffers(layout, top),
+        offload(layout, buffers, builder) {}
+
+  const StateLayout &layout;
+  mlir::OpBuilder builder;
+  ProgramBuffers buffers;
+  OffloadMoves offload;
+};
+
+/// Writes phases of one step at the end of a region.
+class StepSchedule {
+public:
+  StepSchedule(train::StepOp step, train::PlanAttr plan, ProgramRegion &region)
+      : step(step), plan(plan), layout(region.layout), builder(region.builder), buffers(region.buffers),
+        offload(region.offload), commands(plan, buffers, builder),
+        transfers(step, layout, buffers, offload, builder),
+        wholeUnits(layout, buffers, offload, transfers, builder) {}
+
+  train::StepOp getStep() const { return step; }
+  void section(llvm::StringRef title) { device::SectionOp::create(builder, step.getLoc(), title); }
+  /// A loop over micro-batches; `number` is its row in the program's list of phases. `finishLoop` comes after
+  /// the loops of all lengths.
+  mlir::LogicalResult buildLoop(train::PhaseOp phase, size_t number);
+  void finishLoop(train::PhaseOp phase);
+  /// What runs once, the update or another one.
+  mlir::LogicalResult buildOnce(train::PhaseOp phase);
+
+private:
+  mlir::LogicalResult buildCommands(train::PhaseOp phase);
+  mlir::LogicalResult buildUpdate(train::PhaseOp phase);
+  void reduceScalars(train::PhaseOp phase);
+  mlir::LogicalResult verifyPlaces(const UnitMoves &moves);
+  void reduceGradients();
+  void gatherParameters(size_t unit, bool start);
+  /// Devices update parts of parameters that all of them have.
+  bool gathersUpdated() const {
+    return layout.isSharded() && !layout.hasPartsOf("parameter") && !layout.updatesWholeUnits();
+  }
+
+  Place placeOfInput(mlir::BlockArgument input);
+  mlir::FailureOr<Place> placeOfResult(mlir::OpResult result);
+  mlir::LogicalResult placeCaptures(train::PhaseOp phase);
+  mlir::LogicalResult runLoop(train::PhaseOp phase, size_t number);
+
+  train::StepOp step;
+  train::PlanAttr plan;
+  const StateLayout &layout;
+  mlir::OpBuilder &builder;
+  ProgramBuffers &buffers;
+  OffloadMoves &offload;
+  CommandSchedule commands;
+  UnitTransfers transfers;
+  WholeUnits wholeUnits;
+};
+
+} // namespace accum

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Samples of their own lengths: where each ends, which size holds it, and its row at that size.
+#include "runtime/data/Dataset.h"
+#include "runtime/files/Convert.h"
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace accum::runtime {
+namespace {
+
+/// Elements of a slab before, and behind, one place along the axis.
+std::pair<int64_t, int64_t> aroundAxis(const InputSpec &spec) {
+  auto axis = spec.shape.begin() + spec.padded->axis;
+  auto product = [](auto begin, auto end) {
+    return std::accumulate(begin, end, int64_t(1), std::multiplies<>());
+  };
+  return {product(spec.shape.begin(), axis), product(axis + 1, spec.shape.end())};
+}
+
+/// Of padded arrays, whose samples have one length.
+int64_t widthOf(const Column &column, size_t shard) {
+  const Array &array = column.shards[shard];
+  // Without an axis for the one row of a sample, samples take its place.
+  return array.shape[size_t(column.spec->padded->axis)];
+}
+
+Status readIntegers(const Array &array, std::vector<int64_t> &values) {
+  return forEachPiece(array, [&](int64_t, int64_t count, const uint8_t *piece) {
+    for (int64_t i = 0; i < count; ++i)
+      values.push_back(asInteger(piece, array.dtype, i));
+    return true;
+  });
+}
+
+Error badOffsets(const Array &array, const std::string &what) {
+  return badData(array.path + ": array `" + array.name + "` " + what);
+}
+
+/// They begin at 0, ascend, and end where the values do.
+Status checkOffsets(const Array &array, const std::vector<int64_t> &offsets, const Array &values) {
+  if (offsets.size() < 2 || array.shape.size() != 1)
+    return badOffsets(array, "has shape " + formatShape(array.shape) + ", expected [samples + 1]");
+  if (offsets.front() != 0)
+    return badOffsets(array, "begins at " + std::to_string(offsets.front()) + ", expected 0");
+  for (size_t i = 1; i < offsets.size(); ++i)
+    if (offsets[i] < offsets[i - 1])
+      return badOffsets(array, "falls from " + std::to_string(offsets[i - 1]) + " to " +
+                                   std::to_string(offsets[i]) + " at sample " + std::to_string(i - 1));
+  if (int64_t held = values.shape.empty() ? 0 : values.shape[0]; offsets.back() != held)
+    return badOffsets(array, "ends at " + std::to_string(offsets.back()) + ", but `" + values.name +
+                                 "` holds " + std::to_string(held) + " rows");
+  return {};
+}
+
+/// What one place along the axis holds, behind the other axes.
+Status checkRaggedShape(const InputSpec &spec, const Array &values) {
+  std::vector<int64_t> expected(spec.shape.begin() + 2, spec.shape.end());
+  std::vector<int64_t> rest(values.shape.begin() + !values.shape.empty(), values.shape.end());
+  if (spec.padded->axis == 1 && !values.shape.empty() && rest == expected)
+    return {};
+  std::string shape = "[total";
+  for (int64_t extent : expected)
+    shape += ", " + std::to_string(extent);
+  return badData(values.path + ": array `" + values.name + "` has shape " + formatShape(values.shape) +
+                 " and offsets, expected " + shape + "]");
+}
+
+} // namespace
+
+RowPlace placeOfRow(const Column &column, size_t shard, uint64_t sample) {
+  const InputSpec &spec = *column.spec;
+  const Array &array = column.shards[shard];
+  auto elements = uint64_t(spec.slabElements());
+  uint64_t element = bytesOf(array.dtype), number = sample - uint64_t(column.starts[shard]);
+  if (!spec.padded)
+    return {number * elements * element, elements * element, 1};
+  uint64_t places = elements / uint64_t(spec.shape[size_t(spec.padded->axis)]) * element;
+  if (column.offsets.empty()) {
+    int64_t width = widthOf(column, shard);
+    return {number * places * uint64_t(width), places * uint64_t(width), width};
+  }
+  const std::vector<int64_t> &offsets = column.offsets[shard];
+  int64_t begin = offsets[number], end = offsets[number + 1];
+  return {uint64_t(begin) * places, uint64_t(end - begin) * places, end - begin};
+}
+
+/// `NAME.offsets` beside `NAME`, in each shard.
+Status Dataset::matchOffsets(std::vector<Shards> &arrays, Column &column) {
+  const InputSpec &spec = *column.spec;
+  auto found = std::ranges::find_if(
+      arrays, [&](const Shards &shards) { return shards.front().name == spec.name + ".offsets"; });
+  if (!spec.padded || found == arrays.end())
+    return {};
+  Shards all = std::move(*found);
+  arrays.erase(found);
+  if (all.size() != column.shards.size())
+    return badOffsets(all.front(), "is not in each file that holds `" + spec.name + "`");
+  for (size_t shard = 0; shard < all.size(); ++shard) {
+    if (isFloat(all[shard].dtype))
+      return badOffsets(all[shard], "holds no integers");
+    if (Status status = checkRaggedShape(spec, column.shards[shard]); !status)
+      return status;
+    Status status = readIntegers(all[shard], column.offsets.emplace_back());
+    if (status)
+      status = checkOffsets(all[shard], column.offsets.back(), column.shards[shard]);
+    if (!status)
+      return status;
+  }
+  return {};
+}
+
+/// Of the arrays that have the dimension; they agree.
+int64_t Dataset::lengthOf(int64_t dim, uint64_t sample) const {
+  for (const Column &column : columns)
+    if (column.spec->padded && column.spec->padded->dim == dim && !column.shards.empty()) {
+      auto behind = std::ranges::upper_bound(column.starts, int64_t(sample));
+      return placeOfRow(column, size_t(behind - column.starts.begin()) - 1, sample).length;
+    }
+  return longestRow;
+}
+
+void Dataset::takeLargest(const Manifest &manifest) {
+  if (manifest.lengths.empty())
+    return;
+  needs.assign(size_t(count), uint8_t(manifest.lengths.size() - 1));
+  longestRow = std::ranges::max(manifest.lengths.back().sizes);
+}
+
+/// The last place of each sample that is no padding, in an input that says where samples end.
+Status Dataset::noteNeeds(const Column &column, std::vector<int64_t> &needed) const {
+  auto [before, behind] = aroundAxis(*column.spec);
+  double padding = column.spec->padded->padding;
+  for (size_t shard = 0; shard < column.shards.size(); ++shard) {
+    const Array &array = column.shards[shard];
+    auto sample = size_t(column.starts[shard]);
+    RowPlace place = placeOfRow(column, shard, sample);
+    int64_t begin = 0, elements = before * behind * place.length;
+    Status status = forEachPiece(array, [&, before = before, behind = behind](int64_t flat, int64_t piece,
+                                                                              const uint8_t *values) {
+      for (int64_t i = 0; i < piece; ++i) {
+        while (flat + i >= begin + elements) {
+          begin += elements;
+          place = placeOfRow(column, shard, ++sample);
+          elements = before * behind * place.length;
+        }
+        int64_t at = (flat + i - begin) / behind % place.length;
+        if (asDouble(values, array.dtype, i) != padding)
+          needed[sample] = std::max(needed[sample], at + 1);
+      }
+      return true;
+    });
+    if (!status)
+      return status;
+  }
+  return {};
+}
+
+/// Where nothing says where a sample ends, it has the array's length.
+Status Dataset::findNeeds(const Manifest &manifest) {
+  const std::vector<LengthSpec> &lengths = manifest.lengths;
+  if (lengths.empty())
+    return {};
+  takeLargest(manifest);
+  std::ranges::fill(needs, uint8_t(0));
+  for (size_t dim = 0; dim < manifest.lengthDims.size(); ++dim) {
+    std::vector<int64_t> needed(size_t(count), 0);
+    bool isMasked = false;
+    const Column *leader = nullptr;
+    for (const Column &column : columns) {
+      if (!column.spec->padded || column.spec->padded->dim != int64_t(dim) || column.shards.empty())
+        continue;
+      for (size_t shard = 0, sample = 0; shard < column.shards.size(); ++shard)
+        for (; int64_t(sample) < column.starts[shard + 1]; ++sample) {
+          int64_t own = placeOfRow(column, shard, sample).length, other = lengthOf(int64_t(dim), sample);
+          longestRow = std::max(longestRow, own);
+          if (own != other)
+            return badData(column.shards[shard].path + ": `" + column.spec->name + "` has " +
+                           std::to_string(own) + " places in sample " + std::to_string(sample) + ", `" +
+                           leader->spec->name + "` has " + std::to_string(other));
+        }
+      leader = leader ? leader : &column;
+      if (!column.spec->padded->isMask)
+        continue;
+      isMasked = true;
+      if (Status status = noteNeeds(column, needed); !status)
+        return status;
+    }
+    for (size_t sample = 0; sample < needed.size(); ++sample) {
+      int64_t own = isMasked ? needed[sample] : lengthOf(int64_t(dim), sample);
+      while (needs[sample] + size_t(1) < lengths.size() && own > lengths[needs[sample]].sizes[dim])
+        ++needs[sample];
+      if (int64_t most = lengths[needs[sample]].sizes[dim]; own > most)
+        return badData("sample " + std::to_string(sample) + (leader ? " of `" + leader->spec->name + "`" : "") +
+                       " is " + std::to_string(own) + " long, the largest size of `" +
+                       manifest.lengthDims[dim] + "` is " + std::to_string(most));
+    }
+  }
+  return {};
+}
+
+void Dataset::copyPadded(size_t input, uint64_t sample, uint8_t *staging, int64_t row,
+                         const LengthSpec &length) {
+  const Column &column = columns[input];
+  if (!column.spec->padded)
+    return copyRow(input, sample, staging, row, length.m);
+  const InputSpec spec = column.spec->at(length);
+  auto [before, behind] = aroundAxis(spec);
+  int64_t size = spec.shape[size_t(spec.padded->axis)], own = lengthOf(spec.padded->dim, first + sample);
+  bool isMade = column.shards.empty();
+  DType from = !isMade ? column.shards.front().dtype
+               : column.role != TokenWindows::Role::None ? ACCUM_I64
+                                                         : spec.dtype;
+  int64_t largest = column.spec->shape[size_t(spec.padded->axis)], held = isMade ? largest : own;
+  own = std::min(own, held);
+  const uint8_t *source = rowOf(column, input, first + sample);
+  if (!source)
+    return;
+  int64_t taken = std::min(own, size), element = int64_t(bytesOf(spec.dtype));
+  uint8_t *target = staging + row * before * size * behind * element;
+  for (int64_t piece = 0; piece < before; ++piece) {
+    convert(source + piece * held * behind * int64_t(bytesOf(from)), from,
+            target + piece * size * behind * element, spec.dtype, taken * behind);
+    fillNumber(target + (piece * size + taken) * behind * element, spec.dtype, (size - taken) * behind,
+               spec.padded->padding);
+  }
+}
+
+} // namespace accum::runtime
